@@ -3,11 +3,13 @@ package kernels
 import (
 	"context"
 	"sync"
+	"testing"
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
+	"distaff/kernels/lint"
 )
 
 // ErrNoCompiler is the error of a Backend that would have to compile, and has nothing to
@@ -88,7 +90,7 @@ func NewC(cfg cc.Config) (*C, error) {
 }
 
 func (c *C) Build(ctx context.Context, u *codegen.Unit) (Leaf, error) {
-	o, err := c.builder.Build(ctx, source(u))
+	o, err := c.build(ctx, u)
 	if err != nil {
 		return nil, err
 	}
@@ -119,12 +121,26 @@ func (c *C) Key(u *codegen.Unit) string { return c.builder.Key(source(u)) }
 func (c *C) Kind() string { return c.builder.CPUKind() }
 
 func (c *C) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
-	o, err := c.builder.Build(ctx, source(u))
+	o, err := c.build(ctx, u)
 	if err != nil {
 		return nil, err
 	}
 	return o.Bytes, nil
 }
+
+// build makes the object of u, whose C is verified first in tests, and where the request says so.
+func (c *C) build(ctx context.Context, u *codegen.Unit) (*cc.Object, error) {
+	if u.Request.Verify || testing.Testing() {
+		if err := Verify(u); err != nil {
+			return nil, err
+		}
+	}
+	return c.builder.Build(ctx, source(u))
+}
+
+// Verify parses and types the C of a unit for CPUs without a compiler. Its error is a *lint.Error,
+// which is a fault of ours unless the leaf calls a user's C.
+func Verify(u *codegen.Unit) error { return lint.Check(emitc.File(u.Func)) }
 
 func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
 	return c.load(&cc.Object{Bytes: object}, u)

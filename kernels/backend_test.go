@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"distaff/codegen"
+	"distaff/codegen/ir"
 	"distaff/kernels"
 	"distaff/kernels/backendtest"
 	"distaff/kernels/cc"
+	"distaff/kernels/lint"
 )
 
 // quick are flags that compile a leaf in little time.
@@ -21,6 +24,29 @@ func TestC(t *testing.T) {
 		t.Fatal(err)
 	}
 	backendtest.Run(t, b)
+}
+
+// TestVerify makes a leaf that calls C in which a variable is not declared: no compiler is asked.
+func TestVerify(t *testing.T) {
+	u := backendtest.Unit(t)
+	if err := kernels.Verify(u); err != nil {
+		t.Fatal(err)
+	}
+	u.Func.Body.List = append(u.Func.Body.List, &ir.Call{Func: &ir.Extern{
+		File: "f.c", Name: "f", Text: "void f(void) { nowhere = 1; }", Result: "void",
+	}})
+	b, err := kernels.NewC(cc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Build(context.Background(), u)
+	var wrong *lint.Error
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("got %v, want an error about nowhere", err)
+	}
+	if _, err := b.Object(context.Background(), u); !errors.As(err, &wrong) {
+		t.Errorf("got %v of an object, want an error about nowhere", err)
+	}
 }
 
 // carried is a Portable whose every leaf goes by way of its bytes.

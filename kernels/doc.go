@@ -44,8 +44,8 @@
 // # Failure
 //
 // A leaf reports what can go wrong by its return value, which Call turns into
-// errors: tcs.MemoryError, DivideError, BoundError, PatternError. A leaf that
-// crashes ends the process.
+// errors: tcs.MemoryError, DivideError, BoundError, PatternError. A leaf that faults is left in
+// its middle: Call returns a FaultError, and so does every later call of a leaf in the process.
 //
 // # Files
 //

@@ -119,8 +119,8 @@ echo "slurmctld: fatal: slurm_init_msg_engine_port error Address already in use"
 // and comes at once, though sinfo waits.
 func TestDaemonEnds(t *testing.T) {
 	for name, other := range map[string]map[string]string{
-		"slurmctld": {"slurmctld": "echo first; echo 'slurmctld: fatal: no such thing'; exit 1", "sinfo": "sleep 60"},
-		"slurmd.n1": {"unshare": "[ \"$3\" = true ] && exit 0; echo first; echo 'slurmd: fatal: no such thing'; exit 1", "sinfo": "sleep 60"},
+		"slurmctld": {"slurmctld": "echo first; echo 'slurmctld: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
+		"slurmd.n1": {"unshare": "[ \"$3\" = true ] && exit 0; echo first; echo 'slurmd: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
 	} {
 		code, said, took, _ := start(t, other)
 		if code != 1 || !strings.Contains(said, name+" has ended:\n") || !strings.Contains(said, "fatal: no such thing\n") || took > 10*time.Second {
@@ -132,7 +132,7 @@ func TestDaemonEnds(t *testing.T) {
 // TestNodesStayDown starts a Slurm whose nodes never come up: the time is bounded, also where sinfo
 // waits.
 func TestNodesStayDown(t *testing.T) {
-	code, said, took, _ := start(t, map[string]string{"sinfo": "sleep 60"}, "DISTAFF_SLURM_SECONDS=3")
+	code, said, took, _ := start(t, map[string]string{"sinfo": "exec sleep 60"}, "DISTAFF_SLURM_SECONDS=3")
 	if code != 1 || !strings.Contains(said, "not up after 3 s") || took > 15*time.Second {
 		t.Errorf("exit code %d after %v\n%s", code, took, said)
 	}

@@ -96,6 +96,13 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 			}
 		}
 	}
+	for _, u := range out.units {
+		if j.Verify && u.Request.Target != codegen.CUDA {
+			if err := kernels.Verify(u); err != nil {
+				return nil, err
+			}
+		}
+	}
 	for _, a := range unit.Args {
 		t := unit.Request.Tensors[a.Tensor].Type
 		if a.Old {

@@ -66,6 +66,7 @@ type Options struct {
 	Repeat      int    // timed runs of the compute phase; 0 is 1
 	Warmup      int    // runs before those, untimed
 	Check       bool   // compare with the reference evaluator
+	Verify      bool   // hold what each pass of the compiler makes, and the C of leaves, to their rules
 	MemoryLimit int64  // bytes a rank; 0 for the default
 	Tmp         string // the folder for temporary files; "" for the default
 	// Tune is "auto" (also ""), where leaves have the forms that were measured to be fastest on this CPU, or "off", where

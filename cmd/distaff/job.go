@@ -315,6 +315,7 @@ func (x *invocation) options(j *spmd.Job) error {
 	}
 	j.Tune = x.String("tune")
 	j.Check, j.TrustInput, j.AllowUserCode = x.Bool("check"), x.Bool("trust-input"), x.Bool("allow-user-code")
+	j.Verify = x.Bool("verify")
 	if j.Tmp, err = conv.Tmp(x.Context); err != nil {
 		return err
 	}

@@ -10,8 +10,7 @@
 //	job.go         a spmd.Job from flags
 //	run.go         run
 //	compile.go     compile, with its --emit stages
-//	plan.go        plan; planprint.go, its text; planfile.go, that of a job file; planhtml.go, its
-//	               page; plandraw.go, the pictures of it; plancolor.go, the colors of ranks
+//	plan.go        plan; planprint.go, its text; planfile.go, the plan of a job file
 //	convert.go     convert
 //	show.go        show, and how show, info, diff and spy read a file
 //	info.go        info

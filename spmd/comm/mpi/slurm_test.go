@@ -60,7 +60,8 @@ func TestSlurm(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command(filepath.Join("..", "..", "..", "scripts", "slurm-down.sh"), dir).Run() })
 	script(t, "slurm-up.sh", dir)
 	bin := shared(t, dir)
-	env := []string{"SLURM_CONF=" + filepath.Join(dir, "slurm.conf")}
+	// The nodes do not share /tmp, where the cache of all tests may be.
+	env := []string{"SLURM_CONF=" + filepath.Join(dir, "slurm.conf"), "DISTAFF_CACHE=" + filepath.Join(dir, "cache")}
 	srun := func(mpi string, args ...string) []string {
 		return append([]string{"srun", "-N2", "-n4", "--mpi=" + mpi}, append(args, bin)...)
 	}

@@ -129,9 +129,13 @@ func below(pid int) string {
 	return string(list)
 }
 
-// Cache is the folder for compiled wrappers and leaves.
+// Cache is the folder for compiled wrappers and leaves: DISTAFF_CACHE, which scripts/test.sh makes
+// new, else one in the user's cache.
 func Cache(t testing.TB) string {
 	t.Helper()
+	if dir := os.Getenv("DISTAFF_CACHE"); dir != "" {
+		return dir
+	}
 	base, err := os.UserCacheDir()
 	if err != nil {
 		base = t.TempDir()
