@@ -128,7 +128,7 @@ func (c *C) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
 	return o.Bytes, nil
 }
 
-// build makes the object of u, whose C is verified first in tests, and where the request says so.
+// build makes the object of u. In tests, and if the request says so, it verifies the C first.
 func (c *C) build(ctx context.Context, u *codegen.Unit) (*cc.Object, error) {
 	if u.Request.Verify || testing.Testing() {
 		if err := Verify(u); err != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// standIns are programs in the place of Slurm's, each a shell script: those that start well, and
-// an sinfo that says that both nodes are idle.
+// standIns are shell scripts in the place of Slurm's programs: the daemons run until they are
+// killed, and sinfo prints that both nodes are idle.
 var standIns = map[string]string{
 	"munged":    "exit 0",
 	"slurmctld": "exec sleep 60",
@@ -45,7 +45,7 @@ func start(t *testing.T, other map[string]string, env ...string) (code int, said
 	if err != nil {
 		t.Fatal(err)
 	}
-	// slurm-down.sh ends what is called as Slurm's programs are, which stand-ins are not.
+	// slurm-down.sh ends only processes that have the names of Slurm's programs.
 	t.Cleanup(func() {
 		shells, _ := filepath.Glob(filepath.Join(dir, "*.shell"))
 		for _, file := range shells {
@@ -115,7 +115,7 @@ echo "slurmctld: fatal: slurm_init_msg_engine_port error Address already in use"
 	}
 }
 
-// TestDaemonEnds starts a Slurm one of whose daemons ends: the error has the last lines of its log,
+// TestDaemonEnds starts a Slurm with a daemon that ends: the error has the last lines of its log,
 // and comes at once, though sinfo waits.
 func TestDaemonEnds(t *testing.T) {
 	for name, other := range map[string]map[string]string{

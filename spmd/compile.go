@@ -97,7 +97,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		}
 	}
 	for _, u := range out.units {
-		if j.Verify && u.Request.Target != codegen.CUDA {
+		if j.verifies() && u.Request.Target != codegen.CUDA {
 			if err := kernels.Verify(u); err != nil {
 				return nil, err
 			}

@@ -76,7 +76,7 @@ func (o Options) program(c comm.Comm, onNode, inProcess int, f func(p *Program) 
 	if err := e.Ready(); err != nil {
 		return err
 	}
-	p := program.New(e, program.Options{Seed: o.Seed, MemoryLimit: o.MemoryLimit, TrustInput: o.TrustInput, Write: o.Write, Verify: o.Verify || o.Detail != nil, Fresh: o.Check})
+	p := program.New(e, program.Options{Seed: o.Seed, MemoryLimit: o.MemoryLimit, TrustInput: o.TrustInput, Write: o.Write, Verify: o.verifies(), Fresh: o.Check})
 	defer p.Close()
 	return f(p)
 }

@@ -90,12 +90,15 @@ func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int, missing
 	s := &run.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
 		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, SizesFrom: "-d", FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums},
 		Prepared: prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-			Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Verify: j.Verify || j.Detail != nil, Trace: j.Trace},
+			Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Verify: j.verifies(), Trace: j.Trace},
 		Warmup: j.Warmup, Repeat: j.Repeat, Check: j.Check, Keep: j.Keep, Outputs: j.Outputs, StatsFile: j.StatsFile, Write: j.Write,
 		LeavesOnly: j.compileOnly, Made: j.made,
 		Stats: Stats{Version: Version(), Argv: append([]string{}, j.Argv...), Statement: j.Statement, Schedule: j.scheduleText(), Target: cmp.Or(j.Target, target.CPU)}}
 	return run.New(c, s, onNode, inProcess), nil
 }
+
+// verifies reports whether the compiler's passes and the C of leaves are verified.
+func (o *Options) verifies() bool { return o.Verify || o.Detail != nil }
 
 // settings are what the options say of the environment; locked tells whether leaves run on the
 // caller's thread.

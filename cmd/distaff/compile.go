@@ -49,7 +49,7 @@ for any sizes goes with it, which serves any data of the same formats and types,
 any number of ranks; where every operand has one, --ranks and --split add what
 their blocks need: leaves for groups of terms, the sum of two blocks. It takes
 the flags of run; those that only concern a run change nothing. With -v the passes
-say how long they took, in their order, and what each made is verified. Of a job file it prints
+say how long they took, in their order, and what each made is verified, the C too. Of a job file it prints
 the stage of each statement, under a line that names it; go makes a package for each, in
 a folder named by its line.`,
 		examples: []string{

@@ -89,9 +89,9 @@ func matches(want []string, got string) bool {
 
 var update = flag.Bool("update", false, "rewrite the outputs in docs/tutorial.md that have no ...")
 
-// runExamples runs a document's commands in dir, one after another, each after prepare was called
-// with it, which returns why the command cannot be run here, or "". What is not run is a skipped
-// test. With -update what the commands print is written into the document.
+// runExamples runs a document's commands in dir, one after another. It calls prepare with each
+// command first: prepare returns why the command cannot be run here, or "". A command that cannot
+// be run is a skipped test. -update has runExamples write what the commands print into the document.
 func runExamples(t *testing.T, path, dir string, env []string, prepare func(string) string) {
 	if !haveCompiler() {
 		t.Skip("no C compiler on PATH")
@@ -210,7 +210,7 @@ func TestTutorial(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Open MPI's mpirun as root wants to be told that this is meant.
+	// Without these two Open MPI's mpirun refuses to start as root.
 	env := append(cleanEnv(t), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 	runExamples(t, tutorial, dir, env, func(c string) string {
 		if strings.HasPrefix(c, "mpirun ") {
@@ -226,9 +226,9 @@ func TestTutorial(t *testing.T) {
 	})
 }
 
-// fetched makes a module proxy of those modules alone that building this clone and its tests wants:
-// what else lies in the module cache of this machine does not count. It returns the environment of
-// the go command that makes it use the proxy, and a module cache of its own.
+// fetched makes a module proxy that has only the modules which building this clone and its tests
+// wants, whatever else the module cache of this machine has. It returns the environment by which
+// the go command uses this proxy and a new module cache.
 func fetched(t *testing.T) []string {
 	t.Helper()
 	run := func(args ...string) []string {
@@ -333,7 +333,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// asPython3 makes a folder for PATH in which python3 is the Python of that path.
+// asPython3 makes a folder for PATH whose python3 runs the Python at the path python.
 func asPython3(t *testing.T, python string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -40,7 +40,7 @@ func tinyDisk(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
-		t.Logf("no full disk, but a limit of files' sizes: mounting a tmpfs: %v", err)
+		t.Run("full disk", func(t *testing.T) { t.Skip("a limit of files' sizes stands in: mounting a tmpfs: ", err) })
 		return ""
 	}
 	t.Cleanup(func() {

@@ -1,5 +1,5 @@
-// Package pythontest finds a Python for tests: the one that PATH names may lack the modules that
-// the system's has (scripts/install-python.sh installs them there).
+// Package pythontest finds a Python for tests. PATH's python3 may lack modules that the system's
+// Python has: scripts/install-python.sh installs them for the latter.
 package pythontest
 
 import (
@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// Look returns the path of the first Python that runs the statements in imports without an error:
-// $PYTHON if that is set, else PATH's python3, else /usr/bin/python3. The error says of each Python
-// what it printed last.
+// Look returns the path of the first Python that runs the statements in imports without an error.
+// It tries $PYTHON if that is set; if not, PATH's python3 and then /usr/bin/python3. The error has
+// the last line that each Python printed.
 func Look(imports string) (string, error) {
 	tried := []string{"python3", "/usr/bin/python3"}
 	if p := os.Getenv("PYTHON"); p != "" {
@@ -41,7 +41,7 @@ func look(tried []string, imports string) (string, error) {
 	return "", errors.New(strings.Join(slices.Compact(failed), "; "))
 }
 
-// Find is Look that skips the test where there is none.
+// Find returns the path that Look finds, and skips the test if there is none.
 func Find(t testing.TB, imports string) string {
 	t.Helper()
 	path, err := Look(imports)

@@ -30,8 +30,8 @@ func (l Launcher) Argv(n int, program ...string) []string {
 	return append(append(argv, "-n", fmt.Sprint(n)), program...)
 }
 
-// Launchers lists the MPIs that have both a launcher and a compiler here; with
-// none the test is skipped.
+// Launchers lists the MPIs that have both a launcher and a compiler here. One that has not is a
+// skipped test below t. With none t itself is skipped.
 func Launchers(t testing.TB) []Launcher {
 	t.Helper()
 	var found []Launcher
@@ -42,7 +42,9 @@ func Launchers(t testing.TB) []Launcher {
 		_, err1 := exec.LookPath(l.Mpirun[0])
 		_, err2 := exec.LookPath(l.MPICC)
 		if err := errors.Join(err1, err2); err != nil {
-			t.Logf("skipped %s: %v (scripts/install-mpi.sh installs it)", l.Name, err)
+			if t, ok := t.(*testing.T); ok {
+				t.Run("without "+l.Name, func(t *testing.T) { t.Skipf("%v (scripts/install-mpi.sh installs it)", err) })
+			}
 			continue
 		}
 		found = append(found, l)
