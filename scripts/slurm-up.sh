@@ -52,12 +52,14 @@ next_port() {
     return 1
 }
 
-# configure PORT: writes slurm.conf.
+# configure PORT: writes slurm.conf. Open MPI names what it shares in /dev/shm by host and job:
+# jobs of two Slurms at a time have other numbers, as both have hosts n1 and n2.
 configure() {
     cat > "$dir/slurm.conf" << CONF
 ClusterName=distaff
 SlurmctldHost=$host(127.0.0.1)
 SlurmctldPort=$1
+FirstJobId=$1
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge

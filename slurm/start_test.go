@@ -24,10 +24,18 @@ var standIns = map[string]string{
 	"srun":      "exit 1",
 }
 
-// start runs slurm-up.sh with stand-ins for Slurm's programs, some of them other ones than
-// standIns. It returns the script's exit code, what it said and how long it took, and the first
-// port of slurm.conf, 0 if there is none.
-func start(t *testing.T, other map[string]string, env ...string) (code int, said string, took time.Duration, port int) {
+// started is how slurm-up.sh ended.
+type started struct {
+	code int
+	said string
+	took time.Duration
+	port int    // slurm.conf's first one, 0 if there is none
+	jobs string // the number of the first job, "" if there is none
+}
+
+// start runs slurm-up.sh with stand-ins for Slurm's programs; other has those that are not as in
+// standIns.
+func start(t *testing.T, other map[string]string, env ...string) (s started) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("slurm-up.sh wants root")
@@ -62,12 +70,16 @@ func start(t *testing.T, other map[string]string, env ...string) (code int, said
 	up.Env = append(append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "STATE="+t.TempDir()), env...)
 	begun := time.Now()
 	out, _ := up.CombinedOutput()
-	took = time.Since(begun)
+	s.code, s.said, s.took = up.ProcessState.ExitCode(), string(out), time.Since(begun)
 	conf, _ := os.ReadFile(filepath.Join(dir, "slurm.conf"))
-	if m := regexp.MustCompile(`(?m)^SlurmctldPort=(\d+)$`).FindStringSubmatch(string(conf)); m != nil {
-		port, _ = strconv.Atoi(m[1])
+	for _, m := range regexp.MustCompile(`(?m)^(SlurmctldPort|FirstJobId)=(\d+)$`).FindAllStringSubmatch(string(conf), -1) {
+		if m[1] == "FirstJobId" {
+			s.jobs = m[2]
+		} else if s.port, err = strconv.Atoi(m[2]); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return up.ProcessState.ExitCode(), string(out), took, port
+	return s
 }
 
 // TestPorts holds the ports of slurm-up.sh below the ephemeral ones, and passes over one that is
@@ -81,10 +93,16 @@ func TestPorts(t *testing.T) {
 	if _, err := fmt.Sscan(string(b), &ephemeral); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
-		if code, said, _, port := start(t, nil); code != 0 || port < 1024 || port+2 >= ephemeral {
-			t.Errorf("exit code %d, ports from %d on, want all below %d\n%s", code, port, ephemeral, said)
+	jobs := map[string]bool{}
+	for range 3 { // at a time
+		s := start(t, nil)
+		if s.code != 0 || s.port < 1024 || s.port+2 >= ephemeral {
+			t.Errorf("exit code %d, ports from %d on, want all below %d\n%s", s.code, s.port, ephemeral, s.said)
 		}
+		jobs[s.jobs] = true
+	}
+	if len(jobs) != 3 || jobs[""] {
+		t.Errorf("several Slurms number their jobs from %v on, want different numbers: Open MPI tells them apart by these", jobs)
 	}
 	var l net.Listener
 	busy := 20002
@@ -94,9 +112,9 @@ func TestPorts(t *testing.T) {
 	defer l.Close()
 	busy--
 	for port := busy - 2; port <= busy; port++ {
-		code, said, _, got := start(t, nil, fmt.Sprint("DISTAFF_SLURM_PORT=", port))
-		if code != 0 || got <= busy || got > busy+1000 {
-			t.Errorf("from port %d on, of which %d is in use: exit code %d, port %d\n%s", port, busy, code, got, said)
+		s := start(t, nil, fmt.Sprint("DISTAFF_SLURM_PORT=", port))
+		if s.code != 0 || s.port <= busy || s.port > busy+1000 {
+			t.Errorf("from port %d on, with %d in use: exit code %d, port %d\n%s", port, busy, s.code, s.port, s.said)
 		}
 	}
 }
@@ -104,14 +122,14 @@ func TestPorts(t *testing.T) {
 // TestPortTaken starts a Slurm whose controller finds its port in use, which no look at the
 // machine's sockets had told: others are tried.
 func TestPortTaken(t *testing.T) {
-	code, said, _, port := start(t, map[string]string{
+	s := start(t, map[string]string{
 		"slurmctld": `if [ -e "$STATE/tried" ]; then exec sleep 60; fi
 touch "$STATE/tried"
 echo "slurmctld: fatal: slurm_init_msg_engine_port error Address already in use"; exit 1`,
 		"sinfo": `[ -e "$STATE/tried" ] && sleep 0.5 && echo 2`,
 	}, "DISTAFF_SLURM_PORT=21000")
-	if code != 0 || port < 21003 {
-		t.Errorf("exit code %d, port %d\n%s", code, port, said)
+	if s.code != 0 || s.port < 21003 {
+		t.Errorf("exit code %d, port %d\n%s", s.code, s.port, s.said)
 	}
 }
 
@@ -122,9 +140,10 @@ func TestDaemonEnds(t *testing.T) {
 		"slurmctld": {"slurmctld": "echo first; echo 'slurmctld: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
 		"slurmd.n1": {"unshare": "[ \"$3\" = true ] && exit 0; echo first; echo 'slurmd: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
 	} {
-		code, said, took, _ := start(t, other)
-		if code != 1 || !strings.Contains(said, name+" has ended:\n") || !strings.Contains(said, "fatal: no such thing\n") || took > 10*time.Second {
-			t.Errorf("%s: exit code %d after %v\n%s", name, code, took, said)
+		s := start(t, other)
+		last := strings.Contains(s.said, name+" has ended:\n") && strings.Contains(s.said, "fatal: no such thing\n")
+		if s.code != 1 || !last || s.took > 10*time.Second {
+			t.Errorf("%s: exit code %d after %v\n%s", name, s.code, s.took, s.said)
 		}
 	}
 }
@@ -132,8 +151,8 @@ func TestDaemonEnds(t *testing.T) {
 // TestNodesStayDown starts a Slurm whose nodes never come up: the time is bounded, also where sinfo
 // waits.
 func TestNodesStayDown(t *testing.T) {
-	code, said, took, _ := start(t, map[string]string{"sinfo": "exec sleep 60"}, "DISTAFF_SLURM_SECONDS=3")
-	if code != 1 || !strings.Contains(said, "not up after 3 s") || took > 15*time.Second {
-		t.Errorf("exit code %d after %v\n%s", code, took, said)
+	s := start(t, map[string]string{"sinfo": "exec sleep 60"}, "DISTAFF_SLURM_SECONDS=3")
+	if s.code != 1 || !strings.Contains(s.said, "not up after 3 s") || s.took > 15*time.Second {
+		t.Errorf("exit code %d after %v\n%s", s.code, s.took, s.said)
 	}
 }

@@ -19,23 +19,17 @@ import (
 // starts a program on n ranks, one host after the other.
 func twoHosts(t *testing.T, dir string) func(n int, program ...string) []string {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("network namespaces want root")
-	}
-	for _, tool := range []string{"ip", "tc", "unshare", "mpirun.openmpi", "cc"} {
+	for _, tool := range []string{"mpirun.openmpi", "cc"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(err)
 		}
 	}
-	if out, err := exec.Command("ip", "netns", "add", "da-probe").CombinedOutput(); err != nil {
-		t.Skipf("no network namespaces here: %s", out)
-	}
-	if out, err := exec.Command("ip", "netns", "del", "da-probe").CombinedOutput(); err != nil {
-		t.Fatalf("%s", out)
-	}
 	net := filepath.Join(dir, "net")
 	t.Cleanup(func() { exec.Command(filepath.Join("..", "..", "scripts", "netns-down.sh"), net).Run() })
-	if out, err := exec.Command(filepath.Join("..", "..", "scripts", "netns-up.sh"), net).CombinedOutput(); err != nil {
+	up := exec.Command(filepath.Join("..", "..", "scripts", "netns-up.sh"), net)
+	if out, err := up.CombinedOutput(); err != nil && up.ProcessState.ExitCode() == 77 {
+		t.Skipf("%s", out) // this machine cannot have them
+	} else if err != nil {
 		t.Fatalf("netns-up: %v\n%s", err, out)
 	}
 	options, err := os.ReadFile(filepath.Join(net, "options"))
