@@ -296,7 +296,7 @@ func TestPrograms(t *testing.T) {
 	}
 	// -trimpath keeps what is compiled of Distaff in Go's cache, whatever the folder.
 	env := append(cleanEnv(t), fetched(t)...)
-	python, noPython := pythontest.Look("import numpy")
+	python, noPython := pythontest.Look("import numpy, scipy.sparse")
 	if noPython == nil {
 		env = append(env, "PATH="+asPython3(t, python)+":"+os.Getenv("PATH"))
 	}
