@@ -123,10 +123,10 @@ func TestPorts(t *testing.T) {
 // machine's sockets had told: others are tried.
 func TestPortTaken(t *testing.T) {
 	s := start(t, map[string]string{
-		"slurmctld": `if [ -e "$STATE/tried" ]; then exec sleep 60; fi
+		"slurmctld": `if [ -e "$STATE/tried" ]; then touch "$STATE/up"; exec sleep 60; fi
 touch "$STATE/tried"
 echo "slurmctld: fatal: slurm_init_msg_engine_port error Address already in use"; exit 1`,
-		"sinfo": `[ -e "$STATE/tried" ] && sleep 0.5 && echo 2`,
+		"sinfo": `[ -e "$STATE/up" ] && echo 2`,
 	}, "DISTAFF_SLURM_PORT=21000")
 	if s.code != 0 || s.port < 21003 {
 		t.Errorf("exit code %d, port %d\n%s", s.code, s.port, s.said)
