@@ -138,10 +138,10 @@ echo "slurmctld: fatal: slurm_init_msg_engine_port error Address already in use"
 func TestDaemonEnds(t *testing.T) {
 	for name, other := range map[string]map[string]string{
 		"slurmctld": {"slurmctld": "echo first; echo 'slurmctld: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
-		"slurmd.n1": {"unshare": "[ \"$3\" = true ] && exit 0; echo first; echo 'slurmd: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
+		"slurmd.n":  {"unshare": "[ \"$3\" = true ] && exit 0; echo first; echo 'slurmd: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
 	} {
 		s := start(t, other)
-		last := strings.Contains(s.said, name+" has ended:\n") && strings.Contains(s.said, "fatal: no such thing\n")
+		last := strings.Contains(s.said, "slurm-up: "+name) && strings.Contains(s.said, " has ended:\n") && strings.Contains(s.said, "fatal: no such thing\n")
 		if s.code != 1 || !last || s.took > 10*time.Second {
 			t.Errorf("%s: exit code %d after %v\n%s", name, s.code, s.took, s.said)
 		}
