@@ -49,6 +49,24 @@ func (e *BoundError) Error() string {
 
 func (e *BoundError) ExitCode() int { return 2 }
 
+// SpaceError says that a schedule goes through the points of fused variables by their numbers, and
+// that their sizes multiply to more than an integer holds. It ends a run with code 2.
+type SpaceError struct {
+	What  string
+	Sizes []int64
+}
+
+func (e *SpaceError) Error() string {
+	var sizes []string
+	for _, n := range e.Sizes {
+		sizes = append(sizes, strconv.FormatInt(n, 10))
+	}
+	return failText("fuse: got "+strings.Join(sizes, " x ")+" points of fused loops to count, want at most 2^62"+
+		" (the positions of a tensor, which pos takes, can be split instead)", e.What, nil, nil)
+}
+
+func (e *SpaceError) ExitCode() int { return 2 }
+
 // PatternError says that a result whose level arrays were given has another
 // pattern than the operands at hand make. It ends a run with code 3.
 type PatternError struct {
@@ -126,6 +144,8 @@ func Failure(code ir.FailCode, coord []int64, env Env) error {
 		return &DivideError{env.What, env.Vars, coord}
 	case ir.FailBound:
 		return &BoundError{What: env.What, Vars: env.Vars, Coord: coord}
+	case ir.FailSpace:
+		return &SpaceError{env.What, coord}
 	case ir.FailPattern:
 		return &PatternError{env.What, env.Vars, coord}
 	}

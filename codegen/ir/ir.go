@@ -422,6 +422,7 @@ const (
 	FailMemory  FailCode = 1
 	FailDivide  FailCode = 2 // integer division by zero
 	FailBound   FailCode = 3 // a bound() of the schedule does not hold
+	FailSpace   FailCode = 4 // fused variables have too many points to number: Coord are their sizes
 	FailPattern FailCode = 5 // the result's level arrays are of another pattern
 )
 

@@ -91,7 +91,7 @@ func (k ForKind) String() string {
 }
 
 var failNames = [...]string{
-	OK: "ok", FailMemory: "memory", FailDivide: "divide", FailBound: "bound", FailPattern: "pattern",
+	OK: "ok", FailMemory: "memory", FailDivide: "divide", FailBound: "bound", FailSpace: "space", FailPattern: "pattern",
 }
 
 // String is the code's name in the text form.

@@ -25,8 +25,10 @@ type interval struct {
 	size int64
 	// whole: the interval is the variable's whole range.
 	whole bool
-	// roots are the variables of a fused space.
+	// roots are the variables of a fused space, and space is the variable that it was fused to. Its
+	// points have numbers only once counted gives them: lo and hi are nil before.
 	roots []string
+	space string
 	// rows, of a fused space, is the interval of the first of its variables that this
 	// has all points of; nil where it is cut otherwise.
 	rows *interval
@@ -101,24 +103,38 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 		}
 		return iv
 	}
-	n := code(provenance.Points(l.spanForms(e, roots)))
-	return interval{unit: coords, lo: ir.Int(0), hi: l.named(c.Top+"_n", n), size: -1, whole: true, roots: roots}
+	return interval{unit: coords, size: -1, whole: true, roots: roots, space: c.Top}
+}
+
+// counted is an interval with lo and hi: of a fused space, the numbers of its points. The leaf
+// fails where there are more of them than an integer holds, which few schedules have to ask: the
+// coordinates of a whole space, and the positions in it, need no numbers.
+func (l *lowerer) counted(iv interval, e *env) interval {
+	if iv.lo != nil {
+		return iv
+	}
+	l.countable(iv.roots)
+	if iv.rows == nil {
+		n := code(provenance.Points(l.spanForms(e, iv.roots)))
+		iv.lo, iv.hi = ir.Int(0), l.named(iv.space+"_n", n)
+		return iv
+	}
+	rows := l.counted(*iv.rows, e)
+	n := provenance.Points(l.spanForms(e, iv.roots[len(rows.roots):]))
+	return iv.within(rows.bounds().Times(n, iv.space, l.nameForm))
 }
 
 // widened is the points of an interval with all of the variables that r fuses its
 // variable with.
 func (l *lowerer) widened(r *provenance.Relation, iv interval, e *env) interval {
-	more := l.sched.g.Underived(r.From[1])
 	rows := iv
-	out := interval{unit: coords, lo: iv.lo, hi: iv.hi, size: -1, whole: iv.whole, rows: &rows}
 	if iv.roots == nil {
 		rows.roots = l.sched.g.Underived(r.From[0])
 		first := l.rangeOf(e, rows.roots[0]).lo
 		rows.lo, rows.hi = ir.Minus(iv.lo, first), ir.Minus(iv.hi, first)
-		out.lo, out.hi = rows.lo, rows.hi
 	}
-	out.roots = slices.Concat(rows.roots, more)
-	return out.within(out.bounds().Times(provenance.Points(l.spanForms(e, more)), r.To[0], l.nameForm))
+	roots := slices.Concat(rows.roots, l.sched.g.Underived(r.From[1]))
+	return interval{unit: coords, size: -1, whole: iv.whole, rows: &rows, roots: roots, space: r.To[0]}
 }
 
 // descend goes from x down to the next variable that has a loop.
@@ -136,6 +152,7 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 		case provenance.Coord:
 			iv = l.toCoords(iv, e)
 		case provenance.Split, provenance.Divide:
+			iv = l.counted(iv, e)
 			o := provenance.TileOptions{Positions: iv.unit == positions}
 			o.Some = o.Positions && !l.emptyMayGo(f, iv)
 			t, all := r.Tile(iv.bounds(), o, l.nameForm)
@@ -166,6 +183,7 @@ func (l *lowerer) emptyMayGo(f *cin.Forall, iv interval) bool {
 // bounded checks what a bound says of a derived variable, and keeps what it
 // tells.
 func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval {
+	iv = l.counted(iv, e)
 	if l.sched.g.MadeBy(r.From[0]) != nil {
 		l.checkBound(r, code(iv.bounds().Extent()), e)
 	}
@@ -346,10 +364,10 @@ func (l *lowerer) toCoords(iv interval, e *env) interval {
 		return iv
 	}
 	c := e.cur[iv.key]
-	out := *iv.among
 	if iv.whole {
-		return out
+		return *iv.among
 	}
+	out := l.counted(*iv.among, e)
 	out.rows = nil
 	if never(c.pres) { // the first interval has all, since there are no positions
 		out.lo, out.whole, out.size = l.named("from", ir.Choose(iv.first, out.lo, out.hi)), false, -1
@@ -361,7 +379,7 @@ func (l *lowerer) toCoords(iv interval, e *env) interval {
 		}
 		return ir.Choose(ir.Less(p, iv.all[1]), ir.Coord(c.op.crd(c.level), p), out.hi)
 	}
-	out.lo = l.named("from", ir.Choose(iv.first, iv.among.lo, at(iv.lo)))
+	out.lo = l.named("from", ir.Choose(iv.first, out.lo, at(iv.lo)))
 	out.hi = l.named("to", at(iv.hi))
 	out.size, out.whole = -1, false
 	return out

@@ -40,6 +40,10 @@ func (l *lowerer) corners(iv interval, e *env) (from, to []ir.Expr) {
 	for iv.rows != nil {
 		iv = *iv.rows
 	}
+	if iv.lo == nil { // all of a space
+		first := l.rangeOf(e, iv.roots[0])
+		return []ir.Expr{first.lo}, []ir.Expr{first.hi}
+	}
 	return l.digits(iv.roots, iv.lo, e), l.digits(iv.roots, iv.hi, e)
 }
 
@@ -85,7 +89,7 @@ func (l *lowerer) positionOf(c *cursor, iv interval, at []ir.Expr, end ir.Expr) 
 // numberAt is the number, in the space of the fused levels under c, of the point
 // at position p; the end of what the positions lie among where there is none.
 func (l *lowerer) numberAt(c *cursor, iv interval, p ir.Expr, e *env) ir.Expr {
-	n := l.declare(iv.roots[0]+"_at", iv.among.hi)
+	n := l.declare(iv.roots[0]+"_at", l.counted(*iv.among, e).hi)
 	l.when(ir.Less(p, iv.all[1]), func() {
 		above, x := c.pos, ir.Expr(ir.Int(0))
 		for d, q := range l.ancestors(c, iv, len(iv.roots), p) {

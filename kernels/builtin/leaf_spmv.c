@@ -6,7 +6,8 @@
  *     int NAME(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
  *
  * and returns 0, or: 1 no memory, 2 integer division by zero, 3 a bound of the
- * schedule does not hold, 5 the result's level arrays lack a coordinate.
+ * schedule does not hold, 4 the points of fused variables are too many to number, 5 the
+ * result's level arrays lack a coordinate.
  */
 #ifndef DST_ABI_H
 #define DST_ABI_H

@@ -1,0 +1,62 @@
+package lower
+
+import (
+	"strings"
+
+	"distaff/codegen/ir"
+	"distaff/codegen/provenance"
+)
+
+// maxPoints is how many points of fused variables, and elements of an array, a leaf numbers at most:
+// what splits and tiles add to a number stays within 64 bits.
+const maxPoints = 1 << 62
+
+// countable has the leaf fail at its beginning where the points of variables are too many to number.
+func (l *lowerer) countable(roots []string) {
+	if key := strings.Join(roots, ","); !l.numbered[key] {
+		l.numbered[key] = true
+		l.checkPoints(l.spanForms(&env{}, roots))
+	}
+}
+
+// checkCounts has the leaf fail at its beginning where loops that are not in natural order count the
+// points of fused variables, and these are too many to number.
+func (l *lowerer) checkCounts() {
+	s := &provenance.Counting{G: l.sched.g, N: map[string]provenance.Form{}}
+	for v, c := range l.sched.comps {
+		if r := l.sched.g.MadeBy(v); r == nil && !c.natural {
+			s.N[v] = l.spanForm(&env{}, v).Extent()
+		}
+	}
+	for _, r := range l.sched.g.Relations() {
+		if r.Kind == provenance.Precompute || r.Kind == provenance.Pos || s.N[r.From[0]] == nil {
+			continue // positions have numbers
+		}
+		if r.Kind == provenance.Fuse {
+			var spans []provenance.Range
+			for _, v := range r.From {
+				spans = append(spans, provenance.Range{Lo: provenance.Const(0), Hi: s.N[v], Size: -1})
+			}
+			l.checkPoints(spans)
+		}
+		s.Count(&r, func(_ string, f provenance.Form) provenance.Form { return f })
+	}
+}
+
+// checkPoints emits, at the leaf's beginning, the failure of a space of ranges with more than
+// maxPoints points.
+func (l *lowerer) checkPoints(spans []provenance.Range) {
+	n, some, many := ir.Expr(ir.Int(1)), ir.Expr(ir.Truth(true)), ir.Expr(ir.Truth(false))
+	var sizes []ir.Expr
+	for _, s := range spans {
+		size := code(s.Extent())
+		sizes, some = append(sizes, size), ir.Both(some, ir.Less(ir.Int(0), size))
+		size = ir.Greatest(size, ir.Int(1))
+		many = ir.Either(many, ir.Less(ir.Over(ir.Int(maxPoints), size), n))
+		n = ir.Times(n, size)
+	}
+	outer := l.blk
+	l.blk = l.before
+	l.when(ir.Both(some, many), func() { l.emit(&ir.Fail{Code: ir.FailSpace, Coord: sizes}) })
+	l.blk = outer
+}
