@@ -34,8 +34,22 @@ func (b box) spaces(m int) ir.Expr {
 	return n
 }
 
-// places is the number of places.
-func (b box) places() ir.Expr { return b.spaces(len(b.lo)) }
+// places is the number of places: at most maxPoints, for which there is no memory, where it is a product of
+// sizes that are not compiled in. A workspace has a box where that is small; but a leaf may be called with other
+// sizes than it was compiled for.
+func (b box) places() ir.Expr {
+	n := ir.Expr(ir.Int(1))
+	known := true
+	for m := range b.lo {
+		size := b.size(m)
+		if _, lit := size.(*ir.Lit); lit || known {
+			n, known = ir.Times(n, size), known && lit
+		} else {
+			n = capped(n, size)
+		}
+	}
+	return n
+}
 
 // rows is the number of rows.
 func (b box) rows() ir.Expr { return b.spaces(b.last()) }

@@ -116,7 +116,7 @@ func lower(s Spec) *Lowered {
 	l := &lowerer{
 		spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{},
 		spaces: map[string]adder{}, segments: map[*ir.For]string{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
-		before: &ir.Block{}, numbered: map[string]bool{}, called: map[string]bool{}, windowed: map[string]bool{}, gathered: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
+		before: &ir.Block{}, numbered: map[string]bool{}, computed: map[string]ir.Expr{}, called: map[string]bool{}, windowed: map[string]bool{}, gathered: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
 	}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
@@ -249,9 +249,10 @@ type lowerer struct {
 	used used // the lattices of the loops so far
 
 	// before is what runs before all else: it checks that the points of fused spaces can be numbered.
-	// numbered are these spaces, by their variables.
+	// numbered are these spaces, by their variables. computed is what else it computes once.
 	before   *ir.Block
 	numbered map[string]bool
+	computed map[string]ir.Expr
 
 	blk *ir.Block // where statements are emitted
 	// pre and post are run around the scope at hand, the function or a chunk

@@ -155,8 +155,7 @@ func (w *work) target(c ir.Expr) ir.Expr {
 func (w *work) cut(c ir.Expr) ir.Expr {
 	l := w.l
 	if w.driver == nil {
-		n := ir.Minus(w.hi, w.lo)
-		return ir.Plus(w.lo, ir.Over(ir.Times(n, c), w.chunks))
+		return part(w.lo, w.hi, c, w.chunks)
 	}
 	target := l.named("target", w.target(c))
 	x := l.declare("x", w.lo)

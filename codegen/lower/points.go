@@ -60,3 +60,35 @@ func (l *lowerer) checkPoints(spans []provenance.Range) {
 	l.when(ir.Both(some, many), func() { l.emit(&ir.Fail{Code: ir.FailSpace, Coord: sizes}) })
 	l.blk = outer
 }
+
+// onceBefore is what x computes of the leaf's arguments, at the leaf's beginning, once for each key.
+func (l *lowerer) onceBefore(key string, x func() ir.Expr) ir.Expr {
+	if v := l.computed[key]; v != nil {
+		return v
+	}
+	outer := l.blk
+	l.blk = l.before
+	v := x()
+	l.blk = outer
+	l.computed[key] = v
+	return v
+}
+
+// capped is x * y for numbers that are not negative, or maxPoints where that is more.
+func capped(x, y ir.Expr) ir.Expr {
+	if one, ok := x.(*ir.Lit); ok && one.I <= 1 {
+		return ir.Times(x, y)
+	}
+	if one, ok := y.(*ir.Lit); ok && one.I <= 1 {
+		return ir.Times(x, y)
+	}
+	most := ir.Over(ir.Int(maxPoints), ir.Greatest(y, ir.Int(1)))
+	return ir.Choose(ir.Less(most, x), ir.Int(maxPoints), ir.Times(x, y))
+}
+
+// part is where part k of so many parts of a range begins: lo + ⌊(hi-lo)·k/of⌋, without the product,
+// since a range of coordinates may be as long as sizes can be.
+func part(lo, hi, k, of ir.Expr) ir.Expr {
+	n := ir.Minus(hi, lo)
+	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, of), k), ir.Over(ir.Times(ir.Modulo(n, of), k), of)))
+}

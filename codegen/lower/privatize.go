@@ -71,8 +71,7 @@ func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr, each func(c *ir.
 		in.atomic, in.threads = false, false
 		if c2 := l.sched.comps[f.Var]; c2 == nil || l.sched.g.ReplacedBy(f.Var) != nil {
 			s := l.rangeOf(e, f.Var)
-			n := ir.Minus(s.hi, s.lo)
-			at := func(k ir.Expr) ir.Expr { return l.named(f.Var+"_cut", ir.Plus(s.lo, ir.Over(ir.Times(n, k), pieces))) }
+			at := func(k ir.Expr) ir.Expr { return l.named(f.Var+"_cut", part(s.lo, s.hi, k, pieces)) }
 			in.ranges[f.Var] = coordRange{lo: at(c), hi: at(ir.Plus(c, ir.Int(1))), clip: true}
 			for key := range in.cur {
 				delete(in.parts, place(key, f.Var))
@@ -105,7 +104,6 @@ func (l *lowerer) pieceRange(e *env, v string, lo, hi ir.Expr) (ir.Expr, ir.Expr
 		return lo, hi
 	}
 	e.piece = nil
-	n := ir.Minus(hi, lo)
-	at := func(k ir.Expr) ir.Expr { return ir.Plus(lo, ir.Over(ir.Times(n, k), p.of)) }
+	at := func(k ir.Expr) ir.Expr { return part(lo, hi, k, p.of) }
 	return l.named(v+"_from", at(p.number)), l.named(v+"_to", at(ir.Plus(p.number, ir.Int(1))))
 }

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"fmt"
+
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 )
@@ -57,8 +59,18 @@ func (r *result) writingTo(arr *ir.Array, run func()) {
 }
 
 // between is the number of positions of level hi-1 under one of level lo-1,
-// all levels between being dense.
+// all levels between being dense. Of a sparse result it is maxPoints where there are more, so that
+// memory for them is refused.
 func (r *result) between(lo, hi int) ir.Expr {
+	if r.sparse() && hi-lo > 1 {
+		return r.l.onceBefore(fmt.Sprintf("%s_under%d_%d", r.op.prefix(), lo, hi), func() ir.Expr {
+			n := r.op.size(lo)
+			for k := lo + 1; k < hi; k++ {
+				n = r.l.named("values", capped(n, r.op.size(k)))
+			}
+			return n
+		})
+	}
 	n := ir.Expr(ir.Int(1))
 	for k := lo; k < hi; k++ {
 		n = ir.Times(n, r.op.size(k))

@@ -201,7 +201,7 @@ func (t *passes) scan() {
 
 // size is the number of values.
 func (t *passes) size() ir.Expr {
-	return ir.Times(t.levels[len(t.levels)-1].at(t.chunks), t.a.block(t.a.deep+1))
+	return capped(t.levels[len(t.levels)-1].at(t.chunks), t.a.block(t.a.deep+1))
 }
 
 // parents is the number of positions of the level above compressed level number k in the
@@ -212,7 +212,7 @@ func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 		return t.a.between(0, level)
 	}
 	above := t.levels[k-1]
-	return ir.Times(above.at(c), t.a.between(above.level+1, level))
+	return capped(above.at(c), t.a.between(above.level+1, level))
 }
 
 // fill opens a chunk's places.

@@ -2,6 +2,7 @@ package tcs
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -117,8 +118,11 @@ func MachineMemory() int64 {
 	return int64(s.Totalram) * int64(s.Unit)
 }
 
-// Size prints bytes with a binary unit: 1.50 GiB.
+// Size prints bytes with a binary unit: 1.50 GiB. The largest number stands for so many or more (Times).
 func Size(n int64) string {
+	if n == math.MaxInt64 {
+		return "more than 8 EiB"
+	}
 	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	if n < 1024 {
 		return Count(n, "byte")

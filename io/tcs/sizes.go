@@ -2,6 +2,7 @@ package tcs
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -57,4 +58,22 @@ func CheckSpace(dims []int64, width int) error {
 		n = lo
 	}
 	return nil
+}
+
+// Times is the product of two numbers that are not negative, at most math.MaxInt64, which then stands
+// for that many or more.
+func Times(x, y int64) int64 {
+	hi, lo := bits.Mul64(uint64(x), uint64(y))
+	if hi != 0 || lo > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(lo)
+}
+
+// Plus is the sum of two numbers that are not negative, at most math.MaxInt64 as Times has it.
+func Plus(x, y int64) int64 {
+	if x > math.MaxInt64-y {
+		return math.MaxInt64
+	}
+	return x + y
 }

@@ -293,13 +293,13 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 		lev.Mode = m
 		t.Levels[l] = lev
 		if lev.Kind == byte(format.Dense) {
-			n, first = n*lev.Size, first*lev.Size
+			n, first = tcs.Times(n, lev.Size), first*lev.Size // a first one that wraps has no memory behind it
 		} else {
 			n, first = lev.Crd.Len, lev.Crd.First
 		}
 	}
 	width := uint8(t.Type.Size())
-	mem, err := s.k.Arena.Alloc(n*int64(width), "the values of "+s.stmt.LHS.Name)
+	mem, err := s.k.Arena.Alloc(tcs.Times(n, int64(width)), "the values of "+s.stmt.LHS.Name)
 	if err != nil {
 		t.Close()
 		return nil, err
