@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"text/tabwriter"
 
 	"distaff/io/tcs"
@@ -30,7 +29,7 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(t, "moves\ttimes\tmessages\tbytes\t")
 		for _, m := range s.Moves {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t\n", m.Tensor, m.Times, planview.About(m.Exact, strconv.FormatInt(m.Messages, 10)), planview.About(m.Exact, sizeOf(m.Bytes)))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", m.Tensor, tcs.Number(m.Times), planview.About(m.Exact, tcs.Number(m.Messages)), planview.About(m.Exact, sizeOf(m.Bytes)))
 		}
 		t.Flush()
 	}
@@ -42,6 +41,9 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", l.Name, l.Total, l.Min, l.Mean, l.Max)
 	}
 	t.Flush()
+	if p.Saturated {
+		fmt.Fprintln(w, "counts of more than 9.2e18 (2^63) are not told apart")
+	}
 	if p.Estimated {
 		fmt.Fprintln(w, "estimated: entries of sparse tensors are taken to be spread evenly")
 	}

@@ -27,7 +27,7 @@ func counted(n int64, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return tcs.Number(n) + " " + noun
 }
 
 // printPlan prints the plan as text.

@@ -2,6 +2,7 @@ package tcs
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -85,5 +86,13 @@ func Count[T int | int64 | uint64](n T, noun string) string {
 	case strings.HasSuffix(noun, "y"):
 		noun = noun[:len(noun)-1] + "ie"
 	}
-	return fmt.Sprint(n) + " " + noun + "s"
+	return Number(n) + " " + noun + "s"
+}
+
+// Number prints a count; the largest int64 stands for that many or more (Times).
+func Number[T int | int64 | uint64](n T) string {
+	if int64(n) == math.MaxInt64 {
+		return "more than 9.2e18"
+	}
+	return fmt.Sprint(n)
 }

@@ -77,3 +77,6 @@ func Plus(x, y int64) int64 {
 	}
 	return x + y
 }
+
+// Add adds a number to a sum, as Plus does.
+func Add(sum *int64, n int64) { *sum = Plus(*sum, n) }

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 
+	"distaff/io/tcs"
 	"distaff/spmd/assemble"
 	"distaff/spmd/plan"
 	"distaff/spmd/transfer"
@@ -143,9 +144,9 @@ func newCost(ranks, operands int) *Cost {
 
 // travel counts a block that goes from one rank to another.
 func (c *Cost) travel(z plan.Size, from, to int) {
-	c.Sent[from] += z.Bytes
-	c.Messages[from] += z.Arrays
-	c.Received[to] += z.Bytes
+	tcs.Add(&c.Sent[from], z.Bytes)
+	tcs.Add(&c.Messages[from], z.Arrays)
+	tcs.Add(&c.Received[to], z.Bytes)
 }
 
 // broadcasts counts the operands that are broadcast: once for the sender, and
@@ -162,11 +163,11 @@ func (f *Forecast) broadcasts(c *Cost, all []bool) {
 		if f.replicated(n) {
 			continue
 		}
-		c.Sent[owner] += z.Bytes
-		c.Messages[owner] += z.Arrays
+		tcs.Add(&c.Sent[owner], z.Bytes)
+		tcs.Add(&c.Messages[owner], z.Arrays)
 		for rank := range c.ranks {
 			if rank != owner {
-				c.Received[rank] += z.Bytes
+				tcs.Add(&c.Received[rank], z.Bytes)
 				c.ranks[rank].incoming[n] = arriving{z.Memory(), 1}
 			}
 		}
@@ -202,8 +203,8 @@ func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 			return ctx.Err()
 		}
 		z, from, times := f.travels(operand)(b), s[0], int64(s[1])
-		c.Sent[from] += times * z.Bytes
-		c.Messages[from] += times * z.Arrays
+		tcs.Add(&c.Sent[from], tcs.Times(times, z.Bytes))
+		tcs.Add(&c.Messages[from], tcs.Times(times, z.Arrays))
 	}
 	return nil
 }
@@ -333,10 +334,10 @@ func (f *Forecast) copies(c *Cost, z plan.Size, from int, list []int) []int {
 	if len(list) == 0 {
 		return nil
 	}
-	c.Sent[from] += z.Bytes
-	c.Messages[from] += z.Arrays
+	tcs.Add(&c.Sent[from], z.Bytes)
+	tcs.Add(&c.Messages[from], z.Arrays)
 	for _, to := range list {
-		c.Received[to] += z.Bytes
+		tcs.Add(&c.Received[to], z.Bytes)
 		c.ranks[to].come(z)
 	}
 	return list

@@ -142,8 +142,8 @@ func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err e
 		for rank := 1; rank < n; rank++ { // to its parent in the binomial tree
 			parent := rank & (rank - 1)
 			c.BytesSent[rank], c.MessagesSent[rank] = z.Bytes, z.Arrays
-			c.BytesReceived[parent] += z.Bytes
-			c.BytesReceived[rank] += z.Bytes // of the broadcast
+			tcs.Add(&c.BytesReceived[parent], z.Bytes)
+			tcs.Add(&c.BytesReceived[rank], z.Bytes) // of the broadcast
 		}
 		c.BytesSent[0], c.MessagesSent[0] = z.Bytes, z.Arrays
 	}

@@ -6,6 +6,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/ir"
 	"distaff/codegen/place"
+	"distaff/io/tcs"
 	"distaff/kernels/cuda"
 	"distaff/spmd/estimate"
 	"distaff/spmd/exec"
@@ -56,7 +57,7 @@ func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Bloc
 			s = x.as(n, a.Format)
 		}
 		args[i+1], blocks[i+1] = s, needs[n]
-		bytes += s.Block(needs[n]).Bytes
+		tcs.Add(&bytes, s.Block(needs[n]).Bytes)
 	}
 	size := func(s ir.Slot) int64 {
 		t := args[s.Arg]
@@ -97,7 +98,7 @@ func (x *Forecast) pinned() (list []pinned) {
 		seen[name] = true
 		t := pinned{s, operand, make([]int64, x.p.Ranks), parts}
 		for b := range plan.Block(s.Partition.Pieces()) {
-			t.owned[s.Partition.OwnerOf(b)] += s.Block(b).Bytes
+			tcs.Add(&t.owned[s.Partition.OwnerOf(b)], s.Block(b).Bytes)
 		}
 		list = append(list, t)
 	}

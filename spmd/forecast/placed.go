@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"distaff/io/tcs"
 	"distaff/spmd/assemble"
 	"distaff/spmd/estimate"
 	"distaff/spmd/input"
@@ -60,10 +61,10 @@ func (x *planner) copied(part *partition.Partition) {
 			if k > 0 {
 				sent = plan.Size{}
 			}
-			x.out.Tensors[len(x.out.Tensors)-1].Moved += z.Bytes
-			x.out.Comm.BytesSent[ranks[0]] += sent.Bytes
-			x.out.Comm.MessagesSent[ranks[0]] += sent.Arrays
-			x.out.Comm.BytesReceived[to] += z.Bytes
+			tcs.Add(&x.out.Tensors[len(x.out.Tensors)-1].Moved, z.Bytes)
+			tcs.Add(&x.out.Comm.BytesSent[ranks[0]], sent.Bytes)
+			tcs.Add(&x.out.Comm.MessagesSent[ranks[0]], sent.Arrays)
+			tcs.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
 			m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.Result(), Box: x.resting().Box(b), Entries: z.Entries, Bytes: z.Bytes}, From: ranks[0], To: to, Forwarded: k > 0}
 			for _, rank := range []int{ranks[0], to} {
 				if d := x.detail(rank); d != nil {
@@ -77,10 +78,10 @@ func (x *planner) copied(part *partition.Partition) {
 // travel counts what goes of a tensor from one rank to another.
 func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
 	t := &x.out.Tensors[tensor]
-	t.Moved += z.Bytes
-	x.out.Comm.BytesSent[from] += z.Bytes
-	x.out.Comm.MessagesSent[from] += z.Arrays
-	x.out.Comm.BytesReceived[to] += z.Bytes
+	tcs.Add(&t.Moved, z.Bytes)
+	tcs.Add(&x.out.Comm.BytesSent[from], z.Bytes)
+	tcs.Add(&x.out.Comm.MessagesSent[from], z.Arrays)
+	tcs.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
 	return PlannedMove{PlannedBlock: PlannedBlock{Tensor: t.Name, Entries: z.Entries, Bytes: z.Bytes}, From: from, To: to}
 }
 

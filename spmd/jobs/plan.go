@@ -29,6 +29,8 @@ type Planned struct {
 	// AtMost says that some repeat may end before its last pass: counts are those of all passes.
 	AtMost    bool `json:"at_most"`
 	Estimated bool `json:"estimated"`
+	// Saturated says that some counts are 2^63-1, which stands for that many or more.
+	Saturated bool `json:"saturated,omitempty"`
 }
 
 // PlannedItem is a statement, with its plan, or a place.
@@ -310,9 +312,9 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 		if all == nil {
 			all = newComm(x.ranks)
 		}
-		all.BytesSent[from] += z.Bytes
-		all.MessagesSent[from] += z.Arrays
-		all.BytesReceived[to] += z.Bytes
+		tcs.Add(&all.BytesSent[from], z.Bytes)
+		tcs.Add(&all.MessagesSent[from], z.Arrays)
+		tcs.Add(&all.BytesReceived[to], z.Bytes)
 		x.tally.route(it, name, from, to, z.Bytes)
 		estimated = estimated || z.Entries > 0
 	})
@@ -334,7 +336,7 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	z := plan.Size{}
 	bytes := int64(a.Blocks.Spec.Type.Size())
 	for _, d := range a.Blocks.Spec.Dims {
-		bytes *= d
+		bytes = tcs.Times(bytes, d)
 	}
 	z.Add(bytes, 1)
 	if h == nil && a.Number || x.known[h] {

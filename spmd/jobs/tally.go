@@ -2,10 +2,12 @@ package jobs
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
 	"distaff/codegen/jobfile"
+	"distaff/io/tcs"
 	"distaff/spmd/stats"
 )
 
@@ -34,7 +36,7 @@ const (
 // add adds n times as much as another has counted.
 func (t tally) add(o tally, n int64) {
 	for k, v := range o {
-		t[k] += n * v
+		t[k] = tcs.Plus(t[k], tcs.Times(n, v))
 	}
 }
 
@@ -50,7 +52,8 @@ func (t tally) route(it jobfile.Item, tensor string, from, to int, bytes int64) 
 		from = Others
 	}
 	if to < routed && from != to && bytes > 0 {
-		t[count{item: it, what: route, tensor: tensor, from: from, to: to}] += bytes
+		k := count{item: it, what: route, tensor: tensor, from: from, to: to}
+		t[k] = tcs.Plus(t[k], bytes)
 	}
 }
 
@@ -89,8 +92,10 @@ func (x *follower) report() *Planned {
 			out.Items[k].transfer(c, n)
 		}
 	}
+	out.Saturated = saturated(out.Comm)
 	for k := range out.Items {
 		p := &out.Items[k]
+		out.Saturated = out.Saturated || p.Runs == math.MaxInt64 || saturated(p.Comm)
 		slices.SortFunc(p.Moves, func(a, b PlannedTransfer) int { return strings.Compare(a.Tensor, b.Tensor) })
 		for _, m := range p.Moves {
 			slices.SortFunc(m.Routes, func(a, b Route) int { return cmp.Or(a.To-b.To, a.From-b.From) })
@@ -110,11 +115,11 @@ func (p *PlannedItem) transfer(c count, n int64) {
 	switch t := &p.Moves[k]; c.what {
 	case carries:
 		for rank := range c.comm.BytesSent {
-			t.Bytes += n * c.comm.BytesSent[rank]
-			t.Messages += n * c.comm.MessagesSent[rank]
+			tcs.Add(&t.Bytes, tcs.Times(n, c.comm.BytesSent[rank]))
+			tcs.Add(&t.Messages, tcs.Times(n, c.comm.MessagesSent[rank]))
 		}
 	case times:
-		t.Times += n
+		tcs.Add(&t.Times, n)
 	case inexact:
 		t.Exact = false
 	case route:
@@ -126,11 +131,17 @@ func newComm(ranks int) *stats.Comm {
 	return &stats.Comm{BytesSent: make([]int64, ranks), BytesReceived: make([]int64, ranks), MessagesSent: make([]int64, ranks)}
 }
 
+// saturated reports whether some counts are the largest number, which stands for that many or more.
+func saturated(c stats.Comm) bool {
+	largest := func(list []int64) bool { return slices.Contains(list, math.MaxInt64) }
+	return largest(c.BytesSent) || largest(c.BytesReceived) || largest(c.MessagesSent)
+}
+
 // addTo adds n times what is sent.
 func addTo(to, c *stats.Comm, n int64) {
 	for rank := range c.BytesSent {
-		to.BytesSent[rank] += n * c.BytesSent[rank]
-		to.BytesReceived[rank] += n * c.BytesReceived[rank]
-		to.MessagesSent[rank] += n * c.MessagesSent[rank]
+		tcs.Add(&to.BytesSent[rank], tcs.Times(n, c.BytesSent[rank]))
+		tcs.Add(&to.BytesReceived[rank], tcs.Times(n, c.BytesReceived[rank]))
+		tcs.Add(&to.MessagesSent[rank], tcs.Times(n, c.MessagesSent[rank]))
 	}
 }

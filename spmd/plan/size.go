@@ -17,7 +17,7 @@ type Sizes func(b Block) Size
 // Add adds an array of n elements.
 func (z *Size) Add(n, width int64) {
 	if n > 0 && width > 0 {
-		z.Bytes += n * width
+		tcs.Add(&z.Bytes, tcs.Times(n, width))
 		z.Arrays++
 	}
 }
@@ -28,9 +28,9 @@ func (z Size) Most() int64 { return z.Entries + z.MoreEntries }
 // Memory is the most bytes of memory that the block is taken to take: its arrays are aligned, and large
 // memory is counted in pages. An empty block takes memory as well.
 func (z Size) Memory() int64 {
-	n := z.Bytes + z.MoreBytes + z.Arrays*tcs.Align
+	n := tcs.Plus(tcs.Plus(z.Bytes, z.MoreBytes), z.Arrays*tcs.Align)
 	if n >= 1<<18 {
-		n += 1 << 12
+		n = tcs.Plus(n, 1<<12)
 	}
 	return max(n, tcs.Align)
 }

@@ -2,6 +2,7 @@ package planview
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"distaff/io/tcs"
@@ -37,8 +38,13 @@ func Quantities(p *forecast.Planned) []Quantity {
 
 // text prints a value; plain prints a count.
 func (q Quantity) text(n float64, plain func(float64) string) string {
-	if q.Bytes {
+	switch {
+	case q.Bytes && n < math.MaxInt64:
 		return tcs.Size(int64(n + 0.5))
+	case q.Bytes:
+		return tcs.Size(math.MaxInt64)
+	case n >= math.MaxInt64:
+		return tcs.Number(math.MaxInt64)
 	}
 	return plain(n)
 }
