@@ -55,6 +55,9 @@ func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (
 		return nil, m.Extents[0].f.Errorf(notation.Span(m.span), BadNumber, "machine %s: %s", m.Name, err.(*diag.Error).Msg)
 	}
 	out.Name = m.Name
+	if err := out.CheckRanks(int(ranks)); err != nil {
+		return nil, m.Extents[0].f.Errorf(notation.Span(m.span), BadNumber, "%v", err)
+	}
 	return out, nil
 }
 

@@ -178,6 +178,19 @@ func (m *Machine) String() string {
 	return strings.Join(levels, ";")
 }
 
+// maxPoints is how many points of a machine a rank may stand for. Blocks and steps are listed for each
+// of them, which takes some KiB and up to a millisecond, also where most are empty.
+const maxPoints = 1 << 12
+
+// CheckRanks refuses a machine with more points than so many ranks can stand for.
+func (m *Machine) CheckRanks(ranks int) error {
+	if n := m.Points(); n > maxPoints*int64(ranks) {
+		return diag.Errorf(diag.ScheduleRefused, "machine %s (%s) has %d points, %d for each of the job's %s, want at most %d for each",
+			m.Name, m, n, (n+int64(ranks)-1)/int64(ranks), diag.Count(ranks, "rank"), maxPoints)
+	}
+	return nil
+}
+
 // IdleNote tells the user of ranks that have no point of the machine, so that nothing that is
 // distributed over it runs there; "" for none.
 func (m *Machine) IdleNote(ranks int) string {

@@ -128,6 +128,9 @@ func (g *Given) modes(vars []string) []int64 {
 // Placed is the partition that a placement on a machine makes of a tensor with modes of these sizes,
 // whose level l stores the mode order[l]. An ordered axis is not located.
 func Placed(placed place.Placement, m *place.Machine, sizes []int64, order []int, ranks int) (*partition.Partition, error) {
+	if err := m.CheckRanks(ranks); err != nil {
+		return nil, err
+	}
 	h, err := placed.Resolve(m, order)
 	if err != nil {
 		return nil, err

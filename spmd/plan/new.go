@@ -44,6 +44,11 @@ func New(g Given) (*Problem, error) {
 	if err := g.compute(); err != nil {
 		return nil, err
 	}
+	if g.Machine != nil {
+		if err := g.Machine.CheckRanks(g.Ranks); err != nil {
+			return nil, err
+		}
+	}
 	nest, err := g.nest()
 	if err != nil {
 		return nil, err

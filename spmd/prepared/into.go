@@ -128,7 +128,9 @@ func sameArray(a, b tcs.Array) bool {
 // run computes the values: the result is one more tensor over the memory of what was given.
 func (e *into) run(k *Statement) (*tcs.Tensor, error) {
 	s := k.leaves[0]
-	k.work.called(s, k.bound.args, nil)
+	if err := k.work.called(s, k.bound.args, nil); err != nil {
+		return nil, err
+	}
 	if err := s.run(k.Ctx, e.made, k.bound.args, nil); err != nil {
 		return nil, err
 	}

@@ -38,7 +38,9 @@ func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *lea
 		}
 	}
 	ranges := k.ranges(s)
-	k.work.called(st, args, ranges)
+	if err := k.work.called(st, args, ranges); err != nil {
+		return err
+	}
 	return f(st, args, ranges)
 }
 

@@ -37,6 +37,15 @@ func (k *Statement) bind() error {
 		if w, err = k.newCall(blocks()); err != nil {
 			return err
 		}
+		if err = k.leaves[0].endless(w.args, w.bounds); err != nil {
+			for _, t := range w.made.made {
+				if t != nil {
+					k.Forget(t)
+				}
+			}
+			w.made.close()
+			return err
+		}
 		k.bound = w
 	} else {
 		for n, t := range blocks() {

@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/io/tcs"
 	"distaff/kernels/tune"
+	"distaff/spmd/fault"
 	"distaff/spmd/plan"
 )
 
@@ -55,12 +56,35 @@ func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
 	w.done, w.read = true, nil
 }
 
-// called counts a call of a leaf on its operands, over ranges of its variables.
-func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) {
-	if w.done || w.read == nil {
-		return
+// maxSteps is how many operations a call of a leaf may do for each of its threads. They would take a core
+// weeks.
+const maxSteps = 1 << 53
+
+// maxOperations is more than the operations of a statement at one coordinate.
+const maxOperations = 1 << 10
+
+// endless refuses a call of a leaf on its operands, over bounds of its variables, that would not end: loops over
+// coordinates, stored or not, may be as long as sizes can be.
+func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
+	points := 1.0
+	for _, b := range bounds {
+		points *= float64(max(b[1]-b[0], 1))
 	}
-	bounds := s.bounds(ranges)
+	most := maxSteps * float64(max(s.k.Threads, 1))
+	if points <= most/maxOperations { // so it is of most statements, which need not be looked at
+		return nil
+	}
+	done, _ := s.operations(args, bounds)
+	if n := done.Multiplications + done.Additions; done.Exact && n > most {
+		return fault.Commandf("%s takes %.3g steps, and would not end: want at most %.3g for each thread"+
+			" (a term without a sparse tensor has a value at every coordinate)", s.k.p.Stmt, n, float64(maxSteps))
+	}
+	return nil
+}
+
+// operations are what a call of a leaf does, on its operands and over bounds of its variables. at are the operands by
+// argument, nil for those that are no tensors of the call.
+func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.Operations, at []*tcs.Tensor) {
 	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(s.unit.Args)), Size: func(v string) int64 {
 		for n, u := range s.unit.Vars {
 			if u == v {
@@ -69,7 +93,7 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) {
 		}
 		return s.k.Sizes.Vars[v]
 	}}
-	at := make([]*tcs.Tensor, len(s.unit.Args))
+	at = make([]*tcs.Tensor, len(s.unit.Args))
 	next := 0
 	for n, a := range s.unit.Args[1:] {
 		if a.Map {
@@ -82,7 +106,16 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) {
 			x.Counts[n+1] = append(x.Counts[n+1], t.Positions(l))
 		}
 	}
-	done := s.unit.Operations(x)
+	return s.unit.Operations(x), at
+}
+
+// called counts a call of a leaf on its operands, over ranges of its variables, and refuses an endless one.
+func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
+	bounds := s.bounds(ranges)
+	if err := s.endless(args, bounds); err != nil || w.done || w.read == nil {
+		return err
+	}
+	done, at := s.operations(args, bounds)
 	multiplication, addition := 1.0, 1.0
 	if s.k.ComputeType.IsComplex() { // of real numbers
 		multiplication, addition = 6, 2
@@ -94,6 +127,7 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) {
 			w.read[t] += done.Reads[n]
 		}
 	}
+	return nil
 }
 
 // bytesRead is what reading a tensor's level arrays takes, and so many of its values, each once at most.
