@@ -99,6 +99,7 @@
 //	bounds.go    in natural order: bounds inference, by intervals that become narrower
 //	guards.go    in any other order: loops that count, and guards
 //	fused.go     intervals of fused variables (fusedpos.go, their positions)
+//	points.go    numbers of points and lengths that sizes multiply to, which are checked
 //	keptrows.go  the last row of a walk on a GPU, added where threads meet
 //	repeats.go   tiles that end where the repeats of a coordinate do
 package lower

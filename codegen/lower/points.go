@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// maxPoints is how many points of fused variables, and elements of an array, a leaf numbers at most:
-// what splits and tiles add to a number stays within 64 bits.
+// maxPoints limits the points of fused variables, and the elements of an array, that a leaf numbers.
+// What splits and tiles add to such a number stays within 64 bits.
 const maxPoints = 1 << 62
 
 // countable has the leaf fail at its beginning where the points of variables are too many to number.
@@ -61,7 +61,8 @@ func (l *lowerer) checkPoints(spans []provenance.Range) {
 	l.blk = outer
 }
 
-// onceBefore is what x computes of the leaf's arguments, at the leaf's beginning, once for each key.
+// onceBefore has x compute an expression of the leaf's arguments at the leaf's beginning, once for each
+// key, and returns it.
 func (l *lowerer) onceBefore(key string, x func() ir.Expr) ir.Expr {
 	if v := l.computed[key]; v != nil {
 		return v
@@ -74,7 +75,7 @@ func (l *lowerer) onceBefore(key string, x func() ir.Expr) ir.Expr {
 	return v
 }
 
-// capped is x * y for numbers that are not negative, or maxPoints where that is more.
+// capped returns x * y of two numbers that are not negative, or maxPoints if the product is larger.
 func capped(x, y ir.Expr) ir.Expr {
 	if one, ok := x.(*ir.Lit); ok && one.I <= 1 {
 		return ir.Times(x, y)
@@ -86,8 +87,8 @@ func capped(x, y ir.Expr) ir.Expr {
 	return ir.Choose(ir.Less(most, x), ir.Int(maxPoints), ir.Times(x, y))
 }
 
-// part is where part k of so many parts of a range begins: lo + ⌊(hi-lo)·k/of⌋, without the product,
-// since a range of coordinates may be as long as sizes can be.
+// part returns the beginning of part k of a range that is cut into even parts, of which there are of:
+// lo + ⌊(hi-lo)·k/of⌋. It computes no product of k and the length, which may be up to 2^61.
 func part(lo, hi, k, of ir.Expr) ir.Expr {
 	n := ir.Minus(hi, lo)
 	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, of), k), ir.Over(ir.Times(ir.Modulo(n, of), k), of)))

@@ -20,7 +20,7 @@ import (
 	"distaff/kernels/cc"
 )
 
-// largeSizes multiply past 2^63, two or three of them; products of two square roots are just below it.
+// largeSizes lists sizes of which two or three multiply past 2^63. The square of 3037000499 is just below it.
 var largeSizes = []int64{1<<31 - 1, 1 << 31, 1<<31 + 1, 3037000499, 3037000500, 1 << 32, 2902330, 1 << 40, tcs.MaxSize - 1, tcs.MaxSize}
 
 // largeLines are statements over tensors that store entries only, with an access whose positions loops go through.
@@ -126,8 +126,8 @@ func largeCase(seed, k uint64) (*Case, error) {
 // manyPoints matches the refusal of fused loops that would count too many points.
 var manyPoints = regexp.MustCompile(`fuse: got ([0-9 x]+) points of fused loops to count`)
 
-// checkLarge holds an engine's output to the reference. The engine may refuse to count the points of
-// fused loops where there are more than 2^62.
+// checkLarge holds an engine's output to the reference. The engine may refuse to count more than 2^62 points
+// of fused loops; counted tells that it did not.
 func checkLarge(p *Prepared, run func(context.Context) (*Output, error)) (counted bool, err error) {
 	ctx := context.Background()
 	w, err := p.Expect(ctx)
