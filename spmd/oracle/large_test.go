@@ -42,8 +42,9 @@ var largeLines = []struct{ stmt, access string }{
 // largeSchedule draws a schedule whose loops over coordinates are few, or over entries.
 func largeSchedule(r *rand.Rand, vars []string, access string) (list []string) {
 	say := func(f string, args ...any) { list = append(list, fmt.Sprintf(f, args...)) }
+	many := false           // tiles, each of which would start the threads of a loop inside it
 	few := func(v string) { // at most 2^21 tiles of coordinates
-		if r.IntN(2) == 0 {
+		if many = r.IntN(2) == 0; !many {
 			say("divide(%s,%s0,%s1,%d)", v, v, v, 1+r.IntN(7))
 		} else {
 			say("split(%s,%s0,%s1,%d)", v, v, v, int64(1)<<40)
@@ -70,6 +71,7 @@ func largeSchedule(r *rand.Rand, vars []string, access string) (list []string) {
 		}
 	}
 	switch {
+	case many:
 	case at == "p" && r.IntN(3) > 0:
 		say("split(p,p0,p1,%d)", 1+r.IntN(4))
 		say("parallelize(p0,CPUThread,%s)", []string{"NoRaces", "Temporary", "Atomics"}[r.IntN(3)])
