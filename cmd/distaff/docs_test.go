@@ -226,6 +226,24 @@ func TestTutorial(t *testing.T) {
 	})
 }
 
+// TestNewcomersPages runs the commands of the pages for newcomers from other systems, in a copy of
+// testdata.
+func TestNewcomersPages(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/from-*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("got pages %v, error %v: want docs/from-*.md", pages, err)
+	}
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS("../../testdata")); err != nil {
+				t.Fatal(err)
+			}
+			runExamples(t, page, dir, cleanEnv(t), func(string) string { return "" })
+		})
+	}
+}
+
 // fetched makes a module proxy that has only the modules which building this clone and its tests
 // wants, whatever else the module cache of this machine has. It returns the environment by which
 // the go command uses this proxy and a new module cache.
