@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/jobfile"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
+	"distaff/io/outfile"
 	"distaff/kernels/target"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
@@ -45,6 +46,9 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := j.memories(); err != nil {
 		return nil, err
 	}
+	if err := outfile.Apart(j.Files()...); err != nil {
+		return nil, err
+	}
 	o := jobs.Options{Repeat: j.Repeat, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
 	var report *FileReport
 	var ended error // at every rank alike
@@ -69,6 +73,16 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 		return nil, err
 	}
 	return report, ended
+}
+
+// Files are the files that the job reads and writes, the job file itself among them.
+func (j *FileJob) Files() []outfile.Use {
+	list := jobs.Files(j.File, j.Inputs, j.Outputs, j.StatsFile)
+	j.checkCode(func(commands []*schedule.Command) error {
+		list = append(list, j.inFolder().userCode().Uses(commands)...)
+		return nil
+	})
+	return list
 }
 
 // memories refuses placements in a memory that ranks do not have.

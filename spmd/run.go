@@ -3,10 +3,14 @@ package spmd
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
+	"distaff/io/convert"
+	"distaff/io/outfile"
 	"distaff/kernels/target"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
@@ -127,7 +131,24 @@ func (j *Job) parse(complete bool) (*input.Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, output.Check(j.Outputs, p)
+	if err := output.Check(j.Outputs, p); err != nil {
+		return nil, err
+	}
+	return p, outfile.Apart(j.Files()...)
+}
+
+// Files are the files that the job reads and writes.
+func (j *Job) Files() []outfile.Use {
+	var list []outfile.Use
+	for _, name := range slices.Sorted(maps.Keys(j.Inputs)) {
+		if file := j.Inputs[name].File; file != "" {
+			list = append(list, convert.Reads("-i="+name+":"+file, file))
+		}
+	}
+	if commands, err := schedule.Parse(j.Schedule); err == nil {
+		list = append(list, j.userCode().Uses(commands)...)
+	}
+	return append(list, output.Uses(j.Outputs, j.StatsFile)...)
 }
 
 // mostEmbedded is how many ranks one process may hold: each takes threads of the

@@ -20,6 +20,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/coo"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/spmd"
@@ -173,6 +174,9 @@ func Limit(x *cli.Context) (*tcs.Limit, error) {
 
 // Run converts the file in to the file out as x's flags say.
 func Run(x *cli.Context, in, out string, stderr io.Writer, quiet bool) error {
+	if err := outfile.Apart(convert.Reads(in, in), convert.Writes(out, out)); err != nil {
+		return err
+	}
 	var o convert.Options
 	var err error
 	if o.Read, err = ReadOptions(x, in); err != nil {

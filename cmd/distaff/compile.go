@@ -15,6 +15,7 @@ import (
 	"distaff/codegen/emit/gopkg"
 	"distaff/codegen/emit/signature"
 	"distaff/codegen/ir"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/spmd"
 )
@@ -101,6 +102,9 @@ func compile(x *invocation) (err error) {
 		if err != nil {
 			return err
 		}
+		if err := x.told(j.Files(), "out", out); err != nil {
+			return err
+		}
 		if stage == "cuda" {
 			j.Target = spmd.CUDA
 		}
@@ -108,6 +112,9 @@ func compile(x *invocation) (err error) {
 	}
 	f, err := x.fileJob()
 	if err != nil {
+		return err
+	}
+	if err := x.told(f.Files(), "out", out); err != nil {
 		return err
 	}
 	if stage == "cuda" {
@@ -288,6 +295,14 @@ func (x *invocation) writeFolder(dir, name, stage string, u *spmd.Compiled) erro
 		if !inModule(abs) {
 			files["go.mod"] = "module " + name + "\n\ngo 1.21\n"
 		}
+	}
+	var writes []outfile.Use
+	for _, f := range sortedKeys(files) {
+		path := filepath.Join(dir, f)
+		writes = append(writes, outfile.Use{What: "--out: " + path, Path: path, Writes: true})
+	}
+	if err := x.apart(nil, writes...); err != nil {
+		return err
 	}
 	for _, f := range sortedKeys(files) {
 		if err := writeWhole(filepath.Join(dir, f), []byte(files[f])); err != nil {

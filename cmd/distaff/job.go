@@ -15,6 +15,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/io/convert"
+	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/kernels/target"
 	"distaff/spmd"
@@ -340,7 +341,7 @@ func (x *invocation) memoryLimit() (int64, error) {
 }
 
 // scheduleTexts are the values of -s, with what is in a file where one says @FILE.
-func scheduleTexts(values []string) ([]string, error) {
+func (x *invocation) scheduleTexts(values []string) ([]string, error) {
 	var out []string
 	for _, v := range values {
 		if file, ok := strings.CutPrefix(v, "@"); ok {
@@ -351,6 +352,7 @@ func scheduleTexts(values []string) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
+			x.reads = append(x.reads, outfile.Use{What: "-s=" + v, Path: file})
 			v = string(text)
 		}
 		out = append(out, v)
@@ -361,7 +363,7 @@ func scheduleTexts(values []string) ([]string, error) {
 // schedule reads schedules, machines, placements and block schedules.
 func (x *invocation) schedule(j *spmd.Job) error {
 	var err error
-	if j.Schedule, err = scheduleTexts(x.StringSlice("s")); err != nil {
+	if j.Schedule, err = x.scheduleTexts(x.StringSlice("s")); err != nil {
 		return err
 	}
 	j.Machine = x.String("m")

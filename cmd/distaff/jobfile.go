@@ -221,6 +221,9 @@ func runFile(x *invocation) error {
 		return err
 	}
 	j.StatsFile = x.String("stats")
+	if err := x.apart(j.Files()); err != nil {
+		return err
+	}
 	mode, err := x.choice("progress", "auto", "always", "never")
 	if err != nil {
 		return err

@@ -39,6 +39,7 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	_ "distaff/cmd/limits"
+	"distaff/io/outfile"
 	"distaff/spmd"
 	"distaff/spmd/comm"
 )
@@ -154,6 +155,27 @@ type invocation struct {
 	name           string // the command's
 	stdout, stderr io.Writer
 	argv           []string
+	reads          []outfile.Use // files that the command reads beside what its job does
+}
+
+// apart refuses files of the command and its job that are one, before anything runs: one would
+// be lost. writes are the files that the command writes itself.
+func (x *invocation) apart(job []outfile.Use, writes ...outfile.Use) error {
+	return outfile.Apart(slices.Concat(x.reads, job, writes)...)
+}
+
+// told is apart for a command that writes none of its job's files, but the file out of a flag;
+// "" for none.
+func (x *invocation) told(job []outfile.Use, flag, out string) error {
+	for _, u := range job {
+		if !u.Writes {
+			x.reads = append(x.reads, u)
+		}
+	}
+	if out == "" {
+		return nil
+	}
+	return x.apart(nil, outfile.Use{What: "--" + flag + "=" + out, Path: out, Writes: true})
 }
 
 // note prints a line of diagnostics, unless -q.

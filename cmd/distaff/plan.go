@@ -59,6 +59,9 @@ func planFile(x *invocation) error {
 	if err != nil {
 		return err
 	}
+	if err := x.told(f.Files(), "html", x.String("html")); err != nil {
+		return err
+	}
 	p, err := f.Plan(x.Context.Context, x.planDetail())
 	if err != nil {
 		return err
@@ -82,6 +85,9 @@ func planAction(x *invocation) error {
 	}
 	j, err := x.job(statement)
 	if err != nil {
+		return err
+	}
+	if err := x.told(j.Files(), "html", x.String("html")); err != nil {
 		return err
 	}
 	p, err := j.Plan(x.Context.Context, x.planDetail())

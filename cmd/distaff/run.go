@@ -44,6 +44,9 @@ func run(x *invocation) error {
 		return err
 	}
 	j.Checksums, j.StatsFile = x.IsSet("stats"), x.String("stats")
+	if err := x.apart(j.Files()); err != nil {
+		return err
+	}
 	mode, err := x.choice("progress", "auto", "always", "never")
 	if err != nil {
 		return err

@@ -56,6 +56,9 @@ func spyAction(x *invocation) error {
 	if x.IsSet("out") && ending != ".svg" && ending != ".png" {
 		return argv.Errorf("--out=%s: got a name that ends in %q, want one that ends in .svg or .png", out, ending)
 	}
+	if err := x.told([]outfile.Use{convert.Reads(path, path)}, "out", out); err != nil {
+		return err
+	}
 	modes, err := x.modes()
 	if err != nil {
 		return err

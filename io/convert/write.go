@@ -35,6 +35,19 @@ func Create(path string) (*outfile.File, error) {
 	return outfile.Create(path)
 }
 
+// Reads is the use of a tensor's file that is read, which may be "-" with an ending.
+func Reads(what, path string) outfile.Use { return use(what, path, false) }
+
+// Writes is the use of a tensor's file that is written, which may be "-" with an ending.
+func Writes(what, path string) outfile.Use { return use(what, path, true) }
+
+func use(what, path string, writes bool) outfile.Use {
+	if text.Stdin(path) {
+		path = "-"
+	}
+	return outfile.Use{What: what, Path: path, Writes: writes, Tensor: true}
+}
+
 // WriteTensor writes the tensor to path, in the format of its ending.
 func WriteTensor(path string, t *tcs.Tensor, opt WriteOptions) error {
 	if err := Writable(path, t.Order()); err != nil {

@@ -11,6 +11,7 @@
 //	shared.go      outputs that several processes write
 //	descriptor.go  standard output and other descriptors
 //	temp.go        temporary files and folders
+//	apart.go       files that a command reads and writes, compared
 package outfile
 
 import (
@@ -103,7 +104,7 @@ func create(path string, named bool) (*File, error) {
 		}
 		return o, nil
 	case err == nil:
-		if o.target, err = filepath.EvalSymlinks(path); err != nil {
+		if o.target, err = resolve(path); err != nil {
 			return nil, o.Errorf(err)
 		}
 		// Who may not write the file may not replace it either.
@@ -114,11 +115,8 @@ func create(path string, named bool) (*File, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, o.Errorf(err)
 	default:
-		if link, err := os.Readlink(path); err == nil { // it points to nothing yet
-			if !filepath.IsAbs(link) {
-				link = filepath.Join(filepath.Dir(path), link)
-			}
-			o.target = link
+		if o.target, err = resolve(path); err != nil {
+			return nil, o.Errorf(err)
 		}
 	}
 	if err := o.open(named); err != nil {

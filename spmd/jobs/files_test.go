@@ -108,7 +108,7 @@ func TestTogether(t *testing.T) {
 		want       string
 		exit       int
 	}{
-		{"two tensors in a file", "tensor x(2): d to \"x.npy\"\ntensor y(2): d\nx(i) = 1\ny(i) = 2\n", map[string]string{"y": "./x.npy"}, "two outputs", 2},
+		{"two tensors in a file", "tensor x(2): d to \"x.npy\"\ntensor y(2): d\nx(i) = 1\ny(i) = 2\n", map[string]string{"y": "./x.npy"}, "writes too, want a file for each", 2},
 		{"no folder", "tensor x(2): d to \"x.npy\"\ntensor y(2): d to \"no/y.npy\"\nx(i) = 1\ny(i) = 2\n", nil, "no/y.npy", 1},
 		{"a file of two modes at most", "tensor x(2): d to \"x.npy\"\ntensor y(2,2,2): ddd to \"y.mtx\"\nx(i) = 1\ny(i,j,k) = 2\n", nil, "y.mtx", 2},
 		{"no format", "tensor x(2): d to \"x.npy\"\ntensor y(2): d\nx(i) = 1\ny(i) = 2\n", map[string]string{"y": "y.doc"}, "y.doc", 2},

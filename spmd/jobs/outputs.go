@@ -3,8 +3,11 @@ package jobs
 import (
 	"time"
 
+	"distaff/codegen/jobfile"
+	"distaff/io/convert"
 	"distaff/io/outfile"
 	"distaff/io/text"
+	"distaff/spmd/input"
 	"distaff/spmd/output"
 	"distaff/spmd/program"
 )
@@ -19,6 +22,29 @@ func (r *execution) outputs() (list []output.Output) {
 		}
 	}
 	return list
+}
+
+// Files are the files that a job file reads and writes, with itself, but for the C of its schedules.
+// given and outputs are what flags give tensors; stats is the file of the statistics, "" for none.
+func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]string, stats string) []outfile.Use {
+	r := newNames(f, given)
+	uses := []outfile.Use{{What: "the job", Path: f.Name}}
+	var flags []output.Output
+	for _, t := range f.Tensors {
+		if in, ok := r.input(t); ok && in.File != "" {
+			what := r.where(t) + ": from " + `"` + t.From + `"`
+			if _, flag := given[t.Name]; flag {
+				what = "-i=" + t.Name + ":" + in.File
+			}
+			uses = append(uses, convert.Reads(what, in.File))
+		}
+		if to, ok := outputs[t.Name]; ok {
+			flags = append(flags, output.Output{Tensor: t.Name, File: to})
+		} else if t.To != "" {
+			uses = append(uses, convert.Writes(r.where(t)+": to "+`"`+t.To+`"`, r.path(t.To)))
+		}
+	}
+	return append(uses, output.Uses(flags, stats)...)
 }
 
 // writable refuses outputs that cannot be written before anything runs, as far as that can be

@@ -3,13 +3,11 @@
 package output
 
 import (
-	"path/filepath"
 	"slices"
 
 	"distaff/io/convert"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
-	"distaff/io/text"
 	"distaff/spmd/env"
 	"distaff/spmd/fault"
 	"distaff/spmd/input"
@@ -20,51 +18,37 @@ import (
 // output as a .mtx file.
 type Output struct{ Tensor, File string }
 
-// Check checks where tensors of a statement are to be written: names, extensions, and that
-// no two have one file.
+// Check checks where tensors of a statement are to be written: names and extensions.
 func Check(list []Output, p *input.Statement) error {
 	for _, o := range list {
-		if err := p.Has(o.Tensor, "output", "-o="+o.Tensor+":"+o.File); err != nil {
+		if err := p.Has(o.Tensor, "output", o.flag()); err != nil {
 			return err
 		}
 	}
 	return Writable(list, p.Orders)
 }
 
-// Writable checks that files can hold tensors of so many modes, by their extensions, and that no
-// two tensors have one file.
+// Writable checks that files can hold tensors of so many modes, by their extensions.
 func Writable(list []Output, orders map[string]int) error {
-	taken := map[string]string{}
 	for _, o := range list {
 		if err := convert.Writable(o.File, orders[o.Tensor]); err != nil {
 			return err
 		}
-		key := "standard output"
-		if !text.Stdin(o.File) {
-			key = canonical(o.File)
-		}
-		if other, ok := taken[key]; ok {
-			return fault.Commandf("-o=%s:%s: got %s for two outputs (-o=%s)", o.Tensor, tcs.Printable(o.File), tcs.Printable(key), tcs.Printable(other))
-		}
-		taken[key] = o.Tensor + ":" + o.File
 	}
 	return nil
 }
 
-// canonical names a file the same way however its path is spelled.
-func canonical(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return path
+func (o Output) flag() string { return "-o=" + o.Tensor + ":" + o.File }
+
+// Uses are the files that outputs and statistics are written to; stats is "" for no statistics.
+func Uses(list []Output, stats string) (uses []outfile.Use) {
+	for _, o := range list {
+		uses = append(uses, convert.Writes(o.flag(), o.File))
 	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		return real
+	if stats != "" {
+		uses = append(uses, outfile.Use{What: "--stats=" + stats, Path: stats, Writes: true})
 	}
-	// The file is not there yet, but its folder may be.
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-		return filepath.Join(dir, filepath.Base(abs))
-	}
-	return abs
+	return uses
 }
 
 // Files are the files of a job at one rank: rank 0 has them, from before the job's inputs are

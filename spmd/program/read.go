@@ -211,8 +211,12 @@ func (p *Program) Write(list ...output.Output) error { return p.WriteWith("", ni
 // WriteWith is Write with one more file, of what stats gives rank 0 when the tensors are on
 // disk; it is called at every rank. No file where its name is "". Collective.
 func (p *Program) WriteWith(name string, stats func() ([]byte, error), list ...output.Output) (err error) {
-	if name != "" && p.env.Root() {
-		if err := outfile.Check(name); err != nil {
+	if p.env.Root() {
+		err := outfile.Apart(output.Uses(list, name)...)
+		if err == nil && name != "" {
+			err = outfile.Check(name)
+		}
+		if err != nil {
 			return p.failed(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/ir"
 	"distaff/codegen/schedule"
+	"distaff/io/outfile"
 	"distaff/kernels/lint"
 	"distaff/spmd/fault"
 )
@@ -35,6 +36,23 @@ func New(dir string, allowed bool) *Files {
 	return &Files{dir: dir, allowed: allowed, texts: map[string]string{}}
 }
 
+func (f *Files) path(file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(f.dir, file)
+}
+
+// Uses are the files of the functions that a schedule names.
+func (f *Files) Uses(list []*schedule.Command) (uses []outfile.Use) {
+	for _, c := range list {
+		if file, _, at, ok := c.Function(); ok {
+			uses = append(uses, outfile.Use{What: "substitute(..., " + at.Text + ")", Path: f.path(file)})
+		}
+	}
+	return uses
+}
+
 // maxBytes is how long a file may be.
 const maxBytes = 1 << 20
 
@@ -45,10 +63,7 @@ func (f *Files) text(file string) (string, error) {
 	if text, ok := f.texts[file]; ok {
 		return text, nil
 	}
-	path := file
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(f.dir, path)
-	}
+	path := f.path(file)
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
