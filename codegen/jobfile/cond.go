@@ -26,6 +26,25 @@ type Scalar struct {
 	reference.Value
 }
 
+// MaxOperands is how many numbers and scalars a condition may have: as many as a statement may
+// have terms.
+const MaxOperands = notation.MaxTerms
+
+// operands counts the numbers and scalars of c.
+func (c *Cond) operands() int {
+	n := 0
+	for _, e := range []notation.Expr{c.X, c.Y} {
+		notation.Walk(e, func(e notation.Expr) bool {
+			switch e.(type) {
+			case *notation.Number, *notation.Access:
+				n++
+			}
+			return true
+		})
+	}
+	return n
+}
+
 // cond reads a condition, up to the end.
 func (p *parser) cond(r *reader) *Cond {
 	c := &Cond{f: p.f}
@@ -196,32 +215,41 @@ func (v *condEval) eval(e notation.Expr) reference.Value {
 		s := v.values[e.Name]
 		return reference.Convert(s.Value, s.Type, v.t)
 	case *notation.Neg:
-		return v.binary(e.At, '-', reference.Value{}, v.eval(e.X), true)
+		return v.binary(e, '-', reference.Value{}, v.eval(e.X), true)
 	case *notation.Binary:
 		x, y := v.eval(e.X), v.eval(e.Y)
-		return v.binary(e.Span(), e.Op, x, y, false)
+		return v.binary(e, e.Op, x, y, false)
 	}
 	panic("BUG: jobfile: a condition with what its parser refuses")
 }
 
-// binary is x op y, or -y.
-func (v *condEval) binary(at notation.Span, op byte, x, y reference.Value, negate bool) reference.Value {
+// binary is x op y, or -y, the value of e.
+func (v *condEval) binary(e notation.Expr, op byte, x, y reference.Value, negate bool) reference.Value {
 	switch {
 	case v.err != nil:
 		return reference.Value{}
 	case v.t.IsInt():
 		if op == '/' && y.I == 0 {
-			return v.fail(at, diag.DivideByZero, "got an integer division by zero")
+			return v.fail(spanOf(e), diag.DivideByZero, "got an integer division by zero")
 		}
 		n, ok := arith(op, x.I, y.I)
 		if !ok {
-			return v.fail(at, BadNumber, "got an integer past 2^63")
+			return v.fail(spanOf(e), BadNumber, "got an integer past 2^63")
 		}
 		return reference.Value{I: n}
 	case negate:
 		return reference.Value{C: -y.C}
 	}
 	return reference.Value{C: complexArith(op, x.C, y.C, v.t)}
+}
+
+// spanOf is where an expression that failed stands: of a negation, its sign. It walks all of e, so
+// that it is not asked for at each part of an expression.
+func spanOf(e notation.Expr) notation.Span {
+	if e, ok := e.(*notation.Neg); ok {
+		return e.At
+	}
+	return e.Span()
 }
 
 // complexArith is x op y in type t, float64 or complex128.

@@ -65,6 +65,9 @@ func (c *checker) items(items []Item) error {
 
 // until checks the scalars of a condition.
 func (c *checker) until(cond *Cond) error {
+	if n := cond.operands(); n > MaxOperands {
+		return c.f.Errorf(notation.Span(cond.span), diag.TooLarge, "got a condition of %d numbers and scalars, want at most %d", n, MaxOperands)
+	}
 	for _, a := range cond.accesses() {
 		s, err := c.read(a.Name, a.At)
 		if err != nil {
