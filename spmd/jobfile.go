@@ -37,7 +37,7 @@ type FileReport = jobs.Report
 // that Check found, or with a repeat whose condition was to hold, the error has exit code 4, and there is a
 // report. In a process of a launcher the report is rank 0's, and nil at other ranks.
 func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
-	if err := jobs.Kinds(j.File, j.Inputs); err != nil {
+	if err := jobs.Inputs(j.File, j.Inputs); err != nil {
 		return nil, err
 	}
 	if err := j.checkCode(j.inFolder().allowed); err != nil {
@@ -49,7 +49,7 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := outfile.Apart(j.Files()...); err != nil {
 		return nil, err
 	}
-	o := jobs.Options{Repeat: j.Repeat, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
+	o := jobs.Options{Repeat: j.Repeat, Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
 	var report *FileReport
 	var ended error // at every rank alike
 	err := j.inFolder().start(ctx, j.told(), func(p *Program) error {
@@ -113,6 +113,7 @@ func (j *FileJob) told() launch.Told {
 	t.Say("-d", launch.Named(j.File.Sizes)...)
 	t.Number("--seed", j.Seed)
 	t.Number("--repeat", int64(j.Repeat))
+	t.Number("--warmup", int64(j.Warmup))
 	t.Option("--check", j.Check)
 	t.Option("--trust-input", j.TrustInput)
 	t.Say("--stats", j.StatsFile)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/conv"
 	"distaff/codegen/diag"
+	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/outfile"
@@ -192,25 +194,59 @@ func (x *invocation) inputs(j *spmd.Job) error {
 		}
 		j.Outputs = append(j.Outputs, spmd.Output{Tensor: name, File: file})
 	}
-	if err := x.perTensor(j, "index-base", "0", "1", func(in *spmd.Input, v string) { in.ZeroBased = v == "0" }); err != nil {
-		return err
-	}
-	if err := x.checkBase(j); err != nil {
-		return err
-	}
-	return x.perTensor(j, "duplicates", "sum", "error", func(in *spmd.Input, v string) { in.NoDuplicates = v == "error" })
+	return x.reading(j)
 }
 
-// checkBase refuses --index-base=0 where it is for no .tns file.
-func (x *invocation) checkBase(j *spmd.Job) error {
+// reading reads --index-base and --duplicates, which are for inputs of flags and for those of the
+// job file.
+func (x *invocation) reading(j *spmd.Job) error {
+	files := map[string]string{} // by tensor
+	for name, in := range j.Inputs {
+		files[name] = in.File
+	}
+	tensors := map[string]*jobfile.Tensor{} // of the job file, that have its inputs
+	if x.file != nil {
+		for _, t := range x.file.Tensors {
+			if _, ok := files[t.Name]; !ok {
+				files[t.Name], tensors[t.Name] = t.From, t
+			}
+		}
+	}
+	base, err := x.perTensor(files, "index-base", "0", "1")
+	if err == nil {
+		err = x.checkBase(files)
+	}
+	if err != nil {
+		return err
+	}
+	duplicates, err := x.perTensor(files, "duplicates", "sum", "error")
+	if err != nil {
+		return err
+	}
+	for name, in := range j.Inputs {
+		in.ZeroBased = base.of(name, "") == "0"
+		in.NoDuplicates = duplicates.of(name, "") == "error"
+		j.Inputs[name] = in
+	}
+	for name, t := range tensors {
+		if t.From != "" {
+			t.IndexBase, t.Duplicates = base.of(name, t.IndexBase), duplicates.of(name, t.Duplicates)
+		}
+	}
+	return nil
+}
+
+// checkBase refuses --index-base=0 where it is for no .tns file. inputs are by tensor, "" for one
+// that is no file.
+func (x *invocation) checkBase(inputs map[string]string) error {
 	for _, v := range x.StringSlice("index-base") {
 		var files []string
 		switch name, value, ok := strings.Cut(v, ":"); {
 		case ok && value == "0":
-			files = []string{j.Inputs[name].File}
+			files = []string{inputs[name]}
 		case v == "0":
-			for _, t := range slices.Sorted(maps.Keys(j.Inputs)) {
-				if f := j.Inputs[t].File; f != "" {
+			for _, t := range slices.Sorted(maps.Keys(inputs)) {
+				if f := inputs[t]; f != "" {
 					files = append(files, f)
 				}
 			}
@@ -225,42 +261,41 @@ func (x *invocation) checkBase(j *spmd.Job) error {
 	return nil
 }
 
+// perTensor is the values of a flag [T:]VALUE.
+type perTensor struct {
+	own map[string]string
+	all string // without T; "" where not given
+}
+
+// of is the value for a tensor, of which file is what a job file says; "" for the default.
+func (p perTensor) of(name, file string) string { return cmp.Or(p.own[name], file, p.all) }
+
 // perTensor reads a flag [T:]VALUE with two values: without T it holds for
-// every input that has no value of its own.
-func (x *invocation) perTensor(j *spmd.Job, flag, a, b string, set func(*spmd.Input, string)) error {
-	own := map[string]string{}
-	all := ""
+// every input that has no value of its own. files are the inputs.
+func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perTensor, error) {
+	p := perTensor{own: map[string]string{}}
 	for _, v := range x.StringSlice(flag) {
 		name, value, ok := strings.Cut(v, ":")
 		if !ok {
 			name, value = "", v
 		}
 		if value != a && value != b {
-			return argv.Errorf("--%s=%s: got %q, want %s or %s", flag, v, value, a, b)
+			return p, argv.Errorf("--%s=%s: got %q, want %s or %s", flag, v, value, a, b)
 		}
 		switch {
-		case !ok && all != "" && all != value:
-			return argv.Errorf("--%s is given twice: %s and %s", flag, all, value)
+		case !ok && p.all != "" && p.all != value:
+			return p, argv.Errorf("--%s is given twice: %s and %s", flag, p.all, value)
 		case !ok:
-			all = value
-		case own[name] != "" && own[name] != value:
-			return argv.Errorf("--%s is given twice for %s: %s and %s", flag, name, own[name], value)
+			p.all = value
+		case p.own[name] != "" && p.own[name] != value:
+			return p, argv.Errorf("--%s is given twice for %s: %s and %s", flag, name, p.own[name], value)
+		case files[name] == "":
+			return p, argv.Errorf("--%s=%s: %s has no file (-i=%s:FILE)", flag, v, name, name)
 		default:
-			if in, found := j.Inputs[name]; !found || in.File == "" {
-				return argv.Errorf("--%s=%s: %s has no file (-i=%s:FILE)", flag, v, name, name)
-			}
-			own[name] = value
+			p.own[name] = value
 		}
 	}
-	for name, in := range j.Inputs {
-		if v := own[name]; v != "" {
-			set(&in, v)
-		} else if all != "" {
-			set(&in, all)
-		}
-		j.Inputs[name] = in
-	}
-	return nil
+	return p, nil
 }
 
 // count reads a flag that is a whole number from least on; 0 where not given.

@@ -16,6 +16,7 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/jobfile"
+	"distaff/codegen/notation"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
 	textio "distaff/io/text"
@@ -31,9 +32,8 @@ func (x *invocation) isJobFile() bool {
 // inFile are flags whose values stand in a job file.
 var inFile = map[string]string{
 	"s": "scheduling commands, indented under their statement", "split": "a line split, indented under its statement", "order": "a line order, indented under its statement",
-	"extend": "a line extend, indented under its statement", "map": "a line map, indented under its statement", "p": "place, in a tensor's line or a line of its own", "m": "a line machine",
+	"extend": "a line extend, indented under its statement", "map": "a line map, indented under its statement", "p": "place, in a tensor's line or a line of its own",
 	"network": "a line network, indented under its statement", "intermediate-order": "a line intermediate-order, indented under its statement",
-	"warmup": "nothing: --repeat runs the whole file again",
 }
 
 // fileJob reads the job file and the flags that stand beside it.
@@ -69,9 +69,16 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	if err := f.Bind(params); err != nil {
 		return nil, err
 	}
+	x.file = f
 	j, err := x.job("")
 	if err != nil {
 		return nil, err
+	}
+	if x.IsSet("m") {
+		if err := f.SetMachine(j.Machine); err != nil {
+			return nil, err
+		}
+		j.Machine = ""
 	}
 	out := &spmd.FileJob{File: f, Inputs: j.Inputs, Outputs: map[string]string{}, Options: j.Options}
 	if err := override(f, j); err != nil {
@@ -111,7 +118,13 @@ func override(f *jobfile.File, j *spmd.Job) error {
 		if err != nil {
 			return err
 		}
-		t.From, t.FromKind, t.FromNumber = "", "", ""
+		t.From, t.FromKind, t.FromNumber, t.IndexBase, t.Duplicates, t.BaseAt = "", "", "", "", "", notation.Span{}
+		if in.ZeroBased {
+			t.IndexBase = "0"
+		}
+		if in.NoDuplicates {
+			t.Duplicates = "error"
+		}
 		if in.Generate != "" {
 			t.FromKind = from
 		} else {

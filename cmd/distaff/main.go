@@ -39,6 +39,7 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	_ "distaff/cmd/limits"
+	"distaff/codegen/jobfile"
 	"distaff/io/outfile"
 	"distaff/spmd"
 	"distaff/spmd/comm"
@@ -155,6 +156,7 @@ type invocation struct {
 	name           string // the command's
 	stdout, stderr io.Writer
 	argv           []string
+	file           *jobfile.File // that the command is about; nil for a statement
 	reads          []outfile.Use // files that the command reads beside what its job does
 }
 

@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,10 +105,72 @@ func (p *parser) grids(r *reader, t *Machine) {
 	if r.err != nil {
 		return
 	}
-	var err error
-	if t.levels, err = place.ParseMachine(t.Text); err != nil {
-		r.err = p.f.placed(err, at.Pos+1)
+	var list []notation.Span
+	if t.Text != "cosma" {
+		list = extentsOf(t.Text)
 	}
+	whole := textEdits{text: t.Text}
+	for _, e := range list {
+		if strings.Trim(t.Text[e.Pos:e.End], "0123456789 ") != "" { // arithmetic
+			whole.replace(e.Pos, e.End, "1")
+		}
+	}
+	numbers, arithmetic := whole.result()
+	var err error
+	if t.levels, err = place.ParseMachine(numbers); err != nil {
+		r.err = p.f.placed(err, at.Pos+1)
+		if len(arithmetic) > 0 {
+			r.err = nil
+			r.fail(at, err.(*diag.Error).Code, "%s", err.(*diag.Error).Msg)
+		}
+		return
+	}
+	for _, e := range list {
+		s := p.size(r, p.f.trimmed(notation.Span{Pos: at.Pos + 1 + e.Pos, End: at.Pos + 1 + e.End}))
+		s.what, s.least, s.ranks = "an extent of "+t.Name, 1, true
+		t.Extents = append(t.Extents, s)
+	}
+}
+
+// extentsOf are the places of the extents in the text of a machine, as in "nodes=2x2;gpus=g". An x
+// between them stands behind a number, or apart from letters: "q x q" has two.
+func extentsOf(text string) (list []notation.Span) {
+	from := 0
+	end := func(k int) {
+		list = append(list, notation.Span{Pos: from, End: k})
+		from = k + 1
+	}
+	for k := 0; k < len(text); k++ {
+		switch c := text[k]; {
+		case c == '=':
+			from = k + 1
+		case c == ';':
+			end(k)
+		case '0' <= c && c <= '9':
+			for k+1 < len(text) && '0' <= text[k+1] && text[k+1] <= '9' {
+				k++
+			}
+			if k+1 < len(text) && text[k+1] == 'x' {
+				k++
+				end(k)
+			}
+		case wordByte(c):
+			start := k
+			for k+1 < len(text) && wordByte(text[k+1]) {
+				k++
+			}
+			if text[start:k+1] == "x" {
+				end(start)
+			}
+		}
+	}
+	end(len(text))
+	for k := range list {
+		for e := &list[k]; e.Pos < e.End && text[e.Pos] == ' '; {
+			e.Pos++
+		}
+	}
+	return list
 }
 
 // sizes reads "(" [SIZE {"," SIZE}] ")".
@@ -239,6 +302,7 @@ func (p *parser) from(r *reader, t *Tensor) {
 		if t.From, t.FromAt = r.quoted(""); t.From == "" {
 			r.fail(t.FromAt, Syntax, "got no name of a file, want one, as in from \"a.tcs\"")
 		}
+		p.reading(r, t)
 		return
 	}
 	from := r.at
@@ -254,6 +318,35 @@ func (p *parser) from(r *reader, t *Tensor) {
 		t.FromNumber, t.from = t.from, ""
 	case !notation.IsName(t.from[:1]) || !isKind(t.from):
 		r.fail(t.FromAt, Syntax, "got %q behind from, want a file in quotes, a number, or what -g takes, as in uniform:1000", t.from)
+	}
+}
+
+// reading reads how a file is read, behind its name: index-base 0 or 1, duplicates sum or error.
+func (p *parser) reading(r *reader, t *Tensor) {
+	for r.err == nil {
+		var option string
+		var to *string
+		var values []string
+		switch {
+		case r.skip("index-base"):
+			option, to, values = "index-base", &t.IndexBase, []string{"0", "1"}
+		case r.skip("duplicates"):
+			option, to, values = "duplicates", &t.Duplicates, []string{"sum", "error"}
+		default:
+			return
+		}
+		at := notation.Span{Pos: r.at - len(option), End: r.at}
+		value, valueAt := r.word()
+		switch {
+		case *to != "":
+			r.fail(at, Declaration, "got %s twice for tensor %s, want it once", option, t.Name)
+		case !slices.Contains(values, value):
+			r.at = valueAt.Pos
+			r.got(strings.Join(values, " or ") + " behind " + option)
+		}
+		if *to = value; option == "index-base" {
+			t.BaseAt = notation.Span{Pos: at.Pos, End: r.at}
+		}
 	}
 }
 

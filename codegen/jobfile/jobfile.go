@@ -170,13 +170,13 @@ type Number struct {
 	Float float64
 }
 
-// Machine arranges the ranks in a grid of Extents, or in the hierarchy that Text is.
+// Machine arranges the ranks in a grid of Extents, or in a hierarchy of grids.
 type Machine struct {
 	span
 	Name    string
-	Extents []Size
-	Text    string         // "nodes=2x2;gpus=4"; "" where there are Extents
-	levels  *place.Machine // what Text says
+	Extents []Size         // of all grids, those of outer ones first
+	Text    string         // "nodes=2x2;gpus=4", or "cosma"; "" for one grid without a name
+	levels  *place.Machine // what Text says, but for Extents; nil for one grid without a name
 	at      notation.Span  // of Name
 }
 
@@ -196,8 +196,12 @@ type Tensor struct {
 	// (what -g takes), FromNumber the value of a scalar: one of them at most is not "".
 	From, FromKind, FromNumber string
 	FromAt                     notation.Span
-	To                         string // the file that it is written to at the end
-	ToAt                       notation.Span
+	// IndexBase and Duplicates say how From is read, as the flags do; "" for the default. BaseAt is
+	// where the file says IndexBase.
+	IndexBase, Duplicates string
+	BaseAt                notation.Span
+	To                    string // the file that it is written to at the end
+	ToAt                  notation.Span
 
 	at   notation.Span // of Name
 	from string        // the word behind from where it is a param's name or a kind, as written

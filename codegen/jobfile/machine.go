@@ -32,7 +32,7 @@ func (f *File) machines() []*Machine {
 // Resolve is the machine of a job of so many ranks. lookup gives the sizes that its extents name.
 func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (*place.Machine, error) {
 	switch {
-	case m.levels != nil:
+	case m.levels != nil && len(m.Extents) == 0:
 		return m.shape(), nil
 	case len(m.Extents) == 0:
 		return place.Line(ranks), nil
@@ -50,7 +50,16 @@ func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (
 		}
 		extents[k] = strconv.FormatInt(n, 10)
 	}
-	out, err := place.ParseMachine(strings.Join(extents, "x"))
+	var grids []string
+	for _, g := range m.shape().Grids {
+		n := len(g.Extents)
+		grid := strings.Join(extents[:n], "x")
+		if g.Name != "" {
+			grid = g.Name + "=" + grid
+		}
+		grids, extents = append(grids, grid), extents[n:]
+	}
+	out, err := place.ParseMachine(strings.Join(grids, ";"))
 	if err != nil {
 		return nil, m.Extents[0].f.Errorf(notation.Span(m.span), BadNumber, "machine %s: %s", m.Name, err.(*diag.Error).Msg)
 	}
@@ -61,7 +70,7 @@ func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (
 	return out, nil
 }
 
-// shape is the machine with its names and numbers of dimensions. Extents of one grid are not set.
+// shape is the machine with its names and numbers of dimensions. Extents that the file says are not set.
 func (m *Machine) shape() *place.Machine {
 	if m.levels != nil {
 		out := *m.levels
@@ -69,6 +78,31 @@ func (m *Machine) shape() *place.Machine {
 		return &out
 	}
 	return &place.Machine{Name: m.Name, Grids: []place.Grid{{Extents: make([]int64, max(len(m.Extents), 1))}}}
+}
+
+// SetMachine has M be the machine of a text, as -m has it, whether the file declares it or not. It
+// comes before Check.
+func (f *File) SetMachine(text string) error {
+	levels, err := place.ParseMachine(text)
+	if err != nil {
+		return err
+	}
+	var others []string
+	for _, it := range f.Items {
+		m, ok := it.(*Machine)
+		switch {
+		case ok && m.Name == defaultMachine:
+			m.Extents, m.Text, m.levels = nil, text, levels
+			return nil
+		case ok:
+			others = append(others, m.Name)
+		}
+	}
+	if len(others) > 0 {
+		return diag.Errorf(Unknown, "-m=%s: got a machine for M, and %s declares %s", text, diag.Printable(f.Name), strings.Join(others, ", "))
+	}
+	f.Items = slices.Insert(f.Items, 0, Item(&Machine{Name: defaultMachine, Text: text, levels: levels}))
+	return nil
 }
 
 // OfProduct says that the machine's grid is computed for a product of dense matrices.

@@ -73,6 +73,12 @@ func (t *Tensor) print(p *printer) {
 	switch {
 	case t.From != "":
 		words = append(words, "from", `"`+t.From+`"`)
+		if t.IndexBase != "" {
+			words = append(words, "index-base", t.IndexBase)
+		}
+		if t.Duplicates != "" {
+			words = append(words, "duplicates", t.Duplicates)
+		}
 	case t.from != "":
 		words = append(words, "from", t.from)
 	case t.FromKind != "" || t.FromNumber != "":

@@ -105,8 +105,8 @@ func TestCores(t *testing.T) {
 	texts := gpuJobs(t)
 	for _, a := range onCores {
 		text := forCores.Replace(linesOfGPUs.ReplaceAllString(texts[a.name], ""))
-		machine := regexp.MustCompile(`nodes=([0-9x]+);cores=[0-9]+`).FindStringSubmatch(text)
-		for _, m := range machinesOfCores[1+strings.Count(machine[1], "x")] {
+		machine := regexp.MustCompile(`nodes=([a-z ]+);cores=devices`).FindStringSubmatch(text)
+		for _, m := range machinesOfCores[1+strings.Count(machine[1], " x ")] {
 			t.Run(a.name+" "+m, func(t *testing.T) {
 				x, err := file(filepath.Join(folder, "gpu", a.name+".dst"), strings.Replace(text, machine[0], m, 1), nil)
 				if err != nil {

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,14 +17,14 @@ import (
 	"distaff/spmd"
 )
 
-// gpuMachines are machines of 4, 8 and 16 GPUs, for the dimensions that the nodes of a file's machine have.
+// gpuMachines are machines of 4, 8, 12 and 16 GPUs as params of a file, for the dimensions that the nodes of its machine
+// have.
 var gpuMachines = map[int]map[int]string{
-	4:  {1: "nodes=2;gpus=2", 2: "nodes=2x1;gpus=2", 3: "nodes=1x2x1;gpus=2"},
-	8:  {1: "nodes=2;gpus=4", 2: "nodes=2x2;gpus=2", 3: "nodes=2x2x1;gpus=2"},
-	16: {1: "nodes=4;gpus=4", 2: "nodes=2x2;gpus=4", 3: "nodes=2x2x2;gpus=2"},
+	4:  {1: "q=2 devices=2", 2: "qx=2 qy=1 devices=2", 3: "qx=1 qy=2 qz=1 devices=2"},
+	8:  {1: "q=2 devices=4", 2: "qx=2 qy=2 devices=2", 3: "qx=2 qy=2 qz=1 devices=2"},
+	12: {1: "q=3 devices=4", 2: "qx=2 qy=3 devices=2", 3: "qx=1 qy=2 qz=3 devices=2"},
+	16: {1: "q=4 devices=4", 2: "qx=2 qy=2 devices=4", 3: "qx=2 qy=2 qz=2 devices=2"},
 }
-
-var machineLine = regexp.MustCompile(`(?m)^machine M = "(nodes=([0-9x]+);gpus=[0-9]+)"$`)
 
 // gpuJobs are the files of testdata/jobs/gpu, by their names.
 func gpuJobs(t *testing.T) map[string]string {
@@ -48,12 +47,13 @@ func gpuJobs(t *testing.T) map[string]string {
 // gpuJob is the job of a file on so many GPUs.
 func gpuJob(t *testing.T, name, text string, gpus int) *told {
 	t.Helper()
-	m := machineLine.FindStringSubmatch(text)
-	if m == nil {
-		t.Fatalf("%s has no machine of nodes and GPUs", name)
+	dimensions := max(1, strings.Count(text, "param q")) // of the nodes
+	params := map[string]string{}
+	for _, p := range strings.Fields(gpuMachines[gpus][dimensions]) {
+		param, value, _ := strings.Cut(p, "=")
+		params[param] = value
 	}
-	text = strings.Replace(text, m[1], gpuMachines[gpus][1+strings.Count(m[2], "x")], 1)
-	x, err := file(filepath.Join(folder, "gpu", name+".dst"), text, nil)
+	x, err := file(filepath.Join(folder, "gpu", name+".dst"), text, params)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

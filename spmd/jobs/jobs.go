@@ -33,6 +33,7 @@ import (
 // Options are how a file is run.
 type Options struct {
 	Repeat int  // times that the whole of it runs, from its inputs; 0 is 1
+	Warmup int  // further runs before those, untimed, which print nothing
 	Check  bool // each statement's first and last run against the reference evaluator
 	// Inputs are what -i and -g give tensors, in the place of what the file says.
 	Inputs  map[string]input.Input
@@ -91,6 +92,7 @@ type execution struct {
 	compute []float64        // seconds of each run of the whole file, without loading and compiling
 	largest prepared.Balance // of the statements that ran, that with the largest operand
 	storing time.Time        // when outputs began to be written
+	warming bool             // the run is one of Warmup
 }
 
 // Run runs a file that was bound and checked, and writes its outputs at the end, all
@@ -123,7 +125,12 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 
 // passes runs the file as often as is asked for.
 func (r *execution) passes() error {
-	for range max(r.o.Repeat, 1) {
+	for n := range r.o.Warmup + max(r.o.Repeat, 1) {
+		if r.warming = n < r.o.Warmup; n == r.o.Warmup {
+			for _, took := range r.took {
+				took.Runs, took.Seconds, took.First = 0, 0, 0
+			}
+		}
 		at, before := time.Now(), r.p.Spent()
 		r.traffic = map[jobfile.Item]comm.Counters{}
 		if err := r.declare(); err != nil {
@@ -131,6 +138,9 @@ func (r *execution) passes() error {
 		}
 		if err := r.items(r.f.Items); err != nil {
 			return err
+		}
+		if r.warming {
+			continue
 		}
 		took, spent := time.Since(at), r.p.Spent()
 		r.report.Passes = append(r.report.Passes, took.Seconds())
@@ -390,7 +400,7 @@ func passes(n int64) string {
 }
 
 func (r *execution) note(line string) {
-	if r.o.Note != nil && r.p.Rank() == 0 {
+	if r.o.Note != nil && r.p.Rank() == 0 && !r.warming {
 		r.o.Note(line)
 	}
 }
@@ -409,7 +419,7 @@ func (r *execution) print(it *jobfile.Print) error {
 	if err != nil {
 		return err
 	}
-	if r.p.Rank() == 0 && r.o.Say != nil {
+	if r.p.Rank() == 0 && r.o.Say != nil && !r.warming {
 		r.o.Say(line)
 	}
 	return nil

@@ -82,7 +82,7 @@ func (r *names) input(t *jobfile.Tensor) (input.Input, bool) {
 	}
 	switch {
 	case t.From != "":
-		return input.Input{File: r.path(t.From)}, true
+		return input.Input{File: r.path(t.From), ZeroBased: t.IndexBase == "0", NoDuplicates: t.Duplicates == "error"}, true
 	case t.FromKind != "":
 		return input.Input{Generate: t.FromKind}, true
 	case t.FromNumber != "":
@@ -91,11 +91,17 @@ func (r *names) input(t *jobfile.Tensor) (input.Input, bool) {
 	return input.Input{}, false
 }
 
-// Kinds refuses kinds of generated data that there are not, and wrong parameters.
-func Kinds(f *jobfile.File, given map[string]input.Input) error {
+// Inputs refuses kinds of generated data that there are not, wrong parameters, and an index base of
+// files that have one of their own.
+func Inputs(f *jobfile.File, given map[string]input.Input) error {
 	r := newNames(f, given)
 	for _, t := range f.Tensors {
 		in, ok := r.input(t)
+		if ok && in.ZeroBased && t.BaseAt.End > 0 {
+			if err := convert.Based(in.File); err != nil {
+				return f.Errorf(t.BaseAt, jobfile.Declaration, "got index-base 0 for %q, want it for .tns files alone: other formats say themselves what they count from", t.From)
+			}
+		}
 		if !ok || in.Generate == "" {
 			continue
 		}

@@ -27,7 +27,7 @@ type Statement struct {
 // Inputs are read for their sizes and types, and nothing is run.
 func Statements(f *jobfile.File, given map[string]input.Input, ranks int) ([]Statement, error) {
 	r := newNames(f, given)
-	if err := Kinds(f, given); err != nil {
+	if err := Inputs(f, given); err != nil {
 		return nil, err
 	}
 	found, err := r.found()
