@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
 	"distaff/codegen/jobfile"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
 	"distaff/io/outfile"
+	"distaff/io/tcs"
 	"distaff/kernels/target"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
@@ -26,6 +30,11 @@ type FileJob struct {
 	Outputs map[string]string
 	// Say is told each line that the job prints, as soon as it does, at rank 0.
 	Say func(line string)
+	// Running is told now and then which statement runs, in which pass of its repeats, and for how long
+	// the job has run, once that is longer than RunningAfter. It is called from another goroutine of
+	// rank 0. It may be nil.
+	Running      func(what string)
+	RunningAfter time.Duration
 
 	Options
 }
@@ -49,10 +58,13 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := outfile.Apart(j.Files()...); err != nil {
 		return nil, err
 	}
-	o := jobs.Options{Repeat: j.Repeat, Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
+	located, at := j.located()
+	o := jobs.Options{At: at, Running: j.Running, RunningAfter: j.RunningAfter, Repeat: j.Repeat, Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
 	var report *FileReport
 	var ended error // at every rank alike
-	err := j.inFolder().start(ctx, j.told(), func(p *Program) error {
+	options := j.inFolder()
+	options.Note = located
+	err := options.start(ctx, j.told(), func(p *Program) error {
 		rep, err := jobs.Run(p, j.File, o)
 		var e *jobs.Ended
 		agreed := errors.As(err, &e)
@@ -73,6 +85,22 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 		return nil, err
 	}
 	return report, ended
+}
+
+// located has the notes of what a job file runs say where in the file that is: note is told them, and at
+// the places, "" for none. A nil note is for a job without notes.
+func (j *FileJob) located() (note, at func(string)) {
+	var place atomic.Pointer[string]
+	at = func(where string) { place.Store(&where) }
+	if j.Note == nil {
+		return nil, at
+	}
+	return func(line string) {
+		if where := place.Load(); where != nil && *where != "" {
+			line = *where + ": " + line
+		}
+		j.Note(line)
+	}, at
 }
 
 // Files are the files that the job reads and writes, the job file itself among them.
@@ -194,6 +222,10 @@ func (j *FileJob) Jobs() ([]StatementJob, error) {
 		k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
 		k.Network, k.IntermediateOrder = s.Network, s.IntermediateOrder
 		line, _ := j.File.Position(s.Span().Pos)
+		if j.Note != nil {
+			where := fmt.Sprintf("%s:%d: ", tcs.Printable(j.File.Name), line)
+			k.Note = func(note string) { j.Note(where + note) }
+		}
 		out = append(out, StatementJob{k, line, s.Locate})
 	}
 	return out, nil

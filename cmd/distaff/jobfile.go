@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
@@ -86,6 +87,9 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	}
 	if err := f.Check(); err != nil {
 		return nil, err
+	}
+	if f.Idle() && len(j.Outputs) == 0 {
+		return nil, argv.Errorf("%s: the job file has no statements: it computes, prints and writes nothing", diag.Printable(name))
 	}
 	for _, o := range j.Outputs {
 		if f.Tensor(o.Tensor) == nil {
@@ -227,6 +231,9 @@ func noTensor(f *jobfile.File, flag, name string) error {
 	return argv.Errorf("%s: the job file %s no tensor %s; it %[2]s %[4]s", flag, verb, name, has)
 }
 
+// runningAfter is how long a job file runs before a terminal shows which statement does.
+const runningAfter = 2 * time.Second
+
 // runFile runs a job file.
 func runFile(x *invocation) error {
 	j, err := x.fileJob()
@@ -244,6 +251,10 @@ func runFile(x *invocation) error {
 	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
 	if bar != nil {
 		j.Progress, j.Working = bar.Show, bar.Work
+		j.Running, j.RunningAfter = bar.Running, runningAfter
+		if mode == "always" {
+			j.RunningAfter = 0
+		}
 	}
 	w := x.stdout
 	files := []string{j.StatsFile}

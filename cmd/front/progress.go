@@ -31,6 +31,7 @@ type Progress struct {
 	begun time.Time
 	last  int64
 	shown bool
+	told  time.Time // when Show or Work last told
 }
 
 // NewProgress is a Progress on w for --progress=always, for auto where w is a
@@ -76,13 +77,23 @@ func (p *Progress) Work(what string, done, total int64) {
 	fmt.Fprint(p.w, "\r\033[K"+line+left(took, done, total))
 }
 
+// Running replaces the line by what runs, unless Show or Work tells of a part of that.
+func (p *Progress) Running(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.told) > time.Second/2 {
+		p.shown = true
+		fmt.Fprint(p.w, "\r\033[K"+what)
+	}
+}
+
 // since notes what is shown, and tells how many seconds it has been.
 func (p *Progress) since(what string, done int64) float64 {
 	now := time.Now()
 	if what != p.file || done < p.last { // another file, or a second pass
 		p.file, p.begun = what, now
 	}
-	p.last, p.shown = done, true
+	p.last, p.shown, p.told = done, true, now
 	return now.Sub(p.begun).Seconds()
 }
 

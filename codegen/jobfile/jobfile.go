@@ -38,6 +38,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"iter"
+	"slices"
 )
 
 // Codes of job files' errors. Statements, formats, types and scheduling commands in a file
@@ -102,6 +103,24 @@ func statements(items []Item, yield func(*Statement) bool) bool {
 		}
 	}
 	return true
+}
+
+// Idle reports whether running f does nothing: it has no statement, prints nothing and writes no file.
+func (f *File) Idle() bool {
+	return !acts(f.Items) && !slices.ContainsFunc(f.Tensors, func(t *Tensor) bool { return t.To != "" })
+}
+
+// acts reports whether an item is a statement or prints.
+func acts(items []Item) bool {
+	return slices.ContainsFunc(items, func(it Item) bool {
+		switch it := it.(type) {
+		case *Statement, *Print:
+			return true
+		case *Repeat:
+			return acts(it.Body)
+		}
+		return false
+	})
 }
 
 // Placements are those of declared tensors and of place, in the order of the text.

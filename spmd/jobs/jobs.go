@@ -10,6 +10,7 @@
 //	tally.go       how often items do what, and what that sends
 //	stats.go       statistics
 //	outputs.go     what is written, and where
+//	running.go     which statement runs
 //	check.go       runs of statements against the reference evaluator
 package jobs
 
@@ -43,6 +44,11 @@ type Options struct {
 	Target  string
 	// Say is told each line that is printed, at rank 0, and Note what a user should know.
 	Say, Note func(line string)
+	// At is told at rank 0 where in the file what runs stands, "" for nowhere.
+	At func(where string)
+	// Running is told now and then what runs, once the job has run for RunningAfter. It may be nil.
+	Running      func(what string)
+	RunningAfter time.Duration
 	// Outputs are the files that -o names, in the place of what the file says.
 	Outputs map[string]string
 }
@@ -93,6 +99,7 @@ type execution struct {
 	largest prepared.Balance // of the statements that ran, that with the largest operand
 	storing time.Time        // when outputs began to be written
 	warming bool             // the run is one of Warmup
+	running running
 }
 
 // Run runs a file that was bound and checked, and writes its outputs at the end, all
@@ -112,7 +119,9 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.list()
+	stop := r.watch()
 	err := r.passes()
+	stop()
 	var ended *Ended
 	if err != nil && !errors.As(err, &ended) {
 		return nil, err
@@ -260,6 +269,10 @@ func (r *execution) item(it jobfile.Item) error {
 func (r *execution) within(it jobfile.Item, do func() error) error {
 	r.p.Locate(func(err error) error { return r.at(it, err) })
 	defer r.p.Locate(nil)
+	if r.o.At != nil && r.p.Rank() == 0 {
+		r.o.At(r.where(it))
+		defer r.o.At("")
+	}
 	return r.at(it, do())
 }
 
@@ -291,6 +304,8 @@ func (r *names) at(it jobfile.Item, err error) error {
 // statement prepares a statement, the first time, and runs it.
 func (r *execution) statement(s *jobfile.Statement) error {
 	start := time.Now()
+	r.running.statement(s)
+	defer r.running.statement(nil)
 	k, err := r.prepared(s)
 	if err != nil {
 		return err
@@ -364,7 +379,10 @@ func schedule(s *jobfile.Statement) string {
 
 // repeat runs a body.
 func (r *execution) repeat(t *jobfile.Repeat) error {
+	r.running.enter(t)
+	defer r.running.leave()
 	for n := range t.N {
+		r.running.pass(n)
 		if err := r.items(t.Body); err != nil {
 			return err
 		}

@@ -51,20 +51,18 @@ func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]str
 // told then. Collective.
 func (r *execution) writable() error {
 	list := r.outputs()
-	orders := map[string]int{}
-	for _, t := range r.f.Tensors {
-		orders[t.Name] = t.Order
-	}
 	var nothing struct{}
 	return program.Shared(r.p, &nothing, func() error {
-		if err := output.Writable(list, orders); err != nil {
-			return err
-		}
 		for _, o := range list {
-			if text.Stdin(o.File) {
-				continue
+			t := r.f.Tensor(o.Tensor)
+			err := output.Writable([]output.Output{o}, map[string]int{t.Name: t.Order})
+			if err == nil && !text.Stdin(o.File) {
+				err = outfile.Check(o.File)
 			}
-			if err := outfile.Check(o.File); err != nil {
+			if _, flag := r.o.Outputs[t.Name]; err != nil && !flag {
+				err = r.ofFile(t.ToAt, err)
+			}
+			if err != nil {
 				return err
 			}
 		}

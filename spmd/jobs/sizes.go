@@ -91,6 +91,20 @@ func (r *names) input(t *jobfile.Tensor) (input.Input, bool) {
 	return input.Input{}, false
 }
 
+// ofInput gives an error of a tensor's input the place of the file's name, if the job file has it.
+func (r *names) ofInput(t *jobfile.Tensor, err error) error {
+	if _, given := r.given[t.Name]; given || t.From == "" {
+		return err
+	}
+	return r.ofFile(t.FromAt, err)
+}
+
+// ofFile gives an error of a file its place in the job file, which names it there.
+func (r *names) ofFile(at notation.Span, err error) error {
+	line, col := r.f.Position(at.Pos)
+	return located{fmt.Errorf("%s:%d:%d: %w", tcs.Printable(r.f.Name), line, col, err)}
+}
+
 // Inputs refuses kinds of generated data that there are not, wrong parameters, and an index base of
 // files that have one of their own.
 func Inputs(f *jobfile.File, given map[string]input.Input) error {
@@ -159,7 +173,7 @@ func (r *names) filed() (*jobfile.Sizes, error) {
 		}
 		dims, exact, err := sizesOf(in, t.Order, r.open(t))
 		if err != nil {
-			return nil, err
+			return nil, r.ofInput(t, err)
 		}
 		for m, n := range dims {
 			known[t.Name] = append(known[t.Name], notation.Known{Size: n, Exact: exact, From: in.File})

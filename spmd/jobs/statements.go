@@ -130,7 +130,7 @@ func (r *names) typed() (map[string]dtype.Type, error) {
 		case in.File != "":
 			typ, err := typeOf(in, t.Order)
 			if err != nil {
-				return nil, err
+				return nil, r.ofInput(t, err)
 			}
 			types[t.Name] = typ
 		}
