@@ -92,13 +92,13 @@ func machineFlags() []cli.Flag {
 func runFlags() []cli.Flag {
 	return []cli.Flag{
 		text("repeat", nil, catRun, "`N` runs the compute phase N times; the result is that of one run (default: 1)"),
-		text("warmup", nil, catRun, "`N` further runs before those, untimed (default: 0)"),
+		text("warmup", nil, catRun, "`N` further runs before those, untimed (default: 0); of a job file they print nothing"),
 		on("check", nil, catRun, "compares the result with the reference evaluator, on all threads; exit 4 where they differ"),
 		on("verify", nil, catRun, "holds what each pass of the compiler makes to its rules, and parses and types the C of each leaf (as -v does)"),
 		list("o", al("output"), catOutput, "`T:FILE` writes T to a .tcs .tns .mtx .npy or .npz file; T:-.mtx writes standard output"),
 		text("write", nil, catOutput, "`auto|parallel|ordered` how ranks write an output: at once, or one after another (default: auto, which is ordered on network file systems only)"),
 		text("stats", nil, catOutput, "`FILE.json` writes times, volumes and balance; it and the outputs are replaced together, or none is"),
-		text("progress", nil, catOutput, "`auto|always|never` shows how far loading, computing and --check are (default: auto, on a terminal)"),
+		text("progress", nil, catOutput, "`auto|always|never` shows how far loading, computing and --check are, and which statement of a job file runs (default: auto, on a terminal)"),
 		list("D", al("define"), catData, "`NAME=NUMBER` gives a param of a job file another value"),
 	}
 }
