@@ -146,9 +146,10 @@ func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
 	return c.load(&cc.Object{Bytes: object}, u)
 }
 
-// source is a unit's C, for the compiler and its cache.
+// source is a unit's C, for the compiler and its cache: statements that differ in names alone have
+// the same, and one leaf.
 func source(u *codegen.Unit) cc.Source {
-	return cc.Source{Text: emitc.File(u.Func), Label: u.Request.Stmt.String(), Tensors: Tensors(u)}
+	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Stmt.String(), Tensors: Tensors(u)}
 }
 
 // Tensors are those of a unit's statement as its leaf takes them, for people who look at a cache.

@@ -44,7 +44,7 @@ func newNVRTC(cfg Config, dev device) *byNVRTC {
 	return n
 }
 
-func (n *byNVRTC) text(f *ir.Func) string { return emitcuda.File(f) }
+func (n *byNVRTC) text(f *ir.Func) string { return emitcuda.Unnamed(f) }
 
 func (n *byNVRTC) prelude() string { return emitcuda.Prelude }
 

@@ -46,6 +46,9 @@
 // A variable keeps its name where that is a C identifier that no header
 // defines; else it is changed a little. Names of the prelude begin with dst_.
 //
+// Unnamed numbers variables and arrays instead. Compilers and their caches get its text, so that
+// statements which differ in names alone have one leaf.
+//
 // # Files
 //
 //	file.go     a file: interface, helpers, leaves

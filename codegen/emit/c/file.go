@@ -18,9 +18,7 @@ type file struct {
 	longest int        // bytes of a leaf in body, with its functions for parallel loops
 }
 
-func newFile() *file {
-	return &file{names: clike.NewNamer(nil), needs: map[string]bool{}}
-}
+func newFile(names *clike.Namer) *file { return &file{names: names, needs: map[string]bool{}} }
 
 // unknownPragmas keeps a compiler without OpenMP quiet: the pragmas then mean
 // nothing, and the leaf is serial.
@@ -90,7 +88,7 @@ func (f *file) leaf(fn *ir.Func) {
 		switch s := s.(type) {
 		case *ir.For:
 			if s.Kind == ir.Parallel {
-				l.pieces[s] = f.names.Fresh(l.symbol + "_" + clike.Identifier(s.V.Name))
+				l.pieces[s] = f.names.Part(l.symbol, s.V.Name)
 				return
 			}
 			hasBody = true

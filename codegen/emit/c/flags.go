@@ -36,8 +36,15 @@ func Symbol(name string) string {
 
 // File is a C file with the leaves in it, whose names are to differ. It panics
 // on a leaf that ir.Verify refuses.
-func File(funcs ...*ir.Func) string {
-	f := newFile()
+func File(funcs ...*ir.Func) string { return print(clike.NewNamer(nil), funcs) }
+
+// Unnamed is a C file with one leaf in it, whose variables and arrays are numbered: it is the same
+// for all leaves that differ in names alone, but for the leaf's own. It is for compilers and
+// their caches, and File for people.
+func Unnamed(fn *ir.Func) string { return print(clike.NewUnnamed(), []*ir.Func{fn}) }
+
+func print(names *clike.Namer, funcs []*ir.Func) string {
+	f := newFile(names)
 	symbols := map[string]bool{}
 	for _, fn := range funcs {
 		if err := ir.Verify(fn); err != nil {

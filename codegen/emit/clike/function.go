@@ -53,8 +53,11 @@ func (f *Function) Margin(format string, args ...any) {
 // Text is what was printed.
 func (f *Function) Text() string { return f.text.String() }
 
-// Comment prints a comment, of one line or several.
+// Comment prints a comment, of one line or several, where names may show.
 func (f *Function) Comment(text string) {
+	if f.Names.unnamed {
+		return
+	}
 	for _, l := range strings.Split(text, "\n") {
 		f.Line("// %s", Comment(l))
 	}

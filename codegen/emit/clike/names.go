@@ -7,12 +7,23 @@ import (
 
 // Namer hands out names that differ.
 type Namer struct {
-	parent *Namer // names taken there are taken here
-	taken  map[string]bool
+	parent   *Namer // names taken there are taken here
+	taken    map[string]bool
+	unnamed  bool // User and Part pass over the names of the IR
+	numbered int  // names that User has numbered
 }
 
 // NewNamer is a namer whose names differ from those of parent too, if that is not nil.
-func NewNamer(parent *Namer) *Namer { return &Namer{parent: parent, taken: map[string]bool{}} }
+func NewNamer(parent *Namer) *Namer {
+	return &Namer{parent: parent, taken: map[string]bool{}, unnamed: parent != nil && parent.unnamed}
+}
+
+// NewUnnamed returns a namer that numbers variables and arrays of the IR, in the order in which
+// their names are asked for. Two leaves that differ in names alone get the same text from it.
+func NewUnnamed() *Namer { return &Namer{taken: map[string]bool{}, unnamed: true} }
+
+// Unnamed reports whether names of the IR must not show in a text.
+func (n *Namer) Unnamed() bool { return n.unnamed }
 
 func (n *Namer) has(s string) bool {
 	return n.taken[s] || n.parent != nil && n.parent.has(s)
@@ -36,11 +47,24 @@ func (n *Namer) Fresh(want string) string {
 // User is a name for what the IR calls name: the same where C and C++ allow it and no header
 // is likely to define it.
 func (n *Namer) User(name string) string {
+	if n.unnamed {
+		n.numbered++
+		return n.Fresh(fmt.Sprintf("x%d", n.numbered))
+	}
 	s := Identifier(name)
 	if reserved[s] || macroLike(s) {
 		s += "_v"
 	}
 	return n.Fresh(s)
+}
+
+// Part returns a name for a function of its own that runs a part of the function called whole: the
+// part that the IR calls name.
+func (n *Namer) Part(whole, name string) string {
+	if n.unnamed {
+		name = "part"
+	}
+	return n.Fresh(whole + "_" + Identifier(name))
 }
 
 // Identifier is name with what C does not allow replaced by underscores.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
 )
 
@@ -23,7 +24,7 @@ func EmulationFlags() []string {
 // Emulated is a C++ file for the CPU with f's kernels, as File prints them: Emulation, the kernels, and a
 // C function for each, NAME_emulated, which emulation.h describes.
 func Emulated(f *ir.Func) string {
-	text, kernels := print(f)
+	text, kernels := print(f, clike.NewNamer(nil))
 	var b strings.Builder
 	b.WriteString(Emulation + text + "\n")
 	for _, k := range kernels {

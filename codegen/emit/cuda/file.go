@@ -45,7 +45,7 @@ const (
 // Kernels are the kernels of f's Launches, in the order in which they stand in it.
 func Kernels(f *ir.Func) []Kernel {
 	var list []Kernel
-	for _, k := range newFile(f).kernels {
+	for _, k := range newFile(f, clike.NewNamer(nil)).kernels {
 		list = append(list, k.Kernel)
 	}
 	return list
@@ -55,13 +55,20 @@ func Kernels(f *ir.Func) []Kernel {
 // parameters that Kernels says. It includes nothing: NVRTC compiles it as it is. It panics
 // on a leaf that ir.Verify refuses.
 func File(f *ir.Func) string {
-	text, _ := print(f)
+	text, _ := print(f, clike.NewNamer(nil))
+	return text
+}
+
+// Unnamed is File with variables and arrays numbered: it is the same for all leaves that differ in
+// their names alone. Kernels says how its kernels are called, too.
+func Unnamed(f *ir.Func) string {
+	text, _ := print(f, clike.NewUnnamed())
 	return text
 }
 
 // print is the file, and the kernels in it.
-func print(f *ir.Func) (text string, kernels []*kernel) {
-	file := newFile(f)
+func print(f *ir.Func, names *clike.Namer) (text string, kernels []*kernel) {
+	file := newFile(f, names)
 	var body strings.Builder
 	for _, k := range file.kernels {
 		body.WriteString("\n" + k.text())
@@ -82,11 +89,11 @@ type file struct {
 // own are names that a kernel uses itself.
 var own = []string{"status", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}
 
-func newFile(f *ir.Func) *file {
+func newFile(f *ir.Func, names *clike.Namer) *file {
 	if err := ir.Verify(f); err != nil {
 		panic("BUG: emit/cuda: " + err.Error())
 	}
-	file := &file{fn: f, needs: map[string]bool{}, names: clike.NewNamer(nil), values: valued(f)}
+	file := &file{fn: f, needs: map[string]bool{}, names: names, values: valued(f)}
 	for _, name := range own {
 		file.names.Take(name)
 	}

@@ -145,7 +145,10 @@ func (k *kernel) text() string {
 		}
 	}
 	k.stmts(l.Body.List)
-	head := fmt.Sprintf("// %s blocks of %d threads.\n", clike.Comment(ir.PrintExpr(l.Grid)), l.Threads)
+	head := ""
+	if !k.Names.Unnamed() {
+		head = fmt.Sprintf("// %s blocks of %d threads.\n", clike.Comment(ir.PrintExpr(l.Grid)), l.Threads)
+	}
 	return head + k.prototype() + " {\n" + k.Text() + "}\n"
 }
 

@@ -1,0 +1,62 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"distaff/kernels/cc"
+)
+
+// cached is how many leaves a cache has.
+func cached(t *testing.T, cache string) int {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(cache, "leaf", "*.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// runCompiled runs a job by compiled leaves, which go into a new cache. A machine without a compiler skips the test.
+func runCompiled(t *testing.T, j *told) (cache string) {
+	t.Helper()
+	cache = t.TempDir()
+	t.Setenv("DISTAFF_CACHE", cache)
+	j.Target = ""
+	_, err := j.Run(context.Background())
+	if errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cache
+}
+
+// TestNamesShareLeaves: statements that differ in names alone have one leaf.
+func TestNamesShareLeaves(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
+	var text strings.Builder
+	text.WriteString("tensor A(n, n): ds from \"A.tns\"\ntensor x(n): d\nx(i) = A(i,j)\n")
+	for n := range 20 {
+		fmt.Fprintf(&text, "result%d(row%d) = A(row%d,z%d) * x(z%d)\n", n, n, n, 20-n, 20-n)
+	}
+	j := job(t, dir, text.String()+"print result0\nprint result19\n", nil)
+	cache := runCompiled(t, j)
+	if n := cached(t, cache); n != 2 {
+		t.Errorf("a statement and twenty alike made %d leaves, want 2", n)
+	}
+	for n, line := range j.said {
+		if want := []string{"result0: 3", "result19: 3"}[n]; !strings.HasPrefix(line, want) {
+			t.Errorf("got %q, want %q", line, want)
+		}
+	}
+	if len(j.said) != 2 {
+		t.Errorf("got %q, want two lines", j.said)
+	}
+}

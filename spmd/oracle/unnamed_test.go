@@ -1,0 +1,97 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"distaff/codegen"
+	emitc "distaff/codegen/emit/c"
+	"distaff/codegen/notation"
+)
+
+// renamed is the case under other names, the order of which in the alphabet is the reverse of what
+// it is in the case: no order by names may show in a leaf.
+func renamed(c *Case) (*Case, error) {
+	s, err := notation.Parse(c.Stmt)
+	if err != nil {
+		return nil, err
+	}
+	vars := map[string]string{}
+	other := func(list []string) {
+		for n, v := range list {
+			if vars[v] == "" {
+				vars[v] = fmt.Sprintf("zyxwvutsrqponml"[len(vars):][:1]+"_%d", len(vars))
+			}
+			list[n] = vars[v]
+		}
+	}
+	tensors := map[string]string{}
+	for n, t := range slices.Backward(c.Tensors) {
+		tensors[t.Name] = fmt.Sprintf("%c_tensor%d", 'A'+len(c.Tensors)-n, n)
+	}
+	var rename func(e notation.Expr) bool
+	rename = func(e notation.Expr) bool {
+		switch e := e.(type) {
+		case *notation.Access:
+			other(e.Vars)
+			e.Name = tensors[e.Name]
+		case *notation.Sum:
+			other(e.Vars)
+		}
+		return true
+	}
+	rename(s.LHS)
+	notation.Walk(s.RHS, rename)
+	out := c.Clone()
+	op := " = "
+	if s.Accumulate {
+		op = " += "
+	}
+	out.Stmt = notation.ExprString(s.LHS) + op + notation.ExprString(s.RHS)
+	for _, t := range out.Tensors {
+		t.Name = tensors[t.Name]
+	}
+	return out, nil
+}
+
+// TestUnnamed: of statements that differ in names alone, compilers get the same text.
+func TestUnnamed(t *testing.T) {
+	text := func(c *Case) (unnamed, named string) {
+		p, err := c.Prepare()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, c.Text())
+		}
+		made, err := compile(p, "leaf")
+		if err != nil {
+			return "refused", ""
+		}
+		defer made.close()
+		for _, u := range []*codegen.Unit{made.unit, made.values} {
+			if u != nil {
+				unnamed += emitc.Unnamed(u.Func)
+				named += emitc.File(u.Func)
+			}
+		}
+		return unnamed, named
+	}
+	differ := 0
+	for k := range uint64(400) {
+		c := Generate(Rand(*seedFlag, k), Options{})
+		other, err := renamed(c)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, c.Text())
+		}
+		u, n := text(c)
+		v, m := text(other)
+		if u != v {
+			t.Errorf("case %d: another leaf under other names\n%s\n%s", k, c.Stmt, other.Stmt)
+		}
+		if n != m {
+			differ++
+		}
+	}
+	if differ < 200 {
+		t.Errorf("names differ in the texts for people of %d cases, want most", differ)
+	}
+}
