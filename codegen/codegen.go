@@ -213,6 +213,9 @@ type Unit struct {
 	Lattices string
 	// Times are the passes that made it, in their order.
 	Times []PassTime
+	// Hasty, which Compile leaves false, says that all calls of the leaf together are expected to take less
+	// time than it takes to compile it for speed.
+	Hasty bool
 
 	matrices map[cin.Stmt]bool // of CIN, the outermost loops of products of matrices
 	kept     map[cin.Stmt]bool // of CIN, statements that sum a row of the result in registers

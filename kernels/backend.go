@@ -149,7 +149,7 @@ func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
 // source is a unit's C, for the compiler and its cache: statements that differ in names alone have
 // the same, and one leaf.
 func source(u *codegen.Unit) cc.Source {
-	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Stmt.String(), Tensors: Tensors(u)}
+	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Stmt.String(), Tensors: Tensors(u), Hasty: u.Hasty}
 }
 
 // Tensors are those of a unit's statement as its leaf takes them, for people who look at a cache.

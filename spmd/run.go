@@ -91,10 +91,14 @@ func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int, missing
 	for _, q := range notation.SummedQuotients(p.Stmt) {
 		j.note(q.String())
 	}
+	runs := int64(1)
+	if j.Repeat+j.Warmup > 1 || j.compileOnly { // they are timed, or it is not known what they are of
+		runs = 0
+	}
 	s := &run.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
 		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, SizesFrom: "-d", FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums},
 		Prepared: prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-			Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Verify: j.verifies(), Trace: j.Trace},
+			Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Runs: runs, Verify: j.verifies(), Trace: j.Trace},
 		Warmup: j.Warmup, Repeat: j.Repeat, Check: j.Check, Keep: j.Keep, Outputs: j.Outputs, StatsFile: j.StatsFile, Write: j.Write,
 		LeavesOnly: j.compileOnly, Made: j.made,
 		Stats: Stats{Version: Version(), Argv: append([]string{}, j.Argv...), Statement: j.Statement, Schedule: j.scheduleText(), Target: cmp.Or(j.Target, target.CPU)}}

@@ -83,6 +83,15 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* x * y + z, rounded once where the processor does that in one instruction. */
+static inline __attribute__((always_inline)) double dst_fma_f64(double x, double y, double z) {
+#ifdef __FP_FAST_FMA
+    return __builtin_fma(x, y, z);
+#else
+    return x * y + z;
+#endif
+}
+
 /* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
  * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
 #define dst_alone() __asm__ volatile("")
@@ -155,7 +164,7 @@ static void builtin_mttkrp3_1_sss_32_body(double *restrict T0_vals, const int32_
                     const int64_t T3_p_1 = T3_b_1 + i1;
                     const double T3_v = T3_vals[T3_p_1];
                     const int64_t T0_p_1 = T0_b_1 + i1;
-                    T0_vals[T0_p_1] += T1_v * T2_v * T3_v;
+                    T0_vals[T0_p_1] = dst_fma_f64(T1_v * T2_v, T3_v, T0_vals[T0_p_1]);
                 }
             }
         }
@@ -205,7 +214,7 @@ static void builtin_mttkrp3_1_sss_32_body(double *restrict T0_vals, const int32_
                     const int64_t T3_p_3 = T3_b_2 + i1_1;
                     const double T3_v_1 = T3_vals[T3_p_3];
                     const int64_t T0_p_3 = T0_b_2 + i1_1;
-                    T0_vals[T0_p_3] += T1_v_1 * T2_v_1 * T3_v_1;
+                    T0_vals[T0_p_3] = dst_fma_f64(T1_v_1 * T2_v_1, T3_v_1, T0_vals[T0_p_3]);
                 }
             }
         }
@@ -296,7 +305,7 @@ static void builtin_mttkrp3_1_sss_64_body(double *restrict T0_vals, const int64_
                     const int64_t T3_p_1 = T3_b_1 + i1;
                     const double T3_v = T3_vals[T3_p_1];
                     const int64_t T0_p_1 = T0_b_1 + i1;
-                    T0_vals[T0_p_1] += T1_v * T2_v * T3_v;
+                    T0_vals[T0_p_1] = dst_fma_f64(T1_v * T2_v, T3_v, T0_vals[T0_p_1]);
                 }
             }
         }
@@ -346,7 +355,7 @@ static void builtin_mttkrp3_1_sss_64_body(double *restrict T0_vals, const int64_
                     const int64_t T3_p_3 = T3_b_2 + i1_1;
                     const double T3_v_1 = T3_vals[T3_p_3];
                     const int64_t T0_p_3 = T0_b_2 + i1_1;
-                    T0_vals[T0_p_3] += T1_v_1 * T2_v_1 * T3_v_1;
+                    T0_vals[T0_p_3] = dst_fma_f64(T1_v_1 * T2_v_1, T3_v_1, T0_vals[T0_p_3]);
                 }
             }
         }

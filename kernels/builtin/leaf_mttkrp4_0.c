@@ -83,6 +83,15 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* x * y + z, rounded once where the processor does that in one instruction. */
+static inline __attribute__((always_inline)) double dst_fma_f64(double x, double y, double z) {
+#ifdef __FP_FAST_FMA
+    return __builtin_fma(x, y, z);
+#else
+    return x * y + z;
+#endif
+}
+
 /* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
  * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
 #define dst_alone() __asm__ volatile("")
@@ -172,7 +181,7 @@ static void builtin_mttkrp4_0_ssss_32_body(double *restrict T0_vals, const int32
                         const int64_t T4_p_1 = T4_b_1 + i1;
                         const double T4_v = T4_vals[T4_p_1];
                         const int64_t T0_p_1 = T0_b_1 + i1;
-                        T0_vals[T0_p_1] += T1_v * T2_v * T3_v * T4_v;
+                        T0_vals[T0_p_1] = dst_fma_f64(T1_v * T2_v * T3_v, T4_v, T0_vals[T0_p_1]);
                     }
                 }
             }
@@ -241,7 +250,7 @@ static void builtin_mttkrp4_0_ssss_32_body(double *restrict T0_vals, const int32
                         const int64_t T4_p_3 = T4_b_2 + i1_1;
                         const double T4_v_1 = T4_vals[T4_p_3];
                         const int64_t T0_p_3 = T0_b_2 + i1_1;
-                        T0_vals[T0_p_3] += T1_v_1 * T2_v_1 * T3_v_1 * T4_v_1;
+                        T0_vals[T0_p_3] = dst_fma_f64(T1_v_1 * T2_v_1 * T3_v_1, T4_v_1, T0_vals[T0_p_3]);
                     }
                 }
             }
@@ -357,7 +366,7 @@ static void builtin_mttkrp4_0_ssss_64_body(double *restrict T0_vals, const int64
                         const int64_t T4_p_1 = T4_b_1 + i1;
                         const double T4_v = T4_vals[T4_p_1];
                         const int64_t T0_p_1 = T0_b_1 + i1;
-                        T0_vals[T0_p_1] += T1_v * T2_v * T3_v * T4_v;
+                        T0_vals[T0_p_1] = dst_fma_f64(T1_v * T2_v * T3_v, T4_v, T0_vals[T0_p_1]);
                     }
                 }
             }
@@ -426,7 +435,7 @@ static void builtin_mttkrp4_0_ssss_64_body(double *restrict T0_vals, const int64
                         const int64_t T4_p_3 = T4_b_2 + i1_1;
                         const double T4_v_1 = T4_vals[T4_p_3];
                         const int64_t T0_p_3 = T0_b_2 + i1_1;
-                        T0_vals[T0_p_3] += T1_v_1 * T2_v_1 * T3_v_1 * T4_v_1;
+                        T0_vals[T0_p_3] = dst_fma_f64(T1_v_1 * T2_v_1 * T3_v_1, T4_v_1, T0_vals[T0_p_3]);
                     }
                 }
             }

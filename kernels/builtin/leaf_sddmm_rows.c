@@ -83,6 +83,15 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* x * y + z, rounded once where the processor does that in one instruction. */
+static inline __attribute__((always_inline)) double dst_fma_f64(double x, double y, double z) {
+#ifdef __FP_FAST_FMA
+    return __builtin_fma(x, y, z);
+#else
+    return x * y + z;
+#endif
+}
+
 /* Fetches lines of the caches that hold bytes from p on. gcc would compute the address of each from coordinates. */
 static inline __attribute__((always_inline)) void dst_fetch(const void *p, int64_t bytes) {
     __asm__("" : "+r"(p));
@@ -138,7 +147,7 @@ static void builtin_sddmm_rows_ds_ds_32_body(double *restrict T0_vals, const dou
                 const double T2_v = T2_vals[T2_p_1];
                 const int64_t T3_p_1 = T3_b_1 + i2;
                 const double T3_v = T3_vals[T3_p_1];
-                t_2 += T1_v * T2_v * T3_v;
+                t_2 = dst_fma_f64(T1_v * T2_v, T3_v, t_2);
             }
             T0_vals[T1_p_1] = t_2;
         }
@@ -205,7 +214,7 @@ static void builtin_sddmm_rows_ds_ds_64_body(double *restrict T0_vals, const dou
                 const double T2_v = T2_vals[T2_p_1];
                 const int64_t T3_p_1 = T3_b_1 + i2;
                 const double T3_v = T3_vals[T3_p_1];
-                t_2 += T1_v * T2_v * T3_v;
+                t_2 = dst_fma_f64(T1_v * T2_v, T3_v, t_2);
             }
             T0_vals[T1_p_1] = t_2;
         }

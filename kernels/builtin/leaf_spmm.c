@@ -83,6 +83,15 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* x * y + z, rounded once where the processor does that in one instruction. */
+static inline __attribute__((always_inline)) double dst_fma_f64(double x, double y, double z) {
+#ifdef __FP_FAST_FMA
+    return __builtin_fma(x, y, z);
+#else
+    return x * y + z;
+#endif
+}
+
 /* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
  * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
 #define dst_alone() __asm__ volatile("")
@@ -137,7 +146,7 @@ static void builtin_spmm_ds_32_body(double *restrict T0_vals, const double *rest
                 const int64_t T2_p_1 = T2_b_1 + i1;
                 const double T2_v = T2_vals[T2_p_1];
                 const int64_t T0_p_1 = T0_b_1 + i1;
-                T0_vals[T0_p_1] += T1_v * T2_v;
+                T0_vals[T0_p_1] = dst_fma_f64(T1_v, T2_v, T0_vals[T0_p_1]);
             }
         }
     }
@@ -202,7 +211,7 @@ static void builtin_spmm_ds_64_body(double *restrict T0_vals, const double *rest
                 const int64_t T2_p_1 = T2_b_1 + i1;
                 const double T2_v = T2_vals[T2_p_1];
                 const int64_t T0_p_1 = T0_b_1 + i1;
-                T0_vals[T0_p_1] += T1_v * T2_v;
+                T0_vals[T0_p_1] = dst_fma_f64(T1_v, T2_v, T0_vals[T0_p_1]);
             }
         }
     }
@@ -269,7 +278,7 @@ static void builtin_spmm_ss_32_body(double *restrict T0_vals, const int32_t *res
                 const int64_t T2_p_1 = T2_b_1 + i1;
                 const double T2_v = T2_vals[T2_p_1];
                 const int64_t T0_p_1 = T0_b_1 + i1;
-                T0_vals[T0_p_1] += T1_v * T2_v;
+                T0_vals[T0_p_1] = dst_fma_f64(T1_v, T2_v, T0_vals[T0_p_1]);
             }
         }
     }
@@ -300,7 +309,7 @@ static void builtin_spmm_ss_32_body(double *restrict T0_vals, const int32_t *res
                 const int64_t T2_p_3 = T2_b_2 + i1_1;
                 const double T2_v_1 = T2_vals[T2_p_3];
                 const int64_t T0_p_3 = T0_b_2 + i1_1;
-                T0_vals[T0_p_3] += T1_v_1 * T2_v_1;
+                T0_vals[T0_p_3] = dst_fma_f64(T1_v_1, T2_v_1, T0_vals[T0_p_3]);
             }
         }
     }
@@ -367,7 +376,7 @@ static void builtin_spmm_ss_64_body(double *restrict T0_vals, const int64_t *res
                 const int64_t T2_p_1 = T2_b_1 + i1;
                 const double T2_v = T2_vals[T2_p_1];
                 const int64_t T0_p_1 = T0_b_1 + i1;
-                T0_vals[T0_p_1] += T1_v * T2_v;
+                T0_vals[T0_p_1] = dst_fma_f64(T1_v, T2_v, T0_vals[T0_p_1]);
             }
         }
     }
@@ -398,7 +407,7 @@ static void builtin_spmm_ss_64_body(double *restrict T0_vals, const int64_t *res
                 const int64_t T2_p_3 = T2_b_2 + i1_1;
                 const double T2_v_1 = T2_vals[T2_p_3];
                 const int64_t T0_p_3 = T0_b_2 + i1_1;
-                T0_vals[T0_p_3] += T1_v_1 * T2_v_1;
+                T0_vals[T0_p_3] = dst_fma_f64(T1_v_1, T2_v_1, T0_vals[T0_p_3]);
             }
         }
     }

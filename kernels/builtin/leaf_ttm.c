@@ -83,6 +83,15 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* x * y + z, rounded once where the processor does that in one instruction. */
+static inline __attribute__((always_inline)) double dst_fma_f64(double x, double y, double z) {
+#ifdef __FP_FAST_FMA
+    return __builtin_fma(x, y, z);
+#else
+    return x * y + z;
+#endif
+}
+
 /* Iterations of a loop that this stands in are not merged: gcc would unroll the loop and jam the
  * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
 #define dst_alone() __asm__ volatile("")
@@ -150,7 +159,7 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
                     const int64_t T2_p_1 = T2_b_1 + i2;
                     const double T2_v = T2_vals[T2_p_1];
                     const int64_t T0_p_2 = T0_b_2 + i2;
-                    T0_vals[T0_p_2] += T1_v * T2_v;
+                    T0_vals[T0_p_2] = dst_fma_f64(T1_v, T2_v, T0_vals[T0_p_2]);
                 }
             }
         }
@@ -181,7 +190,7 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
                     const int64_t T2_p_3 = T2_b_2 + i2_1;
                     const double T2_v_1 = T2_vals[T2_p_3];
                     const int64_t T0_p_4 = T0_b_3 + i2_1;
-                    T0_vals[T0_p_4] += T1_v_1 * T2_v_1;
+                    T0_vals[T0_p_4] = dst_fma_f64(T1_v_1, T2_v_1, T0_vals[T0_p_4]);
                 }
             }
         }
@@ -219,7 +228,7 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
                     const int64_t T2_p_5 = T2_b_3 + i2_2;
                     const double T2_v_2 = T2_vals[T2_p_5];
                     const int64_t T0_p_7 = T0_b_5 + i2_2;
-                    T0_vals[T0_p_7] += T1_v_2 * T2_v_2;
+                    T0_vals[T0_p_7] = dst_fma_f64(T1_v_2, T2_v_2, T0_vals[T0_p_7]);
                 }
             }
         }
@@ -250,7 +259,7 @@ static void builtin_ttm_sss_32_body(double *restrict T0_vals, const int32_t *res
                     const int64_t T2_p_7 = T2_b_4 + i2_3;
                     const double T2_v_3 = T2_vals[T2_p_7];
                     const int64_t T0_p_9 = T0_b_6 + i2_3;
-                    T0_vals[T0_p_9] += T1_v_3 * T2_v_3;
+                    T0_vals[T0_p_9] = dst_fma_f64(T1_v_3, T2_v_3, T0_vals[T0_p_9]);
                 }
             }
         }
@@ -333,7 +342,7 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
                     const int64_t T2_p_1 = T2_b_1 + i2;
                     const double T2_v = T2_vals[T2_p_1];
                     const int64_t T0_p_2 = T0_b_2 + i2;
-                    T0_vals[T0_p_2] += T1_v * T2_v;
+                    T0_vals[T0_p_2] = dst_fma_f64(T1_v, T2_v, T0_vals[T0_p_2]);
                 }
             }
         }
@@ -364,7 +373,7 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
                     const int64_t T2_p_3 = T2_b_2 + i2_1;
                     const double T2_v_1 = T2_vals[T2_p_3];
                     const int64_t T0_p_4 = T0_b_3 + i2_1;
-                    T0_vals[T0_p_4] += T1_v_1 * T2_v_1;
+                    T0_vals[T0_p_4] = dst_fma_f64(T1_v_1, T2_v_1, T0_vals[T0_p_4]);
                 }
             }
         }
@@ -402,7 +411,7 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
                     const int64_t T2_p_5 = T2_b_3 + i2_2;
                     const double T2_v_2 = T2_vals[T2_p_5];
                     const int64_t T0_p_7 = T0_b_5 + i2_2;
-                    T0_vals[T0_p_7] += T1_v_2 * T2_v_2;
+                    T0_vals[T0_p_7] = dst_fma_f64(T1_v_2, T2_v_2, T0_vals[T0_p_7]);
                 }
             }
         }
@@ -433,7 +442,7 @@ static void builtin_ttm_sss_64_body(double *restrict T0_vals, const int64_t *res
                     const int64_t T2_p_7 = T2_b_4 + i2_3;
                     const double T2_v_3 = T2_vals[T2_p_7];
                     const int64_t T0_p_9 = T0_b_6 + i2_3;
-                    T0_vals[T0_p_9] += T1_v_3 * T2_v_3;
+                    T0_vals[T0_p_9] = dst_fma_f64(T1_v_3, T2_v_3, T0_vals[T0_p_9]);
                 }
             }
         }
@@ -503,7 +512,7 @@ static void builtin_ttm_ssd_sss_32_body(double *restrict T0_vals, const int32_t 
                 const int64_t T2_p_1 = T2_b_1 + i2;
                 const double T2_v = T2_vals[T2_p_1];
                 const int64_t T0_p = T0_b + i2;
-                T0_vals[T0_p] += T1_v * T2_v;
+                T0_vals[T0_p] = dst_fma_f64(T1_v, T2_v, T0_vals[T0_p]);
             }
         }
     }
@@ -566,7 +575,7 @@ static void builtin_ttm_ssd_sss_64_body(double *restrict T0_vals, const int64_t 
                 const int64_t T2_p_1 = T2_b_1 + i2;
                 const double T2_v = T2_vals[T2_p_1];
                 const int64_t T0_p = T0_b + i2;
-                T0_vals[T0_p] += T1_v * T2_v;
+                T0_vals[T0_p] = dst_fma_f64(T1_v, T2_v, T0_vals[T0_p]);
             }
         }
     }

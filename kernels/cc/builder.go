@@ -27,6 +27,9 @@ type Source struct {
 	Label string // one line for people: the statement it computes
 	// Tensors are those of the statement, for people too; nil where it computes none.
 	Tensors []Tensor
+	// Hasty says that the object will not run as long as it takes to compile it with Config.Flags: it
+	// may be compiled with less optimization (see Builder.flags).
+	Hasty bool
 }
 
 // Config says how a Builder compiles. The zero value finds a compiler on no PATH
@@ -129,6 +132,11 @@ func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 		}
 		return nil, b.missing
 	}
+	if full := src.full(); src.Hasty && b.name(full) != b.name(src) {
+		if o := b.lookup(b.name(full)); o != nil {
+			return b.warned(o), nil
+		}
+	}
 	name := b.name(src)
 	if o := b.lookup(name); o != nil {
 		return b.warned(o), nil
@@ -150,6 +158,29 @@ func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 		}
 	}
 	return b.warned(o), nil
+}
+
+// full returns the source for an object that is compiled with Config.Flags.
+func (s Source) full() Source {
+	s.Hasty = false
+	return s
+}
+
+// flags returns the compiler's flags for src, without those of the CPU and the user. Those of a hasty
+// source optimize less, and give its results the same bits: the text says which products are fused
+// with a sum, and compilers sum in another order only where it says "omp simd reduction". There
+// -O1 makes the same lanes as -O3. Text that is the user's, or that leaves fusing to the compiler, is
+// never compiled in haste.
+func (b *Builder) flags(src Source) []string {
+	at := slices.Index(b.cfg.Flags, "-O3")
+	if !src.Hasty || at < 0 || strings.Contains(src.Text, "DST_FUSED") || strings.Contains(src.Text, "#pragma GCC visibility") {
+		return b.cfg.Flags
+	}
+	flags := slices.Clone(b.cfg.Flags)
+	if flags[at] = "-Og"; strings.Contains(src.Text, "omp simd reduction") {
+		flags[at] = "-O1"
+	}
+	return flags
 }
 
 func (b *Builder) warned(o *Object) *Object {
@@ -189,12 +220,16 @@ func (b *Builder) anyObject(src Source) *Object {
 	if err != nil {
 		return nil
 	}
-	for _, cpu := range cpus {
-		prefix := strings.Join([]string{b.sourceKey(src), CPUKind(cpu), b.flagsKey()}, ".") + "."
-		for _, n := range names {
-			if strings.HasPrefix(n, prefix) {
-				if o := b.lookup(n); o != nil {
-					return o
+	hasty := src
+	hasty.Hasty = true
+	for _, src := range []Source{src.full(), hasty} {
+		for _, cpu := range cpus {
+			prefix := strings.Join([]string{b.sourceKey(src), CPUKind(cpu), b.flagsKey(src)}, ".") + "."
+			for _, n := range names {
+				if strings.HasPrefix(n, prefix) {
+					if o := b.lookup(n); o != nil {
+						return o
+					}
 				}
 			}
 		}
@@ -204,7 +239,7 @@ func (b *Builder) anyObject(src Source) *Object {
 
 // name is an object's name in the cache.
 func (b *Builder) name(src Source) string {
-	return strings.Join([]string{b.sourceKey(src), CPUKind(b.cfg.CPU), b.flagsKey(), b.compilerKey()}, ".") + objectSuffix
+	return strings.Join([]string{b.sourceKey(src), CPUKind(b.cfg.CPU), b.flagsKey(src), b.compilerKey()}, ".") + objectSuffix
 }
 
 // Key is the name in the cache of the object that Build makes of src; without a compiler, what all
@@ -236,8 +271,8 @@ func key(parts ...string) string {
 
 func (b *Builder) sourceKey(src Source) string { return key(magic, src.Text) }
 
-func (b *Builder) flagsKey() string {
-	return key(slices.Concat(b.cfg.Flags, linkFlags, []string{"user"}, b.cfg.UserFlags)...)
+func (b *Builder) flagsKey(src Source) string {
+	return key(slices.Concat(b.flags(src), linkFlags, []string{"user"}, b.cfg.UserFlags)...)
 }
 
 // searchVars change where a compiler finds its parts, headers and libraries.

@@ -62,7 +62,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	if err := os.WriteFile(in, []byte(src.Text), 0o600); err != nil {
 		return nil, fmt.Errorf("no place to compile in: %w", outfile.InTemp(b.cfg.Tmp, err))
 	}
-	flags := slices.Concat(b.cfg.Flags, marchFlags(b.cfg.CPU), b.cfg.UserFlags, linkFlags)
+	flags := slices.Concat(b.flags(src), marchFlags(b.cfg.CPU), b.cfg.UserFlags, linkFlags)
 	warning := ""
 	said, err := b.run(ctx, dir, flags, in, out)
 	if err != nil && ctx.Err() == nil && lacksOpenMP(flags, said) {

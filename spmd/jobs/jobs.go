@@ -91,6 +91,7 @@ type execution struct {
 
 	ready   map[*jobfile.Statement]*program.Statement
 	took    map[*jobfile.Statement]*Taken
+	runs    int64                          // how often the item at hand runs at most; 0 where runs are timed
 	traffic map[jobfile.Item]comm.Counters // of statements and place, in the last run of the whole file
 	report  *Report
 	checks  *checks
@@ -119,6 +120,9 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.list()
+	if o.Repeat <= 1 && o.Warmup == 0 {
+		r.runs = 1
+	}
 	stop := r.watch()
 	err := r.passes()
 	stop()
@@ -356,6 +360,7 @@ func (r *execution) prepared(s *jobfile.Statement) (k *program.Statement, err er
 	if err != nil {
 		return nil, err
 	}
+	how.Runs = r.runs
 	err = r.counted(s, func() error {
 		k, err = r.p.Prepare(s.Text, how)
 		return err
@@ -379,6 +384,9 @@ func schedule(s *jobfile.Statement) string {
 
 // repeat runs a body.
 func (r *execution) repeat(t *jobfile.Repeat) error {
+	outer := r.runs
+	defer func() { r.runs = outer }()
+	r.runs = tcs.Times(outer, t.N)
 	r.running.enter(t)
 	defer r.running.leave()
 	for n := range t.N {

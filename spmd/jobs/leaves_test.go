@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,5 +59,49 @@ func TestNamesShareLeaves(t *testing.T) {
 	}
 	if len(j.said) != 2 {
 		t.Errorf("got %q, want two lines", j.said)
+	}
+}
+
+// TestHastyLeaves: leaves that do little in all of their runs are compiled with less optimization, and -v says so;
+// runs that are timed have leaves for speed.
+func TestHastyLeaves(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
+	text := "tensor A(n, n): ds from \"A.tns\"\ntensor x(n): d\nx(i) = A(i,j)\nrepeat %d {\n  y(i) = A(i,j) * x(j)\n}\nprint y\n"
+	for _, c := range []struct {
+		passes string
+		repeat int
+		hasty  []string
+	}{
+		{"1", 0, []string{"x(i) = A(i,j)", "y(i) = A(i,j)*x(j)"}},
+		{"1000000000", -1, []string{"x(i) = A(i,j)"}},
+		{"1", 2, nil},
+	} {
+		var said []string
+		stop := errors.New("stopped")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		j := job(t, dir, strings.ReplaceAll(text, "%d", c.passes), nil)
+		j.Target, j.Repeat = "", max(c.repeat, 0)
+		t.Setenv("DISTAFF_CACHE", t.TempDir())
+		j.Detail = func(line string) {
+			if s, ok := strings.CutPrefix(line, "the leaf of "); ok {
+				s, _, _ = strings.Cut(s, " is compiled with less optimization: it does ")
+				said = append(said, s)
+			}
+			if c.repeat < 0 && strings.HasPrefix(line, "compiling y") {
+				cancel(stop)
+			}
+		}
+		_, err := j.Run(ctx)
+		cancel(nil)
+		if errors.Is(err, cc.ErrNoCompiler) {
+			t.Skip(err)
+		}
+		if err != nil && !(c.repeat < 0 && errors.Is(err, stop)) {
+			t.Fatal(err)
+		}
+		if !slices.Equal(said, c.hasty) {
+			t.Errorf("%s passes, repeated %d times: in haste %q, want %q", c.passes, c.repeat, said, c.hasty)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 type C struct {
 	b     *cc.Builder
 	flags string
+	hasty bool // leaves are compiled as those that run for a short time only
 }
 
 // NewC makes the engine with the machine's C compiler (that of the environment
@@ -47,7 +48,7 @@ func NewC(getenv func(string) string, level string, more ...string) (*C, error) 
 	if b.Compiler() == nil {
 		return nil, cc.ErrNoCompiler
 	}
-	return &C{b, level}, nil
+	return &C{b: b, flags: level}, nil
 }
 
 // Name is "C" with the optimization level.
@@ -134,7 +135,7 @@ func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error
 	if err := lint.Check(text); err != nil {
 		return nil, err
 	}
-	o, err := e.b.Build(ctx, cc.Source{Text: text, Label: "random cases"})
+	o, err := e.b.Build(ctx, cc.Source{Text: text, Label: "random cases", Hasty: e.hasty})
 	if err != nil {
 		return nil, err
 	}

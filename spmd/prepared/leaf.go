@@ -110,6 +110,7 @@ func (s *leaf) compile() error {
 	var err error
 	if s.unit, err = codegen.Compile(s.request()); err == nil {
 		k.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
+		s.hasten()
 	}
 	return k.Problem.AsWritten(err)
 }

@@ -61,6 +61,7 @@ type Options struct {
 	Leaves       bool        // values of results may be where leaves run alone: the caller fetches them (env.Env.Fetch) before it reads them
 	Network      string      // how products are contracted, as codegen.Request has it, and
 	Order        int         // the most variables of an intermediate of these, 0 for any number
+	Runs         int64       // how often the statement runs at most; 0 where nobody knows, or runs are timed
 	Verify       bool        // the compiler checks what its passes make
 	Trace        func(pass string, text func() string)
 }

@@ -1,6 +1,7 @@
 package prepared
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -128,6 +129,53 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) e
 		}
 	}
 	return nil
+}
+
+// mostHasty is the number of operations, and of values read and written, of all runs of a leaf up to which
+// the leaf is compiled in haste. Leaves do 0.2 to 1 of them in a nanosecond and thread, and it takes 50 to 100 ms of
+// a processor longer to compile one for speed, after which it takes a third to all of the time.
+const mostHasty = 20e6
+
+// hasten has a leaf that does little be compiled in haste. Every rank finds the same.
+func (s *leaf) hasten() {
+	k := s.k
+	if k.o.Runs == 0 || k.Code() != codegen.CPU {
+		return
+	}
+	all := s.steps() * float64(k.o.Runs)
+	if s.unit.Hasty = all <= mostHasty; s.unit.Hasty {
+		k.Detail(fmt.Sprintf("the leaf of %s is compiled with less optimization: it does %.3g operations in all", s.stmt, all))
+	}
+}
+
+// steps estimates how many operations on values all calls of the leaf in one run do, at all ranks
+// together, with the values that they read and write.
+func (s *leaf) steps() float64 {
+	k, u := s.k, s.unit
+	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)), Size: func(v string) int64 { return k.Sizes.Vars[v] }}
+	for n, a := range u.Args[1:] {
+		t, ok := s.operands[a.Tensor]
+		switch {
+		case a.Map:
+		case ok && !a.Convert && len(t.Counts) == len(t.Format.Levels):
+			x.Counts[n+1] = t.Counts
+		default:
+			x.Counts[n+1] = slices.Repeat([]int64{max(t.NNZ, 0)}, len(a.Format.Levels))
+		}
+	}
+	done := u.Operations(x)
+	all := done.Multiplications + done.Additions
+	for _, n := range done.Reads {
+		all += n
+	}
+	if u.Result.Format.AllDense() {
+		n := 1.0
+		for _, d := range s.dims {
+			n *= float64(d)
+		}
+		all += n
+	}
+	return all
 }
 
 // bytesRead is what reading a tensor's level arrays takes, and so many of its values, each once at most.

@@ -34,6 +34,9 @@ type How struct {
 	// tree such as "((A*B)*C)*D"; IntermediateOrder is the most index variables that an intermediate has, 0 for any number.
 	Network           string
 	IntermediateOrder int
+	// Runs is how often the statement will run at most; 0 where nobody knows. One that does little in all
+	// of its runs is compiled with less optimization, and gives the same bits.
+	Runs int64
 }
 
 // check refuses what no statement can be contracted by.
@@ -211,7 +214,7 @@ func (s *Statement) try(sized bool) error {
 		return err
 	}
 	s.k = prepared.New(r, s.parsed, prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Leaves: true, Verify: p.o.Verify,
-		Network: s.how.Network, Order: s.how.IntermediateOrder}, problem)
+		Network: s.how.Network, Order: s.how.IntermediateOrder, Runs: s.how.Runs}, problem)
 	if err := forecast.NewLeast(s.k, s.loads).Fits(); err != nil {
 		return err // at every rank alike, before anything is done
 	}

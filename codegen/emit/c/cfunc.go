@@ -17,6 +17,7 @@ type cfunc struct {
 	tlens  map[*ir.Table]string
 	fault  string // what has fail_coord: env, or fault in a piece of a parallel loop
 	piece  bool   // parallel loops in it are serial
+	lanes  bool   // what is printed is in a loop of lanes
 	single bool   // the innermost loop runs one iteration at a time: no vectors of them
 	fails  bool
 	split  map[*ir.Var][2]string // sums of a vector loop that run on two scalars

@@ -16,8 +16,8 @@
 //
 // # Meaning
 //
-// The C means what interp does, with three liberties: a product may be fused with
-// a sum, sums of Reduce are reordered within a vector loop, and loads may move.
+// The C means what interp does, with three liberties: a product that stands in a sum is fused with it
+// where the processor can do that (dst_fma), sums of Reduce are reordered within a vector loop, and loads may move.
 // Integers wrap by -fwrapv, which Flags holds. Complex numbers are _Complex, whose
 // sums GCC keeps in registers better than those of a struct (a gathered dot product
 // took 1.2 ns an element, with a struct 3.3); products and quotients are spelled

@@ -34,9 +34,14 @@ func (f *cfunc) Helper(name string, t ir.Type) string {
 	return f.helper(name, t)
 }
 
-// Special prints a choice of floating-point numbers, and the real part of a complex number.
+// Special prints a choice of floating-point numbers, a sum with a product in it, and the real part of
+// a complex number.
 func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
+	case *ir.Binary:
+		if x.Type().IsFloat() && (x.Op == ir.Add || x.Op == ir.Sub) {
+			return f.fused(x.X, x.Y, x.Op == ir.Sub)
+		}
 	case *ir.Select:
 		if _, v := x.X.(*ir.Var); v && clike.IsLit(x.Y) && x.Type().IsFloat() {
 			// Compilers branch where a floating-point number is chosen.
@@ -58,4 +63,48 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 		return clike.Paren(s, clike.PrecUnary, prec), true
 	}
 	return "", false
+}
+
+// fused prints x + y, or x - y if minus is set, where one of the two is a product: as one operation,
+// which rounds once. It returns false where neither is a product. The C compiler itself fuses nothing
+// (Flags), so that the bits of a sum do not depend on how much it optimizes.
+func (f *cfunc) fused(x, y ir.Expr, minus bool) (string, bool) {
+	a, b, negative, ok := factors(x)
+	rest := signed(y, minus)
+	if !ok {
+		if a, b, negative, ok = factors(y); !ok {
+			return "", false
+		}
+		negative, rest = negative != minus, x
+	}
+	return f.fma(a, b, negative, f.expr(rest, 0)), true
+}
+
+// fma prints a*b + c, or c - a*b if negative is set, rounded once.
+func (f *cfunc) fma(a, b ir.Expr, negative bool, c string) string {
+	return fmt.Sprintf("%s(%s, %s, %s)", f.helper("fma", a.Type()), f.expr(signed(a, negative), 0), f.expr(b, 0), c)
+}
+
+// signed returns x, or -x if negative is set.
+func signed(x ir.Expr, negative bool) ir.Expr {
+	if negative {
+		return &ir.Unary{Op: ir.Neg, X: x}
+	}
+	return x
+}
+
+// factors returns the factors of a product of floating-point numbers, and whether its sign is
+// changed. ok is false for what is not a product. One of two literals is the literal that it makes.
+func factors(x ir.Expr) (a, b ir.Expr, negative, ok bool) {
+	switch x := x.(type) {
+	case *ir.Unary:
+		if a, b, negative, ok = factors(x.X); ok && x.Op == ir.Neg {
+			return a, b, !negative, true
+		}
+	case *ir.Binary:
+		if x.Op == ir.Mul && x.Type().IsFloat() && !(clike.IsLit(x.X) && clike.IsLit(x.Y)) {
+			return x.X, x.Y, false, true
+		}
+	}
+	return nil, nil, false, false
 }

@@ -20,11 +20,13 @@ func (f *cfunc) loop(s *ir.For) {
 		return
 	}
 	if s.Kind == ir.Vector && f.vectorizable(s) {
+		f.lanes = true
 		if l := f.lineLoop(s); l != nil {
 			l.write()
-			return
+		} else {
+			f.vector(s)
 		}
-		f.vector(s)
+		f.lanes = false
 		return
 	}
 	f.serialLoop(s)

@@ -28,7 +28,8 @@ var helpers = []clike.Helper{
 	{Name: "trunc_i32"},
 	{Name: "trunc_i64"},
 	{Name: "make", Types: []ir.Type{ir.Complex64, ir.Complex128}},
-	{Name: "mul", Types: []ir.Type{ir.Complex64, ir.Complex128}, Uses: []string{"make"}},
+	{Name: "fma", Types: []ir.Type{ir.Float32, ir.Float64}},
+	{Name: "mul", Types: []ir.Type{ir.Complex64, ir.Complex128}, Uses: []string{"make", "fma:$P"}},
 	{Name: "div_c128", Uses: []string{"make:complex128"}},
 	{Name: "div_c64", Uses: []string{"div_c128"}},
 	{Name: "search", Types: []ir.Type{ir.Int32, ir.Int64}},
@@ -81,7 +82,7 @@ func (f *file) prelude() string {
 		unsigned := map[ir.Type]string{ir.Int32: "unsigned int", ir.Int64: "unsigned long", ir.Float32: "unsigned int", ir.Float64: "unsigned long"}[t]
 		return strings.NewReplacer(
 			"$T", ctype(t), "$S", clike.Suffix(t), "$U", unsigned, "$I", strings.TrimPrefix(unsigned, "unsigned "), "$P", ctype(part),
-			"$X", product(t), "$K", strconv.Itoa(gemmKinds[t]), "$L", tileStep(t), "$V", tileValue(t), "$B", panelStore(t),
+			"$Q", clike.Suffix(part), "$F", strings.ToUpper(floatSuffix(part)), "$f", floatSuffix(part), "$X", product(t), "$K", strconv.Itoa(gemmKinds[t]), "$L", tileStep(t), "$V", tileValue(t), "$B", panelStore(t),
 		).Replace(snippet(name))
 	})
 }

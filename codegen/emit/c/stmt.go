@@ -136,8 +136,18 @@ func (f *cfunc) assign(s *ir.Assign) {
 		f.Line("%s += __real__ %s;", pair[0], x)
 		f.Line("%s += __imag__ %s;", pair[1], x)
 	default:
-		f.Line("%s += %s;", name, f.expr(s.X, 0))
+		f.Line("%s;", f.added(name, s.X))
 	}
+}
+
+// added returns the assignment that adds x to a variable, or to an element of an array. In a loop of
+// lanes a product is fused with the sum. In other loops a sum mostly waits for the one before it, and
+// an addition takes less time than a fused one.
+func (f *cfunc) added(to string, x ir.Expr) string {
+	if a, b, negative, ok := factors(x); ok && f.lanes {
+		return to + " = " + f.fma(a, b, negative, to)
+	}
+	return to + " += " + f.expr(x, 0)
 }
 
 func (f *cfunc) store(s *ir.Store) {
@@ -150,14 +160,18 @@ func (f *cfunc) store(s *ir.Store) {
 	if s.Accumulate {
 		op = "+="
 	}
+	plain := fmt.Sprintf("%s %s %s;", at, op, x)
+	if s.Accumulate && s.X.Type() == s.A.Elem {
+		plain = f.added(at, s.X) + ";"
+	}
 	if !s.Atomic || !f.piece {
-		f.Line("%s %s %s;", at, op, x)
+		f.Line("%s", plain)
 		return
 	}
 	f.Line("if (shared) {")
 	f.Scoped(func() { f.atomic(s, at, op, x) })
 	f.Line("} else {")
-	f.Line("    %s %s %s;", at, op, x)
+	f.Line("    %s", plain)
 	f.Line("}")
 }
 

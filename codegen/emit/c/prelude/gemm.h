@@ -9,7 +9,10 @@ enum {
 };
 
 /* sums = a*b for panels a and b of as many rows and columns as a tile, as they are packed. */
-__attribute__((noinline)) static void dst_gemm_tile_$S(int64_t depth, const $P *a, const $P *b, $P *sums) {
+DST_FUSED __attribute__((noinline)) static void dst_gemm_tile_$S(int64_t depth, const $P *a, const $P *b, $P *sums) {
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#endif
     enum { rows = dst_tile_rows_$S, vectors = dst_tile_vectors_$S, lanes = dst_lanes_of_$S };
     dst_lanes_$S s[rows][vectors] = {{{0}}};
     for (int64_t l = 0; l < depth; l++, a += rows * dst_parts_$S, b += vectors * lanes) {

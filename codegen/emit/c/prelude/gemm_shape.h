@@ -1,3 +1,9 @@
+/* Lets the compiler fuse products and sums of vectors in a function. */
+#ifdef __clang__
+#define DST_FUSED
+#else
+#define DST_FUSED __attribute__((optimize("fp-contract=fast")))
+#endif
 /* The bytes of a vector register; the rows of a tile of sums that stays in registers, and the vectors of a row, of
  * real and of complex numbers, whose parts have a vector each. */
 #if defined(__AVX512F__)

@@ -1,0 +1,118 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"distaff/codegen/dtype"
+	emitc "distaff/codegen/emit/c"
+	"distaff/kernels/cc"
+)
+
+// rounding is a random case whose values round in sums and products, over more points than others so that
+// loops of lanes are full.
+func rounding(seed, k uint64) *Case {
+	r := Rand(seed, k)
+	types := [][]dtype.Type{{dtype.Float64}, {dtype.Float32}, {dtype.Complex128}}[r.IntN(8)/3]
+	c := Generate(r, Options{MaxPoints: 30_000, MaxOrder: 3, MaxOperands: 4, Types: types, Denser: true})
+	for _, t := range c.Tensors {
+		for n := range t.Entries {
+			x := &t.Entries[n].Value.C
+			*x = complex(r.NormFloat64(), 0)
+			switch {
+			case t.Type == dtype.Float32:
+				*x = complex(float64(float32(real(*x))), 0)
+			case t.Type.IsComplex():
+				*x += complex(0, r.NormFloat64())
+			}
+		}
+	}
+	return c
+}
+
+// lanes reports whether the leaf of a case sums in lanes, which decides how it is compiled in haste.
+func lanes(t *testing.T, c *Case) bool {
+	p, err := c.Prepare()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, c.Text())
+	}
+	made, err := compile(p, "leaf")
+	if err != nil {
+		return false
+	}
+	defer made.close()
+	return strings.Contains(emitc.Unnamed(made.unit.Func), "omp simd reduction") ||
+		made.values != nil && strings.Contains(emitc.Unnamed(made.values.Func), "omp simd reduction")
+}
+
+// TestHastyBits: leaves that are compiled in haste give the bits of leaves that are compiled for speed.
+func TestHastyBits(t *testing.T) {
+	full, err := NewC(os.Getenv, "-O3")
+	if errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasty := *full
+	hasty.hasty = true
+	n := uint64(40)
+	if *nFlag > 0 {
+		n = *nFlag
+	}
+	groups := map[bool][]*Case{} // by lanes: those of one file are compiled alike
+	for k := range n {
+		c := rounding(*seedFlag, *firstFlag+k)
+		in := lanes(t, c)
+		groups[in] = append(groups[in], c)
+	}
+	if len(groups) < 2 {
+		t.Errorf("got cases that sum in lanes, and others that do not: %v", len(groups) == 2)
+	}
+	ctx := context.Background()
+	for _, list := range groups {
+		for cases := range slices.Chunk(list, 20) {
+			var runs [2][]func(context.Context) (*Output, error)
+			for w, e := range []*C{full, &hasty} {
+				var made []*Prepared
+				for _, c := range cases {
+					p, err := c.Prepare()
+					if err != nil {
+						t.Fatal(err)
+					}
+					made = append(made, p)
+				}
+				runs[w] = e.batch(ctx, made)
+			}
+			for k, c := range cases {
+				x, err := runs[0][k](ctx)
+				y, err2 := runs[1][k](ctx)
+				switch {
+				case (err == nil) != (err2 == nil):
+					t.Errorf("%s: got %v in haste, want %v", c.Stmt, err2, err)
+				case err != nil && !refused(err) && exitCode(err) != 3:
+					t.Errorf("%s: %v", c.Stmt, err)
+				case err == nil && !sameBits(x.Entries, y.Entries):
+					t.Errorf("other bits in haste:\n%s", c.Text())
+				}
+			}
+		}
+	}
+}
+
+// sameBits reports whether two results are equal to the last bit. Which NaN an operation makes is not told.
+func sameBits(a, b []Entry) bool {
+	same := func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y }
+	for _, list := range [][]Entry{a, b} {
+		slices.SortFunc(list, func(x, y Entry) int { return slices.Compare(x.Coord, y.Coord) })
+	}
+	return slices.EqualFunc(a, b, func(x, y Entry) bool {
+		return slices.Equal(x.Coord, y.Coord) && x.Value.I == y.Value.I &&
+			same(real(x.Value.C), real(y.Value.C)) && same(imag(x.Value.C), imag(y.Value.C))
+	})
+}
