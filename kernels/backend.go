@@ -41,6 +41,9 @@ type Portable interface {
 	Object(ctx context.Context, u *codegen.Unit) ([]byte, error)
 	// Load makes the leaf of u of an object of its, which it checks and copies.
 	Load(object []byte, u *codegen.Unit) (Leaf, error)
+	// Keeps reports whether an object that Object makes is found by a later call for the same unit, or by
+	// one that runs at the same time.
+	Keeps() bool
 }
 
 // Keeper is a Backend whose leaves run in memory of a device's own, where arguments can stay between calls.
@@ -145,6 +148,8 @@ func Verify(u *codegen.Unit) error { return lint.Check(emitc.File(u.Func)) }
 func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
 	return c.load(&cc.Object{Bytes: object}, u)
 }
+
+func (c *C) Keeps() bool { return c.builder.Keeps() }
 
 // source is a unit's C, for the compiler and its cache: statements that differ in names alone have
 // the same, and one leaf.

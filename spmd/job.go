@@ -117,6 +117,10 @@ type Options struct {
 	// memoryOf, if not nil, is the memory that the file has a tensor lie in.
 	memoryOf func(tensor string) place.Memory
 
+	// inProgram says that the job stands for a statement of a program, which runs at most runs times (prepared.Options).
+	inProgram bool
+	runs      int64
+
 	// compiler starts the C compiler (cc.Config.Run), where this process must not.
 	compiler func(ctx context.Context, c cc.Command) (string, error)
 	// compiled is the target that leaves are compiled for, where Target does not say it.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"distaff/codegen"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
@@ -60,6 +61,7 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	}
 	located, at := j.located()
 	o := jobs.Options{At: at, Running: j.Running, RunningAfter: j.RunningAfter, Repeat: j.Repeat, Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
+	o.Leaves = j.leaves
 	var report *FileReport
 	var ended error // at every rank alike
 	options := j.inFolder()
@@ -111,6 +113,18 @@ func (j *FileJob) Files() []outfile.Use {
 		return nil
 	})
 	return list
+}
+
+// leaves returns the units of the leaves that a statement of the file is expected to call.
+func (j *FileJob) leaves(ctx context.Context, s jobs.Statement, ranks int) ([]*codegen.Unit, error) {
+	k := j.job(s).Job
+	k.Note, k.Detail, k.Trace, k.Progress, k.Working = nil, nil, nil, nil, nil
+	k.Ranks, k.inProgram, k.runs, k.memoryOf = ranks, true, s.Runs, j.memoryOf
+	blocks, err := k.blockSpec()
+	if err != nil {
+		return nil, err
+	}
+	return k.leaves(ctx, blocks)
 }
 
 // memories refuses placements in a memory that ranks do not have.
@@ -215,18 +229,23 @@ func (j *FileJob) Jobs() ([]StatementJob, error) {
 		return nil, err
 	}
 	var out []StatementJob
-	for _, x := range statements {
-		s, g := x.Statement, x.Given
-		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
-		k.Schedule, k.over, k.placed = g.Schedule, g.Machine, g.Placements
-		k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
-		k.Network, k.IntermediateOrder = s.Network, s.IntermediateOrder
-		line, _ := j.File.Position(s.Span().Pos)
-		if j.Note != nil {
-			where := fmt.Sprintf("%s:%d: ", tcs.Printable(j.File.Name), line)
-			k.Note = func(note string) { j.Note(where + note) }
-		}
-		out = append(out, StatementJob{k, line, s.Locate})
+	for _, s := range statements {
+		out = append(out, j.job(s))
 	}
 	return out, nil
+}
+
+// job returns a statement of the file as a job of its own.
+func (j *FileJob) job(x jobs.Statement) StatementJob {
+	s, g := x.Statement, x.Given
+	k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
+	k.Schedule, k.over, k.placed = g.Schedule, g.Machine, g.Placements
+	k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
+	k.Network, k.IntermediateOrder = s.Network, s.IntermediateOrder
+	line, _ := j.File.Position(s.Span().Pos)
+	if j.Note != nil {
+		where := fmt.Sprintf("%s:%d: ", tcs.Printable(j.File.Name), line)
+		k.Note = func(note string) { j.Note(where + note) }
+	}
+	return StatementJob{k, line, s.Locate}
 }

@@ -3,6 +3,7 @@ package spmd
 import (
 	"context"
 
+	"distaff/codegen"
 	"distaff/codegen/place"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/fault"
@@ -39,6 +40,27 @@ func (j *Job) Plan(ctx context.Context, detail int) (out *Planned, err error) {
 
 // forecast plans the job, and gives use the plan before anything is closed.
 func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, use func(*forecast.Forecast, *Planned) error) error {
+	return j.foreseen(ctx, spec, func(x *forecast.Forecast, statement string) error {
+		out, err := x.Plan(ctx, statement, detail)
+		if err != nil {
+			return err
+		}
+		out.Version = Version()
+		return use(x, out)
+	})
+}
+
+// leaves returns the units of the leaves that a run of the job is expected to call.
+func (j *Job) leaves(ctx context.Context, spec *place.BlockSpec) (units []*codegen.Unit, err error) {
+	err = j.foreseen(ctx, spec, func(x *forecast.Forecast, _ string) error {
+		units, err = x.Leaves()
+		return err
+	})
+	return units, err
+}
+
+// foreseen gives use what is estimated of the job before anything of it runs.
+func (j *Job) foreseen(ctx context.Context, spec *place.BlockSpec, use func(x *forecast.Forecast, statement string) error) error {
 	if j.Ranks > mostPlanned {
 		return fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks, mostPlanned)
 	}
@@ -68,11 +90,5 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, u
 	if err != nil {
 		r.Detail("no times are predicted: " + err.Error())
 	}
-	x := forecast.New(r.Prepared, forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Check: j.Check, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit})
-	out, err := x.Plan(ctx, p.Stmt.String(), detail)
-	if err != nil {
-		return err
-	}
-	out.Version = Version()
-	return use(x, out)
+	return use(forecast.New(r.Prepared, forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Check: j.Check, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit}), p.Stmt.String())
 }

@@ -95,11 +95,15 @@ func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int, missing
 	if j.Repeat+j.Warmup > 1 || j.compileOnly { // they are timed, or it is not known what they are of
 		runs = 0
 	}
+	prep := prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
+		Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Runs: runs, Verify: j.verifies(), Trace: j.Trace}
+	if j.inProgram { // as program.Statement has it
+		prep.Runs, prep.Places, prep.Several, prep.Locked, prep.Over, prep.Replicas = j.runs, false, true, true, !j.Check, true
+	}
 	s := &run.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
-		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, SizesFrom: "-d", FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums},
-		Prepared: prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-			Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Runs: runs, Verify: j.verifies(), Trace: j.Trace},
-		Warmup: j.Warmup, Repeat: j.Repeat, Check: j.Check, Keep: j.Keep, Outputs: j.Outputs, StatsFile: j.StatsFile, Write: j.Write,
+		Input:    input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, SizesFrom: "-d", FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums},
+		Prepared: prep,
+		Warmup:   j.Warmup, Repeat: j.Repeat, Check: j.Check, Keep: j.Keep, Outputs: j.Outputs, StatsFile: j.StatsFile, Write: j.Write,
 		LeavesOnly: j.compileOnly, Made: j.made,
 		Stats: Stats{Version: Version(), Argv: append([]string{}, j.Argv...), Statement: j.Statement, Schedule: j.scheduleText(), Target: cmp.Or(j.Target, target.CPU)}}
 	return run.New(c, s, onNode, inProcess), nil

@@ -121,6 +121,9 @@ func (b *Builder) CPUKind() string { return CPUKind(b.cfg.CPU) }
 // Compiler is the compiler found, or nil.
 func (b *Builder) Compiler() *Compiler { return b.compiler }
 
+// Keeps reports whether the objects that Build compiles go into a cache.
+func (b *Builder) Keeps() bool { return b.cache != nil }
+
 // Build returns the object of src: from the cache, or compiled and put there.
 //
 // Errors: ErrNoCompiler, where nothing in the cache serves either; CompileError,

@@ -106,6 +106,9 @@ func (b *Backend) Name() string {
 	return fmt.Sprintf("%s for %s (sm_%d)", b.compiler.name(), d.name, d.arch)
 }
 
+// Keeps is false: two calls for one unit at the same time compile it twice.
+func (b *Backend) Keeps() bool { return false }
+
 // Key is the name in the cache of leaves.
 func (b *Backend) Key(u *codegen.Unit) string { return b.compiler.key(b.source(u)) }
 

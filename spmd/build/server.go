@@ -174,3 +174,42 @@ func Aside(ctx context.Context, c cc.Command) (string, error) {
 	defer s.Close()
 	return s.Run(ctx, c)
 }
+
+// Pool is several children that compile, each one source at a time.
+type Pool struct {
+	servers []*Server
+	free    chan *Server
+}
+
+// StartPool starts n children; nil where this program cannot serve.
+func StartPool(n int) (*Pool, error) {
+	p := &Pool{free: make(chan *Server, n)}
+	for range n {
+		s, err := Start()
+		if err != nil || s == nil {
+			p.Close()
+			return nil, err
+		}
+		p.servers = append(p.servers, s)
+		p.free <- s
+	}
+	return p, nil
+}
+
+// Run is cc.Config.Run in a child that is free, which it waits for.
+func (p *Pool) Run(ctx context.Context, c cc.Command) (string, error) {
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case s := <-p.free:
+		defer func() { p.free <- s }()
+		return s.Run(ctx, c)
+	}
+}
+
+// Close ends the children.
+func (p *Pool) Close() {
+	for _, s := range p.servers {
+		s.Close()
+	}
+}

@@ -113,3 +113,42 @@ func TestCompileServer(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
+
+// TestPool: children of a pool run compilers side by side, and one more waits.
+func TestPool(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	p := &Pool{free: make(chan *Server, 2)}
+	for range 2 {
+		p.free <- served(t)
+	}
+	dir := t.TempDir()
+	// Each waits for the other.
+	met := func(mine, other string) string {
+		return "echo > " + mine + "; while ! test -e " + other + "; do sleep 0.01; done; echo met"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	said := make(chan string)
+	for _, script := range []string{met("a", "b"), met("b", "a"), "echo met"} {
+		go func() {
+			out, err := p.Run(ctx, cc.Command{Argv: []string{sh, "-c", "cd " + dir + "; " + script}})
+			if err != nil {
+				out = err.Error()
+			}
+			said <- out
+		}()
+	}
+	for range 3 {
+		if out := <-said; out != "met\n" {
+			t.Errorf("got %q", out)
+		}
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if _, err := (&Pool{}).Run(ended, cc.Command{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v where none is free and the job has ended", err)
+	}
+}

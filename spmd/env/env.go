@@ -5,12 +5,14 @@
 //	memory.go    how much memory a rank may take
 //	progress.go  how far what takes long is
 //	forms.go     the forms of code with which leaves are compiled
+//	ahead.go     leaves that are compiled before statements ask for them
 package env
 
 import (
 	"cmp"
 	"context"
 	"os"
+	"sync"
 
 	"distaff/codegen"
 	"distaff/codegen/ir"
@@ -84,6 +86,8 @@ func (e *Env) Located(err error) error {
 // New is the environment of a rank of c; onNode of its ranks are on this machine,
 // inProcess of them in this process. The caller closes it.
 func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
+	var said sync.Mutex // leaves are compiled on other threads, too
+	s.Note, s.Detail = oneAtATime(&said, s.Note), oneAtATime(&said, s.Detail)
 	e := &Env{Ctx: c.Context(), Comm: c, Threads: s.Threads, OneNode: onNode == c.Size(), Tmp: s.Tmp, set: s}
 	if e.Threads == 0 {
 		why := ""
@@ -105,6 +109,19 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 		e.Runner = kernels.NewRunner()
 	}
 	return e
+}
+
+// oneAtATime returns a function that calls say while no other function of the same mutex does; nil
+// if say is nil.
+func oneAtATime(mu *sync.Mutex, say func(string)) func(string) {
+	if say == nil {
+		return nil
+	}
+	return func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		say(line)
+	}
 }
 
 // Close gives the memory and the thread back, and what is still kept.

@@ -402,6 +402,10 @@ func (x *Forecast) adding(largest plan.Block, runs bool) int64 {
 	return beside
 }
 
+// Leaves returns the units of the leaves that a run is expected to call: those of operands as they
+// are estimated.
+func (x *Forecast) Leaves() ([]*codegen.Unit, error) { return x.k.Leaves(x.like()) }
+
 // like is prepared.like before there are blocks.
 func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}

@@ -15,10 +15,13 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
+	"distaff/codegen"
 	"distaff/codegen/diag"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/place"
@@ -51,6 +54,9 @@ type Options struct {
 	RunningAfter time.Duration
 	// Outputs are the files that -o names, in the place of what the file says.
 	Outputs map[string]string
+	// Leaves, if not nil, returns the units of the leaves that a run of a statement over so many ranks is
+	// expected to call. It is called on another thread.
+	Leaves func(ctx context.Context, s Statement, ranks int) ([]*codegen.Unit, error)
 }
 
 // Taken is what one statement of a file took.
@@ -86,12 +92,13 @@ func (e *Ended) ExitCode() int { return 4 }
 // execution is a file on its way at one rank.
 type execution struct {
 	*names
-	p *program.Program
-	o Options
+	p     *program.Program
+	o     Options
+	found known // what rank 0 has told of the inputs
 
 	ready   map[*jobfile.Statement]*program.Statement
 	took    map[*jobfile.Statement]*Taken
-	runs    int64                          // how often the item at hand runs at most; 0 where runs are timed
+	runs    map[*jobfile.Statement]int64   // how often each runs at most; nil where runs are timed
 	traffic map[jobfile.Item]comm.Counters // of statements and place, in the last run of the whole file
 	report  *Report
 	checks  *checks
@@ -121,11 +128,16 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 	}
 	r.list()
 	if o.Repeat <= 1 && o.Warmup == 0 {
-		r.runs = 1
+		r.runs = timesOf(f.Items)
 	}
-	stop := r.watch()
-	err := r.passes()
-	stop()
+	stop, err := r.ahead()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	watched := r.watch()
+	err = r.passes()
+	watched()
 	var ended *Ended
 	if err != nil && !errors.As(err, &ended) {
 		return nil, err
@@ -134,6 +146,37 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 		return nil, werr
 	}
 	return r.report, err
+}
+
+// ahead has rank 0 compile the leaves of all statements side by side, while the first ones load their
+// inputs and run: see env.Env.Ahead. What is wrong of a statement is told as it is prepared.
+func (r *execution) ahead() (stop func(), err error) {
+	if r.o.Leaves == nil || r.p.Rank() != 0 {
+		return func() {}, nil
+	}
+	statements, err := r.statements(r.found, r.p.Ranks())
+	if err != nil {
+		return func() {}, nil
+	}
+	ranks := r.p.Ranks()
+	return r.p.Ahead(func(ctx context.Context) iter.Seq[*codegen.Unit] {
+		return func(yield func(*codegen.Unit) bool) {
+			for _, s := range statements {
+				if r.runs == nil {
+					s.Runs = 0
+				}
+				units, err := r.o.Leaves(ctx, s, ranks)
+				if err != nil {
+					continue
+				}
+				for _, u := range units {
+					if !yield(u) {
+						return
+					}
+				}
+			}
+		}
+	})
 }
 
 // passes runs the file as often as is asked for.
@@ -360,7 +403,7 @@ func (r *execution) prepared(s *jobfile.Statement) (k *program.Statement, err er
 	if err != nil {
 		return nil, err
 	}
-	how.Runs = r.runs
+	how.Runs = r.runs[s]
 	err = r.counted(s, func() error {
 		k, err = r.p.Prepare(s.Text, how)
 		return err
@@ -384,9 +427,6 @@ func schedule(s *jobfile.Statement) string {
 
 // repeat runs a body.
 func (r *execution) repeat(t *jobfile.Repeat) error {
-	outer := r.runs
-	defer func() { r.runs = outer }()
-	r.runs = tcs.Times(outer, t.N)
 	r.running.enter(t)
 	defer r.running.leave()
 	for n := range t.N {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +104,62 @@ func TestHastyLeaves(t *testing.T) {
 		}
 		if !slices.Equal(said, c.hasty) {
 			t.Errorf("%s passes, repeated %d times: in haste %q, want %q", c.passes, c.repeat, said, c.hasty)
+		}
+	}
+}
+
+// TestLeavesSideBySide: the leaves of a file are compiled while earlier statements run, as many at once as there
+// are cores, and none that no statement asks for.
+func TestLeavesSideBySide(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("one core")
+	}
+	compiler, err := cc.Find("", os.Getenv("PATH"))
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, ranks := range []int{1, 2} {
+		dir := t.TempDir()
+		log := filepath.Join(dir, "log")
+		script := filepath.Join(dir, "cc")
+		text := fmt.Sprintf("#!/bin/sh\necho begin >> %s\nsleep 0.5\n%s \"$@\"\nrc=$?\necho end >> %s\nexit $rc\n", log, compiler.Path, log)
+		if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("DISTAFF_CC", script)
+		t.Setenv("DISTAFF_CACHE", filepath.Join(dir, "cache"))
+		write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
+		j := job(t, dir, `tensor A(n, n): ds from "A.tns"
+tensor y(n): d
+tensor B(n, n): ds
+y(i) = A(i,j)
+repeat 3 {
+  B(i,j) = A(i,j) * y(j)
+  y(i) = B(i,j) * y(j) + y(i)
+  s = y(i) * y(i)
+}
+print s
+`, nil)
+		j.Target, j.Ranks = "", ranks
+		j.run(t)
+		lines, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, most, all := 0, 0, 0
+		for _, line := range strings.Fields(string(lines)) {
+			if line == "begin" {
+				now, all = now+1, all+1
+			} else {
+				now--
+			}
+			most = max(most, now)
+		}
+		if most < 2 {
+			t.Errorf("%d ranks: at most %d compilers ran at once, want 2 or more", ranks, most)
+		}
+		if n := cached(t, filepath.Join(dir, "cache")); all != n || n != 4 {
+			t.Errorf("%d ranks: %d compilations made %d leaves, want 4", ranks, all, n)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 func (r *execution) bind() error {
 	var found known
 	err := program.Shared(r.p, &found, func() (err error) {
-		if found, err = r.found(); err == nil {
+		if found, err = r.names.found(); err == nil {
 			_, err = r.f.CheckTypes(found.Types)
 		}
 		return err
@@ -52,6 +52,7 @@ func (r *execution) bind() error {
 	if err != nil {
 		return err
 	}
+	r.found = found
 	maps.Copy(r.sizes, found.Names)
 	r.types = found.Types
 	return r.products(found, r.p.Ranks(), r.p.MemoryLimit())

@@ -3,6 +3,8 @@ package jobs
 import (
 	"errors"
 	"maps"
+	"math"
+	"math/bits"
 
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
@@ -21,6 +23,7 @@ import (
 type Statement struct {
 	Statement *jobfile.Statement
 	Given     input.Given
+	Runs      int64 // how often it runs at most
 }
 
 // Statements are the statements of a file that was bound and checked, in its order.
@@ -35,6 +38,12 @@ func Statements(f *jobfile.File, given map[string]input.Input, ranks int) ([]Sta
 		return nil, err
 	}
 	maps.Copy(r.sizes, found.Names)
+	return r.statements(found, ranks)
+}
+
+// statements are those of the file, once its inputs have told what they do.
+func (r *names) statements(found known, ranks int) ([]Statement, error) {
+	f := r.f
 	dims := map[string][]int64{}
 	for _, t := range f.Tensors {
 		if !t.Declared {
@@ -54,6 +63,7 @@ func Statements(f *jobfile.File, given map[string]input.Input, ranks int) ([]Sta
 	}
 	var out []Statement
 	written := map[string]bool{}
+	runs := timesOf(f.Items)
 	for s := range f.Statements() {
 		g, err := r.given1(s, types, dims, written)
 		if err != nil {
@@ -64,9 +74,31 @@ func Statements(f *jobfile.File, given map[string]input.Input, ranks int) ([]Sta
 			return out, err
 		}
 		g.Machine, g.Placements, g.Schedule = how.Machine, how.Placements, how.Schedule
-		out = append(out, Statement{s, g})
+		out = append(out, Statement{s, g, runs[s]})
 	}
 	return out, nil
+}
+
+// timesOf returns how often each statement of items runs at most.
+func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
+	times := map[*jobfile.Statement]int64{}
+	var count func(items []jobfile.Item, n int64)
+	count = func(items []jobfile.Item, n int64) {
+		for _, it := range items {
+			switch it := it.(type) {
+			case *jobfile.Statement:
+				times[it] = n
+			case *jobfile.Repeat:
+				high, product := bits.Mul64(uint64(n), uint64(it.N))
+				if high > 0 || product > math.MaxInt64 {
+					product = math.MaxInt64
+				}
+				count(it.Body, int64(product))
+			}
+		}
+	}
+	count(items, 1)
+	return times
 }
 
 // given1 is one statement, whose result's sizes it adds to dims.

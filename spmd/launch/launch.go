@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 
 	"distaff/io/tcs"
 	"distaff/kernels"
@@ -47,6 +48,10 @@ type Rank struct {
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
 }
 
+// mostCompilers is the largest number of compilers that run side by side under MPI. Each has a
+// process that waits for it from before MPI is open.
+const mostCompilers = 4
+
 // Run opens MPI as the rank that this process is, and runs f.
 func Run(ctx context.Context, l mpi.Launcher, set Options, f func(c comm.Comm, r Rank) error) error {
 	if set.Ranks > 1 {
@@ -65,13 +70,17 @@ func Run(ctx context.Context, l mpi.Launcher, set Options, f func(c comm.Comm, r
 	}
 	rank := Rank{Threads: set.Threads}
 	if l.Rank == 0 || l.LocalRank == 0 { // those that compile: see build.Shared
-		server, err := build.Start()
+		n := 1
+		if l.Rank == 0 { // which compiles a job's leaves side by side: see env.Env.Ahead
+			n = min(runtime.NumCPU(), mostCompilers)
+		}
+		servers, err := build.StartPool(n)
 		if err != nil {
 			return err
 		}
-		if server != nil {
-			defer server.Close()
-			rank.Compiler = server.Run
+		if servers != nil {
+			defer servers.Close()
+			rank.Compiler = servers.Run
 		}
 	}
 	defer comm.OnExit(set.Abandon)()

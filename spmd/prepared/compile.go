@@ -91,6 +91,27 @@ func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units [
 	return units, err == nil && several && k.inPlace(), err
 }
 
+// Leaves returns the units of all leaves that Compile would make over operands that are like those, and
+// makes no leaf. Collective.
+func (k *Statement) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, error) {
+	several, err := k.accumulates()
+	if err != nil {
+		return nil, err
+	}
+	units, inPlace, err := k.Units(like, several)
+	if err == nil && several && !inPlace {
+		units, _, err = k.Units(like, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum, err := k.SumUnit()
+	if err == nil && sum != nil {
+		units = append(units, sum)
+	}
+	return units, err
+}
+
 // compileUnits makes the units of all groups; into asks for leaves that add
 // to a result. Collective.
 func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err error) {

@@ -18,10 +18,12 @@ package program
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
+	"distaff/codegen"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
@@ -83,6 +85,11 @@ func (p *Program) MemoryLimit() int64 { return p.o.MemoryLimit }
 
 // Context is the program's: it ends with that of Start, or when a rank fails.
 func (p *Program) Context() context.Context { return p.env.Ctx }
+
+// Ahead compiles leaves on other threads, before statements ask for them: see env.Env.Ahead.
+func (p *Program) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(), err error) {
+	return p.env.Ahead(units)
+}
 
 // Close gives back the memory of all tensors and statements.
 func (p *Program) Close() {
