@@ -20,7 +20,7 @@ var spmv = []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-f
 const aRank = "#!/bin/bash\nif [ \"${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-1}}\" = 1 ]; then case $1 in\nsmall) ulimit -v 4000000;;\nnopath) export PATH=/nowhere;;\nflag) exec \"${@:2}\" --bogus;;\njob) exec \"${@:2}\" --seed=7;;\nfolder) cd /;;\nnocache) unset DISTAFF_CACHE; export HOME=/nowhere DISTAFF_CACHE=/proc/nowhere;;\nesac; fi\nexec \"${@:2}\"\n"
 
 // wrongCC is a C compiler that adds one to each product.
-const wrongCC = "#!/bin/sh\nfor a; do case $a in *.c) sed -i 's/A_v \\* x_v/A_v * x_v + 1/' \"$a\";; esac; done\nexec cc \"$@\"\n"
+const wrongCC = "#!/bin/sh\nfor a; do case $a in *.c) sed -i 's/\\(+= x[0-9]* \\* x[0-9]*\\);/\\1 + 1;/' \"$a\";; esac; done\nexec cc \"$@\"\n"
 
 // TestLaunchedCodes: how a job ends, in one process and under each MPI: with the
 // code of its failure, soon, and its message said once, by the rank whose it is.
