@@ -66,7 +66,9 @@ func Apart(uses ...Use) error {
 // clashes reports whether u and other may not be one file.
 func (u Use) clashes(other Use) bool {
 	if u.Writes == other.Writes {
-		return u.Writes
+		// A descriptor takes a tensor, and after it what is said of the job.
+		streamed := u.descriptor() >= 0 && other.descriptor() >= 0 && u.Tensor != other.Tensor
+		return u.Writes && !streamed
 	}
 	written := u
 	if other.Writes {

@@ -85,6 +85,7 @@ func TestApartUses(t *testing.T) {
 		{"statistics over a tensor", Use{Path: a, Tensor: true}, Use{Path: a, Writes: true}, reads},
 		{"two outputs", Use{Path: a, Writes: true, Tensor: true}, Use{Path: a, Writes: true}, writes},
 		{"two on standard output", Use{Path: "-", Writes: true}, Use{Path: "/dev/stdout", Writes: true}, writes},
+		{"a tensor and statistics on standard output", Use{Path: "-", Writes: true, Tensor: true}, Use{Path: "-", Writes: true}, ""},
 		{"a device", Use{Path: "/dev/null", Writes: true}, Use{Path: "/dev/null", Writes: true}, ""},
 		{"standard input and output", Use{Path: "-", Tensor: true}, Use{Path: "/dev/fd/2", Writes: true, Tensor: true}, ""},
 	} {
