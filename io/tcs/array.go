@@ -2,8 +2,8 @@ package tcs
 
 import "unsafe"
 
-// Slice is the array's elements as a Go slice over the same memory. T must have
-// the array's width.
+// Slice returns the array's elements as a Go slice over the same memory. The size of T must
+// equal the array's width.
 func Slice[T any](a Array) []T {
 	var z T
 	if a.Len == 0 {
@@ -18,13 +18,14 @@ func Slice[T any](a Array) []T {
 	return unsafe.Slice((*T)(a.Ptr), a.Len)
 }
 
-// Of is an array over the elements of s, whose memory stays the caller's.
+// Of returns an array over the elements of s. The caller keeps the memory alive.
 func Of[T any](s []T) Array {
 	var z T
-	return Array{Ptr: unsafe.Pointer(unsafe.SliceData(s)), Len: int64(len(s)), Width: uint8(unsafe.Sizeof(z))}
+	return Array{Ptr: unsafe.Pointer(unsafe.SliceData(s)), Len: int64(len(s)),
+		Width: uint8(unsafe.Sizeof(z))}
 }
 
-// Int is element i of a pos or crd array, counted from Ptr.
+// Int returns element i of a pos or crd array, counted from Ptr.
 func (a Array) Int(i int64) int64 {
 	if uint64(i) >= uint64(a.Len) {
 		panic("BUG: tcs: array index out of range")
@@ -35,7 +36,7 @@ func (a Array) Int(i int64) int64 {
 	return *(*int64)(unsafe.Add(a.Ptr, i*8))
 }
 
-// At is the element at position p of the whole tensor.
+// At returns the element at position p of the whole tensor.
 func (a Array) At(p int64) int64 { return a.Int(p - a.First) }
 
 // SetInt stores v as element i, counted from Ptr.
@@ -61,7 +62,7 @@ func (a Array) Ints(dst []int64, i int64) {
 	copy(dst, Slice[int64](a)[i:][:len(dst)])
 }
 
-// Int64s is a copy of a pos or crd array, widened.
+// Int64s returns the elements of a pos or crd array as 64-bit integers, in new memory.
 func (a Array) Int64s() []int64 {
 	s := make([]int64, a.Len)
 	if a.Len > 0 {
@@ -70,7 +71,7 @@ func (a Array) Int64s() []int64 {
 	return s
 }
 
-// Bytes is the array's memory.
+// Bytes returns the array's memory as bytes. It copies nothing.
 func (a Array) Bytes() []byte {
 	if a.Len == 0 {
 		return nil
@@ -81,9 +82,10 @@ func (a Array) Bytes() []byte {
 	return unsafe.Slice((*byte)(a.Ptr), a.Len*int64(a.Width))
 }
 
-// in is a pos or crd array's elements in a width: the array itself where it has that
-// width, else in buf, which has room for all of them.
-func (a Array) in(width uint8, buf []int64) Array {
+// withWidth returns a pos or crd array with elements of the given width in bytes. It returns
+// the array itself if it has that width; otherwise it converts the elements into buf, which
+// must have room for all elements.
+func (a Array) withWidth(width uint8, buf []int64) Array {
 	if a.Width == width {
 		return a
 	}
@@ -100,24 +102,25 @@ func (a Array) in(width uint8, buf []int64) Array {
 	return out
 }
 
-// each gives put the bytes of the array's elements in a width, in their order: at once
-// where the array has that width, else piece by piece.
-func (a Array) each(width uint8, put func(b []byte) error) error {
+// eachPiece calls put with the bytes of the array's elements, converted to the given width, in
+// order. An array that already has that width is one piece; others are converted in pieces.
+func (a Array) eachPiece(width uint8, put func(b []byte) error) error {
 	if a.Width == width {
 		return put(a.Bytes())
 	}
 	const most = 1 << 16 // elements of a piece
 	buf := make([]int64, min(a.Len, most))
 	for at := int64(0); at < a.Len; at += most {
-		if err := put(a.Sub(at, min(at+most, a.Len)).in(width, buf).Bytes()); err != nil {
+		if err := put(a.Sub(at, min(at+most, a.Len)).withWidth(width, buf).Bytes()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Sub is the elements [lo, hi), counted from Ptr. Where there are none, Ptr stays that of a:
-// behind the last element may begin what the collector has freed.
+// Sub returns the elements [lo, hi), counted from Ptr. If lo equals hi, Ptr is not advanced,
+// because the address past the last element may belong to memory that the garbage collector has
+// freed.
 func (a Array) Sub(lo, hi int64) Array {
 	if lo < 0 || hi < lo || hi > a.Len {
 		panic("BUG: tcs: array bounds out of range")
@@ -129,7 +132,8 @@ func (a Array) Sub(lo, hi int64) Array {
 	return s
 }
 
-// search is the first index in [lo, hi) whose element is >= key, or hi.
+// search returns the first index in [lo, hi) whose element is >= key, or hi if there is none.
+// The elements must be sorted.
 func (a Array) search(lo, hi, key int64) int64 {
 	for lo < hi {
 		mid := int64(uint64(lo+hi) >> 1)

@@ -2,12 +2,11 @@ package tcs
 
 import "hash/crc32"
 
-// A file's sections can be checked in parts, by several readers that have a
-// part each: a part is a range of elements of every section, [lo[i], hi[i]) of
-// section i, and parts that follow one another cover the file.
+// Several readers can check a file's sections in parts. A part is a range of elements of
+// every section: [lo[i], hi[i]) of section i. Consecutive parts cover the file.
 
-// Starts are, for each section of the file, where the arrays of the view t
-// start: the first element that belongs to it.
+// Starts returns, for each section of the file, the index of its first element that the view t
+// shows.
 func (t *Tensor) Starts() []int64 {
 	var at []int64
 	for _, sec := range t.file.header.sections {
@@ -16,7 +15,7 @@ func (t *Tensor) Starts() []int64 {
 	return at
 }
 
-// Lengths are the numbers of elements of the file's sections.
+// Lengths returns the number of elements of each section of the file.
 func (t *Tensor) Lengths() []int64 {
 	var n []int64
 	for _, sec := range t.file.header.sections {
@@ -25,27 +24,28 @@ func (t *Tensor) Lengths() []int64 {
 	return n
 }
 
-// CheckPart is Validate for a part of a file that is mapped or decompressed as it is looked at, and of how it goes on from the part
-// before it: if all parts pass, the whole tensor would. It reads the part and
-// an element more of each section.
+// CheckPart is Validate for a part of a file, which is mapped or decompressed on demand. It
+// also checks that the part continues the part before it. If all parts pass, Validate of the
+// whole tensor would pass. It reads the part and one more element of each section.
 func (t *Tensor) CheckPart(lo, hi []int64) error {
 	return t.guarded(func() error { return t.checkPart(lo, hi) })
 }
 
 func (t *Tensor) checkPart(lo, hi []int64) error {
-	v := &Tensor{Header: t.Header, Levels: append([]Level(nil), t.Levels...), Vals: t.Vals, file: t.file, part: t.part, edges: true}
-	first := make([]int64, len(t.Levels)) // a level, the first position of the part
+	v := &Tensor{Header: t.Header, Levels: append([]Level(nil), t.Levels...), Vals: t.Vals,
+		file: t.file, part: t.part, edges: true}
+	first := make([]int64, len(t.Levels)) // for each level, the first position of the part
 	for i, sec := range t.file.header.sections {
 		a := v.array(sec.Level, sec.Array)
 		from, to := lo[i], hi[i]
-		if t.lazy != nil { // with the elements next to the part
+		if t.lazy != nil { // including the elements next to the part
 			if err := t.lazy.want(i, from-1, to+2); err != nil {
 				return err
 			}
 		}
 		switch sec.Array {
 		case PosArray:
-			to = min(to+2, sec.Len) // with the end of a segment that the next part shares
+			to = min(to+2, sec.Len) // include the end of a segment that the next part continues
 		case CrdArray:
 			first[sec.Level] = from
 		}
@@ -78,8 +78,9 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 			return err
 		}
 		q := first[l]
-		if q == 0 || v.Levels[l].Crd.Len == 0 || v.Levels[l].Pos.Len == 0 || v.Levels[l].Pos.Int(0) >= q {
-			continue // no segment of the part before goes on here
+		if q == 0 || v.Levels[l].Crd.Len == 0 || v.Levels[l].Pos.Len == 0 ||
+			v.Levels[l].Pos.Int(0) >= q {
+			continue // the part starts with a new segment
 		}
 		end := l + 1
 		for end < len(t.Levels) && Singleton(t.Levels[end].Kind) {
@@ -92,8 +93,8 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 	return nil
 }
 
-// checkEnds checks the first and last elements of level l's pos, where the part
-// v has them.
+// checkEnds checks the first and the last element of level l's pos array, if they are in the
+// part v.
 func (t *Tensor) checkEnds(l int, v *Tensor) error {
 	pos, crd := &v.Levels[l].Pos, t.Levels[l].Crd.Len
 	n := t.Levels[l].Pos.Len
@@ -101,24 +102,26 @@ func (t *Tensor) checkEnds(l int, v *Tensor) error {
 		return nil
 	}
 	if pos.First == 0 && pos.Int(0) != 0 || pos.First+pos.Len == n && pos.Int(pos.Len-1) != crd {
-		return t.dataErr("positions of level %d do not go from 0 to its %s", l, Count(crd, "coordinate"))
+		return t.dataErr("positions of level %d do not go from 0 to its %s", l,
+			Count(crd, "coordinate"))
 	}
 	return nil
 }
 
-// SumPart is the checksum of elements [lo, hi) of section i of an uncompressed
-// file.
+// SumPart returns the checksum of elements [lo, hi) of section i of an uncompressed file.
 func (t *Tensor) SumPart(i int, lo, hi int64) (sum uint32, err error) {
 	sec := t.file.header.sections[i]
 	err = t.guarded(func() error {
-		sum = crc32.ChecksumIEEE(t.file.mapped.Array(sec.Offset, sec.Len, sec.Width).Sub(lo, hi).Bytes())
+		a := t.file.mapped.Array(sec.Offset, sec.Len, sec.Width)
+		sum = crc32.ChecksumIEEE(a.Sub(lo, hi).Bytes())
 		return nil
 	})
 	return sum, err
 }
 
-// CheckSums compares the checksums of the sections, combined from those of
-// parts, and looks for zeros between them: sums[k][i] is that of elements [at[k][i], at[k+1][i]) of section i.
+// CheckSums compares the sections' checksums in the file with the combined checksums of parts,
+// and checks that the bytes between sections are zero. sums[k][i] is the checksum of elements
+// [at[k][i], at[k+1][i]) of section i.
 func (t *Tensor) CheckSums(at [][]int64, sums [][]uint32) error {
 	for i, sec := range t.file.header.sections {
 		sum := uint32(0)

@@ -6,7 +6,8 @@ func TestCount(t *testing.T) {
 	for _, c := range []struct {
 		n          int64
 		noun, want string
-	}{{0, "byte", "0 bytes"}, {1, "byte", "1 byte"}, {2, "entry", "2 entries"}, {1, "entry", "1 entry"}, {-1, "mode", "-1 modes"}} {
+	}{{0, "byte", "0 bytes"}, {1, "byte", "1 byte"}, {2, "entry", "2 entries"},
+		{1, "entry", "1 entry"}, {-1, "mode", "-1 modes"}} {
 		if got := Count(c.n, c.noun); got != c.want {
 			t.Errorf("Count(%d, %q) = %q, want %q", c.n, c.noun, got, c.want)
 		}

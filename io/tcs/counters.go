@@ -2,7 +2,7 @@ package tcs
 
 import "sync/atomic"
 
-// Counters are the bytes in use and the most there were, for an allocator
-// outside Go that counts against the same limit by atomic operations. They stay
-// the limit's.
+// Counters returns the counters of bytes in use and of the peak. An allocator outside Go
+// updates them by atomic operations, to count against the same limit. The limit still owns
+// them.
 func (l *Limit) Counters() (used, peak *atomic.Int64) { return &l.used, &l.peak }

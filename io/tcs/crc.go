@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// zeroBytes has at k the matrix over GF(2), a column a word, that advances a
-// CRC-32 register over 2^k zero bytes.
+// zeroBytes contains, at index k, the matrix over GF(2) that advances a CRC-32 register over
+// 2^k zero bytes. Each word is a column.
 var zeroBytes = sync.OnceValue(func() *[63][32]uint32 {
 	var m [63][32]uint32
 	var step [32]uint32
@@ -24,7 +24,7 @@ var zeroBytes = sync.OnceValue(func() *[63][32]uint32 {
 	return &m
 })
 
-// times is the product of a matrix over GF(2) and a vector.
+// times returns the product of a matrix over GF(2) and a vector.
 func times(m *[32]uint32, v uint32) (s uint32) {
 	for i := 0; v != 0; i, v = i+1, v>>1 {
 		if v&1 != 0 {
@@ -41,8 +41,9 @@ func square(m *[32]uint32) (sq [32]uint32) {
 	return sq
 }
 
-// CombineCRC is the CRC-32 of a‖b from those of a and b and b's length, which
-// is not negative: the register is advanced over length zero bytes.
+// CombineCRC returns the CRC-32 of the concatenation of two byte strings. a and b are the
+// checksums of the strings, and length is the number of bytes of the second string. It advances
+// the register over length zero bytes.
 func CombineCRC(a, b uint32, length int64) uint32 {
 	m := zeroBytes()
 	for k := 0; length != 0; k, length = k+1, length>>1 {

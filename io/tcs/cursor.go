@@ -2,31 +2,33 @@ package tcs
 
 import "math"
 
-// Cursor walks a tensor's entries in storage order, in runs. It skips padding
-// and what lies outside the tensor's box or its arrays. Values of dense levels
-// are all entries, also where they are zero.
+// Cursor iterates over a tensor's entries in storage order. It skips padding, and positions
+// outside the tensor's box or its arrays. Every value below a dense level is an entry, even if
+// it is zero.
 //
-// The run level is the deepest that is no singleton: along it, and in the
-// singletons below, consecutive positions are consecutive elements, so that a
-// run is copied column by column; the levels above are walked by a stack.
+// The cursor works in runs. The run level is the deepest level that is not a singleton. Below
+// one parent, consecutive positions of the run level, and of the singletons below it, are
+// consecutive array elements. So a run is copied column by column. A stack holds the place in
+// the levels above.
 type Cursor struct {
 	t        *Tensor
-	run      int     // -1: none, the single run [0,1)
-	lo, hi   []int64 // a level, the positions that the arrays show
-	cur, end []int64 // a level above run, where the walk stands
-	base     []int64 // a dense level, the position of coordinate Offset
-	crd      []int64 // a level above run, its current coordinate
-	clip     []bool  // a level, whether its mode's box cuts anything off
-	a, b     int64   // what is left of the current run
-	filter   bool    // singletons at or below run need looking at one by one
+	run      int     // the run level; -1 if there is none: one run [0,1)
+	lo, hi   []int64 // for each level, the positions that the arrays show
+	cur, end []int64 // for each level above run, the current position and the end
+	base     []int64 // for each dense level, the position of coordinate Offset
+	crd      []int64 // for each level above run, the current coordinate
+	clip     []bool  // for each level, whether the box excludes some coordinates
+	a, b     int64   // the positions that are left of the current run
+	filter   bool    // entries of a run must be checked one by one: padding, or a clipped singleton
 	started  bool
 }
 
-// Cursor starts a walk. The tensor's arrays must be loaded and valid.
+// Cursor returns a cursor before the first entry. The tensor's arrays must be loaded and valid.
 func (t *Tensor) Cursor() *Cursor {
 	n := len(t.Levels)
 	buf := make([]int64, 6*n)
-	c := &Cursor{t: t, run: n - 1, lo: buf[:n], hi: buf[n : 2*n], cur: buf[2*n : 3*n], end: buf[3*n : 4*n],
+	c := &Cursor{t: t, run: n - 1, lo: buf[:n], hi: buf[n : 2*n], cur: buf[2*n : 3*n],
+		end:  buf[3*n : 4*n],
 		base: buf[4*n : 5*n], crd: buf[5*n:], clip: make([]bool, n)}
 	for c.run >= 0 && Singleton(t.Levels[c.run].Kind) {
 		c.run--
@@ -41,12 +43,12 @@ func (t *Tensor) Cursor() *Cursor {
 		}
 		c.filter = c.filter || l > c.run && (KindOf(lev.Kind).Padded || c.clip[l])
 	}
-	// Below a p, a singleton's -1 is skipped with its parent's.
+	// A singleton's -1 below a p level is skipped together with the -1 of the p level.
 	return c
 }
 
-// intervals computes for every level the half-open interval of positions that
-// the arrays of it and of all below show.
+// intervals sets [lo[l], hi[l]), for every level l, to the interval of positions that the
+// arrays of level l and of all deeper levels show.
 func (t *Tensor) intervals(lo, hi []int64) {
 	l, h := t.Vals.First, t.Vals.First+t.Vals.Len
 	for i := len(t.Levels) - 1; i >= 0; i-- {
@@ -68,7 +70,8 @@ func (t *Tensor) intervals(lo, hi []int64) {
 	}
 }
 
-// open sets level l to the children of position p of the level above.
+// open returns the interval of the children at level l of position p of the level above, and
+// sets c.base[l] if the level is dense.
 func (c *Cursor) open(l int, p int64) (a, b int64) {
 	lev := &c.t.Levels[l]
 	switch lev.Form() {
@@ -98,8 +101,8 @@ func (c *Cursor) open(l int, p int64) (a, b int64) {
 	return max(a, c.lo[l]), min(b, c.hi[l])
 }
 
-// at sets level l's coordinate from its position; false if it is padding or
-// outside the box.
+// at sets the coordinate of level l from its position. It returns false if the position is
+// padding or outside the box.
 func (c *Cursor) at(l int) bool {
 	lev := &c.t.Levels[l]
 	switch lev.Form() {
@@ -116,12 +119,12 @@ func (c *Cursor) at(l int) bool {
 	return true
 }
 
-// nextRun finds the next run that is not empty.
+// nextRun advances to the next run that is not empty. It returns false at the end.
 func (c *Cursor) nextRun() bool {
 	l := c.run - 1
 	if !c.started {
 		c.started = true
-		if c.t.Vals.Len == 0 { // dense levels above one of size 0 are long ways to nothing
+		if c.t.Vals.Len == 0 { // don't iterate over dense levels above a level of size 0
 			c.run = 0
 			return false
 		}
@@ -165,9 +168,9 @@ func (c *Cursor) nextRun() bool {
 	}
 }
 
-// Next fills coords[m][k] with the coordinate in mode m, and index[k] with the
-// index in Vals (counted from its Ptr), of the next entries k, at most
-// len(index), and returns how many. 0 is the end.
+// Next returns the number of entries that it read, at most len(index), or 0 at the end. For
+// entry k it stores the coordinate of mode m in coords[m][k], and the index in Vals, counted
+// from its Ptr, in index[k].
 func (c *Cursor) Next(coords [][]int64, index []int64) int {
 	n := 0
 	for n < len(index) {
@@ -185,8 +188,8 @@ func (c *Cursor) Next(coords [][]int64, index []int64) int {
 	return n
 }
 
-// emit writes the entries of positions [a, a+len(index)) of the run level from
-// element n on.
+// emit stores the entries at positions [a, a+len(index)) of the run level, from element n of
+// each column.
 func (c *Cursor) emit(coords [][]int64, index []int64, n int) {
 	k := len(index)
 	for l := range c.t.Levels {
@@ -213,8 +216,8 @@ func (c *Cursor) emit(coords [][]int64, index []int64, n int) {
 	}
 }
 
-// compact drops the padding and what is outside the box from the last k
-// entries, and returns how many stay.
+// compact removes padding and entries outside the box from the k entries that start at element
+// n. It returns how many entries stay.
 func (c *Cursor) compact(coords [][]int64, index []int64, n, k int) int {
 	w := n
 next:
@@ -237,9 +240,9 @@ next:
 	return w - n
 }
 
-// Entries calls yield with the coordinates by mode (valid for the call only)
-// and the index in Vals, counted from its Ptr, of every entry in storage order,
-// until it returns false. See Cursor for what counts as an entry.
+// Entries calls yield for every entry in storage order, until yield returns false. coords are
+// the entry's coordinates by mode, valid during the call only. i is the index in Vals, counted
+// from its Ptr. Cursor defines which positions are entries.
 func (t *Tensor) Entries(yield func(coords []int64, i int64) bool) {
 	const batch = 512
 	n := len(t.Dims)

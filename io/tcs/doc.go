@@ -1,13 +1,13 @@
-// Package tcs is the tensor: a header and level arrays, in memory as in the
-// .tcs file, so that a file is mapped, not read. docs/tcs.md has the format.
+// Package tcs implements the tensor: a header and level arrays. A tensor has the same layout in
+// memory and in a .tcs file, so a file is mapped, not parsed. docs/tcs.md describes the file
+// format.
 //
 // # Model
 //
-// A tensor of R modes is stored as a coordinate tree of R levels, outermost
-// first. Level l stores one mode; a node of the tree at level l is a position,
-// an integer from 0. The root is one position above level 0, and the values
-// are an array over the positions of the last level. A level's kind says how
-// the children of a parent position p are found:
+// A tensor of R modes is stored as a coordinate tree of R levels, outermost first. Level l
+// stores one mode. A node of the tree at level l is a position, an integer from 0. Above level
+// 0 there is one position, the root. The values are an array over the positions of the last
+// level. The kind of a level determines how the children of a parent position p are found:
 //
 //	d  dense: children p*Size+k for k in [0, Size), coordinate Offset+k; no arrays
 //	s  compressed: children [Pos[p], Pos[p+1]), coordinates Crd[q], strictly increasing
@@ -16,50 +16,49 @@
 //	c  singleton with repeats: as q
 //	p  padded singleton: as q; Crd[p] = -1 marks that p has no child
 //
-// A u or c level repeats its coordinate once for each entry of the singletons
-// that follow it; followed by a level of another kind its coordinates do not
-// repeat. Where it is the last level of such a chain of repeats, equal
-// coordinates are kept as entries of their own (see Shape.KeepsRepeats).
-// Below a padded position, singletons hold -1, compressed levels are empty and
+// A u or c level repeats its coordinate once for each entry of the singletons that follow it.
+// If a level of another kind follows, its coordinates do not repeat. If it is the last level of
+// a chain of repeating levels, equal coordinates are kept as separate entries (see
+// KeepsRepeats). Below a padded position, singletons hold -1, compressed levels are empty and
 // values are zero.
 //
 // # Blocks
 //
-// A block is a tensor whose Box is smaller than its Dims. Coordinates are
-// always those of the whole tensor. Box and dense Offset and Size may differ:
-// a View keeps the whole tensor's level sizes and positions, and its arrays are
-// slices that know the position of their first element (Array.First); a block
-// that was assembled on its own has Offset and Size cut to its Box, and First 0.
+// A block is a tensor whose Box is smaller than its Dims. Its coordinates are coordinates of
+// the whole tensor. There are two ways to make one. A View keeps the level sizes and positions
+// of the whole tensor: its arrays are slices, and Array.First is the position of the first
+// element of a slice. A block that was assembled by itself has its dense Offset and Size cut to
+// its Box, and its arrays have First 0.
 //
 // # Memory
 //
-// Arrays lie outside the Go heap: in mapped files or in memory from Alloc,
-// counted by a Limit. Memory is reference counted; a tensor releases what it
-// holds in Close, and views hold what they show.
+// Arrays are stored outside the Go heap: in mapped files, or in memory from Alloc that a Limit
+// counts. Memory is reference counted. Close releases the memory that a tensor holds; a view
+// holds the memory that it shows.
 //
 // # Files
 //
 //	tensor.go     Tensor and Array
-//	shape.go      what a tensor's arrays are, and their layout in a file
-//	levelkind.go  what each kind of level is
-//	levelparts.go how positions of each are cut
+//	shape.go      which arrays a tensor has, and their layout in a file
+//	levelkind.go  the kinds of levels
+//	levelparts.go how the positions of each kind are cut
 //	value.go      value types
 //	sizes.go      sizes of modes
 //	header.go     the file's header
-//	source.go     the file behind a tensor; Open
-//	openfile.go   files that are open already, and streams
-//	lazy.go       compressed files, decompressed as they are read
+//	source.go     the file of a tensor; Open
+//	openfile.go   files that are already open, and streams
+//	lazy.go       compressed files, decompressed when they are read
 //	zstd.go       compression in chunks
 //	write.go      writing
 //	array.go      elements of an array
 //	cursor.go     entries in storage order
 //	view.go       blocks that share memory
-//	keys.go       tuples of coordinates, and the positions between two
+//	keys.go       tuples of coordinates, and the positions between two of them
 //	nothing.go    a tensor without entries or memory
-//	validate.go   checks of the arrays,
-//	checkpart.go  by several readers
+//	validate.go   checks of the arrays
+//	checkpart.go  the same checks, divided among several readers
 //	pads.go       padded levels
-//	crc.go        checksums of parts, joined
+//	crc.go        combined checksums of parts
 //	stats.go      statistics
 //	narrow.go     arrays in 32 bits
 //	widen.go      arrays in 64 bits

@@ -30,14 +30,16 @@ func TestPythonReader(t *testing.T) {
 	if err := os.WriteFile(script, []byte(code), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	padded, err := New(&Shape{Header: Header{Dims: []int64{5, 3, 2}, Box: [][2]int64{{2, 5}, {0, 3}, {0, 2}}, Type: Complex64},
+	padded, err := New(&Shape{Header: Header{Dims: []int64{5, 3, 2},
+		Box: [][2]int64{{2, 5}, {0, 3}, {0, 2}}, Type: Complex64},
 		Kinds: "dpd", Modes: []int{0, 1, 2}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	copy(Slice[int32](padded.Levels[1].Crd), []int32{2, -1, 0})
 	copy(Values[complex64](padded), []complex64{1, 2i, 0, 0, 3 + 1i, 4})
-	coo, err := New(&Shape{Header: Header{Dims: []int64{4, 4}, Type: Int32}, Kinds: "uc", Modes: []int{1, 0}, Counts: []int64{3, 0}}, nil, "")
+	coo, err := New(&Shape{Header: Header{Dims: []int64{4, 4}, Type: Int32}, Kinds: "uc",
+		Modes: []int{1, 0}, Counts: []int64{3, 0}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

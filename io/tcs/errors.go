@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Exit codes that this package's errors ask for.
+// Exit codes of this package's errors.
 const (
 	exitRun     = 1
 	exitCommand = 2
@@ -15,17 +15,17 @@ const (
 	exitMemory  = 5
 )
 
-// Error is a mistake in a file or in what was asked of one, with its place.
+// Error is an error in a file or in a request, with its place.
 type Error struct {
 	Exit int    // the process's exit code
-	File string // "" where no file is concerned
+	File string // "" if the error does not concern a file
 	Msg  string
 	Err  error // the cause, or nil
 
 	Place *Place // the element that Validate refuses, or nil
 }
 
-// Place is an element of a tensor's arrays: that of position Index in the whole tensor.
+// Place identifies an element of a tensor's arrays. Index is its position in the whole tensor.
 type Place struct {
 	Level int
 	Array ArrayKind
@@ -45,17 +45,18 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is the process's exit code for this error.
+// ExitCode returns the exit code of a process that ends with this error.
 func (e *Error) ExitCode() int { return e.Exit }
 
 func dataErr(file, format string, args ...any) error {
 	return &Error{Exit: exitData, File: file, Msg: fmt.Sprintf(format, args...)}
 }
 
-// MaxQuoted is how many characters of a value that is not ours a message shows.
+// MaxQuoted is the largest number of characters that a message shows of a value from a file or
+// a user.
 const MaxQuoted = 300
 
-// Clip is s, or the first MaxQuoted characters of it and how many bytes follow.
+// Clip returns s, or its first MaxQuoted characters and the number of bytes that follow.
 func Clip(s string) string {
 	n := 0
 	for i := range s {
@@ -66,19 +67,20 @@ func Clip(s string) string {
 	return s
 }
 
-// Printable quotes s if it holds control characters, so that names from files
-// and folders cannot drive a terminal, and clips it.
+// Printable returns s, clipped. It quotes s if s contains control characters, so that names
+// from files and folders cannot send commands to a terminal.
 func Printable(s string) string {
 	s = Clip(s)
 	q := strconv.Quote(s)
-	if q[1:len(q)-1] == s || !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+	if q[1:len(q)-1] == s ||
+		!strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return s
 	}
 	return q
 }
 
-// Count prints a number of things, as in messages: "1 entry", "3 entries". The noun is one
-// whose plural ends in s.
+// Count formats a number of things for a message: "1 entry", "3 entries". The noun must have a
+// plural in s.
 func Count[T int | int64 | uint64](n T, noun string) string {
 	switch {
 	case n == 1:
@@ -89,7 +91,8 @@ func Count[T int | int64 | uint64](n T, noun string) string {
 	return Number(n) + " " + noun + "s"
 }
 
-// Number prints a count; the largest int64 stands for that many or more (Times).
+// Number formats a count for a message. It prints math.MaxInt64 as "more than 9.2e18" (see
+// Times).
 func Number[T int | int64 | uint64](n T) string {
 	if int64(n) == math.MaxInt64 {
 		return "more than 9.2e18"

@@ -5,19 +5,21 @@ import (
 	"unsafe"
 )
 
-// Guard keeps the process alive when a mapped file shrinks under its readers.
+// Guard keeps the process alive if a mapped file shrinks while it is read.
 type Guard interface {
-	Watch(ptr unsafe.Pointer, n int64) // from now on, reads of pages that are gone give zeros
+	// Watch makes reads of pages that no longer exist return zeros from now on.
+	Watch(ptr unsafe.Pointer, n int64)
+	// Unwatch ends the effect of Watch.
 	Unwatch(ptr unsafe.Pointer)
-	Torn(ptr unsafe.Pointer) bool // whether that happened in the map at ptr
+	// Torn reports whether a page of the map at ptr was missing.
+	Torn(ptr unsafe.Pointer) bool
 }
 
 var guard Guard
 
-// SetGuard installs the guard of all files opened from now on; it is called
-// from an init function. Without one, a file that shrinks is an error where this
-// package reads it (Validate, Verify, Load, streams), and ends the process where
-// a caller reads the arrays.
+// SetGuard sets the guard for all files that are opened afterwards. An init function calls it.
+// Without a guard, this package returns an error if a file shrinks while the package reads it
+// (Validate, Verify, Load, streams). If a caller reads the arrays, the process is killed.
 func SetGuard(g Guard) { guard = g }
 
 func watch(ptr unsafe.Pointer, n int64) {
@@ -34,8 +36,8 @@ func unwatch(ptr unsafe.Pointer) {
 
 func torn(ptr unsafe.Pointer) bool { return guard != nil && guard.Torn(ptr) }
 
-// faultless runs f; a read of a page that is gone is its error. It catches the
-// faults of its own goroutine.
+// faultless runs f and converts a fault, from reading a page that no longer exists, into
+// errShrank. It catches only faults of its own goroutine.
 func faultless(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

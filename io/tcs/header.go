@@ -7,15 +7,15 @@ import (
 	"math/bits"
 )
 
-// The header's layout; docs/tcs.md describes it for other programs.
+// The layout of the header. docs/tcs.md describes it for other programs.
 const (
-	magic   = "\x89TCS\r\n\x1a\n" // a text-mode copy breaks it, as PNG's
+	magic   = "\x89TCS\r\n\x1a\n" // a copy in text mode damages it, like PNG's
 	version = 1
 
-	fixedLen   = 128 // the header's fixed part
-	modeLen    = 64  // a mode's entry
-	levelLen   = 64  // a level's entry
-	sectionLen = 64  // a section's entry
+	fixedLen   = 128 // bytes of the header's fixed part
+	modeLen    = 64  // bytes of a mode's entry
+	levelLen   = 64  // bytes of a level's entry
+	sectionLen = 64  // bytes of a section's entry
 	maxHeader  = fixedLen + MaxOrder*(modeLen+levelLen+2*sectionLen) + sectionLen
 )
 
@@ -25,34 +25,34 @@ const (
 	compressZstd = 1
 )
 
-// Stats are a file's statistics, for planning from its header.
+// Stats are the statistics in a file's header. They let a planner work from the header alone.
 type Stats struct {
 	Entries     int64 // stored entries: values without padding
-	EmptySlices int64 // coordinates of level 0's mode, in the box, that hold no entry
-	MaxSlice    int64 // the most values under one coordinate of level 0's mode
+	EmptySlices int64 // coordinates of level 0's mode, in the box, without entries
+	MaxSlice    int64 // the largest number of values below one coordinate of level 0's mode
 	Levels      []LevelStats
 }
 
-// LevelStats are a level's: Positions it has, parents that have no child in it
-// (Empty), and the Most children that a parent has.
+// LevelStats are the statistics of one level: its number of Positions, the number of parents
+// without a child in it (Empty), and the largest number of children of a parent (Most).
 type LevelStats struct{ Positions, Empty, Most int64 }
 
-// fileSection is a section as the file has it.
+// fileSection is an entry of the file's section table.
 type fileSection struct {
-	Section       // Offset is from the file's start
+	Section       // its Offset is relative to the start of the file
 	stored  int64 // bytes in the file, after compression
 	crc     uint32
 }
 
-// fileHeader is all that a file's header says.
+// fileHeader is a decoded file header.
 type fileHeader struct {
 	shape    Shape
 	stats    Stats
 	sections []fileSection
-	length   int64 // of the header
-	total    int64 // of the file
+	length   int64 // bytes of the header
+	total    int64 // bytes of the file
 	compress uint8
-	chunk    int64 // uncompressed bytes of a compressed chunk
+	chunk    int64 // bytes of a chunk before compression
 	crc      uint32
 }
 
@@ -60,7 +60,7 @@ func headerLen(order, sections int) int64 {
 	return fixedLen + int64(order)*(modeLen+levelLen) + int64(sections)*sectionLen
 }
 
-// encode is the header's bytes; it sets h.crc.
+// encode returns the bytes of the header, and sets h.crc.
 func (h *fileHeader) encode() []byte {
 	b := make([]byte, h.length)
 	le := binary.LittleEndian
@@ -112,12 +112,12 @@ func (h *fileHeader) encode() []byte {
 		le.PutUint32(b[at+32:], sec.crc)
 		at += sectionLen
 	}
-	h.crc = crc32.ChecksumIEEE(b) // over zeros where it goes
+	h.crc = crc32.ChecksumIEEE(b) // computed while the checksum's own bytes are zero
 	le.PutUint32(b[124:], h.crc)
 	return b
 }
 
-// headerReader decodes fields and remembers the first complaint.
+// headerReader decodes fields, and keeps the first error.
 type headerReader struct {
 	b   []byte
 	err error
@@ -129,7 +129,8 @@ func (r *headerReader) fail(format string, args ...any) {
 	}
 }
 
-// size reads a number that must be from 0 to MaxCount.
+// size reads the number at byte at, which must be from 0 to MaxCount. what names the number in
+// the error.
 func (r *headerReader) size(at int, what string) int64 {
 	v := binary.LittleEndian.Uint64(r.b[at:])
 	if v > MaxCount {
@@ -148,23 +149,29 @@ func (r *headerReader) zero(from, to int) {
 	}
 }
 
-// decodeFixed reads the fixed part, of a file of size bytes (< 0: unknown).
+// decodeFixed decodes the fixed part of the header of a file. size is the length of the file in
+// bytes, or negative if it is not known.
 func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err error) {
 	le := binary.LittleEndian
 	if len(b) < 8 || string(b[:8]) != magic {
-		return nil, 0, 0, fmt.Errorf("not a .tcs file: it starts with %q, want %q", b[:min(len(b), 8)], magic)
+		return nil, 0, 0, fmt.Errorf("not a .tcs file: it starts with %q, want %q",
+			b[:min(len(b), 8)], magic)
 	}
 	if len(b) < fixedLen {
-		return nil, 0, 0, fmt.Errorf("truncated: %s, and the header alone has %d", Count(len(b), "byte"), fixedLen)
+		return nil, 0, 0, fmt.Errorf("truncated: %s, and the header alone has %d",
+			Count(len(b), "byte"), fixedLen)
 	}
 	if v := le.Uint32(b[8:]); v != version {
-		return nil, 0, 0, fmt.Errorf("version %d of the format, and this program reads version %d", v, version)
+		return nil, 0, 0, fmt.Errorf("version %d of the format, and this program reads version %d",
+			v, version)
 	}
 	r := &headerReader{b: b}
-	h = &fileHeader{length: int64(le.Uint32(b[12:])), total: r.size(16, "the file's length"), compress: b[30], chunk: int64(le.Uint32(b[32:]))}
+	h = &fileHeader{length: int64(le.Uint32(b[12:])), total: r.size(16, "the file's length"),
+		compress: b[30], chunk: int64(le.Uint32(b[32:]))}
 	order, sections = int(le.Uint32(b[24:])), int(le.Uint32(b[36:]))
 	h.shape.Type = Type(b[28])
-	h.stats.Entries, h.stats.EmptySlices, h.stats.MaxSlice = r.size(40, "the count of entries"), r.size(48, "the count of empty slices"), r.size(56, "the largest slice")
+	h.stats.Entries, h.stats.EmptySlices, h.stats.MaxSlice = r.size(40, "the count of entries"),
+		r.size(48, "the count of empty slices"), r.size(56, "the largest slice")
 	switch {
 	case r.err != nil:
 	case order > MaxOrder:
@@ -172,7 +179,8 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	case sections > 2*order+1 || sections < 1:
 		r.fail("%s for %s", Count(sections, "section"), Count(order, "level"))
 	case h.length != headerLen(order, sections):
-		r.fail("header length %d, want %d for %s and %s", h.length, headerLen(order, sections), Count(order, "mode"), Count(sections, "section"))
+		r.fail("header length %d, want %d for %s and %s", h.length, headerLen(order, sections),
+			Count(order, "mode"), Count(sections, "section"))
 	case !h.shape.Type.Valid():
 		r.fail("value type %d is unknown", b[28])
 	case b[29] != 6:
@@ -196,8 +204,8 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	return h, order, sections, r.err
 }
 
-// decodeTables reads the tables after the fixed part from the whole header b,
-// and holds all fields against each other.
+// decodeTables decodes the tables that follow the fixed part. b is the whole header. It checks
+// that all fields agree.
 func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 	le := binary.LittleEndian
 	h.crc = le.Uint32(b[124:])
@@ -212,7 +220,8 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 	split := false
 	for m := range order {
 		what := fmt.Sprintf("of mode %d", m)
-		n, lo, hi := r.size(at, "the size "+what), r.size(at+8, "the box "+what), r.size(at+16, "the box "+what)
+		n, lo, hi := r.size(at, "the size "+what), r.size(at+8, "the box "+what),
+			r.size(at+16, "the box "+what)
 		sp := Split{r.size(at+24, "the split index "+what), r.size(at+32, "the split count "+what)}
 		if err := CheckSize(n); err != nil {
 			r.fail("mode %d (byte %d): %v", m, at, err)
@@ -224,7 +233,8 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 			r.fail("block %d of %d in mode %d", sp.Index, sp.Count, m)
 		}
 		split = split || sp.Count != 1
-		s.Dims, s.Box, s.Splits = append(s.Dims, n), append(s.Box, [2]int64{lo, hi}), append(s.Splits, sp)
+		s.Dims, s.Box, s.Splits = append(s.Dims, n), append(s.Box, [2]int64{lo, hi}),
+			append(s.Splits, sp)
 		r.zero(at+40, at+modeLen)
 		at += modeLen
 	}
@@ -237,14 +247,17 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		m := le.Uint32(b[at+4:])
 		s.Modes = append(s.Modes, int(m))
 		size, off := r.size(at+8, "a dense size"), r.size(at+16, "a dense offset")
-		if levelKinds[kinds[l]].Form != Full { // a letter that is none is refused below
+		if levelKinds[kinds[l]].Form != Full { // CheckFormat refuses unknown letters below
 			if size != 0 || off != 0 {
 				r.fail("level %d is not dense and has a dense size or offset", l)
 			}
 		} else if m < uint32(order) && (off != s.Box[m][0] || size != s.Box[m][1]-s.Box[m][0]) {
-			r.fail("dense level %d has offset %d and size %d, and the box is [%d,%d)", l, off, size, s.Box[m][0], s.Box[m][1])
+			r.fail("dense level %d has offset %d and size %d, and the box is [%d,%d)", l, off, size,
+				s.Box[m][0], s.Box[m][1])
 		}
-		h.stats.Levels = append(h.stats.Levels, LevelStats{r.size(at+24, "a count of positions"), r.size(at+32, "a count of empty parents"), r.size(at+40, "a count of children")})
+		h.stats.Levels = append(h.stats.Levels,
+			LevelStats{r.size(at+24, "a count of positions"),
+				r.size(at+32, "a count of empty parents"), r.size(at+40, "a count of children")})
 		r.zero(at+1, at+4)
 		r.zero(at+48, at+levelLen)
 		at += levelLen
@@ -257,7 +270,8 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		return r.err
 	}
 	for range sections {
-		sec := fileSection{Section: Section{Level: int(int32(le.Uint32(b[at:]))), Array: ArrayKind(b[at+4]), Width: b[at+5],
+		sec := fileSection{Section: Section{Level: int(int32(le.Uint32(b[at:]))),
+			Array: ArrayKind(b[at+4]), Width: b[at+5],
 			Offset: r.size(at+8, "a section's offset"), Len: r.size(at+24, "a section's count")},
 			stored: r.size(at+16, "a section's length"), crc: le.Uint32(b[at+32:])}
 		h.sections = append(h.sections, sec)
@@ -271,7 +285,8 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 	return h.checkSections()
 }
 
-// checkSections holds the table of sections against the shape and the length.
+// checkSections checks the section table against the layout of the shape and the length of the
+// file.
 func (h *fileHeader) checkSections() error {
 	s := &h.shape
 	s.Counts = make([]int64, len(s.Kinds))
@@ -283,7 +298,8 @@ func (h *fileHeader) checkSections() error {
 		return err
 	}
 	if len(lay.Sections) != len(h.sections) {
-		return fmt.Errorf("%d sections, want %d for levels %s", len(h.sections), len(lay.Sections), s.Kinds)
+		return fmt.Errorf("%d sections, want %d for levels %s", len(h.sections), len(lay.Sections),
+			s.Kinds)
 	}
 	end := h.length
 	for i := range h.sections {
@@ -291,21 +307,27 @@ func (h *fileHeader) checkSections() error {
 		what := fmt.Sprintf("section %d (%v of level %d)", i, want.Array, want.Level)
 		switch {
 		case got.Level != want.Level || got.Array != want.Array:
-			return fmt.Errorf("section %d is part %d of level %d, want %v of level %d", i, got.Array, got.Level, want.Array, want.Level)
+			return fmt.Errorf("section %d is part %d of level %d, want %v of level %d", i,
+				got.Array, got.Level, want.Array, want.Level)
 		case got.Len != want.Len:
 			return fmt.Errorf("%s has %s, want %d", what, Count(got.Len, "element"), want.Len)
-		case want.Array == ValsArray && got.Width != want.Width, want.Array != ValsArray && got.Width != 4 && got.Width != 8, got.Width < want.Width:
-			return fmt.Errorf("%s has elements of %s, want %d", what, Count(int(got.Width), "byte"), want.Width)
+		case want.Array == ValsArray && got.Width != want.Width,
+			want.Array != ValsArray && got.Width != 4 && got.Width != 8, got.Width < want.Width:
+			return fmt.Errorf("%s has elements of %s, want %d", what, Count(int(got.Width), "byte"),
+				want.Width)
 		case got.Offset%Align != 0 || got.Offset < end:
-			return fmt.Errorf("%s is at byte %d, want a multiple of %d from %d on", what, got.Offset, Align, end)
+			return fmt.Errorf("%s is at byte %d, want a multiple of %d from %d on", what,
+				got.Offset, Align, end)
 		case got.Bytes()/int64(got.Width) != got.Len:
 			return fmt.Errorf("%s is too long", what)
 		case h.compress == compressNone && got.stored != got.Bytes():
 			return fmt.Errorf("%s has %s, want %d", what, Count(got.stored, "byte"), got.Bytes())
 		case h.compress == compressZstd && got.stored < 8*chunks(got.Bytes(), h.chunk):
-			return fmt.Errorf("%s has %s, less than its table of chunks", what, Count(got.stored, "byte"))
+			return fmt.Errorf("%s has %s, less than its table of chunks", what,
+				Count(got.stored, "byte"))
 		case got.Offset > h.total || got.stored > h.total-got.Offset:
-			return fmt.Errorf("%s ends at byte %d, past the file's end at %d", what, got.Offset+got.stored, h.total)
+			return fmt.Errorf("%s ends at byte %d, past the file's end at %d", what,
+				got.Offset+got.stored, h.total)
 		}
 		end = got.Offset + got.stored
 	}
@@ -315,7 +337,8 @@ func (h *fileHeader) checkSections() error {
 	n := int64(1)
 	for l, st := range h.stats.Levels {
 		if st.Positions != lay.Positions[l] {
-			return fmt.Errorf("level %d says %s, its arrays %d", l, Count(st.Positions, "position"), lay.Positions[l])
+			return fmt.Errorf("level %d says %s, its arrays %d", l, Count(st.Positions, "position"),
+				lay.Positions[l])
 		}
 		n = st.Positions
 	}

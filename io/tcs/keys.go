@@ -2,47 +2,49 @@ package tcs
 
 import "fmt"
 
-// A key is a tuple of coordinates of the outermost levels, in storage order. The
-// entries between two keys are a range of the positions of each level, but for those
-// of dense levels and of levels that have both keys' entries under one position.
+// A key is a tuple of coordinates of the outermost levels, in storage order. At each level,
+// the entries between two keys occupy an interval of positions. There are two exceptions:
+// dense levels, and levels with entries inside and outside the interval below one position.
 
-// Interval is the half-open interval of level l's positions that t shows. Of dense
-// levels with others below these are whole slices.
+// Interval returns the half-open interval of positions of level l that t shows. If deeper
+// levels exist below a dense level, the interval consists of whole slices.
 func (t *Tensor) Interval(l int) (lo, hi int64) {
 	los, his := make([]int64, len(t.Levels)), make([]int64, len(t.Levels))
 	t.intervals(los, his)
 	lo, hi = 0, 1
-	for k := range l + 1 { // of levels without coordinates, those below do not tell the end
-		f := t.Levels[k].parts()
+	for k := range l + 1 { // the arrays below a level without coordinates do not give its end
+		f := t.Levels[k].partitioner()
 		lo, hi = f.first(t, k, lo), f.first(t, k, hi)
 	}
 	lo = max(lo, los[l])
 	return lo, max(lo, min(hi, his[l]))
 }
 
-// Key is the coordinates, by level, of the path from the root to position p of level l, which
-// t shows: -1 for those of padding.
+// Key returns the coordinates, by level, on the path from the root to position p of level l. t
+// must show p. The coordinate of padding is -1.
 func (t *Tensor) Key(l int, p int64) ([]int64, error) {
 	key := make([]int64, l+1)
 	for ; l >= 0; l-- {
 		lev := &t.Levels[l]
-		key[l], p = lev.parts().path(t, l, p)
+		key[l], p = lev.partitioner().path(t, l, p)
 		if x := key[l]; x >= t.Dims[lev.Mode] || x < 0 && (x < -1 || lev.Form() != Single) {
-			return nil, t.dataErr("level %d has coordinate %d, of a mode of %d", l, x, t.Dims[lev.Mode])
+			return nil, t.dataErr("level %d has coordinate %d, of a mode of %d", l, x,
+				t.Dims[lev.Mode])
 		}
 	}
 	return key, t.lazyErr()
 }
 
-// Find is the first of the positions that t shows of the level of the key's last
-// coordinate that is not before the key in storage order, or their end.
+// Find returns the first position of level len(key)-1, among the positions that t shows, that
+// does not come before the key in storage order. If all positions come before the key, it
+// returns the end of the shown positions.
 func (t *Tensor) Find(key []int64) (int64, error) {
 	lo, hi := int64(0), int64(1)
 	for l, x := range key {
-		a, b := t.Levels[l].parts().equal(t, l, lo, hi, x)
+		a, b := t.Levels[l].partitioner().equal(t, l, lo, hi, x)
 		if a >= b {
 			for l++; l < len(key); l++ {
-				a = t.Levels[l].parts().first(t, l, a)
+				a = t.Levels[l].partitioner().first(t, l, a)
 			}
 			lo = a
 			break
@@ -53,7 +55,7 @@ func (t *Tensor) Find(key []int64) (int64, error) {
 	return min(max(lo, first), end), t.lazyErr()
 }
 
-// lazyErr is what failed as chunks of a compressed file were decompressed.
+// lazyErr returns the first error of decompressing chunks on demand.
 func (t *Tensor) lazyErr() error {
 	if t.lazy == nil {
 		return nil
@@ -63,8 +65,7 @@ func (t *Tensor) lazyErr() error {
 	return t.lazy.err
 }
 
-// crdAt is the coordinate of a position of level l, -1 where the file that it is read from
-// fails.
+// crdAt returns the coordinate of position p of level l, or -1 if the file can't be read.
 func (t *Tensor) crdAt(l int, p int64) int64 {
 	if t.need(l, CrdArray, p, p+1) != nil {
 		return -1
@@ -74,12 +75,14 @@ func (t *Tensor) crdAt(l int, p int64) int64 {
 
 func (b *Block) keyed() bool { return b.From != nil || b.To != nil }
 
-// keySpans are, by level, the positions that have entries between two keys; of levels
-// below that of the keys only those down to the first that stores coordinates.
+// keySpans returns, for each level, the interval of positions with entries between the two
+// keys. It stops at the first level below the keys that stores coordinates.
 func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	n := max(len(b.From), len(b.To))
 	if n > len(t.Levels) || b.From != nil && b.To != nil && len(b.From) != len(b.To) {
-		return nil, &Error{Exit: exitCommand, Msg: fmt.Sprintf("keys of %d and %d coordinates for a tensor of %d", len(b.From), len(b.To), len(t.Levels))}
+		return nil, &Error{Exit: exitCommand,
+			Msg: fmt.Sprintf("keys of %d and %d coordinates for a tensor of %d", len(b.From),
+				len(b.To), len(t.Levels))}
 	}
 	lo, hi := t.Interval(n - 1)
 	var err error
@@ -95,22 +98,23 @@ func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	}
 	hi = max(lo, hi)
 	spans := make([][2]int64, n, len(t.Levels))
-	up := &Tensor{Header: t.Header, Levels: append([]Level(nil), t.Levels...), Vals: t.Vals, file: t.file, lazy: t.lazy, edges: true}
+	up := &Tensor{Header: t.Header, Levels: append([]Level(nil), t.Levels...), Vals: t.Vals,
+		file: t.file, lazy: t.lazy, edges: true}
 	for l, a, b := n-1, lo, hi; l >= 0; l-- {
 		spans[l] = [2]int64{a, b}
-		a, b = up.Levels[l].parts().fromChild(up, l, a, b)
+		a, b = up.Levels[l].partitioner().fromChild(up, l, a, b)
 	}
 	for l := n; l < len(t.Levels) && t.Levels[l-1].Form() == Full; l++ {
-		f := t.Levels[l].parts()
+		f := t.Levels[l].partitioner()
 		lo, hi = f.first(t, l, lo), f.first(t, l, hi)
 		spans = append(spans, [2]int64{lo, hi})
 	}
 	return spans, t.lazyErr()
 }
 
-// showSpan cuts what is shown of level l's positions, [lo, hi), to a span, where the level
-// stores coordinates. Positions of a dense level stay: what is below those outside of the
-// span is not shown.
+// showSpan cuts the shown positions [lo, hi) of level l to span, if the level stores
+// coordinates. It leaves the positions of a dense level, because the levels below do not show
+// what is outside the span.
 func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 	lev := &v.Levels[l]
 	if lev.Form() == Full {
@@ -120,13 +124,14 @@ func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 	return lev.showCrd(lo, max(lo, min(hi, span[1])))
 }
 
-// KeysViewable tells whether a View between keys of so many coordinates can be read as any block:
-// its dense levels have positions for the entries of others too, below which pos arrays then have empty
-// segments. Where values or single positions are right below them, those of others stand there:
-// the view is then one by positions, for cursors.
+// KeysViewable reports whether a View between keys of n coordinates can be read like any other
+// block. The dense levels of such a view have positions for entries outside the interval too;
+// below them, pos arrays have empty segments. If values or single positions follow a dense
+// level directly, they would belong to entries outside the interval. Then KeysViewable returns
+// false, and the view is cut by positions and can only be read with a Cursor.
 func (t *Tensor) KeysViewable(n int) bool {
 	if form := t.Levels[0].Form(); form == Single || n == 1 {
-		return form != Single // of a dense level alone, the box is what the keys hold
+		return form != Single // the box describes the keys of a single dense level
 	}
 	for l := range t.Levels {
 		if l >= n && t.Levels[l-1].Form() != Full {

@@ -9,26 +9,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lazy is the arrays of a compressed file that are decompressed by chunks, as
-// they are looked at: an address range for all, of which only the chunks that
-// were asked for take memory.
-type lazy struct {
+// lazy holds the arrays of a compressed file that are decompressed in chunks, when they are
+// read. All arrays share one range of addresses. Only the chunks that were read occupy memory.
+type lazy struct { // the whole tensor
 	t     *Tensor // the whole
-	offs  []int64 // a section, where its array starts in mem
+	offs  []int64 // for each section, the offset of its array in mem
 	mem   *Memory
 	limit *Limit
 
-	mu   sync.Mutex
-	held int64 // counted against limit
-	dec  *zstd.Decoder
-	at   [][]int64 // a section, where its frames start in what is stored; nil before it was looked at
-	sums [][]int64 // a section, 1<<32 + the checksum of each chunk that is there, 0 of others
-	err  error     // the first
+	mu        sync.Mutex
+	counted   int64 // bytes that limit counts
+	dec       *zstd.Decoder
+	frameOffs [][]int64 // for each section, the offsets of its frames; nil until it is read
+	sums      [][]int64 // for each section and chunk, 1<<32 + its checksum; 0 if not decompressed
+	err       error     // the first error
 }
 
-// LoadLazily prepares a compressed file's arrays to be decompressed in parts:
-// View, CheckPart, PosAt and Load decompress the chunks that they look at,
-// counted against limit. For other tensors it does nothing.
+// LoadLazily prepares the arrays of a compressed file for decompression on demand: View,
+// CheckPart, PosAt and Load decompress the chunks that they read. Decompressed chunks are
+// counted by limit. For other tensors LoadLazily does nothing.
 func (t *Tensor) LoadLazily(limit *Limit) error {
 	if !t.Compressed() || t.loaded() {
 		return nil
@@ -38,14 +37,16 @@ func (t *Tensor) LoadLazily(limit *Limit) error {
 		return err
 	}
 	total = max(total, 1)
-	ptr, err := unix.MmapPtr(-1, 0, nil, uintptr(total), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	ptr, err := unix.MmapPtr(-1, 0, nil, uintptr(total), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
-		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total, Max: MachineMemory(), Machine: true}
+		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total,
+			Max: MachineMemory(), Machine: true}
 	}
 	dec := newDecoder()
 	z := &lazy{t: t, offs: offs, limit: limit, dec: dec}
 	z.mem = Foreign(ptr, total, func() error {
-		limit.Release(z.held)
+		limit.Release(z.counted)
 		dec.Close()
 		return unix.MunmapPtr(ptr, uintptr(total))
 	})
@@ -53,17 +54,17 @@ func (t *Tensor) LoadLazily(limit *Limit) error {
 		z.sums = append(z.sums, make([]int64, chunks(sec.Bytes(), t.file.header.chunk)))
 		*t.array(sec.Level, sec.Array) = z.mem.Array(offs[i], sec.Len, sec.Width)
 	}
-	z.at = make([][]int64, len(z.sums))
+	z.frameOffs = make([][]int64, len(z.sums))
 	t.held = append(t.held, z.mem)
 	t.lazy = z
 	return nil
 }
 
-// frames are where the frames of section i start; like inflateTo it does not
-// trust their table.
+// frames returns the offsets of the frames of section i, relative to the section. Like
+// inflateTo, it checks the file's table of lengths.
 func (z *lazy) frames(i int) ([]int64, error) {
-	if z.at[i] != nil {
-		return z.at[i], nil
+	if z.frameOffs[i] != nil {
+		return z.frameOffs[i], nil
 	}
 	sec, n := &z.t.file.header.sections[i], int64(len(z.sums[i]))
 	at := make([]int64, n+1)
@@ -72,14 +73,16 @@ func (z *lazy) frames(i int) ([]int64, error) {
 	for k := range n {
 		size := binary.LittleEndian.Uint64(table[8*k:])
 		if size > uint64(sec.stored-at[k]) {
-			return nil, z.t.dataErr("section %d is corrupt: chunk %d has %s, past the section's end", i, k, Count(size, "byte"))
+			return nil, z.t.dataErr("section %d is corrupt: chunk %d has %s, past the section's "+
+				"end", i, k, Count(size, "byte"))
 		}
 		at[k+1] = at[k] + int64(size)
 	}
 	if at[n] != sec.stored {
-		return nil, z.t.dataErr("section %d is corrupt: %s after the last chunk", i, Count(sec.stored-at[n], "byte"))
+		return nil, z.t.dataErr("section %d is corrupt: %s after the last chunk", i,
+			Count(sec.stored-at[n], "byte"))
 	}
-	z.at[i] = at
+	z.frameOffs[i] = at
 	return at, nil
 }
 
@@ -95,7 +98,7 @@ func (z *lazy) chunk(i int, k int64) error {
 	if err := z.limit.Reserve(want, "decompressing "+Printable(z.t.File())); err != nil {
 		return err
 	}
-	z.held += want
+	z.counted += want
 	dst := z.mem.Slice()[z.offs[i]+k*h.chunk:][:want]
 	stored := z.t.file.mapped.Slice()[sec.Offset+at[k] : sec.Offset+at[k+1]]
 	if err := frame(z.dec, stored, dst); err != nil {
@@ -105,7 +108,8 @@ func (z *lazy) chunk(i int, k int64) error {
 	return nil
 }
 
-// want decompresses what is not there yet of elements [lo, hi) of section i.
+// want decompresses the chunks of elements [lo, hi) of section i that were not decompressed
+// before.
 func (z *lazy) want(i int, lo, hi int64) error {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -139,8 +143,8 @@ func (z *lazy) all() error {
 	return z.t.CheckChunkSums(z.t.ChunkSums())
 }
 
-// need makes elements [lo, hi) of a level's array (counted in the whole tensor)
-// readable in a tensor that is decompressed as it is looked at.
+// need decompresses elements [lo, hi) of a level's array, if the tensor is decompressed on
+// demand. lo and hi are positions in the whole tensor.
 func (t *Tensor) need(level int, part ArrayKind, lo, hi int64) error {
 	if t.lazy == nil {
 		return nil
@@ -153,7 +157,8 @@ func (t *Tensor) need(level int, part ArrayKind, lo, hi int64) error {
 	panic("BUG: tcs: an array that is no section")
 }
 
-// needShown makes all that the arrays show readable.
+// needShown decompresses all elements that the arrays show, if the tensor is decompressed on
+// demand.
 func (t *Tensor) needShown() error {
 	if t.lazy == nil {
 		return nil
@@ -167,7 +172,7 @@ func (t *Tensor) needShown() error {
 	return nil
 }
 
-// search is Array.search in a level's array.
+// search is Array.search in a level's array. It decompresses the elements that it reads.
 func (t *Tensor) search(level int, part ArrayKind, lo, hi, key int64) int64 {
 	a := t.array(level, part)
 	if t.lazy == nil {
@@ -176,7 +181,7 @@ func (t *Tensor) search(level int, part ArrayKind, lo, hi, key int64) int64 {
 	for lo < hi {
 		mid := int64(uint64(lo+hi) >> 1)
 		if t.need(level, part, a.First+mid, a.First+mid+1) != nil {
-			return lo // View reports it
+			return lo // View returns the error
 		}
 		if a.Int(mid) < key {
 			lo = mid + 1
@@ -187,9 +192,9 @@ func (t *Tensor) search(level int, part ArrayKind, lo, hi, key int64) int64 {
 	return lo
 }
 
-// PosAt is element i, counted from its first, of level l's pos. Of a file that
-// is decompressed as it is looked at it may be 0 for one that can't be read:
-// View will say so.
+// PosAt returns element i of level l's pos array, counted from the array's first. If the tensor
+// is decompressed on demand and the element can't be read, PosAt returns 0; the next View
+// returns the error.
 func (t *Tensor) PosAt(l int, i int64) int64 {
 	a := &t.Levels[l].Pos
 	if t.need(l, PosArray, a.First+i, a.First+i+1) != nil {
@@ -198,8 +203,8 @@ func (t *Tensor) PosAt(l int, i int64) int64 {
 	return a.Int(i)
 }
 
-// ChunkSums are, for every chunk of a compressed file that LoadLazily prepared, section by
-// section, 1<<32 and its checksum, or 0 where it was not looked at.
+// ChunkSums returns an element for every chunk of a compressed file that LoadLazily prepared,
+// section by section: 1<<32 plus the chunk's checksum, or 0 if the chunk was not decompressed.
 func (t *Tensor) ChunkSums() []int64 {
 	t.lazy.mu.Lock()
 	defer t.lazy.mu.Unlock()
@@ -210,7 +215,8 @@ func (t *Tensor) ChunkSums() []int64 {
 	return all
 }
 
-// SumChunk is the k-th of ChunkSums for a chunk that was not looked at.
+// SumChunk decompresses the k-th chunk of the file, if needed, and returns its element of
+// ChunkSums.
 func (t *Tensor) SumChunk(k int64) (int64, error) {
 	for i, s := range t.lazy.sums {
 		if n := int64(len(s)); k >= n {
@@ -227,7 +233,8 @@ func (t *Tensor) SumChunk(k int64) (int64, error) {
 	panic("BUG: tcs: a chunk past the last")
 }
 
-// CheckChunkSums compares the sections' checksums, from those of all chunks.
+// CheckChunkSums compares the sections' checksums in the file with the checksums of all chunks,
+// in the form of ChunkSums.
 func (t *Tensor) CheckChunkSums(sums []int64) error {
 	h := &t.file.header
 	for i, sec := range h.sections {

@@ -1,48 +1,51 @@
 package tcs
 
-// A partitioner has the functions of a form of level by which a tensor is cut into
-// parts (source 001, table I): how a range of parents, of coordinates or of positions
-// is one of the level's own positions, and back. Positions are those of the whole
-// tensor; what a view does not show is left out. A file that is not trusted
-// gives wrong positions at worst.
+// A partitioner implements, for one form of level, the functions that cut a tensor into parts
+// (SpDISTAL, table I). They map a range of parents, coordinates or positions to positions of
+// the level, and positions back to parents. Positions are positions in the whole tensor. The
+// functions leave out positions that a view does not show. A file that was not validated can
+// give wrong positions, but no access outside an array.
 type partitioner interface {
-	// fromParent cuts level l's arrays to what lies under parents [lo, hi) and in
-	// the box, and returns the interval of its positions.
+	// fromParent cuts the arrays of level l to the positions below parents [lo, hi) that can be
+	// in the box. It returns the interval of these positions.
 	fromParent(v *Tensor, l int, lo, hi int64) (int64, int64, error)
-	// fromChild cuts level l's arrays to positions [lo, hi), and returns the
-	// interval of their parents, of which those at its ends have some of them.
+	// fromChild cuts the arrays of level l to positions [lo, hi). It returns the interval of
+	// their parents. The first and the last parent may have other positions too.
 	fromChild(v *Tensor, l int, lo, hi int64) (int64, int64)
-	// equal is the interval of positions under parents [lo, hi) that have the
-	// coordinate x: where there are none, where they would be. Of several parents, whose
-	// coordinates agree, the coordinates grow from one to the next.
+	// equal returns the interval of positions below parents [lo, hi) with coordinate x. If no
+	// position has it, equal returns an empty interval at the place to insert it. If hi-lo > 1,
+	// the coordinates must increase across parents, as they do among parents with equal
+	// coordinates.
 	equal(t *Tensor, l int, lo, hi, x int64) (int64, int64)
-	// first is where the positions under parent p begin.
+	// first returns the first position below parent p.
 	first(t *Tensor, l int, p int64) int64
-	// path is the coordinate of a position, and its parent.
+	// path returns the coordinate of position p, and its parent.
 	path(t *Tensor, l int, p int64) (x, parent int64)
 }
 
-// partitioners are by Form.
-var partitioners = [...]partitioner{Full: fullParts{}, Segmented: segmentedParts{}, Single: singleParts{}}
+// partitioners is indexed by Form.
+var partitioners = [...]partitioner{Full: fullParts{}, Segmented: segmentedParts{},
+	Single: singleParts{}}
 
-// parts is the level's partitioner.
-func (l *Level) parts() partitioner { return partitioners[l.Form()] }
+// partitioner returns the level's partitioner.
+func (l *Level) partitioner() partitioner { return partitioners[l.Form()] }
 
-// clampTo cuts [lo, hi) to what the array shows.
+// clampTo cuts [lo, hi) to the positions that the array shows.
 func clampTo(a Array, lo, hi int64) (int64, int64) {
 	lo = min(max(lo, a.First), a.First+a.Len)
 	hi = max(min(hi, a.First+a.Len), lo)
 	return lo, hi
 }
 
-// showCrd cuts the level's crd to positions [lo, hi), and returns those that it shows.
+// showCrd cuts the level's crd to positions [lo, hi), and returns the interval that is left.
 func (l *Level) showCrd(lo, hi int64) (int64, int64) {
 	lo, hi = clampTo(l.Crd, lo, hi)
 	l.Crd = l.Crd.Sub(lo-l.Crd.First, hi-l.Crd.First)
 	return lo, hi
 }
 
-// equalCrd is the interval of positions in [lo, hi) with the coordinate x.
+// equalCrd returns the interval of positions in [lo, hi) with coordinate x. The coordinates of
+// [lo, hi) must be sorted.
 func (t *Tensor) equalCrd(l int, lo, hi, x int64) (int64, int64) {
 	crd := &t.Levels[l].Crd
 	lo, hi = clampTo(*crd, lo, hi)
@@ -94,8 +97,8 @@ type segmentedParts struct{}
 func (segmentedParts) fromParent(v *Tensor, l int, lo, hi int64) (int64, int64, error) {
 	lev := &v.Levels[l]
 	if lev.Pos.Len == 0 || lo >= hi {
-		// Of no parents, the pos element where they would be is left: what
-		// follows starts there, and ends.
+		// Without parents, keep the one pos element at their place: the part starts and ends
+		// there.
 		a := lev.Crd.First
 		if lev.Pos.Len > 0 {
 			p := min(max(lo-lev.Pos.First, 0), lev.Pos.Len-1)
@@ -113,7 +116,8 @@ func (segmentedParts) fromParent(v *Tensor, l int, lo, hi int64) (int64, int64, 
 		return 0, 0, v.lazy.err
 	}
 	if a > b || a < 0 || !v.edges && (a < lev.Crd.First || b > lev.Crd.First+lev.Crd.Len) {
-		return 0, 0, v.dataErr("positions [%d,%d) of level %d are outside its %s", a, b, l, Count(lev.Crd.Len, "coordinate"))
+		return 0, 0, v.dataErr("positions [%d,%d) of level %d are outside its %s", a, b, l,
+			Count(lev.Crd.Len, "coordinate"))
 	}
 	if hi-lo == 1 {
 		f, r := lev.Crd.First, v.Range(lev.Mode)
@@ -131,10 +135,9 @@ func (segmentedParts) fromChild(v *Tensor, l int, lo, hi int64) (int64, int64) {
 	if lev.Pos.Len == 0 {
 		return lev.Pos.First, lev.Pos.First
 	}
-	// The first parent is the last whose segment starts at or before lo
-	// (empty segments before it hold nothing), the last the first whose
-	// segment ends at or after hi. Of no positions, the pos element is left
-	// that a part which starts there begins with.
+	// The first parent is the last one whose segment starts at or before lo; empty segments
+	// before it have no positions. The last parent is the first one whose segment ends at or
+	// after hi. Of an empty interval, keep one pos element: the part starts with it.
 	n := lev.Pos.Len - 1
 	p0 := v.search(l, PosArray, 0, n+1, lo+1) - 1
 	if lo >= hi {

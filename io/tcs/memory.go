@@ -9,26 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limit counts bytes allocated, and refuses what would pass Max. Several
-// tensors and buffers share one. A nil Limit counts nothing and refuses nothing.
+// Limit counts allocated bytes, and refuses an allocation that would exceed its maximum.
+// Several tensors and buffers share one Limit. A nil Limit counts nothing and refuses nothing.
 type Limit struct {
 	max        int64
 	used, peak atomic.Int64
 }
 
-// NewLimit is a limit of max bytes; max <= 0 only counts.
+// NewLimit returns a limit of max bytes. If max <= 0, the limit only counts.
 func NewLimit(max int64) *Limit { return &Limit{max: max} }
 
-// MemoryError says that an allocation would pass the limit (exit 5).
+// MemoryError reports that an allocation would exceed the limit (exit code 5).
 type MemoryError struct {
-	What            string // what the memory was for
+	What            string // the purpose of the memory
 	Want, Used, Max int64  // bytes
 	Machine         bool   // Max is the machine's memory, not a limit that was set
-	Hint            string // what would help; "" for none
+	Hint            string // advice to the user, or ""
 }
 
 func (e *MemoryError) Error() string {
-	s := fmt.Sprintf("%s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
+	s := fmt.Sprintf(
+		"%s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
 		e.What, Size(e.Want), Size(e.Used), Size(e.Max))
 	if e.Machine {
 		s = fmt.Sprintf("%s takes %s, and the machine has %s", e.What, Size(e.Want), Size(e.Max))
@@ -39,10 +40,11 @@ func (e *MemoryError) Error() string {
 	return s
 }
 
-// ExitCode is 5.
+// ExitCode returns 5.
 func (e *MemoryError) ExitCode() int { return exitMemory }
 
-// Reserve counts n bytes, or refuses them with a *MemoryError.
+// Reserve counts n bytes, or returns a *MemoryError if they exceed the limit. what names their
+// purpose in the error.
 func (l *Limit) Reserve(n int64, what string) error {
 	if l == nil {
 		return nil
@@ -63,15 +65,14 @@ func (l *Limit) Reserve(n int64, what string) error {
 	}
 }
 
-// Release gives n bytes back.
+// Release subtracts n bytes from the count.
 func (l *Limit) Release(n int64) {
 	if l != nil && l.used.Add(-n) < 0 {
 		panic("BUG: tcs: more memory released than reserved")
 	}
 }
 
-// Used, Peak and Max are the bytes in use, the most there were, and the limit
-// (0: none).
+// Used returns the number of bytes in use.
 func (l *Limit) Used() int64 {
 	if l == nil {
 		return 0
@@ -79,6 +80,7 @@ func (l *Limit) Used() int64 {
 	return l.used.Load()
 }
 
+// Peak returns the largest number of bytes that were in use at one time.
 func (l *Limit) Peak() int64 {
 	if l == nil {
 		return 0
@@ -86,9 +88,10 @@ func (l *Limit) Peak() int64 {
 	return l.peak.Load()
 }
 
-// ResetPeak begins the peak anew, at what is in use.
+// ResetPeak sets the peak to the number of bytes in use.
 func (l *Limit) ResetPeak() { l.peak.Store(l.used.Load()) }
 
+// Max returns the maximum in bytes, or 0 if there is none.
 func (l *Limit) Max() int64 {
 	if l == nil {
 		return 0
@@ -96,8 +99,8 @@ func (l *Limit) Max() int64 {
 	return max(l.max, 0)
 }
 
-// Free is the bytes that may still be reserved: what is left of the limit, or
-// without one of the machine's free memory.
+// Free returns the number of bytes that may still be reserved: the rest of the limit. Without a
+// limit it is the machine's free memory.
 func (l *Limit) Free() int64 {
 	if l.Max() > 0 {
 		return max(l.max-l.used.Load(), 0)
@@ -109,7 +112,7 @@ func (l *Limit) Free() int64 {
 	return int64(s.Freeram+s.Bufferram) * int64(s.Unit)
 }
 
-// MachineMemory is the bytes of memory that the machine has.
+// MachineMemory returns the machine's memory in bytes.
 func MachineMemory() int64 {
 	var s unix.Sysinfo_t
 	if unix.Sysinfo(&s) != nil {
@@ -118,7 +121,8 @@ func MachineMemory() int64 {
 	return int64(s.Totalram) * int64(s.Unit)
 }
 
-// Size prints bytes with a binary unit: 1.50 GiB. The largest number stands for so many or more (Times).
+// Size formats a number of bytes with a binary unit: 1.50 GiB. It prints math.MaxInt64 as "more
+// than 8 EiB" (see Times).
 func Size(n int64) string {
 	if n == math.MaxInt64 {
 		return "more than 8 EiB"
@@ -135,34 +139,34 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.4g %s", f, units[u])
 }
 
-// Memory is a piece of memory outside the Go heap, freed when its last
-// reference is released.
+// Memory is a block of memory outside the Go heap. It is freed when its last reference is
+// released.
 type Memory struct {
 	Ptr   unsafe.Pointer
 	Bytes int64
 	refs  atomic.Int32
 	free  func() error
 
-	base    unsafe.Pointer // of Alloc: the pages, which begin at or before Ptr
+	base    unsafe.Pointer // set by Alloc: the start of the pages, at or before Ptr
 	size    uintptr
 	limit   *Limit
-	counted int64 // against limit
+	counted int64 // bytes that limit counts
 }
 
-// hugePage is the size to which large pieces are aligned.
+// hugePage is the size of a huge page in bytes. Large blocks are aligned to huge pages.
 const hugePage = 2 << 20
 
-// hugeAt is the size from which huge pages are asked for.
-const hugeAt = 4 << 20
+// minHuge is the smallest size in bytes for which Alloc asks for huge pages.
+const minHuge = 4 << 20
 
-// Alloc is zeroed memory of that many bytes, aligned to a page (to 2 MiB and in
-// huge pages where large), counted against l; what names it in the refusal.
-// The caller holds the one reference.
+// Alloc returns zeroed memory of that many bytes, counted by l. It is aligned to a page; large
+// blocks are aligned to 2 MiB and use huge pages. what names the memory in an error. The caller
+// owns the only reference.
 func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 	if bytes < 0 {
 		panic("BUG: tcs: allocation of a negative size")
 	}
-	bytes = max(bytes, 1) // a mapping is not empty
+	bytes = max(bytes, 1) // a mapping can't be empty
 	if l.Max() == 0 && bytes >= 1<<30 {
 		if all := MachineMemory(); bytes > all {
 			return nil, &MemoryError{What: what, Want: bytes, Max: all, Machine: true}
@@ -172,23 +176,28 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 		return nil, err
 	}
 	size := uintptr(bytes)
-	if bytes >= hugeAt {
+	if bytes >= minHuge {
 		size += hugePage
 	}
-	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		l.Release(bytes)
-		return nil, &Error{Exit: exitMemory, Msg: fmt.Sprintf("%s takes %s, which the system does not give", what, Size(bytes)), Err: err}
+		return nil, &Error{Exit: exitMemory,
+			Msg: fmt.Sprintf("%s takes %s, which the system does not give", what, Size(bytes)),
+			Err: err}
 	}
 	ptr := base
-	if bytes >= hugeAt {
+	if bytes >= minHuge {
 		ptr = unsafe.Add(base, -uintptr(base)&(hugePage-1))
-		unix.Madvise(unsafe.Slice((*byte)(ptr), bytes), unix.MADV_HUGEPAGE) // a hint: a refusal only costs speed
+		// Advice only: if it fails, access is slower.
+		unix.Madvise(unsafe.Slice((*byte)(ptr), bytes), unix.MADV_HUGEPAGE)
 	}
-	return pages(&Memory{Ptr: ptr, Bytes: bytes, base: base, size: size, limit: l, counted: bytes}), nil
+	return pages(&Memory{Ptr: ptr, Bytes: bytes, base: base, size: size, limit: l, counted: bytes}),
+		nil
 }
 
-// pages makes m, which has one reference, free its pages.
+// pages gives m one reference and a free function that unmaps its pages. It returns m.
 func pages(m *Memory) *Memory {
 	m.refs.Store(1)
 	m.free = func() error {
@@ -198,30 +207,33 @@ func pages(m *Memory) *Memory {
 	return m
 }
 
-// leastCut is the least pages that are cut off. Uncut is what stays at most of what lies behind.
 const (
-	leastCut = 16
-	Uncut    = (leastCut + 1) << 12
+	// minCutPages is the smallest number of pages that cut splits off.
+	minCutPages = 16
+	// Uncut is an upper bound, in bytes, of the memory after off that stays with m if cut
+	// splits nothing off. It assumes pages of 4 KiB.
+	Uncut = (minCutPages + 1) << 12
 )
 
-// cut divides memory of Alloc at the first page at or after byte off: m keeps what is
-// before it, and the rest is returned, to be released by itself. It is nil where
-// little would be. Only for memory that has just been made.
+// cut splits memory from Alloc at the first page boundary at or after byte off. m keeps the
+// part before it. cut returns the rest, which has its own reference, or nil if the rest would
+// be smaller than minCutPages pages. It may be called only for memory that was just allocated.
 func (m *Memory) cut(off int64) *Memory {
 	page := int64(unix.Getpagesize())
 	off = (off + page - 1) &^ (page - 1)
-	if m.base == nil || off == 0 || m.Bytes-off < leastCut*page {
+	if m.base == nil || off == 0 || m.Bytes-off < minCutPages*page {
 		return nil
 	}
 	at := unsafe.Add(m.Ptr, off)
 	before := uintptr(at) - uintptr(m.base)
-	rest := pages(&Memory{Ptr: at, Bytes: m.Bytes - off, base: at, size: m.size - before, limit: m.limit, counted: m.counted - off})
+	rest := pages(&Memory{Ptr: at, Bytes: m.Bytes - off, base: at, size: m.size - before,
+		limit: m.limit, counted: m.counted - off})
 	m.Bytes, m.size, m.counted = off, before, off
 	return rest
 }
 
-// Trim gives back what lies behind the first bytes of memory of Alloc, which nothing uses: all of it to the limit, and whole
-// pages to the system.
+// Trim frees everything after the first bytes of memory from Alloc. Nothing may use the freed
+// part. All of it is returned to the limit, and its whole pages to the system.
 func (m *Memory) Trim(bytes int64) {
 	kept := max(bytes, 1)
 	if m.base == nil || kept >= m.counted {
@@ -236,15 +248,15 @@ func (m *Memory) Trim(bytes int64) {
 	m.Bytes, m.counted = kept, kept
 }
 
-// Foreign is memory that another allocator made; free is called when the last
-// reference goes. The caller holds the one reference.
+// Foreign returns a Memory for memory of another allocator. free is called when the last
+// reference is released. The caller owns the only reference.
 func Foreign(ptr unsafe.Pointer, bytes int64, free func() error) *Memory {
 	m := &Memory{Ptr: ptr, Bytes: bytes, free: free}
 	m.refs.Store(1)
 	return m
 }
 
-// Array is n elements of width bytes from byte off on.
+// Array returns an array of n elements of width bytes that starts at byte off.
 func (m *Memory) Array(off, n int64, width uint8) Array {
 	if off < 0 || n < 0 || off > m.Bytes || n > (m.Bytes-off)/int64(width) {
 		panic("BUG: tcs: array outside its memory")
@@ -252,11 +264,12 @@ func (m *Memory) Array(off, n int64, width uint8) Array {
 	return Array{Ptr: unsafe.Add(m.Ptr, off), Len: n, Width: width}
 }
 
-// Slice is the memory as bytes.
+// Slice returns the memory as a byte slice.
 func (m *Memory) Slice() []byte { return unsafe.Slice((*byte)(m.Ptr), m.Bytes) }
 
-// Uncount gives back to the limit what the memory counts for, which stays: for one
-// who counts it otherwise from then on. It returns the bytes, 0 the second time.
+// Uncount returns the memory's bytes to the limit but does not free the memory. A caller that
+// counts the memory in another way from then on uses it. It returns the number of bytes, which
+// is 0 for a second call.
 func (m *Memory) Uncount() int64 {
 	n := m.counted
 	m.counted = 0
@@ -267,7 +280,7 @@ func (m *Memory) Uncount() int64 {
 // Retain adds a reference.
 func (m *Memory) Retain() { m.refs.Add(1) }
 
-// Release drops a reference, and frees the memory with the last.
+// Release drops a reference. When the last reference is dropped, it frees the memory.
 func (m *Memory) Release() error {
 	switch n := m.refs.Add(-1); {
 	case n > 0:

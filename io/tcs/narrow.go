@@ -5,17 +5,16 @@ import (
 	"unsafe"
 )
 
-// Narrow brings pos arrays of 64 bits whose positions 32 bits hold to that
-// width, in place: it is for the tensor that has just been made and that nothing
-// shares, under a bound on its entries that turned out to be wide. The memory
-// held stays as it is.
+// Narrow converts pos arrays from 64 to 32 bits, in place, if their positions fit. It is for a
+// tensor that was just made and is not shared, if the bound on its entries required 64 bits and
+// the actual number does not. The memory keeps its size.
 func (t *Tensor) Narrow() {
 	for l := range t.Levels {
 		p := &t.Levels[l].Pos
 		if p.Width != 8 || p.Len == 0 || p.Int(p.Len-1) > math.MaxInt32 {
 			continue
 		}
-		// Element i is read before anything is written at or past its place.
+		// No element is overwritten before it is read: element i moves to a lower address.
 		wide := unsafe.Slice((*int64)(p.Ptr), p.Len)
 		narrow := unsafe.Slice((*int32)(p.Ptr), p.Len)
 		for i, x := range wide {

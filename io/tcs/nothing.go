@@ -1,9 +1,10 @@
 package tcs
 
-// Nothing is a part of a tensor of that header and those levels which has no
-// entries and no memory: what a process has of a tensor that another one reads.
+// Nothing returns a part of a tensor with the given header and levels that has no entries and
+// no memory. A process uses it for a tensor that only other processes read.
 func Nothing(h Header, kinds string, modes []int) *Tensor {
-	t := &Tensor{Header: h.Clone(), Levels: make([]Level, len(kinds)), Vals: Array{Width: uint8(h.Type.Size())}, part: true, edges: true}
+	t := &Tensor{Header: h.Clone(), Levels: make([]Level, len(kinds)),
+		Vals: Array{Width: uint8(h.Type.Size())}, part: true, edges: true}
 	for l := range t.Levels {
 		lev := Level{Kind: kinds[l], Mode: modes[l], Size: h.Dims[modes[l]]}
 		switch r := h.Range(modes[l]); lev.Form() {

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenFile opens a .tcs that is there as an open file, which it takes over; name
-// is for messages. See Open.
+// OpenFile opens the .tcs file f, and takes over f. name is for messages. See Open.
 func OpenFile(name string, f *os.File) (*Tensor, error) {
 	t, err := openFile(name, f)
 	if err != nil {
@@ -19,11 +18,11 @@ func OpenFile(name string, f *os.File) (*Tensor, error) {
 	return t, err
 }
 
-// OpenReader reads a .tcs from r, to its end, into the file f, which it takes
-// over and which should have no name any more, and opens that. name is for
-// messages. The header is read and checked first: nothing is unpacked of what is
-// no .tcs, no more than the header says is written, and nothing where f's disk has no
-// room for that. An error of r that has an ExitCode is returned as it is.
+// OpenReader copies a .tcs file from r, up to the end of r, into the file f, and opens f. It
+// takes over f, which should already be unlinked. name is for messages. The header is read and
+// checked first, so nothing else is read if r is not a .tcs file. OpenReader never writes more
+// than the length in the header, and writes nothing if the disk of f does not have enough room.
+// An error of r that has an ExitCode method is returned unchanged.
 func OpenReader(name string, r io.Reader, f *os.File) (*Tensor, error) {
 	if err := copyFile(name, r, f); err != nil {
 		f.Close()
@@ -40,7 +39,9 @@ func copyFile(name string, r io.Reader, f *os.File) error {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err == nil {
 		if free := int64(s.Bavail) * s.Bsize; h.total > free {
-			return &Error{Exit: exitRun, File: name, Msg: fmt.Sprintf("its contents take %s, and the disk of temporary files has %s: --tmp names another folder", Size(h.total), Size(free))}
+			return &Error{Exit: exitRun, File: name,
+				Msg: fmt.Sprintf("its contents take %s, and the disk of temporary files has %s: "+
+					"--tmp names another folder", Size(h.total), Size(free))}
 		}
 	}
 	if _, err := f.Write(head); err != nil {
@@ -56,8 +57,8 @@ func copyFile(name string, r io.Reader, f *os.File) error {
 	return atEnd(name, h, r)
 }
 
-// streamHeader reads and checks the header of a file that comes as a stream, and
-// returns its bytes too.
+// streamHeader reads and checks the header of a file that is read as a stream. It returns the
+// header's bytes too.
 func streamHeader(name string, r io.Reader) (*fileHeader, []byte, error) {
 	buf := make([]byte, fixedLen, maxHeader)
 	n, err := io.ReadFull(r, buf)
@@ -80,7 +81,7 @@ func streamHeader(name string, r io.Reader) (*fileHeader, []byte, error) {
 	return h, buf, nil
 }
 
-// atEnd checks that nothing follows in a stream.
+// atEnd checks that a stream ends here.
 func atEnd(name string, h *fileHeader, r io.Reader) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
@@ -93,10 +94,12 @@ func atEnd(name string, h *fileHeader, r io.Reader) error {
 }
 
 func truncated(name string, h *fileHeader, n int64) error {
-	return dataErr(name, "truncated: %s, and the header says %d", Count(h.length+n, "byte"), h.total)
+	return dataErr(name, "truncated: %s, and the header says %d", Count(h.length+n, "byte"),
+		h.total)
 }
 
-// streamErr is openErr for an error of reading, which may have an exit code.
+// streamErr is openErr for an error of reading. An error with an exit code is returned
+// unchanged.
 func streamErr(name string, err error) error {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {

@@ -11,8 +11,10 @@ import (
 func TestOutside(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {
-		testOutside(t, rng, []int32{math.MinInt32, math.MinInt32 + 1, -2, -1, 0, 1, 7, math.MaxInt32 - 1, math.MaxInt32}, math.MaxInt32)
-		testOutside(t, rng, []int64{math.MinInt64, math.MinInt64 + 1, -2, -1, 0, 1, 7, MaxSize - 1, MaxSize, math.MaxInt64}, MaxSize)
+		testOutside(t, rng, []int32{math.MinInt32, math.MinInt32 + 1, -2, -1, 0, 1, 7,
+			math.MaxInt32 - 1, math.MaxInt32}, math.MaxInt32)
+		testOutside(t, rng, []int64{math.MinInt64, math.MinInt64 + 1, -2, -1, 0, 1, 7, MaxSize - 1,
+			MaxSize, math.MaxInt64}, MaxSize)
 	}
 }
 

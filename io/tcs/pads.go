@@ -2,14 +2,13 @@ package tcs
 
 import "unsafe"
 
-// A slot of a p level that holds -1 is padding: it stands for no coordinate.
-// Below it singletons hold -1 too, compressed levels have no coordinates, and
-// values are zero, so that no reader need look up to tell padding from an entry.
+// A slot of a p level that holds -1 is padding: it represents no coordinate.
+// Below padding, singletons hold -1 too, compressed levels have no coordinates, and
+// values are zero. So a reader can recognize padding without looking at the levels above.
 
-// mayHoldPads reports whether a position of level l can be in or below a padded
-// slot: whether a p level is l, or above it with dense levels and singletons
-// alone between. Below a compressed level is no padding: it has no positions
-// there.
+// mayHoldPads reports whether a position of level l can be padding or below padding: level l is
+// a p level, or there is a p level above it with only dense levels and singletons between them.
+// A compressed level has no positions below padding.
 func (t *Tensor) mayHoldPads(l int) bool {
 	for ; l >= 0; l-- {
 		switch kind := KindOf(t.Levels[l].Kind); {
@@ -22,7 +21,7 @@ func (t *Tensor) mayHoldPads(l int) bool {
 	return false
 }
 
-// padded reports whether position q of level l is in or below a padded slot.
+// padded reports whether position q of level l is padding or below padding.
 func (t *Tensor) padded(l int, q int64) bool {
 	for ; l >= 0; l-- {
 		lev := &t.Levels[l]
@@ -40,8 +39,8 @@ func (t *Tensor) padded(l int, q int64) bool {
 	return false
 }
 
-// checkPads checks what stands for padding, and that nothing is below it, at the
-// positions that shown gives: of level's part of that name, of parents for pos.
+// checkPads checks that only p levels have padding and that nothing is stored below it. shown
+// returns the interval of elements of an array to check; for pos it is an interval of parents.
 func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64)) error {
 	for l := range t.Levels {
 		lev := &t.Levels[l]
@@ -52,9 +51,11 @@ func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64
 		fault := func(q int64) error {
 			switch x := lev.Crd.At(q); {
 			case x == -1 && !kind.Padded && !t.padded(l-1, q):
-				return t.dataErr("coordinate %d of level %d is -1, want one in the box: only a p level has empty slots", q, l)
+				return t.dataErr("coordinate %d of level %d is -1, want one in the box: only a p "+
+					"level has empty slots", q, l)
 			case x != -1 && t.padded(l-1, q):
-				return t.dataErr("coordinate %d of level %d is %d below an empty slot, want -1", q, l, x)
+				return t.dataErr("coordinate %d of level %d is %d below an empty slot, want -1", q,
+					l, x)
 			}
 			return nil
 		}
@@ -63,7 +64,8 @@ func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64
 			from, to = shown(l, PosArray)
 			fault = func(p int64) error {
 				if n := lev.Pos.At(p+1) - lev.Pos.At(p); n != 0 && t.padded(l-1, p) {
-					return t.dataErr("level %d has %s below the empty slot of parent %d, want none", l, Count(n, "coordinate"), p)
+					return t.dataErr("level %d has %s below the empty slot of parent %d, want none",
+						l, Count(n, "coordinate"), p)
 				}
 				return nil
 			}
@@ -90,9 +92,9 @@ func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64
 	})
 }
 
-// eachAbove calls check with the positions [from, to) whose parents, at the same
-// place or further out, are in level l; of a file that is decompressed as it is
-// looked at, what padded reads of them is made readable first.
+// eachAbove calls check with each position in [from, to) of level l, in parallel. If the file
+// is decompressed on demand, eachAbove first decompresses the coordinates that padded reads at
+// level l and above.
 func (t *Tensor) eachAbove(l int, from, to int64, check func(q int64) error) error {
 	if from >= to {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Text is a value with the fewest digits that read back the same:
-// 3.5, 120000, 1e+30, 1+2i.
+// Text formats the value with the fewest digits that read back the same value: 3.5, 120000,
+// 1e+30, 1+2i.
 func (v Value) Text() string {
 	bits := 64
 	switch v.Type {

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// MaxOrder is the most modes that a tensor may have.
+// MaxOrder is the largest number of modes of a tensor.
 const MaxOrder = 64
 
-// Align is the alignment of every array, in memory and in the file, in bytes.
+// Align is the alignment of every array in bytes, in memory and in the file.
 const Align = 64
 
-// Shape is all that fixes the layout of a tensor's arrays. Kinds has the level
-// kinds, Modes[l] the mode that level l stores. Counts[l] is the number of
-// coordinates of an s or u level; other levels' entries are not read.
+// Shape determines the layout of a tensor's arrays. Kinds are the level kinds, and Modes[l] is
+// the mode that level l stores. Counts[l] is the number of coordinates of level l if its kind
+// is s or u; Layout does not read the other elements.
 type Shape struct {
 	Header
 	Kinds  string
 	Modes  []int
 	Counts []int64
-	Wide   bool // all pos and crd arrays in 64 bits, whatever they hold
+	Wide   bool // all pos and crd elements have 64 bits, even if 32 are enough
 }
 
-// ArrayKind names one array of a tensor.
+// ArrayKind selects one array of a level, or the values.
 type ArrayKind uint8
 
 const (
@@ -36,8 +36,8 @@ const (
 
 func (p ArrayKind) String() string { return [...]string{"pos", "crd", "vals"}[p] }
 
-// Section is one array in a layout: Len elements of Width bytes, Offset bytes
-// after the start of the data. Level is -1 for the values.
+// Section is one array in a layout: Len elements of Width bytes, which start Offset bytes after
+// the start of the data. Level is -1 for the values.
 type Section struct {
 	Level  int
 	Array  ArrayKind
@@ -46,21 +46,21 @@ type Section struct {
 	Offset int64
 }
 
-// Bytes is the section's size.
+// Bytes returns the size of the section in bytes.
 func (s Section) Bytes() int64 { return s.Len * int64(s.Width) }
 
-// Layout is where a tensor's arrays lie: pos and crd of each level, outermost
-// first, then the values, each aligned to Align. Positions[l] is the number of
-// positions of level l.
+// Layout is the order of a tensor's arrays in memory or in a file: pos and crd of each level,
+// outermost first, then the values. Each array is aligned to Align. Positions[l] is the number
+// of positions of level l. Bytes is the total size.
 type Layout struct {
 	Positions []int64
 	Sections  []Section
 	Bytes     int64
 }
 
-// CheckFormat refuses level kinds and mode orders that no tensor of that order
-// has. Which of the kinds may follow which is the format language's to say;
-// here every sequence has a meaning.
+// CheckFormat returns an error if the level kinds and the mode order are not a format of a
+// tensor of that order. It accepts every sequence of kinds, because each has a meaning; the
+// format language may have stricter rules.
 func CheckFormat(kinds string, modes []int, order int) error {
 	bad := func(format string, args ...any) error {
 		return &Error{Exit: exitCommand, Msg: fmt.Sprintf(format, args...)}
@@ -69,13 +69,19 @@ func CheckFormat(kinds string, modes []int, order int) error {
 		return bad("a tensor of %d modes: at most %d are possible", order, MaxOrder)
 	}
 	if len(kinds) != order {
-		return bad("format %q has %s for a tensor of %s", kinds, Count(len(kinds), "level"), Count(order, "mode"))
+		return bad("format %q has %s for a tensor of %s", kinds, Count(len(kinds), "level"),
+			Count(order, "mode"))
 	}
-	if i := strings.IndexFunc(kinds, func(r rune) bool { return !strings.ContainsRune(LevelLetters, r) }); i >= 0 {
-		return bad("level kind %q in format %q is none of %s", kinds[i:i+1], kinds, strings.Join(strings.Split(LevelLetters, ""), " "))
+	if i := strings.IndexFunc(kinds, func(r rune) bool {
+		return !strings.ContainsRune(LevelLetters,
+			r)
+	}); i >= 0 {
+		return bad("level kind %q in format %q is none of %s", kinds[i:i+1], kinds,
+			strings.Join(strings.Split(LevelLetters, ""), " "))
 	}
 	if len(modes) != order {
-		return bad("format %q has %s but %s in its order", kinds, Count(order, "level"), Count(len(modes), "mode"))
+		return bad("format %q has %s but %s in its order", kinds, Count(order, "level"),
+			Count(len(modes), "mode"))
 	}
 	seen := make([]bool, order)
 	for _, m := range modes {
@@ -87,7 +93,7 @@ func CheckFormat(kinds string, modes []int, order int) error {
 	return nil
 }
 
-// Identity is the mode order 0, 1, ..., n-1.
+// Identity returns the mode order 0, 1, ..., n-1.
 func Identity(n int) []int {
 	m := make([]int, n)
 	for i := range m {
@@ -96,11 +102,11 @@ func Identity(n int) []int {
 	return m
 }
 
-// Depths says which coordinates make a position: two entries share a position
-// of level l exactly if they agree in levels 0 to Depths[l]. That is l itself
-// but for levels that repeat their coordinate (u and c before a singleton, or
-// last), where it is the depth of the next level; len(kinds) stands for
-// entries that never share.
+// Depths returns, for each level, how many coordinates identify a position: two entries share a
+// position of level l exactly if their coordinates agree in levels 0 to Depths[l]. Depths[l] is
+// l, except in a level that repeats coordinates (u or c). If a singleton follows the level,
+// Depths[l] is the depth of the singleton. If the level is the last one, Depths[l] is
+// len(kinds), which means that entries never share a position.
 func Depths(kinds string) []int {
 	n := len(kinds)
 	d := make([]int, n)
@@ -115,7 +121,7 @@ func Depths(kinds string) []int {
 			d[l] = d[l+1]
 		}
 	}
-	// A last c keeps repeats only where all above it, up to a u, repeat too.
+	// A last c level keeps repeats only if all levels above it, up to a u, repeat too.
 	if n > 0 && repeatsSingly(kinds[n-1]) {
 		l := n - 1
 		for l >= 0 && repeatsSingly(kinds[l]) {
@@ -130,20 +136,21 @@ func Depths(kinds string) []int {
 	return d
 }
 
-// repeatsSingly tells whether a level of that kind is a singleton that repeats.
+// repeatsSingly reports whether levels of that kind are singletons with repeated coordinates
+// (c).
 func repeatsSingly(kind byte) bool {
 	k := KindOf(kind)
 	return k.Form == Single && k.Repeats
 }
 
-// KeepsRepeats reports whether a tensor of these levels can hold one
-// coordinate in several entries: its last level is u, or c under u and c only.
+// KeepsRepeats reports whether a tensor of these levels can store several entries with equal
+// coordinates: its last level is u, or c below u and c levels only.
 func KeepsRepeats(kinds string) bool {
 	n := len(kinds)
 	return n > 0 && Depths(kinds)[n-1] == n
 }
 
-// Layout computes the layout. It refuses (exit 5) what would take more than
+// Layout computes the layout. It returns an error with exit code 5 if the arrays would exceed
 // 2^62 bytes.
 func (s *Shape) Layout() (*Layout, error) {
 	if err := CheckFormat(s.Kinds, s.Modes, len(s.Dims)); err != nil {
@@ -151,8 +158,10 @@ func (s *Shape) Layout() (*Layout, error) {
 	}
 	lay := &Layout{Positions: make([]int64, len(s.Kinds))}
 	over := func() error {
-		return &Error{Exit: exitMemory, Msg: fmt.Sprintf("a tensor of sizes %v as %s takes more than 2^62 bytes; compressed levels (-f) store entries only",
-			s.Dims, FormatString(s.Kinds, s.Modes))}
+		return &Error{Exit: exitMemory,
+			Msg: fmt.Sprintf("a tensor of sizes %v as %s takes more than 2^62 bytes; compressed "+
+				"levels (-f) store entries only",
+				s.Dims, FormatString(s.Kinds, s.Modes))}
 	}
 	add := func(level int, part ArrayKind, width uint8, n int64) bool {
 		off := (lay.Bytes + Align - 1) &^ (Align - 1)
@@ -160,7 +169,8 @@ func (s *Shape) Layout() (*Layout, error) {
 		if hi != 0 || lo > MaxCount || off > MaxCount {
 			return false
 		}
-		lay.Sections = append(lay.Sections, Section{Level: level, Array: part, Width: width, Len: n, Offset: off})
+		lay.Sections = append(lay.Sections, Section{Level: level, Array: part, Width: width, Len: n,
+			Offset: off})
 		lay.Bytes = off + int64(lo)
 		return true
 	}
@@ -178,7 +188,8 @@ func (s *Shape) Layout() (*Layout, error) {
 			n = int64(lo)
 		case Segmented:
 			n = s.Counts[l]
-			ok = add(l, PosArray, s.width(n), parent+1) && add(l, CrdArray, s.width(s.Dims[s.Modes[l]]), n)
+			ok = add(l, PosArray, s.width(n), parent+1) &&
+				add(l, CrdArray, s.width(s.Dims[s.Modes[l]]), n)
 		case Single:
 			ok = add(l, CrdArray, s.width(s.Dims[s.Modes[l]]), n)
 		}
@@ -194,7 +205,8 @@ func (s *Shape) Layout() (*Layout, error) {
 	return lay, nil
 }
 
-// width is 4 where n and all below fit in 31 bits, else 8.
+// width returns the bytes of an integer from 0 to n: 4 if n fits in 31 bits and the shape is
+// not Wide, otherwise 8.
 func (s *Shape) width(n int64) uint8 {
 	if n <= 1<<31-1 && !s.Wide {
 		return 4
@@ -202,15 +214,16 @@ func (s *Shape) width(n int64) uint8 {
 	return 8
 }
 
-// New allocates a tensor of that shape, its arrays zero, in one piece counted
-// against limit. name, if given, names the tensor in a refusal. The header's
-// slices are copied.
+// New allocates a tensor of that shape with zeroed arrays in one allocation, counted by limit.
+// name, if not empty, names the tensor in an error. The slices of the header are copied.
 func New(s *Shape, limit *Limit, name string) (*Tensor, error) {
-	t, err := NewIn(s, name, func(bytes int64, what string) (*Memory, error) { return Alloc(limit, bytes, what) })
+	t, err := NewIn(s, name, func(bytes int64, what string) (*Memory, error) {
+		return Alloc(limit, bytes, what)
+	})
 	if err != nil || t.Vals.Ptr == nil {
 		return t, err
 	}
-	// Who shares the level arrays does not keep the values.
+	// Values are a Memory of their own, so that a tensor that shares the levels does not keep them.
 	m := t.held[0]
 	if rest := m.cut(int64(uintptr(t.Vals.Ptr) - uintptr(m.Ptr))); rest != nil {
 		t.held = append(t.held, rest)
@@ -218,9 +231,10 @@ func New(s *Shape, limit *Limit, name string) (*Tensor, error) {
 	return t, nil
 }
 
-// NewIn is New in memory that alloc gives, its arrays as that memory is: zero
-// or not.
-func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory, error)) (*Tensor, error) {
+// NewIn is New with memory from alloc. It does not clear the arrays: they are zero only if that
+// memory is.
+func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory, error)) (*Tensor,
+	error) {
 	lay, err := s.Layout()
 	if err != nil {
 		return nil, err
@@ -229,7 +243,8 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 	if name != "" {
 		what = "tensor " + name
 	}
-	m, err := alloc(lay.Bytes, strings.TrimSuffix(fmt.Sprintf("%s of sizes %v as %s", what, s.Dims, FormatString(s.Kinds, s.Modes)), " as "))
+	m, err := alloc(lay.Bytes, strings.TrimSuffix(fmt.Sprintf("%s of sizes %v as %s", what, s.Dims,
+		FormatString(s.Kinds, s.Modes)), " as "))
 	if err != nil {
 		var full *MemoryError
 		if errors.As(err, &full) && strings.Contains(s.Kinds, "d") {
@@ -245,7 +260,7 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 	return t, nil
 }
 
-// bare is the tensor without its arrays.
+// bare returns a tensor of the shape without arrays.
 func (s *Shape) bare() *Tensor {
 	t := &Tensor{Header: s.Clone(), Levels: make([]Level, len(s.Kinds))}
 	if t.Box == nil {
@@ -264,8 +279,8 @@ func (s *Shape) bare() *Tensor {
 	return t
 }
 
-// Shape is the tensor's shape; false for a view, whose arrays are parts of a
-// larger shape.
+// Shape returns the tensor's shape. For a view it also returns false: the arrays of a view are
+// parts of a larger shape.
 func (t *Tensor) Shape() (*Shape, bool) {
 	kinds, modes := t.Format()
 	s := &Shape{Header: t.Clone(), Kinds: kinds, Modes: modes, Counts: make([]int64, len(kinds))}
@@ -273,7 +288,8 @@ func (t *Tensor) Shape() (*Shape, bool) {
 	for l, lev := range t.Levels {
 		r := t.Range(lev.Mode)
 		if lev.Form() == Full && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) ||
-			lev.Pos.First != 0 || lev.Crd.First != 0 || lev.Pos.Len != 0 && lev.Pos.Len != lay+1 || Singleton(lev.Kind) && lev.Crd.Len != lay {
+			lev.Pos.First != 0 || lev.Crd.First != 0 || lev.Pos.Len != 0 && lev.Pos.Len != lay+1 ||
+			Singleton(lev.Kind) && lev.Crd.Len != lay {
 			return nil, false
 		}
 		s.Counts[l] = lev.Crd.Len
@@ -292,7 +308,7 @@ func (t *Tensor) array(level int, part ArrayKind) *Array {
 	return &t.Vals
 }
 
-// Scalar is an order-0 tensor.
+// Scalar returns a tensor of order 0 with the value v.
 func Scalar(v Value) *Tensor {
 	t, err := New(&Shape{Header: Header{Type: v.Type}}, nil, "")
 	if err != nil {
@@ -302,8 +318,8 @@ func Scalar(v Value) *Tensor {
 	return t
 }
 
-// Coordinates is the number of coordinates of a tensor of sizes dims, and whether it fits
-// an int64; where not, it is the largest one.
+// Coordinates returns the number of coordinates of a tensor of sizes dims, and whether it fits
+// an int64. If it does not fit, n is math.MaxInt64.
 func Coordinates(dims []int64) (n int64, fits bool) {
 	n, fits = 1, true
 	for _, d := range dims {

@@ -10,27 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// source is the file behind a tensor.
+// source is the file of a tensor.
 type source struct {
 	path   string
-	f      *os.File // nil where the file was read into memory
+	f      *os.File // nil if the file was read into memory
 	header fileHeader
 	mtime  unix.Timespec
 	mapped *Memory // the whole file
 }
 
-// readWhole is the size up to which a file is read, not mapped: a copy of it
-// costs less than what a map needs, and can't shrink.
-const readWhole = 256 << 10
+// maxRead is the largest size in bytes of a file that is read into memory instead of mapped.
+// Copying such a file costs less than mapping it, and a copy can't shrink.
+const maxRead = 256 << 10
 
-// Open opens a .tcs file: it reads and checks the header, and maps the rest
-// without touching it. What is wrong with the file is said by an *Error (exit
-// 3 for its contents, 1 where it can't be read). Before the arrays of a file
-// that is not trusted are used, Validate must pass; a compressed file's arrays
-// have no memory until Load.
+// Open opens a .tcs file. It reads and checks the header, and maps the rest without reading it.
+// Errors are of type *Error: exit code 3 for the file's contents, 1 if the file can't be read.
+// Before the arrays of an untrusted file are used, Validate must pass. The arrays of a
+// compressed file have no memory until Load.
 //
-// The memory is not counted by any limit. If the file shrinks under the map,
-// Changed says so (see there, and Guard).
+// The memory is not counted by any limit. Changed reports whether the file changed while it was
+// mapped; Guard describes what happens if it shrinks.
 func Open(path string) (*Tensor, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -66,7 +65,7 @@ func openFile(path string, f *os.File) (*Tensor, error) {
 		return nil, headerErr(path, err)
 	}
 	src.header = *h
-	if h.total <= readWhole {
+	if h.total <= maxRead {
 		defer f.Close()
 		if src.mapped, err = Alloc(nil, h.total, "the file"); err != nil {
 			return nil, err
@@ -80,7 +79,8 @@ func openFile(path string, f *os.File) (*Tensor, error) {
 		}
 		return src.tensor(), nil
 	}
-	ptr, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(h.total), unix.PROT_READ, unix.MAP_PRIVATE)
+	ptr, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(h.total), unix.PROT_READ,
+		unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, openErr(path, err)
 	}
@@ -95,7 +95,7 @@ func openFile(path string, f *os.File) (*Tensor, error) {
 	return src.tensor(), nil
 }
 
-// openStream reads a .tcs from a pipe or device into memory.
+// openStream reads a .tcs file from a pipe or device into memory.
 func openStream(path string, f io.ReadCloser) (*Tensor, error) {
 	defer f.Close()
 	h, buf, err := streamHeader(path, f)
@@ -120,7 +120,7 @@ func openStream(path string, f io.ReadCloser) (*Tensor, error) {
 
 func headerErr(path string, err error) error {
 	var e *Error
-	if errors.As(err, &e) && e.Exit != exitCommand { // a size past 2^63, or a failed read
+	if errors.As(err, &e) && e.Exit != exitCommand { // too large a layout, or a failed read
 		return &Error{Exit: e.Exit, File: path, Msg: e.Error()}
 	}
 	return dataErr(path, "%v", err)
@@ -144,7 +144,7 @@ func readHeader(f io.ReaderAt, size int64) (*fileHeader, error) {
 	return h, h.decodeTables(all, order, sections)
 }
 
-// tensor is the tensor over the mapped file; it takes over the reference to it.
+// tensor returns a tensor over the mapped file. It takes over the reference to the map.
 func (src *source) tensor() *Tensor {
 	h := &src.header
 	t := h.shape.bare()
@@ -161,7 +161,7 @@ func (src *source) tensor() *Tensor {
 	return t
 }
 
-// File is the path that the tensor was opened from, or "".
+// File returns the path that the tensor was opened from, or "" if there is none.
 func (t *Tensor) File() string {
 	if t.file == nil {
 		return ""
@@ -169,8 +169,8 @@ func (t *Tensor) File() string {
 	return t.file.path
 }
 
-// FileStats are the statistics in the file's header; ok is false for a tensor
-// that is not of a file.
+// FileStats returns the statistics in the file's header. ok is false if the tensor was not
+// opened from a file.
 func (t *Tensor) FileStats() (s Stats, ok bool) {
 	if t.file == nil {
 		return Stats{}, false
@@ -178,8 +178,8 @@ func (t *Tensor) FileStats() (s Stats, ok bool) {
 	return t.file.header.stats, true
 }
 
-// Checksum names the file's contents: the checksum of its header, which holds
-// those of all arrays. It is "" for a tensor that is not of a file.
+// Checksum returns an identifier of the file's contents: the checksum of the header, which
+// includes the checksums of all arrays. It is "" if the tensor was not opened from a file.
 func (t *Tensor) Checksum() string {
 	if t.file == nil {
 		return ""
@@ -187,16 +187,15 @@ func (t *Tensor) Checksum() string {
 	return fmt.Sprintf("crc32:%08x", t.file.header.crc)
 }
 
-// Compressed reports whether the file's arrays are compressed, so that Load
-// takes memory for them.
+// Compressed reports whether the file's arrays are compressed. If they are, Load allocates
+// memory for the arrays.
 func (t *Tensor) Compressed() bool {
 	return t.file != nil && t.file.header.compress != compressNone
 }
 
-// Changed is an error (exit 3) if the file behind a mapped tensor was cut or
-// rewritten since Open. A caller asks after it has read the arrays, in Go or
-// in C, and before it believes what it computed from them: under a Guard, reads
-// of pages that are gone give zeros, not a crash.
+// Changed returns an error (exit code 3) if the file of a mapped tensor was truncated or
+// written since Open. A caller checks it after it has read the arrays, in Go or in C, and
+// before it uses the results: with a Guard, reads of pages that no longer exist return zeros.
 func (t *Tensor) Changed() error {
 	if t.file == nil || t.file.f == nil {
 		return nil
@@ -210,7 +209,8 @@ func (t *Tensor) Changed() error {
 		return openErr(src.path, err)
 	}
 	if st.Size != src.header.total {
-		return dataErr(src.path, "the file changed while it was in use: %s, had %d", Count(st.Size, "byte"), src.header.total)
+		return dataErr(src.path, "the file changed while it was in use: %s, had %d",
+			Count(st.Size, "byte"), src.header.total)
 	}
 	if st.Mtim != src.mtime {
 		return dataErr(src.path, "the file was written while it was in use")
@@ -218,8 +218,8 @@ func (t *Tensor) Changed() error {
 	return nil
 }
 
-// guarded runs f, which reads the tensor's arrays, and prefers the news that
-// the file changed to whatever f found.
+// guarded runs f, which reads the tensor's arrays. If the file changed meanwhile, it returns
+// that error instead of f's.
 func (t *Tensor) guarded(f func() error) error {
 	if t.file == nil || t.file.f == nil {
 		return f()
@@ -236,13 +236,15 @@ func (t *Tensor) guarded(f func() error) error {
 
 var errShrank = errors.New("the file shrank while it was read")
 
-// Guarded runs f, which reads the tensor's arrays in its own goroutine. If the
-// file behind them changed meanwhile, that is the error, whatever f says.
+// Guarded runs f, which reads the tensor's arrays in the calling goroutine. If the file changed
+// meanwhile, it returns that error instead of f's.
 func (t *Tensor) Guarded(f func() error) error { return t.guarded(f) }
 
-// placeErr is dataErr of one element.
-func (t *Tensor) placeErr(level int, array ArrayKind, index int64, format string, args ...any) error {
-	return &Error{Exit: exitData, File: t.File(), Msg: fmt.Sprintf(format, args...), Place: &Place{level, array, index}}
+// placeErr returns a data error at one element of an array.
+func (t *Tensor) placeErr(level int, array ArrayKind, index int64, format string,
+	args ...any) error {
+	return &Error{Exit: exitData, File: t.File(), Msg: fmt.Sprintf(format, args...),
+		Place: &Place{level, array, index}}
 }
 
 func (t *Tensor) dataErr(format string, args ...any) error {

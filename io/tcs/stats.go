@@ -2,18 +2,23 @@ package tcs
 
 import "golang.org/x/sys/unix"
 
-// Statistics counts what a file's header says. It reads the pos arrays, and the
-// crd arrays of padded levels.
+// Statistics computes the statistics that a file's header contains. It reads the pos arrays,
+// and the crd arrays of singletons and of level 0.
 func (t *Tensor) Statistics() Stats { return t.statsShare(0, 1).stats(t) }
 
-// StatsShare is what one of several readers finds of a file's statistics. Sums
-// and Most add up over the readers, by sum and by maximum, element by element.
+// StatsShare is the part of a file's statistics that one reader computes. To combine the parts
+// of several readers, add Sums element by element, and take the maximum of Most element by
+// element.
 type StatsShare struct {
-	Sums []int64 // a level, its empty parents or padding; then the entries, and the coordinates of level 0's mode that hold any
-	Most []int64 // a level, the most children of a parent; then the largest slice
+	// Sums contains, for each level, its empty parents or padded slots; then the number of
+	// entries; then the number of coordinates of level 0's mode that have entries.
+	Sums []int64
+	// Most contains, for each level, the largest number of children of a parent; then the
+	// largest slice.
+	Most []int64
 }
 
-// statsShare reads share k of n.
+// statsShare computes share k of n.
 func (t *Tensor) statsShare(k, n int64) StatsShare {
 	levels := len(t.Levels)
 	sh := StatsShare{make([]int64, levels+2), make([]int64, levels+1)}
@@ -53,13 +58,13 @@ func (t *Tensor) statsShare(k, n int64) StatsShare {
 	}
 	lo, hi = part(t.Positions(0))
 	if padded {
-		sh.Sums[levels] = t.count(lo, hi)
+		sh.Sums[levels] = t.countEntries(lo, hi)
 	}
-	sh.Most[levels], sh.Sums[levels+1] = t.slices(lo, hi)
+	sh.Most[levels], sh.Sums[levels+1] = t.sliceStats(lo, hi)
 	return sh
 }
 
-// segments are how many segments of pos are empty, and the most that one has.
+// segments returns the number of empty segments of pos, and the length of the longest one.
 func segments[T int32 | int64](pos []T) (empty, most int64) {
 	last, longest := pos[0], T(0)
 	for _, next := range pos[1:] {
@@ -72,10 +77,11 @@ func segments[T int32 | int64](pos []T) (empty, most int64) {
 	return empty, int64(longest)
 }
 
-// stats are the statistics from all shares of them.
+// stats returns the statistics of t. sh must be the combination of all shares.
 func (sh StatsShare) stats(t *Tensor) Stats {
 	levels := len(t.Levels)
-	st := Stats{Levels: make([]LevelStats, levels), Entries: sh.Sums[levels], MaxSlice: sh.Most[levels]}
+	st := Stats{Levels: make([]LevelStats, levels), Entries: sh.Sums[levels],
+		MaxSlice: sh.Most[levels]}
 	parents := int64(1)
 	for l := range st.Levels {
 		s := &st.Levels[l]
@@ -92,8 +98,8 @@ func (sh StatsShare) stats(t *Tensor) Stats {
 	return st
 }
 
-// count is the entries under positions [lo, hi) of level 0.
-func (t *Tensor) count(lo, hi int64) int64 {
+// countEntries returns the number of entries below positions [lo, hi) of level 0.
+func (t *Tensor) countEntries(lo, hi int64) int64 {
 	v := t
 	if hi-lo < t.Positions(0) {
 		var err error
@@ -120,14 +126,15 @@ func (t *Tensor) columns(n int) [][]int64 {
 	return c
 }
 
-// slices follows each coordinate that level 0 has at positions [lo, hi) down to
-// its values: the most that one has, and how many coordinates have any. One that
-// level 0 repeats counts where it begins.
-func (t *Tensor) slices(lo, hi int64) (most, filled int64) {
-	if t.Dense() { // and it has values
+// sliceStats looks at the slices of the coordinates that level 0 has at positions [lo, hi). It
+// returns the largest number of values in a slice, and the number of slices that have values.
+// If level 0 repeats a coordinate, the slice belongs to the range that contains its first
+// position.
+func (t *Tensor) sliceStats(lo, hi int64) (most, filled int64) {
+	if t.Dense() { // and Vals is not empty
 		return t.Vals.Len / t.Levels[0].Size, hi - lo
 	}
-	kinds := make([]LevelKind, len(t.Levels)) // looked up once, not at each position
+	kinds := make([]LevelKind, len(t.Levels)) // looked up once instead of at each position
 	for l := range kinds {
 		kinds[l] = KindOf(t.Levels[l].Kind)
 	}
@@ -180,8 +187,8 @@ func (t *Tensor) slices(lo, hi int64) (most, filled int64) {
 	return most, filled
 }
 
-// StatsOf computes the statistics of a file laid out by f whose sections, but
-// not the header, are in place.
+// StatsOf computes the statistics of a file with layout f. All sections must be written; the
+// header need not be.
 func (f *File) StatsOf(file interface{ Fd() uintptr }) (Stats, error) {
 	sh, err := f.StatsShare(file, 0, 1)
 	if err != nil {
@@ -190,10 +197,11 @@ func (f *File) StatsOf(file interface{ Fd() uintptr }) (Stats, error) {
 	return f.Stats(sh), nil
 }
 
-// StatsShare is share k of n of StatsOf.
+// StatsShare computes share k of n of the statistics that StatsOf computes.
 func (f *File) StatsShare(file interface{ Fd() uintptr }, k, n int) (StatsShare, error) {
 	h := f.h
-	ptr, err := unix.MmapPtr(int(file.Fd()), 0, nil, uintptr(h.total), unix.PROT_READ, unix.MAP_SHARED)
+	ptr, err := unix.MmapPtr(int(file.Fd()), 0, nil, uintptr(h.total), unix.PROT_READ,
+		unix.MAP_SHARED)
 	if err != nil {
 		return StatsShare{}, &Error{Exit: exitRun, Msg: "can't map the output", Err: err}
 	}
@@ -205,7 +213,7 @@ func (f *File) StatsShare(file interface{ Fd() uintptr }, k, n int) (StatsShare,
 	return sh, err
 }
 
-// Stats are the file's statistics, from all shares added up.
+// Stats returns the file's statistics. sh must be the combination of all shares.
 func (f *File) Stats(sh StatsShare) Stats {
 	h := f.h
 	t := h.shape.bare()

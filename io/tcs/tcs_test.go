@@ -19,7 +19,8 @@ import (
 // csr is a 3 by 4 matrix with a row that is empty.
 func csr(t testing.TB) *Tensor {
 	t.Helper()
-	a, err := New(&Shape{Header: Header{Dims: []int64{3, 4}, Type: Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{0, 4}}, nil, "")
+	a, err := New(&Shape{Header: Header{Dims: []int64{3, 4}, Type: Float64}, Kinds: "ds",
+		Modes: []int{0, 1}, Counts: []int64{0, 4}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,13 +145,15 @@ func TestValidate(t *testing.T) {
 		{set(pos, 1, 3), "position 2 of level 1 is 2, less than the 3 before it"},
 		{set(crd, 1, 4), "coordinate 1 of level 1 is 4, want one in [0,4)"},
 		{set(crd, 1, -1), "coordinate 1 of level 1 is -1"},
-		{set(crd, 1, 1), "coordinate 1 of level 1 is 1 after 1: coordinates of a segment are sorted and differ"},
+		{set(crd, 1, 1),
+			"coordinate 1 of level 1 is 1 after 1: coordinates of a segment are sorted and differ"},
 		{set(crd, 2, 3), "coordinate 3 of level 1 is 2 after 3"},
 	} {
 		a := csr(t)
 		c.f(a)
 		err := a.Validate()
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 		b, err := openBytes(t, file(t, a, WriteOptions{}))
@@ -164,7 +167,8 @@ func TestValidate(t *testing.T) {
 }
 
 func TestCompressed(t *testing.T) {
-	a, err := New(&Shape{Header: Header{Dims: []int64{700, 900}, Type: Float64}, Kinds: "dd", Modes: []int{0, 1}}, nil, "")
+	a, err := New(&Shape{Header: Header{Dims: []int64{700, 900}, Type: Float64}, Kinds: "dd",
+		Modes: []int{0, 1}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +183,8 @@ func TestCompressed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Load(NewLimit(1 << 20)); err == nil || !strings.Contains(err.Error(), "memory limit of 1 MiB") {
+	if err := b.Load(NewLimit(1 << 20)); err == nil ||
+		!strings.Contains(err.Error(), "memory limit of 1 MiB") {
 		t.Errorf("a limit is not held: %v", err)
 	}
 	c, err := openBytes(t, packed)
@@ -223,7 +228,8 @@ func TestCompressed(t *testing.T) {
 }
 
 func TestShrink(t *testing.T) {
-	a, err := New(&Shape{Header: Header{Dims: []int64{1 << 18}, Type: Float64}, Kinds: "d", Modes: []int{0}}, nil, "")
+	a, err := New(&Shape{Header: Header{Dims: []int64{1 << 18}, Type: Float64}, Kinds: "d",
+		Modes: []int{0}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +262,8 @@ func TestShrink(t *testing.T) {
 			t.Fatal(err)
 		}
 		var e *Error
-		if err := use.f(b); !errors.As(err, &e) || e.Exit != exitData || !strings.Contains(err.Error(), "while it was") {
+		if err := use.f(b); !errors.As(err, &e) || e.Exit != exitData ||
+			!strings.Contains(err.Error(), "while it was") {
 			t.Errorf("%s: got %v", use.name, err)
 		}
 		b.Close()
@@ -292,7 +299,8 @@ func TestFileInPieces(t *testing.T) {
 	for _, sec := range f.Sections() {
 		b := a.array(sec.Level, sec.Array).Bytes()
 		copy(got[sec.Offset:], b)
-		crcs = append(crcs, CombineCRC(crc32.ChecksumIEEE(b[:5]), crc32.ChecksumIEEE(b[5:]), int64(len(b)-5)))
+		crcs = append(crcs, CombineCRC(crc32.ChecksumIEEE(b[:5]), crc32.ChecksumIEEE(b[5:]),
+			int64(len(b)-5)))
 	}
 	copy(got, f.Header(crcs, a.Statistics()))
 	if !bytes.Equal(got, want) {
@@ -311,7 +319,9 @@ func TestLimit(t *testing.T) {
 	}
 	_, err = Alloc(l, 6<<20, "another thing")
 	var e *MemoryError
-	if !errors.As(err, &e) || e.ExitCode() != 5 || err.Error() != "another thing takes 6 MiB; with 6 MiB in use that passes the memory limit of 10 MiB (--memory-limit)" {
+	if !errors.As(err, &e) || e.ExitCode() != 5 ||
+		err.Error() != "another thing takes 6 MiB; with 6 MiB in use that passes the memory "+
+			"limit of 10 MiB (--memory-limit)" {
 		t.Errorf("got %v", err)
 	}
 	m.Retain()
@@ -339,8 +349,10 @@ func TestTypes(t *testing.T) {
 		to   Type
 		want string
 	}{
-		{f(3), Int64, "3"}, {f(-3), Int32, "-3"}, {f(2.5), Int64, "!"}, {f(1e10), Int32, "!"}, {f(1 << 63), Int64, "!"},
-		{n(1<<62 + 1), Int64, "4611686018427387905"}, {n(1 << 40), Int32, "!"}, {n(7), Complex64, "7+0i"}, {f(0.1), Float32, "0.1"},
+		{f(3), Int64, "3"}, {f(-3), Int32, "-3"}, {f(2.5), Int64, "!"}, {f(1e10), Int32, "!"},
+		{f(1 << 63), Int64, "!"},
+		{n(1<<62 + 1), Int64, "4611686018427387905"}, {n(1 << 40), Int32, "!"},
+		{n(7), Complex64, "7+0i"}, {f(0.1), Float32, "0.1"},
 		{Value{Type: Complex128, C: 1}, Float64, "!"}, {f(1.5), Complex128, "1.5+0i"},
 	} {
 		got, err := convert(c.to, c.v)
@@ -356,19 +368,24 @@ func TestDepths(t *testing.T) {
 		want  []int
 		keeps bool
 	}{
-		{"", []int{}, false}, {"ds", []int{0, 1}, false}, {"uq", []int{1, 1}, false}, {"uc", []int{2, 2}, true},
-		{"ucq", []int{2, 2, 2}, false}, {"ucc", []int{3, 3, 3}, true}, {"du", []int{0, 2}, true}, {"us", []int{0, 1}, false},
-		{"sc", []int{0, 1}, false}, {"uqc", []int{1, 1, 2}, false}, {"uqs", []int{1, 1, 2}, false}, {"c", []int{0}, false},
+		{"", []int{}, false}, {"ds", []int{0, 1}, false}, {"uq", []int{1, 1}, false},
+		{"uc", []int{2, 2}, true},
+		{"ucq", []int{2, 2, 2}, false}, {"ucc", []int{3, 3, 3}, true}, {"du", []int{0, 2}, true},
+		{"us", []int{0, 1}, false},
+		{"sc", []int{0, 1}, false}, {"uqc", []int{1, 1, 2}, false}, {"uqs", []int{1, 1, 2}, false},
+		{"c", []int{0}, false},
 	} {
 		if got := Depths(c.kinds); !slices.Equal(got, c.want) || KeepsRepeats(c.kinds) != c.keeps {
-			t.Errorf("%s: got %v %v, want %v %v", c.kinds, got, KeepsRepeats(c.kinds), c.want, c.keeps)
+			t.Errorf("%s: got %v %v, want %v %v", c.kinds, got, KeepsRepeats(c.kinds), c.want,
+				c.keeps)
 		}
 	}
 }
 
 // TestNothingOfMuch walks a tensor of 2^40 rows and no columns.
 func TestNothingOfMuch(t *testing.T) {
-	a, err := New(&Shape{Header: Header{Dims: []int64{1 << 40, 0}, Type: Float64}, Kinds: "dd", Modes: []int{0, 1}}, nil, "")
+	a, err := New(&Shape{Header: Header{Dims: []int64{1 << 40, 0}, Type: Float64}, Kinds: "dd",
+		Modes: []int{0, 1}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +411,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add(file(f, Scalar(Value{Type: Complex64, C: 2i}), WriteOptions{}))
 	for _, kinds := range []string{"uq", "dp", "sss", "ucq"} {
 		n := len(kinds)
-		s := &Shape{Header: Header{Type: Int32}, Kinds: kinds, Modes: Identity(n), Counts: make([]int64, n)}
+		s := &Shape{Header: Header{Type: Int32}, Kinds: kinds, Modes: Identity(n),
+			Counts: make([]int64, n)}
 		for range n {
 			s.Dims = append(s.Dims, 3)
 		}
@@ -443,7 +461,8 @@ func FuzzOpen(f *testing.F) {
 		if _, err := readHeader(bytes.NewReader(out.Bytes()), int64(out.Len())); err != nil {
 			t.Fatalf("what was written does not open: %v", err)
 		}
-		if v, err := a.View(Block{Cut: true, Level: -1, Lo: a.Vals.Len / 3, Hi: a.Vals.Len / 2}); err != nil {
+		if v, err := a.View(Block{Cut: true, Level: -1, Lo: a.Vals.Len / 3,
+			Hi: a.Vals.Len / 2}); err != nil {
 			t.Fatal(err)
 		} else {
 			if err := v.Validate(); err != nil {
@@ -475,7 +494,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := fmt.Sprint(a.FormatString(), " ", a.Dims, Values[float64](a)); s != "ds [3 4] [1 2.5 0 -4]" {
+	if s := fmt.Sprint(a.FormatString(), " ", a.Dims,
+		Values[float64](a)); s != "ds [3 4] [1 2.5 0 -4]" {
 		t.Errorf("got %s", s)
 	}
 }
@@ -501,7 +521,8 @@ func TestOpenReader(t *testing.T) {
 	zeros := make([]byte, 1<<20)
 	huge := slices.Clone(good)
 	binary.LittleEndian.PutUint64(huge[16:], 1<<61)
-	a, err := New(&Shape{Header: Header{Dims: []int64{1 << 16}, Type: Float64}, Kinds: "d", Modes: []int{0}}, nil, "")
+	a, err := New(&Shape{Header: Header{Dims: []int64{1 << 16}, Type: Float64}, Kinds: "d",
+		Modes: []int{0}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +537,8 @@ func TestOpenReader(t *testing.T) {
 		{"long", long, int64(len(long)), ""},
 		{"zeros", zeros, fixedLen, "not a .tcs file"},
 		{"a length that is not so", fix(huge), int64(len(good)), "after the last section"},
-		{"more than it says", append(slices.Clone(good), zeros...), int64(len(good)) + 1, "more than"},
+		{"more than it says", append(slices.Clone(good), zeros...), int64(len(good)) + 1,
+			"more than"},
 		{"less than it says", long[:len(long)-1], int64(len(long)), "truncated: "},
 		{"cut in its header", good[:200], 200, "truncated in its header"},
 		{"nothing", nil, 0, "not a .tcs file"},
@@ -530,7 +552,8 @@ func TestOpenReader(t *testing.T) {
 		if c.want == "" && err == nil {
 			err = x.Verify()
 		}
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 		if r.n > c.most {
@@ -544,16 +567,19 @@ func TestOpenReader(t *testing.T) {
 
 // A file of 2^55 bytes, all but the header to come, is refused by the disk's room.
 func TestOpenReaderWithoutRoom(t *testing.T) {
-	h := fileHeader{shape: Shape{Header: Header{Dims: []int64{1 << 52}, Type: Float64}, Kinds: "d", Modes: []int{0}}, length: headerLen(1, 1)}
+	h := fileHeader{shape: Shape{Header: Header{Dims: []int64{1 << 52}, Type: Float64}, Kinds: "d",
+		Modes: []int{0}}, length: headerLen(1, 1)}
 	h.stats.Levels = []LevelStats{{Positions: 1 << 52}}
-	h.sections = []fileSection{{Section: Section{Level: -1, Array: ValsArray, Width: 8, Len: 1 << 52, Offset: alignUp(h.length)}, stored: 1 << 55}}
+	h.sections = []fileSection{{Section: Section{Level: -1, Array: ValsArray, Width: 8,
+		Len: 1 << 52, Offset: alignUp(h.length)}, stored: 1 << 55}}
 	h.total = alignUp(h.length) + 1<<55
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var e *Error
-	if _, err = OpenReader("a.tcs.zst", bytes.NewReader(h.encode()), f); !errors.As(err, &e) || e.Exit != exitRun || !strings.Contains(err.Error(), "its contents take 32 PiB") {
+	if _, err = OpenReader("a.tcs.zst", bytes.NewReader(h.encode()), f); !errors.As(err, &e) ||
+		e.Exit != exitRun || !strings.Contains(err.Error(), "its contents take 32 PiB") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -562,8 +588,10 @@ func TestOpenReaderWithoutRoom(t *testing.T) {
 func TestEmptyPartOfArray(t *testing.T) {
 	a := Of([]float64{1, 2, 3})
 	for lo := range a.Len + 1 {
-		if s := a.Sub(lo, lo); uintptr(s.Ptr) < uintptr(a.Ptr) || uintptr(s.Ptr) >= uintptr(a.Ptr)+24 || s.First != lo {
-			t.Errorf("the part [%d,%d) is at byte %d and begins at %d", lo, lo, uintptr(s.Ptr)-uintptr(a.Ptr), s.First)
+		if s := a.Sub(lo, lo); uintptr(s.Ptr) < uintptr(a.Ptr) ||
+			uintptr(s.Ptr) >= uintptr(a.Ptr)+24 || s.First != lo {
+			t.Errorf("the part [%d,%d) is at byte %d and begins at %d", lo, lo,
+				uintptr(s.Ptr)-uintptr(a.Ptr), s.First)
 		}
 	}
 }
@@ -571,8 +599,10 @@ func TestEmptyPartOfArray(t *testing.T) {
 // An error of one element says where it is.
 func TestPlaceOfError(t *testing.T) {
 	matrix := func(pos []int32, crd []int64) *Tensor {
-		return &Tensor{Header: Header{Dims: []int64{3, 4}, Type: Float64}, Vals: Of(make([]float64, len(crd))),
-			Levels: []Level{{Kind: 'd', Size: 3}, {Kind: 's', Mode: 1, Size: 4, Pos: Of(pos), Crd: Of(crd)}}}
+		return &Tensor{Header: Header{Dims: []int64{3, 4}, Type: Float64},
+			Vals: Of(make([]float64, len(crd))),
+			Levels: []Level{{Kind: 'd', Size: 3},
+				{Kind: 's', Mode: 1, Size: 4, Pos: Of(pos), Crd: Of(crd)}}}
 	}
 	for _, c := range []struct {
 		t    *Tensor

@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// Array is Len elements of Width bytes each at Ptr. First is the position in
-// the whole tensor of the element at Ptr (0 unless the tensor is a block).
-// The memory is owned by the Tensor that holds the Array.
+// Array is Len elements of Width bytes each, stored at Ptr. First is the position in the whole
+// tensor of the element at Ptr; it is 0 unless the tensor is a block. The Tensor that holds the
+// Array owns the memory.
 type Array struct {
 	Ptr   unsafe.Pointer
 	Len   int64
@@ -18,9 +18,9 @@ type Array struct {
 	Width uint8
 }
 
-// Level is one storage level, outermost first. Kind is the level kind's letter
-// (d s u q c p). A dense level holds coordinates [Offset, Offset+Size); for the
-// other kinds Size is the size of the mode and Offset 0.
+// Level is one storage level; the outermost level comes first. Kind is the letter of the level
+// kind (d s u q c p). A dense level has the coordinates [Offset, Offset+Size). For the other
+// kinds, Size is the size of the mode and Offset is 0.
 type Level struct {
 	Kind         byte
 	Mode         int
@@ -28,16 +28,16 @@ type Level struct {
 	Pos, Crd     Array
 }
 
-// Form is how the level's positions count.
+// Form returns how the positions of the level are numbered.
 func (l *Level) Form() Form { return KindOf(l.Kind).Form }
 
-// Split is a mode's place in a split tensor (SuperTaco section 4.3): block
-// Index of Count, covering the header's Box in that mode.
+// Split is the place of a block in a mode of a split tensor (SuperTaco section 4.3): it is
+// block Index of Count blocks, and covers the range of the header's Box in that mode.
 type Split struct{ Index, Count int64 }
 
-// Header describes a tensor or a block of one. Dims has the sizes of the whole
-// tensor's modes; Box the half-open range of each mode that this block covers
-// (nil: all of it); Splits its place in a split (nil: unsplit).
+// Header describes a tensor or a block of one. Dims are the sizes of the whole tensor's modes.
+// Box is the half-open range of each mode that the block covers; nil means the whole mode.
+// Splits are the block's places in a split tensor; nil means that the tensor is not split.
 type Header struct {
 	Dims   []int64
 	Box    [][2]int64
@@ -45,28 +45,28 @@ type Header struct {
 	Type   Type
 }
 
-// Tensor is a header over level arrays. An order-0 tensor has no levels and
-// one value. Its arrays are for reading once it is shared.
+// Tensor is a header and its level arrays. A tensor of order 0 has no levels and one value.
+// Once a tensor is shared, its arrays must not be written.
 type Tensor struct {
 	Header
 	Levels []Level
 	Vals   Array
 
 	held  []*Memory
-	file  *source // nil unless opened from a file
-	part  bool    // a view: its arrays may hold more than its box
-	edges bool    // a view by positions: the segments at its ends may be cut
+	file  *source // nil unless the tensor was opened from a file
+	part  bool    // the tensor is a view; its arrays may hold more than its box
+	edges bool    // the view was cut by positions; pos may reach past crd at both ends
 
-	lazy *lazy // of a compressed file of which only parts are decompressed; nil in its views
+	lazy *lazy // the chunks of a compressed file; nil in views and if LoadLazily was not called
 
-	validated atomic.Bool             // the arrays passed, or are trusted
-	passed    atomic.Pointer[[]Level] // which arrays those are; nil for a view's
+	validated atomic.Bool             // the arrays were checked, or are trusted
+	passed    atomic.Pointer[[]Level] // the arrays that were checked; nil in a view
 }
 
-// Order is the number of modes.
+// Order returns the number of modes.
 func (t *Tensor) Order() int { return len(t.Dims) }
 
-// Format is the tensor's level kinds and, a level, the mode that it stores.
+// Format returns the level kinds, one letter a level, and the mode that each level stores.
 func (t *Tensor) Format() (kinds string, order []int) {
 	b := make([]byte, len(t.Levels))
 	order = make([]int, len(t.Levels))
@@ -76,13 +76,14 @@ func (t *Tensor) Format() (kinds string, order []int) {
 	return string(b), order
 }
 
-// FormatString is the format as -f takes it: "ds", "ds:1,0".
+// FormatString returns the tensor's format in the syntax of the -f option: "ds", "ds:1,0".
 func (t *Tensor) FormatString() string {
 	kinds, order := t.Format()
 	return FormatString(kinds, order)
 }
 
-// FormatString is the format of the level kinds and mode order as -f takes it.
+// FormatString returns level kinds and a mode order in the syntax of the -f option. It leaves
+// the order out if level l stores mode l.
 func FormatString(kinds string, order []int) string {
 	identity := true
 	s := make([]string, len(order))
@@ -96,8 +97,8 @@ func FormatString(kinds string, order []int) string {
 	return kinds + ":" + strings.Join(s, ",")
 }
 
-// Dense reports whether every level is dense, so that every coordinate of the
-// box has a value. Scalars are dense.
+// Dense reports whether every level is dense. A dense tensor has a value for every coordinate
+// of its box. Scalars are dense.
 func (t *Tensor) Dense() bool {
 	for _, l := range t.Levels {
 		if l.Form() != Full {
@@ -107,7 +108,7 @@ func (t *Tensor) Dense() bool {
 	return true
 }
 
-// Range is the half-open range of mode m that the tensor covers.
+// Range returns the half-open range of mode m that the tensor covers.
 func (h *Header) Range(m int) [2]int64 {
 	if h.Box == nil {
 		return [2]int64{0, h.Dims[m]}
@@ -115,7 +116,7 @@ func (h *Header) Range(m int) [2]int64 {
 	return h.Box[m]
 }
 
-// Whole reports whether the box is the whole tensor.
+// Whole reports whether the box covers the whole tensor.
 func (h *Header) Whole() bool {
 	for m := range h.Dims {
 		if h.Range(m) != [2]int64{0, h.Dims[m]} {
@@ -125,13 +126,14 @@ func (h *Header) Whole() bool {
 	return true
 }
 
-// Clone copies the header.
+// Clone returns a deep copy of the header.
 func (h *Header) Clone() Header {
-	return Header{Dims: slices.Clone(h.Dims), Box: slices.Clone(h.Box), Splits: slices.Clone(h.Splits), Type: h.Type}
+	return Header{Dims: slices.Clone(h.Dims), Box: slices.Clone(h.Box),
+		Splits: slices.Clone(h.Splits), Type: h.Type}
 }
 
-// Positions is the number of positions of level l; Positions(-1) is 1.
-// For a view it counts what its arrays show.
+// Positions returns the number of positions of level l; Positions(-1) is 1. For a view it
+// counts the positions that the arrays show.
 func (t *Tensor) Positions(l int) int64 {
 	p := int64(1)
 	for i := 0; i <= l; i++ {
@@ -145,7 +147,7 @@ func (t *Tensor) Positions(l int) int64 {
 	return p
 }
 
-// Bytes is the size of all arrays.
+// Bytes returns the size of all arrays in bytes.
 func (t *Tensor) Bytes() int64 {
 	n := t.Vals.Len * int64(t.Vals.Width)
 	for _, l := range t.Levels {
@@ -154,7 +156,8 @@ func (t *Tensor) Bytes() int64 {
 	return n
 }
 
-// Hold keeps m until the tensor is closed. The tensor takes its own reference.
+// Hold keeps m until the tensor is closed. The tensor adds its own reference to m. A nil m is
+// ignored.
 func (t *Tensor) Hold(m *Memory) {
 	if m != nil {
 		m.Retain()
@@ -162,15 +165,16 @@ func (t *Tensor) Hold(m *Memory) {
 	}
 }
 
-// Share makes t hold all memory that o holds, so that arrays of o can stand in t.
+// Share makes t hold all memory that o holds, so that t may use arrays of o.
 func (t *Tensor) Share(o *Tensor) {
 	for _, m := range o.held {
 		t.Hold(m)
 	}
 }
 
-// ShareArray makes t hold the memory of o in which an array of o begins, so that
-// the array can stand in t: a result that has its operand's pattern shares it.
+// ShareArray makes t hold the memory of o that contains address a, the start of one of o's
+// arrays, so that t may use that array. A result with the pattern of its operand shares the
+// operand's level arrays this way.
 func (t *Tensor) ShareArray(o *Tensor, a unsafe.Pointer) {
 	if a == nil {
 		return
@@ -183,11 +187,11 @@ func (t *Tensor) ShareArray(o *Tensor, a unsafe.Pointer) {
 			return
 		}
 	}
-	t.Share(o) // of an empty array, whose memory may end where it begins
+	t.Share(o) // an empty array may start at the end of its memory
 }
 
-// Holds reports whether the tensor holds the memory in which a, one of its arrays, lies. Where
-// not, it is the memory of the program that made the tensor, and may be of the Go heap.
+// Holds reports whether the tensor holds the memory of a, which is one of its arrays. If it
+// does not, the memory belongs to the program that made the tensor, and may be in the Go heap.
 func (t *Tensor) Holds(a Array) bool {
 	return slices.ContainsFunc(t.held, func(m *Memory) bool {
 		off := uintptr(a.Ptr) - uintptr(m.Ptr)
@@ -195,14 +199,14 @@ func (t *Tensor) Holds(a Array) bool {
 	})
 }
 
-// CloseAll closes tensors, such as a rank's blocks of one.
+// CloseAll closes every tensor of a map, for example the blocks of a rank.
 func CloseAll[K comparable](blocks map[K]*Tensor) {
 	for _, t := range blocks {
 		t.Close()
 	}
 }
 
-// CloseList closes the tensors of a list, of which some may be nil.
+// CloseList closes the tensors of a list. Elements may be nil.
 func CloseList(list ...*Tensor) {
 	for _, t := range list {
 		if t != nil {
@@ -211,8 +215,8 @@ func CloseList(list ...*Tensor) {
 	}
 }
 
-// Close releases the tensor's memory, which is freed when no view or sharer
-// holds it. The arrays are not to be used afterwards. A second Close does nothing.
+// Close releases the tensor's memory. The memory is freed when no other tensor holds it. The
+// arrays must not be used after Close. A second Close does nothing.
 func (t *Tensor) Close() error {
 	var first error
 	for _, m := range t.held {
@@ -225,6 +229,6 @@ func (t *Tensor) Close() error {
 		t.Levels[l].Pos.Ptr, t.Levels[l].Crd.Ptr = nil, nil
 	}
 	t.Vals.Ptr = nil
-	t.passed.Store(nil) // no pointer may stay to memory that is given back
+	t.passed.Store(nil) // its pointers to the released memory must not stay
 	return first
 }

@@ -2,11 +2,11 @@ package tcs
 
 import "slices"
 
-// Validate checks the arrays, which it loads if need be: positions grow and end
-// at the number of coordinates, coordinates are in the box and sorted as their
-// level's kind asks, and nothing is below padded slots. The first fault is an
-// *Error (exit 3) that says where. A tensor that passed is not read again. For a
-// view it checks what the view shows. Of a file, Verify checks the rest too.
+// Validate checks the arrays, and loads them first if needed. Positions must increase up to the
+// number of coordinates. Coordinates must be in the box and sorted as the kind of their level
+// requires. Nothing may be stored below padded slots. For the first fault Validate returns an
+// *Error (exit code 3) with its place. It does not read a tensor that passed before again. For
+// a view it checks the arrays that the view shows. Verify also checks the rest of the file.
 func (t *Tensor) Validate() error {
 	if t.validated.Load() {
 		return nil
@@ -14,7 +14,7 @@ func (t *Tensor) Validate() error {
 	return t.Check()
 }
 
-// Check is Validate, also for a tensor that passed or is trusted.
+// Check is Validate without the shortcut for tensors that passed before or are trusted.
 func (t *Tensor) Check() error {
 	if err := t.Load(nil); err != nil {
 		return err
@@ -26,8 +26,9 @@ func (t *Tensor) Check() error {
 	return nil
 }
 
-// ValidateGiven is Validate for a tensor whose fields a program may set: arrays other than those that
-// passed are checked anew. What was written into the same arrays it does not see.
+// ValidateGiven is Validate for a tensor whose fields a program may set: it checks again if the
+// arrays are not the arrays that passed. It does not notice values that were written into the
+// same arrays.
 func (t *Tensor) ValidateGiven() error {
 	if p := t.passed.Load(); t.validated.Load() && (p == nil || slices.Equal(*p, t.Levels)) {
 		return nil
@@ -35,10 +36,10 @@ func (t *Tensor) ValidateGiven() error {
 	return t.Check()
 }
 
-// Verify is all that a file must pass before its arrays are used, beside what
-// Open checked: Validate, the checksums of the arrays and the zeros between
-// them. Every command that reads a .tcs whole calls it; ranks that have a part
-// each call CheckPart, SumPart and CheckSums, which together check the same.
+// Verify checks everything that Open did not check and that a file must pass before its arrays
+// are used: Validate, the checksums of the arrays and the zeros between them. Every command
+// that reads a whole .tcs file calls it. Ranks that each have a part call CheckPart, SumPart
+// and CheckSums, which together check the same.
 func (t *Tensor) Verify() error {
 	if err := t.Validate(); err != nil || t.file == nil {
 		return err
@@ -49,14 +50,14 @@ func (t *Tensor) Verify() error {
 	return t.checkGaps()
 }
 
-// Trust marks the tensor as valid without a look (--trust-input).
+// Trust marks the tensor as valid without checking it (--trust-input).
 func (t *Tensor) Trust() {
 	levels := slices.Clone(t.Levels)
 	t.passed.Store(&levels)
 	t.validated.Store(true)
 }
 
-// part is how many elements one thread checks at a time.
+// part is the number of elements in a piece of work of one goroutine.
 const part = 1 << 18
 
 func (t *Tensor) validate() error {
@@ -72,7 +73,7 @@ func (t *Tensor) validate() error {
 	})
 }
 
-// checkArrays is validate without what padding asks for.
+// checkArrays checks everything that validate checks, except padding.
 func (t *Tensor) checkArrays() error {
 	kinds, _ := t.Format()
 	depths := Depths(kinds)
@@ -90,7 +91,7 @@ func (t *Tensor) checkArrays() error {
 			continue
 		}
 		if Singleton(lev.Kind) && l > 0 && chained(kinds, l) {
-			continue // checked with its chain's head
+			continue // checked with the first level of its chain
 		}
 		if err := t.checkChain(l, depths); err != nil {
 			return err
@@ -99,7 +100,8 @@ func (t *Tensor) checkArrays() error {
 	return nil
 }
 
-// chained reports whether singleton level l belongs to a chain under an s or u.
+// chained reports whether singleton level l belongs to a chain of singletons below an s or u
+// level.
 func chained(kinds string, l int) bool {
 	for l >= 0 && Singleton(kinds[l]) {
 		l--
@@ -113,7 +115,8 @@ func (t *Tensor) checkPos(l int) error {
 	n := lev.Pos.Len
 	if n == 0 {
 		if lev.Crd.Len != 0 {
-			return t.dataErr("level %d has %s and no positions", l, Count(lev.Crd.Len, "coordinate"))
+			return t.dataErr("level %d has %s and no positions", l,
+				Count(lev.Crd.Len, "coordinate"))
 		}
 		return nil
 	}
@@ -121,10 +124,12 @@ func (t *Tensor) checkPos(l int) error {
 	f, e := lev.Crd.First, lev.Crd.First+lev.Crd.Len
 	if t.edges {
 		if lev.Crd.Len > 0 && (first > f || last < e) {
-			return t.dataErr("positions of level %d go from %d to %d, and its coordinates from %d to %d", l, first, last, f, e)
+			return t.dataErr("positions of level %d go from %d to %d, and its coordinates from "+
+				"%d to %d", l, first, last, f, e)
 		}
 	} else if first != f || last != e {
-		return t.dataErr("positions of level %d go from %d to %d, want %d to %d", l, first, last, f, e)
+		return t.dataErr("positions of level %d go from %d to %d, want %d to %d", l, first, last, f,
+			e)
 	}
 	return parallel(chunks(n-1, part), func() func(int64) error {
 		return func(c int64) error {
@@ -132,14 +137,16 @@ func (t *Tensor) checkPos(l int) error {
 			k := min(i+part, n-1)
 			if bad := firstDrop(lev.Pos.Sub(i, k+1)); bad >= 0 {
 				i += bad
-				return t.placeErr(l, PosArray, i+1+lev.Pos.First, "position %d of level %d is %d, less than the %d before it", i+1, l, lev.Pos.Int(i+1), lev.Pos.Int(i))
+				return t.placeErr(l, PosArray, i+1+lev.Pos.First,
+					"position %d of level %d is %d, less than the %d before it", i+1, l,
+					lev.Pos.Int(i+1), lev.Pos.Int(i))
 			}
 			return nil
 		}
 	})
 }
 
-// firstDrop is the first i with a[i+1] < a[i], or -1.
+// firstDrop returns the smallest i with a[i+1] < a[i], or -1 if a does not decrease.
 func firstDrop(a Array) int64 {
 	if a.Width == 4 {
 		return drop(Slice[int32](a))
@@ -156,9 +163,9 @@ func drop[T int32 | int64](s []T) int64 {
 	return -1
 }
 
-// checkChain checks the coordinates of level l and of the singletons below it:
-// range, and order within each segment (of the whole level, where l is a
-// singleton under dense levels: there nothing is ordered).
+// checkChain checks the coordinates of level l and of the singletons that follow it. It checks
+// their range, and their order within each segment of level l. If l is a singleton (below dense
+// levels), the coordinates have no order.
 func (t *Tensor) checkChain(l int, depths []int) error {
 	end := l + 1
 	for end < len(t.Levels) && Singleton(t.Levels[end].Kind) {
@@ -173,7 +180,8 @@ func (t *Tensor) checkChain(l int, depths []int) error {
 	if lev.Form() != Segmented || lev.Pos.Len == 0 {
 		return nil
 	}
-	// Neighbours must first differ at or above this level, and grow there.
+	// Neighbors must first differ at this level or above, and the coordinate must increase
+	// there.
 	unique := depths[l]
 	segs := lev.Pos.Len - 1
 	return parallel(chunks(segs, part), func() func(int64) error {
@@ -209,8 +217,9 @@ func kindsOf(t *Tensor) string {
 	return k
 }
 
-// unsorted is the first position in segments [from, to) whose coordinate is not
-// above (with repeats: below) the one before it, or -1.
+// unsorted returns the first position in segments [from, to) whose coordinate is not greater
+// than the coordinate before it, or -1 if there is none. With repeats, equal coordinates are
+// allowed.
 func unsorted[T int32 | int64](crd []T, lev *Level, from, to int64, repeats bool) int64 {
 	var slack T
 	if repeats {
@@ -234,21 +243,22 @@ func unsorted[T int32 | int64](crd []T, lev *Level, from, to int64, repeats bool
 	return -1
 }
 
-// grows compares positions q-1 and q along the chain [l, end).
+// grows reports whether position q-1 may come directly before position q in a segment,
+// according to their coordinates in levels [l, end). unique is Depths of level l.
 func (t *Tensor) grows(l, end int, q int64, unique int) bool {
 	for k := l; k < end; k++ {
 		c := &t.Levels[k].Crd
 		x, y := c.At(q-1), c.At(q)
 		if x != y {
-			// A level of its own coordinates must not repeat what is above.
+			// A level without repeats must not have equal coordinates in one segment.
 			return x < y && k <= t.firstUnique(l, end)
 		}
 	}
 	return unique == len(t.Levels)
 }
 
-// firstUnique is the first level of the chain [l, end) that does not repeat
-// coordinates, or end-1.
+// firstUnique returns the first level of the chain [l, end) that does not repeat coordinates,
+// or end-1 if there is none.
 func (t *Tensor) firstUnique(l, end int) int {
 	for k := l; k < end; k++ {
 		if !KindOf(t.Levels[k].Kind).Repeats {
@@ -260,17 +270,19 @@ func (t *Tensor) firstUnique(l, end int) int {
 
 func (t *Tensor) orderErr(l int, q int64) error {
 	c := t.Levels[l].Crd
-	return t.placeErr(l, CrdArray, q, "coordinate %d of level %d is %d after %d: coordinates of a segment are sorted%s", q, l, c.At(q), c.At(q-1),
+	return t.placeErr(l, CrdArray, q,
+		"coordinate %d of level %d is %d after %d: coordinates of a segment are sorted%s", q, l,
+		c.At(q), c.At(q-1),
 		map[bool]string{true: " and differ"}[!KindOf(t.Levels[l].Kind).Repeats])
 }
 
-// checkRange checks that level l's coordinates are in the box, or where
-// padding is possible -1.
+// checkRange checks that each coordinate of level l is in the box, or is -1 if padding is
+// possible.
 func (t *Tensor) checkRange(l int, inChain bool) error {
 	lev := &t.Levels[l]
 	r := t.Range(lev.Mode)
 	if t.part {
-		r = [2]int64{0, t.Dims[lev.Mode]} // a view's slice may hold more than its box
+		r = [2]int64{0, t.Dims[lev.Mode]} // a view's slice may contain coordinates outside its box
 	}
 	n := lev.Crd.Len
 	return parallel(chunks(n, part), func() func(int64) error {
@@ -288,7 +300,9 @@ func (t *Tensor) checkRange(l int, inChain bool) error {
 				}
 				i += bad
 				if x := lev.Crd.Int(i); x != -1 || !t.mayPad(l, i+lev.Crd.First) {
-					return t.placeErr(l, CrdArray, i+lev.Crd.First, "coordinate %d of level %d is %d, want one in [%d,%d)", i+lev.Crd.First, l, x, r[0], r[1])
+					return t.placeErr(l, CrdArray, i+lev.Crd.First,
+						"coordinate %d of level %d is %d, want one in [%d,%d)", i+lev.Crd.First, l,
+						x, r[0], r[1])
 				}
 				i++
 			}
@@ -297,21 +311,24 @@ func (t *Tensor) checkRange(l int, inChain bool) error {
 	})
 }
 
-// mayPad reports whether -1 may stand at position q of level l: in a p level, or
-// in a singleton below a padded slot, where checkPads asks for it.
+// mayPad reports whether the coordinate -1 is possible in level l: in a p level, or in a
+// singleton below a p level. checkPads then checks the position.
 func (t *Tensor) mayPad(l int, q int64) bool {
 	kind := KindOf(t.Levels[l].Kind)
 	return kind.Padded || kind.Form == Single && t.mayHoldPads(l-1)
 }
 
-// outside is the first index of a coordinate outside [r0, r1), or -1.
+// outside returns the index of the first coordinate outside [r[0], r[1]), or -1 if there is
+// none.
 func outside[T int32 | int64](s []T, r [2]int64) int64 {
 	lo, hi := T(r[0]), T(r[1]-1)
 	if r[0] >= r[1] {
 		lo, hi = 0, -1
 	}
 	at := 0
-	for ; at+8 <= len(s); at += 8 { // all eight without a branch: a difference is negative where one lies outside
+	// Check eight coordinates without a branch: one of the differences is negative if a
+	// coordinate is outside.
+	for ; at+8 <= len(s); at += 8 {
 		out := T(0)
 		for _, x := range s[at : at+8 : at+8] {
 			out |= (x - lo) | (hi - x)

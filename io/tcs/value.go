@@ -19,7 +19,8 @@ const (
 	Complex64
 )
 
-var typeNames = [...]string{"invalid", "float64", "float32", "int64", "int32", "complex128", "complex64"}
+var typeNames = [...]string{"invalid", "float64", "float32", "int64", "int32", "complex128",
+	"complex64"}
 
 func (t Type) String() string {
 	if int(t) < len(typeNames) {
@@ -28,10 +29,10 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", uint8(t))
 }
 
-// Valid reports whether t is a type of values.
+// Valid reports whether t is one of the value types.
 func (t Type) Valid() bool { return t >= Float64 && t <= Complex64 }
 
-// Size is the bytes of one value.
+// Size returns the bytes of one value.
 func (t Type) Size() int {
 	switch t {
 	case Float64, Int64, Complex64:
@@ -44,11 +45,14 @@ func (t Type) Size() int {
 	panic("BUG: tcs: size of an invalid type")
 }
 
-// IsComplex, IsInt: the kind of number.
+// IsComplex reports whether t is a complex type.
 func (t Type) IsComplex() bool { return t == Complex128 || t == Complex64 }
-func (t Type) IsInt() bool     { return t == Int64 || t == Int32 }
 
-// ParseType is the type of that name, ours or TACO's; false for no type's name.
+// IsInt reports whether t is an integer type.
+func (t Type) IsInt() bool { return t == Int64 || t == Int32 }
+
+// ParseType returns the type with the given name: this project's name or TACO's. It returns
+// false for any other name.
 func ParseType(name string) (Type, bool) {
 	switch name {
 	case "float64", "double":
@@ -67,14 +71,14 @@ func ParseType(name string) (Type, bool) {
 	return Invalid, false
 }
 
-// Value is one value of any type: I holds integers, C the others.
+// Value is one value of any type. I holds an integer, C a real or complex number.
 type Value struct {
 	Type Type
 	I    int64
 	C    complex128
 }
 
-// Complex is the value as a complex number (integers past 2^53 are rounded).
+// Complex returns the value as a complex number. Integers above 2^53 are rounded.
 func (v Value) Complex() complex128 {
 	if v.Type.IsInt() {
 		return complex(float64(v.I), 0)
@@ -82,13 +86,13 @@ func (v Value) Complex() complex128 {
 	return v.C
 }
 
-// Float is the value's real part.
+// Float returns the real part of the value.
 func (v Value) Float() float64 { return real(v.Complex()) }
 
-// IsZero reports whether the value equals zero (of either sign).
+// IsZero reports whether the value equals zero, of either sign.
 func (v Value) IsZero() bool { return v.I == 0 && v.C == 0 }
 
-// Load is the value of type t at p.
+// Load reads a value of type t at p.
 func (t Type) Load(p unsafe.Pointer) Value {
 	switch t {
 	case Float64:
@@ -107,7 +111,7 @@ func (t Type) Load(p unsafe.Pointer) Value {
 	panic("BUG: tcs: load of an invalid type")
 }
 
-// Store puts v at p as a value of type t. v must fit (see ConvertValues).
+// Store writes v at p as a value of type t. The value must fit the type (see ConvertValues).
 func (t Type) Store(p unsafe.Pointer, v Value) {
 	switch t {
 	case Float64:
@@ -134,7 +138,7 @@ func (v Value) asInt() int64 {
 	return int64(real(v.C))
 }
 
-// Value is the value at index i of Vals, counted from its Ptr.
+// Value returns element i of the value array.
 func (t *Tensor) Value(i int64) Value {
 	if uint64(i) >= uint64(t.Vals.Len) {
 		panic("BUG: tcs: value index out of range")
@@ -142,7 +146,7 @@ func (t *Tensor) Value(i int64) Value {
 	return t.Type.Load(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)))
 }
 
-// SetValue stores v at index i of Vals, counted from its Ptr.
+// SetValue stores v as element i of the value array.
 func (t *Tensor) SetValue(i int64, v Value) {
 	if uint64(i) >= uint64(t.Vals.Len) {
 		panic("BUG: tcs: value index out of range")
@@ -150,8 +154,8 @@ func (t *Tensor) SetValue(i int64, v Value) {
 	t.Type.Store(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)), v)
 }
 
-// Values is the tensor's values as a slice over its memory; T must be the Go
-// type of the tensor's Type.
+// Values returns the tensor's values as a slice over its memory. T must be the Go type of the
+// tensor's Type.
 func Values[T float64 | float32 | int64 | int32 | complex128 | complex64](t *Tensor) []T {
 	var z T
 	if goType(z) != t.Type {
@@ -178,7 +182,7 @@ func goType(z any) Type {
 	return Invalid
 }
 
-// Add is a + b in type t; integers wrap.
+// Add returns a + b in type t. Integers wrap around.
 func (t Type) Add(a, b Value) Value {
 	switch t {
 	case Int64:
@@ -194,18 +198,20 @@ func (t Type) Add(a, b Value) Value {
 	}
 }
 
-// CanConvert refuses the conversions that no values make right: complex to real.
+// CanConvert returns an error if no value of type from can become type to: complex to real.
 func CanConvert(to, from Type) error {
 	if from.IsComplex() && !to.IsComplex() {
-		return &Error{Exit: exitCommand, Msg: fmt.Sprintf("values of type %v cannot become %v: the imaginary parts would be lost", from, to)}
+		return &Error{Exit: exitCommand,
+			Msg: fmt.Sprintf(
+				"values of type %v cannot become %v: the imaginary parts would be lost", from, to)}
 	}
 	return nil
 }
 
-// ConvertValues converts n values of type from at src into values of type to at
-// dst, which may not overlap. Rounding to a narrower float is allowed; complex
-// to real, a non-integer to an integer type and an integer that does not fit
-// are errors (exit 2), the latter two with bad, the index of the value.
+// ConvertValues converts n values of type from at src into values of type to at dst. The memory
+// of dst and src must not overlap. A value may be rounded to a narrower float. Complex to real,
+// a fraction to an integer type, and an integer that does not fit are errors (exit code 2). For
+// the last two, bad is the index of the value; otherwise it is -1.
 func ConvertValues(dst []byte, to Type, src []byte, from Type, n int) (bad int, err error) {
 	if err := CanConvert(to, from); err != nil {
 		return -1, err
@@ -223,7 +229,8 @@ func ConvertValues(dst []byte, to Type, src []byte, from Type, n int) (bad int, 
 	for i := range n {
 		v := from.Load(unsafe.Add(s, uintptr(i)*ss))
 		if to.IsInt() && !v.fitsInt(to) {
-			return i, &Error{Exit: exitCommand, Msg: fmt.Sprintf("value %v does not fit type %v", v, to)}
+			return i, &Error{Exit: exitCommand,
+				Msg: fmt.Sprintf("value %v does not fit type %v", v, to)}
 		}
 		to.Store(unsafe.Add(d, uintptr(i)*ds), v)
 	}
@@ -241,7 +248,7 @@ func (v Value) fitsInt(to Type) bool {
 	return to == Int64 || v.I >= math.MinInt32 && v.I <= math.MaxInt32
 }
 
-// String prints the value in Go's shortest form: 2.5, -7, 1+2i.
+// String formats the value as Go's fmt does: 2.5, -7, 1+2i.
 func (v Value) String() string {
 	switch v.Type {
 	case Int64, Int32:

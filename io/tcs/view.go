@@ -5,11 +5,13 @@ import (
 	"slices"
 )
 
-// Block picks a part of a tensor. Box, if not nil, is a half-open range a mode,
-// inside the tensor's own. If Cut, positions outside [Lo, Hi) of level Level
-// (-1: of the values, which is the last level) are left out too, and with keys, From
-// or To, what lies before From, or not before To, in storage order: Box then
-// holds what does not, and there is no Cut.
+// Block selects a part of a tensor.
+//
+// Box, if not nil, is a half-open range for each mode, inside the tensor's own box. Splits, if
+// not nil, are the places of the part in a split tensor. If Cut is set, positions outside [Lo,
+// Hi) of level Level are left out too; level -1 means the values, that is, the last level. From
+// and To are keys in storage order: entries before From, and entries not before To, are left
+// out. With keys, Box must contain all other entries, and Cut must be false.
 type Block struct {
 	Box      [][2]int64
 	Splits   []Split
@@ -19,23 +21,28 @@ type Block struct {
 	From, To []int64
 }
 
-// View is the tensor's part b, over the same memory, which it holds: each may
-// be closed before the other. Level sizes, dense offsets and positions stay
-// those of t; the arrays are the smallest contiguous slices that hold the
-// block, and may hold more than its box. It reads O(order) elements and a few
-// binary searches; positions that it reads are checked.
+// View returns the part b of the tensor, over the same memory. The view holds the memory, so t
+// and the view may be closed in either order. Level sizes, dense offsets and positions stay the
+// same as in t. The arrays are the smallest contiguous slices that contain the block, and may
+// contain entries outside its box. View reads O(order) elements and does a few binary searches.
+// It checks the positions that it reads.
 func (t *Tensor) View(b Block) (*Tensor, error) {
-	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals, part: t.part || b.Cut || b.keyed(), edges: t.edges || b.Cut || b.keyed(), lazy: t.lazy}
+	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
+		part: t.part || b.Cut || b.keyed(), edges: t.edges || b.Cut || b.keyed(), lazy: t.lazy}
 	v.validated.Store(t.validated.Load())
 	v.file = t.file
 	if b.Box != nil {
 		if len(b.Box) != len(t.Dims) {
-			return nil, &Error{Exit: exitCommand, Msg: fmt.Sprintf("a box of %s for a tensor of %d", Count(len(b.Box), "mode"), len(t.Dims))}
+			return nil, &Error{Exit: exitCommand,
+				Msg: fmt.Sprintf("a box of %s for a tensor of %d", Count(len(b.Box), "mode"),
+					len(t.Dims))}
 		}
 		v.Box = slices.Clone(b.Box)
 		for m, r := range b.Box {
 			if own := t.Range(m); r[0] > r[1] || r[0] < own[0] || r[1] > own[1] {
-				return nil, &Error{Exit: exitCommand, Msg: fmt.Sprintf("block [%d,%d) of mode %d is outside [%d,%d)", r[0], r[1], m, own[0], own[1])}
+				return nil, &Error{Exit: exitCommand,
+					Msg: fmt.Sprintf("block [%d,%d) of mode %d is outside [%d,%d)", r[0], r[1], m,
+						own[0], own[1])}
 			}
 		}
 	}
@@ -57,10 +64,10 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 	if cut < 0 {
 		cut = len(t.Levels) - 1
 	}
-	lo, hi := int64(0), int64(1) // the positions of the level above
+	lo, hi := int64(0), int64(1) // positions of the level above
 	var err error
 	for l := range v.Levels {
-		if lo, hi, err = v.Levels[l].parts().fromParent(v, l, lo, hi); err != nil {
+		if lo, hi, err = v.Levels[l].partitioner().fromParent(v, l, lo, hi); err != nil {
 			return nil, err
 		}
 		if l < len(spans) {
@@ -79,7 +86,7 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 	}
 	v.lazy = nil
 	v.Share(t)
-	// A single segment that was cut gets a pos array of its own.
+	// A level with a single segment gets a pos array of its own if the segment was cut.
 	for l := range v.Levels {
 		if v.Levels[l].Pos.Len == 2 {
 			if err := v.ownPos(l, nil); err != nil {
@@ -91,10 +98,11 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 	return v, nil
 }
 
-// Alias is the tensor again, over the same memory, which it holds: each may be
-// closed before the other.
+// Alias returns a second tensor over the same memory. The alias holds the memory, so t and the
+// alias may be closed in either order.
 func (t *Tensor) Alias() *Tensor {
-	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals, held: slices.Clone(t.held), file: t.file, part: t.part, edges: t.edges, lazy: t.lazy}
+	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
+		held: slices.Clone(t.held), file: t.file, part: t.part, edges: t.edges, lazy: t.lazy}
 	v.passed.Store(t.passed.Load())
 	v.validated.Store(t.validated.Load())
 	for _, m := range v.held {
@@ -103,9 +111,9 @@ func (t *Tensor) Alias() *Tensor {
 	return v
 }
 
-// OwnEdges gives the view pos arrays of its own wherever a segment at an end
-// reaches past the coordinates that the view shows, cut to those, so that no
-// reader need clamp. It copies those arrays, counted against limit.
+// OwnEdges replaces each pos array that reaches past the coordinates that the view shows by a
+// copy that does not. Readers of the view then need not clamp segments. The copies are counted
+// by limit.
 func (t *Tensor) OwnEdges(limit *Limit) error {
 	for l := range t.Levels {
 		if err := t.ownPos(l, limit); err != nil {
@@ -116,7 +124,8 @@ func (t *Tensor) OwnEdges(limit *Limit) error {
 	return nil
 }
 
-// ownPos replaces level l's pos by a copy cut to its crd, where it reaches past.
+// ownPos replaces level l's pos by a copy that is clamped to the positions of its crd, if pos
+// reaches past them.
 func (t *Tensor) ownPos(l int, limit *Limit) error {
 	lev := &t.Levels[l]
 	n := lev.Pos.Len
@@ -138,7 +147,7 @@ func (t *Tensor) ownPos(l int, limit *Limit) error {
 	return nil
 }
 
-// boxes are the ranges of all modes.
+// boxes returns the ranges of all modes.
 func (h *Header) boxes() [][2]int64 {
 	b := make([][2]int64, len(h.Dims))
 	for m := range b {
@@ -147,11 +156,11 @@ func (h *Header) boxes() [][2]int64 {
 	return b
 }
 
-// cutAt cuts level l to positions [lo, hi), and the levels above to the parents
-// of those. A segment that the cut divides stays in pos whole: who reads it
-// clamps it to the interval that crd shows.
+// cutAt cuts level l to positions [lo, hi), and the levels above it to the parents of these
+// positions. If the cut divides a segment, pos keeps the bounds of the whole segment: readers
+// clamp them to the interval that crd shows.
 func (v *Tensor) cutAt(l int, lo, hi int64) {
 	for ; l >= 0; l-- {
-		lo, hi = v.Levels[l].parts().fromChild(v, l, lo, hi)
+		lo, hi = v.Levels[l].partitioner().fromChild(v, l, lo, hi)
 	}
 }

@@ -1,9 +1,9 @@
 package tcs
 
-// Widen brings the pos and crd arrays of levels to at least the given widths
-// (in bytes, a level; 0 where there is none), for a leaf that was compiled
-// before the tensor was made. Wider copies are counted against limit and belong
-// to t; what they replace stays with its owner.
+// Widen converts the pos and crd arrays of level l to at least pos[l] and crd[l] bytes an
+// element; 0 means any width. It is for a kernel that was compiled for wider arrays before the
+// tensor was made. Converted copies are counted by limit and belong to t. The owner of the old
+// arrays keeps them.
 func (t *Tensor) Widen(pos, crd []uint8, limit *Limit) error {
 	for l := range t.Levels {
 		lev := &t.Levels[l]

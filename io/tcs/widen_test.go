@@ -7,7 +7,8 @@ import (
 )
 
 func TestWiden(t *testing.T) {
-	shape := &Shape{Header: Header{Dims: []int64{2, 3}, Type: Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{0, 2}}
+	shape := &Shape{Header: Header{Dims: []int64{2, 3}, Type: Float64}, Kinds: "ds",
+		Modes: []int{0, 1}, Counts: []int64{0, 2}}
 	x, err := New(shape, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +23,8 @@ func TestWiden(t *testing.T) {
 		t.Fatal(err)
 	}
 	pos, crd := x.Levels[1].Pos, x.Levels[1].Crd
-	if pos.Width != 8 || crd.Width != 4 || pos.Len != 3 || pos.Int(2) != 2 || crd.Int(1) != 2 || limit.Used() == 0 {
+	if pos.Width != 8 || crd.Width != 4 || pos.Len != 3 || pos.Int(2) != 2 || crd.Int(1) != 2 ||
+		limit.Used() == 0 {
 		t.Errorf("got pos %d bytes %v, crd %d bytes", pos.Width, pos.Int64s(), crd.Width)
 	}
 	if err := x.Validate(); err != nil {
@@ -31,7 +33,8 @@ func TestWiden(t *testing.T) {
 }
 
 func TestNarrow(t *testing.T) {
-	shape := &Shape{Header: Header{Dims: []int64{3, 9}, Type: Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{0, 4}, Wide: true}
+	shape := &Shape{Header: Header{Dims: []int64{3, 9}, Type: Float64}, Kinds: "ds",
+		Modes: []int{0, 1}, Counts: []int64{0, 4}, Wide: true}
 	x, err := New(shape, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +70,8 @@ func TestNarrow(t *testing.T) {
 func TestWidthsOfFiles(t *testing.T) {
 	for _, n := range []int64{0, 5, 1<<16 + 3, 1<<18 + 1} {
 		narrow, wide := rows(t, n, false), rows(t, n, true)
-		for _, o := range []WriteOptions{{}, {Compress: true}, {Wide: true}, {Wide: true, Compress: true}} {
+		for _, o := range []WriteOptions{{}, {Compress: true}, {Wide: true},
+			{Wide: true, Compress: true}} {
 			what := fmt.Sprintf("%d entries, %+v", n, o)
 			got := file(t, wide, o)
 			if !bytes.Equal(got, file(t, narrow, o)) {
@@ -87,7 +91,8 @@ func TestWidthsOfFiles(t *testing.T) {
 			if o.Wide {
 				want = 8
 			}
-			pos, crd, slots := back.Levels[1].Pos.Width, back.Levels[1].Crd.Width, back.Levels[2].Crd.Width
+			pos, crd, slots := back.Levels[1].Pos.Width, back.Levels[1].Crd.Width,
+				back.Levels[2].Crd.Width
 			if pos != want || crd != want || slots != want {
 				t.Errorf("%s: widths of %d, %d and %d bytes, want %d", what, pos, crd, slots, want)
 			}
@@ -101,7 +106,8 @@ func TestWidthsOfFiles(t *testing.T) {
 // rows is a tensor of two rows with n entries, some of them padding.
 func rows(t *testing.T, n int64, wide bool) *Tensor {
 	t.Helper()
-	shape := &Shape{Header: Header{Dims: []int64{2, n + 2, 3}, Type: Float64}, Kinds: "dsp", Modes: []int{0, 1, 2}, Counts: []int64{0, n, 0}, Wide: wide}
+	shape := &Shape{Header: Header{Dims: []int64{2, n + 2, 3}, Type: Float64}, Kinds: "dsp",
+		Modes: []int{0, 1, 2}, Counts: []int64{0, n, 0}, Wide: wide}
 	x, err := New(shape, nil, "")
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,8 @@ func repack(t *testing.T, b []byte, frame func(chunk []byte) []byte) []byte {
 // their length declare it, are read up to the limit of docs/tcs.md, and no
 // frame may have more bytes than its chunk.
 func TestFramesOfOtherEncoders(t *testing.T) {
-	a, err := New(&Shape{Header: Header{Dims: []int64{5000}, Type: Float64}, Kinds: "d", Modes: []int{0}}, nil, "")
+	a, err := New(&Shape{Header: Header{Dims: []int64{5000}, Type: Float64}, Kinds: "d",
+		Modes: []int{0}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +80,13 @@ func TestFramesOfOtherEncoders(t *testing.T) {
 		{"a window of 1 KiB", stream(1<<10, nil), ""},
 		{"a window of 8 MiB", stream(8<<20, nil), ""},
 		{"a window of 128 MiB", stream(128<<20, nil), ""},
-		{"a window of 256 MiB", stream(256<<20, nil), "section 0 is corrupt: chunk 0: its window, or what it refers back to, is larger than 128 MiB"},
-		{"a byte too many", stream(8<<20, []byte{0}), "section 0 is corrupt: chunk 0: it has more than 40000 bytes"},
-		{"a byte too few", func(b []byte) []byte { return stream(8<<20, nil)(b[1:]) }, "chunk 0: it has 39999 bytes, want 40000"},
+		{"a window of 256 MiB", stream(256<<20, nil),
+			"section 0 is corrupt: chunk 0: its window, or what it refers back to, is larger " +
+				"than 128 MiB"},
+		{"a byte too many", stream(8<<20, []byte{0}),
+			"section 0 is corrupt: chunk 0: it has more than 40000 bytes"},
+		{"a byte too few", func(b []byte) []byte { return stream(8<<20, nil)(b[1:]) },
+			"chunk 0: it has 39999 bytes, want 40000"},
 		{"no frame", func([]byte) []byte { return nil }, "chunk 0: it has 0 bytes, want 40000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +102,8 @@ func TestFramesOfOtherEncoders(t *testing.T) {
 					}
 				}
 				err = x.Verify()
-				if c.want == "" && (err != nil || !bytes.Equal(x.Vals.Bytes(), a.Vals.Bytes())) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				if c.want == "" && (err != nil || !bytes.Equal(x.Vals.Bytes(), a.Vals.Bytes())) ||
+					c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("lazily %v: got %v, want %q", lazily, err, c.want)
 				}
 				x.Close()

@@ -10,16 +10,16 @@ import (
 	"distaff/io/outfile"
 )
 
-// WriteOptions say how a file is written.
+// WriteOptions are options for writing a file.
 type WriteOptions struct {
-	Compress bool   // zstd by chunks
-	Wide     bool   // all pos and crd arrays in 64 bits, whatever they hold
+	Compress bool   // with zstd, in chunks
+	Wide     bool   // all pos and crd elements have 64 bits, even if 32 are enough
 	Limit    *Limit // counts the buffers of compression; may be nil
 }
 
-// Write writes the tensor to path, which appears whole or not at all; a pipe or
-// device is written as it comes, and "-" is standard output. The tensor must be
-// a whole one or a block that was assembled on its own, not a view.
+// Write writes the tensor to path. A regular file appears complete or not at all; a pipe or
+// device is written directly, and "-" is the standard output. The tensor must be a whole tensor
+// or a block that was assembled by itself, not a view.
 func Write(path string, t *Tensor, o WriteOptions) error {
 	f, err := outfile.Create(path)
 	if err != nil {
@@ -32,16 +32,17 @@ func Write(path string, t *Tensor, o WriteOptions) error {
 	return f.Commit()
 }
 
-// WriteTo writes the tensor as a .tcs file to w. How wide the file's arrays are follows
-// from the tensor's shape, not from its arrays, which may be wider than they must be: the
-// bytes do not tell how the tensor was made.
+// WriteTo writes the tensor as a .tcs file to w. The width of the file's arrays follows from
+// the tensor's shape, even if the arrays in memory are wider. So the bytes of the file do not
+// depend on how the tensor was made.
 func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	if err := t.Load(o.Limit); err != nil {
 		return err
 	}
 	shape, whole := t.Shape()
 	if !whole {
-		return &Error{Exit: exitRun, Msg: "a view of a tensor is no file of its own: assemble the block first"}
+		return &Error{Exit: exitRun,
+			Msg: "a view of a tensor is no file of its own: assemble the block first"}
 	}
 	shape.Wide = o.Wide
 	h, err := newFileHeader(shape)
@@ -50,7 +51,7 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	}
 	for i := range h.sections {
 		sec := &h.sections[i]
-		t.array(sec.Level, sec.Array).each(sec.Width, func(b []byte) error {
+		t.array(sec.Level, sec.Array).eachPiece(sec.Width, func(b []byte) error {
 			sec.crc = crc32.Update(sec.crc, crc32.IEEETable, b)
 			return nil
 		})
@@ -64,7 +65,7 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	at := h.length
 	for _, sec := range h.sections {
 		b.Write(make([]byte, sec.Offset-at))
-		err := t.array(sec.Level, sec.Array).each(sec.Width, func(part []byte) error {
+		err := t.array(sec.Level, sec.Array).eachPiece(sec.Width, func(part []byte) error {
 			_, err := b.Write(part)
 			return err
 		})
@@ -79,8 +80,8 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	return t.Changed()
 }
 
-// newFileHeader is the header of a file of that shape, uncompressed, without
-// checksums and statistics of children.
+// newFileHeader returns the header of an uncompressed file of that shape. Of the statistics it
+// sets only the numbers of positions. It does not set checksums.
 func newFileHeader(s *Shape) (*fileHeader, error) {
 	lay, err := s.Layout()
 	if err != nil {
@@ -98,7 +99,7 @@ func newFileHeader(s *Shape) (*fileHeader, error) {
 	return h, nil
 }
 
-// place gives the sections of an uncompressed file their places.
+// place sets the offsets and lengths of the sections of an uncompressed file.
 func (h *fileHeader) place() {
 	at := h.length
 	for i := range h.sections {
@@ -112,12 +113,11 @@ func (h *fileHeader) place() {
 
 func alignUp(n int64) int64 { return (n + Align - 1) &^ (Align - 1) }
 
-// A File is a .tcs file laid out before it is filled: its sections may be
-// written at their offsets in any order, by several processes, and the header
-// last.
+// File is the layout of a .tcs file that is not written yet. Several processes may write the
+// sections at their offsets in any order; the header is written last.
 type File struct{ h *fileHeader }
 
-// NewFile lays out the file of a tensor of that shape.
+// NewFile returns the layout of the file of a tensor of that shape.
 func NewFile(s *Shape) (*File, error) {
 	h, err := newFileHeader(s)
 	if err != nil {
@@ -126,7 +126,7 @@ func NewFile(s *Shape) (*File, error) {
 	return &File{h}, nil
 }
 
-// Sections are the arrays' places; Offset is from the file's start.
+// Sections returns the sections. Their Offset is relative to the start of the file.
 func (f *File) Sections() []Section {
 	s := make([]Section, len(f.h.sections))
 	for i := range s {
@@ -135,13 +135,15 @@ func (f *File) Sections() []Section {
 	return s
 }
 
-// Size is the file's length, and HeaderSize that of its header.
-func (f *File) Size() int64       { return f.h.total }
+// Size returns the length of the file in bytes.
+func (f *File) Size() int64 { return f.h.total }
+
+// HeaderSize returns the length of the header in bytes.
 func (f *File) HeaderSize() int64 { return f.h.length }
 
-// Header is the header's bytes, given the CRC-32 of every section's bytes (see
-// CombineCRC for sections written in pieces) and the statistics; Levels of
-// those may be nil.
+// Header returns the bytes of the header. crcs is the CRC-32 of each section's bytes;
+// CombineCRC computes it for sections that are written in pieces. st are the statistics; their
+// Levels may be nil.
 func (f *File) Header(crcs []uint32, st Stats) []byte {
 	if len(crcs) != len(f.h.sections) {
 		panic("BUG: tcs: a checksum for every section is needed")
@@ -160,8 +162,9 @@ func (f *File) Header(crcs []uint32, st Stats) []byte {
 	return h.encode()
 }
 
-// writeCompressed writes the header and the arrays in zstd chunks. Lengths come
-// before the data, so each section's frames are made first, and held.
+// writeCompressed writes the header and the arrays in zstd chunks. The lengths of the frames
+// precede the data, so writeCompressed first compresses all sections and keeps their frames in
+// memory.
 func (h *fileHeader) writeCompressed(w io.Writer, t *Tensor, limit *Limit) error {
 	h.compress, h.chunk = compressZstd, defaultChunk
 	packed := make([]*frames, len(h.sections))

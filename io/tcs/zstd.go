@@ -17,13 +17,13 @@ const (
 	defaultChunk = 1 << 20
 	maxChunk     = 16 << 20
 
-	// maxWindow is the largest window that a frame may declare: what the zstd
-	// command line accepts. It takes no memory here: a frame is decompressed into
-	// its chunk, in which every match lies.
+	// maxWindow is the largest window that a frame may declare; the zstd command line has the
+	// same bound. The window uses no memory here, because a frame is decompressed directly into
+	// its chunk, which contains all matches.
 	maxWindow = 128 << 20
 )
 
-// chunks is how many chunks n bytes make.
+// chunks returns the number of chunks of n bytes.
 func chunks(n, chunk int64) int64 {
 	if chunk <= 0 {
 		return 0
@@ -31,11 +31,11 @@ func chunks(n, chunk int64) int64 {
 	return (n + chunk - 1) / chunk
 }
 
-// frames is a compressed section: a frame a chunk.
+// frames is a compressed section: one frame for each chunk.
 type frames struct {
 	chunks [][]byte
 	stored int64 // bytes in the file: the table of lengths and the frames
-	held   int64
+	held   int64 // bytes that the limit counts
 }
 
 func (f *frames) release(l *Limit) {
@@ -44,14 +44,16 @@ func (f *frames) release(l *Limit) {
 	}
 }
 
-// compress makes the frames of a's elements in that width. They are counted against limit.
+// compress returns the frames of the elements of a, converted to the given width. The frames
+// are counted by limit.
 func compress(a Array, width uint8, chunk int64, limit *Limit) (*frames, error) {
 	n := chunks(a.Len*int64(width), chunk)
 	step := chunk / int64(width) // elements of a chunk
 	f := &frames{chunks: make([][]byte, n), stored: 8 * n}
 	var mu sync.Mutex
 	err := parallel(n, func() func(int64) error {
-		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderLevel(zstd.SpeedFastest))
 		if err != nil {
 			panic("BUG: tcs: zstd encoder: " + err.Error())
 		}
@@ -62,7 +64,7 @@ func compress(a Array, width uint8, chunk int64, limit *Limit) (*frames, error) 
 			if part.Width != width && buf == nil {
 				buf = make([]int64, step)
 			}
-			scratch = enc.EncodeAll(part.in(width, buf).Bytes(), scratch[:0])
+			scratch = enc.EncodeAll(part.withWidth(width, buf).Bytes(), scratch[:0])
 			if err := limit.Reserve(int64(len(scratch)), "the compressed array"); err != nil {
 				return err
 			}
@@ -81,7 +83,8 @@ func compress(a Array, width uint8, chunk int64, limit *Limit) (*frames, error) 
 	return f, nil
 }
 
-// parallel calls the functions that worker makes, one a thread, with 0 to n-1.
+// parallel calls f(i) for each i from 0 to n-1, in several goroutines, and returns the first
+// error. Each goroutine gets its own f from worker.
 func parallel(n int64, worker func() func(int64) error) error {
 	threads := int(min(n, int64(runtime.GOMAXPROCS(0))))
 	var mu sync.Mutex
@@ -114,9 +117,9 @@ func parallel(n int64, worker func() func(int64) error) error {
 	return first
 }
 
-// Load gives a compressed file's arrays memory, counted against limit, and
-// decompresses into it; for other tensors it does nothing. Checksums of what
-// was decompressed are checked. It is not to be called by two at once.
+// Load allocates memory for the arrays of a compressed file, counted by limit, and decompresses
+// them. It compares the checksums of the decompressed arrays. For other tensors it does
+// nothing. It must not be called concurrently.
 func (t *Tensor) Load(limit *Limit) error {
 	if t.lazy != nil {
 		return t.lazy.all()
@@ -127,13 +130,14 @@ func (t *Tensor) Load(limit *Limit) error {
 	return t.guarded(func() error { return t.decompress(limit) })
 }
 
-// Decompressed is what Load and LoadLazily take of memory at most, for as long as the tensor is open: nothing where its file is not compressed.
+// Decompressed returns an upper bound, in bytes, of the memory that Load and LoadLazily
+// allocate. It returns 0 if the file is not compressed.
 func (t *Tensor) Decompressed() int64 {
 	if !t.Compressed() {
 		return 0
 	}
 	_, total, err := t.plainOffsets()
-	if err != nil { // Load says so too
+	if err != nil { // Load returns the error
 		return 0
 	}
 	return total
@@ -158,7 +162,8 @@ func (t *Tensor) decompress(limit *Limit) error {
 		return err
 	}
 	if limit.Max() <= 0 && total > limit.Free() {
-		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total, Max: limit.Free(), Machine: true}
+		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total,
+			Max: limit.Free(), Machine: true}
 	}
 	m, err := Alloc(limit, total, "decompressing "+Printable(t.File()))
 	if err != nil {
@@ -166,7 +171,8 @@ func (t *Tensor) decompress(limit *Limit) error {
 	}
 	for i, sec := range h.sections {
 		a := m.Array(offs[i], sec.Len, sec.Width)
-		if err := h.inflate(a.Bytes(), t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored]); err != nil {
+		if err := h.inflate(a.Bytes(),
+			t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored]); err != nil {
 			m.Release()
 			return t.dataErr("section %d is corrupt: %v", i, err)
 		}
@@ -174,22 +180,25 @@ func (t *Tensor) decompress(limit *Limit) error {
 	return t.adopt(m, offs)
 }
 
-// newDecoder makes a decoder of one frame at a time, of any window up to maxWindow and of no
-// more bytes than it is given room for.
+// newDecoder returns a decoder that decodes one frame at a time, with a window of at most
+// maxWindow bytes. Its output is limited to the capacity of the buffer that it is given.
 func newDecoder() *zstd.Decoder {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		panic("BUG: tcs: zstd decoder: " + err.Error())
 	}
 	return dec
 }
 
-// frame decompresses a frame into dst, which it must fill.
+// frame decompresses a frame into dst. The frame must have exactly len(dst) bytes.
 func frame(dec *zstd.Decoder, stored, dst []byte) error {
 	out, err := dec.DecodeAll(stored, dst[:0:len(dst)])
 	switch {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return fmt.Errorf("its window, or what it refers back to, is larger than %s", Size(maxWindow))
+		return fmt.Errorf("its window, or what it refers back to, is larger than %s",
+			Size(maxWindow))
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return fmt.Errorf("it has more than %s", Count(len(dst), "byte"))
 	case err != nil:
@@ -202,7 +211,7 @@ func frame(dec *zstd.Decoder, stored, dst []byte) error {
 	return nil
 }
 
-// inflate decompresses a section's stored bytes into dst, which it must fill.
+// inflate decompresses a section into dst. The section must have exactly len(dst) bytes.
 func (h *fileHeader) inflate(dst, stored []byte) error {
 	return h.inflateTo(int64(len(dst)), stored, func(at int64, b []byte) error {
 		copy(dst[at:], b)
@@ -210,9 +219,10 @@ func (h *fileHeader) inflate(dst, stored []byte) error {
 	})
 }
 
-// inflateTo decompresses a section of size bytes, and hands each chunk to put,
-// with its place; several at once.
-func (h *fileHeader) inflateTo(size int64, stored []byte, put func(at int64, b []byte) error) error {
+// inflateTo decompresses a section of size bytes. It calls put with each chunk and the chunk's
+// offset, from several goroutines at the same time. It checks the table of lengths in stored.
+func (h *fileHeader) inflateTo(size int64, stored []byte,
+	put func(at int64, b []byte) error) error {
 	n := chunks(size, h.chunk)
 	at := make([]int64, n+1)
 	at[0] = 8 * n
@@ -239,9 +249,9 @@ func (h *fileHeader) inflateTo(size int64, stored []byte, put func(at int64, b [
 	})
 }
 
-// LoadFile is Load by way of a file instead of memory: f, which the tensor
-// takes over and which should have no name any more, receives the arrays and is
-// mapped. It is for conversions of what memory has no room for.
+// LoadFile is Load with a file instead of memory: it writes the decompressed arrays to f and
+// maps f. It takes over f, which should already be unlinked. It is for conversions that exceed
+// the memory.
 func (t *Tensor) LoadFile(f *os.File) error {
 	if !t.Compressed() || t.loaded() {
 		return f.Close()
@@ -262,15 +272,17 @@ func (t *Tensor) decompressTo(f *os.File) error {
 	for i, sec := range h.sections {
 		var failed error
 		var once sync.Once
-		err := h.inflateTo(sec.Bytes(), t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored], func(at int64, b []byte) error {
-			_, err := f.WriteAt(b, offs[i]+at)
-			if err != nil {
-				once.Do(func() { failed = err })
-			}
-			return err
-		})
+		err := h.inflateTo(sec.Bytes(), t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored],
+			func(at int64, b []byte) error {
+				_, err := f.WriteAt(b, offs[i]+at)
+				if err != nil {
+					once.Do(func() { failed = err })
+				}
+				return err
+			})
 		if failed != nil {
-			return &Error{Exit: exitRun, File: t.File(), Msg: "can't decompress into a temporary file (--tmp)", Err: failed}
+			return &Error{Exit: exitRun, File: t.File(),
+				Msg: "can't decompress into a temporary file (--tmp)", Err: failed}
 		}
 		if err != nil {
 			return t.dataErr("section %d is corrupt: %v", i, err)
@@ -279,7 +291,8 @@ func (t *Tensor) decompressTo(f *os.File) error {
 	if err := f.Truncate(max(total, 1)); err != nil {
 		return openErr(t.File(), err)
 	}
-	ptr, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(max(total, 1)), unix.PROT_READ, unix.MAP_SHARED)
+	ptr, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(max(total, 1)), unix.PROT_READ,
+		unix.MAP_SHARED)
 	if err != nil {
 		return openErr(t.File(), err)
 	}
@@ -291,7 +304,8 @@ func (t *Tensor) decompressTo(f *os.File) error {
 	return t.adopt(m, offs)
 }
 
-// plainOffsets lays the arrays of a compressed file out one after another.
+// plainOffsets returns the offsets of the decompressed arrays of the file, stored one after
+// another, and their total size in bytes.
 func (t *Tensor) plainOffsets() (offs []int64, total int64, err error) {
 	for _, sec := range t.file.header.sections {
 		off := alignUp(total)
@@ -303,8 +317,8 @@ func (t *Tensor) plainOffsets() (offs []int64, total int64, err error) {
 	return offs, total, nil
 }
 
-// adopt makes m, whose reference it takes over, the memory of the arrays,
-// after their checksums were compared.
+// adopt compares the arrays' checksums and makes m the memory of the arrays. It takes over the
+// reference to m. offs are the offsets from plainOffsets.
 func (t *Tensor) adopt(m *Memory, offs []int64) error {
 	h := &t.file.header
 	for i, sec := range h.sections {
@@ -320,8 +334,8 @@ func (t *Tensor) adopt(m *Memory, offs []int64) error {
 	return nil
 }
 
-// checkSums compares the checksums in the file with its arrays, but for those
-// of a compressed file: they are compared as it is loaded.
+// checkSums compares the checksums in the file with its arrays. It does nothing for a
+// compressed file, because Load compares the checksums of that.
 func (t *Tensor) checkSums() error {
 	h := &t.file.header
 	if h.compress != compressNone {
@@ -338,16 +352,18 @@ func (t *Tensor) checkSums() error {
 	})
 }
 
-// sumErr is the fault of section i, which has the checksum sum.
+// sumErr returns the error of section i, whose computed checksum is sum.
 func (t *Tensor) sumErr(i int, sum uint32) error {
 	sec := &t.file.header.sections[i]
 	if sec.Array == ValsArray {
-		return t.dataErr("section %d (the values) is corrupt: checksum %08x, want %08x", i, sum, sec.crc)
+		return t.dataErr("section %d (the values) is corrupt: checksum %08x, want %08x", i, sum,
+			sec.crc)
 	}
-	return t.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i, sec.Array, sec.Level, sum, sec.crc)
+	return t.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i,
+		sec.Array, sec.Level, sum, sec.crc)
 }
 
-// checkGaps checks that zeros fill the file between its header and the sections.
+// checkGaps checks that the bytes between the header and the sections are zero.
 func (t *Tensor) checkGaps() error {
 	h := &t.file.header
 	return t.guarded(func() error {
@@ -355,7 +371,8 @@ func (t *Tensor) checkGaps() error {
 		for i, sec := range h.sections {
 			for k, c := range t.file.mapped.Slice()[end:sec.Offset] {
 				if c != 0 {
-					return t.dataErr("byte %d, before section %d, is %#x, want 0", end+int64(k), i, c)
+					return t.dataErr("byte %d, before section %d, is %#x, want 0", end+int64(k), i,
+						c)
 				}
 			}
 			end = sec.Offset + sec.stored
