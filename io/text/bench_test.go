@@ -20,7 +20,8 @@ func lines(n int, format string) []byte {
 	r := rand.New(rand.NewPCG(1, 1))
 	var b bytes.Buffer
 	for range n {
-		fmt.Fprintf(&b, "%d %d %d "+format+"\n", r.IntN(50000)+1, r.IntN(20000)+1, r.IntN(5000)+1, r.Float64())
+		fmt.Fprintf(&b, "%d %d %d "+format+"\n", r.IntN(50000)+1, r.IntN(20000)+1, r.IntN(5000)+1,
+			r.Float64())
 	}
 	return b.Bytes()
 }
@@ -45,11 +46,16 @@ func BenchmarkParse(b *testing.B) {
 	for name, f := range formats {
 		b.Run(name, func(b *testing.B) {
 			text := lines(1000000, f)
-			l := &Layout{File: "x", Order: 3, Values: 1, Base: 1, Lims: []int64{1 << 40, 1 << 40, 1 << 40}, Comment: '#', Type: tcs.Float64}
+			l := &Layout{File: "x", Order: 3, Values: 1, Base: 1,
+				Lims: []int64{1 << 40, 1 << 40, 1 << 40}, Comment: '#', Type: tcs.Float64}
 			b.SetBytes(int64(len(text)))
 			defer cpuRate(b, len(text))()
 			for b.Loop() {
-				p := newPipe(io.NopCloser(bytes.NewReader(text)), "x", 1, BlockSize, func(blk *Block) { l.Parse(blk); blk.SetMax() })
+				p := newPipe(io.NopCloser(bytes.NewReader(text)), "x", 1, BlockSize,
+					func(blk *Block) {
+						l.Parse(blk)
+						blk.SetMax()
+					})
 				n := 0
 				for {
 					blk, err := p.Next()

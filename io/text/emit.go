@@ -9,15 +9,16 @@ import (
 	"distaff/io/tcs"
 )
 
-// Piece is a run of a stream's entries, copied, and what is written for it.
+// Piece is a copy of some consecutive entries of a stream. It is the unit of work of a
+// goroutine that formats text.
 type Piece struct {
 	coo.Batch
 	Type     tcs.Type
-	From, To int64   // of WriteSpan: the positions that the piece covers,
-	At       []int64 // and those of its entries
+	From, To int64   // of WriteSpan: the interval of positions of the piece
+	At       []int64 // of WriteSpan: the position of each entry
 
 	out      []byte
-	capacity int // entries that there is memory for
+	capacity int // entries that the memory has room for
 	done     chan struct{}
 }
 
@@ -26,7 +27,8 @@ const (
 	pieceSpan    = 1 << 16 // positions of a piece
 )
 
-// extend makes room for n entries, pieceEntries at most: those of a short stream take little memory.
+// extend makes room for n entries; n is at most pieceEntries. It doubles the room, so a short
+// stream needs little memory.
 func (p *Piece) extend(n int) {
 	if n <= p.capacity {
 		return
@@ -37,13 +39,13 @@ func (p *Piece) extend(n int) {
 		copy(p.Coords[m], c[:p.N])
 	}
 	size := p.Type.Size()
-	words := make([]uint64, p.capacity*2) // for the alignment of values
+	words := make([]uint64, p.capacity*2) // an array of words aligns the values
 	vals := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), p.capacity*size)
 	copy(vals, p.Vals[:p.N*size])
 	p.Vals = vals
 }
 
-// add appends the entries of b from lo to hi.
+// add appends entries [lo, hi) of b.
 func (p *Piece) add(b *coo.Batch, lo, hi int) {
 	p.extend(p.N + hi - lo)
 	size := p.Type.Size()
@@ -54,21 +56,22 @@ func (p *Piece) add(b *coo.Batch, lo, hi int) {
 	p.N += hi - lo
 }
 
-// emitter hands pieces to goroutines that format them, and writes the results
-// in order.
+// emitter gives pieces to goroutines that format them, and writes the results in order.
 type emitter struct {
 	free, queue, work chan *Piece
 	finished          chan struct{}
-	err               error // of the writer; read after finished
+	err               error // the writer's error; valid once finished is closed
 	failed            chan struct{}
 }
 
-func newEmitter(w io.Writer, typ tcs.Type, order, threads int, format func([]byte, *Piece) []byte) *emitter {
+func newEmitter(w io.Writer, typ tcs.Type, order, threads int,
+	format func([]byte, *Piece) []byte) *emitter {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	n := threads + 2
-	e := &emitter{free: make(chan *Piece, n), queue: make(chan *Piece, n), work: make(chan *Piece, n),
+	e := &emitter{free: make(chan *Piece, n), queue: make(chan *Piece, n),
+		work:     make(chan *Piece, n),
 		finished: make(chan struct{}), failed: make(chan struct{})}
 	for range n {
 		p := &Piece{Type: typ, done: make(chan struct{}, 1)}
@@ -110,7 +113,7 @@ func (e *emitter) put(p *Piece) {
 	e.work <- p
 }
 
-// broken tells whether the writer failed, so that more is in vain.
+// broken reports whether the writer failed, so that further output is useless.
 func (e *emitter) broken() bool {
 	select {
 	case <-e.failed:
@@ -120,7 +123,7 @@ func (e *emitter) broken() bool {
 	}
 }
 
-// close waits for what was put, and returns the writer's error.
+// close waits for all pieces to be written, and returns the writer's error.
 func (e *emitter) close() error {
 	close(e.queue)
 	close(e.work)
@@ -128,9 +131,11 @@ func (e *emitter) close() error {
 	return e.err
 }
 
-// WriteEntries writes the rest of a stream to w: what format appends for each
-// piece of it, in order. format runs in several goroutines.
-func WriteEntries(w io.Writer, in coo.Stream, threads int, format func(dst []byte, p *Piece) []byte) error {
+// WriteEntries writes the rest of a stream to w. format appends the text of one piece to dst;
+// it runs in several goroutines at the same time. The texts are written in the order of the
+// stream.
+func WriteEntries(w io.Writer, in coo.Stream, threads int,
+	format func(dst []byte, p *Piece) []byte) error {
 	dims, _ := in.Dims()
 	e := newEmitter(w, in.Type(), len(dims), threads, format)
 	var b coo.Batch
@@ -159,11 +164,13 @@ func WriteEntries(w io.Writer, in coo.Stream, threads int, format func(dst []byt
 	return werr
 }
 
-// WriteSpan is WriteEntries for positions [from, to) of a format that lists every position:
-// the entries, which all lie there, come in the order of their positions, the sum of coordinate
-// times stride over the modes, and repeated ones are summed. A piece has no
-// coordinates, but the range of positions that it covers and its entries' own.
-func WriteSpan(w io.Writer, in coo.Stream, strides []int64, from, to int64, threads int, format func(dst []byte, p *Piece) []byte) error {
+// WriteSpan is WriteEntries for a format that lists every position, for positions [from, to).
+// The position of an entry is the sum over the modes of coordinate times stride. All entries
+// must be in the interval, ordered by position. Values of entries with equal positions are
+// added. A piece has no coordinates: it has the interval of positions that it covers, and the
+// positions of its entries.
+func WriteSpan(w io.Writer, in coo.Stream, strides []int64, from, to int64, threads int,
+	format func(dst []byte, p *Piece) []byte) error {
 	e := newEmitter(w, in.Type(), 0, threads, format)
 	f := &filler{e: e, p: e.get(), size: in.Type().Size(), from: from, last: from - 1}
 	var b coo.Batch
@@ -193,13 +200,13 @@ func WriteSpan(w io.Writer, in coo.Stream, strides []int64, from, to int64, thre
 	return werr
 }
 
-// filler cuts positions into pieces.
+// filler divides an interval of positions into pieces.
 type filler struct {
 	e    *emitter
 	p    *Piece
 	size int
-	from int64 // of the piece
-	last int64 // the last entry's position
+	from int64 // the first position of the piece
+	last int64 // the position of the last entry
 }
 
 func (f *filler) add(at int64, val []byte) {
@@ -226,8 +233,8 @@ func (f *filler) add(at int64, val []byte) {
 	f.last = at
 }
 
-// reach puts pieces until the current one can hold position at; false if the
-// writer failed meanwhile.
+// reach submits pieces until position at fits in the current piece. It returns false if the
+// writer failed.
 func (f *filler) reach(at int64) bool {
 	for at-f.from >= pieceSpan {
 		if f.e.broken() {

@@ -8,25 +8,25 @@ import (
 	"distaff/io/tcs"
 )
 
-// Layout says what the lines of a file hold, one entry a line: Order
-// coordinates, then Values numbers, then nothing but white space or a comment.
-// Lines that are blank or hold only a comment are skipped.
+// Layout describes the lines of a file with one entry a line: Order coordinates, then Values
+// numbers, then only white space or a comment. Blank lines and lines that contain only a
+// comment are skipped.
 type Layout struct {
 	File    string
 	Order   int
-	Values  int      // 0 for a pattern, whose values are 1; 1; 2 for real and imaginary parts
+	Values  int      // 0: a pattern, all values are 1; 1: real; 2: real and imaginary parts
 	Base    int64    // the smallest coordinate, 0 or 1
-	Lims    []int64  // the size of each mode; tcs.MaxSize where unknown
-	From    []string // what gave each of them, for messages: "" for nothing; nil
+	Lims    []int64  // the size of each mode; tcs.MaxSize if unknown
+	From    []string // where each size was given, for messages; "" or a nil list: not known
 	Comment byte     // '#' or '%'
-	Integer bool     // the file says that its numbers are integers
-	Type    tcs.Type // what the values become
-	Room    int      // how many times the entries a block must have room for; 0 counts as 1
+	Integer bool     // the file declares that its numbers are integers
+	Type    tcs.Type // the type of the parsed values
+	Room    int      // reserve memory for this many times the entries; 0 counts as 1
 	Hint    string   // added to the message about a coordinate below Base
-	Ones    bool     // with Values 0: a 1 may follow the coordinates
+	Ones    bool     // with Values 0: the number 1 may follow the coordinates
 }
 
-// Parse fills b from b.Text. It stops at the first mistake.
+// Parse parses b.Text into b. It stops at the first error.
 func (l *Layout) Parse(b *Block) {
 	l.reserve(b)
 	cols, end := b.Coords, len(b.Text)
@@ -65,7 +65,8 @@ func (l *Layout) Parse(b *Block) {
 			}
 			v -= uint64(base)
 			c := text[i]
-			if v >= uint64(lims[m]) || i == first || i-first > 18 || c != ' ' && !blank(c) && c != '\n' && c != comment {
+			if v >= uint64(lims[m]) || i == first || i-first > 18 || c != ' ' && !blank(c) &&
+				c != '\n' && c != comment {
 				tok := l.token(text[first:end])
 				if v = l.slowCoord(tok); v >= uint64(lims[m]) {
 					l.coordError(b, n, lines, start, first, m)
@@ -118,7 +119,9 @@ func (l *Layout) Parse(b *Block) {
 			tok := l.token(text[i:end])
 			if v, err := slowFloat(tok, 64); err != nil || v != 1 {
 				l.finish(b, n, lines)
-				b.Err = Dataf(l.File, lines+1, i-start+1, "got %s after the coordinates, want 1 or nothing: every value of a pattern is 1", Quote(tok))
+				b.Err = Dataf(l.File, lines+1, i-start+1,
+					"got %s after the coordinates, want 1 or nothing: every value of a pattern "+
+						"is 1", Quote(tok))
 				return
 			}
 			i += len(tok)
@@ -130,7 +133,8 @@ func (l *Layout) Parse(b *Block) {
 			i += bytes.IndexByte(text[i:], '\n')
 		} else if c != '\n' {
 			l.finish(b, n, lines)
-			b.Err = Dataf(l.File, lines+1, i-start+1, "got %s, want the end of the line after %s", Quote(word(text[i:])), l.columns())
+			b.Err = Dataf(l.File, lines+1, i-start+1, "got %s, want the end of the line after %s",
+				Quote(word(text[i:])), l.columns())
 			return
 		}
 		i++
@@ -140,13 +144,13 @@ func (l *Layout) Parse(b *Block) {
 	l.finish(b, n, lines)
 }
 
-// finish sets what b holds: n entries in the given number of lines.
+// finish sets the fields of b after n entries in the given number of lines.
 func (l *Layout) finish(b *Block, n, lines int) {
 	b.N, b.Raw, b.Lines = n, n, lines
 	b.Vals = b.Vals[:n*l.Type.Size()]
 }
 
-// reserve makes room for as many entries as b.Text can hold.
+// reserve clears b and makes room for every entry that b.Text can contain.
 func (l *Layout) reserve(b *Block) {
 	b.N, b.Raw, b.Lines, b.Err, b.Marks = 0, 0, 0, nil, 0
 	n := (len(b.Text)/max(2*(l.Order+l.Values), 1) + 1) * max(l.Room, 1)
@@ -162,7 +166,7 @@ func (l *Layout) reserve(b *Block) {
 	b.ReserveVals(n * l.Type.Size())
 }
 
-// ReserveVals gives Vals n bytes, aligned for every value type.
+// ReserveVals makes Vals n bytes long, aligned for every value type.
 func (b *Block) ReserveVals(n int) {
 	if w := (n + 7) / 8; len(b.words) < w {
 		b.words = make([]uint64, w)
@@ -170,7 +174,7 @@ func (b *Block) ReserveVals(n int) {
 	b.Vals = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b.words))), len(b.words)*8)[:n]
 }
 
-// LineOf is the number, from 1 in the block, of the line of entry k.
+// LineOf returns the line number of entry k, counted from 1 in the block.
 func (b *Block) LineOf(k int, comment byte) int {
 	line := 0
 	for rest := b.Text; len(rest) > 0; {
@@ -186,7 +190,7 @@ func (b *Block) LineOf(k int, comment byte) int {
 	panic("BUG: text: no such entry in the block")
 }
 
-// SetMax fills Max from the coordinates.
+// SetMax computes Max from the coordinates.
 func (b *Block) SetMax() {
 	b.Max = b.Max[:0]
 	for _, col := range b.Coords {
@@ -198,7 +202,8 @@ func (b *Block) SetMax() {
 	}
 }
 
-// store parses the k-th number of entry n at b.Text[i:] and returns where it ends.
+// store parses the number of entry n at b.Text[i:], which is part k of its value, and stores
+// it. It returns the index of the byte after the number.
 func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 	if l.Values == 0 {
 		PutOne(b.Vals, l.Type, n)
@@ -209,15 +214,16 @@ func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 	return next, StoreNumber(b.Vals, l.Type, l.Integer, n, k, b.Text[:len(b.Text)+slack], i, next)
 }
 
-// token is the word at the start of b: up to white space or a comment. The '#' of an infinity as
-// old C libraries of Windows print it (1.#INF, -1.#IND, 1.#QNAN) begins no comment: without what
-// follows it would be 1.
+// token returns the word at the start of b, up to white space or a comment. Old C libraries of
+// Windows print infinities and NaNs as 1.#INF, -1.#IND and 1.#QNAN: their '#' does not start a
+// comment, because the word would then be the number 1.
 func (l *Layout) token(b []byte) []byte {
 	for i, c := range b {
 		if c == '\n' || blank(c) {
 			return b[:i]
 		}
-		if c == l.Comment && (i == 0 || b[i-1] != '.' || b[i+1] != 'I' && b[i+1] != 'Q' && b[i+1] != 'S') {
+		if c == l.Comment && (i == 0 || b[i-1] != '.' || b[i+1] != 'I' && b[i+1] != 'Q' &&
+			b[i+1] != 'S') {
 			return b[:i]
 		}
 	}
@@ -233,8 +239,9 @@ func word(b []byte) []byte {
 	return b
 }
 
-// slowCoord parses all of tok as a coordinate, counted from 0: one with a plus, many digits, a
-// point or an exponent. It returns math.MaxUint64 if tok is none, or is below the base.
+// slowCoord parses all of tok as a coordinate and returns it counted from 0. It accepts a plus
+// sign, many digits, a point and an exponent. If tok is not an integer or is below the base, it
+// returns math.MaxUint64.
 func (l *Layout) slowCoord(tok []byte) uint64 {
 	v, err := Integer(tok)
 	if err != nil || v < l.Base {
@@ -243,7 +250,7 @@ func (l *Layout) slowCoord(tok []byte) uint64 {
 	return uint64(v - l.Base)
 }
 
-// columns says what a line holds.
+// columns describes the contents of a line.
 func (l *Layout) columns() string {
 	s := Plural(int64(l.Order), "coordinate", "coordinates")
 	switch {
@@ -264,23 +271,31 @@ func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
 	col := i - start + 1
 	l.finish(b, n, lines)
 	if len(tok) == 0 {
-		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want coordinate %d of %d (want %s)", m+1, l.Order, l.columns())
+		b.Err = Dataf(l.File, lines+1, col,
+			"got the end of the line, want coordinate %d of %d (want %s)", m+1, l.Order,
+			l.columns())
 		return
 	}
 	v, err := Integer(tok)
 	switch {
 	case err == errSyntax || err == errWhole:
-		b.Err = Dataf(l.File, lines+1, col, "got %s, want coordinate %d of %d, an integer from %d", Quote(tok), m+1, l.Order, l.Base)
+		b.Err = Dataf(l.File, lines+1, col, "got %s, want coordinate %d of %d, an integer from %d",
+			Quote(tok), m+1, l.Order, l.Base)
 	case err == nil && v < l.Base:
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v, m, l.Base, l.Hint)
+		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v,
+			m, l.Base, l.Hint)
 	case l.Lims[m] == tcs.MaxSize:
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: sizes are at most 2^61", Quote(tok), m, l.Lims[m]-1+l.Base)
+		b.Err = Dataf(l.File, lines+1, col,
+			"got coordinate %s in mode %d, want at most %d: sizes are at most 2^61", Quote(tok), m,
+			l.Lims[m]-1+l.Base)
 	default:
 		from := ""
 		if m < len(l.From) && l.From[m] != "" {
 			from = ", by " + l.From[m]
 		}
-		b.Err = Dataf(l.File, lines+1, col, "got coordinate %s in mode %d, want at most %d: its size is %d%s", tcs.Clip(string(tok)), m, l.Lims[m]-1+l.Base, l.Lims[m], from)
+		b.Err = Dataf(l.File, lines+1, col,
+			"got coordinate %s in mode %d, want at most %d: its size is %d%s",
+			tcs.Clip(string(tok)), m, l.Lims[m]-1+l.Base, l.Lims[m], from)
 	}
 }
 
@@ -290,9 +305,11 @@ func (l *Layout) valueError(b *Block, n, lines, start, i, k int, err error) {
 	l.finish(b, n, lines)
 	switch {
 	case len(tok) == 0 && k == 0:
-		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want a value: %s", l.columns())
+		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want a value: %s",
+			l.columns())
 	case len(tok) == 0:
-		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want the imaginary part: %s", l.columns())
+		b.Err = Dataf(l.File, lines+1, col, "got the end of the line, want the imaginary part: %s",
+			l.columns())
 	default:
 		b.Err = NumberError(l.File, lines+1, col, tok, l.Type, l.Integer, err)
 	}

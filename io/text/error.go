@@ -8,16 +8,16 @@ import (
 	"distaff/io/tcs"
 )
 
-// Exit codes of SPEC's "Errors".
+// Exit codes, as in SPEC's "Errors".
 const (
-	ExitRun     = 1 // a file that is missing or can't be read
-	ExitCommand = 2 // a size, an order or a type that was asked for does not suit the file
+	ExitRun     = 1 // a file is missing or can't be read
+	ExitCommand = 2 // the file does not have the requested size, order or type
 	ExitData    = 3 // the file is malformed
-	ExitMemory  = 5 // reading it passes the memory limit
+	ExitMemory  = 5 // reading the file exceeds the memory limit
 )
 
-// Error is what is wrong with a file, and where. Line and Col count from 1;
-// zero stands for no place in particular.
+// Error is an error in a file, with its place. Line and Col count from 1; they are 0 if they
+// are unknown.
 type Error struct {
 	File      string
 	Line, Col int
@@ -40,23 +40,25 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// ExitCode is the process's exit code for this error.
+// ExitCode returns the exit code of a process that ends with this error.
 func (e *Error) ExitCode() int { return e.Exit }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Dataf makes an error about malformed content of a file.
+// Dataf returns an error about malformed contents of a file.
 func Dataf(file string, line, col int, format string, args ...any) *Error {
-	return &Error{File: file, Line: line, Col: col, Msg: fmt.Sprintf(format, args...), Exit: ExitData}
+	return &Error{File: file, Line: line, Col: col, Msg: fmt.Sprintf(format, args...),
+		Exit: ExitData}
 }
 
-// Commandf makes an error about a file that does not suit what was asked for.
+// Commandf returns an error about a file that does not match the user's request.
 func Commandf(file string, line, col int, format string, args ...any) *Error {
-	return &Error{File: file, Line: line, Col: col, Msg: fmt.Sprintf(format, args...), Exit: ExitCommand}
+	return &Error{File: file, Line: line, Col: col, Msg: fmt.Sprintf(format, args...),
+		Exit: ExitCommand}
 }
 
-// Quote shows a piece of a file in a message: control characters escaped, long
-// pieces cut.
+// Quote quotes a piece of a file for a message. It escapes control characters, and clips pieces
+// of more than 40 bytes.
 func Quote(b []byte) string {
 	const longest = 40
 	if len(b) > longest {
@@ -65,7 +67,7 @@ func Quote(b []byte) string {
 	return strconv.Quote(string(b))
 }
 
-// Clean escapes the control characters of a file's name, and clips it.
+// Clean escapes the control characters of a file name, and clips the name.
 func Clean(s string) string {
 	s = tcs.Clip(s)
 	for _, r := range s {
@@ -77,7 +79,7 @@ func Clean(s string) string {
 	return s
 }
 
-// Plural is "1 entry" or "3 entries": n with the noun's form for it.
+// Plural formats a count with the right form of the noun: "1 entry" or "3 entries".
 func Plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -85,7 +87,7 @@ func Plural(n int64, one, many string) string {
 	return strconv.FormatInt(n, 10) + " " + many
 }
 
-// Sizes prints sizes as 5x4x3.
+// Sizes formats sizes as 5x4x3.
 func Sizes(dims []int64) string {
 	var b strings.Builder
 	for m, d := range dims {

@@ -8,14 +8,15 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// members reads a gzip file: its members one after another. Zeros behind a member are passed
-// over, as gzip does: files that went through tapes or fixed blocks are filled up with them.
+// members reads the members of a gzip file, one after another. It skips zero bytes after a
+// member, as gzip does: tapes and other fixed-size blocks pad files with zeros.
 type members struct {
 	in *bufio.Reader
 	z  *gzip.Reader
 }
 
-// newMembers reads r in pieces of the given number of bytes.
+// newMembers returns a reader of the gzip file r. piece is the size of its input buffer in
+// bytes.
 func newMembers(r io.Reader, piece int) (*members, error) {
 	m := &members{in: bufio.NewReaderSize(r, piece)}
 	var err error
@@ -38,7 +39,7 @@ func (m *members) Read(p []byte) (int, error) {
 	}
 }
 
-// next goes to the next member. It returns io.EOF if there is none.
+// next advances to the next member. It returns io.EOF if there is none.
 func (m *members) next() error {
 	for {
 		c, err := m.in.ReadByte()
@@ -46,7 +47,7 @@ func (m *members) next() error {
 			return err
 		}
 		if c != 0 {
-			m.in.UnreadByte() // what was read last can be
+			m.in.UnreadByte() // cannot fail after ReadByte
 			break
 		}
 	}

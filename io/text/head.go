@@ -5,15 +5,15 @@ import (
 	"io"
 )
 
-// maxLine is the longest line that is read: far above any real one, so that a
-// file without line ends does not fill the memory.
+// maxLine is the longest line in bytes that is read. It is far longer than any real line. It
+// keeps a file without line ends from filling the memory.
 const maxLine = 16 << 20
 
-// Head reads lines one by one, for the header of a file.
+// Head reads the lines of a file's header one by one.
 type Head struct {
 	Line  int   // the number of the line that Next returned last, from 1
-	Begin int64 // the offset of that line in the content, a byte order mark left out
-	Off   int64 // the offset of the line after it
+	Begin int64 // the offset of that line in the content, after a byte order mark
+	Off   int64 // the offset of the next line
 
 	name string
 	r    io.Reader
@@ -22,11 +22,11 @@ type Head struct {
 	eof  bool
 }
 
-// NewHead reads lines from r; name is for messages.
+// NewHead returns a Head that reads r. name is for messages.
 func NewHead(r io.Reader, name string) *Head { return &Head{r: r, name: name} }
 
-// Next returns the next line without its end, valid until the next call, and
-// io.EOF after the last. A byte order mark before the first line is left out.
+// Next returns the next line without its end, or io.EOF after the last line. The line is valid
+// until the next call. Next removes a byte order mark before the first line.
 func (h *Head) Next() ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(h.buf[h.pos:], '\n'); i >= 0 {
@@ -40,7 +40,8 @@ func (h *Head) Next() ([]byte, error) {
 			return h.take(n, n), nil
 		}
 		if len(h.buf)-h.pos > maxLine {
-			return nil, Dataf(h.name, h.Line+1, 1, "got a line of more than %d bytes, want lines of text", maxLine)
+			return nil, Dataf(h.name, h.Line+1, 1,
+				"got a line of more than %d bytes, want lines of text", maxLine)
 		}
 		h.buf = append(h.buf[:0], h.buf[h.pos:]...)
 		h.pos = 0
@@ -71,14 +72,14 @@ func (h *Head) take(n, skip int) []byte {
 
 var bom = []byte{0xef, 0xbb, 0xbf}
 
-// Field is a word of a line, and its column (from 1).
+// Field is a word of a line. Col is its column, from 1.
 type Field struct {
 	Text []byte
 	Col  int
 }
 
-// Fields splits a line at white space. Words of comment's byte and what follows
-// it are left out; 0 stands for no comments.
+// Fields splits a line at white space. A word that starts with the byte comment starts a
+// comment, which is left out. The byte 0 means that a line has no comment.
 func Fields(line []byte, comment byte) []Field {
 	var fs []Field
 	for i := 0; i < len(line); {

@@ -11,28 +11,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kept is the content of a compressed file as it was undone once, for readers that come
-// after. It is only a saving of time: what finds no room is not kept, and is undone again.
+// kept stores the content of a compressed file while it is decompressed, for later readers. It
+// only saves time: if the content does not fit, it is dropped, and the file is decompressed
+// again.
 type kept struct {
-	mu   sync.Mutex // a reader that was left may still read
-	tmp  string
-	mem  []byte   // the first bytes, up to spoolMemory
-	file *os.File // those after them, in a file without a name; nil until there are any
-	size int64
-	most int64 // bytes that the file may take
-	off  bool  // nothing is kept any more
-	all  bool  // the whole content is there
+	mu       sync.Mutex // an abandoned reader may still read
+	tmp      string
+	mem      []byte   // the first bytes, at most spoolMemory
+	file     *os.File // the other bytes, in an unlinked file; nil if there are none
+	size     int64
+	maxFile  int64 // the largest size of the file in bytes
+	disabled bool  // nothing is stored any more
+	complete bool  // the whole content is stored
 }
 
-// Keep has the next reader keep what a compressed file holds, so that readers after it, if it
-// came to the end, need not undo the compression again.
+// Keep makes the next reader of a compressed file store the content. If that reader reaches the
+// end, later readers read the stored content instead of decompressing the file again.
 func (s *Source) Keep() {
 	if s.pack != plain && s.kept == nil {
 		s.kept = &kept{tmp: s.tmp}
 	}
 }
 
-// add appends what a reader yields, with its error.
+// add appends the bytes and the error that a Read returned.
 func (k *kept) add(p []byte, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,11 +41,11 @@ func (k *kept) add(p []byte, err error) {
 	if err != nil && err != io.EOF {
 		k.drop()
 	}
-	k.all = !k.off && err == io.EOF
+	k.complete = !k.disabled && err == io.EOF
 }
 
 func (k *kept) put(p []byte) {
-	if k.off {
+	if k.disabled {
 		return
 	}
 	if k.file == nil && len(k.mem)+len(p) <= spoolMemory {
@@ -58,10 +59,10 @@ func (k *kept) put(p []byte) {
 			k.drop()
 			return
 		}
-		k.file, k.most = f, fileMost(f)
+		k.file, k.maxFile = f, fileLimit(f)
 	}
 	at := k.size - int64(len(k.mem))
-	if at+int64(len(p)) > k.most {
+	if at+int64(len(p)) > k.maxFile {
 		k.drop()
 		return
 	}
@@ -72,14 +73,14 @@ func (k *kept) put(p []byte) {
 	k.size += int64(len(p))
 }
 
-// whole tells whether all of the content is there.
+// whole reports whether the whole content is stored.
 func (k *kept) whole() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.all
+	return k.complete
 }
 
-// release gives up.
+// release drops the content.
 func (k *kept) release() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -87,24 +88,25 @@ func (k *kept) release() {
 }
 
 func (k *kept) drop() {
-	k.off, k.all, k.mem = true, false, nil
+	k.disabled, k.complete, k.mem = true, false, nil
 	if k.file != nil {
 		k.file.Close()
 		k.file = nil
 	}
 }
 
-// fileMost is what a file may take of the disk that it is on: a quarter of what is free, and
-// nothing of one that is memory.
-func fileMost(f *os.File) int64 {
+// fileLimit returns how many bytes a temporary file may occupy on its disk: a quarter of the
+// free space, or 0 if the file system is in memory.
+func fileLimit(f *os.File) int64 {
 	var st unix.Statfs_t
-	if unix.Fstatfs(int(f.Fd()), &st) != nil || st.Type == unix.TMPFS_MAGIC || st.Type == unix.RAMFS_MAGIC {
+	if unix.Fstatfs(int(f.Fd()), &st) != nil || st.Type == unix.TMPFS_MAGIC ||
+		st.Type == unix.RAMFS_MAGIC {
 		return 0
 	}
 	return int64(min(st.Bavail/4, 1<<40)) * st.Bsize
 }
 
-// keeper is a reader whose content is kept.
+// keeper is a reader that adds everything it reads to k.
 type keeper struct {
 	io.Reader
 	k *kept
@@ -116,7 +118,8 @@ func (r *keeper) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keptReader reads what was kept, and counts as if the compressed file were read.
+// keptReader reads the stored content. It advances the Source's progress as if it read the
+// compressed file.
 type keptReader struct {
 	k     *kept
 	off   int64
@@ -127,7 +130,7 @@ type keptReader struct {
 func (r *keptReader) Read(p []byte) (n int, err error) {
 	r.k.mu.Lock()
 	defer r.k.mu.Unlock()
-	if !r.k.all {
+	if !r.k.complete {
 		return 0, os.ErrClosed
 	}
 	switch m := int64(len(r.k.mem)); {

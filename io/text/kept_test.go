@@ -70,5 +70,5 @@ func room(t *testing.T, s *Source) bool {
 		return false
 	}
 	defer f.Close()
-	return fileMost(f) > spoolMemory
+	return fileLimit(f) > spoolMemory
 }

@@ -2,9 +2,9 @@ package text
 
 import "distaff/io/coo"
 
-// Locate finds the lines of the first two entries of s at a coordinate, for
-// messages: it reads s again from its start. It returns 0 for what is not there, and
-// for a stream that is not over lines of text.
+// Locate returns the line numbers of the first two entries of s at a coordinate, for messages.
+// It reads s again from its start. A result is 0 if the entry does not exist, or if s does not
+// read lines of text.
 func Locate(s coo.Stream, at []int64) (first, second int) {
 	lines, ok := s.(interface {
 		NextBlock() (*Block, error)
@@ -21,20 +21,22 @@ func Locate(s coo.Stream, at []int64) (first, second int) {
 			return first, 0
 		}
 		for k := range b.N {
-			if !b.is(k, at) {
+			if !b.isAt(k, at) {
 				continue
 			}
 			line := lines.LineOf(b, b.origin(k))
 			if first > 0 {
-				return min(first, line), max(first, line) // images follow all entries of a block
+				// The mirror images of a block follow all its entries, so the lines may be in
+				// any order.
+				return min(first, line), max(first, line)
 			}
 			first = line
 		}
 	}
 }
 
-// is tells whether entry k is at the coordinate.
-func (b *Block) is(k int, at []int64) bool {
+// isAt reports whether entry k is at the coordinate.
+func (b *Block) isAt(k int, at []int64) bool {
 	for m, c := range at {
 		if b.Coords[m][k] != c {
 			return false
@@ -43,7 +45,7 @@ func (b *Block) is(k int, at []int64) bool {
 	return true
 }
 
-// origin is the entry of the text that entry k is, or is the mirror image of.
+// origin returns the index of the parsed entry that entry k is, or that entry k mirrors.
 func (b *Block) origin(k int) int {
 	if k < b.Raw {
 		return k
@@ -60,8 +62,9 @@ func (b *Block) origin(k int) int {
 	panic("BUG: text: a mirror image of no entry")
 }
 
-// LineOf is the line of entry k of the block that NextBlock returned last.
+// LineOf returns the line number of entry k of b. Block b must be the one that NextBlock
+// returned last. A part does not count the lines before it.
 func (e *Entries) LineOf(b *Block, k int) int { return e.line - b.Lines + b.LineOf(k, e.Comment) }
 
-// InFile is a coordinate of the stream as the file has it.
+// InFile converts a coordinate of the stream to a coordinate of the file. They are equal.
 func (e *Entries) InFile(at []int64) []int64 { return at }

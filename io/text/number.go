@@ -11,41 +11,43 @@ import (
 	"distaff/io/tcs"
 )
 
-// blank tells white space within a line.
+// blank reports whether c is white space within a line.
 func blank(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'
 }
 
-// slack is how many bytes must follow a text that is parsed: digits are read
-// eight at a time. What they hold does not matter.
+// slack is the number of bytes that must follow a text that is parsed, because digits are read
+// eight at a time. The values of these bytes do not matter.
 const slack = 8
 
-// load8 reads the eight bytes at b[i:], the first as the lowest, as all machines
-// that Distaff runs on have them.
+// load8 reads the eight bytes at b[i:] as a little-endian number. All machines that Distaff
+// supports are little-endian.
 func load8(b []byte, i int) uint64 { return *(*uint64)(unsafe.Pointer(&b[i])) }
 
-// digits8 converts the digits at the start of the 8 bytes u, of which the first
-// is the lowest: n of them, of value v. Where n is 0, v means nothing. It has no
-// branch, which matters since the lengths of numbers are hard to predict.
+// digits8 converts the decimal digits at the start of eight bytes. The lowest byte of u is the
+// first character. It returns the number n of digits and their value v; if n is 0, v has no
+// meaning. The function has no branch, because branches on the lengths of numbers are hard to
+// predict.
 func digits8(u uint64) (v uint64, n int) {
 	const ones = 0x0101010101010101
 	u ^= '0' * ones
 	// The top bit of the first byte that is above 9 is the lowest one set;
 	// a carry can only reach bytes after it.
 	z := bits.TrailingZeros64((u+0x76*ones|u)&(0x80*ones)) &^ 7
-	u <<= uint(-z) & 63 // leading zeros, as it were
+	u <<= uint(-z) & 63 // as if there were leading zeros
 	u = (u*10 + u>>8) & 0x00ff00ff00ff00ff
 	u = (u*100 + u>>16) & 0x0000ffff0000ffff
 	return (u*10000 + u>>32) & 0xffffffff, z >> 3
 }
 
-// pow10 has the powers of ten that digits8 may need, at a size that needs no check.
+// pow10 contains the powers of ten that digits8 may need. With 16 elements, an index that is
+// masked with 15 needs no bounds check.
 var pow10 = [16]uint64{1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000}
 
-// scanDecimal reads a decimal number at b[i:], which a newline must end
-// somewhere, with slack bytes after it: the number is man * 10^exp, negated if
-// neg, and ends before next. ok is false for what it leaves to strconv: more than
-// 19 digits, infinities, hexadecimals, and what is no number at all.
+// scanDecimal scans a decimal number at b[i:]. A newline must follow the number somewhere, and
+// slack bytes must follow the newline. The number is man * 10^exp, negated if neg is true; next
+// is the index after it. If ok is false, the caller must use strconv: for more than 19 digits,
+// infinities, hexadecimal numbers, and text that is not a number.
 func scanDecimal(b []byte, i int) (man uint64, exp int, neg bool, next int, ok bool) {
 	c := b[i]
 	if c == '-' {
@@ -116,8 +118,8 @@ func scanDecimal(b []byte, i int) (man uint64, exp int, neg bool, next int, ok b
 	return man, exp, neg, i, true
 }
 
-// fewDigits tells whether digits (with at most one point) are at most 19 from
-// the first that is not zero, so that they fit a uint64.
+// fewDigits reports whether b has at most 19 digits from its first non-zero digit, so that they
+// fit a uint64. b consists of digits and at most one point.
 func fewDigits(b []byte) bool {
 	n := 0
 	for _, c := range b {
@@ -128,9 +130,9 @@ func fewDigits(b []byte) bool {
 	return n <= 19
 }
 
-// Powers of ten and of five that are exact in a float64 and in a uint64, and for
-// 5^n the 128 bits, highest word first, of 2^(127+L) / 5^n, where L is the number
-// of bits of 5^n: the reciprocal, cut off, with its top bit set.
+// tens and fives are the powers of ten and five that are exact in a float64 and a uint64.
+// recip[n] is the reciprocal of 5^n: the upper 128 bits, high word first, of 2^(127+L) / 5^n,
+// truncated, where L is the number of bits of 5^n. Its top bit is set.
 var (
 	tens  [23]float64
 	fives [28]uint64
@@ -150,12 +152,12 @@ func init() {
 	}
 }
 
-// makeFloat64 rounds man * 10^exp to the nearest float64, ties to even. ok is
-// false where the exponent is beyond its reach.
+// makeFloat64 rounds man * 10^exp to the nearest float64, ties to even. ok is false if the
+// function does not support the exponent.
 func makeFloat64(man uint64, exp int, neg bool) (f float64, ok bool) {
 	switch {
 	case man <= 1<<53 && exp >= -22 && exp <= 22:
-		// One rounding of two exact operands (Clinger 1990).
+		// One operation on two exact operands rounds once (Clinger 1990).
 		f = float64(man)
 		if exp < 0 {
 			f /= tens[-exp]
@@ -190,7 +192,7 @@ func makeFloat64(man uint64, exp int, neg bool) (f float64, ok bool) {
 	return math.Float64frombits(u), true
 }
 
-// makeFloat32 is makeFloat64 for float32: one rounding from the decimal.
+// makeFloat32 is makeFloat64 for float32. It rounds the decimal number once.
 func makeFloat32(man uint64, exp int, neg bool) (f float32, ok bool) {
 	if man == 0 {
 		if neg {
@@ -221,10 +223,10 @@ func makeFloat32(man uint64, exp int, neg bool) (f float32, ok bool) {
 	return math.Float32frombits(u), true
 }
 
-// scale returns man * 10^exp as (w + f) * 2^e with the top bit of w set and
-// 0 <= f < 2, where sticky tells whether f > 0, and f >= 1 only where the low
-// bit of w is 0. It computes in 128 bits with the exact power of five; the power
-// of two goes into the exponent. man > 0, |exp| <= 27.
+// scale returns man * 10^exp as (w + f) * 2^e, where the top bit of w is set and 0 <= f < 2.
+// sticky reports whether f > 0. f >= 1 is possible only if the low bit of w is 0. scale
+// multiplies by or divides by the exact power of five in 128 bits, and adds the power of two to
+// the exponent. It requires man > 0 and |exp| <= 27.
 func scale(man uint64, exp int) (w uint64, e int, sticky bool) {
 	if exp >= 0 {
 		hi, lo := bits.Mul64(man, fives[exp])
@@ -234,15 +236,15 @@ func scale(man uint64, exp int) (w uint64, e int, sticky bool) {
 			return lo << s, e - s, false
 		}
 		s := bits.LeadingZeros64(hi)
-		w = hi<<s | lo>>(64-s) // a shift by 64 gives 0 in Go
+		w = hi<<s | lo>>(64-s) // in Go, a shift by 64 is 0
 		return w, e + 64 - s, lo<<s != 0
 	}
 	d := fives[-exp]
 	s1, s2 := bits.LeadingZeros64(man), bits.LeadingZeros64(d)
 	m := man << s1
-	// The product with the reciprocal is short of the quotient by less than 2 in
-	// its second word: where that cannot carry, and leaves something in it, the
-	// first word and the sticky bit are those of the quotient.
+	// The product with the reciprocal is less than the quotient, by less than 2 in its second
+	// word. If an error in the second word cannot carry into the first word, and the second
+	// word is not 0, the first word and the sticky bit are correct.
 	h1, l1 := bits.Mul64(m, recip[-exp][0])
 	h0, _ := bits.Mul64(m, recip[-exp][1])
 	lo, carry := bits.Add64(l1, h0, 0)
@@ -250,23 +252,25 @@ func scale(man uint64, exp int) (w uint64, e int, sticky bool) {
 		s := bits.LeadingZeros64(h1)
 		return h1<<s | lo>>(64-s), 1 - s1 - (64 - s2) + exp - s, true
 	}
-	// m * 2^63 / (d * 2^s2) is in (2^62, 2^64), and its high word is below the divisor.
+	// m * 2^63 / (d * 2^s2) is in (2^62, 2^64). The high word of the dividend is less than the
+	// divisor.
 	q, r := bits.Div64(m>>1, m<<63, d<<s2)
 	s := bits.LeadingZeros64(q)
 	return q << s, -63 - s1 + s2 + exp - s, r != 0
 }
 
-// errRange says that a number is too large for its type, errSyntax that it is none.
+// errRange means that a number is too large for its type, errSyntax that the text is not a
+// number, and errWhole that the number is not an integer.
 var (
 	errRange  = errors.New("out of range")
 	errSyntax = errors.New("no number")
 	errWhole  = errors.New("not an integer")
 )
 
-// slowFloat parses all of tok by strconv.ParseFloat; Fortran's exponents (1.5D+03) count as
-// those of e.
+// slowFloat parses all of tok with strconv.ParseFloat. It also accepts Fortran's exponents
+// (1.5D+03). size is 32 or 64.
 func slowFloat(tok []byte, size int) (float64, error) {
-	// strconv takes Go's underscores, which no file format has.
+	// strconv accepts Go's underscores, which no file format allows.
 	if len(tok) == 0 || bytes.IndexByte(tok, '_') >= 0 {
 		return 0, errSyntax
 	}
@@ -288,8 +292,8 @@ func slowFloat(tok []byte, size int) (float64, error) {
 	return f, nil
 }
 
-// isNaN reports whether tok is a NaN as C prints and reads it, which strconv takes without a sign
-// alone: -nan, nan(0x8000000000000).
+// isNaN reports whether tok is a NaN as C prints and reads it: -nan, nan(0x8000000000000).
+// strconv accepts only NaNs without a sign and without parentheses.
 func isNaN(tok []byte) bool {
 	if tok[0] == '-' || tok[0] == '+' {
 		tok = tok[1:]
@@ -300,13 +304,13 @@ func isNaN(tok []byte) bool {
 	return bytes.EqualFold(tok, []byte("nan"))
 }
 
-// IsNumber tells whether tok is a number, be it too large for every type.
+// IsNumber reports whether tok is a number, even if it is too large for every type.
 func IsNumber(tok []byte) bool {
 	_, err := slowFloat(tok, 64)
 	return err != errSyntax
 }
 
-// Int64 parses all of tok, an optional sign and decimal digits.
+// Int64 parses all of tok: an optional sign and decimal digits.
 func Int64(tok []byte) (int64, error) {
 	digits := tok
 	if len(tok) > 0 && (tok[0] == '-' || tok[0] == '+') {
@@ -327,14 +331,15 @@ func Int64(tok []byte) (int64, error) {
 	return v, nil
 }
 
-// Whole reports whether tok is a whole number from 0, of however many digits, as Integer takes
-// them.
+// Whole reports whether tok is a non-negative integer in the syntax of Integer, with any number
+// of digits.
 func Whole(tok []byte) bool {
 	_, err := Integer(tok)
 	return (err == nil || err == errRange) && tok[0] != '-'
 }
 
-// Size parses all of tok as the size of a mode, as Integer does. Its error has no place.
+// Size parses all of tok as the size of a mode, in the syntax of Integer. Its error has no
+// place.
 func Size(tok []byte) (int64, error) {
 	if v, err := Integer(tok); err == nil {
 		return v, tcs.CheckSize(v)
@@ -342,8 +347,7 @@ func Size(tok []byte) (int64, error) {
 	return tcs.ParseSize(string(tok))
 }
 
-// Integer parses a decimal number that may be written with a point or an
-// exponent, and must be an integer all the same: 3, 3.0, 30e-1.
+// Integer parses an integer that may be written with a point or an exponent: 3, 3.0, 30e-1.
 func Integer(tok []byte) (int64, error) {
 	if v, err := Int64(tok); err != errSyntax {
 		return v, err

@@ -44,21 +44,29 @@ func checkFloat(t *testing.T, s string) (fast bool) {
 }
 
 func TestFloatsAsStrconv(t *testing.T) {
-	for _, s := range []string{"0", "-0", "0.0", "-0e5", "1", "+1", "-1", ".5", "5.", "1e5", "1E-5", "1e+05", "9007199254740993", "9007199254740992.5",
-		"18446744073709551615", "9999999999999999999", "18446744073709551616", "0.000000000000000000000000000012345678901234567",
-		"1.7976931348623157e308", "4.9e-324", "2.2250738585072011e-308", "1e22", "1e23", "8.5e27", "123456789012345678e27", "16777217", "16777216.0000001",
-		"16777217.0000000000", "0000000000000000000000001.5", "3.4028235677973366e38", "9223372036854775808e19", "1e-27", "1e-28", "1e28"} {
+	for _, s := range []string{"0", "-0", "0.0", "-0e5", "1", "+1", "-1", ".5", "5.", "1e5", "1E-5",
+		"1e+05", "9007199254740993", "9007199254740992.5",
+		"18446744073709551615", "9999999999999999999", "18446744073709551616",
+		"0.000000000000000000000000000012345678901234567",
+		"1.7976931348623157e308", "4.9e-324", "2.2250738585072011e-308", "1e22", "1e23", "8.5e27",
+		"123456789012345678e27", "16777217", "16777216.0000001",
+		"16777217.0000000000", "0000000000000000000000001.5", "3.4028235677973366e38",
+		"9223372036854775808e19", "1e-27", "1e-28", "1e28"} {
 		checkFloat(t, s)
 	}
-	for _, s := range []string{"1.0D+03", "1d-3", "-5.D2", ".5d0", "1D400", "123456789012345678901d-5", "1d-400"} {
+	for _, s := range []string{"1.0D+03", "1d-3", "-5.D2", ".5d0", "1D400",
+		"123456789012345678901d-5", "1d-400"} {
 		e := strings.NewReplacer("D", "e", "d", "e").Replace(s)
 		want, wantErr := strconv.ParseFloat(e, 64)
 		got, err := slowFloat([]byte(s), 64)
-		if fast, ok := fastFloat64(s); ok && fast != want || got != want && err == nil || (err == nil) != (wantErr == nil) {
-			t.Errorf("%s: got %v, %v by the fast path, and %v, %v, want %v, %v", s, fast, ok, got, err, want, wantErr)
+		if fast, ok := fastFloat64(s); ok && fast != want || got != want && err == nil ||
+			(err == nil) != (wantErr == nil) {
+			t.Errorf("%s: got %v, %v by the fast path, and %v, %v, want %v, %v", s, fast, ok, got,
+				err, want, wantErr)
 		}
 	}
-	for _, s := range []string{"d5", "1d", "1dd5", "1d5e3", "1e5d3", "0x1dp", "1_0d3", "D", "1d5d3", "-d"} {
+	for _, s := range []string{"d5", "1d", "1dd5", "1d5e3", "1e5d3", "0x1dp", "1_0d3", "D", "1d5d3",
+		"-d"} {
 		if f, err := slowFloat([]byte(s), 64); err != errSyntax {
 			t.Errorf("%s: got %v, %v, want no number", s, f, err)
 		}
@@ -66,7 +74,8 @@ func TestFloatsAsStrconv(t *testing.T) {
 			t.Errorf("%q: got %v, want the fast path to pass", s, f)
 		}
 	}
-	for _, s := range []string{"", ".", "-", "e5", "1e", "1e+", "inf", "nan", "0x1p3", "12345678901234567890", "1e123456789"} {
+	for _, s := range []string{"", ".", "-", "e5", "1e", "1e+", "inf", "nan", "0x1p3",
+		"12345678901234567890", "1e123456789"} {
 		if f, ok := fastFloat64(s); ok {
 			t.Errorf("%q: got %v, want the fast path to pass", s, f)
 		}
@@ -109,9 +118,12 @@ func TestHalfway(t *testing.T) {
 		m := 1<<52 | r.Uint64()>>12
 		half := m<<1 | 1 // 54 bits: halfway between two float64
 		for _, s := range []string{
-			strconv.FormatUint(half, 10), strconv.FormatUint(half, 10) + ".0", strconv.FormatUint(half, 10) + ".1",
-			strconv.FormatUint(half<<3, 10) + "e3", strconv.FormatUint(half*5, 10) + "e-1", strconv.FormatUint(half*5+1, 10) + "e-1", strconv.FormatUint(half*5-1, 10) + "e-1",
-			strconv.FormatUint(half*125, 10) + "e-3", strconv.FormatUint(half*125+1, 10) + "e-3", strconv.FormatUint(half*625-1, 10) + "e-4",
+			strconv.FormatUint(half, 10), strconv.FormatUint(half, 10) + ".0",
+			strconv.FormatUint(half, 10) + ".1",
+			strconv.FormatUint(half<<3, 10) + "e3", strconv.FormatUint(half*5, 10) + "e-1",
+			strconv.FormatUint(half*5+1, 10) + "e-1", strconv.FormatUint(half*5-1, 10) + "e-1",
+			strconv.FormatUint(half*125, 10) + "e-3", strconv.FormatUint(half*125+1, 10) + "e-3",
+			strconv.FormatUint(half*625-1, 10) + "e-4",
 			strconv.FormatUint(half*625, 10) + "e-4", strconv.FormatUint(half*625, 10) + "e-9"} {
 			checkFloat(t, s)
 		}
@@ -124,10 +136,15 @@ func TestWholeInt64(t *testing.T) {
 		want int64
 		err  error
 	}{
-		{"3", 3, nil}, {"-3.0", -3, nil}, {"3.5", 0, errWhole}, {"30e-1", 3, nil}, {"31e-1", 0, errWhole}, {"3e2", 300, nil}, {"0.5e1", 5, nil},
-		{"9007199254740993.0", 9007199254740993, nil}, {"9223372036854775807", math.MaxInt64, nil}, {"9223372036854775808", 0, errRange},
-		{"-9223372036854775808.0", math.MinInt64, nil}, {"1e18", 1e18, nil}, {"1e19", 0, errRange}, {"3d2", 300, nil}, {"31D-1", 0, errWhole}, {"0xdp3", 0, errWhole}, {"1e300", 0, errRange}, {"0e300", 0, nil}, {"0.000", 0, nil},
-		{"inf", 0, errWhole}, {"nan", 0, errWhole}, {"x", 0, errSyntax}, {"1e", 0, errSyntax}, {"0x1p3", 0, errWhole}, {"", 0, errSyntax},
+		{"3", 3, nil}, {"-3.0", -3, nil}, {"3.5", 0, errWhole}, {"30e-1", 3, nil},
+		{"31e-1", 0, errWhole}, {"3e2", 300, nil}, {"0.5e1", 5, nil},
+		{"9007199254740993.0", 9007199254740993, nil}, {"9223372036854775807", math.MaxInt64, nil},
+		{"9223372036854775808", 0, errRange},
+		{"-9223372036854775808.0", math.MinInt64, nil}, {"1e18", 1e18, nil}, {"1e19", 0, errRange},
+		{"3d2", 300, nil}, {"31D-1", 0, errWhole}, {"0xdp3", 0, errWhole},
+		{"1e300", 0, errRange}, {"0e300", 0, nil}, {"0.000", 0, nil},
+		{"inf", 0, errWhole}, {"nan", 0, errWhole}, {"x", 0, errSyntax}, {"1e", 0, errSyntax},
+		{"0x1p3", 0, errWhole}, {"", 0, errSyntax},
 		{"1" + strings.Repeat("0", 30) + "e-30", 1, nil},
 	} {
 		if got, err := Integer([]byte(c.in)); got != c.want && c.err == nil || err != c.err {

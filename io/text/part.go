@@ -8,74 +8,78 @@ import (
 	"distaff/io/tcs"
 )
 
-// A Parted stream is one whose file can be read in parts, by several readers
-// that need not be in one process.
+// Parted is a stream whose file can be read in parts by several readers, which may be in
+// different processes.
 type Parted interface {
 	coo.Stream
-	// Head is what the format's OpenPart must be told to read another part; nil
-	// where the file can't be read in parts: a pipe, a compressed file.
+	// Head returns the data that the format's OpenPart needs to read a part. It is nil if the
+	// file can't be read in parts: a pipe, or a compressed file.
 	Head() []byte
 }
 
-// A Part is a stream of the lines that begin in one of several even shares of
-// a file. Parts, one after another, have the entries of the whole file, and
-// the first mistake in them is the file's, with the same words and place.
+// Part is a stream of the lines that begin in one of several equal shares of a file. Together,
+// all parts in order have the entries of the whole file. The first error in them has the same
+// message and place as when the file is read as one stream.
 type Part interface {
 	coo.Stream
 	coo.Sizable
-	// Ordinals tells whether entries take their coordinates from their place in
-	// the file; then Begin must be told how many are before the part, which
-	// Count counts in each.
+	// Ordinals reports whether the coordinates of an entry follow from its place in the file.
+	// If they do, call Begin with the number of entries before the part; Count returns this
+	// number for each part.
 	Ordinals() bool
-	// Count is how many entries the part has, up to what it can't read.
+	// Count returns the number of entries of the part, up to the first one that it can't read.
 	Count() int64
+	// Begin sets the number of entries before the part.
 	Begin(before int64)
-	// Seen is how many entries were read so far, up to the first mistake.
+	// Seen returns the number of entries that were read so far, up to the first error.
 	Seen() int64
-	// Settle holds what was seen, up to the end of the part or to a mistake,
-	// against the number of entries that the file announces. before is how many
-	// are before the part, last whether nothing follows it.
+	// Settle compares the number of entries that were read, up to the end of the part or an
+	// error, with the number of entries that the file announces. before is the number of
+	// entries before the part. last is true for the last part of the file.
 	Settle(before int64, last bool) error
 }
 
-// A Marked part has entries of several kinds, not all of which may be in one file.
+// Marked is a part with entries of several kinds. A file may not have all the kinds together.
 type Marked interface {
-	// Marks are the kinds that were read so far, a bit each.
+	// Marks returns the kinds that were read so far, one bit each.
 	Marks() uint8
-	// Suspect tells whether a file with all those kinds may be wrong.
+	// Suspect reports whether a file with these kinds may be wrong.
 	Suspect(marks uint8) bool
-	// Judge finds out whether the file is, which takes a reading of all of it.
+	// Judge reads the whole file and returns an error if it is wrong.
 	Judge() error
 }
 
-// Header is the part of a Head that every format has.
+// Header is the part of a Head that all formats have: the size of the file in bytes.
 type Header struct{ Size int64 }
 
-// Check refuses a file of another size than the one whose head was read.
+// Check returns an error if the file s is not plain, or its size changed since its head was
+// read.
 func (h Header) Check(s *Source) error {
 	if f, size := s.Plain(); f == nil || size != h.Size {
-		return Dataf(s.Name, 0, 0, "another file is there than where its head was read: %s, want %d", tcs.Count(s.size, "byte"), h.Size)
+		return Dataf(s.Name, 0, 0,
+			"another file is there than where its head was read: %s, want %d",
+			tcs.Count(s.size, "byte"), h.Size)
 	}
 	return nil
 }
 
-// lineRange is the lines of a plain file that begin in [from, to), where lines
-// begin at start and after every '\n' that follows.
+// lineRange is the set of lines of a plain file that begin in [from, to). Lines begin at start
+// and after every '\n' that follows start.
 type lineRange struct {
 	src             *Source
 	start, from, to int64
-	above           int // lines from start to first, once counted
+	above           int // lines from start to first; valid if counted
 	counted         bool
-	first           int64 // offset of the first line
+	first           int64 // the offset of the first line of the range
 }
 
-// probe is how much is read at a time in search of a line's end.
-const probe = 1 << 16
+// probeSize is the number of bytes that are read at a time to find a line's end.
+const probeSize = 1 << 16
 
-// lineEnd is the offset after the first '\n' at or after off, or limit where
-// there is none before it.
+// lineEnd returns the offset after the first '\n' at or after off, or limit if there is none
+// before limit.
 func (l *lineRange) lineEnd(off, limit int64) (int64, error) {
-	buf := make([]byte, probe)
+	buf := make([]byte, probeSize)
 	for off < limit {
 		n := min(int64(len(buf)), limit-off)
 		m, err := l.src.readAt(buf[:n], off)
@@ -90,8 +94,8 @@ func (l *lineRange) lineEnd(off, limit int64) (int64, error) {
 	return limit, nil
 }
 
-// reader reads the lines. It looks for the first one's start in the range only:
-// a line that fills the range belongs to an earlier one.
+// reader returns a reader of the lines. It searches the start of the first line only inside the
+// range, because a line that fills the range belongs to an earlier range.
 func (l *lineRange) reader() (io.ReadCloser, error) {
 	l.src.Restart()
 	l.first = l.from
@@ -105,7 +109,7 @@ func (l *lineRange) reader() (io.ReadCloser, error) {
 	return &lineReader{l: l, off: l.first, done: l.first >= l.to}, nil
 }
 
-// linesAbove counts the lines from start to the range's first line.
+// linesAbove returns the number of lines from start to the range's first line.
 func (l *lineRange) linesAbove() int {
 	if l.counted {
 		return l.above
@@ -115,18 +119,18 @@ func (l *lineRange) linesAbove() int {
 	for off := l.start; off < l.first; {
 		n, err := l.src.readAt(buf[:min(int64(len(buf)), l.first-off)], off)
 		if err != nil {
-			break // the place in a message about a file that goes away
+			break // the file disappeared; the message has a wrong line number
 		}
 		l.above += bytes.Count(buf[:n], []byte{'\n'})
 		if off += int64(n); off == l.src.size && buf[n-1] != '\n' {
-			l.above++ // a last line without an end
+			l.above++ // the last line has no end
 		}
 	}
 	return l.above
 }
 
-// lineReader reads from off on: all before the range's end, and what is left of
-// the line that crosses it.
+// lineReader reads from offset off to the end of the line that contains the last byte of the
+// range.
 type lineReader struct {
 	l    *lineRange
 	off  int64
@@ -142,11 +146,11 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	// The byte before the end decides whether a line crosses it.
+	// The range's last byte decides whether a line crosses the end of the range.
 	last := r.l.to - 1
 	n := last - r.off
 	if n <= 0 {
-		n = min(probe, r.l.src.size-r.off)
+		n = min(probeSize, r.l.src.size-r.off)
 	}
 	m, err := r.l.src.readAt(p[:min(n, int64(len(p)))], r.off)
 	if err != nil {
@@ -161,7 +165,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	return m, nil
 }
 
-// readAt reads some bytes at off of a plain file, at least one.
+// readAt reads at least one byte, and at most len(p), at offset off of a plain file.
 func (s *Source) readAt(p []byte, off int64) (int, error) {
 	n, err := s.file.ReadAt(p, off)
 	s.done.Add(int64(n))

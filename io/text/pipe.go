@@ -6,30 +6,29 @@ import (
 	"sync"
 )
 
-// BlockSize is how much text is parsed at once: with what comes of it, it stays
-// in a core's cache.
+// BlockSize is the size in bytes of the text that is parsed at a time. The text and the parsed
+// entries stay in the cache of a core.
 const BlockSize = 1 << 18
 
-// Block is a run of whole lines, and what was parsed from them.
+// Block is a sequence of whole lines with their parsed entries.
 type Block struct {
-	Text   []byte // every line ends in '\n'; there is room for slack bytes more
-	Lines  int    // how many
-	Raw    int    // entries parsed, up to the first mistake
-	N      int    // entries there are: Raw, unless the parser added some
+	Text   []byte // every line ends in '\n'; the capacity has room for slack more bytes
+	Lines  int    // number of lines
+	Raw    int    // number of parsed entries, up to the first error
+	N      int    // number of entries: Raw, and entries that the parser added
 	Coords [][]int64
 	Vals   []byte
-	Max    []int64 // the largest coordinate in each mode, -1 where there is none
-	Err    *Error  // the first mistake, its Line counted from 1 in the block
-	Marks  uint8   // what kinds of entries there are, bits of the format's own
+	Max    []int64 // the largest coordinate in each mode, or -1
+	Err    *Error  // the first error; its Line counts from 1 in the block
+	Marks  uint8   // the kinds of entries found, as bits that the format defines
 
 	words []uint64 // the memory of Vals
 	buf   []byte   // the memory of Text
 	done  chan struct{}
-	fail  error // the reader's error, in place of a block
+	fail  error // the reader's error, instead of a block
 }
 
-// Pipe reads text, has it parsed by several goroutines, and yields the parsed
-// blocks in order.
+// Pipe reads text, parses it in several goroutines, and returns the parsed blocks in order.
 type Pipe struct {
 	queue chan *Block // in file order
 	free  chan *Block
@@ -38,9 +37,9 @@ type Pipe struct {
 	last  *Block
 }
 
-// newPipe starts reading r, which it closes when it is done, and parsing by
-// parse in the given number of goroutines. A block has about size bytes, and
-// more where a line is longer. name is for messages.
+// newPipe starts reading r, and starts the given number of goroutines that call parse. It
+// closes r at the end. A block has about size bytes, or more if a line is longer. name is for
+// messages.
 func newPipe(r io.ReadCloser, name string, threads, size int, parse func(*Block)) *Pipe {
 	n := threads + 2
 	p := &Pipe{queue: make(chan *Block, n), free: make(chan *Block, n), quit: make(chan struct{})}
@@ -65,9 +64,9 @@ func newPipe(r io.ReadCloser, name string, threads, size int, parse func(*Block)
 	return p
 }
 
-// read cuts r into blocks until its end, its error, or Close.
+// read cuts r into blocks until its end, its first error, or Close.
 func (p *Pipe) read(r io.Reader, name string, size int, work chan<- *Block) {
-	var rest []byte // the start of a line that the last block cut off
+	var rest []byte // the start of a line whose end is in the next block
 	lines := 0
 	for eof := false; !eof; {
 		var b *Block
@@ -82,7 +81,8 @@ func (p *Pipe) read(r io.Reader, name string, size int, work chan<- *Block) {
 		for cut == 0 && !eof {
 			n := len(b.buf)
 			if n > maxLine {
-				b.fail = Dataf(name, lines+1, 1, "got a line of more than %d bytes, want lines of text", maxLine)
+				b.fail = Dataf(name, lines+1, 1,
+					"got a line of more than %d bytes, want lines of text", maxLine)
 				p.queue <- b
 				return
 			}
@@ -113,8 +113,9 @@ func (p *Pipe) read(r io.Reader, name string, size int, work chan<- *Block) {
 	}
 }
 
-// Next returns the next parsed block, valid until the next call, and io.EOF
-// after the last. A mistake in a block's text is in the block, not here.
+// Next returns the next parsed block, or io.EOF after the last. The block is valid until the
+// next call. An error in a block's text is in the block's Err; Next returns only errors of
+// reading.
 func (p *Pipe) Next() (*Block, error) {
 	if p.last != nil {
 		p.free <- p.last
@@ -132,5 +133,5 @@ func (p *Pipe) Next() (*Block, error) {
 	return b, nil
 }
 
-// Close stops the reading. It does not wait for a reader that is blocked.
+// Close stops reading. It does not wait for a blocked reader.
 func (p *Pipe) Close() { p.once.Do(func() { close(p.quit) }) }

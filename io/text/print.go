@@ -8,8 +8,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// AppendValue appends value k of vals, of type typ: the shortest number that
-// reads back the same; of a complex value its two parts, with a blank between.
+// AppendValue appends value k of vals, which has values of type typ. It formats the shortest
+// number that reads back as the same value. A complex value is its two parts with a space
+// between them.
 func AppendValue(dst, vals []byte, typ tcs.Type, k int) []byte {
 	p := unsafe.Pointer(&vals[k*typ.Size()])
 	switch typ {
@@ -31,8 +32,8 @@ func AppendValue(dst, vals []byte, typ tcs.Type, k int) []byte {
 	panic("BUG: text: a value of no type")
 }
 
-// appendFloat writes integers as such, and exponents only where a plain number
-// would be long: below 1e-4 and from 1e16 on.
+// appendFloat formats integers without a point. It uses an exponent only if a plain number
+// would be long: below 1e-4 and from 1e16.
 func appendFloat(dst []byte, f float64, size int) []byte {
 	a := math.Abs(f)
 	switch {

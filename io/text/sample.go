@@ -8,14 +8,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// sampled is how much text About looks at.
-const sampled = 1 << 20
+// sampleSize is the number of bytes of text that About reads.
+const sampleSize = 1 << 20
 
-// About is about how many entries the file has: as many as fit into it if all its lines are as
-// long as the first ones, and compress as well. That is not known of a pipe, and of what cannot
-// be read.
+// About estimates the number of entries of the file. It assumes that the other lines have the
+// same length as the first ones, and that they compress equally well. known is false if the
+// source is a pipe or can't be read.
 func (e *Entries) About() (n int64, known bool) {
-	content, share := e.Src.sample(sampled)
+	content, share := e.Src.sample(sampleSize)
 	if share <= 0 || e.Start > int64(len(content)) {
 		return 0, false
 	}
@@ -38,8 +38,8 @@ func (e *Entries) About() (n int64, known bool) {
 	return int64(float64(entries)*all/float64(len(body)) + 0.5), entries > 0
 }
 
-// sample is at most n bytes from the beginning of the content, uncompressed, and the share
-// of the file that they are; 0 where that is unknown.
+// sample returns at most n bytes from the start of the decompressed content, and which share of
+// the file they are. share is 0 if it is unknown.
 func (s *Source) sample(n int) (content []byte, share float64) {
 	if s.file == nil || s.size == 0 {
 		return nil, 0
@@ -48,7 +48,7 @@ func (s *Source) sample(n int) (content []byte, share float64) {
 	var r io.Reader = &counted{r: io.NewSectionReader(s.file, 0, s.size), n: &read}
 	switch s.pack {
 	case gzipped:
-		// What a buffer holds counts as read: it is a small one.
+		// Buffered input counts as read, so the buffer is small.
 		z, err := newMembers(r, 1<<12)
 		if err != nil {
 			return nil, 0
@@ -56,8 +56,9 @@ func (s *Source) sample(n int) (content []byte, share float64) {
 		defer z.Close()
 		r = z
 	case zstandard:
-		// One decoder reads no further than it is asked to.
-		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(uint64(s.window())), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
+		// A single decoder does not read ahead.
+		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(uint64(s.window())),
+			zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, 0
 		}

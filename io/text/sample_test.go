@@ -28,11 +28,18 @@ func TestAbout(t *testing.T) {
 	}{
 		{"none", 0, nil, 1, 1},
 		{"three", 3, func(i int) string { return fmt.Sprintf("%d 1 1\n", i) }, 1, 1},
-		{"short", 200000, func(i int) string { return fmt.Sprintf("%d %d 1\n", i/10+1, r.IntN(9)+1) }, 0.9, 1.2},
+		{"short", 200000, func(i int) string {
+			return fmt.Sprintf("%d %d 1\n", i/10+1,
+				r.IntN(9)+1)
+		}, 0.9, 1.2},
 		{"long", 40000, func(i int) string {
-			return fmt.Sprintf("%d %d %d %.17g\n", i/100+1, r.IntN(1e6)+1, r.IntN(1e9)+1, r.Float64())
+			return fmt.Sprintf("%d %d %d %.17g\n", i/100+1, r.IntN(1e6)+1, r.IntN(1e9)+1,
+				r.Float64())
 		}, 0.9, 1.1},
-		{"commented", 40000, func(i int) string { return fmt.Sprintf("%s%d %d %g\n", comment, i/10+1, r.IntN(1000)+1, r.Float64()) }, 0.9, 1.1},
+		{"commented", 40000, func(i int) string {
+			return fmt.Sprintf("%s%d %d %g\n", comment,
+				i/10+1, r.IntN(1000)+1, r.Float64())
+		}, 0.9, 1.1},
 	} {
 		content := []byte(comment)
 		for i := range c.lines {
@@ -48,7 +55,8 @@ func TestAbout(t *testing.T) {
 		}
 		z.Write(content)
 		z.Close()
-		for ending, b := range map[string][]byte{"": content, ".gz": gz.Bytes(), ".zst": zst.Bytes()} {
+		for ending, b := range map[string][]byte{"": content, ".gz": gz.Bytes(),
+			".zst": zst.Bytes()} {
 			path := filepath.Join(dir, c.name+".tns"+ending)
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
@@ -63,13 +71,15 @@ func TestAbout(t *testing.T) {
 				least, most = 0.6, 1.6
 			}
 			n, known := e.About()
-			if got := float64(n); !known || got < least*float64(c.lines) || got > most*float64(c.lines) {
+			if got := float64(n); !known || got < least*float64(c.lines) ||
+				got > most*float64(c.lines) {
 				t.Errorf("%s%s: about %d entries, %v, want %d", c.name, ending, n, known, c.lines)
 			}
 			src.Close()
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "cut.tns.gz"), []byte{0x1f, 0x8b, 8, 0, 0}, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "cut.tns.gz"), []byte{0x1f, 0x8b, 8, 0, 0},
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	src, err := text.OpenSource(filepath.Join(dir, "cut.tns.gz"), dir)

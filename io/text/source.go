@@ -16,9 +16,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// A zstd stream may make its decoder hold smallWindow bytes at most, which is the default of the
-// zstd command line, or half of the memory limit if that is more, up to largeWindow, which is the
-// longest that the command line makes.
+// smallWindow and largeWindow bound the window of a zstd stream, in bytes. A decoder keeps a
+// window of up to smallWindow, the default of the zstd command line. If half of the memory
+// limit is more, it keeps up to that, but at most largeWindow, the largest window that the
+// command line writes.
 const (
 	smallWindow = 1 << 27
 	largeWindow = 1 << 31
@@ -32,32 +33,34 @@ const (
 	zstandard
 )
 
-// Source is a file, standard input or a pipe, that can be read from its start
-// any number of times, by several readers at once.
+// Source is a file, standard input or a pipe. It can be read from its start any number of
+// times, by several readers at the same time.
 type Source struct {
 	Name string // for messages
 
-	file  *os.File // not nil for a regular file
-	size  int64    // of the regular file
-	spool *spool   // not nil for all others
+	file  *os.File // nil unless it is a regular file
+	size  int64    // bytes of the regular file
+	spool *spool   // nil if it is a regular file
 	pack  packing
 	done  atomic.Int64
 
-	limit   int64 // bytes of memory that reading may take; 0: a quarter of the machine's
+	limit   int64 // bytes of memory that reading may use; 0: a quarter of the machine's
 	tmp     string
-	content *spool // of a compressed file, where ReaderAt was asked for
-	kept    *kept  // the same, where Keep was asked for
+	content *spool // the decompressed content, if ReaderAt was called
+	kept    *kept  // the decompressed content, if Keep was called
 }
 
-// Stdin tells whether path stands for standard input (or output): "-", or "-"
-// followed by the extension that names the format, as in "-.tns". /dev/stdin and
-// /dev/stdout are "-", whatever they are connected to.
+// Stdin reports whether path names standard input or output: "-", or "-" followed by the
+// extension of a format, as in "-.tns". /dev/stdin and /dev/stdout are treated as "-".
 func Stdin(path string) bool {
-	return path == "-" || path == "/dev/stdin" || path == "/dev/stdout" || strings.HasPrefix(path, "-.") && !strings.Contains(path, "/")
+	return path == "-" || path == "/dev/stdin" || path == "/dev/stdout" ||
+		strings.HasPrefix(path, "-.") && !strings.Contains(path, "/")
 }
 
-// Open has read make a stream of the file at path, which owns it from then on.
-func Open(path string, opt coo.Options, read func(*Source, coo.Options) (coo.Stream, error)) (coo.Stream, error) {
+// Open opens the file at path and calls read, which returns a stream of its entries. The stream
+// owns the file.
+func Open(path string, opt coo.Options, read func(*Source, coo.Options) (coo.Stream,
+	error)) (coo.Stream, error) {
 	src, err := OpenSource(path, opt.Tmp)
 	if err != nil {
 		return nil, err
@@ -71,8 +74,8 @@ func Open(path string, opt coo.Options, read func(*Source, coo.Options) (coo.Str
 	return s, nil
 }
 
-// OpenSource opens path. What standard input or a pipe yields is kept for later
-// readers, in memory while it is small, then in a file without a name in tmp.
+// OpenSource opens path. The bytes of standard input or a pipe are kept for later readers: in
+// memory while there are few, then in an unlinked file in folder tmp.
 func OpenSource(path, tmp string) (*Source, error) {
 	s := &Source{Name: path, tmp: tmp}
 	if Stdin(path) {
@@ -106,9 +109,11 @@ func OpenSource(path, tmp string) (*Source, error) {
 	switch head = head[:n]; {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		s.pack = gzipped
-	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}), n == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], []byte{0x2a, 0x4d, 0x18}):
+	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}),
+		n == 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:], []byte{0x2a, 0x4d, 0x18}):
 		s.pack = zstandard
-	case n == 0 && (strings.HasSuffix(strings.ToLower(path), ".gz") || strings.HasSuffix(strings.ToLower(path), ".zst")):
+	case n == 0 && (strings.HasSuffix(strings.ToLower(path), ".gz") ||
+		strings.HasSuffix(strings.ToLower(path), ".zst")):
 		s.Close()
 		return nil, Dataf(s.Name, 0, 0, "got an empty file, want compressed data, as its name says")
 	}
@@ -124,22 +129,25 @@ func openError(path string, err error) error {
 	return &Error{File: path, Msg: msg, Exit: ExitRun, Err: err}
 }
 
-// raw reads the file as it is, from its start, adding what it read to count.
+// raw returns a reader of the file from its start, without decompression. It adds the number of
+// bytes read to count, which may be nil.
 func (s *Source) raw(count *atomic.Int64) io.Reader {
 	if s.file != nil {
-		return &counted{r: io.NewSectionReader(s.file, 0, s.size), n: count, left: s.size, name: s.Name}
+		return &counted{r: io.NewSectionReader(s.file, 0, s.size), n: count, left: s.size,
+			name: s.Name}
 	}
 	return &counted{r: &spoolReader{s: s.spool}, n: count}
 }
 
-// Reader reads the content, uncompressed, from its start. Its errors are *Error.
-// Progress follows the reader made last.
+// Reader returns a reader of the decompressed content from its start. The reader's errors are
+// of type *Error. Progress follows the last reader that was returned.
 func (s *Source) Reader() (io.ReadCloser, error) {
 	s.done.Store(0)
 	if s.kept != nil && s.kept.whole() {
-		return &wrapped{s: s, r: &keptReader{k: s.kept, done: &s.done, total: s.size}, close: func() error { return nil }}, nil
+		return &wrapped{s: s, r: &keptReader{k: s.kept, done: &s.done, total: s.size},
+			close: func() error { return nil }}, nil
 	}
-	r, err := s.undone()
+	r, err := s.decompressed()
 	if err == nil && s.kept != nil {
 		s.kept.release() // what a reader before left unfinished
 		s.kept = &kept{tmp: s.tmp}
@@ -148,8 +156,8 @@ func (s *Source) Reader() (io.ReadCloser, error) {
 	return r, err
 }
 
-// undone reads the content, undoing the compression.
-func (s *Source) undone() (*wrapped, error) {
+// decompressed returns a reader that decompresses the content.
+func (s *Source) decompressed() (*wrapped, error) {
 	raw := s.raw(&s.done)
 	switch s.pack {
 	case gzipped:
@@ -159,16 +167,18 @@ func (s *Source) undone() (*wrapped, error) {
 		}
 		return &wrapped{s: s, r: z, what: "gzip", close: z.Close}, nil
 	case zstandard:
-		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(uint64(s.window())), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(uint64(s.window())),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, s.wrap(err, "zstd")
 		}
-		return &wrapped{s: s, r: z, what: "zstd", close: func() error { z.Close(); return nil }}, nil
+		return &wrapped{s: s, r: z, what: "zstd", close: func() error { z.Close(); return nil }},
+			nil
 	}
 	return &wrapped{s: s, r: raw, close: func() error { return nil }}, nil
 }
 
-// window returns the most bytes that a zstd stream may make its decoder hold.
+// window returns the largest window, in bytes, that a zstd stream may use.
 func (s *Source) window() int64 {
 	limit := s.limit
 	if limit <= 0 {
@@ -177,9 +187,8 @@ func (s *Source) window() int64 {
 	return min(max(limit/2, smallWindow), largeWindow)
 }
 
-// Plain returns the open file and its size where the content can be read at
-// any offset and mapped: a regular file that is not compressed. Else f is nil.
-// The Source keeps owning f.
+// Plain returns the open file and its size if the content can be read at any offset and mapped:
+// a regular file that is not compressed. Otherwise f is nil. The Source still owns f.
 func (s *Source) Plain() (f *os.File, size int64) {
 	if s.file == nil || s.pack != plain {
 		return nil, 0
@@ -187,17 +196,17 @@ func (s *Source) Plain() (f *os.File, size int64) {
 	return s.file, s.size
 }
 
-// Progress is how many bytes of the file were read, compressed as it is, and
-// how many there are; total is 0 for a pipe.
+// Progress returns the number of bytes of the file that were read, before decompression, and
+// the size of the file. total is 0 for a pipe.
 func (s *Source) Progress() (done, total int64) { return s.done.Load(), s.size }
 
-// Close releases the file. Readers must not be used after it.
+// Close closes the file. Readers must not be used after Close.
 func (s *Source) Close() error {
 	if s.content != nil {
 		s.content.close()
 	}
 	if s.kept != nil {
-		s.kept.release()
+		s.kept.release() // an earlier reader did not reach the end
 	}
 	if s.spool != nil {
 		return s.spool.close()
@@ -205,8 +214,8 @@ func (s *Source) Close() error {
 	return s.file.Close()
 }
 
-// wrap gives an error its file and exit code: what the operating system reports
-// is a failed run, the rest is damaged data.
+// wrap adds the file and an exit code to an error. An error of the operating system is a failed
+// run; any other error means damaged data.
 func (s *Source) wrap(err error, what string) error {
 	var e *Error
 	if err == io.EOF && what == "" || errors.As(err, &e) {
@@ -218,9 +227,12 @@ func (s *Source) wrap(err error, what string) error {
 		return &Error{File: s.Name, Msg: err.Error(), Exit: ExitRun, Err: err}
 	}
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
-		e := &Error{File: s.Name, Msg: fmt.Sprintf("%s: its window, or what it refers back to, is larger than %s", what, tcs.Size(s.window())), Exit: ExitData, Err: err}
+		e := &Error{File: s.Name,
+			Msg: fmt.Sprintf("%s: its window, or what it refers back to, is larger than %s", what,
+				tcs.Size(s.window())), Exit: ExitData, Err: err}
 		if s.window() < largeWindow {
-			e.Msg, e.Exit = e.Msg+", half of the memory that reading it may take (--memory-limit)", ExitMemory
+			e.Msg, e.Exit = e.Msg+", half of the memory that reading it may take (--memory-limit)",
+				ExitMemory
 		}
 		return e
 	}
@@ -228,13 +240,14 @@ func (s *Source) wrap(err error, what string) error {
 	if err == io.ErrUnexpectedEOF || err == io.EOF {
 		msg = "the compressed data end early"
 	}
-	return &Error{File: s.Name, Msg: what + ": " + strings.TrimPrefix(msg, what+": "), Exit: ExitData, Err: err}
+	return &Error{File: s.Name, Msg: what + ": " + strings.TrimPrefix(msg, what+": "),
+		Exit: ExitData, Err: err}
 }
 
 type counted struct {
 	r    io.Reader
 	n    *atomic.Int64
-	left int64 // bytes that a regular file must still have
+	left int64 // bytes before the expected end of a regular file
 	name string
 }
 
@@ -266,9 +279,9 @@ func (w *wrapped) Read(p []byte) (int, error) {
 
 func (w *wrapped) Close() error { return w.close() }
 
-// Ext is the extension of path that names its format, in lower case, without
-// the endings of compressed files: ".tns" of "b.TNS.gz" and of "-.tns". Standard
-// input and output without an ending, "-", are ".tns" too.
+// Ext returns the extension that names the format of path, in lower case: ".tns" for "b.TNS.gz"
+// and for "-.tns". It removes the extensions of compressed files. For standard input and output
+// without an extension, "-", it returns ".tns".
 func Ext(path string) string {
 	if Stdin(path) && !strings.HasPrefix(path, "-.") {
 		return ".tns"
@@ -278,9 +291,10 @@ func Ext(path string) string {
 	return filepath.Ext(base)
 }
 
-// ReaderAt gives access to the content, uncompressed, at any offset, and its
-// size. What is no plain file is kept, as a pipe is. The Source closes it.
-// Progress counts what is read from a plain file, from the last Restart on.
+// ReaderAt returns access to the decompressed content at any offset, and the size of the
+// content. If the file is not plain, its content is stored like the bytes of a pipe. The Source
+// closes the ReaderAt. Progress counts the bytes that are read from a plain file since the last
+// Restart.
 func (s *Source) ReaderAt() (io.ReaderAt, int64, error) {
 	if f, size := s.Plain(); f != nil {
 		return &countedAt{f, s}, size, nil

@@ -12,7 +12,8 @@ import (
 )
 
 func TestExt(t *testing.T) {
-	for path, want := range map[string]string{"a.tns": ".tns", "a.TNS.gz": ".tns", "-.mtx.zst": ".mtx", "/x.y/a": "", "a.gz": "", "-": ".tns", "b.RUA": ".rua"} {
+	for path, want := range map[string]string{"a.tns": ".tns", "a.TNS.gz": ".tns",
+		"-.mtx.zst": ".mtx", "/x.y/a": "", "a.gz": "", "-": ".tns", "b.RUA": ".rua"} {
 		if got := Ext(path); got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
@@ -20,7 +21,8 @@ func TestExt(t *testing.T) {
 }
 
 func TestStdinNames(t *testing.T) {
-	for path, want := range map[string]bool{"-": true, "-.tns": true, "-.tns.gz": true, "-a.tns": false, "-./a.tns": false, "a": false} {
+	for path, want := range map[string]bool{"-": true, "-.tns": true, "-.tns.gz": true,
+		"-a.tns": false, "-./a.tns": false, "a": false} {
 		if Stdin(path) != want {
 			t.Errorf("%s: got %v", path, !want)
 		}
@@ -54,7 +56,8 @@ func TestSpool(t *testing.T) {
 		t.Fatalf("got %d bytes, %v; want %d", len(half)+len(rest), err, len(text))
 	}
 	at := make([]byte, 20)
-	if _, err := sp.ReadAt(at, spoolMemory-10); err != nil || string(at) != text[spoolMemory-10:spoolMemory+10] {
+	if _, err := sp.ReadAt(at, spoolMemory-10); err != nil ||
+		string(at) != text[spoolMemory-10:spoolMemory+10] {
 		t.Errorf("got %q, %v", at, err)
 	}
 	sp.close()
@@ -127,7 +130,8 @@ func TestGzipPadding(t *testing.T) {
 		{member[:15], "", "the compressed data end early"},
 	} {
 		got, err := compressed(t, "a.gz", []byte(c.in), 0)
-		if c.err == "" && (err != nil || got != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+		if c.err == "" && (err != nil || got != c.want) || c.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%q: got %q, %v; want %q, %s", c.in, got, err, c.want, c.err)
 		}
 	}
@@ -135,7 +139,8 @@ func TestGzipPadding(t *testing.T) {
 
 // A zstd frame may have a window of half of the memory limit, and always the default one.
 func TestLongWindow(t *testing.T) {
-	frame := func(window byte) []byte { // one block of 3 bytes as they are, after a header without a size
+	// one block of 3 bytes as they are, after a header without a size
+	frame := func(window byte) []byte {
 		return append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, window, 3<<3 | 1, 0, 0}, "1 2"...)
 	}
 	const mib = 1 << 20
@@ -147,7 +152,9 @@ func TestLongWindow(t *testing.T) {
 	}{
 		{17, 1 * mib, "", 0},
 		{18, 512 * mib, "", 0},
-		{18, 511 * mib, "is larger than 255.5 MiB, half of the memory that reading it may take (--memory-limit)", ExitMemory},
+		{18, 511 * mib,
+			"is larger than 255.5 MiB, half of the memory that reading it may take " +
+				"(--memory-limit)", ExitMemory},
 		{19, 512 * mib, "is larger than 256 MiB", ExitMemory},
 		{22, 1 << 40, "is larger than 2 GiB", ExitData},
 	} {
@@ -156,7 +163,8 @@ func TestLongWindow(t *testing.T) {
 			t.Errorf("2^%d of %d: got %q, %v", 10+c.exponent, c.limit, got, err)
 		}
 		var e *Error
-		if c.err != "" && (!errors.As(err, &e) || !strings.Contains(e.Msg, c.err) || e.Exit != c.code) {
+		if c.err != "" && (!errors.As(err, &e) || !strings.Contains(e.Msg, c.err) ||
+			e.Exit != c.code) {
 			t.Errorf("2^%d of %d: got %v, want %s", 10+c.exponent, c.limit, err, c.err)
 		}
 	}
@@ -176,10 +184,12 @@ func TestHead(t *testing.T) {
 		}
 		lines = append(lines, string(line))
 	}
-	if len(lines) != 4 || lines[0] != "a b\r" || lines[1] != "" || lines[2] != long || lines[3] != "last" || h.Line != 4 || h.Off != int64(3+5+1+200001+4) {
+	if len(lines) != 4 || lines[0] != "a b\r" || lines[1] != "" || lines[2] != long ||
+		lines[3] != "last" || h.Line != 4 || h.Off != int64(3+5+1+200001+4) {
 		t.Errorf("got %d lines, line %d, offset %d", len(lines), h.Line, h.Off)
 	}
-	if _, err := NewHead(strings.NewReader(strings.Repeat("x", maxLine+100000)), "f").Next(); err == nil || !strings.Contains(err.Error(), "want lines of text") {
+	if _, err := NewHead(strings.NewReader(strings.Repeat("x", maxLine+100000)),
+		"f").Next(); err == nil || !strings.Contains(err.Error(), "want lines of text") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,24 +10,24 @@ import (
 	"distaff/io/outfile"
 )
 
-// spoolMemory is how much of a pipe is kept in memory before a file is used.
+// spoolMemory is the number of bytes of a pipe that are kept in memory before a file is used.
 const spoolMemory = 4 << 20
 
-// spool keeps what a pipe yields, so that several readers can each read it from
-// the start. Bytes are taken from the pipe when a reader first asks for them.
+// spool stores the bytes that were read from a pipe, so that several readers can each read the
+// pipe from its start. Bytes are read from the pipe when a reader first needs them.
 type spool struct {
 	mu   sync.Mutex
 	in   io.ReadCloser
 	tmp  string
-	mem  []byte   // the first bytes, up to spoolMemory
-	file *os.File // those after them; nil until there are any
-	size int64    // taken from the pipe so far
-	err  error    // what ended the pipe
+	mem  []byte   // the first bytes, at most spoolMemory
+	file *os.File // the other bytes; nil if there are none
+	size int64    // bytes read from the pipe so far
+	err  error    // the error that ended the pipe, or io.EOF
 }
 
 func newSpool(in io.ReadCloser, tmp string) *spool { return &spool{in: in, tmp: tmp} }
 
-// readAt returns bytes at off, from the pipe where they were not taken yet.
+// readAt reads bytes at off. If they were not read before, it reads them from the pipe.
 func (s *spool) readAt(p []byte, off int64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,8 @@ func (s *spool) readAt(p []byte, off int64) (int, error) {
 	}
 	n, err := s.in.Read(p)
 	if kerr := s.keep(p[:n]); kerr != nil {
-		n, err = 0, fmt.Errorf("no room to keep what comes through a pipe (--tmp names another folder): %w", kerr)
+		n, err = 0, fmt.Errorf(
+			"no room to keep what comes through a pipe (--tmp names another folder): %w", kerr)
 	}
 	s.size += int64(n)
 	s.err = err
@@ -72,8 +73,8 @@ func (s *spool) keep(p []byte) error {
 	return err
 }
 
-// close lets go of the file; it does not wait for a reader that is blocked in
-// the pipe.
+// close closes the pipe and the file. It does not wait for a reader that is blocked in the
+// pipe.
 func (s *spool) close() error {
 	s.in.Close()
 	s.mu.Lock()
@@ -96,10 +97,10 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errBefore is the fault of a file that says that a part of it lies before its start.
+// errBefore is the error of a file that refers to a place before its start.
 var errBefore = errors.New("a part is said to lie before the file's start")
 
-// ReadAt reads what was taken from the pipe already.
+// ReadAt implements io.ReaderAt.
 func (s *spool) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, errBefore

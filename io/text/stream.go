@@ -10,41 +10,42 @@ import (
 	"distaff/io/tcs"
 )
 
-// Entries is a coo.Stream over the lines of a Source from Start on, one entry a
-// line. A format's reader makes one after it has read the header.
+// Entries is a coo.Stream over the lines of a Source, one entry a line. It starts at offset
+// Start. The reader of a format makes it after reading the header.
 type Entries struct {
 	Src   *Source
-	Start int64 // the offset of the body in the content
-	Line  int   // lines before it
-	// Comment begins comments: '#' or '%'.
+	Start int64 // the offset of the first line in the content
+	Line  int   // the number of lines before Start
+	// Comment starts a comment: '#' or '%'.
 	Comment byte
-	// Parse parses a block in a goroutine of its own; Layout.Parse, or a
-	// function that does more to the block after that.
+	// Parse parses a block; it is called in several goroutines. It is Layout.Parse, or a
+	// function that calls Layout.Parse and then processes the block further.
 	Parse func(*Block)
-	// Check, if not nil, sees every block in file order, before a mistake in it
-	// is reported, and nil at the end of the file.
+	// Check, if not nil, is called with every block in file order, before an error in the block
+	// is returned, and with nil at the end of the file.
 	Check func(*Block) error
-	// Sizes of the modes: exact, or nil to find the largest coordinates.
+	// Sizes are the sizes of the modes, if the file has them. Otherwise they are nil, and the
+	// largest coordinates determine the sizes.
 	Sizes []int64
 	Order int
 	Value tcs.Type
 	Opt   coo.Options
 
-	// Bound makes Parse refuse coordinates past the sizes; nil where the file has
-	// sizes of its own.
+	// Bound makes Parse refuse coordinates that exceed dims. It is nil if the file has its own
+	// sizes.
 	Bound func(dims []int64, from []string)
 
-	part *lineRange // nil for the whole file
+	part *lineRange // nil if the whole file is read
 
 	pipe *Pipe
-	line int // lines before the next block; those before a part are not counted
+	line int // lines before the next block, without the lines before a part
 	most []int64
 	err  error
 }
 
-// Part restricts the stream to a share of the file: part k of n, the lines
-// that begin in it. Parts cut the bytes from Start on evenly, and together
-// have every line once. The Source must be Plain.
+// Part restricts the stream to part k of n of the file: the lines that begin in that part of
+// the bytes. The parts divide the bytes after Start evenly, and together have every line once.
+// The Source must be Plain.
 func (e *Entries) Part(k, n int) {
 	if f, _ := e.Src.Plain(); f == nil {
 		panic("BUG: text: part of a file that cannot be read at any offset")
@@ -54,10 +55,11 @@ func (e *Entries) Part(k, n int) {
 	e.part = &lineRange{src: e.Src, start: e.Start, from: at(int64(k)), to: at(int64(k) + 1)}
 }
 
-// Keep says that the file will be read again: see Source.Keep.
+// Keep announces that the file will be read again; see Source.Keep.
 func (e *Entries) Keep() { e.Src.Keep() }
 
-// Dims are the sizes; where the file has none, the largest coordinates so far.
+// Dims returns the sizes and true. If the file has no sizes, it returns false and the sizes
+// that contain the coordinates read so far.
 func (e *Entries) Dims() ([]int64, bool) {
 	if e.Sizes != nil || e.Order == 0 {
 		return slices.Clone(e.Sizes), true
@@ -74,7 +76,7 @@ func (e *Entries) Dims() ([]int64, bool) {
 	return dims, false
 }
 
-// SetDims gives the sizes of a file that has none: see coo.Sizable.
+// SetDims sets the sizes of a file that has none; see coo.Sizable.
 func (e *Entries) SetDims(dims []int64, from []string) {
 	if len(dims) != e.Order {
 		panic("BUG: text: sizes of another order than the file's")
@@ -87,10 +89,11 @@ func (e *Entries) SetDims(dims []int64, from []string) {
 	}
 }
 
-// Type is the type of the values.
+// Type returns the type of the values.
 func (e *Entries) Type() tcs.Type { return e.Value }
 
-// Progress is how much of the file, or the part, was read.
+// Progress returns how many bytes of the file, or of the part, were read, and how many there
+// are.
 func (e *Entries) Progress() (done, total int64) {
 	done, total = e.Src.Progress()
 	if e.part != nil {
@@ -99,8 +102,8 @@ func (e *Entries) Progress() (done, total int64) {
 	return done, total
 }
 
-// LineBefore is the number of lines before the block that Check sees. Of a part
-// it takes a reading of the file up to there, once: it is for messages.
+// LineBefore returns the number of lines before the block that Check sees. For a part it must
+// read the file up to the part once, so it is for messages only.
 func (e *Entries) LineBefore() int {
 	if e.part == nil {
 		return e.line
@@ -108,7 +111,7 @@ func (e *Entries) LineBefore() int {
 	return e.line + e.part.linesAbove()
 }
 
-// Next yields the entries of the next block that has some.
+// Next returns in b the entries of the next block that is not empty.
 func (e *Entries) Next(b *coo.Batch) error {
 	for {
 		blk, err := e.NextBlock()
@@ -127,8 +130,8 @@ func (e *Entries) Next(b *coo.Batch) error {
 	}
 }
 
-// NextBlock returns the next block, checked, and io.EOF after the last. An
-// error stays.
+// NextBlock returns the next block after Check, or io.EOF after the last. After an error it
+// always returns the same error.
 func (e *Entries) NextBlock() (*Block, error) {
 	if e.err != nil {
 		return nil, e.err
@@ -155,7 +158,7 @@ func (e *Entries) next() (*Block, error) {
 	}
 	if err != nil {
 		var at *Error
-		if errors.As(err, &at) && at.Line > 0 { // the pipe counts from the block before
+		if errors.As(err, &at) && at.Line > 0 { // lines are counted from e.line
 			at.Line += e.LineBefore()
 		}
 		return nil, err
@@ -181,7 +184,7 @@ func (e *Entries) next() (*Block, error) {
 	return blk, nil
 }
 
-// body reads from Start on, or the part.
+// body returns a reader of the lines from Start, or of the lines of the part.
 func (e *Entries) body() (io.ReadCloser, error) {
 	if e.part != nil {
 		return e.part.reader()
@@ -200,7 +203,7 @@ func (e *Entries) body() (io.ReadCloser, error) {
 	return r, nil
 }
 
-// open starts the pipe at the body.
+// open starts a Pipe over the body.
 func (e *Entries) open() error {
 	r, err := e.body()
 	if err != nil {
@@ -215,7 +218,7 @@ func (e *Entries) open() error {
 		size = min(size, max(total-e.Start+1, 1<<12))
 	}
 	if e.Opt.Limit > 0 {
-		// A block and what is parsed from it take about five times its text.
+		// A block with its parsed entries occupies about five times its text.
 		size = min(size, max(e.Opt.Limit/int64(20*(threads+2)), 1<<14))
 	}
 	e.pipe = newPipe(r, e.Src.Name, threads, int(size), e.Parse)
@@ -230,14 +233,14 @@ func (e *Entries) stop() {
 	}
 }
 
-// Rewind goes back to the first entry. What is known of sizes stays known.
+// Rewind returns to the first entry. Sizes that are known stay known.
 func (e *Entries) Rewind() error {
 	e.stop()
 	e.err = nil
 	return nil
 }
 
-// Close releases the file.
+// Close closes the file.
 func (e *Entries) Close() error {
 	e.stop()
 	e.err = io.ErrClosedPipe

@@ -7,11 +7,11 @@ import (
 	"distaff/io/tcs"
 )
 
-// StoreNumber parses the number buf[i:end] and stores it as value n of vals,
-// which holds values of type typ; for complex types as its k-th part, the real
-// one being 0, which also clears the imaginary one. integer tells that the file
-// wants integers. What is at buf[end] must be no part of a number, and eight bytes must be
-// there. NumberError turns the error into words.
+// StoreNumber parses the number buf[i:end] and stores it as value n of vals, whose type is typ.
+// If typ is complex, k is the part: 0 is the real part, and storing it clears the imaginary
+// part. integer means that the file declares integers. The byte buf[end] must not continue a
+// number, and eight bytes must be readable from there. NumberError converts the error to a
+// message.
 func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, i, end int) error {
 	tok := buf[i:end]
 	if len(tok) == 0 {
@@ -30,7 +30,7 @@ func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, 
 			return errRange
 		}
 		if typ == tcs.Float32 || typ == tcs.Complex64 {
-			// By way of a float64 it would be rounded twice.
+			// Convert directly: a float64 in between would round twice.
 			put(vals, typ, n, k, float64(float32(v)), 0)
 			return nil
 		}
@@ -72,10 +72,10 @@ func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, 
 	return err
 }
 
-// PutOne stores 1, the value of a pattern's entry, as value n of vals.
+// PutOne stores 1, the value of an entry of a pattern, as value n of vals.
 func PutOne(vals []byte, typ tcs.Type, n int) { put(vals, typ, n, 0, 1, 1) }
 
-// put stores the k-th part of value n: f, or v for the integer types.
+// put stores part k of value n: f, or v if typ is an integer type.
 func put(vals []byte, typ tcs.Type, n, k int, f float64, v int64) {
 	p := unsafe.Pointer(&vals[n*typ.Size()])
 	switch typ {
@@ -104,17 +104,20 @@ func put(vals []byte, typ tcs.Type, n, k int, f float64, v int64) {
 	}
 }
 
-// NumberError says what is wrong with the number tok, for which StoreNumber gave err.
-func NumberError(file string, line, col int, tok []byte, typ tcs.Type, integer bool, err error) *Error {
+// NumberError returns the error for the number tok, for which StoreNumber returned err.
+func NumberError(file string, line, col int, tok []byte, typ tcs.Type, integer bool,
+	err error) *Error {
 	switch {
 	case err == errSyntax && integer:
 		return Dataf(file, line, col, "got %s, want an integer", Quote(tok))
 	case err == errSyntax:
 		return Dataf(file, line, col, "got %s, want a number", Quote(tok))
 	case err == errWhole:
-		return Commandf(file, line, col, "got %s, want an integer: the type asked for is %s", Quote(tok), typ)
+		return Commandf(file, line, col, "got %s, want an integer: the type asked for is %s",
+			Quote(tok), typ)
 	case typ == tcs.Float64 || typ == tcs.Complex128:
 		return Dataf(file, line, col, "got %s, want a number that %s can hold", Quote(tok), typ)
 	}
-	return Commandf(file, line, col, "got %s, want a number that %s, the type asked for, can hold", Quote(tok), typ)
+	return Commandf(file, line, col, "got %s, want a number that %s, the type asked for, can hold",
+		Quote(tok), typ)
 }
