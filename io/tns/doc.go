@@ -1,26 +1,25 @@
-// Package tns reads and writes .tns files, the text format of FROSTT: an entry
-// a line, as its coordinates, counted from 1, and its value. '#' starts a
-// comment, any white space separates.
+// Package tns reads and writes .tns files, the text format of FROSTT. Each line is an entry:
+// its coordinates, counted from 1, and its value, separated by white space. '#' starts a
+// comment.
 //
 //	# order 3
 //	1 1 1   1.5
 //	2 3 1  -2e-3
 //
-// The format has no header. The number of columns of the first line is that of
-// all; the sizes of the modes are not known before the end, and then only from
-// below. A single column is the value of a tensor of order 0.
+// The format has no header. All lines have the same number of columns as the first. The sizes
+// of the modes are unknown until the end of the file; then the largest coordinates are a lower
+// bound. A single column is the value of a tensor of order 0.
 //
-// ParTI's dialect has a header of two lines, the order and the sizes. A file is
-// read so if its first line is one integer N >= 1 and its second line N
-// integers:
+// ParTI's dialect has a header of two lines: the order and the sizes. A file is read as this
+// dialect if its first line is one integer N >= 1 and its second line is N integers:
 //
 //	3
 //	100 80 60
 //	1 4 1 1.0
 //
-// Values are real. Complex tensors are written with two columns for a value,
-// after a first line that says so (ComplexMark): without it the columns of a
-// complex tensor of order n are those of a real one of order n+1.
+// Values are real. A complex tensor is written with two columns for a value, after a line that
+// announces them (ComplexMark). Without that line, a complex tensor of order n would have the
+// columns of a real tensor of order n+1.
 //
 // # Files
 //

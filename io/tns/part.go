@@ -9,7 +9,7 @@ import (
 	"distaff/io/text"
 )
 
-// Head is the file's head for OpenPart, or nil where it can't be read in parts.
+// Head returns the file's head for OpenPart, or nil if the file can't be read in parts.
 func (s *stream) Head() []byte {
 	if f, _ := s.Src.Plain(); f == nil {
 		return nil
@@ -21,8 +21,8 @@ func (s *stream) Head() []byte {
 	return b.Bytes()
 }
 
-// OpenPart opens part k of n of the file at path, whose Head is known: nothing
-// but the part is read. opt is as for the whole file.
+// OpenPart opens part k of n of the file at path. headOf is the result of Head, so OpenPart
+// reads only the part. opt must be the options for the whole file.
 func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part, error) {
 	h := &head{}
 	if err := gob.NewDecoder(bytes.NewReader(headOf)).Decode(h); err != nil {
@@ -44,7 +44,8 @@ func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part,
 	return &entriesPart{stream: s}, nil
 }
 
-// entriesPart is a part of a file, which announces no number of entries.
+// entriesPart is a part of a file. The file does not announce its number of entries, so there
+// is nothing to settle.
 type entriesPart struct {
 	*stream
 	seen int64
@@ -69,8 +70,7 @@ func (p *entriesPart) Rewind() error {
 	return p.stream.Rewind()
 }
 
-// SetDims gives the sizes of a file that has none; of one that has, they must
-// be its own.
+// SetDims sets the sizes of a file that has none. If the file has sizes, dims must equal them.
 func (p *entriesPart) SetDims(dims []int64, from []string) {
 	if p.Bound == nil && !slices.Equal(dims, p.Sizes) {
 		panic("BUG: tns: other sizes than the file's")

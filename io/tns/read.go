@@ -10,26 +10,31 @@ import (
 	"distaff/io/text"
 )
 
-// head is what the first lines of a file say. Its fields travel (see part.go).
+// head is the information in the first lines of a file. Its fields are exported for gob (see
+// part.go).
 type head struct {
 	text.Header
-	Start   int64 // the offset of the body
-	Line    int   // lines before it
+	Start   int64 // the offset of the first line of entries
+	Line    int   // the number of lines before Start
 	First   int   // the number of the first line of entries, 0 if there is none
-	Columns int   // in that line
-	Second  int   // columns of the line of entries after it, 0 if there is none or was no need to look
-	Word    int   // the column of the first line's first word that is no number, 0 if there is none
+	Columns int   // the number of columns of that line
+	// Second is the number of columns of the next line of entries. It is 0 if that line does
+	// not exist or was not read.
+	Second int
+	// Word is the column of the first word in line First that is not a number, and Text is that
+	// word. Word is 0 if all words are numbers.
+	Word    int
 	Text    string
 	Sizes   []int64
 	Complex bool
 }
 
-// Open reads path as a stream of entries in the file's order. The stream is
-// exact in its sizes where the file is of ParTI's dialect or opt.Dims has all
-// sizes; then a coordinate past them is an error with its place. It owns the file.
+// Open reads path as a stream of entries in the file's order. The stream's sizes are exact if
+// the file has ParTI's header or opt.Dims has all sizes. A coordinate that exceeds an exact
+// size is an error with its place. The stream owns the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
-// New reads src, which the stream owns from then on.
+// New returns a stream of the entries of src. The stream owns src.
 func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	h, err := readHead(src)
 	if err != nil {
@@ -39,13 +44,13 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	return open(src, h, opt)
 }
 
-// stream is the stream of a file, or of a part of it.
+// stream is a coo.Stream of a file or a part of a file.
 type stream struct {
 	text.Entries
 	head *head
 }
 
-// open makes the stream of a file with the head h.
+// open makes the stream of a file with head h.
 func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	order, values, err := h.shape(src.Name, opt)
 	if err != nil {
@@ -59,15 +64,18 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 		}
 	}
 	if values == 2 && typ != tcs.Complex128 && typ != tcs.Complex64 {
-		return nil, text.Commandf(src.Name, 0, 0, "its values are complex, the type asked for is real")
+		return nil, text.Commandf(src.Name, 0, 0,
+			"its values are complex, the type asked for is real")
 	}
-	l := &text.Layout{File: src.Name, Order: order, Values: values, Base: 1, Comment: '#', Type: typ,
+	l := &text.Layout{File: src.Name, Order: order, Values: values, Base: 1, Comment: '#',
+		Type: typ,
 		Hint: " (--index-base=0 if it counts from 0)"}
 	if opt.ZeroBased {
 		l.Base, l.Hint = 0, ""
 	}
 	e := &stream{head: h}
-	e.Entries = text.Entries{Src: src, Start: h.Start, Line: h.Line, Comment: '#', Order: order, Value: typ, Opt: opt}
+	e.Entries = text.Entries{Src: src, Start: h.Start, Line: h.Line, Comment: '#', Order: order,
+		Value: typ, Opt: opt}
 	exact := true
 	for m := range order {
 		lim, from := int64(tcs.MaxSize), ""
@@ -87,7 +95,7 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	} else {
 		e.Parse = func(b *text.Block) { l.Parse(b); b.SetMax() }
 		e.Bound = func(dims []int64, from []string) {
-			bounded := *l // a block of the last pass may still be parsed
+			bounded := *l // a goroutine of the last pass may still use l
 			bounded.Lims, bounded.From = slices.Clone(dims), from
 			e.Parse = bounded.Parse
 		}
@@ -95,8 +103,8 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	return e, nil
 }
 
-// shape tells order and numbers per value from the columns, and from what the
-// job knows of the order.
+// shape returns the order and the numbers per value. It derives them from the number of
+// columns, and from the order or the sizes in opt.
 func (h *head) shape(file string, opt coo.Options) (order, values int, err error) {
 	want := opt.Order
 	if opt.Dims != nil {
@@ -109,7 +117,8 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 	if h.Sizes != nil {
 		order = len(h.Sizes)
 		if want > 0 && order != want {
-			return 0, 0, text.Commandf(file, h.Line-1, 1, "the file has order %d, want %d", order, want)
+			return 0, 0, text.Commandf(file, h.Line-1, 1, "the file has order %d, want %d", order,
+				want)
 		}
 		if h.Columns == order+2 {
 			values = 2
@@ -118,30 +127,36 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 	}
 	switch {
 	case h.Columns == 0 && want == 0:
-		return 0, 0, text.Commandf(file, 0, 0, "the file has no entries, so that its order and sizes are unknown: give them with -d")
+		return 0, 0, text.Commandf(file, 0, 0,
+			"the file has no entries, so that its order and sizes are unknown: give them with -d")
 	case h.Columns == 0:
 		return want, values, nil
 	}
 	order = h.Columns - values
 	switch {
 	case order < 0:
-		return 0, 0, text.Dataf(file, h.First, 1, "got %s, want a complex value of two", text.Plural(int64(h.Columns), "column", "columns"))
+		return 0, 0, text.Dataf(file, h.First, 1, "got %s, want a complex value of two",
+			text.Plural(int64(h.Columns), "column", "columns"))
 	case want > 0 && order != want && h.Word > 0:
-		return 0, 0, text.Dataf(file, h.First, h.Word, "got %s, want a number: %s and %s", text.Quote([]byte(h.Text)),
-			text.Plural(int64(want), "coordinate", "coordinates"), [...]string{"a value", "the two parts of a complex value"}[values-1])
+		return 0, 0, text.Dataf(file, h.First, h.Word, "got %s, want a number: %s and %s",
+			text.Quote([]byte(h.Text)),
+			text.Plural(int64(want), "coordinate", "coordinates"),
+			[...]string{"a value", "the two parts of a complex value"}[values-1])
 	case want > 0 && order != want:
-		fault := text.Commandf // of the statement, where the file agrees with itself
+		fault := text.Commandf // the request is wrong if the lines of the file agree
 		if h.Second > 0 && h.Second != h.Columns {
 			fault = text.Dataf
 		}
-		return 0, 0, fault(file, h.First, 1, "got %s, want %d: %s and %s", text.Plural(int64(h.Columns), "column", "columns"),
-			want+values, text.Plural(int64(want), "coordinate", "coordinates"), [...]string{"a value", "the two parts of a complex value"}[values-1])
+		return 0, 0, fault(file, h.First, 1, "got %s, want %d: %s and %s",
+			text.Plural(int64(h.Columns), "column", "columns"),
+			want+values, text.Plural(int64(want), "coordinate", "coordinates"),
+			[...]string{"a value", "the two parts of a complex value"}[values-1])
 	}
 	return order, values, nil
 }
 
-// readHead looks at the first line that holds something, and where that may be
-// ParTI's order, at the second and third.
+// readHead reads the first line that is not blank or a comment. If that line can be ParTI's
+// order, it also reads the next two.
 func readHead(src *text.Source) (*head, error) {
 	r, err := src.Reader()
 	if err != nil {
@@ -150,12 +165,14 @@ func readHead(src *text.Source) (*head, error) {
 	defer r.Close()
 	in := text.NewHead(r, src.Name)
 	h := &head{}
-	line, err := h.line1(in)
+	line, err := h.firstLine(in)
 	if err != nil {
 		return h, errIfNotEOF(err)
 	}
 	if bytes.HasPrefix(line, []byte("%%MatrixMarket")) {
-		return h, text.Dataf(src.Name, in.Line, 1, "got the banner of Matrix Market, want coordinates and a value: such a file's name ends in .mtx (or -.mtx)")
+		return h, text.Dataf(src.Name, in.Line, 1,
+			"got the banner of Matrix Market, want coordinates and a value: such a file's name "+
+				"ends in .mtx (or -.mtx)")
 	}
 	fs := text.Fields(line, '#')
 	h.Columns, h.First = len(fs), in.Line
@@ -165,7 +182,7 @@ func readHead(src *text.Source) (*head, error) {
 		}
 	}
 	if len(fs) != 1 {
-		if fs, _, err := h.nextFields(in); err == nil { // what is wrong from there on is found later
+		if fs, _, err := h.nextFields(in); err == nil { // the stream reports an error in that line
 			h.Second = len(fs)
 		}
 		return h, nil
@@ -181,7 +198,7 @@ func readHead(src *text.Source) (*head, error) {
 	var dims []int64
 	for _, f := range sizes {
 		if _, err := text.Int64(f.Text); !text.Whole(f.Text) || n == 1 && err != nil {
-			return h, nil // of one size, a value such as 5.0 may be of order 0
+			return h, nil // a number such as 5.0 may be the value of a tensor of order 0
 		}
 		d, err := text.Size(f.Text)
 		if err != nil {
@@ -198,12 +215,12 @@ func readHead(src *text.Source) (*head, error) {
 	return h, nil
 }
 
-// maxOrder bounds the order that a header may claim.
+// maxOrder is the largest order that a header may have.
 const maxOrder = 1024
 
-// line1 returns the first line that is neither blank nor a comment, and sets
-// the start of the body there.
-func (h *head) line1(in *text.Head) ([]byte, error) {
+// firstLine returns the first line that is neither blank nor a comment, and sets the start of
+// the entries there.
+func (h *head) firstLine(in *text.Head) ([]byte, error) {
 	for {
 		line, err := in.Next()
 		if err != nil {

@@ -19,13 +19,15 @@ import (
 func TestReal(t *testing.T) {
 	f := readertest.File
 	readertest.ReadReal(t, Open, []readertest.Real{
-		f("tensors/asv_book_chapter_word_3d.tns.gz", []int64{66, 150, 12307}, false, 260300, tcs.Float64),
+		f("tensors/asv_book_chapter_word_3d.tns.gz", []int64{66, 150, 12307}, false, 260300,
+			tcs.Float64),
 		f("tensors/birdstrikes_5d.tns.gz", []int64{29, 46, 37, 7, 151}, false, 8884, tcs.Float64),
 		f("tensors/coads_sst_3d.tns.gz", []int64{12, 86, 180}, false, 104778, tcs.Float64),
 		f("tensors/codex_s.tns.gz", []int64{2034, 42, 2032}, false, 36543, tcs.Float64),
 		f("tensors/eri_co2_p321_4d.tns.gz", []int64{27, 27, 27, 27}, false, 11263, tcs.Float64),
 		f("tensors/flights20k_odth.tns.gz", []int64{223, 224, 90, 24}, false, 19956, tcs.Float64),
-		f("tensors/flights20k_raw_dups_3d.tns.gz", []int64{223, 224, 24}, false, 20000, tcs.Float64),
+		f("tensors/flights20k_raw_dups_3d.tns.gz", []int64{223, 224, 24}, false, 20000,
+			tcs.Float64),
 		f("tensors/hiparti_3D_12031.tns.gz", []int64{100, 80, 60}, true, 12031, tcs.Float64),
 		f("tensors/matmul_2-2-2.tns", []int64{4, 4, 4}, false, 8, tcs.Float64),
 		f("tensors/matmul_4-4-4.tns", []int64{16, 16, 16}, false, 64, tcs.Float64),
@@ -49,45 +51,72 @@ func TestRead(t *testing.T) {
 		exact    bool
 		want     string
 	}{
-		{"frostt", "# c\n1 2 3 1.5\n2 1 1 -2\n", coo.Options{}, "[2 2 3]", false, "[[0 1 2]:(1.5+0i) [1 0 0]:(-2+0i)]"},
-		{"spaces", "\r\n \t#c\r\n\t1\t2   3\v1.5 # c\r\n\r\n\r\n2 1 1 -2", coo.Options{}, "[2 2 3]", false, "[[0 1 2]:(1.5+0i) [1 0 0]:(-2+0i)]"},
+		{"frostt", "# c\n1 2 3 1.5\n2 1 1 -2\n", coo.Options{}, "[2 2 3]", false,
+			"[[0 1 2]:(1.5+0i) [1 0 0]:(-2+0i)]"},
+		{"spaces", "\r\n \t#c\r\n\t1\t2   3\v1.5 # c\r\n\r\n\r\n2 1 1 -2", coo.Options{}, "[2 2 3]",
+			false, "[[0 1 2]:(1.5+0i) [1 0 0]:(-2+0i)]"},
 		{"byte order mark", "\xef\xbb\xbf# c\n1 1\n", coo.Options{}, "[1]", false, "[[0]:(1+0i)]"},
-		{"byte order mark before entries", "\xef\xbb\xbf1 2 5\n", coo.Options{}, "[1 2]", false, "[[0 1]:(5+0i)]"},
-		{"byte order mark before blanks", "\xef\xbb\xbf\r\n 1 2 5\r\n", coo.Options{}, "[1 2]", false, "[[0 1]:(5+0i)]"},
-		{"byte order mark before ParTI's sizes", "\xef\xbb\xbf2\n1 2\n1 2 5\n", coo.Options{}, "[1 2]", true, "[[0 1]:(5+0i)]"},
-		{"whole numbers as MATLAB prints them", "1e+06 2.0 5\n2.50e1 1 1\n", coo.Options{}, "[1000000 2]", false, "[[24 0]:(1+0i) [999999 1]:(5+0i)]"},
-		{"ParTI's as MATLAB prints them", "2\n1e+06 3.0\n1e+06 2 5\n", coo.Options{}, "[1000000 3]", true, "[[999999 1]:(5+0i)]"},
-		{"order 0, an integer and a real", "3\n4.0\n", coo.Options{}, "[]", true, "[[]:(3+0i) []:(4+0i)]"},
-		{"no numbers", "1 -nan\n2 NaN\n3 +nan\n4 nan(0x8000000000000)\n5 -nan(ind)\n", coo.Options{}, "[5]", false, "[[0]:(NaN+0i) [1]:(NaN+0i) [2]:(NaN+0i) [3]:(NaN+0i) [4]:(NaN+0i)]"},
-		{"an infinity of Windows", "1 1.#INF\n", coo.Options{}, "", false, `x.tns:1:3: got "1.#INF", want a number`},
+		{"byte order mark before entries", "\xef\xbb\xbf1 2 5\n", coo.Options{}, "[1 2]", false,
+			"[[0 1]:(5+0i)]"},
+		{"byte order mark before blanks", "\xef\xbb\xbf\r\n 1 2 5\r\n", coo.Options{}, "[1 2]",
+			false, "[[0 1]:(5+0i)]"},
+		{"byte order mark before ParTI's sizes", "\xef\xbb\xbf2\n1 2\n1 2 5\n", coo.Options{},
+			"[1 2]", true, "[[0 1]:(5+0i)]"},
+		{"whole numbers as MATLAB prints them", "1e+06 2.0 5\n2.50e1 1 1\n", coo.Options{},
+			"[1000000 2]", false, "[[24 0]:(1+0i) [999999 1]:(5+0i)]"},
+		{"ParTI's as MATLAB prints them", "2\n1e+06 3.0\n1e+06 2 5\n", coo.Options{}, "[1000000 3]",
+			true, "[[999999 1]:(5+0i)]"},
+		{"order 0, an integer and a real", "3\n4.0\n", coo.Options{}, "[]", true,
+			"[[]:(3+0i) []:(4+0i)]"},
+		{"no numbers", "1 -nan\n2 NaN\n3 +nan\n4 nan(0x8000000000000)\n5 -nan(ind)\n",
+			coo.Options{}, "[5]", false,
+			"[[0]:(NaN+0i) [1]:(NaN+0i) [2]:(NaN+0i) [3]:(NaN+0i) [4]:(NaN+0i)]"},
+		{"an infinity of Windows", "1 1.#INF\n", coo.Options{}, "", false,
+			`x.tns:1:3: got "1.#INF", want a number`},
 		{"a comment behind a point", "1 3.#c\n", coo.Options{}, "[1]", false, "[[0]:(3+0i)]"},
 		{"no NaN", "1 nanx\n", coo.Options{}, "", false, `x.tns:1:3: got "nanx", want a number`},
-		{"no coordinate", "1.5 2\n", coo.Options{}, "", false, `x.tns:1:1: got "1.5", want coordinate 1 of 1, an integer from 1`},
-		{"a NaN for a coordinate", "1 2 3\nnan 2 1\n", coo.Options{}, "", false, `x.tns:2:1: got "nan", want coordinate 1 of 2, an integer from 1`},
-		{"zero based", "0 1 2 1.5\n", coo.Options{ZeroBased: true}, "[1 2 3]", false, "[[0 1 2]:(1.5+0i)]"},
-		{"sizes given", "1 2 3 1.5\n", coo.Options{Dims: []int64{4, 5, 6}}, "[4 5 6]", true, "[[0 1 2]:(1.5+0i)]"},
-		{"a size given", "1 2 3 1.5\n", coo.Options{Dims: []int64{-1, 5, -1}}, "[1 5 3]", false, "[[0 1 2]:(1.5+0i)]"},
+		{"no coordinate", "1.5 2\n", coo.Options{}, "", false,
+			`x.tns:1:1: got "1.5", want coordinate 1 of 1, an integer from 1`},
+		{"a NaN for a coordinate", "1 2 3\nnan 2 1\n", coo.Options{}, "", false,
+			`x.tns:2:1: got "nan", want coordinate 1 of 2, an integer from 1`},
+		{"zero based", "0 1 2 1.5\n", coo.Options{ZeroBased: true}, "[1 2 3]", false,
+			"[[0 1 2]:(1.5+0i)]"},
+		{"sizes given", "1 2 3 1.5\n", coo.Options{Dims: []int64{4, 5, 6}}, "[4 5 6]", true,
+			"[[0 1 2]:(1.5+0i)]"},
+		{"a size given", "1 2 3 1.5\n", coo.Options{Dims: []int64{-1, 5, -1}}, "[1 5 3]", false,
+			"[[0 1 2]:(1.5+0i)]"},
 		{"parti", "3\n4 5 6\n1 2 3 1.5\n", coo.Options{}, "[4 5 6]", true, "[[0 1 2]:(1.5+0i)]"},
-		{"parti comments", "# c\n\n3 # c\n# c\n4 5 6\n\n1 2 3 1.5\n", coo.Options{}, "[4 5 6]", true, "[[0 1 2]:(1.5+0i)]"},
+		{"parti comments", "# c\n\n3 # c\n# c\n4 5 6\n\n1 2 3 1.5\n", coo.Options{}, "[4 5 6]",
+			true, "[[0 1 2]:(1.5+0i)]"},
 		{"parti empty", "3\n4 5 6\n", coo.Options{}, "[4 5 6]", true, "[]"},
 		{"no size", "2\n4 5\n", coo.Options{Dims: []int64{0, 5}}, "[0 5]", true, "[]"},
-		{"parti overridden", "3\n4 5 6\n9 2 3 1.5\n", coo.Options{Dims: []int64{10, -1, -1}}, "[10 5 6]", true, "[[8 1 2]:(1.5+0i)]"},
-		{"plus", "+3 +0001 +4\n1 2 +2\n", coo.Options{}, "[3 2]", false, "[[0 1]:(2+0i) [2 0]:(4+0i)]"},
-		{"Fortran's exponents", "3 1.0D+03\n1 -2d-1\n", coo.Options{}, "[3]", false, "[[0]:(-0.2+0i) [2]:(1000+0i)]"},
+		{"parti overridden", "3\n4 5 6\n9 2 3 1.5\n", coo.Options{Dims: []int64{10, -1, -1}},
+			"[10 5 6]", true, "[[8 1 2]:(1.5+0i)]"},
+		{"plus", "+3 +0001 +4\n1 2 +2\n", coo.Options{}, "[3 2]", false,
+			"[[0 1]:(2+0i) [2 0]:(4+0i)]"},
+		{"Fortran's exponents", "3 1.0D+03\n1 -2d-1\n", coo.Options{}, "[3]", false,
+			"[[0]:(-0.2+0i) [2]:(1000+0i)]"},
 		{"order 1", "3 4\n1 2\n", coo.Options{}, "[3]", false, "[[0]:(2+0i) [2]:(4+0i)]"},
 		{"order 0", "2.5\n", coo.Options{}, "[]", true, "[[]:(2.5+0i)]"},
 		{"order 0, whole", "3\n", coo.Options{}, "[]", true, "[[]:(3+0i)]"},
 		{"order 0, twice", "3\n4\n", coo.Options{}, "[]", true, "[[]:(3+0i) []:(4+0i)]"},
 		{"empty with sizes", "# none\n", coo.Options{Dims: []int64{4, 5}}, "[4 5]", true, "[]"},
 		{"empty with order", "", coo.Options{Order: 2}, "[0 0]", false, "[]"},
-		{"infinities", "1 inf\n2 -Inf\n3 +infinity\n4 1e999999999999999999e\n", coo.Options{}, "", false, "x.tns:4:3: got \"1e999999999999999999e\", want a number"},
-		{"complex", ComplexMark + "\n1 2 1.5 -2\n2 1 0 1\n", coo.Options{}, "[2 2]", false, "[[0 1]:(1.5-2i) [1 0]:(0+1i)]"},
+		{"infinities", "1 inf\n2 -Inf\n3 +infinity\n4 1e999999999999999999e\n", coo.Options{}, "",
+			false, "x.tns:4:3: got \"1e999999999999999999e\", want a number"},
+		{"complex", ComplexMark + "\n1 2 1.5 -2\n2 1 0 1\n", coo.Options{}, "[2 2]", false,
+			"[[0 1]:(1.5-2i) [1 0]:(0+1i)]"},
 		{"no complex", "# complex\n1 2 1 2\n", coo.Options{}, "[1 2 1]", false, "[[0 1 0]:(2+0i)]"},
-		{"as complex", "1 2 1.5\n", coo.Options{Type: tcs.Complex64}, "[1 2]", false, "[[0 1]:(1.5+0i)]"},
-		{"as integers", "1 9007199254740993\n2 2.0\n", coo.Options{Type: tcs.Int64}, "[2]", false, "[[0]:(9.007199254740992e+15+0i) [1]:(2+0i)]"},
-		{"as float32", "1 16777217.0000001\n", coo.Options{Type: tcs.Float32}, "[1]", false, "[[0]:(1.6777218e+07+0i)]"},
-		{"20 digits", "1 0.12345678901234567890\n", coo.Options{}, "[1]", false, "[[0]:(0.12345678901234568+0i)]"},
-		{"large coordinates", "1000000000000000000 0000000000000000000000002 1\n", coo.Options{}, "[1000000000000000000 2]", false, "[[999999999999999999 1]:(1+0i)]"},
+		{"as complex", "1 2 1.5\n", coo.Options{Type: tcs.Complex64}, "[1 2]", false,
+			"[[0 1]:(1.5+0i)]"},
+		{"as integers", "1 9007199254740993\n2 2.0\n", coo.Options{Type: tcs.Int64}, "[2]", false,
+			"[[0]:(9.007199254740992e+15+0i) [1]:(2+0i)]"},
+		{"as float32", "1 16777217.0000001\n", coo.Options{Type: tcs.Float32}, "[1]", false,
+			"[[0]:(1.6777218e+07+0i)]"},
+		{"20 digits", "1 0.12345678901234567890\n", coo.Options{}, "[1]", false,
+			"[[0]:(0.12345678901234568+0i)]"},
+		{"large coordinates", "1000000000000000000 0000000000000000000000002 1\n", coo.Options{},
+			"[1000000000000000000 2]", false, "[[999999999999999999 1]:(1+0i)]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, threads := range []int{1, 3} {
@@ -107,7 +136,8 @@ func TestRead(t *testing.T) {
 				readertest.Sort(es)
 				dims, exact := s.Dims()
 				if fmt.Sprint(dims) != c.dims || exact != c.exact || fmt.Sprint(es) != c.want {
-					t.Errorf("got %v (exact: %v) %v, want %v (%v) %v", dims, exact, es, c.dims, c.exact, c.want)
+					t.Errorf("got %v (exact: %v) %v, want %v (%v) %v", dims, exact, es, c.dims,
+						c.exact, c.want)
 				}
 			}
 		})
@@ -121,7 +151,8 @@ func TestEmptyCompressed(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		readertest.Refused(t, Open, path, coo.Options{Dims: []int64{2}}, 3, "x.tns"+ending+": got an empty file, want compressed data")
+		readertest.Refused(t, Open, path, coo.Options{Dims: []int64{2}}, 3,
+			"x.tns"+ending+": got an empty file, want compressed data")
 	}
 }
 
@@ -132,44 +163,79 @@ func TestMalformed(t *testing.T) {
 		exit     int
 		want     string
 	}{
-		{"empty", "", coo.Options{}, 2, "x.tns: the file has no entries, so that its order and sizes are unknown: give them with -d"},
+		{"empty", "", coo.Options{}, 2,
+			"x.tns: the file has no entries, so that its order and sizes are unknown: give them " +
+				"with -d"},
 		{"comments", "# c\n\n", coo.Options{}, 2, "the file has no entries"},
-		{"no value", "1 1 1 2.0\n1 1 2\n", coo.Options{}, 3, "x.tns:2:6: got the end of the line, want a value: 3 coordinates and a value"},
-		{"no coordinate", "1 1 1 2.0\n1 1\n", coo.Options{}, 3, "x.tns:2:4: got the end of the line, want coordinate 3 of 3"},
-		{"one more", "1 1 1 2.0\n1 1 1 2 3\n", coo.Options{}, 3, `x.tns:2:9: got "3", want the end of the line after 3 coordinates and a value`},
-		{"real coordinate", "1 1 1 2.0\n1 1.5 2 3\n", coo.Options{}, 3, `x.tns:2:3: got "1.5", want coordinate 2 of 3, an integer from 1`},
-		{"coordinate 0", "0 1 1 2.0\n", coo.Options{}, 3, "x.tns:1:1: got coordinate 0 in mode 0, want at least 1 (--index-base=0 if it counts from 0)"},
-		{"negative", "1 -1 1 2.0\n", coo.Options{ZeroBased: true}, 3, "x.tns:1:3: got coordinate -1 in mode 1, want at least 0"},
-		{"plus", "1 + 1 2.0\n", coo.Options{Dims: []int64{2, 2, 2}}, 3, `x.tns:1:3: got "+", want coordinate 2 of 3, an integer from 1`},
-		{"plus minus", "1 +-1 1 2.0\n", coo.Options{}, 3, `x.tns:1:3: got "+-1", want coordinate 2 of 3`},
-		{"plus past", "1 +3 1 2.0\n", coo.Options{Dims: []int64{2, 2, 2}}, 3, "x.tns:1:3: got coordinate +3 in mode 1, want at most 2"},
-		{"too large", "1 9223372036854775808 1 2.0\n", coo.Options{}, 3, `x.tns:1:3: got coordinate "9223372036854775808" in mode 1, want at most 2305843009213693952: sizes are at most 2^61`},
-		{"larger by one", "1 2305843009213693953 1 2.0\n", coo.Options{}, 3, `x.tns:1:3: got coordinate "2305843009213693953" in mode 1, want at most 2305843009213693952: sizes are at most 2^61`},
-		{"ParTI, larger", "2\n3 2305843009213693953\n1 1 1\n", coo.Options{}, 3, `x.tns:2:3: got size 2305843009213693953, want a whole number from 0 to 2305843009213693952 (2^61)`},
-		{"ParTI, larger than an int64", "2\n3 9223372036854775808\n1 1 1\n", coo.Options{}, 3, `x.tns:2:3: got size 9223372036854775808, want a whole number from 0 to 2305843009213693952 (2^61)`},
-		{"past -d", "1 1 1\n1 4 1\n", coo.Options{Dims: []int64{-1, 3}}, 3, "x.tns:2:3: got coordinate 4 in mode 1, want at most 3: its size is 3"},
-		{"past -d, zero based", "0 3 1\n", coo.Options{Dims: []int64{-1, 3}, ZeroBased: true}, 3, "x.tns:1:3: got coordinate 3 in mode 1, want at most 2: its size is 3"},
-		{"past ParTI's", "2\n3 3\n1 1 1\n1 4 1\n", coo.Options{}, 3, "x.tns:4:3: got coordinate 4 in mode 1, want at most 3: its size is 3"},
-		{"another format", "%%MatrixMarket matrix coordinate real general\n1 1 0\n", coo.Options{}, 3, "x.tns:1:1: got the banner of Matrix Market"},
-		{"ParTI, order", "2\n3 3\n1 1 1\n", coo.Options{Order: 3}, 2, "x.tns:1:1: the file has order 2, want 3"},
-		{"order", "1 1 1 1\n", coo.Options{Order: 2}, 2, "x.tns:1:1: got 4 columns, want 3: 2 coordinates and a value"},
-		{"order, all lines", "1 1\n2 2\n", coo.Options{Order: 2}, 2, "x.tns:1:1: got 2 columns, want 3: 2 coordinates and a value"},
-		{"first line short", "1 1\n2 2 2\n", coo.Options{Order: 2}, 3, "x.tns:1:1: got 2 columns, want 3: 2 coordinates and a value"},
-		{"first line words", "# c\nthis is no tensor\n", coo.Options{Order: 2}, 3, `x.tns:2:1: got "this", want a number: 2 coordinates and a value`},
+		{"no value", "1 1 1 2.0\n1 1 2\n", coo.Options{}, 3,
+			"x.tns:2:6: got the end of the line, want a value: 3 coordinates and a value"},
+		{"no coordinate", "1 1 1 2.0\n1 1\n", coo.Options{}, 3,
+			"x.tns:2:4: got the end of the line, want coordinate 3 of 3"},
+		{"one more", "1 1 1 2.0\n1 1 1 2 3\n", coo.Options{}, 3,
+			`x.tns:2:9: got "3", want the end of the line after 3 coordinates and a value`},
+		{"real coordinate", "1 1 1 2.0\n1 1.5 2 3\n", coo.Options{}, 3,
+			`x.tns:2:3: got "1.5", want coordinate 2 of 3, an integer from 1`},
+		{"coordinate 0", "0 1 1 2.0\n", coo.Options{}, 3,
+			"x.tns:1:1: got coordinate 0 in mode 0, want at least 1 (--index-base=0 if it counts " +
+				"from 0)"},
+		{"negative", "1 -1 1 2.0\n", coo.Options{ZeroBased: true}, 3,
+			"x.tns:1:3: got coordinate -1 in mode 1, want at least 0"},
+		{"plus", "1 + 1 2.0\n", coo.Options{Dims: []int64{2, 2, 2}}, 3,
+			`x.tns:1:3: got "+", want coordinate 2 of 3, an integer from 1`},
+		{"plus minus", "1 +-1 1 2.0\n", coo.Options{}, 3,
+			`x.tns:1:3: got "+-1", want coordinate 2 of 3`},
+		{"plus past", "1 +3 1 2.0\n", coo.Options{Dims: []int64{2, 2, 2}}, 3,
+			"x.tns:1:3: got coordinate +3 in mode 1, want at most 2"},
+		{"too large", "1 9223372036854775808 1 2.0\n", coo.Options{}, 3,
+			`x.tns:1:3: got coordinate "9223372036854775808" in mode 1, want at most 2305843009213693952: sizes are at most 2^61`},
+		{"larger by one", "1 2305843009213693953 1 2.0\n", coo.Options{}, 3,
+			`x.tns:1:3: got coordinate "2305843009213693953" in mode 1, want at most 2305843009213693952: sizes are at most 2^61`},
+		{"ParTI, larger", "2\n3 2305843009213693953\n1 1 1\n", coo.Options{}, 3,
+			`x.tns:2:3: got size 2305843009213693953, want a whole number from 0 to 2305843009213693952 (2^61)`},
+		{"ParTI, larger than an int64", "2\n3 9223372036854775808\n1 1 1\n", coo.Options{}, 3,
+			`x.tns:2:3: got size 9223372036854775808, want a whole number from 0 to 2305843009213693952 (2^61)`},
+		{"past -d", "1 1 1\n1 4 1\n", coo.Options{Dims: []int64{-1, 3}}, 3,
+			"x.tns:2:3: got coordinate 4 in mode 1, want at most 3: its size is 3"},
+		{"past -d, zero based", "0 3 1\n", coo.Options{Dims: []int64{-1, 3}, ZeroBased: true}, 3,
+			"x.tns:1:3: got coordinate 3 in mode 1, want at most 2: its size is 3"},
+		{"past ParTI's", "2\n3 3\n1 1 1\n1 4 1\n", coo.Options{}, 3,
+			"x.tns:4:3: got coordinate 4 in mode 1, want at most 3: its size is 3"},
+		{"another format", "%%MatrixMarket matrix coordinate real general\n1 1 0\n", coo.Options{},
+			3, "x.tns:1:1: got the banner of Matrix Market"},
+		{"ParTI, order", "2\n3 3\n1 1 1\n", coo.Options{Order: 3}, 2,
+			"x.tns:1:1: the file has order 2, want 3"},
+		{"order", "1 1 1 1\n", coo.Options{Order: 2}, 2,
+			"x.tns:1:1: got 4 columns, want 3: 2 coordinates and a value"},
+		{"order, all lines", "1 1\n2 2\n", coo.Options{Order: 2}, 2,
+			"x.tns:1:1: got 2 columns, want 3: 2 coordinates and a value"},
+		{"first line short", "1 1\n2 2 2\n", coo.Options{Order: 2}, 3,
+			"x.tns:1:1: got 2 columns, want 3: 2 coordinates and a value"},
+		{"first line words", "# c\nthis is no tensor\n", coo.Options{Order: 2}, 3,
+			`x.tns:2:1: got "this", want a number: 2 coordinates and a value`},
 		{"commas", "1,1,5\n", coo.Options{Order: 2}, 3, `x.tns:1:1: got "1,1,5", want a number`},
 		{"value", "1 1 abc\n", coo.Options{}, 3, `x.tns:1:5: got "abc", want a number`},
-		{"value range", "1 1 -1e999\n", coo.Options{}, 3, `x.tns:1:5: got "-1e999", want a number that float64 can hold`},
+		{"value range", "1 1 -1e999\n", coo.Options{}, 3,
+			`x.tns:1:5: got "-1e999", want a number that float64 can hold`},
 		{"underscore", "1 1 1_000\n", coo.Options{}, 3, `x.tns:1:5: got "1_000", want a number`},
-		{"binary", "1 1 1\n\x00\x01\xff\n", coo.Options{}, 3, `x.tns:2:1: got "\x00\x01\xff", want coordinate 1 of 2`},
-		{"complex one", ComplexMark + "\n1 1 1 1\n1 1 1\n", coo.Options{}, 3, "x.tns:3:6: got the end of the line, want the imaginary part"},
-		{"complex none", ComplexMark + "\n1\n", coo.Options{}, 3, "x.tns:2:1: got 1 column, want a complex value of two"},
-		{"complex to real", ComplexMark + "\n1 1 1\n", coo.Options{Type: tcs.Float64}, 2, "its values are complex, the type asked for is real"},
-		{"to integer", "1 1 1.5\n", coo.Options{Type: tcs.Int32}, 2, `x.tns:1:5: got "1.5", want an integer: the type asked for is int32`},
-		{"gzip cut", "\x1f\x8b\x08\x00\x00", coo.Options{}, 3, "x.tns: gzip: the compressed data end early"},
-		{"zstd cut", "\x28\xb5\x2f\xfd\x24", coo.Options{}, 3, "x.tns: zstd: the compressed data end early"},
+		{"binary", "1 1 1\n\x00\x01\xff\n", coo.Options{}, 3,
+			`x.tns:2:1: got "\x00\x01\xff", want coordinate 1 of 2`},
+		{"complex one", ComplexMark + "\n1 1 1 1\n1 1 1\n", coo.Options{}, 3,
+			"x.tns:3:6: got the end of the line, want the imaginary part"},
+		{"complex none", ComplexMark + "\n1\n", coo.Options{}, 3,
+			"x.tns:2:1: got 1 column, want a complex value of two"},
+		{"complex to real", ComplexMark + "\n1 1 1\n", coo.Options{Type: tcs.Float64}, 2,
+			"its values are complex, the type asked for is real"},
+		{"to integer", "1 1 1.5\n", coo.Options{Type: tcs.Int32}, 2,
+			`x.tns:1:5: got "1.5", want an integer: the type asked for is int32`},
+		{"gzip cut", "\x1f\x8b\x08\x00\x00", coo.Options{}, 3,
+			"x.tns: gzip: the compressed data end early"},
+		{"zstd cut", "\x28\xb5\x2f\xfd\x24", coo.Options{}, 3,
+			"x.tns: zstd: the compressed data end early"},
 		{"zstd junk", "\x28\xb5\x2f\xfdjunkjunk", coo.Options{}, 3, "x.tns: zstd: "},
 	} {
-		t.Run(c.name, func(t *testing.T) { readertest.Refused(t, Open, write(t, c.in), c.opt, c.exit, c.want) })
+		t.Run(c.name, func(t *testing.T) {
+			readertest.Refused(t, Open, write(t, c.in), c.opt, c.exit, c.want)
+		})
 	}
 }
 
@@ -192,7 +258,8 @@ func TestParallel(t *testing.T) {
 			t.Fatalf("got %d entries, %v; want %d", len(es), err, n)
 		}
 		for k, e := range es {
-			if e.Coords[0] != int64(k%977) || e.Coords[1] != int64(k%31) || real(e.Val) != float64(k)+0.25 {
+			if e.Coords[0] != int64(k%977) || e.Coords[1] != int64(k%31) ||
+				real(e.Val) != float64(k)+0.25 {
 				t.Fatalf("entry %d is %v", k, e)
 			}
 		}
@@ -203,7 +270,8 @@ func TestParallel(t *testing.T) {
 	lines[n-2] = "y\n"
 	bad := write(t, strings.Join(lines, ""))
 	for range 5 {
-		readertest.Refused(t, Open, bad, coo.Options{Threads: 4, Limit: 1 << 20}, 3, fmt.Sprintf("x.tns:%d:3: got \"x\"", n/2+1))
+		readertest.Refused(t, Open, bad, coo.Options{Threads: 4, Limit: 1 << 20}, 3,
+			fmt.Sprintf("x.tns:%d:3: got \"x\"", n/2+1))
 	}
 }
 
@@ -234,7 +302,8 @@ func TestCloseEarly(t *testing.T) {
 func TestCompressed(t *testing.T) {
 	const in = "# c\n1 2 1.5\n2 1 -2\n"
 	dir := t.TempDir()
-	gz, zs := filepath.Join(dir, "a.tns.gz"), filepath.Join(dir, "b.tns") // the content tells, not the name
+	// the content tells, not the name
+	gz, zs := filepath.Join(dir, "a.tns.gz"), filepath.Join(dir, "b.tns")
 	f, _ := os.Create(gz)
 	z := gzip.NewWriter(f)
 	z.Write([]byte(in[:7]))
@@ -251,7 +320,8 @@ func TestCompressed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if es, err := readertest.Collect(s); err != nil || fmt.Sprint(es) != "[[0 1]:(1.5+0i) [1 0]:(-2+0i)]" {
+			if es, err := readertest.Collect(s); err != nil ||
+				fmt.Sprint(es) != "[[0 1]:(1.5+0i) [1 0]:(-2+0i)]" {
 				t.Errorf("%s: got %v, %v", path, es, err)
 			}
 			s.Rewind()

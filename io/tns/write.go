@@ -9,9 +9,9 @@ import (
 	"distaff/io/text"
 )
 
-// Write writes the entries of in, which comes in the order of its coordinates,
-// mode 0 first: counted from 1, without sizes, which the format has no place
-// for. A tensor of order 0 is a line of its value.
+// Write writes the entries of in, which must be sorted by coordinates, mode 0 first.
+// Coordinates are counted from 1. The format has no place for sizes. A tensor of order 0 is one
+// line with its value.
 func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	head, err := Head(in.Type(), nil, 0, opt)
 	if err != nil {
@@ -23,7 +23,8 @@ func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	return Body(w, in, 0, 0, opt)
 }
 
-// Head is what comes before the entries: a comment where they are complex.
+// Head returns the text before the entries: a comment if the values are complex, otherwise
+// nothing.
 func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
 	if typ.IsComplex() {
 		return []byte(ComplexMark + "\n"), nil
@@ -31,7 +32,7 @@ func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, 
 	return nil, nil
 }
 
-// Body writes entries, or some of them that follow one another.
+// Body writes consecutive entries of a tensor. It ignores from and to.
 func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
 	return text.WriteEntries(w, in, opt.Threads, func(dst []byte, p *text.Piece) []byte {
 		for k := range p.N {

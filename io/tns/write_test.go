@@ -13,7 +13,8 @@ import (
 	"distaff/io/tcs"
 )
 
-var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128, tcs.Complex64}
+var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
+	tcs.Complex64}
 
 func TestRoundTrip(t *testing.T) {
 	for _, typ := range types {
@@ -27,7 +28,8 @@ func TestRoundTrip(t *testing.T) {
 			}
 			in := readertest.Random(dims, typ, n, 1)
 			var b bytes.Buffer
-			if err := Write(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{Threads: 3}); err != nil {
+			if err := Write(&b, readertest.Ordered(t, in, nil),
+				coo.WriteOptions{Threads: 3}); err != nil {
 				t.Fatal(err)
 			}
 			s, err := Open(write(t, b.String()), coo.Options{Dims: dims, Type: typ})
@@ -49,7 +51,9 @@ func TestRoundTrip(t *testing.T) {
 
 func TestWritten(t *testing.T) {
 	in := &readertest.List{Sizes: []int64{3, 3}, Of: tcs.Float64, Entries: []readertest.Entry{
-		{Coords: []int64{2, 0}, Val: 0}, {Coords: []int64{0, 1}, Val: 1e6}, {Coords: []int64{0, 0}, Val: complex(math.Inf(-1), 0)}, {Coords: []int64{1, 2}, Val: 0.1}}}
+		{Coords: []int64{2, 0}, Val: 0}, {Coords: []int64{0, 1}, Val: 1e6},
+		{Coords: []int64{0, 0}, Val: complex(math.Inf(-1), 0)},
+		{Coords: []int64{1, 2}, Val: 0.1}}}
 	var b bytes.Buffer
 	if err := Write(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil {
 		t.Fatal(err)
@@ -58,7 +62,8 @@ func TestWritten(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", &b, want)
 	}
 	b.Reset()
-	z := &readertest.List{Sizes: []int64{3}, Of: tcs.Complex128, Entries: []readertest.Entry{{Coords: []int64{2}, Val: complex(1, -0.5)}}}
+	z := &readertest.List{Sizes: []int64{3}, Of: tcs.Complex128,
+		Entries: []readertest.Entry{{Coords: []int64{2}, Val: complex(1, -0.5)}}}
 	if err := Write(&b, readertest.Ordered(t, z, nil), coo.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,14 +87,17 @@ func TestWriterFails(t *testing.T) {
 	in := readertest.Random([]int64{1 << 30, 1 << 30}, tcs.Float64, 50000, 1)
 	for _, left := range []int{0, 100, 500000} {
 		in.Rewind()
-		if err := Write(&failing{left}, readertest.Ordered(t, in, nil), coo.WriteOptions{Threads: 2}); !errors.Is(err, errFull) {
+		if err := Write(&failing{left}, readertest.Ordered(t, in, nil),
+			coo.WriteOptions{Threads: 2}); !errors.Is(err, errFull) {
 			t.Errorf("got %v, want %v", err, errFull)
 		}
 	}
 }
 
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{"1 2 3\n", "# c\n1 2.5\n", "2\n3 3\n1 1 1\n", ComplexMark + "\n1 1 2\n", "\x1f\x8b\x08\x00", "\x28\xb5\x2f\xfd\x24", "1 9223372036854775807 1e999\n", "3\n", "+1 1\n", "1 0x1p-2\n1 .e1\n"} {
+	for _, s := range []string{"1 2 3\n", "# c\n1 2.5\n", "2\n3 3\n1 1 1\n",
+		ComplexMark + "\n1 1 2\n", "\x1f\x8b\x08\x00", "\x28\xb5\x2f\xfd\x24",
+		"1 9223372036854775807 1e999\n", "3\n", "+1 1\n", "1 0x1p-2\n1 .e1\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
@@ -134,7 +142,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%v: %s", err, strings.TrimSpace(b.String()))
 		}
 		defer again.Close()
-		if got, err := readertest.Collect(again); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		if got, err := readertest.Collect(again); err != nil ||
+			fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("got %v, %v; want %v", got, err, want)
 		}
 	})
