@@ -8,8 +8,8 @@ import (
 	"distaff/io/text"
 )
 
-// place gives a block's values their coordinates, in a.cols and a.vals, and
-// returns how many entries that makes.
+// place computes the coordinates of a block's values. It stores the entries in a.cols and
+// a.vals, and returns their number.
 func (a *array) place(b *text.Block) (int, error) {
 	switch a.layout.Type {
 	case tcs.Float64:
@@ -53,7 +53,7 @@ func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (in
 	n := 0
 	at := a.next
 	for k := range src {
-		if !zeroBits(&src[k]) || len(dims) == 0 {
+		if !isPositiveZero(&src[k]) || len(dims) == 0 {
 			for m, c := range at {
 				a.cols[m][n] = c
 			}
@@ -64,7 +64,8 @@ func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (in
 					a.cols[0][n], a.cols[1][n], dst[n] = at[1], at[0], reflect(src[k], a.h.sym)
 					n++
 				} else if msg := onDiagonal(src[k], a.h.sym); msg != "" {
-					return 0, text.Dataf(a.count.file, a.lines.LineBefore()-b.Lines+b.LineOf(k, '%'), 1, "%s", msg)
+					return 0, text.Dataf(a.count.file,
+						a.lines.LineBefore()-b.Lines+b.LineOf(k, '%'), 1, "%s", msg)
 				}
 			}
 		}
@@ -74,7 +75,7 @@ func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (in
 			}
 			at[m] = 0
 			if m == 0 && a.h.sym != general {
-				at[0] = at[1] + 1 // the next column starts on the diagonal
+				at[0] = at[1] + 1 // the next column starts at the diagonal
 				if a.h.sym == skew {
 					at[0]++
 				}
@@ -85,8 +86,8 @@ func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (in
 	return n, nil
 }
 
-// valueAt is the coordinates of value k of an array, which lists them first mode
-// fastest, and of a symmetric matrix the columns of the lower triangle.
+// valueAt returns the coordinates of value k of an array. An array lists its values with the
+// first mode fastest; a symmetric matrix lists the columns of its lower triangle.
 func (h *header) valueAt(k int64) []int64 {
 	at := make([]int64, len(h.dims))
 	if h.sym == general {
@@ -107,8 +108,8 @@ func (h *header) valueAt(k int64) []int64 {
 	return []int64{j + 1 - diagonal + k - before(j), j}
 }
 
-// zeroBits tells a zero that is not negative.
-func zeroBits[T number](v *T) bool {
+// isPositiveZero reports whether the value at v is zero and not a negative zero.
+func isPositiveZero[T number](v *T) bool {
 	switch unsafe.Sizeof(*v) {
 	case 4:
 		return *(*uint32)(unsafe.Pointer(v)) == 0

@@ -20,29 +20,29 @@ const (
 	hermitian
 )
 
-// header is what banner and sizes say.
+// header is the information in the banner and the line of sizes.
 type header struct {
 	array    bool
 	integer  bool
-	values   int // numbers a value: 0 for a pattern, 2 for complex
+	values   int // numbers per value: 0 for a pattern, 1, or 2 for complex values
 	sym      symmetry
 	symWord  string
 	object   string
 	dims     []int64
-	nnz      int64 // entries, or values of an array, that the body must hold
+	nnz      int64 // entries, or values of an array, that the body must contain
 	sizeLine int
 	start    int64 // the offset of the body
-	line     int   // lines before it
-	ones     bool  // the first entry of a pattern has a value
+	line     int   // the number of lines before the body
+	ones     bool  // the first entry of a pattern is followed by a value
 
-	bannerLine int    // the banner's line; 0 if there is none
-	words      string // those of the banner after the first
-	note       string // what to say of a banner that is not as the format has it; else ""
+	bannerLine int    // the line number of the banner; 0 if the file has none
+	words      string // the words of the banner, without %%MatrixMarket
+	note       string // a note to the user about an irregular banner, or ""
 }
 
 const bannerWord = "%%MatrixMarket"
 
-// readHeader reads up to the line of sizes.
+// readHeader reads the file up to the line of sizes.
 func readHeader(src *text.Source) (*header, error) {
 	r, err := src.Reader()
 	if err != nil {
@@ -52,16 +52,18 @@ func readHeader(src *text.Source) (*header, error) {
 	return headerFrom(r, src)
 }
 
-// headerFrom reads the header from r.
+// headerFrom reads the header from r. src names the file in messages.
 func headerFrom(r io.Reader, src *text.Source) (*header, error) {
 	in := text.NewHead(r, src.Name)
 	h := &header{object: "matrix", values: 1}
 	for {
 		line, err := in.Next()
 		if err == io.EOF && in.Line == 0 {
-			return nil, text.Dataf(src.Name, 1, 1, "got an empty file, want a banner: %s matrix coordinate real general", bannerWord)
+			return nil, text.Dataf(src.Name, 1, 1,
+				"got an empty file, want a banner: %s matrix coordinate real general", bannerWord)
 		} else if err == io.EOF {
-			return nil, text.Dataf(src.Name, in.Line+1, 1, "got the end of the file, want the line of sizes")
+			return nil, text.Dataf(src.Name, in.Line+1, 1,
+				"got the end of the file, want the line of sizes")
 		} else if err != nil {
 			return nil, err
 		}
@@ -79,15 +81,15 @@ func headerFrom(r io.Reader, src *text.Source) (*header, error) {
 			if err := h.sizes(src.Name, fs, len(line)+1, h.bannerLine > 0); err != nil {
 				return nil, err
 			}
-			h.ones = h.values == 0 && h.valued(in)
+			h.ones = h.values == 0 && h.hasValueColumn(in)
 			return h, nil
 		}
 	}
 }
 
-// valued tells whether the first entry has one word more than coordinates. What is wrong
-// with the line is said where entries are read.
-func (h *header) valued(in *text.Head) bool {
+// hasValueColumn reports whether the first entry has one word more than its coordinates. It
+// ignores errors, because the stream reports them.
+func (h *header) hasValueColumn(in *text.Head) bool {
 	for {
 		line, err := in.Next()
 		if err != nil {
@@ -99,7 +101,7 @@ func (h *header) valued(in *text.Head) bool {
 	}
 }
 
-// bannerWords are the four words of a banner after %%MatrixMarket.
+// bannerWords are the four words of a banner after %%MatrixMarket, with their permitted values.
 var bannerWords = [4]struct {
 	name string
 	want []string
@@ -110,8 +112,8 @@ var bannerWords = [4]struct {
 	{"symmetry", []string{"general", "symmetric", "skew-symmetric", "hermitian"}},
 }
 
-// bannerWordOf returns which of the words that may stand at place k of a banner word is, in
-// either case; "" if it is none.
+// bannerWordOf returns the permitted value of banner word k that equals word, in upper or lower
+// case, or "" if there is none.
 func bannerWordOf(k int, word []byte) string {
 	for _, s := range bannerWords[k].want {
 		if strings.EqualFold(s, string(word)) {
@@ -121,11 +123,13 @@ func bannerWordOf(k int, word []byte) string {
 	return ""
 }
 
-// findBanner reads line, which has the number no, if it is a banner, and reports whether it is.
-// Line 1 should be one. A comment that is nearly one (a single %, a blank inside, another mark
-// between the words, a later line) is taken as a banner with a note if its last words are the
-// four of a banner: as a comment, half of a symmetric matrix would be lost. Of other comments
-// that begin as a banner does, nobody knows what they say: they are refused.
+// findBanner reports whether line, which has number no, is a banner, and reads it if it is.
+//
+// A banner should be line 1. A comment may also be an irregular banner: with a single %, a
+// space inside, other characters between its words, or in a later line. If its last words are
+// the four words of a banner, it is read as a banner, and h.note is set. If it were ignored,
+// half of a symmetric matrix could be lost. Other comments that look like the start of a banner
+// are errors, because their meaning is unknown.
 func (h *header) findBanner(file string, no int, line []byte) (bool, error) {
 	fs := text.Fields(line, 0)
 	if len(fs) == 0 || fs[0].Text[0] != '%' {
@@ -148,7 +152,9 @@ func (h *header) findBanner(file string, no int, line []byte) (bool, error) {
 	case strings.EqualFold(string(words[0].Text), bannerWord[2:]):
 		words = words[1:]
 	default:
-		return false, text.Dataf(file, no, fs[0].Col, "got the comment %s, which looks like a banner, want one: %s matrix coordinate real general",
+		return false, text.Dataf(file, no, fs[0].Col,
+			"got the comment %s, which looks like a banner, want one: %s matrix coordinate real "+
+				"general",
 			text.Quote(bytes.TrimRight(line, "\r")), bannerWord)
 	}
 	h.bannerLine = no
@@ -156,12 +162,13 @@ func (h *header) findBanner(file string, no int, line []byte) (bool, error) {
 		return false, err
 	}
 	if !exact || no > 1 {
-		h.note = fmt.Sprintf("%s:%d: this line is taken as the banner, %s %s, which should be line 1", tcs.Printable(file), no, bannerWord, h.words)
+		h.note = fmt.Sprintf("%s:%d: this line is taken as the banner, %s %s, which should be "+
+			"line 1", tcs.Printable(file), no, bannerWord, h.words)
 	}
 	return true, nil
 }
 
-// wholeBanner reports whether the last words are the four of a banner.
+// wholeBanner reports whether the last words are the four words of a banner.
 func wholeBanner(words []text.Field) bool {
 	first := len(words) - len(bannerWords)
 	if first < 0 {
@@ -175,8 +182,8 @@ func wholeBanner(words []text.Field) bool {
 	return true
 }
 
-// likeBanner reports whether the letters of the words begin with "matrixmarket", but for two
-// that are wrong, missing or too many.
+// likeBanner reports whether the letters of the words begin with "matrixmarket", with at most
+// two letters wrong, missing or added.
 func likeBanner(words []text.Field) bool {
 	const want, most = "matrixmarket", 2
 	var got []byte
@@ -186,7 +193,8 @@ func likeBanner(words []text.Field) bool {
 			break
 		}
 	}
-	row := make([]int, len(want)+1) // of the first letters of got, the distances to the beginnings of want
+	// row[k] is the edit distance between the letters read so far and want[:k].
+	row := make([]int, len(want)+1)
 	for k := range row {
 		row[k] = k
 	}
@@ -207,21 +215,24 @@ func likeBanner(words []text.Field) bool {
 	return least <= most
 }
 
-// banner reads the words of a banner after the first, in line h.bannerLine; end is the column
-// after them.
+// banner reads fs, the words of a banner after %%MatrixMarket, in line h.bannerLine. end is the
+// column after the last word.
 func (h *header) banner(file string, fs []text.Field, end int) error {
 	line := h.bannerLine
 	var got [len(bannerWords)]string
 	for k, w := range bannerWords {
 		if k >= len(fs) {
-			return text.Dataf(file, line, end, "got the end of the banner, want its %s: %s", w.name, oneOf(w.want))
+			return text.Dataf(file, line, end, "got the end of the banner, want its %s: %s", w.name,
+				oneOf(w.want))
 		}
 		if got[k] = bannerWordOf(k, fs[k].Text); got[k] == "" {
-			return text.Dataf(file, line, fs[k].Col, "got %s as the banner's %s, want %s", text.Quote(fs[k].Text), w.name, oneOf(w.want))
+			return text.Dataf(file, line, fs[k].Col, "got %s as the banner's %s, want %s",
+				text.Quote(fs[k].Text), w.name, oneOf(w.want))
 		}
 	}
 	if n := len(bannerWords); len(fs) > n {
-		return text.Dataf(file, line, fs[n].Col, "got %s, want the end of the banner", text.Quote(fs[n].Text))
+		return text.Dataf(file, line, fs[n].Col, "got %s, want the end of the banner",
+			text.Quote(fs[n].Text))
 	}
 	h.words = strings.Join(got[:], " ")
 	h.object = got[0]
@@ -245,11 +256,17 @@ func (h *header) banner(file string, fs []text.Field, end int) error {
 	}
 	switch {
 	case h.values == 0 && h.array:
-		return text.Dataf(file, line, fs[2].Col, "got an array of field pattern, want an array that has values: real, integer or complex")
+		return text.Dataf(file, line, fs[2].Col,
+			"got an array of field pattern, want an array that has values: real, integer or "+
+				"complex")
 	case h.values == 0 && (h.sym == skew || h.sym == hermitian):
-		return text.Dataf(file, line, fs[3].Col, "got a pattern that is %s, want general or symmetric: a pattern has no values to negate or conjugate", got[3])
+		return text.Dataf(file, line, fs[3].Col,
+			"got a pattern that is %s, want general or symmetric: a pattern has no values to "+
+				"negate or conjugate", got[3])
 	case h.values == 1 && h.sym == hermitian:
-		return text.Dataf(file, line, fs[3].Col, "got a %s matrix that is hermitian, want the field complex or the symmetry symmetric", got[2])
+		return text.Dataf(file, line, fs[3].Col,
+			"got a %s matrix that is hermitian, want the field complex or the symmetry symmetric",
+			got[2])
 	case h.sym != general && h.object == "vector":
 		return text.Dataf(file, line, fs[3].Col, "got a vector that is %s, want general", got[3])
 	}
@@ -260,7 +277,8 @@ func oneOf(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// sizes reads the line of sizes.
+// sizes reads the line of sizes. end is the column after the line; banner is false if the file
+// has no banner.
 func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error {
 	want := map[string]int{"matrix": 2, "vector": 1, "tensor": len(fs)}[h.object]
 	what := "the sizes"
@@ -276,7 +294,8 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 	}
 	for k, f := range fs {
 		if k >= want+extra && h.object != "tensor" {
-			return text.Dataf(file, h.sizeLine, f.Col, "got %s, want the end of the line after %s", text.Quote(f.Text), what)
+			return text.Dataf(file, h.sizeLine, f.Col, "got %s, want the end of the line after %s",
+				text.Quote(f.Text), what)
 		}
 		if k < want && text.Whole(f.Text) {
 			d, err := text.Size(f.Text)
@@ -292,7 +311,8 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 			if !banner {
 				hint = ", or the banner " + bannerWord
 			}
-			return text.Dataf(file, h.sizeLine, f.Col, "got %s, want %s: integers from 0%s", text.Quote(f.Text), what, hint)
+			return text.Dataf(file, h.sizeLine, f.Col, "got %s, want %s: integers from 0%s",
+				text.Quote(f.Text), what, hint)
 		}
 		if k < want {
 			h.dims = append(h.dims, v)
@@ -301,10 +321,12 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 		}
 	}
 	if len(fs) < want+extra || want < 0 {
-		return text.Dataf(file, h.sizeLine, end, "got %s, want %d: %s", text.Plural(int64(len(fs)), "number", "numbers"), max(want, 0)+extra, what)
+		return text.Dataf(file, h.sizeLine, end, "got %s, want %d: %s",
+			text.Plural(int64(len(fs)), "number", "numbers"), max(want, 0)+extra, what)
 	}
 	if h.sym != general && (len(h.dims) != 2 || h.dims[0] != h.dims[1]) {
-		return text.Dataf(file, h.sizeLine, fs[0].Col, "got sizes %s of a %s matrix, want a square one", text.Sizes(h.dims), h.symWord)
+		return text.Dataf(file, h.sizeLine, fs[0].Col,
+			"got sizes %s of a %s matrix, want a square one", text.Sizes(h.dims), h.symWord)
 	}
 	if h.array {
 		return h.arrayCount(file)
@@ -315,7 +337,7 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 // arrayCount sets nnz to the number of values that an array lists.
 func (h *header) arrayCount(file string) error {
 	if slices.Contains(h.dims, 0) {
-		h.nnz = 0 // whatever the product of the other sizes
+		h.nnz = 0 // the product of the other sizes may overflow
 		return nil
 	}
 	if err := tcs.CheckSpace(h.dims, tcs.Complex128.Size()); err != nil {

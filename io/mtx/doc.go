@@ -1,5 +1,5 @@
-// Package mtx reads and writes Matrix Market files, and TACO's extension of
-// them to tensors (.ttx).
+// Package mtx reads and writes Matrix Market files, and TACO's extension of them to tensors
+// (.ttx).
 //
 // A file starts with a banner, comments ('%'), and a line of sizes:
 //
@@ -13,21 +13,23 @@
 //	          pattern (none, all are 1)
 //	SYMMETRY  general, symmetric, skew-symmetric or hermitian
 //
-// Of a matrix with a symmetry, one triangle is stored; the stream has both. An
-// entry of either triangle is mirrored; one on the diagonal is not, and must be
-// zero in a skew-symmetric and real in a Hermitian matrix. A file that has an entry and
-// its mirror image is refused. After the coordinates of a pattern a 1 is passed over, if
-// the first entry has one. Words of the banner
-// may be in either case. A comment before the sizes that is nearly a banner is taken as one,
-// with a note, or refused. A file without a banner is read as a matrix, coordinate,
-// real, general. Comments may stand anywhere, %%GraphBLAS ones too.
+// The words of the banner may be in upper or lower case. A comment before the sizes that is
+// almost a banner is read as a banner, with a note to the user, or is an error. A file without
+// a banner is read as matrix, coordinate, real, general. Comments may be anywhere, including
+// %%GraphBLAS comments. If the first entry of a pattern has a 1 after its coordinates, this
+// column is ignored.
+//
+// A file of a matrix with a symmetry stores one triangle; the stream has both. An entry of
+// either triangle is mirrored. An entry on the diagonal is not mirrored; it must be zero in a
+// skew-symmetric matrix and real in a Hermitian matrix. A file that stores both an entry and
+// its mirror image is an error.
 //
 // # Files
 //
-//	banner.go    the banner, and the sizes
+//	banner.go    the banner and the sizes
 //	read.go      the stream
 //	array.go     the array format
-//	symmetry.go  entries that are mirrored
+//	symmetry.go  mirrored entries
 //	triangles.go entries whose mirror images are stored too
 //	count.go     the announced count
 //	part.go      parts of a file, for several readers

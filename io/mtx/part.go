@@ -9,16 +9,15 @@ import (
 	"distaff/io/text"
 )
 
-// head travels: the lines up to the sizes, which is all that the parts of a
-// file need to know in common.
+// head is the information that all parts of a file need, encoded by gob. Text is the lines up
+// to the sizes.
 type head struct {
 	text.Header
 	Text []byte
-	Ones bool // a third column: see header
+	Ones bool // header.ones
 }
 
-// headOf is the head of a file for OpenPart, or nil where it can't be read in
-// parts.
+// headOf returns the head of a file for OpenPart, or nil if the file can't be read in parts.
 func headOf(src *text.Source, h *header) []byte {
 	f, size := src.Plain()
 	if f == nil {
@@ -26,7 +25,7 @@ func headOf(src *text.Source, h *header) []byte {
 	}
 	out := head{text.Header{Size: size}, make([]byte, h.start), h.ones}
 	if _, err := f.ReadAt(out.Text, 0); err != nil {
-		return nil // reading it as a whole will say what is wrong
+		return nil // the whole stream reports the error
 	}
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(out); err != nil {
@@ -35,12 +34,14 @@ func headOf(src *text.Source, h *header) []byte {
 	return b.Bytes()
 }
 
-// Head: see text.Parted.
+// Head implements text.Parted.
 func (s *matrix) Head() []byte { return headOf(s.Src, s.count.h) }
-func (a *array) Head() []byte  { return headOf(a.lines.Src, a.h) }
 
-// OpenPart opens part k of n of the file at path, whose Head is known: nothing
-// but the part is read. opt is as for the whole file.
+// Head implements text.Parted.
+func (a *array) Head() []byte { return headOf(a.lines.Src, a.h) }
+
+// OpenPart opens part k of n of the file at path. headOf is the result of Head, so OpenPart
+// reads only the part. opt must be the options for the whole file.
 func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part, error) {
 	var h head
 	if err := gob.NewDecoder(bytes.NewReader(headOf)).Decode(&h); err != nil {
@@ -94,16 +95,16 @@ func (p *matrixPart) Count() int64       { return 0 }
 func (p *matrixPart) Begin(before int64) {}
 func (p *matrixPart) Seen() int64        { return p.count.seen }
 
-// Marks, Suspect, Judge: see text.Marked.
+// Marks implements text.Marked.
 func (p *matrixPart) Marks() uint8             { return p.count.marks }
 func (p *matrixPart) Suspect(marks uint8) bool { return suspect(marks) }
 func (p *matrixPart) Judge() error             { return p.count.judge() }
 
-// SetDims does nothing: the file has sizes.
+// SetDims does nothing, because the file has sizes.
 func (p *matrixPart) SetDims([]int64, []string) {}
 
-// Settle: see text.Part. Where there are too many entries, the part is read
-// again for the place of the first.
+// Settle implements text.Part. If there are too many entries, it reads the part again to find
+// the place of the first excess entry.
 func (p *matrixPart) Settle(before int64, last bool) error {
 	c := p.count
 	switch total := before + c.seen; {
@@ -128,8 +129,8 @@ func (p *matrixPart) Settle(before int64, last bool) error {
 	return nil
 }
 
-// arrayPart is a part of an array file. It knows from Begin on which value is
-// its first, and so finds by itself whether there are too many.
+// arrayPart is a part of an array file. Begin gives it the number of its first value. So it can
+// report excess values while it reads.
 type arrayPart struct {
 	*array
 	last bool
@@ -138,11 +139,11 @@ type arrayPart struct {
 func (p *arrayPart) Ordinals() bool            { return true }
 func (p *arrayPart) SetDims([]int64, []string) {}
 
-// Seen: what counts is settled while it is read.
+// Seen returns 0, because the values are counted while they are read.
 func (p *arrayPart) Seen() int64                          { return 0 }
 func (p *arrayPart) Settle(before int64, last bool) error { return nil }
 
-// Count counts the values, without their coordinates.
+// Count returns the number of values. It does not compute their coordinates.
 func (p *arrayPart) Count() int64 {
 	n := int64(0)
 	check := p.lines.Check
@@ -158,17 +159,17 @@ func (p *arrayPart) Count() int64 {
 		}
 	}
 	p.lines.Check = check
-	p.lines.Rewind() // it only goes back; a mistake is found again
+	p.lines.Rewind() // the next pass finds an error again
 	return n
 }
 
-// Begin: see text.Part.
+// Begin implements text.Part.
 func (p *arrayPart) Begin(before int64) {
 	p.first = before
 	p.count.seen, p.next = before, nil
 	if !p.last {
 		p.lines.Check = func(b *text.Block) error {
-			if b == nil { // another part has the file's end
+			if b == nil { // only the last part checks the end of the file
 				return nil
 			}
 			return p.count.check(b)

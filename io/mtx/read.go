@@ -9,12 +9,11 @@ import (
 	"distaff/io/text"
 )
 
-// Open reads path as a stream of entries in the file's order, exact in its
-// sizes. Where opt.Order is 1, a matrix of one column (or row) is a vector. The
-// stream owns the file.
+// Open reads path as a stream of entries in the file's order, with exact sizes. If opt.Order is
+// 1, a matrix of one column or row is read as a vector. The stream owns the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
-// New reads src, which the stream owns from then on.
+// New returns a stream of the entries of src. The stream owns src.
 func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	h, err := readHeader(src)
 	if err != nil {
@@ -25,12 +24,13 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		opt.Note(h.note)
 	}
 	if err == nil && h.ones && opt.Note != nil {
-		opt.Note(tcs.Printable(src.Name) + ": the column of ones after the coordinates of a pattern is passed over")
+		opt.Note(tcs.Printable(src.Name) +
+			": the column of ones after the coordinates of a pattern is passed over")
 	}
 	return s, err
 }
 
-// open makes the stream of a file with that header: a *matrix or an *array.
+// open makes the stream of a file with header h: a *matrix or an *array.
 func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 	typ := opt.Type
 	if typ == tcs.Invalid {
@@ -40,15 +40,18 @@ func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 		}
 	}
 	if h.values == 2 && typ != tcs.Complex128 && typ != tcs.Complex64 {
-		return nil, text.Commandf(src.Name, h.bannerLine, 1, "its field is complex, the type asked for is real")
+		return nil, text.Commandf(src.Name, h.bannerLine, 1,
+			"its field is complex, the type asked for is real")
 	}
 	shape, err := h.shape(src.Name, opt)
 	if err != nil {
 		return nil, err
 	}
-	layout := &text.Layout{File: src.Name, Order: len(h.dims), Values: h.values, Base: 1, Lims: h.dims,
+	layout := &text.Layout{File: src.Name, Order: len(h.dims), Values: h.values, Base: 1,
+		Lims:    h.dims,
 		Comment: '%', Integer: h.integer, Type: typ, Room: 1, Ones: h.ones}
-	e := text.Entries{Src: src, Start: h.start, Line: h.line, Comment: '%', Order: len(h.dims), Value: typ, Opt: opt,
+	e := text.Entries{Src: src, Start: h.start, Line: h.line, Comment: '%', Order: len(h.dims),
+		Value: typ, Opt: opt,
 		Sizes: h.dims, Parse: layout.Parse}
 	count := &counter{h: h, file: src.Name}
 	if h.array {
@@ -74,15 +77,15 @@ func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 	return s, nil
 }
 
-// shape is the tensor that a file becomes: keep lists the file's modes that
-// stay.
+// shape is the shape of the tensor that the stream returns. keep lists the file's modes that
+// the tensor has.
 type shape struct {
 	keep []int
 	dims []int64
 }
 
-// shape matches the file's modes with what the job wants: the same number, or a
-// vector from a matrix of one column or row.
+// shape matches the file's modes with opt. The number of modes must be equal, except that a
+// matrix of one column or row can become a vector.
 func (h *header) shape(file string, opt coo.Options) (shape, error) {
 	s := shape{dims: h.dims}
 	for m := range h.dims {
@@ -101,11 +104,13 @@ func (h *header) shape(file string, opt coo.Options) (shape, error) {
 		}
 	}
 	if want > 0 && want != len(s.dims) {
-		return s, text.Commandf(file, h.sizeLine, 1, "the file has order %d (sizes %s), want %d", len(h.dims), text.Sizes(h.dims), want)
+		return s, text.Commandf(file, h.sizeLine, 1, "the file has order %d (sizes %s), want %d",
+			len(h.dims), text.Sizes(h.dims), want)
 	}
 	for m, d := range opt.Dims {
 		if d >= 0 && d != s.dims[m] {
-			return s, text.Commandf(file, h.sizeLine, 1, "mode %d has size %d, -d says %d", m, s.dims[m], d)
+			return s, text.Commandf(file, h.sizeLine, 1, "mode %d has size %d, -d says %d", m,
+				s.dims[m], d)
 		}
 	}
 	return s, nil
@@ -119,7 +124,7 @@ type matrix struct {
 	all   coo.Batch
 }
 
-// InFile is a coordinate of the stream as the file has it.
+// InFile converts a coordinate of the stream to a coordinate of the file.
 func (s *matrix) InFile(at []int64) []int64 {
 	full := make([]int64, len(s.Sizes))
 	for k, m := range s.keep {
@@ -153,8 +158,8 @@ func (s *matrix) Rewind() error {
 	return s.Entries.Rewind()
 }
 
-// NNZ is the most entries that the header lets expect: those that it announces,
-// twice where there is a symmetry.
+// NNZ returns an upper bound of the number of entries, from the header: the announced number,
+// or twice that number if the matrix has a symmetry.
 func (s *matrix) NNZ() int64 {
 	if s.Symmetric() {
 		return 2 * min(s.count.h.nnz, math.MaxInt64/2)
@@ -164,19 +169,19 @@ func (s *matrix) NNZ() int64 {
 
 var _ coo.Progressed = (*matrix)(nil)
 
-// Symmetric tells whether the file stores one triangle of a matrix.
+// Symmetric reports whether the file stores one triangle of a matrix.
 func (s *matrix) Symmetric() bool { return s.count.h.sym != general }
 
-// array is the stream of an array file: values alone, in the order of a
-// counter that runs first mode fastest.
+// array is the stream of an array file. The file lists values without coordinates, with the
+// first mode fastest.
 type array struct {
 	lines  text.Entries
 	h      *header
 	layout *text.Layout
 	shape  shape
 	count  *counter
-	next   []int64 // the coordinates of the next value; nil at the first
-	first  int64   // the number of the first value, counted from 0: not 0 in a part
+	next   []int64 // the coordinates of the next value; nil before the first
+	first  int64   // the number of values before the first value of the part
 	cols   [][]int64
 	vals   text.Block
 }
@@ -186,7 +191,8 @@ func (a *array) Type() tcs.Type                { return a.layout.Type }
 func (a *array) Progress() (done, total int64) { return a.lines.Progress() }
 func (a *array) Close() error                  { return a.lines.Close() }
 
-// Dense reports whether the array is to be stored as one: not if dense levels can't count it.
+// Dense reports whether the tensor should be stored with dense levels. It is false if dense
+// levels would be too large.
 func (a *array) Dense() bool { return tcs.CheckSpace(a.shape.dims, tcs.Complex128.Size()) == nil }
 
 func (a *array) Rewind() error {
@@ -194,8 +200,8 @@ func (a *array) Rewind() error {
 	return a.lines.Rewind()
 }
 
-// Next gives the values of the next block their coordinates, and their mirror
-// images where there is a symmetry; zeros are left out.
+// Next returns the entries of the next block, with their mirror images if the matrix has a
+// symmetry. It leaves out zeros.
 func (a *array) Next(b *coo.Batch) error {
 	for {
 		blk, err := a.lines.NextBlock()

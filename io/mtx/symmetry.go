@@ -8,7 +8,7 @@ import (
 	"distaff/io/text"
 )
 
-// number is a type of values.
+// number is a Go type of values.
 type number interface {
 	float64 | float32 | int64 | int32 | complex128 | complex64
 }
@@ -18,7 +18,7 @@ func valuesOf[T number](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
 }
 
-// reflect is the value of the mirror image of v.
+// reflectReal returns the value of the mirror image of an entry with value v.
 func reflectReal[T float64 | float32 | int64 | int32](v T, sym symmetry) T {
 	if sym == skew {
 		return -v
@@ -26,6 +26,7 @@ func reflectReal[T float64 | float32 | int64 | int32](v T, sym symmetry) T {
 	return v
 }
 
+// reflectComplex is reflectReal for complex values.
 func reflectComplex[T complex128 | complex64](v T, sym symmetry) T {
 	switch sym {
 	case skew:
@@ -80,17 +81,21 @@ func mirrorAs[T number](b *text.Block, l *text.Layout, sym symmetry, reflect fun
 	b.Vals = b.Vals[:n*int(unsafe.Sizeof(z))]
 }
 
-// onDiagonal says what is wrong with v on the diagonal; "" if nothing is.
+// onDiagonal returns the error message for value v on the diagonal, or "" if the symmetry
+// allows v.
 func onDiagonal[T number](v T, sym symmetry) string {
 	switch {
 	case sym == skew && v != 0:
-		return fmt.Sprintf("got %v on the diagonal, want no entry, or a zero: the matrix is skew-symmetric", v)
+		return fmt.Sprintf(
+			"got %v on the diagonal, want no entry, or a zero: the matrix is skew-symmetric", v)
 	case sym == hermitian:
 		if c, ok := any(v).(complex128); ok && imag(c) != 0 {
-			return fmt.Sprintf("got %v on the diagonal, want a real value: the matrix is hermitian", c)
+			return fmt.Sprintf("got %v on the diagonal, want a real value: the matrix is hermitian",
+				c)
 		}
 		if c, ok := any(v).(complex64); ok && imag(c) != 0 {
-			return fmt.Sprintf("got %v on the diagonal, want a real value: the matrix is hermitian", c)
+			return fmt.Sprintf("got %v on the diagonal, want a real value: the matrix is hermitian",
+				c)
 		}
 	}
 	return ""

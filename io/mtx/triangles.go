@@ -8,22 +8,23 @@ import (
 	"distaff/io/text"
 )
 
-// Marks of blocks.
+// Bits of a block's Marks: the block has entries below or above the diagonal.
 const (
-	below uint8 = 1 << iota // an entry below the diagonal
+	below uint8 = 1 << iota
 	above
 )
 
-// suspect tells whether there are entries on both sides of the diagonal. Those of
-// one side are no mirror images of each other.
+// suspect reports whether there are entries on both sides of the diagonal. Entries on one side
+// cannot be mirror images of each other.
 func suspect(marks uint8) bool { return marks == below|above }
 
-// bothTriangles refuses a file in which an entry off the diagonal and its mirror image
-// are both stored. e is the file's stream.
+// bothTriangles returns an error if an entry off the diagonal and its mirror image are both
+// stored. e is the file's stream.
 func bothTriangles(e text.Entries, l *text.Layout, h *header, opt coo.Options) error {
 	sides := *l
 	sides.Room = 1
-	e = text.Entries{Src: e.Src, Start: e.Start, Line: e.Line, Comment: e.Comment, Order: 2, Value: tcs.Complex64, Opt: opt, Sizes: h.dims,
+	e = text.Entries{Src: e.Src, Start: e.Start, Line: e.Line, Comment: e.Comment, Order: 2,
+		Value: tcs.Complex64, Opt: opt, Sizes: h.dims,
 		Parse: func(b *text.Block) {
 			sides.Parse(b)
 			fold(b)
@@ -35,9 +36,9 @@ func bothTriangles(e text.Entries, l *text.Layout, h *header, opt coo.Options) e
 	return pairError(e, &sides, h, i, j)
 }
 
-// fold moves all entries off the diagonal to one triangle. Their values are 1 for those
-// from below it, and i for those from above: in the sum of one place, no part is zero
-// where both were there.
+// fold moves all entries above the diagonal below it, and removes the diagonal. The value of an
+// entry becomes 1 if it was below the diagonal, and i if it was above. So a sum of values at
+// one place has two non-zero parts exactly if both entries were stored.
 func fold(b *text.Block) {
 	b.ReserveVals(b.Raw * tcs.Complex64.Size())
 	vals := valuesOf[complex64](b.Vals)
@@ -57,7 +58,7 @@ func fold(b *text.Block) {
 	b.Vals = b.Vals[:n*tcs.Complex64.Size()]
 }
 
-// pairError names the lines of the entry (i,j) and of its mirror image.
+// pairError returns the error for entry (i,j) and its mirror image, with their line numbers.
 func pairError(e text.Entries, l *text.Layout, h *header, i, j int64) error {
 	e.Parse = l.Parse
 	e.Rewind()

@@ -10,13 +10,14 @@ import (
 	"distaff/io/text"
 )
 
-// Modes is the order in which Write wants the entries of a tensor of that
-// order: arrays list columns, coordinates are sorted by row first.
+// Modes returns the mode order in which Write needs the entries of a tensor with order modes.
+// An array lists columns; coordinates are sorted by row.
 func Modes(order int, opt coo.WriteOptions) []int { return coo.Listed(order, opt.Dense) }
 
-// Write writes the entries of in, which comes in the order of Modes: as an array
-// if opt.Dense, else as coordinates; general. A vector is a matrix of one column,
-// a scalar one of one row and column. Orders above 2 are refused (exit 2).
+// Write writes the entries of in, which must be in the order of Modes: as an array if
+// opt.Dense, otherwise as coordinates. The symmetry is general. A vector becomes a matrix of
+// one column, a scalar a matrix of one row and column. A tensor of higher order is an error
+// (exit code 2).
 func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
 	head, err := Head(in.Type(), dims, in.NNZ(), opt)
@@ -30,7 +31,8 @@ func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	return Body(w, in, 0, total, opt)
 }
 
-// rowsCols is the sizes as those of a matrix.
+// rowsCols returns the numbers of rows and columns of a tensor of at most two modes, written as
+// a matrix.
 func rowsCols(dims []int64) (rows, cols int64) {
 	rows, cols = 1, 1
 	if len(dims) > 0 {
@@ -42,10 +44,11 @@ func rowsCols(dims []int64) (rows, cols int64) {
 	return rows, cols
 }
 
-// Head is the banner and the line of sizes, of nnz entries.
+// Head returns the banner and the line of sizes for nnz entries.
 func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
 	if len(dims) > 2 {
-		return nil, text.Commandf("Matrix Market", 0, 0, "got a tensor of %d modes, want at most 2: .tns and .tcs hold any number", len(dims))
+		return nil, text.Commandf("Matrix Market", 0, 0,
+			"got a tensor of %d modes, want at most 2: .tns and .tcs hold any number", len(dims))
 	}
 	rows, cols := rowsCols(dims)
 	field := "real"
@@ -56,16 +59,18 @@ func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, 
 		field = "integer"
 	}
 	if !opt.Dense {
-		return fmt.Appendf(nil, "%%%%MatrixMarket matrix coordinate %s general\n%d %d %d\n", field, rows, cols, nnz), nil
+		return fmt.Appendf(nil, "%%%%MatrixMarket matrix coordinate %s general\n%d %d %d\n", field,
+			rows, cols, nnz), nil
 	}
 	if err := tcs.CheckSpace([]int64{rows, cols}, tcs.Complex128.Size()); err != nil {
 		return nil, text.Commandf("Matrix Market", 0, 0, "%v", err)
 	}
-	return fmt.Appendf(nil, "%%%%MatrixMarket matrix array %s general\n%d %d\n", field, rows, cols), nil
+	return fmt.Appendf(nil, "%%%%MatrixMarket matrix array %s general\n%d %d\n", field, rows, cols),
+		nil
 }
 
-// Strides are the steps in an array of a step in each mode, and the array's
-// length; nil where coordinates are listed.
+// Strides returns the stride of each mode in an array, and the length of the array. It returns
+// nil and 0 if the file lists coordinates.
 func Strides(dims []int64, opt coo.WriteOptions) ([]int64, int64) {
 	if !opt.Dense {
 		return nil, 0
@@ -74,8 +79,8 @@ func Strides(dims []int64, opt coo.WriteOptions) ([]int64, int64) {
 	return []int64{1, rows}[:len(dims)], rows * cols
 }
 
-// Body writes entries, or some of them that follow one another: of an array,
-// all values from position `from` to position `to`.
+// Body writes consecutive entries of a tensor. For an array it writes all values at positions
+// [from, to).
 func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
 	if !opt.Dense {
 		return text.WriteEntries(w, in, opt.Threads, coordinates)

@@ -12,13 +12,15 @@ import (
 )
 
 func TestRoundTrip(t *testing.T) {
-	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128, tcs.Complex64} {
+	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
+		tcs.Complex64} {
 		for _, dims := range [][]int64{{50}, {30, 40}, {400, 300}} {
 			for _, dense := range []bool{false, true} {
 				in := readertest.Random(dims, typ, 45, 1)
 				opt := coo.WriteOptions{Dense: dense, Threads: 3}
 				var b bytes.Buffer
-				if err := Write(&b, readertest.Ordered(t, in, Modes(len(dims), opt)), opt); err != nil {
+				if err := Write(&b, readertest.Ordered(t, in, Modes(len(dims), opt)),
+					opt); err != nil {
 					t.Fatal(err)
 				}
 				s, err := Open(write(t, b.String()), coo.Options{Order: len(dims), Type: typ})
@@ -60,46 +62,62 @@ func TestWritten(t *testing.T) {
 		opt  coo.WriteOptions
 		want string
 	}{
-		{"coordinate", &readertest.List{Sizes: []int64{2, 3}, Of: tcs.Float64, Entries: []readertest.Entry{entry(0, 1, 0), entry(2.5, 0, 2)}}, coo.WriteOptions{},
+		{"coordinate", &readertest.List{Sizes: []int64{2, 3}, Of: tcs.Float64,
+			Entries: []readertest.Entry{entry(0, 1, 0), entry(2.5, 0, 2)}}, coo.WriteOptions{},
 			"%%MatrixMarket matrix coordinate real general\n2 3 2\n1 3 2.5\n2 1 0\n"},
-		{"array", &readertest.List{Sizes: []int64{2, 3}, Of: tcs.Float64, Entries: []readertest.Entry{entry(7, 1, 0), entry(2.5, 0, 2), entry(1, 0, 2)}}, coo.WriteOptions{Dense: true},
+		{"array", &readertest.List{Sizes: []int64{2, 3}, Of: tcs.Float64,
+			Entries: []readertest.Entry{entry(7, 1, 0), entry(2.5, 0, 2), entry(1, 0, 2)}},
+			coo.WriteOptions{Dense: true},
 			"%%MatrixMarket matrix array real general\n2 3\n0\n7\n0\n0\n3.5\n0\n"},
-		{"vector", &readertest.List{Sizes: []int64{3}, Of: tcs.Int32, Entries: []readertest.Entry{entry(7, 1)}}, coo.WriteOptions{},
+		{"vector", &readertest.List{Sizes: []int64{3}, Of: tcs.Int32,
+			Entries: []readertest.Entry{entry(7, 1)}}, coo.WriteOptions{},
 			"%%MatrixMarket matrix coordinate integer general\n3 1 1\n2 1 7\n"},
-		{"dense vector", &readertest.List{Sizes: []int64{3}, Of: tcs.Complex64, Entries: []readertest.Entry{entry(complex(7, -1), 1)}}, coo.WriteOptions{Dense: true},
+		{"dense vector", &readertest.List{Sizes: []int64{3}, Of: tcs.Complex64,
+			Entries: []readertest.Entry{entry(complex(7, -1), 1)}}, coo.WriteOptions{Dense: true},
 			"%%MatrixMarket matrix array complex general\n3 1\n0 0\n7 -1\n0 0\n"},
-		{"empty", &readertest.List{Sizes: []int64{0, 3}, Of: tcs.Float64}, coo.WriteOptions{Dense: true}, "%%MatrixMarket matrix array real general\n0 3\n"},
-		{"scalar", &readertest.List{Of: tcs.Float64, Entries: []readertest.Entry{entry(7)}}, coo.WriteOptions{Dense: true}, "%%MatrixMarket matrix array real general\n1 1\n7\n"},
+		{"empty", &readertest.List{Sizes: []int64{0, 3}, Of: tcs.Float64},
+			coo.WriteOptions{Dense: true}, "%%MatrixMarket matrix array real general\n0 3\n"},
+		{"scalar", &readertest.List{Of: tcs.Float64, Entries: []readertest.Entry{entry(7)}},
+			coo.WriteOptions{Dense: true}, "%%MatrixMarket matrix array real general\n1 1\n7\n"},
 	} {
 		var b bytes.Buffer
-		if err := Write(&b, readertest.Ordered(t, c.in, Modes(len(c.in.Sizes), c.opt)), c.opt); err != nil || b.String() != c.want {
+		if err := Write(&b, readertest.Ordered(t, c.in, Modes(len(c.in.Sizes), c.opt)),
+			c.opt); err != nil || b.String() != c.want {
 			t.Errorf("%s: got %v\n%swant\n%s", c.name, err, &b, c.want)
 		}
 	}
 	three := &readertest.List{Sizes: []int64{2, 2, 2}, Of: tcs.Float64}
-	if err := Write(&bytes.Buffer{}, readertest.Ordered(t, three, nil), coo.WriteOptions{}); err == nil || !strings.Contains(err.Error(), "got a tensor of 3 modes, want at most 2") {
+	if err := Write(&bytes.Buffer{}, readertest.Ordered(t, three, nil),
+		coo.WriteOptions{}); err == nil || !strings.Contains(err.Error(),
+		"got a tensor of 3 modes, want at most 2") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // A wide gap is written in pieces.
 func TestLongArray(t *testing.T) {
-	in := &readertest.List{Sizes: []int64{1000, 500}, Of: tcs.Float64, Entries: []readertest.Entry{{Coords: []int64{1, 0}, Val: 3}, {Coords: []int64{999, 498}, Val: 4}}}
+	in := &readertest.List{Sizes: []int64{1000, 500}, Of: tcs.Float64,
+		Entries: []readertest.Entry{{Coords: []int64{1, 0}, Val: 3},
+			{Coords: []int64{999, 498}, Val: 4}}}
 	opt := coo.WriteOptions{Dense: true, Threads: 2}
 	var b bytes.Buffer
 	if err := Write(&b, readertest.Ordered(t, in, Modes(2, opt)), opt); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
-	if len(lines) != 2+500000+1 || lines[2+1] != "3" || lines[2+999+498*1000] != "4" || strings.Count(b.String(), "\n0\n")+strings.Count(b.String(), "\n0\n0") == 0 {
+	if len(lines) != 2+500000+1 || lines[2+1] != "3" || lines[2+999+498*1000] != "4" ||
+		strings.Count(b.String(), "\n0\n")+strings.Count(b.String(), "\n0\n0") == 0 {
 		t.Errorf("got %d lines", len(lines))
 	}
 }
 
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n", "%%MatrixMarket matrix array complex hermitian\n1 1\n1 0\n",
-		"%%MatrixMarket matrix coordinate pattern symmetric\n% c\n2 2 1\n2 1\n", "2 2 1\n1 1 1\n", "%%MatrixMarket tensor array integer general\n1 2 1\n1\n2\n",
-		"%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n", "%%MatrixMarket vector coordinate real general\n5 1\n2 1\n"} {
+	for _, s := range []string{"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n",
+		"%%MatrixMarket matrix array complex hermitian\n1 1\n1 0\n",
+		"%%MatrixMarket matrix coordinate pattern symmetric\n% c\n2 2 1\n2 1\n", "2 2 1\n1 1 1\n",
+		"%%MatrixMarket tensor array integer general\n1 2 1\n1\n2\n",
+		"%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n",
+		"%%MatrixMarket vector coordinate real general\n5 1\n2 1\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
