@@ -8,28 +8,29 @@ import (
 	"distaff/io/text"
 )
 
-// cards cuts the numbers of one section out of its lines.
+// cards reads the numbers of one section of a file.
 type cards struct {
 	file   string
 	format []field
 	r      io.ReadCloser
 	in     *text.Head
 	line   []byte
-	no     int // the line's number
+	no     int // the line number
 	col    int // the column of the last number that integer read, from 1
-	next   int // of format
+	next   int // index in format of the next field
 }
 
-// open starts a reader at the section's first line, which skip lines precede.
+// open returns a reader of the section that follows the first skip lines of the file.
 func open(src *text.Source, format []field, skip int64) (*cards, error) {
 	r, err := src.Reader()
 	if err != nil {
 		return nil, err
 	}
-	c := &cards{file: src.Name, format: format, r: r, in: text.NewHead(r, src.Name), next: len(format)}
+	c := &cards{file: src.Name, format: format, r: r, in: text.NewHead(r, src.Name),
+		next: len(format)}
 	for range skip {
 		if _, err := c.in.Next(); err == io.EOF {
-			break // the first number will be missed
+			break // reading the first number reports the error
 		} else if err != nil {
 			r.Close()
 			return nil, err
@@ -38,18 +39,20 @@ func open(src *text.Source, format []field, skip int64) (*cards, error) {
 	return c, nil
 }
 
-// lines is how many lines n numbers take.
+// lines returns the number of lines that n numbers occupy.
 func lines(n int64, format []field) int64 {
 	k := int64(len(format))
 	return n/k + min(n%k, 1)
 }
 
-// number returns the text of the next number, its column and its format.
+// number returns the text of the next number, its column and its field. what names the number
+// in an error.
 func (c *cards) number(what string) ([]byte, int, field, error) {
 	if c.next == len(c.format) {
 		line, err := c.in.Next()
 		if err == io.EOF {
-			return nil, 0, field{}, text.Dataf(c.file, c.in.Line+1, 1, "got the end of the file, want %s", what)
+			return nil, 0, field{},
+				text.Dataf(c.file, c.in.Line+1, 1, "got the end of the file, want %s", what)
 		} else if err != nil {
 			return nil, 0, field{}, err
 		}
@@ -62,12 +65,13 @@ func (c *cards) number(what string) ([]byte, int, field, error) {
 	col := f.col + len(tok) - len(trimmed) + 1
 	trimmed = bytes.TrimRight(trimmed, " \r")
 	if len(trimmed) == 0 {
-		return nil, 0, f, text.Dataf(c.file, c.no, f.col+1, "got blanks, want %s in %s", what, tcs.Count(f.width, "column"))
+		return nil, 0, f, text.Dataf(c.file, c.no, f.col+1, "got blanks, want %s in %s", what,
+			tcs.Count(f.width, "column"))
 	}
 	return trimmed, col, f, nil
 }
 
-// integer is the next number, which must be from lo to hi.
+// integer returns the next number, which must be from lo to hi.
 func (c *cards) integer(what string, lo, hi int64) (int64, error) {
 	tok, col, _, err := c.number(what)
 	if err != nil {
@@ -83,7 +87,8 @@ func (c *cards) integer(what string, lo, hi int64) (int64, error) {
 	}
 	if !ok {
 		if v, err = text.Int64(tok); err != nil {
-			return 0, text.Dataf(c.file, c.no, col, "got %s, want %s, an integer from %d to %d", text.Quote(tok), what, lo, hi)
+			return 0, text.Dataf(c.file, c.no, col, "got %s, want %s, an integer from %d to %d",
+				text.Quote(tok), what, lo, hi)
 		}
 	}
 	if v < lo || v > hi {

@@ -1,5 +1,5 @@
-// Package hb reads Harwell-Boeing and Rutherford-Boeing files, compressed
-// columns in cards of fixed width:
+// Package hb reads Harwell-Boeing and Rutherford-Boeing files. They store a matrix in
+// compressed columns, in lines with fields of fixed width:
 //
 //	title                                                              key
 //	TOTCRD PTRCRD INDCRD VALCRD [RHSCRD]          numbers of lines
@@ -8,20 +8,20 @@
 //	[RHSTYPE NRHS NRHSIX]                         if RHSCRD > 0
 //	column pointers, then row indices, then values
 //
-// TYPE's letters are the field (r real, c complex, i integer, p pattern), the
-// symmetry (u none, r none and rectangular, s symmetric, z skew, h Hermitian) and
-// a for assembled; elemental matrices (e) are refused. Right-hand sides are not
-// read. Of a symmetric matrix one triangle is stored; the stream has both, and a file in
-// which an entry and its mirror image are stored is refused at its end.
+// TYPE has three letters. The first is the field: r real, c complex, i integer or p pattern.
+// The second is the symmetry: u unsymmetric, r rectangular, s symmetric, z skew-symmetric or h
+// Hermitian. The third is a for assembled; elemental matrices (e) are an error. Right-hand
+// sides are not read. A file of a symmetric matrix stores one triangle; the stream has both. If
+// a file stores both an entry and its mirror image, the stream returns an error at its end.
 //
-// Fields are cut by column as the format says, with or without blanks between
-// them. A number is taken as it is written: with an exponent of D, E or none but
-// its sign (1.5-100), and without a point as an integer, where Fortran would put
-// one in (only a program in another language leaves it out). The scale factor of
-// a format (1P) concerns F fields without exponent alone, as in Fortran.
+// The format determines the columns of each field; there need not be spaces between fields. A
+// number is read as it is written. Its exponent may start with D or E, or with a sign only
+// (1.5-100). A number without a point is an integer, although Fortran would insert a decimal
+// point: only programs in other languages write numbers without a point. As in Fortran, the
+// scale factor of a format (1P) applies only to F fields without an exponent.
 //
-// A stream has three readers of the file, at the pointers, the indices and the
-// values, so that its memory does not grow with the file.
+// A stream has three readers of the file: for the pointers, the indices and the values. So its
+// memory does not grow with the file.
 //
 // # Files
 //
@@ -29,6 +29,6 @@
 //	format.go    Fortran's formats
 //	cards.go     numbers of fixed width
 //	read.go      the stream
-//	symmetry.go  values, and entries that are mirrored
+//	symmetry.go  values and mirrored entries
 //	triangles.go entries whose mirror images are stored too
 package hb

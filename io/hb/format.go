@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// field is where a number stands in a line.
+// field is the place and the format of a number in a line.
 type field struct {
-	col, width int  // from 0
-	kind       byte // I E D F G
-	scale      int  // of kP
+	col, width int  // col counts from 0
+	kind       byte // one of I E D F G
+	scale      int  // the k of a scale factor kP
 }
 
-// maxFields bounds the fields of a line that a format may describe.
+// maxFields is the largest number of fields of a line.
 const maxFields = 1 << 12
 
-// parseFormat reads a Fortran format such as (16I5), (1P,4E20.12) or
-// (2(F10.3,1X)). ok is false for what is no such format or has no field.
+// parseFormat parses a Fortran format: (16I5), (1P,4E20.12) or (2(F10.3,1X)). ok is false if s
+// is not a format for numbers or has no field.
 func parseFormat(s string) (fs []field, ok bool) {
 	p := &formatParser{s: strings.ToUpper(strings.ReplaceAll(s, " ", ""))}
 	if !p.eat('(') || !p.list(0) || p.s != "" || len(p.fields) == 0 {
@@ -41,7 +41,7 @@ func (p *formatParser) eat(c byte) bool {
 	return false
 }
 
-// number reads an unsigned integer; -1 where there is none.
+// number parses an unsigned integer, or returns -1 if there is none.
 func (p *formatParser) number() int {
 	n := 0
 	for n < len(p.s) && p.s[n] >= '0' && p.s[n] <= '9' {
@@ -55,7 +55,7 @@ func (p *formatParser) number() int {
 	return v
 }
 
-// list reads items up to the closing parenthesis.
+// list parses items up to the closing parenthesis.
 func (p *formatParser) list(depth int) bool {
 	for {
 		if !p.item(depth) {
@@ -70,9 +70,9 @@ func (p *formatParser) list(depth int) bool {
 	}
 }
 
-// item reads a scale factor, blanks, a field or a group, with its count.
+// item parses a scale factor, spaces, a field or a group, with its repeat count.
 func (p *formatParser) item(depth int) bool {
-	if p.items++; p.items > 4*maxFields { // counts of groups multiply
+	if p.items++; p.items > 4*maxFields { // nested counts multiply
 		return false
 	}
 	neg := p.eat('-')
@@ -85,7 +85,7 @@ func (p *formatParser) item(depth int) bool {
 			p.scale = -n
 		}
 		if p.s != "" && p.s[0] != ',' && p.s[0] != ')' {
-			return p.item(depth) // 1P3D24.15: no comma needed
+			return p.item(depth) // as in 1P3D24.15, without a comma
 		}
 		return true
 	}
@@ -107,7 +107,8 @@ func (p *formatParser) item(depth int) bool {
 		if width < 1 || width > 1<<10 || p.eat('.') && p.number() < 0 {
 			return false
 		}
-		if c != 'F' && c != 'I' && p.eat('E') && p.number() < 0 { // digits of the exponent
+		// The number of digits of the exponent does not matter.
+		if c != 'F' && c != 'I' && p.eat('E') && p.number() < 0 {
 			return false
 		}
 		for range count {
@@ -122,7 +123,7 @@ func (p *formatParser) item(depth int) bool {
 	return false
 }
 
-// group reads a list in parentheses that stands for count copies of it.
+// group parses a list in parentheses, count times.
 func (p *formatParser) group(count, depth int) bool {
 	start := p.s
 	for k := range count {

@@ -9,22 +9,22 @@ import (
 	"distaff/io/text"
 )
 
-// header is what the first lines say.
+// header is the information in the first lines.
 type header struct {
-	kind             byte // r c i p
-	sym              byte // u s z h r
+	kind             byte // r c i or p
+	sym              byte // u s z h or r
 	rows, cols, nnz  int64
 	ptr, ind, val    []field
 	start            int64 // the offset of the column pointers
-	line             int   // lines before them
+	line             int   // the number of lines before start
 	rhs              bool
 	dimLine, fmtLine int
 }
 
-// triangle tells whether the file stores one triangle of a matrix.
+// triangle reports whether the file stores one triangle of a matrix.
 func (h *header) triangle() bool { return h.sym != 'u' && h.sym != 'r' }
 
-// symWord is the symmetry of a file that stores one triangle.
+// symWord returns the name of the symmetry of a file that stores one triangle.
 func (h *header) symWord() string {
 	return map[byte]string{'s': "symmetric", 'z': "skew-symmetric", 'h': "Hermitian"}[h.sym]
 }
@@ -52,7 +52,8 @@ func readHeader(src *text.Source) (*header, error) {
 	if err != nil {
 		return nil, err
 	}
-	cards, err := ints(src.Name, in.Line, line, 0, 4, "the numbers of lines: of all, of pointers, of indices, of values")
+	cards, err := ints(src.Name, in.Line, line, 0, 4,
+		"the numbers of lines: of all, of pointers, of indices, of values")
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,8 @@ func readHeader(src *text.Source) (*header, error) {
 		return nil, err
 	}
 	if h.kind != 'p' && h.nnz > 0 && cards[3] == 0 {
-		return nil, text.Dataf(src.Name, 2, 1, "got no lines of values, want some: the type is not that of a pattern")
+		return nil, text.Dataf(src.Name, 2, 1,
+			"got no lines of values, want some: the type is not that of a pattern")
 	}
 	if h.rhs {
 		if _, err := next("the type of the right-hand sides"); err != nil {
@@ -81,8 +83,8 @@ func readHeader(src *text.Source) (*header, error) {
 	return h, nil
 }
 
-// ints reads at least want integers of 14 columns each, or set apart by blanks,
-// from column skip on.
+// ints reads non-negative integers that are separated by white space, after column skip. It
+// returns an error if there are fewer than want. what names the integers in the error.
 func ints(file string, n int, line string, skip, want int, what string) ([]int64, error) {
 	var vs []int64
 	for _, f := range text.Fields([]byte(line), 0) {
@@ -99,20 +101,26 @@ func ints(file string, n int, line string, skip, want int, what string) ([]int64
 		vs = append(vs, v)
 	}
 	if len(vs) < want {
-		return nil, text.Dataf(file, n, len(line)+1, "got %s, want %d: %s", text.Plural(int64(len(vs)), "number", "numbers"), want, what)
+		return nil, text.Dataf(file, n, len(line)+1, "got %s, want %d: %s",
+			text.Plural(int64(len(vs)), "number", "numbers"), want, what)
 	}
 	return vs, nil
 }
 
-// matrix reads the line of type and sizes.
+// matrix parses the line of type and sizes. n is the line number.
 func (h *header) matrix(file string, n int, line string) error {
 	word := strings.TrimSpace(line[:min(3, len(line))])
 	t := strings.ToLower(word)
-	if len(t) != 3 || strings.IndexByte("rcip", t[0]) < 0 || strings.IndexByte("uszhr", t[1]) < 0 || strings.IndexByte("ae", t[2]) < 0 {
-		return text.Dataf(file, n, 1, "got %s, want a type: r, c, i or p, then u, s, z, h or r, then a (e.g. RUA)", text.Quote([]byte(word)))
+	if len(t) != 3 || strings.IndexByte("rcip", t[0]) < 0 || strings.IndexByte("uszhr", t[1]) < 0 ||
+		strings.IndexByte("ae", t[2]) < 0 {
+		return text.Dataf(file, n, 1,
+			"got %s, want a type: r, c, i or p, then u, s, z, h or r, then a (e.g. RUA)",
+			text.Quote([]byte(word)))
 	}
 	if t[2] == 'e' {
-		return text.Dataf(file, n, 3, "got an elemental matrix (%s), want an assembled one (type %s)", text.Quote([]byte(word)), word[:2]+"A")
+		return text.Dataf(file, n, 3,
+			"got an elemental matrix (%s), want an assembled one (type %s)",
+			text.Quote([]byte(word)), word[:2]+"A")
 	}
 	h.kind, h.sym, h.dimLine = t[0], t[1], n
 	vs, err := ints(file, n, line, 3, 3, "numbers of rows, columns and entries")
@@ -127,18 +135,21 @@ func (h *header) matrix(file string, n int, line string) error {
 	}
 	switch {
 	case h.triangle() && h.rows != h.cols:
-		return text.Dataf(file, n, 15, "got %s and %s of a matrix of type %s, want a square one", tcs.Count(h.rows, "row"), tcs.Count(h.cols, "column"), word)
+		return text.Dataf(file, n, 15, "got %s and %s of a matrix of type %s, want a square one",
+			tcs.Count(h.rows, "row"), tcs.Count(h.cols, "column"), word)
 	case h.sym == 'h' && h.kind != 'c':
-		return text.Dataf(file, n, 1, "got the type %s, want a Hermitian matrix to be complex", word)
+		return text.Dataf(file, n, 1, "got the type %s, want a Hermitian matrix to be complex",
+			word)
 	case h.sym == 'z' && h.kind == 'p':
-		return text.Dataf(file, n, 1, "got the type %s, want a skew-symmetric matrix to have values", word)
+		return text.Dataf(file, n, 1,
+			"got the type %s, want a skew-symmetric matrix to have values", word)
 	case h.nnz > tcs.MaxCount:
 		return text.Dataf(file, n, 15, "got %s, want less than 2^62", tcs.Count(h.nnz, "entry"))
 	}
 	return nil
 }
 
-// formats reads the line of formats.
+// formats parses the line of formats. n is the line number.
 func (h *header) formats(file string, n int, line string) error {
 	h.fmtLine = n
 	rest, col := line, 1
@@ -167,8 +178,10 @@ func (h *header) formats(file string, n int, line string) error {
 			if got == "" {
 				got, _, _ = strings.Cut(rest, " ")
 			}
-			return text.Dataf(file, n, col, "got %s, want a Fortran format for the %s, e.g. %s", text.Quote([]byte(got)), f.what,
-				fmt.Sprintf("(%s)", map[bool]string{true: "16I5", false: "4E20.12"}[f.kinds == "I"]))
+			return text.Dataf(file, n, col, "got %s, want a Fortran format for the %s, e.g. %s",
+				text.Quote([]byte(got)), f.what,
+				fmt.Sprintf("(%s)", map[bool]string{true: "16I5",
+					false: "4E20.12"}[f.kinds == "I"]))
 		}
 		*f.to = fs
 		rest, col = rest[end:], col+end
@@ -176,7 +189,7 @@ func (h *header) formats(file string, n int, line string) error {
 	return nil
 }
 
-// group is the length of the parenthesized text that s starts with, 0 if none.
+// group returns the length of the parenthesized text at the start of s, or 0 if there is none.
 func group(s string) int {
 	depth := 0
 	for i := range len(s) {

@@ -11,10 +11,10 @@ import (
 	"distaff/io/text"
 )
 
-// batch is how many stored entries a batch has; mirrored ones come on top.
+// batch is the number of stored entries of a batch, without mirror images.
 const batch = 4096
 
-// stream yields the entries column by column.
+// stream returns the entries column by column.
 type stream struct {
 	src *text.Source
 	h   *header
@@ -22,24 +22,24 @@ type stream struct {
 
 	ptr, ind, val *cards
 	col           int64 // the current column, from 1
-	end           int64 // the entries up to its end
-	at            int64 // entries read
+	end           int64 // the number of stored entries up to the end of the column
+	at            int64 // the number of stored entries that were read
 	cols          [2][]int64
 	words         []uint64
 	vals          []byte
 	num           []byte
 	err           error
 
-	opt   coo.Options
-	sides [2]bool // whether entries below and above the diagonal were read
-	right bool    // the file was searched for mirror images
+	opt            coo.Options
+	sides          [2]bool // whether entries below and above the diagonal were read
+	mirrorsChecked bool    // the file was searched for mirror images
 }
 
-// Open reads path as a stream of entries, column by column, exact in its sizes.
-// The stream owns the file.
+// Open reads path as a stream of entries, column by column, with exact sizes. The stream owns
+// the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
-// New reads src, which the stream owns from then on.
+// New returns a stream of the entries of src. The stream owns src.
 func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	h, err := readHeader(src)
 	if err != nil {
@@ -53,21 +53,25 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		}
 	}
 	if h.kind == 'c' && s.typ != tcs.Complex128 && s.typ != tcs.Complex64 {
-		return nil, text.Commandf(src.Name, h.dimLine, 1, "its values are complex, the type asked for is real")
+		return nil, text.Commandf(src.Name, h.dimLine, 1,
+			"its values are complex, the type asked for is real")
 	}
 	if opt.Order != 0 && opt.Order != 2 || opt.Dims != nil && len(opt.Dims) != 2 {
-		return nil, text.Commandf(src.Name, h.dimLine, 1, "the file has order 2 (sizes %dx%d), want %d", h.rows, h.cols, max(opt.Order, len(opt.Dims)))
+		return nil, text.Commandf(src.Name, h.dimLine, 1,
+			"the file has order 2 (sizes %dx%d), want %d", h.rows, h.cols,
+			max(opt.Order, len(opt.Dims)))
 	}
 	for m, d := range opt.Dims {
 		if have := []int64{h.rows, h.cols}[m]; d >= 0 && d != have {
-			return nil, text.Commandf(src.Name, h.dimLine, 1, "mode %d has size %d, -d says %d", m, have, d)
+			return nil, text.Commandf(src.Name, h.dimLine, 1, "mode %d has size %d, -d says %d", m,
+				have, d)
 		}
 	}
 	s.reserve()
 	return s, nil
 }
 
-// reserve makes the memory of batches.
+// reserve allocates the memory of a batch.
 func (s *stream) reserve() {
 	capacity := batch
 	if s.h.triangle() {
@@ -82,8 +86,8 @@ func (s *stream) Dims() ([]int64, bool)         { return []int64{s.h.rows, s.h.c
 func (s *stream) Type() tcs.Type                { return s.typ }
 func (s *stream) Progress() (done, total int64) { return s.src.Progress() }
 
-// NNZ is the most entries that the header lets expect: those that it announces,
-// twice where there is a symmetry.
+// NNZ returns an upper bound of the number of entries, from the header: the announced number,
+// or twice that number if the matrix has a symmetry.
 func (s *stream) NNZ() int64 {
 	if s.h.triangle() {
 		return 2 * min(s.h.nnz, math.MaxInt64/2)
@@ -103,7 +107,7 @@ func (s *stream) Close() error {
 	return s.src.Close()
 }
 
-// last is the section that ends last.
+// last returns the reader of the file's last section.
 func (s *stream) last() *cards {
 	if s.val != nil {
 		return s.val
@@ -118,7 +122,7 @@ func (s *stream) stop() {
 	s.ptr, s.ind, s.val = nil, nil, nil
 }
 
-// start opens the three sections and reads the first pointer.
+// start opens the three sections and reads the first column pointer.
 func (s *stream) start() (err error) {
 	h := s.h
 	ptrLines := lines(h.cols+1, h.ptr)
@@ -139,24 +143,23 @@ func (s *stream) start() (err error) {
 	return err
 }
 
-// Next yields up to batch stored entries and the mirror images of those that
-// have one.
+// Next returns up to batch stored entries, with their mirror images.
 func (s *stream) Next(b *coo.Batch) error {
 	if s.err == nil {
 		s.err = s.fill(b, s.entry)
-		if s.err == io.EOF && s.sides == [2]bool{true, true} && !s.right {
+		if s.err == io.EOF && s.sides == [2]bool{true, true} && !s.mirrorsChecked {
 			if err := s.bothTriangles(); err != nil {
 				s.err = err
 				return err
 			}
-			s.right = true // once is enough
+			s.mirrorsChecked = true
 		}
 	}
 	return s.err
 }
 
-// fill makes a batch of up to so many stored entries; entry reads one as the n-th of the
-// batch, and returns how many entries that makes.
+// fill fills b with up to batch stored entries. entry reads the next stored entry into element
+// n of the batch, and returns how many elements it used.
 func (s *stream) fill(b *coo.Batch, entry func(n int) (int, error)) error {
 	if s.ptr == nil {
 		if err := s.start(); err != nil {
@@ -164,7 +167,7 @@ func (s *stream) fill(b *coo.Batch, entry func(n int) (int, error)) error {
 		}
 	}
 	n := 0
-	for n == 0 { // stored entries may make none
+	for n == 0 { // entry may use no element
 		for range batch {
 			if more, err := s.column(); err != nil {
 				return err
@@ -187,7 +190,7 @@ func (s *stream) fill(b *coo.Batch, entry func(n int) (int, error)) error {
 	return nil
 }
 
-// column goes on to the column of the next entry, and tells whether there is one.
+// column advances to the column of the next stored entry. It returns false at the end.
 func (s *stream) column() (more bool, err error) {
 	for s.at == s.end && s.col < s.h.cols {
 		p, err := s.ptr.integer("a column pointer", s.end+1, s.h.nnz+1)
@@ -200,20 +203,23 @@ func (s *stream) column() (more bool, err error) {
 	return s.at < s.end, nil
 }
 
-// finish checks the end of the file, and is io.EOF where nothing is wrong.
+// finish checks the end of the file. It returns io.EOF if the file is correct.
 func (s *stream) finish() error {
 	if s.at != s.h.nnz {
-		return text.Dataf(s.src.Name, s.ptr.no, 1, "got %d as the last column pointer, want %d: one more than the number of entries", s.end+1, s.h.nnz+1)
+		return text.Dataf(s.src.Name, s.ptr.no, 1,
+			"got %d as the last column pointer, want %d: one more than the number of entries",
+			s.end+1, s.h.nnz+1)
 	}
-	if _, err := io.Copy(io.Discard, s.last().r); err != nil { // what follows, and a compressed file's checksum
+	// Read to the end, for a compressed file's checksum.
+	if _, err := io.Copy(io.Discard, s.last().r); err != nil {
 		return err
 	}
 	s.stop()
 	return io.EOF
 }
 
-// entry reads the next stored entry as the n-th of the batch, and adds its
-// mirror image; it returns how many entries that makes.
+// entry reads the next stored entry into element n of the batch, and appends its mirror image.
+// It returns how many elements it used.
 func (s *stream) entry(n int) (int, error) {
 	row, err := s.ind.integer("a row index", 1, s.h.rows)
 	if err != nil {
@@ -242,13 +248,13 @@ func (s *stream) entry(n int) (int, error) {
 	if i == j {
 		return 1, s.diagonal(n)
 	}
-	s.side(i, j)
+	s.noteSide(i, j)
 	s.cols[0][n+1], s.cols[1][n+1] = j, i
 	s.reflect(n)
 	return 2, nil
 }
 
-// value reads the k-th part of value n.
+// value reads part k of value n: 0 is the real part, 1 the imaginary part.
 func (s *stream) value(n, k int) error {
 	tok, col, f, err := s.val.number("a value")
 	if err != nil {
@@ -263,7 +269,7 @@ func (s *stream) value(n, k int) error {
 	return nil
 }
 
-// decimal appends the Fortran number tok in Go's spelling.
+// decimal appends the Fortran number tok in Go's syntax.
 func decimal(b, tok []byte, f field) []byte {
 	exponent := false
 	for k, c := range tok {

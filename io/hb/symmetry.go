@@ -8,13 +8,13 @@ import (
 	"distaff/io/text"
 )
 
-// values is the batch's values as a slice of their type.
+// values returns the batch's memory for values as a slice. T must be the Go type of s.typ.
 func values[T float64 | float32 | int64 | int32 | complex128 | complex64](s *stream) []T {
 	var z T
 	return unsafe.Slice((*T)(unsafe.Pointer(&s.words[0])), len(s.words)*8/int(unsafe.Sizeof(z)))
 }
 
-// reflect makes value n+1 that of the mirror image of entry n.
+// reflect sets value n+1 to the value of the mirror image of entry n.
 func (s *stream) reflect(n int) {
 	switch s.typ {
 	case tcs.Float64:
@@ -45,7 +45,7 @@ func reflect[T float64 | float32 | int64 | int32 | complex128 | complex64](v []T
 	}
 }
 
-// diagonal refuses a value that the symmetry does not allow on the diagonal.
+// diagonal returns an error if the symmetry does not allow value n on the diagonal.
 func (s *stream) diagonal(n int) error {
 	var v complex128
 	switch s.typ {
@@ -64,9 +64,13 @@ func (s *stream) diagonal(n int) error {
 	}
 	switch {
 	case s.h.sym == 'z' && v != 0:
-		return text.Dataf(s.src.Name, s.val.no, 1, "got %s in row and column %d, want no entry, or a zero: the matrix is skew-symmetric", show(v), s.col)
+		return text.Dataf(s.src.Name, s.val.no, 1,
+			"got %s in row and column %d, want no entry, or a zero: the matrix is skew-symmetric",
+			show(v), s.col)
 	case s.h.sym == 'h' && imag(v) != 0:
-		return text.Dataf(s.src.Name, s.val.no, 1, "got %s in row and column %d, want a real value: the matrix is Hermitian", show(v), s.col)
+		return text.Dataf(s.src.Name, s.val.no, 1,
+			"got %s in row and column %d, want a real value: the matrix is Hermitian", show(v),
+			s.col)
 	}
 	return nil
 }

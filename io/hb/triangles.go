@@ -6,8 +6,8 @@ import (
 	"distaff/io/text"
 )
 
-// side notes on which side of the diagonal an entry is.
-func (s *stream) side(i, j int64) {
+// noteSide sets s.sides for an entry in row i and column j.
+func (s *stream) noteSide(i, j int64) {
 	if i > j {
 		s.sides[0] = true
 	} else {
@@ -15,8 +15,8 @@ func (s *stream) side(i, j int64) {
 	}
 }
 
-// bothTriangles refuses a file in which an entry off the diagonal and its mirror image
-// are both stored.
+// bothTriangles returns an error if an entry off the diagonal and its mirror image are both
+// stored.
 func (s *stream) bothTriangles() error {
 	f := &folded{s.indices()}
 	defer f.stop()
@@ -27,7 +27,8 @@ func (s *stream) bothTriangles() error {
 	return s.pairError(i, j)
 }
 
-// indices is a stream of the file's pointers and indices, as those of a pattern without a symmetry.
+// indices returns a stream of the same file as a pattern without symmetry. It reads only the
+// pointers and the indices.
 func (s *stream) indices() *stream {
 	h := *s.h
 	h.kind, h.sym = 'p', 'u'
@@ -36,15 +37,16 @@ func (s *stream) indices() *stream {
 	return x
 }
 
-// folded is the stream that coo.MirrorPair takes.
+// folded is a stream for coo.MirrorPair: all entries are below the diagonal. The value of an
+// entry is 1 if it is stored below the diagonal, and i if it is stored above.
 type folded struct{ *stream }
 
 func (f *folded) Next(b *coo.Batch) error { return f.fill(b, f.entry) }
 
-// Close leaves the file to the stream that it is of.
+// Close does not close the file, because the original stream owns it.
 func (f *folded) Close() error { f.stop(); return nil }
 
-// entry reads the next entry, and moves it to the lower triangle.
+// entry reads the next entry, and moves it below the diagonal. It skips the diagonal.
 func (f *folded) entry(n int) (int, error) {
 	row, err := f.ind.integer("a row index", 1, f.h.rows)
 	if err != nil {
@@ -61,14 +63,14 @@ func (f *folded) entry(n int) (int, error) {
 	return 1, nil
 }
 
-// pairError names the places of the entry (i,j) and of its mirror image.
+// pairError returns the error for entry (i,j) and its mirror image, with their places.
 func (s *stream) pairError(i, j int64) error {
 	x := s.indices()
 	defer x.stop()
 	if err := x.start(); err != nil {
 		return err
 	}
-	line := 0 // of the first of the two
+	line := 0 // the line of the first of the two
 	for {
 		more, err := x.column()
 		if err != nil {
@@ -87,8 +89,9 @@ func (s *stream) pairError(i, j int64) error {
 		case !(r == i && c == j || r == j && c == i):
 		case line == 0:
 			line, i, j = x.ind.no, r, c
-		case r == j: // and not the first once more
-			return text.Dataf(s.src.Name, x.ind.no, x.ind.col, "%s", coo.PairText(i, j, line, s.h.symWord()))
+		case r == j: // the second entry, not a repeat of the first
+			return text.Dataf(s.src.Name, x.ind.no, x.ind.col, "%s",
+				coo.PairText(i, j, line, s.h.symWord()))
 		}
 	}
 }
