@@ -14,15 +14,15 @@ import (
 type elements struct {
 	header
 	r     io.ReadCloser
-	left  int64 // elements not read yet
-	after int64 // elements behind those, which are not wanted
+	left  int64 // elements that are not read yet
+	after int64 // elements after those, which are not needed
 	raw   []byte
 }
 
-// chunk is how many elements are read at once.
+// chunk is the number of elements that are read at a time.
 const chunk = 4096
 
-// openElements reads the header of r, which it owns, even where it fails.
+// openElements reads the header of r. It takes over r, even if it fails.
 func openElements(r io.ReadCloser) (*elements, error) {
 	h, err := readHeader(r)
 	if err != nil {
@@ -32,7 +32,7 @@ func openElements(r io.ReadCloser) (*elements, error) {
 	return &elements{header: *h, r: r, left: h.count}, nil
 }
 
-// read returns the bytes of the next n elements, at most those that are left.
+// read reads up to n elements, and returns their bytes and their number.
 func (e *elements) read(n int) ([]byte, int, error) {
 	n = int(min(int64(n), e.left))
 	if need := n * e.dtype.size; len(e.raw) < need {
@@ -41,7 +41,9 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	raw := e.raw[:n*e.dtype.size]
 	if got, err := io.ReadFull(e.r, raw); err != nil {
 		if short(err) {
-			return nil, 0, fmt.Errorf("got %s, want %d of the shape %v: the data end early", tcs.Count(e.count-e.after-e.left+int64(got/max(e.dtype.size, 1)), "element"), e.count, e.shape)
+			return nil, 0, fmt.Errorf("got %s, want %d of the shape %v: the data end early",
+				tcs.Count(e.count-e.after-e.left+int64(got/max(e.dtype.size, 1)), "element"),
+				e.count, e.shape)
 		}
 		return nil, 0, err
 	}
@@ -57,8 +59,8 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	return raw, n, nil
 }
 
-// values reads up to n elements into dst, as values of the type dtype.typ, and
-// returns how many. dst is aligned to 8 bytes.
+// values reads up to n elements into dst, converted to type dtype.typ(), and returns their
+// number. dst must be aligned to 8 bytes.
 func (e *elements) values(dst []byte, n int) (int, error) {
 	raw, n, err := e.read(n)
 	if err != nil {
@@ -67,7 +69,7 @@ func (e *elements) values(dst []byte, n int) (int, error) {
 	return n, e.dtype.convert(dst, raw, n)
 }
 
-// ints reads up to len(dst) elements, which must be integers.
+// ints reads up to len(dst) elements, which must be integers, and returns their number.
 func (e *elements) ints(dst []int64) (int, error) {
 	if len(dst) == 0 {
 		return 0, nil
@@ -89,12 +91,12 @@ func (e *elements) close() {
 	}
 }
 
-// slice is memory as a slice of its type.
+// slice returns the memory of b as n elements of type T.
 func slice[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// convert widens n elements of raw into dst.
+// convert converts n elements of raw to type d.typ(), into dst. It may swap bytes of raw.
 func (d dtype) convert(dst, raw []byte, n int) error {
 	if d.kind == 'b' || d.size == 1 {
 		out := slice[int32](dst, n)
@@ -156,7 +158,7 @@ func (d dtype) convert(dst, raw []byte, n int) error {
 	return nil
 }
 
-// swap turns the bytes of each word around.
+// swap reverses the bytes of each word of b. word is the size of a word in bytes.
 func swap(b []byte, word int) {
 	for ; len(b) >= word; b = b[word:] {
 		for i, j := 0, word-1; i < j; i, j = i+1, j-1 {
@@ -165,7 +167,7 @@ func swap(b []byte, word int) {
 	}
 }
 
-// half is the float16 with those bits.
+// half returns the value of a float16 from its bits.
 func half(h uint16) float32 {
 	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10&31), uint32(h&1023)
 	switch exp {

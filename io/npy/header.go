@@ -11,8 +11,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// maxHeader bounds a header's dictionary: far more than the shape of MaxOrder
-// modes needs.
+// maxHeader is the largest length of a header's dictionary in bytes. It is far more than the
+// shape of an array of MaxOrder modes needs.
 const maxHeader = 1 << 16
 
 const magic = "\x93NUMPY"
@@ -22,18 +22,19 @@ type header struct {
 	dtype   dtype
 	fortran bool
 	shape   []int64
-	count   int64 // elements
+	count   int64 // number of elements
 	size    int64 // bytes before the elements
 }
 
-// dtype is a type of elements as the file has them.
+// dtype is the type of elements in a file.
 type dtype struct {
 	kind byte // b i u f c, or S U for the bytes and strings of SciPy's format member
 	size int
 	big  bool // big-endian
 }
 
-// becomes has, by kind, the types that elements become: the first where they have fewer bytes than size.
+// becomes contains the types that elements are converted to, by kind: narrow for elements of
+// less than size bytes, otherwise wide.
 var becomes = map[byte]struct {
 	size         int
 	narrow, wide tcs.Type
@@ -42,7 +43,7 @@ var becomes = map[byte]struct {
 	'f': {8, tcs.Float32, tcs.Float64}, 'c': {16, tcs.Complex64, tcs.Complex128},
 }
 
-// typ is the type that elements become, tcs.Invalid of others than numbers.
+// typ returns the type that elements are converted to, or tcs.Invalid if they are not numbers.
 func (d dtype) typ() tcs.Type {
 	t := becomes[d.kind]
 	if d.size < t.size {
@@ -51,7 +52,7 @@ func (d dtype) typ() tcs.Type {
 	return t.wide
 }
 
-// parseDtype reads a descr such as "<f8".
+// parseDtype parses a type description: "<f8".
 func parseDtype(s string) (dtype, error) {
 	d := dtype{}
 	rest := s
@@ -88,20 +89,22 @@ func parseDtype(s string) (dtype, error) {
 		ok = false
 	}
 	if !ok {
-		return d, fmt.Errorf("got elements of type %q, want bool, integers of 1 to 8 bytes, floats of 2, 4 or 8, or complex of 8 or 16", s)
+		return d, fmt.Errorf("got elements of type %q, want bool, integers of 1 to 8 bytes, "+
+			"floats of 2, 4 or 8, or complex of 8 or 16", s)
 	}
 	d.size = n
 	return d, nil
 }
 
-// readHeader reads the header at the start of r. Its errors have no file.
+// readHeader reads the header at the start of r. Its errors do not name the file.
 func readHeader(r io.Reader) (*header, error) {
 	var fix [12]byte
 	if n, err := io.ReadFull(r, fix[:8]); err != nil {
 		if !short(err) {
 			return nil, err
 		}
-		return nil, fmt.Errorf("got %s, want a header of NumPy's that starts with %q", tcs.Count(n, "byte"), magic)
+		return nil, fmt.Errorf("got %s, want a header of NumPy's that starts with %q",
+			tcs.Count(n, "byte"), magic)
 	}
 	if string(fix[:6]) != magic {
 		return nil, fmt.Errorf("got %q at the start, want %q: it is no .npy file", fix[:6], magic)
@@ -145,14 +148,15 @@ func cut(err error) error {
 	return err
 }
 
-// parseHeader reads the dictionary.
+// parseHeader parses the dictionary.
 func parseHeader(s string) (*header, error) {
 	p := &literal{s: s}
 	h := &header{}
 	seen := map[string]bool{}
 	fail := func() (*header, error) {
 		if p.err == nil {
-			p.err = fmt.Errorf("got %q in the header, want a dictionary of 'descr', 'fortran_order' and 'shape'", clip(p.s))
+			p.err = fmt.Errorf("got %q in the header, want a dictionary of 'descr', "+
+				"'fortran_order' and 'shape'", clip(p.s))
 		}
 		return nil, p.err
 	}
@@ -197,19 +201,20 @@ func parseHeader(s string) (*header, error) {
 	return h, h.measure()
 }
 
-// widest is the bytes of a value of the widest type, by which shapes are judged:
-// what is read can be converted to it.
+// widest is the size in bytes of a value of the widest type. Shapes are checked with this size,
+// because an array can be converted to any type.
 var widest = tcs.Complex128.Size()
 
-// measure counts the elements, and refuses shapes that no tensor has. A size of 0 excuses a
-// product of the others that is past what counts hold: there is no element.
+// measure counts the elements, and returns an error if the shape is too large for a tensor. If
+// one size is 0, the array has no elements, so the other sizes may have any product.
 func (h *header) measure() error {
 	if len(h.shape) > tcs.MaxOrder {
-		return fmt.Errorf("got an array of %d dimensions, want at most %d", len(h.shape), tcs.MaxOrder)
+		return fmt.Errorf("got an array of %d dimensions, want at most %d", len(h.shape),
+			tcs.MaxOrder)
 	}
 	if slices.Contains(h.shape, 0) {
 		h.count = 0
-		return nil // each size was checked as it was read
+		return nil // each size was checked when it was parsed
 	}
 	if err := tcs.CheckSpace(h.shape, max(h.dtype.size, widest)); err != nil {
 		return fmt.Errorf("the header's shape: %v", err)
@@ -221,7 +226,7 @@ func (h *header) measure() error {
 	return nil
 }
 
-// literal reads Python's literals.
+// literal parses Python literals.
 type literal struct {
 	s   string
 	err error
@@ -247,7 +252,7 @@ func (p *literal) eat(word string) bool {
 	return true
 }
 
-// str reads a string, with Python 2's u or 3's b before it, without escapes.
+// str parses a string without escapes. Python 2's u or Python 3's b may precede it.
 func (p *literal) str() (string, bool) {
 	s := p.rest()
 	s = strings.TrimPrefix(strings.TrimPrefix(s, "u"), "b")
@@ -262,7 +267,7 @@ func (p *literal) str() (string, bool) {
 	return s[1 : 1+end], true
 }
 
-// tuple reads integers in parentheses, with Python 2's L after them.
+// tuple parses integers in parentheses. Python 2's L may follow an integer.
 func (p *literal) tuple() ([]int64, bool) {
 	dims := []int64{}
 	if !p.eat("(") {

@@ -20,14 +20,15 @@ type archive struct {
 	names   []string
 }
 
-// OpenNpz reads path, an .npz file: a sparse array as SciPy or pydata/sparse saves
-// it, or the only array of the archive, dense. The stream is exact in its sizes and
-// owns the file.
-func OpenNpz(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, newNpz) }
+// OpenNpz reads the .npz file path: a sparse array saved by SciPy or pydata/sparse, or the only
+// array of the archive, as a dense tensor. The stream has exact sizes and owns the file.
+func OpenNpz(path string, opt coo.Options) (coo.Stream, error) {
+	return text.Open(path, opt, newNpz)
+}
 
-// newNpz reads src, which the stream owns from then on.
+// newNpz returns a stream of the entries of src. The stream owns src.
 func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
-	if err := isZip(src); err != nil {
+	if err := checkZip(src); err != nil {
 		return nil, err
 	}
 	at, size, err := src.ReaderAt()
@@ -36,17 +37,22 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	}
 	z, err := zip.NewReader(at, size)
 	if err != nil {
-		return nil, text.Dataf(src.Name, 0, 0, "got no zip archive (%v), want one of .npy files", err)
+		return nil, text.Dataf(src.Name, 0, 0, "got no zip archive (%v), want one of .npy files",
+			err)
 	}
-	z.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser { return flate.NewReader(r) })
+	z.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser {
+		return flate.NewReader(r)
+	})
 	a := &archive{src: src, members: map[string]*zip.File{}}
 	for _, f := range z.File {
 		name, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
-			return nil, text.Dataf(src.Name, 0, 0, "got the member %s, want .npy files", text.Quote([]byte(f.Name)))
+			return nil, text.Dataf(src.Name, 0, 0, "got the member %s, want .npy files",
+				text.Quote([]byte(f.Name)))
 		}
 		if a.members[name] != nil {
-			return nil, text.Dataf(src.Name, 0, 0, "got two members %s, want one", text.Quote([]byte(f.Name)))
+			return nil, text.Dataf(src.Name, 0, 0, "got two members %s, want one",
+				text.Quote([]byte(f.Name)))
 		}
 		a.members[name] = f
 		a.names = append(a.names, name)
@@ -55,7 +61,8 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		return a.sparse(opt)
 	}
 	if len(a.names) != 1 {
-		return nil, text.Dataf(src.Name, 0, 0, "got %s%s, want one array or what scipy.sparse.save_npz or sparse.save_npz wrote",
+		return nil, text.Dataf(src.Name, 0, 0,
+			"got %s%s, want one array or what scipy.sparse.save_npz or sparse.save_npz wrote",
 			text.Plural(int64(len(a.names)), "array", "arrays"), a.list())
 	}
 	d := &array{src: src, open: a.opener(a.names[0]), what: a.what(a.names[0]), opt: opt}
@@ -65,9 +72,9 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	return d, nil
 }
 
-// isZip looks at the first bytes of a file that is not there as it is, so that
-// nothing else is unpacked.
-func isZip(src *text.Source) error {
+// checkZip returns an error if a pipe or compressed file does not start like a zip archive. The
+// rest of the content is then not unpacked.
+func checkZip(src *text.Source) error {
 	if f, _ := src.Plain(); f != nil {
 		return nil
 	}
@@ -82,12 +89,13 @@ func isZip(src *text.Source) error {
 		return err
 	}
 	if string(head[:n]) != "PK" {
-		return text.Dataf(src.Name, 0, 0, "got %s at the start, want a zip archive of .npy files", text.Quote(head[:n]))
+		return text.Dataf(src.Name, 0, 0, "got %s at the start, want a zip archive of .npy files",
+			text.Quote(head[:n]))
 	}
 	return nil
 }
 
-// list names the members.
+// list returns the names of the members for a message.
 func (a *archive) list() string {
 	if len(a.names) == 0 {
 		return ""
@@ -104,14 +112,15 @@ func (a *archive) list() string {
 	return " (" + strings.Join(quoted, ", ") + more + ")"
 }
 
-// what names a member in messages.
+// what returns the name of a member for messages.
 func (a *archive) what(name string) string { return a.src.Name + ": " + name }
 
 func (a *archive) opener(name string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		f := a.members[name]
 		if f == nil {
-			return nil, text.Dataf(a.src.Name, 0, 0, "got no member %s%s, want what scipy.sparse.save_npz writes", name, a.list())
+			return nil, text.Dataf(a.src.Name, 0, 0,
+				"got no member %s%s, want what scipy.sparse.save_npz writes", name, a.list())
 		}
 		r, err := f.Open()
 		if err != nil {
@@ -121,7 +130,7 @@ func (a *archive) opener(name string) func() (io.ReadCloser, error) {
 	}
 }
 
-// elements opens a member whose shape must have that many dimensions.
+// elements opens a member. Its shape must have dims dimensions.
 func (a *archive) elements(name string, dims int) (*elements, error) {
 	r, err := a.opener(name)()
 	if err != nil {
@@ -133,12 +142,13 @@ func (a *archive) elements(name string, dims int) (*elements, error) {
 	}
 	if len(e.shape) != dims {
 		e.close()
-		return nil, text.Dataf(a.what(name), 0, 0, "got the shape %v, want %s", e.shape, text.Plural(int64(dims), "dimension", "dimensions"))
+		return nil, text.Dataf(a.what(name), 0, 0, "got the shape %v, want %s", e.shape,
+			text.Plural(int64(dims), "dimension", "dimensions"))
 	}
 	return e, nil
 }
 
-// integers opens a member of integers in one dimension.
+// integers opens a member, which must be integers in one dimension.
 func (a *archive) integers(name string) (*elements, error) {
 	e, err := a.elements(name, 1)
 	if err != nil {
@@ -155,11 +165,12 @@ func (a *archive) wantIntegers(name string, e *elements) error {
 	if typ := e.dtype.typ(); typ.Valid() && typ.IsInt() {
 		return nil
 	}
-	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers", e.dtype.kind, e.dtype.size)
+	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers", e.dtype.kind,
+		e.dtype.size)
 }
 
-// format reads the name of the storage format, bytes or a string. Archives that
-// pydata/sparse wrote before version 0.16 have none.
+// format returns the name of the storage format, which is stored as bytes or a string.
+// pydata/sparse before version 0.16 stored no format; its archives are "coo".
 func (a *archive) format() (string, error) {
 	if a.members["format"] == nil {
 		return "coo", nil
@@ -170,7 +181,8 @@ func (a *archive) format() (string, error) {
 	}
 	defer e.close()
 	if e.dtype.kind != 'S' && e.dtype.kind != 'U' {
-		return "", text.Dataf(a.what("format"), 0, 0, "got an array of type %c%d, want bytes or a string", e.dtype.kind, e.dtype.size)
+		return "", text.Dataf(a.what("format"), 0, 0,
+			"got an array of type %c%d, want bytes or a string", e.dtype.kind, e.dtype.size)
 	}
 	raw, _, err := e.read(1)
 	if err != nil {
@@ -190,8 +202,8 @@ func (a *archive) format() (string, error) {
 	return strings.TrimRight(string(raw), "\x00"), nil
 }
 
-// sizes reads the sizes of a sparse array: those of a matrix, if row those of a row too, or if any
-// any number.
+// sizes reads the sizes of a sparse array. A matrix has two sizes. If row is true, one size is
+// accepted too, and if any is true, any number of sizes.
 func (a *archive) sizes(any, row bool) ([]int64, error) {
 	e, err := a.elements("shape", 1)
 	if err != nil {
@@ -199,12 +211,14 @@ func (a *archive) sizes(any, row bool) ([]int64, error) {
 	}
 	defer e.close()
 	switch {
-	case any && e.count == 0: // NumPy makes of Python's () an array of floats
+	case any && e.count == 0: // NumPy converts Python's () to an array of floats
 		return []int64{}, nil
 	case !any && e.count != 2 && !(row && e.count == 1):
-		return nil, text.Dataf(a.what("shape"), 0, 0, "got %s, want 2: numbers of rows and columns", text.Plural(e.count, "size", "sizes"))
+		return nil, text.Dataf(a.what("shape"), 0, 0, "got %s, want 2: numbers of rows and columns",
+			text.Plural(e.count, "size", "sizes"))
 	case e.count > tcs.MaxOrder:
-		return nil, text.Dataf(a.what("shape"), 0, 0, "got %d sizes, want at most %d", e.count, tcs.MaxOrder)
+		return nil, text.Dataf(a.what("shape"), 0, 0, "got %d sizes, want at most %d", e.count,
+			tcs.MaxOrder)
 	}
 	if err := a.wantIntegers("shape", e); err != nil {
 		return nil, err
@@ -221,8 +235,8 @@ func (a *archive) sizes(any, row bool) ([]int64, error) {
 	return dims, nil
 }
 
-// checkFill refuses a fill value, pydata/sparse's word for what absent entries are,
-// that is not zero.
+// checkFill returns an error if the fill value is not zero. pydata/sparse stores the fill
+// value, which is the value of absent entries.
 func (a *archive) checkFill() error {
 	const name = "fill_value"
 	if a.members[name] == nil {
@@ -243,12 +257,13 @@ func (a *archive) checkFill() error {
 		return fault(a.what(name), err)
 	}
 	if v := typ.Load(unsafe.Pointer(unsafe.SliceData(raw))); v.I != 0 || v.C != 0 {
-		return text.Dataf(a.what(name), 0, 0, "got %v, want 0: what a sparse tensor does not store is zero", v)
+		return text.Dataf(a.what(name), 0, 0,
+			"got %v, want 0: what a sparse tensor does not store is zero", v)
 	}
 	return nil
 }
 
-// sparse makes the stream of a sparse array.
+// sparse returns the stream of a sparse array.
 func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	name, err := a.format()
 	if err != nil {
@@ -271,9 +286,12 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	case name == "dia":
 		s.start = func() (walker, error) { return a.diagonals(s) }
 	case name == "gcxs":
-		return nil, text.Dataf(a.what("format"), 0, 0, "got %s, want coo: x.asformat('coo') is what sparse.save_npz can be given", text.Quote([]byte(name)))
+		return nil, text.Dataf(a.what("format"), 0, 0,
+			"got %s, want coo: x.asformat('coo') is what sparse.save_npz can be given",
+			text.Quote([]byte(name)))
 	default:
-		return nil, text.Dataf(a.what("format"), 0, 0, "got %s, want csr, csc, coo, bsr or dia", text.Quote([]byte(name)))
+		return nil, text.Dataf(a.what("format"), 0, 0, "got %s, want csr, csc, coo, bsr or dia",
+			text.Quote([]byte(name)))
 	}
 	dims, err := a.sizes(points, name == "coo" || name == "csr")
 	if err != nil {
@@ -281,7 +299,7 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	}
 	s.full = dims
 	if !points {
-		if len(dims) == 1 { // SciPy's array of one dimension is a row to it
+		if len(dims) == 1 { // SciPy's array of one dimension is stored as a row
 			s.full = []int64{1, dims[0]}
 		}
 		s.rows, s.cols = s.full[0], s.full[1]

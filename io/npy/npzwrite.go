@@ -12,12 +12,12 @@ import (
 	"distaff/io/text"
 )
 
-// NpzModes is the order in which WriteNpz wants the entries: rows first, for
-// CSR, or columns first, for CSC.
+// NpzModes returns the mode order that WriteNpz needs: rows first for CSR, columns first for
+// CSC.
 func NpzModes(order int, opt coo.WriteOptions) []int { return coo.Listed(order, opt.ColumnMajor) }
 
-// smallNpz tells whether the integers of a tensor of nnz entries are of 32 bits, as
-// SciPy's are.
+// smallNpz reports whether the integers of a tensor with nnz entries fit in 32 bits. SciPy uses
+// the same rule.
 func smallNpz(dims []int64, nnz int64) bool {
 	widest := int64(0)
 	for _, n := range dims {
@@ -29,9 +29,9 @@ func smallNpz(dims []int64, nnz int64) bool {
 	return widest <= math.MaxInt32
 }
 
-// LeastNpz is the number of bytes of a matrix's arrays: a pointer for each row,
-// or column, and an index and a value for each entry. It is 0 for other orders, whose
-// files list entries only.
+// LeastNpz returns the number of bytes of a matrix's arrays: a pointer for each row or column,
+// and an index and a value for each entry. It returns 0 for other orders, because their files
+// list only entries.
 func LeastNpz(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
 	if len(dims) != 2 {
 		return 0
@@ -46,14 +46,16 @@ func LeastNpz(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float
 	return (float64(outer)+1)*width + float64(nnz)*(width+float64(typ.Size()))
 }
 
-// WriteNpz writes the entries of in, which come in the order of NpzModes: a matrix as
-// SciPy's CSR or, if opt.ColumnMajor, CSC, a tensor of another order as SciPy's
-// n-dimensional COO. The members are written one after another, so that in is read
-// three times, or once for each mode and once for the values.
+// WriteNpz writes the entries of in, which must be in the order of NpzModes. A matrix is
+// written as SciPy's CSR, or as CSC if opt.ColumnMajor is set; a tensor of another order as
+// SciPy's n-dimensional COO. The members are written one after another. So in is read three
+// times for a matrix, otherwise once for each mode and once for the values.
 func WriteNpz(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
 	if LeastNpz(in.Type(), dims, in.NNZ(), opt) > tcs.MaxCount {
-		return text.Commandf("SciPy's .npz", 0, 0, "got sizes %s, want some whose row (or column) pointers take less than 2^62 bytes: .tns and .tcs store only entries", text.Sizes(dims))
+		return text.Commandf("SciPy's .npz", 0, 0,
+			"got sizes %s, want some whose row (or column) pointers take less than 2^62 bytes: "+
+				".tns and .tcs store only entries", text.Sizes(dims))
 	}
 	z := &npz{zip: zip.NewWriter(w), in: in, small: smallNpz(dims, in.NNZ())}
 	if len(dims) == 2 {
@@ -67,7 +69,7 @@ func WriteNpz(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	return z.zip.Close()
 }
 
-// compressed writes the members of a CSR, or a CSC.
+// compressed writes the members of a CSR or CSC matrix.
 func (z *npz) compressed(dims []int64, opt coo.WriteOptions) {
 	outer, format := 0, "csr"
 	if opt.ColumnMajor {
@@ -108,9 +110,9 @@ func (z *npz) compressed(dims []int64, opt coo.WriteOptions) {
 	z.data()
 }
 
-// coordinates writes the members of a COO of any order. SciPy reads the format's name
-// as bytes or a string, pydata/sparse as a string only; the fill value is its, and
-// _is_array SciPy's.
+// coordinates writes the members of a COO array of any order. SciPy reads the name of the
+// format as bytes or a string, pydata/sparse only as a string. pydata/sparse needs fill_value,
+// and SciPy needs _is_array.
 func (z *npz) coordinates(dims []int64) {
 	z.integers("coords", []int64{int64(len(dims)), z.in.NNZ()}, func(put func(int64) error) error {
 		for m := range dims {
@@ -148,15 +150,16 @@ func (z *npz) shape(dims []int64) {
 }
 
 func (z *npz) data() {
-	z.member("data", appendHeader(descr(z.in.Type()), []int64{z.in.NNZ()}), func(out *bufio.Writer) error {
-		return z.each(func(b *coo.Batch) error {
-			_, err := out.Write(b.Vals[:b.N*z.in.Type().Size()])
-			return err
+	z.member("data", appendHeader(descr(z.in.Type()), []int64{z.in.NNZ()}),
+		func(out *bufio.Writer) error {
+			return z.each(func(b *coo.Batch) error {
+				_, err := out.Write(b.Vals[:b.N*z.in.Type().Size()])
+				return err
+			})
 		})
-	})
 }
 
-// mode puts the coordinates of all entries in one mode.
+// mode calls put with the coordinate of each entry in mode m.
 func (z *npz) mode(m int, put func(int64) error) error {
 	return z.each(func(b *coo.Batch) error {
 		for _, c := range b.Coords[m][:b.N] {
@@ -168,16 +171,16 @@ func (z *npz) mode(m int, put func(int64) error) error {
 	})
 }
 
-// npz writes members; after an error nothing more.
+// npz writes the members of an archive. After an error it writes nothing more.
 type npz struct {
 	zip   *zip.Writer
 	in    *coo.Ordered
-	small bool // integers in 32 bits
+	small bool // integers are written with 32 bits
 	err   error
 }
 
-// member writes a member that is not compressed. body returns the first error of
-// out: what it writes may be far longer than a disk.
+// member writes a member without compression. body must return the first error of out, because
+// the member may be far larger than the disk.
 func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) error) {
 	if z.err != nil {
 		return
@@ -195,7 +198,7 @@ func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) er
 	z.err = err
 }
 
-// integers writes a member of integers, those that body puts.
+// integers writes a member of integers. body calls put with each integer.
 func (z *npz) integers(name string, dims []int64, body func(put func(int64) error) error) {
 	typ := tcs.Int64
 	if z.small {
@@ -216,7 +219,7 @@ func (z *npz) integers(name string, dims []int64, body func(put func(int64) erro
 	})
 }
 
-// each reads the entries from the first on.
+// each calls f with all entries, starting at the first.
 func (z *npz) each(f func(*coo.Batch) error) error {
 	if err := z.in.Rewind(); err != nil {
 		return err

@@ -8,15 +8,15 @@ import (
 	"distaff/io/text"
 )
 
-// points walks COO of any order, whose member coords has a row for each mode and a
-// column for each entry.
+// points reads the entries of a COO array of any order. The member coords has a row for each
+// mode and a column for each entry.
 type points struct {
 	s     *sparse
-	modes []*index // in C order: a reader for each row
-	mixed *index   // in Fortran order: the columns one after another
+	modes []*index // in C order: a reader of each row
+	mixed *index   // in Fortran order: a reader of the columns, one after another
 	vals  *elements
-	left  int64 // entries not read yet
-	k     int64 // the entry that is read
+	left  int64 // entries that are not read yet
+	k     int64 // the number of entries that were read
 }
 
 func (a *archive) points(s *sparse) (walker, error) {
@@ -46,9 +46,13 @@ func (a *archive) openPoints(w *points) (err error) {
 	order := int64(len(w.s.full))
 	switch {
 	case e.shape[0] != order:
-		return text.Dataf(a.what(name), 0, 0, "got %s, want %d: as many as there are sizes in shape", text.Plural(e.shape[0], "row", "rows"), order)
+		return text.Dataf(a.what(name), 0, 0,
+			"got %s, want %d: as many as there are sizes in shape",
+			text.Plural(e.shape[0], "row", "rows"), order)
 	case e.shape[1] != w.vals.count:
-		return text.Dataf(a.what(name), 0, 0, "got coordinates of %s, want %d: as many as there are elements in data", text.Plural(e.shape[1], "entry", "entries"), w.vals.count)
+		return text.Dataf(a.what(name), 0, 0,
+			"got coordinates of %s, want %d: as many as there are elements in data",
+			text.Plural(e.shape[1], "entry", "entries"), w.vals.count)
 	}
 	w.left = w.vals.count
 	if e.count == 0 {
@@ -71,7 +75,7 @@ func (a *archive) openPoints(w *points) (err error) {
 	return nil
 }
 
-// row opens row m of a member of two dimensions in C order.
+// row opens row m of a member with two dimensions in C order.
 func (a *archive) row(name string, m int64) (*index, error) {
 	e, err := a.elements(name, 2)
 	if err != nil {
@@ -84,11 +88,12 @@ func (a *archive) row(name string, m int64) (*index, error) {
 	return &index{e: e, name: a.what(name)}, nil
 }
 
-// only passes over elements and leaves n of those that follow to be read.
+// only skips pass elements, and limits reading to the n elements that follow.
 func (e *elements) only(pass, n int64) error {
 	got, err := io.CopyN(io.Discard, e.r, pass*int64(e.dtype.size))
 	if short(err) {
-		return fmt.Errorf("got %s, want %d of the shape %v: the data end early", tcs.Count(got/int64(e.dtype.size), "element"), e.count, e.shape)
+		return fmt.Errorf("got %s, want %d of the shape %v: the data end early",
+			tcs.Count(got/int64(e.dtype.size), "element"), e.count, e.shape)
 	}
 	e.after = e.count - pass - n
 	e.left = n
@@ -108,7 +113,9 @@ func (w *points) next(at [][]int64, vals []byte, most int) (int, error) {
 				return 0, err
 			}
 			if c < 0 || c >= size {
-				return 0, text.Dataf(x.name, 0, 0, "got %d at [%d,%d], want one from 0 to %d: the size of mode %d is %d", c, m, w.k, size-1, m, size)
+				return 0, text.Dataf(x.name, 0, 0,
+					"got %d at [%d,%d], want one from 0 to %d: the size of mode %d is %d", c, m,
+					w.k, size-1, m, size)
 			}
 			at[m][k] = c
 		}

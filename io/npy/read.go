@@ -17,7 +17,7 @@ import (
 type array struct {
 	src  *text.Source
 	open func() (io.ReadCloser, error)
-	what string // for messages: the file, and in an archive its member
+	what string // for messages: the file, or the file and the member of an archive
 	h    *header
 	opt  coo.Options
 	shape
@@ -25,12 +25,12 @@ type array struct {
 	e    *elements
 	at   []int64 // the coordinates of the next element
 	own  coo.Batch
-	nat  buffer // values as the file has them
-	conv buffer // and as they were asked for
+	nat  buffer // values of the file's type
+	conv buffer // values of the requested type
 	err  error
 }
 
-// buffer is memory aligned for every type.
+// buffer is memory that is aligned for every type.
 type buffer []uint64
 
 func (b *buffer) bytes(n int) []byte {
@@ -40,33 +40,35 @@ func (b *buffer) bytes(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&(*b)[0])), len(*b)*8)[:n]
 }
 
-// shape is the tensor that an array becomes: keep lists the array's modes that
-// stay.
+// shape is the shape and the type of the tensor that a stream returns. keep lists the array's
+// modes that the tensor has.
 type shape struct {
 	keep []int
 	dims []int64
 	typ  tcs.Type
 }
 
-// Open reads path, an .npy file, as a stream of entries in the file's order,
-// exact in its sizes; zeros are left out. Where opt.Order is 1, an array of one
-// column (or row) is a vector. The stream owns the file.
+// Open reads path, an .npy file, as a stream of entries in the file's order, with exact sizes.
+// It leaves out zeros. If opt.Order is 1, an array of one column or row is read as a vector.
+// The stream owns the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
-// New reads src, which the stream owns from then on.
+// New returns a stream of the entries of src. The stream owns src.
 func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	a := &array{src: src, open: src.Reader, what: src.Name, opt: opt}
 	if err := a.init(); err != nil {
 		return nil, err
 	}
 	if _, size := src.Plain(); size > 0 && size != a.h.size+a.h.count*int64(a.h.dtype.size) {
-		return nil, text.Dataf(src.Name, 0, 0, "got a file of %s, want %d: a header of %d and %s of %d (shape %v)",
-			tcs.Count(size, "byte"), a.h.size+a.h.count*int64(a.h.dtype.size), a.h.size, tcs.Count(a.h.count, "element"), a.h.dtype.size, a.h.shape)
+		return nil, text.Dataf(src.Name, 0, 0,
+			"got a file of %s, want %d: a header of %d and %s of %d (shape %v)",
+			tcs.Count(size, "byte"), a.h.size+a.h.count*int64(a.h.dtype.size), a.h.size,
+			tcs.Count(a.h.count, "element"), a.h.dtype.size, a.h.shape)
 	}
 	return a, nil
 }
 
-// init reads the header and matches it with what the job wants.
+// init reads the header and matches it with the options.
 func (a *array) init() error {
 	r, err := a.open()
 	if err != nil {
@@ -83,7 +85,8 @@ func (a *array) init() error {
 	return err
 }
 
-// fault gives an error of reading its file; those that have one stay.
+// fault adds the file to an error of reading. An error with an exit code is returned unchanged,
+// because it has its file.
 func fault(what string, err error) error {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {
@@ -92,7 +95,7 @@ func fault(what string, err error) error {
 	return text.Dataf(what, 0, 0, "%s", err.Error())
 }
 
-// fit matches an array's shape and type with what the job wants of them.
+// fit matches an array's shape and type with the options.
 func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error) {
 	s := shape{dims: dims, typ: typ}
 	for m := range dims {
@@ -100,7 +103,8 @@ func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error
 	}
 	if opt.Type != tcs.Invalid {
 		if err := tcs.CanConvert(opt.Type, typ); err != nil {
-			return s, text.Commandf(what, 0, 0, "its values are %s, the type asked for is %s", typ, opt.Type)
+			return s, text.Commandf(what, 0, 0, "its values are %s, the type asked for is %s", typ,
+				opt.Type)
 		}
 		s.typ = opt.Type
 	}
@@ -117,7 +121,8 @@ func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error
 		}
 	}
 	if want > 0 && want != len(s.dims) {
-		return s, text.Commandf(what, 0, 0, "the array has %s (shape %v), want %d", text.Plural(int64(len(dims)), "dimension", "dimensions"), dims, want)
+		return s, text.Commandf(what, 0, 0, "the array has %s (shape %v), want %d",
+			text.Plural(int64(len(dims)), "dimension", "dimensions"), dims, want)
 	}
 	for m, d := range opt.Dims {
 		if d >= 0 && d != s.dims[m] {
@@ -131,7 +136,8 @@ func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.dims), tr
 func (a *array) Type() tcs.Type                { return a.typ }
 func (a *array) Progress() (done, total int64) { return a.src.Progress() }
 
-// Dense reports whether the array is to be stored as one: not if dense levels can't count it.
+// Dense reports whether the tensor should be stored with dense levels. It is false if dense
+// levels would be too large.
 func (a *array) Dense() bool { return tcs.CheckSpace(a.dims, widest) == nil }
 
 func (a *array) Rewind() error {
@@ -146,7 +152,7 @@ func (a *array) Close() error {
 	return a.src.Close()
 }
 
-// Next yields up to chunk elements that are not zero.
+// Next returns up to chunk elements that are not zero.
 func (a *array) Next(b *coo.Batch) error {
 	for a.err == nil {
 		var n int
@@ -202,8 +208,8 @@ func (a *array) next(b *coo.Batch) (int, error) {
 	return n, nil
 }
 
-// lossy is the error about the k-th element of a batch, counted in the order of
-// the file, which no value of the type asked for can stand for.
+// lossy returns the error for element k of a batch, counted in the order of the file, if the
+// requested type cannot represent its value.
 func (a *array) lossy(first []int64, k int, err error) error {
 	var at []string
 	for m := range first {
@@ -217,7 +223,7 @@ func (a *array) lossy(first []int64, k int, err error) error {
 	return text.Commandf(a.what, 0, 0, "element [%s]: %s", strings.Join(at, ","), msg)
 }
 
-// place gives the next n elements their coordinates.
+// place computes the coordinates of the next n elements.
 func (a *array) place(n int) {
 	order := len(a.h.shape)
 	if order == 0 {
@@ -261,7 +267,7 @@ func (a *array) place(n int) {
 	}
 }
 
-// dropZeros leaves out the entries whose bits are zero, and returns how many stay.
+// dropZeros removes the entries whose bits are all zero, and returns how many are left.
 func dropZeros(cols [][]int64, vals []byte, size, n int) int {
 	switch size {
 	case 4:

@@ -34,18 +34,28 @@ func TestReadArray(t *testing.T) {
 		dims string
 		want string
 	}{
-		{"f8", tcs.Float64, "[2 3]", plain}, {"f4", tcs.Float32, "[2 3]", plain}, {"f2", tcs.Float32, "[2 3]", plain},
-		{"i8", tcs.Int64, "[2 3]", plain}, {"i4", tcs.Int32, "[2 3]", plain}, {"i2", tcs.Int32, "[2 3]", plain}, {"i1", tcs.Int32, "[2 3]", plain},
-		{"u8", tcs.Int64, "[2 3]", abs}, {"u4", tcs.Int64, "[2 3]", abs}, {"u2", tcs.Int32, "[2 3]", abs}, {"u1", tcs.Int32, "[2 3]", abs},
+		{"f8", tcs.Float64, "[2 3]", plain}, {"f4", tcs.Float32, "[2 3]", plain},
+		{"f2", tcs.Float32, "[2 3]", plain},
+		{"i8", tcs.Int64, "[2 3]", plain}, {"i4", tcs.Int32, "[2 3]", plain},
+		{"i2", tcs.Int32, "[2 3]", plain}, {"i1", tcs.Int32, "[2 3]", plain},
+		{"u8", tcs.Int64, "[2 3]", abs}, {"u4", tcs.Int64, "[2 3]", abs},
+		{"u2", tcs.Int32, "[2 3]", abs}, {"u1", tcs.Int32, "[2 3]", abs},
 		{"b1", tcs.Int32, "[2 3]", "[[0 0]:(1+0i) [0 2]:(1+0i) [1 1]:(1+0i) [1 2]:(1+0i)]"},
 		{"c16", tcs.Complex128, "[2 3]", plain}, {"c8", tcs.Complex64, "[2 3]", plain},
-		{"big_f8", tcs.Float64, "[2 3]", abs}, {"big_i4", tcs.Int32, "[2 3]", abs}, {"big_c16", tcs.Complex128, "[2 3]", abs},
-		{"big_f2", tcs.Float32, "[2 3]", abs}, {"big_u8", tcs.Int64, "[2 3]", abs}, {"big_i2", tcs.Int32, "[2 3]", abs},
-		{"order0", tcs.Float64, "[]", "[[]:(2.5+0i)]"}, {"order0_zero", tcs.Float64, "[]", "[[]:(0+0i)]"},
-		{"order1", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"}, {"version2", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"}, {"version3", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
+		{"big_f8", tcs.Float64, "[2 3]", abs}, {"big_i4", tcs.Int32, "[2 3]", abs},
+		{"big_c16", tcs.Complex128, "[2 3]", abs},
+		{"big_f2", tcs.Float32, "[2 3]", abs}, {"big_u8", tcs.Int64, "[2 3]", abs},
+		{"big_i2", tcs.Int32, "[2 3]", abs},
+		{"order0", tcs.Float64, "[]", "[[]:(2.5+0i)]"},
+		{"order0_zero", tcs.Float64, "[]", "[[]:(0+0i)]"},
+		{"order1", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
+		{"version2", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
+		{"version3", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
 		{"empty", tcs.Float64, "[3 0]", "[]"},
 		{"special", tcs.Float64, "[4]", "[[0]:(-0+0i) [2]:(+Inf+0i) [3]:(NaN+0i)]"},
-		{"halves", tcs.Float32, "[5]", "[[0]:(6.097555160522461e-05+0i) [1]:(5.960464477539063e-08+0i) [2]:(65504+0i) [3]:(+Inf+0i) [4]:(-1.5+0i)]"},
+		{"halves", tcs.Float32, "[5]",
+			"[[0]:(6.097555160522461e-05+0i) [1]:(5.960464477539063e-08+0i) [2]:(65504+0i) " +
+				"[3]:(+Inf+0i) [4]:(-1.5+0i)]"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			s, err := Open("testdata/"+c.file+".npy", coo.Options{})
@@ -59,8 +69,10 @@ func TestReadArray(t *testing.T) {
 					t.Fatal(err)
 				}
 				dims, exact := s.Dims()
-				if fmt.Sprint(dims) != c.dims || !exact || fmt.Sprint(es) != c.want || s.Type() != c.typ {
-					t.Errorf("got %v %v of %v, want %v %v of %v", dims, es, s.Type(), c.dims, c.want, c.typ)
+				if fmt.Sprint(dims) != c.dims || !exact || fmt.Sprint(es) != c.want ||
+					s.Type() != c.typ {
+					t.Errorf("got %v %v of %v, want %v %v of %v", dims, es, s.Type(), c.dims,
+						c.want, c.typ)
 				}
 				s.Rewind()
 			}
@@ -103,21 +115,32 @@ func TestReadSparse(t *testing.T) {
 		dims string
 		want string
 	}{
-		{"csr", tcs.Float64, "[4 4]", want}, {"csc", tcs.Float64, "[4 4]", want}, {"coo", tcs.Float64, "[4 4]", want},
-		{"csr_deflated", tcs.Float64, "[4 4]", want}, {"csc_deflated", tcs.Float64, "[4 4]", want}, {"coo_deflated", tcs.Float64, "[4 4]", want},
-		{"bsr", tcs.Float64, "[4 4]", full}, {"dia", tcs.Float64, "[4 4]", full}, {"bsr_deflated", tcs.Float64, "[4 4]", full}, {"dia_deflated", tcs.Float64, "[4 4]", full},
+		{"csr", tcs.Float64, "[4 4]", want}, {"csc", tcs.Float64, "[4 4]", want},
+		{"coo", tcs.Float64, "[4 4]", want},
+		{"csr_deflated", tcs.Float64, "[4 4]", want}, {"csc_deflated", tcs.Float64, "[4 4]", want},
+		{"coo_deflated", tcs.Float64, "[4 4]", want},
+		{"bsr", tcs.Float64, "[4 4]", full}, {"dia", tcs.Float64, "[4 4]", full},
+		{"bsr_deflated", tcs.Float64, "[4 4]", full},
+		{"dia_deflated", tcs.Float64, "[4 4]", full},
 		{"array_csr", tcs.Float64, "[4 4]", want}, {"wide", tcs.Float64, "[4 4]", full},
 		{"int", tcs.Int64, "[4 4]", strings.Replace(full, "1.5", "1", 1)},
-		{"complex", tcs.Complex128, "[4 4]", "[[0 1]:(1.5+3i) [2 0]:(2+4i) [2 3]:(-3-6i) [3 3]:(4+8i)]"},
+		{"complex", tcs.Complex128, "[4 4]",
+			"[[0 1]:(1.5+3i) [2 0]:(2+4i) [2 3]:(-3-6i) [3 3]:(4+8i)]"},
 		{"dia_wide", tcs.Float64, "[3 5]", "[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
-		{"dia_fortran", tcs.Float64, "[3 5]", "[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
-		{"coo3", tcs.Float64, "[2 3 4]", three}, {"coo_old", tcs.Float64, "[2 3 4]", three}, {"coo_fortran", tcs.Float64, "[2 3 4]", three}, {"sparse3", tcs.Float64, "[2 3 4]", three},
-		{"coo3_stored", tcs.Complex64, "[2 3 4]", three}, {"coo1", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
-		{"coo1_row", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"}, {"csr1", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
+		{"dia_fortran", tcs.Float64, "[3 5]",
+			"[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
+		{"coo3", tcs.Float64, "[2 3 4]", three}, {"coo_old", tcs.Float64, "[2 3 4]", three},
+		{"coo_fortran", tcs.Float64, "[2 3 4]", three},
+		{"sparse3", tcs.Float64, "[2 3 4]", three},
+		{"coo3_stored", tcs.Complex64, "[2 3 4]", three},
+		{"coo1", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
+		{"coo1_row", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
+		{"csr1", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
 		{"sparse2", tcs.Float64, "[2 3]", "[[0 2]:(1.5+0i) [1 0]:(2+0i) [1 1]:(-3+0i)]"},
 		{"sparse0", tcs.Float64, "[]", "[[]:(2.5+0i)]"}, {"sparse_empty", tcs.Float64, "[5]", "[]"},
 		{"format_string", tcs.Float64, "[2 3]", "[[1 2]:(5+0i)]"},
-		{"one", tcs.Int64, "[2 3]", "[[0 1]:(1+0i) [0 2]:(2+0i) [1 0]:(3+0i) [1 1]:(4+0i) [1 2]:(5+0i)]"},
+		{"one", tcs.Int64, "[2 3]",
+			"[[0 1]:(1+0i) [0 2]:(2+0i) [1 0]:(3+0i) [1 1]:(4+0i) [1 2]:(5+0i)]"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			s, err := OpenNpz("testdata/"+c.file+".npz", coo.Options{})
@@ -132,8 +155,10 @@ func TestReadSparse(t *testing.T) {
 				}
 				readertest.Sort(es)
 				dims, exact := s.Dims()
-				if fmt.Sprint(dims) != c.dims || !exact || fmt.Sprint(es) != c.want || s.Type() != c.typ {
-					t.Errorf("got %v %v of %v, want %v %v of %v", dims, es, s.Type(), c.dims, c.want, c.typ)
+				if fmt.Sprint(dims) != c.dims || !exact || fmt.Sprint(es) != c.want ||
+					s.Type() != c.typ {
+					t.Errorf("got %v %v of %v, want %v %v of %v", dims, es, s.Type(), c.dims,
+						c.want, c.typ)
 				}
 				s.Rewind()
 			}
@@ -148,9 +173,12 @@ func TestOptions(t *testing.T) {
 		dims string
 		want string
 	}{
-		{"f8.npy", coo.Options{Type: tcs.Int32}, "[2 3]", "[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"},
-		{"i8.npy", coo.Options{Type: tcs.Complex64}, "[2 3]", "[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"},
-		{"csr.npz", coo.Options{Type: tcs.Float32, Dims: []int64{-1, 4}}, "[4 4]", "[[0 1]:(1.5+0i) [2 0]:(0+0i) [2 3]:(-3+0i) [3 3]:(4+0i)]"},
+		{"f8.npy", coo.Options{Type: tcs.Int32}, "[2 3]",
+			"[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"},
+		{"i8.npy", coo.Options{Type: tcs.Complex64}, "[2 3]",
+			"[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"},
+		{"csr.npz", coo.Options{Type: tcs.Float32, Dims: []int64{-1, 4}}, "[4 4]",
+			"[[0 1]:(1.5+0i) [2 0]:(0+0i) [2 3]:(-3+0i) [3 3]:(4+0i)]"},
 		{"order1.npy", coo.Options{Order: 1, Dims: []int64{3}}, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
 	} {
 		s, err := open("testdata/"+c.file, c.opt)
@@ -160,7 +188,8 @@ func TestOptions(t *testing.T) {
 		defer s.Close()
 		es, err := readertest.Collect(s)
 		readertest.Sort(es)
-		if dims, _ := s.Dims(); err != nil || fmt.Sprint(dims) != c.dims || fmt.Sprint(es) != c.want || s.Type() != c.opt.Type && c.opt.Type != 0 {
+		if dims, _ := s.Dims(); err != nil || fmt.Sprint(dims) != c.dims ||
+			fmt.Sprint(es) != c.want || s.Type() != c.opt.Type && c.opt.Type != 0 {
 			t.Errorf("%s: got %v %v, %v; want %v %v", c.file, dims, es, err, c.dims, c.want)
 		}
 	}
@@ -168,24 +197,33 @@ func TestOptions(t *testing.T) {
 
 // header makes a file of version 1.
 func header1(dict string, data ...byte) string {
-	return magic + "\x01\x00" + string([]byte{byte(len(dict)), byte(len(dict) >> 8)}) + dict + string(data)
+	return magic + "\x01\x00" + string([]byte{byte(len(dict)), byte(len(dict) >> 8)}) + dict +
+		string(data)
 }
 
 func TestMalformed(t *testing.T) {
 	eight := []byte{0, 0, 0, 0, 0, 0, 240, 63}
 	made := map[string]string{
-		"foreign.npy": "PK\x03\x04 not an array", "short.npy": "\x93NUM", "version9.npy": magic + "\x09\x00\x00\x00", "cut.npy": magic + "\x01\x00\x80\x00{'descr'",
-		"long.npy":  magic + "\x02\x00\xff\xff\xff\xff",
-		"dict.npy":  header1("{'descr': '<f8', 'shape': (1,)}", eight...),
-		"junk.npy":  header1("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x", eight...),
-		"twice.npy": header1("{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", eight...),
-		"neg.npy":   header1("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", eight...),
-		"huge.npy":  header1("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", eight...),
-		"big.npy":   header1("{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776,)}", eight...),
-		"many.npy":  header1("{'descr': '<f8', 'fortran_order': False, 'shape': (" + strings.Repeat("1,", 65) + ")}"),
-		"tail.npy":  header1("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", append(eight, 1)...),
-		"few.npy":   header1("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", eight...),
-		"long.npz":  "no zip", "few.npy.gz": "",
+		"foreign.npy": "PK\x03\x04 not an array", "short.npy": "\x93NUM",
+		"version9.npy": magic + "\x09\x00\x00\x00",
+		"cut.npy":      magic + "\x01\x00\x80\x00{'descr'",
+		"long.npy":     magic + "\x02\x00\xff\xff\xff\xff",
+		"dict.npy":     header1("{'descr': '<f8', 'shape': (1,)}", eight...),
+		"junk.npy": header1("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x",
+			eight...),
+		"twice.npy": header1(
+			"{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", eight...),
+		"neg.npy": header1("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", eight...),
+		"huge.npy": header1("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, "+
+			"4294967296)}", eight...),
+		"big.npy": header1("{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776,)}",
+			eight...),
+		"many.npy": header1("{'descr': '<f8', 'fortran_order': False, 'shape': (" +
+			strings.Repeat("1,", 65) + ")}"),
+		"tail.npy": header1("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}",
+			append(eight, 1)...),
+		"few.npy":  header1("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", eight...),
+		"long.npz": "no zip", "few.npy.gz": "",
 		"bool.npy": header1("{'descr': '|b1', 'fortran_order': False, 'shape': (1,)}", 2),
 		"f16.npy":  header1("{'descr': '<f16', 'fortran_order': False, 'shape': (1,)}", 2),
 	}
@@ -222,48 +260,75 @@ func TestMalformed(t *testing.T) {
 		{"testdata/strings.npy", coo.Options{}, 3, "got an array of strings, want numbers"},
 		{"testdata/records.npy", coo.Options{}, 3, "got an array of records, want numbers"},
 		{"testdata/dates.npy", coo.Options{}, 3, `got elements of type "<M8[D]"`},
-		{"testdata/huge_uint.npy", coo.Options{}, 3, "got the value 9223372036854775808, want one that int64 can hold"},
-		{"testdata/objects.npz", coo.Options{}, 3, "objects.npz: data: got an array of Python objects"},
-		{"testdata/bad_row.npz", coo.Options{}, 3, "bad_row.npz: row: got 2 as element 1, want one from 0 to 1"},
-		{"testdata/bad_count.npz", coo.Options{}, 3, "got 2 elements in row, 1 in col and 2 in data"},
-		{"testdata/bad_indptr.npz", coo.Options{}, 3, "bad_indptr.npz: indptr: got 1 as element 2, want one from 2 to 2"},
+		{"testdata/huge_uint.npy", coo.Options{}, 3,
+			"got the value 9223372036854775808, want one that int64 can hold"},
+		{"testdata/objects.npz", coo.Options{}, 3,
+			"objects.npz: data: got an array of Python objects"},
+		{"testdata/bad_row.npz", coo.Options{}, 3,
+			"bad_row.npz: row: got 2 as element 1, want one from 0 to 1"},
+		{"testdata/bad_count.npz", coo.Options{}, 3,
+			"got 2 elements in row, 1 in col and 2 in data"},
+		{"testdata/bad_indptr.npz", coo.Options{}, 3,
+			"bad_indptr.npz: indptr: got 1 as element 2, want one from 2 to 2"},
 		{"testdata/bad_indptr_len.npz", coo.Options{}, 3, "indptr: got 2 elements, want 3"},
-		{"testdata/bad_indptr_first.npz", coo.Options{}, 3, "indptr: got 1 as element 0, want one from 0 to 0"},
-		{"testdata/bad_indptr_last.npz", coo.Options{}, 3, "indptr: got 1 as its last element, want 2"},
-		{"testdata/bad_index.npz", coo.Options{}, 3, "indices: got -1 as element 1, want one from 0 to 1"},
+		{"testdata/bad_indptr_first.npz", coo.Options{}, 3,
+			"indptr: got 1 as element 0, want one from 0 to 0"},
+		{"testdata/bad_indptr_last.npz", coo.Options{}, 3,
+			"indptr: got 1 as its last element, want 2"},
+		{"testdata/bad_index.npz", coo.Options{}, 3,
+			"indices: got -1 as element 1, want one from 0 to 1"},
 		{"testdata/bad_data.npz", coo.Options{}, 3, "data: got 1 element, want 2"},
 		{"testdata/bad_shape.npz", coo.Options{}, 3, "shape: got 3 sizes, want 2"},
 		{"testdata/bad_format.npz", coo.Options{}, 3, `got "xyz", want csr, csc, coo, bsr or dia`},
-		{"testdata/bad_float.npz", coo.Options{}, 3, "indptr: got an array of type f8, want integers"},
-		{"testdata/bad_block.npz", coo.Options{}, 3, "got blocks of 2x2, want some that divide the sizes 3x3"},
-		{"testdata/missing.npz", coo.Options{}, 3, "got no member indices (format, shape, indptr, data)"},
+		{"testdata/bad_float.npz", coo.Options{}, 3,
+			"indptr: got an array of type f8, want integers"},
+		{"testdata/bad_block.npz", coo.Options{}, 3,
+			"got blocks of 2x2, want some that divide the sizes 3x3"},
+		{"testdata/missing.npz", coo.Options{}, 3,
+			"got no member indices (format, shape, indptr, data)"},
 		{"testdata/member.npz", coo.Options{}, 3, `got the member "readme.txt", want .npy files`},
 		{"testdata/two.npz", coo.Options{}, 3, "got 2 arrays (a, b), want one array or what"},
-		{"testdata/bad_coords_low.npz", coo.Options{}, 3, "bad_coords_low.npz: coords: got -1 at [0,0], want one from 0 to 1: the size of mode 0 is 2"},
-		{"testdata/bad_coords_high.npz", coo.Options{}, 3, "coords: got 3 at [2,0], want one from 0 to 2: the size of mode 2 is 3"},
-		{"testdata/bad_coords_fortran.npz", coo.Options{}, 3, "coords: got 2 at [1,0], want one from 0 to 1: the size of mode 1 is 2"},
-		{"testdata/bad_coords_rows.npz", coo.Options{}, 3, "coords: got 2 rows, want 3: as many as there are sizes in shape"},
-		{"testdata/bad_coords_count.npz", coo.Options{}, 3, "coords: got coordinates of 3 entries, want 2: as many as there are elements in data"},
-		{"testdata/bad_coords_flat.npz", coo.Options{}, 3, "coords: got the shape [9], want 2 dimensions"},
-		{"testdata/bad_coords_float.npz", coo.Options{}, 3, "coords: got an array of type f8, want integers"},
-		{"testdata/bad_coords_objects.npz", coo.Options{}, 3, "coords: got an array of Python objects"},
+		{"testdata/bad_coords_low.npz", coo.Options{}, 3,
+			"bad_coords_low.npz: coords: got -1 at [0,0], want one from 0 to 1: the size of mode " +
+				"0 is 2"},
+		{"testdata/bad_coords_high.npz", coo.Options{}, 3,
+			"coords: got 3 at [2,0], want one from 0 to 2: the size of mode 2 is 3"},
+		{"testdata/bad_coords_fortran.npz", coo.Options{}, 3,
+			"coords: got 2 at [1,0], want one from 0 to 1: the size of mode 1 is 2"},
+		{"testdata/bad_coords_rows.npz", coo.Options{}, 3,
+			"coords: got 2 rows, want 3: as many as there are sizes in shape"},
+		{"testdata/bad_coords_count.npz", coo.Options{}, 3,
+			"coords: got coordinates of 3 entries, want 2: as many as there are elements in data"},
+		{"testdata/bad_coords_flat.npz", coo.Options{}, 3,
+			"coords: got the shape [9], want 2 dimensions"},
+		{"testdata/bad_coords_float.npz", coo.Options{}, 3,
+			"coords: got an array of type f8, want integers"},
+		{"testdata/bad_coords_objects.npz", coo.Options{}, 3,
+			"coords: got an array of Python objects"},
 		{"testdata/bad_data_objects.npz", coo.Options{}, 3, "data: got an array of Python objects"},
 		{"testdata/bad_shape_negative.npz", coo.Options{}, 3, "shape: element 1: "},
 		{"testdata/bad_shape_past.npz", coo.Options{}, 3, "shape: element 1: "},
-		{"testdata/bad_shape_float.npz", coo.Options{}, 3, "shape: got an array of type f8, want integers"},
+		{"testdata/bad_shape_float.npz", coo.Options{}, 3,
+			"shape: got an array of type f8, want integers"},
 		{"testdata/bad_shape_many.npz", coo.Options{}, 3, "shape: got 65 sizes, want at most 64"},
-		{"testdata/bad_fill_string.npz", coo.Options{}, 3, "fill_value: got a string, want the number 0"},
-		{"testdata/bad_fill_array.npz", coo.Options{}, 3, "fill_value: got the shape [1], want 0 dimensions"},
+		{"testdata/bad_fill_string.npz", coo.Options{}, 3,
+			"fill_value: got a string, want the number 0"},
+		{"testdata/bad_fill_array.npz", coo.Options{}, 3,
+			"fill_value: got the shape [1], want 0 dimensions"},
 		{"testdata/bad_none.npz", coo.Options{}, 3, "got no member shape (coords, data)"},
-		{"testdata/sparse_fill.npz", coo.Options{}, 3, "fill_value: got 7, want 0: what a sparse tensor does not store is zero"},
-		{"testdata/sparse_gcxs.npz", coo.Options{}, 3, `format: got "gcxs", want coo: x.asformat('coo')`},
+		{"testdata/sparse_fill.npz", coo.Options{}, 3,
+			"fill_value: got 7, want 0: what a sparse tensor does not store is zero"},
+		{"testdata/sparse_gcxs.npz", coo.Options{}, 3,
+			`format: got "gcxs", want coo: x.asformat('coo')`},
 		{"testdata/coo3.npz", coo.Options{Type: tcs.Int64}, 2, "entry (1,3,4), counted from 1"},
 		{"testdata/coo3.npz", coo.Options{Order: 2}, 2, "want 2"},
 		{"long.npz", coo.Options{}, 3, "got no zip archive"},
 		{"testdata/special.npy", coo.Options{Type: tcs.Int64}, 2, "element [2]"},
 		{"testdata/csr.npz", coo.Options{Type: tcs.Int64}, 2, "entry (1,2), counted from 1"},
-		{"testdata/c8.npy", coo.Options{Type: tcs.Float64}, 2, "its values are complex64, the type asked for is float64"},
-		{"testdata/f8.npy", coo.Options{Order: 3}, 2, "the array has 2 dimensions (shape [2 3]), want 3"},
+		{"testdata/c8.npy", coo.Options{Type: tcs.Float64}, 2,
+			"its values are complex64, the type asked for is float64"},
+		{"testdata/f8.npy", coo.Options{Order: 3}, 2,
+			"the array has 2 dimensions (shape [2 3]), want 3"},
 		{"testdata/f8.npy", coo.Options{Dims: []int64{2, 4}}, 2, "mode 1 has size 3, -d says 4"},
 		{"nowhere.npy", coo.Options{}, 1, "nowhere.npy: no such file"},
 	} {
@@ -319,7 +384,8 @@ func TestHalf(t *testing.T) {
 	for _, c := range []struct {
 		bits uint16
 		want float64
-	}{{0, 0}, {0x3c00, 1}, {0xc000, -2}, {1, 0x1p-24}, {0x3ff, 1023 * 0x1p-24}, {0x400, 0x1p-14}, {0x7bff, 65504}, {0x7c00, math.Inf(1)}, {0xfc00, math.Inf(-1)}} {
+	}{{0, 0}, {0x3c00, 1}, {0xc000, -2}, {1, 0x1p-24}, {0x3ff, 1023 * 0x1p-24}, {0x400, 0x1p-14},
+		{0x7bff, 65504}, {0x7c00, math.Inf(1)}, {0xfc00, math.Inf(-1)}} {
 		if got := float64(half(c.bits)); got != c.want {
 			t.Errorf("%#x: got %v, want %v", c.bits, got, c.want)
 		}

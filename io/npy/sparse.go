@@ -7,15 +7,15 @@ import (
 	"distaff/io/text"
 )
 
-// compressed walks CSR, or by columns CSC.
+// compressed reads the entries of a CSR matrix, or of a CSC matrix if byColumn is true.
 type compressed struct {
 	s        *sparse
 	byColumn bool
 	ptr, ind *index
 	vals     *elements
-	segment  int64 // the current row, or column; -1 before the first
-	end      int64 // entries up to its end
-	at       int64 // entries read
+	segment  int64 // the current row or column; -1 before the first
+	end      int64 // the number of entries up to the end of the segment
+	at       int64 // the number of entries that were read
 }
 
 func (a *archive) compressed(s *sparse, byColumn bool) (walker, error) {
@@ -39,13 +39,16 @@ func (a *archive) compressed(s *sparse, byColumn bool) (walker, error) {
 	return w, nil
 }
 
-// checkCompressed holds the lengths of the arrays to each other.
+// checkCompressed checks that the lengths of the arrays agree.
 func (a *archive) checkCompressed(ptr, ind, vals *elements, segments int64) error {
 	switch {
 	case ptr.count-1 != segments:
-		return text.Dataf(a.what("indptr"), 0, 0, "got %s, want %d: one more than there are rows or columns", text.Plural(ptr.count, "element", "elements"), segments+1)
+		return text.Dataf(a.what("indptr"), 0, 0,
+			"got %s, want %d: one more than there are rows or columns",
+			text.Plural(ptr.count, "element", "elements"), segments+1)
 	case vals.shape[0] != ind.count:
-		return text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in indices", text.Plural(vals.shape[0], "element", "elements"), ind.count)
+		return text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in indices",
+			text.Plural(vals.shape[0], "element", "elements"), ind.count)
 	}
 	return nil
 }
@@ -69,7 +72,7 @@ func (w *compressed) next(at [][]int64, vals []byte, most int) (int, error) {
 	return w.s.fill(w.vals, vals, n)
 }
 
-// coords reads segments and indices of up to len(segs) entries.
+// coords reads the segments and indices of up to len(segs) entries, and returns their number.
 func (w *compressed) coords(segs, inds []int64) (int, error) {
 	size := w.s.rows + w.s.cols - w.segments()
 	for n := range segs {
@@ -83,7 +86,9 @@ func (w *compressed) coords(segs, inds []int64) (int, error) {
 		}
 		if w.at == w.end {
 			if w.at < w.ind.e.count {
-				return 0, text.Dataf(w.ptr.name, 0, 0, "got %d as its last element, want %d: the number of indices", w.end, w.ind.e.count)
+				return 0, text.Dataf(w.ptr.name, 0, 0,
+					"got %d as its last element, want %d: the number of indices", w.end,
+					w.ind.e.count)
 			}
 			return n, nil
 		}
@@ -105,7 +110,7 @@ func (w *compressed) close() {
 	w.vals.close()
 }
 
-// fill reads n values.
+// fill reads n values of e into vals.
 func (s *sparse) fill(e *elements, vals []byte, n int) (int, error) {
 	for done := 0; done < n; {
 		k, err := e.values(vals[done*e.dtype.typ().Size():], n-done)
@@ -120,7 +125,7 @@ func (s *sparse) fill(e *elements, vals []byte, n int) (int, error) {
 	return n, nil
 }
 
-// coordinates walks COO of a matrix.
+// coordinates reads the entries of a COO matrix.
 type coordinates struct {
 	s        *sparse
 	row, col *index
@@ -136,7 +141,9 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 		}
 	}
 	if err == nil && (w.row.e.count != w.vals.count || w.col.e.count != w.vals.count) {
-		err = text.Dataf(a.src.Name, 0, 0, "got %s in row, %d in col and %d in data, want as many in each", tcs.Count(w.row.e.count, "element"), w.col.e.count, w.vals.count)
+		err = text.Dataf(a.src.Name, 0, 0,
+			"got %s in row, %d in col and %d in data, want as many in each",
+			tcs.Count(w.row.e.count, "element"), w.col.e.count, w.vals.count)
 	}
 	if err != nil {
 		w.close()
@@ -168,14 +175,15 @@ func (w *coordinates) close() {
 	w.vals.close()
 }
 
-// blocks walks BSR: a CSR of blocks, each an array of r rows and c columns.
+// blocks reads the entries of a BSR matrix: a CSR matrix of blocks. Each block is an array of r
+// rows and c columns.
 type blocks struct {
 	*compressed
-	inner  sparse  // what the compressed rows of blocks see: sizes in blocks
-	r, c   int64   // of a block
+	inner  sparse  // the CSR matrix of blocks: its sizes count blocks
+	r, c   int64   // the size of a block
 	i, j   []int64 // coordinates of a batch of blocks
-	n, k   int     // blocks in the batch; the current one
-	within int64   // elements of the current one that were read
+	n, k   int     // n blocks in the batch; the current block is k
+	within int64   // elements of the current block that were read
 }
 
 func (a *archive) blocks(s *sparse) (walker, error) {
@@ -188,7 +196,9 @@ func (a *archive) blocks(s *sparse) (walker, error) {
 		case w.vals.fortran && w.vals.count > 0:
 			err = text.Dataf(a.what("data"), 0, 0, "got blocks in Fortran order, want C order")
 		case w.r < 1 || w.c < 1 || s.rows%w.r != 0 || s.cols%w.c != 0:
-			err = text.Dataf(a.what("data"), 0, 0, "got blocks of %dx%d, want some that divide the sizes %dx%d", w.r, w.c, s.rows, s.cols)
+			err = text.Dataf(a.what("data"), 0, 0,
+				"got blocks of %dx%d, want some that divide the sizes %dx%d", w.r, w.c, s.rows,
+				s.cols)
 		default:
 			w.inner = sparse{a: a, rows: s.rows / w.r, cols: s.cols / w.c}
 			if w.ptr, err = a.index("indptr"); err == nil {
@@ -209,7 +219,7 @@ func (a *archive) blocks(s *sparse) (walker, error) {
 	return w, nil
 }
 
-// next spreads blocks out and leaves zeros out.
+// next implements walker. It returns the elements of blocks, without zeros.
 func (w *blocks) next(at [][]int64, vals []byte, most int) (int, error) {
 	rows, cols := at[0][:most], at[1][:most]
 	for {
@@ -245,16 +255,16 @@ func (w *blocks) next(at [][]int64, vals []byte, most int) (int, error) {
 	}
 }
 
-// diagonals walks DIA: row d of data holds the diagonal of offset offsets[d],
-// the element of column j at place j.
+// diagonals reads the entries of a DIA matrix. Row d of data is the diagonal with offset
+// offsets[d]. Its element for column j is at index j.
 type diagonals struct {
 	s       *sparse
 	offsets []int64
 	vals    *elements
-	d, j    int64 // of the next element
+	d, j    int64 // the place of the next element
 }
 
-// maxDiagonals bounds what is held in memory.
+// maxDiagonals bounds the memory of offsets.
 const maxDiagonals = 1 << 24
 
 func (a *archive) diagonals(s *sparse) (walker, error) {
@@ -267,9 +277,11 @@ func (a *archive) diagonals(s *sparse) (walker, error) {
 	switch {
 	case err != nil:
 	case x.e.count != w.vals.shape[0]:
-		err = text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in offsets", text.Plural(w.vals.shape[0], "row", "rows"), x.e.count)
+		err = text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in offsets",
+			text.Plural(w.vals.shape[0], "row", "rows"), x.e.count)
 	case x.e.count > maxDiagonals:
-		err = text.Dataf(a.what("offsets"), 0, 0, "got %d diagonals, want at most %d", x.e.count, maxDiagonals)
+		err = text.Dataf(a.what("offsets"), 0, 0, "got %d diagonals, want at most %d", x.e.count,
+			maxDiagonals)
 	}
 	for err == nil && int64(len(w.offsets)) < x.e.count {
 		var o int64
@@ -283,7 +295,7 @@ func (a *archive) diagonals(s *sparse) (walker, error) {
 	return w, nil
 }
 
-// next leaves zeros out, and what lies outside the matrix.
+// next implements walker. It leaves out zeros, and elements outside the matrix.
 func (w *diagonals) next(at [][]int64, vals []byte, most int) (int, error) {
 	rows, cols := at[0][:most], at[1][:most]
 	size := w.vals.dtype.typ().Size()
@@ -311,7 +323,7 @@ func (w *diagonals) next(at [][]int64, vals []byte, most int) (int, error) {
 	}
 }
 
-// advance goes to the next element in the order of the file.
+// advance moves d and j to the next element in the order of the file.
 func (w *diagonals) advance() {
 	if w.vals.fortran {
 		if w.d++; w.d == int64(len(w.offsets)) {

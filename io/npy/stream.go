@@ -11,10 +11,10 @@ import (
 	"distaff/io/text"
 )
 
-// walker yields the entries of a sparse array in the order of the file.
+// walker reads the entries of a sparse array in the order of the file.
 type walker interface {
-	// next fills at, a slice for each mode, and vals (of the file's type) with up to
-	// room entries, and returns how many; 0 is the end.
+	// next reads up to most entries, and returns their number, or 0 at the end. It stores
+	// coordinates in at, a slice for each mode, and values of the file's type in vals.
 	next(at [][]int64, vals []byte, most int) (int, error)
 	data() *elements
 	close()
@@ -24,10 +24,10 @@ type walker interface {
 type sparse struct {
 	a          *archive
 	full       []int64 // the sizes in the file
-	rows, cols int64   // of a matrix
+	rows, cols int64   // the sizes of a matrix
 	start      func() (walker, error)
 	nat        tcs.Type
-	count      int64 // elements of data
+	count      int64 // the number of elements of data
 	shape
 
 	w        walker
@@ -40,8 +40,8 @@ func (s *sparse) Dims() ([]int64, bool)         { return slices.Clone(s.dims), t
 func (s *sparse) Type() tcs.Type                { return s.typ }
 func (s *sparse) Progress() (done, total int64) { return s.a.src.Progress() }
 
-// NNZ is the most entries that there can be: the elements of data. Zeros of blocks and
-// diagonals are among them.
+// NNZ returns an upper bound of the number of entries: the number of elements of data. It
+// includes zeros of blocks and diagonals.
 func (s *sparse) NNZ() int64 { return s.count }
 
 func (s *sparse) Rewind() error {
@@ -64,7 +64,7 @@ func (s *sparse) Close() error {
 	return s.a.src.Close()
 }
 
-// Next yields up to chunk entries.
+// Next returns up to chunk entries.
 func (s *sparse) Next(b *coo.Batch) error {
 	if s.err == nil {
 		s.err = s.next(b)
@@ -95,7 +95,8 @@ func (s *sparse) next(b *coo.Batch) (err error) {
 		to := s.out.bytes(chunk * s.typ.Size())
 		if bad, err := tcs.ConvertValues(to, s.typ, vals, s.nat, n); err != nil {
 			bad = max(bad, 0)
-			return text.Commandf(s.a.src.Name, 0, 0, "entry %s, counted from 1: %v", place(s.own.Coords, bad), err)
+			return text.Commandf(s.a.src.Name, 0, 0, "entry %s, counted from 1: %v",
+				place(s.own.Coords, bad), err)
 		}
 		vals = to
 	}
@@ -107,7 +108,7 @@ func (s *sparse) next(b *coo.Batch) (err error) {
 	return nil
 }
 
-// place prints the coordinates of entry k, counted from 1.
+// place formats the coordinates of entry k, counted from 1.
 func place(at [][]int64, k int) string {
 	var c []string
 	for _, col := range at {
@@ -116,16 +117,16 @@ func place(at [][]int64, k int) string {
 	return "(" + strings.Join(c, ",") + ")"
 }
 
-// index is a buffered array of integers.
+// index reads an array of integers through a buffer.
 type index struct {
 	e    *elements
 	name string // for messages
 	buf  []int64
 	pos  int
-	at   int64 // elements taken
+	at   int64 // the number of elements that were read
 }
 
-// next is the next integer, which must be from lo to hi.
+// next returns the next integer, which must be from lo to hi.
 func (x *index) next(lo, hi int64) (int64, error) {
 	if x.pos == len(x.buf) {
 		if x.buf == nil {
@@ -143,7 +144,8 @@ func (x *index) next(lo, hi int64) (int64, error) {
 	}
 	v := x.buf[x.pos]
 	if v < lo || v > hi {
-		return 0, text.Dataf(x.name, 0, 0, "got %d as element %d, want one from %d to %d", v, x.at, lo, hi)
+		return 0, text.Dataf(x.name, 0, 0, "got %d as element %d, want one from %d to %d", v, x.at,
+			lo, hi)
 	}
 	x.pos++
 	x.at++

@@ -10,7 +10,7 @@ import (
 	"distaff/io/text"
 )
 
-// descr is a type in a header.
+// descr returns the description of a type in a header.
 func descr(t tcs.Type) string {
 	switch t {
 	case tcs.Float64:
@@ -29,8 +29,8 @@ func descr(t tcs.Type) string {
 	panic("BUG: npy: an array of no type")
 }
 
-// appendHeader makes a header of version 1, padded so that the elements start
-// at a multiple of 64.
+// appendHeader returns a header of version 1. It is padded so that the elements start at a
+// multiple of 64 bytes.
 func appendHeader(descr string, dims []int64) []byte {
 	var shape strings.Builder
 	for m, d := range dims {
@@ -42,14 +42,16 @@ func appendHeader(descr string, dims []int64) []byte {
 	if len(dims) == 1 {
 		shape.WriteByte(',')
 	}
-	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape.String())
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr,
+		shape.String())
 	pad := 63 - (10+len(dict))%64
 	n := len(dict) + pad + 1
 	b := append([]byte(magic), 1, 0, byte(n), byte(n>>8))
 	return append(append(append(b, dict...), strings.Repeat(" ", pad)...), '\n')
 }
 
-// strides are those of C order, of sizes that Head accepts.
+// strides returns the strides of an array in C order, and the number of its elements. Head must
+// accept dims.
 func strides(dims []int64) (s []int64, total int64) {
 	s, total = make([]int64, len(dims)), 1
 	for m := len(dims) - 1; m >= 0; m-- {
@@ -59,7 +61,7 @@ func strides(dims []int64) (s []int64, total int64) {
 	return s, total
 }
 
-// Least is the number of bytes of an array's elements.
+// Least returns the number of bytes of an array's elements.
 func Least(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
 	bytes := float64(typ.Size())
 	for _, n := range dims {
@@ -68,8 +70,8 @@ func Least(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 
 	return bytes
 }
 
-// Write writes the entries of in, which comes in the order of its coordinates,
-// mode 0 first, as an array in C order; what has no entry is zero.
+// Write writes the entries of in as an array in C order. The entries must be sorted by
+// coordinates, mode 0 first. Elements without an entry are zero.
 func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
 	head, err := Head(in.Type(), dims, in.NNZ(), opt)
@@ -83,8 +85,7 @@ func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	return Body(w, in, 0, total, opt)
 }
 
-// Head is what comes before the elements; it refuses arrays that are too large
-// (exit 2).
+// Head returns the header. An array that is too large is an error (exit code 2).
 func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
 	if err := tcs.CheckSpace(dims, widest); err != nil {
 		return nil, text.Commandf("NumPy", 0, 0, "%v: .tns and .tcs store only entries", err)
@@ -92,13 +93,12 @@ func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, 
 	return appendHeader(descr(typ), dims), nil
 }
 
-// Strides are the steps in the array of a step in each mode, and the array's
-// length.
+// Strides returns the stride of each mode in the array, and the number of its elements.
 func Strides(dims []int64, opt coo.WriteOptions) ([]int64, int64) {
 	return strides(dims)
 }
 
-// Body writes elements [from, to), in which all entries lie.
+// Body writes elements [from, to). All entries of in must be in that interval.
 func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
 	size := in.Type().Size()

@@ -17,7 +17,8 @@ import (
 	"distaff/io/tcs"
 )
 
-var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128, tcs.Complex64}
+var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
+	tcs.Complex64}
 
 func save(t *testing.T, name string, b []byte) string {
 	t.Helper()
@@ -30,7 +31,8 @@ func save(t *testing.T, name string, b []byte) string {
 
 func TestRoundTrip(t *testing.T) {
 	for _, typ := range types {
-		for _, dims := range [][]int64{{}, {50}, {30, 40}, {70, 50, 40}, {2, 3, 4, 2, 3, 2}, {3, 0, 2}} {
+		for _, dims := range [][]int64{{}, {50}, {30, 40}, {70, 50, 40}, {2, 3, 4, 2, 3, 2},
+			{3, 0, 2}} {
 			n := 20
 			if len(dims) == 0 {
 				n = 1
@@ -39,7 +41,8 @@ func TestRoundTrip(t *testing.T) {
 			}
 			in := readertest.Random(dims, typ, n, 2)
 			var b bytes.Buffer
-			if err := Write(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{Threads: 3}); err != nil {
+			if err := Write(&b, readertest.Ordered(t, in, nil),
+				coo.WriteOptions{Threads: 3}); err != nil {
 				t.Fatal(err)
 			}
 			check(t, save(t, "x.npy", b.Bytes()), in, true)
@@ -58,7 +61,8 @@ func TestNpzRoundTrip(t *testing.T) {
 				in := readertest.Random(dims, typ, n, 3)
 				opt := coo.WriteOptions{ColumnMajor: column}
 				var b bytes.Buffer
-				if err := WriteNpz(&b, readertest.Ordered(t, in, NpzModes(2, opt)), opt); err != nil {
+				if err := WriteNpz(&b, readertest.Ordered(t, in, NpzModes(2, opt)),
+					opt); err != nil {
 					t.Fatal(err)
 				}
 				check(t, save(t, "x.npz", b.Bytes()), in, false)
@@ -69,7 +73,8 @@ func TestNpzRoundTrip(t *testing.T) {
 
 func TestPointsRoundTrip(t *testing.T) {
 	for _, typ := range types {
-		for _, dims := range [][]int64{{}, {50}, {70, 50, 40}, {1 << 40, 3, 1 << 50}, {2, 3, 4, 2, 3, 2}, {3, 0, 2}} {
+		for _, dims := range [][]int64{{}, {50}, {70, 50, 40}, {1 << 40, 3, 1 << 50},
+			{2, 3, 4, 2, 3, 2}, {3, 0, 2}} {
 			n := 20
 			if len(dims) == 0 {
 				n = 1
@@ -78,7 +83,8 @@ func TestPointsRoundTrip(t *testing.T) {
 			}
 			in := readertest.Random(dims, typ, n, 5)
 			var b bytes.Buffer
-			if err := WriteNpz(&b, readertest.Ordered(t, in, NpzModes(len(dims), coo.WriteOptions{})), coo.WriteOptions{}); err != nil {
+			if err := WriteNpz(&b, readertest.Ordered(t, in,
+				NpzModes(len(dims), coo.WriteOptions{})), coo.WriteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			check(t, save(t, "x.npz", b.Bytes()), in, false)
@@ -116,28 +122,33 @@ func check(t *testing.T, path string, in *readertest.List, dense bool) {
 	}
 	readertest.Sort(got)
 	readertest.Sort(want)
-	if dims, _ := s.Dims(); fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(dims) != fmt.Sprint(in.Sizes) || s.Type() != in.Of {
-		t.Errorf("%v %v: what was written reads otherwise: sizes %v, %d entries of %v", in.Of, in.Sizes, dims, len(got), s.Type())
+	if dims, _ := s.Dims(); fmt.Sprint(got) != fmt.Sprint(want) ||
+		fmt.Sprint(dims) != fmt.Sprint(in.Sizes) || s.Type() != in.Of {
+		t.Errorf("%v %v: what was written reads otherwise: sizes %v, %d entries of %v", in.Of,
+			in.Sizes, dims, len(got), s.Type())
 	}
 }
 
 // The bytes that NumPy writes for the same array.
 func TestAsNumPy(t *testing.T) {
 	in := &readertest.List{Sizes: []int64{2, 3}, Of: tcs.Float64, Entries: []readertest.Entry{
-		{Coords: []int64{1, 2}, Val: 4}, {Coords: []int64{0, 0}, Val: 1}, {Coords: []int64{1, 1}, Val: -3}, {Coords: []int64{0, 2}, Val: 2}}}
+		{Coords: []int64{1, 2}, Val: 4}, {Coords: []int64{0, 0}, Val: 1},
+		{Coords: []int64{1, 1}, Val: -3}, {Coords: []int64{0, 2}, Val: 2}}}
 	want, err := os.ReadFile("testdata/f8.npy")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil || !bytes.Equal(b.Bytes(), want) {
+	if err := Write(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil ||
+		!bytes.Equal(b.Bytes(), want) {
 		t.Errorf("got %v %q, want %q", err, b.Bytes(), want)
 	}
 }
 
 func TestRefused(t *testing.T) {
 	huge := &readertest.List{Sizes: []int64{1 << 40, 1 << 40}, Of: tcs.Float64}
-	if err := Write(&bytes.Buffer{}, readertest.Ordered(t, huge, nil), coo.WriteOptions{}); err == nil {
+	if err := Write(&bytes.Buffer{}, readertest.Ordered(t, huge, nil),
+		coo.WriteOptions{}); err == nil {
 		t.Error("an array of 2^80 elements was written")
 	}
 }
@@ -146,12 +157,15 @@ func TestRefused(t *testing.T) {
 // they write of them again reads the same.
 func TestPythonReadsPoints(t *testing.T) {
 	for _, lib := range []struct{ name, imports, load, same string }{
-		{"scipy", "import numpy as np, scipy.sparse as lib; lib.coo_array((2, 2, 2))", "x.coords", "len(x.shape) > 0"},
-		{"sparse", "import numpy as np, sparse as lib", "x.coords", "x.fill_value == 0 and (np.diff(x.linear_loc()) > 0).all()"},
+		{"scipy", "import numpy as np, scipy.sparse as lib; lib.coo_array((2, 2, 2))", "x.coords",
+			"len(x.shape) > 0"},
+		{"sparse", "import numpy as np, sparse as lib", "x.coords",
+			"x.fill_value == 0 and (np.diff(x.linear_loc()) > 0).all()"},
 	} {
 		t.Run(lib.name, func(t *testing.T) {
 			python := pythontest.Find(t, lib.imports)
-			for k, dims := range [][]int64{{50}, {70, 50, 40}, {1 << 33, 1 << 20, 3}, {7, 3, 4, 2, 3}, {3, 0, 2}} {
+			for k, dims := range [][]int64{{50}, {70, 50, 40}, {1 << 33, 1 << 20, 3},
+				{7, 3, 4, 2, 3}, {3, 0, 2}} {
 				typ := types[k]
 				n := 20
 				if dims[0] == 3 {
@@ -159,7 +173,8 @@ func TestPythonReadsPoints(t *testing.T) {
 				}
 				in := readertest.Random(dims, typ, n, 7)
 				var b bytes.Buffer
-				if err := WriteNpz(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil {
+				if err := WriteNpz(&b, readertest.Ordered(t, in, nil),
+					coo.WriteOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				path := save(t, "x.npz", b.Bytes())
@@ -177,7 +192,8 @@ print(list(x.shape), x.dtype, len(x.data), int(sum(sum(int(c) for c in m) for m 
 						sum += c
 					}
 				}
-				want := fmt.Sprintf("%s %v %d %d\n", strings.ReplaceAll(fmt.Sprint(dims), " ", ", "), typ, n, sum)
+				want := fmt.Sprintf("%s %v %d %d\n",
+					strings.ReplaceAll(fmt.Sprint(dims), " ", ", "), typ, n, sum)
 				if err != nil || string(out) != want {
 					t.Fatalf("%v: got %v, %q, want %q", dims, err, out, want)
 				}
@@ -280,7 +296,8 @@ func TestNpzOnAFullDisk(t *testing.T) {
 		{Coords: []int64{3, 1}, Val: 1}, {Coords: []int64{1 << 39, 4}, Val: 2}}}
 	for _, room := range []int{0, 1 << 10, 1 << 20} {
 		in.Rewind()
-		if err := WriteNpz(&small{room}, readertest.Ordered(t, in, nil), coo.WriteOptions{}); !errors.Is(err, syscall.ENOSPC) {
+		if err := WriteNpz(&small{room}, readertest.Ordered(t, in, nil),
+			coo.WriteOptions{}); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("with room for %d bytes: got %v, want %v", room, err, syscall.ENOSPC)
 		}
 	}
@@ -291,12 +308,15 @@ func TestNpzOnAFullDisk(t *testing.T) {
 	}
 	for room := 0; room < whole.Len(); room += whole.Len()/50 + 1 {
 		few.Rewind()
-		if err := WriteNpz(&small{room}, readertest.Ordered(t, few, nil), coo.WriteOptions{}); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("with room for %d of %d bytes: got %v, want %v", room, whole.Len(), err, syscall.ENOSPC)
+		if err := WriteNpz(&small{room}, readertest.Ordered(t, few, nil),
+			coo.WriteOptions{}); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("with room for %d of %d bytes: got %v, want %v", room, whole.Len(), err,
+				syscall.ENOSPC)
 		}
 	}
 	huge := &readertest.List{Sizes: []int64{1 << 61, 2}, Of: tcs.Float64}
-	if err := WriteNpz(&bytes.Buffer{}, readertest.Ordered(t, huge, nil), coo.WriteOptions{}); err == nil {
+	if err := WriteNpz(&bytes.Buffer{}, readertest.Ordered(t, huge, nil),
+		coo.WriteOptions{}); err == nil {
 		t.Error("2^61 row pointers were written")
 	}
 }
