@@ -6,11 +6,14 @@ import (
 	"slices"
 )
 
-// walk yields every coordinate whose modes differ by at most width, in order, from mode m
-// on, whose range is [lo, hi). No coordinate of a mode is passed through that has no entry.
+// walk calls yield with every coordinate whose modes differ by at most width, in order. It
+// fixes the coordinates of mode m, in [lo, hi), and of the modes after m; at contains the modes
+// before m. It does not visit a coordinate of a mode unless there are entries below it. It
+// returns false if yield did.
 func (g *Generator) walk(at []int64, m int, lo, hi, width int64, yield func([]int64) bool) bool {
 	for _, d := range g.dims[m+1:] {
-		if width < hi-d { // a coordinate past d-1+width is too far from all of that mode
+		// A coordinate above d-1+width is too far from every coordinate of that mode.
+		if width < hi-d {
 			hi = d + width
 		}
 	}
@@ -40,12 +43,13 @@ func (g *Generator) walk(at []int64, m int, lo, hi, width int64, yield func([]in
 	return true
 }
 
-// bandEntries is the number of coordinates of sizes dims whose modes differ by at most
-// width: for each a, of those whose smallest coordinate is a,
+// bandEntries returns the number of coordinates of sizes dims whose modes differ by at most
+// width. The number of coordinates whose smallest mode is a is
 //
 //	Π min(width+1, d-a) - Π min(width, d-a-1)    over all sizes d
 //
-// which is a polynomial of a between the points at which a size begins to cut the band.
+// It is a polynomial in a between two points where a size begins to cut the band. bandEntries
+// adds it up over all a.
 func bandEntries(dims []int64, width int64) float64 {
 	if len(dims) == 0 {
 		return 1
@@ -61,7 +65,7 @@ func bandEntries(dims []int64, width int64) float64 {
 	begins := func(a int64) *big.Int {
 		all, above := big.NewInt(1), big.NewInt(1)
 		for _, d := range dims {
-			n := d - a // how many coordinates of the mode lie in the band above a, a too
+			n := d - a // coordinates of the mode from a that are in the band
 			if width < n {
 				n = width + 1
 			}
@@ -78,8 +82,9 @@ func bandEntries(dims []int64, width int64) float64 {
 	return n
 }
 
-// sumPolynomial is the sum of f over [lo, hi), where f is a polynomial there of at most
-// that degree: by Newton's forward differences, whose sums are binomial coefficients.
+// sumPolynomial returns the sum of f over [lo, hi). In this range, f must be a polynomial of at
+// most the given degree. It uses Newton's forward differences, whose sums are binomial
+// coefficients.
 func sumPolynomial(f func(int64) *big.Int, lo, hi int64, degree int) *big.Int {
 	sum := new(big.Int)
 	var diffs []*big.Int
@@ -91,7 +96,7 @@ func sumPolynomial(f func(int64) *big.Int, lo, hi int64, degree int) *big.Int {
 			diffs[k].Sub(diffs[k], diffs[k-1])
 		}
 	}
-	choose := big.NewInt(hi - lo) // of hi-lo, k+1
+	choose := big.NewInt(hi - lo) // the binomial coefficient of hi-lo over k+1
 	for k, d := range diffs {
 		sum.Add(sum, new(big.Int).Mul(d, choose))
 		choose.Mul(choose, big.NewInt(hi-lo-int64(k)-1))

@@ -184,7 +184,8 @@ func TestGenerateCounts(t *testing.T) {
 }
 
 func TestGenerateValues(t *testing.T) {
-	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128, tcs.Complex64} {
+	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
+		tcs.Complex64} {
 		for _, kind := range []string{"uniform:2000", "uniform:2000:int"} {
 			integer := kind == "uniform:2000:int"
 			k, _ := Parse("A", kind)
@@ -201,7 +202,8 @@ func TestGenerateValues(t *testing.T) {
 			sum := 0.0
 			for _, at := range collect(t, g, Share{}) {
 				v := g.at(at).Float()
-				if integer && (v != math.Trunc(v) || v < 1 || v > 9) || !integer && !(v > 0 && v <= 1) {
+				if integer && (v != math.Trunc(v) || v < 1 || v > 9) || !integer &&
+					!(v > 0 && v <= 1) {
 					t.Fatalf("%v %s: got value %v", typ, kind, v)
 				}
 				sum += v
@@ -298,7 +300,8 @@ func TestGeneratedStream(t *testing.T) {
 			}
 			n += b.N
 			if len(b.Vals) != b.N*4 || len(b.Coords) != 2 || len(b.Coords[1]) != b.N {
-				t.Fatalf("a batch of %d entries has %d bytes of values and %d coordinates", b.N, len(b.Vals), len(b.Coords[1]))
+				t.Fatalf("a batch of %d entries has %d bytes of values and %d coordinates", b.N,
+					len(b.Vals), len(b.Coords[1]))
 			}
 		}
 		if n != 10000 {
@@ -311,7 +314,8 @@ func TestGeneratedStream(t *testing.T) {
 }
 
 func TestGenerateRefusals(t *testing.T) {
-	for _, kind := range []string{"", "dens", "dense:3", "uniform", "uniform:-1", "uniform:1.5", "uniform:x:int", "zipf:10", "zipf:10:-1", "zipf:10:nan", "banded", "banded:x", "int"} {
+	for _, kind := range []string{"", "dens", "dense:3", "uniform", "uniform:-1", "uniform:1.5",
+		"uniform:x:int", "zipf:10", "zipf:10:-1", "zipf:10:nan", "banded", "banded:x", "int"} {
 		_, err := Parse("A", kind)
 		if err == nil {
 			t.Errorf("%q is not refused", kind)
@@ -353,7 +357,8 @@ func benchmark(b *testing.B, kind string) {
 
 // The count of a band is that of the coordinates that lie in it.
 func TestBandEntries(t *testing.T) {
-	for _, dims := range [][]int64{{7}, {5, 9}, {9, 5}, {6, 6, 6}, {3, 8, 5}, {1, 4, 2, 3}, {12, 12, 11, 10}} {
+	for _, dims := range [][]int64{{7}, {5, 9}, {9, 5}, {6, 6, 6}, {3, 8, 5}, {1, 4, 2, 3},
+		{12, 12, 11, 10}} {
 		for width := range int64(13) {
 			n := 0
 			g := bind(t, fmt.Sprint("banded:", width), dims, tcs.Float64, 0)
@@ -379,9 +384,11 @@ func TestBandEntries(t *testing.T) {
 		dims  []int64
 		want  float64
 	}{
-		{1, []int64{n, n}, 3*n - 2}, {n, []int64{n, n}, n * n}, {0, []int64{n, 1000, n}, 1000}, {1 << 40, []int64{n, n}, (1<<41+1)*n - 1<<40*(1<<40+1)},
+		{1, []int64{n, n}, 3*n - 2}, {n, []int64{n, n}, n * n}, {0, []int64{n, 1000, n}, 1000},
+		{1 << 40, []int64{n, n}, (1<<41+1)*n - 1<<40*(1<<40+1)},
 	} {
-		if got := bind(t, fmt.Sprint("banded:", c.width), c.dims, tcs.Float64, 0).Entries(c.dims); got != c.want {
+		if got := bind(t, fmt.Sprint("banded:", c.width), c.dims, tcs.Float64,
+			0).Entries(c.dims); got != c.want {
 			t.Errorf("sizes %v, width %d: got %v entries, want %v", c.dims, c.width, got, c.want)
 		}
 	}
@@ -393,7 +400,8 @@ func TestFill(t *testing.T) {
 	for _, box := range [][][2]int64{nil, {{1, 3}, {0, 5}, {2, 6}}, {{0, 4}, {3, 3}, {0, 6}}} {
 		for _, modes := range [][]int{{0, 1, 2}, {2, 0, 1}} {
 			g := bind(t, "dense", dims, tcs.Float64, 5)
-			x, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: tcs.Float64}, Kinds: "ddd", Modes: modes, Counts: make([]int64, 3)}, nil, "A")
+			x, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box,
+				Type: tcs.Float64}, Kinds: "ddd", Modes: modes, Counts: make([]int64, 3)}, nil, "A")
 			if err != nil {
 				t.Fatal(err)
 			}

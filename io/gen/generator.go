@@ -7,16 +7,16 @@ import (
 	"distaff/io/tcs"
 )
 
-// A Generator makes one tensor: its entries as streams (Stream), or a dense one in place
-// (Fill). It may be used from several goroutines.
+// Generator generates one tensor: as streams of entries (Stream), or directly into a dense
+// tensor (Fill). Several goroutines may use it at the same time.
 type Generator struct {
 	Kind
-	key  uint64 // of seed and name
+	key  uint64 // hash of seed and name
 	dims []int64
 	typ  tcs.Type
 }
 
-// prefix and value split the hash of a coordinate: value(prefix(at[:n-1]), at[n-1]).
+// prefix and value together hash a coordinate: value(prefix(at[:n-1]), at[n-1]).
 func (g *Generator) prefix(at []int64) uint64 {
 	h := g.key ^ 0x76616c7565 // "value"
 	for _, c := range at {
@@ -43,7 +43,7 @@ func (g *Generator) value(prefix uint64, last int64) tcs.Value {
 	return v
 }
 
-// at is the value at a coordinate.
+// at returns the value at a coordinate.
 func (g *Generator) at(coord []int64) tcs.Value {
 	if len(coord) == 0 {
 		return g.value(g.prefix(nil), 0)
@@ -51,9 +51,9 @@ func (g *Generator) at(coord []int64) tcs.Value {
 	return g.value(g.prefix(coord[:len(coord)-1]), coord[len(coord)-1])
 }
 
-// Fill stores the values of a dense tensor, or of a block of it: t has the generator's
-// sizes and type, dense levels only, and memory that may be written. Threads share the
-// outermost level.
+// Fill stores the values of a dense tensor or of a dense block. t must have the generator's
+// sizes and type, dense levels only, and writable memory. The goroutines, threads in number,
+// divide the outermost level.
 func (g *Generator) Fill(t *tcs.Tensor, threads int) {
 	if t.Vals.Len == 0 {
 		return
@@ -80,8 +80,8 @@ func (g *Generator) Fill(t *tcs.Tensor, threads int) {
 	runtime.KeepAlive(t)
 }
 
-// fillBelow stores the values under the coordinates fixed so far, from position
-// p on, and returns the position after them.
+// fillBelow stores the values from position p at the given level and deeper. at contains the
+// coordinates of the levels above. It returns the position after the last value.
 func (g *Generator) fillBelow(t *tcs.Tensor, at []int64, level int, p int64) int64 {
 	if level == len(t.Levels) {
 		t.SetValue(p, g.at(at))
@@ -89,7 +89,7 @@ func (g *Generator) fillBelow(t *tcs.Tensor, at []int64, level int, p int64) int
 	}
 	lev := &t.Levels[level]
 	if level == len(t.Levels)-1 && lev.Mode == len(at)-1 {
-		// Row-major: the hash of the other coordinates serves the whole row.
+		// Row-major: hash the other coordinates once for the whole row.
 		prefix := g.prefix(at[:lev.Mode])
 		for c := range lev.Size {
 			t.SetValue(p+c, g.value(prefix, lev.Offset+c))
@@ -103,5 +103,6 @@ func (g *Generator) fillBelow(t *tcs.Tensor, at []int64, level int, p int64) int
 	return p
 }
 
-// cut is where part k of n begins of a range of a size: ⌊k·size/n⌋, without overflow.
+// cut returns where part k of n parts of a range of the given size begins: ⌊k·size/n⌋, without
+// overflow.
 func cut(k, size, n int64) int64 { return k*(size/n) + k*(size%n)/n }

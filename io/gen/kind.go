@@ -9,22 +9,23 @@ import (
 	"distaff/io/tcs"
 )
 
-// Kind is a kind of generated data with its parameters: what -g says.
+// Kind is a kind of generated data with its parameters, as given by the -g option.
 type Kind struct {
 	name    string // dense, uniform, zipf, banded
-	nnz     int64  // of uniform and zipf
+	nnz     int64  // number of entries, for uniform and zipf
 	skew    float64
 	width   int64
-	integer bool // values 1 to 9 instead of (0,1]
+	integer bool // values are 1 to 9 instead of in (0,1]
 }
 
-// parameters is how many each kind takes.
+// parameters is the number of parameters of each kind.
 var parameters = map[string]int{"dense": 0, "uniform": 1, "zipf": 2, "banded": 1}
 
-// Parse reads a kind: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, each also with
-// :int. The tensor's name is for messages. The error is an *Error.
+// Parse parses a kind: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, each with an optional
+// :int. tensor is the tensor's name, for messages. The error is an *Error.
 func Parse(tensor, kind string) (*Kind, error) {
-	const want = "want dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, and :int at the end for integers"
+	const want = "want dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, and :int at the end " +
+		"for integers"
 	bad := func(why string) error {
 		return errorf("-g=%s:%s: %s; %s", tcs.Printable(tensor), tcs.Printable(kind), why, want)
 	}
@@ -48,7 +49,8 @@ func Parse(tensor, kind string) (*Kind, error) {
 		}
 		if k.name == "zipf" {
 			var err error
-			if k.skew, err = strconv.ParseFloat(parts[2], 64); err != nil || !(k.skew >= 0 && k.skew <= 100) {
+			if k.skew, err = strconv.ParseFloat(parts[2], 64); err != nil ||
+				!(k.skew >= 0 && k.skew <= 100) {
 				return nil, bad("SKEW is " + strconv.Quote(parts[2]) + ", no number from 0 to 100")
 			}
 		}
@@ -60,7 +62,7 @@ func Parse(tensor, kind string) (*Kind, error) {
 	return k, nil
 }
 
-// whole reads a count, which may be written as 1e6.
+// whole parses a count, which may be written as 1e6.
 func whole(s string) (int64, bool) {
 	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return v, v >= 0
@@ -69,7 +71,7 @@ func whole(s string) (int64, bool) {
 	return int64(f), err == nil && f >= 0 && f < 1<<62 && f == math.Trunc(f)
 }
 
-// String is the kind as -g takes it, without :int.
+// String returns the kind in the syntax of -g, without :int.
 func (k *Kind) String() string {
 	switch k.name {
 	case "uniform":
@@ -85,12 +87,12 @@ func (k *Kind) String() string {
 // Dense reports whether every coordinate has an entry.
 func (k *Kind) Dense() bool { return k.name == "dense" }
 
-// NNZ is the number of entries that the kind names, 0 where it names none.
+// NNZ returns the number of entries that the kind specifies, or 0 if it does not specify one.
 func (k *Kind) NNZ() int64 { return k.nnz }
 
-// Entries is the number of entries that a tensor of sizes dims has, rounded to a float64.
-// Of uniform and zipf it is what they ask for, which Bind refuses past the number of
-// coordinates.
+// Entries returns the number of entries of a tensor of sizes dims, rounded to a float64. For
+// uniform and zipf it is the specified number; if that exceeds the number of coordinates, Bind
+// fails.
 func (k *Kind) Entries(dims []int64) float64 {
 	switch k.name {
 	case "uniform", "zipf":
@@ -105,11 +107,13 @@ func (k *Kind) Entries(dims []int64) float64 {
 	return n
 }
 
-// Bind fixes the sizes, the type and the seed. Refused, with an *Error, are more entries
-// than there are coordinates, and fractions for an integer type. dims is kept.
+// Bind returns a generator for a tensor of the given name, sizes, type and seed. It keeps dims.
+// It returns an *Error if there are more entries than coordinates, or if fractions were to be
+// generated for an integer type.
 func (k *Kind) Bind(tensor string, dims []int64, typ tcs.Type, seed int64) (*Generator, error) {
 	if typ.IsInt() && !k.integer {
-		return nil, errorf("-g=%s:%s generates values in (0,1], which %v cannot hold; -g=%s:%s:int generates integers", tensor, k, typ, tensor, k)
+		return nil, errorf("-g=%s:%s generates values in (0,1], which %v cannot hold; "+
+			"-g=%s:%s:int generates integers", tensor, k, typ, tensor, k)
 	}
 	if space, fits := tcs.Coordinates(dims); fits && k.nnz > space {
 		return nil, errorf("-g=%s:%s: %s has %s for %s (sizes %s)", tensor, k, tensor,
@@ -122,7 +126,7 @@ func (k *Kind) Bind(tensor string, dims []int64, typ tcs.Type, seed int64) (*Gen
 	return g, nil
 }
 
-// sizes is "3x4x5", or "scalar".
+// sizes formats sizes: "3x4x5", or "scalar".
 func sizes(dims []int64) string {
 	if len(dims) == 0 {
 		return "scalar"
@@ -130,5 +134,6 @@ func sizes(dims []int64) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "x")
 }
 
-// Band is by how much the coordinates of an entry differ at most; false for a kind that is not banded.
+// Band returns the largest difference between two coordinates of an entry. ok is false if the
+// kind is not banded.
 func (k *Kind) Band() (width int64, ok bool) { return k.width, k.name == "banded" }

@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// phi is 2^64 over the golden ratio: multiples of it are well spread.
+// phi is 2^64 divided by the golden ratio. Its multiples are well distributed.
 const phi = 0x9e3779b97f4a7c15
 
-// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a
-// bijection of 64 bits whose output bits depend on all input bits.
+// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection of 64
+// bits whose output bits depend on all input bits.
 func mix(z uint64) uint64 {
 	z ^= z >> 30
 	z *= 0xbf58476d1ce4e5b9
@@ -21,7 +21,7 @@ func mix(z uint64) uint64 {
 // unit maps a hash to (0, 1].
 func unit(h uint64) float64 { return float64(h>>11+1) * 0x1p-53 }
 
-// random is a small stream of random numbers, fixed by its state.
+// random is a generator of random numbers. Its state determines the numbers that follow.
 type random uint64
 
 func (r *random) next() uint64 {
@@ -29,22 +29,22 @@ func (r *random) next() uint64 {
 	return mix(uint64(*r))
 }
 
-// float is uniform in (0, 1].
+// float returns a number that is uniformly distributed in (0, 1].
 func (r *random) float() float64 { return unit(r.next()) }
 
-// below is uniform in [0, n).
+// below returns an integer that is uniformly distributed in [0, n).
 func (r *random) below(n int64) int64 {
 	hi, _ := bits.Mul64(r.next(), uint64(n))
 	return int64(hi)
 }
 
-// normal is a standard normal deviate (Box and Muller).
+// normal returns a number with the standard normal distribution (Box and Muller).
 func (r *random) normal() float64 {
 	return math.Sqrt(-2*math.Log(r.float())) * math.Cos(2*math.Pi*r.float())
 }
 
-// shuffle is a bijection of [0, n) fixed by key: a Feistel network on the next
-// even number of bits, walked until it lands below n.
+// shuffle is a bijection of [0, n) that key determines. It applies a Feistel network on an even
+// number of bits until the result is below n.
 func shuffle(key uint64, n, x int64) int64 {
 	half := (bits.Len64(uint64(n-1)) + 1) / 2
 	mask := uint64(1)<<half - 1

@@ -1,9 +1,9 @@
 package gen
 
-// set is a hash set of numbers, open addressing.
+// set is a hash set of numbers with open addressing.
 type set struct {
-	slots []uint64 // 0 is empty
-	zero  bool     // whether 0 is in
+	slots []uint64 // 0 means an empty slot
+	zero  bool     // whether 0 is in the set
 	n     int64
 }
 
@@ -15,7 +15,7 @@ func newSet(n int64) *set {
 	return &set{slots: make([]uint64, size)}
 }
 
-// add reports whether x was not in the set.
+// add adds x and reports whether x was not in the set before.
 func (s *set) add(x uint64) bool {
 	if x == 0 {
 		if s.zero {
@@ -41,7 +41,7 @@ func (s *set) add(x uint64) bool {
 	}
 }
 
-// grow makes room for twice as many.
+// grow doubles the capacity.
 func (s *set) grow() {
 	old := *s
 	*s = *newSet(2 * old.n)

@@ -10,18 +10,18 @@ import (
 	"distaff/io/tcs"
 )
 
-// Share is one of several shares of a tensor that processes make side by side. Shares are
-// disjoint, and together they are the tensor. The zero Share is the whole tensor.
+// Share selects one of several shares of a tensor that processes generate in parallel. Shares
+// are disjoint, and all together are the tensor. The zero Share is the whole tensor.
 type Share struct {
-	K, N int // share K of N; N 0 for the whole
-	// Sum adds numbers over all parts, in place; needed where N is above 1. A kind
-	// that is drawn by all together (zipf) calls it at every part, as often.
+	K, N int // share K of N; N = 0 means the whole tensor
+	// Sum adds numbers over all processes, in place. It must be set if N > 1. For a zipf kind,
+	// Stream calls it in every process, equally often, so all processes must call Stream.
 	Sum func([]int64) error
-	// Limit counts the memory that a part holds until its stream is closed.
+	// Limit counts the memory of the share until its stream is closed.
 	Limit *tcs.Limit
 }
 
-// sum adds numbers over all parts, in place.
+// sum adds numbers over all processes, in place.
 func (p Share) sum(n []int64) error {
 	if p.N == 1 {
 		return nil
@@ -29,13 +29,14 @@ func (p Share) sum(n []int64) error {
 	return p.Sum(n)
 }
 
-// owns tells whether an entry is this part's by its hash.
+// owns reports whether the entry with that hash belongs to the share.
 func (p Share) owns(hash uint64) bool { return p.N == 1 || hash%uint64(p.N) == uint64(p.K) }
 
-// Stream is a part's entries, which the caller closes: of zipf those whose hash is the
-// part's, in no order of modes; else an even range of mode 0, in order. Where memory is
-// refused to one part (*tcs.MemoryError), it alone has the error, and the others' streams
-// lack entries: the parts have to agree on it.
+// Stream returns the entries of a share; the caller closes the stream. For a zipf kind, these
+// are the entries whose hash or number belongs to the share, in no particular mode order. For
+// other kinds, they are the entries in an equal range of mode 0, sorted. If the memory limit of
+// one process is exceeded (*tcs.MemoryError), only that process gets the error, and the streams
+// of the others lack entries. So the processes must agree whether all succeeded.
 func (g *Generator) Stream(p Share) (coo.Stream, error) {
 	if p.N == 0 {
 		p.K, p.N = 0, 1
@@ -58,8 +59,8 @@ func (g *Generator) Stream(p Share) (coo.Stream, error) {
 	return s, nil
 }
 
-// entries yields the coordinates whose mode 0 lies in [lo, hi), of a kind that makes any
-// range by itself. The slice is reused.
+// entries calls yield with the coordinates whose mode 0 is in [lo, hi). The kind must not be
+// zipf. The slice is reused.
 func (g *Generator) entries(lo, hi int64, yield func([]int64) bool) {
 	at := make([]int64, len(g.dims))
 	if len(at) == 0 {
@@ -83,11 +84,11 @@ func (g *Generator) entries(lo, hi int64, yield func([]int64) bool) {
 	}
 }
 
-// stream is entries as a coo.Stream.
+// stream implements coo.Stream over a sequence of coordinates.
 type stream struct {
 	g       *Generator
 	entries iter.Seq[[]int64] // coordinates
-	drop    func()            // gives up what the part holds; nil for nothing
+	drop    func()            // releases the share's memory; may be nil
 	next    func() ([]int64, bool)
 	stop    func()
 }
@@ -120,8 +121,7 @@ func (s *stream) Next(b *coo.Batch) error {
 	return nil
 }
 
-// blocks yields the coordinates in runs: the switch between producer and
-// consumer is paid once a run.
+// blocks groups the coordinates, because each switch between producer and consumer has a cost.
 func (s *stream) blocks() iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
 		buf := make([]int64, 0, coo.BatchSize*max(len(s.g.dims), 1))
@@ -149,7 +149,7 @@ func (s *stream) Rewind() error {
 	return nil
 }
 
-// Close gives up what the part holds.
+// Close releases the share's memory.
 func (s *stream) Close() error {
 	s.Rewind()
 	if s.drop != nil {

@@ -2,16 +2,15 @@ package gen
 
 import "math"
 
-// uniform draws a fixed number of distinct coordinates, in order, by splitting:
-// a range of coordinates that is to hold n entries is halved, and the number
-// that falls into the left half is drawn (hypergeometric; by its normal
-// approximation where n is large), from randomness that belongs to that range
-// alone. So any range can be generated without the others, nothing is sorted
-// and nothing kept. Every split is feasible, so the total is exact.
+// uniform draws a fixed number of distinct coordinates, sorted, by splitting. A range of
+// coordinates that must contain n entries is halved, and the number of entries in its left half
+// is drawn. That number is hypergeometric; if n is large, its normal approximation is used. The
+// random numbers depend only on the range. So any range can be generated without the others,
+// and nothing must be sorted or stored. Every split is feasible, so the total number is exact.
 type uniform struct {
 	g     *Generator
 	at    []int64
-	rest  []float64 // coordinates below one coordinate of mode m
+	rest  []float64 // number of coordinates below one coordinate of mode m
 	yield func([]int64) bool
 }
 
@@ -25,13 +24,13 @@ func newUniform(g *Generator, at []int64, yield func([]int64) bool) *uniform {
 	return u
 }
 
-// run yields the entries whose mode 0 lies in [lo, hi).
+// run yields the entries whose mode 0 is in [lo, hi).
 func (u *uniform) run(lo, hi int64) {
 	u.node(0, 0, u.g.dims[0], lo, hi, u.g.nnz, u.g.key)
 }
 
-// node yields the n entries of mode m's range [a, b), those in [lo, hi) only.
-// prefix is the hash of the coordinates of the modes before.
+// node yields the n entries in the range [a, b) of mode m, but only entries in [lo, hi). prefix
+// is the hash of the coordinates of the modes before m. It returns false if yield did.
 func (u *uniform) node(m int, a, b, lo, hi, n int64, prefix uint64) bool {
 	if n == 0 || b <= lo || a >= hi {
 		return true
@@ -61,8 +60,8 @@ func (u *uniform) node(m int, a, b, lo, hi, n int64, prefix uint64) bool {
 	return u.node(m, a, mid, lo, hi, left, prefix) && u.node(m, mid, b, lo, hi, n-left, prefix)
 }
 
-// splitCount draws how many of n distinct coordinates out of left+right fall
-// into the left ones.
+// splitCount draws how many of n distinct coordinates are on the left side. The left side has
+// left coordinates and the right side has right.
 func splitCount(r *random, n int64, left, right float64) int64 {
 	if n <= 64 {
 		got := int64(0)

@@ -8,21 +8,21 @@ import (
 	"distaff/io/tcs"
 )
 
-// zipfDrawn is a part's share of the entries of a zipf tensor: nnz distinct coordinates,
-// every mode's by Zipf's law (the r-th most frequent one has weight r^-skew), the
-// ranks of a mode shuffled over its coordinates. All parts draw all of them, since
-// distinctness ties them together, and keep those whose hash is theirs.
+// zipfDrawn is a share of the entries of a zipf tensor: nnz distinct coordinates. In every
+// mode, coordinates follow Zipf's law: the r-th most frequent one has weight r^-skew. The ranks
+// are shuffled over the mode's coordinates. Entries must be distinct in the whole tensor, so
+// every process draws all entries, and keeps those whose hash belongs to its share.
 type zipfDrawn struct {
 	g     *Generator
 	small *zipfSmall
-	keys  []int64 // numbers of coordinates, in order
-	all   []int64 // coordinates one after another, where they have no numbers below 2^63
-	held  int64   // bytes counted against the limit
+	keys  []int64 // numbers of coordinates, sorted
+	all   []int64 // coordinates, one after another, if their numbers exceed 63 bits
+	held  int64   // bytes that limit counts
 	limit *tcs.Limit
 }
 
-// draw makes a part's share. Every part calls it; where memory is refused to one, only
-// that one has the error.
+// draw draws a share. Every process must call it. If the memory limit of one process is
+// exceeded, only that process gets the error.
 func (g *Generator) draw(p Share) (*zipfDrawn, error) {
 	d := &zipfDrawn{g: g, limit: p.Limit}
 	space, fits := tcs.Coordinates(g.dims)
@@ -59,7 +59,7 @@ func (g *Generator) draw(p Share) (*zipfDrawn, error) {
 	return d, err
 }
 
-// drop gives the share up.
+// drop releases the share's memory.
 func (d *zipfDrawn) drop() {
 	d.limit.Release(d.held)
 	d.held, d.small, d.keys, d.all = 0, nil, nil, nil
@@ -93,7 +93,8 @@ func (d *zipfDrawn) entries(yield func([]int64) bool) {
 	}
 }
 
-// zipfKeys draws numbers of coordinates until nnz distinct ones are found.
+// zipfKeys draws numbers of coordinates until nnz distinct ones are found, and returns the
+// numbers in the share, sorted.
 func (g *Generator) zipfKeys(p Share) ([]int64, error) {
 	keys := make([]int64, 0, g.nnz/int64(p.N)*17/16+64)
 	sorted := 0
@@ -114,15 +115,15 @@ func (g *Generator) zipfKeys(p Share) ([]int64, error) {
 	return keys, err
 }
 
-// mergeKeys brings a list into order whose first n are in order and distinct, and
-// whose others are in order, and leaves one of those that are alike.
+// mergeKeys sorts a list and removes duplicates. The first n elements must be sorted and
+// distinct, and the others sorted.
 func mergeKeys(keys []int64, n int) []int64 {
 	if n == 0 {
 		return slices.Compact(keys)
 	}
 	fresh := slices.Compact(slices.Clone(keys[n:]))
 	w, i, k := n+len(fresh), n-1, len(fresh)-1
-	for out := keys[:w]; k >= 0; { // from behind, into the room of those that came
+	for out := keys[:w]; k >= 0; { // backward, into the place of the new elements
 		w--
 		if i >= 0 && out[i] >= fresh[k] {
 			out[w] = out[i]
@@ -135,8 +136,8 @@ func mergeKeys(keys []int64, n int) []int64 {
 	return slices.Compact(keys[:n+len(fresh)])
 }
 
-// zipfCoords draws coordinates that have no number below 2^63: they are told apart
-// by a hash. Two that share one count as equal, and one of them is redrawn.
+// zipfCoords draws coordinates whose numbers exceed 63 bits. It compares them by a hash: two
+// coordinates with the same hash count as equal, and one of them is drawn again.
 func (g *Generator) zipfCoords(p Share) ([]int64, error) {
 	var all []int64
 	seen := newSet(g.nnz/int64(p.N)*17/16 + 64)
@@ -152,10 +153,10 @@ func (g *Generator) zipfCoords(p Share) ([]int64, error) {
 	return all, err
 }
 
-// zipfDraw draws until all parts together have nnz distinct coordinates; add is told
-// each, and count, after a round, how many distinct ones this part has. Where
-// the law's weight sits in fewer coordinates than are asked for, later rounds draw from a
-// flatter law, so that it ends.
+// zipfDraw draws until all processes together have nnz distinct coordinates. It calls add with
+// each coordinate. After each round, count must return the number of distinct coordinates of
+// this share. If fewer coordinates than nnz have most of the weight, later rounds use a flatter
+// law, so that the loop ends.
 func (g *Generator) zipfDraw(p Share, add func(at []int64), count func() int64) error {
 	at := make([]int64, len(g.dims))
 	skew := g.skew
@@ -185,8 +186,8 @@ func (g *Generator) zipfDraw(p Share, add func(at []int64), count func() int64) 
 
 func (g *Generator) modeKey(m int) uint64 { return mix(g.key + uint64(m)*phi + 1) }
 
-// zipfLaw draws ranks 1 to n with weight r^-s by rejection-inversion
-// (Hörmann and Derflinger, 1996).
+// zipfLaw draws ranks from 1 to n with weight r^-s by rejection-inversion (Hörmann and
+// Derflinger, 1996).
 type zipfLaw struct {
 	n            int64
 	s            float64

@@ -2,29 +2,32 @@ package gen
 
 import "math"
 
-// zipfSmall draws without replacement from a space not much larger than the
-// number of entries: the nnz smallest of exponential variates over weights
-// (Efraimidis and Spirakis, 2006). The variate of a coordinate is a function of
-// its number alone, so that none is kept: the largest that belongs is found digit by
-// digit, by counting.
+// zipfSmall draws without replacement from a space that is not much larger than nnz. Each
+// coordinate has an exponential variate that is divided by its weight; the nnz smallest belong
+// to the tensor (Efraimidis and Spirakis, 2006). A variate is a function of the number of its
+// coordinate, so none is stored. The largest variate that belongs is found digit by digit, by
+// counting.
 type zipfSmall struct {
 	g       *Generator
 	space   int64
-	lo, hi  int64 // the numbers that are this part's
+	lo, hi  int64 // the numbers of this share
 	seed    random
-	weights [][]float64 // by mode and coordinate; nil for a mode of many
-	last    uint64      // the largest variate that belongs, as ordered gives it
-	tie     int64       // of equal ones, the largest number that belongs
+	weights [][]float64 // by mode and coordinate; a large mode has a nil slice
+	last    uint64      // the largest variate that belongs, as returned by ordered
+	tie     int64       // the largest number that belongs and has this variate
 }
 
-// manyWeights is from how many coordinates on a mode's weights are computed each time.
+// manyWeights is the smallest size of a mode whose weights are computed each time instead of
+// stored.
 const manyWeights = 1 << 17
 
-// smallDigit is the bits of a variate that are counted at once.
+// smallDigit is the number of bits of a variate that are counted at a time.
 const smallDigit = 16
 
 func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {
-	z := &zipfSmall{g: g, space: space, lo: cut(int64(p.K), space, int64(p.N)), hi: cut(int64(p.K)+1, space, int64(p.N)), seed: random(mix(g.key ^ 0x7a697066)), weights: make([][]float64, len(g.dims))}
+	z := &zipfSmall{g: g, space: space, lo: cut(int64(p.K), space, int64(p.N)),
+		hi: cut(int64(p.K)+1, space, int64(p.N)), seed: random(mix(g.key ^ 0x7a697066)),
+		weights: make([][]float64, len(g.dims))}
 	for m, d := range g.dims {
 		if d >= manyWeights {
 			continue
@@ -34,7 +37,8 @@ func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {
 			z.weights[m][shuffle(g.modeKey(m), d, r)] = z.weight(r)
 		}
 	}
-	want, equal := g.nnz, int64(0) // of those that agree with last in the digits so far
+	// Both count only variates that agree with last in the digits so far.
+	want, equal := g.nnz, int64(0)
 	for shift := 64 - smallDigit; shift >= 0; shift -= smallDigit {
 		counts := make([]int64, 1<<smallDigit)
 		for key := z.lo; key < z.hi; key++ {
@@ -67,7 +71,8 @@ func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {
 
 func (z *zipfSmall) weight(rank int64) float64 { return -z.g.skew * math.Log(float64(rank+1)) }
 
-// variate is that of a coordinate's number, by its order.
+// variate returns the variate of the coordinate with number key, as an integer of the same
+// order.
 func (z *zipfSmall) variate(key int64) uint64 {
 	w, k := 0.0, key
 	for m := len(z.g.dims) - 1; m >= 0; m-- {
@@ -84,16 +89,16 @@ func (z *zipfSmall) variate(key int64) uint64 {
 	return ordered(math.Log(-math.Log(r.float()*(1-0x1p-53))) - w)
 }
 
-// ordered maps numbers to integers of the same order.
+// ordered maps floats to integers of the same order.
 func ordered(x float64) uint64 {
-	b := math.Float64bits(x + 0) // one zero
+	b := math.Float64bits(x + 0) // 0 and -0 become equal
 	if b>>63 != 0 {
 		return ^b
 	}
 	return b | 1<<63
 }
 
-// keys yields the numbers of this part's coordinates, in order.
+// keys yields the numbers of this share's coordinates, sorted.
 func (z *zipfSmall) keys(yield func(key int64) bool) {
 	for key := z.lo; key < z.hi; key++ {
 		if v := z.variate(key); v < z.last || v == z.last && key <= z.tie {
