@@ -10,24 +10,24 @@ import (
 	"distaff/io/text"
 )
 
-// Options are what a conversion is told.
+// Options are the options of a conversion.
 type Options struct {
-	Read       coo.Options // of the input
-	Kinds      string      // level kinds of the output, where given (HasFormat)
-	Modes      []int       // mode order; nil: 0, 1, ...
+	Read       coo.Options // options for the input
+	Kinds      string      // level kinds of the output, if HasFormat
+	Modes      []int       // mode order of the output, if HasFormat; nil: 0, 1, ...
 	HasFormat  bool
-	FitDense   bool // dense levels cover the smallest to the largest coordinate only
+	FitDense   bool // dense levels cover only the smallest to the largest coordinate
 	Duplicates coo.Duplicates
 	Write      WriteOptions
 
-	// Progress, if not nil, is told now and then how many bytes of the input
-	// have been read, and how many there are (0: unknown); a second pass begins
-	// at 0 again. It is called by one goroutine, and not after File returned.
+	// Progress, if not nil, is called from time to time with the number of bytes of the input
+	// that were read, and the total (0: unknown). A second pass starts at 0 again. One
+	// goroutine calls it, and not after File has returned.
 	Progress func(done, total int64)
 }
 
-// defaultKinds are the levels of a file that is not .tcs: dense for a dense
-// file, else s, ds, sss, ... by its order.
+// defaultKinds returns the level kinds of a tensor whose file is not .tcs: all dense for a
+// dense file, otherwise s, ds, sss, ... according to its order.
 func defaultKinds(order int, dense bool) string {
 	switch {
 	case dense:
@@ -38,8 +38,7 @@ func defaultKinds(order int, dense bool) string {
 	return strings.Repeat("s", order)
 }
 
-// Formatted is the format that the stream's tensor has or gets if nothing is
-// said.
+// Formatted returns the format of the stream's tensor, or the default format if it has none.
 func Formatted(in coo.Stream) (kinds string, modes []int) {
 	if t, ok := in.(coo.Tensored); ok {
 		return t.Tensor().Format()
@@ -49,8 +48,8 @@ func Formatted(in coo.Stream) (kinds string, modes []int) {
 	return defaultKinds(len(dims), ok && d.Dense()), tcs.Identity(len(dims))
 }
 
-// File converts the file in to the file out, in the memory that opt.Write.Limit
-// leaves. out appears whole or not at all.
+// File converts the file in to the file out, within the memory of opt.Write.Limit. out appears
+// complete or not at all.
 func File(in, out string, opt Options) error {
 	if opt.Write.Limit == nil {
 		opt.Write.Limit = DefaultLimit()
@@ -66,7 +65,8 @@ func File(in, out string, opt Options) error {
 		return err
 	}
 	if opt.FitDense && target.Name != "tcs" {
-		return errorf(out, "--fit-dense is for .tcs files: dense levels of others cover every coordinate")
+		return errorf(out,
+			"--fit-dense is for .tcs files: dense levels of others cover every coordinate")
 	}
 	s, err := Open(in, opt.Read)
 	if err != nil {
@@ -90,7 +90,8 @@ func File(in, out string, opt Options) error {
 	if t, ok := s.(*tensorFile); ok && target.Name == "tcs" {
 		t.keepFor(kinds, modes, opt.FitDense)
 	}
-	spec := coo.Spec{Kinds: kinds, Modes: modes, Duplicates: opt.Duplicates, FitDense: opt.FitDense, Type: opt.Read.Type, Name: in,
+	spec := coo.Spec{Kinds: kinds, Modes: modes, Duplicates: opt.Duplicates, FitDense: opt.FitDense,
+		Type: opt.Read.Type, Name: in,
 		Locate: func(at []int64) (int, int) { return text.Locate(s, at) }}
 	defer opt.watch(s)()
 	if target.Name == "tcs" && strings.EqualFold(filepath.Ext(out), ".tcs") && !text.Stdin(out) {
@@ -113,7 +114,8 @@ func File(in, out string, opt Options) error {
 		return f.Commit()
 	}
 	dense := len(kinds) > 0 && strings.Trim(kinds, "d") == ""
-	wo := coo.WriteOptions{Dense: dense, ColumnMajor: len(modes) == 2 && modes[0] == 1, Threads: opt.Write.Threads}
+	wo := coo.WriteOptions{Dense: dense, ColumnMajor: len(modes) == 2 && modes[0] == 1,
+		Threads: opt.Write.Threads}
 	var from coo.Stream = s
 	if opt.HasFormat {
 		from = asStored(s, kinds)
@@ -128,7 +130,7 @@ func File(in, out string, opt Options) error {
 	return f.Commit()
 }
 
-// watch reports the stream's progress until stop is called.
+// watch calls o.Progress with the stream's progress until stop is called.
 func (o *Options) watch(s coo.Stream) (stop func()) {
 	if o.Progress == nil {
 		return func() {}

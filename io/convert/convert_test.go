@@ -24,7 +24,8 @@ func TestToTCS(t *testing.T) {
 		kinds  string
 		format string
 	}{{"", "ds"}, {"uq", "uq"}, {"ss", "ss"}, {"dd", "dd"}} {
-		opt := Options{Kinds: c.kinds, HasFormat: c.kinds != "", Read: coo.Options{Dims: []int64{4, 5}}}
+		opt := Options{Kinds: c.kinds, HasFormat: c.kinds != "",
+			Read: coo.Options{Dims: []int64{4, 5}}}
 		if err := File(in, out, opt); err != nil {
 			t.Fatal(err)
 		}
@@ -87,12 +88,15 @@ func TestRefused(t *testing.T) {
 		exit    int
 		want    string
 	}{
-		{in, dir + "/b.xyz", Options{}, 2, `files of ending ".xyz" are not known: want one of .tcs`},
+		{in, dir + "/b.xyz", Options{}, 2,
+			`files of ending ".xyz" are not known: want one of .tcs`},
 		{in, dir + "/b", Options{}, 2, "no ending"},
 		{in, dir + "/b.mtx", Options{}, 2, "holds at most 2 modes, and the tensor has 3"},
-		{readertest.Write(t, "huge.tns", "1000000000 1000000000 1\n"), dir + "/b.npy", Options{}, 1, "with every coordinate listed it takes more than 4 EiB"},
+		{readertest.Write(t, "huge.tns", "1000000000 1000000000 1\n"), dir + "/b.npy", Options{}, 1,
+			"with every coordinate listed it takes more than 4 EiB"},
 		{in, dir + "/b.rua", Options{}, 2, "only read"},
-		{in, dir + "/b.tcs", Options{Kinds: "ds", HasFormat: true}, 2, `format "ds" has 2 levels for a tensor of 3 modes`},
+		{in, dir + "/b.tcs", Options{Kinds: "ds", HasFormat: true}, 2,
+			`format "ds" has 2 levels for a tensor of 3 modes`},
 		{dir + "/none.tns", dir + "/b.tcs", Options{}, 1, "no such file"},
 		{dir + "/none.tcs", dir + "/b.tcs", Options{}, 1, "no such file"},
 		{in, dir + "/none/b.tcs", Options{}, 1, "no such file"},
@@ -100,7 +104,8 @@ func TestRefused(t *testing.T) {
 	} {
 		err := File(c.in, c.out, c.opt)
 		var e interface{ ExitCode() int }
-		if !errors.As(err, &e) || e.ExitCode() != c.exit && c.exit != 3 || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, &e) || e.ExitCode() != c.exit && c.exit != 3 ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s to %s: got %v, want exit %d and %q", c.in, c.out, err, c.exit, c.want)
 		}
 	}
@@ -122,7 +127,8 @@ func TestWriters(t *testing.T) {
 					return err
 				}
 				for i := range b.N {
-					got = append(got, string(rune('a'+b.Coords[0][i]))+string(rune('a'+b.Coords[1][i])))
+					got = append(got,
+						string(rune('a'+b.Coords[0][i]))+string(rune('a'+b.Coords[1][i])))
 				}
 			}
 		}}

@@ -1,23 +1,22 @@
-// Package convert reads any readable file and writes any writable one, by
-// streams, in bounded memory.
+// Package convert reads and writes files of all formats, as streams, in bounded memory.
 //
-// A format is a row of the table in formats.go: the endings of its files, how
-// they are opened as a coo.Stream, and how entries in order become one.
-// A path's ending decides, before .gz or .zst where the file is compressed; "-"
-// with an ending ("-.mtx") is standard input or output, and "-" alone is "-.tns".
+// A format is a row of the table in formats.go. It has the extensions of its files, a function
+// that opens a file as a coo.Stream, and a function that writes sorted entries. The extension
+// of a path determines the format; if the file is compressed, it is the extension before .gz or
+// .zst. "-" with an extension ("-.mtx") is standard input or output, and "-" alone means
+// "-.tns".
 //
-// What goes out comes in the order that the format asks for (mode 0 first in
-// text), so every conversion is: open, bring into order (coo.Sort, which may
-// find nothing to do), write. A .tcs is assembled in two passes instead
-// (coo.AssembleFile).
+// Each format determines the order of the entries in a file: mode 0 first in text formats. So a
+// conversion opens the input, sorts its entries (coo.Sort, which may have nothing to do), and
+// writes them. A .tcs file is instead assembled in two passes (coo.AssembleFile).
 //
 // # Files
 //
 //	convert.go  options; File
-//	open.go     any file as a stream, or as a tensor
+//	open.go     any file as a stream or a tensor
 //	write.go    any stream as a file
 //	formats.go  the table of formats
-//	stored.go   what a format stores of a stream's entries
+//	stored.go   the entries that a format stores
 //	gzip.go     compressed output
 package convert
 
@@ -28,7 +27,7 @@ import (
 	"distaff/io/text"
 )
 
-// Error is a request that can't be done (exit 2).
+// Error is a request that can't be satisfied (exit code 2).
 type Error struct {
 	File string
 	Msg  string
@@ -41,13 +40,13 @@ func (e *Error) Error() string {
 	return tcs.Printable(e.File) + ": " + e.Msg
 }
 
-// ExitCode is 2.
+// ExitCode returns 2.
 func (e *Error) ExitCode() int { return 2 }
 
 func errorf(file, format string, args ...any) error {
 	return &Error{file, fmt.Sprintf(format, args...)}
 }
 
-// Ext is the ending of path that names its format, lower case, without those of
-// compression.
+// Ext returns the extension that names the format of path, in lower case, without the extension
+// of a compressed file.
 func Ext(path string) string { return text.Ext(path) }

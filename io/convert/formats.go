@@ -15,74 +15,81 @@ import (
 	"distaff/io/tns"
 )
 
-// Format is a kind of file.
+// Format describes a file format.
 type Format struct {
 	Name string
 	Exts []string
 
-	// Open reads a file as a stream; nil: the format is only written.
+	// Open opens a file as a stream. It is nil if the format can only be written.
 	Open func(path string, opt coo.Options) (coo.Stream, error)
 
-	// OpenPart opens part k of n of a file whose text.Parted stream gave head;
-	// nil: files are read as a whole.
+	// OpenPart opens part k of n of a file; head is from the file's text.Parted stream. It is
+	// nil if files can't be read in parts.
 	OpenPart func(path string, head []byte, k, n int, opt coo.Options) (text.Part, error)
 
-	// Write writes entries that come in the order of Modes; nil: the format is
-	// only read. With opt.Dense, coordinates that do not come are zeros.
+	// Write writes entries that are sorted in the order of Modes. With opt.Dense, absent
+	// coordinates are zeros. It is nil if the format can only be read.
 	Write func(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error
 
-	// Head and Body are Write in two, for files that are written in parts: what
-	// comes before nnz entries, and entries that follow one another, of
-	// positions [from, to) where Strides says that every coordinate is listed.
-	// Nil where a file can't be cut.
+	// Head and Body are Write in two steps, for files that are written in parts. Head returns
+	// the bytes before nnz entries. Body writes consecutive entries; if Strides lists every
+	// coordinate, these are all positions in [from, to). Both are nil if a file can't be
+	// written in parts.
 	Head func(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error)
 	Body func(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error
 
-	// Strides are the step of each mode in a file that lists every coordinate,
-	// and their number; nil where only entries are listed.
+	// Strides returns the stride of each mode and the number of coordinates, if the file lists
+	// every coordinate. Otherwise its result is nil. Strides is nil if the file never does.
 	Strides func(dims []int64, opt coo.WriteOptions) (strides []int64, total int64)
 
-	// Least is the least number of bytes that a file of nnz entries takes; nil
-	// where it is about what the entries take. It may be past what 63 bits count.
+	// Least returns a lower bound in bytes of the size of a file with nnz entries. It may
+	// exceed 2^63. Least is nil if the size is about the size of the entries.
 	Least func(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64
 
-	// Modes is the order in which Write wants the entries of a tensor of that
-	// order; nil: mode 0 first.
+	// Modes returns the mode order that Write needs for a tensor with order modes. Nil means
+	// mode 0 first.
 	Modes func(order int, opt coo.WriteOptions) []int
 
-	// Loose formats leave it to the job to say what sizes are (over those that a file may
-	// have) and whether coordinates count from 0.
+	// Loose formats do not contain the sizes (or may not contain them), nor whether coordinates
+	// count from 0; the user's options do.
 	Loose bool
 
-	// Repeats tells whether a coordinate may have several entries, which are summed.
+	// Repeats reports whether a coordinate may have several entries, whose values are added.
 	Repeats bool
 
 	// Filled formats list every coordinate.
 	Filled bool
 
-	// Write takes tensors of at most MaxOrder modes; 0: any number.
+	// MaxOrder is the largest number of modes that Write supports; 0 means any number.
 	MaxOrder int
 }
 
-// formats is the table of formats. The first match of an ending counts.
+// formats is the table of formats. The first format with a matching extension is used.
 var formats = []*Format{
 	{Name: "tcs", Exts: []string{".tcs"}, Open: openTCS},
-	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart, Write: tns.Write, Head: tns.Head, Body: tns.Body, Loose: true, Repeats: true},
-	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, OpenPart: mtx.OpenPart, Write: mtx.Write, Head: mtx.Head, Body: mtx.Body,
+	{Name: "FROSTT", Exts: []string{".tns"}, Open: tns.Open, OpenPart: tns.OpenPart,
+		Write: tns.Write, Head: tns.Head, Body: tns.Body, Loose: true, Repeats: true},
+	{Name: "Matrix Market", Exts: []string{".mtx"}, Open: mtx.Open, OpenPart: mtx.OpenPart,
+		Write: mtx.Write, Head: mtx.Head, Body: mtx.Body,
 		Strides: mtx.Strides, Modes: mtx.Modes, MaxOrder: 2, Repeats: true},
 	{Name: "TACO tensor", Exts: []string{".ttx"}, Open: mtx.Open, OpenPart: mtx.OpenPart},
-	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Head: npy.Head, Body: npy.Body, Strides: npy.Strides, Least: npy.Least, Filled: true},
-	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz, Least: npy.LeastNpz, Modes: npy.NpzModes},
+	{Name: "NumPy", Exts: []string{".npy"}, Open: npy.Open, Write: npy.Write, Head: npy.Head,
+		Body: npy.Body, Strides: npy.Strides, Least: npy.Least, Filled: true},
+	{Name: "SciPy", Exts: []string{".npz"}, Open: npy.OpenNpz, Write: npy.WriteNpz,
+		Least: npy.LeastNpz, Modes: npy.NpzModes},
 	{Name: "Rutherford-Boeing", Exts: []string{".rb"}, Open: hb.Open},
-	{Name: "Harwell-Boeing", Exts: []string{".hb", ".rua", ".rsa", ".rza", ".rha", ".rra", ".cua", ".csa", ".cza", ".cha", ".cra",
-		".pua", ".psa", ".pza", ".pha", ".pra", ".iua", ".isa", ".iza", ".iha", ".ira"}, Open: hb.Open},
+	{Name: "Harwell-Boeing", Exts: []string{".hb", ".rua", ".rsa", ".rza", ".rha", ".rra", ".cua",
+		".csa", ".cza", ".cha", ".cra",
+		".pua", ".psa", ".pza", ".pha", ".pra", ".iua", ".isa", ".iza", ".iha", ".ira"},
+		Open: hb.Open},
 }
 
-// FormatOf is the format of the path's ending; FROSTT's for a pipe or a device
-// whose name has none.
+// FormatOf returns the format of the path's extension. If a pipe or a device has no extension,
+// it is FROSTT's format.
 func FormatOf(path string) (*Format, error) { return formatOf(path, nil) }
 
-// formatOf is FormatOf; its errors list the endings of formats that pass.
+// formatOf is FormatOf; its errors list the extensions of the formats for which pass returns
+// true. A nil pass accepts all formats.
 func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 	ext := Ext(path)
 	for _, f := range formats {
@@ -92,22 +99,23 @@ func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 			}
 		}
 	}
-	if ext == "" && stream(path) {
+	if ext == "" && isStream(path) {
 		return formatOf("-.tns", pass)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, errorf(path, "a folder, want a file with one of the endings %s", endings(pass))
 	}
 	if ext == "" {
-		return nil, errorf(path, "the name has no ending that says its format: want one of %s", endings(pass))
+		return nil, errorf(path, "the name has no ending that says its format: want one of %s",
+			endings(pass))
 	}
 	return nil, errorf(path, "files of ending %q are not known: want one of %s", ext, endings(pass))
 }
 
-// stream tells whether the path is that of a pipe, a character device or an open descriptor,
-// as /dev/null is, /dev/fd/3 or what a shell puts in the place of <(...): their names have no
-// ending, and their format is that of "-" alone.
-func stream(path string) bool {
+// isStream reports whether path is a pipe, a character device or an open descriptor: /dev/null,
+// /dev/fd/3, or the file that a shell substitutes for <(...). Their names have no extension, so
+// they have the format of "-" alone.
+func isStream(path string) bool {
 	if outfile.Descriptor(path) {
 		return true
 	}
@@ -115,7 +123,7 @@ func stream(path string) bool {
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) != 0
 }
 
-// endings lists the endings of the formats that pass.
+// endings lists the extensions of the formats for which pass returns true.
 func endings(pass func(*Format) bool) string {
 	var s []string
 	for _, f := range formats {
@@ -128,28 +136,33 @@ func endings(pass func(*Format) bool) string {
 
 func writable(f *Format) bool { return f.Write != nil || f.Name == "tcs" }
 
-// Based refuses --index-base=0 where no file of paths is of a format that leaves the base open.
+// Based returns an error for --index-base=0 if none of the paths has a format that leaves the
+// base to the user.
 func Based(paths ...string) error {
 	for _, p := range paths {
 		if f, err := FormatOf(p); err != nil || f.Loose {
-			return nil // what is wrong with the name is said where the file is opened
+			return nil // opening the file reports a bad name
 		}
 	}
 	if len(paths) == 0 {
 		return nil
 	}
-	return errorf(paths[0], "--index-base=0 is for .tns files that are read; other formats say themselves what they count from, and outputs count from 1")
+	return errorf(paths[0],
+		"--index-base=0 is for .tns files that are read; other formats say themselves what they "+
+			"count from, and outputs count from 1")
 }
 
-// holds refuses orders that the format has no room for.
-func (f *Format) holds(path string, order int) error {
+// checkOrder returns an error if the format does not support tensors of that order.
+func (f *Format) checkOrder(path string, order int) error {
 	if f.MaxOrder == 0 || order <= f.MaxOrder {
 		return nil
 	}
-	return errorf(path, "a %s file holds at most %d modes, and the tensor has %d: .tns and .tcs hold any number", f.Name, f.MaxOrder, order)
+	return errorf(path,
+		"a %s file holds at most %d modes, and the tensor has %d: .tns and .tcs hold any number",
+		f.Name, f.MaxOrder, order)
 }
 
-// canWrite refuses a path whose ending is no writable format's.
+// canWrite returns an error if the format of the path's extension can't be written.
 func canWrite(path string) error {
 	f, err := formatOf(path, writable)
 	if err != nil {
@@ -161,7 +174,7 @@ func canWrite(path string) error {
 	return nil
 }
 
-// Writable refuses a path to which a tensor of that order can't be written.
+// Writable returns an error if a tensor of that order can't be written to path.
 func Writable(path string, order int) error {
 	if err := canWrite(path); err != nil {
 		return err
@@ -170,5 +183,5 @@ func Writable(path string, order int) error {
 	if err != nil {
 		return err
 	}
-	return f.holds(path, order)
+	return f.checkOrder(path, order)
 }

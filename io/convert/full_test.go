@@ -40,7 +40,8 @@ func TestNoRoom(t *testing.T) {
 		err := File(in, out, Options{Read: coo.Options{Dims: c.dims}})
 		var coded interface{ ExitCode() int }
 		switch {
-		case err == nil, c.want != "" && (!errors.As(err, &coded) || coded.ExitCode() != 1 || !strings.Contains(err.Error(), c.want)):
+		case err == nil, c.want != "" && (!errors.As(err, &coded) || coded.ExitCode() != 1 ||
+			!strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: got %v, want %q and exit code 1", c.out, err, c.want)
 		case c.want == "" && !errors.Is(err, syscall.ENOSPC):
 			t.Errorf("%s: got %v, want %v", c.out, err, syscall.ENOSPC)
@@ -75,7 +76,9 @@ func TestSizesOfEveryFormat(t *testing.T) {
 		{"noe.npy", "npy of 8, SIZE", "noe.npy: the header's shape: "},
 		{"f.rua", "title\n 3 1 1 1\nRUA SIZE 0 0\n(8I10) (8I10) (4E20.12)\n1\n", "f.rua:3:15: "},
 	} {
-		for size, good := range map[string]bool{"2305843009213693952": true, "2305843009213693953": false, "4611686018427387904": false, "9223372036854775807": false} {
+		for size, good := range map[string]bool{"2305843009213693952": true,
+			"2305843009213693953": false, "4611686018427387904": false,
+			"9223372036854775807": false} {
 			text := strings.ReplaceAll(c.text, "SIZE", size)
 			if strings.HasPrefix(c.text, "npy of ") {
 				text = npyFile(strings.TrimPrefix(text, "npy of "))
@@ -96,8 +99,10 @@ func TestSizesOfEveryFormat(t *testing.T) {
 			switch {
 			case good && err != nil:
 				t.Errorf("%s with size %s: %v", c.name, size, err)
-			case !good && (err == nil || !errors.As(err, &coded) || coded.ExitCode() != 3 || !strings.Contains(err.Error(), c.place)):
-				t.Errorf("%s with size %s: got %v, want an error at %q (exit code 3)", c.name, size, err, c.place)
+			case !good && (err == nil || !errors.As(err, &coded) || coded.ExitCode() != 3 ||
+				!strings.Contains(err.Error(), c.place)):
+				t.Errorf("%s with size %s: got %v, want an error at %q (exit code 3)", c.name, size,
+					err, c.place)
 			}
 		}
 	}

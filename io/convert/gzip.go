@@ -8,23 +8,24 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// gzipBlock is how much a gzip member holds.
+// gzipBlock is the number of bytes in a gzip member before compression.
 const gzipBlock = 1 << 20
 
-// gzipWriter compresses in parallel: what is written is cut into blocks, each a gzip member
-// of its own, which follow one another, as the format
-// has it (RFC 1952, section 2.2). The bytes do not depend on how many threads there are.
+// gzipWriter compresses in parallel. It cuts its input into blocks, and each block becomes a
+// gzip member; a gzip file may have several members (RFC 1952, section 2.2). The output does
+// not depend on the number of threads.
 type gzipWriter struct {
 	block []byte
-	any   bool             // some block was begun
-	order chan chan []byte // of blocks, what they become, in their order
-	bad   chan struct{}    // closed where the writing of them failed, with err
-	ended chan struct{}    // closed at its end
+	any   bool             // whether a block was started
+	order chan chan []byte // one channel for each block, in order, which receives its member
+	bad   chan struct{}    // closed if writing fails; err is then set
+	ended chan struct{}    // closed when the writing goroutine ends
 	err   error
 }
 
 func newGzipWriter(w io.Writer) *gzipWriter {
-	z := &gzipWriter{order: make(chan chan []byte, runtime.GOMAXPROCS(0)), bad: make(chan struct{}), ended: make(chan struct{})}
+	z := &gzipWriter{order: make(chan chan []byte, runtime.GOMAXPROCS(0)), bad: make(chan struct{}),
+		ended: make(chan struct{})}
 	go func() {
 		defer close(z.ended)
 		for b := range z.order {
@@ -56,7 +57,8 @@ func (z *gzipWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// flush begins to compress the block. At most as many are under way as order holds, and two.
+// flush starts compressing the block. The capacity of order, plus two, bounds the number of
+// blocks in progress.
 func (z *gzipWriter) flush() {
 	block, done := z.block, make(chan []byte, 1)
 	z.block, z.any = make([]byte, 0, gzipBlock), true
@@ -64,13 +66,13 @@ func (z *gzipWriter) flush() {
 	go func() {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
-		w.Write(block) // a buffer takes everything
+		w.Write(block) // a bytes.Buffer never fails
 		w.Close()
 		done <- b.Bytes()
 	}()
 }
 
-// Close writes what is left. It gives the first error of the writer underneath.
+// Close writes the rest, and returns the first error of the underlying writer.
 func (z *gzipWriter) Close() error {
 	if len(z.block) > 0 || !z.any {
 		z.flush()

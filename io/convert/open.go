@@ -10,7 +10,7 @@ import (
 	"distaff/io/text"
 )
 
-// Open opens the file at path, of any format, as a stream of its entries.
+// Open opens the file at path, in any format, as a stream of its entries.
 func Open(path string, opt coo.Options) (coo.Stream, error) {
 	f, err := FormatOf(path)
 	if err != nil {
@@ -23,16 +23,17 @@ func Open(path string, opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dims, _ := s.Dims(); len(dims) > tcs.MaxOrder { // no tensor has more, whatever the format can say
+	// Some formats allow more modes than a tensor.
+	if dims, _ := s.Dims(); len(dims) > tcs.MaxOrder {
 		s.Close()
 		return nil, text.Dataf(path, 0, 0, "got %d modes, want at most %d", len(dims), tcs.MaxOrder)
 	}
 	return s, nil
 }
 
-// HeadOf is the head of the text file that Open made the stream of, by which
-// ranks open parts of it (OpenPart), or nil where it can't be read in parts: a
-// pipe, a compressed file, a format that is not text.
+// HeadOf returns the head of the text file that Open made the stream of. Ranks need it to open
+// parts of the file (OpenPart). It is nil if the file can't be read in parts: a pipe, a
+// compressed file, or a format that is not text.
 func HeadOf(s coo.Stream) []byte {
 	if p, ok := s.(text.Parted); ok {
 		return p.Head()
@@ -40,8 +41,8 @@ func HeadOf(s coo.Stream) []byte {
 	return nil
 }
 
-// OpenPart opens part k of n of the text file at path, whose head HeadOf gave;
-// opt is as for Open.
+// OpenPart opens part k of n of the text file at path. head is from HeadOf, and opt the same as
+// for Open.
 func OpenPart(path string, head []byte, k, n int, opt coo.Options) (text.Part, error) {
 	f, err := FormatOf(path)
 	if err != nil {
@@ -53,16 +54,16 @@ func OpenPart(path string, head []byte, k, n int, opt coo.Options) (text.Part, e
 	return f.OpenPart(path, head, k, n, opt)
 }
 
-// OpenTensor opens the .tcs file at path: mapped, or where it comes compressed
-// as a whole or through a pipe by way of a file without a name in tmp. Its
+// OpenTensor opens the .tcs file at path. The file is mapped. If it is a pipe or compressed as
+// a whole (.gz, .zst), its content is first copied to an unlinked file in folder tmp. The
 // arrays are neither loaded nor validated (see tcs.Open).
 func OpenTensor(path, tmp string) (*tcs.Tensor, error) {
 	t, _, err := OpenTensorFile(path, tmp)
 	return t, err
 }
 
-// OpenTensorFile is OpenTensor, and tells whether the tensor is mapped from the
-// file at path itself, which other processes can open too.
+// OpenTensorFile is OpenTensor. It also reports whether the tensor is mapped from the file at
+// path itself, which other processes can open too.
 func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 	src, err := text.OpenSource(path, tmp)
 	if err != nil {
@@ -86,9 +87,8 @@ func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 	return t, false, err
 }
 
-// Locate finds the lines of the first two entries of the file at path at a
-// coordinate: see text.Locate. It opens the file again, which so must be a regular one; of others
-// nothing is found.
+// Locate returns the lines of the first two entries at a coordinate of the file at path; see
+// text.Locate. It opens the file again. If the file is not a regular file, it returns 0 and 0.
 func Locate(path string, opt coo.Options, at []int64) (first, second int) {
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || text.Stdin(path) {
 		return 0, 0
@@ -119,9 +119,8 @@ func openTCS(path string, opt coo.Options) (coo.Stream, error) {
 	return &tensorFile{coo.FromTensor(t, coo.DropFill), t}, nil
 }
 
-// Ready loads the arrays of a .tcs file, where memory has no room by way of a
-// file without a name in opt.Tmp, and checks all that a valid file must hold,
-// unless opt.Trust is set.
+// Ready loads the arrays of a .tcs file, and validates the file unless opt.Trust is set. If the
+// arrays exceed the memory limit, it loads them into an unlinked file in opt.Tmp.
 func Ready(t *tcs.Tensor, opt coo.Options) error {
 	if err := checkDims(t, opt.Dims); err != nil {
 		return err
@@ -149,13 +148,14 @@ func Ready(t *tcs.Tensor, opt coo.Options) error {
 	return t.Verify()
 }
 
-// checkDims holds sizes that were given against the file's.
+// checkDims compares the sizes in dims, which may be nil, with the file's.
 func checkDims(t *tcs.Tensor, dims []int64) error {
 	if dims == nil {
 		return nil
 	}
 	if len(dims) != len(t.Dims) {
-		return errorf(t.File(), "sizes of %s were given (-d), and the file has %d", tcs.Count(len(dims), "mode"), len(t.Dims))
+		return errorf(t.File(), "sizes of %s were given (-d), and the file has %d",
+			tcs.Count(len(dims), "mode"), len(t.Dims))
 	}
 	for m, n := range dims {
 		if n >= 0 && n != t.Dims[m] {
@@ -165,23 +165,23 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 	return nil
 }
 
-// keepFor takes those zeros for entries that a tensor of those levels has room
-// for in any case. Before the first entry.
+// keepFor makes the stream return zeros as entries if a tensor of those levels stores them in
+// any case. It must be called before the first entry is read.
 func (s *tensorFile) keepFor(kinds string, modes []int, fit bool) {
 	s.Stream = coo.FromTensor(s.t, coo.ZerosFor(s.t, kinds, modes, fit))
 }
 
-// Close closes the file too.
+// Close closes the stream and the file.
 func (s *tensorFile) Close() error {
 	s.Stream.Close()
 	return s.t.Close()
 }
 
-// Tensor, Dense, Progress are the tensor stream's.
+// Tensor returns the tensor of the file.
 func (s *tensorFile) Tensor() *tcs.Tensor           { return s.t }
 func (s *tensorFile) Dense() bool                   { return s.t.Dense() }
 func (s *tensorFile) Progress() (done, total int64) { return s.Stream.(coo.Progressed).Progress() }
 
-// DefaultLimit is the memory that a conversion takes if nothing is said: a
-// quarter of the machine's.
+// DefaultLimit returns the default memory limit of a conversion: a quarter of the machine's
+// memory.
 func DefaultLimit() *tcs.Limit { return tcs.NewLimit(tcs.MachineMemory() / 4) }

@@ -17,10 +17,15 @@ func TestMostModes(t *testing.T) {
 	for name, text := range map[string]func(n int) string{
 		"a.tns": func(n int) string { return ones(n) + " 5\n" },
 		"b.tns": func(n int) string {
-			return strings.ReplaceAll("N\n", "N", map[int]string{64: "64", 65: "65"}[n]) + ones(n) + "\n"
+			return strings.ReplaceAll("N\n", "N", map[int]string{64: "64", 65: "65"}[n]) + ones(n) +
+				"\n"
 		},
-		"c.ttx": func(n int) string { return "%%MatrixMarket tensor coordinate real general\n" + ones(n) + " 0\n" },
-		"d.ttx": func(n int) string { return "%%MatrixMarket tensor array real general\n" + ones(n) + "\n5\n" },
+		"c.ttx": func(n int) string {
+			return "%%MatrixMarket tensor coordinate real general\n" + ones(n) + " 0\n"
+		},
+		"d.ttx": func(n int) string {
+			return "%%MatrixMarket tensor array real general\n" + ones(n) + "\n5\n"
+		},
 	} {
 		for _, n := range []int{64, 65} {
 			path := filepath.Join(t.TempDir(), name)
@@ -32,7 +37,9 @@ func TestMostModes(t *testing.T) {
 				s.Close()
 			}
 			var coded interface{ ExitCode() int }
-			if n == 64 && err != nil || n == 65 && (!errors.As(err, &coded) || coded.ExitCode() != 3 || !strings.Contains(err.Error(), name+": got 65 modes, want at most 64")) {
+			if n == 64 && err != nil || n == 65 &&
+				(!errors.As(err, &coded) || coded.ExitCode() != 3 ||
+					!strings.Contains(err.Error(), name+": got 65 modes, want at most 64")) {
 				t.Errorf("%s of %d modes: got %v", name, n, err)
 			}
 		}

@@ -45,15 +45,19 @@ func TestDamagedPacking(t *testing.T) {
 		z.Write(content)
 		z.Close()
 		enc, _ := zstd.NewWriter(nil, zstd.WithEncoderCRC(true))
-		for ending, packed := range map[string][]byte{".gz": gz.Bytes(), ".zst": enc.EncodeAll(content, nil)} {
+		for ending, packed := range map[string][]byte{".gz": gz.Bytes(),
+			".zst": enc.EncodeAll(content, nil)} {
 			flipped := bytes.Clone(packed)
 			flipped[len(flipped)-2] ^= 1
-			for what, data := range map[string][]byte{"whole": packed, "cut": packed[:len(packed)-1], "half": packed[:len(packed)/2], "flipped": flipped, "none": nil} {
+			for what, data := range map[string][]byte{"whole": packed,
+				"cut": packed[:len(packed)-1], "half": packed[:len(packed)/2], "flipped": flipped,
+				"none": nil} {
 				path := filepath.Join(dir, name+ending)
 				if err := os.WriteFile(path, data, 0o666); err != nil {
 					t.Fatal(err)
 				}
-				err := File(path, filepath.Join(dir, "out.tcs"), Options{Read: coo.Options{Dims: []int64{2, 2}}})
+				err := File(path, filepath.Join(dir, "out.tcs"),
+					Options{Read: coo.Options{Dims: []int64{2, 2}}})
 				if what == "whole" {
 					if err != nil {
 						t.Errorf("%s%s: %v", name, ending, err)
@@ -62,7 +66,8 @@ func TestDamagedPacking(t *testing.T) {
 				}
 				var coded interface{ ExitCode() int }
 				if !errors.As(err, &coded) || coded.ExitCode() != 3 {
-					t.Errorf("%s%s, %s: got %v, want an error with exit code 3", name, ending, what, err)
+					t.Errorf("%s%s, %s: got %v, want an error with exit code 3", name, ending, what,
+						err)
 				}
 			}
 		}

@@ -56,7 +56,8 @@ func same(t *testing.T, a, b string) {
 // there to every format that holds it, and compares.
 func TestRealFiles(t *testing.T) {
 	files := readertest.Files(t, "matrices", "tensors", "quirks")
-	refused := map[string]bool{"mangled1.mtx": true, "mangled3.mtx": true, "mangled5.mtx": true, "mangled_format.mtx": true, "matrix_fp32.mtx": true}
+	refused := map[string]bool{"mangled1.mtx": true, "mangled3.mtx": true, "mangled5.mtx": true,
+		"mangled_format.mtx": true, "matrix_fp32.mtx": true}
 	r := rand.New(rand.NewPCG(1, 1))
 	dir := t.TempDir()
 	all := os.Getenv("DISTAFF_ALL_DATA") != "" // large files, and every format of each: a minute
@@ -89,13 +90,16 @@ func TestRealFiles(t *testing.T) {
 		s.Close()
 		formats := []string{"ds", "ss", "uq", "uc", "du", "sd"}
 		if len(dims) != 2 {
-			formats = []string{strings.Repeat("s", len(dims)), "u" + strings.Repeat("c", len(dims)-2) + "q", "d" + strings.Repeat("s", len(dims)-1)}
+			formats = []string{strings.Repeat("s", len(dims)),
+				"u" + strings.Repeat("c", len(dims)-2) + "q",
+				"d" + strings.Repeat("s", len(dims)-1)}
 		}
 		if len(dims) == 2 && dims[0]*dims[1] > 1<<22 {
 			formats = formats[:4]
 		}
 		first := filepath.Join(dir, "a.tcs")
-		opt := Options{HasFormat: true, Kinds: formats[r.IntN(len(formats))], Modes: r.Perm(len(dims))}
+		opt := Options{HasFormat: true, Kinds: formats[r.IntN(len(formats))],
+			Modes: r.Perm(len(dims))}
 		if err := File(in, first, opt); err != nil {
 			t.Errorf("%s as %s: %v", in, tcs.FormatString(opt.Kinds, opt.Modes), err)
 			continue

@@ -7,8 +7,8 @@ import (
 	"distaff/io/coo"
 )
 
-// asStored is the stream of what a tensor of those levels holds of in's entries: where
-// the last level is dense, zeros whose bits are zero are but room in it.
+// asStored returns a stream of the entries of in that a tensor of those levels stores as
+// entries. If the last level is dense, a value whose bits are all zero is not an entry.
 func asStored(in coo.Stream, kinds string) coo.Stream {
 	if d, ok := in.(coo.Densed); ok && d.Dense() || !strings.HasSuffix(kinds, "d") {
 		return in
@@ -16,7 +16,7 @@ func asStored(in coo.Stream, kinds string) coo.Stream {
 	return &nonzeros{Stream: in}
 }
 
-// nonzeros leaves out zeros whose bits are zero.
+// nonzeros leaves out entries whose values have only zero bits.
 type nonzeros struct {
 	coo.Stream
 	all, own coo.Batch

@@ -21,7 +21,8 @@ func TestDocumented(t *testing.T) {
 	}
 	for _, f := range formats {
 		for k, ext := range f.Exts {
-			if !strings.Contains(string(doc), "`"+ext+"`") && (f.Name != "Harwell-Boeing" || k == 0) {
+			if !strings.Contains(string(doc), "`"+ext+"`") &&
+				(f.Name != "Harwell-Boeing" || k == 0) {
 				t.Errorf("docs/files.md does not name %s of %s", ext, f.Name)
 			}
 		}
@@ -44,7 +45,9 @@ func TestEveryFormat(t *testing.T) {
 			readertest.Sort(in.Entries)
 			want := stored(in.Entries)
 			first, path := filepath.Join(dir, "in.tcs"), filepath.Join(dir, "out"+f.Exts[0])
-			if err := coo.AssembleFile(first, in, coo.Spec{Kinds: defaultKinds(order, false), Modes: tcs.Identity(order), Name: "in"}, coo.Config{}); err != nil {
+			if err := coo.AssembleFile(first, in,
+				coo.Spec{Kinds: defaultKinds(order, false), Modes: tcs.Identity(order), Name: "in"},
+				coo.Config{}); err != nil {
 				t.Fatal(err)
 			}
 			if err := File(first, path, Options{}); err != nil {

@@ -16,7 +16,7 @@ import (
 	"distaff/io/text"
 )
 
-// WriteOptions are what writing may use.
+// WriteOptions are the resources for writing.
 type WriteOptions struct {
 	Threads int
 	Limit   *tcs.Limit
@@ -27,7 +27,7 @@ func (o WriteOptions) config() coo.Config {
 	return coo.Config{Limit: o.Limit, Tmp: o.Tmp, Threads: o.Threads}
 }
 
-// Create starts the output at path, which may be "-" with an ending.
+// Create starts the output to path, which may be "-" with an extension.
 func Create(path string) (*outfile.File, error) {
 	if text.Stdin(path) {
 		path = "-"
@@ -35,10 +35,12 @@ func Create(path string) (*outfile.File, error) {
 	return outfile.Create(path)
 }
 
-// Reads is the use of a tensor's file that is read, which may be "-" with an ending.
+// Reads returns the use of a file that a tensor is read from. what names the use in messages;
+// path may be "-" with an extension.
 func Reads(what, path string) outfile.Use { return use(what, path, false) }
 
-// Writes is the use of a tensor's file that is written, which may be "-" with an ending.
+// Writes returns the use of a file that a tensor is written to. what names the use in messages;
+// path may be "-" with an extension.
 func Writes(what, path string) outfile.Use { return use(what, path, true) }
 
 func use(what, path string, writes bool) outfile.Use {
@@ -48,7 +50,7 @@ func use(what, path string, writes bool) outfile.Use {
 	return outfile.Use{What: what, Path: path, Writes: writes, Tensor: true}
 }
 
-// WriteTensor writes the tensor to path, in the format of its ending.
+// WriteTensor writes the tensor to path, in the format of its extension.
 func WriteTensor(path string, t *tcs.Tensor, opt WriteOptions) error {
 	if err := Writable(path, t.Order()); err != nil {
 		return err
@@ -64,9 +66,9 @@ func WriteTensor(path string, t *tcs.Tensor, opt WriteOptions) error {
 	return f.Commit()
 }
 
-// WriteTo writes the tensor to w in the format of name's ending. The tensor must
-// be loaded and valid. Entries of compressed levels are written even where they
-// are zero, zeros for which only a dense level makes room are not.
+// WriteTo writes the tensor to w in the format of name's extension. The tensor must be loaded
+// and valid. It writes zeros that are entries of compressed levels. It does not write zeros of
+// a dense level that are not entries.
 func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
 	if err := Writable(name, t.Order()); err != nil {
 		return err
@@ -76,20 +78,23 @@ func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
 		return err
 	}
 	if f.Name == "tcs" {
-		return compressed(w, name, func(w io.Writer) error { return t.WriteTo(w, tcs.WriteOptions{Limit: opt.Limit}) })
+		return compressed(w, name, func(w io.Writer) error {
+			return t.WriteTo(w, tcs.WriteOptions{Limit: opt.Limit})
+		})
 	}
 	_, modes := t.Format()
-	return f.write(w, name, coo.FromTensor(t, coo.DropFill), coo.Spec{Name: name}, f.Options(t.Dense(), modes, opt.Threads), opt.config())
+	return f.write(w, name, coo.FromTensor(t, coo.DropFill), coo.Spec{Name: name},
+		f.Options(t.Dense(), modes, opt.Threads), opt.config())
 }
 
-// Options are how a tensor is written whose levels, stored in the order of
-// modes, are all dense or not.
+// Options returns the options for writing a tensor. dense means that all its levels are dense;
+// modes is the order in which it stores its modes.
 func (f *Format) Options(dense bool, modes []int, threads int) coo.WriteOptions {
-	return coo.WriteOptions{Dense: dense || f.Filled, ColumnMajor: len(modes) == 2 && modes[0] == 1, Threads: threads}
+	return coo.WriteOptions{Dense: dense || f.Filled, ColumnMajor: len(modes) == 2 && modes[0] == 1,
+		Threads: threads}
 }
 
-// Order is the order in which the format wants the entries of a tensor of that
-// order.
+// Order returns the mode order that the format needs for a tensor with order modes.
 func (f *Format) Order(order int, opt coo.WriteOptions) []int {
 	if f.Modes == nil {
 		return tcs.Identity(order)
@@ -97,10 +102,11 @@ func (f *Format) Order(order int, opt coo.WriteOptions) []int {
 	return f.Modes(order, opt)
 }
 
-// WriteStream writes entries that come in the format's order to w, in the format
-// of name's ending. A .tcs becomes a tensor in the spec's format; the entries
-// come in its order.
-func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions, opt WriteOptions) error {
+// WriteStream writes entries to w in the format of name's extension. The entries must be sorted
+// as the format needs. For .tcs, they become a tensor in spec's format, and must be sorted in
+// its mode order.
+func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions,
+	opt WriteOptions) error {
 	f, err := FormatOf(name)
 	if err != nil {
 		return err
@@ -129,7 +135,7 @@ func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.
 	})
 }
 
-// Compressed tells whether path's ending says that the file is compressed.
+// Compressed reports whether path has the extension of a compressed file.
 func Compressed(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".gz", ".zst":
@@ -138,9 +144,10 @@ func Compressed(path string) bool {
 	return false
 }
 
-// Room refuses an output of nnz entries for which the disk has no room, as far as
-// its format tells: one that lists every coordinate, or every row.
-func (f *Format) Room(to *outfile.File, name string, typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) error {
+// Room returns an error if the disk does not have enough room for an output of nnz entries. It
+// can tell only for formats that list every coordinate or every row.
+func (f *Format) Room(to *outfile.File, name string, typ tcs.Type, dims []int64, nnz int64,
+	opt coo.WriteOptions) error {
 	if f.Least == nil {
 		return nil
 	}
@@ -150,15 +157,18 @@ func (f *Format) Room(to *outfile.File, name string, typ tcs.Type, dims []int64,
 	}
 	bytes := f.Least(typ, dims, nnz, opt)
 	if free := to.Free(); free >= 0 && bytes > float64(free) {
-		return &tcs.Error{Exit: 1, File: name, Msg: fmt.Sprintf("with %s listed it takes %s, and the disk has %s: .tcs and .tns store entries only",
-			what, atLeast(bytes), tcs.Size(free))}
+		return &tcs.Error{Exit: 1, File: name,
+			Msg: fmt.Sprintf(
+				"with %s listed it takes %s, and the disk has %s: .tcs and .tns store entries only",
+				what, atLeast(bytes), tcs.Size(free))}
 	}
 	return nil
 }
 
-// write brings the stream into the format's order and writes it. Repeats are summed, but
-// where spec.Kinds are levels that keep them.
-func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions, cfg coo.Config) error {
+// write sorts the stream in the format's order and writes it. It adds repeated entries, unless
+// spec.Kinds are levels that keep them.
+func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions,
+	cfg coo.Config) error {
 	wo.Dense = wo.Dense || f.Filled
 	dims, _ := in.Dims()
 	spec.Modes = nil
@@ -179,8 +189,8 @@ func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, w
 	return compressed(w, name, func(w io.Writer) error { return f.Write(w, o, wo) })
 }
 
-// compressed runs write with a writer to w that compresses if name's ending
-// says so.
+// compressed calls write with a writer to w. That writer compresses if name has the extension
+// of a compressed file.
 func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 	b := bufio.NewWriterSize(w, 1<<20)
 	var z io.WriteCloser
@@ -209,7 +219,7 @@ func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 	return b.Flush()
 }
 
-// atLeast prints bytes, as a bound where 63 bits can't count them.
+// atLeast formats a number of bytes. From 2^62 it formats a lower bound.
 func atLeast(bytes float64) string {
 	if bytes >= 1<<62 {
 		return "more than " + tcs.Size(1<<62)
