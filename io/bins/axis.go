@@ -7,13 +7,13 @@ import (
 	"distaff/io/tcs"
 )
 
-// axis is bins along one mode, of one width.
+// axis is a sequence of bins of one width along one mode.
 type axis struct {
-	mode  int   // -1: none, all entries are in the one bin
-	size  int64 // a lower bound where the axis grows
-	width int64 // coordinates a bin
+	mode  int   // -1: no mode, all entries are in one bin
+	size  int64 // a lower bound if the axis grows
+	width int64 // coordinates of a bin
 	bins  int
-	grows bool    // the size is not known: bins widen as coordinates come
+	grows bool    // the size is unknown: bins get wider when larger coordinates come
 	at    []int32 // the bin of each entry of a batch
 }
 
@@ -28,7 +28,8 @@ func newAxis(mode int, size, width int64, exact bool, most int) *axis {
 	return a
 }
 
-// check holds a batch's coordinates to the size, and returns the largest.
+// check checks that a batch's coordinates are less than the size, and returns the largest. name
+// is the file's name for errors.
 func (a *axis) check(col []int64, name string) (last int64, err error) {
 	low, last := col[0], col[0]
 	for _, x := range col {
@@ -43,12 +44,13 @@ func (a *axis) check(col []int64, name string) (last int64, err error) {
 	case !a.grows && last >= a.size:
 		return 0, bad("coordinate %d of mode %d is past its size %d", last+1, a.mode, a.size)
 	case last >= tcs.MaxSize:
-		return 0, bad("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61", uint64(last)+1, a.mode, int64(tcs.MaxSize))
+		return 0, bad("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61",
+			uint64(last)+1, a.mode, int64(tcs.MaxSize))
 	}
 	return last, nil
 }
 
-// place finds the bin of each coordinate, which was checked.
+// place computes the bin of each coordinate. The coordinates must have passed check.
 func (a *axis) place(col []int64) {
 	if cap(a.at) < len(col) {
 		a.at = make([]int32, len(col))

@@ -1,27 +1,27 @@
-// Package bins counts how many entries of a stream lie in each bin of a grid over
-// its coordinates: the numbers behind a picture of where a tensor's entries are.
+// Package bins counts the entries of a stream in the bins of a grid over its coordinates. A
+// picture of a tensor's entries can be drawn from the counts.
 //
 // # Model
 //
-// A grid is a view along one or two modes: a bin has Width coordinates in each of them, counted
-// from coordinate 0, and all coordinates in the others. All bins of a grid are of
-// one width, but for the last, which may reach past the size, so that no bin holds more
-// only because it is wider. Counts are exact, and each entry of the stream counts: zeros
-// that are stored too, and a repeated coordinate as often as it comes.
+// A grid is a view along one or two modes. In each of these modes, a bin has Width coordinates,
+// counted from coordinate 0. In the other modes, a bin has all coordinates. All bins of a grid
+// have the same width, so counts can be compared; the last bin may extend past the size. Counts
+// are exact. Every entry of the stream is counted: stored zeros too, and a repeated coordinate
+// each time.
 //
-// The stream is read once. Where it does not know its sizes before its end (a .tns
-// file), bins begin with one coordinate each, and neighbors are added together
-// whenever a coordinate lies past the last bin; at the end they are added together
-// to the width that is wanted, or to the next that is a multiple of theirs.
+// The stream is read once. If the sizes are unknown until the end of the stream (a .tns file),
+// bins start with one coordinate each. When a coordinate is past the last bin, pairs of
+// neighbors are merged. At the end, bins are merged to the requested width, or to the next
+// multiple of their width.
 //
-// The package belongs to io because it knows streams and nothing above them:
-// it draws nothing, and knows neither formats of pictures nor terminals.
+// The package is part of io because it depends only on streams. It does not draw, and depends
+// neither on picture formats nor on terminals.
 //
 // # Files
 //
-//	bins.go   what is counted, and the pass over the stream
+//	bins.go   views, options, and the pass over the stream
 //	axis.go   bins along one mode
-//	grid.go   counts, and coarser bins made of finer ones
+//	grid.go   counts, and merging of bins
 package bins
 
 import (
@@ -34,36 +34,37 @@ import (
 	"distaff/io/tcs"
 )
 
-// View is what a grid shows.
+// View selects the modes and the bins of a grid.
 type View struct {
-	// Modes are the mode that goes down and the one that goes across; no mode (-1)
-	// down makes a grid of one row.
+	// Modes are the vertical and the horizontal mode. If the vertical mode is -1, the grid has
+	// one row.
 	Modes [2]int
-	// Width tells how many coordinates a bin is to have down and across, from the
-	// sizes of the modes (1 where there is none). Where sizes are known only at the end of the
-	// stream, bins may get somewhat wider.
+	// Width returns the number of coordinates of a bin in the vertical and the horizontal mode.
+	// Its argument are the sizes of the modes (1 for a missing mode). If the sizes are known
+	// only at the end of the stream, bins may be somewhat wider.
 	Width func(size [2]int64) [2]int64
 }
 
-// Options of a count.
+// Options are the options of Count.
 type Options struct {
-	Name string // of the file, for errors
-	// Most is how many bins along a mode are held while its size is not known: several times as
-	// many as Width asks for, so that what it asks for can be made of them about as wide.
+	Name string // the file's name, for errors
+	// Most is the number of bins along a mode while its size is unknown. It should be several
+	// times the number that Width implies, so that bins of about the requested width can be
+	// merged from them.
 	Most    int
-	Limit   *tcs.Limit   // counts the memory of the grids; nil for no limit
-	Stopped func() error // asked now and then whether to go on; nil: always
+	Limit   *tcs.Limit   // counts the memory of the grids; may be nil
+	Stopped func() error // called from time to time; an error stops Count; may be nil
 }
 
-// Counted is what a pass over a stream counted.
+// Counted is the result of Count.
 type Counted struct {
 	Dims    []int64 // final sizes
 	Entries int64
-	Grids   []*Grid // one a view
+	Grids   []*Grid // one for each view
 }
 
-// Count reads the stream to its end and counts its entries in a grid for every view.
-// The grids' memory stays counted against the limit.
+// Count reads the stream to its end and counts its entries in a grid for every view. The memory
+// of the grids stays counted by opt.Limit.
 func Count(in coo.Stream, views []View, opt Options) (*Counted, error) {
 	dims, exact := in.Dims()
 	c := &counter{opt: opt, views: views, modes: make([]*axis, len(dims))}
@@ -109,8 +110,9 @@ func Count(in coo.Stream, views []View, opt Options) (*Counted, error) {
 	return out, nil
 }
 
-// factor is how many bins to make one of, for the width that a view wants where its axes grew. Widths that
-// are to be equal stay so.
+// factor returns how many bins of grid k to merge into one, in each mode whose axis grew, to
+// reach the width that the view requests. If the view requests equal widths, the resulting
+// widths are equal.
 func (c *counter) factor(k int) [2]int {
 	g, factor := c.grids[k], [2]int{1, 1}
 	want := c.views[k].Width(g.Size)
@@ -127,7 +129,7 @@ func (c *counter) factor(k int) [2]int {
 	return factor
 }
 
-// sizes are those of a view's modes.
+// sizes returns the sizes of a view's modes.
 func sizes(v View, dims []int64) [2]int64 {
 	s := [2]int64{1, 1}
 	for side, m := range v.Modes {
@@ -138,17 +140,17 @@ func sizes(v View, dims []int64) [2]int64 {
 	return s
 }
 
-// counter is a count under way.
+// counter is the state of Count.
 type counter struct {
 	opt   Options
 	views []View
-	modes []*axis    // for each mode that some view shows, its first axis
-	all   []*axis    // each once
-	axes  [][2]*axis // a view, down and across
+	modes []*axis    // for each mode that a view shows, one of its axes; otherwise nil
+	all   []*axis    // all axes, without duplicates
+	axes  [][2]*axis // for each view, the vertical and the horizontal axis
 	grids []*Grid
 }
 
-// begin makes the grids.
+// begin creates the axes and the grids.
 func (c *counter) begin(dims []int64, exact bool) {
 	for _, v := range c.views {
 		size := sizes(v, dims)
@@ -161,11 +163,13 @@ func (c *counter) begin(dims []int64, exact bool) {
 			pair[side] = c.axis(m, size[side], width[side], exact || m < 0)
 		}
 		c.axes = append(c.axes, pair)
-		c.grids = append(c.grids, &Grid{Modes: v.Modes, Size: size, Width: [2]int64{pair[0].width, pair[1].width}, Bins: [2]int{pair[0].bins, pair[1].bins}})
+		c.grids = append(c.grids, &Grid{Modes: v.Modes, Size: size,
+			Width: [2]int64{pair[0].width, pair[1].width},
+			Bins:  [2]int{pair[0].bins, pair[1].bins}})
 	}
 }
 
-// axis is the axis of a mode with bins of that width, which views share.
+// axis returns the axis of a mode with bins of that width. Views share axes.
 func (c *counter) axis(mode int, size, width int64, exact bool) *axis {
 	for _, a := range c.all {
 		if a.mode == mode && a.width == width {
@@ -180,7 +184,7 @@ func (c *counter) axis(mode int, size, width int64, exact bool) *axis {
 	return a
 }
 
-// reserve takes the memory of the grids.
+// reserve allocates the memory of the grids.
 func (c *counter) reserve() error {
 	cells := 0.0
 	for _, g := range c.grids {
@@ -201,7 +205,7 @@ func (c *counter) reserve() error {
 	return nil
 }
 
-// add counts a batch.
+// add counts the entries of a batch.
 func (c *counter) add(b *coo.Batch) error {
 	for m, a := range c.modes {
 		if a == nil {
@@ -238,7 +242,7 @@ func (c *counter) add(b *coo.Batch) error {
 	return nil
 }
 
-// fit widens the bins of an axis that grows until coordinate last is in one.
+// fit doubles the width of the bins of an axis until coordinate last is in a bin.
 func (c *counter) fit(a *axis, last int64) {
 	for last/a.width >= int64(a.bins) {
 		a.width *= 2

@@ -73,7 +73,8 @@ func check(t *testing.T, g *bins.Grid, dims []int64, entries [][]int64) {
 	}
 	for side := range g.Bins {
 		if want := (size[side] + g.Width[side] - 1) / g.Width[side]; int64(g.Bins[side]) != want {
-			t.Fatalf("size %d in bins of %d: got %d bins, want %d", size[side], g.Width[side], g.Bins[side], want)
+			t.Fatalf("size %d in bins of %d: got %d bins, want %d", size[side], g.Width[side],
+				g.Bins[side], want)
 		}
 	}
 	want := make([]int64, g.Bins[0]*g.Bins[1])
@@ -87,7 +88,8 @@ func check(t *testing.T, g *bins.Grid, dims []int64, entries [][]int64) {
 		want[at[0]*g.Bins[1]+at[1]]++
 	}
 	if !slices.Equal(g.Counts, want) {
-		t.Fatalf("modes %v, sizes %v, bins of %v: got counts %v, want %v", g.Modes, size, g.Width, g.Counts, want)
+		t.Fatalf("modes %v, sizes %v, bins of %v: got counts %v, want %v", g.Modes, size, g.Width,
+			g.Counts, want)
 	}
 }
 
@@ -136,8 +138,10 @@ func TestCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Entries != int64(len(entries)) || !slices.Equal(c.Dims, dims) || len(c.Grids) != len(views) {
-			t.Fatalf("got %d entries, sizes %v, %d grids, want %d, %v, %d", c.Entries, c.Dims, len(c.Grids), len(entries), dims, len(views))
+		if c.Entries != int64(len(entries)) || !slices.Equal(c.Dims, dims) ||
+			len(c.Grids) != len(views) {
+			t.Fatalf("got %d entries, sizes %v, %d grids, want %d, %v, %d", c.Entries, c.Dims,
+				len(c.Grids), len(entries), dims, len(views))
 		}
 		for k, g := range c.Grids {
 			if g.Modes != views[k].Modes {
@@ -147,8 +151,10 @@ func TestCount(t *testing.T) {
 			want := views[k].Width(g.Size)
 			for s := range want {
 				// The bins that are held are at most half as wide as what is wanted, so that the next multiple is near.
-				if g.Width[s] < want[s] || exact && g.Width[s] != want[s] || g.Width[s] > want[s]*3/2 && want[0] != want[1] && want[s] > 2 {
-					t.Fatalf("size %d, exact %v: got bins of %d, want %d", g.Size[s], exact, g.Width[s], want[s])
+				if g.Width[s] < want[s] || exact && g.Width[s] != want[s] ||
+					g.Width[s] > want[s]*3/2 && want[0] != want[1] && want[s] > 2 {
+					t.Fatalf("size %d, exact %v: got bins of %d, want %d", g.Size[s], exact,
+						g.Width[s], want[s])
 				}
 			}
 			factor := [2]int{1 + r.IntN(5), 1 + r.IntN(5)}
@@ -174,12 +180,14 @@ func TestEqualWidths(t *testing.T) {
 	}
 	for n := int64(1); n < 3000; n += 7 {
 		in := &list{dims: []int64{n, n/3 + 1}, entries: [][]int64{{0, 0}, {n - 1, n / 3}}, batch: 1}
-		c, err := bins.Count(in, []bins.View{{Modes: [2]int{0, 1}, Width: square}}, bins.Options{Most: 40})
+		c, err := bins.Count(in, []bins.View{{Modes: [2]int{0, 1}, Width: square}},
+			bins.Options{Most: 40})
 		if err != nil {
 			t.Fatal(err)
 		}
 		g := c.Grids[0]
-		if want := square(g.Size)[0]; g.Width[0] != g.Width[1] || g.Width[0] < want || want > 3 && g.Width[0] > want*3/2 {
+		if want := square(g.Size)[0]; g.Width[0] != g.Width[1] || g.Width[0] < want || want > 3 &&
+			g.Width[0] > want*3/2 {
 			t.Fatalf("size %v: got bins of %v, want about %d both ways", g.Size, g.Width, want)
 		}
 	}
@@ -188,7 +196,8 @@ func TestEqualWidths(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	for _, dims := range [][]int64{{0, 5}, {3, 4}, {0, 0}} {
 		for _, exact := range []bool{true, false} {
-			c, err := bins.Count(&list{dims: dims, exact: exact}, []bins.View{{Modes: [2]int{0, 1}, Width: room(4)}}, bins.Options{Most: 16})
+			c, err := bins.Count(&list{dims: dims, exact: exact},
+				[]bins.View{{Modes: [2]int{0, 1}, Width: room(4)}}, bins.Options{Most: 16})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,12 +218,14 @@ func TestErrors(t *testing.T) {
 		{true, []int64{-1, 0}, "coordinate -1 of mode 0 is no index"},
 		{false, []int64{0, -5}, "coordinate -5 of mode 1 is no index"},
 		{false, []int64{tcs.MaxSize, 0}, "is past the largest, 2305843009213693952"},
-		{false, []int64{1<<63 - 1, 0}, "coordinate 9223372036854775808 of mode 0 is past the largest"},
+		{false, []int64{1<<63 - 1, 0},
+			"coordinate 9223372036854775808 of mode 0 is past the largest"},
 	} {
 		in := &list{dims: []int64{3, 4}, exact: c.exact, entries: [][]int64{{0, 0}, c.at}, batch: 2}
 		_, err := bins.Count(in, view, bins.Options{Name: "b.tns", Most: 32})
 		var bad *coo.Error
-		if !errors.As(err, &bad) || bad.Exit != 3 || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "b.tns") {
+		if !errors.As(err, &bad) || bad.Exit != 3 || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "b.tns") {
 			t.Errorf("%v: got %v, want exit 3 and %q", c.at, err, c.want)
 		}
 	}
@@ -223,14 +234,17 @@ func TestErrors(t *testing.T) {
 	}
 	wide := []bins.View{{Modes: [2]int{0, 1}, Width: room(500)}}
 	for _, exact := range []bool{true, false} {
-		_, err := bins.Count(in(exact), wide, bins.Options{Most: 2000, Limit: tcs.NewLimit(1 << 20)})
+		_, err := bins.Count(in(exact), wide,
+			bins.Options{Most: 2000, Limit: tcs.NewLimit(1 << 20)})
 		var full *tcs.MemoryError
 		if !errors.As(err, &full) || (full.Hint == "") != exact {
-			t.Errorf("exact %v: got %v, want that memory does not suffice, and -d as a hint where sizes are not known", exact, err)
+			t.Errorf("exact %v: got %v, want that memory does not suffice, and -d as a hint "+
+				"where sizes are not known", exact, err)
 		}
 	}
 	stop := errors.New("stopped")
-	if _, err := bins.Count(in(true), wide, bins.Options{Stopped: func() error { return stop }}); err != stop {
+	if _, err := bins.Count(in(true), wide,
+		bins.Options{Stopped: func() error { return stop }}); err != stop {
 		t.Errorf("got %v, want that it stops", err)
 	}
 }

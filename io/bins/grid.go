@@ -1,19 +1,19 @@
 package bins
 
-// Grid is counts of entries in bins. In its arrays of two, the first is of the mode that goes down,
-// the second of the one that goes across.
+// Grid is the counts of entries in bins. Its arrays of two have the vertical mode first, then
+// the horizontal mode.
 type Grid struct {
 	Modes  [2]int
-	Size   [2]int64 // of the modes; 1 where there is none
-	Width  [2]int64 // coordinates a bin
+	Size   [2]int64 // sizes of the modes; 1 for a missing mode
+	Width  [2]int64 // coordinates of a bin
 	Bins   [2]int   // Size / Width, rounded up
-	Counts []int64  // row after row
+	Counts []int64  // in rows
 }
 
-// Row is the counts of one row of bins.
+// Row returns the counts of row i of bins. It copies nothing.
 func (g *Grid) Row(i int) []int64 { return g.Counts[i*g.Bins[1]:][:g.Bins[1]] }
 
-// Filled is the number of bins that have an entry.
+// Filled returns the number of bins that have entries.
 func (g *Grid) Filled() int {
 	n := 0
 	for _, c := range g.Counts {
@@ -24,7 +24,8 @@ func (g *Grid) Filled() int {
 	return n
 }
 
-// Coarsen is the grid in bins of factor[0] by factor[1] of its own, or of as many as there are; g itself where both are 1.
+// Coarsen returns a grid whose bins each merge factor[0] by factor[1] bins of g. A factor that
+// exceeds the number of bins is reduced to that number. If both factors are 1, it returns g.
 func (g *Grid) Coarsen(factor [2]int) *Grid {
 	for side := range factor {
 		factor[side] = max(1, min(factor[side], g.Bins[side]))
@@ -47,8 +48,8 @@ func (g *Grid) Coarsen(factor [2]int) *Grid {
 	return c
 }
 
-// fold adds each second bin along a side to the one before, in place: the number of bins stays,
-// and those of the second half are empty.
+// fold merges pairs of neighboring bins along a side, in place. The number of bins stays the
+// same, and the second half becomes empty.
 func (g *Grid) fold(side int) {
 	g.Width[side] *= 2
 	if side == 1 {
@@ -57,7 +58,7 @@ func (g *Grid) fold(side int) {
 		}
 		return
 	}
-	for i := 1; i < g.Bins[0]; i++ { // row 0 is where it belongs
+	for i := 1; i < g.Bins[0]; i++ { // row 0 is already in its place
 		from := g.Row(i)
 		to := g.Row(i / 2)
 		for j, n := range from {
@@ -75,7 +76,7 @@ func foldRow(row []int64) {
 	}
 }
 
-// cut leaves the bins that the sizes ask for.
+// cut removes the bins that are past the sizes.
 func (g *Grid) cut() {
 	old, counts := g.Bins, g.Counts
 	for side := range g.Bins {
