@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Commit flushes to disk and gives the file its name. After a failure there is
-// what was there before.
+// Commit flushes the file to disk and gives it its name. If it fails, the name refers to the
+// same file as before.
 func (o *File) Commit() error { return CommitAll(o) }
 
-// FlushAll brings the data of several outputs to disk. CommitAll then has nothing left to do
-// that wants room.
+// FlushAll flushes the data of several outputs to disk. After that, CommitAll does not need
+// more room on the disk.
 func FlushAll(files ...*File) error {
 	for _, o := range files {
 		if o.done || o.target == "" {
@@ -30,10 +30,11 @@ func FlushAll(files ...*File) error {
 	return nil
 }
 
-// CommitAll commits several outputs: names are given, one after another, only once all of them are
-// on disk. Where that fails all are aborted, and what was there stands under every name, as before:
-// until all have their names, the old files keep a hidden one beside it (.NAME.xxxxxxxx.old). A process that is
-// killed between two names leaves some outputs new, some old, and such old ones.
+// CommitAll commits several outputs. It flushes all of them to disk, and then names one after
+// another. If any step fails, all are aborted, and every name refers to its old file again. For
+// this purpose, the old files keep hidden names in their folders (.NAME.xxxxxxxx.old) until all
+// outputs are named. If the process is killed between two names, some outputs are new, others
+// are old, and hidden names are left.
 func CommitAll(files ...*File) (err error) {
 	defer func() {
 		if err != nil {
@@ -59,7 +60,7 @@ func CommitAll(files ...*File) (err error) {
 	return nameAll(files)
 }
 
-// nameAll gives flushed files their names: Stop comes before all, or after.
+// nameAll names flushed files. Stop takes effect either before it or after it.
 func nameAll(files []*File) (err error) {
 	pending.Lock()
 	defer pending.Unlock()
@@ -82,7 +83,8 @@ func nameAll(files []*File) (err error) {
 	}()
 	for k, o := range unnamed {
 		r := replaced{target: o.target}
-		if k < len(unnamed)-1 { // a rename that fails changes nothing, so that the last needs no undoing
+		// A failed rename changes nothing, so the last file need not be undone.
+		if k < len(unnamed)-1 {
 			if err := r.keep(); err != nil {
 				return o.Errorf(err)
 			}
@@ -95,21 +97,21 @@ func nameAll(files []*File) (err error) {
 	for _, o := range unnamed {
 		o.syncFolder()
 		o.done = true
-		o.f.Close() // flushed: it has nothing left to report
+		o.f.Close() // the file is flushed, so Close has no error to report
 		delete(pending.files, o)
 	}
 	return nil
 }
 
-// replaced is a name that an output took.
+// replaced is a name that an output was given, and the file that had it before.
 type replaced struct {
 	target string
-	old    string // a name of the file that was there; "" where there was none
+	old    string // another name of the earlier file; "" if there was none
 	moved  bool   // old is its only name
 }
 
-// keep gives the file that stands at the target a second name, or, on a file system that has
-// no links, another one.
+// keep gives the file at the target a second name. If the file system has no links, it renames
+// the file.
 func (r *replaced) keep() error {
 	switch st, err := os.Lstat(r.target); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -131,7 +133,7 @@ func (r *replaced) keep() error {
 	return err
 }
 
-// unkeep ends keep where the output did not take the name, because of err.
+// unkeep reverts keep after the output could not be named because of err. It returns err.
 func (r *replaced) unkeep(err error) error {
 	switch {
 	case r.old == "":
@@ -143,7 +145,7 @@ func (r *replaced) unkeep(err error) error {
 	return err
 }
 
-// undo puts back what was there. The error is err, and what could not be put back.
+// undo restores the earlier file. It returns err, extended if restoring fails.
 func (r *replaced) undo(err error) error {
 	var e error
 	if r.old == "" {
@@ -157,8 +159,7 @@ func (r *replaced) undo(err error) error {
 	return err
 }
 
-// flush brings the data to disk, under a temporary name where the file's own is
-// taken: what can fail for want of room is behind it then.
+// flush flushes the data to disk. After it, the file needs no more room on the disk.
 func (o *File) flush() error {
 	if o.mode != 0 {
 		if err := o.f.Chmod(o.mode); err != nil {
@@ -168,7 +169,7 @@ func (o *File) flush() error {
 	return o.f.Sync()
 }
 
-// name gives a flushed file its name; the caller holds pending.
+// name names a flushed file. The caller holds pending.
 func (o *File) name() error {
 	if pending.abandoned {
 		return errors.New("the program is ending")
@@ -189,8 +190,8 @@ func (o *File) name() error {
 	return nil
 }
 
-// link names an unnamed file: by its own name at once where that is free
-// (placed), else by a temporary one, since a link replaces nothing.
+// link names an unnamed file. If the target does not exist, the file gets that name, and placed
+// is true. Otherwise it gets a temporary name, because a link can't replace a file.
 func (o *File) link() (placed bool, err error) {
 	proc := fmt.Sprintf("/proc/self/fd/%d", o.f.Fd())
 	err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, o.target, unix.AT_SYMLINK_FOLLOW)
@@ -199,25 +200,26 @@ func (o *File) link() (placed bool, err error) {
 	}
 	for try := 0; err == unix.EEXIST && try < 100; try++ {
 		name := tempName(o.target)
-		if err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err == nil {
+		if err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, name,
+			unix.AT_SYMLINK_FOLLOW); err == nil {
 			o.temp = name
 			return false, nil
 		}
 	}
 	if err == unix.ENOENT || err == unix.EPERM || err == unix.EXDEV {
-		return false, o.copyOut() // no /proc, or a file system that links no unnamed files
+		return false, o.copyOut() // no /proc, or the file system can't link unnamed files
 	}
 	return false, err
 }
 
 func (o *File) syncFolder() {
 	if d, err := os.Open(filepath.Dir(o.target)); err == nil {
-		d.Sync() // some file systems refuse this for folders; the rename stands
+		d.Sync() // some file systems refuse this for folders; the rename is done
 		d.Close()
 	}
 }
 
-// copyOut copies an unnamed file to a temporary name.
+// copyOut copies an unnamed file to a file with a temporary name.
 func (o *File) copyOut() error {
 	st, err := o.f.Stat()
 	if err != nil {

@@ -36,7 +36,8 @@ func TestUndo(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := CommitAll(files...)
-			if err == nil || !strings.Contains(err.Error(), "b: can't write the file: ") || strings.Contains(err.Error(), "not as it was") {
+			if err == nil || !strings.Contains(err.Error(), "b: can't write the file: ") ||
+				strings.Contains(err.Error(), "not as it was") {
 				t.Errorf("got %v", err)
 			}
 			if _, err := os.Stat(in); err != nil {
@@ -95,12 +96,15 @@ func TestDescriptor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	for path, says := range map[string]string{"/dev/fd/" + strconv.Itoa(int(read.Fd())): "not open for writing", "/dev/fd/987": "bad file descriptor"} {
+	for path, says := range map[string]string{"/dev/fd/" +
+		strconv.Itoa(int(read.Fd())): "not open for writing",
+		"/dev/fd/987": "bad file descriptor"} {
 		if _, err := Create(path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}
-	if !Stdout("/dev/stdout") || !Stdout("/dev/fd/1") || !Stdout("-") || Stdout("/dev/stderr") || Stdout("x") || Stdout("") {
+	if !Stdout("/dev/stdout") || !Stdout("/dev/fd/1") || !Stdout("-") || Stdout("/dev/stderr") ||
+		Stdout("x") || Stdout("") {
 		t.Error("Stdout")
 	}
 }

@@ -10,23 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stdout tells whether an output to path goes to standard output.
+// Stdout reports whether an output to path goes to standard output.
 func Stdout(path string) bool {
 	fd, ok := descriptor(path)
 	return path == "-" || ok && fd == 1
 }
 
-// Descriptor tells whether path names an open descriptor of this process, as /dev/fd/3 does.
+// Descriptor reports whether path names an open descriptor of this process, for example
+// /dev/fd/3.
 func Descriptor(path string) bool {
 	_, ok := descriptor(path)
 	return ok
 }
 
-// descriptor is the number of the open descriptor that path names: /dev/stdout, /dev/stderr,
-// /dev/fd/N, /proc/self/fd/N, or a symbolic link to one. What such a name stands for is open, at a place in the
-// file: a file opened anew would be written from its beginning.
+// descriptor returns the number of the open descriptor that path names: /dev/stdout,
+// /dev/stderr, /dev/fd/N, /proc/self/fd/N, or a symbolic link to one of these. Output must go
+// to the descriptor itself, which has a position in its file: if the file were opened again,
+// output would start at its beginning.
 func descriptor(path string) (fd int, ok bool) {
-	for range 40 { // as many links as Linux follows
+	for range 40 { // Linux follows at most 40 links
 		path = filepath.Clean(path)
 		switch path {
 		case "/dev/stdout":
@@ -37,7 +39,8 @@ func descriptor(path string) (fd int, ok bool) {
 		dir, name := filepath.Split(path)
 		n, err := strconv.Atoi(name)
 		switch filepath.Clean(dir) {
-		case "/dev/fd", "/proc/self/fd", "/proc/thread-self/fd", "/proc/" + strconv.Itoa(os.Getpid()) + "/fd":
+		case "/dev/fd", "/proc/self/fd", "/proc/thread-self/fd",
+			"/proc/" + strconv.Itoa(os.Getpid()) + "/fd":
 			return n, err == nil && n >= 0 && !strings.HasPrefix(name, "+")
 		}
 		link, err := os.Readlink(path)
@@ -52,7 +55,7 @@ func descriptor(path string) (fd int, ok bool) {
 	return 0, false
 }
 
-// openDescriptor is the output to a descriptor of this process.
+// openDescriptor returns the output to a descriptor of this process.
 func openDescriptor(path string, fd int) (*File, error) {
 	o := &File{path: path}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)

@@ -1,12 +1,12 @@
-// Package outfile writes files that appear whole, under their name, or not at
-// all. Data goes to a file without a name where the system has those (so that
-// even a killed process leaves nothing), else to a temporary name in the same
-// folder; Commit flushes it to disk and renames it into place. Pipes, devices,
-// standard output and descriptors (/dev/stdout, /dev/fd/3) are written as the data comes.
+// Package outfile writes files that appear complete, under their names, or not at all. Data is
+// written to an unnamed file if the system supports them, so that even a killed process leaves
+// nothing. Otherwise data is written to a temporary name in the same folder. Commit flushes the
+// data to disk and gives the file its name. Pipes, devices, standard output and descriptors
+// (/dev/stdout, /dev/fd/3) are written directly.
 //
 // # Files
 //
-//	outfile.go     files that appear whole
+//	outfile.go     files that appear complete
 //	commit.go      flushing and naming
 //	shared.go      outputs that several processes write
 //	descriptor.go  standard output and other descriptors
@@ -28,27 +28,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is an output on its way. Exactly one of Commit and Abort takes effect,
-// the first; Abort after Commit does nothing, so that it can be deferred.
+// File is an output that is being written. Only the first call of Commit or Abort takes effect,
+// so a deferred Abort after Commit does nothing.
 type File struct {
 	f      *os.File
-	target string      // what the rename replaces; "" for a pipe, device or standard output
-	temp   string      // the temporary name; "" while the file has none
-	mode   fs.FileMode // of the file that is there; 0 for none
-	path   string      // as given, for messages
+	target string      // the name to replace; "" for a pipe, device or standard output
+	temp   string      // the temporary name; "" if the file has no name yet
+	mode   fs.FileMode // of the existing file; 0 if there is none
+	path   string      // as given by the caller, for messages
 	done   bool
 }
 
-// Error is a failed write (exit 1).
+// Error is a failed write (exit code 1).
 type Error struct {
 	Path string
 	Err  error
 }
 
-func (e *Error) Error() string { return printable(e.Path) + ": can't write the file: " + e.Err.Error() }
+func (e *Error) Error() string {
+	return printable(e.Path) + ": can't write the file: " + e.Err.Error()
+}
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is 1.
+// ExitCode returns 1.
 func (e *Error) ExitCode() int { return 1 }
 
 func printable(s string) string {
@@ -58,22 +60,23 @@ func printable(s string) string {
 	return s
 }
 
-// pending are the outputs that are neither committed nor aborted. Nothing gets
-// its name after abandoned is set.
+// pending contains the outputs that are neither committed nor aborted. No output is named after
+// abandoned is set.
 var pending struct {
 	sync.Mutex
 	files     map[*File]struct{}
 	abandoned bool
 }
 
-// Create starts the output to path; "-" is standard output. A symbolic link is
-// followed: what it points to is replaced.
+// Create starts the output to path; "-" is standard output. If path is a symbolic link, the
+// file that it points to is replaced.
 func Create(path string) (*File, error) { return create(path, false) }
 
-// Check is the error that Create would return, as far as it can be told without
-// opening a pipe or a device.
+// Check returns the error that Create would return. It does not open a pipe or a device, so it
+// cannot find their errors.
 func Check(path string) error {
-	if st, err := os.Stat(path); path == "-" || err == nil && !st.IsDir() && !st.Mode().IsRegular() {
+	if st, err := os.Stat(path); path == "-" || err == nil && !st.IsDir() &&
+		!st.Mode().IsRegular() {
 		return nil
 	}
 	f, err := Create(path)
@@ -84,7 +87,7 @@ func Check(path string) error {
 	return nil
 }
 
-// create is Create, of a file that has a temporary name from the beginning where named says so.
+// create is Create. If named is true, the file has a temporary name from the start.
 func create(path string, named bool) (*File, error) {
 	if path == "-" {
 		return &File{f: os.Stdout, path: "standard output"}, nil
@@ -107,7 +110,7 @@ func create(path string, named bool) (*File, error) {
 		if o.target, err = resolve(path); err != nil {
 			return nil, o.Errorf(err)
 		}
-		// Who may not write the file may not replace it either.
+		// A user who may not write the file may not replace it.
 		if err := unix.Access(o.target, unix.W_OK); err != nil {
 			return nil, &Error{path, err}
 		}
@@ -131,10 +134,11 @@ func create(path string, named bool) (*File, error) {
 	return o, nil
 }
 
-// open makes the file that the data goes to.
+// open creates the file that data is written to.
 func (o *File) open(named bool) error {
 	if !named {
-		fd, err := unix.Open(filepath.Dir(o.target), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o666)
+		fd, err := unix.Open(filepath.Dir(o.target), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC,
+			0o666)
 		if err == nil {
 			o.f = os.NewFile(uintptr(fd), o.target)
 			return nil
@@ -148,29 +152,31 @@ func (o *File) open(named bool) error {
 }
 
 func tempName(target string) string {
-	return filepath.Join(filepath.Dir(target), fmt.Sprintf(".%.200s.%08x.tmp", filepath.Base(target), rand.Uint32()))
+	return filepath.Join(filepath.Dir(target),
+		fmt.Sprintf(".%.200s.%08x.tmp", filepath.Base(target), rand.Uint32()))
 }
 
 func tempFile(target string) (f *os.File, name string, err error) {
 	for range 100 {
 		name = tempName(target)
-		if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
+		if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err,
+			fs.ErrExist) {
 			break
 		}
 	}
 	return f, name, err
 }
 
-// Stop keeps outputs that have no name yet from ever getting one: the program
-// was told to end. Their Commit fails.
+// Stop prevents all outputs from being named from now on, because the program is ending. Their
+// Commit fails.
 func Stop() {
 	pending.Lock()
 	defer pending.Unlock()
 	pending.abandoned = true
 }
 
-// Cleanup removes the temporary names of all outputs that are not committed,
-// and lets none be committed from now on: for a process that ends on a signal.
+// Cleanup removes the temporary names of all outputs that are not committed, and prevents later
+// commits. It is for a process that is ended by a signal.
 func Cleanup() {
 	pending.Lock()
 	defer pending.Unlock()
@@ -182,8 +188,8 @@ func Cleanup() {
 	}
 }
 
-// Errorf is err as this output's error, without the temporary name. An error
-// that has an exit code of its own stays as it is.
+// Errorf returns err as an error of this output, without the temporary name. It returns an
+// error that has an exit code unchanged.
 func (o *File) Errorf(err error) error {
 	var coded interface{ ExitCode() int }
 	if err == nil || errors.As(err, &coded) {
@@ -200,32 +206,32 @@ func (o *File) Errorf(err error) error {
 	return &Error{o.path, err}
 }
 
-// Streams reports whether the data goes out as it comes: no offsets, and
-// nothing to take back.
+// Streams reports whether data is written directly to its destination: it has no offsets and
+// cannot be undone.
 func (o *File) Streams() bool { return o.target == "" }
 
-// Write appends.
+// Write appends b.
 func (o *File) Write(b []byte) (int, error) {
 	n, err := o.f.Write(b)
 	return n, o.Errorf(err)
 }
 
-// WriteAt writes at an offset; not where the output Streams.
+// WriteAt writes b at an offset. It must not be used if the output Streams.
 func (o *File) WriteAt(b []byte, off int64) (int, error) {
 	n, err := o.f.WriteAt(b, off)
 	return n, o.Errorf(err)
 }
 
-// ReadAt reads back what was written.
+// ReadAt reads data that was written.
 func (o *File) ReadAt(b []byte, off int64) (int, error) { return o.f.ReadAt(b, off) }
 
-// Reserve makes the file n bytes long and asks the file system for the room, so
-// that a full disk is known before the work.
+// Reserve makes the file n bytes long and allocates its room on the disk, so that a full disk
+// is detected early.
 func (o *File) Reserve(n int64) error {
 	if o.Streams() || n == 0 {
 		return nil
 	}
-	// In steps, since a file system may keep writers out meanwhile.
+	// In steps, because a file system may block writers during a step.
 	step := max(n/16, 16<<20)
 	for at := int64(0); at < n; at += step {
 		err := unix.Fallocate(int(o.f.Fd()), 0, at, min(step, n-at))
@@ -233,17 +239,17 @@ func (o *File) Reserve(n int64) error {
 		case unix.ENOSPC, unix.EFBIG, unix.EDQUOT:
 			return &Error{o.path, err}
 		}
-		if err != nil { // it has no such thing
+		if err != nil { // the file system does not support it
 			break
 		}
 	}
 	return o.Errorf(o.f.Truncate(n))
 }
 
-// Buffered is a large buffer before the file; Flush it before Commit.
+// Buffered returns a large buffer for writing to the file. It must be flushed before Commit.
 func (o *File) Buffered() *bufio.Writer { return bufio.NewWriterSize(o, 1<<20) }
 
-// Abort drops the output. What was there under its name stays as it was.
+// Abort discards the output. An existing file with its name stays unchanged.
 func (o *File) Abort() {
 	if o == nil || o.done {
 		return
@@ -265,11 +271,11 @@ func (o *File) Abort() {
 	delete(pending.files, o)
 }
 
-// Fd is the descriptor of the file, for mapping it.
+// Fd returns the descriptor of the file, for mapping it.
 func (o *File) Fd() uintptr { return o.f.Fd() }
 
-// Free is the bytes that the file's disk has room for; -1 where the output
-// Streams or the system can't tell.
+// Free returns the number of free bytes on the file's disk, or -1 if the output Streams or the
+// number is unknown.
 func (o *File) Free() int64 {
 	var s unix.Statfs_t
 	if o.Streams() || unix.Fstatfs(int(o.f.Fd()), &s) != nil {

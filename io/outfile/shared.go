@@ -10,31 +10,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Handle says how another process opens an output before it has its name: by
-// the descriptor of the process that created it where both run under one
-// kernel, else by a temporary name. The file begins with Token until the data
-// takes its place, so that who opens it knows that it is the same file.
+// Handle tells another process how to open an output that has no name yet. A process on the
+// same machine uses the descriptor of the process that created the output; others use its
+// temporary name. The file begins with Token until it is overwritten by data, so that the
+// opening process can verify that it opened the right file.
 type Handle struct {
-	Path    string // as given, for messages
-	Machine string // the kernel that Pid and Fd belong to
+	Path    string // as given by the caller, for messages
+	Machine string // identifies the running kernel, for which Pid and Fd are valid
 	Pid, Fd int
-	Name    string // "" while the file has none
+	Name    string // "" if the file has no name
 	Token   []byte
 }
 
-// Handle marks the file, and says how to open it. Not where the output Streams.
+// Handle writes a token to the file and returns its handle. It must not be used if the output
+// Streams.
 func (o *File) Handle() (Handle, error) {
-	h := Handle{Path: o.path, Machine: machine(), Pid: os.Getpid(), Fd: int(o.f.Fd()), Name: o.temp, Token: make([]byte, 16)}
+	h := Handle{Path: o.path, Machine: machine(), Pid: os.Getpid(), Fd: int(o.f.Fd()), Name: o.temp,
+		Token: make([]byte, 16)}
 	rand.Read(h.Token) // never fails
 	_, err := o.WriteAt(h.Token, 0)
-	if err == nil && o.temp != "" { // other nodes see what is on the server
+	if err == nil && o.temp != "" { // other nodes see only data on the server
 		err = o.Errorf(o.f.Sync())
 	}
 	return h, err
 }
 
-// Named gives a file without a name a temporary one, for processes under
-// another kernel. A killed process leaves it behind.
+// Named gives an unnamed file a temporary name, for processes on other machines. If the process
+// is killed, the file stays.
 func (o *File) Named() error {
 	if o.temp != "" {
 		return nil
@@ -48,7 +50,8 @@ func (o *File) Named() error {
 	var err error
 	for range 100 {
 		name := tempName(o.target)
-		if err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW); err == nil {
+		if err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, name,
+			unix.AT_SYMLINK_FOLLOW); err == nil {
 			o.temp = name
 			return nil
 		}
@@ -59,7 +62,7 @@ func (o *File) Named() error {
 	return o.Errorf(err)
 }
 
-// machine names the running kernel; "" where the system does not say.
+// machine returns an identifier of the running kernel, or "" if the system has none.
 func machine() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -68,15 +71,15 @@ func machine() string {
 	return strings.TrimSpace(string(b))
 }
 
-// Writer is an output as one of its writers sees it.
+// Writer is the access of one process to a shared output.
 type Writer struct {
 	f    *os.File
 	path string
-	own  bool // the creator's: the File's own descriptor
-	here bool // under the creator's kernel: its flush covers what is written here
+	own  bool // of the process that created the File: f is the File's own
+	here bool // on the creator's machine, so the creator's flush includes this data
 }
 
-// Writer is the creator's.
+// Writer returns the Writer of the process that created the output.
 func (o *File) Writer() *Writer { return &Writer{f: o.f, path: o.path, own: true, here: true} }
 
 // OpenWriter opens the file of a handle.
@@ -97,9 +100,9 @@ func OpenWriter(h Handle) (*Writer, error) {
 	return nil, &Error{h.Path, err}
 }
 
-// openToken opens a file that begins with token.
+// openToken opens a file, which must begin with token.
 func openToken(name string, token []byte) (*os.File, error) {
-	// What stands there may be another's pipe, which must not block or be created.
+	// The name may now be another process's pipe: don't block on it, and don't create a file.
 	f, err := os.OpenFile(name, os.O_RDWR|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
@@ -118,14 +121,13 @@ func (p *Writer) WriteAt(b []byte, off int64) (int, error) {
 	return n, p.errorf(err)
 }
 
-// errorf is err as the output's error.
+// errorf returns err as an error of the output.
 func (p *Writer) errorf(err error) error { return (&File{path: p.path}).Errorf(err) }
 
-// Fd is the descriptor, for mapping what was written.
+// Fd returns the descriptor, for mapping the file.
 func (p *Writer) Fd() uintptr { return p.f.Fd() }
 
-// Flush brings what was written here to disk, unless the creator's own flush
-// does.
+// Flush flushes the data of this process to disk, unless the creator's flush includes it.
 func (p *Writer) Flush() error {
 	if p.here {
 		return nil
@@ -133,7 +135,7 @@ func (p *Writer) Flush() error {
 	return p.errorf(p.f.Sync())
 }
 
-// Close lets go of the file.
+// Close closes the file, unless it is the creator's own.
 func (p *Writer) Close() error {
 	if p.own {
 		return nil
@@ -141,8 +143,8 @@ func (p *Writer) Close() error {
 	return p.errorf(p.f.Close())
 }
 
-// Networked tells whether the file's folder is on a file system whose clients
-// may not write one file at the same time.
+// Networked reports whether the file's folder is on a file system that may not support several
+// machines writing one file at the same time.
 func (o *File) Networked() bool {
 	var s unix.Statfs_t
 	if unix.Fstatfs(int(o.f.Fd()), &s) != nil {
@@ -150,14 +152,14 @@ func (o *File) Networked() bool {
 	}
 	const smb2, fuse, ninep = 0xFE534D42, 0x65735546, 0x01021997
 	switch uint32(s.Type) {
-	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, 0xFF534D42, smb2, unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC, fuse, ninep:
+	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, 0xFF534D42, smb2, unix.AFS_SUPER_MAGIC,
+		unix.CODA_SUPER_MAGIC, fuse, ninep:
 		return true
 	}
 	return false
 }
 
-// Resize makes the file n bytes long and asks for the room, as Reserve does,
-// also where that is shorter than the file is.
+// Resize is Reserve, but it can also make the file shorter, down to 0 bytes.
 func (o *File) Resize(n int64) error {
 	if n == 0 {
 		return o.Errorf(o.f.Truncate(0))

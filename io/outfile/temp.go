@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TempError says that temporary files cannot be made or written (exit 1).
+// TempError reports that temporary files cannot be created or written (exit code 1).
 type TempError struct {
-	dir string // as it was given: "" for os.TempDir
+	dir string // as given by the caller; "" for os.TempDir
 	err error
 }
 
-// InTemp returns an error that says why temporary files in dir, which is as for TempFile, cannot be
-// made or written; nil if err is.
+// InTemp returns a *TempError for err, which occurred with temporary files in dir. It returns
+// nil if err is nil. As for TempFile, dir "" means os.TempDir.
 func InTemp(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	// The path in it would be a file's of whose name nobody knows.
+	// Remove the path: the user does not know the temporary file.
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err
@@ -34,20 +34,22 @@ func (e *TempError) Error() string {
 	where := "TMPDIR=" + printable(os.Getenv("TMPDIR"))
 	switch {
 	case e.dir != "" && e.dir != os.TempDir():
-		return fmt.Sprintf("temporary files in %s: %v; --tmp and DISTAFF_TMP name another folder", printable(e.dir), e.err)
+		return fmt.Sprintf("temporary files in %s: %v; --tmp and DISTAFF_TMP name another folder",
+			printable(e.dir), e.err)
 	case os.Getenv("TMPDIR") == "":
 		where = "temporary files in " + os.TempDir()
 	}
-	return fmt.Sprintf("%s: %v; TMPDIR, --tmp and DISTAFF_TMP name another folder for temporary files", where, e.err)
+	return fmt.Sprintf("%s: %v; TMPDIR, --tmp and DISTAFF_TMP name another folder for temporary "+
+		"files", where, e.err)
 }
 
 func (e *TempError) Unwrap() error { return e.err }
 
-// ExitCode is 1.
+// ExitCode returns 1.
 func (e *TempError) ExitCode() int { return 1 }
 
-// TempFile opens a file without a name in dir ("" for os.TempDir), of which
-// nothing is left when it is closed, or the process ends. The error is a *TempError.
+// TempFile creates an unlinked file in dir ("" for os.TempDir). The file disappears when it is
+// closed or the process ends. The error is a *TempError.
 func TempFile(dir string) (*os.File, error) {
 	in := dir
 	if in == "" {
@@ -68,8 +70,8 @@ func TempFile(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// MkdirTemp makes a folder in dir ("" for os.TempDir), whose name begins with prefix and which the
-// caller removes. The error is a *TempError.
+// MkdirTemp creates a folder in dir ("" for os.TempDir). Its name begins with prefix. The
+// caller removes the folder. The error is a *TempError.
 func MkdirTemp(dir, prefix string) (string, error) {
 	made, err := os.MkdirTemp(dir, prefix)
 	return made, InTemp(dir, err)
