@@ -11,16 +11,17 @@ import (
 	"distaff/io/tcs"
 )
 
-// exitData is the exit code of a mistake in data.
+// exitData is the exit code for wrong data.
 const exitData = 3
 
 func fault(format string, args ...any) error {
 	return &tcs.Error{Exit: exitData, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Check checks a tensor that was made by hand: everything that a compiled function relies on. name is what its
-// error begins with. The sizes, lengths and widths are checked at each call; positions and
-// coordinates once, and anew where the tensor has other arrays, or not at all where trusted.
+// Check checks everything about a tensor that a compiled function relies on, for a tensor that
+// a program made. Errors begin with name. Sizes, lengths and widths are checked at each call.
+// Positions and coordinates are checked once, and again if the tensor has other arrays; if
+// trusted is true, they are never checked.
 func Check(t *tcs.Tensor, name string, trusted bool) error {
 	if t == nil {
 		return fault("%s: the tensor is nil", name)
@@ -32,12 +33,13 @@ func Check(t *tcs.Tensor, name string, trusted bool) error {
 	parents := ""
 	for l := range t.Levels {
 		lev := fmt.Sprintf("Levels[%d]", l)
-		w.pos, w.crd, w.bound = append(w.pos, lev+".Pos"), append(w.crd, lev+".Crd"), append(w.bound, lev+".Size")
+		w.pos, w.crd, w.bound = append(w.pos, lev+".Pos"), append(w.crd, lev+".Crd"),
+			append(w.bound, lev+".Size")
 		w.parents, w.count = append(w.parents, parents), append(w.count, "positions of "+lev)
 		w.segment, w.sorted = append(w.segment, "segment"), append(w.sorted, "coordinates")
 		parents = w.count[l]
 	}
-	if t.Compressed() { // its arrays are there once it is loaded
+	if t.Compressed() { // it has arrays only after Load
 		if err := t.Load(nil); err != nil {
 			return err
 		}
@@ -45,20 +47,20 @@ func Check(t *tcs.Tensor, name string, trusted bool) error {
 	return w.check(t, trusted)
 }
 
-// words are what errors call the parts of a tensor. Slices may be shorter than what they
-// describe: "" stands for what is missing.
+// words are the names that errors use for the parts of a tensor. Slices may be shorter than the
+// tensor's lists, and a missing name is "".
 type words struct {
-	of   string   // what begins every error
-	size []string // of a mode
+	of   string   // the start of every error
+	size []string // for each mode
 	vals string
 
-	// Of a level:
+	// For each level:
 	pos, crd []string
-	bound    []string // the size of its mode
-	parents  []string // the number of positions above it
-	count    []string // the number of its positions
+	bound    []string // the size of the mode
+	parents  []string // the number of positions of the level above
+	count    []string // the number of positions
 	segment  []string // the coordinates of one parent
-	sorted   []string // what is sorted there
+	sorted   []string // the numbers that are sorted in a segment
 }
 
 func at(list []string, i int) string {
@@ -72,7 +74,8 @@ func (w *words) fault(format string, args ...any) error {
 	return fault("%s: %s", w.of, fmt.Sprintf(format, args...))
 }
 
-// check checks t, in constant time for each level and then, unless trusted, its arrays.
+// check checks t: its header and levels in constant time for each, and then, unless trusted,
+// its arrays.
 func (w *words) check(t *tcs.Tensor, trusted bool) error {
 	if err := w.header(t); err != nil {
 		return err
@@ -89,7 +92,8 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 		return err
 	}
 	if size := t.Type.Size(); int(t.Vals.Width) != size {
-		return w.fault("%s has values of %s, want %d: the type is %v", w.vals, tcs.Count(int(t.Vals.Width), "byte"), size, t.Type)
+		return w.fault("%s has values of %s, want %d: the type is %v", w.vals,
+			tcs.Count(int(t.Vals.Width), "byte"), size, t.Type)
 	}
 	if err := w.memory(w.vals, t.Vals, min(t.Type.Size(), 8)); err != nil || trusted {
 		return err
@@ -97,7 +101,7 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 	return w.element(t, t.ValidateGiven())
 }
 
-// header checks what a tensor says of itself.
+// header checks the tensor's header and levels, without the arrays.
 func (w *words) header(t *tcs.Tensor) error {
 	n := len(t.Dims)
 	if !t.Type.Valid() {
@@ -112,51 +116,62 @@ func (w *words) header(t *tcs.Tensor) error {
 		}
 	}
 	if len(t.Levels) != n {
-		return w.fault("Levels has %s, want %d: one for each of Dims", tcs.Count(len(t.Levels), "level"), n)
+		return w.fault("Levels has %s, want %d: one for each of Dims",
+			tcs.Count(len(t.Levels), "level"), n)
 	}
 	if t.Box != nil && len(t.Box) != n {
-		return w.fault("Box has %s, want %d: one for each of Dims", tcs.Count(len(t.Box), "range"), n)
+		return w.fault("Box has %s, want %d: one for each of Dims", tcs.Count(len(t.Box), "range"),
+			n)
 	}
 	if t.Splits != nil && len(t.Splits) != n {
-		return w.fault("Splits has %s, want %d: one for each of Dims", tcs.Count(len(t.Splits), "split"), n)
+		return w.fault("Splits has %s, want %d: one for each of Dims",
+			tcs.Count(len(t.Splits), "split"), n)
 	}
 	for m := range t.Dims {
 		if r := t.Range(m); r != [2]int64{0, t.Dims[m]} {
-			return w.fault("Box[%d] is [%d,%d), want [0,%d): a tensor in memory is whole", m, r[0], r[1], t.Dims[m])
+			return w.fault("Box[%d] is [%d,%d), want [0,%d): a tensor in memory is whole", m, r[0],
+				r[1], t.Dims[m])
 		}
 	}
 	seen := make([]bool, n)
 	for l := range t.Levels {
 		lev := &t.Levels[l]
 		if strings.IndexByte(tcs.LevelLetters, lev.Kind) < 0 {
-			return w.fault("Levels[%d].Kind is %q, want one of %s", l, lev.Kind, strings.Join(strings.Split(tcs.LevelLetters, ""), " "))
+			return w.fault("Levels[%d].Kind is %q, want one of %s", l, lev.Kind,
+				strings.Join(strings.Split(tcs.LevelLetters, ""), " "))
 		}
 		if lev.Mode < 0 || lev.Mode >= n || seen[lev.Mode] {
-			return w.fault("Levels[%d].Mode = %d, want each of 0 to %d at one level", l, lev.Mode, n-1)
+			return w.fault("Levels[%d].Mode = %d, want each of 0 to %d at one level", l, lev.Mode,
+				n-1)
 		}
 		seen[lev.Mode] = true
 		if lev.Size != t.Dims[lev.Mode] {
-			return w.fault("Levels[%d].Size = %d, want %d: %s", l, lev.Size, t.Dims[lev.Mode], w.size[lev.Mode])
+			return w.fault("Levels[%d].Size = %d, want %d: %s", l, lev.Size, t.Dims[lev.Mode],
+				w.size[lev.Mode])
 		}
 		if lev.Offset != 0 {
-			return w.fault("Levels[%d].Offset = %d, want 0: a tensor in memory is whole", l, lev.Offset)
+			return w.fault("Levels[%d].Offset = %d, want 0: a tensor in memory is whole", l,
+				lev.Offset)
 		}
 	}
 	return nil
 }
 
-// level checks the lengths and widths of a level's arrays, and where its positions begin and
-// end, and returns how many positions it has. There are so many of the level above.
+// level checks the lengths and widths of a level's arrays, and its first and last position.
+// above is the number of positions of the level above. level returns the number of positions of
+// this level.
 func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 	lev := &t.Levels[l]
 	kind := tcs.KindOf(lev.Kind)
 	pos, crd := at(w.pos, l), at(w.crd, l)
 	if !kind.HasPos() && lev.Pos.Len != 0 {
-		return 0, w.fault("%s has %s, want none: a level of kind %c has no positions", pos, tcs.Count(lev.Pos.Len, "value"), lev.Kind)
+		return 0, w.fault("%s has %s, want none: a level of kind %c has no positions", pos,
+			tcs.Count(lev.Pos.Len, "value"), lev.Kind)
 	}
 	if !kind.HasCrd() {
 		if lev.Crd.Len != 0 {
-			return 0, w.fault("%s has %s, want none: a level of kind %c has no coordinates", crd, tcs.Count(lev.Crd.Len, "value"), lev.Kind)
+			return 0, w.fault("%s has %s, want none: a level of kind %c has no coordinates", crd,
+				tcs.Count(lev.Crd.Len, "value"), lev.Kind)
 		}
 		hi, n := bits.Mul64(uint64(above), uint64(lev.Size))
 		if hi != 0 || n > tcs.MaxCount {
@@ -179,7 +194,8 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 			return 0, w.fault("%s[0] = %d, want 0", pos, first)
 		}
 		if last := lev.Pos.Int(lev.Pos.Len - 1); last != lev.Crd.Len {
-			return 0, w.fault("%s[%d] = %d, want len(%s) = %d", pos, lev.Pos.Len-1, last, crd, lev.Crd.Len)
+			return 0, w.fault("%s[%d] = %d, want len(%s) = %d", pos, lev.Pos.Len-1, last, crd,
+				lev.Crd.Len)
 		}
 		want, why = lev.Crd.Len, ""
 	}
@@ -190,12 +206,13 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 		return 0, err
 	}
 	if lev.Crd.Width == 4 && lev.Size > math.MaxInt32 {
-		return 0, w.fault("%s has 32-bit integers, want 64-bit ones: %s = %d is more than 2^31-1", crd, at(w.bound, l), lev.Size)
+		return 0, w.fault("%s has 32-bit integers, want 64-bit ones: %s = %d is more than 2^31-1",
+			crd, at(w.bound, l), lev.Size)
 	}
 	return lev.Crd.Len, nil
 }
 
-// array checks an array's length; why is what makes it, or "".
+// array checks an array's length. why is the expression that want follows from, or "".
 func (w *words) array(name, noun string, a tcs.Array, want int64, why string) error {
 	noun = strings.TrimSuffix(noun, "s")
 	switch {
@@ -219,21 +236,22 @@ func (w *words) integers(name string, a tcs.Array) error {
 	return w.memory(name, a, int(a.Width))
 }
 
-// memory checks that there is memory for an array, aligned.
+// memory checks that an array has memory, aligned to align bytes.
 func (w *words) memory(name string, a tcs.Array, align int) error {
 	switch {
 	case a.Len == 0:
 		return nil
 	case a.Ptr == nil:
-		return w.fault("%s has no memory for its %s: the tensor is closed, or Ptr is not set", name, tcs.Count(a.Len, "value"))
+		return w.fault("%s has no memory for its %s: the tensor is closed, or Ptr is not set", name,
+			tcs.Count(a.Len, "value"))
 	case uintptr(a.Ptr)%uintptr(align) != 0:
 		return w.fault("%s is at an address that is no multiple of %d", name, align)
 	}
 	return nil
 }
 
-// element puts what Validate says of one element into words; other errors only get the
-// tensor's name.
+// element converts an error of Validate about one element to an error that uses the names of w.
+// Other data errors get only the tensor's name.
 func (w *words) element(t *tcs.Tensor, err error) error {
 	var e *tcs.Error
 	if !errors.As(err, &e) || e.Exit != exitData {
@@ -246,12 +264,14 @@ func (w *words) element(t *tcs.Tensor, err error) error {
 	lev := &t.Levels[l]
 	if e.Place.Array == tcs.PosArray {
 		pos := at(w.pos, l)
-		return w.fault("%s[%d] = %d is less than %s[%d] = %d: positions do not fall", pos, q, lev.Pos.Int(q), pos, q-1, lev.Pos.Int(q-1))
+		return w.fault("%s[%d] = %d is less than %s[%d] = %d: positions do not fall", pos, q,
+			lev.Pos.Int(q), pos, q-1, lev.Pos.Int(q-1))
 	}
 	crd, x := at(w.crd, l), lev.Crd.Int(q)
 	in := w.in(lev, l, q)
 	if x < 0 || x >= lev.Size {
-		return w.fault("%s[%d] = %d%s, want 0 or more and less than %s = %d", crd, q, x, in, at(w.bound, l), lev.Size)
+		return w.fault("%s[%d] = %d%s, want 0 or more and less than %s = %d", crd, q, x, in,
+			at(w.bound, l), lev.Size)
 	}
 	if l+1 < len(t.Levels) && tcs.Singleton(t.Levels[l+1].Kind) {
 		if !tcs.KindOf(lev.Kind).Repeats {
@@ -261,12 +281,14 @@ func (w *words) element(t *tcs.Tensor, err error) error {
 	}
 	before := lev.Crd.Int(q - 1)
 	if x == before {
-		return w.fault("%s[%d] and %s[%d] are both %d%s: the %s are distinct", crd, q-1, crd, q, x, in, at(w.sorted, l))
+		return w.fault("%s[%d] and %s[%d] are both %d%s: the %s are distinct", crd, q-1, crd, q, x,
+			in, at(w.sorted, l))
 	}
-	return w.fault("%s[%d] = %d comes after %s[%d] = %d%s: the %s are sorted", crd, q, x, crd, q-1, before, in, at(w.sorted, l))
+	return w.fault("%s[%d] = %d comes after %s[%d] = %d%s: the %s are sorted", crd, q, x, crd, q-1,
+		before, in, at(w.sorted, l))
 }
 
-// in says in which segment of a level position q lies.
+// in describes the segment of a level that contains position q.
 func (w *words) in(lev *tcs.Level, l int, q int64) string {
 	if at(w.segment, l) == "" || l == 0 || !tcs.KindOf(lev.Kind).HasPos() {
 		return ""
@@ -275,7 +297,7 @@ func (w *words) in(lev *tcs.Level, l int, q int64) string {
 	return fmt.Sprintf(" in %s %d", w.segment[l], p)
 }
 
-// entries is the error of entries q-1 and q of a level that singletons follow.
+// entries returns the error for entries q-1 and q of a level that is followed by singletons.
 func (w *words) entries(t *tcs.Tensor, l int, q int64) error {
 	var names []string
 	var a, b []int64
@@ -285,12 +307,14 @@ func (w *words) entries(t *tcs.Tensor, l int, q int64) error {
 	}
 	by := strings.Join(names, ", then ")
 	if fmt.Sprint(a) == fmt.Sprint(b) {
-		return w.fault("entries %d and %d have the same coordinates %s: entries are distinct", q-1, q, tuple(a))
+		return w.fault("entries %d and %d have the same coordinates %s: entries are distinct", q-1,
+			q, tuple(a))
 	}
-	return w.fault("entry %d %s comes after entry %d %s: entries are sorted by %s", q, tuple(b), q-1, tuple(a), by)
+	return w.fault("entry %d %s comes after entry %d %s: entries are sorted by %s", q, tuple(b),
+		q-1, tuple(a), by)
 }
 
-// tuple is "(1, 2)".
+// tuple formats coordinates: "(1, 2)".
 func tuple(at []int64) string {
 	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(at), "[]"), " ", ", ") + ")"
 }

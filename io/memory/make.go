@@ -20,12 +20,13 @@ type Index interface{ ~int | ~int64 | ~int32 }
 // Option changes how a tensor is made.
 type Option struct{ trusted bool }
 
-// Trusted is the option to leave out the pass over positions and coordinates: the caller
-// answers for them. One that is wrong then makes results wrong, or ends the program.
+// Trusted returns the option that leaves out the pass over positions and coordinates. The
+// caller guarantees that they are correct. If they are not, results are wrong or the program
+// crashes.
 func Trusted() Option { return Option{trusted: true} }
 
-// Dense is a tensor of all values of the given sizes, in row-major order: the last mode's
-// coordinate changes fastest. Without sizes it is a scalar.
+// Dense returns a dense tensor of the given sizes. values has the value of each coordinate, in
+// row-major order: the last mode's coordinate changes fastest. Without sizes it is a scalar.
 func Dense[V Value](values []V, dims ...int64) (*tcs.Tensor, error) {
 	w := &words{of: "Dense", vals: "values"}
 	for m := range dims {
@@ -40,20 +41,22 @@ func Dense[V Value](values []V, dims ...int64) (*tcs.Tensor, error) {
 	return finish(t, w, nil)
 }
 
-// CSR is a matrix in compressed rows: the entries of row i are those from pos[i] to
-// pos[i+1]-1, each with its column in crd, in increasing order, and its value. Its format
-// is ds.
-func CSR[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V, options ...Option) (*tcs.Tensor, error) {
+// CSR returns a matrix in compressed rows. The entries of row i are pos[i] to pos[i+1]-1. Entry
+// q has column crd[q] and value values[q]. The columns of a row must increase. The tensor's
+// format is ds.
+func CSR[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
+	options ...Option) (*tcs.Tensor, error) {
 	t := newTensor[V]([]int64{rows, cols}, "ds", []int{0, 1})
 	w := compressedWords("CSR", "rows", "cols", "row", "columns")
 	w.size = []string{"rows", "cols"}
 	return compressed(t, w, pos, crd, values, options)
 }
 
-// CSC is a matrix in compressed columns: the entries of column j are those from pos[j] to
-// pos[j+1]-1, each with its row in crd, in increasing order, and its value. Its format
-// is ds:1,0.
-func CSC[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V, options ...Option) (*tcs.Tensor, error) {
+// CSC returns a matrix in compressed columns. The entries of column j are pos[j] to pos[j+1]-1.
+// Entry q has row crd[q] and value values[q]. The rows of a column must increase. The tensor's
+// format is ds:1,0.
+func CSC[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
+	options ...Option) (*tcs.Tensor, error) {
 	t := newTensor[V]([]int64{rows, cols}, "ds", []int{1, 0})
 	w := compressedWords("CSC", "cols", "rows", "column", "rows")
 	w.size = []string{"rows", "cols"}
@@ -62,10 +65,13 @@ func CSC[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V, op
 
 func compressedWords(of, outer, inner, segment, sorted string) *words {
 	return &words{of: of, pos: []string{"", "pos"}, crd: []string{"", "crd"}, vals: "values",
-		parents: []string{"", outer}, count: []string{outer, "len(crd)"}, bound: []string{outer, inner}, segment: []string{"", segment}, sorted: []string{"", sorted}}
+		parents: []string{"", outer}, count: []string{outer, "len(crd)"},
+		bound: []string{outer, inner}, segment: []string{"", segment},
+		sorted: []string{"", sorted}}
 }
 
-func compressed[V Value, P, C Index](t *tcs.Tensor, w *words, pos []P, crd []C, values []V, options []Option) (*tcs.Tensor, error) {
+func compressed[V Value, P, C Index](t *tcs.Tensor, w *words, pos []P, crd []C, values []V,
+	options []Option) (*tcs.Tensor, error) {
 	if t.Levels[0].Size == 0 && pos == nil {
 		pos = make([]P, 1)
 	}
@@ -73,11 +79,11 @@ func compressed[V Value, P, C Index](t *tcs.Tensor, w *words, pos []P, crd []C, 
 	return finish(t, w, options)
 }
 
-// COO is a tensor as a list of entries: entry q has the coordinate coords[m][q] in mode m, and
-// the value values[q]. Entries are sorted by their coordinates, those of mode 0 first, and
-// each coordinate is there once. Its format is s for one mode, uq for two, ucq for three,
-// and so on.
-func COO[V Value, I Index](dims []int64, coords [][]I, values []V, options ...Option) (*tcs.Tensor, error) {
+// COO returns a tensor from a list of entries: entry q has coordinate coords[m][q] in mode m
+// and value values[q]. Entries must be sorted by coordinates, mode 0 first, and have distinct
+// coordinates. The tensor's format is s for one mode, uq for two, ucq for three, and so on.
+func COO[V Value, I Index](dims []int64, coords [][]I, values []V, options ...Option) (*tcs.Tensor,
+	error) {
 	n := len(dims)
 	switch {
 	case n == 0:
@@ -85,7 +91,8 @@ func COO[V Value, I Index](dims []int64, coords [][]I, values []V, options ...Op
 	case n > tcs.MaxOrder:
 		return nil, fault("COO: dims has %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)
 	case len(coords) != n:
-		return nil, fault("COO: coords has %s, want %d: one a mode", tcs.Count(len(coords), "slice"), n)
+		return nil, fault("COO: coords has %s, want %d: one a mode",
+			tcs.Count(len(coords), "slice"), n)
 	}
 	kinds := "s"
 	if n > 1 {
@@ -107,7 +114,7 @@ func COO[V Value, I Index](dims []int64, coords [][]I, values []V, options ...Op
 	return finish(t, w, options)
 }
 
-// ends are the positions of a level with one segment of n coordinates.
+// ends returns the positions of a level with one segment of n coordinates.
 func ends(n int64) tcs.Array {
 	if n <= 1<<31-1 {
 		return tcs.Of([]int32{0, int32(n)})
@@ -115,11 +122,14 @@ func ends(n int64) tcs.Array {
 	return tcs.Of([]int64{0, n})
 }
 
-// CSF is a tensor in compressed sparse fibers: a tree whose level l has the coordinates of
-// mode order[l] (nil: modes in their order). The children of node p of the level above are
-// those from pos[l][p] to pos[l][p+1]-1 in crd[l], whose coordinates increase; the root is the one node above
-// level 0, and each node of the last level has a value. Its format is s for every level.
-func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, values []V, options ...Option) (*tcs.Tensor, error) {
+// CSF returns a tensor in compressed sparse fibers: a tree whose level l has the coordinates of
+// mode order[l]. A nil order means modes in their order. The children of node p of the level
+// above are nodes pos[l][p] to pos[l][p+1]-1 of level l. Node q of level l has coordinate
+// crd[l][q]; the coordinates of a node's children must increase. The root is the only node
+// above level 0. Each node of the last level has a value. The tensor's format is s for every
+// level.
+func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, values []V,
+	options ...Option) (*tcs.Tensor, error) {
 	n := len(dims)
 	if order == nil {
 		order = tcs.Identity(n)
@@ -130,7 +140,8 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 	case n > tcs.MaxOrder:
 		return nil, fault("CSF: dims has %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)
 	case len(order) != n:
-		return nil, fault("CSF: order has %s, want %d: one a level", tcs.Count(len(order), "mode"), n)
+		return nil, fault("CSF: order has %s, want %d: one a level", tcs.Count(len(order), "mode"),
+			n)
 	case tcs.CheckFormat(strings.Repeat("s", n), order, n) != nil:
 		return nil, fault("CSF: order = %v, want each of 0 to %d once", order, n-1)
 	case len(pos) != n:
@@ -143,8 +154,10 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 	parents := ""
 	for l, m := range order {
 		w.size = append(w.size, fmt.Sprintf("dims[%d]", l))
-		w.pos, w.crd = append(w.pos, fmt.Sprintf("pos[%d]", l)), append(w.crd, fmt.Sprintf("crd[%d]", l))
-		w.parents, w.count = append(w.parents, parents), append(w.count, fmt.Sprintf("len(crd[%d])", l))
+		w.pos, w.crd = append(w.pos, fmt.Sprintf("pos[%d]", l)),
+			append(w.crd, fmt.Sprintf("crd[%d]", l))
+		w.parents, w.count = append(w.parents, parents),
+			append(w.count, fmt.Sprintf("len(crd[%d])", l))
 		w.bound = append(w.bound, fmt.Sprintf("dims[%d]", m))
 		w.segment, w.sorted = append(w.segment, "segment"), append(w.sorted, "coordinates")
 		parents = w.count[l]
@@ -158,9 +171,10 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 	return finish(t, w, options)
 }
 
-// newTensor is a tensor without its arrays.
+// newTensor returns a tensor without arrays.
 func newTensor[V Value](dims []int64, kinds string, order []int) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: slices.Clone(dims), Type: typeOf[V]()}, Levels: make([]tcs.Level, len(kinds))}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: slices.Clone(dims), Type: typeOf[V]()},
+		Levels: make([]tcs.Level, len(kinds))}
 	for m, n := range dims {
 		t.Box = append(t.Box, [2]int64{0, n})
 		t.Levels[m].Kind = kinds[m]
@@ -171,7 +185,7 @@ func newTensor[V Value](dims []int64, kinds string, order []int) *tcs.Tensor {
 	return t
 }
 
-// finish checks a tensor that was made.
+// finish checks a new tensor and returns it.
 func finish(t *tcs.Tensor, w *words, options []Option) (*tcs.Tensor, error) {
 	trusted := slices.ContainsFunc(options, func(o Option) bool { return o.trusted })
 	if err := w.check(t, trusted); err != nil {
@@ -183,7 +197,7 @@ func finish(t *tcs.Tensor, w *words, options []Option) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// typeOf is the type of values in memory of type V.
+// typeOf returns the tensor type of values of Go type V.
 func typeOf[V Value]() tcs.Type {
 	switch reflect.TypeFor[V]().Kind() {
 	case reflect.Float64:

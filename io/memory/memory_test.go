@@ -32,7 +32,8 @@ func matrix() map[string]made {
 	add("COO", "uq", t, err)
 	t, err = CSF(i8{2, 3}, nil, []i8{{0, 2}, {0, 1, 3}}, []i4{{0, 1}, {1, 0, 2}}, f8{1, 2, 3})
 	add("CSF", "ss", t, err)
-	t, err = CSF(i8{2, 3}, []int{1, 0}, []i8{{0, 3}, {0, 1, 2, 3}}, []i4{{0, 1, 2}, {1, 0, 1}}, f8{2, 1, 3})
+	t, err = CSF(i8{2, 3}, []int{1, 0}, []i8{{0, 3}, {0, 1, 2, 3}}, []i4{{0, 1, 2}, {1, 0, 1}},
+		f8{2, 1, 3})
 	add("CSF by columns", "ss:1,0", t, err)
 	t, err = CSR(2, 3, i4{0, 1, 3}, i4{1, 0, 2}, f8{1, 2, 3}, Trusted())
 	add("CSR, trusted", "ds", t, err)
@@ -52,7 +53,8 @@ func TestMade(t *testing.T) {
 			continue
 		}
 		if got := m.t.FormatString(); got != m.format || m.t.Type != tcs.Float64 || !m.t.Whole() {
-			t.Errorf("%s: got format %s of %v, whole %v, want %s of float64, whole", name, got, m.t.Type, m.t.Whole(), m.format)
+			t.Errorf("%s: got format %s of %v, whole %v, want %s of float64, whole", name, got,
+				m.t.Type, m.t.Whole(), m.format)
 		}
 		if got := entriesOf(t, m.t); got != m.entries {
 			t.Errorf("%s: got %s, want %s", name, got, m.entries)
@@ -139,12 +141,23 @@ func TestTrusted(t *testing.T) {
 // none.
 func TestEmpty(t *testing.T) {
 	for name, make := range map[string]func() (*tcs.Tensor, error){
-		"CSR of no rows":    func() (*tcs.Tensor, error) { return CSR[float64, int32, int32](0, 3, nil, nil, nil) },
-		"CSR of no entries": func() (*tcs.Tensor, error) { return CSR(2, 3, i4{0, 0, 0}, i4{}, f8{}) },
-		"CSC of no columns": func() (*tcs.Tensor, error) { return CSC[float64, int32, int32](3, 0, nil, nil, nil) },
-		"COO":               func() (*tcs.Tensor, error) { return COO(i8{2, 3}, []i4{nil, nil}, f8{}) },
-		"CSF":               func() (*tcs.Tensor, error) { return CSF(i8{2, 3}, nil, []i4{{0, 0}, nil}, []i4{nil, nil}, f8{}) },
-		"Dense":             func() (*tcs.Tensor, error) { return Dense(f8{}, 2, 0) },
+		"CSR of no rows": func() (*tcs.Tensor, error) {
+			return CSR[float64, int32, int32](0, 3, nil, nil, nil)
+		},
+		"CSR of no entries": func() (*tcs.Tensor, error) {
+			return CSR(2, 3, i4{0, 0, 0}, i4{}, f8{})
+		},
+		"CSC of no columns": func() (*tcs.Tensor, error) {
+			return CSC[float64, int32, int32](3, 0, nil, nil, nil)
+		},
+		"COO": func() (*tcs.Tensor, error) {
+			return COO(i8{2, 3}, []i4{nil, nil}, f8{})
+		},
+		"CSF": func() (*tcs.Tensor,
+			error) {
+			return CSF(i8{2, 3}, nil, []i4{{0, 0}, nil}, []i4{nil, nil}, f8{})
+		},
+		"Dense": func() (*tcs.Tensor, error) { return Dense(f8{}, 2, 0) },
 	} {
 		x, err := make()
 		if err != nil {

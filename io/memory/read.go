@@ -6,50 +6,62 @@ import (
 	"distaff/io/tcs"
 )
 
-// Values are the values of t, in storage order, over its memory: they may be read and changed until
-// t is closed. V must be the type of the tensor's values.
+// Values returns the values of t, in storage order, as a slice over its memory. They may be
+// read and changed until t is closed. V must be the type of the tensor's values.
 func Values[V Value](t *tcs.Tensor) ([]V, error) {
 	const of = "Values"
 	if t == nil {
 		return nil, fault("%s: the tensor is nil", of)
 	}
 	if want := typeOf[V](); t.Type != want {
-		return nil, fault("%s: the tensor has values of type %v, want %v, the type that was asked for", of, t.Type, want)
+		return nil, fault("%s: the tensor has values of type %v, want %v, the type that was "+
+			"asked for", of, t.Type, want)
 	}
 	return slice[V](of, "its values", t, t.Vals)
 }
 
-// Pos is the array of positions of a compressed level of t, over its memory: it may be read until t
-// is closed, and not changed. I must have the array's width, t.Levels[level].Pos.Width bytes.
+// Pos returns the positions of a compressed level of t as a slice over its memory. They may be
+// read, but not changed, until t is closed. The size of I must equal the array's width,
+// t.Levels[level].Pos.Width bytes.
 func Pos[I Index](t *tcs.Tensor, level int) ([]I, error) {
-	return integers[I]("Pos", t, level, func(l *tcs.Level) (tcs.Array, bool) { return l.Pos, tcs.KindOf(l.Kind).HasPos() })
+	return integers[I]("Pos", t, level, func(l *tcs.Level) (tcs.Array, bool) {
+		return l.Pos, tcs.KindOf(l.Kind).HasPos()
+	})
 }
 
-// Crd is the array of coordinates of a level of t that is not dense, over its memory: it may be read
-// until t is closed, and not changed. I must have the array's width, t.Levels[level].Crd.Width bytes.
+// Crd returns the coordinates of a level of t that is not dense, as a slice over its memory.
+// They may be read, but not changed, until t is closed. The size of I must equal the array's
+// width, t.Levels[level].Crd.Width bytes.
 func Crd[I Index](t *tcs.Tensor, level int) ([]I, error) {
-	return integers[I]("Crd", t, level, func(l *tcs.Level) (tcs.Array, bool) { return l.Crd, tcs.KindOf(l.Kind).HasCrd() })
+	return integers[I]("Crd", t, level, func(l *tcs.Level) (tcs.Array, bool) {
+		return l.Crd, tcs.KindOf(l.Kind).HasCrd()
+	})
 }
 
-func integers[I Index](of string, t *tcs.Tensor, level int, array func(*tcs.Level) (tcs.Array, bool)) ([]I, error) {
+func integers[I Index](of string, t *tcs.Tensor, level int,
+	array func(*tcs.Level) (tcs.Array, bool)) ([]I, error) {
 	if t == nil {
 		return nil, fault("%s: the tensor is nil", of)
 	}
 	if level < 0 || level >= len(t.Levels) {
-		return nil, fault("%s: got level %d, want one of the tensor's %s, counted from 0", of, level, tcs.Count(len(t.Levels), "level"))
+		return nil, fault("%s: got level %d, want one of the tensor's %s, counted from 0", of,
+			level, tcs.Count(len(t.Levels), "level"))
 	}
 	a, has := array(&t.Levels[level])
 	what := map[string]string{"Pos": "positions", "Crd": "coordinates"}[of]
 	if !has {
-		return nil, fault("%s: level %d is of kind %c and stores no %s; the format is %s", of, level, t.Levels[level].Kind, what, t.FormatString())
+		return nil, fault("%s: level %d is of kind %c and stores no %s; the format is %s", of,
+			level, t.Levels[level].Kind, what, t.FormatString())
 	}
 	if size := unsafe.Sizeof(I(0)); size != uintptr(a.Width) {
-		return nil, fault("%s: level %d has %s of %d bits, want %d, the width of the type that was asked for", of, level, what, 8*int(a.Width), 8*size)
+		return nil, fault("%s: level %d has %s of %d bits, want %d, the width of the type that "+
+			"was asked for", of, level, what, 8*int(a.Width), 8*size)
 	}
 	return slice[I](of, "its "+what, t, a)
 }
 
-// slice is the array of t over its memory.
+// slice returns array a of t as a slice over its memory. of and what name the function and the
+// array in errors.
 func slice[T any](of, what string, t *tcs.Tensor, a tcs.Array) ([]T, error) {
 	var z T
 	size := unsafe.Sizeof(z)
@@ -57,9 +69,11 @@ func slice[T any](of, what string, t *tcs.Tensor, a tcs.Array) ([]T, error) {
 	case a.Len == 0:
 		return nil, nil
 	case a.Len < 0 || uintptr(a.Width) != size:
-		return nil, fault("%s: the tensor was not made right: %s are %d of %s each", of, what, a.Len, tcs.Count(int(a.Width), "byte"))
+		return nil, fault("%s: the tensor was not made right: %s are %d of %s each", of, what,
+			a.Len, tcs.Count(int(a.Width), "byte"))
 	case a.Ptr == nil && t.Compressed():
-		return nil, fault("%s: %s lie in the compressed file %s, want them in memory: call Load", of, what, tcs.Printable(t.File()))
+		return nil, fault("%s: %s lie in the compressed file %s, want them in memory: call Load",
+			of, what, tcs.Printable(t.File()))
 	case a.Ptr == nil:
 		return nil, fault("%s: the tensor is closed", of)
 	}

@@ -38,16 +38,26 @@ type (
 func wrongTensors() []wrongCall {
 	const big = int64(1) << 40
 	csr := func(text string, rows, cols int64, pos, crd i4, values f8, o ...Option) wrongCall {
-		return by("CSR "+text, func() (*tcs.Tensor, error) { return CSR(rows, cols, pos, crd, values, o...) })
+		return by("CSR "+text, func() (*tcs.Tensor, error) {
+			return CSR(rows, cols, pos, crd, values, o...)
+		})
 	}
-	csc := func(text string, rows, cols int64, pos i8, crd []int, values f4, o ...Option) wrongCall {
-		return by("CSC "+text, func() (*tcs.Tensor, error) { return CSC(rows, cols, pos, crd, values, o...) })
+	csc := func(text string, rows, cols int64, pos i8, crd []int, values f4,
+		o ...Option) wrongCall {
+		return by("CSC "+text, func() (*tcs.Tensor, error) {
+			return CSC(rows, cols, pos, crd, values, o...)
+		})
 	}
 	coo := func(text string, dims i8, coords []i8, values f8, o ...Option) wrongCall {
-		return by("COO "+text, func() (*tcs.Tensor, error) { return COO(dims, coords, values, o...) })
+		return by("COO "+text, func() (*tcs.Tensor, error) {
+			return COO(dims, coords, values, o...)
+		})
 	}
-	csf := func(text string, dims i8, order []int, pos, crd []i4, values f8, o ...Option) wrongCall {
-		return by("CSF "+text, func() (*tcs.Tensor, error) { return CSF(dims, order, pos, crd, values, o...) })
+	csf := func(text string, dims i8, order []int, pos, crd []i4, values f8,
+		o ...Option) wrongCall {
+		return by("CSF "+text, func() (*tcs.Tensor, error) {
+			return CSF(dims, order, pos, crd, values, o...)
+		})
 	}
 	dense := func(text string, values f8, dims ...int64) wrongCall {
 		return by("Dense "+text, func() (*tcs.Tensor, error) { return Dense(values, dims...) })
@@ -108,7 +118,8 @@ func wrongTensors() []wrongCall {
 		coo("mode 0 unsorted", i8{4, 4}, []i8{{0, 2, 1}, {0, 1, 2}}, three),
 		coo("mode 1 unsorted", i8{4, 4}, []i8{{0, 1, 1}, {0, 2, 1}}, three),
 		coo("an entry twice", i8{4, 4}, []i8{{0, 1, 1}, {0, 2, 2}}, three),
-		coo("an entry of three modes twice", i8{4, 4, 4}, []i8{{0, 1, 1}, {0, 2, 2}, {3, 3, 3}}, three),
+		coo("an entry of three modes twice", i8{4, 4, 4}, []i8{{0, 1, 1}, {0, 2, 2}, {3, 3, 3}},
+			three),
 		coo("the middle mode unsorted", i8{4, 4, 4}, []i8{{0, 1, 1}, {0, 2, 1}, {3, 3, 3}}, three),
 		coo("a vector unsorted", i8{4}, []i8{{0, 2, 1}}, three),
 		coo("a vector's coordinate twice", i8{4}, []i8{{0, 2, 2}}, three),
@@ -124,23 +135,36 @@ func wrongTensors() []wrongCall {
 		csf("pos of one level", i8{4, 4}, nil, []i4{{0, 2}}, []i4{{0, 2}, {1, 0, 3}}, three),
 		csf("crd of one level", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 3}}, []i4{{0, 2}}, three),
 		csf("two roots", i8{4, 4}, nil, []i4{{0, 1, 2}, {0, 1, 3}}, []i4{{0, 2}, {1, 0, 3}}, three),
-		csf("no pos of the root", i8{4, 4}, nil, []i4{nil, {0, 1, 3}}, []i4{{0, 2}, {1, 0, 3}}, three),
-		csf("pos of one parent of two", i8{4, 4}, nil, []i4{{0, 2}, {0, 3}}, []i4{{0, 2}, {1, 0, 3}}, three),
-		csf("pos that ends early", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 2}}, []i4{{0, 2}, {1, 0, 3}}, three),
-		csf("pos that falls", i8{4, 4}, nil, []i4{{0, 2}, {0, 4, 3}}, []i4{{0, 2}, {1, 0, 3}}, three),
-		csf("2 values of 3", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 3}}, []i4{{0, 2}, {1, 0, 3}}, f8{1, 2}),
-		csf("a coordinate past the last of mode 1", i8{3, 4}, []int{1, 0}, []i4{{0, 2}, {0, 1, 3}}, []i4{{0, 4}, {1, 0, 2}}, three),
-		csf("a coordinate past the last of mode 0", i8{3, 4}, []int{1, 0}, []i4{{0, 2}, {0, 1, 3}}, []i4{{0, 3}, {1, 0, 3}}, three),
-		csf("the outer level unsorted", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 3}}, []i4{{2, 0}, {1, 0, 3}}, three),
-		csf("an outer coordinate twice", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 3}}, []i4{{2, 2}, {1, 0, 3}}, three),
-		csf("the inner level unsorted", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 3}}, []i4{{0, 2}, {1, 3, 0}}, three),
+		csf("no pos of the root", i8{4, 4}, nil, []i4{nil, {0, 1, 3}}, []i4{{0, 2}, {1, 0, 3}},
+			three),
+		csf("pos of one parent of two", i8{4, 4}, nil, []i4{{0, 2}, {0, 3}},
+			[]i4{{0, 2}, {1, 0, 3}}, three),
+		csf("pos that ends early", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 2}}, []i4{{0, 2}, {1, 0, 3}},
+			three),
+		csf("pos that falls", i8{4, 4}, nil, []i4{{0, 2}, {0, 4, 3}}, []i4{{0, 2}, {1, 0, 3}},
+			three),
+		csf("2 values of 3", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 3}}, []i4{{0, 2}, {1, 0, 3}},
+			f8{1, 2}),
+		csf("a coordinate past the last of mode 1", i8{3, 4}, []int{1, 0}, []i4{{0, 2}, {0, 1, 3}},
+			[]i4{{0, 4}, {1, 0, 2}}, three),
+		csf("a coordinate past the last of mode 0", i8{3, 4}, []int{1, 0}, []i4{{0, 2}, {0, 1, 3}},
+			[]i4{{0, 3}, {1, 0, 3}}, three),
+		csf("the outer level unsorted", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 3}},
+			[]i4{{2, 0}, {1, 0, 3}}, three),
+		csf("an outer coordinate twice", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 3}},
+			[]i4{{2, 2}, {1, 0, 3}}, three),
+		csf("the inner level unsorted", i8{4, 4}, nil, []i4{{0, 2}, {0, 1, 3}},
+			[]i4{{0, 2}, {1, 3, 0}}, three),
 	}
 }
 
 // handMade is a matrix that was made by hand: no constructor has checked it.
 func handMade() *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Dims: i8{3, 3}, Type: tcs.Float64}, Vals: tcs.Of(f8{1, 2, 1, 2, 1}),
-		Levels: []tcs.Level{{Kind: 'd', Size: 3}, {Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(i4{0, 2, 4, 5}), Crd: tcs.Of(i4{0, 1, 1, 2, 2})}}}
+	return &tcs.Tensor{Header: tcs.Header{Dims: i8{3, 3}, Type: tcs.Float64},
+		Vals: tcs.Of(f8{1, 2, 1, 2, 1}),
+		Levels: []tcs.Level{{Kind: 'd', Size: 3},
+			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(i4{0, 2, 4, 5}),
+				Crd: tcs.Of(i4{0, 1, 1, 2, 2})}}}
 }
 
 // wrongReads are wrong calls of the functions that give a tensor's memory.
