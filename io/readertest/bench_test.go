@@ -20,7 +20,8 @@ import (
 func matrix(n int) *readertest.List {
 	l := &readertest.List{Sizes: []int64{100000, 50000}, Of: tcs.Float64}
 	for k := range n {
-		l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{int64(k / 10), int64(k%10*5000 + k%4999)}, Val: complex(float64(k)/7, 0)})
+		l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{int64(k / 10),
+			int64(k%10*5000 + k%4999)}, Val: complex(float64(k)/7, 0)})
 	}
 	return l
 }
@@ -28,7 +29,8 @@ func matrix(n int) *readertest.List {
 func dense(n int64) *readertest.List {
 	l := &readertest.List{Sizes: []int64{n, 32}, Of: tcs.Float64}
 	for k := range n * 32 {
-		l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{k / 32, k % 32}, Val: complex(float64(k)/7, 0)})
+		l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{k / 32, k % 32},
+			Val: complex(float64(k)/7, 0)})
 	}
 	return l
 }
@@ -39,7 +41,8 @@ func BenchmarkWrite(b *testing.B) {
 		name  string
 		in    *readertest.List
 		write func(io.Writer, *coo.Ordered, coo.WriteOptions) error
-	}{{"tns", m, tns.Write}, {"mtx", m, mtx.Write}, {"npz", m, npy.WriteNpz}, {"npy", d, npy.Write}} {
+	}{{"tns", m, tns.Write}, {"mtx", m, mtx.Write}, {"npz", m, npy.WriteNpz},
+		{"npy", d, npy.Write}} {
 		b.Run(c.name, func(b *testing.B) {
 			c.in.Rewind()
 			o := readertest.Ordered(b, c.in, nil)
@@ -64,11 +67,13 @@ func BenchmarkRead(b *testing.B) {
 		in    *readertest.List
 		write func(io.Writer, *coo.Ordered, coo.WriteOptions) error
 		open  func(string, coo.Options) (coo.Stream, error)
-	}{{"tns", m, tns.Write, tns.Open}, {"mtx", m, mtx.Write, mtx.Open}, {"npz", m, npy.WriteNpz, npy.OpenNpz}, {"npy", d, npy.Write, npy.Open}} {
+	}{{"tns", m, tns.Write, tns.Open}, {"mtx", m, mtx.Write, mtx.Open},
+		{"npz", m, npy.WriteNpz, npy.OpenNpz}, {"npy", d, npy.Write, npy.Open}} {
 		b.Run(c.name, func(b *testing.B) {
 			c.in.Rewind()
 			var out bytes.Buffer
-			if err := c.write(&out, readertest.Ordered(b, c.in, nil), coo.WriteOptions{}); err != nil {
+			if err := c.write(&out, readertest.Ordered(b, c.in, nil),
+				coo.WriteOptions{}); err != nil {
 				b.Fatal(err)
 			}
 			path := filepath.Join(dir, c.name)
@@ -90,7 +95,8 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-func readAll(b *testing.B, path string, want int, open func(string, coo.Options) (coo.Stream, error)) {
+func readAll(b *testing.B, path string, want int,
+	open func(string, coo.Options) (coo.Stream, error)) {
 	for b.Loop() {
 		s, err := open(path, coo.Options{})
 		if err != nil {

@@ -12,10 +12,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// Open is a reader.
+// Open is the function of a reader that opens a file.
 type Open func(path string, opt coo.Options) (coo.Stream, error)
 
-// Real is a real input, and what its reader says of it.
+// Real is a file of real data, and what its reader must return.
 type Real struct {
 	name  string
 	dims  []int64
@@ -24,13 +24,13 @@ type Real struct {
 	typ   tcs.Type
 }
 
-// File is a real input: dims are the sizes, or the largest coordinates where they are not exact, and n counts
-// the entries, both triangles of a symmetric file.
+// File returns a Real. dims are the sizes, or the largest coordinates plus 1 if the sizes are
+// not exact. n is the number of entries, in both triangles of a symmetric file.
 func File(name string, dims []int64, exact bool, n int, typ tcs.Type) Real {
 	return Real{name, dims, exact, n, typ}
 }
 
-// ReadReal reads those of some real inputs that are there, twice.
+// ReadReal reads each of the files that exists twice, and compares the results.
 func ReadReal(t *testing.T, open Open, files []Real) {
 	names := make([]string, len(files))
 	for k, f := range files {
@@ -54,8 +54,10 @@ func ReadReal(t *testing.T, open Open, files []Real) {
 					t.Fatal(err)
 				}
 				dims, exact := s.Dims()
-				if fmt.Sprint(dims) != fmt.Sprint(f.dims) || exact != f.exact || len(es) != f.n || s.Type() != f.typ {
-					t.Errorf("got sizes %v (exact: %v), %d entries, type %d; want %v (%v), %d, %d", dims, exact, len(es), s.Type(), f.dims, f.exact, f.n, f.typ)
+				if fmt.Sprint(dims) != fmt.Sprint(f.dims) || exact != f.exact || len(es) != f.n ||
+					s.Type() != f.typ {
+					t.Errorf("got sizes %v (exact: %v), %d entries, type %d; want %v (%v), %d, %d",
+						dims, exact, len(es), s.Type(), f.dims, f.exact, f.n, f.typ)
 				}
 				if err := s.Rewind(); err != nil {
 					t.Fatal(err)
@@ -65,7 +67,8 @@ func ReadReal(t *testing.T, open Open, files []Real) {
 	}
 }
 
-// Refused reads a file to its end, and wants an error.
+// Refused reads a file to its end. Reading must fail with an error that contains want and has
+// exit code exit.
 func Refused(t *testing.T, open Open, path string, opt coo.Options, exit int, want string) {
 	t.Helper()
 	s, err := open(path, opt)
@@ -74,12 +77,13 @@ func Refused(t *testing.T, open Open, path string, opt coo.Options, exit int, wa
 		_, err = Collect(s)
 	}
 	var coded interface{ ExitCode() int }
-	if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &coded) || coded.ExitCode() != exit {
+	if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &coded) ||
+		coded.ExitCode() != exit {
 		t.Errorf("got %v, want an error with %q and exit code %d", err, want, exit)
 	}
 }
 
-// Write makes a file.
+// Write writes a file in a temporary folder and returns its path.
 func Write(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -1,5 +1,5 @@
-// Package readertest has what the tests of all readers share: where the real
-// inputs are, what is read of them and of files that are refused, and a stream's entries as a sorted list.
+// Package readertest has helpers for the tests of all readers: it finds files of real data,
+// checks what readers return, and converts streams to sorted lists of entries.
 package readertest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// Data is the path of a real input. The test is skipped where there is none.
+// Data returns the path of a file of real data. It skips the test if the file does not exist.
 func Data(t testing.TB, name string) string {
 	t.Helper()
 	path, ok := find(t, name)
@@ -26,8 +26,8 @@ func Data(t testing.TB, name string) string {
 	return path
 }
 
-// known are the paths of those real inputs that are there, by name. A subtest is
-// skipped for all others together.
+// known returns the paths of the files of real data that exist, by name. One subtest is skipped
+// for all missing files together.
 func known(t *testing.T, names []string) map[string]string {
 	t.Helper()
 	paths := map[string]string{}
@@ -53,7 +53,7 @@ func missing(names ...string) string {
 	return what + " not in testdata/real, ../shared/data or $DISTAFF_DATA"
 }
 
-// find looks for a real input in the folders of Roots.
+// find looks for a file of real data in the folders of Roots.
 func find(t testing.TB, name string) (path string, ok bool) {
 	t.Helper()
 	for _, dir := range Roots(t) {
@@ -65,9 +65,9 @@ func find(t testing.TB, name string) (path string, ok bool) {
 	return "", false
 }
 
-// Roots are the folders of real inputs that are there: the repository's own,
-// testdata/real, and a larger one of the same layout, $DISTAFF_DATA or, without
-// it, ../shared/data beside the repository.
+// Roots returns the folders of real data that exist: testdata/real in the repository, and a
+// larger folder with the same layout, $DISTAFF_DATA. The default of $DISTAFF_DATA is
+// ../shared/data, next to the repository.
 func Roots(t testing.TB) []string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -93,7 +93,8 @@ func Roots(t testing.TB) []string {
 	return roots
 }
 
-// Files are the real inputs of all Roots in the given folders, a name once.
+// Files returns the files of real data in the given folders of all Roots. If two files have the
+// same name, it returns the first.
 func Files(t testing.TB, folders ...string) []string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -115,16 +116,16 @@ func Files(t testing.TB, folders ...string) []string {
 	return files
 }
 
-// Entry is one entry of a stream.
+// Entry is an entry of a stream.
 type Entry struct {
 	Coords []int64
 	Val    complex128
-	Int    int64 // the value of an integer type
+	Int    int64 // the value, if the type is an integer type
 }
 
 func (e Entry) String() string { return fmt.Sprintf("%v:%v", e.Coords, e.Val) }
 
-// Collect reads all entries that are left in s.
+// Collect reads the remaining entries of s.
 func Collect(s coo.Stream) ([]Entry, error) {
 	var all []Entry
 	var b coo.Batch
@@ -138,7 +139,8 @@ func Collect(s coo.Stream) ([]Entry, error) {
 			return all, err
 		}
 		if b.N == 0 || len(b.Coords) != len(dims) {
-			return all, fmt.Errorf("BUG: batch of %d entries with %d coordinates, want some with %d", b.N, len(b.Coords), len(dims))
+			return all, fmt.Errorf("BUG: batch of %d entries with %d coordinates, want some with "+
+				"%d", b.N, len(b.Coords), len(dims))
 		}
 		for k := range b.N {
 			e := Entry{Coords: make([]int64, len(b.Coords))}
@@ -177,8 +179,8 @@ func at[T any](vals []byte, k int) *T {
 	return (*T)(unsafe.Pointer(&vals[k*size : (k+1)*size][0]))
 }
 
-// Sort orders entries by their coordinates, mode 0 first; repeated ones keep
-// their order.
+// Sort sorts entries by coordinates, mode 0 first. Entries with equal coordinates keep their
+// order.
 func Sort(es []Entry) {
 	slices.SortStableFunc(es, func(a, b Entry) int { return slices.Compare(a.Coords, b.Coords) })
 }
@@ -196,7 +198,7 @@ func (l *List) Type() tcs.Type        { return l.Of }
 func (l *List) Rewind() error         { l.at = 0; return nil }
 func (l *List) Close() error          { return nil }
 
-// Next yields up to 100 entries.
+// Next returns up to 100 entries.
 func (l *List) Next(b *coo.Batch) error {
 	n := min(100, len(l.Entries)-l.at)
 	if n == 0 {
@@ -217,7 +219,7 @@ func (l *List) Next(b *coo.Batch) error {
 	return nil
 }
 
-// Ordered brings entries into the order of modes, for a writer.
+// Ordered sorts entries in a mode order, for a writer.
 func Ordered(t testing.TB, s coo.Stream, modes []int) *coo.Ordered {
 	t.Helper()
 	o, err := coo.Sort(s, coo.Spec{Modes: modes}, coo.Config{Tmp: t.TempDir()})
@@ -228,7 +230,7 @@ func Ordered(t testing.TB, s coo.Stream, modes []int) *coo.Ordered {
 	return o
 }
 
-// Random makes n distinct entries of whole or real values.
+// Random returns n distinct random entries. Values of a real type have float32 precision.
 func Random(dims []int64, typ tcs.Type, n int, seed uint64) *List {
 	r := rand.New(rand.NewPCG(seed, 1))
 	l := &List{Sizes: dims, Of: typ}
