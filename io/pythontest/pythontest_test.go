@@ -17,14 +17,17 @@ func TestLook(t *testing.T) {
 		}
 		return path
 	}
-	without := python("without", "echo Traceback >&2; echo \"No module named 'numpy'\" >&2; exit 1\n")
+	without := python("without",
+		"echo Traceback >&2; echo \"No module named 'numpy'\" >&2; exit 1\n")
 	with := python("with", "test \"$1 $2\" = '-c import numpy'\n")
 	absent := filepath.Join(dir, "absent")
-	if got, err := look([]string{absent, without, with}, "import numpy"); got != with || err != nil {
+	if got, err := look([]string{absent, without, with}, "import numpy"); got != with ||
+		err != nil {
 		t.Errorf("got %q, %v, want %q", got, err, with)
 	}
 	_, err := look([]string{absent, without}, "import numpy")
-	if err == nil || !strings.Contains(err.Error(), "no "+absent) || !strings.HasSuffix(err.Error(), "No module named 'numpy'") {
+	if err == nil || !strings.Contains(err.Error(), "no "+absent) ||
+		!strings.HasSuffix(err.Error(), "No module named 'numpy'") {
 		t.Errorf("got %v, want what each lacked", err)
 	}
 }
