@@ -279,8 +279,8 @@ func (s *Shape) bare() *Tensor {
 	return t
 }
 
-// Shape returns the tensor's shape. For a view it also returns false: the arrays of a view are
-// parts of a larger shape.
+// Shape returns the tensor's shape. If the tensor is a view, the second result is false,
+// because the arrays of a view are parts of a larger shape.
 func (t *Tensor) Shape() (*Shape, bool) {
 	kinds, modes := t.Format()
 	s := &Shape{Header: t.Clone(), Kinds: kinds, Modes: modes, Counts: make([]int64, len(kinds))}
