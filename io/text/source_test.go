@@ -188,8 +188,9 @@ func TestHead(t *testing.T) {
 		lines[3] != "last" || h.Line != 4 || h.Off != int64(3+5+1+200001+4) {
 		t.Errorf("got %d lines, line %d, offset %d", len(lines), h.Line, h.Off)
 	}
-	if _, err := NewHead(strings.NewReader(strings.Repeat("x", maxLine+100000)),
-		"f").Next(); err == nil || !strings.Contains(err.Error(), "want lines of text") {
+	endless := strings.NewReader(strings.Repeat("x", maxLine+100000))
+	if _, err := NewHead(endless, "f").Next(); err == nil ||
+		!strings.Contains(err.Error(), "want lines of text") {
 		t.Errorf("got %v", err)
 	}
 }
