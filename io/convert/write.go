@@ -88,7 +88,7 @@ func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
 }
 
 // Options returns the options for writing a tensor. dense means that all its levels are dense;
-// modes is the order in which it stores its modes.
+// modes is the tensor's mode order.
 func (f *Format) Options(dense bool, modes []int, threads int) coo.WriteOptions {
 	return coo.WriteOptions{Dense: dense || f.Filled, ColumnMajor: len(modes) == 2 && modes[0] == 1,
 		Threads: threads}
