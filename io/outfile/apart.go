@@ -12,17 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Use is a file that a command reads or writes.
+// Use is one use of a file by a command: the command reads or writes it.
 type Use struct {
-	What   string // as messages name it: "--stats=a.json"
-	Path   string // "-" is standard output or, for a file that is read, standard input
+	What string // the name of the use in messages: "--stats=a.json"
+	// Path is the file's path. "-" is standard output or, if the file is read, standard input.
+	Path   string
 	Writes bool
-	// Tensor says that the file holds a tensor. The output of a tensor may take the place of
-	// an input in the same file format.
+	// Tensor means that the file contains a tensor. The output of a tensor may replace an input
+	// in the same file format.
 	Tensor bool
 }
 
-// Clash is the error of two uses that are one file on the disk (exit code 2).
+// Clash is the error of two uses of the same file on the disk (exit code 2).
 type Clash struct{ Use, Other Use }
 
 func (e *Clash) Error() string {
@@ -33,19 +34,19 @@ func (e *Clash) Error() string {
 	return fmt.Sprintf("%s: "+got, escaped(e.Use.What), escaped(e.Other.What))
 }
 
-// escaped is text with escapes for what does not print.
+// escaped returns text with escapes for characters that are not printable.
 func escaped(text string) string {
 	q := strconv.Quote(text)
 	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 }
 
-// ExitCode is 2.
+// ExitCode returns 2.
 func (e *Clash) ExitCode() int { return 2 }
 
-// Apart refuses uses of one file of which one is written: what the other one reads or writes
-// would be lost. Files are compared as they will be on the disk, whatever their paths are: by the
-// device and inode of the folder and the name in it, behind all symbolic links, and by the device
-// and inode of the file where it is there.
+// Apart returns a *Clash if two uses have the same file and at least one of them writes it,
+// because the contents of the other would be lost. It compares files, not paths: by the device
+// and inode of the folder, together with the file's name after all symbolic links are resolved;
+// and if the file exists, also by its own device and inode.
 func Apart(uses ...Use) error {
 	taken := map[identity][]Use{}
 	for _, u := range uses {
@@ -63,10 +64,10 @@ func Apart(uses ...Use) error {
 	return nil
 }
 
-// clashes reports whether u and other may not be one file.
+// clashes reports whether u and other must not be the same file.
 func (u Use) clashes(other Use) bool {
 	if u.Writes == other.Writes {
-		// A descriptor takes a tensor, and after it what is said of the job.
+		// A descriptor may receive a tensor and then the text about the job.
 		streamed := u.descriptor() >= 0 && other.descriptor() >= 0 && u.Tensor != other.Tensor
 		return u.Writes && !streamed
 	}
@@ -78,7 +79,7 @@ func (u Use) clashes(other Use) bool {
 	return !replaces || written.descriptor() >= 0
 }
 
-// clash puts the use that is written first.
+// clash returns the error of two uses. The use that writes comes first.
 func clash(u, other Use) *Clash {
 	if !u.Writes {
 		u, other = other, u
@@ -88,14 +89,15 @@ func clash(u, other Use) *Clash {
 
 func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
-// identity tells files apart: by a device and an inode, or, where name is not "", by the name in
-// a folder with these.
+// identity identifies a file: by its device and inode if name is "", otherwise by the device
+// and inode of its folder and its name.
 type identity struct {
 	device, inode uint64
 	name          string
 }
 
-// descriptor is the number of the open descriptor that u's path means, -1 for none.
+// descriptor returns the number of the open descriptor that u.Path names, or -1 if the path
+// does not name one.
 func (u Use) descriptor() int {
 	switch {
 	case u.Path == "-" && u.Writes:
@@ -109,8 +111,8 @@ func (u Use) descriptor() int {
 	return -1
 }
 
-// identities are u's: uses with one in common are one file. Devices have none, and pipes where
-// they are read.
+// identities returns the identities of u's file. If two uses have an identity in common, they
+// use the same file. Devices have no identity, and neither has a pipe that is read.
 func (u Use) identities() (list []identity) {
 	var st unix.Stat_t
 	fd := u.descriptor()
@@ -143,10 +145,10 @@ func (u Use) identities() (list []identity) {
 	return list
 }
 
-// resolve is path without symbolic links, also where the last of them points to nothing yet.
+// resolve returns path without symbolic links. The target of the last link need not exist.
 func resolve(path string) (string, error) {
-	for range 40 { // as many links as Linux follows
-		// Joining would drop "..", which is another folder behind a link.
+	for range 40 { // Linux follows at most 40 links
+		// filepath.Join would remove "..", but after a symbolic link ".." is another folder.
 		dir, name := ".", path
 		if k := strings.LastIndexByte(path, filepath.Separator); k >= 0 {
 			dir, name = path[:k+1], path[k+1:]
@@ -166,5 +168,6 @@ func resolve(path string) (string, error) {
 			path = folder + string(filepath.Separator) + link
 		}
 	}
-	return "", &fs.PathError{Op: "open", Path: path, Err: errors.New("too many levels of symbolic links")}
+	return "", &fs.PathError{Op: "open", Path: path,
+		Err: errors.New("too many levels of symbolic links")}
 }

@@ -48,7 +48,8 @@ func TestApart(t *testing.T) {
 		{"missing/x.npy", "a.npy", false},
 	} {
 		// Joining would drop "..".
-		a, b := Use{What: "a", Path: dir + "/" + c.a, Writes: true}, Use{What: "b", Path: dir + "/" + c.b, Writes: true}
+		a, b := Use{What: "a", Path: dir + "/" + c.a, Writes: true},
+			Use{What: "b", Path: dir + "/" + c.b, Writes: true}
 		if err := Apart(a, b); (err != nil) != c.one {
 			t.Errorf("%s and %s: got %v, want one file: %v", c.a, c.b, err, c.one)
 		}
@@ -80,14 +81,21 @@ func TestApartUses(t *testing.T) {
 		use   Use
 		want  string
 	}{
-		{"a tensor over itself", Use{Path: a, Tensor: true}, Use{Path: a, Writes: true, Tensor: true}, ""},
-		{"a tensor over another format", Use{Path: a, Tensor: true}, Use{Path: link, Writes: true, Tensor: true}, reads},
+		{"a tensor over itself", Use{Path: a, Tensor: true},
+			Use{Path: a, Writes: true, Tensor: true}, ""},
+		{"a tensor over another format", Use{Path: a, Tensor: true},
+			Use{Path: link, Writes: true, Tensor: true}, reads},
 		{"statistics over a tensor", Use{Path: a, Tensor: true}, Use{Path: a, Writes: true}, reads},
-		{"two outputs", Use{Path: a, Writes: true, Tensor: true}, Use{Path: a, Writes: true}, writes},
-		{"two on standard output", Use{Path: "-", Writes: true}, Use{Path: "/dev/stdout", Writes: true}, writes},
-		{"a tensor and statistics on standard output", Use{Path: "-", Writes: true, Tensor: true}, Use{Path: "-", Writes: true}, ""},
-		{"a device", Use{Path: "/dev/null", Writes: true}, Use{Path: "/dev/null", Writes: true}, ""},
-		{"standard input and output", Use{Path: "-", Tensor: true}, Use{Path: "/dev/fd/2", Writes: true, Tensor: true}, ""},
+		{"two outputs", Use{Path: a, Writes: true, Tensor: true}, Use{Path: a, Writes: true},
+			writes},
+		{"two on standard output", Use{Path: "-", Writes: true},
+			Use{Path: "/dev/stdout", Writes: true}, writes},
+		{"a tensor and statistics on standard output", Use{Path: "-", Writes: true, Tensor: true},
+			Use{Path: "-", Writes: true}, ""},
+		{"a device", Use{Path: "/dev/null", Writes: true}, Use{Path: "/dev/null", Writes: true},
+			""},
+		{"standard input and output", Use{Path: "-", Tensor: true},
+			Use{Path: "/dev/fd/2", Writes: true, Tensor: true}, ""},
 	} {
 		c.other.What, c.use.What = "-i=x:a.npy", "--stats=f"
 		got := ""

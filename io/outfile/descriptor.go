@@ -24,9 +24,9 @@ func Descriptor(path string) bool {
 }
 
 // descriptor returns the number of the open descriptor that path names: /dev/stdout,
-// /dev/stderr, /dev/fd/N, /proc/self/fd/N, or a symbolic link to one of these. Output must go
-// to the descriptor itself, which has a position in its file: if the file were opened again,
-// output would start at its beginning.
+// /dev/stderr, /dev/fd/N, /proc/self/fd/N, or a symbolic link to one of these names. Output
+// must go to the descriptor itself, which has a position in its file: if the file were opened
+// again, output would start at its beginning.
 func descriptor(path string) (fd int, ok bool) {
 	for range 40 { // Linux follows at most 40 links
 		path = filepath.Clean(path)
