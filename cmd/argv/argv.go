@@ -1,13 +1,12 @@
-// Package argv reads a command line the way Distaff's commands want it: flags
-// stand anywhere, one dash or two, `-x=v` and `-x v` alike, a flag with
-// several values is repeated and a comma never separates two of them.
+// Package argv parses command lines as Distaff's commands need it. Flags may be anywhere and
+// begin with one or two dashes; `-x=v` and `-x v` are equivalent. A flag with several values is
+// repeated: a comma never separates two values.
 //
-// The package that parses flags underneath stops at the first argument that is
-// no flag. So Arrange first rewrites the arguments into one shape, every flag
-// as --name=value, then --, then what is left; it also reports what that
-// package would report badly: an unknown flag (with the nearest name), a flag
-// without its value or with an empty one, a value for a flag that takes none, two
-// values for a flag that takes one.
+// The flag library stops at the first argument that is not a flag. So Arrange first rewrites
+// the arguments: every flag becomes --name=value, then comes --, then the other arguments.
+// Arrange also reports errors that the library reports badly: an unknown flag (with the nearest
+// name), a flag without a value or with an empty one, a value for a flag that takes none, and
+// two values for a flag that takes one.
 package argv
 
 import (
@@ -20,31 +19,31 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Error is a mistake on the command line. Its exit code is 2.
+// Error is an error in the command line. Its exit code is 2.
 type Error struct{ Msg string }
 
 func (e *Error) Error() string { return e.Msg }
 
-// ExitCode is that of a wrong command.
+// ExitCode returns 2, the code for a wrong command.
 func (e *Error) ExitCode() int { return 2 }
 
-// Errorf makes an Error.
+// Errorf returns an Error.
 func Errorf(format string, args ...any) error {
 	return &Error{diag.Sprintf(format, args...)}
 }
 
-// A Table maps every spelling of a flag to its main name and kind.
+// Table maps every spelling of a flag to its description.
 type Table map[string]flag
 
 type flag struct {
 	name string
 	bool bool
-	one  bool   // one value, which is not empty; what the values of a list may be is the command's affair
-	want string // the value, for messages
-	said bool   // help tells of it
+	one  bool   // takes one value, which must not be empty; commands check the values of lists
+	want string // the name of the value, for messages
+	said bool   // whether help shows the flag
 }
 
-// NewTable lists the flags that a command knows.
+// NewTable returns the table of a command's flags, and --help.
 func NewTable(flags []cli.Flag) Table {
 	help := flag{name: "help", bool: true, said: true}
 	t := Table{"help": help, "h": help}
@@ -60,13 +59,13 @@ func NewTable(flags []cli.Flag) Table {
 	return t
 }
 
-// Arranged is a command line in order.
+// Arranged is a command line with its flags first.
 type Arranged struct {
-	Flags []string // each --name or --name=value
-	Args  []string // the others, in order
+	Flags []string // each is --name or --name=value
+	Args  []string // the other arguments, in order
 }
 
-// List is the arranged command line as arguments.
+// List returns the command line as arguments.
 func (a *Arranged) List() []string {
 	out := append([]string{}, a.Flags...)
 	if len(a.Args) > 0 {
@@ -75,13 +74,13 @@ func (a *Arranged) List() []string {
 	return out
 }
 
-// bare tells an argument from a flag. "-" and "-.tns" are arguments: standard
+// isBare reports whether arg is not a flag. "-" and "-.tns" are not flags: they are standard
 // input or output.
-func bare(arg string) bool {
+func isBare(arg string) bool {
 	return arg == "-" || strings.HasPrefix(arg, "-.") || !strings.HasPrefix(arg, "-")
 }
 
-// Arrange puts flags first. "--" ends the flags.
+// Arrange moves flags to the front. Everything after "--" is an argument.
 func (t Table) Arrange(args []string) (*Arranged, error) {
 	var a Arranged
 	once := map[string]given{}
@@ -91,7 +90,7 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 			a.Args = append(a.Args, args[k+1:]...)
 			break
 		}
-		if bare(arg) {
+		if isBare(arg) {
 			a.Args = append(a.Args, arg)
 			continue
 		}
@@ -104,7 +103,8 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 			if hasValue {
 				on, err := strconv.ParseBool(value)
 				if err != nil {
-					return nil, Errorf("%s: got %q, want no value, true or false", Dashed(name), value)
+					return nil, Errorf("%s: got %q, want no value, true or false", Dashed(name),
+						value)
 				}
 				value = strconv.FormatBool(on)
 				a.Flags = append(a.Flags, "--"+f.name+"="+value)
@@ -112,7 +112,7 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 				value = "true"
 				a.Flags = append(a.Flags, "--"+f.name)
 			}
-			if err := f.given(once, arg, value); err != nil {
+			if err := f.checkOnce(once, arg, value); err != nil {
 				return nil, err
 			}
 			continue
@@ -129,7 +129,7 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 			return nil, Errorf("%s=: got no value, want %s=%s", Dashed(name), Dashed(name), f.want)
 		}
 		if f.one {
-			if err := f.given(once, arg, value); err != nil {
+			if err := f.checkOnce(once, arg, value); err != nil {
 				return nil, err
 			}
 		}
@@ -138,11 +138,12 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 	return &a, nil
 }
 
-// given is a flag of one value as it stands on the command line.
+// given is a flag with one value on the command line: arg is the argument, value its value.
 type given struct{ arg, value string }
 
-// given refuses a second value of a flag that takes one; the same value again is none.
-func (f flag) given(once map[string]given, arg, value string) error {
+// checkOnce returns an error if the flag was given before with another value. once contains the
+// earlier values, by name.
+func (f flag) checkOnce(once map[string]given, arg, value string) error {
 	old, ok := once[f.name]
 	if ok && old.value != value {
 		return Errorf("got %s and %s: want one value for %s", old.arg, arg, Dashed(f.name))
@@ -151,8 +152,8 @@ func (f flag) given(once map[string]given, arg, value string) error {
 	return nil
 }
 
-// Positional finds the first argument that is no flag and no flag's value, and
-// its index, or -1. Flags that the table lacks are taken to have no value.
+// Positional returns the index of the first argument that is neither a flag nor the value of a
+// flag, or -1. It assumes that unknown flags have no value.
 func (t Table) Positional(args []string) int {
 	for k := 0; k < len(args); k++ {
 		arg := args[k]
@@ -162,7 +163,7 @@ func (t Table) Positional(args []string) int {
 				return k + 1
 			}
 			return -1
-		case bare(arg):
+		case isBare(arg):
 			return k
 		}
 		name, _, hasValue := split(arg)
@@ -173,12 +174,12 @@ func (t Table) Positional(args []string) int {
 	return -1
 }
 
-// isFlag tells a flag that the table knows, or "--", from a value.
+// isFlag reports whether arg is "--" or a flag in the table.
 func (t Table) isFlag(arg string) bool {
 	if arg == "--" {
 		return true
 	}
-	if bare(arg) {
+	if isBare(arg) {
 		return false
 	}
 	name, _, _ := split(arg)
@@ -208,7 +209,7 @@ func split(arg string) (name, value string, hasValue bool) {
 	return strings.Cut(arg, "=")
 }
 
-// Dashed is a flag as it is written: -i, --ranks.
+// Dashed returns a flag as it is written on the command line: -i, --ranks.
 func Dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -216,10 +217,11 @@ func Dashed(name string) string {
 	return "--" + name
 }
 
-// meant has values that are said elsewhere, with ours.
-var meant = map[string]string{"gpu": "cuda", "nvidia": "cuda"}
+// synonyms maps words that other programs use to Distaff's words.
+var synonyms = map[string]string{"gpu": "cuda", "nvidia": "cuda"}
 
-// Choice reads a flag that is one of some words, "" where it is not given.
+// Choice returns the value of a flag, which must be one of words. It returns "" if the flag is
+// not set.
 func Choice(x *cli.Context, flag string, words ...string) (string, error) {
 	v := x.String(flag)
 	if !x.IsSet(flag) {
@@ -229,7 +231,7 @@ func Choice(x *cli.Context, flag string, words ...string) (string, error) {
 		return v, nil
 	}
 	near, lower := "", strings.ToLower(v)
-	if n := meant[lower]; slices.Contains(words, n) {
+	if n := synonyms[lower]; slices.Contains(words, n) {
 		near = "; did you mean " + n + "?"
 	} else if n := Nearest(lower, words); n != "" {
 		near = "; did you mean " + n + "?"
@@ -237,8 +239,8 @@ func Choice(x *cli.Context, flag string, words ...string) (string, error) {
 	return "", Errorf("--%s=%s: got %q, want %s%s", flag, v, v, strings.Join(words, ", "), near)
 }
 
-// Nearest is the name closest to what was typed by edit distance, or "" where
-// none is close. Ties go to the first in alphabetical order.
+// Nearest returns the name with the smallest edit distance from typed, or "" if no name is
+// close. Among equal names it returns the first in alphabetical order.
 func Nearest(typed string, names []string) string {
 	best, bestDist := "", 1+len(typed)/3
 	if len(typed) == 1 {
@@ -249,7 +251,7 @@ func Nearest(typed string, names []string) string {
 			continue
 		}
 		d := distance(typed, n)
-		// A long name's beginning is a likely slip too: --mem for --memory-limit.
+		// A prefix of a long name is a likely mistake too: --mem for --memory-limit.
 		if len(typed) >= 3 && strings.HasPrefix(n, typed) {
 			d = min(d, 1)
 		}
@@ -260,7 +262,7 @@ func Nearest(typed string, names []string) string {
 	return best
 }
 
-// distance is Levenshtein's, with a swap of neighbours as one step.
+// distance returns the Levenshtein distance, where swapping two neighbors counts as one step.
 func distance(a, b string) int {
 	prev2, prev := []int(nil), make([]int, len(b)+1)
 	for j := range prev {

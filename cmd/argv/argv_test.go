@@ -33,7 +33,8 @@ func TestArrange(t *testing.T) {
 		{"-f=", "--format="},
 		{"--network=direct", "--network=direct"},
 		{"-i=a=b", "--input=a=b"},
-		{"-i=a -i=b --repeat=3 --repeat 3 -v --verbose", "--input=a --input=b --repeat=3 --repeat=3 --verbose --verbose"},
+		{"-i=a -i=b --repeat=3 --repeat 3 -v --verbose",
+			"--input=a --input=b --repeat=3 --repeat=3 --verbose --verbose"},
 	} {
 		a, err := table.Arrange(strings.Fields(c.in))
 		if err != nil {
@@ -57,7 +58,8 @@ func TestArrangeErrors(t *testing.T) {
 		{"S --repeat=", "--repeat=: got no value, want --repeat=N"},
 		{"S --memory-limit=", "--memory-limit=: got no value, want --memory-limit=VALUE"},
 		{"S -f --check", "-f wants a value: -f=VALUE"},
-		{"S --repeat=3 --check --repeat 4", "got --repeat=3 and --repeat=4: want one value for --repeat"},
+		{"S --repeat=3 --check --repeat 4",
+			"got --repeat=3 and --repeat=4: want one value for --repeat"},
 		{"S -v --verbose=false", "got -v and --verbose=false: want one value for --verbose"},
 		{"S --check=3", `--check: got "3", want no value, true or false`},
 	} {
@@ -76,7 +78,8 @@ func TestPositional(t *testing.T) {
 	for _, c := range []struct {
 		in   string
 		want int
-	}{{"run S", 0}, {"-v run S", 1}, {"-f A:ds run", 2}, {"-f=A:ds run", 1}, {"-v", -1}, {"--", -1}, {"-- run", 1}, {"", -1}} {
+	}{{"run S", 0}, {"-v run S", 1}, {"-f A:ds run", 2}, {"-f=A:ds run", 1}, {"-v", -1}, {"--", -1},
+		{"-- run", 1}, {"", -1}} {
 		if got := table.Positional(strings.Fields(c.in)); got != c.want {
 			t.Errorf("%q: got %d, want %d", c.in, got, c.want)
 		}
@@ -84,9 +87,11 @@ func TestPositional(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	names := []string{"run", "compile", "plan", "convert", "info", "show", "diff", "doctor", "cache"}
+	names := []string{"run", "compile", "plan", "convert", "info", "show", "diff", "doctor",
+		"cache"}
 	for _, c := range []struct{ in, want string }{
-		{"rnu", "run"}, {"complie", "compile"}, {"conv", "convert"}, {"docter", "doctor"}, {"xyzzy", ""},
+		{"rnu", "run"}, {"complie", "compile"}, {"conv", "convert"}, {"docter", "doctor"},
+		{"xyzzy", ""},
 	} {
 		if got := Nearest(c.in, names); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.in, got, c.want)

@@ -8,14 +8,13 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Help is a flag's lines of a help text.
+// Help returns the lines of a flag in a help text.
 func Help(f cli.Flag) string {
 	head, usage := Describe(f)
 	return "  " + head + "\n" + wrap(usage, "      ", 78)
 }
 
-// Describe splits a flag into its spelling, "-f, --format=T:LEVELS", and what
-// it does.
+// Describe returns the spelling of a flag, "-f, --format=T:LEVELS", and its description.
 func Describe(f cli.Flag) (head, usage string) {
 	value, usage := parts(f)
 	if value != "" {
@@ -32,8 +31,8 @@ func Describe(f cli.Flag) (head, usage string) {
 	return strings.Join(names, ", ") + value, usage
 }
 
-// parts splits what is said of a flag into the name of its value, which stands in
-// backquotes, and the rest.
+// parts splits a flag's description into the name of its value, which is between backquotes,
+// and the rest.
 func parts(f cli.Flag) (value, usage string) {
 	usage = f.(cli.DocGenerationFlag).GetUsage()
 	if p := strings.SplitN(usage, "`", 3); len(p) == 3 {
@@ -42,9 +41,9 @@ func parts(f cli.Flag) (value, usage string) {
 	return "", usage
 }
 
-// Values are those that a flag's value has, where it is one of some words: the value's name
-// then lists them, as auto|always|never. A word with capital letters among them stands for
-// others; a letter alone is an index variable.
+// Values returns the words that a flag accepts. The name of the flag's value lists them:
+// auto|always|never. A word with capital letters represents other values, and a single letter
+// is an index variable: Values returns neither.
 func Values(f cli.Flag) []string {
 	value, _ := parts(f)
 	words := strings.Split(value, "|")
@@ -62,7 +61,7 @@ func Values(f cli.Flag) []string {
 
 var valueWord = regexp.MustCompile(`^[a-z0-9-]+$`)
 
-// placeholder is the name of a flag's value in messages.
+// placeholder returns the name of a flag's value, for messages.
 func placeholder(f cli.Flag) string {
 	if value, _ := parts(f); value != "" {
 		return value
@@ -70,7 +69,7 @@ func placeholder(f cli.Flag) string {
 	return "VALUE"
 }
 
-// wrap breaks text at spaces into lines of at most width, each after indent.
+// wrap breaks text at spaces into lines of at most width characters, each starting with indent.
 func wrap(text, indent string, width int) string {
 	var b strings.Builder
 	line := indent
