@@ -1,5 +1,5 @@
-// Package conv is file conversion as a command: distaff convert, and tns2tcs for
-// the one pair.
+// Package conv implements the conversion of files as a command, for distaff convert and for
+// tns2tcs, which converts only .tns to .tcs.
 package conv
 
 import (
@@ -26,49 +26,61 @@ import (
 	"distaff/spmd"
 )
 
-// Flags are a conversion's flags.
+// Flags returns the flags of a conversion.
 func Flags() []cli.Flag {
 	text := func(usage, name string, aliases ...string) cli.Flag {
 		return &cli.StringFlag{Name: name, Aliases: aliases, Usage: usage}
 	}
 	return []cli.Flag{
-		text("`LEVELS[:ORDER]` storage of a .tcs file, and what dense means for the others (default: that of a .tcs input; dense for a dense file; else s, ds, sss, ...)", "f", "format"),
-		text("`TYPE` float64, float32, int64, int32, complex128 or complex64 (default: the input's)", "t", "type"),
+		text("`LEVELS[:ORDER]` storage of a .tcs file, and what dense means for the others "+
+			"(default: that of a .tcs input; dense for a dense file; else s, ds, sss, ...)", "f",
+			"format"),
+		text("`TYPE` float64, float32, int64, int32, complex128 or complex64 (default: the "+
+			"input's)", "t", "type"),
 		text("`N,N,...` sizes, one a mode, for a file that has none", "d", "dims"),
 		text("`0|1` the first coordinate in a .tns input (default: 1)", "index-base"),
 		text("`sum|error` what becomes of repeated coordinates (default: sum)", "duplicates"),
-		&cli.BoolFlag{Name: "fit-dense", Usage: "dense levels cover the smallest to the largest coordinate only"},
-		&cli.BoolFlag{Name: "trust-input", Usage: "skips the checks of a .tcs input's checksums and arrays: a bad file may then crash the program or give garbage; the output still gets its name only when all is done"},
-		text("`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else a quarter of the machine's)", "memory-limit"),
+		&cli.BoolFlag{Name: "fit-dense",
+			Usage: "dense levels cover the smallest to the largest coordinate only"},
+		&cli.BoolFlag{Name: "trust-input",
+			Usage: "skips the checks of a .tcs input's checksums and arrays: a bad file may then " +
+				"crash the program or give garbage; the output still gets its name only when all " +
+				"is done"},
+		text("`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else "+
+			"a quarter of the machine's)", "memory-limit"),
 		text("`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)", "tmp"),
 		text("`N` threads (default: all cores)", "threads"),
-		text("`auto|always|never` shows bytes, rate and time left (default: auto, on a terminal)", "progress"),
+		text("`auto|always|never` shows bytes, rate and time left (default: auto, on a terminal)",
+			"progress"),
 	}
 }
 
-// choice reads a flag that is one of some words, def where it is not given.
+// choice returns the value of a flag that must be one of words, or def if the flag is not set.
 func choice(x *cli.Context, flag, def string, words ...string) (string, error) {
 	v, err := argv.Choice(x, flag, words...)
 	if err == nil {
 		return cmp.Or(v, def), nil
 	}
-	if hint := named("--"+flag, x.String(flag), strings.Join(words, "|"), func(rest string) bool { return slices.Contains(words, rest) }); hint != nil {
+	if hint := checkUnnamed("--"+flag, x.String(flag), strings.Join(words, "|"),
+		func(rest string) bool { return slices.Contains(words, rest) }); hint != nil {
 		err = hint
 	}
 	return "", err
 }
 
-// named refuses a flag's value that begins with the name of a tensor, as run wants it,
-// before one that is right here, where a file has one tensor without a name.
-func named(flag, v, want string, right func(rest string) bool) error {
+// checkUnnamed returns an error if v is a tensor's name, a colon and a value that would be
+// correct without the name. The commands run and plan need the name, but here a file has only
+// one tensor. isValue reports whether a value is correct. want describes the value.
+func checkUnnamed(flag, v, want string, isValue func(rest string) bool) error {
 	name, rest, ok := strings.Cut(v, ":")
-	if !ok || !notation.IsName(name) || !right(rest) {
+	if !ok || !notation.IsName(name) || !isValue(rest) {
 		return nil
 	}
-	return argv.Errorf("%s=%s: got the name of a tensor, %s, want %s=%s, for a file has one tensor: %s=%s", flag, v, name, flag, want, flag, rest)
+	return argv.Errorf("%s=%s: got the name of a tensor, %s, want %s=%s, for a file has one "+
+		"tensor: %s=%s", flag, v, name, flag, want, flag, rest)
 }
 
-// parseSizes reads 1000,32.
+// parseSizes parses sizes: 1000,32.
 func parseSizes(v string) (dims []int64, err error) {
 	for _, s := range strings.Split(v, ",") {
 		n, err := tcs.ParseSize(s)
@@ -80,24 +92,26 @@ func parseSizes(v string) (dims []int64, err error) {
 	return dims, nil
 }
 
-// ReadOptions reads the flags that say how a file is read: -t, -d,
-// --index-base, --trust-input, --tmp and --threads, where the command has them. The
-// files are those that will be read.
+// ReadOptions parses the flags for reading files: -t, -d, --index-base, --trust-input, --tmp
+// and --threads, if the command has them. files are the files that will be read.
 func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	var o coo.Options
 	if v := x.String("t"); v != "" {
 		t, ok := tcs.ParseType(v)
-		if err := named("-t", v, "TYPE", func(rest string) bool { _, ok := tcs.ParseType(rest); return ok }); err != nil {
+		if err := checkUnnamed("-t", v, "TYPE",
+			func(rest string) bool { _, ok := tcs.ParseType(rest); return ok }); err != nil {
 			return o, err
 		}
 		if !ok {
-			return o, argv.Errorf("-t=%s: got type %q, want float64, float32, int64, int32, complex128 or complex64", v, v)
+			return o, argv.Errorf("-t=%s: got type %q, want float64, float32, int64, int32, "+
+				"complex128 or complex64", v, v)
 		}
 		o.Type = t
 	}
 	if v := x.String("d"); v != "" {
 		var err error
-		if err := named("-d", v, "N,N,...", func(rest string) bool { _, err := parseSizes(rest); return err == nil }); err != nil {
+		if err := checkUnnamed("-d", v, "N,N,...",
+			func(rest string) bool { _, err := parseSizes(rest); return err == nil }); err != nil {
 			return o, err
 		}
 		if o.Dims, err = parseSizes(v); err != nil {
@@ -124,15 +138,16 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 			return o, argv.Errorf("--threads=%s: got %q, want a whole number from 1", v, v)
 		}
 		if most := kernels.MostThreads(); n > most {
-			return o, argv.Errorf("--threads=%d: at most %d, 8 times the %d that this machine's hardware runs at once, and 64 at least", n, most, kernels.HardwareThreads())
+			return o, argv.Errorf("--threads=%d: at most %d, 8 times the %d that this machine's "+
+				"hardware runs at once, and 64 at least", n, most, kernels.HardwareThreads())
 		}
 		o.Threads = n
 	}
 	return o, nil
 }
 
-// Tmp is --tmp, else DISTAFF_TMP, either of which must be a folder; below both
-// the default is TMPDIR.
+// Tmp returns the folder for temporary files from --tmp or else DISTAFF_TMP, which must exist.
+// If neither is set it returns "", which means TMPDIR.
 func Tmp(x *cli.Context) (string, error) {
 	from, v := "--tmp", x.String("tmp")
 	if v == "" {
@@ -150,13 +165,14 @@ func Tmp(x *cli.Context) (string, error) {
 		err = pe.Err
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s=%s: %w, want a folder for temporary files", from, tcs.Printable(v), err)
+		return "", fmt.Errorf("%s=%s: %w, want a folder for temporary files", from,
+			tcs.Printable(v), err)
 	}
 	return v, nil
 }
 
-// Limit is --memory-limit, else DISTAFF_MEMORY_LIMIT, else a quarter of the
-// machine's memory.
+// Limit returns the memory limit from --memory-limit or else DISTAFF_MEMORY_LIMIT. The default
+// is a quarter of the machine's memory.
 func Limit(x *cli.Context) (*tcs.Limit, error) {
 	from, v := "--memory-limit", x.String("memory-limit")
 	if !x.IsSet("memory-limit") {
@@ -172,7 +188,7 @@ func Limit(x *cli.Context) (*tcs.Limit, error) {
 	return tcs.NewLimit(n), nil
 }
 
-// Run converts the file in to the file out as x's flags say.
+// Run converts file in to file out, with the flags of x.
 func Run(x *cli.Context, in, out string, stderr io.Writer, quiet bool) error {
 	if err := outfile.Apart(convert.Reads(in, in), convert.Writes(out, out)); err != nil {
 		return err
@@ -187,7 +203,8 @@ func Run(x *cli.Context, in, out string, stderr io.Writer, quiet bool) error {
 		if err != nil {
 			levels := func(s string) bool { _, err := format.Parse(s); return err == nil }
 			name, _, _ := strings.Cut(v, ":")
-			if hint := named("-f", v, "LEVELS[:ORDER]", levels); hint != nil && !levels(name) {
+			if hint := checkUnnamed("-f", v, "LEVELS[:ORDER]", levels); hint != nil &&
+				!levels(name) {
 				err = hint
 			}
 			return err
