@@ -1,5 +1,5 @@
-// Package front is what a command does around its work: it turns an error into
-// a message and an exit code, and a signal into an orderly end.
+// Package front contains what all commands need around their work: it turns an error into a
+// message and an exit code, and ends a command in order when a signal arrives.
 package front
 
 import (
@@ -20,36 +20,36 @@ import (
 	"distaff/spmd/comm/mpi"
 )
 
-// Main runs a command and returns its exit code. An interrupt cancels the
-// command, waits a moment for it to wind up, and removes the temporary files
-// that are left; the code is then the one that the job's ranks had agreed on before, or
-// 128 and the signal's number.
+// Main runs a command and returns its exit code. When a signal arrives, Main cancels the
+// command, waits a second for it to end, and removes temporary files that are left. The exit
+// code is then the one that the ranks of the job agreed on before, or otherwise 128 plus the
+// signal's number.
 func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	collectLater()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, stops()...)
+	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
-	signal.Ignore(syscall.SIGXFSZ) // a file past its limit is a failed write
+	signal.Ignore(syscall.SIGXFSZ) // so that writing a file past its size limit returns an error
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()
 	select {
 	case err := <-done:
 		return Report(name, err, stderr)
 	case sig := <-signals:
-		outfile.Stop()                         // what is not done by now does not replace what is there
-		cancel(&comm.Interrupted{Signal: sig}) // ranks of one job agree on its code
+		outfile.Stop()                         // outputs that are not complete don't replace files
+		cancel(&comm.Interrupted{Signal: sig}) // the ranks of a job agree on its code
 		select {
 		case <-done:
 		case <-signals:
 		case <-time.After(time.Second):
 		}
 		outfile.Cleanup()
-		if code := comm.Ending(); code != 0 { // the ranks had agreed on their end before
+		if code := comm.Ending(); code != 0 { // the ranks agreed on their end before
 			return code
 		}
-		// A launcher stops all ranks, and says so; so does one of them.
+		// A launcher stops all ranks and prints a message, and so does one of the ranks.
 		if _, ok, _ := mpi.Launched(os.Getenv); !ok {
 			fmt.Fprintf(stderr, "%s: stopped by %s\n", name, comm.SignalName(sig))
 		}
@@ -57,12 +57,14 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	}
 }
 
-// stops returns the signals that end a command. Besides those by which people stop one, these are
-// all that end a program which knows nothing of them, as limits of processor time (ulimit -t) and
-// batch systems rely on: Go's runtime would take them and go on. SIGPROF is the runtime's own, and
-// ranks under srun end each other by SIGUSR2.
-func stops() []os.Signal {
-	s := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGXCPU,
+// stopSignals returns the signals that end a command. They are the signals that users send, and
+// all signals that end a program without a handler, because processor time limits (ulimit -t)
+// and batch systems depend on that: Go's runtime would ignore them. SIGPROF is not included
+// because the runtime uses it. SIGUSR2 is not included under srun, because ranks use SIGUSR2 to
+// end each other.
+func stopSignals() []os.Signal {
+	s := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1,
+		syscall.SIGXCPU,
 		syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGIO, syscall.SIGPWR}
 	if l, ok, _ := mpi.Launched(os.Getenv); !ok || !strings.HasPrefix(l.Kind, "srun") {
 		s = append(s, syscall.SIGUSR2)
@@ -70,22 +72,25 @@ func stops() []os.Signal {
 	return s
 }
 
-// Idle reports whether this process is a rank other than 0 of a launcher's job: what is no job
-// rank 0 does alone, once. On a terminal it says so, since a shell that a launcher started leaves
-// its environment to all that is started from it.
+// Idle reports whether this process is a rank other than 0 of a launcher's job. A command that
+// is not a job is run by rank 0 only. On a terminal, Idle prints this: a shell that was started
+// by a launcher passes its environment to every command.
 func Idle(name string, stderr io.Writer) bool {
 	l, ok, _ := mpi.Launched(os.Getenv)
 	if !ok || l.Rank == 0 {
 		return false
 	}
 	if IsTerminal(stderr) {
-		fmt.Fprintf(stderr, "%s: rank 0 does this; the environment says that this is rank %d, started by %s\n", name, l.Rank, l.Kind)
+		fmt.Fprintf(stderr,
+			"%s: rank 0 does this; the environment says that this is rank %d, started by %s\n",
+			name, l.Rank, l.Kind)
 	}
 	return true
 }
 
-// collectLater puts off the first collection of Go's heap from 4 MB to 32 MB: a short job ends before
-// it, which takes a millisecond or two of its 20. From then on the heap is collected as usual.
+// collectLater delays the first collection of Go's heap from 4 MB to 32 MB. A collection takes
+// one or two milliseconds, and short jobs, which take 20, end before it. After the first
+// collection, the usual rules apply.
 func collectLater() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -94,8 +99,7 @@ func collectLater() {
 	runtime.SetFinalizer(new([32]byte), func(*[32]byte) { debug.SetGCPercent(usual) })
 }
 
-// Report prints err, unless it is Silent, and returns the exit code that it
-// asks for.
+// Report prints err, unless it is Silent, and returns its exit code.
 func Report(name string, err error, stderr io.Writer) int {
 	if err == nil {
 		return 0
@@ -107,7 +111,7 @@ func Report(name string, err error, stderr io.Writer) int {
 	return ExitCode(err)
 }
 
-// ExitCode is that of the first error in err's tree that has one, else 1.
+// ExitCode returns the exit code of the first error in err's tree that has one, otherwise 1.
 func ExitCode(err error) int {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {
@@ -116,10 +120,11 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Silent ends the program with a code and no message: all was said.
+// Silent ends the program with an exit code and without a message, because all messages were
+// printed.
 type Silent struct{ Code int }
 
 func (s *Silent) Error() string { return fmt.Sprintf("exit %d", s.Code) }
 
-// ExitCode is the code.
+// ExitCode returns Code.
 func (s *Silent) ExitCode() int { return s.Code }

@@ -22,8 +22,9 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Progress is a line on a terminal that is overwritten: how much of a file was
-// read, how fast, and how long it will take; or how much of some work was done. A nil Progress shows nothing.
+// Progress is a line on a terminal that is overwritten. It shows how much of a file was read,
+// the rate, and the time left; or how much of some work was done. Watch and Clear of a nil
+// Progress do nothing.
 type Progress struct {
 	w     io.Writer
 	mu    sync.Mutex
@@ -31,13 +32,13 @@ type Progress struct {
 	begun time.Time
 	last  int64
 	shown bool
-	told  time.Time // when Show or Work last told
+	told  time.Time // when Show or Work was called last
 }
 
-// NewProgress is a Progress on w for --progress=always, for auto where w is a
-// terminal and quiet is not set, and nil otherwise.
+// NewProgress returns a Progress on w if mode is "always", or if mode is not "never", w is a
+// terminal and quiet is false. Otherwise it returns nil.
 func NewProgress(w io.Writer, mode string, quiet bool) *Progress {
-	if t, ok := w.(*Terminal); ok { // which would escape what moves the cursor
+	if t, ok := w.(*Terminal); ok { // a Terminal would escape the characters that move the cursor
 		w = t.w
 	}
 	if mode == "always" || mode != "never" && !quiet && IsTerminal(w) {
@@ -46,14 +47,15 @@ func NewProgress(w io.Writer, mode string, quiet bool) *Progress {
 	return nil
 }
 
-// Show replaces the line. total is 0 where it cannot be known.
+// Show replaces the line. done and total are bytes; total is 0 if it is unknown.
 func (p *Progress) Show(file string, done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	took := p.since(file, done)
 	line := tcs.Printable(file) + ": " + tcs.Size(done)
 	if total > 0 {
-		line += fmt.Sprintf(" of %s (%d%%)", tcs.Size(total), int64(100*float64(done)/float64(total)))
+		line += fmt.Sprintf(" of %s (%d%%)", tcs.Size(total),
+			int64(100*float64(done)/float64(total)))
 	}
 	if took > 0.5 && done > 0 {
 		line += ", " + tcs.Size(int64(float64(done)/took)) + "/s"
@@ -61,7 +63,8 @@ func (p *Progress) Show(file string, done, total int64) {
 	fmt.Fprint(p.w, "\r\033[K"+line+left(took, done, total))
 }
 
-// Work replaces the line by how much of some work is done, or removes it where what is "".
+// Work replaces the line by the share of some work that is done. If what is "", it removes the
+// line.
 func (p *Progress) Work(what string, done, total int64) {
 	if what == "" {
 		p.Clear()
@@ -77,7 +80,8 @@ func (p *Progress) Work(what string, done, total int64) {
 	fmt.Fprint(p.w, "\r\033[K"+line+left(took, done, total))
 }
 
-// Running replaces the line by what runs, unless Show or Work tells of a part of that.
+// Running replaces the line by what, the name of what is running, unless Show or Work was
+// called in the last half second.
 func (p *Progress) Running(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +91,7 @@ func (p *Progress) Running(what string) {
 	}
 }
 
-// since notes what is shown, and tells how many seconds it has been.
+// since records what is shown, and returns for how many seconds it has been shown.
 func (p *Progress) since(what string, done int64) float64 {
 	now := time.Now()
 	if what != p.file || done < p.last { // another file, or a second pass
@@ -97,15 +101,16 @@ func (p *Progress) since(what string, done int64) float64 {
 	return now.Sub(p.begun).Seconds()
 }
 
-// left is how long the rest will take, where that can be told.
+// left returns the estimated time left as text, or "" if it is unknown.
 func left(took float64, done, total int64) string {
 	if took <= 0.5 || done <= 0 || total <= done {
 		return ""
 	}
-	return fmt.Sprintf(", %s left", time.Duration(float64(total-done)*took/float64(done)+0.5)*time.Second)
+	return fmt.Sprintf(", %s left",
+		time.Duration(float64(total-done)*took/float64(done)+0.5)*time.Second)
 }
 
-// Watch shows how far a stream is read until stop is called.
+// Watch shows the progress of reading a stream until stop is called.
 func (p *Progress) Watch(file string, s coo.Stream) (stop func()) {
 	if p == nil {
 		return func() {}

@@ -14,22 +14,22 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is the last gate before a terminal, or whatever stands in its place:
-// what is written through it reaches w with every character that is not printable
-// escaped, but for line ends and tabs, so that no text that is not ours (flags,
-// names of files, the environment, lines of a file, the words of a compiler) drives
-// it. What a message quotes is quoted where it is made; lines stay lines
-// here, for compilers' words have many.
+// Terminal is a writer that every output to a terminal passes through. It escapes each
+// character that is not printable, except line ends and tabs. So foreign text (flags, file
+// names, the environment, lines of files, messages of compilers) cannot send commands to the
+// terminal. Messages quote foreign text themselves. Line ends are not escaped, because messages
+// of compilers have several lines.
 type Terminal struct {
 	w    io.Writer
 	mu   sync.Mutex
-	rest []byte // the start of a character whose end is still to come
+	rest []byte // the start of a character whose end was not written yet
 }
 
-// NewTerminal writes to w.
+// NewTerminal returns a Terminal that writes to w.
 func NewTerminal(w io.Writer) *Terminal { return &Terminal{w: w} }
 
-// Columns is how many characters a line of the terminal behind w has, 80 where there is none.
+// Columns returns the number of characters in a line of the terminal w, or 80 if w is not a
+// terminal.
 func Columns(w io.Writer) int {
 	if t, ok := w.(*Terminal); ok {
 		w = t.w
@@ -42,15 +42,16 @@ func Columns(w io.Writer) int {
 	return 80
 }
 
-// Unicode tells whether pictures on standard output may hold more than ASCII: not where NO_COLOR is set, or the
-// first that is set of LC_ALL, LC_CTYPE and LANG does not say UTF-8.
+// Unicode reports whether pictures on standard output may contain characters that are not
+// ASCII. It returns false if NO_COLOR is set, or if the first of LC_ALL, LC_CTYPE and LANG that
+// is set does not contain UTF-8.
 func Unicode() bool {
 	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
 	utf8 := strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8")
 	return utf8 && os.Getenv("NO_COLOR") == ""
 }
 
-// Write writes p, but for a character at its end that is not whole.
+// Write writes p, except an incomplete character at its end, which it keeps for the next Write.
 func (t *Terminal) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +60,7 @@ func (t *Terminal) Write(p []byte) (int, error) {
 		b = append(t.rest, p...)
 		t.rest = nil
 	}
-	if !plain(b) {
+	if !isPlain(b) {
 		b = t.escape(b)
 	}
 	if _, err := t.w.Write(b); err != nil {
@@ -68,7 +69,7 @@ func (t *Terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what is left of a character that never got its end.
+// Flush writes an incomplete character, escaped.
 func (t *Terminal) Flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,9 +80,12 @@ func (t *Terminal) Flush() {
 	}
 }
 
-// plain tells whether b is ASCII that needs no look at its characters.
-func plain(b []byte) bool {
-	return bytes.IndexFunc(b, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) < 0
+// isPlain reports whether b is printable ASCII with line ends and tabs only.
+func isPlain(b []byte) bool {
+	return bytes.IndexFunc(b, func(r rune) bool {
+		return (r < ' ' || r > '~') && r != '\n' &&
+			r != '\t'
+	}) < 0
 }
 
 func (t *Terminal) escape(b []byte) []byte {
@@ -105,11 +109,11 @@ func (t *Terminal) escape(b []byte) []byte {
 	return out
 }
 
-// maxLine is how many characters of a line of a message are printed: its start
-// and its end, where the place and the reason stand.
+// maxLine is the largest number of characters that are printed of a line of a message. The
+// start and the end are printed, because the place and the reason are there.
 const maxLine = 1000
 
-// Clip cuts the lines of a message that are longer than maxLine.
+// Clip shortens the lines of a message that are longer than maxLine.
 func Clip(msg string) string {
 	if len(msg) <= maxLine {
 		return msg
@@ -121,7 +125,8 @@ func Clip(msg string) string {
 		}
 		c := []rune(l)
 		cut := len(c) - maxLine
-		lines[k] = fmt.Sprintf("%s ... (%d characters) ... %s", string(c[:maxLine*2/3]), cut, string(c[maxLine*2/3+cut:]))
+		lines[k] = fmt.Sprintf("%s ... (%d characters) ... %s", string(c[:maxLine*2/3]), cut,
+			string(c[maxLine*2/3+cut:]))
 	}
 	return strings.Join(lines, "\n")
 }

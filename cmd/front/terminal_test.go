@@ -41,10 +41,13 @@ func TestTerminal(t *testing.T) {
 func TestClip(t *testing.T) {
 	long := "the place " + strings.Repeat("é", 1<<20) + " the reason"
 	got := Clip("first\n" + long + "\nlast")
-	if n := utf8.RuneCountInString(got); n > maxLine+100 || !strings.HasPrefix(got, "first\nthe place é") || !strings.HasSuffix(got, "é the reason\nlast") {
+	if n := utf8.RuneCountInString(got); n > maxLine+100 ||
+		!strings.HasPrefix(got, "first\nthe place é") ||
+		!strings.HasSuffix(got, "é the reason\nlast") {
 		t.Errorf("got %d characters: %.80s", n, got)
 	}
-	if short := strings.Repeat("é", maxLine) + "\n" + strings.Repeat("x", maxLine); Clip(short) != short {
+	if short := strings.Repeat("é", maxLine) + "\n" +
+		strings.Repeat("x", maxLine); Clip(short) != short {
 		t.Error("lines of the longest length are cut")
 	}
 }
@@ -54,10 +57,13 @@ func TestUnicode(t *testing.T) {
 		all, ctype, lang, plain string
 		want                    bool
 	}{
-		{"C.UTF-8", "", "", "", true}, {"", "", "", "", false}, {"C", "en_US.UTF-8", "en_US.UTF-8", "", false}, {"", "de_DE.utf8", "C", "", true},
-		{"", "", "en_US.UTF-8", "", true}, {"", "POSIX", "en_US.UTF-8", "", false}, {"C.UTF-8", "", "", "1", false}, {"", "", "de_DE.ISO-8859-1", "", false},
+		{"C.UTF-8", "", "", "", true}, {"", "", "", "", false},
+		{"C", "en_US.UTF-8", "en_US.UTF-8", "", false}, {"", "de_DE.utf8", "C", "", true},
+		{"", "", "en_US.UTF-8", "", true}, {"", "POSIX", "en_US.UTF-8", "", false},
+		{"C.UTF-8", "", "", "1", false}, {"", "", "de_DE.ISO-8859-1", "", false},
 	} {
-		for name, v := range map[string]string{"LC_ALL": c.all, "LC_CTYPE": c.ctype, "LANG": c.lang, "NO_COLOR": c.plain} {
+		for name, v := range map[string]string{"LC_ALL": c.all, "LC_CTYPE": c.ctype, "LANG": c.lang,
+			"NO_COLOR": c.plain} {
 			t.Setenv(name, v)
 		}
 		if got := Unicode(); got != c.want {
@@ -76,7 +82,8 @@ func TestColumns(t *testing.T) {
 		t.Skipf("no terminal can be made: %v", err)
 	}
 	defer f.Close()
-	if err := unix.IoctlSetWinsize(int(f.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 133}); err != nil {
+	if err := unix.IoctlSetWinsize(int(f.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: 24, Col: 133}); err != nil {
 		t.Skipf("no terminal can be made: %v", err)
 	}
 	for _, w := range []io.Writer{f, NewTerminal(f)} {
