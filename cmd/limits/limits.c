@@ -10,15 +10,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// The Go runtime reserves address space for its tables, by rules of its own, and starts some threads at
-// once. Under a limit of address space below TRIAL_SPACE, trials tell whether it can begin, with what there
-// is and with SPARE_SPACE less: it takes more where it finds more.
+// The Go runtime starts several threads and reserves address space for its tables, by its own
+// rules. If the limit of address space is below TRIAL_SPACE, trial processes find out whether the
+// runtime can start: one with all of the space and one with SPARE_SPACE bytes less, because the
+// runtime may reserve more if more is available.
 static const rlim_t TRIAL_SPACE = (rlim_t)4 << 30;
 static const size_t SPARE_SPACE = (size_t)64 << 20;
 enum { LEAST_THREADS = 6 };
-static int trial; // this process is one: it ends once the runtime has begun
+static int trial; // this process is a trial: it ends after the runtime has started
 
-// say writes a line to standard error; it may be called in a handler of signals.
+// say writes a line to standard error. It may be called in a signal handler.
 static void say(const char *const *words, int n) {
     char line[600];
     size_t at = 0;
@@ -30,7 +31,8 @@ static void say(const char *const *words, int n) {
         return;
 }
 
-// limit puts a limit into text, in units; "unlimited" where there is none.
+// limit formats a resource limit in units of the given size, into text, which has room bytes. It
+// returns "unlimited" if the resource has no limit.
 static const char *limit(int what, rlim_t unit, char *text, size_t room) {
     struct rlimit l;
     if (getrlimit(what, &l) != 0 || l.rlim_cur == RLIM_INFINITY)
@@ -53,8 +55,8 @@ static void *wait_at_gate(void *unused) {
     return 0;
 }
 
-// threads tells whether as many threads as the runtime begins with can be had at once. Their stacks
-// are small: address space is another matter.
+// threads reports whether LEAST_THREADS threads, the number that the runtime starts with, can exist
+// at the same time. Their stacks are small, because address space is tested separately.
 static int threads(void) {
     pthread_t t[LEAST_THREADS];
     pthread_attr_t small;
@@ -70,7 +72,8 @@ static int threads(void) {
     return n == LEAST_THREADS;
 }
 
-// begins tells whether the runtime begins in a copy of this process, which has less address space.
+// begins reports whether the runtime starts in a copy of this process with less bytes of address
+// space removed.
 static int begins(size_t less) {
     pid_t child = fork();
     if (child == 0) {
@@ -78,7 +81,8 @@ static int begins(size_t less) {
         int null = open("/dev/null", O_RDWR);
         dup2(null, 1);
         dup2(null, 2);
-        if (less > 0 && mmap(0, less, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        if (less > 0 && mmap(0, less, PROT_NONE, flags, -1, 0) == MAP_FAILED)
             _exit(1);
         return 1;
     }
@@ -88,12 +92,13 @@ static int begins(size_t less) {
     return status == 0;
 }
 
-// guard_closed gives standard input and output, where they are closed, a file by which nothing can be read or
-// written: each use fails. The runtime would give them /dev/null for both, in which results are lost in silence.
+// guard_closed replaces a closed standard input or output by a file that can't be read or written,
+// so that each use fails. The runtime would open /dev/null for reading and writing, and results
+// would be lost silently.
 static void guard_closed(void) {
     for (int fd = 0; fd < 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); // takes the lowest descriptor that is free: fd
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); // gets the lowest free descriptor: fd
 }
 
 __attribute__((constructor)) static void probe(void) {
@@ -101,14 +106,21 @@ __attribute__((constructor)) static void probe(void) {
     struct rlimit space;
     guard_closed();
     if (!threads()) {
-        const char *words[] = {program_invocation_short_name, ": there are too few threads to begin: the user's limit is ", limit(RLIMIT_NPROC, 1, u, sizeof u), " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"};
+        const char *words[] = {
+            program_invocation_short_name,
+            ": there are too few threads to begin: the user's limit is ",
+            limit(RLIMIT_NPROC, 1, u, sizeof u),
+            " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"};
         say(words, 4);
         _exit(1);
     }
     if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur >= TRIAL_SPACE)
         return;
     if (!begins(0) || (!trial && !begins(SPARE_SPACE))) {
-        const char *words[] = {program_invocation_short_name, ": there is too little address space to begin: the limit is ", limit(RLIMIT_AS, 1024, a, sizeof a), " KiB (ulimit -v), and 4 GiB or more are wanted"};
+        const char *words[] = {program_invocation_short_name,
+                               ": there is too little address space to begin: the limit is ",
+                               limit(RLIMIT_AS, 1024, a, sizeof a),
+                               " KiB (ulimit -v), and 4 GiB or more are wanted"};
         say(words, 4);
         _exit(1);
     }
@@ -116,12 +128,15 @@ __attribute__((constructor)) static void probe(void) {
 
 static struct sigaction older;
 
-// on_abort ends the process where it aborts itself. What has failed is said before, by
-// who aborts. An abort from elsewhere goes to the runtime's handler.
+// on_abort ends the process if the process sent SIGABRT to itself; the reason was printed before.
+// A SIGABRT from another process is passed to the runtime's handler.
 static void on_abort(int sig, siginfo_t *info, void *context) {
     if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
         char a[32], u[32];
-        const char *words[] = {program_invocation_short_name, ": ended by what is said above; address space: ", limit(RLIMIT_AS, 1024, a, sizeof a), " KiB (ulimit -v), processes and threads: ",
+        const char *words[] = {program_invocation_short_name,
+                               ": ended by what is said above; address space: ",
+                               limit(RLIMIT_AS, 1024, a, sizeof a),
+                               " KiB (ulimit -v), processes and threads: ",
                                limit(RLIMIT_NPROC, 1, u, sizeof u), " (ulimit -u)"};
         say(words, 6);
         _exit(1);

@@ -1,12 +1,13 @@
-// Package limits ends the program with exit code 1 and words where the system gives it too
-// little address space (ulimit -v) or too few threads (ulimit -u, a cgroup's pids.max). The Go
-// runtime itself says so by a crash, whose code is 2, which means that a statement is wrong.
+// Package limits ends the program with exit code 1 and a message if the system gives it too
+// little address space (ulimit -v) or too few threads (ulimit -u, or a cgroup's pids.max).
+// Without this package, the Go runtime crashes with exit code 2, which for Distaff means that a
+// statement is wrong.
 //
-// Standard input or output that is closed fails where it is used.
+// If standard input or output is closed, using it fails.
 //
-// Before the runtime begins, a constructor looks whether what it needs can be had. Later, a crash of the
-// runtime, a panic that nothing recovers or an abort of the C library ends in SIGABRT, which is handled here.
-// Importing the package is enough.
+// Before the runtime starts, a constructor tests whether enough resources are available. Later,
+// a crash of the runtime, a panic without recover, or an abort of the C library sends SIGABRT,
+// which this package handles. It is enough to import the package.
 package limits
 
 /*
@@ -25,14 +26,14 @@ import (
 
 func init() {
 	if C.dst_limits_trial() != 0 {
-		threads(8) // more than the program has when it comes to its init functions
+		threads(8) // more threads than exist while init functions run
 		C.dst_limits_passed()
 	}
 	C.dst_limits_arm()
-	debug.SetTraceback("crash") // by SIGABRT, after the runtime's own words
+	debug.SetTraceback("crash") // raises SIGABRT after the runtime's own message
 }
 
-// threads has n threads at once.
+// threads starts n threads that exist at the same time.
 func threads(n int) {
 	var ready, over sync.WaitGroup
 	ready.Add(n)
