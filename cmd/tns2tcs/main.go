@@ -1,5 +1,4 @@
-// Command tns2tcs converts a .tns file to a .tcs file, in bounded memory: what
-// distaff convert does, for this one pair.
+// Command tns2tcs converts a .tns file to a .tcs file in bounded memory, like distaff convert.
 package main
 
 import (
@@ -36,7 +35,8 @@ func mainExit(args []string, stdout, stderr io.Writer) int {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := append(conv.Flags(), &cli.BoolFlag{Name: "q", Aliases: []string{"quiet"}, Usage: "tells nothing but errors"})
+	flags := append(conv.Flags(), &cli.BoolFlag{Name: "q", Aliases: []string{"quiet"},
+		Usage: "tells nothing but errors"})
 	arranged, err := argv.NewTable(flags).Arrange(args[1:])
 	if err != nil {
 		return err
@@ -45,20 +45,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return help(stdout, flags)
 	}
 	app := &cli.App{
-		Name: "tns2tcs", Writer: stdout, ErrWriter: stderr, HideHelp: true, HideVersion: true, HideHelpCommand: true,
+		Name: "tns2tcs", Writer: stdout, ErrWriter: stderr, HideHelp: true, HideVersion: true,
+		HideHelpCommand:           true,
 		DisableSliceFlagSeparator: true, Flags: flags,
 		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return argv.Errorf("%v", err) },
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return argv.Errorf("%v", err)
+		},
 		Action: func(x *cli.Context) error {
 			if x.Args().Len() != 2 {
-				return argv.Errorf("tns2tcs wants two files, IN.tns and OUT.tcs, got %s", tcs.Count(x.Args().Len(), "argument"))
+				return argv.Errorf("tns2tcs wants two files, IN.tns and OUT.tcs, got %s",
+					tcs.Count(x.Args().Len(), "argument"))
 			}
 			in, out := x.Args().Get(0), x.Args().Get(1)
 			if ext := convert.Ext(in); ext != ".tns" {
-				return argv.Errorf("%s: got ending %q, want .tns (distaff convert takes others)", in, ext)
+				return argv.Errorf("%s: got ending %q, want .tns (distaff convert takes others)",
+					in, ext)
 			}
 			if ext := convert.Ext(out); ext != ".tcs" {
-				return argv.Errorf("%s: got ending %q, want .tcs (distaff convert takes others)", out, ext)
+				return argv.Errorf("%s: got ending %q, want .tcs (distaff convert takes others)",
+					out, ext)
 			}
 			return conv.Run(x, in, out, stderr, x.Bool("q"))
 		},
@@ -68,7 +74,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 func help(w io.Writer, flags []cli.Flag) error {
 	var b strings.Builder
-	b.WriteString("tns2tcs: converts a .tns file to a .tcs file, in bounded memory\n\nUsage: tns2tcs IN.tns OUT.tcs [FLAGS]\n\nFlags:\n")
+	b.WriteString("tns2tcs: converts a .tns file to a .tcs file, in bounded memory\n\nUsage: " +
+		"tns2tcs IN.tns OUT.tcs [FLAGS]\n\nFlags:\n")
 	for _, f := range flags {
 		b.WriteString(argv.Help(f))
 	}

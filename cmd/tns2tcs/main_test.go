@@ -37,10 +37,13 @@ func TestConvert(t *testing.T) {
 	} {
 		out := filepath.Join(dir, "b.tcs")
 		os.Remove(out)
-		args := strings.Fields(strings.NewReplacer("IN", in, "OUT", out).Replace("tns2tcs " + c.args))
+		args := strings.Fields(strings.NewReplacer("IN", in, "OUT",
+			out).Replace("tns2tcs " + c.args))
 		var stdout, stderr bytes.Buffer
-		if code := mainExit(args, &stdout, &stderr); code != c.code || !strings.Contains(stderr.String(), c.errs) {
-			t.Errorf("%s: got exit code %d, %q; want %d, %q", c.args, code, stderr.String(), c.code, c.errs)
+		if code := mainExit(args, &stdout, &stderr); code != c.code ||
+			!strings.Contains(stderr.String(), c.errs) {
+			t.Errorf("%s: got exit code %d, %q; want %d, %q", c.args, code, stderr.String(), c.code,
+				c.errs)
 			continue
 		}
 		if c.code != 0 {
@@ -69,7 +72,8 @@ func TestConvert(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := mainExit([]string{"tns2tcs", "--help"}, &out, &errs); code != 0 || !strings.Contains(out.String(), "Usage: tns2tcs IN.tns OUT.tcs") {
+	if code := mainExit([]string{"tns2tcs", "--help"}, &out, &errs); code != 0 ||
+		!strings.Contains(out.String(), "Usage: tns2tcs IN.tns OUT.tcs") {
 		t.Errorf("got %d, %q", code, out.String())
 	}
 }
