@@ -56,18 +56,26 @@ func TestBrokenLeaf(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{name: "bug", line: fault, ranks: "1", code: 1, says: []string{"BUG: the leaf of y(i) = A(i,j)*x(j) faulted: SIGSEGV at address 0x40; no input file has changed meanwhile; the leaf's key in the cache is "}},
-		{name: "bug, ranks", line: fault, ranks: "2", code: 1, says: []string{"BUG: the leaf of ", "] BUG"}},
-		{name: "trusted", line: fault, ranks: "1", spoil: badCoordinate, trust: true, code: 3, says: []string{"a.tcs: ", "--trust-input"}},
-		{name: "trusted and valid", line: fault, ranks: "1", trust: true, code: 1, says: []string{"BUG: the leaf of"}},
-		{name: "endless", line: endless, ranks: "1", spoil: touch, later: true, code: 3, says: []string{"a.tcs: the file was written while it was in use"}},
-		{name: "endless, ranks", line: endless, ranks: "3", spoil: touch, later: true, code: 3, says: []string{"a.tcs: the file was written while it was in use"}},
+		{name: "bug", line: fault, ranks: "1", code: 1,
+			says: []string{"BUG: the leaf of y(i) = A(i,j)*x(j) faulted: SIGSEGV at address " +
+				"0x40; no input file has changed meanwhile; the leaf's key in the cache is "}},
+		{name: "bug, ranks", line: fault, ranks: "2", code: 1,
+			says: []string{"BUG: the leaf of ", "] BUG"}},
+		{name: "trusted", line: fault, ranks: "1", spoil: badCoordinate, trust: true, code: 3,
+			says: []string{"a.tcs: ", "--trust-input"}},
+		{name: "trusted and valid", line: fault, ranks: "1", trust: true, code: 1,
+			says: []string{"BUG: the leaf of"}},
+		{name: "endless", line: endless, ranks: "1", spoil: touch, later: true, code: 3,
+			says: []string{"a.tcs: the file was written while it was in use"}},
+		{name: "endless, ranks", line: endless, ranks: "3", spoil: touch, later: true, code: 3,
+			says: []string{"a.tcs: the file was written while it was in use"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			in := filepath.Join(dir, "a.tcs")
-			if out, err := distaffCommand(t, dir, "run", "A(i,j) = G(i,j)", "-g=G:uniform:100000:int", "-d=G:3000,2000", "-f=G:ds", "-f=A:ds", "-o=A:a.tcs").CombinedOutput(); err != nil {
+			if out, err := distaffCommand(t, dir, "run", "A(i,j) = G(i,j)",
+				"-g=G:uniform:100000:int", "-d=G:3000,2000", "-f=G:ds", "-f=A:ds", "-o=A:a.tcs").CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			running := filepath.Join(t.TempDir(), "running")
@@ -78,7 +86,8 @@ func TestBrokenLeaf(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "y.npy"), []byte("old"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			args := []string{"run", "y(i) = A(i,j) * x(j)", "-i=A:a.tcs", "-g=x:dense", "-d=j:2000", "-o=y:y.npy", "--stats=s.json", "--ranks=" + c.ranks}
+			args := []string{"run", "y(i) = A(i,j) * x(j)", "-i=A:a.tcs", "-g=x:dense", "-d=j:2000",
+				"-o=y:y.npy", "--stats=s.json", "--ranks=" + c.ranks}
 			if c.trust {
 				args = append(args, "--trust-input")
 			}

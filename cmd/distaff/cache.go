@@ -18,16 +18,18 @@ import (
 
 func cacheCommand() *command {
 	return &command{
-		name: "cache", args: "path|list|clear", short: "shows or empties the cache of compiled leaves",
+		name: "cache", args: "path|list|clear",
+		short: "shows or empties the cache of compiled leaves",
 		long: `path prints the cache's folder, list what it holds, clear removes all of it. The
 folder is DISTAFF_CACHE, else distaff in XDG_CACHE_HOME, else ~/.cache/distaff. The list has a
 line for each leaf, the one that was used last first: the beginning of its key, size, when it was made and last used, the CPU
 that it is for, the statement, and the format and type of each tensor as the leaf takes it. The use
 of a leaf in a cache that only others may write is not recorded.`,
-		examples: []string{"distaff cache list", "distaff cache list --json", "distaff cache clear"},
-		flags:    join([]cliFlag{on("json", nil, "", "prints the list as JSON")}, talkFlags()),
-		words:    []string{"path", "list", "clear"},
-		action:   cache,
+		examples: []string{"distaff cache list", "distaff cache list --json",
+			"distaff cache clear"},
+		flags:  join([]cliFlag{on("json", nil, "", "prints the list as JSON")}, talkFlags()),
+		words:  []string{"path", "list", "clear"},
+		action: cache,
 	}
 }
 
@@ -53,7 +55,7 @@ func cache(x *invocation) error {
 	return err
 }
 
-// leaves counts leaves.
+// leaves formats a number of leaves.
 func leaves(n int) string {
 	if n == 1 {
 		return "1 leaf"
@@ -61,30 +63,30 @@ func leaves(n int) string {
 	return fmt.Sprintf("%d leaves", n)
 }
 
-// listedKey is how much of a leaf's key the list shows.
+// listedKey is the number of characters of a leaf's key in the list.
 const listedKey = 12
 
-// cacheList is what the cache holds.
+// cacheList is the contents of the cache.
 type cacheList struct {
 	Folder string       `json:"folder"`
 	Leaves []cachedLeaf `json:"leaves"`
 	Bytes  int64        `json:"bytes"`
 }
 
-// cachedLeaf is an object of the cache.
+// cachedLeaf is a compiled object in the cache.
 type cachedLeaf struct {
-	File      string      `json:"file"` // in the folder
+	File      string      `json:"file"` // relative to the folder
 	Bytes     int64       `json:"bytes"`
 	Made      *time.Time  `json:"made,omitempty"`
 	Used      time.Time   `json:"last_used"`
 	CPU       string      `json:"cpu,omitempty"`
 	Compiler  string      `json:"compiler,omitempty"`
-	Statement string      `json:"statement,omitempty"` // or what else it is
+	Statement string      `json:"statement,omitempty"` // or a description of another object
 	Tensors   []cc.Tensor `json:"tensors,omitempty"`
-	Damaged   string      `json:"damaged,omitempty"` // why it cannot be used
+	Damaged   string      `json:"damaged,omitempty"` // the reason why it can't be used
 }
 
-// listed is what root holds, what was used last first.
+// listed returns the contents of the cache in folder root, the last used leaf first.
 func listed(root string) (*cacheList, error) {
 	entries, err := cc.List(root)
 	if err != nil {
@@ -94,11 +96,13 @@ func listed(root string) (*cacheList, error) {
 	list := &cacheList{Folder: root, Leaves: []cachedLeaf{}}
 	for _, e := range entries {
 		list.Bytes += e.Size
-		l := cachedLeaf{File: filepath.Join(e.Kind, e.Name), Bytes: e.Size, Used: e.Used.UTC().Truncate(time.Second)}
+		l := cachedLeaf{File: filepath.Join(e.Kind, e.Name), Bytes: e.Size,
+			Used: e.Used.UTC().Truncate(time.Second)}
 		if e.Err != nil {
 			l.Damaged = e.Err.Error()
 		} else {
-			l.Made, l.CPU, l.Compiler, l.Statement, l.Tensors = &e.Meta.Made, e.Meta.CPU, e.Meta.Compiler, e.Meta.Label, e.Meta.Tensors
+			l.Made, l.CPU, l.Compiler, l.Statement, l.Tensors = &e.Meta.Made, e.Meta.CPU,
+				e.Meta.Compiler, e.Meta.Label, e.Meta.Tensors
 		}
 		list.Leaves = append(list.Leaves, l)
 	}
@@ -132,18 +136,23 @@ func listCache(x *invocation, root string) error {
 			formats = "damaged: " + l.Damaged
 		}
 		key := filepath.Base(l.File)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", key[:min(len(key), listedKey)], spmd.FormatSize(l.Bytes), made, day(l.Used), l.CPU, l.Statement, formats)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", key[:min(len(key), listedKey)],
+			spmd.FormatSize(l.Bytes), made, day(l.Used), l.CPU, l.Statement, formats)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(x.stdout, "%s, %s\n", leaves(len(list.Leaves)), spmd.FormatSize(list.Bytes))
+	_, err = fmt.Fprintf(x.stdout, "%s, %s\n", leaves(len(list.Leaves)),
+		spmd.FormatSize(list.Bytes))
 	return err
 }
 
-// formatsOf lists formats as -f takes them, with the types; one that all have comes once, at the end.
+// formatsOf lists tensors' formats in the syntax of -f, with their types. If all have the same
+// type, it is printed once, at the end.
 func formatsOf(tensors []cc.Tensor) string {
-	one := !slices.ContainsFunc(tensors, func(t cc.Tensor) bool { return t.Type != tensors[0].Type })
+	one := !slices.ContainsFunc(tensors, func(t cc.Tensor) bool {
+		return t.Type != tensors[0].Type
+	})
 	var list []string
 	for _, t := range tensors {
 		s := strings.TrimSuffix(t.Name+":"+t.Format, ":")

@@ -12,24 +12,27 @@ import (
 	"distaff/cmd/argv"
 )
 
-// command is one of distaff's commands: what help, man pages and completion
-// say of it, and what it does.
+// command is one of distaff's commands: its texts for help, man pages and completion, and its
+// action.
 type command struct {
 	name     string
-	args     string // STATEMENT, or IN OUT
+	args     string // e.g. STATEMENT, or IN OUT
 	short    string
 	long     string
 	examples []string
 	flags    []cli.Flag
-	words    []string // what completion offers for the first argument
+	words    []string // completions of the first argument
 	hidden   bool
-	ranks    func(words []string) bool // whether all ranks of a launcher take part in that command line; nil: rank 0 does all
-	action   func(*invocation) error
+	// ranks reports whether all ranks of a launcher run this command line. If it is nil, only
+	// rank 0 runs the command.
+	ranks  func(words []string) bool
+	action func(*invocation) error
 }
 
 func commands() []*command {
 	return []*command{
-		runCommand(), compileCommand(), planCommand(), convertCommand(), infoCommand(), showCommand(), diffCommand(), spyCommand(), doctorCommand(), cacheCommand(),
+		runCommand(), compileCommand(), planCommand(), convertCommand(), infoCommand(),
+		showCommand(), diffCommand(), spyCommand(), doctorCommand(), cacheCommand(),
 		completionCommand(), versionCommand(), manCommand(), wrappersCommand(),
 	}
 }
@@ -63,7 +66,7 @@ Example: distaff run "y(i) = A(i,j) * x(j)" -i=A:matrix.mtx -g=x:dense -o=y:y.mt
 	return err
 }
 
-// helpCommand is `distaff help [COMMAND]`.
+// helpCommand implements `distaff help [COMMAND]`.
 func helpCommand(args []string, commands []*command, stdout io.Writer) error {
 	args = slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") })
 	switch len(args) {
@@ -84,10 +87,11 @@ func helpCommand(args []string, commands []*command, stdout io.Writer) error {
 	return argv.Errorf("help takes one command, got %d arguments", len(args))
 }
 
-// help prints all that is said of the command.
+// help prints the whole help text of the command.
 func (c *command) help(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "distaff %s: %s\n\nUsage: %s\n\n%s\n", c.name, c.short, c.usage(), strings.TrimSpace(c.long))
+	fmt.Fprintf(&b, "distaff %s: %s\n\nUsage: %s\n\n%s\n", c.name, c.short, c.usage(),
+		strings.TrimSpace(c.long))
 	for _, cat := range categories {
 		flags := c.category(cat)
 		if len(flags) == 0 {

@@ -22,7 +22,8 @@ func TestStatsFail(t *testing.T) {
 		if err := os.WriteFile(old, []byte("old"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		text, err := distaffCommand(t, dir, "run", "y(i) = x(i)", "-g=x:dense", "-d=i:40", "-o=y:y.tns", "--ranks="+ranks, "--stats=/dev/full").CombinedOutput()
+		text, err := distaffCommand(t, dir, "run", "y(i) = x(i)", "-g=x:dense", "-d=i:40",
+			"-o=y:y.tns", "--ranks="+ranks, "--stats=/dev/full").CombinedOutput()
 		if exitStatus(err) != 1 || !strings.Contains(string(text), "/dev/full") {
 			t.Errorf("%s ranks: got %v: %s", ranks, err, text)
 		}
@@ -48,14 +49,19 @@ func TestOutputsToALog(t *testing.T) {
 		first, last string // of what is written
 	}{
 		{"statistics", append(vector[:4:4], "--stats=/dev/stdout"), "{\n", "}\n"},
-		{"statistics of a scalar", []string{"run", "a = x(i)", "-g=x:dense:int", "-d=i:4", "--stats=/dev/stdout"}, "{\n", "}\n"},
+		{"statistics of a scalar", []string{"run", "a = x(i)", "-g=x:dense:int", "-d=i:4",
+			"--stats=/dev/stdout"}, "{\n", "}\n"},
 		{"an output", append(vector[:4:4], "-o=y:/dev/stdout"), "1 ", "\n"},
-		{"an operand beside a result", []string{"run", "a = x(i)", "-g=x:dense:int", "-d=i:4", "-o=x:/dev/fd/1"}, "1 ", "\n4 2\n"},
+		{"an operand beside a result", []string{"run", "a = x(i)", "-g=x:dense:int", "-d=i:4",
+			"-o=x:/dev/fd/1"}, "1 ", "\n4 2\n"},
 		{"an output of ranks", append(vector[:4:4], "-o=y:/dev/stdout", "--ranks=3"), "1 ", "\n"},
 		{"an output with an ending", append(vector[:4:4], "-o=y:-.mtx"), "%%MatrixMarket", "\n"},
-		{"an output and statistics", append(vector[:4:4], "-o=y:/dev/stdout", "--stats=/dev/stdout"), "1 ", "}\n"},
-		{"a stage", []string{"compile", "y(i) = A(i,j)*x(j)", "-f=A:ds", "--emit=cin", "--out=/dev/stdout"}, "forall(", ")\n"},
-		{"a page", []string{"plan", "y(i) = A(i,j)*x(j)", "-d=A:4,4", "--html=/dev/stdout", "--json"}, "<!DOCTYPE", "</html>\n"},
+		{"an output and statistics", append(vector[:4:4], "-o=y:/dev/stdout",
+			"--stats=/dev/stdout"), "1 ", "}\n"},
+		{"a stage", []string{"compile", "y(i) = A(i,j)*x(j)", "-f=A:ds", "--emit=cin",
+			"--out=/dev/stdout"}, "forall(", ")\n"},
+		{"a page", []string{"plan", "y(i) = A(i,j)*x(j)", "-d=A:4,4", "--html=/dev/stdout",
+			"--json"}, "<!DOCTYPE", "</html>\n"},
 	} {
 		for _, appends := range []int{0, os.O_APPEND} {
 			file := filepath.Join(t.TempDir(), "log")
@@ -74,7 +80,8 @@ func TestOutputsToALog(t *testing.T) {
 			text, err := os.ReadFile(file)
 			between, before := strings.CutPrefix(string(text), "a line of before\n")
 			between, after := strings.CutSuffix(between, "a line of after\n")
-			if err != nil || !before || !after || !strings.HasPrefix(between, c.first) || !strings.HasSuffix(between, c.last) {
+			if err != nil || !before || !after || !strings.HasPrefix(between, c.first) ||
+				!strings.HasSuffix(between, c.last) {
 				t.Errorf("%s, appended %v: %v\n%s", c.name, appends != 0, err, text)
 			}
 		}

@@ -22,7 +22,8 @@ import (
 
 func compileCommand() *command {
 	return &command{
-		name: "compile", args: "STATEMENT|FILE.dst", short: "prints the stages of compiling a statement",
+		name: "compile", args: "STATEMENT|FILE.dst",
+		short: "prints the stages of compiling a statement",
 		long: `Compiles a statement without running it, and prints the stage that --emit names:
 
   cin      concrete index notation: loops, workspaces, assignments
@@ -62,8 +63,11 @@ a folder named by its line.`,
 			`distaff compile "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --cache --cpu=x86-64-v3`,
 		},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), []cliFlag{
-			text("emit", nil, catOutput, "`cin|provenance|lattice|schedule|network|ir|c|cuda|go|after:PASS` the stage to print"),
-			text("out", nil, catOutput, "`PATH` the file, or for go and c a folder, to write instead of standard output"),
+			text("emit", nil, catOutput,
+				"`cin|provenance|lattice|schedule|network|ir|c|cuda|go|after:PASS` the stage to "+
+					"print"),
+			text("out", nil, catOutput,
+				"`PATH` the file, or for go and c a folder, to write instead of standard output"),
 			on("cache", nil, catOutput, "compiles the leaf into the cache"),
 		}, talkFlags()),
 		action: compile,
@@ -80,10 +84,12 @@ func compile(x *invocation) (err error) {
 	stage := x.String("emit")
 	pass, after := strings.CutPrefix(stage, "after:")
 	if passes := codegen.PassNames(); after && !slices.Contains(passes, pass) {
-		return argv.Errorf("--emit=%s: got no pass, want one of %s", stage, strings.Join(passes, ", "))
+		return argv.Errorf("--emit=%s: got no pass, want one of %s", stage,
+			strings.Join(passes, ", "))
 	}
 	if !after {
-		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "schedule", "network", "ir", "c", "cuda", "go"); err != nil {
+		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "schedule", "network",
+			"ir", "c", "cuda", "go"); err != nil {
 			return err
 		}
 	}
@@ -102,7 +108,7 @@ func compile(x *invocation) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := x.told(j.Files(), "out", out); err != nil {
+		if err := x.apartFrom(j.Files(), "out", out); err != nil {
 			return err
 		}
 		if stage == "cuda" {
@@ -114,7 +120,7 @@ func compile(x *invocation) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := x.told(f.Files(), "out", out); err != nil {
+	if err := x.apartFrom(f.Files(), "out", out); err != nil {
 		return err
 	}
 	if stage == "cuda" {
@@ -127,11 +133,12 @@ func compile(x *invocation) (err error) {
 	var all strings.Builder
 	for _, p := range parts {
 		to := out
-		if stage == "go" || stage == "c" && isFolder(out) { // a folder for each
+		if stage == "go" || stage == "c" && isFolder(out) { // one folder for each statement
 			to = filepath.Join(out, fmt.Sprintf("line%d", p.Line)) + "/"
 		}
 		err := x.emit(p.Job, stage, pass, to, func(text string) error {
-			fmt.Fprintf(&all, "%s %s:%d: %s\n%s\n", comment(stage), tcs.Printable(x.Args().First()), p.Line, p.Statement, text)
+			fmt.Fprintf(&all, "%s %s:%d: %s\n%s\n", comment(stage), tcs.Printable(x.Args().First()),
+				p.Line, p.Statement, text)
 			return nil
 		})
 		if err != nil {
@@ -144,8 +151,9 @@ func compile(x *invocation) (err error) {
 	return x.put(out, all.String())
 }
 
-// source is the stage that is printed where --emit names none, and one of source text held to the
-// target: C is for a CPU, CUDA C++ for a GPU.
+// source returns the stage to print. If --emit names none, it is the source code for the
+// target, or "" with --cache. It returns an error if the stage is source code for another
+// target: C is for a CPU, and CUDA C++ for a GPU.
 func (x *invocation) source(stage string) (string, error) {
 	target := x.String("target")
 	switch {
@@ -156,14 +164,17 @@ func (x *invocation) source(stage string) (string, error) {
 	case stage == "":
 		return "c", nil
 	case target == spmd.CUDA && (stage == "c" || stage == "go"):
-		return "", argv.Errorf("--emit=%s --target=cuda: C is what leaves of a CPU are; --emit=cuda prints the kernels of a GPU, and without --target=cuda --emit=%s prints C", stage, stage)
+		return "", argv.Errorf("--emit=%s --target=cuda: C is what leaves of a CPU are; "+
+			"--emit=cuda prints the kernels of a GPU, and without --target=cuda --emit=%s prints C",
+			stage, stage)
 	case stage == "cuda" && target != "" && target != spmd.CUDA:
-		return "", argv.Errorf("--emit=cuda --target=%s: kernels are for --target=cuda, which --emit=cuda implies: leave --target out", target)
+		return "", argv.Errorf("--emit=cuda --target=%s: kernels are for --target=cuda, which "+
+			"--emit=cuda implies: leave --target out", target)
 	}
 	return stage, nil
 }
 
-// comment begins a line of a stage's text that is none of it.
+// comment returns the characters that start a comment in the text of a stage.
 func comment(stage string) string {
 	if stage == "c" || stage == "cuda" || stage == "provenance" {
 		return "//"
@@ -171,8 +182,8 @@ func comment(stage string) string {
 	return "#"
 }
 
-// emit compiles a job, and gives put the text of a stage, or of a pass, unless it goes to a
-// folder.
+// emit compiles a job. If the stage's output is a folder, it writes the folder; otherwise it
+// calls put with the text of the stage or pass.
 func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string) error) error {
 	after := strings.HasPrefix(stage, "after:")
 	name := ""
@@ -226,7 +237,7 @@ func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string)
 	return put(text)
 }
 
-// scheduleText is the schedule of each leaf of a job.
+// scheduleText returns the schedules of all leaves of a job.
 func scheduleText(x *invocation, u *spmd.Compiled) (string, error) {
 	units, err := u.Leaves(x.Context.Context)
 	if err != nil {
@@ -239,14 +250,16 @@ func scheduleText(x *invocation, u *spmd.Compiled) (string, error) {
 			return "", err
 		}
 		if len(units) > 1 {
-			fmt.Fprintf(&b, "# Leaf %d of %d, of %s: -s takes it for a statement of these terms alone.\n", k+1, len(units), unit.Request.Normal)
+			fmt.Fprintf(&b,
+				"# Leaf %d of %d, of %s: -s takes it for a statement of these terms alone.\n", k+1,
+				len(units), unit.Request.Normal)
 		}
 		b.WriteString(codegen.ScheduleText(lines))
 	}
 	return b.String(), nil
 }
 
-// put writes a text to a file, or to standard output where that is "".
+// put writes a text to a file, or to standard output if file is "".
 func (x *invocation) put(file, text string) error {
 	if file != "" {
 		return writeWhole(file, []byte(text))
@@ -255,16 +268,17 @@ func (x *invocation) put(file, text string) error {
 	return err
 }
 
-// library is the stage c where --out is a folder.
+// library is the stage c if --out is a folder.
 const library = "c library"
 
-// isFolder tells whether an --out is to be a folder: it ends in a slash, or is one.
+// isFolder reports whether the --out path means a folder: it ends in a slash, or a folder of
+// that name exists.
 func isFolder(out string) bool {
 	info, err := os.Stat(out)
 	return out != "" && (os.IsPathSeparator(out[len(out)-1]) || err == nil && info.IsDir())
 }
 
-// folderName is the last name of a folder's path, of "." too.
+// folderName returns the last element of a folder's absolute path.
 func folderName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -272,21 +286,24 @@ func folderName(path string) string {
 	return filepath.Base(path)
 }
 
-// writeFolder writes the leaf for other programs: as a Go package, with a go.mod of its own
-// unless the folder lies in a module, or as a C file and its header.
+// writeFolder writes the leaf for other programs: as a C file and its header, or as a Go
+// package. The Go package has its own go.mod, unless the folder is inside a module.
 func (x *invocation) writeFolder(dir, name, stage string, u *spmd.Compiled) error {
 	left := u.Unit.Args[0].Tensor
 	if u.Unit.Result.Repack {
-		x.note("%s is made with levels %s: no leaf makes %s", left, u.Unit.Result.Format, u.Unit.Request.Tensors[left].Format)
+		x.note("%s is made with levels %s: no leaf makes %s", left, u.Unit.Result.Format,
+			u.Unit.Request.Tensors[left].Format)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	var files map[string]string
 	if stage == library {
-		files = clib.Files(name, clib.Leaf{Func: u.Unit.Func, Signature: signature.Of(u.Statement, u.Unit, u.Types)})
+		files = clib.Files(name, clib.Leaf{Func: u.Unit.Func,
+			Signature: signature.Of(u.Statement, u.Unit, u.Types)})
 	} else {
-		p := &gopkg.Package{Name: name, Statement: u.Statement, Unit: u.Unit, Values: gopkg.Values(u.Unit), Types: u.Types}
+		p := &gopkg.Package{Name: name, Statement: u.Statement, Unit: u.Unit,
+			Values: gopkg.Values(u.Unit), Types: u.Types}
 		files = p.Files()
 		abs, err := filepath.Abs(dir)
 		if err != nil {

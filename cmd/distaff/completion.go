@@ -13,7 +13,8 @@ import (
 
 func completionCommand() *command {
 	return &command{
-		name: "completion", args: "bash|zsh|fish", short: "prints a script that completes command lines",
+		name: "completion", args: "bash|zsh|fish",
+		short: "prints a script that completes command lines",
 		long: `Prints a script for the shell that completes distaff's commands, flags, and the
 values of flags that have some words to choose from:
 
@@ -24,7 +25,8 @@ values of flags that have some words to choose from:
 		flags:    talkFlags(),
 		words:    []string{"bash", "zsh", "fish"},
 		action: func(x *invocation) error {
-			shells := map[string]func(io.Writer, []*command) error{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
+			shells := map[string]func(io.Writer, []*command) error{"bash": bashCompletion,
+				"zsh": zshCompletion, "fish": fishCompletion}
 			print := shells[x.Args().First()]
 			if x.Args().Len() != 1 || print == nil {
 				return argv.Errorf("completion wants one of bash, zsh and fish")
@@ -51,7 +53,7 @@ func dashes(n string) string {
 	return "--" + n
 }
 
-// spellings are all names of the flags that help tells of.
+// spellings returns all names of the flags that help shows.
 func spellings(flags []cli.Flag) []string {
 	out := []string{"--help"}
 	for _, f := range flags {
@@ -62,7 +64,7 @@ func spellings(flags []cli.Flag) []string {
 	return out
 }
 
-// values are the words that a flag's value can be; nil where it is not one of some words.
+// values returns the words that a flag accepts, or nil if it accepts other values.
 func values(f cli.Flag) []string {
 	out := argv.Values(f)
 	if strings.Contains(f.(cli.DocGenerationFlag).GetUsage(), "|after:PASS`") {
@@ -73,7 +75,7 @@ func values(f cli.Flag) []string {
 	return out
 }
 
-// settings are all flags with such a value, each with each: --cpu=native.
+// settings returns each flag that accepts words with each of its words: --cpu=native.
 func settings(flags []cli.Flag) []string {
 	var out []string
 	for _, f := range flags {
@@ -86,14 +88,17 @@ func settings(flags []cli.Flag) []string {
 	return out
 }
 
-// bashCompletion completes the text from the last blank to the cursor. Bash cuts it at = and :
-// where COMP_WORDBREAKS has them, and replaces what comes after the last of these alone.
+// bashCompletion writes a script that completes the text from the last space to the cursor. If
+// COMP_WORDBREAKS contains = and :, Bash splits the text at these characters, and replaces only
+// the part after the last one.
 func bashCompletion(w io.Writer, commands []*command) error {
 	var names []string
 	var cases strings.Builder
 	for _, c := range commands {
 		names = append(names, c.name)
-		fmt.Fprintf(&cases, "        %s) flags=%q; settings=%q; words=%q ;;\n", c.name, strings.Join(spellings(c.flags), " "), strings.Join(settings(c.flags), " "), strings.Join(c.words, " "))
+		fmt.Fprintf(&cases, "        %s) flags=%q; settings=%q; words=%q ;;\n", c.name,
+			strings.Join(spellings(c.flags), " "), strings.Join(settings(c.flags), " "),
+			strings.Join(c.words, " "))
 	}
 	_, err := fmt.Fprintf(w, `_distaff() {
     local word=${COMP_LINE:0:COMP_POINT} before=${COMP_WORDS[COMP_CWORD-1]} breaks=${COMP_WORDBREAKS//[^=:]/}
@@ -137,16 +142,20 @@ complete -o default -F _distaff distaff
 
 func zshCompletion(w io.Writer, commands []*command) error {
 	var b strings.Builder
-	b.WriteString("#compdef distaff\n_distaff() {\n    local -a commands flags settings rest chosen\n    commands=(\n")
+	b.WriteString("#compdef distaff\n_distaff() {\n    local -a commands flags settings rest " +
+		"chosen\n    commands=(\n")
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.name)
 		fmt.Fprintf(&b, "        %s\n", quote(c.name+":"+c.short))
 	}
-	b.WriteString("        'help:prints what a command does'\n    )\n    if (( CURRENT == 2 )); then\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n")
+	b.WriteString("        'help:prints what a command does'\n    )\n    if (( CURRENT == 2 )); " +
+		"then\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n")
 	for _, c := range commands {
-		fmt.Fprintf(&b, "        %s) flags=(%s); settings=(%s); rest=(%s) ;;\n", c.name, strings.Join(spellings(c.flags), " "), strings.Join(settings(c.flags), " "), strings.Join(c.words, " "))
+		fmt.Fprintf(&b, "        %s) flags=(%s); settings=(%s); rest=(%s) ;;\n", c.name,
+			strings.Join(spellings(c.flags), " "), strings.Join(settings(c.flags), " "),
+			strings.Join(c.words, " "))
 	}
 	fmt.Fprintf(&b, "        help) rest=(%s) ;;\n    esac\n", strings.Join(names, " "))
 	b.WriteString(`    chosen=(${(M)settings:#${words[CURRENT-1]}=*})
@@ -182,10 +191,12 @@ func fishCompletion(w io.Writer, commands []*command) error {
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.name)
-		fmt.Fprintf(&b, "complete -c distaff -n __fish_use_subcommand -f -a %s -d %s\n", c.name, quote(c.short))
+		fmt.Fprintf(&b, "complete -c distaff -n __fish_use_subcommand -f -a %s -d %s\n", c.name,
+			quote(c.short))
 		seen := "'__fish_seen_subcommand_from " + c.name + "'"
 		if len(c.words) > 0 {
-			fmt.Fprintf(&b, "complete -c distaff -n %s -f -a %s\n", seen, quote(strings.Join(c.words, " ")))
+			fmt.Fprintf(&b, "complete -c distaff -n %s -f -a %s\n", seen,
+				quote(strings.Join(c.words, " ")))
 		}
 		for _, f := range c.flags {
 			_, usage := argv.Describe(f)
@@ -206,7 +217,10 @@ func fishCompletion(w io.Writer, commands []*command) error {
 			fmt.Fprintf(&b, "%s -d %s\n", line, quote(usage))
 		}
 	}
-	fmt.Fprintf(&b, "complete -c distaff -n __fish_use_subcommand -f -a help -d 'prints what a command does'\ncomplete -c distaff -n '__fish_seen_subcommand_from help' -f -a %s\n", quote(strings.Join(names, " ")))
+	fmt.Fprintf(&b,
+		"complete -c distaff -n __fish_use_subcommand -f -a help -d 'prints what a command "+
+			"does'\ncomplete -c distaff -n '__fish_seen_subcommand_from help' -f -a %s\n",
+		quote(strings.Join(names, " ")))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -61,7 +61,8 @@ func TestBashCompletion(t *testing.T) {
 	for _, breaks := range []string{"", `COMP_WORDBREAKS=${COMP_WORDBREAKS//[=:]/}`} {
 		dir := completionFolder(t, "bash", "completion")
 		sh := typeInto(t, dir, "bash", "--norc", "--noprofile", "-i")
-		sh.say("bind 'set bell-style none'; bind 'set completion-query-items 0'; bind 'set enable-bracketed-paste off'; "+breaks, "")
+		sh.say("bind 'set bell-style none'; bind 'set completion-query-items 0'; bind 'set "+
+			"enable-bracketed-paste off'; "+breaks, "")
 		sh.say("source ./completion; "+echoWords, "")
 		sh.complete(breaks)
 	}
@@ -70,7 +71,8 @@ func TestBashCompletion(t *testing.T) {
 func TestZshCompletion(t *testing.T) {
 	dir := completionFolder(t, "zsh", "_distaff")
 	sh := typeInto(t, dir, "zsh", "-f", "-i")
-	sh.say("unset zle_bracketed_paste; unsetopt prompt_sp beep; fpath=($PWD $fpath); autoload -U compinit; compinit -u -D; "+echoWords, "")
+	sh.say("unset zle_bracketed_paste; unsetopt prompt_sp beep; fpath=($PWD $fpath); autoload -U "+
+		"compinit; compinit -u -D; "+echoWords, "")
 	sh.complete("")
 }
 
@@ -80,7 +82,8 @@ func TestFishCompletion(t *testing.T) {
 	}
 	dir := completionFolder(t, "fish", "completion")
 	for _, c := range completed {
-		cmd := exec.Command("fish", "--no-config", "-c", "source completion; complete -C 'distaff "+c.typed+"'")
+		cmd := exec.Command("fish", "--no-config", "-c",
+			"source completion; complete -C 'distaff "+c.typed+"'")
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -95,7 +98,10 @@ func TestFishCompletion(t *testing.T) {
 		if typed := strings.Fields(c.typed); typed[len(typed)-1] == want {
 			want = "" // nothing to add
 		}
-		if !slices.ContainsFunc(got, func(w string) bool { return w == want || w != "" && want != "" && strings.HasPrefix(w, want) }) {
+		if !slices.ContainsFunc(got, func(w string) bool {
+			return w == want || w != "" &&
+				want != "" && strings.HasPrefix(w, want)
+		}) {
 			t.Errorf("%s: got %q, want %s", c.typed, got, want)
 		}
 	}
@@ -143,7 +149,8 @@ func typeInto(t *testing.T, dir, name string, args ...string) *shell {
 	}
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, end, end, end
-	cmd.Env = append(os.Environ(), "PS1="+prompt, "PROMPT="+prompt, "TERM=dumb", "HISTFILE=", "LC_ALL=C")
+	cmd.Env = append(os.Environ(), "PS1="+prompt, "PROMPT="+prompt, "TERM=dumb", "HISTFILE=",
+		"LC_ALL=C")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -188,7 +195,8 @@ func (s *shell) until(mark string) string {
 		select {
 		case text, ok := <-s.from:
 			all.WriteString(text)
-			if got := escapes.ReplaceAllString(all.String(), ""); strings.Contains(got, mark) && strings.HasSuffix(got, prompt) {
+			if got := escapes.ReplaceAllString(all.String(), ""); strings.Contains(got, mark) &&
+				strings.HasSuffix(got, prompt) {
 				return got
 			} else if !ok {
 				s.t.Fatalf("the shell ended:\n%s", got)

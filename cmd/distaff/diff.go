@@ -20,7 +20,8 @@ func diffCommand() *command {
 equal where |a-b| <= atol + rtol*|b|, where both are NaN, or the same infinity. The
 exit code is 0 where the tensors are equal and 4 where they differ, in values or
 in sizes. Those of a file that has none fit all that hold its coordinates.`,
-		examples: []string{"distaff diff a.tcs a.mtx", "distaff diff y.npy reference.npy --rtol=1e-12"},
+		examples: []string{"distaff diff a.tcs a.mtx",
+			"distaff diff y.npy reference.npy --rtol=1e-12"},
 		flags: join([]cliFlag{
 			text("rtol", nil, "", "`X` relative tolerance (default: 0)"),
 			text("atol", nil, "", "`X` absolute tolerance (default: 0)"),
@@ -88,11 +89,12 @@ func diff(x *invocation) error {
 		fmt.Fprintf(x.stdout, "(%s): %s and %s\n", at, f.A.Text(), f.B.Text())
 	}
 	fmt.Fprintf(x.stdout, "%s and %s differ at %d of %s; largest difference %s, relative %s\n",
-		tcs.Printable(files[0]), tcs.Printable(files[1]), d.Differ, tcs.Count(d.Compared, "coordinate"), short(d.MaxAbs), short(d.MaxRel))
+		tcs.Printable(files[0]), tcs.Printable(files[1]), d.Differ,
+		tcs.Count(d.Compared, "coordinate"), short(d.MaxAbs), short(d.MaxRel))
 	return &front.Silent{Code: 4}
 }
 
-// short prints a number in three digits, inf and nan as elsewhere.
+// short formats a number with three digits. It formats inf and nan like other values.
 func short(f float64) string {
 	if math.IsInf(f, 0) || f != f {
 		return tcs.Value{Type: tcs.Float64, C: complex(f, 0)}.Text()
@@ -100,7 +102,7 @@ func short(f float64) string {
 	return fmt.Sprintf("%.3g", f)
 }
 
-// tolerance reads --rtol or --atol.
+// tolerance returns the value of --rtol or --atol.
 func (x *invocation) tolerance(flag string) (float64, error) {
 	v := x.String(flag)
 	if !x.IsSet(flag) {

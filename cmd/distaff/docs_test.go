@@ -59,7 +59,8 @@ func fileBlocks(t *testing.T, path string) map[string]string {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
-	for _, m := range regexp.MustCompile("(?ms)^```(?:go|c|python|dst)\n(?:// |# |/\\* )(\\S+)(?: \\*/)?\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?ms)^```(?:go|c|python|dst)\n(?:// |# |/\\* "+
+		")(\\S+)(?: \\*/)?\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		out[m[1]] = m[2]
 	}
 	return out
@@ -124,7 +125,8 @@ func runExamples(t *testing.T, path, dir string, env []string, prepare func(stri
 		if *update && !strings.Contains(strings.Join(e.want, "\n"), "...") {
 			changed = append(changed, example{e.line, out.String(), e.want})
 		} else {
-			t.Errorf("%s:%d: %s (%v)\ngot:\n%s\nwant:\n%s", path, e.line, e.command, err, out.String(), strings.Join(e.want, "\n"))
+			t.Errorf("%s:%d: %s (%v)\ngot:\n%s\nwant:\n%s", path, e.line, e.command, err,
+				out.String(), strings.Join(e.want, "\n"))
 		}
 	}
 	if len(changed) > 0 {
@@ -174,7 +176,8 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := filepath.Join(t.TempDir(), "README.md")
-	if err := os.WriteFile(here, bytes.ReplaceAll(text, []byte("go run ./cmd/distaff"), []byte("distaff")), 0o666); err != nil {
+	if err := os.WriteFile(here, bytes.ReplaceAll(text, []byte("go run ./cmd/distaff"),
+		[]byte("distaff")), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	runExamples(t, here, root, cleanEnv(t), func(c string) string {
@@ -206,7 +209,8 @@ func TestTutorial(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range fileBlocks(t, tutorial) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("# "+name+"\n"+text), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("# "+name+"\n"+text),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -286,7 +290,8 @@ func fetched(t *testing.T) []string {
 		link(strings.TrimSuffix(mod, ".mod") + ".zip")
 	}
 	// -modcacherw lets the cache be removed.
-	return []string{"GOFLAGS=-trimpath -modcacherw", "GOPROXY=file://" + proxy, "GOSUMDB=off", "GOMODCACHE=" + t.TempDir(),
+	return []string{"GOFLAGS=-trimpath -modcacherw", "GOPROXY=file://" + proxy, "GOSUMDB=off",
+		"GOMODCACHE=" + t.TempDir(),
 		"GOWORK=off", "GOTOOLCHAIN=local"}
 }
 
@@ -307,7 +312,8 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := fileBlocks(t, page)
-	for _, name := range []string{"product/main.go", "multiply.c", "spmv.py", "times.py", "sparse/main.go"} {
+	for _, name := range []string{"product/main.go", "multiply.c", "spmv.py", "times.py",
+		"sparse/main.go"} {
 		if _, ok := files[name]; !ok {
 			t.Fatalf("%s has no %s", page, name)
 		}
@@ -340,7 +346,8 @@ func TestPrograms(t *testing.T) {
 	for _, command := range []string{
 		"gcc -std=c99 -pedantic -Wall -Wextra -Werror -c -o multiply.o multiply.c",
 		"gcc -std=gnu99 -O3 -fopenmp -Wall -Wextra -Werror -c -o spmv.o spmv_c/spmv_c.c",
-		"gcc -std=gnu99 -g -fopenmp -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all -o sanitized multiply.c spmv_c/spmv_c.c",
+		"gcc -std=gnu99 -g -fopenmp -Wall -Wextra -Werror -fsanitize=address,undefined " +
+			"-fno-sanitize-recover=all -o sanitized multiply.c spmv_c/spmv_c.c",
 		"test \"$(./sanitized)\" = '102 30'",
 	} {
 		cmd := exec.Command("bash", "-c", command)
@@ -368,7 +375,8 @@ func TestMatches(t *testing.T) {
 		got  string
 		ok   bool
 	}{
-		{"a\nb", "a\nb\n", true}, {"a", "b\n", false}, {"a...c", "abbc\n", true}, {"a\n...\nd", "a\nb\nc\nd\n", true}, {"...", "", true}, {"a", "a\nb\n", false},
+		{"a\nb", "a\nb\n", true}, {"a", "b\n", false}, {"a...c", "abbc\n", true},
+		{"a\n...\nd", "a\nb\nc\nd\n", true}, {"...", "", true}, {"a", "a\nb\n", false},
 	} {
 		if got := matches(strings.Split(c.want, "\n"), c.got); got != c.ok {
 			t.Errorf("%q, %q: got %v", c.want, c.got, got)
@@ -392,7 +400,8 @@ func commandsText() string {
 		var also []string
 		for _, f := range c.flags {
 			head, usage := argv.Describe(f)
-			row := fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(head, "|", "\\|"), strings.ReplaceAll(usage, "|", "\\|"))
+			row := fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(head, "|", "\\|"),
+				strings.ReplaceAll(usage, "|", "\\|"))
 			if first, ok := shared[row]; ok {
 				if !same[first] {
 					same[first] = true
@@ -407,7 +416,8 @@ func commandsText() string {
 			b.WriteString("| flag | |\n| --- | --- |\n" + rows + "\n")
 		}
 		if len(also) > 0 {
-			fmt.Fprintf(&b, "Further flags as of %s: `distaff help %s` lists them.\n\n", strings.Join(also, ", "), c.name)
+			fmt.Fprintf(&b, "Further flags as of %s: `distaff help %s` lists them.\n\n",
+				strings.Join(also, ", "), c.name)
 		}
 		for _, e := range c.examples {
 			fmt.Fprintf(&b, "    %s\n", e)
@@ -435,7 +445,8 @@ func TestReference(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s: the commands differ from their definitions: go test ./cmd/distaff -run Reference -update", path)
+		t.Fatalf("%s: the commands differ from their definitions: go test ./cmd/distaff -run "+
+			"Reference -update", path)
 	}
 	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o666); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,8 @@ code is 0 where statements can be compiled and run on this CPU, else 1.
 written and gathered from, multiply-adds, atomic additions, parallel regions, calls of leaves, and messages between ranks of a
 process. Under mpirun or srun it measures the messages between the ranks that were started, and prints these. What was measured is kept in
 the cache, and shown by doctor without --tune; --json has it as the machine model, in bytes and seconds.`,
-		examples: []string{"distaff doctor", "distaff doctor --json", "distaff doctor --tune", "mpirun -n 2 distaff doctor --tune"},
+		examples: []string{"distaff doctor", "distaff doctor --json", "distaff doctor --tune",
+			"mpirun -n 2 distaff doctor --tune"},
 		flags: join(talkFlags(), []cliFlag{on("json", nil, catOutput, "prints JSON"),
 			on("tune", nil, catRun, "measures the machine, and keeps the model in the cache")}),
 		action: doctor,
@@ -49,7 +50,9 @@ func doctor(x *invocation) error {
 	launched := false
 	if x.Bool("tune") {
 		var err error
-		if machine, launched, err = spmd.MeasureMessages(ctx); err != nil || launched && machine == nil { // a rank other than 0
+		// a rank other than 0
+		if machine, launched, err = spmd.MeasureMessages(ctx); err != nil || launched &&
+			machine == nil {
 			return err
 		}
 		if !launched {
@@ -81,19 +84,19 @@ func doctor(x *invocation) error {
 	return nil
 }
 
-// finding is a thing that doctor looked for.
+// finding is the result of one of doctor's searches.
 type finding struct {
 	State string   `json:"state"` // ok, note or missing
 	What  string   `json:"what"`
 	Says  []string `json:"says"`
 }
 
-// teller tells what is found: a line at once, or JSON at the end.
+// teller prints findings: each line at once, or all as JSON at the end.
 type teller struct {
 	w       io.Writer
 	json    bool
 	list    []finding
-	machine *spmd.Machine // nil where it was not measured
+	machine *spmd.Machine // nil if it was not measured
 	err     error
 }
 
@@ -104,11 +107,12 @@ func newTeller(w io.Writer, json bool) (*teller, error) {
 	return &teller{w: w}, printVersion(w)
 }
 
-// line tells one thing more. With no state it goes on with the one before.
+// line adds a finding. With an empty state it adds a line to the previous finding.
 func (t *teller) line(state, what, format string, args ...any) {
 	text := diag.Sprintf(format, args...)
 	if !t.json {
-		if _, err := fmt.Fprintf(t.w, "%-8s %-12s %s\n", state, what, text); err != nil && t.err == nil {
+		if _, err := fmt.Fprintf(t.w, "%-8s %-12s %s\n", state, what, text); err != nil &&
+			t.err == nil {
 			t.err = err
 		}
 		return
@@ -120,7 +124,7 @@ func (t *teller) line(state, what, format string, args ...any) {
 	t.list = append(t.list, finding{state, what, []string{text}})
 }
 
-// end is behind the last line.
+// end must be called after the last line. With JSON, it prints everything.
 func (t *teller) end() error {
 	if !t.json {
 		return t.err
@@ -137,8 +141,10 @@ func (t *teller) end() error {
 	return err
 }
 
-// examine looks for everything, and tells whether statements can be compiled and run on this CPU.
-func examine(ctx context.Context, line func(state, what, format string, args ...any)) (well bool, err error) {
+// examine looks for everything that jobs use. It reports whether statements can be compiled and
+// run on this CPU.
+func examine(ctx context.Context, line func(state, what, format string, args ...any)) (well bool,
+	err error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		return false, err
@@ -166,7 +172,8 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 	if f.CacheErr != nil {
 		line("missing", "cache", "%v", f.CacheErr)
 	} else {
-		line("ok", "cache", "%s: %s, %s", f.Cache, leaves(f.CacheObjects), spmd.FormatSize(f.CacheBytes))
+		line("ok", "cache", "%s: %s, %s", f.Cache, leaves(f.CacheObjects),
+			spmd.FormatSize(f.CacheBytes))
 		if f.CacheBad > 0 {
 			line("note", "", "%d of them are damaged and will be compiled again", f.CacheBad)
 		}
@@ -186,7 +193,8 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 	return f.CompilerErr == nil, nil
 }
 
-// doctorCUDA tells of the driver, of NVRTC, which compiles kernels, of the libraries that multiply, and of each GPU.
+// doctorCUDA reports the driver, NVRTC, which compiles kernels, the CUDA libraries, and each
+// GPU.
 func doctorCUDA(line func(state, what, format string, args ...any)) {
 	r := cuda.Probe()
 	if r.DriverErr != nil {
@@ -212,12 +220,13 @@ func doctorCUDA(line func(state, what, format string, args ...any)) {
 			line("missing", "GPU", "%d: %v", d.Index, d.Err)
 			continue
 		}
-		line("ok", "GPU", "%d: %s, %s, compute capability %s", d.Index, d.Name, spmd.FormatSize(d.Memory), d.Capability)
+		line("ok", "GPU", "%d: %s, %s, compute capability %s", d.Index, d.Name,
+			spmd.FormatSize(d.Memory), d.Capability)
 	}
 }
 
-// doctorMPI builds, or finds in the cache, the wrapper of each MPI that is here,
-// and opens it, in a process of its own.
+// doctorMPI builds the wrapper of each MPI that is installed, or finds it in the cache, and
+// opens it in a separate process.
 func doctorMPI(ctx context.Context, line func(state, what, format string, args ...any)) {
 	compilers := mpi.Compilers(os.Getenv, "")
 	seen := map[string]bool{}
@@ -236,7 +245,9 @@ func doctorMPI(ctx context.Context, line func(state, what, format string, args .
 			}
 			line("ok", "MPI", "%s, %s, by %s", library, threads, mpicc)
 			if w.Family == "openmpi" && refusesRoot(os.Geteuid(), os.Getenv) {
-				line("note", "", "as root its mpirun starts nothing without --allow-run-as-root, or OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+				line("note", "",
+					"as root its mpirun starts nothing without --allow-run-as-root, or "+
+						"OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 			}
 		}
 	}
@@ -249,13 +260,16 @@ func doctorMPI(ctx context.Context, line func(state, what, format string, args .
 		}
 	}
 	if len(compilers) == 0 {
-		line("missing", "MPI", "no mpicc and no wrapper: jobs run in one process (--ranks=N), not under mpirun or srun")
+		line("missing", "MPI",
+			"no mpicc and no wrapper: jobs run in one process (--ranks=N), not under mpirun or "+
+				"srun")
 	}
 }
 
-// refusesRoot tells whether Open MPI's mpirun wants to be told that it may run as this user.
+// refusesRoot reports whether Open MPI's mpirun refuses to run as this user.
 func refusesRoot(uid int, getenv func(string) string) bool {
-	return uid == 0 && (getenv("OMPI_ALLOW_RUN_AS_ROOT") != "1" || getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") != "1")
+	return uid == 0 && (getenv("OMPI_ALLOW_RUN_AS_ROOT") != "1" ||
+		getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") != "1")
 }
 
 func tmpFolder() string {

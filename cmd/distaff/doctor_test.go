@@ -13,7 +13,8 @@ func TestRefusesRoot(t *testing.T) {
 		env  map[string]string
 		want bool
 	}{
-		{0, nil, true}, {0, map[string]string{may: "1"}, true}, {0, map[string]string{may: "1", surely: "1"}, false}, {1000, nil, false},
+		{0, nil, true}, {0, map[string]string{may: "1"}, true},
+		{0, map[string]string{may: "1", surely: "1"}, false}, {1000, nil, false},
 	} {
 		if got := refusesRoot(c.uid, func(v string) string { return c.env[v] }); got != c.want {
 			t.Errorf("user %d, %v: got %v", c.uid, c.env, got)
@@ -23,10 +24,12 @@ func TestRefusesRoot(t *testing.T) {
 
 // TestMpirunAsRoot holds what the documents say of Open MPI's mpirun as root to what it does.
 func TestMpirunAsRoot(t *testing.T) {
-	if out, err := exec.Command("mpirun", "--version").Output(); err != nil || !strings.Contains(string(out), "Open MPI") {
+	if out, err := exec.Command("mpirun", "--version").Output(); err != nil ||
+		!strings.Contains(string(out), "Open MPI") {
 		t.Skip("needs Open MPI's mpirun")
 	}
-	if out, err := exec.Command("id", "-u").Output(); err != nil || strings.TrimSpace(string(out)) != "0" {
+	if out, err := exec.Command("id", "-u").Output(); err != nil ||
+		strings.TrimSpace(string(out)) != "0" {
 		t.Skip("needs to be root")
 	}
 	var plain []string

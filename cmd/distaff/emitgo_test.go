@@ -29,7 +29,8 @@ func newGoModule(t *testing.T, statements map[string][]string, files map[string]
 	m := goModule{t, t.TempDir()}
 	for name, args := range statements {
 		var out, errs bytes.Buffer
-		args = append([]string{"distaff", "compile", "--emit=go", "--out=" + filepath.Join(m.dir, name)}, args...)
+		args = append([]string{"distaff", "compile", "--emit=go",
+			"--out=" + filepath.Join(m.dir, name)}, args...)
 		if code := mainExit(args, &out, &errs); code != 0 {
 			t.Fatalf("%v: exit code %d: %s", args, code, errs.String())
 		}
@@ -95,13 +96,25 @@ type matrix struct {
 //
 // in every kind of level, every type, and both widths of coordinates.
 var matrices = []matrix{
-	{"csc", "ds:1,0", "float32", "{Size: 4}, {Pos32: []int32{0, 1, 2, 3, 4}, Crd32: []int32{0, 2, 0, 2}}", "2, 3, 1, 4", "102, 0, 4030", 4},
-	{"coo", "uq", "complex128", "{Pos32: []int32{0, 4}, Crd32: []int32{0, 0, 2, 2}}, {Crd32: []int32{0, 2, 1, 3}}", "2, 1, 3, 4", "102, 0, 4030", 4},
-	{"repeated", "uc", "complex64", "{Pos32: []int32{0, 5}, Crd32: []int32{0, 0, 0, 2, 2}}, {Crd32: []int32{0, 0, 2, 1, 3}}", "1, 1, 1, 3, 4", "102, 0, 4030", 4},
-	{"dcsr", "ss", "int64", "{Pos32: []int32{0, 2}, Crd32: []int32{0, 2}}, {Pos32: []int32{0, 2, 4}, Crd32: []int32{0, 2, 1, 3}}", "2, 1, 3, 4", "102, 0, 4030", 4},
-	{"full", "dd", "int32", "{Size: 3}, {Size: 4}", "2, 0, 1, 0, 0, 0, 0, 0, 0, 3, 0, 4", "102, 0, 4030", 4},
-	{"padded", "dp", "float64", "{Size: 3}, {Crd32: []int32{2, -1, 1}}", "1, 0, 3", "100, 0, 30", 4},
-	{"wide", "ds", "float64", "{Size: 3}, {Pos32: []int32{0, 2, 2, 4}, Crd64: []int64{0, 2, 1, 3_000_000_000}}", "2, 1, 3, 4", "102, 0, 10", 3_000_000_001},
+	{"csc", "ds:1,0", "float32",
+		"{Size: 4}, {Pos32: []int32{0, 1, 2, 3, 4}, Crd32: []int32{0, 2, 0, 2}}", "2, 3, 1, 4",
+		"102, 0, 4030", 4},
+	{"coo", "uq", "complex128",
+		"{Pos32: []int32{0, 4}, Crd32: []int32{0, 0, 2, 2}}, {Crd32: []int32{0, 2, 1, 3}}",
+		"2, 1, 3, 4", "102, 0, 4030", 4},
+	{"repeated", "uc", "complex64",
+		"{Pos32: []int32{0, 5}, Crd32: []int32{0, 0, 0, 2, 2}}, {Crd32: []int32{0, 0, 2, 1, 3}}",
+		"1, 1, 1, 3, 4", "102, 0, 4030", 4},
+	{"dcsr", "ss", "int64",
+		"{Pos32: []int32{0, 2}, Crd32: []int32{0, 2}}, {Pos32: []int32{0, 2, 4}, Crd32: " +
+			"[]int32{0, 2, 1, 3}}", "2, 1, 3, 4", "102, 0, 4030", 4},
+	{"full", "dd", "int32", "{Size: 3}, {Size: 4}", "2, 0, 1, 0, 0, 0, 0, 0, 0, 3, 0, 4",
+		"102, 0, 4030", 4},
+	{"padded", "dp", "float64", "{Size: 3}, {Crd32: []int32{2, -1, 1}}", "1, 0, 3", "100, 0, 30",
+		4},
+	{"wide", "ds", "float64",
+		"{Size: 3}, {Pos32: []int32{0, 2, 2, 4}, Crd64: []int64{0, 2, 1, 3_000_000_000}}",
+		"2, 1, 3, 4", "102, 0, 10", 3_000_000_001},
 }
 
 // matrixTest tests one of matrices: name, levels, values, type, j's size, y, the field of x's levels,
@@ -147,8 +160,9 @@ func TestEmitGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	statements := map[string][]string{
-		"spmv":    {"y(i) = A(i,j) * x(j)", "-f=A:ds"},
-		"product": {"C(i,k) = A(i,j) * B(j,k)", "-f=A:ds", "-f=B:ds", "-f=C:ds", "-d=i:2", "-d=j:2", "-d=k:3"},
+		"spmv": {"y(i) = A(i,j) * x(j)", "-f=A:ds"},
+		"product": {"C(i,k) = A(i,j) * B(j,k)", "-f=A:ds", "-f=B:ds", "-f=C:ds", "-d=i:2", "-d=j:2",
+			"-d=k:3"},
 		"sddmm":   {"A(i,j) = B(i,j) * c(i) * d(j)", "-f=A:ds", "-f=B:ds", "-t=d:float32"},
 		"ttm":     {"A(i,j,l) = B(i,j,k) * C(k,l)", "-f=B:sss", "-f=A:ssd"},
 		"plus":    {"y(i) += A(i,j) * x(j)", "-f=A:ds"},
@@ -158,15 +172,18 @@ func TestEmitGo(t *testing.T) {
 	}
 	files := map[string]string{"all_test.go": string(test)}
 	for _, c := range matrices {
-		statements[c.name] = []string{"y(i) = A(i,j) * x(j)", "-f=A:" + c.format, "-t=A:" + c.typ, "-t=x:" + c.typ}
+		statements[c.name] = []string{"y(i) = A(i,j) * x(j)", "-f=A:" + c.format, "-t=A:" + c.typ,
+			"-t=x:" + c.typ}
 		x, vals := "{Size: 4}", "1, 10, 100, 1000"
 		if c.size != 4 {
-			statements[c.name] = append(statements[c.name], fmt.Sprintf("-d=j:%d", c.size), "-f=x:s")
+			statements[c.name] = append(statements[c.name], fmt.Sprintf("-d=j:%d", c.size),
+				"-f=x:s")
 			x = "{Pos32: []int32{0, 3}, Crd64: []int64{0, 2, 1 << 31}}"
 			vals = "1, 100, 1000"
 			c.want = "102, 0, 0"
 		}
-		files[c.name+"/product_test.go"] = fmt.Sprintf(matrixTest, c.name, c.levels, c.vals, c.typ, c.size, c.want, x, vals)
+		files[c.name+"/product_test.go"] = fmt.Sprintf(matrixTest, c.name, c.levels, c.vals, c.typ,
+			c.size, c.want, x, vals)
 	}
 	m := newGoModule(t, statements, files)
 	m.run("vet", "./...")

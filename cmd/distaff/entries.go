@@ -11,33 +11,34 @@ import (
 	"distaff/spmd"
 )
 
-// What info reads of its own accord; tests make less of it.
+// Limits of the work that info does unless it is requested. Tests reduce them.
 var (
-	readMost     int64 = 64 << 20 // bytes of the arrays of a .tcs file, without --verify
+	readMost     int64 = 64 << 20 // bytes of a .tcs file's arrays read without --verify
 	comparedMost int64 = 1 << 25  // entries that are sorted to compare a matrix with its transpose
 )
 
-// matrixInfo is the structure of a tensor of two modes.
+// matrixInfo describes the structure of a tensor of two modes.
 type matrixInfo struct {
-	Lower    int64         `json:"lower_bandwidth"`
-	Upper    int64         `json:"upper_bandwidth"`
-	Diagonal *int64        `json:"diagonal,omitempty"`      // coordinates on it with an entry
-	Full     *bool         `json:"full_diagonal,omitempty"` // all have
-	Symmetry *symmetryInfo `json:"symmetry,omitempty"`      // of a square matrix
-	places   int64         // on the diagonal
+	Lower    int64  `json:"lower_bandwidth"`
+	Upper    int64  `json:"upper_bandwidth"`
+	Diagonal *int64 `json:"diagonal,omitempty"` // coordinates on the diagonal with an entry
+	// Full reports whether all coordinates on the diagonal have entries.
+	Full     *bool         `json:"full_diagonal,omitempty"`
+	Symmetry *symmetryInfo `json:"symmetry,omitempty"` // only of a square matrix
+	places   int64         // number of coordinates on the diagonal
 	square   bool
 }
 
-// symmetryInfo compares a square matrix with its transpose.
+// symmetryInfo is the result of comparing a square matrix with its transpose.
 type symmetryInfo struct {
-	Pattern   float64 `json:"pattern"` // share of the entries off the diagonal whose mirror image is stored
-	Values    float64 `json:"values"`  // and has the same value
+	Pattern   float64 `json:"pattern"` // share of off-diagonal entries whose mirror image is stored
+	Values    float64 `json:"values"`  // share of off-diagonal entries with an equal mirror image
 	Symmetric bool    `json:"symmetric"`
 	Skew      bool    `json:"skew_symmetric"`
 	Hermitian bool    `json:"hermitian"`
 }
 
-// survey tells how a stream's entries spread, which coo.Look found.
+// survey sets f.Modes from the distribution of entries that coo.Look found.
 func (f *fileInfo) survey(s *coo.Survey) {
 	f.Modes = nil
 	for k, m := range s.Modes {
@@ -49,14 +50,15 @@ func (f *fileInfo) survey(s *coo.Survey) {
 	}
 }
 
-// matrix tells the structure of a matrix, of which coo.Look found s; in is read again to
-// compare it with its transpose.
+// matrix sets f.Matrix, from the survey s that coo.Look made of in. It reads in again to
+// compare the matrix with its transpose.
 func (f *fileInfo) matrix(s *coo.Survey, in coo.Stream, cfg coo.Config) error {
 	if s.Matrix == nil {
 		return nil
 	}
 	m := s.Matrix
-	f.Matrix = &matrixInfo{Lower: m.Lower, Upper: m.Upper, places: m.Places, square: s.Dims[0] == s.Dims[1]}
+	f.Matrix = &matrixInfo{Lower: m.Lower, Upper: m.Upper, places: m.Places,
+		square: s.Dims[0] == s.Dims[1]}
 	if m.DiagonalKnown {
 		full := m.Diagonal == m.Places
 		f.Matrix.Diagonal, f.Matrix.Full = &m.Diagonal, &full
@@ -67,7 +69,8 @@ func (f *fileInfo) matrix(s *coo.Survey, in coo.Stream, cfg coo.Config) error {
 		return nil
 	}
 	if s.Entries > comparedMost {
-		f.without("symmetry", fmt.Sprintf("it has %d entries, and no more than %d are sorted", s.Entries, comparedMost))
+		f.without("symmetry", fmt.Sprintf("it has %d entries, and no more than %d are sorted",
+			s.Entries, comparedMost))
 		return nil
 	}
 	if err := in.Rewind(); err != nil {
@@ -75,12 +78,13 @@ func (f *fileInfo) matrix(s *coo.Survey, in coo.Stream, cfg coo.Config) error {
 	}
 	sym, err := coo.CompareTransposed(in, cfg)
 	if err == nil {
-		f.Matrix.Symmetry = &symmetryInfo{sym.Pattern, sym.Values, sym.Symmetric, sym.Skew, sym.Hermitian}
+		f.Matrix.Symmetry = &symmetryInfo{sym.Pattern, sym.Values, sym.Symmetric, sym.Skew,
+			sym.Hermitian}
 	}
 	return err
 }
 
-// without says that something was not computed, and why.
+// without records that what was not computed, and why.
 func (f *fileInfo) without(what, why string) {
 	if f.NotComputed == nil {
 		f.NotComputed = map[string]string{}
@@ -88,8 +92,8 @@ func (f *fileInfo) without(what, why string) {
 	f.NotComputed[what] = why
 }
 
-// fromEntries reads the entries of a .tcs file, which is whole and valid: how they spread over
-// every mode, and the structure of a matrix.
+// fromEntries reads the entries of a .tcs file, which must be a whole tensor and valid. It
+// finds how entries are distributed in every mode, and the structure of a matrix.
 func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	all := coo.FromTensor(t, coo.KeepAll)
 	s, err := coo.Look(all)
@@ -101,7 +105,7 @@ func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 		return nil
 	}
 	if last := t.Levels[len(t.Levels)-1]; last.Form() == tcs.Full {
-		// Zeros that only a dense level makes room for are no entries of the matrix.
+		// Zeros that only fill a dense level are not entries of the matrix.
 		all = coo.FromTensor(t, coo.DropFill)
 		if s, err = coo.Look(all); err != nil {
 			return err
@@ -110,8 +114,8 @@ func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	return f.matrix(s, all, cfg)
 }
 
-// unread says that the entries of a .tcs file were not read: nothing is known but what the
-// header says of the outermost mode.
+// unread records that the entries of a .tcs file were not read. Only the header's statistics of
+// the outermost mode are known.
 func (f *fileInfo) unread(order int, why string) {
 	f.without("gini", why)
 	if order > 1 {
@@ -124,12 +128,14 @@ func (f *fileInfo) unread(order int, why string) {
 	}
 }
 
-// tooLarge is why the entries of a .tcs file of so many bytes were not read.
+// tooLarge returns the reason for not reading the entries of a .tcs file with the given size of
+// arrays.
 func tooLarge(bytes int64) string {
-	return fmt.Sprintf("the arrays take %s; without --verify no more than %s are read", spmd.FormatSize(bytes), spmd.FormatSize(readMost))
+	return fmt.Sprintf("the arrays take %s; without --verify no more than %s are read",
+		spmd.FormatSize(bytes), spmd.FormatSize(readMost))
 }
 
-// text is the matrix in lines.
+// text prints the matrix's structure with line.
 func (m *matrixInfo) text(line func(what, format string, args ...any)) {
 	if m.Diagonal != nil {
 		switch {
@@ -166,7 +172,8 @@ func (s *symmetryInfo) text() string {
 	return text
 }
 
-// printWithout prints what was not computed, what has one reason in one line.
+// printWithout prints what was not computed. Things with the same reason are printed in one
+// line.
 func (f *fileInfo) printWithout(line func(what, format string, args ...any)) {
 	list := map[string][]string{}
 	var reasons []string

@@ -40,7 +40,9 @@ func tinyDisk(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
-		t.Run("full disk", func(t *testing.T) { t.Skip("a limit of files' sizes stands in: mounting a tmpfs: ", err) })
+		t.Run("full disk", func(t *testing.T) {
+			t.Skip("a limit of files' sizes stands in: mounting a tmpfs: ", err)
+		})
 		return ""
 	}
 	t.Cleanup(func() {
@@ -76,7 +78,8 @@ var faultKinds = []string{"signal", "truncated", "disk"}
 
 func newFaults(t *testing.T) *faults {
 	dir := t.TempDir()
-	f := &faults{dir: dir, distaff: program(t, dir), tmp: filepath.Join(dir, "tmp"), inputs: map[string][]byte{}, wants: map[string][]byte{}}
+	f := &faults{dir: dir, distaff: program(t, dir), tmp: filepath.Join(dir, "tmp"),
+		inputs: map[string][]byte{}, wants: map[string][]byte{}}
 	if err := os.Mkdir(f.tmp, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +91,8 @@ func newFaults(t *testing.T) *faults {
 	}
 	for _, ext := range []string{".tcs", ".tns"} {
 		in := "big" + ext
-		must("run", "A(i,j) = G(i,j)", "-g=G:uniform:300000:int", "-d=G:3000,2000", "-f=G:ds", "-f=A:ds", "-o=A:"+in)
+		must("run", "A(i,j) = G(i,j)", "-g=G:uniform:300000:int", "-d=G:3000,2000", "-f=G:ds",
+			"-f=A:ds", "-o=A:"+in)
 		text, err := os.ReadFile(filepath.Join(dir, in))
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +115,9 @@ func (f *faults) job(in, out string, more ...string) []string {
 
 // jobIn is job with a folder for its temporary files.
 func (f *faults) jobIn(tmp, in, out string, more ...string) []string {
-	return append([]string{"run", "C(i,j) = A(i,j)*x(j)", "-i=A:" + in, "-g=x:dense:int", "-d=A:3000,2000", "-f=A:ds", "-f=C:ds", "--threads=1", "--tmp=" + tmp, "-o=C:" + out}, more...)
+	return append([]string{"run", "C(i,j) = A(i,j)*x(j)", "-i=A:" + in, "-g=x:dense:int",
+		"-d=A:3000,2000", "-f=A:ds", "-f=C:ds", "--threads=1", "--tmp=" + tmp, "-o=C:" + out},
+		more...)
 }
 
 // draw is fault number n: each kind comes to ranks in one process and to each MPI's in turn.
@@ -162,7 +168,8 @@ func (f *faults) draw(n int, launchers []mpitest.Launcher) *fault {
 		detail = fmt.Sprintf("%d bytes of room for %d", room, len(f.wants[x.ext]))
 		if f.tiny != "" {
 			x.out = filepath.Join(f.tiny, "out"+x.ext)
-			if err := syscall.Mount("", f.tiny, "", syscall.MS_REMOUNT, fmt.Sprintf("size=%d", room+4096)); err != nil {
+			if err := syscall.Mount("", f.tiny, "", syscall.MS_REMOUNT,
+				fmt.Sprintf("size=%d", room+4096)); err != nil {
 				detail += ": " + err.Error()
 			}
 		} else {
@@ -170,7 +177,9 @@ func (f *faults) draw(n int, launchers []mpitest.Launcher) *fault {
 		}
 	}
 	x.argv = append(x.argv, f.job(in, x.out, more...)...)
-	x.name = fmt.Sprintf("fault %d: %s at %s, %d ranks, after %v: %s (%s to %s%s)", n, kind, where, ranks, wait.Round(time.Millisecond), detail, filepath.Base(in), x.ext, strings.Join(append([]string{""}, more...), " "))
+	x.name = fmt.Sprintf("fault %d: %s at %s, %d ranks, after %v: %s (%s to %s%s)", n, kind, where,
+		ranks, wait.Round(time.Millisecond), detail, filepath.Base(in), x.ext,
+		strings.Join(append([]string{""}, more...), " "))
 	return x
 }
 
@@ -254,9 +263,11 @@ func (f *faults) try(t *testing.T, x *fault, n int) {
 	switch {
 	case err != nil:
 		t.Errorf("%s: the old output is gone: %v", x.name, err)
-	case !whole && !bytes.Equal(got, old) && r.Code == 0 && x.cut != "" && bytes.Equal(got, f.alone(t, x)):
+	case !whole && !bytes.Equal(got, old) && r.Code == 0 && x.cut != "" &&
+		bytes.Equal(got, f.alone(t, x)):
 	case !whole && !bytes.Equal(got, old):
-		t.Errorf("%s: an output of %d bytes that is neither the old one nor the new one (exit code %d)\n%s", x.name, len(got), r.Code, r.Err)
+		t.Errorf("%s: an output of %d bytes that is neither the old one nor the new one (exit "+
+			"code %d)\n%s", x.name, len(got), r.Code, r.Err)
 	case bytes.Equal(got, old) && r.Code == 0:
 		t.Errorf("%s: exit code 0 without the output\n%s", x.name, r.Err)
 	case !whole && x.codes != nil && !slices.Contains(x.codes, r.Code):
@@ -280,7 +291,8 @@ func (f *faults) try(t *testing.T, x *fault, n int) {
 func (f *faults) alone(t *testing.T, x *fault) []byte {
 	out := filepath.Join(f.dir, "alone"+x.ext)
 	defer os.Remove(out)
-	if r := launchIn(t, f.dir, append([]string{f.distaff}, f.job(x.cut, out)...), nil, nil); r.Code != 0 {
+	if r := launchIn(t, f.dir, append([]string{f.distaff}, f.job(x.cut, out)...), nil,
+		nil); r.Code != 0 {
 		return nil
 	}
 	text, err := os.ReadFile(out)
@@ -293,12 +305,14 @@ func (f *faults) alone(t *testing.T, x *fault) []byte {
 // leftovers lists temporary files, processes and shared memory that a job has left.
 func (f *faults) leftovers(x *fault, mark string) []string {
 	var left []string
-	for _, pattern := range []string{filepath.Join(filepath.Dir(x.out), ".*"), filepath.Join(f.tmp, "*"), "/dev/shm/*distaff*"} {
+	for _, pattern := range []string{filepath.Join(filepath.Dir(x.out), ".*"),
+		filepath.Join(f.tmp, "*"), "/dev/shm/*distaff*"} {
 		names, _ := filepath.Glob(pattern)
 		for _, name := range names {
 			of, shared := strings.CutPrefix(name, "/dev/shm/distaff-")
 			_, err := strconv.Atoi(of)
-			if !shared || err != nil && !strings.HasPrefix(of, "bench-") { // else a user's locks of the cache, or what a benchmark writes
+			// else a user's locks of the cache, or what a benchmark writes
+			if !shared || err != nil && !strings.HasPrefix(of, "bench-") {
 				left = append(left, name)
 			}
 		}
@@ -322,7 +336,8 @@ func marked(variable string) []string {
 		env, err := os.ReadFile(e + "/environ")
 		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), variable) {
 			line, _ := os.ReadFile(e + "/cmdline")
-			found = append(found, filepath.Base(e)+" "+strings.ReplaceAll(string(line), "\x00", " "))
+			found = append(found, filepath.Base(e)+" "+strings.ReplaceAll(string(line), "\x00",
+				" "))
 		}
 	}
 	return found

@@ -24,9 +24,10 @@ func text(name string, aliases []string, cat, usage string) cli.Flag {
 	return &cli.StringFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage}
 }
 
-// list is a flag that is repeated for several values.
+// list returns a flag that is repeated for several values.
 func list(name string, aliases []string, cat, usage string) cli.Flag {
-	return &cli.StringSliceFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage, KeepSpace: true}
+	return &cli.StringSliceFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage,
+		KeepSpace: true}
 }
 
 func on(name string, aliases []string, cat, usage string) cli.Flag {
@@ -35,7 +36,7 @@ func on(name string, aliases []string, cat, usage string) cli.Flag {
 
 func al(names ...string) []string { return names }
 
-// levelKinds are the letters of level kinds, each with its word.
+// levelKinds returns the letters of the level kinds with their names.
 func levelKinds() string {
 	var out []string
 	for _, k := range format.Kinds {
@@ -44,66 +45,124 @@ func levelKinds() string {
 	return strings.Join(out, ", ")
 }
 
-// dataFlags say what the tensors of a statement are.
+// dataFlags returns the flags that describe the tensors of a statement.
 func dataFlags() []cli.Flag {
 	return []cli.Flag{
-		list("f", al("format"), catData, "`T:LEVELS[:ORDER]` how tensor T is stored, outermost level first: "+levelKinds()+"; B:ds is CSR, B:ds:1,0 CSC, B:sss CSF"),
-		list("t", al("type"), catData, "`T:TYPE` float64, float32, int64, int32, complex128 or complex64"),
-		list("d", al("dims"), catData, "`i:N` or T:N,N,... the size of an index variable, or of each mode of a tensor"),
-		list("i", al("input"), catData, "`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz and .zst too); T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
-		list("g", al("generate"), catData, "`T:KIND` generates T: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH; values lie in (0,1], or with :int at the end are integers 1 to 9"),
-		list("index-base", nil, catData, "`[T:]0|1` the first coordinate in .tns files (default: 1)"),
-		list("duplicates", nil, catData, "`[T:]sum|error` what becomes of repeated coordinates (default: sum)"),
-		text("seed", nil, catData, "`N` fixes generated data, together with the tensor's name (default: 0)"),
-		on("trust-input", nil, catData, "skips the checks of a .tcs file's checksums and level arrays: a bad file may then crash the job, keep it from ending or give garbage; outputs and statistics still get their names only when all is done"),
+		list("f", al("format"), catData,
+			"`T:LEVELS[:ORDER]` how tensor T is stored, outermost level first: "+levelKinds()+"; B:ds is CSR, B:ds:1,0 CSC, B:sss CSF"),
+		list("t", al("type"), catData,
+			"`T:TYPE` float64, float32, int64, int32, complex128 or complex64"),
+		list("d", al("dims"), catData,
+			"`i:N` or T:N,N,... the size of an index variable, or of each mode of a tensor"),
+		list("i", al("input"), catData,
+			"`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz and .zst too); "+
+				"T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
+		list("g", al("generate"), catData,
+			"`T:KIND` generates T: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH; values lie "+
+				"in (0,1], or with :int at the end are integers 1 to 9"),
+		list("index-base", nil, catData,
+			"`[T:]0|1` the first coordinate in .tns files (default: 1)"),
+		list("duplicates", nil, catData,
+			"`[T:]sum|error` what becomes of repeated coordinates (default: sum)"),
+		text("seed", nil, catData,
+			"`N` fixes generated data, together with the tensor's name (default: 0)"),
+		on("trust-input", nil, catData,
+			"skips the checks of a .tcs file's checksums and level arrays: a bad file may then "+
+				"crash the job, keep it from ending or give garbage; outputs and statistics "+
+				"still get their names only when all is done"),
 	}
 }
 
-// placeFlags say how the statement is scheduled and where its tensors lie.
+// placeFlags returns the flags for schedules and for the placement of tensors.
 func placeFlags() []cli.Flag {
 	return []cli.Flag{
-		list("s", al("schedule"), catSchedule, "`COMMAND(...),...` scheduling commands, applied in order; the default schedule is then off"),
-		text("m", al("machine"), catSchedule, "`GRID` arranges the ranks in a grid named M, as in 2x2, or in a hierarchy, as in \"nodes=2x2;gpus=4\" (default: one dimension with all ranks)"),
-		list("p", al("place"), catSchedule, "`\"B(x,y) -> M(x)\"` where the pieces of tensor B lie: a mode is cut evenly over a dimension of the machine, * copies, a number fixes a coordinate; a hierarchy takes one for each level, with ; between them"),
-		list("split", nil, catSchedule, "`i:4` or i:100,200 cuts an index variable's range into blocks"),
+		list("s", al("schedule"), catSchedule,
+			"`COMMAND(...),...` scheduling commands, applied in order; the default schedule is "+
+				"then off"),
+		text("m", al("machine"), catSchedule,
+			"`GRID` arranges the ranks in a grid named M, as in 2x2, or in a hierarchy, as in "+
+				"\"nodes=2x2;gpus=4\" (default: one dimension with all ranks)"),
+		list("p", al("place"), catSchedule,
+			"`\"B(x,y) -> M(x)\"` where the pieces of tensor B lie: a mode is cut evenly over a "+
+				"dimension of the machine, * copies, a number fixes a coordinate; a hierarchy "+
+				"takes one for each level, with ; between them"),
+		list("split", nil, catSchedule,
+			"`i:4` or i:100,200 cuts an index variable's range into blocks"),
 		text("order", nil, catSchedule, "`j,i` the order of the block loops"),
-		list("extend", nil, catSchedule, "`j` partial outputs for each block of a reduction variable, summed in a tree"),
+		list("extend", nil, catSchedule,
+			"`j` partial outputs for each block of a reduction variable, summed in a tree"),
 		text("map", nil, catSchedule, "`i,j` the variables that decide which rank runs a block"),
-		text("network", nil, catSchedule, "`auto|direct|pairwise|TREE` how a product of many tensors is contracted: where it pays in several steps, in one nest of loops, two at a time, or as a tree such as ((A*B)*C)*D says; docs/networks.md (default: auto)"),
-		text("intermediate-order", nil, catSchedule, "`N` the most index variables that an intermediate of a contracted product has (default: the fewest that cost no more)"),
-		on("allow-user-code", nil, catSchedule, "allows substitute({i,...},\"file.c:name\") to compile and run that C"),
+		text("network", nil, catSchedule,
+			"`auto|direct|pairwise|TREE` how a product of many tensors is contracted: where it "+
+				"pays in several steps, in one nest of loops, two at a time, or as a tree such "+
+				"as ((A*B)*C)*D says; docs/networks.md (default: auto)"),
+		text("intermediate-order", nil, catSchedule,
+			"`N` the most index variables that an intermediate of a contracted product has "+
+				"(default: the fewest that cost no more)"),
+		on("allow-user-code", nil, catSchedule,
+			"allows substitute({i,...},\"file.c:name\") to compile and run that C"),
 	}
 }
 
-// machineFlags say what a job runs on.
+// machineFlags returns the flags that describe what a job runs on.
 func machineFlags() []cli.Flag {
 	return []cli.Flag{
 		text("ranks", nil, catRun, "`N` ranks inside one process, without MPI (default: 1)"),
-		text("threads", nil, catRun, "`N` threads a rank; with --target=cuda they load, sort and check, and leaves run on the GPU (default: OMP_NUM_THREADS, else the rank's share of the cores that affinity, cgroup and Slurm leave; at most 8 times the machine's hardware threads, or 64)"),
-		text("target", nil, catRun, "`cpu|cuda|interpreter` what leaves run on: code compiled for this CPU; an NVIDIA GPU, one a rank, of those of its machine in turn (docs/gpu.md); or an interpreter, which needs no C compiler, checks every access to memory and is very slow (default: cpu)"),
-		text("cpu", nil, catRun, "`native|x86-64-v2|x86-64-v3|x86-64-v4` what CPU leaves are compiled for; not with --target=cuda (default: native)"),
-		text("tune", nil, catRun, "`auto|off` whether leaves have the forms that distaff doctor --tune found to be fastest on this CPU, or the defaults; results are the same (default: auto)"),
-		text("memory-limit", nil, catRun, "`SIZE` of a rank's tensors, workspaces and buffers; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else the rank's share of 90% of what machine, cgroup and Slurm allow)"),
+		text("threads", nil, catRun,
+			"`N` threads a rank; with --target=cuda they load, sort and check, and leaves run on "+
+				"the GPU (default: OMP_NUM_THREADS, else the rank's share of the cores that "+
+				"affinity, cgroup and Slurm leave; at most 8 times the machine's hardware "+
+				"threads, or 64)"),
+		text("target", nil, catRun,
+			"`cpu|cuda|interpreter` what leaves run on: code compiled for this CPU; an NVIDIA "+
+				"GPU, one a rank, of those of its machine in turn (docs/gpu.md); or an "+
+				"interpreter, which needs no C compiler, checks every access to memory and "+
+				"is very slow (default: cpu)"),
+		text("cpu", nil, catRun,
+			"`native|x86-64-v2|x86-64-v3|x86-64-v4` what CPU leaves are compiled for; not with "+
+				"--target=cuda (default: native)"),
+		text("tune", nil, catRun,
+			"`auto|off` whether leaves have the forms that distaff doctor --tune found to be "+
+				"fastest on this CPU, or the defaults; results are the same (default: auto)"),
+		text("memory-limit", nil, catRun,
+			"`SIZE` of a rank's tensors, workspaces and buffers; K M G T are powers of 1024 "+
+				"(default: DISTAFF_MEMORY_LIMIT, else the rank's share of 90% of what machine, "+
+				"cgroup and Slurm allow)"),
 		text("tmp", nil, catRun, "`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)"),
 	}
 }
 
-// runFlags are those of run alone.
+// runFlags returns the flags that only the command run uses.
 func runFlags() []cli.Flag {
 	return []cli.Flag{
-		text("repeat", nil, catRun, "`N` runs the compute phase N times; the result is that of one run (default: 1)"),
-		text("warmup", nil, catRun, "`N` further runs before those, untimed (default: 0); of a job file they print nothing"),
-		on("check", nil, catRun, "compares the result with the reference evaluator, on all threads; exit 4 where they differ"),
-		on("verify", nil, catRun, "holds what each pass of the compiler makes to its rules, and parses and types the C of each leaf (as -v does)"),
-		list("o", al("output"), catOutput, "`T:FILE` writes T to a .tcs .tns .mtx .npy or .npz file; T:-.mtx writes standard output"),
-		text("write", nil, catOutput, "`auto|parallel|ordered` how ranks write an output: at once, or one after another (default: auto, which is ordered on network file systems only)"),
-		text("stats", nil, catOutput, "`FILE.json` writes times, volumes and balance; it and the outputs are replaced together, or none is"),
-		text("progress", nil, catOutput, "`auto|always|never` shows how far loading, computing and --check are, and which statement of a job file runs (default: auto, on a terminal)"),
+		text("repeat", nil, catRun,
+			"`N` runs the compute phase N times; the result is that of one run (default: 1)"),
+		text("warmup", nil, catRun,
+			"`N` further runs before those, untimed (default: 0); of a job file they print "+
+				"nothing"),
+		on("check", nil, catRun,
+			"compares the result with the reference evaluator, on all threads; exit 4 where they "+
+				"differ"),
+		on("verify", nil, catRun,
+			"holds what each pass of the compiler makes to its rules, and parses and types the C "+
+				"of each leaf (as -v does)"),
+		list("o", al("output"), catOutput,
+			"`T:FILE` writes T to a .tcs .tns .mtx .npy or .npz file; T:-.mtx writes standard "+
+				"output"),
+		text("write", nil, catOutput,
+			"`auto|parallel|ordered` how ranks write an output: at once, or one after another "+
+				"(default: auto, which is ordered on network file systems only)"),
+		text("stats", nil, catOutput,
+			"`FILE.json` writes times, volumes and balance; it and the outputs are replaced "+
+				"together, or none is"),
+		text("progress", nil, catOutput,
+			"`auto|always|never` shows how far loading, computing and --check are, and which "+
+				"statement of a job file runs (default: auto, on a terminal)"),
 		list("D", al("define"), catData, "`NAME=NUMBER` gives a param of a job file another value"),
 	}
 }
 
-// talkFlags say how much is told; every command has them.
+// talkFlags returns the flags for the amount of messages, which every command has.
 func talkFlags() []cli.Flag {
 	return []cli.Flag{
 		on("v", al("verbose"), catOutput, "tells more on standard error"),

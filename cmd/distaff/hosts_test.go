@@ -25,7 +25,9 @@ func twoHosts(t *testing.T, dir string) func(n int, program ...string) []string 
 		}
 	}
 	net := filepath.Join(dir, "net")
-	t.Cleanup(func() { exec.Command(filepath.Join("..", "..", "scripts", "netns-down.sh"), net).Run() })
+	t.Cleanup(func() {
+		exec.Command(filepath.Join("..", "..", "scripts", "netns-down.sh"), net).Run()
+	})
 	up := exec.Command(filepath.Join("..", "..", "scripts", "netns-up.sh"), net)
 	if out, err := up.CombinedOutput(); err != nil && up.ProcessState.ExitCode() == 77 {
 		t.Skipf("%s", out) // this machine cannot have them
@@ -37,8 +39,10 @@ func twoHosts(t *testing.T, dir string) func(n int, program ...string) []string 
 		t.Fatal(err)
 	}
 	return func(n int, program ...string) []string {
-		argv := append([]string{filepath.Join(net, "run"), "mpirun.openmpi"}, strings.Fields(string(options))...)
-		return append(append(argv, "-x", "DISTAFF_CACHE", "-x", "DISTAFF_CFLAGS", "-n", fmt.Sprint(n)), program...)
+		argv := append([]string{filepath.Join(net, "run"), "mpirun.openmpi"},
+			strings.Fields(string(options))...)
+		return append(append(argv, "-x", "DISTAFF_CACHE", "-x", "DISTAFF_CFLAGS", "-n",
+			fmt.Sprint(n)), program...)
 	}
 }
 
@@ -66,18 +70,21 @@ func TestTwoHosts(t *testing.T) {
 	const wide = 32
 	const rows, cols = 60000, 1 << 16 // the dense matrix has 16 MiB
 	matrix := func(name string, entries int) {
-		run(distaff, "run", "A(i,j) = G(i,j)", fmt.Sprintf("-g=G:uniform:%d:int", entries), fmt.Sprintf("-d=G:%d,%d", rows, cols), "-f=G:ds", "-f=A:ds", "-o=A:"+name)
+		run(distaff, "run", "A(i,j) = G(i,j)", fmt.Sprintf("-g=G:uniform:%d:int", entries),
+			fmt.Sprintf("-d=G:%d,%d", rows, cols), "-f=G:ds", "-f=A:ds", "-o=A:"+name)
 	}
 	matrix("a.tcs", 6000000)
 	matrix("few.tcs", 10)
 
 	spmv := []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-g=x:dense:int", "--threads=1"}
 	spmm := func(a string) []string {
-		return []string{"run", "Y(i,k) = A(i,j)*C(j,k)", "-i=A:" + a, "-g=C:dense:int", fmt.Sprintf("-d=k:%d", wide), "--threads=1"}
+		return []string{"run", "Y(i,k) = A(i,j)*C(j,k)", "-i=A:" + a, "-g=C:dense:int",
+			fmt.Sprintf("-d=k:%d", wide), "--threads=1"}
 	}
 	blocks := []string{"--split=i:2", "--split=j:8"}
 	for name, args := range map[string][][]string{
-		"spmv, x in blocks": {append(slices.Clone(spmv), "-o=y:OUT.npy"), {"--split=i:2", "--split=j:4", "--map=j", "--extend=j"}},
+		"spmv, x in blocks": {append(slices.Clone(spmv), "-o=y:OUT.npy"),
+			{"--split=i:2", "--split=j:4", "--map=j", "--extend=j"}},
 		"spmm, j in blocks": {append(spmm("a.tcs"), "-o=Y:OUT.npy"), blocks},
 	} {
 		out := func(name string) []string {
@@ -96,7 +103,8 @@ func TestTwoHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(one, two) {
-			t.Errorf("%s: two hosts wrote %d bytes that differ from the %d of one rank", name, len(two), len(one))
+			t.Errorf("%s: two hosts wrote %d bytes that differ from the %d of one rank", name,
+				len(two), len(one))
 		}
 	}
 
@@ -114,10 +122,13 @@ func TestTwoHosts(t *testing.T) {
 		return 1e3 * slices.Sorted(slices.Values(s.Phases.Compute))[2]
 	}
 	for try := 1; ; try++ { // a busy machine may spoil one
-		travel := compute(hosts(2, append(append([]string{distaff}, spmm("few.tcs")...), blocks...)...))
-		alone := compute(append(append([]string{distaff}, spmm("a.tcs")...), append(blocks, "--ranks=2")...))
+		travel := compute(hosts(2, append(append([]string{distaff}, spmm("few.tcs")...),
+			blocks...)...))
+		alone := compute(append(append([]string{distaff}, spmm("a.tcs")...),
+			append(blocks, "--ranks=2")...))
 		both := compute(hosts(2, append(append([]string{distaff}, spmm("a.tcs")...), blocks...)...))
-		t.Logf("16 MiB: communication alone %.0f ms, computation alone %.0f ms, the job %.0f ms", travel, alone, both)
+		t.Logf("16 MiB: communication alone %.0f ms, computation alone %.0f ms, the job %.0f ms",
+			travel, alone, both)
 		switch {
 		case travel >= 100 && both < 0.9*(travel+alone):
 			return

@@ -25,26 +25,28 @@ diagonal have a mirror image, in the pattern and with the same value. Of a .tcs 
 64 MiB only the header is read; --verify reads everything, and checks checksums and level arrays
 (exit 3 where they are wrong). Other files are read to their end, with progress. What was not
 computed is said, with the reason: symmetry is not where there are more than 33554432 entries.`,
-		examples: []string{"distaff info b.tcs", "distaff info b.tcs --verify", "distaff info matrix.mtx.gz --json"},
+		examples: []string{"distaff info b.tcs", "distaff info b.tcs --verify",
+			"distaff info matrix.mtx.gz --json"},
 		flags: join([]cliFlag{
 			on("verify", nil, "", "reads and checks the whole file"),
 			on("json", nil, "", "prints JSON"),
-			text("progress", nil, "", "`auto|always|never` shows how far reading is (default: auto, on a terminal)"),
+			text("progress", nil, "",
+				"`auto|always|never` shows how far reading is (default: auto, on a terminal)"),
 		}, readFlags(), talkFlags()),
 		action: info,
 	}
 }
 
-// fileInfo is what info tells.
+// fileInfo is the output of info.
 type fileInfo struct {
 	File     string      `json:"file"`
-	Format   string      `json:"format"` // of the file
+	Format   string      `json:"format"` // the format of the file
 	Sizes    []int64     `json:"sizes"`
 	Type     string      `json:"type"`
-	Levels   string      `json:"levels"` // as -f takes them
+	Levels   string      `json:"levels"` // in the syntax of -f
 	Dense    bool        `json:"dense"`
 	Entries  int64       `json:"entries"`
-	Bytes    int64       `json:"bytes,omitempty"` // of the arrays
+	Bytes    int64       `json:"bytes,omitempty"` // size of the arrays
 	Sorted   *bool       `json:"sorted,omitempty"`
 	Box      [][2]int64  `json:"box,omitempty"`
 	Splits   []tcs.Split `json:"splits,omitempty"`
@@ -55,10 +57,11 @@ type fileInfo struct {
 	Zstd     bool        `json:"zstd,omitempty"`
 	Verified bool        `json:"verified,omitempty"`
 
-	NotComputed map[string]string `json:"not_computed,omitempty"` // what, and why
+	// NotComputed maps each omitted result to the reason.
+	NotComputed map[string]string `json:"not_computed,omitempty"`
 }
 
-// levelInfo is a storage level of a .tcs file.
+// levelInfo describes a storage level of a .tcs file.
 type levelInfo struct {
 	Kind      string `json:"kind"`
 	Mode      int    `json:"mode"`
@@ -67,11 +70,11 @@ type levelInfo struct {
 	Positions int64  `json:"positions"`
 	PosBits   int    `json:"pos_bits,omitempty"`
 	CrdBits   int    `json:"crd_bits,omitempty"`
-	Empty     int64  `json:"empty"` // parents without a child
-	Most      int64  `json:"most"`  // children of a parent
+	Empty     int64  `json:"empty"` // parents without children
+	Most      int64  `json:"most"`  // largest number of children of a parent
 }
 
-// modeInfo is how a file's entries spread over a mode.
+// modeInfo describes how a file's entries are distributed in a mode.
 type modeInfo struct {
 	Mode   int      `json:"mode"`
 	Filled int64    `json:"filled"`
@@ -79,7 +82,7 @@ type modeInfo struct {
 	Most   int64    `json:"most"`
 	Mean   float64  `json:"mean"`
 	Skew   float64  `json:"skew"`
-	Gini   *float64 `json:"gini,omitempty"` // nil where the entries were not read
+	Gini   *float64 `json:"gini,omitempty"` // nil if the entries were not read
 }
 
 func info(x *invocation) error {
@@ -123,7 +126,7 @@ func info(x *invocation) error {
 	return out.print(x.stdout)
 }
 
-// fromTensor tells about a .tcs file from its header.
+// fromTensor sets f from the header of a .tcs file.
 func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	t, err := convert.OpenTensor(path, opt.Tmp)
 	if err != nil {
@@ -131,10 +134,12 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	}
 	defer t.Close()
 	if opt.Dims != nil && !slices.Equal(opt.Dims, t.Dims) {
-		return argv.Errorf("-d=%s: %s has the sizes %s", joinSizes(opt.Dims), tcs.Printable(path), joinSizes(t.Dims))
+		return argv.Errorf("-d=%s: %s has the sizes %s", joinSizes(opt.Dims), tcs.Printable(path),
+			joinSizes(t.Dims))
 	}
 	if opt.Type != tcs.Invalid && opt.Type != t.Type {
-		return argv.Errorf("-t=%v: %s has values of type %v, and of a .tcs file no value is read here: distaff convert changes the type", opt.Type, tcs.Printable(path), t.Type)
+		return argv.Errorf("-t=%v: %s has values of type %v, and of a .tcs file no value is read "+
+			"here: distaff convert changes the type", opt.Type, tcs.Printable(path), t.Type)
 	}
 	f.Sizes, f.Type, f.Levels, f.Dense = t.Dims, t.Type.String(), t.FormatString(), t.Dense()
 	f.Bytes, f.Checksum, f.Zstd, f.Splits = t.Bytes(), t.Checksum(), t.Compressed(), t.Splits
@@ -144,8 +149,9 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	st, _ := t.FileStats()
 	f.Entries = st.Entries
 	for l, lev := range t.Levels {
-		i := levelInfo{Kind: string(lev.Kind), Mode: lev.Mode, Size: lev.Size, Offset: lev.Offset, Positions: t.Positions(l),
-			PosBits: 8 * int(lev.Pos.Width), CrdBits: 8 * int(lev.Crd.Width)}
+		i := levelInfo{Kind: string(lev.Kind), Mode: lev.Mode, Size: lev.Size, Offset: lev.Offset,
+			Positions: t.Positions(l),
+			PosBits:   8 * int(lev.Pos.Width), CrdBits: 8 * int(lev.Crd.Width)}
 		if l < len(st.Levels) {
 			i.Empty, i.Most = st.Levels[l].Empty, st.Levels[l].Most
 		}
@@ -156,13 +162,15 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 		r := t.Range(lev.Mode)
 		n := r[1] - r[0]
 		mean := float64(st.Entries) / float64(max(n, 1))
-		// The header counts the outermost mode alone.
-		f.Modes = append(f.Modes, modeInfo{Mode: lev.Mode, Filled: n - st.EmptySlices, Empty: st.EmptySlices, Most: st.MaxSlice, Mean: mean, Skew: float64(st.MaxSlice) / mean})
+		// The header has statistics only of the outermost mode.
+		f.Modes = append(f.Modes, modeInfo{Mode: lev.Mode, Filled: n - st.EmptySlices,
+			Empty: st.EmptySlices, Most: st.MaxSlice, Mean: mean,
+			Skew: float64(st.MaxSlice) / mean})
 	}
 	return f.read(t, opt, verify)
 }
 
-// read reads the arrays of a .tcs file where that is asked for, or takes no time.
+// read reads the arrays of a .tcs file if verify is set or the arrays are small.
 func (f *fileInfo) read(t *tcs.Tensor, opt coo.Options, verify bool) error {
 	if !verify && t.Bytes() > readMost {
 		f.unread(t.Order(), tooLarge(t.Bytes()))
@@ -183,7 +191,7 @@ func (f *fileInfo) read(t *tcs.Tensor, opt coo.Options, verify bool) error {
 	return f.fromEntries(t, sorting(opt))
 }
 
-// fromStream reads another file to its end.
+// fromStream sets f from a file of another format, which it reads to its end.
 func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress) error {
 	s, err := convert.Open(path, opt)
 	if err != nil {
@@ -196,7 +204,8 @@ func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress)
 		return err
 	}
 	kinds, modes := convert.Formatted(s)
-	f.Sizes, f.Type, f.Levels, f.Entries = survey.Dims, s.Type().String(), tcs.FormatString(kinds, modes), survey.Entries
+	f.Sizes, f.Type, f.Levels, f.Entries = survey.Dims, s.Type().String(),
+		tcs.FormatString(kinds, modes), survey.Entries
 	f.Sorted = &survey.Sorted
 	if d, ok := s.(coo.Densed); ok {
 		f.Dense = d.Dense()
@@ -241,7 +250,8 @@ func (f *fileInfo) print(w io.Writer) error {
 		}
 	}
 	for l, lev := range f.Storage {
-		s := fmt.Sprintf("%s mode %d, size %d, %s", lev.Kind, lev.Mode, lev.Size, tcs.Count(lev.Positions, "position"))
+		s := fmt.Sprintf("%s mode %d, size %d, %s", lev.Kind, lev.Mode, lev.Size,
+			tcs.Count(lev.Positions, "position"))
 		if lev.Offset != 0 {
 			s += fmt.Sprintf(", from %d", lev.Offset)
 		}
@@ -252,12 +262,14 @@ func (f *fileInfo) print(w io.Writer) error {
 			s += fmt.Sprintf(", crd %d bits", lev.CrdBits)
 		}
 		if lev.Kind != "d" {
-			s += fmt.Sprintf(", at most %d a parent, %s empty", lev.Most, tcs.Count(lev.Empty, "parent"))
+			s += fmt.Sprintf(", at most %d a parent, %s empty", lev.Most,
+				tcs.Count(lev.Empty, "parent"))
 		}
 		line(fmt.Sprintf("level %d", l), "%s", s)
 	}
 	for _, s := range f.Modes {
-		text := fmt.Sprintf("%d filled, %d empty, at most %s, %.4g on average, skew %.4g", s.Filled, s.Empty, tcs.Count(s.Most, "entry"), s.Mean, s.Skew)
+		text := fmt.Sprintf("%d filled, %d empty, at most %s, %.4g on average, skew %.4g", s.Filled,
+			s.Empty, tcs.Count(s.Most, "entry"), s.Mean, s.Skew)
 		if s.Gini != nil {
 			text += fmt.Sprintf(", Gini %.3g", *s.Gini)
 		}
@@ -280,7 +292,7 @@ func (f *fileInfo) print(w io.Writer) error {
 	return err
 }
 
-// density is the share of all coordinates that have an entry.
+// density formats the share of coordinates that have entries.
 func (f *fileInfo) density() string {
 	space := 1.0
 	for _, d := range f.Sizes {

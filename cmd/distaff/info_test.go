@@ -16,7 +16,9 @@ import (
 func TestInfoOfLargeFiles(t *testing.T) {
 	dir := t.TempDir()
 	text, tcsFile := filepath.Join(dir, "a.mtx"), filepath.Join(dir, "a.tcs")
-	if err := os.WriteFile(text, []byte("%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 1\n1 2 2\n2 1 2\n3 1 1\n"), 0o666); err != nil {
+	if err := os.WriteFile(text,
+		[]byte("%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 1\n1 2 2\n2 1 2\n3 1 "+
+			"1\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if err := convert.File(text, tcsFile, convert.Options{}); err != nil {
@@ -57,7 +59,8 @@ func TestInfoOfLargeFiles(t *testing.T) {
 	if err := f.print(&b); err != nil {
 		t.Fatal(err)
 	}
-	if want := "unknown    bandwidth, diagonal, gini, modes, symmetry: the arrays take 64 bytes; without --verify no more than 10 bytes are read\n"; !strings.Contains(b.String(), want) {
+	if want := "unknown    bandwidth, diagonal, gini, modes, symmetry: the arrays take 64 bytes; " +
+		"without --verify no more than 10 bytes are read\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("got\n%swant %s", b.String(), want)
 	}
 	f = of(tcsFile, true)
@@ -69,7 +72,8 @@ func TestInfoOfLargeFiles(t *testing.T) {
 	for _, path := range []string{tcsFile, text} {
 		f = of(path, true)
 		lacks(f, "symmetry")
-		if f.Matrix.Symmetry != nil || f.Matrix.Lower != 2 || *f.Matrix.Diagonal != 1 || *f.Matrix.Full {
+		if f.Matrix.Symmetry != nil || f.Matrix.Lower != 2 || *f.Matrix.Diagonal != 1 ||
+			*f.Matrix.Full {
 			t.Errorf("got %+v", f.Matrix)
 		}
 	}

@@ -36,19 +36,29 @@ func readings(path, out string, order int, more ...string) [][]string {
 
 // valid .tcs files of many kinds of levels.
 var validTCS = map[string]tcsFile{
-	"d":    {[]int64{3}, "d", []int{0}, nil, []float64{1, 2, 3}},
-	"ds":   {[]int64{3, 4}, "ds", []int{0, 1}, [][]int64{{0, 2, 2, 4}, {1, 3, 0, 2}}, []float64{1, 2.5, 0, -4}},
-	"ss":   {[]int64{3, 4}, "ss", []int{1, 0}, [][]int64{{0, 2}, {1, 3}, {0, 1, 3}, {2, 0, 1}}, []float64{1, 2, 3}},
-	"uq":   {[]int64{3, 4}, "uq", []int{0, 1}, [][]int64{{0, 3}, {0, 0, 2}, {1, 3, 0}}, []float64{1, 2, 3}},
-	"uc":   {[]int64{3, 4}, "uc", []int{0, 1}, [][]int64{{0, 3}, {0, 0, 2}, {1, 1, 0}}, []float64{1, 2, 3}},
-	"u":    {[]int64{5}, "u", []int{0}, [][]int64{{0, 3}, {1, 1, 4}}, []float64{1, 2, 3}},
-	"ucq":  {[]int64{3, 4, 2}, "ucq", []int{0, 1, 2}, [][]int64{{0, 3}, {0, 0, 2}, {1, 1, 0}, {0, 1, 0}}, []float64{1, 2, 3}},
-	"us":   {[]int64{3, 4}, "us", []int{0, 1}, [][]int64{{0, 2}, {0, 2}, {0, 1, 3}, {2, 0, 1}}, []float64{1, 2, 3}},
-	"dp":   {[]int64{3, 4}, "dp", []int{0, 1}, [][]int64{{1, -1, 3}}, []float64{1, 0, 3}},
-	"dpd":  {[]int64{3, 4, 2}, "dpd", []int{0, 1, 2}, [][]int64{{1, -1, 3}}, []float64{1, 5, 0, 0, 3, 0}},
-	"dpq":  {[]int64{3, 4, 2}, "dpq", []int{0, 1, 2}, [][]int64{{1, -1, 3}, {0, -1, 1}}, []float64{1, 0, 3}},
-	"dps":  {[]int64{3, 4, 2}, "dps", []int{0, 1, 2}, [][]int64{{1, -1, 3}, {0, 2, 2, 3}, {0, 1, 1}}, []float64{1, 2, 3}},
-	"dpdp": {[]int64{2, 2, 2, 3}, "dpdp", []int{0, 1, 2, 3}, [][]int64{{1, -1}, {0, -1, -1, -1}}, []float64{1, 0, 0, 0}},
+	"d": {[]int64{3}, "d", []int{0}, nil, []float64{1, 2, 3}},
+	"ds": {[]int64{3, 4}, "ds", []int{0, 1}, [][]int64{{0, 2, 2, 4}, {1, 3, 0, 2}},
+		[]float64{1, 2.5, 0, -4}},
+	"ss": {[]int64{3, 4}, "ss", []int{1, 0}, [][]int64{{0, 2}, {1, 3}, {0, 1, 3}, {2, 0, 1}},
+		[]float64{1, 2, 3}},
+	"uq": {[]int64{3, 4}, "uq", []int{0, 1}, [][]int64{{0, 3}, {0, 0, 2}, {1, 3, 0}},
+		[]float64{1, 2, 3}},
+	"uc": {[]int64{3, 4}, "uc", []int{0, 1}, [][]int64{{0, 3}, {0, 0, 2}, {1, 1, 0}},
+		[]float64{1, 2, 3}},
+	"u": {[]int64{5}, "u", []int{0}, [][]int64{{0, 3}, {1, 1, 4}}, []float64{1, 2, 3}},
+	"ucq": {[]int64{3, 4, 2}, "ucq", []int{0, 1, 2},
+		[][]int64{{0, 3}, {0, 0, 2}, {1, 1, 0}, {0, 1, 0}}, []float64{1, 2, 3}},
+	"us": {[]int64{3, 4}, "us", []int{0, 1}, [][]int64{{0, 2}, {0, 2}, {0, 1, 3}, {2, 0, 1}},
+		[]float64{1, 2, 3}},
+	"dp": {[]int64{3, 4}, "dp", []int{0, 1}, [][]int64{{1, -1, 3}}, []float64{1, 0, 3}},
+	"dpd": {[]int64{3, 4, 2}, "dpd", []int{0, 1, 2}, [][]int64{{1, -1, 3}},
+		[]float64{1, 5, 0, 0, 3, 0}},
+	"dpq": {[]int64{3, 4, 2}, "dpq", []int{0, 1, 2}, [][]int64{{1, -1, 3}, {0, -1, 1}},
+		[]float64{1, 0, 3}},
+	"dps": {[]int64{3, 4, 2}, "dps", []int{0, 1, 2},
+		[][]int64{{1, -1, 3}, {0, 2, 2, 3}, {0, 1, 1}}, []float64{1, 2, 3}},
+	"dpdp": {[]int64{2, 2, 2, 3}, "dpdp", []int{0, 1, 2, 3}, [][]int64{{1, -1}, {0, -1, -1, -1}},
+		[]float64{1, 0, 0, 0}},
 }
 
 // TestInvalidFiles: every rule of docs/tcs.md, broken alone in a file whose
@@ -86,7 +96,8 @@ func agreed(t *testing.T, name, path, out string, b []byte, order, want int) {
 		os.Remove(out)
 		code, _, words := inProcess(args...)
 		if code != want {
-			t.Errorf("%s: %s ends with code %d, want %d\n%s", name, strings.Join(args, " "), code, want, words)
+			t.Errorf("%s: %s ends with code %d, want %d\n%s", name, strings.Join(args, " "), code,
+				want, words)
 		}
 		words = strings.TrimPrefix(strings.TrimPrefix(words, "distaff: "), "[0] ")
 		if said == "" {
@@ -165,7 +176,8 @@ func brokenTCS() map[string][]byte {
 	at("a type that is not there", 28, 7)
 	at("another alignment", 29, 5)
 	at("a compression that is not there", 30, 2)
-	for _, k := range []int{31, 64, 123, 128 + 40, 128 + 127, 256 + 1, 256 + 48, 256 + 127, 384 + 6, 384 + 36, 384 + 191} {
+	for _, k := range []int{31, 64, 123, 128 + 40, 128 + 127, 256 + 1, 256 + 48, 256 + 127, 384 + 6,
+		384 + 36, 384 + 191} {
 		at(fmt.Sprintf("reserved byte %d", k), k, 1)
 	}
 	word("a longer file", 16, uint64(len(good)+1))
@@ -207,35 +219,44 @@ func brokenTCS() map[string][]byte {
 // formats are and whichever of them is read first.
 func TestTwoPlacesOfASize(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "B.tns"), []byte("1 1 2\n5 2 3\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "B.tns"), []byte("1 1 2\n5 2 3\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	three := filepath.Join(dir, "D.tns")
 	if err := os.WriteFile(three, []byte("1 1 1\n3 4 1\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"convert", "B.tns", "B.mtx"}, {"convert", "B.tns", "B.tcs"}, {"convert", "B.tns", "B.npz"}, {"convert", "D.tns", "D.mtx"}, {"convert", "D.tns", "D.tcs"}, {"convert", "D.tns", "D.npy"}} {
+	for _, args := range [][]string{{"convert", "B.tns", "B.mtx"}, {"convert", "B.tns", "B.tcs"},
+		{"convert", "B.tns", "B.npz"}, {"convert", "D.tns", "D.mtx"}, {"convert", "D.tns", "D.tcs"},
+		{"convert", "D.tns", "D.npy"}} {
 		if out, err := distaffCommand(t, dir, args...).CombinedOutput(); err != nil {
 			t.Fatalf("%q: %v\n%s", args, err, out)
 		}
 	}
 	check := func(first, second string, args ...string) {
 		t.Helper()
-		out, _ := distaffCommand(t, dir, append([]string{"run", "A(i,l) = B(i,k)*D(i,l)"}, args...)...).CombinedOutput()
+		out, _ := distaffCommand(t, dir, append([]string{"run", "A(i,l) = B(i,k)*D(i,l)"},
+			args...)...).CombinedOutput()
 		if !strings.Contains(string(out), first) || !strings.Contains(string(out), second) {
 			t.Errorf("%q: got %s, want %q and %q", args, out, first, second)
 		}
 	}
 	for _, d := range []string{"D.mtx", "D.tcs", "D.npy"} {
 		for _, ranks := range []string{"--ranks=1", "--ranks=2"} {
-			check("B.tns:2:1: got coordinate 5", "its size is 3, by mode 0 of D ("+d+")", "-i=B:B.tns", "-i=D:"+d, ranks)
-			check("B.tns:2:1: got coordinate 5", "its size is 3, by mode 0 of D ("+d+")", "-i=B:B.tns", "-i=D:"+d, "-d=k:2", ranks)
+			check("B.tns:2:1: got coordinate 5", "its size is 3, by mode 0 of D ("+d+")",
+				"-i=B:B.tns", "-i=D:"+d, ranks)
+			check("B.tns:2:1: got coordinate 5", "its size is 3, by mode 0 of D ("+d+")",
+				"-i=B:B.tns", "-i=D:"+d, "-d=k:2", ranks)
 		}
 		for _, b := range []string{"B.mtx", "B.tcs", "B.npz"} {
 			check("mode 0 of B ("+b+")", "mode 0 of D ("+d+")", "-i=B:"+b, "-i=D:"+d)
 		}
 	}
-	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-g=D:dense", "-d=D:3,4")
-	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-g=D:dense", "-d=i:3", "-d=l:4")
-	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-i=D:D.tns", "-d=B:3,2")
+	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-g=D:dense",
+		"-d=D:3,4")
+	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-g=D:dense",
+		"-d=i:3", "-d=l:4")
+	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-i=D:D.tns",
+		"-d=B:3,2")
 }

@@ -23,17 +23,19 @@ import (
 	"distaff/spmd"
 )
 
-// statement is the command's one argument.
+// statement returns the command's only argument.
 func (x *invocation) statement() (string, error) {
 	switch n := x.Args().Len(); {
 	case n == 0:
 		return "", argv.Errorf("%s wants a statement, as in \"y(i) = A(i,j) * x(j)\"", x.name)
 	case n > 1:
-		return "", argv.Errorf("got %d arguments, want one statement: put it in quotes (%s)", n, strings.Join(quoted(x.Args().Slice()), " "))
+		return "", argv.Errorf("got %d arguments, want one statement: put it in quotes (%s)", n,
+			strings.Join(quoted(x.Args().Slice()), " "))
 	}
 	s := x.Args().First()
 	if len(x.StringSlice("D")) > 0 {
-		return "", argv.Errorf("-D=%s sets a parameter of a job file, and %q is a statement", x.StringSlice("D")[0], s)
+		return "", argv.Errorf("-D=%s sets a parameter of a job file, and %q is a statement",
+			x.StringSlice("D")[0], s)
 	}
 	return s, nil
 }
@@ -46,7 +48,7 @@ func quoted(args []string) []string {
 	return out
 }
 
-// job reads the flags that run, compile and plan share.
+// job parses the flags that run, compile and plan have in common.
 func (x *invocation) job(statement string) (*spmd.Job, error) {
 	j := &spmd.Job{
 		Statement: statement,
@@ -63,7 +65,7 @@ func (x *invocation) job(statement string) (*spmd.Job, error) {
 	j.Argv = x.argv
 	var mu sync.Mutex
 	noted := map[string]bool{}
-	j.Note = func(s string) { // once, whoever has it to say
+	j.Note = func(s string) { // each note is printed once
 		mu.Lock()
 		defer mu.Unlock()
 		if !noted[s] {
@@ -77,11 +79,12 @@ func (x *invocation) job(statement string) (*spmd.Job, error) {
 	return j, nil
 }
 
-// named splits T:REST, the value of a flag.
+// named splits a flag's value T:REST. want describes the value for errors.
 func named(flag, value, want string) (name, rest string, err error) {
 	name, rest, ok := strings.Cut(value, ":")
 	if tensor, file, assigned := strings.Cut(value, "="); assigned && notation.IsName(tensor) {
-		return "", "", argv.Errorf("-%s=%s: got \"=\" after %s, want -%s=%s; did you mean -%s=%s:%s?", flag, value, tensor, flag, want, flag, tensor, file)
+		return "", "", argv.Errorf("-%s=%s: got \"=\" after %s, want -%s=%s; did you mean "+
+			"-%s=%s:%s?", flag, value, tensor, flag, want, flag, tensor, file)
 	}
 	if !ok || name == "" {
 		return "", "", argv.Errorf("-%s=%s: got no tensor, want -%s=%s", flag, value, flag, want)
@@ -89,7 +92,7 @@ func named(flag, value, want string) (name, rest string, err error) {
 	return name, rest, nil
 }
 
-// tensors reads -f, -t and -d.
+// tensors parses -f, -t and -d.
 func (x *invocation) tensors(j *spmd.Job) error {
 	for _, v := range x.StringSlice("f") {
 		name, f, err := named("f", v, "T:LEVELS[:ORDER]")
@@ -121,14 +124,15 @@ func (x *invocation) tensors(j *spmd.Job) error {
 			return argv.Errorf("-d=%s: %v", v, err)
 		}
 		if old, ok := j.Sizes[name]; ok && !slices.Equal(old, sizes) {
-			return argv.Errorf("got -d=%s:%s and -d=%s: want one size for %s", name, joinSizes(old), v, name)
+			return argv.Errorf("got -d=%s:%s and -d=%s: want one size for %s", name, joinSizes(old),
+				v, name)
 		}
 		j.Sizes[name] = sizes
 	}
 	return nil
 }
 
-// parseSizes reads 1000,32.
+// parseSizes parses sizes: 1000,32.
 func parseSizes(list string) ([]int64, error) {
 	var sizes []int64
 	for _, s := range strings.Split(list, ",") {
@@ -141,7 +145,7 @@ func parseSizes(list string) ([]int64, error) {
 	return sizes, nil
 }
 
-// joinSizes prints what parseSizes reads.
+// joinSizes formats sizes in the syntax of parseSizes.
 func joinSizes(sizes []int64) string {
 	words := make([]string, len(sizes))
 	for k, n := range sizes {
@@ -150,9 +154,9 @@ func joinSizes(sizes []int64) string {
 	return strings.Join(words, ",")
 }
 
-// inputs reads -i, -g, -o, --index-base and --duplicates.
+// inputs parses -i, -g, -o, --index-base and --duplicates.
 func (x *invocation) inputs(j *spmd.Job) error {
-	given := map[string]string{} // by tensor, the flag that gives its input
+	given := map[string]string{} // by tensor, the flag of its input
 	add := func(flag, name string, in spmd.Input) error {
 		if old, ok := given[name]; ok && old != flag {
 			return argv.Errorf("got %s and %s: want one input for %s", old, flag, name)
@@ -178,7 +182,8 @@ func (x *invocation) inputs(j *spmd.Job) error {
 			return err
 		}
 		if kind == "" {
-			return argv.Errorf("-g=%s: got no kind, want dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH", v)
+			return argv.Errorf(
+				"-g=%s: got no kind, want dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH", v)
 		}
 		if err := add("-g="+v, name, spmd.Generated(kind)); err != nil {
 			return err
@@ -197,14 +202,14 @@ func (x *invocation) inputs(j *spmd.Job) error {
 	return x.reading(j)
 }
 
-// reading reads --index-base and --duplicates, which are for inputs of flags and for those of the
-// job file.
+// reading parses --index-base and --duplicates. They apply to the inputs of flags and to the
+// inputs of the job file.
 func (x *invocation) reading(j *spmd.Job) error {
 	files := map[string]string{} // by tensor
 	for name, in := range j.Inputs {
 		files[name] = in.File
 	}
-	tensors := map[string]*jobfile.Tensor{} // of the job file, that have its inputs
+	tensors := map[string]*jobfile.Tensor{} // tensors with inputs from the job file
 	if x.file != nil {
 		for _, t := range x.file.Tensors {
 			if _, ok := files[t.Name]; !ok {
@@ -230,14 +235,15 @@ func (x *invocation) reading(j *spmd.Job) error {
 	}
 	for name, t := range tensors {
 		if t.From != "" {
-			t.IndexBase, t.Duplicates = base.of(name, t.IndexBase), duplicates.of(name, t.Duplicates)
+			t.IndexBase, t.Duplicates = base.of(name, t.IndexBase),
+				duplicates.of(name, t.Duplicates)
 		}
 	}
 	return nil
 }
 
-// checkBase refuses --index-base=0 where it is for no .tns file. inputs are by tensor, "" for one
-// that is no file.
+// checkBase returns an error if --index-base=0 is given for no .tns file. inputs contains the
+// file of each tensor, or "" if its input is not a file.
 func (x *invocation) checkBase(inputs map[string]string) error {
 	for _, v := range x.StringSlice("index-base") {
 		var files []string
@@ -261,17 +267,18 @@ func (x *invocation) checkBase(inputs map[string]string) error {
 	return nil
 }
 
-// perTensor is the values of a flag [T:]VALUE.
+// perTensor contains the values of a flag [T:]VALUE.
 type perTensor struct {
 	own map[string]string
-	all string // without T; "" where not given
+	all string // the value without T; "" if it is not set
 }
 
-// of is the value for a tensor, of which file is what a job file says; "" for the default.
+// of returns the value for the tensor name, or "" for the default. file is the value in the job
+// file, or "".
 func (p perTensor) of(name, file string) string { return cmp.Or(p.own[name], file, p.all) }
 
-// perTensor reads a flag [T:]VALUE with two values: without T it holds for
-// every input that has no value of its own. files are the inputs.
+// perTensor parses a flag [T:]VALUE, where VALUE is a or b. Without T, the value applies to
+// every input without its own value. files contains the file of each input.
 func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perTensor, error) {
 	p := perTensor{own: map[string]string{}}
 	for _, v := range x.StringSlice(flag) {
@@ -288,7 +295,8 @@ func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perT
 		case !ok:
 			p.all = value
 		case p.own[name] != "" && p.own[name] != value:
-			return p, argv.Errorf("--%s is given twice for %s: %s and %s", flag, name, p.own[name], value)
+			return p, argv.Errorf("--%s is given twice for %s: %s and %s", flag, name, p.own[name],
+				value)
 		case files[name] == "":
 			return p, argv.Errorf("--%s=%s: %s has no file (-i=%s:FILE)", flag, v, name, name)
 		default:
@@ -298,7 +306,8 @@ func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perT
 	return p, nil
 }
 
-// count reads a flag that is a whole number from least on; 0 where not given.
+// count returns the value of a flag that must be a whole number, at least least. It returns 0
+// if the flag is not set.
 func (x *invocation) count(flag string, least int64) (int64, error) {
 	v := x.String(flag)
 	if v == "" {
@@ -314,12 +323,12 @@ func (x *invocation) count(flag string, least int64) (int64, error) {
 	return n, nil
 }
 
-// choice reads a flag that is one of some words, "" where not given.
+// choice returns the value of a flag that must be one of words, or "" if the flag is not set.
 func (x *invocation) choice(flag string, words ...string) (string, error) {
 	return argv.Choice(x.Context, flag, words...)
 }
 
-// options reads how the job runs.
+// options parses the flags for running the job.
 func (x *invocation) options(j *spmd.Job) error {
 	var err error
 	get := func(flag string, least int64, set func(int64)) {
@@ -344,13 +353,14 @@ func (x *invocation) options(j *spmd.Job) error {
 	word("target", &j.Target, target.Names()...)
 	word("cpu", &j.CPU, "native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 	word("write", &j.Write, "auto", "parallel", "ordered")
-	progress := "" // run's
+	progress := "" // used by run
 	word("progress", &progress, "auto", "always", "never")
 	if err != nil {
 		return err
 	}
 	j.Tune = x.String("tune")
-	j.Check, j.TrustInput, j.AllowUserCode = x.Bool("check"), x.Bool("trust-input"), x.Bool("allow-user-code")
+	j.Check, j.TrustInput, j.AllowUserCode = x.Bool("check"), x.Bool("trust-input"),
+		x.Bool("allow-user-code")
 	j.Verify = x.Bool("verify")
 	if j.Tmp, err = conv.Tmp(x.Context); err != nil {
 		return err
@@ -359,7 +369,7 @@ func (x *invocation) options(j *spmd.Job) error {
 	return err
 }
 
-// memoryLimit is --memory-limit, else DISTAFF_MEMORY_LIMIT, else 0.
+// memoryLimit returns the value in bytes of --memory-limit, or of DISTAFF_MEMORY_LIMIT, or 0.
 func (x *invocation) memoryLimit() (int64, error) {
 	from, v := "--memory-limit", x.String("memory-limit")
 	if !x.IsSet("memory-limit") {
@@ -375,7 +385,7 @@ func (x *invocation) memoryLimit() (int64, error) {
 	return n, nil
 }
 
-// scheduleTexts are the values of -s, with what is in a file where one says @FILE.
+// scheduleTexts returns the values of -s. It replaces a value @FILE by the file's contents.
 func (x *invocation) scheduleTexts(values []string) ([]string, error) {
 	var out []string
 	for _, v := range values {
@@ -395,7 +405,7 @@ func (x *invocation) scheduleTexts(values []string) ([]string, error) {
 	return out, nil
 }
 
-// schedule reads schedules, machines, placements and block schedules.
+// schedule sets schedules, machines, placements and block schedules.
 func (x *invocation) schedule(j *spmd.Job) error {
 	var err error
 	if j.Schedule, err = x.scheduleTexts(x.StringSlice("s")); err != nil {

@@ -24,24 +24,31 @@ import (
 	"distaff/spmd"
 )
 
-// isJobFile tells whether the command's argument is a job file.
+// isJobFile reports whether the command's argument is a job file.
 func (x *invocation) isJobFile() bool {
 	s := x.Args().First()
 	return x.Args().Len() == 1 && strings.HasSuffix(s, ".dst") && !strings.Contains(s, "=")
 }
 
-// inFile are flags whose values stand in a job file.
+// inFile contains the flags that are not allowed with a job file, and for each the part of the
+// file that replaces it.
 var inFile = map[string]string{
-	"s": "scheduling commands, indented under their statement", "split": "a line split, indented under its statement", "order": "a line order, indented under its statement",
-	"extend": "a line extend, indented under its statement", "map": "a line map, indented under its statement", "p": "place, in a tensor's line or a line of its own",
-	"network": "a line network, indented under its statement", "intermediate-order": "a line intermediate-order, indented under its statement",
+	"s":                  "scheduling commands, indented under their statement",
+	"split":              "a line split, indented under its statement",
+	"order":              "a line order, indented under its statement",
+	"extend":             "a line extend, indented under its statement",
+	"map":                "a line map, indented under its statement",
+	"p":                  "place, in a tensor's line or a line of its own",
+	"network":            "a line network, indented under its statement",
+	"intermediate-order": "a line intermediate-order, indented under its statement",
 }
 
-// fileJob reads the job file and the flags that stand beside it.
+// fileJob reads the job file and the flags of the command.
 func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	for _, flag := range slices.Sorted(maps.Keys(inFile)) {
 		if x.IsSet(flag) {
-			return nil, argv.Errorf("%s is for one statement; a job file has %s", argv.Dashed(flag), inFile[flag])
+			return nil, argv.Errorf("%s is for one statement; a job file has %s", argv.Dashed(flag),
+				inFile[flag])
 		}
 	}
 	name := x.Args().First()
@@ -81,7 +88,8 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 		}
 		j.Machine = ""
 	}
-	out := &spmd.FileJob{File: f, Inputs: j.Inputs, Outputs: map[string]string{}, Options: j.Options}
+	out := &spmd.FileJob{File: f, Inputs: j.Inputs, Outputs: map[string]string{},
+		Options: j.Options}
 	if err := override(f, j); err != nil {
 		return nil, err
 	}
@@ -89,21 +97,23 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 		return nil, err
 	}
 	if f.Idle() && len(j.Outputs) == 0 {
-		return nil, argv.Errorf("%s: the job file has no statements: it computes, prints and writes nothing", diag.Printable(name))
+		return nil, argv.Errorf("%s: the job file has no statements: it computes, prints and "+
+			"writes nothing", diag.Printable(name))
 	}
 	for _, o := range j.Outputs {
 		if f.Tensor(o.Tensor) == nil {
 			return nil, noTensor(f, "-o="+o.Tensor+":"+o.File, o.Tensor)
 		}
 		if old, ok := out.Outputs[o.Tensor]; ok && old != o.File {
-			return nil, argv.Errorf("got -o=%s:%s and -o=%[1]s:%[3]s: want one file for %[1]s", o.Tensor, old, o.File)
+			return nil, argv.Errorf("got -o=%s:%s and -o=%[1]s:%[3]s: want one file for %[1]s",
+				o.Tensor, old, o.File)
 		}
 		out.Outputs[o.Tensor] = o.File
 	}
 	return out, nil
 }
 
-// override puts what flags say of tensors into their declarations.
+// override replaces declarations of tensors by the values of flags.
 func override(f *jobfile.File, j *spmd.Job) error {
 	declared := func(flag, name string) (*jobfile.Tensor, error) {
 		t := f.Tensor(name)
@@ -122,7 +132,8 @@ func override(f *jobfile.File, j *spmd.Job) error {
 		if err != nil {
 			return err
 		}
-		t.From, t.FromKind, t.FromNumber, t.IndexBase, t.Duplicates, t.BaseAt = "", "", "", "", "", notation.Span{}
+		t.From, t.FromKind, t.FromNumber, t.IndexBase, t.Duplicates, t.BaseAt = "", "", "", "", "",
+			notation.Span{}
 		if in.ZeroBased {
 			t.IndexBase = "0"
 		}
@@ -147,7 +158,8 @@ func override(f *jobfile.File, j *spmd.Job) error {
 			return err
 		}
 		if n := levels.NumModes(); n != t.Order {
-			return argv.Errorf("%s: got %s, want %d: %s has %s", flag, tcs.Count(int64(n), "level"), t.Order, name, tcs.Count(int64(t.Order), "mode"))
+			return argv.Errorf("%s: got %s, want %d: %s has %s", flag, tcs.Count(int64(n), "level"),
+				t.Order, name, tcs.Count(int64(t.Order), "mode"))
 		}
 		t.Format = v
 	}
@@ -166,15 +178,16 @@ func override(f *jobfile.File, j *spmd.Job) error {
 	return overrideSizes(f, j.Sizes)
 }
 
-// overrideSizes gives the file the sizes of -d: names of sizes their values, and tensors those
-// of their modes, also where the file declares others.
+// overrideSizes gives the file the sizes of -d. A name of a size gets its value. A tensor gets
+// the sizes of its modes, even if the file declares others.
 func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 	f.Sizes = map[string]int64{}
-	from := map[string]string{} // the flag that gave a name its size
+	from := map[string]string{} // the flag that gave each name its size
 	give := func(flag, name string, n int64) error {
 		old, ok := f.Sizes[name]
 		if ok && old != n && from[name] == flag {
-			return argv.Errorf("%s: got %d and %d for %s, want one size: it is declared for both modes", flag, old, n, name)
+			return argv.Errorf("%s: got %d and %d for %s, want one size: it is declared for both "+
+				"modes", flag, old, n, name)
 		}
 		if ok && old != n {
 			return argv.Errorf("got %s and %s: want one size for %s", from[name], flag, name)
@@ -190,14 +203,17 @@ func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 		case t == nil && len(sizes) != 1:
 			return noTensor(f, flag, name)
 		case t == nil && f.Param(name) != nil:
-			return argv.Errorf("%s: %s is a param of the job file, want -D %[2]s=%d", flag, name, sizes[0])
+			return argv.Errorf("%s: %s is a param of the job file, want -D %[2]s=%d", flag, name,
+				sizes[0])
 		case t == nil:
 			if err := give(flag, name, sizes[0]); err != nil {
 				return err
 			}
 			continue
 		case len(sizes) != t.Order:
-			return argv.Errorf("%s: got %s, want %d: %s has %s", flag, tcs.Count(int64(len(sizes)), "size"), t.Order, name, tcs.Count(int64(t.Order), "mode"))
+			return argv.Errorf("%s: got %s, want %d: %s has %s", flag,
+				tcs.Count(int64(len(sizes)), "size"), t.Order, name,
+				tcs.Count(int64(t.Order), "mode"))
 		}
 		for m, s := range t.Sizes {
 			size, ok := s.Name()
@@ -213,8 +229,8 @@ func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 	return nil
 }
 
-// noTensor is the error of a flag about a tensor that the file lacks. Flags that change what
-// is declared are read before there are temporaries.
+// noTensor returns the error for a flag that names a tensor that is not in the file. When flags
+// replace declarations, the file has no temporaries yet.
 func noTensor(f *jobfile.File, flag, name string) error {
 	var names []string
 	verb := "declares"
@@ -231,7 +247,7 @@ func noTensor(f *jobfile.File, flag, name string) error {
 	return argv.Errorf("%s: the job file %s no tensor %s; it %[2]s %[4]s", flag, verb, name, has)
 }
 
-// runningAfter is how long a job file runs before a terminal shows which statement does.
+// runningAfter is the time after which a terminal shows the running statement of a job file.
 const runningAfter = 2 * time.Second
 
 // runFile runs a job file.
@@ -289,7 +305,8 @@ func runFile(x *invocation) error {
 	}
 	for _, s := range report.Statements {
 		if x.Bool("v") && s.Runs > 0 {
-			x.note("%s:%d: %s: %s, %.3g ms, of which %.3g ms the first", x.Args().First(), s.Line, s.Statement, tcs.Count(s.Runs, "run"), 1e3*s.Seconds, 1e3*s.First)
+			x.note("%s:%d: %s: %s, %.3g ms, of which %.3g ms the first", x.Args().First(), s.Line,
+				s.Statement, tcs.Count(s.Runs, "run"), 1e3*s.Seconds, 1e3*s.First)
 		}
 	}
 	return errors.Join(err, werr)

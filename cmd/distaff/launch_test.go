@@ -59,9 +59,11 @@ func program(t *testing.T, dir string) string {
 
 // launchIn runs a command in dir, with caches of this machine's tests: MPI wrappers are
 // built once. started may act on the running command.
-func launchIn(t *testing.T, dir string, argv []string, env []string, started func(*exec.Cmd)) mpitest.Result {
+func launchIn(t *testing.T, dir string, argv []string, env []string,
+	started func(*exec.Cmd)) mpitest.Result {
 	t.Helper()
-	c := mpitest.Command{Argv: argv, Dir: dir, Env: append([]string{"DISTAFF_CFLAGS=-O1"}, env...), Limit: 2 * time.Minute}
+	c := mpitest.Command{Argv: argv, Dir: dir, Env: append([]string{"DISTAFF_CFLAGS=-O1"}, env...),
+		Limit: 2 * time.Minute}
 	if started != nil {
 		c.Started = func(cmd *exec.Cmd, _ *mpitest.Buffer) { started(cmd) }
 	}
@@ -77,12 +79,17 @@ type wholeJob struct {
 
 // wholeJobs read text and .tcs files that the first makes, and write both.
 var wholeJobs = []wholeJob{
-	{"spmv", []string{"y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-f=x:d", "-d=j:90", "-o=y:OUT.tns"}, []string{".tns"}},
-	{"blocks", []string{"C(i,k) = A(i,j)*B(j,k) + D(i,k)", "-i=A:a.tcs", "-i=B:b.mtx", "-i=D:d.tns", "-d=i:80", "-d=k:70", "-f=A:ds", "-f=B:ds", "-f=D:ds", "-f=C:ds",
-		"--split=i:3", "--split=j:4", "--extend=j", "--map=i,j", "-o=C:OUT.tcs", "-o=A:OUT.mtx"}, []string{".tcs", ".mtx"}},
-	{"accumulate", []string{"y(i) += A(i,j)*x(j)", "-i=y:y0.tns", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "-d=i:80", "--split=j:5", "--order=j", "-o=y:OUT.npy"}, []string{".npy"}},
+	{"spmv", []string{"y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-f=x:d", "-d=j:90",
+		"-o=y:OUT.tns"}, []string{".tns"}},
+	{"blocks", []string{"C(i,k) = A(i,j)*B(j,k) + D(i,k)", "-i=A:a.tcs", "-i=B:b.mtx", "-i=D:d.tns",
+		"-d=i:80", "-d=k:70", "-f=A:ds", "-f=B:ds", "-f=D:ds", "-f=C:ds",
+		"--split=i:3", "--split=j:4", "--extend=j", "--map=i,j", "-o=C:OUT.tcs", "-o=A:OUT.mtx"},
+		[]string{".tcs", ".mtx"}},
+	{"accumulate", []string{"y(i) += A(i,j)*x(j)", "-i=y:y0.tns", "-i=A:a.tcs", "-i=x:x.tns",
+		"-d=j:90", "-d=i:80", "--split=j:5", "--order=j", "-o=y:OUT.npy"}, []string{".npy"}},
 	// A leaf's result grows past what moves by page tables, beside an MPI that watches mappings.
-	{"grows", []string{"C(i,j) = A(i,k)*B(k,j)", "-g=A:uniform:200000:int", "-g=B:uniform:10000:int", "-d=A:2500,2000", "-d=j:400", "-f=A:ds", "-f=B:ds", "-f=C:ds",
+	{"grows", []string{"C(i,j) = A(i,k)*B(k,j)", "-g=A:uniform:200000:int",
+		"-g=B:uniform:10000:int", "-d=A:2500,2000", "-d=j:400", "-f=A:ds", "-f=B:ds", "-f=C:ds",
 		"-o=C:OUT.tcs"}, []string{".tcs"}},
 }
 
@@ -90,7 +97,8 @@ var wholeJobs = []wholeJob{
 func makeInputs(t *testing.T, dir, distaff string) {
 	t.Helper()
 	for _, args := range [][]string{
-		{"A(i,j) = G(i,j)", "-g=G:uniform:1500:int", "-d=G:80,90", "-f=G:ds", "-f=A:ds", "-o=A:a.tcs"},
+		{"A(i,j) = G(i,j)", "-g=G:uniform:1500:int", "-d=G:80,90", "-f=G:ds", "-f=A:ds",
+			"-o=A:a.tcs"},
 		{"B(j,k) = G(j,k)", "-g=G:zipf:900:1.1:int", "-d=G:90,70", "-f=B:ds", "-o=B:b.mtx"},
 		{"D(i,k) = G(i,k)", "-g=G:banded:2:int", "-d=G:80,70", "-f=D:ds", "-o=D:d.tns"},
 		{"x(j) = G(j)", "-g=G:dense:int", "-d=G:90", "-f=x:s", "-o=x:x.tns"},
@@ -123,7 +131,8 @@ func (j wholeJob) same(t *testing.T, dir, name string) {
 		if err != nil {
 			t.Error(err)
 		} else if !bytes.Equal(got, want) {
-			t.Errorf("%s: %d bytes that differ from the %d of one rank", name+ext, len(got), len(want))
+			t.Errorf("%s: %d bytes that differ from the %d of one rank", name+ext, len(got),
+				len(want))
 		}
 	}
 }
@@ -134,7 +143,8 @@ func jobFolder(t *testing.T, dir string) string {
 	distaff := program(t, dir)
 	makeInputs(t, dir, distaff)
 	for _, j := range wholeJobs {
-		if r := launchIn(t, dir, append([]string{distaff}, j.command(j.name+"-1")...), nil, nil); r.Code != 0 {
+		if r := launchIn(t, dir, append([]string{distaff}, j.command(j.name+"-1")...), nil,
+			nil); r.Code != 0 {
 			t.Fatalf("%s on one rank: exit code %d\n%s", j.name, r.Code, r.Err)
 		}
 	}
@@ -150,7 +160,8 @@ func TestLocalRanksWriteTheSameBytes(t *testing.T) {
 	for _, ranks := range []int{2, 3, 4, 6, 8} {
 		for _, j := range wholeJobs {
 			name := fmt.Sprintf("%s-local-%d", j.name, ranks)
-			r := launchIn(t, dir, append([]string{distaff}, j.command(name, fmt.Sprintf("--ranks=%d", ranks))...), nil, nil)
+			r := launchIn(t, dir, append([]string{distaff},
+				j.command(name, fmt.Sprintf("--ranks=%d", ranks))...), nil, nil)
 			if r.Code != 0 {
 				t.Errorf("%s: exit code %d\n%s", name, r.Code, r.Err)
 				continue
@@ -206,10 +217,12 @@ func vectorAlone(t *testing.T, file string, n int, bytes int64) {
 	}
 	var sent, received, messages int64
 	for r := range n {
-		sent, received, messages = sent+st.Comm.BytesSent[r], received+st.Comm.BytesReceived[r], messages+st.Comm.MessagesSent[r]
+		sent, received, messages = sent+st.Comm.BytesSent[r], received+st.Comm.BytesReceived[r],
+			messages+st.Comm.MessagesSent[r]
 	}
 	if st.Ranks != n || sent != bytes || received != int64(n-1)*bytes || messages != 1 {
-		t.Errorf("%d ranks: %d bytes sent in %d messages, %d received; want %d in 1, %d", st.Ranks, sent, messages, received, bytes, int64(n-1)*bytes)
+		t.Errorf("%d ranks: %d bytes sent in %d messages, %d received; want %d in 1, %d", st.Ranks,
+			sent, messages, received, bytes, int64(n-1)*bytes)
 	}
 	if len(st.Balance.Nonzeros) != n || slices.Min(st.Balance.Nonzeros) == 0 {
 		t.Errorf("balance %v on %d ranks", st.Balance.Nonzeros, n)
@@ -222,24 +235,29 @@ func compiledOnce(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	t.Helper()
 	log := filepath.Join(dir, "compiled-"+l.Name)
 	script := filepath.Join(dir, "cc-"+l.Name)
-	text := "#!/bin/sh\ntr '\\0' '\\n' < /proc/$PPID/environ | grep -c ^DISTAFF_COMPILE_SERVER=1 >> " + log + "\nexec cc \"$@\"\n"
+	text := "#!/bin/sh\ntr '\\0' '\\n' < /proc/$PPID/environ | grep -c ^DISTAFF_COMPILE_SERVER=1 " +
+		">> " + log + "\nexec cc \"$@\"\n"
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	name := "spmv-once-" + l.Name
-	r := launchIn(t, dir, append(l.Argv(3, distaff), wholeJobs[0].command(name)...), []string{"DISTAFF_CC=" + script}, nil)
+	r := launchIn(t, dir, append(l.Argv(3, distaff), wholeJobs[0].command(name)...),
+		[]string{"DISTAFF_CC=" + script}, nil)
 	if r.Code != 0 {
 		t.Fatalf("exit code %d\n%s", r.Code, r.Err)
 	}
 	wholeJobs[0].same(t, dir, name)
 	if said, err := os.ReadFile(log); err != nil || string(said) != "1\n" {
-		t.Errorf("3 ranks compiled, by compile servers or not: %q, %v; want one compilation by a server", said, err)
+		t.Errorf("3 ranks compiled, by compile servers or not: %q, %v; want one compilation by a "+
+			"server", said, err)
 	}
 	// What the compiler has against a leaf comes from one rank, with its code.
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no luck >&2\nexit 1\n"), 0o700); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no luck >&2\nexit 1\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
-	r = launchIn(t, dir, append(l.Argv(3, distaff), wholeJobs[0].command(name)...), []string{"DISTAFF_CC=" + script}, nil)
+	r = launchIn(t, dir, append(l.Argv(3, distaff), wholeJobs[0].command(name)...),
+		[]string{"DISTAFF_CC=" + script}, nil)
 	if r.Code != 1 || strings.Count(r.Err, "no luck") != 1 {
 		t.Errorf("a compiler that fails: exit code %d\n%s", r.Code, r.Err)
 	}
@@ -253,7 +271,8 @@ func killedRank(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	if err := os.WriteFile(old, []byte("1 7\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	argv := l.Argv(2, distaff, "run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90", "--repeat=2000000000", "-o=y:"+old)
+	argv := l.Argv(2, distaff, "run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-d=j:90",
+		"--repeat=2000000000", "-o=y:"+old)
 	running := filepath.Join(t.TempDir(), "running")
 	compiler := brokenCompiler(t, t.TempDir(), saying(running))
 	r := launchIn(t, dir, argv, []string{"DISTAFF_CC=" + compiler}, func(cmd *exec.Cmd) {
@@ -299,8 +318,10 @@ func children(pid int, name string) []int {
 			continue
 		}
 		parents[id] = parent
-		if exe, err := os.Readlink("/proc/" + e.Name() + "/exe"); err == nil && filepath.Base(exe) == name {
-			if env, _ := os.ReadFile("/proc/" + e.Name() + "/environ"); bytes.Contains(env, []byte("DISTAFF_COMPILE_SERVER=1")) {
+		if exe, err := os.Readlink("/proc/" + e.Name() + "/exe"); err == nil &&
+			filepath.Base(exe) == name {
+			if env, _ := os.ReadFile("/proc/" + e.Name() + "/environ"); bytes.Contains(env,
+				[]byte("DISTAFF_COMPILE_SERVER=1")) {
 				continue // a rank's helper
 			}
 			named = append(named, id)
@@ -327,34 +348,44 @@ func TestOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"info", "x.tns"}, {"show", "x.tns"}, {"convert", "x.tns", "y.mtx"}, {"diff", "x.tns", "x.tns"}, {"version"}, {"--version"}, {"help"}, {"run", "--help"}, {"doctor"},
-		{"spy", "x.tns"}, {"cache"}, {"completion", "bash"}, {"plan", "s = x(i)", "-i=x:x.tns"}, {"compile", "s = x(i)"}, {"nothing"}, {"info", "--bogus"}, {}, {"-q"},
+		{"info", "x.tns"}, {"show", "x.tns"}, {"convert", "x.tns", "y.mtx"},
+		{"diff", "x.tns", "x.tns"}, {"version"}, {"--version"}, {"help"}, {"run", "--help"},
+		{"doctor"},
+		{"spy", "x.tns"}, {"cache"}, {"completion", "bash"}, {"plan", "s = x(i)",
+			"-i=x:x.tns"}, {"compile", "s = x(i)"}, {"nothing"}, {"info", "--bogus"}, {}, {"-q"},
 	} {
-		for _, env := range [][]string{{"OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=2"}, {"PMI_SIZE=3", "PMI_RANK=1"}, {"SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID=1"}} {
+		for _, env := range [][]string{{"OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=2"},
+			{"PMI_SIZE=3", "PMI_RANK=1"}, {"SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID=1"}} {
 			r := launchIn(t, dir, append([]string{distaff}, args...), env, nil)
 			if r.Code != 0 || r.Out != "" || r.Err != "" {
-				t.Errorf("%q as rank %s: got exit code %d, %q and %q, want 0 and nothing", args, env[1], r.Code, r.Out, r.Err)
+				t.Errorf("%q as rank %s: got exit code %d, %q and %q, want 0 and nothing", args,
+					env[1], r.Code, r.Out, r.Err)
 			}
 		}
 	}
 	if got := files(t, dir); got != "distaff x.tns" {
 		t.Errorf("files left: %s", got)
 	}
-	first := launchIn(t, dir, []string{distaff, "convert", "x.tns", "y.mtx"}, []string{"OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=0"}, nil)
+	first := launchIn(t, dir, []string{distaff, "convert", "x.tns", "y.mtx"},
+		[]string{"OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=0"}, nil)
 	if got := files(t, dir); first.Code != 0 || got != "distaff x.tns y.mtx" {
 		t.Errorf("rank 0: got exit code %d and %q, and the files %s", first.Code, first.Err, got)
 	}
-	if first = launchIn(t, dir, []string{distaff, "info", "none.tns"}, []string{"PMI_SIZE=3", "PMI_RANK=0"}, nil); first.Code != 1 || !strings.Contains(first.Err, "none.tns") {
+	if first = launchIn(t, dir, []string{distaff, "info", "none.tns"},
+		[]string{"PMI_SIZE=3", "PMI_RANK=0"}, nil); first.Code != 1 ||
+		!strings.Contains(first.Err, "none.tns") {
 		t.Errorf("rank 0 without a file: got exit code %d and %q", first.Code, first.Err)
 	}
 	for _, l := range mpiLaunchers(t) {
 		r := launchIn(t, dir, append(l.Argv(3, distaff), "info", "x.tns"), nil, nil)
 		if n := strings.Count(r.Out, "entries    1"); r.Code != 0 || n != 1 {
-			t.Errorf("%s: got exit code %d and the file %d times\n%s%s", l.Name, r.Code, n, r.Out, r.Err)
+			t.Errorf("%s: got exit code %d and the file %d times\n%s%s", l.Name, r.Code, n, r.Out,
+				r.Err)
 		}
 		r = launchIn(t, dir, append(l.Argv(3, distaff), "info", "none.tns"), nil, nil)
 		if n := strings.Count(r.Err, "distaff: none.tns"); r.Code != 1 || n != 1 {
-			t.Errorf("%s without a file: got exit code %d, said %d times\n%s", l.Name, r.Code, n, r.Err)
+			t.Errorf("%s without a file: got exit code %d, said %d times\n%s", l.Name, r.Code, n,
+				r.Err)
 		}
 	}
 }
@@ -384,8 +415,10 @@ func TestSharedMistake(t *testing.T) {
 				argv = append(l.Argv(2, distaff, "run"), c[1:]...)
 			}
 			r := launchIn(t, dir, argv, nil, nil)
-			if strings.Count(r.Err, c[0]) != 1 || !strings.Contains(r.Err, "distaff: ") || strings.Contains(r.Err, "[0] ") || strings.Contains(r.Err, "[1] ") {
-				t.Errorf("%s %q: got exit code %d and %q, want %q once, without a rank", l.Name, c[1:], r.Code, r.Err, c[0])
+			if strings.Count(r.Err, c[0]) != 1 || !strings.Contains(r.Err, "distaff: ") ||
+				strings.Contains(r.Err, "[0] ") || strings.Contains(r.Err, "[1] ") {
+				t.Errorf("%s %q: got exit code %d and %q, want %q once, without a rank", l.Name,
+					c[1:], r.Code, r.Err, c[0])
 			}
 		}
 	}
@@ -398,15 +431,19 @@ func TestRankWithoutLauncher(t *testing.T) {
 	distaff := program(t, dir)
 	for _, l := range mpiLaunchers(t) {
 		env := map[string][]string{
-			"openmpi": {"OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1", "DISTAFF_MPICC=mpicc.openmpi"},
-			"mpich":   {"PMI_SIZE=2", "PMI_RANK=1", "DISTAFF_MPICC=mpicc.mpich"},
+			"openmpi": {"OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1",
+				"DISTAFF_MPICC=mpicc.openmpi"},
+			"mpich": {"PMI_SIZE=2", "PMI_RANK=1", "DISTAFF_MPICC=mpicc.mpich"},
 		}[l.Name]
 		if env == nil {
 			continue
 		}
-		r := launchIn(t, dir, []string{distaff, "run", "s = x(i)", "-g=x:dense", "-d=i:3"}, env, nil)
-		if want := "started as rank 1 of 2 by mp"; r.Code != 1 || strings.Count(r.Err, want) != 1 || r.Out != "" {
-			t.Errorf("%s: got exit code %d, %q and %q, want 1 and %q", l.Name, r.Code, r.Out, r.Err, want)
+		r := launchIn(t, dir, []string{distaff, "run", "s = x(i)", "-g=x:dense", "-d=i:3"}, env,
+			nil)
+		if want := "started as rank 1 of 2 by mp"; r.Code != 1 || strings.Count(r.Err, want) != 1 ||
+			r.Out != "" {
+			t.Errorf("%s: got exit code %d, %q and %q, want 1 and %q", l.Name, r.Code, r.Out, r.Err,
+				want)
 		}
 	}
 }

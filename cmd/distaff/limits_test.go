@@ -27,13 +27,16 @@ func TestTooManyThreads(t *testing.T) {
 		{append(run, "--threads=300000"), "", "--threads=300000: a rank has "},
 		{append(run, "--threads=1000000000", "--ranks=2"), "", "--threads=1000000000: a rank has "},
 		{run, "OMP_NUM_THREADS=1000000000", "OMP_NUM_THREADS=1000000000: a rank has "},
-		{run, "OMP_NUM_THREADS=99999999999999999999", "OMP_NUM_THREADS=99999999999999999999: a rank has "},
-		{[]string{"convert", "x.tns", "x.tcs", "--threads=300000"}, "", "--threads=300000: at most "},
+		{run, "OMP_NUM_THREADS=99999999999999999999",
+			"OMP_NUM_THREADS=99999999999999999999: a rank has "},
+		{[]string{"convert", "x.tns", "x.tcs", "--threads=300000"}, "",
+			"--threads=300000: at most "},
 	} {
 		cmd := distaffCommand(t, dir, c.args...)
 		cmd.Env = append(cmd.Env, c.env)
 		out, err := cmd.CombinedOutput()
-		if exitStatus(err) != 2 || !strings.Contains(string(out), c.says) || !strings.Contains(string(out), "hardware") {
+		if exitStatus(err) != 2 || !strings.Contains(string(out), c.says) ||
+			!strings.Contains(string(out), "hardware") {
 			t.Errorf("%s %q: got %v: %s", c.env, c.args, err, out)
 		}
 	}
@@ -48,9 +51,12 @@ func TestWordsOfLimits(t *testing.T) {
 	uid := f.user(t)
 	run := []string{"run", "y(i) = A(i,j)*x(j)", "-d=A:30,30", "-g=A:uniform:50", "-g=x:dense"}
 	for set, want := range map[string]string{
-		"ulimit -v 100000":    "too little address space to begin: the limit is 100000 KiB (ulimit -v)",
-		"ulimit -v 300000":    "too little address space to begin: the limit is 300000 KiB (ulimit -v)",
-		"ulimit -u 3":         "too few threads to begin: the user's limit is 3 processes and threads (ulimit -u)",
+		"ulimit -v 100000": "too little address space to begin: the limit is 100000 KiB " +
+			"(ulimit -v)",
+		"ulimit -v 300000": "too little address space to begin: the limit is 300000 KiB " +
+			"(ulimit -v)",
+		"ulimit -u 3": "too few threads to begin: the user's limit is 3 processes and " +
+			"threads (ulimit -u)",
 		"ulimit -u 10":        "(ulimit -u)",
 		"ulimit -u 12":        "(ulimit -u)",
 		"export TMPDIR=/none": "TMPDIR=/none: no such file or directory",
@@ -62,10 +68,12 @@ func TestWordsOfLimits(t *testing.T) {
 			if uid == 0 {
 				continue // other processes of this user count
 			}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid),
+				Gid: uint32(uid)}}
 		}
 		out, err := cmd.CombinedOutput()
-		if exitStatus(err) != 1 || !strings.Contains(string(out), want) || strings.Contains(string(out), "EOF") {
+		if exitStatus(err) != 1 || !strings.Contains(string(out), want) ||
+			strings.Contains(string(out), "EOF") {
 			t.Errorf("%s: got %v, %s\nwant %q", set, err, out, want)
 		}
 		if err := os.RemoveAll(filepath.Join(cmd.Dir, "words")); err != nil {
@@ -111,7 +119,8 @@ func (f *faults) user(t *testing.T) int {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { os.RemoveAll(fmt.Sprintf("/dev/shm/distaff-%d", uid)) }) // locks of the cache
+	// locks of the cache
+	t.Cleanup(func() { os.RemoveAll(fmt.Sprintf("/dev/shm/distaff-%d", uid)) })
 	return uid
 }
 
@@ -143,7 +152,8 @@ func (f *faults) limited(t *testing.T, n, uid int) {
 		room := 4096 * (1 + rng.Int64N(int64(len(want))/4096-8))
 		if f.tiny == "" {
 			set = fmt.Sprintf("ulimit -f %d", room/1024)
-		} else if out = filepath.Join(f.tiny, "limited.tcs"); syscall.Mount("", f.tiny, "", syscall.MS_REMOUNT, fmt.Sprintf("size=%d", room+4096)) != nil {
+		} else if out = filepath.Join(f.tiny, "limited.tcs"); syscall.Mount(
+			"", f.tiny, "", syscall.MS_REMOUNT, fmt.Sprintf("size=%d", room+4096)) != nil {
 			t.Fatal("the small disk takes no other size")
 		}
 	}
@@ -160,12 +170,14 @@ func (f *faults) limited(t *testing.T, n, uid int) {
 	mark := fmt.Sprintf("DISTAFF_FAULT=%d-limit-%d", os.Getpid(), n)
 	cmd := exec.Command("bash", argv...)
 	cmd.Dir = f.dir
-	cmd.Env = append(cleanEnv(t), mark, "DISTAFF_CFLAGS=-O1", "DISTAFF_CACHE="+filepath.Join(home, fmt.Sprintf("cache-%d", n)))
+	cmd.Env = append(cleanEnv(t), mark, "DISTAFF_CFLAGS=-O1",
+		"DISTAFF_CACHE="+filepath.Join(home, fmt.Sprintf("cache-%d", n)))
 	if kind == "processes" && uid > 0 {
 		if err := os.Chown(tmp, uid, uid); err != nil {
 			t.Fatal(err)
 		}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid),
+			Gid: uint32(uid)}}
 		if err := os.Chown(out, uid, uid); err != nil {
 			t.Fatal(err)
 		}
@@ -183,12 +195,15 @@ func (f *faults) limited(t *testing.T, n, uid int) {
 	case code != 0 && code != 1 && code != 5:
 		t.Errorf("%s: exit code %d, want 0, 1 or 5\n%s", name, code, errs.String())
 	case code == 0 && !bytes.Equal(got, want), code != 0 && !bytes.Equal(got, old):
-		t.Errorf("%s: exit code %d, and an output of %d bytes, %v\n%s", name, code, len(got), err, errs.String())
-	case code != 0 && !strings.Contains(errs.String(), "distaff: ") && !strings.Contains(errs.String(), "libgomp: "):
+		t.Errorf("%s: exit code %d, and an output of %d bytes, %v\n%s", name, code, len(got), err,
+			errs.String())
+	case code != 0 && !strings.Contains(errs.String(), "distaff: ") &&
+		!strings.Contains(errs.String(), "libgomp: "):
 		t.Errorf("%s: exit code %d without words:\n%s", name, code, errs.String())
 	}
 	for _, left := range f.leftovers(&fault{out: out}, mark) {
-		if !strings.HasPrefix(filepath.Base(left), "distaff-leaf-") { // the source that the compiler refused
+		// the source that the compiler refused
+		if !strings.HasPrefix(filepath.Base(left), "distaff-leaf-") {
 			t.Errorf("%s: left behind: %s\n%s", name, left, errs.String())
 		}
 		os.RemoveAll(left)

@@ -8,16 +8,19 @@ import (
 	"distaff/spmd"
 )
 
-// tellMachine tells of the machine model: of the one given, or that which the cache has.
+// tellMachine reports the machine model m. If m is nil, it reports the model in the cache.
 func tellMachine(tell *teller, m *spmd.Machine) {
 	if m == nil {
 		kept, err := spmd.MeasuredMachine()
 		switch {
 		case err != nil:
-			tell.line("note", "machine", "what was measured is of no use: %v; distaff doctor --tune measures it again", err)
+			tell.line("note", "machine",
+				"what was measured is of no use: %v; distaff doctor --tune measures it again", err)
 			return
 		case kept == nil:
-			tell.line("note", "machine", "not measured: distaff doctor --tune does it in 3 seconds; until then statistics tell no share of what the machine can do, and plans no times")
+			tell.line("note", "machine",
+				"not measured: distaff doctor --tune does it in 3 seconds; until then statistics "+
+					"tell no share of what the machine can do, and plans no times")
 			return
 		}
 		m = kept
@@ -25,49 +28,62 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 	tell.machine = m
 	tell.line("ok", "machine", "%s, at %s", m.CPU, figuresOf(m.Threads))
 	if m.Disturbed() {
-		tell.line("note", "machine", "%s; what is timed then looks slower than it is: distaff doctor --tune measures it again", besideText(m.OtherWork))
+		tell.line("note", "machine",
+			"%s; what is timed then looks slower than it is: distaff doctor --tune measures it "+
+				"again", otherWorkText(m.OtherWork))
 	}
 	for _, l := range m.Levels {
 		size := ""
 		if l.Bytes > 0 {
 			size = " of " + spmd.FormatSize(l.Bytes)
 		}
-		tell.line("", "", "%s%s: reads %s/s, writes %s/s; %s from one load to the next that depends on it", l.Name, size,
+		tell.line("", "",
+			"%s%s: reads %s/s, writes %s/s; %s from one load to the next that depends on it",
+			l.Name, size,
 			pair(m, l.Read, bytesText), pair(m, l.Write, bytesText), timeText(l.Dependent))
 	}
 	for n, g := range m.Gathers {
 		if n%3 == 0 || n == len(m.Gathers)-1 {
-			tell.line("", "", "anywhere in %s: %s gathers/s of 8 bytes, %s of %d bytes", spmd.FormatSize(g.Bytes),
+			tell.line("", "", "anywhere in %s: %s gathers/s of 8 bytes, %s of %d bytes",
+				spmd.FormatSize(g.Bytes),
 				pair(m, g.Values, countText), pair(m, g.Rows, countText), spmd.GatheredRow)
 		}
 	}
-	tell.line("", "", "%s multiply-adds/s of float64, %s of float32", pair(m, m.MultiplyAdds64, countText), pair(m, m.MultiplyAdds32, countText))
+	tell.line("", "", "%s multiply-adds/s of float64, %s of float32",
+		pair(m, m.MultiplyAdds64, countText), pair(m, m.MultiplyAdds32, countText))
 	tell.line("", "", "memory that is written first: %s/s", pair(m, m.Touched, bytesText))
 	regions := ""
 	if m.Threads > 1 {
 		regions = ", a parallel region " + timeText(m.Region)
 	}
-	tell.line("", "", "an atomic addition takes %s, a leaf's call %s%s, a branch that was not foretold %s, a loop over a segment of one value %s", pair(m, m.Atomic, timeText), timeText(m.Call), regions, timeText(m.Branch), timeText(m.Segment))
-	tell.line("", "", "a leaf compiles in %s; a .tcs file is loaded with %s/s and stored with %s/s, a text file read with %s/s", timeText(m.Compile), bytesText(m.Files.Load), bytesText(m.Files.Store), bytesText(m.Files.Parse))
+	tell.line("", "",
+		"an atomic addition takes %s, a leaf's call %s%s, a branch that was not foretold %s, a "+
+			"loop over a segment of one value %s", pair(m, m.Atomic, timeText), timeText(m.Call),
+		regions, timeText(m.Branch), timeText(m.Segment))
+	tell.line("", "",
+		"a leaf compiles in %s; a .tcs file is loaded with %s/s and stored with %s/s, a text "+
+			"file read with %s/s", timeText(m.Compile), bytesText(m.Files.Load),
+		bytesText(m.Files.Store), bytesText(m.Files.Parse))
 	for _, name := range slices.Sorted(maps.Keys(m.Forms)) {
 		tell.line("", "", "form of leaves: %s=%d", name, m.Forms[name])
 	}
 	tellMessages(tell, m)
 }
 
-// besideText says that a machine was measured beside other work.
-func besideText(cpus float64) string {
+// otherWorkText formats the warning that other work was running while the machine was measured.
+func otherWorkText(cpus float64) string {
 	return fmt.Sprintf("other work kept %.2g CPUs busy while this machine was measured", cpus)
 }
 
-// tellMessages tells of the messages in a machine model.
+// tellMessages reports the messages in a machine model.
 func tellMessages(tell *teller, m *spmd.Machine) {
 	for _, x := range m.Messages {
-		tell.line("ok", "messages", "between %s: %s, and %s/s", x.Between, timeText(x.Latency), bytesText(x.Bandwidth))
+		tell.line("ok", "messages", "between %s: %s, and %s/s", x.Between, timeText(x.Latency),
+			bytesText(x.Bandwidth))
 	}
 }
 
-// figuresOf says which figures a pair has.
+// figuresOf describes the two figures of a pair.
 func figuresOf(threads int) string {
 	if threads == 1 {
 		return "1 thread"
@@ -75,7 +91,7 @@ func figuresOf(threads int) string {
 	return fmt.Sprintf("1 and %d threads", threads)
 }
 
-// pair prints a figure at one thread and, if there are more, at all.
+// pair formats a figure at one thread, and if there are more threads, also at all threads.
 func pair(m *spmd.Machine, p spmd.MachinePair, text func(float64) string) string {
 	if m.Threads == 1 {
 		return text(p.One)
@@ -83,7 +99,8 @@ func pair(m *spmd.Machine, p spmd.MachinePair, text func(float64) string) string
 	return text(p.One) + " and " + text(p.All)
 }
 
-// scaled prints a number of three digits with the greatest of some units that it reaches.
+// scaled formats a number with three digits and a unit: the largest unit that the number
+// reaches.
 func scaled(x float64, units []string, step float64) string {
 	k := 0
 	for ; k+1 < len(units) && x >= step; k++ {
@@ -100,5 +117,5 @@ func countText(x float64) string {
 	return scaled(x, []string{"", " thousand", " million", " billion"}, 1000)
 }
 
-// timeText prints seconds.
+// timeText formats seconds.
 func timeText(x float64) string { return scaled(x*1e9, []string{" ns", " us", " ms", " s"}, 1000) }

@@ -42,7 +42,8 @@ func TestDoctorTune(t *testing.T) {
 	if m := model("doctor", "--json"); m != nil {
 		t.Errorf("a machine that was not measured: got %+v", m)
 	}
-	if out, err := run("doctor"); err != nil || !strings.Contains(out, "not measured: distaff doctor --tune does it") {
+	if out, err := run("doctor"); err != nil ||
+		!strings.Contains(out, "not measured: distaff doctor --tune does it") {
 		t.Errorf("got %v\n%s", err, out)
 	}
 	for tries := 0; ; tries++ {
@@ -64,7 +65,9 @@ func TestDoctorTune(t *testing.T) {
 	if measured == nil || len(measured.Levels) == 0 || measured.Threads < 1 {
 		t.Fatalf("got %+v", measured)
 	}
-	figures := []float64{measured.Call, measured.Atomic.One, measured.Atomic.All, measured.Touched.One, measured.Touched.All, measured.MultiplyAdds64.One, measured.MultiplyAdds32.All}
+	figures := []float64{measured.Call, measured.Atomic.One, measured.Atomic.All,
+		measured.Touched.One, measured.Touched.All, measured.MultiplyAdds64.One,
+		measured.MultiplyAdds32.All}
 	for _, l := range measured.Levels {
 		figures = append(figures, l.Read.One, l.Read.All, l.Write.One, l.Write.All, l.Dependent)
 	}
@@ -86,23 +89,30 @@ func TestDoctorTune(t *testing.T) {
 		if err := tune.Keep(cache, measured); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"doctor"}, {"plan", "y(i) = A(i,j)*x(j)", "-g=A:uniform:10", "-g=x:dense", "-d=A:8,8"}} {
+		for _, args := range [][]string{{"doctor"},
+			{"plan", "y(i) = A(i,j)*x(j)", "-g=A:uniform:10", "-g=x:dense", "-d=A:8,8"}} {
 			out, err := run(args...)
-			if says := strings.Contains(out, "other work kept 1.5 CPUs busy while this machine was measured"); err != nil || says != (cpus > 0) {
-				t.Errorf("%s, of a machine that was measured beside %v CPUs of other work: %v\n%s", args[0], cpus, err, out)
+			if says := strings.Contains(out,
+				"other work kept 1.5 CPUs busy while this machine was measured"); err != nil ||
+				says != (cpus > 0) {
+				t.Errorf("%s, of a machine that was measured beside %v CPUs of other work: %v\n%s",
+					args[0], cpus, err, out)
 			}
 		}
 	}
 	for _, l := range mpiLaunchers(t) {
 		launched := func(cache string) (code int, stdout, stderr string) {
-			r := launchIn(t, dir, l.Argv(2, distaff, "doctor", "--tune"), []string{"DISTAFF_CACHE=" + cache}, nil)
+			r := launchIn(t, dir, l.Argv(2, distaff, "doctor", "--tune"),
+				[]string{"DISTAFF_CACHE=" + cache}, nil)
 			return r.Code, r.Out, r.Err
 		}
 		code, stdout, stderr := launched(cache)
-		if code != 0 || strings.Count(stdout, "between processes of a machine") != 1 || strings.Count(stdout, "between ranks of a process") != 1 {
+		if code != 0 || strings.Count(stdout, "between processes of a machine") != 1 ||
+			strings.Count(stdout, "between ranks of a process") != 1 {
 			t.Errorf("%s: exit code %d\n%s%s", l.Name, code, stdout, stderr)
 		}
-		if m := model("doctor", "--json"); m == nil || m.Between(tune.BetweenProcesses) == nil || !reflect.DeepEqual(m.Levels, measured.Levels) {
+		if m := model("doctor", "--json"); m == nil || m.Between(tune.BetweenProcesses) == nil ||
+			!reflect.DeepEqual(m.Levels, measured.Levels) {
 			t.Errorf("%s: the model is then %+v", l.Name, m)
 		}
 		code, stdout, stderr = launched(filepath.Join(dir, "empty"))

@@ -1,10 +1,10 @@
-// Command distaff compiles one line of tensor index notation to C and runs it
-// on tensors from files. See docs/reference.md, or distaff help.
+// Command distaff compiles one line of tensor index notation to C and runs it on tensors from
+// files. See docs/reference.md, or distaff help.
 //
 // # Files
 //
-//	main.go        the entry: which command runs, exit codes
-//	command.go     the table of commands, and what help says of them
+//	main.go        the entry: selects the command; exit codes
+//	command.go     the table of commands, and help
 //	flags.go       flags that commands share
 //	jobfile.go     a spmd.FileJob from a job file and flags, and its run
 //	job.go         a spmd.Job from flags
@@ -12,14 +12,14 @@
 //	compile.go     compile, with its --emit stages
 //	plan.go        plan; planprint.go, its text; planfile.go, the plan of a job file
 //	convert.go     convert
-//	show.go        show, and how show, info, diff and spy read a file
+//	show.go        show; how show, info, diff and spy read a file
 //	info.go        info
-//	entries.go     what info reads of the entries: modes, and where those of a matrix lie
+//	entries.go     statistics of entries for info: modes, and the structure of a matrix
 //	diff.go        diff
 //	spy.go         spy
 //	cache.go       cache
-//	doctor.go      doctor; machine.go, what it tells of the machine model
-//	wrappers.go    wrappers: the MPI wrappers, built ahead
+//	doctor.go      doctor; machine.go, its report of the machine model
+//	wrappers.go    wrappers: builds the MPI wrappers for installation
 //	version.go     version
 //	completion.go  shell completion
 //	man.go         man pages
@@ -118,16 +118,19 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		DisableSliceFlagSeparator: true,
 		Flags:                     c.flags,
 		ExitErrHandler:            func(*cli.Context, error) {},
-		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return argv.Errorf("%v", err) },
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return argv.Errorf("%v", err)
+		},
 		Action: func(x *cli.Context) error {
-			return c.action(&invocation{Context: x, name: name, stdout: stdout, stderr: stderr, argv: args})
+			return c.action(&invocation{Context: x, name: name, stdout: stdout, stderr: stderr,
+				argv: args})
 		},
 	}
 	return app.RunContext(ctx, append([]string{"distaff"}, arranged.List()...))
 }
 
-// takesPart reports whether the command line, whose command is its word at, is a job of all ranks
-// that a launcher has started.
+// takesPart reports whether all ranks of a launcher run the command line. words[at] is the
+// command. If at is negative, the line has no command.
 func takesPart(commands []*command, words []string, at int) bool {
 	if at < 0 {
 		return false
@@ -136,7 +139,7 @@ func takesPart(commands []*command, words []string, at int) bool {
 	return c != nil && c.ranks != nil && c.ranks(words) && !flagIn(words, "help", "h")
 }
 
-// flagIn reports whether one of the words before "--" is a flag of those names.
+// flagIn reports whether one of the words before "--" is a flag with one of these names.
 func flagIn(words []string, names ...string) bool {
 	for _, w := range words {
 		if w == "--" {
@@ -150,25 +153,26 @@ func flagIn(words []string, names ...string) bool {
 	return false
 }
 
-// invocation is one command as it runs.
+// invocation is a command line that is being run.
 type invocation struct {
 	*cli.Context
-	name           string // the command's
+	name           string // of the command
 	stdout, stderr io.Writer
 	argv           []string
-	file           *jobfile.File // that the command is about; nil for a statement
-	reads          []outfile.Use // files that the command reads beside what its job does
+	file           *jobfile.File // the command's job file; nil for a statement
+	reads          []outfile.Use // files that the command reads, in addition to its job's files
 }
 
-// apart refuses files of the command and its job that are one, before anything runs: one would
-// be lost. writes are the files that the command writes itself.
+// apart returns an error if two files of the command and its job are the same file, so that one
+// would be lost. Commands call it before anything runs. writes are the files that the command
+// itself writes.
 func (x *invocation) apart(job []outfile.Use, writes ...outfile.Use) error {
 	return outfile.Apart(slices.Concat(x.reads, job, writes)...)
 }
 
-// told is apart for a command that writes none of its job's files, but the file out of a flag;
-// "" for none.
-func (x *invocation) told(job []outfile.Use, flag, out string) error {
+// apartFrom is apart for a command that writes none of its job's files, only the file out,
+// which a flag names. If out is "", the command writes no file.
+func (x *invocation) apartFrom(job []outfile.Use, flag, out string) error {
 	for _, u := range job {
 		if !u.Writes {
 			x.reads = append(x.reads, u)
@@ -180,17 +184,17 @@ func (x *invocation) told(job []outfile.Use, flag, out string) error {
 	return x.apart(nil, outfile.Use{What: "--" + flag + "=" + out, Path: out, Writes: true})
 }
 
-// note prints a line of diagnostics, unless -q.
+// note prints a message to standard error, unless -q is set.
 func (x *invocation) note(format string, args ...any) {
 	if !x.Bool("q") {
 		fmt.Fprintf(x.stderr, "distaff: "+format+"\n", args...)
 	}
 }
 
-// line is note of a line as it is.
+// line prints s as a note.
 func (x *invocation) line(s string) { x.note("%s", s) }
 
-// noCommand serves a command line of flags alone.
+// noCommand handles a command line that has only flags.
 func noCommand(args []string, commands []*command, stdout, stderr io.Writer) error {
 	for _, a := range args {
 		switch strings.TrimLeft(a, "-") {
@@ -207,11 +211,12 @@ func noCommand(args []string, commands []*command, stdout, stderr io.Writer) err
 	return &front.Silent{Code: 2}
 }
 
-// unknownCommand explains a first word that is no command: a TACO user's
-// statement, einsum's subscripts, or a slip of the finger.
+// unknownCommand returns the error for a first word that is not a command: a statement, as
+// TACO's users write it, subscripts of einsum, or a typing error.
 func unknownCommand(name string, names []string) error {
 	if strings.Contains(name, "=") || strings.Contains(name, "->") {
-		return argv.Errorf("a command comes before the statement: distaff run %q runs it on data, and distaff compile %q prints its code", name, name)
+		return argv.Errorf("a command comes before the statement: distaff run %q runs it on "+
+			"data, and distaff compile %q prints its code", name, name)
 	}
 	if strings.HasSuffix(name, ".dst") {
 		return argv.Errorf("a command comes before the job file: distaff run %s", name)
@@ -219,5 +224,6 @@ func unknownCommand(name string, names []string) error {
 	if near := argv.Nearest(name, names); near != "" {
 		return argv.Errorf("there is no command %q; did you mean %s?", name, near)
 	}
-	return argv.Errorf("there is no command %q; the commands are %s", name, strings.Join(names, ", "))
+	return argv.Errorf("there is no command %q; the commands are %s", name,
+		strings.Join(names, ", "))
 }

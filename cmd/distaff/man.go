@@ -55,7 +55,8 @@ func roff(s string) string {
 
 func manOverview(commands []*command) string {
 	var b strings.Builder
-	b.WriteString(".TH DISTAFF 1\n.SH NAME\ndistaff \\- compiles tensor index notation and runs it on tensors from files\n")
+	b.WriteString(".TH DISTAFF 1\n.SH NAME\ndistaff \\- compiles tensor index notation and runs " +
+		"it on tensors from files\n")
 	b.WriteString(".SH SYNOPSIS\n.B distaff\n.I COMMAND\n[ARGUMENTS] [FLAGS]\n.SH COMMANDS\n")
 	for _, c := range commands {
 		fmt.Fprintf(&b, ".TP\n.BR distaff\\-%s (1)\n%s\n", c.name, roff(c.short))
@@ -64,39 +65,48 @@ func manOverview(commands []*command) string {
 	for _, e := range environment {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", e[0], roff(e[1]))
 	}
-	b.WriteString(".SH EXIT STATUS\n0 done; 1 the run failed; 2 the command, statement, format, sizes, schedule or placement is wrong; 3 input data is wrong; " +
+	b.WriteString(".SH EXIT STATUS\n0 done; 1 the run failed; 2 the command, statement, format, " +
+		"sizes, schedule or placement is wrong; 3 input data is wrong; " +
 		"4 a difference was found; 5 the memory limit would be passed; 130, 143 interrupted.\n")
 	return b.String()
 }
 
-// environment lists the variables that distaff reads.
+// environment lists the environment variables that distaff reads.
 var environment = [][2]string{
 	{"DISTAFF_CACHE", "the folder of compiled leaves (default: XDG_CACHE_HOME/distaff)"},
 	{"DISTAFF_CC, DISTAFF_CFLAGS", "the C compiler, and further flags for it"},
-	{"DISTAFF_BLAS", "the BLAS for products of dense operands: the path or name of an OpenBLAS, BLIS or MKL, gonum, or none; else one that is linked in, or the first that is found"},
-	{"DISTAFF_MPICC, DISTAFF_MPI_WRAPPER", "the MPI compiler that builds the wrapper, or the wrapper itself"},
+	{"DISTAFF_BLAS",
+		"the BLAS for products of dense operands: the path or name of an OpenBLAS, BLIS or MKL, " +
+			"gonum, or none; else one that is linked in, or the first that is found"},
+	{"DISTAFF_MPICC, DISTAFF_MPI_WRAPPER",
+		"the MPI compiler that builds the wrapper, or the wrapper itself"},
 	{"DISTAFF_MEMORY_LIMIT", "as --memory-limit"},
 	{"DISTAFF_TMP", "as --tmp (default: TMPDIR)"},
 	{"OMP_NUM_THREADS", "threads a rank"},
-	{"NO_COLOR, LC_ALL, LC_CTYPE, LANG", "pictures in characters are plain ASCII where NO_COLOR is set, or the first of the others that is set says no UTF-8"},
+	{"NO_COLOR, LC_ALL, LC_CTYPE, LANG",
+		"pictures in characters are plain ASCII where NO_COLOR is set, or the first of the " +
+			"others that is set says no UTF-8"},
 	{"CUDA_VISIBLE_DEVICES", "as elsewhere"},
 }
 
-// tns2tcs describes the other program.
+// tns2tcs describes the program tns2tcs.
 func tns2tcs() *command {
 	return &command{
 		args: "IN.tns OUT.tcs", short: "converts a .tns file to a .tcs file",
-		long:     "Does what distaff convert does, for this one pair, on its own: in bounded memory, sorting on disk what is larger.",
+		long: "Does what distaff convert does, for this one pair, on its own: in bounded " +
+			"memory, sorting on disk what is larger.",
 		examples: []string{"tns2tcs b.tns.gz b.tcs -f=sss"},
 		flags:    conv.Flags(),
 	}
 }
 
-// man is the page called page of the program that is started by name.
+// man returns the man page named page of the command line name.
 func (c *command) man(page, name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(page)), roff(page), roff(c.short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n.SH DESCRIPTION\n", name, roff(strings.TrimSpace(c.args+" [FLAGS]")))
+	fmt.Fprintf(&b, ".TH %s 1\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(page)), roff(page),
+		roff(c.short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n.SH DESCRIPTION\n", name,
+		roff(strings.TrimSpace(c.args+" [FLAGS]")))
 	for _, part := range strings.Split(strings.TrimSpace(c.long), "\n\n") {
 		if strings.HasPrefix(part, "  ") {
 			fmt.Fprintf(&b, ".nf\n%s\n.fi\n", roff(part))

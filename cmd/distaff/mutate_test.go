@@ -27,7 +27,8 @@ import (
 // number DISTAFF_MUTATIONS_FIRST on.
 func mutations(t *testing.T) (first, n int) {
 	n = 100
-	for name, to := range map[string]*int{"DISTAFF_MUTATIONS": &n, "DISTAFF_MUTATIONS_FIRST": &first} {
+	for name, to := range map[string]*int{"DISTAFF_MUTATIONS": &n,
+		"DISTAFF_MUTATIONS_FIRST": &first} {
 		if v := os.Getenv(name); v != "" {
 			k, err := strconv.Atoi(v)
 			if err != nil {
@@ -57,7 +58,8 @@ func seeds(t *testing.T) []seedFile {
 		b, _ := f.bytes()
 		add(kinds+".tcs", b, len(f.dims))
 	}
-	a, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{40, 9}, Type: tcs.Float32}, Kinds: "dp", Modes: []int{0, 1}}, nil, "")
+	a, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{40, 9}, Type: tcs.Float32},
+		Kinds: "dp", Modes: []int{0, 1}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,19 +75,25 @@ func seeds(t *testing.T) []seedFile {
 	}
 	add("packed.tcs", packed.Bytes(), 2)
 	for name, text := range map[string]string{
-		"frostt.tns":    "# three modes\n1 2 3 0.5\n2 2 1 -1\n\n4 1 1 2e3\n1 2 3 4\n",
-		"vector.tns":    "1 1\n5 2\n3 3\n",
-		"parti.tns":     "2\n3 4\n1 2 1.5\n3 4 2\n",
-		"general.mtx":   "%%MatrixMarket matrix coordinate real general\n% a comment\n3 4 3\n1 1 2\n3 4 -1.5\n2 2 1e-3\n",
-		"integer.mtx":   "%%MatrixMarket matrix coordinate integer general\n3 4 2\n1 1 2\n3 4 -7\n",
-		"pattern.mtx":   "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 1\n",
-		"hermitian.mtx": "%%MatrixMarket matrix coordinate complex hermitian\n3 3 2\n1 1 2 0\n3 1 1 -1\n",
-		"skew.mtx":      "%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n",
-		"array.mtx":     "%%MatrixMarket matrix array real general\n2 2\n1\n0\n3\n4\n",
-		"tensor.ttx":    "%%MatrixMarket tensor coordinate real general\n3 4 2 2\n1 1 1 2\n3 4 2 -1.5\n",
-		"matrix.rua": "a title                                                                 key\n             3             1             1             1\n" +
-			"RUA                        3             2             3             0\n(8I10)          (8I10)          (4E20.12)\n" +
-			"         1         3         4\n         1         3         2\n  1.000000000000E+00  2.500000000000E+00 -4.000000000000E+00\n",
+		"frostt.tns": "# three modes\n1 2 3 0.5\n2 2 1 -1\n\n4 1 1 2e3\n1 2 3 4\n",
+		"vector.tns": "1 1\n5 2\n3 3\n",
+		"parti.tns":  "2\n3 4\n1 2 1.5\n3 4 2\n",
+		"general.mtx": "%%MatrixMarket matrix coordinate real general\n% a comment\n3 4 3\n1 1 " +
+			"2\n3 4 -1.5\n2 2 1e-3\n",
+		"integer.mtx": "%%MatrixMarket matrix coordinate integer general\n3 4 2\n1 1 2\n3 4 -7\n",
+		"pattern.mtx": "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 1\n",
+		"hermitian.mtx": "%%MatrixMarket matrix coordinate complex hermitian\n3 3 2\n1 1 2 0\n3 " +
+			"1 1 -1\n",
+		"skew.mtx":  "%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n",
+		"array.mtx": "%%MatrixMarket matrix array real general\n2 2\n1\n0\n3\n4\n",
+		"tensor.ttx": "%%MatrixMarket tensor coordinate real general\n3 4 2 2\n1 1 1 2\n3 4 2 " +
+			"-1.5\n",
+		"matrix.rua": "a title                                                                 " +
+			"key\n             3             1             1             1\n" +
+			"RUA                        3             2             3             0\n(8I10)      " +
+			"    (8I10)          (4E20.12)\n" +
+			"         1         3         4\n         1         3         2\n  " +
+			"1.000000000000E+00  2.500000000000E+00 -4.000000000000E+00\n",
 	} {
 		order := 2
 		switch name {
@@ -97,9 +105,11 @@ func seeds(t *testing.T) []seedFile {
 		add(name, []byte(text), order)
 	}
 	arrays := filepath.Join("..", "..", "io", "npy", "testdata")
-	for name, order := range map[string]int{"f8.npy": 2, "i4.npy": 2, "fortran.npy": 2, "order1.npy": 1, "version2.npy": 2, "c16.npy": 2, "empty.npy": 2,
+	for name, order := range map[string]int{"f8.npy": 2, "i4.npy": 2, "fortran.npy": 2,
+		"order1.npy": 1, "version2.npy": 2, "c16.npy": 2, "empty.npy": 2,
 		"csr.npz": 2, "csc.npz": 2, "coo.npz": 2, "bsr.npz": 2, "dia.npz": 2, "csr_deflated.npz": 2,
-		"coo3.npz": 3, "coo3_stored.npz": 3, "coo_fortran.npz": 3, "sparse3.npz": 3, "coo1.npz": 1} {
+		"coo3.npz": 3, "coo3_stored.npz": 3, "coo_fortran.npz": 3, "sparse3.npz": 3,
+		"coo1.npz": 1} {
 		b, err := os.ReadFile(filepath.Join(arrays, name))
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +120,8 @@ func seeds(t *testing.T) []seedFile {
 	for _, s := range slices.Clone(list) {
 		switch s.name {
 		case "ds.tcs", "frostt.tns", "general.mtx", "f8.npy", "csr.npz", "matrix.rua":
-			for ext, pack := range map[string]func([]byte) []byte{".gz": gzipped, ".zst": zstandard} {
+			for ext, pack := range map[string]func([]byte) []byte{".gz": gzipped,
+				".zst": zstandard} {
 				add(s.name+ext, pack(s.data), s.order)
 			}
 		}
@@ -136,8 +147,10 @@ func zstandard(b []byte) []byte {
 }
 
 // interesting numbers stand where limits do.
-var interesting = []string{"0", "1", "-1", "2", "3", "4", "5", "255", "65536", "2147483647", "2147483648", "4294967296", "1099511627776", "2305843009213693952", "2305843009213693953",
-	"4611686018427387904", "9223372036854775807", "9223372036854775808", "99999999999999999999", "1e400", "-0", "0.5", "nan", "inf", "1_0", "x", "", "+1", "1D3", "1.5-3"}
+var interesting = []string{"0", "1", "-1", "2", "3", "4", "5", "255", "65536", "2147483647",
+	"2147483648", "4294967296", "1099511627776", "2305843009213693952", "2305843009213693953",
+	"4611686018427387904", "9223372036854775807", "9223372036854775808", "99999999999999999999",
+	"1e400", "-0", "0.5", "nan", "inf", "1_0", "x", "", "+1", "1D3", "1.5-3"}
 
 // mutate changes b in one to four ways.
 func mutate(r *rand.Rand, name string, b []byte) []byte {
@@ -171,7 +184,9 @@ func mutate(r *rand.Rand, name string, b []byte) []byte {
 				}
 			}
 		default: // a word of a text
-			words := strings.FieldsFunc(string(b), func(c rune) bool { return strings.ContainsRune(" \n(),", c) })
+			words := strings.FieldsFunc(string(b), func(c rune) bool {
+				return strings.ContainsRune(" \n(),", c)
+			})
 			if len(words) > 0 {
 				w := words[r.IntN(len(words))]
 				b = []byte(strings.Replace(string(b), w, interesting[r.IntN(len(interesting))], 1))
@@ -335,7 +350,8 @@ func judge(t *testing.T, name string, s seedFile, b []byte, tmp string) string {
 	said := map[int]string{}
 	for k, args := range readings(path, out, order) {
 		if k != 1 { // show takes no limit
-			args = append(args, map[bool]string{true: "--tmp=" + tmp, false: "--memory-limit=64M"}[k == 0])
+			args = append(args, map[bool]string{true: "--tmp=" + tmp,
+				false: "--memory-limit=64M"}[k == 0])
 		}
 		begun := time.Now()
 		code, _, words := inProcess(args...)
@@ -345,7 +361,8 @@ func judge(t *testing.T, name string, s seedFile, b []byte, tmp string) string {
 		switch {
 		case !slices.Contains([]int{0, 1, 2, 3, 5}, code):
 			t.Errorf("%s: %s ends with code %d: %s", name, args[0], code, words)
-		case strings.Contains(words, "BUG") || strings.Contains(words, "panic") || strings.Contains(words, "goroutine"):
+		case strings.Contains(words, "BUG") || strings.Contains(words, "panic") ||
+			strings.Contains(words, "goroutine"):
 			t.Errorf("%s: %s panics: %s", name, args[0], words)
 		case code != 0 && words == "":
 			t.Errorf("%s: %s ends with code %d without a word", name, args[0], code)
@@ -364,8 +381,10 @@ func judge(t *testing.T, name string, s seedFile, b []byte, tmp string) string {
 	case said[3] != "":
 		verdict = "invalid"
 	}
-	if wrong, sure := strictly(file, b); sure && verdict != "refused" && (wrong == "") != (verdict == "valid") {
-		t.Errorf("%s: the strict reader says %q, and the commands that it is %s: %s%s", name, wrong, verdict, said[0], said[3])
+	if wrong, sure := strictly(file, b); sure && verdict != "refused" &&
+		(wrong == "") != (verdict == "valid") {
+		t.Errorf("%s: the strict reader says %q, and the commands that it is %s: %s%s", name, wrong,
+			verdict, said[0], said[3])
 	}
 	for _, d := range []string{dir, tmp} {
 		entries, err := os.ReadDir(d)

@@ -20,7 +20,8 @@ import (
 var overwriteJobs = [][]string{
 	{"C(i,j) = A(i,j)*x(j)", "-g=x:dense:int", "-f=C:ds", "-o=C:OUT"},
 	{"y(j) = A(i,j)*x(i)", "-g=x:dense:int", "-o=y:OUT"},
-	{"C(i,k) = A(i,j)*B(j,k)", "-g=B:uniform:5000:int", "-d=k:50", "-f=B:ds", "-f=C:ds", "-o=C:OUT"},
+	{"C(i,k) = A(i,j)*B(j,k)", "-g=B:uniform:5000:int", "-d=k:50", "-f=B:ds", "-f=C:ds",
+		"-o=C:OUT"},
 }
 
 var overwriteKinds = []string{"random", "ones", "shrunk", "grown", "touched"}
@@ -98,12 +99,14 @@ func (f *faults) overwritten(t *testing.T, n int, launchers []mpitest.Launcher) 
 	var more []string
 	switch {
 	case place == 1:
-		where, more = fmt.Sprintf("%d ranks in one process", ranks), []string{fmt.Sprintf("--ranks=%d", ranks)}
+		where, more = fmt.Sprintf("%d ranks in one process",
+			ranks), []string{fmt.Sprintf("--ranks=%d", ranks)}
 	case place > 1:
 		l := launchers[place-2]
 		where, argv = fmt.Sprintf("%d ranks of %s", ranks, l.Name), l.Argv(ranks, f.distaff)
 	}
-	argv = append(argv, "run", "-i=A:in.tcs", "-f=A:ds", "--repeat=1000000", "--tmp="+f.tmp, fmt.Sprintf("--threads=%d", threads))
+	argv = append(argv, "run", "-i=A:in.tcs", "-f=A:ds", "--repeat=1000000", "--tmp="+f.tmp,
+		fmt.Sprintf("--threads=%d", threads))
 	for _, a := range overwriteJobs[rng.IntN(len(overwriteJobs))] {
 		argv = append(argv, strings.ReplaceAll(a, "OUT", out))
 	}

@@ -12,7 +12,8 @@ import (
 
 func planCommand() *command {
 	return &command{
-		name: "plan", args: "STATEMENT|FILE.dst", short: "prints what every rank would do, without running it",
+		name: "plan", args: "STATEMENT|FILE.dst",
+		short: "prints what every rank would do, without running it",
 		long: `Prints what every rank owns, fetches, computes and sends, step by step, with
 bytes, messages, memory and balance. It takes the flags of run; those that only
 concern a run change nothing. It runs and compiles nothing, needs no MPI and reads headers
@@ -28,19 +29,23 @@ Where this machine was measured (distaff doctor --tune) a line a phase says what
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 -d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),
-			[]cliFlag{on("json", nil, catOutput, "prints JSON"), text("html", nil, catOutput, "`FILE` writes a page that a browser shows: the ranks, which of them owns which block, what travels before, in and after each step, and what each rank does; a job file's has a section for each statement")}),
+			[]cliFlag{on("json", nil, catOutput, "prints JSON"),
+				text("html", nil, catOutput,
+					"`FILE` writes a page that a browser shows: the ranks, which of them owns "+
+						"which block, what travels before, in and after each step, and what each "+
+						"rank does; a job file's has a section for each statement")}),
 		action: planAction,
 	}
 }
 
-// listedRanks is how many ranks the text form lists in full, and listedJSON how many JSON does, which is not indented where
-// there are more.
 const (
+	// listedRanks is the number of ranks that the text form lists in full.
 	listedRanks = 4
-	listedJSON  = 4096
+	// listedJSON is the number of ranks that JSON lists. JSON with more ranks is not indented.
+	listedJSON = 4096
 )
 
-// planDetail is how many ranks' steps a plan lists; -1 for all.
+// planDetail returns how many ranks' steps a plan lists, or -1 for all.
 func (x *invocation) planDetail() int {
 	switch {
 	case x.Bool("v"):
@@ -53,13 +58,13 @@ func (x *invocation) planDetail() int {
 	return listedRanks
 }
 
-// planFile plans each statement of a job file, in its order.
+// planFile plans each statement of a job file, in order.
 func planFile(x *invocation) error {
 	f, err := x.fileJob()
 	if err != nil {
 		return err
 	}
-	if err := x.told(f.Files(), "html", x.String("html")); err != nil {
+	if err := x.apartFrom(f.Files(), "html", x.String("html")); err != nil {
 		return err
 	}
 	p, err := f.Plan(x.Context.Context, x.planDetail())
@@ -67,12 +72,13 @@ func planFile(x *invocation) error {
 		return err
 	}
 	name := x.Args().First()
-	return x.tellPlan(p, f.Ranks, func() ([]byte, error) { return planview.FilePage(name, p) }, func(w io.Writer) {
-		for _, it := range p.Items {
-			x.cutDetail(it.Plan)
-		}
-		printFilePlan(w, name, p)
-	})
+	return x.tellPlan(p, f.Ranks, func() ([]byte, error) { return planview.FilePage(name, p) },
+		func(w io.Writer) {
+			for _, it := range p.Items {
+				x.cutDetail(it.Plan)
+			}
+			printFilePlan(w, name, p)
+		})
 }
 
 func planAction(x *invocation) error {
@@ -87,28 +93,30 @@ func planAction(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	if err := x.told(j.Files(), "html", x.String("html")); err != nil {
+	if err := x.apartFrom(j.Files(), "html", x.String("html")); err != nil {
 		return err
 	}
 	p, err := j.Plan(x.Context.Context, x.planDetail())
 	if err != nil {
 		return err
 	}
-	return x.tellPlan(p, p.Ranks, func() ([]byte, error) { return planview.Page(p) }, func(w io.Writer) {
-		x.cutDetail(p)
-		printPlan(w, p)
-	})
+	return x.tellPlan(p, p.Ranks, func() ([]byte, error) { return planview.Page(p) },
+		func(w io.Writer) {
+			x.cutDetail(p)
+			printPlan(w, p)
+		})
 }
 
-// cutDetail leaves the ranks whose steps the text form lists.
+// cutDetail removes the ranks whose steps the text form does not list.
 func (x *invocation) cutDetail(p *spmd.Planned) {
 	if p != nil && !x.Bool("v") {
 		p.PerRank = p.PerRank[:min(len(p.PerRank), listedRanks)]
 	}
 }
 
-// tellPlan writes the page of a plan, if one is asked for, and prints the plan.
-func (x *invocation) tellPlan(plan any, ranks int, page func() ([]byte, error), print func(io.Writer)) error {
+// tellPlan writes the plan's HTML page if --html is set, and prints the plan.
+func (x *invocation) tellPlan(plan any, ranks int, page func() ([]byte, error),
+	print func(io.Writer)) error {
 	w := x.stdout
 	if path := x.String("html"); path != "" {
 		text, err := page()

@@ -29,11 +29,14 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(t, "moves\ttimes\tmessages\tbytes\t")
 		for _, m := range s.Moves {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", m.Tensor, tcs.Number(m.Times), planview.About(m.Exact, tcs.Number(m.Messages)), planview.About(m.Exact, sizeOf(m.Bytes)))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", m.Tensor, tcs.Number(m.Times),
+				planview.About(m.Exact, tcs.Number(m.Messages)),
+				planview.About(m.Exact, sizeOf(m.Bytes)))
 		}
 		t.Flush()
 	}
-	fmt.Fprintf(w, "\n%s, all runs with what moves%s\n", tcs.Printable(file), map[bool]string{true: ", at most: a repeat may end earlier"}[p.AtMost])
+	fmt.Fprintf(w, "\n%s, all runs with what moves%s\n", tcs.Printable(file),
+		map[bool]string{true: ", at most: a repeat may end earlier"}[p.AtMost])
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "a rank\ttotal\tmin\tmean\tmax\t")
 	for _, q := range planview.Traffic(p.Comm) {

@@ -14,7 +14,7 @@ import (
 
 func sizeOf(n int64) string { return tcs.Size(n) }
 
-// sizesOf prints sizes: 3 x 4.
+// sizesOf formats sizes: 3 x 4.
 func sizesOf(sizes []int64) string {
 	if len(sizes) == 0 {
 		return "scalar"
@@ -22,7 +22,7 @@ func sizesOf(sizes []int64) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(sizes), "[]"), " ", " x ")
 }
 
-// counted is a count of things.
+// counted formats a number of things.
 func counted(n int64, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -40,8 +40,11 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "tensor\tstorage\tsizes\tblocks\tentries\tbytes\t")
 	for _, x := range p.Tensors {
-		fmt.Fprintf(t, "%s\t%s %s\t%s\t%d\t%s\t%s\t%s\n", planview.Label(x), x.Format, x.Type, sizesOf(x.Sizes), x.Blocks,
-			planview.About(x.Counted, strconv.FormatInt(x.Entries, 10)), planview.About(x.Exact, sizeOf(x.Bytes)), tcs.Printable(strings.Join(tensorNotes(p, x), ", ")))
+		fmt.Fprintf(t, "%s\t%s %s\t%s\t%d\t%s\t%s\t%s\n", planview.Label(x), x.Format, x.Type,
+			sizesOf(x.Sizes), x.Blocks,
+			planview.About(x.Counted, strconv.FormatInt(x.Entries, 10)),
+			planview.About(x.Exact, sizeOf(x.Bytes)),
+			tcs.Printable(strings.Join(tensorNotes(p, x), ", ")))
 	}
 	t.Flush()
 	fmt.Fprintln(w)
@@ -68,10 +71,11 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 	}
 }
 
-// printTimes prints what the phases are predicted to take.
+// printTimes prints the predicted times of the phases.
 func printTimes(w io.Writer, p *spmd.Planned) {
 	if p.Time == nil {
-		fmt.Fprintln(w, "times: not predicted, since this machine was not measured (distaff doctor --tune)")
+		fmt.Fprintln(w,
+			"times: not predicted, since this machine was not measured (distaff doctor --tune)")
 		return
 	}
 	fmt.Fprintln(w)
@@ -82,11 +86,11 @@ func printTimes(w io.Writer, p *spmd.Planned) {
 	}
 	t.Flush()
 	if p.Time.OtherWork > 0 {
-		fmt.Fprintf(w, "times are likely shorter: %s\n", besideText(p.Time.OtherWork))
+		fmt.Fprintf(w, "times are likely shorter: %s\n", otherWorkText(p.Time.OtherWork))
 	}
 }
 
-// tensorNotes say where a tensor comes from, and where it lies.
+// tensorNotes describes the source and the placement of a tensor.
 func tensorNotes(p *spmd.Planned, x spmd.PlannedTensor) (notes []string) {
 	broadcast := ""
 	if x.Broadcast {
@@ -103,9 +107,13 @@ func tensorNotes(p *spmd.Planned, x spmd.PlannedTensor) (notes []string) {
 
 func printRank(w io.Writer, p *spmd.Planned, r spmd.PlannedRank, exact map[string]bool) {
 	n := r.Rank
-	fmt.Fprintf(w, "\nrank %d: %s, owns %s, sends %s in %s, receives %s, memory %s\n", n, counted(p.Steps[n], "step"), sizeOf(p.Owned[n]),
-		sizeOf(p.Comm.BytesSent[n]), counted(p.Comm.MessagesSent[n], "message"), sizeOf(p.Comm.BytesReceived[n]), sizeOf(p.Memory[n]))
-	size := func(b spmd.PlannedBlock) string { return planview.About(exact[b.Tensor], sizeOf(b.Bytes)) }
+	fmt.Fprintf(w, "\nrank %d: %s, owns %s, sends %s in %s, receives %s, memory %s\n", n,
+		counted(p.Steps[n], "step"), sizeOf(p.Owned[n]),
+		sizeOf(p.Comm.BytesSent[n]), counted(p.Comm.MessagesSent[n], "message"),
+		sizeOf(p.Comm.BytesReceived[n]), sizeOf(p.Memory[n]))
+	size := func(b spmd.PlannedBlock) string {
+		return planview.About(exact[b.Tensor], sizeOf(b.Bytes))
+	}
 	for _, b := range r.Owns {
 		fmt.Fprintf(w, "  owns   %v, %s\n", b, size(b))
 	}
@@ -114,7 +122,8 @@ func printRank(w io.Writer, p *spmd.Planned, r spmd.PlannedRank, exact map[strin
 		if m.To == n {
 			other = fmt.Sprintf("from rank %d", m.From)
 		}
-		fmt.Fprintf(w, "  moves  %v, %s, %s, before the first step\n", m.PlannedBlock, size(m.PlannedBlock), other)
+		fmt.Fprintf(w, "  moves  %v, %s, %s, before the first step\n", m.PlannedBlock,
+			size(m.PlannedBlock), other)
 	}
 	for k, s := range r.Steps {
 		at := []string{fmt.Sprint("step ", k)}
@@ -129,15 +138,18 @@ func printRank(w io.Writer, p *spmd.Planned, r spmd.PlannedRank, exact map[strin
 		if s.First {
 			what = "begins the result"
 		}
-		fmt.Fprintf(w, "  %s: terms %s, %s\n", strings.Join(at, " "), strings.Trim(fmt.Sprint(s.Terms), "[]"), what)
+		fmt.Fprintf(w, "  %s: terms %s, %s\n", strings.Join(at, " "),
+			strings.Trim(fmt.Sprint(s.Terms), "[]"), what)
 		for _, f := range s.Fetches {
 			switch {
 			case f.From == n:
 				fmt.Fprintf(w, "    has    %v\n", f.PlannedBlock)
 			case f.All:
-				fmt.Fprintf(w, "    gets   %v, %s, by the broadcast of rank %d\n", f.PlannedBlock, size(f.PlannedBlock), f.From)
+				fmt.Fprintf(w, "    gets   %v, %s, by the broadcast of rank %d\n", f.PlannedBlock,
+					size(f.PlannedBlock), f.From)
 			default:
-				fmt.Fprintf(w, "    gets   %v, %s, from rank %d\n", f.PlannedBlock, size(f.PlannedBlock), f.From)
+				fmt.Fprintf(w, "    gets   %v, %s, from rank %d\n", f.PlannedBlock,
+					size(f.PlannedBlock), f.From)
 			}
 		}
 	}
@@ -154,17 +166,22 @@ func printRank(w io.Writer, p *spmd.Planned, r spmd.PlannedRank, exact map[strin
 	for _, s := range r.Sums {
 		switch {
 		case s.Final && s.From == n && s.Forwarded:
-			fmt.Fprintf(w, "  sends  %v, %s, complete, to rank %d, with the same multicast\n", s.PlannedBlock, size(s.PlannedBlock), s.To)
+			fmt.Fprintf(w, "  sends  %v, %s, complete, to rank %d, with the same multicast\n",
+				s.PlannedBlock, size(s.PlannedBlock), s.To)
 		case s.Final && s.From == n:
-			fmt.Fprintf(w, "  sends  %v, %s, complete, to rank %d\n", s.PlannedBlock, size(s.PlannedBlock), s.To)
+			fmt.Fprintf(w, "  sends  %v, %s, complete, to rank %d\n", s.PlannedBlock,
+				size(s.PlannedBlock), s.To)
 		case s.Final:
-			fmt.Fprintf(w, "  gets   %v, %s, complete, from rank %d\n", s.PlannedBlock, size(s.PlannedBlock), s.From)
+			fmt.Fprintf(w, "  gets   %v, %s, complete, from rank %d\n", s.PlannedBlock,
+				size(s.PlannedBlock), s.From)
 		case s.From == s.To:
 			fmt.Fprintf(w, "  adds   %v, two partial results of its own\n", s.PlannedBlock)
 		case s.From == n:
-			fmt.Fprintf(w, "  sends  %v, %s, partial, to rank %d\n", s.PlannedBlock, size(s.PlannedBlock), s.To)
+			fmt.Fprintf(w, "  sends  %v, %s, partial, to rank %d\n", s.PlannedBlock,
+				size(s.PlannedBlock), s.To)
 		default:
-			fmt.Fprintf(w, "  adds   %v, %s, partial, from rank %d\n", s.PlannedBlock, size(s.PlannedBlock), s.From)
+			fmt.Fprintf(w, "  adds   %v, %s, partial, from rank %d\n", s.PlannedBlock,
+				size(s.PlannedBlock), s.From)
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 func runCommand() *command {
 	return &command{
-		name: "run", args: "STATEMENT|FILE.dst", short: "runs a statement, or a job file, on tensors from files",
+		name: "run", args: "STATEMENT|FILE.dst",
+		short: "runs a statement, or a job file, on tensors from files",
 		long: `Runs one statement of tensor index notation: loads its operands, computes, and
 writes or prints the result. Of a job file (FILE.dst) it runs all statements, with
 tensors that stay in memory between them: docs/jobs.md. A scalar result without -o is printed, another one
@@ -57,16 +58,17 @@ func run(x *invocation) error {
 	}
 	report, err := j.Run(x.Context.Context)
 	bar.Clear()
-	if report == nil { // a failure, or a rank other than 0
+	if report == nil { // an error, or a rank other than 0
 		return err
 	}
-	// A difference that --check found is an error with a report.
+	// If --check found a difference, there is an error and a report.
 	w := x.stdout
 	if outfile.Stdout(j.StatsFile) {
 		w = x.stderr
 	}
 	for _, o := range j.Outputs {
-		if textio.Stdin(o.File) || outfile.Stdout(o.File) { // a tensor goes there, which a line would spoil
+		// A tensor is written there, and lines would damage it.
+		if textio.Stdin(o.File) || outfile.Stdout(o.File) {
 			w = x.stderr
 		}
 	}
@@ -78,7 +80,7 @@ func run(x *invocation) error {
 	return err
 }
 
-// writeWhole writes a small file that appears whole or not at all.
+// writeWhole writes a small file that appears complete or not at all.
 func writeWhole(path string, text []byte) error {
 	f, err := outfile.Create(path)
 	if err != nil {

@@ -12,18 +12,19 @@ import (
 	"distaff/io/coo"
 )
 
-// readFlags say how show, info, diff and spy read a file.
+// readFlags returns the flags that control how show, info, diff and spy read a file.
 func readFlags() []cliFlag {
 	return []cliFlag{
 		text("d", al("dims"), "", "`N,N,...` sizes, one a mode, for a file that has none"),
-		text("t", al("type"), "", "`TYPE` reads values as float64, float32, int64, int32, complex128 or complex64"),
+		text("t", al("type"), "",
+			"`TYPE` reads values as float64, float32, int64, int32, complex128 or complex64"),
 		text("index-base", nil, "", "`0|1` the first coordinate in .tns files (default: 1)"),
 		text("tmp", nil, "", "`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)"),
 		text("threads", nil, "", "`N` threads (default: all cores)"),
 	}
 }
 
-// sorting is what sorting the entries of a file may take.
+// sorting returns the resources for sorting the entries of a file.
 func sorting(opt coo.Options) coo.Config {
 	return coo.Config{Limit: convert.DefaultLimit(), Tmp: opt.Tmp, Threads: opt.Threads}
 }
@@ -34,8 +35,9 @@ func showCommand() *command {
 		long: `Prints the entries of a file of tensors, in the order of the file: coordinates,
 from 1, then the value. Zeros that only a dense level makes room for are left out.`,
 		examples: []string{"distaff show b.tcs --head=10", "distaff show matrix.mtx.gz"},
-		flags:    join([]cliFlag{text("head", nil, "", "`N` prints the first N entries only")}, readFlags(), talkFlags()),
-		action:   show,
+		flags: join([]cliFlag{text("head", nil, "", "`N` prints the first N entries only")},
+			readFlags(), talkFlags()),
+		action: show,
 	}
 }
 
@@ -68,8 +70,8 @@ func show(x *invocation) error {
 	return w.Flush()
 }
 
-// printEntries prints the first head entries of a stream, all where head is
-// negative. stopped is asked now and then whether to go on.
+// printEntries prints the first head entries of a stream, or all entries if head is negative.
+// It calls stopped from time to time, and stops if that returns an error.
 func printEntries(w *bufio.Writer, s coo.Stream, head int64, stopped func() error) error {
 	var b coo.Batch
 	size := s.Type().Size()

@@ -55,7 +55,8 @@ func TestSignals(t *testing.T) {
 	for _, c := range []struct {
 		signal syscall.Signal
 		code   int
-	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGUSR1, 138}, {syscall.SIGUSR2, 140}, {syscall.SIGXCPU, 152}, {syscall.SIGALRM, 142},
+	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGUSR1, 138}, {syscall.SIGUSR2, 140},
+		{syscall.SIGXCPU, 152}, {syscall.SIGALRM, 142},
 		{syscall.SIGKILL, -1}} {
 		t.Run(c.signal.String(), func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +65,8 @@ func TestSignals(t *testing.T) {
 			if err := os.WriteFile(old, []byte("1 1\n"), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			cmd := distaffCommand(t, dir, "run", "y(i) = x(i)", "-i=x:-.tns", "-o=y:y.tns", "-o=x:x.npy")
+			cmd := distaffCommand(t, dir, "run", "y(i) = x(i)", "-i=x:-.tns", "-o=y:y.tns",
+				"-o=x:x.npy")
 			stdin, err := cmd.StdinPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -86,7 +88,8 @@ func TestSignals(t *testing.T) {
 			if code := exitStatus(cmd.Wait()); code != c.code {
 				t.Errorf("got exit code %d, want %d: %s", code, c.code, errs.String())
 			}
-			if want := "distaff: stopped by " + comm.SignalName(c.signal); c.code > 0 && !strings.Contains(errs.String(), want) {
+			if want := "distaff: stopped by " + comm.SignalName(c.signal); c.code > 0 &&
+				!strings.Contains(errs.String(), want) {
 				t.Errorf("got %q, want %q", errs.String(), want)
 			}
 			if took := time.Since(begun); took > 10*time.Second {
@@ -128,7 +131,8 @@ func TestClosedStandard(t *testing.T) {
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		if code := exitStatus(cmd.Run()); code != 1 || !strings.Contains(errs.String(), c.want) {
-			t.Errorf("%s: got exit code %d and %q, want 1 and %q", c.args, code, errs.String(), c.want)
+			t.Errorf("%s: got exit code %d and %q, want 1 and %q", c.args, code, errs.String(),
+				c.want)
 		}
 		if got := files(t, dir); got != "x.tns" {
 			t.Errorf("%s: files left: %s", c.args, got)
@@ -163,7 +167,8 @@ func TestKilledWriting(t *testing.T) {
 		cmd.Wait()
 		got, err := os.ReadFile(old)
 		if err != nil || string(got) != "old\n" && !bytes.Equal(got, want) {
-			t.Errorf("killed after %d ms: the output has %d bytes, %v; want the 4 old ones or %d new ones", 20+40*k, len(got), err, len(want))
+			t.Errorf("killed after %d ms: the output has %d bytes, %v; want the 4 old ones or %d "+
+				"new ones", 20+40*k, len(got), err, len(want))
 		}
 		for _, name := range strings.Fields(files(t, dir)) {
 			// Between its naming and its renaming, a moment, an output has a
@@ -223,12 +228,15 @@ func TestCompilerEnds(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			compiler, pid := filepath.Join(dir, "cc"), filepath.Join(dir, "pid")
-			script := "#!" + sh + "\nsleep 600 &\necho $! >" + pid + ".new\nmv " + pid + ".new " + pid + "\nwait\n"
+			script := "#!" + sh + "\nsleep 600 &\necho $! >" + pid + ".new\nmv " + pid + ".new " +
+				pid + "\nwait\n"
 			if err := os.WriteFile(compiler, []byte(script), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			cmd := distaffCommand(t, dir, "run", "s = x(i)*y(j)*z(k)*3", "-g=x:dense", "-g=y:dense", "-g=z:dense", "-d=i:3", "-d=j:4", "-d=k:5", "--ranks="+c.ranks)
-			cmd.Env = append(cmd.Env, "DISTAFF_CC="+compiler, "DISTAFF_TMP="+dir, "DISTAFF_CACHE="+filepath.Join(dir, "cache"))
+			cmd := distaffCommand(t, dir, "run", "s = x(i)*y(j)*z(k)*3", "-g=x:dense", "-g=y:dense",
+				"-g=z:dense", "-d=i:3", "-d=j:4", "-d=k:5", "--ranks="+c.ranks)
+			cmd.Env = append(cmd.Env, "DISTAFF_CC="+compiler, "DISTAFF_TMP="+dir,
+				"DISTAFF_CACHE="+filepath.Join(dir, "cache"))
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

@@ -38,10 +38,17 @@ a .png file has a white page. Either appears whole or not at all.`,
 			"distaff spy b.tns --modes=0,2 --out=b.png",
 		},
 		flags: join([]cliFlag{
-			text("modes", nil, "", "`M,N` the mode that goes down and the one that goes across, or one mode for a strip; modes count from 0 (default: each pair)"),
-			text("out", nil, "", "`FILE.svg|FILE.png` draws into a file; -.svg or -.png is standard output (default: characters on standard output)"),
-			text("memory-limit", nil, "", "`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else a quarter of the machine's)"),
-			text("progress", nil, "", "`auto|always|never` shows how far reading is (default: auto, on a terminal)"),
+			text("modes", nil, "",
+				"`M,N` the mode that goes down and the one that goes across, or one mode for a "+
+					"strip; modes count from 0 (default: each pair)"),
+			text("out", nil, "",
+				"`FILE.svg|FILE.png` draws into a file; -.svg or -.png is standard output "+
+					"(default: characters on standard output)"),
+			text("memory-limit", nil, "",
+				"`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, "+
+					"else a quarter of the machine's)"),
+			text("progress", nil, "",
+				"`auto|always|never` shows how far reading is (default: auto, on a terminal)"),
 		}, readFlags(), talkFlags()),
 		action: spyAction,
 	}
@@ -54,9 +61,10 @@ func spyAction(x *invocation) error {
 	path, out := x.Args().First(), x.String("out")
 	ending := strings.ToLower(filepath.Ext(out))
 	if x.IsSet("out") && ending != ".svg" && ending != ".png" {
-		return argv.Errorf("--out=%s: got a name that ends in %q, want one that ends in .svg or .png", out, ending)
+		return argv.Errorf(
+			"--out=%s: got a name that ends in %q, want one that ends in .svg or .png", out, ending)
 	}
-	if err := x.told([]outfile.Use{convert.Reads(path, path)}, "out", out); err != nil {
+	if err := x.apartFrom([]outfile.Use{convert.Reads(path, path)}, "out", out); err != nil {
 		return err
 	}
 	modes, err := x.modes()
@@ -101,7 +109,8 @@ func spyAction(x *invocation) error {
 		longest = func([2]int64) int { return most }
 	}
 	stop := bar.Watch(path, s)
-	counted, err := bins.Count(s, spy.Views(views, longest), bins.Options{Name: path, Most: 4 * most, Limit: limit, Stopped: x.Context.Context.Err})
+	counted, err := bins.Count(s, spy.Views(views, longest),
+		bins.Options{Name: path, Most: 4 * most, Limit: limit, Stopped: x.Context.Context.Err})
 	stop()
 	if err != nil {
 		return err
@@ -125,7 +134,7 @@ func spyAction(x *invocation) error {
 	return f.Commit()
 }
 
-// modes reads --modes; nil where it is not given.
+// modes returns the value of --modes, or nil if the flag is not set.
 func (x *invocation) modes() ([]int, error) {
 	if !x.IsSet("modes") {
 		return nil, nil
@@ -141,21 +150,25 @@ func (x *invocation) modes() ([]int, error) {
 	}
 	switch {
 	case len(modes) > 2:
-		return nil, argv.Errorf("--modes=%s: got %d modes, want two, or one for a strip", v, len(modes))
+		return nil, argv.Errorf("--modes=%s: got %d modes, want two, or one for a strip", v,
+			len(modes))
 	case len(modes) == 2 && modes[0] == modes[1]:
 		return nil, argv.Errorf("--modes=%s: got mode %d twice, want two modes", v, modes[0])
 	}
 	return modes, nil
 }
 
-// views are those of a tensor of that order: what --modes says, or all.
+// views returns the pairs of modes to draw of a tensor of that order: the modes of --modes, or
+// all pairs.
 func (x *invocation) views(path string, order int, modes []int) ([][2]int, error) {
 	if order == 0 {
-		return nil, argv.Errorf("%s: holds a scalar, whose one entry has no coordinate: want a tensor of one mode or more (distaff show prints a scalar)", tcs.Printable(path))
+		return nil, argv.Errorf("%s: holds a scalar, whose one entry has no coordinate: want a "+
+			"tensor of one mode or more (distaff show prints a scalar)", tcs.Printable(path))
 	}
 	for _, m := range modes {
 		if m >= order {
-			return nil, argv.Errorf("--modes=%s: got mode %d, and %s has %s, numbered from 0", x.String("modes"), m, tcs.Printable(path), tcs.Count(order, "mode"))
+			return nil, argv.Errorf("--modes=%s: got mode %d, and %s has %s, numbered from 0",
+				x.String("modes"), m, tcs.Printable(path), tcs.Count(order, "mode"))
 		}
 	}
 	switch len(modes) {

@@ -24,11 +24,13 @@ func TestStatsOfWork(t *testing.T) {
 		Work   map[string]any
 	}
 	// Of 1500 rows of 2000: the matrix, the vector, and the result.
-	const bytes, read, written, multiplyAdds = 8 * (1500*2000 + 2000 + 1500), 8 * (1500*2000 + 2000), 8 * 1500, 1500 * 2000
+	const bytes, read, written, multiplyAdds = 8 * (1500*2000 + 2000 + 1500),
+		8 * (1500*2000 + 2000), 8 * 1500, 1500 * 2000
 	run := func() (s stats) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "s.json")
-		if code, _, words := inProcess("run", "y(i) = A(i,j)*x(j)", "-g=A:dense", "-g=x:dense", "-d=A:1500,2000", "--threads=1", "--repeat=3", "--warmup=1", "--stats="+file); code != 0 {
+		if code, _, words := inProcess("run", "y(i) = A(i,j)*x(j)", "-g=A:dense", "-g=x:dense",
+			"-d=A:1500,2000", "--threads=1", "--repeat=3", "--warmup=1", "--stats="+file); code != 0 {
 			t.Fatal(words)
 		}
 		text, err := os.ReadFile(file)
@@ -55,8 +57,11 @@ func TestStatsOfWork(t *testing.T) {
 		{"a slow memory", 1e4, 1e3, 1e9, read/1e4 + written/1e3},
 		{"slow operations", 1e9, 1e9, 1e3, multiplyAdds / 1e3},
 	} {
-		m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: pair(c.reads), Write: pair(c.writes)}}, Gathers: []tune.Gather{{Bytes: 1, Values: pair(1), Rows: pair(1)}},
-			MultiplyAdds64: pair(c.operation), MultiplyAdds32: pair(1), Branch: 1, Segment: 1, Compile: 1, Files: tune.Files{Load: 1, Parse: 1, Store: 1}}
+		m := &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: pair(c.reads),
+			Write: pair(c.writes)}}, Gathers: []tune.Gather{{Bytes: 1, Values: pair(1),
+			Rows: pair(1)}},
+			MultiplyAdds64: pair(c.operation), MultiplyAdds32: pair(1), Branch: 1, Segment: 1,
+			Compile: 1, Files: tune.Files{Load: 1, Parse: 1, Store: 1}}
 		if err := tune.Keep(cache, m); err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +71,10 @@ func TestStatsOfWork(t *testing.T) {
 			t.Fatalf("%s: got %+v", c.name, s)
 		}
 		// Nearly all of the last repeat is the leaf's.
-		if took, last := c.least/share, s.Phases.Compute[2]; took > last*(1+1e-9) || took < last/10 || math.IsNaN(took) {
-			t.Errorf("%s: a share of %v of %v seconds, so that the leaf took %v; the last repeat took %v", c.name, share, c.least, took, last)
+		if took, last := c.least/share, s.Phases.Compute[2]; took > last*(1+1e-9) ||
+			took < last/10 || math.IsNaN(took) {
+			t.Errorf("%s: a share of %v of %v seconds, so that the leaf took %v; the last repeat "+
+				"took %v", c.name, share, c.least, took, last)
 		}
 	}
 }

@@ -52,7 +52,8 @@ func strictNpy(b []byte) (wrong string, sure bool) {
 	if m == nil {
 		return "", false
 	}
-	width := map[string]float64{"f8": 8, "f4": 4, "i4": 4, "i8": 8, "c16": 16, "c8": 8}[string(m[1])]
+	width := map[string]float64{"f8": 8, "f4": 4, "i4": 4, "i8": 8, "c16": 16,
+		"c8": 8}[string(m[1])]
 	bytes, space := width, 16.0
 	for _, w := range strings.Split(strings.ReplaceAll(string(m[2]), " ", ""), ",") {
 		if w == "" {
@@ -84,7 +85,8 @@ var (
 
 // entryLines checks lines of whole coordinates within dims (nil: any number) and
 // one value, and counts them. sure is false where a line has anything else.
-func entryLines(lines []string, dims []int64, order int, integer bool) (n int64, wrong string, sure bool) {
+func entryLines(lines []string, dims []int64, order int, integer bool) (n int64, wrong string,
+	sure bool) {
 	for _, l := range lines {
 		f := strings.Fields(l)
 		if len(f) == 0 {

@@ -167,14 +167,16 @@ func (s *strictFile) header() {
 	}
 	order, sections := s.u32(24), s.u32(36)
 	s.is(s.u32(8) == 1, "version")
-	s.is(order <= 64 && sections <= 129 && s.u32(12) == 128+128*order+64*sections && int(s.u32(12)) <= len(s.b), "header length")
+	s.is(order <= 64 && sections <= 129 && s.u32(12) == 128+128*order+64*sections &&
+		int(s.u32(12)) <= len(s.b), "header length")
 	s.is(s.u64(16) == uint64(len(s.b)), "file length")
 	s.typ = s.b[28]
 	s.is(s.typ >= 1 && s.typ <= 6, "type")
 	s.is(s.b[29] == 6, "alignment")
 	s.is(s.b[30] <= 1, "compression")
 	chunk := s.u32(32)
-	s.is(s.b[30] == 0 && chunk == 0 || s.b[30] == 1 && chunk%16 == 0 && chunk >= 1024 && chunk <= 1<<24, "chunk")
+	s.is(s.b[30] == 0 && chunk == 0 || s.b[30] == 1 && chunk%16 == 0 && chunk >= 1024 &&
+		chunk <= 1<<24, "chunk")
 	s.zero(31, 32, "byte 31")
 	s.zero(64, 124, "reserved")
 	for _, at := range []int{40, 48, 56} {
@@ -210,7 +212,8 @@ func (s *strictFile) tables() {
 		seen[mode] = true
 		box := s.box[mode]
 		if kind == 'd' {
-			s.is(s.u64(at+8) == box[1]-box[0] && s.u64(at+16) == box[0], "size and offset of level %d", l)
+			s.is(s.u64(at+8) == box[1]-box[0] && s.u64(at+16) == box[0],
+				"size and offset of level %d", l)
 		} else {
 			s.is(s.u64(at+8) == 0 && s.u64(at+16) == 0, "a size of level %d", l)
 		}
@@ -219,7 +222,8 @@ func (s *strictFile) tables() {
 		}
 		s.zero(at+1, at+4, "reserved of a level")
 		s.zero(at+48, at+64, "reserved of a level")
-		s.kinds, s.modes, s.size = s.kinds+string(kind), append(s.modes, mode), append(s.size, int64(box[1]-box[0]))
+		s.kinds, s.modes, s.size = s.kinds+string(kind), append(s.modes, mode),
+			append(s.size, int64(box[1]-box[0]))
 	}
 	s.sections(order)
 }
@@ -235,9 +239,13 @@ func (s *strictFile) sections(order int) {
 		at := 128 + 128*order + 64*n
 		n++
 		place, stored, count, w := s.u64(at+8), s.u64(at+16), s.u64(at+24), s.b[at+5]
-		s.is(int32(s.u32(at)) == int32(level) && int(s.b[at+4]) == part && width(w), "section %d is another", n-1)
-		s.is(count == want || want == 1<<63, "section %d has %d elements, want %d", n-1, count, want)
-		s.is(place%64 == 0 && place >= end && place <= uint64(len(s.b)) && count <= uint64(len(s.b)) && stored == count*uint64(w) && stored <= uint64(len(s.b))-place, "place of section %d", n-1)
+		s.is(int32(s.u32(at)) == int32(level) && int(s.b[at+4]) == part && width(w),
+			"section %d is another", n-1)
+		s.is(count == want || want == 1<<63, "section %d has %d elements, want %d", n-1, count,
+			want)
+		s.is(place%64 == 0 && place >= end && place <= uint64(len(s.b)) &&
+			count <= uint64(len(s.b)) && stored == count*uint64(w) &&
+			stored <= uint64(len(s.b))-place, "place of section %d", n-1)
 		s.zero(at+6, at+8, "reserved of a section")
 		s.zero(at+36, at+64, "reserved of a section")
 		if s.wrong != "" {
@@ -251,7 +259,10 @@ func (s *strictFile) sections(order int) {
 	}
 	ints := func(level, part int, want uint64, least int) []int64 {
 		var w byte
-		data := array(level, part, want, func(got byte) bool { w = got; return (w == 4 || w == 8) && int(w) >= least })
+		data := array(level, part, want, func(got byte) bool {
+			w = got
+			return (w == 4 || w == 8) && int(w) >= least
+		})
 		var list []int64
 		for ; len(data) > 0; data = data[w:] {
 			if w == 4 {
@@ -272,7 +283,8 @@ func (s *strictFile) sections(order int) {
 		case s.wrong != "":
 			return
 		case kind == 'd':
-			if s.is(s.size[l] == 0 || parents <= 1<<62/uint64(s.size[l]), "positions past 2^62"); s.wrong == "" {
+			if s.is(s.size[l] == 0 || parents <= 1<<62/uint64(s.size[l]),
+				"positions past 2^62"); s.wrong == "" {
 				parents *= uint64(s.size[l])
 			}
 		case kind == 's' || kind == 'u':
@@ -294,13 +306,15 @@ func (s *strictFile) sections(order int) {
 
 func (s *strictFile) checkPos(l int) {
 	p := s.pos[l]
-	s.is(len(p) > 0 && p[0] == 0 && p[len(p)-1] == int64(len(s.crd[l])) && slices.IsSorted(p), "pos of level %d", l)
+	s.is(len(p) > 0 && p[0] == 0 && p[len(p)-1] == int64(len(s.crd[l])) && slices.IsSorted(p),
+		"pos of level %d", l)
 }
 
 // chain tells whether level l's coordinate repeats for each entry of the
 // singletons that follow.
 func (s *strictFile) chain(l int) bool {
-	return (s.kinds[l] == 'u' || s.kinds[l] == 'c') && l+1 < len(s.kinds) && strings.IndexByte("qcp", s.kinds[l+1]) >= 0
+	return (s.kinds[l] == 'u' || s.kinds[l] == 'c') && l+1 < len(s.kinds) &&
+		strings.IndexByte("qcp", s.kinds[l+1]) >= 0
 }
 
 // walk visits all below parent p of level l. pad says that p is in an empty slot.
@@ -310,14 +324,16 @@ func (s *strictFile) walk(l int, p int64, at []int64, pad bool) {
 	}
 	if l == len(s.kinds) {
 		if pad {
-			s.is(zeroValue(s.vals[int(p)*s.valueWidth:][:s.valueWidth], s.typ), "a value in an empty slot")
+			s.is(zeroValue(s.vals[int(p)*s.valueWidth:][:s.valueWidth], s.typ),
+				"a value in an empty slot")
 		}
 		return
 	}
 	coordinate := func(q int64) {
 		x, box := s.crd[l][q], s.box[s.modes[l]]
 		s.is(!pad || x == -1, "coordinate below an empty slot")
-		s.is(x == -1 && (pad || s.kinds[l] == 'p') || x >= 0 && uint64(x) >= box[0] && uint64(x) < box[1], "coordinate %d of level %d: %d", q, l, x)
+		s.is(x == -1 && (pad || s.kinds[l] == 'p') || x >= 0 && uint64(x) >= box[0] &&
+			uint64(x) < box[1], "coordinate %d of level %d: %d", q, l, x)
 	}
 	switch s.kinds[l] {
 	case 'd':

@@ -53,7 +53,8 @@ func base(dir string) map[string][]string {
 		"show":    {in},
 		"diff":    {in, in},
 		"spy":     {in},
-		"doctor":  {}, "cache": {"path"}, "completion": {"bash"}, "version": {}, "man": {}, "wrappers": {},
+		"doctor":  {}, "cache": {"path"}, "completion": {"bash"}, "version": {}, "man": {},
+		"wrappers": {},
 	}
 }
 
@@ -79,7 +80,8 @@ func TestTerminal(t *testing.T) {
 			}
 			for _, l := range strings.Split(text, "\n") {
 				if what == "stderr" && !lines && utf8.RuneCountInString(l) > 1100 {
-					t.Errorf("%s: a line of %d characters: %.300s", name, utf8.RuneCountInString(l), l)
+					t.Errorf("%s: a line of %d characters: %.300s", name, utf8.RuneCountInString(l),
+						l)
 				}
 			}
 		}
@@ -88,9 +90,11 @@ func TestTerminal(t *testing.T) {
 		args := append([]string{c.name}, base(dir)[c.name]...)
 		for _, f := range c.flags {
 			name := f.Names()[0]
-			for _, v := range []string{evil, "A:" + evil, evil + ":1", "@" + evil, strings.Repeat("x", 100000)} {
+			for _, v := range []string{evil, "A:" + evil, evil + ":1", "@" + evil,
+				strings.Repeat("x", 100000)} {
 				_, isBool := f.(*cli.BoolFlag)
-				if strings.ContainsRune(v, '@') && name != "s" || !isBool && name == "out" && c.name == "compile" && len(v) < 1000 {
+				if strings.ContainsRune(v, '@') && name != "s" || !isBool && name == "out" &&
+					c.name == "compile" && len(v) < 1000 {
 					continue // a file of that name would be written
 				}
 				try(t, c.name+" --"+name, false, append(slices.Clone(args), "--"+name+"="+v)...)
@@ -101,7 +105,8 @@ func TestTerminal(t *testing.T) {
 			if strings.HasPrefix(args[k], "-") {
 				continue
 			}
-			for _, v := range []string{evil, "a" + evil + ".tns", evil + ".tcs", evil + ".dst", "y(i) = " + evil, "y(i) = A(i) ++ " + strings.Repeat("b*", 50000)} {
+			for _, v := range []string{evil, "a" + evil + ".tns", evil + ".tcs", evil + ".dst",
+				"y(i) = " + evil, "y(i) = A(i) ++ " + strings.Repeat("b*", 50000)} {
 				changed := slices.Clone(args)
 				changed[k] = v
 				if c.name == "convert" && k == 2 {
@@ -111,11 +116,16 @@ func TestTerminal(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range []string{"DISTAFF_CC", "DISTAFF_CFLAGS", "DISTAFF_CACHE", "XDG_CACHE_HOME", "HOME", "DISTAFF_BLAS", "DISTAFF_MPICC", "DISTAFF_MPI_WRAPPER", "DISTAFF_MEMORY_LIMIT",
-		"DISTAFF_TMP", "TMPDIR", "OMP_NUM_THREADS", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PATH"} {
+	for _, v := range []string{"DISTAFF_CC", "DISTAFF_CFLAGS", "DISTAFF_CACHE", "XDG_CACHE_HOME",
+		"HOME", "DISTAFF_BLAS", "DISTAFF_MPICC", "DISTAFF_MPI_WRAPPER", "DISTAFF_MEMORY_LIMIT",
+		"DISTAFF_TMP", "TMPDIR", "OMP_NUM_THREADS", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG",
+		"CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_CPUS_PER_TASK",
+		"SRUN_CPUS_PER_TASK", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PATH"} {
 		t.Run(v, func(t *testing.T) {
 			t.Setenv(v, "/nowhere/"+evil)
-			for _, args := range [][]string{append([]string{"run"}, base(dir)["run"]...), {"doctor"}, {"cache", "path"}, {"cache", "list"}, {"cache", "clear"}, {"convert", "a.tns", "b.tcs"}, {"spy", "a.tns"}} {
+			for _, args := range [][]string{append([]string{"run"}, base(dir)["run"]...),
+				{"doctor"}, {"cache", "path"}, {"cache", "list"}, {"cache", "clear"},
+				{"convert", "a.tns", "b.tcs"}, {"spy", "a.tns"}} {
 				try(t, v+" "+args[0], false, args...)
 			}
 		})
@@ -128,14 +138,18 @@ func TestTerminal(t *testing.T) {
 		for _, args := range readings(path, filepath.Join(dir, "out.tns"), 2) {
 			try(t, "a line of "+name, false, args...)
 		}
-		try(t, "a schedule in "+name, false, append(append([]string{"run"}, base(dir)["run"]...), "-s=@"+path)...)
+		try(t, "a schedule in "+name, false, append(append([]string{"run"}, base(dir)["run"]...),
+			"-s=@"+path)...)
 	}
 	cc := filepath.Join(dir, "cc")
-	if err := os.WriteFile(cc, []byte("#!/bin/sh\nprintf '%b' 'the \\033[31mcompiler\\033[0m\\r says\\nFORGED\\007\\n' >&2\nexit 1\n"), 0o755); err != nil {
+	if err := os.WriteFile(cc,
+		[]byte("#!/bin/sh\nprintf '%b' 'the \\033[31mcompiler\\033[0m\\r says\\nFORGED\\007\\n' "+
+			">&2\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("DISTAFF_CC", cc)
-	try(t, "the compiler", true, "run", "y(i) = A(i,j) * x(j) + 7", "-i=A:a.tns", "-g=x:dense", "-d=A:3,3")
+	try(t, "the compiler", true, "run", "y(i) = A(i,j) * x(j) + 7", "-i=A:a.tns", "-g=x:dense",
+		"-d=A:3,3")
 	t.Logf("%d texts", sources)
 }
 
@@ -159,7 +173,8 @@ func evilFiles(t *testing.T) map[string][]byte {
 		"magic.npz":  "X",
 	} {
 		files[name] = []byte(strings.ReplaceAll(text, "X", evil))
-		files["quoted."+name] = []byte(strings.ReplaceAll(text, "X", strings.NewReplacer("\r", "", "\n", "").Replace(evil)))
+		files["quoted."+name] = []byte(strings.ReplaceAll(text, "X",
+			strings.NewReplacer("\r", "", "\n", "").Replace(evil)))
 		files["long."+name] = []byte(strings.ReplaceAll(text, "X", long))
 	}
 	var b bytes.Buffer

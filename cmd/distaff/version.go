@@ -25,6 +25,7 @@ func versionCommand() *command {
 }
 
 func printVersion(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "distaff %s %s %s/%s\n", spmd.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(w, "distaff %s %s %s/%s\n", spmd.Version(), runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 	return err
 }

@@ -7,10 +7,11 @@ import (
 	"distaff/spmd"
 )
 
-// wrappersCommand builds the MPI wrappers ahead; make install runs it.
+// wrappersCommand builds the MPI wrappers for later use; make install runs it.
 func wrappersCommand() *command {
 	return &command{
-		name: "wrappers", args: "DIR", short: "builds the wrapper of every MPI found into a folder", hidden: true,
+		name: "wrappers", args: "DIR", short: "builds the wrapper of every MPI found into a folder",
+		hidden: true,
 		long: `Builds the wrapper of every MPI whose compiler is found, or of the one that
 DISTAFF_MPICC names, into DIR. Jobs find them there where DIR is lib/distaff
 beside the folder of the distaff binary, or through DISTAFF_MPI_WRAPPER.`,
