@@ -72,7 +72,8 @@ func TestUnicode(t *testing.T) {
 	}
 }
 
-// TestColumns: the width is that of the terminal, also where it is written to through a Terminal, and 80 elsewhere.
+// TestColumns checks that Columns returns the terminal's width, also through a Terminal, and 80
+// for other writers.
 func TestColumns(t *testing.T) {
 	if got := Columns(&bytes.Buffer{}); got != 80 {
 		t.Errorf("got %d columns without a terminal, want 80", got)

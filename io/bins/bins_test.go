@@ -13,7 +13,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// list is a stream of coordinates. Its sizes are known beforehand where exact, else they are the largest coordinates.
+// list is a stream of coordinates. If exact is true, its sizes are known at the start;
+// otherwise they are the largest coordinates so far.
 type list struct {
 	dims    []int64
 	exact   bool
@@ -103,7 +104,8 @@ func room(n int64) func([2]int64) [2]int64 {
 	}
 }
 
-// TestCount: every bin of random tensors has as many entries as lie in it, whether sizes are known beforehand or grow.
+// TestCount checks that every bin of random tensors has the right count, whether sizes are
+// known at the start or grow.
 func TestCount(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	sizes := []int64{1, 2, 3, 7, 20, 63, 64, 65, 1000, 1 << 20, 1<<40 + 12345, tcs.MaxSize}
@@ -172,7 +174,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestEqualWidths: bins that are to be as wide down as across are so too where sizes grow.
+// TestEqualWidths checks that bins with equal widths in both modes stay so when sizes grow.
 func TestEqualWidths(t *testing.T) {
 	square := func(size [2]int64) [2]int64 {
 		w := max(1, (max(size[0], size[1])+9)/10)

@@ -12,8 +12,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// Files that list every coordinate or row are refused before anything is written
-// where the disk has no room, and a device that is full ends the conversion.
+// If the disk has no room for a file that lists every coordinate or row, the file is refused
+// before anything is written. A full device ends the conversion.
 func TestNoRoom(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in.tns")

@@ -10,8 +10,8 @@ import (
 	"distaff/io/coo"
 )
 
-// TestMostModes: a file of more modes than a tensor has is refused where it is opened, whatever its
-// format, with the one limit.
+// TestMostModes checks that opening a file with more modes than a tensor can have is an error
+// in every format, with the same limit.
 func TestMostModes(t *testing.T) {
 	ones := func(n int) string { return strings.TrimSpace(strings.Repeat("1 ", n)) }
 	for name, text := range map[string]func(n int) string{

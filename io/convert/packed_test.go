@@ -23,8 +23,8 @@ rua                        2             2             2             0
   1.5  2.5
 `
 
-// A file of any format that is compressed as a whole, and was cut or damaged
-// then, is refused as bad data, also where the damage lies past the last entry.
+// A compressed file of any format that was truncated or damaged is an error in the data, even
+// if the damage is after the last entry.
 func TestDamagedPacking(t *testing.T) {
 	dir := t.TempDir()
 	src := readertest.Write(t, "a.rb", rb)

@@ -29,9 +29,9 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestEveryFormat is what each row of the table that is read and written has to do: what is
-// written of a random tensor reads as its entries, twice, with any number of threads and in
-// little memory, and a stream may be closed before its end.
+// TestEveryFormat checks every format that can be read and written: a random tensor that was
+// written reads back with the same entries, twice, with any number of threads and with little
+// memory, and a stream may be closed before its end.
 func TestEveryFormat(t *testing.T) {
 	dir := t.TempDir()
 	for _, f := range formats {

@@ -355,7 +355,7 @@ func benchmark(b *testing.B, kind string) {
 	}
 }
 
-// The count of a band is that of the coordinates that lie in it.
+// The computed number of entries of a band equals the number of coordinates in the band.
 func TestBandEntries(t *testing.T) {
 	for _, dims := range [][]int64{{7}, {5, 9}, {9, 5}, {6, 6, 6}, {3, 8, 5}, {1, 4, 2, 3},
 		{12, 12, 11, 10}} {

@@ -8,7 +8,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// made is a tensor with what its constructor promises of it.
+// made is a tensor with the properties that its constructor promises.
 type made struct {
 	format string
 	t      *tcs.Tensor
@@ -111,8 +111,8 @@ func entriesOf(t *testing.T, x *tcs.Tensor) string {
 	return out
 }
 
-// TestTrusted: what is trusted keeps its coordinates unread, and lengths are checked all the
-// same (see testdata/wrong.txt); Check reads them where it is not told to trust.
+// TestTrusted checks that the coordinates of a trusted tensor are not read, but that its
+// lengths are checked (see testdata/wrong.txt). Check without trust reads the coordinates.
 func TestTrusted(t *testing.T) {
 	wrong := func(o ...Option) (*tcs.Tensor, error) {
 		return CSR(2, 3, i4{0, 1, 3}, i4{1, 2, 0}, f8{1, 2, 3}, o...)

@@ -188,7 +188,8 @@ func wrongReads() []wrongCall {
 	}
 }
 
-// TestWrongArguments: every wrong argument is an error that says which one it is, and of what.
+// TestWrongArguments checks that the error for every wrong argument names the function and the
+// argument.
 func TestWrongArguments(t *testing.T) {
 	var got strings.Builder
 	for _, c := range append(wrongTensors(), wrongReads()...) {

@@ -188,7 +188,7 @@ func TestNearBanner(t *testing.T) {
 	const half, all = "[[0 0]:(5+0i) [1 0]:(3+0i)]", "[[0 0]:(5+0i) [0 1]:(3+0i) [1 0]:(3+0i)]"
 	for _, c := range []struct {
 		head string
-		line int // of the note; 0 for none
+		line int // of the note; 0 if there is no note
 		want string
 	}{
 		{"%%MatrixMarket matrix coordinate real symmetric\n", 0, all},
@@ -396,7 +396,7 @@ func TestManyInBothTriangles(t *testing.T) {
 	text := func(last string) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%%%%MatrixMarket matrix coordinate pattern symmetric\n%d %d %d\n", n, n, n)
-		for k := range n - 1 { // in every row one entry, below and above the diagonal in turn
+		for k := range n - 1 { // one entry in every row, alternating below and above the diagonal
 			i := (k*7919)%(n-1) + 2
 			if i%2 == 0 {
 				fmt.Fprintln(&b, i, i/2)

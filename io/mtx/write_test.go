@@ -33,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 				}
 				have, _ := s.Dims()
 				want := in.Entries
-				if dense { // zeros are no entries of an array
+				if dense { // zeros in an array are not entries
 					want = nil
 					for _, e := range in.Entries {
 						if e.Val != 0 {

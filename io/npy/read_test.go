@@ -398,8 +398,8 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// An archive whose directory says that a member lies before the file, as one cut at
-// its front does, is malformed, however the file is read.
+// An archive whose directory refers to a member before the start of the file is an error,
+// however the file is read. An archive without its first bytes is like this.
 func TestMemberBeforeTheStart(t *testing.T) {
 	whole, err := os.ReadFile("testdata/csr.npz")
 	if err != nil {
@@ -407,7 +407,7 @@ func TestMemberBeforeTheStart(t *testing.T) {
 	}
 	end := bytes.LastIndex(whole, []byte("PK\x05\x06"))
 	le := binary.LittleEndian
-	le.PutUint32(whole[end+16:], le.Uint32(whole[end+16:])+5) // where the directory is
+	le.PutUint32(whole[end+16:], le.Uint32(whole[end+16:])+5) // the offset of the directory
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	z.Write(whole)

@@ -203,7 +203,7 @@ print(list(x.shape), x.dtype, len(x.data), int(sum(sum(int(c) for c in m) for m 
 	}
 }
 
-// SciPy reads what is written here, where it is installed.
+// SciPy, if it is installed, reads the files that this package writes.
 func TestSciPyReads(t *testing.T) {
 	python := pythontest.Find(t, "import numpy, scipy.sparse")
 	dir := t.TempDir()
@@ -289,8 +289,8 @@ func (s *small) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A writer that fails ends WriteNpz with its error, wherever it fails: of a
-// trillion rows, no more are counted out than went to it.
+// If a writer fails, WriteNpz returns its error. It does not count pointers of a trillion rows
+// after the failure.
 func TestNpzOnAFullDisk(t *testing.T) {
 	in := &readertest.List{Sizes: []int64{1 << 40, 5}, Of: tcs.Float64, Entries: []readertest.Entry{
 		{Coords: []int64{3, 1}, Val: 1}, {Coords: []int64{1 << 39, 4}, Val: 2}}}

@@ -64,7 +64,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestApartUses: what may be one file, and what is said of what may not.
+// TestApartUses checks which uses may have the same file, and the errors for the others.
 func TestApartUses(t *testing.T) {
 	dir := t.TempDir()
 	a, link := filepath.Join(dir, "a.npy"), filepath.Join(dir, "a.mtx")

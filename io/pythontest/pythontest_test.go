@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestLook passes over a Python that lacks a module, and says what each lacked where none has it.
+// TestLook checks that Look skips a Python that lacks a module, and that its error says what
+// each Python lacked.
 func TestLook(t *testing.T) {
 	dir := t.TempDir()
 	python := func(name, text string) string {

@@ -54,7 +54,7 @@ func openBytes(t testing.TB, b []byte) (*Tensor, error) {
 	return (&source{path: "a.tcs", header: *h, mapped: m}).tensor(), nil
 }
 
-// fix sets the header's checksum to what it should be.
+// fix sets the header's checksum to the correct value.
 func fix(b []byte) []byte {
 	n := binary.LittleEndian.Uint32(b[12:])
 	if int(n) > len(b) || n < fixedLen {
@@ -212,7 +212,7 @@ func TestCompressed(t *testing.T) {
 		t.Error("the file written again differs")
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	for range 40 { // whatever is wrong with the data, it is said
+	for range 40 { // any damage of the data is reported
 		bad := slices.Clone(packed)
 		i := len(bad) - 1 - r.IntN(len(bad)-400)
 		bad[i] ^= byte(1 + r.IntN(255))
@@ -473,8 +473,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestGolden holds the format against a file that is kept: what was written
-// once must be read, and written the same, for as long as the version is 1.
+// TestGolden compares the format with a stored file: files of version 1 must always be
+// readable, and writing must produce the same bytes.
 func TestGolden(t *testing.T) {
 	path := "testdata/csr.tcs"
 	got := file(t, csr(t), WriteOptions{})
@@ -565,7 +565,8 @@ func TestOpenReader(t *testing.T) {
 	}
 }
 
-// A file of 2^55 bytes, all but the header to come, is refused by the disk's room.
+// A header that announces a file of 2^55 bytes is refused, because the disk does not have
+// enough room.
 func TestOpenReaderWithoutRoom(t *testing.T) {
 	h := fileHeader{shape: Shape{Header: Header{Dims: []int64{1 << 52}, Type: Float64}, Kinds: "d",
 		Modes: []int{0}}, length: headerLen(1, 1)}
@@ -584,7 +585,8 @@ func TestOpenReaderWithoutRoom(t *testing.T) {
 	}
 }
 
-// A part without elements points into the array, not behind it, where other memory may begin.
+// The address of a part without elements is inside the array, not after it, where other memory
+// may begin.
 func TestEmptyPartOfArray(t *testing.T) {
 	a := Of([]float64{1, 2, 3})
 	for lo := range a.Len + 1 {
@@ -596,7 +598,7 @@ func TestEmptyPartOfArray(t *testing.T) {
 	}
 }
 
-// An error of one element says where it is.
+// An error about one element has its place.
 func TestPlaceOfError(t *testing.T) {
 	matrix := func(pos []int32, crd []int64) *Tensor {
 		return &Tensor{Header: Header{Dims: []int64{3, 4}, Type: Float64},

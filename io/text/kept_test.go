@@ -12,8 +12,8 @@ import (
 	"distaff/io/outfile"
 )
 
-// TestKeep: a compressed file that was read to its end is not undone again, one of which a
-// reader was left is, and what finds no room is.
+// TestKeep checks when a compressed file is decompressed again: not if a reader reached its end
+// before, but if a reader stopped early or the content did not fit.
 func TestKeep(t *testing.T) {
 	want := strings.Repeat("1 2 3 0.5\n", spoolMemory/10+1000)
 	var packed bytes.Buffer
@@ -63,7 +63,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// room tells whether the source's folder is one where a file is kept: not in memory.
+// room reports whether the source's temporary folder is on a disk, because files in memory are
+// not used for kept content.
 func room(t *testing.T, s *Source) bool {
 	f, err := outfile.TempFile(s.tmp)
 	if err != nil {

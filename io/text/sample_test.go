@@ -14,7 +14,8 @@ import (
 	"distaff/io/text"
 )
 
-// TestAbout: the entries of a file are told from its beginning, of compressed text as of plain.
+// TestAbout checks estimates of the number of entries, from the start of plain and compressed
+// text.
 func TestAbout(t *testing.T) {
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -23,7 +24,7 @@ func TestAbout(t *testing.T) {
 		name  string
 		lines int
 		line  func(i int) string
-		least float64 // what may be told of plain text, as shares of what is right
+		least float64 // bounds of the estimate for plain text, relative to the correct number
 		most  float64
 	}{
 		{"none", 0, nil, 1, 1},

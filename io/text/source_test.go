@@ -29,7 +29,8 @@ func TestStdinNames(t *testing.T) {
 	}
 }
 
-// Several readers of a pipe each see all of it, past what is kept in memory.
+// Several readers of a pipe each read all of it, even if it exceeds the part that is kept in
+// memory.
 func TestSpool(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -111,7 +112,7 @@ func compressed(t *testing.T, name string, content []byte, limit int64) (string,
 	return string(b), err
 }
 
-// Zeros behind the members of a gzip file are no data, and nothing else may be there.
+// Zero bytes after the members of a gzip file are ignored. Any other bytes are an error.
 func TestGzipPadding(t *testing.T) {
 	var one bytes.Buffer
 	z := gzip.NewWriter(&one)
