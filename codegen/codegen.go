@@ -298,7 +298,7 @@ func Compile(r Request) (*Unit, error) {
 		}
 		return g.made.unit, nil
 	}
-	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
+	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
 	if err := c.run(); err != nil {
 		return nil, err
 	}
@@ -307,7 +307,7 @@ func Compile(r Request) (*Unit, error) {
 
 // compilation is a Compile in progress.
 type compilation struct {
-	Request
+	request Request
 	normal  *notation.Normal
 	unit    *Unit
 	planned Result // the result, with level arrays of its own
@@ -333,11 +333,11 @@ type compilation struct {
 
 // normalize brings the statement into the normal form, unless the request has it.
 func (c *compilation) normalize() error {
-	if c.Normal != nil {
-		normal := *c.Normal
+	if c.request.Normal != nil {
+		normal := *c.request.Normal
 		c.normal = &normal
 	} else {
-		c.normal = notation.Normalize(c.Stmt)
+		c.normal = notation.Normalize(c.request.Stmt)
 	}
 	c.unit.Vars = c.normal.Vars
 	return nil
@@ -345,11 +345,11 @@ func (c *compilation) normalize() error {
 
 // size is the size of a variable.
 func (c *compilation) size(v string) int64 {
-	if n, ok := c.Sizes[v]; ok {
+	if n, ok := c.request.Sizes[v]; ok {
 		return n
 	}
 	if s, ok := c.normal.Source[v]; ok {
-		if n, ok := c.Sizes[s]; ok {
+		if n, ok := c.request.Sizes[s]; ok {
 			return n
 		}
 	}
@@ -357,7 +357,7 @@ func (c *compilation) size(v string) int64 {
 }
 
 func (c *compilation) tensor(name string) Tensor {
-	t, ok := c.Tensors[name]
+	t, ok := c.request.Tensors[name]
 	if !ok {
 		panic("BUG: codegen: no tensor " + name)
 	}
@@ -366,19 +366,19 @@ func (c *compilation) tensor(name string) Tensor {
 
 // types finds the type to compute in.
 func (c *compilation) types() error {
-	if c.ComputeType != ir.Invalid {
+	if c.request.ComputeType != ir.Invalid {
 		return nil
 	}
 	operands := map[string]dtype.Type{}
-	for name, t := range c.Tensors {
-		if name != c.Stmt.LHS.Name {
+	for name, t := range c.request.Tensors {
+		if name != c.request.Stmt.LHS.Name {
 			operands[name] = valueType(t.Type)
 		}
 	}
-	if c.Old != nil {
-		operands[c.Stmt.LHS.Name] = valueType(c.Old.Type)
+	if c.request.Old != nil {
+		operands[c.request.Stmt.LHS.Name] = valueType(c.request.Old.Type)
 	}
-	compute, _, err := notation.InferTypes(c.Stmt, operands, valueType(c.tensor(c.Stmt.LHS.Name).Type))
+	compute, _, err := notation.InferTypes(c.request.Stmt, operands, valueType(c.tensor(c.request.Stmt.LHS.Name).Type))
 	c.unit.Compute = irType(compute)
 	return err
 }
@@ -402,7 +402,7 @@ func valueType(t ir.Type) dtype.Type {
 // result plans the leaf's result: requested levels that are neither dense nor
 // compressed are made as compressed ones.
 func (c *compilation) result() error {
-	t := c.tensor(c.Stmt.LHS.Name)
+	t := c.tensor(c.request.Stmt.LHS.Name)
 	r := Result{Shares: -1, Format: format.Format{Levels: slices.Clone(t.Format.Levels), Order: slices.Clone(t.Format.Order)}}
 	for l, k := range r.Format.Levels {
 		if k != format.Dense && k != format.Compressed {
@@ -417,7 +417,7 @@ func (c *compilation) result() error {
 // collect finds the uses of tensors, and adds the term that += reads.
 func (c *compilation) collect() error {
 	lhs := c.normal.LHS
-	if c.normal.Accumulate && c.Old != nil {
+	if c.normal.Accumulate && c.request.Old != nil {
 		c.normal.Terms = append([]*notation.Term{{Factors: []notation.Factor{&notation.Access{Name: lhs.Name, Vars: lhs.Vars, At: lhs.At, VarAt: lhs.VarAt}}}}, c.normal.Terms...)
 	}
 	c.byKey = map[string]*use{}
@@ -428,7 +428,7 @@ func (c *compilation) collect() error {
 		}
 		u := &use{tensor: a.Name, vars: a.Vars, old: a.Name == lhs.Name}
 		if u.old {
-			u.given = *c.Old
+			u.given = *c.request.Old
 		} else {
 			u.given = c.tensor(a.Name)
 		}
@@ -449,7 +449,7 @@ func (c *compilation) order() error {
 // each format that it is read in.
 func (c *compilation) operands() error {
 	u := c.unit
-	lhs := c.Stmt.LHS.Name
+	lhs := c.request.Stmt.LHS.Name
 	c.ops = []lower.Operand{{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth, CrdWidth: u.Result.CrdWidth}}
 	c.stats = []strategy.Tensor{{}}
 	u.Args = []Arg{{Tensor: lhs, Format: u.Result.Format}}
@@ -468,7 +468,7 @@ func (c *compilation) operands() error {
 		}
 		names[s.name] = true
 		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type, PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth,
-			Rows: s.format.AllDense() && c.Target == CPU && s.tensor != c.InPlace}
+			Rows: s.format.AllDense() && c.request.Target == CPU && s.tensor != c.request.InPlace}
 		stats := strategy.Tensor{NNZ: s.given.NNZ}
 		if s.convert {
 			op.PosWidth, op.CrdWidth = convertedWidths(s)
@@ -495,7 +495,7 @@ func (c *compilation) terms() error {
 		sizes:   c.size,
 		exact:   c.unit.Compute.IsInt(),
 		rounds:  c.roundsSums(),
-		plain:   c.Schedule != nil && !schedule.Temporaries(c.Schedule),
+		plain:   c.request.Schedule != nil && !schedule.Temporaries(c.request.Schedule),
 	}
 	for _, op := range c.ops[1:] {
 		c.nest.formats[op.Name] = op.Format
@@ -513,7 +513,7 @@ func (c *compilation) terms() error {
 // taken are the names that no temporary may have.
 func (c *compilation) taken() map[string]bool {
 	taken := map[string]bool{}
-	for name := range c.Tensors {
+	for name := range c.request.Tensors {
 		taken[name] = true
 	}
 	for _, v := range c.normal.Vars {

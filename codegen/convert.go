@@ -116,7 +116,7 @@ func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 // conversionCost is what it costs to convert a use: the entries that are stored, or, where the choice is not to hang on
 // them (Request.ConvertBySize), all that its tensor has room for.
 func (c *compilation) conversionCost(u *use) float64 {
-	if !c.ConvertBySize {
+	if !c.request.ConvertBySize {
 		if u.given.NNZ < 0 {
 			return 1e12
 		}

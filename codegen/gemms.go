@@ -104,7 +104,7 @@ func (n *nest) keepsThreads(f *cin.Forall) bool {
 
 // strategyProducts are the products of matrices of the default strategy.
 func (c *compilation) strategyProducts() (out []strategy.Product) {
-	if c.Schedule != nil {
+	if c.request.Schedule != nil {
 		return nil
 	}
 	for _, p := range slices.Concat(c.nest.products, c.nest.gemms) {

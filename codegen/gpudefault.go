@@ -38,7 +38,7 @@ func chooseGPU(r Request) (*gpuChoice, error) {
 	if r.FixedPattern {
 		return nil, noGPU("values alone are computed on a CPU")
 	}
-	if _, _, err := (&compilation{Request: r}).networkWay(); err != nil {
+	if _, _, err := (&compilation{request: r}).networkWay(); err != nil {
 		return nil, err
 	}
 	forms, err := gpuForms(r)
@@ -49,7 +49,7 @@ func chooseGPU(r Request) (*gpuChoice, error) {
 	for _, f := range forms {
 		q := r
 		q.Schedule, q.Parts, q.InPlace = f.commands(), partsOf(r), ""
-		c := &compilation{Request: q, unit: &Unit{Request: r, Compute: r.ComputeType}}
+		c := &compilation{request: q, unit: &Unit{Request: r, Compute: r.ComputeType}}
 		if refused = c.run(); refused == nil {
 			return &gpuChoice{f, c}, nil
 		}
@@ -72,7 +72,7 @@ func reason(err error) string {
 
 // partsOf are the variables of which a leaf by default is called with a part.
 func partsOf(r Request) []string {
-	c := &compilation{Request: r, unit: &Unit{}}
+	c := &compilation{request: r, unit: &Unit{}}
 	_ = c.normalize()
 	return slices.DeleteFunc(slices.Clone(c.normal.Vars), func(v string) bool { return slices.Contains(r.Exact, v) })
 }
@@ -133,7 +133,7 @@ type gpuShape struct {
 // that of a CPU, whose loops may be serial.
 func newGPUShape(r Request, commands []string) (*gpuShape, error) {
 	r.Target, r.Schedule, r.Parts, r.Trace, r.InPlace = CPU, commands, partsOf(r), nil, ""
-	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
+	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
 	if err := c.runTo("schedule"); err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (s *gpuShape) key(a *cin.Access) string {
 // userName is the name that the user gave an operand.
 func (s *gpuShape) userName(name string) string {
 	name = strings.TrimRight(name, "'")
-	if n := s.c.Names[name]; n != "" {
+	if n := s.c.request.Names[name]; n != "" {
 		return n
 	}
 	return name

@@ -249,7 +249,7 @@ func (s *gpuShape) sumInside(c *cut) gpuForm {
 // evenly, nothing asks for its end.
 func (s *gpuShape) overLanes(v, tile, thread, why string) []string {
 	n := s.c.size(v)
-	if slices.Contains(s.c.Parts, v) || n%gpuLanes != 0 || n == 0 {
+	if slices.Contains(s.c.request.Parts, v) || n%gpuLanes != 0 || n == 0 {
 		return []string{fmt.Sprintf("split(%s,%s,%s,%d) # %s", v, tile, thread, gpuLanes, why)}
 	}
 	open := s.name(tile + "_unbounded")

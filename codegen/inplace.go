@@ -21,7 +21,7 @@ import (
 //
 // Elsewhere, and on a GPU, the leaf keeps to two memories.
 func (c *compilation) inPlace() error {
-	if k := c.overwritten(); k > 0 && c.Target == CPU && c.assignsOnce() && ir.ReadInPlace(c.unit.Func, k) {
+	if k := c.overwritten(); k > 0 && c.request.Target == CPU && c.assignsOnce() && ir.ReadInPlace(c.unit.Func, k) {
 		c.unit.Result.InPlace = k
 	}
 	return nil
@@ -43,12 +43,12 @@ func (c *compilation) verifyInPlace() error {
 // overwritten is the argument that may have the result's memory; 0 for none.
 func (c *compilation) overwritten() int {
 	u, lhs := c.unit, c.normal.LHS
-	if c.InPlace == "" || u.Result.Accumulate || u.Result.Repack || c.FixedPattern {
+	if c.request.InPlace == "" || u.Result.Accumulate || u.Result.Repack || c.request.FixedPattern {
 		return 0
 	}
 	old := -1
 	for k, a := range u.Args[1:] {
-		if a.Tensor == c.InPlace && a.Old == (a.Tensor == lhs.Name) {
+		if a.Tensor == c.request.InPlace && a.Old == (a.Tensor == lhs.Name) {
 			if old >= 0 {
 				return 0 // in several formats
 			}
@@ -71,7 +71,7 @@ func (c *compilation) overwritten() int {
 
 // assignsOnce tells whether the loops of a schedule assign each coordinate of the result once.
 func (c *compilation) assignsOnce() bool {
-	if c.Schedule == nil {
+	if c.request.Schedule == nil {
 		return true
 	}
 	s := c.unit.CIN

@@ -20,11 +20,11 @@ const layoutGain = 4
 // layouts has dense operands read from copies in which the innermost loop runs along memory: those that
 // the schedule names, or, without one, those for which it pays on a CPU.
 func (c *compilation) layouts() error {
-	if c.Schedule != nil {
+	if c.request.Schedule != nil {
 		return c.givenLayouts()
 	}
 	v := c.alongRows()
-	if v == "" || c.Target != CPU || c.AsStored {
+	if v == "" || c.request.Target != CPU || c.request.AsStored {
 		return nil
 	}
 	for _, u := range c.uses {
@@ -67,7 +67,7 @@ func (c *compilation) alongRows() string {
 
 // canCopy tells whether a use of a dense operand can be read from a copy.
 func (c *compilation) canCopy(u *use) bool {
-	return !u.old && !u.convert && u.given.Format.AllDense() && u.tensor != c.InPlace
+	return !u.old && !u.convert && u.given.Format.AllDense() && u.tensor != c.request.InPlace
 }
 
 // reads is how often the innermost loop, over v, runs at most: at each entry of the operand with sparse levels that has the fewest.
@@ -85,12 +85,12 @@ func (c *compilation) reads(v string) float64 {
 // readers is how many ranks have a copy of each value of an operand: those of the parts of all other variables.
 func (c *compilation) readers(u *use) float64 {
 	n := 1.0
-	for _, cut := range c.Cuts {
+	for _, cut := range c.request.Cuts {
 		if !slices.Contains(u.vars, cut.Vars[0]) {
 			n *= float64(cut.N)
 		}
 	}
-	return min(n, float64(max(c.Ranks, 1)))
+	return min(n, float64(max(c.request.Ranks, 1)))
 }
 
 // copyUse has a use read from a copy in another format.
@@ -104,12 +104,12 @@ func (c *compilation) copyUse(u *use, f format.Format) {
 
 // useText is the access as a schedule names it.
 func (c *compilation) useText(u *use) string {
-	return cmp.Or(c.Names[u.tensor], u.tensor) + "(" + strings.Join(u.vars, ",") + ")"
+	return cmp.Or(c.request.Names[u.tensor], u.tensor) + "(" + strings.Join(u.vars, ",") + ")"
 }
 
 // givenLayouts does what the schedule's layout commands say. What is wrong with other commands is told when these are applied.
 func (c *compilation) givenLayouts() error {
-	list, err := schedule.Parse(c.Schedule)
+	list, err := schedule.Parse(c.request.Schedule)
 	if err != nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (c *compilation) arrays() error {
 		u.Result.Shares = slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
 		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[u.Result.Shares])
 	}
-	u.Result.FixedPattern = c.FixedPattern && !u.Result.Format.AllDense()
+	u.Result.FixedPattern = c.request.FixedPattern && !u.Result.Format.AllDense()
 	return nil
 }
 
@@ -33,7 +33,7 @@ func (c *compilation) arrays() error {
 func (c *compilation) into() error {
 	u := c.unit
 	dense := u.Result.Format.AllDense()
-	u.Args, u.Result.Accumulate = slices.Clone(c.args), c.Accumulate && (dense || u.Result.Shares >= 0)
+	u.Args, u.Result.Accumulate = slices.Clone(c.args), c.request.Accumulate && (dense || u.Result.Shares >= 0)
 	c.ops[0].PosWidth, c.ops[0].CrdWidth = c.planned.PosWidth, c.planned.CrdWidth
 	if !u.Result.Accumulate {
 		return nil
@@ -57,7 +57,7 @@ func (c *compilation) into() error {
 
 // threads runs the outermost loop on threads, unless a schedule says what runs where.
 func (c *compilation) threads() error {
-	if u := c.unit; c.Threads != 1 && c.Schedule == nil && c.Target == CPU {
+	if u := c.unit; c.request.Threads != 1 && c.request.Schedule == nil && c.request.Target == CPU {
 		shared := map[string]bool{}
 		if _, outside := u.CIN.(*cin.Where); outside {
 			shared = strategy.SharedSpaces(c.strategyProblem(u.CIN, c.share != nil))
@@ -78,8 +78,8 @@ func (c *compilation) lower() error {
 	}
 	var err error
 	c.lowered, err = lower.Lower(lower.Spec{
-		Name: cmp.Or(c.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops, Compute: u.Compute,
-		Parts: set(c.Parts), Chunked: c.Chunked, Assembly: c.assemblyOf(u.CIN, c.share != nil), Adds: u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy, GPU: c.Target == CUDA, Extern: c.Extern,
+		Name: cmp.Or(c.request.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops, Compute: u.Compute,
+		Parts: set(c.request.Parts), Chunked: c.request.Chunked, Assembly: c.assemblyOf(u.CIN, c.share != nil), Adds: u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy, GPU: c.request.Target == CUDA, Extern: c.request.Extern,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)
@@ -95,19 +95,19 @@ func (c *compilation) lower() error {
 		return nil
 	case !errors.As(err, &no):
 		return err
-	case c.Schedule == nil && len(c.nest.products)+len(c.nest.gemms) > 0: // no command asks for them
+	case c.request.Schedule == nil && len(c.nest.products)+len(c.nest.gemms) > 0: // no command asks for them
 		return c.withoutProducts()
 	case no.Pattern && !c.own:
 		c.own = true
 		return &goBack{to: "shared"}
 	case len(c.commands) == 0:
-		return &diag.Error{Code: schedule.Refused, Msg: "--target=" + c.Target.String() + ": " + no.Why}
+		return &diag.Error{Code: schedule.Refused, Msg: "--target=" + c.request.Target.String() + ": " + no.Why}
 	}
 	return schedule.Blame(c.commands, u.CIN, no.Var, no.Why)
 }
 
 func (c *compilation) vectorize() error {
-	if c.Target == CUDA {
+	if c.request.Target == CUDA {
 		return nil
 	}
 	c.lowered.Vectorize()
@@ -122,7 +122,7 @@ func (c *compilation) simplify() error {
 
 // carry has loops of a CPU that sum over segments carry their position on.
 func (c *compilation) carry() error {
-	if c.Target == CPU {
+	if c.request.Target == CPU {
 		ir.Carry(c.unit.Func)
 	}
 	return nil
@@ -130,7 +130,7 @@ func (c *compilation) carry() error {
 
 // launch makes launches of a GPU's loops. What a GPU cannot run is refused as lower does.
 func (c *compilation) launch() error {
-	if c.Target != CUDA {
+	if c.request.Target != CUDA {
 		return nil
 	}
 	err := simt.Launches(c.unit.Func)

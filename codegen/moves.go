@@ -384,8 +384,8 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 	if slices.ContainsFunc(a.LHS.Vars, func(v string) bool { n := slices.Index(vars, v); return n >= 0 && skips[n] }) {
 		passes := max(w.runs(a.RHS, vars[:w.outer[a.LHS.Name]]), 1)
 		s, n := w.unit.spaces[a.LHS.Name], len(a.LHS.Vars)
-		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Dense:]), Places: w.space(a.LHS.Vars[:n-s.Dense]), Passes: passes, Listed: s.Kind == strategy.HashTable || s.Kind == strategy.Terms, Kept: s.Kind == strategy.Terms, Keys: n - s.Dense}
-		put.Sorted = put.Listed || s.Kind == strategy.MarkedList
+		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Form.Dense:]), Places: w.space(a.LHS.Vars[:n-s.Form.Dense]), Passes: passes, Listed: s.Form.Kind == strategy.HashTable || s.Form.Kind == strategy.Terms, Kept: s.Form.Kind == strategy.Terms, Keys: n - s.Form.Dense}
+		put.Sorted = put.Listed || s.Form.Kind == strategy.MarkedList
 		put.Count /= max(put.Row, 1)
 		if put.Kept && put.Row > 1 { // rows are read as they are summed, in the order of their keys
 			w.moves.Picks = w.moves.Picks[:picks]

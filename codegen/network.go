@@ -73,16 +73,16 @@ func (c *compilation) network() error {
 		return c.refuseTree(tree)
 	}
 	msg := "--network: the tree asks for loops that storage orders, or the other terms, do not allow"
-	if c.IntermediateOrder > 0 {
-		msg += fmt.Sprintf(", or for an intermediate of more variables than --intermediate-order=%d", c.IntermediateOrder)
+	if c.request.IntermediateOrder > 0 {
+		msg += fmt.Sprintf(", or for an intermediate of more variables than --intermediate-order=%d", c.request.IntermediateOrder)
 	}
-	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.Network, End: len(c.Network)}
+	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.request.Network, End: len(c.request.Network)}
 }
 
 // networkWay is what the request says of contractions.
 func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
-	given := c.Schedule != nil && !schedule.Temporaries(c.Schedule) || c.Target == CUDA
-	switch c.Network {
+	given := c.request.Schedule != nil && !schedule.Temporaries(c.request.Schedule) || c.request.Target == CUDA
+	switch c.request.Network {
 	case "", "auto":
 		if given {
 			return network.Direct, nil, nil
@@ -93,22 +93,22 @@ func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
 	}
 	if given {
 		why := "a schedule says itself what the loops are"
-		if c.Target == CUDA {
+		if c.request.Target == CUDA {
 			why = "a GPU runs the loops of a product in one nest"
 		}
-		return 0, nil, &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + why, Src: c.Network, End: len(c.Network)}
+		return 0, nil, &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + why, Src: c.request.Network, End: len(c.request.Network)}
 	}
-	if c.Network == "pairwise" {
+	if c.request.Network == "pairwise" {
 		return network.Pairwise, nil, nil
 	}
-	tree, err := network.ParseTree(c.Network)
+	tree, err := network.ParseTree(c.request.Network)
 	return network.Auto, tree, err
 }
 
 // refuseTree says why a tree is that of no term.
 func (c *compilation) refuseTree(tree *network.Tree) error {
 	refuse := func(at, end int, msg string, args ...any) error {
-		return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + fmt.Sprintf(msg, args...), Src: c.Network, Pos: at, End: end}
+		return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + fmt.Sprintf(msg, args...), Src: c.request.Network, Pos: at, End: end}
 	}
 	var nearest error
 	for _, t := range c.normal.Terms {
@@ -121,11 +121,11 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 		case extra != nil && nearest == nil:
 			nearest = refuse(extra.At, extra.At+len(extra.Name), "got %s, which is no factor, or is one fewer times", extra.Name)
 		case extra == nil:
-			nearest = refuse(0, len(c.Network), "the tree lacks the factor %s", missing[0])
+			nearest = refuse(0, len(c.request.Network), "the tree lacks the factor %s", missing[0])
 		}
 	}
 	if nearest == nil {
-		nearest = refuse(0, len(c.Network), "the statement has no product of two to %d tensors, with up to %d variables, that can be contracted", network.MaxFactors, network.MaxVars)
+		nearest = refuse(0, len(c.request.Network), "the statement has no product of two to %d tensors, with up to %d variables, that can be contracted", network.MaxFactors, network.MaxVars)
 	}
 	return nearest
 }
@@ -176,10 +176,10 @@ type hoistedSum struct {
 
 // mostOrder is the most variables that an intermediate may have; -1 for any number.
 func (c *compilation) mostOrder() int {
-	if c.IntermediateOrder == 0 {
+	if c.request.IntermediateOrder == 0 {
 		return -1
 	}
-	return c.IntermediateOrder
+	return c.request.IntermediateOrder
 }
 
 // factorOf is a factor that can be moved out of a sum: it has no sum and no quotient, which may
@@ -342,7 +342,7 @@ func (n *nest) contract(list []*contracted, all []string) {
 
 // contractor makes the parts of a term.
 type contractor struct {
-	*nest
+	nest *nest
 	x    *contracted
 	term *term
 	all  []string
@@ -351,7 +351,7 @@ type contractor struct {
 
 // root is the term itself: what is no factor of the product stays with it.
 func (m *contractor) root() *term {
-	out := m.product(m.x.plan.Root, m.order)
+	out := m.product(m.x.plan.Root, m.nest.order)
 	out.neg = m.term.neg
 	for k, f := range m.term.factors {
 		if !slices.Contains(m.x.factors, k) {
@@ -373,13 +373,13 @@ func (m *contractor) product(x *network.Contraction, order []string) *term {
 			k = slices.Index(order, s.Var) + 1
 			continue
 		}
-		s.Part.Name = m.fresh(s.Part.Letter())
+		s.Part.Name = m.nest.fresh(s.Part.Letter())
 		p := &hoistedSum{k: k, order: linear(order[:k], s.Part, m.all), at: &cin.Access{Name: s.Part.Name, Vars: s.Part.Vars}}
 		m.made[s.Part] = p
 		p.body = []*term{m.product(s.Part, p.order)}
 		out.parts = append(out.parts, p)
 	}
-	summed := func(v string) bool { return !slices.Contains(m.target.lhs.Vars, v) }
+	summed := func(v string) bool { return !slices.Contains(m.nest.target.lhs.Vars, v) }
 	if x != m.x.plan.Root {
 		summed = func(v string) bool {
 			return !slices.Contains(x.Vars, v) && !slices.Contains(x.Loops[:x.Shared], v)

@@ -59,7 +59,7 @@ func (g *graph) reductions(e notation.Expr) {
 		free := notation.FreeVars(r)
 		notation.Walk(r, func(e notation.Expr) bool {
 			if inner, ok := e.(*notation.ReductionExpr); ok {
-				for _, v := range inner.Binds() {
+				for _, v := range inner.Reduction.Binds() {
 					for _, u := range free {
 						g.before(u, v)
 					}

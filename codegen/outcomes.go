@@ -200,7 +200,7 @@ func (c *compilation) verifyShared() error {
 func (c *compilation) verifyLaunches() error {
 	var err error
 	ir.Walk(c.unit.Func.Body, func(s ir.Stmt) {
-		if s, ok := s.(*ir.For); ok && c.Target == CUDA && s.Kind != ir.Serial && s.Kind != ir.Unrolled {
+		if s, ok := s.(*ir.For); ok && c.request.Target == CUDA && s.Kind != ir.Serial && s.Kind != ir.Unrolled {
 			err = fmt.Errorf("the loop %s is left, of kind %s", s.V.Name, s.Kind)
 		}
 	})
@@ -225,7 +225,7 @@ func (c *compilation) verifyStrategy() error {
 		}
 	}
 	for v, t := range c.strategy.Trips {
-		if t.N != c.size(v) || c.Schedule == nil && !slices.Contains(c.Exact, v) {
+		if t.N != c.size(v) || c.request.Schedule == nil && !slices.Contains(c.request.Exact, v) {
 			return fmt.Errorf("%s = %d is compiled in", v, t.N)
 		}
 	}

@@ -158,13 +158,13 @@ func (c *compilation) run() error {
 		case err != nil:
 			return err
 		}
-		if c.Verify {
+		if c.request.Verify {
 			if err := p.verify(c); err != nil {
 				panic(fmt.Sprintf("BUG: codegen: pass %s: %v, of %s:\n%s", p.name, err, c.normal, p.text(c)))
 			}
 		}
-		if c.Trace != nil {
-			c.Trace(p.name, took, func() string { return p.text(c) })
+		if c.request.Trace != nil {
+			c.request.Trace(p.name, took, func() string { return p.text(c) })
 		}
 	}
 	c.unit.Times = times

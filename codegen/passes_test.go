@@ -141,14 +141,14 @@ func TestVerifiers(t *testing.T) {
 		"vectorize": func(c *compilation) { c.unit.Func.Bounds = nil },
 		"simplify":  func(c *compilation) { c.unit.Func.Threads = nil },
 		"simt": func(c *compilation) {
-			c.Target = CUDA
+			c.request.Target = CUDA
 			c.unit.Func.Body.Append(&ir.For{V: ir.NewVar("none", ir.Int64), Lo: ir.Int(0), Hi: ir.Int(1), Step: 1, Kind: ir.Blocks, Body: ir.Seq()})
 		},
 		"inplace": func(c *compilation) { c.unit.Result.InPlace = 1 },
 		"carry":   func(c *compilation) { c.unit.Func.Bounds = nil },
 	}
 	for k, p := range passes {
-		c := &compilation{Request: smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)"), unit: &Unit{Compute: ir.Int64}}
+		c := &compilation{request: smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)"), unit: &Unit{Compute: ir.Int64}}
 		for _, q := range passes[:k+1] {
 			if err := q.run(c); err != nil {
 				t.Fatal(err)

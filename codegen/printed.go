@@ -43,7 +43,7 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 		}
 		return g.lines(), nil
 	}
-	c := &compilation{Request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
+	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
 	if err := c.run(); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 func (c *compilation) given() (out []line) {
 	said := map[string]bool{}
 	for _, x := range c.commands {
-		out = append(out, line{ScheduleLine: ScheduleLine{Command: x.String()}})
+		out = append(out, line{scheduleLine: ScheduleLine{Command: x.String()}})
 		said[x.Name] = true
 		if x.Name == "workspace" {
 			said[x.Args[0].Text] = true
@@ -75,11 +75,11 @@ func (c *compilation) given() (out []line) {
 		}
 		t := cin.Target(w.Producer)
 		if space := c.strategy.Spaces[t.Name]; len(t.Vars) > 0 && !said[t.Name] {
-			out = append(out, lineOf(strategy.Listed{Order: strategy.Workspace{Name: t.Name, Kind: space.Kind}, Why: space.Why}))
+			out = append(out, lineOf(strategy.Listed{Order: strategy.Workspace{Name: t.Name, Kind: space.Form.Kind}, Why: space.Why}))
 		}
 	})
 	at := len(out) // commands come before the first parallelize
-	if k := slices.IndexFunc(out, func(l line) bool { return strings.HasPrefix(l.Command, "parallelize(") }); k >= 0 {
+	if k := slices.IndexFunc(out, func(l line) bool { return strings.HasPrefix(l.scheduleLine.Command, "parallelize(") }); k >= 0 {
 		at = k
 	}
 	for _, o := range strategy.Unsaid(c.strategyProblem(c.unit.CIN, c.share != nil), c.said()) {
@@ -94,22 +94,24 @@ func (c *compilation) assembleLine() []line {
 	if c.assemblyOf(c.unit.CIN, c.share != nil) != strategy.Append {
 		return nil
 	}
-	return []line{{ScheduleLine: ScheduleLine{"assemble(" + c.resultName() + ",Append)", "one pass: its arrays grow, and chunks of it are joined"}}}
+	return []line{{scheduleLine: ScheduleLine{"assemble(" + c.resultName() + ",Append)", "one pass: its arrays grow, and chunks of it are joined"}}}
 }
 
 // resultName is the name that the user gave the result.
-func (c *compilation) resultName() string { return cmp.Or(c.Names[c.Stmt.LHS.Name], c.Stmt.LHS.Name) }
+func (c *compilation) resultName() string {
+	return cmp.Or(c.request.Names[c.request.Stmt.LHS.Name], c.request.Stmt.LHS.Name)
+}
 
 // line is one of a schedule. A minor one may change nothing: where it does, a schedule without it, or with
 // the command off in its place, makes another leaf.
 type line struct {
-	ScheduleLine
-	minor bool
-	off   string
+	scheduleLine ScheduleLine
+	minor        bool
+	off          string
 }
 
 func lineOf(o strategy.Listed) line {
-	l := line{ScheduleLine: ScheduleLine{o.String(), o.Why}, minor: o.Minor}
+	l := line{scheduleLine: ScheduleLine{o.Order.String(), o.Why}, minor: o.Minor}
 	if x, ok := o.Order.(strategy.Fetch); ok { // is done without being asked for
 		l.off = strategy.Fetch{Tensor: x.Tensor, Var: x.Var}.String()
 	}
@@ -118,9 +120,9 @@ func lineOf(o strategy.Listed) line {
 
 // printed is the default schedule.
 func (c *compilation) printed() []line {
-	out := append([]line{{ScheduleLine: ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()}, minor: true}}, c.assembleLine()...)
+	out := append([]line{{scheduleLine: ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()}, minor: true}}, c.assembleLine()...)
 	for _, l := range c.layoutLines {
-		out = append(out, line{ScheduleLine: l})
+		out = append(out, line{scheduleLine: l})
 	}
 	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.share != nil)) {
 		out = append(out, lineOf(o))
@@ -145,15 +147,15 @@ func (c *compilation) sumsText() string {
 // needed are lines without the minor ones that change nothing of the leaf, whose text want is.
 func (c *compilation) needed(lines []line, want string) ([]ScheduleLine, error) {
 	same := func(lines []line) bool {
-		q := c.Request
+		q := c.request
 		q.Trace, q.Verify, q.Schedule = nil, false, []string{}
 		for _, l := range lines {
-			q.Schedule = append(q.Schedule, l.Command)
+			q.Schedule = append(q.Schedule, l.scheduleLine.Command)
 		}
 		u, err := Compile(q)
 		return err == nil && ir.Print(u.Func) == want
 	}
-	if c.Request.Schedule == nil && !same(lines) {
+	if c.request.Schedule == nil && !same(lines) {
 		return nil, fmt.Errorf("the default schedule of this statement has no text: the leaf that its commands make is another one")
 	}
 	for k := len(lines) - 1; k >= 0; k-- {
@@ -164,7 +166,7 @@ func (c *compilation) needed(lines []line, want string) ([]ScheduleLine, error) 
 		without := rest
 		if lines[k].off != "" {
 			without = slices.Clone(lines)
-			without[k].Command = lines[k].off
+			without[k].scheduleLine.Command = lines[k].off
 		}
 		if same(without) {
 			lines = rest
@@ -176,7 +178,7 @@ func (c *compilation) needed(lines []line, want string) ([]ScheduleLine, error) 
 func texts(lines []line) []ScheduleLine {
 	out := make([]ScheduleLine, len(lines))
 	for k, l := range lines {
-		out[k] = l.ScheduleLine
+		out[k] = l.scheduleLine
 	}
 	return out
 }

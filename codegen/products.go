@@ -47,7 +47,7 @@ const gemmAdd, gemmCall = 1. / 24, 200
 // gemmCost is what the multiply-adds of a contraction cost that is one product of matrices (network.Problem.Gemm); nil where none may be:
 // a schedule says which loops are.
 func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
-	if t := c.unit.Compute; c.Target != CPU || c.loopsAlone || c.roundsSums() || !t.IsFloat() && !t.IsComplex() || c.Schedule != nil && len(schedule.Gemms(c.Schedule)) == 0 {
+	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || c.roundsSums() || !t.IsFloat() && !t.IsComplex() || c.request.Schedule != nil && len(schedule.Gemms(c.request.Schedule)) == 0 {
 		return nil
 	}
 	return func(rows, cols, terms float64) float64 {
@@ -55,7 +55,7 @@ func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 		switch {
 		case !c.paysOf(rows, cols, terms):
 			return math.Inf(1)
-		case c.GemmWork > 0:
+		case c.request.GemmWork > 0:
 			return gemmAdd * work
 		}
 		return gemmAdd*work + gemmCall
@@ -63,7 +63,9 @@ func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 }
 
 // roundsSums tells whether the result is of another type than the sums that it takes.
-func (c *compilation) roundsSums() bool { return c.tensor(c.Stmt.LHS.Name).Type != c.unit.Compute }
+func (c *compilation) roundsSums() bool {
+	return c.tensor(c.request.Stmt.LHS.Name).Type != c.unit.Compute
+}
 
 // findProducts finds the terms that are computed as products of matrices.
 func (c *compilation) findProducts() {
@@ -72,7 +74,7 @@ func (c *compilation) findProducts() {
 	for _, x := range n.terms {
 		n.findGemms(x, n.target.left)
 	}
-	if t := c.unit.Compute; c.Target != CPU || c.loopsAlone || n.rounds || !t.IsFloat() && !t.IsComplex() {
+	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || n.rounds || !t.IsFloat() && !t.IsComplex() {
 		return
 	}
 	if n.result.AllDense() || len(n.terms) == 1 {
@@ -86,7 +88,7 @@ func (c *compilation) findProducts() {
 
 // productOfTerm is a term as a product of matrices; nil where it is none, or none is wanted.
 func (c *compilation) productOfTerm(x *term) *product {
-	if c.Schedule == nil {
+	if c.request.Schedule == nil {
 		p := c.nest.product(x, nil, c.computes)
 		if p == nil || !c.pays(p) {
 			return nil
@@ -95,7 +97,7 @@ func (c *compilation) productOfTerm(x *term) *product {
 			!slices.Contains(x.sums, p.outer[0]) && c.size(p.outer[0]) >= manyProducts
 		return p
 	}
-	for _, vars := range schedule.Gemms(c.Schedule) {
+	for _, vars := range schedule.Gemms(c.request.Schedule) {
 		if p := c.nest.product(x, vars, c.computes); p != nil {
 			return p
 		}
@@ -116,8 +118,8 @@ func (c *compilation) pays(p *product) bool {
 
 func (c *compilation) paysOf(rows, cols, terms float64) bool {
 	work := rows * cols * terms
-	if c.GemmWork > 0 {
-		return work >= float64(c.GemmWork)
+	if c.request.GemmWork > 0 {
+		return work >= float64(c.request.GemmWork)
 	}
 	return work >= DefaultGemmWork && min(rows, cols) >= gemmPlaces && terms >= gemmTerms
 }

@@ -65,10 +65,10 @@ func (n *nest) perfectNest(vars []string) cin.Stmt {
 // schedule applies the request's scheduling commands, if there are any.
 func (c *compilation) schedule() (err error) {
 	c.unit.CIN = c.plain
-	if c.Schedule == nil {
+	if c.request.Schedule == nil {
 		return nil
 	}
-	if c.commands, err = schedule.Parse(c.Schedule); err != nil {
+	if c.commands, err = schedule.Parse(c.request.Schedule); err != nil {
 		return err
 	}
 	formats := map[string]format.Format{}
@@ -77,10 +77,10 @@ func (c *compilation) schedule() (err error) {
 	}
 	s, err := schedule.Apply(schedule.Problem{
 		Strategy: c.strategyProblem,
-		Stmt:     c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size, Parts: c.Parts, GPU: c.Target == CUDA,
+		Stmt:     c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size, Parts: c.request.Parts, GPU: c.request.Target == CUDA,
 		Source: func(name string) string {
 			name = strings.TrimRight(name, "'")
-			return cmp.Or(c.Names[name], name)
+			return cmp.Or(c.request.Names[name], name)
 		},
 	}, c.commands)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // were found to have to be the result's own.
 func (c *compilation) shared() error {
 	c.share = nil
-	if c.unit.Result.Format.AllDense() || c.own || c.FixedPattern {
+	if c.unit.Result.Format.AllDense() || c.own || c.request.FixedPattern {
 		return nil
 	}
 	var found *cin.Access
@@ -37,7 +37,7 @@ func (c *compilation) shared() error {
 // takesWidths tells whether the result may have an operand's widths: where its
 // own were asked for, they must be the same.
 func (c *compilation) takesWidths(o lower.Operand) bool {
-	want := c.tensor(c.Stmt.LHS.Name)
+	want := c.tensor(c.request.Stmt.LHS.Name)
 	for l := range want.PosWidth {
 		if c.unit.Result.Format.Levels[l] != format.Dense && (want.PosWidth[l] != o.PosWidth[l] || want.CrdWidth[l] != o.CrdWidth[l]) {
 			return false

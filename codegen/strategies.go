@@ -16,7 +16,7 @@ func (c *compilation) choose() error {
 		return strategy.Begun(p, c.strategy, entries, threads, within)
 	}
 	c.unit.Workspaces = func(threads int) int64 { return strategy.SpaceBytes(p, c.strategy, threads) }
-	if c.Schedule == nil && c.Target == CPU {
+	if c.request.Schedule == nil && c.request.Target == CPU {
 		c.strategy = strategy.Choose(p)
 		return nil
 	}
@@ -42,10 +42,10 @@ func (c *compilation) said() []strategy.Order {
 func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem {
 	p := &strategy.Problem{
 		Products: c.strategyProducts(),
-		Stmt:     s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.Exact,
+		Stmt:     s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.request.Exact,
 		Target: strategy.Target{
-			LongRow: cmp.Or(c.LongRow, DefaultLongRow), ChunkWork: cmp.Or(c.ChunkWork, DefaultChunkWork),
-			FarBytes: cmp.Or(c.FarBytes, DefaultFarBytes), CapacityBytes: c.CapacityBytes, GPU: c.Target == CUDA, Forms: c.Forms,
+			LongRow: cmp.Or(c.request.LongRow, DefaultLongRow), ChunkWork: cmp.Or(c.request.ChunkWork, DefaultChunkWork),
+			FarBytes: cmp.Or(c.request.FarBytes, DefaultFarBytes), CapacityBytes: c.request.CapacityBytes, GPU: c.request.Target == CUDA, Forms: c.request.Forms,
 		},
 	}
 	if shared {
@@ -53,8 +53,8 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem
 	}
 	p.Intermediates, p.Contracted = c.intermediates()
 	p.Precomputes = slices.ContainsFunc(c.commands, func(x *schedule.Command) bool { return x.Name == "precompute" })
-	if c.Schedule != nil { // the leaf is called on whole ranges
-		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars), func(v string) bool { return slices.Contains(c.Parts, v) })
+	if c.request.Schedule != nil { // the leaf is called on whole ranges
+		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars), func(v string) bool { return slices.Contains(c.request.Parts, v) })
 	}
 	for k, o := range c.ops {
 		t := c.stats[k]
@@ -75,22 +75,22 @@ func (c *compilation) sizes() map[string]int64 {
 
 // assemblyOf is how a leaf for statement s writes its result.
 func (c *compilation) assemblyOf(s cin.Stmt, shared bool) strategy.Assembly {
-	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Accumulate, Fixed: c.FixedPattern}
+	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Accumulate, Fixed: c.request.FixedPattern}
 	t, scheduled := s.(*cin.SuchThat)
-	return strategy.AssemblyOf(c.planned.Format, p, c.Target == CUDA || scheduled && t.Insert)
+	return strategy.AssemblyOf(c.planned.Format, p, c.request.Target == CUDA || scheduled && t.Insert)
 }
 
 // scheduleLines are the scheduling commands that the leaf is made by.
 func (c *compilation) scheduleLines() []string {
 	var lines []string
-	if c.Schedule != nil {
+	if c.request.Schedule != nil {
 		for _, x := range c.commands {
 			lines = append(lines, x.String())
 		}
 		return lines
 	}
 	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.share != nil)) {
-		lines = append(lines, o.String()+"  # "+o.Why)
+		lines = append(lines, o.Order.String()+"  # "+o.Why)
 	}
 	return lines
 }

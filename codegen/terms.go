@@ -102,8 +102,8 @@ func (n *nest) expr(x notation.Expr, t *term) cin.Expr {
 		return &cin.Binary{Op: x.Op, X: n.expr(x.X, t), Y: n.expr(x.Y, t)}
 	case *notation.ReductionExpr:
 		p := &pending{temp: n.fresh("t"), free: notation.FreeVars(x)}
-		for _, b := range x.Body {
-			sums := slices.Clone(x.Vars)
+		for _, b := range x.Reduction.Body {
+			sums := slices.Clone(x.Reduction.Vars)
 			for _, v := range b.Sum {
 				if !slices.Contains(sums, v) {
 					sums = append(sums, v)

@@ -14,7 +14,7 @@ const narrow = math.MaxInt32
 // Widths are those that Compile chooses for the level arrays of a request's result, where
 // they are the result's own. The request may be of more terms than a leaf computes.
 func Widths(r Request) (pos, crd []uint8, err error) {
-	c := &compilation{Request: r, unit: &Unit{Request: r}}
+	c := &compilation{request: r, unit: &Unit{Request: r}}
 	if err := c.normalize(); err != nil {
 		return nil, nil, err
 	}
@@ -31,7 +31,7 @@ func Widths(r Request) (pos, crd []uint8, err error) {
 // than the product of their sizes, and no more than the coordinates of the whole
 // result that a term may assign, which entries bounds. A pos element is such a count.
 func (c *compilation) widths(f format.Format) (pos, crd []uint8) {
-	if t := c.tensor(c.Stmt.LHS.Name); t.PosWidth != nil {
+	if t := c.tensor(c.request.Stmt.LHS.Name); t.PosWidth != nil {
 		return t.PosWidth, t.CrdWidth
 	}
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
@@ -65,8 +65,8 @@ func (c *compilation) entries() float64 {
 		Least:  func(x, y float64) float64 { return min(x, y) },
 		Any:    math.Inf(1),
 	})
-	if c.normal.Accumulate && c.Old != nil {
-		total += known(c.Old.NNZ)
+	if c.normal.Accumulate && c.request.Old != nil {
+		total += known(c.request.Old.NNZ)
 	}
 	return total
 }
@@ -121,8 +121,8 @@ func Entries[T any](n *notation.Normal, by Counting[T]) T {
 
 // bounding is an Entries in progress.
 type bounding[T any] struct {
-	Counting[T]
-	left []string // the left side's variables
+	counting Counting[T]
+	left     []string // the left side's variables
 }
 
 // of is Entries of a plain expression.
@@ -135,21 +135,21 @@ func (b bounding[T]) of(e notation.Expr) T {
 	case *notation.Binary:
 		switch e.Op {
 		case '*':
-			return b.Least(b.of(e.X), b.of(e.Y))
+			return b.counting.Least(b.of(e.X), b.of(e.Y))
 		case '/':
 			return b.of(e.X)
 		}
-		return b.Plus(b.of(e.X), b.of(e.Y))
+		return b.counting.Plus(b.of(e.X), b.of(e.Y))
 	}
-	return b.Any
+	return b.counting.Any
 }
 
 // access is the entries of a, each at all coordinates of the left side's variables that a lacks.
 func (b bounding[T]) access(a *notation.Access) T {
-	n := b.Stored(a.Name)
+	n := b.counting.Stored(a.Name)
 	for _, v := range b.left {
 		if !slices.Contains(a.Vars, v) {
-			n = b.Times(n, b.Size(v))
+			n = b.counting.Times(n, b.counting.Size(v))
 		}
 	}
 	return n

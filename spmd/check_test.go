@@ -53,7 +53,7 @@ func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) (st
 		if order == "1,0" {
 			modes = []int{1, 0}
 		}
-		packed, err := coo.Repack(result, levels, modes, coo.KeepAll, r.Config())
+		packed, err := coo.Repack(result, levels, modes, coo.KeepAll, r.Reader.Env.Config())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,8 +87,8 @@ func TestNarrowResult(t *testing.T) {
 								t.Errorf("%s: %v", what, err)
 								continue
 							}
-							if r.Result.Type != tcs.Int32 || r.Result.Vals.Width != 4 {
-								t.Errorf("%s: the result is %v", what, r.Result.Type)
+							if r.Result.Header.Type != tcs.Int32 || r.Result.Vals.Width != 4 {
+								t.Errorf("%s: the result is %v", what, r.Result.Header.Type)
 							}
 							r.Result.Close()
 							continue

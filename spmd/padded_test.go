@@ -127,8 +127,8 @@ func TestStoredZerosStay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Whole() == fit {
-				t.Fatalf("%s: fit is %v, and whole is %v", c.made, fit, a.Whole())
+			if a.Header.Whole() == fit {
+				t.Fatalf("%s: fit is %v, and whole is %v", c.made, fit, a.Header.Whole())
 			}
 			a.Close()
 			// A file of a file keeps them too.

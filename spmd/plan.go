@@ -88,7 +88,7 @@ func (j *Job) foreseen(ctx context.Context, spec *place.BlockSpec, use func(x *f
 	}
 	machine, err := MeasuredMachine()
 	if err != nil {
-		r.Detail("no times are predicted: " + err.Error())
+		r.Reader.Env.Detail("no times are predicted: " + err.Error())
 	}
 	return use(forecast.New(r.Prepared, forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Check: j.Check, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit}), p.Stmt.String())
 }

@@ -72,14 +72,14 @@ func TestRandomSlices(t *testing.T) {
 				continue
 			}
 			made++
-			if a.Dims[0] > 100 || a.Dims[1] > 100 || made%4 > 0 {
+			if a.Header.Dims[0] > 100 || a.Header.Dims[1] > 100 || made%4 > 0 {
 				continue
 			}
 			ran++
 			j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(a), "x": spmd.Generated("dense:int")}}
 			j.Target, j.Threads, j.Check, j.Ranks = spmd.Interpreter, 1, true, 1+made/4%2
 			if _, err := j.Run(context.Background()); err != nil {
-				t.Errorf("%s of %v: %v; pos %v %v, crd %v %v %v", a.FormatString(), a.Dims, err, pos, roots, crd, coords, fibers)
+				t.Errorf("%s of %v: %v; pos %v %v, crd %v %v %v", a.FormatString(), a.Header.Dims, err, pos, roots, crd, coords, fibers)
 			}
 		}
 	}

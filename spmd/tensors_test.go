@@ -150,7 +150,7 @@ func sums[V spmd.Value](t *testing.T, list map[string]*tcs.Tensor, set func(*spm
 			t.Skip(err)
 		}
 		if err != nil {
-			t.Errorf("%s of %v: %v", name, x.Type, err)
+			t.Errorf("%s of %v: %v", name, x.Header.Type, err)
 			continue
 		}
 		want := make([]V, 5)
@@ -163,7 +163,7 @@ func sums[V spmd.Value](t *testing.T, list map[string]*tcs.Tensor, set func(*spm
 		}
 		got, err := spmd.Values[V](r.Result)
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s of %v: got %v, %v, want %v", name, x.Type, got, err, want)
+			t.Errorf("%s of %v: got %v, %v, want %v", name, x.Header.Type, got, err, want)
 		}
 		r.Result.Close()
 	}

@@ -94,12 +94,12 @@ func unitsOf(t *testing.T, j *Job, entries map[string]int64) []*codegen.Unit {
 	}
 	like := map[string]codegen.Tensor{}
 	for _, o := range r.Prepared.Problem.Operands {
-		f := r.Formats[o.Tensor]
+		f := r.Reader.Formats[o.Tensor]
 		n := int64(1000)
 		if entries[o.Tensor] > 0 {
 			n = entries[o.Tensor]
 		}
-		x := codegen.Tensor{Format: f, Type: bridge.IR(r.Types[o.Tensor]), Dims: r.Sizes.Dims[o.Tensor], NNZ: n,
+		x := codegen.Tensor{Format: f, Type: bridge.IR(r.Reader.Types[o.Tensor]), Dims: r.Reader.Sizes.Dims[o.Tensor], NNZ: n,
 			PosWidth: make([]uint8, len(f.Levels)), CrdWidth: make([]uint8, len(f.Levels))}
 		for l, kind := range f.Levels {
 			if kind.Caps().HasPos {

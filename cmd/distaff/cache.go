@@ -34,8 +34,8 @@ of a leaf in a cache that only others may write is not recorded.`,
 }
 
 func cache(x *invocation) error {
-	verb := x.Args().First()
-	if x.Args().Len() != 1 || verb != "path" && verb != "list" && verb != "clear" {
+	verb := x.flags.Args().First()
+	if x.flags.Args().Len() != 1 || verb != "path" && verb != "list" && verb != "clear" {
 		return argv.Errorf("cache wants one of path, list and clear")
 	}
 	root, err := cc.DefaultRoot(os.Getenv)
@@ -114,7 +114,7 @@ func listCache(x *invocation, root string) error {
 	if err != nil {
 		return err
 	}
-	if x.Bool("json") {
+	if x.flags.Bool("json") {
 		b, err := json.MarshalIndent(list, "", "  ")
 		if err != nil {
 			panic("BUG: distaff: the list of the cache does not marshal: " + err.Error())

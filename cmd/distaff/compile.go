@@ -81,7 +81,7 @@ func compile(x *invocation) (err error) {
 			return err
 		}
 	}
-	stage := x.String("emit")
+	stage := x.flags.String("emit")
 	pass, after := strings.CutPrefix(stage, "after:")
 	if passes := codegen.PassNames(); after && !slices.Contains(passes, pass) {
 		return argv.Errorf("--emit=%s: got no pass, want one of %s", stage,
@@ -96,7 +96,7 @@ func compile(x *invocation) (err error) {
 	if stage, err = x.source(stage); err != nil {
 		return err
 	}
-	out := x.String("out")
+	out := x.flags.String("out")
 	if stage == "go" && out == "" {
 		return argv.Errorf("--emit=go wants --out=FOLDER for the package")
 	}
@@ -137,7 +137,7 @@ func compile(x *invocation) (err error) {
 			to = filepath.Join(out, fmt.Sprintf("line%d", p.Line)) + "/"
 		}
 		err := x.emit(p.Job, stage, pass, to, func(text string) error {
-			fmt.Fprintf(&all, "%s %s:%d: %s\n%s\n", comment(stage), tcs.Printable(x.Args().First()),
+			fmt.Fprintf(&all, "%s %s:%d: %s\n%s\n", comment(stage), tcs.Printable(x.flags.Args().First()),
 				p.Line, p.Statement, text)
 			return nil
 		})
@@ -155,9 +155,9 @@ func compile(x *invocation) (err error) {
 // target, or "" with --cache. It returns an error if the stage is source code for another
 // target: C is for a CPU, and CUDA C++ for a GPU.
 func (x *invocation) source(stage string) (string, error) {
-	target := x.String("target")
+	target := x.flags.String("target")
 	switch {
-	case stage == "" && x.Bool("cache"):
+	case stage == "" && x.flags.Bool("cache"):
 		return "", nil
 	case stage == "" && target == spmd.CUDA:
 		return "cuda", nil
@@ -199,12 +199,12 @@ func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string)
 			made = text()
 		}
 	}
-	u, err := j.Compile(x.Context.Context, name)
+	u, err := j.Compile(x.flags.Context, name)
 	if err != nil {
 		return err
 	}
-	if x.Bool("cache") {
-		if err := u.Build(x.Context.Context); err != nil {
+	if x.flags.Bool("cache") {
+		if err := u.Build(x.flags.Context); err != nil {
 			return err
 		}
 		x.note("the leaf of %s is in the cache", u.Statement)
@@ -239,7 +239,7 @@ func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string)
 
 // scheduleText returns the schedules of all leaves of a job.
 func scheduleText(x *invocation, u *spmd.Compiled) (string, error) {
-	units, err := u.Leaves(x.Context.Context)
+	units, err := u.Leaves(x.flags.Context)
 	if err != nil {
 		return "", err
 	}

@@ -27,8 +27,8 @@ values of flags that have some words to choose from:
 		action: func(x *invocation) error {
 			shells := map[string]func(io.Writer, []*command) error{"bash": bashCompletion,
 				"zsh": zshCompletion, "fish": fishCompletion}
-			print := shells[x.Args().First()]
-			if x.Args().Len() != 1 || print == nil {
+			print := shells[x.flags.Args().First()]
+			if x.flags.Args().Len() != 1 || print == nil {
 				return argv.Errorf("completion wants one of bash, zsh and fish")
 			}
 			return print(x.stdout, visible())

@@ -21,11 +21,11 @@ bounded memory: inputs larger than memory are sorted on disk. Readable are .tcs
 		},
 		flags: join(conv.Flags(), talkFlags()),
 		action: func(x *invocation) error {
-			if x.Args().Len() != 2 {
+			if x.flags.Args().Len() != 2 {
 				return argv.Errorf("convert wants two files, IN and OUT, got %s",
-					tcs.Count(x.Args().Len(), "argument"))
+					tcs.Count(x.flags.Args().Len(), "argument"))
 			}
-			return conv.Run(x.Context, x.Args().Get(0), x.Args().Get(1), x.stderr, x.Bool("q"))
+			return conv.Run(x.flags, x.flags.Args().Get(0), x.flags.Args().Get(1), x.stderr, x.flags.Bool("q"))
 		},
 	}
 }

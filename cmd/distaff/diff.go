@@ -32,8 +32,8 @@ in sizes. Those of a file that has none fit all that hold its coordinates.`,
 }
 
 func diff(x *invocation) error {
-	if x.Args().Len() != 2 {
-		return argv.Errorf("diff wants two files, got %s", tcs.Count(x.Args().Len(), "argument"))
+	if x.flags.Args().Len() != 2 {
+		return argv.Errorf("diff wants two files, got %s", tcs.Count(x.flags.Args().Len(), "argument"))
 	}
 	rtol, err := x.tolerance("rtol")
 	if err != nil {
@@ -47,16 +47,16 @@ func diff(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	if !x.IsSet("head") {
+	if !x.flags.IsSet("head") {
 		head = 10
 	}
-	opt, err := conv.ReadOptions(x.Context, x.Args().Slice()...)
+	opt, err := conv.ReadOptions(x.flags, x.flags.Args().Slice()...)
 	if err != nil {
 		return err
 	}
 	opt.Note = x.line
 	cfg := sorting(opt)
-	files := x.Args().Slice()
+	files := x.flags.Args().Slice()
 	var streams [2]coo.Stream
 	for k := range streams {
 		if streams[k], err = convert.Open(files[k], opt); err != nil {
@@ -104,8 +104,8 @@ func short(f float64) string {
 
 // tolerance returns the value of --rtol or --atol.
 func (x *invocation) tolerance(flag string) (float64, error) {
-	v := x.String(flag)
-	if !x.IsSet(flag) {
+	v := x.flags.String(flag)
+	if !x.flags.IsSet(flag) {
 		return 0, nil
 	}
 	f, err := strconv.ParseFloat(v, 64)

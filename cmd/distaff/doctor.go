@@ -42,13 +42,13 @@ the cache, and shown by doctor without --tune; --json has it as the machine mode
 }
 
 func doctor(x *invocation) error {
-	if x.Args().Len() > 0 {
-		return argv.Errorf("doctor takes no arguments, got %q", x.Args().First())
+	if x.flags.Args().Len() > 0 {
+		return argv.Errorf("doctor takes no arguments, got %q", x.flags.Args().First())
 	}
-	ctx := x.Context.Context
+	ctx := x.flags.Context
 	var machine *spmd.Machine
 	launched := false
-	if x.Bool("tune") {
+	if x.flags.Bool("tune") {
 		var err error
 		// a rank other than 0
 		if machine, launched, err = spmd.MeasureMessages(ctx); err != nil || launched &&
@@ -61,7 +61,7 @@ func doctor(x *invocation) error {
 			}
 		}
 	}
-	tell, err := newTeller(x.stdout, x.Bool("json"))
+	tell, err := newTeller(x.stdout, x.flags.Bool("json"))
 	if err != nil {
 		return err
 	}

@@ -86,11 +86,11 @@ type modeInfo struct {
 }
 
 func info(x *invocation) error {
-	if x.Args().Len() != 1 {
-		return argv.Errorf("info wants one file, got %d arguments", x.Args().Len())
+	if x.flags.Args().Len() != 1 {
+		return argv.Errorf("info wants one file, got %d arguments", x.flags.Args().Len())
 	}
-	path := x.Args().First()
-	opt, err := conv.ReadOptions(x.Context, path)
+	path := x.flags.Args().First()
+	opt, err := conv.ReadOptions(x.flags, path)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func info(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
+	bar := front.NewProgress(x.stderr, mode, x.flags.Bool("q"))
 	defer bar.Clear()
 	kind, err := convert.FormatOf(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func info(x *invocation) error {
 	}
 	out := &fileInfo{File: path, Format: kind.Name}
 	if convert.Ext(path) == ".tcs" {
-		err = out.fromTensor(path, opt, x.Bool("verify"))
+		err = out.fromTensor(path, opt, x.flags.Bool("verify"))
 	} else {
 		err = out.fromStream(path, opt, bar)
 	}
@@ -115,7 +115,7 @@ func info(x *invocation) error {
 		return err
 	}
 	bar.Clear()
-	if x.Bool("json") {
+	if x.flags.Bool("json") {
 		b, err := json.MarshalIndent(out, "", "  ")
 		if err != nil {
 			panic("BUG: distaff: info does not marshal: " + err.Error())
@@ -133,18 +133,18 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 		return err
 	}
 	defer t.Close()
-	if opt.Dims != nil && !slices.Equal(opt.Dims, t.Dims) {
+	if opt.Dims != nil && !slices.Equal(opt.Dims, t.Header.Dims) {
 		return argv.Errorf("-d=%s: %s has the sizes %s", joinSizes(opt.Dims), tcs.Printable(path),
-			joinSizes(t.Dims))
+			joinSizes(t.Header.Dims))
 	}
-	if opt.Type != tcs.Invalid && opt.Type != t.Type {
+	if opt.Type != tcs.Invalid && opt.Type != t.Header.Type {
 		return argv.Errorf("-t=%v: %s has values of type %v, and of a .tcs file no value is read "+
-			"here: distaff convert changes the type", opt.Type, tcs.Printable(path), t.Type)
+			"here: distaff convert changes the type", opt.Type, tcs.Printable(path), t.Header.Type)
 	}
-	f.Sizes, f.Type, f.Levels, f.Dense = t.Dims, t.Type.String(), t.FormatString(), t.Dense()
-	f.Bytes, f.Checksum, f.Zstd, f.Splits = t.Bytes(), t.Checksum(), t.Compressed(), t.Splits
-	if !t.Whole() {
-		f.Box = t.Box
+	f.Sizes, f.Type, f.Levels, f.Dense = t.Header.Dims, t.Header.Type.String(), t.FormatString(), t.Dense()
+	f.Bytes, f.Checksum, f.Zstd, f.Splits = t.Bytes(), t.Checksum(), t.Compressed(), t.Header.Splits
+	if !t.Header.Whole() {
+		f.Box = t.Header.Box
 	}
 	st, _ := t.FileStats()
 	f.Entries = st.Entries
@@ -159,7 +159,7 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	}
 	if len(t.Levels) > 0 && st.Entries > 0 {
 		lev := t.Levels[0]
-		r := t.Range(lev.Mode)
+		r := t.Header.Range(lev.Mode)
 		n := r[1] - r[0]
 		mean := float64(st.Entries) / float64(max(n, 1))
 		// The header has statistics only of the outermost mode.
@@ -184,7 +184,7 @@ func (f *fileInfo) read(t *tcs.Tensor, opt coo.Options, verify bool) error {
 		return nil
 	}
 	f.Verified = verify
-	if !t.Whole() {
+	if !t.Header.Whole() {
 		f.unread(t.Order(), "the file holds a block of a tensor")
 		return nil
 	}

@@ -25,17 +25,17 @@ import (
 
 // statement returns the command's only argument.
 func (x *invocation) statement() (string, error) {
-	switch n := x.Args().Len(); {
+	switch n := x.flags.Args().Len(); {
 	case n == 0:
 		return "", argv.Errorf("%s wants a statement, as in \"y(i) = A(i,j) * x(j)\"", x.name)
 	case n > 1:
 		return "", argv.Errorf("got %d arguments, want one statement: put it in quotes (%s)", n,
-			strings.Join(quoted(x.Args().Slice()), " "))
+			strings.Join(quoted(x.flags.Args().Slice()), " "))
 	}
-	s := x.Args().First()
-	if len(x.StringSlice("D")) > 0 {
+	s := x.flags.Args().First()
+	if len(x.flags.StringSlice("D")) > 0 {
 		return "", argv.Errorf("-D=%s sets a parameter of a job file, and %q is a statement",
-			x.StringSlice("D")[0], s)
+			x.flags.StringSlice("D")[0], s)
 	}
 	return s, nil
 }
@@ -73,7 +73,7 @@ func (x *invocation) job(statement string) (*spmd.Job, error) {
 			x.note("%s", s)
 		}
 	}
-	if x.Bool("v") {
+	if x.flags.Bool("v") {
 		j.Detail = j.Note
 	}
 	return j, nil
@@ -94,7 +94,7 @@ func named(flag, value, want string) (name, rest string, err error) {
 
 // tensors parses -f, -t and -d.
 func (x *invocation) tensors(j *spmd.Job) error {
-	for _, v := range x.StringSlice("f") {
+	for _, v := range x.flags.StringSlice("f") {
 		name, f, err := named("f", v, "T:LEVELS[:ORDER]")
 		if err != nil {
 			return err
@@ -104,7 +104,7 @@ func (x *invocation) tensors(j *spmd.Job) error {
 		}
 		j.Formats[name] = f
 	}
-	for _, v := range x.StringSlice("t") {
+	for _, v := range x.flags.StringSlice("t") {
 		name, t, err := named("t", v, "T:TYPE")
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (x *invocation) tensors(j *spmd.Job) error {
 		}
 		j.Types[name] = t
 	}
-	for _, v := range x.StringSlice("d") {
+	for _, v := range x.flags.StringSlice("d") {
 		name, list, err := named("d", v, "i:SIZE or T:SIZE,SIZE,...")
 		if err != nil {
 			return err
@@ -164,7 +164,7 @@ func (x *invocation) inputs(j *spmd.Job) error {
 		given[name], j.Inputs[name] = flag, in
 		return nil
 	}
-	for _, v := range x.StringSlice("i") {
+	for _, v := range x.flags.StringSlice("i") {
 		name, file, err := named("i", v, "T:FILE")
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func (x *invocation) inputs(j *spmd.Job) error {
 			return err
 		}
 	}
-	for _, v := range x.StringSlice("g") {
+	for _, v := range x.flags.StringSlice("g") {
 		name, kind, err := named("g", v, "T:KIND")
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ func (x *invocation) inputs(j *spmd.Job) error {
 			return err
 		}
 	}
-	for _, v := range x.StringSlice("o") {
+	for _, v := range x.flags.StringSlice("o") {
 		name, file, err := named("o", v, "T:FILE")
 		if err != nil {
 			return err
@@ -245,7 +245,7 @@ func (x *invocation) reading(j *spmd.Job) error {
 // checkBase returns an error if --index-base=0 is given for no .tns file. inputs contains the
 // file of each tensor, or "" if its input is not a file.
 func (x *invocation) checkBase(inputs map[string]string) error {
-	for _, v := range x.StringSlice("index-base") {
+	for _, v := range x.flags.StringSlice("index-base") {
 		var files []string
 		switch name, value, ok := strings.Cut(v, ":"); {
 		case ok && value == "0":
@@ -281,7 +281,7 @@ func (p perTensor) of(name, file string) string { return cmp.Or(p.own[name], fil
 // every input without its own value. files contains the file of each input.
 func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perTensor, error) {
 	p := perTensor{own: map[string]string{}}
-	for _, v := range x.StringSlice(flag) {
+	for _, v := range x.flags.StringSlice(flag) {
 		name, value, ok := strings.Cut(v, ":")
 		if !ok {
 			name, value = "", v
@@ -309,9 +309,9 @@ func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perT
 // count returns the value of a flag that must be a whole number, at least least. It returns 0
 // if the flag is not set.
 func (x *invocation) count(flag string, least int64) (int64, error) {
-	v := x.String(flag)
+	v := x.flags.String(flag)
 	if v == "" {
-		if x.IsSet(flag) {
+		if x.flags.IsSet(flag) {
 			return 0, argv.Errorf("--%s wants a number", flag)
 		}
 		return 0, nil
@@ -325,7 +325,7 @@ func (x *invocation) count(flag string, least int64) (int64, error) {
 
 // choice returns the value of a flag that must be one of words, or "" if the flag is not set.
 func (x *invocation) choice(flag string, words ...string) (string, error) {
-	return argv.Choice(x.Context, flag, words...)
+	return argv.Choice(x.flags, flag, words...)
 }
 
 // options parses the flags for running the job.
@@ -358,11 +358,11 @@ func (x *invocation) options(j *spmd.Job) error {
 	if err != nil {
 		return err
 	}
-	j.Tune = x.String("tune")
-	j.Check, j.TrustInput, j.AllowUserCode = x.Bool("check"), x.Bool("trust-input"),
-		x.Bool("allow-user-code")
-	j.Verify = x.Bool("verify")
-	if j.Tmp, err = conv.Tmp(x.Context); err != nil {
+	j.Tune = x.flags.String("tune")
+	j.Check, j.TrustInput, j.AllowUserCode = x.flags.Bool("check"), x.flags.Bool("trust-input"),
+		x.flags.Bool("allow-user-code")
+	j.Verify = x.flags.Bool("verify")
+	if j.Tmp, err = conv.Tmp(x.flags); err != nil {
 		return err
 	}
 	j.MemoryLimit, err = x.memoryLimit()
@@ -371,8 +371,8 @@ func (x *invocation) options(j *spmd.Job) error {
 
 // memoryLimit returns the value in bytes of --memory-limit, or of DISTAFF_MEMORY_LIMIT, or 0.
 func (x *invocation) memoryLimit() (int64, error) {
-	from, v := "--memory-limit", x.String("memory-limit")
-	if !x.IsSet("memory-limit") {
+	from, v := "--memory-limit", x.flags.String("memory-limit")
+	if !x.flags.IsSet("memory-limit") {
 		from, v = "DISTAFF_MEMORY_LIMIT", os.Getenv("DISTAFF_MEMORY_LIMIT")
 		if v == "" {
 			return 0, nil
@@ -408,15 +408,15 @@ func (x *invocation) scheduleTexts(values []string) ([]string, error) {
 // schedule sets schedules, machines, placements and block schedules.
 func (x *invocation) schedule(j *spmd.Job) error {
 	var err error
-	if j.Schedule, err = x.scheduleTexts(x.StringSlice("s")); err != nil {
+	if j.Schedule, err = x.scheduleTexts(x.flags.StringSlice("s")); err != nil {
 		return err
 	}
-	j.Machine = x.String("m")
-	j.Placements = x.StringSlice("p")
-	j.Splits = x.StringSlice("split")
-	j.BlockOrder = x.String("order")
-	j.Extend = x.StringSlice("extend")
-	j.Map = x.String("map")
-	j.Network = x.String("network")
+	j.Machine = x.flags.String("m")
+	j.Placements = x.flags.StringSlice("p")
+	j.Splits = x.flags.StringSlice("split")
+	j.BlockOrder = x.flags.String("order")
+	j.Extend = x.flags.StringSlice("extend")
+	j.Map = x.flags.String("map")
+	j.Network = x.flags.String("network")
 	return nil
 }

@@ -26,8 +26,8 @@ import (
 
 // isJobFile reports whether the command's argument is a job file.
 func (x *invocation) isJobFile() bool {
-	s := x.Args().First()
-	return x.Args().Len() == 1 && strings.HasSuffix(s, ".dst") && !strings.Contains(s, "=")
+	s := x.flags.Args().First()
+	return x.flags.Args().Len() == 1 && strings.HasSuffix(s, ".dst") && !strings.Contains(s, "=")
 }
 
 // inFile contains the flags that are not allowed with a job file, and for each the part of the
@@ -46,12 +46,12 @@ var inFile = map[string]string{
 // fileJob reads the job file and the flags of the command.
 func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	for _, flag := range slices.Sorted(maps.Keys(inFile)) {
-		if x.IsSet(flag) {
+		if x.flags.IsSet(flag) {
 			return nil, argv.Errorf("%s is for one statement; a job file has %s", argv.Dashed(flag),
 				inFile[flag])
 		}
 	}
-	name := x.Args().First()
+	name := x.flags.Args().First()
 	text, err := os.ReadFile(name)
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		err = errors.New(diag.Sprintf("%s: %v", name, path.Err))
@@ -64,7 +64,7 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 		return nil, err
 	}
 	params := map[string]string{}
-	for _, v := range x.StringSlice("D") {
+	for _, v := range x.flags.StringSlice("D") {
 		p, value, ok := strings.Cut(v, "=")
 		if !ok || p == "" {
 			return nil, argv.Errorf("-D=%s: want -D NAME=NUMBER", v)
@@ -82,7 +82,7 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.IsSet("m") {
+	if x.flags.IsSet("m") {
 		if err := f.SetMachine(j.Machine); err != nil {
 			return nil, err
 		}
@@ -256,7 +256,7 @@ func runFile(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	j.StatsFile = x.String("stats")
+	j.StatsFile = x.flags.String("stats")
 	if err := x.apart(j.Files()); err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func runFile(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
+	bar := front.NewProgress(x.stderr, mode, x.flags.Bool("q"))
 	if bar != nil {
 		j.Progress, j.Working = bar.Show, bar.Work
 		j.Running, j.RunningAfter = bar.Running, runningAfter
@@ -295,7 +295,7 @@ func runFile(x *invocation) error {
 			werr = err
 		}
 	}
-	report, err := j.Run(x.Context.Context)
+	report, err := j.Run(x.flags.Context)
 	bar.Clear()
 	if report == nil {
 		return err
@@ -304,8 +304,8 @@ func runFile(x *invocation) error {
 		j.Say(line)
 	}
 	for _, s := range report.Statements {
-		if x.Bool("v") && s.Runs > 0 {
-			x.note("%s:%d: %s: %s, %.3g ms, of which %.3g ms the first", x.Args().First(), s.Line,
+		if x.flags.Bool("v") && s.Runs > 0 {
+			x.note("%s:%d: %s: %s, %.3g ms, of which %.3g ms the first", x.flags.Args().First(), s.Line,
 				s.Statement, tcs.Count(s.Runs, "run"), 1e3*s.Seconds, 1e3*s.First)
 		}
 	}

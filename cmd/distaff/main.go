@@ -122,7 +122,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			return argv.Errorf("%v", err)
 		},
 		Action: func(x *cli.Context) error {
-			return c.action(&invocation{Context: x, name: name, stdout: stdout, stderr: stderr,
+			return c.action(&invocation{flags: x, name: name, stdout: stdout, stderr: stderr,
 				argv: args})
 		},
 	}
@@ -155,7 +155,7 @@ func flagIn(words []string, names ...string) bool {
 
 // invocation is a command line that is being run.
 type invocation struct {
-	*cli.Context
+	flags          *cli.Context
 	name           string // of the command
 	stdout, stderr io.Writer
 	argv           []string
@@ -186,7 +186,7 @@ func (x *invocation) apartFrom(job []outfile.Use, flag, out string) error {
 
 // note prints a message to standard error, unless -q is set.
 func (x *invocation) note(format string, args ...any) {
-	if !x.Bool("q") {
+	if !x.flags.Bool("q") {
 		fmt.Fprintf(x.stderr, "distaff: "+format+"\n", args...)
 	}
 }

@@ -21,10 +21,10 @@ func manCommand() *command {
 }
 
 func writeMan(x *invocation) error {
-	if x.Args().Len() != 1 {
+	if x.flags.Args().Len() != 1 {
 		return argv.Errorf("man wants one folder")
 	}
-	dir := x.Args().First()
+	dir := x.flags.Args().First()
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}

@@ -48,11 +48,11 @@ const (
 // planDetail returns how many ranks' steps a plan lists, or -1 for all.
 func (x *invocation) planDetail() int {
 	switch {
-	case x.Bool("v"):
+	case x.flags.Bool("v"):
 		return -1
-	case x.Bool("json"):
+	case x.flags.Bool("json"):
 		return listedJSON
-	case x.String("html") != "":
+	case x.flags.String("html") != "":
 		return planview.DrawnRanks
 	}
 	return listedRanks
@@ -64,14 +64,14 @@ func planFile(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	if err := x.apartFrom(f.Files(), "html", x.String("html")); err != nil {
+	if err := x.apartFrom(f.Files(), "html", x.flags.String("html")); err != nil {
 		return err
 	}
-	p, err := f.Plan(x.Context.Context, x.planDetail())
+	p, err := f.Plan(x.flags.Context, x.planDetail())
 	if err != nil {
 		return err
 	}
-	name := x.Args().First()
+	name := x.flags.Args().First()
 	return x.tellPlan(p, f.Ranks, func() ([]byte, error) { return planview.FilePage(name, p) },
 		func(w io.Writer) {
 			for _, it := range p.Items {
@@ -93,10 +93,10 @@ func planAction(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	if err := x.apartFrom(j.Files(), "html", x.String("html")); err != nil {
+	if err := x.apartFrom(j.Files(), "html", x.flags.String("html")); err != nil {
 		return err
 	}
-	p, err := j.Plan(x.Context.Context, x.planDetail())
+	p, err := j.Plan(x.flags.Context, x.planDetail())
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func planAction(x *invocation) error {
 
 // cutDetail removes the ranks whose steps the text form does not list.
 func (x *invocation) cutDetail(p *spmd.Planned) {
-	if p != nil && !x.Bool("v") {
+	if p != nil && !x.flags.Bool("v") {
 		p.PerRank = p.PerRank[:min(len(p.PerRank), listedRanks)]
 	}
 }
@@ -118,7 +118,7 @@ func (x *invocation) cutDetail(p *spmd.Planned) {
 func (x *invocation) tellPlan(plan any, ranks int, page func() ([]byte, error),
 	print func(io.Writer)) error {
 	w := x.stdout
-	if path := x.String("html"); path != "" {
+	if path := x.flags.String("html"); path != "" {
 		text, err := page()
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (x *invocation) tellPlan(plan any, ranks int, page func() ([]byte, error),
 			w = x.stderr
 		}
 	}
-	if !x.Bool("json") {
+	if !x.flags.Bool("json") {
 		var out bytes.Buffer
 		print(&out)
 		_, err := w.Write(out.Bytes())

@@ -44,7 +44,7 @@ func run(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	j.Checksums, j.StatsFile = x.IsSet("stats"), x.String("stats")
+	j.Checksums, j.StatsFile = x.flags.IsSet("stats"), x.flags.String("stats")
 	if err := x.apart(j.Files()); err != nil {
 		return err
 	}
@@ -52,11 +52,11 @@ func run(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
+	bar := front.NewProgress(x.stderr, mode, x.flags.Bool("q"))
 	if bar != nil {
 		j.Progress, j.Working = bar.Show, bar.Work
 	}
-	report, err := j.Run(x.Context.Context)
+	report, err := j.Run(x.flags.Context)
 	bar.Clear()
 	if report == nil { // an error, or a rank other than 0
 		return err

@@ -42,28 +42,28 @@ from 1, then the value. Zeros that only a dense level makes room for are left ou
 }
 
 func show(x *invocation) error {
-	if x.Args().Len() != 1 {
-		return argv.Errorf("show wants one file, got %d arguments", x.Args().Len())
+	if x.flags.Args().Len() != 1 {
+		return argv.Errorf("show wants one file, got %d arguments", x.flags.Args().Len())
 	}
 	head, err := x.count("head", 0)
 	if err != nil {
 		return err
 	}
-	if !x.IsSet("head") {
+	if !x.flags.IsSet("head") {
 		head = -1
 	}
-	opt, err := conv.ReadOptions(x.Context, x.Args().First())
+	opt, err := conv.ReadOptions(x.flags, x.flags.Args().First())
 	if err != nil {
 		return err
 	}
 	opt.Note = x.line
-	s, err := convert.Open(x.Args().First(), opt)
+	s, err := convert.Open(x.flags.Args().First(), opt)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	w := bufio.NewWriter(x.stdout)
-	if err := printEntries(w, s, head, x.Context.Context.Err); err != nil {
+	if err := printEntries(w, s, head, x.flags.Context.Err); err != nil {
 		w.Flush()
 		return err
 	}

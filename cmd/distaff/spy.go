@@ -55,12 +55,12 @@ a .png file has a white page. Either appears whole or not at all.`,
 }
 
 func spyAction(x *invocation) error {
-	if x.Args().Len() != 1 {
-		return argv.Errorf("spy wants one file, got %s", tcs.Count(x.Args().Len(), "argument"))
+	if x.flags.Args().Len() != 1 {
+		return argv.Errorf("spy wants one file, got %s", tcs.Count(x.flags.Args().Len(), "argument"))
 	}
-	path, out := x.Args().First(), x.String("out")
+	path, out := x.flags.Args().First(), x.flags.String("out")
 	ending := strings.ToLower(filepath.Ext(out))
-	if x.IsSet("out") && ending != ".svg" && ending != ".png" {
+	if x.flags.IsSet("out") && ending != ".svg" && ending != ".png" {
 		return argv.Errorf(
 			"--out=%s: got a name that ends in %q, want one that ends in .svg or .png", out, ending)
 	}
@@ -71,12 +71,12 @@ func spyAction(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	opt, err := conv.ReadOptions(x.Context, path)
+	opt, err := conv.ReadOptions(x.flags, path)
 	if err != nil {
 		return err
 	}
 	opt.Note = x.line
-	limit, err := conv.Limit(x.Context)
+	limit, err := conv.Limit(x.flags)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func spyAction(x *invocation) error {
 	if err != nil {
 		return err
 	}
-	bar := front.NewProgress(x.stderr, mode, x.Bool("q"))
+	bar := front.NewProgress(x.stderr, mode, x.flags.Bool("q"))
 	defer bar.Clear()
 	s, err := convert.Open(path, opt)
 	if err != nil {
@@ -110,7 +110,7 @@ func spyAction(x *invocation) error {
 	}
 	stop := bar.Watch(path, s)
 	counted, err := bins.Count(s, spy.Views(views, longest),
-		bins.Options{Name: path, Most: 4 * most, Limit: limit, Stopped: x.Context.Context.Err})
+		bins.Options{Name: path, Most: 4 * most, Limit: limit, Stopped: x.flags.Context.Err})
 	stop()
 	if err != nil {
 		return err
@@ -136,10 +136,10 @@ func spyAction(x *invocation) error {
 
 // modes returns the value of --modes, or nil if the flag is not set.
 func (x *invocation) modes() ([]int, error) {
-	if !x.IsSet("modes") {
+	if !x.flags.IsSet("modes") {
 		return nil, nil
 	}
-	v := x.String("modes")
+	v := x.flags.String("modes")
 	var modes []int
 	for _, s := range strings.Split(v, ",") {
 		m, err := strconv.Atoi(s)
@@ -168,7 +168,7 @@ func (x *invocation) views(path string, order int, modes []int) ([][2]int, error
 	for _, m := range modes {
 		if m >= order {
 			return nil, argv.Errorf("--modes=%s: got mode %d, and %s has %s, numbered from 0",
-				x.String("modes"), m, tcs.Printable(path), tcs.Count(order, "mode"))
+				x.flags.String("modes"), m, tcs.Printable(path), tcs.Count(order, "mode"))
 		}
 	}
 	switch len(modes) {

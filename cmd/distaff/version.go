@@ -16,8 +16,8 @@ func versionCommand() *command {
 		examples: []string{"distaff version"},
 		flags:    talkFlags(),
 		action: func(x *invocation) error {
-			if x.Args().Len() > 0 {
-				return argv.Errorf("version takes no arguments, got %q", x.Args().First())
+			if x.flags.Args().Len() > 0 {
+				return argv.Errorf("version takes no arguments, got %q", x.flags.Args().First())
 			}
 			return printVersion(x.stdout)
 		},

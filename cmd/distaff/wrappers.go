@@ -17,10 +17,10 @@ DISTAFF_MPICC names, into DIR. Jobs find them there where DIR is lib/distaff
 beside the folder of the distaff binary, or through DISTAFF_MPI_WRAPPER.`,
 		flags: talkFlags(),
 		action: func(x *invocation) error {
-			if x.Args().Len() != 1 {
+			if x.flags.Args().Len() != 1 {
 				return argv.Errorf("wrappers wants one folder")
 			}
-			lines, err := spmd.InstallWrappers(x.Context.Context, x.Args().First())
+			lines, err := spmd.InstallWrappers(x.flags.Context, x.flags.Args().First())
 			for _, l := range lines {
 				fmt.Fprintln(x.stdout, l)
 			}

@@ -10,7 +10,7 @@ import (
 // chunks adds the chunks of a variable of the statement that the loops of n cut, and says how many
 // iterations these loops have.
 func (p *peeling) chunks(n *place.Nest, name string) error {
-	c := place.Chunks{Var: name, Cuts: []int64{0, p.Sizes[name]}}
+	c := place.Chunks{Var: name, Cuts: []int64{0, p.statement.Sizes[name]}}
 	for v := p.vars[name]; v != nil; {
 		loop, even, size, by := -1, false, int64(1), v.by
 		next := (*variable)(nil)

@@ -27,7 +27,7 @@ func (p *peeling) leaf(n *place.Nest) error {
 func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 	n.Leaf, n.Written = nil, nil
 	var order []*variable // of the leaf's loops, so far
-	for _, name := range p.Loops {
+	for _, name := range p.statement.Loops {
 		order = append(order, p.vars[name])
 	}
 	for _, s := range p.read {

@@ -62,7 +62,7 @@ func (p *peeling) declare(c *schedule.Command, a schedule.Arg, v *variable) erro
 	if !notation.IsName(a.Text) {
 		return refuse(a, "%s: got %s, want a name for a new variable", c.Name, a.Text)
 	}
-	if p.vars[a.Text] != nil || slices.Contains(p.Tensors, a.Text) {
+	if p.vars[a.Text] != nil || slices.Contains(p.statement.Tensors, a.Text) {
 		return refuse(a, "%s: the name %s is in use", c.Name, a.Text)
 	}
 	v.name = a.Text

@@ -29,7 +29,7 @@ func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
 	for _, v := range p.peeled {
 		n.Loops = append(n.Loops, place.Loop{Var: v.name, Dim: v.dim, Communicate: v.communicate})
 	}
-	for _, name := range p.Loops {
+	for _, name := range p.statement.Loops {
 		if p.stored != nil && slices.Contains(p.stored.vars, name) {
 			continue
 		}

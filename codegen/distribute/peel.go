@@ -52,7 +52,7 @@ func Peel(list []*schedule.Command, m *place.Machine, s Statement) (*place.Nest,
 	if first < 0 {
 		return nil, nil
 	}
-	p := &peeling{Statement: s, machine: m, vars: map[string]*variable{}, over: make([]*variable, len(m.Dims()))}
+	p := &peeling{statement: s, machine: m, vars: map[string]*variable{}, over: make([]*variable, len(m.Dims()))}
 	for _, name := range s.Loops {
 		v := &variable{name: name, dim: -1}
 		p.vars[name] = v
@@ -68,8 +68,8 @@ func Peel(list []*schedule.Command, m *place.Machine, s Statement) (*place.Nest,
 
 // peeling is a schedule while its commands are read.
 type peeling struct {
-	Statement
-	machine *place.Machine
+	statement Statement
+	machine   *place.Machine
 
 	vars    map[string]*variable // all that there are or were, by name
 	loops   []*variable          // those that have a loop, outermost first
@@ -225,8 +225,8 @@ func (p *peeling) communicate(c *schedule.Command) error {
 	}
 	for _, a := range items(c.Args[0]) {
 		switch {
-		case !slices.Contains(p.Tensors, a.Text):
-			return refuse(a, "communicate: got %s, want a tensor of the statement: %s", a.Text, strings.Join(p.Tensors, ", "))
+		case !slices.Contains(p.statement.Tensors, a.Text):
+			return refuse(a, "communicate: got %s, want a tensor of the statement: %s", a.Text, strings.Join(p.statement.Tensors, ", "))
 		case slices.Contains(p.brought, a.Text):
 			return refuse(a, "communicate: %s is named twice; its pieces are brought by one loop", a.Text)
 		}

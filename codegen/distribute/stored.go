@@ -100,8 +100,8 @@ func (p *peeling) access(c *schedule.Command) (*Access, error) {
 	}, c.Args[2].Text)
 	var found []*Access
 	var all []string
-	for k := range p.Accesses {
-		a := &p.Accesses[k]
+	for k := range p.statement.Accesses {
+		a := &p.statement.Accesses[k]
 		all = append(all, a.key())
 		if text == a.Tensor || text == a.key() {
 			found = append(found, a)
@@ -138,7 +138,7 @@ func (p *peeling) levels(s *stored) error {
 	if a.Beside != "" {
 		return refuse(c.Args[2], "pos: over ranks the positions of %s stand for all of the statement, and its term %s has values beside them", a.key(), a.Beside)
 	}
-	for _, b := range p.Accesses {
+	for _, b := range p.statement.Accesses {
 		if b.Tensor == a.Tensor && !slices.Equal(b.Vars, a.Vars) {
 			return refuse(c.Args[2], "pos: %s is read as %s too; over ranks positions are those of a tensor with one access", a.key(), b.key())
 		}

@@ -22,8 +22,8 @@ type Cond struct {
 
 // Scalar is the value of a scalar tensor.
 type Scalar struct {
-	Type dtype.Type
-	reference.Value
+	Type  dtype.Type
+	Value reference.Value
 }
 
 // MaxOperands is how many numbers and scalars a condition may have: as many as a statement may

@@ -229,7 +229,7 @@ type Tensor struct {
 // Placed is a placement in a file.
 type Placed struct {
 	span
-	place.Placement
+	Placement place.Placement
 }
 
 // At is where it stands.

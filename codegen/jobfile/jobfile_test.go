@@ -70,10 +70,10 @@ func TestDistributed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mode, ok := f.Tensor("B").Placement.Even(); mode != 0 || !ok {
+	if mode, ok := f.Tensor("B").Placement.Placement.Even(); mode != 0 || !ok {
 		t.Errorf("B is cut in mode %d, %v", mode, ok)
 	}
-	if mode, ok := f.Tensor("C").Placement.Even(); mode != -1 || !ok {
+	if mode, ok := f.Tensor("C").Placement.Placement.Even(); mode != -1 || !ok {
 		t.Errorf("C is cut in mode %d, %v", mode, ok)
 	}
 	if n, err := f.Tensor("C").Sizes[1].Eval(nil); n != 32 || err != nil {

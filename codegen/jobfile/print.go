@@ -68,7 +68,7 @@ func (t *Tensor) print(p *printer) {
 		words = append(words, "type", t.Type)
 	}
 	if t.Placement != nil {
-		words = append(words, "place", t.Placement.String())
+		words = append(words, "place", t.Placement.Placement.String())
 	}
 	switch {
 	case t.From != "":
@@ -126,7 +126,7 @@ func argsText(args []schedule.Arg) string {
 	return strings.Join(words, ", ")
 }
 
-func (t *Place) print(p *printer) { p.line("place", t.Name, t.Placement.String()) }
+func (t *Place) print(p *printer) { p.line("place", t.Name, t.Placement.Placement.String()) }
 
 func (t *Print) print(p *printer) { p.line("print", t.Name) }
 

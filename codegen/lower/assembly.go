@@ -51,8 +51,8 @@ type assembly interface {
 // newAssembly is the assembly that the strategy says.
 func (l *lowerer) newAssembly(how strategy.Assembly) assembly {
 	r := l.out
-	if r.op.Format.AllDense() != (how == strategy.Dense) {
-		panic(fmt.Sprintf("BUG: lower: a result of format %s is to be assembled as %v", r.op.Format, how))
+	if r.op.operand.Format.AllDense() != (how == strategy.Dense) {
+		panic(fmt.Sprintf("BUG: lower: a result of format %s is to be assembled as %v", r.op.operand.Format, how))
 	}
 	switch how {
 	case strategy.Dense:

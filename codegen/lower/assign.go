@@ -16,7 +16,7 @@ func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
 	} else {
 		x = l.expr(s.RHS, e, ir.Truth(true))
 	}
-	if s.LHS.Name == l.out.op.Name {
+	if s.LHS.Name == l.out.op.operand.Name {
 		l.assignResult(s, x, e)
 		return x.pres
 	}

@@ -71,17 +71,17 @@ type opened struct {
 
 // frame is a split of an interval.
 type frame struct {
-	provenance.Tiling
-	iv interval
+	tiling provenance.Tiling
+	iv     interval
 }
 
 // boundsLoop lowers a loop of a component whose loops are in natural order: its bounds follow
 // from those of the loops around it.
 func (l *lowerer) boundsLoop(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
-	o := e.open[c.Top]
+	o := e.open[c.component.Top]
 	if o == nil {
 		iv := l.spaceOf(e, c)
-		o = l.descend(nil, c.Top, iv, f, e)
+		o = l.descend(nil, c.component.Top, iv, f, e)
 	}
 	if o.leaf != f.Var {
 		panic("BUG: lower: loop over " + f.Var + " where " + o.leaf + " is next")
@@ -94,7 +94,7 @@ func (l *lowerer) boundsLoop(f *cin.Forall, e *env, c *component, want bool) ir.
 
 // spaceOf is the whole space of a component's top.
 func (l *lowerer) spaceOf(e *env, c *component) interval {
-	roots := l.sched.g.Underived(c.Top)
+	roots := l.sched.g.Underived(c.component.Top)
 	if len(roots) == 1 {
 		s := l.rangeOf(e, roots[0])
 		iv := interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
@@ -103,7 +103,7 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 		}
 		return iv
 	}
-	return interval{unit: coords, size: -1, whole: true, roots: roots, space: c.Top}
+	return interval{unit: coords, size: -1, whole: true, roots: roots, space: c.component.Top}
 }
 
 // counted is an interval with lo and hi: of a fused space, the numbers of its points. The leaf
@@ -172,8 +172,8 @@ func (l *lowerer) emptyMayGo(f *cin.Forall, iv interval) bool {
 	if !drivenBy(f, iv.key) {
 		return false
 	}
-	for _, r := range l.sched.comps[f.Var].Roots {
-		if slices.Contains(l.resultVars, r) && l.assigns(f) && !(len(l.sched.comps[f.Var].Roots) > 1) {
+	for _, r := range l.sched.comps[f.Var].component.Roots {
+		if slices.Contains(l.resultVars, r) && l.assigns(f) && !(len(l.sched.comps[f.Var].component.Roots) > 1) {
 			return false
 		}
 	}
@@ -225,9 +225,9 @@ func (l *lowerer) checkBounds(e *env) {
 func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
 	// The loop that determines the result's next variable sets its own tile to
 	// 0, where there is nothing else between it and this one.
-	inTiles := len(c.Roots) == 1 && e.res.level < len(l.resultVars) && l.resultVars[e.res.level] == c.Roots[0]
+	inTiles := len(c.component.Roots) == 1 && e.res.level < len(l.resultVars) && l.resultVars[e.res.level] == c.component.Roots[0]
 	s := f.Body
-	for _, leaf := range c.Leaves[slices.Index(c.Leaves, f.Var)+1:] {
+	for _, leaf := range c.component.Leaves[slices.Index(c.component.Leaves, f.Var)+1:] {
 		next, ok := s.(*cin.Forall)
 		if inTiles = inTiles && ok && next.Var == leaf; !inTiles {
 			break
@@ -260,7 +260,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 			in := l.atomically(f, e.clone())
 			x, iv, frames := l.tile(o, v, in)
 			iv, frames = rows.inside(l, v, iv, frames)
-			in.open[c.Top] = l.descend(frames, x, iv, f, in)
+			in.open[c.component.Top] = l.descend(frames, x, iv, f, in)
 			l.findRows(f, in, c)
 			some = l.stmt(f.Body, in, p.want || p.count != nil)
 			l.noteAssigned(p, some)
@@ -285,7 +285,7 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
 			span := l.coverage(iv, frames, e)
 			number := ir.Minus(v, o.iv.lo)
 			open(number, span.lo)
-			in.open[c.Top] = l.descend(frames, x, iv, f, in)
+			in.open[c.component.Top] = l.descend(frames, x, iv, f, in)
 			l.stmt(f.Body, in, false)
 			closeAt(number, span.hi)
 		})
@@ -296,7 +296,7 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
 // tile is what is left of the variable inside tile v.
 func (l *lowerer) tile(o *opened, v ir.Expr, e *env) (x string, iv interval, frames []frame) {
 	fr := o.frames[len(o.frames)-1]
-	x, iv = fr.Rel.To[1], fr.iv.within(fr.At(form(v), l.nameForm))
+	x, iv = fr.tiling.Rel.To[1], fr.iv.within(fr.tiling.At(form(v), l.nameForm))
 	iv.rows, iv.rowsKnown = nil, false
 	if from := l.pastRepeats(iv, iv.lo, e); from != iv.lo {
 		iv.lo, iv.hi, iv.size = from, l.pastRepeats(iv, iv.hi, e), -1
@@ -317,7 +317,7 @@ func (l *lowerer) coverage(iv interval, frames []frame, e *env) interval {
 func (l *lowerer) inPositions(iv interval, frames []frame, e *env) interval {
 	for ; iv.unit == numbers; frames = frames[:len(frames)-1] {
 		fr := frames[len(frames)-1]
-		at := func(n ir.Expr) ir.Expr { return code(fr.Edge(form(n))) }
+		at := func(n ir.Expr) ir.Expr { return code(fr.tiling.Edge(form(n))) }
 		sub := fr.iv
 		sub.rows = nil
 		sub.lo, sub.hi, sub.size, sub.whole = l.pastRepeats(sub, at(iv.lo), e), l.pastRepeats(sub, at(iv.hi), e), -1, false
@@ -398,10 +398,10 @@ func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *opened, want
 	if l.fillPlaces(f, e, c, o) || l.sumPlaces(f, e, c, o) {
 		return ir.Less(o.iv.lo, o.iv.hi)
 	}
-	if len(c.Roots) > 1 {
+	if len(c.component.Roots) > 1 {
 		return l.determineFused(f, e, c, o, want)
 	}
-	root := c.Roots[0]
+	root := c.component.Roots[0]
 	in := e.clone()
 	iv := l.toCoords(o.iv, e)
 	in.ranges[root] = coordRange{lo: iv.lo, hi: iv.hi, clip: !iv.whole}

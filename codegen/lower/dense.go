@@ -10,20 +10,20 @@ import (
 // denseSpace is a workspace that is filled everywhere or nowhere: an array, by rows, of the
 // coordinates from lo up to hi of each variable.
 type denseSpace struct {
-	box
+	box  box
 	vals *ir.Array
 }
 
 // add adds x at a's coordinates.
 func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	l.emit(&ir.Store{A: w.vals, Index: w.at(a, e), Accumulate: true, X: x})
+	l.emit(&ir.Store{A: w.vals, Index: w.box.at(a, e), Accumulate: true, X: x})
 }
 
 // segment is the array as a function of the user's adds to it, which is called for a.
 func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
 	s := segment{name: a.Name, a: w.vals, at: ir.Int(0)}
 	for m, v := range a.Vars {
-		s.dense(w.size(m), w.lo[m], v, n.known(v))
+		s.dense(w.box.size(m), w.box.lo[m], v, n.known(v))
 	}
 	return s
 }
@@ -32,11 +32,11 @@ func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
 // loops over tiles of its variable it holds a tile.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 	w := &denseSpace{box: l.newBox(t), vals: l.dense[t.Name]}
-	size, v := w.places(), t.Vars[0]
-	if c := l.sched.comps[v]; c != nil && len(t.Vars) == 1 && len(c.Roots) == 1 && e.open[c.Top] != nil {
-		o := e.open[c.Top]
+	size, v := w.box.places(), t.Vars[0]
+	if c := l.sched.comps[v]; c != nil && len(t.Vars) == 1 && len(c.component.Roots) == 1 && e.open[c.component.Top] != nil {
+		o := e.open[c.component.Top]
 		iv := l.coverage(o.iv, o.frames, e)
-		w.lo[0], w.hi[0] = l.named(t.Name+"_lo", iv.lo), l.named(t.Name+"_hi", iv.hi)
+		w.box.lo[0], w.box.hi[0] = l.named(t.Name+"_lo", iv.lo), l.named(t.Name+"_hi", iv.hi)
 		if r := l.sched.g.MadeBy(o.leaf); o.iv.unit == coords && r.Kind == provenance.Split && r.To[1] == o.leaf {
 			size = ir.Least(size, ir.Int(r.N))
 		}
@@ -52,9 +52,9 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 
 // operand is the workspace as its consumer reads it.
 func (w *denseSpace) operand(l *lowerer, name string) *operand {
-	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(w.lo))})
+	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(w.box.lo))})
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
-	l.denseLevels(op, w.box, 0, len(w.lo))
+	l.denseLevels(op, w.box, 0, len(w.box.lo))
 	return op
 }
 
@@ -63,7 +63,7 @@ func (w *denseSpace) operand(l *lowerer, name string) *operand {
 func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
 	w := l.newDenseSpace(t, e)
 	op := w.operand(l, t.Name)
-	l.emit(&ir.Fill{A: w.vals, Lo: ir.Int(0), Hi: w.places(), X: ir.Zero(l.spec.Compute)})
+	l.emit(&ir.Fill{A: w.vals, Lo: ir.Int(0), Hi: w.box.places(), X: ir.Zero(l.spec.Compute)})
 	outer, shadowed := l.spaces[t.Name], l.ops[t.Name]
 	l.spaces[t.Name] = w
 	some := l.stmt(s.Producer, e, true)

@@ -28,8 +28,8 @@ import (
 
 // component is a component while it is lowered.
 type component struct {
-	*provenance.Component
-	natural bool
+	component *provenance.Component
+	natural   bool
 }
 
 // schedule is what a scheduled statement's lowering has more than another's.

@@ -132,7 +132,7 @@ func (l *lowerer) levelVars(a *cin.Access) []string {
 	}
 	op := l.operandOf(a)
 	vars := make([]string, len(a.Vars))
-	for level, mode := range op.Format.Order {
+	for level, mode := range op.operand.Format.Order {
 		vars[level] = a.Vars[mode]
 	}
 	l.levels[key] = vars
@@ -241,7 +241,7 @@ func (l *lowerer) load(c *cursor, e *env) ir.Expr {
 		return v
 	}
 	// The repeats of a coordinate are one value, of the tensor's own type.
-	v := ir.NewVar(l.fresh(name), c.op.Type)
+	v := ir.NewVar(l.fresh(name), c.op.operand.Type)
 	l.emit(&ir.Declare{V: v, Init: ir.Zero(v.Typ)})
 	l.when(c.pres, func() {
 		p := l.newVar(c.op.prefix() + "_p")
@@ -249,7 +249,7 @@ func (l *lowerer) load(c *cursor, e *env) ir.Expr {
 			l.incr(v, ir.At(c.op.vals(), p))
 		})})
 	})
-	if t == c.op.Type {
+	if t == c.op.operand.Type {
 		return v
 	}
 	return l.named(name, ir.Convert(t, v))

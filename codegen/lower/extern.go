@@ -36,7 +36,7 @@ func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) i
 		}
 	})
 	if want && n.sparse {
-		n.refuse("what %s stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", l.out.op.Name)
+		n.refuse("what %s stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", l.out.op.operand.Name)
 	}
 	call := &ir.Call{Func: n.function(), Args: n.args}
 	l.when(n.some, func() {
@@ -96,21 +96,21 @@ func (n *externNest) loops() *cin.Assign {
 func (n *externNest) derived(f *cin.Forall, c *component) (string, coordRange) {
 	l := n.l
 	if !c.natural {
-		n.refuse("the loops over %s visit coordinates out of order, and a function gets a range of them", strings.Join(c.Leaves, " and "))
+		n.refuse("the loops over %s visit coordinates out of order, and a function gets a range of them", strings.Join(c.component.Leaves, " and "))
 	}
-	o := n.e.open[c.Top]
+	o := n.e.open[c.component.Top]
 	if o == nil {
-		o = l.descend(nil, c.Top, l.spaceOf(n.e, c), f, n.e)
+		o = l.descend(nil, c.component.Top, l.spaceOf(n.e, c), f, n.e)
 	}
 	switch {
 	case o.leaf != f.Var || o.iv.unit == numbers:
 		n.refuse("the loop over %s is one over tiles, and a function gets a range of coordinates", f.Var)
-	case len(c.Roots) > 1:
-		n.refuse("the loop over %s is one over %s fused, and a function gets the range of each by itself", f.Var, strings.Join(c.Roots, " and "))
+	case len(c.component.Roots) > 1:
+		n.refuse("the loop over %s is one over %s fused, and a function gets the range of each by itself", f.Var, strings.Join(c.component.Roots, " and "))
 	case o.iv.unit != coords:
 		n.refuse("the loop over %s is one over positions, and a function gets a range of coordinates", f.Var)
 	}
-	return c.Roots[0], coordRange{lo: o.iv.lo, hi: o.iv.hi}
+	return c.component.Roots[0], coordRange{lo: o.iv.lo, hi: o.iv.hi}
 }
 
 // segment is an array that the levels of a tensor lead to, and its indices: that where the loops'
@@ -168,7 +168,7 @@ func (n *externNest) inLoops(v string) bool {
 func (n *externNest) result(a *cin.Assign) (after func()) {
 	l, name := n.l, a.LHS.Name
 	switch {
-	case name == l.out.op.Name:
+	case name == l.out.op.operand.Name:
 		n.pointer(n.values(), true)
 	case l.scalars[name] != nil:
 		n.present(a)
@@ -195,18 +195,18 @@ func (n *externNest) values() segment {
 	switch l.assembly.(type) {
 	case *denseResult, *sharedResult:
 	default:
-		n.refuse("%s (its format is %s) is written in order, coordinate by coordinate, and a function adds to values that have their places", op.Name, op.Format)
+		n.refuse("%s (its format is %s) is written in order, coordinate by coordinate, and a function adds to values that have their places", op.operand.Name, op.operand.Format)
 	}
 	switch {
 	case e.res.level <= l.out.deep:
-		n.refuse("%s has the level arrays of %s, whose positions are not known before the loops run", op.Name, l.assembly.pattern())
+		n.refuse("%s has the level arrays of %s, whose positions are not known before the loops run", op.operand.Name, l.assembly.pattern())
 	case e.atomic:
-		n.refuse("iterations of loops around may add to one place of %s, atomically, and a function adds plainly", op.Name)
+		n.refuse("iterations of loops around may add to one place of %s, atomically, and a function adds plainly", op.operand.Name)
 	case e.res.tile != nil:
-		n.refuse("rows of %s are summed in registers here", op.Name)
+		n.refuse("rows of %s are summed in registers here", op.operand.Name)
 	}
 	l.zero(e)
-	s := segment{name: op.Name, a: l.out.vals(), at: e.res.pos}
+	s := segment{name: op.operand.Name, a: l.out.vals(), at: e.res.pos}
 	for k := e.res.level; k < op.order(); k++ {
 		v := l.resultVars[k]
 		s.dense(op.size(k), op.offset(k), v, n.known(v))
@@ -234,7 +234,7 @@ func (n *externNest) present(a *cin.Assign) {
 		return // the value is stored or added in any case
 	}
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-		if c := n.e.cur[x.Key()]; c != nil && slices.ContainsFunc(c.op.Format.Levels[c.level:], func(k format.Kind) bool { return k != format.Dense }) {
+		if c := n.e.cur[x.Key()]; c != nil && slices.ContainsFunc(c.op.operand.Format.Levels[c.level:], func(k format.Kind) bool { return k != format.Dense }) {
 			n.refuse("%s is filled where %s has entries, which a function does not tell", a.LHS.Key(), x.Key())
 		}
 	})
@@ -254,7 +254,7 @@ func (n *externNest) operand(x *cin.Access) {
 	if !always(c.pres) {
 		n.refuse("%s may be absent here, and a function gets what is there", x.Key())
 	}
-	if c.op.valueAt != nil || c.op.pattern != nil || c.end != nil || c.op.Arg < 0 && !c.op.Format.AllDense() {
+	if c.op.valueAt != nil || c.op.pattern != nil || c.end != nil || c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense() {
 		n.refuse("%s has its values in no array that goes by positions, which a function gets", x.Key())
 	}
 	for _, s := range n.segments(x, c) {
@@ -268,22 +268,22 @@ func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 	s, below := segment{at: c.pos}, map[string]bool{}
 	for k := c.level; k < len(c.vars); k++ {
 		v := c.vars[k]
-		if c.op.Format.Levels[k] == format.Dense {
+		if c.op.operand.Format.Levels[k] == format.Dense {
 			s.dense(c.op.size(k), c.op.offset(k), v, n.known(v))
 			continue
 		}
 		switch {
-		case c.op.Format.Levels[k] != format.Compressed:
-			n.refuse("%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets such", x.Key(), c.op.Format, v)
+		case c.op.operand.Format.Levels[k] != format.Compressed:
+			n.refuse("%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets such", x.Key(), c.op.operand.Format, v)
 		case !n.inLoops(v) || below[v]:
-			n.refuse("%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.op.Format, v)
+			n.refuse("%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.op.operand.Format, v)
 		}
 		pos, crd := name+"_pos"+strconv.Itoa(k), name+"_crd"+strconv.Itoa(k)
 		n.sparse = true
 		s.name, s.a = pos, c.op.pos(k)
 		list = append(list, s, segment{name: crd, a: c.op.crd(k), at: ir.Int(0)})
 		s = segment{at: ir.Int(0)}
-		if k+1 < len(c.vars) && c.op.Format.Levels[k+1] == format.Dense {
+		if k+1 < len(c.vars) && c.op.operand.Format.Levels[k+1] == format.Dense {
 			s.by = []stride{{"", ir.Int(1)}}
 		}
 		below[v] = true

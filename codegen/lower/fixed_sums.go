@@ -80,7 +80,7 @@ func (w *fixedSums) scatterPositions(l *lowerer) {
 	b := l.bounds[l.resultVars[w.from]]
 	w.base = b[0]
 	if w.place = l.places[w.name]; w.place == nil {
-		w.place = l.newArray(w.name+"_place", intOf(a.op.PosWidth[w.from]))
+		w.place = l.newArray(w.name+"_place", intOf(a.op.operand.PosWidth[w.from]))
 		l.pre.Append(&ir.Alloc{A: w.place, Len: ir.Minus(b[1], b[0]), Zero: true})
 		l.post.Append(&ir.Free{A: w.place})
 		l.places[w.name] = w.place

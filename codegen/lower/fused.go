@@ -35,9 +35,9 @@ func (l *lowerer) inRows(f *cin.Forall, e *env, o *opened) bool {
 // inside f where loops over other variables come before it is walked, each of which
 // would search anew.
 func (l *lowerer) findRows(f *cin.Forall, e *env, c *component) {
-	o := e.open[c.Top]
+	o := e.open[c.component.Top]
 	next, ok := f.Body.(*cin.Forall)
-	if len(c.Roots) < 2 || !ok || next.Var == o.leaf {
+	if len(c.component.Roots) < 2 || !ok || next.Var == o.leaf {
 		return
 	}
 	for ok && next.Var != o.leaf {
@@ -47,12 +47,12 @@ func (l *lowerer) findRows(f *cin.Forall, e *env, c *component) {
 		return
 	}
 	cur := e.cur[o.iv.key]
-	for k := cur.level + 1; k < cur.level+len(c.Roots); k++ {
+	for k := cur.level + 1; k < cur.level+len(c.component.Roots); k++ {
 		if cur.op.caps(k).Locate {
 			return // its size, by which the position would be divided, may be 0
 		}
 	}
-	o.at = l.ancestors(cur, o.iv, len(c.Roots), o.iv.lo)
+	o.at = l.ancestors(cur, o.iv, len(c.component.Roots), o.iv.lo)
 }
 
 // edges are the tuples of coordinates at which an interval starts, and before
@@ -68,18 +68,18 @@ func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 	}
 	if never(cur.pres) {
 		for d := range from {
-			from[d] = l.named(c.Roots[d]+"_edge", ir.Choose(o.iv.first, from[d], to[d]))
+			from[d] = l.named(c.component.Roots[d]+"_edge", ir.Choose(o.iv.first, from[d], to[d]))
 		}
 		return from, to
 	}
 	at := func(p ir.Expr, past []ir.Expr) []ir.Expr {
-		out := make([]*ir.Var, len(c.Roots))
+		out := make([]*ir.Var, len(c.component.Roots))
 		for d := range out {
-			out[d] = l.declare(c.Roots[d]+"_edge", past[d])
+			out[d] = l.declare(c.component.Roots[d]+"_edge", past[d])
 		}
 		l.when(ir.Less(p, o.iv.all[1]), func() {
 			above := cur.pos
-			for d, q := range l.ancestors(cur, o.iv, len(c.Roots), p) {
+			for d, q := range l.ancestors(cur, o.iv, len(c.component.Roots), p) {
 				l.set(out[d], l.coordAt(cur, d, above, q))
 				above = q
 			}
@@ -92,7 +92,7 @@ func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 	}
 	lo, hi = at(o.iv.lo, to), at(o.iv.hi, to)
 	for d := range lo {
-		lo[d] = l.named(c.Roots[d]+"_edge", ir.Choose(o.iv.first, from[d], lo[d]))
+		lo[d] = l.named(c.component.Roots[d]+"_edge", ir.Choose(o.iv.first, from[d], lo[d]))
 	}
 	return lo, hi
 }
@@ -120,13 +120,13 @@ func (l *lowerer) digits(roots []string, x ir.Expr, e *env) []ir.Expr {
 // lexicographic lowers the loop over root d between two edges. atLo and atHi
 // tell whether the roots before it stand at the edges.
 func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir.Expr, d int, atLo, atHi ir.Expr, want bool) ir.Expr {
-	root := c.Roots[d]
+	root := c.component.Roots[d]
 	all := l.rangeOf(e, root)
 	rest := ir.Expr(ir.Truth(false)) // whether the last row has anything in it
 	for k, x := range hi[d+1:] {
-		rest = ir.Either(rest, ir.Less(l.rangeOf(e, c.Roots[d+1+k]).lo, x))
+		rest = ir.Either(rest, ir.Less(l.rangeOf(e, c.component.Roots[d+1+k]).lo, x))
 	}
-	if d == len(c.Roots)-1 {
+	if d == len(c.component.Roots)-1 {
 		rest = ir.Truth(false)
 	}
 	end := ir.Choose(rest, ir.Plus(hi[d], ir.Int(1)), hi[d])
@@ -137,12 +137,12 @@ func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir
 		clip: true,
 	}
 	g := &cin.Forall{Var: root, Body: f.Body, Gallop: f.Gallop}
-	if d == len(c.Roots)-1 {
+	if d == len(c.component.Roots)-1 {
 		g.Unit, g.Race, g.Chunk, g.Unroll = f.Unit, f.Race, f.Chunk, f.Unroll
 		return l.forall(g, in, want)
 	}
 	// Only the loop's extent is taken from g: its body is the next root's loop.
-	g.Body = &cin.Forall{Var: c.Roots[d+1], Body: f.Body}
+	g.Body = &cin.Forall{Var: c.component.Roots[d+1], Body: f.Body}
 	l.inner(g.Body.(*cin.Forall), func(in *env, want bool) ir.Expr {
 		return l.lexicographic(f, in, c, lo, hi, d+1, ir.Both(atLo, ir.Equal(in.coord[root], lo[d])), ir.Both(atHi, ir.Equal(in.coord[root], hi[d])), want)
 	})
@@ -167,7 +167,7 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 		l.when(ir.Less(o.iv.lo, o.iv.hi), func() {
 			at := o.at
 			if at == nil {
-				at = l.ancestors(e.cur[o.iv.key], o.iv, len(c.Roots), o.iv.lo)
+				at = l.ancestors(e.cur[o.iv.key], o.iv, len(c.component.Roots), o.iv.lo)
 			}
 			kept := l.keepRow(f, e, c)
 			kept.walk(func() { some = l.row(f, e, c, o, at, 0, kept, p) })
@@ -183,19 +183,19 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 // root, that follow one that may lie partly outside of the interval run in a
 // loop of their own as long as they lie within it.
 func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int, kept *keptRow, p *loop) ir.Expr {
-	root := c.Roots[d]
+	root := c.component.Roots[d]
 	cur := e.cur[o.iv.key]
 	op, k := cur.op, cur.level
 	lo, hi := l.childRange(cur, e)
 	q := l.declare(op.prefix()+"_p", ir.Greatest(lo, at[d]))
 	begins := func(p ir.Expr) ir.Expr {
-		for j := d + 1; j < len(c.Roots); j++ {
+		for j := d + 1; j < len(c.component.Roots); j++ {
 			p = l.below(op, k+j-d, p)
 		}
 		return p
 	}
 	until := hi
-	if op.hasRepeats(k) && op.Format.RunEnd(k) >= k+len(c.Roots)-1-d { // the positions are those of the last level
+	if op.hasRepeats(k) && op.operand.Format.RunEnd(k) >= k+len(c.component.Roots)-1-d { // the positions are those of the last level
 		until = l.named(op.prefix()+"_until", ir.Least(hi, o.iv.hi))
 	}
 	some := ir.Expr(ir.Truth(false))
@@ -209,14 +209,14 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 			l.while(ir.Both(ir.Less(run, until), ir.Equal(ir.Coord(op.crd(k), run), x)), func() { l.incr(run, ir.Int(1)) })
 			next.end = run
 		}
-		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.Roots[d+1], Body: f.Body}}
+		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.component.Roots[d+1], Body: f.Body}}
 		if !op.caps(k).Locate {
 			l.prefetch(&loop{f: g, e: e}, &iter{key: o.iv.key, cur: cur, crd: op.crd(k), p: q, padded: op.caps(k).Padded})
 		}
 		in := l.bind(e, f.Body, root, x, map[string]*cursor{o.iv.key: &next})
 		l.bindResultAt(g, in)
 		inside := func(f *cin.Forall) ir.Expr {
-			if d+1 == len(c.Roots)-1 {
+			if d+1 == len(c.component.Roots)-1 {
 				return l.lastRow(f, in, c, o, whole, p)
 			}
 			if l.assigns(f) { // the next root's rows come back to values, or leave some out
@@ -237,7 +237,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 	}
 	l.while(ir.Both(ir.Less(q, hi), ir.Less(begins(q), o.iv.hi)), func() {
 		next(false)
-		if d == len(c.Roots)-2 && l.plainRows(op, k) {
+		if d == len(c.component.Roots)-2 && l.plainRows(op, k) {
 			l.while(ir.Both(ir.Less(q, hi), ir.AtMost(begins(ir.Plus(q, ir.Int(1))), o.iv.hi)), func() { next(true) })
 		}
 	})
@@ -254,7 +254,7 @@ func (l *lowerer) plainRows(op *operand, k int) bool {
 // lastRow lowers the loop over the last root, one row of its level: of a whole
 // row, which lies within the interval, all of it, else what lies within.
 func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole bool, p *loop) ir.Expr {
-	root := c.Roots[len(c.Roots)-1]
+	root := c.component.Roots[len(c.component.Roots)-1]
 	cur := e.cur[o.iv.key]
 	lo, hi := l.segment(cur)
 	in := e.clone()
@@ -274,7 +274,7 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 	}
 	g := *f
 	g.Var = root
-	if whole && l.storedOnce(e, c, cur.op, cur.level-len(c.Roots)+1, len(c.Roots)-1) && l.sumsOne(&g, in) {
+	if whole && l.storedOnce(e, c, cur.op, cur.level-len(c.component.Roots)+1, len(c.component.Roots)-1) && l.sumsOne(&g, in) {
 		in.res.zeroed = l.spec.Adds // else nothing to add to
 	}
 	some := l.forall(&g, in, p.want)
@@ -304,22 +304,22 @@ func (l *lowerer) storedOnce(e *env, c *component, op *operand, first, n int) bo
 		}
 	}
 	for top := range e.open {
-		if k := l.sched.comps[top]; k != c && !only(k.Roots...) {
+		if k := l.sched.comps[top]; k != c && !only(k.component.Roots...) {
 			return false
 		}
 	}
 	for top := range e.counts {
-		if k := l.sched.comps[top]; k != c && !only(k.Roots...) {
+		if k := l.sched.comps[top]; k != c && !only(k.component.Roots...) {
 			return false
 		}
 	}
 	assigned := 0
 	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {
-		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == l.out.op.Name {
+		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == l.out.op.operand.Name {
 			assigned++
 		}
 	})
-	return assigned == 1 && only(c.Roots[:n]...)
+	return assigned == 1 && only(c.component.Roots[:n]...)
 }
 
 // ownsRows tells whether a row that lies within an interval of positions is the
@@ -330,8 +330,8 @@ func (l *lowerer) ownsRows(e *env, c *component, op *operand, k int) bool {
 	if !e.atomic || e.racing != c || e.private != nil {
 		return false
 	}
-	d := len(c.Roots) - 1
-	for j, root := range c.Roots[:d] {
+	d := len(c.component.Roots) - 1
+	for j, root := range c.component.Roots[:d] {
 		if !slices.Contains(l.resultVars, root) || op.hasRepeats(k-d+j) {
 			return false
 		}

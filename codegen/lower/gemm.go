@@ -204,7 +204,7 @@ func (n *gemmNest) matrix(a *ir.Array, index ir.Expr) gemmMatrix {
 // name is the tensor whose values an array has, else its own.
 func (n *gemmNest) name(a *ir.Array) string {
 	for name, o := range n.l.ops {
-		if o.arrays[ir.Slot{Arg: o.Arg, Field: ir.Vals}] == a {
+		if o.arrays[ir.Slot{Arg: o.operand.Arg, Field: ir.Vals}] == a {
 			return name
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // counts is the state of a component whose loops count: the number of values
 // of each of its variables, and those that are bound.
 type counts struct {
-	*provenance.Counting
+	counting *provenance.Counting
 	// start is the first of the positions that a pos is about.
 	start ir.Expr
 }
@@ -20,7 +20,7 @@ type counts struct {
 // counts from 0, and the last one computes the original variables from all counts, and runs its
 // body only where they are in their ranges.
 func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
-	id := c.Roots[0]
+	id := c.component.Roots[0]
 	s := e.counts[id]
 	if s == nil {
 		nothing := l.overNothing(c, e)
@@ -38,15 +38,15 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 	p := &loop{f: f, e: e, want: want}
 	done := l.countAssigned(p)
 	over, step := l.steps(f, c, s)
-	from, to := l.pieceRange(e, over, ir.Int(0), code(s.N[over]))
+	from, to := l.pieceRange(e, over, ir.Int(0), code(s.counting.N[over]))
 	sure := map[string]bool{}
-	if len(s.Value) == len(c.Leaves)-1 {
+	if len(s.counting.Value) == len(c.component.Leaves)-1 {
 		var end provenance.Form
-		end, sure = s.Reach(over, form(to), l.nameForm)
+		end, sure = s.counting.Reach(over, form(to), l.nameForm)
 		to = code(end)
 	}
 	if step > 1 {
-		from = code(s.Value[l.sched.g.MadeBy(f.Var).To[1]])
+		from = code(s.counting.Value[l.sched.g.MadeBy(f.Var).To[1]])
 		sure[over] = true
 	}
 	v := l.newVar(over)
@@ -54,14 +54,14 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 	l.inFlag(p, func() {
 		body := l.bodyOf(f, func() {
 			in := l.atomically(f, e.clone())
-			next := &counts{s.Bind(over, form(v)), s.start}
+			next := &counts{s.counting.Bind(over, form(v)), s.start}
 			in.counts[id] = next
 			inner := func(in *env) {
 				got := l.stmt(f.Body, in, p.want || p.count != nil)
 				l.noteAssigned(p, got)
 				some = anyOf(some, got)
 			}
-			if len(next.Value) < len(c.Leaves) {
+			if len(next.counting.Value) < len(c.component.Leaves) {
 				inner(in)
 				return
 			}
@@ -81,11 +81,11 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 // a number of tiles nor a product.
 func (l *lowerer) steps(f *cin.Forall, c *component, s *counts) (over string, step int64) {
 	r := l.sched.g.MadeBy(f.Var)
-	if !l.spec.GPU || f.Unit != cin.Serial || f.Unroll != 0 || len(s.Value) < len(c.Leaves)-1 ||
-		r == nil || len(r.To) != 2 || r.To[0] != f.Var || s.Value[r.To[1]] == nil {
+	if !l.spec.GPU || f.Unit != cin.Serial || f.Unroll != 0 || len(s.counting.Value) < len(c.component.Leaves)-1 ||
+		r == nil || len(r.To) != 2 || r.To[0] != f.Var || s.counting.Value[r.To[1]] == nil {
 		return f.Var, 1
 	}
-	if tile, ok := s.N[r.To[1]].(provenance.Const); ok && tile > 1 {
+	if tile, ok := s.counting.N[r.To[1]].(provenance.Const); ok && tile > 1 {
 		return r.From[0], int64(tile)
 	}
 	return f.Var, 1
@@ -99,19 +99,19 @@ func (l *lowerer) storesEach(f *cin.Forall, c *component, e *env) bool {
 		return false
 	}
 	k := e.res.level
-	if !l.spec.GPU || e.res.zeroed || len(c.Roots) != 1 || l.out.sparse() || k != l.out.op.order()-1 || l.resultVars[k] != c.Roots[0] {
+	if !l.spec.GPU || e.res.zeroed || len(c.component.Roots) != 1 || l.out.sparse() || k != l.out.op.order()-1 || l.resultVars[k] != c.component.Roots[0] {
 		return false
 	}
 	s := cin.Stmt(f)
-	for range c.Leaves {
+	for range c.component.Leaves {
 		g, ok := s.(*cin.Forall)
-		if !ok || !slices.Contains(c.Leaves, g.Var) {
+		if !ok || !slices.Contains(c.component.Leaves, g.Var) {
 			return false
 		}
 		s = g.Body
 	}
 	in := e.clone()
-	in.coord[c.Roots[0]] = ir.Int(0)
+	in.coord[c.component.Roots[0]] = ir.Int(0)
 	switch s := s.(type) {
 	case *cin.Forall:
 		return l.sumsOne(s, in)
@@ -136,28 +136,28 @@ func (l *lowerer) isPosOf(r provenance.Relation, c *component) bool {
 
 // countAll finds the number of values of every variable of a component.
 func (l *lowerer) countAll(c *component, e *env) *counts {
-	s := &counts{Counting: &provenance.Counting{G: l.sched.g, N: map[string]provenance.Form{}}}
-	for _, r := range c.Roots {
+	s := &counts{counting: &provenance.Counting{G: l.sched.g, N: map[string]provenance.Form{}}}
+	for _, r := range c.component.Roots {
 		b := l.rangeOf(e, r)
-		s.N[r] = form(ir.Minus(b.hi, b.lo))
+		s.counting.N[r] = form(ir.Minus(b.hi, b.lo))
 		if b.size > 0 {
-			s.N[r] = provenance.Const(b.size)
+			s.counting.N[r] = provenance.Const(b.size)
 		}
 	}
 	for _, r := range l.sched.g.Relations() {
-		if r.Kind == provenance.Precompute || s.N[r.From[0]] == nil {
+		if r.Kind == provenance.Precompute || s.counting.N[r.From[0]] == nil {
 			continue
 		}
 		switch r.Kind {
 		case provenance.Pos:
 			lo, hi := l.segment(e.cur[r.Access])
 			s.start = lo
-			s.N[r.To[0]] = l.nameForm(r.To[0]+"_n", form(ir.Minus(hi, lo)))
+			s.counting.N[r.To[0]] = l.nameForm(r.To[0]+"_n", form(ir.Minus(hi, lo)))
 			continue
 		case provenance.Bound:
-			l.bounded(&r, interval{lo: ir.Int(0), hi: code(s.N[r.From[0]]), size: -1}, e) // checked
+			l.bounded(&r, interval{lo: ir.Int(0), hi: code(s.counting.N[r.From[0]]), size: -1}, e) // checked
 		}
-		s.Count(&r, l.nameForm)
+		s.counting.Count(&r, l.nameForm)
 	}
 	return s
 }
@@ -174,18 +174,18 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 		}
 		r := &rels[k]
 		switch {
-		case r.Kind == provenance.Precompute || s.N[r.From[0]] == nil || l.sched.comps[r.From[0]] != c:
+		case r.Kind == provenance.Precompute || s.counting.N[r.From[0]] == nil || l.sched.comps[r.From[0]] != c:
 		case r.Kind == provenance.Pos:
 			cur := in.cur[r.Access]
-			p := l.named(r.To[0], ir.Plus(s.start, code(s.Value[r.To[0]])))
+			p := l.named(r.To[0], ir.Plus(s.start, code(s.counting.Value[r.To[0]])))
 			d := *cur
 			d.level++
 			d.pos, d.end, d.base, d.pres = p, nil, nil, ir.Truth(true)
-			s.Value[r.From[0]] = form(l.named(r.From[0], ir.Coord(cur.op.crd(cur.level), p)))
+			s.counting.Value[r.From[0]] = form(l.named(r.From[0], ir.Coord(cur.op.crd(cur.level), p)))
 			in.cur[r.Access] = &d
-		case s.Value[r.From[0]] != nil: // the loops run over it
-		case s.Recover(r, sure, l.nameForm):
-			l.when(ir.Less(code(s.Value[r.From[0]]), code(s.N[r.From[0]])), func() { back(k - 1) })
+		case s.counting.Value[r.From[0]] != nil: // the loops run over it
+		case s.counting.Recover(r, sure, l.nameForm):
+			l.when(ir.Less(code(s.counting.Value[r.From[0]]), code(s.counting.N[r.From[0]])), func() { back(k - 1) })
 			return
 		}
 		back(k - 1)
@@ -195,9 +195,9 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 
 // arrive binds the component's roots and runs the body there.
 func (l *lowerer) arrive(f *cin.Forall, c *component, in *env, body func(*env)) {
-	s := in.counts[c.Roots[0]]
-	for _, r := range c.Roots {
-		in.coord[r] = code(s.Value[r])
+	s := in.counts[c.component.Roots[0]]
+	for _, r := range c.component.Roots {
+		in.coord[r] = code(s.counting.Value[r])
 		if s.start == nil {
 			in.coord[r] = l.named(r, ir.Plus(in.coord[r], l.rangeOf(in, r).lo))
 		}

@@ -14,18 +14,18 @@ import (
 // of open addressing that holds s+1, or 0 for a free slot; slot[s] is where. With keys of the first variables alone
 // an entry has a row of values instead (hashrows.go).
 type hashSpace struct {
-	spaceArrays
-	row    spaceRow
-	rows   *rowList // nil where it is read as a list
-	keys   []*ir.Array
-	vals   *ir.Array
-	slot   *ir.Array
-	table  *ir.Array
-	n      *ir.Var // entries
-	slots  *ir.Var // length of table: a power of two less one
-	sorted []*ir.Array
-	perm   *ir.Array
-	svals  *ir.Array
+	spaceArrays spaceArrays
+	row         spaceRow
+	rows        *rowList // nil where it is read as a list
+	keys        []*ir.Array
+	vals        *ir.Array
+	slot        *ir.Array
+	table       *ir.Array
+	n           *ir.Var // entries
+	slots       *ir.Var // length of table: a power of two less one
+	sorted      []*ir.Array
+	perm        *ir.Array
+	svals       *ir.Array
 }
 
 // firstSlots is the table's length to begin with.
@@ -35,21 +35,21 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
 	w := &hashSpace{spaceArrays: l.roomFor(t.Name, form.Of), rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows)}
 	w.row = l.newSpaceRow(t.Name, along)
-	w.slots, w.n = l.newVar(w.name+"_slots"), l.newVar(w.name+"_n")
+	w.slots, w.n = l.newVar(w.spaceArrays.name+"_slots"), l.newVar(w.spaceArrays.name+"_n")
 	l.pre.Append(&ir.Declare{V: w.n, Init: ir.Int(0)})
 	l.pre.Append(&ir.Declare{V: w.slots, Init: ir.Int(firstSlots)})
-	if w.first != nil { // slots for all
+	if w.spaceArrays.first != nil { // slots for all
 		more := &ir.Block{}
 		more.Append(&ir.Assign{V: w.slots, X: ir.Plus(ir.Times(w.slots, ir.Int(2)), ir.Int(1))})
-		l.pre.Append(&ir.While{Cond: ir.Less(w.slots, ir.Times(w.first, ir.Int(2))), Body: more})
+		l.pre.Append(&ir.While{Cond: ir.Less(w.slots, ir.Times(w.spaceArrays.first, ir.Int(2))), Body: more})
 	}
-	array := func(part string, t ir.Type) *ir.Array { return w.array(l, part, t) }
+	array := func(part string, t ir.Type) *ir.Array { return w.spaceArrays.array(l, part, t) }
 	for m := range keys {
 		w.keys = append(w.keys, array(fmt.Sprintf("key%d", m), ir.Int64))
 		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", m), ir.Int64))
 	}
-	if w.row.is() && w.first != nil {
-		w.vals = w.arrayOf(l, "sum", l.spec.Compute, ir.Times(w.first, w.row.width))
+	if w.row.is() && w.spaceArrays.first != nil {
+		w.vals = w.spaceArrays.arrayOf(l, "sum", l.spec.Compute, ir.Times(w.spaceArrays.first, w.row.width))
 	} else {
 		w.vals = array("sum", l.spec.Compute)
 	}
@@ -57,7 +57,7 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 		w.svals = array("vals", l.spec.Compute)
 	}
 	w.slot, w.perm = array("slot", ir.Int64), array("perm", ir.Int64)
-	w.table = l.newArray(w.name+"_table", ir.Int64)
+	w.table = l.newArray(w.spaceArrays.name+"_table", ir.Int64)
 	l.pre.Append(&ir.Alloc{A: w.table, Len: w.slots, Zero: true})
 	l.post.Append(&ir.Free{A: w.table})
 	return w
@@ -75,7 +75,7 @@ func (w *hashSpace) hash(l *lowerer, key func(m int) ir.Expr) *ir.Var {
 	for m := range w.keys {
 		h = ir.Plus(ir.Times(h, ir.Int(31)), ir.Times(key(m), ir.Int(multipliers[m%len(multipliers)])))
 	}
-	v := l.declare(w.name+"_h", ir.Modulo(h, w.slots))
+	v := l.declare(w.spaceArrays.name+"_h", ir.Modulo(h, w.slots))
 	l.when(ir.Less(v, ir.Int(0)), func() { l.incr(v, w.slots) })
 	return v
 }
@@ -103,7 +103,7 @@ func (w *hashSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 // search declares the slot h of a key, or a free one for it, and what it holds: s.
 func (w *hashSpace) search(l *lowerer, key func(m int) ir.Expr) (h, s *ir.Var) {
 	h = w.hash(l, key)
-	s = l.declare(w.name+"_s", ir.At(w.table, h))
+	s = l.declare(w.spaceArrays.name+"_s", ir.At(w.table, h))
 	var differs []ir.Expr
 	for m, k := range w.keys {
 		differs = append(differs, ir.Unequal(ir.At(k, ir.Minus(s, ir.Int(1))), key(m)))
@@ -122,7 +122,7 @@ func (w *hashSpace) insert(l *lowerer, key func(m int) ir.Expr, h *ir.Var, put f
 		if k == w.vals && w.row.is() {
 			need = ir.Times(need, w.row.width)
 		}
-		w.reserve(l, k, need)
+		w.spaceArrays.reserve(l, k, need)
 	}
 	for m, k := range w.keys {
 		l.store(k, w.n, key(m))
@@ -139,7 +139,7 @@ func (w *hashSpace) rehash(l *lowerer) {
 	l.emit(&ir.Free{A: w.table})
 	l.set(w.slots, ir.Plus(ir.Times(w.slots, ir.Int(2)), ir.Int(1)))
 	l.emit(&ir.Alloc{A: w.table, Len: w.slots, Zero: true})
-	s := l.newVar(w.name + "_s")
+	s := l.newVar(w.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
 		h := w.hash(l, func(m int) ir.Expr { return ir.At(w.keys[m], s) })
 		l.while(ir.Unequal(ir.At(w.table, h), ir.Int(0)), func() { w.step(l, h) })
@@ -154,14 +154,14 @@ func (w *hashSpace) finish(l *lowerer) *operand {
 		gathered = append(gathered, w.svals)
 	}
 	for _, a := range append(gathered, w.sorted...) {
-		w.reserve(l, a, w.n)
+		w.spaceArrays.reserve(l, a, w.n)
 	}
-	s := l.newVar(w.name + "_s")
+	s := l.newVar(w.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() { l.store(w.perm, s, s) })})
 	l.emit(&ir.SortBy{Perm: w.perm, Keys: w.keys, Lo: ir.Int(0), Hi: w.n})
-	p := l.newVar(w.name + "_s")
+	p := l.newVar(w.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
-		from := l.declare(w.name+"_from", ir.At(w.perm, p))
+		from := l.declare(w.spaceArrays.name+"_from", ir.At(w.perm, p))
 		for m, k := range w.keys {
 			l.store(w.sorted[m], p, ir.At(k, from))
 		}
@@ -172,12 +172,12 @@ func (w *hashSpace) finish(l *lowerer) *operand {
 	if w.row.is() {
 		return w.rowOperand(l)
 	}
-	return l.sortedOperand(w.name, w.rows, w.sorted, w.svals, w.n)
+	return l.sortedOperand(w.spaceArrays.name, w.rows, w.sorted, w.svals, w.n)
 }
 
 // end frees the slots in use, and no others: a use costs what it put in.
 func (w *hashSpace) end(l *lowerer) {
-	s := l.newVar(w.name + "_s")
+	s := l.newVar(w.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
 		l.store(w.table, ir.At(w.slot, s), ir.Int(0))
 	})})

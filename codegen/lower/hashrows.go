@@ -15,7 +15,7 @@ func (w *hashSpace) inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want
 	if some := w.row.adds(l, a, e); always(some) {
 		w.row.at = w.find(l, a.LHS, e)
 	} else {
-		at := l.declare(w.name+"_row", ir.Int(0))
+		at := l.declare(w.spaceArrays.name+"_row", ir.Int(0))
 		l.when(some, func() { l.set(at, w.find(l, a.LHS, e)) })
 		w.row.at = at
 	}
@@ -28,10 +28,10 @@ func (w *hashSpace) find(l *lowerer, a *cin.Access, e *env) ir.Expr {
 	key := func(m int) ir.Expr { return e.coord[a.Vars[m]] }
 	h, s := w.search(l, key)
 	l.when(ir.Equal(s, ir.Int(0)), func() {
-		w.insert(l, key, h, func() { w.row.clear(l, w.vals, l.named(w.name+"_from", ir.Times(w.n, w.row.width))) })
+		w.insert(l, key, h, func() { w.row.clear(l, w.vals, l.named(w.spaceArrays.name+"_from", ir.Times(w.n, w.row.width))) })
 		l.set(s, w.n)
 	})
-	return l.named(w.name+"_row", ir.Times(ir.Minus(s, ir.Int(1)), w.row.width))
+	return l.named(w.spaceArrays.name+"_row", ir.Times(ir.Minus(s, ir.Int(1)), w.row.width))
 }
 
 // addToRow is add.
@@ -45,6 +45,6 @@ func (w *hashSpace) addToRow(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 
 // rowOperand is the workspace as its consumer reads it: keys in order, and dense levels below, of the row that came with each.
 func (w *hashSpace) rowOperand(l *lowerer) *operand {
-	op := l.sortedOperand(w.name, w.rows, w.sorted, w.vals, w.n)
+	op := l.sortedOperand(w.spaceArrays.name, w.rows, w.sorted, w.vals, w.n)
 	return w.row.under(l, op, len(w.keys), func(p ir.Expr) ir.Expr { return ir.At(w.perm, p) })
 }

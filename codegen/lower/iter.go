@@ -48,7 +48,7 @@ func (l *lowerer) passesChunk(p *loop) bool {
 }
 
 // isChunked tells whether a call has a chunk of the entries of a cursor's operand.
-func (l *lowerer) isChunked(c *cursor) bool { return c.op.Name == l.spec.Chunked }
+func (l *lowerer) isChunked(c *cursor) bool { return c.op.operand.Name == l.spec.Chunked }
 
 // hasChunk tells whether the operand of whose entries a call has a chunk is accessed at v.
 func (l *lowerer) hasChunk(v string) (has bool) {

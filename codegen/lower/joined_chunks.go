@@ -78,13 +78,13 @@ func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
 		if !a.op.caps(k).HasPos {
 			continue
 		}
-		p := joinedLevel{level: k, crd: table("crds", intOf(a.op.CrdWidth[k])), made: counts("made", slots), before: counts("before", ir.Plus(slots, ir.Int(1)))}
+		p := joinedLevel{level: k, crd: table("crds", intOf(a.op.operand.CrdWidth[k])), made: counts("made", slots), before: counts("before", ir.Plus(slots, ir.Int(1)))}
 		if k != j.first {
-			p.pos = table("poss", intOf(a.op.PosWidth[k]))
+			p.pos = table("poss", intOf(a.op.operand.PosWidth[k]))
 		}
 		j.levels = append(j.levels, p)
 	}
-	j.vals = table("valss", a.op.Type)
+	j.vals = table("valss", a.op.operand.Type)
 	return j
 }
 
@@ -273,7 +273,7 @@ func (j *joinedChunks) alloc(count func(level int) ir.Expr, vals ir.Expr) {
 		}
 		out.crd[i], out.crdCap[i] = alloc(l.newArray(a.op.prefix()+"_crd", p.crd.Elem), count(p.level))
 	}
-	out.vals, out.valsCap = alloc(l.newArray(a.op.prefix()+"_vals", a.op.Type), vals)
+	out.vals, out.valsCap = alloc(l.newArray(a.op.prefix()+"_vals", a.op.operand.Type), vals)
 	j.whole = out
 }
 

@@ -27,7 +27,7 @@ func (l *lowerer) keepRow(f *cin.Forall, e *env, c *component) *keptRow {
 		return nil
 	}
 	k := &keptRow{l: l, e: e, root: -1}
-	for d, r := range c.Roots[:len(c.Roots)-1] {
+	for d, r := range c.component.Roots[:len(c.component.Roots)-1] {
 		if slices.Contains(l.resultVars, r) {
 			k.root = d
 		}

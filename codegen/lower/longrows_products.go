@@ -40,7 +40,7 @@ func (l *lowerer) newLongProductRows(f *cin.Forall, e *env, long strategy.Long) 
 	t := cin.Target(s.Producer)
 	a := &longProductRows{l: l, f: f, where: s, t: t, terms: s.Producer.(*cin.Forall), rows: e.cur[long.Key], long: long}
 	placed := l.assembly.sumsInPlace(s.Consumer, t, 1)
-	a.stores = !placed && l.spec.Strategy.Spaces[t.Name].Kind != strategy.Bitmap
+	a.stores = !placed && l.spec.Strategy.Spaces[t.Name].Form.Kind != strategy.Bitmap
 	return a
 }
 
@@ -127,7 +127,7 @@ func (a *longProductRows) lower(e *env) ir.Expr {
 		op.arrays[ir.Slot{Arg: -1, Field: ir.Pos}] = a.at
 		op.arrays[ir.Slot{Arg: -1, Field: ir.Crd}] = a.crd
 		op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = a.vals
-		op.PosWidth, op.CrdWidth = []uint8{0}, []uint8{0}
+		op.operand.PosWidth, op.operand.CrdWidth = []uint8{0}, []uint8{0}
 		in := e.clone()
 		shadowed := l.ops[name]
 		l.ops[name] = op

@@ -9,22 +9,22 @@ import (
 // it goes over all marks. Nothing else is shared by what adds to different places, so that threads may fill it; they go over its
 // marks in parts then, each of which counts its entries first.
 type markSpace struct {
-	box
-	spaceArrays
-	vals, mark *ir.Array
-	list       *ir.Array // over one variable, the coordinates that are marked
-	rows       *rowList  // over several, entries are copied out by rows
-	crd, sums  *ir.Array
-	n          *ir.Var
-	shared     bool // threads have filled it, outside of all loops, once
+	box         box
+	spaceArrays spaceArrays
+	vals, mark  *ir.Array
+	list        *ir.Array // over one variable, the coordinates that are marked
+	rows        *rowList  // over several, entries are copied out by rows
+	crd, sums   *ir.Array
+	n           *ir.Var
+	shared      bool // threads have filled it, outside of all loops, once
 }
 
 func (l *lowerer) newMarkSpace(t *cin.Access) *markSpace {
 	w := &markSpace{box: l.newBox(t), spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(t, true)}
 	w.vals, w.mark = l.newArray(t.Name+"_vals", l.spec.Compute), l.newArray(t.Name+"_mark", ir.Bool)
-	crd := l.crdType(t.Vars[w.last()])
+	crd := l.crdType(t.Vars[w.box.last()])
 	array := func(a *ir.Array, zero bool) {
-		l.pre.Append(&ir.Alloc{A: a, Len: w.places(), Zero: zero})
+		l.pre.Append(&ir.Alloc{A: a, Len: w.box.places(), Zero: zero})
 		l.post.Append(&ir.Free{A: a})
 	}
 	array(w.vals, true)
@@ -34,22 +34,22 @@ func (l *lowerer) newMarkSpace(t *cin.Access) *markSpace {
 		array(w.list, false)
 		return w
 	}
-	w.crd, w.sums = w.array(l, "crd", crd), w.array(l, "sums", l.spec.Compute)
+	w.crd, w.sums = w.spaceArrays.array(l, "crd", crd), w.spaceArrays.array(l, "sums", l.spec.Compute)
 	return w
 }
 
-func (w *markSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
+func (w *markSpace) begin(l *lowerer) { w.n = l.declare(w.spaceArrays.name+"_n", ir.Int(0)) }
 
 func (w *markSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	at := w.at(a, e)
+	at := w.box.at(a, e)
 	l.emit(&ir.Store{A: w.vals, Index: at, Accumulate: true, X: x})
 	l.store(w.mark, at, ir.Truth(true))
 }
 
 func (w *markSpace) finish(l *lowerer) *operand {
-	units, width := w.size(0), ir.Expr(ir.Int(1)) // of one coordinate, or a row
+	units, width := w.box.size(0), ir.Expr(ir.Int(1)) // of one coordinate, or a row
 	if w.rows != nil {
-		units, width = w.box.rows(), w.size(w.last())
+		units, width = w.box.rows(), w.box.size(w.box.last())
 	}
 	switch {
 	case w.shared:
@@ -57,12 +57,12 @@ func (w *markSpace) finish(l *lowerer) *operand {
 	case w.rows == nil:
 		w.copyOut(l, ir.Int(0), units, w.n)
 	default:
-		w.count(l, ir.Int(0), w.places(), w.n)
+		w.count(l, ir.Int(0), w.box.places(), w.n)
 		w.makeRoom(l)
-		w.copyOut(l, ir.Int(0), units, l.declare(w.name+"_p", ir.Int(0)))
+		w.copyOut(l, ir.Int(0), units, l.declare(w.spaceArrays.name+"_p", ir.Int(0)))
 	}
 	if w.rows == nil {
-		return l.listed(w.name, w.list, w.vals, w.lo[0], w.n)
+		return l.listed(w.spaceArrays.name, w.list, w.vals, w.box.lo[0], w.n)
 	}
 	l.store(w.rows.pos, units, w.n)
 	return w.rows.operand(l, w.crd, w.sums)
@@ -71,35 +71,35 @@ func (w *markSpace) finish(l *lowerer) *operand {
 // inParts copies what is marked out on threads: the entries of a part begin behind those of the parts before it.
 func (w *markSpace) inParts(l *lowerer, units, width ir.Expr) {
 	chunks := l.chunks()
-	units, counts := l.named(w.name+"_units", units), l.alloc(w.name+"_counts", ir.Int64, chunks, false)
+	units, counts := l.named(w.spaceArrays.name+"_units", units), l.alloc(w.spaceArrays.name+"_counts", ir.Int64, chunks, false)
 	each := func(body func(c *ir.Var, from, to ir.Expr)) {
 		c := l.newVar("chunk")
 		at := func(c ir.Expr) ir.Expr { return ir.Over(ir.Times(units, c), chunks) }
 		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.within(func() {
-			body(c, l.named(w.name+"_begin", at(c)), l.named(w.name+"_end", at(ir.Plus(c, ir.Int(1)))))
+			body(c, l.named(w.spaceArrays.name+"_begin", at(c)), l.named(w.spaceArrays.name+"_end", at(ir.Plus(c, ir.Int(1)))))
 		})})
 	}
 	each(func(c *ir.Var, from, to ir.Expr) {
-		n := l.declare(w.name+"_n", ir.Int(0))
+		n := l.declare(w.spaceArrays.name+"_n", ir.Int(0))
 		w.count(l, ir.Times(from, width), ir.Times(to, width), n)
 		l.store(counts, c, n)
 	})
 	c := l.newVar("chunk")
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Body: l.within(func() {
-		n := l.named(w.name+"_n", ir.At(counts, c))
+		n := l.named(w.spaceArrays.name+"_n", ir.At(counts, c))
 		l.store(counts, c, w.n)
 		l.incr(w.n, n)
 	})})
 	w.makeRoom(l)
 	each(func(c *ir.Var, from, to ir.Expr) {
-		w.copyOut(l, from, to, l.declare(w.name+"_p", ir.At(counts, c)))
+		w.copyOut(l, from, to, l.declare(w.spaceArrays.name+"_p", ir.At(counts, c)))
 	})
 	l.emit(&ir.Free{A: counts})
 }
 
 // count adds the number of places from lo to hi that are marked to n.
 func (w *markSpace) count(l *lowerer, lo, hi ir.Expr, n *ir.Var) {
-	place := l.newVar(w.name + "_place")
+	place := l.newVar(w.spaceArrays.name + "_place")
 	l.emit(&ir.For{V: place, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
 		l.when(ir.At(w.mark, place), func() { l.incr(n, ir.Int(1)) })
 	})})
@@ -108,14 +108,14 @@ func (w *markSpace) count(l *lowerer, lo, hi ir.Expr, n *ir.Var) {
 // makeRoom is for all entries of rows.
 func (w *markSpace) makeRoom(l *lowerer) {
 	if w.rows != nil {
-		w.reserve(l, w.crd, w.n)
-		w.reserve(l, w.sums, w.n)
+		w.spaceArrays.reserve(l, w.crd, w.n)
+		w.spaceArrays.reserve(l, w.sums, w.n)
 	}
 }
 
 // copyOut writes what is marked of the coordinates, or rows, from lo to hi behind entry p, in order.
 func (w *markSpace) copyOut(l *lowerer, lo, hi ir.Expr, p *ir.Var) {
-	last := w.last()
+	last := w.box.last()
 	if w.rows == nil {
 		w.each(l, ir.Int(0), lo, hi, func(_, crd ir.Expr) {
 			l.store(w.list, p, crd)
@@ -123,10 +123,10 @@ func (w *markSpace) copyOut(l *lowerer, lo, hi ir.Expr, p *ir.Var) {
 		})
 		return
 	}
-	row := l.newVar(w.name + "_row")
+	row := l.newVar(w.spaceArrays.name + "_row")
 	l.emit(&ir.For{V: row, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
 		l.store(w.rows.pos, row, p)
-		w.each(l, l.named(w.name+"_from", ir.Times(row, w.size(last))), ir.Int(0), w.size(last), func(at, crd ir.Expr) {
+		w.each(l, l.named(w.spaceArrays.name+"_from", ir.Times(row, w.box.size(last))), ir.Int(0), w.box.size(last), func(at, crd ir.Expr) {
 			l.store(w.crd, p, crd)
 			l.store(w.sums, p, ir.At(w.vals, at))
 			l.incr(p, ir.Int(1))
@@ -139,10 +139,10 @@ func (w *markSpace) copyOut(l *lowerer, lo, hi ir.Expr, p *ir.Var) {
 
 // each emits a loop over coordinates from lo to hi of a row that begins at place from, and body for those that are marked.
 func (w *markSpace) each(l *lowerer, from, lo, hi ir.Expr, body func(at, crd ir.Expr)) {
-	c := l.newVar(w.name + "_c")
+	c := l.newVar(w.spaceArrays.name + "_c")
 	l.emit(&ir.For{V: c, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
-		at := l.named(w.name+"_at", ir.Plus(from, c))
-		l.when(ir.At(w.mark, at), func() { body(at, ir.Plus(w.lo[w.last()], c)) })
+		at := l.named(w.spaceArrays.name+"_at", ir.Plus(from, c))
+		l.when(ir.At(w.mark, at), func() { body(at, ir.Plus(w.box.lo[w.box.last()], c)) })
 	})})
 }
 
@@ -156,9 +156,9 @@ func (w *markSpace) end(l *lowerer) {
 	if w.rows != nil || w.shared {
 		return
 	}
-	p := l.newVar(w.name + "_p")
+	p := l.newVar(w.spaceArrays.name + "_p")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
-		w.clear(l, ir.Minus(ir.Coord(w.list, p), w.lo[0]))
+		w.clear(l, ir.Minus(ir.Coord(w.list, p), w.box.lo[0]))
 	})})
 }
 

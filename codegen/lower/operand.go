@@ -11,10 +11,10 @@ import (
 // operand is a tensor's arrays and sizes: parameters of the leaf, which appear
 // in its head as they are first used, or a workspace's own.
 type operand struct {
-	Operand
-	l      *lowerer
-	arrays map[ir.Slot]*ir.Array
-	sizes  map[ir.Slot]*ir.Var
+	operand Operand
+	l       *lowerer
+	arrays  map[ir.Slot]*ir.Array
+	sizes   map[ir.Slot]*ir.Var
 
 	// rootLen, in a workspace, is the number of its entries: its level 0 has
 	// no pos array.
@@ -43,12 +43,12 @@ func (o *operand) levels() *operand {
 }
 
 func newOperand(l *lowerer, o Operand) *operand {
-	return &operand{Operand: o, l: l, arrays: map[ir.Slot]*ir.Array{}, sizes: map[ir.Slot]*ir.Var{}, trips: map[int]int64{}}
+	return &operand{operand: o, l: l, arrays: map[ir.Slot]*ir.Array{}, sizes: map[ir.Slot]*ir.Var{}, trips: map[int]int64{}}
 }
 
 // prefix is the operand's name as an identifier.
 func (o *operand) prefix() string {
-	b := []byte(o.Name)
+	b := []byte(o.operand.Name)
 	for i, c := range b {
 		if c == '\'' {
 			b[i] = '_'
@@ -58,11 +58,11 @@ func (o *operand) prefix() string {
 }
 
 func (o *operand) array(level int, part ir.Field, name string, t ir.Type) *ir.Array {
-	s := ir.Slot{Arg: o.Arg, Level: level, Field: part}
+	s := ir.Slot{Arg: o.operand.Arg, Level: level, Field: part}
 	a, ok := o.arrays[s]
 	if !ok {
 		a = o.l.newArray(name, t)
-		a.Const = o.Arg != 0
+		a.Const = o.operand.Arg != 0
 		o.arrays[s] = a
 		o.l.params = append(o.l.params, ir.Param{Slot: s, A: a})
 	}
@@ -70,7 +70,7 @@ func (o *operand) array(level int, part ir.Field, name string, t ir.Type) *ir.Ar
 }
 
 func (o *operand) number(level int, part ir.Field, name string) ir.Expr {
-	s := ir.Slot{Arg: o.Arg, Level: level, Field: part}
+	s := ir.Slot{Arg: o.operand.Arg, Level: level, Field: part}
 	v, ok := o.sizes[s]
 	if !ok {
 		v = o.l.newVar(name)
@@ -89,19 +89,19 @@ func intOf(width uint8) ir.Type {
 
 func (o *operand) pos(level int) *ir.Array {
 	o = o.levels()
-	return o.array(level, ir.Pos, fmt.Sprintf("%s_pos%d", o.prefix(), level), intOf(o.PosWidth[level]))
+	return o.array(level, ir.Pos, fmt.Sprintf("%s_pos%d", o.prefix(), level), intOf(o.operand.PosWidth[level]))
 }
 
 func (o *operand) crd(level int) *ir.Array {
 	o = o.levels()
-	return o.array(level, ir.Crd, fmt.Sprintf("%s_crd%d", o.prefix(), level), intOf(o.CrdWidth[level]))
+	return o.array(level, ir.Crd, fmt.Sprintf("%s_crd%d", o.prefix(), level), intOf(o.operand.CrdWidth[level]))
 }
 
 func (o *operand) vals() *ir.Array {
 	if o.byRows() {
-		return o.array(o.order()-1, ir.Rows, o.prefix()+"_vals", o.Type)
+		return o.array(o.order()-1, ir.Rows, o.prefix()+"_vals", o.operand.Type)
 	}
-	return o.array(0, ir.Vals, o.prefix()+"_vals", o.Type)
+	return o.array(0, ir.Vals, o.prefix()+"_vals", o.operand.Type)
 }
 
 // byRows tells whether the leaf is given the operand's values by rows, or single values of a vector, that begin at coordinate 0: one is then
@@ -112,7 +112,7 @@ func (o *operand) byRows() bool {
 			return false
 		}
 	}
-	return o.Rows && o.order() > 0
+	return o.operand.Rows && o.order() > 0
 }
 
 func (o *operand) size(level int) ir.Expr {
@@ -142,13 +142,13 @@ func (o *operand) end(level int) ir.Expr {
 	return o.number(level, ir.End, fmt.Sprintf("%s_end%d", o.prefix(), level))
 }
 
-func (o *operand) order() int { return len(o.Format.Levels) }
+func (o *operand) order() int { return len(o.operand.Format.Levels) }
 
-func (o *operand) caps(level int) format.Caps { return o.Format.Levels[level].Caps() }
+func (o *operand) caps(level int) format.Caps { return o.operand.Format.Levels[level].Caps() }
 
 // hasPosFrom tells whether a level from k on has a pos array.
 func (o *operand) hasPosFrom(k int) bool {
-	return slices.ContainsFunc(o.Format.Levels[k:], func(kind format.Kind) bool { return kind.Caps().HasPos })
+	return slices.ContainsFunc(o.operand.Format.Levels[k:], func(kind format.Kind) bool { return kind.Caps().HasPos })
 }
 
 // hasRepeats tells whether one coordinate may stand at several neighbouring

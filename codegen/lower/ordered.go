@@ -13,24 +13,24 @@ import (
 // each once or several times in a row: a list of coordinates and values, which
 // needs neither a place for every coordinate nor sorting.
 type orderedSpace struct {
-	spaceArrays
-	rows *rowList // nil where it is read as a list
-	keys []*ir.Array
-	vals *ir.Array
-	n    *ir.Var // entries
-	once bool    // no coordinate comes twice
+	spaceArrays spaceArrays
+	rows        *rowList // nil where it is read as a list
+	keys        []*ir.Array
+	vals        *ir.Array
+	n           *ir.Var // entries
+	once        bool    // no coordinate comes twice
 }
 
 func (l *lowerer) newOrderedSpace(t *cin.Access, once, rows bool) *orderedSpace {
 	w := &orderedSpace{spaceArrays: newSpaceArrays(t.Name), once: once, rows: l.rowsIf(t, rows)}
 	for m, v := range t.Vars {
-		w.keys = append(w.keys, w.array(l, fmt.Sprintf("crd%d", m), l.crdType(v)))
+		w.keys = append(w.keys, w.spaceArrays.array(l, fmt.Sprintf("crd%d", m), l.crdType(v)))
 	}
-	w.vals = w.array(l, "vals", l.spec.Compute)
+	w.vals = w.spaceArrays.array(l, "vals", l.spec.Compute)
 	return w
 }
 
-func (w *orderedSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
+func (w *orderedSpace) begin(l *lowerer) { w.n = l.declare(w.spaceArrays.name+"_n", ir.Int(0)) }
 
 func (w *orderedSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	last := ir.Minus(w.n, ir.Int(1))
@@ -39,9 +39,9 @@ func (w *orderedSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 		same = append(same, ir.Equal(ir.Coord(k, last), e.coord[a.Vars[m]]))
 	}
 	next := l.within(func() {
-		l.when(ir.AtMost(w.caps[w.vals], w.n), func() { // all have the same
+		l.when(ir.AtMost(w.spaceArrays.caps[w.vals], w.n), func() { // all have the same
 			for _, k := range append(slices.Clone(w.keys), w.vals) {
-				w.grow(l, k, ir.Plus(w.n, ir.Int(1)))
+				w.spaceArrays.grow(l, k, ir.Plus(w.n, ir.Int(1)))
 			}
 		})
 		for m, k := range w.keys {
@@ -59,7 +59,7 @@ func (w *orderedSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 }
 
 func (w *orderedSpace) finish(l *lowerer) *operand {
-	return l.sortedOperand(w.name, w.rows, w.keys, w.vals, w.n)
+	return l.sortedOperand(w.spaceArrays.name, w.rows, w.keys, w.vals, w.n)
 }
 
 // sortedOperand is a list of n entries in order, with their coordinates and values: an operand with rows
@@ -69,7 +69,7 @@ func (l *lowerer) sortedOperand(name string, rows *rowList, crd []*ir.Array, val
 		return l.listOperand(name, crd, vals, n)
 	}
 	rows.keyed(l, n, crd)
-	return rows.operand(l, crd[rows.last()], vals)
+	return rows.operand(l, crd[rows.box.last()], vals)
 }
 
 // listOperand is a list of n coordinates, in order, and their values, as an operand.

@@ -93,13 +93,13 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	var rows []*cursor
 	cin.Accesses(f.Body, func(x *cin.Access) {
 		c := e.cur[x.Key()]
-		if c == nil || c.next() != f.Var || !always(c.pres) || c.op.Arg < 0 || c.op.Format.AllDense() {
+		if c == nil || c.next() != f.Var || !always(c.pres) || c.op.operand.Arg < 0 || c.op.operand.Format.AllDense() {
 			return
 		}
 		if caps := c.op.caps(c.level); !caps.HasPos && !(caps.Locate && c.level == 0) {
 			return
 		}
-		if n := l.spec.Strategy.Weight[c.op.Name]; n > heaviest {
+		if n := l.spec.Strategy.Weight[c.op.operand.Name]; n > heaviest {
 			w.driver, w.key, heaviest = c, x.Key(), n
 		}
 		if c.op.caps(c.level).Locate && c.op.hasPosFrom(1) && !slices.ContainsFunc(rows, func(d *cursor) bool { return d.op == c.op }) {

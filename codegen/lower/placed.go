@@ -11,14 +11,14 @@ import (
 // the places that were added to. Over one variable it is a list of coordinates, and the operand
 // reads the values in their places; over several the entries are copied out in order.
 type placed struct {
-	box
-	spaceArrays
-	vals *ir.Array
-	list *ir.Array
-	n    *ir.Var // the length of list
-	rows *rowList
-	keys []*ir.Array // the coordinates of entries that are copied out: of the last variable alone, where there are rows
-	sums *ir.Array   // and their values
+	box         box
+	spaceArrays spaceArrays
+	vals        *ir.Array
+	list        *ir.Array
+	n           *ir.Var // the length of list
+	rows        *rowList
+	keys        []*ir.Array // the coordinates of entries that are copied out: of the last variable alone, where there are rows
+	sums        *ir.Array   // and their values
 }
 
 func (l *lowerer) newPlaced(t *cin.Access, rows bool) *placed {
@@ -28,11 +28,11 @@ func (l *lowerer) newPlaced(t *cin.Access, rows bool) *placed {
 		return w
 	}
 	for m, v := range t.Vars {
-		if w.rows == nil || m == w.last() {
-			w.keys = append(w.keys, w.array(l, fmt.Sprintf("crd%d", m), l.crdType(v)))
+		if w.rows == nil || m == w.box.last() {
+			w.keys = append(w.keys, w.spaceArrays.array(l, fmt.Sprintf("crd%d", m), l.crdType(v)))
 		}
 	}
-	w.sums = w.array(l, "sums", l.spec.Compute)
+	w.sums = w.spaceArrays.array(l, "sums", l.spec.Compute)
 	return w
 }
 
@@ -47,7 +47,7 @@ func (l *lowerer) rowsIf(t *cin.Access, rows bool) *rowList {
 // base is what an entry of the list is more than its place.
 func (w *placed) base() ir.Expr {
 	if w.sums == nil {
-		return w.lo[0]
+		return w.box.lo[0]
 	}
 	return ir.Int(0)
 }
@@ -59,24 +59,24 @@ func (w *placed) placeOf(x ir.Expr) ir.Expr { return ir.Minus(x, w.base()) }
 // variables it is empty again then.
 func (w *placed) operand(l *lowerer, clear func(l *lowerer, at ir.Expr)) *operand {
 	if w.sums == nil {
-		return l.listed(w.name, w.list, w.vals, w.lo[0], w.n)
+		return l.listed(w.spaceArrays.name, w.list, w.vals, w.box.lo[0], w.n)
 	}
 	for _, a := range append(w.keys, w.sums) {
-		w.reserve(l, a, w.n)
+		w.spaceArrays.reserve(l, a, w.n)
 	}
 	if w.rows == nil {
 		w.copyOut(l, clear, func(p, at ir.Expr) {
 			for m, k := range w.keys {
-				l.store(k, p, w.coord(m, at))
+				l.store(k, p, w.box.coord(m, at))
 			}
 		})
-		return l.listOperand(w.name, w.keys, w.sums, w.n)
+		return l.listOperand(w.spaceArrays.name, w.keys, w.sums, w.n)
 	}
-	from, width := l.declare(w.name+"_from", ir.Int(0)), l.named(w.name+"_width", w.size(w.last()))
+	from, width := l.declare(w.spaceArrays.name+"_from", ir.Int(0)), l.named(w.spaceArrays.name+"_width", w.box.size(w.box.last()))
 	w.rows.begin(l)
 	w.copyOut(l, clear, func(p, at ir.Expr) {
 		w.rows.next(l, p, ir.AtMost(ir.Plus(from, width), at), func() { l.incr(from, width) })
-		l.store(w.keys[0], p, ir.Plus(ir.Minus(at, from), w.lo[w.last()]))
+		l.store(w.keys[0], p, ir.Plus(ir.Minus(at, from), w.box.lo[w.box.last()]))
 	})
 	w.rows.end(l, w.n)
 	return w.rows.operand(l, w.keys[0], w.sums)
@@ -85,9 +85,9 @@ func (w *placed) operand(l *lowerer, clear func(l *lowerer, at ir.Expr)) *operan
 // copyOut copies the sums of all entries out, in their order, and empties their places. key
 // stores the coordinates of the entry at position p and a place.
 func (w *placed) copyOut(l *lowerer, clear func(l *lowerer, at ir.Expr), key func(p, at ir.Expr)) {
-	p := l.newVar(w.name + "_s")
+	p := l.newVar(w.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
-		at := l.declare(w.name+"_at", ir.Coord(w.list, p))
+		at := l.declare(w.spaceArrays.name+"_at", ir.Coord(w.list, p))
 		key(p, at)
 		l.store(w.sums, p, ir.At(w.vals, at))
 		clear(l, at)
@@ -99,7 +99,7 @@ func (w *placed) empty(l *lowerer, clear func(l *lowerer, at ir.Expr)) {
 	if w.sums != nil {
 		return
 	}
-	p := l.newVar(w.name + "_p")
+	p := l.newVar(w.spaceArrays.name + "_p")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
 		clear(l, w.placeOf(ir.Coord(w.list, p)))
 	})})

@@ -75,7 +75,7 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 		return ir.Truth(false)
 	}
 	c := l.sched.comps[t.Vars[0]]
-	o := e.open[c.Top]
+	o := e.open[c.component.Top]
 	tile := o.iv
 	if len(o.frames) > 0 { // of tiles inside the workspace's
 		tile = o.frames[0].iv
@@ -99,7 +99,7 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	cur := *row
 	cur.op = w.operand(l, t.Name, row.op)
 	in.cur[t.Key()] = &cur
-	in.open[c.Top] = o.along(form.Key, t.Key())
+	in.open[c.component.Top] = o.along(form.Key, t.Key())
 	shadowed := l.ops[t.Name]
 	l.ops[t.Name], l.levels[t.Key()] = cur.op, cur.vars // of the operand's levels, not of the one that the workspace is over
 	pres := l.stmt(s.Consumer, in, want)
@@ -155,9 +155,9 @@ func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
 	in := e.clone()
 	if !p.branchless() {
 		above := p.cur.pos
-		for d, q := range p.l.ancestors(p.cur, p.iv, len(p.c.Roots), at) {
+		for d, q := range p.l.ancestors(p.cur, p.iv, len(p.c.component.Roots), at) {
 			if p.reads[d] {
-				in.coord[p.c.Roots[d]] = p.l.named(p.c.Roots[d], p.l.coordAt(p.cur, d, above, q))
+				in.coord[p.c.component.Roots[d]] = p.l.named(p.c.component.Roots[d], p.l.coordAt(p.cur, d, above, q))
 			}
 			above = q
 		}
@@ -167,8 +167,8 @@ func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
 
 // operand is the workspace as its consumer reads it, with the level arrays of another.
 func (w *positionSpace) operand(l *lowerer, name string, pattern *operand) *operand {
-	op := newOperand(l, pattern.Operand)
-	op.Name, op.Arg, op.Type = name, -1, l.spec.Compute
+	op := newOperand(l, pattern.operand)
+	op.operand.Name, op.operand.Arg, op.operand.Type = name, -1, l.spec.Compute
 	op.pattern, op.places = pattern, w
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
 	op.valueAt = func(p, _ ir.Expr) ir.Expr { return w.place(p) }
@@ -240,7 +240,7 @@ func (p *placeLoop) in(e *env, at ir.Expr) *env {
 	in := e.clone()
 	here := *p.cur
 	here.level, here.pos, here.end, here.base, here.pres = p.cur.op.order(), at, nil, nil, ir.Truth(true)
-	for d, root := range p.c.Roots {
+	for d, root := range p.c.component.Roots {
 		if p.reads[d] && in.coord[root] == nil {
 			in.coord[root] = p.l.declare(root, ir.Coord(p.cur.op.crd(p.cur.level+d), at))
 		}
@@ -255,13 +255,13 @@ func (p *placeLoop) in(e *env, at ir.Expr) *env {
 // one or, where all places are to be constant, one that asks for each.
 func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l, iv, w := p.l, p.iv, p.w
-	last := len(p.c.Roots) - 1
+	last := len(p.c.component.Roots) - 1
 	above, cur := p.e.clone(), *p.cur
 	cur.level += last
 	above.cur[iv.key] = &cur
-	defer l.used.enter(strings.Join(p.c.Roots, ", "), lattice.Loop(p.c.Roots[last], p.f.Body, l.place(above)))()
+	defer l.used.enter(strings.Join(p.c.component.Roots, ", "), lattice.Loop(p.c.component.Roots[last], p.f.Body, l.place(above)))()
 	f := *p.f
-	f.Var = p.c.Roots[last] // lowering knows loops by what they determine
+	f.Var = p.c.component.Roots[last] // lowering knows loops by what they determine
 	name := cur.op.prefix() + "_p"
 	plain := func() {
 		at := l.newVar(name)
@@ -301,10 +301,10 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 // workspace: those of its accesses but that of a key, or all where a division that may
 // fail names them.
 func (l *lowerer) rootsRead(s cin.Stmt, c *component, key string) []bool {
-	reads := make([]bool, len(c.Roots))
+	reads := make([]bool, len(c.component.Roots))
 	divides := false
 	cin.Accesses(s, func(a *cin.Access) {
-		for d, root := range c.Roots {
+		for d, root := range c.component.Roots {
 			reads[d] = reads[d] || a.Key() != key && slices.Contains(a.Vars, root)
 		}
 	})

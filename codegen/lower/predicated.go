@@ -33,7 +33,7 @@ func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point,
 		keys[it.key] = 0
 		// Of a workspace with a place for each coordinate, those that are not in
 		// its list were never written.
-		if it.cur.op.valueAt != nil || it.repeats || it.padded || it.cur.op.Type.IsFloat() != float || it.cur.level != it.cur.op.order()-1 {
+		if it.cur.op.valueAt != nil || it.repeats || it.padded || it.cur.op.operand.Type.IsFloat() != float || it.cur.level != it.cur.op.order()-1 {
 			return false
 		}
 	}

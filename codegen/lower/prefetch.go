@@ -21,7 +21,7 @@ type fetched struct {
 // prefetch emits, at the head of a loop over a sparse operand's entries, the
 // prefetching of the rows that a later iteration reads, or adds to.
 func (l *lowerer) prefetch(p *loop, it *iter) {
-	if it.cur.op.Arg < 0 || it.padded {
+	if it.cur.op.operand.Arg < 0 || it.padded {
 		return
 	}
 	list := l.rowsRead(p)
@@ -121,7 +121,7 @@ func (l *lowerer) split(p *loop, it *iter, loop func(lo, hi ir.Expr)) {
 func (l *lowerer) earlyEnd(p *loop, it *iter) (end *ir.Var, places []string) {
 	op, level := it.cur.op, it.cur.level
 	_, inside := l.early[place(it.key, p.v())]
-	if inside || p.want || l.onUnits(p) || op.Arg < 0 || it.padded {
+	if inside || p.want || l.onUnits(p) || op.operand.Arg < 0 || it.padded {
 		return nil, nil
 	}
 	end = l.newVar(it.name() + "_early")
@@ -159,7 +159,7 @@ func (l *lowerer) farthest(v string) (n int64) {
 // operand, which a whole segment is held to, nothing is.
 func (l *lowerer) streamed(p *loop, it *iter) func() {
 	op, how := it.cur.op, l.spec.Strategy.Fetched(it.key, p.v())
-	if how.Ahead == 0 || how.Lines > 0 || op.Arg < 0 || it.padded || l.spec.Strategy.Gather(it.key, p.v()) {
+	if how.Ahead == 0 || how.Lines > 0 || op.operand.Arg < 0 || it.padded || l.spec.Strategy.Gather(it.key, p.v()) {
 		return func() {}
 	}
 	near := max(how.Ahead/4, 1)
@@ -171,7 +171,7 @@ func (l *lowerer) streamed(p *loop, it *iter) func() {
 		var done []string
 		cin.Accesses(p.f.Body, func(a *cin.Access) {
 			c := p.e.cur[a.Key()]
-			if c == nil || c.base == nil || slices.Contains(done, a.Key()) || c.op.Arg < 0 || c.op.order() != 1 || c.level != 0 || c.next() != p.v() || !c.op.caps(0).Locate {
+			if c == nil || c.base == nil || slices.Contains(done, a.Key()) || c.op.operand.Arg < 0 || c.op.order() != 1 || c.level != 0 || c.next() != p.v() || !c.op.caps(0).Locate {
 				return
 			}
 			done = append(done, a.Key())
@@ -190,7 +190,7 @@ func (l *lowerer) rowsRead(p *loop) (list []fetched) {
 			return
 		}
 		k := c.op.order() - 2
-		if c.level != k || c.next() != p.v() || c.op.Arg < 0 {
+		if c.level != k || c.next() != p.v() || c.op.operand.Arg < 0 {
 			return
 		}
 		if how := l.spec.Strategy.Fetched(key, p.v()); k == 0 && c.op.caps(1).HasPos && how.Ahead > 0 {
@@ -251,7 +251,7 @@ func (l *lowerer) fetchedRow(p *loop, key string, op *operand, v string) (r fetc
 		return r, s, false
 	}
 	s = l.rangeOf(p.e, v)
-	r.width = r.how.Lines * (strategy.CacheLine / op.Type.Size())
+	r.width = r.how.Lines * (strategy.CacheLine / op.operand.Type.Size())
 	if s.width > 0 {
 		r.width = min(r.width, s.width)
 	}

@@ -22,15 +22,15 @@ func entriesOf(w workspace) entries {
 	}
 	switch w := w.(type) {
 	case *listSpace:
-		place := func(s ir.Expr) ir.Expr { return w.placeOf(ir.Coord(w.list, s)) }
-		part := func(m int, s ir.Expr) ir.Expr { return w.coord(m, place(s)) }
-		return entries{w.n, part, func(s ir.Expr) ir.Expr { return ir.At(w.vals, place(s)) }}
+		place := func(s ir.Expr) ir.Expr { return w.placed.placeOf(ir.Coord(w.placed.list, s)) }
+		part := func(m int, s ir.Expr) ir.Expr { return w.placed.box.coord(m, place(s)) }
+		return entries{w.placed.n, part, func(s ir.Expr) ir.Expr { return ir.At(w.placed.vals, place(s)) }}
 	case *hashSpace:
 		return keyed(w.n, w.keys, w.vals)
 	case *orderedSpace:
 		return keyed(w.n, w.keys, w.vals)
 	case *termSpace:
-		return keyed(w.n, w.keys, w.vals)
+		return keyed(w.n, w.sortedTerms.keys, w.vals)
 	}
 	panic(fmt.Sprintf("BUG: lower: a schedule has a %T", w))
 }

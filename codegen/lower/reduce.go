@@ -120,7 +120,7 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	l.shares(size, func(from, to ir.Expr) {
 		x := l.newVar("x")
 		l.emit(&ir.For{V: x, Lo: from, Hi: to, Step: 1, Body: l.within(func() {
-			l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(first, x), Accumulate: e.res.zeroed, X: ir.Convert(a.op.Type, ir.At(parts, x))})
+			l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(first, x), Accumulate: e.res.zeroed, X: ir.Convert(a.op.operand.Type, ir.At(parts, x))})
 		})})
 	})
 	e.res.zeroed = true

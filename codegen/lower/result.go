@@ -96,7 +96,7 @@ func (r *result) nextSparse(k int) int {
 // cursor of the operand with its pattern stands at.
 func (r *result) positionOf(cur *cursor) ir.Expr {
 	if cur.level != r.deep+1 {
-		panic(&Refusal{Why: "the position of " + r.op.Name + " in the pattern that it shares is not known here", Pattern: true})
+		panic(&Refusal{Why: "the position of " + r.op.operand.Name + " in the pattern that it shares is not known here", Pattern: true})
 	}
 	return cur.pos
 }
@@ -113,7 +113,7 @@ func (r *result) publish(level int, part ir.Field, arr *ir.Array, n ir.Expr) {
 }
 
 // assigns tells whether a statement's target is the result.
-func (l *lowerer) assigns(s cin.Stmt) bool { return cin.Target(s).Name == l.out.op.Name }
+func (l *lowerer) assigns(s cin.Stmt) bool { return cin.Target(s).Name == l.out.op.operand.Name }
 
 // zero makes sure that the values below the result's cursor are 0, where no
 // compressed level is left below it.
@@ -167,10 +167,10 @@ func (l *lowerer) visited(e *env, v string) (coordRange, bool) {
 		return s, ok
 	}
 	c := l.sched.comps[v]
-	if c == nil || len(c.Roots) > 1 || e.open[c.Top] == nil {
+	if c == nil || len(c.component.Roots) > 1 || e.open[c.component.Top] == nil {
 		return coordRange{}, false
 	}
-	o := e.open[c.Top]
+	o := e.open[c.component.Top]
 	iv := l.coverage(o.iv, o.frames, e)
 	return coordRange{lo: iv.lo, hi: iv.hi}, true
 }

@@ -41,13 +41,13 @@ type growingArrays struct {
 func (a *appendResult) newArrays() *growingArrays {
 	l, op := a.l, a.op
 	b := &growingArrays{levels: make([]growingLevel, op.order())}
-	b.vals = l.newArray(op.prefix()+"_vals", op.Type)
+	b.vals = l.newArray(op.prefix()+"_vals", op.operand.Type)
 	outermost := true
 	for k := range b.levels {
 		if !op.caps(k).HasPos {
 			continue
 		}
-		b.levels[k].crd = l.newArray(fmt.Sprintf("%s_crd%d", op.prefix(), k), intOf(op.CrdWidth[k]))
+		b.levels[k].crd = l.newArray(fmt.Sprintf("%s_crd%d", op.prefix(), k), intOf(op.operand.CrdWidth[k]))
 		if !outermost {
 			b.levels[k].pos = a.newPos(k)
 		}
@@ -112,7 +112,7 @@ func (a *appendResult) begin(pos *ir.Array, first ir.Expr) {
 }
 
 func (r *result) newPos(k int) *ir.Array {
-	return r.l.newArray(fmt.Sprintf("%s_pos%d", r.op.prefix(), k), intOf(r.op.PosWidth[k]))
+	return r.l.newArray(fmt.Sprintf("%s_pos%d", r.op.prefix(), k), intOf(r.op.operand.PosWidth[k]))
 }
 
 // publishAll hands the arrays to the caller: they are the whole result.

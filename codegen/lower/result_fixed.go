@@ -308,7 +308,7 @@ func (a *fixedResult) writeBlock(f *cin.Forall, in *env, end ir.Expr) ir.Expr {
 		l.blk.List = append(append(l.blk.List, b.List...), next)
 		return some
 	}
-	nowhere := l.newArray("vals", a.op.Type)
+	nowhere := l.newArray("vals", a.op.operand.Type)
 	var rest *ir.Block
 	a.writingTo(nowhere, func() {
 		rest = l.within(func() {

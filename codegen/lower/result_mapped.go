@@ -22,7 +22,7 @@ func newMappedResult(r *result) *mappedResult {
 		last = max(last, o.Arg)
 	}
 	shared := newSharedResult(r)
-	a := l.newArray(r.op.prefix()+"_at", intOf(r.op.PosWidth[r.deep]))
+	a := l.newArray(r.op.prefix()+"_at", intOf(r.op.operand.PosWidth[r.deep]))
 	a.Const = true
 	l.params = append(l.params, ir.Param{Slot: ir.Slot{Arg: last + 1, Level: 0, Field: ir.Crd}, A: a})
 	return &mappedResult{*shared, a}

@@ -95,7 +95,7 @@ func (l *lowerer) absentInTiles(s cin.Stmt) (found bool) {
 	}
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)
-		if !ok || !l.assigns(w.Consumer) || l.spec.Strategy.Spaces[cin.Target(w.Producer).Name].Kind != strategy.Array {
+		if !ok || !l.assigns(w.Consumer) || l.spec.Strategy.Spaces[cin.Target(w.Producer).Name].Form.Kind != strategy.Array {
 			return
 		}
 		cin.Walk(w.Consumer, func(s cin.Stmt) {
@@ -129,7 +129,7 @@ func (l *lowerer) comesBack(s cin.Stmt) bool {
 	}
 	found := false
 	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {
-		if a.LHS.Name != l.out.op.Name {
+		if a.LHS.Name != l.out.op.operand.Name {
 			return
 		}
 		around := false

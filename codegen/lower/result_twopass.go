@@ -143,7 +143,7 @@ func (t *passes) nowhere(name string, typ ir.Type) *ir.Array {
 // count opens a chunk that only counts.
 func (t *passes) count(_, _ ir.Expr) {
 	a, l := t.a, t.a.l
-	a.levels, a.values = make([]growingLevel, a.op.order()), t.nowhere("vals", a.op.Type)
+	a.levels, a.values = make([]growingLevel, a.op.order()), t.nowhere("vals", a.op.operand.Type)
 	for _, p := range t.levels {
 		a.levels[p.level] = growingLevel{
 			pos: t.nowhere("pos", ir.Int64), crd: t.nowhere("crd", ir.Int64), count: l.declare(t.countName(p.level), ir.Int(0)),
@@ -179,7 +179,7 @@ func (t *passes) scan() {
 	}
 	for k := range t.levels {
 		p := &t.levels[k]
-		p.crd = l.newArray(a.op.prefix()+"_crd", intOf(a.op.CrdWidth[p.level]))
+		p.crd = l.newArray(a.op.prefix()+"_crd", intOf(a.op.operand.CrdWidth[p.level]))
 		if t.isPos(p) {
 			p.pos = p.before
 		} else {
@@ -195,7 +195,7 @@ func (t *passes) scan() {
 	if l.spec.GPU {
 		t.closeRows()
 	}
-	t.vals = l.newArray(a.op.prefix()+"_vals", a.op.Type)
+	t.vals = l.newArray(a.op.prefix()+"_vals", a.op.operand.Type)
 	l.emit(&ir.Alloc{A: t.vals, Len: t.size()})
 }
 

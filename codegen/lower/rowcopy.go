@@ -50,11 +50,11 @@ func (l *lowerer) copyRowsAlong(p *loop, f *cin.Forall, s coordRange, in *env) {
 	cin.Accesses(f, func(a *cin.Access) {
 		c, before := in.cur[a.Key()], p.e.cur[a.Key()]
 		if c == nil || slices.Contains(done, a.Key()) || c.next() != f.Var || c.base == nil || before == nil || before.base == c.base || !always(c.pres) ||
-			c.op.Arg <= 0 || c.level != c.op.order()-1 || !c.op.caps(c.level).Locate || s.width*c.op.Type.Size() > maxCopied {
+			c.op.operand.Arg <= 0 || c.level != c.op.order()-1 || !c.op.caps(c.level).Locate || s.width*c.op.operand.Type.Size() > maxCopied {
 			return
 		}
 		done = append(done, a.Key())
-		row := l.newArray(c.op.prefix()+"_row", c.op.Type)
+		row := l.newArray(c.op.prefix()+"_row", c.op.operand.Type)
 		l.emit(&ir.Local{A: row, Len: s.width})
 		k := l.newVar(f.Var + "_lane")
 		first := l.named(row.Name+"_first", ir.Plus(c.base, s.lo))

@@ -13,10 +13,10 @@ import (
 // Where the tile has few rows, which leave most threads idle, the lanes of a warp sum
 // the places of one row together.
 type rowLanes struct {
-	*placeLoop
-	a    *cin.Assign
-	row  int         // the number of the variable of the rows among those that are fused
-	temp *cin.Access // the sum of a row
+	placeLoop *placeLoop
+	a         *cin.Assign
+	row       int         // the number of the variable of the rows among those that are fused
+	temp      *cin.Access // the sum of a row
 	// alone: no two rows add to one place of the result; stored: and nothing else does.
 	alone, stored bool
 }
@@ -33,15 +33,15 @@ func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *opened, n in
 		return
 	}
 	r := &rowLanes{placeLoop: &placeLoop{l, f, e, c, cur, o.iv, cur.op.places, l.rootsRead(a, c, o.iv.key)}, a: a, temp: &cin.Access{Name: l.fresh("sum")}}
-	for d := range len(c.Roots) - 1 {
+	for d := range len(c.component.Roots) - 1 {
 		if r.needs(d) {
 			r.row = d
 		}
 	}
-	rows := c.Roots[:r.row+1]
+	rows := c.component.Roots[:r.row+1]
 	r.alone = !slices.ContainsFunc(rows, func(v string) bool { return !slices.Contains(l.resultVars, v) })
 	r.stored = r.alone && l.storedOnce(e, c, cur.op, cur.level, len(rows))
-	if !r.alone && l.out.op.Type.IsComplex() {
+	if !r.alone && l.out.op.operand.Type.IsComplex() {
 		l.refuse(f.Var, "rows of %s add to the same places of %s, and complex numbers are not added atomically", rows[r.row], a.LHS.Key())
 	}
 	l.when(ir.Less(o.iv.lo, o.iv.hi), func() {
@@ -53,30 +53,32 @@ func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *opened, n in
 
 // needs tells whether the coordinate of the component's variable number d is needed.
 func (r *rowLanes) needs(d int) bool {
-	return r.reads[d] || slices.Contains(r.a.LHS.Vars, r.c.Roots[d])
+	return r.placeLoop.reads[d] || slices.Contains(r.a.LHS.Vars, r.placeLoop.c.component.Roots[d])
 }
 
 // rows are the positions of the rows with a part in the tile.
 func (r *rowLanes) rows() (lo, hi ir.Expr) {
-	l, d := r.l, r.row
-	name := r.c.Roots[d]
-	if r.iv.rowsKnown && r.cur.op.caps(r.cur.level+d+1).HasPos {
-		_, end := l.childRange(r.cur, r.e)
+	l, d := r.placeLoop.l, r.row
+	name := r.placeLoop.c.component.Roots[d]
+	if r.placeLoop.iv.rowsKnown && r.placeLoop.cur.op.caps(r.placeLoop.cur.level+d+1).HasPos {
+		_, end := l.childRange(r.placeLoop.cur, r.placeLoop.e)
 		for k := 1; k <= d; k++ {
-			end = l.below(r.cur.op, r.cur.level+k, end)
+			end = l.below(r.placeLoop.cur.op, r.placeLoop.cur.level+k, end)
 		}
-		return r.iv.ancestor[2*d], l.named(name+"_rows", ir.Least(ir.Plus(r.iv.ancestor[2*d+1], ir.Int(1)), end))
+		return r.placeLoop.iv.ancestor[2*d], l.named(name+"_rows", ir.Least(ir.Plus(r.placeLoop.iv.ancestor[2*d+1], ir.Int(1)), end))
 	}
-	holds := func(p ir.Expr) ir.Expr { return l.ancestors(r.cur, r.iv, len(r.c.Roots), p)[d] }
-	lo = l.named(name+"_row", holds(r.iv.lo))
-	return lo, l.named(name+"_rows", ir.Plus(holds(ir.Minus(r.iv.hi, ir.Int(1))), ir.Int(1)))
+	holds := func(p ir.Expr) ir.Expr {
+		return l.ancestors(r.placeLoop.cur, r.placeLoop.iv, len(r.placeLoop.c.component.Roots), p)[d]
+	}
+	lo = l.named(name+"_row", holds(r.placeLoop.iv.lo))
+	return lo, l.named(name+"_rows", ir.Plus(holds(ir.Minus(r.placeLoop.iv.hi, ir.Int(1))), ir.Int(1)))
 }
 
 // byThreads emits the loop over rows of which each thread has one at a time.
 func (r *rowLanes) byThreads(lo, hi ir.Expr) {
 	width := int64(ir.WarpSize)
-	if r.l.warps == 0 {
-		width = r.l.laneWidth(r.f)
+	if r.placeLoop.l.warps == 0 {
+		width = r.placeLoop.l.laneWidth(r.placeLoop.f)
 	}
 	r.over(lo, hi, &ir.For{Kind: ir.Lanes, Width: width}, ir.For{})
 }
@@ -84,78 +86,78 @@ func (r *rowLanes) byThreads(lo, hi ir.Expr) {
 // byLanes emits the loop over rows of which each warp has one at a time.
 func (r *rowLanes) byLanes(lo, hi ir.Expr) {
 	lanes := ir.For{Kind: ir.Lanes, Width: ir.WarpSize}
-	if r.l.warps > 0 {
+	if r.placeLoop.l.warps > 0 {
 		r.over(lo, hi, &ir.For{}, lanes)
 		return
 	}
-	r.l.warps++
-	r.over(lo, hi, &ir.For{Kind: ir.Warps, Width: r.l.laneWidth(r.f) / ir.WarpSize}, lanes)
-	r.l.warps--
+	r.placeLoop.l.warps++
+	r.over(lo, hi, &ir.For{Kind: ir.Warps, Width: r.placeLoop.l.laneWidth(r.placeLoop.f) / ir.WarpSize}, lanes)
+	r.placeLoop.l.warps--
 }
 
 // over emits a loop over rows, of a kind, around those over places.
 func (r *rowLanes) over(lo, hi ir.Expr, s *ir.For, places ir.For) {
-	l := r.l
-	q := l.newVar(r.cur.op.prefix() + "_p")
+	l := r.placeLoop.l
+	q := l.newVar(r.placeLoop.cur.op.prefix() + "_p")
 	s.V, s.Lo, s.Hi, s.Step = q, lo, hi, 1
-	l.over[s] = r.f.Var
+	l.over[s] = r.placeLoop.f.Var
 	s.Body = l.inScope(func() { r.sum(q, places) })
 	l.emit(s)
 }
 
 // sum sums the places that row q has in the tile, and adds the sum to the result.
 func (r *rowLanes) sum(q ir.Expr, places ir.For) {
-	l, name := r.l, r.c.Roots[len(r.c.Roots)-1]
+	l, name := r.placeLoop.l, r.placeLoop.c.component.Roots[len(r.placeLoop.c.component.Roots)-1]
 	begin := l.named(name+"_begin", r.first(q))
 	end := l.named(name+"_end", r.first(ir.Plus(q, ir.Int(1))))
-	lo := l.named(name+"_lo", ir.Greatest(begin, r.iv.lo))
-	hi := l.named(name+"_hi", ir.Least(end, r.iv.hi))
+	lo := l.named(name+"_lo", ir.Greatest(begin, r.placeLoop.iv.lo))
+	hi := l.named(name+"_hi", ir.Least(end, r.placeLoop.iv.hi))
 	l.when(ir.Less(lo, hi), func() {
 		in := r.inRow(q)
 		sum := ir.NewVar(l.fresh(r.temp.Name), l.spec.Compute)
 		l.emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
 		l.scalars[r.temp.Name] = sum
-		p := l.newVar(r.cur.op.prefix() + "_p")
+		p := l.newVar(r.placeLoop.cur.op.prefix() + "_p")
 		places.V, places.Lo, places.Hi, places.Step = p, lo, hi, 1
 		places.Body = l.within(func() {
-			l.stmt(&cin.Assign{LHS: r.temp, Accumulate: true, RHS: r.a.RHS}, r.in(in, p), false)
+			l.stmt(&cin.Assign{LHS: r.temp, Accumulate: true, RHS: r.a.RHS}, r.placeLoop.in(in, p), false)
 		})
 		if places.Kind == ir.Lanes {
 			places.Reduce = []*ir.Var{sum}
 		}
-		l.over[&places] = r.f.Var
+		l.over[&places] = r.placeLoop.f.Var
 		l.emit(&places)
 		delete(l.scalars, r.temp.Name)
 		in.temps[r.temp.Name] = value{pres: ir.Truth(true), v: sum, zeroed: true}
-		r.store(in, ir.Both(ir.AtLeast(begin, r.iv.lo), ir.AtLeast(r.iv.hi, end)))
+		r.store(in, ir.Both(ir.AtLeast(begin, r.placeLoop.iv.lo), ir.AtLeast(r.placeLoop.iv.hi, end)))
 	})
 }
 
 // first is the first position in row q.
 func (r *rowLanes) first(q ir.Expr) ir.Expr {
-	for d := r.row + 1; d < len(r.c.Roots); d++ {
-		q = r.l.below(r.cur.op, r.cur.level+d, q)
+	for d := r.row + 1; d < len(r.placeLoop.c.component.Roots); d++ {
+		q = r.placeLoop.l.below(r.placeLoop.cur.op, r.placeLoop.cur.level+d, q)
 	}
 	return q
 }
 
 // inRow is the environment of row q, with the coordinates that are needed there.
 func (r *rowLanes) inRow(q ir.Expr) *env {
-	l, in := r.l, r.e.clone()
+	l, in := r.placeLoop.l, r.placeLoop.e.clone()
 	at := make([]ir.Expr, r.row+1)
 	at[r.row] = q
-	if r.row > 0 && (r.cur.op.caps(r.cur.level+r.row).Locate || slices.ContainsFunc(r.c.Roots[:r.row], func(v string) bool { return r.needs(slices.Index(r.c.Roots, v)) })) {
-		at = l.ancestors(r.cur, r.iv, r.row+1, q)
+	if r.row > 0 && (r.placeLoop.cur.op.caps(r.placeLoop.cur.level+r.row).Locate || slices.ContainsFunc(r.placeLoop.c.component.Roots[:r.row], func(v string) bool { return r.needs(slices.Index(r.placeLoop.c.component.Roots, v)) })) {
+		at = l.ancestors(r.placeLoop.cur, r.placeLoop.iv, r.row+1, q)
 	}
-	above := r.cur.pos
+	above := r.placeLoop.cur.pos
 	for d, p := range at {
 		if r.needs(d) {
-			in.coord[r.c.Roots[d]] = l.named(r.c.Roots[d], l.coordAt(r.cur, d, above, p))
+			in.coord[r.placeLoop.c.component.Roots[d]] = l.named(r.placeLoop.c.component.Roots[d], l.coordAt(r.placeLoop.cur, d, above, p))
 		}
 		above = p
 	}
 	cin.ExprAccesses(r.a.RHS, func(x *cin.Access) {
-		if x.Key() != r.iv.key {
+		if x.Key() != r.placeLoop.iv.key {
 			in.cur[x.Key()] = l.enter(in.cur[x.Key()], in)
 		}
 	})
@@ -166,7 +168,7 @@ func (r *rowLanes) inRow(q ir.Expr) *env {
 // store adds a row's sum to its place of the result: atomically where others may add to it,
 // and without reading it where the row is whole and alone has it.
 func (r *rowLanes) store(in *env, whole ir.Expr) {
-	l := r.l
+	l := r.placeLoop.l
 	add := func(atomic, whole bool) {
 		in := in.clone()
 		in.atomic, in.racing, in.own = atomic, nil, nil
@@ -176,10 +178,10 @@ func (r *rowLanes) store(in *env, whole ir.Expr) {
 		l.stmt(&cin.Assign{LHS: r.a.LHS, Accumulate: true, RHS: r.temp}, in, false)
 	}
 	switch {
-	case !r.alone || r.e.atomic && r.e.racing != r.c:
+	case !r.alone || r.placeLoop.e.atomic && r.placeLoop.e.racing != r.placeLoop.c:
 		add(true, false)
-	case r.stored || r.e.atomic:
-		l.emit(&ir.If{Cond: whole, Then: l.within(func() { add(false, true) }), Else: l.within(func() { add(r.e.atomic, false) })})
+	case r.stored || r.placeLoop.e.atomic:
+		l.emit(&ir.If{Cond: whole, Then: l.within(func() { add(false, true) }), Else: l.within(func() { add(r.placeLoop.e.atomic, false) })})
 	default:
 		add(false, false)
 	}

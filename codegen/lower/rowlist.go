@@ -63,7 +63,7 @@ func (s spaceArrays) reserve(l *lowerer, a *ir.Array, need ir.Expr) {
 // rowList says where the rows of a workspace over several variables begin, as its consumer reads
 // it: all levels but the last are dense, and the last has a list of coordinates for each row.
 type rowList struct {
-	box
+	box  box
 	name string
 	pos  *ir.Array
 	row  *ir.Var // the last row whose beginning is known
@@ -93,7 +93,7 @@ func (r *rowList) next(l *lowerer, p, behind ir.Expr, then func()) {
 
 // end has all rows that are left begin behind the n entries.
 func (r *rowList) end(l *lowerer, n ir.Expr) {
-	r.next(l, n, ir.Less(r.row, l.named(r.name+"_rows", r.rows())), func() {})
+	r.next(l, n, ir.Less(r.row, l.named(r.name+"_rows", r.box.rows())), func() {})
 }
 
 // keyed finds the rows of n entries that are in order, of which keys has the coordinates.
@@ -101,7 +101,7 @@ func (r *rowList) keyed(l *lowerer, n ir.Expr, keys []*ir.Array) {
 	r.begin(l)
 	p := l.newVar(r.name + "_s")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: n, Step: 1, Body: l.within(func() {
-		row := l.named(r.name+"_at", r.place(r.last(), func(m int) ir.Expr { return ir.Coord(keys[m], p) }))
+		row := l.named(r.name+"_at", r.box.place(r.box.last(), func(m int) ir.Expr { return ir.Coord(keys[m], p) }))
 		r.next(l, p, ir.Less(r.row, row), func() {})
 	})})
 	r.end(l, n)
@@ -110,13 +110,13 @@ func (r *rowList) keyed(l *lowerer, n ir.Expr, keys []*ir.Array) {
 // operand is the workspace as its consumer reads it, with coordinates of the last variable and values by
 // position.
 func (r *rowList) operand(l *lowerer, crd, vals *ir.Array) *operand {
-	o := Operand{Name: r.name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(r.lo))}
-	o.Format.Levels[r.last()] = format.Compressed
-	o.PosWidth, o.CrdWidth = make([]uint8, len(r.lo)), make([]uint8, len(r.lo))
+	o := Operand{Name: r.name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(r.box.lo))}
+	o.Format.Levels[r.box.last()] = format.Compressed
+	o.PosWidth, o.CrdWidth = make([]uint8, len(r.box.lo)), make([]uint8, len(r.box.lo))
 	op := newOperand(l, o)
-	l.denseLevels(op, r.box, 0, r.last())
-	op.arrays[ir.Slot{Arg: -1, Level: r.last(), Field: ir.Pos}] = r.pos
-	op.arrays[ir.Slot{Arg: -1, Level: r.last(), Field: ir.Crd}] = crd
+	l.denseLevels(op, r.box, 0, r.box.last())
+	op.arrays[ir.Slot{Arg: -1, Level: r.box.last(), Field: ir.Pos}] = r.pos
+	op.arrays[ir.Slot{Arg: -1, Level: r.box.last(), Field: ir.Crd}] = crd
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = vals
 	return op
 }
@@ -127,7 +127,7 @@ func (l *lowerer) denseLevels(op *operand, b box, first, n int) {
 		if v, ok := x.(*ir.Var); ok {
 			return v
 		}
-		return l.declare(fmt.Sprintf("%s_%s%d", op.Name, part, level), x)
+		return l.declare(fmt.Sprintf("%s_%s%d", op.operand.Name, part, level), x)
 	}
 	for m := range n {
 		level := first + m

@@ -11,7 +11,7 @@ import (
 // spaceRow is what lies behind each key of a workspace that is filled everywhere or nowhere along its last
 // variables: a row of places along these.
 type spaceRow struct {
-	box
+	box   box
 	along []string
 	width ir.Expr // places of a row
 	at    ir.Expr // the first place of the row of the key at hand, where it is known
@@ -22,7 +22,7 @@ func (l *lowerer) newSpaceRow(name string, along []string) spaceRow {
 	if !r.is() {
 		return r
 	}
-	if r.width = r.places(); !isLit(r.width) {
+	if r.width = r.box.places(); !isLit(r.width) {
 		v := l.newVar(name + "_width")
 		l.pre.Append(&ir.Declare{V: v, Init: r.width})
 		r.width = v
@@ -85,17 +85,17 @@ func (r *spaceRow) clear(l *lowerer, vals *ir.Array, from ir.Expr) {
 // add adds x to the row at hand, at the coordinates that access a has in e along it.
 func (r *spaceRow) add(l *lowerer, vals *ir.Array, a *cin.Access, x ir.Expr, e *env) {
 	keys := len(a.Vars) - len(r.along)
-	place := r.place(len(r.along), func(m int) ir.Expr { return e.coord[a.Vars[keys+m]] })
+	place := r.box.place(len(r.along), func(m int) ir.Expr { return e.coord[a.Vars[keys+m]] })
 	l.emit(&ir.Store{A: vals, Index: ir.Plus(r.at, place), Accumulate: true, X: x})
 }
 
 // under gives an operand of keys dense levels of a row below each, of which at is the row of a position.
 func (r *spaceRow) under(l *lowerer, op *operand, keys int, at func(p ir.Expr) ir.Expr) *operand {
 	op.rowAt, op.rowLevel = at, keys
-	op.Format.Levels = append(slices.Clone(op.Format.Levels), format.DenseOf(len(r.along)).Levels...)
+	op.operand.Format.Levels = append(slices.Clone(op.operand.Format.Levels), format.DenseOf(len(r.along)).Levels...)
 	for m, v := range r.along {
-		op.Format.Order = append(slices.Clone(op.Format.Order), keys+m)
-		op.PosWidth, op.CrdWidth = append(op.PosWidth, 0), append(op.CrdWidth, 0)
+		op.operand.Format.Order = append(slices.Clone(op.operand.Format.Order), keys+m)
+		op.operand.PosWidth, op.operand.CrdWidth = append(op.operand.PosWidth, 0), append(op.operand.CrdWidth, 0)
 		if t, ok := l.spec.Strategy.Trips[v]; ok {
 			op.trips[keys+m] = t.N
 		}

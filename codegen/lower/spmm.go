@@ -17,29 +17,29 @@ const offsetThreads = 256
 // GPU runs. The library takes the positions of rows from 0 on: those of a part of a matrix are made by a kernel before.
 func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &spmmNest{externNest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}}
-	a := n.loops()
+	a := n.externNest.loops()
 	l.called[o.String()] = true
-	n.some = ir.Truth(true)
+	n.externNest.some = ir.Truth(true)
 	for _, v := range strings.Split(o.Vars, ",") {
-		b := n.ranges[l.sched.g.ConsumerVar(v)]
-		n.some = ir.Both(n.some, ir.Less(b.lo, b.hi))
+		b := n.externNest.ranges[l.sched.g.ConsumerVar(v)]
+		n.externNest.some = ir.Both(n.externNest.some, ir.Less(b.lo, b.hi))
 	}
 	if want {
-		n.refuse("what %s stores depends on whether the loops come to a term, which %s does not say", l.out.op.Name, o.Name)
+		n.externNest.refuse("what %s stores depends on whether the loops come to a term, which %s does not say", l.out.op.operand.Name, o.Name)
 	}
-	if a.LHS.Name != l.out.op.Name || !a.Accumulate {
-		n.refuse("%s adds to the values of the result, and the loops assign to %s", o.Name, a.LHS.Key())
+	if a.LHS.Name != l.out.op.operand.Name || !a.Accumulate {
+		n.externNest.refuse("%s adds to the values of the result, and the loops assign to %s", o.Name, a.LHS.Key())
 	}
-	result := n.values()
+	result := n.externNest.values()
 	n.factors(a.RHS)
 	s := n.product(result)
-	l.when(n.some, func() { n.emit(s) })
-	return n.some
+	l.when(n.externNest.some, func() { n.emit(s) })
+	return n.externNest.some
 }
 
 // spmmNest is a product with a sparse matrix, as it is put together.
 type spmmNest struct {
-	externNest
+	externNest    externNest
 	sparse, dense []segment // the arrays of the two factors
 	rows, cols    string    // the variables of the sparse factor's levels
 	alpha         ir.Expr   // the product of all other factors
@@ -47,13 +47,13 @@ type spmmNest struct {
 
 // factors finds the two factors that the loops change, and multiplies the others.
 func (n *spmmNest) factors(x cin.Expr) {
-	l := n.l
+	l := n.externNest.l
 	n.alpha = ir.One(l.spec.Compute)
 	var walk func(x cin.Expr)
 	walk = func(x cin.Expr) {
 		switch x := x.(type) {
 		case *cin.Lit:
-			n.alpha = ir.Times(n.alpha, l.expr(x, n.e, ir.Truth(true)).v)
+			n.alpha = ir.Times(n.alpha, l.expr(x, n.externNest.e, ir.Truth(true)).v)
 			return
 		case *cin.Neg:
 			n.alpha = ir.Negated(n.alpha)
@@ -69,55 +69,55 @@ func (n *spmmNest) factors(x cin.Expr) {
 				return
 			}
 		}
-		n.refuse("%s adds products of a sparse and a dense matrix, and the loops add %s", n.o.Name, cin.ExprString(x))
+		n.externNest.refuse("%s adds products of a sparse and a dense matrix, and the loops add %s", n.externNest.o.Name, cin.ExprString(x))
 	}
 	walk(x)
 	if n.sparse == nil || n.dense == nil {
-		n.refuse("%s multiplies a sparse matrix by a dense matrix or vector, and the loops have no two such factors", n.o.Name)
+		n.externNest.refuse("%s multiplies a sparse matrix by a dense matrix or vector, and the loops have no two such factors", n.externNest.o.Name)
 	}
 }
 
 // factor is one factor of the product.
 func (n *spmmNest) factor(x *cin.Access) {
-	l := n.l
-	c := n.e.cur[x.Key()]
+	l := n.externNest.l
+	c := n.externNest.e.cur[x.Key()]
 	if c == nil || c.level == len(c.vars) {
-		v := l.access(x, n.e)
+		v := l.access(x, n.externNest.e)
 		if !always(v.pres) {
-			n.refuse("%s may be absent here, and %s multiplies what is there", x.Key(), n.o.Name)
+			n.externNest.refuse("%s may be absent here, and %s multiplies what is there", x.Key(), n.externNest.o.Name)
 		}
 		n.alpha = ir.Times(n.alpha, v.v)
 		return
 	}
 	switch {
 	case !always(c.pres):
-		n.refuse("%s may be absent here, and %s multiplies what is there", x.Key(), n.o.Name)
-	case c.op.valueAt != nil || c.op.pattern != nil || c.end != nil || c.op.Arg < 0 && !c.op.Format.AllDense():
-		n.refuse("%s has its values in no array that goes by positions", x.Key())
-	case c.op.Type != l.spec.Compute:
-		n.refuse("the types differ: values of %s are converted to %s, and %s multiplies those of one type", c.op.Type, l.spec.Compute, n.o.Name)
+		n.externNest.refuse("%s may be absent here, and %s multiplies what is there", x.Key(), n.externNest.o.Name)
+	case c.op.valueAt != nil || c.op.pattern != nil || c.end != nil || c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense():
+		n.externNest.refuse("%s has its values in no array that goes by positions", x.Key())
+	case c.op.operand.Type != l.spec.Compute:
+		n.externNest.refuse("the types differ: values of %s are converted to %s, and %s multiplies those of one type", c.op.operand.Type, l.spec.Compute, n.externNest.o.Name)
 	}
-	list := n.segments(x, c)
-	levels := c.op.Format.Levels[c.level:]
+	list := n.externNest.segments(x, c)
+	levels := c.op.operand.Format.Levels[c.level:]
 	switch {
 	case !slices.ContainsFunc(levels, func(k format.Kind) bool { return k != format.Dense }) && n.dense == nil:
 		n.dense = list
 	case len(levels) == 2 && levels[0] == format.Dense && levels[1] == format.Compressed && len(list) == 3 && len(list[0].by) == 1 && n.sparse == nil:
 		n.sparse, n.rows, n.cols = list, list[0].by[0].v, c.vars[c.level+1]
 	default:
-		n.refuse("%s multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and %s (its format is %s) is another factor", n.o.Name, x.Key(), c.op.Format)
+		n.externNest.refuse("%s multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and %s (its format is %s) is another factor", n.externNest.o.Name, x.Key(), c.op.operand.Format)
 	}
 }
 
 // product is the statement in the place of the loops.
 func (n *spmmNest) product(result segment) *ir.SpMM {
-	l := n.l
+	l := n.externNest.l
 	if l.spec.Parts[l.sched.g.Original(n.cols)] || l.sched.comps[n.cols] != nil {
-		n.refuse("the loop over %s, along the rows of the sparse matrix, is over a part of them, and %s runs over whole rows", n.cols, n.o.Name)
+		n.externNest.refuse("the loop over %s, along the rows of the sparse matrix, is over a part of them, and %s runs over whole rows", n.cols, n.externNest.o.Name)
 	}
-	rows, inner := n.ranges[n.rows], n.ranges[n.cols]
+	rows, inner := n.externNest.ranges[n.rows], n.externNest.ranges[n.cols]
 	if !isInt(stepOf(n.sparse[0], n.rows), 1) || !n.over(result, n.rows) || n.over(result, n.cols) || !n.over(n.dense[0], n.cols) || n.over(n.dense[0], n.rows) {
-		n.refuse("%s has rows of the sparse matrix along those of the result, and sums along its columns: no loops over %s do so", n.o.Name, strings.ReplaceAll(n.o.Vars, ",", " and "))
+		n.externNest.refuse("%s has rows of the sparse matrix along those of the result, and sums along its columns: no loops over %s do so", n.externNest.o.Name, strings.ReplaceAll(n.externNest.o.Vars, ",", " and "))
 	}
 	s := &ir.SpMM{
 		M: ir.Minus(rows.hi, rows.lo), N: ir.Int(1), K: inner.hi, Pos: n.sparse[0].a, Crd: n.sparse[1].a, Vals: n.sparse[2].a,
@@ -125,12 +125,12 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 		C: ir.Matrix{A: result.a, At: ir.Plus(result.at, ir.Times(stepOf(result, n.rows), rows.lo)), Row: []ir.Expr{stepOf(result, n.rows)}, Col: []ir.Expr{ir.Int(0)}},
 		B: ir.Matrix{A: n.dense[0].a, At: n.dense[0].at, Row: []ir.Expr{stepOf(n.dense[0], n.cols)}, Col: []ir.Expr{ir.Int(0)}},
 	}
-	for _, v := range strings.Split(n.o.Vars, ",") {
+	for _, v := range strings.Split(n.externNest.o.Vars, ",") {
 		v = l.sched.g.ConsumerVar(v)
 		if root := n.coordinate(v); root != n.rows && root != n.cols {
-			r := n.ranges[v]
+			r := n.externNest.ranges[v]
 			if !n.over(result, root) || !n.over(n.dense[0], root) || !isInt(s.N, 1) {
-				n.refuse("the loop over %s is not one along the columns of the dense matrix and of the result", v)
+				n.externNest.refuse("the loop over %s is not one along the columns of the dense matrix and of the result", v)
 			}
 			s.N = ir.Minus(r.hi, r.lo)
 			s.C.At, s.C.Col[0] = ir.Plus(s.C.At, ir.Times(stepOf(result, root), r.lo)), stepOf(result, root)
@@ -138,19 +138,19 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 		}
 	}
 	if len(result.by) > 2 || len(n.dense[0].by) > 2 {
-		n.refuse("%s multiplies matrices, and the loops have a tensor over more of their variables", n.o.Name)
+		n.externNest.refuse("%s multiplies matrices, and the loops have a tensor over more of their variables", n.externNest.o.Name)
 	}
 	unit := func(m ir.Matrix) bool { return isInt(m.Row[0], 1) || isInt(m.Col[0], 1) || isInt(m.Col[0], 0) }
 	if !unit(s.B) || !unit(s.C) {
-		n.refuse("%s multiplies matrices of which neighbouring values of a row or of a column lie side by side", n.o.Name)
+		n.externNest.refuse("%s multiplies matrices of which neighbouring values of a row or of a column lie side by side", n.externNest.o.Name)
 	}
 	return s
 }
 
 // coordinate is the variable whose coordinates the loop over v visits.
 func (n *spmmNest) coordinate(v string) string {
-	if c := n.l.sched.comps[v]; c != nil && n.l.sched.g.ReplacedBy(v) == nil {
-		return c.Roots[0]
+	if c := n.externNest.l.sched.comps[v]; c != nil && n.externNest.l.sched.g.ReplacedBy(v) == nil {
+		return c.component.Roots[0]
 	}
 	return v
 }
@@ -170,7 +170,7 @@ func stepOf(s segment, v string) ir.Expr {
 // emit emits the product: over the positions as they are, where they begin at 0 and are as wide as coordinates, else over
 // offsets of the rows.
 func (n *spmmNest) emit(s *ir.SpMM) {
-	l := n.l
+	l := n.externNest.l
 	first := ir.NewVar(l.fresh(n.rows+"_first"), ir.Int64)
 	l.emit(&ir.Declare{V: first, Init: ir.Coord(s.Pos, s.At)})
 	entries := ir.NewVar(l.fresh(n.rows+"_entries"), ir.Int64)

@@ -13,12 +13,12 @@ import (
 // They are sorted by their keys, and a row is summed as the consumer comes to its key, in places that all rows share, of terms in the order in
 // which they came: no row is kept, and none is read from elsewhere.
 type termRows struct {
-	sortedTerms
-	row  spaceRow
-	rows *rowList // nil where it is read as a list
-	n    *ir.Var  // terms
-	vals *ir.Array
-	from *ir.Array // the place in the order at which those of a key begin
+	sortedTerms sortedTerms
+	row         spaceRow
+	rows        *rowList // nil where it is read as a list
+	n           *ir.Var  // terms
+	vals        *ir.Array
+	from        *ir.Array // the place in the order at which those of a key begin
 
 	kept []keptPart
 	fill *cin.Forall // the loops over a row, of what is kept
@@ -36,7 +36,7 @@ func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form) *termRows {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
 	w := &termRows{rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows), row: l.newSpaceRow(t.Name, along)}
 	w.sortedTerms = l.newSortedTerms(l.roomFor(t.Name, form.Of), len(keys))
-	w.from = w.array(l, "from", ir.Int64)
+	w.from = w.sortedTerms.spaceArrays.array(l, "from", ir.Int64)
 	w.vals = l.newArray(t.Name+"_row", l.spec.Compute)
 	l.pre.Append(&ir.Alloc{A: w.vals, Len: w.row.width})
 	l.post.Append(&ir.Free{A: w.vals})
@@ -45,7 +45,7 @@ func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form) *termRows {
 
 func (w *termRows) rowOf() *spaceRow { return &w.row }
 
-func (w *termRows) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
+func (w *termRows) begin(l *lowerer) { w.n = l.declare(w.sortedTerms.spaceArrays.name+"_n", ir.Int(0)) }
 
 // inRow keeps what the row is made of.
 func (w *termRows) inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want bool) ir.Expr {
@@ -55,13 +55,13 @@ func (w *termRows) inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want 
 	w.env = e
 	some := w.row.adds(l, a, e)
 	l.when(some, func() {
-		for _, k := range w.keys {
-			w.reserve(l, k, ir.Plus(w.n, ir.Int(1)))
+		for _, k := range w.sortedTerms.keys {
+			w.sortedTerms.spaceArrays.reserve(l, k, ir.Plus(w.n, ir.Int(1)))
 		}
 		for _, k := range w.kept {
-			w.reserve(l, k.a, ir.Plus(w.n, ir.Int(1)))
+			w.sortedTerms.spaceArrays.reserve(l, k.a, ir.Plus(w.n, ir.Int(1)))
 		}
-		for m, k := range w.keys {
+		for m, k := range w.sortedTerms.keys {
 			l.store(k, w.n, e.coord[a.LHS.Vars[m]])
 		}
 		for _, k := range w.kept {
@@ -87,14 +87,14 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 		if slices.ContainsFunc(x.Vars, along) {
 			for _, v := range x.Vars {
 				if !along(v) && !kept(v) && !slices.Contains(a.LHS.Vars, v) {
-					w.kept = append(w.kept, keptPart{v, nil, w.array(l, "at_"+v, l.crdType(v))})
+					w.kept = append(w.kept, keptPart{v, nil, w.sortedTerms.spaceArrays.array(l, "at_"+v, l.crdType(v))})
 				}
 			}
 			return x
 		}
 		part := "of_" + x.Key()
 		if !kept(part) {
-			w.kept = append(w.kept, keptPart{part, x, w.array(l, "of_"+l.operandOf(x).prefix(), l.spec.Compute)})
+			w.kept = append(w.kept, keptPart{part, x, w.sortedTerms.spaceArrays.array(l, "of_"+l.operandOf(x).prefix(), l.spec.Compute)})
 		}
 		return &cin.Access{Name: part}
 	})
@@ -127,11 +127,11 @@ func withAccesses(x cin.Expr, other func(*cin.Access) cin.Expr) cin.Expr {
 func (w *termRows) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) { w.row.add(l, w.vals, a, x, e) }
 
 func (w *termRows) finish(l *lowerer) *operand {
-	w.reserve(l, w.from, ir.Plus(w.n, ir.Int(1)))
-	made := w.sort(l, w.n, func(_, _ ir.Expr) {}, func(_, made, at ir.Expr) { l.store(w.from, made, at) })
+	w.sortedTerms.spaceArrays.reserve(l, w.from, ir.Plus(w.n, ir.Int(1)))
+	made := w.sortedTerms.sort(l, w.n, func(_, _ ir.Expr) {}, func(_, made, at ir.Expr) { l.store(w.from, made, at) })
 	l.store(w.from, made, w.n)
-	op := l.sortedOperand(w.name, w.rows, w.sorted, w.vals, made)
-	return w.row.under(l, op, len(w.keys), func(p ir.Expr) ir.Expr {
+	op := l.sortedOperand(w.sortedTerms.spaceArrays.name, w.rows, w.sortedTerms.sorted, w.vals, made)
+	return w.row.under(l, op, len(w.sortedTerms.keys), func(p ir.Expr) ir.Expr {
 		w.sumRow(l, p)
 		return ir.Int(0)
 	})
@@ -140,14 +140,14 @@ func (w *termRows) finish(l *lowerer) *operand {
 // sumRow sums the row of the key at a position.
 func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 	w.row.clear(l, w.vals, ir.Int(0))
-	s := l.newVar(w.name + "_s")
+	s := l.newVar(w.sortedTerms.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: s, Lo: ir.At(w.from, p), Hi: ir.At(w.from, ir.Plus(p, ir.Int(1))), Step: 1, Body: l.within(func() {
 		w.fetch(l, ir.Plus(s, ir.Int(termsAhead)))
-		from := l.declare(w.name+"_at", ir.At(w.perm, s))
+		from := l.declare(w.sortedTerms.spaceArrays.name+"_at", ir.At(w.sortedTerms.perm, s))
 		in := w.env.clone()
 		in.coord, in.cur, in.predicates = map[string]ir.Expr{}, map[string]*cursor{}, nil
 		target := cin.Target(w.fill)
-		for m, k := range w.keys {
+		for m, k := range w.sortedTerms.keys {
 			in.coord[target.Vars[m]] = l.named(target.Vars[m], ir.At(k, from))
 		}
 		for _, k := range w.kept {
@@ -163,10 +163,10 @@ func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 			}
 		})
 		l.enterAll(w.fill, in)
-		outer := l.spaces[w.name]
-		l.spaces[w.name], w.row.at = w, ir.Int(0)
+		outer := l.spaces[w.sortedTerms.spaceArrays.name]
+		l.spaces[w.sortedTerms.spaceArrays.name], w.row.at = w, ir.Int(0)
 		l.loop(w.fill, in, false)
-		l.spaces[w.name], w.row.at = outer, nil
+		l.spaces[w.sortedTerms.spaceArrays.name], w.row.at = outer, nil
 	})})
 }
 
@@ -176,7 +176,7 @@ const termsAhead = 32
 // fetch fetches what the term at a place in the order keeps, if there is one.
 func (w *termRows) fetch(l *lowerer, s ir.Expr) {
 	l.when(ir.Less(s, w.n), func() {
-		next := l.named(w.name+"_next", ir.At(w.perm, s))
+		next := l.named(w.sortedTerms.spaceArrays.name+"_next", ir.At(w.sortedTerms.perm, s))
 		for _, k := range w.kept {
 			l.emit(&ir.Prefetch{A: k.a, Index: next})
 		}

@@ -11,19 +11,19 @@ import (
 // termSpace is a workspace with a list of all values that are added to it, which is sorted by coordinates
 // in the end. The values of a coordinate are then summed in the order in which they came.
 type termSpace struct {
-	sortedTerms
-	rows *rowList // nil where it is read as a list
-	vals *ir.Array
-	n    *ir.Var // terms
-	sums *ir.Array
+	sortedTerms sortedTerms
+	rows        *rowList // nil where it is read as a list
+	vals        *ir.Array
+	n           *ir.Var // terms
+	sums        *ir.Array
 }
 
 // sortedTerms are terms that are sorted by their coordinates.
 type sortedTerms struct {
-	spaceArrays
-	keys   []*ir.Array // of each variable, by term
-	perm   *ir.Array   // terms, in order
-	sorted []*ir.Array // coordinates that terms have, in order, each once
+	spaceArrays spaceArrays
+	keys        []*ir.Array // of each variable, by term
+	perm        *ir.Array   // terms, in order
+	sorted      []*ir.Array // coordinates that terms have, in order, each once
 }
 
 func (l *lowerer) newSortedTerms(s spaceArrays, keys int) sortedTerms {
@@ -40,15 +40,15 @@ func (l *lowerer) newSortedTerms(s spaceArrays, keys int) sortedTerms {
 // one before it, which is the last of those so far, other for one that begins the next: at its place in the order.
 func (t *sortedTerms) sort(l *lowerer, n *ir.Var, again func(from, last ir.Expr), other func(from, made, at ir.Expr)) *ir.Var {
 	for _, a := range append([]*ir.Array{t.perm}, t.sorted...) {
-		t.reserve(l, a, n)
+		t.spaceArrays.reserve(l, a, n)
 	}
-	s := l.newVar(t.name + "_s")
+	s := l.newVar(t.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: n, Step: 1, Body: l.within(func() { l.store(t.perm, s, s) })})
 	l.emit(&ir.SortBy{Perm: t.perm, Keys: t.keys, Lo: ir.Int(0), Hi: n})
-	made := l.declare(t.name+"_made", ir.Int(0))
-	p := l.newVar(t.name + "_s")
+	made := l.declare(t.spaceArrays.name+"_made", ir.Int(0))
+	p := l.newVar(t.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: n, Step: 1, Body: l.within(func() {
-		from := l.declare(t.name+"_from", ir.At(t.perm, p))
+		from := l.declare(t.spaceArrays.name+"_from", ir.At(t.perm, p))
 		last := ir.Minus(made, ir.Int(1))
 		same := []ir.Expr{ir.Less(ir.Int(0), made)}
 		for m, k := range t.keys {
@@ -67,19 +67,21 @@ func (t *sortedTerms) sort(l *lowerer, n *ir.Var, again func(from, last ir.Expr)
 
 func (l *lowerer) newTermSpace(t *cin.Access, form strategy.Form) *termSpace {
 	w := &termSpace{sortedTerms: l.newSortedTerms(l.roomFor(t.Name, form.Of), len(t.Vars)), rows: l.rowsIf(t, form.Rows)}
-	w.vals, w.sums = w.array(l, "term", l.spec.Compute), w.array(l, "vals", l.spec.Compute)
+	w.vals, w.sums = w.sortedTerms.spaceArrays.array(l, "term", l.spec.Compute), w.sortedTerms.spaceArrays.array(l, "vals", l.spec.Compute)
 	return w
 }
 
-func (w *termSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
+func (w *termSpace) begin(l *lowerer) {
+	w.n = l.declare(w.sortedTerms.spaceArrays.name+"_n", ir.Int(0))
+}
 
 func (w *termSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	l.when(ir.AtMost(w.caps[w.vals], w.n), func() { // all have the same
-		for _, k := range append([]*ir.Array{w.vals}, w.keys...) {
-			w.grow(l, k, ir.Plus(w.n, ir.Int(1)))
+	l.when(ir.AtMost(w.sortedTerms.spaceArrays.caps[w.vals], w.n), func() { // all have the same
+		for _, k := range append([]*ir.Array{w.vals}, w.sortedTerms.keys...) {
+			w.sortedTerms.spaceArrays.grow(l, k, ir.Plus(w.n, ir.Int(1)))
 		}
 	})
-	for m, k := range w.keys {
+	for m, k := range w.sortedTerms.keys {
 		l.store(k, w.n, e.coord[a.Vars[m]])
 	}
 	l.store(w.vals, w.n, x)
@@ -87,13 +89,13 @@ func (w *termSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 }
 
 func (w *termSpace) finish(l *lowerer) *operand {
-	w.reserve(l, w.sums, w.n)
-	made := w.sort(l, w.n, func(from, last ir.Expr) {
+	w.sortedTerms.spaceArrays.reserve(l, w.sums, w.n)
+	made := w.sortedTerms.sort(l, w.n, func(from, last ir.Expr) {
 		l.emit(&ir.Store{A: w.sums, Index: last, Accumulate: true, X: ir.At(w.vals, from)})
 	}, func(from, made, _ ir.Expr) {
 		l.store(w.sums, made, ir.At(w.vals, from))
 	})
-	return l.sortedOperand(w.name, w.rows, w.sorted, w.sums, made)
+	return l.sortedOperand(w.sortedTerms.spaceArrays.name, w.rows, w.sortedTerms.sorted, w.sums, made)
 }
 
 func (w *termSpace) end(*lowerer) {}

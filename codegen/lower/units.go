@@ -26,7 +26,7 @@ const (
 func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
 	v := f.Var
 	if c := l.sched.comps[v]; c != nil && l.sched.g.ReplacedBy(v) != nil {
-		v = c.Leaves[len(c.Leaves)-1] // it determines the original variable
+		v = c.component.Leaves[len(c.component.Leaves)-1] // it determines the original variable
 	}
 	most := l.sched.g.Most(v)
 	switch f.Unit {
@@ -69,7 +69,7 @@ func (l *lowerer) meeting(f *cin.Forall, e *env) *env {
 	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction { // else the sum is promoted
 		l.refuse(f.Var, "iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, cin.Target(f).Key())
 	}
-	if l.out.op.Type.IsComplex() {
+	if l.out.op.operand.Type.IsComplex() {
 		l.refuse(f.Var, "iterations of %s add to the same places of %s, and complex numbers are not added atomically", f.Var, cin.Target(f).Key())
 	}
 	in := e.clone()
@@ -104,7 +104,7 @@ func (l *lowerer) refuseSpaces(s cin.Stmt) {
 			return
 		}
 		t := cin.Target(w.Producer)
-		switch kind := l.spec.Strategy.Spaces[t.Name].Kind; kind {
+		switch kind := l.spec.Strategy.Spaces[t.Name].Form.Kind; kind {
 		case strategy.HashTable, strategy.Terms, strategy.Marks, strategy.MarkedList, strategy.Bitmap, strategy.SortedList:
 			if len(t.Vars) > 0 {
 				l.refuse(t.Vars[0], "the workspace %s would be kept as %s, which takes entries in turn and is sorted: on a GPU workspaces are arrays, which are filled everywhere or nowhere", t.Key(), kind)
@@ -149,14 +149,14 @@ type blockRows struct {
 // their block only. nil where that would not pay, or the positions are of a part of the variables, which others were fused to.
 func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *opened) *blockRows {
 	base := positionsAmong(o.frames)
-	if f.Unit != cin.GPUBlock || len(c.Roots) < 2 || base == nil || len(base.roots) != len(c.Roots) || !always(e.cur[base.key].pres) || !narrowsInBlock(f, c) {
+	if f.Unit != cin.GPUBlock || len(c.component.Roots) < 2 || base == nil || len(base.roots) != len(c.component.Roots) || !always(e.cur[base.key].pres) || !narrowsInBlock(f, c) {
 		return nil
 	}
 	cur := e.cur[base.key]
-	r := &blockRows{c: c, first: o.iv.lo, arrays: make([]*ir.Array, len(c.Roots))}
+	r := &blockRows{c: c, first: o.iv.lo, arrays: make([]*ir.Array, len(c.component.Roots))}
 	n := l.named(f.Var+"_count", ir.Minus(o.iv.hi, o.iv.lo))
 	searched := false
-	for d := 1; d < len(c.Roots); d++ {
+	for d := 1; d < len(c.component.Roots); d++ {
 		if cur.op.caps(cur.level + d).HasPos {
 			r.arrays[d] = l.alloc(f.Var+"_rows", ir.Int64, ir.Plus(n, ir.Int(1)), false)
 			searched = true
@@ -169,8 +169,8 @@ func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *opened) 
 		at := ir.Plus(o.iv.lo, b)
 		iv := interval{unit: numbers, lo: at, hi: at, size: -1}
 		start := l.inPositions(iv, o.frames, e)
-		for d, p := range l.ancestors(cur, *base, len(c.Roots), start.lo) {
-			if d+1 < len(c.Roots) && r.arrays[d+1] != nil {
+		for d, p := range l.ancestors(cur, *base, len(c.component.Roots), start.lo) {
+			if d+1 < len(c.component.Roots) && r.arrays[d+1] != nil {
 				l.store(r.arrays[d+1], b, p)
 			}
 		}
@@ -183,7 +183,7 @@ func narrowsInBlock(f *cin.Forall, c *component) bool {
 	found := false
 	cin.Walk(f.Body, func(s cin.Stmt) {
 		g, ok := s.(*cin.Forall)
-		found = found || ok && g.Unit.OnGPU() && slices.Contains(c.Leaves, g.Var)
+		found = found || ok && g.Unit.OnGPU() && slices.Contains(c.component.Leaves, g.Var)
 	})
 	return found
 }

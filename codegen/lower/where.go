@@ -39,7 +39,7 @@ func (l *lowerer) needsPresence(s cin.Stmt, t string) bool {
 		if to := a.LHS.Name; l.ops[to] == nil && to != t && uses(a.RHS, t) {
 			needs = needs || len(a.LHS.Vars) > 0 || l.needsPresence(s, to)
 		}
-		kept := l.spaces[a.LHS.Name] != nil || a.LHS.Name == l.out.op.Name && l.assembly.inOrder()
+		kept := l.spaces[a.LHS.Name] != nil || a.LHS.Name == l.out.op.operand.Name && l.assembly.inOrder()
 		if kept && uses(a.RHS, t) || isFactor(a.RHS, t) {
 			needs = true
 		}
@@ -79,7 +79,7 @@ func (l *lowerer) readsOnly(consumer cin.Stmt, name string) bool {
 
 // whereWorkspace lowers a where whose temporary is a workspace.
 func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
-	switch l.spec.Strategy.Spaces[t.Name].Kind {
+	switch l.spec.Strategy.Spaces[t.Name].Form.Kind {
 	case strategy.Array:
 		return l.whereDense(s, t, e, want)
 	case strategy.Positions:

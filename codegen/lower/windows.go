@@ -29,7 +29,9 @@ func (a *growing) unions(p *loop, k int) bool {
 		return false
 	}
 	terms, ok := l.scaledSegments(p, s.RHS)
-	if !ok || slices.ContainsFunc(terms, func(t scaledSegment) bool { return t.it.crd.Elem != ir.Int32 || t.it.cur.op.Type != l.spec.Compute }) {
+	if !ok || slices.ContainsFunc(terms, func(t scaledSegment) bool {
+		return t.it.crd.Elem != ir.Int32 || t.it.cur.op.operand.Type != l.spec.Compute
+	}) {
 		return false
 	}
 	l.windowed[p.v()] = true

@@ -59,8 +59,8 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 // listSpace is a workspace with a value and a mark for every place of a box, and the list of the
 // places that are marked (Gustavson's accumulator); over one variable it is a list of coordinates.
 type listSpace struct {
-	*placed
-	mark *ir.Array
+	placed *placed
+	mark   *ir.Array
 }
 
 func (l *lowerer) newListSpace(t *cin.Access, rows bool) *listSpace {
@@ -69,9 +69,9 @@ func (l *lowerer) newListSpace(t *cin.Access, rows bool) *listSpace {
 	if len(t.Vars) == 1 {
 		elem = l.crdType(t.Vars[0])
 	}
-	w.list = l.newArray(t.Name+"_list", elem)
-	for _, a := range []*ir.Array{w.vals, w.mark, w.list} {
-		l.pre.Append(&ir.Alloc{A: a, Len: w.places(), Zero: a == w.mark})
+	w.placed.list = l.newArray(t.Name+"_list", elem)
+	for _, a := range []*ir.Array{w.placed.vals, w.mark, w.placed.list} {
+		l.pre.Append(&ir.Alloc{A: a, Len: w.placed.box.places(), Zero: a == w.mark})
 		l.post.Append(&ir.Free{A: a})
 	}
 	return w
@@ -80,32 +80,34 @@ func (l *lowerer) newListSpace(t *cin.Access, rows bool) *listSpace {
 // crdType is the type of a variable's coordinates in workspaces.
 func (l *lowerer) crdType(v string) ir.Type { return intOf(l.spec.Strategy.CrdWidth[v]) }
 
-func (w *listSpace) begin(l *lowerer) { w.n = l.declare(w.name+"_n", ir.Int(0)) }
+func (w *listSpace) begin(l *lowerer) {
+	w.placed.n = l.declare(w.placed.spaceArrays.name+"_n", ir.Int(0))
+}
 
 func (w *listSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	at := l.named(w.name+"_at", w.at(a, e))
+	at := l.named(w.placed.spaceArrays.name+"_at", w.placed.box.at(a, e))
 	entry := ir.Expr(at)
 	if len(a.Vars) == 1 {
 		entry = e.coord[a.Vars[0]]
 	}
 	fresh := l.within(func() {
 		l.store(w.mark, at, ir.Truth(true))
-		l.store(w.list, w.n, entry)
-		l.incr(w.n, ir.Int(1))
-		l.store(w.vals, at, x)
+		l.store(w.placed.list, w.placed.n, entry)
+		l.incr(w.placed.n, ir.Int(1))
+		l.store(w.placed.vals, at, x)
 	})
-	again := l.within(func() { l.emit(&ir.Store{A: w.vals, Index: at, Accumulate: true, X: x}) })
+	again := l.within(func() { l.emit(&ir.Store{A: w.placed.vals, Index: at, Accumulate: true, X: x}) })
 	l.emit(&ir.If{Cond: ir.At(w.mark, at), Then: again, Else: fresh})
 }
 
 func (w *listSpace) finish(l *lowerer) *operand {
-	l.emit(&ir.Sort{A: w.list, Lo: ir.Int(0), Hi: w.n})
-	return w.operand(l, w.clear)
+	l.emit(&ir.Sort{A: w.placed.list, Lo: ir.Int(0), Hi: w.placed.n})
+	return w.placed.operand(l, w.clear)
 }
 
 func (w *listSpace) clear(l *lowerer, at ir.Expr) { l.store(w.mark, at, ir.Truth(false)) }
 
-func (w *listSpace) end(l *lowerer) { w.empty(l, w.clear) }
+func (w *listSpace) end(l *lowerer) { w.placed.empty(l, w.clear) }
 
 // listed is a workspace with a value for each coordinate from lo on, of which
 // the list has n, as an operand.
@@ -114,7 +116,7 @@ func (l *lowerer) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Va
 	op.rootLen = n
 	op.arrays[ir.Slot{Arg: -1, Level: 0, Field: ir.Crd}] = list
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = vals
-	op.CrdWidth = []uint8{0}
+	op.operand.CrdWidth = []uint8{0}
 	op.valueAt = func(p, c ir.Expr) ir.Expr { return ir.Minus(c, lo) }
 	return op
 }

@@ -25,16 +25,16 @@ func (m *model) beam() *Plan {
 			best = q
 		}
 	}
-	p := *m.Problem
+	p := *m.problem
 	switch {
-	case m.Tree != nil:
+	case m.problem.Tree != nil:
 		try(p)
 	default:
 		for _, f := range m.forests() {
 			p.Tree = f.trees[0]
 			try(p)
 		}
-		if p.Tree = nil; m.Way == Auto {
+		if p.Tree = nil; m.problem.Way == Auto {
 			p.Way = Direct
 			try(p)
 		}
@@ -48,11 +48,11 @@ func (m *model) beam() *Plan {
 // forests are the trees of the least multiply-adds, of two items each.
 func (m *model) forests() []forest {
 	first := forest{items: m.whole().items}
-	for f := range m.Factors {
+	for f := range m.problem.Factors {
 		first.trees = append(first.trees, &Tree{factors: 1 << f})
 	}
 	beam := []forest{first}
-	for range len(m.Factors) - 1 {
+	for range len(m.problem.Factors) - 1 {
 		var next []forest
 		for _, f := range beam {
 			for a := range f.items {

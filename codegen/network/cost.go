@@ -201,12 +201,12 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	if inside != vars {
 		return loop{n + stored, moved, bytes + rows, 0}
 	}
-	if !m.Exact && !m.keeps(items, v) {
+	if !m.problem.Exact && !m.keeps(items, v) {
 		outer = 0 // a sum of floats has one factor less
 	}
 	apart := m.isAll(items) && m.result.has(v) && m.lastLeft() != v // places are, in the result
 	if lanes && !apart {
-		if m.Exact {
+		if m.problem.Exact {
 			row += laneCost * float64(outer)
 		}
 		if last := m.lastLeft(); last >= 0 && v != last && m.open(state{items: items}.factors()).has(last) {
@@ -306,7 +306,7 @@ func (m *model) onThreads(items []item, v int) bool {
 // where that is not over the result's outermost variable, threads have no parts of the result's other variables, and partial results do
 // not pay.
 func (m *model) sumsAlone(x state, v int) bool {
-	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 || v == m.number(m.Left[0]) {
+	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 || v == m.number(m.problem.Left[0]) {
 		return false
 	}
 	parts := 0

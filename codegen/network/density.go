@@ -27,10 +27,10 @@ func (m *model) densities(f int) []float64 {
 		switch {
 		case set(s) != vars:
 			out[s] = out[vars]
-		case len(m.Factors[f].Accesses) != 1:
+		case len(m.problem.Factors[f].Accesses) != 1:
 			out[s] = 1
 		default:
-			out[s] = m.share(m.Factors[f].Accesses[0], m.levels[f][0], vars)
+			out[s] = m.share(m.problem.Factors[f].Accesses[0], m.levels[f][0], vars)
 		}
 	}
 	return out

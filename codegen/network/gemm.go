@@ -21,12 +21,12 @@ func (c *Contraction) IsGemm() bool { return c.Gemm != nil && len(c.Gemm.Vars())
 // variables that are not bound, all of which are dense levels. Not ok where it is none.
 func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	rest := vars &^ x.bound
-	if s.Gemm == nil || rest == 0 || !s.complete(x) || s.fixed != nil && s.isRoot(x) || s.Way == Pairwise && len(x.items) > 2 {
+	if s.model.problem.Gemm == nil || rest == 0 || !s.complete(x) || s.model.fixed != nil && s.isRoot(x) || s.model.problem.Way == Pairwise && len(x.items) > 2 {
 		return 0, 0, 0, false
 	}
 	var of []set
 	for _, it := range x.items {
-		has := s.holds(it) & rest
+		has := s.model.holds(it) & rest
 		if has == 0 {
 			continue
 		}
@@ -37,10 +37,10 @@ func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	if len(of) != 2 {
 		return 0, 0, 0, false
 	}
-	open := s.open(x.factors())
+	open := s.model.open(x.factors())
 	if s.isRoot(x) {
-		open = s.result
-		for _, v := range s.ordered {
+		open = s.model.result
+		for _, v := range s.model.ordered {
 			if !x.bound.has(v) {
 				return 0, 0, 0, false
 			}
@@ -57,18 +57,18 @@ func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 func (s *search) isMatrix(it item, vars set) bool {
 	if it.made {
 		for v := vars; v != 0; v &= v - 1 {
-			if !s.uniformAt(it.factors, v.first()) {
+			if !s.model.uniformAt(it.factors, v.first()) {
 				return false
 			}
 		}
 		return true
 	}
 	f := it.factors.first()
-	if !s.Factors[f].Matrix || len(s.levels[f]) != 1 || !vars.within(s.uniform[f]) {
+	if !s.model.problem.Factors[f].Matrix || len(s.model.levels[f]) != 1 || !vars.within(s.model.uniform[f]) {
 		return false
 	}
 	seen := set(0)
-	for _, l := range s.levels[f][0] {
+	for _, l := range s.model.levels[f][0] {
 		if vars.has(l.v) && seen.has(l.v) {
 			return false // its diagonal
 		}
@@ -83,22 +83,22 @@ func (s *search) gemmCost(x state, vars set) float64 {
 	if !ok {
 		return math.Inf(1)
 	}
-	each := s.Gemm(s.places(rows), s.places(cols), s.places(sums))
+	each := s.model.problem.Gemm(s.model.places(rows), s.model.places(cols), s.model.places(sums))
 	if math.IsInf(each, 1) {
 		return each
 	}
 	for _, it := range x.items {
-		if has := s.holds(it) &^ x.bound; has != 0 {
-			each += s.places(has) * s.placeCost(s.layoutOf(it), rows, cols, sums, has)
+		if has := s.model.holds(it) &^ x.bound; has != 0 {
+			each += s.model.places(has) * s.model.placeCost(s.model.layoutOf(it), rows, cols, sums, has)
 		}
 	}
 	result := rows | cols
 	if s.isRoot(x) {
-		each += s.places(result) * s.placeCost(s.left(), rows, cols, sums, result)
+		each += s.model.places(result) * s.model.placeCost(s.model.left(), rows, cols, sums, result)
 	} else {
-		each += s.places(result) * s.placeCost(nil, rows, cols, sums, result)
+		each += s.model.places(result) * s.model.placeCost(nil, rows, cols, sums, result)
 	}
-	return s.iterations(x.items, x.bound) * each
+	return s.model.iterations(x.items, x.bound) * each
 }
 
 // What a place of a matrix costs on top that is packed before it is multiplied, and of one that has no neighbour in memory.
@@ -147,7 +147,7 @@ func (m *model) layoutOf(it item) (vars []int) {
 
 // left are the variables of the result in its storage order.
 func (m *model) left() (vars []int) {
-	for _, v := range m.Left {
+	for _, v := range m.problem.Left {
 		vars = append(vars, m.number(v))
 	}
 	return vars
@@ -163,13 +163,13 @@ func (m *model) names(vars set) (list []string) {
 
 // gemm ends the loops of a contraction by a product of matrices.
 func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
-	rows, cols, sums, _ := b.gemmAt(x, vars)
-	c.Gemm = &Gemm{Rows: b.names(rows), Cols: b.names(cols), Sums: b.names(sums)}
+	rows, cols, sums, _ := b.search.gemmAt(x, vars)
+	c.Gemm = &Gemm{Rows: b.search.model.names(rows), Cols: b.search.model.names(cols), Sums: b.search.model.names(sums)}
 	for _, v := range c.Gemm.Vars() {
 		c.Steps, c.Loops = append(c.Steps, Step{Var: v}), append(c.Loops, v)
 	}
-	m, n, k := b.places(rows), b.places(cols), b.places(sums)
-	b.plan.Bytes += share * b.iterations(x.items, x.bound) * valueBytes * (m*k + k*n + m*n)
+	m, n, k := b.search.model.places(rows), b.search.model.places(cols), b.search.model.places(sums)
+	b.plan.Bytes += share * b.search.model.iterations(x.items, x.bound) * valueBytes * (m*k + k*n + m*n)
 }
 
 // ungemm has plain loops where a matrix of a product is an intermediate that is no array.

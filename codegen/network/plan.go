@@ -88,14 +88,14 @@ func (c *Contraction) Each(fn func(*Contraction)) {
 // plan follows the moves that the search found.
 func (s *search) plan(c conversion) *Plan {
 	b := &builder{search: s, plan: &Plan{}, made: map[set]*Contraction{}, named: map[string]int{}}
-	x := s.whole()
+	x := s.model.whole()
 	cost, way := cheapestOf(s.ways(x))
 	b.plan.Cost = cost + c.cost
 	b.plan.Root = b.contraction(x, nil, 1, way)
 	b.plan.Root.ungemm()
 	b.plan.Serial = b.plan.Root.serial()
-	for f := range s.Factors {
-		list := make([]bool, len(s.Factors[f].Accesses))
+	for f := range s.model.problem.Factors {
+		list := make([]bool, len(s.model.problem.Factors[f].Accesses))
 		for k := range list {
 			list[k] = c.accesses[f].has(k)
 		}
@@ -106,19 +106,19 @@ func (s *search) plan(c conversion) *Plan {
 
 // builder makes a plan of moves.
 type builder struct {
-	*search
-	plan  *Plan
-	made  map[set]*Contraction // intermediates by their factors
-	named map[string]int
+	search *search
+	plan   *Plan
+	made   map[set]*Contraction // intermediates by their factors
+	named  map[string]int
 }
 
 // contraction is the plan of a state, inside of loops, which are run for a share of the points that
 // its items alone would have, by one of its ways.
 func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
-	vars := b.loopsOf(x)
+	vars := b.search.loopsOf(x)
 	for {
-		ways := b.memo[b.key(x)]
+		ways := b.search.memo[b.search.model.key(x)]
 		if way >= len(ways) {
 			panic("BUG: network: a plan comes to what cannot be computed")
 		}
@@ -130,23 +130,23 @@ func (b *builder) contraction(x state, loops []string, share float64, way int) *
 			c.Steps = append(c.Steps, Step{Part: b.part(x, first.made, c.Loops, share, f.inside)})
 			_, rest := x.parted(first.made, make([]item, 2*MaxFactors))
 			x = state{rest, x.bound}
-			vars = b.loopsOf(x)
+			vars = b.search.loopsOf(x)
 			continue
 		case first.gemm:
 			b.gemm(c, x, vars, share)
 		case x.bound != vars:
-			v := b.vars[first.v]
+			v := b.search.model.vars[first.v]
 			if x.bound == 0 {
-				c.loops = f.cost()
+				c.loops = f.spent.cost()
 			}
-			b.plan.Bytes += share * b.loopOver(x.items, vars, x.bound, first.v).bytes
+			b.plan.Bytes += share * b.search.model.loopOver(x.items, vars, x.bound, first.v).bytes
 			c.Steps, c.Loops = append(c.Steps, Step{Var: v}), append(c.Loops, v)
 			x.bound |= 1 << first.v
 			continue
 		}
 		break
 	}
-	c.Products = share * b.iterations(x.items, vars)
+	c.Products = share * b.search.model.iterations(x.items, vars)
 	b.plan.Products += c.Products
 	for _, it := range x.items {
 		if !it.made {
@@ -190,19 +190,19 @@ func (c *Contraction) alone() float64 {
 // part is the producer of some items of a state.
 func (b *builder) part(x state, made set, loops []string, share float64, way int) *Contraction {
 	own, _ := x.parted(made, make([]item, 2*MaxFactors))
-	alone := b.share(x, made)
+	alone := b.search.share(x, made)
 	c := b.contraction(state{own, x.bound}, loops, share*alone, way)
-	open := b.open(c.set)
+	open := b.search.model.open(c.set)
 	for s := open &^ x.bound; s != 0; s &= s - 1 {
-		c.Vars = append(c.Vars, b.vars[s.first()])
+		c.Vars = append(c.Vars, b.search.model.vars[s.first()])
 	}
-	c.Kind = b.kindOf(c.set, x.bound)
+	c.Kind = b.search.model.kindOf(c.set, x.bound)
 	if x.bound == 0 {
-		c.made = b.makeCost(own, 1, 0)
+		c.made = b.search.model.makeCost(own, 1, 0)
 	}
-	c.Uses = share * alone * b.iterations(own, x.bound)
-	c.Entries = share * alone * b.places(open) * b.filled(c.set, open)
-	c.Places = b.places(open &^ x.bound)
+	c.Uses = share * alone * b.search.model.iterations(own, x.bound)
+	c.Entries = share * alone * b.search.model.places(open) * b.search.model.filled(c.set, open)
+	c.Places = b.search.model.places(open &^ x.bound)
 	switch c.Kind {
 	case Array:
 		b.plan.Memory += c.Places * valueBytes

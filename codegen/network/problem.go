@@ -82,7 +82,7 @@ type level struct {
 
 // model is a problem in numbers.
 type model struct {
-	*Problem
+	problem *Problem
 	vars    []string
 	size    []float64
 	levels  [][][]level // by factor and access
@@ -132,7 +132,7 @@ func (p *Problem) variables() []string {
 }
 
 func newModel(p *Problem) *model {
-	m := &model{Problem: p, vars: p.variables(), joined: make([][]float64, 1<<len(p.Factors))}
+	m := &model{problem: p, vars: p.variables(), joined: make([][]float64, 1<<len(p.Factors))}
 	for _, v := range m.vars {
 		m.size = append(m.size, max(float64(p.Sizes[v]), 1))
 	}
@@ -196,7 +196,7 @@ func (m *model) levelsOf(a Access) []level {
 }
 
 // all are the factors.
-func (m *model) all() set { return 1<<len(m.Factors) - 1 }
+func (m *model) all() set { return 1<<len(m.problem.Factors) - 1 }
 
 // varsOf are the variables of some factors.
 func (m *model) varsOf(factors set) set {
@@ -213,7 +213,7 @@ func (m *model) open(factors set) set { return m.opened[factors] }
 
 // convert has accesses stored in other orders, by factor, as bits.
 func (m *model) convert(accesses []set) {
-	n := len(m.Factors)
+	n := len(m.problem.Factors)
 	m.converted, m.walked, m.uniform, m.last = accesses, make([]set, n), make([]set, n), make([]set, n)
 	for f := range n {
 		for v := range m.vars {
@@ -264,7 +264,7 @@ func (m *model) isUniform(f, v int) bool {
 		below := false
 		for n, l := range levels {
 			below = below || l.v == v
-			if below && (m.converted[f].has(k) || !m.Factors[f].Accesses[k].Tensor.Format.Levels[n].Caps().Locate) {
+			if below && (m.converted[f].has(k) || !m.problem.Factors[f].Accesses[k].Tensor.Format.Levels[n].Caps().Locate) {
 				return false
 			}
 		}

@@ -22,7 +22,7 @@ const mostAccesses = 8
 // key has for each factor of a state the first of its item, or 15, in four bits; for each single factor whether it
 // was summed; and the variables bound.
 func (m *model) key(x state) key {
-	n := len(m.Factors)
+	n := len(m.problem.Factors)
 	k := key{state: uint64(1)<<(4*n) - 1}
 	for _, it := range x.items {
 		first := it.factors.first()
@@ -51,7 +51,7 @@ type move struct {
 // found is a way to do what is left of a state: what it takes, the move that it begins with and which of the ways of the states that
 // it leads to it goes on with: behind the move, and inside of the producer.
 type found struct {
-	spent
+	spent        spent
 	first        move
 	next, inside int
 }
@@ -59,8 +59,8 @@ type found struct {
 // search is one for all sets of conversions: what is left of factors that two of them store alike costs
 // the same.
 type search struct {
-	*model
-	memo map[key][]found
+	model *model
+	memo  map[key][]found
 	// budget is the number of states that may still be looked at; below 0 the search is given up.
 	budget int
 }
@@ -77,7 +77,7 @@ const (
 func cheapestOf(ways []found) (cost float64, number int) {
 	cost = math.Inf(1)
 	for k, f := range ways {
-		if c := f.cost(); c < nearly*cost {
+		if c := f.spent.cost(); c < nearly*cost {
 			cost, number = c, k
 		}
 	}
@@ -87,7 +87,7 @@ func cheapestOf(ways []found) (cost float64, number int) {
 // ways are those of doing what is left to do of which no other both loads and brings near less: which of them is the best hangs on
 // what the loops around have spent of the two.
 func (s *search) ways(x state) []found {
-	key := s.key(x)
+	key := s.model.key(x)
 	if ways, ok := s.memo[key]; ok {
 		return ways
 	}
@@ -99,7 +99,7 @@ func (s *search) ways(x state) []found {
 	if x.bound == vars && s.complete(x) {
 		f.add(found{})
 	}
-	for v := range s.vars {
+	for v := range s.model.vars {
 		if !vars.has(v) || x.bound.has(v) || !s.mayLoop(x, v) {
 			continue
 		}
@@ -113,7 +113,7 @@ func (s *search) ways(x state) []found {
 	}
 	s.producers(x, func(made set, own, rest []item) {
 		share := s.share(x, made)
-		cost := both(s.makeCost(own, share, x.bound))
+		cost := both(s.model.makeCost(own, share, x.bound))
 		if f.covers(cost) {
 			return
 		}
@@ -128,7 +128,7 @@ func (s *search) ways(x state) []found {
 		}
 		for k, way := range s.ways(state{rest, x.bound}) {
 			for _, part := range parts {
-				f.add(found{part.and(way.spent), move{made: made}, k, part.inside})
+				f.add(found{part.spent.and(way.spent), move{made: made}, k, part.inside})
 			}
 		}
 	})
@@ -149,7 +149,7 @@ func (s *search) producer(x state, share float64) []found {
 	}
 	out := make([]found, len(ways))
 	for k, way := range ways {
-		out[k] = found{spent: way.and(s.begun(x.items, x.bound)).times(share), inside: k}
+		out[k] = found{spent: way.spent.and(s.model.begun(x.items, x.bound)).times(share), inside: k}
 	}
 	return out
 }
@@ -158,9 +158,9 @@ func (s *search) producer(x state, share float64) []found {
 // on one thread, or is inside of an outermost loop that sums into the result on one, and where that sums into it on all.
 func (s *search) waiting(x state, v int) float64 {
 	switch root := s.isRoot(x); {
-	case root && s.sumsAlone(x, v), !root && x.bound == 0 && !s.onThreads(x.items, v):
+	case root && s.model.sumsAlone(x, v), !root && x.bound == 0 && !s.model.onThreads(x.items, v):
 		return 1 + serialCost
-	case root && x.bound == 0 && s.result != 0 && (!s.result.has(v) || s.size[v] == 1):
+	case root && x.bound == 0 && s.model.result != 0 && (!s.model.result.has(v) || s.model.size[v] == 1):
 		return 1 + partsCost
 	}
 	return 1
@@ -168,35 +168,35 @@ func (s *search) waiting(x state, v int) float64 {
 
 // loopsOf are the variables of all loops of a state.
 func (s *search) loopsOf(x state) set {
-	vars := s.varsIn(x.items)
+	vars := s.model.varsIn(x.items)
 	if s.isRoot(x) {
-		vars |= s.result
+		vars |= s.model.result
 	}
 	return vars
 }
 
 // isRoot tells whether a state is of the product itself, and of no producer.
-func (s *search) isRoot(x state) bool { return s.isAll(x.items) }
+func (s *search) isRoot(x state) bool { return s.model.isAll(x.items) }
 
 // isAll tells whether some items are the whole product.
 func (m *model) isAll(items []item) bool { return state{items: items}.factors() == m.all() }
 
 // loop is what a loop costs in a state.
 func (s *search) loop(x state, vars set, v int) spent {
-	cost := s.loopOver(x.items, vars, x.bound, v).spent()
+	cost := s.model.loopOver(x.items, vars, x.bound, v).spent()
 	if s.isRoot(x) {
-		cost = cost.and(both(s.appendCost(x.items, x.bound, v)))
+		cost = cost.and(both(s.model.appendCost(x.items, x.bound, v)))
 	}
 	return cost
 }
 
 // mayLoop tells whether a loop over v may come next.
 func (s *search) mayLoop(x state, v int) bool {
-	if s.Way == Pairwise && len(x.items) > 2 {
+	if s.model.problem.Way == Pairwise && len(x.items) > 2 {
 		return false
 	}
-	if s.fixed != nil && s.isRoot(x) {
-		for _, u := range s.fixed {
+	if s.model.fixed != nil && s.isRoot(x) {
+		for _, u := range s.model.fixed {
 			if !x.bound.has(u) && s.loopsOf(x).has(u) {
 				if u != v {
 					return false
@@ -205,15 +205,15 @@ func (s *search) mayLoop(x state, v int) bool {
 			}
 		}
 	}
-	return s.allowed(x.items, x.bound, v)
+	return s.model.allowed(x.items, x.bound, v)
 }
 
 // complete tells whether the items may be multiplied as they are.
 func (s *search) complete(x state) bool {
-	if s.Tree == nil {
+	if s.model.problem.Tree == nil {
 		return true
 	}
-	t := s.Tree.over(x.factors())
+	t := s.model.problem.Tree.over(x.factors())
 	return t != nil && t.matches(x.items)
 }
 
@@ -229,7 +229,7 @@ func (x state) factors() set {
 // producers calls fn for the items, by number, that may be contracted next; with these, and with
 // what is left then, which are good until fn returns.
 func (s *search) producers(x state, fn func(made set, own, rest []item)) {
-	if s.Way == Direct || s.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
+	if s.model.problem.Way == Direct || s.model.problem.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
 		return
 	}
 	buffer := make([]item, 2*MaxFactors)
@@ -243,21 +243,21 @@ func (s *search) producers(x state, fn func(made set, own, rest []item)) {
 // mayMake tells whether some items of a state may be contracted in it.
 func (s *search) mayMake(x state, own []item) bool {
 	factors := state{items: own}.factors()
-	open := s.open(factors)
+	open := s.model.open(factors)
 	switch {
 	case len(own) == len(x.items) && !(s.isRoot(x) && len(own) == 1),
-		s.Inside && x.bound == 0 && open != 0,
+		s.model.problem.Inside && x.bound == 0 && open != 0,
 		!x.bound.within(open),
-		s.MaxOrder >= 0 && (open&^x.bound).len() > s.MaxOrder:
+		s.model.problem.MaxOrder >= 0 && (open&^x.bound).len() > s.model.problem.MaxOrder:
 		return false
-	case s.Tree != nil:
-		return s.Tree.over(factors) != nil // parts of it may be made inside of its own loops
-	case s.Way == Pairwise:
+	case s.model.problem.Tree != nil:
+		return s.model.problem.Tree.over(factors) != nil // parts of it may be made inside of its own loops
+	case s.model.problem.Way == Pairwise:
 		return len(own) == 2
 	case len(own) == 1:
-		return !own[0].made && s.varsIn(own) != open
+		return !own[0].made && s.model.varsIn(own) != open
 	}
-	return s.varsIn(own) != x.bound // nothing is left to share
+	return s.model.varsIn(own) != x.bound // nothing is left to share
 }
 
 // parted are the items of a set, and what is left where their contraction takes their place: by
@@ -294,7 +294,7 @@ func (s *search) share(x state, made set) float64 {
 	share := 1.0
 	for k, it := range x.items {
 		if !made.has(k) {
-			share *= s.at(it, x.bound)
+			share *= s.model.at(it, x.bound)
 		}
 	}
 	return share
@@ -303,7 +303,7 @@ func (s *search) share(x state, made set) float64 {
 // whole is the state of the whole product.
 func (m *model) whole() state {
 	x := state{}
-	for f := range m.Factors {
+	for f := range m.problem.Factors {
 		x.items = append(x.items, item{factors: 1 << f})
 	}
 	return x
@@ -343,10 +343,10 @@ func (m *model) cheapest() *Plan {
 // states is how many states the exact search of a product looks at: each has more moves the more
 // factors there are.
 func (m *model) states() int {
-	if len(m.Factors) <= exactFactors && len(m.vars) <= exactVars {
+	if len(m.problem.Factors) <= exactFactors && len(m.vars) <= exactVars {
 		return math.MaxInt
 	}
-	return maxStates >> (2 * max(len(m.Factors)-exactFactors, 0))
+	return maxStates >> (2 * max(len(m.problem.Factors)-exactFactors, 0))
 }
 
 // within is the plan of least cost over all sets of accesses that may be converted; all says that
@@ -374,8 +374,8 @@ func (m *model) within(states int) (best *Plan, all bool) {
 
 // converting is the plan of least cost with those accesses converted, nil where there is none.
 func (s *search) converting(c conversion) *Plan {
-	s.convert(c.accesses)
-	if cost, _ := cheapestOf(s.ways(s.whole())); s.budget < 0 || math.IsInf(cost, 1) {
+	s.model.convert(c.accesses)
+	if cost, _ := cheapestOf(s.ways(s.model.whole())); s.budget < 0 || math.IsInf(cost, 1) {
 		return nil
 	}
 	return s.plan(c)
@@ -399,7 +399,7 @@ func (m *model) sideBySide(list []conversion) (best *Plan) {
 	}
 	for range min(runtime.GOMAXPROCS(0), len(list)) {
 		wait.Go(func() {
-			s := &search{model: newModel(m.Problem), memo: map[key][]found{}, budget: math.MaxInt}
+			s := &search{model: newModel(m.problem), memo: map[key][]found{}, budget: math.MaxInt}
 			for k, more := take(nil, 0); more; {
 				k, more = take(s.converting(list[k]), k)
 			}
@@ -419,7 +419,7 @@ type conversion struct {
 // loops of one must not ask for what those of the other forbid.
 func (m *model) again(a Access) bool {
 	n := 0
-	for _, f := range m.Factors {
+	for _, f := range m.problem.Factors {
 		for _, b := range f.Accesses {
 			if a.Tensor.Name == b.Tensor.Name && slices.Equal(a.Vars, b.Vars) {
 				n++
@@ -431,11 +431,11 @@ func (m *model) again(a Access) bool {
 
 // conversions are those that there may be, by their cost.
 func (m *model) conversions() []conversion {
-	out := []conversion{{accesses: make([]set, len(m.Factors))}}
-	if m.Order != nil || m.Keep {
+	out := []conversion{{accesses: make([]set, len(m.problem.Factors))}}
+	if m.problem.Order != nil || m.problem.Keep {
 		return out
 	}
-	for f, x := range m.Factors {
+	for f, x := range m.problem.Factors {
 		for k, a := range x.Accesses {
 			if a.Tensor.Format.AllDense() || len(a.Vars) < 2 || k >= mostAccesses || m.again(a) {
 				continue

@@ -103,8 +103,8 @@ func (e *exhaustive) all(x state, history names) totals {
 	if cost := e.gemmCost(x, vars); !math.IsInf(cost, 1) {
 		list[spent{cost, cost}] = true
 	}
-	for v := range e.vars {
-		if vars.has(v) && !x.bound.has(v) && e.allowed(x.items, x.bound, v) {
+	for v := range e.model.vars {
+		if vars.has(v) && !x.bound.has(v) && e.model.allowed(x.items, x.bound, v) {
 			own, often := e.loop(x, vars, v), e.waiting(x, v)
 			for rest := range e.best(state{x.items, x.bound | 1<<v}, history) {
 				list[spent{often * (own.loaded + rest.loaded), often * (own.moved + rest.moved)}] = true
@@ -113,7 +113,7 @@ func (e *exhaustive) all(x state, history names) totals {
 	}
 	e.producers(x, func(made set, own, rest []item) {
 		share := e.share(x, made)
-		cost := e.makeCost(own, share, x.bound)
+		cost := e.model.makeCost(own, share, x.bound)
 		parts, left := names{}, names{}
 		for _, it := range own {
 			parts[it] = history[it]
@@ -127,7 +127,7 @@ func (e *exhaustive) all(x state, history names) totals {
 		if least := inside.least(); x.bound == 0 && !math.IsInf(least, 1) {
 			inside = totals{both(least): true}
 		}
-		begun := e.begun(own, x.bound)
+		begun := e.model.begun(own, x.bound)
 		for behind := range e.best(state{slices.Clone(rest), x.bound}, left) {
 			for in := range inside {
 				list[spent{cost + share*(in.loaded+begun.loaded) + behind.loaded, cost + share*in.moved + behind.moved}] = true

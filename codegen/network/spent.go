@@ -29,7 +29,7 @@ const nearly = 1 - 1e-9
 // covers tells whether a way in the front takes as little of both.
 func (f front) covers(s spent) bool {
 	for _, way := range f {
-		if nearly*way.loaded <= s.loaded && nearly*way.moved <= s.moved {
+		if nearly*way.spent.loaded <= s.loaded && nearly*way.spent.moved <= s.moved {
 			return true
 		}
 	}
@@ -43,7 +43,7 @@ func (f *front) add(way found) {
 	}
 	kept := (*f)[:0]
 	for _, other := range *f {
-		if way.loaded > other.loaded || way.moved > other.moved {
+		if way.spent.loaded > other.spent.loaded || way.spent.moved > other.spent.moved {
 			kept = append(kept, other)
 		}
 	}

@@ -127,8 +127,8 @@ type (
 	}
 	// ReductionExpr lets a Reduction stand in the expression of a group or a quotient.
 	ReductionExpr struct {
-		*Reduction
-		At Span
+		Reduction *Reduction
+		At        Span
 	}
 )
 

@@ -9,8 +9,8 @@ import (
 // no other factor of its term holds: A(i,j)/A(i,k), a sum over k of quotients, which is
 // easily taken for a quotient by a sum.
 type SummedQuotient struct {
-	*Binary
-	Vars []string
+	Binary *Binary
+	Vars   []string
 }
 
 // SummedQuotients lists the statement's. Those that stand in a sum over the variable are
@@ -26,8 +26,8 @@ func SummedQuotients(s *Stmt) []SummedQuotient {
 
 // String says what the quotient means, and how the other meaning is written.
 func (q SummedQuotient) String() string {
-	over, text, divisor := strings.Join(q.Vars, ","), ExprString(q.Binary), ExprString(q.Y)
-	other := ExprString(&Binary{Op: '/', X: q.X, Y: &Sum{Vars: q.Vars, X: q.Y}})
+	over, text, divisor := strings.Join(q.Vars, ","), ExprString(q.Binary), ExprString(q.Binary.Y)
+	other := ExprString(&Binary{Op: '/', X: q.Binary.X, Y: &Sum{Vars: q.Vars, X: q.Binary.Y}})
 	return "the quotient " + text + " is summed over " + over + ", as sum(" + over + ", " + text + "); to divide by the sum of " + divisor + ", write " + other
 }
 

@@ -78,7 +78,7 @@ func UserSizes(n *Normal, user map[string][]int64) (map[string][]int64, error) {
 	given := map[string]sizeFact{}
 	for _, f := range g.facts {
 		c := g.find(f.node)
-		if have, ok := given[c]; ok && have.Size != f.Size {
+		if have, ok := given[c]; ok && have.known.Size != f.known.Size {
 			return nil, g.clash(c, have, f)
 		} else if !ok {
 			given[c] = f
@@ -90,7 +90,7 @@ func UserSizes(n *Normal, user map[string][]int64) (map[string][]int64, error) {
 		for m := range dims {
 			dims[m] = -1
 			if f, ok := given[g.find(modeNode(name, m))]; ok {
-				dims[m] = f.Size
+				dims[m] = f.known.Size
 			}
 		}
 		out[name] = dims
@@ -126,7 +126,7 @@ type sizeGraph struct {
 
 // sizeFact is a Known about a node; tensor and mode say whose, for overruns.
 type sizeFact struct {
-	Known
+	known  Known
 	tensor string
 	mode   int
 	node   string
@@ -203,7 +203,7 @@ func (g *sizeGraph) addUser(user map[string][]int64) error {
 				if len(sizes) != 1 {
 					return diag.Errorf(diag.OrderMismatch, "got %s with %s, want one: %s is an index variable", from, diag.Count(len(sizes), "size"), name)
 				}
-				g.facts = append(g.facts, sizeFact{Known: Known{sizes[0], true, from}, node: v})
+				g.facts = append(g.facts, sizeFact{known: Known{sizes[0], true, from}, node: v})
 			}
 		}
 		if !found {
@@ -219,13 +219,13 @@ func (g *sizeGraph) solve() (*Sizes, error) {
 	lower := map[string]sizeFact{}
 	for _, f := range g.facts {
 		c := g.find(f.node)
-		if !f.Exact {
-			if have, ok := lower[c]; !ok || f.Size > have.Size {
+		if !f.known.Exact {
+			if have, ok := lower[c]; !ok || f.known.Size > have.known.Size {
 				lower[c] = f
 			}
 			continue
 		}
-		if have, ok := exact[c]; ok && have.Size != f.Size {
+		if have, ok := exact[c]; ok && have.known.Size != f.known.Size {
 			return nil, g.clash(c, have, f)
 		} else if !ok {
 			exact[c] = f
@@ -235,16 +235,16 @@ func (g *sizeGraph) solve() (*Sizes, error) {
 	for _, v := range g.n.Vars {
 		c := g.find(v)
 		if f, ok := exact[c]; ok {
-			out.Vars[v] = f.Size
-		} else if f, ok := lower[c]; ok && f.Size > 0 {
-			out.Vars[v] = f.Size
+			out.Vars[v] = f.known.Size
+		} else if f, ok := lower[c]; ok && f.known.Size > 0 {
+			out.Vars[v] = f.known.Size
 		} else {
 			return nil, g.unknown(v, lower[c])
 		}
 	}
 	for _, f := range g.facts {
-		if e, ok := exact[g.find(f.node)]; ok && !f.Exact && f.Size > e.Size {
-			out.Overruns = append(out.Overruns, Overrun{f.tensor, f.mode, f.Size, f.From, e.Size, e.From})
+		if e, ok := exact[g.find(f.node)]; ok && !f.known.Exact && f.known.Size > e.known.Size {
+			out.Overruns = append(out.Overruns, Overrun{f.tensor, f.mode, f.known.Size, f.known.From, e.known.Size, e.known.From})
 		}
 	}
 	for _, a := range append([]*Access{g.n.LHS}, g.n.Accesses()...) {
@@ -254,7 +254,7 @@ func (g *sizeGraph) solve() (*Sizes, error) {
 		dims := make([]int64, len(a.Vars))
 		from := make([]string, len(a.Vars))
 		for m, v := range a.Vars {
-			dims[m], from[m] = out.Vars[v], exact[g.find(v)].From
+			dims[m], from[m] = out.Vars[v], exact[g.find(v)].known.From
 		}
 		out.Dims[a.Name], out.From[a.Name] = dims, from
 	}
@@ -280,13 +280,13 @@ func (g *sizeGraph) userName(v string) string {
 
 func (g *sizeGraph) clash(class string, a, b sizeFact) error {
 	v, at := g.variable(class)
-	return diag.At(diag.SizeClash, g.n.Src, at.Pos, at.End, "got size %d for %s from %s, and %d from %s: want one size", a.Size, v, a.From, b.Size, b.From)
+	return diag.At(diag.SizeClash, g.n.Src, at.Pos, at.End, "got size %d for %s from %s, and %d from %s: want one size", a.known.Size, v, a.known.From, b.known.Size, b.known.From)
 }
 
 func (g *sizeGraph) unknown(v string, empty sizeFact) error {
 	why := "nothing gives the size of " + g.userName(v)
-	if empty.From != "" {
-		why = empty.From + " is empty, and nothing else gives the size of " + g.userName(v)
+	if empty.known.From != "" {
+		why = empty.known.From + " is empty, and nothing else gives the size of " + g.userName(v)
 	}
 	at := g.at[v]
 	return diag.At(diag.SizeUnknown, g.n.Src, at.Pos, at.End, "%s: want -d=%s:SIZE", why, g.userName(v))

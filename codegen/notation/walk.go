@@ -16,7 +16,7 @@ func Walk(e Expr, f func(Expr) bool) {
 	case *Sum:
 		Walk(e.X, f)
 	case *ReductionExpr:
-		for _, t := range e.Body {
+		for _, t := range e.Reduction.Body {
 			WalkTerm(t, f)
 		}
 	}
@@ -139,11 +139,11 @@ func (v *varList) free(e Expr, bound map[string]int) {
 		v.free(e.X, bound)
 		bind(&bound, e.Vars, -1)
 	case *ReductionExpr:
-		bind(&bound, e.Vars, 1)
-		for _, t := range e.Body {
+		bind(&bound, e.Reduction.Vars, 1)
+		for _, t := range e.Reduction.Body {
 			v.freeTerm(t, bound)
 		}
-		bind(&bound, e.Vars, -1)
+		bind(&bound, e.Reduction.Vars, -1)
 	}
 }
 

@@ -235,24 +235,24 @@ func (a *accumulator) num() num {
 // the term's leading factors, as far as they are accesses of it, where it finds their entries: a
 // factor of outer steps is multiplied once for all points of the inner ones.
 type term struct {
-	product
-	needs []*access
-	leads int
-	led   []num // by number of leading factors, 1 and on: their product
-	x     num   // the value
+	product product
+	needs   []*access
+	leads   int
+	led     []num // by number of leading factors, 1 and on: their product
+	x       num   // the value
 }
 
 // lead multiplies the leading factors from the from-th on to the to-th, which have their entries.
 func (t *term) lead(from, to int) {
 	for k := from; k < to; k++ {
-		a := t.factors[k].(*access)
+		a := t.product.factors[k].(*access)
 		if k == 0 {
 			t.led[1] = a.num(a.entry)
 			continue
 		}
 		x := a.num(a.entry)
 		t.led[k+1] = t.led[k]
-		t.led[k+1].times(t.t, &x)
+		t.led[k+1].times(t.product.t, &x)
 	}
 }
 
@@ -260,7 +260,7 @@ func (t *term) eval(env []int64, x *num) (bool, error) {
 	if t.leads > 0 {
 		*x = t.led[t.leads]
 	}
-	return t.from(t.leads, env, x)
+	return t.product.from(t.leads, env, x)
 }
 
 // builder turns a normal form into nodes.
@@ -303,11 +303,11 @@ func (b *builder) term(t *notation.Term) *term {
 		case *notation.Reduction:
 			n = b.reduction(f)
 		}
-		out.factors = append(out.factors, n)
+		out.product.factors = append(out.product.factors, n)
 		out.need(n)
 	}
-	for out.leads < len(out.factors) {
-		if a, ok := out.factors[out.leads].(*access); !ok || a.t.full {
+	for out.leads < len(out.product.factors) {
+		if a, ok := out.product.factors[out.leads].(*access); !ok || a.t.full {
 			break
 		}
 		out.leads++

@@ -40,7 +40,7 @@ func newPlan(t *term, open []int, sizes []int64, pulse *pulse) *plan {
 	for _, a := range order(t.needs, isOpen) {
 		st := step{a: a}
 		joined = append(joined, a)
-		for st.leads < t.leads && slices.Contains(joined, t.factors[st.leads].(*access)) {
+		for st.leads < t.leads && slices.Contains(joined, t.product.factors[st.leads].(*access)) {
 			st.leads++
 		}
 		var fresh []int

@@ -10,14 +10,14 @@ import "distaff/codegen/cin"
 // shares with an operand, is written at random either way.
 func assemble(s *state) error {
 	t := cin.Target(s.body).Name
-	if s.cmd.Args[0].Text != s.Source(t) {
-		return s.refuse(0, "got %s, want the result, %s", s.cmd.Args[0].Text, s.Source(t))
+	if s.cmd.Args[0].Text != s.problem.Source(t) {
+		return s.refuse(0, "got %s, want the result, %s", s.cmd.Args[0].Text, s.problem.Source(t))
 	}
 	how := s.cmd.Args[1].Text
 	if how != "Append" && how != "Insert" {
 		return s.cmd.Args[1].errorf(BadCommand, "assemble: got %s, want Append or Insert", how)
 	}
-	if s.GPU && how == "Append" && s.appended() {
+	if s.problem.GPU && how == "Append" && s.appended() {
 		return s.refuse(1, "the blocks of a GPU do not append in order; with Insert, which is what is done, they count first")
 	}
 	s.insert = how == "Insert"
@@ -26,5 +26,5 @@ func assemble(s *state) error {
 
 // appended tells whether the result grows in order.
 func (s *state) appended() bool {
-	return !s.Shared && !s.Formats[cin.Target(s.body).Name].AllDense()
+	return !s.problem.Shared && !s.problem.Formats[cin.Target(s.body).Name].AllDense()
 }

@@ -36,7 +36,7 @@ func bound(s *state) error {
 		return s.cmd.Args[3].errorf(BadCommand, "bound: got %s, want MinExact, MinConstraint, MaxExact or MaxConstraint", s.cmd.Args[3].Text)
 	}
 	for _, r := range s.rootsOf(v) {
-		if slices.Contains(s.Parts, r) && (kind == provenance.MaxExact || kind == provenance.MinExact) {
+		if slices.Contains(s.problem.Parts, r) && (kind == provenance.MaxExact || kind == provenance.MinExact) {
 			return s.refuse(3, "the range of %s is cut into blocks, over ranks or by --split, so that no exact bound of %s holds of each", r, v)
 		}
 	}

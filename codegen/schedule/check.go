@@ -62,7 +62,7 @@ func (s *state) refuseCutApart() (err error) {
 			return
 		}
 		o := strategy.Workspace{Name: cin.Target(w.Producer).Name, Kind: strategy.Positions}
-		if why := strategy.Check(s.Strategy(s.stmt(), s.Shared), nil, o); why != nil {
+		if why := strategy.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), nil, o); why != nil {
 			err = s.refuse(-1, "loops that fill a workspace and those that read it are cut alike, but over a tile of positions: %v", why)
 		}
 	})
@@ -120,7 +120,7 @@ func (p *path) before(u, v string) bool {
 // the order of its variables.
 func (s *state) formatOf(a *cin.Access) format.Format {
 	if s.tensor(a.Name) {
-		return s.Formats[a.Name]
+		return s.problem.Formats[a.Name]
 	}
 	f := format.Format{}
 	for m := range a.Vars {
@@ -131,7 +131,7 @@ func (s *state) formatOf(a *cin.Access) format.Format {
 
 // tensor tells whether a name is that of an operand or of the result.
 func (s *state) tensor(name string) bool {
-	_, ok := s.Formats[name]
+	_, ok := s.problem.Formats[name]
 	return ok
 }
 
@@ -178,7 +178,7 @@ func (s *state) inOrder(p *path, a *cin.Access) error {
 // resultInOrder refuses to write a result with compressed levels out of order,
 // or to come back to an entry of one that is appended to.
 func (s *state) resultInOrder(p *path, a *cin.Access) error {
-	f := s.Formats[a.Name]
+	f := s.problem.Formats[a.Name]
 	if f.AllDense() {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 		roots := s.rootsOf(l.Var)
 		within := !slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(outer, r) })
 		switch {
-		case s.Shared && !slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(outer, r) }):
+		case s.problem.Shared && !slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(outer, r) }):
 			continue // a sum that comes back to the places that the operand's positions are
 		case !within && c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1:
 			return s.refuse(-1, "%s (its format is %s) is written entry by entry, and tiles of %s fused would part what is written together", a.Key(), f, strings.Join(c.Roots, ", "))
@@ -213,7 +213,7 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 		case c != nil && !cin.Natural(s.body, s.g, c):
 			return s.refuse(-1, "%s (its format is %s) is written in order, and the loops over %s visit coordinates out of order", a.Key(), f, strings.Join(c.Leaves, ", "))
 		}
-		if s.Shared {
+		if s.problem.Shared {
 			continue
 		}
 		if c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1 {
@@ -311,7 +311,7 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 			}
 			return
 		}
-		f := s.Formats[access.Name]
+		f := s.problem.Formats[access.Name]
 		for _, mode := range f.Order {
 			v := access.Vars[mode]
 			if v == roots[0] {
@@ -336,7 +336,7 @@ func (s *state) repeats(r *provenance.Relation) bool {
 		if a.Key() != r.Access || found {
 			return
 		}
-		f := s.Formats[a.Name]
+		f := s.problem.Formats[a.Name]
 		roots := s.g.Underived(r.From[0])
 		l := slices.IndexFunc(f.Order, func(mode int) bool { return a.Vars[mode] == roots[len(roots)-1] })
 		found = !f.Levels[l].Caps().Unique && (l == len(f.Levels)-1 || f.Levels[l+1].Caps().Branchless)

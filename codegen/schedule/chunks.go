@@ -24,7 +24,7 @@ func (s *state) chunked() error {
 	race, cut := s.cmd.Args[2].Text, s.cmd.Args[3].Text
 	how, ok := strategy.HowByName(race, cut)
 	switch {
-	case s.GPU:
+	case s.problem.GPU:
 		return s.refuse(3, "chunks of work are for the threads of a CPU, and --target=cuda compiles for a GPU")
 	case s.cmd.Args[1].Text != "CPUThread":
 		return s.refuse(1, "chunks of work are for CPUThread; got %s", s.cmd.Args[1].Text)

@@ -51,7 +51,7 @@ func (s *state) fission(i, j string) (own []*cin.Forall) {
 // the loop over j, which may sum a scalar there that is one of the terms, and the rest;
 // own is nil where there is no such loop, beside where there is no rest.
 func (s *state) partsOf(t cin.Stmt, j string) (own, beside cin.Stmt) {
-	if f, ok := s.Formats[cin.Target(t).Name]; ok && !f.AllDense() {
+	if f, ok := s.problem.Formats[cin.Target(t).Name]; ok && !f.AllDense() {
 		return nil, nil
 	}
 	over := func(t cin.Stmt) bool {
@@ -144,9 +144,9 @@ func (s *state) summed(w *cin.Where) (own, beside cin.Stmt) {
 		}
 	}
 	for _, y := range scale { // what the where around computes is not there for a loop of its own
-		cin.ExprAccesses(y, func(a *cin.Access) { found = found && s.Formats[a.Name].Levels != nil })
+		cin.ExprAccesses(y, func(a *cin.Access) { found = found && s.problem.Formats[a.Name].Levels != nil })
 	}
-	if len(scale) > 0 && !s.Compute.IsInt() {
+	if len(scale) > 0 && !s.problem.Compute.IsInt() {
 		return nil, nil // infinite factors do not distribute over a sum
 	}
 	if !found || !accumulates(w.Producer) || rest == nil && w.Consumer != cin.Stmt(into) {

@@ -73,14 +73,14 @@ func (s *state) between(f *cin.Forall, j string) string {
 	switch t := rest.(type) {
 	case *cin.Where:
 		w, into := cin.Target(t.Producer), cin.Target(s.body)
-		if form, ok := s.Formats[into.Name]; ok && !form.AllDense() && len(w.Vars) > 0 {
+		if form, ok := s.problem.Formats[into.Name]; ok && !form.AllDense() && len(w.Vars) > 0 {
 			return fmt.Sprintf(": for each %s it fills the workspace %s, as %s (its format is %s) takes entries in order; a dense %s needs no workspace, and loops over parts of %s can be split, and run in parallel",
 				v, w.Key(), into.Key(), form, into.Name, v)
 		}
 		return fmt.Sprintf(": for each %s it computes %s, which is used before the next", v, w.Key())
 	case *cin.Seq:
 		into := cin.Target(t)
-		if form, ok := s.Formats[into.Name]; ok && !form.AllDense() {
+		if form, ok := s.problem.Formats[into.Name]; ok && !form.AllDense() {
 			return fmt.Sprintf(": other terms stand beside it, and %s (its format is %s) takes entries in order; a dense %s can be added to in any", into.Key(), form, into.Name)
 		}
 		return ": other terms stand beside it, which can be parted from it only where the loop over " + v + " and those that it was tiled with are directly nested"

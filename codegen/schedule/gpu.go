@@ -26,7 +26,7 @@ var onCPUOnly = map[string]string{
 // then written row by row.
 func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) error {
 	target := cin.Target(s.body)
-	form := s.Formats[target.Name]
+	form := s.problem.Formats[target.Name]
 	first := target.Vars[form.Order[0]]
 	ofFirst := func(v string) bool { return slices.Equal(s.rootsOf(v), []string{first}) }
 	switch {
@@ -51,7 +51,7 @@ func (s *state) settles(t cin.Stmt) bool {
 
 // units holds the loops to the rules of a GPU.
 func (s *state) units() error {
-	if !s.GPU || s.first == nil {
+	if !s.problem.GPU || s.first == nil {
 		return nil
 	}
 	if f, why := cin.MisplacedUnit(s.body); f != nil {
@@ -87,7 +87,7 @@ func (s *state) blocksOutermost() (err error) {
 			err = s.refuseLoop(loops[k], "the loop over "+loops[0].Var+" is around it, and each of its iterations would launch a grid of blocks: reorder has the loop on GPUBlock outermost")
 		}
 		for _, f := range loops {
-			if err == nil && a.LHS.Name == target && f.Unit.OnGPU() && f.Race == cin.IgnoreRaces && s.Compute.IsComplex() && s.races(f, a.LHS) && s.settles(f.Body) {
+			if err == nil && a.LHS.Name == target && f.Unit.OnGPU() && f.Race == cin.IgnoreRaces && s.problem.Compute.IsComplex() && s.races(f, a.LHS) && s.settles(f.Body) {
 				err = s.refuseLoop(f, "its iterations add to the same places of "+a.LHS.Key()+", and complex numbers are not added atomically")
 			}
 		}

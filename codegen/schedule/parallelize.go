@@ -82,9 +82,9 @@ func (s *state) unit(k int) (cin.Unit, error) {
 	switch {
 	case !ok:
 		return 0, s.cmd.Args[k].errorf(BadCommand, "parallelize: got %s, want CPUThread, CPUVector, GPUBlock, GPUWarp, GPUThread or NotParallel", name)
-	case unit.OnGPU() && !s.GPU:
+	case unit.OnGPU() && !s.problem.GPU:
 		return 0, s.refuse(k, "%s is a unit of a GPU, and this leaf is for a CPU; --target=cuda compiles for a GPU", name)
-	case unit != cin.Serial && !unit.OnGPU() && s.GPU:
+	case unit != cin.Serial && !unit.OnGPU() && s.problem.GPU:
 		return 0, s.refuse(k, "%s is a unit of a CPU, and --target=cuda compiles for a GPU, whose units are GPUBlock, GPUWarp and GPUThread", name)
 	}
 	return unit, nil
@@ -107,7 +107,7 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 		return err
 	}
 	target := cin.Target(f.Body)
-	_, isTensor := s.Formats[target.Name]
+	_, isTensor := s.problem.Formats[target.Name]
 	for _, t := range wheres {
 		if t.Name != target.Name && len(t.Vars) > 0 {
 			return s.refuse(0, "%s is computed around the loop over %s and inside another loop", t.Key(), f.Var)
@@ -126,9 +126,9 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 		return s.refuse(2, "iterations of %s add to %s, and blocks have no sum in common; Atomics adds to it", f.Var, target.Key())
 	case races && race == cin.NoRaces:
 		return s.refuse(2, "iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction settle that", f.Var, target.Key())
-	case races && s.Shared && race != cin.Atomics && race != cin.IgnoreRaces && !s.allKnown(target, outer):
-		return s.refuse(2, "iterations of %s add to the same places of %s, which has compressed levels (its format is %s); Atomics adds to them", f.Var, target.Key(), s.Formats[target.Name])
-	case races && race == cin.Atomics && s.Compute.IsComplex():
+	case races && s.problem.Shared && race != cin.Atomics && race != cin.IgnoreRaces && !s.allKnown(target, outer):
+		return s.refuse(2, "iterations of %s add to the same places of %s, which has compressed levels (its format is %s); Atomics adds to them", f.Var, target.Key(), s.problem.Formats[target.Name])
+	case races && race == cin.Atomics && s.problem.Compute.IsComplex():
 		return s.refuse(2, "complex numbers are not added atomically; Temporary works")
 	case races && race == cin.Atomics && unit == cin.CPUVector:
 		return s.refuse(2, "lanes of one vector do not add atomically; ParallelReduction works where they add to one value")
@@ -237,7 +237,7 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 // appendedRace checks a loop that writes a result which grows.
 func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit, race cin.Race) error {
 	target := cin.Target(s.body)
-	form := s.Formats[target.Name]
+	form := s.problem.Formats[target.Name]
 	first := target.Vars[form.Order[0]]
 	switch {
 	case (unit == cin.CPUVector || unit.OnGPU() && unit != cin.GPUBlock) && (race == cin.ParallelReduction || race == cin.Temporary) && s.allKnown(target, outer):
@@ -278,7 +278,7 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 		}
 	}
 	lat := lattice.Loop(v, f.Body, func(a *cin.Access) lattice.Place {
-		if _, tensor := s.Formats[a.Name]; !tensor {
+		if _, tensor := s.problem.Formats[a.Name]; !tensor {
 			return lattice.Place{}
 		}
 		return lattice.Below(a, s.formatOf(a), func(u string) bool { return bound[u] })

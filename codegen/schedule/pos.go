@@ -65,10 +65,10 @@ func (s *state) access(k int) (*cin.Access, error) {
 	var found []*cin.Access
 	var all []string
 	cin.Accesses(s.body, func(a *cin.Access) {
-		if _, ok := s.Formats[a.Name]; !ok {
+		if _, ok := s.problem.Formats[a.Name]; !ok {
 			return
 		}
-		source := &cin.Access{Name: s.Source(a.Name), Vars: a.Vars}
+		source := &cin.Access{Name: s.problem.Source(a.Name), Vars: a.Vars}
 		all = append(all, source.Key())
 		if text != source.Name && text != source.Key() {
 			return
@@ -92,7 +92,7 @@ func (s *state) access(k int) (*cin.Access, error) {
 // positions refuses accesses whose positions v cannot run over.
 func (s *state) positions(v string, a *cin.Access) error {
 	roots := s.g.Underived(v)
-	f := s.Formats[a.Name]
+	f := s.problem.Formats[a.Name]
 	first := -1
 	for l, mode := range f.Order {
 		if a.Vars[mode] == roots[0] {
@@ -124,7 +124,7 @@ func (s *state) positions(v string, a *cin.Access) error {
 		return s.refuse(2, "level %d of %s is padded: its positions are not in order", last, a.Name)
 	}
 	for l := first + 1; l < last; l++ {
-		if x := a.Vars[f.Order[l]]; f.Levels[l].Caps().Locate && slices.Contains(s.Parts, x) {
+		if x := a.Vars[f.Order[l]]; f.Levels[l].Caps().Locate && slices.Contains(s.problem.Parts, x) {
 			return s.refuse(0, "the range of %s is cut into blocks, over ranks or by --split, and positions of %s fused leave out the rest of its dense level", x, strings.Join(roots, ", "))
 		}
 	}

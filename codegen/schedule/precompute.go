@@ -52,29 +52,29 @@ func precompute(s *state) error {
 // find is the assignment that r's expression is a part of.
 func (r *recipe) find() (*cin.Assign, error) {
 	var found []*cin.Assign
-	cin.Paths(r.body, func(_ []*cin.Forall, a *cin.Assign) {
+	cin.Paths(r.state.body, func(_ []*cin.Forall, a *cin.Assign) {
 		if _, ok := r.without(a.RHS); ok {
 			found = append(found, a)
 		}
 	})
 	switch {
 	case len(found) == 0:
-		return nil, r.refuse(0, "%s is not a part of the statement: %s", r.cmd.Args[0].Text, cin.String(r.body))
+		return nil, r.state.refuse(0, "%s is not a part of the statement: %s", r.state.cmd.Args[0].Text, cin.String(r.state.body))
 	case len(found) > 1:
-		return nil, r.refuse(0, "%s is a part of %s", r.cmd.Args[0].Text, plural(len(found), "statement"))
+		return nil, r.state.refuse(0, "%s is a part of %s", r.state.cmd.Args[0].Text, plural(len(found), "statement"))
 	}
 	return found[0], nil
 }
 
 // apply makes the workspace in the body, for assignment sum.
 func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
-	r.body = body
+	r.state.body = body
 	if err := r.takeName(); err != nil {
 		return err
 	}
 	done := false
 	var err error
-	r.body = cin.Descend(r.body, func(t cin.Stmt) (cin.Stmt, bool) {
+	r.state.body = cin.Descend(r.state.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		chain, rest := []*cin.Forall(nil), t
 		if f, ok := t.(*cin.Forall); ok {
 			chain, rest = nested(f)
@@ -95,11 +95,11 @@ func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
 	if !done {
 		panic("BUG: schedule: the statement to precompute in was not found again")
 	}
-	r.Shared = false // a workspace has a pattern of its own
-	r.made = append(slices.Clone(r.made), r.name)
+	r.state.problem.Shared = false // a workspace has a pattern of its own
+	r.state.made = append(slices.Clone(r.state.made), r.name)
 	for k, v := range r.loops {
 		if r.names[k] != v {
-			if err := r.relate(provenance.Relation{Kind: provenance.Precompute, From: []string{v}, To: []string{r.names[k]}}); err != nil {
+			if err := r.state.relate(provenance.Relation{Kind: provenance.Precompute, From: []string{v}, To: []string{r.names[k]}}); err != nil {
 				return err
 			}
 		}
@@ -115,20 +115,20 @@ func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
 func (r *recipe) written() error {
 	result := r.instead.into.LHS
 	own := true
-	cin.Paths(r.body, func(loops []*cin.Forall, a *cin.Assign) {
+	cin.Paths(r.state.body, func(loops []*cin.Forall, a *cin.Assign) {
 		if a.LHS.Name == result.Name {
-			own = own && r.within(loops, result.Vars)
+			own = own && r.state.within(loops, result.Vars)
 		}
 	})
 	if !own {
-		return r.refuse(0, "%s is summed beside the workspace", result.Key())
+		return r.state.refuse(0, "%s is summed beside the workspace", result.Key())
 	}
-	return r.check()
+	return r.state.check()
 }
 
 // recipe is a precompute while it is applied.
 type recipe struct {
-	*state
+	state        *state
 	expr         cin.Expr
 	vars, into   []string  // of the workspace, in the consumer and the producer
 	loops, names []string  // the loops over it there
@@ -137,30 +137,30 @@ type recipe struct {
 }
 
 func (r *recipe) read() error {
-	x, err := notation.Parse("x = " + r.cmd.Args[0].Text)
+	x, err := notation.Parse("x = " + r.state.cmd.Args[0].Text)
 	if err != nil {
-		return r.cmd.Args[0].errorf(BadCommand, "precompute: got %s, want an expression of the statement", r.cmd.Args[0].Text)
+		return r.state.cmd.Args[0].errorf(BadCommand, "precompute: got %s, want an expression of the statement", r.state.cmd.Args[0].Text)
 	}
 	if r.expr = r.convert(x.RHS); r.expr == nil {
-		return r.refuse(0, "an expression with sum() cannot be precomputed; its variables are summed where it stands")
+		return r.state.refuse(0, "an expression with sum() cannot be precomputed; its variables are summed where it stands")
 	}
 	list := func(k int) []Arg {
-		if a := r.cmd.Args[k]; a.List != nil {
+		if a := r.state.cmd.Args[k]; a.List != nil {
 			return a.List
 		}
-		return []Arg{r.cmd.Args[k]}
+		return []Arg{r.state.cmd.Args[k]}
 	}
 	from, to := list(1), list(2)
 	if len(from) != len(to) {
-		return r.refuse(2, "got %s, want as many as in %s", plural(len(to), "variable"), r.cmd.Args[1].Text)
+		return r.state.refuse(2, "got %s, want as many as in %s", plural(len(to), "variable"), r.state.cmd.Args[1].Text)
 	}
 	inside := exprVars(r.expr)
 	for k, a := range from {
-		if err := r.hasLoop(a); err != nil {
+		if err := r.state.hasLoop(a); err != nil {
 			return err
 		}
 		if slices.Contains(r.loops, a.Text) {
-			return r.refuse(1, "%s stands twice", a.Text)
+			return r.state.refuse(1, "%s stands twice", a.Text)
 		}
 		roots, err := r.determined(a.Text)
 		if err != nil {
@@ -168,28 +168,28 @@ func (r *recipe) read() error {
 		}
 		for _, v := range roots {
 			if !slices.Contains(inside, v) {
-				return r.refuse(1, "%s is not in %s", v, r.cmd.Args[0].Text)
+				return r.state.refuse(1, "%s is not in %s", v, r.state.cmd.Args[0].Text)
 			}
 		}
 		w := to[k].Text
-		r.giveWay(w)
-		if w != a.Text && (!notation.IsName(w) || r.inUse(w) || r.g.Original(w) != w || r.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
-			return r.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
+		r.state.giveWay(w)
+		if w != a.Text && (!notation.IsName(w) || r.state.inUse(w) || r.state.g.Original(w) != w || r.state.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
+			return r.state.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
 		}
 		r.loops, r.names = append(r.loops, a.Text), append(r.names, w)
 		r.vars = append(r.vars, roots...)
-		if r.g.MadeBy(a.Text) != nil {
+		if r.state.g.MadeBy(a.Text) != nil {
 			r.into = append(r.into, roots...)
 		} else {
 			r.into = append(r.into, w)
 		}
 	}
-	if len(r.cmd.Args) == 4 {
-		name := r.cmd.Args[3].Text
+	if len(r.state.cmd.Args) == 4 {
+		name := r.state.cmd.Args[3].Text
 		if !notation.IsName(name) {
-			return r.cmd.Args[3].errorf(BadCommand, "precompute: got %s, want a name for the workspace", name)
+			return r.state.cmd.Args[3].errorf(BadCommand, "precompute: got %s, want a name for the workspace", name)
 		}
-		r.giveWay(name)
+		r.state.giveWay(name)
 	}
 	return nil
 }
@@ -197,11 +197,11 @@ func (r *recipe) read() error {
 // takeName finds the workspace's name.
 func (r *recipe) takeName() error {
 	if r.instead != nil {
-		defer func() { r.renameOrders(r.instead.name, r.name) }()
+		defer func() { r.state.renameOrders(r.instead.name, r.name) }()
 	}
-	if len(r.cmd.Args) == 4 {
-		if r.name = r.cmd.Args[3].Text; r.taken(r.name) {
-			return r.refuse(3, "the name %s is in use", r.name)
+	if len(r.state.cmd.Args) == 4 {
+		if r.name = r.state.cmd.Args[3].Text; r.taken(r.name) {
+			return r.state.refuse(3, "the name %s is in use", r.name)
 		}
 		return nil
 	}
@@ -214,20 +214,20 @@ func (r *recipe) takeName() error {
 
 // determined are the original variables that the loop over v determines.
 func (r *recipe) determined(v string) ([]string, error) {
-	c := r.component(v)
+	c := r.state.component(v)
 	switch {
 	case c == nil:
 		return []string{v}, nil
-	case r.g.ConsumerVar(v) != v:
-		return nil, r.refuse(1, "%s stands for %s in the producer of a workspace; one over %s is made there first", v, r.g.ConsumerVar(v), v)
-	case !cin.Natural(r.body, r.g, c) || v != c.Leaves[len(c.Leaves)-1]:
-		return nil, r.refuse(1, "%s does not determine %s; a workspace is over variables of the statement, or over what is left of them inside loops over tiles", v, strings.Join(c.Roots, ", "))
+	case r.state.g.ConsumerVar(v) != v:
+		return nil, r.state.refuse(1, "%s stands for %s in the producer of a workspace; one over %s is made there first", v, r.state.g.ConsumerVar(v), v)
+	case !cin.Natural(r.state.body, r.state.g, c) || v != c.Leaves[len(c.Leaves)-1]:
+		return nil, r.state.refuse(1, "%s does not determine %s; a workspace is over variables of the statement, or over what is left of them inside loops over tiles", v, strings.Join(c.Roots, ", "))
 	}
 	return c.Roots, nil
 }
 
 func (r *recipe) taken(name string) bool {
-	return r.inUse(name) || slices.Contains(r.into, name) || slices.Contains(r.names, name)
+	return r.state.inUse(name) || slices.Contains(r.into, name) || slices.Contains(r.names, name)
 }
 
 // convert is an expression of the command in concrete notation; nil if it
@@ -262,7 +262,7 @@ func exprVars(x cin.Expr) []string {
 func (s *state) shape(x cin.Expr) string {
 	switch x := x.(type) {
 	case *cin.Access:
-		return s.Source(x.Name) + "(" + strings.Join(x.Vars, ",") + ")"
+		return s.problem.Source(x.Name) + "(" + strings.Join(x.Vars, ",") + ")"
 	case *cin.Lit:
 		return x.Text
 	case *cin.Neg:
@@ -294,7 +294,7 @@ func operands(x cin.Expr, op byte) []cin.Expr {
 func (r *recipe) split(x cin.Expr) (match, rest []cin.Expr, ok bool) {
 	rest = operands(x, '*')
 	for _, y := range operands(r.expr, '*') {
-		k := slices.IndexFunc(rest, func(z cin.Expr) bool { return r.shape(z) == r.shape(y) })
+		k := slices.IndexFunc(rest, func(z cin.Expr) bool { return r.state.shape(z) == r.state.shape(y) })
 		if k < 0 {
 			return nil, nil, false
 		}
@@ -349,12 +349,12 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	// of its own alone can be taken before the product.
 	_, _, factor := r.split(positive(a.RHS))
 	only := func(f *cin.Forall, has, lacks []string) bool {
-		return !slices.ContainsFunc(r.rootsOf(f.Var), func(v string) bool { return !slices.Contains(has, v) || slices.Contains(lacks, v) })
+		return !slices.ContainsFunc(r.state.rootsOf(f.Var), func(v string) bool { return !slices.Contains(has, v) || slices.Contains(lacks, v) })
 	}
 	summed := func(f *cin.Forall) bool { return a.Accumulate && only(f, inside, outside) && !r.over(f) }
 	producer := func(f *cin.Forall) bool { return factor && summed(f) }
 	consumer := func(f *cin.Forall) bool {
-		return !slices.ContainsFunc(r.rootsOf(f.Var), func(v string) bool { return slices.Contains(inside, v) })
+		return !slices.ContainsFunc(r.state.rootsOf(f.Var), func(v string) bool { return slices.Contains(inside, v) })
 	}
 	d := len(chain)
 	for d > 0 && !r.tiles(chain[d-1]) && (r.over(chain[d-1]) || producer(chain[d-1]) || consumer(chain[d-1])) {
@@ -363,13 +363,13 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	for _, v := range r.loops {
 		if !slices.ContainsFunc(chain[d:], func(f *cin.Forall) bool { return f.Var == v }) {
 			if d > 0 && summed(chain[d-1]) && !factor {
-				return nil, r.refuse(0, "the workspace would sum %s over %s, and %s does not distribute over that sum; reorder puts the loop over %s inside the one over %s",
-					r.cmd.Args[0].Text, strings.Join(r.rootsOf(chain[d-1].Var), ", "), cin.ExprString(a.RHS), v, chain[d-1].Var)
+				return nil, r.state.refuse(0, "the workspace would sum %s over %s, and %s does not distribute over that sum; reorder puts the loop over %s inside the one over %s",
+					r.state.cmd.Args[0].Text, strings.Join(r.state.rootsOf(chain[d-1].Var), ", "), cin.ExprString(a.RHS), v, chain[d-1].Var)
 			}
 			if d == 0 {
-				return nil, r.refuse(1, "the loop over %s holds other statements too, so that the workspace over %s would have one entry", v, v)
+				return nil, r.state.refuse(1, "the loop over %s holds other statements too, so that the workspace over %s would have one entry", v, v)
 			}
-			return nil, r.refuse(1, "the loop over %s is around the loop over %s, in which the workspace over %s would have one entry; reorder puts it inside", v, chain[d-1].Var, v)
+			return nil, r.state.refuse(1, "the loop over %s is around the loop over %s, in which the workspace over %s would have one entry; reorder puts it inside", v, chain[d-1].Var, v)
 		}
 	}
 	if err := r.divided(a.RHS, slices.DeleteFunc(slices.Clone(chain[d:]), func(f *cin.Forall) bool { return !consumer(f) })); err != nil {
@@ -421,7 +421,7 @@ func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.loops, f.Va
 
 // tiles tells whether f is over tiles of which the workspace holds one.
 func (r *recipe) tiles(f *cin.Forall) bool {
-	c := r.component(f.Var)
+	c := r.state.component(f.Var)
 	return c != nil && !r.over(f) && slices.ContainsFunc(r.loops, func(v string) bool { return slices.Contains(c.Leaves, v) })
 }
 

@@ -13,19 +13,19 @@ import (
 // divided refuses to compute r's expression, a part of x, first where it divides integers that x
 // might not divide. The loops are those inside which x needs it, and that leave it as it is.
 func (r *recipe) divided(x cin.Expr, loops []*cin.Forall) error {
-	if !r.Compute.IsInt() || !mayFail(r.expr) {
+	if !r.state.problem.Compute.IsInt() || !mayFail(r.expr) {
 		return nil
 	}
 	for _, y := range r.beside(x) {
 		if !r.everywhere(y) {
-			return r.refuse(0, "%s divides integers, and %s divides them where %s is present alone: a divisor of 0 elsewhere is no error",
-				r.cmd.Args[0].Text, cin.ExprString(x), cin.ExprString(y))
+			return r.state.refuse(0, "%s divides integers, and %s divides them where %s is present alone: a divisor of 0 elsewhere is no error",
+				r.state.cmd.Args[0].Text, cin.ExprString(x), cin.ExprString(y))
 		}
 	}
 	for _, f := range loops {
-		for _, v := range r.rootsOf(f.Var) {
-			if r.Size(v) == 0 {
-				return r.refuse(0, "%s divides integers, and no coordinates of %s, of size 0, need it: a divisor of 0 is no error", r.cmd.Args[0].Text, v)
+		for _, v := range r.state.rootsOf(f.Var) {
+			if r.state.problem.Size(v) == 0 {
+				return r.state.refuse(0, "%s divides integers, and no coordinates of %s, of size 0, need it: a divisor of 0 is no error", r.state.cmd.Args[0].Text, v)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (r *recipe) everywhere(x cin.Expr) bool {
 	case *cin.Lit:
 		return true
 	case *cin.Access:
-		f, ok := r.Formats[x.Name]
+		f, ok := r.state.problem.Formats[x.Name]
 		return ok && f.AllDense()
 	case *cin.Neg:
 		return r.everywhere(x.X)

@@ -127,13 +127,13 @@ var across = map[string]command{
 
 // state is a schedule while it is applied.
 type state struct {
-	*Problem
-	body   cin.Stmt
-	g      *provenance.Graph
-	list   []*Command // all of them
-	cmd    *Command   // at hand
-	first  *Command
-	insert bool // assemble says Insert
+	problem *Problem
+	body    cin.Stmt
+	g       *provenance.Graph
+	list    []*Command // all of them
+	cmd     *Command   // at hand
+	first   *Command
+	insert  bool // assemble says Insert
 	// parallel is the first parallelize, nil before.
 	parallel *Command
 	orders   []Order
@@ -142,8 +142,8 @@ type state struct {
 
 // Order is what a command says of how the statement is lowered.
 type Order struct {
-	strategy.Order
-	By *Command
+	Order strategy.Order
+	By    *Command
 }
 
 // Scheduled is a statement as a schedule has it.
@@ -159,7 +159,7 @@ func (s *state) order(o strategy.Order) error {
 	for k, x := range s.orders {
 		before[k] = x.Order
 	}
-	if err := strategy.Check(s.Strategy(s.stmt(), s.Shared), before, o); err != nil {
+	if err := strategy.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), before, o); err != nil {
 		return s.refuse(-1, "%v", err)
 	}
 	s.orders = append(s.orders, Order{o, s.cmd})
@@ -171,7 +171,7 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if p.Source == nil {
 		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
 	}
-	s := &state{Problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list, insert: p.GPU}
+	s := &state{problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list, insert: p.GPU}
 	for _, c := range list {
 		s.cmd = c
 		if s.first == nil {
@@ -187,7 +187,7 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		if s.parallel != nil && !rule.late {
 			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
 		}
-		if why := onCPUOnly[c.Name]; s.GPU && why != "" {
+		if why := onCPUOnly[c.Name]; s.problem.GPU && why != "" {
 			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name, why)
 		}
 		if err := rule.apply(s); err != nil {
@@ -203,7 +203,7 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if s.g == nil {
 		s.g = &provenance.Graph{}
 	}
-	return &Scheduled{s.stmt(), s.Shared, s.orders}, nil
+	return &Scheduled{s.stmt(), s.problem.Shared, s.orders}, nil
 }
 
 // Check refuses what is wrong of a command whatever statement it is for: its name, or its
@@ -322,7 +322,7 @@ func (s *state) ref(k int) (strategy.Ref, error) {
 }
 
 // target is the result's name, as the user gave it.
-func (s *state) target() string { return s.Source(cin.Target(s.body).Name) }
+func (s *state) target() string { return s.problem.Source(cin.Target(s.body).Name) }
 
 func (s *state) hasLoop(a Arg) error {
 	v := a.Text
@@ -347,7 +347,7 @@ func (s *state) loopVars() []string {
 
 // inUse tells whether anything has the name.
 func (s *state) inUse(name string) bool {
-	if _, ok := s.Formats[name]; ok || s.g.Derived(name) {
+	if _, ok := s.problem.Formats[name]; ok || s.g.Derived(name) {
 		return true
 	}
 	used := slices.Contains(s.loopVars(), name)

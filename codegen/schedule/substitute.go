@@ -22,11 +22,11 @@ func (c *Command) checkKernel() error {
 func (s *state) checkTarget(kernel string) error {
 	gpu := kernel != strategy.BLAS
 	switch {
-	case s.GPU && !gpu:
+	case s.problem.GPU && !gpu:
 		return s.refuse(1, "gemm runs on a CPU, and --target=cuda has cublas in its place")
-	case !s.GPU && kernel == strategy.CuBLAS:
+	case !s.problem.GPU && kernel == strategy.CuBLAS:
 		return s.refuse(1, "cublas runs on a GPU: want gemm, or --target=cuda")
-	case !s.GPU && gpu:
+	case !s.problem.GPU && gpu:
 		return s.refuse(1, "%s runs on a GPU: want --target=cuda", kernel)
 	}
 	return nil
@@ -46,7 +46,7 @@ func substitute(s *state) error {
 		vars = append(vars, a.Text)
 	}
 	if file, name, _, ok := s.cmd.Function(); ok {
-		if s.GPU {
+		if s.problem.GPU {
 			return s.refuse(1, "the CPU runs a C function, and --target=cuda has cublas and cusparse for products of matrices")
 		}
 		return s.extern(vars, file, name)
@@ -66,8 +66,8 @@ func (s *state) spmm(vars []string) error {
 	switch {
 	case len(vars) != 2 && len(vars) != 3:
 		return s.refuse(0, "cusparse runs two loops, over the rows and columns of a sparse matrix, or three, with those over the columns of a dense one; got %s", s.cmd.Args[0].Text)
-	case !s.Compute.IsFloat() && !s.Compute.IsComplex():
-		return s.refuse(1, "cusparse multiplies floats and complex numbers, and the statement computes in %s", s.Compute)
+	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
+		return s.refuse(1, "cusparse multiplies floats and complex numbers, and the statement computes in %s", s.problem.Compute)
 	}
 	for _, v := range vars {
 		for _, f := range s.loops(v) {
@@ -111,8 +111,8 @@ func (s *state) gemm(vars []string, library string) error {
 	switch {
 	case len(vars) < 3:
 		return s.refuse(0, "gemm runs three loops or more, over the rows and columns of the result and over what is summed; got %s", s.cmd.Args[0].Text)
-	case !s.Compute.IsFloat() && !s.Compute.IsComplex():
-		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in %s", s.Compute)
+	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
+		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in %s", s.problem.Compute)
 	}
 	var refused error
 	body := cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
@@ -223,7 +223,7 @@ func (s *state) dense(x *cin.Access, vars []string) error {
 	if !s.tensor(x.Name) {
 		return nil
 	}
-	f := s.Formats[x.Name]
+	f := s.problem.Formats[x.Name]
 	for l, mode := range f.Order {
 		for _, v := range vars {
 			if f.Levels[l] != format.Dense && slices.Contains(s.rootsOf(v), x.Vars[mode]) {

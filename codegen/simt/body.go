@@ -24,28 +24,28 @@ func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
 	case *ir.Comment:
 		out.Append(s)
 	case *ir.Declare:
-		out.Append(&ir.Declare{V: s.V, Init: l.expr(s.Init)})
+		out.Append(&ir.Declare{V: s.V, Init: l.rewriter.expr(s.Init)})
 	case *ir.Assign:
-		out.Append(&ir.Assign{V: l.variable(s.V), Accumulate: s.Accumulate, X: l.expr(s.X)})
+		out.Append(&ir.Assign{V: l.rewriter.variable(s.V), Accumulate: s.Accumulate, X: l.rewriter.expr(s.X)})
 	case *ir.Store:
-		a, i := l.place(s.A, s.Index)
-		l.single(&ir.Store{A: a, Index: i, Accumulate: s.Accumulate, Atomic: s.Atomic, X: l.expr(s.X)}, at, out)
+		a, i := l.rewriter.place(s.A, s.Index)
+		l.single(&ir.Store{A: a, Index: i, Accumulate: s.Accumulate, Atomic: s.Atomic, X: l.rewriter.expr(s.X)}, at, out)
 	case *ir.For:
 		l.loopIn(s, at, out)
 	case *ir.While:
-		out.Append(&ir.While{Cond: l.expr(s.Cond), Body: l.inside(s.Body, at)})
+		out.Append(&ir.While{Cond: l.rewriter.expr(s.Cond), Body: l.inside(s.Body, at)})
 	case *ir.If:
-		t := &ir.If{Cond: l.expr(s.Cond), Then: l.inside(s.Then, at)}
+		t := &ir.If{Cond: l.rewriter.expr(s.Cond), Then: l.inside(s.Then, at)}
 		if s.Else != nil {
 			t.Else = l.inside(s.Else, at)
 		}
 		out.Append(t)
 	case *ir.Fail:
 		// All threads of the block or warp fail, so that none goes on with what the others did not do.
-		out.Append(&ir.Fail{Code: s.Code, Coord: l.exprs(s.Coord)})
+		out.Append(&ir.Fail{Code: s.Code, Coord: l.rewriter.exprs(s.Coord)})
 	case *ir.Prefetch:
 		if at == ofThread {
-			a, i := l.place(s.A, s.Index)
+			a, i := l.rewriter.place(s.A, s.Index)
 			out.Append(&ir.Prefetch{A: a, Index: i, Len: s.Len, Far: s.Far})
 		}
 	default:
@@ -82,7 +82,7 @@ func (l *launcher) loopIn(s *ir.For, at level, out *ir.Block) {
 			kind = ir.Serial
 		}
 		out.Append(&ir.For{
-			V: s.V, Lo: l.expr(s.Lo), Hi: l.expr(s.Hi), Step: s.Step, Kind: kind, Factor: s.Factor, Body: l.inside(s.Body, at),
+			V: s.V, Lo: l.rewriter.expr(s.Lo), Hi: l.rewriter.expr(s.Hi), Step: s.Step, Kind: kind, Factor: s.Factor, Body: l.inside(s.Body, at),
 		})
 	default:
 		l.h.refuse(s.V.Name, "a loop that is %s cannot run in the threads of a GPU", s.Kind)

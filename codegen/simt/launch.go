@@ -4,20 +4,20 @@ import "distaff/codegen/ir"
 
 // launcher makes one Launch of a loop of Blocks.
 type launcher struct {
-	rewriter
-	ids
-	h       *host
-	loop    *ir.For
-	threads int64
-	roles   map[ir.Stmt]role
-	made    map[*ir.Array]bool  // arrays that only the launch uses
-	own     map[*ir.Array]level // those of which each warp, or thread, uses a part of its own
-	strides map[ir.Stmt]bool    // grid-stride loops, through iterations of Blocks or Warps
-	shared  []ir.Stmt           // the Shared arrays, which stand at the head of the launch
-	bytes   int64               // that they hold
-	bases   []ir.Stmt           // where a thread's, warp's or block's part of hoisted arrays begins
-	hoisted []hoisted
-	inner   map[*ir.Var]bool // variables that the loop declares
+	rewriter rewriter
+	ids      ids
+	h        *host
+	loop     *ir.For
+	threads  int64
+	roles    map[ir.Stmt]role
+	made     map[*ir.Array]bool  // arrays that only the launch uses
+	own      map[*ir.Array]level // those of which each warp, or thread, uses a part of its own
+	strides  map[ir.Stmt]bool    // grid-stride loops, through iterations of Blocks or Warps
+	shared   []ir.Stmt           // the Shared arrays, which stand at the head of the launch
+	bytes    int64               // that they hold
+	bases    []ir.Stmt           // where a thread's, warp's or block's part of hoisted arrays begins
+	hoisted  []hoisted
+	inner    map[*ir.Var]bool // variables that the loop declares
 }
 
 // level says whose a piece of code is.
@@ -36,7 +36,7 @@ func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
 		ids: h.ids,
 	}
 	if l.numbered() {
-		l.block = loop.V
+		l.ids.block = loop.V
 	}
 	return l
 }
@@ -55,7 +55,7 @@ func (h *host) launch(s *ir.For, out *ir.Block) {
 	l := h.newLauncher(s, threadsOf(s))
 	l.inner = declaredIn(s)
 	for _, v := range s.Reduce {
-		l.vars[v] = h.names.newVar(v.Name+"_block", v.Typ)
+		l.rewriter.vars[v] = h.names.newVar(v.Name+"_block", v.Typ)
 	}
 	body := l.inside(s.Body, ofBlock)
 
@@ -64,19 +64,19 @@ func (h *host) launch(s *ir.For, out *ir.Block) {
 	parts := h.parts(s, grid, out)
 	head := &ir.Block{}
 	for _, v := range s.Reduce {
-		head.Append(&ir.Declare{V: l.vars[v], Init: ir.Zero(v.Typ)})
+		head.Append(&ir.Declare{V: l.rewriter.vars[v], Init: ir.Zero(v.Typ)})
 	}
 	switch {
 	case l.numbered():
 		head.List = append(head.List, body.List...)
 	case len(l.hoisted) == 0:
-		head.Append(&ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(l.block, ir.Int(s.Step)))})
+		head.Append(&ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(l.ids.block, ir.Int(s.Step)))})
 		head.List = append(head.List, body.List...)
 	default:
 		head.Append(l.strided(body, lo, count(s), grid))
 	}
 	for k, v := range s.Reduce {
-		l.single(&ir.Store{A: parts[k], Index: l.block, X: l.vars[v]}, ofBlock, head)
+		l.single(&ir.Store{A: parts[k], Index: l.ids.block, X: l.rewriter.vars[v]}, ofBlock, head)
 	}
 	l.finish(head, grid, out)
 	out.List = append(out.List, free...)
@@ -88,18 +88,18 @@ func (l *launcher) finish(body *ir.Block, grid ir.Expr, out *ir.Block) {
 	l.barriers(body)
 	warpSize := ir.Int(ir.WarpSize)
 	head := ir.Seq(
-		&ir.Declare{V: l.warp, Init: ir.Over(l.thread, warpSize)},
-		&ir.Declare{V: l.lane, Init: ir.Modulo(l.thread, warpSize)})
+		&ir.Declare{V: l.ids.warp, Init: ir.Over(l.ids.thread, warpSize)},
+		&ir.Declare{V: l.ids.lane, Init: ir.Modulo(l.ids.thread, warpSize)})
 	head.List = append(append(head.List, l.shared...), l.bases...)
 	head.List = append(head.List, body.List...)
-	out.Append(&ir.Launch{Name: l.h.kernel(), Grid: grid, Threads: l.threads, Block: l.block, Thread: l.thread, Body: head})
+	out.Append(&ir.Launch{Name: l.h.kernel(), Grid: grid, Threads: l.threads, Block: l.ids.block, Thread: l.ids.thread, Body: head})
 }
 
 // strided has a block run every one of grid iterations.
 func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
 	s, turn := l.loop, l.h.names.newVar("turn", ir.Int64)
-	turns := ir.Over(ir.Minus(ir.Plus(blocks, ir.Minus(grid, ir.Int(1))), l.block), grid)
-	at := ir.Plus(l.block, ir.Times(turn, grid))
+	turns := ir.Over(ir.Minus(ir.Plus(blocks, ir.Minus(grid, ir.Int(1))), l.ids.block), grid)
+	at := ir.Plus(l.ids.block, ir.Times(turn, grid))
 	first := &ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(at, ir.Int(s.Step)))}
 	body.List = append([]ir.Stmt{first}, body.List...)
 	loop := &ir.For{V: turn, Lo: ir.Int(0), Hi: turns, Step: 1, Body: body}
@@ -182,7 +182,7 @@ func (l *launcher) refuse(format string, args ...any) {
 // number is that of a thread at a level, below width: of the block, of the warp, or its own.
 func (l *launcher) number(at level) (n *ir.Var, width int64) {
 	if at == ofWarp {
-		return l.lane, ir.WarpSize
+		return l.ids.lane, ir.WarpSize
 	}
-	return l.thread, l.threads
+	return l.ids.thread, l.threads
 }

@@ -32,17 +32,17 @@ func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner level) {
 	switch {
 	case s.Kind == ir.Warps:
-		return l.warp, l.threads / ir.WarpSize, ofWarp
+		return l.ids.warp, l.threads / ir.WarpSize, ofWarp
 	case at == ofWarp:
-		return l.lane, ir.WarpSize, ofThread
+		return l.ids.lane, ir.WarpSize, ofThread
 	}
-	return l.thread, l.threads, ofThread
+	return l.ids.thread, l.threads, ofThread
 }
 
 // iterations is the loop in one thread: a branch where no unit has two iterations, and no more than
 // a block where each has one.
 func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block, before func(string, ir.Expr) ir.Expr) ir.Stmt {
-	lo, hi := before("first", l.expr(s.Lo)), before("end", l.expr(s.Hi))
+	lo, hi := before("first", l.rewriter.expr(s.Lo)), before("end", l.rewriter.expr(s.Hi))
 	first := ir.Plus(lo, ir.Times(unit, ir.Int(s.Step)))
 	trips, known := l.h.bounds.trips(s)
 	if known && trips <= s.Width {

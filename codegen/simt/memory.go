@@ -22,9 +22,9 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 		l.make(s.A, s.Len, s.Zero, at, out)
 	case *ir.Free: // of what the launch makes, or the host before and frees behind it
 	case *ir.Fill:
-		k, v := l.h.names.newVar("k", ir.Int64), l.array(s.A)
-		x := l.before("x", l.expr(s.X), out)
-		lo, hi := ir.Plus(v.base, l.expr(s.Lo)), ir.Plus(v.base, l.expr(s.Hi))
+		k, v := l.h.names.newVar("k", ir.Int64), l.rewriter.array(s.A)
+		x := l.before("x", l.rewriter.expr(s.X), out)
+		lo, hi := ir.Plus(v.base, l.rewriter.expr(s.Lo)), ir.Plus(v.base, l.rewriter.expr(s.Hi))
 		l.spreadOver(k, lo, hi, at, &ir.Store{A: v.a, Index: k, X: x}, out)
 	case *ir.Copy:
 		l.copy(s, at, out)
@@ -47,7 +47,7 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *i
 		return
 	case constant && at == ofBlock && l.share(a, n.I):
 	case constant && at == ofWarp && n.I <= ir.MaxShared && l.share(a, n.I*l.threads/ir.WarpSize):
-		l.views[a] = view{a, ir.Times(l.warp, n)}
+		l.rewriter.views[a] = view{a, ir.Times(l.ids.warp, n)}
 		l.own[a] = ofWarp
 	default:
 		length = l.hoist(a, length, at)
@@ -56,7 +56,7 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *i
 		}
 	}
 	if zero {
-		v := l.array(a)
+		v := l.rewriter.array(a)
 		k := l.h.names.newVar("k", ir.Int64)
 		l.spreadOver(k, v.base, ir.Plus(v.base, length), at, &ir.Store{A: v.a, Index: k, X: ir.Zero(a.Elem)}, out)
 	}
@@ -87,10 +87,10 @@ func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 		return
 	}
 	k := l.h.names.newVar("k", ir.Int64)
-	dst, to := l.place(s.Dst, s.DstLo)
-	src, from := l.place(s.Src, s.SrcLo)
+	dst, to := l.rewriter.place(s.Dst, s.DstLo)
+	src, from := l.rewriter.place(s.Src, s.SrcLo)
 	to, from = l.before("to", to, out), l.before("from", from, out)
-	l.spreadOver(k, ir.Int(0), l.expr(s.N), at, &ir.Store{A: dst, Index: ir.Plus(to, k), X: ir.At(src, ir.Plus(from, k))}, out)
+	l.spreadOver(k, ir.Int(0), l.rewriter.expr(s.N), at, &ir.Store{A: dst, Index: ir.Plus(to, k), X: ir.At(src, ir.Plus(from, k))}, out)
 }
 
 // hoisted is an array of which every thread, warp or block that runs at once has a part.
@@ -113,19 +113,19 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 		a: l.h.names.newArray(a.Name+"_all", a.Elem), length: l.h.names.newVar(a.Name+"_len", ir.Int64),
 		init: ir.Greatest(length, ir.Int(0)), units: 1,
 	}
-	l.block = l.h.ids.block // and no longer the loop's variable, of which a block has several
-	unit := ir.Expr(l.block)
+	l.ids.block = l.h.ids.block // and no longer the loop's variable, of which a block has several
+	unit := ir.Expr(l.ids.block)
 	switch at {
 	case ofWarp:
 		t.units = l.threads / ir.WarpSize
-		unit = ir.Plus(ir.Times(unit, ir.Int(t.units)), l.warp)
+		unit = ir.Plus(ir.Times(unit, ir.Int(t.units)), l.ids.warp)
 	case ofThread:
 		t.units = l.threads
-		unit = ir.Plus(ir.Times(unit, ir.Int(t.units)), l.thread)
+		unit = ir.Plus(ir.Times(unit, ir.Int(t.units)), l.ids.thread)
 	}
 	base := l.h.names.newVar(a.Name+"_at", ir.Int64)
 	l.bases = append(l.bases, &ir.Declare{V: base, Init: ir.Times(unit, t.length)})
-	l.views[a] = view{t.a, base}
+	l.rewriter.views[a] = view{t.a, base}
 	l.made[t.a] = true
 	if at != ofBlock {
 		l.own[t.a] = at

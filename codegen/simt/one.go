@@ -45,7 +45,7 @@ func (h *host) one(run []ir.Stmt, out *ir.Block) {
 	var cells []ir.Stmt
 	for _, v := range setOutside(run) {
 		here, cell := h.names.newVar(v.Name+"_here", v.Typ), h.names.newArray(v.Name+"_cell", v.Typ)
-		l.vars[v] = here
+		l.rewriter.vars[v] = here
 		body.Append(&ir.Declare{V: here, Init: v})
 		cells = append(cells, &ir.Store{A: cell, Index: ir.Int(0), X: here})
 		out.Append(&ir.Alloc{A: cell, Len: ir.Int(1)})
@@ -56,7 +56,7 @@ func (h *host) one(run []ir.Stmt, out *ir.Block) {
 		l.stmt(s, ofThread, body)
 	}
 	body.List = append(body.List, cells...)
-	first := &ir.If{Cond: ir.Equal(l.thread, ir.Int(0)), Then: body}
+	first := &ir.If{Cond: ir.Equal(l.ids.thread, ir.Int(0)), Then: body}
 	l.roles[first] = oneThread
 	l.finish(ir.Seq(first), ir.Int(1), out)
 	out.List = append(out.List, after.List...)

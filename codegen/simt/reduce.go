@@ -13,8 +13,8 @@ type sum struct {
 func (l *launcher) beginSums(s *ir.For) []sum {
 	var sums []sum
 	for _, v := range s.Reduce {
-		r := sum{v, l.variable(v), l.h.names.newVar(v.Name+"_part", v.Typ)}
-		l.vars[v] = r.part
+		r := sum{v, l.rewriter.variable(v), l.h.names.newVar(v.Name+"_part", v.Typ)}
+		l.rewriter.vars[v] = r.part
 		sums = append(sums, r)
 	}
 	return sums
@@ -23,7 +23,7 @@ func (l *launcher) beginSums(s *ir.For) []sum {
 // endInner ends the body.
 func (l *launcher) endInner(sums []sum) {
 	for _, r := range sums {
-		l.vars[r.total] = r.outer
+		l.rewriter.vars[r.total] = r.outer
 	}
 }
 
@@ -60,9 +60,9 @@ func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
 
 // overBlock adds the parts of the block's first warps to the sums, in their order.
 func (l *launcher) overBlock(sums []sum, warps int64, out *ir.Block) {
-	first := ir.Equal(l.lane, ir.Int(0))
+	first := ir.Equal(l.ids.lane, ir.Int(0))
 	if l.threads/ir.WarpSize > warps {
-		first = ir.Both(first, ir.Less(l.warp, ir.Int(warps)))
+		first = ir.Both(first, ir.Less(l.ids.warp, ir.Int(warps)))
 	}
 	store := &ir.If{Cond: first, Then: &ir.Block{}}
 	l.roles[store] = eachThread
@@ -76,7 +76,7 @@ func (l *launcher) overBlock(sums []sum, warps int64, out *ir.Block) {
 			l.refuse("the sums of %d warps and the arrays that a block shares take more than %d bytes", warps, ir.MaxShared)
 			return
 		}
-		store.Then.Append(&ir.Store{A: parts, Index: l.warp, X: r.part})
+		store.Then.Append(&ir.Store{A: parts, Index: l.ids.warp, X: r.part})
 		add.Body.Append(&ir.Assign{V: r.outer, Accumulate: true, X: ir.At(parts, w)})
 	}
 }

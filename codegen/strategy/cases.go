@@ -53,7 +53,7 @@ func (f *facts) reading(t *cin.Access, in inside) inside {
 	if in.spaces == nil {
 		in.spaces = map[string]format.Format{}
 	}
-	kind := f.spaces[t.Name].Kind
+	kind := f.spaces[t.Name].Form.Kind
 	x := format.Format{}
 	for m := range t.Vars {
 		level := format.SingletonNonunique

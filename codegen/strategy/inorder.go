@@ -13,17 +13,17 @@ import (
 // that makes neither workspaces nor variables leaves the workspaces that there are as they are by default; those that threads have of
 // their own are lists or hash tables.
 func (f *facts) workspaces() {
-	made := f.Precomputes || len(f.g.Relations()) > 0
+	made := f.problem.Precomputes || len(f.g.Relations()) > 0
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		producer := w.Producer
 		s := f.workspace(t, w)
 		if f.g != nil {
 			s.Piece = s.Form
-			if s.Kind == Bitmap {
+			if s.Form.Kind == Bitmap {
 				s.Piece.Kind = MarkedList
 			}
-			if s.Kind == Bitmap && made {
-				s.Kind, s.Why = MarkedList, f.coordinates(t)
+			if s.Form.Kind == Bitmap && made {
+				s.Form.Kind, s.Why = MarkedList, f.coordinates(t)
 			}
 			if ok, once := f.piecesInOrder(producer, t); ok {
 				s.Piece = Form{Kind: SortedList, Once: once}
@@ -32,8 +32,8 @@ func (f *facts) workspaces() {
 		if ok, once := f.inOrder(producer, t); ok {
 			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: f.byRows(t)}, t.Key()+" is filled in order"
 		}
-		if !made && f.marks(t, w) && (s.Kind != SortedList || f.Intermediates[t.Name].Summed()) {
-			s.Form, s.Why = Form{Kind: Marks, Rows: len(t.Vars) > 1}, fmt.Sprintf("about %.4g of the %.4g coordinates of %s are filled, once", f.Intermediates[t.Name].Entries, f.places(t.Vars), t.Key())
+		if !made && f.marks(t, w) && (s.Form.Kind != SortedList || f.problem.Intermediates[t.Name].Summed()) {
+			s.Form, s.Why = Form{Kind: Marks, Rows: len(t.Vars) > 1}, fmt.Sprintf("about %.4g of the %.4g coordinates of %s are filled, once", f.problem.Intermediates[t.Name].Entries, f.places(t.Vars), t.Key())
 		}
 		if (f.g != nil || !copied(w.Consumer, t)) && f.uniform(producer, t) {
 			s.Form, s.Why = Form{Kind: Array}, t.Key()+" is filled everywhere or nowhere"
@@ -163,7 +163,7 @@ func (f *facts) uniformAlong(s cin.Stmt, t *cin.Access, mode int) bool {
 			case made:
 				ok = ok && f.uniformAlong(p.by, cin.Target(p.by), m)
 			case op == nil:
-				ok = ok && f.spaces[x.Name].Kind == Array
+				ok = ok && f.spaces[x.Name].Form.Kind == Array
 			default:
 				// From the outermost level of the variable on, which an access may
 				// hold twice, all are dense.

@@ -10,7 +10,7 @@ import (
 // Listed is an order of the default strategy, with the reason for it. A Minor one changes
 // the leaf only where its loops have the form that it is about.
 type Listed struct {
-	Order
+	Order Order
 	Why   string
 	Minor bool
 }
@@ -37,9 +37,9 @@ func List(p *Problem) []Listed {
 	eachWorkspace(f.stmt, func(t *cin.Access, _ *cin.Where) {
 		s := v.Spaces[t.Name]
 		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // where it is a tile, too
-		add(Workspace{t.Name, s.Kind}, s.Why, inTile || s.Multiplied)
+		add(Workspace{t.Name, s.Form.Kind}, s.Why, inTile || s.Multiplied)
 	})
-	for _, x := range f.Products {
+	for _, x := range f.problem.Products {
 		add(x.Gemm, x.Why, false)
 	}
 	f.listLoops(v, add)

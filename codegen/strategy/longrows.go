@@ -12,9 +12,9 @@ import (
 
 // long is what is done about the long rows of a loop on threads, where there may be such.
 func (f *facts) long(l *cin.Forall, c Cut) Long {
-	x := f.longRows(l, c, f.Target.LongRow, func(least int64, entries int64) bool { return entries < 0 || entries >= least })
+	x := f.longRows(l, c, f.problem.Target.LongRow, func(least int64, entries int64) bool { return entries < 0 || entries >= least })
 	if x.How == CutInside {
-		x.N = min(x.N, f.Target.ChunkWork)
+		x.N = min(x.N, f.problem.Target.ChunkWork)
 	}
 	return x
 }
@@ -29,7 +29,7 @@ func (f *facts) longRows(l *cin.Forall, c Cut, n int64, worth func(least, entrie
 		if x := f.precomputedRows(l, n, worth); x.How != Kept {
 			return x
 		}
-		if c.How == Ordered || f.Assembly == FixedPattern {
+		if c.How == Ordered || f.problem.Assembly == FixedPattern {
 			return f.cutInside(l, n, worth)
 		}
 	case c.How == Blocks:
@@ -114,7 +114,7 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64, worth func(least, entrie
 	}
 	t := cin.Target(s.Producer)
 	p, ok := s.Producer.(*cin.Forall)
-	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !sums(p) || f.spaces[t.Name].Kind == HashTable || f.spaces[t.Name].Kind == Terms || p.Var == t.Vars[0] {
+	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !sums(p) || f.spaces[t.Name].Form.Kind == HashTable || f.spaces[t.Name].Form.Kind == Terms || p.Var == t.Vars[0] {
 		return Long{}
 	}
 	var rows *walked
@@ -141,7 +141,7 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64, worth func(least, entrie
 	if added := f.additions(p, t); added > 0 {
 		each = max(added/float64(max(rows.t.NNZ, 1)), 1)
 	}
-	size := max(f.Sizes[t.Vars[0]], 1)
+	size := max(f.problem.Sizes[t.Vars[0]], 1)
 	return Long{How: Precomputed, Key: rows.key, N: n, Why: entriesOf(rows) + ", each of which is a row of terms",
 		Band: max(powerOfTwo(float64(n)/16), powerOfTwo(2*float64(size)/bandsMost)), Stretch: powerOfTwo(float64(n) / 4 / each)}
 }

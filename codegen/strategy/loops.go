@@ -59,7 +59,7 @@ func (f *facts) standing(v string) string {
 // most is how many coordinates a loop over a variable of the statement has at most: its size,
 // or what the splits that it is inside of leave of it.
 func (f *facts) most(v string) int64 {
-	n := f.Sizes[v]
+	n := f.problem.Sizes[v]
 	c, _ := f.component(v)
 	if c == nil {
 		return n

@@ -40,7 +40,7 @@ const (
 )
 
 // far is whether most of so many bytes lie in no cache of a core.
-func (f *facts) far(bytes float64) bool { return bytes >= 2*float64(f.Target.FarBytes) }
+func (f *facts) far(bytes float64) bool { return bytes >= 2*float64(f.problem.Target.FarBytes) }
 
 // CacheLine are the bytes of a line of the caches. At most prefetchLines of a row are
 // fetched ahead.
@@ -64,13 +64,13 @@ func lines(n int64, t ir.Type) int64 {
 func (f *facts) mappedFetch() (p Prefetch) {
 	n := int64(1)
 	for _, v := range f.vars[f.deep+1:] {
-		n = min(n*f.Sizes[v], prefetchLines*CacheLine)
+		n = min(n*f.problem.Sizes[v], prefetchLines*CacheLine)
 	}
-	if f.Assembly != Mapped || n < CacheLine/f.result.Type.Size() {
+	if f.problem.Assembly != Mapped || n < CacheLine/f.result.Type.Size() {
 		return Prefetch{}
 	}
 	p.Ahead, p.Lines = nearAhead, lines(n, f.result.Type)
-	if far, _ := f.Target.Forms.form(FarRows); far > nearAhead {
+	if far, _ := f.problem.Target.Forms.form(FarRows); far > nearAhead {
 		p.Far = far
 	}
 	return p
@@ -88,12 +88,12 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 		k := t.order() - 2
 		vars := t.levels(a)
 		if t.caps(k).Locate && t.caps(k+1).Locate && vars[k] != vars[k+1] {
-			row := f.Sizes[vars[k+1]]
-			fn(a, t, vars[k], row, float64(f.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
+			row := f.problem.Sizes[vars[k+1]]
+			fn(a, t, vars[k], row, float64(f.problem.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
 		}
 	}
 	cin.Accesses(f.stmt, func(a *cin.Access) { rows(a, f.tensor(a.Name)) })
-	if f.Assembly == Dense {
+	if f.problem.Assembly == Dense {
 		rows(cin.Target(f.stmt), f.result)
 	}
 }
@@ -101,8 +101,8 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 // prefetch is that of the rows of operands that are far, and of those of a result that is added to out of order. Rows
 // that the outermost level's coordinates pick are read in order, and seldom.
 func (f *facts) prefetch() (out []Prefetch) {
-	values, farWhy := f.Target.Forms.form(FarRows)
-	lastLevel, lastLevelWhy := f.Target.Forms.form(LastLevelRows)
+	values, farWhy := f.problem.Target.Forms.form(FarRows)
+	lastLevel, lastLevelWhy := f.problem.Target.Forms.form(LastLevelRows)
 	all, each := 0.0, 0.0 // bytes of what is picked, and how many rows each stored value picks
 	picked := func(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes, each float64)) {
 		f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
@@ -115,7 +115,7 @@ func (f *facts) prefetch() (out []Prefetch) {
 		all += bytes
 		each += n
 	})
-	far := float64(f.Target.FarBytes)
+	far := float64(f.problem.Target.FarBytes)
 	if values == 0 {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (f *facts) inside(v string, fetched []Prefetch) (found bool) {
 func (f *facts) perCoordinate(v string) (n float64) {
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil && !t.located() && t.caps(0).Locate && t.levels(a)[0] == v && t.NNZ > 0 {
-			n = max(n, float64(t.NNZ)/float64(max(f.Sizes[v], 1)))
+			n = max(n, float64(t.NNZ)/float64(max(f.problem.Sizes[v], 1)))
 		}
 	})
 	return n
@@ -208,7 +208,7 @@ func (f *facts) segments(fn func(a *cin.Access, v string, bytes float64)) {
 // variable v, walk the operand's entries from first to last.
 func (f *facts) streams(fn func(a *cin.Access, t *Tensor, v string)) {
 	var found *cin.Access
-	several := f.Target.GPU
+	several := f.problem.Target.GPU
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil && !t.located() {
 			several = several || found != nil && found.Key() != a.Key()
@@ -259,13 +259,13 @@ const (
 
 // stream is the prefetch of the entries of a sparse operand that stays in no cache.
 func (f *facts) stream() (out []Prefetch) {
-	ahead, why := f.Target.Forms.form(Streams)
+	ahead, why := f.problem.Target.Forms.form(Streams)
 	if ahead == 0 {
 		return nil
 	}
 	f.streams(func(a *cin.Access, t *Tensor, v string) {
 		k := t.order() - 1
-		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])), streamedCaches*float64(f.Target.FarBytes)
+		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])), streamedCaches*float64(f.problem.Target.FarBytes)
 		lanes := slices.ContainsFunc(f.gathers(), func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
 		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.above(), 1) && bytes >= least {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead,

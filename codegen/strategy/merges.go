@@ -8,7 +8,7 @@ import (
 
 // floatSums calls fn with the merge loops whose bodies are sums of floats, and their variables.
 func (f *facts) floatSums(fn func(v string, s *cin.Assign)) {
-	if !f.Compute.IsFloat() {
+	if !f.problem.Compute.IsFloat() {
 		return
 	}
 	cin.Walk(f.stmt, func(s cin.Stmt) {
@@ -42,8 +42,8 @@ const windowedSegment = 4
 // to gain by it (Merges).
 func (f *facts) windowed() map[string]string {
 	out := map[string]string{}
-	by, why := f.Target.Forms.form(Merges)
-	if by == 0 || f.Target.GPU {
+	by, why := f.problem.Target.Forms.form(Merges)
+	if by == 0 || f.problem.Target.GPU {
 		return out
 	}
 	f.floatSums(func(v string, s *cin.Assign) {

@@ -14,16 +14,16 @@ const leastLines = 8
 // line that no cache has reads it first, though all of it is written, and takes the place of something that is read again.
 func (f *facts) nontemporal(v *Value) string {
 	n := f.values()
-	bytes, cached := n*float64(f.result.Type.Size()), streamedCaches*float64(f.Target.FarBytes)
-	if f.Target.GPU || f.storesRows() != nil || bytes < cached || f.Assembly == Mapped && len(v.Tiles) == 0 {
+	bytes, cached := n*float64(f.result.Type.Size()), streamedCaches*float64(f.problem.Target.FarBytes)
+	if f.problem.Target.GPU || f.storesRows() != nil || bytes < cached || f.problem.Assembly == Mapped && len(v.Tiles) == 0 {
 		return ""
 	}
-	row := f.Sizes[f.vars[len(f.vars)-1]] * f.result.Type.Size()
+	row := f.problem.Sizes[f.vars[len(f.vars)-1]] * f.result.Type.Size()
 	if row%CacheLine != 0 && row < leastLines*CacheLine {
 		return ""
 	}
 	once := "is written once"
-	if f.Assembly == Mapped {
+	if f.problem.Assembly == Mapped {
 		once = "rows that a step is the first to come to are stored out of registers"
 	}
 	return fmt.Sprintf("%s takes %s, more than the %s that may stay in a cache, and %s", cin.Target(f.stmt).Key(), size(bytes), size(cached), once)
@@ -35,13 +35,13 @@ func (f *facts) values() float64 {
 	if f.sparse() {
 		n = 0
 		cin.Accesses(f.stmt, func(a *cin.Access) {
-			if t := f.tensor(a.Name); a.Key() == f.Share && t.Counts != nil {
+			if t := f.tensor(a.Name); a.Key() == f.problem.Share && t.Counts != nil {
 				n = float64(t.Counts[f.deep])
 			}
 		})
 	}
 	for _, v := range f.vars[f.deep+1:] {
-		n *= float64(f.Sizes[v])
+		n *= float64(f.problem.Sizes[v])
 	}
 	return n
 }
@@ -50,7 +50,7 @@ func (f *facts) values() float64 {
 func (f *facts) storesRows() error {
 	key := cin.Target(f.stmt).Key()
 	switch {
-	case f.Assembly != Dense && !f.shared():
+	case f.problem.Assembly != Dense && !f.shared():
 		return fmt.Errorf("%s is put together in memory that grows, or added to", key)
 	case len(f.vars) == 0 || len(f.vars)-1 <= f.deep:
 		return fmt.Errorf("the last level of %s is not dense: its values are written one by one", key)

@@ -64,14 +64,14 @@ func (o Count) String() string { return fmt.Sprintf("bound(%s,%s,%d,MaxExact)", 
 
 func (o Count) follow(f *facts, v *Value) error {
 	whole := false
-	for _, u := range f.Exact {
+	for _, u := range f.problem.Exact {
 		whole = whole || u == o.Var
 	}
 	switch {
 	case !whole:
 		return fmt.Errorf("the range of %s is cut into blocks, or is not known to be whole", o.Var)
-	case f.Sizes[o.Var] != o.N:
-		return fmt.Errorf("%s has %d coordinates, got %d", o.Var, f.Sizes[o.Var], o.N)
+	case f.problem.Sizes[o.Var] != o.N:
+		return fmt.Errorf("%s has %d coordinates, got %d", o.Var, f.problem.Sizes[o.Var], o.N)
 	}
 	if v.Trips == nil {
 		v.Trips = map[string]Trip{}
@@ -269,7 +269,7 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		case HashTable:
 			s.Form = f.hashTable(producer, t)
 		case MarkedList, Bitmap, Marks:
-			s.Rows = s.Rows || o.Kind == Marks && len(t.Vars) > 1
+			s.Form.Rows = s.Form.Rows || o.Kind == Marks && len(t.Vars) > 1
 			if n := f.places(t.Vars); n > MaxPlaces {
 				err = fmt.Errorf("a place for every coordinate is for at most %d coordinates; %s has %.4g", MaxPlaces, t.Key(), n)
 			}
@@ -277,7 +277,7 @@ func (o Workspace) follow(f *facts, v *Value) error {
 			err = f.asArray(producer, t)
 		case SortedList:
 			ok, once := f.inOrder(producer, t)
-			s.Once = once
+			s.Form.Once = once
 			if !ok {
 				err = fmt.Errorf("%s is not filled in the order of its variables", t.Key())
 			}
@@ -287,7 +287,7 @@ func (o Workspace) follow(f *facts, v *Value) error {
 			if form, _, ok := f.termRows(w, t); ok {
 				s.Form = form
 			} else if _, ok := f.terms(producer, t); ok {
-				s.Of = f.allTermsOf(producer, t)
+				s.Form.Of = f.allTermsOf(producer, t)
 			} else {
 				err = fmt.Errorf("all values that are added to %s are kept where these are the entries of one operand, times dense ones, and this is another sum", t.Key())
 			}

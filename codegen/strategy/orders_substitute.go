@@ -94,8 +94,8 @@ func (f *facts) matrices(v *Value, sums []*cin.Assign) (err error) {
 		if !used || err != nil {
 			return
 		}
-		if s.Kind != Array && s.Said {
-			err = fmt.Errorf("%s, and the schedule has %s", areArrays, Workspace{t.Name, s.Kind})
+		if s.Form.Kind != Array && s.Said {
+			err = fmt.Errorf("%s, and the schedule has %s", areArrays, Workspace{t.Name, s.Form.Kind})
 			return
 		}
 		if why := f.asArray(w.Producer, t); why != nil {
@@ -110,14 +110,14 @@ func (f *facts) matrices(v *Value, sums []*cin.Assign) (err error) {
 
 // Product is a product of matrices that the default strategy makes of loops, with the reason.
 type Product struct {
-	Gemm
-	Why string
+	Gemm Gemm
+	Why  string
 }
 
 // gemms makes products of matrices of their loops.
 func (f *facts) gemms(v *Value) {
-	for _, p := range f.Products {
-		if err := p.follow(f, v); err != nil {
+	for _, p := range f.problem.Products {
+		if err := p.Gemm.follow(f, v); err != nil {
 			panic("BUG: strategy: " + err.Error())
 		}
 	}
@@ -125,7 +125,7 @@ func (f *facts) gemms(v *Value) {
 
 // gemm tells whether a statement is loops that are one product of matrices.
 func (f *facts) gemm(s cin.Stmt) bool {
-	return slices.ContainsFunc(f.Products, func(p Product) bool { return f.around(s, p.vars()) != nil })
+	return slices.ContainsFunc(f.problem.Products, func(p Product) bool { return f.around(s, p.Gemm.vars()) != nil })
 }
 
 // Matrices are the outermost loops, in a statement that a strategy was made for, of products of matrices.

@@ -79,20 +79,20 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 			return c, fmt.Errorf("the loop over %s fills the workspace %s", l.Var, target.Key())
 		case f.sparse() && !f.shared() && l.Var != f.vars[0]:
 			return c, fmt.Errorf("%s is written in order, in pieces of its outermost variable %s only", target.Key(), f.vars[0])
-		case o.How == Blocks && f.Assembly == Append:
+		case o.How == Blocks && f.problem.Assembly == Append:
 			return c, fmt.Errorf("%s is appended to, by chunks that are Ordered", target.Key())
-		case o.How == Ordered && f.Assembly != Append:
+		case o.How == Ordered && f.problem.Assembly != Append:
 			return c, fmt.Errorf("%s is not appended to; chunks of Work need no order", target.Key())
 		}
 		if o.How == Ordered {
-			c.Streamed = cachedChunks * f.Target.ChunkWork
+			c.Streamed = cachedChunks * f.problem.Target.ChunkWork
 			if d, _ := f.drivers(l); d == nil && o.N > 0 {
 				return c, fmt.Errorf("no operand's entries tell how much work an iteration of %s has", l.Var)
 			}
 		}
 	case Partial:
 		switch {
-		case !sums(l) || !f.assigns(l) || f.Assembly != Dense:
+		case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
 			return c, fmt.Errorf("chunks have partial results where they sum into a dense result; got %s", target.Key())
 		case o.N < 2 || o.N > mostParts:
 			return c, fmt.Errorf("got %d partial results, want at least 2 and at most %d", o.N, mostParts)
@@ -108,7 +108,7 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 		switch {
 		case o.N > 0:
 			return c, fmt.Errorf("the loop is not cut; got %d", o.N)
-		case !sums(l) || !f.assigns(l) || f.Assembly != Dense:
+		case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
 			return c, fmt.Errorf("threads help to set a dense result to 0 that the loop sums into; got %s", target.Key())
 		}
 	case Rows:

@@ -24,12 +24,12 @@ const innermostRepeated = 0.5
 // ownPart is the variable of a dense result of whose range each thread has a part in a loop that sums
 // contractions into the result; "" where that would repeat too much.
 func (f *facts) ownPart(l *cin.Forall) (string, string) {
-	if len(f.Intermediates) == 0 {
+	if len(f.problem.Intermediates) == 0 {
 		return "", ""
 	}
 	best, least, total := "", 0.0, 0.0
 	for _, v := range f.vars {
-		if f.Sizes[v] < MinOwn || f.parts(l, v) != nil {
+		if f.problem.Sizes[v] < MinOwn || f.parts(l, v) != nil {
 			continue
 		}
 		repeated := 0.0
@@ -51,15 +51,15 @@ func (f *facts) ownPart(l *cin.Forall) (string, string) {
 	if best == "" || least > ownRepeated*total {
 		return "", ""
 	}
-	return best, fmt.Sprintf("each thread has a part of the %d coordinates of %s, and repeats %.2g of %.4g multiply-adds", f.Sizes[best], best, least, total)
+	return best, fmt.Sprintf("each thread has a part of the %d coordinates of %s, and repeats %.2g of %.4g multiply-adds", f.problem.Sizes[best], best, least, total)
 }
 
 // work is the number of multiply-adds into an intermediate or the result.
 func (f *facts) work(name string) float64 {
-	if x, ok := f.Intermediates[name]; ok {
+	if x, ok := f.problem.Intermediates[name]; ok {
 		return x.Added
 	}
-	return f.Contracted
+	return f.problem.Contracted
 }
 
 // parts tells why threads cannot each have a part of the range of v in a loop that sums into the result,
@@ -67,7 +67,7 @@ func (f *facts) work(name string) float64 {
 func (f *facts) parts(l *cin.Forall, v string) error {
 	target := cin.Target(l)
 	switch {
-	case !sums(l) || !f.assigns(l) || f.Assembly != Dense:
+	case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
 		return fmt.Errorf("threads have parts of a dense result that a loop sums into; got %s", target.Key())
 	case !slices.Contains(f.vars, v):
 		return fmt.Errorf("%s is no variable of %s", v, target.Key())

@@ -20,7 +20,7 @@ func (f *facts) positionLoop(l *cin.Forall) string {
 	s := cin.Stmt(l)
 	var share *Tensor
 	cin.Accesses(l, func(a *cin.Access) {
-		if a.Key() == f.Share {
+		if a.Key() == f.problem.Share {
 			share = f.tensor(a.Name)
 		}
 	})
@@ -37,7 +37,7 @@ func (f *facts) positionLoop(l *cin.Forall) string {
 	ok := true
 	cin.Accesses(s, func(a *cin.Access) {
 		vars := a.Vars
-		if a.Key() == f.Share {
+		if a.Key() == f.problem.Share {
 			vars = share.levels(a)[f.deep+1:]
 		}
 		ok = ok && !slices.ContainsFunc(vars, func(v string) bool { return slices.Contains(above, v) })
@@ -45,7 +45,7 @@ func (f *facts) positionLoop(l *cin.Forall) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%s has the pattern of %s, and nothing else reads %s", f.result.Name, f.Share, list(above))
+	return fmt.Sprintf("%s has the pattern of %s, and nothing else reads %s", f.result.Name, f.problem.Share, list(above))
 }
 
 // list is names, separated by commas.

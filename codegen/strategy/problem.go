@@ -75,7 +75,7 @@ type Problem struct {
 
 // facts is a problem with what follows from it.
 type facts struct {
-	*Problem
+	problem *Problem
 	g       *provenance.Graph // of a schedule; nil for none
 	stmt    cin.Stmt          // without relations, each loop over the variable that its own stands for
 	result  *Tensor
@@ -86,7 +86,7 @@ type facts struct {
 }
 
 func newFacts(p *Problem) *facts {
-	f := &facts{Problem: p, g: cin.Relations(p.Stmt), stmt: cin.Standing(p.Stmt, cin.Relations(p.Stmt)), result: &p.Tensors[0], deep: -1}
+	f := &facts{problem: p, g: cin.Relations(p.Stmt), stmt: cin.Standing(p.Stmt, cin.Relations(p.Stmt)), result: &p.Tensors[0], deep: -1}
 	lhs := cin.Target(f.stmt)
 	for l, mode := range f.result.Format.Order {
 		f.vars = append(f.vars, lhs.Vars[mode])
@@ -102,7 +102,7 @@ func newFacts(p *Problem) *facts {
 // size gives the variables that a precompute made for a workspace the sizes of those that they
 // stand for.
 func (f *facts) size() {
-	p := *f.Problem
+	p := *f.problem
 	p.Sizes = maps.Clone(p.Sizes)
 	for _, r := range f.g.Relations() {
 		if r.Kind == provenance.Precompute && f.g.MadeBy(r.From[0]) == nil {
@@ -111,7 +111,7 @@ func (f *facts) size() {
 			p.Sizes[r.To[0]], _ = f.mostPositions(r.From[0])
 		}
 	}
-	f.Problem = &p
+	f.problem = &p
 }
 
 // Numbers numbers the statements in s.
@@ -125,16 +125,18 @@ func (f *facts) sparse() bool { return f.deep >= 0 }
 
 // shared tells whether the result has an operand's level arrays, or those of a union
 // that holds its pattern.
-func (f *facts) shared() bool { return f.Assembly == SharedPattern || f.Assembly == Mapped }
+func (f *facts) shared() bool {
+	return f.problem.Assembly == SharedPattern || f.problem.Assembly == Mapped
+}
 
 // grows tells whether the result's level arrays are made by the leaf.
-func (f *facts) grows() bool { return f.Assembly == Append || f.Assembly == TwoPass }
+func (f *facts) grows() bool { return f.problem.Assembly == Append || f.problem.Assembly == TwoPass }
 
 // tensor is an operand by its name; nil for a temporary.
 func (f *facts) tensor(name string) *Tensor {
-	for k := range f.Tensors[1:] {
-		if f.Tensors[k+1].Name == name {
-			return &f.Tensors[k+1]
+	for k := range f.problem.Tensors[1:] {
+		if f.problem.Tensors[k+1].Name == name {
+			return &f.problem.Tensors[k+1]
 		}
 	}
 	return nil

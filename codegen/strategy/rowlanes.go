@@ -110,7 +110,7 @@ func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key s
 		t := f.tensor(x.Name)
 		switch {
 		case err != nil:
-		case x.Key() == key || t == nil && v.Spaces[x.Name].Kind == Positions && v.Spaces[x.Name].Key == key:
+		case x.Key() == key || t == nil && v.Spaces[x.Name].Form.Kind == Positions && v.Spaces[x.Name].Form.Key == key:
 			if driver != "" && driver != x.Key() {
 				err = fmt.Errorf("%s and %s are both read at positions; precompute takes the one into the other", driver, x.Key())
 			}

@@ -36,10 +36,10 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 				total += f.longRowsBytes(s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
 			}
 			if c := v.Loops[f.numbers[s]].Cut; c.How == Rows && threads > 1 {
-				whole := f.Sizes[c.Own] // each has a part of it
-				f.Sizes[c.Own] = (whole + int64(threads) - 1) / int64(threads)
+				whole := f.problem.Sizes[c.Own] // each has a part of it
+				f.problem.Sizes[c.Own] = (whole + int64(threads) - 1) / int64(threads)
 				walk(s.Body, copies)
-				f.Sizes[c.Own] = whole
+				f.problem.Sizes[c.Own] = whole
 				return
 			}
 			walk(s.Body, copies)
@@ -102,7 +102,7 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 func (f *facts) iterations(v string) float64 {
 	c, _ := f.component(v)
 	if c == nil {
-		return float64(f.Sizes[v])
+		return float64(f.problem.Sizes[v])
 	}
 	n := f.places(c.Roots)
 	for r := f.g.MadeBy(v); r != nil; r = f.g.MadeBy(r.From[0]) {
@@ -140,7 +140,7 @@ func (f *facts) joinedPositions(n float64) (bytes float64) {
 			}
 			dense, inside = 1, true
 		case kind == format.Dense && inside:
-			dense *= float64(max(f.Sizes[f.vars[k]], 1))
+			dense *= float64(max(f.problem.Sizes[f.vars[k]], 1))
 		}
 	}
 	return bytes
@@ -153,11 +153,11 @@ func (f *facts) chunks(v *Value, threads int, entries int64) float64 {
 		return 1
 	}
 	known := 0.0
-	for _, t := range f.Tensors[1:] {
+	for _, t := range f.problem.Tensors[1:] {
 		known += float64(max(t.NNZ, 0))
 	}
 	work := f.places(f.vars[:1]) + max(known, float64(entries))
-	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.Target.ChunkWork, 1)))
+	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.problem.Target.ChunkWork, 1)))
 }
 
 // joinBytes is what joining the pieces of so many chunks takes beside them: for each chunk its bounds, and for each compressed level counts and
@@ -178,11 +178,11 @@ func (f *facts) joinBytes(chunks float64) float64 {
 
 // partialBytes is what the partial results, or sums, of a loop's chunks take.
 func (f *facts) partialBytes(c Cut, threads int64) float64 {
-	value := float64(max(f.Compute.Size(), f.result.Type.Size()))
+	value := float64(max(f.problem.Compute.Size(), f.result.Type.Size()))
 	switch c.How {
 	case Partial:
 		n, places := c.N, f.places(f.vars)
-		if places > float64(f.Target.FarBytes/n/f.Compute.Size()) {
+		if places > float64(f.problem.Target.FarBytes/n/f.problem.Compute.Size()) {
 			n = min(n, threads+1)
 		}
 		return rounded(float64(n) * places * value)
@@ -200,7 +200,7 @@ func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 		return 0
 	}
 	t := cin.Target(w.Producer)
-	places, value, crd := f.places(t.Vars), float64(f.Compute.Size()), float64(f.crdWidths()[t.Vars[0]])
+	places, value, crd := f.places(t.Vars), float64(f.problem.Compute.Size()), float64(f.crdWidths()[t.Vars[0]])
 	terms := f.additions(w.Producer, t)
 	bands := places/float64(max(x.Band, 1)) + 2
 	bytes := rounded(places*value) + rounded(places*markBytes) + rounded(places*crd)
@@ -214,21 +214,21 @@ func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) float64 {
 	s := f.spaces[t.Name]
 	n := f.mostEntries(t, producer)
-	if s.Kind == Terms && s.Dense > 0 {
-		if n = float64(f.tensor(f.keysFrom(producer, t, t.Vars[:len(t.Vars)-s.Dense]).Name).NNZ); n < 0 {
+	if s.Form.Kind == Terms && s.Form.Dense > 0 {
+		if n = float64(f.tensor(f.keysFrom(producer, t, t.Vars[:len(t.Vars)-s.Form.Dense]).Name).NNZ); n < 0 {
 			n = math.Inf(1)
 		}
 		return f.termRowsBytes(t, s.Form, n)
 	}
-	if s.Kind == Terms {
+	if s.Form.Kind == Terms {
 		n, _ = f.terms(producer, t)
 	}
 	bytes := f.formBytes(t, s.Form, n)
 	if cin.Threaded(producer) && !s.shared() {
-		entry := float64(f.Compute.Size() + 8*int64(len(t.Vars)))
+		entry := float64(f.problem.Compute.Size() + 8*int64(len(t.Vars)))
 		bytes += threads * (f.formBytes(t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
 	}
-	if cin.Threaded(producer) && s.Kind == Marks { // each chunk's entries are counted
+	if cin.Threaded(producer) && s.Form.Kind == Marks { // each chunk's entries are counted
 		bytes += rounded(threads * chunksPerThread * posBytes)
 	}
 	return bytes
@@ -236,7 +236,7 @@ func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) fl
 
 // formBytes is what a workspace of a form takes with n entries.
 func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
-	places, value := f.places(t.Vars), float64(f.Compute.Size())
+	places, value := f.places(t.Vars), float64(f.problem.Compute.Size())
 	keys := 0.0
 	for _, v := range t.Vars {
 		keys += float64(f.crdWidths()[v])
@@ -274,7 +274,7 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 
 // tableBytes is what a hash table takes with n entries: those of a row have one key, and are not copied.
 func (f *facts) tableBytes(t *cin.Access, form Form, n float64) float64 {
-	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.Compute.Size()), 0.0
+	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.problem.Compute.Size()), 0.0
 	each := max(f.places(t.Vars[len(keys):]), 1)
 	if n = math.Ceil(n / each); form.Rows {
 		rows = rounded((f.places(keys[:len(keys)-1]) + 1) * posBytes)

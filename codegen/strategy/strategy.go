@@ -198,7 +198,7 @@ type Form struct {
 // a loop on threads fills it. Said tells whether a schedule says its kind, Multiplied whether a product of matrices
 // reads it or adds to it, for which it is an array.
 type Space struct {
-	Form
+	Form             Form
 	Piece            Form
 	Why              string
 	Said, Multiplied bool

@@ -57,9 +57,9 @@ func (f *facts) termRowsBytes(t *cin.Access, form Form, n float64) float64 {
 		rows = rounded((f.places(keys[:len(keys)-1]) + 1) * posBytes)
 	}
 	kept := 0.0 // a value or a coordinate of each operand
-	for _, x := range f.Tensors[1:] {
-		kept += math.Max(float64(f.Compute.Size()), posBytes*float64(x.order()))
+	for _, x := range f.problem.Tensors[1:] {
+		kept += math.Max(float64(f.problem.Compute.Size()), posBytes*float64(x.order()))
 	}
-	each := f.places(t.Vars[len(keys):]) * float64(f.Compute.Size())
+	each := f.places(t.Vars[len(keys):]) * float64(f.problem.Compute.Size())
 	return grown(n+1, float64(16*len(keys))+2*posBytes+kept) + rounded(each) + rounded(2*n*tupleBytes) + rows
 }

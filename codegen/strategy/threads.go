@@ -79,7 +79,7 @@ func (f *facts) cut(l *cin.Forall) Cut {
 	switch {
 	case f.fillsSpace(l):
 		return Cut{How: Blocks, Why: fmt.Sprintf("every %s fills places of %s of its own; %s", l.Var, target.Key(), f.evenBy(l))}
-	case !sums(l) && f.Assembly == Append:
+	case !sums(l) && f.problem.Assembly == Append:
 		return f.ordered(l)
 	case !sums(l):
 		return Cut{How: Blocks, Why: fmt.Sprintf("every %s writes places of %s of its own; %s", l.Var, target.Key(), f.evenBy(l))}
@@ -139,16 +139,16 @@ const (
 func (f *facts) partials() (int64, string) {
 	size, work := 1.0, 1.0
 	for _, v := range f.vars {
-		size *= float64(f.Sizes[v])
+		size *= float64(f.problem.Sizes[v])
 	}
-	for _, t := range f.Tensors[1:] {
+	for _, t := range f.problem.Tensors[1:] {
 		work = max(work, float64(t.NNZ))
 	}
 	few := min(work/(fewWork*max(size, 1)), fewPartials)
 	if k := len(f.vars); k > 0 {
 		// Each entry is summed into a row of what no operand stores sparsely.
 		if v := f.vars[k-1]; f.lastOfAll(f.stmt, v) {
-			work *= float64(f.Sizes[v])
+			work *= float64(f.problem.Sizes[v])
 			few = 0
 		}
 	}
@@ -188,7 +188,7 @@ const minSegment = 3
 // its own: the loop inside it is over the rows.
 func (f *facts) ownRows(l *cin.Forall) bool {
 	inner, ok := l.Body.(*cin.Forall)
-	return ok && len(f.vars) > 0 && inner.Var == f.vars[0] && f.Assembly == Dense && f.assigns(l) && sums(l)
+	return ok && len(f.vars) > 0 && inner.Var == f.vars[0] && f.problem.Assembly == Dense && f.assigns(l) && sums(l)
 }
 
 // longSegments tells whether the segments that the loop inside l walks are long enough to
@@ -228,10 +228,10 @@ const cachedChunks = 512
 // A chunk clears its workspaces: it is cheap where they are such that many values are
 // added to each place.
 func (f *facts) ordered(l *cin.Forall) Cut {
-	c := Cut{How: Ordered, Streamed: cachedChunks * f.Target.ChunkWork, Why: fmt.Sprintf("%s is appended to in order; %s", cin.Target(l).Key(), f.evenBy(l))}
+	c := Cut{How: Ordered, Streamed: cachedChunks * f.problem.Target.ChunkWork, Why: fmt.Sprintf("%s is appended to in order; %s", cin.Target(l).Key(), f.evenBy(l))}
 	d, others := f.drivers(l)
 	cheap := true
-	eachWorkspace(l.Body, func(t *cin.Access, _ *cin.Where) { cheap = cheap && f.spaces[t.Name].Kind == Bitmap })
+	eachWorkspace(l.Body, func(t *cin.Access, _ *cin.Where) { cheap = cheap && f.spaces[t.Name].Form.Kind == Bitmap })
 	if d != nil && cheap {
 		c.N = f.chunkWork(l, d) * int64(len(others)+1)
 	}
@@ -242,10 +242,10 @@ func (f *facts) ordered(l *cin.Forall) Cut {
 // has places are added to it. It is a power of two: data of about the same density
 // have the same leaf.
 func (f *facts) chunkWork(l *cin.Forall, d *walked) int64 {
-	least := f.Target.ChunkWork
+	least := f.problem.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {
 		each := max(f.additions(w.Producer, t)/float64(max(d.t.NNZ, 1)), 1)
-		work := max(float64(f.Target.ChunkWork), float64(f.Sizes[t.Vars[0]])) / each
+		work := max(float64(f.problem.Target.ChunkWork), float64(f.problem.Sizes[t.Vars[0]])) / each
 		least = powerOfTwo(work)
 	})
 	return least
@@ -265,14 +265,14 @@ func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
 // weights ranks the operands by their entries.
 func (f *facts) weights() map[string]int {
 	var sorted []int64
-	for _, t := range f.Tensors[1:] {
+	for _, t := range f.problem.Tensors[1:] {
 		if !slices.Contains(sorted, t.NNZ) {
 			sorted = append(sorted, t.NNZ)
 		}
 	}
 	slices.Sort(sorted)
 	out := map[string]int{}
-	for _, t := range f.Tensors[1:] {
+	for _, t := range f.problem.Tensors[1:] {
 		out[t.Name] = slices.Index(sorted, t.NNZ)
 	}
 	return out

@@ -30,7 +30,7 @@ func Widest(n int64) int64 {
 // those that loop over something else than that level's variable v, where
 // v runs along the last, dense, level of everything that has it.
 type tiles struct {
-	*facts
+	facts *facts
 	v     string
 	bound []string
 	found []int
@@ -57,7 +57,7 @@ func (f *facts) rowTiles(loops map[int]Loop) (v string, found []int, pays bool) 
 // worth tells whether to sum the rows of s in tiles pays. A row that no loop outside of s comes to again is stored
 // once, out of registers.
 func (t *tiles) worth(s cin.Stmt) bool {
-	again := slices.ContainsFunc(t.bound, func(v string) bool { return !slices.Contains(t.vars, v) })
+	again := slices.ContainsFunc(t.bound, func(v string) bool { return !slices.Contains(t.facts.vars, v) })
 	return !again || t.each(s) >= tileTerms
 }
 
@@ -66,7 +66,7 @@ func (t *tiles) worth(s cin.Stmt) bool {
 func (t *tiles) each(s cin.Stmt) float64 {
 	most := 0.0
 	cin.Accesses(s, func(a *cin.Access) {
-		op := t.tensor(a.Name)
+		op := t.facts.tensor(a.Name)
 		if op == nil || op.Format.AllDense() {
 			return
 		}
@@ -95,8 +95,8 @@ func (t *tiles) each(s cin.Stmt) float64 {
 // here tells whether s sums a row; serial says that its outermost loop runs in order,
 // though it is marked to run on threads.
 func (t *tiles) here(s cin.Stmt, serial bool) bool {
-	k := len(t.vars) - 1
-	for _, v := range t.vars[:k] {
+	k := len(t.facts.vars) - 1
+	for _, v := range t.facts.vars[:k] {
 		if !slices.Contains(t.bound, v) {
 			return false
 		}
@@ -113,7 +113,7 @@ func (t *tiles) here(s cin.Stmt, serial bool) bool {
 	default:
 		return false
 	}
-	return t.assigns(s) && !t.holdsGemm(s) && !slices.Contains(t.bound, t.v) && t.lastOfAll(s, t.v) && !t.gathered(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
+	return t.facts.assigns(s) && !t.facts.holdsGemm(s) && !slices.Contains(t.bound, t.v) && t.facts.lastOfAll(s, t.v) && !t.facts.gathered(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
 }
 
 // holdsGemm tells whether a product of matrices is made of loops in s.
@@ -162,11 +162,11 @@ func loops(s cin.Stmt, v string) bool {
 
 // find goes through s, whose outermost loop is a chunk's if serial says so.
 func (t *tiles) find(s cin.Stmt, serial bool) {
-	if !t.assigns(s) {
+	if !t.facts.assigns(s) {
 		return
 	}
 	if t.here(s, serial) {
-		t.found = append(t.found, t.numbers[s])
+		t.found = append(t.found, t.facts.numbers[s])
 		t.pays = t.pays || t.worth(s)
 		return
 	}
@@ -182,12 +182,12 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 			if s.Race == cin.Atomics || s.Race == cin.Temporary || s.Race == cin.ParallelReduction {
 				return // threads add to one row, which a tile would be stored over
 			}
-			switch t.cuts[t.numbers[s]].Cut.How {
+			switch t.cuts[t.facts.numbers[s]].Cut.How {
 			case Whole, Partial:
 				t.find(s, true)
 				return
 			case Rows:
-				if len(t.vars) == 1 {
+				if len(t.facts.vars) == 1 {
 					return // each thread has a part of the row
 				}
 			}
@@ -200,7 +200,7 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 
 // row chooses the width of tiles.
 func (f *facts) row(v string) Row {
-	n := f.Sizes[v]
+	n := f.problem.Sizes[v]
 	if n > maxTile*maxTiles {
 		return Row{}
 	}

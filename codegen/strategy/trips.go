@@ -23,7 +23,7 @@ const (
 // statement sums over some variable.
 func (f *facts) longestTrip(v string, sums bool) int64 {
 	switch {
-	case f.Target.GPU:
+	case f.problem.Target.GPU:
 		return longest
 	case !slices.Contains(f.vars, v):
 		return longestSummed
@@ -42,8 +42,8 @@ func (f *facts) trips() map[string]Trip {
 		summed = summed || slices.ContainsFunc(a.Vars, func(v string) bool { return !slices.Contains(f.vars, v) })
 	})
 	out := map[string]Trip{}
-	for _, v := range f.Exact {
-		if n := f.Sizes[v]; n >= shortest && n <= f.longestTrip(v, summed) {
+	for _, v := range f.problem.Exact {
+		if n := f.problem.Sizes[v]; n >= shortest && n <= f.longestTrip(v, summed) {
 			out[v] = Trip{N: n, Why: fmt.Sprintf("%s has %d coordinates, and all that it indexes is dense", v, n)}
 		}
 	}

@@ -38,7 +38,7 @@ func FitsPlaces(variables int, places float64, operands int64, own float64) bool
 // crdWidths are the bytes that coordinates of each variable take at least.
 func (f *facts) crdWidths() map[string]uint8 {
 	out := map[string]uint8{}
-	for v, n := range f.Sizes {
+	for v, n := range f.problem.Sizes {
 		if out[v] = 4; n >= 1<<31 {
 			out[v] = 8
 		}
@@ -49,7 +49,7 @@ func (f *facts) crdWidths() map[string]uint8 {
 // entries is the number of entries of all operands, -1 where it is not known.
 func (f *facts) entries() int64 {
 	n := int64(0)
-	for _, t := range f.Tensors[1:] {
+	for _, t := range f.problem.Tensors[1:] {
 		if t.NNZ < 0 {
 			return -1
 		}
@@ -59,13 +59,15 @@ func (f *facts) entries() int64 {
 }
 
 // fits tells whether a workspace over v has a place for every coordinate.
-func (f *facts) fits(v string) bool { return FitsPlaces(1, float64(f.Sizes[v]), f.entries(), 0) }
+func (f *facts) fits(v string) bool {
+	return FitsPlaces(1, float64(f.problem.Sizes[v]), f.entries(), 0)
+}
 
 // places is the number of coordinates of some variables together.
 func (f *facts) places(vars []string) float64 {
 	n := 1.0
 	for _, v := range vars {
-		n *= float64(f.Sizes[v])
+		n *= float64(f.problem.Sizes[v])
 	}
 	return n
 }
@@ -85,7 +87,7 @@ const (
 
 // marks tells whether workspace t, which w makes, may have marks alone.
 func (f *facts) marks(t *cin.Access, w *cin.Where) bool {
-	x, ok := f.Intermediates[t.Name]
+	x, ok := f.problem.Intermediates[t.Name]
 	return ok && x.Uses <= 1 && x.FillsMarks(f.places(t.Vars)) && slices.Contains(outsideLoops(f.stmt), w)
 }
 
@@ -119,20 +121,20 @@ const sharedWork = 1 << 15
 func SharedSpaces(p *Problem) map[string]bool {
 	f, out := newFacts(p), map[string]bool{}
 	for name, s := range f.plain().Spaces {
-		out[name] = s.shared() && f.Intermediates[name].Shared()
+		out[name] = s.shared() && f.problem.Intermediates[name].Shared()
 	}
 	return out
 }
 
 // shared tells whether what adds to different places of a workspace shares nothing.
-func (s Space) shared() bool { return s.Kind == Array || s.Kind == Marks }
+func (s Space) shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
 
 // workspace is the form of workspace t, which w makes.
 func (f *facts) workspace(t *cin.Access, w *cin.Where) Space {
 	places, producer := f.places(t.Vars), w.Producer
 	form, why := Form{Rows: f.byRows(t)}, f.coordinates(t)
 	n, own := f.additions(producer, t), 0.0
-	if x, ok := f.Intermediates[t.Name]; ok {
+	if x, ok := f.problem.Intermediates[t.Name]; ok {
 		n, own = x.Added, x.Entries/max(x.Uses, 1)
 	}
 	table := f.hashTable(producer, t)
@@ -252,7 +254,7 @@ func (f *facts) byRows(t *cin.Access) bool { return f.keysByRows(t, t.Vars) }
 // keysByRows is byRows for the keys of workspace t, over some of its first variables, where a key is filled everywhere
 // along the others.
 func (f *facts) keysByRows(t *cin.Access, keys []string) bool {
-	x, ok := f.Intermediates[t.Name]
+	x, ok := f.problem.Intermediates[t.Name]
 	each := f.places(t.Vars[len(keys):])
 	return ok && len(keys) > 1 && f.places(keys[:len(keys)-1])*x.Uses*each <= emptyRows*x.Entries
 }
@@ -301,7 +303,7 @@ func (f *facts) products(x cin.Expr) (n float64, exact bool) {
 		n *= float64(t.NNZ)
 		for _, v := range a.Vars {
 			if seen[v] {
-				n /= max(float64(f.Sizes[v]), 1)
+				n /= max(float64(f.problem.Sizes[v]), 1)
 				exact = false
 			}
 			seen[v] = true
@@ -336,7 +338,7 @@ const (
 func (f *facts) capacityFactor() int64 {
 	entries, places, added := 1.0, 1.0, 0.0
 	most := int64(maxCapacityFactor)
-	for _, t := range f.Tensors[1:] {
+	for _, t := range f.problem.Tensors[1:] {
 		if t.NNZ < 0 {
 			return 1
 		}
@@ -345,7 +347,7 @@ func (f *facts) capacityFactor() int64 {
 		}
 	}
 	for _, v := range f.vars {
-		places *= max(float64(f.Sizes[v]), 1)
+		places *= max(float64(f.problem.Sizes[v]), 1)
 	}
 	cin.Walk(f.stmt, func(s cin.Stmt) {
 		switch s := s.(type) {
@@ -380,7 +382,7 @@ func (f *facts) capacity() Result {
 		r.Most = f.mostCapacity(r.Factor)
 		all := 1.0
 		for _, v := range f.vars[:f.deep+1] {
-			all *= float64(f.Sizes[v])
+			all *= float64(f.problem.Sizes[v])
 		}
 		if n := int64(min(all, 1<<40)) + 1; n <= 1<<40 && (r.Most == 0 || n < r.Most) {
 			r.Most = n // the result has no more coordinates
@@ -398,19 +400,19 @@ const leastCapacity = 16
 // mostCapacity is the entries that there is to be capacity for at most at first, 0 where the
 // operands are known to have so few that it does not matter.
 func (f *facts) mostCapacity(factor int64) int64 {
-	if f.Target.CapacityBytes <= 0 {
+	if f.problem.Target.CapacityBytes <= 0 {
 		return 0
 	}
 	entry, expected := float64(f.result.Type.Size()), 16.0
 	for k, v := range f.vars {
 		if k > f.deep {
-			entry *= max(float64(f.Sizes[v]), 1) // a block of values
+			entry *= max(float64(f.problem.Sizes[v]), 1) // a block of values
 		}
 	}
 	for _, width := range f.result.CrdWidth {
 		entry += float64(width)
 	}
-	for _, t := range f.Tensors[1:] {
+	for _, t := range f.problem.Tensors[1:] {
 		switch {
 		case t.Format.AllDense():
 		case t.NNZ < 0:
@@ -419,7 +421,7 @@ func (f *facts) mostCapacity(factor int64) int64 {
 			expected += float64(t.NNZ)
 		}
 	}
-	most := max(float64(f.Target.CapacityBytes)/entry, 16)
+	most := max(float64(f.problem.Target.CapacityBytes)/entry, 16)
 	if expected*float64(factor) <= most {
 		return 0
 	}

@@ -36,8 +36,8 @@ func TestToTCS(t *testing.T) {
 		if err := a.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		if a.FormatString() != c.format || a.Dims[0] != 4 || a.Dims[1] != 5 {
-			t.Errorf("got %s of %v, want %s of [4 5]", a.FormatString(), a.Dims, c.format)
+		if a.FormatString() != c.format || a.Header.Dims[0] != 4 || a.Header.Dims[1] != 5 {
+			t.Errorf("got %s of %v, want %s of [4 5]", a.FormatString(), a.Header.Dims, c.format)
 		}
 		sum, n := 0.0, 0
 		a.Entries(func(x []int64, i int64) bool {

@@ -153,13 +153,13 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 	if dims == nil {
 		return nil
 	}
-	if len(dims) != len(t.Dims) {
+	if len(dims) != len(t.Header.Dims) {
 		return errorf(t.File(), "sizes of %s were given (-d), and the file has %d",
-			tcs.Count(len(dims), "mode"), len(t.Dims))
+			tcs.Count(len(dims), "mode"), len(t.Header.Dims))
 	}
 	for m, n := range dims {
-		if n >= 0 && n != t.Dims[m] {
-			return errorf(t.File(), "mode %d has size %d, and -d says %d", m, t.Dims[m], n)
+		if n >= 0 && n != t.Header.Dims[m] {
+			return errorf(t.File(), "mode %d has size %d, and -d says %d", m, t.Header.Dims[m], n)
 		}
 	}
 	return nil

@@ -163,15 +163,15 @@ func (s *sorted) countRuns() ([]int64, error) {
 
 // fit narrows the box of modes stored dense to the coordinates that there are.
 func (s *sorted) fit(sh *tcs.Shape) {
-	if sh.Box == nil {
-		sh.Box = make([][2]int64, len(sh.Dims))
-		for m, n := range sh.Dims {
-			sh.Box[m] = [2]int64{0, n}
+	if sh.Header.Box == nil {
+		sh.Header.Box = make([][2]int64, len(sh.Header.Dims))
+		for m, n := range sh.Header.Dims {
+			sh.Header.Box[m] = [2]int64{0, n}
 		}
 	}
 	for l, m := range sh.Modes {
 		if tcs.KindOf(sh.Kinds[l]).Form == tcs.Full && s.max[l] >= 0 {
-			sh.Box[m] = [2]int64{s.min[l], s.max[l] + 1}
+			sh.Header.Box[m] = [2]int64{s.min[l], s.max[l] + 1}
 		}
 	}
 }
@@ -330,7 +330,7 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	c := &collector{sorted: s, cols: make([][]int64, len(dims)), limits: make([][2]int64, len(dims))}
 	s.min, s.max = make([]int64, len(dims)), make([]int64, len(dims))
 	for l, m := range spec.Modes {
-		c.limits[l], s.max[l] = shape.Range(m), -1
+		c.limits[l], s.max[l] = shape.Header.Range(m), -1
 	}
 	var at []int64
 	for {
@@ -376,7 +376,7 @@ func (c *collector) positions(t *tcs.Tensor, at []int64) []int64 {
 // addAll adds the values to those at positions at, which are zero before the first. What
 // comes to a zero takes its place: added to it, -0 would be 0.
 func addAll(t *tcs.Tensor, at []int64, vals []byte) {
-	switch p := unsafe.Pointer(&vals[0]); t.Type {
+	switch p := unsafe.Pointer(&vals[0]); t.Header.Type {
 	case tcs.Float64:
 		addEach(tcs.Values[float64](t), at, (*float64)(p))
 	case tcs.Float32:

@@ -171,9 +171,9 @@ func (b *Builder) spillLane(i int, s *store) error {
 func (b *Builder) collected() (*sorted, error) {
 	c := &collector{sorted: &sorted{spec: b.spec, cfg: b.cfg, dims: b.spec.Dims, n: b.n, keeps: tcs.KeepsRepeats(b.spec.Kinds)}}
 	if b.spec.Duplicates == Refuse {
-		c.keeps = false
+		c.sorted.keeps = false
 	}
-	c.in, c.budget = noStream{b.spec.Dims}, b.pool.budget
+	c.sorted.in, c.budget = noStream{b.spec.Dims}, b.pool.budget
 	if b.runs != nil {
 		if err := b.spillAll(); err != nil {
 			return nil, err
@@ -189,9 +189,9 @@ func (b *Builder) collected() (*sorted, error) {
 			runs[i] = b.runs.runs[k]
 		}
 		b.runs.runs = runs
-		c.runs, b.runs = b.runs, nil
-		if err := c.runs.reduce(c.budget); err != nil {
-			c.free()
+		c.sorted.runs, b.runs = b.runs, nil
+		if err := c.sorted.runs.reduce(c.budget); err != nil {
+			c.sorted.free()
 			return nil, err
 		}
 		return c.sorted, nil
@@ -208,10 +208,10 @@ func (b *Builder) collected() (*sorted, error) {
 	c.store = all
 	if err := c.finish(); err != nil {
 		all.drop()
-		if c.mem != nil {
-			c.mem.drop()
+		if c.sorted.mem != nil {
+			c.sorted.mem.drop()
 		}
-		c.free()
+		c.sorted.free()
 		return nil, err
 	}
 	return c.sorted, nil

@@ -119,7 +119,7 @@ func turns(rng *rand.Rand, lanes []Batch) []int {
 }
 
 func sameArrays(a, b *tcs.Tensor) bool {
-	same := slices.Equal(a.Dims, b.Dims) && bytes.Equal(a.Vals.Bytes(), b.Vals.Bytes())
+	same := slices.Equal(a.Header.Dims, b.Header.Dims) && bytes.Equal(a.Vals.Bytes(), b.Vals.Bytes())
 	for l := range a.Levels {
 		same = same && bytes.Equal(a.Levels[l].Pos.Bytes(), b.Levels[l].Pos.Bytes()) && bytes.Equal(a.Levels[l].Crd.Bytes(), b.Levels[l].Crd.Bytes())
 	}

@@ -46,7 +46,7 @@ func (s *sorted) free() {
 
 // collector reads a stream once.
 type collector struct {
-	*sorted
+	sorted *sorted
 	b      Batch
 	cols   [][]int64
 	conv   []byte
@@ -69,15 +69,15 @@ var errUnsorted = errors.New("not in order")
 func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 	c := &collector{sorted: &sorted{spec: spec, cfg: cfg, in: in, keeps: tcs.KeepsRepeats(spec.Kinds)}}
 	if spec.Duplicates == Refuse {
-		c.keeps = false
+		c.sorted.keeps = false
 	}
 	c.budget = max(cfg.Limit.Free()/4, leastBudget)
 	if t, ok := in.(*tensorStream); ok {
-		c.fixed = t.t.File() == ""
+		c.sorted.fixed = t.t.File() == ""
 	}
 	err := c.run()
 	if err == errUnsorted {
-		c.free()
+		c.sorted.free()
 		c.spills = true
 		if err = in.Rewind(); err == nil {
 			err = c.run()
@@ -90,7 +90,7 @@ func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 		if c.store != nil {
 			c.store.drop()
 		}
-		c.free()
+		c.sorted.free()
 		return nil, err
 	}
 	return c.sorted, nil
@@ -106,40 +106,40 @@ type orderedStream interface {
 
 // run reads the stream to its end.
 func (c *collector) run() error {
-	levels := len(c.spec.Kinds)
-	c.n, c.hist, c.runs, c.mem, c.count = 0, nil, nil, nil, nil
-	c.min, c.max = make([]int64, levels), make([]int64, levels)
+	levels := len(c.sorted.spec.Kinds)
+	c.sorted.n, c.sorted.hist, c.sorted.runs, c.sorted.mem, c.count = 0, nil, nil, nil, nil
+	c.sorted.min, c.sorted.max = make([]int64, levels), make([]int64, levels)
 	c.cols = make([][]int64, levels)
-	for l := range c.max {
-		c.max[l] = -1
+	for l := range c.sorted.max {
+		c.sorted.max[l] = -1
 	}
-	dims, exact := c.in.Dims()
-	if c.spec.Dims != nil {
-		dims, exact = c.spec.Dims, true
+	dims, exact := c.sorted.in.Dims()
+	if c.sorted.spec.Dims != nil {
+		dims, exact = c.sorted.spec.Dims, true
 	}
 	c.exact = exact
 	width := make([]uint, levels)
 	c.limits = make([][2]int64, levels)
-	for l, m := range c.spec.Modes {
+	for l, m := range c.sorted.spec.Modes {
 		c.limits[l] = [2]int64{0, -1}
 		width[l] = 20
 		if exact {
 			c.limits[l][1] = dims[m]
 			width[l] = bitsFor(dims[m])
 		}
-		if c.spec.Box != nil {
-			c.limits[l] = c.spec.Box[m]
+		if c.sorted.spec.Box != nil {
+			c.limits[l] = c.sorted.spec.Box[m]
 		}
 	}
 	if c.store != nil {
 		c.store.drop()
 	}
-	c.store = newStore(newPacker(width), c.spec.Type.Size(), c.cfg.Limit)
-	if o, ok := c.in.(orderedStream); ok && !c.spills && o.sortLevels(c.spec.Modes) == 0 {
-		c.count = newCounter(c.spec.Kinds)
+	c.store = newStore(newPacker(width), c.sorted.spec.Type.Size(), c.sorted.cfg.Limit)
+	if o, ok := c.sorted.in.(orderedStream); ok && !c.spills && o.sortLevels(c.sorted.spec.Modes) == 0 {
+		c.count = newCounter(c.sorted.spec.Kinds)
 	}
 	for {
-		err := c.in.Next(&c.b)
+		err := c.sorted.in.Next(&c.b)
 		if err == io.EOF {
 			return nil
 		}
@@ -163,12 +163,12 @@ func (c *collector) take() error {
 	if err := c.spans(); err != nil {
 		return err
 	}
-	c.n += int64(c.b.N)
+	c.sorted.n += int64(c.b.N)
 	if c.count != nil {
 		return c.inPlace(0)
 	}
-	if !c.store.pack.fits(c.max) {
-		if err := c.makeRoom(c.store.repack(c.store.pack.grown(c.max))); err != nil {
+	if !c.store.pack.fits(c.sorted.max) {
+		if err := c.makeRoom(c.store.repack(c.store.pack.grown(c.sorted.max))); err != nil {
 			return err
 		}
 	}
@@ -203,12 +203,12 @@ func (c *collector) makeRoom(err error) error {
 	if err := c.spillStore(); err != nil {
 		return err
 	}
-	return c.store.repack(c.store.pack.grown(c.max))
+	return c.store.repack(c.store.pack.grown(c.sorted.max))
 }
 
 // convert is the batch's values in the type wanted.
 func (c *collector) convert(b *Batch) ([]byte, error) {
-	from, to := c.in.Type(), c.spec.Type
+	from, to := c.sorted.in.Type(), c.sorted.spec.Type
 	if from == to {
 		return b.Vals, nil
 	}
@@ -221,14 +221,14 @@ func (c *collector) convert(b *Batch) ([]byte, error) {
 		for m := range at {
 			at[m] = b.Coords[m][bad]
 		}
-		return nil, &Error{Exit: 2, Name: c.spec.Name, Msg: fmt.Sprintf("%v, at %s", err, place(at))}
+		return nil, &Error{Exit: 2, Name: c.sorted.spec.Name, Msg: fmt.Sprintf("%v, at %s", err, place(at))}
 	}
 	return c.conv[:b.N*to.Size()], err
 }
 
 // spans sets the columns by level and widens the spans of coordinates seen.
 func (c *collector) spans() error {
-	for l, m := range c.spec.Modes {
+	for l, m := range c.sorted.spec.Modes {
 		col := c.b.Coords[m][:c.b.N]
 		c.cols[l] = col
 		lo, hi := col[0], col[0]
@@ -239,10 +239,10 @@ func (c *collector) spans() error {
 		if lo < r[0] || hi < 0 || r[1] >= 0 && hi >= r[1] || hi > maxCoord {
 			return c.outside(l)
 		}
-		if c.max[l] < 0 {
-			c.min[l] = lo
+		if c.sorted.max[l] < 0 {
+			c.sorted.min[l] = lo
 		}
-		c.min[l], c.max[l] = min(c.min[l], lo), max(c.max[l], hi)
+		c.sorted.min[l], c.sorted.max[l] = min(c.sorted.min[l], lo), max(c.sorted.max[l], hi)
 	}
 	return nil
 }
@@ -252,19 +252,19 @@ const maxCoord = tcs.MaxSize - 1
 
 func (c *collector) outside(l int) error {
 	r := c.limits[l]
-	m := c.spec.Modes[l]
+	m := c.sorted.spec.Modes[l]
 	for _, x := range c.cols[l] {
 		if x < 0 {
-			return c.spec.dataErr("coordinate %d of mode %d is no index", x, m)
+			return c.sorted.spec.dataErr("coordinate %d of mode %d is no index", x, m)
 		}
 		if x > maxCoord {
-			return c.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61", x+1, m, int64(tcs.MaxSize))
+			return c.sorted.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61", x+1, m, int64(tcs.MaxSize))
 		}
 		if x < r[0] || r[1] >= 0 && x >= r[1] {
-			if r[0] > 0 || c.spec.Box != nil {
-				return c.spec.dataErr("coordinate %d of mode %d is outside its block, %d to %d", x+1, m, r[0]+1, r[1])
+			if r[0] > 0 || c.sorted.spec.Box != nil {
+				return c.sorted.spec.dataErr("coordinate %d of mode %d is outside its block, %d to %d", x+1, m, r[0]+1, r[1])
 			}
-			return c.spec.dataErr("coordinate %d of mode %d is past its size %d", x+1, m, r[1])
+			return c.sorted.spec.dataErr("coordinate %d of mode %d is past its size %d", x+1, m, r[1])
 		}
 	}
 	panic("BUG: coo: a coordinate outside its range is not to be found")
@@ -274,8 +274,8 @@ func (c *collector) outside(l int) error {
 // to a second reading of the stream; others go to disk. The batch's entries
 // from from on are not in the store.
 func (c *collector) overflow(from int) error {
-	if c.store.sorted && c.runs == nil && !c.spills {
-		c.count = newCounter(c.spec.Kinds)
+	if c.store.sorted && c.sorted.runs == nil && !c.spills {
+		c.count = newCounter(c.sorted.spec.Kinds)
 		r := c.store.reader(0, c.store.n)
 		var b Batch
 		for {
@@ -310,17 +310,17 @@ func (c *collector) inPlace(from int) error {
 
 // spillStore sorts what is in memory and writes it to disk as a run.
 func (c *collector) spillStore() error {
-	if c.runs == nil {
-		f, err := newSpill(c.cfg.Tmp, c.store.valSize)
+	if c.sorted.runs == nil {
+		f, err := newSpill(c.sorted.cfg.Tmp, c.store.valSize)
 		if err != nil {
 			return err
 		}
-		c.runs = f
+		c.sorted.runs = f
 	}
-	if err := c.store.sort(0, c.cfg.threads()); err != nil {
+	if err := c.store.sort(0, c.sorted.cfg.threads()); err != nil {
 		return err
 	}
-	if err := c.runs.write(c.store); err != nil {
+	if err := c.sorted.runs.write(c.store); err != nil {
 		return err
 	}
 	c.store.drop()
@@ -329,41 +329,41 @@ func (c *collector) spillStore() error {
 
 // finish sorts what is in memory, and settles sizes.
 func (c *collector) finish() error {
-	dims, _ := c.in.Dims()
-	if c.spec.Dims != nil {
-		dims = c.spec.Dims
+	dims, _ := c.sorted.in.Dims()
+	if c.sorted.spec.Dims != nil {
+		dims = c.sorted.spec.Dims
 	}
-	c.dims = slices.Clone(dims)
+	c.sorted.dims = slices.Clone(dims)
 	if c.count != nil {
-		c.hist = c.count.hist
-		if c.spec.Duplicates == Refuse && c.hist[len(c.hist)-1] > 0 {
-			return c.spec.repeatErr(c.byMode(c.count.repeated))
+		c.sorted.hist = c.count.hist
+		if c.sorted.spec.Duplicates == Refuse && c.sorted.hist[len(c.sorted.hist)-1] > 0 {
+			return c.sorted.spec.repeatErr(c.sorted.byMode(c.count.repeated))
 		}
 		return nil
 	}
-	if c.runs != nil {
+	if c.sorted.runs != nil {
 		if err := c.spillStore(); err != nil {
 			return err
 		}
 		c.store.free()
-		c.runs.pack = c.store.pack
-		return c.runs.reduce(c.budget)
+		c.sorted.runs.pack = c.store.pack
+		return c.sorted.runs.reduce(c.budget)
 	}
 	low := 0
-	if o, ok := c.in.(orderedStream); ok {
-		low = c.store.pack.lowBit(o.sortLevels(c.spec.Modes))
+	if o, ok := c.sorted.in.(orderedStream); ok {
+		low = c.store.pack.lowBit(o.sortLevels(c.sorted.spec.Modes))
 	}
-	if err := c.store.sort(low, c.cfg.threads()); err != nil {
+	if err := c.store.sort(low, c.sorted.cfg.threads()); err != nil {
 		var m *tcs.MemoryError
 		if !errors.As(err, &m) {
 			return err
 		}
 		return c.finishOnDisk()
 	}
-	c.mem = c.store
+	c.sorted.mem = c.store
 	c.store = nil
-	if c.mem.dups && !c.keeps {
-		return c.mem.sum(&c.spec)
+	if c.sorted.mem.dups && !c.sorted.keeps {
+		return c.sorted.mem.sum(&c.sorted.spec)
 	}
 	return nil
 }
@@ -373,13 +373,13 @@ func (c *collector) finish() error {
 func (c *collector) finishOnDisk() error {
 	all := c.store
 	c.store = newStore(all.pack, all.valSize, all.limit)
-	if c.runs == nil {
-		f, err := newSpill(c.cfg.Tmp, all.valSize)
+	if c.sorted.runs == nil {
+		f, err := newSpill(c.sorted.cfg.Tmp, all.valSize)
 		if err != nil {
 			all.drop()
 			return err
 		}
-		c.runs = f
+		c.sorted.runs = f
 	}
 	for len(all.chunks) > 0 {
 		one := newStore(all.pack, all.valSize, all.limit)
@@ -387,7 +387,7 @@ func (c *collector) finishOnDisk() error {
 		one.n = int64(len(one.chunks[0].recs) / one.stride())
 		err := one.sortHere()
 		if err == nil {
-			err = c.runs.write(one)
+			err = c.sorted.runs.write(one)
 		}
 		one.drop()
 		if err != nil {
@@ -395,8 +395,8 @@ func (c *collector) finishOnDisk() error {
 			return err
 		}
 	}
-	c.runs.pack = all.pack
-	return c.runs.reduce(c.budget)
+	c.sorted.runs.pack = all.pack
+	return c.sorted.runs.reduce(c.budget)
 }
 
 // byMode is a coordinate by level in the order of modes.
@@ -446,7 +446,7 @@ func (r *streamReader) close() {}
 
 func (r *streamReader) next(b *Batch) (int, error) {
 	for {
-		if err := r.c.in.Next(&r.c.b); err == io.EOF {
+		if err := r.c.sorted.in.Next(&r.c.b); err == io.EOF {
 			return 0, nil
 		} else if err != nil {
 			return 0, err
@@ -459,10 +459,10 @@ func (r *streamReader) next(b *Batch) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(b.Coords) != len(r.c.spec.Modes) {
-		b.Coords = make([][]int64, len(r.c.spec.Modes))
+	if len(b.Coords) != len(r.c.sorted.spec.Modes) {
+		b.Coords = make([][]int64, len(r.c.sorted.spec.Modes))
 	}
-	for l, m := range r.c.spec.Modes {
+	for l, m := range r.c.sorted.spec.Modes {
 		b.Coords[l] = r.c.b.Coords[m]
 	}
 	b.Vals, b.N = vals, r.c.b.N

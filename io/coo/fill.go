@@ -34,9 +34,9 @@ func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.Arr
 	n := len(shape.Kinds)
 	depth := tcs.Depths(shape.Kinds)
 	f := &filler{spec: spec, levels: make([]fillLevel, n), clash: make([]int, n+1), prev: make([]int64, n),
-		size: shape.Type.Size(), vals: sinkOf(-1, tcs.ValsArray)}
+		size: shape.Header.Type.Size(), vals: sinkOf(-1, tcs.ValsArray)}
 	for l := range f.levels {
-		r := shape.Range(shape.Modes[l])
+		r := shape.Header.Range(shape.Modes[l])
 		lev := fillLevel{kind: tcs.KindOf(shape.Kinds[l]), depth: uint8(depth[l])}
 		switch lev.kind.Form {
 		case tcs.Full:

@@ -21,11 +21,11 @@ func NewIntake(in Stream, spec Spec) (*Intake, error) {
 	levels := len(spec.Kinds)
 	i := &Intake{collector{sorted: &sorted{spec: spec, in: in, dims: spec.Dims}}}
 	i.c.cols, i.c.limits = make([][]int64, levels), make([][2]int64, levels)
-	i.c.min, i.c.max = make([]int64, levels), make([]int64, levels)
+	i.c.sorted.min, i.c.sorted.max = make([]int64, levels), make([]int64, levels)
 	for l, m := range spec.Modes {
-		i.c.limits[l], i.c.max[l] = [2]int64{0, spec.Dims[m]}, -1
+		i.c.limits[l], i.c.sorted.max[l] = [2]int64{0, spec.Dims[m]}, -1
 	}
-	i.c.spec.Box = nil
+	i.c.sorted.spec.Box = nil
 	return i, nil
 }
 
@@ -33,7 +33,7 @@ func NewIntake(in Stream, spec Spec) (*Intake, error) {
 // and the values, valid until the next call; io.EOF after the last.
 func (i *Intake) Next() (cols [][]int64, vals []byte, n int, err error) {
 	for {
-		if err := i.c.in.Next(&i.c.b); err != nil {
+		if err := i.c.sorted.in.Next(&i.c.b); err != nil {
 			return nil, nil, 0, err
 		}
 		if i.c.b.N > 0 {
@@ -47,7 +47,7 @@ func (i *Intake) Next() (cols [][]int64, vals []byte, n int, err error) {
 }
 
 // Rewind goes back to the first entry.
-func (i *Intake) Rewind() error { return i.c.in.Rewind() }
+func (i *Intake) Rewind() error { return i.c.sorted.in.Rewind() }
 
 // Skim reads what is left, for its mistakes.
 func (i *Intake) Skim() error {

@@ -93,8 +93,8 @@ func (c *keyCase) views(keys [][]int64) {
 	for k := range ends[1:] {
 		from, to := ends[k], ends[k+1]
 		tuple := make([]int64, len(keys[0]))
-		box := make([][2]int64, len(a.Dims)) // of the outermost mode, of what lies between the keys
-		for m, d := range a.Dims {
+		box := make([][2]int64, len(a.Header.Dims)) // of the outermost mode, of what lies between the keys
+		for m, d := range a.Header.Dims {
 			box[m] = [2]int64{0, d}
 		}
 		outer := &box[a.Levels[0].Mode]
@@ -156,7 +156,7 @@ func loops(v *tcs.Tensor) map[string]int64 {
 		lev := &v.Levels[l]
 		switch lev.Form() {
 		case tcs.Full:
-			r := v.Range(lev.Mode)
+			r := v.Header.Range(lev.Mode)
 			for i := r[0]; i < r[1]; i++ {
 				x[lev.Mode] = i
 				below(l+1, p*lev.Size+i-lev.Offset)

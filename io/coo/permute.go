@@ -23,18 +23,18 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 		return nil, nil
 	}
 	if modes == nil {
-		modes = tcs.Identity(len(t.Dims))
+		modes = tcs.Identity(len(t.Header.Dims))
 	}
-	shape := &tcs.Shape{Header: tcs.Header{Dims: t.Dims, Splits: t.Splits, Type: t.Type}, Kinds: dense(len(modes)), Modes: modes}
-	if !t.Whole() {
-		shape.Box = t.Box
+	shape := &tcs.Shape{Header: tcs.Header{Dims: t.Header.Dims, Splits: t.Header.Splits, Type: t.Header.Type}, Kinds: dense(len(modes)), Modes: modes}
+	if !t.Header.Whole() {
+		shape.Header.Box = t.Header.Box
 	}
 	// strides are how far apart values of t lie that are neighbours in a mode; first and last are its corners.
-	strides, step := make([]int64, len(t.Dims)), int64(1)
+	strides, step := make([]int64, len(t.Header.Dims)), int64(1)
 	first, last, values := int64(0), int64(0), int64(1)
 	for l := len(t.Levels) - 1; l >= 0; l-- {
 		lev := &t.Levels[l]
-		r := t.Range(lev.Mode)
+		r := t.Header.Range(lev.Mode)
 		strides[lev.Mode] = step
 		first, last = first+(r[0]-lev.Offset)*step, last+(r[1]-1-lev.Offset)*step
 		step, values = step*lev.Size, values*(r[1]-r[0])
@@ -99,7 +99,7 @@ type copying struct {
 
 func (c *copying) copy(out, t *tcs.Tensor, lo, hi int64) {
 	to, from := out.Vals.Bytes(), t.Vals.Bytes()
-	switch t.Type.Size() {
+	switch t.Header.Type.Size() {
 	case 4:
 		copyTiles(c, cells[uint32](to), cells[uint32](from), lo, hi)
 	case 8:

@@ -44,7 +44,7 @@ func TestPermuted(t *testing.T) {
 			}
 		}
 		modes, threads := r.Perm(order), 1+r.IntN(3)
-		name := fmt.Sprintf("case %d: %v of %s in %v to %v", n, from.Box, x.FormatString(), dims, modes)
+		name := fmt.Sprintf("case %d: %v of %s in %v to %v", n, from.Header.Box, x.FormatString(), dims, modes)
 		got, err := permuted(from, modes, Config{Threads: threads})
 		if err != nil {
 			t.Fatal(name, err)
@@ -53,13 +53,13 @@ func TestPermuted(t *testing.T) {
 			t.Fatalf("%s: not copied", name)
 		}
 		copied += int(got.Vals.Len)
-		spec := Spec{Kinds: dense(order), Modes: modes, Box: from.Box}
+		spec := Spec{Kinds: dense(order), Modes: modes, Box: from.Header.Box}
 		want, err := Assemble(FromTensor(from, KeepAll), spec, Config{Threads: 1})
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if !slices.Equal(got.Vals.Bytes(), want.Vals.Bytes()) || fmt.Sprint(got.Levels[0].Size, got.Levels[0].Offset, got.Box) != fmt.Sprint(want.Levels[0].Size, want.Levels[0].Offset, want.Box) {
-			t.Fatalf("%s: got %v of %v, want %v of %v", name, got.Vals.Bytes(), got.Box, want.Vals.Bytes(), want.Box)
+		if !slices.Equal(got.Vals.Bytes(), want.Vals.Bytes()) || fmt.Sprint(got.Levels[0].Size, got.Levels[0].Offset, got.Header.Box) != fmt.Sprint(want.Levels[0].Size, want.Levels[0].Offset, want.Header.Box) {
+			t.Fatalf("%s: got %v of %v, want %v of %v", name, got.Vals.Bytes(), got.Header.Box, want.Vals.Bytes(), want.Header.Box)
 		}
 		tcs.CloseList(got, want, from)
 	}

@@ -12,7 +12,7 @@ type splitter struct {
 }
 
 type splitTable struct {
-	digit
+	digit    digit
 	hi, from int      // the bits of the digit
 	counts   []int    // by bin, of the sample
 	to       []uint32 // by bin: the bucket, or deeper and the table
@@ -57,7 +57,7 @@ func countBins[R record](s *splitter, sample []R, first int) {
 	for i := range sample {
 		for k := 0; ; {
 			t := &s.tables[k]
-			bin := sample[i][t.word] >> t.shift & t.mask
+			bin := sample[i][t.digit.word] >> t.digit.shift & t.digit.mask
 			if k >= first {
 				t.counts[bin]++
 				break
@@ -102,10 +102,10 @@ func (s *splitter) buckets() int { return len(s.tops) }
 // bucketOf is the bucket of a record.
 func bucketOf[R record](s *splitter, r *R) int {
 	t := &s.tables[0]
-	to := t.to[(*r)[t.word]>>t.shift&t.mask]
+	to := t.to[(*r)[t.digit.word]>>t.digit.shift&t.digit.mask]
 	for to >= deeper {
 		t = &s.tables[to&^deeper]
-		to = t.to[(*r)[t.word]>>t.shift&t.mask]
+		to = t.to[(*r)[t.digit.word]>>t.digit.shift&t.digit.mask]
 	}
 	return int(to)
 }

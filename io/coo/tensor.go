@@ -73,7 +73,7 @@ func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	s := &tensorStream{t: t, c: t.Cursor(), drop: zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tcs.Full,
 		index: make([]int64, n), zero: allZero}
 	if kinds, _ := t.Format(); s.drop && trailing(kinds) > 0 {
-		s.zero = zeroOf(t.Type)
+		s.zero = zeroOf(t.Header.Type)
 		if zeros == KeepPaths {
 			s.below = t.Levels[trailing(kinds):]
 		}
@@ -93,8 +93,8 @@ type tensorStream struct {
 	done  int64
 }
 
-func (s *tensorStream) Dims() ([]int64, bool) { return s.t.Dims, true }
-func (s *tensorStream) Type() tcs.Type        { return s.t.Type }
+func (s *tensorStream) Dims() ([]int64, bool) { return s.t.Header.Dims, true }
+func (s *tensorStream) Type() tcs.Type        { return s.t.Header.Type }
 func (s *tensorStream) Close() error          { return nil }
 
 // Dense, Tensor, Progress: see Densed, Tensored, Progressed.
@@ -112,9 +112,9 @@ func (s *tensorStream) Rewind() error {
 }
 
 func (s *tensorStream) Next(b *Batch) error {
-	size := s.t.Type.Size()
+	size := s.t.Header.Type.Size()
 	for {
-		s.own.Resize(len(s.t.Dims), len(s.index), size)
+		s.own.Resize(len(s.t.Header.Dims), len(s.index), size)
 		n := 0
 		if err := s.t.Guarded(func() error { n = s.c.Next(s.own.Coords, s.index); return nil }); err != nil {
 			return err
@@ -182,7 +182,7 @@ func (s *tensorStream) stands(i int) bool {
 // ends tells whether entry i is the last under a coordinate above the levels below.
 func (s *tensorStream) ends(i int) bool {
 	for l := range s.below {
-		if m := s.below[l].Mode; s.own.Coords[m][i] != s.t.Range(m)[1]-1 {
+		if m := s.below[l].Mode; s.own.Coords[m][i] != s.t.Header.Range(m)[1]-1 {
 			return false
 		}
 	}
@@ -250,7 +250,7 @@ func Filled(in Stream, kinds string, modes []int) bool {
 	}
 	k, m := s.t.Format()
 	for _, mode := range m[trailing(k):] {
-		if s.t.Range(mode) != [2]int64{0, s.t.Dims[mode]} {
+		if s.t.Header.Range(mode) != [2]int64{0, s.t.Header.Dims[mode]} {
 			return false
 		}
 	}
@@ -266,8 +266,8 @@ func Repack(t *tcs.Tensor, kinds string, modes []int, zeros Zeros, cfg Config) (
 			return out, err
 		}
 	}
-	spec := Spec{Kinds: kinds, Modes: modes, Box: t.Box, Splits: t.Splits}
-	if t.Whole() {
+	spec := Spec{Kinds: kinds, Modes: modes, Box: t.Header.Box, Splits: t.Header.Splits}
+	if t.Header.Whole() {
 		spec.Box = nil
 	}
 	return Assemble(FromTensor(t, zeros), spec, cfg)

@@ -161,7 +161,7 @@ func TestGenerateCounts(t *testing.T) {
 			if len(all) != c.want {
 				t.Fatalf("got %d entries, want %d", len(all), c.want)
 			}
-			if n := g.Entries(c.dims); n != float64(c.want) {
+			if n := g.Kind.Entries(c.dims); n != float64(c.want) {
 				t.Errorf("got a count of %v beforehand, want %d", n, c.want)
 			}
 			for i, at := range all {
@@ -231,7 +231,7 @@ func TestGenerateSeeds(t *testing.T) {
 	if same(a, bind(t, "uniform:100", dims, tcs.Float64, 8)) {
 		t.Error("another seed gives the same coordinates")
 	}
-	b, err := a.Bind("B", dims, tcs.Float64, 7)
+	b, err := a.Kind.Bind("B", dims, tcs.Float64, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestBandEntries(t *testing.T) {
 				}
 			}
 			count(nil)
-			if got := g.Entries(dims); got != float64(n) {
+			if got := g.Kind.Entries(dims); got != float64(n) {
 				t.Errorf("sizes %v, width %d: got %v entries, want %d", dims, width, got, n)
 			}
 		}
@@ -388,7 +388,7 @@ func TestBandEntries(t *testing.T) {
 		{1 << 40, []int64{n, n}, (1<<41+1)*n - 1<<40*(1<<40+1)},
 	} {
 		if got := bind(t, fmt.Sprint("banded:", c.width), c.dims, tcs.Float64,
-			0).Entries(c.dims); got != c.want {
+			0).Kind.Entries(c.dims); got != c.want {
 			t.Errorf("sizes %v, width %d: got %v entries, want %v", c.dims, c.width, got, c.want)
 		}
 	}

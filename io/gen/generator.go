@@ -10,7 +10,7 @@ import (
 // Generator generates one tensor: as streams of entries (Stream), or directly into a dense
 // tensor (Fill). Several goroutines may use it at the same time.
 type Generator struct {
-	Kind
+	Kind Kind
 	key  uint64 // hash of seed and name
 	dims []int64
 	typ  tcs.Type
@@ -31,9 +31,9 @@ func (g *Generator) value(prefix uint64, last int64) tcs.Value {
 	switch {
 	case g.typ.IsInt():
 		v.I = int64(1 + h%9)
-	case g.integer && g.typ.IsComplex():
+	case g.Kind.integer && g.typ.IsComplex():
 		v.C = complex(float64(1+h%9), float64(1+mix(h)%9))
-	case g.integer:
+	case g.Kind.integer:
 		v.C = complex(float64(1+h%9), 0)
 	case g.typ.IsComplex():
 		v.C = complex(unit(h), unit(mix(h)))

@@ -42,7 +42,7 @@ func (g *Generator) Stream(p Share) (coo.Stream, error) {
 		p.K, p.N = 0, 1
 	}
 	s := &stream{g: g}
-	if g.name == "zipf" {
+	if g.Kind.name == "zipf" {
 		d, err := g.draw(p)
 		if err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ func (g *Generator) Stream(p Share) (coo.Stream, error) {
 func (g *Generator) entries(lo, hi int64, yield func([]int64) bool) {
 	at := make([]int64, len(g.dims))
 	if len(at) == 0 {
-		if lo < hi && (g.name != "uniform" || g.nnz > 0) {
+		if lo < hi && (g.Kind.name != "uniform" || g.Kind.nnz > 0) {
 			yield(at)
 		}
 		return
@@ -72,15 +72,15 @@ func (g *Generator) entries(lo, hi int64, yield func([]int64) bool) {
 	if space, fits := tcs.Coordinates(g.dims); fits && space == 0 {
 		return
 	}
-	switch g.name {
+	switch g.Kind.name {
 	case "dense":
 		g.walk(at, 0, lo, hi, math.MaxInt64, yield)
 	case "banded":
-		g.walk(at, 0, lo, hi, g.width, yield)
+		g.walk(at, 0, lo, hi, g.Kind.width, yield)
 	case "uniform":
 		newUniform(g, at, yield).run(lo, hi)
 	default:
-		panic("BUG: gen: kind " + g.name + " has no entries")
+		panic("BUG: gen: kind " + g.Kind.name + " has no entries")
 	}
 }
 
@@ -95,7 +95,7 @@ type stream struct {
 
 func (s *stream) Dims() ([]int64, bool) { return s.g.dims, true }
 func (s *stream) Type() tcs.Type        { return s.g.typ }
-func (s *stream) Dense() bool           { return s.g.Dense() }
+func (s *stream) Dense() bool           { return s.g.Kind.Dense() }
 
 func (s *stream) Next(b *coo.Batch) error {
 	if s.next == nil {

@@ -26,7 +26,7 @@ func newUniform(g *Generator, at []int64, yield func([]int64) bool) *uniform {
 
 // run yields the entries whose mode 0 is in [lo, hi).
 func (u *uniform) run(lo, hi int64) {
-	u.node(0, 0, u.g.dims[0], lo, hi, u.g.nnz, u.g.key)
+	u.node(0, 0, u.g.dims[0], lo, hi, u.g.Kind.nnz, u.g.key)
 }
 
 // node yields the n entries in the range [a, b) of mode m, but only entries in [lo, hi). prefix

@@ -26,19 +26,19 @@ type zipfDrawn struct {
 func (g *Generator) draw(p Share) (*zipfDrawn, error) {
 	d := &zipfDrawn{g: g, limit: p.Limit}
 	space, fits := tcs.Coordinates(g.dims)
-	if g.nnz == 0 || fits && space == 0 {
+	if g.Kind.nnz == 0 || fits && space == 0 {
 		return d, nil
 	}
 	each := int64(8)
 	switch {
-	case fits && (space <= 1<<16 || (space-1)/8 < g.nnz):
+	case fits && (space <= 1<<16 || (space-1)/8 < g.Kind.nnz):
 		small, err := g.newZipfSmall(space, p)
 		d.small = small
 		return d, err
 	case !fits:
 		each = int64(8*len(g.dims) + 32)
 	}
-	d.held = each * min(g.nnz/int64(p.N)+1, math.MaxInt64/each)
+	d.held = each * min(g.Kind.nnz/int64(p.N)+1, math.MaxInt64/each)
 	err := p.Limit.Reserve(d.held, "generating a tensor")
 	failed := []int64{0}
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *zipfDrawn) entries(yield func([]int64) bool) {
 // zipfKeys draws numbers of coordinates until nnz distinct ones are found, and returns the
 // numbers in the share, sorted.
 func (g *Generator) zipfKeys(p Share) ([]int64, error) {
-	keys := make([]int64, 0, g.nnz/int64(p.N)*17/16+64)
+	keys := make([]int64, 0, g.Kind.nnz/int64(p.N)*17/16+64)
 	sorted := 0
 	err := g.zipfDraw(p, func(c []int64) {
 		key := int64(0)
@@ -140,7 +140,7 @@ func mergeKeys(keys []int64, n int) []int64 {
 // coordinates with the same hash count as equal, and one of them is drawn again.
 func (g *Generator) zipfCoords(p Share) ([]int64, error) {
 	var all []int64
-	seen := newSet(g.nnz/int64(p.N)*17/16 + 64)
+	seen := newSet(g.Kind.nnz/int64(p.N)*17/16 + 64)
 	err := g.zipfDraw(p, func(c []int64) {
 		h := g.key
 		for _, x := range c {
@@ -159,9 +159,9 @@ func (g *Generator) zipfCoords(p Share) ([]int64, error) {
 // law, so that the loop ends.
 func (g *Generator) zipfDraw(p Share, add func(at []int64), count func() int64) error {
 	at := make([]int64, len(g.dims))
-	skew := g.skew
+	skew := g.Kind.skew
 	found := []int64{0}
-	for round := uint64(0); found[0] < g.nnz; round++ {
+	for round := uint64(0); found[0] < g.Kind.nnz; round++ {
 		if round >= 8 {
 			skew *= 0.8
 		}
@@ -170,7 +170,7 @@ func (g *Generator) zipfDraw(p Share, add func(at []int64), count func() int64) 
 			laws[m] = newZipfLaw(d, skew)
 		}
 		r := random(mix(g.key ^ mix(round+1)))
-		for range g.nnz - found[0] {
+		for range g.Kind.nnz - found[0] {
 			for m, d := range g.dims {
 				at[m] = shuffle(g.modeKey(m), d, laws[m].draw(&r)-1)
 			}

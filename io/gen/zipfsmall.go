@@ -38,7 +38,7 @@ func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {
 		}
 	}
 	// Both count only variates that agree with last in the digits so far.
-	want, equal := g.nnz, int64(0)
+	want, equal := g.Kind.nnz, int64(0)
 	for shift := 64 - smallDigit; shift >= 0; shift -= smallDigit {
 		counts := make([]int64, 1<<smallDigit)
 		for key := z.lo; key < z.hi; key++ {
@@ -69,7 +69,7 @@ func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {
 	return z, nil
 }
 
-func (z *zipfSmall) weight(rank int64) float64 { return -z.g.skew * math.Log(float64(rank+1)) }
+func (z *zipfSmall) weight(rank int64) float64 { return -z.g.Kind.skew * math.Log(float64(rank+1)) }
 
 // variate returns the variate of the coordinate with number key, as an integer of the same
 // order.

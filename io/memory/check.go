@@ -27,7 +27,7 @@ func Check(t *tcs.Tensor, name string, trusted bool) error {
 		return fault("%s: the tensor is nil", name)
 	}
 	w := &words{of: name, vals: "Vals"}
-	for m := range t.Dims {
+	for m := range t.Header.Dims {
 		w.size = append(w.size, fmt.Sprintf("Dims[%d]", m))
 	}
 	parents := ""
@@ -91,11 +91,11 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 	if err := w.array(w.vals, "values", t.Vals, positions, count); err != nil {
 		return err
 	}
-	if size := t.Type.Size(); int(t.Vals.Width) != size {
+	if size := t.Header.Type.Size(); int(t.Vals.Width) != size {
 		return w.fault("%s has values of %s, want %d: the type is %v", w.vals,
-			tcs.Count(int(t.Vals.Width), "byte"), size, t.Type)
+			tcs.Count(int(t.Vals.Width), "byte"), size, t.Header.Type)
 	}
-	if err := w.memory(w.vals, t.Vals, min(t.Type.Size(), 8)); err != nil || trusted {
+	if err := w.memory(w.vals, t.Vals, min(t.Header.Type.Size(), 8)); err != nil || trusted {
 		return err
 	}
 	return w.element(t, t.ValidateGiven())
@@ -103,14 +103,14 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 
 // header checks the tensor's header and levels, without the arrays.
 func (w *words) header(t *tcs.Tensor) error {
-	n := len(t.Dims)
-	if !t.Type.Valid() {
-		return w.fault("Type is %d, want one of tcs.Float64 to tcs.Complex64", uint8(t.Type))
+	n := len(t.Header.Dims)
+	if !t.Header.Type.Valid() {
+		return w.fault("Type is %d, want one of tcs.Float64 to tcs.Complex64", uint8(t.Header.Type))
 	}
 	if n > tcs.MaxOrder {
 		return w.fault("got %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)
 	}
-	for m, d := range t.Dims {
+	for m, d := range t.Header.Dims {
 		if d < 0 || d > tcs.MaxSize {
 			return w.fault("%s = %d, want 0 to %d (2^61)", w.size[m], d, int64(tcs.MaxSize))
 		}
@@ -119,18 +119,18 @@ func (w *words) header(t *tcs.Tensor) error {
 		return w.fault("Levels has %s, want %d: one for each of Dims",
 			tcs.Count(len(t.Levels), "level"), n)
 	}
-	if t.Box != nil && len(t.Box) != n {
-		return w.fault("Box has %s, want %d: one for each of Dims", tcs.Count(len(t.Box), "range"),
+	if t.Header.Box != nil && len(t.Header.Box) != n {
+		return w.fault("Box has %s, want %d: one for each of Dims", tcs.Count(len(t.Header.Box), "range"),
 			n)
 	}
-	if t.Splits != nil && len(t.Splits) != n {
+	if t.Header.Splits != nil && len(t.Header.Splits) != n {
 		return w.fault("Splits has %s, want %d: one for each of Dims",
-			tcs.Count(len(t.Splits), "split"), n)
+			tcs.Count(len(t.Header.Splits), "split"), n)
 	}
-	for m := range t.Dims {
-		if r := t.Range(m); r != [2]int64{0, t.Dims[m]} {
+	for m := range t.Header.Dims {
+		if r := t.Header.Range(m); r != [2]int64{0, t.Header.Dims[m]} {
 			return w.fault("Box[%d] is [%d,%d), want [0,%d): a tensor in memory is whole", m, r[0],
-				r[1], t.Dims[m])
+				r[1], t.Header.Dims[m])
 		}
 	}
 	seen := make([]bool, n)
@@ -145,8 +145,8 @@ func (w *words) header(t *tcs.Tensor) error {
 				n-1)
 		}
 		seen[lev.Mode] = true
-		if lev.Size != t.Dims[lev.Mode] {
-			return w.fault("Levels[%d].Size = %d, want %d: %s", l, lev.Size, t.Dims[lev.Mode],
+		if lev.Size != t.Header.Dims[lev.Mode] {
+			return w.fault("Levels[%d].Size = %d, want %d: %s", l, lev.Size, t.Header.Dims[lev.Mode],
 				w.size[lev.Mode])
 		}
 		if lev.Offset != 0 {
@@ -175,7 +175,7 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 		}
 		hi, n := bits.Mul64(uint64(above), uint64(lev.Size))
 		if hi != 0 || n > tcs.MaxCount {
-			return 0, w.fault("the sizes %v make more than 2^62 positions", t.Dims)
+			return 0, w.fault("the sizes %v make more than 2^62 positions", t.Header.Dims)
 		}
 		return int64(n), nil
 	}

@@ -176,7 +176,7 @@ func newTensor[V Value](dims []int64, kinds string, order []int) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: slices.Clone(dims), Type: typeOf[V]()},
 		Levels: make([]tcs.Level, len(kinds))}
 	for m, n := range dims {
-		t.Box = append(t.Box, [2]int64{0, n})
+		t.Header.Box = append(t.Header.Box, [2]int64{0, n})
 		t.Levels[m].Kind = kinds[m]
 	}
 	for l, m := range order {

@@ -52,9 +52,9 @@ func TestMade(t *testing.T) {
 			t.Errorf("%s: %v", name, m.err)
 			continue
 		}
-		if got := m.t.FormatString(); got != m.format || m.t.Type != tcs.Float64 || !m.t.Whole() {
+		if got := m.t.FormatString(); got != m.format || m.t.Header.Type != tcs.Float64 || !m.t.Header.Whole() {
 			t.Errorf("%s: got format %s of %v, whole %v, want %s of float64, whole", name, got,
-				m.t.Type, m.t.Whole(), m.format)
+				m.t.Header.Type, m.t.Header.Whole(), m.format)
 		}
 		if got := entriesOf(t, m.t); got != m.entries {
 			t.Errorf("%s: got %s, want %s", name, got, m.entries)
@@ -76,7 +76,7 @@ func TestMade(t *testing.T) {
 func entriesOf(t *testing.T, x *tcs.Tensor) string {
 	t.Helper()
 	values := tcs.Slice[float64](x.Vals)
-	at := make([]int64, len(x.Dims))
+	at := make([]int64, len(x.Header.Dims))
 	var list []string
 	var walk func(l int, p int64)
 	walk = func(l int, p int64) {

@@ -13,9 +13,9 @@ func Values[V Value](t *tcs.Tensor) ([]V, error) {
 	if t == nil {
 		return nil, fault("%s: the tensor is nil", of)
 	}
-	if want := typeOf[V](); t.Type != want {
+	if want := typeOf[V](); t.Header.Type != want {
 		return nil, fault("%s: the tensor has values of type %v, want %v, the type that was "+
-			"asked for", of, t.Type, want)
+			"asked for", of, t.Header.Type, want)
 	}
 	return slice[V](of, "its values", t, t.Vals)
 }

@@ -12,9 +12,9 @@ import (
 // head is the information that all parts of a file need, encoded by gob. Text is the lines up
 // to the sizes.
 type head struct {
-	text.Header
-	Text []byte
-	Ones bool // header.ones
+	header text.Header
+	Text   []byte
+	Ones   bool // header.ones
 }
 
 // headOf returns the head of a file for OpenPart, or nil if the file can't be read in parts.
@@ -67,7 +67,7 @@ func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part,
 }
 
 func openPart(src *text.Source, h *head, opt coo.Options) (text.Part, error) {
-	if err := h.Check(src); err != nil {
+	if err := h.header.Check(src); err != nil {
 		return nil, err
 	}
 	hdr, err := headerFrom(bytes.NewReader(h.Text), src)

@@ -92,16 +92,16 @@ func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) erro
 
 // coordinates formats a piece of a coordinate file.
 func coordinates(dst []byte, p *text.Piece) []byte {
-	for k := range p.N {
+	for k := range p.Batch.N {
 		for m := range 2 {
 			c := int64(0)
-			if m < len(p.Coords) {
-				c = p.Coords[m][k]
+			if m < len(p.Batch.Coords) {
+				c = p.Batch.Coords[m][k]
 			}
 			dst = strconv.AppendInt(dst, c+1, 10)
 			dst = append(dst, ' ')
 		}
-		dst = text.AppendValue(dst, p.Vals, p.Type, k)
+		dst = text.AppendValue(dst, p.Batch.Vals, p.Type, k)
 		dst = append(dst, '\n')
 	}
 	return dst
@@ -114,11 +114,11 @@ func values(dst []byte, p *text.Piece) []byte {
 		zero = "0 0\n"
 	}
 	at := p.From
-	for k := range p.N {
+	for k := range p.Batch.N {
 		for ; at < p.At[k]; at++ {
 			dst = append(dst, zero...)
 		}
-		dst = text.AppendValue(dst, p.Vals, p.Type, k)
+		dst = text.AppendValue(dst, p.Batch.Vals, p.Type, k)
 		dst = append(dst, '\n')
 		at++
 	}

@@ -12,11 +12,11 @@ import (
 
 // elements reads an array's elements in the order of the file.
 type elements struct {
-	header
-	r     io.ReadCloser
-	left  int64 // elements that are not read yet
-	after int64 // elements after those, which are not needed
-	raw   []byte
+	header header
+	r      io.ReadCloser
+	left   int64 // elements that are not read yet
+	after  int64 // elements after those, which are not needed
+	raw    []byte
 }
 
 // chunk is the number of elements that are read at a time.
@@ -35,15 +35,15 @@ func openElements(r io.ReadCloser) (*elements, error) {
 // read reads up to n elements, and returns their bytes and their number.
 func (e *elements) read(n int) ([]byte, int, error) {
 	n = int(min(int64(n), e.left))
-	if need := n * e.dtype.size; len(e.raw) < need {
+	if need := n * e.header.dtype.size; len(e.raw) < need {
 		e.raw = make([]byte, need)
 	}
-	raw := e.raw[:n*e.dtype.size]
+	raw := e.raw[:n*e.header.dtype.size]
 	if got, err := io.ReadFull(e.r, raw); err != nil {
 		if short(err) {
 			return nil, 0, fmt.Errorf("got %s, want %d of the shape %v: the data end early",
-				tcs.Count(e.count-e.after-e.left+int64(got/max(e.dtype.size, 1)), "element"),
-				e.count, e.shape)
+				tcs.Count(e.header.count-e.after-e.left+int64(got/max(e.header.dtype.size, 1)), "element"),
+				e.header.count, e.header.shape)
 		}
 		return nil, 0, err
 	}
@@ -51,7 +51,7 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	if e.left == 0 && e.after == 0 {
 		var one [1]byte
 		if got, err := io.ReadFull(e.r, one[:]); got > 0 {
-			return nil, 0, fmt.Errorf("got more bytes than the shape %v takes", e.shape)
+			return nil, 0, fmt.Errorf("got more bytes than the shape %v takes", e.header.shape)
 		} else if err != io.EOF {
 			return nil, 0, err
 		}
@@ -66,7 +66,7 @@ func (e *elements) values(dst []byte, n int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return n, e.dtype.convert(dst, raw, n)
+	return n, e.header.dtype.convert(dst, raw, n)
 }
 
 // ints reads up to len(dst) elements, which must be integers, and returns their number.
@@ -76,7 +76,7 @@ func (e *elements) ints(dst []int64) (int, error) {
 	}
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), len(dst)*8)
 	n, err := e.values(b, len(dst))
-	if err == nil && e.dtype.typ() == tcs.Int32 {
+	if err == nil && e.header.dtype.typ() == tcs.Int32 {
 		small := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), n)
 		for k := n - 1; k >= 0; k-- {
 			dst[k] = int64(small[k])

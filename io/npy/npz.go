@@ -140,9 +140,9 @@ func (a *archive) elements(name string, dims int) (*elements, error) {
 	if err != nil {
 		return nil, fault(a.what(name), err)
 	}
-	if len(e.shape) != dims {
+	if len(e.header.shape) != dims {
 		e.close()
-		return nil, text.Dataf(a.what(name), 0, 0, "got the shape %v, want %s", e.shape,
+		return nil, text.Dataf(a.what(name), 0, 0, "got the shape %v, want %s", e.header.shape,
 			text.Plural(int64(dims), "dimension", "dimensions"))
 	}
 	return e, nil
@@ -162,11 +162,11 @@ func (a *archive) integers(name string) (*elements, error) {
 }
 
 func (a *archive) wantIntegers(name string, e *elements) error {
-	if typ := e.dtype.typ(); typ.Valid() && typ.IsInt() {
+	if typ := e.header.dtype.typ(); typ.Valid() && typ.IsInt() {
 		return nil
 	}
-	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers", e.dtype.kind,
-		e.dtype.size)
+	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers", e.header.dtype.kind,
+		e.header.dtype.size)
 }
 
 // format returns the name of the storage format, which is stored as bytes or a string.
@@ -180,17 +180,17 @@ func (a *archive) format() (string, error) {
 		return "", err
 	}
 	defer e.close()
-	if e.dtype.kind != 'S' && e.dtype.kind != 'U' {
+	if e.header.dtype.kind != 'S' && e.header.dtype.kind != 'U' {
 		return "", text.Dataf(a.what("format"), 0, 0,
-			"got an array of type %c%d, want bytes or a string", e.dtype.kind, e.dtype.size)
+			"got an array of type %c%d, want bytes or a string", e.header.dtype.kind, e.header.dtype.size)
 	}
 	raw, _, err := e.read(1)
 	if err != nil {
 		return "", fault(a.what("format"), err)
 	}
-	if e.dtype.kind == 'U' {
+	if e.header.dtype.kind == 'U' {
 		low := 0
-		if e.dtype.big {
+		if e.header.dtype.big {
 			low = 3
 		}
 		var s []byte
@@ -211,19 +211,19 @@ func (a *archive) sizes(any, row bool) ([]int64, error) {
 	}
 	defer e.close()
 	switch {
-	case any && e.count == 0: // NumPy converts Python's () to an array of floats
+	case any && e.header.count == 0: // NumPy converts Python's () to an array of floats
 		return []int64{}, nil
-	case !any && e.count != 2 && !(row && e.count == 1):
+	case !any && e.header.count != 2 && !(row && e.header.count == 1):
 		return nil, text.Dataf(a.what("shape"), 0, 0, "got %s, want 2: numbers of rows and columns",
-			text.Plural(e.count, "size", "sizes"))
-	case e.count > tcs.MaxOrder:
-		return nil, text.Dataf(a.what("shape"), 0, 0, "got %d sizes, want at most %d", e.count,
+			text.Plural(e.header.count, "size", "sizes"))
+	case e.header.count > tcs.MaxOrder:
+		return nil, text.Dataf(a.what("shape"), 0, 0, "got %d sizes, want at most %d", e.header.count,
 			tcs.MaxOrder)
 	}
 	if err := a.wantIntegers("shape", e); err != nil {
 		return nil, err
 	}
-	dims := make([]int64, e.count)
+	dims := make([]int64, e.header.count)
 	if _, err := e.ints(dims); err != nil {
 		return nil, fault(a.what("shape"), err)
 	}
@@ -247,7 +247,7 @@ func (a *archive) checkFill() error {
 		return err
 	}
 	defer e.close()
-	typ := e.dtype.typ()
+	typ := e.header.dtype.typ()
 	if typ == tcs.Invalid {
 		return text.Dataf(a.what(name), 0, 0, "got a string, want the number 0")
 	}
@@ -308,14 +308,14 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.nat, s.count = w.data().dtype.typ(), w.data().count
+	s.nat, s.count = w.data().header.dtype.typ(), w.data().header.count
 	w.close()
 	if s.nat == tcs.Invalid {
 		return nil, text.Dataf(a.what("data"), 0, 0, "got an array of strings, want numbers")
 	}
 	s.shape, err = fit(a.src.Name, dims, s.nat, opt)
 	if len(dims) < len(s.full) {
-		s.keep = []int{1}
+		s.shape.keep = []int{1}
 	}
 	return s, err
 }

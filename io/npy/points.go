@@ -45,23 +45,23 @@ func (a *archive) openPoints(w *points) (err error) {
 	}()
 	order := int64(len(w.s.full))
 	switch {
-	case e.shape[0] != order:
+	case e.header.shape[0] != order:
 		return text.Dataf(a.what(name), 0, 0,
 			"got %s, want %d: as many as there are sizes in shape",
-			text.Plural(e.shape[0], "row", "rows"), order)
-	case e.shape[1] != w.vals.count:
+			text.Plural(e.header.shape[0], "row", "rows"), order)
+	case e.header.shape[1] != w.vals.header.count:
 		return text.Dataf(a.what(name), 0, 0,
 			"got coordinates of %s, want %d: as many as there are elements in data",
-			text.Plural(e.shape[1], "entry", "entries"), w.vals.count)
+			text.Plural(e.header.shape[1], "entry", "entries"), w.vals.header.count)
 	}
-	w.left = w.vals.count
-	if e.count == 0 {
+	w.left = w.vals.header.count
+	if e.header.count == 0 {
 		return nil
 	}
 	if err := a.wantIntegers(name, e); err != nil {
 		return err
 	}
-	if e.fortran {
+	if e.header.fortran {
 		w.mixed = &index{e: e, name: a.what(name)}
 		return nil
 	}
@@ -81,7 +81,7 @@ func (a *archive) row(name string, m int64) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.only(m*e.shape[1], e.shape[1]); err != nil {
+	if err := e.only(m*e.header.shape[1], e.header.shape[1]); err != nil {
 		e.close()
 		return nil, fault(a.what(name), err)
 	}
@@ -90,12 +90,12 @@ func (a *archive) row(name string, m int64) (*index, error) {
 
 // only skips pass elements, and limits reading to the n elements that follow.
 func (e *elements) only(pass, n int64) error {
-	got, err := io.CopyN(io.Discard, e.r, pass*int64(e.dtype.size))
+	got, err := io.CopyN(io.Discard, e.r, pass*int64(e.header.dtype.size))
 	if short(err) {
 		return fmt.Errorf("got %s, want %d of the shape %v: the data end early",
-			tcs.Count(got/int64(e.dtype.size), "element"), e.count, e.shape)
+			tcs.Count(got/int64(e.header.dtype.size), "element"), e.header.count, e.header.shape)
 	}
-	e.after = e.count - pass - n
+	e.after = e.header.count - pass - n
 	e.left = n
 	return err
 }

@@ -15,12 +15,12 @@ import (
 
 // array is the stream of a dense array.
 type array struct {
-	src  *text.Source
-	open func() (io.ReadCloser, error)
-	what string // for messages: the file, or the file and the member of an archive
-	h    *header
-	opt  coo.Options
-	shape
+	src   *text.Source
+	open  func() (io.ReadCloser, error)
+	what  string // for messages: the file, or the file and the member of an archive
+	h     *header
+	opt   coo.Options
+	shape shape
 
 	e    *elements
 	at   []int64 // the coordinates of the next element
@@ -132,13 +132,13 @@ func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error
 	return s, nil
 }
 
-func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.dims), true }
-func (a *array) Type() tcs.Type                { return a.typ }
+func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.shape.dims), true }
+func (a *array) Type() tcs.Type                { return a.shape.typ }
 func (a *array) Progress() (done, total int64) { return a.src.Progress() }
 
 // Dense reports whether the tensor should be stored with dense levels. It is false if dense
 // levels would be too large.
-func (a *array) Dense() bool { return tcs.CheckSpace(a.dims, widest) == nil }
+func (a *array) Dense() bool { return tcs.CheckSpace(a.shape.dims, widest) == nil }
 
 func (a *array) Rewind() error {
 	a.e.close()
@@ -174,7 +174,7 @@ func (a *array) next(b *coo.Batch) (int, error) {
 			return 0, fault(a.what, err)
 		}
 		a.e, a.at = e, make([]int64, len(a.h.shape))
-		if e.count != a.h.count || e.dtype != a.h.dtype {
+		if e.header.count != a.h.count || e.header.dtype != a.h.dtype {
 			return 0, text.Dataf(a.what, 0, 0, "the file changed while it was read")
 		}
 	}
@@ -190,19 +190,19 @@ func (a *array) next(b *coo.Batch) (int, error) {
 	a.own.Resize(len(a.h.shape), n, 0)
 	first := slices.Clone(a.at)
 	a.place(n)
-	if nat != a.typ {
-		to := a.conv.bytes(chunk * a.typ.Size())
-		if bad, err := tcs.ConvertValues(to, a.typ, vals, nat, n); err != nil {
+	if nat != a.shape.typ {
+		to := a.conv.bytes(chunk * a.shape.typ.Size())
+		if bad, err := tcs.ConvertValues(to, a.shape.typ, vals, nat, n); err != nil {
 			return 0, a.lossy(first, bad, err)
 		}
 		vals = to
 	}
 	if len(a.h.shape) > 0 {
-		n = dropZeros(a.own.Coords, vals, a.typ.Size(), n)
+		n = dropZeros(a.own.Coords, vals, a.shape.typ.Size(), n)
 	}
-	b.N, b.Vals = n, vals[:n*a.typ.Size()]
+	b.N, b.Vals = n, vals[:n*a.shape.typ.Size()]
 	b.Coords = b.Coords[:0]
-	for _, m := range a.keep {
+	for _, m := range a.shape.keep {
 		b.Coords = append(b.Coords, a.own.Coords[m][:n])
 	}
 	return n, nil

@@ -42,13 +42,13 @@ func (a *archive) compressed(s *sparse, byColumn bool) (walker, error) {
 // checkCompressed checks that the lengths of the arrays agree.
 func (a *archive) checkCompressed(ptr, ind, vals *elements, segments int64) error {
 	switch {
-	case ptr.count-1 != segments:
+	case ptr.header.count-1 != segments:
 		return text.Dataf(a.what("indptr"), 0, 0,
 			"got %s, want %d: one more than there are rows or columns",
-			text.Plural(ptr.count, "element", "elements"), segments+1)
-	case vals.shape[0] != ind.count:
+			text.Plural(ptr.header.count, "element", "elements"), segments+1)
+	case vals.header.shape[0] != ind.header.count:
 		return text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in indices",
-			text.Plural(vals.shape[0], "element", "elements"), ind.count)
+			text.Plural(vals.header.shape[0], "element", "elements"), ind.header.count)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (w *compressed) coords(segs, inds []int64) (int, error) {
 	size := w.s.rows + w.s.cols - w.segments()
 	for n := range segs {
 		for w.at == w.end && w.segment < w.segments()-1 {
-			p, err := w.ptr.next(w.end, w.ind.e.count)
+			p, err := w.ptr.next(w.end, w.ind.e.header.count)
 			if err != nil {
 				return 0, err
 			}
@@ -85,10 +85,10 @@ func (w *compressed) coords(segs, inds []int64) (int, error) {
 			w.end = p
 		}
 		if w.at == w.end {
-			if w.at < w.ind.e.count {
+			if w.at < w.ind.e.header.count {
 				return 0, text.Dataf(w.ptr.name, 0, 0,
 					"got %d as its last element, want %d: the number of indices", w.end,
-					w.ind.e.count)
+					w.ind.e.header.count)
 			}
 			return n, nil
 		}
@@ -113,9 +113,9 @@ func (w *compressed) close() {
 // fill reads n values of e into vals.
 func (s *sparse) fill(e *elements, vals []byte, n int) (int, error) {
 	for done := 0; done < n; {
-		k, err := e.values(vals[done*e.dtype.typ().Size():], n-done)
+		k, err := e.values(vals[done*e.header.dtype.typ().Size():], n-done)
 		if err == nil && k == 0 {
-			err = fmt.Errorf("got %s, want more", text.Plural(e.count, "element", "elements"))
+			err = fmt.Errorf("got %s, want more", text.Plural(e.header.count, "element", "elements"))
 		}
 		if err != nil {
 			return 0, fault(s.a.what("data"), err)
@@ -140,10 +140,10 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 			w.vals, err = a.elements("data", 1)
 		}
 	}
-	if err == nil && (w.row.e.count != w.vals.count || w.col.e.count != w.vals.count) {
+	if err == nil && (w.row.e.header.count != w.vals.header.count || w.col.e.header.count != w.vals.header.count) {
 		err = text.Dataf(a.src.Name, 0, 0,
 			"got %s in row, %d in col and %d in data, want as many in each",
-			tcs.Count(w.row.e.count, "element"), w.col.e.count, w.vals.count)
+			tcs.Count(w.row.e.header.count, "element"), w.col.e.header.count, w.vals.header.count)
 	}
 	if err != nil {
 		w.close()
@@ -155,7 +155,7 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 func (w *coordinates) next(at [][]int64, vals []byte, most int) (int, error) {
 	rows, cols := at[0][:most], at[1][:most]
 	n := 0
-	for ; n < len(rows) && w.row.at < w.row.e.count; n++ {
+	for ; n < len(rows) && w.row.at < w.row.e.header.count; n++ {
 		var err error
 		if rows[n], err = w.row.next(0, w.s.rows-1); err != nil {
 			return 0, err
@@ -191,9 +191,9 @@ func (a *archive) blocks(s *sparse) (walker, error) {
 	w.compressed = &compressed{s: &w.inner, segment: -1}
 	var err error
 	if w.vals, err = a.elements("data", 3); err == nil {
-		w.r, w.c = w.vals.shape[1], w.vals.shape[2]
+		w.r, w.c = w.vals.header.shape[1], w.vals.header.shape[2]
 		switch {
-		case w.vals.fortran && w.vals.count > 0:
+		case w.vals.header.fortran && w.vals.header.count > 0:
 			err = text.Dataf(a.what("data"), 0, 0, "got blocks in Fortran order, want C order")
 		case w.r < 1 || w.c < 1 || s.rows%w.r != 0 || s.cols%w.c != 0:
 			err = text.Dataf(a.what("data"), 0, 0,
@@ -249,7 +249,7 @@ func (w *blocks) next(at [][]int64, vals []byte, most int) (int, error) {
 		if _, err := w.inner.fill(w.vals, vals, n); err != nil {
 			return 0, err
 		}
-		if n = dropZeros(at, vals, w.vals.dtype.typ().Size(), n); n > 0 {
+		if n = dropZeros(at, vals, w.vals.header.dtype.typ().Size(), n); n > 0 {
 			return n, nil
 		}
 	}
@@ -276,14 +276,14 @@ func (a *archive) diagonals(s *sparse) (walker, error) {
 	}
 	switch {
 	case err != nil:
-	case x.e.count != w.vals.shape[0]:
+	case x.e.header.count != w.vals.header.shape[0]:
 		err = text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in offsets",
-			text.Plural(w.vals.shape[0], "row", "rows"), x.e.count)
-	case x.e.count > maxDiagonals:
-		err = text.Dataf(a.what("offsets"), 0, 0, "got %d diagonals, want at most %d", x.e.count,
+			text.Plural(w.vals.header.shape[0], "row", "rows"), x.e.header.count)
+	case x.e.header.count > maxDiagonals:
+		err = text.Dataf(a.what("offsets"), 0, 0, "got %d diagonals, want at most %d", x.e.header.count,
 			maxDiagonals)
 	}
-	for err == nil && int64(len(w.offsets)) < x.e.count {
+	for err == nil && int64(len(w.offsets)) < x.e.header.count {
 		var o int64
 		o, err = x.next(-1<<62, 1<<62)
 		w.offsets = append(w.offsets, o)
@@ -298,7 +298,7 @@ func (a *archive) diagonals(s *sparse) (walker, error) {
 // next implements walker. It leaves out zeros, and elements outside the matrix.
 func (w *diagonals) next(at [][]int64, vals []byte, most int) (int, error) {
 	rows, cols := at[0][:most], at[1][:most]
-	size := w.vals.dtype.typ().Size()
+	size := w.vals.header.dtype.typ().Size()
 	for {
 		n, err := w.vals.values(vals, len(rows))
 		if err != nil {
@@ -325,12 +325,12 @@ func (w *diagonals) next(at [][]int64, vals []byte, most int) (int, error) {
 
 // advance moves d and j to the next element in the order of the file.
 func (w *diagonals) advance() {
-	if w.vals.fortran {
+	if w.vals.header.fortran {
 		if w.d++; w.d == int64(len(w.offsets)) {
 			w.d = 0
 			w.j++
 		}
-	} else if w.j++; w.j == w.vals.shape[1] {
+	} else if w.j++; w.j == w.vals.header.shape[1] {
 		w.j = 0
 		w.d++
 	}

@@ -28,7 +28,7 @@ type sparse struct {
 	start      func() (walker, error)
 	nat        tcs.Type
 	count      int64 // the number of elements of data
-	shape
+	shape      shape
 
 	w        walker
 	own      coo.Batch
@@ -36,8 +36,8 @@ type sparse struct {
 	err      error
 }
 
-func (s *sparse) Dims() ([]int64, bool)         { return slices.Clone(s.dims), true }
-func (s *sparse) Type() tcs.Type                { return s.typ }
+func (s *sparse) Dims() ([]int64, bool)         { return slices.Clone(s.shape.dims), true }
+func (s *sparse) Type() tcs.Type                { return s.shape.typ }
 func (s *sparse) Progress() (done, total int64) { return s.a.src.Progress() }
 
 // NNZ returns an upper bound of the number of entries: the number of elements of data. It
@@ -77,7 +77,7 @@ func (s *sparse) next(b *coo.Batch) (err error) {
 		if s.w, err = s.start(); err != nil {
 			return err
 		}
-		if s.w.data().dtype.typ() != s.nat {
+		if s.w.data().header.dtype.typ() != s.nat {
 			return text.Dataf(s.a.src.Name, 0, 0, "the file changed while it was read")
 		}
 	}
@@ -91,18 +91,18 @@ func (s *sparse) next(b *coo.Batch) (err error) {
 		s.stop()
 		return io.EOF
 	}
-	if s.nat != s.typ {
-		to := s.out.bytes(chunk * s.typ.Size())
-		if bad, err := tcs.ConvertValues(to, s.typ, vals, s.nat, n); err != nil {
+	if s.nat != s.shape.typ {
+		to := s.out.bytes(chunk * s.shape.typ.Size())
+		if bad, err := tcs.ConvertValues(to, s.shape.typ, vals, s.nat, n); err != nil {
 			bad = max(bad, 0)
 			return text.Commandf(s.a.src.Name, 0, 0, "entry %s, counted from 1: %v",
 				place(s.own.Coords, bad), err)
 		}
 		vals = to
 	}
-	b.N, b.Vals = n, vals[:n*s.typ.Size()]
+	b.N, b.Vals = n, vals[:n*s.shape.typ.Size()]
 	b.Coords = b.Coords[:0]
-	for _, m := range s.keep {
+	for _, m := range s.shape.keep {
 		b.Coords = append(b.Coords, s.own.Coords[m][:n])
 	}
 	return nil
@@ -135,7 +135,7 @@ func (x *index) next(lo, hi int64) (int64, error) {
 		x.buf = x.buf[:cap(x.buf)]
 		n, err := x.e.ints(x.buf)
 		if err == nil && n == 0 {
-			err = fmt.Errorf("got %s, want more", text.Plural(x.e.count, "element", "elements"))
+			err = fmt.Errorf("got %s, want more", text.Plural(x.e.header.count, "element", "elements"))
 		}
 		if err != nil {
 			return 0, fault(x.name, err)

@@ -109,11 +109,11 @@ func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) erro
 			dst = make([]byte, n)
 		}
 		dst = dst[:n]
-		if p.N < int(p.To-p.From) {
+		if p.Batch.N < int(p.To-p.From) {
 			clear(dst)
 		}
 		for k, at := range p.At {
-			copy(dst[int(at-p.From)*size:], p.Vals[k*size:(k+1)*size])
+			copy(dst[int(at-p.From)*size:], p.Batch.Vals[k*size:(k+1)*size])
 		}
 		return dst
 	})

@@ -10,7 +10,7 @@ import "hash/crc32"
 func (t *Tensor) Starts() []int64 {
 	var at []int64
 	for _, sec := range t.file.header.sections {
-		at = append(at, t.array(sec.Level, sec.Array).First)
+		at = append(at, t.array(sec.section.Level, sec.section.Array).First)
 	}
 	return at
 }
@@ -19,7 +19,7 @@ func (t *Tensor) Starts() []int64 {
 func (t *Tensor) Lengths() []int64 {
 	var n []int64
 	for _, sec := range t.file.header.sections {
-		n = append(n, sec.Len)
+		n = append(n, sec.section.Len)
 	}
 	return n
 }
@@ -36,18 +36,18 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 		file: t.file, part: t.part, edges: true}
 	first := make([]int64, len(t.Levels)) // for each level, the first position of the part
 	for i, sec := range t.file.header.sections {
-		a := v.array(sec.Level, sec.Array)
+		a := v.array(sec.section.Level, sec.section.Array)
 		from, to := lo[i], hi[i]
 		if t.lazy != nil { // including the elements next to the part
 			if err := t.lazy.want(i, from-1, to+2); err != nil {
 				return err
 			}
 		}
-		switch sec.Array {
+		switch sec.section.Array {
 		case PosArray:
-			to = min(to+2, sec.Len) // include the end of a segment that the next part continues
+			to = min(to+2, sec.section.Len) // include the end of a segment that the next part continues
 		case CrdArray:
-			first[sec.Level] = from
+			first[sec.section.Level] = from
 		}
 		*a = a.Sub(from, max(from, to))
 	}
@@ -56,11 +56,11 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 	}
 	if err := t.checkPads(func(level int, part ArrayKind) (from, to int64) {
 		for i, sec := range t.file.header.sections {
-			if sec.Array != part || sec.Level != level {
+			if sec.section.Array != part || sec.section.Level != level {
 				continue
 			}
 			if from, to = lo[i], max(lo[i], hi[i]); part == PosArray {
-				to = max(from, min(to, sec.Len-1))
+				to = max(from, min(to, sec.section.Len-1))
 			}
 		}
 		return from, to
@@ -112,7 +112,7 @@ func (t *Tensor) checkEnds(l int, v *Tensor) error {
 func (t *Tensor) SumPart(i int, lo, hi int64) (sum uint32, err error) {
 	sec := t.file.header.sections[i]
 	err = t.guarded(func() error {
-		a := t.file.mapped.Array(sec.Offset, sec.Len, sec.Width)
+		a := t.file.mapped.Array(sec.section.Offset, sec.section.Len, sec.section.Width)
 		sum = crc32.ChecksumIEEE(a.Sub(lo, hi).Bytes())
 		return nil
 	})
@@ -126,7 +126,7 @@ func (t *Tensor) CheckSums(at [][]int64, sums [][]uint32) error {
 	for i, sec := range t.file.header.sections {
 		sum := uint32(0)
 		for k := range sums {
-			sum = CombineCRC(sum, sums[k][i], (at[k+1][i]-at[k][i])*int64(sec.Width))
+			sum = CombineCRC(sum, sums[k][i], (at[k+1][i]-at[k][i])*int64(sec.section.Width))
 		}
 		if sum != sec.crc {
 			return t.sumErr(i, sum)

@@ -35,11 +35,11 @@ func (t *Tensor) Cursor() *Cursor {
 	}
 	t.intervals(c.lo, c.hi)
 	for l, lev := range t.Levels {
-		r := t.Range(lev.Mode)
+		r := t.Header.Range(lev.Mode)
 		if lev.Form() == Full {
 			c.clip[l] = r[0] > lev.Offset || r[1] < lev.Offset+lev.Size
 		} else {
-			c.clip[l] = r != [2]int64{0, t.Dims[lev.Mode]}
+			c.clip[l] = r != [2]int64{0, t.Header.Dims[lev.Mode]}
 		}
 		c.filter = c.filter || l > c.run && (KindOf(lev.Kind).Padded || c.clip[l])
 	}
@@ -79,7 +79,7 @@ func (c *Cursor) open(l int, p int64) (a, b int64) {
 		c.base[l] = p * lev.Size
 		a, b = c.base[l], c.base[l]+lev.Size
 		if c.clip[l] {
-			r := c.t.Range(lev.Mode)
+			r := c.t.Header.Range(lev.Mode)
 			a, b = max(a, c.base[l]+r[0]-lev.Offset), min(b, c.base[l]+r[1]-lev.Offset)
 		}
 	case Segmented:
@@ -89,7 +89,7 @@ func (c *Cursor) open(l int, p int64) (a, b int64) {
 		}
 		a, b = max(lev.Pos.Int(q), c.lo[l]), min(lev.Pos.Int(q+1), c.hi[l])
 		if c.clip[l] && a < b {
-			r := c.t.Range(lev.Mode)
+			r := c.t.Header.Range(lev.Mode)
 			f := lev.Crd.First
 			a = f + lev.Crd.search(a-f, b-f, r[0])
 			b = f + lev.Crd.search(a-f, b-f, r[1])
@@ -113,7 +113,7 @@ func (c *Cursor) at(l int) bool {
 	case Single:
 		x := lev.Crd.At(c.cur[l])
 		c.crd[l] = x
-		r := c.t.Range(lev.Mode)
+		r := c.t.Header.Range(lev.Mode)
 		return x >= r[0] && x < r[1]
 	}
 	return true
@@ -224,13 +224,13 @@ next:
 	for i := n; i < n+k; i++ {
 		for l := max(c.run+1, 0); l < len(c.t.Levels); l++ {
 			m := c.t.Levels[l].Mode
-			r := c.t.Range(m)
+			r := c.t.Header.Range(m)
 			if x := coords[m][i]; x < r[0] || x >= r[1] {
 				continue next
 			}
 		}
 		if w != i {
-			for m := range c.t.Dims {
+			for m := range c.t.Header.Dims {
 				coords[m][w] = coords[m][i]
 			}
 			index[w] = index[i]
@@ -245,7 +245,7 @@ next:
 // from its Ptr. Cursor defines which positions are entries.
 func (t *Tensor) Entries(yield func(coords []int64, i int64) bool) {
 	const batch = 512
-	n := len(t.Dims)
+	n := len(t.Header.Dims)
 	cols := make([][]int64, n)
 	for m := range cols {
 		cols[m] = make([]int64, batch)

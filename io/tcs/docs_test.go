@@ -66,9 +66,9 @@ func TestPythonReader(t *testing.T) {
 			}
 			v := a.Value(i)
 			switch {
-			case a.Type.IsComplex():
+			case a.Header.Type.IsComplex():
 				fmt.Fprintf(&want, "(%g%+gj)\n", real(v.C), imag(v.C))
-			case a.Type.IsInt():
+			case a.Header.Type.IsInt():
 				fmt.Fprintf(&want, "%d\n", v.I)
 			default:
 				fmt.Fprintf(&want, "%.1f\n", v.Float())

@@ -39,8 +39,8 @@ type LevelStats struct{ Positions, Empty, Most int64 }
 
 // fileSection is an entry of the file's section table.
 type fileSection struct {
-	Section       // its Offset is relative to the start of the file
-	stored  int64 // bytes in the file, after compression
+	section Section // its Offset is relative to the start of the file
+	stored  int64   // bytes in the file, after compression
 	crc     uint32
 }
 
@@ -69,21 +69,21 @@ func (h *fileHeader) encode() []byte {
 	le.PutUint32(b[8:], version)
 	le.PutUint32(b[12:], uint32(h.length))
 	le.PutUint64(b[16:], uint64(h.total))
-	le.PutUint32(b[24:], uint32(len(s.Dims)))
-	b[28], b[29], b[30] = byte(s.Type), uint8(bits.TrailingZeros(Align)), h.compress
+	le.PutUint32(b[24:], uint32(len(s.Header.Dims)))
+	b[28], b[29], b[30] = byte(s.Header.Type), uint8(bits.TrailingZeros(Align)), h.compress
 	le.PutUint32(b[32:], uint32(h.chunk))
 	le.PutUint32(b[36:], uint32(len(h.sections)))
 	le.PutUint64(b[40:], uint64(h.stats.Entries))
 	le.PutUint64(b[48:], uint64(h.stats.EmptySlices))
 	le.PutUint64(b[56:], uint64(h.stats.MaxSlice))
 	at := fixedLen
-	for m := range s.Dims {
-		r := s.Range(m)
+	for m := range s.Header.Dims {
+		r := s.Header.Range(m)
 		split := Split{0, 1}
-		if s.Splits != nil {
-			split = s.Splits[m]
+		if s.Header.Splits != nil {
+			split = s.Header.Splits[m]
 		}
-		for i, v := range []int64{s.Dims[m], r[0], r[1], split.Index, split.Count} {
+		for i, v := range []int64{s.Header.Dims[m], r[0], r[1], split.Index, split.Count} {
 			le.PutUint64(b[at+8*i:], uint64(v))
 		}
 		at += modeLen
@@ -93,7 +93,7 @@ func (h *fileHeader) encode() []byte {
 		m := s.Modes[l]
 		le.PutUint32(b[at+4:], uint32(m))
 		if KindOf(s.Kinds[l]).Form == Full {
-			r := s.Range(m)
+			r := s.Header.Range(m)
 			le.PutUint64(b[at+8:], uint64(r[1]-r[0]))
 			le.PutUint64(b[at+16:], uint64(r[0]))
 		}
@@ -104,11 +104,11 @@ func (h *fileHeader) encode() []byte {
 		at += levelLen
 	}
 	for _, sec := range h.sections {
-		le.PutUint32(b[at:], uint32(int32(sec.Level)))
-		b[at+4], b[at+5] = byte(sec.Array), sec.Width
-		le.PutUint64(b[at+8:], uint64(sec.Offset))
+		le.PutUint32(b[at:], uint32(int32(sec.section.Level)))
+		b[at+4], b[at+5] = byte(sec.section.Array), sec.section.Width
+		le.PutUint64(b[at+8:], uint64(sec.section.Offset))
 		le.PutUint64(b[at+16:], uint64(sec.stored))
-		le.PutUint64(b[at+24:], uint64(sec.Len))
+		le.PutUint64(b[at+24:], uint64(sec.section.Len))
 		le.PutUint32(b[at+32:], sec.crc)
 		at += sectionLen
 	}
@@ -169,7 +169,7 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	h = &fileHeader{length: int64(le.Uint32(b[12:])), total: r.size(16, "the file's length"),
 		compress: b[30], chunk: int64(le.Uint32(b[32:]))}
 	order, sections = int(le.Uint32(b[24:])), int(le.Uint32(b[36:]))
-	h.shape.Type = Type(b[28])
+	h.shape.Header.Type = Type(b[28])
 	h.stats.Entries, h.stats.EmptySlices, h.stats.MaxSlice = r.size(40, "the count of entries"),
 		r.size(48, "the count of empty slices"), r.size(56, "the largest slice")
 	switch {
@@ -181,7 +181,7 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	case h.length != headerLen(order, sections):
 		r.fail("header length %d, want %d for %s and %s", h.length, headerLen(order, sections),
 			Count(order, "mode"), Count(sections, "section"))
-	case !h.shape.Type.Valid():
+	case !h.shape.Header.Type.Valid():
 		r.fail("value type %d is unknown", b[28])
 	case b[29] != 6:
 		r.fail("alignment 2^%d, want 2^6", b[29])
@@ -233,13 +233,13 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 			r.fail("block %d of %d in mode %d", sp.Index, sp.Count, m)
 		}
 		split = split || sp.Count != 1
-		s.Dims, s.Box, s.Splits = append(s.Dims, n), append(s.Box, [2]int64{lo, hi}),
-			append(s.Splits, sp)
+		s.Header.Dims, s.Header.Box, s.Header.Splits = append(s.Header.Dims, n), append(s.Header.Box, [2]int64{lo, hi}),
+			append(s.Header.Splits, sp)
 		r.zero(at+40, at+modeLen)
 		at += modeLen
 	}
 	if !split {
-		s.Splits = nil
+		s.Header.Splits = nil
 	}
 	kinds := make([]byte, order)
 	for l := range order {
@@ -251,9 +251,9 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 			if size != 0 || off != 0 {
 				r.fail("level %d is not dense and has a dense size or offset", l)
 			}
-		} else if m < uint32(order) && (off != s.Box[m][0] || size != s.Box[m][1]-s.Box[m][0]) {
+		} else if m < uint32(order) && (off != s.Header.Box[m][0] || size != s.Header.Box[m][1]-s.Header.Box[m][0]) {
 			r.fail("dense level %d has offset %d and size %d, and the box is [%d,%d)", l, off, size,
-				s.Box[m][0], s.Box[m][1])
+				s.Header.Box[m][0], s.Header.Box[m][1])
 		}
 		h.stats.Levels = append(h.stats.Levels,
 			LevelStats{r.size(at+24, "a count of positions"),
@@ -270,7 +270,7 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		return r.err
 	}
 	for range sections {
-		sec := fileSection{Section: Section{Level: int(int32(le.Uint32(b[at:]))),
+		sec := fileSection{section: Section{Level: int(int32(le.Uint32(b[at:]))),
 			Array: ArrayKind(b[at+4]), Width: b[at+5],
 			Offset: r.size(at+8, "a section's offset"), Len: r.size(at+24, "a section's count")},
 			stored: r.size(at+16, "a section's length"), crc: le.Uint32(b[at+32:])}
@@ -306,30 +306,30 @@ func (h *fileHeader) checkSections() error {
 		got, want := &h.sections[i], lay.Sections[i]
 		what := fmt.Sprintf("section %d (%v of level %d)", i, want.Array, want.Level)
 		switch {
-		case got.Level != want.Level || got.Array != want.Array:
+		case got.section.Level != want.Level || got.section.Array != want.Array:
 			return fmt.Errorf("section %d is part %d of level %d, want %v of level %d", i,
-				got.Array, got.Level, want.Array, want.Level)
-		case got.Len != want.Len:
-			return fmt.Errorf("%s has %s, want %d", what, Count(got.Len, "element"), want.Len)
-		case want.Array == ValsArray && got.Width != want.Width,
-			want.Array != ValsArray && got.Width != 4 && got.Width != 8, got.Width < want.Width:
-			return fmt.Errorf("%s has elements of %s, want %d", what, Count(int(got.Width), "byte"),
+				got.section.Array, got.section.Level, want.Array, want.Level)
+		case got.section.Len != want.Len:
+			return fmt.Errorf("%s has %s, want %d", what, Count(got.section.Len, "element"), want.Len)
+		case want.Array == ValsArray && got.section.Width != want.Width,
+			want.Array != ValsArray && got.section.Width != 4 && got.section.Width != 8, got.section.Width < want.Width:
+			return fmt.Errorf("%s has elements of %s, want %d", what, Count(int(got.section.Width), "byte"),
 				want.Width)
-		case got.Offset%Align != 0 || got.Offset < end:
+		case got.section.Offset%Align != 0 || got.section.Offset < end:
 			return fmt.Errorf("%s is at byte %d, want a multiple of %d from %d on", what,
-				got.Offset, Align, end)
-		case got.Bytes()/int64(got.Width) != got.Len:
+				got.section.Offset, Align, end)
+		case got.section.Bytes()/int64(got.section.Width) != got.section.Len:
 			return fmt.Errorf("%s is too long", what)
-		case h.compress == compressNone && got.stored != got.Bytes():
-			return fmt.Errorf("%s has %s, want %d", what, Count(got.stored, "byte"), got.Bytes())
-		case h.compress == compressZstd && got.stored < 8*chunks(got.Bytes(), h.chunk):
+		case h.compress == compressNone && got.stored != got.section.Bytes():
+			return fmt.Errorf("%s has %s, want %d", what, Count(got.stored, "byte"), got.section.Bytes())
+		case h.compress == compressZstd && got.stored < 8*chunks(got.section.Bytes(), h.chunk):
 			return fmt.Errorf("%s has %s, less than its table of chunks", what,
 				Count(got.stored, "byte"))
-		case got.Offset > h.total || got.stored > h.total-got.Offset:
+		case got.section.Offset > h.total || got.stored > h.total-got.section.Offset:
 			return fmt.Errorf("%s ends at byte %d, past the file's end at %d", what,
-				got.Offset+got.stored, h.total)
+				got.section.Offset+got.stored, h.total)
 		}
-		end = got.Offset + got.stored
+		end = got.section.Offset + got.stored
 	}
 	if h.total != end {
 		return fmt.Errorf("%s after the last section", Count(h.total-end, "byte"))

@@ -27,9 +27,9 @@ func (t *Tensor) Key(l int, p int64) ([]int64, error) {
 	for ; l >= 0; l-- {
 		lev := &t.Levels[l]
 		key[l], p = lev.partitioner().path(t, l, p)
-		if x := key[l]; x >= t.Dims[lev.Mode] || x < 0 && (x < -1 || lev.Form() != Single) {
+		if x := key[l]; x >= t.Header.Dims[lev.Mode] || x < 0 && (x < -1 || lev.Form() != Single) {
 			return nil, t.dataErr("level %d has coordinate %d, of a mode of %d", l, x,
-				t.Dims[lev.Mode])
+				t.Header.Dims[lev.Mode])
 		}
 	}
 	return key, t.lazyErr()

@@ -51,8 +51,8 @@ func (t *Tensor) LoadLazily(limit *Limit) error {
 		return unix.MunmapPtr(ptr, uintptr(total))
 	})
 	for i, sec := range t.file.header.sections {
-		z.sums = append(z.sums, make([]int64, chunks(sec.Bytes(), t.file.header.chunk)))
-		*t.array(sec.Level, sec.Array) = z.mem.Array(offs[i], sec.Len, sec.Width)
+		z.sums = append(z.sums, make([]int64, chunks(sec.section.Bytes(), t.file.header.chunk)))
+		*t.array(sec.section.Level, sec.section.Array) = z.mem.Array(offs[i], sec.section.Len, sec.section.Width)
 	}
 	z.frameOffs = make([][]int64, len(z.sums))
 	t.held = append(t.held, z.mem)
@@ -69,7 +69,7 @@ func (z *lazy) frames(i int) ([]int64, error) {
 	sec, n := &z.t.file.header.sections[i], int64(len(z.sums[i]))
 	at := make([]int64, n+1)
 	at[0] = 8 * n
-	table := z.t.file.mapped.Slice()[sec.Offset : sec.Offset+8*n]
+	table := z.t.file.mapped.Slice()[sec.section.Offset : sec.section.Offset+8*n]
 	for k := range n {
 		size := binary.LittleEndian.Uint64(table[8*k:])
 		if size > uint64(sec.stored-at[k]) {
@@ -94,13 +94,13 @@ func (z *lazy) chunk(i int, k int64) error {
 	if err != nil {
 		return err
 	}
-	want := min(h.chunk, sec.Bytes()-k*h.chunk)
+	want := min(h.chunk, sec.section.Bytes()-k*h.chunk)
 	if err := z.limit.Reserve(want, "decompressing "+Printable(z.t.File())); err != nil {
 		return err
 	}
 	z.counted += want
 	dst := z.mem.Slice()[z.offs[i]+k*h.chunk:][:want]
-	stored := z.t.file.mapped.Slice()[sec.Offset+at[k] : sec.Offset+at[k+1]]
+	stored := z.t.file.mapped.Slice()[sec.section.Offset+at[k] : sec.section.Offset+at[k+1]]
 	if err := frame(z.dec, stored, dst); err != nil {
 		return z.t.dataErr("section %d is corrupt: chunk %d: %v", i, k, err)
 	}
@@ -115,10 +115,10 @@ func (z *lazy) want(i int, lo, hi int64) error {
 	defer z.mu.Unlock()
 	h := &z.t.file.header
 	sec := &h.sections[i]
-	if lo, hi = max(lo, 0), min(hi, sec.Len); lo >= hi || z.err != nil {
+	if lo, hi = max(lo, 0), min(hi, sec.section.Len); lo >= hi || z.err != nil {
 		return z.err
 	}
-	w := int64(sec.Width)
+	w := int64(sec.section.Width)
 	from, to := lo*w/h.chunk, (hi*w-1)/h.chunk
 	z.err = z.t.guarded(func() error {
 		for k := from; k <= to; k++ {
@@ -136,7 +136,7 @@ func (z *lazy) want(i int, lo, hi int64) error {
 // all decompresses everything, and compares the sections' checksums.
 func (z *lazy) all() error {
 	for i, sec := range z.t.file.header.sections {
-		if err := z.want(i, 0, sec.Len); err != nil {
+		if err := z.want(i, 0, sec.section.Len); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (t *Tensor) need(level int, part ArrayKind, lo, hi int64) error {
 		return nil
 	}
 	for i, sec := range t.file.header.sections {
-		if sec.Array == part && (sec.Level == level || part == ValsArray) {
+		if sec.section.Array == part && (sec.section.Level == level || part == ValsArray) {
 			return t.lazy.want(i, lo, hi)
 		}
 	}
@@ -164,7 +164,7 @@ func (t *Tensor) needShown() error {
 		return nil
 	}
 	for i, sec := range t.file.header.sections {
-		a := t.array(sec.Level, sec.Array)
+		a := t.array(sec.section.Level, sec.section.Array)
 		if err := t.lazy.want(i, a.First, a.First+a.Len); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (t *Tensor) SumChunk(k int64) (int64, error) {
 			continue
 		}
 		sec := &t.file.header.sections[i]
-		per := t.file.header.chunk / int64(sec.Width)
+		per := t.file.header.chunk / int64(sec.section.Width)
 		if err := t.lazy.want(i, k*per, k*per+1); err != nil {
 			return 0, err
 		}
@@ -239,9 +239,9 @@ func (t *Tensor) CheckChunkSums(sums []int64) error {
 	h := &t.file.header
 	for i, sec := range h.sections {
 		sum := uint32(0)
-		n := chunks(sec.Bytes(), h.chunk)
+		n := chunks(sec.section.Bytes(), h.chunk)
 		for k := range n {
-			sum = CombineCRC(sum, uint32(sums[k]), min(h.chunk, sec.Bytes()-k*h.chunk))
+			sum = CombineCRC(sum, uint32(sums[k]), min(h.chunk, sec.section.Bytes()-k*h.chunk))
 		}
 		sums = sums[n:]
 		if sum != sec.crc {

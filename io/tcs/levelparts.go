@@ -59,7 +59,7 @@ type fullParts struct{}
 
 func (fullParts) fromParent(v *Tensor, l int, lo, hi int64) (int64, int64, error) {
 	lev := &v.Levels[l]
-	r := v.Range(lev.Mode)
+	r := v.Header.Range(lev.Mode)
 	if lo >= hi || r[0] >= r[1] {
 		p := lo*lev.Size + min(max(r[0]-lev.Offset, 0), lev.Size)
 		return p, p, nil
@@ -120,7 +120,7 @@ func (segmentedParts) fromParent(v *Tensor, l int, lo, hi int64) (int64, int64, 
 			Count(lev.Crd.Len, "coordinate"))
 	}
 	if hi-lo == 1 {
-		f, r := lev.Crd.First, v.Range(lev.Mode)
+		f, r := lev.Crd.First, v.Header.Range(lev.Mode)
 		a, b = clampTo(lev.Crd, a, b)
 		a = f + v.search(l, CrdArray, a-f, b-f, r[0])
 		b = f + v.search(l, CrdArray, a-f, b-f, r[1])

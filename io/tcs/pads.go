@@ -84,7 +84,7 @@ func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64
 			return nil
 		}
 		i := q - t.Vals.First
-		v := t.Type.Load(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)))
+		v := t.Header.Type.Load(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)))
 		if !v.IsZero() {
 			return t.dataErr("value %d is %v in an empty slot, want 0", q, v)
 		}

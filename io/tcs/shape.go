@@ -18,7 +18,7 @@ const Align = 64
 // the mode that level l stores. Counts[l] is the number of coordinates of level l if its kind
 // is s or u; Layout does not read the other elements.
 type Shape struct {
-	Header
+	Header Header
 	Kinds  string
 	Modes  []int
 	Counts []int64
@@ -153,7 +153,7 @@ func KeepsRepeats(kinds string) bool {
 // Layout computes the layout. It returns an error with exit code 5 if the arrays would exceed
 // 2^62 bytes.
 func (s *Shape) Layout() (*Layout, error) {
-	if err := CheckFormat(s.Kinds, s.Modes, len(s.Dims)); err != nil {
+	if err := CheckFormat(s.Kinds, s.Modes, len(s.Header.Dims)); err != nil {
 		return nil, err
 	}
 	lay := &Layout{Positions: make([]int64, len(s.Kinds))}
@@ -161,7 +161,7 @@ func (s *Shape) Layout() (*Layout, error) {
 		return &Error{Exit: exitMemory,
 			Msg: fmt.Sprintf("a tensor of sizes %v as %s takes more than 2^62 bytes; compressed "+
 				"levels (-f) store entries only",
-				s.Dims, FormatString(s.Kinds, s.Modes))}
+				s.Header.Dims, FormatString(s.Kinds, s.Modes))}
 	}
 	add := func(level int, part ArrayKind, width uint8, n int64) bool {
 		off := (lay.Bytes + Align - 1) &^ (Align - 1)
@@ -178,7 +178,7 @@ func (s *Shape) Layout() (*Layout, error) {
 	for l := range s.Kinds {
 		n := parent
 		ok := true
-		r := s.Range(s.Modes[l])
+		r := s.Header.Range(s.Modes[l])
 		switch KindOf(s.Kinds[l]).Form {
 		case Full:
 			hi, lo := bits.Mul64(uint64(parent), uint64(r[1]-r[0]))
@@ -189,9 +189,9 @@ func (s *Shape) Layout() (*Layout, error) {
 		case Segmented:
 			n = s.Counts[l]
 			ok = add(l, PosArray, s.width(n), parent+1) &&
-				add(l, CrdArray, s.width(s.Dims[s.Modes[l]]), n)
+				add(l, CrdArray, s.width(s.Header.Dims[s.Modes[l]]), n)
 		case Single:
-			ok = add(l, CrdArray, s.width(s.Dims[s.Modes[l]]), n)
+			ok = add(l, CrdArray, s.width(s.Header.Dims[s.Modes[l]]), n)
 		}
 		if !ok {
 			return nil, over()
@@ -199,7 +199,7 @@ func (s *Shape) Layout() (*Layout, error) {
 		lay.Positions[l] = n
 		parent = n
 	}
-	if !add(-1, ValsArray, uint8(s.Type.Size()), parent) {
+	if !add(-1, ValsArray, uint8(s.Header.Type.Size()), parent) {
 		return nil, over()
 	}
 	return lay, nil
@@ -243,7 +243,7 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 	if name != "" {
 		what = "tensor " + name
 	}
-	m, err := alloc(lay.Bytes, strings.TrimSuffix(fmt.Sprintf("%s of sizes %v as %s", what, s.Dims,
+	m, err := alloc(lay.Bytes, strings.TrimSuffix(fmt.Sprintf("%s of sizes %v as %s", what, s.Header.Dims,
 		FormatString(s.Kinds, s.Modes)), " as "))
 	if err != nil {
 		var full *MemoryError
@@ -262,18 +262,18 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 
 // bare returns a tensor of the shape without arrays.
 func (s *Shape) bare() *Tensor {
-	t := &Tensor{Header: s.Clone(), Levels: make([]Level, len(s.Kinds))}
-	if t.Box == nil {
-		t.Box = make([][2]int64, len(t.Dims))
-		for m, n := range t.Dims {
-			t.Box[m] = [2]int64{0, n}
+	t := &Tensor{Header: s.Header.Clone(), Levels: make([]Level, len(s.Kinds))}
+	if t.Header.Box == nil {
+		t.Header.Box = make([][2]int64, len(t.Header.Dims))
+		for m, n := range t.Header.Dims {
+			t.Header.Box[m] = [2]int64{0, n}
 		}
 	}
 	for l := range s.Kinds {
 		m := s.Modes[l]
-		t.Levels[l] = Level{Kind: s.Kinds[l], Mode: m, Size: t.Dims[m]}
+		t.Levels[l] = Level{Kind: s.Kinds[l], Mode: m, Size: t.Header.Dims[m]}
 		if KindOf(s.Kinds[l]).Form == Full {
-			t.Levels[l].Size, t.Levels[l].Offset = t.Box[m][1]-t.Box[m][0], t.Box[m][0]
+			t.Levels[l].Size, t.Levels[l].Offset = t.Header.Box[m][1]-t.Header.Box[m][0], t.Header.Box[m][0]
 		}
 	}
 	return t
@@ -283,10 +283,10 @@ func (s *Shape) bare() *Tensor {
 // because the arrays of a view are parts of a larger shape.
 func (t *Tensor) Shape() (*Shape, bool) {
 	kinds, modes := t.Format()
-	s := &Shape{Header: t.Clone(), Kinds: kinds, Modes: modes, Counts: make([]int64, len(kinds))}
+	s := &Shape{Header: t.Header.Clone(), Kinds: kinds, Modes: modes, Counts: make([]int64, len(kinds))}
 	lay := int64(1)
 	for l, lev := range t.Levels {
-		r := t.Range(lev.Mode)
+		r := t.Header.Range(lev.Mode)
 		if lev.Form() == Full && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) ||
 			lev.Pos.First != 0 || lev.Crd.First != 0 || lev.Pos.Len != 0 && lev.Pos.Len != lay+1 ||
 			Singleton(lev.Kind) && lev.Crd.Len != lay {

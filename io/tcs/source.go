@@ -151,11 +151,11 @@ func (src *source) tensor() *Tensor {
 	t.file = src
 	t.held = []*Memory{src.mapped}
 	for _, sec := range h.sections {
-		a := t.array(sec.Level, sec.Array)
+		a := t.array(sec.section.Level, sec.section.Array)
 		if h.compress == compressNone {
-			*a = src.mapped.Array(sec.Offset, sec.Len, sec.Width)
+			*a = src.mapped.Array(sec.section.Offset, sec.section.Len, sec.section.Width)
 		} else {
-			*a = Array{Len: sec.Len, Width: sec.Width}
+			*a = Array{Len: sec.section.Len, Width: sec.section.Width}
 		}
 	}
 	return t

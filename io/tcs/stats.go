@@ -92,7 +92,7 @@ func (sh StatsShare) stats(t *Tensor) Stats {
 		parents = s.Positions
 	}
 	if levels > 0 {
-		r := t.Range(t.Levels[0].Mode)
+		r := t.Header.Range(t.Levels[0].Mode)
 		st.EmptySlices = r[1] - r[0] - sh.Sums[levels+1]
 	}
 	return st
@@ -119,7 +119,7 @@ func (t *Tensor) countEntries(lo, hi int64) int64 {
 }
 
 func (t *Tensor) columns(n int) [][]int64 {
-	c := make([][]int64, len(t.Dims))
+	c := make([][]int64, len(t.Header.Dims))
 	for m := range c {
 		c[m] = make([]int64, n)
 	}

@@ -414,7 +414,7 @@ func FuzzOpen(f *testing.F) {
 		s := &Shape{Header: Header{Type: Int32}, Kinds: kinds, Modes: Identity(n),
 			Counts: make([]int64, n)}
 		for range n {
-			s.Dims = append(s.Dims, 3)
+			s.Header.Dims = append(s.Header.Dims, 3)
 		}
 		for l := range s.Counts {
 			s.Counts[l] = 1
@@ -446,7 +446,7 @@ func FuzzOpen(f *testing.F) {
 		n := 0
 		a.Entries(func(c []int64, i int64) bool {
 			for m, x := range c {
-				if r := a.Range(m); x < r[0] || x >= r[1] {
+				if r := a.Header.Range(m); x < r[0] || x >= r[1] {
 					t.Fatalf("coordinate %d of mode %d is outside %v", x, m, r)
 				}
 			}
@@ -494,7 +494,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := fmt.Sprint(a.FormatString(), " ", a.Dims,
+	if s := fmt.Sprint(a.FormatString(), " ", a.Header.Dims,
 		Values[float64](a)); s != "ds [3 4] [1 2.5 0 -4]" {
 		t.Errorf("got %s", s)
 	}
@@ -571,7 +571,7 @@ func TestOpenReaderWithoutRoom(t *testing.T) {
 	h := fileHeader{shape: Shape{Header: Header{Dims: []int64{1 << 52}, Type: Float64}, Kinds: "d",
 		Modes: []int{0}}, length: headerLen(1, 1)}
 	h.stats.Levels = []LevelStats{{Positions: 1 << 52}}
-	h.sections = []fileSection{{Section: Section{Level: -1, Array: ValsArray, Width: 8,
+	h.sections = []fileSection{{section: Section{Level: -1, Array: ValsArray, Width: 8,
 		Len: 1 << 52, Offset: alignUp(h.length)}, stored: 1 << 55}}
 	h.total = alignUp(h.length) + 1<<55
 	f, err := os.CreateTemp(t.TempDir(), "")

@@ -48,7 +48,7 @@ type Header struct {
 // Tensor is a header and its level arrays. A tensor of order 0 has no levels and one value.
 // Once a tensor is shared, its arrays must not be written.
 type Tensor struct {
-	Header
+	Header Header
 	Levels []Level
 	Vals   Array
 
@@ -64,7 +64,7 @@ type Tensor struct {
 }
 
 // Order returns the number of modes.
-func (t *Tensor) Order() int { return len(t.Dims) }
+func (t *Tensor) Order() int { return len(t.Header.Dims) }
 
 // Format returns the level kinds, one letter a level, and the mode that each level stores.
 func (t *Tensor) Format() (kinds string, order []int) {

@@ -280,9 +280,9 @@ func (t *Tensor) orderErr(l int, q int64) error {
 // possible.
 func (t *Tensor) checkRange(l int, inChain bool) error {
 	lev := &t.Levels[l]
-	r := t.Range(lev.Mode)
+	r := t.Header.Range(lev.Mode)
 	if t.part {
-		r = [2]int64{0, t.Dims[lev.Mode]} // a view's slice may contain coordinates outside its box
+		r = [2]int64{0, t.Header.Dims[lev.Mode]} // a view's slice may contain coordinates outside its box
 	}
 	n := lev.Crd.Len
 	return parallel(chunks(n, part), func() func(int64) error {

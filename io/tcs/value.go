@@ -143,7 +143,7 @@ func (t *Tensor) Value(i int64) Value {
 	if uint64(i) >= uint64(t.Vals.Len) {
 		panic("BUG: tcs: value index out of range")
 	}
-	return t.Type.Load(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)))
+	return t.Header.Type.Load(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)))
 }
 
 // SetValue stores v as element i of the value array.
@@ -151,15 +151,15 @@ func (t *Tensor) SetValue(i int64, v Value) {
 	if uint64(i) >= uint64(t.Vals.Len) {
 		panic("BUG: tcs: value index out of range")
 	}
-	t.Type.Store(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)), v)
+	t.Header.Type.Store(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)), v)
 }
 
 // Values returns the tensor's values as a slice over its memory. T must be the Go type of the
 // tensor's Type.
 func Values[T float64 | float32 | int64 | int32 | complex128 | complex64](t *Tensor) []T {
 	var z T
-	if goType(z) != t.Type {
-		panic(fmt.Sprintf("BUG: tcs: values of a %v tensor taken as %T", t.Type, z))
+	if goType(z) != t.Header.Type {
+		panic(fmt.Sprintf("BUG: tcs: values of a %v tensor taken as %T", t.Header.Type, z))
 	}
 	return Slice[T](t.Vals)
 }

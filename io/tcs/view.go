@@ -27,28 +27,28 @@ type Block struct {
 // contain entries outside its box. View reads O(order) elements and does a few binary searches.
 // It checks the positions that it reads.
 func (t *Tensor) View(b Block) (*Tensor, error) {
-	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
+	v := &Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
 		part: t.part || b.Cut || b.keyed(), edges: t.edges || b.Cut || b.keyed(), lazy: t.lazy}
 	v.validated.Store(t.validated.Load())
 	v.file = t.file
 	if b.Box != nil {
-		if len(b.Box) != len(t.Dims) {
+		if len(b.Box) != len(t.Header.Dims) {
 			return nil, &Error{Exit: exitCommand,
 				Msg: fmt.Sprintf("a box of %s for a tensor of %d", Count(len(b.Box), "mode"),
-					len(t.Dims))}
+					len(t.Header.Dims))}
 		}
-		v.Box = slices.Clone(b.Box)
+		v.Header.Box = slices.Clone(b.Box)
 		for m, r := range b.Box {
-			if own := t.Range(m); r[0] > r[1] || r[0] < own[0] || r[1] > own[1] {
+			if own := t.Header.Range(m); r[0] > r[1] || r[0] < own[0] || r[1] > own[1] {
 				return nil, &Error{Exit: exitCommand,
 					Msg: fmt.Sprintf("block [%d,%d) of mode %d is outside [%d,%d)", r[0], r[1], m,
 						own[0], own[1])}
 			}
 		}
 	}
-	v.part = v.part || b.Box != nil && !slices.Equal(t.boxes(), v.Box)
+	v.part = v.part || b.Box != nil && !slices.Equal(t.Header.boxes(), v.Header.Box)
 	if b.Splits != nil {
-		v.Splits = slices.Clone(b.Splits)
+		v.Header.Splits = slices.Clone(b.Splits)
 	}
 	var spans [][2]int64
 	if b.keyed() {
@@ -101,7 +101,7 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 // Alias returns a second tensor over the same memory. The alias holds the memory, so t and the
 // alias may be closed in either order.
 func (t *Tensor) Alias() *Tensor {
-	v := &Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
+	v := &Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
 		held: slices.Clone(t.held), file: t.file, part: t.part, edges: t.edges, lazy: t.lazy}
 	v.passed.Store(t.passed.Load())
 	v.validated.Store(t.validated.Load())

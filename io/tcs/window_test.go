@@ -30,7 +30,7 @@ func repack(t *testing.T, b []byte, frame func(chunk []byte) []byte) []byte {
 		table = binary.LittleEndian.AppendUint64(table, uint64(len(f)))
 		frames = append(frames, f...)
 	}
-	out := append(append(bytes.Clone(b[:sec.Offset]), table...), frames...)
+	out := append(append(bytes.Clone(b[:sec.section.Offset]), table...), frames...)
 	sec.stored = int64(len(table) + len(frames))
 	sec.crc = crc32.ChecksumIEEE(vals)
 	h.total = int64(len(out))

@@ -51,7 +51,7 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	}
 	for i := range h.sections {
 		sec := &h.sections[i]
-		t.array(sec.Level, sec.Array).eachPiece(sec.Width, func(b []byte) error {
+		t.array(sec.section.Level, sec.section.Array).eachPiece(sec.section.Width, func(b []byte) error {
 			sec.crc = crc32.Update(sec.crc, crc32.IEEETable, b)
 			return nil
 		})
@@ -64,15 +64,15 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	b.Write(h.encode())
 	at := h.length
 	for _, sec := range h.sections {
-		b.Write(make([]byte, sec.Offset-at))
-		err := t.array(sec.Level, sec.Array).eachPiece(sec.Width, func(part []byte) error {
+		b.Write(make([]byte, sec.section.Offset-at))
+		err := t.array(sec.section.Level, sec.section.Array).eachPiece(sec.section.Width, func(part []byte) error {
 			_, err := b.Write(part)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		at = sec.Offset + sec.stored
+		at = sec.section.Offset + sec.stored
 	}
 	if err := b.Flush(); err != nil {
 		return err
@@ -87,9 +87,9 @@ func newFileHeader(s *Shape) (*fileHeader, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &fileHeader{shape: *s, length: headerLen(len(s.Dims), len(lay.Sections))}
+	h := &fileHeader{shape: *s, length: headerLen(len(s.Header.Dims), len(lay.Sections))}
 	for _, sec := range lay.Sections {
-		h.sections = append(h.sections, fileSection{Section: sec})
+		h.sections = append(h.sections, fileSection{section: sec})
 	}
 	h.stats.Levels = make([]LevelStats, len(s.Kinds))
 	for l, n := range lay.Positions {
@@ -104,9 +104,9 @@ func (h *fileHeader) place() {
 	at := h.length
 	for i := range h.sections {
 		sec := &h.sections[i]
-		sec.stored = sec.Bytes()
-		sec.Offset = alignUp(at)
-		at = sec.Offset + sec.stored
+		sec.stored = sec.section.Bytes()
+		sec.section.Offset = alignUp(at)
+		at = sec.section.Offset + sec.stored
 	}
 	h.total = at
 }
@@ -130,7 +130,7 @@ func NewFile(s *Shape) (*File, error) {
 func (f *File) Sections() []Section {
 	s := make([]Section, len(f.h.sections))
 	for i := range s {
-		s[i] = f.h.sections[i].Section
+		s[i] = f.h.sections[i].section
 	}
 	return s
 }
@@ -176,21 +176,21 @@ func (h *fileHeader) writeCompressed(w io.Writer, t *Tensor, limit *Limit) error
 	at := h.length
 	for i := range h.sections {
 		sec := &h.sections[i]
-		p, err := compress(*t.array(sec.Level, sec.Array), sec.Width, h.chunk, limit)
+		p, err := compress(*t.array(sec.section.Level, sec.section.Array), sec.section.Width, h.chunk, limit)
 		if err != nil {
 			return err
 		}
 		packed[i] = p
 		sec.stored = p.stored
-		sec.Offset = alignUp(at)
-		at = sec.Offset + sec.stored
+		sec.section.Offset = alignUp(at)
+		at = sec.section.Offset + sec.stored
 	}
 	h.total = at
 	b := bufio.NewWriterSize(w, 1<<20)
 	b.Write(h.encode())
 	at = h.length
 	for i, sec := range h.sections {
-		b.Write(make([]byte, sec.Offset-at))
+		b.Write(make([]byte, sec.section.Offset-at))
 		for _, c := range packed[i].chunks {
 			binary.Write(b, binary.LittleEndian, uint64(len(c)))
 		}
@@ -199,7 +199,7 @@ func (h *fileHeader) writeCompressed(w io.Writer, t *Tensor, limit *Limit) error
 				return fmt.Errorf("section %d: %w", i, err)
 			}
 		}
-		at = sec.Offset + sec.stored
+		at = sec.section.Offset + sec.stored
 	}
 	if err := b.Flush(); err != nil {
 		return err

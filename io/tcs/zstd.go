@@ -170,9 +170,9 @@ func (t *Tensor) decompress(limit *Limit) error {
 		return err
 	}
 	for i, sec := range h.sections {
-		a := m.Array(offs[i], sec.Len, sec.Width)
+		a := m.Array(offs[i], sec.section.Len, sec.section.Width)
 		if err := h.inflate(a.Bytes(),
-			t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored]); err != nil {
+			t.file.mapped.Slice()[sec.section.Offset:sec.section.Offset+sec.stored]); err != nil {
 			m.Release()
 			return t.dataErr("section %d is corrupt: %v", i, err)
 		}
@@ -272,7 +272,7 @@ func (t *Tensor) decompressTo(f *os.File) error {
 	for i, sec := range h.sections {
 		var failed error
 		var once sync.Once
-		err := h.inflateTo(sec.Bytes(), t.file.mapped.Slice()[sec.Offset:sec.Offset+sec.stored],
+		err := h.inflateTo(sec.section.Bytes(), t.file.mapped.Slice()[sec.section.Offset:sec.section.Offset+sec.stored],
 			func(at int64, b []byte) error {
 				_, err := f.WriteAt(b, offs[i]+at)
 				if err != nil {
@@ -310,7 +310,7 @@ func (t *Tensor) plainOffsets() (offs []int64, total int64, err error) {
 	for _, sec := range t.file.header.sections {
 		off := alignUp(total)
 		offs = append(offs, off)
-		if total = off + sec.Bytes(); total < 0 || off < 0 {
+		if total = off + sec.section.Bytes(); total < 0 || off < 0 {
 			return nil, 0, t.dataErr("its arrays take more than 2^63 bytes")
 		}
 	}
@@ -322,13 +322,13 @@ func (t *Tensor) plainOffsets() (offs []int64, total int64, err error) {
 func (t *Tensor) adopt(m *Memory, offs []int64) error {
 	h := &t.file.header
 	for i, sec := range h.sections {
-		if sum := crc32.ChecksumIEEE(m.Array(offs[i], sec.Len, sec.Width).Bytes()); sum != sec.crc {
+		if sum := crc32.ChecksumIEEE(m.Array(offs[i], sec.section.Len, sec.section.Width).Bytes()); sum != sec.crc {
 			m.Release()
 			return t.sumErr(i, sum)
 		}
 	}
 	for i, sec := range h.sections {
-		*t.array(sec.Level, sec.Array) = m.Array(offs[i], sec.Len, sec.Width)
+		*t.array(sec.section.Level, sec.section.Array) = m.Array(offs[i], sec.section.Len, sec.section.Width)
 	}
 	t.held = append(t.held, m)
 	return nil
@@ -343,7 +343,7 @@ func (t *Tensor) checkSums() error {
 	}
 	return t.guarded(func() error {
 		for i, sec := range h.sections {
-			b := t.file.mapped.Array(sec.Offset, sec.Len, sec.Width).Bytes()
+			b := t.file.mapped.Array(sec.section.Offset, sec.section.Len, sec.section.Width).Bytes()
 			if sum := crc32.ChecksumIEEE(b); sum != sec.crc {
 				return t.sumErr(i, sum)
 			}
@@ -355,12 +355,12 @@ func (t *Tensor) checkSums() error {
 // sumErr returns the error of section i, whose computed checksum is sum.
 func (t *Tensor) sumErr(i int, sum uint32) error {
 	sec := &t.file.header.sections[i]
-	if sec.Array == ValsArray {
+	if sec.section.Array == ValsArray {
 		return t.dataErr("section %d (the values) is corrupt: checksum %08x, want %08x", i, sum,
 			sec.crc)
 	}
 	return t.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i,
-		sec.Array, sec.Level, sum, sec.crc)
+		sec.section.Array, sec.section.Level, sum, sec.crc)
 }
 
 // checkGaps checks that the bytes between the header and the sections are zero.
@@ -369,13 +369,13 @@ func (t *Tensor) checkGaps() error {
 	return t.guarded(func() error {
 		end := h.length
 		for i, sec := range h.sections {
-			for k, c := range t.file.mapped.Slice()[end:sec.Offset] {
+			for k, c := range t.file.mapped.Slice()[end:sec.section.Offset] {
 				if c != 0 {
 					return t.dataErr("byte %d, before section %d, is %#x, want 0", end+int64(k), i,
 						c)
 				}
 			}
-			end = sec.Offset + sec.stored
+			end = sec.section.Offset + sec.stored
 		}
 		return nil
 	})

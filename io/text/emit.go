@@ -12,7 +12,7 @@ import (
 // Piece is a copy of some consecutive entries of a stream. It is the unit of work of a
 // goroutine that formats text.
 type Piece struct {
-	coo.Batch
+	Batch    coo.Batch
 	Type     tcs.Type
 	From, To int64   // of WriteSpan: the interval of positions of the piece
 	At       []int64 // of WriteSpan: the position of each entry
@@ -34,26 +34,26 @@ func (p *Piece) extend(n int) {
 		return
 	}
 	p.capacity = min(max(n, 2*p.capacity, 64), pieceEntries)
-	for m, c := range p.Coords {
-		p.Coords[m] = make([]int64, p.capacity)
-		copy(p.Coords[m], c[:p.N])
+	for m, c := range p.Batch.Coords {
+		p.Batch.Coords[m] = make([]int64, p.capacity)
+		copy(p.Batch.Coords[m], c[:p.Batch.N])
 	}
 	size := p.Type.Size()
 	words := make([]uint64, p.capacity*2) // an array of words aligns the values
 	vals := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), p.capacity*size)
-	copy(vals, p.Vals[:p.N*size])
-	p.Vals = vals
+	copy(vals, p.Batch.Vals[:p.Batch.N*size])
+	p.Batch.Vals = vals
 }
 
 // add appends entries [lo, hi) of b.
 func (p *Piece) add(b *coo.Batch, lo, hi int) {
-	p.extend(p.N + hi - lo)
+	p.extend(p.Batch.N + hi - lo)
 	size := p.Type.Size()
-	for m := range p.Coords {
-		copy(p.Coords[m][p.N:], b.Coords[m][lo:hi])
+	for m := range p.Batch.Coords {
+		copy(p.Batch.Coords[m][p.Batch.N:], b.Coords[m][lo:hi])
 	}
-	copy(p.Vals[p.N*size:], b.Vals[lo*size:hi*size])
-	p.N += hi - lo
+	copy(p.Batch.Vals[p.Batch.N*size:], b.Vals[lo*size:hi*size])
+	p.Batch.N += hi - lo
 }
 
 // emitter gives pieces to goroutines that format them, and writes the results in order.
@@ -75,7 +75,7 @@ func newEmitter(w io.Writer, typ tcs.Type, order, threads int,
 		finished: make(chan struct{}), failed: make(chan struct{})}
 	for range n {
 		p := &Piece{Type: typ, done: make(chan struct{}, 1)}
-		p.Coords = make([][]int64, order)
+		p.Batch.Coords = make([][]int64, order)
 		e.free <- p
 	}
 	for range threads {
@@ -104,7 +104,7 @@ func newEmitter(w io.Writer, typ tcs.Type, order, threads int,
 
 func (e *emitter) get() *Piece {
 	p := <-e.free
-	p.N, p.At = 0, p.At[:0]
+	p.Batch.N, p.At = 0, p.At[:0]
 	return p
 }
 
@@ -146,15 +146,15 @@ func WriteEntries(w io.Writer, in coo.Stream, threads int,
 			break
 		}
 		for lo := 0; lo < b.N; {
-			hi := min(b.N, lo+pieceEntries-p.N)
+			hi := min(b.N, lo+pieceEntries-p.Batch.N)
 			p.add(&b, lo, hi)
-			if lo = hi; p.N == pieceEntries {
+			if lo = hi; p.Batch.N == pieceEntries {
 				e.put(p)
 				p = e.get()
 			}
 		}
 	}
-	if p.N > 0 {
+	if p.Batch.N > 0 {
 		e.put(p)
 	}
 	werr := e.close()
@@ -211,8 +211,8 @@ type filler struct {
 
 func (f *filler) add(at int64, val []byte) {
 	p := f.p
-	if at == f.last && p.N > 0 {
-		q := unsafe.Pointer(&p.Vals[(p.N-1)*f.size])
+	if at == f.last && p.Batch.N > 0 {
+		q := unsafe.Pointer(&p.Batch.Vals[(p.Batch.N-1)*f.size])
 		p.Type.Store(q, p.Type.Add(p.Type.Load(q), p.Type.Load(unsafe.Pointer(&val[0]))))
 		return
 	}
@@ -222,14 +222,14 @@ func (f *filler) add(at int64, val []byte) {
 	if !f.reach(at) {
 		return
 	}
-	if f.p.N == pieceEntries {
+	if f.p.Batch.N == pieceEntries {
 		f.flush(f.last + 1)
 	}
 	p = f.p
-	p.extend(p.N + 1)
-	copy(p.Vals[p.N*f.size:], val)
+	p.extend(p.Batch.N + 1)
+	copy(p.Batch.Vals[p.Batch.N*f.size:], val)
 	p.At = append(p.At, at)
-	p.N++
+	p.Batch.N++
 	f.last = at
 }
 

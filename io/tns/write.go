@@ -35,12 +35,12 @@ func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, 
 // Body writes consecutive entries of a tensor. It ignores from and to.
 func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
 	return text.WriteEntries(w, in, opt.Threads, func(dst []byte, p *text.Piece) []byte {
-		for k := range p.N {
-			for m := range p.Coords {
-				dst = strconv.AppendInt(dst, p.Coords[m][k]+1, 10)
+		for k := range p.Batch.N {
+			for m := range p.Batch.Coords {
+				dst = strconv.AppendInt(dst, p.Batch.Coords[m][k]+1, 10)
 				dst = append(dst, ' ')
 			}
-			dst = text.AppendValue(dst, p.Vals, p.Type, k)
+			dst = text.AppendValue(dst, p.Batch.Vals, p.Type, k)
 			dst = append(dst, '\n')
 		}
 		return dst

@@ -156,10 +156,10 @@ func arguments(u *codegen.Unit) []*tcs.Tensor {
 	}
 	c := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}[:len(u.Result.Format.Levels)], Type: tcs.Float64}, Vals: tcs.Array{Width: 8}}
 	if u.Compute == ir.Int64 {
-		c.Type = tcs.Int64
+		c.Header.Type = tcs.Int64
 	}
 	for l, k := range u.Result.Format.Levels {
-		lev := tcs.Level{Kind: byte(k), Mode: l, Size: c.Dims[l]}
+		lev := tcs.Level{Kind: byte(k), Mode: l, Size: c.Header.Dims[l]}
 		if k != format.Dense {
 			lev.Pos.Width, lev.Crd.Width = u.Result.PosWidth[l], u.Result.CrdWidth[l]
 		}
@@ -169,7 +169,7 @@ func arguments(u *codegen.Unit) []*tcs.Tensor {
 	case share >= 0:
 		c.Levels[1] = args[share].Levels[1]
 		c.Vals = tcs.Of([]float64{1e99, 1e99, 1e99}) // memory that nobody cleared
-	case u.Result.Format.AllDense() && c.Type == tcs.Int64:
+	case u.Result.Format.AllDense() && c.Header.Type == tcs.Int64:
 		c.Vals = tcs.Of([]int64{-9, -9, -9})
 	case u.Result.Format.AllDense():
 		c.Vals = tcs.Of([]float64{1e99, 1e99, 1e99})

@@ -101,7 +101,7 @@ func array(v []int64, width uint8) tcs.Array {
 
 // unpack is the reverse of pack: every position is an entry.
 func unpack(t *tcs.Tensor) sparse {
-	s := sparse{t.Dims, map[string]float64{}}
+	s := sparse{t.Header.Dims, map[string]float64{}}
 	vals := tcs.Slice[float64](t.Vals)
 	var level func(l int, p int64, at []int64)
 	level = func(l int, p int64, at []int64) {
@@ -281,7 +281,7 @@ func TestKernels(t *testing.T) {
 			if err := leaf.Call(context.Background(), args, bounds, kernels.Env{Threads: 2, Arena: arena}); err != nil {
 				t.Fatalf("%s: %v", k.Name, err)
 			}
-			compare(t, k.Name, unpack(args[0]), define(r.Stmt, tensors, sizes, args[0].Dims), u.Result.Format)
+			compare(t, k.Name, unpack(args[0]), define(r.Stmt, tensors, sizes, args[0].Header.Dims), u.Result.Format)
 			args[0].Close()
 			if arena.Live() != 0 || arena.Leaks() != 0 {
 				t.Errorf("%s: %d blocks live, %d leaks", k.Name, arena.Live(), arena.Leaks())

@@ -249,8 +249,8 @@ type leaf struct {
 
 // Leaf is a leaf that runs on a GPU. It is a kernels.Leaf.
 type Leaf struct {
-	mu sync.Mutex // over leaf, which Close takes away
-	*leaf
+	mu   sync.Mutex // over leaf, which Close takes away
+	leaf *leaf
 }
 
 // Close unloads the leaf's kernels.

@@ -51,7 +51,7 @@ func arrayOf(t *tcs.Tensor, s ir.Slot) *tcs.Array {
 
 // bind gives the parameters of the leaf their arguments.
 func (c *call) bind() error {
-	for _, q := range c.p.f.Params {
+	for _, q := range c.leaf.p.f.Params {
 		if q.Slot.Arg >= len(c.args) {
 			return fmt.Errorf("BUG: cuda: got %d arguments, want one for %s", len(c.args), q.Slot)
 		}
@@ -68,17 +68,17 @@ func (c *call) bind() error {
 			}
 		}
 	}
-	if len(c.bounds) < len(c.p.f.Bounds) {
-		return fmt.Errorf("BUG: cuda: got %d bounds, want %d", len(c.bounds), len(c.p.f.Bounds))
+	if len(c.bounds) < len(c.leaf.p.f.Bounds) {
+		return fmt.Errorf("BUG: cuda: got %d bounds, want %d", len(c.bounds), len(c.leaf.p.f.Bounds))
 	}
-	for k, vs := range c.p.f.Bounds {
+	for k, vs := range c.leaf.p.f.Bounds {
 		for side, v := range vs {
 			if v != nil {
 				c.vars[v] = ir.Int(c.bounds[k][side])
 			}
 		}
 	}
-	if v := c.p.f.Threads; v != nil {
+	if v := c.leaf.p.f.Threads; v != nil {
 		c.vars[v] = ir.Int(int64(c.env.Threads))
 	}
 	return nil
@@ -114,7 +114,7 @@ func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
 	if from.Ptr == nil {
 		b.n = 0
 	}
-	b.fresh = c.p.fresh && s.Arg == 0 && s.Field == ir.Vals
+	b.fresh = c.leaf.p.fresh && s.Arg == 0 && s.Field == ir.Vals
 	c.blocks[a] = b
 	c.arguments = append(c.arguments, b)
 	return nil
@@ -128,7 +128,7 @@ func (c *call) reach(b *block) error {
 	if b.host == nil {
 		return fmt.Errorf("BUG: cuda: %s is used before it is allocated", b.name)
 	}
-	at, kept, err := c.store.use(b.host, b.bytes(), b.fresh, c.what())
+	at, kept, err := c.leaf.store.use(b.host, b.bytes(), b.fresh, c.what())
 	if err != nil {
 		return err
 	}
@@ -136,16 +136,16 @@ func (c *call) reach(b *block) error {
 		b.at, b.kept = at, kept
 		return nil
 	}
-	if err := c.store.settle(b.host, b.bytes()); err != nil { // of arrays that have a part of it
+	if err := c.leaf.store.settle(b.host, b.bytes()); err != nil { // of arrays that have a part of it
 		return err
 	}
-	if b.at, err = c.dev.alloc(b.bytes(), c.what()); err != nil {
+	if b.at, err = c.leaf.dev.alloc(b.bytes(), c.what()); err != nil {
 		return err
 	}
 	if b.fresh {
 		return nil
 	}
-	return c.store.upload(b.at, b.host, b.bytes())
+	return c.leaf.store.upload(b.at, b.host, b.bytes())
 }
 
 // load is an element, of the host's copy where that holds it.
@@ -159,7 +159,7 @@ func (c *call) load(a *ir.Array, index int64) (*ir.Lit, error) {
 		return nil, fmt.Errorf("BUG: cuda: %s[%d] is out of bounds [%d, %d)", a.Name, index, b.first, b.first+b.n)
 	}
 	off := i * b.elem.Size()
-	if b.host != nil && !b.stale && !c.store.newer(b.host, b.bytes()) {
+	if b.host != nil && !b.stale && !c.leaf.store.newer(b.host, b.bytes()) {
 		return fetch(unsafe.Add(b.host, off), b.elem), nil
 	}
 	if err := c.reach(b); err != nil {
@@ -169,7 +169,7 @@ func (c *call) load(a *ir.Array, index int64) (*ir.Lit, error) {
 		return nil, err
 	}
 	var s slot
-	if err := c.dev.download(unsafe.Pointer(&s), b.at+pointer(off), b.elem.Size()); err != nil {
+	if err := c.leaf.dev.download(unsafe.Pointer(&s), b.at+pointer(off), b.elem.Size()); err != nil {
 		return nil, err
 	}
 	return fetch(unsafe.Pointer(&s), b.elem), nil
@@ -190,5 +190,5 @@ func (c *call) poke(b *block, index int64, l *ir.Lit) error {
 	}
 	b.stale = true
 	s := of(ir.Convert(b.elem, l).(*ir.Lit))
-	return c.dev.upload(at, unsafe.Pointer(&s), bytes)
+	return c.leaf.dev.upload(at, unsafe.Pointer(&s), bytes)
 }

@@ -11,7 +11,7 @@ import (
 
 // call is one call of a leaf, on the device's thread.
 type call struct {
-	*leaf
+	leaf   *leaf
 	args   []*tcs.Tensor
 	bounds [][2]int64
 	env    *kernels.Env
@@ -50,7 +50,7 @@ func (c *call) statement() string {
 	if c.env.What != "" {
 		return c.env.What
 	}
-	return c.p.what
+	return c.leaf.p.what
 }
 
 // failure is the error of a Fail statement.
@@ -84,7 +84,7 @@ func (c *call) execute() error {
 	if err := c.bind(); err != nil {
 		return err
 	}
-	if err := c.run(c.p.f.Body); err != nil {
+	if err := c.run(c.leaf.p.f.Body); err != nil {
 		return err
 	}
 	return c.settle()
@@ -96,19 +96,19 @@ func (c *call) end(ok bool) error {
 	var all []error
 	free := func(at pointer) {
 		if at != 0 {
-			all = append(all, c.dev.free(at))
+			all = append(all, c.leaf.dev.free(at))
 		}
 	}
 	for _, b := range c.arguments {
 		switch {
 		case b.kept != nil:
 			untouched := b.fresh && !b.stale // it holds anything
-			all = append(all, c.store.done(b.kept, !untouched && (ok || !b.stale)))
+			all = append(all, c.leaf.store.done(b.kept, !untouched && (ok || !b.stale)))
 		default:
 			free(b.at)
 		}
 		if b.stale {
-			all = append(all, c.store.changed(b.host, b.bytes(), b.kept))
+			all = append(all, c.leaf.store.changed(b.host, b.bytes(), b.kept))
 		}
 	}
 	for a, b := range c.blocks {
@@ -129,7 +129,7 @@ func (c *call) end(ok bool) error {
 
 // made tells whether the leaf made an array: an empty argument's has no memory either.
 func (c *call) made(a *ir.Array) bool {
-	for _, q := range c.p.f.Params {
+	for _, q := range c.leaf.p.f.Params {
 		if q.A == a {
 			return false
 		}
@@ -157,20 +157,20 @@ func (c *call) give() error {
 		if c.left(p) {
 			continue
 		}
-		if err := c.store.download(mems[k].Ptr, p.b.at, bytes); err != nil {
+		if err := c.leaf.store.download(mems[k].Ptr, p.b.at, bytes); err != nil {
 			return err
 		}
 	}
 	for _, b := range c.arguments {
 		if b.stale && !(b.kept != nil && b.kept.lefts > 0) {
-			if err := c.store.download(b.host, b.at, b.bytes()); err != nil {
+			if err := c.leaf.store.download(b.host, b.at, b.bytes()); err != nil {
 				return err
 			}
 		}
 	}
 	for _, b := range c.arguments {
 		if b.stale && b.kept != nil && b.kept.lefts > 0 {
-			c.store.outdate(b.kept)
+			c.leaf.store.outdate(b.kept)
 		}
 	}
 	changed := map[*tcs.Tensor]bool{}
@@ -194,18 +194,18 @@ func (c *call) give() error {
 
 // left tells whether what the leaf publishes is the values of a tensor that is left on the device.
 func (c *call) left(p publication) bool {
-	e := c.store.tensors[c.args[p.slot.Arg]]
+	e := c.leaf.store.tensors[c.args[p.slot.Arg]]
 	return e != nil && e.left && p.slot.Field == ir.Vals && p.n > 0
 }
 
 // renew leaves on the device what belongs to tensors that stay there.
 func (c *call) renew(changed map[*tcs.Tensor]bool, made map[unsafe.Pointer]pointer) {
 	for t := range changed {
-		taken := c.store.renew(t, made)
+		taken := c.leaf.store.renew(t, made)
 		for _, p := range c.published {
 			if r := taken[p.b.at]; r != nil {
 				if p.b.at = 0; c.left(p) {
-					c.store.outdate(r)
+					c.leaf.store.outdate(r)
 				}
 			}
 		}
@@ -217,5 +217,5 @@ func (c *call) settle() error {
 	if err := c.pause(); err != nil {
 		return err
 	}
-	return c.dev.sync(c.statement())
+	return c.leaf.dev.sync(c.statement())
 }

@@ -99,7 +99,7 @@ func matrix(n, m int64) *tcs.Tensor {
 func vector[T float64 | int64](v ...T) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{int64(len(v))}, Type: tcs.Float64}, Vals: tcs.Of(v), Levels: []tcs.Level{{Kind: 'd', Size: int64(len(v))}}}
 	if _, ok := any(v).([]int64); ok {
-		t.Type = tcs.Int64
+		t.Header.Type = tcs.Int64
 	}
 	return t
 }

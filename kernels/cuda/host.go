@@ -187,7 +187,7 @@ func (c *call) make(a *ir.Array, length ir.Expr, zero bool) error {
 	if err := c.work(); err != nil {
 		return err
 	}
-	return c.dev.set(b.at, 0, b.bytes())
+	return c.leaf.dev.set(b.at, 0, b.bytes())
 }
 
 // alloc is device memory for n elements.
@@ -199,7 +199,7 @@ func (c *call) alloc(n, size int64) (pointer, error) {
 	if n < 0 || bytes/size != n {
 		bytes = 1<<63 - 1
 	}
-	return c.dev.alloc(bytes, c.what())
+	return c.leaf.dev.alloc(bytes, c.what())
 }
 
 func (c *call) release(a *ir.Array) error {
@@ -221,7 +221,7 @@ func (c *call) drop(b *block) error {
 	if err := c.pause(); err != nil {
 		return err
 	}
-	return c.dev.free(at)
+	return c.leaf.dev.free(at)
 }
 
 func (c *call) grow(s *ir.Grow) error {
@@ -242,13 +242,13 @@ func (c *call) grow(s *ir.Grow) error {
 	if err != nil {
 		return err
 	}
-	if err := c.dev.copy(at, b.at, b.bytes()); err != nil {
+	if err := c.leaf.dev.copy(at, b.at, b.bytes()); err != nil {
 		return err
 	}
 	old := b.at
 	b.at, b.n = at, capacity
 	c.vars[s.Cap] = ir.Int(capacity)
-	return c.dev.free(old)
+	return c.leaf.dev.free(old)
 }
 
 // ints are the values of several expressions.
@@ -293,7 +293,7 @@ func (c *call) copy(s *ir.Copy) error {
 	if err := c.work(); err != nil {
 		return err
 	}
-	return c.dev.copy(to, from, bytes)
+	return c.leaf.dev.copy(to, from, bytes)
 }
 
 // publish notes an array for the result.

@@ -15,7 +15,7 @@ func (c *call) launch(s *ir.Launch) error {
 	if err != nil || grid <= 0 {
 		return err
 	}
-	k := c.p.kernels[s]
+	k := c.leaf.p.kernels[s]
 	params := make([]slot, 0, len(k.Arrays)+len(k.Vars)+1)
 	for _, a := range k.Arrays {
 		b, err := c.block(a)
@@ -48,8 +48,8 @@ func (c *call) launch(s *ir.Launch) error {
 			b.stale = true
 		}
 	}
-	l := launch{module: c.module, kernel: k.Name, grid: grid, threads: s.Threads, shared: k.SharedBytes, params: params, what: c.statement()}
-	if err := c.dev.launch(l); err != nil || !k.Fails {
+	l := launch{module: c.leaf.module, kernel: k.Name, grid: grid, threads: s.Threads, shared: k.SharedBytes, params: params, what: c.statement()}
+	if err := c.leaf.dev.launch(l); err != nil || !k.Fails {
 		return err
 	}
 	return c.readStatus()
@@ -71,12 +71,12 @@ func (c *call) readyStatus() error {
 	if c.status != 0 {
 		return nil
 	}
-	at, err := c.dev.alloc(emitcuda.StatusSize, c.what())
+	at, err := c.leaf.dev.alloc(emitcuda.StatusSize, c.what())
 	if err != nil {
 		return err
 	}
 	c.status = at
-	return c.dev.set(at, 0, emitcuda.StatusSize)
+	return c.leaf.dev.set(at, 0, emitcuda.StatusSize)
 }
 
 // readStatus ends the leaf where a thread has failed.
@@ -86,7 +86,7 @@ func (c *call) readStatus() error {
 	}
 	var word [emitcuda.StatusSize / 8]uint64
 	p := unsafe.Pointer(&word)
-	if err := c.dev.download(p, c.status, emitcuda.StatusSize); err != nil {
+	if err := c.leaf.dev.download(p, c.status, emitcuda.StatusSize); err != nil {
 		return err
 	}
 	code := ir.FailCode(*(*int32)(p))
@@ -128,7 +128,7 @@ func (c *call) fill(s *ir.Fill) error {
 		if err := c.work(); err != nil {
 			return err
 		}
-		return c.dev.set(at, same, bytes)
+		return c.leaf.dev.set(at, same, bytes)
 	}
 	return c.prelude(emitcuda.Fill(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), elem)
 }
@@ -162,20 +162,20 @@ func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot
 		if sums, err = c.alloc(what.Sums, size); err != nil {
 			return err
 		}
-		defer c.dev.free(sums)
+		defer c.leaf.dev.free(sums)
 	}
 	if err := c.work(); err != nil {
 		return err
 	}
 	for _, step := range what.Steps {
-		l := launch{module: c.shared, kernel: step.Kernel, grid: step.Grid, threads: step.Threads, what: c.statement()}
+		l := launch{module: c.leaf.shared, kernel: step.Kernel, grid: step.Grid, threads: step.Threads, what: c.statement()}
 		for _, a := range step.Args {
 			l.params = append(l.params, map[emitcuda.ArgKind]slot{
 				emitcuda.ArgArray: {uint64(at)}, emitcuda.ArgLength: {uint64(n)}, emitcuda.ArgValue: value,
 				emitcuda.ArgSums: {uint64(sums)}, emitcuda.ArgBlocks: {uint64(what.Sums)},
 			}[a])
 		}
-		if err := c.dev.launch(l); err != nil {
+		if err := c.leaf.dev.launch(l); err != nil {
 			return err
 		}
 	}

@@ -181,7 +181,7 @@ func (c *call) gemm(s *ir.Gemm) error {
 				g.c.at += pointer((r[0] + q[0]) * size)
 				g.a.at += pointer((r[1] + t[0]) * size)
 				g.b.at += pointer((q[1] + t[1]) * size)
-				return c.dev.gemm(g)
+				return c.leaf.dev.gemm(g)
 			})
 		})
 	})
@@ -244,7 +244,7 @@ func (c *call) spmm(s *ir.SpMM) error {
 		return err
 	}
 	c.blocks[s.C.A].stale = true
-	return c.dev.spmm(p)
+	return c.leaf.dev.spmm(p)
 }
 
 // libraries are those that a leaf's host part calls, by the names of package strategy.

@@ -19,7 +19,7 @@ func (c *call) work() error {
 		return nil
 	}
 	c.timer.running = true
-	return c.dev.watch()
+	return c.leaf.dev.watch()
 }
 
 // pause is called before the host waits or allocates.
@@ -28,7 +28,7 @@ func (c *call) pause() error {
 		return nil
 	}
 	c.timer.running = false
-	ms, err := c.dev.lap()
+	ms, err := c.leaf.dev.lap()
 	c.timer.ms += ms
 	return err
 }
@@ -76,7 +76,7 @@ func (c *call) again() error {
 		}
 	}
 	c.published = nil
-	if err := c.run(c.p.f.Body); err != nil {
+	if err := c.run(c.leaf.p.f.Body); err != nil {
 		return err
 	}
 	return c.settle()

@@ -49,7 +49,7 @@ func (f *leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, 
 			in[k].Levels = append(in[k].Levels, interp.Level{Size: lev.Size, Offset: lev.Offset,
 				Pos: array(lev.Pos, tcs.Int64), Crd: array(lev.Crd, tcs.Int64)})
 		}
-		in[k].Vals = array(t.Vals, t.Type)
+		in[k].Vals = array(t.Vals, t.Header.Type)
 	}
 	in[0].Vals.Fresh = f.fresh
 	h := fnv.New64a()

@@ -267,7 +267,7 @@ func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
 // dense is a dense tensor with so many rows of values.
 func (c formCase) dense(rows int64, vals tcs.Array) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{rows, c.values}[:c.order()]}, Vals: vals}
-	for m, n := range t.Dims {
+	for m, n := range t.Header.Dims {
 		t.Levels = append(t.Levels, tcs.Level{Kind: 'd', Mode: m, Size: n})
 	}
 	t.Vals.Len = rows * c.values

@@ -108,13 +108,13 @@ func (b *bench) input(name string) (*tcs.Tensor, error) {
 // lastMode copies a tensor to one that stores a mode last.
 func lastMode(t *tcs.Tensor, mode string) *spmd.Job {
 	var order []string
-	for m := range t.Dims {
+	for m := range t.Header.Dims {
 		if n := strconv.Itoa(m); n != mode {
 			order = append(order, n)
 		}
 	}
-	format := strings.Repeat("s", len(t.Dims)) + ":" + strings.Join(append(order, mode), ",")
-	vars := "(" + strings.Join(letters[:len(t.Dims)], ",") + ")"
+	format := strings.Repeat("s", len(t.Header.Dims)) + ":" + strings.Join(append(order, mode), ",")
+	vars := "(" + strings.Join(letters[:len(t.Header.Dims)], ",") + ")"
 	return &spmd.Job{Statement: "T" + vars + " = S" + vars, Formats: map[string]string{"T": format}, Inputs: map[string]spmd.Input{"S": spmd.InMemory(t)}}
 }
 

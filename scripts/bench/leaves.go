@@ -122,7 +122,7 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 		}
 		args = append(args, t)
 	}
-	n := args[0].Dims[args[0].Levels[0].Mode]
+	n := args[0].Header.Dims[args[0].Levels[0].Mode]
 	var times []float64
 	var sum float64
 	for r := range b.repeat + 1 {
@@ -147,7 +147,7 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 // emptyLike is a result for a hand-written kernel: values of a dense or shared
 // pattern are allocated, with the same pages at every repeat; other arrays are published by the kernel.
 func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tensor, error) {
-	out := &tcs.Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals}
+	out := &tcs.Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals}
 	if strings.HasPrefix(function, "spadd") || function == "spgemm" {
 		for l := range out.Levels {
 			out.Levels[l].Pos.Ptr, out.Levels[l].Crd.Ptr = nil, nil

@@ -324,7 +324,7 @@ func (b *bench) electrons() error {
 			all[[4]int32{p, r, q, s}], all[[4]int32{s, r, q, p}] = value, value
 		}
 	})
-	return b.fromEntries(electrons, unique.Dims, all)
+	return b.fromEntries(electrons, unique.Header.Dims, all)
 }
 
 // eachEntry calls fn for each entry of a tensor of four compressed levels.

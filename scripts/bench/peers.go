@@ -301,19 +301,19 @@ func dump(path string, t *tcs.Tensor) error {
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	head := [3]int64{t.Dims[0], 1, t.Vals.Len}
-	if len(t.Dims) > 1 {
-		head[1] = t.Dims[1]
+	head := [3]int64{t.Header.Dims[0], 1, t.Vals.Len}
+	if len(t.Header.Dims) > 1 {
+		head[1] = t.Header.Dims[1]
 	}
 	put := func(x any) {
 		if err == nil {
 			err = binary.Write(w, binary.LittleEndian, x)
 		}
 	}
-	if len(t.Dims) == 3 {
-		put(t.Dims)
+	if len(t.Header.Dims) == 3 {
+		put(t.Header.Dims)
 		put(t.Vals.Len)
-		for m := range t.Dims {
+		for m := range t.Header.Dims {
 			crd := make([]int32, 0, t.Vals.Len)
 			t.Entries(func(c []int64, _ int64) bool { crd = append(crd, int32(c[m])); return true })
 			put(crd)

@@ -55,7 +55,7 @@ func (s *statement) request() (r codegen.Request, err error) {
 		if a, ok := e.(*notation.Access); ok {
 			t := s.operands[a.Name]
 			r.Tensors[a.Name] = describe(t)
-			size(a, t.Dims)
+			size(a, t.Header.Dims)
 		}
 		return true
 	})
@@ -67,7 +67,7 @@ func (s *statement) request() (r codegen.Request, err error) {
 
 // describe is what the compiler knows of a tensor.
 func describe(t *tcs.Tensor) codegen.Tensor {
-	d := codegen.Tensor{Format: bridge.Format(t), Type: bridge.IR(bridge.Type(t.Type)), Dims: t.Dims, NNZ: t.Vals.Len}
+	d := codegen.Tensor{Format: bridge.Format(t), Type: bridge.IR(bridge.Type(t.Header.Type)), Dims: t.Header.Dims, NNZ: t.Vals.Len}
 	positions := int64(1)
 	for l := range t.Levels {
 		level := &t.Levels[l]

@@ -111,13 +111,13 @@ func TestRowsStayInTheirPart(t *testing.T) {
 		s := &Sum{Like: like, Parts: []Piece{rows(0, 0, 17), rows(1, 16, n)}, Pieces: []Piece{rows(0, 0, test.cut), rows(1, test.cut, n)}}
 		err := local.Run(context.Background(), 2, func(c comm.Comm) error {
 			me := c.Rank()
-			part, err := newDense(like, s.Parts[me].Box, transfer.Pages(nil))
+			part, err := newDense(like, s.Parts[me].Region.Box, transfer.Pages(nil))
 			if err != nil {
 				return err
 			}
 			first, last := part.Vals.Ptr, part.Vals.Len
 			for k := range tcs.Values[float64](part) {
-				tcs.Values[float64](part)[k] = float64(int64(k) + wide*s.Parts[me].Box[0][0])
+				tcs.Values[float64](part)[k] = float64(int64(k) + wide*s.Parts[me].Region.Box[0][0])
 			}
 			pieces, err := s.Run(c, map[partition.Piece]*tcs.Tensor{partition.Piece(me): part}, Options{Alloc: transfer.Pages(nil)})
 			if err != nil {
@@ -130,7 +130,7 @@ func TestRowsStayInTheirPart(t *testing.T) {
 				return fmt.Errorf("the piece lies in the part's memory: %v", stays)
 			}
 			for k, v := range tcs.Values[float64](got) {
-				at := int64(k) + wide*s.Pieces[me].Box[0][0]
+				at := int64(k) + wide*s.Pieces[me].Region.Box[0][0]
 				want := float64(at)
 				if at >= wide*16 && at < wide*17 {
 					want *= 2

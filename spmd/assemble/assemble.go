@@ -31,8 +31,8 @@ import (
 
 // Piece is a region of a tensor at a rank.
 type Piece struct {
-	Rank int
-	Region
+	Rank   int
+	Region Region
 }
 
 // Sum is partial results of one tensor, or of one block of it, and what is to be made of them.
@@ -62,7 +62,7 @@ type Options struct {
 // own by their numbers. It takes the parts over, also where it fails. A part that is a piece by itself is that
 // piece. Collective. The caller closes the pieces.
 func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor, o Options) (map[partition.Piece]*tcs.Tensor, error) {
-	x := &running{Sum: s, Options: o, c: c, parts: parts, over: s.overlaps(), pieces: map[partition.Piece]*tcs.Tensor{}}
+	x := &running{sum: s, options: o, c: c, parts: parts, over: s.overlaps(), pieces: map[partition.Piece]*tcs.Tensor{}}
 	var err error
 	for k := 0; k < len(s.Pieces) && err == nil; k++ {
 		err = x.piece(k)
@@ -101,14 +101,14 @@ func (s *Sum) Moves(size func(part int, r Region) plan.Size, travel func(z plan.
 
 // running is a Sum at a rank.
 type running struct {
-	*Sum
-	Options
-	c      comm.Comm
-	over   *overlaps
-	parts  map[partition.Piece]*tcs.Tensor // that were not handed on
-	pieces map[partition.Piece]*tcs.Tensor
-	way    []underWay
-	bytes  int64 // of copies under way
+	sum     *Sum
+	options Options
+	c       comm.Comm
+	over    *overlaps
+	parts   map[partition.Piece]*tcs.Tensor // that were not handed on
+	pieces  map[partition.Piece]*tcs.Tensor
+	way     []underWay
+	bytes   int64 // of copies under way
 }
 
 // underWay is a message that was begun.
@@ -126,9 +126,9 @@ var aheadBytes int64 = 64 << 20
 // piece sends what this rank has of piece k, or makes the piece where it is this rank's.
 func (x *running) piece(k int) error {
 	list := x.over.of(k)
-	if to := x.Pieces[k].Rank; to != x.c.Rank() {
+	if to := x.sum.Pieces[k].Rank; to != x.c.Rank() {
 		for _, h := range list {
-			if x.Parts[h.part].Rank != x.c.Rank() {
+			if x.sum.Parts[h.part].Rank != x.c.Rank() {
 				continue
 			}
 			if err := x.send(h, to); err != nil {
@@ -142,10 +142,10 @@ func (x *running) piece(k int) error {
 		return nil
 	}
 	build := x.sparse
-	if tcs.AllDense(x.Like.Kinds) {
+	if tcs.AllDense(x.sum.Like.Kinds) {
 		build = x.dense
 	}
-	t, err := build(x.Pieces[k].Region, list)
+	t, err := build(x.sum.Pieces[k].Region, list)
 	if err == nil {
 		x.pieces[partition.Piece(k)] = t
 	}
@@ -154,12 +154,12 @@ func (x *running) piece(k int) error {
 
 // alone is a part of this rank that is piece k by itself, in its form or a view that shows nothing else; nil for none.
 func (x *running) alone(k int, list []share) *tcs.Tensor {
-	if len(list) != 1 || x.Parts[list[0].part].Rank != x.c.Rank() {
+	if len(list) != 1 || x.sum.Parts[list[0].part].Rank != x.c.Rank() {
 		return nil
 	}
 	n := partition.Piece(list[0].part)
-	part, _ := x.over.normal(x.Parts[n].Region)
-	if t := x.parts[n]; list[0].region.equal(part) && x.covers(t, x.Pieces[k].Region, list) && (formed(t) || exact(t)) {
+	part, _ := x.over.normal(x.sum.Parts[n].Region)
+	if t := x.parts[n]; list[0].region.equal(part) && x.covers(t, x.sum.Pieces[k].Region, list) && (formed(t) || exact(t)) {
 		delete(x.parts, n)
 		return t
 	}
@@ -180,7 +180,7 @@ func formed(t *tcs.Tensor) bool {
 
 // exact tells whether a view shows what lies in its box and nothing else: all but its outermost level is whole.
 func exact(t *tcs.Tensor) bool {
-	return len(t.Levels) > 0 && ended(t) && !slices.ContainsFunc(t.Levels[1:], func(lev tcs.Level) bool { return t.Range(lev.Mode) != [2]int64{0, t.Dims[lev.Mode]} })
+	return len(t.Levels) > 0 && ended(t) && !slices.ContainsFunc(t.Levels[1:], func(lev tcs.Level) bool { return t.Header.Range(lev.Mode) != [2]int64{0, t.Header.Dims[lev.Mode]} })
 }
 
 // ended tells whether all segments lie in what is shown of them. Those at the ends of a view between keys may be longer.
@@ -197,11 +197,11 @@ func (x *running) own(h share) *tcs.Tensor { return x.parts[partition.Piece(h.pa
 // send begins to send what a part has of a region.
 func (x *running) send(h share, to int) error {
 	part := x.own(h)
-	t, copied, err := restrict(part, h.region, x.Like.Name, x.Alloc)
+	t, copied, err := restrict(part, h.region, x.sum.Like.Name, x.options.Alloc)
 	if err != nil {
 		return err
 	}
-	sending, err := transfer.Send(x.c, t, to, x.Tag)
+	sending, err := transfer.Send(x.c, t, to, x.options.Tag)
 	if err != nil {
 		t.Close()
 		return err
@@ -229,10 +229,10 @@ func (x *running) wait(most int64) (err error) {
 
 // take is what a part has of a region: what this rank has of it, or what comes of another.
 func (x *running) take(h share) (*tcs.Tensor, error) {
-	if from := x.Parts[h.part].Rank; from != x.c.Rank() {
-		return transfer.Recv(x.c, x.Like, from, x.Tag, x.Alloc)
+	if from := x.sum.Parts[h.part].Rank; from != x.c.Rank() {
+		return transfer.Recv(x.c, x.sum.Like, from, x.options.Tag, x.options.Alloc)
 	}
-	t, _, err := restrict(x.own(h), h.region, x.Like.Name, x.Alloc)
+	t, _, err := restrict(x.own(h), h.region, x.sum.Like.Name, x.options.Alloc)
 	return t, err
 }
 
@@ -252,7 +252,7 @@ func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
 		sources = nil
 		return t, nil
 	}
-	pattern, maps, err := reduce.Union(x.Shape, piece.Box, sources, 0, x.Limit)
+	pattern, maps, err := reduce.Union(x.options.Shape, piece.Box, sources, 0, x.options.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -262,21 +262,21 @@ func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
 			m.Close()
 		}
 	}()
-	t, err := pattern.Block(reduce.Alloc(x.Alloc))
+	t, err := pattern.Block(reduce.Alloc(x.options.Alloc))
 	if err != nil {
 		return nil, err
 	}
 	for k, source := range sources {
-		reduce.Add(t, source, maps[k], x.Threads)
+		reduce.Add(t, source, maps[k], x.options.Threads)
 	}
 	return t, nil
 }
 
 // boxOf is the box that a tensor covers.
 func boxOf(t *tcs.Tensor) [][2]int64 {
-	box := make([][2]int64, len(t.Dims))
+	box := make([][2]int64, len(t.Header.Dims))
 	for m := range box {
-		box[m] = t.Range(m)
+		box[m] = t.Header.Range(m)
 	}
 	return box
 }

@@ -248,7 +248,7 @@ func number(r *rand.Rand, typ tcs.Type) []byte {
 func (x *trial) tensor(k int, limit *tcs.Limit) (*tcs.Tensor, error) {
 	like := x.sum.Like
 	in := *x.parts[k]
-	return coo.Assemble(&in, coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: x.sum.Parts[k].Box}, coo.Config{Limit: limit, Threads: 1})
+	return coo.Assemble(&in, coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: x.sum.Parts[k].Region.Box}, coo.Config{Limit: limit, Threads: 1})
 }
 
 // deep is the last compressed level, -1 for none.
@@ -448,13 +448,13 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 
 // compare holds a piece to what is wanted, and to the form that its entries have.
 func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
-	if kinds, modes := p.Format(); kinds != x.sum.Like.Kinds || !slices.Equal(modes, x.sum.Like.Modes) || !slices.Equal(boxOf(p), x.sum.Pieces[k].Box) {
+	if kinds, modes := p.Format(); kinds != x.sum.Like.Kinds || !slices.Equal(modes, x.sum.Like.Modes) || !slices.Equal(boxOf(p), x.sum.Pieces[k].Region.Box) {
 		return fmt.Errorf("it is %s of %v", p.FormatString(), boxOf(p))
 	}
 	if _, ok := p.Shape(); !ok {
 		return errors.New("its arrays are not those of its box")
 	}
-	fresh := &tcs.Tensor{Header: p.Clone(), Levels: p.Levels, Vals: p.Vals}
+	fresh := &tcs.Tensor{Header: p.Header.Clone(), Levels: p.Levels, Vals: p.Vals}
 	if err := fresh.ValidateGiven(); err != nil {
 		return err
 	}
@@ -483,12 +483,12 @@ func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
 func (x *trial) canonical(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
 	like := x.sum.Like
 	in := &list{dims: like.Dims, typ: like.Type}
-	everywhere(x.sum.Pieces[k].Box, func(at []int64) {
+	everywhere(x.sum.Pieces[k].Region.Box, func(at []int64) {
 		if _, ok := want[fmt.Sprint(at)]; ok {
 			in.at, in.vals = append(in.at, slices.Clone(at)), append(in.vals, make([]byte, like.Type.Size())...)
 		}
 	})
-	w, err := coo.Assemble(in, coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: x.sum.Pieces[k].Box}, coo.Config{Threads: 1})
+	w, err := coo.Assemble(in, coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: x.sum.Pieces[k].Region.Box}, coo.Config{Threads: 1})
 	if err != nil {
 		return err
 	}

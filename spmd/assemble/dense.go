@@ -33,7 +33,7 @@ func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
 			tcs.CloseList(t, part)
 			return nil, err
 		}
-		if overlapsEarlier(list, k, x.Like.Modes) {
+		if overlapsEarlier(list, k, x.sum.Like.Modes) {
 			addRuns(h.region, t, part)
 		} else {
 			copyRuns(h.region, t, part)
@@ -51,7 +51,7 @@ const mostOfPart = 7
 
 // within is a piece that lies together within the first of its shares, which is this rank's and not much larger; nil for any other.
 func (x *running) within(piece Region, list []share) (*tcs.Tensor, error) {
-	if len(list) == 0 || x.Parts[list[0].part].Rank != x.c.Rank() || !list[0].region.equal(Region{Box: piece.Box}) {
+	if len(list) == 0 || x.sum.Parts[list[0].part].Rank != x.c.Rank() || !list[0].region.equal(Region{Box: piece.Box}) {
 		return nil, nil
 	}
 	if all, _ := x.over.normal(piece); !list[0].region.equal(all) {
@@ -66,7 +66,7 @@ func (x *running) within(piece Region, list []share) (*tcs.Tensor, error) {
 	if n := v.Vals.Len; n != piece.coordinates() || 8*n < mostOfPart*part.Vals.Len {
 		return nil, nil
 	}
-	t := &tcs.Tensor{Header: tcs.Header{Dims: x.Like.Dims, Box: slices.Clone(piece.Box), Type: x.Like.Type}, Levels: slices.Clone(part.Levels), Vals: v.Vals}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: x.sum.Like.Dims, Box: slices.Clone(piece.Box), Type: x.sum.Like.Type}, Levels: slices.Clone(part.Levels), Vals: v.Vals}
 	for l := range t.Levels {
 		lev := &t.Levels[l]
 		lev.Offset, lev.Size = piece.Box[lev.Mode][0], piece.Box[lev.Mode][1]-piece.Box[lev.Mode][0]
@@ -79,7 +79,7 @@ func (x *running) within(piece Region, list []share) (*tcs.Tensor, error) {
 
 // lend is a tensor that has what a part has of a region.
 func (x *running) lend(h share) (*tcs.Tensor, error) {
-	if x.Parts[h.part].Rank == x.c.Rank() {
+	if x.sum.Parts[h.part].Rank == x.c.Rank() {
 		return x.own(h).Alias(), nil
 	}
 	return x.take(h)
@@ -87,19 +87,19 @@ func (x *running) lend(h share) (*tcs.Tensor, error) {
 
 // whole tells whether a tensor that came of another rank is the piece: it is 0 where the piece is.
 func (x *running) whole(t *tcs.Tensor, h share, piece Region, list []share) bool {
-	return x.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil && x.covers(t, piece, list) && formed(t)
+	return x.sum.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil && x.covers(t, piece, list) && formed(t)
 }
 
 // zeroed is a piece to which the shares of a list can be added: 0, but for the elements that several of them
 // may have. There it is the number that a sum begins with, -0, so that the sum of one element is the element itself.
 func (x *running) zeroed(piece Region, list []share) (*tcs.Tensor, error) {
-	t, err := newDense(x.Like, piece.Box, x.Alloc)
+	t, err := newDense(x.sum.Like, piece.Box, x.options.Alloc)
 	if err != nil {
 		return nil, err
 	}
 	clear(t.Vals.Bytes())
 	for k, h := range list {
-		if overlapsEarlier(list, k, x.Like.Modes) {
+		if overlapsEarlier(list, k, x.sum.Like.Modes) {
 			fillRuns(h.region, t)
 		}
 	}
@@ -198,7 +198,7 @@ func copyValues(to *tcs.Tensor, q int64, from *tcs.Tensor, p, n int64) {
 
 // fillRuns sets a region of a dense tensor to -0.
 func fillRuns(r Region, t *tcs.Tensor) {
-	zero := negativeZero(t.Type)
+	zero := negativeZero(t.Header.Type)
 	newRuns(r, t, t).walk(0, r.edge(), 0, 0, func(q, _, n int64) {
 		run := t.Vals.Bytes()[q*int64(len(zero)) : (q+n)*int64(len(zero))]
 		for done := copy(run, zero); done < len(run); done *= 2 {

@@ -29,7 +29,7 @@ func (s *Sum) overlaps() *overlaps {
 	for m := range s.Like.Dims {
 		seen := map[int64]bool{}
 		for k := range s.Parts {
-			seen[s.Parts[k].Box[m][0]] = true
+			seen[s.Parts[k].Region.Box[m][0]] = true
 		}
 		if len(seen) > most {
 			x.mode, most = m, len(seen)
@@ -41,7 +41,7 @@ func (s *Sum) overlaps() *overlaps {
 	if x.mode < 0 {
 		return x
 	}
-	at := func(k int) [2]int64 { return s.Parts[k].Box[x.mode] }
+	at := func(k int) [2]int64 { return s.Parts[k].Region.Box[x.mode] }
 	slices.SortFunc(x.list, func(a, b int) int { return cmp.Or(cmp.Compare(at(a)[0], at(b)[0]), cmp.Compare(a, b)) })
 	for n, k := range x.list {
 		x.ends = append(x.ends, at(k)[1])
@@ -59,7 +59,7 @@ func (x *overlaps) of(k int) []share {
 	if x.mode >= 0 {
 		r := piece.Box[x.mode]
 		first = sort.Search(len(x.list), func(n int) bool { return x.ends[n] > r[0] })
-		end = sort.Search(len(x.list), func(n int) bool { return x.s.Parts[x.list[n]].Box[x.mode][0] >= r[1] })
+		end = sort.Search(len(x.list), func(n int) bool { return x.s.Parts[x.list[n]].Region.Box[x.mode][0] >= r[1] })
 	}
 	var out []share
 	for n := first; n < end; n++ {

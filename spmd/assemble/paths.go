@@ -28,7 +28,7 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 	if len(groups) == 0 {
 		return nil
 	}
-	x := &completing{Options: o, c: c.Uncounted(), b: b, deep: deepest(b.Kinds), shape: *o.Shape}
+	x := &completing{options: o, c: c.Uncounted(), b: b, deep: deepest(b.Kinds), shape: *o.Shape}
 	x.shape.Type = b.Type
 	x.like = transfer.Like{Name: o.Shape.Name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes}
 	differ, err := x.differ(groups)
@@ -98,13 +98,13 @@ func beside(b *store.Blocks) (groups [][]int) {
 
 // completing is a Complete at a rank.
 type completing struct {
-	Options
-	c     comm.Comm
-	b     *store.Blocks
-	deep  int
-	shape reduce.Shape
-	like  transfer.Like
-	way   []underWay
+	options Options
+	c       comm.Comm
+	b       *store.Blocks
+	deep    int
+	shape   reduce.Shape
+	like    transfer.Like
+	way     []underWay
 }
 
 // differ are the groups whose pieces have different paths, by the SHA-256 of these. Collective.
@@ -171,10 +171,10 @@ func (x *completing) sum(t *tcs.Tensor) [sha256.Size]byte {
 // paths is a piece without the values below its paths.
 func (x *completing) paths(t *tcs.Tensor) *tcs.Tensor {
 	p := t.Alias()
-	p.Levels, p.Box = slices.Clone(p.Levels), boxOf(t)
+	p.Levels, p.Header.Box = slices.Clone(p.Levels), boxOf(t)
 	for l := x.deep + 1; l < len(p.Levels); l++ {
 		lev := &p.Levels[l]
-		lev.Size, p.Box[lev.Mode][1] = 0, p.Box[lev.Mode][0]
+		lev.Size, p.Header.Box[lev.Mode][1] = 0, p.Header.Box[lev.Mode][0]
 	}
 	p.Vals = tcs.Array{Width: p.Vals.Width}
 	return p
@@ -203,7 +203,7 @@ func (x *completing) sendTo(group []int, rank int) error {
 			continue
 		}
 		p := x.paths(x.b.Own[k])
-		sending, err := transfer.Send(x.c, p, rank, x.Tag)
+		sending, err := transfer.Send(x.c, p, rank, x.options.Tag)
 		if err != nil {
 			p.Close()
 			return err
@@ -257,25 +257,25 @@ func (x *completing) take(k int) (*tcs.Tensor, error) {
 	if t := x.b.Own[k]; t != nil {
 		return x.paths(t), nil
 	}
-	return transfer.Recv(x.c, x.like, x.b.Owners[k], x.Tag, x.Alloc)
+	return transfer.Recv(x.c, x.like, x.b.Owners[k], x.options.Tag, x.options.Alloc)
 }
 
 // union is the paths that one of two has.
 func (x *completing) union(p, q *tcs.Tensor) (*tcs.Tensor, error) {
-	pattern, maps, err := reduce.Union(&x.shape, p.Box, []*tcs.Tensor{p, q}, 0, x.Limit)
+	pattern, maps, err := reduce.Union(&x.shape, p.Header.Box, []*tcs.Tensor{p, q}, 0, x.options.Limit)
 	if err != nil {
 		return nil, err
 	}
 	defer pattern.Close()
 	closeList(maps)
-	return pattern.Block(reduce.Alloc(x.Alloc))
+	return pattern.Block(reduce.Alloc(x.options.Alloc))
 }
 
 // fill gives a piece the paths that it lacks.
 func (x *completing) fill(k int, all *tcs.Tensor) error {
 	t := x.b.Own[k]
 	if !formed(t) {
-		own, err := copyPart(t, Region{Box: x.b.Boxes[k]}, x.like.Name, x.Alloc)
+		own, err := copyPart(t, Region{Box: x.b.Boxes[k]}, x.like.Name, x.options.Alloc)
 		if err != nil {
 			return err
 		}
@@ -286,18 +286,18 @@ func (x *completing) fill(k int, all *tcs.Tensor) error {
 	if t.Levels[x.deep].Crd.Len == all.Levels[x.deep].Crd.Len { // which has all of the piece's
 		return nil
 	}
-	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, all}, 0, x.Limit)
+	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, all}, 0, x.options.Limit)
 	if err != nil {
 		return err
 	}
 	defer pattern.Close()
 	defer closeList(maps)
-	out, err := pattern.Block(reduce.Alloc(x.Alloc))
+	out, err := pattern.Block(reduce.Alloc(x.options.Alloc))
 	if err != nil {
 		return err
 	}
-	reduce.Clear(out, x.Threads)
-	reduce.Add(out, t, maps[0], x.Threads)
+	reduce.Clear(out, x.options.Threads)
+	reduce.Add(out, t, maps[0], x.options.Threads)
 	x.b.Own[k] = out
 	return t.Close()
 }

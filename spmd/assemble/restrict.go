@@ -111,12 +111,12 @@ func copyPart(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.
 
 // allocate makes the copy's arrays, as wide as those of the tensor, for the coordinates that were counted.
 func (c *copier) allocate(name string, alloc transfer.Alloc) error {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: c.t.Dims, Box: slices.Clone(c.r.Box), Type: c.t.Type}, Levels: slices.Clone(c.t.Levels)}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: c.t.Header.Dims, Box: slices.Clone(c.r.Box), Type: c.t.Header.Type}, Levels: slices.Clone(c.t.Levels)}
 	var arrays []*tcs.Array
 	for l := range t.Levels {
 		lev := &t.Levels[l]
 		if lev.Form() == tcs.Full {
-			b := t.Box[lev.Mode]
+			b := t.Header.Box[lev.Mode]
 			lev.Offset, lev.Size = b[0], b[1]-b[0]
 			continue
 		}

@@ -28,7 +28,7 @@ func (c *checker) all(result *tcs.Tensor) error {
 			r.entries.close()
 		}
 	}()
-	err = c.team.Each(c.Env.Ctx, func(lo, hi int64) (reference.Visitor, error) {
+	err = c.team.Each(c.problem.Env.Ctx, func(lo, hi int64) (reference.Visitor, error) {
 		entries, err := entriesOf(t, lo, hi)
 		if err != nil {
 			return nil, err
@@ -44,9 +44,9 @@ func (c *checker) all(result *tcs.Tensor) error {
 	}
 	slices.SortFunc(ranges, func(a, b *rangeCheck) int { return cmp.Compare(a.lo, b.lo) })
 	for _, r := range ranges {
-		c.n += r.n
-		if c.first == nil {
-			c.first = r.first
+		c.found.n += r.found.n
+		if c.found.first == nil {
+			c.found.first = r.found.first
 		}
 	}
 	return nil
@@ -58,7 +58,7 @@ type rangeCheck struct {
 	c       *checker
 	lo      int64
 	entries *entryCursor
-	found
+	found   found
 }
 
 func (r *rangeCheck) Point(coord []int64, p reference.Point) error {
@@ -77,7 +77,7 @@ func (r *rangeCheck) Point(coord []int64, p reference.Point) error {
 			continue
 		}
 		if order > 0 {
-			v = tcs.Value{Type: r.entries.t.Type}
+			v = tcs.Value{Type: r.entries.t.Header.Type}
 		} else {
 			r.entries.advance()
 		}
@@ -112,7 +112,7 @@ func (c *checker) inOrder(result *tcs.Tensor) (*tcs.Tensor, error) {
 	for l := range sparse {
 		sparse[l] = 's'
 	}
-	return coo.Repack(result, string(sparse), nil, coo.KeepAll, c.Env.Config())
+	return coo.Repack(result, string(sparse), nil, coo.KeepAll, c.problem.Env.Config())
 }
 
 // entryCursor walks a tensor's entries one by one.
@@ -131,7 +131,7 @@ const cursorBatch = 512
 // entriesOf walks the entries whose first coordinate is in [lo, hi), or a scalar's.
 func entriesOf(t *tcs.Tensor, lo, hi int64) (*entryCursor, error) {
 	box := make([][2]int64, t.Order())
-	for m, d := range t.Dims {
+	for m, d := range t.Header.Dims {
 		box[m] = [2]int64{0, d}
 	}
 	if len(box) > 0 {
@@ -161,7 +161,7 @@ func (s *entryCursor) peek() (coord []int64, v tcs.Value, ok bool, err error) {
 	for m := range s.coord {
 		s.coord[m] = s.b.Coords[m][s.k]
 	}
-	return s.coord, s.t.Type.Load(unsafe.Pointer(&s.b.Vals[s.k*s.t.Type.Size()])), true, nil
+	return s.coord, s.t.Header.Type.Load(unsafe.Pointer(&s.b.Vals[s.k*s.t.Header.Type.Size()])), true, nil
 }
 
 func (s *entryCursor) advance() { s.k++ }

@@ -63,9 +63,9 @@ func (d *Difference) ExitCode() int { return diag.ExitDiffer }
 
 // checker compares a result with the reference.
 type checker struct {
-	*Problem
-	team *reference.Team
-	found
+	problem *Problem
+	team    *reference.Team
+	found   found
 }
 
 // found is what differs at some of the coordinates.
@@ -94,7 +94,7 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 		return "", nil, err
 	}
 	team := reference.NewTeam(q, p.Env.Threads)
-	c := &checker{Problem: p, team: team}
+	c := &checker{problem: p, team: team}
 	defer p.Env.WatchWork("check of "+tcs.Printable(p.Norm.LHS.Name), team)()
 	name := p.Norm.LHS.Name
 	space, fits := tcs.Coordinates(p.Sizes.Dims[name])
@@ -111,9 +111,9 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 	if err != nil {
 		return "", nil, err
 	}
-	if c.first != nil {
-		c.first.More = c.n - 1
-		return "", c.first, nil
+	if c.found.first != nil {
+		c.found.first.More = c.found.n - 1
+		return "", c.found.first, nil
 	}
 	return "check: " + said + " with the reference", nil, nil
 }
@@ -136,6 +136,6 @@ func (c *checker) compareAbsent(f *found, coord []int64, v tcs.Value) {
 func (c *checker) differ(f *found, coord []int64, v tcs.Value, want string, within float64) {
 	f.n++
 	if f.first == nil {
-		f.first = &Difference{Tensor: c.Norm.LHS.Name, Vars: c.Norm.LHS.Vars, Coord: slices.Clone(coord), Got: v.Text(), Want: want, Within: within}
+		f.first = &Difference{Tensor: c.problem.Norm.LHS.Name, Vars: c.problem.Norm.LHS.Vars, Coord: slices.Clone(coord), Got: v.Text(), Want: want, Within: within}
 	}
 }

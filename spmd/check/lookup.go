@@ -11,14 +11,14 @@ type lookup struct{ t *tcs.Tensor }
 
 // at is the value at a coordinate: zero where absent, the sum where it repeats.
 func (k *lookup) at(coord []int64) tcs.Value {
-	return k.below(0, 0, coord, tcs.Value{Type: k.t.Type})
+	return k.below(0, 0, coord, tcs.Value{Type: k.t.Header.Type})
 }
 
 // below adds the values under position p of the level above l that lie at coord.
 func (k *lookup) below(l int, p int64, coord []int64, acc tcs.Value) tcs.Value {
 	t := k.t
 	if l == len(t.Levels) {
-		return t.Type.Add(acc, t.Value(p))
+		return t.Header.Type.Add(acc, t.Value(p))
 	}
 	lev := &t.Levels[l]
 	c := coord[lev.Mode]

@@ -33,7 +33,7 @@ func (p *Problem) reference() (reference.Problem, error) {
 }
 
 func referenceTensor(t *tcs.Tensor) *reference.Tensor {
-	out := reference.NewTensor(bridge.Type(t.Type), t.Dims...)
+	out := reference.NewTensor(bridge.Type(t.Header.Type), t.Header.Dims...)
 	t.Entries(func(coord []int64, i int64) bool {
 		v := t.Value(i)
 		out.Append(coord, reference.Value{I: v.I, C: v.C})

@@ -10,8 +10,8 @@ import (
 // sample compares coordinates drawn evenly, and entries of the result.
 func (c *checker) sample(result *tcs.Tensor) error {
 	look := &lookup{result}
-	rnd := rand.New(rand.NewPCG(uint64(c.Seed), 0x636865636b))
-	dims := c.Sizes.Dims[c.Norm.LHS.Name]
+	rnd := rand.New(rand.NewPCG(uint64(c.problem.Seed), 0x636865636b))
+	dims := c.problem.Sizes.Dims[c.problem.Norm.LHS.Name]
 	all := make([]int64, checkSample*len(dims))
 	coord := func(k int) []int64 { return all[k*len(dims):][:len(dims)] }
 	for k := range checkSample {
@@ -24,7 +24,7 @@ func (c *checker) sample(result *tcs.Tensor) error {
 		}
 	}
 	points := make([]reference.Point, checkSample)
-	if err := c.team.At(c.Env.Ctx, checkSample, coord, func(k int, p reference.Point) { points[k] = p }); err != nil {
+	if err := c.team.At(c.problem.Env.Ctx, checkSample, coord, func(k int, p reference.Point) { points[k] = p }); err != nil {
 		return err
 	}
 	for k, p := range points {

@@ -13,18 +13,18 @@ func TestComputing(t *testing.T) {
 			return false
 		}
 	}
-	if c := g.board.Computing(); c != nil {
+	if c := g.core.board.Computing(); c != nil {
 		t.Error("a rank that has not said so computes")
 	}
 	one, two := g.Busy(), g.Busy()
-	c := g.board.Computing()
+	c := g.core.board.Computing()
 	one()
 	one() // again, which is nothing
-	if c == nil || ended(c) || g.board.Report().Waiting {
+	if c == nil || ended(c) || g.core.board.Report().Waiting {
 		t.Error("a rank computes no more, of which another goroutine does")
 	}
 	two()
-	if !ended(c) || g.board.Computing() != nil {
+	if !ended(c) || g.core.board.Computing() != nil {
 		t.Error("a rank computes on, of which all has ended")
 	}
 }

@@ -64,13 +64,13 @@ func (d detail) String() string {
 }
 
 func (g *group) begin(name string, kind int, d detail) *call {
-	seq := g.seq.Add(1)
+	seq := g.core.seq.Add(1)
 	c := &call{g: g, name: name, detail: d, seq: seq, tag: internalTag | int(seq&0x3ff)<<4 | kind}
 	c.reqs, c.temps = c.reqRoom[:0], c.tempRoom[:0]
 	return c
 }
 
-func (c *call) String() string { return fmt.Sprintf("%s #%d on %s", c.name, c.seq, c.g.name) }
+func (c *call) String() string { return fmt.Sprintf("%s #%d on %s", c.name, c.seq, c.g.core.name) }
 
 // wrong is a wrong use of the collective, found before any message.
 func (c *call) wrong(format string, args ...any) error {
@@ -126,7 +126,7 @@ func (c *call) recv(b Buf, from int) error {
 
 // temp is memory for n elements of t, freed by end.
 func (c *call) temp(n int64, t Type) (Buf, error) {
-	b, err := c.g.t.Alloc(n * t.Size())
+	b, err := c.g.core.t.Alloc(n * t.Size())
 	if err != nil {
 		return b, c.g.fail(c.String(), -1, -1, err)
 	}
@@ -145,7 +145,7 @@ func (c *call) end(err error) error {
 	}
 	c.reqs = nil
 	for _, b := range c.temps {
-		c.g.t.Free(b)
+		c.g.core.t.Free(b)
 	}
 	c.temps = nil
 	return err

@@ -17,7 +17,7 @@ func (g *group) Barrier() error { return g.begin("Barrier", kindBarrier, noDetai
 // barrier is the dissemination barrier: log2(P) rounds, each twice as far.
 func (c *call) barrier() (err error) {
 	defer func() { err = c.end(err) }()
-	p, r := len(c.g.members), c.g.rank
+	p, r := len(c.g.core.members), c.g.core.rank
 	for d := 1; d < p; d *= 2 {
 		if err := c.irecv(Buf{}, (r-d+p)%p); err != nil {
 			return err
@@ -50,8 +50,8 @@ func (g *group) Bcast(b Buf, root int) error {
 
 func (g *group) countBcast(n int64, root int) {
 	switch {
-	case len(g.members) == 1:
-	case g.rank == root:
+	case len(g.core.members) == 1:
+	case g.core.rank == root:
 		g.countSent(n)
 	default:
 		g.countReceived(n)
@@ -59,14 +59,14 @@ func (g *group) countBcast(n int64, root int) {
 }
 
 func (c *call) bcast(b Buf, root int) error {
-	p := len(c.g.members)
+	p := len(c.g.core.members)
 	n := b.Bytes()
 	b = Buf{Ptr: b.Ptr, Len: n, Type: Byte, Heap: b.Heap}
 	switch {
 	case p == 1:
 		return nil
-	case c.g.t.Flat():
-		if c.g.rank != root {
+	case c.g.core.t.Flat():
+		if c.g.core.rank != root {
 			return c.recv(b, root)
 		}
 		for s := 1; s < p; s++ {
@@ -83,8 +83,8 @@ func (c *call) bcast(b Buf, root int) error {
 
 // bcastTree sends along the binomial tree rooted at root.
 func (c *call) bcastTree(b Buf, root int) error {
-	p := len(c.g.members)
-	v := (c.g.rank - root + p) % p
+	p := len(c.g.core.members)
+	v := (c.g.core.rank - root + p) % p
 	mask := 1
 	for ; mask < p; mask *= 2 {
 		if v&mask != 0 {
@@ -107,8 +107,8 @@ func (c *call) bcastTree(b Buf, root int) error {
 // bcastLong scatters b and gathers it in a ring, so that no rank sends more
 // than twice its size (van de Geijn's broadcast).
 func (c *call) bcastLong(b Buf, root int) error {
-	p := len(c.g.members)
-	v := (c.g.rank - root + p) % p
+	p := len(c.g.core.members)
+	v := (c.g.core.rank - root + p) % p
 	chunk := func(i int) Buf { return b.Slice(cut(b.Len, i, p), cut(b.Len, i+1, p)) }
 	if v == 0 {
 		for i := 1; i < p; i++ {
@@ -171,8 +171,8 @@ func (c *call) checkParts(what string, b Buf, counts []int64) ([]int64, error) {
 	if err := c.checkBuf(b); err != nil {
 		return nil, err
 	}
-	if len(counts) != len(c.g.members) {
-		return nil, c.wrong("%d %s counts for %d ranks", len(counts), what, len(c.g.members))
+	if len(counts) != len(c.g.core.members) {
+		return nil, c.wrong("%d %s counts for %d ranks", len(counts), what, len(c.g.core.members))
 	}
 	off, err := offsets(counts)
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *call) checkParts(what string, b Buf, counts []int64) ([]int64, error) {
 
 // Gather: see Comm.
 func (g *group) Gather(send, recv Buf, root int) error {
-	return g.gather("Gather", send, recv, evenCounts(len(g.members), send.Len), root)
+	return g.gather("Gather", send, recv, evenCounts(len(g.core.members), send.Len), root)
 }
 
 // Gatherv: see Comm.
@@ -203,7 +203,7 @@ func (g *group) gather(name string, send, recv Buf, counts []int64, root int) (e
 		return err
 	}
 	defer func() { err = c.end(err) }()
-	if g.rank != root {
+	if g.core.rank != root {
 		if err := c.isend(send, root); err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func (g *group) gather(name string, send, recv Buf, counts []int64, root int) (e
 
 // Allgather: see Comm.
 func (g *group) Allgather(send, recv Buf) error {
-	return g.allgather("Allgather", send, recv, evenCounts(len(g.members), send.Len))
+	return g.allgather("Allgather", send, recv, evenCounts(len(g.core.members), send.Len))
 }
 
 // Allgatherv: see Comm.
@@ -262,7 +262,7 @@ func (c *call) allgather(send, recv Buf, counts []int64) (err error) {
 	if err != nil {
 		return err
 	}
-	me := c.g.rank
+	me := c.g.core.rank
 	if recv.Type != send.Type || counts[me] != send.Len {
 		return c.wrong("sends %d %v to a part of %d %v", send.Len, send.Type, counts[me], recv.Type)
 	}
@@ -273,12 +273,12 @@ func (c *call) allgather(send, recv Buf, counts []int64) (err error) {
 // spread gives every rank the parts that the others hold of b; off has where
 // each begins.
 func (c *call) spread(b Buf, off []int64) error {
-	p, me := len(c.g.members), c.g.rank
+	p, me := len(c.g.core.members), c.g.core.rank
 	part := func(r int) Buf { return b.Slice(off[r], off[r+1]) }
 	switch {
 	case p == 1:
 		return nil
-	case c.g.t.Flat() || p == 2:
+	case c.g.core.t.Flat() || p == 2:
 		for s := 1; s < p; s++ {
 			if err := c.irecv(part((me-s+p)%p), (me-s+p)%p); err != nil {
 				return err
@@ -308,7 +308,7 @@ func (c *call) spread(b Buf, off []int64) error {
 // spreadShort gathers the parts at rank 0 along the binomial tree, in which a
 // rank's subtree holds consecutive parts, and broadcasts the whole.
 func (c *call) spreadShort(b Buf, off []int64) error {
-	p, me := len(c.g.members), c.g.rank
+	p, me := len(c.g.core.members), c.g.core.rank
 	for d := 1; d < p; d *= 2 {
 		if me&d != 0 {
 			if err := c.isend(b.Slice(off[me], off[min(me+d, p)]), me-d); err != nil {
@@ -331,7 +331,7 @@ func (c *call) spreadShort(b Buf, off []int64) error {
 // Alltoall: see Comm.
 func (g *group) Alltoall(send, recv Buf) error {
 	c := g.begin("Alltoall", kindAlltoall, noDetail)
-	p := int64(len(g.members))
+	p := int64(len(g.core.members))
 	if send.Len%p != 0 || recv.Len%p != 0 {
 		return c.wrong("buffers of %d and %d elements for %d ranks", send.Len, recv.Len, p)
 	}
@@ -356,7 +356,7 @@ func (c *call) alltoall(send Buf, sendCounts []int64, recv Buf, recvCounts []int
 	if err != nil {
 		return err
 	}
-	p, me := len(g.members), g.rank
+	p, me := len(g.core.members), g.core.rank
 	if send.Type != recv.Type || sendCounts[me] != recvCounts[me] {
 		return c.wrong("sends itself %d %v, receives %d %v", sendCounts[me], send.Type, recvCounts[me], recv.Type)
 	}

@@ -11,7 +11,7 @@ import (
 
 // group is the Comm over any Transport.
 type group struct {
-	*core
+	core    *core
 	counted bool
 }
 
@@ -51,17 +51,17 @@ func World(t Transport, size int, board *Board) Comm {
 	return &group{core: &core{t: t, link: t.Open(0, members), board: board, rank: board.Rank, members: members, name: "world", first: true, own: own}, counted: true}
 }
 
-func (g *group) Rank() int                { return g.rank }
-func (g *group) Size() int                { return len(g.members) }
-func (g *group) WorldRank(r int) int      { return g.members[r] }
-func (g *group) Context() context.Context { return g.t.Context() }
+func (g *group) Rank() int                { return g.core.rank }
+func (g *group) Size() int                { return len(g.core.members) }
+func (g *group) WorldRank(r int) int      { return g.core.members[r] }
+func (g *group) Context() context.Context { return g.core.t.Context() }
 func (g *group) Uncounted() Comm          { return &group{core: g.core} }
 
 func (g *group) Counters() Counters {
-	return Counters{BytesSent: g.own.sent.Load(), BytesReceived: g.own.received.Load(), MessagesSent: g.own.sends.Load(), MessagesReceived: g.own.receives.Load()}
+	return Counters{BytesSent: g.core.own.sent.Load(), BytesReceived: g.core.own.received.Load(), MessagesSent: g.core.own.sends.Load(), MessagesReceived: g.core.own.receives.Load()}
 }
 
-func (g *group) OneProcess() bool { return g.t.OneProcess() }
+func (g *group) OneProcess() bool { return g.core.t.OneProcess() }
 
 // Count: see Comm.
 func (g *group) Count(c Counters) {
@@ -73,8 +73,8 @@ func (g *group) countSent(n int64) { g.countSends(1, n) }
 
 func (g *group) countSends(messages, bytes int64) {
 	if g.counted {
-		g.own.sends.Add(messages)
-		g.own.sent.Add(bytes)
+		g.core.own.sends.Add(messages)
+		g.core.own.sent.Add(bytes)
 	}
 }
 
@@ -82,33 +82,33 @@ func (g *group) countReceived(n int64) { g.countReceives(1, n) }
 
 func (g *group) countReceives(messages, bytes int64) {
 	if g.counted {
-		g.own.receives.Add(messages)
-		g.own.received.Add(bytes)
+		g.core.own.receives.Add(messages)
+		g.core.own.received.Add(bytes)
 	}
 }
 
 // Busy: see Comm.
 func (g *group) Busy() func() {
-	g.board.compute()
+	g.core.board.compute()
 	var once atomic.Bool
 	return func() {
 		if once.CompareAndSwap(false, true) {
-			g.board.computed()
-			g.board.Progress.Add(1)
+			g.core.board.computed()
+			g.core.board.Progress.Add(1)
 		}
 	}
 }
 
 // Abort: see Comm.
 func (g *group) Abort(code int, msg string) error {
-	err := &RankError{Rank: g.board.Rank, Alone: g.board.Ranks == 1, Code: code, Err: errors.New(msg)}
-	g.t.Fail(err)
+	err := &RankError{Rank: g.core.board.Rank, Alone: g.core.board.Ranks == 1, Code: code, Err: errors.New(msg)}
+	g.core.t.Fail(err)
 	return err
 }
 
 // cancelled is the job's failure, nil while it runs.
 func (g *group) cancelled() error {
-	ctx := g.t.Context()
+	ctx := g.core.t.Context()
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -117,15 +117,15 @@ func (g *group) cancelled() error {
 
 // fail is an Error of this rank; peer is the group's, -1 for none.
 func (g *group) fail(op string, peer, tag int, err error) error {
-	if peer >= 0 && peer < len(g.members) {
-		peer = g.members[peer]
+	if peer >= 0 && peer < len(g.core.members) {
+		peer = g.core.members[peer]
 	}
-	return &Error{Rank: g.board.Rank, Op: op, Peer: peer, Tag: tag, Err: err}
+	return &Error{Rank: g.core.board.Rank, Op: op, Peer: peer, Tag: tag, Err: err}
 }
 
 func (g *group) checkPeer(what string, peer int) error {
-	if peer < 0 || peer >= len(g.members) {
-		return fmt.Errorf("%s %d, want 0 to %d", what, peer, len(g.members)-1)
+	if peer < 0 || peer >= len(g.core.members) {
+		return fmt.Errorf("%s %d, want 0 to %d", what, peer, len(g.core.members)-1)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (g *group) message(kind string, b Buf, peer, tag int) (*Request, error) {
 	if err := r.start(b, tag); err != nil {
 		return nil, err
 	}
-	if peer != g.rank {
+	if peer != g.core.rank {
 		if kind == "send" {
 			g.countSent(b.Bytes())
 		} else {
@@ -173,15 +173,15 @@ func (r *Request) start(b Buf, tag int) error {
 	err := r.g.cancelled()
 	if err == nil {
 		if r.kind == "send" {
-			r.op, err = r.g.link.Isend(b, r.peer, tag)
+			r.op, err = r.g.core.link.Isend(b, r.peer, tag)
 		} else {
-			r.op, err = r.g.link.Irecv(b, r.peer, tag)
+			r.op, err = r.g.core.link.Irecv(b, r.peer, tag)
 		}
 	}
 	if err != nil {
 		return r.wrap(err)
 	}
-	r.g.board.Progress.Add(1)
+	r.g.core.board.Progress.Add(1)
 	return nil
 }
 
@@ -191,19 +191,19 @@ func (g *group) Split(color, key int) (Comm, error) {
 	c := g.begin("Split", kindSplit, noDetail)
 	const row = 2 + maxGroups/64
 	mine := make([]int64, row)
-	all := make([]int64, row*len(g.members))
+	all := make([]int64, row*len(g.core.members))
 	mine[0], mine[1] = int64(color), int64(key)
-	g.own.mu.Lock()
-	for i, w := range g.own.groups {
+	g.core.own.mu.Lock()
+	for i, w := range g.core.own.groups {
 		mine[2+i] = int64(w)
 	}
-	g.own.mu.Unlock()
-	if err := c.allgather(Of(mine), Of(all), evenCounts(len(g.members), row)); err != nil {
+	g.core.own.mu.Unlock()
+	if err := c.allgather(Of(mine), Of(all), evenCounts(len(g.core.members), row)); err != nil {
 		return nil, err
 	}
 	var ranks []int
 	var used [maxGroups / 64]uint64
-	for r := range g.members {
+	for r := range g.core.members {
 		for i := range used {
 			used[i] |= uint64(all[row*r+2+i])
 		}
@@ -215,38 +215,38 @@ func (g *group) Split(color, key int) (Comm, error) {
 	for id < maxGroups && used[id/64]>>(id%64)&1 != 0 {
 		id++
 	}
-	if most := min(maxGroups, g.t.Groups()); id >= most {
+	if most := min(maxGroups, g.core.t.Groups()); id >= most {
 		return nil, g.fail(c.String(), -1, -1, fmt.Errorf("%d groups are open at once: close some", most))
 	}
 	if color < 0 {
 		return nil, nil
 	}
-	g.own.mu.Lock()
-	g.own.groups[id/64] |= 1 << (id % 64)
-	g.own.mu.Unlock()
+	g.core.own.mu.Lock()
+	g.core.own.groups[id/64] |= 1 << (id % 64)
+	g.core.own.mu.Unlock()
 	sort.SliceStable(ranks, func(a, b int) bool { return all[row*ranks[a]+1] < all[row*ranks[b]+1] })
-	sub := &core{t: g.t, board: g.board, own: g.own, id: id, name: fmt.Sprintf("%s/%d", g.name, color), members: make([]int, len(ranks))}
+	sub := &core{t: g.core.t, board: g.core.board, own: g.core.own, id: id, name: fmt.Sprintf("%s/%d", g.core.name, color), members: make([]int, len(ranks))}
 	for i, r := range ranks {
-		sub.members[i] = g.members[r]
-		if r == g.rank {
+		sub.members[i] = g.core.members[r]
+		if r == g.core.rank {
 			sub.rank = i
 		}
 	}
-	sub.link = g.t.Open(id, sub.members)
+	sub.link = g.core.t.Open(id, sub.members)
 	return &group{core: sub, counted: g.counted}, nil
 }
 
 // Close: see Comm. Its barrier sees to it that no member uses the group's
 // number again before all have left it.
 func (g *group) Close() error {
-	if g.first || g.cancelled() != nil {
+	if g.core.first || g.cancelled() != nil {
 		return nil
 	}
 	if err := g.begin("Close", kindClose, noDetail).barrier(); err != nil {
 		return err
 	}
-	g.own.mu.Lock()
-	g.own.groups[g.id/64] &^= 1 << (g.id % 64)
-	g.own.mu.Unlock()
+	g.core.own.mu.Lock()
+	g.core.own.groups[g.core.id/64] &^= 1 << (g.core.id % 64)
+	g.core.own.mu.Unlock()
 	return nil
 }

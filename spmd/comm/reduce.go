@@ -62,7 +62,7 @@ func (c *call) combiner(b Buf, op Op) (combiner, error) {
 
 // long says that folding in parts pays: many bytes, and a part not tiny.
 func (c *call) long(b Buf) bool {
-	p := int64(len(c.g.members))
+	p := int64(len(c.g.core.members))
 	return p > 1 && p <= 256 && b.Bytes() >= longReduce && b.Bytes()/p >= 4<<10
 }
 
@@ -98,10 +98,10 @@ func tree(p, me, root int, recv func(from int, left bool) error, send func(to in
 }
 
 func (c *call) reduceTree(b Buf, f combiner, root int) error {
-	me := c.g.rank
+	me := c.g.core.rank
 	acc := b
 	var in Buf
-	return tree(len(c.g.members), me, root, func(from int, left bool) (err error) {
+	return tree(len(c.g.core.members), me, root, func(from int, left bool) (err error) {
 		if in.Ptr == nil {
 			if in, err = c.temp(b.Len, b.Type); err != nil {
 				return err
@@ -134,7 +134,7 @@ func (c *call) reduceTree(b Buf, f combiner, root int) error {
 // two halves of a block of the tree exchange theirs, and every rank combines the left with the
 // right one. Where the right half is incomplete, its ranks send theirs to several of the left.
 func (c *call) allreduceShort(b Buf, f combiner) error {
-	p, me := len(c.g.members), c.g.rank
+	p, me := len(c.g.core.members), c.g.core.rank
 	if p == 1 {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (c *call) allreduceShort(b Buf, f combiner) error {
 // reduceParts leaves in the result part me of the combination over all ranks.
 // b is only read.
 func (c *call) reduceParts(b Buf, f combiner) (Buf, error) {
-	p, me := len(c.g.members), c.g.rank
+	p, me := len(c.g.core.members), c.g.core.rank
 	part := func(r int) Buf { return b.Slice(cut(b.Len, r, p), cut(b.Len, r+1, p)) }
 	mine := part(me)
 	all, err := c.temp(mine.Len*int64(p), b.Type)
@@ -212,7 +212,7 @@ func (c *call) reduceParts(b Buf, f combiner) (Buf, error) {
 }
 
 func (c *call) reduceLong(b Buf, f combiner, root int) error {
-	p, me := len(c.g.members), c.g.rank
+	p, me := len(c.g.core.members), c.g.core.rank
 	mine, err := c.reduceParts(b, f)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (c *call) reduceLong(b Buf, f combiner, root int) error {
 }
 
 func (c *call) allreduceLong(b Buf, f combiner) error {
-	p, me := len(c.g.members), c.g.rank
+	p, me := len(c.g.core.members), c.g.core.rank
 	mine, err := c.reduceParts(b, f)
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (c *call) allreduceLong(b Buf, f combiner) error {
 // countReduce counts the binomial tree's messages, whatever carried the sum.
 func (g *group) countReduce(n int64, root int) {
 	// tree's callbacks here never fail.
-	_ = tree(len(g.members), g.rank, root,
+	_ = tree(len(g.core.members), g.core.rank, root,
 		func(int, bool) error { g.countReceived(n); return nil },
 		func(int) error { g.countSent(n); return nil })
 }
@@ -279,7 +279,7 @@ func (g *group) Exscan(b Buf, op Op) error {
 // scan is Hillis and Steele's: log2(P) rounds, in which each rank adds what the
 // rank 1, 2, 4, ... below it has summed so far.
 func (c *call) scan(b Buf, f combiner) error {
-	p, me := len(c.g.members), c.g.rank
+	p, me := len(c.g.core.members), c.g.core.rank
 	in, err := c.temp(b.Len, b.Type)
 	if err != nil {
 		return err
@@ -308,7 +308,7 @@ func (c *call) scan(b Buf, f combiner) error {
 }
 
 func (c *call) exscan(b Buf, f combiner, op Op) error {
-	p, me := len(c.g.members), c.g.rank
+	p, me := len(c.g.core.members), c.g.core.rank
 	sum, err := c.temp(b.Len, b.Type)
 	if err != nil {
 		return err

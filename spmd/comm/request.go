@@ -66,7 +66,7 @@ func (r *Request) finish(n int64, err error) {
 	if r.cnt && err == nil {
 		r.g.countReceived(n)
 	}
-	r.g.board.Progress.Add(1)
+	r.g.core.board.Progress.Add(1)
 	r.buf, r.op = Buf{}, nil
 	r.finished.Store(true)
 }
@@ -98,11 +98,11 @@ func (r *Request) describe() string {
 	if r.kind == "send" {
 		prep = "to"
 	}
-	s := fmt.Sprintf("%s %s rank %d", r.kind, prep, r.g.members[r.peer])
+	s := fmt.Sprintf("%s %s rank %d", r.kind, prep, r.g.core.members[r.peer])
 	if r.call == nil {
 		s += fmt.Sprintf(", tag %d", r.tag)
-		if !r.g.first {
-			s += " on " + r.g.name
+		if !r.g.core.first {
+			s += " on " + r.g.core.name
 		}
 	}
 	return s
@@ -178,7 +178,7 @@ func (p *parking) park(pending []*Request) error {
 	}
 	// The watchdog reads this list while the caller shortens its own; between two waits it reads none.
 	p.w.reqs = append(p.w.reqs[:0], pending...)
-	p.g.board.enter(&p.w)
-	defer p.g.board.leave(&p.w)
-	return p.g.t.Park(p.ops)
+	p.g.core.board.enter(&p.w)
+	defer p.g.core.board.leave(&p.w)
+	return p.g.core.t.Park(p.ops)
 }

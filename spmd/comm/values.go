@@ -116,5 +116,5 @@ func Agree(c Comm, err error) error {
 // alone tells whether the job has one rank; a group of one rank may be part of a larger job.
 func alone(c Comm) bool {
 	g, ok := c.(*group)
-	return ok && g.board.Ranks == 1
+	return ok && g.core.board.Ranks == 1
 }

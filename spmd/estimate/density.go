@@ -184,7 +184,7 @@ func (x *Densities) expr(e notation.Expr, vars []string) float64 {
 		}
 		return 1 - (1-x.expr(e.X, vars))*(1-x.expr(e.Y, vars))
 	case *notation.ReductionExpr:
-		return x.Sum(e.Body, slices.Concat(vars, e.Vars))
+		return x.Sum(e.Reduction.Body, slices.Concat(vars, e.Reduction.Vars))
 	}
 	return 1
 }

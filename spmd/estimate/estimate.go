@@ -288,9 +288,9 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 		parents = n
 	}
 	z.add(parents, int64(t.Type.Size()))
-	z.Entries = Round(parents.about)
-	z.MoreEntries = max(ceil(parents.most)-z.Entries, 0)
-	return z.Size
+	z.size.Entries = Round(parents.about)
+	z.size.MoreEntries = max(ceil(parents.most)-z.size.Entries, 0)
+	return z.size
 }
 
 // reach is the most coordinates of mode m that a block has, of about so many: more where they are those of a chunk of entries that is

@@ -40,15 +40,15 @@ func (t *Tensor) most() float64 {
 }
 
 // sizer adds up a size that is estimated.
-type sizer struct{ plan.Size }
+type sizer struct{ size plan.Size }
 
 // add adds an array of about n elements.
 func (z *sizer) add(n counted, width int64) {
 	about := Round(n.about)
-	z.Add(about, width)
+	z.size.Add(about, width)
 	if most := ceil(n.most); width > 0 && most > about {
-		if z.MoreBytes += (most - about) * width; about == 0 {
-			z.MoreBytes += tcs.Align
+		if z.size.MoreBytes += (most - about) * width; about == 0 {
+			z.size.MoreBytes += tcs.Align
 		}
 	}
 }

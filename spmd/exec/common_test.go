@@ -176,7 +176,7 @@ func (k *commonCase) runs(t *testing.T, c comm.Comm, r *exec.Rank, me int) error
 
 // look looks at what a leaf reads, early and late.
 func (k *commonCase) look(me, run int, t *tcs.Tensor, read []int64) error {
-	within := t.Range(0)
+	within := t.Header.Range(0)
 	if want := k.reads[me].Within; k.common(me) && within != [2]int64{0, cols} || !k.common(me) && within != want {
 		return fmt.Errorf("rows %v are in memory", within)
 	}

@@ -284,7 +284,7 @@ func (f *Forecast) watch(rank int, all []bool, t *plan.Traffic) {
 			continue
 		}
 		for _, s := range t.Sends(rank, k) {
-			f.Watch.Send(k, s.Block, s.List)
+			f.Watch.Send(k, s.Need.Block, s.List)
 		}
 	}
 	for s := range f.Plan.Steps(rank) {

@@ -94,7 +94,7 @@ func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 				return at(0, c[0])
 			}
 			sum := 0.0
-			cuts := p.Vars[1].Cuts
+			cuts := p.Blocking.Vars[1].Cuts
 			for j := cuts[s.Tuple[1]]; j < cuts[s.Tuple[1]+1]; j++ {
 				sum += at(1, c[0], j) * at(2, j)
 			}

@@ -151,10 +151,10 @@ func (in *incoming) send(t int64) error {
 		in.sends = in.sends[1:]
 		var block *tcs.Tensor
 		leaving := &in.leaving
-		if here := in.held[s.Block]; here != nil && here.foreign {
+		if here := in.held[s.Need.Block]; here != nil && here.foreign {
 			block, leaving = here.t, &here.leaving
 		} else {
-			block = in.own(s.Block)
+			block = in.own(s.Need.Block)
 		}
 		sending, err := transfer.Multicast(in.r.Comm, block, s.List, tagOf(in.operand))
 		if err != nil {
@@ -196,7 +196,7 @@ func (in *incoming) receive(fetches []plan.Fetch) arrived {
 			a.err = err
 			break
 		}
-		a.blocks[x.Block] = &held{t, true, []*transfer.Sending{sending}}
+		a.blocks[x.Need.Block] = &held{t, true, []*transfer.Sending{sending}}
 	}
 	return a
 }
@@ -246,7 +246,7 @@ func (in *incoming) arrive(a plan.Arrival) error {
 	}
 	for _, x := range a.Fetches {
 		if x.List == nil {
-			in.held[x.Block] = &held{t: in.own(x.Block)}
+			in.held[x.Need.Block] = &held{t: in.own(x.Need.Block)}
 		}
 	}
 	return nil

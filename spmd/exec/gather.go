@@ -149,14 +149,14 @@ func (g *gather) alone(within [2]int64) (err error) {
 func (g *gather) moveIn() error {
 	own, within, mode := g.r.Own[g.operand], g.within(), g.read.Levels[0].Mode
 	for _, t := range own {
-		if r := t.Range(mode); r[0] < within[0] || r[1] > within[1] {
+		if r := t.Header.Range(mode); r[0] < within[0] || r[1] > within[1] {
 			return nil
 		}
 	}
 	for b, t := range own {
-		rows, box := t.Range(mode), make([][2]int64, len(t.Dims))
+		rows, box := t.Header.Range(mode), make([][2]int64, len(t.Header.Dims))
 		for m := range box {
-			box[m] = t.Range(m)
+			box[m] = t.Header.Range(m)
 		}
 		v, err := g.read.View(tcs.Block{Box: box})
 		if err != nil {
@@ -321,7 +321,7 @@ func (g *gather) bringOwn() {
 		if g.home {
 			break
 		}
-		all, within := t.Range(t.Levels[0].Mode), g.within()
+		all, within := t.Header.Range(t.Levels[0].Mode), g.within()
 		if lo, hi := max(all[0], within[0]), min(all[1], within[1]); lo < hi {
 			copy(g.place(lo, hi), g.own(t, lo, hi))
 		}
@@ -476,7 +476,7 @@ func (g *gather) at(t *tcs.Tensor, row int64) int64 {
 }
 
 // within is the range of rows that are in memory.
-func (g *gather) within() [2]int64 { return g.read.Range(g.read.Levels[0].Mode) }
+func (g *gather) within() [2]int64 { return g.read.Header.Range(g.read.Levels[0].Mode) }
 
 // own are rows from lo to hi of a piece that this rank has.
 func (g *gather) own(t *tcs.Tensor, lo, hi int64) []byte {

@@ -85,7 +85,7 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves 
 	r.Rows, r.Moves = func(int) exec.Rows { return want }, moves
 	all := true // of the rank's rows are among those that have memory
 	for b, block := range r.Own[2] {
-		own := block.Range(0)
+		own := block.Header.Range(0)
 		all = all && own[0] >= want.Within[0] && own[1] <= want.Within[1]
 		if v := tcs.Values[float64](block); len(v) > 0 && v[0] != values[2]([]int64{own[0]}) {
 			return fmt.Errorf("block %d: got %v", b, v)
@@ -96,7 +96,7 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves 
 		if ops[2] == nil {
 			return leaf(s, ops)
 		}
-		if got := ops[2].Range(0); got != want.Within || ops[2].Vals.Len != got[1]-got[0] {
+		if got := ops[2].Header.Range(0); got != want.Within || ops[2].Vals.Len != got[1]-got[0] {
 			return nil, fmt.Errorf("rows %v are in memory", got)
 		}
 		for b, block := range r.Own[2] {

@@ -24,7 +24,7 @@ func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 		return nil
 	}
 	for _, lane := range t.Lanes(operand) {
-		for ranks := range lane.Alike() {
+		for ranks := range lane.Flow.Alike() {
 			if x.classes++; x.classes%stride == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -99,7 +99,7 @@ func (x *reading) follow(ranks []int) {
 // comes finds what comes in a lane for what some ranks, which read the same, read.
 func (x *reading) comes(ranks []int, lane *plan.Lane) {
 	x.begin(ranks)
-	for _, needs := range lane.Needs(ranks[0]) {
+	for _, needs := range lane.Flow.Needs(ranks[0]) {
 		s := coming{}
 		for _, n := range needs {
 			if b, ok := lane.Block(plan.Block(n.Piece)); ok && n.Comes {

@@ -56,11 +56,11 @@ func (p *Sparse) Close() error {
 
 // sums are the partial blocks of a rank while its steps run.
 type sums struct {
-	*Sparse
-	r     *Rank
-	done  map[plan.Partial]*tcs.Tensor // those that are complete
-	steps map[plan.Partial][]source    // of each, in order
-	open  map[plan.Partial]*sum
+	sparse *Sparse
+	r      *Rank
+	done   map[plan.Partial]*tcs.Tensor // those that are complete
+	steps  map[plan.Partial][]source    // of each, in order
+	open   map[plan.Partial]*sum
 }
 
 // source is a step of a partial block: its group, and the block of the group's
@@ -80,11 +80,11 @@ type sum struct {
 }
 
 func (r *Rank) newSums(done map[plan.Partial]*tcs.Tensor) *sums {
-	u := &sums{Sparse: r.Sparse, r: r, done: done, steps: map[plan.Partial][]source{}, open: map[plan.Partial]*sum{}}
+	u := &sums{sparse: r.Sparse, r: r, done: done, steps: map[plan.Partial][]source{}, open: map[plan.Partial]*sum{}}
 	for s := range r.Plan.Steps(r.Comm.Rank()) {
 		var from source
-		if u.Accumulate != nil {
-			from.operand = u.Source(s.Group)
+		if u.sparse.Accumulate != nil {
+			from.operand = u.sparse.Source(s.Group)
 			for _, n := range s.Need {
 				if n.Operand == from.operand {
 					from.block = n.Block
@@ -93,8 +93,8 @@ func (r *Rank) newSums(done map[plan.Partial]*tcs.Tensor) *sums {
 		}
 		u.steps[s.Partial] = append(u.steps[s.Partial], from)
 	}
-	if u.kept == nil {
-		u.kept = map[plan.Partial]*layout{}
+	if u.sparse.kept == nil {
+		u.sparse.kept = map[plan.Partial]*layout{}
 	}
 	return u
 }
@@ -106,7 +106,7 @@ func (u *sums) close() {
 			x.sum.Close()
 		}
 		tcs.CloseList(x.pending...)
-		if x.layout != nil && u.kept[p] == nil {
+		if x.layout != nil && u.sparse.kept[p] == nil {
 			x.layout.close()
 		}
 	}
@@ -132,14 +132,14 @@ func (u *sums) step(s plan.Step, operands []*tcs.Tensor) error {
 
 // begin opens the sum of a partial block: with its pattern, where that is known.
 func (u *sums) begin(p plan.Partial) (*sum, error) {
-	x := &sum{layout: u.kept[p]}
+	x := &sum{layout: u.sparse.kept[p]}
 	u.open[p] = x
-	if x.layout == nil && u.Accumulate != nil {
+	if x.layout == nil && u.sparse.Accumulate != nil {
 		var sources []*tcs.Tensor
 		for _, s := range u.steps[p] {
 			sources = append(sources, u.r.Own[s.operand][s.block])
 		}
-		pattern, maps, err := reduce.Union(u.Shape, u.Box(p.Result), sources, u.Ahead, u.r.Limit)
+		pattern, maps, err := reduce.Union(u.sparse.Shape, u.sparse.Box(p.Result), sources, u.sparse.Ahead, u.r.Limit)
 		if err != nil {
 			return nil, err
 		}
@@ -149,21 +149,21 @@ func (u *sums) begin(p plan.Partial) (*sum, error) {
 		return x, nil
 	}
 	var err error
-	x.sum, err = x.layout.pattern.Block(u.Alloc)
+	x.sum, err = x.layout.pattern.Block(u.sparse.Alloc)
 	return x, err
 }
 
 // run adds a step to its sum, or puts its block beside it.
 func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
-	if u.Accumulate != nil {
-		return u.Accumulate(s, operands, x.sum, x.layout.maps[x.n])
+	if u.sparse.Accumulate != nil {
+		return u.sparse.Accumulate(s, operands, x.sum, x.layout.maps[x.n])
 	}
 	block, err := u.r.Leaf(s, operands)
 	if err != nil {
 		return err
 	}
-	if u.kept[s.Partial] != nil {
-		reduce.Add(x.sum, block, x.layout.maps[x.n], u.Threads)
+	if u.sparse.kept[s.Partial] != nil {
+		reduce.Add(x.sum, block, x.layout.maps[x.n], u.sparse.Threads)
 		return block.Close()
 	}
 	x.pending = append(x.pending, block)
@@ -200,18 +200,18 @@ func (u *sums) merge(p plan.Partial, x *sum) error {
 	if len(sources) == 1 {
 		return nil
 	}
-	pattern, maps, err := reduce.Union(u.Shape, u.Box(p.Result), sources, 0, u.r.Limit)
+	pattern, maps, err := reduce.Union(u.sparse.Shape, u.sparse.Box(p.Result), sources, 0, u.r.Limit)
 	if err != nil {
 		return err
 	}
 	next := &layout{pattern, maps}
-	whole, err := pattern.Block(u.Alloc)
+	whole, err := pattern.Block(u.sparse.Alloc)
 	if err != nil {
 		next.close()
 		return err
 	}
 	for k, t := range sources {
-		reduce.Add(whole, t, maps[k], u.Threads)
+		reduce.Add(whole, t, maps[k], u.sparse.Threads)
 		t.Close()
 	}
 	if x.layout != nil { // where the earlier steps are now
@@ -238,9 +238,9 @@ func (u *sums) finish(p plan.Partial, x *sum) error {
 	}
 	u.done[p] = x.sum
 	switch {
-	case u.kept[p] != nil:
-	case u.Keep:
-		u.kept[p] = x.layout
+	case u.sparse.kept[p] != nil:
+	case u.sparse.Keep:
+		u.sparse.kept[p] = x.layout
 	default:
 		x.layout.close()
 	}

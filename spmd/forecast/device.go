@@ -16,10 +16,10 @@ import (
 // as it is known before anything is read: what sizes fix of the blocks that a step reads and makes, and on one rank the
 // entries of operands that say how many they have. Nothing where leaves run on CPUs. Collective.
 func FitsDevice(k *prepared.Statement) error {
-	if k.Code() != codegen.CUDA {
+	if k.Reader.Env.Code() != codegen.CUDA {
 		return nil
 	}
-	has, err := k.DeviceMemory()
+	has, err := k.Reader.Env.DeviceMemory()
 	if err == nil && has > 0 {
 		if takes, worst, part := mostOfCalls(k); takes > float64(has) {
 			rank := ""
@@ -33,7 +33,7 @@ func FitsDevice(k *prepared.Statement) error {
 	if k.Problem.Ranks == 1 {
 		return err
 	}
-	return comm.Agree(k.Comm, err)
+	return comm.Agree(k.Reader.Env.Comm, err)
 }
 
 // mostOfCalls is the least memory of the call that takes most, of this rank's, with the tensor that takes most of it.
@@ -49,7 +49,7 @@ func mostOfCalls(k *prepared.Statement) (takes float64, worst string, part float
 	if len(result.Dims) == 0 || result.Sparse() || !result.Partition.Given() {
 		result = nil
 	}
-	for s := range p.Steps(k.Comm.Rank()) {
+	for s := range p.Steps(k.Reader.Env.Comm.Rank()) {
 		of := map[string]float64{} // a tensor that is read twice may be one array
 		for _, n := range s.Need {
 			t := operands[n.Operand]
@@ -79,8 +79,8 @@ func mostOfCalls(k *prepared.Statement) (takes float64, worst string, part float
 // fixedOf is the least that a block of an operand takes.
 func fixedOf(k *prepared.Statement, t *estimate.Tensor, name string, b plan.Block) float64 {
 	bytes := t.Fixed(b)
-	if src := k.Sources[name]; k.Problem.Whole && t.Sparse() && src.CountKnown() {
-		bytes += src.EntryCount(t.Dims) * float64(k.EntryBytes(name))
+	if src := k.Reader.Sources[name]; k.Problem.Whole && t.Sparse() && src.CountKnown() {
+		bytes += src.EntryCount(t.Dims) * float64(k.Reader.EntryBytes(name))
 	}
 	return bytes
 }

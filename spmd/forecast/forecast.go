@@ -65,11 +65,11 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 		}
 	}
 	name := k.Problem.Norm.LHS.Name
-	s := &estimate.Tensor{Partition: x.p.Result, Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.ResultType)}
-	f := k.Formats[name]
+	s := &estimate.Tensor{Partition: x.p.Result, Dims: k.Reader.Sizes.Dims[name], Type: bridge.TCS(k.Reader.ResultType)}
+	f := k.Reader.Formats[name]
 	s.Kinds, s.Modes = f.Letters(), f.Order
 	if s.Entries = estimate.Space(s.Dims); s.Sparse() {
-		d := estimate.Densities{Of: x.sparse, Size: k.Sizes.Vars}
+		d := estimate.Densities{Of: x.sparse, Size: k.Reader.Sizes.Vars}
 		s.Pattern = d.Pattern(k.Problem.Norm.LHS.Vars, k.Problem.Summed().Terms)
 		s.Entries *= d.Sum(k.Problem.Summed().Terms, nil)
 	}
@@ -79,7 +79,7 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 		resting := *s
 		resting.Partition = rests
 		if k.Lies(k.Problem.ResultHome) != nil { // brought there as it is wanted in the end
-			resting.Type = bridge.TCS(k.Types[name])
+			resting.Type = bridge.TCS(k.Reader.Types[name])
 		}
 		x.homes[len(x.homes)-1] = &resting
 	}
@@ -123,7 +123,7 @@ type Access struct {
 // Accesses lists those of the statement.
 func (x *Forecast) Accesses() (list []Access) {
 	for n, o := range x.p.Operands {
-		list = append(list, Access{o.Tensor, x.k.Target(o.Before(), o.Tensor), x.k.Replicated()[n], x.k.Sources[o.Tensor].Scalar != nil})
+		list = append(list, Access{o.Tensor, x.k.Reader.Target(o.Before(), o.Tensor), x.k.Replicated()[n], x.k.Reader.Sources[o.Tensor].Scalar != nil})
 	}
 	return list
 }
@@ -171,7 +171,7 @@ func (x *Forecast) Left(name string) *input.Held {
 		return &input.Held{Blocks: x.k.ResultBlocks(nil), Entries: estimate.Round(x.result().Entries), AsIs: len(x.units) == 0 || !x.units[0].Result.Repack}
 	}
 	n := slices.IndexFunc(x.p.Operands, func(o plan.Operand) bool { return o.Tensor == name })
-	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries), AsIs: true, Kind: x.k.Sources[name].Generated(), File: x.k.Lasting(name)}
+	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries), AsIs: true, Kind: x.k.Reader.Sources[name].Generated(), File: x.k.Reader.Lasting(name)}
 }
 
 // sparse is an operand that may have entries at some coordinates alone, by its name in the normal form; nil of another.
@@ -185,18 +185,18 @@ func (x *Forecast) sparse(name string) *estimate.Tensor {
 
 // estimated sizes an operand from what its input's head says.
 func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.Tensor {
-	f, src := x.k.Formats[name], x.k.Sources[name]
-	s := &estimate.Tensor{Partition: part, Dims: x.k.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Types[name])}
+	f, src := x.k.Reader.Formats[name], x.k.Reader.Sources[name]
+	s := &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Reader.Types[name])}
 	if s.Entries, s.Counted = src.EntryCount(s.Dims), src.CountKnown(); !s.Sparse() {
 		s.Entries, s.Counted = estimate.Space(s.Dims), true
 	}
-	if t := src.Tensor; t != nil && x.k.AsStored(src) {
+	if t := src.Tensor; t != nil && x.k.Reader.AsStored(src) {
 		s.Stored(t)
-		if x.k.Target(part, name).Viewable(t) && part.Pieces() == 1 {
+		if x.k.Reader.Target(part, name).Viewable(t) && part.Pieces() == 1 {
 			s.Uncut(t)
 		}
 	}
-	if t := x.k.Everywhere(name); t != nil && part.Ordered() != nil && part.Located() && x.k.Target(part, name).ViewableBetween(t) {
+	if t := x.k.Reader.Everywhere(name); t != nil && part.Ordered() != nil && part.Located() && x.k.Reader.Target(part, name).ViewableBetween(t) {
 		s.Shown(t)
 	}
 	return s
@@ -266,7 +266,7 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 func (x *Forecast) finishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)
-	if typ := bridge.TCS(x.k.Types[name]); typ != s.Type {
+	if typ := bridge.TCS(x.k.Reader.Types[name]); typ != s.Type {
 		narrow = int64(typ.Size())
 	}
 	repacks := x.p.Whole && len(x.units) > 0 && x.units[0].Result.Repack
@@ -293,11 +293,11 @@ func (x *Forecast) finishing(most, blocks []int64) {
 // workspaces is what those of a leaf, and partial results of its chunks, take at most on the threads of a rank. A
 // GPU's are in its own memory.
 func (x *Forecast) workspaces() (most int64) {
-	if x.k.Code() == codegen.CUDA {
+	if x.k.Reader.Env.Code() == codegen.CUDA {
 		return 0
 	}
 	for _, u := range x.units {
-		most = max(most, u.Workspaces(x.k.Threads))
+		most = max(most, u.Workspaces(x.k.Reader.Env.Threads))
 	}
 	return most
 }
@@ -338,9 +338,9 @@ func (x *Forecast) loading() (own, peak []int64) {
 // foretold is what load is told of an operand, of which s has the sizes.
 func (x *Forecast) foretold(operand int, s *estimate.Tensor) load.Input {
 	name := x.k.Problem.Operands[operand].Tensor
-	src := x.k.Sources[name]
+	src := x.k.Reader.Sources[name]
 	listed := src.Listed(src.EntryCount(s.Dims))
-	in := x.k.Foretold(name, estimate.Round(listed))
+	in := x.k.Reader.Foretold(name, estimate.Round(listed))
 	in.Records = func(b plan.Block, roomed bool) int64 { return s.Records(b, listed, roomed) }
 	return in
 }
@@ -386,7 +386,7 @@ func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
 		}
 	}
 	for _, u := range x.units {
-		k, b := u.Begun(entries, x.k.Threads, false)
+		k, b := u.Begun(entries, x.k.Reader.Env.Threads, false)
 		kept, beside = max(kept, k), max(beside, b)
 	}
 	return kept, beside
@@ -398,7 +398,7 @@ func (x *Forecast) adding(largest plan.Block, runs bool) int64 {
 	if x.sum == nil || !runs {
 		return 0
 	}
-	_, beside := x.sum.Begun(2*x.result().Block(largest).Most(), x.k.Threads, true)
+	_, beside := x.sum.Begun(2*x.result().Block(largest).Most(), x.k.Reader.Env.Threads, true)
 	return beside
 }
 
@@ -410,8 +410,8 @@ func (x *Forecast) Leaves() ([]*codegen.Unit, error) { return x.k.Leaves(x.like(
 func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {
-		s, f := x.tensors[n], x.k.Formats[o.Tensor]
-		spec := codegen.Tensor{Format: f, Type: bridge.IR(x.k.Types[o.Tensor]), Dims: s.Dims, NNZ: estimate.Round(s.Entries), Counts: s.Positions()}
+		s, f := x.tensors[n], x.k.Reader.Formats[o.Tensor]
+		spec := codegen.Tensor{Format: f, Type: bridge.IR(x.k.Reader.Types[o.Tensor]), Dims: s.Dims, NNZ: estimate.Round(s.Entries), Counts: s.Positions()}
 		spec.PosWidth, spec.CrdWidth = s.Widths()
 		out[o.Name] = spec
 	}
@@ -459,7 +459,7 @@ func (x *Forecast) assembling(s *estimate.Tensor, z plan.Size) int64 {
 	if !s.Sparse() { // each entry goes to its place
 		return 0
 	}
-	return coo.NewCollection(s.LevelSizes(), s.Type, x.k.Config().Threads).Assembling(z.Most(), z.Memory(), x.want.MemoryLimit)
+	return coo.NewCollection(s.LevelSizes(), s.Type, x.k.Reader.Env.Config().Threads).Assembling(z.Most(), z.Memory(), x.want.MemoryLimit)
 }
 
 // as is an operand, or the result, in the format that a leaf has it in.
@@ -475,13 +475,13 @@ func (x *Forecast) as(operand int, f format.Format) *estimate.Tensor {
 func (x *Forecast) store() *store.Forecast {
 	s := x.resting()
 	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes},
-		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit, Threads: x.k.Config().Threads}
+		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit, Threads: x.k.Reader.Env.Config().Threads}
 	if len(x.units) > 0 && !x.p.Whole { // else it is repacked
 		made := x.units[0].Result.Format
 		f.BlockKinds, f.BlockModes = made.Letters(), made.Order
 	}
 	for b := range plan.Block(s.Partition.Pieces()) {
-		f.Owners, f.Boxes = append(f.Owners, s.Partition.OwnerOf(b)), append(f.Boxes, s.Box(b))
+		f.Blocks.Owners, f.Blocks.Boxes = append(f.Blocks.Owners, s.Partition.OwnerOf(b)), append(f.Blocks.Boxes, s.Box(b))
 	}
 	return f
 }
@@ -502,7 +502,7 @@ func (x *Forecast) wholes() (bytes int64) {
 		seen[o.Tensor] = true
 		s := x.estimated(o.Tensor, partition.Whole(len(x.tensors[n].Dims)))
 		if !x.p.Whole { // else it is there
-			c := x.k.Target(s.Partition, o.Tensor).Cost(x.foretold(n, s), s.Block, 1, x.want.MemoryLimit)
+			c := x.k.Reader.Target(s.Partition, o.Tensor).Cost(x.foretold(n, s), s.Block, 1, x.want.MemoryLimit)
 			most = max(most, bytes+c.Peak[0])
 			bytes += c.Kept[0]
 		}
@@ -516,7 +516,7 @@ func (x *Forecast) wholes() (bytes int64) {
 // writing is what writing a tensor that rank 0 has whole takes.
 func (x *Forecast) writing(s *estimate.Tensor, name string) (most int64) {
 	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes, Owners: []int{0}},
-		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit, Threads: x.k.Config().Threads}
+		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit, Threads: x.k.Reader.Env.Config().Threads}
 	for _, o := range x.want.Outputs {
 		if o.Tensor == name {
 			most = max(most, f.Cost(o.File, []int64{0})[0])

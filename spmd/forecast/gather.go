@@ -67,7 +67,7 @@ func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 	for _, n := range by {
 		s := x.tensors[n]
 		width, ok := int64(0), false
-		if g := x.k.Sources[x.p.Operands[n].Tensor].Generated(); g != nil {
+		if g := x.k.Reader.Sources[x.p.Operands[n].Tensor].Generated(); g != nil {
 			width, ok = g.Band()
 		}
 		banded = banded && ok

@@ -16,7 +16,7 @@ import (
 // gpuMemory is the most that a call of a leaf takes on each rank's GPU, as far as it is known: the blocks
 // that a step reads, as its leaf reads them, the largest that it makes, and workspaces; nil for another target.
 func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
-	if x.k.Code() != codegen.CUDA || len(x.units) == 0 {
+	if x.k.Reader.Env.Code() != codegen.CUDA || len(x.units) == 0 {
 		return nil
 	}
 	list, pinned := make([]int64, x.p.Ranks), x.pinned()
@@ -75,7 +75,7 @@ func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Bloc
 	}
 	sizes := cuda.Sizes{Elements: func(ir.Slot) int64 { return 0 }, Size: size}
 	for _, v := range u.Vars {
-		sizes.Bounds = append(sizes.Bounds, [2]int64{0, x.k.Sizes.Vars[v]})
+		sizes.Bounds = append(sizes.Bounds, [2]int64{0, x.k.Reader.Sizes.Vars[v]})
 	}
 	return bytes + cuda.Memory(u.Func, sizes).Peak
 }

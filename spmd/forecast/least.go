@@ -71,8 +71,8 @@ func sum(list []float64) (n float64) {
 
 // tensor is a tensor that is cut so.
 func (x *Least) tensor(name string, part *partition.Partition) *estimate.Tensor {
-	f := x.k.Formats[name]
-	return &estimate.Tensor{Partition: part, Dims: x.k.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Types[name])}
+	f := x.k.Reader.Formats[name]
+	return &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Reader.Types[name])}
 }
 
 // add counts what a tensor takes: where it is counted already, the larger of both at each rank.
@@ -91,14 +91,14 @@ func (x *Least) add(t *leastOf) {
 }
 
 func (x *Least) operand(o plan.Operand) {
-	s, src := x.tensor(o.Tensor, o.Before()), x.k.Sources[o.Tensor]
+	s, src := x.tensor(o.Tensor, o.Before()), x.k.Reader.Sources[o.Tensor]
 	if src.Held() || len(s.Dims) == 0 || !s.Partition.Given() {
 		return // scalars take no memory of a rank's, and before anything is read it is not known where which entries are
 	}
-	t := &leastOf{name: o.Tensor, at: x.k.Target(o.Before(), o.Tensor).Least(x.k.Foretold(o.Tensor, 0), s.Fixed, x.k.Problem.Ranks)}
+	t := &leastOf{name: o.Tensor, at: x.k.Reader.Target(o.Before(), o.Tensor).Least(x.k.Reader.Foretold(o.Tensor, 0), s.Fixed, x.k.Problem.Ranks)}
 	if src.Gen != nil && s.Sparse() {
 		t.entries = src.Gen.Entries(s.Dims)
-		t.spread = t.entries * float64(x.k.EntryBytes(o.Tensor))
+		t.spread = t.entries * float64(x.k.Reader.EntryBytes(o.Tensor))
 	}
 	x.add(t)
 }
@@ -106,7 +106,7 @@ func (x *Least) operand(o plan.Operand) {
 func (x *Least) result() {
 	p, name := x.k.Problem, x.k.Problem.Norm.LHS.Name
 	s := x.tensor(name, p.Resting())
-	if len(s.Dims) == 0 || s.Sparse() && !x.k.Full() || !s.Partition.Given() {
+	if len(s.Dims) == 0 || s.Sparse() && !x.k.Reader.Full() || !s.Partition.Given() {
 		return
 	}
 	t := &leastOf{name: name, at: make([]float64, p.Ranks)}
@@ -118,7 +118,7 @@ func (x *Least) result() {
 				entries *= float64(r[1] - r[0])
 			}
 			t.entries += entries
-			n += entries * float64(x.k.EntryBytes(name))
+			n += entries * float64(x.k.Reader.EntryBytes(name))
 		}
 		t.at[rank] += n
 	}
@@ -142,15 +142,15 @@ func (x *Least) bytes(rank int) int64 {
 // Fits refuses, at every rank alike, a statement for which the memory limit of some rank is too
 // low. Collective.
 func (x *Least) Fits() error {
-	rank := x.k.Comm.Rank()
+	rank := x.k.Reader.Env.Comm.Rank()
 	var err error
-	if most := x.k.Limit.Max(); most > 0 && x.bytes(rank) > most {
+	if most := x.k.Reader.Env.Limit.Max(); most > 0 && x.bytes(rank) > most {
 		err = x.refusal(rank)
 	}
 	if len(x.at) == 1 {
 		return err
 	}
-	return comm.Agree(x.k.Comm, err)
+	return comm.Agree(x.k.Reader.Env.Comm, err)
 }
 
 // refusal names the tensor that takes most, and what would help.
@@ -166,9 +166,9 @@ func (x *Least) refusal(rank int) error {
 		}
 	}
 	k, name := x.k, worst.name
-	need, limit, part := x.bytes(rank), k.Limit.Max(), share(worst)
-	f, typ := k.Formats[name], k.Types[name]
-	sizes := fault.Sizes(k.Sizes.Dims[name])
+	need, limit, part := x.bytes(rank), k.Reader.Env.Limit.Max(), share(worst)
+	f, typ := k.Reader.Formats[name], k.Reader.Types[name]
+	sizes := fault.Sizes(k.Reader.Sizes.Dims[name])
 	size := tcs.Size
 	if size(need) == size(limit) {
 		size = func(n int64) string { return tcs.Count(n, "byte") }
@@ -183,11 +183,11 @@ func (x *Least) refusal(rank int) error {
 	if all := size(need); float64(need) > part && all != size(estimate.Round(part)) {
 		takes += " of " + all + " for all tensors"
 	}
-	takes += ", and the memory limit is " + size(limit) + " (" + k.LimitWhy + ")"
+	takes += ", and the memory limit is " + size(limit) + " (" + k.Reader.Env.LimitWhy + ")"
 	if n := len(x.at); n > 1 {
 		takes += fmt.Sprintf(" at each of %d ranks", n)
 	}
-	src := k.Sources[name]
+	src := k.Reader.Sources[name]
 	switch {
 	case worst.entries > 0 && src != nil && src.Gen != nil:
 		return fault.Memoryf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s%s",
@@ -219,7 +219,7 @@ func ways(all ...string) string {
 // smaller names a flag by which a tensor takes no more than room at a rank, as far as its entries
 // can be told; "" if there is none.
 func (x *Least) smaller(name string, room float64) string {
-	f := x.k.Formats[name]
+	f := x.k.Reader.Formats[name]
 	g, what := format.SparseOf(f.NumModes()), "store it sparse"
 	if !f.AllDense() {
 		letters := strings.Repeat("s", f.NumModes())
@@ -232,7 +232,7 @@ func (x *Least) smaller(name string, room float64) string {
 		}
 		what = "compress its outer levels"
 	}
-	if float64(x.k.BytesAs(name, g))/float64(len(x.at)) > room {
+	if float64(x.k.Reader.BytesAs(name, g))/float64(len(x.at)) > room {
 		return ""
 	}
 	return fmt.Sprintf("%s (-f=%s:%v)", what, name, g)

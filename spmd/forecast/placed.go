@@ -14,13 +14,13 @@ import (
 // moves counts what brings operands from their placements, and the result to its own, where the steps go by
 // other blocks.
 func (x *planner) moves() {
-	for n, o := range x.p.Operands {
-		lies := x.k.Lies(o.Home)
+	for n, o := range x.forecast.p.Operands {
+		lies := x.forecast.k.Lies(o.Home)
 		if lies == nil {
 			continue
 		}
-		from := x.k.Target(lies, o.Tensor).Blocks()
-		x.k.Target(o.Before(), o.Tensor).Moves(from, true, estimate.Round(x.tensors[n].Entries), func(z plan.Size, from, to int) {
+		from := x.forecast.k.Reader.Target(lies, o.Tensor).Blocks()
+		x.forecast.k.Reader.Target(o.Before(), o.Tensor).Moves(from, true, estimate.Round(x.forecast.tensors[n].Entries), func(z plan.Size, from, to int) {
 			m := x.travel(n, z, from, to)
 			for _, rank := range []int{from, to} {
 				if d := x.detail(rank); d != nil {
@@ -29,15 +29,15 @@ func (x *planner) moves() {
 			}
 		})
 	}
-	if x.k.Lies(x.p.ResultHome) == nil {
+	if x.forecast.k.Lies(x.forecast.p.ResultHome) == nil {
 		return
 	}
 	var box [][2]int64 // of what travels next
 	size := func(_ int, r assemble.Region) plan.Size {
 		box = r.Box
-		return x.resting().In(r.Box)
+		return x.forecast.resting().In(r.Box)
 	}
-	x.k.ToPlacement().Moves(size, func(z plan.Size, from, to int) {
+	x.forecast.k.ToPlacement().Moves(size, func(z plan.Size, from, to int) {
 		m := x.travel(len(x.out.Tensors)-1, z, from, to)
 		m.Box = box
 		for _, rank := range []int{from, to} {
@@ -46,7 +46,7 @@ func (x *planner) moves() {
 			}
 		}
 	})
-	x.copied(x.k.ResultPartition())
+	x.copied(x.forecast.k.ResultPartition())
 }
 
 // copied counts what brings pieces of the result to the other ranks where its placement has them, each in one multicast.
@@ -55,7 +55,7 @@ func (x *planner) copied(part *partition.Partition) {
 		return
 	}
 	for b := range plan.Block(part.Pieces()) {
-		z, ranks := x.resting().Block(b), part.Ranks(b)
+		z, ranks := x.forecast.resting().Block(b), part.Ranks(b)
 		for k, to := range ranks[1:] {
 			sent := z
 			if k > 0 {
@@ -65,7 +65,7 @@ func (x *planner) copied(part *partition.Partition) {
 			tcs.Add(&x.out.Comm.BytesSent[ranks[0]], sent.Bytes)
 			tcs.Add(&x.out.Comm.MessagesSent[ranks[0]], sent.Arrays)
 			tcs.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
-			m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.Result(), Box: x.resting().Box(b), Entries: z.Entries, Bytes: z.Bytes}, From: ranks[0], To: to, Forwarded: k > 0}
+			m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.forecast.Result(), Box: x.forecast.resting().Box(b), Entries: z.Entries, Bytes: z.Bytes}, From: ranks[0], To: to, Forwarded: k > 0}
 			for _, rank := range []int{ranks[0], to} {
 				if d := x.detail(rank); d != nil {
 					d.Sums = append(d.Sums, PlannedSum{m, true})
@@ -89,15 +89,15 @@ func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
 // ranges first (input.Stored).
 func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
-	g := x.k.Target(s.Partition, o.Tensor)
-	if from, asIs := x.k.HeldIn(o.Tensor); from != nil && s.Partition.Located() {
+	g := x.k.Reader.Target(s.Partition, o.Tensor)
+	if from, asIs := x.k.Reader.HeldIn(o.Tensor); from != nil && s.Partition.Located() {
 		c, moved := g.HeldCost(from, asIs, in, s.Block, ranks, x.want.MemoryLimit)
 		if moved {
 			return c
 		}
 		return load.Resting(s.Partition, s.Block, ranks)
 	}
-	if operand != x.p.Stored() || x.k.Sources[o.Tensor].Held() || g.Betweens(in, ranks) {
+	if operand != x.p.Stored() || x.k.Reader.Sources[o.Tensor].Held() || g.Betweens(in, ranks) {
 		return g.Cost(in, s.Block, ranks, x.want.MemoryLimit)
 	}
 	plain := input.Even(g, ranks)
@@ -144,9 +144,9 @@ func (x *Forecast) moving(operand int) (c load.Cost, moved bool) {
 	if lies == nil {
 		return c, false
 	}
-	from := x.k.Target(lies, o.Tensor).Blocks()
+	from := x.k.Reader.Target(lies, o.Tensor).Blocks()
 	in := load.Input{Entries: estimate.Round(s.Entries), Records: func(b plan.Block, roomed bool) int64 { return s.Records(b, s.Entries, roomed) }}
-	return x.k.Target(o.Before(), o.Tensor).HeldCost(from, true, in, s.Block, x.p.Ranks, x.want.MemoryLimit)
+	return x.k.Reader.Target(o.Before(), o.Tensor).HeldCost(from, true, in, s.Block, x.p.Ranks, x.want.MemoryLimit)
 }
 
 // placing is what bringing the result to its placement takes at each rank, where the steps make other blocks, and

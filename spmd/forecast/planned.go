@@ -200,18 +200,18 @@ func (x *Forecast) Plan(ctx context.Context, statement string, detail int) (*Pla
 	for n := range detail {
 		out.PerRank = append(out.PerRank, PlannedRank{Rank: n, Owns: []PlannedBlock{}, Steps: []PlannedStep{}, Sends: []PlannedMove{}, Sums: []PlannedSum{}})
 	}
-	y := &planner{Forecast: x, out: out}
+	y := &planner{forecast: x, out: out}
 	return out, y.fill(ctx)
 }
 
 // planner fills a plan with what the parts of a run forecast.
 type planner struct {
-	*Forecast
-	out     *Planned
-	largest int              // the operand that is taken to have most entries, or -1
-	coming  [][]plan.Arrival // by operand, what comes to the rank that is followed
-	brought map[[2]int]bool  // ranks and operands that are broadcast, once a step has read them
-	spread  spread           // the last result block that moved
+	forecast *Forecast
+	out      *Planned
+	largest  int              // the operand that is taken to have most entries, or -1
+	coming   [][]plan.Arrival // by operand, what comes to the rank that is followed
+	brought  map[[2]int]bool  // ranks and operands that are broadcast, once a step has read them
+	spread   spread           // the last result block that moved
 }
 
 // spread is a complete block of the result that moves, and from where.
@@ -224,14 +224,14 @@ type spread struct {
 // fill asks for everything.
 func (x *planner) fill(ctx context.Context) error {
 	x.describe()
-	x.coming, x.brought = make([][]plan.Arrival, len(x.p.Operands)), map[[2]int]bool{}
-	f := x.exec()
+	x.coming, x.brought = make([][]plan.Arrival, len(x.forecast.p.Operands)), map[[2]int]bool{}
+	f := x.forecast.exec()
 	f.Watch, f.Detail = x, len(x.out.PerRank)
 	cost, err := f.Cost(ctx)
 	if err != nil {
 		return err
 	}
-	if x.cost = cost; x.largest >= 0 {
+	if x.forecast.cost = cost; x.largest >= 0 {
 		x.out.Balance.Nonzeros = cost.Read[x.largest]
 	}
 	for n := range x.out.PerRank {
@@ -242,20 +242,20 @@ func (x *planner) fill(ctx context.Context) error {
 	x.out.Comm = stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received, MessagesSent: cost.Messages}
 	x.moves()
 	x.owns()
-	x.out.Memory = x.memory(cost)
-	if x.refused != nil {
-		return x.refused
+	x.out.Memory = x.forecast.memory(cost)
+	if x.forecast.refused != nil {
+		return x.forecast.refused
 	}
-	x.out.GPUMemory = x.gpuMemory(cost)
-	x.out.Time = x.time(x.want.Machine, cost)
-	x.out.Least = NewLeast(x.k, x.want.Given).Bytes()
+	x.out.GPUMemory = x.forecast.gpuMemory(cost)
+	x.out.Time = x.time(x.forecast.want.Machine, cost)
+	x.out.Least = NewLeast(x.forecast.k, x.forecast.want.Given).Bytes()
 	return nil
 }
 
 // describe fills in the loops and the tensors.
 func (x *planner) describe() {
-	k, p := x.k, x.p
-	for k, v := range p.Vars {
+	k, p := x.forecast.k, x.forecast.p
+	for k, v := range p.Blocking.Vars {
 		partial := v.Extended || v.Reduction && p.Distributed && p.Nest.Spread(k)
 		l := PlannedLoop{Var: x.userName(v.Name), Cuts: v.Cuts, Reduction: v.Reduction, Extended: partial}
 		if v.Positions != nil {
@@ -263,21 +263,21 @@ func (x *planner) describe() {
 		}
 		x.out.Loops = append(x.out.Loops, l)
 	}
-	for _, v := range p.Map {
-		x.out.Map = append(x.out.Map, x.userName(p.Vars[v].Name))
+	for _, v := range p.Blocking.Map {
+		x.out.Map = append(x.out.Map, x.userName(p.Blocking.Vars[v].Name))
 	}
 	x.nest()
 	for n, o := range k.Problem.Operands {
-		x.tensor(o.Tensor, o.Vars, x.homes[n], o.Home)
-		x.out.Tensors[n].Broadcast = x.bcast[n]
+		x.tensor(o.Tensor, o.Vars, x.forecast.homes[n], o.Home)
+		x.out.Tensors[n].Broadcast = x.forecast.bcast[n]
 		x.out.Tensors[n].Gathered = o.Gathered != nil
 		x.out.Estimated = x.out.Estimated || o.Gathered != nil
 	}
-	x.tensor(k.Problem.Norm.LHS.Name, k.Problem.Norm.LHS.Vars, x.resting(), p.ResultHome)
+	x.tensor(k.Problem.Norm.LHS.Name, k.Problem.Norm.LHS.Vars, x.forecast.resting(), p.ResultHome)
 	x.out.Tensors[len(x.out.Tensors)-1].Result = true
 	var entries []float64
 	for n := range k.Problem.Operands {
-		entries = append(entries, x.tensors[n].Entries)
+		entries = append(entries, x.forecast.tensors[n].Entries)
 	}
 	if x.largest = prepared.Largest(k, entries); x.largest >= 0 {
 		x.out.Largest = k.Problem.Operands[x.largest].Tensor
@@ -286,10 +286,10 @@ func (x *planner) describe() {
 
 // nest describes the loops of a distributed schedule, and the machine that they run over.
 func (x *planner) nest() {
-	if !x.p.Distributed {
+	if !x.forecast.p.Distributed {
 		return
 	}
-	n := x.p.Nest
+	n := x.forecast.p.Nest
 	x.out.Machine = n.Machine.Dims()
 	if n.Scheduled {
 		x.out.Leaf = n.Leaf
@@ -308,8 +308,8 @@ func (x *planner) nest() {
 
 // tensor describes a tensor.
 func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home plan.Home) {
-	src := x.k.Sources[name]
-	t := PlannedTensor{Name: name, Sizes: s.Dims, Format: fault.Format(x.k.Formats[name]), Type: s.Type.String(), Blocks: s.Partition.Pieces(), Held: home.Holds,
+	src := x.forecast.k.Reader.Sources[name]
+	t := PlannedTensor{Name: name, Sizes: s.Dims, Format: fault.Format(x.forecast.k.Reader.Formats[name]), Type: s.Type.String(), Blocks: s.Partition.Pieces(), Held: home.Holds,
 		Entries: estimate.Round(s.Entries), Exact: s.Exact(), Counted: s.Exact() || src.CountKnown(), Vars: []string{}, Axes: axes(s)}
 	for _, v := range vars {
 		t.Vars = append(t.Vars, x.userName(v))
@@ -325,15 +325,15 @@ func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home pl
 		t.Owners = append(t.Owners, s.Partition.OwnerOf(b))
 		tcs.Add(&t.Bytes, s.Block(b).Bytes)
 	}
-	t.Held = t.Held || x.k.Lies(home) != nil
+	t.Held = t.Held || x.forecast.k.Lies(home) != nil
 	x.out.Estimated = x.out.Estimated || !t.Exact
 	x.out.Tensors = append(x.out.Tensors, t)
 }
 
 // entries are the entries of a tensor that are cut, as the access of it that the user wrote.
 func (x *planner) entries(at *place.Positions) string {
-	o := x.p.Operands[x.p.Stored()]
-	return (&notation.Access{Name: at.Tensor, Vars: x.k.UserNames(o.Vars)}).String()
+	o := x.forecast.p.Operands[x.forecast.p.Stored()]
+	return (&notation.Access{Name: at.Tensor, Vars: x.forecast.k.UserNames(o.Vars)}).String()
 }
 
 // axes are those of a tensor's partition.
@@ -358,13 +358,13 @@ func axes(s *estimate.Tensor) []PlannedAxis {
 }
 
 // userName is a variable of the normal form as the user wrote it.
-func (x *planner) userName(v string) string { return x.k.UserNames([]string{v})[0] }
+func (x *planner) userName(v string) string { return x.forecast.k.UserNames([]string{v})[0] }
 
 // block is a planned block, or a part of one, of an operand (n) or a block of the result (the last).
 func (x *planner) block(n int, b plan.Block) PlannedBlock {
-	s := x.tensors[n]
-	if n < len(x.p.Operands) && x.p.Operands[n].Parts != nil {
-		s = x.homes[n]
+	s := x.forecast.tensors[n]
+	if n < len(x.forecast.p.Operands) && x.forecast.p.Operands[n].Parts != nil {
+		s = x.forecast.homes[n]
 	}
 	z := s.Block(b)
 	return PlannedBlock{Tensor: x.out.Tensors[n].Name, Box: s.Box(b), Entries: z.Entries, Bytes: z.Bytes}
@@ -385,13 +385,13 @@ func (x *planner) Arrive(operand int, a plan.Arrival) {
 
 func (x *planner) Step(rank int, s plan.Step) {
 	d := x.detail(rank)
-	step := PlannedStep{Terms: x.p.Groups[s.Group].Terms, First: s.First}
+	step := PlannedStep{Terms: x.forecast.p.Blocking.Groups[s.Group].Terms, First: s.First}
 	for k := range x.coming {
 		step.Fetches = append(step.Fetches, x.fetched(rank, k, s)...)
 	}
 	for v, i := range s.Tuple {
 		r := [2]int64{i, i + 1} // of chunks
-		if cuts := x.p.Vars[v].Cuts; cuts != nil {
+		if cuts := x.forecast.p.Blocking.Vars[v].Cuts; cuts != nil {
 			r = [2]int64{cuts[i], cuts[i+1]}
 		}
 		step.Ranges = append(step.Ranges, r)
@@ -401,17 +401,17 @@ func (x *planner) Step(rank int, s plan.Step) {
 
 // fetched lists what comes to a rank of an operand for a step.
 func (x *planner) fetched(rank, operand int, s plan.Step) (moves []PlannedMove) {
-	if x.bcast[operand] {
+	if x.forecast.bcast[operand] {
 		at := [2]int{rank, operand}
 		if !x.brought[at] && slices.Contains(s.Need, plan.Need{Operand: operand}) {
 			x.brought[at] = true
-			moves = append(moves, PlannedMove{PlannedBlock: x.block(operand, 0), From: x.p.Operands[operand].Partition.OwnerOf(0), To: rank, All: true})
+			moves = append(moves, PlannedMove{PlannedBlock: x.block(operand, 0), From: x.forecast.p.Operands[operand].Partition.OwnerOf(0), To: rank, All: true})
 		}
 		return moves
 	}
 	for len(x.coming[operand]) > 0 && x.coming[operand][0].T <= s.Instances[operand] {
 		for _, f := range x.coming[operand][0].Fetches {
-			moves = append(moves, PlannedMove{PlannedBlock: x.block(operand, f.Block), From: f.From, To: rank})
+			moves = append(moves, PlannedMove{PlannedBlock: x.block(operand, f.Need.Block), From: f.From, To: rank})
 		}
 		x.coming[operand] = x.coming[operand][1:]
 	}
@@ -438,13 +438,13 @@ func (x *planner) Sum(b plan.Block, from, to int, complete bool) {
 	x.spread = at
 	for k, rank := range []int{from, to} {
 		if d := x.detail(rank); d != nil && (k == 0 || from != to) {
-			d.Sums = append(d.Sums, PlannedSum{PlannedMove{PlannedBlock: x.block(len(x.tensors)-1, b), From: from, To: to, Forwarded: forwarded}, complete})
+			d.Sums = append(d.Sums, PlannedSum{PlannedMove{PlannedBlock: x.block(len(x.forecast.tensors)-1, b), From: from, To: to, Forwarded: forwarded}, complete})
 		}
 	}
 }
 
 func (x *planner) Part(box [][2]int64, z plan.Size, from, to int) {
-	b := PlannedBlock{Tensor: x.Result(), Box: box, Entries: z.Entries, Bytes: z.Bytes}
+	b := PlannedBlock{Tensor: x.forecast.Result(), Box: box, Entries: z.Entries, Bytes: z.Bytes}
 	for k, rank := range []int{from, to} {
 		if d := x.detail(rank); d != nil && (k == 0 || from != to) {
 			d.Sums = append(d.Sums, PlannedSum{PlannedMove{PlannedBlock: b, From: from, To: to}, true})
@@ -465,10 +465,10 @@ func (x *planner) Gather(operand int, bytes int64, from, to int) {
 func (x *planner) owns() {
 	for n, t := range x.out.Tensors {
 		for b, rank := range t.Owners {
-			z := x.homes[n].Block(plan.Block(b))
+			z := x.forecast.homes[n].Block(plan.Block(b))
 			tcs.Add(&x.out.Owned[rank], z.Bytes)
 			if d := x.detail(rank); d != nil {
-				d.Owns = append(d.Owns, PlannedBlock{Tensor: t.Name, Box: x.homes[n].Box(plan.Block(b)), Entries: z.Entries, Bytes: z.Bytes})
+				d.Owns = append(d.Owns, PlannedBlock{Tensor: t.Name, Box: x.forecast.homes[n].Box(plan.Block(b)), Entries: z.Entries, Bytes: z.Bytes})
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 		t.OtherWork = m.OtherWork
 	}
 	apart := 1.0 // machines
-	if x.p.Ranks > 1 {
+	if x.forecast.p.Ranks > 1 {
 		for _, between := range slowest {
 			if msg := m.Between(between); msg != nil {
 				s := x.messageTime(msg)
@@ -51,7 +51,7 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 			}
 		}
 		if t.Between == tune.BetweenMachines {
-			apart = float64(x.p.Ranks)
+			apart = float64(x.forecast.p.Ranks)
 		}
 	} else {
 		t.Messages = new(float64)
@@ -61,10 +61,10 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 			*s /= apart
 		}
 	}
-	if x.k.Code() == codegen.CUDA || len(x.units) == 0 {
+	if x.forecast.k.Reader.Env.Code() == codegen.CUDA || len(x.forecast.units) == 0 {
 		return t
 	}
-	compile := m.Compile * float64(len(x.units))
+	compile := m.Compile * float64(len(x.forecast.units))
 	t.Compile = &compile
 	compute := x.computeTime(m, cost, apart == 1)
 	t.Compute = &compute
@@ -74,7 +74,7 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 // computeTime is the leaves' of the rank that has most to do, or of all ranks where they share a machine.
 func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (seconds float64) {
 	parts := cost.Steps
-	if x.largest >= 0 && x.tensors[x.largest].Sparse() {
+	if x.largest >= 0 && x.forecast.tensors[x.largest].Sparse() {
 		parts = cost.Read[x.largest]
 	}
 	all := int64(0)
@@ -85,11 +85,11 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 	if all > 0 {
 		share = min(float64(slices.Max(parts))/float64(all), 1)
 	}
-	for _, u := range x.units {
-		leaf := x.leaf(u)
-		s := m.Seconds(leaf.Scaled(share), x.k.Threads)
-		if together && x.p.Ranks > 1 {
-			s = max(s, m.Seconds(leaf, min(x.p.Ranks*x.k.Threads, max(m.Threads, x.k.Threads))))
+	for _, u := range x.forecast.units {
+		leaf := x.forecast.leaf(u)
+		s := m.Seconds(leaf.Scaled(share), x.forecast.k.Reader.Env.Threads)
+		if together && x.forecast.p.Ranks > 1 {
+			s = max(s, m.Seconds(leaf, min(x.forecast.p.Ranks*x.forecast.k.Reader.Env.Threads, max(m.Threads, x.forecast.k.Reader.Env.Threads))))
 		}
 		seconds += s
 	}
@@ -98,7 +98,7 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 
 // leaf is what a unit does, on whole tensors.
 func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
-	at := codegen.Extents{Counts: make([][]int64, len(u.Args)), Segments: make([][]codegen.Segments, len(u.Args)), Size: func(v string) int64 { return x.k.Sizes.Vars[v] }}
+	at := codegen.Extents{Counts: make([][]int64, len(u.Args)), Segments: make([][]codegen.Segments, len(u.Args)), Size: func(v string) int64 { return x.k.Reader.Sizes.Vars[v] }}
 	args := make([]*estimate.Tensor, len(u.Args))
 	values := make([]int64, len(u.Args))
 	for n, a := range u.Args {
@@ -125,9 +125,9 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	}
 	done := u.Operations(at)
 	l.Serial, l.Joined = done.Serial, done.Joined
-	l.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, x.k.ComputeType)
+	l.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, x.k.Reader.ComputeType)
 	multiplication, addition := 1.0, 1.0
-	if x.k.ComputeType.IsComplex() { // of real numbers
+	if x.k.Reader.ComputeType.IsComplex() { // of real numbers
 		multiplication, addition = 6, 2
 	}
 	l.Flops = multiplication*done.Multiplications + addition*done.Additions
@@ -212,8 +212,8 @@ func (x *planner) messageTime(m *tune.Message) (seconds float64) {
 // loadTime is what reading the files of the operands takes; nil where the model does not tell of some of them.
 func (x *planner) loadTime(m *tune.Model) *float64 {
 	seconds, seen := 0.0, map[string]bool{}
-	for _, o := range x.p.Operands {
-		src := x.k.Sources[o.Tensor]
+	for _, o := range x.forecast.p.Operands {
+		src := x.forecast.k.Reader.Sources[o.Tensor]
 		if src == nil || seen[o.Tensor] || src.Scalar != nil || src.Held() || src.In.Tensor != nil {
 			continue
 		}
@@ -237,7 +237,7 @@ func (x *planner) loadTime(m *tune.Model) *float64 {
 // storeTime is what writing the outputs takes; nil where the model does not tell of some of them.
 func (x *planner) storeTime(m *tune.Model) *float64 {
 	seconds := 0.0
-	for _, o := range x.want.Outputs {
+	for _, o := range x.forecast.want.Outputs {
 		if convert.Ext(o.File) != ".tcs" || convert.Compressed(o.File) {
 			return nil
 		}

@@ -20,7 +20,7 @@ func (r *Reader) AsStored(s *Source) bool {
 	if h := s.held; h != nil {
 		return h.AsIs && h.Blocks.Type == s.typ && r.Formats[s.name].Equal(bridge.FormatOf(h.Blocks.Kinds, h.Blocks.Modes))
 	}
-	return s.Tensor.Type == s.typ && s.Tensor.Whole() && r.Formats[s.name].Equal(bridge.Format(s.Tensor)) && !s.In.NoDuplicates
+	return s.Tensor.Header.Type == s.typ && s.Tensor.Header.Whole() && r.Formats[s.name].Equal(bridge.Format(s.Tensor)) && !s.In.NoDuplicates
 }
 
 // Blocks makes the blocks of a tensor that live at this rank of c, cut as part says. The caller
@@ -65,14 +65,14 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition, name string) (ma
 		}
 	}
 	s.read = true
-	stop := r.WatchFile(s.From, in)
+	stop := r.Env.WatchFile(s.From, in)
 	defer stop()
 	return g.Scatter(c, in)
 }
 
 // loading is what load is told of a tensor in memory or in a .tcs file.
 func (r *Reader) loading(s *Source) load.Source {
-	return load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput, AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Tmp, Limit: r.Limit}
+	return load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput, AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Env.Tmp, Limit: r.Env.Limit}
 }
 
 // Replica is an operand that every rank has whole, and stored as it is to be: nil at every rank
@@ -126,7 +126,7 @@ func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 		spec.Duplicates = coo.Refuse
 		spec.Locate = r.locate(s)
 	}
-	return &load.Target{Partition: part, Spec: spec, Cfg: r.Config()}
+	return &load.Target{Partition: part, Spec: spec, Cfg: r.Env.Config()}
 }
 
 // Foretold is what load is told of a tensor to say what making its blocks costs. entries
@@ -149,7 +149,7 @@ func (r *Reader) Foretold(name string, entries int64) load.Input {
 // scatterGenerated makes blocks of what every rank generates of a tensor.
 func (r *Reader) scatterGenerated(c comm.Comm, s *Source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
 	sum := func(n []int64) error { return c.Uncounted().Allreduce(comm.Of(n), comm.Sum) }
-	in, err := s.data.Stream(gen.Share{K: c.Rank(), N: c.Size(), Sum: sum, Limit: r.Limit})
+	in, err := s.data.Stream(gen.Share{K: c.Rank(), N: c.Size(), Sum: sum, Limit: r.Env.Limit})
 	if err == nil {
 		defer in.Close()
 	}
@@ -167,12 +167,12 @@ func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Bl
 			continue
 		}
 		header := tcs.Header{Dims: g.Spec.Dims, Box: g.Partition.Box(b, g.Spec.Dims), Type: g.Spec.Type}
-		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Counts: make([]int64, len(g.Spec.Kinds))}, r.Limit, s.name)
+		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Counts: make([]int64, len(g.Spec.Kinds))}, r.Env.Limit, s.name)
 		if err != nil {
 			tcs.CloseAll(own)
 			return nil, err
 		}
-		s.data.Fill(t, r.Threads)
+		s.data.Fill(t, r.Env.Threads)
 		own[b] = t
 	}
 	return own, nil

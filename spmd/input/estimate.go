@@ -92,7 +92,7 @@ func (s *Source) CountKnown() bool {
 		return true
 	case s.Tensor != nil:
 		_, ok := s.Tensor.FileStats()
-		return ok || s.Tensor.Whole()
+		return ok || s.Tensor.Header.Whole()
 	}
 	return s.Dense || s.Scalar != nil || s.distinct
 }
@@ -111,7 +111,7 @@ func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, limit int64) plan.Give
 		machine = place.Line(int64(ranks))
 	}
 	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Old: r.p.Old, Sizes: r.Sizes.Vars, Blocks: blocks, Ranks: ranks,
-		Machine: machine, Placements: r.p.Placements, Device: r.Code() == codegen.CUDA, Schedule: r.p.Schedule,
+		Machine: machine, Placements: r.p.Placements, Device: r.Env.Code() == codegen.CUDA, Schedule: r.p.Schedule,
 		Limit: limit, ValueBytes: int64(bridge.TCS(r.Types[r.p.Result]).Size()),
 		Format: func(tensor string) format.Format { return r.Formats[tensor] }, Entries: r.Estimate}
 }

@@ -70,9 +70,9 @@ type Options struct {
 
 // Reader takes the operands of a statement to blocks, at one rank.
 type Reader struct {
-	*env.Env
-	p *Statement
-	o Options
+	Env *env.Env
+	p   *Statement
+	o   Options
 
 	Sources     map[string]*Source
 	Sizes       *notation.Sizes

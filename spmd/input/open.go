@@ -122,9 +122,9 @@ func (s *Source) promote(to tcs.Type) (err error) {
 }
 
 func (s *Source) setTensor(t *tcs.Tensor, want tcs.Type) error {
-	s.Tensor, s.dims, s.exact, s.typ, s.Dense, s.entries = t, t.Dims, true, t.Type, t.Dense(), t.Vals.Len
+	s.Tensor, s.dims, s.exact, s.typ, s.Dense, s.entries = t, t.Header.Dims, true, t.Header.Type, t.Dense(), t.Vals.Len
 	if want != tcs.Invalid {
-		if err := tcs.CanConvert(want, t.Type); err != nil {
+		if err := tcs.CanConvert(want, t.Header.Type); err != nil {
 			return fault.Commandf("-t=%s:%v: %v", s.name, want, err)
 		}
 		s.typ = want
@@ -173,7 +173,7 @@ func (r *Reader) openFile(s *Source, want tcs.Type) error {
 		}
 	}
 	if convert.Ext(s.In.File) == ".tcs" {
-		t, mapped, err := convert.OpenTensorFile(s.In.File, r.Tmp)
+		t, mapped, err := convert.OpenTensorFile(s.In.File, r.Env.Tmp)
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (r *Reader) openFile(s *Source, want tcs.Type) error {
 		return s.setTensor(t, want)
 	}
 	opt := r.streamOptions(s, nil)
-	opt.Note = r.Note
+	opt.Note = r.Env.Note
 	st, err := convert.Open(s.In.File, opt)
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 	}
 	return coo.Options{
 		Order: s.order, Dims: dims, DimsFrom: r.o.SizesFrom, Type: bridge.TCS(r.p.Types[s.name]), ZeroBased: s.In.ZeroBased,
-		Threads: r.Threads, Tmp: r.Tmp, Limit: r.Limit.Max(),
+		Threads: r.Env.Threads, Tmp: r.Env.Tmp, Limit: r.Env.Limit.Max(),
 	}
 }
 

@@ -40,7 +40,7 @@ func (r *Reader) Open() error {
 	if err := r.declare(); err != nil {
 		return err
 	}
-	if r.Root() {
+	if r.Env.Root() {
 		if err := r.checkMemory(); err != nil {
 			return err
 		}
@@ -48,14 +48,14 @@ func (r *Reader) Open() error {
 			return err
 		}
 	}
-	if r.Comm.Size() == 1 {
+	if r.Env.Comm.Size() == 1 {
 		return nil
 	}
 	heads, err := r.shareHeads()
 	if err != nil {
 		return err
 	}
-	if !r.Root() {
+	if !r.Env.Root() {
 		if err := r.checkMemory(); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (r *Reader) Open() error {
 // shareHeads tells every rank what rank 0 has found. Collective.
 func (r *Reader) shareHeads() (map[string]sourceHeader, error) {
 	heads := map[string]sourceHeader{}
-	if r.Root() {
+	if r.Env.Root() {
 		for name, s := range r.Sources {
 			h := sourceHeader{Type: s.typ, Dense: s.Dense, Dims: s.dims, Counted: s.about != nil, Scalar: s.Scalar, Stream: s.stream != nil, Exact: s.exact, Alone: s.aloneHeader()}
 			if h.Counted {
@@ -83,7 +83,7 @@ func (r *Reader) shareHeads() (map[string]sourceHeader, error) {
 			heads[name] = h
 		}
 	}
-	err := comm.BcastValue(r.Comm, &heads, 0)
+	err := comm.BcastValue(r.Env.Comm, &heads, 0)
 	return heads, err
 }
 
@@ -100,7 +100,7 @@ func (s *Source) aloneHeader() *storedHeader {
 // openParts opens this rank's part of every text file that has a head. A file
 // that some rank does not see, or sees otherwise, stays with rank 0. Collective.
 func (r *Reader) openParts(heads map[string]sourceHeader) error {
-	c := r.Comm
+	c := r.Env.Comm
 	for _, name := range r.p.Names {
 		head := heads[name].Head
 		if head == nil {
@@ -118,7 +118,7 @@ func (r *Reader) openParts(heads map[string]sourceHeader) error {
 			return err
 		}
 		if blind < c.Size() {
-			r.Note(tcs.Printable(s.From) + " is read by rank 0 alone: rank " + strconv.Itoa(blind) + " does not see that file")
+			r.Env.Note(tcs.Printable(s.From) + " is read by rank 0 alone: rank " + strconv.Itoa(blind) + " does not see that file")
 			continue
 		}
 		s.part = part

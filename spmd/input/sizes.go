@@ -149,7 +149,7 @@ func (r *Reader) sizesFrom(use func(*Source) bool) (*notation.Sizes, error) {
 // part, or rank 0 alone. Collective.
 func (r *Reader) scan(s *Source) (err error) {
 	if s.part != nil {
-		s.dims, err = load.Sizes(r.Comm, s.part)
+		s.dims, err = load.Sizes(r.Env.Comm, s.part)
 		return err
 	}
 	if s.stream != nil {
@@ -157,7 +157,7 @@ func (r *Reader) scan(s *Source) (err error) {
 			return err
 		}
 	}
-	return r.Comm.Uncounted().Bcast(comm.Of(s.dims), 0)
+	return r.Env.Comm.Uncounted().Bcast(comm.Of(s.dims), 0)
 }
 
 // scanStream reads a stream to its end for its largest coordinates, and for a plan counts its entries.
@@ -168,7 +168,7 @@ func (r *Reader) scanStream(s *Source) error {
 		k.Keep()
 	}
 	for {
-		if err := r.Ctx.Err(); err != nil {
+		if err := r.Env.Ctx.Err(); err != nil {
 			return err
 		}
 		err := s.stream.Next(&b)

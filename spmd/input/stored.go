@@ -114,7 +114,7 @@ func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	if t == nil || !load.Findable(t) {
 		return nil, nil
 	}
-	return load.Keys(r.Ctx, t, o)
+	return load.Keys(r.Env.Ctx, t, o)
 }
 
 // assembled makes the pieces of a partition of the even ranges of a tensor, which it takes over.
@@ -122,7 +122,7 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 	spec := from.Spec
 	s := &assemble.Sum{Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type, Kinds: spec.Kinds, Modes: spec.Modes}}
 	for _, t := range parts {
-		s.Like.Type = t.Type
+		s.Like.Type = t.Header.Type
 	}
 	shape, err := shapeOf(c, s.Like, parts)
 	if err != nil {

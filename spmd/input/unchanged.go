@@ -30,7 +30,7 @@ func (r *Reader) Unchanged() error {
 			if err := s.Tensor.Changed(); err != nil {
 				return err
 			}
-		} else if err := s.changed(r.Comm.Size() > 1); err != nil {
+		} else if err := s.changed(r.Env.Comm.Size() > 1); err != nil {
 			return err
 		}
 	}

@@ -157,7 +157,7 @@ func (r *Reader) Blame(err *error) {
 		*err = broken
 		return
 	}
-	if *err == nil || r.Ctx.Err() != nil {
+	if *err == nil || r.Env.Ctx.Err() != nil {
 		return
 	}
 	if changed := r.Unchanged(); changed != nil {

@@ -41,7 +41,7 @@ func (c *checks) after(s *jobfile.Statement, k *program.Statement, n *program.Sn
 
 // finish compares the last runs.
 func (c *checks) finish() (err error) {
-	for s := range c.r.f.Statements() {
+	for s := range c.r.names.f.Statements() {
 		if l := c.last[s]; l != nil && err == nil {
 			err = c.compare(s, l.s, l.n, "last")
 		}
@@ -52,8 +52,8 @@ func (c *checks) finish() (err error) {
 // compare compares a run, whose snapshot it closes. A difference is an error at every rank.
 func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.Snapshot, which string) error {
 	defer n.Close()
-	line, _ := c.r.f.Position(s.Span().Pos)
-	where := fmt.Sprintf("%s:%d: %s run: ", tcs.Printable(c.r.f.Name), line, which)
+	line, _ := c.r.names.f.Position(s.Span().Pos)
+	where := fmt.Sprintf("%s:%d: %s run: ", tcs.Printable(c.r.names.f.Name), line, which)
 	var differs string
 	err := program.Shared(c.r.p, &differs, func() error {
 		said, d, err := k.Compare(n)
@@ -66,7 +66,7 @@ func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.
 		return err
 	})
 	if err != nil {
-		return c.r.at(s, err)
+		return c.r.names.at(s, err)
 	}
 	if differs != "" {
 		return &Ended{differs}

@@ -91,7 +91,7 @@ func (e *Ended) ExitCode() int { return 4 }
 
 // execution is a file on its way at one rank.
 type execution struct {
-	*names
+	names *names
 	p     *program.Program
 	o     Options
 	found known // what rank 0 has told of the inputs
@@ -154,7 +154,7 @@ func (r *execution) ahead() (stop func(), err error) {
 	if r.o.Leaves == nil || r.p.Rank() != 0 {
 		return func() {}, nil
 	}
-	statements, err := r.statements(r.found, r.p.Ranks())
+	statements, err := r.names.statements(r.found, r.p.Ranks())
 	if err != nil {
 		return func() {}, nil
 	}
@@ -192,7 +192,7 @@ func (r *execution) passes() error {
 		if err := r.declare(); err != nil {
 			return err
 		}
-		if err := r.items(r.f.Items); err != nil {
+		if err := r.items(r.names.f.Items); err != nil {
 			return err
 		}
 		if r.warming {
@@ -210,12 +210,12 @@ func (r *execution) passes() error {
 
 // list makes the table of what statements take.
 func (r *execution) list() {
-	for s := range r.f.Statements() {
-		line, _ := r.f.Position(s.Span().Pos)
+	for s := range r.names.f.Statements() {
+		line, _ := r.names.f.Position(s.Span().Pos)
 		r.report.Statements = append(r.report.Statements, Taken{Statement: s.Text, Line: line, Schedule: schedule(s)})
 	}
 	n := 0
-	for s := range r.f.Statements() {
+	for s := range r.names.f.Statements() {
 		r.took[s] = &r.report.Statements[n]
 		n++
 	}
@@ -226,15 +226,15 @@ func (r *execution) declare() error {
 	for _, name := range r.p.Names() {
 		r.p.Drop(name)
 	}
-	for _, t := range r.f.Tensors {
+	for _, t := range r.names.f.Tensors {
 		if !t.Declared {
 			continue
 		}
-		how, err := r.storage(t)
+		how, err := r.names.storage(t)
 		if err != nil {
 			return err
 		}
-		if in, ok := r.input(t); ok {
+		if in, ok := r.names.input(t); ok {
 			if err := r.p.Set(t.Name, in, how); err != nil {
 				return err
 			}
@@ -251,7 +251,7 @@ func (r *execution) declare() error {
 // settle brings a tensor to where its declaration places it, if that says so. One rank has all of
 // it anyway.
 func (r *execution) settle(name string) error {
-	t := r.f.Tensor(name)
+	t := r.names.f.Tensor(name)
 	if t == nil || t.Placement == nil {
 		return nil
 	}
@@ -265,7 +265,7 @@ func (r *execution) settle(name string) error {
 
 // place brings a tensor to where a placement says.
 func (r *execution) place(name string, p place.Placement) error {
-	mode, on, err := r.target(p, r.p.Ranks())
+	mode, on, err := r.names.target(p, r.p.Ranks())
 	switch {
 	case err != nil:
 		return err
@@ -314,13 +314,13 @@ func (r *execution) item(it jobfile.Item) error {
 
 // within has errors of what do does, at any rank, say that they are of an item.
 func (r *execution) within(it jobfile.Item, do func() error) error {
-	r.p.Locate(func(err error) error { return r.at(it, err) })
+	r.p.Locate(func(err error) error { return r.names.at(it, err) })
 	defer r.p.Locate(nil)
 	if r.o.At != nil && r.p.Rank() == 0 {
-		r.o.At(r.where(it))
+		r.o.At(r.names.where(it))
 		defer r.o.At("")
 	}
-	return r.at(it, do())
+	return r.names.at(it, do())
 }
 
 // located is an error that says where in the file it arose.
@@ -399,7 +399,7 @@ func (r *execution) prepared(s *jobfile.Statement) (k *program.Statement, err er
 	if k = r.ready[s]; k != nil {
 		return k, nil
 	}
-	how, err := r.how(s, r.p.Ranks())
+	how, err := r.names.how(s, r.p.Ranks())
 	if err != nil {
 		return nil, err
 	}
@@ -442,14 +442,14 @@ func (r *execution) repeat(t *jobfile.Repeat) error {
 			return err
 		}
 		if met {
-			r.note(fmt.Sprintf("%s: %s holds after %s", r.where(t), t.Until, passes(n+1)))
+			r.note(fmt.Sprintf("%s: %s holds after %s", r.names.where(t), t.Until, passes(n+1)))
 			return nil
 		}
 	}
 	if t.Until == nil {
 		return nil
 	}
-	msg := fmt.Sprintf("%s: %s does not hold after %s", r.where(t), t.Until, passes(t.N))
+	msg := fmt.Sprintf("%s: %s does not hold after %s", r.names.where(t), t.Until, passes(t.N))
 	if t.Fail {
 		return &Ended{msg}
 	}
@@ -475,7 +475,7 @@ func (r *execution) note(line string) {
 func (r *execution) scalar(name string) (jobfile.Scalar, error) {
 	v, err := r.p.Value(name)
 	s := jobfile.Scalar{Type: bridge.Type(v.Type)}
-	s.I, s.C = v.I, v.C
+	s.Value.I, s.Value.C = v.I, v.C
 	return s, err
 }
 

@@ -16,17 +16,17 @@ import (
 // machines gives the machines of the file their extents, and tells of ranks that have no point of
 // one.
 func (r *execution) machines() error {
-	for _, it := range r.f.Items {
+	for _, it := range r.names.f.Items {
 		m, ok := it.(*jobfile.Machine)
 		if !ok {
 			continue
 		}
-		machine, err := m.Resolve(int64(r.p.Ranks()), r.lookup)
+		machine, err := m.Resolve(int64(r.p.Ranks()), r.names.lookup)
 		if err != nil {
 			return err
 		}
 		if s := machine.IdleNote(r.p.Ranks()); s != "" {
-			r.note(r.where(m) + ": " + s)
+			r.note(r.names.where(m) + ": " + s)
 		}
 	}
 	return nil
@@ -70,7 +70,7 @@ func (r *names) how(s *jobfile.Statement, ranks int) (how program.How, err error
 	}
 	how.Placements = map[string]place.Placement{}
 	for _, a := range s.Stmt.Tensors() {
-		if t := r.f.Tensor(a.Name); t != nil && t.Placement != nil && t.Placement.Over(how.Machine) {
+		if t := r.f.Tensor(a.Name); t != nil && t.Placement != nil && t.Placement.Placement.Over(how.Machine) {
 			how.Placements[a.Name] = t.Placement.Placement
 		}
 	}

@@ -14,11 +14,11 @@ import (
 
 // outputs are the files that are written at the end.
 func (r *execution) outputs() (list []output.Output) {
-	for _, t := range r.f.Tensors {
+	for _, t := range r.names.f.Tensors {
 		if to, ok := r.o.Outputs[t.Name]; ok {
 			list = append(list, output.Output{Tensor: t.Name, File: to})
 		} else if t.To != "" {
-			list = append(list, output.Output{Tensor: t.Name, File: r.path(t.To)})
+			list = append(list, output.Output{Tensor: t.Name, File: r.names.path(t.To)})
 		}
 	}
 	return list
@@ -54,13 +54,13 @@ func (r *execution) writable() error {
 	var nothing struct{}
 	return program.Shared(r.p, &nothing, func() error {
 		for _, o := range list {
-			t := r.f.Tensor(o.Tensor)
+			t := r.names.f.Tensor(o.Tensor)
 			err := output.Writable([]output.Output{o}, map[string]int{t.Name: t.Order})
 			if err == nil && !text.Stdin(o.File) {
 				err = outfile.Check(o.File)
 			}
 			if _, flag := r.o.Outputs[t.Name]; err != nil && !flag {
-				err = r.ofFile(t.ToAt, err)
+				err = r.names.ofFile(t.ToAt, err)
 			}
 			if err != nil {
 				return err

@@ -78,19 +78,19 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64,
 	x := &follower{names: newNames(f, given), ranks: ranks, by: by, given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
 		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{}, lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState()}
 	defer x.close()
-	found, err := x.found()
+	found, err := x.names.found()
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(x.sizes, found.Names)
-	if err := x.products(found, ranks, limit); err != nil {
+	maps.Copy(x.names.sizes, found.Names)
+	if err := x.names.products(found, ranks, limit); err != nil {
 		return nil, err
 	}
 	for _, p := range parts {
 		x.given[p.Statement] = p.Given
 	}
 	for _, t := range f.Tensors {
-		if _, ok := x.input(t); ok && t.Declared && t.Placement != nil && ranks > 1 {
+		if _, ok := x.names.input(t); ok && t.Declared && t.Placement != nil && ranks > 1 {
 			if err := x.place(t, t.Name, t.Placement.Placement); err != nil {
 				return nil, x.names.at(t, err)
 			}
@@ -104,7 +104,7 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64,
 
 // follower follows the items of a file as a run takes them.
 type follower struct {
-	*names
+	names    *names
 	ranks    int
 	by       Planner
 	given    map[*jobfile.Statement]input.Given
@@ -284,7 +284,7 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	}
 	x.tally.travel(s, "", k.running)
 	at.write(k.result, k.left[k.result])
-	t := x.f.Tensor(k.result)
+	t := x.names.f.Tensor(k.result)
 	if t.Placement == nil || x.ranks == 1 {
 		return nil
 	}
@@ -408,11 +408,11 @@ func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 		}
 		if h := x.at.held[name]; h != nil {
 			g.Inputs[name] = input.Hold(h)
-		} else if in, ok := x.input(x.f.Tensor(name)); ok {
+		} else if in, ok := x.names.input(x.names.f.Tensor(name)); ok {
 			g.Inputs[name] = in
 		}
 	}
-	how, err := x.how(s, x.ranks)
+	how, err := x.names.how(s, x.ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -465,16 +465,16 @@ func (x *follower) share(b *store.Blocks) {
 // fetch brings a tensor that no statement has read to the ranks, as program.Place and what reads
 // values do: to where it is placed, or to where a statement would have it.
 func (x *follower) fetch(name string, mode *int) error {
-	t := x.f.Tensor(name)
-	in, ok := x.input(t)
+	t := x.names.f.Tensor(name)
+	in, ok := x.names.input(t)
 	if x.at.held[name] != nil || !ok {
 		return nil
 	}
-	how, err := x.storage(t)
+	how, err := x.names.storage(t)
 	if err != nil {
 		return err
 	}
-	text, vars := program.Loading(name, t.Order, func(s string) bool { return x.f.Tensor(s) != nil })
+	text, vars := program.Loading(name, t.Order, func(s string) bool { return x.names.f.Tensor(s) != nil })
 	g := &input.Given{Statement: text, Inputs: map[string]input.Input{name: in}, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}}
 	if how.Format != "" {
 		g.Formats[name] = how.Format
@@ -498,7 +498,7 @@ func (x *follower) fetch(name string, mode *int) error {
 
 // place follows program.Place.
 func (x *follower) place(it jobfile.Item, name string, p place.Placement) error {
-	mode, on, err := x.target(p, x.ranks)
+	mode, on, err := x.names.target(p, x.ranks)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (r *execution) watch() (stop func()) {
 			case <-tick.C:
 			}
 			took := time.Since(r.start)
-			if text := r.running.text(r.f, took); text != "" && took >= r.o.RunningAfter {
+			if text := r.running.text(r.names.f, took); text != "" && took >= r.o.RunningAfter {
 				r.o.Running(text)
 			}
 		}

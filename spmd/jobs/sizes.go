@@ -45,7 +45,7 @@ func (r *execution) bind() error {
 	var found known
 	err := program.Shared(r.p, &found, func() (err error) {
 		if found, err = r.names.found(); err == nil {
-			_, err = r.f.CheckTypes(found.Types)
+			_, err = r.names.f.CheckTypes(found.Types)
 		}
 		return err
 	})
@@ -53,9 +53,9 @@ func (r *execution) bind() error {
 		return err
 	}
 	r.found = found
-	maps.Copy(r.sizes, found.Names)
-	r.types = found.Types
-	return r.products(found, r.p.Ranks(), r.p.MemoryLimit())
+	maps.Copy(r.names.sizes, found.Names)
+	r.names.types = found.Types
+	return r.names.products(found, r.p.Ranks(), r.p.MemoryLimit())
 }
 
 // found is what the inputs of a file tell.
@@ -220,7 +220,7 @@ func (r *names) open(t *jobfile.Tensor) bool {
 // coordinates. For those a file is read, if read says so.
 func sizesOf(in input.Input, order int, read bool) (dims []int64, exact bool, err error) {
 	if in.Tensor != nil {
-		return in.Tensor.Dims, true, nil
+		return in.Tensor.Header.Dims, true, nil
 	}
 	if in.File == "" || text.Stdin(in.File) {
 		return nil, true, nil
@@ -231,7 +231,7 @@ func sizesOf(in input.Input, order int, read bool) (dims []int64, exact bool, er
 			return nil, false, err
 		}
 		defer t.Close()
-		return t.Dims, true, nil
+		return t.Header.Dims, true, nil
 	}
 	s, err := convert.Open(in.File, coo.Options{Order: order, ZeroBased: in.ZeroBased})
 	if err != nil {

@@ -154,7 +154,7 @@ func (r *names) typed() (map[string]dtype.Type, error) {
 		switch {
 		case !ok || text.Stdin(in.File):
 		case in.Tensor != nil:
-			types[t.Name] = bridge.Type(in.Tensor.Type)
+			types[t.Name] = bridge.Type(in.Tensor.Header.Type)
 		case in.Generate != "":
 			types[t.Name] = dtype.Float64
 		case t.Order == 0 && jobfile.IsNumber(in.File):
@@ -178,7 +178,7 @@ func typeOf(in input.Input, order int) (dtype.Type, error) {
 			return dtype.None, err
 		}
 		defer t.Close()
-		return bridge.Type(t.Type), nil
+		return bridge.Type(t.Header.Type), nil
 	}
 	s, err := convert.Open(in.File, coo.Options{Order: order, ZeroBased: in.ZeroBased})
 	if err != nil {

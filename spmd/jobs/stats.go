@@ -23,14 +23,14 @@ type fileStats struct {
 // place of files that were read. Collective.
 func (r *execution) statistics() ([]byte, error) {
 	parts := []comm.Counters{} // and not what prints and outputs send
-	moving(r.f.Items, func(it jobfile.Item) { parts = append(parts, r.traffic[it]) })
+	moving(r.names.f.Items, func(it jobfile.Item) { parts = append(parts, r.traffic[it]) })
 	spent := r.p.Spent()
 	ranks, err := r.p.StatisticsWith(stats.Rank{Load: spent.Load.Seconds(), Compile: spent.Compile.Seconds(), Nonzeros: r.largest.Here, Compute: r.compute}, parts...)
 	if err != nil || r.p.Rank() != 0 {
 		return nil, err
 	}
 	n := 0
-	moving(r.f.Items, func(it jobfile.Item) {
+	moving(r.names.f.Items, func(it jobfile.Item) {
 		if s, ok := it.(*jobfile.Statement); ok {
 			for _, x := range ranks {
 				r.took[s].Comm.Add(x.Parts[n])
@@ -39,12 +39,12 @@ func (r *execution) statistics() ([]byte, error) {
 		n++
 	})
 	s := fileStats{Statements: r.report.Statements}
-	s.Version, s.Argv, s.Statement = r.o.Version, r.o.Argv, r.f.Name
+	s.Version, s.Argv, s.Statement = r.o.Version, r.o.Argv, r.names.f.Name
 	s.Schedule, s.Compiler = r.inAll()
 	s.Ranks, s.Threads, s.Target = len(ranks), r.p.Threads(), r.o.Target
 	s.Inputs = map[string]stats.Input{}
-	for _, t := range r.f.Tensors {
-		in, ok := r.input(t)
+	for _, t := range r.names.f.Tensors {
+		in, ok := r.names.input(t)
 		if !ok || in.File == "" || t.Order == 0 && jobfile.IsNumber(in.File) {
 			continue
 		}

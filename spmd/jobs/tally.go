@@ -61,9 +61,9 @@ func (t tally) route(it jobfile.Item, tensor string, from, to int, bytes int64) 
 func (x *follower) report() *Planned {
 	out := &Planned{AtMost: x.atMost, Comm: *newComm(x.ranks)}
 	items := map[jobfile.Item]int{}
-	moving(x.f.Items, func(it jobfile.Item) {
+	moving(x.names.f.Items, func(it jobfile.Item) {
 		items[it] = len(out.Items)
-		line, _ := x.f.Position(it.Span().Pos)
+		line, _ := x.names.f.Position(it.Span().Pos)
 		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}], Moves: []PlannedTransfer{}, Comm: *newComm(x.ranks)}
 		switch it := it.(type) {
 		case *jobfile.Statement:
@@ -75,7 +75,7 @@ func (x *follower) report() *Planned {
 				}
 			}
 		case *jobfile.Place:
-			p.Text = "place " + it.Name + " " + it.Placement.String()
+			p.Text = "place " + it.Name + " " + it.Placement.Placement.String()
 		}
 		out.Items = append(out.Items, p)
 	})

@@ -89,7 +89,7 @@ func tiles(t *testing.T, what, file string, ranks, entries int) {
 	if next != f.Vals.Len {
 		t.Fatalf("%s: pieces of %d values, want %d", what, next, f.Vals.Len)
 	}
-	dims := f.Dims
+	dims := f.Header.Dims
 	part := schedule(ranks, [][]int64{{0, dims[3] / 2, dims[3]}}, []int{-1, -1, -1, 0})
 	blocks, _, err := blocksOf(file, part, ranks, coo.Spec{Kinds: "ssss", Modes: tcs.Identity(4), Dims: dims, Name: "T"}, true, false)
 	if err != nil {

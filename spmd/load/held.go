@@ -252,7 +252,7 @@ func (m *moving) send(n int, w wanted, rank int) error {
 
 // receive brings what a block of this rank and block n have in common to its place.
 func (m *moving) receive(n int, to *tcs.Tensor) error {
-	if !overlap(to.Box, m.from.Boxes[n]) {
+	if !overlap(to.Header.Box, m.from.Boxes[n]) {
 		return nil
 	}
 	owner := m.from.Owners[n]
@@ -386,12 +386,12 @@ func CopyCommon(to, from *tcs.Tensor) {
 	if to.Vals.Len == 0 || from.Vals.Len == 0 {
 		return // of an empty level inside a large one, each coordinate of the large one would be visited
 	}
-	size := int64(to.Type.Size())
+	size := int64(to.Header.Type.Size())
 	src, dst := from.Vals.Bytes(), to.Vals.Bytes()
 	var below func(l int, a, b int64)
 	below = func(l int, a, b int64) {
 		f, t := &from.Levels[l], &to.Levels[l]
-		r, w := from.Range(f.Mode), to.Range(t.Mode)
+		r, w := from.Header.Range(f.Mode), to.Header.Range(t.Mode)
 		lo, hi := max(r[0], w[0]), min(r[1], w[1])
 		if lo >= hi {
 			return

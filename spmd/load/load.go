@@ -96,7 +96,7 @@ func (g *Target) Views(rank int, t *tcs.Tensor) (map[plan.Block]*tcs.Tensor, err
 	own := map[plan.Block]*tcs.Tensor{}
 	for _, b := range g.blocks(rank) {
 		from, to := g.Partition.Keys(b)
-		v, err := t.View(tcs.Block{Box: g.Partition.Box(b, t.Dims), From: from, To: to})
+		v, err := t.View(tcs.Block{Box: g.Partition.Box(b, t.Header.Dims), From: from, To: to})
 		if err != nil {
 			tcs.CloseAll(own)
 			return nil, err

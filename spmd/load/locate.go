@@ -98,7 +98,7 @@ func Findable(t *tcs.Tensor) bool {
 func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, error) {
 	c, end := local.Alone(ctx)
 	defer end()
-	return Locate(c, t, o, t.Dims)
+	return Locate(c, t, o, t.Header.Dims)
 }
 
 // Locate finds the keys between which the ranges of a tensor's entries lie that o makes, the first and the last

@@ -193,13 +193,13 @@ func TestLocate(t *testing.T) {
 					continue
 				}
 				err = local.Run(context.Background(), parts, func(c comm.Comm) error {
-					even := partition.Evenly(s.t.Dims, modes[0], parts)
-					own, err := s.t.View(tcs.Block{Box: even.Box(partition.Piece(c.Rank()), s.t.Dims)})
+					even := partition.Evenly(s.t.Header.Dims, modes[0], parts)
+					own, err := s.t.View(tcs.Block{Box: even.Box(partition.Piece(c.Rank()), s.t.Header.Dims)})
 					if err != nil {
 						return err
 					}
 					defer own.Close()
-					keys, err := load.Locate(c, own, o, s.t.Dims)
+					keys, err := load.Locate(c, own, o, s.t.Header.Dims)
 					if err != nil {
 						return err
 					}
@@ -229,7 +229,7 @@ func TestBetween(t *testing.T) {
 					mine := *part
 					mine.Axes = slices.Clone(part.Axes)
 					kinds, _ := s.t.Format()
-					g := &load.Target{Partition: &mine, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: s.t.Dims, Type: s.t.Type}}
+					g := &load.Target{Partition: &mine, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: s.t.Header.Dims, Type: s.t.Header.Type}}
 					own, viewed, err := g.Between(c, load.Source{Tensor: s.t, AsIs: true})
 					mu.Lock()
 					defer mu.Unlock()
@@ -239,8 +239,8 @@ func TestBetween(t *testing.T) {
 						if err == nil {
 							err = x.Validate()
 						}
-						if box := mine.Box(b, s.t.Dims); err == nil && !slices.Equal(x.Box, box) {
-							err = fmt.Errorf("block %d has box %v, want %v", b, x.Box, box)
+						if box := mine.Box(b, s.t.Header.Dims); err == nil && !slices.Equal(x.Header.Box, box) {
+							err = fmt.Errorf("block %d has box %v, want %v", b, x.Header.Box, box)
 						}
 						x.Close()
 					}

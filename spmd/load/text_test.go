@@ -28,7 +28,7 @@ import (
 // list is a tensor's entries as lines of text, values as bits.
 func list(t *tcs.Tensor) []string {
 	var out []string
-	size := t.Type.Size()
+	size := t.Header.Type.Size()
 	t.Entries(func(at []int64, i int64) bool {
 		out = append(out, fmt.Sprint(at, " ", t.Vals.Bytes()[int(i)*size:int(i+1)*size]))
 		return true

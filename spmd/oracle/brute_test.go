@@ -24,7 +24,7 @@ func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 		}
 		b.sizes[name] = p.Sizes.Vars[v]
 	}
-	for _, t := range p.Tensors {
+	for _, t := range p.Case.Tensors {
 		b.tensors[t.Name] = map[string]float64{}
 		if !t.Input {
 			continue
@@ -41,7 +41,7 @@ func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 		return nil, &diag.Error{Exit: diag.ExitData, Msg: "division by zero"}
 	}
 	out := &Output{Dense: true}
-	left := p.Tensors[0]
+	left := p.Case.Tensors[0]
 	var coords [][]int64
 	for key := range cells {
 		coord := make([]int64, len(left.Dims))

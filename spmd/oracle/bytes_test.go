@@ -129,7 +129,7 @@ func sameBytes(t *testing.T, name string, c *Case, kind string) {
 		e.Target = spmd.Interpreter
 		file := filepath.Join(dir, fmt.Sprint(i, kind))
 		_, err := e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
-			j.Outputs = []spmd.Output{{Tensor: p.Tensors[0].Name, File: file}}
+			j.Outputs = []spmd.Output{{Tensor: p.Case.Tensors[0].Name, File: file}}
 			return j.Run(context.Background())
 		})
 		if err != nil {

@@ -151,7 +151,7 @@ func call(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, erro
 				return err
 			}
 			defer leaf.Close()
-			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: c.threads, Arena: arena, Vars: c.unit.Vars, What: c.p.Stmt})
+			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: c.threads, Arena: arena, Vars: c.unit.Vars, What: c.p.Case.Stmt})
 		}
 	}
 	out, err := c.execute(with(c.unit))

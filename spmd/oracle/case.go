@@ -78,7 +78,7 @@ func (c *Case) Clone() *Case {
 // Prepared is a case with its statement read and its types and sizes inferred:
 // what an engine starts from.
 type Prepared struct {
-	*Case
+	Case            *Case
 	Parsed          *notation.Stmt
 	Normal          *notation.Normal
 	Sizes           *notation.Sizes
@@ -284,12 +284,12 @@ type Want struct {
 // Expect evaluates the case by the reference.
 func (p *Prepared) Expect(ctx context.Context) (*Want, error) {
 	tensors := map[string]*reference.Tensor{}
-	for _, t := range p.Tensors {
+	for _, t := range p.Case.Tensors {
 		if t.Input {
 			tensors[t.Name] = t.Reference()
 		}
 	}
-	left := p.Tensors[0]
+	left := p.Case.Tensors[0]
 	w := &Want{Dims: left.Dims, Type: p.Result, Format: left.Format, MayDivide: p.dividesInSum()}
 	e := reference.New(reference.Problem{Normal: p.Normal, Sizes: p.Sizes.Vars, Compute: p.Compute, Result: p.Result, Tensors: tensors})
 	err := e.Each(ctx, func(coord []int64, pt reference.Point) error {
@@ -312,7 +312,7 @@ func (p *Prepared) dividesInSum() bool {
 		notation.WalkTerm(t, func(e notation.Expr) bool {
 			r, ok := e.(*notation.ReductionExpr)
 			if ok && p.Compute.IsInt() {
-				found = found || strings.Contains(r.String(), "/")
+				found = found || strings.Contains(r.Reduction.String(), "/")
 			}
 			return true
 		})

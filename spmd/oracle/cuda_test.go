@@ -27,7 +27,7 @@ func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, er
 		defer leaf.Close()
 		arena := kernels.NewArena(nil)
 		out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: 1, Arena: arena, Vars: c.unit.Vars, What: c.p.Stmt})
+			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: 1, Arena: arena, Vars: c.unit.Vars, What: c.p.Case.Stmt})
 		})
 		if err == nil && arena.Leaks() > 0 {
 			err = fmt.Errorf("the leaf left %d blocks of memory behind", arena.Leaks())

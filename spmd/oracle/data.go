@@ -21,7 +21,7 @@ type style struct {
 func (g *generator) data(s *notation.Stmt) *Case {
 	n := notation.Normalize(s)
 	sizes := g.sizes(n)
-	c := &Case{Stmt: s.String(), Variant: g.Uint64N(1 << 20)}
+	c := &Case{Stmt: s.String(), Variant: g.rand.Uint64N(1 << 20)}
 	types := g.types()
 	st := style{special: g.chance(0.08) && !g.o.Exact, fraction: g.chance(0.06) && !g.o.Exact, large: g.chance(0.03) && !g.o.Exact}
 	dims := map[string][]int64{}
@@ -79,7 +79,7 @@ func (g *generator) types() func() dtype.Type {
 			choice = dtype.All
 		}
 	}
-	return func() dtype.Type { return choice[g.IntN(len(choice))] }
+	return func() dtype.Type { return choice[g.rand.IntN(len(choice))] }
 }
 
 // sizes gives each variable a size, equal where a tensor's mode asks for it.
@@ -94,11 +94,11 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 			case 1:
 				size[v] = 1
 			case 2:
-				size[v] = int64(2 + g.IntN(4))
+				size[v] = int64(2 + g.rand.IntN(4))
 			case 3:
-				size[v] = int64(6 + g.IntN(40))
+				size[v] = int64(6 + g.rand.IntN(40))
 			case 4: // of those that are compiled in
-				size[v] = []int64{8, 9, 16, 32}[g.IntN(4)]
+				size[v] = []int64{8, 9, 16, 32}[g.rand.IntN(4)]
 			}
 		}
 	}
@@ -134,15 +134,15 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 func (g *generator) lengthen(n *notation.Normal, class map[string]string, size map[string]int64) {
 	long, sum := g.long, g.sum
 	if long == "" {
-		long, sum = n.LHS.Vars[g.IntN(len(n.LHS.Vars))], n.Vars[g.IntN(len(n.Vars))]
+		long, sum = n.LHS.Vars[g.rand.IntN(len(n.LHS.Vars))], n.Vars[g.rand.IntN(len(n.Vars))]
 	}
 	for _, v := range n.Vars {
 		if class[v] == v {
-			size[v] = 1 + g.Int64N(3)
+			size[v] = 1 + g.rand.Int64N(3)
 		}
 	}
-	size[class[sum]] = 2 + g.Int64N(30)
-	size[class[long]] = 100 + g.Int64N(900)
+	size[class[sum]] = 2 + g.rand.Int64N(30)
+	size[class[long]] = 100 + g.rand.Int64N(900)
 }
 
 // maxEntries is about the most entries of a tensor of chosen density; of products
@@ -207,7 +207,7 @@ func (g *generator) entries(t *Tensor, st style) {
 		}
 	}
 	walk(0)
-	g.Shuffle(len(t.Entries), func(a, b int) { t.Entries[a], t.Entries[b] = t.Entries[b], t.Entries[a] })
+	g.rand.Shuffle(len(t.Entries), func(a, b int) { t.Entries[a], t.Entries[b] = t.Entries[b], t.Entries[a] })
 	t.Entries = held(t.Format, t.Entries)
 }
 
@@ -215,9 +215,9 @@ func (g *generator) value(t dtype.Type, st style) reference.Value {
 	if t.IsInt() {
 		v := g.integer(st)
 		if st.large && g.chance(0.2) {
-			v = []int64{math.MaxInt32, math.MinInt32, 1 << 30, -1}[g.IntN(4)]
+			v = []int64{math.MaxInt32, math.MinInt32, 1 << 30, -1}[g.rand.IntN(4)]
 			if t == dtype.Int64 && g.chance(0.5) {
-				v = []int64{math.MaxInt64, math.MinInt64, 1 << 62}[g.IntN(3)]
+				v = []int64{math.MaxInt64, math.MinInt64, 1 << 62}[g.rand.IntN(3)]
 			}
 		}
 		return reference.Int(v)
@@ -230,9 +230,9 @@ func (g *generator) value(t dtype.Type, st style) reference.Value {
 }
 
 func (g *generator) integer(st style) int64 {
-	v := int64(g.IntN(13) - 4)
+	v := int64(g.rand.IntN(13) - 4)
 	for st.full && v == 0 {
-		v = int64(g.IntN(13) - 4)
+		v = int64(g.rand.IntN(13) - 4)
 	}
 	return v
 }
@@ -240,11 +240,11 @@ func (g *generator) integer(st style) int64 {
 func (g *generator) float(t dtype.Type, st style) float64 {
 	switch {
 	case g.o.Zeros > 0 && g.chance(g.o.Zeros):
-		return []float64{0, math.Copysign(0, -1), math.Copysign(0, -1), -1}[g.IntN(4)]
+		return []float64{0, math.Copysign(0, -1), math.Copysign(0, -1), -1}[g.rand.IntN(4)]
 	case st.special && g.chance(0.12):
-		return []float64{math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1)}[g.IntN(4)]
+		return []float64{math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1)}[g.rand.IntN(4)]
 	case st.fraction && g.chance(0.7):
-		v := g.NormFloat64() * 3
+		v := g.rand.NormFloat64() * 3
 		if t == dtype.Float32 || t == dtype.Complex64 {
 			v = float64(float32(v))
 		}

@@ -164,13 +164,13 @@ func (e distributed) over(j *spmd.Job, d *Distribution) {
 // Without one that is not refused the case runs on the ranks as the default is.
 func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Distribution, *spmd.Planned, error) {
 	rng := source(p)
-	if p.Over != nil {
-		rng = rand.New(rand.NewPCG(p.Variant, 9))
+	if p.Case.Over != nil {
+		rng = rand.New(rand.NewPCG(p.Case.Variant, 9))
 	}
 	for try := 0; try < 6; try++ {
-		d, left := p.Over, map[string]string(nil)
+		d, left := p.Case.Over, map[string]string(nil)
 		if d != nil {
-			d = p.fitted()
+			d = p.Case.fitted()
 		} else {
 			d, left = drawDistribution(rng, p, e.ranks > 0)
 		}
@@ -182,12 +182,12 @@ func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Dist
 			if err := e.agreed(ctx, j, err); err != nil {
 				return d, nil, asRefused(d, err)
 			}
-			if p.Over != nil {
+			if p.Case.Over != nil {
 				break
 			}
 			continue
 		}
-		if err != nil || p.Over != nil || e.ranks > 0 || rng.IntN(2) == 0 {
+		if err != nil || p.Case.Over != nil || e.ranks > 0 || rng.IntN(2) == 0 {
 			return d, plan, asRefused(d, err)
 		}
 		return e.withLeaf(ctx, rng, p, j, d, left)
@@ -310,7 +310,7 @@ func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output
 	if err != nil {
 		return nil, err
 	}
-	out := &Output{How: fmt.Sprintf("%s with%s", p.Stmt, d.Flags()), Narrowed: true}
+	out := &Output{How: fmt.Sprintf("%s with%s", p.Case.Stmt, d.Flags()), Narrowed: true}
 	var report *spmd.Report
 	if c == nil {
 		report, err = j.Run(ctx)
@@ -362,15 +362,15 @@ func (e distributed) fixed(ctx context.Context, p *Prepared) []*Case {
 	if d == nil {
 		return nil
 	}
-	c := p.Clone()
+	c := p.Case.Clone()
 	c.Over = d
 	return []*Case{c}
 }
 
 // Flags are those of the command line for how the case is distributed.
 func (e distributed) Flags(p *Prepared) string {
-	if p.Over != nil {
-		return p.fitted().Flags()
+	if p.Case.Over != nil {
+		return p.Case.fitted().Flags()
 	}
 	for _, c := range e.fixed(context.Background(), p) {
 		return c.Over.Flags()

@@ -270,7 +270,7 @@ func (d *distributer) positions(vars []string) bool {
 	}
 	var list []*notation.Access
 	for _, a := range d.p.Parsed.Accesses() {
-		if t := d.p.Tensor(a.Name); t != nil && len(a.Vars) > 0 && d.everywhere(a) {
+		if t := d.p.Case.Tensor(a.Name); t != nil && len(a.Vars) > 0 && d.everywhere(a) {
 			list = append(list, a)
 		}
 	}
@@ -278,7 +278,7 @@ func (d *distributer) positions(vars []string) bool {
 		return false
 	}
 	a := list[d.IntN(len(list))]
-	f := d.p.Tensor(a.Name).Format
+	f := d.p.Case.Tensor(a.Name).Format
 	var names []string // by level
 	for l, m := range f.Order {
 		v := a.Vars[m]
@@ -434,7 +434,7 @@ func (d *distributer) others() {
 }
 
 func (d *distributer) communicates() {
-	for k, t := range d.p.Tensors {
+	for k, t := range d.p.Case.Tensors {
 		at := d.outer[d.IntN(len(d.outer))]
 		if d.bare && k == 0 {
 			at = d.outer[len(d.outer)-1]
@@ -466,7 +466,7 @@ func (d *distributer) rotates() {
 // placements places some tensors: aligned with how their variables are distributed, or not.
 func (d *distributer) placements() []string {
 	var out []string
-	for _, t := range d.p.Tensors {
+	for _, t := range d.p.Case.Tensors {
 		if len(t.Dims) == 0 || d.chance(0.4) {
 			continue
 		}

@@ -30,7 +30,7 @@ func TestFailedDraw(t *testing.T) {
 		return s, nil
 	}
 	for _, given := range [][]string{nil, {"unroll(i,2)", "unroll(i,3)", "unroll(i,4)"}} {
-		p.Schedule = given
+		p.Case.Schedule = given
 		var drawn []string
 		d := drawer{}
 		cases := d.fixed(p, func() ([]string, error) {

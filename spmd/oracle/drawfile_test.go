@@ -24,17 +24,17 @@ type fileGen struct {
 // randomFile draws a job file of 2 to 8 statements, some in repeats.
 func randomFile(seed, k uint64) *fileProgram {
 	r := rand.New(rand.NewPCG(seed, k^1<<63))
-	g := &fileGen{programGen: &programGen{generator: &generator{Rand: r, o: Options{Exact: true}.withDefaults()}}, c: &fileProgram{}}
+	g := &fileGen{programGen: &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()}}, c: &fileProgram{}}
 	g.c.ranks, g.c.repeat = 1+g.pick(40, 25, 20, 15), 1+g.pick(85, 15)
 	g.c.compile, g.c.check, g.c.machine = g.chance(0.1), g.chance(0.15), g.chance(0.2)
 	g.types = g.generator.types()
-	g.sizes = []int64{int64(2 + g.IntN(5)), int64(g.IntN(8))}
+	g.sizes = []int64{int64(2 + g.rand.IntN(5)), int64(g.rand.IntN(8))}
 	if g.chance(0.5) {
 		g.sizes = g.sizes[:1]
 	}
 	g.declare()
 	g.w = g.c.world()
-	most := 2 + g.IntN(7)
+	most := 2 + g.rand.IntN(7)
 	for tries := 0; most > 0 && tries < 200; tries++ {
 		if it := g.item(0, &most); it != nil {
 			g.c.items = append(g.c.items, it)
@@ -68,7 +68,7 @@ func (g *fileGen) declare() {
 			}
 			if g.chance(0.1) {
 				modes := modeNames(len(t.Dims))
-				t.place = placementText(modes, g.IntN(len(modes)+1)-1)
+				t.place = placementText(modes, g.rand.IntN(len(modes)+1)-1)
 			}
 			g.c.tensors = append(g.c.tensors, t)
 		}
@@ -87,7 +87,7 @@ func (g *fileGen) source(t *fileTensor) {
 		return
 	}
 	for t.file == "" {
-		if t.file = inputKind(g.Rand, t.Tensor); t.file == "" && g.chance(0.3) {
+		if t.file = inputKind(g.rand, t.Tensor); t.file == "" && g.chance(0.3) {
 			t.file = ".tcs"
 		}
 	}
@@ -183,7 +183,7 @@ func (g *fileGen) item(depth int, most *int) *fileItem {
 		it = &fileItem{op: "place", name: g.name()}
 		if t := g.w.tensors[it.name]; t != nil {
 			it.splits = modeNames(len(t.Dims))
-			it.mode = g.IntN(len(t.Dims)+1) - 1
+			it.mode = g.rand.IntN(len(t.Dims)+1) - 1
 		}
 	default:
 		text, ok := g.statement()
@@ -254,18 +254,18 @@ func (g *fileGen) condition() *fileCond {
 		return nil
 	}
 	side := func() string {
-		x := scalars[g.IntN(len(scalars))]
+		x := scalars[g.rand.IntN(len(scalars))]
 		switch g.pick(40, 30, 20, 10) {
 		case 1:
-			return fmt.Sprint(g.IntN(20) - 3)
+			return fmt.Sprint(g.rand.IntN(20) - 3)
 		case 2:
-			return x + " + " + fmt.Sprint(g.IntN(4))
+			return x + " + " + fmt.Sprint(g.rand.IntN(4))
 		case 3:
-			return x + " * " + scalars[g.IntN(len(scalars))]
+			return x + " * " + scalars[g.rand.IntN(len(scalars))]
 		}
 		return x
 	}
-	return &fileCond{scalars[g.IntN(len(scalars))], []string{"<", "<=", ">", ">=", "==", "!="}[g.IntN(6)], side()}
+	return &fileCond{scalars[g.rand.IntN(len(scalars))], []string{"<", "<=", ">", ">=", "==", "!="}[g.rand.IntN(6)], side()}
 }
 
 // checks tells whether the file is right with one more item, so far as it can be told without

@@ -230,7 +230,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	case "unroll":
 		return kind, fmt.Sprintf("unroll(%s,%d)", v, small)
 	case "assemble":
-		return kind, fmt.Sprintf("assemble(%s,%s)", p.Tensors[0].Name, []string{"Append", "Insert"}[rng.IntN(2)])
+		return kind, fmt.Sprintf("assemble(%s,%s)", p.Case.Tensors[0].Name, []string{"Append", "Insert"}[rng.IntN(2)])
 	case "mergeby":
 		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop", "Predicated", "Windows", "OneBody"}[rng.IntN(5)])
 	case "precompute":

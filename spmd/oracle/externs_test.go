@@ -52,7 +52,7 @@ func (x externs) scheduled(p *Prepared, r *codegen.Request) error {
 		}
 		return u.CIN, nil
 	}
-	r.Schedule = []string{"assemble(" + p.Tensors[0].Name + ",Append)"}
+	r.Schedule = []string{"assemble(" + p.Case.Tensors[0].Name + ",Append)"}
 	if rng.IntN(2) == 0 {
 		if r.Schedule, err = d.draw(rng, p, stmt); err != nil {
 			return err
@@ -146,7 +146,7 @@ func drawNest(rng *rand.Rand, p *Prepared, r *codegen.Request, s cin.Stmt, name 
 	names := slices.Clone(n.vars[:1+rng.IntN(len(n.vars))])
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	b := &loopNest{name: name, assign: n.assign, result: cin.Target(s).Name, formats: map[string]format.Format{}}
-	for _, t := range p.Tensors {
+	for _, t := range p.Case.Tensors {
 		b.formats[t.Name] = t.Format
 	}
 	if u, err := codegen.Compile(*r); err == nil {

@@ -38,13 +38,13 @@ func (e Jobs) files(p *Prepared) *files {
 	if e.Dir == "" {
 		return f
 	}
-	r := rand.New(rand.NewPCG(p.Variant, 6))
+	r := rand.New(rand.NewPCG(p.Case.Variant, 6))
 	if r.IntN(2) == 0 {
 		return f
 	}
 	f.dir, f.write, f.trust = e.Dir, []string{"", "parallel", "ordered"}[r.IntN(3)], r.IntN(2) == 0
-	g := generator{Rand: r}
-	for _, t := range p.Tensors {
+	g := generator{rand: r}
+	for _, t := range p.Case.Tensors {
 		if !t.Input || len(t.Dims) == 0 {
 			continue
 		}
@@ -57,8 +57,8 @@ func (e Jobs) files(p *Prepared) *files {
 			f.other[t.Name] = g.format(len(t.Dims), "s", false)
 		}
 	}
-	if len(p.Tensors[0].Dims) > 0 {
-		f.out = outputKind(r, len(p.Tensors[0].Dims))
+	if len(p.Case.Tensors[0].Dims) > 0 {
+		f.out = outputKind(r, len(p.Case.Tensors[0].Dims))
 	}
 	return f
 }
@@ -98,7 +98,7 @@ func (f *files) prepare(job *spmd.Job, p *Prepared, c comm.Comm) error {
 	}
 	f.name = filepath.Join(f.dir, fmt.Sprintf("case-%d", jobsWithFiles.Add(1)))
 	job.Write, job.TrustInput = f.write, f.trust
-	for _, t := range p.Tensors {
+	for _, t := range p.Case.Tensors {
 		kind, ok := f.in[t.Name]
 		if !ok {
 			continue
@@ -109,12 +109,12 @@ func (f *files) prepare(job *spmd.Job, p *Prepared, c comm.Comm) error {
 		if c != nil && c.Rank() > 0 {
 			continue
 		}
-		if err := f.store(t, file, p.wide()); err != nil {
+		if err := f.store(t, file, p.Case.wide()); err != nil {
 			return fmt.Errorf("storing %s: %w", file, err)
 		}
 	}
 	if f.out != "" {
-		job.Outputs = []spmd.Output{{Tensor: p.Tensors[0].Name, File: f.name + f.out}}
+		job.Outputs = []spmd.Output{{Tensor: p.Case.Tensors[0].Name, File: f.name + f.out}}
 	}
 	if c != nil {
 		return c.Barrier()
@@ -134,8 +134,8 @@ func (f *files) check(want *tcs.Tensor) error {
 		if err := got.Validate(); err != nil {
 			return err
 		}
-		if got.FormatString() != want.FormatString() || got.Type != want.Type {
-			return fmt.Errorf("the result's file is of format %s and type %v, want %s and %v", got.FormatString(), got.Type, want.FormatString(), want.Type)
+		if got.FormatString() != want.FormatString() || got.Header.Type != want.Header.Type {
+			return fmt.Errorf("the result's file is of format %s and type %v, want %s and %v", got.FormatString(), got.Header.Type, want.FormatString(), want.Header.Type)
 		}
 		return same(f.out, output(got), output(want))
 	case "":
@@ -154,13 +154,13 @@ func same(what string, got, want *Output) error {
 // checkOther holds a file of another format to the result, stored the same. Zeros that
 // dense levels make room for are not written, or not told from others.
 func (f *files) checkOther(want *tcs.Tensor) (err error) {
-	in, err := convert.Open(f.name+f.out, coo.Options{Order: len(want.Dims), Dims: want.Dims, Type: want.Type})
+	in, err := convert.Open(f.name+f.out, coo.Options{Order: len(want.Header.Dims), Dims: want.Header.Dims, Type: want.Header.Type})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	kinds, modes := want.Format()
-	got, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Modes: modes, Dims: want.Dims, Type: want.Type, Name: f.name}, coo.Config{Threads: 1})
+	got, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Modes: modes, Dims: want.Header.Dims, Type: want.Header.Type, Name: f.name}, coo.Config{Threads: 1})
 	if err != nil {
 		return err
 	}

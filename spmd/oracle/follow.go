@@ -15,8 +15,8 @@ import (
 // left in g.formats.
 func (g *generator) following() *notation.Stmt {
 	g.pool = []string{"i", "j", "k", "l"}
-	order := 2 + g.IntN(2)
-	perm := g.Perm(len(g.pool))
+	order := 2 + g.rand.IntN(2)
+	perm := g.rand.Perm(len(g.pool))
 	var outer, rest []string // variables of the result's pattern, and those left
 	for k, p := range perm {
 		if k < order {
@@ -27,9 +27,9 @@ func (g *generator) following() *notation.Stmt {
 	}
 	kinds := make([]byte, order)
 	for k := range kinds {
-		kinds[k] = "dsss"[g.IntN(4)]
+		kinds[k] = "dsss"[g.rand.IntN(4)]
 	}
-	kinds[g.IntN(order-1)] = 's' // in the result too
+	kinds[g.rand.IntN(order-1)] = 's' // in the result too
 	b := &notation.Access{Name: "B"}
 	g.formats = map[string]format.Format{}
 	sum := rest[0] // of the other factors alone
@@ -48,12 +48,12 @@ func (g *generator) following() *notation.Stmt {
 	left := &notation.Access{Name: "A"}
 	g.formats["A"], left.Vars = g.stored(outer, kinds)
 	var e notation.Expr = b
-	for k := range 1 + g.IntN(2) {
+	for k := range 1 + g.rand.IntN(2) {
 		a := &notation.Access{Name: string(rune('C' + k)), Vars: slices.Clone(dense)}
 		if k > 0 {
-			a.Vars = []string{dense[0], outer[g.IntN(len(outer))]}
+			a.Vars = []string{dense[0], outer[g.rand.IntN(len(outer))]}
 		}
-		g.Shuffle(len(a.Vars), func(x, y int) { a.Vars[x], a.Vars[y] = a.Vars[y], a.Vars[x] })
+		g.rand.Shuffle(len(a.Vars), func(x, y int) { a.Vars[x], a.Vars[y] = a.Vars[y], a.Vars[x] })
 		if g.chance(0.7) {
 			g.formats[a.Name] = format.DenseOf(len(a.Vars))
 		}
@@ -66,7 +66,7 @@ func (g *generator) following() *notation.Stmt {
 	if g.chance(0.2) {
 		other := &notation.Access{Name: "E", Vars: slices.Clone(left.Vars)}
 		g.formats["E"] = g.formats["A"]
-		e = &notation.Binary{Op: "+-"[g.IntN(2)], X: e, Y: other}
+		e = &notation.Binary{Op: "+-"[g.rand.IntN(2)], X: e, Y: other}
 	}
 	return &notation.Stmt{LHS: left, RHS: e, Accumulate: g.chance(0.15)}
 }
@@ -77,7 +77,7 @@ func (g *generator) product() *notation.Stmt {
 	g.pool = []string{"i", "j", "k"}
 	g.long, g.sum = "k", "j"
 	g.formats = map[string]format.Format{}
-	kinds := func() []byte { return []byte{"ds"[g.IntN(2)], 's'} }
+	kinds := func() []byte { return []byte{"ds"[g.rand.IntN(2)], 's'} }
 	operand := func(name string, vars ...string) *notation.Access {
 		a := &notation.Access{Name: name}
 		g.formats[name], a.Vars = g.stored(vars, kinds())
@@ -92,17 +92,17 @@ func (g *generator) product() *notation.Stmt {
 // variables, as in y(i) += A(i,j)*x(j) - z(i), mostly with a dense result: what
 // schedules part into loops of their own.
 func (g *generator) beside() *notation.Stmt {
-	g.pool = []string{"i", "j", "k", "l"}[:2+g.IntN(3)]
-	left := &notation.Access{Name: "A", Vars: slices.Clone(g.pool[:1+g.IntN(len(g.pool)-1)])}
-	g.Shuffle(len(left.Vars), func(x, y int) { left.Vars[x], left.Vars[y] = left.Vars[y], left.Vars[x] })
+	g.pool = []string{"i", "j", "k", "l"}[:2+g.rand.IntN(3)]
+	left := &notation.Access{Name: "A", Vars: slices.Clone(g.pool[:1+g.rand.IntN(len(g.pool)-1)])}
+	g.rand.Shuffle(len(left.Vars), func(x, y int) { left.Vars[x], left.Vars[y] = left.Vars[y], left.Vars[x] })
 	g.formats = map[string]format.Format{}
 	if g.chance(0.8) {
 		g.formats["A"] = format.DenseOf(len(left.Vars))
 	}
 	var e notation.Expr = &notation.Access{Name: "B", Vars: slices.Clone(g.pool)}
 	g.used = append(g.used, e.(*notation.Access))
-	add := func(x notation.Expr) { e = &notation.Binary{Op: "+-"[g.IntN(2)], X: e, Y: x} }
-	for range g.IntN(3) {
+	add := func(x notation.Expr) { e = &notation.Binary{Op: "+-"[g.rand.IntN(2)], X: e, Y: x} }
+	for range g.rand.IntN(3) {
 		e = &notation.Binary{Op: '*', X: e, Y: g.leaf()}
 	}
 	accumulate := g.chance(0.6)
@@ -129,7 +129,7 @@ func (g *generator) stored(vars []string, kinds []byte) (format.Format, []string
 		perm[m] = m
 	}
 	if g.chance(0.3) {
-		perm = g.Perm(len(vars))
+		perm = g.rand.Perm(len(vars))
 	}
 	modes, order := make([]string, len(vars)), make([]string, len(vars))
 	for l, m := range perm {
@@ -150,7 +150,7 @@ func (g *generator) zeroSum() *notation.Stmt {
 		"A(i,j) += b(j)*C(i,k)", "A(i,j) = b(i)*c(j) + D(i,j,k)", "A(i,j,k) = B(i,j,k) + C(i,l)*D(l,j,k)", "A(i,j,k) += b(k)*C(i,j,l)", "A(i) = b(i) + C(i,j)*d(j)",
 		"A(i) = b(i)*C(j,i)", "A(i,j) = B(i,j) + C(i,j)", "A(i,j) = b(i)*C(i,j)",
 	}
-	s, err := notation.Parse(texts[g.IntN(len(texts))])
+	s, err := notation.Parse(texts[g.rand.IntN(len(texts))])
 	if err != nil {
 		panic("BUG: oracle: " + err.Error())
 	}

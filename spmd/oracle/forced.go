@@ -14,7 +14,7 @@ import (
 func (p *Prepared) ForcedConversion() bool {
 	g := precedence{}
 	for _, a := range append(p.Normal.Accesses(), p.Normal.LHS) {
-		f := p.Tensor(a.Name).Format
+		f := p.Case.Tensor(a.Name).Format
 		for l, k := range f.Levels {
 			for above := 0; above < l && k.Caps().HasCrd; above++ {
 				g.add(a.Vars[f.Order[above]], a.Vars[f.Order[l]])
@@ -49,7 +49,7 @@ func (g precedence) reduction(r *notation.ReductionExpr) {
 	free := notation.FreeVars(r)
 	notation.Walk(r, func(e notation.Expr) bool {
 		if inner, ok := e.(*notation.ReductionExpr); ok {
-			for _, w := range inner.Binds() {
+			for _, w := range inner.Reduction.Binds() {
 				for _, v := range free {
 					g.add(v, w)
 				}

@@ -65,7 +65,7 @@ func Rand(seed, k uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, k)) }
 func Generate(r *rand.Rand, o Options) *Case {
 	o = o.withDefaults()
 	for {
-		g := &generator{Rand: r, o: o}
+		g := &generator{rand: r, o: o}
 		var s *notation.Stmt
 		switch {
 		case o.Networks:
@@ -92,7 +92,7 @@ func Generate(r *rand.Rand, o Options) *Case {
 }
 
 type generator struct {
-	*rand.Rand
+	rand    *rand.Rand
 	o       Options
 	pool    []string                 // variables to choose from
 	formats map[string]format.Format // those that the statement was made for
@@ -102,7 +102,7 @@ type generator struct {
 	sum     string // one that is to be longer than what is left
 }
 
-func (g *generator) chance(p float64) bool { return g.Float64() < p }
+func (g *generator) chance(p float64) bool { return g.rand.Float64() < p }
 
 // pick chooses an index by weight.
 func (g *generator) pick(weights ...int) int {
@@ -110,7 +110,7 @@ func (g *generator) pick(weights ...int) int {
 	for _, w := range weights {
 		total += w
 	}
-	n := g.IntN(total)
+	n := g.rand.IntN(total)
 	for k, w := range weights {
 		if n < w {
 			return k
@@ -126,15 +126,15 @@ func (g *generator) statement() *notation.Stmt {
 	operands := min(1+g.pick(15, 35, 27, 14, 9), g.o.MaxOperands)
 	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.expr(operands), Accumulate: g.chance(0.1)}
 	free := notation.FreeVars(s.RHS)
-	g.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
-	keep := []float64{0.2, 0.6, 0.6, 0.9}[g.IntN(4)]
+	g.rand.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+	keep := []float64{0.2, 0.6, 0.6, 0.9}[g.rand.IntN(4)]
 	for _, v := range free {
 		if g.chance(keep) && len(s.LHS.Vars) < g.o.MaxOrder {
 			s.LHS.Vars = append(s.LHS.Vars, v)
 		}
 	}
 	if g.chance(0.06) && len(s.LHS.Vars) < g.o.MaxOrder {
-		at := g.IntN(len(s.LHS.Vars) + 1)
+		at := g.rand.IntN(len(s.LHS.Vars) + 1)
 		s.LHS.Vars = slices.Insert(s.LHS.Vars, at, "z")
 	}
 	// Back and forth through text, so that the case is what is printed.
@@ -151,7 +151,7 @@ func (g *generator) expr(n int) notation.Expr {
 	if n == 1 {
 		e = g.leaf()
 	} else {
-		left := 1 + g.IntN(n-1)
+		left := 1 + g.rand.IntN(n-1)
 		if g.chance(0.5) {
 			left = n - 1 // as in a product of many
 		}
@@ -166,8 +166,8 @@ func (g *generator) expr(n int) notation.Expr {
 		e = &notation.Neg{X: e}
 	}
 	if free := notation.FreeVars(e); len(free) > 0 && g.chance(0.07) {
-		g.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
-		e = &notation.Sum{Vars: free[:1+g.IntN(min(2, len(free)))], X: e}
+		g.rand.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+		e = &notation.Sum{Vars: free[:1+g.rand.IntN(min(2, len(free)))], X: e}
 	}
 	return e
 }
@@ -179,18 +179,18 @@ func (g *generator) leaf() notation.Expr {
 		if g.o.Exact {
 			texts = texts[:7]
 		}
-		s, err := notation.Parse("A = " + texts[g.IntN(len(texts))])
+		s, err := notation.Parse("A = " + texts[g.rand.IntN(len(texts))])
 		if err != nil {
 			panic("BUG: oracle: " + err.Error())
 		}
 		return s.RHS
 	case g.chance(0.2) && len(g.used) > 0:
 		// A tensor again: the same access, permuted, or with other variables.
-		old := g.used[g.IntN(len(g.used))]
+		old := g.used[g.rand.IntN(len(g.used))]
 		a := &notation.Access{Name: old.Name, Vars: slices.Clone(old.Vars)}
-		switch g.IntN(3) {
+		switch g.rand.IntN(3) {
 		case 0:
-			g.Shuffle(len(a.Vars), func(x, y int) { a.Vars[x], a.Vars[y] = a.Vars[y], a.Vars[x] })
+			g.rand.Shuffle(len(a.Vars), func(x, y int) { a.Vars[x], a.Vars[y] = a.Vars[y], a.Vars[x] })
 		case 1:
 			a.Vars = g.vars(len(a.Vars))
 		}
@@ -207,13 +207,13 @@ func (g *generator) leaf() notation.Expr {
 
 // vars chooses n variables, mostly distinct.
 func (g *generator) vars(n int) []string {
-	perm := g.Perm(len(g.pool))
+	perm := g.rand.Perm(len(g.pool))
 	var out []string
 	for k := range n {
 		if k < len(perm) && !g.chance(0.04) {
 			out = append(out, g.pool[perm[k]])
 		} else {
-			out = append(out, g.pool[g.IntN(len(g.pool))])
+			out = append(out, g.pool[g.rand.IntN(len(g.pool))])
 		}
 	}
 	return out
@@ -240,7 +240,7 @@ func (g *generator) format(order int, kinds string, result bool) format.Format {
 		text := string(b)
 		if order > 1 && g.chance(0.4) {
 			modes := make([]string, order)
-			for l, m := range g.Perm(order) {
+			for l, m := range g.rand.Perm(order) {
 				modes[l] = strconv.Itoa(m)
 			}
 			text += ":" + strings.Join(modes, ",")

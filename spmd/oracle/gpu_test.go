@@ -163,13 +163,13 @@ func interpreted(_ context.Context, c *compiled, _ string) (*Output, error) {
 		return nil, err
 	}
 	return c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: c.p.Variant, Steps: 1e9}, fresh(c.unit))
+		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: c.p.Case.Variant, Steps: 1e9}, fresh(c.unit))
 	})
 }
 
 // twice runs a leaf with the loops of a GPU, one case of four, and then with its launches.
 func (c *gpuCounts) twice(ctx context.Context, k *compiled, structured string) (*Output, error) {
-	if k.p.Variant%4 == 0 && k.unit.Request.Target == codegen.CUDA {
+	if k.p.Case.Variant%4 == 0 && k.unit.Request.Target == codegen.CUDA {
 		f, err := ir.Parse(structured)
 		if err != nil {
 			return nil, fmt.Errorf("the leaf does not read back: %w\n%s", err, structured)
@@ -217,21 +217,21 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 		_, err := safely(codegen.Compile)(q)
 		return err
 	}
-	if p.Schedule != nil { // less what is refused, from the end on
-		for n := len(p.Schedule); n > 0; n-- {
-			if !sound(p.Schedule[:n]) {
+	if p.Case.Schedule != nil { // less what is refused, from the end on
+		for n := len(p.Case.Schedule); n > 0; n-- {
+			if !sound(p.Case.Schedule[:n]) {
 				continue
 			}
-			if err := try(p.Schedule[:n]); err == nil {
-				r.Schedule = p.Schedule[:n]
+			if err := try(p.Case.Schedule[:n]); err == nil {
+				r.Schedule = p.Case.Schedule[:n]
 				return r.Schedule, nil
 			} else if !isRefusal(err) {
-				return p.Schedule[:n], err
+				return p.Case.Schedule[:n], err
 			}
 		}
 		r.Target = codegen.CPU
-		if err := try(p.Schedule); err != nil && !isRefusal(err) { // of commands on loops alone
-			return p.Schedule, err
+		if err := try(p.Case.Schedule); err != nil && !isRefusal(err) { // of commands on loops alone
+			return p.Case.Schedule, err
 		}
 		return nil, nil
 	}
@@ -335,7 +335,7 @@ func lineSweep(e Engine, m, first, n uint64) error {
 		}
 		if err := Check(context.Background(), e, p.Case); err != nil {
 			f := shrunk(context.Background(), e, p.Case, err)
-			return fmt.Errorf("%s: seed %d, case %d: %w\n%s%s", e.Name(), *seedFlag, k, err, p.Text(), f)
+			return fmt.Errorf("%s: seed %d, case %d: %w\n%s%s", e.Name(), *seedFlag, k, err, p.Case.Text(), f)
 		}
 	}
 	return nil

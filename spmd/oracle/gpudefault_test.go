@@ -60,7 +60,7 @@ func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 		return nil, err
 	}
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
 	if out != nil {
 		out.How = "--target=cuda -s=" + how

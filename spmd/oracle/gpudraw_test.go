@@ -26,9 +26,9 @@ func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []s
 		}
 		return u.CIN, nil
 	}
-	list = []string{"assemble(" + p.Tensors[0].Name + ",Insert)"}
+	list = []string{"assemble(" + p.Case.Tensors[0].Name + ",Insert)"}
 	if rng.IntN(8) == 0 {
-		list = []string{"temporaries(" + p.Tensors[0].Name + ")"}
+		list = []string{"temporaries(" + p.Case.Tensors[0].Name + ")"}
 	}
 	if s, err = compile(list); err != nil {
 		return list, s, err
@@ -127,7 +127,7 @@ func drawPositions(rng *rand.Rand, p *Prepared, s cin.Stmt) (list []string) {
 	var accesses []*cin.Access
 	left := cin.Target(s)
 	cin.Accesses(s, func(a *cin.Access) {
-		if len(a.Vars) > 0 && a.Name != left.Name && p.Tensor(strings.TrimRight(a.Name, "'")) != nil {
+		if len(a.Vars) > 0 && a.Name != left.Name && p.Case.Tensor(strings.TrimRight(a.Name, "'")) != nil {
 			accesses = append(accesses, a)
 		}
 	})
@@ -137,7 +137,7 @@ func drawPositions(rng *rand.Rand, p *Prepared, s cin.Stmt) (list []string) {
 	a := accesses[rng.IntN(len(accesses))]
 	key := strings.ReplaceAll(a.Key(), "'", "")
 	var stored, rest []string
-	for _, m := range p.Tensor(strings.TrimRight(a.Name, "'")).Format.Order {
+	for _, m := range p.Case.Tensor(strings.TrimRight(a.Name, "'")).Format.Order {
 		stored = append(stored, a.Vars[m])
 	}
 	for _, v := range loopsOf(s) {

@@ -40,7 +40,7 @@ func runInterpreted(c *compiled) (*Output, error) {
 	}
 	spaces := newSpaceWatch(c.unit)
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		env := interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7, Watch: spaces.watch}
+		env := interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7, Watch: spaces.watch}
 		return interpret(prog, args, bounds, env, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
 	if err == nil {
@@ -51,7 +51,7 @@ func runInterpreted(c *compiled) (*Output, error) {
 			return nil, err
 		}
 		err = c.revalue(false, func(args []*tcs.Tensor, bounds [][2]int64) error {
-			return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Variant, Steps: 2e7}, !c.values.Result.Accumulate)
+			return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7}, !c.values.Result.Accumulate)
 		})
 	}
 	if err != nil && exitCode(err) == 1 {
@@ -176,7 +176,7 @@ func orEmpty[T any](s []T) []T {
 
 func valArray(t *tcs.Tensor) interp.Array {
 	var data any
-	switch t.Type {
+	switch t.Header.Type {
 	case tcs.Int32:
 		data = orEmpty(tcs.Slice[int32](t.Vals))
 	case tcs.Int64:

@@ -52,7 +52,7 @@ func (e Jobs) Name() string {
 
 // options are the case's choices.
 func (e Jobs) options(p *Prepared) spmd.Options {
-	r := rand.New(rand.NewPCG(p.Variant, 5))
+	r := rand.New(rand.NewPCG(p.Case.Variant, 5))
 	o := spmd.Options{Ranks: e.Ranks, Threads: 1 + r.IntN(2), Target: e.Target}
 	if e.Target == spmd.Interpreter {
 		o.Threads = 1
@@ -103,7 +103,7 @@ func (e Jobs) Flags(p *Prepared) string {
 func (e Jobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
 		first, err := planned(ctx, j)
-		r := rand.New(rand.NewPCG(p.Variant, 8))
+		r := rand.New(rand.NewPCG(p.Case.Variant, 8))
 		if err != nil || !e.Limits || r.IntN(3) > 0 {
 			return first, err
 		}
@@ -173,7 +173,7 @@ var errNoResult = errors.New("a job without an error gave no result")
 // run runs the case by run: as one rank of c, where that is not nil.
 func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, error)) (out *Output, err error) {
 	job := &spmd.Job{
-		Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{},
+		Statement: p.Case.Stmt, Formats: map[string]string{}, Types: map[string]string{},
 		Sizes: map[string][]int64{}, Inputs: map[string]spmd.Input{}, Keep: true, Options: e.options(p),
 	}
 	out = &Output{Narrowed: true}
@@ -182,7 +182,7 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 			out.Converted = append(out.Converted, line)
 		}
 	}
-	for k, t := range p.Tensors {
+	for k, t := range p.Case.Tensors {
 		if len(t.Dims) > 0 {
 			job.Formats[t.Name] = t.Format.String()
 			job.Sizes[t.Name] = t.Dims
@@ -197,7 +197,7 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 			job.Inputs[t.Name] = spmd.Scalar(scalar(t.Type, t.Entries[0].Value))
 			continue
 		}
-		s, err := t.Assemble(p.wide())
+		s, err := t.Assemble(p.Case.wide())
 		if err != nil {
 			return nil, fmt.Errorf("storing %s: %w", t.Name, err)
 		}
@@ -223,10 +223,10 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 
 // checkResult holds the result's type and storage to what was asked for.
 func checkResult(t *tcs.Tensor, p *Prepared) error {
-	if t.Type != tcsTypes[p.Result] {
-		return fmt.Errorf("the result's type is %s, want %s", t.Type, p.Result)
+	if t.Header.Type != tcsTypes[p.Result] {
+		return fmt.Errorf("the result's type is %s, want %s", t.Header.Type, p.Result)
 	}
-	if f := p.Tensors[0].Format.String(); t.FormatString() != f {
+	if f := p.Case.Tensors[0].Format.String(); t.FormatString() != f {
 		return fmt.Errorf("the result's format is %s, want %s", t.FormatString(), f)
 	}
 	return t.Validate()

@@ -56,7 +56,7 @@ func kernelCaseOf(line string, r *rand.Rand, types ...dtype.Type) (*Prepared, er
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{Rand: r, o: Options{Exact: true, Types: types}.withDefaults(), formats: map[string]format.Format{}}
+	g := &generator{rand: r, o: Options{Exact: true, Types: types}.withDefaults(), formats: map[string]format.Format{}}
 	for _, f := range strings.Fields(tensors) {
 		name, kinds, _ := strings.Cut(f, ":")
 		list := strings.Split(kinds, "/")
@@ -83,7 +83,7 @@ func TestKernels(t *testing.T) {
 				t.Fatalf("%s: %v", line, err)
 			}
 			if err := Check(context.Background(), Interp{}, p.Case); err != nil {
-				t.Fatalf("seed %d, case %d: %v\n%s", *seedFlag, k, err, p.Text())
+				t.Fatalf("seed %d, case %d: %v\n%s", *seedFlag, k, err, p.Case.Text())
 			}
 			c, err := compile(p, "leaf")
 			if err != nil {
@@ -111,7 +111,7 @@ func TestSameBits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, x := range p.Tensors {
+			for _, x := range p.Case.Tensors {
 				for e := range x.Entries {
 					x.Entries[e].Value = reference.Float(r.NormFloat64())
 				}
@@ -120,13 +120,13 @@ func TestSameBits(t *testing.T) {
 			for _, threads := range []int{1, 2, 5} {
 				vals, err := valuesOn(p, threads)
 				if err != nil {
-					t.Fatalf("%d threads: %v\n%s", threads, err, p.Text())
+					t.Fatalf("%d threads: %v\n%s", threads, err, p.Case.Text())
 				}
 				bits = append(bits, vals)
 			}
 			for _, b := range bits[1:] {
 				if !slices.Equal(b, bits[0]) {
-					t.Errorf("got %x on several threads, want %x\n%s", b, bits[0], p.Text())
+					t.Errorf("got %x on several threads, want %x\n%s", b, bits[0], p.Case.Text())
 				}
 			}
 		}

@@ -191,9 +191,9 @@ func kindCase(stmt, formats, a string, seed uint64) (*Case, error) {
 		name, levels, _ := strings.Cut(f, ":")
 		form[name] = levels
 	}
-	g := &generator{Rand: Rand(11, seed), o: Options{Exact: true}.withDefaults()}
+	g := &generator{rand: Rand(11, seed), o: Options{Exact: true}.withDefaults()}
 	sizes := map[string]int64{"i": 9, "j": 12, "k": 7}
-	c := &Case{Stmt: stmt, Variant: g.Uint64N(1 << 20)}
+	c := &Case{Stmt: stmt, Variant: g.rand.Uint64N(1 << 20)}
 	n := notation.Normalize(s)
 	for k, u := range append([]*notation.Access{n.LHS}, n.Accesses()...) {
 		f, err := format.Parse(form[u.Name])
@@ -287,7 +287,7 @@ func TestKindsInC(t *testing.T) {
 				t.Fatal(werr)
 			}
 			if err := w.Compare(out, err); err != nil {
-				t.Errorf("%s -f=A:%s: %v", batch[k].Stmt, batch[k].Tensor("A").Format, err)
+				t.Errorf("%s -f=A:%s: %v", batch[k].Case.Stmt, batch[k].Case.Tensor("A").Format, err)
 			}
 		}
 		batch = nil
@@ -310,7 +310,7 @@ func TestKindsInC(t *testing.T) {
 // runKind compiles a case under its schedule and interprets it.
 func runKind(p *Prepared, threads int) (*Output, error) {
 	c, err := compileAs(p, "leaf", func(r *codegen.Request) error {
-		r.Schedule = p.Schedule
+		r.Schedule = p.Case.Schedule
 		return nil
 	})
 	if err != nil {
@@ -322,7 +322,7 @@ func runKind(p *Prepared, threads int) (*Output, error) {
 		return nil, err
 	}
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: threads, Seed: p.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+		return interpret(prog, args, bounds, interp.Env{Threads: threads, Seed: p.Case.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
 	return out, err
 }

@@ -180,7 +180,7 @@ func TestOracleLarge(t *testing.T) {
 		for k, p := range all {
 			counted, err := checkLarge(p, run(k))
 			if err != nil {
-				t.Errorf("seed %d, case %d: %v\n%s", *seedFlag, *firstFlag+uint64(k), err, p.Text())
+				t.Errorf("seed %d, case %d: %v\n%s", *seedFlag, *firstFlag+uint64(k), err, p.Case.Text())
 			}
 			if !counted {
 				refused++

@@ -48,7 +48,7 @@ func TestManyTerms(t *testing.T) {
 			}
 			for _, e := range []Engine{Interp{}, scheduleEngine{}} {
 				if err := Check(context.Background(), e, p.Case); err != nil {
-					t.Fatalf("%s, case %d: %v\n%s", e.Name(), k, err, p.Text())
+					t.Fatalf("%s, case %d: %v\n%s", e.Name(), k, err, p.Case.Text())
 				}
 			}
 			c, err := compile(p, "leaf")

@@ -144,7 +144,7 @@ func mpiCases(c comm.Comm, kind mpiKind, test string, seed, first, n uint64) (se
 		}
 		if err != nil {
 			return "", fmt.Errorf("%w\nreproduce with\n    go test ./spmd/oracle -run '%s' -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file:\n%s\ncommand line, under mpirun -n %d:\n%s",
-				err, test, seed, k, indent(p.Text()), c.Size(), indent(strings.TrimSuffix(p.Script(), "\n")+strings.Replace(flags, fmt.Sprintf(" --ranks=%d", c.Size()), "", 1)))
+				err, test, seed, k, indent(p.Case.Text()), c.Size(), indent(strings.TrimSuffix(p.Case.Script(), "\n")+strings.Replace(flags, fmt.Sprintf(" --ranks=%d", c.Size()), "", 1)))
 		}
 		if strings.Contains(flags, kind.cut) {
 			cut++

@@ -18,7 +18,7 @@ import (
 // another term.
 func (g *generator) network() *notation.Stmt {
 	all := []string{"i", "j", "k", "l", "m", "n", "o"}
-	g.pool = all[:3+g.IntN(5)]
+	g.pool = all[:3+g.rand.IntN(5)]
 	n := 2 + g.pick(10, 30, 35, 15, 10)
 	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.networkFactor(), Accumulate: g.chance(0.1)}
 	for range n - 1 {
@@ -32,14 +32,14 @@ func (g *generator) network() *notation.Stmt {
 		s.RHS = &notation.Neg{X: s.RHS}
 	}
 	free := notation.FreeVars(s.RHS)
-	g.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+	g.rand.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
 	for _, v := range free {
 		if g.chance(0.45) && len(s.LHS.Vars) < g.o.MaxOrder {
 			s.LHS.Vars = append(s.LHS.Vars, v)
 		}
 	}
 	if g.chance(0.15) {
-		s.RHS = &notation.Binary{Op: '+', X: s.RHS, Y: g.expr(1 + g.IntN(2))}
+		s.RHS = &notation.Binary{Op: '+', X: s.RHS, Y: g.expr(1 + g.rand.IntN(2))}
 	}
 	back, err := notation.Parse(s.String())
 	if err != nil {
@@ -82,7 +82,7 @@ func (e Networks) Run(_ context.Context, p *Prepared) (*Output, error) {
 
 // compile makes the leaf, and says how the product is contracted.
 func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, err error) {
-	r := rand.New(rand.NewPCG(p.Variant, 7))
+	r := rand.New(rand.NewPCG(p.Case.Variant, 7))
 	ways := []string{drawTree(r, p.Normal), "pairwise", "auto", "direct"}
 	way := []int{0, 0, 0, 0, 0, 1, 1, 2, 3}[r.IntN(9)]
 	order := max(r.IntN(12)-9, 0)

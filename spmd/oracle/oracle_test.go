@@ -186,7 +186,7 @@ func bruteCan(p *Prepared, ty dtype.Type) bool {
 		}
 		sizes[name] = p.Sizes.Vars[v]
 	}
-	for _, t := range p.Tensors {
+	for _, t := range p.Case.Tensors {
 		for _, e := range t.Entries {
 			if e.Value.I > 1<<20 || e.Value.I < -1<<20 {
 				return false
@@ -403,7 +403,7 @@ func (forgetful) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	for _, a := range p.Parsed.Accesses() {
 		times[a.Name]++
 	}
-	c := p.Clone()
+	c := p.Case.Clone()
 	for _, t := range c.Tensors {
 		if times[t.Name] > 1 && len(t.Dims) > 0 {
 			t.Entries = nil

@@ -35,39 +35,39 @@ func compile(p *Prepared, name string) (*compiled, error) { return compileAs(p, 
 
 // compileAs is compile with a change to what is compiled.
 func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c *compiled, err error) {
-	c = &compiled{p: p, threads: 1 + int(p.Variant%3)}
+	c = &compiled{p: p, threads: 1 + int(p.Case.Variant%3)}
 	defer func() {
 		if err != nil {
 			c.close()
 		}
 	}()
-	left := p.Tensors[0]
+	left := p.Case.Tensors[0]
 	req := codegen.Request{
 		Stmt: p.Parsed, Tensors: map[string]codegen.Tensor{}, Sizes: p.Sizes.Vars,
-		ComputeType: irTypes[p.Compute], Name: name, ChunkWork: 1 + int64(p.Variant%2)<<10, Verify: true,
+		ComputeType: irTypes[p.Compute], Name: name, ChunkWork: 1 + int64(p.Case.Variant%2)<<10, Verify: true,
 	}
-	if p.Variant/64%2 == 0 {
+	if p.Case.Variant/64%2 == 0 {
 		req.LongRow = 1 // rows as long as this are cut over the threads
 	}
-	if p.Variant/256%2 == 0 {
+	if p.Case.Variant/256%2 == 0 {
 		req.Exact, req.FarBytes, req.Forms = p.Normal.Vars, 1, strategy.Forms{strategy.Streams: 128, strategy.Merges: 1} // sizes compiled in; rows and entries prefetched
 	}
-	if p.Variant/512%2 == 0 {
+	if p.Case.Variant/512%2 == 0 {
 		req.GemmWork = 1 // products of dense operands are ones of matrices
 	}
 	stored := map[string]*tcs.Tensor{}
-	for _, t := range p.Tensors {
+	for _, t := range p.Case.Tensors {
 		if !t.Input {
 			continue
 		}
-		s, err := t.Assemble(p.wide())
+		s, err := t.Assemble(p.Case.wide())
 		if err != nil {
 			return c, fmt.Errorf("storing %s: %w", t.Name, err)
 		}
 		c.owned = append(c.owned, s)
 		stored[t.Name] = s
 		spec := describe(s, t)
-		switch p.Variant / 8 % 4 {
+		switch p.Case.Variant / 8 % 4 {
 		case 0:
 			spec.NNZ, spec.Counts = -1, nil // unknown
 		case 1:
@@ -104,15 +104,15 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 // second is the leaf that computes the values of the case's result anew, or adds to them, nil where none does.
 func (c *compiled) second(req codegen.Request) (*codegen.Unit, error) {
 	switch u := c.unit.Result; {
-	case u.Format.AllDense() && req.Target == codegen.CPU && c.p.Variant/512%addsShare == 0:
+	case u.Format.AllDense() && req.Target == codegen.CPU && c.p.Case.Variant/512%addsShare == 0:
 		req.Accumulate = true
 		req.Name += "_adds"
 		return codegen.Compile(req)
 	case !u.Format.AllDense() && req.Schedule == nil:
-		left := req.Tensors[c.p.Tensors[0].Name]
+		left := req.Tensors[c.p.Case.Tensors[0].Name]
 		left.Format, left.PosWidth, left.CrdWidth = u.Format, u.PosWidth, u.CrdWidth
 		req.Tensors = maps.Clone(req.Tensors)
-		req.Tensors[c.p.Tensors[0].Name] = left
+		req.Tensors[c.p.Case.Tensors[0].Name] = left
 		req.FixedPattern = true
 		req.Name += "_values"
 		return codegen.Compile(req)
@@ -155,7 +155,7 @@ func describe(s *tcs.Tensor, t *Tensor) codegen.Tensor {
 // outer levels of the argument that it shares, and memory for the values; or
 // levels without arrays, which the leaf publishes.
 func (c *compiled) result() (*tcs.Tensor, error) {
-	u, left := c.unit.Result, c.p.Tensors[0]
+	u, left := c.unit.Result, c.p.Case.Tensors[0]
 	header := tcs.Header{Dims: left.Dims, Type: tcsTypes[c.p.Result]}
 	if u.Format.AllDense() {
 		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order, Counts: make([]int64, len(left.Dims))}, nil, left.Name)
@@ -168,7 +168,7 @@ func (c *compiled) result() (*tcs.Tensor, error) {
 		header.Box = append(header.Box, [2]int64{0, d})
 	}
 	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(u.Format.Levels))}
-	t.Vals.Width = uint8(t.Type.Size())
+	t.Vals.Width = uint8(t.Header.Type.Size())
 	for l, kind := range u.Format.Levels {
 		m := u.Format.Order[l]
 		lev := tcs.Level{Kind: byte(kind), Mode: m, Size: left.Dims[m]}
@@ -218,7 +218,7 @@ func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) erro
 		return nil, fmt.Errorf("the leaf's result is no %s tensor: %w", c.unit.Result.Format, err)
 	}
 	if c.unit.Result.Repack {
-		f := c.p.Tensors[0].Format
+		f := c.p.Case.Tensors[0].Format
 		r, err := coo.Repack(t, f.Letters(), f.Order, coo.KeepAll, coo.Config{Threads: 1})
 		if err != nil {
 			return nil, fmt.Errorf("storing the result as %s: %w", f, err)

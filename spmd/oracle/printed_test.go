@@ -70,7 +70,7 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 			return err
 		}
 		if got, want := c.File(v.Func), c.File(u.Func); got != want {
-			t.Errorf("%s\nthe schedule\n%smakes another leaf:\n%s\nwant\n%s", p.Text(), again.Schedule[0], got, want)
+			t.Errorf("%s\nthe schedule\n%smakes another leaf:\n%s\nwant\n%s", p.Case.Text(), again.Schedule[0], got, want)
 		}
 		for _, l := range lines {
 			list = append(list, l.Command)
@@ -80,7 +80,7 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 			// These decide which loops and operands there are, of which other commands speak.
 			u, err := codegen.Compile(again)
 			if err != nil && !strings.HasPrefix(l, "temporaries(") && !strings.HasPrefix(l, "substitute(") && !strings.HasPrefix(l, "layout(") {
-				t.Errorf("%s\n-s=%s\nwithout %s: %v", p.Text(), strings.Join(list, ","), l, err)
+				t.Errorf("%s\n-s=%s\nwithout %s: %v", p.Case.Text(), strings.Join(list, ","), l, err)
 			}
 			if err == nil {
 				unsaid(t, p, again, c.File(u.Func))
@@ -90,7 +90,7 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 	})
 	made.close()
 	if err != nil {
-		t.Errorf("%s: %v", p.Text(), err)
+		t.Errorf("%s: %v", p.Case.Text(), err)
 	}
 	return list
 }
@@ -100,13 +100,13 @@ func unsaid(t *testing.T, p *Prepared, q codegen.Request, want string) {
 	t.Helper()
 	lines, err := codegen.Schedule(q)
 	if err != nil {
-		t.Errorf("%s\n-s=%s: %v", p.Text(), strings.Join(q.Schedule, ","), err)
+		t.Errorf("%s\n-s=%s: %v", p.Case.Text(), strings.Join(q.Schedule, ","), err)
 		return
 	}
 	again := q
 	again.Schedule = []string{codegen.ScheduleText(lines)}
 	if v, err := codegen.Compile(again); err != nil || c.File(v.Func) != want {
-		t.Errorf("%s\n-s=%s, printed with its defaults,\n%smakes another leaf (%v)", p.Text(), strings.Join(q.Schedule, ","), again.Schedule[0], err)
+		t.Errorf("%s\n-s=%s, printed with its defaults,\n%smakes another leaf (%v)", p.Case.Text(), strings.Join(q.Schedule, ","), again.Schedule[0], err)
 	}
 }
 
@@ -123,10 +123,10 @@ func TestPrintedSchedules(t *testing.T) {
 		}
 		// Sizes and statistics are others as it runs: what these do not allow is left out.
 		list = slices.DeleteFunc(list, func(x string) bool { return strings.HasPrefix(x, "bound(") || r.IntN(4) == 0 })
-		x := p.Clone()
+		x := p.Case.Clone()
 		x.Schedule = list
 		if err := Check(context.Background(), scheduleEngine{}, x); len(list) > 0 && err != nil {
-			t.Errorf("%s\n-s=%s: %v", p.Text(), strings.Join(list, ","), err)
+			t.Errorf("%s\n-s=%s: %v", p.Case.Text(), strings.Join(list, ","), err)
 		}
 	}
 	n := uint64(120)

@@ -72,7 +72,7 @@ func TestDefaultProducts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
-			p.Variant &^= 512 // products of any size
+			p.Case.Variant &^= 512 // products of any size
 			made += productsIn(t, p)
 			cases = append(cases, p.Case)
 		}
@@ -95,7 +95,7 @@ func productsIn(t *testing.T, p *Prepared) (found int) {
 	t.Helper()
 	made, err := compile(p, "leaf")
 	if err != nil {
-		t.Fatalf("%v\n%s", err, p.Text())
+		t.Fatalf("%v\n%s", err, p.Case.Text())
 	}
 	defer made.close()
 	ir.Walk(made.unit.Func.Body, func(s ir.Stmt) {
@@ -126,10 +126,10 @@ func TestProducts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", x.line, err)
 			}
-			if slices.ContainsFunc(p.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
+			if slices.ContainsFunc(p.Case.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
 				continue
 			}
-			p.Schedule = []string{x.schedule}
+			p.Case.Schedule = []string{x.schedule}
 			cases = append(cases, p)
 		}
 	}
@@ -146,7 +146,7 @@ func TestProducts(t *testing.T) {
 				err = w.Compare(out, nil)
 			}
 			if err != nil {
-				t.Fatalf("seed %d, -s=%s, %s: %v\n%s", *seedFlag, p.Schedule[0], what, err, p.Text())
+				t.Fatalf("seed %d, -s=%s, %s: %v\n%s", *seedFlag, p.Case.Schedule[0], what, err, p.Case.Text())
 			}
 		}
 	}

@@ -155,7 +155,7 @@ func (w *world) fail(s *progStep) error {
 func (c *programCase) addFailures(r *rand.Rand) {
 	steps := c.steps
 	c.steps = nil
-	g := &programGen{generator: &generator{Rand: r, o: Options{Exact: true}.withDefaults()}, w: newWorld(), c: c}
+	g := &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()}, w: newWorld(), c: c}
 	g.types = g.generator.types()
 	g.add(number("nul", dtype.Int64, 0))
 	g.add(number("big", dtype.Int32, 1<<30))
@@ -182,10 +182,10 @@ func (g *programGen) failure() {
 	case 1:
 		text = "a = (nul +"
 	case 2: // another number of modes
-		t := g.w.tensors[list[g.IntN(len(list))]]
+		t := g.w.tensors[list[g.rand.IntN(len(list))]]
 		text = "b = " + t.Name + "(" + strings.Join([]string{"i", "j", "k", "l"}[:len(t.Dims)+1], ",") + ")"
 	case 3: // sizes that clash
-		x, y := g.w.tensors[list[g.IntN(len(list))]], g.w.tensors[list[g.IntN(len(list))]]
+		x, y := g.w.tensors[list[g.rand.IntN(len(list))]], g.w.tensors[list[g.rand.IntN(len(list))]]
 		vars := []string{"i", "j", "k"}
 		text = "b = " + x.Name + "(" + strings.Join(vars[:len(x.Dims)], ",") + ") * " + y.Name + "(" + strings.Join(vars[:len(y.Dims)], ",") + ")"
 	case 4: // its data
@@ -194,7 +194,7 @@ func (g *programGen) failure() {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		t := g.w.tensors[names[g.IntN(len(names))]]
+		t := g.w.tensors[names[g.rand.IntN(len(names))]]
 		at := t.Name
 		if len(t.Dims) > 0 {
 			at += "(" + strings.Join([]string{"i", "j", "k"}[:len(t.Dims)], ",") + ")"
@@ -202,7 +202,7 @@ func (g *programGen) failure() {
 		if t.Name == "nul" || t.Name == "big" {
 			at = "a"
 		}
-		text = at + []string{" = nul / nul", " = big * big", " += big / nul", " = 1 / nul", " = " + at + " / nul", " += big * big"}[g.IntN(6)]
+		text = at + []string{" = nul / nul", " = big * big", " += big / nul", " = 1 / nul", " = " + at + " / nul", " += big * big"}[g.rand.IntN(6)]
 	case 5: // a result whose statement failed
 		for name := range g.w.broken {
 			if t := g.w.tensors[name]; t != nil && len(t.Dims) <= 3 {

@@ -265,8 +265,8 @@ func compareWhole(whole *tcs.Tensor, want *Want) error {
 	if err := whole.Validate(); err != nil || want == nil {
 		return err
 	}
-	if whole.Type != tcsTypes[want.Type] || whole.FormatString() != want.Format.String() || !slices.Equal(whole.Dims, want.Dims) {
-		return fmt.Errorf("%s %s %v, want %s %s %v", whole.Type, whole.FormatString(), whole.Dims, want.Type, want.Format, want.Dims)
+	if whole.Header.Type != tcsTypes[want.Type] || whole.FormatString() != want.Format.String() || !slices.Equal(whole.Header.Dims, want.Dims) {
+		return fmt.Errorf("%s %s %v, want %s %s %v", whole.Header.Type, whole.FormatString(), whole.Header.Dims, want.Type, want.Format, want.Dims)
 	}
 	return want.Compare(output(whole), nil)
 }

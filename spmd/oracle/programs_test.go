@@ -340,10 +340,10 @@ var programNames = [][]string{{"a", "b"}, {"X", "Y", "Z"}, {"A", "B", "C"}, {"T"
 // randomProgram draws a program of 2 to 8 statements, some of which run many times.
 func randomProgram(seed, k uint64) *programCase {
 	r := Rand(seed, k)
-	g := &programGen{generator: &generator{Rand: r, o: Options{Exact: true}.withDefaults()}, w: newWorld()}
+	g := &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()}, w: newWorld()}
 	g.c = &programCase{ranks: 1 + g.pick(40, 25, 20, 15), fresh: g.chance(0.1), compile: g.chance(0.1)}
 	g.types = g.generator.types()
-	g.sizes = []int64{int64(2 + g.IntN(5)), int64(g.IntN(8))}
+	g.sizes = []int64{int64(2 + g.rand.IntN(5)), int64(g.rand.IntN(8))}
 	if g.chance(0.5) {
 		g.sizes = g.sizes[:1]
 	}
@@ -355,7 +355,7 @@ func randomProgram(seed, k uint64) *programCase {
 		}
 	}
 	texts := []string{}
-	most := 2 + g.IntN(7)
+	most := 2 + g.rand.IntN(7)
 	for runs, tries := 0, 0; runs < most*3 && tries < 400; tries++ {
 		switch {
 		case len(texts) < most && (len(texts) < 2 || g.chance(0.3)):
@@ -380,7 +380,7 @@ func randomProgram(seed, k uint64) *programCase {
 		case g.chance(0.10):
 			name := g.name()
 			if t := g.w.tensors[name]; t != nil {
-				g.add(&progStep{op: "place", name: name, mode: g.IntN(len(t.Dims)+1) - 1})
+				g.add(&progStep{op: "place", name: name, mode: g.rand.IntN(len(t.Dims)+1) - 1})
 			}
 		case g.chance(0.05):
 			g.add(&progStep{op: "negate", name: g.name()})
@@ -392,14 +392,14 @@ func randomProgram(seed, k uint64) *programCase {
 				ids = append(ids, id)
 			}
 			slices.Sort(ids)
-			id := ids[g.IntN(len(ids))]
+			id := ids[g.rand.IntN(len(ids))]
 			if g.chance(0.05) {
 				g.add(&progStep{op: "close", id: id})
 			} else if g.add(&progStep{op: "run", id: id}) {
 				runs++
 			}
 		case len(texts) > 0:
-			text := texts[g.IntN(len(texts))]
+			text := texts[g.rand.IntN(len(texts))]
 			for range 1 + g.pick(60, 20, 10, 10) {
 				if g.add(&progStep{op: "do", stmt: text}) {
 					runs++
@@ -421,7 +421,7 @@ func (g *programGen) add(s *progStep) bool {
 
 func (g *programGen) name() string {
 	names := programNames[g.pick(20, 35, 35, 10)]
-	return names[g.IntN(len(names))]
+	return names[g.rand.IntN(len(names))]
 }
 
 // drawn is a tensor without entries.
@@ -434,7 +434,7 @@ func (g *programGen) drawn(name string, result bool) *Tensor {
 	}
 	t := &Tensor{Name: name, Dims: []int64{}, Type: g.types()}
 	for range order {
-		t.Dims = append(t.Dims, g.sizes[g.IntN(len(g.sizes))])
+		t.Dims = append(t.Dims, g.sizes[g.rand.IntN(len(g.sizes))])
 	}
 	switch {
 	case result && g.chance(0.4):
@@ -445,7 +445,7 @@ func (g *programGen) drawn(name string, result bool) *Tensor {
 		t.Format = g.generator.format(order, g.o.Kinds, false)
 	}
 	if order > 0 && g.chance(0.1) { // another size
-		t.Dims[g.IntN(order)] = int64(1 + g.IntN(7))
+		t.Dims[g.rand.IntN(order)] = int64(1 + g.rand.IntN(7))
 	}
 	return t
 }
@@ -483,7 +483,7 @@ func (g *programGen) access(name string, distinct bool) *notation.Access {
 			g.size[v] = n
 			fit = []string{v}
 		}
-		a.Vars = append(a.Vars, fit[g.IntN(len(fit))])
+		a.Vars = append(a.Vars, fit[g.rand.IntN(len(fit))])
 	}
 	return a
 }
@@ -507,14 +507,14 @@ func (g *programGen) tree(n int, first *notation.Access) notation.Expr {
 		return first
 	}
 	if g.chance(0.12) {
-		s, err := notation.Parse("A = " + []string{"0", "1", "2", "3"}[g.IntN(4)])
+		s, err := notation.Parse("A = " + []string{"0", "1", "2", "3"}[g.rand.IntN(4)])
 		if err != nil {
 			panic("BUG: oracle: " + err.Error())
 		}
 		return s.RHS
 	}
 	list := g.w.valued()
-	return g.access(list[g.IntN(len(list))], false)
+	return g.access(list[g.rand.IntN(len(list))], false)
 }
 
 // statement draws a statement over what there is.
@@ -526,7 +526,7 @@ func (g *programGen) statement() (string, bool) {
 	g.vars, g.size = nil, map[string]int64{}
 	s := &notation.Stmt{LHS: &notation.Access{}}
 	if g.chance(0.4) { // over the result's own old value
-		name := list[g.IntN(len(list))]
+		name := list[g.rand.IntN(len(list))]
 		s.LHS = g.access(name, true)
 		first := &notation.Access{Name: name, Vars: slices.Clone(s.LHS.Vars)}
 		switch g.pick(40, 30, 30) {
@@ -542,10 +542,10 @@ func (g *programGen) statement() (string, bool) {
 	} else {
 		s.RHS = g.tree(1+g.pick(25, 45, 30), nil)
 		free := notation.FreeVars(s.RHS)
-		g.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
-		order := min(g.IntN(4), len(free), 3)
+		g.rand.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+		order := min(g.rand.IntN(4), len(free), 3)
 		names := programNames[order]
-		s.LHS.Name, s.LHS.Vars = names[g.IntN(len(names))], free[:order]
+		s.LHS.Name, s.LHS.Vars = names[g.rand.IntN(len(names))], free[:order]
 		s.Accumulate = g.chance(0.1)
 	}
 	return s.String(), true
@@ -568,7 +568,7 @@ func (g *programGen) splits(text string) []string {
 			name = s
 		}
 		if splittable(p, name) && g.chance(0.5) && !slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, name+":") }) {
-			list = append(list, fmt.Sprint(name, ":", 1+g.IntN(4)))
+			list = append(list, fmt.Sprint(name, ":", 1+g.rand.IntN(4)))
 		}
 	}
 	return list

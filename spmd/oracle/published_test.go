@@ -83,24 +83,24 @@ func TestPublished(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", x.line, err)
 			}
-			if slices.ContainsFunc(p.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
+			if slices.ContainsFunc(p.Case.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
 				continue // a sum over nothing has no entries, so that no result has the pattern of an operand
 			}
-			p.Schedule = []string{x.schedule}
+			p.Case.Schedule = []string{x.schedule}
 			e := scheduleEngine{}
 			out, err := e.Run(context.Background(), p)
 			switch {
 			case err != nil:
-				t.Fatalf("seed %d, case %d: %v\n%s", *seedFlag, k, err, p.Text())
+				t.Fatalf("seed %d, case %d: %v\n%s", *seedFlag, k, err, p.Case.Text())
 			case out.How != x.schedule:
-				t.Fatalf("case %d: -s=%q is refused: %v\n%s", k, x.schedule, e.refusal(p), p.Text())
+				t.Fatalf("case %d: -s=%q is refused: %v\n%s", k, x.schedule, e.refusal(p), p.Case.Text())
 			}
 			w, err := p.Expect(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Compare(out, nil); err != nil {
-				t.Fatalf("seed %d, case %d: -s=%q: %v\n%s", *seedFlag, k, x.schedule, err, p.Text())
+				t.Fatalf("seed %d, case %d: -s=%q: %v\n%s", *seedFlag, k, x.schedule, err, p.Case.Text())
 			}
 			ran++
 		}
@@ -122,7 +122,7 @@ func TestPublishedRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Schedule = []string{x.schedule}
+		p.Case.Schedule = []string{x.schedule}
 		if err := (scheduleEngine{}).refusal(p); !isRefusal(err) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s\n-s=%s: got %v, want %q", x.line, x.schedule, err, x.want)
 		}
@@ -136,7 +136,7 @@ func (g scheduleEngine) refusal(p *Prepared) error {
 	if err != nil {
 		return err
 	}
-	j.Schedule = p.Schedule
+	j.Schedule = p.Case.Schedule
 	_, err = j.Compile(context.Background(), "")
 	return err
 }

@@ -99,23 +99,23 @@ func publishedOn(t *testing.T, e gpuEngine, n uint64) {
 			if err != nil {
 				t.Fatalf("%s: %v", x.line, err)
 			}
-			if slices.ContainsFunc(p.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
+			if slices.ContainsFunc(p.Case.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
 				continue // as TestPublished has it
 			}
-			p.Schedule = []string{x.schedule}
+			p.Case.Schedule = []string{x.schedule}
 			out, err := e.Run(context.Background(), p)
 			if err != nil {
-				t.Fatalf("%s: seed %d, case %d: %v\n%s", x.name, *seedFlag, k, err, p.Text())
+				t.Fatalf("%s: seed %d, case %d: %v\n%s", x.name, *seedFlag, k, err, p.Case.Text())
 			}
 			if !strings.Contains(out.How, "parallelize(") {
-				t.Fatalf("%s: case %d: -s=%q is refused\n%s", x.name, k, x.schedule, p.Text())
+				t.Fatalf("%s: case %d: -s=%q is refused\n%s", x.name, k, x.schedule, p.Case.Text())
 			}
 			w, err := p.Expect(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Compare(out, nil); err != nil {
-				t.Fatalf("%s: seed %d, case %d: -s=%q: %v\n%s", x.name, *seedFlag, k, x.schedule, err, p.Text())
+				t.Fatalf("%s: seed %d, case %d: -s=%q: %v\n%s", x.name, *seedFlag, k, x.schedule, err, p.Case.Text())
 			}
 			if len(w.Coords) > 0 {
 				full++

@@ -84,7 +84,7 @@ type drawer struct {
 func (d drawer) fixed(p *Prepared, draw func() ([]string, error)) (out []*Case) {
 	list, _ := draw()
 	for k := range uint64(20) {
-		c := p.Clone()
+		c := p.Case.Clone()
 		c.Schedule = list
 		c.Variant ^= k << 20
 		out = append(out, c)
@@ -103,11 +103,11 @@ func safely[In, Out any](f func(In) (Out, error)) func(In) (Out, error) {
 // source is the random source of a case's schedule and ranks: of one that fixes its
 // schedule, what is left to draw depends on its variant alone.
 func source(p *Prepared) *rand.Rand {
-	if p.Schedule != nil {
-		return rand.New(rand.NewPCG(p.Variant, 7))
+	if p.Case.Schedule != nil {
+		return rand.New(rand.NewPCG(p.Case.Variant, 7))
 	}
 	h := fnv.New64a()
-	io.WriteString(h, p.Text())
+	io.WriteString(h, p.Case.Text())
 	return rand.New(rand.NewPCG(h.Sum64(), 7))
 }
 
@@ -116,12 +116,12 @@ func source(p *Prepared) *rand.Rand {
 func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.Stmt, error)) (list []string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			panic(fmt.Sprintf("%s\n-s=%q: %v", p.Text(), strings.Join(list, ","), r))
+			panic(fmt.Sprintf("%s\n-s=%q: %v", p.Case.Text(), strings.Join(list, ","), r))
 		}
 	}()
 	compile = safely(compile)
-	if p.Schedule != nil {
-		for _, x := range p.Schedule {
+	if p.Case.Schedule != nil {
+		for _, x := range p.Case.Schedule {
 			if _, err := compile(append(slices.Clone(list), x)); err == nil {
 				list = append(list, x)
 			} else if !isRefusal(err) {
@@ -129,14 +129,14 @@ func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.St
 			}
 		}
 		if list == nil {
-			list = []string{"assemble(" + p.Tensors[0].Name + ",Append)"}
+			list = []string{"assemble(" + p.Case.Tensors[0].Name + ",Append)"}
 		}
 		_, err := compile(list)
 		return list, err
 	}
-	list = []string{"assemble(" + p.Tensors[0].Name + ",Append)"}
+	list = []string{"assemble(" + p.Case.Tensors[0].Name + ",Append)"}
 	if rng.IntN(3) == 0 {
-		list = []string{"temporaries(" + p.Tensors[0].Name + ")"}
+		list = []string{"temporaries(" + p.Case.Tensors[0].Name + ")"}
 	}
 	s, err := compile(list)
 	if err != nil {
@@ -174,7 +174,7 @@ func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.St
 		}
 	}
 	if *sayFlag {
-		fmt.Println(p.Stmt, strings.Join(list, ","))
+		fmt.Println(p.Case.Stmt, strings.Join(list, ","))
 	}
 	return list, nil
 }
@@ -251,10 +251,10 @@ func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Ra
 
 // job is a case as an interpreted job without a schedule.
 func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
-	j := &spmd.Job{Statement: p.Stmt, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{},
+	j := &spmd.Job{Statement: p.Case.Stmt, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{},
 		Inputs: map[string]spmd.Input{}, Keep: true}
 	j.Target, j.MemoryLimit = spmd.Interpreter, 8<<30 // to ask the machine for its memory costs more than to compile
-	for k, t := range p.Tensors {
+	for k, t := range p.Case.Tensors {
 		j.Formats[t.Name] = t.Format.String()
 		if t.Type != dtype.None {
 			j.Types[t.Name] = t.Type.String()
@@ -404,7 +404,7 @@ func TestOracleSchedules(t *testing.T) {
 				t.Fatalf("%s: %v", line, err)
 			}
 			if err := Check(context.Background(), e, p.Case); err != nil {
-				t.Fatalf("seed %d, case %d: %v\n%s", *seedFlag, k, err, p.Text())
+				t.Fatalf("seed %d, case %d: %v\n%s", *seedFlag, k, err, p.Case.Text())
 			}
 		}
 	}

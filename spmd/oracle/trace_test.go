@@ -16,7 +16,7 @@ func (e traced) batch(ctx context.Context, cases []*Prepared) []func(context.Con
 	out := e.batcher.batch(ctx, cases)
 	for k, f := range out {
 		out[k] = func(ctx context.Context) (*Output, error) {
-			fmt.Fprintf(os.Stderr, "running\n%s", indent(cases[k].Text()))
+			fmt.Fprintf(os.Stderr, "running\n%s", indent(cases[k].Case.Text()))
 			return f(ctx)
 		}
 	}

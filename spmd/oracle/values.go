@@ -42,7 +42,7 @@ func (c *compiled) revalue(fused bool, call func(args []*tcs.Tensor, bounds [][2
 	if len(want) == 0 {
 		return nil
 	}
-	lost := want[c.p.Variant/16%uint64(len(want))]
+	lost := want[c.p.Case.Variant/16%uint64(len(want))]
 	without := slices.DeleteFunc(slices.Clone(want), func(x Entry) bool { return c.beside(x, lost) })
 	err := c.valuesInto(without, want, points, call)
 	var e *kernels.PatternError
@@ -77,8 +77,8 @@ func (c *compiled) beside(x, y Entry) bool {
 // others are entries that the result lacks.
 func (c *compiled) others(have []Entry) []Entry {
 	var more []Entry
-	seed := c.p.Variant
-	dims := c.p.Tensors[0].Dims
+	seed := c.p.Case.Variant
+	dims := c.p.Case.Tensors[0].Dims
 	for range 4 {
 		e := Entry{Coord: make([]int64, len(dims))}
 		for m, d := range dims {
@@ -98,7 +98,7 @@ func (c *compiled) others(have []Entry) []Entry {
 // valuesInto runs the leaf that computes alone into a pattern, and wants these entries
 // and zeros: the very values, or such as agree with the point of their coordinate.
 func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference.Point, call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
-	left, u := c.p.Tensors[0], c.unit.Result
+	left, u := c.p.Case.Tensors[0], c.unit.Result
 	entries := slices.Clone(pattern)
 	for k := range entries {
 		entries[k].Value = reference.Value{}

@@ -19,7 +19,7 @@ type Arrival struct {
 
 // Fetch is a block that a rank comes to hold, or a part of one.
 type Fetch struct {
-	Need
+	Need Need
 	From int // the rank that has it: the rank itself where it lives there, and nothing travels
 	// List is the ranks of the multicast that brings it, From first; nil where nothing travels.
 	List []int
@@ -35,7 +35,7 @@ type Traffic struct {
 
 // Lane is how blocks of an operand go from rank to rank; or, of an operand that lies in parts, how one part of each block does.
 type Lane struct {
-	*flow.Flow
+	Flow *flow.Flow
 	p    *Problem
 	part func(at []int64) (Block, bool) // of the block at these ranges, what travels
 	at   []int64
@@ -112,8 +112,8 @@ func (p *Problem) flow(operand int) flow.Tensor {
 		return flow.Tensor{Owner: func([]int64) int { return 0 }, Reads: func([]int64) bool { return false }}
 	}
 	t := flow.Tensor{Cut: o.Cut, Owner: o.Partition.Owner, Copies: o.Partition.Copies, Scope: o.Scope, Direct: !p.Distributed}
-	if len(o.Groups) < len(p.Groups) || len(p.Groups) > 1 {
-		tuple := make([]int64, len(p.Vars))
+	if len(o.Groups) < len(p.Blocking.Groups) || len(p.Blocking.Groups) > 1 {
+		tuple := make([]int64, len(p.Blocking.Vars))
 		t.Reads = func(point []int64) bool {
 			p.tuple(point, tuple)
 			return slices.ContainsFunc(o.Groups, func(g int) bool { return p.runs(g, tuple) })
@@ -140,14 +140,14 @@ func (t *Traffic) Arrivals(rank, operand int) (list []Arrival) {
 	}
 	list = list[:n]
 	for _, a := range list {
-		slices.SortFunc(a.Fetches, func(a, b Fetch) int { return cmp.Compare(a.Block, b.Block) })
+		slices.SortFunc(a.Fetches, func(a, b Fetch) int { return cmp.Compare(a.Need.Block, b.Need.Block) })
 	}
 	return list
 }
 
 // arrivals lists those of a lane.
 func (l *Lane) arrivals(rank, operand int) (list []Arrival) {
-	for t, pieces := range l.Instances(rank) {
+	for t, pieces := range l.Flow.Instances(rank) {
 		a := Arrival{T: t}
 		for _, at := range pieces {
 			a.Blocks = append(a.Blocks, l.of(at))
@@ -155,7 +155,7 @@ func (l *Lane) arrivals(rank, operand int) (list []Arrival) {
 		list = append(list, a)
 	}
 	k := 0
-	for x := range l.Fetches(rank) {
+	for x := range l.Flow.Fetches(rank) {
 		for list[k].T != x.T {
 			k++
 		}
@@ -173,7 +173,7 @@ func (l *Lane) list(x flow.Fetch, rank int) []int {
 	if l.p.Direct() {
 		return []int{x.From, rank}
 	}
-	return append([]int{x.From}, l.Receivers(x.T, x.At, x.From)...)
+	return append([]int{x.From}, l.Flow.Receivers(x.T, x.At, x.From)...)
 }
 
 // Direct tells whether every block goes from a rank where it lives to one rank after another: in a
@@ -183,7 +183,7 @@ func (p *Problem) Direct() bool { return !p.Distributed || !p.Walk().Aligned() }
 
 // Send is a block, or a part of one, that a rank sends to others, in their scopes of number T.
 type Send struct {
-	Need
+	Need Need
 	T    int64
 	List []int // the rank, then its receivers
 }
@@ -193,7 +193,7 @@ type Send struct {
 func (t *Traffic) Sends(rank, operand int) []Send {
 	var list []Send
 	for _, l := range t.lanes[operand] {
-		for s := range l.Sends(rank) {
+		for s := range l.Flow.Sends(rank) {
 			send := Send{Need: Need{operand, l.of(s.At)}, T: s.T}
 			if !t.p.Direct() {
 				send.List = append([]int{rank}, s.To...)
@@ -206,7 +206,7 @@ func (t *Traffic) Sends(rank, operand int) []Send {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Send) int { return cmp.Or(cmp.Compare(a.T, b.T), cmp.Compare(a.Block, b.Block)) })
+	slices.SortStableFunc(list, func(a, b Send) int { return cmp.Or(cmp.Compare(a.T, b.T), cmp.Compare(a.Need.Block, b.Need.Block)) })
 	return list
 }
 
@@ -233,7 +233,7 @@ func (t *Traffic) Lanes(operand int) []*Lane { return t.lanes[operand] }
 func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	return func(yield func(Block, [2]int) bool) {
 		for _, l := range t.lanes[operand] {
-			for m := range l.Multicasts() {
+			for m := range l.Flow.Multicasts() {
 				times := 1
 				if t.p.Direct() { // to one rank after another
 					times = m.To
@@ -259,7 +259,7 @@ func (p *Problem) Broadcasts() []bool {
 	for k, o := range p.Operands {
 		list[k] = single(o)
 	}
-	w, runs := p.Walk(), make([]bool, len(p.Groups))
+	w, runs := p.Walk(), make([]bool, len(p.Blocking.Groups))
 	for r := range p.Ranks {
 		p.groupsAt(w, r, runs)
 		for k, o := range p.Operands {
@@ -272,7 +272,7 @@ func (p *Problem) Broadcasts() []bool {
 // groupsAt sets for each group whether a rank runs it.
 func (p *Problem) groupsAt(w *flow.Walk, rank int, runs []bool) {
 	clear(runs)
-	tuple := make([]int64, len(p.Vars))
+	tuple := make([]int64, len(p.Blocking.Vars))
 	for point := range w.Points(rank) {
 		p.tuple(point, tuple)
 		for g := range runs {

@@ -190,12 +190,12 @@ func told(p *Problem, from bool) string {
 	}
 	for rank := range p.Ranks {
 		for s := range p.Steps(rank) {
-			fmt.Fprintln(&b, "rank", rank, "runs", p.Groups[s.Group].Terms, ranges(p, s.Tuple), "reads", s.Need, "adds to", s.Partial.Result, s.First)
+			fmt.Fprintln(&b, "rank", rank, "runs", p.Blocking.Groups[s.Group].Terms, ranges(p, s.Tuple), "reads", s.Need, "adds to", s.Partial.Result, s.First)
 		}
 		for k := range p.Operands {
 			for _, a := range p.Arrivals(rank, k) {
 				for _, f := range a.Fetches {
-					fmt.Fprint(&b, "rank ", rank, " gets ", k, " ", f.Block, " for scope ", a.T, " at home ", f.From == rank)
+					fmt.Fprint(&b, "rank ", rank, " gets ", k, " ", f.Need.Block, " for scope ", a.T, " at home ", f.From == rank)
 					if from {
 						fmt.Fprint(&b, " from ", f.From)
 					}
@@ -217,7 +217,7 @@ func told(p *Problem, from bool) string {
 // ranges are those of the split variables at a tuple, by name.
 func ranges(p *Problem, tuple []int64) map[string][2]int64 {
 	out := map[string][2]int64{}
-	for k, v := range p.Vars {
+	for k, v := range p.Blocking.Vars {
 		out[v.Name] = [2]int64{v.Cuts[tuple[k]], v.Cuts[tuple[k]+1]}
 	}
 	return out
@@ -228,7 +228,7 @@ func sizesOf(p *Problem, vars []string) []int64 {
 	out := make([]int64, len(vars))
 	for m, v := range vars {
 		out[m] = 1
-		for _, x := range p.Vars {
+		for _, x := range p.Blocking.Vars {
 			if x.Name == v {
 				out[m] = x.Cuts[len(x.Cuts)-1]
 			}

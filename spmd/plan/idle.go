@@ -19,9 +19,9 @@ type Mapping struct {
 // Blocks is how many blocks are run, each group's for itself.
 func (p *Problem) Blocks() int64 {
 	total := int64(0)
-	for _, g := range p.Groups {
+	for _, g := range p.Blocking.Groups {
 		n := int64(1)
-		for k, v := range p.Vars {
+		for k, v := range p.Blocking.Vars {
 			if !v.Reduction || slices.Contains(g.Held, k) {
 				n *= v.Ranges()
 			}
@@ -34,12 +34,12 @@ func (p *Problem) Blocks() int64 {
 // Mapping is the problem's own.
 func (p *Problem) Mapping() Mapping {
 	m := Mapping{}
-	for _, k := range p.Map {
+	for _, k := range p.Blocking.Map {
 		if v := p.userName(k); !slices.Contains(m.Vars, v) {
 			m.Vars = append(m.Vars, v)
 		}
 	}
-	w, tuple, groups := p.Walk(), make([]int64, len(p.Vars)), []int(nil)
+	w, tuple, groups := p.Walk(), make([]int64, len(p.Blocking.Vars)), []int(nil)
 	for r := range p.Ranks {
 		for point := range w.Points(r) {
 			p.tuple(point, tuple)
@@ -61,7 +61,7 @@ func (p *Problem) BetterMapping() (Mapping, bool) {
 			return best, found
 		}
 		next := at
-		for k := range p.Vars {
+		for k := range p.Blocking.Vars {
 			q := at.mappedBy(k)
 			if m := q.Mapping(); m.Working > best.Working {
 				best, next = m, q
@@ -78,9 +78,9 @@ func (p *Problem) BetterMapping() (Mapping, bool) {
 // by the same name.
 func (p *Problem) mappedBy(k int) *Problem {
 	blocking := *p.Blocking
-	blocking.Map = slices.Clone(p.Map)
-	for n := range p.Vars {
-		if p.userName(n) == p.userName(k) && !slices.Contains(p.Map, n) {
+	blocking.Map = slices.Clone(p.Blocking.Map)
+	for n := range p.Blocking.Vars {
+		if p.userName(n) == p.userName(k) && !slices.Contains(p.Blocking.Map, n) {
 			blocking.Map = append(blocking.Map, n)
 		}
 	}
@@ -92,7 +92,7 @@ func (p *Problem) mappedBy(k int) *Problem {
 
 // userName is a split variable as the user wrote it.
 func (p *Problem) userName(k int) string {
-	name := p.Vars[k].Name
+	name := p.Blocking.Vars[k].Name
 	if s, ok := p.Norm.Source[name]; ok {
 		return s
 	}

@@ -82,7 +82,7 @@ func (p *Problem) settle(g *Given) {
 		o := &p.Operands[i]
 		o.Partition, o.Cut = p.Partition(p.cuts(o.Vars))
 		o.Scope = len(p.Nest.Loops)
-		for n, group := range p.Groups {
+		for n, group := range p.Blocking.Groups {
 			if p.Whole || slices.ContainsFunc(group.Terms, func(t int) bool { return reads(p.Norm.Terms[t], o.Name) }) {
 				o.Groups = append(o.Groups, n)
 			}
@@ -95,7 +95,7 @@ func (p *Problem) settle(g *Given) {
 func (p *Problem) cuts(vars []string) []int {
 	out := make([]int, len(vars))
 	for m, v := range vars {
-		out[m] = slices.IndexFunc(p.Vars, func(x place.BlockVar) bool { return x.Name == v })
+		out[m] = slices.IndexFunc(p.Blocking.Vars, func(x place.BlockVar) bool { return x.Name == v })
 	}
 	return out
 }

@@ -92,7 +92,7 @@ func checkTravel(t *testing.T, name string, p *Problem, operand int) {
 	for rank := range p.Ranks {
 		for _, s := range p.Sends(rank, operand) {
 			for _, to := range s.List[1:] {
-				sent[fmt.Sprint(s.T, s.Block, rank, to)]++
+				sent[fmt.Sprint(s.T, s.Need.Block, rank, to)]++
 			}
 		}
 	}
@@ -117,16 +117,16 @@ func checkTravel(t *testing.T, name string, p *Problem, operand int) {
 				had = nil
 			}
 			for _, f := range a.Fetches {
-				if home := slices.Contains(o.Parts.Ranks(f.Block), rank); home != (f.From == rank) {
-					t.Errorf("%s: part %d comes to rank %d from %d, and lives at %v", name, f.Block, rank, f.From, o.Parts.Ranks(f.Block))
+				if home := slices.Contains(o.Parts.Ranks(f.Need.Block), rank); home != (f.From == rank) {
+					t.Errorf("%s: part %d comes to rank %d from %d, and lives at %v", name, f.Need.Block, rank, f.From, o.Parts.Ranks(f.Need.Block))
 				}
-				if slices.Contains(had, f.Block) {
-					t.Errorf("%s: part %d comes to rank %d again in scope %d", name, f.Block, rank, a.T)
+				if slices.Contains(had, f.Need.Block) {
+					t.Errorf("%s: part %d comes to rank %d again in scope %d", name, f.Need.Block, rank, a.T)
 				}
 				if f.From == rank {
 					continue
 				}
-				key := fmt.Sprint(a.T, f.Block, f.From, rank)
+				key := fmt.Sprint(a.T, f.Need.Block, f.From, rank)
 				if sent[key]--; sent[key] == 0 {
 					delete(sent, key)
 				}

@@ -35,7 +35,7 @@ import (
 
 // Problem is one statement over blocks, on Ranks ranks.
 type Problem struct {
-	*place.Blocking
+	Blocking *place.Blocking
 	// Nest is the loops that the blocks run in, over ranks and in order at each: those of the
 	// block schedule, or of a distributed one, where Distributed says so.
 	Nest        *place.Nest
@@ -122,14 +122,14 @@ func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 		k := slices.Index(cut, v)
 		if k < 0 {
 			k, cut = len(cut), append(cut, v)
-			part.Axes = append(part.Axes, partition.Axis{Cuts: p.Vars[v].Cuts})
+			part.Axes = append(part.Axes, partition.Axis{Cuts: p.Blocking.Vars[v].Cuts})
 		}
 		part.Axes[k].Modes = append(part.Axes[k].Modes, m)
 	}
 	part.Owner = func(at []int64) int {
 		var key int64
-		for _, v := range p.Map {
-			key *= p.Vars[v].Ranges()
+		for _, v := range p.Blocking.Map {
+			key *= p.Blocking.Vars[v].Ranges()
 			if k := slices.Index(cut, v); k >= 0 {
 				key += at[k]
 			}
@@ -143,7 +143,7 @@ func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 func (p *Problem) block(vars []int, tuple []int64) Block {
 	var b int64
 	for _, v := range vars {
-		b = b*p.Vars[v].Ranges() + tuple[v]
+		b = b*p.Blocking.Vars[v].Ranges() + tuple[v]
 	}
 	return Block(b)
 }
@@ -180,8 +180,8 @@ type Partial struct {
 // runs tells whether group g runs at tuple: every split reduction variable
 // that it does not hold is at its first range.
 func (p *Problem) runs(g int, tuple []int64) bool {
-	for k, v := range p.Vars {
-		if v.Reduction && tuple[k] != 0 && !slices.Contains(p.Groups[g].Held, k) {
+	for k, v := range p.Blocking.Vars {
+		if v.Reduction && tuple[k] != 0 && !slices.Contains(p.Blocking.Groups[g].Held, k) {
 			return false
 		}
 	}
@@ -191,7 +191,7 @@ func (p *Problem) runs(g int, tuple []int64) bool {
 // extended lists the extended variables.
 func (p *Problem) extended() []int {
 	var list []int
-	for k, v := range p.Vars {
+	for k, v := range p.Blocking.Vars {
 		if v.Extended {
 			list = append(list, k)
 		}

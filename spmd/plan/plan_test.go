@@ -36,7 +36,7 @@ func spmv(ranks int, ni, nj int64, extend bool) *plan.Problem {
 
 // remap has other variables decide which rank runs a block.
 func remap(p *plan.Problem, vars ...int) {
-	p.Map = vars
+	p.Blocking.Map = vars
 	p.Nest = p.Blocking.Nest()
 }
 

@@ -26,7 +26,7 @@ func (p *Problem) tuple(point, out []int64) {
 // running lists the groups that run at a tuple, in the memory of list.
 func (p *Problem) running(tuple []int64, list []int) []int {
 	list = list[:0]
-	for g := range p.Groups {
+	for g := range p.Blocking.Groups {
 		if p.runs(g, tuple) {
 			list = append(list, g)
 		}
@@ -114,7 +114,7 @@ type stepping struct {
 
 func (p *Problem) stepping() *stepping {
 	x := &stepping{p: p, walk: p.Walk(), extended: p.extended(), scopes: p.newScopes()}
-	x.step.Tuple, x.step.Instances = make([]int64, len(p.Vars)), x.scopes.at
+	x.step.Tuple, x.step.Instances = make([]int64, len(p.Blocking.Vars)), x.scopes.at
 	return x
 }
 
@@ -179,12 +179,12 @@ func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 			}
 			return
 		}
-		extended, tuple := p.extended(), make([]int64, len(p.Vars))
+		extended, tuple := p.extended(), make([]int64, len(p.Blocking.Vars))
 		once, times := p.repeats(extended)
 		for point := range p.Walk().Some(rank, once) {
 			p.tuple(point, tuple)
 			part := Partial{p.block(p.ResultCut, tuple), p.block(extended, tuple), rank}
-			if !yield(part, times*int64(len(p.Groups))) {
+			if !yield(part, times*int64(len(p.Blocking.Groups))) {
 				return
 			}
 		}
@@ -193,8 +193,8 @@ func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 
 // uniform tells whether every group runs at every block.
 func (p *Problem) uniform() bool {
-	for k, v := range p.Vars {
-		if v.Reduction && slices.ContainsFunc(p.Groups, func(g place.Group) bool { return !slices.Contains(g.Held, k) }) {
+	for k, v := range p.Blocking.Vars {
+		if v.Reduction && slices.ContainsFunc(p.Blocking.Groups, func(g place.Group) bool { return !slices.Contains(g.Held, k) }) {
 			return false
 		}
 	}

@@ -13,7 +13,7 @@ func (p *Problem) stored() int {
 	if p.Blocking == nil {
 		return -1
 	}
-	return slices.IndexFunc(p.Vars, func(v place.BlockVar) bool { return v.Positions != nil })
+	return slices.IndexFunc(p.Blocking.Vars, func(v place.BlockVar) bool { return v.Positions != nil })
 }
 
 // Stored is the operand of which the loops go through chunks of entries; -1 for none.
@@ -22,7 +22,7 @@ func (p *Problem) Stored() int {
 	if v < 0 {
 		return -1
 	}
-	return slices.IndexFunc(p.Operands, func(o Operand) bool { return o.Tensor == p.Vars[v].Positions.Tensor })
+	return slices.IndexFunc(p.Operands, func(o Operand) bool { return o.Tensor == p.Blocking.Vars[v].Positions.Tensor })
 }
 
 // cutStored cuts the tensor whose entries have chunks along its storage order, and the blocks of
@@ -32,7 +32,7 @@ func (p *Problem) cutStored(g *Given) {
 	if v < 0 {
 		return
 	}
-	at, o := p.Vars[v].Positions, &p.Operands[p.Stored()]
+	at, o := p.Blocking.Vars[v].Positions, &p.Operands[p.Stored()]
 	ordered := &place.Ordered{Cuts: at.Cuts}
 	sizes := make([]int64, len(at.Vars))
 	for l, name := range at.Vars {
@@ -88,7 +88,7 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 // evenly over the ranks where not.
 func (p *Problem) assemble(g *Given) error {
 	v := p.stored()
-	if v < 0 || p.Vars[v].Reduction {
+	if v < 0 || p.Blocking.Vars[v].Reduction {
 		return nil
 	}
 	f := g.Format(p.Norm.LHS.Name)
@@ -103,7 +103,7 @@ func (p *Problem) assemble(g *Given) error {
 			return nil
 		}
 	}
-	at := p.Vars[v].Positions
+	at := p.Blocking.Vars[v].Positions
 	// Innermost dense levels are not cut in the middle: a coordinate above them has one owner. Nor is anything
 	// below the outermost level, where other variables are cut too: rows then are whole in boxes.
 	cuttable := max(1, len(order)-f.TrailingDense())
@@ -246,7 +246,7 @@ func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 // Splits lists the variables of which leaves get a part of the range: those that are split, and those
 // of the levels whose entries have chunks.
 func (p *Problem) Splits() (list []string) {
-	for _, v := range p.Vars {
+	for _, v := range p.Blocking.Vars {
 		if v.Positions != nil {
 			list = append(list, v.Positions.Vars...)
 		} else {

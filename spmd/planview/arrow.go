@@ -66,7 +66,7 @@ func (p point) String() string {
 
 // stager makes a stage.
 type stager struct {
-	*flow
+	flow   *flow
 	layout *layout
 	class  map[string]string // by tensor
 	lo, hi point             // the corners of all that is drawn
@@ -99,7 +99,7 @@ func newStage(x *flow) *stage {
 func (s *stager) at(rank int) point {
 	if rank == elsewhere {
 		rows := 0
-		for r := range s.drawn {
+		for r := range s.flow.drawn {
 			_, row, _ := s.layout.place(r)
 			rows = max(rows, row+1)
 		}
@@ -119,16 +119,16 @@ func (s *stager) cell(rank int) stageCell {
 		return c
 	}
 	c.Label = fmt.Sprint(rank)
-	c.Fill, c.Ink = newRankColors(s.p.Ranks).of(rank)
+	c.Fill, c.Ink = newRankColors(s.flow.p.Ranks).of(rank)
 	return c
 }
 
 // cells draws the ranks.
 func (s *stager) cells() {
-	for r := range s.drawn {
+	for r := range s.flow.drawn {
 		s.out.Cells = append(s.out.Cells, s.cell(r))
 	}
-	if s.drawn < s.p.Ranks {
+	if s.flow.drawn < s.flow.p.Ranks {
 		s.out.Cells = append(s.out.Cells, s.cell(elsewhere))
 	}
 	for _, c := range s.out.Cells {
@@ -175,13 +175,13 @@ func (s *stager) labels(arrows []arrow, moves []move) {
 		if slices.ContainsFunc(moves, func(o move) bool { return s.sameBlock(o, v) && s.reach(o) > s.reach(v) }) {
 			continue
 		}
-		taken = s.label(&arrows[n], s.reach(v), v.block.Tensor+" "+About(s.exact[v.block.Tensor], tcs.Size(v.block.Bytes)), taken)
+		taken = s.label(&arrows[n], s.reach(v), v.block.Tensor+" "+About(s.flow.exact[v.block.Tensor], tcs.Size(v.block.Bytes)), taken)
 	}
 }
 
 // sameBlock tells whether two moves are of one block, from one rank.
 func (s *stager) sameBlock(a, b move) bool {
-	return a.from == b.from && a.sum == b.sum && s.block(a.block) == s.block(b.block)
+	return a.from == b.from && a.sum == b.sum && s.flow.block(a.block) == s.flow.block(b.block)
 }
 
 // reach is how far a move goes on the stage.
@@ -237,7 +237,7 @@ func (s *stager) arrow(v move, nth int) arrow {
 	}
 	left, right := head(mid, end)
 	out.Path = fmt.Sprintf("M%vQ%v %vM%vL%vL%v", start, mid, end, left, end, right)
-	out.Title = fmt.Sprintf("%s from %s to %s", s.block(v.block), s.name(v.from), s.name(v.to))
+	out.Title = fmt.Sprintf("%s from %s to %s", s.flow.block(v.block), s.name(v.from), s.name(v.to))
 	return out
 }
 

@@ -10,7 +10,7 @@ import (
 // but a sparse one before a dense one. It is -1 where there is none. What += adds to does not count.
 func Largest[N int64 | float64](k *Statement, entries []N) int {
 	largest := -1
-	dense := func(n int) bool { return k.Formats[k.Problem.Operands[n].Tensor].AllDense() }
+	dense := func(n int) bool { return k.Reader.Formats[k.Problem.Operands[n].Tensor].AllDense() }
 	for n, o := range k.Problem.Operands {
 		if o.Tensor == k.p.Result {
 			continue
@@ -37,7 +37,7 @@ func (b Balance) Over(o Balance) bool {
 
 // Balance counts the stored entries of the largest operand. Collective.
 func (k *Statement) Balance() (Balance, error) {
-	c := k.Comm.Uncounted()
+	c := k.Reader.Env.Comm.Uncounted()
 	all := make([]int64, len(k.Problem.Operands))
 	for n, own := range k.exec.Own {
 		for b, t := range own {
@@ -53,7 +53,7 @@ func (k *Statement) Balance() (Balance, error) {
 	if largest < 0 {
 		return Balance{}, nil
 	}
-	out := Balance{Entries: all[largest], Sparse: !k.Formats[k.Problem.Operands[largest].Tensor].AllDense(), Here: all[largest]}
+	out := Balance{Entries: all[largest], Sparse: !k.Reader.Formats[k.Problem.Operands[largest].Tensor].AllDense(), Here: all[largest]}
 	o := &k.Problem.Operands[largest]
 	if o.Gathered != nil {
 		return out, nil

@@ -32,9 +32,9 @@ func (k *Statement) Compile() error {
 			return err
 		}
 		k.closers = append(k.closers, func() error { s.close(); return nil })
-		if k.Root() {
+		if k.Reader.Env.Root() {
 			for _, n := range s.unit.Notes {
-				k.Note(k.userNote(n))
+				k.Reader.Env.Note(k.userNote(n))
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (k *Statement) Compile() error {
 	}
 	result := k.leaves[0].unit.Result
 	k.exec.Result = k.likeOf(k.p.Result, result.Format)
-	k.exec.Result.Type = bridge.TCS(k.ResultType)
+	k.exec.Result.Type = bridge.TCS(k.Reader.ResultType)
 	if !result.Format.AllDense() {
 		k.accumulate(inPlace)
 	} else if k.exec.Into = nil; inPlace {
@@ -115,11 +115,11 @@ func (k *Statement) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, err
 // compileUnits makes the units of all groups; into asks for leaves that add
 // to a result. Collective.
 func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err error) {
-	if k.forms, err = k.Forms(); err != nil {
+	if k.forms, err = k.Reader.Env.Forms(); err != nil {
 		return err
 	}
 	k.leaves = nil
-	for _, g := range k.Problem.Groups {
+	for _, g := range k.Problem.Blocking.Groups {
 		s := k.leafOf(like)
 		s.accumulate, s.norm = into, k.part(g.Terms)
 		s.inPlace = k.oldOperand()
@@ -171,8 +171,8 @@ func (k *Statement) part(terms []int) *notation.Normal {
 // block whose arrays it has.
 func (k *Statement) widen(s *leaf) error {
 	r := s.unit.Result
-	summed := slices.ContainsFunc(k.Problem.Vars, func(b place.BlockVar) bool { return b.Reduction })
-	if k.Problem.Whole || r.Format.AllDense() || !summed && len(k.Problem.Groups) == 1 && k.Problem.Assembled == nil {
+	summed := slices.ContainsFunc(k.Problem.Blocking.Vars, func(b place.BlockVar) bool { return b.Reduction })
+	if k.Problem.Whole || r.Format.AllDense() || !summed && len(k.Problem.Blocking.Groups) == 1 && k.Problem.Assembled == nil {
 		return nil
 	}
 	all := k.leafOf(s.operands)
@@ -264,7 +264,7 @@ func (k *Statement) compileSum() error {
 		RHS: &notation.Binary{Op: '+', X: &notation.Access{Name: "P", Vars: vars}, Y: &notation.Access{Name: "Q", Vars: vars}},
 	}
 	stmt.Src = stmt.String()
-	like := codegen.Tensor{Format: result.Format, Type: bridge.IR(k.ResultType), Dims: k.Sizes.Dims[k.p.Result],
+	like := codegen.Tensor{Format: result.Format, Type: bridge.IR(k.Reader.ResultType), Dims: k.Reader.Sizes.Dims[k.p.Result],
 		PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, NNZ: -1}
 	k.sum = k.leafOf(map[string]codegen.Tensor{"P": like, "Q": like})
 	k.sum.stmt, k.sum.format, k.sum.widths = stmt, result.Format, &result
@@ -306,7 +306,7 @@ func (k *Statement) compileAdded() error {
 		for m, v := range o.Vars {
 			ranges[v] = box[m]
 		}
-		return s.call(k.Ctx, args, ranges, box, false)
+		return s.call(k.Reader.Env.Ctx, args, ranges, box, false)
 	}
 	return s.load()
 }
@@ -316,7 +316,7 @@ func (k *Statement) compileAdded() error {
 func (k *Statement) like() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range k.Problem.Operands {
-		f := k.Formats[o.Tensor]
+		f := k.Reader.Formats[o.Tensor]
 		n := len(f.Levels)
 		widths, counts := make([]int64, 2*n), make([]int64, n+1) // the last: entries
 		part := o.Before()
@@ -325,7 +325,7 @@ func (k *Statement) like() (map[string]codegen.Tensor, error) {
 		}
 		for b, t := range k.exec.Own[i] {
 			once := int64(1)
-			if part.OwnerOf(b) != k.Comm.Rank() {
+			if part.OwnerOf(b) != k.Reader.Env.Comm.Rank() {
 				once = 0
 			}
 			counts[n] += once * t.Vals.Len
@@ -335,7 +335,7 @@ func (k *Statement) like() (map[string]codegen.Tensor, error) {
 				widths[2*l+1] = max(widths[2*l+1], int64(lev.Crd.Width))
 			}
 		}
-		c := k.Comm.Uncounted()
+		c := k.Reader.Env.Comm.Uncounted()
 		if err := c.Allreduce(comm.Of(widths), comm.Max); err != nil {
 			return nil, err
 		}
@@ -349,7 +349,7 @@ func (k *Statement) like() (map[string]codegen.Tensor, error) {
 		if err := c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
 			return nil, err
 		}
-		spec := codegen.Tensor{Format: f, Type: bridge.IR(k.Types[o.Tensor]), Dims: k.Sizes.Dims[o.Tensor], NNZ: counts[n], Counts: counts[:n]}
+		spec := codegen.Tensor{Format: f, Type: bridge.IR(k.Reader.Types[o.Tensor]), Dims: k.Reader.Sizes.Dims[o.Tensor], NNZ: counts[n], Counts: counts[:n]}
 		for l := range n {
 			spec.PosWidth = append(spec.PosWidth, uint8(widths[2*l]))
 			spec.CrdWidth = append(spec.CrdWidth, uint8(widths[2*l+1]))
@@ -372,11 +372,11 @@ func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error
 	if err != nil {
 		return nil, err
 	}
-	if k.forms, err = k.Forms(); err != nil {
+	if k.forms, err = k.Reader.Env.Forms(); err != nil {
 		return nil, err
 	}
 	s := k.leafOf(specs)
-	s.name, s.typ = name, k.Types[k.p.Result]
+	s.name, s.typ = name, k.Reader.Types[k.p.Result]
 	if list, given := k.Problem.LeafSchedule(); given {
 		s.schedule = list
 	}
@@ -392,8 +392,8 @@ func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error
 func (k *Statement) guess() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for _, o := range k.Problem.Operands {
-		f := k.Formats[o.Tensor]
-		t := codegen.Tensor{Format: f, Type: bridge.IR(k.Types[o.Tensor]), Dims: k.Sizes.Dims[o.Tensor], NNZ: kernels.UnknownSize}
+		f := k.Reader.Formats[o.Tensor]
+		t := codegen.Tensor{Format: f, Type: bridge.IR(k.Reader.Types[o.Tensor]), Dims: k.Reader.Sizes.Dims[o.Tensor], NNZ: kernels.UnknownSize}
 		if o.Tensor == k.p.Result {
 			t.NNZ = -1
 		}

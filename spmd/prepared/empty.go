@@ -46,7 +46,7 @@ func (s *leaf) normal() *notation.Normal {
 // is not so where a bound of the schedule does not hold: its leaf says so before all loops.
 func (s *leaf) vast() bool {
 	n := s.normal()
-	return boundsHold(s.schedule, s.k.Sizes.Vars) && slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
+	return boundsHold(s.schedule, s.k.Reader.Sizes.Vars) && slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
 		empty, points := s.k.space(n, t)
 		return empty && points > fewPoints
 	})
@@ -57,7 +57,7 @@ func (s *leaf) vast() bool {
 func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, points float64) {
 	points = 1
 	for _, v := range slices.Concat(n.LHS.Vars, t.Sum) {
-		if size := k.Sizes.Vars[v]; size > 0 {
+		if size := k.Reader.Sizes.Vars[v]; size > 0 {
 			points *= float64(size)
 		} else {
 			empty = true

@@ -13,7 +13,7 @@ import (
 // Exchange puts another tensor in the place of an operand, of the same sizes, type and
 // format: see Fits. Collective.
 func (k *Statement) Exchange(name string, h *input.Held) error {
-	if err := k.Hold(name, h); err != nil {
+	if err := k.Reader.Hold(name, h); err != nil {
 		return err
 	}
 	if again, err := k.gatherAgain(name); again || err != nil {
@@ -46,7 +46,7 @@ func (k *Statement) gatherAgain(name string) (bool, error) {
 			return false, nil
 		}
 	}
-	b := k.HeldBlocks(name)
+	b := k.Reader.HeldBlocks(name)
 	for i, o := range k.Problem.Operands {
 		if o.Tensor != name {
 			continue
@@ -63,8 +63,8 @@ func (k *Statement) gatherAgain(name string) (bool, error) {
 // The same at every rank.
 func (k *Statement) gathers(operand int) bool {
 	o := k.Problem.Operands[operand]
-	b := k.HeldBlocks(o.Tensor)
-	return k.gathered[operand] && k.exec.Replicas[operand] != nil && b != nil && !k.HasReplica(o.Tensor) && InRows(b, k.Comm.Size()) && k.Code() != codegen.CUDA
+	b := k.Reader.HeldBlocks(o.Tensor)
+	return k.gathered[operand] && k.exec.Replicas[operand] != nil && b != nil && !k.Reader.HasReplica(o.Tensor) && InRows(b, k.Reader.Env.Comm.Size()) && k.Reader.Env.Code() != codegen.CUDA
 }
 
 // Rewritten says that the values of an operand are others, in the same memory: conversions of operands are made anew.
@@ -106,7 +106,7 @@ func (k *Statement) AllOf(name string) (*store.Blocks, error) {
 		}
 		return b, nil
 	}
-	own, err := k.Blocks(k.Comm, part, name)
+	own, err := k.Reader.Blocks(k.Reader.Env.Comm, part, name)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (k *Statement) same(operand int, b *store.Blocks) bool {
 		return true
 	}
 	o := k.Problem.Operands[operand]
-	if !k.Target(o.Before(), o.Tensor).Same(b) {
+	if !k.Reader.Target(o.Before(), o.Tensor).Same(b) {
 		return false
 	}
 	k.shown[operand] = &store.Blocks{Owners: b.Owners, Boxes: b.Boxes}
@@ -168,7 +168,7 @@ func (k *Statement) Fits() (bool, error) {
 	if !k.sameWidths() {
 		bad[0] = 1
 	}
-	c := k.Comm.Uncounted()
+	c := k.Reader.Env.Comm.Uncounted()
 	if err := c.Allreduce(comm.Of(bad), comm.Max); err != nil || bad[0] > 0 {
 		return false, err
 	}

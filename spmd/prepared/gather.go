@@ -23,8 +23,8 @@ const wholeShare = 3
 // sparse operands that it is multiplied with, where these have all their blocks here; else all.
 func (k *Statement) rows(operand int) exec.Rows {
 	o := &k.Problem.Operands[operand]
-	mode := k.Formats[o.Tensor].Order[0]
-	v, size := o.Vars[mode], k.Sizes.Dims[o.Tensor][mode]
+	mode := k.Reader.Formats[o.Tensor].Order[0]
+	v, size := o.Vars[mode], k.Reader.Sizes.Dims[o.Tensor][mode]
 	all := exec.Rows{All: true, Within: [2]int64{0, size}}
 	seen := make([]uint64, (size+63)/64)
 	var drivers []stored
@@ -38,7 +38,7 @@ func (k *Statement) rows(operand int) exec.Rows {
 		}
 		drivers = append(drivers, by)
 	}
-	all.Spans = rowsOfSteps(k.Problem.EachStep(k.Comm.Rank()), drivers, func(n plan.Need) *tcs.Tensor { return k.exec.Own[n.Operand][n.Block] })
+	all.Spans = rowsOfSteps(k.Problem.EachStep(k.Reader.Env.Comm.Rank()), drivers, func(n plan.Need) *tcs.Tensor { return k.exec.Own[n.Operand][n.Block] })
 	n := 0
 	for _, w := range seen {
 		n += bits.OnesCount64(w)
@@ -162,7 +162,7 @@ func (k *Statement) looksBeside() bool {
 // are read; and those whose coordinates bound the rows that are in memory, nil where all are. It comes after Units.
 func (k *Statement) Drivers(operand int) (by, bounding []int) {
 	o := &k.Problem.Operands[operand]
-	mode := k.Formats[o.Tensor].Order[0]
+	mode := k.Reader.Formats[o.Tensor].Order[0]
 	for _, s := range k.bounding(o.Vars[mode]) {
 		bounding = append(bounding, s.operand)
 	}
@@ -211,7 +211,7 @@ func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
 	if n < 0 {
 		return nil
 	}
-	form := k.Formats[k.Problem.Operands[n].Tensor]
+	form := k.Reader.Formats[k.Problem.Operands[n].Tensor]
 	for l, m := range form.Order {
 		if a.Vars[m] == v && (form.Levels[l].Caps().HasCrd || k.cutBelow(n, l)) {
 			list = append(list, stored{n, l})
@@ -229,7 +229,7 @@ func (k *Statement) cutBelow(operand, l int) bool {
 // eachBlock calls f with the blocks of a level's operand that this rank's steps read; false where some of
 // these live elsewhere.
 func (k *Statement) eachBlock(s stored, f func(t *tcs.Tensor)) bool {
-	for _, a := range k.Problem.Arrivals(k.Comm.Rank(), s.operand) {
+	for _, a := range k.Problem.Arrivals(k.Reader.Env.Comm.Rank(), s.operand) {
 		for _, b := range a.Blocks {
 			t := k.exec.Own[s.operand][b]
 			if t == nil {
@@ -254,7 +254,7 @@ func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 // block has.
 func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 	if lev := &t.Levels[level]; lev.Form() == tcs.Full {
-		if own := t.Range(lev.Mode); own[0] < own[1] {
+		if own := t.Header.Range(lev.Mode); own[0] < own[1] {
 			r[0], r[1] = min(r[0], own[0]), max(r[1], own[1])
 		}
 		return
@@ -266,7 +266,7 @@ func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 // be entries.
 func eachCoordinate(t *tcs.Tensor, level int, f func(c int64)) {
 	if lev := &t.Levels[level]; lev.Form() == tcs.Full {
-		r, below := t.Range(lev.Mode), &t.Levels[level+1]
+		r, below := t.Header.Range(lev.Mode), &t.Levels[level+1]
 		for c := r[0]; c < r[1]; c++ {
 			q := c - lev.Offset - below.Pos.First
 			if level > 0 || below.Form() != tcs.Segmented || below.Pos.Int(q) < below.Pos.Int(q+1) {

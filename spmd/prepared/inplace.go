@@ -15,7 +15,7 @@ import (
 // asking for: several steps of a rank add to one block, and every rank can compile.
 // Built-in leaves, and those of a GPU, make blocks of their own. Collective.
 func (k *Statement) accumulates() (bool, error) {
-	if k.Code() == codegen.CUDA || k.o.FixedPattern != nil {
+	if k.Reader.Env.Code() == codegen.CUDA || k.o.FixedPattern != nil {
 		return false, nil
 	}
 	several := false
@@ -28,7 +28,7 @@ func (k *Statement) accumulates() (bool, error) {
 	if !several {
 		return false, nil
 	}
-	b, err := k.Backend()
+	b, err := k.Reader.Env.Backend()
 	if err != nil {
 		return false, err
 	}
@@ -36,7 +36,7 @@ func (k *Statement) accumulates() (bool, error) {
 	if b.Complete() {
 		can[0] = 1
 	}
-	if err := k.Comm.Uncounted().Allreduce(comm.Of(can), comm.Min); err != nil {
+	if err := k.Reader.Env.Comm.Uncounted().Allreduce(comm.Of(can), comm.Min); err != nil {
 		return false, err
 	}
 	return can[0] == 1, nil
@@ -56,7 +56,7 @@ func (k *Statement) source(group int) int {
 // inPlace tells whether every step of every rank can add to its result in
 // place: its leaf can, and the block whose pattern the leaf follows, if the result has one, lives at the rank.
 func (k *Statement) inPlace() bool {
-	if k.Formats[k.p.Result].AllDense() {
+	if k.Reader.Formats[k.p.Result].AllDense() {
 		return !slices.ContainsFunc(k.leaves, func(s *leaf) bool { return !s.unit.Result.Accumulate })
 	}
 	sources := make([]int, len(k.leaves))
@@ -87,8 +87,8 @@ func (k *Statement) accumulate(inPlace bool) {
 	y := &exec.Sparse{
 		Shape:   &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
 		Box:     func(b plan.Block) [][2]int64 { return k.Problem.Result.Box(b, like.Dims) },
-		Alloc:   k.Arena.Alloc,
-		Threads: k.Threads,
+		Alloc:   k.Reader.Env.Arena.Alloc,
+		Threads: k.Reader.Env.Threads,
 		Keep:    k.o.Several,
 	}
 	if inPlace {
@@ -101,7 +101,7 @@ func (k *Statement) accumulate(inPlace bool) {
 // leafAccumulate runs a step's group on its operand blocks, added to sum.
 func (k *Statement) leafAccumulate(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
 	return k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-		return st.run(k.Ctx, sum, append(args, at), ranges)
+		return st.run(k.Reader.Env.Ctx, sum, append(args, at), ranges)
 	})
 }
 
@@ -110,13 +110,13 @@ func (k *Statement) runInto(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor
 	made := sum == nil
 	if made {
 		var err error
-		if sum, err = k.leaves[s.Group].newResult(nil, k.Problem.Result.Box(s.Partial.Result, k.Sizes.Dims[k.p.Result])); err != nil {
+		if sum, err = k.leaves[s.Group].newResult(nil, k.Problem.Result.Box(s.Partial.Result, k.Reader.Sizes.Dims[k.p.Result])); err != nil {
 			return nil, err
 		}
-		reduce.Clear(sum, k.Threads)
+		reduce.Clear(sum, k.Reader.Env.Threads)
 	}
 	err := k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-		return st.run(k.Ctx, sum, args, ranges)
+		return st.run(k.Reader.Env.Ctx, sum, args, ranges)
 	})
 	if err != nil && made {
 		sum.Close()

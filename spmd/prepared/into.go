@@ -39,7 +39,7 @@ func (k *Statement) readyInto() error {
 	e := &into{given: k.o.FixedPattern, wide: k.o.FixedPattern}
 	if k.narrows() {
 		var err error
-		if e.wide, err = k.withValues(e.given, bridge.TCS(k.ResultType)); err != nil {
+		if e.wide, err = k.withValues(e.given, bridge.TCS(k.Reader.ResultType)); err != nil {
 			return err
 		}
 		k.closing(e.wide)
@@ -56,7 +56,7 @@ func (k *Statement) readyInto() error {
 	}
 	if u.Repack {
 		var err error
-		if e.made, err = coo.Repack(e.wide, u.Format.Letters(), u.Format.Order, coo.KeepAll, k.Config()); err != nil {
+		if e.made, err = coo.Repack(e.wide, u.Format.Letters(), u.Format.Order, coo.KeepAll, k.Reader.Env.Config()); err != nil {
 			return err
 		}
 		k.closing(e.made)
@@ -75,7 +75,7 @@ func (k *Statement) readyInto() error {
 // fitsInto refuses a tensor that is no result of this job.
 func (k *Statement) fitsInto() error {
 	name, t := k.p.Result, k.o.FixedPattern
-	if k.Code() == codegen.CUDA {
+	if k.Reader.Env.Code() == codegen.CUDA {
 		return fault.Commandf("a result to compute into: --target=cuda makes results of its own; values alone are computed by --target=cpu")
 	}
 	if _, given := k.Problem.LeafSchedule(); given {
@@ -84,9 +84,9 @@ func (k *Statement) fitsInto() error {
 	if t.File() != "" {
 		return fault.Commandf("a result to compute into: %s is the file %s, which is not to be changed", name, t.File())
 	}
-	if want := k.Types[name]; bridge.Type(t.Type) != want || !t.Whole() || !slices.Equal(t.Dims, k.Sizes.Dims[name]) || !bridge.Format(t).Equal(k.Formats[name]) {
-		return fault.Commandf("a result to compute into: got %s, %s, %v, want %s, %s, %v, whole", fault.Sizes(t.Dims), fault.Format(bridge.Format(t)), bridge.Type(t.Type),
-			fault.Sizes(k.Sizes.Dims[name]), fault.Format(k.Formats[name]), want)
+	if want := k.Reader.Types[name]; bridge.Type(t.Header.Type) != want || !t.Header.Whole() || !slices.Equal(t.Header.Dims, k.Reader.Sizes.Dims[name]) || !bridge.Format(t).Equal(k.Reader.Formats[name]) {
+		return fault.Commandf("a result to compute into: got %s, %s, %v, want %s, %s, %v, whole", fault.Sizes(t.Header.Dims), fault.Format(bridge.Format(t)), bridge.Type(t.Header.Type),
+			fault.Sizes(k.Reader.Sizes.Dims[name]), fault.Format(k.Reader.Formats[name]), want)
 	}
 	for i, o := range k.Problem.Operands {
 		if overlap(t.Vals, k.exec.Own[i][0].Vals) {
@@ -131,11 +131,11 @@ func (e *into) run(k *Statement) (*tcs.Tensor, error) {
 	if err := k.work.called(s, k.bound.args, nil); err != nil {
 		return nil, err
 	}
-	if err := s.run(k.Ctx, e.made, k.bound.args, nil); err != nil {
+	if err := s.run(k.Reader.Env.Ctx, e.made, k.bound.args, nil); err != nil {
 		return nil, err
 	}
 	if e.padded {
-		t, err := coo.Repack(e.made, s.format.Letters(), s.format.Order, coo.KeepAll, s.k.Config())
+		t, err := coo.Repack(e.made, s.format.Letters(), s.format.Order, coo.KeepAll, s.k.Reader.Env.Config())
 		if err != nil {
 			return nil, err
 		}

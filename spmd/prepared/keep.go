@@ -12,12 +12,12 @@ import (
 // keep has this rank's blocks of an operand stay where its leaves run. They hold still: what
 // statements write are results, each in memory of its own, or, on one rank, a leaf's over the old value.
 func (k *Statement) keep(operand int) {
-	if k.Loose(k.Problem.Operands[operand].Tensor) {
+	if k.Reader.Loose(k.Problem.Operands[operand].Tensor) {
 		return
 	}
 	k.kept[operand] = true
 	m := k.Memory(k.Problem.Operands[operand].Tensor)
-	k.each(operand, func(t *tcs.Tensor) { k.KeepIn(t, m) })
+	k.each(operand, func(t *tcs.Tensor) { k.Reader.Env.KeepIn(t, m) })
 }
 
 // Memory is the memory that a tensor is placed in at a rank.
@@ -27,7 +27,7 @@ func (k *Statement) Memory(tensor string) place.Memory { return k.p.Memory(tenso
 func (k *Statement) unkeep(operand int) {
 	if k.kept[operand] {
 		k.kept[operand] = false
-		k.each(operand, k.Forget)
+		k.each(operand, k.Reader.Env.Forget)
 	}
 }
 
@@ -71,7 +71,7 @@ func (k *Statement) still() bool {
 // conditions read, come along.
 func (k *Statement) leave(t *tcs.Tensor) {
 	if k.o.Leaves && t.Order() > 0 {
-		k.Leave(t)
+		k.Reader.Env.Leave(t)
 	}
 }
 
@@ -79,8 +79,8 @@ func (k *Statement) leave(t *tcs.Tensor) {
 // of a run reads it.
 func (k *Statement) rests() bool {
 	if k.resting == nil {
-		p, me := k.Problem, k.Comm.Rank()
-		yes := k.o.Leaves && k.Code() == codegen.CUDA && k.into == nil && !k.narrows() && k.still() && k.exec.Sparse == nil && k.exec.Into == nil &&
+		p, me := k.Problem, k.Reader.Env.Comm.Rank()
+		yes := k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.into == nil && !k.narrows() && k.still() && k.exec.Sparse == nil && k.exec.Into == nil &&
 			p.Assembled == nil && k.Lies(p.ResultHome) == nil &&
 			!slices.ContainsFunc(p.SumsOf(me), func(s plan.Sum) bool { return moves(s) || len(s.Copies) > 0 })
 		if yes {
@@ -97,11 +97,11 @@ func (k *Statement) rests() bool {
 func (k *Statement) fetch() error {
 	for i := range k.exec.Own {
 		for _, t := range k.exec.Own[i] {
-			if err := k.Fetch(t); err != nil {
+			if err := k.Reader.Env.Fetch(t); err != nil {
 				return err
 			}
 		}
-		if err := k.Fetch(k.exec.Replicas[i]); err != nil {
+		if err := k.Reader.Env.Fetch(k.exec.Replicas[i]); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ type leaf struct {
 // result's name is that of the tensor which += adds to.
 func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	name := k.p.Result
-	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands, format: k.Formats[name], typ: k.ResultType, dims: k.Sizes.Dims[name]}
+	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands, format: k.Reader.Formats[name], typ: k.Reader.ResultType, dims: k.Reader.Sizes.Dims[name]}
 	if old, ok := operands[name]; ok {
 		s.old = &old
 	}
@@ -59,7 +59,7 @@ func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 
 // cuts are the ranges that steps have parts of.
 func (k *Statement) cuts() (list []codegen.Cut) {
-	for _, v := range k.Problem.Vars {
+	for _, v := range k.Problem.Blocking.Vars {
 		vars := []string{v.Name}
 		if v.Positions != nil {
 			vars = v.Positions.Vars
@@ -73,11 +73,11 @@ func (k *Statement) cuts() (list []codegen.Cut) {
 func (s *leaf) request() codegen.Request {
 	k := s.k
 	req := codegen.Request{
-		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: k.Sizes.Vars,
-		ComputeType: bridge.IR(k.ComputeType), Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern, InPlace: s.inPlace,
+		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: k.Reader.Sizes.Vars,
+		ComputeType: bridge.IR(k.Reader.ComputeType), Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern, InPlace: s.inPlace,
 		CapacityBytes:     k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
-		Target:            k.Code(),
-		Extern:            k.Extern,
+		Target:            k.Reader.Env.Code(),
+		Extern:            k.Reader.Env.Extern,
 		IntermediateOrder: k.o.Order,
 		Forms:             k.forms,
 		ConvertBySize:     s.schedule != nil && !k.Problem.Whole, // a plan knows sizes, and estimates entries
@@ -109,7 +109,7 @@ func (s *leaf) compile() error {
 	k := s.k
 	var err error
 	if s.unit, err = codegen.Compile(s.request()); err == nil {
-		k.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
+		k.Reader.Env.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
 		s.hasten()
 	}
 	return k.Problem.AsWritten(err)
@@ -119,18 +119,18 @@ func (s *leaf) compile() error {
 // Collective, where there are several ranks.
 func (s *leaf) load() error {
 	k := s.k
-	if err := k.Allow(s.unit); err != nil {
+	if err := k.Reader.Env.Allow(s.unit); err != nil {
 		return err
 	}
-	b, err := k.Backend()
+	b, err := k.Reader.Env.Backend()
 	if err != nil {
 		return err
 	}
 	s.compiler = b.Name()
-	leaf, err := b.Build(k.Ctx, s.unit)
+	leaf, err := b.Build(k.Reader.Env.Ctx, s.unit)
 	if errors.Is(err, kernels.ErrNoCompiler) {
 		// Blocks of several leaves, and of ranks, are put together: they must be alike.
-		leaf, s.unit, err = builtin.StandIn(k.Ctx, b, s.unit, !k.Problem.Whole, k.Note, err)
+		leaf, s.unit, err = builtin.StandIn(k.Reader.Env.Ctx, b, s.unit, !k.Problem.Whole, k.Reader.Env.Note, err)
 	}
 	s.leaf = leaf
 	return err
@@ -144,14 +144,14 @@ func (s *leaf) close() {
 
 // converted is an operand as the leaf reads it for an argument; the caller closes it.
 func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
-	if err := s.k.Fetch(t); err != nil {
+	if err := s.k.Reader.Env.Fetch(t); err != nil {
 		return nil, err
 	}
-	c, err := coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.k.Config())
+	c, err := coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.k.Reader.Env.Config())
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Widen(a.PosWidth, a.CrdWidth, s.k.Limit); err != nil {
+	if err := c.Widen(a.PosWidth, a.CrdWidth, s.k.Reader.Env.Limit); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -168,11 +168,11 @@ func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][
 	}
 	t := all[0]
 	if rests {
-		s.k.KeepIn(t, s.k.Memory(s.k.p.Result))
+		s.k.Reader.Env.KeepIn(t, s.k.Memory(s.k.p.Result))
 		s.k.leave(t)
 	}
 	if err := s.run(ctx, t, all[1:], ranges); err != nil {
-		s.k.Forget(t)
+		s.k.Reader.Env.Forget(t)
 		t.Close()
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 	for n, v := range s.unit.Vars {
 		b, ok := ranges[v]
 		if !ok {
-			b = [2]int64{0, s.k.Sizes.Vars[v]}
+			b = [2]int64{0, s.k.Reader.Sizes.Vars[v]}
 		}
 		if slices.Contains(idle, v) {
 			b[1] = b[0]
@@ -204,7 +204,7 @@ func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 // env is what the leaf is called in.
 func (s *leaf) env() kernels.Env {
 	k := s.k
-	return kernels.Env{Threads: k.Threads, Arena: k.Arena, Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Runner}
+	return kernels.Env{Threads: k.Reader.Env.Threads, Arena: k.Reader.Env.Arena, Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Reader.Env.Runner}
 }
 
 // called is the error of a call, in words for the user.
@@ -216,7 +216,7 @@ func (s *leaf) called(err error) error {
 		return s.left(f)
 	}
 	if broken := (*kernels.BoundError)(nil); errors.As(err, &broken) {
-		return brokenBound(broken, s.schedule, s.k.Sizes.Vars)
+		return brokenBound(broken, s.schedule, s.k.Reader.Sizes.Vars)
 	}
 	return err
 }
@@ -231,7 +231,7 @@ func (s *leaf) finish(t *tcs.Tensor) (*tcs.Tensor, error) {
 		return t, nil
 	}
 	defer t.Close()
-	return coo.Repack(t, s.format.Letters(), s.format.Order, coo.KeepAll, s.k.Config())
+	return coo.Repack(t, s.format.Letters(), s.format.Order, coo.KeepAll, s.k.Reader.Env.Config())
 }
 
 // UserNames are variables of the normal form as the user wrote them.
@@ -253,7 +253,7 @@ func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error
 	header := tcs.Header{Dims: s.dims, Box: box, Type: bridge.TCS(s.typ)}
 	if u.Format.AllDense() {
 		shape := &tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order, Counts: make([]int64, len(u.Format.Levels))}
-		return tcs.NewIn(shape, s.stmt.LHS.Name, k.Arena.Alloc)
+		return tcs.NewIn(shape, s.stmt.LHS.Name, k.Reader.Env.Arena.Alloc)
 	}
 	if box == nil {
 		for _, d := range header.Dims {
@@ -264,12 +264,12 @@ func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error
 		return s.sharing(header, args[u.Shares-1])
 	}
 	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(u.Format.Levels))}
-	t.Vals.Width = uint8(t.Type.Size())
+	t.Vals.Width = uint8(t.Header.Type.Size())
 	for l, kind := range u.Format.Levels {
 		m := u.Format.Order[l]
-		lev := tcs.Level{Kind: byte(kind), Mode: m, Size: t.Dims[m]}
+		lev := tcs.Level{Kind: byte(kind), Mode: m, Size: t.Header.Dims[m]}
 		if kind == format.Dense {
-			lev.Size, lev.Offset = t.Box[m][1]-t.Box[m][0], t.Box[m][0]
+			lev.Size, lev.Offset = t.Header.Box[m][1]-t.Header.Box[m][0], t.Header.Box[m][0]
 		} else {
 			lev.Pos.Width, lev.Crd.Width = u.PosWidth[l], u.CrdWidth[l]
 		}
@@ -285,7 +285,7 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(f.Order))}
 	n, first := int64(1), int64(0) // positions of the last level, and where its arrays begin
 	for l, m := range f.Order {
-		lev := tcs.Level{Kind: byte(format.Dense), Size: t.Box[m][1] - t.Box[m][0], Offset: t.Box[m][0]}
+		lev := tcs.Level{Kind: byte(format.Dense), Size: t.Header.Box[m][1] - t.Header.Box[m][0], Offset: t.Header.Box[m][0]}
 		if l < len(f.Order)-f.TrailingDense() {
 			lev = from.Levels[l]
 			t.ShareArray(from, lev.Pos.Ptr)
@@ -299,8 +299,8 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 			n, first = lev.Crd.Len, lev.Crd.First
 		}
 	}
-	width := uint8(t.Type.Size())
-	mem, err := s.k.Arena.Alloc(tcs.Times(n, int64(width)), "the values of "+s.stmt.LHS.Name)
+	width := uint8(t.Header.Type.Size())
+	mem, err := s.k.Reader.Env.Arena.Alloc(tcs.Times(n, int64(width)), "the values of "+s.stmt.LHS.Name)
 	if err != nil {
 		t.Close()
 		return nil, err
@@ -314,20 +314,20 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 // left is the error of a leaf that was left in its middle.
 func (s *leaf) left(f *kernels.FaultError) error {
 	k := s.k
-	err := k.Fault()
+	err := k.Reader.Fault()
 	if err == nil && f.Signal != 0 {
 		err = fault.Runf("BUG: %v; no input file has changed meanwhile; the leaf's key in the cache is %s", f, s.cacheKey())
 	}
 	if err == nil { // stopped by another job of the process, or another rank, whose own error says why
 		err = f
 	}
-	k.End(err)
+	k.Reader.End(err)
 	return err
 }
 
 // cacheKey names the statement's leaf in the cache.
 func (s *leaf) cacheKey() string {
-	b, err := s.k.Backend()
+	b, err := s.k.Reader.Env.Backend()
 	if err != nil {
 		return "unknown: " + err.Error()
 	}

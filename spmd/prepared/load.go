@@ -20,7 +20,7 @@ import (
 // Load makes this rank's blocks of every operand. Collective.
 func (k *Statement) Load() error {
 	for i, o := range k.Problem.Operands {
-		if err := k.Ctx.Err(); err != nil {
+		if err := k.Reader.Env.Ctx.Err(); err != nil {
 			return err
 		}
 		own, replica, err := k.here(i)
@@ -30,7 +30,7 @@ func (k *Statement) Load() error {
 		k.exec.Own = append(k.exec.Own, own)
 		k.exec.Replicas[i] = replica
 		if k.Problem.Whole {
-			k.Detail(summary.Describe(o.Tensor, own[0]))
+			k.Reader.Env.Detail(summary.Describe(o.Tensor, own[0]))
 		}
 	}
 	return nil
@@ -42,11 +42,11 @@ func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o := k.Problem.Operands[operand]
 	part := o.Before()
 	if operand != k.Problem.Stored() {
-		return k.Blocks(k.Comm, part, o.Tensor)
+		return k.Reader.Blocks(k.Reader.Env.Comm, part, o.Tensor)
 	}
 	a := part.Ordered()
 	a.Keys = nil
-	own, err := k.Blocks(k.Comm, part, o.Tensor)
+	own, err := k.Reader.Blocks(k.Reader.Env.Comm, part, o.Tensor)
 	if err == nil {
 		k.Problem.Locate(a.Keys)
 	}
@@ -61,15 +61,15 @@ func (k *Statement) Foreknow() error {
 		return nil
 	}
 	o := &k.Problem.Operands[at]
-	keys, err := k.Keys(o.Tensor, o.Partition.Ordered().Ordered)
+	keys, err := k.Reader.Keys(o.Tensor, o.Partition.Ordered().Ordered)
 	switch {
 	case err != nil:
 		return err
 	case keys != nil:
 		k.Problem.Locate(keys)
 	default:
-		dims := k.Sizes.Dims[o.Tensor]
-		k.Problem.Guess(dims, k.Sources[o.Tensor].EntryCount(dims))
+		dims := k.Reader.Sizes.Dims[o.Tensor]
+		k.Problem.Guess(dims, k.Reader.Sources[o.Tensor].EntryCount(dims))
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (k *Statement) adopt(operand int) error {
 	if operand != k.Problem.Stored() {
 		return nil
 	}
-	part, b := k.Problem.Operands[operand].Partition, k.HeldBlocks(k.Problem.Operands[operand].Tensor)
+	part, b := k.Problem.Operands[operand].Partition, k.Reader.HeldBlocks(k.Problem.Operands[operand].Tensor)
 	a := part.Ordered()
 	if b == nil || len(part.Axes) > 1 || len(a.Ordered.Cuts) > 1 || int64(len(b.From)) != part.Pieces() {
 		return nil
@@ -96,7 +96,7 @@ func (k *Statement) adopt(operand int) error {
 		lo, hi := t.Interval(a.Ordered.Cuts[0].Level)
 		most[0], most[1] = max(most[0], hi-lo), max(most[1], lo-hi)
 	}
-	if err := comm.Allreduce(k.Comm.Uncounted(), most, comm.Max); err != nil {
+	if err := comm.Allreduce(k.Reader.Env.Comm.Uncounted(), most, comm.Max); err != nil {
 		return err
 	}
 	if most[0]+most[1] <= 1 {
@@ -117,15 +117,15 @@ func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 			}
 		}
 	}
-	c, end := local.Alone(k.Ctx)
+	c, end := local.Alone(k.Reader.Env.Ctx)
 	defer end()
-	own, err := k.Blocks(c, partition.Whole(k.p.Orders[name]), name)
+	own, err := k.Reader.Blocks(c, partition.Whole(k.p.Orders[name]), name)
 	if err != nil {
 		return nil, err
 	}
 	k.wholes[name] = own[0]
 	k.closing(own[0])
-	k.Detail(summary.Describe(name, own[0]))
+	k.Reader.Env.Detail(summary.Describe(name, own[0]))
 	return own[0], nil
 }
 
@@ -163,9 +163,9 @@ func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 
 // blocksOf describes the blocks of a tensor that is cut so.
 func (k *Statement) blocksOf(name string, part *partition.Partition, own map[plan.Block]*tcs.Tensor) *store.Blocks {
-	b := load.Blocks(part, k.likeOf(name, k.Formats[name]))
+	b := load.Blocks(part, k.likeOf(name, k.Reader.Formats[name]))
 	for n, t := range own {
-		if b.Owners[n] == k.Comm.Rank() { // else it is a copy
+		if b.Owners[n] == k.Reader.Env.Comm.Rank() { // else it is a copy
 			b.Own[int(n)] = t
 		}
 	}
@@ -175,6 +175,6 @@ func (k *Statement) blocksOf(name string, part *partition.Partition, own map[pla
 // ResultLike is how blocks of the result travel.
 func (k *Statement) ResultLike() transfer.Like {
 	like := k.exec.Result
-	like.Type = bridge.TCS(k.Types[k.p.Result])
+	like.Type = bridge.TCS(k.Reader.Types[k.p.Result])
 	return like
 }

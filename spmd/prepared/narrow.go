@@ -15,7 +15,7 @@ import (
 // narrows tells whether the result is an int32 one of a statement that computes in
 // int64. Its leaves and sums make int64: a part of a sum may pass what int32 holds where
 // the whole does not.
-func (k *Statement) narrows() bool { return k.Types[k.p.Result] != k.ResultType }
+func (k *Statement) narrows() bool { return k.Reader.Types[k.p.Result] != k.Reader.ResultType }
 
 // narrow brings computed blocks, which it takes over, into the type asked for. A value
 // that it does not hold is an error, that of the lowest rank which has one. Collective.
@@ -23,7 +23,7 @@ func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*t
 	var err error
 	for _, b := range slices.Sorted(maps.Keys(blocks)) {
 		wide := blocks[b]
-		if blocks[b], err = k.withValues(wide, bridge.TCS(k.Types[k.p.Result])); err == nil {
+		if blocks[b], err = k.withValues(wide, bridge.TCS(k.Reader.Types[k.p.Result])); err == nil {
 			if err = k.narrowValues(blocks[b], wide); err == nil {
 				wide.Close()
 				continue
@@ -33,7 +33,7 @@ func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*t
 		blocks[b] = wide
 		break
 	}
-	if err = load.Agree(k.Comm, err); err != nil {
+	if err = load.Agree(k.Reader.Env.Comm, err); err != nil {
 		tcs.CloseAll(blocks)
 		return nil, err
 	}
@@ -43,12 +43,12 @@ func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*t
 // withValues is t over the same level arrays, with values of a type and memory of its own.
 func (k *Statement) withValues(t *tcs.Tensor, typ tcs.Type) (*tcs.Tensor, error) {
 	width := uint8(typ.Size())
-	mem, err := k.Arena.Alloc(t.Vals.Len*int64(width), "the values of "+k.p.Result)
+	mem, err := k.Reader.Env.Arena.Alloc(t.Vals.Len*int64(width), "the values of "+k.p.Result)
 	if err != nil {
 		return nil, err
 	}
-	out := &tcs.Tensor{Header: t.Clone(), Levels: slices.Clone(t.Levels)}
-	out.Type = typ
+	out := &tcs.Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels)}
+	out.Header.Type = typ
 	for _, lev := range t.Levels {
 		out.ShareArray(t, lev.Pos.Ptr)
 		out.ShareArray(t, lev.Crd.Ptr)
@@ -65,7 +65,7 @@ func (k *Statement) withValues(t *tcs.Tensor, typ tcs.Type) (*tcs.Tensor, error)
 func (k *Statement) narrowValues(t, wide *tcs.Tensor) error {
 	from, to := tcs.Slice[int64](wide.Vals), tcs.Slice[int32](t.Vals)
 	const most = 1 << 16 // values a turn
-	bad := make([]bool, max(k.Threads, 1))
+	bad := make([]bool, max(k.Reader.Env.Threads, 1))
 	var threads sync.WaitGroup
 	for n := range bad {
 		threads.Go(func() {
@@ -83,7 +83,7 @@ func (k *Statement) narrowValues(t, wide *tcs.Tensor) error {
 	if !slices.Contains(bad, true) {
 		return nil
 	}
-	e := &kernels.NarrowError{Name: k.p.Result, Type: t.Type, What: k.p.Stmt.String(), Vars: k.UserNames(k.p.Norm.LHS.Vars)}
+	e := &kernels.NarrowError{Name: k.p.Result, Type: t.Header.Type, What: k.p.Stmt.String(), Vars: k.UserNames(k.p.Norm.LHS.Vars)}
 	wide.Entries(func(coord []int64, i int64) bool {
 		e.Value, e.Coord = from[i], slices.Clone(coord)
 		return int64(int32(e.Value)) == e.Value

@@ -29,7 +29,7 @@ type near struct {
 // any other.
 func (k *Statement) newNear() *near {
 	p := k.Problem
-	if p.Stored() >= 0 || len(p.Groups) != 1 || !k.Formats[k.p.Result].AllDense() || k.narrows() || k.o.FixedPattern != nil {
+	if p.Stored() >= 0 || len(p.Blocking.Groups) != 1 || !k.Reader.Formats[k.p.Result].AllDense() || k.narrows() || k.o.FixedPattern != nil {
 		return nil
 	}
 	n, steps := &near{}, make([]bool, p.Ranks)
@@ -39,13 +39,13 @@ func (k *Statement) newNear() *near {
 			return nil
 		}
 		steps[rank] = true
-		if total++; rank == k.Comm.Rank() || total == 1 {
+		if total++; rank == k.Reader.Env.Comm.Rank() || total == 1 {
 			n.step = s.Clone()
 		}
 	}
 	small := k.bytes(k.p.Result) <= resultMost
 	switch {
-	case total == 1 && len(p.Vars) == 0 && small && k.OneNode: // processors of other kinds may give other bits
+	case total == 1 && len(p.Blocking.Vars) == 0 && small && k.Reader.Env.OneNode: // processors of other kinds may give other bits
 		n.everywhere = true
 	case total < p.Ranks:
 		return nil
@@ -129,7 +129,7 @@ func (k *Statement) NearKnown() bool { return k.near != nil && (k.near.sum || k.
 // memory of its own for what it makes. The same at every rank.
 func (k *Statement) NearInto(h *input.Held) bool {
 	b := k.near.result
-	return h.Apart && (h.Replica != nil) == k.NearKnown() && k.Code() != codegen.CUDA &&
+	return h.Apart && (h.Replica != nil) == k.NearKnown() && k.Reader.Env.Code() != codegen.CUDA &&
 		(b.LaidAs(h.Blocks) || slices.Equal(b.Owners, h.Blocks.Owners) && slices.EqualFunc(b.Boxes, h.Blocks.Boxes, slices.Equal[[][2]int64]))
 }
 
@@ -150,26 +150,26 @@ func (k *Statement) ComputeNear(into *input.Held) (*input.Held, error) {
 	}
 	t := w.all[0]
 	if into == nil && k.still() {
-		k.KeepIn(t, k.Memory(k.p.Result))
+		k.Reader.Env.KeepIn(t, k.Memory(k.p.Result))
 		if !n.everywhere {
 			k.leave(t)
 		}
 	}
-	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
+	err := s.called(s.leaf.Call(k.Reader.Env.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil
 	if err != nil {
 		err = k.first(err)
 	} else if n.sum {
 		values := transfer.Values(t)
-		values.Type = elements[t.Type]
+		values.Type = elements[t.Header.Type]
 		values.Len = t.Vals.Len
-		err = k.Comm.Allreduce(values, comm.Sum)
+		err = k.Reader.Env.Comm.Allreduce(values, comm.Sum)
 	}
 	switch {
 	case into != nil:
 		return into, err
 	case err != nil:
-		k.Forget(t)
+		k.Reader.Env.Forget(t)
 		t.Close()
 		return nil, err
 	}
@@ -192,12 +192,12 @@ var elements = map[tcs.Type]comm.Type{tcs.Float64: comm.Float64, tcs.Float32: co
 // first has rank 0 tell of an error that all ranks find in what each runs alike: others wait a
 // moment for it.
 func (k *Statement) first(err error) error {
-	if !k.near.everywhere || k.Comm.Rank() == 0 {
+	if !k.near.everywhere || k.Reader.Env.Comm.Rank() == 0 {
 		return err
 	}
 	select {
-	case <-k.Ctx.Done():
-		return context.Cause(k.Ctx)
+	case <-k.Reader.Env.Ctx.Done():
+		return context.Cause(k.Reader.Env.Ctx)
 	case <-time.After(time.Second):
 		return err
 	}
@@ -208,7 +208,7 @@ func (n *near) held(k *Statement, t *tcs.Tensor) *input.Held {
 	b := *n.result
 	b.Own = map[int]*tcs.Tensor{}
 	block := int(n.step.Partial.Result)
-	if b.Owners[block] == k.Comm.Rank() {
+	if b.Owners[block] == k.Reader.Env.Comm.Rank() {
 		b.Own[block] = t
 	}
 	h := &input.Held{Blocks: &b, Entries: 1, AsIs: true, Apart: true}

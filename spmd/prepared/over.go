@@ -16,7 +16,7 @@ import (
 // none: the caller asks for that, it is read by one access, and each block of the result is
 // made by one step, at the rank where the block of the old value lies.
 func (k *Statement) oldOperand() string {
-	if !k.o.Over || k.narrows() || k.into != nil || len(k.Problem.Groups) != 1 {
+	if !k.o.Over || k.narrows() || k.into != nil || len(k.Problem.Blocking.Groups) != 1 {
 		return ""
 	}
 	n := -1
@@ -44,7 +44,7 @@ func (k *Statement) oneStep(operand int) bool {
 	old, result := k.Problem.Operands[operand], k.Problem.Result
 	alike := slices.Equal(old.Cut, k.Problem.ResultCut) &&
 		slices.EqualFunc(old.Partition.Axes, result.Axes, func(a, b partition.Axis) bool { return slices.Equal(a.Modes, b.Modes) })
-	if !k.Formats[k.p.Result].AllDense() || !alike {
+	if !k.Reader.Formats[k.p.Result].AllDense() || !alike {
 		return false
 	}
 	seen := map[plan.Block]bool{}
@@ -65,7 +65,7 @@ func (k *Statement) allInPlace() (bool, error) {
 		return n > 0, nil
 	}
 	all := []int64{int64(n)}
-	err := k.Comm.Uncounted().Allreduce(comm.Of(all), comm.Min)
+	err := k.Reader.Env.Comm.Uncounted().Allreduce(comm.Of(all), comm.Min)
 	return all[0] > 0, err
 }
 
@@ -79,7 +79,7 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 		if o.Tensor != operand {
 			continue
 		}
-		if k.near == nil || !k.same(i, b) && !(k.replicated[i] && InRows(b, k.Comm.Size())) {
+		if k.near == nil || !k.same(i, b) && !(k.replicated[i] && InRows(b, k.Reader.Env.Comm.Size())) {
 			return true
 		}
 	}
@@ -128,7 +128,7 @@ func (s *leaf) hasLevels(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	if u.Format.AllDense() || u.InPlace > 0 && t.Vals.Ptr == args[u.InPlace-1].Vals.Ptr {
 		return true
 	}
-	if u.Shares < 1 || u.Repack || s.k.Code() == codegen.CUDA { // where results have arrays of their own
+	if u.Shares < 1 || u.Repack || s.k.Reader.Env.Code() == codegen.CUDA { // where results have arrays of their own
 		return false
 	}
 	from := args[u.Shares-1]

@@ -37,28 +37,28 @@ func (k *Statement) loaded(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	if lies == nil {
 		return k.blocks(operand)
 	}
-	there, err := k.Blocks(k.Comm, lies, o.Tensor)
+	there, err := k.Reader.Blocks(k.Reader.Env.Comm, lies, o.Tensor)
 	if err != nil {
 		return nil, err
 	}
 	defer tcs.CloseAll(there)
-	before := k.Comm.Counters()
-	own, _, err := k.Target(o.Before(), o.Tensor).Held(k.Comm, k.blocksOf(o.Tensor, lies, there), true)
-	k.moved = k.moved.Add(k.Comm.Counters().Sub(before))
+	before := k.Reader.Env.Comm.Counters()
+	own, _, err := k.Reader.Target(o.Before(), o.Tensor).Held(k.Reader.Env.Comm, k.blocksOf(o.Tensor, lies, there), true)
+	k.moved = k.moved.Add(k.Reader.Env.Comm.Counters().Sub(before))
 	return own, err
 }
 
 // ToPlacement is how the blocks of the result, which the steps have made, become the pieces of its placement.
 func (k *Statement) ToPlacement() *assemble.Sum {
-	dims := k.Sizes.Dims[k.p.Result]
-	return &assemble.Sum{Like: k.likeOf(k.p.Result, k.Formats[k.p.Result]), Parts: assemble.PiecesOf(k.Problem.Result, dims), Pieces: assemble.PiecesOf(k.ResultPartition(), dims)}
+	dims := k.Reader.Sizes.Dims[k.p.Result]
+	return &assemble.Sum{Like: k.likeOf(k.p.Result, k.Reader.Formats[k.p.Result]), Parts: assemble.PiecesOf(k.Problem.Result, dims), Pieces: assemble.PiecesOf(k.ResultPartition(), dims)}
 }
 
 // place brings blocks of the result, which it takes over, to where the result lies. Collective.
 func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	sum := k.ToPlacement()
 	sum.Like = k.ResultLike()
-	own, err := sum.Run(k.Comm, blocks, k.pieces())
+	own, err := sum.Run(k.Reader.Env.Comm, blocks, k.pieces())
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tc
 
 // pieces are the options to make pieces of the result with.
 func (k *Statement) pieces() assemble.Options {
-	o := assemble.Options{Alloc: k.Arena.Alloc, Limit: k.Limit, Threads: k.Threads, Abort: k.exec.Abort}
+	o := assemble.Options{Alloc: k.Reader.Env.Arena.Alloc, Limit: k.Reader.Env.Limit, Threads: k.Reader.Env.Threads, Abort: k.exec.Abort}
 	if k.exec.Sparse != nil {
 		shape := *k.exec.Sparse.Shape
 		shape.Type = k.ResultLike().Type
@@ -82,7 +82,7 @@ func (k *Statement) Complete(b *store.Blocks) error {
 	if !k.ResultStored() { // they are assembled anew where they are read
 		return nil
 	}
-	return assemble.Complete(k.Comm, b, k.pieces())
+	return assemble.Complete(k.Reader.Env.Comm, b, k.pieces())
 }
 
 // Completing is what Complete takes at most at each rank beside the blocks, of the sizes and widths that these are taken to have.

@@ -21,7 +21,7 @@ func (k *Statement) SettleReplicas() {
 	all := k.Problem.Broadcasts()
 	mark := func(everywhere bool) {
 		for i, o := range k.Problem.Operands {
-			k.replicated[i] = (all[i] || everywhere) && k.Formats[o.Tensor].AllDense() && k.bytes(o.Tensor) <= replicaMost
+			k.replicated[i] = (all[i] || everywhere) && k.Reader.Formats[o.Tensor].AllDense() && k.bytes(o.Tensor) <= replicaMost
 		}
 	}
 	k.near = k.newNear()
@@ -37,8 +37,8 @@ func (k *Statement) Replicated() []bool { return k.replicated }
 
 // bytes are those of a tensor with dense levels.
 func (k *Statement) bytes(name string) float64 {
-	n := float64(k.likeOf(name, k.Formats[name]).Type.Size())
-	for _, d := range k.Sizes.Dims[name] {
+	n := float64(k.likeOf(name, k.Reader.Formats[name]).Type.Size())
+	for _, d := range k.Reader.Sizes.Dims[name] {
 		n *= float64(d)
 	}
 	return n
@@ -52,7 +52,7 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 		if err := k.adopt(operand); err != nil {
 			return nil, nil, err
 		}
-		if b := k.HeldBlocks(o.Tensor); b != nil && k.same(operand, b) {
+		if b := k.Reader.HeldBlocks(o.Tensor); b != nil && k.same(operand, b) {
 			own = make(map[plan.Block]*tcs.Tensor, len(b.Own))
 			for n, t := range b.Own {
 				own[plan.Block(n)] = t.Alias()
@@ -71,12 +71,12 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 	}
 	owner := o.Partition.OwnerOf(0)
 	k.gathered[operand] = false
-	if replica = k.Replica(o.Tensor); replica == nil {
-		b := k.HeldBlocks(o.Tensor)
-		k.gathered[operand] = b != nil && InRows(b, k.Comm.Size())
+	if replica = k.Reader.Replica(o.Tensor); replica == nil {
+		b := k.Reader.HeldBlocks(o.Tensor)
+		k.gathered[operand] = b != nil && InRows(b, k.Reader.Env.Comm.Size())
 		if k.gathered[operand] {
 			replica, err = k.gatherNew(o.Tensor, b)
-		} else if own, err = k.Blocks(k.Comm, o.Partition, o.Tensor); err == nil {
+		} else if own, err = k.Reader.Blocks(k.Reader.Env.Comm, o.Partition, o.Tensor); err == nil {
 			replica, err = k.spread(o.Tensor, own[0], owner)
 		}
 	}
@@ -86,7 +86,7 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 	}
 	if own == nil {
 		own = map[plan.Block]*tcs.Tensor{}
-		if k.Comm.Rank() == owner {
+		if k.Reader.Env.Comm.Rank() == owner {
 			own[0] = replica.Alias()
 		}
 	}
@@ -101,12 +101,12 @@ func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	if part.Copies == nil {
 		return nil
 	}
-	c := k.Comm.Uncounted()
+	c := k.Reader.Env.Comm.Uncounted()
 	for b := range plan.Block(part.Pieces()) {
-		if err := k.Fetch(own[b]); err != nil {
+		if err := k.Reader.Env.Fetch(own[b]); err != nil {
 			return err
 		}
-		t, err := transfer.Spread(c, own[b], k.exec.Like[operand], part.Ranks(b), 0, k.Arena.Alloc)
+		t, err := transfer.Spread(c, own[b], k.exec.Like[operand], part.Ranks(b), 0, k.Reader.Env.Arena.Alloc)
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (k *Statement) gatherNew(name string, b *store.Blocks) (*tcs.Tensor, error)
 
 // gather makes t the whole of a dense tensor of which each rank has rows. Collective.
 func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
-	row := int64(t.Type.Size())
+	row := int64(t.Header.Type.Size())
 	for _, m := range b.Modes[1:] {
 		row *= b.Dims[m]
 	}
@@ -164,14 +164,14 @@ func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 		r := box[b.Modes[0]]
 		counts[n] = (r[1] - r[0]) * row
 	}
-	me := k.Comm.Rank()
+	me := k.Reader.Env.Comm.Rank()
 	send := comm.Buf{}
 	if counts[me] > 0 { // the block may show a part of more rows
 		own := b.Own[me]
-		first := (b.Boxes[me][b.Modes[0]][0]-own.Levels[0].Offset)*row - own.Vals.First*int64(t.Type.Size())
+		first := (b.Boxes[me][b.Modes[0]][0]-own.Levels[0].Offset)*row - own.Vals.First*int64(t.Header.Type.Size())
 		send = transfer.Values(own).Slice(first, first+counts[me])
 	}
-	if err := k.Comm.Allgatherv(send, transfer.Values(t), counts); err != nil {
+	if err := k.Reader.Env.Comm.Allgatherv(send, transfer.Values(t), counts); err != nil {
 		return err
 	}
 	t.Trust()
@@ -181,12 +181,12 @@ func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 // spread is the whole of a dense tensor that its owner has in t. Collective.
 func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, error) {
 	var err error
-	if k.Comm.Rank() == owner {
+	if k.Reader.Env.Comm.Rank() == owner {
 		t = t.Alias()
 	} else if t, err = k.newDense(name); err != nil {
 		return nil, err
 	}
-	if err := k.Comm.Bcast(transfer.Values(t), owner); err != nil {
+	if err := k.Reader.Env.Comm.Bcast(transfer.Values(t), owner); err != nil {
 		t.Close()
 		return nil, err
 	}
@@ -196,9 +196,9 @@ func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, 
 
 // newDense is a dense tensor of any values.
 func (k *Statement) newDense(name string) (*tcs.Tensor, error) {
-	like := k.likeOf(name, k.Formats[name])
+	like := k.likeOf(name, k.Reader.Formats[name])
 	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
-	return tcs.NewIn(shape, name, k.Arena.Alloc)
+	return tcs.NewIn(shape, name, k.Reader.Env.Arena.Alloc)
 }
 
 // ReplicaOf is an operand that every rank has whole, nil at every rank for any other. The caller

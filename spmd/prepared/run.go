@@ -14,8 +14,8 @@ func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tenso
 		return k.into.run(k)
 	}
 	err = k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-		box := k.Problem.Result.Box(s.Partial.Result, k.Sizes.Dims[k.p.Result])
-		out, err = st.call(k.Ctx, args, ranges, box, k.rests())
+		box := k.Problem.Result.Box(s.Partial.Result, k.Reader.Sizes.Dims[k.p.Result])
+		out, err = st.call(k.Reader.Env.Ctx, args, ranges, box, k.rests())
 		return err
 	})
 	if err != nil || !k.Problem.Whole {
@@ -92,7 +92,7 @@ func (c *conversions) any() bool {
 // drop closes the conversion for argument n.
 func (c *conversions) drop(n int) {
 	if c.made[n] != nil {
-		c.leaf.k.Forget(c.made[n])
+		c.leaf.k.Reader.Env.Forget(c.made[n])
 		c.made[n].Close()
 	}
 	c.of[n], c.made[n] = nil, nil
@@ -110,7 +110,7 @@ func (c *conversions) close() {
 // entries has.
 func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
 	ranges := map[string][2]int64{}
-	for v, b := range k.Problem.Vars {
+	for v, b := range k.Problem.Blocking.Vars {
 		at := s.Tuple[v]
 		if b.Positions != nil {
 			k.Problem.Bounds(at, ranges)
@@ -136,7 +136,7 @@ func (k *Statement) given(operands []*tcs.Tensor) map[string]*tcs.Tensor {
 // dense, and so hold the same coordinates.
 func (k *Statement) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.sum == nil {
-		reduce.AddDense(a, b, k.Threads)
+		reduce.AddDense(a, b, k.Reader.Env.Threads)
 		return a, nil
 	}
 	var c conversions
@@ -147,7 +147,7 @@ func (k *Statement) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
 	}
 	ranges := map[string][2]int64{}
 	for m, v := range k.sum.stmt.LHS.Vars {
-		ranges[v] = a.Range(m)
+		ranges[v] = a.Header.Range(m)
 	}
-	return k.sum.call(k.Ctx, args, ranges, a.Box, false)
+	return k.sum.call(k.Reader.Env.Ctx, args, ranges, a.Header.Box, false)
 }

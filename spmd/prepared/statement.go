@@ -18,9 +18,9 @@ import (
 // operands' blocks at their ranks (Load) and its leaves compiled (Compile). Running it (Compute)
 // opens and compiles nothing. The caller closes it.
 type Statement struct {
-	*input.Reader
-	p *input.Statement
-	o Options
+	Reader *input.Reader
+	p      *input.Statement
+	o      Options
 
 	Problem *plan.Problem
 
@@ -69,8 +69,8 @@ type Options struct {
 // New is a statement of in's tensors that goes by a plan, before its operands are loaded.
 func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
 	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{}}
-	k.exec = &exec.Rank{Comm: in.Comm, Plan: k.Problem, Limit: in.Limit, Alloc: in.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Located, Rows: k.rows, Threads: in.Threads,
-		Moves: o.Alone && in.Code() != codegen.CUDA, Shares: in.Code() != codegen.CUDA} // where blocks are kept on a device
+	k.exec = &exec.Rank{Comm: in.Env.Comm, Plan: k.Problem, Limit: in.Env.Limit, Alloc: in.Env.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Env.Located, Rows: k.rows, Threads: in.Env.Threads,
+		Moves: o.Alone && in.Env.Code() != codegen.CUDA, Shares: in.Env.Code() != codegen.CUDA} // where blocks are kept on a device
 	k.closers = append(k.closers, k.exec.Close)
 	for _, o := range k.Problem.Operands {
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
@@ -86,7 +86,7 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 
 // likeOf describes the blocks of a tensor in a format.
 func (k *Statement) likeOf(name string, f format.Format) transfer.Like {
-	return transfer.Like{Name: name, Dims: k.Sizes.Dims[name], Type: bridge.TCS(k.Types[name]), Kinds: f.Letters(), Modes: f.Order}
+	return transfer.Like{Name: name, Dims: k.Reader.Sizes.Dims[name], Type: bridge.TCS(k.Reader.Types[name]), Kinds: f.Letters(), Modes: f.Order}
 }
 
 // Compute runs the statement once, and returns the result's blocks that live at this rank.

@@ -40,7 +40,7 @@ func (k *Statement) bind() error {
 		if err = k.leaves[0].endless(w.args, w.bounds); err != nil {
 			for _, t := range w.made.made {
 				if t != nil {
-					k.Forget(t)
+					k.Reader.Env.Forget(t)
 				}
 			}
 			w.made.close()
@@ -71,7 +71,7 @@ func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 	w.all = append([]*tcs.Tensor{nil}, w.args...)
 	for _, t := range w.made.made {
 		if t != nil {
-			k.Keep(t)
+			k.Reader.Env.Keep(t)
 		}
 	}
 	for n, t := range blocks {
@@ -91,7 +91,7 @@ func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 // threads are those of the call, whose result has that box, nil for the whole.
 func (k *Statement) threads(box [][2]int64) int {
 	if !k.o.Locked {
-		return k.Threads
+		return k.Reader.Env.Threads
 	}
 	work, s := int64(0), k.leaves[0]
 	for _, t := range k.bound.args {
@@ -110,7 +110,7 @@ func (k *Statement) threads(box [][2]int64) int {
 	if work < smallWork {
 		return 1
 	}
-	return k.Threads
+	return k.Reader.Env.Threads
 }
 
 // blocksOfCall are the blocks that the one call of a leaf reads, by operand; nil for those that
@@ -171,17 +171,17 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 	t := w.all[0]
 	if k.still() {
 		if into == nil {
-			k.KeepIn(t, k.Memory(k.p.Result))
+			k.Reader.Env.KeepIn(t, k.Memory(k.p.Result))
 		}
 		k.leave(t)
 	}
-	err := s.called(s.leaf.Call(k.Ctx, w.all, w.bounds, w.env))
+	err := s.called(s.leaf.Call(k.Reader.Env.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil
 	if into != nil {
 		return t, err
 	}
 	if err != nil {
-		k.Forget(t)
+		k.Reader.Env.Forget(t)
 		t.Close()
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // Work is what this rank's leaves have to do in a run at least.
 type Work struct {
-	tune.Work
+	Model     tune.Work
 	Estimated bool // of operands whose patterns meet, the operations were estimated
 }
 
@@ -44,16 +44,16 @@ func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
 		return
 	}
 	for t, values := range w.read {
-		w.sum.Read += bytesRead(t, values)
+		w.sum.Model.Read += bytesRead(t, values)
 	}
 	r := k.leaves[0].unit.Result
 	for _, t := range blocks {
-		w.sum.Written += t.Vals.Len * int64(t.Vals.Width)
+		w.sum.Model.Written += t.Vals.Len * int64(t.Vals.Width)
 		if r.Shares < 0 && !r.FixedPattern {
-			w.sum.Written += levelBytes(t)
+			w.sum.Model.Written += levelBytes(t)
 		}
 	}
-	w.sum.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, k.ComputeType)
+	w.sum.Model.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, k.Reader.ComputeType)
 	w.done, w.read = true, nil
 }
 
@@ -71,7 +71,7 @@ func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
 	for _, b := range bounds {
 		points *= float64(max(b[1]-b[0], 1))
 	}
-	most := maxSteps * float64(max(s.k.Threads, 1))
+	most := maxSteps * float64(max(s.k.Reader.Env.Threads, 1))
 	if points <= most/maxOperations { // so it is of most statements, which need not be looked at
 		return nil
 	}
@@ -92,7 +92,7 @@ func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.O
 				return max(bounds[n][1]-bounds[n][0], 0)
 			}
 		}
-		return s.k.Sizes.Vars[v]
+		return s.k.Reader.Sizes.Vars[v]
 	}}
 	at = make([]*tcs.Tensor, len(s.unit.Args))
 	next := 0
@@ -118,10 +118,10 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) e
 	}
 	done, at := s.operations(args, bounds)
 	multiplication, addition := 1.0, 1.0
-	if s.k.ComputeType.IsComplex() { // of real numbers
+	if s.k.Reader.ComputeType.IsComplex() { // of real numbers
 		multiplication, addition = 6, 2
 	}
-	w.sum.Flops += multiplication*done.Multiplications + addition*done.Additions
+	w.sum.Model.Flops += multiplication*done.Multiplications + addition*done.Additions
 	w.sum.Estimated = w.sum.Estimated || !done.Exact
 	for n, t := range at {
 		if t != nil {
@@ -139,12 +139,12 @@ const mostHasty = 20e6
 // hasten has a leaf that does little be compiled in haste. Every rank finds the same.
 func (s *leaf) hasten() {
 	k := s.k
-	if k.o.Runs == 0 || k.Code() != codegen.CPU {
+	if k.o.Runs == 0 || k.Reader.Env.Code() != codegen.CPU {
 		return
 	}
 	all := s.steps() * float64(k.o.Runs)
 	if s.unit.Hasty = all <= mostHasty; s.unit.Hasty {
-		k.Detail(fmt.Sprintf("the leaf of %s is compiled with less optimization: it does %.3g operations in all", s.stmt, all))
+		k.Reader.Env.Detail(fmt.Sprintf("the leaf of %s is compiled with less optimization: it does %.3g operations in all", s.stmt, all))
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *leaf) hasten() {
 // together, with the values that they read and write.
 func (s *leaf) steps() float64 {
 	k, u := s.k, s.unit
-	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)), Size: func(v string) int64 { return k.Sizes.Vars[v] }}
+	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)), Size: func(v string) int64 { return k.Reader.Sizes.Vars[v] }}
 	for n, a := range u.Args[1:] {
 		t, ok := s.operands[a.Tensor]
 		switch {

@@ -360,7 +360,7 @@ func (s *Statement) adopt() error {
 			if len(b.Owners) == 1 {
 				h.Replica = s.k.ReplicaOf(o.Tensor)
 			}
-			h.File = s.k.Lasting(o.Tensor)
+			h.File = s.k.Reader.Lasting(o.Tensor)
 			t.hold(h)
 		}
 		r.version, r.held, r.shown = t.version, t.held, s.shows(o.Tensor, t.held)

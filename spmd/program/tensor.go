@@ -104,12 +104,12 @@ func (p *Program) holdScalar(t *tensor) error {
 // storedAs tells whether a tensor in memory has the storage that is asked for.
 func (t *tensor) storedAs(x *tcs.Tensor) bool {
 	for m, n := range t.how.Sizes {
-		if n != -1 && n != x.Dims[m] {
+		if n != -1 && n != x.Header.Dims[m] {
 			return false
 		}
 	}
 	if t.how.Type != "" {
-		if d, err := dtype.Parse(t.how.Type); err != nil || d != bridge.Type(x.Type) {
+		if d, err := dtype.Parse(t.how.Type); err != nil || d != bridge.Type(x.Header.Type) {
 			return false
 		}
 	}
@@ -118,15 +118,15 @@ func (t *tensor) storedAs(x *tcs.Tensor) bool {
 			return false
 		}
 	}
-	return x.Whole()
+	return x.Header.Whole()
 }
 
 // alone is a tensor that rank 0 holds whole.
 func (p *Program) alone(x *tcs.Tensor) *input.Held {
 	kinds, modes := x.Format()
-	b := &store.Blocks{Dims: slices.Clone(x.Dims), Type: x.Type, Kinds: kinds, Modes: modes, Owners: []int{0}, Own: map[int]*tcs.Tensor{}}
+	b := &store.Blocks{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type, Kinds: kinds, Modes: modes, Owners: []int{0}, Own: map[int]*tcs.Tensor{}}
 	var box [][2]int64
-	for _, d := range x.Dims {
+	for _, d := range x.Header.Dims {
 		box = append(box, [2]int64{0, d})
 	}
 	b.Boxes = [][][2]int64{box}
@@ -221,7 +221,7 @@ func (t *tensor) sizes(asTheyWere []bool) []int64 {
 	case t.held != nil:
 		dims = slices.Clone(t.held.Blocks.Dims)
 	case t.in.Tensor != nil:
-		dims = slices.Clone(t.in.Tensor.Dims)
+		dims = slices.Clone(t.in.Tensor.Header.Dims)
 	}
 	if len(dims) != len(asTheyWere) {
 		return nil
@@ -270,7 +270,7 @@ func (t *tensor) typ() string {
 		return bridge.Type(t.held.Blocks.Type).String()
 	}
 	if t.how.Type == "" && t.in.Tensor != nil {
-		return bridge.Type(t.in.Tensor.Type).String()
+		return bridge.Type(t.in.Tensor.Header.Type).String()
 	}
 	return t.how.Type
 }

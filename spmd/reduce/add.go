@@ -43,10 +43,10 @@ type adder interface {
 
 // adderOf adds values of the type of two tensors.
 func adderOf(a, b *tcs.Tensor) adder {
-	if a.Type != b.Type {
+	if a.Header.Type != b.Header.Type {
 		panic("BUG: reduce: tensors of different types are added")
 	}
-	switch a.Type {
+	switch a.Header.Type {
 	case tcs.Float64:
 		return of[float64]{}
 	case tcs.Float32:

@@ -202,7 +202,7 @@ func (u *union) dense(l int, heads []head) {
 		next = next[:0]
 		for _, h := range heads {
 			lev := &u.sources[h.src].Levels[l]
-			if own := u.sources[h.src].Range(lev.Mode); c < own[0] || c >= own[1] {
+			if own := u.sources[h.src].Header.Range(lev.Mode); c < own[0] || c >= own[1] {
 				continue
 			}
 			next = append(next, head{h.src, h.p*lev.Size + c - lev.Offset})

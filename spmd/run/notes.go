@@ -18,8 +18,8 @@ func (r *Job) Notes(ranks int, blocks *place.BlockSpec) {
 
 // noteIdle tells of ranks to which a block schedule gives no work where another map would.
 func (r *Job) noteIdle(blocks *place.BlockSpec) {
-	if s := r.Prepared.Problem.IdleNote(blocks); s != "" && r.Root() {
-		r.Note(s)
+	if s := r.Prepared.Problem.IdleNote(blocks); s != "" && r.Reader.Env.Root() {
+		r.Reader.Env.Note(s)
 	}
 }
 
@@ -27,7 +27,7 @@ func (r *Job) noteIdle(blocks *place.BlockSpec) {
 // distributed or its tensors lie.
 func (r *Job) noteMachine(ranks int) {
 	p := r.Statement
-	if p.Machine == nil || !r.Root() {
+	if p.Machine == nil || !r.Reader.Env.Root() {
 		return
 	}
 	used := len(p.Placements) > 0
@@ -38,7 +38,7 @@ func (r *Job) noteMachine(ranks int) {
 		return
 	}
 	if s := p.Machine.IdleNote(ranks); s != "" {
-		r.Note(s)
+		r.Reader.Env.Note(s)
 	}
 }
 
@@ -50,10 +50,10 @@ func (r *Job) noteDense() {
 		return err == nil && f.Filled && o.Tensor == r.Statement.Result
 	}
 	outputs := r.spec.Outputs
-	if !r.Root() || len(outputs) > 0 && !slices.ContainsFunc(outputs, func(o output.Output) bool { return !filled(o) }) {
+	if !r.Reader.Env.Root() || len(outputs) > 0 && !slices.ContainsFunc(outputs, func(o output.Output) bool { return !filled(o) }) {
 		return
 	}
-	if s := r.DenseResult(); s != "" {
-		r.Note(s)
+	if s := r.Reader.DenseResult(); s != "" {
+		r.Reader.Env.Note(s)
 	}
 }

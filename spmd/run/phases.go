@@ -28,11 +28,11 @@ type phase struct {
 func (r *Job) phases() []phase {
 	t := &r.report.Stats.Phases
 	return []phase{
-		{&t.Load, r.Open},         // what each input says of itself
-		{&t.Load, r.Infer},        // every size, type and format
+		{&t.Load, r.Reader.Open},  // what each input says of itself
+		{&t.Load, r.Reader.Infer}, // every size, type and format
 		{&t.Load, r.plan},         // which rank holds which blocks, and runs which steps; what they take at least fits
 		{&t.Load, r.load},         // the blocks of operands, at their ranks
-		{nil, r.Checksums},        // of the input files
+		{nil, r.Reader.Checksums}, // of the input files
 		{&t.Compile, r.compile},   // the leaves
 		{nil, r.compute},          // the result's blocks, as often as is asked for
 		{&t.Store, r.fetch},       // its values, from where leaves have left them
@@ -63,8 +63,8 @@ func (r *Job) through(phases []phase) error {
 
 // plan plans the job for the ranks there are.
 func (r *Job) plan() error {
-	r.noteMachine(r.Comm.Size())
-	if err := r.planFor(r.Comm.Size(), r.spec.Blocks); err != nil {
+	r.noteMachine(r.Reader.Env.Comm.Size())
+	if err := r.planFor(r.Reader.Env.Comm.Size(), r.spec.Blocks); err != nil {
 		return err
 	}
 	defer r.noteDense()
@@ -99,17 +99,17 @@ func (r *Job) compile() error { return r.Prepared.Compile() }
 // compute runs the statement warmup and repeat times, and keeps the last
 // result's blocks. A repeat takes as long as its slowest rank.
 func (r *Job) compute() error {
-	defer r.Watch()()
+	defer r.Reader.Watch()()
 	runs := r.spec.Warmup + max(r.spec.Repeat, 1)
 	at := &runsDone{total: int64(runs)}
-	defer r.WatchWork("compute", at)()
-	c := r.Comm.Uncounted()
+	defer r.Reader.Env.WatchWork("compute", at)()
+	c := r.Reader.Env.Comm.Uncounted()
 	for n := range runs {
 		r.closeBlocks() // one result at a time: memory is planned for one
 		if err := c.Barrier(); err != nil {
 			return err
 		}
-		before := r.Comm.Counters()
+		before := r.Reader.Env.Comm.Counters()
 		begun := time.Now()
 		var err error
 		if r.blocks, err = r.Prepared.Compute(); err != nil {
@@ -117,7 +117,7 @@ func (r *Job) compute() error {
 		}
 		took := []float64{seconds(begun)}
 		at.done.Add(1)
-		r.traffic = r.Comm.Counters().Sub(before).Add(r.Prepared.Moved())
+		r.traffic = r.Reader.Env.Comm.Counters().Sub(before).Add(r.Prepared.Moved())
 		if err := c.Allreduce(comm.Of(took), comm.Max); err != nil {
 			return err
 		}
@@ -125,20 +125,20 @@ func (r *Job) compute() error {
 			r.report.Stats.Phases.Compute = append(r.report.Stats.Phases.Compute, took[0])
 		}
 	}
-	r.Arena.Reuse(false) // what stores the result wants the memory
-	return r.Unchanged()
+	r.Reader.Env.Arena.Reuse(false) // what stores the result wants the memory
+	return r.Reader.Unchanged()
 }
 
 // fetch has this rank's memory hold the result.
 func (r *Job) fetch() error {
-	if r.Code() != codegen.CUDA {
+	if r.Reader.Env.Code() != codegen.CUDA {
 		return nil
 	}
 	var err error
 	for _, t := range r.blocks {
-		err = errors.Join(err, r.Fetch(t))
+		err = errors.Join(err, r.Reader.Env.Fetch(t))
 	}
-	return comm.Agree(r.Comm, err)
+	return comm.Agree(r.Reader.Env.Comm, err)
 }
 
 // runsDone is how many runs of a compute phase are done.
@@ -153,7 +153,7 @@ func (r *runsDone) Progress() (done, total int64) { return r.done.Load(), r.tota
 // Result is the result over its ranks.
 func (r *Job) Result() *output.Result {
 	k := r.Prepared
-	return &output.Result{Env: r.Env, Name: r.Statement.Result, Blocks: k.ResultBlocks(r.blocks), Like: k.ResultLike(), Whole: k.Problem.Whole}
+	return &output.Result{Env: r.Reader.Env, Name: r.Statement.Result, Blocks: k.ResultBlocks(r.blocks), Like: k.ResultLike(), Whole: k.Problem.Whole}
 }
 
 // check brings the result to rank 0, where the job asks for the whole of it, and compares
@@ -183,9 +183,9 @@ func (r *Job) check() error {
 
 // Compare compares the whole result with the reference evaluator. It says what the user is told of that.
 func (r *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Difference, err error) {
-	p := check.Problem{Env: r.Env, Norm: r.Statement.Norm, Sizes: r.Sizes, Compute: r.ComputeType, Types: r.Types, Tensors: map[string]*tcs.Tensor{}, Seed: r.spec.Input.Seed}
+	p := check.Problem{Env: r.Reader.Env, Norm: r.Statement.Norm, Sizes: r.Reader.Sizes, Compute: r.Reader.ComputeType, Types: r.Reader.Types, Tensors: map[string]*tcs.Tensor{}, Seed: r.spec.Input.Seed}
 	for _, name := range r.Statement.Names {
-		if r.Sources[name] == nil {
+		if r.Reader.Sources[name] == nil {
 			continue
 		}
 		t, err := r.Prepared.WholeOperand(name)
@@ -201,7 +201,7 @@ func (r *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Differe
 // difference. commit names them. Collective.
 func (r *Job) store() error {
 	differs := r.difference != nil
-	if err := comm.BcastValue(r.Comm, &differs, 0); err != nil {
+	if err := comm.BcastValue(r.Reader.Env.Comm, &differs, 0); err != nil {
 		return err
 	}
 	if !differs {
@@ -211,10 +211,10 @@ func (r *Job) store() error {
 	}
 	// Blocks of the result may share level arrays with a mapped file: what was
 	// written counts once every rank has found its files as they were.
-	if err := r.Unchanged(); err != nil {
+	if err := r.Reader.Unchanged(); err != nil {
 		return err
 	}
-	if err := r.Comm.Uncounted().Barrier(); err != nil || differs {
+	if err := r.Reader.Env.Comm.Uncounted().Barrier(); err != nil || differs {
 		return err
 	}
 	return r.files.Flush()
@@ -226,7 +226,7 @@ func (r *Job) summarize() error {
 		return nil
 	}
 	line, err := r.Result().Summary()
-	if err == nil && r.Root() {
+	if err == nil && r.Reader.Env.Root() {
 		r.report.Lines = append(r.report.Lines, line)
 	}
 	return err
@@ -240,9 +240,9 @@ func (r *Job) gatherStatistics() error {
 		return err
 	}
 	work := r.Prepared.Work()
-	ranks, err := stats.Gather(r.Comm.Uncounted(), stats.Rank{Work: work.Work, Estimated: work.Estimated, Threads: r.Threads, Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
-		PeakRSS: env.PeakRSS(), Nonzeros: balance.Here, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.Prepared.Spent(), Allocated: r.Limit.Peak()})
-	if err == nil && r.Root() {
+	ranks, err := stats.Gather(r.Reader.Env.Comm.Uncounted(), stats.Rank{Work: work.Model, Estimated: work.Estimated, Threads: r.Reader.Env.Threads, Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
+		PeakRSS: env.PeakRSS(), Nonzeros: balance.Here, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.Prepared.Spent(), Allocated: r.Reader.Env.Limit.Peak()})
+	if err == nil && r.Reader.Env.Root() {
 		r.fillStats(ranks)
 	}
 	return err

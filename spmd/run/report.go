@@ -10,10 +10,10 @@ import (
 // fillStats makes the statistics of all ranks' own.
 func (r *Job) fillStats(ranks []stats.Rank) {
 	st := &r.report.Stats
-	st.Ranks, st.Threads = len(ranks), r.Threads
+	st.Ranks, st.Threads = len(ranks), r.Reader.Env.Threads
 	st.Compiler = r.Prepared.Compiler()
 	st.Inputs = map[string]stats.Input{}
-	for name, s := range r.Sources {
+	for name, s := range r.Reader.Sources {
 		if s.In.File != "" && s.Scalar == nil {
 			if name == r.Statement.Old {
 				name = r.Statement.Result
@@ -27,7 +27,7 @@ func (r *Job) fillStats(ranks []stats.Rank) {
 	}
 	r.fillWork(ranks)
 	if !r.Prepared.Problem.Whole {
-		r.Detail(stats.Spent(ranks))
+		r.Reader.Env.Detail(stats.Spent(ranks))
 	}
 	st.Phases.Total = seconds(r.start)
 }
@@ -41,9 +41,9 @@ func (r *Job) fillWork(ranks []stats.Rank) {
 	if r.spec.Stats.Target == target.CPU {
 		var err error
 		if m, err = tuned.Kept(); err != nil {
-			r.Detail("the machine model in the cache is of no use: " + err.Error())
+			r.Reader.Env.Detail("the machine model in the cache is of no use: " + err.Error())
 		}
 	}
 	r.report.Stats.Work = stats.WorkOf(ranks, m)
-	r.Detail(r.report.Stats.Work.String())
+	r.Reader.Env.Detail(r.report.Stats.Work.String())
 }

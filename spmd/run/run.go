@@ -60,7 +60,7 @@ type Report struct {
 
 // Job is a job on its way at one rank.
 type Job struct {
-	*input.Reader
+	Reader    *input.Reader
 	Statement *input.Statement
 	Prepared  *prepared.Statement // nil before the job is planned
 
@@ -86,12 +86,12 @@ func New(c comm.Comm, s *Spec, onNode, inProcess int) *Job {
 // Run takes the job through its phases; it began at start. Collective. The report is rank 0's, and nil at other ranks.
 // Where the check finds a difference, the error is a *check.Difference and the report is there as well.
 func (r *Job) Run(start time.Time) (report *Report, err error) {
-	defer r.Blame(&err)
-	if err := r.Ready(); err != nil {
+	defer r.Reader.Blame(&err)
+	if err := r.Reader.Env.Ready(); err != nil {
 		return nil, err
 	}
 	r.start = start
-	if r.files, err = output.Create(r.Env, r.spec.Outputs, r.spec.StatsFile); err != nil {
+	if r.files, err = output.Create(r.Reader.Env, r.spec.Outputs, r.spec.StatsFile); err != nil {
 		return nil, err
 	}
 	defer r.files.Abort() // nothing, where they have their names
@@ -100,7 +100,7 @@ func (r *Job) Run(start time.Time) (report *Report, err error) {
 	if r.spec.LeavesOnly {
 		phases = phases[:compiled]
 	}
-	if err := r.through(phases); err != nil || !r.Root() {
+	if err := r.through(phases); err != nil || !r.Reader.Env.Root() {
 		return nil, err
 	}
 	if r.spec.LeavesOnly {
@@ -118,7 +118,7 @@ func (r *Job) Run(start time.Time) (report *Report, err error) {
 
 // Plan plans the job for a number of ranks, and runs nothing: it reads what inputs say of themselves.
 func (r *Job) Plan(ranks int, blocks *place.BlockSpec) error {
-	return r.through([]phase{{nil, r.Open}, {nil, r.Infer}, {nil, func() error { return r.planFor(ranks, blocks) }}})
+	return r.through([]phase{{nil, r.Reader.Open}, {nil, r.Reader.Infer}, {nil, func() error { return r.planFor(ranks, blocks) }}})
 }
 
 // Load loads the operands of a job that was planned for the ranks there are, if what it takes at least fits.
@@ -138,13 +138,13 @@ func (r *Job) Close() {
 	if r.Prepared != nil {
 		r.Prepared.Close()
 	}
-	r.Env.Close()
+	r.Reader.Env.Close()
 	r.Reader.Close()
 }
 
 func (r *Job) closeBlocks() {
 	for _, t := range r.blocks {
-		r.Drop(t)
+		r.Reader.Env.Drop(t)
 	}
 	tcs.CloseAll(r.blocks)
 	r.blocks = nil

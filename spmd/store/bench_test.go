@@ -108,7 +108,7 @@ func benchmarkStore(b *testing.B, dims []int64, kinds string, blocks []*tcs.Tens
 		err = local.Run(context.Background(), len(blocks), func(c comm.Comm) error {
 			bl := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{c.Rank(): blocks[c.Rank()]}}
 			for k, m := range blocks {
-				bl.Owners, bl.Boxes = append(bl.Owners, k), append(bl.Boxes, m.Box)
+				bl.Owners, bl.Boxes = append(bl.Owners, k), append(bl.Boxes, m.Header.Box)
 			}
 			var g *outfile.File
 			if c.Rank() == 0 {

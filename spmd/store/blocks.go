@@ -135,7 +135,7 @@ func exact(t *tcs.Tensor) bool {
 	lo, hi := int64(0), int64(1)
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		r := t.Range(lev.Mode)
+		r := t.Header.Range(lev.Mode)
 		switch lev.Form() {
 		case tcs.Full:
 			if l > 0 && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) {
@@ -156,7 +156,7 @@ func exact(t *tcs.Tensor) bool {
 		if lev.Crd.First != lo || lev.Crd.Len != hi-lo {
 			return false
 		}
-		if r != [2]int64{0, t.Dims[lev.Mode]} && !inside(lev.Crd, r) {
+		if r != [2]int64{0, t.Header.Dims[lev.Mode]} && !inside(lev.Crd, r) {
 			return false
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // has there, then all keys, all ends, all coordinates and all values, block by block as
 // they follow in the last mode.
 type bundle struct {
-	rows []int64 // by block of the rank
-	rowList
+	rows    []int64 // by block of the rank
+	rowList rowList
 }
 
 // blocks is how many blocks a rank has.
@@ -40,14 +40,14 @@ func (x *fibers) size(w, rank int) int64 {
 		return 0
 	}
 	_, vals := x.offsets(w, rank)
-	return (vals + x.entries[i]*int64(x.t.Type.Size()) + 15) &^ 15
+	return (vals + x.rowWindows.entries[i]*int64(x.t.Type.Size()) + 15) &^ 15
 }
 
 // offsets are where a bundle's coordinates and values begin, at whole words.
 func (x *fibers) offsets(w, rank int) (crd, vals int64) {
 	i := w*x.c.Size() + rank
 	crd = x.listed(w, rank) + (4*x.rows[i]+7)&^7
-	return crd, crd + (x.entries[i]*x.crdWidth()+7)&^7
+	return crd, crd + (x.rowWindows.entries[i]*x.crdWidth()+7)&^7
 }
 
 func (x *fibers) crdWidth() int64 { return int64(x.lay.Sections()[x.crd[x.row+1]].Width) }
@@ -57,7 +57,7 @@ func (x *fibers) crdWidth() int64 { return int64(x.lay.Sections()[x.crd[x.row+1]
 func (x *fibers) keysOf(mem []byte, w, rank int) (q bundle) {
 	n, rows := x.blocks(rank), x.rows[w*x.c.Size()+rank]
 	if rows > 0 {
-		q.rows, q.keys = words[int64](mem[:8*n]), words[int64](mem[8*n:8*(n+rows)])
+		q.rows, q.rowList.keys = words[int64](mem[:8*n]), words[int64](mem[8*n:8*(n+rows)])
 	}
 	return q
 }
@@ -70,15 +70,15 @@ func (x *fibers) bundle(mem []byte, w, rank int) bundle {
 	}
 	crd, vals := x.offsets(w, rank)
 	at := x.listed(w, rank)
-	q.ends = words[int32](mem[at : at+4*x.rows[i]])
-	q.crd = mem[crd : crd+x.entries[i]*x.crdWidth()]
-	q.vals = mem[vals : vals+x.entries[i]*int64(x.t.Type.Size())]
+	q.rowList.ends = words[int32](mem[at : at+4*x.rows[i]])
+	q.rowList.crd = mem[crd : crd+x.rowWindows.entries[i]*x.crdWidth()]
+	q.rowList.vals = mem[vals : vals+x.rowWindows.entries[i]*int64(x.t.Type.Size())]
 	return q
 }
 
 // packKeys fills in the rows' numbers and keys of this rank's bundle of window w.
 func (x *fibers) packKeys(q bundle, w int) {
-	if len(q.keys) == 0 {
+	if len(q.rowList.keys) == 0 {
 		return
 	}
 	n := 0
@@ -90,13 +90,13 @@ func (x *fibers) packKeys(q bundle, w int) {
 		if b := x.t.Own[k]; b != nil {
 			lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 			q.rows[n] = hi - lo
-			x.keys(q.keys[:hi-lo], b, lo)
-			q.keys = q.keys[hi-lo:]
+			x.keys(q.rowList.keys[:hi-lo], b, lo)
+			q.rowList.keys = q.rowList.keys[hi-lo:]
 		}
 		n++
 	}
-	if len(q.keys) > 0 {
-		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows", len(q.keys)))
+	if len(q.rowList.keys) > 0 {
+		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows", len(q.rowList.keys)))
 	}
 }
 
@@ -108,14 +108,14 @@ func (x *fibers) pack(q bundle, w int) {
 			continue
 		}
 		p := x.part(k, w, q.rowList)
-		if len(p.crd) > 0 && &p.crd[0] != &q.crd[0] {
-			copy(q.crd, p.crd)
+		if len(p.crd) > 0 && &p.crd[0] != &q.rowList.crd[0] {
+			copy(q.rowList.crd, p.crd)
 		}
-		copy(q.vals, p.vals)
-		q.drop(p)
+		copy(q.rowList.vals, p.vals)
+		q.rowList.drop(p)
 	}
-	if len(q.ends)+len(q.crd)+len(q.vals) > 0 {
-		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows and %d bytes of values", len(q.ends), len(q.vals)))
+	if len(q.rowList.ends)+len(q.rowList.crd)+len(q.rowList.vals) > 0 {
+		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows and %d bytes of values", len(q.rowList.ends), len(q.rowList.vals)))
 	}
 }
 

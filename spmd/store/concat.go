@@ -99,7 +99,7 @@ func positions(b *tcs.Tensor, l int) int64 {
 	if b.Levels[l].Form() != tcs.Full {
 		return b.Levels[l].Crd.Len
 	}
-	r := b.Range(b.Levels[l].Mode)
+	r := b.Header.Range(b.Levels[l].Mode)
 	if l == 0 {
 		return r[1] - r[0]
 	}

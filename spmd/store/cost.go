@@ -12,7 +12,7 @@ import (
 
 // Forecast is a tensor before it has blocks.
 type Forecast struct {
-	Blocks     // without Own
+	Blocks     Blocks // without Own
 	BlockKinds string
 	BlockModes []int // of the blocks, as leaves make them
 	Sizes      plan.Sizes
@@ -32,25 +32,25 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 		return cost
 	}
 	share, entries := make([]int64, f.Ranks), make([]int64, f.Ranks)
-	for b, owner := range f.Owners {
+	for b, owner := range f.Blocks.Owners {
 		z := f.Sizes(plan.Block(b))
 		share[owner] += z.Memory()
 		entries[owner] += z.Most()
 	}
-	modes, lists := f.Modes, form.Name != "tcs" && !form.Filled
+	modes, lists := f.Blocks.Modes, form.Name != "tcs" && !form.Filled
 	if form.Name != "tcs" {
-		modes = form.Order(len(f.Dims), form.Options(f.dense(), f.Modes, 1))
+		modes = form.Order(len(f.Blocks.Dims), form.Options(f.Blocks.dense(), f.Blocks.Modes, 1))
 	}
 	switch {
-	case f.Ranks == 1 && len(f.Owners) == 1 && f.BlockKinds == f.Kinds && slices.Equal(f.BlockModes, f.Modes): // the block is the tensor
-		if form.Name != "tcs" && !slices.Equal(f.Modes, modes) {
+	case f.Ranks == 1 && len(f.Blocks.Owners) == 1 && f.BlockKinds == f.Blocks.Kinds && slices.Equal(f.BlockModes, f.Blocks.Modes): // the block is the tensor
+		if form.Name != "tcs" && !slices.Equal(f.Blocks.Modes, modes) {
 			cost[0] = f.sorting(modes).Assembling(entries[0], 0, f.Limit)
 		}
 		return cost
-	case len(f.Dims) == 0 || form.Name != "tcs" && form.Head == nil || convert.Compressed(name) || text.Stdin(name): // all in one stream
+	case len(f.Blocks.Dims) == 0 || form.Name != "tcs" && form.Head == nil || convert.Compressed(name) || text.Stdin(name): // all in one stream
 		return f.gathering(modes, form.Name != "tcs")
 	}
-	arrays := f.dense() && (form.Name == "tcs" || form.Filled)
+	arrays := f.Blocks.dense() && (form.Name == "tcs" || form.Filled)
 	buffered, copies := !f.inPlace(form, modes, entries), f.copies(modes, form.Name != "tcs")
 	for rank := range cost {
 		n := &cost[rank]
@@ -58,13 +58,13 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 		switch {
 		case !buffered:
 		case arrays: // dense.exchange: two windows that come and one put together, and one to each other rank
-			size := int64(f.Type.Size())
-			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Dims, modes).total, size, f.Ranks, buffersOf(f.Limit > 0, free)).step
+			size := int64(f.Blocks.Type.Size())
+			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Blocks.Dims, modes).total, size, f.Ranks, buffersOf(f.Limit > 0, free)).step
 		default:
 			*n = f.buffers(share[rank], free)
 		}
 		if lists {
-			*n += spooled(entries[rank] * int64(textMost*(len(f.Dims)+1)))
+			*n += spooled(entries[rank] * int64(textMost*(len(f.Blocks.Dims)+1)))
 		}
 		if !arrays {
 			*n += copies[rank]
@@ -80,11 +80,11 @@ func (f *Forecast) copies(modes []int, sum bool) []int64 {
 	if slices.Equal(f.BlockModes, modes) && !padded(f.BlockKinds) && !(sum && tcs.KeepsRepeats(f.BlockKinds)) {
 		return cost
 	}
-	each, sorting := int64(f.Type.Size()), f.sorting(modes)
+	each, sorting := int64(f.Blocks.Type.Size()), f.sorting(modes)
 	for _, m := range modes {
-		each += width(f.Dims[m])
+		each += width(f.Blocks.Dims[m])
 	}
-	for b, owner := range f.Owners {
+	for b, owner := range f.Blocks.Owners {
 		n := f.Sizes(plan.Block(b)).Most()
 		cost[owner] += n*each + int64(len(modes)+2)*tcs.Align
 		largest[owner] = max(largest[owner], n)
@@ -99,9 +99,9 @@ func (f *Forecast) copies(modes []int, sum bool) []int64 {
 func (f *Forecast) sorting(modes []int) coo.Collection {
 	sizes := make([]int64, len(modes))
 	for l, m := range modes {
-		sizes[l] = f.Dims[m]
+		sizes[l] = f.Blocks.Dims[m]
 	}
-	return coo.NewCollection(sizes, f.Type, f.Threads)
+	return coo.NewCollection(sizes, f.Blocks.Type, f.Threads)
 }
 
 // SummaryCost is what each rank takes beside its blocks, at most, while Summary counts the entries of a sparse tensor whose blocks are no
@@ -109,18 +109,18 @@ func (f *Forecast) sorting(modes []int) coo.Collection {
 // there are as many as buffers allow.
 func (f *Forecast) SummaryCost() []int64 {
 	cost := make([]int64, f.Ranks)
-	if f.dense() {
+	if f.Blocks.dense() {
 		return cost
 	}
 	entries, total := make([]int64, f.Ranks), int64(0)
-	for b, owner := range f.Owners {
+	for b, owner := range f.Blocks.Owners {
 		n := f.Sizes(plan.Block(b)).Most()
 		entries[owner] += n
 		total += n
 	}
-	entry, others := int64(8*len(f.Dims)+f.Type.Size()), int64(f.Ranks-1)
+	entry, others := int64(8*len(f.Blocks.Dims)+f.Blocks.Type.Size()), int64(f.Ranks-1)
 	most := max(bufferMemory/2, 4*others*batchLeast*entry)
-	copies := f.copies(f.Modes, false)
+	copies := f.copies(f.Blocks.Modes, false)
 	for rank := range cost {
 		rounded := 15 * (min(entries[rank], others) + min(total, others)) // a message has whole multiples of 16
 		cost[rank] = copies[rank] + min(most, 2*entry*(entries[rank]+total+rounded))
@@ -130,18 +130,18 @@ func (f *Forecast) SummaryCost() []int64 {
 
 // GatherCost is what each rank takes beside its blocks, at most, while Gather brings all entries to rank 0: two messages, and there two
 // from each of the others.
-func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Modes, false) }
+func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Modes, false) }
 
 // gathering is the same in an order of modes; sum says that entries of one coordinate become one.
 func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	cost := make([]int64, f.Ranks)
 	entries := make([]int64, f.Ranks)
-	for b, owner := range f.Owners {
+	for b, owner := range f.Blocks.Owners {
 		entries[owner] += f.Sizes(plan.Block(b)).Most()
 	}
 	copies := f.copies(modes, sum)
 	for rank := 1; rank < f.Ranks; rank++ {
-		cost[rank] = 2 * messageEntries(max(entries[rank], 1), batchMost) * int64(8*len(f.Dims)+f.Type.Size())
+		cost[rank] = 2 * messageEntries(max(entries[rank], 1), batchMost) * int64(8*len(f.Blocks.Dims)+f.Blocks.Type.Size())
 		cost[0] += cost[rank]
 	}
 	for rank := range cost {
@@ -153,14 +153,14 @@ func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 // inPlace tells whether each rank writes its blocks, of so many entries, as they stand in
 // memory.
 func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) bool {
-	if f.BlockKinds != f.Kinds || !slices.Equal(f.BlockModes, modes) {
+	if f.BlockKinds != f.Blocks.Kinds || !slices.Equal(f.BlockModes, modes) {
 		return false
 	}
 	switch {
-	case f.dense() && (form.Name == "tcs" || form.Filled):
-		return f.intervals(newFrame(f.Dims, modes))
+	case f.Blocks.dense() && (form.Name == "tcs" || form.Filled):
+		return f.Blocks.intervals(newFrame(f.Blocks.Dims, modes))
 	case form.Name == "tcs":
-		_, ok := f.parts()
+		_, ok := f.Blocks.parts()
 		return ok && !skewed(entries)
 	}
 	return false

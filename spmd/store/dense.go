@@ -44,7 +44,7 @@ func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([
 // covers tells whether a dense block's levels have all coordinates of its box, and maybe others.
 func covers(t *tcs.Tensor) bool {
 	return !slices.ContainsFunc(t.Levels, func(l tcs.Level) bool {
-		r := t.Range(l.Mode)
+		r := t.Header.Range(l.Mode)
 		return r[0] < r[1] && (r[0] < l.Offset || r[1] > l.Offset+l.Size)
 	})
 }

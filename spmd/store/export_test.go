@@ -19,7 +19,7 @@ func FiberWindows(c comm.Comm, t *Blocks) (int, error) {
 	if x == nil {
 		return 0, err
 	}
-	return len(x.ends), err
+	return len(x.rowWindows.ends), err
 }
 
 // WayOf is the way in which a file of that name is written. Collective.

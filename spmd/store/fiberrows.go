@@ -23,7 +23,7 @@ func writeFibers(s *site, x *fibers) error {
 	if err := x.count(); err != nil {
 		return err
 	}
-	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near, size: x.size,
+	p := &parcels{c: x.c, limit: x.limit, first: x.rowWindows.first, near: x.near, size: x.size,
 		pack: func(mem []byte, w int) { x.pack(x.bundle(mem, w, x.c.Rank()), w) },
 	}
 	var spans []coo.FileRange
@@ -41,12 +41,12 @@ func writeFibers(s *site, x *fibers) error {
 // most is the rows of all ranks, and the entries, of one of this rank's windows, at most.
 func (x *fibers) most() (rows, entries int64) {
 	ranks := x.c.Size()
-	for w := x.first[x.c.Rank()]; w < x.first[x.c.Rank()+1]; w++ {
+	for w := x.rowWindows.first[x.c.Rank()]; w < x.rowWindows.first[x.c.Rank()+1]; w++ {
 		n := int64(0)
 		for _, k := range x.rows[w*ranks : (w+1)*ranks] {
 			n += k
 		}
-		rows, entries = max(rows, n), max(entries, x.starts[w+1]-x.starts[w])
+		rows, entries = max(rows, n), max(entries, x.rowWindows.starts[w+1]-x.rowWindows.starts[w])
 	}
 	return rows, entries
 }
@@ -54,10 +54,10 @@ func (x *fibers) most() (rows, entries int64) {
 // count makes the pass over the rows' keys that counts the nodes of each window,
 // and lays the file out. Collective.
 func (x *fibers) count() error {
-	levels, windows := x.row+1-x.dense, len(x.ends)
+	levels, windows := x.row+1-x.dense, len(x.rowWindows.ends)
 	// Of each window: its nodes by level, and one more than its first and last key.
 	found := make([]int64, windows*(levels+2))
-	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near, size: x.listed,
+	p := &parcels{c: x.c, limit: x.limit, first: x.rowWindows.first, near: x.near, size: x.listed,
 		pack: func(mem []byte, w int) { x.packKeys(x.keysOf(mem, w, x.c.Rank()), w) },
 	}
 	err := p.exchange(func() error {
@@ -75,9 +75,9 @@ func (x *fibers) count() error {
 				q := x.keysOf(mem, w, rank)
 				for _, n := range q.rows {
 					if n > 0 {
-						lists = append(lists, q.keys[:n])
+						lists = append(lists, q.rowList.keys[:n])
 					}
-					q.keys = q.keys[n:]
+					q.rowList.keys = q.rowList.keys[n:]
 				}
 			}
 			x.nodesOf(found[w*(levels+2):(w+1)*(levels+2)], union(lists, words[int64](bufs[2]), words[int64](bufs[3])))
@@ -131,7 +131,7 @@ func (x *fibers) scan(found []int64) {
 		x.nodes[l] = []int64{0}
 	}
 	last := int64(-1)
-	for w := range x.ends {
+	for w := range x.rowWindows.ends {
 		here := found[w*(levels+2) : (w+1)*(levels+2)]
 		first := here[levels] - 1
 		for l := range levels {
@@ -157,9 +157,9 @@ func (x *fibers) layOut() (err error) {
 		counts[l] = n
 	}
 	for l, nodes := range x.nodes {
-		counts[x.dense+l] = nodes[len(x.ends)]
+		counts[x.dense+l] = nodes[len(x.rowWindows.ends)]
 	}
-	counts[x.row+1] = x.starts[len(x.ends)]
+	counts[x.row+1] = x.rowWindows.starts[len(x.rowWindows.ends)]
 	if x.lay, err = tcs.NewFile(x.t.shape(counts)); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (x *fibers) arrays() [4]int {
 
 // receive puts together and writes this rank's windows.
 func (x *fibers) receive(s *site, p *parcels) ([]coo.FileRange, error) {
-	first, end := x.first[x.c.Rank()], x.first[x.c.Rank()+1]
+	first, end := x.rowWindows.first[x.c.Rank()], x.rowWindows.first[x.c.Rank()+1]
 	if first == end {
 		return nil, nil
 	}
@@ -237,11 +237,11 @@ func (x *fibers) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 	if err := p.each(in, a.window); err != nil {
 		return nil, err
 	}
-	if end == len(x.ends) { // what ends the last node's segments
+	if end == len(x.rowWindows.ends) { // what ends the last node's segments
 		for l := x.dense; l <= x.row; l++ {
 			a.pos[l].push(a.count[l])
 		}
-		if err := a.write(1, a.begins([]int32{0}, x.starts[end])); err != nil {
+		if err := a.write(1, a.begins([]int32{0}, x.rowWindows.starts[end])); err != nil {
 			return nil, err
 		}
 	}
@@ -260,7 +260,7 @@ func (x *fibers) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 // begin sets the state to that before window w.
 func (a *fiberRows) begin(w int, bufs [][]byte) {
 	x := a.x
-	lo, _ := x.span(w)
+	lo, _ := x.rowWindows.span(w)
 	a.top = (lo + a.under - 1) / a.under
 	a.pos, a.crd = make([]*column, x.row+1), make([]*column, x.row)
 	sections := x.lay.Sections()
@@ -283,7 +283,7 @@ func (a *fiberRows) begin(w int, bufs [][]byte) {
 			a.pos[l] = open(x.pos[l], a.count[l-1])
 		}
 	}
-	for i, from := range [4]int64{a.count[x.row], a.count[x.row], x.starts[w], x.starts[w]} {
+	for i, from := range [4]int64{a.count[x.row], a.count[x.row], x.rowWindows.starts[w], x.rowWindows.starts[w]} {
 		a.spans[i] = coo.FileRange{Section: int64(x.arrays()[i]), From: from}
 	}
 }
@@ -298,7 +298,7 @@ func (a *fiberRows) window(w int, in [][]byte) error {
 	x.packKeys(bundles[me], w)
 	l := a.merge(x.parts(w, bundles))
 	width, size := x.crdWidth(), int64(x.t.Type.Size())
-	entries := x.starts[w+1] - x.starts[w]
+	entries := x.rowWindows.starts[w+1] - x.rowWindows.starts[w]
 	if n := len(l.ends); int64(len(l.crd)) != entries*width || int64(len(l.vals)) != entries*size || n > 0 && int64(l.ends[n-1]) != entries {
 		panic(fmt.Sprintf("BUG: store: %d bytes of coordinates and %d of values in a window of %d entries", len(l.crd), len(l.vals), entries))
 	}
@@ -306,7 +306,7 @@ func (a *fiberRows) window(w int, in [][]byte) error {
 	if err != nil {
 		return err
 	}
-	for i, b := range [4][]byte{crd, a.begins(l.ends, x.starts[w]), l.crd, l.vals} {
+	for i, b := range [4][]byte{crd, a.begins(l.ends, x.rowWindows.starts[w]), l.crd, l.vals} {
 		if err := a.write(i, b); err != nil {
 			return err
 		}
@@ -378,10 +378,10 @@ func (x *fibers) parts(w int, bundles []bundle) []rowList {
 		if x.t.Owners[k] == me {
 			p = x.part(k, w, q.rowList)
 		} else {
-			entries := int64(q.ends[n-1])
-			p = rowList{q.keys[:n], q.ends[:n], q.crd[:entries*width], q.vals[:entries*size]}
+			entries := int64(q.rowList.ends[n-1])
+			p = rowList{q.rowList.keys[:n], q.rowList.ends[:n], q.rowList.crd[:entries*width], q.rowList.vals[:entries*size]}
 		}
-		q.drop(p)
+		q.rowList.drop(p)
 		list = append(list, p)
 	}
 	return list
@@ -433,7 +433,7 @@ func nodesIn[T int32 | int64](a *fiberRows, w int, keys []int64, dst []T) []byte
 		i += n
 		a.count[x.row] += int64(n)
 	}
-	_, hi := x.span(w)
+	_, hi := x.rowWindows.span(w)
 	for a.top*a.under < hi {
 		a.pos[x.dense].push(a.count[x.dense])
 		a.top++

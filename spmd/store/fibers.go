@@ -28,9 +28,9 @@ type fibers struct {
 	bytes int64 // of all buffers
 	near  bool  // all blocks are this rank's
 
-	rowWindows
-	cuts map[int][]int64 // of each own block, the rows before each window, and all
-	rows []int64         // of each window, a rank: [window*ranks + rank]
+	rowWindows rowWindows
+	cuts       map[int][]int64 // of each own block, the rows before each window, and all
+	rows       []int64         // of each window, a rank: [window*ranks + rank]
 
 	nodes [][]int64 // by level, from dense to row: nodes before each window, and all
 	last  []int64   // the last key of a window, or of one before it; -1 for none
@@ -135,25 +135,25 @@ func (x *fibers) cut() (ok bool, err error) {
 	if parts*int64(ranks) > windowsMost {
 		return false, nil
 	}
-	if x.ends, err = cutRows(x.c, runs, x.f, int(parts)); err != nil {
+	if x.rowWindows.ends, err = cutRows(x.c, runs, x.f, int(parts)); err != nil {
 		return false, err
 	}
-	x.rows, x.entries = make([]int64, len(x.ends)*ranks), make([]int64, len(x.ends)*ranks)
+	x.rows, x.rowWindows.entries = make([]int64, len(x.rowWindows.ends)*ranks), make([]int64, len(x.rowWindows.ends)*ranks)
 	x.cutBlocks()
 	for _, k := range x.own {
 		pos, at := x.t.Own[k].Levels[x.row+1].Pos, x.cuts[k]
-		for w := range x.ends {
+		for w := range x.rowWindows.ends {
 			i := w*ranks + x.c.Rank()
 			x.rows[i] += at[w+1] - at[w]
-			x.entries[i] += pos.Int(at[w+1]) - pos.Int(at[w])
+			x.rowWindows.entries[i] += pos.Int(at[w+1]) - pos.Int(at[w])
 		}
 	}
-	for _, counts := range [][]int64{x.rows, x.entries} {
+	for _, counts := range [][]int64{x.rows, x.rowWindows.entries} {
 		if err := x.c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
 			return false, err
 		}
 	}
-	return x.share(ranks, 2*most, func(_ int, n int64) int64 { return n }), nil
+	return x.rowWindows.share(ranks, 2*most, func(_ int, n int64) int64 { return n }), nil
 }
 
 // cutBlocks finds where windows cut this rank's blocks.
@@ -161,7 +161,7 @@ func (x *fibers) cutBlocks() {
 	x.cuts = map[int][]int64{}
 	for k, b := range x.t.Own {
 		at := []int64{0}
-		for _, end := range x.ends {
+		for _, end := range x.rowWindows.ends {
 			at = append(at, x.before(b, at[len(at)-1], end))
 		}
 		x.cuts[k] = at
@@ -172,7 +172,7 @@ func (x *fibers) cutBlocks() {
 func (x *fibers) nearby(t *Blocks) {
 	x.t, x.near = t, true
 	x.cutBlocks()
-	for _, counts := range [][]int64{x.rows, x.entries} {
+	for _, counts := range [][]int64{x.rows, x.rowWindows.entries} {
 		allMine(counts, x.c)
 	}
 }

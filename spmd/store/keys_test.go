@@ -50,7 +50,7 @@ func keyed(t *testing.T, rng *rand.Rand, whole *tcs.Tensor, ranks int) *partitio
 // between are the blocks between keys that a rank has.
 func between(whole *tcs.Tensor, part *partition.Partition, rank int) (*store.Blocks, error) {
 	kinds, modes := whole.Format()
-	b := (&load.Target{Partition: part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Dims, Type: whole.Type}}).Blocks()
+	b := (&load.Target{Partition: part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Type: whole.Header.Type}}).Blocks()
 	for k := range plan.Block(part.Pieces()) {
 		if part.OwnerOf(k) != rank {
 			continue
@@ -60,7 +60,7 @@ func between(whole *tcs.Tensor, part *partition.Partition, rank int) (*store.Blo
 			return nil, err
 		}
 		defer v.Close()
-		spec := coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Dims, Type: whole.Type, Name: "T", Box: b.Boxes[k]}
+		spec := coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Type: whole.Header.Type, Name: "T", Box: b.Boxes[k]}
 		if b.Own[int(k)], err = coo.Assemble(coo.FromTensor(v, coo.KeepAll), spec, coo.Config{}); err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func TestKeysAreThoseOfOneRank(t *testing.T) {
 				ranks := 1 + rng.IntN(6)
 				part := keyed(t, rng, whole, ranks)
 				for _, name := range []string{"t.tcs", "t.tns", "t.npy", "t.tns.gz"} {
-					what := fmt.Sprintf("%s, seed %d, %d ranks, keys %v, sizes %v: %s", whole.FormatString(), seed, ranks, part.Axes[0].Keys, whole.Dims, name)
+					what := fmt.Sprintf("%s, seed %d, %d ranks, keys %v, sizes %v: %s", whole.FormatString(), seed, ranks, part.Axes[0].Keys, whole.Header.Dims, name)
 					var file *outfile.File
 					entries := int64(0)
 					err := local.Run(context.Background(), ranks, func(c comm.Comm) (err error) {

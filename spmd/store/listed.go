@@ -23,13 +23,13 @@ func writeListed(s *site, t *Blocks, f *convert.Format, wo coo.WriteOptions, cfg
 		strides, total = f.Strides(t.Dims, wo)
 	}
 	from, to := p.span(strides, total)
-	in := &counted{Stream: p.stream}
+	in := &counted{Stream: p.exchange.stream}
 	if f.Filled { // values have their places
 		return p.writeFilled(s, f, in, [2]int64{from, to}, total, wo)
 	}
 	text := &spool{limit: cfg.Limit, tmp: cfg.Tmp}
 	defer text.free()
-	if err := p.pass(func() error { return f.Body(text, in, from, to, wo) }); err != nil {
+	if err := p.exchange.pass(func() error { return f.Body(text, in, from, to, wo) }); err != nil {
 		return err
 	}
 	mine := []int64{text.length(), in.n}
@@ -51,7 +51,7 @@ func writeListed(s *site, t *Blocks, f *convert.Format, wo coo.WriteOptions, cfg
 	if err := s.resize(int64(len(head)) + bytes); err != nil {
 		return err
 	}
-	return p.pass(func() error {
+	return p.exchange.pass(func() error {
 		return s.write(func() error {
 			if err := s.head(head); err != nil {
 				return err
@@ -85,24 +85,24 @@ func (p *pieces) span(strides []int64, total int64) (from, to int64) {
 		}
 		pos := int64(0)
 		for l, x := range p.cuts[k-1] {
-			pos += x * strides[p.modes[l]]
+			pos += x * strides[p.exchange.modes[l]]
 		}
 		return pos
 	}
-	return at(p.c.Rank()), at(p.c.Rank() + 1)
+	return at(p.exchange.c.Rank()), at(p.exchange.c.Rank() + 1)
 }
 
 // writeFilled writes a piece of a file whose values all have the same size.
 func (p *pieces) writeFilled(s *site, f *convert.Format, in coo.Stream, span [2]int64, total int64, wo coo.WriteOptions) error {
-	head, err := f.Head(p.t.Type, p.t.Dims, 0, wo)
+	head, err := f.Head(p.exchange.t.Type, p.exchange.t.Dims, 0, wo)
 	if err != nil {
 		return err
 	}
-	size, first := int64(p.t.Type.Size()), int64(len(head))
+	size, first := int64(p.exchange.t.Type.Size()), int64(len(head))
 	if err := s.resize(first + total*size); err != nil {
 		return err
 	}
-	return p.pass(func() error {
+	return p.exchange.pass(func() error {
 		return s.write(func() error {
 			if err := s.head(head); err != nil {
 				return err

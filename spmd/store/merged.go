@@ -10,9 +10,9 @@ import (
 
 // pieces are the result's entries in the order of modes, cut in a part a rank.
 type pieces struct {
-	*exchange
-	cuts [][]int64
-	own  []*run
+	exchange *exchange
+	cuts     [][]int64
+	own      []*run
 }
 
 // newPieces starts an exchange of equal pieces. Collective; so is close.
@@ -41,13 +41,13 @@ func (p *pieces) close(err error) error {
 // count makes the first pass over this rank's piece, and joins it with the
 // others'. Collective.
 func (p *pieces) count() (*coo.Joined, error) {
-	levels := len(p.t.Kinds)
-	if n := strings.TrimLeft(p.t.Kinds, "d"); n == "s" {
+	levels := len(p.exchange.t.Kinds)
+	if n := strings.TrimLeft(p.exchange.t.Kinds, "d"); n == "s" {
 		return p.bounded()
 	}
 	var mine []int64
-	err := p.pass(func() error {
-		x, err := coo.CountPart(p.stream, p.t.Kinds, p.modes)
+	err := p.exchange.pass(func() error {
+		x, err := coo.CountPart(p.exchange.stream, p.exchange.t.Kinds, p.exchange.modes)
 		if err != nil {
 			return err
 		}
@@ -69,21 +69,21 @@ func (p *pieces) count() (*coo.Joined, error) {
 // bounded is count where nothing need be read: under dense levels, a last
 // compressed one has a coordinate for each entry. Collective.
 func (p *pieces) bounded() (*coo.Joined, error) {
-	levels := len(p.t.Kinds)
+	levels := len(p.exchange.t.Kinds)
 	// Of each piece, the entries of this rank's runs, and the first and the last.
 	ends := 2*levels + 1
-	out, in := make([]int64, ends*p.c.Size()), make([]int64, ends*p.c.Size())
-	for k := range p.c.Size() {
+	out, in := make([]int64, ends*p.exchange.c.Size()), make([]int64, ends*p.exchange.c.Size())
+	for k := range p.exchange.c.Size() {
 		e := out[k*ends : (k+1)*ends]
-		for i, r := range p.runs {
-			addEnds(e, r.ends(p.bounds[i][k], p.bounds[i][k+1], levels))
+		for i, r := range p.exchange.runs {
+			addEnds(e, r.ends(p.exchange.bounds[i][k], p.exchange.bounds[i][k+1], levels))
 		}
 	}
-	if err := p.c.Alltoall(comm.Of(out), comm.Of(in)); err != nil {
+	if err := p.exchange.c.Alltoall(comm.Of(out), comm.Of(in)); err != nil {
 		return nil, err
 	}
 	mine := make([]int64, ends+levels+1)
-	for k := range p.c.Size() {
+	for k := range p.exchange.c.Size() {
 		addEnds(mine[:ends], in[k*ends:(k+1)*ends])
 	}
 	mine[ends] = min(mine[0], 1) // which level the others differ at is the same to dense levels
@@ -123,16 +123,16 @@ func addEnds(a, b []int64) {
 
 // join puts this rank's part, as numbers, together with the others'. Collective.
 func (p *pieces) join(mine []int64) (*coo.Joined, error) {
-	levels := len(p.t.Kinds)
-	all := make([]int64, len(mine)*p.c.Size())
-	if err := p.c.Allgather(comm.Of(mine), comm.Of(all)); err != nil {
+	levels := len(p.exchange.t.Kinds)
+	all := make([]int64, len(mine)*p.exchange.c.Size())
+	if err := p.exchange.c.Allgather(comm.Of(mine), comm.Of(all)); err != nil {
 		return nil, err
 	}
 	var list []coo.PartCount
 	for ; len(all) > 0; all = all[len(mine):] {
 		list = append(list, coo.PartCount{N: all[0], First: all[1 : 1+levels], Last: all[1+levels : 1+2*levels], Hist: all[1+2*levels : len(mine)], Sorted: true})
 	}
-	return coo.Join(p.t.spec(), list)
+	return coo.Join(p.exchange.t.spec(), list)
 }
 
 // writeMerged writes a .tcs in two passes over the pieces. Collective.
@@ -159,12 +159,12 @@ func writeMerged(s *site, t *Blocks, cfg coo.Config) (err error) {
 	if err := s.resize(lay.Size()); err != nil {
 		return err
 	}
-	if err := p.stream.Rewind(); err != nil {
+	if err := p.exchange.stream.Rewind(); err != nil {
 		return err
 	}
-	return p.pass(func() error {
+	return p.exchange.pass(func() error {
 		return s.write(func() error {
-			spans, err = j.WritePart(s.c.Rank(), p.stream, lay, s)
+			spans, err = j.WritePart(s.c.Rank(), p.exchange.stream, lay, s)
 			return err
 		})
 	})

@@ -19,10 +19,10 @@ func writeSegments(s *site, x *segments) error {
 	if near != nil {
 		defer near.close(x.t)
 		x.t, x.near = near, true
-		allMine(x.entries, x.c)
+		allMine(x.rowWindows.entries, x.c)
 	}
 	var spans []coo.FileRange
-	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near,
+	p := &parcels{c: x.c, limit: x.limit, first: x.rowWindows.first, near: x.near,
 		size: func(w, rank int) int64 { n, _ := x.size(w, rank); return n },
 		pack: func(mem []byte, w int) { x.pack(x.parcel(mem, w, x.c.Rank()), w) },
 	}
@@ -39,14 +39,14 @@ func writeSegments(s *site, x *segments) error {
 
 // receive puts together and writes this rank's windows.
 func (x *segments) receive(s *site, p *parcels) ([]coo.FileRange, error) {
-	first, end := x.first[x.c.Rank()], x.first[x.c.Rank()+1]
+	first, end := x.rowWindows.first[x.c.Rank()], x.rowWindows.first[x.c.Rank()+1]
 	if first == end {
 		return nil, nil
 	}
 	in, rows, entries := p.most(), int64(0), int64(0) // of a window, at most
 	for w := first; w < end; w++ {
-		lo, hi := x.span(w)
-		rows, entries = max(rows, hi-lo), max(entries, x.starts[w+1]-x.starts[w])
+		lo, hi := x.rowWindows.span(w)
+		rows, entries = max(rows, hi-lo), max(entries, x.rowWindows.starts[w+1]-x.rowWindows.starts[w])
 	}
 	a := &assembly{x: x, s: s}
 	sections := x.lay.Sections()
@@ -58,11 +58,11 @@ func (x *segments) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 	}
 	defer mem.Release()
 	a.next, a.pos, a.crd, a.vals = words[int64](bufs[2]), bufs[3], bufs[4], bufs[5]
-	lo, _ := x.span(first)
-	n := x.starts[end] - x.starts[first]
-	a.spans[0] = coo.FileRange{Section: int64(x.pos), From: lo + 1, N: x.ends[end-1] - lo}
-	a.spans[1] = coo.FileRange{Section: int64(x.crd), From: x.starts[first], N: n}
-	a.spans[2] = coo.FileRange{Section: int64(x.vals), From: x.starts[first], N: n}
+	lo, _ := x.rowWindows.span(first)
+	n := x.rowWindows.starts[end] - x.rowWindows.starts[first]
+	a.spans[0] = coo.FileRange{Section: int64(x.pos), From: lo + 1, N: x.rowWindows.ends[end-1] - lo}
+	a.spans[1] = coo.FileRange{Section: int64(x.crd), From: x.rowWindows.starts[first], N: n}
+	a.spans[2] = coo.FileRange{Section: int64(x.vals), From: x.rowWindows.starts[first], N: n}
 	if first == 0 {
 		a.spans[0].From, a.spans[0].N = 0, a.spans[0].N+1
 	}
@@ -85,7 +85,7 @@ type assembly struct {
 func (a *assembly) window(w int, in [][]byte) error {
 	x := a.x
 	parts := a.parts(w, in)
-	lo, hi := x.span(w)
+	lo, hi := x.rowWindows.span(w)
 	next := a.next[:hi-lo+1]
 	clear(next)
 	ahead := map[*parcel][]int32{}
@@ -102,7 +102,7 @@ func (a *assembly) window(w int, in [][]byte) error {
 	for i := range hi - lo {
 		next[i+1] += next[i]
 	}
-	entries := x.starts[w+1] - x.starts[w]
+	entries := x.rowWindows.starts[w+1] - x.rowWindows.starts[w]
 	if next[hi-lo] != entries {
 		panic(fmt.Sprintf("BUG: store: %d of %d entries in a window", next[hi-lo], entries))
 	}
@@ -112,7 +112,7 @@ func (a *assembly) window(w int, in [][]byte) error {
 	if w > 0 { // 0, which comes before all rows' ends, is written once
 		from, ends = lo+1, next[1:]
 	}
-	pos := a.ends(ends, x.starts[w], sections[x.pos].Width)
+	pos := a.ends(ends, x.rowWindows.starts[w], sections[x.pos].Width)
 	size := int64(x.t.Type.Size())
 	narrowCrd := sections[x.crd].Width == 4
 	x.eachBlock(w, func(k int, p, n int64) {
@@ -128,10 +128,10 @@ func (a *assembly) window(w int, in [][]byte) error {
 	if err := a.write(0, sections[x.pos], pos, from); err != nil {
 		return err
 	}
-	if err := a.write(1, sections[x.crd], a.crd[:entries*int64(sections[x.crd].Width)], x.starts[w]); err != nil {
+	if err := a.write(1, sections[x.crd], a.crd[:entries*int64(sections[x.crd].Width)], x.rowWindows.starts[w]); err != nil {
 		return err
 	}
-	return a.write(2, sections[x.vals], a.vals[:entries*size], x.starts[w])
+	return a.write(2, sections[x.vals], a.vals[:entries*size], x.rowWindows.starts[w])
 }
 
 // parts are where each block's rows in window w are: those of other ranks' blocks
@@ -162,7 +162,7 @@ func (a *assembly) parts(w int, in [][]byte) []*parcel {
 // eachBlock calls yield with the consecutive rows, n from p on, that block k has
 // in window w: block by block as they follow in the last mode.
 func (x *segments) eachBlock(w int, yield func(k int, p, n int64)) {
-	lo, hi := x.span(w)
+	lo, hi := x.rowWindows.span(w)
 	for _, k := range x.order {
 		x.f.eachRun(x.t.Boxes[k], lo, hi, func(_ []int64, p, n int64) { yield(k, p, n) })
 	}

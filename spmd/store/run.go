@@ -59,7 +59,7 @@ func closeRuns(list []*run) {
 
 // sortedCopy is a block's entries as coordinates, sorted by modes.
 func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool, cfg coo.Config) (*tcs.Tensor, error) {
-	spec := coo.Spec{Kinds: coordinates(len(modes), repeats), Modes: modes, Dims: b.Dims, Name: "a block of the result"}
+	spec := coo.Spec{Kinds: coordinates(len(modes), repeats), Modes: modes, Dims: b.Header.Dims, Name: "a block of the result"}
 	t, err := coo.Assemble(coo.FromTensor(b, zeros), spec, cfg)
 	var full *tcs.MemoryError
 	if !errors.As(err, &full) {

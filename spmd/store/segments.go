@@ -23,12 +23,12 @@ type segments struct {
 	limit *tcs.Limit
 	near  bool // all blocks are this rank's
 
-	rowWindows
-	shape *tcs.Shape
-	lay   *tcs.File
-	pos   int // sections
-	crd   int
-	vals  int
+	rowWindows rowWindows
+	shape      *tcs.Shape
+	lay        *tcs.File
+	pos        int // sections
+	crd        int
+	vals       int
 }
 
 // windowsMost bounds what the ranks tell one another of windows, in numbers.
@@ -60,7 +60,7 @@ func newSegments(c comm.Comm, t *Blocks, limit *tcs.Limit) (*segments, error) {
 		rows *= x.f.dims[l]
 		counts[l] = rows
 	}
-	counts[levels-1] = x.starts[len(x.ends)]
+	counts[levels-1] = x.rowWindows.starts[len(x.rowWindows.ends)]
 	x.shape = t.shape(counts)
 	var err error
 	if x.lay, err = tcs.NewFile(x.shape); err != nil {
@@ -102,29 +102,29 @@ func (x *segments) cut() (ok bool, err error) {
 	if x.f.total == 0 || (parts+x.f.total/step+1)*int64(ranks) > windowsMost {
 		return false, nil
 	}
-	if x.ends, err = cutRows(x.c, runs, x.f, int(parts)); err != nil {
+	if x.rowWindows.ends, err = cutRows(x.c, runs, x.f, int(parts)); err != nil {
 		return false, err
 	}
 	for row := step; row < x.f.total; row += step {
-		x.ends = append(x.ends, row)
+		x.rowWindows.ends = append(x.rowWindows.ends, row)
 	}
-	slices.Sort(x.ends)
-	x.ends = slices.Compact(x.ends)
-	x.entries = make([]int64, len(x.ends)*ranks)
-	for w := range x.ends {
+	slices.Sort(x.rowWindows.ends)
+	x.rowWindows.ends = slices.Compact(x.rowWindows.ends)
+	x.rowWindows.entries = make([]int64, len(x.rowWindows.ends)*ranks)
+	for w := range x.rowWindows.ends {
 		for _, k := range x.own {
 			pos := x.t.Own[k].Levels[len(x.t.Kinds)-1].Pos
 			lo, hi := x.rows(k, w)
 			if lo < hi {
-				x.entries[w*ranks+x.c.Rank()] += pos.Int(hi) - pos.Int(lo)
+				x.rowWindows.entries[w*ranks+x.c.Rank()] += pos.Int(hi) - pos.Int(lo)
 			}
 		}
 	}
-	if err := x.c.Allreduce(comm.Of(x.entries), comm.Sum); err != nil {
+	if err := x.c.Allreduce(comm.Of(x.rowWindows.entries), comm.Sum); err != nil {
 		return false, err
 	}
-	return x.share(ranks, 2*bytes/entry, func(w int, n int64) int64 {
-		lo, hi := x.span(w)
+	return x.rowWindows.share(ranks, 2*bytes/entry, func(w int, n int64) int64 {
+		lo, hi := x.rowWindows.span(w)
 		return n*entry + 8*(hi-lo)
 	}), nil
 }
@@ -141,7 +141,7 @@ func (x *segments) perRow() int64 {
 
 // rows are those of block k in window w, as the block counts them.
 func (x *segments) rows(k, w int) (lo, hi int64) {
-	a, b := x.span(w)
+	a, b := x.rowWindows.span(w)
 	return x.f.before(x.t.Boxes[k], a), x.f.before(x.t.Boxes[k], b)
 }
 
@@ -162,13 +162,13 @@ func (x *segments) size(w, rank int) (bytes, rows int64) {
 		}
 	}
 	_, vals := x.offsets(w, rank, rows)
-	return (vals + x.entries[w*x.c.Size()+rank]*int64(x.t.Type.Size()) + 15) &^ 15, rows
+	return (vals + x.rowWindows.entries[w*x.c.Size()+rank]*int64(x.t.Type.Size()) + 15) &^ 15, rows
 }
 
 // offsets are where a parcel's coordinates and values begin, at whole words.
 func (x *segments) offsets(w, rank int, rows int64) (crd, vals int64) {
 	crd = (4*rows + 7) &^ 7
-	n := x.entries[w*x.c.Size()+rank] * int64(x.lay.Sections()[x.crd].Width)
+	n := x.rowWindows.entries[w*x.c.Size()+rank] * int64(x.lay.Sections()[x.crd].Width)
 	return crd, crd + (n+7)&^7
 }
 
@@ -176,7 +176,7 @@ func (x *segments) offsets(w, rank int, rows int64) (crd, vals int64) {
 func (x *segments) parcel(mem []byte, w, rank int) parcel {
 	_, rows := x.size(w, rank)
 	crd, vals := x.offsets(w, rank, rows)
-	n := x.entries[w*x.c.Size()+rank]
+	n := x.rowWindows.entries[w*x.c.Size()+rank]
 	return parcel{
 		counts: words[int32](mem[:4*rows]),
 		crd:    mem[crd : crd+n*int64(x.lay.Sections()[x.crd].Width)],

@@ -77,8 +77,8 @@ func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][
 		if (x != nil) != want {
 			t.Errorf("%s: taken is %v, want %v", name, x != nil, want)
 		}
-		if x != nil && x.starts[len(x.ends)] != int64(len(list)) {
-			t.Errorf("%s: %d entries, want %d", name, x.starts[len(x.ends)], len(list))
+		if x != nil && x.rowWindows.starts[len(x.rowWindows.ends)] != int64(len(list)) {
+			t.Errorf("%s: %d entries, want %d", name, x.rowWindows.starts[len(x.rowWindows.ends)], len(list))
 		}
 		return nil
 	})

@@ -121,7 +121,7 @@ func TestBlocksComeBackWhole(t *testing.T) {
 		if way == 1 {
 			outermost = whole.Levels[0].Mode
 		}
-		part := problem(rng, whole.Dims, ranks, outermost)
+		part := problem(rng, whole.Header.Dims, ranks, outermost)
 		order := rng.Perm(3)
 		sorted, err := coo.Sort(coo.FromTensor(whole, coo.DropFill), coo.Spec{Modes: order}, coo.Config{})
 		if err != nil {
@@ -134,15 +134,15 @@ func TestBlocksComeBackWhole(t *testing.T) {
 		var got []string
 		err = local.Run(context.Background(), ranks, func(c comm.Comm) error {
 			kinds, modes := whole.Format()
-			g := &load.Target{Partition: part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Dims, Name: "T"}}
+			g := &load.Target{Partition: part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Name: "T"}}
 			own, err := blocks(c, g, whole, way)
 			if err != nil {
 				return err
 			}
-			b := &store.Blocks{Dims: whole.Dims, Type: whole.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
+			b := &store.Blocks{Dims: whole.Header.Dims, Type: whole.Header.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
 			for k := range plan.Block(part.Pieces()) {
 				b.Owners = append(b.Owners, part.OwnerOf(k))
-				b.Boxes = append(b.Boxes, part.Box(k, whole.Dims))
+				b.Boxes = append(b.Boxes, part.Box(k, whole.Header.Dims))
 			}
 			for k, t := range own {
 				b.Own[int(k)] = t

@@ -117,7 +117,7 @@ type cut struct {
 // own are the blocks of a rank. Collective.
 func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	kinds, modes := t.Format()
-	g := &load.Target{Partition: x.part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Dims, Name: "T", Wide: x.wide}}
+	g := &load.Target{Partition: x.part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Header.Dims, Name: "T", Wide: x.wide}}
 	way := x.way
 	if !g.Viewable(t) {
 		way = 0
@@ -126,10 +126,10 @@ func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &store.Blocks{Dims: t.Dims, Type: t.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
+	b := &store.Blocks{Dims: t.Header.Dims, Type: t.Header.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
 	for k := range plan.Block(x.part.Pieces()) {
 		b.Owners = append(b.Owners, x.part.OwnerOf(k))
-		b.Boxes = append(b.Boxes, x.part.Box(k, t.Dims))
+		b.Boxes = append(b.Boxes, x.part.Box(k, t.Header.Dims))
 	}
 	for k, t := range own {
 		b.Own[int(k)] = t
@@ -206,7 +206,7 @@ func (x *cut) forecast(t *testing.T, whole *tcs.Tensor, ranks int, name string) 
 		mu.Lock()
 		defer mu.Unlock()
 		f.Blocks = *b
-		f.Own = nil
+		f.Blocks.Own = nil
 		for k, own := range b.Own {
 			f.BlockKinds, f.BlockModes = own.Format()
 			sizes[plan.Block(k)] = plan.Size{Entries: own.Vals.Len, Bytes: own.Bytes(), Arrays: 1}
@@ -251,7 +251,7 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					outermost = whole.Levels[0].Mode
 				}
-				x.part = problem(rng, whole.Dims, ranks, outermost)
+				x.part = problem(rng, whole.Header.Dims, ranks, outermost)
 				names := []string{"t.tcs", "t.tns", "t.npy"}
 				if order <= 2 {
 					names = append(names, "t.mtx")
@@ -261,7 +261,7 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 				}
 				for _, name := range names {
 					mode := store.Mode(rng.IntN(3))
-					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, far %v, axes %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, mode, whole.Dims, name)
+					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, far %v, axes %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, mode, whole.Header.Dims, name)
 					got, err := x.write(whole, ranks, filepath.Join(dir, name), mode, nil)
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
@@ -321,7 +321,7 @@ func TestSizesPastOneWindow(t *testing.T) {
 				ranks = 2
 			}
 			x := &cut{}
-			x.part = grid(whole.Dims, modes, int64(ranks), ranks)
+			x.part = grid(whole.Header.Dims, modes, int64(ranks), ranks)
 			for _, name := range []string{"t.tcs", "far.tcs", "t.npy", "t.tns"} {
 				x.far = name == "far.tcs"
 				limit := tcs.NewLimit(0)
@@ -369,7 +369,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	}
 	for _, marked := range [][]bool{{true, true, true}, {true, false, false}} {
 		x := &cut{}
-		x.part = grid(whole.Dims, marked, 3, 3)
+		x.part = grid(whole.Header.Dims, marked, 3, 3)
 		// One byte is too few for any buffer.
 		if _, err := x.write(whole, 3, path, store.Parallel, tcs.NewLimit(1)); err == nil && slices.Equal(marked, []bool{true, true, true}) {
 			t.Errorf("cut in %v: a rank without memory gave no error", marked)

@@ -23,7 +23,7 @@ func Describe(name string, t *tcs.Tensor) string {
 	if t.Order() == 0 {
 		return name + " = " + t.Value(0).Text()
 	}
-	return fmt.Sprintf("%s: %s, %s, %v, %s", name, fault.Sizes(t.Dims), t.FormatString(), t.Type, tcs.Count(Entries(t), "entry"))
+	return fmt.Sprintf("%s: %s, %s, %v, %s", name, fault.Sizes(t.Header.Dims), t.FormatString(), t.Header.Type, tcs.Count(Entries(t), "entry"))
 }
 
 // Of is the line about a result that no file was asked for.
@@ -48,7 +48,7 @@ func Entries(t *tcs.Tensor) int64 {
 
 // sumOf adds all values.
 func sumOf(t *tcs.Tensor) tcs.Value {
-	a := Sum{Type: t.Type}
+	a := Sum{Type: t.Header.Type}
 	a.Add(t.Vals.Bytes())
 	return a.total()
 }

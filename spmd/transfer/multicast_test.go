@@ -86,7 +86,7 @@ func sample(n int) *tcs.Tensor {
 	case 2:
 		s.Counts = []int64{0, 0}
 	case 3:
-		s.Kinds, s.Counts, s.Dims = "dd", []int64{0, 0}, []int64{0, 4}
+		s.Kinds, s.Counts, s.Header.Dims = "dd", []int64{0, 0}, []int64{0, 4}
 	}
 	t, err := tcs.NewIn(s, "", func(bytes int64, what string) (*tcs.Memory, error) { return tcs.Alloc(nil, bytes, what) })
 	if err != nil {

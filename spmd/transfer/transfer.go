@@ -46,7 +46,7 @@ func Pages(limit *tcs.Limit) Alloc {
 // LikeOf describes blocks of t.
 func LikeOf(name string, t *tcs.Tensor) Like {
 	kinds, modes := t.Format()
-	return Like{Name: name, Dims: t.Dims, Type: t.Type, Kinds: kinds, Modes: modes}
+	return Like{Name: name, Dims: t.Header.Dims, Type: t.Header.Type, Kinds: kinds, Modes: modes}
 }
 
 // perLevel counts the numbers of a control message for each level: size,
@@ -59,7 +59,7 @@ func (k Like) metaLen() int { return perLevel*len(k.Kinds) + 2 }
 func meta(t *tcs.Tensor) []int64 {
 	var m []int64
 	for _, l := range t.Levels {
-		r := t.Range(l.Mode)
+		r := t.Header.Range(l.Mode)
 		m = append(m, l.Size, l.Offset, r[0], r[1],
 			l.Pos.Len, l.Pos.First, int64(l.Pos.Width), l.Crd.Len, l.Crd.First, int64(l.Crd.Width))
 	}
@@ -199,7 +199,7 @@ func (k Like) allocate(m []int64, alloc Alloc) (*tcs.Tensor, error) {
 	t.Levels = make([]tcs.Level, len(k.Kinds))
 	for l := range t.Levels {
 		v := m[l*perLevel:]
-		t.Box[k.Modes[l]] = [2]int64{v[2], v[3]}
+		t.Header.Box[k.Modes[l]] = [2]int64{v[2], v[3]}
 		t.Levels[l] = tcs.Level{Kind: k.Kinds[l], Mode: k.Modes[l], Size: v[0], Offset: v[1],
 			Pos: tcs.Array{Len: v[4], First: v[5], Width: uint8(v[6])},
 			Crd: tcs.Array{Len: v[7], First: v[8], Width: uint8(v[9])}}

@@ -12,10 +12,10 @@ import (
 
 // call calls a function of the user's by the static function that stands for it.
 func (f *cfunc) call(s *ir.Call) {
-	k := slices.IndexFunc(f.calls, func(t *ir.Call) bool { return t.Func.Name == s.Func.Name && t.Func.Text == s.Func.Text })
+	k := slices.IndexFunc(f.leaf.file.calls, func(t *ir.Call) bool { return t.Func.Name == s.Func.Name && t.Func.Text == s.Func.Text })
 	if k < 0 {
-		k = len(f.calls)
-		f.calls = append(f.calls, s)
+		k = len(f.leaf.file.calls)
+		f.leaf.file.calls = append(f.leaf.file.calls, s)
 	}
 	args := make([]string, len(s.Args))
 	for n, a := range s.Args {
@@ -23,7 +23,7 @@ func (f *cfunc) call(s *ir.Call) {
 			continue
 		}
 		// What the function adds strides to may lie outside of the array: C has no pointer to that.
-		f.need("address")
+		f.leaf.file.need("address")
 		args[n] = fmt.Sprintf("dst_address(%s, %s, sizeof(%s))", f.Array(a.A), args[n], ctype(a.A.Elem))
 	}
 	f.Line("%s(%s);", standIn(k), strings.Join(args, ", "))

@@ -10,7 +10,7 @@ import (
 
 // cfunc is one C function as it is printed.
 type cfunc struct {
-	*leaf
+	leaf *leaf
 	*clike.Function
 	lens   map[*ir.Array]string // of arrays made here: the variable with the length
 	tables map[*ir.Table]string
@@ -120,13 +120,13 @@ func (f *cfunc) release(made []*ir.Array, tables []*ir.Table) {
 		f.releaseArray(a)
 	}
 	for _, t := range tables {
-		f.need("free_table")
+		f.leaf.file.need("free_table")
 		f.Line("dst_free_table(env, %s, %s, sizeof(%s));", f.table(t), f.tlens[t], ctype(t.Elem))
 	}
 }
 
 func (f *cfunc) releaseArray(a *ir.Array) {
-	f.need("release")
+	f.leaf.file.need("release")
 	f.Line("dst_release(env, %s, %s, sizeof(%s));", f.Array(a), f.lens[a], ctype(a.Elem))
 }
 
@@ -232,17 +232,17 @@ func outerMade(b *ir.Block) (made []*ir.Array, tables []*ir.Table) {
 func (f *cfunc) unpack(u *usage) string {
 	g := &cfunc{leaf: f.leaf, Function: f.Beside()}
 	usesT, usesBounds := u.publishes, false
-	for _, q := range f.fn.Params {
+	for _, q := range f.leaf.fn.Params {
 		switch {
 		case q.A != nil && u.seen[q.A]:
-			g.need("base")
+			g.leaf.file.need("base")
 			constant := ""
 			if q.A.Const {
 				constant = "const "
 			}
 			base := fmt.Sprintf("dst_base(&%s, ", slotExpr(q.Slot))
 			if q.Slot.Field == ir.Rows {
-				g.need("rows")
+				g.leaf.file.need("rows")
 				base = fmt.Sprintf("dst_rows(%s, ", rowsExpr(q.Slot))
 			}
 			g.Line("%s%s *const %s = %ssizeof(%s));", constant, ctype(q.A.Elem), g.Array(q.A), base, ctype(q.A.Elem))
@@ -252,7 +252,7 @@ func (f *cfunc) unpack(u *usage) string {
 			usesT = true
 		}
 	}
-	for k, b := range f.fn.Bounds {
+	for k, b := range f.leaf.fn.Bounds {
 		for side, v := range b {
 			if v != nil && u.seen[v] {
 				g.Line("const int64_t %s = bounds[%d][%d];", g.Variable(v), k, side)
@@ -261,7 +261,7 @@ func (f *cfunc) unpack(u *usage) string {
 		}
 	}
 	usesEnv := u.env
-	if v := f.fn.Threads; v != nil && u.seen[v] {
+	if v := f.leaf.fn.Threads; v != nil && u.seen[v] {
 		g.Line("const int64_t %s = env->threads > 1 ? env->threads : 1;", g.Variable(v))
 		usesEnv = true
 	}

@@ -28,10 +28,10 @@ func floatSuffix(t ir.Type) string {
 func (f *cfunc) Helper(name string, t ir.Type) string {
 	if name == "trunc" || name == "div" && t.IsComplex() {
 		name += "_" + clike.Suffix(t)
-		f.need(name)
+		f.leaf.file.need(name)
 		return "dst_" + name
 	}
-	return f.helper(name, t)
+	return f.leaf.file.helper(name, t)
 }
 
 // Special prints a choice of floating-point numbers, a sum with a product in it, and the real part of
@@ -49,7 +49,7 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 			if f.single {
 				name = "select_one"
 			}
-			return fmt.Sprintf("%s(%s, %s, %s)", f.helper(name, x.Type()), f.expr(x.Cond, 0), f.expr(x.X, 0), f.expr(x.Y, 0)), true
+			return fmt.Sprintf("%s(%s, %s, %s)", f.leaf.file.helper(name, x.Type()), f.expr(x.Cond, 0), f.expr(x.X, 0), f.expr(x.Y, 0)), true
 		}
 	case *ir.Cast:
 		from, to := x.X.Type(), x.Typ
@@ -82,7 +82,7 @@ func (f *cfunc) fused(x, y ir.Expr, minus bool) (string, bool) {
 
 // fma prints a*b + c, or c - a*b if negative is set, rounded once.
 func (f *cfunc) fma(a, b ir.Expr, negative bool, c string) string {
-	return fmt.Sprintf("%s(%s, %s, %s)", f.helper("fma", a.Type()), f.expr(signed(a, negative), 0), f.expr(b, 0), c)
+	return fmt.Sprintf("%s(%s, %s, %s)", f.leaf.file.helper("fma", a.Type()), f.expr(signed(a, negative), 0), f.expr(b, 0), c)
 }
 
 // signed returns x, or -x if negative is set.

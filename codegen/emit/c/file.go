@@ -60,7 +60,7 @@ func (f *file) text() string {
 
 // leaf is a leaf as it is printed.
 type leaf struct {
-	*file
+	file     *file
 	fn       *ir.Func
 	symbol   string
 	printed  map[*ir.For]*piece

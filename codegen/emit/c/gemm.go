@@ -47,16 +47,16 @@ func panelStore(t ir.Type) string {
 // piece of a parallel loop one thread does.
 func (f *cfunc) gemm(s *ir.Gemm) {
 	t := s.Alpha.Type()
-	f.need(strings.TrimSuffix(strings.TrimPrefix(product(t), "dst_"), "_"+clike.Suffix(t)) + ":" + t.String())
+	f.leaf.file.need(strings.TrimSuffix(strings.TrimPrefix(product(t), "dst_"), "_"+clike.Suffix(t)) + ":" + t.String())
 	for _, name := range []string{"alloc", "release", "gemm_shape"} {
-		f.need(name)
+		f.leaf.file.need(name)
 	}
 	threads := "env->threads"
 	if f.piece {
 		threads = "1"
 	}
 	at := func(m ir.Matrix) string { return f.Array(m.A) + " + " + f.expr(m.At, clike.PrecUnary) }
-	f.Line("if (%s(env, %s, %s, %s, %s, %s,", f.helper("gemm", t), threads, f.expr(s.Alpha, 0), at(s.A), at(s.B), at(s.C))
+	f.Line("if (%s(env, %s, %s, %s, %s, %s,", f.leaf.file.helper("gemm", t), threads, f.expr(s.Alpha, 0), at(s.A), at(s.B), at(s.C))
 	var dims []string
 	for _, axis := range []struct{ n, p, q []ir.Expr }{{s.M, s.A.Row, s.C.Row}, {s.N, s.B.Col, s.C.Col}, {s.K, s.A.Col, s.B.Row}} {
 		for k, n := range axis.n {

@@ -9,11 +9,11 @@ import (
 
 // lineLoop is a loop in lanes whose store goes past the caches: whole lines of these are made in a local array, and stored.
 type lineLoop struct {
-	*cfunc
-	s  *ir.For
-	st *ir.Store
-	n  int64  // elements of a line
-	v  string // the loop's variable
+	function *cfunc
+	s        *ir.For
+	st       *ir.Store
+	n        int64  // elements of a line
+	v        string // the loop's variable
 }
 
 // lineLoop is s as such a loop, nil where it is none, or is always shorter than a line.
@@ -36,38 +36,38 @@ func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 // write writes the loop. One of constant length, which is that of whole lines, stores all of them past the caches, or none where it does
 // not begin with one. Another stores what lies before the first whole line, and behind the last one, as other loops do.
 func (l *lineLoop) write() {
-	l.need("line")
-	l.cfunc.lines = true
+	l.function.leaf.file.need("line")
+	l.function.lines = true
 	if trips, ok := clike.Trips(l.s); ok && trips%l.n == 0 && l.s.Step == 1 {
-		l.Line("{")
-		l.Scoped(func() {
-			to := l.address(l.expr(l.s.Lo, 0))
-			l.Line("if (dst_before_line(%s, %d, sizeof(*%s)) == 0) {", to, trips, to)
-			l.Scoped(func() {
-				l.pragma("GCC unroll %d", min(trips/l.n, maxCopies))
-				lo := l.expr(l.s.Lo, 0)
-				l.wholeLines(to, lo, lo, l.expr(l.s.Hi, 0))
+		l.function.Line("{")
+		l.function.Scoped(func() {
+			to := l.address(l.function.expr(l.s.Lo, 0))
+			l.function.Line("if (dst_before_line(%s, %d, sizeof(*%s)) == 0) {", to, trips, to)
+			l.function.Scoped(func() {
+				l.function.pragma("GCC unroll %d", min(trips/l.n, maxCopies))
+				lo := l.function.expr(l.s.Lo, 0)
+				l.wholeLines(to, lo, lo, l.function.expr(l.s.Hi, 0))
 			})
-			l.Line("} else {")
-			l.Scoped(func() { l.plain(l.expr(l.s.Lo, 0), l.expr(l.s.Hi, 0)) })
-			l.Line("}")
+			l.function.Line("} else {")
+			l.function.Scoped(func() { l.plain(l.function.expr(l.s.Lo, 0), l.function.expr(l.s.Hi, 0)) })
+			l.function.Line("}")
 		})
-		l.Line("}")
+		l.function.Line("}")
 		return
 	}
-	l.Line("{")
-	l.Scoped(func() {
-		from, end, head, tail := l.Temps.Fresh(l.v+"_from"), l.Temps.Fresh(l.v+"_end"), l.Temps.Fresh(l.v+"_head"), l.Temps.Fresh(l.v+"_tail")
-		l.Line("const int64_t %s = %s;", from, l.expr(l.s.Lo, 0))
-		l.Line("const int64_t %s = %s;", end, l.expr(l.s.Hi, 0))
+	l.function.Line("{")
+	l.function.Scoped(func() {
+		from, end, head, tail := l.function.Temps.Fresh(l.v+"_from"), l.function.Temps.Fresh(l.v+"_end"), l.function.Temps.Fresh(l.v+"_head"), l.function.Temps.Fresh(l.v+"_tail")
+		l.function.Line("const int64_t %s = %s;", from, l.function.expr(l.s.Lo, 0))
+		l.function.Line("const int64_t %s = %s;", end, l.function.expr(l.s.Hi, 0))
 		to := l.address(from)
-		l.Line("const int64_t %s = %s + dst_before_line(%s, %s - %s, sizeof(*%s));", head, from, to, end, from, to)
-		l.Line("const int64_t %s = %s + (%s - %s) / %d * %d;", tail, head, end, head, l.n, l.n)
+		l.function.Line("const int64_t %s = %s + dst_before_line(%s, %s - %s, sizeof(*%s));", head, from, to, end, from, to)
+		l.function.Line("const int64_t %s = %s + (%s - %s) / %d * %d;", tail, head, end, head, l.n, l.n)
 		l.plain(from, head)
 		l.wholeLines(to, from, head, tail)
 		l.plain(tail, end)
 	})
-	l.Line("}")
+	l.function.Line("}")
 }
 
 // declare writes the declarations of the body that x hangs on, at the iteration at.
@@ -89,49 +89,49 @@ func (l *lineLoop) declare(x ir.Expr, at string) {
 		}
 	}
 	if reads[l.s.V] {
-		l.Line("const int64_t %s = %s;", l.v, at)
+		l.function.Line("const int64_t %s = %s;", l.v, at)
 	}
 	slices.Reverse(needed)
-	l.stmts(needed)
+	l.function.stmts(needed)
 }
 
 // address declares the address of the element that the loop stores at iteration first.
 func (l *lineLoop) address(first string) string {
-	to := l.Temps.Fresh(l.Array(l.st.A) + "_to")
-	l.Line("%s *%s;", ctype(l.st.A.Elem), to)
-	l.Line("{")
-	l.Scoped(func() {
+	to := l.function.Temps.Fresh(l.function.Array(l.st.A) + "_to")
+	l.function.Line("%s *%s;", ctype(l.st.A.Elem), to)
+	l.function.Line("{")
+	l.function.Scoped(func() {
 		l.declare(l.st.Index, first)
-		l.Line("%s = %s + %s;", to, l.Array(l.st.A), l.expr(l.st.Index, clike.PrecSum))
+		l.function.Line("%s = %s + %s;", to, l.function.Array(l.st.A), l.function.expr(l.st.Index, clike.PrecSum))
 	})
-	l.Line("}")
+	l.function.Line("}")
 	return to
 }
 
 // wholeLines writes the loop from lo up to hi as one over lines; to is the address of the element of iteration first.
 func (l *lineLoop) wholeLines(to, first, lo, hi string) {
-	at, lane, line := l.Temps.Fresh(l.v+"_line"), l.Temps.Fresh("lane"), l.Temps.Fresh("line")
-	l.Line("for (int64_t %s = %s; %s < %s; %s += %d) {", at, lo, at, hi, at, l.n)
-	l.Scoped(func() {
-		l.Line("%s %s[%d];", ctype(l.st.A.Elem), line, l.n)
-		l.pragma("omp simd")
-		l.Line("for (int %s = 0; %s < %d; %s++) {", lane, lane, l.n, lane)
-		l.Scoped(func() {
+	at, lane, line := l.function.Temps.Fresh(l.v+"_line"), l.function.Temps.Fresh("lane"), l.function.Temps.Fresh("line")
+	l.function.Line("for (int64_t %s = %s; %s < %s; %s += %d) {", at, lo, at, hi, at, l.n)
+	l.function.Scoped(func() {
+		l.function.Line("%s %s[%d];", ctype(l.st.A.Elem), line, l.n)
+		l.function.pragma("omp simd")
+		l.function.Line("for (int %s = 0; %s < %d; %s++) {", lane, lane, l.n, lane)
+		l.function.Scoped(func() {
 			l.declare(l.st.X, at+" + "+lane)
-			l.Line("%s[%s] = %s;", line, lane, l.expr(l.st.X, 0))
+			l.function.Line("%s[%s] = %s;", line, lane, l.function.expr(l.st.X, 0))
 		})
-		l.Line("}")
-		l.Line("dst_put_line(%s + (%s - %s), %s);", to, at, first, line)
+		l.function.Line("}")
+		l.function.Line("dst_put_line(%s + (%s - %s), %s);", to, at, first, line)
 	})
-	l.Line("}")
+	l.function.Line("}")
 }
 
 // plain writes the loop from lo up to hi as any loop in lanes.
 func (l *lineLoop) plain(lo, hi string) {
-	l.pragma("omp simd")
-	l.head(l.s, lo, hi)
-	l.Scoped(func() { l.stmts(l.s.Body.List) })
-	l.Line("}")
+	l.function.pragma("omp simd")
+	l.function.head(l.s, lo, hi)
+	l.function.Scoped(func() { l.function.stmts(l.s.Body.List) })
+	l.function.Line("}")
 }
 
 // endLines has other threads see the lines that the function stored, at its end.

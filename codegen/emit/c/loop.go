@@ -41,7 +41,7 @@ func (f *cfunc) serialLoop(s *ir.For) {
 	end := f.end(s.Hi, f.Variable(s.V), s.Body)
 	f.head(s, f.expr(s.Lo, 0), end)
 	if picksRows(s.Body) {
-		f.need("alone")
+		f.leaf.file.need("alone")
 		f.Scoped(func() { f.Line("dst_alone();") })
 	}
 	f.nested(s.Body)
@@ -124,7 +124,7 @@ func (f *cfunc) unrolledLoop(s *ir.For) {
 // fullyUnrolled writes a loop of at most n iterations for the C compiler to unroll completely.
 func (f *cfunc) fullyUnrolled(s *ir.For, n int64, lo, hi string) {
 	if n > 1 {
-		f.need(unrolled)
+		f.leaf.file.need(unrolled)
 		f.pragma("GCC unroll %d", n)
 	}
 	f.head(s, lo, hi)
@@ -241,7 +241,7 @@ func statements(b *ir.Block) int64 {
 // vectorizable reports a Vector loop that OpenMP allows to be one: nothing leaves
 // it, and nothing in it is atomic or vectorized itself.
 func (f *cfunc) vectorizable(s *ir.For) bool {
-	if f.usage(s.Body).fails {
+	if f.leaf.usage(s.Body).fails {
 		return false
 	}
 	ok := true
@@ -270,7 +270,7 @@ func (f *cfunc) vector(s *ir.For) {
 	split := map[*ir.Var][2]string{}
 	for _, r := range s.Reduce {
 		switch {
-		case !f.live[r]:
+		case !f.leaf.live[r]:
 		case r.Typ.IsComplex():
 			name := f.Variable(r)
 			pair := [2]string{f.Temps.Fresh(name + "_re"), f.Temps.Fresh(name + "_im")}
@@ -291,7 +291,7 @@ func (f *cfunc) vector(s *ir.For) {
 	f.Line("}")
 	for _, r := range s.Reduce {
 		if pair, ok := split[r]; ok {
-			f.Line("%s += %s(%s, %s);", f.Variable(r), f.helper("make", r.Typ), pair[0], pair[1])
+			f.Line("%s += %s(%s, %s);", f.Variable(r), f.leaf.file.helper("make", r.Typ), pair[0], pair[1])
 		}
 	}
 }
@@ -322,7 +322,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 	at, size := f.Temps.Fresh(v+"_at"), f.Temps.Fresh(v+"_size")
 	c := &call{piece: p, begin: begin, end: end, at: at, size: size, step: s.Step}
 	if p.fails {
-		f.need("fault")
+		f.leaf.file.need("fault")
 		c.fault = f.Temps.Fresh(v + "_fault")
 		f.Line("dst_fault %s = {%s, 0, 0, {0}};", c.fault, clike.Integer(f, math.MaxInt64, 0))
 	}
@@ -336,7 +336,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 		}
 	}
 	if p.ordered {
-		f.need("ordered")
+		f.leaf.file.need("ordered")
 		c.ordered = f.Temps.Fresh(v + "_ordered")
 		f.Line("dst_ordered %s = {%s, %s};", c.ordered, begin, failures(c))
 	}
@@ -405,7 +405,7 @@ func (f *cfunc) ordered(s *ir.Ordered) {
 // pieceLength is how much of the range a piece takes. Where sums are kept, it does
 // not depend on the number of threads.
 func (f *cfunc) pieceLength(s *ir.For, c *call) string {
-	f.need("chunk")
+	f.leaf.file.need("chunk")
 	even := func(count string) string {
 		return fmt.Sprintf("dst_piece(%s, %s, %s, %s)", c.begin, c.end, clike.Integer(f, s.Step, 0), count)
 	}
@@ -415,7 +415,7 @@ func (f *cfunc) pieceLength(s *ir.For, c *call) string {
 	}
 	switch {
 	case len(c.piece.reduce) > 0 && chunk != "":
-		return fmt.Sprintf("%s(%s, %s)", f.helper("max", ir.Int64), chunk, even(fmt.Sprint(mostPieces)))
+		return fmt.Sprintf("%s(%s, %s)", f.leaf.file.helper("max", ir.Int64), chunk, even(fmt.Sprint(mostPieces)))
 	case len(c.piece.reduce) > 0:
 		return even(fmt.Sprint(mostPieces))
 	case chunk != "":

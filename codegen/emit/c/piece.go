@@ -111,7 +111,7 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 	if p.fails && !failsByItself(s.Body) {
 		unused = "    (void)fault;\n"
 	}
-	fmt.Fprintf(&l.body, "\n// The loop over %s, from %s up to %s.\n", v, begin, end)
+	fmt.Fprintf(&l.file.body, "\n// The loop over %s, from %s up to %s.\n", v, begin, end)
 	l.printed[s] = p
 	switch {
 	case p.atomic:
@@ -124,7 +124,7 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 		// One for both of its calls: a second copy takes as long to compile.
 		result = "__attribute__((noinline)) " + result
 	}
-	fmt.Fprintf(&l.body, "%s {\n%s%s}\n", prototype(result, p.name, params), unused, f.Text())
+	fmt.Fprintf(&l.file.body, "%s {\n%s%s}\n", prototype(result, p.name, params), unused, f.Text())
 	return p
 }
 

@@ -10,7 +10,7 @@ import (
 
 func (f *cfunc) stmts(list []ir.Stmt) {
 	for _, s := range list {
-		if !clike.Dead(s, f.live) {
+		if !clike.Dead(s, f.leaf.live) {
 			f.stmt(s)
 		}
 	}
@@ -26,7 +26,7 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		f.Comment(s.Text)
 	case *ir.Declare:
 		constant := "const "
-		if f.assigned[s.V] {
+		if f.leaf.assigned[s.V] {
 			constant = ""
 		}
 		init := f.expr(s.Init, 0)
@@ -43,7 +43,7 @@ func (f *cfunc) stmt(s ir.Stmt) {
 	case *ir.While:
 		f.Line("while (%s) {", f.expr(s.Cond, 0))
 		if isTail(s) {
-			f.need("alone")
+			f.leaf.file.need("alone")
 			f.Scoped(func() { f.Line("dst_alone();") })
 		}
 		outer := f.single
@@ -68,19 +68,19 @@ func (f *cfunc) stmt(s ir.Stmt) {
 		if s.Stream {
 			name = "stream"
 		}
-		f.need(name)
+		f.leaf.file.need(name)
 		f.Line("dst_"+name+"(%s, %s, %s, %s, %s, sizeof(%s));", f.Array(s.Dst), f.expr(s.DstLo, 0), f.Array(s.Src), f.expr(s.SrcLo, 0), f.expr(s.N, 0), ctype(s.Dst.Elem))
 	case *ir.Gemm:
 		f.gemm(s)
 	case *ir.Call:
 		f.call(s)
 	case *ir.Sort:
-		f.Line("%s(%s, %s, %s);", f.helper("sort", s.A.Elem), f.Array(s.A), f.expr(s.Lo, 0), f.expr(s.Hi, 0))
+		f.Line("%s(%s, %s, %s);", f.leaf.file.helper("sort", s.A.Elem), f.Array(s.A), f.expr(s.Lo, 0), f.expr(s.Hi, 0))
 	case *ir.Mark:
-		f.need("bitmap")
+		f.leaf.file.need("bitmap")
 		f.Line("dst_mark(%s, %s, &%s, %s);", f.Array(s.Bits), f.Array(s.Words), f.Variable(s.N), f.expr(s.At, 0))
 	case *ir.Collect:
-		f.need("bitmap")
+		f.leaf.file.need("bitmap")
 		n := f.Variable(s.N)
 		f.Line("%s = dst_collect(%s, %s, %s, %s, %s, %s, %s);", n, f.Array(s.List), f.Array(s.Words), n, f.Array(s.Bits), f.Array(s.Flags), f.expr(s.Len, 0), f.expr(s.Base, 0))
 	case *ir.Union:
@@ -235,7 +235,7 @@ func filled(s *ir.Fill) (n int64, ok bool) {
 }
 
 func (f *cfunc) sortBy(s *ir.SortBy) {
-	f.need("sort_by")
+	f.leaf.file.need("sort_by")
 	keys := make([]string, len(s.Keys))
 	for i, a := range s.Keys {
 		keys[i] = f.Array(a)
@@ -248,12 +248,12 @@ func (f *cfunc) sortBy(s *ir.SortBy) {
 
 func (f *cfunc) union(s *ir.Union) {
 	n, t := f.Variable(s.N), s.Vals.Elem
-	f.need("window")
+	f.leaf.file.need("window")
 	var of []string
 	for _, g := range s.Of {
 		of = append(of, fmt.Sprintf("{%s, %s, %s, %s, %s}", f.Array(g.Crd), f.Array(g.Vals), f.expr(g.Lo, 0), f.expr(g.Hi, 0), f.expr(g.Factor, 0)))
 	}
-	f.Line("%s = %s(%d, %s, %s, %s, (dst_segment_%s[]){%s});", n, f.helper("union", t), len(of), f.Array(s.Crd), f.Array(s.Vals), n, clike.Suffix(t), strings.Join(of, ", "))
+	f.Line("%s = %s(%d, %s, %s, %s, (dst_segment_%s[]){%s});", n, f.leaf.file.helper("union", t), len(of), f.Array(s.Crd), f.Array(s.Vals), n, clike.Suffix(t), strings.Join(of, ", "))
 }
 
 // noMemory is the rest of an if over a failed allocation.
@@ -270,7 +270,7 @@ func truth(b bool) int {
 }
 
 func (f *cfunc) alloc(s *ir.Alloc) {
-	f.need("alloc")
+	f.leaf.file.need("alloc")
 	f.Line("%s = %s;", f.lens[s.A], f.expr(s.Len, 0))
 	f.Line("%s = dst_alloc(env, %s, sizeof(%s), %d);", f.Array(s.A), f.lens[s.A], ctype(s.A.Elem), truth(s.Zero))
 	f.Line("if (!%s) {", f.Array(s.A))
@@ -278,7 +278,7 @@ func (f *cfunc) alloc(s *ir.Alloc) {
 }
 
 func (f *cfunc) grow(s *ir.Grow) {
-	f.need("grow")
+	f.leaf.file.need("grow")
 	a, n, capacity := f.Array(s.A), f.lens[s.A], f.Variable(s.Cap)
 	f.Line("if (%s > %s) {", f.expr(s.Need, clike.PrecSum), capacity)
 	f.Scoped(func() {
@@ -296,7 +296,7 @@ func (f *cfunc) grow(s *ir.Grow) {
 func (f *cfunc) tableStmt(s ir.Stmt) {
 	switch s := s.(type) {
 	case *ir.AllocTable:
-		f.need("alloc")
+		f.leaf.file.need("alloc")
 		t, n := f.table(s.T), f.tlens[s.T]
 		f.Line("%s = %s;", n, f.expr(s.Len, 0))
 		f.Line("%s = dst_alloc(env, %s, sizeof(dst_array), 1);", t, n)
@@ -315,7 +315,7 @@ func (f *cfunc) tableStmt(s ir.Stmt) {
 		f.Line("%s = %s->len;", f.lens[s.A], at)
 		f.Line("%s->ptr = 0;", at)
 	case *ir.FreeTable:
-		f.need("free_table")
+		f.leaf.file.need("free_table")
 		f.Line("dst_free_table(env, %s, %s, sizeof(%s));", f.table(s.T), f.tlens[s.T], ctype(s.T.Elem))
 		f.Line("%s = 0;", f.table(s.T))
 	}
@@ -324,8 +324,8 @@ func (f *cfunc) tableStmt(s ir.Stmt) {
 func (f *cfunc) publish(s *ir.Publish) {
 	a := f.Array(s.A)
 	target := slotExpr(s.Slot)
-	if !f.tail {
-		out := f.slots[s.Slot]
+	if !f.leaf.tail {
+		out := f.leaf.slots[s.Slot]
 		target = out.name
 		f.Line("%s = %s;", out.len, f.lens[s.A])
 	}
@@ -335,13 +335,13 @@ func (f *cfunc) publish(s *ir.Publish) {
 
 // declareLate declares what holds the published arrays until nothing can fail.
 func (f *cfunc) declareLate() {
-	if f.tail {
+	if f.leaf.tail {
 		return
 	}
 	f.leaf.slots = map[ir.Slot]lateSlot{}
-	outer(f.fn.Body, func(s ir.Stmt) {
+	outer(f.leaf.fn.Body, func(s ir.Stmt) {
 		p, ok := s.(*ir.Publish)
-		if !ok || f.slots[p.Slot].name != "" {
+		if !ok || f.leaf.slots[p.Slot].name != "" {
 			return
 		}
 		out := lateSlot{f.Temps.Fresh("out"), f.Temps.Fresh("out_len")}
@@ -355,9 +355,9 @@ func (f *cfunc) declareLate() {
 // publishLate gives the published arrays to the tensors, or releases them where
 // the leaf failed.
 func (f *cfunc) publishLate() {
-	for _, p := range f.order {
-		out := f.slots[p.Slot]
-		f.need("release")
+	for _, p := range f.leaf.order {
+		out := f.leaf.slots[p.Slot]
+		f.leaf.file.need("release")
 		f.Line("if (rc)")
 		f.Line("    dst_release(env, %s.ptr, %s, sizeof(%s));", out.name, out.len, ctype(p.A.Elem))
 		f.Line("else if (%s.ptr)", out.name)
@@ -372,7 +372,7 @@ func (f *cfunc) prefetch(s *ir.Prefetch) {
 	from := f.Array(s.A) + " + " + f.expr(s.Index, 5)
 	switch bytes := s.Len * s.A.Elem.Size(); {
 	case bytes > lineBytes:
-		f.need("fetch")
+		f.leaf.file.need("fetch")
 		name := "dst_fetch"
 		if s.Far {
 			name = "dst_fetch_far"

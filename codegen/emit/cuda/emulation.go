@@ -28,7 +28,7 @@ func Emulated(f *ir.Func) string {
 	var b strings.Builder
 	b.WriteString(Emulation + text + "\n")
 	for _, k := range kernels {
-		entry(&b, k.Name, k.Launch.Threads, k.waits, k.SharedBytes)
+		entry(&b, k.launch.Name, k.launch.Launch.Threads, k.waits, k.launch.SharedBytes)
 	}
 	return b.String()
 }

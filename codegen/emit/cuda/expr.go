@@ -56,11 +56,11 @@ func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Binary:
 		name := map[ir.Op]string{ir.Add: "add", ir.Sub: "sub", ir.Mul: "mul"}[x.Op]
-		if name != "" && isValue(x, k.values) {
+		if name != "" && isValue(x, k.file.values) {
 			return fmt.Sprintf("%s(%s, %s)", k.typed("wrap", name, x.Type()), k.expr(x.X, 0), k.expr(x.Y, 0)), true
 		}
 	case *ir.Unary:
-		if x.Op == ir.Neg && isValue(x, k.values) {
+		if x.Op == ir.Neg && isValue(x, k.file.values) {
 			return fmt.Sprintf("%s(0, %s)", k.typed("wrap", "sub", x.Type()), k.expr(x.X, 0)), true
 		}
 	case *ir.Cast:

@@ -46,7 +46,7 @@ const (
 func Kernels(f *ir.Func) []Kernel {
 	var list []Kernel
 	for _, k := range newFile(f, clike.NewNamer(nil)).kernels {
-		list = append(list, k.Kernel)
+		list = append(list, k.launch)
 	}
 	return list
 }

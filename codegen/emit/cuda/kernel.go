@@ -9,9 +9,9 @@ import (
 
 // kernel is one kernel as it is printed.
 type kernel struct {
-	*file
+	file *file
 	*clike.Function
-	Kernel
+	launch   Kernel
 	live     map[*ir.Var]bool    // variables that something reads
 	assigned map[*ir.Var]bool    // variables that change after their declaration
 	loads    map[*ir.Array]bool  // arrays that are read
@@ -25,11 +25,11 @@ type kernel struct {
 
 func (f *file) newKernel(l *ir.Launch) *kernel {
 	k := &kernel{
-		file: f, Kernel: Kernel{Launch: l, Stores: map[*ir.Array]bool{}},
+		file: f, launch: Kernel{Launch: l, Stores: map[*ir.Array]bool{}},
 		Function: clike.NewFunction(f.names),
 		live:     ir.Reads(l.Body), assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{}, declared: map[*ir.Var]int{},
 	}
-	k.Name = f.names.Fresh(clike.Symbol(l.Name, "_kernel"))
+	k.launch.Name = f.names.Fresh(clike.Symbol(l.Name, "_kernel"))
 	k.parameters()
 	k.shared()
 	return k
@@ -37,7 +37,7 @@ func (f *file) newKernel(l *ir.Launch) *kernel {
 
 // parameters finds what the body uses and does not make itself.
 func (k *kernel) parameters() {
-	seen, inside := map[any]bool{}, map[any]bool{k.Launch.Block: true, k.Launch.Thread: true}
+	seen, inside := map[any]bool{}, map[any]bool{k.launch.Launch.Block: true, k.launch.Launch.Thread: true}
 	use := func(x any) {
 		if !seen[x] {
 			seen[x] = true
@@ -47,7 +47,7 @@ func (k *kernel) parameters() {
 	array := func(a *ir.Array, stored bool) {
 		use(a)
 		if stored {
-			k.Stores[a] = true
+			k.launch.Stores[a] = true
 		} else {
 			k.loads[a] = true
 		}
@@ -62,7 +62,7 @@ func (k *kernel) parameters() {
 			array(x.A, false)
 		}
 	}
-	ir.Walk(k.Launch.Body, func(s ir.Stmt) {
+	ir.Walk(k.launch.Launch.Body, func(s ir.Stmt) {
 		if clike.Dead(s, k.live) {
 			return
 		}
@@ -82,7 +82,7 @@ func (k *kernel) parameters() {
 				array(s.A, false)
 			}
 		case *ir.Fail:
-			k.Fails = true
+			k.launch.Fails = true
 		case *ir.Barrier, *ir.Shuffle:
 			k.waits = true
 		case *ir.Prefetch:
@@ -98,9 +98,9 @@ func (k *kernel) parameters() {
 		}
 		switch x := x.(type) {
 		case *ir.Array:
-			k.Arrays = append(k.Arrays, x)
+			k.launch.Arrays = append(k.launch.Arrays, x)
 		case *ir.Var:
-			k.Vars = append(k.Vars, x)
+			k.launch.Vars = append(k.launch.Vars, x)
 		}
 	}
 }
@@ -108,23 +108,23 @@ func (k *kernel) parameters() {
 // shared lays out shared arrays that need dynamic shared memory.
 func (k *kernel) shared() {
 	offsets, size := map[*ir.Array]int64{}, int64(0)
-	ir.Walk(k.Launch.Body, func(s ir.Stmt) {
+	ir.Walk(k.launch.Launch.Body, func(s ir.Stmt) {
 		if s, ok := s.(*ir.Shared); ok {
 			offsets[s.A] = size
 			size += (s.Len*s.A.Elem.Size() + 15) / 16 * 16
 		}
 	})
 	if size > MostStatic {
-		k.offsets, k.SharedBytes = offsets, size
+		k.offsets, k.launch.SharedBytes = offsets, size
 	}
 }
 
 // text is the kernel.
 func (k *kernel) text() string {
-	for _, a := range k.Arrays {
+	for _, a := range k.launch.Arrays {
 		k.Array(a)
 	}
-	for _, v := range k.Vars {
+	for _, v := range k.launch.Vars {
 		k.Variable(v)
 	}
 	for _, x := range k.used {
@@ -135,7 +135,7 @@ func (k *kernel) text() string {
 			k.Variable(x)
 		}
 	}
-	l := k.Launch
+	l := k.launch.Launch
 	for _, n := range []struct {
 		v  *ir.Var
 		is string
@@ -163,8 +163,8 @@ func (k *kernel) reads(v *ir.Var) bool {
 
 // prototype is the kernel's head, on lines of at most about 110 characters.
 func (k *kernel) prototype() string {
-	s := fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d)\n", k.Launch.Threads)
-	line := k.Name + "("
+	s := fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d)\n", k.launch.Launch.Threads)
+	line := k.launch.Name + "("
 	for i, p := range k.params() {
 		switch {
 		case i == 0:
@@ -182,13 +182,13 @@ func (k *kernel) prototype() string {
 // params declares the parameters: this is the order that Kernel documents.
 func (k *kernel) params() []string {
 	var list []string
-	for _, a := range k.Arrays {
+	for _, a := range k.launch.Arrays {
 		list = append(list, k.arrayParam(a))
 	}
-	for _, v := range k.Vars {
+	for _, v := range k.launch.Vars {
 		list = append(list, k.Type(v.Typ)+" "+k.Variable(v))
 	}
-	if k.Fails {
+	if k.launch.Fails {
 		k.need("fail")
 		list = append(list, "dst_status *status")
 	}
@@ -201,7 +201,7 @@ func (k *kernel) params() []string {
 func (k *kernel) arrayParam(a *ir.Array) string {
 	t, name := k.Type(a.Elem), k.Array(a)
 	switch {
-	case !k.Stores[a]:
+	case !k.launch.Stores[a]:
 		return "const " + t + " *__restrict__ " + name
 	case k.loads[a]:
 		return t + " *" + name
@@ -209,7 +209,7 @@ func (k *kernel) arrayParam(a *ir.Array) string {
 	return t + " *__restrict__ " + name
 }
 
-func (k *kernel) need(name string) { k.needs[name] = true }
+func (k *kernel) need(name string) { k.file.needs[name] = true }
 
 // typed asks for a helper for a type, and is its name where that is built so.
 func (k *kernel) typed(helper, name string, t ir.Type) string {

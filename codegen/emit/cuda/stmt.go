@@ -82,7 +82,7 @@ func (k *kernel) stmt(s ir.Stmt) {
 }
 
 // stores reports an array that the kernel loads or stores.
-func (k *kernel) stores(a *ir.Array) bool { return k.Stores[a] || k.loads[a] }
+func (k *kernel) stores(a *ir.Array) bool { return k.launch.Stores[a] || k.loads[a] }
 
 func (k *kernel) sharedArray(s *ir.Shared) {
 	t, name := k.Type(s.A.Elem), k.Array(s.A)
@@ -97,7 +97,7 @@ func (k *kernel) sharedArray(s *ir.Shared) {
 }
 
 func (k *kernel) assign(s *ir.Assign) {
-	if s.Accumulate && isValue(&ir.Binary{Op: ir.Add, X: s.V, Y: s.X}, k.values) {
+	if s.Accumulate && isValue(&ir.Binary{Op: ir.Add, X: s.V, Y: s.X}, k.file.values) {
 		k.Line("%s = %s(%s, %s);", k.Variable(s.V), k.typed("wrap", "add", s.V.Typ), k.Variable(s.V), k.expr(s.X, 0))
 		return
 	}

@@ -31,7 +31,7 @@ func (taken fields) add(name string) string {
 // source is a package's own Go file while it is printed.
 type source struct {
 	strings.Builder
-	*Package
+	pkg      *Package
 	sig      *signature.Signature
 	sizes    []string // the fields of Sizes, by variable
 	operands []string // the fields of Operands, by argument
@@ -39,7 +39,7 @@ type source struct {
 }
 
 func (p *Package) source(sig *signature.Signature) string {
-	s := &source{Package: p, sig: sig, result: "Tensor[" + goTypes[sig.Args[0].Type] + "]", operands: []string{""}}
+	s := &source{pkg: p, sig: sig, result: "Tensor[" + goTypes[sig.Args[0].Type] + "]", operands: []string{""}}
 	taken := fields{}
 	for _, v := range sig.Vars {
 		s.sizes = append(s.sizes, taken.add(v.Name))
@@ -71,7 +71,7 @@ func (s *source) head() {
 // OpenMP; nothing of Distaff.
 package %[1]s
 
-`, s.Name, s.Statement)
+`, s.pkg.Name, s.pkg.Statement)
 }
 
 // types are the sizes and the operands.
@@ -115,13 +115,13 @@ func (s *source) functions() {
 	left, r := s.sig.Args[0], s.sig.Result
 	levels := levelsText(left.Format)
 	if r.Repack {
-		levels += fmt.Sprintf(" (the leaf makes no %s)", levelsText(s.Unit.Request.Tensors[left.Tensor].Format))
+		levels += fmt.Sprintf(" (the leaf makes no %s)", levelsText(s.pkg.Unit.Request.Tensors[left.Tensor].Format))
 	}
 	pattern := ""
 	if r.Shares >= 0 {
 		pattern = ", whose arrays are\n// those of in." + s.operands[r.Shares]
 	}
-	s.printf(run, s.Statement, left.Tensor, levels, pattern, s.result)
+	s.printf(run, s.pkg.Statement, left.Tensor, levels, pattern, s.result)
 	if r.Dense || r.Shares >= 0 {
 		s.printf("\tvar out %[1]s\n\tif err := RunInto(&out, n, in, threads); err != nil {\n\t\treturn %[1]s{}, err\n\t}\n\treturn out, nil\n}\n\n", s.result)
 	} else {
@@ -137,7 +137,7 @@ func (s *source) functions() {
 		deep := len(left.Levels) - 1 - left.Format.TrailingDense()
 		s.printf("// RunInto computes what Run does into the memory of out.Vals, which is allocated where it\n// is nil. out's levels become those of in.%s.", s.operands[r.Shares])
 		how = fmt.Sprintf("\tshared(c, result(n), in.%s.Levels, %d, out)\n\tc.run(0)\n", s.operands[r.Shares], deep)
-	case s.Values != nil:
+	case s.pkg.Values != nil:
 		s.printf("// RunInto computes values alone, into a former result of Run over operands with the same\n// patterns. A value for which out's pattern has no place is an error.")
 		how = "\tpattern(c, result(n), out)\n\tc.run(1)\n"
 	default:
@@ -182,7 +182,7 @@ func (s *source) entries() string {
 		}
 		return "unbounded"
 	}
-	text := codegen.Entries(signature.Normal(s.Unit), codegen.Counting[string]{
+	text := codegen.Entries(signature.Normal(s.pkg.Unit), codegen.Counting[string]{
 		Stored: stored,
 		Size:   func(v string) string { return "float64(n." + s.sizes[vars[v]] + ")" },
 		Times:  func(x, y string) string { return x + "*" + y },

@@ -29,7 +29,7 @@ func main() {
 
 // leaf is one kernel, compiled.
 type leaf struct {
-	spec.Kernel
+	kernel      spec.Kernel
 	symbol, key string
 	fn          *ir.Func
 }
@@ -54,7 +54,7 @@ func run(dir string) error {
 	}
 	for begin := 0; begin < len(leaves); {
 		end := begin
-		for end < len(leaves) && leaves[end].Statement == leaves[begin].Statement {
+		for end < len(leaves) && leaves[end].kernel.Statement == leaves[begin].kernel.Statement {
 			end++
 		}
 		if err := writeLeaves(dir, leaves[begin:end]); err != nil {
@@ -79,7 +79,7 @@ func compile(k spec.Kernel) (leaf, error) {
 	if err != nil {
 		return leaf{}, err
 	}
-	l := leaf{Kernel: k, symbol: c.Symbol("builtin_" + k.Name), key: kernels.SourceKey(c.File(u.Func))}
+	l := leaf{kernel: k, symbol: c.Symbol("builtin_" + k.Name), key: kernels.SourceKey(c.File(u.Func))}
 	r.Name = l.symbol
 	if u, err = codegen.Compile(r); err != nil {
 		return leaf{}, err
@@ -94,8 +94,8 @@ func writeLeaves(dir string, leaves []leaf) error {
 	for _, l := range leaves {
 		fns = append(fns, l.fn)
 	}
-	name, _, _ := strings.Cut(leaves[0].Name, "_"+leaves[0].Formats[0][2:])
-	text := fmt.Sprintf("/* %s\n * %s */\n%s", generated, leaves[0].Statement, c.File(fns...))
+	name, _, _ := strings.Cut(leaves[0].kernel.Name, "_"+leaves[0].kernel.Formats[0][2:])
+	text := fmt.Sprintf("/* %s\n * %s */\n%s", generated, leaves[0].kernel.Statement, c.File(fns...))
 	return os.WriteFile(filepath.Join(dir, "leaf_"+name+".c"), []byte(text), 0o644)
 }
 
@@ -118,7 +118,7 @@ func writeTableGo(dir string, leaves []leaf) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "// %s\n\npackage builtin\n\n// table is the built-in leaves, as table.c has them.\nvar table = []entry{\n", generated)
 	for _, l := range leaves {
-		fmt.Fprintf(&b, "{%q, %q},\n", l.Name, l.key)
+		fmt.Fprintf(&b, "{%q, %q},\n", l.kernel.Name, l.key)
 	}
 	b.WriteString("}\n")
 	src, err := format.Source(b.Bytes())
