@@ -25,7 +25,8 @@ var (
 // TestFileMaps: the comment of each package of more than three files says of every file what
 // it is for, and its map names no file that is not there.
 func TestFileMaps(t *testing.T) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles", "distaff/...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles",
+		"distaff/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -42,7 +43,8 @@ func TestFileMaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		files := slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles)
-		files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") || f == "doc.go" })
+		files = slices.DeleteFunc(files,
+			func(f string) bool { return strings.HasSuffix(f, "_test.go") || f == "doc.go" })
 		if len(files) <= unmapped {
 			continue
 		}
@@ -78,7 +80,8 @@ func packageComment(t *testing.T, dir string) string {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil,
+			parser.PackageClauseOnly|parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}

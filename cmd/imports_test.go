@@ -27,8 +27,11 @@ var cgoFree = []string{"codegen", "io"}
 
 // ranks lists the packages of spmd: each may import only those behind it.
 var ranks = []string{
-	"oracle", ".", "planview", "jobs", "program", "run", "forecast", "output", "check", "stats", "launch", "tuned", "messages", "prepared", "input", "env", "build", "estimate", "load", "exec", "assemble", "store",
-	"reduce", "merge", "transfer", "plan", "plan/flow", "partition", "summary", "bridge", "usercode", "fault", "comm/mpi/mpitest", "comm/commtest", "comm/mpi", "comm/local", "comm",
+	"oracle", ".", "planview", "jobs", "program", "run", "forecast", "output", "check", "stats",
+	"launch", "tuned", "messages", "prepared", "input", "env", "build", "estimate", "load", "exec",
+	"assemble", "store",
+	"reduce", "merge", "transfer", "plan", "plan/flow", "partition", "summary", "bridge", "usercode",
+	"fault", "comm/mpi/mpitest", "comm/commtest", "comm/mpi", "comm/local", "comm",
 }
 
 // rank is a package's place in ranks, -1 for none.
@@ -83,10 +86,12 @@ func TestImportGraph(t *testing.T) {
 				continue
 			}
 			if from == "spmd" && to == "spmd" && rank(imp) <= rank(p.ImportPath) {
-				t.Errorf("%s imports %s, which is not behind it in the list of spmd's packages", p.ImportPath, imp)
+				t.Errorf("%s imports %s, which is not behind it in the list of spmd's packages", p.ImportPath,
+					imp)
 			}
 			if !contains(ok, to) {
-				t.Errorf("%s imports %s: %s may import only %s", p.ImportPath, imp, from, strings.Join(ok, ", "))
+				t.Errorf("%s imports %s: %s may import only %s", p.ImportPath, imp, from,
+					strings.Join(ok, ", "))
 			}
 		}
 		if contains(cgoFree, from) && len(p.CgoFiles) > 0 {

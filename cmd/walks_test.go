@@ -13,8 +13,8 @@ import (
 // A walk has mostStops stops at most, and enters no package more than mostEntries times.
 const mostStops, mostEntries = 35, 2
 
-// TestWalks holds the tables of docs/architecture.md that follow a statement and a file through
-// the packages to the source: each function is declared in the package that its row names, each pass is
+// TestWalks holds the tables of docs/architecture.md that follow a statement and a file through the
+// packages to the source: each function is declared in the package that its row names, each pass is
 // one of the compiler's, in their order, and rows are numbered.
 func TestWalks(t *testing.T) {
 	text, err := os.ReadFile("../docs/architecture.md")
@@ -22,7 +22,8 @@ func TestWalks(t *testing.T) {
 		t.Fatal(err)
 	}
 	passes := passNames(t)
-	quoted, one := regexp.MustCompile("`([^`]+)`"), regexp.MustCompile("pass(?:es)? ((?:`[^`]+`(?:, )?)+)")
+	quoted, one := regexp.MustCompile("`([^`]+)`"),
+		regexp.MustCompile("pass(?:es)? ((?:`[^`]+`(?:, )?)+)")
 	walks, stops, last, lastPass := 0, 0, "", -1
 	entries := map[string]int{}
 	in := false
@@ -87,7 +88,8 @@ func passNames(t *testing.T) (out []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^\t\{"([a-z]+)", (?:nil|\[\]fact)`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(
+		`(?m)^\t\{"([a-z]+)", (?:nil|\[\]fact)`).FindAllStringSubmatch(string(text), -1) {
 		out = append(out, m[1])
 	}
 	if len(out) < 20 {
@@ -96,7 +98,8 @@ func passNames(t *testing.T) (out []string) {
 	return out
 }
 
-// TestDocumentedFiles: files that the docs name by their path from the root, or from a package's folder, are there.
+// TestDocumentedFiles: files that the docs name by their path from the root, or from a package's
+// folder, are there.
 func TestDocumentedFiles(t *testing.T) {
 	pages, err := filepath.Glob("../docs/*.md")
 	if err != nil {
@@ -113,7 +116,8 @@ func TestDocumentedFiles(t *testing.T) {
 			for _, m := range named.FindAllStringSubmatch(line, -1) {
 				n++
 				found := false
-				for _, root := range []string{"..", "../codegen", "../spmd", "../kernels", "../io", "../scripts/bench"} {
+				for _, root := range []string{"..", "../codegen", "../spmd", "../kernels", "../io",
+					"../scripts/bench"} {
 					_, err := os.Stat(filepath.Join(root, m[1]))
 					found = found || err == nil
 				}

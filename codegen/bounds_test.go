@@ -138,7 +138,8 @@ func (v *visits) count(f *cin.Forall, c *provenance.Component) {
 }
 
 // recover finds the coordinates of a component's roots; false where a guard holds them off.
-func (v *visits) recover(s *provenance.Counting, sure map[string]bool, c *provenance.Component) bool {
+func (v *visits) recover(s *provenance.Counting, sure map[string]bool,
+	c *provenance.Component) bool {
 	for _, r := range slices.Backward(v.g.Relations()) {
 		if s.N[r.From[0]] == nil {
 			continue
@@ -168,7 +169,8 @@ func logged(u *codegen.Unit) {
 		}
 	}
 	log, n := ir.NewArray("log", ir.Int64), ir.NewVar("logged", ir.Int64)
-	u.Func.Params = append(u.Func.Params, ir.Param{Slot: ir.Slot{Arg: len(u.Args), Field: ir.Vals}, A: log})
+	u.Func.Params = append(u.Func.Params,
+		ir.Param{Slot: ir.Slot{Arg: len(u.Args), Field: ir.Vals}, A: log})
 	ir.Walk(u.Func.Body, func(s ir.Stmt) {
 		b, ok := s.(*ir.Block)
 		if !ok {
@@ -178,7 +180,8 @@ func logged(u *codegen.Unit) {
 		for _, t := range b.List {
 			list = append(list, t)
 			if x, ok := t.(*ir.Store); ok && x.A == result {
-				list = append(list, &ir.Store{A: log, Index: n, X: x.Index}, &ir.Assign{V: n, Accumulate: true, X: ir.Int(1)})
+				list = append(list, &ir.Store{A: log, Index: n, X: x.Index},
+					&ir.Assign{V: n, Accumulate: true, X: ir.Int(1)})
 			}
 		}
 		b.List = list
@@ -206,7 +209,8 @@ func interpreted(t *testing.T, u *codegen.Unit, dims []int64) [][]int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fail, err := prog.Run(args, bounds, interp.Env{Threads: 1, Steps: 5e6}); err != nil || fail != nil {
+	if fail, err := prog.Run(args, bounds, interp.Env{Threads: 1, Steps: 5e6}); err != nil ||
+		fail != nil {
 		t.Fatal(err, fail)
 	}
 	var out [][]int64
@@ -234,7 +238,8 @@ func TestBoundsAsNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, ComputeType: ir.Float64, Verify: true}
+		r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
+			ComputeType: ir.Float64, Verify: true}
 		dims := make([]int64, len(vars))
 		for k, x := range vars {
 			dims[k] = int64(rng.IntN(9))
@@ -244,7 +249,8 @@ func TestBoundsAsNumbers(t *testing.T) {
 			r.Sizes[x] = dims[k]
 		}
 		for _, name := range []string{"A", "B"} {
-			r.Tensors[name] = codegen.Tensor{Format: format.DenseOf(len(vars)), Type: ir.Float64, Dims: dims, NNZ: -1}
+			r.Tensors[name] = codegen.Tensor{Format: format.DenseOf(len(vars)), Type: ir.Float64, Dims: dims,
+				NNZ: -1}
 		}
 		r.Schedule = []string{"assemble(A,Append)"}
 		u, err := codegen.Compile(r)
@@ -258,7 +264,8 @@ func TestBoundsAsNumbers(t *testing.T) {
 				r, u = q, next
 			}
 		}
-		v := &visits{t: t, stmt: u.CIN, g: cin.Relations(u.CIN), sizes: r.Sizes, vars: vars, coord: map[string]int64{},
+		v := &visits{t: t, stmt: u.CIN, g: cin.Relations(u.CIN), sizes: r.Sizes, vars: vars,
+			coord:    map[string]int64{},
 			narrowed: map[string]*provenance.Narrowed{}, counting: map[string]*provenance.Counting{}}
 		v.visit(u.CIN)
 		if strings.Contains(ir.Print(u.Func), "if ") {
@@ -267,18 +274,22 @@ func TestBoundsAsNumbers(t *testing.T) {
 		natural, counted = natural+min(v.natural, 1), counted+min(v.counted, 1)
 		got := interpreted(t, u, dims)
 		if !slices.EqualFunc(got, v.points, slices.Equal[[]int64]) {
-			t.Fatalf("seed %d: -s=%s with sizes %v: the loops visit\n%v\nand the bounds say\n%v\n%s", seed, strings.Join(r.Schedule, ","), r.Sizes, got, v.points, cin.Pretty(u.CIN))
+			t.Fatalf("seed %d: -s=%s with sizes %v: the loops visit\n%v\nand the bounds say\n%v\n%s", seed,
+				strings.Join(r.Schedule, ","), r.Sizes, got, v.points, cin.Pretty(u.CIN))
 		}
 		all := int64(1)
 		for _, d := range dims {
 			all *= d
 		}
 		slices.SortFunc(got, slices.Compare[[]int64])
-		if got = slices.CompactFunc(got, slices.Equal[[]int64]); int64(len(got)) != all || len(v.points) != len(got) {
-			t.Fatalf("seed %d: -s=%s with sizes %v: %d visits to %d points of %d", seed, strings.Join(r.Schedule, ","), r.Sizes, len(v.points), len(got), all)
+		if got = slices.CompactFunc(got, slices.Equal[[]int64]); int64(len(got)) != all ||
+			len(v.points) != len(got) {
+			t.Fatalf("seed %d: -s=%s with sizes %v: %d visits to %d points of %d", seed,
+				strings.Join(r.Schedule, ","), r.Sizes, len(v.points), len(got), all)
 		}
 	}
-	t.Logf("%d with loops in natural order, %d with loops that count, %d with guards", natural, counted, guarded)
+	t.Logf("%d with loops in natural order, %d with loops that count, %d with guards", natural,
+		counted, guarded)
 	if natural < 60 || counted < 60 || guarded < 60 {
 		t.Error("too few of a kind")
 	}

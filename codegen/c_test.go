@@ -25,17 +25,21 @@ func TestC(t *testing.T) {
 	)
 	for name, want := range map[string]map[string]int{
 		// A run of equal rows is one row, whose entries are summed in a plain loop.
-		"coo": {parallel: 1, merge: 0, memory: 0, `while \(B_r < B_e_2 && B_crd0\[B_r\] == i\)`: 1, sums: 0, `#pragma GCC unroll`: 0},
+		"coo": {parallel: 1, merge: 0, memory: 0, `while \(B_r < B_e_2 && B_crd0\[B_r\] == i\)`: 1,
+			sums: 0, `#pragma GCC unroll`: 0},
 		// One search in each row, a piece of the result for each chunk, in order.
-		"diagonal": {`dst_search_i32\(B_crd1`: 1, parallel: 2, ordered: 1, `dst_ordered_enter\(`: 1, merge: 0},
+		"diagonal": {`dst_search_i32\(B_crd1`: 1, parallel: 2, ordered: 1, `dst_ordered_enter\(`: 1,
+			merge: 0},
 		// Sums of chunks, added in their order.
 		"dot": {parallel: 1, merge: 0, `t_parts\[chunk\] = `: 1, memory: 1, sums: 2},
 		// Where both have entries, then the rest of the numerator.
 		"quotient": {merge: 1, `while \(b_p < b_e_2\)`: 1, `while \(c_p < `: 0, ordered: 1},
 		// Rows of 32 in registers, in lanes.
-		"spmm": {parallel: 1, lanes: 3, `dst_alone\(\);\n *const int64_t j = B_crd1`: 1, `k_lane < 32`: 1, merge: 0, memory: 0, `dst_fetch\(C_vals`: 2, `dst_fetch_far\(C_vals`: 2},
+		"spmm": {parallel: 1, lanes: 3, `dst_alone\(\);\n *const int64_t j = B_crd1`: 1, `k_lane < 32`: 1,
+			merge: 0, memory: 0, `dst_fetch\(C_vals`: 2, `dst_fetch_far\(C_vals`: 2},
 		// What is left of an operand is taken in plain loops; the merge itself has no such mark.
-		"spadd": {`while \(\w+ < \w+ && \w+ < \w+\)`: 1, `while \(\w+ < \w+\) \{\n *dst_alone\(\);`: 2, `dst_alone\(`: 2},
+		"spadd": {`while \(\w+ < \w+ && \w+ < \w+\)`: 1, `while \(\w+ < \w+\) \{\n *dst_alone\(\);`: 2,
+			`dst_alone\(`: 2},
 		// Columns on threads, each into a copy of the result; the copies are then summed.
 		"spmv_csc": {parallel: 3, memory: 1, `omp atomic`: 0, merge: 0},
 		// One loop over positions, in lanes.

@@ -17,9 +17,11 @@ func TestCapacity(t *testing.T) {
 		{"a(i)=b(i)*c(k) a:s b:s c:s i=100000", "min(b_nnz + 16 + c_nnz, 100001)"},
 		// Ten terms for each entry of B, of uniform rows, and five entries.
 		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds", "min((B_nnz + 16 + C_nnz) * 8, 1000001)"},
-		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds k=10 i=100000 j=100000", "min((B_nnz + 16 + C_nnz) * 8, 10000000001)"},
+		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds k=10 i=100000 j=100000",
+			"min((B_nnz + 16 + C_nnz) * 8, 10000000001)"},
 		// 10,000 for each of 10,000: the largest capacity in any case, 1 << 26.
-		{"A(i,j)=b(i)*c(j) A:ss b:s c:s i=100000 j=100000", "min((b_nnz + 16 + c_nnz) * 2048, 10000000001)"},
+		{"A(i,j)=b(i)*c(j) A:ss b:s c:s i=100000 j=100000",
+			"min((b_nnz + 16 + c_nnz) * 2048, 10000000001)"},
 		{"A(i,j)=b(i)*c(j) A:ss b:s c:s", "min((b_nnz + 16 + c_nnz) * 64, 1000001)"},
 		{"A(i,j)=2*b(i)*d(j) A:ss b:s d:d", "min((b_nnz + 16) * 128, 1000001)"},
 	} {

@@ -90,8 +90,8 @@ type Request struct {
 	// FarBytes is the size of dense operands and results that do not stay in the caches of a
 	// core, so that rows picked from them are prefetched; 0 for DefaultFarBytes.
 	FarBytes int64
-	// Forms are those of code that were measured to be fastest on the processor that the leaf is for; nil for the
-	// defaults. They show in no bit of a result.
+	// Forms are those of code that were measured to be fastest on the processor that the leaf is for;
+	// nil for the defaults. They show in no bit of a result.
 	Forms strategy.Forms
 	// GemmWork is the number of multiply-adds from which on a product of dense operands is one of
 	// matrices, by a BLAS if there is one; 0 for DefaultGemmWork, of shapes that are not narrow. It
@@ -107,22 +107,25 @@ type Request struct {
 	// store no more than the range.
 	Schedule []string
 	Parts    []string
-	// ConvertBySize says that the operands that are converted to fit the order of the loops are chosen by the
-	// sizes of their modes, and not by the entries that they store: a schedule is then taken, or refused, whatever
-	// they store.
+	// ConvertBySize says that the operands that are converted to fit the order of the loops are chosen
+	// by the sizes of their modes, and not by the entries that they store: a schedule is then taken,
+	// or refused, whatever they store.
 	ConvertBySize bool
-	// Chunked, if not "", is an operand of whose entries a call has a chunk, over the range of each of its
-	// variables that holds the chunk's coordinates. Others may store coordinates outside of these ranges.
+	// Chunked, if not "", is an operand of whose entries a call has a chunk, over the range of each of
+	// its variables that holds the chunk's coordinates. Others may store coordinates outside of these
+	// ranges.
 	Chunked string
 	// Network says how products of several tensors are contracted: "auto" or "" where it pays,
 	// "direct" in one nest of loops, "pairwise" two at a time, or a tree such as "((A*B)*C)*D".
 	Network string
 	// IntermediateOrder is the most variables that an intermediate of these has; 0 for any number.
 	IntermediateOrder int
-	// Cuts are the ranges that are cut over all calls of the leaf, which so many ranks share; none where one call does all.
+	// Cuts are the ranges that are cut over all calls of the leaf, which so many ranks share; none
+	// where one call does all.
 	Cuts  []Cut
 	Ranks int
-	// AsStored says that no dense operand is read from a copy in another order of its modes, but for those that a schedule names.
+	// AsStored says that no dense operand is read from a copy in another order of its modes, but for
+	// those that a schedule names.
 	AsStored bool
 	// Names has the names that the user gave tensors, where Normal has others.
 	Names map[string]string
@@ -182,7 +185,8 @@ type Tensor struct {
 	Counts             []int64 // positions a level; nil unknown
 }
 
-// Cut is a range that is cut into N parts: that of a variable, or of the positions of levels over several, outermost first.
+// Cut is a range that is cut into N parts: that of a variable, or of the positions of levels over
+// several, outermost first.
 type Cut struct {
 	Vars []string
 	N    int64
@@ -192,20 +196,24 @@ type Cut struct {
 type Unit struct {
 	Request Request // what was compiled, which shares the caller's maps
 	Func    *ir.Func
-	Args    []Arg    // the leaf's arguments; Args[0] is the result
-	Vars    []string // the variables whose ranges the leaf takes, in order; its operands store nothing outside them
-	Result  Result
-	Notes   []string // one line for each conversion, and for what a schedule says and gets in another way
-	Order   []string // the loop order of all variables
-	CIN     cin.Stmt
+	Args    []Arg // the leaf's arguments; Args[0] is the result
+	// the variables whose ranges the leaf takes, in order; its operands store nothing outside them
+	Vars   []string
+	Result Result
+	// one line for each conversion, and for what a schedule says and gets in another way
+	Notes []string
+	Order []string // the loop order of all variables
+	CIN   cin.Stmt
 	// Network says how the products of its terms are contracted, as text.
 	Network func() string
-	// Workspaces is the most bytes that the workspaces of a call take on so many threads, with the partial results
-	// of chunks, where no operand has more entries, and no variable a larger range, than the request says.
+	// Workspaces is the most bytes that the workspaces of a call take on so many threads, with the
+	// partial results of chunks, where no operand has more entries, and no variable a larger range,
+	// than the request says.
 	Workspaces func(threads int) int64
-	// Begun is what the arrays of a result that grows take before the first entry is there, where the sparse operands of a
-	// call have so many together: those that become the result's, and beside them pieces of chunks with what joins them. within
-	// says that the result has no more entries than the operands: beside is then what pieces take to the end.
+	// Begun is what the arrays of a result that grows take before the first entry is there, where the
+	// sparse operands of a call have so many together: those that become the result's, and beside them
+	// pieces of chunks with what joins them. within says that the result has no more entries than the
+	// operands: beside is then what pieces take to the end.
 	Begun func(entries int64, threads int, within bool) (kept, beside int64)
 	// Compute is the type that the leaf computes in.
 	Compute ir.Type
@@ -213,8 +221,8 @@ type Unit struct {
 	Lattices string
 	// Times are the passes that made it, in their order.
 	Times []PassTime
-	// Hasty, which Compile leaves false, says that all calls of the leaf together are expected to take less
-	// time than it takes to compile it for speed.
+	// Hasty, which Compile leaves false, says that all calls of the leaf together are expected to take
+	// less time than it takes to compile it for speed.
 	Hasty bool
 
 	matrices map[cin.Stmt]bool // of CIN, the outermost loops of products of matrices
@@ -234,7 +242,8 @@ type PassTime struct {
 // Arg is an argument of the leaf.
 type Arg struct {
 	Tensor string
-	Name   string        // in concrete index notation: the tensor's, with a ' for each further format of it
+	// in concrete index notation: the tensor's, with a ' for each further format of it
+	Name   string
 	Format format.Format // as the leaf reads it; where Convert is set, not as requested
 	// Convert: the caller converts the tensor to Format for this argument,
 	// with all that is stored: the zeros of dense levels are entries too.
@@ -289,7 +298,8 @@ func Compile(r Request) (*Unit, error) {
 		return nil, &diag.Error{Msg: "a schedule is given: values alone are computed by the default one"}
 	}
 	if r.FixedPattern && r.Target == CUDA {
-		return nil, &diag.Error{Msg: "values alone are asked for, in the order of a pattern that is there: a GPU computes the pattern too"}
+		return nil, &diag.Error{
+			Msg: "values alone are asked for, in the order of a pattern that is there: a GPU computes the pattern too"}
 	}
 	if r.Target == CUDA && r.Schedule == nil {
 		g, err := chooseGPU(r)
@@ -378,7 +388,8 @@ func (c *compilation) types() error {
 	if c.request.Old != nil {
 		operands[c.request.Stmt.LHS.Name] = valueType(c.request.Old.Type)
 	}
-	compute, _, err := notation.InferTypes(c.request.Stmt, operands, valueType(c.tensor(c.request.Stmt.LHS.Name).Type))
+	compute, _, err := notation.InferTypes(c.request.Stmt, operands,
+		valueType(c.tensor(c.request.Stmt.LHS.Name).Type))
 	c.unit.Compute = irType(compute)
 	return err
 }
@@ -403,7 +414,8 @@ func valueType(t ir.Type) dtype.Type {
 // compressed are made as compressed ones.
 func (c *compilation) result() error {
 	t := c.tensor(c.request.Stmt.LHS.Name)
-	r := Result{Shares: -1, Format: format.Format{Levels: slices.Clone(t.Format.Levels), Order: slices.Clone(t.Format.Order)}}
+	r := Result{Shares: -1, Format: format.Format{Levels: slices.Clone(t.Format.Levels),
+		Order: slices.Clone(t.Format.Order)}}
 	for l, k := range r.Format.Levels {
 		if k != format.Dense && k != format.Compressed {
 			r.Format.Levels[l], r.Repack = format.Compressed, true
@@ -418,7 +430,11 @@ func (c *compilation) result() error {
 func (c *compilation) collect() error {
 	lhs := c.normal.LHS
 	if c.normal.Accumulate && c.request.Old != nil {
-		c.normal.Terms = append([]*notation.Term{{Factors: []notation.Factor{&notation.Access{Name: lhs.Name, Vars: lhs.Vars, At: lhs.At, VarAt: lhs.VarAt}}}}, c.normal.Terms...)
+		c.normal.Terms = append(
+			[]*notation.Term{
+				{Factors: []notation.Factor{
+					&notation.Access{Name: lhs.Name, Vars: lhs.Vars, At: lhs.At, VarAt: lhs.VarAt}}}},
+			c.normal.Terms...)
 	}
 	c.byKey = map[string]*use{}
 	for _, a := range c.normal.Accesses() {
@@ -450,7 +466,9 @@ func (c *compilation) order() error {
 func (c *compilation) operands() error {
 	u := c.unit
 	lhs := c.request.Stmt.LHS.Name
-	c.ops = []lower.Operand{{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth, CrdWidth: u.Result.CrdWidth}}
+	c.ops = []lower.Operand{
+		{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth,
+			CrdWidth: u.Result.CrdWidth}}
 	c.stats = []strategy.Tensor{{}}
 	u.Args = []Arg{{Tensor: lhs, Format: u.Result.Format}}
 	names := map[string]bool{lhs: true}
@@ -467,7 +485,8 @@ func (c *compilation) operands() error {
 			s.name += "'"
 		}
 		names[s.name] = true
-		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type, PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth,
+		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type,
+			PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth,
 			Rows: s.format.AllDense() && c.request.Target == CPU && s.tensor != c.request.InPlace}
 		stats := strategy.Tensor{NNZ: s.given.NNZ}
 		if s.convert {
@@ -477,7 +496,8 @@ func (c *compilation) operands() error {
 		}
 		c.stats = append(c.stats, stats)
 		c.ops = append(c.ops, op)
-		u.Args = append(u.Args, Arg{Tensor: s.tensor, Name: s.name, Format: s.format, Convert: s.convert, Old: s.old, PosWidth: op.PosWidth, CrdWidth: op.CrdWidth})
+		u.Args = append(u.Args, Arg{Tensor: s.tensor, Name: s.name, Format: s.format, Convert: s.convert,
+			Old: s.old, PosWidth: op.PosWidth, CrdWidth: op.CrdWidth})
 	}
 	c.args = u.Args
 	return nil

@@ -30,7 +30,8 @@ func useKey(a *notation.Access) string { return a.Name + "(" + strings.Join(a.Va
 // converts the operands that are cheapest to convert, each at the cost of its use, to
 // storage that fits the order of the others. It sets the uses' formats and
 // returns the order, with a note for each conversion.
-func fit(n *notation.Normal, result format.Format, uses []*use, sizes func(string) int64, cost func(*use) float64) (order []string, notes []string) {
+func fit(n *notation.Normal, result format.Format, uses []*use, sizes func(string) int64,
+	cost func(*use) float64) (order []string, notes []string) {
 	fixed := newGraph(n.Vars)
 	fixed.access(n.LHS.Vars, result)
 	for _, t := range n.Terms {
@@ -113,8 +114,8 @@ func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	return chosen
 }
 
-// conversionCost is what it costs to convert a use: the entries that are stored, or, where the choice is not to hang on
-// them (Request.ConvertBySize), all that its tensor has room for.
+// conversionCost is what it costs to convert a use: the entries that are stored, or, where the
+// choice is not to hang on them (Request.ConvertBySize), all that its tensor has room for.
 func (c *compilation) conversionCost(u *use) float64 {
 	if !c.request.ConvertBySize {
 		if u.given.NNZ < 0 {
@@ -138,7 +139,8 @@ func reordered(u *use, order []string, sizes func(string) int64) format.Format {
 	slices.SortStableFunc(f.Order, func(a, b int) int {
 		return slices.Index(order, u.vars[a]) - slices.Index(order, u.vars[b])
 	})
-	list := len(f.Levels) > 1 && old.Levels[0] == format.CompressedNonunique && old.RunEnd(0) == len(f.Levels)-1 &&
+	list := len(f.Levels) > 1 && old.Levels[0] == format.CompressedNonunique &&
+		old.RunEnd(0) == len(f.Levels)-1 &&
 		!slices.Contains(old.Levels, format.SingletonPadded)
 	if list && slices.Index(old.Levels, format.Singleton) >= 0 {
 		list = slices.Index(old.Levels, format.Singleton) == len(old.Levels)-1

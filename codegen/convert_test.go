@@ -6,8 +6,8 @@ import (
 	"distaff/codegen"
 )
 
-// TestConvertBySize: which operand is converted hangs on the entries that operands store, or, where it is asked for,
-// on the sizes of their modes alone.
+// TestConvertBySize: which operand is converted hangs on the entries that operands store, or, where
+// it is asked for, on the sizes of their modes alone.
 func TestConvertBySize(t *testing.T) {
 	for _, c := range []struct {
 		entries map[string]int64

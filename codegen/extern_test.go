@@ -11,8 +11,9 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestExternRefused has what is refused as loops that a C function runs are lowered: what is said, and the
-// command that is blamed. fits says that the function has the parameters that the loops want.
+// TestExternRefused has what is refused as loops that a C function runs are lowered: what is said,
+// and the command that is blamed. fits says that the function has the parameters that the loops
+// want.
 func TestExternRefused(t *testing.T) {
 	const sparse = "y(i)=A(i,j)*x(j)\nA:ds\n"
 	const product = "C(i,j)=A(i,k)*B(k,j)\n"
@@ -20,28 +21,52 @@ func TestExternRefused(t *testing.T) {
 		text, command, want string
 		fits                bool
 	}{
-		{sparse + "-s=%s,parallelize(i,CPUThread,NoRaces)", "{i,j}", "the loop over i runs on CPUThread, and f runs it", true},
-		{"y(i)=A(i,j)*x(j)\n-s=split(i,i0,i1,4),reorder(i1,i0,j),%s", "{i0,j}", "the loops over i0 and i1 visit coordinates out of order, and a function gets a range of them", true},
-		{"y(i)=A(i,j)*x(j)\n-s=split(i,i0,i1,4),%s", "{i0,i1,j}", "the loop over i0 is one over tiles, and a function gets a range of coordinates", true},
-		{"y(i)=A(i,j)*x(j)\n-s=fuse(i,j,f),%s", "{f}", "the loop over f is one over i and j fused, and a function gets the range of each by itself", true},
-		{sparse + "-s=pos(j,jp,A),%s", "{jp}", "the loop over jp is one over positions, and a function gets a range of coordinates", true},
-		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{jw}", "W(jw) is filled where B(k,jw) has entries, which a function does not tell", true},
-		{product + "-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),workspace(W,Hash),%s", "{jw}", "W(jw) is no array that is filled everywhere or nowhere, and a function adds to arrays", true},
-		{sparse + "-s=temporaries(y),%s", "{j}", "t is filled where A(i,j) has entries, which a function does not tell", true},
-		{"C(i,j)=A(i,j)+B(i,j)\nC:ds\nA:ds\nB:ds\n-s=%s", "{j}", "C (its format is ds) is written in order, coordinate by coordinate, and a function adds to values that have their places", true},
-		{"C(i,j)=A(i,j)*B(i,j)\nC:ds\nA:ds\n-s=%s", "{i,j}", "C has the level arrays of A(i,j), whose positions are not known before the loops run", true},
-		{"y(j)=A(i,j)\n-s=reorder(i,j),parallelize(i,CPUThread,Atomics),%s", "{j}", "iterations of loops around may add to one place of y, atomically, and a function adds plainly", true},
-		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=reorder(i,j,k),tile(k,8),%s", "{k}", "rows of C are summed in registers here", true},
-		{"C(i,j)=A(i)+B(i,j)\nA:s\n-s=%s", "{j}", "A(i) may be absent here, and a function gets what is there", true},
-		{"C(i,j)=A(i,j)+B(i,j)\nA:ss\n-s=%s", "{j}", "A(i,j) may be absent here, and a function gets what is there", true},
-		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{j}", "W(j) has its values in no array that goes by positions, which a function gets", true},
-		{"y(i)=A(i,j)*x(j)\nA:uq\n-s=%s", "{i,j}", "A(i,j) (its format is uq) has a level of i that is neither dense nor compressed, and a function gets such", true},
-		{"a(i)=B(i,i)\nB:ss\n-s=%s", "{i}", "B(i,i) (its format is ss) stores i below a variable of the loops, where it would have to be searched for", true},
-		{"C(i,j)=A(i,j)*2\nC:ds\nA:ds\n-s=flatten(i),%s", "{j}", "the loops over j are not computed as they stand, and f would not be called", true},
-		{"A(k)=B(j,k,i)\nA:s\nB:dds\n-s=assemble(A,Append),%s", "{i}", "what A stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", true},
-		{sparse + "-s=%s", "{i,j}", "got void f() in f.c, want void f(int64_t i_begin, int64_t i_end, int64_t j_begin, int64_t j_end, double *y, int64_t y_i, " +
-			"const int32_t *A_pos1, int64_t A_pos1_i, const int32_t *A_crd1, const double *A, const double *x, int64_t x_j)", false},
-		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=reorder(i,j,k),%s", "{k}", "got void f() in f.c, want void f(int64_t k_begin, int64_t k_end, double *C, int64_t C_k, double A, const double *B, int64_t B_k)", false},
+		{sparse + "-s=%s,parallelize(i,CPUThread,NoRaces)", "{i,j}",
+			"the loop over i runs on CPUThread, and f runs it", true},
+		{"y(i)=A(i,j)*x(j)\n-s=split(i,i0,i1,4),reorder(i1,i0,j),%s", "{i0,j}",
+			"the loops over i0 and i1 visit coordinates out of order, and a function gets a range of them",
+			true},
+		{"y(i)=A(i,j)*x(j)\n-s=split(i,i0,i1,4),%s", "{i0,i1,j}",
+			"the loop over i0 is one over tiles, and a function gets a range of coordinates", true},
+		{"y(i)=A(i,j)*x(j)\n-s=fuse(i,j,f),%s", "{f}",
+			"the loop over f is one over i and j fused, and a function gets the range of each by itself",
+			true},
+		{sparse + "-s=pos(j,jp,A),%s", "{jp}",
+			"the loop over jp is one over positions, and a function gets a range of coordinates", true},
+		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{jw}",
+			"W(jw) is filled where B(k,jw) has entries, which a function does not tell", true},
+		{product + "-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),workspace(W,Hash),%s", "{jw}",
+			"W(jw) is no array that is filled everywhere or nowhere, and a function adds to arrays", true},
+		{sparse + "-s=temporaries(y),%s", "{j}",
+			"t is filled where A(i,j) has entries, which a function does not tell", true},
+		{"C(i,j)=A(i,j)+B(i,j)\nC:ds\nA:ds\nB:ds\n-s=%s", "{j}",
+			"C (its format is ds) is written in order, coordinate by coordinate, and a function adds to values that have their places", true},
+		{"C(i,j)=A(i,j)*B(i,j)\nC:ds\nA:ds\n-s=%s", "{i,j}",
+			"C has the level arrays of A(i,j), whose positions are not known before the loops run", true},
+		{"y(j)=A(i,j)\n-s=reorder(i,j),parallelize(i,CPUThread,Atomics),%s", "{j}",
+			"iterations of loops around may add to one place of y, atomically, and a function adds plainly",
+			true},
+		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=reorder(i,j,k),tile(k,8),%s", "{k}",
+			"rows of C are summed in registers here", true},
+		{"C(i,j)=A(i)+B(i,j)\nA:s\n-s=%s", "{j}",
+			"A(i) may be absent here, and a function gets what is there", true},
+		{"C(i,j)=A(i,j)+B(i,j)\nA:ss\n-s=%s", "{j}",
+			"A(i,j) may be absent here, and a function gets what is there", true},
+		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{j}",
+			"W(j) has its values in no array that goes by positions, which a function gets", true},
+		{"y(i)=A(i,j)*x(j)\nA:uq\n-s=%s", "{i,j}",
+			"A(i,j) (its format is uq) has a level of i that is neither dense nor compressed, and a function gets such", true},
+		{"a(i)=B(i,i)\nB:ss\n-s=%s", "{i}",
+			"B(i,i) (its format is ss) stores i below a variable of the loops, where it would have to be searched for", true},
+		{"C(i,j)=A(i,j)*2\nC:ds\nA:ds\n-s=flatten(i),%s", "{j}",
+			"the loops over j are not computed as they stand, and f would not be called", true},
+		{"A(k)=B(j,k,i)\nA:s\nB:dds\n-s=assemble(A,Append),%s", "{i}",
+			"what A stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", true},
+		{sparse + "-s=%s", "{i,j}",
+			"got void f() in f.c, want void f(int64_t i_begin, int64_t i_end, int64_t j_begin, int64_t j_end, double *y, int64_t y_i, " +
+				"const int32_t *A_pos1, int64_t A_pos1_i, const int32_t *A_crd1, const double *A, const double *x, int64_t x_j)", false},
+		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=reorder(i,j,k),%s", "{k}",
+			"got void f() in f.c, want void f(int64_t k_begin, int64_t k_end, double *C, int64_t C_k, double A, const double *B, int64_t B_k)", false},
 	} {
 		r := goldenRequest(t, fmt.Sprintf(x.text, `substitute(`+x.command+`,"f.c:f")`))
 		fn := &ir.Extern{File: "f.c", Name: "f", Result: "void"}
@@ -51,7 +76,8 @@ func TestExternRefused(t *testing.T) {
 			fn = &ir.Extern{File: "f.c", Name: "f", Result: "void", Params: typesOf(params)}
 			err = refusedExtern(t, r)
 		}
-		if at := err.Src[err.Pos:err.End]; err.Msg != "substitute: "+x.want || !strings.HasPrefix(at, "substitute(") {
+		if at := err.Src[err.Pos:err.End]; err.Msg != "substitute: "+x.want ||
+			!strings.HasPrefix(at, "substitute(") {
 			t.Errorf("%s: got %q at %s, want %q", x.text, err.Msg, at, x.want)
 		}
 	}
@@ -76,11 +102,12 @@ func typesOf(params string) (out []string) {
 	return out
 }
 
-// TestExternUnknown: a function that nothing defines is refused with the prototype that is wanted, and one
-// without a place to look for it as such.
+// TestExternUnknown: a function that nothing defines is refused with the prototype that is wanted,
+// and one without a place to look for it as such.
 func TestExternUnknown(t *testing.T) {
 	r := goldenRequest(t, "y(i)=x(i)\n-s=substitute({i},\"f.c:f\")")
-	if got, want := refusedExtern(t, r).Msg, "substitute: there are no C functions of the user's here"; got != want {
+	if got, want := refusedExtern(t, r).Msg,
+		"substitute: there are no C functions of the user's here"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.Extern = func(file, name string) (*ir.Extern, error) {
@@ -91,19 +118,24 @@ func TestExternUnknown(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, fn := range []*ir.Extern{
-		{File: "f.c", Name: "f", Result: "int", Params: []string{"int64_t", "int64_t", "double *", "int64_t", "const double *", "int64_t"}},
-		{File: "f.c", Name: "f", Result: "void", Params: []string{"int64_t", "int64_t", "float *", "int64_t", "const double *", "int64_t"}},
-		{File: "f.c", Name: "f", Result: "void", Params: []string{"int64_t", "int64_t", "double *", "int64_t", "const double *"}},
+		{File: "f.c", Name: "f", Result: "int",
+			Params: []string{"int64_t", "int64_t", "double *", "int64_t", "const double *", "int64_t"}},
+		{File: "f.c", Name: "f", Result: "void",
+			Params: []string{"int64_t", "int64_t", "float *", "int64_t", "const double *", "int64_t"}},
+		{File: "f.c", Name: "f", Result: "void",
+			Params: []string{"int64_t", "int64_t", "double *", "int64_t", "const double *"}},
 	} {
 		r.Extern = func(string, string) (*ir.Extern, error) { return fn, nil }
 		got := refusedExtern(t, r).Msg
-		if want := fmt.Sprintf("substitute: got %s f(%s) in f.c, want void f(int64_t i_begin,", fn.Result, strings.Join(fn.Params, ", ")); !strings.HasPrefix(got, want) {
+		if want := fmt.Sprintf("substitute: got %s f(%s) in f.c, want void f(int64_t i_begin,", fn.Result,
+			strings.Join(fn.Params, ", ")); !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
-// TestExternTwoNests: a name that two nests of loops have is no place for a function, and neither is one for lanes.
+// TestExternTwoNests: a name that two nests of loops have is no place for a function, and neither
+// is one for lanes.
 func TestExternTwoNests(t *testing.T) {
 	for text, want := range map[string]string{
 		"y(i)=A(i,j)*x(j)+B(i,j)*w(j)\nA:ds\nB:ds\n-s=temporaries(y),substitute({j},\"f.c:f\")": "substitute: 2 nests of loops are over j, and a function runs one of them",

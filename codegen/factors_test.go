@@ -15,14 +15,16 @@ func TestLargeFactors(t *testing.T) {
 	const spmv = "y(i)=A(i,j)*x(j)\ny:d\nA:ds\nx:d"
 	for _, x := range []struct{ schedule, want string }{
 		{"divide(i,i0,i1,1099511627776)", "i0_n int64 = min(1099511627776, max(i_hi, 1))"},
-		{"pos(j,p,A),divide(p,p0,p1,1099511627776)", "p0_n int64 = min(1099511627776, max(A_e - A_s, 1))"},
+		{"pos(j,p,A),divide(p,p0,p1,1099511627776)",
+			"p0_n int64 = min(1099511627776, max(A_e - A_s, 1))"},
 		{"divide(i,i0,i1,300),reorder(i1,i0)", "i0_n int64 = min(300, max(i_hi, 1))"},
 		{"split(i,i0,i1,1099511627776),reorder(i1,i0)", "i1_n int64 = min(1099511627776, max(i_hi, 1))"},
 		// Few pieces are made as they are asked for: their number is then known.
 		{"divide(i,i0,i1,4)", "for i0 in 0 : 4"},
 		{"unroll(j,1099511627776)", "#pragma GCC unroll 64\n"},
 		{"unroll(j,7)", "#pragma GCC unroll 7\n"},
-		{"split(j,j0,j1,1099511627776),unroll(j1),unroll(j0,50)" /* 16 copies inside */, "#pragma GCC unroll 11\n"},
+		{"split(j,j0,j1,1099511627776),unroll(j1),unroll(j0,50)", /* 16 copies inside */
+			"#pragma GCC unroll 11\n"},
 	} {
 		r := goldenRequest(t, spmv)
 		r.Schedule = []string{x.schedule}
@@ -41,7 +43,8 @@ func TestLargeFactors(t *testing.T) {
 // is counted beside; one that notes what it holds is not.
 func TestLanesFillWorkspaces(t *testing.T) {
 	const mttkrp = "A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\nA:dd\nB:dss\nC:dd\nD:"
-	schedule := []string{"precompute(B(i,k,l)*D(l,j),j,j,W),prefetch(C,k,0),prefetch(D,l,0),parallelize(j,CPUVector,NoRaces)"}
+	schedule := []string{
+		"precompute(B(i,k,l)*D(l,j),j,j,W),prefetch(C,k,0),prefetch(D,l,0),parallelize(j,CPUVector,NoRaces)"}
 	r := goldenRequest(t, mttkrp+"dd")
 	r.Schedule = schedule
 	u, err := codegen.Compile(r)
@@ -53,7 +56,8 @@ func TestLanesFillWorkspaces(t *testing.T) {
 	}
 	r = goldenRequest(t, mttkrp+"ds")
 	r.Schedule = schedule
-	if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), "fills the workspace W(j), which takes entries in turn") {
+	if _, err := codegen.Compile(r); err == nil ||
+		!strings.Contains(err.Error(), "fills the workspace W(j), which takes entries in turn") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }
@@ -68,7 +72,8 @@ func TestOneSearchATile(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := ir.Print(u.Func)
-	if n := strings.Count(text, "search"); n != 1 || strings.Index(text, "search") > strings.Index(text, "for k in") {
+	if n := strings.Count(text, "search"); n != 1 ||
+		strings.Index(text, "search") > strings.Index(text, "for k in") {
 		t.Errorf("got %d searches, want one, before the loop over k:\n%s", n, text)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// findGemms notes the products of matrices that a term, which adds to places over left as these are stored, and
-// its parts end in.
+// findGemms notes the products of matrices that a term, which adds to places over left as these are
+// stored, and its parts end in.
 func (n *nest) findGemms(x *term, left []string) {
 	for _, p := range x.parts {
 		for _, y := range p.body {
@@ -27,23 +27,30 @@ func (n *nest) findGemms(x *term, left []string) {
 		}
 		return all
 	}
-	p := &product{term: x, rows: places(x.gemm.Rows), cols: places(x.gemm.Cols), terms: places(x.gemm.Sums)}
+	p := &product{term: x, rows: places(x.gemm.Rows), cols: places(x.gemm.Cols),
+		terms: places(x.gemm.Sums)}
 	p.inner = x.gemmOrder(left)
 	n.gemms = append(n.gemms, p)
 }
 
-// gemmOrder are the loops of a term's product of matrices: sums first, and then those of its places, as these are stored.
+// gemmOrder are the loops of a term's product of matrices: sums first, and then those of its
+// places, as these are stored.
 func (x *term) gemmOrder(left []string) []string {
 	return append(keep(x.sums, x.gemm.Sums), keep(left, slices.Concat(x.gemm.Rows, x.gemm.Cols))...)
 }
 
 // keep are those of list that are among some.
 func keep(list, some []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(v string) bool { return !slices.Contains(some, v) })
+	return slices.DeleteFunc(slices.Clone(list),
+		func(v string) bool { return !slices.Contains(some, v) })
 }
 
-// isGemmFrom tells whether a term's product of matrices has the loop over v, and no loop but its own is left.
-func (x *term) isGemmFrom(v string) bool { return x.gemm != nil && slices.Contains(x.gemm.Vars(), v) }
+// isGemmFrom tells whether a term's product of matrices has the loop over v, and no loop but its
+// own is left.
+func (x *term) isGemmFrom(v string) bool {
+	return x.gemm != nil &&
+		slices.Contains(x.gemm.Vars(), v)
+}
 
 // gemmLoops are the loops of a term's product of matrices, which adds to t.
 func (n *nest) gemmLoops(x *term, t target) cin.Stmt {
@@ -63,7 +70,8 @@ func (c *compilation) withoutProducts() error {
 	return &goBack{to: "nest"}
 }
 
-// gemmInside tells whether some loops inside of s are a product of matrices of a contraction, and whether s is one.
+// gemmInside tells whether some loops inside of s are a product of matrices of a contraction, and
+// whether s is one.
 func (n *nest) gemmInside(s *cin.Forall) (inside, whole bool) {
 	cin.Walk(s, func(x cin.Stmt) {
 		for _, p := range n.gemms {
@@ -87,8 +95,8 @@ func nestOf(s cin.Stmt, vars []string) cin.Stmt {
 	return s
 }
 
-// keepsThreads tells whether loops run in order though they are outermost ones: a product of matrices inside of
-// them runs on all threads.
+// keepsThreads tells whether loops run in order though they are outermost ones: a product of
+// matrices inside of them runs on all threads.
 func (n *nest) keepsThreads(f *cin.Forall) bool {
 	if inside, whole := n.gemmInside(f); inside {
 		return whole || n.sizes(f.Var) < manyProducts
@@ -108,7 +116,9 @@ func (c *compilation) strategyProducts() (out []strategy.Product) {
 		return nil
 	}
 	for _, p := range slices.Concat(c.nest.products, c.nest.gemms) {
-		x := strategy.Product{Gemm: strategy.Gemm{Vars: strings.Join(p.inner, ",")}, Why: fmt.Sprintf("a product of dense matrices, %d by %d places with %d terms each", p.rows, p.cols, p.terms)}
+		x := strategy.Product{Gemm: strategy.Gemm{Vars: strings.Join(p.inner, ",")},
+			Why: fmt.Sprintf("a product of dense matrices, %d by %d places with %d terms each", p.rows,
+				p.cols, p.terms)}
 		if !slices.ContainsFunc(out, func(y strategy.Product) bool { return x.Gemm == y.Gemm }) {
 			out = append(out, x)
 		}

@@ -9,18 +9,24 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestNetworkGemm: contractions of dense products are products of matrices, in loops whose intermediates are small, and the
-// schedule that is printed makes the same leaf.
+// TestNetworkGemm: contractions of dense products are products of matrices, in loops whose
+// intermediates are small, and the schedule that is printed makes the same leaf.
 func TestNetworkGemm(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
 		gemms      int
 	}{
-		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nl=64", "forall(i, CPUThread, where(forall(k, forall(l, A(i,l) += D(k,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * C(j,l))))))", 1},
-		{"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nl=64", "forall(i, CPUThread, where(forall(k, forall(l, A(k,l) += C(i,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * D(j,l))))))", 2}, // on one thread, and on threads that have parts of k
-		{"A(i,l)=-B(i,j)*C(j,k)*D(k,l)*2", "where(forall(k, forall(i, forall(l, A(i,l) += -(2 * w(k,i) * D(k,l))))), forall(j, forall(k, forall(i, w(k,i) += B(i,j) * C(j,k)))))", 2},
-		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:sdd\nl=64", "forall(i, CPUThread, where(forall(k, forall(l, A(i,l) += D(k,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * C(j,l))))))", 1},
-		{"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\ni=32\nj=32\nk=1024\nl=512", "where(forall(i, forall(j, forall(k, forall(l, A(k,l) += B(i,j,k) * w(i,j,l))))), forall(i, CPUThread, forall(j, forall(l, w(i,j,l) += C(i,l) * D(j,l)))))", 1},
+		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nl=64",
+			"forall(i, CPUThread, where(forall(k, forall(l, A(i,l) += D(k,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * C(j,l))))))", 1},
+		// on one thread, and on threads that have parts of k
+		{"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nl=64",
+			"forall(i, CPUThread, where(forall(k, forall(l, A(k,l) += C(i,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * D(j,l))))))", 2},
+		{"A(i,l)=-B(i,j)*C(j,k)*D(k,l)*2",
+			"where(forall(k, forall(i, forall(l, A(i,l) += -(2 * w(k,i) * D(k,l))))), forall(j, forall(k, forall(i, w(k,i) += B(i,j) * C(j,k)))))", 2},
+		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:sdd\nl=64",
+			"forall(i, CPUThread, where(forall(k, forall(l, A(i,l) += D(k,l) * w(k,l))), forall(j, forall(k, forall(l, w(k,l) += B(i,j,k) * C(j,l))))))", 1},
+		{"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\ni=32\nj=32\nk=1024\nl=512",
+			"where(forall(i, forall(j, forall(k, forall(l, A(k,l) += B(i,j,k) * w(i,j,l))))), forall(i, CPUThread, forall(j, forall(l, w(i,j,l) += C(i,l) * D(j,l)))))", 1},
 		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nl=8", "", 0}, // too narrow for products of matrices
 		{"A(i,l)=B(i,j)*C(j,k)*D(k,l)\nB:ds", "", -1}, // no product of two dense matrices has B
 	} {
@@ -55,7 +61,8 @@ func TestNetworkGemm(t *testing.T) {
 	}
 }
 
-// dense is a request like a golden's, of 256 coordinates of each variable that has no size in its text.
+// dense is a request like a golden's, of 256 coordinates of each variable that has no size in its
+// text.
 func dense(t *testing.T, text string) codegen.Request {
 	t.Helper()
 	r := goldenRequest(t, text)

@@ -24,11 +24,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/golden")
 
-// TestGolden holds each stage of the kernels in testdata/golden to what it was.
-// The comment of an archive is the statement, then lines with a tensor's format,
-// a variable's size, scheduling commands after "-s=", --target=cuda, or a tree after "--network=", with the
-// most variables of an intermediate after "--intermediate-order=". The C is held where the archive has it, which
-// one of a class of kernels does: TestC and TestPromisedLoops look for what is meant in that of others.
+// TestGolden holds each stage of the kernels in testdata/golden to what it was. The comment of an
+// archive is the statement, then lines with a tensor's format, a variable's size, scheduling
+// commands after "-s=", --target=cuda, or a tree after "--network=", with the most variables of an
+// intermediate after "--intermediate-order=". The C is held where the archive has it, which one of
+// a class of kernels does: TestC and TestPromisedLoops look for what is meant in that of others.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -62,7 +62,8 @@ func TestGolden(t *testing.T) {
 			if again, err := ir.Parse(ir.Print(u.Func)); err != nil || ir.Print(again) != ir.Print(u.Func) {
 				t.Errorf("the leaf's text does not read back: %v", err)
 			}
-			if again, err := cin.Parse(cin.Pretty(u.CIN)); err != nil || cin.String(again) != cin.String(u.CIN) {
+			if again, err := cin.Parse(cin.Pretty(u.CIN)); err != nil ||
+				cin.String(again) != cin.String(u.CIN) {
 				t.Errorf("the nest's text does not read back: %v", err)
 			}
 			got := txtar.Format(a)
@@ -73,13 +74,15 @@ func TestGolden(t *testing.T) {
 				return
 			}
 			if !bytes.Equal(got, data) {
-				t.Errorf("the stages have changed: see the difference after\n\tgo test ./codegen -update\n%s", firstDifference(data, got))
+				t.Errorf("the stages have changed: see the difference after\n\tgo test ./codegen -update\n%s",
+					firstDifference(data, got))
 			}
 		})
 	}
 }
 
-// goldenUnit compiles what goldenRequest reads. The text is the leaf's before sums carry their positions on, and before a GPU's loops become launches.
+// goldenUnit compiles what goldenRequest reads. The text is the leaf's before sums carry their
+// positions on, and before a GPU's loops become launches.
 func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) {
 	t.Helper()
 	r := goldenRequest(t, text)
@@ -119,7 +122,8 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 	if err := notation.Check(s); err != nil {
 		t.Fatal(err)
 	}
-	r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, ComputeType: ir.Float64, Verify: true}
+	r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
+		ComputeType: ir.Float64, Verify: true}
 	for _, v := range notation.Normalize(s).Vars {
 		r.Sizes[v] = 1000
 	}

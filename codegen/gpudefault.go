@@ -59,7 +59,9 @@ func chooseGPU(r Request) (*gpuChoice, error) {
 
 // noGPU is the refusal of a statement that has no default schedule on a GPU.
 func noGPU(why string) error {
-	return &diag.Error{Code: diag.ScheduleRefused, Msg: "a GPU has no default schedule for this statement: " + why + "; --target=cpu runs it, or a schedule of your own (-s)"}
+	return &diag.Error{Code: diag.ScheduleRefused,
+		Msg: "a GPU has no default schedule for this statement: " + why +
+			"; --target=cpu runs it, or a schedule of your own (-s)"}
 }
 
 // reason is what an error says, without the place in a schedule that the user did not write.
@@ -74,7 +76,8 @@ func reason(err error) string {
 func partsOf(r Request) []string {
 	c := &compilation{request: r, unit: &Unit{}}
 	_ = c.normalize()
-	return slices.DeleteFunc(slices.Clone(c.normal.Vars), func(v string) bool { return slices.Contains(r.Exact, v) })
+	return slices.DeleteFunc(slices.Clone(c.normal.Vars),
+		func(v string) bool { return slices.Contains(r.Exact, v) })
 }
 
 // lines are the commands of the choice, and what is done that they do not say.
@@ -101,7 +104,8 @@ func gpuForms(r Request) ([]gpuForm, error) {
 			return nil, err
 		}
 		for _, f := range s.forms() {
-			if !slices.ContainsFunc(out, func(g gpuForm) bool { return slices.Equal(f.commands(), g.commands()) }) {
+			if !slices.ContainsFunc(out,
+				func(g gpuForm) bool { return slices.Equal(f.commands(), g.commands()) }) {
 				out = append(out, f)
 			}
 		}

@@ -13,23 +13,42 @@ import (
 // for, with a reason in each line of a choice, and, given back, make the same leaf.
 func TestGPUDefaults(t *testing.T) {
 	for text, want := range map[string][]string{
-		"y(i)=A(i,j)*x(j)\nA:ds":                        {"fuse(i,j,f)", "split(fpos,block,tile,2048)", "split(tile_pre,load,lane,256)", "unroll(load,8)", "parallelize(tile,GPUThread,Atomics,Rows) a row of the tile"},
-		"y(i)=A(i,j)*x(j)\nA:ss":                        {"pos(f,fpos,A(i,j))", "parallelize(tile,GPUThread,Atomics,Rows)"},
-		"y(i)=A(i,j)*x(j)\nA:uc":                        {"split(fpos,block,fpos1,3584)", "split(fpos2,thread,thread_nz,7)", "parallelize(thread,GPUThread,Atomics)"},
-		"y(i)=A(i,j)*x(j)+z(i)\nA:ds":                   {"pos(j,jpos,A(i,j))", "split(jpos,thread_nz,thread,32)", "parallelize(thread,GPUThread,ParallelReduction)"},
-		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=128":             {"split(fpos1,warp,nz,32)", "bound(dense_val_unbounded,dense_val,4,MaxExact) k has 128 coordinates", "parallelize(thread,GPUThread,Atomics)"},
-		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=30":              {"split(k,dense_val,thread,32)"},
-		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:sss\nl=32":    {"fuse(j,k,fj)", "fuse(i,fj,f)", "split(fpos1,warp,nz,128)", "parallelize(thread,GPUThread,Atomics)"},
-		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=64": {"split(fpos1,warp,nz,32)", "parallelize(warp,GPUWarp,NoRaces)", "parallelize(thread,GPUThread,ParallelReduction)"},
-		"A(i,j)=B(i,j,k)*c(k)\nA:ss\nB:sss":             {"pos(f,fpos,B(i,j,k))", "parallelize(thread,GPUThread,NoRaces)"},
-		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds":        {"assemble(A,Insert) entries are counted", "split(i,block,thread,256)", "parallelize(thread,GPUThread,NoRaces)"},
-		"a=B(i,j)*C(i,j)\nB:ds":                         {"parallelize(block,GPUBlock,Atomics) one addition a block", "parallelize(thread,GPUThread,ParallelReduction)"},
-		"a=x(i)*y(i)":                                   {"split(inside,n,thread,256)", "reorder(block,thread,n)", "parallelize(thread,GPUThread,ParallelReduction)"},
-		"C(i,k)=A(i,j)*B(j,k)\nk=64":                    {"reorder(i,k,j)", "fuse(i,k,fi)", "parallelize(thread,GPUThread,NoRaces)"},
-		"C(i,k)=D(i,k)+A(i,j)*B(j,k)\nA:ds\nk=64":       {"split(i,block,warp,16) a warp for each i", "bound(dense_val_unbounded,dense_val,2,MaxExact)", "parallelize(thread,GPUThread,NoRaces)"},
-		"C(i,k)=D(i,k)+A(i,j)*B(j,k)\nA:ds\nk=4":        {"split(i,block,thread,256) a thread for each i"},
-		"C(i,k)=A(i,j)*B(j,k)+D(i,j)*E(k)\nA:ds\nD:ds":  {"split(i,block,warp,16)", "split(k,dense_val_unbounded,thread,32)"},
-		"y(i)=A(i,j)*x(j)":                              {"split(j,tile,thread,32)", "parallelize(warp,GPUWarp,NoRaces)"},
+		"y(i)=A(i,j)*x(j)\nA:ds": {"fuse(i,j,f)", "split(fpos,block,tile,2048)",
+			"split(tile_pre,load,lane,256)", "unroll(load,8)",
+			"parallelize(tile,GPUThread,Atomics,Rows) a row of the tile"},
+		"y(i)=A(i,j)*x(j)\nA:ss": {"pos(f,fpos,A(i,j))",
+			"parallelize(tile,GPUThread,Atomics,Rows)"},
+		"y(i)=A(i,j)*x(j)\nA:uc": {"split(fpos,block,fpos1,3584)",
+			"split(fpos2,thread,thread_nz,7)", "parallelize(thread,GPUThread,Atomics)"},
+		"y(i)=A(i,j)*x(j)+z(i)\nA:ds": {"pos(j,jpos,A(i,j))",
+			"split(jpos,thread_nz,thread,32)", "parallelize(thread,GPUThread,ParallelReduction)"},
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=128": {"split(fpos1,warp,nz,32)",
+			"bound(dense_val_unbounded,dense_val,4,MaxExact) k has 128 coordinates",
+			"parallelize(thread,GPUThread,Atomics)"},
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=30": {"split(k,dense_val,thread,32)"},
+		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:sss\nl=32": {"fuse(j,k,fj)", "fuse(i,fj,f)",
+			"split(fpos1,warp,nz,128)", "parallelize(thread,GPUThread,Atomics)"},
+		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=64": {"split(fpos1,warp,nz,32)",
+			"parallelize(warp,GPUWarp,NoRaces)", "parallelize(thread,GPUThread,ParallelReduction)"},
+		"A(i,j)=B(i,j,k)*c(k)\nA:ss\nB:sss": {"pos(f,fpos,B(i,j,k))",
+			"parallelize(thread,GPUThread,NoRaces)"},
+		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds": {"assemble(A,Insert) entries are counted",
+			"split(i,block,thread,256)", "parallelize(thread,GPUThread,NoRaces)"},
+		"a=B(i,j)*C(i,j)\nB:ds": {
+			"parallelize(block,GPUBlock,Atomics) one addition a block",
+			"parallelize(thread,GPUThread,ParallelReduction)"},
+		"a=x(i)*y(i)": {"split(inside,n,thread,256)",
+			"reorder(block,thread,n)", "parallelize(thread,GPUThread,ParallelReduction)"},
+		"C(i,k)=A(i,j)*B(j,k)\nk=64": {"reorder(i,k,j)", "fuse(i,k,fi)",
+			"parallelize(thread,GPUThread,NoRaces)"},
+		"C(i,k)=D(i,k)+A(i,j)*B(j,k)\nA:ds\nk=64": {"split(i,block,warp,16) a warp for each i",
+			"bound(dense_val_unbounded,dense_val,2,MaxExact)", "parallelize(thread,GPUThread,NoRaces)"},
+		"C(i,k)=D(i,k)+A(i,j)*B(j,k)\nA:ds\nk=4": {
+			"split(i,block,thread,256) a thread for each i"},
+		"C(i,k)=A(i,j)*B(j,k)+D(i,j)*E(k)\nA:ds\nD:ds": {"split(i,block,warp,16)",
+			"split(k,dense_val_unbounded,thread,32)"},
+		"y(i)=A(i,j)*x(j)": {"split(j,tile,thread,32)",
+			"parallelize(warp,GPUWarp,NoRaces)"},
 	} {
 		r := large(t, text)
 		r.Target = codegen.CUDA
@@ -41,7 +60,11 @@ func TestGPUDefaults(t *testing.T) {
 		for _, w := range want {
 			command, why, _ := strings.Cut(w, ") ")
 			command = strings.TrimSuffix(command, ")") + ")"
-			if !slices.ContainsFunc(lines, func(l codegen.ScheduleLine) bool { return l.Command == command && strings.Contains(l.Why, why) }) {
+			if !slices.ContainsFunc(lines,
+				func(l codegen.ScheduleLine) bool {
+					return l.Command == command &&
+						strings.Contains(l.Why, why)
+				}) {
 				t.Errorf("%s: the schedule lacks %q:\n%s", text, w, codegen.ScheduleText(lines))
 			}
 		}
@@ -55,12 +78,14 @@ func TestGPUDefaults(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: given back: %v", text, err)
 		} else if ir.Print(u.Func) != ir.Print(v.Func) {
-			t.Errorf("%s: given back, the schedule makes another leaf:\n%s", text, codegen.ScheduleText(lines))
+			t.Errorf("%s: given back, the schedule makes another leaf:\n%s", text,
+				codegen.ScheduleText(lines))
 		}
 	}
 }
 
-// TestGPUWithout: what has no default schedule of a GPU is refused with the reason, and with where it runs.
+// TestGPUWithout: what has no default schedule of a GPU is refused with the reason, and with where
+// it runs.
 func TestGPUWithout(t *testing.T) {
 	for text, want := range map[string]string{
 		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": "workspace w(k)",
@@ -69,7 +94,8 @@ func TestGPUWithout(t *testing.T) {
 		r := large(t, text)
 		r.Target = codegen.CUDA
 		_, err := codegen.Compile(r)
-		if err == nil || !strings.Contains(err.Error(), "a GPU has no default schedule") || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--target=cpu") {
+		if err == nil || !strings.Contains(err.Error(), "a GPU has no default schedule") ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--target=cpu") {
 			t.Errorf("%s: got %v, want a refusal that has %q", text, err, want)
 		}
 		r.FixedPattern = true

@@ -47,10 +47,12 @@ func (s *gpuShape) dense() gpuForm {
 	if len(more) > 0 { // each thread computes the coordinates of its place
 		in, one := s.name(f+"1"), s.name("place")
 		more = append(more,
-			fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f, block, in, gpuThreads),
+			fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f, block, in,
+				gpuThreads),
 			fmt.Sprintf("split(%s,%s,%s,1)", in, thread, one))
 	} else {
-		more = append(more, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f, block, thread, gpuThreads))
+		more = append(more, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f,
+			block, thread, gpuThreads))
 	}
 	return s.lines(append(append(texts, more...),
 		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
@@ -77,10 +79,12 @@ func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
 	block, thread, n, inside := s.name("block"), s.name("thread"), s.name("n"), s.name("inside")
 	return s.lines(append(append(texts, more...),
 		fmt.Sprintf("split(%s,%s,%s,%d)", f, block, inside, gpuThreads*gpuScalar),
-		fmt.Sprintf("split(%s,%s,%s,%d) # a thread sums %d terms", inside, n, thread, gpuThreads, gpuScalar),
+		fmt.Sprintf("split(%s,%s,%s,%d) # a thread sums %d terms", inside, n, thread, gpuThreads,
+			gpuScalar),
 		fmt.Sprintf("reorder(%s,%s,%s) # neighbouring threads read neighbours", block, thread, n),
 		fmt.Sprintf("parallelize(%s,GPUBlock,Atomics) # one addition a block to the result", block),
-		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles and in shared memory", thread))...)
+		fmt.Sprintf(
+			"parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles and in shared memory", thread))...)
 }
 
 // warpPerPlace gives each place of the result to a warp, whose threads sum together along the last
@@ -92,15 +96,17 @@ func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
 	order := slices.Concat([]string{block, warp, thread, tile}, sums[:len(sums)-1])
 	return s.lines(append(append(texts, more...),
 		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each place of the result", f, block, warp, gpuWarps),
-		fmt.Sprintf("split(%s,%s,%s,%d) # its threads sum along %s together", last, tile, thread, gpuLanes, last),
+		fmt.Sprintf("split(%s,%s,%s,%d) # its threads sum along %s together", last, tile, thread,
+			gpuLanes, last),
 		"reorder("+strings.Join(order, ",")+")",
 		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
 		fmt.Sprintf("parallelize(%s,GPUWarp,NoRaces)", warp),
-		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles", thread))...)
+		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles",
+			thread))...)
 }
 
-// warpRows gives each row of a sparse operand to a warp (A.10), where other terms stand beside the sum
-// over its entries: a loop over the positions of several rows cannot have them.
+// warpRows gives each row of a sparse operand to a warp (A.10), where other terms stand beside the
+// sum over its entries: a loop over the positions of several rows cannot have them.
 func (s *gpuShape) warpRows() gpuForm {
 	outer, ok := s.body.(*cin.Forall)
 	if !ok || !s.inResult(outer.Var) || !s.c.unit.Result.Format.AllDense() {
@@ -120,29 +126,34 @@ func (s *gpuShape) warpRows() gpuForm {
 		return nil
 	}
 	i, j := outer.Var, inner[0].Var
-	block, row, warp, thread, nz, p := s.name("block"), s.name("warp_row"), s.name("warp"), s.name("thread"), s.name("thread_nz"), s.name(j+"pos")
+	block, row, warp, thread, nz, p := s.name("block"), s.name("warp_row"), s.name("warp"),
+		s.name("thread"), s.name("thread_nz"), s.name(j+"pos")
 	inside := s.name("block_row")
 	return s.lines(
 		fmt.Sprintf("split(%s,%s,%s,%d)", i, block, inside, gpuThreads),
 		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for a row at a time", inside, row, warp, gpuWarps),
 		fmt.Sprintf("pos(%s,%s,%s)", j, p, s.key(a)),
-		fmt.Sprintf("split(%s,%s,%s,%d) # its threads take neighbouring entries of %s", p, nz, thread, gpuLanes, s.key(a)),
+		fmt.Sprintf("split(%s,%s,%s,%d) # its threads take neighbouring entries of %s", p, nz, thread,
+			gpuLanes, s.key(a)),
 		fmt.Sprintf("reorder(%s,%s)", warp, row),
 		fmt.Sprintf("reorder(%s,%s)", thread, nz),
 		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
 		fmt.Sprintf("parallelize(%s,GPUWarp,NoRaces)", warp),
-		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles", thread))
+		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles",
+			thread))
 }
 
-// rowsAcross gives each coordinate of the outermost loops to a warp, whose threads run along the last variable of the
-// result, where every assignment is in a loop over it: neighbouring threads read and write neighbours.
+// rowsAcross gives each coordinate of the outermost loops to a warp, whose threads run along the
+// last variable of the result, where every assignment is in a loop over it: neighbouring threads
+// read and write neighbours.
 func (s *gpuShape) rowsAcross() gpuForm {
 	f, lhs := s.c.unit.Result.Format, s.c.normal.LHS.Vars
 	if !f.AllDense() || len(lhs) < 2 {
 		return nil
 	}
 	last := lhs[f.Order[len(lhs)-1]]
-	if n := s.c.size(last); !innermost(s.body, last, false) || n > 0 && n < gpuLanes/4 { // most threads would be idle
+	// most threads would be idle
+	if n := s.c.size(last); !innermost(s.body, last, false) || n > 0 && n < gpuLanes/4 {
 		return nil
 	}
 	var texts, units []string
@@ -156,16 +167,20 @@ func (s *gpuShape) rowsAcross() gpuForm {
 		}
 		seen[v] = true
 		block, warp := s.name("block"), s.name("warp")
-		texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each %s", v, block, warp, gpuWarps, v))
-		units = append(units, "parallelize("+block+",GPUBlock,NoRaces) # each writes places of its own", "parallelize("+warp+",GPUWarp,NoRaces)")
+		texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each %s", v, block, warp,
+			gpuWarps, v))
+		units = append(units, "parallelize("+block+",GPUBlock,NoRaces) # each writes places of its own",
+			"parallelize("+warp+",GPUWarp,NoRaces)")
 	}
 	tile, thread := s.name("dense_val"), s.name("thread")
-	texts = append(texts, s.overLanes(last, tile, thread, "its threads read and write neighbours along "+last)...)
-	return s.lines(append(append(texts, units...), fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
+	texts = append(texts, s.overLanes(last, tile, thread,
+		"its threads read and write neighbours along "+last)...)
+	return s.lines(append(append(texts, units...),
+		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
 }
 
-// innermost tells whether the innermost loop around every assignment of t is over v, and there is no workspace; within says
-// that t is the body of such a loop.
+// innermost tells whether the innermost loop around every assignment of t is over v, and there is
+// no workspace; within says that t is the body of such a loop.
 func innermost(t cin.Stmt, v string, within bool) bool {
 	switch t := t.(type) {
 	case *cin.Forall:
@@ -188,7 +203,8 @@ func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 			return
 		}
 		n++
-		if len(f.Levels) == 2 && f.Levels[0] == format.Dense && a.Vars[f.Order[0]] == i && a.Vars[f.Order[1]] == j.Var {
+		if len(f.Levels) == 2 && f.Levels[0] == format.Dense && a.Vars[f.Order[0]] == i &&
+			a.Vars[f.Order[1]] == j.Var {
 			found = a
 		}
 	})
@@ -201,14 +217,15 @@ func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 // rows gives each coordinate of every outermost loop to a thread.
 func (s *gpuShape) rows() gpuForm { return s.rowsOfThreads(1) }
 
-// tiledRows gives a few coordinates to each thread, which searches for the first of them: loops that step
-// from one entry of an operand to the next have no number of their own for each.
+// tiledRows gives a few coordinates to each thread, which searches for the first of them: loops
+// that step from one entry of an operand to the next have no number of their own for each.
 func (s *gpuShape) tiledRows() gpuForm { return s.rowsOfThreads(gpuCopied) }
 
 func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 	var texts []string
 	if s.c.share == nil && !s.c.unit.Result.Format.AllDense() {
-		texts = append(texts, "assemble("+s.c.resultName()+",Insert) # entries are counted, then written to their places")
+		texts = append(texts, "assemble("+s.c.resultName()+
+			",Insert) # entries are counted, then written to their places")
 	}
 	seen := map[string]bool{}
 	for _, v := range outermostVars(s.body) {
@@ -218,15 +235,18 @@ func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 		seen[v] = true
 		block, thread := s.name("block"), s.name("thread")
 		if each == 1 {
-			texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each %s", v, block, thread, gpuThreads, v))
+			texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each %s", v, block, thread,
+				gpuThreads, v))
 		} else {
 			in, row := s.name(v+"1"), s.name(v+"_row")
 			texts = append(texts,
 				fmt.Sprintf("split(%s,%s,%s,%d)", v, block, in, gpuThreads*each),
-				fmt.Sprintf("split(%s,%s,%s,%d) # a thread for %d coordinates of %s", in, thread, row, each, each, v))
+				fmt.Sprintf("split(%s,%s,%s,%d) # a thread for %d coordinates of %s", in, thread, row, each,
+					each, v))
 		}
 		outer, inner := s.racesOver(v)
-		texts = append(texts, "parallelize("+block+",GPUBlock,"+outer, "parallelize("+thread+",GPUThread,"+inner)
+		texts = append(texts, "parallelize("+block+",GPUBlock,"+outer,
+			"parallelize("+thread+",GPUThread,"+inner)
 	}
 	return s.lines(texts...)
 }
@@ -235,9 +255,11 @@ func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 func (s *gpuShape) racesOver(v string) (blocks, threads string) {
 	switch {
 	case len(s.c.normal.LHS.Vars) == 0:
-		return "Atomics) # one addition a block to the result", "ParallelReduction) # sums of threads are added by shuffles and in shared memory"
+		return "Atomics) # one addition a block to the result",
+			"ParallelReduction) # sums of threads are added by shuffles and in shared memory"
 	case !s.inResult(v):
-		return "IgnoreRaces) # races are settled where threads add", "Atomics) # several threads add to one place of the result"
+		return "IgnoreRaces) # races are settled where threads add",
+			"Atomics) # several threads add to one place of the result"
 	}
 	return "NoRaces) # each writes places of its own", "NoRaces)"
 }

@@ -12,16 +12,19 @@ import (
 // inPlace has the leaf read the left tensor's old value, which the request names, from the
 // memory of the result, where each element is read before it is written and never after:
 //
-//   - it has the result's type and levels, which for a sparse result are its own level arrays, and is
+//   - it has the result's type and levels, which for a sparse result are its own level arrays, and
+//     is
 //     read as it is stored;
 //   - every use of it is the left's own access, the same variables in the same order;
-//   - no coordinate is assigned twice. The default schedule sees to that where it makes nothing but plain
+//   - no coordinate is assigned twice. The default schedule sees to that where it makes nothing but
+//     plain
 //     stores; loops of a user's are to be over variables of the left side;
 //   - the leaf reads and stores in the order that ir.ReadInPlace describes.
 //
 // Elsewhere, and on a GPU, the leaf keeps to two memories.
 func (c *compilation) inPlace() error {
-	if k := c.overwritten(); k > 0 && c.request.Target == CPU && c.assignsOnce() && ir.ReadInPlace(c.unit.Func, k) {
+	if k := c.overwritten(); k > 0 && c.request.Target == CPU && c.assignsOnce() &&
+		ir.ReadInPlace(c.unit.Func, k) {
 		c.unit.Result.InPlace = k
 	}
 	return nil
@@ -55,7 +58,8 @@ func (c *compilation) overwritten() int {
 			old = k + 1
 		}
 	}
-	if old < 0 || u.Args[old].Convert || c.ops[old].Type != c.ops[0].Type || !u.Args[old].Format.Equal(u.Result.Format) {
+	if old < 0 || u.Args[old].Convert || c.ops[old].Type != c.ops[0].Type ||
+		!u.Args[old].Format.Equal(u.Result.Format) {
 		return 0
 	}
 	if !u.Result.Format.AllDense() && u.Result.Shares != old {

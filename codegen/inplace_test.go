@@ -36,26 +36,29 @@ func TestInPlace(t *testing.T) {
 		{"y(i,j) = x(i,j)*p(i)*q(j)", "y:ss x:ss", "", true},
 		{"y(i,j,k) = x(i,j,k) + x(i,j,k)*B(j,k)", "y:ssd x:ssd", "", true},
 		{"y(i) = x(i) + p(i)", "", "split(i,i0,i1,32),parallelize(i0,CPUThread,NoRaces)", true},
-		{"y(i) = x(i) + A(i,j)*p(j)", "A:ds", "split(i,i0,i1,32),parallelize(i0,CPUThread,NoRaces)", true},
+		{"y(i) = x(i) + A(i,j)*p(j)", "A:ds", "split(i,i0,i1,32),parallelize(i0,CPUThread,NoRaces)",
+			true},
 
 		{"y(i) = x(i)*p(i)", "p:s", "", false},                                   // 0 everywhere first
 		{"y(i) = x(i)*A(i,j)*p(j)", "A:ss", "", false},                           // the same
 		{"y(i,j) = x(i,j) + B(i,j)", "", "fuse(i,j,f),split(f,f0,f1,32)", false}, // the same
-		{"y(i,l) = x(i,l) + A(i,j)*B(j,l)", "A:ds", "", false},                   // but for rows in registers, the same
-		{"y(i,j) = x(j,i)", "", "", false},                                       // transposed
-		{"y(i,j) = x(i,j) + x(j,i)", "", "", false},                              // the same
-		{"y(i) = x(j)*B(i,j)", "", "", false},                                    // others' elements
-		{"y(i) = x(i) + x(j)", "", "", false},                                    // the same
-		{"y(i,j) = x(i,i) + B(i,j)", "", "", false},                              // the same
-		{"y(i) = x(i) + A(j,i)*p(j)", "A:ds", "", false},                         // summed in the result
-		{"y(i) += A(j,i)*p(j)", "A:ds", "", false},                               // the same
-		{"y(i) = x(i) + p(i)", "x:s", "", false},                                 // another format
-		{"y(i) = x(i) + p(i)", "y:s x:s p:s", "", false},                         // a pattern of its own
-		{"y(i,j) = x(i,j)*A(i,j)", "y:ds x:ds A:ds", "", false},                  // the same
-		{"y(i) = x(i) + p(i)", "x:int32", "", false},                             // another type
+		// but for rows in registers, the same
+		{"y(i,l) = x(i,l) + A(i,j)*B(j,l)", "A:ds", "", false},
+		{"y(i,j) = x(j,i)", "", "", false},                      // transposed
+		{"y(i,j) = x(i,j) + x(j,i)", "", "", false},             // the same
+		{"y(i) = x(j)*B(i,j)", "", "", false},                   // others' elements
+		{"y(i) = x(i) + x(j)", "", "", false},                   // the same
+		{"y(i,j) = x(i,i) + B(i,j)", "", "", false},             // the same
+		{"y(i) = x(i) + A(j,i)*p(j)", "A:ds", "", false},        // summed in the result
+		{"y(i) += A(j,i)*p(j)", "A:ds", "", false},              // the same
+		{"y(i) = x(i) + p(i)", "x:s", "", false},                // another format
+		{"y(i) = x(i) + p(i)", "y:s x:s p:s", "", false},        // a pattern of its own
+		{"y(i,j) = x(i,j)*A(i,j)", "y:ds x:ds A:ds", "", false}, // the same
+		{"y(i) = x(i) + p(i)", "x:int32", "", false},            // another type
 		{"y(i) = x(i)*B(i,j)", "", "reorder(j,i)", false},
 		{"y(i) = x(i)*B(i,j)", "", "split(j,j0,j1,8),reorder(j0,i,j1)", false},
-		{"y(i) = x(i) + A(i,j)*p(j)", "A:ds", "fuse(i,j,f),pos(f,fp,A),split(fp,f0,f1,32),parallelize(f0,CPUThread,Atomics)", false},
+		{"y(i) = x(i) + A(i,j)*p(j)", "A:ds",
+			"fuse(i,j,f),pos(f,fp,A),split(fp,f0,f1,32),parallelize(f0,CPUThread,Atomics)", false},
 	} {
 		r := smallRequest(t, c.stmt)
 		r.InPlace, r.Sizes["k"] = "x", 64
@@ -88,7 +91,8 @@ func TestInPlace(t *testing.T) {
 			continue
 		}
 		if got := u.Result.InPlace > 0; got != c.want {
-			t.Errorf("%s, %s %s: in place %v, want %v:\n%s", c.stmt, c.formats, c.schedule, got, c.want, ir.Print(u.Func))
+			t.Errorf("%s, %s %s: in place %v, want %v:\n%s", c.stmt, c.formats, c.schedule, got, c.want,
+				ir.Print(u.Func))
 		}
 		r.InPlace = ""
 		if u, err := Compile(r); err != nil || u.Result.InPlace > 0 {

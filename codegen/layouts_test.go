@@ -9,13 +9,15 @@ import (
 	"distaff/codegen/emit/c"
 )
 
-// TestLayouts: a dense operand is read from a copy where the innermost loop would step through it with a stride, at each entry of a sparse one, and
-// the copy pays; the printed command makes the same leaf, and a schedule without it has no copy.
+// TestLayouts: a dense operand is read from a copy where the innermost loop would step through it
+// with a stride, at each entry of a sparse one, and the copy pays; the printed command makes the
+// same leaf, and a schedule without it has no copy.
 func TestLayouts(t *testing.T) {
 	const sddmm = "A(i,j)=B(i,j)*C(i,k)*D(k,j)\nA:ds\nB:ds\nk=32"
 	for text, want := range map[string][]string{
 		sddmm: {"layout(D(k,j),1,0)"},
-		"A(i,j)=B(i,j)*C(k,i)*D(k,j)\nA:ds\nB:ds\nk=32":         {"layout(C(k,i),1,0)", "layout(D(k,j),1,0)"},
+		"A(i,j)=B(i,j)*C(k,i)*D(k,j)\nA:ds\nB:ds\nk=32": {"layout(C(k,i),1,0)",
+			"layout(D(k,j),1,0)"},
 		"A(i,j)=B(i,j)*C(i,k)*C(k,j)\nA:ds\nB:ds\nk=32":         {"layout(C(k,j),1,0)"},
 		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=32":         nil, // along memory as they are
 		"A(i,j,k)=B(i,j,l)*C(k,l)\nA:dsd\nB:dss\nk=32\nl=5000":  {"layout(C(k,l),1,0)"},
@@ -49,12 +51,18 @@ func TestLayouts(t *testing.T) {
 		ranks int
 		want  bool
 	}{
-		{[]codegen.Cut{{Vars: []string{"i"}, N: 2}}, 2, true},                                // each of two ranks reads each value of D five times
-		{[]codegen.Cut{{Vars: []string{"i"}, N: 20}}, 2, true},                               // in ten steps each, which share a copy
-		{[]codegen.Cut{{Vars: []string{"i"}, N: 20}}, 20, false},                             // each of 20 ranks would copy all of D
-		{[]codegen.Cut{{Vars: []string{"j"}, N: 20}}, 20, true},                              // a part of D
-		{[]codegen.Cut{{Vars: []string{"i"}, N: 2}, {Vars: []string{"j"}, N: 20}}, 40, true}, // parts of D that two ranks have
-		{[]codegen.Cut{{Vars: []string{"i", "j"}, N: 20}}, 20, false},                        // chunks of entries, of any columns
+		// each of two ranks reads each value of D five times
+		{[]codegen.Cut{{Vars: []string{"i"}, N: 2}}, 2, true},
+		// in ten steps each, which share a copy
+		{[]codegen.Cut{{Vars: []string{"i"}, N: 20}}, 2, true},
+		// each of 20 ranks would copy all of D
+		{[]codegen.Cut{{Vars: []string{"i"}, N: 20}}, 20, false},
+		// a part of D
+		{[]codegen.Cut{{Vars: []string{"j"}, N: 20}}, 20, true},
+		// parts of D that two ranks have
+		{[]codegen.Cut{{Vars: []string{"i"}, N: 2}, {Vars: []string{"j"}, N: 20}}, 40, true},
+		// chunks of entries, of any columns
+		{[]codegen.Cut{{Vars: []string{"i", "j"}, N: 20}}, 20, false},
 	} {
 		q := large(t, sddmm)
 		q.Cuts, q.Ranks = c.cuts, c.ranks
@@ -62,7 +70,8 @@ func TestLayouts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.ContainsFunc(u.Args, func(a codegen.Arg) bool { return a.Convert }); got != c.want {
+		if got := slices.ContainsFunc(u.Args,
+			func(a codegen.Arg) bool { return a.Convert }); got != c.want {
 			t.Errorf("%v on %d ranks: a copy of D is made: %v, want %v", c.cuts, c.ranks, got, c.want)
 		}
 	}

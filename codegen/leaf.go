@@ -27,13 +27,14 @@ func (c *compilation) arrays() error {
 	return nil
 }
 
-// into makes the leaf add to a result that is there, where the request asks for that and
-// the result is dense, or has an operand's level arrays: its values then to those at the positions of
-// a map, which becomes the last argument.
+// into makes the leaf add to a result that is there, where the request asks for that and the result
+// is dense, or has an operand's level arrays: its values then to those at the positions of a map,
+// which becomes the last argument.
 func (c *compilation) into() error {
 	u := c.unit
 	dense := u.Result.Format.AllDense()
-	u.Args, u.Result.Accumulate = slices.Clone(c.args), c.request.Accumulate && (dense || u.Result.Shares >= 0)
+	u.Args, u.Result.Accumulate = slices.Clone(c.args),
+		c.request.Accumulate && (dense || u.Result.Shares >= 0)
 	c.ops[0].PosWidth, c.ops[0].CrdWidth = c.planned.PosWidth, c.planned.CrdWidth
 	if !u.Result.Accumulate {
 		return nil
@@ -41,7 +42,9 @@ func (c *compilation) into() error {
 	if !dense {
 		result := u.Result.Format
 		width := u.Result.PosWidth[len(result.Levels)-result.TrailingDense()-1]
-		u.Args = append(u.Args, Arg{Map: true, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}, PosWidth: []uint8{width}, CrdWidth: []uint8{width}})
+		u.Args = append(u.Args, Arg{Map: true,
+			Format:   format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}},
+			PosWidth: []uint8{width}, CrdWidth: []uint8{width}})
 		c.ops[0].PosWidth, c.ops[0].CrdWidth = u.Result.PosWidth, u.Result.CrdWidth
 	}
 	target := cin.Target(u.CIN).Name
@@ -78,8 +81,12 @@ func (c *compilation) lower() error {
 	}
 	var err error
 	c.lowered, err = lower.Lower(lower.Spec{
-		Name: cmp.Or(c.request.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops, Compute: u.Compute,
-		Parts: set(c.request.Parts), Chunked: c.request.Chunked, Assembly: c.assemblyOf(u.CIN, c.share != nil), Adds: u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy, GPU: c.request.Target == CUDA, Extern: c.request.Extern,
+		Name: cmp.Or(c.request.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops,
+		Compute: u.Compute,
+		Parts:   set(c.request.Parts), Chunked: c.request.Chunked,
+		Assembly: c.assemblyOf(u.CIN, c.share != nil),
+		Adds:     u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy,
+		GPU: c.request.Target == CUDA, Extern: c.request.Extern,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)
@@ -90,18 +97,22 @@ func (c *compilation) lower() error {
 	switch {
 	case err == nil:
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices()
-		u.matrices, u.kept, u.spaces, u.windowed = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN), c.strategy.Spaces, c.lowered.Windowed
-		u.joined = c.assemblyOf(u.CIN, c.share != nil) == strategy.Append && c.planned.Format.Levels[len(c.planned.Format.Levels)-1] == format.Dense && cin.Threaded(u.CIN)
+		u.matrices, u.kept, u.spaces, u.windowed = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN),
+			c.strategy.Spaces, c.lowered.Windowed
+		u.joined = c.assemblyOf(u.CIN, c.share != nil) == strategy.Append &&
+			c.planned.Format.Levels[len(c.planned.Format.Levels)-1] == format.Dense && cin.Threaded(u.CIN)
 		return nil
 	case !errors.As(err, &no):
 		return err
-	case c.request.Schedule == nil && len(c.nest.products)+len(c.nest.gemms) > 0: // no command asks for them
+	// no command asks for them
+	case c.request.Schedule == nil && len(c.nest.products)+len(c.nest.gemms) > 0:
 		return c.withoutProducts()
 	case no.Pattern && !c.own:
 		c.own = true
 		return &goBack{to: "shared"}
 	case len(c.commands) == 0:
-		return &diag.Error{Code: schedule.Refused, Msg: "--target=" + c.request.Target.String() + ": " + no.Why}
+		return &diag.Error{Code: schedule.Refused,
+			Msg: "--target=" + c.request.Target.String() + ": " + no.Why}
 	}
 	return schedule.Blame(c.commands, u.CIN, no.Var, no.Why)
 }

@@ -54,7 +54,8 @@ func (n *nest) operandsOf(x *term, k int, merged, read map[string]bool) {
 			read[key] = true
 		}
 		f, operand := n.formats[a.Name]
-		if m := slices.Index(a.Vars, n.order[k]); operand && m >= 0 && !f.Levels[f.Level(m)].Caps().Locate {
+		if m := slices.Index(a.Vars, n.order[k]); operand && m >= 0 &&
+			!f.Levels[f.Level(m)].Caps().Locate {
 			merged[key] = true
 		}
 	})

@@ -9,8 +9,9 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// TestMappedFetched: blocks of a result that is added to by a map are fetched ahead, into the cache of the second level further than into the
-// nearest, and no further than a map is read; into the nearest alone where the processor does better so.
+// TestMappedFetched: blocks of a result that is added to by a map are fetched ahead, into the cache
+// of the second level further than into the nearest, and no further than a map is read; into the
+// nearest alone where the processor does better so.
 func TestMappedFetched(t *testing.T) {
 	for _, c := range []struct {
 		far  int64
@@ -34,7 +35,8 @@ func TestMappedFetched(t *testing.T) {
 		}
 		text := ir.Print(u.Func)
 		if !u.Result.Accumulate || strings.Count(text, "prefetch") != len(c.want) {
-			t.Errorf("far %d: got %d fetches, want %d:\n%s", c.far, strings.Count(text, "prefetch"), len(c.want), text)
+			t.Errorf("far %d: got %d fetches, want %d:\n%s", c.far, strings.Count(text, "prefetch"),
+				len(c.want), text)
 		}
 		for _, w := range c.want {
 			if !strings.Contains(text, "Y_at["+"A_p "+w) {
@@ -44,9 +46,9 @@ func TestMappedFetched(t *testing.T) {
 	}
 }
 
-// TestMappedPastCaches: rows of a large result that a leaf is the first to come to are stored past the caches, as they were
-// where they had been set to 0 before, and only others are fetched and added to. Rows of a small one, and those that are not
-// summed in registers, are set to 0.
+// TestMappedPastCaches: rows of a large result that a leaf is the first to come to are stored past
+// the caches, as they were where they had been set to 0 before, and only others are fetched and
+// added to. Rows of a small one, and those that are not summed in registers, are set to 0.
 func TestMappedPastCaches(t *testing.T) {
 	for _, c := range []struct {
 		rows     int64
@@ -80,9 +82,11 @@ func TestMappedPastCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := ir.Print(u.Func)
-		for part, want := range map[string]bool{"nontemporal": c.once, "= 0.0 + Y_row[": c.once, "if 0 <= Y_at_far": c.once, "if Y_q < 0": !c.once} {
+		for part, want := range map[string]bool{"nontemporal": c.once, "= 0.0 + Y_row[": c.once,
+			"if 0 <= Y_at_far": c.once, "if Y_q < 0": !c.once} {
 			if strings.Contains(text, part) != want {
-				t.Errorf("%d rows, %q: %q is there: %v, want %v\n%s", c.rows, c.schedule, part, !want, want, text)
+				t.Errorf("%d rows, %q: %q is there: %v, want %v\n%s", c.rows, c.schedule, part, !want, want,
+					text)
 			}
 		}
 	}

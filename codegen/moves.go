@@ -10,38 +10,42 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Moves are how a call goes through memory and through loops whose lengths data decide. All of them are
-// estimates, with entries spread evenly: what a time is predicted from.
+// Moves are how a call goes through memory and through loops whose lengths data decide. All of them
+// are estimates, with entries spread evenly: what a time is predicted from.
 type Moves struct {
 	Picks   []Pick
 	Inserts []Insert
-	// Loads is the values that innermost loops load and store, in memory or in a cache. Products of matrices keep theirs in
-	// registers.
+	// Loads is the values that innermost loops load and store, in memory or in a cache. Products of
+	// matrices keep theirs in registers.
 	Loads float64
 	// Enters is how often a loop over a segment of an operand begins.
 	Enters float64
-	// Ends is how often a loop over a segment of an operand ends, or an intersection goes on in another operand, where that
-	// cannot be foretold.
+	// Ends is how often a loop over a segment of an operand ends, or an intersection goes on in
+	// another operand, where that cannot be foretold.
 	Ends float64
-	// Steps is those of loops that walk several operands together, once for each of these. Where a sum is merged in windows, several
-	// coordinates that a union gives are one.
+	// Steps is those of loops that walk several operands together, once for each of these. Where a sum
+	// is merged in windows, several coordinates that a union gives are one.
 	Steps float64
-	// Searches is the steps of binary searches, by which a tile of an operand's positions finds its coordinates.
+	// Searches is the steps of binary searches, by which a tile of an operand's positions finds its
+	// coordinates.
 	Searches float64
-	// Atomics is atomic additions to the result, and Taken how often a thread takes the next iterations of a loop that it shares.
+	// Atomics is atomic additions to the result, and Taken how often a thread takes the next
+	// iterations of a loop that it shares.
 	Atomics, Taken float64
 }
 
-// Pick is rows of an argument's values that are read, or written, in an order that coordinates of another decide.
+// Pick is rows of an argument's values that are read, or written, in an order that coordinates of
+// another decide.
 type Pick struct {
 	Arg   int     // 0 is the result
 	Count float64 // rows
 	Run   float64 // values of a row, which lie side by side
-	// Passes is how often the loop that picks rows begins anew. In each pass coordinates ascend, so that no more is gone
-	// through than what the loops around it leave of the array: Reach, a share of it.
+	// Passes is how often the loop that picks rows begins anew. In each pass coordinates ascend, so
+	// that no more is gone through than what the loops around it leave of the array: Reach, a share of
+	// it.
 	Passes, Reach float64
-	// Within is the share of the array in which rows lie that loops come back to: what the outermost loops leave of
-	// it that are over variables of its own.
+	// Within is the share of the array in which rows lie that loops come back to: what the outermost
+	// loops leave of it that are over variables of its own.
 	Within float64
 	Lanes  bool // values are picked in lanes, several by one instruction
 }
@@ -52,14 +56,16 @@ type Insert struct {
 	Row    float64 // values
 	Places float64 // of the workspace, for a value or a row each
 	Passes float64 // how often it is filled, and read
-	// Listed says that it has a place for each entry alone, which Keys coordinates tell, and Kept that it keeps all that is put to
-	// it, one behind the other, until it is sorted: of a row what it is made of.
+	// Listed says that it has a place for each entry alone, which Keys coordinates tell, and Kept that
+	// it keeps all that is put to it, one behind the other, until it is sorted: of a row what it is
+	// made of.
 	Listed, Kept bool
 	Keys         int
 	Sorted       bool // its entries are put in order
 }
 
-// shortSort is how many entries are put in order by comparing at most, and digit the bits by which others are in turn.
+// shortSort is how many entries are put in order by comparing at most, and digit the bits by which
+// others are in turn.
 const shortSort, digit = 32, 8
 
 // Compared is how many comparisons put its entries in order.
@@ -107,7 +113,8 @@ func (w *work) producers(s cin.Stmt) {
 	})
 }
 
-// upTo is the last level of an argument's access to which some variables bind all levels; -1 for none.
+// upTo is the last level of an argument's access to which some variables bind all levels; -1 for
+// none.
 func (w *work) upTo(arg int, a *cin.Access, vars []string) int {
 	for l, m := range w.unit.Args[arg].Format.Order {
 		if !slices.Contains(vars, a.Vars[m]) {
@@ -117,15 +124,17 @@ func (w *work) upTo(arg int, a *cin.Access, vars []string) int {
 	return len(a.Vars) - 1
 }
 
-// within is the share of the coordinates of some variables, of loops from the outermost, at which an
-// expression may have a value, as far as levels tell that are bound by then.
+// within is the share of the coordinates of some variables, of loops from the outermost, at which
+// an expression may have a value, as far as levels tell that are bound by then.
 func (w *work) within(x cin.Expr, vars []string) float64 {
 	switch x := x.(type) {
 	case *cin.Access:
 		if made := w.makes[x.Name]; made != nil {
 			share, filled := w.fill[x.Name]
-			if filled = filled && !slices.ContainsFunc(x.Vars, func(v string) bool { return !slices.Contains(vars, v) }); filled {
-				vars = slices.DeleteFunc(slices.Clone(vars), func(v string) bool { return slices.Contains(x.Vars, v) })
+			if filled = filled && !slices.ContainsFunc(x.Vars,
+				func(v string) bool { return !slices.Contains(vars, v) }); filled {
+				vars = slices.DeleteFunc(slices.Clone(vars),
+					func(v string) bool { return slices.Contains(x.Vars, v) })
 			}
 			absent := 1.0
 			for _, y := range made {
@@ -183,13 +192,14 @@ func (w *work) sparse(x cin.Expr, vars []string) bool {
 	return w.within(x, vars) < w.within(x, vars[:n])*(1-1e-9)
 }
 
-// walked lists what the last of some loops steps through, operands and rows of workspaces beside them, and tells whether
-// x is a sum.
+// walked lists what the last of some loops steps through, operands and rows of workspaces beside
+// them, and tells whether x is a sum.
 func (w *work) walked(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
 	n := len(vars) - 1
 	var rows []*cin.Access
 	seen := func(x *cin.Access) bool {
-		return slices.ContainsFunc(append(rows, list...), func(a *cin.Access) bool { return a.Key() == x.Key() })
+		return slices.ContainsFunc(append(rows, list...),
+			func(a *cin.Access) bool { return a.Key() == x.Key() })
 	}
 	var each func(x cin.Expr)
 	each = func(x cin.Expr) {
@@ -254,7 +264,8 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	}
 	least := 0.0 // entries of a segment
 	arg := w.arg(list[0].Name)
-	if level := w.upTo(arg, list[0], vars); level > 0 && w.unit.Args[arg].Format.Levels[level-1] != format.Dense {
+	if level := w.upTo(arg, list[0], vars); level > 0 &&
+		w.unit.Args[arg].Format.Levels[level-1] != format.Dense {
 		least = 1
 	}
 	if len(outer) > 0 {
@@ -275,8 +286,9 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 // windowStep is how many coordinates of a merge in windows take as long as a step.
 const windowStep = 2
 
-// windows is the steps of a sum that is merged in windows in some loops: its unions are of the first ir.MostSegments terms, and of what
-// these give and as many of the next ones as there is room for.
+// windows is the steps of a sum that is merged in windows in some loops: its unions are of the
+// first ir.MostSegments terms, and of what these give and as many of the next ones as there is room
+// for.
 func (w *work) windows(x cin.Expr, vars []string) float64 {
 	var sums []cin.Expr // of the first two terms, the first three, and so on
 	for b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-'); b, ok = b.X.(*cin.Binary) {
@@ -292,8 +304,9 @@ func (w *work) windows(x cin.Expr, vars []string) float64 {
 	return steps
 }
 
-// meet counts the steps of an intersection that begins so often, and how often it goes on in another operand than in
-// the step before: of two with a and b entries 2ab/(a+b) times, which is how many runs there are where these lie in any order.
+// meet counts the steps of an intersection that begins so often, and how often it goes on in
+// another operand than in the step before: of two with a and b entries 2ab/(a+b) times, which is
+// how many runs there are where these lie in any order.
 func (w *work) meet(list []*cin.Access, x cin.Expr, vars []string, enters float64) {
 	outer := vars[:len(vars)-1]
 	steps, squares := 0.0, 0.0
@@ -311,9 +324,9 @@ func (w *work) meet(list []*cin.Access, x cin.Expr, vars []string, enters float6
 	}
 }
 
-// longer is how many times longer the segments of an access are in the last of some loops than all of its operand's are on
-// average: where loops around walk the same segments under another name, as that over j of A(i,j)*A(i,k) does, they come to one as
-// often as it has entries.
+// longer is how many times longer the segments of an access are in the last of some loops than all
+// of its operand's are on average: where loops around walk the same segments under another name, as
+// that over j of A(i,j)*A(i,k) does, they come to one as often as it has entries.
 func (w *work) longer(a *cin.Access, x cin.Expr, vars []string) float64 {
 	arg, n := w.arg(a.Name), len(vars)-1
 	if arg < 0 {
@@ -348,7 +361,8 @@ func (w *work) longer(a *cin.Access, x cin.Expr, vars []string) float64 {
 		parents = float64(w.extents.Counts[arg][level-1])
 	}
 	entries := float64(w.extents.Counts[arg][level])
-	return w.extents.Segments[arg][level].lengths(parents, entries).weighted(float64(len(again))) * parents / entries
+	return w.extents.Segments[arg][level].lengths(parents,
+		entries).weighted(float64(len(again))) * parents / entries
 }
 
 // assign counts the rows that an assignment picks, and what it puts to places of a workspace.
@@ -381,10 +395,14 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 		w.pick(0, a.LHS, a.RHS, vars, skips)
 		return
 	}
-	if slices.ContainsFunc(a.LHS.Vars, func(v string) bool { n := slices.Index(vars, v); return n >= 0 && skips[n] }) {
+	if slices.ContainsFunc(a.LHS.Vars,
+		func(v string) bool { n := slices.Index(vars, v); return n >= 0 && skips[n] }) {
 		passes := max(w.runs(a.RHS, vars[:w.outer[a.LHS.Name]]), 1)
 		s, n := w.unit.spaces[a.LHS.Name], len(a.LHS.Vars)
-		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Form.Dense:]), Places: w.space(a.LHS.Vars[:n-s.Form.Dense]), Passes: passes, Listed: s.Form.Kind == strategy.HashTable || s.Form.Kind == strategy.Terms, Kept: s.Form.Kind == strategy.Terms, Keys: n - s.Form.Dense}
+		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Form.Dense:]),
+			Places: w.space(a.LHS.Vars[:n-s.Form.Dense]), Passes: passes,
+			Listed: s.Form.Kind == strategy.HashTable || s.Form.Kind == strategy.Terms,
+			Kept:   s.Form.Kind == strategy.Terms, Keys: n - s.Form.Dense}
 		put.Sorted = put.Listed || s.Form.Kind == strategy.MarkedList
 		put.Count /= max(put.Row, 1)
 		if put.Kept && put.Row > 1 { // rows are read as they are summed, in the order of their keys
@@ -393,7 +411,9 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 				if !w.own(x, vars[len(vars)-1:]) { // a value of the term, which is kept
 					return
 				}
-				w.moves.Picks = append(w.moves.Picks, Pick{Arg: w.arg(x.Name), Count: put.Count, Run: put.Row, Passes: put.Count, Reach: 1, Within: 1})
+				w.moves.Picks = append(w.moves.Picks,
+					Pick{Arg: w.arg(x.Name), Count: put.Count, Run: put.Row, Passes: put.Count, Reach: 1,
+						Within: 1})
 			})
 		}
 		w.moves.Inserts = append(w.moves.Inserts, put)
@@ -403,8 +423,8 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 	}
 }
 
-// pick counts the rows of an access that loops which skip coordinates pick. A row is what lies side by side
-// below the innermost level that is looked up at such a coordinate.
+// pick counts the rows of an access that loops which skip coordinates pick. A row is what lies side
+// by side below the innermost level that is looked up at such a coordinate.
 func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips []bool) {
 	f := w.unit.Args[arg].Format
 	level, loop := -1, -1
@@ -434,7 +454,9 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 			run *= w.size(a.Vars[m])
 		}
 	}
-	p := Pick{Arg: arg, Count: w.runs(rhs, vars[:loop+1]), Run: run, Passes: max(w.runs(rhs, vars[:loop]), 1), Reach: 1, Within: 1, Lanes: w.unit.gathered[vars[len(vars)-1]]}
+	p := Pick{Arg: arg, Count: w.runs(rhs, vars[:loop+1]), Run: run,
+		Passes: max(w.runs(rhs, vars[:loop]), 1), Reach: 1, Within: 1,
+		Lanes: w.unit.gathered[vars[len(vars)-1]]}
 	own := true // all loops so far are over variables of the array
 	for n, v := range vars[:loop] {
 		m := slices.Index(a.Vars, v)

@@ -105,7 +105,9 @@ func (n *nest) build(terms []*term, k int, t target) cin.Stmt {
 	s := n.loops(rest, k, t)
 	for i := len(ready) - 1; i >= 0; i-- {
 		p := ready[i]
-		s = &cin.Where{Consumer: s, Producer: n.build(p.body, k, target{lhs: &cin.Access{Name: p.temp}, temp: true, accumulate: true})}
+		s = &cin.Where{Consumer: s,
+			Producer: n.build(p.body, k,
+				target{lhs: &cin.Access{Name: p.temp}, temp: true, accumulate: true})}
 	}
 	return s
 }
@@ -222,8 +224,8 @@ func without(terms []*term, taken func(*hoistedSum) bool) (rest []*term, parts [
 	return rest, parts
 }
 
-// produced is a statement that reads parts, with what computes them: each stands beside the one that
-// reads it, which is the statement or a later part.
+// produced is a statement that reads parts, with what computes them: each stands beside the one
+// that reads it, which is the statement or a later part.
 func (n *nest) produced(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 	made := make([]cin.Stmt, len(parts))
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -232,7 +234,8 @@ func (n *nest) produced(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 		made[i] = m.loops(p.body, p.k, target{lhs: p.at, left: p.at.Vars, temp: true, accumulate: true})
 	}
 	for i, p := range parts {
-		if reader := slices.IndexFunc(made[i+1:], func(t cin.Stmt) bool { return readsTensor(t, p.at.Name) }); reader >= 0 {
+		if reader := slices.IndexFunc(made[i+1:],
+			func(t cin.Stmt) bool { return readsTensor(t, p.at.Name) }); reader >= 0 {
 			made[i+1+reader] = &cin.Where{Consumer: made[i+1+reader], Producer: made[i]}
 			made[i] = nil
 		}
@@ -264,9 +267,11 @@ func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
 		}
 	}
 	temp := &cin.Access{Name: n.fresh("t")}
-	here, parts := without(append(here, &term{factors: []cin.Expr{temp}}), func(*hoistedSum) bool { return true })
+	here, parts := without(append(here, &term{factors: []cin.Expr{temp}}),
+		func(*hoistedSum) bool { return true })
 	return &cin.Where{
-		Consumer: n.produced(&cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(here)}, parts),
+		Consumer: n.produced(&cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(here)},
+			parts),
 		Producer: n.sum(summed, k, target{lhs: temp, temp: true, accumulate: true}),
 	}
 }

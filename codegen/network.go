@@ -21,15 +21,16 @@ type contracted struct {
 	direct  *network.Plan // one nest, in the loops that all terms share
 }
 
-// Contractions are made by default where they cost so much less than one nest of loops: an
-// estimate may be wrong by as much, and by less of numbers and of arrays, of which every place is filled.
+// Contractions are made by default where they cost so much less than one nest of loops: an estimate
+// may be wrong by as much, and by less of numbers and of arrays, of which every place is filled.
 const gain, filledGain = 0.8, 0.9
 
-// serialLoss is how much more it costs to make an intermediate outside of all loops on one thread, which the others wait for.
+// serialLoss is how much more it costs to make an intermediate outside of all loops on one thread,
+// which the others wait for.
 const serialLoss = 16
 
-// serialGain is what is left at most of the cost of one nest where such an intermediate is made by default, unless a product of matrices
-// makes the result of it.
+// serialGain is what is left at most of the cost of one nest where such an intermediate is made by
+// default, unless a product of matrices makes the result of it.
 const serialGain = 0.5
 
 // network finds the contractions of each term. A statement of one term takes the loops, and the
@@ -50,7 +51,8 @@ func (c *compilation) network() error {
 		x.direct = c.inOneNest(x.problem)
 		x.plan = x.direct
 		x.problem.Way, x.problem.Tree = way, tree
-		x.problem.Keep = way == network.Auto && tree == nil && !slices.ContainsFunc(c.uses, func(u *use) bool { return u.convert })
+		x.problem.Keep = way == network.Auto && tree == nil &&
+			!slices.ContainsFunc(c.uses, func(u *use) bool { return u.convert })
 		if tree != nil {
 			if extra, missing := tree.Bind(x.problem.Factors); extra != nil || len(missing) > 0 {
 				continue
@@ -74,14 +76,17 @@ func (c *compilation) network() error {
 	}
 	msg := "--network: the tree asks for loops that storage orders, or the other terms, do not allow"
 	if c.request.IntermediateOrder > 0 {
-		msg += fmt.Sprintf(", or for an intermediate of more variables than --intermediate-order=%d", c.request.IntermediateOrder)
+		msg += fmt.Sprintf(", or for an intermediate of more variables than --intermediate-order=%d",
+			c.request.IntermediateOrder)
 	}
-	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.request.Network, End: len(c.request.Network)}
+	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.request.Network,
+		End: len(c.request.Network)}
 }
 
 // networkWay is what the request says of contractions.
 func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
-	given := c.request.Schedule != nil && !schedule.Temporaries(c.request.Schedule) || c.request.Target == CUDA
+	given := c.request.Schedule != nil && !schedule.Temporaries(c.request.Schedule) ||
+		c.request.Target == CUDA
 	switch c.request.Network {
 	case "", "auto":
 		if given {
@@ -96,7 +101,8 @@ func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
 		if c.request.Target == CUDA {
 			why = "a GPU runs the loops of a product in one nest"
 		}
-		return 0, nil, &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + why, Src: c.request.Network, End: len(c.request.Network)}
+		return 0, nil, &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + why,
+			Src: c.request.Network, End: len(c.request.Network)}
 	}
 	if c.request.Network == "pairwise" {
 		return network.Pairwise, nil, nil
@@ -108,7 +114,8 @@ func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
 // refuseTree says why a tree is that of no term.
 func (c *compilation) refuseTree(tree *network.Tree) error {
 	refuse := func(at, end int, msg string, args ...any) error {
-		return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + fmt.Sprintf(msg, args...), Src: c.request.Network, Pos: at, End: end}
+		return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + fmt.Sprintf(msg, args...),
+			Src: c.request.Network, Pos: at, End: end}
 	}
 	var nearest error
 	for _, t := range c.normal.Terms {
@@ -119,13 +126,15 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 		extra, missing := tree.Bind(x.problem.Factors)
 		switch {
 		case extra != nil && nearest == nil:
-			nearest = refuse(extra.At, extra.At+len(extra.Name), "got %s, which is no factor, or is one fewer times", extra.Name)
+			nearest = refuse(extra.At, extra.At+len(extra.Name),
+				"got %s, which is no factor, or is one fewer times", extra.Name)
 		case extra == nil:
 			nearest = refuse(0, len(c.request.Network), "the tree lacks the factor %s", missing[0])
 		}
 	}
 	if nearest == nil {
-		nearest = refuse(0, len(c.request.Network), "the statement has no product of two to %d tensors, with up to %d variables, that can be contracted", network.MaxFactors, network.MaxVars)
+		nearest = refuse(0, len(c.request.Network),
+			"the statement has no product of two to %d tensors, with up to %d variables, that can be contracted", network.MaxFactors, network.MaxVars)
 	}
 	return nearest
 }
@@ -134,7 +143,8 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 // sums of its own, or variables that no factor has. Scalars and numbers are
 // no part of it.
 func (c *compilation) productOf(t *notation.Term) *contracted {
-	x := &contracted{problem: &network.Problem{Sizes: map[string]int64{}, Exact: c.unit.Compute.IsInt(), MaxOrder: c.mostOrder(), Gemm: c.gemmCost()}}
+	x := &contracted{problem: &network.Problem{Sizes: map[string]int64{},
+		Exact: c.unit.Compute.IsInt(), MaxOrder: c.mostOrder(), Gemm: c.gemmCost()}}
 	p := x.problem
 	for k, f := range t.Factors {
 		factor, ok := c.factorOf(f)
@@ -166,7 +176,8 @@ func (c *compilation) productOf(t *notation.Term) *contracted {
 }
 
 // hoistedSum is a sum that is taken out of a term: the temporary at is a factor instead. It is
-// computed where the loop over order[k] of its consumer would begin, in loops of its own, in that order.
+// computed where the loop over order[k] of its consumer would begin, in loops of its own, in that
+// order.
 type hoistedSum struct {
 	k     int
 	order []string
@@ -188,7 +199,8 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	out, ok := network.Factor{}, true
 	add := func(a *notation.Access) {
 		u := c.byKey[useKey(a)]
-		t := strategy.Tensor{Name: u.tensor, Format: u.given.Format, Type: u.given.Type, NNZ: u.given.NNZ, Counts: u.given.Counts}
+		t := strategy.Tensor{Name: u.tensor, Format: u.given.Format, Type: u.given.Type, NNZ: u.given.NNZ,
+			Counts: u.given.Counts}
 		if len(c.normal.Terms) > 1 {
 			if t.Format = u.format; u.convert {
 				t.Counts = nil
@@ -222,12 +234,13 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 // parallelCost is that of a plan where threads wait for what runs on one.
 func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
 
-// insideOf is the plan of least cost that makes no intermediate outside of all loops, where that costs less than
-// one that does, or this one does not pay.
+// insideOf is the plan of least cost that makes no intermediate outside of all loops, where that
+// costs less than one that does, or this one does not pay.
 func (x *contracted) insideOf(outside *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Inside = true
-	if plan := network.Search(&q); plan != nil && (!x.pays(outside) || parallelCost(plan) <= parallelCost(outside)) {
+	if plan := network.Search(&q); plan != nil &&
+		(!x.pays(outside) || parallelCost(plan) <= parallelCost(outside)) {
 		return plan
 	}
 	return outside
@@ -242,8 +255,8 @@ func (x *contracted) pays(plan *network.Plan) bool {
 	return cost <= gain*x.direct.Cost || plan.Filled() && cost <= filledGain*x.direct.Cost
 }
 
-// prefer takes a plan of a term, where it has contractions that were asked for or pay. Of a single term it
-// takes the loops and conversions.
+// prefer takes a plan of a term, where it has contractions that were asked for or pay. Of a single
+// term it takes the loops and conversions.
 func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
 	if plan.Whole() || !asked && !x.pays(plan) {
 		return
@@ -311,15 +324,16 @@ func (c *compilation) follow(p *network.Problem, plan *network.Plan) {
 				continue
 			}
 			s.format, s.convert = reordered(s, orders[f], c.size), true
-			if note := fmt.Sprintf("converting %s from %s to %s", s.tensor, s.given.Format, s.format); !slices.Contains(u.Notes, note) {
+			if note := fmt.Sprintf("converting %s from %s to %s", s.tensor, s.given.Format,
+				s.format); !slices.Contains(u.Notes, note) {
 				u.Notes = append(u.Notes, note)
 			}
 		}
 	}
 }
 
-// linear is the order of the variables in which the nest of a contraction is built: around, those of the
-// loops around it and what comes with them, then those of its own loops, then all others.
+// linear is the order of the variables in which the nest of a contraction is built: around, those
+// of the loops around it and what comes with them, then those of its own loops, then all others.
 func linear(around []string, x *network.Contraction, all []string) []string {
 	order := slices.Clone(around)
 	for _, v := range append(slices.Clone(x.Loops), all...) {
@@ -334,7 +348,8 @@ func linear(around []string, x *network.Contraction, all []string) []string {
 func (n *nest) contract(list []*contracted, all []string) {
 	for k, x := range list {
 		if x != nil && !x.plan.Whole() {
-			m := &contractor{nest: n, x: x, term: n.terms[k], all: all, made: map[*network.Contraction]*hoistedSum{}}
+			m := &contractor{nest: n, x: x, term: n.terms[k], all: all,
+				made: map[*network.Contraction]*hoistedSum{}}
 			n.terms[k] = m.root()
 		}
 	}
@@ -374,7 +389,8 @@ func (m *contractor) product(x *network.Contraction, order []string) *term {
 			continue
 		}
 		s.Part.Name = m.nest.fresh(s.Part.Letter())
-		p := &hoistedSum{k: k, order: linear(order[:k], s.Part, m.all), at: &cin.Access{Name: s.Part.Name, Vars: s.Part.Vars}}
+		p := &hoistedSum{k: k, order: linear(order[:k], s.Part, m.all),
+			at: &cin.Access{Name: s.Part.Name, Vars: s.Part.Vars}}
 		m.made[s.Part] = p
 		p.body = []*term{m.product(s.Part, p.order)}
 		out.parts = append(out.parts, p)
@@ -399,7 +415,8 @@ func (m *contractor) product(x *network.Contraction, order []string) *term {
 	return out
 }
 
-// intermediates are what the contractions of all terms make, by name, and the multiply-adds that go to the result.
+// intermediates are what the contractions of all terms make, by name, and the multiply-adds that go
+// to the result.
 func (c *compilation) intermediates() (made map[string]strategy.Intermediate, rest float64) {
 	made = map[string]strategy.Intermediate{}
 	for _, x := range c.contractions {

@@ -10,13 +10,14 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestNetworkThreads: a loop around all of a contraction runs on threads; what fills few places of an intermediate outside of all loops,
-// and what only copies one, does not.
+// TestNetworkThreads: a loop around all of a contraction runs on threads; what fills few places of
+// an intermediate outside of all loops, and what only copies one, does not.
 func TestNetworkThreads(t *testing.T) {
 	for _, c := range []struct{ request, network, want string }{
 		{"A(i,l,m)=B(i,j,k)*C(j,l)*D(k,m)\nB:sss\nl=16\nm=16", "(B*D)*C",
 			"forall(i, CPUThread, forall(j, where(forall(l, forall(m, A(i,l,m) += C(j,l) * w(m))), forall(k, forall(m, w(m) += B(i,j,k) * D(k,m))))))"},
-		{"A(i,j)=B(k,i)*C(k,j)\nA:ss\nB:ss\nC:ss", "", "where(forall(i, forall(j, A(i,j) = w(i,j))), forall(k, forall(i, forall(j, w(i,j) += B(k,i) * C(k,j)))))"},
+		{"A(i,j)=B(k,i)*C(k,j)\nA:ss\nB:ss\nC:ss", "",
+			"where(forall(i, forall(j, A(i,j) = w(i,j))), forall(k, forall(i, forall(j, w(i,j) += B(k,i) * C(k,j)))))"},
 	} {
 		r := goldenRequest(t, c.request)
 		r.Network = c.network
@@ -26,21 +27,24 @@ func TestNetworkThreads(t *testing.T) {
 			continue
 		}
 		if got := cin.String(u.CIN); got != c.want {
-			t.Errorf("%s, --network=%s: got\n%s\nwant\n%s", strings.ReplaceAll(c.request, "\n", " "), c.network, got, c.want)
+			t.Errorf("%s, --network=%s: got\n%s\nwant\n%s", strings.ReplaceAll(c.request, "\n", " "),
+				c.network, got, c.want)
 		}
 	}
 }
 
-// TestNetworkInSeries: a contraction that makes an intermediate outside of all loops is taken by itself where it costs so much
-// less that threads which wait for it lose nothing. What reads it runs on threads, and what makes it does where it fills
-// most places: with marks, of which each thread sets some.
+// TestNetworkInSeries: a contraction that makes an intermediate outside of all loops is taken by
+// itself where it costs so much less that threads which wait for it lose nothing. What reads it
+// runs on threads, and what makes it does where it fills most places: with marks, of which each
+// thread sets some.
 func TestNetworkInSeries(t *testing.T) {
 	const n = 2000
 	for _, c := range []struct {
 		row  int64 // entries in a row of both matrices
 		want string
 	}{
-		{1000, "where(forall(i, CPUThread, where(y(i) = t, forall(j, t += B(i,j) * w(j)))), forall(j, CPUThread, where(w(j) += t1, forall(k, t1 += C(j,k) * x(k)))))"},
+		{1000,
+			"where(forall(i, CPUThread, where(y(i) = t, forall(j, t += B(i,j) * w(j)))), forall(j, CPUThread, where(w(j) += t1, forall(k, t1 += C(j,k) * x(k)))))"},
 		{2, "forall(i, CPUThread, where(y(i) = t, forall(j, forall(k, t += B(i,j) * C(j,k) * x(k)))))"},
 	} {
 		r := goldenRequest(t, "y(i)=B(i,j)*C(j,k)*x(k)\nB:ds\nC:ds")
@@ -70,18 +74,21 @@ func TestNetworkInSeries(t *testing.T) {
 	}
 }
 
-// integral is the product E(u,v,k)*C(u,i)*P(v,m), with sums in a result over these variables and so many coordinates of k.
+// integral is the product E(u,v,k)*C(u,i)*P(v,m), with sums in a result over these variables and so
+// many coordinates of k.
 func integral(t *testing.T, left string, k int64) codegen.Request {
 	t.Helper()
 	r := goldenRequest(t, "T("+left+")=E(u,v,k)*C(u,i)*P(v,m)\nE:sss:2,1,0\nC:ds\nP:ds")
 	r.Sizes = map[string]int64{"u": 300, "v": 300, "k": k, "i": 60, "m": 300}
-	for name, counts := range map[string][]int64{"E": {k, 300 * k, 9000 * k}, "C": {300, 1800}, "P": {300, 9000}, "T": nil} {
+	for name, counts := range map[string][]int64{"E": {k, 300 * k, 9000 * k}, "C": {300, 1800},
+		"P": {300, 9000}, "T": nil} {
 		x := r.Tensors[name]
 		x.Dims, x.Counts = nil, counts
 		if counts != nil {
 			x.NNZ = counts[len(counts)-1]
 		}
-		for _, v := range map[string]string{"E": "uvk", "C": "ui", "P": "vm", "T": strings.ReplaceAll(left, ",", "")}[name] {
+		for _, v := range map[string]string{"E": "uvk", "C": "ui", "P": "vm",
+			"T": strings.ReplaceAll(left, ",", "")}[name] {
 			x.Dims = append(x.Dims, r.Sizes[string(v)])
 		}
 		r.Tensors[name] = x
@@ -89,18 +96,22 @@ func integral(t *testing.T, left string, k int64) codegen.Request {
 	return r
 }
 
-// TestNetworkNeighbours: where an intermediate outside of all loops lets sums go to neighbours, which would else be far apart in a large
-// result, it is made, and threads fill it and put it in order. Where they go to neighbours anyway it is made inside of the loop in which it
-// is small. The loops that read it do not begin with one that sums into the result on one thread.
+// TestNetworkNeighbours: where an intermediate outside of all loops lets sums go to neighbours,
+// which would else be far apart in a large result, it is made, and threads fill it and put it in
+// order. Where they go to neighbours anyway it is made inside of the loop in which it is small. The
+// loops that read it do not begin with one that sums into the result on one thread.
 func TestNetworkNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		left string
 		k    int64
 		want string
 	}{
-		{"i,m,k", 100, "where(forall(i, CPUThread, forall(v, forall(m, forall(k, T(i,m,k) += P(v,m) * w(i,v,k))))), forall(k, CPUThread, forall(v, forall(u, forall(i, w(i,v,k) += E(u,v,k) * C(u,i))))))"},
-		{"i,m,k", 1, "where(forall(i, CPUThread, forall(k, forall(v, forall(m, T(i,m,k) += w(i,k,v) * P(v,m))))), forall(k, CPUThread, forall(v, forall(u, forall(i, w(i,k,v) += E(u,v,k) * C(u,i))))))"},
-		{"k,i,m", 100, "forall(k, CPUThread, forall(v, where(forall(i, forall(m, T(k,i,m) += w(i) * P(v,m))), forall(u, forall(i, w(i) += E(u,v,k) * C(u,i))))))"},
+		{"i,m,k", 100,
+			"where(forall(i, CPUThread, forall(v, forall(m, forall(k, T(i,m,k) += P(v,m) * w(i,v,k))))), forall(k, CPUThread, forall(v, forall(u, forall(i, w(i,v,k) += E(u,v,k) * C(u,i))))))"},
+		{"i,m,k", 1,
+			"where(forall(i, CPUThread, forall(k, forall(v, forall(m, T(i,m,k) += w(i,k,v) * P(v,m))))), forall(k, CPUThread, forall(v, forall(u, forall(i, w(i,k,v) += E(u,v,k) * C(u,i))))))"},
+		{"k,i,m", 100,
+			"forall(k, CPUThread, forall(v, where(forall(i, forall(m, T(k,i,m) += w(i) * P(v,m))), forall(u, forall(i, w(i) += E(u,v,k) * C(u,i))))))"},
 	} {
 		u, err := codegen.Compile(integral(t, c.left, c.k))
 		if err != nil {
@@ -111,12 +122,14 @@ func TestNetworkNeighbours(t *testing.T) {
 		}
 		text := ir.Print(u.Func)
 		if got := strings.Contains(text, "w_counts["); got != strings.HasPrefix(c.want, "where") {
-			t.Errorf("T(%s), %d coordinates of k: parts that are counted: %v, in\n%s", c.left, c.k, got, text)
+			t.Errorf("T(%s), %d coordinates of k: parts that are counted: %v, in\n%s", c.left, c.k, got,
+				text)
 		}
 	}
 }
 
-// TestNetworkInside: of plans that cost about the same, one that makes an intermediate outside of all loops, on one thread, is not taken.
+// TestNetworkInside: of plans that cost about the same, one that makes an intermediate outside of
+// all loops, on one thread, is not taken.
 func TestNetworkInside(t *testing.T) {
 	r := goldenRequest(t, "R(j,k,i)=A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)\nA:sss\nB:sss\nC:sss\nD:sss")
 	for v := range r.Sizes {
@@ -138,10 +151,12 @@ func TestNetworkInside(t *testing.T) {
 	}
 }
 
-// TestNetworkParts: where the outermost loop sums contractions into a dense result, each thread runs it for a part of a variable that most of
-// them have, with intermediates of as many places; the schedule that is printed makes the same leaf.
+// TestNetworkParts: where the outermost loop sums contractions into a dense result, each thread
+// runs it for a part of a variable that most of them have, with intermediates of as many places;
+// the schedule that is printed makes the same leaf.
 func TestNetworkParts(t *testing.T) {
-	r := goldenRequest(t, "A(i,j,k,l)=B(p,q,r,s)*C(p,i)*D(q,j)*E(r,k)*F(s,l)\nB:ssss\ni=16\nj=16\nk=16\nl=16\np=40\nq=40\nr=40\ns=40")
+	r := goldenRequest(t,
+		"A(i,j,k,l)=B(p,q,r,s)*C(p,i)*D(q,j)*E(r,k)*F(s,l)\nB:ssss\ni=16\nj=16\nk=16\nl=16\np=40\nq=40\nr=40\ns=40")
 	for _, a := range r.Stmt.Accesses() {
 		x := r.Tensors[a.Name]
 		x.Dims, x.NNZ = nil, 1
@@ -159,19 +174,27 @@ func TestNetworkParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := ir.Print(u.Func)
-	for _, want := range []string{"for part in 0 : @\"threads\" parallel", "alloc w_vals_1 float64[16 * (k_to - k_from) * 16]", "alloc w1_vals_1 float64[(k_to - k_from) * 16]", "alloc w2_vals_1 float64[16]"} {
+	for _, want := range []string{"for part in 0 : @\"threads\" parallel",
+		"alloc w_vals_1 float64[16 * (k_to - k_from) * 16]",
+		"alloc w1_vals_1 float64[(k_to - k_from) * 16]", "alloc w2_vals_1 float64[16]"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %s in\n%s", want, text)
 		}
 	}
 	if one, four := u.Workspaces(1), u.Workspaces(4); four > one+4*(16*8+3*64) {
-		t.Errorf("the workspaces of four threads take %d bytes, those of one %d: all but the last are shared out", four, one)
+		t.Errorf(
+			"the workspaces of four threads take %d bytes, those of one %d: all but the last are shared out",
+			four, one)
 	}
 	lines, err := codegen.Schedule(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(lines, func(l codegen.ScheduleLine) bool { return l.Command == "parallelize(p,CPUThread,NoRaces,Rows,k)" }) {
+	if !slices.ContainsFunc(lines,
+		func(l codegen.ScheduleLine) bool {
+			return l.Command ==
+				"parallelize(p,CPUThread,NoRaces,Rows,k)"
+		}) {
 		t.Errorf("no parts of k among the commands %v", lines)
 	}
 	r.Schedule = []string{codegen.ScheduleText(lines)}

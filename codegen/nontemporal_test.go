@@ -9,14 +9,17 @@ import (
 	"distaff/codegen/emit/c"
 )
 
-// TestNontemporal: rows that are written once go past the caches, by whole lines, in leaves whose results are large; what is added to,
-// or set to 0 before, does not, and neither does what is written value by value.
+// TestNontemporal: rows that are written once go past the caches, by whole lines, in leaves whose
+// results are large; what is added to, or set to 0 before, does not, and neither does what is
+// written value by value.
 func TestNontemporal(t *testing.T) {
 	for text, want := range map[string]int{
-		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32":                       1, // the tile of a row
-		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=48":                       1, // of the rest nothing: it is summed in place
-		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32\ni=2000":               0,
-		"C(i,k)=A(i,j)*B(j,k)\nA:ds:1,0\nk=32":                   0, // rows come in the order of the columns of A
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32": 1, // the tile of a row
+		// of the rest nothing: it is summed in place
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=48":         1,
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32\ni=2000": 0,
+		// rows come in the order of the columns of A
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds:1,0\nk=32":                   0,
 		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16":           1,
 		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16\nC:dd:1,0": 1, // which is read from a copy by rows
 		"C(i,k)=A(i,k)+B(k,i)\nk=75":                             0, // values are written one by one
@@ -35,7 +38,8 @@ func TestNontemporal(t *testing.T) {
 		_, body, _ := strings.Cut(c.File(u.Func), "\n// The loop over ")
 		got := len(regexp.MustCompile(`dst_put_line\(`).FindAllString(body, -1))
 		if fences := strings.Count(body, "dst_lines_put();"); got != want || fences != min(want, 1) {
-			t.Errorf("%s: lines are stored at %d places, with %d fences, want %d:\n%s", text, got, fences, want, body)
+			t.Errorf("%s: lines are stored at %d places, with %d fences, want %d:\n%s", text, got, fences,
+				want, body)
 		}
 	}
 }

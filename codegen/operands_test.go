@@ -40,7 +40,8 @@ func TestLongSums(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(forty) > 12*len(ten) {
-				t.Errorf("y%s: %d bytes of C for 10 operands of %q, %d for 40", letter, len(ten), op, len(forty))
+				t.Errorf("y%s: %d bytes of C for 10 operands of %q, %d for 40", letter, len(ten), op,
+					len(forty))
 			}
 		}
 	}
@@ -71,8 +72,8 @@ func TestUnrolledQuiet(t *testing.T) {
 	}
 }
 
-// TestFailingLoopUnrolled: a loop whose body always fails has one iteration at most, and GCC warns where it is to unroll one.
-// The loop where D stores an entry is unrolled.
+// TestFailingLoopUnrolled: a loop whose body always fails has one iteration at most, and GCC warns
+// where it is to unroll one. The loop where D stores an entry is unrolled.
 func TestFailingLoopUnrolled(t *testing.T) {
 	r := goldenRequest(t, "a=C(k,i)/D(k)\nC:dd\nD:s\n-s=unroll(i,4)")
 	for name, x := range r.Tensors {

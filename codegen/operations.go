@@ -11,10 +11,11 @@ import (
 
 // Extents are those of a call of a leaf.
 type Extents struct {
-	Size     func(v string) int64 // of the range of a variable (Unit.Vars)
-	Counts   [][]int64            // by argument, positions a level; nil of the result
-	Segments [][]Segments         // by argument, those of each level; nil where nothing is known of them
-	NoMoves  bool                 // Operations.Moves is not wanted, which takes longer than all else
+	Size   func(v string) int64 // of the range of a variable (Unit.Vars)
+	Counts [][]int64            // by argument, positions a level; nil of the result
+	// by argument, those of each level; nil where nothing is known of them
+	Segments [][]Segments
+	NoMoves  bool // Operations.Moves is not wanted, which takes longer than all else
 }
 
 // Operations are what a call of a leaf does.
@@ -26,16 +27,18 @@ type Operations struct {
 	Exact bool
 	// Serial says that the whole call runs on one thread.
 	Serial bool
-	// Joined says that the result is in pieces where several threads make it, which are copied when all of them are there: rows of places
-	// behind each coordinate have more than the room that is given to coordinates.
+	// Joined says that the result is in pieces where several threads make it, which are copied when
+	// all of them are there: rows of places behind each coordinate have more than the room that is
+	// given to coordinates.
 	Joined bool
 	Moves  Moves
 }
 
-// Operations counts what a call does, by the loops of its concrete index notation: each assignment runs
-// where its right side has a value, and adds once where it accumulates.
+// Operations counts what a call does, by the loops of its concrete index notation: each assignment
+// runs where its right side has a value, and adds once where it accumulates.
 func (u *Unit) Operations(x Extents) Operations {
-	w := &work{unit: u, extents: x, relations: cin.Relations(u.CIN), made: map[string]share{}, reads: map[string]float64{}, outer: map[string]int{}, exact: true}
+	w := &work{unit: u, extents: x, relations: cin.Relations(u.CIN), made: map[string]share{},
+		reads: map[string]float64{}, outer: map[string]int{}, exact: true}
 	for n, a := range u.Args {
 		if n == 0 || a.Map {
 			continue
@@ -47,7 +50,9 @@ func (u *Unit) Operations(x Extents) Operations {
 		w.producers(body)
 	}
 	w.stmt(body, nil, always)
-	out := Operations{Multiplications: w.multiplications, Additions: w.additions, Reads: make([]float64, len(u.Args)), Exact: w.exact, Serial: len(u.matrices) == 0 && !cin.Threaded(body), Joined: u.joined, Moves: w.moves}
+	out := Operations{Multiplications: w.multiplications, Additions: w.additions,
+		Reads: make([]float64, len(u.Args)), Exact: w.exact,
+		Serial: len(u.matrices) == 0 && !cin.Threaded(body), Joined: u.joined, Moves: w.moves}
 	for _, n := range w.args {
 		out.Reads[n] = w.reads[u.Args[n].Name]
 	}
@@ -77,18 +82,20 @@ func (s share) never() bool { return s.of == 0 && s.sure }
 
 // work is a count in progress.
 type work struct {
-	unit                       *Unit
-	extents                    Extents
-	relations                  *provenance.Graph
-	args                       []int
-	made                       map[string]share // of temporaries: where they have a value, at given coordinates of the loops around them
+	unit      *Unit
+	extents   Extents
+	relations *provenance.Graph
+	args      []int
+	// of temporaries: where they have a value, at given coordinates of the loops around them
+	made                       map[string]share
 	reads                      map[string]float64
 	multiplications, additions float64
 	exact                      bool
 
 	makes map[string][]cin.Expr // what temporaries are made of
 	outer map[string]int        // how many loops are around the statement that makes and reads one
-	fill  map[string]float64    // of temporaries with places, the share that a pass fills, once it is known
+	// of temporaries with places, the share that a pass fills, once it is known
+	fill  map[string]float64
 	moves Moves
 
 	blocked int // how many of the loops around are the outermost of a product of matrices
@@ -173,8 +180,8 @@ func (w *work) count(to *float64, n float64, at share) {
 	w.exact = w.exact && at.sure
 }
 
-// wanted is the share of the coordinates of vars at which a consumer of a temporary wants it: where all
-// else that it is multiplied by has a value, as far as that is known there.
+// wanted is the share of the coordinates of vars at which a consumer of a temporary wants it: where
+// all else that it is multiplied by has a value, as far as that is known there.
 func (w *work) wanted(consumer cin.Stmt, temporary string, vars []string) share {
 	most := share{0, true}
 	cin.Paths(consumer, func(_ []*cin.Forall, a *cin.Assign) {
@@ -184,7 +191,8 @@ func (w *work) wanted(consumer cin.Stmt, temporary string, vars []string) share 
 			here := true
 			cin.ExprAccesses(f, func(x *cin.Access) {
 				reads = reads || x.Name == temporary
-				here = here && x.Name != temporary && !slices.ContainsFunc(x.Vars, func(v string) bool { return !slices.Contains(vars, v) })
+				here = here && x.Name != temporary &&
+					!slices.ContainsFunc(x.Vars, func(v string) bool { return !slices.Contains(vars, v) })
 			})
 			if here {
 				known = append(known, f)
@@ -197,7 +205,8 @@ func (w *work) wanted(consumer cin.Stmt, temporary string, vars []string) share 
 	return most
 }
 
-// filled is the share of a temporary's coordinates, and those of vars, that its producer gives a value.
+// filled is the share of a temporary's coordinates, and those of vars, that its producer gives a
+// value.
 func (w *work) filled(producer cin.Stmt, t *cin.Access, vars []string) share {
 	all := share{0, true}
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -217,8 +226,8 @@ func (w *work) filled(producer cin.Stmt, t *cin.Access, vars []string) share {
 	return all
 }
 
-// summed is the share at which a sum over vars has a value: sure where one sparse operand alone decides it, and
-// vars are those of its inner levels.
+// summed is the share at which a sum over vars has a value: sure where one sparse operand alone
+// decides it, and vars are those of its inner levels.
 func (w *work) summed(x cin.Expr, vars []string) share {
 	s := w.present(x)
 	if len(vars) == 0 || s.of >= 1 || s.never() {
@@ -238,8 +247,8 @@ func (w *work) summed(x cin.Expr, vars []string) share {
 	return share{-math.Expm1(w.space(vars) * math.Log1p(-s.of)), false}
 }
 
-// prefix is the share of the coordinates of an operand's outer levels that are stored, where those of vars
-// that it has are its inner ones.
+// prefix is the share of the coordinates of an operand's outer levels that are stored, where those
+// of vars that it has are its inner ones.
 func (w *work) prefix(a *cin.Access, vars []string) (share, bool) {
 	arg := w.arg(a.Name)
 	if arg < 0 {
@@ -336,7 +345,8 @@ func (w *work) present(x cin.Expr) share {
 	return always
 }
 
-// product is the share at which all factors have a value. Accesses that are the same have one pattern.
+// product is the share at which all factors have a value. Accesses that are the same have one
+// pattern.
 func (w *work) product(factors []cin.Expr) share {
 	all, seen := always, map[string]bool{}
 	for _, f := range factors {
@@ -351,7 +361,8 @@ func (w *work) product(factors []cin.Expr) share {
 	return all
 }
 
-// expr counts the evaluation of an expression at a share of n coordinates, where it has a value there.
+// expr counts the evaluation of an expression at a share of n coordinates, where it has a value
+// there.
 func (w *work) expr(x cin.Expr, n float64, at share) {
 	switch x := x.(type) {
 	case *cin.Access:

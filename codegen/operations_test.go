@@ -195,17 +195,22 @@ func (w *walker) wants(consumer cin.Stmt, name string) bool {
 	return wants
 }
 
-// TestOperations holds the counts of random operands to those of a walk over all coordinates: where they are said
-// to be sure they are the same.
+// TestOperations holds the counts of random operands to those of a walk over all coordinates: where
+// they are said to be sure they are the same.
 func TestOperations(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	sure, total := 0, 0
 	for _, c := range []string{
-		"y(i)=A(i,j)*x(j) A:ds", "y(i)=A(i,j)*x(j) A:ss x:s", "y(i)=2*A(i,j)*x(j)+z(i) A:ds", "a=A(i,j)*A(i,j) A:ss", "a=A(i,j)*A(j,i) A:ds",
-		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l) B:sss", "A(i,l)=B(i,j,k)*C(j,l)*D(k,l) B:dss", "A(i,j)=B(i,j)*C(i,k)*D(k,j) A:ds B:ds", "A(i,j)=B(i,j)*C(i,k)*D(k,j) A:ss B:ss C:ds",
-		"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds", "A(i,j)=B(i,k)*C(k,j) B:ds", "A(i,j)=B(i,k)*C(k,j)", "A(i,j)=B(i,j)+C(i,j) A:ds B:ds C:ds", "A(i,j)=B(i,j)+C(i,j) B:ds",
-		"A(i,j)=B(i,j,k)*c(k) A:ss B:sss", "A(i,j,l)=B(i,j,k)*C(k,l) A:ssd B:sss", "A(i,j)=B(i,j)/c(i) A:ds B:ds", "A(i,j)=B(j,i) A:ds B:ds", "A(i,l)=B(i,j)*C(j,k)*D(k,l)",
-		"y(i)=A(i,j)*x(j)-B(i,j)*z(j) A:ds B:ss", "A(i,j)=(B(i,j)+C(i,j))*D(i,j) D:sd", "y(i)=A(i,j)*B(j,k)*x(k) A:ds",
+		"y(i)=A(i,j)*x(j) A:ds", "y(i)=A(i,j)*x(j) A:ss x:s", "y(i)=2*A(i,j)*x(j)+z(i) A:ds",
+		"a=A(i,j)*A(i,j) A:ss", "a=A(i,j)*A(j,i) A:ds",
+		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l) B:sss", "A(i,l)=B(i,j,k)*C(j,l)*D(k,l) B:dss",
+		"A(i,j)=B(i,j)*C(i,k)*D(k,j) A:ds B:ds", "A(i,j)=B(i,j)*C(i,k)*D(k,j) A:ss B:ss C:ds",
+		"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds", "A(i,j)=B(i,k)*C(k,j) B:ds", "A(i,j)=B(i,k)*C(k,j)",
+		"A(i,j)=B(i,j)+C(i,j) A:ds B:ds C:ds", "A(i,j)=B(i,j)+C(i,j) B:ds",
+		"A(i,j)=B(i,j,k)*c(k) A:ss B:sss", "A(i,j,l)=B(i,j,k)*C(k,l) A:ssd B:sss",
+		"A(i,j)=B(i,j)/c(i) A:ds B:ds", "A(i,j)=B(j,i) A:ds B:ds", "A(i,l)=B(i,j)*C(j,k)*D(k,l)",
+		"y(i)=A(i,j)*x(j)-B(i,j)*z(j) A:ds B:ss", "A(i,j)=(B(i,j)+C(i,j))*D(i,j) D:sd",
+		"y(i)=A(i,j)*B(j,k)*x(k) A:ds",
 	} {
 		for range 12 {
 			r := goldenRequest(t, strings.ReplaceAll(c, " ", "\n"))
@@ -246,8 +251,10 @@ func TestOperations(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", c, err)
 			}
-			w := &walker{size: sizes, stored: map[string]pattern{}, temporary: map[string]bool{}, env: map[string]int64{}, reads: map[string]float64{}}
-			e := codegen.Extents{Size: func(v string) int64 { return sizes[v] }, Counts: make([][]int64, len(u.Args))}
+			w := &walker{size: sizes, stored: map[string]pattern{}, temporary: map[string]bool{},
+				env: map[string]int64{}, reads: map[string]float64{}}
+			e := codegen.Extents{Size: func(v string) int64 { return sizes[v] },
+				Counts: make([][]int64, len(u.Args))}
 			for n, a := range u.Args[1:] {
 				w.stored[a.Name], e.Counts[n+1] = inFormat(given[a.Tensor], a.Format, r.Tensors[a.Tensor].Dims)
 			}
@@ -259,11 +266,13 @@ func TestOperations(t *testing.T) {
 			sure++
 			same := func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
 			if !same(got.Multiplications, w.multiplications) || !same(got.Additions, w.additions) {
-				t.Errorf("%s of sizes %v, %s: got %v multiplications and %v additions, want %v and %v", c, sizes, cin.String(u.CIN), got.Multiplications, got.Additions, w.multiplications, w.additions)
+				t.Errorf("%s of sizes %v, %s: got %v multiplications and %v additions, want %v and %v", c,
+					sizes, cin.String(u.CIN), got.Multiplications, got.Additions, w.multiplications, w.additions)
 			}
 			for n, a := range u.Args[1:] {
 				if !same(got.Reads[n+1], w.reads[a.Name]) {
-					t.Errorf("%s of sizes %v, %s: got %v reads of %s, want %v", c, sizes, cin.String(u.CIN), got.Reads[n+1], a.Name, w.reads[a.Name])
+					t.Errorf("%s of sizes %v, %s: got %v reads of %s, want %v", c, sizes, cin.String(u.CIN),
+						got.Reads[n+1], a.Name, w.reads[a.Name])
 				}
 			}
 		}

@@ -112,7 +112,8 @@ func (g *graph) sort(rank map[string]int) []string {
 	return order
 }
 
-// walkedBy are the variables that sparse storage walks: those of levels that list coordinates, and of all above one.
+// walkedBy are the variables that sparse storage walks: those of levels that list coordinates, and
+// of all above one.
 func walkedBy(uses []*use) map[string]bool {
 	walked := map[string]bool{}
 	for _, u := range uses {

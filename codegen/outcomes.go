@@ -50,7 +50,8 @@ func (c *compilation) resultText() string {
 	case r.Shares >= 0:
 		how = "those of " + c.ops[r.Shares].Name
 	}
-	return fmt.Sprintf("format %s, level arrays: %s, bytes of positions %v, of coordinates %v\n", r.Format, how, r.PosWidth, r.CrdWidth)
+	return fmt.Sprintf("format %s, level arrays: %s, bytes of positions %v, of coordinates %v\n",
+		r.Format, how, r.PosWidth, r.CrdWidth)
 }
 
 // verifyResult: the result has levels that leaves make, and widths of its arrays.
@@ -70,7 +71,8 @@ func (c *compilation) verifyResult() error {
 func (c *compilation) usesText() string {
 	var b strings.Builder
 	for _, u := range c.uses {
-		fmt.Fprintf(&b, "%s(%s): %s, %d entries\n", u.tensor, strings.Join(u.vars, ","), u.given.Format, u.given.NNZ)
+		fmt.Fprintf(&b, "%s(%s): %s, %d entries\n", u.tensor, strings.Join(u.vars, ","), u.given.Format,
+			u.given.NNZ)
 	}
 	return b.String()
 }
@@ -78,7 +80,8 @@ func (c *compilation) usesText() string {
 // verifyUses: each access of the terms is one of the uses.
 func (c *compilation) verifyUses() error {
 	for _, a := range c.normal.Accesses() {
-		if u := c.byKey[useKey(a)]; u == nil || u.tensor != a.Name || len(u.given.Format.Levels) != len(a.Vars) {
+		if u := c.byKey[useKey(a)]; u == nil || u.tensor != a.Name ||
+			len(u.given.Format.Levels) != len(a.Vars) {
 			return fmt.Errorf("%s is no use", a)
 		}
 	}
@@ -92,7 +95,8 @@ func (c *compilation) orderText() string {
 // verifyOrder: the order has every variable once, and levels that are walked come behind
 // those above them.
 func (c *compilation) verifyOrder() error {
-	order, all := slices.Sorted(slices.Values(c.unit.Order)), slices.Sorted(slices.Values(c.normal.Vars))
+	order, all := slices.Sorted(slices.Values(c.unit.Order)),
+		slices.Sorted(slices.Values(c.normal.Vars))
 	if !slices.Equal(order, all) {
 		return fmt.Errorf("%v are not the variables %v", order, all)
 	}
@@ -129,7 +133,8 @@ func (c *compilation) verifyNetwork() error {
 			for _, f := range y.Factors {
 				for _, a := range x.problem.Factors[f].Accesses {
 					g.access(a.Vars, c.useOf(&a).format)
-					if k := slices.IndexFunc(a.Vars, func(v string) bool { return !slices.Contains(y.Loops, v) }); k >= 0 {
+					if k := slices.IndexFunc(a.Vars,
+						func(v string) bool { return !slices.Contains(y.Loops, v) }); k >= 0 {
 						err = cmp.Or(err, fmt.Errorf("no loop over %s around %s", a.Vars[k], a.Tensor.Name))
 					}
 				}
@@ -189,18 +194,23 @@ func (c *compilation) sharedText() string {
 // verifyShared: what the result shares is an operand of the nest.
 func (c *compilation) verifyShared() error {
 	found := c.share == nil
-	cin.Accesses(c.plain, func(a *cin.Access) { found = found || a.Key() == c.share.Key() && c.sharesLevels(a) })
+	cin.Accesses(c.plain, func(a *cin.Access) {
+		found = found ||
+			a.Key() == c.share.Key() && c.sharesLevels(a)
+	})
 	if !found {
 		return fmt.Errorf("%s is not read, or has other levels", c.share.Key())
 	}
 	return nil
 }
 
-// verifyLaunches: the leaf is well formed, and a GPU's has no loops but those of the host and of its threads.
+// verifyLaunches: the leaf is well formed, and a GPU's has no loops but those of the host and of
+// its threads.
 func (c *compilation) verifyLaunches() error {
 	var err error
 	ir.Walk(c.unit.Func.Body, func(s ir.Stmt) {
-		if s, ok := s.(*ir.For); ok && c.request.Target == CUDA && s.Kind != ir.Serial && s.Kind != ir.Unrolled {
+		if s, ok := s.(*ir.For); ok && c.request.Target == CUDA && s.Kind != ir.Serial &&
+			s.Kind != ir.Unrolled {
 			err = fmt.Errorf("the loop %s is left, of kind %s", s.V.Name, s.Kind)
 		}
 	})

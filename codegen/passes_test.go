@@ -34,7 +34,10 @@ func TestPassOrder(t *testing.T) {
 			t.Errorf("no pass needs %s, which %s gives", f, passes[k].name)
 		}
 	}
-	at := func(name string) int { return slices.IndexFunc(passes, func(p pass) bool { return p.name == name }) }
+	at := func(name string) int {
+		return slices.IndexFunc(passes,
+			func(p pass) bool { return p.name == name })
+	}
 	for _, o := range passOrder {
 		err := checkPasses(moved(at(o.before), at(o.after)))
 		if err == nil {
@@ -62,12 +65,15 @@ func smallRequest(t *testing.T, src string) Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Request{Stmt: s, Tensors: map[string]Tensor{}, Sizes: map[string]int64{}, ComputeType: ir.Int64, Exact: []string{"k"}, Verify: true}
+	r := Request{Stmt: s, Tensors: map[string]Tensor{}, Sizes: map[string]int64{},
+		ComputeType: ir.Int64, Exact: []string{"k"}, Verify: true}
 	for _, v := range notation.Normalize(s).Vars {
 		r.Sizes[v] = 100
 	}
 	for _, u := range s.Tensors() {
-		x := Tensor{Format: format.DenseOf(u.Order), Type: ir.Int64, Dims: slices.Repeat([]int64{100}, u.Order), PosWidth: slices.Repeat([]uint8{4}, u.Order), CrdWidth: slices.Repeat([]uint8{4}, u.Order), NNZ: 1000}
+		x := Tensor{Format: format.DenseOf(u.Order), Type: ir.Int64,
+			Dims: slices.Repeat([]int64{100}, u.Order), PosWidth: slices.Repeat([]uint8{4}, u.Order),
+			CrdWidth: slices.Repeat([]uint8{4}, u.Order), NNZ: 1000}
 		if u.Name == "A" || u.Name == "B" {
 			x.Format.Levels[len(x.Format.Levels)-1] = format.Compressed
 		}
@@ -93,10 +99,14 @@ func TestPassTraced(t *testing.T) {
 		t.Errorf("got %v, want %v", names, PassNames())
 	}
 	for pass, want := range map[string]string{
-		"normal": "A(i,j) = sum(k, B(i,j)*C(i,k)*D(j,k))\n", "types": "int64\n", "order": "i j k\n", "uses": "B(i,j): ds, 1000 entries", "operands": "D: dd int64\n",
-		"terms": "sum(k, B(i,j) * C(i,k) * D(j,k))\n", "contract": "B(i,j) * t{sum(k, C(i,k) * D(j,k))}\n", "network": "loops  i j {t: k}\n",
-		"nest": "t += C(i,k) * D(j,k)", "shared": "B(i,j)\n", "schedule": "t += ", "arrays": "those of B", "into": "A(i,j) = ", "threads": "CPUThread", "strategy": "parallelize(i,CPUThread,",
-		"lower": "func leaf", "vectorize": "vector", "simplify": "vector", "result": "format ds, level arrays: its own",
+		"normal": "A(i,j) = sum(k, B(i,j)*C(i,k)*D(j,k))\n", "types": "int64\n", "order": "i j k\n",
+		"uses": "B(i,j): ds, 1000 entries", "operands": "D: dd int64\n",
+		"terms":    "sum(k, B(i,j) * C(i,k) * D(j,k))\n",
+		"contract": "B(i,j) * t{sum(k, C(i,k) * D(j,k))}\n", "network": "loops  i j {t: k}\n",
+		"nest": "t += C(i,k) * D(j,k)", "shared": "B(i,j)\n", "schedule": "t += ", "arrays": "those of B",
+		"into": "A(i,j) = ", "threads": "CPUThread", "strategy": "parallelize(i,CPUThread,",
+		"lower": "func leaf", "vectorize": "vector", "simplify": "vector",
+		"result": "format ds, level arrays: its own",
 	} {
 		if !strings.Contains(texts[pass], want) {
 			t.Errorf("%s: got\n%s\nwant %s in it", pass, texts[pass], want)
@@ -105,7 +115,8 @@ func TestPassTraced(t *testing.T) {
 	if strings.Contains(texts["lower"], "vector") {
 		t.Error("lower makes vector loops")
 	}
-	if line := u.TimesText(); !strings.HasPrefix(line, "passes ") || !strings.Contains(line, "normal ") || !strings.Contains(line, ", simplify ") {
+	if line := u.TimesText(); !strings.HasPrefix(line, "passes ") ||
+		!strings.Contains(line, "normal ") || !strings.Contains(line, ", simplify ") {
 		t.Errorf("got %q", line)
 	}
 }
@@ -142,13 +153,16 @@ func TestVerifiers(t *testing.T) {
 		"simplify":  func(c *compilation) { c.unit.Func.Threads = nil },
 		"simt": func(c *compilation) {
 			c.request.Target = CUDA
-			c.unit.Func.Body.Append(&ir.For{V: ir.NewVar("none", ir.Int64), Lo: ir.Int(0), Hi: ir.Int(1), Step: 1, Kind: ir.Blocks, Body: ir.Seq()})
+			c.unit.Func.Body.Append(
+				&ir.For{V: ir.NewVar("none", ir.Int64), Lo: ir.Int(0), Hi: ir.Int(1), Step: 1, Kind: ir.Blocks,
+					Body: ir.Seq()})
 		},
 		"inplace": func(c *compilation) { c.unit.Result.InPlace = 1 },
 		"carry":   func(c *compilation) { c.unit.Func.Bounds = nil },
 	}
 	for k, p := range passes {
-		c := &compilation{request: smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)"), unit: &Unit{Compute: ir.Int64}}
+		c := &compilation{request: smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)"),
+			unit: &Unit{Compute: ir.Int64}}
 		for _, q := range passes[:k+1] {
 			if err := q.run(c); err != nil {
 				t.Fatal(err)

@@ -8,8 +8,9 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// tiles counts what the tiles of an operand's positions take that a loop goes over, where these are of several of its levels: each finds
-// the coordinates that it begins with by a search in each level above, and cuts the segment that it begins in.
+// tiles counts what the tiles of an operand's positions take that a loop goes over, where these are
+// of several of its levels: each finds the coordinates that it begins with by a search in each
+// level above, and cuts the segment that it begins in.
 func (w *work) tiles(s *cin.Forall) {
 	if w.relations == nil {
 		return
@@ -37,7 +38,8 @@ func (w *work) tiles(s *cin.Forall) {
 	if s.Race == cin.Atomics { // to the segments that it begins and ends in
 		cin.Paths(s.Body, func(_ []*cin.Forall, a *cin.Assign) {
 			if w.makes[a.LHS.Name] == nil {
-				row := slices.DeleteFunc(slices.Clone(a.LHS.Vars), func(v string) bool { return slices.Contains(roots, v) })
+				row := slices.DeleteFunc(slices.Clone(a.LHS.Vars),
+					func(v string) bool { return slices.Contains(roots, v) })
 				w.moves.Atomics += (n + min(n, above)) * w.space(row)
 			}
 		})
@@ -47,10 +49,12 @@ func (w *work) tiles(s *cin.Forall) {
 	}
 }
 
-// otherSteps is how many steps of a search go another way than those of the tile before it, which began nearby: the last ones.
+// otherSteps is how many steps of a search go another way than those of the tile before it, which
+// began nearby: the last ones.
 const otherSteps = 2
 
-// levelsOf are the positions of the levels of the access called key down to the last of some variables; nil where there is none.
+// levelsOf are the positions of the levels of the access called key down to the last of some
+// variables; nil where there is none.
 func (w *work) levelsOf(s cin.Stmt, key string, vars []string) (counts []float64) {
 	cin.Accesses(s, func(a *cin.Access) {
 		arg := w.arg(a.Name)

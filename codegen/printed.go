@@ -75,11 +75,14 @@ func (c *compilation) given() (out []line) {
 		}
 		t := cin.Target(w.Producer)
 		if space := c.strategy.Spaces[t.Name]; len(t.Vars) > 0 && !said[t.Name] {
-			out = append(out, lineOf(strategy.Listed{Order: strategy.Workspace{Name: t.Name, Kind: space.Form.Kind}, Why: space.Why}))
+			out = append(out, lineOf(
+				strategy.Listed{Order: strategy.Workspace{Name: t.Name, Kind: space.Form.Kind},
+					Why: space.Why}))
 		}
 	})
 	at := len(out) // commands come before the first parallelize
-	if k := slices.IndexFunc(out, func(l line) bool { return strings.HasPrefix(l.scheduleLine.Command, "parallelize(") }); k >= 0 {
+	if k := slices.IndexFunc(out,
+		func(l line) bool { return strings.HasPrefix(l.scheduleLine.Command, "parallelize(") }); k >= 0 {
 		at = k
 	}
 	for _, o := range strategy.Unsaid(c.strategyProblem(c.unit.CIN, c.share != nil), c.said()) {
@@ -94,7 +97,9 @@ func (c *compilation) assembleLine() []line {
 	if c.assemblyOf(c.unit.CIN, c.share != nil) != strategy.Append {
 		return nil
 	}
-	return []line{{scheduleLine: ScheduleLine{"assemble(" + c.resultName() + ",Append)", "one pass: its arrays grow, and chunks of it are joined"}}}
+	return []line{
+		{scheduleLine: ScheduleLine{"assemble(" + c.resultName() + ",Append)",
+			"one pass: its arrays grow, and chunks of it are joined"}}}
 }
 
 // resultName is the name that the user gave the result.
@@ -102,8 +107,8 @@ func (c *compilation) resultName() string {
 	return cmp.Or(c.request.Names[c.request.Stmt.LHS.Name], c.request.Stmt.LHS.Name)
 }
 
-// line is one of a schedule. A minor one may change nothing: where it does, a schedule without it, or with
-// the command off in its place, makes another leaf.
+// line is one of a schedule. A minor one may change nothing: where it does, a schedule without it,
+// or with the command off in its place, makes another leaf.
 type line struct {
 	scheduleLine ScheduleLine
 	minor        bool
@@ -120,7 +125,9 @@ func lineOf(o strategy.Listed) line {
 
 // printed is the default schedule.
 func (c *compilation) printed() []line {
-	out := append([]line{{scheduleLine: ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()}, minor: true}}, c.assembleLine()...)
+	out := append(
+		[]line{{scheduleLine: ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()},
+			minor: true}}, c.assembleLine()...)
 	for _, l := range c.layoutLines {
 		out = append(out, line{scheduleLine: l})
 	}
@@ -156,7 +163,9 @@ func (c *compilation) needed(lines []line, want string) ([]ScheduleLine, error) 
 		return err == nil && ir.Print(u.Func) == want
 	}
 	if c.request.Schedule == nil && !same(lines) {
-		return nil, fmt.Errorf("the default schedule of this statement has no text: the leaf that its commands make is another one")
+		return nil,
+			fmt.Errorf(
+				"the default schedule of this statement has no text: the leaf that its commands make is another one")
 	}
 	for k := len(lines) - 1; k >= 0; k-- {
 		if !lines[k].minor {

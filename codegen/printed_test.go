@@ -54,32 +54,68 @@ func large(t *testing.T, text string) codegen.Request {
 // reason with figures, make the leaf that there is without a schedule.
 func TestDefaultSchedules(t *testing.T) {
 	for text, want := range map[string][]string{
-		"y(i)=A(i,j)*x(j)\nA:ds":                 {"temporaries(y) sums are taken in t", "parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)", "longrows(i,A,65536) A(i,j) has 10000000 entries"},
-		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=200000":   {"parallelize(j,CPUThread,Temporary,Work,4) 1e+07 sums go to 2e+05 values"},
-		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=10000000": {"parallelize(j,CPUThread,NoRaces,Rows) y(i) is too large for partial results"},
-		"a=x(i)*y(i)":                            {"temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i)"},
-		"a=x(i)*y(i)\nx:s":                       {"temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i,x) segments of x(i) have 1000000.0 entries on average"},
-		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32": {"bound(k,k,32,MaxExact) k has 32 coordinates, and all that it indexes is dense", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,65536)",
-			"tile(k,32) rows of 32 values", "vectorize(k)", "nontemporal(C) C(i,k) takes 244.1 MiB, more than the 32 MiB that may stay in a cache, and is written once", "prefetch(B,j,16,64) rows of B(j,k) lie in 244.1 MiB, and all that are picked in 244.1 MiB, more than the 1 MiB"},
-		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=16": {"temporaries(A)", "bound(k,k,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(k)", "prefetch(D,j,16,64)",
+		"y(i)=A(i,j)*x(j)\nA:ds": {"temporaries(y) sums are taken in t",
+			"parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)",
+			"longrows(i,A,65536) A(i,j) has 10000000 entries"},
+		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=200000": {
+			"parallelize(j,CPUThread,Temporary,Work,4) 1e+07 sums go to 2e+05 values"},
+		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=10000000": {
+			"parallelize(j,CPUThread,NoRaces,Rows) y(i) is too large for partial results"},
+		"a=x(i)*y(i)": {"temporaries(a)",
+			"parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum", "vectorize(i)"},
+		"a=x(i)*y(i)\nx:s": {"temporaries(a)",
+			"parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum",
+			"vectorize(i,x) segments of x(i) have 1000000.0 entries on average"},
+		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32": {
+			"bound(k,k,32,MaxExact) k has 32 coordinates, and all that it indexes is dense",
+			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,65536)",
+			"tile(k,32) rows of 32 values", "vectorize(k)",
+			"nontemporal(C) C(i,k) takes 244.1 MiB, more than the 32 MiB that may stay in a cache, and is written once", "prefetch(B,j,16,64) rows of B(j,k) lie in 244.1 MiB, and all that are picked in 244.1 MiB, more than the 1 MiB"},
+		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=16": {"temporaries(A)", "bound(k,k,16,MaxExact)",
+			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(k)",
+			"prefetch(D,j,16,64)",
 			"prefetch(C,i,0,16) rows of C(i,k) are read in their order, for 10.0 entries each"},
-		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds":              {"assemble(A,Append)", "mergeby(j,Predicated) which of the terms", "parallelize(i,CPUThread,NoRaces,Ordered,16384) A(i,j) is appended to in order", "longrows(i,B,8192)"},
-		"A(i,j)=B(i,j)+C(i,j)+D(i,j)\nA:ds\nB:ds\nC:ds\nD:ds": {"assemble(A,Append)", "mergeby(j,Predicated)", "parallelize(i,CPUThread,NoRaces,Ordered,24576)", "longrows(i,B,8192)"},
-		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": {"assemble(C,Append)", "workspace(w,Bitmap) about 1e+08 values are added at 1e+06 coordinates", "parallelize(i,CPUThread,NoRaces,Ordered,65536)", "longrows(i,A,65536)",
+		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds": {"assemble(A,Append)",
+			"mergeby(j,Predicated) which of the terms",
+			"parallelize(i,CPUThread,NoRaces,Ordered,16384) A(i,j) is appended to in order",
+			"longrows(i,B,8192)"},
+		"A(i,j)=B(i,j)+C(i,j)+D(i,j)\nA:ds\nB:ds\nC:ds\nD:ds": {"assemble(A,Append)",
+			"mergeby(j,Predicated)", "parallelize(i,CPUThread,NoRaces,Ordered,24576)", "longrows(i,B,8192)"},
+		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": {"assemble(C,Append)",
+			"workspace(w,Bitmap) about 1e+08 values are added at 1e+06 coordinates",
+			"parallelize(i,CPUThread,NoRaces,Ordered,65536)", "longrows(i,A,65536)",
 			"prefetch(B,j,4) rows of B(j,k) lie in 114.4 MiB"},
-		"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss":            {"temporaries(A)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i) A has the pattern of B(i,j,k), and nothing else reads i"},
-		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16": {"bound(l,l,16,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "flatten(i)", "tile(l,16)", "vectorize(l)", "nontemporal(A)", "prefetch(C,k,16,64)"},
-		"C(i,k)=A(i,k)+B(i,k)\nk=20":                   {"parallelize(i,CPUThread,NoRaces,Work)", "vectorize(k)"},
-		"C(i,k)=A(i,k)+B(i,k)\nk=75":                   {"parallelize(i,CPUThread,NoRaces,Work)", "vectorize(k)", "nontemporal(C) C(i,k) takes 572.2 MiB"},
-		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32\nj=4200\nk=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)", "vectorize(l)",
+		"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss": {"temporaries(A)",
+			"parallelize(i,CPUThread,NoRaces,Work)",
+			"flatten(i) A has the pattern of B(i,j,k), and nothing else reads i"},
+		"A(i,j,l)=B(i,j,k)*C(k,l)\nA:dsd\nB:dss\nl=16": {"bound(l,l,16,MaxExact)",
+			"parallelize(i,CPUThread,NoRaces,Work)", "flatten(i)", "tile(l,16)", "vectorize(l)",
+			"nontemporal(A)", "prefetch(C,k,16,64)"},
+		"C(i,k)=A(i,k)+B(i,k)\nk=20": {"parallelize(i,CPUThread,NoRaces,Work)",
+			"vectorize(k)"},
+		"C(i,k)=A(i,k)+B(i,k)\nk=75": {"parallelize(i,CPUThread,NoRaces,Work)",
+			"vectorize(k)", "nontemporal(C) C(i,k) takes 572.2 MiB"},
+		"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32\nj=4200\nk=4200": {"bound(l,l,32,MaxExact)",
+			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)", "vectorize(l)",
 			"nontemporal(A)", "prefetch(C,j,8)", "prefetch(D,k,8)"},
-		"A(i,l)=B(i,j,k,m)*C(j,l)*D(k,l)*E(m,l)\nB:dsss\nl=32\nj=4200\nk=4200\nm=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "tile(l,32)",
+		"A(i,l)=B(i,j,k,m)*C(j,l)*D(k,l)*E(m,l)\nB:dsss\nl=32\nj=4200\nk=4200\nm=4200": {
+			"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)",
+			"tile(l,32)",
 			"vectorize(l)", "nontemporal(A)", "prefetch(C,j,5)", "prefetch(D,k,5)", "prefetch(E,m,5)"},
-		"A(i,l,m)=B(i,j,k)*C(j,l)*D(k,m)\nB:dss\nl=16\nm=16\nj=4200\nk=4200": {"temporaries(A) sums are taken in w(m)", "bound(l,l,16,MaxExact)", "bound(m,m,16,MaxExact)", "workspace(w,Dense)",
-			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(m)", "prefetch(C,j,8)", "prefetch(D,k,8)"},
-		"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:dss\nl=32\nj=20000\nk=4200": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,8) 3.2e+08 sums go to 6.4e+05 values", "tile(l,32)", "vectorize(l)",
+		"A(i,l,m)=B(i,j,k)*C(j,l)*D(k,m)\nB:dss\nl=16\nm=16\nj=4200\nk=4200": {
+			"temporaries(A) sums are taken in w(m)", "bound(l,l,16,MaxExact)", "bound(m,m,16,MaxExact)",
+			"workspace(w,Dense)",
+			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(m)",
+			"prefetch(C,j,8)", "prefetch(D,k,8)"},
+		"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:dss\nl=32\nj=20000\nk=4200": {"bound(l,l,32,MaxExact)",
+			"parallelize(i,CPUThread,Temporary,Work,8) 3.2e+08 sums go to 6.4e+05 values", "tile(l,32)",
+			"vectorize(l)",
 			"prefetch(D,k,8)", "prefetch(A,j,8,64) rows of A(j,l) lie in 4.883 MiB", "prefetch(C,i,0,16)"},
-		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"bound(l,l,32,MaxExact)", "parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)", "prefetch(D,j,8,64)", "prefetch(A,k,8) rows of A(k,l) lie in 500 KiB, and all that are picked in 244.6 MiB", "prefetch(C,i,0,16)"},
+		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"bound(l,l,32,MaxExact)",
+			"parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)",
+			"prefetch(D,j,8,64)",
+			"prefetch(A,k,8) rows of A(k,l) lie in 500 KiB, and all that are picked in 244.6 MiB",
+			"prefetch(C,i,0,16)"},
 	} {
 		r := large(t, text)
 		lines, err := codegen.Schedule(r)
@@ -91,7 +127,11 @@ func TestDefaultSchedules(t *testing.T) {
 		for _, w := range want {
 			command, why, _ := strings.Cut(w, ") ")
 			command = strings.TrimSuffix(command, ")") + ")"
-			if !slices.ContainsFunc(lines, func(l codegen.ScheduleLine) bool { return l.Command == command && strings.Contains(l.Why, why) }) {
+			if !slices.ContainsFunc(lines,
+				func(l codegen.ScheduleLine) bool {
+					return l.Command == command &&
+						strings.Contains(l.Why, why)
+				}) {
 				t.Errorf("%s: there is no %s, for %q, in\n%s", text, command, why, said)
 			}
 		}
@@ -112,8 +152,8 @@ func TestDefaultSchedules(t *testing.T) {
 	}
 }
 
-// TestStreams: entries of the one sparse operand are fetched ahead where that is a form of the processor's, they come from memory and
-// are not few in each segment.
+// TestStreams: entries of the one sparse operand are fetched ahead where that is a form of the
+// processor's, they come from memory and are not few in each segment.
 func TestStreams(t *testing.T) {
 	for _, x := range []struct {
 		i, far int64
@@ -137,7 +177,8 @@ func TestStreams(t *testing.T) {
 		if got := strings.Contains(said, "prefetch(A,j,128)"); got != x.want {
 			t.Errorf("%+v: got\n%s", x, said)
 		}
-		if x.want && !strings.Contains(said, "the entries of A(i,j) take 114.4 MiB, more than the 32 MiB that may stay in a cache; fetched 128 stored values ahead they were fastest") {
+		if x.want && !strings.Contains(said,
+			"the entries of A(i,j) take 114.4 MiB, more than the 32 MiB that may stay in a cache; fetched 128 stored values ahead they were fastest") {
 			t.Errorf("%+v: got\n%s", x, said)
 		}
 	}
@@ -148,7 +189,8 @@ func TestStreams(t *testing.T) {
 func TestUnsaid(t *testing.T) {
 	const spmm, spgemm = "C(i,k)=A(i,j)*B(j,k)\nA:ds\n", "C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds\n"
 	const mttkrp = "A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32"
-	const fetched, rows = "prefetch(B,j,16,64) rows of B(j,k) lie in", "prefetch(B,j,4) rows of B(j,k) lie in"
+	const fetched, rows = "prefetch(B,j,16,64) rows of B(j,k) lie in",
+		"prefetch(B,j,4) rows of B(j,k) lie in"
 	for _, x := range []struct {
 		text, schedule string
 		want           []string
@@ -158,25 +200,38 @@ func TestUnsaid(t *testing.T) {
 		{spmm + "k=3", "reorder(i,k,j)", []string{fetched}},
 		{spmm + "k=32", "reorder(i,k,j),jam(k,1)", []string{fetched}},
 		{spmm + "k=32", "reorder(i,k,j),jam(k,16)", []string{fetched}},
-		{spmm + "k=32", "split(k,k0,k1,8),reorder(i,k0,k1,j)", []string{"jam(k,8) of at most 8 values", fetched}},
-		{spmm + "k=32", "pos(j,jp,A),split(jp,jp0,jp1,8),reorder(i,jp0,k,jp1)", []string{"jam(k,32)", fetched}},
+		{spmm + "k=32", "split(k,k0,k1,8),reorder(i,k0,k1,j)",
+			[]string{"jam(k,8) of at most 8 values", fetched}},
+		{spmm + "k=32", "pos(j,jp,A),split(jp,jp0,jp1,8),reorder(i,jp0,k,jp1)",
+			[]string{"jam(k,32)", fetched}},
 		{spmm + "k=32", "reorder(k,i,j)", []string{fetched}}, // around loops that sum nothing, too
 		{spmm + "k=32", "tile(k,8)", []string{fetched}},
 		{spmm + "k=32", "prefetch(B,j,3)", nil},
 		{spmm + "k=32", "prefetch(B,j,0)", nil},
 		{spmm + "k=32", "fuse(i,j,f),pos(f,p,A)", []string{fetched}},
 		{spmm + "k=32", "parallelize(i,CPUThread,NoRaces)", []string{fetched}},
-		{mttkrp, "fuse(i,j,f),fuse(f,k,g),pos(g,p,B)", []string{"prefetch(C,j,8,64) rows of C(j,l)", "prefetch(D,k,8,64) rows of D(k,l)"}},
-		{mttkrp, "fuse(i,j,f),fuse(f,k,g),pos(g,p,B),prefetch(C,j,4)", []string{"prefetch(D,k,8,64) rows of D(k,l)"}},
+		{mttkrp, "fuse(i,j,f),fuse(f,k,g),pos(g,p,B)",
+			[]string{"prefetch(C,j,8,64) rows of C(j,l)", "prefetch(D,k,8,64) rows of D(k,l)"}},
+		{mttkrp, "fuse(i,j,f),fuse(f,k,g),pos(g,p,B),prefetch(C,j,4)",
+			[]string{"prefetch(D,k,8,64) rows of D(k,l)"}},
 		{mttkrp, "prefetch(D,k,0),prefetch(C,j,0)", nil},
-		{"a(i)=b(i)+c(i)+d(i)+e(i)\nb:s\nc:s\nd:s\ne:s", "unroll(i,2)", []string{"mergeby(i,OneBody) more than 32"}},
+		{"a(i)=b(i)+c(i)+d(i)+e(i)\nb:s\nc:s\nd:s\ne:s", "unroll(i,2)",
+			[]string{"mergeby(i,OneBody) more than 32"}},
 		{"a(i)=b(i)+c(i)+d(i)\nb:s\nc:s\nd:s", "unroll(i,2)", nil},
 		{"a(i)=b(i)+c(i)+d(i)\nb:s\nc:s\nd:s", "mergeby(i,OneBody)", nil},
-		{"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds\nk=1099511627776", "reorder(i,j,k),precompute(A(i,j)*B(j,k),k,kw,w)", // no place for each coordinate
-			[]string{"assemble(C,Append)", "workspace(w,Hash) 1.1e+12 coordinates", "prefetch(B,j,4) rows of B(j,kw) lie in"}},
-		{spgemm, "parallelize(i,CPUThread,NoRaces,Ordered,64)", []string{rows, "assemble(C,Append)", "workspace(w,Bitmap) values are added at 1e+06 coordinates"}}, // as by default
-		{spgemm, "split(i,i0,i1,16)", []string{"assemble(C,Append)", "workspace(w,List) w(k) has 1e+06 coordinates", rows}},
-		{spgemm, "precompute(A(i,j)*B(j,k),k,k,v)", []string{"assemble(C,Append)", "workspace(v,List) v(k) has 1e+06 coordinates", rows}},
+		// no place for each coordinate
+		{"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds\nk=1099511627776",
+			"reorder(i,j,k),precompute(A(i,j)*B(j,k),k,kw,w)",
+			[]string{"assemble(C,Append)", "workspace(w,Hash) 1.1e+12 coordinates",
+				"prefetch(B,j,4) rows of B(j,kw) lie in"}},
+		// as by default
+		{spgemm, "parallelize(i,CPUThread,NoRaces,Ordered,64)",
+			[]string{rows, "assemble(C,Append)",
+				"workspace(w,Bitmap) values are added at 1e+06 coordinates"}},
+		{spgemm, "split(i,i0,i1,16)",
+			[]string{"assemble(C,Append)", "workspace(w,List) w(k) has 1e+06 coordinates", rows}},
+		{spgemm, "precompute(A(i,j)*B(j,k),k,k,v)",
+			[]string{"assemble(C,Append)", "workspace(v,List) v(k) has 1e+06 coordinates", rows}},
 	} {
 		r := large(t, x.text)
 		r.Exact, r.Schedule = nil, []string{x.schedule}
@@ -191,12 +246,14 @@ func TestUnsaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		rest := slices.DeleteFunc(slices.Clone(lines), func(l codegen.ScheduleLine) bool {
-			return slices.ContainsFunc(given, func(c *schedule.Command) bool { return c.String() == l.Command })
+			return slices.ContainsFunc(given,
+				func(c *schedule.Command) bool { return c.String() == l.Command })
 		})
 		ok := len(rest) == len(x.want)
 		for k, w := range x.want {
 			command, why, _ := strings.Cut(w, ") ")
-			ok = ok && rest[k].Command == strings.TrimSuffix(command, ")")+")" && strings.Contains(rest[k].Why, why)
+			ok = ok && rest[k].Command == strings.TrimSuffix(command, ")")+")" &&
+				strings.Contains(rest[k].Why, why)
 		}
 		if !ok {
 			t.Errorf("%s: -s=%s: want %q behind it, got\n%s", x.text, x.schedule, x.want, said)
@@ -214,7 +271,8 @@ func TestUnsaid(t *testing.T) {
 
 // TestForms: what each command makes of a leaf, and that it is not there without.
 func TestForms(t *testing.T) {
-	const spmv, spmm, add, spgemm = "y(i)=A(i,j)*x(j)\nA:ds", "C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32", "A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds", "C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds"
+	const spmv, spmm, add, spgemm = "y(i)=A(i,j)*x(j)\nA:ds", "C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32",
+		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds", "C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds"
 	const scattered = "A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:dss\nl=1000"
 	for _, x := range []struct {
 		text, before, command string
@@ -223,13 +281,19 @@ func TestForms(t *testing.T) {
 	}{
 		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=1000", "", "temporaries(A)", `w_vals`, 5},
 		{spmm, "", "bound(k,k,32,MaxExact)", `for k in 0 : 32 `, 1},
-		{spmv, "", "parallelize(i,CPUThread,NoRaces,Work)", `for chunk in 0 : chunks parallel\(dynamic, 1\)`, 1},
+		{spmv, "", "parallelize(i,CPUThread,NoRaces,Work)",
+			`for chunk in 0 : chunks parallel\(dynamic, 1\)`, 1},
 		{spmv, "parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,500)", `\b500 < `, 2},
-		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,Temporary,Work,7)", `min\(wave_from \+ wave_chunks, 7\)`, 1},
-		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Rows)", `for part in 0 : @"threads" parallel`, 1},
-		{"Y(i,k)=A(i,j)*X(j,k)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Rows,k)", `var k_from int64 = `, 1},
-		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Whole)", `for piece in 0 : pieces parallel`, 1},
-		{"a=x(i)*y(i)", "temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,9)", `for chunk in 0 : 9 parallel`, 1},
+		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,Temporary,Work,7)",
+			`min\(wave_from \+ wave_chunks, 7\)`, 1},
+		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Rows)",
+			`for part in 0 : @"threads" parallel`, 1},
+		{"Y(i,k)=A(i,j)*X(j,k)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Rows,k)",
+			`var k_from int64 = `, 1},
+		{"y(i)=A(i,j)*x(j)\nA:ds:1,0", "", "parallelize(j,CPUThread,NoRaces,Whole)",
+			`for piece in 0 : pieces parallel`, 1},
+		{"a=x(i)*y(i)", "temporaries(a)", "parallelize(i,CPUThread,ParallelReduction,Work,9)",
+			`for chunk in 0 : 9 parallel`, 1},
 		{add, "", "parallelize(i,CPUThread,NoRaces,Ordered,4096)", `work / 4096`, 1},
 		{add, "parallelize(i,CPUThread,NoRaces,Ordered)", "longrows(i,B,500)", `\b500 < `, 2},
 		{spgemm, "parallelize(i,CPUThread,NoRaces,Ordered)", "longrows(i,A,1024)", `alloc long_row`, 1},
@@ -243,25 +307,37 @@ func TestForms(t *testing.T) {
 		{spgemm, "", "workspace(w,List)", `w_mark\[w_at\] = true`, 1},
 		{spgemm, "split(i,i0,i1,16)", "workspace(w,Bitmap)", `mark w_bits`, 1},
 		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "", "flatten(i)", `B_pos1\[i_lo - B_off0:64\]`, 1},
-		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "flatten(i)", "parallelize(k,CPUVector,Temporary)", `vector reduce\(sum`, 1},
-		{"A(j,l,k)=C(i)*B(k,l,j)\nA:sss:2,1,0\nB:sss", "reorder(k,l,j,i)", "fuse(j,i,f)", `fill A_vals\[B_s_2 : B_e_2\]`, 1},
+		{"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss", "flatten(i)", "parallelize(k,CPUVector,Temporary)",
+			`vector reduce\(sum`, 1},
+		{"A(j,l,k)=C(i)*B(k,l,j)\nA:sss:2,1,0\nB:sss", "reorder(k,l,j,i)", "fuse(j,i,f)",
+			`fill A_vals\[B_s_2 : B_e_2\]`, 1},
 		{spmm, "", "tile(k,8)", `for k_tile in k_lo : k_hi - 7 step 8`, 1},
 		{spmm, "", "vectorize(k)", `for k in k_lo : k_hi vector`, 1},
 		{spmv, "temporaries(y)", "vectorize(j,A)", `for A_p_1 in A_s : A_e vector`, 1},
 		{spmm, "", "prefetch(B,j,3)", `A_p_1 \+ 3 < A_end`, 1},
-		{spmm, "", "prefetch(B,j,3,12)", `if A_p_1 \+ 12 < A_end1 \{\n[^}]*, \d+ far\n *\}\n *if A_p_1 \+ 3 < A_end1 \{\n[^}]*, \d+\n *\}`, 1},
-		{spgemm, "", "prefetch(B,j,3)", `if 0 <= B_next && B_next < B_size0 \{\n *var B_next_s int64 = B_pos1\[B_next:64\]\n *prefetch B_crd1\[B_next_s\]\n *prefetch B_vals\[B_next_s\]`, 1},
-		{spmm, "fuse(i,j,f),pos(f,p,A)", "prefetch(B,j,3)", `A_p(_\d)? \+ 3 < A_end1 \{\n *var j_next`, 2}, // in rows that lie within a tile, and others
-		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32", "fuse(i,j,f),fuse(f,k,g),pos(g,p,B)", "prefetch(C,j,3)", `B_p_\d \+ 3 < B_end1 \{\n *var j_next`, 2},
-		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32", "fuse(i,j,f),fuse(f,k,g),pos(g,p,B)", "prefetch(D,k,3)", `B_p_\d \+ 3 < B_end2 \{\n *var k_next`, 2},
+		{spmm, "", "prefetch(B,j,3,12)",
+			`if A_p_1 \+ 12 < A_end1 \{\n[^}]*, \d+ far\n *\}\n *if A_p_1 \+ 3 < A_end1 \{\n[^}]*, \d+\n *\}`, 1},
+		{spgemm, "", "prefetch(B,j,3)",
+			`if 0 <= B_next && B_next < B_size0 \{\n *var B_next_s int64 = B_pos1\[B_next:64\]\n *prefetch B_crd1\[B_next_s\]\n *prefetch B_vals\[B_next_s\]`, 1},
+		// in rows that lie within a tile, and others
+		{spmm, "fuse(i,j,f),pos(f,p,A)", "prefetch(B,j,3)", `A_p(_\d)? \+ 3 < A_end1 \{\n *var j_next`,
+			2},
+		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32", "fuse(i,j,f),fuse(f,k,g),pos(g,p,B)",
+			"prefetch(C,j,3)", `B_p_\d \+ 3 < B_end1 \{\n *var j_next`, 2},
+		{"A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32", "fuse(i,j,f),fuse(f,k,g),pos(g,p,B)",
+			"prefetch(D,k,3)", `B_p_\d \+ 3 < B_end2 \{\n *var k_next`, 2},
 		{scattered, "", "prefetch(A,j,3)", `prefetch A_vals\[A_next\]`, 1},
-		{scattered, "parallelize(i,CPUThread,Temporary,Work,8)", "prefetch(A,j,3)", `prefetch A_parts\[A_next\]`, 1},
-		{scattered, "parallelize(i,CPUThread,Temporary)", "prefetch(A,j,3)", `prefetch A_copies\[A_next\]`, 1},
+		{scattered, "parallelize(i,CPUThread,Temporary,Work,8)", "prefetch(A,j,3)",
+			`prefetch A_parts\[A_next\]`, 1},
+		{scattered, "parallelize(i,CPUThread,Temporary)", "prefetch(A,j,3)",
+			`prefetch A_copies\[A_next\]`, 1},
 	} {
 		count := func(commands ...string) int {
 			r := large(t, x.text)
-			r.Exact, r.Forms = nil, strategy.Forms{strategy.FarRows: 0} // nothing is fetched ahead that no command says
-			r.Schedule = slices.DeleteFunc(append([]string{x.before}, commands...), func(s string) bool { return s == "" })
+			// nothing is fetched ahead that no command says
+			r.Exact, r.Forms = nil, strategy.Forms{strategy.FarRows: 0}
+			r.Schedule = slices.DeleteFunc(append([]string{x.before}, commands...),
+				func(s string) bool { return s == "" })
 			if len(r.Schedule) == 0 {
 				r.Schedule = []string{""}
 			}
@@ -272,7 +348,8 @@ func TestForms(t *testing.T) {
 			}
 			n := len(regexp.MustCompile(x.pattern).FindAllString(ir.Print(u.Func), -1))
 			if n != x.n && len(commands) > 0 {
-				t.Errorf("%s: -s=%q: %s is there %d times, want %d, in\n%s", x.text, r.Schedule, x.pattern, n, x.n, ir.Print(u.Func))
+				t.Errorf("%s: -s=%q: %s is there %d times, want %d, in\n%s", x.text, r.Schedule, x.pattern, n,
+					x.n, ir.Print(u.Func))
 			}
 			return n
 		}
@@ -285,10 +362,12 @@ func TestForms(t *testing.T) {
 // TestTileOfDerivedLoop: a tile is of a loop over the variable itself, not of one that other
 // commands, before or behind it, make of that.
 func TestTileOfDerivedLoop(t *testing.T) {
-	for _, schedule := range []string{"tile(k,4),split(k,k0,k1,2)", "tile(k,4),divide(k,k0,k1,5)", "tile(k,4),bound(k,k0,1000000,MaxExact)"} {
+	for _, schedule := range []string{"tile(k,4),split(k,k0,k1,2)", "tile(k,4),divide(k,k0,k1,5)",
+		"tile(k,4),bound(k,k0,1000000,MaxExact)"} {
 		r := large(t, "C(i,k)=A(i,j)*B(j,k)\nA:ds")
 		r.Schedule = []string{schedule}
-		if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), "with a loop over k itself") {
+		if _, err := codegen.Compile(r); err == nil ||
+			!strings.Contains(err.Error(), "with a loop over k itself") {
 			t.Errorf("%s: got %v", schedule, err)
 		}
 	}
@@ -299,15 +378,16 @@ func TestTileOfAddedRows(t *testing.T) {
 	for _, race := range []string{"Temporary", "Atomics"} {
 		r := large(t, "A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:sss")
 		r.Schedule = []string{"tile(l,4),parallelize(i,CPUThread," + race + ")"}
-		if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), "l is not along rows of the result that are summed") {
+		if _, err := codegen.Compile(r); err == nil ||
+			!strings.Contains(err.Error(), "l is not along rows of the result that are summed") {
 			t.Errorf("%s: got %v", race, err)
 		}
 	}
 }
 
-// TestTilesOfFewTerms: rows that loops come to again and again are summed in tiles where several values go to a row each time, and
-// are added to as they lie where it is about one; rows that loops come to once have tiles either way. Each leaf is that of its
-// schedule.
+// TestTilesOfFewTerms: rows that loops come to again and again are summed in tiles where several
+// values go to a row each time, and are added to as they lie where it is about one; rows that loops
+// come to once have tiles either way. Each leaf is that of its schedule.
 func TestTilesOfFewTerms(t *testing.T) {
 	for _, x := range []struct {
 		text   string
@@ -349,7 +429,8 @@ func TestTilesOfFewTerms(t *testing.T) {
 	}
 }
 
-// TestSizesAreArguments: a leaf has a size compiled in only where that was measured to pay, and else serves any.
+// TestSizesAreArguments: a leaf has a size compiled in only where that was measured to pay, and
+// else serves any.
 func TestSizesAreArguments(t *testing.T) {
 	for _, x := range []struct {
 		statement string

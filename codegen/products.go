@@ -8,19 +8,19 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// A term that multiplies two dense operands and sums over what both have is a product of matrices: the
-// variables of the result and one operand are rows, those of the result and the other are columns.
-// Such a term has loops of its own, the innermost of which become one call (ir.Gemm): the loops over other
-// variables, such as those of sparse levels, stand outside. So it is by default where that pays,
-// and where a schedule says substitute of variables of the statement.
+// A term that multiplies two dense operands and sums over what both have is a product of matrices:
+// the variables of the result and one operand are rows, those of the result and the other are
+// columns. Such a term has loops of its own, the innermost of which become one call (ir.Gemm): the
+// loops over other variables, such as those of sparse levels, stand outside. So it is by default
+// where that pays, and where a schedule says substitute of variables of the statement.
 
-// DefaultGemmWork is the GemmWork of a request that has none: a product that a call of a BLAS computes
-// several times as fast as loops, in more time than threads take to begin.
+// DefaultGemmWork is the GemmWork of a request that has none: a product that a call of a BLAS
+// computes several times as fast as loops, in more time than threads take to begin.
 const DefaultGemmWork = 1 << 18
 
-// A product has this many rows and columns at least, and terms, where a request says nothing of GemmWork. A narrower
-// result is summed as fast by loops, in registers and without being set to 0 before; with fewer terms,
-// loops take no longer than the memory takes to bring the values.
+// A product has this many rows and columns at least, and terms, where a request says nothing of
+// GemmWork. A narrower result is summed as fast by loops, in registers and without being set to 0
+// before; with fewer terms, loops take no longer than the memory takes to bring the values.
 const (
 	gemmPlaces = 64
 	gemmTerms  = 8
@@ -32,22 +32,24 @@ const manyProducts = 64
 // product is a term that is computed as a product of matrices.
 type product struct {
 	term *term
-	// outer are the variables of the loops outside of it, and inner of those that it takes the place of: sums
-	// first, and then those of the result, as it is stored.
+	// outer are the variables of the loops outside of it, and inner of those that it takes the place
+	// of: sums first, and then those of the result, as it is stored.
 	outer, inner      []string
 	rows, cols, terms int64 // of the matrices
 	// parallel: the outermost loop runs on threads, and each product on one.
 	parallel bool
 }
 
-// gemmAdd is the share of a multiply-add of a scalar loop that one of a product of matrices takes, and gemmCall what the
-// product takes on top.
+// gemmAdd is the share of a multiply-add of a scalar loop that one of a product of matrices takes,
+// and gemmCall what the product takes on top.
 const gemmAdd, gemmCall = 1. / 24, 200
 
-// gemmCost is what the multiply-adds of a contraction cost that is one product of matrices (network.Problem.Gemm); nil where none may be:
-// a schedule says which loops are.
+// gemmCost is what the multiply-adds of a contraction cost that is one product of matrices
+// (network.Problem.Gemm); nil where none may be: a schedule says which loops are.
 func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
-	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || c.roundsSums() || !t.IsFloat() && !t.IsComplex() || c.request.Schedule != nil && len(schedule.Gemms(c.request.Schedule)) == 0 {
+	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || c.roundsSums() ||
+		!t.IsFloat() && !t.IsComplex() ||
+		c.request.Schedule != nil && len(schedule.Gemms(c.request.Schedule)) == 0 {
 		return nil
 	}
 	return func(rows, cols, terms float64) float64 {
@@ -74,7 +76,8 @@ func (c *compilation) findProducts() {
 	for _, x := range n.terms {
 		n.findGemms(x, n.target.left)
 	}
-	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || n.rounds || !t.IsFloat() && !t.IsComplex() {
+	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || n.rounds ||
+		!t.IsFloat() && !t.IsComplex() {
 		return
 	}
 	if n.result.AllDense() || len(n.terms) == 1 {
@@ -124,8 +127,8 @@ func (c *compilation) paysOf(rows, cols, terms float64) bool {
 	return work >= DefaultGemmWork && min(rows, cols) >= gemmPlaces && terms >= gemmTerms
 }
 
-// product is a term as the largest product of matrices that it has over the given variables, or over any if
-// there are none given. dense tells which operands may be its matrices.
+// product is a term as the largest product of matrices that it has over the given variables, or
+// over any if there are none given. dense tells which operands may be its matrices.
 func (n *nest) product(x *term, vars []string, dense func(name string) bool) *product {
 	if len(x.pending) > 0 || len(x.parts) > 0 || x.gemm != nil {
 		return nil
@@ -140,7 +143,8 @@ func (n *nest) product(x *term, vars []string, dense func(name string) bool) *pr
 			}
 			others := slices.Delete(slices.Clone(x.factors), k, k+1)
 			p := n.matrices(x, b, a, slices.Delete(others, m, m+1), vars)
-			if p != nil && (vars == nil || len(p.inner) == len(vars)) && n.fits(p) && (best == nil || p.work() > best.work()) {
+			if p != nil && (vars == nil || len(p.inner) == len(vars)) && n.fits(p) &&
+				(best == nil || p.work() > best.work()) {
 				best = p
 			}
 		}
@@ -150,17 +154,20 @@ func (n *nest) product(x *term, vars []string, dense func(name string) bool) *pr
 
 func (p *product) work() float64 { return float64(p.rows) * float64(p.cols) * float64(p.terms) }
 
-// matrices is the product of factors a and b of a term, with the other factors outside of it; nil where that is none.
+// matrices is the product of factors a and b of a term, with the other factors outside of it; nil
+// where that is none.
 func (n *nest) matrices(x *term, a, b *cin.Access, others []cin.Expr, vars []string) *product {
 	lhs := n.target.lhs
 	free := func(v string) bool { // may be one of the product's loops
-		return (vars == nil || slices.Contains(vars, v)) && n.trailing(lhs, v) && n.trailing(a, v) && n.trailing(b, v) &&
+		return (vars == nil || slices.Contains(vars, v)) && n.trailing(lhs, v) && n.trailing(a, v) &&
+			n.trailing(b, v) &&
 			!slices.ContainsFunc(others, func(x cin.Expr) bool { return holds(x, v) })
 	}
 	p := &product{term: x, rows: 1, cols: 1, terms: 1}
 	var rows, cols, sums []string
 	for _, v := range n.order {
-		inA, inB, inC := slices.Contains(a.Vars, v), slices.Contains(b.Vars, v), slices.Contains(lhs.Vars, v)
+		inA, inB, inC := slices.Contains(a.Vars, v), slices.Contains(b.Vars, v),
+			slices.Contains(lhs.Vars, v)
 		size := n.sizes(v)
 		switch {
 		case !inC && !slices.Contains(x.sums, v):
@@ -180,7 +187,10 @@ func (n *nest) matrices(x *term, a, b *cin.Access, others []cin.Expr, vars []str
 		return nil
 	}
 	result := slices.Concat(rows, cols)
-	slices.SortFunc(result, func(u, v string) int { return slices.Index(n.target.left, u) - slices.Index(n.target.left, v) })
+	slices.SortFunc(result, func(u,
+		v string) int {
+		return slices.Index(n.target.left, u) - slices.Index(n.target.left, v)
+	})
 	p.inner = append(sums, result...)
 	return p
 }
@@ -191,7 +201,8 @@ func holds(x cin.Expr, v string) (found bool) {
 	return found
 }
 
-// trailing tells whether an access has v once at most, and in no level that stands above one that is not dense, or is one.
+// trailing tells whether an access has v once at most, and in no level that stands above one that
+// is not dense, or is one.
 func (n *nest) trailing(a *cin.Access, v string) bool {
 	f := n.result
 	if a.Name != n.target.lhs.Name {
@@ -210,7 +221,8 @@ func (n *nest) trailing(a *cin.Access, v string) bool {
 	return true
 }
 
-// fits tells whether the loops outside of a product come to a result with compressed levels in its order.
+// fits tells whether the loops outside of a product come to a result with compressed levels in its
+// order.
 func (n *nest) fits(p *product) bool {
 	ordered := n.target.ordered
 	for _, v := range p.outer {
@@ -225,7 +237,8 @@ func (n *nest) fits(p *product) bool {
 	return len(ordered) == 0
 }
 
-// withProducts is the whole statement, whose products of matrices have loops of their own behind those of the other terms.
+// withProducts is the whole statement, whose products of matrices have loops of their own behind
+// those of the other terms.
 func (n *nest) withProducts() cin.Stmt {
 	rest := slices.DeleteFunc(slices.Clone(n.terms), func(x *term) bool {
 		return slices.ContainsFunc(n.products, func(p *product) bool { return p.term == x })
@@ -250,7 +263,8 @@ func (n *nest) withProducts() cin.Stmt {
 
 // productLoops is the nest of loops of a product.
 func (n *nest) productLoops(p *product) cin.Stmt {
-	var s cin.Stmt = &cin.Assign{LHS: n.target.lhs, Accumulate: true, RHS: n.x(&term{factors: p.term.factors, neg: p.term.neg})}
+	var s cin.Stmt = &cin.Assign{LHS: n.target.lhs, Accumulate: true,
+		RHS: n.x(&term{factors: p.term.factors, neg: p.term.neg})}
 	vars := slices.Concat(p.outer, p.inner)
 	for k := len(vars) - 1; k >= 0; k-- {
 		s = &cin.Forall{Var: vars[k], Body: s}

@@ -27,7 +27,8 @@ func TestRowsCut(t *testing.T) {
 			t.Errorf("%s: %v", request, err)
 			continue
 		}
-		if text := ir.Print(u.Func); strings.Contains(text, "for part in 0 : @\"threads\" parallel") != want {
+		if text := ir.Print(u.Func); strings.Contains(text,
+			"for part in 0 : @\"threads\" parallel") != want {
 			t.Errorf("%s: rows are cut: %v, want %v:\n%s", request, !want, want, text)
 		}
 	}
@@ -41,12 +42,14 @@ func TestRowsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := ir.Print(u.Func); strings.Contains(text, "parallel(") || strings.Contains(text, "for part") {
+	if text := ir.Print(u.Func); strings.Contains(text, "parallel(") ||
+		strings.Contains(text, "for part") {
 		t.Errorf("fewer than 3 entries a column are cut:\n%s", text)
 	}
 }
 
-// TestKeptTermsFetched: what terms that each add a row keep is fetched ahead, since they are read in the order of their keys.
+// TestKeptTermsFetched: what terms that each add a row keep is fetched ahead, since they are read
+// in the order of their keys.
 func TestKeptTermsFetched(t *testing.T) {
 	r := goldenRequest(t, "Y(j,k,l)=A(i,j,k)*X(i,l)\nl=8\nY:ssd\nA:sss")
 	r.Schedule = []string{"workspace(w,Terms)"}
@@ -55,15 +58,16 @@ func TestKeptTermsFetched(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := ir.Print(u.Func)
-	for _, want := range []string{"var w_next int64 = w_perm[", "prefetch w_of_A[w_next]", "prefetch w_at_i[w_next]"} {
+	for _, want := range []string{"var w_next int64 = w_perm[", "prefetch w_of_A[w_next]",
+		"prefetch w_at_i[w_next]"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
 		}
 	}
 }
 
-// TestWalkedRowsFetched: rows that a loop over coordinates reads one behind the other are fetched ahead where each is read for few entries, which pick
-// others, up to the last one of the loop.
+// TestWalkedRowsFetched: rows that a loop over coordinates reads one behind the other are fetched
+// ahead where each is read for few entries, which pick others, up to the last one of the loop.
 func TestWalkedRowsFetched(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -84,8 +88,10 @@ func TestWalkedRowsFetched(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ir.Print(u.Func)
-		if fetched := strings.Contains(got, "if i + 16 < i_") && strings.Contains(got, "prefetch C_vals[C_far], 32 far"); fetched != c.want {
-			t.Errorf("%s, %d entries a row: rows of C are fetched: %v, want %v, in\n%s", c.text, c.each, fetched, c.want, got)
+		if fetched := strings.Contains(got, "if i + 16 < i_") &&
+			strings.Contains(got, "prefetch C_vals[C_far], 32 far"); fetched != c.want {
+			t.Errorf("%s, %d entries a row: rows of C are fetched: %v, want %v, in\n%s", c.text, c.each,
+				fetched, c.want, got)
 		}
 	}
 }

@@ -28,7 +28,8 @@ func (n *nest) perfect() []string {
 		}
 	}
 	for _, x := range n.terms {
-		same := len(x.sums) == len(sums) && !slices.ContainsFunc(x.sums, func(v string) bool { return !slices.Contains(sums, v) })
+		same := len(x.sums) == len(sums) &&
+			!slices.ContainsFunc(x.sums, func(v string) bool { return !slices.Contains(sums, v) })
 		if len(x.pending) > 0 || len(x.parts) > 0 || !same {
 			return nil
 		}
@@ -45,7 +46,8 @@ func (n *nest) perfect() []string {
 				return nil
 			}
 			ordered = ordered[1:]
-		} else if !summed && !n.result.AllDense() && slices.ContainsFunc(vars, func(u string) bool { return slices.Contains(sums, u) }) {
+		} else if !summed && !n.result.AllDense() &&
+			slices.ContainsFunc(vars, func(u string) bool { return slices.Contains(sums, u) }) {
 			return nil
 		}
 		vars = append(vars, v)
@@ -55,7 +57,8 @@ func (n *nest) perfect() []string {
 
 // perfectNest is the one nest of loops over vars.
 func (n *nest) perfectNest(vars []string) cin.Stmt {
-	var s cin.Stmt = &cin.Assign{LHS: n.target.lhs, Accumulate: len(n.terms[0].sums) > 0, RHS: n.sumOf(n.terms)}
+	var s cin.Stmt = &cin.Assign{LHS: n.target.lhs, Accumulate: len(n.terms[0].sums) > 0,
+		RHS: n.sumOf(n.terms)}
 	for k := len(vars) - 1; k >= 0; k-- {
 		s = &cin.Forall{Var: vars[k], Body: s}
 	}
@@ -77,7 +80,8 @@ func (c *compilation) schedule() (err error) {
 	}
 	s, err := schedule.Apply(schedule.Problem{
 		Strategy: c.strategyProblem,
-		Stmt:     c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute, Size: c.size, Parts: c.request.Parts, GPU: c.request.Target == CUDA,
+		Stmt:     c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute,
+		Size: c.size, Parts: c.request.Parts, GPU: c.request.Target == CUDA,
 		Source: func(name string) string {
 			name = strings.TrimRight(name, "'")
 			return cmp.Or(c.request.Names[name], name)

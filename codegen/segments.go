@@ -8,8 +8,9 @@ type Segments struct {
 	Longest int64 // entries of the longest
 }
 
-// lengths are those of segments. They are taken to fall with a power of their rank, so that with the longest as it is they have their
-// entries together: where that is as long as the average one all are equal, and of Zipf's law those are found which it has.
+// lengths are those of segments. They are taken to fall with a power of their rank, so that with
+// the longest as it is they have their entries together: where that is as long as the average one
+// all are equal, and of Zipf's law those are found which it has.
 type lengths struct{ longest, count, power float64 }
 
 // lengths are those of the segments of so many parents, with so many entries together.

@@ -7,8 +7,8 @@ import (
 	"distaff/codegen"
 )
 
-// TestLongSegments: a loop that comes to a row as often as it has entries steps through the squares of the rows' lengths, which follow from
-// the longest of them.
+// TestLongSegments: a loop that comes to a row as often as it has entries steps through the squares
+// of the rows' lengths, which follow from the longest of them.
 func TestLongSegments(t *testing.T) {
 	const rows, columns, others = 2000, 5000, 10
 	for _, c := range []struct {
@@ -18,7 +18,8 @@ func TestLongSegments(t *testing.T) {
 		off   float64 // how many times the estimate may be off
 	}{
 		{"equal rows", func(int) float64 { return 12 }, 0, 1.001},
-		{"Zipf's law, 0.7", func(r int) float64 { return math.Round(900 * math.Pow(float64(r+1), -0.7)) }, 0, 1.1},
+		{"Zipf's law, 0.7", func(r int) float64 { return math.Round(900 * math.Pow(float64(r+1), -0.7)) },
+			0, 1.1},
 		{"Zipf's law, 1", func(r int) float64 { return math.Round(3000 / float64(r+1)) }, 0, 1.1},
 		{"rows without entries", func(r int) float64 { return float64(r % 2 * 12) }, rows / 2, 1.001},
 	} {
@@ -39,7 +40,8 @@ func TestLongSegments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := codegen.Extents{Size: func(v string) int64 { return r.Sizes[v] }, Counts: make([][]int64, len(u.Args)), Segments: make([][]codegen.Segments, len(u.Args))}
+		e := codegen.Extents{Size: func(v string) int64 { return r.Sizes[v] },
+			Counts: make([][]int64, len(u.Args)), Segments: make([][]codegen.Segments, len(u.Args))}
 		for n, a := range u.Args[1:] {
 			e.Counts[n+1] = counts[a.Tensor]
 			if a.Tensor == "A" {

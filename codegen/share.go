@@ -39,7 +39,8 @@ func (c *compilation) shared() error {
 func (c *compilation) takesWidths(o lower.Operand) bool {
 	want := c.tensor(c.request.Stmt.LHS.Name)
 	for l := range want.PosWidth {
-		if c.unit.Result.Format.Levels[l] != format.Dense && (want.PosWidth[l] != o.PosWidth[l] || want.CrdWidth[l] != o.CrdWidth[l]) {
+		if c.unit.Result.Format.Levels[l] != format.Dense &&
+			(want.PosWidth[l] != o.PosWidth[l] || want.CrdWidth[l] != o.CrdWidth[l]) {
 			return false
 		}
 	}
@@ -94,7 +95,8 @@ func (c *compilation) sharesLevels(a *cin.Access) bool {
 
 // samePattern tells whether s, with the variables bound around it, assigns its
 // target once for each entry of a.
-func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string, lattices map[*cin.Forall]*lattice.Lattice) bool {
+func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string,
+	lattices map[*cin.Forall]*lattice.Lattice) bool {
 	switch s := s.(type) {
 	case *cin.Forall:
 		lat := lattices[s]
@@ -115,7 +117,8 @@ func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string, lat
 		}
 		return c.samePattern(s.Body, a, append(slices.Clone(bound), s.Var), lattices)
 	case *cin.Where:
-		return c.denseBelow(cin.Target(s.Producer)) && c.samePattern(s.Producer, a, bound, lattices) && c.samePattern(s.Consumer, a, bound, lattices)
+		return c.denseBelow(cin.Target(s.Producer)) && c.samePattern(s.Producer, a, bound, lattices) &&
+			c.samePattern(s.Consumer, a, bound, lattices)
 	case *cin.Assign:
 		return c.always(s.RHS)
 	}

@@ -42,19 +42,24 @@ func (c *compilation) said() []strategy.Order {
 func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem {
 	p := &strategy.Problem{
 		Products: c.strategyProducts(),
-		Stmt:     s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared), Exact: c.request.Exact,
+		Stmt:     s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
+		Exact: c.request.Exact,
 		Target: strategy.Target{
-			LongRow: cmp.Or(c.request.LongRow, DefaultLongRow), ChunkWork: cmp.Or(c.request.ChunkWork, DefaultChunkWork),
-			FarBytes: cmp.Or(c.request.FarBytes, DefaultFarBytes), CapacityBytes: c.request.CapacityBytes, GPU: c.request.Target == CUDA, Forms: c.request.Forms,
+			LongRow:   cmp.Or(c.request.LongRow, DefaultLongRow),
+			ChunkWork: cmp.Or(c.request.ChunkWork, DefaultChunkWork),
+			FarBytes:  cmp.Or(c.request.FarBytes, DefaultFarBytes), CapacityBytes: c.request.CapacityBytes,
+			GPU: c.request.Target == CUDA, Forms: c.request.Forms,
 		},
 	}
 	if shared {
 		p.Share = c.share.Key()
 	}
 	p.Intermediates, p.Contracted = c.intermediates()
-	p.Precomputes = slices.ContainsFunc(c.commands, func(x *schedule.Command) bool { return x.Name == "precompute" })
+	p.Precomputes = slices.ContainsFunc(c.commands,
+		func(x *schedule.Command) bool { return x.Name == "precompute" })
 	if c.request.Schedule != nil { // the leaf is called on whole ranges
-		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars), func(v string) bool { return slices.Contains(c.request.Parts, v) })
+		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars),
+			func(v string) bool { return slices.Contains(c.request.Parts, v) })
 	}
 	for k, o := range c.ops {
 		t := c.stats[k]
@@ -75,7 +80,8 @@ func (c *compilation) sizes() map[string]int64 {
 
 // assemblyOf is how a leaf for statement s writes its result.
 func (c *compilation) assemblyOf(s cin.Stmt, shared bool) strategy.Assembly {
-	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Accumulate, Fixed: c.request.FixedPattern}
+	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Accumulate,
+		Fixed: c.request.FixedPattern}
 	t, scheduled := s.(*cin.SuchThat)
 	return strategy.AssemblyOf(c.planned.Format, p, c.request.Target == CUDA || scheduled && t.Insert)
 }

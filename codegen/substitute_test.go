@@ -13,16 +13,26 @@ import (
 // TestGemm: products of dense matrices are one statement of the leaf, whatever their layouts.
 func TestGemm(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
-		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm)", "C_size1, 1] += A A_size1, 1] * B B_size1, 1] * 1.0"},
-		{"C(i,j)=A(k,i)*B(j,k)\n-s=substitute({i,j,k},gemm)", "C_size1, 1] += A 1, A_size1] * B 1, B_size1] * 1.0"},
-		{"C(i,j)=A(i,k)*B(k,j)\nC:dd:1,0\nA:dd:1,0\n-s=substitute({j,k,i},gemm)", "C_size1, 1] += B 1, B_size1] * A A_size1, 1] * 1.0"},
-		{"C(i,j)=-2*A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm)", "C_size1, 1] += A A_size1, 1] * B B_size1, 1] * -2.0"},
-		{"C(i,b,j)=A(i,b,k)*B(k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},gemm)", "C_size1 * C_size2, 1] += A A_size1 * A_size2, 1] * B B_size1, 1] * 1.0"},
-		{"A(i,k,l)=B(i,k,j)*C(j,l)\nB:sdd\n-s=substitute({k,l,j},gemm)", "A_size2, 1] += B B_size2, 1] * C C_size1, 1] * 1.0"},
-		{"C(i,j)=A(i,k)*B(k,j)*v(b)\n-s=reorder(b,i,j,k),substitute({i,j,k},gemm)", "C_size1, 1] += A A_size1, 1] * B B_size1, 1] * v_vals[v_p]"},
-		{"A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\n-s=reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{l,j},{l,j},W),substitute({i,l,j},gemm)", "A A_size1, 1] += B B_size1 * B_size2, 1] * W W_size1, 1] * 1.0"},
-		{"A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\nk=10000\nl=10000\n-s=reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{k,l,j},{k,l,j},W),substitute({i,l,j},gemm)", "A A_size1, 1] += B B_size1 * B_size2, 1] * W W_size2, 1] * 1.0"},
-		{"A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\n-s=precompute(B(i,k,l)*D(l,j),{k,j},{k,j},T),substitute({k,j,l},gemm)", "T j_hi - j_lo, 1] += B B_size2, 1] * D D_size1, 1] * 1.0"},
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm)",
+			"C_size1, 1] += A A_size1, 1] * B B_size1, 1] * 1.0"},
+		{"C(i,j)=A(k,i)*B(j,k)\n-s=substitute({i,j,k},gemm)",
+			"C_size1, 1] += A 1, A_size1] * B 1, B_size1] * 1.0"},
+		{"C(i,j)=A(i,k)*B(k,j)\nC:dd:1,0\nA:dd:1,0\n-s=substitute({j,k,i},gemm)",
+			"C_size1, 1] += B 1, B_size1] * A A_size1, 1] * 1.0"},
+		{"C(i,j)=-2*A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm)",
+			"C_size1, 1] += A A_size1, 1] * B B_size1, 1] * -2.0"},
+		{"C(i,b,j)=A(i,b,k)*B(k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},gemm)",
+			"C_size1 * C_size2, 1] += A A_size1 * A_size2, 1] * B B_size1, 1] * 1.0"},
+		{"A(i,k,l)=B(i,k,j)*C(j,l)\nB:sdd\n-s=substitute({k,l,j},gemm)",
+			"A_size2, 1] += B B_size2, 1] * C C_size1, 1] * 1.0"},
+		{"C(i,j)=A(i,k)*B(k,j)*v(b)\n-s=reorder(b,i,j,k),substitute({i,j,k},gemm)",
+			"C_size1, 1] += A A_size1, 1] * B B_size1, 1] * v_vals[v_p]"},
+		{
+			"A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\n-s=reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{l,j},{l,j},W),substitute({i,l,j},gemm)", "A A_size1, 1] += B B_size1 * B_size2, 1] * W W_size1, 1] * 1.0"},
+		{
+			"A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\nk=10000\nl=10000\n-s=reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{k,l,j},{k,l,j},W),substitute({i,l,j},gemm)", "A A_size1, 1] += B B_size1 * B_size2, 1] * W W_size2, 1] * 1.0"},
+		{
+			"A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\n-s=precompute(B(i,k,l)*D(l,j),{k,j},{k,j},T),substitute({k,j,l},gemm)", "T j_hi - j_lo, 1] += B B_size2, 1] * D D_size1, 1] * 1.0"},
 	} {
 		u, err := codegen.Compile(goldenRequest(t, x.text))
 		if err != nil {
@@ -44,7 +54,8 @@ func TestGemm(t *testing.T) {
 			}
 			part = strings.TrimPrefix(part, " * ")
 			name, rest, ok := strings.Cut(part, " ")
-			if ok && len(name) == 1 && !strings.Contains(got, name+"_vals[") || !strings.Contains(got, rest) {
+			if ok && len(name) == 1 && !strings.Contains(got, name+"_vals[") ||
+				!strings.Contains(got, rest) {
 				t.Errorf("%s: got %s, want %s", x.text, got, x.want)
 			}
 		}
@@ -54,13 +65,17 @@ func TestGemm(t *testing.T) {
 // TestGemmRefused has what is refused as the loops are lowered.
 func TestGemmRefused(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
-		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(i,CPUThread,NoRaces)", "the loops have conditions or other statements between them"},
-		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),unroll(j,2)", "the loops have conditions or other statements between them"},
-		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(j,CPUVector,IgnoreRaces)", "the loops have conditions or other statements between them"},
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(i,CPUThread,NoRaces)",
+			"the loops have conditions or other statements between them"},
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),unroll(j,2)",
+			"the loops have conditions or other statements between them"},
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(j,CPUVector,IgnoreRaces)",
+			"the loops have conditions or other statements between them"},
 	} {
 		_, err := codegen.Compile(goldenRequest(t, x.text))
 		var e *diag.Error
-		if !errors.As(err, &e) || e.Code != diag.ScheduleRefused || !strings.HasPrefix(e.Msg, "substitute: "+x.want) {
+		if !errors.As(err, &e) || e.Code != diag.ScheduleRefused ||
+			!strings.HasPrefix(e.Msg, "substitute: "+x.want) {
 			t.Errorf("%s: got %v, want %s", x.text, err, x.want)
 		} else if at := e.Src[e.Pos:e.End]; !strings.HasPrefix(at, "substitute(") {
 			t.Errorf("%s: the error is at %s", x.text, at)
@@ -76,16 +91,21 @@ func TestGemmRefused(t *testing.T) {
 	}
 }
 
-// TestLibraries: products that a library of a GPU runs are one statement of the leaf, whose text reads back as it, and what
-// runs around it needs no loop on blocks.
+// TestLibraries: products that a library of a GPU runs are one statement of the leaf, whose text
+// reads back as it, and what runs around it needs no loop on blocks.
 func TestLibraries(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
-		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},cublas)", "gemm(i_hi - i_lo, j_hi - j_lo, k_hi - k_lo) C_vals["},
-		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)", "spmm(i_hi - i_lo, 1, j_hi, i_entries) y_vals[0 - y_off0 + i_lo, 1, 0] += (A_pos1[0 - A_off0 + i_lo], A_crd1[0], A_vals) * x_vals[0 - x_off0, 1, 0] * 1.0"},
-		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)", "(i_offsets[0], A_crd1[i_first], A_vals)"},
-		{"C(i,k)=-A(i,j)*B(j,k)*v(b)\nA:ds\n-s=reorder(b,i,j,k),substitute({i,j,k},cusparse)", "B_size1, 1] * (-1.0 * v_v)"},
+		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},cublas)",
+			"gemm(i_hi - i_lo, j_hi - j_lo, k_hi - k_lo) C_vals["},
+		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)",
+			"spmm(i_hi - i_lo, 1, j_hi, i_entries) y_vals[0 - y_off0 + i_lo, 1, 0] += (A_pos1[0 - A_off0 + i_lo], A_crd1[0], A_vals) * x_vals[0 - x_off0, 1, 0] * 1.0"},
+		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)",
+			"(i_offsets[0], A_crd1[i_first], A_vals)"},
+		{"C(i,k)=-A(i,j)*B(j,k)*v(b)\nA:ds\n-s=reorder(b,i,j,k),substitute({i,j,k},cusparse)",
+			"B_size1, 1] * (-1.0 * v_v)"},
 		{"C(b,i,k)=A(b,i,j)*B(b,j,k)\nA:dds\n-s=substitute({i,j,k},cusparse)", "(A_pos2[A_p * A_size1"},
-		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=split(i,i0,i1,32),reorder(i0,i1,j,k),substitute({i1,j,k},cusparse)", "spmm(i1_hi - i1_lo, k_hi, j_hi, i_entries)"},
+		{
+			"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=split(i,i0,i1,32),reorder(i0,i1,j,k),substitute({i1,j,k},cusparse)", "spmm(i1_hi - i1_lo, k_hi, j_hi, i_entries)"},
 	} {
 		r := goldenRequest(t, x.text)
 		r.Target = codegen.CUDA
@@ -108,13 +128,19 @@ func TestLibraries(t *testing.T) {
 // TestLibrariesRefused has what is refused as the loops are lowered.
 func TestLibrariesRefused(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
-		{"C(i,j,b)=A(i,b,k)*B(b,k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},cublas)", "cublas multiplies matrices of which neighbouring values of a row or of a column lie side by side"},
-		{"y(i)=A(i,j)*x(j)\nA:ss\n-s=substitute({i,j},cusparse)", "cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and A(i,j) (its format is ss)"},
-		{"y(j)=A(i,j)*x(i)\nA:ds\n-s=substitute({i,j},cusparse)", "cusparse has rows of the sparse matrix along those of the result"},
+		{"C(i,j,b)=A(i,b,k)*B(b,k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},cublas)",
+			"cublas multiplies matrices of which neighbouring values of a row or of a column lie side by side"},
+		{"y(i)=A(i,j)*x(j)\nA:ss\n-s=substitute({i,j},cusparse)",
+			"cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and A(i,j) (its format is ss)"},
+		{"y(j)=A(i,j)*x(i)\nA:ds\n-s=substitute({i,j},cusparse)",
+			"cusparse has rows of the sparse matrix along those of the result"},
 		{"y(i)=A(i,j)+B(i,j)\nA:ds\n-s=substitute({i,j},cusparse)", "cusparse "},
-		{"y(i)=A(i,j)*x(j)\n-s=substitute({i,j},cusparse)", "cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and x(j)"},
-		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=split(j,j0,j1,32),reorder(j0,i,j1),substitute({i,j1},cusparse)", "the loop over j, along the rows of the sparse matrix, is over a part of them"},
-		{"C(i,j)=A(i,k)*B(k,j)\nC:ds\nA:ds\nB:ds\n-s=substitute({i,k,j},cusparse)", "no loops over i, k, j are directly inside one another, around one assignment"},
+		{"y(i)=A(i,j)*x(j)\n-s=substitute({i,j},cusparse)",
+			"cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and x(j)"},
+		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=split(j,j0,j1,32),reorder(j0,i,j1),substitute({i,j1},cusparse)",
+			"the loop over j, along the rows of the sparse matrix, is over a part of them"},
+		{"C(i,j)=A(i,k)*B(k,j)\nC:ds\nA:ds\nB:ds\n-s=substitute({i,k,j},cusparse)",
+			"no loops over i, k, j are directly inside one another, around one assignment"},
 	} {
 		r := goldenRequest(t, x.text)
 		r.Target = codegen.CUDA
@@ -126,8 +152,8 @@ func TestLibrariesRefused(t *testing.T) {
 	}
 }
 
-// TestLibraryWidths: where positions are wider than coordinates, a product with a sparse matrix goes over offsets of the
-// rows that are as wide as coordinates.
+// TestLibraryWidths: where positions are wider than coordinates, a product with a sparse matrix
+// goes over offsets of the rows that are as wide as coordinates.
 func TestLibraryWidths(t *testing.T) {
 	r := goldenRequest(t, "y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)")
 	r.Target = codegen.CUDA
@@ -139,7 +165,8 @@ func TestLibraryWidths(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := ir.Print(u.Func)
-	if strings.Count(text, "spmm(") != 1 || !strings.Contains(text, "alloc i_offsets int32[") || !strings.Contains(text, "A_pos1 int64 const") {
+	if strings.Count(text, "spmm(") != 1 || !strings.Contains(text, "alloc i_offsets int32[") ||
+		!strings.Contains(text, "A_pos1 int64 const") {
 		t.Errorf("got %s, want one product over offsets of 32 bits", text)
 	}
 }

@@ -18,7 +18,8 @@ type term struct {
 	sums    []string // variables to sum, those not yet bound
 	pending []*pending
 	parts   []*hoistedSum // sums that were taken out of it
-	gemm    *network.Gemm // its innermost loops, where a contraction has them as a product of matrices; else nil
+	// its innermost loops, where a contraction has them as a product of matrices; else nil
+	gemm *network.Gemm
 }
 
 // x is the term's expression. Factors come in the order in which their

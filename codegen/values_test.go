@@ -15,10 +15,12 @@ func TestValues(t *testing.T) {
 		request  string
 		has, not []string
 	}{
-		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds", []string{"_place[", "fail pattern"}, []string{"w_mark", "w_list"}},
+		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds", []string{"_place[", "fail pattern"},
+			[]string{"w_mark", "w_list"}},
 		{"A(i,j)=B(i,k)*C(k,j) A:ss B:ss C:ss", []string{"_place[", "fail pattern"}, nil},
 		// Places for every coordinate of so large a dimension are too many.
-		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds j=100000000", []string{"search", "fail pattern"}, []string{"_place[", "w_table"}},
+		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds j=100000000", []string{"search", "fail pattern"},
+			[]string{"_place[", "w_table"}},
 		{"A(i,j)=B(k,i)*C(k,j) A:ss B:ss C:ss", []string{"search", "fail pattern"}, []string{"w_table"}},
 		{"A(i,j)=B(i,j)+C(i,j) A:ds B:ds C:ds", []string{" in A_done : A_row_end", "select("}, nil},
 		{"A(i,j)=B(i,j)*C(i,j) A:ds B:ds C:ds", []string{"fail pattern"}, nil},
@@ -53,7 +55,8 @@ func TestValues(t *testing.T) {
 func TestValuesOfSchedules(t *testing.T) {
 	r := goldenRequest(t, "A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds")
 	r.FixedPattern, r.Schedule = true, []string{"split(i,i0,i1,4)"}
-	if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), "values alone are computed by the default one") {
+	if _, err := codegen.Compile(r); err == nil ||
+		!strings.Contains(err.Error(), "values alone are computed by the default one") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

@@ -42,7 +42,8 @@ func TestWidths(t *testing.T) {
 			continue
 		}
 		if u.Result.PosWidth[1] != c.pos || u.Result.CrdWidth[1] != c.crd {
-			t.Errorf("%s with %d entries: got %d-byte positions and %d-byte coordinates, want %d and %d", c.request, c.entries, u.Result.PosWidth, u.Result.CrdWidth, c.pos, c.crd)
+			t.Errorf("%s with %d entries: got %d-byte positions and %d-byte coordinates, want %d and %d",
+				c.request, c.entries, u.Result.PosWidth, u.Result.CrdWidth, c.pos, c.crd)
 		}
 	}
 }

@@ -27,8 +27,8 @@ type Arena struct {
 	leaks atomic.Int64
 }
 
-// Poisoned has Alloc fill memory with a byte that makes large numbers: where a result has them, something read what
-// nothing wrote. Tests set it.
+// Poisoned has Alloc fill memory with a byte that makes large numbers: where a result has them,
+// something read what nothing wrote. Tests set it.
 var Poisoned atomic.Bool
 
 const poison = 0x41
@@ -44,7 +44,8 @@ func NewArena(limit *tcs.Limit) *Arena {
 	pins := new(runtime.Pinner)
 	pins.Pin(used)
 	pins.Pin(peak)
-	a.c = C.dst_arena_new((*C.int64_t)(unsafe.Pointer(used)), (*C.int64_t)(unsafe.Pointer(peak)), C.int64_t(limit.Max()))
+	a.c = C.dst_arena_new((*C.int64_t)(unsafe.Pointer(used)), (*C.int64_t)(unsafe.Pointer(peak)),
+		C.int64_t(limit.Max()))
 	if a.c == nil {
 		panic("BUG: kernels: no memory for an arena")
 	}
@@ -84,7 +85,9 @@ func (a *Arena) Alloc(bytes int64, what string) (*tcs.Memory, error) {
 // refusal is the error of memory that was not given.
 func (a *Arena) refusal(what string, bytes, used int64, bySystem bool) error {
 	if bySystem || a.limit.Max() == 0 {
-		return &tcs.Error{Exit: 5, Msg: fmt.Sprintf("%s takes %s, which the system does not give; %s is in use", what, tcs.Size(bytes), tcs.Size(used))}
+		return &tcs.Error{Exit: 5,
+			Msg: fmt.Sprintf("%s takes %s, which the system does not give; %s is in use", what,
+				tcs.Size(bytes), tcs.Size(used))}
 	}
 	return &tcs.MemoryError{What: what, Want: bytes, Used: used, Max: a.limit.Max()}
 }

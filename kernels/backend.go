@@ -41,25 +41,29 @@ type Portable interface {
 	Object(ctx context.Context, u *codegen.Unit) ([]byte, error)
 	// Load makes the leaf of u of an object of its, which it checks and copies.
 	Load(object []byte, u *codegen.Unit) (Leaf, error)
-	// Keeps reports whether an object that Object makes is found by a later call for the same unit, or by
-	// one that runs at the same time.
+	// Keeps reports whether an object that Object makes is found by a later call for the same unit, or
+	// by one that runs at the same time.
 	Keeps() bool
 }
 
-// Keeper is a Backend whose leaves run in memory of a device's own, where arguments can stay between calls.
+// Keeper is a Backend whose leaves run in memory of a device's own, where arguments can stay
+// between calls.
 type Keeper interface {
 	Backend
 	// Memory is that of the device, in bytes; 0 where it is not known.
 	Memory() int64
 	// Resident says that t's arrays do not change until Forget(t), but for those that leaves of this
-	// backend store to, which may be all of t where it is a leaf's result. t's memory is held meanwhile.
-	// A tensor that is named several times is forgotten as often.
+	// backend store to, which may be all of t where it is a leaf's result. t's memory is held
+	// meanwhile. A tensor that is named several times is forgotten as often.
 	Resident(t *tcs.Tensor)
-	// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until Forget(t).
+	// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until
+	// Forget(t).
 	Pin(t *tcs.Tensor)
-	// Leave has what leaves store to the values of t, which stays, be on the device alone until Fetch, Forget or Drop.
+	// Leave has what leaves store to the values of t, which stays, be on the device alone until Fetch,
+	// Forget or Drop.
 	Leave(t *tcs.Tensor)
-	// Fetch comes before the host reads memory of tensors that were left: it has what leaves stored to t's.
+	// Fetch comes before the host reads memory of tensors that were left: it has what leaves stored to
+	// t's.
 	Fetch(t *tcs.Tensor) error
 	// Forget comes before t changes, and before it is closed or dropped. It fetches t.
 	Forget(t *tcs.Tensor)
@@ -154,7 +158,8 @@ func (c *C) Keeps() bool { return c.builder.Keeps() }
 // source is a unit's C, for the compiler and its cache: statements that differ in names alone have
 // the same, and one leaf.
 func source(u *codegen.Unit) cc.Source {
-	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Stmt.String(), Tensors: Tensors(u), Hasty: u.Hasty}
+	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Stmt.String(), Tensors: Tensors(u),
+		Hasty: u.Hasty}
 }
 
 // Tensors are those of a unit's statement as its leaf takes them, for people who look at a cache.
@@ -163,7 +168,8 @@ func Tensors(u *codegen.Unit) (list []cc.Tensor) {
 		if a.Map || a.Old {
 			continue
 		}
-		t := cc.Tensor{Name: a.Tensor, Format: a.Format.String(), Type: u.Request.Tensors[a.Tensor].Type.String()}
+		t := cc.Tensor{Name: a.Tensor, Format: a.Format.String(),
+			Type: u.Request.Tensors[a.Tensor].Type.String()}
 		if n == 0 {
 			t.Format = u.Result.Format.String()
 		}

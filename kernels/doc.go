@@ -11,13 +11,13 @@
 // them, the bounds of its loops, and an environment: a number of threads, an
 // allocator, a place to say where it failed.
 //
-// A Backend makes leaves of compiled statements (codegen.Unit), for one target. C is
-// that of CPUs: package cc compiles; Open loads the object and keeps it; Library.Leaf finds a
-// function in it; Leaf.Call calls it. An object is loaded from memory that
-// nothing else can write to after its hash was checked, so what runs is what was
-// compiled. Package interpret is the backend that checks every access, package cuda that of NVIDIA GPUs, package
-// target leads from a target's name to its backend, and package builtin has leaves for machines without a compiler. Package backendtest is the suite
-// that a Backend passes.
+// A Backend makes leaves of compiled statements (codegen.Unit), for one target. C is that of CPUs:
+// package cc compiles; Open loads the object and keeps it; Library.Leaf finds a function in it;
+// Leaf.Call calls it. An object is loaded from memory that nothing else can write to after its hash
+// was checked, so what runs is what was compiled. Package interpret is the backend that checks
+// every access, package cuda that of NVIDIA GPUs, package target leads from a target's name to its
+// backend, and package builtin has leaves for machines without a compiler. Package backendtest is
+// the suite that a Backend passes.
 //
 // # Memory
 //
@@ -37,9 +37,9 @@
 //
 // # Products of matrices
 //
-// A leaf computes products of dense operands by the gemm of its environment, which is that of OpenBLAS, BLIS or
-// MKL where this machine has one (gemm.c), and what that does not take by loops of its own. The
-// leaf's threads each call it for a part of the product.
+// A leaf computes products of dense operands by the gemm of its environment, which is that of
+// OpenBLAS, BLIS or MKL where this machine has one (gemm.c), and what that does not take by loops
+// of its own. The leaf's threads each call it for a part of the product.
 //
 // # Failure
 //

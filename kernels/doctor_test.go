@@ -14,7 +14,8 @@ import (
 func TestDoctor(t *testing.T) {
 	dir := t.TempDir()
 	f := Doctor(context.Background(), cc.Config{Cache: filepath.Join(dir, "cache")})
-	if !errors.Is(f.CompilerErr, cc.ErrNoCompiler) || f.OpenMPErr == nil || (f.BLAS == "") != (f.BLASErr != nil) || f.Threads < 1 {
+	if !errors.Is(f.CompilerErr, cc.ErrNoCompiler) || f.OpenMPErr == nil ||
+		(f.BLAS == "") != (f.BLASErr != nil) || f.Threads < 1 {
 		t.Errorf("without a compiler: %+v", f)
 	}
 	f = Doctor(context.Background(), cc.Config{Path: os.Getenv("PATH")})

@@ -61,7 +61,8 @@ func (e *SpaceError) Error() string {
 	for _, n := range e.Sizes {
 		sizes = append(sizes, strconv.FormatInt(n, 10))
 	}
-	return failText("fuse: got "+strings.Join(sizes, " x ")+" points of fused loops to count, want at most 2^62"+
+	return failText("fuse: got "+strings.Join(sizes,
+		" x ")+" points of fused loops to count, want at most 2^62"+
 		" (the positions of a tensor, which pos takes, can be split instead)", e.What, nil, nil)
 }
 
@@ -76,7 +77,8 @@ type PatternError struct {
 }
 
 func (e *PatternError) Error() string {
-	return failText("the result that is given has another pattern than the operands make", e.What, e.Vars, e.Coord)
+	return failText("the result that is given has another pattern than the operands make", e.What,
+		e.Vars, e.Coord)
 }
 
 func (e *PatternError) ExitCode() int { return 3 }
@@ -93,7 +95,8 @@ type NarrowError struct {
 }
 
 func (e *NarrowError) Error() string {
-	return failText(fmt.Sprintf("got the value %d for %s, want one that fits into %v", e.Value, e.Name, e.Type), e.What, e.Vars, e.Coord)
+	return failText(fmt.Sprintf("got the value %d for %s, want one that fits into %v", e.Value, e.Name,
+		e.Type), e.What, e.Vars, e.Coord)
 }
 
 func (e *NarrowError) ExitCode() int { return 3 }

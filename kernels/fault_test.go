@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// faultSource is a leaf that does what its bound says, on all threads but the first where it has several.
+// faultSource is a leaf that does what its bound says, on all threads but the first where it has
+// several.
 const faultSource = `
 #include <stdlib.h>
 #include <omp.h>
@@ -39,8 +40,8 @@ int broken(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 
 var faultKinds = map[string]int64{"store": 1, "abort": 2, "endless": 3, "allocates": 4, "wild": 5}
 
-// TestFaults: a leaf that faults, or that is stopped, comes back as an error, on one thread
-// and on OpenMP's; Go's own faults stay Go's. Each in a process of its own, since no leaf runs after.
+// TestFaults: a leaf that faults, or that is stopped, comes back as an error, on one thread and on
+// OpenMP's; Go's own faults stay Go's. Each in a process of its own, since no leaf runs after.
 func TestFaults(t *testing.T) {
 	if kind := os.Getenv("KERNELS_FAULT"); kind != "" {
 		faultChild(t, kind)
@@ -69,7 +70,9 @@ func faultChild(t *testing.T, kind string) {
 	if os.Getenv("KERNELS_THREADS") == "3" {
 		threads = 3
 	}
-	b, err := cc.New(cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O1", "-fopenmp"}, CPU: cc.NoCPU})
+	b,
+		err := cc.New(cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O1", "-fopenmp"},
+		CPU: cc.NoCPU})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +86,14 @@ func faultChild(t *testing.T, kind string) {
 	}
 	begun := []int64{0}
 	call := func(what int64) error {
-		return leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(begun)}, [][2]int64{{what, 0}}, Env{Threads: threads, What: "a = b"})
+		return leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(begun)}, [][2]int64{{what, 0}},
+			Env{Threads: threads, What: "a = b"})
 	}
 	if err := call(0); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]unix.Signal{"store": unix.SIGSEGV, "wild": unix.SIGSEGV, "abort": unix.SIGABRT}[kind]
+	want := map[string]unix.Signal{"store": unix.SIGSEGV, "wild": unix.SIGSEGV,
+		"abort": unix.SIGABRT}[kind]
 	done := make(chan error, 1)
 	go func() { done <- call(faultKinds[kind]) }()
 	if want == 0 {
@@ -100,7 +105,8 @@ func faultChild(t *testing.T, kind string) {
 		}
 	}
 	var fault *FaultError
-	if err := <-done; !errors.As(err, &fault) || fault.Signal != want || !strings.Contains(err.Error(), "a = b") {
+	if err := <-done; !errors.As(err, &fault) || fault.Signal != want ||
+		!strings.Contains(err.Error(), "a = b") {
 		t.Fatalf("got %v, want a fault by signal %d", err, want)
 	}
 	if kind == "store" && fault.Address != 64 {

@@ -35,7 +35,8 @@ func BLAS() (path, config string, err error) {
 	var state C.int
 	found := C.dst_blas_found(&about, &why, &state)
 	if found == nil {
-		return "", "", &BLASError{C.GoString(why), state == C.DST_BLAS_BAD_NAME, state == C.DST_BLAS_NO_ROOM}
+		return "", "", &BLASError{C.GoString(why), state == C.DST_BLAS_BAD_NAME,
+			state == C.DST_BLAS_NO_ROOM}
 	}
 	if about != nil {
 		config = C.GoString(about)
@@ -92,10 +93,12 @@ func gonumGemm[T blas.Scalar](g *C.dst_gemm, transA, transB bool) {
 }
 
 // stored is a matrix as it is stored: row by row, or column by column where trans says so.
-func stored[T blas.Scalar](p unsafe.Pointer, rows, cols, row, col C.int64_t, trans bool) blas.Matrix[T] {
+func stored[T blas.Scalar](p unsafe.Pointer, rows, cols, row, col C.int64_t,
+	trans bool) blas.Matrix[T] {
 	if trans {
 		rows, cols, row = cols, rows, col
 	}
 	n := int(rows-1)*int(row) + int(cols)
-	return blas.Matrix[T]{Rows: int(rows), Cols: int(cols), Stride: int(row), Data: unsafe.Slice((*T)(p), n)}
+	return blas.Matrix[T]{Rows: int(rows), Cols: int(cols), Stride: int(row),
+		Data: unsafe.Slice((*T)(p), n)}
 }

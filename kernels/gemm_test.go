@@ -26,7 +26,8 @@ func TestBLAS(t *testing.T) {
 	if os.Getenv("DISTAFF_BLAS") != "" {
 		t.Skip("in such a process")
 	}
-	for name, want := range map[string]string{"gonum": "gonum", "none": "DISTAFF_BLAS is none", "/none.so": "/none.so"} {
+	for name, want := range map[string]string{"gonum": "gonum", "none": "DISTAFF_BLAS is none",
+		"/none.so": "/none.so"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestProducts$", "-test.v")
 		cmd.Env = append(os.Environ(), "DISTAFF_BLAS="+name)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
@@ -45,7 +46,8 @@ func TestBLASUnderLimit(t *testing.T) {
 	if _, _, err := BLAS(); err != nil || os.Getenv(roomVar) != "" {
 		t.Skip(err)
 	}
-	for room, want := range map[int]string{400: "ulimit -v", 150 + 128*2*runtime.NumCPU(): "ulimit -v", 900 + 128*(2*runtime.NumCPU()+2): ".so"} {
+	for room, want := range map[int]string{400: "ulimit -v", 150 + 128*2*runtime.NumCPU(): "ulimit -v",
+		900 + 128*(2*runtime.NumCPU()+2): ".so"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestProducts$", "-test.v")
@@ -65,8 +67,10 @@ func TestProducts(t *testing.T) {
 	}
 	path, _, err := BLAS()
 	t.Log(path, err)
-	list := slices.Concat(productsOf[float32]("float32", "2.0f"), productsOf[float64]("float64", "2.0"),
-		productsOf[complex64]("complex64", "complex64(2.0, 0.0)"), productsOf[complex128]("complex128", "complex128(2.0, 0.0)"))
+	list := slices.Concat(productsOf[float32]("float32", "2.0f"),
+		productsOf[float64]("float64", "2.0"),
+		productsOf[complex64]("complex64", "complex64(2.0, 0.0)"),
+		productsOf[complex128]("complex128", "complex128(2.0, 0.0)"))
 	if len(threads) == 1 {
 		list = productsOf[float64]("float64", "2.0")[:20] // little memory
 	}
@@ -123,7 +127,8 @@ func limitSpace(t *testing.T, more int) {
 	}
 }
 
-// product is a leaf that adds a product of matrices to one, and what holds a call of it to plain sums.
+// product is a leaf that adds a product of matrices to one, and what holds a call of it to plain
+// sums.
 type product struct {
 	text  string
 	check func(t *testing.T, leaf Leaf, threads int)
@@ -141,12 +146,14 @@ func productsOf[T blas.Scalar](typ, two string) (list []product) {
 			if layout&2 != 0 {
 				b = [2]int{1, k}
 			}
-			text := fmt.Sprintf("func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n"+
-				"{\n gemm(%[2]d, %[3]d, %[4]d) c[1, %[5]d, 1] += a[2, %[6]d, %[7]d] * b[0, %[8]d, %[9]d] * %[10]s\n}\n",
+			text := fmt.Sprintf(
+				"func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n"+
+					"{\n gemm(%[2]d, %[3]d, %[4]d) c[1, %[5]d, 1] += a[2, %[6]d, %[7]d] * b[0, %[8]d, %[9]d] * %[10]s\n}\n",
 				typ, m, n, k, n+1, a[0], a[1], b[0], b[1], two)
 			check := func(t *testing.T, leaf Leaf, threads int) {
 				t.Helper()
-				av, bv, cv := integers[T](2+(m+2)*(k+1), 1), integers[T]((k+1)*(n+2), 2), integers[T](1+m*(n+1), 3)
+				av, bv, cv := integers[T](2+(m+2)*(k+1), 1), integers[T]((k+1)*(n+2), 2),
+					integers[T](1+m*(n+1), 3)
 				want := slices.Clone(cv)
 				for i := range m {
 					for j := range n {
@@ -166,22 +173,25 @@ func productsOf[T blas.Scalar](typ, two string) (list []product) {
 			list = append(list, product{text, check})
 		}
 	}
-	for _, size := range [][6]int{{2, 600, 2, 3, 3, 200}, {30, 40, 25, 43, 2, 5}, {2, 3, 3, 2, 20, 30}, {2, 3, 2, 1100, 3, 2}, {3, 2, 2, 5, 3, 700}, {1, 7, 3, 1, 2, 2}} {
+	for _, size := range [][6]int{{2, 600, 2, 3, 3, 200}, {30, 40, 25, 43, 2, 5}, {2, 3, 3, 2, 20, 30},
+		{2, 3, 2, 1100, 3, 2}, {3, 2, 2, 5, 3, 700}, {1, 7, 3, 1, 2, 2}} {
 		list = append(list, groupedProduct[T](typ, two, size))
 	}
 	return list
 }
 
-// groupedProduct is one whose rows, columns and terms are each those of two variables, which no two strides
-// describe: c(u,q,v,p) += 2 * a(p,s,q,t) * b(u,s,v,t).
+// groupedProduct is one whose rows, columns and terms are each those of two variables, which no two
+// strides describe: c(u,q,v,p) += 2 * a(p,s,q,t) * b(u,s,v,t).
 func groupedProduct[T blas.Scalar](typ, two string, size [6]int) product {
 	np, nq, nu, nv, ns, nt := size[0], size[1], size[2], size[3], size[4], size[5]
-	text := fmt.Sprintf("func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n{\n"+
-		" gemm({%[3]d, %[4]d}, {%[5]d, %[6]d}, {%[7]d, %[8]d}) c[0, {1, %[9]d}, {%[10]d, %[3]d}] += a[0, {%[11]d, %[8]d}, {%[12]d, 1}] * b[0, {%[13]d, 1}, {%[14]d, %[8]d}] * %[2]s\n}\n",
+	text := fmt.Sprintf(
+		"func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n{\n"+
+			" gemm({%[3]d, %[4]d}, {%[5]d, %[6]d}, {%[7]d, %[8]d}) c[0, {1, %[9]d}, {%[10]d, %[3]d}] += a[0, {%[11]d, %[8]d}, {%[12]d, 1}] * b[0, {%[13]d, 1}, {%[14]d, %[8]d}] * %[2]s\n}\n",
 		typ, two, np, nq, nu, nv, ns, nt, nv*np, nq*nv*np, ns*nq*nt, nq*nt, nv*nt, ns*nv*nt)
 	return product{text, func(t *testing.T, leaf Leaf, threads int) {
 		t.Helper()
-		av, bv, cv := integers[T](np*ns*nq*nt, 1), integers[T](nu*ns*nv*nt, 2), integers[T](nu*nq*nv*np, 3)
+		av, bv, cv := integers[T](np*ns*nq*nt, 1), integers[T](nu*ns*nv*nt, 2),
+			integers[T](nu*nq*nv*np, 3)
 		want := slices.Clone(cv)
 		for row := range np * nq {
 			for col := range nu * nv {

@@ -23,9 +23,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FaultError says that a leaf was left in its middle: it faulted, or Stop was called. What it wrote to is
-// undefined, and other threads of it may still run: memory that it could reach stays, and every later
-// call of a leaf in this process fails alike.
+// FaultError says that a leaf was left in its middle: it faulted, or Stop was called. What it wrote
+// to is undefined, and other threads of it may still run: memory that it could reach stays, and
+// every later call of a leaf in this process fails alike.
 type FaultError struct {
 	What    string      // the statement
 	Signal  unix.Signal // that a thread of the leaf got; 0 for Stop

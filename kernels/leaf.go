@@ -98,7 +98,8 @@ func (f *cLeaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 }
 
 // callOn runs fn on a runner's thread.
-func callOn(r *Runner, fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, env Env) (err error) {
+func callOn(r *Runner, fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64,
+	env Env) (err error) {
 	r.Do(func() { err = call(fn, args, bounds, &env) })
 	return err
 }

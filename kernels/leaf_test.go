@@ -141,13 +141,15 @@ var library struct {
 func testLeaf(t *testing.T, name string) Leaf {
 	t.Helper()
 	library.Do(func() {
-		cfg := cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O1", "-fopenmp", "-Wall"}, CPU: cc.NoCPU}
+		cfg := cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O1", "-fopenmp", "-Wall"},
+			CPU: cc.NoCPU}
 		var b *cc.Builder
 		if b, library.err = cc.New(cfg); library.err != nil {
 			return
 		}
 		var o *cc.Object
-		if o, library.err = b.Build(context.Background(), cc.Source{Text: c.Header() + leafSource, Label: "by hand"}); library.err != nil {
+		if o, library.err = b.Build(context.Background(),
+			cc.Source{Text: c.Header() + leafSource, Label: "by hand"}); library.err != nil {
 			return
 		}
 		library.lib, library.err = Open(o)
@@ -188,9 +190,12 @@ func TestSpMV(t *testing.T) {
 	// Rows {0: 1 at 1}, {}, {2 at 0, 3 at 2}, and the same rows as a block from row 2 on.
 	pos, crd, vals := []int32{0, 1, 1, 3}, []int32{1, 0, 2}, []float64{1, 2, 3}
 	csr := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 3}, Type: tcs.Float64}, Vals: tcs.Of(vals),
-		Levels: []tcs.Level{{Kind: 'd', Size: 3}, {Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
+		Levels: []tcs.Level{{Kind: 'd', Size: 3},
+			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
 	block := &tcs.Tensor{Header: csr.Header, Vals: csr.Vals.Sub(1, 3),
-		Levels: []tcs.Level{{Kind: 'd', Size: 1, Offset: 2}, {Kind: 's', Mode: 1, Size: 3, Pos: csr.Levels[1].Pos.Sub(2, 4), Crd: csr.Levels[1].Crd.Sub(1, 3)}}}
+		Levels: []tcs.Level{{Kind: 'd', Size: 1, Offset: 2},
+			{Kind: 's', Mode: 1, Size: 3, Pos: csr.Levels[1].Pos.Sub(2, 4),
+				Crd: csr.Levels[1].Crd.Sub(1, 3)}}}
 	x := vector([]float64{10, 20, 30})
 	for _, c := range []struct {
 		a       *tcs.Tensor
@@ -204,7 +209,8 @@ func TestSpMV(t *testing.T) {
 		{block, [2]int64{2, 3}, 1, "[-1 -1 110]"},
 	} {
 		y := []float64{-1, -1, -1}
-		if err := leaf.Call(context.Background(), []*tcs.Tensor{vector(y), c.a, x}, [][2]int64{c.bounds}, Env{Threads: c.threads}); err != nil {
+		if err := leaf.Call(context.Background(), []*tcs.Tensor{vector(y), c.a, x}, [][2]int64{c.bounds},
+			Env{Threads: c.threads}); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(y); got != c.want {
@@ -222,12 +228,14 @@ func TestPublishedResult(t *testing.T) {
 		for round := range 3 {
 			for _, n := range []int64{0, 1, 4, 1000, 300000, 3 << 20} {
 				r := sparseResult()
-				if err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{0, n}}, Env{Threads: 1, Arena: arena}); err != nil {
+				if err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{0, n}},
+					Env{Threads: 1, Arena: arena}); err != nil {
 					t.Fatal(err)
 				}
 				want := (n + 2) / 3
 				crd, vals := tcs.Slice[int32](r.Levels[0].Crd), tcs.Slice[float64](r.Vals)
-				if int64(len(crd)) != want || int64(len(vals)) != want || fmt.Sprint(tcs.Slice[int32](r.Levels[0].Pos)) != fmt.Sprintf("[0 %d]", want) {
+				if int64(len(crd)) != want || int64(len(vals)) != want ||
+					fmt.Sprint(tcs.Slice[int32](r.Levels[0].Pos)) != fmt.Sprintf("[0 %d]", want) {
 					t.Fatalf("below %d: %d coordinates, %d values, want %d", n, len(crd), len(vals), want)
 				}
 				for i, c := range crd {
@@ -259,7 +267,8 @@ func TestPublishedResult(t *testing.T) {
 	}
 }
 
-// TestGrownResultsAreReused: arrays that grow take the pages that a repeat before grew to, and so do not add to the pool each time.
+// TestGrownResultsAreReused: arrays that grow take the pages that a repeat before grew to, and so
+// do not add to the pool each time.
 func TestGrownResultsAreReused(t *testing.T) {
 	leaf, arena := testLeaf(t, "threes"), NewArena(nil)
 	arena.Reuse(true)
@@ -267,7 +276,8 @@ func TestGrownResultsAreReused(t *testing.T) {
 	const n = 3 << 20 // 12 MiB of values and coordinates
 	for range 12 {
 		r := sparseResult()
-		if err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{0, n}}, Env{Threads: 1, Arena: arena}); err != nil {
+		if err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{0, n}},
+			Env{Threads: 1, Arena: arena}); err != nil {
 			t.Fatal(err)
 		}
 		for i, v := range tcs.Slice[float64](r.Vals) {
@@ -291,14 +301,17 @@ func TestWorkspaces(t *testing.T) {
 			limit := tcs.NewLimit(64 << 20)
 			arena := NewArena(limit)
 			sum := []int64{-1}
-			if err := leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(sum)}, [][2]int64{{0, bytes}}, Env{Threads: threads, Arena: arena}); err != nil {
+			if err := leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(sum)}, [][2]int64{{0, bytes}},
+				Env{Threads: threads, Arena: arena}); err != nil {
 				t.Fatal(err)
 			}
 			if sum[0] != 200*bytes {
 				t.Errorf("%d bytes, %d threads: sum %d, want %d", bytes, threads, sum[0], 200*bytes)
 			}
-			if limit.Used() != 0 || arena.Live() != 0 || arena.Leaks() != 0 || arena.Pooled() != 0 || limit.Peak() == 0 {
-				t.Errorf("%d bytes in use, %d blocks, %d leaks, %d pooled, peak %d", limit.Used(), arena.Live(), arena.Leaks(), arena.Pooled(), limit.Peak())
+			if limit.Used() != 0 || arena.Live() != 0 || arena.Leaks() != 0 || arena.Pooled() != 0 ||
+				limit.Peak() == 0 {
+				t.Errorf("%d bytes in use, %d blocks, %d leaks, %d pooled, peak %d", limit.Used(), arena.Live(),
+					arena.Leaks(), arena.Pooled(), limit.Peak())
 			}
 		}
 	}
@@ -312,13 +325,16 @@ func TestMemoryLimit(t *testing.T) {
 			arena := NewArena(limit)
 			arena.Reuse(reuse)
 			r := sparseResult()
-			err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{0, n}}, Env{Threads: 1, Arena: arena, What: "a(i) = threes(i)"})
+			err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{0, n}},
+				Env{Threads: 1, Arena: arena, What: "a(i) = threes(i)"})
 			var me *tcs.MemoryError
-			if !errors.As(err, &me) || me.ExitCode() != 5 || me.Max != 3*n || me.Want <= 0 || !strings.Contains(err.Error(), "threes") {
+			if !errors.As(err, &me) || me.ExitCode() != 5 || me.Max != 3*n || me.Want <= 0 ||
+				!strings.Contains(err.Error(), "threes") {
 				t.Errorf("%d: got %v, want a MemoryError", n, err)
 			}
 			if r.Vals.Ptr != nil || limit.Used() != 0 || arena.Live() != 0 || arena.Leaks() != 0 {
-				t.Errorf("%d: after a failure: %v, %d bytes, %d blocks, %d leaks", n, r.Vals, limit.Used(), arena.Live(), arena.Leaks())
+				t.Errorf("%d: after a failure: %v, %d bytes, %d blocks, %d leaks", n, r.Vals, limit.Used(),
+					arena.Live(), arena.Leaks())
 			}
 			if limit.Peak() > 3*n {
 				t.Errorf("peak %d, limit %d", limit.Peak(), 3*n)
@@ -326,7 +342,8 @@ func TestMemoryLimit(t *testing.T) {
 		}
 	}
 	// What cannot be mapped at all.
-	err := testLeaf(t, "leaky").Call(context.Background(), nil, [][2]int64{{1 << 55, 0}}, Env{Threads: 1, Arena: NewArena(nil)})
+	err := testLeaf(t, "leaky").Call(context.Background(), nil, [][2]int64{{1 << 55, 0}},
+		Env{Threads: 1, Arena: NewArena(nil)})
 	if err == nil || !strings.Contains(err.Error(), "the system does not give") {
 		t.Errorf("got %v", err)
 	}
@@ -346,7 +363,8 @@ func TestArenaAlloc(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.Bytes < n || uintptr(m.Ptr)%64 != 0 || limit.Used() != m.Bytes || arena.Live() != 1 {
-			t.Errorf("%d bytes: %d at %p, %d in use, %d blocks", n, m.Bytes, m.Ptr, limit.Used(), arena.Live())
+			t.Errorf("%d bytes: %d at %p, %d in use, %d blocks", n, m.Bytes, m.Ptr, limit.Used(),
+				arena.Live())
 		}
 		for i := range m.Slice() {
 			m.Slice()[i] = 7
@@ -363,7 +381,8 @@ func TestArenaAlloc(t *testing.T) {
 		}
 	}
 	var me *tcs.MemoryError
-	if _, err := arena.Alloc(17<<20, "the result"); !errors.As(err, &me) || me.Want != 17<<20 || me.What != "the result" {
+	if _, err := arena.Alloc(17<<20, "the result"); !errors.As(err, &me) || me.Want != 17<<20 ||
+		me.What != "the result" {
 		t.Errorf("got %v", err)
 	}
 	// What the pool holds gives way.
@@ -380,7 +399,8 @@ func TestLeakIsFreedAndCounted(t *testing.T) {
 	limit := tcs.NewLimit(0)
 	arena := NewArena(limit)
 	for i, n := range []int64{1, 1 << 20, 5 << 20} {
-		if err := leaf.Call(context.Background(), nil, [][2]int64{{n, 0}}, Env{Threads: 1, Arena: arena}); err != nil {
+		if err := leaf.Call(context.Background(), nil, [][2]int64{{n, 0}},
+			Env{Threads: 1, Arena: arena}); err != nil {
 			t.Fatal(err)
 		}
 		if arena.Leaks() != int64(i+1) || limit.Used() != 0 || arena.Live() != 0 {
@@ -392,17 +412,20 @@ func TestLeakIsFreedAndCounted(t *testing.T) {
 func TestSharedPattern(t *testing.T) {
 	arena := NewArena(nil)
 	b := sparseResult()
-	if err := testLeaf(t, "threes").Call(context.Background(), []*tcs.Tensor{b}, [][2]int64{{0, 10}}, Env{Threads: 1, Arena: arena}); err != nil {
+	if err := testLeaf(t, "threes").Call(context.Background(), []*tcs.Tensor{b}, [][2]int64{{0, 10}},
+		Env{Threads: 1, Arena: arena}); err != nil {
 		t.Fatal(err)
 	}
 	a := sparseResult()
-	if err := testLeaf(t, "shares").Call(context.Background(), []*tcs.Tensor{a, b}, nil, Env{Threads: 1, Arena: arena}); err != nil {
+	if err := testLeaf(t, "shares").Call(context.Background(), []*tcs.Tensor{a, b}, nil,
+		Env{Threads: 1, Arena: arena}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(tcs.Slice[int32](a.Levels[0].Crd), tcs.Slice[float64](a.Vals)); got != "[0 3 6 9] [0 6 12 18]" {
+	if got := fmt.Sprint(tcs.Slice[int32](a.Levels[0].Crd),
+		tcs.Slice[float64](a.Vals)); got != "[0 3 6 9] [0 6 12 18]" {
 		t.Errorf("the sharer holds %s", got)
 	}
 	if err := a.Close(); err != nil || arena.Live() != 0 || arena.Leaks() != 0 {
@@ -417,14 +440,17 @@ func TestFailures(t *testing.T) {
 		exit int
 		want string
 	}{
-		{2, 3, "integer division by zero at i = 3, coordinate 5497558138880 (counted from 0; from 1: 4,5497558138881) in a(i) = b(i) / c(i)"},
+		{2, 3,
+			"integer division by zero at i = 3, coordinate 5497558138880 (counted from 0; from 1: 4,5497558138881) in a(i) = b(i) / c(i)"},
 		{3, 2, "a bound() of the schedule does not hold at i = 3"},
 		{5, 3, "the result that is given has another pattern than the operands make at i = 3"},
 	} {
 		arena := NewArena(nil)
 		r := scalarInt([]int64{7})
-		err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{c.code, 0}}, Env{Threads: 1, Arena: arena, Vars: []string{"i"}, What: "a(i) = b(i) / c(i)"})
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) && !strings.Contains(err.Error(), c.want) {
+		err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{c.code, 0}},
+			Env{Threads: 1, Arena: arena, Vars: []string{"i"}, What: "a(i) = b(i) / c(i)"})
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("code %d: %v, want %q", c.code, err, c.want)
 		}
 		var coded interface{ ExitCode() int }
@@ -440,7 +466,8 @@ func TestFailures(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := testLeaf(t, "leaky").Call(ctx, nil, [][2]int64{{1, 0}}, Env{Threads: 1}); !errors.Is(err, context.Canceled) {
+	if err := testLeaf(t, "leaky").Call(ctx, nil, [][2]int64{{1, 0}}, Env{Threads: 1}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -454,7 +481,8 @@ func TestRunnerKeepsItsThread(t *testing.T) {
 	for i := range 20 {
 		for _, r := range []*Runner{a, b} {
 			id := []int64{0}
-			if err := leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(id)}, nil, Env{Threads: 1, Runner: r}); err != nil {
+			if err := leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(id)}, nil,
+				Env{Threads: 1, Runner: r}); err != nil {
 				t.Fatal(err)
 			}
 			if i > 0 && seen[r] != id[0] {
@@ -479,7 +507,8 @@ func TestConcurrentCalls(t *testing.T) {
 			for i := range int64(30) {
 				r := sparseResult()
 				n := 1000*int64(g) + 40000*(i%7)
-				if err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{0, n}}, Env{Threads: 1, Arena: arena}); err != nil {
+				if err := leaf.Call(context.Background(), []*tcs.Tensor{r}, [][2]int64{{0, n}},
+					Env{Threads: 1, Arena: arena}); err != nil {
 					t.Error(err)
 					return
 				}

@@ -47,9 +47,10 @@ func (e *LoadError) Unwrap() error { return e.Err }
 type Library struct {
 	mu     sync.Mutex
 	handle unsafe.Pointer
-	path   string   // as it was opened
-	file   *os.File // what path names: a name in /proc/self/fd is that of one file only while it is open
-	temp   string   // a folder to remove, or ""
+	path   string // as it was opened
+	// what path names: a name in /proc/self/fd is that of one file only while it is open
+	file   *os.File
+	temp   string // a folder to remove, or ""
 	label  string
 	leaves int // open ones
 	closed bool
@@ -64,7 +65,8 @@ func Open(o *cc.Object) (*Library, error) {
 		return nil, &LoadError{"", err}
 	}
 	if level, ok := strings.CutPrefix(o.Meta.CPU, "x86-64-v"); ok && !cc.Runs(o.Meta.CPU) {
-		return nil, &LoadError{o.Meta.Label, fmt.Errorf("it was compiled for x86-64-v%s, which this CPU is not; choose a lower --cpu", level)}
+		return nil, &LoadError{o.Meta.Label,
+			fmt.Errorf("it was compiled for x86-64-v%s, which this CPU is not; choose a lower --cpu", level)}
 	}
 	l := &Library{label: o.Meta.Label}
 	err = l.openMemory(o.Bytes)
@@ -212,8 +214,8 @@ func (l *Library) unload() error {
 // unclosed holds the files of objects that the loader did not let go.
 var unclosed sync.Map
 
-// Load loads an object, which a cc.Builder sealed with its length and hash, and finds one leaf in it,
-// which keeps the object.
+// Load loads an object, which a cc.Builder sealed with its length and hash, and finds one leaf in
+// it, which keeps the object.
 func Load(o *cc.Object, name string) (Leaf, error) {
 	l, err := Open(o)
 	if err != nil {

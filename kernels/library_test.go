@@ -37,7 +37,8 @@ func constant(n string) string {
 func run(t *testing.T, l Leaf) int64 {
 	t.Helper()
 	v := []int64{0}
-	if err := l.Call(context.Background(), []*tcs.Tensor{scalarInt(v)}, nil, Env{Threads: 1}); err != nil {
+	if err := l.Call(context.Background(), []*tcs.Tensor{scalarInt(v)}, nil,
+		Env{Threads: 1}); err != nil {
 		t.Fatal(err)
 	}
 	return v[0]
@@ -109,11 +110,13 @@ func TestOpenRefuses(t *testing.T) {
 		"changed bytes":   {&cc.Object{Bytes: changed}, "hash"},
 		"truncated bytes": {&cc.Object{Bytes: o.Bytes[:len(o.Bytes)-1]}, "not a whole object"},
 		"no bytes":        {&cc.Object{}, "not a whole object"},
-		"missing symbol":  {buildObject(t, "int nowhere(void); int leaf(void) { return nowhere(); }", cc.NoCPU), "nowhere"},
+		"missing symbol": {buildObject(t, "int nowhere(void); int leaf(void) { return nowhere(); }",
+			cc.NoCPU), "nowhere"},
 	} {
 		_, err := Open(c.o)
 		var coded interface{ ExitCode() int }
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &coded) || coded.ExitCode() != 1 {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &coded) ||
+			coded.ExitCode() != 1 {
 			t.Errorf("%s: %v, want one about %q with exit code 1", what, err, c.want)
 		}
 	}

@@ -6,10 +6,12 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestPoolOfManyBlocks: a repeat finds the pages of all blocks that the one before freed, of as many as the pieces of a result of several levels
-// have that many threads make, and of the smaller ones that ordered chunks take in turn.
+// TestPoolOfManyBlocks: a repeat finds the pages of all blocks that the one before freed, of as
+// many as the pieces of a result of several levels have that many threads make, and of the smaller
+// ones that ordered chunks take in turn.
 func TestPoolOfManyBlocks(t *testing.T) {
-	for _, c := range []struct{ blocks, bytes int64 }{{300, 256 << 10}, {200, 120 << 10}, {100, 16 << 10}} {
+	for _, c := range []struct{ blocks, bytes int64 }{{300, 256 << 10}, {200, 120 << 10},
+		{100, 16 << 10}} {
 		a := NewArena(nil)
 		a.Reuse(true)
 		for repeat := range 3 {
@@ -32,8 +34,8 @@ func TestPoolOfManyBlocks(t *testing.T) {
 	}
 }
 
-// TestPoolCountsWhatItGives: a block that is not mapped is reused for as many bytes only, so that no request counts more than it asked for;
-// nothing under 16 KiB is kept.
+// TestPoolCountsWhatItGives: a block that is not mapped is reused for as many bytes only, so that
+// no request counts more than it asked for; nothing under 16 KiB is kept.
 func TestPoolCountsWhatItGives(t *testing.T) {
 	limit := tcs.NewLimit(0)
 	a := NewArena(limit)
@@ -58,7 +60,8 @@ func TestPoolUnderLimit(t *testing.T) {
 	free(t, alloc(t, a, 120<<10))
 	free(t, alloc(t, a, 100<<10))
 	if n := a.Pooled(); n != 100<<10 {
-		t.Errorf("%d bytes are kept of a limit of %d, want the %d of the newest block", n, 200<<10, 100<<10)
+		t.Errorf("%d bytes are kept of a limit of %d, want the %d of the newest block", n, 200<<10,
+			100<<10)
 	}
 }
 

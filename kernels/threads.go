@@ -45,7 +45,8 @@ func (c cores) count() int {
 }
 
 // MostThreads is the most threads that a rank may be given: 8 times what the machine's hardware
-// runs at once, and 64 at least. OpenMP's library faults or hangs with far more than a process can have.
+// runs at once, and 64 at least. OpenMP's library faults or hangs with far more than a process can
+// have.
 func MostThreads() int { return mostThreads(HardwareThreads()) }
 
 func mostThreads(hardware int) int { return max(64, 8*hardware) }
@@ -88,7 +89,8 @@ func (c cores) threads(ranksOnNode, ranksInProcess int) (int, string) {
 	// A list gives a number for each level of nesting.
 	first, _, _ := strings.Cut(c.getenv("OMP_NUM_THREADS"), ",")
 	v, err := strconv.Atoi(strings.TrimSpace(first))
-	if (err == nil || errors.Is(err, strconv.ErrRange)) && v > 0 { // out of range, it is the largest int
+	// out of range, it is the largest int
+	if (err == nil || errors.Is(err, strconv.ErrRange)) && v > 0 {
 		return v, "OMP_NUM_THREADS"
 	}
 	total := c.count()

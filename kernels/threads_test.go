@@ -28,8 +28,10 @@ func TestThreads(t *testing.T) {
 		{8, 0, map[string]string{"OMP_NUM_THREADS": "0"}, 1, 1, 8, "8 CPUs"},
 		{8, 0, map[string]string{"SLURM_CPUS_PER_TASK": "2"}, 4, 1, 2, "8 CPUs for 4 ranks"},
 		{8, 0, map[string]string{"SLURM_CPUS_PER_TASK": "2"}, 1, 1, 2, "SLURM_CPUS_PER_TASK"},
-		{64, 0, map[string]string{"SLURM_CPUS_PER_TASK": "8"}, 4, 4, 2, "SLURM_CPUS_PER_TASK for 4 ranks in a process"},
-		{64, 0, map[string]string{"SLURM_CPUS_PER_TASK": "8", "SRUN_CPUS_PER_TASK": "4"}, 1, 1, 4, "SRUN_CPUS_PER_TASK"},
+		{64, 0, map[string]string{"SLURM_CPUS_PER_TASK": "8"}, 4, 4, 2,
+			"SLURM_CPUS_PER_TASK for 4 ranks in a process"},
+		{64, 0, map[string]string{"SLURM_CPUS_PER_TASK": "8", "SRUN_CPUS_PER_TASK": "4"}, 1, 1, 4,
+			"SRUN_CPUS_PER_TASK"},
 		{4, 0, map[string]string{"SLURM_CPUS_PER_TASK": "8"}, 1, 1, 4, "4 CPUs"},
 	} {
 		co := cores{c.affinity, c.quota, func(k string) string { return c.env[k] }}
@@ -48,12 +50,17 @@ func TestCgroupQuota(t *testing.T) {
 		files map[string]string
 		want  float64
 	}{
-		{"0::/job/step\n", map[string]string{"/sys/fs/cgroup/job/step/cpu.max": "max 100000\n", "/sys/fs/cgroup/job/cpu.max": "250000 100000\n"}, 2.5},
-		{"0::/job/step\n", map[string]string{"/sys/fs/cgroup/job/step/cpu.max": "100000 100000\n", "/sys/fs/cgroup/job/cpu.max": "250000 100000\n"}, 1},
+		{"0::/job/step\n", map[string]string{"/sys/fs/cgroup/job/step/cpu.max": "max 100000\n",
+			"/sys/fs/cgroup/job/cpu.max": "250000 100000\n"}, 2.5},
+		{"0::/job/step\n", map[string]string{"/sys/fs/cgroup/job/step/cpu.max": "100000 100000\n",
+			"/sys/fs/cgroup/job/cpu.max": "250000 100000\n"}, 1},
 		{"0::/outside\n", map[string]string{"/sys/fs/cgroup/cpu.max": "300000 100000\n"}, 3},
 		{"0::/\n", map[string]string{"/sys/fs/cgroup/cpu.max": "max 100000\n"}, 0},
-		{"3:memory:/m\n4:cpu,cpuacct:/c\n", map[string]string{"/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us": "400000\n", "/sys/fs/cgroup/cpu/c/cpu.cfs_period_us": "100000\n"}, 4},
-		{"4:cpu,cpuacct:/c\n", map[string]string{"/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us": "-1\n", "/sys/fs/cgroup/cpu/c/cpu.cfs_period_us": "100000\n"}, 0},
+		{"3:memory:/m\n4:cpu,cpuacct:/c\n",
+			map[string]string{"/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us": "400000\n",
+				"/sys/fs/cgroup/cpu/c/cpu.cfs_period_us": "100000\n"}, 4},
+		{"4:cpu,cpuacct:/c\n", map[string]string{"/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us": "-1\n",
+			"/sys/fs/cgroup/cpu/c/cpu.cfs_period_us": "100000\n"}, 0},
 		{"4:cpuset:/c\n", nil, 0},
 		{"nonsense\n", nil, 0},
 	} {

@@ -93,7 +93,8 @@ func TestBuiltIn(t *testing.T) {
 		t.Error("a leaf of another source")
 	}
 	v := []int64{0}
-	if err := leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(v)}, nil, Env{Threads: 1}); err != nil || v[0] != 11 {
+	if err := leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(v)}, nil,
+		Env{Threads: 1}); err != nil || v[0] != 11 {
 		t.Errorf("the compiled leaf: %v, %d", err, v[0])
 	}
 }

@@ -16,19 +16,23 @@ import (
 	"distaff/kernels/cuda"
 )
 
-var limit = flag.Bool("limit", false, "also wait for Slurm's time limit, which takes more than a minute")
+var limit = flag.Bool("limit", false,
+	"also wait for Slurm's time limit, which takes more than a minute")
 
 // statement has a result that does not depend on how it is computed.
-var statement = []string{"y(i) = A(i,j) * x(j)", "-d=i:500", "-d=j:700", "-f=A:ds", "-g=A:uniform:6000:int", "-g=x:dense:int"}
+var statement = []string{"y(i) = A(i,j) * x(j)", "-d=i:500", "-d=j:700", "-f=A:ds",
+	"-g=A:uniform:6000:int", "-g=x:dense:int"}
 
-// noGPU is what a job for GPUs says, once and not at each rank, where there are none: it runs nowhere else.
+// noGPU is what a job for GPUs says, once and not at each rank, where there are none: it runs
+// nowhere else.
 const noGPU = "--target=cuda: no driver: "
 
 // cannot is slurm-up.sh's exit code on a machine that cannot run a Slurm.
 const cannot = 77
 
 func TestScripts(t *testing.T) {
-	for _, tool := range []string{"sbatch", "srun", "slurmctld", "slurmd", "munged", "mpicc.mpich", "mpicc.openmpi"} {
+	for _, tool := range []string{"sbatch", "srun", "slurmctld", "slurmd", "munged", "mpicc.mpich",
+		"mpicc.openmpi"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%v (scripts/install-slurm.sh and install-mpi.sh install it)", err)
 		}
@@ -54,7 +58,8 @@ func TestScripts(t *testing.T) {
 		t.Fatalf("slurm-up.sh: %v: %s", err, said.String())
 	}
 	bin := filepath.Join(dir, "distaff")
-	if out, err := exec.Command("go", "build", "-o", bin, "distaff/cmd/distaff").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", bin,
+		"distaff/cmd/distaff").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	work := filepath.Join(dir, "work")
@@ -65,7 +70,8 @@ func TestScripts(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Dir = work
-		cmd.Env = append(os.Environ(), "SLURM_CONF="+filepath.Join(dir, "slurm.conf"), "DISTAFF="+bin, "DISTAFF_CACHE="+filepath.Join(dir, "cache"))
+		cmd.Env = append(os.Environ(), "SLURM_CONF="+filepath.Join(dir, "slurm.conf"), "DISTAFF="+bin,
+			"DISTAFF_CACHE="+filepath.Join(dir, "cache"))
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
@@ -91,7 +97,9 @@ func TestScripts(t *testing.T) {
 	}
 	// Says which GPUs Slurm lets a rank see.
 	seeing := filepath.Join(dir, "seeing")
-	if err := os.WriteFile(seeing, []byte("#!/bin/bash\necho \"sees ${CUDA_VISIBLE_DEVICES-all}\"\nexec "+bin+" \"$@\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(seeing,
+		[]byte("#!/bin/bash\necho \"sees ${CUDA_VISIBLE_DEVICES-all}\"\nexec "+bin+" \"$@\"\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range []struct {
@@ -102,14 +110,25 @@ func TestScripts(t *testing.T) {
 		result string
 		out    string
 	}{
-		{"one node", []string{script("one-node.sbatch")}, append([]string{"-o=y:one.tns"}, statement...), 0, "one.tns", ""},
-		{"two nodes, MPICH", []string{"--cpus-per-task=2", script("many-nodes.sbatch")}, append([]string{"-o=y:pmi2.tns"}, statement...), 0, "pmi2.tns", ""},
-		{"two nodes, Open MPI", []string{"--export=ALL,SLURM_MPI_TYPE=pmix", "--ntasks-per-node=2", "--cpus-per-task=1", script("many-nodes.sbatch")}, append([]string{"-o=y:pmix.tns"}, statement...), 0, "pmix.tns", ""},
-		{"wrong statement", []string{script("one-node.sbatch")}, []string{"y(i) = A(i"}, 2, "", "distaff: "},
-		{"memory", []string{"--cpus-per-task=1", script("many-nodes.sbatch")}, append([]string{"-o=y:none.tns", "--memory-limit=600"}, statement...), 5, "", "memory limit"},
-		{"a GPU", []string{"--export=ALL,DISTAFF=" + seeing, script("gpus.sbatch")}, append([]string{"-o=y:none.tns"}, statement...), 1, "", noGPU},
-		{"GPUs", []string{"--export=ALL,DISTAFF=" + seeing, "--nodes=2", "--gpus-per-node=2", "--ntasks-per-node=2", "--cpus-per-task=1", script("gpus.sbatch")}, append([]string{"-o=y:none.tns"}, statement...), 1, "", noGPU},
-		{"missing file", []string{script("many-nodes.sbatch")}, []string{"y(i) = A(i,j) * x(j)", "-i=A:none.mtx", "-i=x:none.npy", "-o=y:none.tns"}, 1, "", "none.mtx"},
+		{"one node", []string{script("one-node.sbatch")}, append([]string{"-o=y:one.tns"}, statement...),
+			0, "one.tns", ""},
+		{"two nodes, MPICH", []string{"--cpus-per-task=2", script("many-nodes.sbatch")},
+			append([]string{"-o=y:pmi2.tns"}, statement...), 0, "pmi2.tns", ""},
+		{"two nodes, Open MPI", []string{"--export=ALL,SLURM_MPI_TYPE=pmix", "--ntasks-per-node=2",
+			"--cpus-per-task=1", script("many-nodes.sbatch")},
+			append([]string{"-o=y:pmix.tns"}, statement...), 0, "pmix.tns", ""},
+		{"wrong statement", []string{script("one-node.sbatch")}, []string{"y(i) = A(i"}, 2, "",
+			"distaff: "},
+		{"memory", []string{"--cpus-per-task=1", script("many-nodes.sbatch")},
+			append([]string{"-o=y:none.tns", "--memory-limit=600"}, statement...), 5, "", "memory limit"},
+		{"a GPU", []string{"--export=ALL,DISTAFF=" + seeing, script("gpus.sbatch")},
+			append([]string{"-o=y:none.tns"}, statement...), 1, "", noGPU},
+		{"GPUs", []string{"--export=ALL,DISTAFF=" + seeing, "--nodes=2", "--gpus-per-node=2",
+			"--ntasks-per-node=2", "--cpus-per-task=1", script("gpus.sbatch")},
+			append([]string{"-o=y:none.tns"}, statement...), 1, "", noGPU},
+		{"missing file", []string{script("many-nodes.sbatch")},
+			[]string{"y(i) = A(i,j) * x(j)", "-i=A:none.mtx", "-i=x:none.npy", "-o=y:none.tns"}, 1, "",
+			"none.mtx"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			if k.out == noGPU && cuda.Probe().DriverErr == nil {
@@ -123,10 +142,12 @@ func TestScripts(t *testing.T) {
 			if k.result != "" && read(k.result) != want {
 				t.Error("the result differs from that of one process")
 			}
-			if ranks := map[string]int{"a GPU": 1, "GPUs": 4}[k.name]; strings.Count(read(file), "sees 0") != ranks || ranks == 4 && strings.Count(read(file), "sees 0,1\n") != ranks {
+			if ranks := map[string]int{"a GPU": 1, "GPUs": 4}[k.name]; strings.Count(read(file),
+				"sees 0") != ranks || ranks == 4 && strings.Count(read(file), "sees 0,1\n") != ranks {
 				t.Errorf("not every rank sees the GPUs of the job:\n%s", read(file))
 			}
-			if got := strings.Count(read(file), k.out); k.out != "" && got < 1 || k.out == noGPU && got != 1 {
+			if got := strings.Count(read(file), k.out); k.out != "" && got < 1 ||
+				k.out == noGPU && got != 1 {
 				t.Errorf("output has %q %d times:\n%s", k.out, got, read(file))
 			}
 		})
@@ -137,22 +158,28 @@ func TestScripts(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(work, "lines.txt"), []byte(lines), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		out, code := run(append(submit("array-%a.out", "--array=1-2", script("array.sbatch")), "lines.txt")...)
+		out,
+			code := run(append(submit("array-%a.out", "--array=1-2", script("array.sbatch")),
+			"lines.txt")...)
 		if code != 0 || read("array1.tns") != want || read("array 2.tns") != want {
 			t.Errorf("exit code %d: %s\n%s%s", code, out, read("array-1.out"), read("array-2.out"))
 		}
-		out, code = run(append(submit("array-%a.out", "--array=3", script("array.sbatch")), "lines.txt")...)
+		out,
+			code = run(append(submit("array-%a.out", "--array=3", script("array.sbatch")), "lines.txt")...)
 		if code != 2 || !strings.Contains(read("array-3.out"), "has no line 3") {
 			t.Errorf("exit code %d: %s\n%s", code, out, read("array-3.out"))
 		}
 	})
 	srun := func(mpi string, program ...string) []string {
-		return append([]string{"srun", "-N2", "-n4", "--mpi=" + mpi, "--job-name=direct-" + mpi}, program...)
+		return append([]string{"srun", "-N2", "-n4", "--mpi=" + mpi, "--job-name=direct-" + mpi},
+			program...)
 	}
 	// One rank of four that finds no MPI, fails on its command line, or finds a
 	// difference: srun, unasked, would let the others wait.
 	one := filepath.Join(dir, "one")
-	if err := os.WriteFile(one, []byte("#!/bin/bash\n[ $SLURM_PROCID = 2 ] && case $1 in\nnopath) export DISTAFF_MPICC=/nowhere/mpicc;;\nflag) exec \"${@:2}\" --bogus;;\nesac\nexec \"${@:2}\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(one,
+		[]byte(
+			"#!/bin/bash\n[ $SLURM_PROCID = 2 ] && case $1 in\nnopath) export DISTAFF_MPICC=/nowhere/mpicc;;\nflag) exec \"${@:2}\" --bogus;;\nesac\nexec \"${@:2}\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, mpi := range []string{"pmix", "pmi2"} {
@@ -168,7 +195,8 @@ func TestScripts(t *testing.T) {
 			t.Run("one rank/"+mpi+"/"+k.mode, func(t *testing.T) {
 				begun := time.Now()
 				out, code := run(srun(mpi, append([]string{one, k.mode, bin, "run"}, statement...)...)...)
-				if took := time.Since(begun); code != k.code || k.once != "" && strings.Count(out, k.once) != 1 || took > 20*time.Second {
+				if took := time.Since(begun); code != k.code ||
+					k.once != "" && strings.Count(out, k.once) != 1 || took > 20*time.Second {
 					t.Errorf("exit code %d after %v, want %d and %q once:\n%s", code, took, k.code, k.once, out)
 				}
 			})
@@ -192,7 +220,8 @@ func TestScripts(t *testing.T) {
 		if !*limit {
 			t.Skip("-limit is not set")
 		}
-		out, code := run(append(submit("limit.out", "--time=0:01", script("many-nodes.sbatch")), long...)...)
+		out,
+			code := run(append(submit("limit.out", "--time=0:01", script("many-nodes.sbatch")), long...)...)
 		if code == 0 {
 			t.Errorf("exit code 0: %s\n%s", out, read("limit.out"))
 		}

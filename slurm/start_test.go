@@ -45,7 +45,8 @@ func start(t *testing.T, other map[string]string, env ...string) (s started) {
 		if o, ok := other[name]; ok {
 			text = o
 		}
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/bash\n"+text+"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/bash\n"+text+"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,12 +68,14 @@ func start(t *testing.T, other map[string]string, env ...string) (s started) {
 		os.RemoveAll(dir)
 	})
 	up := exec.Command("../scripts/slurm-up.sh", dir)
-	up.Env = append(append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "STATE="+t.TempDir()), env...)
+	up.Env = append(append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "STATE="+t.TempDir()),
+		env...)
 	begun := time.Now()
 	out, _ := up.CombinedOutput()
 	s.code, s.said, s.took = up.ProcessState.ExitCode(), string(out), time.Since(begun)
 	conf, _ := os.ReadFile(filepath.Join(dir, "slurm.conf"))
-	for _, m := range regexp.MustCompile(`(?m)^(SlurmctldPort|FirstJobId)=(\d+)$`).FindAllStringSubmatch(string(conf), -1) {
+	for _, m := range regexp.MustCompile(
+		`(?m)^(SlurmctldPort|FirstJobId)=(\d+)$`).FindAllStringSubmatch(string(conf), -1) {
 		if m[1] == "FirstJobId" {
 			s.jobs = m[2]
 		} else if s.port, err = strconv.Atoi(m[2]); err != nil {
@@ -97,12 +100,14 @@ func TestPorts(t *testing.T) {
 	for range 3 { // at a time
 		s := start(t, nil)
 		if s.code != 0 || s.port < 1024 || s.port+2 >= ephemeral {
-			t.Errorf("exit code %d, ports from %d on, want all below %d\n%s", s.code, s.port, ephemeral, s.said)
+			t.Errorf("exit code %d, ports from %d on, want all below %d\n%s", s.code, s.port, ephemeral,
+				s.said)
 		}
 		jobs[s.jobs] = true
 	}
 	if len(jobs) != 3 || jobs[""] {
-		t.Errorf("several Slurms number their jobs from %v on, want different numbers: Open MPI tells them apart by these", jobs)
+		t.Errorf(
+			"several Slurms number their jobs from %v on, want different numbers: Open MPI tells them apart by these", jobs)
 	}
 	var l net.Listener
 	busy := 20002
@@ -114,7 +119,8 @@ func TestPorts(t *testing.T) {
 	for port := busy - 2; port <= busy; port++ {
 		s := start(t, nil, fmt.Sprint("DISTAFF_SLURM_PORT=", port))
 		if s.code != 0 || s.port <= busy || s.port > busy+1000 {
-			t.Errorf("from port %d on, with %d in use: exit code %d, port %d\n%s", port, busy, s.code, s.port, s.said)
+			t.Errorf("from port %d on, with %d in use: exit code %d, port %d\n%s", port, busy, s.code,
+				s.port, s.said)
 		}
 	}
 }
@@ -137,11 +143,14 @@ echo "slurmctld: fatal: slurm_init_msg_engine_port error Address already in use"
 // and comes at once, though sinfo waits.
 func TestDaemonEnds(t *testing.T) {
 	for name, other := range map[string]map[string]string{
-		"slurmctld": {"slurmctld": "echo first; echo 'slurmctld: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
-		"slurmd.n":  {"unshare": "[ \"$3\" = true ] && exit 0; echo first; echo 'slurmd: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
+		"slurmctld": {"slurmctld": "echo first; echo 'slurmctld: fatal: no such thing'; exit 1",
+			"sinfo": "exec sleep 60"},
+		"slurmd.n": {
+			"unshare": "[ \"$3\" = true ] && exit 0; echo first; echo 'slurmd: fatal: no such thing'; exit 1", "sinfo": "exec sleep 60"},
 	} {
 		s := start(t, other)
-		last := strings.Contains(s.said, "slurm-up: "+name) && strings.Contains(s.said, " has ended:\n") && strings.Contains(s.said, "fatal: no such thing\n")
+		last := strings.Contains(s.said, "slurm-up: "+name) &&
+			strings.Contains(s.said, " has ended:\n") && strings.Contains(s.said, "fatal: no such thing\n")
 		if s.code != 1 || !last || s.took > 10*time.Second {
 			t.Errorf("%s: exit code %d after %v\n%s", name, s.code, s.took, s.said)
 		}

@@ -11,8 +11,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestAbsentIntermediate: where a rank's part of a sum's range is empty, an intermediate has no value, and what the result
-// stores at an operand's positions is 0 there.
+// TestAbsentIntermediate: where a rank's part of a sum's range is empty, an intermediate has no
+// value, and what the result stores at an operand's positions is 0 there.
 func TestAbsentIntermediate(t *testing.T) {
 	kernels.Poisoned.Store(true)
 	defer kernels.Poisoned.Store(false)
@@ -22,7 +22,9 @@ func TestAbsentIntermediate(t *testing.T) {
 		Sizes:     map[string][]int64{"B": {8, 3}, "C": {4, 3}, "D": {4, 8}},
 		Inputs:    map[string]spmd.Input{},
 	}
-	for name, text := range map[string]string{"B": "2 2 1\n2 3 1\n3 1 1\n3 2 1\n4 1 1\n4 2 1\n7 2 1\n7 3 1\n8 1 1\n8 2 1\n8 3 1\n", "C": "1 1 2\n", "D": "1 3 1\n3 8 1\n"} {
+	for name, text := range map[string]string{
+		"B": "2 2 1\n2 3 1\n3 1 1\n3 2 1\n4 1 1\n4 2 1\n7 2 1\n7 3 1\n8 1 1\n8 2 1\n8 3 1\n",
+		"C": "1 1 2\n", "D": "1 3 1\n3 8 1\n"} {
 		path := filepath.Join(t.TempDir(), name+".tns")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -11,14 +11,16 @@ import (
 	"distaff/spmd"
 )
 
-// TestAddedSumsWithinPlan: ranks that add sparse blocks on several threads take no more than their plans say, of blocks with no entries,
-// with few and with many, and of two whose entries lie elsewhere, so that one piece of a sum has most of it. Operands are views of files, so
-// that loading takes nothing.
+// TestAddedSumsWithinPlan: ranks that add sparse blocks on several threads take no more than their
+// plans say, of blocks with no entries, with few and with many, and of two whose entries lie
+// elsewhere, so that one piece of a sum has most of it. Operands are views of files, so that
+// loading takes nothing.
 func TestAddedSumsWithinPlan(t *testing.T) {
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(8, 9))
 	const n = 400
-	// stored has so many entries in n rows of so many columns, where skewed those of the first rows at the first columns alone.
+	// stored has so many entries in n rows of so many columns, where skewed those of the first rows at
+	// the first columns alone.
 	stored := func(name string, entries int, columns int64, skewed bool) spmd.Input {
 		var b bytes.Buffer
 		for range entries {
@@ -32,8 +34,9 @@ func TestAddedSumsWithinPlan(t *testing.T) {
 		if err := os.WriteFile(text, b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		job := spmd.Job{Statement: "T(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "T": "ds"}, Inputs: map[string]spmd.Input{"A": spmd.File(text)},
-			Sizes: map[string][]int64{"A": {n, columns}}, Outputs: []spmd.Output{{Tensor: "T", File: file}}}
+		job := spmd.Job{Statement: "T(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "T": "ds"},
+			Inputs: map[string]spmd.Input{"A": spmd.File(text)},
+			Sizes:  map[string][]int64{"A": {n, columns}}, Outputs: []spmd.Output{{Tensor: "T", File: file}}}
 		if _, err := job.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +64,8 @@ func TestAddedSumsWithinPlan(t *testing.T) {
 		} {
 			for k := range 6 {
 				threads, at := []int{1, 2, 6}[k/2], []string{"one rank", "two"}[k%2]
-				job := spmd.Job{Statement: c.statement, Formats: map[string]string{"A": "ds", "C": c.format}, Inputs: map[string]spmd.Input{"A": in.A}, Sizes: map[string][]int64{"A": {n, in.columns}}}
+				job := spmd.Job{Statement: c.statement, Formats: map[string]string{"A": "ds", "C": c.format},
+					Inputs: map[string]spmd.Input{"A": in.A}, Sizes: map[string][]int64{"A": {n, in.columns}}}
 				if len(c.format) > 1 {
 					job.Formats["b"], job.Inputs["b"], job.Sizes["b"] = "ds", b, []int64{n, n}
 				}
@@ -69,18 +73,22 @@ func TestAddedSumsWithinPlan(t *testing.T) {
 				if at == "two" {
 					job.Map = "i"
 				}
-				what := fmt.Sprintf("%s in %s at %s, %s, %d threads", c.statement, c.format, at, in.what, threads)
+				what := fmt.Sprintf("%s in %s at %s, %s, %d threads", c.statement, c.format, at, in.what,
+					threads)
 				withinPlan(t, what, &job)
 			}
 		}
 	}
 }
 
-// TestJoinedPositionsWithinPlan: chunks' pieces are joined in arrays that have room for all positions below a dense level inside of another.
+// TestJoinedPositionsWithinPlan: chunks' pieces are joined in arrays that have room for all
+// positions below a dense level inside of another.
 func TestJoinedPositionsWithinPlan(t *testing.T) {
 	for _, threads := range []int{1, 2, 6} {
-		job := spmd.Job{Statement: "A(l,i,m) = sum(l, B(l)) - C(l,i,m)", Formats: map[string]string{"A": "sds", "B": "d", "C": "dss"},
-			Inputs: map[string]spmd.Input{"B": spmd.Generated("dense"), "C": spmd.Generated("uniform:120")}, Sizes: map[string][]int64{"B": {1}, "C": {5, 900, 2}}}
+		job := spmd.Job{Statement: "A(l,i,m) = sum(l, B(l)) - C(l,i,m)",
+			Formats: map[string]string{"A": "sds", "B": "d", "C": "dss"},
+			Inputs:  map[string]spmd.Input{"B": spmd.Generated("dense"), "C": spmd.Generated("uniform:120")},
+			Sizes:   map[string][]int64{"B": {1}, "C": {5, 900, 2}}}
 		job.Ranks, job.Threads = 1, threads
 		withinPlan(t, fmt.Sprintf("%d threads", threads), &job)
 	}

@@ -13,7 +13,8 @@ import (
 // byEntries are the commands that give each rank as many entries of B.
 const byEntries = "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo)"
 
-// addends are statements that add to a result by the entries of B: over the rows that these lie in, others, and none.
+// addends are statements that add to a result by the entries of B: over the rows that these lie in,
+// others, and none.
 var addends = []struct{ statement, format, kind, place string }{
 	{"a(i) += B(i,j) * c(j)", "d", "dense:int", ""},
 	{"a(i) += B(i,j) * c(j)", "d", "dense:int", "a(x) -> M(x)"},
@@ -30,12 +31,15 @@ var addends = []struct{ statement, format, kind, place string }{
 	{"B(i,j) = B(i,j) * c(j)", "ds", "uniform:60:int", ""},
 }
 
-// addendJob is a job of one of them; typ, if not "", is the type of a result that has modes and is not B, which it computes in int64.
+// addendJob is a job of one of them; typ, if not "", is the type of a result that has modes and is
+// not B, which it computes in int64.
 func addendJob(n, ranks int, typ string) *spmd.Job {
 	x := addends[n]
 	result := x.statement[:1]
-	j := &spmd.Job{Statement: x.statement, Formats: map[string]string{"B": "ds"}, Sizes: map[string][]int64{"B": {23, 23}}, Types: map[string]string{},
-		Inputs: map[string]spmd.Input{"B": spmd.Generated("uniform:60:int"), "c": spmd.Generated("dense:int")}}
+	j := &spmd.Job{Statement: x.statement, Formats: map[string]string{"B": "ds"},
+		Sizes: map[string][]int64{"B": {23, 23}}, Types: map[string]string{},
+		Inputs: map[string]spmd.Input{"B": spmd.Generated("uniform:60:int"),
+			"c": spmd.Generated("dense:int")}}
 	j.Inputs[result] = spmd.Generated(x.kind)
 	if j.Formats[result] = x.format; x.format == "" {
 		j.Inputs[result] = spmd.Scalar(3)
@@ -54,27 +58,32 @@ func addendJob(n, ranks int, typ string) *spmd.Job {
 	return j
 }
 
-// TestAddsByEntries: what is added to is added once, whatever its form, and wherever it and the result lie.
+// TestAddsByEntries: what is added to is added once, whatever its form, and wherever it and the
+// result lie.
 func TestAddsByEntries(t *testing.T) {
 	t.Parallel()
 	for n, x := range addends {
 		for _, ranks := range []int{1, 2, 3, 8} {
 			for _, typ := range []string{"", "int32"} {
-				t.Run(fmt.Sprintf("%s/%s/%s/%d/%s", x.statement, x.format, x.place, ranks, typ), func(t *testing.T) {
-					if _, err := addendJob(n, ranks, typ).Run(context.Background()); err != nil {
-						t.Fatal(err)
-					}
-				})
+				t.Run(fmt.Sprintf("%s/%s/%s/%d/%s", x.statement, x.format, x.place, ranks, typ),
+					func(t *testing.T) {
+						if _, err := addendJob(n, ranks, typ).Run(context.Background()); err != nil {
+							t.Fatal(err)
+						}
+					})
 			}
 		}
 	}
 }
 
-// TestAddsByEntriesAsPlanned: of a dense result whose entries' places a file says, a run moves what its plan says.
+// TestAddsByEntriesAsPlanned: of a dense result whose entries' places a file says, a run moves what
+// its plan says.
 func TestAddsByEntriesAsPlanned(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "B.tcs")
-	j := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"}, Sizes: map[string][]int64{"A": {23, 23}},
-		Inputs: map[string]spmd.Input{"A": spmd.Generated("zipf:90:1:int")}, Outputs: []spmd.Output{{Tensor: "B", File: file}}}
+	j := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"},
+		Sizes:   map[string][]int64{"A": {23, 23}},
+		Inputs:  map[string]spmd.Input{"A": spmd.Generated("zipf:90:1:int")},
+		Outputs: []spmd.Output{{Tensor: "B", File: file}}}
 	j.Target = spmd.Interpreter
 	if _, err := j.Run(context.Background()); err != nil {
 		t.Fatal(err)
@@ -96,8 +105,11 @@ func TestAddsByEntriesAsPlanned(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, want := r.Stats.Comm, p.Comm
-			if p.Estimated || !slices.Equal(got.BytesReceived, want.BytesReceived) || !slices.Equal(got.BytesSent, want.BytesSent) || !slices.Equal(got.MessagesSent, want.MessagesSent) {
-				t.Errorf("%s, %s on %d ranks: the run moved %+v, and the plan says %+v", x.statement, x.place, ranks, got, want)
+			if p.Estimated || !slices.Equal(got.BytesReceived, want.BytesReceived) ||
+				!slices.Equal(got.BytesSent, want.BytesSent) ||
+				!slices.Equal(got.MessagesSent, want.MessagesSent) {
+				t.Errorf("%s, %s on %d ranks: the run moved %+v, and the plan says %+v", x.statement, x.place,
+					ranks, got, want)
 			}
 		}
 	}

@@ -34,9 +34,13 @@ func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
 		made string
 		fit  bool
 		zstd bool // of its arrays, beside
-	}{{made: "ss"}, {made: "ds", zstd: true}, {made: "dd"}, {made: "uq"}, {made: "sd", fit: true}, {made: "dd", fit: true}} {
-		plain, packed, pipe := filepath.Join(dir, "a.tcs"), filepath.Join(dir, "a.tcs.gz"), filepath.Join(dir, "pipe.tcs")
-		if err := convert.File(text, plain, convert.Options{Kinds: c.made, HasFormat: true, FitDense: c.fit, Read: coo.Options{Dims: []int64{14, 12}}}); err != nil {
+	}{{made: "ss"}, {made: "ds", zstd: true}, {made: "dd"}, {made: "uq"}, {made: "sd", fit: true},
+		{made: "dd", fit: true}} {
+		plain, packed, pipe := filepath.Join(dir, "a.tcs"), filepath.Join(dir, "a.tcs.gz"),
+			filepath.Join(dir, "pipe.tcs")
+		if err := convert.File(text, plain,
+			convert.Options{Kinds: c.made, HasFormat: true, FitDense: c.fit,
+				Read: coo.Options{Dims: []int64{14, 12}}}); err != nil {
 			t.Fatal(err)
 		}
 		if c.zstd {
@@ -44,7 +48,8 @@ func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := tcs.Write(filepath.Join(dir, "z.tcs"), x, tcs.WriteOptions{Compress: true}); err != nil {
+			if err := tcs.Write(filepath.Join(dir, "z.tcs"), x,
+				tcs.WriteOptions{Compress: true}); err != nil {
 				t.Fatal(err)
 			}
 			x.Close()
@@ -64,7 +69,8 @@ func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
 		for _, as := range []string{"", "ss", "ds:1,0", "dd", "sd"} {
 			run := func(in string, ranks int, splits []string) string {
 				out := filepath.Join(dir, "out.tns")
-				job := spmd.Job{Statement: "C(i,j) = A(i,j)", Formats: map[string]string{"C": "ss"}, Inputs: map[string]spmd.Input{"A": {File: in}},
+				job := spmd.Job{Statement: "C(i,j) = A(i,j)", Formats: map[string]string{"C": "ss"},
+					Inputs:  map[string]spmd.Input{"A": {File: in}},
 					Outputs: []spmd.Output{{Tensor: "C", File: out}}}
 				if as != "" {
 					job.Formats["A"] = as
@@ -91,7 +97,8 @@ func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
 				for _, in := range []string{packed, pipe} {
 					for _, splits := range [][]string{nil, {"j:4"}} {
 						if got := run(in, ranks, splits); got != want {
-							t.Errorf("%s as %s, %s, %d ranks, %v: got\n%swant\n%s", c.made, as, filepath.Base(in), ranks, splits, got, want)
+							t.Errorf("%s as %s, %s, %d ranks, %v: got\n%swant\n%s", c.made, as, filepath.Base(in), ranks,
+								splits, got, want)
 						}
 					}
 				}

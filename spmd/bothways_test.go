@@ -12,7 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// blocksAndCommands are statements with block schedules, and the machines and commands that say the same.
+// blocksAndCommands are statements with block schedules, and the machines and commands that say the
+// same.
 var blocksAndCommands = []struct {
 	statement string
 	sizes     map[string][]int64
@@ -25,22 +26,30 @@ var blocksAndCommands = []struct {
 	// Rows, and columns of a vector one after another.
 	{"y(i) = A(i,j)*x(j)", map[string][]int64{"A": {60, 40}}, map[string]string{"A": "ds"},
 		spmd.Options{Splits: []string{"i:4", "j:3"}},
-		"4", 4, "divide(i,io,ii,4), divide(j,jo,ji,3), reorder(io,jo,ii,ji), distribute(io), communicate({y,A,x},jo)"},
+		"4", 4,
+		"divide(i,io,ii,4), divide(j,jo,ji,3), reorder(io,jo,ii,ji), distribute(io), communicate({y,A,x},jo)"},
 	// The loop over chunks of a sum is the outer one, and results wait for it.
-	{"C(i,k) = A(i,j)*B(j,k)", map[string][]int64{"A": {18, 19}, "B": {19, 7}}, map[string]string{"A": "ds", "C": "ds"},
+	{"C(i,k) = A(i,j)*B(j,k)", map[string][]int64{"A": {18, 19}, "B": {19, 7}},
+		map[string]string{"A": "ds", "C": "ds"},
 		spmd.Options{Splits: []string{"i:2", "j:5", "k:2"}, BlockOrder: "j,k,i", Map: "k,i"},
-		"2x2", 4, "divide(i,io,ii,2), divide(j,jo,ji,5), divide(k,ko,ki,2), reorder(jo,ko,io,ii,ji,ki), distribute(ko), distribute(io), communicate({A,B,C},io)"},
+		"2x2", 4,
+		"divide(i,io,ii,2), divide(j,jo,ji,5), divide(k,ko,ki,2), reorder(jo,ko,io,ii,ji,ki), distribute(ko), distribute(io), communicate({A,B,C},io)"},
 	// Ranks have partial results.
-	{"C(i,k) = A(i,j)*B(j,k)", map[string][]int64{"A": {18, 19}, "B": {19, 7}}, map[string]string{"B": "ss"},
+	{"C(i,k) = A(i,j)*B(j,k)", map[string][]int64{"A": {18, 19}, "B": {19, 7}},
+		map[string]string{"B": "ss"},
 		spmd.Options{Splits: []string{"i:2", "j:3"}, Extend: []string{"j"}, Map: "j"},
-		"3", 3, "divide(i,io,ii,2), divide(j,jo,ji,3), reorder(io,jo,ii,ji,k), distribute(jo), communicate({A,B,C},jo)"},
+		"3", 3,
+		"divide(i,io,ii,2), divide(j,jo,ji,3), reorder(io,jo,ii,ji,k), distribute(jo), communicate({A,B,C},jo)"},
 	// Ranges of seven coordinates each.
 	{"y(i) = A(i,j)*x(j) + d(i)", map[string][]int64{"A": {30, 20}}, map[string]string{"A": "ds"},
 		spmd.Options{Splits: []string{"i:7,14,21,28", "j:2"}, Map: "i,j"},
-		"5x2", 10, "split(i,io,ii,7), divide(j,jo,ji,2), reorder(io,jo,ii,ji), distribute(io), distribute(jo), communicate({y,A,x,d},jo)"},
-	{"A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", map[string][]int64{"B": {12, 10, 9}, "C": {10, 4}}, map[string]string{"B": "sss"},
+		"5x2", 10,
+		"split(i,io,ii,7), divide(j,jo,ji,2), reorder(io,jo,ii,ji), distribute(io), distribute(jo), communicate({y,A,x,d},jo)"},
+	{"A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", map[string][]int64{"B": {12, 10, 9}, "C": {10, 4}},
+		map[string]string{"B": "sss"},
 		spmd.Options{Splits: []string{"i:3", "j:2"}, BlockOrder: "j,i"},
-		"3", 3, "divide(i,io,ii,3), divide(j,jo,ji,2), reorder(jo,io,ii,ji,k,l), distribute(io), communicate({A,B,C,D},io)"},
+		"3", 3,
+		"divide(i,io,ii,3), divide(j,jo,ji,2), reorder(jo,io,ii,ji,k,l), distribute(io), communicate({A,B,C,D},io)"},
 }
 
 // ran is what a job did.
@@ -50,12 +59,16 @@ type ran struct {
 	steps []int64
 }
 
-// ranWith plans and runs a statement over generated data, and compares what the run counts with what the plan says of it.
-func ranWith(t *testing.T, statement string, sizes map[string][]int64, formats map[string]string, o spmd.Options) ran {
+// ranWith plans and runs a statement over generated data, and compares what the run counts with
+// what the plan says of it.
+func ranWith(t *testing.T, statement string, sizes map[string][]int64, formats map[string]string,
+	o spmd.Options) ran {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result.tns")
 	o.Target, o.Threads = spmd.Interpreter, 1
-	j := spmd.Job{Statement: statement, Sizes: sizes, Formats: formats, Inputs: map[string]spmd.Input{}, Outputs: []spmd.Output{{Tensor: statement[:1], File: file}}, Options: o}
+	j := spmd.Job{Statement: statement, Sizes: sizes, Formats: formats,
+		Inputs: map[string]spmd.Input{}, Outputs: []spmd.Output{{Tensor: statement[:1], File: file}},
+		Options: o}
 	for _, name := range []string{"A", "B", "C", "D", "x", "d"} {
 		switch {
 		case !containsTensor(statement[1:], name):
@@ -83,8 +96,9 @@ func ranWith(t *testing.T, statement string, sizes map[string][]int64, formats m
 	return ran{text, report.Stats, p.Steps}
 }
 
-// TestBlockSchedulesRunAsCommands: a block schedule and the commands that say the same write the same file, run as many steps over
-// the same entries at each rank, and receive the same bytes; where points of the machine share ranks, which then pass nothing on, they send the same as well.
+// TestBlockSchedulesRunAsCommands: a block schedule and the commands that say the same write the
+// same file, run as many steps over the same entries at each rank, and receive the same bytes;
+// where points of the machine share ranks, which then pass nothing on, they send the same as well.
 func TestBlockSchedulesRunAsCommands(t *testing.T) {
 	t.Parallel()
 	for _, c := range blocksAndCommands {
@@ -92,17 +106,23 @@ func TestBlockSchedulesRunAsCommands(t *testing.T) {
 			o := c.blocks
 			o.Ranks = ranks
 			want := ranWith(t, c.statement, c.sizes, c.formats, o)
-			got := ranWith(t, c.statement, c.sizes, c.formats, spmd.Options{Ranks: ranks, Machine: c.machine, Schedule: []string{c.commands}})
+			got := ranWith(t, c.statement, c.sizes, c.formats,
+				spmd.Options{Ranks: ranks, Machine: c.machine, Schedule: []string{c.commands}})
 			a, b := want.stats.Comm, got.stats.Comm
 			if !bytes.Equal(want.file, got.file) || len(want.file) == 0 {
 				t.Errorf("%s on %d ranks: the results differ", c.statement, ranks)
 			}
-			if !slices.Equal(want.steps, got.steps) || !slices.Equal(want.stats.Balance.Nonzeros, got.stats.Balance.Nonzeros) || !slices.Equal(a.BytesReceived, b.BytesReceived) {
-				t.Errorf("%s on %d ranks: blocks run %v steps over %v entries and receive %v bytes, commands %v, %v and %v", c.statement, ranks,
-					want.steps, want.stats.Balance.Nonzeros, a.BytesReceived, got.steps, got.stats.Balance.Nonzeros, b.BytesReceived)
+			if !slices.Equal(want.steps, got.steps) ||
+				!slices.Equal(want.stats.Balance.Nonzeros, got.stats.Balance.Nonzeros) ||
+				!slices.Equal(a.BytesReceived, b.BytesReceived) {
+				t.Errorf(
+					"%s on %d ranks: blocks run %v steps over %v entries and receive %v bytes, commands %v, %v and %v", c.statement, ranks,
+					want.steps, want.stats.Balance.Nonzeros, a.BytesReceived, got.steps,
+					got.stats.Balance.Nonzeros, b.BytesReceived)
 			}
 			if ranks < c.points && !reflect.DeepEqual(a, b) {
-				t.Errorf("%s on %d ranks, %d points: blocks move %+v, commands %+v", c.statement, ranks, c.points, a, b)
+				t.Errorf("%s on %d ranks, %d points: blocks move %+v, commands %+v", c.statement, ranks,
+					c.points, a, b)
 			}
 		}
 	}

@@ -21,12 +21,18 @@ func TestCheckThreads(t *testing.T) {
 		sizes             map[string][]int64
 		inputs            map[string]Input
 	}{
-		{"C(i,j) = A(i,k) * B(k,j)", "ss", map[string][]int64{"A": {200, 90}, "j": {110}}, map[string]Input{"A": Generated("uniform:1500"), "B": Generated("uniform:900")}},
-		{"C(i,j) = A(k,i) * B(k,j)", "ds", map[string][]int64{"A": {90, 30}, "j": {110}}, map[string]Input{"A": Generated("uniform:1500"), "B": Generated("uniform:900")}},
-		{"C(i,j) = A(i,j) + B(j,i)", "ss:1,0", map[string][]int64{"A": {150, 80}}, map[string]Input{"A": Generated("uniform:1500"), "B": Generated("uniform:900")}},
-		{"C(i,j) = A(i,j) * b(j)", "dd", map[string][]int64{"A": {150, 80}}, map[string]Input{"A": Generated("uniform:1500"), "b": Generated("dense")}},
-		{"C(i,j) = A(i,j) * 3", "ss", map[string][]int64{"A": {1 << 21, 1 << 20}}, map[string]Input{"A": Generated("uniform:3000")}},
-		{"c = A(i,j) * B(j,i)", "", map[string][]int64{"A": {100, 80}}, map[string]Input{"A": Generated("uniform:4000"), "B": Generated("uniform:3000")}},
+		{"C(i,j) = A(i,k) * B(k,j)", "ss", map[string][]int64{"A": {200, 90}, "j": {110}},
+			map[string]Input{"A": Generated("uniform:1500"), "B": Generated("uniform:900")}},
+		{"C(i,j) = A(k,i) * B(k,j)", "ds", map[string][]int64{"A": {90, 30}, "j": {110}},
+			map[string]Input{"A": Generated("uniform:1500"), "B": Generated("uniform:900")}},
+		{"C(i,j) = A(i,j) + B(j,i)", "ss:1,0", map[string][]int64{"A": {150, 80}},
+			map[string]Input{"A": Generated("uniform:1500"), "B": Generated("uniform:900")}},
+		{"C(i,j) = A(i,j) * b(j)", "dd", map[string][]int64{"A": {150, 80}},
+			map[string]Input{"A": Generated("uniform:1500"), "b": Generated("dense")}},
+		{"C(i,j) = A(i,j) * 3", "ss", map[string][]int64{"A": {1 << 21, 1 << 20}},
+			map[string]Input{"A": Generated("uniform:3000")}},
+		{"c = A(i,j) * B(j,i)", "", map[string][]int64{"A": {100, 80}},
+			map[string]Input{"A": Generated("uniform:4000"), "B": Generated("uniform:3000")}},
 	} {
 		for _, wrong := range []float64{0, 0.02, 1} {
 			var want string
@@ -56,7 +62,8 @@ func TestCheckThreads(t *testing.T) {
 				if threads == 1 {
 					want = got
 				} else if got != want {
-					t.Errorf("%s, %g wrong, %d threads: got\n%s\nwant, as with one,\n%s", c.statement, wrong, threads, got, want)
+					t.Errorf("%s, %g wrong, %d threads: got\n%s\nwant, as with one,\n%s", c.statement, wrong,
+						threads, got, want)
 				}
 			}
 		}
@@ -68,7 +75,8 @@ func TestWorking(t *testing.T) {
 	j := &Job{
 		Statement: "C(i,l) = A(i,j) * B(j,k) * D(k,l)",
 		Sizes:     map[string][]int64{"A": {1500, 1500}, "B": {1500, 1500}, "D": {1500, 1500}},
-		Inputs:    map[string]Input{"A": Generated("uniform:150000"), "B": Generated("uniform:150000"), "D": Generated("uniform:150000")},
+		Inputs: map[string]Input{"A": Generated("uniform:150000"), "B": Generated("uniform:150000"),
+			"D": Generated("uniform:150000")},
 	}
 	j.Check = true
 	ctx, cancel := context.WithCancel(context.Background())

@@ -25,7 +25,8 @@ func TestEveryCode(t *testing.T) {
 			})
 		},
 		diag.SizeClash: func() error {
-			return job("a(i) = B(i) * C(i)", func(j *spmd.Job) { j.Sizes = map[string][]int64{"B": {3}, "C": {4}} })
+			return job("a(i) = B(i) * C(i)",
+				func(j *spmd.Job) { j.Sizes = map[string][]int64{"B": {3}, "C": {4}} })
 		},
 		diag.SizeUnknown: func() error { return job("a(i) = B(i)", func(*spmd.Job) {}) },
 		diag.DivideByZero: func() error {
@@ -35,7 +36,8 @@ func TestEveryCode(t *testing.T) {
 			}
 			b := reference.NewTensor(dtype.Int64)
 			b.Append(nil, reference.Value{})
-			e := reference.New(reference.Problem{Normal: notation.Normalize(s), Compute: dtype.Int64, Result: dtype.Int64, Tensors: map[string]*reference.Tensor{"b": b.Finish()}})
+			e := reference.New(reference.Problem{Normal: notation.Normalize(s), Compute: dtype.Int64,
+				Result: dtype.Int64, Tensors: map[string]*reference.Tensor{"b": b.Finish()}})
 			return e.Each(context.Background(), func([]int64, reference.Point) error { return nil })
 		},
 	}

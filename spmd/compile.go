@@ -84,7 +84,9 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	out.units = []*codegen.Unit{unit}
 	if _, ok := j.Inputs[p.Result]; p.Stmt.Accumulate && !ok {
 		if given {
-			j.note(fmt.Sprintf("%s has no input: the leaf adds to zero, as a run does; -i=%s:FILE or -g=%s:KIND makes %s an operand", p.Result, p.Result, p.Result, p.Result))
+			j.note(
+				fmt.Sprintf(
+					"%s has no input: the leaf adds to zero, as a run does; -i=%s:FILE or -g=%s:KIND makes %s an operand", p.Result, p.Result, p.Result, p.Result))
 		} else if err := out.addToZero(); err != nil {
 			return nil, err
 		}

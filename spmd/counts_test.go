@@ -24,15 +24,25 @@ func TestBalanceCountsWhatRanksComputeWith(t *testing.T) {
 		largest string
 		want    []int64
 	}{
-		{"blocks of A live at every second rank", spmd.Job{Statement: "C(i,j) = A(i,k)*B(k,j)", Sizes: map[string][]int64{"A": {12, 4}, "B": {4, 6}},
-			Options: spmd.Options{Splits: []string{"i:3", "j:2"}}}, 6, "A", []int64{16, 16, 16, 16, 16, 16}},
-		{"a broadcast operand", spmd.Job{Statement: "C(i,j) = a(i)*b(j)", Sizes: map[string][]int64{"a": {6}, "b": {20}},
+		{"blocks of A live at every second rank",
+			spmd.Job{Statement: "C(i,j) = A(i,k)*B(k,j)",
+				Sizes:   map[string][]int64{"A": {12, 4}, "B": {4, 6}},
+				Options: spmd.Options{Splits: []string{"i:3", "j:2"}}}, 6, "A",
+			[]int64{16, 16, 16, 16, 16, 16}},
+		{"a broadcast operand", spmd.Job{Statement: "C(i,j) = a(i)*b(j)",
+			Sizes:   map[string][]int64{"a": {6}, "b": {20}},
 			Options: spmd.Options{Splits: []string{"i:3"}}}, 3, "b", []int64{20, 20, 20}},
-		{"two steps a rank read one block", spmd.Job{Statement: "C(i,j) = A(i,k)*B(k,j)", Sizes: map[string][]int64{"A": {12, 4}, "B": {4, 6}},
-			Options: spmd.Options{Splits: []string{"i:3", "j:2"}, Map: "i"}}, 3, "A", []int64{16, 16, 16}},
-		{"more ranks than blocks", spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {2, 5}}, Options: spmd.Options{Splits: []string{"i:2"}}},
+		{"two steps a rank read one block",
+			spmd.Job{Statement: "C(i,j) = A(i,k)*B(k,j)",
+				Sizes:   map[string][]int64{"A": {12, 4}, "B": {4, 6}},
+				Options: spmd.Options{Splits: []string{"i:3", "j:2"}, Map: "i"}}, 3, "A", []int64{16, 16, 16}},
+		{"more ranks than blocks",
+			spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {2, 5}},
+				Options: spmd.Options{Splits: []string{"i:2"}}},
 			3, "A", []int64{5, 5, 0}},
-		{"the left side does not count", spmd.Job{Statement: "C(i,j) += a(i)*b(j)", Sizes: map[string][]int64{"a": {6}, "b": {4}}}, 2, "a", []int64{3, 3}},
+		{"the left side does not count",
+			spmd.Job{Statement: "C(i,j) += a(i)*b(j)", Sizes: map[string][]int64{"a": {6}, "b": {4}}}, 2,
+			"a", []int64{3, 3}},
 	} {
 		job := c.job
 		job.Inputs = map[string]spmd.Input{}
@@ -47,7 +57,8 @@ func TestBalanceCountsWhatRanksComputeWith(t *testing.T) {
 			t.Errorf("%s: the run counts %v, want %v", c.name, got, c.want)
 		}
 		if got := p.Balance.Nonzeros; !slices.Equal(got, c.want) || p.Largest != c.largest {
-			t.Errorf("%s: the plan counts %v of %s, want %v of %s", c.name, got, p.Largest, c.want, c.largest)
+			t.Errorf("%s: the plan counts %v of %s, want %v of %s", c.name, got, p.Largest, c.want,
+				c.largest)
 		}
 	}
 }
@@ -70,7 +81,8 @@ func TestEstimatesOfTextFiles(t *testing.T) {
 		if err := os.WriteFile(file, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {10000, 10000}}, Inputs: map[string]spmd.Input{"A": spmd.File(file), "x": spmd.Generated("dense")},
+		job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {10000, 10000}},
+			Inputs:  map[string]spmd.Input{"A": spmd.File(file), "x": spmd.Generated("dense")},
 			Options: spmd.Options{Ranks: 2}}
 		p, err := job.Plan(context.Background(), 0)
 		if err != nil {

@@ -30,14 +30,16 @@ func (o *Options) placements() (map[string]place.Placement, error) {
 			return nil, err
 		}
 		if old, ok := said[name]; ok {
-			return nil, fault.Commandf("got -p=%s and -p=%s: want one placement for %s", tcs.Printable(old), tcs.Printable(text), name)
+			return nil, fault.Commandf("got -p=%s and -p=%s: want one placement for %s", tcs.Printable(old),
+				tcs.Printable(text), name)
 		}
 		placed[name], said[name] = p, text
 	}
 	return placed, nil
 }
 
-// distributes is the first command of the schedule that runs the statement over the ranks; nil for none.
+// distributes is the first command of the schedule that runs the statement over the ranks; nil for
+// none.
 func (o *Options) distributes() (*schedule.Command, error) {
 	list, err := schedule.Parse(o.Schedule)
 	if err != nil {
@@ -66,7 +68,9 @@ func (o *Options) apart() error {
 	case c != nil:
 		return c.Refuse(fmt.Sprintf("got %s beside %s: %s", diag.Printable(blocks), c, both))
 	case o.Machine != "":
-		return fault.Commandf("got %s and -m=%s: %s; only commands that distribute, and placements, need a machine", blocks, o.Machine, both)
+		return fault.Commandf(
+			"got %s and -m=%s: %s; only commands that distribute, and placements, need a machine", blocks,
+			o.Machine, both)
 	case len(o.Placements) > 0:
 		return fault.Commandf("got %s and -p=%s: %s", blocks, o.Placements[0], both)
 	}

@@ -19,23 +19,38 @@ func TestDistributionRefused(t *testing.T) {
 		code    diag.Code // "" for an error of the whole job
 	}{
 		{spmd.Options{Machine: "2x0"}, `got "0", want an extent of 1 or more`, "machine"},
-		{spmd.Options{Machine: "cosma"}, "the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): y is no matrix", "machine"},
+		{spmd.Options{Machine: "cosma"},
+			"the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): y is no matrix", "machine"},
 		{spmd.Options{Machine: "2", Splits: []string{"i:2"}}, "got --split=i:2 and -m=2: both say", ""},
-		{spmd.Options{Placements: []string{"A(x,y) -> M(x)"}, Map: "i"}, "got --map=i and -p=A(x,y) -> M(x): both say", ""},
-		{spmd.Options{Schedule: []string{"rotate(i,{j},k)"}, BlockOrder: "i"}, "got --order=i beside rotate(i,{j},k)", schedule.Refused},
-		{spmd.Options{Schedule: []string{"distribute(i"}, Extend: []string{"j"}}, "got the end of the schedule", schedule.BadCommand},
-		{spmd.Options{Placements: []string{"A(x,y) -> M"}}, `got the end of the placement, want "("`, "placement"},
-		{spmd.Options{Placements: []string{"B(x,y) -> M(x)"}}, "-p=B(x,y) -> M(x): got a placement for B", diag.NoTensor},
-		{spmd.Options{Placements: []string{"x(i,j) -> M(i)"}}, "-p=x(i,j) -> M(i): got 2 modes, want 1", ""},
-		{spmd.Options{Placements: []string{"x(i) -> M(i)", "x(i) -> M(*)"}}, "want one placement for x", ""},
-		{spmd.Options{Placements: []string{"x(i) -> N(i)"}}, "got the placement (i) -> N(i): it names N, want M", "placement"},
-		{spmd.Options{Placements: []string{"A(i,j) -> M(~j)"}}, "got the placement (i,j) -> M(~j): the stored entries of j are cut, and i, which is stored outside of it, is not; want ~(i,j)", "placement"},
-		{spmd.Options{Placements: []string{"x(i) -> M(2)"}}, "coordinate 2 of M is past its extent, 2", "placement"},
-		{spmd.Options{Schedule: []string{"divide(i,i0,i1,M.y), distribute(i0)"}}, "M.y", schedule.Refused},
-		{spmd.Options{Schedule: []string{"divide(i,i0,i1,M.x), distribute(i0), communicate(B,i0)"}}, "got B, want a tensor of the statement", schedule.Refused},
+		{spmd.Options{Placements: []string{"A(x,y) -> M(x)"}, Map: "i"},
+			"got --map=i and -p=A(x,y) -> M(x): both say", ""},
+		{spmd.Options{Schedule: []string{"rotate(i,{j},k)"}, BlockOrder: "i"},
+			"got --order=i beside rotate(i,{j},k)", schedule.Refused},
+		{spmd.Options{Schedule: []string{"distribute(i"}, Extend: []string{"j"}},
+			"got the end of the schedule", schedule.BadCommand},
+		{spmd.Options{Placements: []string{"A(x,y) -> M"}}, `got the end of the placement, want "("`,
+			"placement"},
+		{spmd.Options{Placements: []string{"B(x,y) -> M(x)"}}, "-p=B(x,y) -> M(x): got a placement for B",
+			diag.NoTensor},
+		{spmd.Options{Placements: []string{"x(i,j) -> M(i)"}}, "-p=x(i,j) -> M(i): got 2 modes, want 1",
+			""},
+		{spmd.Options{Placements: []string{"x(i) -> M(i)", "x(i) -> M(*)"}}, "want one placement for x",
+			""},
+		{spmd.Options{Placements: []string{"x(i) -> N(i)"}},
+			"got the placement (i) -> N(i): it names N, want M", "placement"},
+		{spmd.Options{Placements: []string{"A(i,j) -> M(~j)"}},
+			"got the placement (i,j) -> M(~j): the stored entries of j are cut, and i, which is stored outside of it, is not; want ~(i,j)", "placement"},
+		{spmd.Options{Placements: []string{"x(i) -> M(2)"}}, "coordinate 2 of M is past its extent, 2",
+			"placement"},
+		{spmd.Options{Schedule: []string{"divide(i,i0,i1,M.y), distribute(i0)"}}, "M.y",
+			schedule.Refused},
+		{spmd.Options{Schedule: []string{"divide(i,i0,i1,M.x), distribute(i0), communicate(B,i0)"}},
+			"got B, want a tensor of the statement", schedule.Refused},
 	} {
-		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {8, 6}},
-			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9:int"), "x": spmd.Generated("dense:int")}, Options: c.options}
+		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Formats: map[string]string{"A": "ds"},
+			Sizes: map[string][]int64{"A": {8, 6}},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9:int"),
+				"x": spmd.Generated("dense:int")}, Options: c.options}
 		j.Target, j.Ranks = spmd.Interpreter, 2
 		run := func() error { _, err := j.Run(context.Background()); return err }
 		plan := func() error { _, err := j.Plan(context.Background(), 0); return err }
@@ -44,7 +59,8 @@ func TestDistributionRefused(t *testing.T) {
 			err := do()
 			var d *diag.Error
 			var e interface{ ExitCode() int }
-			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &e) || e.ExitCode() != 2 {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &e) ||
+				e.ExitCode() != 2 {
 				t.Errorf("%s: got %v, want exit code 2 and %q", name, err, c.want)
 			} else if errors.As(err, &d) != (c.code != "") || d != nil && d.Code != c.code {
 				t.Errorf("%s: %q has another code than %q", name, err, c.code)
@@ -60,13 +76,15 @@ func TestMachineNote(t *testing.T) {
 		schedule, machine string
 		want              string
 	}{
-		{"distribute(i)", "2x2", "machine M (2x2) has 4 points, and the job 5 ranks: the last 1 have none"},
+		{"distribute(i)", "2x2",
+			"machine M (2x2) has 4 points, and the job 5 ranks: the last 1 have none"},
 		{"distribute(i)", "nodes=2;gpus=3", ""},
 		{"distribute(i)", "", ""},
 		{"", "2x2", ""},
 	} {
 		var notes []string
-		j := &spmd.Job{Statement: "s = x(i)", Sizes: map[string][]int64{"i": {8}}, Inputs: map[string]spmd.Input{"x": spmd.Generated("dense:int")}}
+		j := &spmd.Job{Statement: "s = x(i)", Sizes: map[string][]int64{"i": {8}},
+			Inputs: map[string]spmd.Input{"x": spmd.Generated("dense:int")}}
 		j.Ranks, j.Machine, j.Schedule = 5, c.machine, []string{c.schedule}
 		j.Note = func(s string) { notes = append(notes, s) }
 		_, err := j.Plan(context.Background(), 0)
@@ -76,30 +94,37 @@ func TestMachineNote(t *testing.T) {
 	}
 }
 
-// TestReorderAcross: a reorder that puts a loop over chunks outside, in the place of one of the leaf's, asks
-// for no other order of the leaf's loops, which the storage of a sparse operand may forbid.
+// TestReorderAcross: a reorder that puts a loop over chunks outside, in the place of one of the
+// leaf's, asks for no other order of the leaf's loops, which the storage of a sparse operand may
+// forbid.
 func TestReorderAcross(t *testing.T) {
 	const cuts = "divide(k,ko,ki,3),divide(i,io,ii,M.x),distribute(io),"
 	for _, levels := range []string{"dd", "ds", "ds:1,0", "uq"} {
-		for _, reorders := range []string{"reorder(ko,ii)", "reorder(ko,j),reorder(ko,ii)", "reorder(io,ko,ii)"} {
-			j := &spmd.Job{Statement: "A(i,j) = B(i,k) * C(k,j)", Formats: map[string]string{"B": levels}, Sizes: map[string][]int64{"B": {12, 10}, "C": {10, 7}},
-				Inputs: map[string]spmd.Input{"B": spmd.Generated("uniform:50:int"), "C": spmd.Generated("dense:int")}}
+		for _, reorders := range []string{"reorder(ko,ii)", "reorder(ko,j),reorder(ko,ii)",
+			"reorder(io,ko,ii)"} {
+			j := &spmd.Job{Statement: "A(i,j) = B(i,k) * C(k,j)", Formats: map[string]string{"B": levels},
+				Sizes: map[string][]int64{"B": {12, 10}, "C": {10, 7}},
+				Inputs: map[string]spmd.Input{"B": spmd.Generated("uniform:50:int"),
+					"C": spmd.Generated("dense:int")}}
 			j.Target, j.Ranks, j.Check = spmd.Interpreter, 2, true
 			j.Schedule = []string{cuts + reorders + ",communicate({B,C},ko)"}
 			report, err := j.Run(context.Background())
-			if err != nil || !strings.Contains(strings.Join(report.Lines, "\n"), "all 84 coordinates of A agree") {
+			if err != nil || !strings.Contains(strings.Join(report.Lines, "\n"),
+				"all 84 coordinates of A agree") {
 				t.Errorf("%s, B as %s: got %v", reorders, levels, err)
 			}
 		}
 	}
 }
 
-// TestLeafRefusalsAtTheName: what a leaf refuses of an argument, or of an element of one in braces, is said where the
-// user wrote it.
+// TestLeafRefusalsAtTheName: what a leaf refuses of an argument, or of an element of one in braces,
+// is said where the user wrote it.
 func TestLeafRefusalsAtTheName(t *testing.T) {
-	for command, at := range map[string]string{"substitute({ii,q},gemm)": "q", "unroll(q,2)": "q", "precompute(x(j),{j,q},{v,w})": "q"} {
+	for command, at := range map[string]string{"substitute({ii,q},gemm)": "q", "unroll(q,2)": "q",
+		"precompute(x(j),{j,q},{v,w})": "q"} {
 		text := "divide(i,io,ii,M.x),distribute(io)," + command
-		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {5, 5}},
+		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Formats: map[string]string{"A": "ds"},
+			Sizes:  map[string][]int64{"A": {5, 5}},
 			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9"), "x": spmd.Generated("dense")}}
 		j.Schedule, j.Ranks, j.Target = []string{text}, 2, spmd.Interpreter
 		_, err := j.Run(context.Background())
@@ -110,13 +135,17 @@ func TestLeafRefusalsAtTheName(t *testing.T) {
 	}
 }
 
-// TestNetworkBesideChunks: where ranks have chunks of the entries of D, and all of B's, which has entries beside them, intermediates
-// of B alone have what lies in the ranges of the chunks.
+// TestNetworkBesideChunks: where ranks have chunks of the entries of D, and all of B's, which has
+// entries beside them, intermediates of B alone have what lies in the ranges of the chunks.
 func TestNetworkBesideChunks(t *testing.T) {
 	for _, network := range []string{"", "auto", "direct", "pairwise", "(B*C)*D"} {
-		j := &spmd.Job{Statement: "A(i,k) = B(l,i,j) * C(j) * D(i,l,k)", Formats: map[string]string{"B": "dss", "D": "ssd"}, Sizes: map[string][]int64{"B": {4, 9, 5}, "D": {9, 4, 3}},
-			Inputs:  map[string]spmd.Input{"B": spmd.Generated("uniform:60:int"), "C": spmd.Generated("dense:int"), "D": spmd.Generated("uniform:40:int")},
-			Options: spmd.Options{Ranks: 3, Target: spmd.Interpreter, Check: true, Network: network, Schedule: []string{"fuse(i,l,f), pos(f,fp,D), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
+		j := &spmd.Job{Statement: "A(i,k) = B(l,i,j) * C(j) * D(i,l,k)",
+			Formats: map[string]string{"B": "dss", "D": "ssd"},
+			Sizes:   map[string][]int64{"B": {4, 9, 5}, "D": {9, 4, 3}},
+			Inputs: map[string]spmd.Input{"B": spmd.Generated("uniform:60:int"),
+				"C": spmd.Generated("dense:int"), "D": spmd.Generated("uniform:40:int")},
+			Options: spmd.Options{Ranks: 3, Target: spmd.Interpreter, Check: true, Network: network,
+				Schedule: []string{"fuse(i,l,f), pos(f,fp,D), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
 		if _, err := j.Run(context.Background()); err != nil {
 			t.Errorf("--network=%s: %v", network, err)
 		}

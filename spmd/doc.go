@@ -21,13 +21,12 @@
 //
 // # Tensors in memory
 //
-// Dense, CSR, CSC, COO and CSF make tensors over slices of the program, without copying them,
-// for Job.Inputs (InMemory). The memory stays the caller's, who may change the values between
-// runs, but not the length, positions or coordinates. A tensor shows it until
-// Close, which frees nothing of it. A result may show the positions and coordinates of an operand
-// with the same pattern. Values, Pos and Crd give the memory of any tensor as slices, that of Report.Result too;
-// they are not to be used after Close. A wrong argument is an error that names it, with exit
-// code 3.
+// Dense, CSR, CSC, COO and CSF make tensors over slices of the program, without copying them, for
+// Job.Inputs (InMemory). The memory stays the caller's, who may change the values between runs, but
+// not the length, positions or coordinates. A tensor shows it until Close, which frees nothing of
+// it. A result may show the positions and coordinates of an operand with the same pattern. Values,
+// Pos and Crd give the memory of any tensor as slices, that of Report.Result too; they are not to
+// be used after Close. A wrong argument is an error that names it, with exit code 3.
 //
 // # Errors
 //

@@ -25,7 +25,8 @@ func TestEmptySpacesScheduled(t *testing.T) {
 	}{
 		{"a = T(i,j)", nil, "", 1, ""},
 		{"a = T(i,j)", nil, "split(i,i0,i1,16)", 1, ""},
-		{"a = T(i,j)", nil, "reorder(j,i),divide(i,i0,i1,4),parallelize(j,CPUThread,ParallelReduction)", 1, ""},
+		{"a = T(i,j)", nil, "reorder(j,i),divide(i,i0,i1,4),parallelize(j,CPUThread,ParallelReduction)",
+			1, ""},
 		{"a = T(i,j)", nil, "bound(j,jb,4,MaxConstraint)", 1, ""},
 		{"a = T(i,j)", nil, "bound(i,ib,1024,MaxExact)", 0, "bound(i,ib,1024,MaxExact)"},
 		{"a = T(i,j)", nil, "split(i,i0,i1,16),unroll(i)", 0, "i was replaced"},
@@ -41,7 +42,8 @@ func TestEmptySpacesScheduled(t *testing.T) {
 				Inputs: map[string]spmd.Input{"T": spmd.Generated("dense")}, Keep: true}
 			for name, x := range map[string]string{"b": "dense", "c": "uniform:4"} {
 				if strings.Contains(c.stmt, name+"(") {
-					j.Inputs[name], j.Sizes[name] = spmd.Generated(x), map[string][]int64{"b": {3}, "c": {huge}}[name]
+					j.Inputs[name], j.Sizes[name] = spmd.Generated(x),
+						map[string][]int64{"b": {3}, "c": {huge}}[name]
 				}
 			}
 			j.Schedule, j.Target, j.Ranks, j.Check = []string{c.schedule}, spmd.Interpreter, ranks, true
@@ -50,7 +52,8 @@ func TestEmptySpacesScheduled(t *testing.T) {
 			cancel()
 			what := fmt.Sprintf("%s, -s=%s, %d ranks", c.stmt, c.schedule, ranks)
 			switch {
-			case err != nil && (c.want == "" || !strings.Contains(err.Error(), c.want)), err == nil && c.want != "":
+			case err != nil && (c.want == "" || !strings.Contains(err.Error(), c.want)),
+				err == nil && c.want != "":
 				t.Errorf("%s: got %v, want %q", what, err, c.want)
 			case err == nil:
 				if got := rep.Result.Vals.Len; got != c.entries {
@@ -85,12 +88,15 @@ func TestEmptySpaces(t *testing.T) {
 		{"a(i,k) = T(i,j)*b(k)", map[string]string{"a": "sd"}, map[string]string{"b": "dense"}, 0},
 		{"a(k,i) = T(i,j)*b(k)", map[string]string{"a": "ds"}, map[string]string{"b": "dense"}, 0},
 		{"a = T(i,j)*c(i)", map[string]string{"c": "s"}, map[string]string{"c": "uniform:4"}, 1},
-		{"a(i) = T(i,j) + c(i)", map[string]string{"a": "s", "c": "s"}, map[string]string{"c": "uniform:4"}, 4},
-		{"a(i) = c(i) - T(i,j)*b(k)", map[string]string{"a": "s", "c": "s"}, map[string]string{"c": "uniform:4", "b": "dense"}, 4},
+		{"a(i) = T(i,j) + c(i)", map[string]string{"a": "s", "c": "s"},
+			map[string]string{"c": "uniform:4"}, 4},
+		{"a(i) = c(i) - T(i,j)*b(k)", map[string]string{"a": "s", "c": "s"},
+			map[string]string{"c": "uniform:4", "b": "dense"}, 4},
 		{"a(i) += T(i,j)", map[string]string{"a": "s"}, map[string]string{"a": "uniform:4"}, 4},
 	} {
 		for _, ranks := range []int{1, 2, 3} {
-			j := &spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: map[string][]int64{"T": {huge, 0}, "b": {3}, "c": {huge}},
+			j := &spmd.Job{Statement: c.stmt, Formats: c.formats,
+				Sizes:  map[string][]int64{"T": {huge, 0}, "b": {3}, "c": {huge}},
 				Inputs: map[string]spmd.Input{"T": spmd.Generated("dense")}, Keep: true}
 			for name, kind := range c.inputs {
 				j.Inputs[name] = spmd.Generated(kind)
@@ -122,20 +128,23 @@ func TestEmptySpaces(t *testing.T) {
 func TestEmptyFile(t *testing.T) {
 	dir := t.TempDir()
 	empty, v := filepath.Join(dir, "a.mtx"), filepath.Join(dir, "v.tns")
-	for file, text := range map[string]string{empty: "%%MatrixMarket matrix coordinate real general\n5 5 0\n", v: "4 2\n5 3\n"} {
+	for file, text := range map[string]string{
+		empty: "%%MatrixMarket matrix coordinate real general\n5 5 0\n", v: "4 2\n5 3\n"} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, ranks := range []int{1, 2, 3} {
-		j := &spmd.Job{Statement: "b(i,j) = A(i,j) + v(j)", Formats: map[string]string{"A": "dd"}, Inputs: map[string]spmd.Input{"A": spmd.File(empty), "v": spmd.File(v)}, Keep: true}
+		j := &spmd.Job{Statement: "b(i,j) = A(i,j) + v(j)", Formats: map[string]string{"A": "dd"},
+			Inputs: map[string]spmd.Input{"A": spmd.File(empty), "v": spmd.File(v)}, Keep: true}
 		j.Target, j.Ranks = spmd.Interpreter, ranks
 		rep, err := j.Run(context.Background())
 		if err != nil {
 			t.Errorf("%d ranks: %v", ranks, err)
 			continue
 		}
-		if got, err := spmd.Values[float64](rep.Result); err != nil || fmt.Sprint(got[15:]) != "[0 0 0 2 3 0 0 0 2 3]" {
+		if got, err := spmd.Values[float64](rep.Result); err != nil ||
+			fmt.Sprint(got[15:]) != "[0 0 0 2 3 0 0 0 2 3]" {
 			t.Errorf("%d ranks: got %v, %v", ranks, got, err)
 		}
 		rep.Result.Close()

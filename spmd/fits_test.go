@@ -22,23 +22,42 @@ var fitting = []struct {
 	o       spmd.Options
 	all     bool // on one rank the whole of what is taken is known
 }{
-	{"y(i) = A(i,j)*x(j)", map[string]string{"A": "dense", "x": "dense"}, nil, map[string][]int64{"A": {130, 110}}, spmd.Options{}, true},
-	{"A(i,j) = B(j,i)", map[string]string{"B": "dense"}, nil, map[string][]int64{"B": {90, 70}}, spmd.Options{}, true},
-	{"s = A(i,j)*A(j,i)", map[string]string{"A": "dense:int"}, nil, map[string][]int64{"A": {70, 70}}, spmd.Options{}, false},
-	{"y(i) += A(i,j)*x(j)", map[string]string{"A": "dense", "x": "dense", "y": "dense"}, nil, map[string][]int64{"A": {130, 110}}, spmd.Options{}, false},
-	{"y(i) = 2*y(i)", map[string]string{"y": "dense"}, nil, map[string][]int64{"y": {5000}}, spmd.Options{}, false},
-	{"C(i,k) = A(i,j)*D(j,k)", map[string]string{"A": "dense", "D": "dense"}, nil, map[string][]int64{"A": {60, 50}, "D": {50, 40}},
+	{"y(i) = A(i,j)*x(j)", map[string]string{"A": "dense", "x": "dense"}, nil,
+		map[string][]int64{"A": {130, 110}}, spmd.Options{}, true},
+	{"A(i,j) = B(j,i)", map[string]string{"B": "dense"}, nil, map[string][]int64{"B": {90, 70}},
+		spmd.Options{}, true},
+	{"s = A(i,j)*A(j,i)", map[string]string{"A": "dense:int"}, nil, map[string][]int64{"A": {70, 70}},
+		spmd.Options{}, false},
+	{"y(i) += A(i,j)*x(j)", map[string]string{"A": "dense", "x": "dense", "y": "dense"}, nil,
+		map[string][]int64{"A": {130, 110}}, spmd.Options{}, false},
+	{"y(i) = 2*y(i)", map[string]string{"y": "dense"}, nil, map[string][]int64{"y": {5000}},
+		spmd.Options{}, false},
+	{"C(i,k) = A(i,j)*D(j,k)", map[string]string{"A": "dense", "D": "dense"}, nil,
+		map[string][]int64{"A": {60, 50}, "D": {50, 40}},
 		spmd.Options{Splits: []string{"i:2", "j:3"}, Extend: []string{"j"}, Map: "i,j"}, false},
-	{"y(j) = A(i,j)*x(i)", map[string]string{"A": "dense", "x": "dense"}, nil, map[string][]int64{"A": {130, 110}}, spmd.Options{}, false},
-	{"y(i) = B(i,j)*x(j)", map[string]string{"B": "uniform:5000:int", "x": "dense"}, map[string]string{"B": "ds"}, map[string][]int64{"B": {300, 200}}, spmd.Options{}, false},
-	{"y(i) = B(i,j)*x(j)", map[string]string{"B": "zipf:3000:1.1:int", "x": "dense"}, map[string]string{"B": "ss"}, map[string][]int64{"B": {300, 200}}, spmd.Options{}, false},
-	{"C(i,j) = B(i,j)*x(j)", map[string]string{"B": "banded:3", "x": "dense"}, map[string]string{"B": "uq", "C": "ds"}, map[string][]int64{"B": {900, 900}}, spmd.Options{}, false},
-	{"C(i,j) = B(i,j) + 1", map[string]string{"B": "uniform:100"}, map[string]string{"B": "ss", "C": "ds"}, map[string][]int64{"B": {100, 90}}, spmd.Options{}, false},
-	{"C(i,j) = B(i,j) + 1", map[string]string{"B": "uniform:100"}, map[string]string{"B": "ss", "C": "ss"}, map[string][]int64{"B": {100, 90}}, spmd.Options{Splits: []string{"j:3"}, Map: "j"}, false},
-	{"y(i) = F(i,j)*x(j)", map[string]string{"F": "file", "x": "dense"}, nil, nil, spmd.Options{}, false},
-	{"y(i) = F(i,j)*x(j)", map[string]string{"F": "file", "x": "dense"}, map[string]string{"F": "ds:1,0"}, nil, spmd.Options{}, false},
-	{"y(i) = F(i,j)*x(j)", map[string]string{"F": "file", "x": "dense"}, map[string]string{"F": "dd"}, nil, spmd.Options{}, false},
-	{"y(i) = F(i,j)*x(j)", map[string]string{"F": "file", "x": "dense"}, nil, nil, spmd.Options{Splits: []string{"i:3", "j:2"}}, false},
+	{"y(j) = A(i,j)*x(i)", map[string]string{"A": "dense", "x": "dense"}, nil,
+		map[string][]int64{"A": {130, 110}}, spmd.Options{}, false},
+	{"y(i) = B(i,j)*x(j)", map[string]string{"B": "uniform:5000:int", "x": "dense"},
+		map[string]string{"B": "ds"}, map[string][]int64{"B": {300, 200}}, spmd.Options{}, false},
+	{"y(i) = B(i,j)*x(j)", map[string]string{"B": "zipf:3000:1.1:int", "x": "dense"},
+		map[string]string{"B": "ss"}, map[string][]int64{"B": {300, 200}}, spmd.Options{}, false},
+	{"C(i,j) = B(i,j)*x(j)", map[string]string{"B": "banded:3", "x": "dense"},
+		map[string]string{"B": "uq", "C": "ds"}, map[string][]int64{"B": {900, 900}}, spmd.Options{},
+		false},
+	{"C(i,j) = B(i,j) + 1", map[string]string{"B": "uniform:100"},
+		map[string]string{"B": "ss", "C": "ds"}, map[string][]int64{"B": {100, 90}}, spmd.Options{},
+		false},
+	{"C(i,j) = B(i,j) + 1", map[string]string{"B": "uniform:100"},
+		map[string]string{"B": "ss", "C": "ss"}, map[string][]int64{"B": {100, 90}},
+		spmd.Options{Splits: []string{"j:3"}, Map: "j"}, false},
+	{"y(i) = F(i,j)*x(j)", map[string]string{"F": "file", "x": "dense"}, nil, nil, spmd.Options{},
+		false},
+	{"y(i) = F(i,j)*x(j)", map[string]string{"F": "file", "x": "dense"},
+		map[string]string{"F": "ds:1,0"}, nil, spmd.Options{}, false},
+	{"y(i) = F(i,j)*x(j)", map[string]string{"F": "file", "x": "dense"}, map[string]string{"F": "dd"},
+		nil, spmd.Options{}, false},
+	{"y(i) = F(i,j)*x(j)", map[string]string{"F": "file", "x": "dense"}, nil, nil,
+		spmd.Options{Splits: []string{"i:3", "j:2"}}, false},
 }
 
 // TestRefusedIsPlanned: the least limit with which a run is let begin is the figure that the plan
@@ -47,15 +66,18 @@ var fitting = []struct {
 func TestRefusedIsPlanned(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f.tcs")
-	made := spmd.Job{Statement: "F(i,j) = G(i,j)", Formats: map[string]string{"F": "ds", "G": "ds"}, Sizes: map[string][]int64{"G": {400, 300}},
-		Inputs: map[string]spmd.Input{"G": spmd.Generated("uniform:2000")}, Outputs: []spmd.Output{{Tensor: "F", File: file}}}
+	made := spmd.Job{Statement: "F(i,j) = G(i,j)", Formats: map[string]string{"F": "ds", "G": "ds"},
+		Sizes:   map[string][]int64{"G": {400, 300}},
+		Inputs:  map[string]spmd.Input{"G": spmd.Generated("uniform:2000")},
+		Outputs: []spmd.Output{{Tensor: "F", File: file}}}
 	made.Target = spmd.Interpreter
 	if _, err := made.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range fitting {
 		for ranks := 1; ranks <= 4; ranks++ {
-			job := spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: c.sizes, Inputs: map[string]spmd.Input{}, Options: c.o}
+			job := spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: c.sizes,
+				Inputs: map[string]spmd.Input{}, Options: c.o}
 			for name, in := range c.inputs {
 				if job.Inputs[name] = spmd.Generated(in); in == "file" {
 					job.Inputs[name] = spmd.File(file)
@@ -84,7 +106,8 @@ func TestRefusedIsPlanned(t *testing.T) {
 			}
 			const early = "and the memory limit is"
 			job.MemoryLimit = least
-			if _, err := job.Run(context.Background()); err != nil && (exitCode(err) != diag.ExitMemory || strings.Contains(err.Error(), early)) {
+			if _, err := job.Run(context.Background()); err != nil &&
+				(exitCode(err) != diag.ExitMemory || strings.Contains(err.Error(), early)) {
 				t.Errorf("%s, with the %d bytes of the plan: %v", what, least, err)
 			}
 			job.MemoryLimit += 4096 // arrays begin at multiples of more than their width
@@ -97,46 +120,51 @@ func TestRefusedIsPlanned(t *testing.T) {
 			_, err = job.Run(context.Background())
 			if err == nil || exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), early) {
 				t.Errorf("%s, with a byte less than %d: got %v, want it refused", what, least, err)
-			} else if s := err.Error(); !strings.Contains(s, tcs.Size(least)) && !strings.Contains(s, tcs.Count(least, "byte")) {
+			} else if s := err.Error(); !strings.Contains(s, tcs.Size(least)) &&
+				!strings.Contains(s, tcs.Count(least, "byte")) {
 				t.Errorf("%s: it is refused with other figures than %d bytes: %v", what, least, err)
 			}
 		}
 	}
 }
 
-// TestProgramsAreRefusedEarly: a statement of a program that takes more than the limit for certain is refused
-// at every rank before it allocates, and the program goes on. Tensors that it holds count for nothing:
-// these may lie in memory of the caller's.
+// TestProgramsAreRefusedEarly: a statement of a program that takes more than the limit for certain
+// is refused at every rank before it allocates, and the program goes on. Tensors that it holds
+// count for nothing: these may lie in memory of the caller's.
 func TestProgramsAreRefusedEarly(t *testing.T) {
 	const n, limit = 1 << 10, 1 << 20
 	for ranks := 1; ranks <= 3; ranks++ {
-		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter, MemoryLimit: limit}, func(p *spmd.Program) error {
-			if err := setDense(p, "x", make([]float64, n), n); err != nil {
-				return err
-			}
-			if err := setDense(p, "A", make([]float64, 1<<19), 1, 1<<19); err != nil { // of four times the limit, and the caller's
-				return err
-			}
-			for _, text := range []string{"C(i,j) = x(i)*x(j)", "C(i,j) = x(i) + x(j)"} {
-				err := p.Do(text)
-				if err == nil || exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), "C (1024x1024) stored as dd in float64 takes") ||
-					!strings.Contains(err.Error(), "and the memory limit is 1 MiB (--memory-limit)") {
-					t.Errorf("%s on %d ranks: got %v", text, ranks, err)
+		err := spmd.Start(context.Background(),
+			spmd.Options{Ranks: ranks, Target: spmd.Interpreter, MemoryLimit: limit},
+			func(p *spmd.Program) error {
+				if err := setDense(p, "x", make([]float64, n), n); err != nil {
+					return err
 				}
-			}
-			if err := p.Do("y(i) = 2*x(i)"); err != nil {
-				return err
-			}
-			if ranks > 1 {
-				return nil // what rank 0 has is copied to others
-			}
-			for _, text := range []string{"s = A(i,j)", "r(i) = A(i,j)", "r(i) = 2*A(i,j)"} {
-				if err := p.Do(text); err != nil {
-					return fmt.Errorf("%s: %w", text, err)
+				// of four times the limit, and the caller's
+				if err := setDense(p, "A", make([]float64, 1<<19), 1, 1<<19); err != nil {
+					return err
 				}
-			}
-			return nil
-		})
+				for _, text := range []string{"C(i,j) = x(i)*x(j)", "C(i,j) = x(i) + x(j)"} {
+					err := p.Do(text)
+					if err == nil || exitCode(err) != diag.ExitMemory ||
+						!strings.Contains(err.Error(), "C (1024x1024) stored as dd in float64 takes") ||
+						!strings.Contains(err.Error(), "and the memory limit is 1 MiB (--memory-limit)") {
+						t.Errorf("%s on %d ranks: got %v", text, ranks, err)
+					}
+				}
+				if err := p.Do("y(i) = 2*x(i)"); err != nil {
+					return err
+				}
+				if ranks > 1 {
+					return nil // what rank 0 has is copied to others
+				}
+				for _, text := range []string{"s = A(i,j)", "r(i) = A(i,j)", "r(i) = 2*A(i,j)"} {
+					if err := p.Do(text); err != nil {
+						return fmt.Errorf("%s: %w", text, err)
+					}
+				}
+				return nil
+			})
 		if err != nil {
 			t.Errorf("%d ranks: %v", ranks, err)
 		}

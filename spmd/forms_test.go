@@ -12,14 +12,17 @@ import (
 	"distaff/spmd"
 )
 
-// TestForms: leaves have the forms that the cache has for this CPU, at every rank, and say so; --tune=off takes the
-// defaults; no bit of a result depends on it.
+// TestForms: leaves have the forms that the cache has for this CPU, at every rank, and say so;
+// --tune=off takes the defaults; no bit of a result depends on it.
 func TestForms(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("DISTAFF_CACHE", cache)
 	job := func(rows int64, way string) *spmd.Job {
-		j := &spmd.Job{Statement: "Y(i,k) = A(i,j)*X(j,k)", Sizes: map[string][]int64{"A": {40, rows}, "X": {rows, 32}}, Formats: map[string]string{"A": "ds"},
-			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:300"), "X": spmd.Generated("dense")}, Keep: true}
+		j := &spmd.Job{Statement: "Y(i,k) = A(i,j)*X(j,k)",
+			Sizes:   map[string][]int64{"A": {40, rows}, "X": {rows, 32}},
+			Formats: map[string]string{"A": "ds"},
+			Inputs:  map[string]spmd.Input{"A": spmd.Generated("uniform:300"), "X": spmd.Generated("dense")},
+			Keep:    true}
 		j.Target, j.Threads, j.Tune = spmd.Interpreter, 1, way
 		return j
 	}
@@ -37,7 +40,8 @@ func TestForms(t *testing.T) {
 		}
 		return codegen.ScheduleText(lines)
 	}
-	// Rows that a core's caches hold, those of which they hold half, and those that the cache of the last level may not hold.
+	// Rows that a core's caches hold, those of which they hold half, and those that the cache of the
+	// last level may not hold.
 	const near, far, memory = 1<<20/256 - 1, 2 << 20 / 256, 16 << 20 / 256
 	want := func(rows int64, way string, commands ...string) {
 		t.Helper()
@@ -83,20 +87,24 @@ func TestForms(t *testing.T) {
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
-	want(far, "auto", "prefetch(X,j,16,64) ", "fetched 64 stored values ahead they were fastest on CPUs of this kind")
+	want(far, "auto", "prefetch(X,j,16,64) ",
+		"fetched 64 stored values ahead they were fastest on CPUs of this kind")
 	m.Forms = strategy.Forms{strategy.FarRows: 64, strategy.LastLevelRows: 48}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
-	want(far, "auto", "prefetch(X,j,48) ", "fetched 48 stored values ahead they were fastest on CPUs of this kind")
+	want(far, "auto", "prefetch(X,j,48) ",
+		"fetched 48 stored values ahead they were fastest on CPUs of this kind")
 	want(memory-1, "auto", "prefetch(X,j,48) ")
 	want(memory, "auto", "prefetch(X,j,16,64) ")
-	m.Forms = strategy.Forms{strategy.FarRows: 5, strategy.LastLevelRows: 64} // no form, and the default
+	// no form, and the default
+	m.Forms = strategy.Forms{strategy.FarRows: 5, strategy.LastLevelRows: 64}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
 	want(far, "auto", "prefetch(X,j,16,64)")
-	if _, err := job(near, "some").Run(t.Context()); err == nil || !strings.Contains(err.Error(), `got "some" for what leaves are tuned by, want auto or off`) {
+	if _, err := job(near, "some").Run(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), `got "some" for what leaves are tuned by, want auto or off`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -104,6 +112,8 @@ func TestForms(t *testing.T) {
 // modelOf is a model of a machine that has these forms.
 func modelOf(forms strategy.Forms) *tune.Model {
 	rate := tune.Pair{One: 1e9, All: 1e9}
-	return &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}}, Gathers: []tune.Gather{{Bytes: 1, Values: rate, Rows: rate}}, MultiplyAdds64: rate, MultiplyAdds32: rate, Branch: 1, Segment: 1, Compile: 1,
+	return &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}},
+		Gathers: []tune.Gather{{Bytes: 1, Values: rate, Rows: rate}}, MultiplyAdds64: rate,
+		MultiplyAdds32: rate, Branch: 1, Segment: 1, Compile: 1,
 		Files: tune.Files{Load: 1, Parse: 1, Store: 1}, Forms: forms}
 }

@@ -8,8 +8,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestGatheredRowsSuffice: the rows of a gathered operand that are in memory are all that a leaf looks at, also where its
-// loops come to coordinates of other operands. The interpreter checks every index.
+// TestGatheredRowsSuffice: the rows of a gathered operand that are in memory are all that a leaf
+// looks at, also where its loops come to coordinates of other operands. The interpreter checks
+// every index.
 func TestGatheredRowsSuffice(t *testing.T) {
 	t.Parallel()
 	const rows = "divide(i,io,ii,M.x),distribute(io)"
@@ -52,27 +53,31 @@ func TestGatheredRowsSuffice(t *testing.T) {
 		{"a(i) = B(i,j) * D(i,j) * c(j)", rows + ",split(j,jo,ji,3),reorder(ji,jo)"},
 		{"A(i,k) = B(i,j) * C(j,k)", rows + ",split(j,jo,ji,3),reorder(ji,k,jo)"},
 	} {
-		for _, data := range []string{"banded:1:int", "uniform:40:int", "uniform:1:int", "uniform:0:int"} {
+		for _, data := range []string{"banded:1:int", "uniform:40:int", "uniform:1:int",
+			"uniform:0:int"} {
 			for _, ranks := range []int{2, 5} {
 				for _, target := range []string{spmd.Interpreter, "cpu"} {
 					if target == "cpu" && ranks != 5 {
 						continue
 					}
-					t.Run(fmt.Sprintf("%s/%s/%s/%d/%v", c.statement, c.schedule, data, ranks, target), func(t *testing.T) {
-						j := &spmd.Job{Statement: c.statement, Sizes: map[string][]int64{}, Formats: map[string]string{}, Inputs: map[string]spmd.Input{}}
-						j.Ranks, j.Target, j.Check, j.Schedule = ranks, target, true, []string{c.schedule}
-						gatherJob(j, data)
-						if _, err := j.Run(context.Background()); err != nil {
-							t.Fatal(err)
-						}
-					})
+					t.Run(fmt.Sprintf("%s/%s/%s/%d/%v", c.statement, c.schedule, data, ranks, target),
+						func(t *testing.T) {
+							j := &spmd.Job{Statement: c.statement, Sizes: map[string][]int64{},
+								Formats: map[string]string{}, Inputs: map[string]spmd.Input{}}
+							j.Ranks, j.Target, j.Check, j.Schedule = ranks, target, true, []string{c.schedule}
+							gatherJob(j, data)
+							if _, err := j.Run(context.Background()); err != nil {
+								t.Fatal(err)
+							}
+						})
 				}
 			}
 		}
 	}
 }
 
-// gatherJob gives a job the tensors of its statement: B, D and F sparse, the others dense, and c and C in parts.
+// gatherJob gives a job the tensors of its statement: B, D and F sparse, the others dense, and c
+// and C in parts.
 func gatherJob(j *spmd.Job, data string) {
 	const n, m = 23, 3
 	for _, name := range j.Statement {
@@ -82,7 +87,8 @@ func gatherJob(j *spmd.Job, data string) {
 			if name == 'D' {
 				kind = "uniform:30:int"
 			}
-			j.Formats[string(name)], j.Sizes[string(name)], j.Inputs[string(name)] = "ds", []int64{n, n}, spmd.Generated(kind)
+			j.Formats[string(name)], j.Sizes[string(name)], j.Inputs[string(name)] = "ds", []int64{n, n},
+				spmd.Generated(kind)
 		case 'c', 'd', 'e':
 			j.Sizes[string(name)], j.Inputs[string(name)] = []int64{n}, spmd.Generated("dense:int")
 		case 'C':

@@ -17,8 +17,9 @@ import (
 	"distaff/spmd/exec"
 )
 
-// Ranks get those rows of a dense operand that their entries read and that lie elsewhere, whether these are a range, several,
-// or single ones, at every run; all of them where they read three quarters. Where they have the rows in one array, they count the same.
+// Ranks get those rows of a dense operand that their entries read and that lie elsewhere, whether
+// these are a range, several, or single ones, at every run; all of them where they read three
+// quarters. Where they have the rows in one array, they count the same.
 func TestRanksGatherTheRowsThatTheyRead(t *testing.T) {
 	t.Parallel()
 	t.Run("apart", ranksGather)
@@ -49,8 +50,10 @@ func ranksGather(t *testing.T) {
 				}
 			}
 		}
-		job := spmd.Job{Statement: "A(i,k) = B(i,j) * C(j,k)", Sizes: map[string][]int64{"k": {wide}}, Keep: true,
-			Inputs: map[string]spmd.Input{"B": spmd.InMemory(matrixOf(t, size, entries)), "C": spmd.Generated("dense:int")}}
+		job := spmd.Job{Statement: "A(i,k) = B(i,j) * C(j,k)", Sizes: map[string][]int64{"k": {wide}},
+			Keep: true,
+			Inputs: map[string]spmd.Input{"B": spmd.InMemory(matrixOf(t, size, entries)),
+				"C": spmd.Generated("dense:int")}}
 		job.Target, job.Threads = spmd.Interpreter, 1
 		want, err := job.Run(context.Background())
 		if err != nil {
@@ -60,18 +63,23 @@ func ranksGather(t *testing.T) {
 		job.Placements = []string{"A(x,y) -> M(x)", "B(x,y) -> M(x)", "C(x,y) -> M(x)"}
 		job.Schedule = []string{"divide(i,io,ii,M.x),distribute(io),communicate({A,B,C},io)"}
 		if n%2 == 1 {
-			job.Schedule = []string{"divide(i,io,ii,M.x),divide(ii,iio,iii,3),distribute(io),communicate({A,B,C},iio)"}
+			job.Schedule = []string{
+				"divide(i,io,ii,M.x),divide(ii,iio,iii,3),distribute(io),communicate({A,B,C},iio)"}
 		}
 		got, err := job.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := fmt.Sprintf("%d: %d ranks, %d rows of %d, entries %v, %s", n, p, size, wide, entries, job.Schedule)
+		name := fmt.Sprintf("%d: %d ranks, %d rows of %d, entries %v, %s", n, p, size, wide, entries,
+			job.Schedule)
 		if !slices.Equal(tcs.Slice[float64](got.Result.Vals), tcs.Slice[float64](want.Result.Vals)) {
-			t.Errorf("%s: got %v, want %v", name, tcs.Slice[float64](got.Result.Vals), tcs.Slice[float64](want.Result.Vals))
+			t.Errorf("%s: got %v, want %v", name, tcs.Slice[float64](got.Result.Vals),
+				tcs.Slice[float64](want.Result.Vals))
 		}
-		if received := gatheredRows(p, size, entries); !slices.Equal(got.Stats.Comm.BytesReceived, times(received, 8*wide)) {
-			t.Errorf("%s: ranks receive %v bytes, want %v rows", name, got.Stats.Comm.BytesReceived, received)
+		if received := gatheredRows(p, size, entries); !slices.Equal(got.Stats.Comm.BytesReceived,
+			times(received, 8*wide)) {
+			t.Errorf("%s: ranks receive %v bytes, want %v rows", name, got.Stats.Comm.BytesReceived,
+				received)
 		}
 		got.Result.Close()
 		want.Result.Close()
@@ -120,8 +128,8 @@ func times(list []int64, by int64) []int64 {
 	return out
 }
 
-// Ranks that have chunks of a matrix's entries get those rows of an operand along its dense level in which they have
-// entries.
+// Ranks that have chunks of a matrix's entries get those rows of an operand along its dense level
+// in which they have entries.
 func TestRanksGatherTheRowsOfTheirEntries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for n := range 40 {
@@ -135,7 +143,8 @@ func TestRanksGatherTheRowsOfTheirEntries(t *testing.T) {
 			}
 		}
 		job := spmd.Job{Statement: "a = B(i,j) * c(i)", Formats: map[string]string{"B": "ds"}, Keep: true,
-			Inputs: map[string]spmd.Input{"B": spmd.InMemory(matrixOf(t, size, entries)), "c": spmd.Generated("dense:int")}}
+			Inputs: map[string]spmd.Input{"B": spmd.InMemory(matrixOf(t, size, entries)),
+				"c": spmd.Generated("dense:int")}}
 		job.Target, job.Threads, job.Ranks, job.Check = spmd.Interpreter, 1, p, true
 		job.Placements = []string{"c(x) -> M(x)"}
 		job.Schedule = []string{"fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo)"}
@@ -165,12 +174,14 @@ func TestRanksGatherTheRowsOfTheirEntries(t *testing.T) {
 			received += b / 8
 		}
 		if received != want {
-			t.Errorf("%d: %d ranks, %d rows, entries %v: %d words are received, want %d", n, p, size, entries, received, want)
+			t.Errorf("%d: %d ranks, %d rows, entries %v: %d words are received, want %d", n, p, size,
+				entries, received, want)
 		}
 	}
 }
 
-// halting is a rank that counts what it asks to receive of rank 0, and one that sends nothing to rank 1 before told.
+// halting is a rank that counts what it asks to receive of rank 0, and one that sends nothing to
+// rank 1 before told.
 type halting struct {
 	comm.Comm
 	asked func()
@@ -191,20 +202,25 @@ func (h halting) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
 		select {
 		case <-h.told:
 		case <-time.After(time.Minute):
-			return nil, errors.New("rank 1 waits for rows that its last chunk reads before it computes others")
+			return nil,
+				errors.New("rank 1 waits for rows that its last chunk reads before it computes others")
 		}
 	}
 	return h.Comm.Isend(b, to, tag)
 }
 
-// TestChunksDoNotWaitForRowsOfLaterOnes: a rank that computes chunks of rows in order waits for gathered rows of another
-// rank where a chunk reads them, and not before. Which chunk it is at is seen by the blocks of D that it asks for.
+// TestChunksDoNotWaitForRowsOfLaterOnes: a rank that computes chunks of rows in order waits for
+// gathered rows of another rank where a chunk reads them, and not before. Which chunk it is at is
+// seen by the blocks of D that it asks for.
 func TestChunksDoNotWaitForRowsOfLaterOnes(t *testing.T) {
 	run := func(asked func(), told <-chan struct{}) *spmd.Report {
-		job := spmd.Job{Statement: "a(i) = B(i,j) * c(j) + D(i)", Sizes: map[string][]int64{"B": {30, 30}}, Formats: map[string]string{"B": "ds"},
-			Inputs: map[string]spmd.Input{"B": spmd.Generated("banded:1:int"), "c": spmd.Generated("dense:int"), "D": spmd.Generated("dense:int")}}
+		job := spmd.Job{Statement: "a(i) = B(i,j) * c(j) + D(i)",
+			Sizes: map[string][]int64{"B": {30, 30}}, Formats: map[string]string{"B": "ds"},
+			Inputs: map[string]spmd.Input{"B": spmd.Generated("banded:1:int"),
+				"c": spmd.Generated("dense:int"), "D": spmd.Generated("dense:int")}}
 		job.Placements = []string{"c(x) -> M(x)", "D(x) -> M(0)"}
-		job.Schedule = []string{"divide(i,io,ii,M.x),divide(ii,iio,iii,3),distribute(io),communicate(D,iio)"}
+		job.Schedule = []string{
+			"divide(i,io,ii,M.x),divide(ii,iio,iii,3),distribute(io),communicate(D,iio)"}
 		job.Ranks, job.Target, job.Threads, job.Check = 3, spmd.Interpreter, 1, true
 		var out *spmd.Report
 		err := local.Run(context.Background(), job.Ranks, func(c comm.Comm) error {
@@ -228,7 +244,8 @@ func TestChunksDoNotWaitForRowsOfLaterOnes(t *testing.T) {
 	}
 	all, n := int64(0), atomic.Int64{}
 	r := run(func() { all++ }, nil)
-	if want := []int64{8, 8 * (10 + 2), 8 * (10 + 1)}; !slices.Equal(r.Stats.Comm.BytesReceived, want) {
+	if want := []int64{8, 8 * (10 + 2), 8 * (10 + 1)}; !slices.Equal(r.Stats.Comm.BytesReceived,
+		want) {
 		t.Errorf("ranks receive %v bytes, want %v", r.Stats.Comm.BytesReceived, want)
 	}
 	told := make(chan struct{})

@@ -23,26 +23,31 @@ func TestGeneratedThatCannotFit(t *testing.T) {
 		exit int
 	}{
 		{"banded:1000", []int64{huge, huge}, "has 2.307e+21 entries", diag.ExitMemory},
-		{"banded:1:int", []int64{1_000_000, 1_000_000}, "has 2999998 entries, which stored as ss in float64 take", diag.ExitMemory},
+		{"banded:1:int", []int64{1_000_000, 1_000_000},
+			"has 2999998 entries, which stored as ss in float64 take", diag.ExitMemory},
 		{"uniform:1e15", []int64{huge, huge}, "has 1000000000000000 entries", diag.ExitMemory},
 		{"zipf:4e18:1", []int64{huge, huge}, "has 4e+18 entries", diag.ExitMemory},
 		{"dense", []int64{1 << 30, 1 << 30}, "has 1.153e+18 entries", diag.ExitMemory},
-		{"uniform:1e15", []int64{10, 10}, "B has 100 coordinates for 1000000000000000 entries", diag.ExitCommand},
+		{"uniform:1e15", []int64{10, 10}, "B has 100 coordinates for 1000000000000000 entries",
+			diag.ExitCommand},
 		{"banded:0", []int64{huge, 100}, "", 0},
 		{"banded:1", []int64{100, huge}, "", 0},
 		{"uniform:100", []int64{huge, huge}, "", 0},
 		{"zipf:100:1", []int64{huge, huge}, "", 0},
 	} {
 		for _, ranks := range []int{1, 3} {
-			j := &spmd.Job{Statement: "a = B(i,j)", Formats: map[string]string{"B": "ss"}, Sizes: map[string][]int64{"B": c.size},
+			j := &spmd.Job{Statement: "a = B(i,j)", Formats: map[string]string{"B": "ss"},
+				Sizes:  map[string][]int64{"B": c.size},
 				Inputs: map[string]spmd.Input{"B": spmd.Generated(c.kind)}}
 			j.Target, j.Ranks, j.MemoryLimit = spmd.Interpreter, ranks, 4<<20
 			_, err := j.Run(context.Background())
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("%s of %v on %d ranks: %v", c.kind, c.size, ranks, err)
-			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || exitCode(err) != c.exit):
-				t.Errorf("%s of %v on %d ranks: got %v (exit %d), want %q (exit %d)", c.kind, c.size, ranks, err, exitCode(err), c.want, c.exit)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+				exitCode(err) != c.exit):
+				t.Errorf("%s of %v on %d ranks: got %v (exit %d), want %q (exit %d)", c.kind, c.size, ranks,
+					err, exitCode(err), c.want, c.exit)
 			}
 		}
 	}
@@ -83,21 +88,24 @@ func TestDenseTensorsOverRanks(t *testing.T) {
 		ranks int
 		want  string // of the message; "" where it fits
 	}{
-		{1, "A (1000x1000) stored as dd in float64 takes 7.629 MiB of 7.645 MiB for all tensors, and the memory limit is 4 MiB (--memory-limit): raise --memory-limit"},
+		{1,
+			"A (1000x1000) stored as dd in float64 takes 7.629 MiB of 7.645 MiB for all tensors, and the memory limit is 4 MiB (--memory-limit): raise --memory-limit"},
 		{2, ""}, {4, ""},
 	} {
 		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Sizes: map[string][]int64{"A": {1000, 1000}},
 			Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "x": spmd.Generated("dense")}}
 		j.Target, j.Ranks, j.MemoryLimit = spmd.Interpreter, c.ranks, 4<<20
 		_, err := j.Run(context.Background())
-		if c.want == "" && err != nil || c.want != "" && (exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil ||
+			c.want != "" && (exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d ranks: got %v, want %q", c.ranks, err, c.want)
 		}
 	}
 	j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Sizes: map[string][]int64{"A": {4000, 1000}},
 		Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "x": spmd.Generated("dense")}}
 	j.Target, j.Ranks, j.MemoryLimit = spmd.Interpreter, 2, 4<<20
-	if _, err := j.Run(context.Background()); exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), "(--memory-limit) at each of 2 ranks") {
+	if _, err := j.Run(context.Background()); exitCode(err) != diag.ExitMemory ||
+		!strings.Contains(err.Error(), "(--memory-limit) at each of 2 ranks") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }
@@ -111,15 +119,22 @@ func TestWaysOutOfMemory(t *testing.T) {
 		want            string // the message's end
 		followed        string // a tensor with the format that is named
 	}{
-		{"C(i,j) = A(i,j)", "uniform:1000", map[string]string{"A": "ds", "C": "dd"}, 1000, ": store it sparse (-f=C:ds), or raise --memory-limit", "C:ds"},
-		{"y(i) = A(i,j)", "uniform:1000", map[string]string{"A": "dd"}, 1000, ": store it sparse (-f=A:ds), or raise --memory-limit", "A:ds"},
-		{"y(i) = A(i,j)", "dense", map[string]string{"A": "dd"}, 1000, "(--memory-limit): raise --memory-limit", ""},
+		{"C(i,j) = A(i,j)", "uniform:1000", map[string]string{"A": "ds", "C": "dd"}, 1000,
+			": store it sparse (-f=C:ds), or raise --memory-limit", "C:ds"},
+		{"y(i) = A(i,j)", "uniform:1000", map[string]string{"A": "dd"}, 1000,
+			": store it sparse (-f=A:ds), or raise --memory-limit", "A:ds"},
+		{"y(i) = A(i,j)", "dense", map[string]string{"A": "dd"}, 1000,
+			"(--memory-limit): raise --memory-limit", ""},
 		{"C(i,j) = b(i) * c(j)", "dense", nil, 1000, "(--memory-limit): raise --memory-limit", ""},
-		{"C(i,j) = A(i,j) + 1", "uniform:1000", map[string]string{"C": "dd"}, 1000, "(--memory-limit): raise --memory-limit", ""},
-		{"C(i,j) = b(i) * c(j)", "dense", nil, 4000000, "(--memory-limit)", ""}, // more than any machine has
-		{"y(i) = A(i,j)", "dense", map[string]string{"A": "ds"}, 4000000, "(--memory-limit): make it smaller", ""},
+		{"C(i,j) = A(i,j) + 1", "uniform:1000", map[string]string{"C": "dd"}, 1000,
+			"(--memory-limit): raise --memory-limit", ""},
+		// more than any machine has
+		{"C(i,j) = b(i) * c(j)", "dense", nil, 4000000, "(--memory-limit)", ""},
+		{"y(i) = A(i,j)", "dense", map[string]string{"A": "ds"}, 4000000,
+			"(--memory-limit): make it smaller", ""},
 	} {
-		j := &spmd.Job{Statement: c.statement, Formats: c.formats, Sizes: map[string][]int64{"i": {c.sizes}, "j": {c.sizes}}, Inputs: map[string]spmd.Input{}}
+		j := &spmd.Job{Statement: c.statement, Formats: c.formats,
+			Sizes: map[string][]int64{"i": {c.sizes}, "j": {c.sizes}}, Inputs: map[string]spmd.Input{}}
 		for _, name := range []string{"A", "b", "c"} {
 			if strings.Contains(c.statement, name+"(") {
 				j.Inputs[name] = spmd.Generated(c.kind)
@@ -143,7 +158,8 @@ func TestWaysOutOfMemory(t *testing.T) {
 // The old value of a result is the data of its own name, on each side of a statement.
 func TestGeneratedOldValue(t *testing.T) {
 	run := func(statement, name, kind, format string, ranks int) []float64 {
-		j := &spmd.Job{Statement: statement, Formats: map[string]string{name: format}, Sizes: map[string][]int64{name: {30}}, Keep: true,
+		j := &spmd.Job{Statement: statement, Formats: map[string]string{name: format},
+			Sizes: map[string][]int64{name: {30}}, Keep: true,
 			Inputs: map[string]spmd.Input{name: spmd.Generated(kind)}}
 		j.Target, j.Ranks = spmd.Interpreter, ranks
 		report, err := j.Run(context.Background())

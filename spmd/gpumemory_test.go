@@ -42,7 +42,8 @@ repeat 3 {
 }
 `
 
-// TestPlacedInHost: a tensor that is placed in the host's memory goes to the GPU at every use, and any other one once.
+// TestPlacedInHost: a tensor that is placed in the host's memory goes to the GPU at every use, and
+// any other one once.
 func TestPlacedInHost(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
@@ -60,7 +61,8 @@ func TestPlacedInHost(t *testing.T) {
 				gpus = append(gpus, b)
 				return b, err
 			})
-			_, err := onMachine(t, strings.ReplaceAll(placedA, "MEMORY", memory), spmd.CUDA, ranks).Run(t.Context())
+			_, err := onMachine(t, strings.ReplaceAll(placedA, "MEMORY", memory), spmd.CUDA,
+				ranks).Run(t.Context())
 			restore()
 			if err != nil {
 				t.Fatal(err)
@@ -70,14 +72,15 @@ func TestPlacedInHost(t *testing.T) {
 			}
 		}
 		const once = 9000 * 12 // of coordinates and values
-		if more := up[" in host"] - up[""]; up[""] != up[" in device"] || more < 2*once || more > 2*once+4*2*(400+2) {
+		if more := up[" in host"] - up[""]; up[""] != up[" in device"] || more < 2*once ||
+			more > 2*once+4*2*(400+2) {
 			t.Errorf("%d ranks: got %v bytes, want those of A two times more in host", ranks, up)
 		}
 	}
 }
 
-// TestPlacedInDevice: a plan counts the blocks of a rank that are placed in a device's memory, also those that a step does not
-// use, and a job on CPUs has no such memory.
+// TestPlacedInDevice: a plan counts the blocks of a rank that are placed in a device's memory, also
+// those that a step does not use, and a job on CPUs has no such memory.
 func TestPlacedInDevice(t *testing.T) {
 	text := `machine M(4)
 tensor A(400, 400): dd  place (x,y) -> M(x)MEMORY  from dense:int
@@ -98,15 +101,18 @@ y(i) = A(i,j) * x(j)
 		memory[m] = p.Items[0].Plan.GPUMemory[1]
 	}
 	const block = 100 * 400 * 8
-	if memory[" in device"] != memory[""]+block || memory[" in host"] != memory[""] || memory[""] < block {
+	if memory[" in device"] != memory[""]+block || memory[" in host"] != memory[""] ||
+		memory[""] < block {
 		t.Errorf("got %v bytes, want %d more in device", memory, block)
 	}
 	j := onMachine(t, strings.ReplaceAll(text, "MEMORY", " in device"), spmd.Interpreter, 2)
 	const want = "leaves run on CPUs, which have no memory of a device's: want in host, or --target=cuda"
 	_, planned := j.Plan(t.Context(), 0)
 	_, run := j.Run(t.Context())
-	alone := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {4, 4}}, Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "x": spmd.Generated("dense")},
-		Options: spmd.Options{Ranks: 1, Target: spmd.Interpreter, Placements: []string{"A(x,y) -> M(x) in device"}}}
+	alone := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {4, 4}},
+		Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "x": spmd.Generated("dense")},
+		Options: spmd.Options{Ranks: 1, Target: spmd.Interpreter,
+			Placements: []string{"A(x,y) -> M(x) in device"}}}
 	_, single := alone.Run(t.Context())
 	for _, err := range []error{planned, run, single} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -122,8 +128,11 @@ func TestCachedForGPU(t *testing.T) {
 	}
 	tmp, cache := t.TempDir(), t.TempDir()
 	path := os.Getenv("PATH")
-	j := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {50, 50}},
-		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:300:int"), "x": spmd.Generated("dense:int")}, Options: spmd.Options{Ranks: 1, Threads: 1, Target: spmd.CUDA}}
+	j := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": "ds"},
+		Sizes: map[string][]int64{"A": {50, 50}},
+		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:300:int"),
+			"x": spmd.Generated("dense:int")},
+		Options: spmd.Options{Ranks: 1, Threads: 1, Target: spmd.CUDA}}
 	t.Cleanup(target.StandIn(func(target.Config) (kernels.Backend, error) {
 		return cuda.Emulated(cc.Config{Path: path, Tmp: tmp, Cache: cache})
 	}))
@@ -140,8 +149,8 @@ func TestCachedForGPU(t *testing.T) {
 	}
 }
 
-// TestNoRoomOnGPU: what a GPU's memory certainly does not hold is refused before anything is loaded, by jobs and programs;
-// where ranks have a GPU each, by what a rank's has.
+// TestNoRoomOnGPU: what a GPU's memory certainly does not hold is refused before anything is
+// loaded, by jobs and programs; where ranks have a GPU each, by what a rank's has.
 func TestNoRoomOnGPU(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
@@ -151,12 +160,18 @@ func TestNoRoomOnGPU(t *testing.T) {
 		return cuda.EmulatedOf(cc.Config{Path: os.Getenv("PATH"), Tmp: tmp, Cache: cache}, 1<<20)
 	}))
 	job := func(format, generated string, ranks int) error {
-		_, err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": format}, Sizes: map[string][]int64{"A": {400, 400}},
-			Inputs: map[string]spmd.Input{"A": spmd.Generated(generated), "x": spmd.Generated("dense:int")}, Options: spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.CUDA, Check: true}}).Run(t.Context())
+		_,
+			err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": format},
+			Sizes:   map[string][]int64{"A": {400, 400}},
+			Inputs:  map[string]spmd.Input{"A": spmd.Generated(generated), "x": spmd.Generated("dense:int")},
+			Options: spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.CUDA, Check: true}}).Run(
+			t.Context())
 		return err
 	}
 	program := func(ranks int) error {
-		_, err := onMachine(t, "tensor A(400, 400): dd  from dense:int\ntensor x(400): d  from dense:int\ny(i) = A(i,j) * x(j)\nprint y\n", spmd.CUDA, ranks).Run(t.Context())
+		_,
+			err := onMachine(t,
+			"tensor A(400, 400): dd  from dense:int\ntensor x(400): d  from dense:int\ny(i) = A(i,j) * x(j)\nprint y\n", spmd.CUDA, ranks).Run(t.Context())
 		return err
 	}
 	const refused = "a call that computes y takes at least 1.227 MiB of a GPU's memory, of which A takes 1.221 MiB, and the GPU has 1 MiB: use more ranks"
@@ -173,7 +188,9 @@ func TestNoRoomOnGPU(t *testing.T) {
 		{"a program on two", program(2), ""},
 	} {
 		var coded interface{ ExitCode() int }
-		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want) || !errors.As(c.err, &coded) || coded.ExitCode() != 5) {
+		if c.want == "" && c.err != nil ||
+			c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want) ||
+				!errors.As(c.err, &coded) || coded.ExitCode() != 5) {
 			t.Errorf("%s: got %v, want %q", c.name, c.err, c.want)
 		}
 	}

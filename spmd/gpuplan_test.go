@@ -19,13 +19,17 @@ func TestPlannedGPUMemory(t *testing.T) {
 		want    []int64
 	}{
 		// pos, crd and vals of A; x, and y.
-		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 1, spmd.CUDA, []int64{4*(n+1) + 12*nnz + 8*n + 8*n}},
-		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 2, spmd.CUDA, slices.Repeat([]int64{4*(n/2+1) + 12*nnz/2 + 8*n + 8*n/2}, 2)},
+		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 1, spmd.CUDA,
+			[]int64{4*(n+1) + 12*nnz + 8*n + 8*n}},
+		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 2, spmd.CUDA,
+			slices.Repeat([]int64{4*(n/2+1) + 12*nnz/2 + 8*n + 8*n/2}, 2)},
 		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "ds"}, 1, "", nil},
 		{"y(i) = A(i,j)*x(j)", map[string]string{"A": "dd"}, 1, spmd.CUDA, []int64{8*n*n + 8*n + 8*n}},
 	} {
-		j := &spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: map[string][]int64{"A": {n, n}, "x": {n}},
-			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:20000"), "x": spmd.Generated("dense")}, Options: spmd.Options{Ranks: c.ranks, Target: c.target}}
+		j := &spmd.Job{Statement: c.stmt, Formats: c.formats,
+			Sizes: map[string][]int64{"A": {n, n}, "x": {n}},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:20000"),
+				"x": spmd.Generated("dense")}, Options: spmd.Options{Ranks: c.ranks, Target: c.target}}
 		if c.formats["A"] == "dd" {
 			j.Inputs["A"] = spmd.Generated("dense")
 		}
@@ -37,7 +41,8 @@ func TestPlannedGPUMemory(t *testing.T) {
 		if len(p.GPUMemory) != len(c.want) {
 			t.Fatalf("%s: got %v, want %v", c.stmt, p.GPUMemory, c.want)
 		}
-		for r, got := range p.GPUMemory { // entries of blocks, and workspaces, are about what is said here
+		// entries of blocks, and workspaces, are about what is said here
+		for r, got := range p.GPUMemory {
 			if w := c.want[r]; got < w || got > w+w/50+4096 {
 				t.Errorf("%s on %d ranks: rank %d: got %d bytes, want about %d", c.stmt, c.ranks, r, got, w)
 			}

@@ -12,10 +12,12 @@ import (
 	"distaff/spmd"
 )
 
-// TestHashRows: a hash table whose workspace is filled everywhere or nowhere along its last variables has a key for each row of
-// these, by default and where a schedule asks for a hash table; what is filled otherwise has a key for each entry. Both give the
-// same entries and sums, also with rows found by position and on several ranks. A table for which each entry of one operand brings a
-// key has room for them. Where most keys differ, and rows are copied to a result, terms are kept in place of rows.
+// TestHashRows: a hash table whose workspace is filled everywhere or nowhere along its last
+// variables has a key for each row of these, by default and where a schedule asks for a hash table;
+// what is filled otherwise has a key for each entry. Both give the same entries and sums, also with
+// rows found by position and on several ranks. A table for which each entry of one operand brings a
+// key has room for them. Where most keys differ, and rows are copied to a result, terms are kept in
+// place of rows.
 func TestHashRows(t *testing.T) {
 	t.Parallel()
 	type operands map[string]string // as FORMAT GENERATOR
@@ -28,26 +30,49 @@ func TestHashRows(t *testing.T) {
 		room               bool // for as many keys as an operand has entries
 		commands           []string
 	}{
-		{"mode 0", "A(k,j,l) = B(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 2, true, nil},
-		{"two dense variables", "A(k,j,l,m) = B(i,k,j)*C(i,l)*D(i,m)", "ssdd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "D": "dd dense:int"}, 2, true, nil},
-		{"a result that is sparse along rows", "A(k,j,l) = B(i,k,j)*C(i,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 2, true, nil},
-		{"a result with dense rows of rows", "A(k,j,l) = B(i,k,j)*C(i,l)", "dsd", operands{"B": "sss zipf:3000:1.1:int", "C": "dd dense:int"}, 2, true, nil},
-		{"a factor that is there in all loops", "A(k,j,l) = B(i,k,j)*C(i,l)*x(l)", "ssd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "x": "d dense:int"}, 2, true, nil},
-		{"two sparse operands", "A(k,j,l) = B(i,k,j)*E(i,k)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "E": "ss uniform:4000:int", "C": "dd dense:int"}, 2, false, nil},
-		{"blocks of an operand", "A(k,j,l) = B(i,k,j,l)*y(i)", "ssd", operands{"B": "sssd uniform:9000:int", "y": "d dense:int"}, 2, false, nil},
-		{"an empty operand", "A(k,j,l) = B(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:0:int", "C": "dd dense:int"}, 2, true, nil},
-		{"a term that has no rows", "A(k,j,l) = B(i,k,j)*C(i,l) + F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:2000:int"}, 3, false, nil},
-		{"another term beside the rows", "A(k,j,l) = B(i,k,j)*C(i,l) + F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:90000:int"}, 2, true, []string{"precompute(B(i,k,j)*C(i,l),{k,j,l},{k,j,l},w)", "workspace(w,Hash)"}},
-		{"rows times a sparse operand", "A(k,j,l) = B(i,k,j)*C(i,l)*F(k,j,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:90000:int"}, 2, true, []string{"precompute(B(i,k,j)*C(i,l),{k,j,l},{k,j,l},w)", "workspace(w,Hash)"}},
-		{"two sums", "A(k,j,l) = B(i,k,j)*C(i,l) + E(i,k,j)*C(i,l)", "ssd", operands{"B": "sss uniform:3000:int", "E": "sss uniform:2000:int", "C": "dd dense:int"}, 2, false, nil},
-		{"a sparse factor", "A(k,j,l) = B(i,k,j)*C(i,l)", "sss", operands{"B": "sss uniform:3000:int", "C": "ds uniform:60:int"}, 3, false, nil},
-		{"inside of a loop", "A(i,k,l,m) = B(i,j,k)*C(j,l,m)", "ssdd", operands{"B": "sss uniform:3000:int", "C": "ddd dense:int"}, 1, false, nil},
-		{"rows of few places inside of a loop", "A(i,k,l) = B(i,j,k)*C(j,l)", "ssd", operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 0, false, nil},
-		{"one key", "A(j,l) = B(i,j)*C(i,l)", "sd", operands{"B": "ss uniform:3000:int", "C": "dd dense:int"}, 1, false, []string{"precompute(B(i,j)*C(i,l),{j,l},{j,l},w)", "reorder(i,j,l)", "workspace(w,Hash)"}},
+		{"mode 0", "A(k,j,l) = B(i,k,j)*C(i,l)", "ssd",
+			operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 2, true, nil},
+		{"two dense variables", "A(k,j,l,m) = B(i,k,j)*C(i,l)*D(i,m)", "ssdd",
+			operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "D": "dd dense:int"}, 2, true, nil},
+		{"a result that is sparse along rows", "A(k,j,l) = B(i,k,j)*C(i,l)", "sss",
+			operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 2, true, nil},
+		{"a result with dense rows of rows", "A(k,j,l) = B(i,k,j)*C(i,l)", "dsd",
+			operands{"B": "sss zipf:3000:1.1:int", "C": "dd dense:int"}, 2, true, nil},
+		{"a factor that is there in all loops", "A(k,j,l) = B(i,k,j)*C(i,l)*x(l)", "ssd",
+			operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "x": "d dense:int"}, 2, true, nil},
+		{"two sparse operands", "A(k,j,l) = B(i,k,j)*E(i,k)*C(i,l)", "ssd",
+			operands{"B": "sss uniform:3000:int", "E": "ss uniform:4000:int", "C": "dd dense:int"}, 2, false,
+			nil},
+		{"blocks of an operand", "A(k,j,l) = B(i,k,j,l)*y(i)", "ssd",
+			operands{"B": "sssd uniform:9000:int", "y": "d dense:int"}, 2, false, nil},
+		{"an empty operand", "A(k,j,l) = B(i,k,j)*C(i,l)", "ssd",
+			operands{"B": "sss uniform:0:int", "C": "dd dense:int"}, 2, true, nil},
+		{"a term that has no rows", "A(k,j,l) = B(i,k,j)*C(i,l) + F(k,j,l)", "sss",
+			operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:2000:int"}, 3,
+			false, nil},
+		{"another term beside the rows", "A(k,j,l) = B(i,k,j)*C(i,l) + F(k,j,l)", "sss",
+			operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:90000:int"}, 2,
+			true, []string{"precompute(B(i,k,j)*C(i,l),{k,j,l},{k,j,l},w)", "workspace(w,Hash)"}},
+		{"rows times a sparse operand", "A(k,j,l) = B(i,k,j)*C(i,l)*F(k,j,l)", "sss",
+			operands{"B": "sss uniform:3000:int", "C": "dd dense:int", "F": "sss uniform:90000:int"}, 2,
+			true, []string{"precompute(B(i,k,j)*C(i,l),{k,j,l},{k,j,l},w)", "workspace(w,Hash)"}},
+		{"two sums", "A(k,j,l) = B(i,k,j)*C(i,l) + E(i,k,j)*C(i,l)", "ssd",
+			operands{"B": "sss uniform:3000:int", "E": "sss uniform:2000:int", "C": "dd dense:int"}, 2,
+			false, nil},
+		{"a sparse factor", "A(k,j,l) = B(i,k,j)*C(i,l)", "sss",
+			operands{"B": "sss uniform:3000:int", "C": "ds uniform:60:int"}, 3, false, nil},
+		{"inside of a loop", "A(i,k,l,m) = B(i,j,k)*C(j,l,m)", "ssdd",
+			operands{"B": "sss uniform:3000:int", "C": "ddd dense:int"}, 1, false, nil},
+		{"rows of few places inside of a loop", "A(i,k,l) = B(i,j,k)*C(j,l)", "ssd",
+			operands{"B": "sss uniform:3000:int", "C": "dd dense:int"}, 0, false, nil},
+		{"one key", "A(j,l) = B(i,j)*C(i,l)", "sd",
+			operands{"B": "ss uniform:3000:int", "C": "dd dense:int"}, 1, false,
+			[]string{"precompute(B(i,j)*C(i,l),{j,l},{j,l},w)", "reorder(i,j,l)", "workspace(w,Hash)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job := func(ranks int, target string, commands ...string) *spmd.Job {
-				j := &spmd.Job{Statement: c.stmt, Formats: map[string]string{"A": c.result}, Sizes: map[string][]int64{}, Inputs: map[string]spmd.Input{}, Keep: true}
+				j := &spmd.Job{Statement: c.stmt, Formats: map[string]string{"A": c.result},
+					Sizes: map[string][]int64{}, Inputs: map[string]spmd.Input{}, Keep: true}
 				for _, a := range regexp.MustCompile(`(\w)\(([a-z,]+)\)`).FindAllStringSubmatch(c.stmt, -1) {
 					if a[1] != "A" {
 						j.Sizes[a[1]] = nil
@@ -73,7 +98,8 @@ func TestHashRows(t *testing.T) {
 			if n := len(slices.Compact(keys)); n != c.keys {
 				t.Errorf("the table has %d keys, want %d, in\n%s", n, c.keys, ir.Print(made.Unit.Func))
 			}
-			if got := strings.Contains(ir.Print(made.Unit.Func), "var w_first int64 = B_nnz + 1"); got != c.room {
+			if got := strings.Contains(ir.Print(made.Unit.Func),
+				"var w_first int64 = B_nnz + 1"); got != c.room {
 				t.Errorf("room for keys: got %v, want %v, in\n%s", got, c.room, ir.Print(made.Unit.Func))
 			}
 			lines, err := codegen.Schedule(made.Unit.Request)
@@ -88,10 +114,12 @@ func TestHashRows(t *testing.T) {
 			if got, want := ir.Print(again.Unit.Func), ir.Print(made.Unit.Func); got != want {
 				t.Errorf("%s\nmakes\n%s\nwant\n%s", printed, got, want)
 			}
-			sameResults(t, job(1, spmd.Interpreter, c.commands...), job(1, "", printed), job(2, spmd.Interpreter), job(3, ""))
+			sameResults(t, job(1, spmd.Interpreter, c.commands...), job(1, "", printed),
+				job(2, spmd.Interpreter), job(3, ""))
 			// Where rows of terms are kept by default, a hash table makes the same sums.
 			if strings.Contains(printed, "workspace(w,Terms)") {
-				sameResults(t, job(1, "", strings.Replace(printed, "workspace(w,Terms)", "workspace(w,Hash)", 1)), job(1, "", printed))
+				sameResults(t, job(1, "",
+					strings.Replace(printed, "workspace(w,Terms)", "workspace(w,Hash)", 1)), job(1, "", printed))
 				kept++
 			}
 		})

@@ -42,8 +42,10 @@ var summed = []struct {
 }
 
 func (s *summedCase) job() *Job {
-	j := &Job{Statement: s.stmt, Formats: maps.Clone(s.formats), Inputs: map[string]Input{}, Keep: true,
-		Sizes: map[string][]int64{"A": nil, "B": {23, 19, 17}, "C": {5, 17}, "D": {17, 23}, "E": {23, 19}, "F": {17}, "G": {19, 23}, "x": {17}}}
+	j := &Job{Statement: s.stmt, Formats: maps.Clone(s.formats), Inputs: map[string]Input{},
+		Keep: true,
+		Sizes: map[string][]int64{"A": nil, "B": {23, 19, 17}, "C": {5, 17}, "D": {17, 23}, "E": {23, 19},
+			"F": {17}, "G": {19, 23}, "x": {17}}}
 	switch {
 	case s.has("D") && s.has("E"): // D(l,j)*D(l,i)
 		j.Sizes["E"] = []int64{23, 23}
@@ -52,7 +54,9 @@ func (s *summedCase) job() *Job {
 	case s.has("G"):
 		j.Sizes["E"], j.Sizes["G"] = []int64{19, 19}, []int64{19, 19}
 	}
-	for name, kind := range map[string]string{"B": "uniform:900:int", "C": "dense:int", "D": "dense:int", "E": "uniform:120:int", "F": "uniform:9:int", "G": "uniform:100:int", "x": "dense:int"} {
+	for name, kind := range map[string]string{"B": "uniform:900:int", "C": "dense:int",
+		"D": "dense:int", "E": "uniform:120:int", "F": "uniform:9:int", "G": "uniform:100:int",
+		"x": "dense:int"} {
 		if s.has(name) {
 			j.Inputs[name] = Generated(kind)
 		} else {
@@ -88,7 +92,11 @@ func names(stmt string) []string {
 
 func storedIn(t *tcs.Tensor) map[string]int64 {
 	out := map[string]int64{}
-	t.Entries(func(c []int64, i int64) bool { out[fmt.Sprint(c)] = int64(real(t.Value(i).Complex())); return true })
+	t.Entries(func(c []int64,
+		i int64) bool {
+		out[fmt.Sprint(c)] = int64(real(t.Value(i).Complex()))
+		return true
+	})
 	return out
 }
 
@@ -123,7 +131,8 @@ func TestStepsAddToBlocks(t *testing.T) {
 				t.Errorf("%s, schedule %d: %v", s.stmt, n, err)
 			}
 			if got := storedIn(report.Result); !maps.Equal(got, want) {
-				t.Errorf("%s, schedule %d: got %d entries, want %d\n%v\n%v", s.stmt, n, len(got), len(want), got, want)
+				t.Errorf("%s, schedule %d: got %d entries, want %d\n%v\n%v", s.stmt, n, len(got), len(want),
+					got, want)
 			}
 			report.Result.Close()
 		}
@@ -151,8 +160,9 @@ func TestCompiledLeavesAdd(t *testing.T) {
 	}
 }
 
-// TestFirstRowsPastCaches: rows of a result that a step is the first to come to are stored past the caches, others of the same
-// step added to: whole lines and what is left of a row, below one dense level or two, interpreted and compiled.
+// TestFirstRowsPastCaches: rows of a result that a step is the first to come to are stored past the
+// caches, others of the same step added to: whole lines and what is left of a row, below one dense
+// level or two, interpreted and compiled.
 func TestFirstRowsPastCaches(t *testing.T) {
 	t.Parallel()
 	targets := []string{Interpreter}
@@ -166,20 +176,28 @@ func TestFirstRowsPastCaches(t *testing.T) {
 		sizes        map[string][]int64
 		schedule     []string
 	}{
-		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {8}}, []string{"tile(k,8)", "vectorize(k)", "nontemporal(A)"}},
-		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {44}}, []string{"tile(k,16)", "vectorize(k)", "nontemporal(A)"}},
-		{"A(i,j,m,k) = B(i,j,l)*C(m,l,k)", "ssdd", map[string][]int64{"C": {3, 17, 16}}, []string{"reorder(m,l)", "tile(k,16)", "vectorize(k)", "nontemporal(A)"}},
-		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {16}}, []string{"vectorize(k)", "nontemporal(A)"}},
-		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {16}}, []string{"parallelize(i,CPUThread,NoRaces,Work)", "tile(k,16)", "vectorize(k)", "nontemporal(A)"}},
+		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {8}},
+			[]string{"tile(k,8)", "vectorize(k)", "nontemporal(A)"}},
+		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {44}},
+			[]string{"tile(k,16)", "vectorize(k)", "nontemporal(A)"}},
+		{"A(i,j,m,k) = B(i,j,l)*C(m,l,k)", "ssdd", map[string][]int64{"C": {3, 17, 16}},
+			[]string{"reorder(m,l)", "tile(k,16)", "vectorize(k)", "nontemporal(A)"}},
+		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {16}},
+			[]string{"vectorize(k)", "nontemporal(A)"}},
+		{"A(i,j,k) = B(i,j,l)*C(l,k)", "ssd", map[string][]int64{"k": {16}},
+			[]string{"parallelize(i,CPUThread,NoRaces,Work)", "tile(k,16)", "vectorize(k)",
+				"nontemporal(A)"}},
 	} {
 		for k, target := range targets {
 			if k > 0 && n > 1 {
 				break // one of whole lines, and one that leaves something of a row, is enough to compile
 			}
-			j := &Job{Statement: c.stmt, Keep: true, Formats: map[string]string{"A": c.result, "B": "sss"}, Sizes: maps.Clone(c.sizes),
+			j := &Job{Statement: c.stmt, Keep: true, Formats: map[string]string{"A": c.result, "B": "sss"},
+				Sizes:  maps.Clone(c.sizes),
 				Inputs: map[string]Input{"B": Generated("uniform:900:int"), "C": Generated("dense:int")}}
 			j.Sizes["B"] = []int64{23, 19, 17}
-			j.Options = Options{Splits: []string{"i:2", "l:4"}, Ranks: 2, Threads: 3, Schedule: c.schedule, Target: target, Check: true, Repeat: 2}
+			j.Options = Options{Splits: []string{"i:2", "l:4"}, Ranks: 2, Threads: 3, Schedule: c.schedule,
+				Target: target, Check: true, Repeat: 2}
 			report, err := j.Run(t.Context())
 			if err != nil {
 				t.Errorf("%s, %v, %v: %v", c.stmt, c.schedule, target, err)

@@ -18,7 +18,8 @@ import (
 func stored(t *testing.T, name, formats, kind string, dims ...int64) *tcs.Tensor {
 	t.Helper()
 	vars := strings.Join(strings.Split("ijkl"[:len(dims)], ""), ",")
-	j := spmd.Job{Statement: fmt.Sprintf("T(%s) = %s(%s)", vars, name, vars), Sizes: map[string][]int64{name: dims}, Inputs: map[string]spmd.Input{name: spmd.Generated(kind)},
+	j := spmd.Job{Statement: fmt.Sprintf("T(%s) = %s(%s)", vars, name, vars),
+		Sizes: map[string][]int64{name: dims}, Inputs: map[string]spmd.Input{name: spmd.Generated(kind)},
 		Formats: map[string]string{"T": formats, name: strings.Repeat("s", len(dims))}, Keep: true}
 	j.Target, j.Threads = spmd.Interpreter, 1
 	r, err := j.Run(context.Background())
@@ -65,21 +66,35 @@ func keep(t *testing.T, j *spmd.Job) *tcs.Tensor {
 // Values computed into a former result are those of the whole statement, in every
 // format that a result may have.
 func TestInto(t *testing.T) {
-	matrix := func(name, format string) *tcs.Tensor { return stored(t, name, format, "uniform:60:int", 20, 20) }
+	matrix := func(name, format string) *tcs.Tensor {
+		return stored(t, name, format, "uniform:60:int",
+			20, 20)
+	}
 	for _, c := range []struct {
 		statement string
 		formats   []string
 		operands  map[string]*tcs.Tensor
 	}{
-		{"Y(i,j) = A(i,j) + B(i,j)", []string{"ds", "ss", "sd", "dd", "uq", "uc"}, map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ss")}},
-		{"Y(i,j) = A(i,j) + B(i,j) - C(i,j)", []string{"ds", "ss"}, map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ds"), "C": matrix("C", "ds")}},
-		{"Y(i,j) = A(i,k) * B(k,j)", []string{"ds", "ss", "ds:1,0", "dd", "uq"}, map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ds")}},
-		{"Y(i,j) = A(i,j) * B(i,j)", []string{"ds", "ss", "uq"}, map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ds")}},
-		{"Y(i,j) = A(i,j) * C(i,k) * D(j,k)", []string{"ds", "uq", "dd"}, map[string]*tcs.Tensor{"A": matrix("A", "ds"), "C": stored(t, "C", "dd", "dense", 20, 4), "D": stored(t, "D", "dd", "dense", 20, 4)}},
-		{"Y(i,j) += A(i,j)", []string{"ds", "ss", "uq"}, map[string]*tcs.Tensor{"A": matrix("A", "ds"), "Y": matrix("Y", "ds")}},
-		{"Y(i) = A(i,j) * B(i,j)", []string{"s", "d", "u"}, map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ds")}},
-		{"Y(i,j) = A(i,j)", []string{"dp"}, map[string]*tcs.Tensor{"A": stored(t, "A", "ds", "banded:0:int", 20, 20)}},
-		{"Y(i,j,l) = A(i,j,k) * B(k,l)", []string{"sss", "ssd", "ucq"}, map[string]*tcs.Tensor{"A": stored(t, "A", "sss", "uniform:40:int", 8, 9, 20), "B": matrix("B", "ds")}},
+		{"Y(i,j) = A(i,j) + B(i,j)", []string{"ds", "ss", "sd", "dd", "uq", "uc"},
+			map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ss")}},
+		{"Y(i,j) = A(i,j) + B(i,j) - C(i,j)", []string{"ds", "ss"},
+			map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ds"), "C": matrix("C", "ds")}},
+		{"Y(i,j) = A(i,k) * B(k,j)", []string{"ds", "ss", "ds:1,0", "dd", "uq"},
+			map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ds")}},
+		{"Y(i,j) = A(i,j) * B(i,j)", []string{"ds", "ss", "uq"},
+			map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ds")}},
+		{"Y(i,j) = A(i,j) * C(i,k) * D(j,k)", []string{"ds", "uq", "dd"},
+			map[string]*tcs.Tensor{"A": matrix("A", "ds"), "C": stored(t, "C", "dd", "dense", 20, 4),
+				"D": stored(t, "D", "dd", "dense", 20, 4)}},
+		{"Y(i,j) += A(i,j)", []string{"ds", "ss", "uq"},
+			map[string]*tcs.Tensor{"A": matrix("A", "ds"), "Y": matrix("Y", "ds")}},
+		{"Y(i) = A(i,j) * B(i,j)", []string{"s", "d", "u"},
+			map[string]*tcs.Tensor{"A": matrix("A", "ds"), "B": matrix("B", "ds")}},
+		{"Y(i,j) = A(i,j)", []string{"dp"},
+			map[string]*tcs.Tensor{"A": stored(t, "A", "ds", "banded:0:int", 20, 20)}},
+		{"Y(i,j,l) = A(i,j,k) * B(k,l)", []string{"sss", "ssd", "ucq"},
+			map[string]*tcs.Tensor{"A": stored(t, "A", "sss", "uniform:40:int", 8, 9, 20),
+				"B": matrix("B", "ds")}},
 	} {
 		for k, format := range c.formats {
 			threads := 1 + 2*(k%2)
@@ -111,18 +126,22 @@ func TestInto(t *testing.T) {
 // A pattern with more coordinates has zeros there; one with fewer is an error.
 func TestIntoOtherPatterns(t *testing.T) {
 	for _, c := range []struct{ statement, format string }{
-		{"Y(i,j) = A(i,j) + B(i,j)", "ds"}, {"Y(i,j) = A(i,k) * B(k,j)", "ds"}, {"Y(i,j) = 2 * A(i,j)", "ds"}, {"Y(i,j) = A(i,j) * B(i,j)", "ss"}, {"Y(i,j) = A(i,j) + B(i,j)", "uq"},
+		{"Y(i,j) = A(i,j) + B(i,j)", "ds"}, {"Y(i,j) = A(i,k) * B(k,j)", "ds"},
+		{"Y(i,j) = 2 * A(i,j)", "ds"}, {"Y(i,j) = A(i,j) * B(i,j)", "ss"},
+		{"Y(i,j) = A(i,j) + B(i,j)", "uq"},
 	} {
 		few := map[string]*tcs.Tensor{"A": stored(t, "A", "ds", "banded:0", 12, 12)}
 		many := map[string]*tcs.Tensor{"A": stored(t, "B", "ds", "banded:2", 12, 12)}
 		if strings.Contains(c.statement, "B(") {
-			few["B"], many["B"] = stored(t, "C", "ds", "banded:1", 12, 12), stored(t, "D", "ds", "banded:2", 12, 12)
+			few["B"], many["B"] = stored(t, "C", "ds", "banded:1", 12, 12),
+				stored(t, "D", "ds", "banded:2", 12, 12)
 		}
 		large := newJob(c.statement, c.format, 2, few)
 		large.FixedPattern = keep(t, newJob(c.statement, c.format, 2, many))
 		want := keep(t, newJob(c.statement, c.format, 2, few))
 		nonzero := func(s string) []string {
-			return slices.DeleteFunc(strings.Split(s, "\n"), func(line string) bool { return strings.HasSuffix(line, "] 0") })
+			return slices.DeleteFunc(strings.Split(s, "\n"),
+				func(line string) bool { return strings.HasSuffix(line, "] 0") })
 		}
 		if got := keep(t, large); !slices.Equal(nonzero(text(got)), nonzero(text(want))) {
 			t.Errorf("%s: got %s, want %s", c.statement, text(got), text(want))
@@ -156,7 +175,8 @@ func TestIntoRefuses(t *testing.T) {
 	}{
 		{func(j *spmd.Job) { j.FixedPattern = a }, "its values are those of the operand A"},
 		{func(j *spmd.Job) { j.FixedPattern = opened }, "is not to be changed"},
-		{func(j *spmd.Job) { j.Formats = map[string]string{"Y": "ss"} }, "got 10x10, ds, float64, want 10x10, ss, float64"},
+		{func(j *spmd.Job) { j.Formats = map[string]string{"Y": "ss"} },
+			"got 10x10, ds, float64, want 10x10, ss, float64"},
 		{func(j *spmd.Job) { j.Types = map[string]string{"Y": "float32"} }, "want 10x10, ds, float32"},
 		{func(j *spmd.Job) { j.Ranks = 2 }, "for a job of one rank"},
 		{func(j *spmd.Job) { j.Splits = []string{"i:2"} }, "for a job of one rank"},
@@ -167,7 +187,8 @@ func TestIntoRefuses(t *testing.T) {
 		c.change(j)
 		_, err := j.Run(context.Background())
 		var coded interface{ ExitCode() int }
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &coded) || coded.ExitCode() != 2 {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &coded) ||
+			coded.ExitCode() != 2 {
 			t.Errorf("got error %v, want %q with exit code 2", err, c.want)
 		}
 	}

@@ -52,25 +52,28 @@ type Job struct {
 // Interpreter is the Target that needs no C compiler, and checks every access, very slowly.
 const Interpreter = target.Interpreter
 
-// CUDA is the Target of NVIDIA GPUs: each rank takes the one that has its number among the ranks of its
-// machine. Without a driver and a GPU a job ends with exit code 1; nothing runs on the CPU instead.
+// CUDA is the Target of NVIDIA GPUs: each rank takes the one that has its number among the ranks of
+// its machine. Without a driver and a GPU a job ends with exit code 1; nothing runs on the CPU
+// instead.
 const CUDA = target.CUDA
 
 // Options are how a job runs.
 type Options struct {
-	Seed        int64  // fixes generated data, with the tensor's name
-	Ranks       int    // ranks in this process; 0 is 1
-	Threads     int    // threads a rank; 0 for the default
-	Target      string // what leaves run on: "cpu" (also ""), "cuda", see CUDA, or "interpreter", see Interpreter
-	CPU         string // "native" (also ""), or an architecture level
-	Repeat      int    // timed runs of the compute phase; 0 is 1
-	Warmup      int    // runs before those, untimed
-	Check       bool   // compare with the reference evaluator
-	Verify      bool   // hold what each pass of the compiler makes, and the C of leaves, to their rules
+	Seed    int64 // fixes generated data, with the tensor's name
+	Ranks   int   // ranks in this process; 0 is 1
+	Threads int   // threads a rank; 0 for the default
+	// what leaves run on: "cpu" (also ""), "cuda", see CUDA, or "interpreter", see Interpreter
+	Target string
+	CPU    string // "native" (also ""), or an architecture level
+	Repeat int    // timed runs of the compute phase; 0 is 1
+	Warmup int    // runs before those, untimed
+	Check  bool   // compare with the reference evaluator
+	// hold what each pass of the compiler makes, and the C of leaves, to their rules
+	Verify      bool
 	MemoryLimit int64  // bytes a rank; 0 for the default
 	Tmp         string // the folder for temporary files; "" for the default
-	// Tune is "auto" (also ""), where leaves have the forms that were measured to be fastest on this CPU, or "off", where
-	// they have the defaults. No bit of a result depends on it.
+	// Tune is "auto" (also ""), where leaves have the forms that were measured to be fastest on this
+	// CPU, or "off", where they have the defaults. No bit of a result depends on it.
 	Tune          string
 	TrustInput    bool   // do not validate the level arrays of .tcs files and tensors in memory
 	Write         string // "auto" (also ""), "parallel" or "ordered"
@@ -111,13 +114,15 @@ type Options struct {
 	// Argv is the command line, for Stats.
 	Argv []string
 
-	// over and placed are the machine and the placements of a job file's statement, to which the file brings tensors itself.
+	// over and placed are the machine and the placements of a job file's statement, to which the file
+	// brings tensors itself.
 	over   *place.Machine
 	placed map[string]place.Placement
 	// memoryOf, if not nil, is the memory that the file has a tensor lie in.
 	memoryOf func(tensor string) place.Memory
 
-	// inProgram says that the job stands for a statement of a program, which runs at most runs times (prepared.Options).
+	// inProgram says that the job stands for a statement of a program, which runs at most runs times
+	// (prepared.Options).
 	inProgram bool
 	runs      int64
 

@@ -31,9 +31,9 @@ type FileJob struct {
 	Outputs map[string]string
 	// Say is told each line that the job prints, as soon as it does, at rank 0.
 	Say func(line string)
-	// Running is told now and then which statement runs, in which pass of its repeats, and for how long
-	// the job has run, once that is longer than RunningAfter. It is called from another goroutine of
-	// rank 0. It may be nil.
+	// Running is told now and then which statement runs, in which pass of its repeats, and for how
+	// long the job has run, once that is longer than RunningAfter. It is called from another goroutine
+	// of rank 0. It may be nil.
 	Running      func(what string)
 	RunningAfter time.Duration
 
@@ -43,9 +43,9 @@ type FileJob struct {
 // FileReport is what a job file's run tells.
 type FileReport = jobs.Report
 
-// Run runs the file, as the program that it is: see Start. Where it ends with a difference
-// that Check found, or with a repeat whose condition was to hold, the error has exit code 4, and there is a
-// report. In a process of a launcher the report is rank 0's, and nil at other ranks.
+// Run runs the file, as the program that it is: see Start. Where it ends with a difference that
+// Check found, or with a repeat whose condition was to hold, the error has exit code 4, and there
+// is a report. In a process of a launcher the report is rank 0's, and nil at other ranks.
 func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := jobs.Inputs(j.File, j.Inputs); err != nil {
 		return nil, err
@@ -60,7 +60,9 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 		return nil, err
 	}
 	located, at := j.located()
-	o := jobs.Options{At: at, Running: j.Running, RunningAfter: j.RunningAfter, Repeat: j.Repeat, Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
+	o := jobs.Options{At: at, Running: j.Running, RunningAfter: j.RunningAfter, Repeat: j.Repeat,
+		Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note,
+		Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
 	o.Leaves = j.leaves
 	var report *FileReport
 	var ended error // at every rank alike
@@ -89,8 +91,8 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	return report, ended
 }
 
-// located has the notes of what a job file runs say where in the file that is: note is told them, and at
-// the places, "" for none. A nil note is for a job without notes.
+// located has the notes of what a job file runs say where in the file that is: note is told them,
+// and at the places, "" for none. A nil note is for a job without notes.
 func (j *FileJob) located() (note, at func(string)) {
 	var place atomic.Pointer[string]
 	at = func(where string) { place.Store(&where) }
@@ -116,7 +118,8 @@ func (j *FileJob) Files() []outfile.Use {
 }
 
 // leaves returns the units of the leaves that a statement of the file is expected to call.
-func (j *FileJob) leaves(ctx context.Context, s jobs.Statement, ranks int) ([]*codegen.Unit, error) {
+func (j *FileJob) leaves(ctx context.Context, s jobs.Statement, ranks int) ([]*codegen.Unit,
+	error) {
 	k := j.job(s).Job
 	k.Note, k.Detail, k.Trace, k.Progress, k.Working = nil, nil, nil, nil, nil
 	k.Ranks, k.inProgram, k.runs, k.memoryOf = ranks, true, s.Runs, j.memoryOf
@@ -191,8 +194,8 @@ func (j *FileJob) checkCode(check func([]*schedule.Command) error) error {
 	return nil
 }
 
-// PlannedFile is what a job file would do on its ranks, without running it, and PlannedItem what one of its
-// statements would.
+// PlannedFile is what a job file would do on its ranks, without running it, and PlannedItem what
+// one of its statements would.
 type (
 	PlannedFile = jobs.Planned
 	PlannedItem = jobs.PlannedItem
@@ -203,13 +206,15 @@ func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
 	if err := j.memories(); err != nil {
 		return nil, err
 	}
-	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), j.MemoryLimit, func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
-		k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
-		k.Schedule, k.over, k.placed, k.Check = how.Schedule, how.Machine, how.Placements, false
-		k.memoryOf = j.memoryOf
-		k.Network, k.IntermediateOrder = how.Network, how.IntermediateOrder
-		return k.forecast(ctx, cmp.Or(how.Blocks, &place.BlockSpec{}), detail, use)
-	})
+	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), j.MemoryLimit,
+		func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
+			k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes,
+				Inputs: g.Inputs, Options: *j.inFolder()}
+			k.Schedule, k.over, k.placed, k.Check = how.Schedule, how.Machine, how.Placements, false
+			k.memoryOf = j.memoryOf
+			k.Network, k.IntermediateOrder = how.Network, how.IntermediateOrder
+			return k.forecast(ctx, cmp.Or(how.Blocks, &place.BlockSpec{}), detail, use)
+		})
 }
 
 // StatementJob is a statement of a job file as a job of its own.
@@ -238,7 +243,8 @@ func (j *FileJob) Jobs() ([]StatementJob, error) {
 // job returns a statement of the file as a job of its own.
 func (j *FileJob) job(x jobs.Statement) StatementJob {
 	s, g := x.Statement, x.Given
-	k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes, Inputs: g.Inputs, Options: *j.inFolder()}
+	k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes,
+		Inputs: g.Inputs, Options: *j.inFolder()}
 	k.Schedule, k.over, k.placed = g.Schedule, g.Machine, g.Placements
 	k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
 	k.Network, k.IntermediateOrder = s.Network, s.IntermediateOrder

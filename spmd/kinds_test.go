@@ -19,7 +19,8 @@ func TestLevelKindsAgree(t *testing.T) {
 	}
 	for _, letter := range []byte(tcs.LevelLetters) {
 		c, k := format.Kind(letter).Caps(), tcs.KindOf(letter)
-		if c.HasPos != k.HasPos() || c.HasCrd != k.HasCrd() || c.Unique == k.Repeats || c.Padded != k.Padded ||
+		if c.HasPos != k.HasPos() || c.HasCrd != k.HasCrd() || c.Unique == k.Repeats ||
+			c.Padded != k.Padded ||
 			c.Locate != (k.Form == tcs.Full) || c.Branchless != (k.Form == tcs.Single) {
 			t.Errorf("%c: the compiler has %+v, files have %+v", letter, c, k)
 		}
@@ -28,7 +29,8 @@ func TestLevelKindsAgree(t *testing.T) {
 
 // The pages of the format and of the flags have a row for each letter.
 func TestLevelKindsDocumented(t *testing.T) {
-	for page, row := range map[string]string{"../docs/tcs.md": "\n| `%c` ", "../docs/reference.md": "\n| `%c` | "} {
+	for page, row := range map[string]string{"../docs/tcs.md": "\n| `%c` ",
+		"../docs/reference.md": "\n| `%c` | "} {
 		doc, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

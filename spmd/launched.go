@@ -15,11 +15,11 @@ import (
 // or is told by another process. It has that failure's exit code.
 type OtherRank = launch.OtherRank
 
-// EndLaunched is for a program's main that mpirun or srun started as one of several
-// ranks, with the error that ends it: where that is from before MPI was opened, such as
-// of the command line, other ranks may wait for this one, and the launcher may
-// let them. So it is where MPI opens, and ranks do not meet. It has say say the error, at one rank where all fail alike, and ends the
-// job. It returns the error to exit with: *OtherRank where it was said.
+// EndLaunched is for a program's main that mpirun or srun started as one of several ranks, with the
+// error that ends it: where that is from before MPI was opened, such as of the command line, other
+// ranks may wait for this one, and the launcher may let them. So it is where MPI opens, and ranks
+// do not meet. It has say say the error, at one rank where all fail alike, and ends the job. It
+// returns the error to exit with: *OtherRank where it was said.
 func EndLaunched(ctx context.Context, err error, say func(error)) error {
 	l, ok, _ := launch.Launched()
 	var unmet *launch.Unmet
@@ -67,8 +67,10 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 
 // launched opens MPI as the rank that this process is of the launcher's job, and runs f, with
 // the options as they are for this rank; here of the ranks are on this machine.
-func (o Options) launched(ctx context.Context, l mpi.Launcher, f func(c comm.Comm, o Options, here int) error) error {
-	set := launch.Options{Ranks: o.Ranks, Threads: o.Threads, Note: o.Note, Detail: o.Detail, Abandon: Abandon}
+func (o Options) launched(ctx context.Context, l mpi.Launcher,
+	f func(c comm.Comm, o Options, here int) error) error {
+	set := launch.Options{Ranks: o.Ranks, Threads: o.Threads, Note: o.Note, Detail: o.Detail,
+		Abandon: Abandon}
 	return launch.Run(ctx, l, set, func(c comm.Comm, r launch.Rank) error {
 		o.Threads, o.local = r.Threads, r.Local
 		if r.Compiler != nil {

@@ -9,9 +9,10 @@ import (
 	"distaff/spmd"
 )
 
-// TestLayouts: jobs that read dense operands from copies in another order are right, take no more memory than their plans say, and make copies
-// where plans do: whole, in blocks that many steps read, repeated, and under a layout command. Where each rank would copy more than it reads,
-// none is made.
+// TestLayouts: jobs that read dense operands from copies in another order are right, take no more
+// memory than their plans say, and make copies where plans do: whole, in blocks that many steps
+// read, repeated, and under a layout command. Where each rank would copy more than it reads, none
+// is made.
 func TestLayouts(t *testing.T) {
 	const rows, columns = 600, 500
 	ttm := "Y(i,j,k) = B(i,j,l)*C(k,l)"
@@ -35,14 +36,17 @@ func TestLayouts(t *testing.T) {
 	} {
 		name := fmt.Sprint(c.statement, " on ", c.ranks, " ranks, ", c.splits, c.schedule)
 		var notes []string
-		j := &spmd.Job{Statement: c.statement, Formats: map[string]string{"A": "ds", "B": "ds"}, Sizes: map[string][]int64{"i": {rows}, "j": {columns}, "k": {16}},
-			Inputs: map[string]spmd.Input{"B": spmd.Generated("uniform:12000:int"), "C": spmd.Generated("dense:int"), "D": spmd.Generated("dense:int")}}
+		j := &spmd.Job{Statement: c.statement, Formats: map[string]string{"A": "ds", "B": "ds"},
+			Sizes: map[string][]int64{"i": {rows}, "j": {columns}, "k": {16}},
+			Inputs: map[string]spmd.Input{"B": spmd.Generated("uniform:12000:int"),
+				"C": spmd.Generated("dense:int"), "D": spmd.Generated("dense:int")}}
 		if c.statement == ttm {
 			j.Formats = map[string]string{"Y": "ssd", "B": "sss"}
 			j.Sizes["l"] = []int64{40}
 			delete(j.Inputs, "D")
 		}
-		j.Ranks, j.Threads, j.Splits, j.Schedule, j.Check, j.Repeat = c.ranks, 1, c.splits, c.schedule, true, 2
+		j.Ranks, j.Threads, j.Splits, j.Schedule, j.Check, j.Repeat = c.ranks, 1, c.splits, c.schedule,
+			true, 2
 		j.Note = func(line string) { notes = append(notes, line) }
 		p, err := j.Plan(t.Context(), 0)
 		if err != nil {
@@ -60,7 +64,8 @@ func TestLayouts(t *testing.T) {
 				t.Errorf("%s: rank %d took %d bytes, and the plan says %d", name, rank, took, p.Memory[rank])
 			}
 		}
-		if got := slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "copying ") }); got != c.copies {
+		if got := slices.ContainsFunc(notes,
+			func(s string) bool { return strings.Contains(s, "copying ") }); got != c.copies {
 			t.Errorf("%s: a copy is made: %v, want %v", name, got, c.copies)
 		}
 	}

@@ -26,8 +26,10 @@ func TestLeavesOfRanks(t *testing.T) {
 	} {
 		ctx := context.Background()
 		leaves := func(schedule []string) []*codegen.Unit {
-			j := &spmd.Job{Statement: x.statement, Formats: map[string]string{"A": x.format}, Sizes: map[string][]int64{"A": {300, 300}},
-				Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9000:int"), "x": spmd.Generated("dense:int")}}
+			j := &spmd.Job{Statement: x.statement, Formats: map[string]string{"A": x.format},
+				Sizes: map[string][]int64{"A": {300, 300}},
+				Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9000:int"),
+					"x": spmd.Generated("dense:int")}}
 			if x.statement[2] == 'i' && x.statement[3] == ',' {
 				delete(j.Inputs, "x")
 			}
@@ -47,7 +49,8 @@ func TestLeavesOfRanks(t *testing.T) {
 		}
 		units := leaves(nil)
 		if len(units) != x.leaves {
-			t.Errorf("%s, --ranks=%d --split=%s: got %d leaves, want %d", x.statement, x.ranks, x.split, len(units), x.leaves)
+			t.Errorf("%s, --ranks=%d --split=%s: got %d leaves, want %d", x.statement, x.ranks, x.split,
+				len(units), x.leaves)
 		}
 		for _, u := range units {
 			lines, err := codegen.Schedule(u.Request)
@@ -58,7 +61,8 @@ func TestLeavesOfRanks(t *testing.T) {
 			text := codegen.ScheduleText(lines)
 			if len(units) == 1 {
 				if again := leaves([]string{text}); emitc.File(again[0].Func) != emitc.File(u.Func) {
-					t.Errorf("%s, --ranks=%d --split=%s: another leaf is made by\n%s", x.statement, x.ranks, x.split, text)
+					t.Errorf("%s, --ranks=%d --split=%s: another leaf is made by\n%s", x.statement, x.ranks,
+						x.split, text)
 				}
 			}
 		}

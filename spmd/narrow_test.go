@@ -36,7 +36,8 @@ func TestNarrowResult(t *testing.T) {
 	t.Parallel()
 	const g = 1_000_000_000
 	// Row 1 of A sums to 3e9, row 4 to -2^31; the parts of row 2 pass int32 both ways.
-	a := map[[2]int64]int64{{0, 0}: 7, {1, 1}: g, {1, 3}: g, {1, 5}: g, {2, 0}: 2 * g, {2, 1}: 2 * g, {2, 4}: -2 * g, {2, 5}: -g, {4, 2}: -g, {4, 3}: -g, {4, 5}: 2*g - 1<<31}
+	a := map[[2]int64]int64{{0, 0}: 7, {1, 1}: g, {1, 3}: g, {1, 5}: g, {2, 0}: 2 * g, {2, 1}: 2 * g,
+		{2, 4}: -2 * g, {2, 5}: -g, {4, 2}: -g, {4, 3}: -g, {4, 5}: 2*g - 1<<31}
 	fits := map[[2]int64]int64{}
 	for c, v := range a {
 		if c[0] != 1 {
@@ -51,7 +52,8 @@ func TestNarrowResult(t *testing.T) {
 	}{
 		{"Y(i) = A(i,j) * x(j)", []string{"d", "s"}, []string{"", "i:2", "j:3"}, []int64{1}},
 		{"Y(i) = A(i,j)", []string{"d", "s"}, []string{"", "j:2"}, []int64{1}},
-		{"Y(k,i) = A(i,j) * B(j,k)", []string{"dd", "ds", "ss", "ss:1,0", "sd", "uq"}, []string{"", "j:3", "i:2"}, []int64{0, 1}},
+		{"Y(k,i) = A(i,j) * B(j,k)", []string{"dd", "ds", "ss", "ss:1,0", "sd", "uq"},
+			[]string{"", "j:3", "i:2"}, []int64{0, 1}},
 		{"Y = A(i,j) * b(i)", []string{""}, []string{"", "j:2"}, []int64{}},
 		{"Y(i) += A(i,j)", []string{"d", "s"}, []string{"", "j:2"}, []int64{1}},
 	} {
@@ -60,11 +62,14 @@ func TestNarrowResult(t *testing.T) {
 				for _, ranks := range []int{1, 2, 3} {
 					for _, entries := range []map[[2]int64]int64{fits, a} {
 						what := fmt.Sprintf("%s as %q, split %q, %d ranks", c.statement, format, split, ranks)
-						j := newJob(c.statement, format, 2, map[string]*tcs.Tensor{"A": ints(t, "ds", []int64{5, 6}, entries)})
+						j := newJob(c.statement, format, 2,
+							map[string]*tcs.Tensor{"A": ints(t, "ds", []int64{5, 6}, entries)})
 						for name, x := range map[string]*tcs.Tensor{
-							"x": ints(t, "d", []int64{6}, map[[2]int64]int64{{0}: 1, {1}: 1, {2}: 1, {3}: 1, {4}: 1, {5}: 1}),
+							"x": ints(t, "d", []int64{6},
+								map[[2]int64]int64{{0}: 1, {1}: 1, {2}: 1, {3}: 1, {4}: 1, {5}: 1}),
 							"b": ints(t, "d", []int64{5}, map[[2]int64]int64{{1}: 1, {2}: 1}),
-							"B": ints(t, "ds", []int64{6, 1}, map[[2]int64]int64{{0}: 1, {1}: 1, {2}: 1, {3}: 1, {4}: 1, {5}: 1}),
+							"B": ints(t, "ds", []int64{6, 1},
+								map[[2]int64]int64{{0}: 1, {1}: 1, {2}: 1, {3}: 1, {4}: 1, {5}: 1}),
 						} {
 							if strings.Contains(c.statement, name+"(") {
 								j.Inputs[name] = spmd.InMemory(x)
@@ -119,7 +124,8 @@ func TestNarrowInto(t *testing.T) {
 		a.SetValue(0, tcs.Value{Type: tcs.Int64, I: 1 << 29})
 		again := job()
 		again.FixedPattern, again.Repeat, again.Check = y, 2, true
-		if got := text(keep(t, again)); !strings.Contains(got, "[0 1] 1073741824\n[2 0] -14\n") && format != "dd" || got != text(y) {
+		if got := text(keep(t, again)); !strings.Contains(got, "[0 1] 1073741824\n[2 0] -14\n") &&
+			format != "dd" || got != text(y) {
 			t.Errorf("%s: got %s in %s", format, got, text(y))
 		}
 		a.SetValue(1, tcs.Value{Type: tcs.Int64, I: -1<<30 - 1})

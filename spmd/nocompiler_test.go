@@ -32,7 +32,8 @@ func TestBuiltInLeavesTakeAnySize(t *testing.T) {
 		for statement, formats := range statements {
 			for _, f := range formats {
 				name := fmt.Sprintf("%s, %s, %d entries, size %d", statement, f, data.entries, data.size)
-				j := spmd.Job{Statement: statement, Formats: map[string]string{}, Inputs: map[string]spmd.Input{}, Sizes: map[string][]int64{}}
+				j := spmd.Job{Statement: statement, Formats: map[string]string{},
+					Inputs: map[string]spmd.Input{}, Sizes: map[string][]int64{}}
 				j.Check, j.Ranks = true, 1+int(data.entries)%3
 				var notes []string
 				j.Note = func(n string) { notes = append(notes, n) }
@@ -61,7 +62,8 @@ func TestBuiltInLeavesTakeAnySize(t *testing.T) {
 				if (strings.Count(statement, ",") > 6 || strings.Contains(f, "C:ssd")) && data.size > 40 {
 					continue // the result alone would take long to check
 				}
-				if data.size > 1000 && !strings.Contains(f, " ") && strings.HasPrefix(statement, "A(i,j") && !strings.HasPrefix(f, "A:") {
+				if data.size > 1000 && !strings.Contains(f, " ") && strings.HasPrefix(statement, "A(i,j") &&
+					!strings.HasPrefix(f, "A:") {
 					continue // a dense result of all coordinates
 				}
 				if _, err := j.Run(context.Background()); err != nil {
@@ -82,12 +84,14 @@ func TestBuiltInLeavesTakeAnyForms(t *testing.T) {
 	t.Setenv("PATH", "")
 	t.Setenv("DISTAFF_CC", "")
 	t.Setenv("DISTAFF_CACHE", cache)
-	for _, forms := range []strategy.Forms{{strategy.FarRows: 0}, {strategy.FarRows: 64, strategy.LastLevelRows: 48, strategy.Streams: 128, strategy.Merges: 1}} {
+	for _, forms := range []strategy.Forms{{strategy.FarRows: 0},
+		{strategy.FarRows: 64, strategy.LastLevelRows: 48, strategy.Streams: 128, strategy.Merges: 1}} {
 		if err := tune.Keep(cache, modelOf(forms)); err != nil {
 			t.Fatal(err)
 		}
 		for _, statement := range []string{"Y(i,k) = A(i,j) * X(j,k)", "Y(i,j) = A(i,j) + X(i,j)"} {
-			j := spmd.Job{Statement: statement, Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"i": {60}, "j": {60}},
+			j := spmd.Job{Statement: statement, Formats: map[string]string{"A": "ds"},
+				Sizes:  map[string][]int64{"i": {60}, "j": {60}},
 				Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:300"), "X": spmd.Generated("dense")}}
 			j.Check = true
 			if strings.Contains(statement, "+") {
@@ -97,7 +101,8 @@ func TestBuiltInLeavesTakeAnyForms(t *testing.T) {
 			}
 			var notes []string
 			j.Note = func(n string) { notes = append(notes, n) }
-			if _, err := j.Run(t.Context()); err != nil || !strings.Contains(strings.Join(notes, " "), "a built-in leaf runs the statement") {
+			if _, err := j.Run(t.Context()); err != nil ||
+				!strings.Contains(strings.Join(notes, " "), "a built-in leaf runs the statement") {
 				t.Errorf("%s, %v: got %v and the notes %q, want a built-in leaf", statement, forms, err, notes)
 			}
 		}
@@ -115,14 +120,17 @@ func TestCachedLeavesServeRanks(t *testing.T) {
 		t.Skip(err)
 	}
 	job := func(statement string, formats map[string]string, data bool) *spmd.Job {
-		j := &spmd.Job{Statement: statement, Formats: formats, Sizes: map[string][]int64{"i": {60}, "j": {50}, "k": {40}}}
+		j := &spmd.Job{Statement: statement, Formats: formats,
+			Sizes: map[string][]int64{"i": {60}, "j": {50}, "k": {40}}}
 		if data {
-			j.Inputs = map[string]spmd.Input{"A": spmd.Generated("uniform:300"), "B": spmd.Generated("uniform:200")}
+			j.Inputs = map[string]spmd.Input{"A": spmd.Generated("uniform:300"),
+				"B": spmd.Generated("uniform:200")}
 			if !strings.Contains(statement, "k") {
 				delete(j.Sizes, "k")
 			}
 			if !strings.Contains(statement, "B") {
-				j.Inputs = map[string]spmd.Input{"A": spmd.Generated("uniform:300"), "x": spmd.Generated("dense")}
+				j.Inputs = map[string]spmd.Input{"A": spmd.Generated("uniform:300"),
+					"x": spmd.Generated("dense")}
 			}
 			j.Check = true
 		} else {
@@ -138,8 +146,10 @@ func TestCachedLeavesServeRanks(t *testing.T) {
 	}{
 		{"y(j) = A(i,j) * x(i)", map[string]string{"A": "ds"}, 3, nil},
 		{"C(i,j) = 2 * A(i,j) * B(i,j)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, 2, nil},
-		{"C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, 2, []string{"j:3"}},
-		{"C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ss", "B": "ds", "C": "ss"}, 3, []string{"j:3", "i:2"}},
+		{"C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, 2,
+			[]string{"j:3"}},
+		{"C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ss", "B": "ds", "C": "ss"}, 3,
+			[]string{"j:3", "i:2"}},
 	} {
 		t.Setenv("PATH", path)
 		u, err := job(c.statement, c.formats, false).Compile(context.Background(), "")
@@ -163,8 +173,10 @@ func TestCachedLeavesServeRanks(t *testing.T) {
 		}
 		j := job(c.statement, c.formats, true)
 		j.Ranks, j.Splits = c.ranks, c.splits
-		if _, err := j.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "no C compiler") {
-			t.Errorf("%s, %v: error %v before its leaves are cached, want that there is no compiler", c.statement, c.splits, err)
+		if _, err := j.Run(context.Background()); err == nil ||
+			!strings.Contains(err.Error(), "no C compiler") {
+			t.Errorf("%s, %v: error %v before its leaves are cached, want that there is no compiler",
+				c.statement, c.splits, err)
 		}
 		t.Setenv("PATH", path)
 		if u, err = j.Compile(context.Background(), ""); err == nil {

@@ -11,8 +11,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestPlacementsOfOtherBlocks: tensors whose placements have other pieces than the steps go by begin and end there. The
-// result is right, and of dense tensors a run moves what its plan says.
+// TestPlacementsOfOtherBlocks: tensors whose placements have other pieces than the steps go by
+// begin and end there. The result is right, and of dense tensors a run moves what its plan says.
 func TestPlacementsOfOtherBlocks(t *testing.T) {
 	trials := 60
 	if testing.Short() {
@@ -35,7 +35,9 @@ func TestPlacementsOfOtherBlocks(t *testing.T) {
 			moved += x.Moved
 		}
 		got := report.Stats.Comm
-		if dense && (!slices.Equal(got.BytesSent, p.Comm.BytesSent) || !slices.Equal(got.BytesReceived, p.Comm.BytesReceived) || !slices.Equal(got.MessagesSent, p.Comm.MessagesSent)) {
+		if dense && (!slices.Equal(got.BytesSent, p.Comm.BytesSent) ||
+			!slices.Equal(got.BytesReceived, p.Comm.BytesReceived) ||
+			!slices.Equal(got.MessagesSent, p.Comm.MessagesSent)) {
 			t.Errorf("seed %d: %s: a run counts %+v, its plan %+v", seed, name, got, p.Comm)
 		}
 	}
@@ -46,11 +48,16 @@ func TestPlacementsOfOtherBlocks(t *testing.T) {
 
 // placedJob is a random job over a grid, which is checked. dense says that all of its tensors are.
 func placedJob(r *rand.Rand) (j *spmd.Job, name string, dense bool) {
-	statements := []string{"A(i,j) = B(i,j) + C(i,j)", "A(i,j) = B(i,k) * C(k,j)", "a(i) = B(i,j) * c(j)", "A(i,j) = B(i,j) * c(j)", "A(i,j) = B(j,i) * C(i,j)"}
-	schedules := []string{"divide(i,io,ii,M.x),distribute(io)", "divide(j,jo,ji,M.y),reorder(jo,i,ji),distribute(jo)", "divide(i,io,ii,M.x),divide(j,jo,ji,M.y),reorder(io,jo,ii,ji),distribute(io),distribute(jo)",
+	statements := []string{"A(i,j) = B(i,j) + C(i,j)", "A(i,j) = B(i,k) * C(k,j)",
+		"a(i) = B(i,j) * c(j)", "A(i,j) = B(i,j) * c(j)", "A(i,j) = B(j,i) * C(i,j)"}
+	schedules := []string{"divide(i,io,ii,M.x),distribute(io)",
+		"divide(j,jo,ji,M.y),reorder(jo,i,ji),distribute(jo)",
+		"divide(i,io,ii,M.x),divide(j,jo,ji,M.y),reorder(io,jo,ii,ji),distribute(io),distribute(jo)",
 		"divide(i,io,ii,3),distribute(io)", "reorder(j,i),distribute(j)"}
-	j = &spmd.Job{Statement: statements[r.IntN(len(statements))], Sizes: map[string][]int64{}, Formats: map[string]string{}, Types: map[string]string{}, Inputs: map[string]spmd.Input{}}
-	j.Ranks, j.Machine, j.Target, j.Check = 1+r.IntN(6), fmt.Sprintf("%dx%d", 1+r.IntN(3), 1+r.IntN(3)), spmd.Interpreter, true
+	j = &spmd.Job{Statement: statements[r.IntN(len(statements))], Sizes: map[string][]int64{},
+		Formats: map[string]string{}, Types: map[string]string{}, Inputs: map[string]spmd.Input{}}
+	j.Ranks, j.Machine, j.Target, j.Check = 1+r.IntN(6),
+		fmt.Sprintf("%dx%d", 1+r.IntN(3), 1+r.IntN(3)), spmd.Interpreter, true
 	j.Schedule = []string{schedules[r.IntN(len(schedules))]}
 	dense = r.IntN(2) == 0
 	n := int64(5 + r.IntN(6))
@@ -63,7 +70,8 @@ func placedJob(r *rand.Rand) (j *spmd.Job, name string, dense bool) {
 		if x == 'a' || x == 'c' {
 			modes, kind = 1, "uniform:4:int"
 		}
-		j.Formats[tensor] = map[bool][]string{true: {"", "d", "dd"}, false: {"", "s", []string{"ds", "ss", "ds:1,0"}[r.IntN(3)]}}[dense][modes]
+		j.Formats[tensor] = map[bool][]string{true: {"", "d", "dd"},
+			false: {"", "s", []string{"ds", "ss", "ds:1,0"}[r.IntN(3)]}}[dense][modes]
 		if x != 'A' && x != 'a' {
 			j.Sizes[tensor] = []int64{n, n}[:modes]
 			if j.Inputs[tensor] = spmd.Generated(kind); dense {
@@ -74,7 +82,8 @@ func placedJob(r *rand.Rand) (j *spmd.Job, name string, dense bool) {
 			j.Placements = append(j.Placements, tensor+placementOf(r, modes))
 		}
 	}
-	return j, fmt.Sprintf("%s, %v, %s, %s, %v, %d ranks over %s, %d", j.Statement, j.Formats, j.Schedule, strings.Join(j.Placements, "; "), j.Sizes, j.Ranks, j.Machine, n), dense
+	return j, fmt.Sprintf("%s, %v, %s, %s, %v, %d ranks over %s, %d", j.Statement, j.Formats,
+		j.Schedule, strings.Join(j.Placements, "; "), j.Sizes, j.Ranks, j.Machine, n), dense
 }
 
 // placementOf is a random placement of a tensor on a grid of two dimensions.

@@ -34,12 +34,14 @@ func (j *Job) Plan(ctx context.Context, detail int) (out *Planned, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = j.forecast(ctx, spec, detail, func(_ *forecast.Forecast, p *Planned) error { out = p; return nil })
+	err = j.forecast(ctx, spec, detail,
+		func(_ *forecast.Forecast, p *Planned) error { out = p; return nil })
 	return out, err
 }
 
 // forecast plans the job, and gives use the plan before anything is closed.
-func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, use func(*forecast.Forecast, *Planned) error) error {
+func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int,
+	use func(*forecast.Forecast, *Planned) error) error {
 	return j.foreseen(ctx, spec, func(x *forecast.Forecast, statement string) error {
 		out, err := x.Plan(ctx, statement, detail)
 		if err != nil {
@@ -51,7 +53,8 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int, u
 }
 
 // leaves returns the units of the leaves that a run of the job is expected to call.
-func (j *Job) leaves(ctx context.Context, spec *place.BlockSpec) (units []*codegen.Unit, err error) {
+func (j *Job) leaves(ctx context.Context, spec *place.BlockSpec) (units []*codegen.Unit,
+	err error) {
 	err = j.foreseen(ctx, spec, func(x *forecast.Forecast, _ string) error {
 		units, err = x.Leaves()
 		return err
@@ -60,7 +63,8 @@ func (j *Job) leaves(ctx context.Context, spec *place.BlockSpec) (units []*codeg
 }
 
 // foreseen gives use what is estimated of the job before anything of it runs.
-func (j *Job) foreseen(ctx context.Context, spec *place.BlockSpec, use func(x *forecast.Forecast, statement string) error) error {
+func (j *Job) foreseen(ctx context.Context, spec *place.BlockSpec,
+	use func(x *forecast.Forecast, statement string) error) error {
 	if j.Ranks > mostPlanned {
 		return fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks, mostPlanned)
 	}
@@ -90,5 +94,7 @@ func (j *Job) foreseen(ctx context.Context, spec *place.BlockSpec, use func(x *f
 	if err != nil {
 		r.Reader.Env.Detail("no times are predicted: " + err.Error())
 	}
-	return use(forecast.New(r.Prepared, forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Check: j.Check, Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit}), p.Stmt.String())
+	return use(forecast.New(r.Prepared,
+		forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Check: j.Check,
+			Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit}), p.Stmt.String())
 }

@@ -26,20 +26,27 @@ var plannedJobs = []spmd.Job{
 		Options: spmd.Options{Splits: []string{"i:2", "j:3"}, Extend: []string{"j"}, Map: "j"}},
 	{Statement: "a(i) = A(i,j)*x(j) + x(i)", Sizes: map[string][]int64{"A": {10, 10}},
 		Options: spmd.Options{Splits: []string{"i:1,1,7", "j:2"}, BlockOrder: "j"}},
-	// Placed tensors: where the default schedule runs their steps, elsewhere, at several ranks, and not in its blocks.
+	// Placed tensors: where the default schedule runs their steps, elsewhere, at several ranks, and
+	// not in its blocks.
 	{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {13, 11}},
 		Options: spmd.Options{Placements: []string{"A(i,j) -> M(0)", "x(j) -> M(0)", "y(i) -> M(*)"}}},
 	{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {12, 11}},
-		Options: spmd.Options{Machine: "2x2", Placements: []string{"A(i,j) -> M(1,i)", "x(j) -> M(*,1)", "y(i) -> M(i,*)"}}},
+		Options: spmd.Options{Machine: "2x2",
+			Placements: []string{"A(i,j) -> M(1,i)", "x(j) -> M(*,1)", "y(i) -> M(i,*)"}}},
 	{Statement: "y(j) = A(i,j)*x(i)", Sizes: map[string][]int64{"A": {13, 11}},
-		Options: spmd.Options{Machine: "nodes=2;gpus=2", Placements: []string{"A(i,j) -> nodes(*); (i,j) -> gpus(0)", "y(j) -> nodes(j); (j) -> gpus(*)"}}},
+		Options: spmd.Options{Machine: "nodes=2;gpus=2",
+			Placements: []string{"A(i,j) -> nodes(*); (i,j) -> gpus(0)",
+				"y(j) -> nodes(j); (j) -> gpus(*)"}}},
 	// Distributed schedules.
 	{Statement: "C(i,k) = A(i,j)*B(j,k)", Sizes: map[string][]int64{"A": {8, 9}, "B": {9, 7}},
-		Options: spmd.Options{Machine: "2x2", Placements: []string{"A(x,y) -> M(x,y)", "B(x,y) -> M(x,y)", "C(x,y) -> M(x,y)"},
-			Schedule: []string{"distribute({i,k},{io,ko},{ii,ki},M), divide(j,jo,ji,M.x), reorder(io,ko,jo,ii,ki,ji), rotate(jo,{io,ko},jr), communicate({A,B},jr)"}}},
+		Options: spmd.Options{Machine: "2x2",
+			Placements: []string{"A(x,y) -> M(x,y)", "B(x,y) -> M(x,y)", "C(x,y) -> M(x,y)"},
+			Schedule: []string{
+				"distribute({i,k},{io,ko},{ii,ki},M), divide(j,jo,ji,M.x), reorder(io,ko,jo,ii,ki,ji), rotate(jo,{io,ko},jr), communicate({A,B},jr)"}}},
 	{Statement: "C(i,k) = A(i,j)*B(j,k)", Sizes: map[string][]int64{"A": {8, 9}, "B": {9, 7}},
-		Options: spmd.Options{Machine: "2x2x2", Placements: []string{"A(x,y) -> M(x,0,y)", "C(x,y) -> M(x,*,0)"},
-			Schedule: []string{"distribute({i,k,j},{io,ko,jo},{ii,ki,ji},M)"}}},
+		Options: spmd.Options{Machine: "2x2x2",
+			Placements: []string{"A(x,y) -> M(x,0,y)", "C(x,y) -> M(x,*,0)"},
+			Schedule:   []string{"distribute({i,k,j},{io,ko,jo},{ii,ki,ji},M)"}}},
 }
 
 // A run of dense tensors sends and receives what the plan says, byte for byte
@@ -64,11 +71,15 @@ func TestARunMovesWhatThePlanSays(t *testing.T) {
 				t.Fatalf("%s: %v", job.Statement, err)
 			}
 			got, want := report.Stats.Comm, p.Comm
-			if !slices.Equal(got.BytesSent, want.BytesSent) || !slices.Equal(got.BytesReceived, want.BytesReceived) || !slices.Equal(got.MessagesSent, want.MessagesSent) {
-				t.Errorf("%s on %d ranks, %v: the run moved %+v, the plan says %+v", job.Statement, ranks, job.Splits, got, want)
+			if !slices.Equal(got.BytesSent, want.BytesSent) ||
+				!slices.Equal(got.BytesReceived, want.BytesReceived) ||
+				!slices.Equal(got.MessagesSent, want.MessagesSent) {
+				t.Errorf("%s on %d ranks, %v: the run moved %+v, the plan says %+v", job.Statement, ranks,
+					job.Splits, got, want)
 			}
 			if !slices.Equal(report.Stats.Balance.Nonzeros, p.Balance.Nonzeros) {
-				t.Errorf("%s on %d ranks: the run counts %v entries, the plan %v", job.Statement, ranks, report.Stats.Balance.Nonzeros, p.Balance.Nonzeros)
+				t.Errorf("%s on %d ranks: the run counts %v entries, the plan %v", job.Statement, ranks,
+					report.Stats.Balance.Nonzeros, p.Balance.Nonzeros)
 			}
 			if err := agrees(p); err != nil {
 				t.Errorf("%s on %d ranks: %v", job.Statement, ranks, err)
@@ -82,7 +93,8 @@ func TestARunMovesWhatThePlanSays(t *testing.T) {
 
 func containsTensor(statement, name string) bool {
 	for k := range statement {
-		if k+len(name) < len(statement) && statement[k:k+len(name)] == name && statement[k+len(name)] == '(' {
+		if k+len(name) < len(statement) && statement[k:k+len(name)] == name &&
+			statement[k+len(name)] == '(' {
 			return true
 		}
 	}
@@ -120,7 +132,8 @@ func agrees(p *spmd.Planned) error {
 			}
 		}
 		if sent != p.Comm.BytesSent[r.Rank] || received != p.Comm.BytesReceived[r.Rank] {
-			return fmt.Errorf("rank %d's moves are %d and %d bytes, its totals %d and %d", r.Rank, sent, received, p.Comm.BytesSent[r.Rank], p.Comm.BytesReceived[r.Rank])
+			return fmt.Errorf("rank %d's moves are %d and %d bytes, its totals %d and %d", r.Rank, sent,
+				received, p.Comm.BytesSent[r.Rank], p.Comm.BytesReceived[r.Rank])
 		}
 		if int64(len(r.Steps)) != p.Steps[r.Rank] {
 			return fmt.Errorf("rank %d lists %d steps of %d", r.Rank, len(r.Steps), p.Steps[r.Rank])
@@ -133,16 +146,19 @@ func agrees(p *spmd.Planned) error {
 func TestEstimatesOfSparseBlocks(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "b.tcs")
-	make := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"}, Sizes: map[string][]int64{"A": {400, 300}},
-		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:9000:int")}, Outputs: []spmd.Output{{Tensor: "B", File: file}}}
+	make := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"},
+		Sizes:   map[string][]int64{"A": {400, 300}},
+		Inputs:  map[string]spmd.Input{"A": spmd.Generated("uniform:9000:int")},
+		Outputs: []spmd.Output{{Tensor: "B", File: file}}}
 	make.Target, make.Threads = spmd.Interpreter, 1
 	if _, err := make.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for _, format := range []string{"ds", "ss", "uq"} {
 		job := spmd.Job{Statement: "y(j) = B(i,j)*x(i)", Formats: map[string]string{"B": format},
-			Inputs:  map[string]spmd.Input{"B": spmd.File(file), "x": spmd.Generated("dense:int")},
-			Options: spmd.Options{Splits: []string{"i:4", "j:3"}, Extend: []string{"i"}, Map: "j", Ranks: 3, Target: spmd.Interpreter, Threads: 1}}
+			Inputs: map[string]spmd.Input{"B": spmd.File(file), "x": spmd.Generated("dense:int")},
+			Options: spmd.Options{Splits: []string{"i:4", "j:3"}, Extend: []string{"i"}, Map: "j", Ranks: 3,
+				Target: spmd.Interpreter, Threads: 1}}
 		p, err := job.Plan(context.Background(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -157,19 +173,23 @@ func TestEstimatesOfSparseBlocks(t *testing.T) {
 		for r := range 3 {
 			got, want := report.Stats.Comm.BytesReceived[r], p.Comm.BytesReceived[r]
 			if float64(got) > 1.1*float64(want) || float64(got) < 0.9*float64(want) {
-				t.Errorf("B as %s, rank %d: the run received %d bytes, the estimate is %d", format, r, got, want)
+				t.Errorf("B as %s, rank %d: the run received %d bytes, the estimate is %d", format, r, got,
+					want)
 			}
 			if report.Stats.Comm.MessagesSent[r] != p.Comm.MessagesSent[r] {
-				t.Errorf("B as %s, rank %d: the run sent %d messages, the plan says %d", format, r, report.Stats.Comm.MessagesSent[r], p.Comm.MessagesSent[r])
+				t.Errorf("B as %s, rank %d: the run sent %d messages, the plan says %d", format, r,
+					report.Stats.Comm.MessagesSent[r], p.Comm.MessagesSent[r])
 			}
 		}
 	}
 }
 
 func TestPlansOfManyRanksTakeSeconds(t *testing.T) {
-	job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {1 << 24, 1 << 24}},
-		Inputs:  map[string]spmd.Input{"A": spmd.Generated("uniform:1000000000")},
-		Options: spmd.Options{Splits: []string{"i:256", "j:16"}, Extend: []string{"j"}, Map: "i,j", Ranks: 4096}}
+	job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": "ds"},
+		Sizes:  map[string][]int64{"A": {1 << 24, 1 << 24}},
+		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:1000000000")},
+		Options: spmd.Options{Splits: []string{"i:256", "j:16"}, Extend: []string{"j"}, Map: "i,j",
+			Ranks: 4096}}
 	at := time.Now()
 	p, err := job.Plan(context.Background(), 4)
 	if err != nil {
@@ -225,8 +245,11 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 	} {
 		files[name] = filepath.Join(dir, name+".tcs")
 		vars := "i,j,k"[:2*len(in.dims)-1]
-		j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Formats: map[string]string{"S": in.format, "T": in.format}, Sizes: map[string][]int64{"S": in.dims},
-			Inputs: map[string]spmd.Input{"S": spmd.Generated(in.kind)}, Outputs: []spmd.Output{{Tensor: "T", File: files[name]}}}
+		j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")",
+			Formats: map[string]string{"S": in.format, "T": in.format},
+			Sizes:   map[string][]int64{"S": in.dims},
+			Inputs:  map[string]spmd.Input{"S": spmd.Generated(in.kind)},
+			Outputs: []spmd.Output{{Tensor: "T", File: files[name]}}}
 		j.Target, j.Threads = spmd.Interpreter, 1
 		if _, err := j.Run(context.Background()); err != nil {
 			t.Fatal(err)
@@ -248,24 +271,40 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 		{"y(i) = A(i,j)*x(j)", nil, nil, split(spmd.Options{}, "i:2", "j:20")},
 		{"y(i) = A(i,j)*x(j)", nil, nil, split(spmd.Options{Extend: []string{"j"}, Map: "j"}, "j:4")},
 		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, spmd.Options{}},
-		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, split(spmd.Options{}, "i:2", "j:6")},
-		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, split(spmd.Options{Extend: []string{"j"}, Map: "j"}, "j:4")},
-		{"Y(i,k) = A(i,j)*B(j,k)", nil, nil, split(spmd.Options{}, "i:2", "j:6")}, // steps add to one dense block
-		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, spmd.Options{}},
-		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}}, split(spmd.Options{}, "i:2", "l:20")},
-		{"Y(i,j) = T(i,j,l)*x(l)", map[string]string{"Y": "ss"}, nil, split(spmd.Options{}, "i:2", "l:10")},
-		{"Y(i,l) = A(i,j)*B(j,k)*x(k,l)", nil, map[string][]int64{"l": {40}}, spmd.Options{Network: "(A*B)*x"}},
-		{"Y(i,l) = A(i,j)*B(j,k)*x(k,l)", nil, map[string][]int64{"l": {40}}, spmd.Options{Network: "A*(B*x)"}},
-		{"Y(i,r) = T(i,j,l)*C(r,l)*x(j)", nil, map[string][]int64{"r": {16}}, spmd.Options{Network: "(T*C)*x"}},
-		{"Y(i,r) = T(i,j,l)*C(r,l)*x(j)", nil, map[string][]int64{"r": {16}}, spmd.Options{Network: "pairwise"}},
+		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil,
+			split(spmd.Options{}, "i:2", "j:6")},
+		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil,
+			split(spmd.Options{Extend: []string{"j"}, Map: "j"}, "j:4")},
+		// steps add to one dense block
+		{"Y(i,k) = A(i,j)*B(j,k)", nil, nil, split(spmd.Options{}, "i:2", "j:6")},
+		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}},
+			spmd.Options{}},
+		{"Y(i,j,r) = T(i,j,l)*C(r,l)", map[string]string{"Y": "ssd"}, map[string][]int64{"r": {16}},
+			split(spmd.Options{}, "i:2", "l:20")},
+		{"Y(i,j) = T(i,j,l)*x(l)", map[string]string{"Y": "ss"}, nil,
+			split(spmd.Options{}, "i:2", "l:10")},
+		{"Y(i,l) = A(i,j)*B(j,k)*x(k,l)", nil, map[string][]int64{"l": {40}},
+			spmd.Options{Network: "(A*B)*x"}},
+		{"Y(i,l) = A(i,j)*B(j,k)*x(k,l)", nil, map[string][]int64{"l": {40}},
+			spmd.Options{Network: "A*(B*x)"}},
+		{"Y(i,r) = T(i,j,l)*C(r,l)*x(j)", nil, map[string][]int64{"r": {16}},
+			spmd.Options{Network: "(T*C)*x"}},
+		{"Y(i,r) = T(i,j,l)*C(r,l)*x(j)", nil, map[string][]int64{"r": {16}},
+			spmd.Options{Network: "pairwise"}},
 		{"y(k) = A(i,j)*B(j,k)*x(i)", nil, nil, spmd.Options{Network: "(A*B)*x"}},
-		{"y(i) = A(i,j)*x(j)", nil, nil, spmd.Options{Schedule: rows, Placements: []string{"x(j) -> M(j)"}}},
-		{"y(i) = A(i,j)*x(j)", nil, nil, spmd.Options{Schedule: rows, Placements: []string{"A(i,j) -> M(j)", "y(i) -> M(0)"}}},
-		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil, spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)"}}},
-		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ss"}, nil, spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)", "A(i,k) -> M(k)"}}},
-		{"Y(i,k) = A(i,j)*B(j,k)", nil, nil, spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)"}}},
+		{"y(i) = A(i,j)*x(j)", nil, nil,
+			spmd.Options{Schedule: rows, Placements: []string{"x(j) -> M(j)"}}},
+		{"y(i) = A(i,j)*x(j)", nil, nil,
+			spmd.Options{Schedule: rows, Placements: []string{"A(i,j) -> M(j)", "y(i) -> M(0)"}}},
+		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ds"}, nil,
+			spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)"}}},
+		{"Y(i,k) = A(i,j)*B(j,k)", map[string]string{"Y": "ss"}, nil,
+			spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)", "A(i,k) -> M(k)"}}},
+		{"Y(i,k) = A(i,j)*B(j,k)", nil, nil,
+			spmd.Options{Schedule: rows, Placements: []string{"Y(i,k) -> M(k)"}}},
 	} {
-		job := spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: c.sizes, Options: c.o, Inputs: map[string]spmd.Input{}}
+		job := spmd.Job{Statement: c.stmt, Formats: c.formats, Sizes: c.sizes, Options: c.o,
+			Inputs: map[string]spmd.Input{}}
 		for _, name := range []string{"A", "B", "T"} {
 			if containsTensor(c.stmt, name) {
 				job.Inputs[name] = spmd.File(files[name])
@@ -299,7 +338,8 @@ func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 			}
 			for r, got := range report.Allocated {
 				if got > p.Memory[r] || got == 0 {
-					t.Errorf("%s, split %v, placed %v, rank %d of %d: allocated %d bytes, planned %d", c.stmt, job.Splits, job.Placements, r, ranks, got, p.Memory[r])
+					t.Errorf("%s, split %v, placed %v, rank %d of %d: allocated %d bytes, planned %d", c.stmt,
+						job.Splits, job.Placements, r, ranks, got, p.Memory[r])
 				}
 			}
 		}

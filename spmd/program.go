@@ -57,7 +57,8 @@ func (o Options) start(ctx context.Context, told launch.Told, f func(p *Program)
 		return fault.Commandf("got %d ranks, want at most %d in one process", o.Ranks, mostEmbedded)
 	}
 	if o.Ranks > 1 {
-		return local.RunWith(ctx, o.Ranks, local.Options{Unlocked: o.Target == Interpreter}, func(c comm.Comm) error { return o.program(c, c.Size(), c.Size(), f) })
+		return local.RunWith(ctx, o.Ranks, local.Options{Unlocked: o.Target == Interpreter},
+			func(c comm.Comm) error { return o.program(c, c.Size(), c.Size(), f) })
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -76,7 +77,8 @@ func (o Options) program(c comm.Comm, onNode, inProcess int, f func(p *Program) 
 	if err := e.Ready(); err != nil {
 		return err
 	}
-	p := program.New(e, program.Options{Seed: o.Seed, MemoryLimit: o.MemoryLimit, TrustInput: o.TrustInput, Write: o.Write, Verify: o.verifies(), Fresh: o.Check})
+	p := program.New(e, program.Options{Seed: o.Seed, MemoryLimit: o.MemoryLimit,
+		TrustInput: o.TrustInput, Write: o.Write, Verify: o.verifies(), Fresh: o.Check})
 	defer p.Close()
 	return f(p)
 }

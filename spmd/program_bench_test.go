@@ -8,8 +8,8 @@ import (
 	"distaff/spmd"
 )
 
-// BenchmarkProgram times prepared statements: a product of a matrix of 10 entries a row and a vector, and
-// steps of conjugate gradients, of seven statements each.
+// BenchmarkProgram times prepared statements: a product of a matrix of 10 entries a row and a
+// vector, and steps of conjugate gradients, of seven statements each.
 func BenchmarkProgram(b *testing.B) {
 	for _, size := range []struct {
 		name  string
@@ -30,25 +30,26 @@ func BenchmarkProgram(b *testing.B) {
 			pos, right[i] = append(pos, int32(len(crd))), rng.Float64()
 		}
 		start := func(b *testing.B, f func(p *spmd.Program) error) {
-			err := spmd.Start(context.Background(), spmd.Options{Ranks: size.ranks}, func(p *spmd.Program) error {
-				A, err := spmd.CSR(int64(n), int64(n), pos, crd, values)
-				if err != nil {
-					return err
-				}
-				v, err := spmd.Dense(right, int64(n))
-				if err != nil {
-					return err
-				}
-				for name, in := range map[string]spmd.Input{"A": spmd.InMemory(A), "b": spmd.InMemory(v)} {
-					if err := p.Set(name, in, spmd.Storage{}); err != nil {
+			err := spmd.Start(context.Background(), spmd.Options{Ranks: size.ranks},
+				func(p *spmd.Program) error {
+					A, err := spmd.CSR(int64(n), int64(n), pos, crd, values)
+					if err != nil {
 						return err
 					}
-				}
-				if err := p.Declare("x", spmd.Storage{Sizes: []int64{int64(n)}}); err != nil {
-					return err
-				}
-				return f(p)
-			})
+					v, err := spmd.Dense(right, int64(n))
+					if err != nil {
+						return err
+					}
+					for name, in := range map[string]spmd.Input{"A": spmd.InMemory(A), "b": spmd.InMemory(v)} {
+						if err := p.Set(name, in, spmd.Storage{}); err != nil {
+							return err
+						}
+					}
+					if err := p.Declare("x", spmd.Storage{Sizes: []int64{int64(n)}}); err != nil {
+						return err
+					}
+					return f(p)
+				})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -21,7 +21,8 @@ func onRanks(t *testing.T, ranks []int, f func(t *testing.T, p *spmd.Program) er
 		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			if err := spmd.Start(ctx, spmd.Options{Ranks: n, Target: spmd.Interpreter}, func(p *spmd.Program) error { return f(t, p) }); err != nil {
+			if err := spmd.Start(ctx, spmd.Options{Ranks: n, Target: spmd.Interpreter},
+				func(p *spmd.Program) error { return f(t, p) }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -36,7 +37,11 @@ func entriesOf(p *spmd.Program, name string) (map[string]float64, error) {
 	}
 	defer whole.Close()
 	out := map[string]float64{}
-	whole.Entries(func(at []int64, i int64) bool { out[fmt.Sprint(at)] = real(whole.Value(i).Complex()); return true })
+	whole.Entries(func(at []int64,
+		i int64) bool {
+		out[fmt.Sprint(at)] = real(whole.Value(i).Complex())
+		return true
+	})
 	return out, whole.Validate()
 }
 
@@ -72,7 +77,8 @@ func TestProgramKeepsWholeTensors(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(holds(t, p, "b", map[string]float64{"[]": 7}), holds(t, p, "A", map[string]float64{"[5 2]": 6, "[5 5]": 7, "[1 4]": 8}))
+		return errors.Join(holds(t, p, "b", map[string]float64{"[]": 7}),
+			holds(t, p, "A", map[string]float64{"[5 2]": 6, "[5 5]": 7, "[1 4]": 8}))
 	})
 }
 
@@ -87,7 +93,8 @@ func TestProgramWritesBlocks(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		s, err := p.Prepare("x(i) = y(i)", spmd.How{Blocks: &place.BlockSpec{Splits: []place.SplitSpec{split}}})
+		s, err := p.Prepare("x(i) = y(i)",
+			spmd.How{Blocks: &place.BlockSpec{Splits: []place.SplitSpec{split}}})
 		if err == nil {
 			err = s.Run()
 		}
@@ -184,15 +191,18 @@ func TestAddsToNarrowerType(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for stmt, in := range map[string]spmd.Input{"x(i) += y(i)": spmd.InMemory(x), "x += y(i)": spmd.Scalar(float32(2))} {
-			j := &spmd.Job{Statement: stmt, Inputs: map[string]spmd.Input{"x": in, "y": spmd.InMemory(y)}, Keep: true, Options: spmd.Options{Ranks: ranks, Target: spmd.Interpreter}}
+		for stmt, in := range map[string]spmd.Input{"x(i) += y(i)": spmd.InMemory(x),
+			"x += y(i)": spmd.Scalar(float32(2))} {
+			j := &spmd.Job{Statement: stmt, Inputs: map[string]spmd.Input{"x": in, "y": spmd.InMemory(y)},
+				Keep: true, Options: spmd.Options{Ranks: ranks, Target: spmd.Interpreter}}
 			r, err := j.Run(context.Background())
 			if err != nil {
 				t.Errorf("%s, %d ranks: %v", stmt, ranks, err)
 				continue
 			}
 			got, err := spmd.Values[float64](r.Result)
-			if want := map[int]string{1: "[8]", 3: "[2 4 6]"}[len(got)]; err != nil || fmt.Sprint(got) != want {
+			if want := map[int]string{1: "[8]", 3: "[2 4 6]"}[len(got)]; err != nil ||
+				fmt.Sprint(got) != want {
 				t.Errorf("%s, %d ranks: got %v, %v, want %s", stmt, ranks, got, err, want)
 			}
 			r.Result.Close()

@@ -35,7 +35,8 @@ func TestProgramExchange(t *testing.T) {
 					err = p.Do("y(i) = A(i,j) * x(j)")
 				}
 				if p.Rank() == 0 && (len(again) > before) != compiles {
-					t.Errorf("%d ranks, %s: compiled again %v, want %v: %v", ranks, name, !compiles, compiles, again)
+					t.Errorf("%d ranks, %s: compiled again %v, want %v: %v", ranks, name, !compiles, compiles,
+						again)
 				}
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
@@ -90,7 +91,8 @@ func TestProgramExchangeWidens(t *testing.T) {
 		set := func(name string, entries int, row, col func(k int) int32) error {
 			coords, values := [][]int32{nil, nil}, []float64{}
 			for k := range entries {
-				coords[0], coords[1], values = append(coords[0], row(k)), append(coords[1], col(k)), append(values, 1)
+				coords[0], coords[1], values = append(coords[0], row(k)), append(coords[1], col(k)),
+					append(values, 1)
 			}
 			x, err := spmd.COO([]int64{n, n}, coords, values)
 			if err != nil {
@@ -103,7 +105,8 @@ func TestProgramExchangeWidens(t *testing.T) {
 		}
 		zero, at := func(int) int32 { return 0 }, func(k int) int32 { return int32(k) }
 		for _, entries := range []int{1, many} {
-			if err := errors.Join(set("A", entries, at, at), set("B", entries, zero, zero)); err != nil && entries == 1 {
+			if err := errors.Join(set("A", entries, at, at), set("B", entries, zero, zero)); err != nil &&
+				entries == 1 {
 				return err
 			}
 			if entries == many {
@@ -128,7 +131,8 @@ func TestProgramExchangeWidens(t *testing.T) {
 }
 
 // TestProgramExchangeRefused: a run that is refused since one operand has no value leaves the
-// statement with the others that were set again, and it is compiled for their indices by the next run.
+// statement with the others that were set again, and it is compiled for their indices by the next
+// run.
 func TestProgramExchangeRefused(t *testing.T) {
 	onRanks(t, []int{1, 2}, func(t *testing.T, p *spmd.Program) error {
 		set := func(x *tcs.Tensor, err error) error {
@@ -138,7 +142,8 @@ func TestProgramExchangeRefused(t *testing.T) {
 			return p.Set("A", spmd.InMemory(x), spmd.Storage{})
 		}
 		scale := func(x float64) error { return p.Set("b", spmd.Scalar(x), spmd.Storage{}) }
-		if err := errors.Join(set(spmd.CSR(2, 2, []int32{0, 1, 2}, []int32{0, 1}, []float64{2, 3})), scale(1)); err != nil {
+		if err := errors.Join(set(spmd.CSR(2, 2, []int32{0, 1, 2}, []int32{0, 1}, []float64{2, 3})),
+			scale(1)); err != nil {
 			return err
 		}
 		s, err := p.Prepare("y(i) = A(i,j) * b", spmd.How{})
@@ -168,19 +173,20 @@ func TestProgramCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- spmd.Start(ctx, spmd.Options{Ranks: ranks, Target: spmd.Interpreter}, func(p *spmd.Program) error {
-				if err := setDense(p, "x", make([]float64, 50), 50); err != nil {
-					return err
-				}
-				for n := 0; ; n++ {
-					if n == 5 && p.Rank() == 0 {
-						cancel()
-					}
-					if err := p.Do("x(i) = x(i) + 1"); err != nil {
+			ended <- spmd.Start(ctx, spmd.Options{Ranks: ranks, Target: spmd.Interpreter},
+				func(p *spmd.Program) error {
+					if err := setDense(p, "x", make([]float64, 50), 50); err != nil {
 						return err
 					}
-				}
-			})
+					for n := 0; ; n++ {
+						if n == 5 && p.Rank() == 0 {
+							cancel()
+						}
+						if err := p.Do("x(i) = x(i) + 1"); err != nil {
+							return err
+						}
+					}
+				})
 		}()
 		select {
 		case err := <-ended:
@@ -199,22 +205,23 @@ func TestProgramFailsAtOneRank(t *testing.T) {
 	wrong := errors.New("wrong at rank 1")
 	ended := make(chan error, 1)
 	go func() {
-		ended <- spmd.Start(context.Background(), spmd.Options{Ranks: 3, Target: spmd.Interpreter}, func(p *spmd.Program) error {
-			if err := setDense(p, "x", []float64{1, 2, 3, 4}, 4); err != nil {
-				return err
-			}
-			for n := 0; ; n++ {
-				if n == 3 && p.Rank() == 1 {
-					return wrong
-				}
-				if err := p.Do("s = x(i)"); err != nil {
+		ended <- spmd.Start(context.Background(), spmd.Options{Ranks: 3, Target: spmd.Interpreter},
+			func(p *spmd.Program) error {
+				if err := setDense(p, "x", []float64{1, 2, 3, 4}, 4); err != nil {
 					return err
 				}
-				if _, err := p.Value("s"); err != nil {
-					return err
+				for n := 0; ; n++ {
+					if n == 3 && p.Rank() == 1 {
+						return wrong
+					}
+					if err := p.Do("s = x(i)"); err != nil {
+						return err
+					}
+					if _, err := p.Value("s"); err != nil {
+						return err
+					}
 				}
-			}
-		})
+			})
 	}()
 	select {
 	case err := <-ended:
@@ -231,16 +238,17 @@ func TestProgramClosed(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		var p *spmd.Program
 		var s *spmd.ProgramStatement
-		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter}, func(q *spmd.Program) error {
-			if err := setDense(q, "x", []float64{1, 2}, 2); err != nil {
+		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter},
+			func(q *spmd.Program) error {
+				if err := setDense(q, "x", []float64{1, 2}, 2); err != nil {
+					return err
+				}
+				r, err := q.Prepare("y(i) = x(i)", spmd.How{})
+				if q.Rank() == 0 {
+					p, s = q, r
+				}
 				return err
-			}
-			r, err := q.Prepare("y(i) = x(i)", spmd.How{})
-			if q.Rank() == 0 {
-				p, s = q, r
-			}
-			return err
-		})
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,29 +280,30 @@ func TestProgramClosed(t *testing.T) {
 // when there is room again.
 func TestProgramMemoryLimit(t *testing.T) {
 	const n, limit = 1 << 15, 2 << 20 // vectors of 256 KiB, of which fewer than eight fit
-	err := spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, MemoryLimit: limit}, func(p *spmd.Program) error {
-		if err := setDense(p, "x", make([]float64, n), n); err != nil {
+	err := spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, MemoryLimit: limit},
+		func(p *spmd.Program) error {
+			if err := setDense(p, "x", make([]float64, n), n); err != nil {
+				return err
+			}
+			var err error
+			made := 0
+			for ; err == nil && made < 20; made++ {
+				err = p.Do(fmt.Sprintf("y%d(i) = x(i) + %d", made, made))
+			}
+			var exit interface{ ExitCode() int }
+			if !errors.As(err, &exit) || exit.ExitCode() != 5 || made < 3 || made > 9 {
+				t.Fatalf("after %d vectors: got %v, want exit code 5", made, err)
+			}
+			p.Drop("y0")
+			if err := p.Do("z(i) = x(i) + 7"); err != nil {
+				return fmt.Errorf("after Drop: %w", err)
+			}
+			v, err := entriesOf(p, "z")
+			if v["[5]"] != 7 {
+				t.Errorf("got %v, want 7", v["[5]"])
+			}
 			return err
-		}
-		var err error
-		made := 0
-		for ; err == nil && made < 20; made++ {
-			err = p.Do(fmt.Sprintf("y%d(i) = x(i) + %d", made, made))
-		}
-		var exit interface{ ExitCode() int }
-		if !errors.As(err, &exit) || exit.ExitCode() != 5 || made < 3 || made > 9 {
-			t.Fatalf("after %d vectors: got %v, want exit code 5", made, err)
-		}
-		p.Drop("y0")
-		if err := p.Do("z(i) = x(i) + 7"); err != nil {
-			return fmt.Errorf("after Drop: %w", err)
-		}
-		v, err := entriesOf(p, "z")
-		if v["[5]"] != 7 {
-			t.Errorf("got %v, want 7", v["[5]"])
-		}
-		return err
-	})
+		})
 	if err != nil {
 		t.Error(err)
 	}
@@ -303,46 +312,47 @@ func TestProgramMemoryLimit(t *testing.T) {
 // TestProgramPreparedAgain: a statement that could not be prepared for another tensor runs when
 // its tensor fits again.
 func TestProgramPreparedAgain(t *testing.T) {
-	err := spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, MemoryLimit: 1 << 20}, func(p *spmd.Program) error {
-		set := func(n int) error {
-			values := make([]float64, n)
-			for k := range n {
-				values[k] = 1
-			}
-			x, err := spmd.Dense(values, int64(n))
-			if err != nil {
-				return err
-			}
-			return p.Set("x", spmd.InMemory(x), spmd.Storage{Format: "s"}) // stored anew
-		}
-		if err := set(3); err != nil {
-			return err
-		}
-		s, err := p.Prepare("y = x(i)", spmd.How{})
-		if err != nil {
-			return err
-		}
-		for _, n := range []int{4, 1 << 18, 5, 1 << 18, 1 << 18, 6} {
-			if err := set(n); err != nil {
-				return err
-			}
-			err := s.Run()
-			if n > 10 {
-				var exit interface{ ExitCode() int }
-				if !errors.As(err, &exit) || exit.ExitCode() != 5 {
-					t.Errorf("%d entries: got %v, want exit code 5", n, err)
+	err := spmd.Start(context.Background(),
+		spmd.Options{Target: spmd.Interpreter, MemoryLimit: 1 << 20}, func(p *spmd.Program) error {
+			set := func(n int) error {
+				values := make([]float64, n)
+				for k := range n {
+					values[k] = 1
 				}
-				continue
+				x, err := spmd.Dense(values, int64(n))
+				if err != nil {
+					return err
+				}
+				return p.Set("x", spmd.InMemory(x), spmd.Storage{Format: "s"}) // stored anew
 			}
+			if err := set(3); err != nil {
+				return err
+			}
+			s, err := p.Prepare("y = x(i)", spmd.How{})
 			if err != nil {
-				return fmt.Errorf("%d entries: %w", n, err)
+				return err
 			}
-			if v, err := p.Value("y"); err != nil || real(v.C) != float64(n) {
-				t.Errorf("%d entries: got %v, %v", n, v, err)
+			for _, n := range []int{4, 1 << 18, 5, 1 << 18, 1 << 18, 6} {
+				if err := set(n); err != nil {
+					return err
+				}
+				err := s.Run()
+				if n > 10 {
+					var exit interface{ ExitCode() int }
+					if !errors.As(err, &exit) || exit.ExitCode() != 5 {
+						t.Errorf("%d entries: got %v, want exit code 5", n, err)
+					}
+					continue
+				}
+				if err != nil {
+					return fmt.Errorf("%d entries: %w", n, err)
+				}
+				if v, err := p.Value("y"); err != nil || real(v.C) != float64(n) {
+					t.Errorf("%d entries: got %v, %v", n, v, err)
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil {
 		t.Error(err)
 	}
@@ -353,41 +363,44 @@ func TestProgramPreparedAgain(t *testing.T) {
 func TestProgramMemoryConstant(t *testing.T) {
 	const n, limit = 500, 400 << 10
 	for _, ranks := range []int{1, 2} {
-		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter, MemoryLimit: limit}, func(p *spmd.Program) error {
-			var at []int32
-			for i := range int32(n) {
-				at = append(at, i)
-			}
-			D, err := spmd.COO([]int64{n, n}, [][]int32{at, at}, make([]float64, n))
-			if err == nil {
-				err = p.Set("D", spmd.InMemory(D), spmd.Storage{Format: "ds"})
-			}
-			if err == nil {
-				err = p.Declare("E", spmd.Storage{Format: "ds", Sizes: []int64{n, n}})
-			}
-			if err == nil {
-				err = setDense(p, "x", make([]float64, n), n)
-			}
-			if err != nil {
-				return err
-			}
-			for run := range 300 {
-				for _, text := range []string{"y(i) = D(i,j)*x(j)", "x(i) = x(i) + y(i)", "E(i,j) = E(i,j) + D(i,j)*x(j)", "s = x(i)", "E(i,j) = D(i,k)*D(k,j)", "x(i) += s*y(i)"} {
-					if text[0] == 'E' && strings.Count(text, "E") == 2 && run == 0 {
-						continue
+		err := spmd.Start(context.Background(),
+			spmd.Options{Ranks: ranks, Target: spmd.Interpreter, MemoryLimit: limit},
+			func(p *spmd.Program) error {
+				var at []int32
+				for i := range int32(n) {
+					at = append(at, i)
+				}
+				D, err := spmd.COO([]int64{n, n}, [][]int32{at, at}, make([]float64, n))
+				if err == nil {
+					err = p.Set("D", spmd.InMemory(D), spmd.Storage{Format: "ds"})
+				}
+				if err == nil {
+					err = p.Declare("E", spmd.Storage{Format: "ds", Sizes: []int64{n, n}})
+				}
+				if err == nil {
+					err = setDense(p, "x", make([]float64, n), n)
+				}
+				if err != nil {
+					return err
+				}
+				for run := range 300 {
+					for _, text := range []string{"y(i) = D(i,j)*x(j)", "x(i) = x(i) + y(i)",
+						"E(i,j) = E(i,j) + D(i,j)*x(j)", "s = x(i)", "E(i,j) = D(i,k)*D(k,j)", "x(i) += s*y(i)"} {
+						if text[0] == 'E' && strings.Count(text, "E") == 2 && run == 0 {
+							continue
+						}
+						if err := p.Do(text); err != nil {
+							return fmt.Errorf("run %d of %s: %w", run, text, err)
+						}
 					}
-					if err := p.Do(text); err != nil {
-						return fmt.Errorf("run %d of %s: %w", run, text, err)
+					if run%10 == 0 {
+						if err := p.Place("x", run/10%2-1); err != nil {
+							return err
+						}
 					}
 				}
-				if run%10 == 0 {
-					if err := p.Place("x", run/10%2-1); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
+				return nil
+			})
 		if err != nil {
 			t.Errorf("%d ranks: %v", ranks, err)
 		}

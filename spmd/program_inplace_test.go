@@ -28,37 +28,42 @@ func TestProgramInPlace(t *testing.T) {
 			if sparse := text[0] == 'B'; ranks > 1 && (!inPlace || sparse) {
 				continue // moves between ranks take memory too
 			}
-			err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.Interpreter}, func(p *spmd.Program) error {
-				for name, sizes := range map[string][]int64{"x": {n}, "y": {n}, "X": {n / 16, 16}, "Y": {n / 16, 16}, "W": {91, 91}} {
-					if err := p.Declare(name, spmd.Storage{Sizes: sizes}); err != nil {
+			err := spmd.Start(context.Background(),
+				spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.Interpreter}, func(p *spmd.Program) error {
+					for name, sizes := range map[string][]int64{"x": {n}, "y": {n}, "X": {n / 16, 16},
+						"Y": {n / 16, 16}, "W": {91, 91}} {
+						if err := p.Declare(name, spmd.Storage{Sizes: sizes}); err != nil {
+							return err
+						}
+					}
+					for _, first := range []string{"a = 2", "x(i) = 1", "y(i) = 1", "X(i,k) = 1", "Y(i,k) = 1",
+						"W(i,j) = 1"} {
+						if err := p.Do(first); err != nil {
+							return err
+						}
+					}
+					if text[0] == 'B' {
+						if err := diagonal(p, n); err != nil {
+							return err
+						}
+					}
+					before, err := p.Statistics()
+					for k := 0; err == nil && k < 2; k++ {
+						err = p.Do(text)
+					}
+					if err != nil {
 						return err
 					}
-				}
-				for _, first := range []string{"a = 2", "x(i) = 1", "y(i) = 1", "X(i,k) = 1", "Y(i,k) = 1", "W(i,j) = 1"} {
-					if err := p.Do(first); err != nil {
-						return err
+					after, err := p.Statistics()
+					for r := range after {
+						if took := after[r].Allocated - before[r].Allocated; (took < bytes/int64(ranks)/2) !=
+							inPlace {
+							t.Errorf("%d ranks, %s: rank %d takes %d bytes more, of a tensor of %d; in place: want %v",
+								ranks, text, r, took, bytes, inPlace)
+						}
 					}
-				}
-				if text[0] == 'B' {
-					if err := diagonal(p, n); err != nil {
-						return err
-					}
-				}
-				before, err := p.Statistics()
-				for k := 0; err == nil && k < 2; k++ {
-					err = p.Do(text)
-				}
-				if err != nil {
 					return err
-				}
-				after, err := p.Statistics()
-				for r := range after {
-					if took := after[r].Allocated - before[r].Allocated; (took < bytes/int64(ranks)/2) != inPlace {
-						t.Errorf("%d ranks, %s: rank %d takes %d bytes more, of a tensor of %d; in place: want %v", ranks, text, r, took, bytes, inPlace)
-					}
-				}
-				return err
-			})
+				})
 			if err != nil {
 				t.Errorf("%d ranks, %s: %v", ranks, text, err)
 			}
@@ -76,7 +81,8 @@ func diagonal(p *spmd.Program, n int) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.Set("D", spmd.InMemory(D), spmd.Storage{Format: "ds"}), p.Declare("B", spmd.Storage{Format: "ds"}), p.Do("B(i,j) = D(i,j)"))
+	return errors.Join(p.Set("D", spmd.InMemory(D), spmd.Storage{Format: "ds"}),
+		p.Declare("B", spmd.Storage{Format: "ds"}), p.Do("B(i,j) = D(i,j)"))
 }
 
 // TestProgramInPlaceSeen: what is written in place is seen where it was read before, also through a
@@ -91,16 +97,21 @@ func TestProgramInPlaceSeen(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(p.Set("A", spmd.InMemory(A), spmd.Storage{Format: "ds"}), p.Declare("B", spmd.Storage{Format: "ds"}), p.Declare("C", spmd.Storage{Format: "ds"}), p.Do("B(i,j) = A(i,j)")); err != nil {
+		if err := errors.Join(p.Set("A", spmd.InMemory(A), spmd.Storage{Format: "ds"}),
+			p.Declare("B", spmd.Storage{Format: "ds"}), p.Declare("C", spmd.Storage{Format: "ds"}),
+			p.Do("B(i,j) = A(i,j)")); err != nil {
 			return err
 		}
 		for k := range 3 {
-			if err := errors.Join(p.Do("x(i) = 2*x(i)"), p.Do("y(i) = x(i) + 1"), p.Do("B(i,j) = 2*B(i,j)"), p.Do("C(i,j) = A(i,j) + B(j,i)")); err != nil {
+			if err := errors.Join(p.Do("x(i) = 2*x(i)"), p.Do("y(i) = x(i) + 1"), p.Do("B(i,j) = 2*B(i,j)"),
+				p.Do("C(i,j) = A(i,j) + B(j,i)")); err != nil {
 				return err
 			}
 			f := float64(int(2) << k)
-			if err := errors.Join(holds(t, p, "y", map[string]float64{"[0]": f + 1, "[1]": 2*f + 1, "[2]": 3*f + 1}),
-				holds(t, p, "C", map[string]float64{"[0 1]": 5 * f, "[0 2]": 1, "[1 0]": 5, "[2 0]": f})); err != nil {
+			if err := errors.Join(holds(t, p, "y",
+				map[string]float64{"[0]": f + 1, "[1]": 2*f + 1, "[2]": 3*f + 1}),
+				holds(t, p, "C", map[string]float64{"[0 1]": 5 * f, "[0 2]": 1, "[1 0]": 5,
+					"[2 0]": f})); err != nil {
 				return err
 			}
 		}
@@ -115,7 +126,8 @@ func TestProgramInPlaceSeen(t *testing.T) {
 			return err
 		}
 		defer x.Close()
-		if err := errors.Join(p.Set("z", spmd.InMemory(x), spmd.Storage{}), p.Do("x(i) = x(i) + A(i,j)*z(j)")); err != nil {
+		if err := errors.Join(p.Set("z", spmd.InMemory(x), spmd.Storage{}),
+			p.Do("x(i) = x(i) + A(i,j)*z(j)")); err != nil {
 			return err
 		}
 		return holds(t, p, "x", map[string]float64{"[0]": 8 + 24, "[1]": 16 + 5*8, "[2]": 24})

@@ -15,51 +15,54 @@ import (
 func TestProgramMoves(t *testing.T) {
 	const n = 60
 	for _, ranks := range []int64{2, 3, 4} {
-		err := spmd.Start(context.Background(), spmd.Options{Ranks: int(ranks), Target: spmd.Interpreter}, func(p *spmd.Program) error {
-			if err := setDense(p, "A", make([]float64, n*n), n, n); err != nil {
-				return err
-			}
-			if err := setDense(p, "y", make([]float64, n), n); err != nil {
-				return err
-			}
-			for _, c := range []struct {
-				text            string
-				messages, bytes int64 // sent, by all ranks
-			}{
-				{"y(i) = y(i) + 1", 0, 0},
-				{"s = y(i) * y(i)", ranks, 8 * ranks},
-				{"u = 2 * s + 1", 0, 0},
-				{"x(i) = s / u * y(i)", 0, 0},
-				{"z(i) = A(i,j) * y(j)", ranks, 8 * n},
-				{"w(i) = A(i,j) * y(j) + s * z(i)", ranks, 8 * n},
-				{"v(i) = y(i) * z(i)", 0, 0},
-			} {
-				for run := range 2 {
-					if err := p.Do("y(i) = y(i) + 1"); err != nil {
-						return err
-					}
-					before, err := p.Statistics()
-					if err == nil {
-						err = p.Do(c.text)
-					}
-					if err != nil {
-						return err
-					}
-					after, err := p.Statistics()
-					if err != nil {
-						return err
-					}
-					messages, bytes := int64(0), int64(0)
-					for r := range after {
-						messages, bytes = messages+after[r].Messages-before[r].Messages, bytes+after[r].Sent-before[r].Sent
-					}
-					if p.Rank() == 0 && run > 0 && (messages != c.messages || bytes != c.bytes) {
-						t.Errorf("%d ranks, %s: %d messages of %d bytes, want %d of %d", ranks, c.text, messages, bytes, c.messages, c.bytes)
+		err := spmd.Start(context.Background(), spmd.Options{Ranks: int(ranks), Target: spmd.Interpreter},
+			func(p *spmd.Program) error {
+				if err := setDense(p, "A", make([]float64, n*n), n, n); err != nil {
+					return err
+				}
+				if err := setDense(p, "y", make([]float64, n), n); err != nil {
+					return err
+				}
+				for _, c := range []struct {
+					text            string
+					messages, bytes int64 // sent, by all ranks
+				}{
+					{"y(i) = y(i) + 1", 0, 0},
+					{"s = y(i) * y(i)", ranks, 8 * ranks},
+					{"u = 2 * s + 1", 0, 0},
+					{"x(i) = s / u * y(i)", 0, 0},
+					{"z(i) = A(i,j) * y(j)", ranks, 8 * n},
+					{"w(i) = A(i,j) * y(j) + s * z(i)", ranks, 8 * n},
+					{"v(i) = y(i) * z(i)", 0, 0},
+				} {
+					for run := range 2 {
+						if err := p.Do("y(i) = y(i) + 1"); err != nil {
+							return err
+						}
+						before, err := p.Statistics()
+						if err == nil {
+							err = p.Do(c.text)
+						}
+						if err != nil {
+							return err
+						}
+						after, err := p.Statistics()
+						if err != nil {
+							return err
+						}
+						messages, bytes := int64(0), int64(0)
+						for r := range after {
+							messages, bytes = messages+after[r].Messages-before[r].Messages,
+								bytes+after[r].Sent-before[r].Sent
+						}
+						if p.Rank() == 0 && run > 0 && (messages != c.messages || bytes != c.bytes) {
+							t.Errorf("%d ranks, %s: %d messages of %d bytes, want %d of %d", ranks, c.text, messages,
+								bytes, c.messages, c.bytes)
+						}
 					}
 				}
-			}
-			return nil
-		})
+				return nil
+			})
 		if err != nil {
 			t.Fatalf("%d ranks: %v", ranks, err)
 		}
@@ -79,27 +82,30 @@ func TestProgramSumsAsJobsDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job := spmd.Job{Statement: "s = y(i) * y(i) * y(i)", Keep: true, Inputs: map[string]spmd.Input{"y": spmd.InMemory(y)}, Options: spmd.Options{Ranks: ranks, Target: spmd.Interpreter}}
+		job := spmd.Job{Statement: "s = y(i) * y(i) * y(i)", Keep: true,
+			Inputs:  map[string]spmd.Input{"y": spmd.InMemory(y)},
+			Options: spmd.Options{Ranks: ranks, Target: spmd.Interpreter}}
 		report, err := job.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := real(report.Result.Value(0).Complex())
 		report.Result.Close()
-		err = spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter}, func(p *spmd.Program) error {
-			if err := setDense(p, "y", values, n); err != nil {
-				return err
-			}
-			for range 3 {
-				if err := p.Do(job.Statement); err != nil {
+		err = spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Target: spmd.Interpreter},
+			func(p *spmd.Program) error {
+				if err := setDense(p, "y", values, n); err != nil {
 					return err
 				}
-			}
-			if v, err := p.Value("s"); err != nil || real(v.Complex()) != want {
-				return fmt.Errorf("got %v at rank %d, %v, want %v", real(v.Complex()), p.Rank(), err, want)
-			}
-			return nil
-		})
+				for range 3 {
+					if err := p.Do(job.Statement); err != nil {
+						return err
+					}
+				}
+				if v, err := p.Value("s"); err != nil || real(v.Complex()) != want {
+					return fmt.Errorf("got %v at rank %d, %v, want %v", real(v.Complex()), p.Rank(), err, want)
+				}
+				return nil
+			})
 		if err != nil {
 			t.Errorf("%d ranks: %v", ranks, err)
 		}

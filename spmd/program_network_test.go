@@ -10,21 +10,25 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramNetworks: a statement of a program is contracted as How says, on one rank and on several, with the result of
-// one nest of loops; what it does not allow is refused, and leaves the program as it was.
+// TestProgramNetworks: a statement of a program is contracted as How says, on one rank and on
+// several, with the result of one nest of loops; what it does not allow is refused, and leaves the
+// program as it was.
 func TestProgramNetworks(t *testing.T) {
 	const text = "y(i) = B(i,j) * C(j,k) * x(k)"
 	for _, ranks := range []int{1, 2} {
 		o := spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.Interpreter}
 		err := spmd.Start(context.Background(), o, func(p *spmd.Program) error {
-			for name, in := range map[string]struct{ kind, format string }{"B": {"uniform:60:int", "ds"}, "C": {"uniform:60:int", "ds"}, "x": {"dense:int", "d"}} {
+			for name, in := range map[string]struct{ kind, format string }{"B": {"uniform:60:int", "ds"},
+				"C": {"uniform:60:int", "ds"}, "x": {"dense:int", "d"}} {
 				sizes := []int64{20, 20}[:len(in.format)]
-				if err := p.Set(name, spmd.Generated(in.kind), spmd.Storage{Format: in.format, Sizes: sizes}); err != nil {
+				if err := p.Set(name, spmd.Generated(in.kind),
+					spmd.Storage{Format: in.format, Sizes: sizes}); err != nil {
 					return err
 				}
 			}
 			var want []float64
-			for _, how := range []spmd.How{{Network: "direct"}, {}, {Network: "pairwise"}, {Network: "B*(C*x)"}, {Network: "(B*C)*x", IntermediateOrder: 1}} {
+			for _, how := range []spmd.How{{Network: "direct"}, {}, {Network: "pairwise"},
+				{Network: "B*(C*x)"}, {Network: "(B*C)*x", IntermediateOrder: 1}} {
 				s, err := p.Prepare(text, how)
 				if err != nil {
 					return err
@@ -54,10 +58,12 @@ func TestProgramNetworks(t *testing.T) {
 				how  spmd.How
 				code diag.Code
 			}
-			list := []wrong{{spmd.How{Network: "B*(C*"}, diag.NetworkSyntax}, {spmd.How{IntermediateOrder: -1}, ""}}
+			list := []wrong{{spmd.How{Network: "B*(C*"}, diag.NetworkSyntax},
+				{spmd.How{IntermediateOrder: -1}, ""}}
 			if ranks == 1 { // an error of compiling ends a program of several
 				list = append(list, wrong{spmd.How{Network: "B*(C*z)"}, diag.NetworkRefused},
-					wrong{spmd.How{Network: "pairwise", Schedule: []string{"reorder(i,k,j)"}}, diag.NetworkRefused})
+					wrong{spmd.How{Network: "pairwise", Schedule: []string{"reorder(i,k,j)"}},
+						diag.NetworkRefused})
 			}
 			for _, c := range list {
 				_, err := p.Prepare(text, c.how)

@@ -9,12 +9,13 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramSparseOver: a sparse result with the level arrays of an operand is written over its former
-// values: the second run takes no memory.
+// TestProgramSparseOver: a sparse result with the level arrays of an operand is written over its
+// former values: the second run takes no memory.
 func TestProgramSparseOver(t *testing.T) {
 	onRanks(t, []int{1}, func(t *testing.T, p *spmd.Program) error {
 		const n = 1 << 13
-		if err := errors.Join(p.Declare("y", spmd.Storage{Sizes: []int64{n}}), p.Do("y(i) = 1"), diagonal(p, n), p.Declare("C", spmd.Storage{Format: "ds"})); err != nil {
+		if err := errors.Join(p.Declare("y", spmd.Storage{Sizes: []int64{n}}), p.Do("y(i) = 1"),
+			diagonal(p, n), p.Declare("C", spmd.Storage{Format: "ds"})); err != nil {
 			return err
 		}
 		var took [3]int64
@@ -47,7 +48,8 @@ func TestProgramSparseOverSeen(t *testing.T) {
 			return p.Set("A", spmd.InMemory(A), spmd.Storage{})
 		}
 		run := func(want, both map[string]float64) error {
-			for _, s := range []string{"C(i,j) = A(i,j)*y(j)", "E(i,j) = C(i,j)", "G(i,j) = C(i,j) + H(j,i)"} {
+			for _, s := range []string{"C(i,j) = A(i,j)*y(j)", "E(i,j) = C(i,j)",
+				"G(i,j) = C(i,j) + H(j,i)"} {
 				if err := p.Do(s); err != nil {
 					return err
 				}
@@ -58,70 +60,81 @@ func TestProgramSparseOverSeen(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(p.Set("H", spmd.InMemory(H), spmd.Storage{}), p.Declare("C", spmd.Storage{Format: "ds"}), p.Declare("G", spmd.Storage{Format: "ds"}),
-			p.Declare("E", spmd.Storage{Format: "ds"}), set([]int32{0, 2, 3}, []int32{0, 2, 1}, 1, 2, 3), setDense(p, "y", []float64{1, 10, 100}, 3)); err != nil {
+		if err := errors.Join(p.Set("H", spmd.InMemory(H), spmd.Storage{}),
+			p.Declare("C", spmd.Storage{Format: "ds"}), p.Declare("G", spmd.Storage{Format: "ds"}),
+			p.Declare("E", spmd.Storage{Format: "ds"}), set([]int32{0, 2, 3}, []int32{0, 2, 1}, 1, 2, 3),
+			setDense(p, "y", []float64{1, 10, 100}, 3)); err != nil {
 			return err
 		}
-		if err := run(map[string]float64{"[0 0]": 1, "[0 2]": 200, "[1 1]": 30}, map[string]float64{"[0 0]": 1, "[0 2]": 200, "[1 1]": 130}); err != nil {
+		if err := run(map[string]float64{"[0 0]": 1, "[0 2]": 200, "[1 1]": 30},
+			map[string]float64{"[0 0]": 1, "[0 2]": 200, "[1 1]": 130}); err != nil {
 			return err
 		}
 		if err := setDense(p, "y", []float64{2, 20, 200}, 3); err != nil {
 			return err
 		}
-		if err := run(map[string]float64{"[0 0]": 2, "[0 2]": 400, "[1 1]": 60}, map[string]float64{"[0 0]": 2, "[0 2]": 400, "[1 1]": 160}); err != nil {
+		if err := run(map[string]float64{"[0 0]": 2, "[0 2]": 400, "[1 1]": 60},
+			map[string]float64{"[0 0]": 2, "[0 2]": 400, "[1 1]": 160}); err != nil {
 			return err
 		}
 		// As many entries as before, elsewhere.
 		if err := set([]int32{0, 1, 3}, []int32{1, 0, 2}, 1, 2, 3); err != nil {
 			return err
 		}
-		if err := run(map[string]float64{"[0 1]": 20, "[1 0]": 4, "[1 2]": 600}, map[string]float64{"[0 1]": 20, "[1 0]": 4, "[1 1]": 100, "[1 2]": 600}); err != nil {
+		if err := run(map[string]float64{"[0 1]": 20, "[1 0]": 4, "[1 2]": 600},
+			map[string]float64{"[0 1]": 20, "[1 0]": 4, "[1 1]": 100, "[1 2]": 600}); err != nil {
 			return err
 		}
-		return errors.Join(p.Do("C(i,j) = A(i,j)*C(i,j)*y(j)"), holds(t, p, "C", map[string]float64{"[0 1]": 400, "[1 0]": 16, "[1 2]": 3 * 600 * 200}),
+		return errors.Join(p.Do("C(i,j) = A(i,j)*C(i,j)*y(j)"),
+			holds(t, p, "C", map[string]float64{"[0 1]": 400, "[1 0]": 16, "[1 2]": 3 * 600 * 200}),
 			holds(t, p, "E", map[string]float64{"[0 1]": 20, "[1 0]": 4, "[1 2]": 600}))
 	})
 }
 
-// TestProgramRanksOver: what each rank makes of what it has is written over the former result, sums and
-// scalars too, and rows are gathered into the memory that has the gathered ones: steps of conjugate gradients make hardly
-// any objects.
+// TestProgramRanksOver: what each rank makes of what it has is written over the former result, sums
+// and scalars too, and rows are gathered into the memory that has the gathered ones: steps of
+// conjugate gradients make hardly any objects.
 func TestProgramRanksOver(t *testing.T) {
 	if detected {
 		t.Skip("the race detector makes objects of its own")
 	}
-	const most = 20 // in a run of a statement at a rank, messages included; 44 where each makes a tensor
+	// in a run of a statement at a rank, messages included; 44 where each makes a tensor
+	const most = 20
 	for _, ranks := range []int{1, 2} {
-		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1}, func(p *spmd.Program) error {
-			n, pos, crd, values, b := poisson(12)
-			A, err := spmd.CSR(n, n, pos, crd, values)
-			if err != nil {
-				return err
-			}
-			defer A.Close()
-			if err := errors.Join(p.Set("A", spmd.InMemory(A), spmd.Storage{}), setDense(p, "b", b, n), p.Declare("x", spmd.Storage{Sizes: []int64{n}}), conjugate(p, 2)); err != nil {
-				return err
-			}
-			const steps = 200
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			if err := conjugate(p, steps); err != nil {
-				return err
-			}
-			runtime.ReadMemStats(&after)
-			if made := float64(after.Mallocs-before.Mallocs) / float64(7*steps*ranks); p.Rank() == 0 && made > most {
-				t.Errorf("%d ranks: a run of a statement makes %.1f objects, want at most %d", ranks, made, most)
-			}
-			return nil
-		})
+		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1},
+			func(p *spmd.Program) error {
+				n, pos, crd, values, b := poisson(12)
+				A, err := spmd.CSR(n, n, pos, crd, values)
+				if err != nil {
+					return err
+				}
+				defer A.Close()
+				if err := errors.Join(p.Set("A", spmd.InMemory(A), spmd.Storage{}), setDense(p, "b", b, n),
+					p.Declare("x", spmd.Storage{Sizes: []int64{n}}), conjugate(p, 2)); err != nil {
+					return err
+				}
+				const steps = 200
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				if err := conjugate(p, steps); err != nil {
+					return err
+				}
+				runtime.ReadMemStats(&after)
+				if made := float64(after.Mallocs-before.Mallocs) / float64(7*steps*ranks); p.Rank() == 0 &&
+					made > most {
+					t.Errorf("%d ranks: a run of a statement makes %.1f objects, want at most %d", ranks, made,
+						most)
+				}
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestProgramRanksOverSeen: other statements see what was written over, wherever they read it and whoever moved it
-// meanwhile; a tensor that was asked for keeps its values.
+// TestProgramRanksOverSeen: other statements see what was written over, wherever they read it and
+// whoever moved it meanwhile; a tensor that was asked for keeps its values.
 func TestProgramRanksOverSeen(t *testing.T) {
 	onRanks(t, []int{2, 3}, func(t *testing.T, p *spmd.Program) error {
 		A, err := spmd.CSR(3, 3, []int32{0, 1, 2, 3}, []int32{2, 0, 1}, []float64{1, 10, 100})
@@ -135,7 +148,8 @@ func TestProgramRanksOverSeen(t *testing.T) {
 			if err := setDense(p, "x", []float64{a, b, c}, 3); err != nil {
 				return err
 			}
-			for _, s := range []string{"q(i) = 2*x(i)", "z(i) = A(i,j)*q(j)", "w(i) = A(i,j)*q(j) + q(i)", "s = q(i)*x(i)", "u = s + 1", "y(i) = u*q(i)"} {
+			for _, s := range []string{"q(i) = 2*x(i)", "z(i) = A(i,j)*q(j)", "w(i) = A(i,j)*q(j) + q(i)",
+				"s = q(i)*x(i)", "u = s + 1", "y(i) = u*q(i)"} {
 				if err := p.Do(s); err != nil {
 					return err
 				}
@@ -144,7 +158,8 @@ func TestProgramRanksOverSeen(t *testing.T) {
 			return errors.Join(
 				holds(t, p, "z", map[string]float64{"[0]": 2 * c, "[1]": 20 * a, "[2]": 200 * b}),
 				holds(t, p, "w", map[string]float64{"[0]": 2*c + 2*a, "[1]": 20*a + 2*b, "[2]": 200*b + 2*c}),
-				holds(t, p, "y", map[string]float64{"[0]": 2 * a * (s + 1), "[1]": 2 * b * (s + 1), "[2]": 2 * c * (s + 1)}))
+				holds(t, p, "y", map[string]float64{"[0]": 2 * a * (s + 1), "[1]": 2 * b * (s + 1),
+					"[2]": 2 * c * (s + 1)}))
 		}
 		if err := errors.Join(run(1, 2, 3), run(4, 5, 6)); err != nil {
 			return err
@@ -156,11 +171,13 @@ func TestProgramRanksOverSeen(t *testing.T) {
 		if before != nil {
 			defer before.Close()
 		}
-		if err := errors.Join(run(7, 8, 9), p.Place("q", -1), run(3, 2, 1), p.Place("q", 0), p.Place("z", -1), run(2, 4, 6)); err != nil {
+		if err := errors.Join(run(7, 8, 9), p.Place("q", -1), run(3, 2, 1), p.Place("q", 0),
+			p.Place("z", -1), run(2, 4, 6)); err != nil {
 			return err
 		}
 		if p.Rank() == 0 && (before.Value(0).C != 8 || before.Value(2).C != 12) {
-			t.Errorf("the tensor that was asked for has %v and %v now, want 8 and 12", before.Value(0), before.Value(2))
+			t.Errorf("the tensor that was asked for has %v and %v now, want 8 and 12", before.Value(0),
+				before.Value(2))
 		}
 		return nil
 	})

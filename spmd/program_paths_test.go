@@ -9,7 +9,8 @@ import (
 )
 
 // sparse sets a tensor of order 2 or 3 that stores values at coordinates, with levels of its own.
-func sparse(p *spmd.Program, name, levels string, dims []int64, at [][]int32, values []float64) error {
+func sparse(p *spmd.Program, name, levels string, dims []int64, at [][]int32,
+	values []float64) error {
 	x, err := spmd.COO(dims, at, values)
 	if err != nil {
 		return err
@@ -17,8 +18,9 @@ func sparse(p *spmd.Program, name, levels string, dims []int64, at [][]int32, va
 	return p.Set(name, spmd.InMemory(x), spmd.Storage{Format: levels})
 }
 
-// TestProgramStoresRowsAtAllRanks: a row that a result stores in one of its pieces is stored in all of them, since
-// its dense level has a place for every column, so that the zeros in it take part in products.
+// TestProgramStoresRowsAtAllRanks: a row that a result stores in one of its pieces is stored in all
+// of them, since its dense level has a place for every column, so that the zeros in it take part in
+// products.
 func TestProgramStoresRowsAtAllRanks(t *testing.T) {
 	onRanks(t, []int{1, 2, 3}, func(t *testing.T, p *spmd.Program) error {
 		dims := []int64{2, 2}
@@ -31,18 +33,20 @@ func TestProgramStoresRowsAtAllRanks(t *testing.T) {
 		if err := p.Do("A(j,i) = B(i,j) + B(i,j)"); err != nil { // columns of A lie at different ranks
 			return err
 		}
-		if err := holds(t, p, "A", map[string]float64{"[0 0]": math.Inf(1), "[0 1]": 0, "[1 0]": 0, "[1 1]": 0}); err != nil {
+		if err := holds(t, p, "A",
+			map[string]float64{"[0 0]": math.Inf(1), "[0 1]": 0, "[1 0]": 0, "[1 1]": 0}); err != nil {
 			return err
 		}
 		if err := p.Do("A(i,j) = A(i,j) * A(j,i)"); err != nil {
 			return err
 		}
-		return holds(t, p, "A", map[string]float64{"[0 0]": math.Inf(1), "[0 1]": 0, "[1 0]": 0, "[1 1]": 0})
+		return holds(t, p, "A", map[string]float64{"[0 0]": math.Inf(1), "[0 1]": 0, "[1 0]": 0,
+			"[1 1]": 0})
 	})
 }
 
-// TestProgramStoresRowsWherePlaced: so it is along dense modes that a placement cuts or the schedule's blocks, on one rank too, of
-// results that are written again, added to and moved.
+// TestProgramStoresRowsWherePlaced: so it is along dense modes that a placement cuts or the
+// schedule's blocks, on one rank too, of results that are written again, added to and moved.
 func TestProgramStoresRowsWherePlaced(t *testing.T) {
 	split, err := place.ParseSplit("k:2")
 	if err != nil {
@@ -66,15 +70,18 @@ func TestProgramStoresRowsWherePlaced(t *testing.T) {
 				if err := sparse(p, "D", "sss", dims, [][]int32{{}, {}, {}}, nil); err != nil {
 					return err
 				}
-				if err := sparse(p, "B", "sss", dims, [][]int32{{0, 0, 1, 1}, {0, 2, 1, 2}, {0, 3, 1, 2}}, []float64{1, 2, 3, 0}); err != nil {
+				if err := sparse(p, "B", "sss", dims, [][]int32{{0, 0, 1, 1}, {0, 2, 1, 2}, {0, 3, 1, 2}},
+					[]float64{1, 2, 3, 0}); err != nil {
 					return err
 				}
-				s, err := p.Prepare("A(i,j,k) = B(i,j,k)", spmd.How{Blocks: &place.BlockSpec{Splits: []place.SplitSpec{split}}})
+				s, err := p.Prepare("A(i,j,k) = B(i,j,k)",
+					spmd.How{Blocks: &place.BlockSpec{Splits: []place.SplitSpec{split}}})
 				if err != nil {
 					return err
 				}
 				defer s.Close()
-				product, err := p.Prepare("D(i,j,k) = A(i,j,k) * A(i,j,k)", spmd.How{Blocks: &place.BlockSpec{Splits: []place.SplitSpec{split}}})
+				product, err := p.Prepare("D(i,j,k) = A(i,j,k) * A(i,j,k)",
+					spmd.How{Blocks: &place.BlockSpec{Splits: []place.SplitSpec{split}}})
 				if err != nil {
 					return err
 				}

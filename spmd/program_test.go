@@ -40,7 +40,8 @@ func conjugate(p *spmd.Program, steps int) error {
 		}
 	}
 	for range steps {
-		for _, text := range []string{"q(i) = A(i,j) * p(j)", "pq = p(i) * q(i)", "x(i) += rr / pq * p(i)", "r(i) = r(i) - rr / pq * q(i)",
+		for _, text := range []string{"q(i) = A(i,j) * p(j)", "pq = p(i) * q(i)",
+			"x(i) += rr / pq * p(i)", "r(i) = r(i) - rr / pq * q(i)",
 			"old = rr", "rr = r(i) * r(i)", "p(i) = r(i) + rr / old * p(i)"} {
 			if err := p.Do(text); err != nil {
 				return fmt.Errorf("%s: %w", text, err)

@@ -38,7 +38,8 @@ func TestRealData(t *testing.T) {
 				t.Fatalf("no statement for %d modes", len(dims))
 			}
 			for _, ranks := range []int{1, 3} {
-				j := &spmd.Job{Statement: c.stmt, Formats: map[string]string{"B": c.format}, Inputs: map[string]spmd.Input{"B": spmd.File(file)}, Sizes: map[string][]int64{"l": {8}}}
+				j := &spmd.Job{Statement: c.stmt, Formats: map[string]string{"B": c.format},
+					Inputs: map[string]spmd.Input{"B": spmd.File(file)}, Sizes: map[string][]int64{"l": {8}}}
 				if !strings.Contains(c.stmt, "l)") {
 					j.Sizes = nil
 				}

@@ -30,19 +30,24 @@ func (o *Options) refuse() error {
 	for _, x := range []struct {
 		n    int64
 		what string
-	}{{int64(o.Ranks), "ranks"}, {int64(o.Threads), "threads a rank"}, {o.MemoryLimit, "bytes as the limit of memory"}, {int64(o.Repeat), "runs"}, {int64(o.Warmup), "runs that are not timed"}} {
+	}{{int64(o.Ranks), "ranks"}, {int64(o.Threads), "threads a rank"},
+		{o.MemoryLimit, "bytes as the limit of memory"}, {int64(o.Repeat), "runs"},
+		{int64(o.Warmup), "runs that are not timed"}} {
 		if x.n < 0 {
 			return fault.Commandf("got %d %s, want 0, for the default, or more", x.n, x.what)
 		}
 	}
 	switch {
 	case !target.Has(o.Target):
-		return fault.Commandf("got the target %q, want one of %s", tcs.Printable(o.Target), strings.Join(target.Names(), ", "))
+		return fault.Commandf("got the target %q, want one of %s", tcs.Printable(o.Target),
+			strings.Join(target.Names(), ", "))
 	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
-		return fault.Commandf("--cpu=%s: with --target=cuda leaves are compiled for the GPU that the rank has; leave the flag out", tcs.Printable(o.CPU))
+		return fault.Commandf(
+			"--cpu=%s: with --target=cuda leaves are compiled for the GPU that the rank has; leave the flag out", tcs.Printable(o.CPU))
 	}
 	if o.Tune != "" && o.Tune != "auto" && o.Tune != tuneOff {
-		return fault.Commandf("got %q for what leaves are tuned by, want auto or off", tcs.Printable(o.Tune))
+		return fault.Commandf("got %q for what leaves are tuned by, want auto or off",
+			tcs.Printable(o.Tune))
 	}
 	return network.CheckWay(o.Network)
 }
@@ -53,7 +58,8 @@ const tuneOff = "off"
 // userCode has the C files that schedules name.
 func (o *Options) userCode() *usercode.Files { return usercode.New(o.folder, o.AllowUserCode) }
 
-// allowed refuses a schedule of functions that the job may not run, or that what leaves run on does not.
+// allowed refuses a schedule of functions that the job may not run, or that what leaves run on does
+// not.
 func (o *Options) allowed(list []*schedule.Command) error {
 	if o.made != nil { // nothing is compiled and run
 		return nil
@@ -78,7 +84,8 @@ func (o *Options) tooManyThreads() error {
 		from = "OMP_NUM_THREADS=" + tcs.Printable(os.Getenv(from))
 	}
 	if most := kernels.MostThreads(); n > most {
-		return fault.Commandf("%s: a rank has %d threads at most, 8 times the %d that this machine's hardware runs at once, and 64 at least", from, most, kernels.HardwareThreads())
+		return fault.Commandf(
+			"%s: a rank has %d threads at most, 8 times the %d that this machine's hardware runs at once, and 64 at least", from, most, kernels.HardwareThreads())
 	}
 	return nil
 }

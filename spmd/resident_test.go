@@ -69,7 +69,8 @@ func do(texts ...string) round {
 	}
 }
 
-// ring is a matrix of n rows with entries at j = i and j = i+1, as often as a prime number after another.
+// ring is a matrix of n rows with entries at j = i and j = i+1, as often as a prime number after
+// another.
 func ring(n int32, scale float64) ([]int32, []int32, []float64) {
 	pos, crd, vals := []int32{0}, []int32{}, []float64{}
 	for i := range n {
@@ -82,8 +83,9 @@ func ring(n int32, scale float64) ([]int32, []int32, []float64) {
 	return pos, crd, vals
 }
 
-// TestResidentPrograms: programs whose tensors stay on a GPU give what they give on a CPU, to the last
-// bit, since all values are small integers. What holds still goes up once, and what the host does not read does not come down.
+// TestResidentPrograms: programs whose tensors stay on a GPU give what they give on a CPU, to the
+// last bit, since all values are small integers. What holds still goes up once, and what the host
+// does not read does not come down.
 func TestResidentPrograms(t *testing.T) {
 	const n = 60
 	setA := func(scale float64) round {
@@ -129,23 +131,42 @@ func TestResidentPrograms(t *testing.T) {
 		return err
 	}
 	declare := func(name, format string, sizes ...int64) round {
-		return func(p *spmd.Program) error { return p.Declare(name, spmd.Storage{Format: format, Sizes: sizes}) }
+		return func(p *spmd.Program) error {
+			return p.Declare(name,
+				spmd.Storage{Format: format, Sizes: sizes})
+		}
 	}
 	back := "x(i) = 2*y(i) - 1"
 	for name, c := range map[string]struct {
 		first, step []round
-		steady      map[int]int64 // by ranks, most bytes that go up in a step once all is prepared; none where it is not said
-		down        map[int]int64 // and that come down
-		show        []string
+		// by ranks, most bytes that go up in a step once all is prepared; none where it is not said
+		steady map[int]int64
+		down   map[int]int64 // and that come down
+		show   []string
 	}{
-		"powers":  {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)", back, "n = x(i)*x(i)")}, map[int]int64{1: 0, 2: 2 * 8 * n}, map[int]int64{1: 8, 2: 8*n + 2*8}, []string{"x", "y", "n"}},
-		"adds":    {[]round{setA(1), setX, do("y(i) = x(i)")}, []round{do("y(i) += A(i,j)*x(j)", back)}, map[int]int64{1: 0, 2: 2 * 8 * n}, map[int]int64{1: 0, 2: 8 * n}, []string{"x", "y"}},
-		"set":     {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)"), again, do("y(i) = A(i,j)*x(j)", back), setA(2), do("y(i) = A(i,j)*x(j)", "z(i) = x(i) + y(i)"), setX}, nil, nil, []string{"x", "y", "z"}},
-		"poked":   {[]round{setA(1), setX, do("y(i) = x(i)")}, []round{poked, do("z(i) = A(i,j)*y(j)", "x(i) = y(i) + z(i)"), poked, do("w(i) = A(i,j)*y(j) + x(i)", "y(i) = 2*x(i)")}, nil, nil, []string{"x", "y", "z", "w"}},
-		"sparse":  {[]round{setA(1), setX, declare("B", "ds"), declare("C", "ds")}, []round{do("B(i,j) = 2*A(i,j)", "C(i,j) = A(i,j) + B(i,j)", "y(i) = C(i,j)*x(j)", back)}, nil, nil, []string{"B", "C", "x", "y"}},
-		"grows":   {[]round{setA(1), setX, declare("B", "ds"), declare("D", "ds"), do("B(i,j) = A(i,j)")}, []round{do("D(i,j) = A(i,j) + B(i,j)", "B(i,j) = A(j,i) + D(i,j)", "y(i) = D(i,j)*x(j)", "z(i) = B(i,j)*y(j)", "x(i) = 1 - x(i)")}, nil, nil, []string{"B", "D", "x", "y", "z"}},
-		"moves":   {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)"), func(p *spmd.Program) error { return p.Place("y", -1) }, do("z(i) = A(i,j)*y(j)"), func(p *spmd.Program) error { return p.Place("A", 1) }, do("y(i) = z(i) + A(i,j)*x(j)", back)}, nil, nil, []string{"x", "y", "z"}},
-		"dropped": {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)"), func(p *spmd.Program) error { p.Drop("y"); return nil }, do("y(i) = x(i)", "y(i) = y(i) + 1", "x(i) = 1 - y(i)")}, nil, nil, []string{"x", "y"}},
+		"powers": {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)", back, "n = x(i)*x(i)")},
+			map[int]int64{1: 0, 2: 2 * 8 * n}, map[int]int64{1: 8, 2: 8*n + 2*8}, []string{"x", "y", "n"}},
+		"adds": {[]round{setA(1), setX, do("y(i) = x(i)")}, []round{do("y(i) += A(i,j)*x(j)", back)},
+			map[int]int64{1: 0, 2: 2 * 8 * n}, map[int]int64{1: 0, 2: 8 * n}, []string{"x", "y"}},
+		"set": {[]round{setA(1), setX},
+			[]round{do("y(i) = A(i,j)*x(j)"), again, do("y(i) = A(i,j)*x(j)", back), setA(2),
+				do("y(i) = A(i,j)*x(j)", "z(i) = x(i) + y(i)"), setX}, nil, nil, []string{"x", "y", "z"}},
+		"poked": {[]round{setA(1), setX, do("y(i) = x(i)")},
+			[]round{poked, do("z(i) = A(i,j)*y(j)", "x(i) = y(i) + z(i)"), poked,
+				do("w(i) = A(i,j)*y(j) + x(i)", "y(i) = 2*x(i)")}, nil, nil, []string{"x", "y", "z", "w"}},
+		"sparse": {[]round{setA(1), setX, declare("B", "ds"), declare("C", "ds")},
+			[]round{do("B(i,j) = 2*A(i,j)", "C(i,j) = A(i,j) + B(i,j)", "y(i) = C(i,j)*x(j)", back)}, nil,
+			nil, []string{"B", "C", "x", "y"}},
+		"grows": {[]round{setA(1), setX, declare("B", "ds"), declare("D", "ds"), do("B(i,j) = A(i,j)")},
+			[]round{do("D(i,j) = A(i,j) + B(i,j)", "B(i,j) = A(j,i) + D(i,j)", "y(i) = D(i,j)*x(j)",
+				"z(i) = B(i,j)*y(j)", "x(i) = 1 - x(i)")}, nil, nil, []string{"B", "D", "x", "y", "z"}},
+		"moves": {[]round{setA(1), setX},
+			[]round{do("y(i) = A(i,j)*x(j)"), func(p *spmd.Program) error { return p.Place("y", -1) },
+				do("z(i) = A(i,j)*y(j)"), func(p *spmd.Program) error { return p.Place("A", 1) },
+				do("y(i) = z(i) + A(i,j)*x(j)", back)}, nil, nil, []string{"x", "y", "z"}},
+		"dropped": {[]round{setA(1), setX},
+			[]round{do("y(i) = A(i,j)*x(j)"), func(p *spmd.Program) error { p.Drop("y"); return nil },
+				do("y(i) = x(i)", "y(i) = y(i) + 1", "x(i) = 1 - y(i)")}, nil, nil, []string{"x", "y"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := emulatedGPUs(t)
@@ -201,7 +222,8 @@ func TestResidentPrograms(t *testing.T) {
 						// Where rank 0 looks, others may be before or behind a step: in all one step of bytes more.
 						last := len(x.bytes) - 1
 						if n, most := x.bytes[last]-x.bytes[1], most*int64(last); n > most {
-							t.Errorf("%d ranks: %d bytes went %s in %d steps, want at most %d", ranks, n, x.way, last-1, most)
+							t.Errorf("%d ranks: %d bytes went %s in %d steps, want at most %d", ranks, n, x.way, last-1,
+								most)
 						}
 					}
 				}
@@ -210,7 +232,8 @@ func TestResidentPrograms(t *testing.T) {
 	}
 }
 
-// TestResidentRepeats: the operands of a job go up once, however often it runs, and its result comes down once.
+// TestResidentRepeats: the operands of a job go up once, however often it runs, and its result
+// comes down once.
 func TestResidentRepeats(t *testing.T) {
 	g := emulatedGPUs(t)
 	pos, crd, vals := ring(50, 1)
@@ -231,8 +254,10 @@ func TestResidentRepeats(t *testing.T) {
 			var once int64
 			for _, repeat := range []int{1, 4} {
 				before, down := g.uploaded(), g.downloaded()
-				j := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(A), "x": spmd.InMemory(x)},
-					Options: spmd.Options{Target: spmd.CUDA, Ranks: ranks, Threads: 1, Repeat: repeat, Check: true}}
+				j := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)",
+					Inputs: map[string]spmd.Input{"A": spmd.InMemory(A), "x": spmd.InMemory(x)},
+					Options: spmd.Options{Target: spmd.CUDA, Ranks: ranks, Threads: 1, Repeat: repeat,
+						Check: true}}
 				if _, err := j.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -32,7 +32,8 @@ func TestSmallProductsFitTheLimit(t *testing.T) {
 			fmt.Fprintf(b, "%d %d 2\n", 1+r.IntN(n/4), 1+r.IntN(n))
 		}
 	}
-	job := spmd.Job{Statement: "C(i,k) = A(i,j)*B(j,k)", Formats: map[string]string{"C": "ds"}, Sizes: map[string][]int64{"A": {n, n}, "B": {n, n}}, Inputs: map[string]spmd.Input{}}
+	job := spmd.Job{Statement: "C(i,k) = A(i,j)*B(j,k)", Formats: map[string]string{"C": "ds"},
+		Sizes: map[string][]int64{"A": {n, n}, "B": {n, n}}, Inputs: map[string]spmd.Input{}}
 	for name, text := range map[string]*bytes.Buffer{"A": a, "B": b} {
 		path := filepath.Join(dir, name+".tns")
 		if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
@@ -73,17 +74,21 @@ func TestTransposedResultsFitTheLimit(t *testing.T) {
 	}
 	dir := t.TempDir()
 	b, out := filepath.Join(dir, "b.tcs"), filepath.Join(dir, "a.tcs")
-	made := spmd.Job{Statement: "B(i,j) = G(i,j)", Formats: map[string]string{"G": "ds", "B": "ds"}, Sizes: map[string][]int64{"G": {40000, 30000}},
-		Inputs: map[string]spmd.Input{"G": spmd.Generated("uniform:400000")}, Outputs: []spmd.Output{{Tensor: "B", File: b}}}
+	made := spmd.Job{Statement: "B(i,j) = G(i,j)", Formats: map[string]string{"G": "ds", "B": "ds"},
+		Sizes:   map[string][]int64{"G": {40000, 30000}},
+		Inputs:  map[string]spmd.Input{"G": spmd.Generated("uniform:400000")},
+		Outputs: []spmd.Output{{Tensor: "B", File: b}}}
 	made.Target = spmd.Interpreter
 	if _, err := made.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ stmt, format string }{{"A(i,j) = B(j,i)", "ds"}, {"A(i,j) = B(i,j)", "ds:1,0"}} {
+	for _, c := range []struct{ stmt, format string }{{"A(i,j) = B(j,i)", "ds"},
+		{"A(i,j) = B(i,j)", "ds:1,0"}} {
 		var want []byte
 		for ranks := 2; ranks <= 4; ranks++ {
 			job := spmd.Job{Statement: c.stmt, Formats: map[string]string{"A": c.format, "B": "ds"},
-				Inputs: map[string]spmd.Input{"B": spmd.File(b)}, Outputs: []spmd.Output{{Tensor: "A", File: out}}}
+				Inputs:  map[string]spmd.Input{"B": spmd.File(b)},
+				Outputs: []spmd.Output{{Tensor: "A", File: out}}}
 			job.Ranks, job.Threads = ranks, 1
 			for _, share := range []int64{0, 400000*12/int64(ranks) + 40000*4} {
 				job.MemoryLimit = share * 9 / 5
@@ -115,9 +120,11 @@ func TestPartialsMergedEarly(t *testing.T) {
 	}
 	t.Setenv("DISTAFF_CFLAGS", "-O0")
 	out := filepath.Join(t.TempDir(), "c.tcs")
-	job := spmd.Job{Statement: "C(i,k) = A(i,j)*B(j,k)", Formats: map[string]string{"A": "ds", "B": "ds", "C": "ds"},
+	job := spmd.Job{Statement: "C(i,k) = A(i,j)*B(j,k)",
+		Formats: map[string]string{"A": "ds", "B": "ds", "C": "ds"},
 		Sizes:   map[string][]int64{"A": {50, 60}, "B": {60, 3000}},
-		Inputs:  map[string]spmd.Input{"A": spmd.Generated("uniform:1000:int"), "B": spmd.Generated("uniform:30000:int")},
+		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:1000:int"),
+			"B": spmd.Generated("uniform:30000:int")},
 		Outputs: []spmd.Output{{Tensor: "C", File: out}}}
 	job.Splits, job.Threads, job.Repeat = []string{"j:30"}, 1, 2
 	for ranks := 1; ranks <= 2; ranks++ {

@@ -52,13 +52,14 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	var report *Report
-	err := local.RunWith(ctx, j.Ranks, local.Options{Unlocked: j.Target == Interpreter}, func(c comm.Comm) error {
-		rep, err := j.RunOn(c, c.Size(), c.Size())
-		if c.Rank() == 0 {
-			report = rep
-		}
-		return err
-	})
+	err := local.RunWith(ctx, j.Ranks, local.Options{Unlocked: j.Target == Interpreter},
+		func(c comm.Comm) error {
+			rep, err := j.RunOn(c, c.Size(), c.Size())
+			if c.Rank() == 0 {
+				report = rep
+			}
+			return err
+		})
 	return report, err
 }
 
@@ -83,7 +84,8 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 }
 
 // at is the job at one rank before anything is opened.
-func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int, missing input.Missing) (*run.Job, error) {
+func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int,
+	missing input.Missing) (*run.Job, error) {
 	blocks, err := j.blockSpec()
 	if err != nil {
 		return nil, err
@@ -96,16 +98,22 @@ func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int, missing
 		runs = 0
 	}
 	prep := prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-		Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network, Order: j.IntermediateOrder, Runs: runs, Verify: j.verifies(), Trace: j.Trace}
+		Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network,
+		Order: j.IntermediateOrder, Runs: runs, Verify: j.verifies(), Trace: j.Trace}
 	if j.inProgram { // as program.Statement has it
-		prep.Runs, prep.Places, prep.Several, prep.Locked, prep.Over, prep.Replicas = j.runs, false, true, true, !j.Check, true
+		prep.Runs, prep.Places, prep.Several, prep.Locked, prep.Over, prep.Replicas = j.runs, false, true,
+			true, !j.Check, true
 	}
 	s := &run.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
-		Input:    input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, SizesFrom: "-d", FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput, Checksums: j.Checksums},
+		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, SizesFrom: "-d",
+			FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput,
+			Checksums: j.Checksums},
 		Prepared: prep,
-		Warmup:   j.Warmup, Repeat: j.Repeat, Check: j.Check, Keep: j.Keep, Outputs: j.Outputs, StatsFile: j.StatsFile, Write: j.Write,
+		Warmup:   j.Warmup, Repeat: j.Repeat, Check: j.Check, Keep: j.Keep, Outputs: j.Outputs,
+		StatsFile: j.StatsFile, Write: j.Write,
 		LeavesOnly: j.compileOnly, Made: j.made,
-		Stats: Stats{Version: Version(), Argv: append([]string{}, j.Argv...), Statement: j.Statement, Schedule: j.scheduleText(), Target: cmp.Or(j.Target, target.CPU)}}
+		Stats: Stats{Version: Version(), Argv: append([]string{}, j.Argv...), Statement: j.Statement,
+			Schedule: j.scheduleText(), Target: cmp.Or(j.Target, target.CPU)}}
 	return run.New(c, s, onNode, inProcess), nil
 }
 
@@ -115,7 +123,9 @@ func (o *Options) verifies() bool { return o.Verify || o.Detail != nil }
 // settings are what the options say of the environment; locked tells whether leaves run on the
 // caller's thread.
 func (o *Options) settings(locked bool) env.Settings {
-	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target, Compiled: o.compiled, Local: o.local, CPU: o.CPU, Untuned: o.Tune == tuneOff, Compiler: o.compiler, Locked: locked, UserCode: o.userCode(),
+	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target,
+		Compiled: o.compiled, Local: o.local, CPU: o.CPU, Untuned: o.Tune == tuneOff,
+		Compiler: o.compiler, Locked: locked, UserCode: o.userCode(),
 		Note: o.Note, Detail: o.Detail, Progress: o.Progress, Working: o.Working}
 }
 
@@ -133,7 +143,8 @@ func (j *Job) parse(complete bool) (*input.Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := input.Given{Statement: j.Statement, Formats: j.Formats, Types: j.Types, Sizes: j.Sizes, Inputs: j.Inputs,
+	g := input.Given{Statement: j.Statement, Formats: j.Formats, Types: j.Types, Sizes: j.Sizes,
+		Inputs:  j.Inputs,
 		Machine: machine, Placements: placed, Schedule: j.Schedule, MemoryOf: j.memoryOf}
 	p, err := g.Parse(complete)
 	if err != nil {
@@ -166,7 +177,8 @@ const mostEmbedded, mostPlanned = 1024, 1 << 20
 // faults is what is wrong with the job on so many ranks before any file is opened.
 func (j *Job) faults(ranks int) (*input.Statement, error) {
 	if j.Ranks > mostEmbedded {
-		return nil, fault.Commandf("--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan counts for them", j.Ranks, mostEmbedded)
+		return nil, fault.Commandf(
+			"--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan counts for them", j.Ranks, mostEmbedded)
 	}
 	p, err := j.parse(true)
 	if err != nil {
@@ -177,7 +189,8 @@ func (j *Job) faults(ranks int) (*input.Statement, error) {
 		return nil, err
 	}
 	if j.FixedPattern != nil && (ranks > 1 || !spec.Empty()) {
-		return nil, fault.Commandf("a result to compute into is for a job of one rank without --split: blocks of several ranks are assembled anew")
+		return nil, fault.Commandf(
+			"a result to compute into is for a job of one rank without --split: blocks of several ranks are assembled anew")
 	}
 	if err := j.refuse(); err != nil {
 		return nil, err

@@ -69,8 +69,9 @@ var repeated = []struct {
 	{text: "h(j) = D(i,j) + v(j)", split: "i:2"},
 }
 
-// overAndOver is one rank of a program that runs the first statement n times, and every tenth time the
-// others, on another vector. It returns what the process held after a tenth of all, and at the end.
+// overAndOver is one rank of a program that runs the first statement n times, and every tenth time
+// the others, on another vector. It returns what the process held after a tenth of all, and at the
+// end.
 func overAndOver(p *spmd.Program, n int) (early, late *holding, err error) {
 	size, pos, crd, values, b := poisson(8)
 	for k := range values {
@@ -164,26 +165,30 @@ func TestRuns(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		at := time.Now()
 		var early, late *holding
-		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1}, func(p *spmd.Program) error {
-			e, l, err := overAndOver(p, n)
-			if p.Rank() == 0 {
-				early, late = e, l
-			}
-			return err
-		})
+		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1},
+			func(p *spmd.Program) error {
+				e, l, err := overAndOver(p, n)
+				if p.Rank() == 0 {
+					early, late = e, l
+				}
+				return err
+			})
 		if errors.Is(err, cc.ErrNoCompiler) {
 			t.Skip(err)
 		}
 		if err != nil {
 			t.Fatalf("%d ranks: %v", ranks, err)
 		}
-		t.Logf("%d ranks: %d runs of a statement, and %d of %d more, in %.1f s: held %+v, then %+v", ranks, n, n/10, len(repeated)-1, time.Since(at).Seconds(), *early, *late)
+		t.Logf("%d ranks: %d runs of a statement, and %d of %d more, in %.1f s: held %+v, then %+v",
+			ranks, n, n/10, len(repeated)-1, time.Since(at).Seconds(), *early, *late)
 		room := int64(3 << 20) // the garbage collector and the C library keep some
 		if detected {
 			room = 16 << 20
 		}
-		if late.heap > early.heap+512<<10 || late.resident > early.resident+room || late.goroutines > early.goroutines || !slices.Equal(late.peak, early.peak) {
-			t.Errorf("%d ranks: after %d runs the process holds %+v, want no more than after %d: %+v", ranks, n, *late, n/10, *early)
+		if late.heap > early.heap+512<<10 || late.resident > early.resident+room ||
+			late.goroutines > early.goroutines || !slices.Equal(late.peak, early.peak) {
+			t.Errorf("%d ranks: after %d runs the process holds %+v, want no more than after %d: %+v", ranks,
+				n, *late, n/10, *early)
 		}
 	}
 }
@@ -206,7 +211,8 @@ func TestRunsSanitized(t *testing.T) {
 		n = "1000"
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRuns$", "-test.v", "-test.timeout=60m")
-	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library, "ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=2",
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library,
+		"ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=2",
 		"DISTAFF_CFLAGS=-O0 -g1 -fsanitize=address", "DISTAFF_CC="+gcc, "DISTAFF_RUNS="+n)
 	said, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(said), "--- PASS: TestRuns") {

@@ -26,60 +26,81 @@ var published = []struct {
 	// ir has patterns of the leaf, not those that must not be there.
 	ir, not []string
 }{
-	{"figure 2-1a", "a(i) = B(i,j) * c(j)", map[string]string{}, map[string][]int64{"B": {37, 29}}, "fuse(i,j,f)",
+	{"figure 2-1a", "a(i) = B(i,j) * c(j)", map[string]string{}, map[string][]int64{"B": {37, 29}},
+		"fuse(i,j,f)",
 		[]string{`for i in .*\n(.*\n)*? +for j in `}, nil},
-	{"figure 2-1b", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"}, map[string][]int64{"B": {37, 29}}, "assemble(a,Insert)",
+	{"figure 2-1b", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"},
+		map[string][]int64{"B": {37, 29}}, "assemble(a,Insert)",
 		[]string{`for i in i_lo : i_hi`, `while B_p_1 < B_e`}, []string{"parallel", "vector"}},
-	{"figure 2-1c", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"}, map[string][]int64{"B": {37, 29}}, "split(i,i1,i2,4)",
+	{"figure 2-1c", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"},
+		map[string][]int64{"B": {37, 29}}, "split(i,i1,i2,4)",
 		[]string{`for i1 in 0 : `, `for i in i2_lo : i2_hi`}, []string{"if "}},
-	{"figure 2-1d", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"}, map[string][]int64{"B": {37, 29}}, "fuse(i,j,f),pos(f,p,B(i,j))",
+	{"figure 2-1d", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"},
+		map[string][]int64{"B": {37, 29}}, "fuse(i,j,f),pos(f,p,B(i,j))",
 		[]string{`while B_p < `}, nil},
-	{"figure 6-1", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"}, map[string][]int64{"B": {37, 29}},
+	{"figure 6-1", "a(i) = B(i,j) * c(j)", map[string]string{"B": "ds"},
+		map[string][]int64{"B": {37, 29}},
 		"fuse(i,j,k),pos(k,p,B(i,j)),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)",
 		[]string{`for p0 in 0 : .* parallel`, `atomic a_vals`}, []string{`search(.*\n)*.*search`}},
 	{"A.1", "y(i) = A(i,j) * x(j)", map[string]string{"A": "ds"}, map[string][]int64{"A": {70, 29}},
 		"split(i,i0,i1,32),reorder(i0,i1,j),parallelize(i0,CPUThread,NoRaces)",
 		[]string{`for i0 in 0 : .* parallel`}, []string{"search", "atomic"}},
-	{"A.1 bound", "y(i) = A(i,j) * x(j)", map[string]string{"A": "ds"}, map[string][]int64{"A": {64, 29}},
+	{"A.1 bound", "y(i) = A(i,j) * x(j)", map[string]string{"A": "ds"},
+		map[string][]int64{"A": {64, 29}},
 		"bound(i,ib,64,MaxExact),split(ib,i0,i1,32),unroll(i1,4)",
 		[]string{`for i0 in 0 : 2 `, `unrolled`}, []string{"min"}},
-	{"A.3", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, map[string][]int64{"A": {37, 29}, "B": {29, 16}},
+	{"A.3", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"},
+		map[string][]int64{"A": {37, 29}, "B": {29, 16}},
 		"split(i,i0,i1,8),pos(j,jpos,A(i,j)),split(jpos,jpos0,jpos1,8),reorder(i0,i1,jpos0,k,jpos1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)",
-		[]string{`for i0 in .* parallel`, `for k_lane in 0 : 16 vector`, `for A_p_1 in jpos1_lo : jpos1_hi`}, []string{"search"}},
-	{"A.5", "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", map[string]string{"B": "dss"}, map[string][]int64{"B": {67, 9, 11}, "C": {9, 8}},
+		[]string{`for i0 in .* parallel`, `for k_lane in 0 : 16 vector`,
+			`for A_p_1 in jpos1_lo : jpos1_hi`}, []string{"search"}},
+	{"A.5", "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", map[string]string{"B": "dss"},
+		map[string][]int64{"B": {67, 9, 11}, "C": {9, 8}},
 		"precompute(B(i,k,l)*D(l,j),j,j,W),split(i,i1,i2,32),parallelize(i1,CPUThread,NoRaces)",
 		[]string{`for i1 in .* parallel`, `W_vals\[j\] \+= `}, []string{"sort", "search"}},
-	{"A.6", "A(i,j) = B(i,k,l,m) * C(k,j) * D(l,j) * E(m,j)", map[string]string{"B": "dsss"}, map[string][]int64{"B": {67, 5, 6, 7}, "C": {5, 8}},
+	{"A.6", "A(i,j) = B(i,k,l,m) * C(k,j) * D(l,j) * E(m,j)", map[string]string{"B": "dsss"},
+		map[string][]int64{"B": {67, 5, 6, 7}, "C": {5, 8}},
 		"precompute(B(i,k,l,m)*E(m,j)*D(l,j),j,j,BDE),precompute(B(i,k,l,m)*E(m,j),j,j,BE),split(i,i1,i2,32),parallelize(i1,CPUThread,NoRaces)",
 		[]string{`BE_vals\[j.*\] \+= `, `BDE_vals\[j.*\] \+= `}, []string{"sort", "search"}},
-	{"A.7", "A(i,j) = B(i,k,l,m,n) * C(k,j) * D(l,j) * E(m,j) * F(n,j)", map[string]string{"B": "dssss"}, map[string][]int64{"B": {67, 3, 4, 5, 6}, "C": {3, 8}},
+	{"A.7", "A(i,j) = B(i,k,l,m,n) * C(k,j) * D(l,j) * E(m,j) * F(n,j)",
+		map[string]string{"B": "dssss"}, map[string][]int64{"B": {67, 3, 4, 5, 6}, "C": {3, 8}},
 		"precompute(B(i,k,l,m,n)*F(n,j)*E(m,j)*D(l,j),j,j,BDEF),precompute(B(i,k,l,m,n)*F(n,j)*E(m,j),j,j,BEF),precompute(B(i,k,l,m,n)*F(n,j),j,j,BF),split(i,i1,i2,32),parallelize(i1,CPUThread,NoRaces)",
-		[]string{`BF_vals\[j.*\] \+= `, `BEF_vals\[j.*\] \+= `, `BDEF_vals\[j.*\] \+= `}, []string{"sort", "search"}},
-	{"A.12", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, map[string][]int64{"A": {37, 29}, "B": {29, 16}},
+		[]string{`BF_vals\[j.*\] \+= `, `BEF_vals\[j.*\] \+= `, `BDEF_vals\[j.*\] \+= `},
+		[]string{"sort", "search"}},
+	{"A.12", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"},
+		map[string][]int64{"A": {37, 29}, "B": {29, 16}},
 		"pos(j,jpos,A(i,j)),split(jpos,jpos0,jpos1,8),reorder(i,jpos0,k,jpos1)",
-		[]string{`for jpos0 in `, `for k_tile in `, `for A_p_1 in jpos1_lo : jpos1_hi`}, []string{"search", "parallel"}},
-	{"A.13", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, map[string][]int64{"A": {37, 29}, "B": {29, 16}},
+		[]string{`for jpos0 in `, `for k_tile in `, `for A_p_1 in jpos1_lo : jpos1_hi`},
+		[]string{"search", "parallel"}},
+	{"A.13", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"},
+		map[string][]int64{"A": {37, 29}, "B": {29, 16}},
 		"assemble(C,Insert)", []string{`for k in k_lo : k_hi`}, []string{"parallel"}},
-	{"iw", "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", map[string]string{"B": "dss"}, map[string][]int64{"B": {67, 9, 11}, "C": {9, 8}},
+	{"iw", "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", map[string]string{"B": "dss"},
+		map[string][]int64{"B": {67, 9, 11}, "C": {9, 8}},
 		"precompute(B(i,k,l)*D(l,j),j,jw),split(jw,j0,j1,4),unroll(j1),divide(i,i1,i2,3),parallelize(i1,CPUThread,NoRaces)", []string{`unrolled`}, nil},
-	{"scalar", "a(i) = B(i,j) * C(j,k) * d(k)", map[string]string{"B": "ds", "C": "ds"}, map[string][]int64{"B": {17, 9}, "C": {9, 8}},
+	{"scalar", "a(i) = B(i,j) * C(j,k) * d(k)", map[string]string{"B": "ds", "C": "ds"},
+		map[string][]int64{"B": {17, 9}, "C": {9, 8}},
 		"precompute(C(j,k)*d(k),{},{},t)", nil, nil},
 	{"reduction", "s = A(i,j) * x(j)", map[string]string{"A": "ds"}, map[string][]int64{"A": {70, 29}},
 		"parallelize(i,CPUThread,ParallelReduction)", []string{`parallel reduce`}, nil},
 	{"copies", "y(j) = A(i,j) * x(i)", map[string]string{"A": "ds"}, map[string][]int64{"A": {70, 29}},
 		"split(i,i0,i1,8),parallelize(i0,CPUThread,Temporary)", []string{`y_copies`}, nil},
-	{"pieces", "C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ds", "B": "ss", "C": "ds"}, map[string][]int64{"A": {70, 29}},
+	{"pieces", "C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ds", "B": "ss", "C": "ds"},
+		map[string][]int64{"A": {70, 29}},
 		"split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces)", []string{`keep`}, nil},
 	// The result is set to 0 before the first tile, not in each of them.
-	{"loops between tiles", "A(i,j) = B(i,j) + C(i)", map[string]string{"B": "ss"}, map[string][]int64{"B": {37, 29}},
+	{"loops between tiles", "A(i,j) = B(i,j) + C(i)", map[string]string{"B": "ss"},
+		map[string][]int64{"B": {37, 29}},
 		"split(i,i0,i1,8),split(i1,i2,i3,3),split(j,j0,j1,4),reorder(i0,i2,j1,i3,j0)", nil, nil},
-	{"gallop", "s = a(i) * b(i)", map[string]string{"a": "s", "b": "s"}, map[string][]int64{"a": {5000}},
+	{"gallop", "s = a(i) * b(i)", map[string]string{"a": "s", "b": "s"},
+		map[string][]int64{"a": {5000}},
 		"mergeby(i,Gallop)", []string{`search\(b_crd0`}, nil},
 }
 
 func scheduled(k int) *spmd.Job {
 	p := published[k]
-	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Sizes: p.sizes, Inputs: map[string]spmd.Input{}}
+	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Sizes: p.sizes,
+		Inputs: map[string]spmd.Input{}}
 	j.Schedule, j.Check, j.Seed = []string{p.schedule}, true, 3
 	for i, name := range regexp.MustCompile(`[A-Za-z]+[(0-9]?`).FindAllString(p.stmt, -1) {
 		if name = strings.TrimSuffix(name, "("); i == 0 || !strings.Contains(p.stmt, name+"(") {
@@ -169,7 +190,8 @@ func TestScheduleRefusals(t *testing.T) {
 		{spmv, fm, "divide(i,i0,i1,-2)", "got -2, want at least 1"},
 		{spmv, fm, "reorder(j,i)", "stores j below i"},
 		{spmv, fm, "reorder(i,i)", "i stands twice"},
-		{"a(i) = b(i) + C(i,j)*d(j)", map[string]string{"C": "ds"}, "reorder(j,i)", "not directly nested"},
+		{"a(i) = b(i) + C(i,j)*d(j)", map[string]string{"C": "ds"}, "reorder(j,i)",
+			"not directly nested"},
 		{spmv, fm, "fuse(j,i,f)", "not directly inside"},
 		{spmv, fm, "pos(j,p,A),fuse(i,p,f)", "p runs over positions of A(i,j)"},
 		{spmv, fm, "pos(j,p,B)", "want a tensor of the statement"},
@@ -185,14 +207,20 @@ func TestScheduleRefusals(t *testing.T) {
 		{spmv, fm, "parallelize(i,CPUThread,Race)", "want NoRaces, IgnoreRaces"},
 		{spmv, fm, "parallelize(j,CPUThread,NoRaces)", "add to the same places of y(i)"},
 		{spmv, fm, "parallelize(i,CPUThread,NoRaces),unroll(j,2)", "parallelize comes last"},
-		{spmv, fm, "parallelize(i,CPUThread,NoRaces),parallelize(i,CPUVector,NoRaces)", "i is parallel already"},
-		{spmv, fm, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,8),parallelize(p0,CPUThread,NoRaces)", "add to the same places"},
+		{spmv, fm, "parallelize(i,CPUThread,NoRaces),parallelize(i,CPUVector,NoRaces)",
+			"i is parallel already"},
+		{spmv, fm, "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,8),parallelize(p0,CPUThread,NoRaces)",
+			"add to the same places"},
 		{spmv, fm, "fuse(i,j,f),pos(f,p,A),parallelize(p,CPUThread,Atomics)", "split it first"},
 		{"C(i,j) = A(i,j) + B(i,j)", union, "parallelize(i,CPUThread,NoRaces)", "strip-mine it"},
-		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"}, "parallelize(j,CPUThread,NoRaces)", "is appended to in order"},
-		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"}, "split(j,j0,j1,4),reorder(j0,i)", "too early"},
-		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"}, "assemble(C,Both)", "want Append or Insert"},
-		{"C(i,j) = A(i,j) + B(i,j)", union, "pos(j,p,A),split(p,p0,p1,4),reorder(p1,p0)", "has values beside them"},
+		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"},
+			"parallelize(j,CPUThread,NoRaces)", "is appended to in order"},
+		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"},
+			"split(j,j0,j1,4),reorder(j0,i)", "too early"},
+		{"C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ss", "C": "ss"},
+			"assemble(C,Both)", "want Append or Insert"},
+		{"C(i,j) = A(i,j) + B(i,j)", union, "pos(j,p,A),split(p,p0,p1,4),reorder(p1,p0)",
+			"has values beside them"},
 		{spmv, fm, "precompute(A(j,i)*x(j),i,i)", "is not a part of the statement"},
 		{spmv, fm, "precompute(A(i,j)*x(j),k,k)", "want a variable that the statement loops over"},
 		{spmv, fm, "precompute(x(j),i,i)", "i is not in x(j)"},
@@ -200,10 +228,12 @@ func TestScheduleRefusals(t *testing.T) {
 		{spmv, fm, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i0,w)", "i0 does not determine i"},
 		{spmv, fm, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,w),split(w,a,b,2)", "w stands for i1"},
 		{spmv, fm, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,w),split(i1,a,b,2)", "w stands for i1"},
-		{spmv, fm, "precompute(A(i,j)*x(j),j,j,W),parallelize(i,CPUVector,NoRaces)", "which lanes would share"},
+		{spmv, fm, "precompute(A(i,j)*x(j),j,j,W),parallelize(i,CPUVector,NoRaces)",
+			"which lanes would share"},
 		{spmv, fm, "mergeby(j,Binary)", "want TwoFinger, Gallop, Predicated, Windows or OneBody"},
 		{spmv, fm, "assemble(A,Append)", "want the result, y"},
-		{spmv, fm, "distribute(k)", "distribute: got k, want a variable that the statement loops over: i, j"},
+		{spmv, fm, "distribute(k)",
+			"distribute: got k, want a variable that the statement loops over: i, j"},
 		{spmv, fm, "rotate(i,{j},r),distribute(j)", "rotate"},
 		{spmv, fm, "communicate(x,i)", "communicate"},
 	} {
@@ -211,7 +241,8 @@ func TestScheduleRefusals(t *testing.T) {
 		j.Schedule = []string{c.schedule}
 		_, err := j.Compile(context.Background(), "")
 		var d *diag.Error
-		if !errors.As(err, &d) || !strings.Contains(d.Msg, c.want) || d.Code != schedule.Refused && d.Code != schedule.BadCommand {
+		if !errors.As(err, &d) || !strings.Contains(d.Msg, c.want) ||
+			d.Code != schedule.Refused && d.Code != schedule.BadCommand {
 			t.Errorf("%s -s=%s: %v\nwant %q", c.stmt, c.schedule, err, c.want)
 			continue
 		}
@@ -226,9 +257,12 @@ func TestBoundChecked(t *testing.T) {
 	for _, c := range []struct {
 		bound string
 		fails bool
-	}{{"30,MaxExact", false}, {"31,MaxExact", true}, {"29,MaxConstraint", true}, {"30,MaxConstraint", false}, {"0,MinExact", false}, {"1,MinConstraint", true}} {
-		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {30, 20}},
-			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:50:int"), "x": spmd.Generated("dense:int")}}
+	}{{"30,MaxExact", false}, {"31,MaxExact", true}, {"29,MaxConstraint", true},
+		{"30,MaxConstraint", false}, {"0,MinExact", false}, {"1,MinConstraint", true}} {
+		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Formats: map[string]string{"A": "ds"},
+			Sizes: map[string][]int64{"A": {30, 20}},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:50:int"),
+				"x": spmd.Generated("dense:int")}}
 		j.Target, j.Check = spmd.Interpreter, true
 		j.Schedule = []string{fmt.Sprintf("bound(i,ib,%s)", c.bound)}
 		_, err := j.Run(context.Background())

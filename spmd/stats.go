@@ -39,7 +39,13 @@ type (
 
 // scheduleText is the job's schedule as flags say it.
 func (o *Options) scheduleText() string {
-	one := func(name, value string) stats.Flag { return stats.Flag{Name: name, Values: []string{value}} }
-	return stats.Schedule(stats.Flag{Name: "-s", Values: o.Schedule}, one("-m", o.Machine), stats.Flag{Name: "-p", Values: o.Placements},
-		stats.Flag{Name: "--split", Values: o.Splits}, one("--order", o.BlockOrder), stats.Flag{Name: "--extend", Values: o.Extend}, one("--map", o.Map), one("--network", o.Network), stats.NumberFlag("--intermediate-order", o.IntermediateOrder))
+	one := func(name, value string) stats.Flag {
+		return stats.Flag{Name: name,
+			Values: []string{value}}
+	}
+	return stats.Schedule(stats.Flag{Name: "-s", Values: o.Schedule}, one("-m", o.Machine),
+		stats.Flag{Name: "-p", Values: o.Placements},
+		stats.Flag{Name: "--split", Values: o.Splits}, one("--order", o.BlockOrder),
+		stats.Flag{Name: "--extend", Values: o.Extend}, one("--map", o.Map), one("--network", o.Network),
+		stats.NumberFlag("--intermediate-order", o.IntermediateOrder))
 }

@@ -10,8 +10,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestProductsOverRanks: products that a BLAS runs at the ranks of a machine, whose pieces are brought
-// in steps (SUMMA and Cannon's algorithm) or by a block schedule, agree with the reference.
+// TestProductsOverRanks: products that a BLAS runs at the ranks of a machine, whose pieces are
+// brought in steps (SUMMA and Cannon's algorithm) or by a block schedule, agree with the reference.
 func TestProductsOverRanks(t *testing.T) {
 	t.Parallel()
 	const summa = "distribute({i,j},{io,jo},{ii,ji},M),divide(k,ko,ki,M.x),reorder(io,jo,ko,ii,ji,ki),communicate({A,B},ko),substitute({ii,ji,ki},gemm)"
@@ -28,9 +28,12 @@ func TestProductsOverRanks(t *testing.T) {
 		{"", "split(k,k0,k1,5),reorder(k0,i,j,k1),substitute({i,j,k1},gemm)", nil, 1},
 	} {
 		for _, target := range []string{spmd.Interpreter, ""} {
-			j := &spmd.Job{Statement: "C(i,j) = A(i,k) * B(k,j)", Formats: map[string]string{"C": "dd", "A": "dd", "B": "dd:1,0"},
-				Sizes: map[string][]int64{"A": {17, 13}, "B": {13, 11}}, Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "B": spmd.Generated("dense")}}
-			j.Target, j.Ranks, j.Machine, j.Schedule, j.Splits, j.Check = target, x.ranks, x.machine, []string{x.schedule}, x.splits, true
+			j := &spmd.Job{Statement: "C(i,j) = A(i,k) * B(k,j)",
+				Formats: map[string]string{"C": "dd", "A": "dd", "B": "dd:1,0"},
+				Sizes:   map[string][]int64{"A": {17, 13}, "B": {13, 11}},
+				Inputs:  map[string]spmd.Input{"A": spmd.Generated("dense"), "B": spmd.Generated("dense")}}
+			j.Target, j.Ranks, j.Machine, j.Schedule, j.Splits, j.Check = target, x.ranks, x.machine,
+				[]string{x.schedule}, x.splits, true
 			report, err := j.Run(context.Background())
 			switch {
 			case errors.Is(err, cc.ErrNoCompiler):

@@ -76,15 +76,18 @@ func TestRandomSlices(t *testing.T) {
 				continue
 			}
 			ran++
-			j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(a), "x": spmd.Generated("dense:int")}}
+			j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)",
+				Inputs: map[string]spmd.Input{"A": spmd.InMemory(a), "x": spmd.Generated("dense:int")}}
 			j.Target, j.Threads, j.Check, j.Ranks = spmd.Interpreter, 1, true, 1+made/4%2
 			if _, err := j.Run(context.Background()); err != nil {
-				t.Errorf("%s of %v: %v; pos %v %v, crd %v %v %v", a.FormatString(), a.Header.Dims, err, pos, roots, crd, coords, fibers)
+				t.Errorf("%s of %v: %v; pos %v %v, crd %v %v %v", a.FormatString(), a.Header.Dims, err, pos,
+					roots, crd, coords, fibers)
 			}
 		}
 	}
 	t.Logf("%d of %d tensors were made, %d were run", made, 5*n, ran)
 	if made < n || made > 4*n || ran < n/10 {
-		t.Errorf("%d of %d tensors were made and %d run: the arguments are not what the test wants", made, 5*n, ran)
+		t.Errorf("%d of %d tensors were made and %d run: the arguments are not what the test wants", made,
+			5*n, ran)
 	}
 }

@@ -142,7 +142,8 @@ func sums[V spmd.Value](t *testing.T, list map[string]*tcs.Tensor, set func(*spm
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Inputs = map[string]spmd.Input{"A": spmd.InMemory(x), "x": spmd.InMemory(weights), "s": spmd.InMemory(scale)}
+		j.Inputs = map[string]spmd.Input{"A": spmd.InMemory(x), "x": spmd.InMemory(weights),
+			"s": spmd.InMemory(scale)}
 		j.Check, j.Threads = true, 2
 		set(j)
 		r, err := j.Run(context.Background())
@@ -193,8 +194,10 @@ func TestTensorsOfSlices(t *testing.T) {
 	everyWidth[complex128](t, interpret)
 	everyWidth[complex64](t, interpret)
 	sums[length](t, tensors[length, int32, vertex](t), interpret)
-	sums[float64](t, tensors[float64, int32, int32](t), func(j *spmd.Job) { j.Target, j.Ranks = spmd.Interpreter, 3 })
-	sums[complex64](t, tensors[complex64, int, int](t), func(j *spmd.Job) { j.Target, j.Ranks, j.Splits = spmd.Interpreter, 2, []string{"j:3"} })
+	sums[float64](t, tensors[float64, int32, int32](t),
+		func(j *spmd.Job) { j.Target, j.Ranks = spmd.Interpreter, 3 })
+	sums[complex64](t, tensors[complex64, int, int](t),
+		func(j *spmd.Job) { j.Target, j.Ranks, j.Splits = spmd.Interpreter, 2, []string{"j:3"} })
 }
 
 // Compiled leaves read the same memory.
@@ -237,10 +240,12 @@ func TestEmptyTensorsOfSlices(t *testing.T) {
 		{"y(i) = A(i)", must(spmd.COO(i8{3}, []i8{nil}, f8(nil))), 3},
 		{"y(i) = A(i,j)", must(spmd.COO(i8{0, 4}, []i4{nil, nil}, f8(nil))), 0},
 		{"y(i) = A(i,j)", must(spmd.CSF(i8{3, 4}, nil, []i4{{0, 0}, {0}}, []i4{nil, nil}, f8(nil))), 3},
-		{"y(i) = A(i,j)", must(spmd.CSF(i8{3, 4}, []int{1, 0}, []i4{{0, 0}, nil}, []i4{nil, nil}, f8(nil))), 3},
+		{"y(i) = A(i,j)",
+			must(spmd.CSF(i8{3, 4}, []int{1, 0}, []i4{{0, 0}, nil}, []i4{nil, nil}, f8(nil))), 3},
 	} {
 		for _, ranks := range []int{1, 2} {
-			j := &spmd.Job{Statement: c.statement, Inputs: map[string]spmd.Input{"A": spmd.InMemory(c.a)}, Keep: true}
+			j := &spmd.Job{Statement: c.statement, Inputs: map[string]spmd.Input{"A": spmd.InMemory(c.a)},
+				Keep: true}
 			j.Target, j.Threads, j.Check, j.Ranks = spmd.Interpreter, 1, true, ranks
 			r, err := j.Run(context.Background())
 			if err != nil {
@@ -270,11 +275,13 @@ func TestTensorsShareSlices(t *testing.T) {
 	if err := errors.Join(perr, cerr, verr); err != nil {
 		t.Fatal(err)
 	}
-	if &p[0] != &pos[0] || unsafe.Pointer(&c[0]) != unsafe.Pointer(&crd[0]) || &v[0] != &values[0] || len(p) != 3 || len(c) != 3 || len(v) != 3 {
+	if &p[0] != &pos[0] || unsafe.Pointer(&c[0]) != unsafe.Pointer(&crd[0]) || &v[0] != &values[0] ||
+		len(p) != 3 || len(c) != 3 || len(v) != 3 {
 		t.Error("the slices of the tensor are not those it was made of")
 	}
 	run := func() string {
-		j := &spmd.Job{Statement: "C(i,j) = 2 * A(i,j)", Formats: map[string]string{"C": "ds"}, Inputs: map[string]spmd.Input{"A": spmd.InMemory(a)}, Keep: true}
+		j := &spmd.Job{Statement: "C(i,j) = 2 * A(i,j)", Formats: map[string]string{"C": "ds"},
+			Inputs: map[string]spmd.Input{"A": spmd.InMemory(a)}, Keep: true}
 		j.Target, j.Threads = spmd.Interpreter, 1
 		r, err := j.Run(context.Background())
 		if err != nil {
@@ -305,7 +312,8 @@ func TestCoordinatesAreCheckedOnce(t *testing.T) {
 	pos, crd, values := i4{0, 2, 3}, i4{0, 1, 1}, f8{1, 2, 3}
 	byHand := func() *tcs.Tensor {
 		return &tcs.Tensor{Header: tcs.Header{Dims: i8{2, 2}, Type: tcs.Float64}, Vals: tcs.Of(values),
-			Levels: []tcs.Level{{Kind: 'd', Size: 2}, {Kind: 's', Mode: 1, Size: 2, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
+			Levels: []tcs.Level{{Kind: 'd', Size: 2},
+				{Kind: 's', Mode: 1, Size: 2, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
 	}
 	run := func(x *tcs.Tensor, trust bool) error {
 		j := &spmd.Job{Statement: "y(i) = A(i,j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(x)}}

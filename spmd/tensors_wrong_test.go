@@ -34,8 +34,10 @@ type (
 
 // handMade is a matrix that was made by hand: no constructor has checked it.
 func handMade() *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Dims: i8{3, 3}, Type: tcs.Float64}, Vals: tcs.Of(f8{1, 2, 1, 2, 1}),
-		Levels: []tcs.Level{{Kind: 'd', Size: 3}, {Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(i4{0, 2, 4, 5}), Crd: tcs.Of(i4{0, 1, 1, 2, 2})}}}
+	return &tcs.Tensor{Header: tcs.Header{Dims: i8{3, 3}, Type: tcs.Float64},
+		Vals: tcs.Of(f8{1, 2, 1, 2, 1}),
+		Levels: []tcs.Level{{Kind: 'd', Size: 3},
+			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(i4{0, 2, 4, 5}), Crd: tcs.Of(i4{0, 1, 1, 2, 2})}}}
 }
 
 // wrongByHand are tensors that were made by hand, wrong, and given to a job.
@@ -56,10 +58,12 @@ func wrongByHand() []wrongCall {
 			}
 			return of(multiply(x).Run(context.Background()))
 		}},
-		run("nothing in a matrix", func(t *tcs.Tensor) { t.Levels, t.Vals, t.Header.Type = nil, tcs.Array{}, 0 }),
+		run("nothing in a matrix",
+			func(t *tcs.Tensor) { t.Levels, t.Vals, t.Header.Type = nil, tcs.Array{}, 0 }),
 		run("no type", func(t *tcs.Tensor) { t.Header.Type = 0 }),
 		run("a type past the last", func(t *tcs.Tensor) { t.Header.Type = 7 }),
-		run("float32 memory declared float64", func(t *tcs.Tensor) { t.Vals = tcs.Of(f4{1, 2, 3, 4, 5}) }),
+		run("float32 memory declared float64",
+			func(t *tcs.Tensor) { t.Vals = tcs.Of(f4{1, 2, 3, 4, 5}) }),
 		run("4 values of 5", func(t *tcs.Tensor) { t.Vals = tcs.Of(f8{1, 2, 3, 4}) }),
 		run("-5 values", func(t *tcs.Tensor) { t.Vals.Len = -5 }),
 		run("values without memory", func(t *tcs.Tensor) { t.Vals.Ptr = nil }),
@@ -78,16 +82,20 @@ func wrongByHand() []wrongCall {
 		run("a dense level with coordinates", func(t *tcs.Tensor) { t.Levels[0].Crd = tcs.Of(i4{0, 1}) }),
 		run("a box of one mode", func(t *tcs.Tensor) { t.Header.Box = [][2]int64{{0, 3}} }),
 		run("a block", func(t *tcs.Tensor) { t.Header.Box = [][2]int64{{0, 3}, {1, 3}} }),
-		run("a split of one mode", func(t *tcs.Tensor) { t.Header.Splits = []tcs.Split{{Index: 0, Count: 1}} }),
-		run("positions of 2 bytes", func(t *tcs.Tensor) { t.Levels[1].Pos = tcs.Of([]int16{0, 2, 4, 5}) }),
+		run("a split of one mode",
+			func(t *tcs.Tensor) { t.Header.Splits = []tcs.Split{{Index: 0, Count: 1}} }),
+		run("positions of 2 bytes",
+			func(t *tcs.Tensor) { t.Levels[1].Pos = tcs.Of([]int16{0, 2, 4, 5}) }),
 		run("coordinates of no width", func(t *tcs.Tensor) { t.Levels[1].Crd.Width = 0 }),
 		run("3 positions of 4", func(t *tcs.Tensor) { t.Levels[1].Pos = tcs.Of(i4{0, 2, 5}) }),
 		run("positions of a block", func(t *tcs.Tensor) { t.Levels[1].Pos.First = 2 }),
 		run("4 coordinates of 5", func(t *tcs.Tensor) { t.Levels[1].Crd = tcs.Of(i4{0, 1, 1, 2}) }),
-		run("a coordinate past the last", func(t *tcs.Tensor) { t.Levels[1].Crd = tcs.Of(i8{0, 1, 1, 3, 2}) }),
+		run("a coordinate past the last",
+			func(t *tcs.Tensor) { t.Levels[1].Crd = tcs.Of(i8{0, 1, 1, 3, 2}) }),
 		run("coordinates that fall", func(t *tcs.Tensor) { t.Levels[1].Crd = tcs.Of(i8{1, 0, 1, 2, 2}) }),
 		run("a last level of singletons, too short", func(t *tcs.Tensor) {
-			t.Levels[0] = tcs.Level{Kind: 'u', Mode: 0, Size: 3, Pos: tcs.Of(i4{0, 5}), Crd: tcs.Of(i4{0, 0, 1, 1, 2})}
+			t.Levels[0] = tcs.Level{Kind: 'u', Mode: 0, Size: 3, Pos: tcs.Of(i4{0, 5}),
+				Crd: tcs.Of(i4{0, 0, 1, 1, 2})}
 			t.Levels[1] = tcs.Level{Kind: 'q', Mode: 1, Size: 3, Crd: tcs.Of(i4{0, 1, 1, 2})}
 		}),
 		{"FixedPattern of wrong positions", func() error {
@@ -115,7 +123,8 @@ func wrongByHand() []wrongCall {
 		}},
 		{"InMemory nil", func() error { return of(multiply(nil).Run(context.Background())) }},
 		{"Set to nothing", func() error {
-			return spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter}, func(p *spmd.Program) error { return p.Set("A", spmd.InMemory(nil), spmd.Storage{}) })
+			return spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter},
+				func(p *spmd.Program) error { return p.Set("A", spmd.InMemory(nil), spmd.Storage{}) })
 		}},
 		{"InMemory 4 values of 5, with TrustInput", func() error {
 			t := handMade()
@@ -131,19 +140,24 @@ func wrongByHand() []wrongCall {
 func wrongInPrograms() []wrongCall {
 	run := func(text string, do func(p *spmd.Program) error) wrongCall {
 		return wrongCall{text, func() error {
-			return spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, Threads: 1}, func(p *spmd.Program) error {
-				if err := errors.Join(p.Set("A", spmd.InMemory(handMade()), spmd.Storage{}), setDense(p, "x", f8{1, 2, 3}, 3)); err != nil {
-					return err
-				}
-				return do(p)
-			})
+			return spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, Threads: 1},
+				func(p *spmd.Program) error {
+					if err := errors.Join(p.Set("A", spmd.InMemory(handMade()), spmd.Storage{}),
+						setDense(p, "x", f8{1, 2, 3}, 3)); err != nil {
+						return err
+					}
+					return do(p)
+				})
 		}}
 	}
 	prepare := func(statement string, how spmd.How) wrongCall {
-		return run(fmt.Sprintf("Prepare(%q, %+v)", statement, how), func(p *spmd.Program) error { return of(p.Prepare(statement, how)) })
+		return run(fmt.Sprintf("Prepare(%q, %+v)", statement, how),
+			func(p *spmd.Program) error { return of(p.Prepare(statement, how)) })
 	}
 	start := func(text string, o spmd.Options) wrongCall {
-		return wrongCall{text, func() error { return spmd.Start(context.Background(), o, func(*spmd.Program) error { return nil }) }}
+		return wrongCall{text, func() error {
+			return spmd.Start(context.Background(), o, func(*spmd.Program) error { return nil })
+		}}
 	}
 	return []wrongCall{
 		start("Start with -2 ranks", spmd.Options{Ranks: -2}),
@@ -151,8 +165,12 @@ func wrongInPrograms() []wrongCall {
 		start("Start with a target that is none", spmd.Options{Target: "gpu"}),
 		start("Start with a way of tuning that is none", spmd.Options{Tune: "on"}),
 		start("Start with a memory limit below 0", spmd.Options{MemoryLimit: -1}),
-		run("Set of no name", func(p *spmd.Program) error { return p.Set("", spmd.InMemory(handMade()), spmd.Storage{}) }),
-		run("Set of a name with a space", func(p *spmd.Program) error { return p.Set("A b", spmd.InMemory(handMade()), spmd.Storage{}) }),
+		run("Set of no name", func(
+			p *spmd.Program) error {
+			return p.Set("", spmd.InMemory(handMade()), spmd.Storage{})
+		}),
+		run("Set of a name with a space",
+			func(p *spmd.Program) error { return p.Set("A b", spmd.InMemory(handMade()), spmd.Storage{}) }),
 		run("Set with a format of one level", func(p *spmd.Program) error {
 			return p.Set("B", spmd.InMemory(handMade()), spmd.Storage{Format: "d"})
 		}),
@@ -165,8 +183,10 @@ func wrongInPrograms() []wrongCall {
 		run("Set with one size", func(p *spmd.Program) error {
 			return p.Set("B", spmd.InMemory(handMade()), spmd.Storage{Sizes: i8{3}})
 		}),
-		run("Set of a scalar with sizes", func(p *spmd.Program) error { return p.Set("s", spmd.Scalar(2.5), spmd.Storage{Sizes: i8{3}}) }),
-		run("Declare with a size of -2", func(p *spmd.Program) error { return p.Declare("y", spmd.Storage{Sizes: i8{-2}}) }),
+		run("Set of a scalar with sizes",
+			func(p *spmd.Program) error { return p.Set("s", spmd.Scalar(2.5), spmd.Storage{Sizes: i8{3}}) }),
+		run("Declare with a size of -2",
+			func(p *spmd.Program) error { return p.Declare("y", spmd.Storage{Sizes: i8{-2}}) }),
 		run("Declare with a format for other sizes", func(p *spmd.Program) error {
 			return p.Declare("y", spmd.Storage{Sizes: i8{3}, Format: "ds"})
 		}),
@@ -196,12 +216,14 @@ func odd() unsafe.Pointer { return unsafe.Pointer(&make([]byte, 64)[4]) }
 
 // multiply is a job that multiplies a by a vector.
 func multiply(a *tcs.Tensor) *spmd.Job {
-	j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Inputs: map[string]spmd.Input{"A": spmd.InMemory(a), "x": spmd.Generated("dense:int")}}
+	j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)",
+		Inputs: map[string]spmd.Input{"A": spmd.InMemory(a), "x": spmd.Generated("dense:int")}}
 	j.Target, j.Threads = spmd.Interpreter, 1
 	return j
 }
 
-// What is wrong with a tensor or another argument that the program gives is an error that says which part it is, and of what.
+// What is wrong with a tensor or another argument that the program gives is an error that says
+// which part it is, and of what.
 func TestWrongTensors(t *testing.T) {
 	var got strings.Builder
 	for _, c := range append(wrongByHand(), wrongInPrograms()...) {

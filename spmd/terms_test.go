@@ -11,23 +11,29 @@ import (
 	"distaff/spmd"
 )
 
-// TestTerms: sums over the outermost mode of a tensor, with more coordinates than a workspace has places for, are sorted lists
-// of terms by default; the schedule that is printed makes the same, and hash tables give the same entries and sums.
+// TestTerms: sums over the outermost mode of a tensor, with more coordinates than a workspace has
+// places for, are sorted lists of terms by default; the schedule that is printed makes the same,
+// and hash tables give the same entries and sums.
 func TestTerms(t *testing.T) {
 	for _, c := range []struct {
 		name, stmt, result, operand string
 		sizes                       []int64
 		nnz                         string
 	}{
-		{"mode 0 of order 3", "y(j,k) = A(i,j,k)*x(i)", "ss", "sss", []int64{30, 400, 300}, "uniform:5000:int"},
-		{"rows of a dense level", "y(j,k) = A(i,j,k)*x(i)", "ds", "sss", []int64{30, 400, 300}, "zipf:3000:1.1:int"},
-		{"order 4", "y(j,k,m) = A(i,j,k,m)*x(i)", "sss", "ssss", []int64{9, 60, 50, 40}, "uniform:2000:int"},
+		{"mode 0 of order 3", "y(j,k) = A(i,j,k)*x(i)", "ss", "sss", []int64{30, 400, 300},
+			"uniform:5000:int"},
+		{"rows of a dense level", "y(j,k) = A(i,j,k)*x(i)", "ds", "sss", []int64{30, 400, 300},
+			"zipf:3000:1.1:int"},
+		{"order 4", "y(j,k,m) = A(i,j,k,m)*x(i)", "sss", "ssss", []int64{9, 60, 50, 40},
+			"uniform:2000:int"},
 		{"no dense factor", "y(j,k) = A(i,j,k)", "ss", "sss", []int64{30, 400, 300}, "uniform:5000:int"},
-		{"an empty operand", "y(j,k) = A(i,j,k)*x(i)", "ss", "sss", []int64{30, 400, 300}, "uniform:0:int"},
+		{"an empty operand", "y(j,k) = A(i,j,k)*x(i)", "ss", "sss", []int64{30, 400, 300},
+			"uniform:0:int"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job := func(ranks int, target string, commands ...string) *spmd.Job {
-				j := &spmd.Job{Statement: c.stmt, Formats: map[string]string{"y": c.result, "A": c.operand}, Sizes: map[string][]int64{"A": c.sizes},
+				j := &spmd.Job{Statement: c.stmt, Formats: map[string]string{"y": c.result, "A": c.operand},
+					Sizes:  map[string][]int64{"A": c.sizes},
 					Inputs: map[string]spmd.Input{"A": spmd.Generated(c.nnz)}, Keep: true}
 				if strings.Contains(c.stmt, "x(i)") {
 					j.Inputs["x"] = spmd.Generated("dense:int")
@@ -47,7 +53,8 @@ func TestTerms(t *testing.T) {
 			if want := "workspace(w,Terms)"; !strings.Contains(printed, want) {
 				t.Errorf("got\n%swant %s", printed, want)
 			}
-			sameResults(t, job(1, spmd.Interpreter, "workspace(w,Hash)"), job(1, spmd.Interpreter), job(1, ""), job(1, "", printed),
+			sameResults(t, job(1, spmd.Interpreter, "workspace(w,Hash)"), job(1, spmd.Interpreter),
+				job(1, ""), job(1, "", printed),
 				job(1, "", "workspace(w,Terms)"), job(2, spmd.Interpreter), job(3, ""))
 		})
 	}
@@ -68,7 +75,8 @@ func sameResults(t *testing.T, jobs ...*spmd.Job) {
 			continue
 		}
 		if !sameArrays(first, r.Result) {
-			t.Errorf("%d ranks, target %q, %q: another result than that of %q", j.Ranks, j.Target, j.Schedule, jobs[0].Schedule)
+			t.Errorf("%d ranks, target %q, %q: another result than that of %q", j.Ranks, j.Target,
+				j.Schedule, jobs[0].Schedule)
 		}
 		r.Result.Close()
 	}

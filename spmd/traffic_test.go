@@ -14,8 +14,10 @@ import (
 // bytes that it receives, of p ranks.
 func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 	const rows, cols, wide = 60, 40, 5
-	matrix := func(stmt string, sizes map[string][]int64, formats map[string]string, o spmd.Options) *spmd.Job {
-		j := &spmd.Job{Statement: stmt, Sizes: sizes, Formats: formats, Inputs: map[string]spmd.Input{}, Options: o}
+	matrix := func(stmt string, sizes map[string][]int64, formats map[string]string,
+		o spmd.Options) *spmd.Job {
+		j := &spmd.Job{Statement: stmt, Sizes: sizes, Formats: formats, Inputs: map[string]spmd.Input{},
+			Options: o}
 		for _, name := range []string{"A", "B", "C", "x"} {
 			if f := formats[name]; containsTensor(stmt[1:], name) && f != "" && f != "d" && f != "dd" {
 				j.Inputs[name] = spmd.Generated("uniform:700:int")
@@ -43,14 +45,16 @@ func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 	}{
 		{"row-blocked SpMV moves the vector alone",
 			func(p int) *spmd.Job {
-				return matrix("y(i) = A(i,j)*x(j)", map[string][]int64{"A": {rows, cols}}, map[string]string{"A": "ds"}, spmd.Options{})
+				return matrix("y(i) = A(i,j)*x(j)", map[string][]int64{"A": {rows, cols}},
+					map[string]string{"A": "ds"}, spmd.Options{})
 			},
 			func(p int) []int64 { return first(p, cols*8) },
 			func(p int) []int64 { return first(p, 1) },
 			func(p int) []int64 { return rest(p, cols*8) }},
 		{"SpMM with j split moves each block of the dense matrix once to each rank",
 			func(p int) *spmd.Job {
-				return matrix("Y(i,k) = A(i,j)*C(j,k)", map[string][]int64{"A": {rows, cols}, "C": {cols, wide}}, map[string]string{"A": "ds"},
+				return matrix("Y(i,k) = A(i,j)*C(j,k)",
+					map[string][]int64{"A": {rows, cols}, "C": {cols, wide}}, map[string]string{"A": "ds"},
 					spmd.Options{Splits: []string{fmt.Sprintf("i:%d", p), "j:4"}})
 			},
 			func(p int) []int64 { return first(p, int64(p-1)*cols*wide*8) },
@@ -58,7 +62,8 @@ func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 			func(p int) []int64 { return rest(p, cols*wide*8) }},
 		{"a tree sum moves one operand a step",
 			func(p int) *spmd.Job {
-				return matrix("y(i) = A(i,j)*x(j)", map[string][]int64{"A": {rows, cols}}, map[string]string{"A": "ds"},
+				return matrix("y(i) = A(i,j)*x(j)", map[string][]int64{"A": {rows, cols}},
+					map[string]string{"A": "ds"},
 					spmd.Options{Splits: []string{fmt.Sprintf("j:%d", p)}, Extend: []string{"j"}, Map: "j"})
 			},
 			func(p int) []int64 { return rest(p, rows*8) },
@@ -66,7 +71,9 @@ func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 			func(p int) []int64 { return tree(p, rows*8) }},
 		{"TTM by rows moves the matrix alone",
 			func(p int) *spmd.Job {
-				return matrix("Y(i,j,k) = B(i,j,l)*C(k,l)", map[string][]int64{"B": {20, 10, 30}, "C": {wide, 30}}, map[string]string{"B": "sss", "Y": "ssd"},
+				return matrix("Y(i,j,k) = B(i,j,l)*C(k,l)",
+					map[string][]int64{"B": {20, 10, 30}, "C": {wide, 30}},
+					map[string]string{"B": "sss", "Y": "ssd"},
 					spmd.Options{Splits: []string{fmt.Sprintf("i:%d", p)}})
 			},
 			func(p int) []int64 { return first(p, wide*30*8) },
@@ -74,7 +81,8 @@ func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 			func(p int) []int64 { return rest(p, wide*30*8) }},
 		{"steps that share a rank move nothing",
 			func(p int) *spmd.Job {
-				return matrix("Y(i,j) = B(i,j,l)*x(l)", map[string][]int64{"B": {20, 10, 30}}, map[string]string{"B": "sss", "Y": "ss"},
+				return matrix("Y(i,j) = B(i,j,l)*x(l)", map[string][]int64{"B": {20, 10, 30}},
+					map[string]string{"B": "sss", "Y": "ss"},
 					spmd.Options{Splits: []string{"l:6"}, Map: ""})
 			},
 			func(p int) []int64 { return first(p, 0) },
@@ -88,8 +96,11 @@ func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %d ranks: %v", c.name, p, err)
 			}
-			got, want := report.Stats.Comm, spmd.Comm{BytesSent: c.sent(p), MessagesSent: c.messages(p), BytesReceived: c.received(p)}
-			if !slices.Equal(got.BytesSent, want.BytesSent) || !slices.Equal(got.MessagesSent, want.MessagesSent) || !slices.Equal(got.BytesReceived, want.BytesReceived) {
+			got, want := report.Stats.Comm,
+				spmd.Comm{BytesSent: c.sent(p), MessagesSent: c.messages(p), BytesReceived: c.received(p)}
+			if !slices.Equal(got.BytesSent, want.BytesSent) ||
+				!slices.Equal(got.MessagesSent, want.MessagesSent) ||
+				!slices.Equal(got.BytesReceived, want.BytesReceived) {
 				t.Errorf("%s: on %d ranks the run moved %+v, want %+v", c.name, p, got, want)
 			}
 		}
@@ -111,14 +122,17 @@ func tree(p int, size int64) []int64 {
 // broadcast, and a run moves them.
 func TestPlansOfSparseBroadcastsAreExact(t *testing.T) {
 	dir := t.TempDir()
-	job := spmd.Job{Statement: "Y(i,k) = A(i,j)*B(j,k)", Formats: map[string]string{"Y": "ds"}, Inputs: map[string]spmd.Input{}}
+	job := spmd.Job{Statement: "Y(i,k) = A(i,j)*B(j,k)", Formats: map[string]string{"Y": "ds"},
+		Inputs: map[string]spmd.Input{}}
 	for name, in := range map[string]struct {
 		kind string
 		dims []int64
 	}{"A": {"uniform:2000:int", []int64{90, 80}}, "B": {"uniform:300:int", []int64{80, 70}}} {
 		file := filepath.Join(dir, name+".tcs")
-		w := &spmd.Job{Statement: "T(i,j) = S(i,j)", Formats: map[string]string{"S": "ds", "T": "ds"}, Sizes: map[string][]int64{"S": in.dims},
-			Inputs: map[string]spmd.Input{"S": spmd.Generated(in.kind)}, Outputs: []spmd.Output{{Tensor: "T", File: file}}}
+		w := &spmd.Job{Statement: "T(i,j) = S(i,j)", Formats: map[string]string{"S": "ds", "T": "ds"},
+			Sizes:   map[string][]int64{"S": in.dims},
+			Inputs:  map[string]spmd.Input{"S": spmd.Generated(in.kind)},
+			Outputs: []spmd.Output{{Tensor: "T", File: file}}}
 		w.Target, w.Threads = spmd.Interpreter, 1
 		if _, err := w.Run(context.Background()); err != nil {
 			t.Fatal(err)
@@ -137,7 +151,9 @@ func TestPlansOfSparseBroadcastsAreExact(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, want := report.Stats.Comm, plan.Comm
-		if !slices.Equal(got.BytesSent, want.BytesSent) || !slices.Equal(got.MessagesSent, want.MessagesSent) || !slices.Equal(got.BytesReceived, want.BytesReceived) {
+		if !slices.Equal(got.BytesSent, want.BytesSent) ||
+			!slices.Equal(got.MessagesSent, want.MessagesSent) ||
+			!slices.Equal(got.BytesReceived, want.BytesReceived) {
 			t.Errorf("%d ranks: the run moved %+v, the plan says %+v", p, got, want)
 		}
 		if want.BytesSent[0] == 0 {

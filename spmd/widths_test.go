@@ -26,13 +26,17 @@ func TestWidthsOfJointBlocks(t *testing.T) {
 		{product, "ss", []string{"k:2"}, nil, 4, true},
 		{product, "ss", []string{"k:2"}, map[string]int64{"C": 1e6, "D": 1e6}, 8, false},
 		{product, "ds", []string{"k:2"}, map[string]int64{"C": 1e6, "D": 1e6}, 8, false},
-		{"A(i,j) = B(i,j) + F(i,j)*x(k)", "ss", []string{"k:2"}, map[string]int64{"B": 15e8, "F": 15e8}, 8, false},
-		{"A(i,j) = B(i,j) + F(i,j)*x(k)", "ss", []string{"k:2"}, map[string]int64{"B": 10e8, "F": 10e8}, 4, true},
+		{"A(i,j) = B(i,j) + F(i,j)*x(k)", "ss", []string{"k:2"}, map[string]int64{"B": 15e8, "F": 15e8},
+			8, false},
+		{"A(i,j) = B(i,j) + F(i,j)*x(k)", "ss", []string{"k:2"}, map[string]int64{"B": 10e8, "F": 10e8},
+			4, true},
 		{"A(i,j) = T(i,j,k)*x(k)", "ss", []string{"k:2"}, map[string]int64{"T": 3e9}, 8, false},
 		{"A(i,j) = T(i,j,k)*x(k)", "ss", []string{"k:2"}, map[string]int64{"T": 2e9}, 4, true},
-		{"A(i,j) = F(i,j)*2", "ss", []string{"i:2"}, map[string]int64{"F": 3e9}, 4, true}, // blocks of their own
+		// blocks of their own
+		{"A(i,j) = F(i,j)*2", "ss", []string{"i:2"}, map[string]int64{"F": 3e9}, 4, true},
 	} {
-		j := &Job{Statement: c.stmt, Formats: map[string]string{"A": c.a}, Inputs: map[string]Input{}, Sizes: map[string][]int64{}}
+		j := &Job{Statement: c.stmt, Formats: map[string]string{"A": c.a}, Inputs: map[string]Input{},
+			Sizes: map[string][]int64{}}
 		j.Splits, j.Ranks = c.split, 2
 		all := map[string]string{"B": "ss", "C": "ss", "D": "ss", "F": "ss", "T": "sss", "x": "d"}
 		if c.a == "ds" {
@@ -58,14 +62,17 @@ func TestWidthsOfJointBlocks(t *testing.T) {
 		units := unitsOf(t, j, c.entries)
 		for g, u := range units {
 			if got := u.Result.PosWidth[1]; got != c.want {
-				t.Errorf("%s, %v: group %d of %d has positions of %d bytes, want %d", c.stmt, c.entries, g, len(units), got, c.want)
+				t.Errorf("%s, %v: group %d of %d has positions of %d bytes, want %d", c.stmt, c.entries, g,
+					len(units), got, c.want)
 			}
-			if !slices.Equal(u.Result.PosWidth, units[0].Result.PosWidth) || !slices.Equal(u.Result.CrdWidth, units[0].Result.CrdWidth) {
+			if !slices.Equal(u.Result.PosWidth, units[0].Result.PosWidth) ||
+				!slices.Equal(u.Result.CrdWidth, units[0].Result.CrdWidth) {
 				t.Errorf("%s: group %d has other widths than the first", c.stmt, g)
 			}
 		}
 		if got := units[0].Result.Shares >= 0; got != c.shares {
-			t.Errorf("%s, %v: the first result has an operand's arrays: %v, want %v", c.stmt, c.entries, got, c.shares)
+			t.Errorf("%s, %v: the first result has an operand's arrays: %v, want %v", c.stmt, c.entries, got,
+				c.shares)
 		}
 	}
 }
@@ -99,7 +106,8 @@ func unitsOf(t *testing.T, j *Job, entries map[string]int64) []*codegen.Unit {
 		if entries[o.Tensor] > 0 {
 			n = entries[o.Tensor]
 		}
-		x := codegen.Tensor{Format: f, Type: bridge.IR(r.Reader.Types[o.Tensor]), Dims: r.Reader.Sizes.Dims[o.Tensor], NNZ: n,
+		x := codegen.Tensor{Format: f, Type: bridge.IR(r.Reader.Types[o.Tensor]),
+			Dims: r.Reader.Sizes.Dims[o.Tensor], NNZ: n,
 			PosWidth: make([]uint8, len(f.Levels)), CrdWidth: make([]uint8, len(f.Levels))}
 		for l, kind := range f.Levels {
 			if kind.Caps().HasPos {

@@ -19,7 +19,8 @@ func brokenCompiler(t *testing.T, dir, line string) string {
 		t.Skip(err)
 	}
 	path := filepath.Join(dir, "cc")
-	script := "#!/bin/sh\nfor a; do case $a in *leaf.c) sed -i '/^int .*dst_env \\*.*{$/a " + line + "' $a;; esac; done\nexec " + cc + ` "$@"` + "\n"
+	script := "#!/bin/sh\nfor a; do case $a in *leaf.c) sed -i '/^int .*dst_env \\*.*{$/a " + line +
+		"' $a;; esac; done\nexec " + cc + ` "$@"` + "\n"
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,8 @@ func TestBrokenLeaf(t *testing.T) {
 			dir := t.TempDir()
 			in := filepath.Join(dir, "a.tcs")
 			if out, err := distaffCommand(t, dir, "run", "A(i,j) = G(i,j)",
-				"-g=G:uniform:100000:int", "-d=G:3000,2000", "-f=G:ds", "-f=A:ds", "-o=A:a.tcs").CombinedOutput(); err != nil {
+				"-g=G:uniform:100000:int", "-d=G:3000,2000", "-f=G:ds", "-f=A:ds",
+				"-o=A:a.tcs").CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			running := filepath.Join(t.TempDir(), "running")

@@ -25,7 +25,8 @@ bounded memory: inputs larger than memory are sorted on disk. Readable are .tcs
 				return argv.Errorf("convert wants two files, IN and OUT, got %s",
 					tcs.Count(x.flags.Args().Len(), "argument"))
 			}
-			return conv.Run(x.flags, x.flags.Args().Get(0), x.flags.Args().Get(1), x.stderr, x.flags.Bool("q"))
+			return conv.Run(x.flags, x.flags.Args().Get(0), x.flags.Args().Get(1), x.stderr,
+				x.flags.Bool("q"))
 		},
 	}
 }

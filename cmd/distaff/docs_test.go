@@ -92,7 +92,8 @@ var update = flag.Bool("update", false, "rewrite the outputs in docs/tutorial.md
 
 // runExamples runs a document's commands in dir, one after another. It calls prepare with each
 // command first: prepare returns why the command cannot be run here, or "". A command that cannot
-// be run is a skipped test. -update has runExamples write what the commands print into the document.
+// be run is a skipped test. -update has runExamples write what the commands print into the
+// document.
 func runExamples(t *testing.T, path, dir string, env []string, prepare func(string) string) {
 	if !haveCompiler() {
 		t.Skip("no C compiler on PATH")
@@ -188,7 +189,8 @@ func TestReadme(t *testing.T) {
 	})
 }
 
-// TestTutorial runs the tutorial in a folder with testdata's files, and the job files that stand in it.
+// TestTutorial runs the tutorial in a folder with testdata's files, and the job files that stand in
+// it.
 func TestTutorial(t *testing.T) {
 	dir := t.TempDir()
 	files, err := filepath.Glob("../../testdata/*.*")
@@ -453,7 +455,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestNetworksPage runs the commands of docs/networks.md. With -update it writes what they print into the page.
+// TestNetworksPage runs the commands of docs/networks.md. With -update it writes what they print
+// into the page.
 func TestNetworksPage(t *testing.T) {
 	page, err := filepath.Abs("../../docs/networks.md")
 	if err != nil {

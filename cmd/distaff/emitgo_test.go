@@ -117,8 +117,8 @@ var matrices = []matrix{
 		"2, 1, 3, 4", "102, 0, 10", 3_000_000_001},
 }
 
-// matrixTest tests one of matrices: name, levels, values, type, j's size, y, the field of x's levels,
-// its values.
+// matrixTest tests one of matrices: name, levels, values, type, j's size, y, the field of x's
+// levels, its values.
 const matrixTest = `package %[1]s
 
 import (

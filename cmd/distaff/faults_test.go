@@ -173,7 +173,8 @@ func (f *faults) draw(n int, launchers []mpitest.Launcher) *fault {
 				detail += ": " + err.Error()
 			}
 		} else {
-			x.argv = append([]string{"bash", "-c", fmt.Sprintf(`ulimit -f %d; exec "$@"`, room/1024), "bash"}, x.argv...)
+			x.argv = append([]string{"bash", "-c", fmt.Sprintf(`ulimit -f %d; exec "$@"`, room/1024),
+				"bash"}, x.argv...)
 		}
 	}
 	x.argv = append(x.argv, f.job(in, x.out, more...)...)
@@ -220,7 +221,8 @@ func (f *faults) running(cmd *exec.Cmd, launched bool, ranks int) (pids []int) {
 	if !launched {
 		return nil
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
+		5 * time.Millisecond) {
 		if pids = children(cmd.Process.Pid, "distaff"); len(pids) == ranks {
 			break
 		}

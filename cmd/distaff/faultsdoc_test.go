@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFaultsDoc: every test that docs/faults.md names is there, in the folder that it names after it
-// or after a later test of the row.
+// TestFaultsDoc: every test that docs/faults.md names is there, in the folder that it names after
+// it or after a later test of the row.
 func TestFaultsDoc(t *testing.T) {
 	text, err := os.ReadFile("../../docs/faults.md")
 	if err != nil {

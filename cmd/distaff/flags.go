@@ -49,7 +49,8 @@ func levelKinds() string {
 func dataFlags() []cli.Flag {
 	return []cli.Flag{
 		list("f", al("format"), catData,
-			"`T:LEVELS[:ORDER]` how tensor T is stored, outermost level first: "+levelKinds()+"; B:ds is CSR, B:ds:1,0 CSC, B:sss CSF"),
+			"`T:LEVELS[:ORDER]` how tensor T is stored, outermost level first: "+levelKinds()+
+				"; B:ds is CSR, B:ds:1,0 CSC, B:sss CSF"),
 		list("t", al("type"), catData,
 			"`T:TYPE` float64, float32, int64, int32, complex128 or complex64"),
 		list("d", al("dims"), catData,

@@ -141,7 +141,8 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 		return argv.Errorf("-t=%v: %s has values of type %v, and of a .tcs file no value is read "+
 			"here: distaff convert changes the type", opt.Type, tcs.Printable(path), t.Header.Type)
 	}
-	f.Sizes, f.Type, f.Levels, f.Dense = t.Header.Dims, t.Header.Type.String(), t.FormatString(), t.Dense()
+	f.Sizes, f.Type, f.Levels, f.Dense = t.Header.Dims, t.Header.Type.String(), t.FormatString(),
+		t.Dense()
 	f.Bytes, f.Checksum, f.Zstd, f.Splits = t.Bytes(), t.Checksum(), t.Compressed(), t.Header.Splits
 	if !t.Header.Whole() {
 		f.Box = t.Header.Box

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestTooManyThreads: more threads than a machine can be meant to run are refused with both numbers.
+// TestTooManyThreads: more threads than a machine can be meant to run are refused with both
+// numbers.
 func TestTooManyThreads(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "x.tns"), []byte("1 2\n"), 0o600); err != nil {
@@ -61,7 +62,8 @@ func TestWordsOfLimits(t *testing.T) {
 		"ulimit -u 12":        "(ulimit -u)",
 		"export TMPDIR=/none": "TMPDIR=/none: no such file or directory",
 	} {
-		cmd := exec.Command("bash", append([]string{"-c", set + `; exec "$@"`, "bash", f.distaff}, run...)...)
+		cmd := exec.Command("bash",
+			append([]string{"-c", set + `; exec "$@"`, "bash", f.distaff}, run...)...)
 		cmd.Dir = filepath.Join(f.dir, "user")
 		cmd.Env = append(cleanEnv(t), "DISTAFF_CACHE="+filepath.Join(cmd.Dir, "words"))
 		if strings.Contains(set, "-u") {
@@ -100,8 +102,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// user makes a folder for a user of its own, whose processes are counted by themselves; where this process
-// may not have one, 0.
+// user makes a folder for a user of its own, whose processes are counted by themselves; where this
+// process may not have one, 0.
 func (f *faults) user(t *testing.T) int {
 	home := filepath.Join(f.dir, "user")
 	if err := os.Mkdir(home, 0o700); err != nil {
@@ -165,7 +167,8 @@ func (f *faults) limited(t *testing.T, n, uid int) {
 	if err := os.MkdirAll(tmp, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	argv := append([]string{"-c", set + `; exec "$@"`, "bash", f.distaff}, f.jobIn(tmp, "in.tcs", out, fmt.Sprintf("--ranks=%d", 1+rng.IntN(3)))...)
+	argv := append([]string{"-c", set + `; exec "$@"`, "bash", f.distaff},
+		f.jobIn(tmp, "in.tcs", out, fmt.Sprintf("--ranks=%d", 1+rng.IntN(3)))...)
 	name := fmt.Sprintf("limit %d: %s: %q %q", n, kind, set, argv[4:])
 	mark := fmt.Sprintf("DISTAFF_FAULT=%d-limit-%d", os.Getpid(), n)
 	cmd := exec.Command("bash", argv...)

@@ -13,8 +13,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestDoctorTune: what doctor measures is what it tells later, alone and under each MPI, whose messages are added to it;
-// without a model of the processor these are refused.
+// TestDoctorTune: what doctor measures is what it tells later, alone and under each MPI, whose
+// messages are added to it; without a model of the processor these are refused.
 func TestDoctorTune(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("needs a C compiler")

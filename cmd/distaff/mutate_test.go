@@ -205,7 +205,8 @@ func variant(list []seedFile, k int) (seedFile, []byte) {
 	switch {
 	case strings.HasSuffix(s.name, ".npz") && repair:
 		return s, rezip(r, s.data)
-	case strings.HasSuffix(s.name, ".tcs") && repair && r.IntN(2) == 0: // the arrays of a well-formed file
+	// the arrays of a well-formed file
+	case strings.HasSuffix(s.name, ".tcs") && repair && r.IntN(2) == 0:
 		b := slices.Clone(s.data)
 		return s, fixAll(arraysOnly(r, b))
 	case strings.HasSuffix(s.name, ".gz") && repair:

@@ -72,7 +72,8 @@ func TestOverwritten(t *testing.T) {
 	}
 }
 
-// opened waits until each process has mapped a file, or ended, or a minute is over. A change before that would be none to the job.
+// opened waits until each process has mapped a file, or ended, or a minute is over. A change before
+// that would be none to the job.
 func opened(pids []int, file string) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if !slices.ContainsFunc(pids, func(pid int) bool {

@@ -17,8 +17,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"distaff": main})
 }
 
-// TestScripts runs testdata/script. Scripts find this repository's testdata in
-// $TESTDATA, a PATH with distaff alone in $NOTOOLS, share one cache of leaves that is theirs alone, and have besides
+// TestScripts runs testdata/script. Scripts find this repository's testdata in $TESTDATA, a PATH
+// with distaff alone in $NOTOOLS, share one cache of leaves that is theirs alone, and have besides
 // testscript's commands
 //
 //	exits CODE COMMAND...   runs a command that must end with that code

@@ -105,8 +105,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestClosedStandard: what is written to standard output that is closed is lost, and what is read from
-// such input is not nothing.
+// TestClosedStandard: what is written to standard output that is closed is lost, and what is read
+// from such input is not nothing.
 func TestClosedStandard(t *testing.T) {
 	path, err := exec.LookPath("distaff")
 	if err != nil {
@@ -117,8 +117,10 @@ func TestClosedStandard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{`run 'y(i) = x(i)' -i=x:x.tns -o=y:-.mtx >&-`, "standard output: can't write the file: bad file descriptor"},
-		{`run 'y(i) = x(i)' -i=x:x.tns -o=y:/dev/stdout >&-`, "standard output: can't write the file: bad file descriptor"},
+		{`run 'y(i) = x(i)' -i=x:x.tns -o=y:-.mtx >&-`,
+			"standard output: can't write the file: bad file descriptor"},
+		{`run 'y(i) = x(i)' -i=x:x.tns -o=y:/dev/stdout >&-`,
+			"standard output: can't write the file: bad file descriptor"},
 		{`convert x.tns -.npy >&-`, "standard output: can't write the file: bad file descriptor"},
 		{`convert - y.mtx <&-`, "standard input: bad file descriptor"},
 		{`convert - y.mtx <&- >&-`, "standard input: bad file descriptor"},
@@ -193,7 +195,8 @@ func TestFullDisk(t *testing.T) {
 		}
 		path, _ := exec.LookPath("distaff")
 		// The cache's objects fit below the limit; the output does not.
-		cmd := exec.Command("bash", "-c", `ulimit -f 256; exec "$@"`, "bash", path, "run", "y(i) = x(i)", "-g=x:dense", "-d=i:400000", "-o=y:"+out)
+		cmd := exec.Command("bash", "-c", `ulimit -f 256; exec "$@"`, "bash", path, "run", "y(i) = x(i)",
+			"-g=x:dense", "-d=i:400000", "-o=y:"+out)
 		cmd.Dir, cmd.Env = dir, cleanEnv(t)
 		text, err := cmd.CombinedOutput()
 		if exitStatus(err) != 1 || !strings.Contains(string(text), out) {
@@ -271,7 +274,8 @@ func TestCompilerEnds(t *testing.T) {
 	}
 }
 
-// alive tells whether a process runs: one that only waits for its parent to ask for its code does not.
+// alive tells whether a process runs: one that only waits for its parent to ask for its code does
+// not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"distaff/kernels/tune"
 )
 
-// TestStatsOfWork: --stats says what a leaf of known traffic has to move and to compute, and which share of a machine's limit it reached, where
-// that is one of the memory and where it is one of the multiply-adds; without a model it says no share.
+// TestStatsOfWork: --stats says what a leaf of known traffic has to move and to compute, and which
+// share of a machine's limit it reached, where that is one of the memory and where it is one of the
+// multiply-adds; without a model it says no share.
 func TestStatsOfWork(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("needs a C compiler")

@@ -26,7 +26,8 @@ func strictly(name string, b []byte) (wrong string, sure bool) {
 	return "", false
 }
 
-var npyHeader = regexp.MustCompile(`^\{'descr': '<(f8|f4|i4|i8|c16|c8)', 'fortran_order': (?:True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
+var npyHeader = regexp.MustCompile(
+	`^\{'descr': '<(f8|f4|i4|i8|c16|c8)', 'fortran_order': (?:True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
 
 // strictNpy knows what NumPy writes of the ordinary types, and no other header.
 func strictNpy(b []byte) (wrong string, sure bool) {

@@ -25,15 +25,17 @@ func (c class) entries(dash string) string {
 	return c.text(dash) + " entries"
 }
 
-// scale is classes of the counts of a grid, from the least on; without one where no bin has an entry.
+// scale is classes of the counts of a grid, from the least on; without one where no bin has an
+// entry.
 type scale struct {
 	classes []class
 	log     bool
 	skipped int // classes of even steps below the first, in which no count is
 }
 
-// newScale makes at most most classes of the counts above 0: even steps from 0 on, so that counts that
-// are nearly equal look so, or, where they span more than two decades, steps of nearly equal ratio.
+// newScale makes at most most classes of the counts above 0: even steps from 0 on, so that counts
+// that are nearly equal look so, or, where they span more than two decades, steps of nearly equal
+// ratio.
 func newScale(g *bins.Grid, most int) scale {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, n := range g.Counts {
@@ -62,8 +64,8 @@ func newScale(g *bins.Grid, most int) scale {
 	return s
 }
 
-// niceStep is the least of 1, 2, 5, 10, 20, ... that makes at most that many steps of the counts up to n, which is
-// below 2^60.
+// niceStep is the least of 1, 2, 5, 10, 20, ... that makes at most that many steps of the counts up
+// to n, which is below 2^60.
 func niceStep(n int64, most int) int64 {
 	for ten := int64(1); ; ten *= 10 {
 		for _, k := range []int64{1, 2, 5} {
@@ -74,8 +76,8 @@ func niceStep(n int64, most int) int64 {
 	}
 }
 
-// ratios are classes from low to high that begin at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at powers of ten, whichever
-// makes the most of them that are not too many.
+// ratios are classes from low to high that begin at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at
+// powers of ten, whichever makes the most of them that are not too many.
 func ratios(low, high int64, most int) []class {
 	for every := 1; ; every++ {
 		for _, leads := range [][]int64{{1, 2, 5}, {1, 3}, {1}} {

@@ -22,12 +22,14 @@ type charset struct {
 }
 
 var (
-	unicodeSet = charset{shades: []rune("░▒▓█"), braille: true, dash: "–", frame: [6]string{"┌", "┐", "┘", "└", "─", "│"}}
-	asciiSet   = charset{shades: []rune(".:+*#@"), dash: "-", frame: [6]string{"+", "+", "+", "+", "-", "|"}}
+	unicodeSet = charset{shades: []rune("░▒▓█"), braille: true, dash: "–",
+		frame: [6]string{"┌", "┐", "┘", "└", "─", "│"}}
+	asciiSet = charset{shades: []rune(".:+*#@"), dash: "-",
+		frame: [6]string{"+", "+", "+", "+", "-", "|"}}
 )
 
-// zoom is how many dots a bin takes down and across: 1, 2, or a multiple of 4, so that a character holds
-// whole bins or a bin whole characters.
+// zoom is how many dots a bin takes down and across: 1, 2, or a multiple of 4, so that a character
+// holds whole bins or a bin whole characters.
 func zoom(g *bins.Grid, longest int) [2]int {
 	sides, proportional := extents(g.Size, longest)
 	if g.Modes[0] < 0 { // two lines high
@@ -52,8 +54,8 @@ func zoom(g *bins.Grid, longest int) [2]int {
 	return [2]int{max(1, z[0]), max(1, z[1])}
 }
 
-// marks is a grid in characters, and what they mean. Where characters hold several bins
-// and at most half of the bins have an entry, each bin is a dot (Braille); elsewhere characters are shades.
+// marks is a grid in characters, and what they mean. Where characters hold several bins and at most
+// half of the bins have an entry, each bin is a dot (Braille); elsewhere characters are shades.
 func marks(g *bins.Grid, longest int, set charset) (rows []string, legend []string) {
 	z := zoom(g, longest)
 	several := z[0] < dotsDown || z[1] < dotsAcross

@@ -21,7 +21,8 @@ const pixels = 2
 // PNG draws the picture as PNG, on a white page.
 func (p *Picture) PNG(w io.Writer) error {
 	s := p.newScene()
-	c := &canvas{Image: image.NewRGBA(image.Rect(0, 0, int(s.w)*pixels, int(s.h)*pixels)), faces: map[faceKey]font.Face{}}
+	c := &canvas{Image: image.NewRGBA(image.Rect(0, 0, int(s.w)*pixels, int(s.h)*pixels)),
+		faces: map[faceKey]font.Face{}}
 	draw.Draw(c, c.Bounds(), image.NewUniform(light.page), image.Point{}, draw.Src)
 	for _, d := range s.panels {
 		c.panel(&d)
@@ -51,7 +52,8 @@ type faceKey struct {
 
 func (c *canvas) fill(x1, y1, x2, y2 float64, col color.Color) {
 	at := func(v float64) int { return int(math.Round(v * pixels)) }
-	draw.Draw(c, image.Rect(at(x1), at(y1), at(x2), at(y2)), image.NewUniform(col), image.Point{}, draw.Src)
+	draw.Draw(c, image.Rect(at(x1), at(y1), at(x2), at(y2)), image.NewUniform(col), image.Point{},
+		draw.Src)
 }
 
 // line is a line across or down, a unit wide.
@@ -89,7 +91,8 @@ func (c *canvas) face(k faceKey) font.Face {
 	}
 	parsed, err := opentype.Parse(ttf)
 	if err == nil {
-		c.faces[k], err = opentype.NewFace(parsed, &opentype.FaceOptions{Size: k.size * pixels, DPI: 72, Hinting: font.HintingNone})
+		c.faces[k], err = opentype.NewFace(parsed,
+			&opentype.FaceOptions{Size: k.size * pixels, DPI: 72, Hinting: font.HintingNone})
 	}
 	if err != nil {
 		panic("BUG: spy: a Go font can't be read: " + err.Error())
@@ -102,7 +105,8 @@ func (c *canvas) label(l *label) {
 	long := font.MeasureString(face, l.text)
 	back := long * fixed.Int26_6(l.anchor) / 2
 	at := func(v float64) fixed.Int26_6 { return fixed.Int26_6(math.Round(v * pixels * 64)) }
-	d := font.Drawer{Dst: c, Src: image.NewUniform(light.ink), Face: face, Dot: fixed.Point26_6{X: at(l.x) - back, Y: at(l.y)}}
+	d := font.Drawer{Dst: c, Src: image.NewUniform(light.ink), Face: face,
+		Dot: fixed.Point26_6{X: at(l.x) - back, Y: at(l.y)}}
 	if l.up {
 		// The canvas as it is seen by who looks from its right side: across goes up.
 		d.Dst = &turned{c.Image}
@@ -111,7 +115,8 @@ func (c *canvas) label(l *label) {
 	d.DrawString(l.text)
 }
 
-// turned is an image turned by a quarter to the right, so that what is drawn across goes up in the image.
+// turned is an image turned by a quarter to the right, so that what is drawn across goes up in the
+// image.
 type turned struct{ draw.Image }
 
 func (t *turned) Bounds() image.Rectangle {

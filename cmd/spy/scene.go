@@ -96,12 +96,14 @@ func (p *Picture) newScene() *scene {
 	s.w = math.Ceil(max(s.w, page+240, page+textWidth(s.desc, textSize)) + page)
 	s.h = math.Ceil(top + high + page)
 	name := shorten(s.title, int((s.w-2*page)/(0.6*titleSize)))
-	s.labels = append(s.labels, label{x: page, y: page + titleSize - 2, size: titleSize, bold: true, text: name},
+	s.labels = append(s.labels,
+		label{x: page, y: page + titleSize - 2, size: titleSize, bold: true, text: name},
 		label{x: page, y: page + titleSize + lineHigh, size: textSize, text: s.desc})
 	return s
 }
 
-// cell is the sides of a bin in a drawing: a whole number of half pixels where bins are many, so that all are alike.
+// cell is the sides of a bin in a drawing: a whole number of half pixels where bins are many, so
+// that all are alike.
 func cell(g *bins.Grid, longest int) (sx, sy float64) {
 	if g.Modes[0] < 0 {
 		return side(longest, g.Bins[1]), stripHigh
@@ -143,10 +145,13 @@ func (s *scene) view(g *bins.Grid, longest int, x, y float64) (w, h float64) {
 	if wide > d.w {
 		s.labels = append(s.labels, label{x: d.x, y: y + textSize, size: textSize, text: name})
 	} else {
-		s.labels = append(s.labels, label{x: d.x + d.w/2, y: y + textSize, size: textSize, anchor: 1, text: name})
+		s.labels = append(s.labels,
+			label{x: d.x + d.w/2, y: y + textSize, size: textSize, anchor: 1, text: name})
 	}
-	for _, t := range ticks(g.Size[1], float64(g.Size[1])*perAcross, 12+textWidth(fmt.Sprint(min(g.Size[1], 99999)), tickSize)) {
-		s.labels = append(s.labels, label{x: d.x + t.at, y: d.y - tickMark - 3, size: tickSize, anchor: 1, text: t.text})
+	for _, t := range ticks(g.Size[1], float64(g.Size[1])*perAcross,
+		12+textWidth(fmt.Sprint(min(g.Size[1], 99999)), tickSize)) {
+		s.labels = append(s.labels,
+			label{x: d.x + t.at, y: d.y - tickMark - 3, size: tickSize, anchor: 1, text: t.text})
 		s.marks = append(s.marks, [4]float64{d.x + t.at, d.y - tickMark, d.x + t.at, d.y})
 	}
 	high := d.h
@@ -159,7 +164,9 @@ func (s *scene) view(g *bins.Grid, longest int, x, y float64) (w, h float64) {
 		s.labels = append(s.labels, l)
 	}
 	for _, t := range down {
-		s.labels = append(s.labels, label{x: d.x - tickMark - 3, y: d.y + t.at + 0.35*tickSize, size: tickSize, anchor: 2, text: t.text})
+		s.labels = append(s.labels,
+			label{x: d.x - tickMark - 3, y: d.y + t.at + 0.35*tickSize, size: tickSize, anchor: 2,
+				text: t.text})
 		s.marks = append(s.marks, [4]float64{d.x - tickMark, d.y + t.at, d.x, d.y + t.at})
 	}
 	lw, lh := s.legend(&d, d.x+wide+14, d.y)
@@ -169,7 +176,8 @@ func (s *scene) view(g *bins.Grid, longest int, x, y float64) (w, h float64) {
 // legend tells what a view's colors mean.
 func (s *scene) legend(d *panelDrawn, x, y float64) (w, h float64) {
 	line := func(indent float64, text string) {
-		s.labels = append(s.labels, label{x: x + indent, y: y + h + textSize - 2, size: textSize, text: text})
+		s.labels = append(s.labels,
+			label{x: x + indent, y: y + h + textSize - 2, size: textSize, text: text})
 		w, h = max(w, indent+textWidth(text, textSize)), h+lineHigh
 	}
 	if len(d.scale.classes) == 0 {

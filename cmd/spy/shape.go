@@ -2,8 +2,8 @@ package spy
 
 import "distaff/io/bins"
 
-// maxRatio is how many times as long as the other a side of a view is at most: a matrix that is taller
-// or wider than that is drawn so, with bins that have fewer coordinates in its short mode.
+// maxRatio is how many times as long as the other a side of a view is at most: a matrix that is
+// taller or wider than that is drawn so, with bins that have fewer coordinates in its short mode.
 const maxRatio = 3
 
 // extents are the sides of a view, down and across, the longer one of that length; proportional

@@ -2,9 +2,9 @@
 // tensor's modes, or of one mode as a strip. What is drawn are the counts of package
 // io/bins; nothing here reads a file.
 //
-// The first coordinate is at the top left, as a matrix is written. A bin has the color, or the shade, of a class
-// of counts; classes are even steps, or steps of equal ratio where the counts span more than
-// two decades. A bin without an entry is left blank, and one with a single entry of
+// The first coordinate is at the top left, as a matrix is written. A bin has the color, or the
+// shade, of a class of counts; classes are even steps, or steps of equal ratio where the counts
+// span more than two decades. A bin without an entry is left blank, and one with a single entry of
 // millions is not.
 //
 // # Files
@@ -41,11 +41,12 @@ type Picture struct {
 
 // New is the picture of what was counted in a file.
 func New(name string, c *bins.Counted) *Picture {
-	return &Picture{Name: tcs.Printable(filepath.Base(name)), Dims: c.Dims, Entries: c.Entries, Grids: c.Grids}
+	return &Picture{Name: tcs.Printable(filepath.Base(name)), Dims: c.Dims, Entries: c.Entries,
+		Grids: c.Grids}
 }
 
-// Modes are the views of a tensor of that order: the modes that go down and across. For a vector there is
-// one, a strip (-1 down); else one for each pair.
+// Modes are the views of a tensor of that order: the modes that go down and across. For a vector
+// there is one, a strip (-1 down); else one for each pair.
 func Modes(order int) [][2]int {
 	if order == 1 {
 		return [][2]int{{-1, 0}}

@@ -27,7 +27,8 @@ func grid(rows ...[]int64) *bins.Grid {
 	return g
 }
 
-// random is a grid of n bins down and across in which that share of the bins has entries, up to most.
+// random is a grid of n bins down and across in which that share of the bins has entries, up to
+// most.
 func random(n int, share float64, most int64) *bins.Grid {
 	r := rand.New(rand.NewPCG(3, uint64(n)))
 	rows := make([][]int64, n)
@@ -56,7 +57,8 @@ func TestScale(t *testing.T) {
 		{[]int64{1, 101}, 4, "log 1-9 10-99 100-101"},
 		{[]int64{1, 5000}, 9, "log 1-2 3-9 10-29 30-99 100-299 300-999 1000-2999 3000-5000"},
 		{[]int64{1, 500}, 9, "log 1 2-4 5-9 10-19 20-49 50-99 100-199 200-499 500"},
-		{[]int64{2, 1<<60 - 1}, 4, "log 2-99999 100000-9999999999 10000000000-999999999999999 1000000000000000-1152921504606846975"},
+		{[]int64{2, 1<<60 - 1}, 4,
+			"log 2-99999 100000-9999999999 10000000000-999999999999999 1000000000000000-1152921504606846975"},
 		{[]int64{3893, 4330}, 4, "3893-3999 4000-4330"},
 		{[]int64{1<<60 - 1}, 4, "1152921504606846975"},
 	} {
@@ -97,7 +99,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestWidth: bins fit the room of a view, are square where it is proportional, and none is wider than it must be.
+// TestWidth: bins fit the room of a view, are square where it is proportional, and none is wider
+// than it must be.
 func TestWidth(t *testing.T) {
 	for _, c := range []struct {
 		size    [2]int64
@@ -126,7 +129,8 @@ func TestTicks(t *testing.T) {
 		want        string
 	}{
 		{0, 100, 20, ""}, {1, 32, 20, "1"}, {3, 90, 20, "1 2 3"}, {1138, 400, 40, "200 400 600 800 1000"},
-		{1000000, 512, 42, "100k 200k 300k 400k 500k 600k 700k 800k 900k 1M"}, {1 << 61, 100, 40, "1E 2E"}, {250000, 100, 30, "100k 200k"},
+		{1000000, 512, 42, "100k 200k 300k 400k 500k 600k 700k 800k 900k 1M"},
+		{1 << 61, 100, 40, "1E 2E"}, {250000, 100, 30, "100k 200k"},
 	} {
 		var got []string
 		last := math.Inf(-1)
@@ -219,15 +223,19 @@ func TestBraille(t *testing.T) {
 	if dots != 131*131 {
 		t.Fatalf("got %d bins, want %d", dots, 131*131)
 	}
-	if !strings.Contains(strings.Join(lines, "\n"), "a dot: a bin of 1 x 1 coordinates with 1–5 entries") {
+	if !strings.Contains(strings.Join(lines, "\n"),
+		"a dot: a bin of 1 x 1 coordinates with 1–5 entries") {
 		t.Errorf("no legend in %s", strings.Join(lines, "\n"))
 	}
-	if dense := text(t, random(131, 0.9, 5), Page{Columns: 80, Unicode: true}); strings.ContainsAny(dense, "⣿⣾") || !strings.Contains(dense, "▓") {
+	if dense := text(t, random(131, 0.9, 5),
+		Page{Columns: 80, Unicode: true}); strings.ContainsAny(dense, "⣿⣾") ||
+		!strings.Contains(dense, "▓") {
 		t.Errorf("a dense picture is not made of shades:\n%s", dense)
 	}
 }
 
-// TestTextWidth: no line is wider than the page, whatever the sizes and the number of views; ASCII is ASCII; every grid is drawn.
+// TestTextWidth: no line is wider than the page, whatever the sizes and the number of views; ASCII
+// is ASCII; every grid is drawn.
 func TestTextWidth(t *testing.T) {
 	for _, columns := range []int{24, 40, 79, 80, 133, 400} {
 		for order := 1; order < 6; order++ {
@@ -259,7 +267,8 @@ func TestTextWidth(t *testing.T) {
 				}
 				for n, l := range strings.Split(b.String(), "\n") {
 					if w := utf8.RuneCountInString(l); w > columns && n > 2 && size < 1000 {
-						t.Errorf("order %d, size %d: a line of %d characters on a page of %d: %q", order, size, w, columns, l)
+						t.Errorf("order %d, size %d: a line of %d characters on a page of %d: %q", order, size, w,
+							columns, l)
 					}
 				}
 				if !page.Unicode && strings.ContainsFunc(b.String(), func(r rune) bool { return r > '~' }) {
@@ -347,9 +356,11 @@ func drawn(t *testing.T, p *Picture) ([]byte, element) {
 	return b.Bytes(), root
 }
 
-// TestSVG: a file draws each bin that has entries, once, in the color of its class, and holds nothing that runs or is fetched.
+// TestSVG: a file draws each bin that has entries, once, in the color of its class, and holds
+// nothing that runs or is fetched.
 func TestSVG(t *testing.T) {
-	for _, g := range []*bins.Grid{random(57, 0.4, 300), random(40, 1, 3), grid([]int64{5}), grid([]int64{0, 0}), grid([]int64{1, 1, 0, 2, 2, 1})} {
+	for _, g := range []*bins.Grid{random(57, 0.4, 300), random(40, 1, 3), grid([]int64{5}),
+		grid([]int64{0, 0}), grid([]int64{1, 1, 0, 2, 2, 1})} {
 		name := `a<b>&"c".mtx`
 		text, root := drawn(t, &Picture{Name: name, Dims: g.Size[:], Grids: []*bins.Grid{g}})
 		s := newScale(g, mostNamed)
@@ -361,7 +372,8 @@ func TestSVG(t *testing.T) {
 				}
 			}
 		}
-		k := slices.IndexFunc(root.Inside, func(e element) bool { return e.attr("shape-rendering") != "" })
+		k := slices.IndexFunc(root.Inside,
+			func(e element) bool { return e.attr("shape-rendering") != "" })
 		got := cells(t, root.Inside[k])
 		if len(got) != len(want) {
 			t.Fatalf("got %d bins, want %d", len(got), len(want))
@@ -382,7 +394,8 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestSVGSize: neighbors of one color are one line, so that a full grid of the largest size is small, and one of noise a few MB.
+// TestSVGSize: neighbors of one color are one line, so that a full grid of the largest size is
+// small, and one of noise a few MB.
 func TestSVGSize(t *testing.T) {
 	for _, c := range []struct {
 		g    *bins.Grid
@@ -395,9 +408,11 @@ func TestSVGSize(t *testing.T) {
 	}
 }
 
-// TestPNG: the middle of each bin has the color of its class, and labels are on the page, also the one that goes up.
+// TestPNG: the middle of each bin has the color of its class, and labels are on the page, also the
+// one that goes up.
 func TestPNG(t *testing.T) {
-	for _, g := range []*bins.Grid{random(57, 0.4, 300), random(310, 0.4, 300), grid([]int64{5}), grid([]int64{1, 2, 0})} {
+	for _, g := range []*bins.Grid{random(57, 0.4, 300), random(310, 0.4, 300), grid([]int64{5}),
+		grid([]int64{1, 2, 0})} {
 		p := &Picture{Name: "a.mtx", Dims: g.Size[:], Grids: []*bins.Grid{g}}
 		var b bytes.Buffer
 		if err := p.PNG(&b); err != nil {
@@ -442,14 +457,16 @@ func TestScene(t *testing.T) {
 		for _, sizes := range [][2]int64{{1, 1}, {500, 500}, {1, 500}, {500, 2}} {
 			p := &Picture{Name: strings.Repeat("long", 50)}
 			for _, m := range Modes(order) {
-				g := &bins.Grid{Modes: m, Size: sizes, Width: [2]int64{1, 1}, Bins: [2]int{int(sizes[0]), int(sizes[1])}}
+				g := &bins.Grid{Modes: m, Size: sizes, Width: [2]int64{1, 1},
+					Bins: [2]int{int(sizes[0]), int(sizes[1])}}
 				g.Counts = make([]int64, sizes[0]*sizes[1])
 				p.Grids = append(p.Grids, g.Coarsen([2]int{6, 6}))
 			}
 			s := p.newScene()
 			for k, d := range s.panels {
 				if d.x < page || d.y < page || d.x+d.w > s.w-page || d.y+d.h > s.h-page {
-					t.Errorf("order %d, sizes %v: view %d is at %v,%v and %v x %v on a page of %v x %v", order, sizes, k, d.x, d.y, d.w, d.h, s.w, s.h)
+					t.Errorf("order %d, sizes %v: view %d is at %v,%v and %v x %v on a page of %v x %v", order,
+						sizes, k, d.x, d.y, d.w, d.h, s.w, s.h)
 				}
 				for _, e := range s.panels[:k] {
 					if d.x < e.x+e.w && e.x < d.x+d.w && d.y < e.y+e.h && e.y < d.y+d.h {
@@ -458,7 +475,9 @@ func TestScene(t *testing.T) {
 				}
 			}
 			for _, l := range s.labels {
-				if n := textWidth(l.text, l.size); !l.up && (l.x-n*float64(l.anchor)/2 < 0 || l.x+n*(1-float64(l.anchor)/2) > s.w) || l.up && l.y-n*float64(2-l.anchor)/2 < 0 || l.y > s.h {
+				if n := textWidth(l.text, l.size); !l.up &&
+					(l.x-n*float64(l.anchor)/2 < 0 || l.x+n*(1-float64(l.anchor)/2) > s.w) ||
+					l.up && l.y-n*float64(2-l.anchor)/2 < 0 || l.y > s.h {
 					t.Errorf("order %d, sizes %v: %q is outside the page", order, sizes, l.text)
 				}
 			}
@@ -468,7 +487,8 @@ func TestScene(t *testing.T) {
 
 func TestFailedWrite(t *testing.T) {
 	p := &Picture{Grids: []*bins.Grid{random(300, 0.5, 9)}}
-	for name, draw := range map[string]func(io.Writer) error{"SVG": p.SVG, "PNG": p.PNG, "text": func(w io.Writer) error { return p.Text(w, Page{Columns: 80}) }} {
+	for name, draw := range map[string]func(io.Writer) error{"SVG": p.SVG, "PNG": p.PNG,
+		"text": func(w io.Writer) error { return p.Text(w, Page{Columns: 80}) }} {
 		if err := draw(full{}); err != io.ErrShortWrite {
 			t.Errorf("%s: got %v, want the writer's error", name, err)
 		}

@@ -11,20 +11,24 @@ import (
 	"strconv"
 )
 
-// SVG draws the picture as SVG: each class of counts of a view is one path, of a line for
-// each run of neighbors across. It has no scripts, names no font and suits light pages and dark ones.
+// SVG draws the picture as SVG: each class of counts of a view is one path, of a line for each run
+// of neighbors across. It has no scripts, names no font and suits light pages and dark ones.
 func (p *Picture) SVG(w io.Writer) error {
 	s := p.newScene()
 	b := bufio.NewWriterSize(w, 1<<16)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%v" height="%v" viewBox="0 0 %v %v" font-family="sans-serif" role="img">`+"\n", s.w, s.h, s.w, s.h)
-	fmt.Fprintf(b, "<title>%s</title>\n<desc>%s</desc>\n", html.EscapeString(s.title), html.EscapeString(s.desc))
+	fmt.Fprintf(b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%v" height="%v" viewBox="0 0 %v %v" font-family="sans-serif" role="img">`+"\n", s.w, s.h, s.w, s.h)
+	fmt.Fprintf(b, "<title>%s</title>\n<desc>%s</desc>\n", html.EscapeString(s.title),
+		html.EscapeString(s.desc))
 	b.WriteString(s.style())
-	fmt.Fprintf(b, `<rect class="p" width="%v" height="%v" fill="%s"/>`+"\n", s.w, s.h, hex(light.page))
+	fmt.Fprintf(b, `<rect class="p" width="%v" height="%v" fill="%s"/>`+"\n", s.w, s.h,
+		hex(light.page))
 	for _, d := range s.panels {
 		d.svg(b)
 	}
 	for _, k := range s.keys {
-		fmt.Fprintf(b, `<rect class="%s" x="%v" y="%v" width="%d" height="%d" fill="%s"/>`+"\n", colorClass("f", k.at), round(k.x), round(k.y), swatch, swatch, hex(light.color(k.at)))
+		fmt.Fprintf(b, `<rect class="%s" x="%v" y="%v" width="%d" height="%d" fill="%s"/>`+"\n",
+			colorClass("f", k.at), round(k.x), round(k.y), swatch, swatch, hex(light.color(k.at)))
 	}
 	fmt.Fprintf(b, `<path class="l" fill="none" stroke="%s" d="`, hex(light.faint))
 	for _, d := range s.panels {
@@ -53,7 +57,8 @@ func (s *scene) style() string {
 	for _, k := range s.keys {
 		used[place(k.at)] = k.at
 	}
-	css := fmt.Sprintf(".p{fill:%s}.t{fill:%s}.l{stroke:%s}", hex(dark.page), hex(dark.ink), hex(dark.faint))
+	css := fmt.Sprintf(".p{fill:%s}.t{fill:%s}.l{stroke:%s}", hex(dark.page), hex(dark.ink),
+		hex(dark.faint))
 	for _, k := range slices.Sorted(maps.Keys(used)) {
 		c := hex(dark.color(used[k]))
 		css += fmt.Sprintf(".f%d{fill:%s}.s%d{stroke:%s}", k, c, k, c)
@@ -90,11 +95,14 @@ func (d *panelDrawn) svg(b *bufio.Writer) {
 			paths[k], ends[k] = num(p, j-from), [2]int{i, j}
 		}
 	}
-	fmt.Fprintf(b, `<g shape-rendering="crispEdges" fill="none" transform="translate(%v %v) scale(%v %v)">`+"\n", d.x, d.y+d.sy/2, d.sx, d.sy)
+	fmt.Fprintf(b,
+		`<g shape-rendering="crispEdges" fill="none" transform="translate(%v %v) scale(%v %v)">`+"\n",
+		d.x, d.y+d.sy/2, d.sx, d.sy)
 	for k, p := range paths {
 		if len(p) > 0 {
 			at := d.scale.at(k)
-			fmt.Fprintf(b, `<path class="%s" stroke="%s" d="%s"/>`+"\n", colorClass("s", at), hex(light.color(at)), p)
+			fmt.Fprintf(b, `<path class="%s" stroke="%s" d="%s"/>`+"\n", colorClass("s", at),
+				hex(light.color(at)), p)
 		}
 	}
 	b.WriteString("</g>\n")
@@ -110,5 +118,6 @@ func (l *label) svg(b *bufio.Writer) {
 	if l.up {
 		at = fmt.Sprintf(`transform="translate(%v %v) rotate(-90)"`, round(l.x), round(l.y))
 	}
-	fmt.Fprintf(b, `<text %s font-size="%v"%s%s>%s</text>`+"\n", at, l.size, anchor, weight, html.EscapeString(l.text))
+	fmt.Fprintf(b, `<text %s font-size="%v"%s%s>%s</text>`+"\n", at, l.size, anchor, weight,
+		html.EscapeString(l.text))
 }

@@ -28,7 +28,8 @@ func (p Page) panels(views int) (beside, wide int) {
 	return beside, (columns - (beside-1)*panelGap) / beside
 }
 
-// Longest is the longer side of a view, in bins, where that many are drawn; Most what it is at most.
+// Longest is the longer side of a view, in bins, where that many are drawn; Most what it is at
+// most.
 func (p Page) Longest(views int) func(size [2]int64) int {
 	_, wide := p.panels(views)
 	return func(size [2]int64) int {
@@ -65,7 +66,8 @@ func (p *Picture) Text(w io.Writer, page Page) error {
 	return err
 }
 
-// panel is one view, with its frame, the first and the last coordinate of each side, and what its marks mean.
+// panel is one view, with its frame, the first and the last coordinate of each side, and what its
+// marks mean.
 func panel(g *bins.Grid, longest, wide int, set charset) []string {
 	rows, legend := marks(g, longest, set)
 	across := 1

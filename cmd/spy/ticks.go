@@ -44,5 +44,6 @@ func short(n float64) string {
 		n /= 1000
 		units = units[1:]
 	}
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(n, 'f', 2, 64), "0"), ".") + units[:1]
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(n, 'f', 2, 64), "0"),
+		".") + units[:1]
 }

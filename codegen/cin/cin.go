@@ -128,7 +128,8 @@ func UnitByName(s string) (Unit, bool) {
 // OnGPU tells whether the unit is one of a GPU.
 func (u Unit) OnGPU() bool { return u >= GPUBlock }
 
-var raceNames = [...]string{Unsaid: "", NoRaces: "NoRaces", IgnoreRaces: "IgnoreRaces", Atomics: "Atomics",
+var raceNames = [...]string{Unsaid: "", NoRaces: "NoRaces", IgnoreRaces: "IgnoreRaces",
+	Atomics:   "Atomics",
 	Temporary: "Temporary", ParallelReduction: "ParallelReduction"}
 
 func (r Race) String() string { return raceNames[r] }

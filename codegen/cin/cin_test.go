@@ -59,25 +59,35 @@ func TestVerify(t *testing.T) {
 		{"where(t = b, t += c)", "t is assigned in its consumer"},
 		{"forall(i, where(y(i) = t(i), t += B(i)))", "temporary t has 0 modes, and is read with 1"},
 		{"seq(a += b, c += d)", "a seq assigns a and c"},
-		{"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUThread/Atomics, y(i,j) += B(i,j,k))))", ""},
-		{"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUThread/NoRaces, y(i) += b(j)), forall(j, GPUThread/Atomics, y(i) += c(j))))", ""},
+		{
+			"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUThread/Atomics, y(i,j) += B(i,j,k))))", ""},
+		{
+			"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUThread/NoRaces, y(i) += b(j)), forall(j, GPUThread/Atomics, y(i) += c(j))))", ""},
 		{"forall(i, GPUBlock, y(i) = b(i))", "forall over i on GPUBlock says nothing of races"},
 		{"forall(i, GPUBlock/NoRaces/4, y(i) = b(i))", "or has chunks"},
-		{"forall(i, GPUThread/NoRaces, y(i) = b(i))", "forall over i: GPUThread is a part of a block: a loop around it runs on GPUBlock"},
+		{"forall(i, GPUThread/NoRaces, y(i) = b(i))",
+			"forall over i: GPUThread is a part of a block: a loop around it runs on GPUBlock"},
 		{"forall(i, GPUWarp/NoRaces, y(i) = b(i))", "forall over i: GPUWarp is a part of a block"},
-		{"forall(i, GPUBlock/NoRaces, forall(j, GPUBlock/NoRaces, y(i,j) = B(i,j)))", "forall over j: the loop over i around it runs on GPUBlock already"},
-		{"forall(i, GPUBlock/NoRaces, forall(j, GPUThread/NoRaces, forall(k, GPUThread/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUThread, and a thread runs alone"},
-		{"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUWarp/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUWarp already"},
-		{"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUBlock/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUWarp: blocks are outermost"},
-		{"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUWarp/Atomics, y(i) += b(j)), forall(k, GPUThread/Atomics, y(i) += c(k))))", "forall over k: the loop over j gives the block's threads to warps"},
-		{"forall(i, GPUBlock/NoRaces, forall(j, CPUVector/NoRaces, y(i,j) = B(i,j)))", "forall over j: CPUVector and GPUBlock, of the loop over i, are units of different machines"},
+		{"forall(i, GPUBlock/NoRaces, forall(j, GPUBlock/NoRaces, y(i,j) = B(i,j)))",
+			"forall over j: the loop over i around it runs on GPUBlock already"},
+		{
+			"forall(i, GPUBlock/NoRaces, forall(j, GPUThread/NoRaces, forall(k, GPUThread/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUThread, and a thread runs alone"},
+		{
+			"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUWarp/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUWarp already"},
+		{
+			"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUBlock/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUWarp: blocks are outermost"},
+		{
+			"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUWarp/Atomics, y(i) += b(j)), forall(k, GPUThread/Atomics, y(i) += c(k))))", "forall over k: the loop over j gives the block's threads to warps"},
+		{"forall(i, GPUBlock/NoRaces, forall(j, CPUVector/NoRaces, y(i,j) = B(i,j)))",
+			"forall over j: CPUVector and GPUBlock, of the loop over i, are units of different machines"},
 	} {
 		s, err := Parse(c.src)
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = Verify(s)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil ||
+			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("Verify(%q) = %v, want %q", c.src, err, c.want)
 		}
 	}

@@ -32,7 +32,8 @@ type parser struct {
 }
 
 func wordByte(c byte) bool {
-	return c == '_' || c == '\'' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return c == '_' || c == '\'' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' ||
+		'A' <= c && c <= 'Z'
 }
 
 func (p *parser) next() {
@@ -49,7 +50,8 @@ func (p *parser) next() {
 	case wordByte(p.text[p.pos]):
 		number := '0' <= p.text[p.pos] && p.text[p.pos] <= '9' || p.text[p.pos] == '.'
 		for p.at < len(p.text) && (wordByte(p.text[p.at]) ||
-			number && strings.IndexByte("+-", p.text[p.at]) >= 0 && strings.IndexByte("eE", p.text[p.at-1]) >= 0) {
+			number && strings.IndexByte("+-", p.text[p.at]) >= 0 &&
+				strings.IndexByte("eE", p.text[p.at-1]) >= 0) {
 			p.at++
 		}
 	case p.text[p.pos] == '+' && p.at < len(p.text) && p.text[p.at] == '=':
@@ -207,7 +209,8 @@ func (p *parser) notes(words ...string) bool {
 			continue
 		}
 		rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
-		return !strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "+=") && !strings.HasPrefix(rest, "(")
+		return !strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "+=") &&
+			!strings.HasPrefix(rest, "(")
 	}
 	return false
 }
@@ -311,7 +314,8 @@ func (p *parser) expr(prec int) Expr {
 	}
 	for {
 		op := p.tok
-		if !(prec == 1 && (op == "+" || op == "-") || prec == 2 && (op == "*" || op == "/")) || p.err != nil {
+		if !(prec == 1 && (op == "+" || op == "-") || prec == 2 && (op == "*" || op == "/")) ||
+			p.err != nil {
 			return x
 		}
 		p.next()

@@ -72,10 +72,14 @@ func (p *unitPlaces) enter(f *Forall) {
 
 // misplaced is why f cannot stand where it is, "" where it can.
 func (p *unitPlaces) misplaced(f *Forall) string {
-	around := func(o *Forall) string { return fmt.Sprintf("the loop over %s around it runs on %s", o.Var, o.Unit) }
+	around := func(o *Forall) string {
+		return fmt.Sprintf("the loop over %s around it runs on %s",
+			o.Var, o.Unit)
+	}
 	switch {
 	case p.first != nil && p.first.Unit.OnGPU() != f.Unit.OnGPU():
-		return fmt.Sprintf("%s and %s, of the loop over %s, are units of different machines", f.Unit, p.first.Unit, p.first.Var)
+		return fmt.Sprintf("%s and %s, of the loop over %s, are units of different machines", f.Unit,
+			p.first.Unit, p.first.Var)
 	case !f.Unit.OnGPU():
 		return ""
 	case p.thread != nil:
@@ -89,7 +93,9 @@ func (p *unitPlaces) misplaced(f *Forall) string {
 	case f.Unit != GPUBlock && p.block == nil:
 		return fmt.Sprintf("%s is a part of a block: a loop around it runs on GPUBlock", f.Unit)
 	case f.Unit == GPUThread && p.warp == nil && p.warps != nil:
-		return fmt.Sprintf("the loop over %s gives the block's threads to warps: it stands in a loop on GPUWarp", p.warps.Var)
+		return fmt.Sprintf(
+			"the loop over %s gives the block's threads to warps: it stands in a loop on GPUWarp",
+			p.warps.Var)
 	}
 	return ""
 }

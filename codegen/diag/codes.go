@@ -20,7 +20,8 @@ const (
 	ScheduleSyntax  Code = "schedule-syntax"  // the text is no scheduling command
 	ScheduleRefused Code = "schedule-refused" // a command's precondition does not hold
 	NetworkSyntax   Code = "network-syntax"   // the text is no contraction tree
-	NetworkRefused  Code = "network-refused"  // a contraction tree that the statement or its storage does not allow
+	// a contraction tree that the statement or its storage does not allow
+	NetworkRefused Code = "network-refused"
 )
 
 // Info describes a code. Example is a statement (or, where Flag is set, the
@@ -40,7 +41,8 @@ var Codes = []Info{
 		"a = (b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)*(b+c)"},
 	{LeftRepeat, "a variable stands twice on the left side", "", "A(i,i) = B(i)"},
 	{SumVariable, "sum() over a variable that its body does not hold", "", "a(i) = sum(j, B(i))"},
-	{OrderMismatch, "a tensor is read with two different numbers of modes", "", "a(i) = B(i,j) * B(i)"},
+	{OrderMismatch, "a tensor is read with two different numbers of modes", "",
+		"a(i) = B(i,j) * B(i)"},
 	{NameClash, "one name stands for a tensor and for a variable", "", "a(i) = i(j) * b(j)"},
 	{NoTensor, "a flag names a tensor or variable that the statement lacks", "", ""},
 	{LossyType, "the result's type cannot hold the statement's values", "", ""},
@@ -50,7 +52,11 @@ var Codes = []Info{
 	{BadFormat, "the level string or mode order is no format", "f", "B:dq"},
 	{DivideByZero, "an integer is divided by zero", "", ""},
 	{ScheduleSyntax, "the text is no scheduling command", "s", "split(i,i0,i1)"},
-	{ScheduleRefused, "a scheduling command would change the result, or the loops that it names do not allow it", "s", "parallelize(j,CPUThread,NoRaces)"},
+	{ScheduleRefused,
+		"a scheduling command would change the result, or the loops that it names do not allow it", "s",
+		"parallelize(j,CPUThread,NoRaces)"},
 	{NetworkSyntax, "the text is no contraction tree", "network", "(B*x"},
-	{NetworkRefused, "a contraction tree names other factors than the statement, or asks for what it does not allow", "network", "B*y"},
+	{NetworkRefused,
+		"a contraction tree names other factors than the statement, or asks for what it does not allow",
+		"network", "B*y"},
 }

@@ -54,12 +54,14 @@ func compileWith(change func(*codegen.Request)) error {
 	if err != nil {
 		return err
 	}
-	vector, matrix := format.Format{Levels: []format.Kind{format.Dense}, Order: []int{0}}, format.Format{Levels: []format.Kind{format.Dense, format.Dense}, Order: []int{0, 1}}
-	r := codegen.Request{Stmt: s, Sizes: map[string]int64{"i": 9, "j": 9}, Tensors: map[string]codegen.Tensor{
-		"y": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
-		"x": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
-		"B": {Format: matrix, Type: ir.Float64, Dims: []int64{9, 9}},
-	}}
+	vector, matrix := format.Format{Levels: []format.Kind{format.Dense}, Order: []int{0}},
+		format.Format{Levels: []format.Kind{format.Dense, format.Dense}, Order: []int{0, 1}}
+	r := codegen.Request{Stmt: s, Sizes: map[string]int64{"i": 9, "j": 9},
+		Tensors: map[string]codegen.Tensor{
+			"y": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
+			"x": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
+			"B": {Format: matrix, Type: ir.Float64, Dims: []int64{9, 9}},
+		}}
 	change(&r)
 	_, err = codegen.Compile(r)
 	return err
@@ -83,7 +85,9 @@ func TestErrorPlaces(t *testing.T) {
 	long := strings.Repeat("é+", 50000)
 	for _, pos := range []int{0, len(long) / 3, len(long)} {
 		lines := strings.Split(diag.At(diag.Syntax, long, pos, pos+90000, "got %s", long).Error(), "\n")
-		if len(lines) != 3 || utf8.RuneCountInString(lines[0]) > diag.MaxShown+50 || utf8.RuneCountInString(lines[1]) > diag.MaxShown+10 || utf8.RuneCountInString(lines[2]) > diag.MaxShown+10 {
+		if len(lines) != 3 || utf8.RuneCountInString(lines[0]) > diag.MaxShown+50 ||
+			utf8.RuneCountInString(lines[1]) > diag.MaxShown+10 ||
+			utf8.RuneCountInString(lines[2]) > diag.MaxShown+10 {
 			t.Errorf("a long statement at %d: %.1000q", pos, lines)
 			continue
 		}

@@ -93,7 +93,8 @@ func caret(src string, pos, end int) string {
 	}, src[from:to])
 	before := utf8.RuneCountInString(src[from:pos]) + len(cutLeft)
 	under := max(utf8.RuneCountInString(src[pos:end]), 1)
-	return "\n    " + cutLeft + line + cutRight + "\n    " + strings.Repeat(" ", before) + strings.Repeat("^", under)
+	return "\n    " + cutLeft + line + cutRight + "\n    " + strings.Repeat(" ",
+		before) + strings.Repeat("^", under)
 }
 
 // MaxShown is how many characters of a text that is not ours a message shows.

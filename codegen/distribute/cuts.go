@@ -62,13 +62,15 @@ func numbered(cuts []int64, even bool, size int64, by *schedule.Command) (int64,
 		count = max(1, (largest-1)/size+1)
 	}
 	if count > most/int64(len(cuts)-1) {
-		return 0, refuse(by, "%s: the loops over chunks would have more than %d of one variable, want fewer", by.Name, most)
+		return 0,
+			refuse(by, "%s: the loops over chunks would have more than %d of one variable, want fewer",
+				by.Name, most)
 	}
 	return count, nil
 }
 
-// tiled cuts each range of cuts into count ranges of size coordinates, those at its end with the rest
-// or none.
+// tiled cuts each range of cuts into count ranges of size coordinates, those at its end with the
+// rest or none.
 func tiled(cuts []int64, size, count int64) []int64 {
 	out := make([]int64, 1, int64(len(cuts)-1)*count+1)
 	out[0] = cuts[0]

@@ -9,10 +9,10 @@ import (
 )
 
 // leaf is the schedule of what the loops have under them, over the variables of the statement: the
-// inner variable of a cut whose loop over chunks is peeled is the one that it cut. A tensor whose positions
-// are distributed has blocks with those of their chunks alone, so that loops over coordinates go
-// through these too: what takes the positions is left out, where other commands of the leaf say
-// nothing of them.
+// inner variable of a cut whose loop over chunks is peeled is the one that it cut. A tensor whose
+// positions are distributed has blocks with those of their chunks alone, so that loops over
+// coordinates go through these too: what takes the positions is left out, where other commands of
+// the leaf say nothing of them.
 func (p *peeling) leaf(n *place.Nest) error {
 	err := p.commands(n, func(s step) bool { return !p.stored.makes(s.Command) })
 	if err != nil || p.stored == nil || !p.stored.named(n.Leaf) {
@@ -21,9 +21,9 @@ func (p *peeling) leaf(n *place.Nest) error {
 	return p.commands(n, func(step) bool { return true })
 }
 
-// commands prints those of the leaf's that are wanted into a nest. A reorder that also names peeled loops is one of
-// them where it gives those of the leaf's that it names another order than they have. Where a peeled loop
-// takes the place of one of the leaf's, that says nothing of the leaf.
+// commands prints those of the leaf's that are wanted into a nest. A reorder that also names peeled
+// loops is one of them where it gives those of the leaf's that it names another order than they
+// have. Where a peeled loop takes the place of one of the leaf's, that says nothing of the leaf.
 func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 	n.Leaf, n.Written = nil, nil
 	var order []*variable // of the leaf's loops, so far
@@ -40,7 +40,8 @@ func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 			order = permuted(before, named)
 			if len(named) < len(s.reordered) {
 				if !slices.Equal(before, order) {
-					n.Leaf, n.Written = append(n.Leaf, "reorder("+strings.Join(p.inLeaf(named), ",")+")"), append(n.Written, written(s.Command, nil))
+					n.Leaf, n.Written = append(n.Leaf, "reorder("+strings.Join(p.inLeaf(named), ",")+")"),
+						append(n.Written, written(s.Command, nil))
 				}
 				continue
 			}
@@ -49,7 +50,8 @@ func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 		if err != nil {
 			return err
 		}
-		n.Leaf, n.Written = append(n.Leaf, s.Name+"("+args+")"), append(n.Written, written(s.Command, s.Args))
+		n.Leaf, n.Written = append(n.Leaf, s.Name+"("+args+")"),
+			append(n.Written, written(s.Command, s.Args))
 	}
 	return nil
 }
@@ -121,14 +123,16 @@ func (p *peeling) leafWord(a schedule.Arg, word string) (string, error) {
 	case v == nil:
 		return word, nil
 	case p.isPeeled(v) && (v.kind == outerOf || v.kind == rotated):
-		return "", refuse(a, "%s is the loop over chunks outside the leaf, and this is a command of the leaf", word)
+		return "",
+			refuse(a, "%s is the loop over chunks outside the leaf, and this is a command of the leaf", word)
 	}
 	return p.inLeaf([]*variable{v})[0], nil
 }
 
 // renamed is the text of argument a with word in the place of each word that is a name, and with
 // numbers in the place of the machine's extents. A nil word changes no name.
-func (p *peeling) renamed(a schedule.Arg, text string, word func(schedule.Arg, string) (string, error)) (string, error) {
+func (p *peeling) renamed(a schedule.Arg, text string,
+	word func(schedule.Arg, string) (string, error)) (string, error) {
 	var b strings.Builder
 	for at := 0; at < len(text); {
 		from := at

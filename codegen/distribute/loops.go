@@ -38,7 +38,8 @@ const (
 	outerOf              // the number of a chunk of another
 	innerOf              // another variable, within a chunk
 	rotated              // the number of a chunk, rotated
-	leafs                // made by a command of the leaf: a fused or position variable, or a workspace's
+	// made by a command of the leaf: a fused or position variable, or a workspace's
+	leafs
 )
 
 // origin is the variable that v was made of; nil for one of the statement.
@@ -77,7 +78,8 @@ func (p *peeling) looped(c *schedule.Command, a schedule.Arg) (*variable, error)
 		return nil, refuse(a, "%s: %s was replaced, by %s", c.Name, v.name, v.gone)
 	}
 	if v == nil || !slices.Contains(p.loops, v) {
-		return nil, refuse(a, "%s: got %s, want a variable that the statement loops over: %s", c.Name, a.Text, strings.Join(names(p.loops), ", "))
+		return nil, refuse(a, "%s: got %s, want a variable that the statement loops over: %s", c.Name,
+			a.Text, strings.Join(names(p.loops), ", "))
 	}
 	return v, nil
 }
@@ -87,7 +89,8 @@ func (p *peeling) looped(c *schedule.Command, a schedule.Arg) (*variable, error)
 func (p *peeling) asked(c *schedule.Command, a schedule.Arg) (*variable, error) {
 	v, err := p.looped(c, a)
 	if err == nil && v.leaf != nil {
-		err = refuse(a, "%s: %s, a command of the leaf, names %s before; such commands come last", c.Name, v.leaf, v.name)
+		err = refuse(a, "%s: %s, a command of the leaf, names %s before; such commands come last", c.Name,
+			v.leaf, v.name)
 	}
 	return v, err
 }
@@ -102,9 +105,12 @@ func names(list []*variable) []string {
 
 // cut puts a loop over chunks, and one within a chunk, in the place of that over v: as many chunks
 // as n says, but where the command is split, chunks of n coordinates.
-func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Arg, n int64) (*cut, error) {
+func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Arg, n int64) (*cut,
+	error) {
 	if v.by != nil {
-		return nil, refuse(c, "%s: %s already asks for the loop over %s; what cuts a variable comes first", c.Name, v.by, v.name)
+		return nil,
+			refuse(c, "%s: %s already asks for the loop over %s; what cuts a variable comes first", c.Name,
+				v.by, v.name)
 	}
 	x := &cut{of: v, even: c.Name != "split", n: n, by: c}
 	x.outer = &variable{kind: outerOf, made: c, from: x, dim: -1}
@@ -154,7 +160,9 @@ func (p *peeling) ofLeaf(c *schedule.Command) error {
 			case v == nil:
 				continue
 			case v.by != nil:
-				return refuse(a, "%s: %s asks for the loop over %s to run outside the leaf, and this is a command of the leaf", c.Name, v.by, v.name)
+				return refuse(a,
+					"%s: %s asks for the loop over %s to run outside the leaf, and this is a command of the leaf",
+					c.Name, v.by, v.name)
 			case v.leaf == nil && v.gone == nil:
 				v.leaf = c
 			}

@@ -40,7 +40,8 @@ func (p *peeling) grid(a schedule.Arg) (base int, extents []int64, err error) {
 		}
 		base += len(g.Extents)
 	}
-	return 0, nil, refuse(a, "distribute: got %s, want the machine: %s", a.Text, strings.Join(names, " or "))
+	return 0, nil, refuse(a, "distribute: got %s, want the machine: %s", a.Text,
+		strings.Join(names, " or "))
 }
 
 // extent is the extent of the machine that M.x names, or its number of steps, M.steps.

@@ -60,7 +60,8 @@ func (p *peeling) ends(n *place.Nest, first *schedule.Command) error {
 			here = (l.N + extents[l.Dim] - 1) / extents[l.Dim]
 		}
 		if runs > most/here {
-			return refuse(first, "distribute: the loops %s have more than %d iterations at a point of the machine, and each runs the leaf; want fewer chunks", strings.Join(names(p.peeled), ", "), most)
+			return refuse(first,
+				"distribute: the loops %s have more than %d iterations at a point of the machine, and each runs the leaf; want fewer chunks", strings.Join(names(p.peeled), ", "), most)
 		}
 		runs *= here
 	}
@@ -70,8 +71,11 @@ func (p *peeling) ends(n *place.Nest, first *schedule.Command) error {
 // peelable refuses loop k, over v, where it cannot be peeled.
 func (p *peeling) peelable(k int, v *variable) error {
 	if v.by == nil && (v.kind != outerOf || v.leaf != nil) {
-		inner := p.peeled[k+1:][slices.IndexFunc(p.peeled[k+1:], func(w *variable) bool { return w.by != nil })]
-		return refuse(inner.by, "%s: the loop over %s stands inside that over %s, which is the leaf's; reorder puts it outside", inner.by.Name, inner.name, v.name)
+		inner := p.peeled[k+1:][slices.IndexFunc(p.peeled[k+1:],
+			func(w *variable) bool { return w.by != nil })]
+		return refuse(inner.by,
+			"%s: the loop over %s stands inside that over %s, which is the leaf's; reorder puts it outside",
+			inner.by.Name, inner.name, v.name)
 	}
 	at := v.by // the command to blame
 	if at == nil {
@@ -81,7 +85,8 @@ func (p *peeling) peelable(k int, v *variable) error {
 	case rotated:
 		for _, w := range v.plus {
 			if out := slices.Index(p.peeled, w); out < 0 || out > k {
-				return refuse(v.by, "rotate: %s is rotated by %s, whose loop is not outside that over %s", v.turned.name, w.name, v.name)
+				return refuse(v.by, "rotate: %s is rotated by %s, whose loop is not outside that over %s",
+					v.turned.name, w.name, v.name)
 			}
 		}
 		return p.cuttable(at, v.turned.from)
@@ -94,7 +99,9 @@ func (p *peeling) peelable(k int, v *variable) error {
 // cuttable refuses a cut that cannot be made outside the leaf.
 func (p *peeling) cuttable(at *schedule.Command, x *cut) error {
 	if c := x.of.leaf; c != nil {
-		return refuse(at, "%s: %s, a command of the leaf, names %s, which %s cuts; such commands come last", at.Name, c, x.of.name, x.by)
+		return refuse(at,
+			"%s: %s, a command of the leaf, names %s, which %s cuts; such commands come last", at.Name, c,
+			x.of.name, x.by)
 	}
 	return p.whole(at, x.of, x.outer.name)
 }
@@ -106,10 +113,13 @@ func (p *peeling) whole(at *schedule.Command, v *variable, name string) error {
 	case leafs:
 		return p.ofPositions(at, v, name)
 	case outerOf, rotated:
-		return refuse(at, "%s: %s cuts %s, the number of a chunk; want a cut of the variable inside the chunks", at.Name, name, v.name)
+		return refuse(at,
+			"%s: %s cuts %s, the number of a chunk; want a cut of the variable inside the chunks", at.Name,
+			name, v.name)
 	case innerOf:
 		if !p.runsOver(v.from.outer) {
-			return refuse(at, "%s: the loop over %s goes through chunks of %s, whose loop is the leaf's; reorder puts it outside", at.Name, name, v.from.outer.name)
+			return refuse(at,
+				"%s: the loop over %s goes through chunks of %s, whose loop is the leaf's; reorder puts it outside", at.Name, name, v.from.outer.name)
 		}
 		return p.whole(at, v.from.of, v.from.outer.name)
 	}

@@ -37,8 +37,8 @@ func loopsAfter(t *testing.T, loops []string, commands string) []string {
 	return loops
 }
 
-// leafAfter are the loops of a leaf after commands of which each reorder gives those of the leaf's that it
-// names a new order. The loop over ko is peeled, and ki is the leaf's k.
+// leafAfter are the loops of a leaf after commands of which each reorder gives those of the leaf's
+// that it names a new order. The loop over ko is peeled, and ki is the leaf's k.
 func leafAfter(t *testing.T, loops []string, commands string) []string {
 	t.Helper()
 	list, err := schedule.Parse([]string{commands})
@@ -65,8 +65,8 @@ func leafAfter(t *testing.T, loops []string, commands string) []string {
 	return loops
 }
 
-// TestLeafOrder holds the leaf's schedule to the order that the whole one gives the loops under the peeled
-// ones, an inner variable of a peeled loop going by the name of what it cuts.
+// TestLeafOrder holds the leaf's schedule to the order that the whole one gives the loops under the
+// peeled ones, an inner variable of a peeled loop going by the name of what it cuts.
 func TestLeafOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	order := []string{"i", "j", "k", "l"}

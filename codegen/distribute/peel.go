@@ -1,7 +1,7 @@
 // Package distribute takes the commands that distribute a statement over the ranks of a machine off
-// its schedule. What they say becomes a place.Nest: the loops that run over ranks, those that run in
-// order around others that do, and the chunks of index variables that the loops go through. What is
-// left of the schedule is for the leaf, the statement over one chunk of each variable.
+// its schedule. What they say becomes a place.Nest: the loops that run over ranks, those that run
+// in order around others that do, and the chunks of index variables that the loops go through. What
+// is left of the schedule is for the leaf, the statement over one chunk of each variable.
 //
 // The language is that of source 002, section 3.3, and of source 001 where loops go through the
 // positions of a tensor.
@@ -29,7 +29,8 @@ import (
 
 // Statement is what a schedule is peeled for.
 type Statement struct {
-	Loops    []string         // its variables, in the order of its loops without a schedule, outermost first
+	// its variables, in the order of its loops without a schedule, outermost first
+	Loops    []string
 	Sizes    map[string]int64 // of each of them
 	Tensors  []string         // the names that communicate may use
 	Accesses []Access         // of its right side, whose positions loops may go through
@@ -40,7 +41,8 @@ type Access struct {
 	Tensor string
 	Vars   []string // by mode
 	Format format.Format
-	// Beside is a term of the statement that is not zero wherever the access has no entry; "" for none.
+	// Beside is a term of the statement that is not zero wherever the access has no entry; "" for
+	// none.
 	Beside string
 }
 
@@ -52,7 +54,8 @@ func Peel(list []*schedule.Command, m *place.Machine, s Statement) (*place.Nest,
 	if first < 0 {
 		return nil, nil
 	}
-	p := &peeling{statement: s, machine: m, vars: map[string]*variable{}, over: make([]*variable, len(m.Dims()))}
+	p := &peeling{statement: s, machine: m, vars: map[string]*variable{},
+		over: make([]*variable, len(m.Dims()))}
 	for _, name := range s.Loops {
 		v := &variable{name: name, dim: -1}
 		p.vars[name] = v
@@ -151,7 +154,8 @@ func (p *peeling) distribute(c *schedule.Command) error {
 			}
 			dim := slices.Index(p.over, nil)
 			if dim < 0 {
-				return refuse(a, "distribute: the machine %s has a loop over each of its dimensions already, and none is left for %s", p.machine, v.name)
+				return refuse(a,
+					"distribute: the machine %s has a loop over each of its dimensions already, and none is left for %s", p.machine, v.name)
 			}
 			if err := p.put(c, a, v, dim); err != nil {
 				return err
@@ -161,22 +165,26 @@ func (p *peeling) distribute(c *schedule.Command) error {
 	case 4:
 		return p.compound(c)
 	}
-	return refuse(c, "distribute: got %s, want distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)", diag.Count(len(c.Args), "argument"))
+	return refuse(c,
+		"distribute: got %s, want distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)",
+		diag.Count(len(c.Args), "argument"))
 }
 
-// compound is distribute({i,j}, {io,jo}, {ii,ji}, M): the loops over chunks go inside those that are
-// distributed already, and outside all others.
+// compound is distribute({i,j}, {io,jo}, {ii,ji}, M): the loops over chunks go inside those that
+// are distributed already, and outside all others.
 func (p *peeling) compound(c *schedule.Command) error {
 	from, outer, inner := items(c.Args[0]), items(c.Args[1]), items(c.Args[2])
 	if len(from) == 0 || len(outer) != len(from) || len(inner) != len(from) {
-		return refuse(c, "distribute: got %s, %d outer and %d inner ones, want as many of each", diag.Count(len(from), "variable"), len(outer), len(inner))
+		return refuse(c, "distribute: got %s, %d outer and %d inner ones, want as many of each",
+			diag.Count(len(from), "variable"), len(outer), len(inner))
 	}
 	base, extents, err := p.grid(c.Args[3])
 	if err != nil {
 		return err
 	}
 	if len(from) > len(extents) {
-		return refuse(c.Args[0], "distribute: got %s for the %s of %s", diag.Count(len(from), "variable"), diag.Count(len(extents), "dimension"), c.Args[3].Text)
+		return refuse(c.Args[0], "distribute: got %s for the %s of %s", diag.Count(len(from), "variable"),
+			diag.Count(len(extents), "dimension"), c.Args[3].Text)
 	}
 	var made []*variable
 	for k := range from {
@@ -190,7 +198,8 @@ func (p *peeling) compound(c *schedule.Command) error {
 		}
 		made = append(made, x.outer)
 	}
-	rest := slices.DeleteFunc(slices.Clone(p.loops), func(v *variable) bool { return slices.Contains(made, v) })
+	rest := slices.DeleteFunc(slices.Clone(p.loops),
+		func(v *variable) bool { return slices.Contains(made, v) })
 	at := 0
 	for k, v := range rest {
 		if v.dim >= 0 {
@@ -212,7 +221,9 @@ func (p *peeling) put(c *schedule.Command, at schedule.Arg, v *variable, dim int
 		return refuse(at, "distribute: the loop over %s is distributed already", v.name)
 	}
 	if w := p.over[dim]; w != nil {
-		return refuse(at, "distribute: the loop over %s is distributed over dimension %d of the machine %s already", w.name, dim, p.machine)
+		return refuse(at,
+			"distribute: the loop over %s is distributed over dimension %d of the machine %s already",
+			w.name, dim, p.machine)
 	}
 	p.over[dim], v.dim, v.by = v, dim, c
 	return nil
@@ -226,7 +237,8 @@ func (p *peeling) communicate(c *schedule.Command) error {
 	for _, a := range items(c.Args[0]) {
 		switch {
 		case !slices.Contains(p.statement.Tensors, a.Text):
-			return refuse(a, "communicate: got %s, want a tensor of the statement: %s", a.Text, strings.Join(p.statement.Tensors, ", "))
+			return refuse(a, "communicate: got %s, want a tensor of the statement: %s", a.Text,
+				strings.Join(p.statement.Tensors, ", "))
 		case slices.Contains(p.brought, a.Text):
 			return refuse(a, "communicate: %s is named twice; its pieces are brought by one loop", a.Text)
 		}

@@ -12,8 +12,9 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// problem is what a schedule is peeled for: a statement's loops with their sizes ("i:8 j:8 k:8"), its
-// tensors, and accesses with their formats and, behind a +, terms beside them ("B(i,j):ds C(j,k):dd+D(i,k)").
+// problem is what a schedule is peeled for: a statement's loops with their sizes ("i:8 j:8 k:8"),
+// its tensors, and accesses with their formats and, behind a +, terms beside them ("B(i,j):ds
+// C(j,k):dd+D(i,k)").
 type problem struct{ machine, loops, tensors, accesses string }
 
 func (p problem) peel(t *testing.T, commands string) (*place.Nest, error) {
@@ -42,7 +43,8 @@ func (p problem) peel(t *testing.T, commands string) (*place.Nest, error) {
 			t.Fatal(err)
 		}
 		name, vars, _ := strings.Cut(strings.TrimSuffix(key, ")"), "(")
-		s.Accesses = append(s.Accesses, distribute.Access{Tensor: name, Vars: strings.Split(vars, ","), Format: f, Beside: beside})
+		s.Accesses = append(s.Accesses,
+			distribute.Access{Tensor: name, Vars: strings.Split(vars, ","), Format: f, Beside: beside})
 	}
 	return distribute.Peel(list, m, s)
 }
@@ -102,17 +104,22 @@ const (
 
 // The algorithms of source 002, figure 12.
 var algorithms = []struct{ name, machine, commands, want string }{
-	{"Cannon", "2x2", tiles + "divide(k, ko, ki, M.x), reorder(ko, ii, ji, ki), rotate(ko, {io, jo}, kos), communicate(A, jo), communicate({B, C}, kos)",
+	{"Cannon", "2x2", tiles +
+		"divide(k, ko, ki, M.x), reorder(ko, ii, ji, ki), rotate(ko, {io, jo}, kos), communicate(A, jo), communicate({B, C}, kos)",
 		"io:2@0 jo:2@1[A] kos:2[B,C]; i=io%2[0 4 8]; j=jo%2[0 4 8]; k=kos+io+jo%2[0 4 8]"},
-	{"PUMMA", "2x2", tiles + "divide(k, ko, ki, M.x), reorder(ko, ii, ji, ki), rotate(ko, {io}, kos), communicate(A, jo), communicate({B, C}, kos)",
+	{"PUMMA", "2x2", tiles +
+		"divide(k, ko, ki, M.x), reorder(ko, ii, ji, ki), rotate(ko, {io}, kos), communicate(A, jo), communicate({B, C}, kos)",
 		"io:2@0 jo:2@1[A] kos:2[B,C]; i=io%2[0 4 8]; j=jo%2[0 4 8]; k=kos+io%2[0 4 8]"},
-	{"SUMMA", "2x2", tiles + "split(k, ko, ki, 3), reorder(ko, ii, ji, ki), communicate(A, jo), communicate({B, C}, ko)",
+	{"SUMMA", "2x2", tiles +
+		"split(k, ko, ki, 3), reorder(ko, ii, ji, ki), communicate(A, jo), communicate({B, C}, ko)",
 		"io:2@0 jo:2@1[A] ko:3[B,C]; i=io%2[0 4 8]; j=jo%2[0 4 8]; k=ko%3[0 3 6 8]"},
 	{"Johnson", "2x2x2", "distribute({i,j,k}, {io,jo,ko}, {ii,ji,ki}, M), communicate({A,B,C}, ko)",
 		"io:2@0 jo:2@1 ko:2@2[A,B,C]; i=io%2[0 4 8]; j=jo%2[0 4 8]; k=ko%2[0 4 8]"},
-	{"2.5D", "2x2x2", "distribute({i,j,k}, {io,jo,ko}, {ii,ji,ki}, M), divide(ki, kio, kii, 2), reorder(kio, ii, ji, kii), rotate(kio, {io,jo}, kios), communicate(A, jo), communicate({B,C}, kios)",
+	{"2.5D", "2x2x2",
+		"distribute({i,j,k}, {io,jo,ko}, {ii,ji,ki}, M), divide(ki, kio, kii, 2), reorder(kio, ii, ji, kii), rotate(kio, {io,jo}, kios), communicate(A, jo), communicate({B,C}, kios)",
 		"io:2@0 jo:2@1[A] ko:2@2 kios:2[B,C]; i=io%2[0 4 8]; j=jo%2[0 4 8]; k=ko%2.kios+io+jo%2[0 2 4 6 8]"},
-	{"COSMA", "2x2x2", "distribute({i,j,k}, {io,jo,ko}, {ii,ji,ki}, M), divide(ki, kio, kii, 3), reorder(kio, ii, ji, kii), communicate(A, ko), communicate({B,C}, kio)",
+	{"COSMA", "2x2x2",
+		"distribute({i,j,k}, {io,jo,ko}, {ii,ji,ki}, M), divide(ki, kio, kii, 3), reorder(kio, ii, ji, kii), communicate(A, ko), communicate({B,C}, kio)",
 		"io:2@0 jo:2@1 ko:2@2[A] kio:3[B,C]; i=io%2[0 4 8]; j=jo%2[0 4 8]; k=ko%2.kio%3[0 1 2 4 5 6 8]"},
 }
 
@@ -135,11 +142,14 @@ func TestPeel(t *testing.T) {
 		commands, want string
 	}{
 		// Hierarchies: the inner grid's loops go inside the outer one's, and outside others.
-		{problem{"nodes=2;gpus=2", "i:9", "A", ""}, "distribute({i},{io},{ii},M.nodes), distribute({ii},{im},{il},M.gpus)",
+		{problem{"nodes=2;gpus=2", "i:9", "A", ""},
+			"distribute({i},{io},{ii},M.nodes), distribute({ii},{im},{il},M.gpus)",
 			"io:2@0 im:2@1; i=io%2.im%2[0 2 4 6 9]"},
-		{problem{"nodes=2;gpus=3", square, matrix, ""}, "distribute(i,io,ii,M.nodes), divide(k,ko,ki,2), reorder(ko,ii,j,ki), communicate(B,ko), distribute(ii,im,il,M.gpus)",
+		{problem{"nodes=2;gpus=3", square, matrix, ""},
+			"distribute(i,io,ii,M.nodes), divide(k,ko,ki,2), reorder(ko,ii,j,ki), communicate(B,ko), distribute(ii,im,il,M.gpus)",
 			"io:2@0 im:3@1 ko:2[B]; i=io%2.im%3[0 1 2 4 5 6 8]; k=ko%2[0 4 8]"},
-		{problem{"nodes=2;gpus=2", "i:4 j:4", "", ""}, "distribute({i,j},{io,jo},{ii,ji},M)", "io:2@0 jo:2@1; i=io%2[0 2 4]; j=jo%2[0 2 4]"},
+		{problem{"nodes=2;gpus=2", "i:4 j:4", "", ""}, "distribute({i,j},{io,jo},{ii,ji},M)",
+			"io:2@0 jo:2@1; i=io%2[0 2 4]; j=jo%2[0 2 4]"},
 		{problem{"nodes=2;gpus=2", "i:4", "", ""}, "distribute(i,io,ii,M.gpus)", "io:2@1; i=io%2[0 2 4]"},
 		{problem{"nodes=3", "i:4", "", ""}, "distribute(i,io,ii,M.nodes)", "io:3@0; i=io%3[0 1 2 4]"},
 		// Machines with more dimensions than loops, and with fewer points than iterations.
@@ -151,38 +161,59 @@ func TestPeel(t *testing.T) {
 		{problem{"2", "i:0", "", ""}, "split(i,io,ii,3), distribute(io)", "io:1@0; i=io%1[0 0]"},
 		{problem{"2", "i:0", "", ""}, "divide(i,io,ii,2), distribute(io)", "io:2@0; i=io%2[0 0 0]"},
 		// Cuts of cuts: the largest chunk decides how many tiles there are, and the last one is short.
-		{problem{"2", "i:9", "", ""}, "divide(i,io,ii,2), split(ii,a,b,2), distribute(io), communicate(B,a)", "io:2@0 a:3[B]; i=io%2.a%3[0 2 4 4 6 8 9]"},
-		{problem{"2", "i:9", "", ""}, "split(i,io,ii,4), divide(ii,a,b,2), distribute(a), communicate(B,io), reorder(a,io)", "a:2@0 io:3[B]; i=io%3.a%2[0 2 4 6 8 8 9]"},
+		{problem{"2", "i:9", "", ""},
+			"divide(i,io,ii,2), split(ii,a,b,2), distribute(io), communicate(B,a)",
+			"io:2@0 a:3[B]; i=io%2.a%3[0 2 4 4 6 8 9]"},
+		{problem{"2", "i:9", "", ""},
+			"split(i,io,ii,4), divide(ii,a,b,2), distribute(a), communicate(B,io), reorder(a,io)",
+			"a:2@0 io:3[B]; i=io%3.a%2[0 2 4 6 8 8 9]"},
 		// Single coordinates.
 		{problem{"2", "i:3 j:2", "x", ""}, "distribute(i)", "i:3@0; i=i%3[0 1 2 3]"},
-		{problem{"2x2", "i:3 j:2", "x", ""}, "distribute({i,j})", "i:3@0 j:2@1; i=i%3[0 1 2 3]; j=j%2[0 1 2]"},
-		{problem{"2", "i:5 j:2", "B", ""}, "divide(i,io,ii,2), distribute(io), communicate(B,ii)", "io:2@0 ii:3[B]; i=io%2.ii%3[0 1 2 2 3 4 5]"},
+		{problem{"2x2", "i:3 j:2", "x", ""}, "distribute({i,j})",
+			"i:3@0 j:2@1; i=i%3[0 1 2 3]; j=j%2[0 1 2]"},
+		{problem{"2", "i:5 j:2", "B", ""}, "divide(i,io,ii,2), distribute(io), communicate(B,ii)",
+			"io:2@0 ii:3[B]; i=io%2.ii%3[0 1 2 2 3 4 5]"},
 		// A loop around a distributed one runs in order.
-		{problem{"2", "i:4 j:4", "", ""}, "divide(i,io,ii,2), divide(j,jo,ji,2), reorder(io,jo,ii,ji), distribute(jo)", "io:2 jo:2@0; i=io%2[0 2 4]; j=jo%2[0 2 4]"},
+		{problem{"2", "i:4 j:4", "", ""},
+			"divide(i,io,ii,2), divide(j,jo,ji,2), reorder(io,jo,ii,ji), distribute(jo)",
+			"io:2 jo:2@0; i=io%2[0 2 4]; j=jo%2[0 2 4]"},
 		{problem{"2", square, "", ""}, "distribute({j},{jo},{ji},M)", "jo:2@0; j=jo%2[0 4 8]"},
 		// A distributed loop that is rotated, and one by which another is rotated that is so itself.
-		{problem{"2x2", "i:4 j:4", "", ""}, "distribute({i,j},{io,jo},{ii,ji},M), rotate(jo,{io},r), communicate(B,r)", "io:2@0 r:2@1[B]; i=io%2[0 2 4]; j=r+io%2[0 2 4]"},
-		{problem{"2", "i:4 j:4", "", ""}, "divide(j,jo,ji,2), distribute(i,io,ii,M), divide(ii,a,b,2), reorder(a,jo,b,ji), rotate(a,{io},r), rotate(jo,{r},s)",
+		{problem{"2x2", "i:4 j:4", "", ""},
+			"distribute({i,j},{io,jo},{ii,ji},M), rotate(jo,{io},r), communicate(B,r)",
+			"io:2@0 r:2@1[B]; i=io%2[0 2 4]; j=r+io%2[0 2 4]"},
+		{problem{"2", "i:4 j:4", "", ""},
+			"divide(j,jo,ji,2), distribute(i,io,ii,M), divide(ii,a,b,2), reorder(a,jo,b,ji), rotate(a,{io},r), rotate(jo,{r},s)",
 			"io:2@0 r:2 s:2; i=io%2.r+io%2[0 1 2 3 4]; j=s+r%2[0 2 4]"},
-		{problem{"2", "i:4 j:4", "B", ""}, "divide(j,jo,ji,2), communicate(B,jo), reorder(jo,i), distribute(i,io,ii,M), rotate(jo,{io},r)",
+		{problem{"2", "i:4 j:4", "B", ""},
+			"divide(j,jo,ji,2), communicate(B,jo), reorder(jo,i), distribute(i,io,ii,M), rotate(jo,{io},r)",
 			"io:2@0 r:2[B]; i=io%2[0 2 4]; j=r+io%2[0 2 4]"},
 		// Positions: the leaf has loops over coordinates, where its commands say nothing of positions.
-		{problem{"4", "i:8 j:8", "", stored}, "fuse(i,j,f), pos(f,p,B), divide(p,po,pi,M.x), distribute(po), communicate({A,B},po)",
+		{problem{"4", "i:8 j:8", "", stored},
+			"fuse(i,j,f), pos(f,p,B), divide(p,po,pi,M.x), distribute(po), communicate({A,B},po)",
 			"po:4@0[A,B]; B(i,j)=po%4[{4 1}]"},
-		{problem{"4", "i:8 j:8", "", stored}, "fuse(i,j,f), pos(f,p,B), distribute({p},{po},{pi},M), parallelize(pi,CPUThread,Atomics)",
+		{problem{"4", "i:8 j:8", "", stored},
+			"fuse(i,j,f), pos(f,p,B), distribute({p},{po},{pi},M), parallelize(pi,CPUThread,Atomics)",
 			"po:4@0; B(i,j)=po%4[{4 1}]; fuse(i,j,f) pos(f,p,B) parallelize(p,CPUThread,Atomics)"},
-		{problem{"4", "i:8 j:8", "", stored}, "fuse(i,j,f), pos(f,p,B), divide(p,po,pi,M.x), distribute(po), split(pi,pa,pb,16), parallelize(pa,CPUThread,Atomics)",
+		{problem{"4", "i:8 j:8", "", stored},
+			"fuse(i,j,f), pos(f,p,B), divide(p,po,pi,M.x), distribute(po), split(pi,pa,pb,16), parallelize(pa,CPUThread,Atomics)",
 			"po:4@0; B(i,j)=po%4[{4 1}]; fuse(i,j,f) pos(f,p,B) split(p,pa,pb,16) parallelize(pa,CPUThread,Atomics)"},
-		{problem{"4", "i:8 j:8 k:4", "", stored}, "fuse(i,j,f), pos(f,p,B), divide(p,po,pi,M.x), distribute(po), parallelize(k,CPUVector,IgnoreRaces)",
+		{problem{"4", "i:8 j:8 k:4", "", stored},
+			"fuse(i,j,f), pos(f,p,B), divide(p,po,pi,M.x), distribute(po), parallelize(k,CPUVector,IgnoreRaces)",
 			"po:4@0; B(i,j)=po%4[{4 1}]; parallelize(k,CPUVector,IgnoreRaces)"},
-		{problem{"2x2", "i:8 j:8", "", stored}, "divide(i,io,ii,M.x), pos(j,p,B), divide(p,po,pi,M.y), distribute({io,po})",
+		{problem{"2x2", "i:8 j:8", "", stored},
+			"divide(i,io,ii,M.x), pos(j,p,B), divide(p,po,pi,M.y), distribute({io,po})",
 			"io:2@0 po:2@1; B(i,j)=io%2.po%2[{2 -1} {2 1}]"},
-		{problem{"2x2", "i:8 j:8", "", stored}, "divide(i,io,ii,M.x), fuse(ii,j,f), pos(f,p,B(i, j)), divide(p,po,pi,M.y), distribute({io,po})",
+		{problem{"2x2", "i:8 j:8", "", stored},
+			"divide(i,io,ii,M.x), fuse(ii,j,f), pos(f,p,B(i, j)), divide(p,po,pi,M.y), distribute({io,po})",
 			"io:2@0 po:2@1; B(i,j)=io%2.po%2[{2 -1} {2 1}]"},
-		{problem{"nodes=2;gpus=3", "i:8 j:8", "", stored}, "fuse(i,j,f), pos(f,p,B), distribute(p,po,pi,M.nodes), distribute(pi,pm,pl,M.gpus)",
+		{problem{"nodes=2;gpus=3", "i:8 j:8", "", stored},
+			"fuse(i,j,f), pos(f,p,B), distribute(p,po,pi,M.nodes), distribute(pi,pm,pl,M.gpus)",
 			"po:2@0 pm:3@1; B(i,j)=po%2.pm%3[{2 1} {3 1}]"},
-		{problem{"4", "i:8 j:8 k:4", "", stored}, "pos(i,p,D), divide(p,po,pi,M.x), distribute(po)", "po:4@0; D(i)=po%4[{4 0}]"},
-		{problem{"2x2", "i:8 j:8 k:4", "", stored}, "fuse(i,j,f), pos(f,p,D), divide(p,po,pi,M.x), divide(k,ko,ki,M.y), reorder(po,ko,pi,ki), distribute({po,ko}), rotate(ko,{po},r)",
+		{problem{"4", "i:8 j:8 k:4", "", stored}, "pos(i,p,D), divide(p,po,pi,M.x), distribute(po)",
+			"po:4@0; D(i)=po%4[{4 0}]"},
+		{problem{"2x2", "i:8 j:8 k:4", "", stored},
+			"fuse(i,j,f), pos(f,p,D), divide(p,po,pi,M.x), divide(k,ko,ki,M.y), reorder(po,ko,pi,ki), distribute({po,ko}), rotate(ko,{po},r)",
 			"po:2@0 r:2@1; k=r+po%2[0 2 4]; D(i,j)=po%2[{2 1}]"},
 	} {
 		c.problem.tensors = "A B"
@@ -198,7 +229,8 @@ func TestPeel(t *testing.T) {
 }
 
 func TestUndistributed(t *testing.T) {
-	for _, commands := range []string{"", "split(i,i0,i1,4), parallelize(i0,CPUThread,NoRaces)", "communicate(A,i)"} {
+	for _, commands := range []string{"", "split(i,i0,i1,4), parallelize(i0,CPUThread,NoRaces)",
+		"communicate(A,i)"} {
 		if n, err := (problem{"2", square, matrix, ""}).peel(t, commands); n != nil || err != nil {
 			t.Errorf("%s: got %v, %v, want nothing", commands, n, err)
 		}
@@ -213,22 +245,31 @@ func TestLeaf(t *testing.T) {
 		{"reorder(jo,io)", ""},                 // peeled loops only
 		{"reorder(jo,io,ii,ji)", ""},           // which leaves the leaf's as they are
 		{"reorder(io,jo,k,ii,ji)", "reorder(k,i,j)"},
-		{"divide(k,ko,ki,4), reorder(ko,ii,ji,ki), reorder(ii,ki,ji), communicate(B,ko)", "reorder(i,k,j)"},
-		// ko takes the place of ii: that says nothing of the leaf's loops, also where later commands name them.
+		{"divide(k,ko,ki,4), reorder(ko,ii,ji,ki), reorder(ii,ki,ji), communicate(B,ko)",
+			"reorder(i,k,j)"},
+		// ko takes the place of ii: that says nothing of the leaf's loops, also where later commands name
+		// them.
 		{"divide(k,ko,ki,4), reorder(ko,ii), communicate(B,ko)", ""},
 		{"divide(k,ko,ki,4), reorder(ko,ii), reorder(io,ii,ji), communicate(B,ko)", ""},
 		{"divide(k,ko,ki,4), reorder(ko,ki,ii), communicate(B,ko)", "reorder(k,i)"},
 		{"divide(k,ko,ki,4), reorder(ko,ki,ii), reorder(jo,io,ki,ji), communicate(B,ko)", "reorder(k,i)"},
-		{"divide(k,ko,ki,4), reorder(ki,ji), reorder(ko,ii), reorder(io,ki,ii), communicate(B,ko)", "reorder(k,j) reorder(k,i)"},
-		{"divide(k,ko,ki,4), split(ki,a,b,2), reorder(ko,ii), reorder(io,ii,a), fuse(a,b,f), reorder(jo,ji,f), communicate(B,ko)", "split(k,a,b,2) fuse(a,b,f)"},
-		{"split(ii,i0,i1,M.y), unroll(i1,3), parallelize(i0,CPUThread,NoRaces)", "split(i,i0,i1,3) unroll(i1,3) parallelize(i0,CPUThread,NoRaces)"},
+		{"divide(k,ko,ki,4), reorder(ki,ji), reorder(ko,ii), reorder(io,ki,ii), communicate(B,ko)",
+			"reorder(k,j) reorder(k,i)"},
+		{
+			"divide(k,ko,ki,4), split(ki,a,b,2), reorder(ko,ii), reorder(io,ii,a), fuse(a,b,f), reorder(jo,ji,f), communicate(B,ko)", "split(k,a,b,2) fuse(a,b,f)"},
+		{"split(ii,i0,i1,M.y), unroll(i1,3), parallelize(i0,CPUThread,NoRaces)",
+			"split(i,i0,i1,3) unroll(i1,3) parallelize(i0,CPUThread,NoRaces)"},
 		{"fuse(ii,ji,f), split(f,f0,f1,32)", "fuse(i,j,f) split(f,f0,f1,32)"},
 		{"pos(k,kp,B(i,k)), split(kp,p0,p1,8)", "pos(k,kp,B(i,k)) split(kp,p0,p1,8)"},
-		{"precompute(B(i,k)*C(k,j), {ji}, {ji}, w), vectorize(ji)", "precompute(B(i,k)*C(k,j),{j},{j},w) vectorize(j)"},
-		{"precompute(2.5*ji_1(ji)*1e3ji, ji, jw, w), split(jw,a,b,2), reorder(a,b)", "precompute(2.5*ji_1(j)*1e3ji,j,jw,w) split(jw,a,b,2) reorder(a,b)"},
-		{"precompute(B(i,k)*C(k,j), {}, {}), unroll(ji[2],M.x)", "precompute(B(i,k)*C(k,j),{},{}) unroll(j[2],2)"},
+		{"precompute(B(i,k)*C(k,j), {ji}, {ji}, w), vectorize(ji)",
+			"precompute(B(i,k)*C(k,j),{j},{j},w) vectorize(j)"},
+		{"precompute(2.5*ji_1(ji)*1e3ji, ji, jw, w), split(jw,a,b,2), reorder(a,b)",
+			"precompute(2.5*ji_1(j)*1e3ji,j,jw,w) split(jw,a,b,2) reorder(a,b)"},
+		{"precompute(B(i,k)*C(k,j), {}, {}), unroll(ji[2],M.x)",
+			"precompute(B(i,k)*C(k,j),{},{}) unroll(j[2],2)"},
 		{"bound(ii,ib,M.x,MaxExact), longrows(ib,B,9)", "bound(i,ib,2,MaxExact) longrows(ib,B,9)"},
-		{"split(k,ko,ki,2), coord(ko,kc), assemble(A,Insert)", "split(k,ko,ki,2) coord(ko,kc) assemble(A,Insert)"},
+		{"split(k,ko,ki,2), coord(ko,kc), assemble(A,Insert)",
+			"split(k,ko,ki,2) coord(ko,kc) assemble(A,Insert)"},
 	} {
 		n, err := problem{"2x3", square, matrix, ""}.peel(t, tiles+c.commands)
 		if err != nil {
@@ -241,20 +282,23 @@ func TestLeaf(t *testing.T) {
 		}
 		for k, w := range n.Written { // where the user wrote it, with as many arguments
 			name, args, _ := strings.Cut(n.Leaf[k], "(")
-			if !strings.HasPrefix(w.Text[w.Pos:w.End], name+"(") || !strings.HasSuffix(w.Text[w.Pos:w.End], ")") || w.Args != nil && args == "" {
+			if !strings.HasPrefix(w.Text[w.Pos:w.End], name+"(") ||
+				!strings.HasSuffix(w.Text[w.Pos:w.End], ")") || w.Args != nil && args == "" {
 				t.Errorf("%s: %s was written as %s", c.commands, n.Leaf[k], w.Text[w.Pos:w.End])
 			}
 		}
 		if len(n.Written) != len(n.Leaf) {
 			t.Errorf("%s: %d commands of the leaf, and %d places", c.commands, len(n.Leaf), len(n.Written))
 		}
-		if list, err := schedule.Parse(n.Leaf); err != nil || slices.ContainsFunc(list, func(c *schedule.Command) bool { return c.Check() != nil }) {
+		if list, err := schedule.Parse(n.Leaf); err != nil ||
+			slices.ContainsFunc(list, func(c *schedule.Command) bool { return c.Check() != nil }) {
 			t.Errorf("%s: the leaf's schedule %s is none: %v", c.commands, n.Leaf, err)
 		}
 	}
 }
 
-// TestLeafWords: words of the language, and names in quotes, stay as they are where variables have the same.
+// TestLeafWords: words of the language, and names in quotes, stay as they are where variables have
+// the same.
 func TestLeafWords(t *testing.T) {
 	const cut = "distribute({i,j}, {io,jo}, {CPUThread,Hash}, M), "
 	for commands, want := range map[string]string{

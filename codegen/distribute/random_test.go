@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/place"
 )
 
-// randomSchedule cuts variables at random, puts all loops over chunks outside in a random order, and
-// distributes, rotates and communicates some.
+// randomSchedule cuts variables at random, puts all loops over chunks outside in a random order,
+// and distributes, rotates and communicates some.
 func randomSchedule(r *rand.Rand, vars []string, dims int) string {
 	var commands, outer, inner []string
 	for _, v := range vars {
@@ -30,7 +30,8 @@ func randomSchedule(r *rand.Rand, vars []string, dims int) string {
 		outer, inner = append(outer, inner[0]), inner[1:]
 	}
 	if len(outer)+len(inner) > 1 {
-		commands = append(commands, fmt.Sprintf("reorder(%s)", strings.Join(slices.Concat(outer, inner), ",")))
+		commands = append(commands,
+			fmt.Sprintf("reorder(%s)", strings.Join(slices.Concat(outer, inner), ",")))
 	}
 	if len(outer) > 0 {
 		commands = append(commands, fmt.Sprintf("communicate(A,%s)", outer[len(outer)-1]))
@@ -42,14 +43,15 @@ func randomSchedule(r *rand.Rand, vars []string, dims int) string {
 	}
 	for k := len(outer) - 1; k > 0; k-- {
 		if by := r.IntN(k + 1); by > 0 && r.IntN(2) == 0 {
-			commands = append(commands, fmt.Sprintf("rotate(%s,{%s},%sr)", outer[k], strings.Join(outer[:by], ","), outer[k]))
+			commands = append(commands,
+				fmt.Sprintf("rotate(%s,{%s},%sr)", outer[k], strings.Join(outer[:by], ","), outer[k]))
 		}
 	}
 	return strings.Join(commands, ",")
 }
 
-// TestRandom holds nests to what they mean: the chunks of each variable are the whole of it in order,
-// and the points of the nest go through all tuples of chunks, each once.
+// TestRandom holds nests to what they mean: the chunks of each variable are the whole of it in
+// order, and the points of the nest go through all tuples of chunks, each once.
 func TestRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 16))
 	peeled, rotations := 0, 0
@@ -87,12 +89,14 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	if peeled < 300 || rotations < 100 {
-		t.Errorf("%d schedules were peeled, with %d rotations: too few to say anything", peeled, rotations)
+		t.Errorf("%d schedules were peeled, with %d rotations: too few to say anything", peeled,
+			rotations)
 	}
 }
 
-// randomPositions is a schedule that distributes chunks of the first levels of B(i,j,k), with the cuts that it
-// makes of them. What is left of the variables of the levels below, and of l, is cut at random too.
+// randomPositions is a schedule that distributes chunks of the first levels of B(i,j,k), with the
+// cuts that it makes of them. What is left of the variables of the levels below, and of l, is cut
+// at random too.
 func randomPositions(r *rand.Rand, levels int) (string, []place.OrderedCut) {
 	vars := []string{"i", "j", "k"}
 	var commands, outer []string
@@ -117,7 +121,8 @@ func randomPositions(r *rand.Rand, levels int) (string, []place.OrderedCut) {
 			continue
 		}
 		if len(commands) > 0 {
-			commands = append(commands, fmt.Sprintf("reorder(%s)", strings.Join(append(slices.Clone(outer), at, vars[l]), ",")))
+			commands = append(commands,
+				fmt.Sprintf("reorder(%s)", strings.Join(append(slices.Clone(outer), at, vars[l]), ",")))
 		}
 		commands = append(commands, fmt.Sprintf("fuse(%s,%s,f%d)", at, vars[l], l))
 		at = fmt.Sprintf("f%d", l)
@@ -132,7 +137,8 @@ func randomPositions(r *rand.Rand, levels int) (string, []place.OrderedCut) {
 		inner = append(inner, cut(v, v, -2))
 	}
 	r.Shuffle(len(outer), func(a, b int) { outer[a], outer[b] = outer[b], outer[a] })
-	commands = append(commands, fmt.Sprintf("reorder(%s)", strings.Join(slices.Concat(outer, inner), ",")))
+	commands = append(commands,
+		fmt.Sprintf("reorder(%s)", strings.Join(slices.Concat(outer, inner), ",")))
 	commands = append(commands, fmt.Sprintf("communicate(A,%s)", outer[len(outer)-1]))
 	for _, o := range outer {
 		if o[0] == 'p' {
@@ -143,8 +149,8 @@ func randomPositions(r *rand.Rand, levels int) (string, []place.OrderedCut) {
 	return strings.Join(commands, ","), cuts
 }
 
-// TestRandomPositions holds the chunks of positions to what the commands cut, and the points of their nests
-// to going through all tuples of chunks, each once.
+// TestRandomPositions holds the chunks of positions to what the commands cut, and the points of
+// their nests to going through all tuples of chunks, each once.
 func TestRandomPositions(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 16))
 	for range 600 {
@@ -163,15 +169,18 @@ func TestRandomPositions(t *testing.T) {
 		}
 		c := n.Chunks[at]
 		want := []string{"i", "j", "k"}[:levels]
-		if x := c.Positions; x.Tensor != "B" || !slices.Equal(x.Vars, want) || !slices.Equal(x.Cuts, cuts) || c.Var != "" || c.Cuts != nil {
+		if x := c.Positions; x.Tensor != "B" || !slices.Equal(x.Vars, want) ||
+			!slices.Equal(x.Cuts, cuts) || c.Var != "" || c.Cuts != nil {
 			t.Errorf("%s: got %+v, want the cuts %v of %v", commands, *x, cuts, want)
 		}
 		for k, d := range c.Digits {
 			if d.N != cuts[k].N || n.Loops[d.Loop].N != d.N {
-				t.Errorf("%s: digit %d is of %d, and its loop of %d iterations, want %d", commands, k, d.N, n.Loops[d.Loop].N, cuts[k].N)
+				t.Errorf("%s: digit %d is of %d, and its loop of %d iterations, want %d", commands, k, d.N,
+					n.Loops[d.Loop].N, cuts[k].N)
 			}
 		}
-		if slices.ContainsFunc(n.Chunks, func(c place.Chunks) bool { return slices.Contains(want, c.Var) }) {
+		if slices.ContainsFunc(n.Chunks,
+			func(c place.Chunks) bool { return slices.Contains(want, c.Var) }) {
 			t.Errorf("%s: %s has chunks of %v beside those of positions", commands, text(n), want)
 		}
 		if why := bijective(n); why != "" {
@@ -180,7 +189,8 @@ func TestRandomPositions(t *testing.T) {
 	}
 }
 
-// bijective says what is wrong where the points of a nest do not go through all tuples of chunks once.
+// bijective says what is wrong where the points of a nest do not go through all tuples of chunks
+// once.
 func bijective(n *place.Nest) string {
 	points, tuples := int64(1), int64(1)
 	for _, l := range n.Loops {

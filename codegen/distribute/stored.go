@@ -57,7 +57,8 @@ func (p *peeling) takenAt(v *variable) *variable {
 	return v
 }
 
-// root is the variable of the statement, or of the leaf's commands, of which v is what cuts have left.
+// root is the variable of the statement, or of the leaf's commands, of which v is what cuts have
+// left.
 func (p *peeling) root(v *variable) *variable {
 	for v.kind == innerOf {
 		v = v.from.of
@@ -70,11 +71,15 @@ func (p *peeling) root(v *variable) *variable {
 func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) error {
 	switch {
 	case v.parts == nil || v.made.Name != "pos":
-		return refuse(at, "%s: the loop over %s goes through %s, which %s made; want ranges of an index variable, or of the positions of a tensor that pos takes", at.Name, name, v.name, v.made)
+		return refuse(at,
+			"%s: the loop over %s goes through %s, which %s made; want ranges of an index variable, or of the positions of a tensor that pos takes", at.Name, name, v.name, v.made)
 	case name == v.name:
-		return refuse(at, "%s: the loop over %s goes through single positions; want chunks of them, as divide makes", at.Name, name)
+		return refuse(at,
+			"%s: the loop over %s goes through single positions; want chunks of them, as divide makes",
+			at.Name, name)
 	case p.stored != nil && p.stored.at != v:
-		return refuse(at, "%s: the loop over %s goes through positions that %s takes, and another over those of %s; one tensor's are distributed", at.Name, name, v.made, p.stored.at.made)
+		return refuse(at,
+			"%s: the loop over %s goes through positions that %s takes, and another over those of %s; one tensor's are distributed", at.Name, name, v.made, p.stored.at.made)
 	case p.stored != nil:
 		return nil
 	}
@@ -109,7 +114,9 @@ func (p *peeling) access(c *schedule.Command) (*Access, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, refuse(c.Args[2], "pos: got %s, want a tensor of the right side, or one of its accesses: %s", c.Args[2].Text, strings.Join(all, ", "))
+		return nil, refuse(c.Args[2],
+			"pos: got %s, want a tensor of the right side, or one of its accesses: %s", c.Args[2].Text,
+			strings.Join(all, ", "))
 	case 1:
 		return found[0], nil
 	}
@@ -136,11 +143,14 @@ func (a *Access) levelOf(v string) int { return slices.Index(a.levelVars(), v) }
 func (p *peeling) levels(s *stored) error {
 	c, a := s.at.made, s.access
 	if a.Beside != "" {
-		return refuse(c.Args[2], "pos: over ranks the positions of %s stand for all of the statement, and its term %s has values beside them", a.key(), a.Beside)
+		return refuse(c.Args[2],
+			"pos: over ranks the positions of %s stand for all of the statement, and its term %s has values beside them", a.key(), a.Beside)
 	}
 	for _, b := range p.statement.Accesses {
 		if b.Tensor == a.Tensor && !slices.Equal(b.Vars, a.Vars) {
-			return refuse(c.Args[2], "pos: %s is read as %s too; over ranks positions are those of a tensor with one access", a.key(), b.key())
+			return refuse(c.Args[2],
+				"pos: %s is read as %s too; over ranks positions are those of a tensor with one access",
+				a.key(), b.key())
 		}
 	}
 	vars := a.levelVars()
@@ -160,11 +170,15 @@ func (p *peeling) levels(s *stored) error {
 	caps := a.Format.Levels[s.level].Caps()
 	switch {
 	case caps.Locate:
-		return refuse(c.Args[2], "pos: level %d of %s is dense, and has no positions of its own; its coordinates can be divided", s.level, a.Tensor)
+		return refuse(c.Args[2],
+			"pos: level %d of %s is dense, and has no positions of its own; its coordinates can be divided",
+			s.level, a.Tensor)
 	case caps.Padded:
-		return refuse(c.Args[2], "pos: level %d of %s is padded: its positions are not in order", s.level, a.Tensor)
+		return refuse(c.Args[2], "pos: level %d of %s is padded: its positions are not in order", s.level,
+			a.Tensor)
 	case !caps.Unique && s.level+1 < len(vars):
-		return refuse(c.Args[2], "pos: level %d of %s keeps repeated coordinates, which the levels below tell apart; take positions of those", s.level, a.Tensor)
+		return refuse(c.Args[2],
+			"pos: level %d of %s keeps repeated coordinates, which the levels below tell apart; take positions of those", s.level, a.Tensor)
 	}
 	return nil
 }
@@ -180,9 +194,9 @@ func (v *variable) fused() (out []*variable) {
 	return out
 }
 
-// onPrefix refuses variables that are not those of the outermost levels, whole but for the first, of
-// which cuts outside may have left a part. Those of the outer levels may be missing, and are then loops of
-// the leaf.
+// onPrefix refuses variables that are not those of the outermost levels, whole but for the first,
+// of which cuts outside may have left a part. Those of the outer levels may be missing, and are
+// then loops of the leaf.
 func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	c, a := s.at.made, s.access
 	var roots []string
@@ -191,23 +205,29 @@ func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	}
 	first := s.level + 1 - len(taken)
 	if s.level < 0 || first < 0 || !slices.Equal(roots, s.vars[first:]) {
-		return refuse(c.Args[2], "pos: over ranks the positions of %s are those of its outermost levels, %s, or of some of these; got those of %s",
+		return refuse(c.Args[2],
+			"pos: over ranks the positions of %s are those of its outermost levels, %s, or of some of these; got those of %s",
 			a.key(), strings.Join(a.levelVars(), ", "), strings.Join(roots, ", "))
 	}
 	for l, name := range s.vars {
 		v := p.vars[name]
 		for v.cut != nil && p.runsOver(v.cut.outer) {
 			if l > 0 {
-				return refuse(c.Args[2], "pos: chunks of %s run outside, and the positions of %s go through %s in all of %s", name, a.key(), name, s.vars[l-1])
+				return refuse(c.Args[2],
+					"pos: chunks of %s run outside, and the positions of %s go through %s in all of %s", name,
+					a.key(), name, s.vars[l-1])
 			}
 			if !v.cut.even {
-				return refuse(v.cut.by, "split: the chunks of %s are cut further, by positions of %s; want divide", name, a.key())
+				return refuse(v.cut.by,
+					"split: the chunks of %s are cut further, by positions of %s; want divide", name, a.key())
 			}
 			v = v.cut.inner
 		}
 		whole := v.cut == nil && v.gone == nil || slices.Contains(taken, v)
 		if !whole || p.isPeeled(v) {
-			return refuse(c.Args[2], "pos: the positions of %s go through all of %s, and the loops go through parts of it", a.key(), name)
+			return refuse(c.Args[2],
+				"pos: the positions of %s go through all of %s, and the loops go through parts of it", a.key(),
+				name)
 		}
 		if l == 0 {
 			s.outer = v
@@ -216,17 +236,20 @@ func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	return nil
 }
 
-// positions adds the chunks of positions that the loops of n cut, and says how many iterations these
-// loops have.
+// positions adds the chunks of positions that the loops of n cut, and says how many iterations
+// these loops have.
 func (p *peeling) positions(n *place.Nest) error {
 	s := p.stored
 	c := place.Chunks{Positions: &place.Positions{Tensor: s.access.Tensor, Vars: s.vars}}
 	add := func(x *cut, level int) error {
 		if !x.even {
-			return refuse(x.by, "split: how many positions %s has is not known before it is read; want divide", s.access.key())
+			return refuse(x.by,
+				"split: how many positions %s has is not known before it is read; want divide", s.access.key())
 		}
 		if x.n > most/c.N() {
-			return refuse(x.by, "divide: the loops over chunks would have more than %d of the positions of %s, want fewer", most, s.access.key())
+			return refuse(x.by,
+				"divide: the loops over chunks would have more than %d of the positions of %s, want fewer",
+				most, s.access.key())
 		}
 		loop := p.loopOf(x.outer)
 		n.Loops[loop].N = x.n
@@ -263,7 +286,8 @@ func (s *stored) named(commands []string) bool {
 	found := false
 	s.at.each(func(v *variable) {
 		for _, c := range commands {
-			words := strings.FieldsFunc(c, func(r rune) bool { return r > unicode.MaxASCII || !wordByte(byte(r)) })
+			words := strings.FieldsFunc(c,
+				func(r rune) bool { return r > unicode.MaxASCII || !wordByte(byte(r)) })
 			found = found || slices.Contains(words, v.name)
 		}
 	})

@@ -45,7 +45,8 @@ func Parse(s string) (Type, error) {
 	if t, ok := aliases[s]; ok {
 		return t, nil
 	}
-	return None, diag.Errorf(diag.BadType, "got type %q, want float64, float32, int64, int32, complex128 or complex64", s)
+	return None, diag.Errorf(diag.BadType,
+		"got type %q, want float64, float32, int64, int32, complex128 or complex64", s)
 }
 
 // Size is the number of bytes of a value.

@@ -31,7 +31,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %v, %v", ty.String(), got, err)
 		}
 	}
-	for s, want := range map[string]Type{"double": Float64, "float": Float32, "long": Int64, "int": Int32, "complexdouble": Complex128, "complexfloat": Complex64} {
+	for s, want := range map[string]Type{"double": Float64, "float": Float32, "long": Int64,
+		"int": Int32, "complexdouble": Complex128, "complexfloat": Complex64} {
 		if got, err := Parse(s); err != nil || got != want {
 			t.Errorf("Parse(%q) = %v, %v, want %v", s, got, err, want)
 		}
@@ -48,8 +49,10 @@ func TestNarrow(t *testing.T) {
 		from, to Type
 		want     bool
 	}{
-		{Complex128, Float64, false}, {Complex64, Int32, false}, {Float64, Int64, false}, {Float32, Int32, false},
-		{Float64, Float32, true}, {Int64, Int32, true}, {Int64, Float32, true}, {Complex128, Complex64, true}, {Int32, Complex64, true},
+		{Complex128, Float64, false}, {Complex64, Int32, false}, {Float64, Int64, false},
+		{Float32, Int32, false},
+		{Float64, Float32, true}, {Int64, Int32, true}, {Int64, Float32, true},
+		{Complex128, Complex64, true}, {Int32, Complex64, true},
 	} {
 		if got := Narrow(c.from, c.to); got != c.want {
 			t.Errorf("Narrow(%v, %v) = %v", c.from, c.to, got)

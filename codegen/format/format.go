@@ -28,11 +28,13 @@ const (
 	CompressedNonunique Kind = 'u' // pos/crd segments, a coordinate may repeat
 	Singleton           Kind = 'q' // one coordinate a parent position
 	SingletonNonunique  Kind = 'c' // one a parent position, repeats among siblings kept
-	SingletonPadded     Kind = 'p' // one slot a parent position; coordinate -1 marks padding, an absent entry
+	// one slot a parent position; coordinate -1 marks padding, an absent entry
+	SingletonPadded Kind = 'p'
 )
 
 // Kinds lists the level kinds.
-var Kinds = []Kind{Dense, Compressed, CompressedNonunique, Singleton, SingletonNonunique, SingletonPadded}
+var Kinds = []Kind{Dense, Compressed, CompressedNonunique, Singleton, SingletonNonunique,
+	SingletonPadded}
 
 // Format is the storage of one tensor.
 type Format struct {
@@ -49,21 +51,24 @@ func Parse(s string) (Format, error) { return parse(s, 0) }
 func ParseFlag(s string) (name string, f Format, err error) {
 	name, _, ok := strings.Cut(s, ":")
 	if !ok || name == "" {
-		return "", Format{}, diag.At(diag.BadFormat, s, 0, len(s), "got no tensor and levels, want NAME:LEVELS[:ORDER], as in B:ds or B:ds:1,0")
+		return "", Format{}, diag.At(diag.BadFormat, s, 0, len(s),
+			"got no tensor and levels, want NAME:LEVELS[:ORDER], as in B:ds or B:ds:1,0")
 	}
 	f, err = parse(s, len(name)+1)
 	return name, f, err
 }
 
 // named are formats that go by names elsewhere.
-var named = map[string]string{"csr": "ds", "csc": "ds:1,0", "coo": "uq", "dcsr": "ss", "dcsc": "ss:1,0", "csf": "sss", "bcsr": "dsdd", "bsr": "dsdd", "dense": "dd"}
+var named = map[string]string{"csr": "ds", "csc": "ds:1,0", "coo": "uq", "dcsr": "ss",
+	"dcsc": "ss:1,0", "csf": "sss", "bcsr": "dsdd", "bsr": "dsdd", "dense": "dd"}
 
 // parse reads src[at:]; errors point into src.
 func parse(src string, at int) (Format, error) {
 	levels, order, hasOrder := strings.Cut(src[at:], ":")
 	var f Format
 	if s, ok := named[strings.ToLower(levels)]; ok {
-		return f, diag.At(diag.BadFormat, src, at, at+len(levels), "got %s, want a letter for each level: %s is %s", levels, strings.ToUpper(levels), s)
+		return f, diag.At(diag.BadFormat, src, at, at+len(levels),
+			"got %s, want a letter for each level: %s is %s", levels, strings.ToUpper(levels), s)
 	}
 	for k := 0; k < len(levels); k++ {
 		kind := Kind(levels[k])
@@ -90,16 +95,19 @@ func parse(src string, at int) (Format, error) {
 		return f, nil
 	}
 	if len(parts) != len(f.Levels) {
-		return Format{}, diag.At(diag.BadFormat, src, pos, len(src), "got %s in the order, want %d, one a level", diag.Count(len(parts), "mode"), len(f.Levels))
+		return Format{}, diag.At(diag.BadFormat, src, pos, len(src),
+			"got %s in the order, want %d, one a level", diag.Count(len(parts), "mode"), len(f.Levels))
 	}
 	seen := make([]bool, len(parts))
 	for l, p := range parts {
 		m, err := strconv.Atoi(strings.TrimSpace(p))
 		if err != nil || m < 0 || m >= len(parts) {
-			return Format{}, diag.At(diag.BadFormat, src, pos, pos+len(p), "got mode %q, want a number from 0 to %d", p, len(parts)-1)
+			return Format{}, diag.At(diag.BadFormat, src, pos, pos+len(p),
+				"got mode %q, want a number from 0 to %d", p, len(parts)-1)
 		}
 		if seen[m] {
-			return Format{}, diag.At(diag.BadFormat, src, pos, pos+len(p), "got mode %d twice, want each mode once", m)
+			return Format{}, diag.At(diag.BadFormat, src, pos, pos+len(p),
+				"got mode %d twice, want each mode once", m)
 		}
 		seen[m] = true
 		f.Order[l] = m

@@ -8,8 +8,10 @@ import (
 
 func TestParsePrints(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"", ""}, {"d", "d"}, {"ds", "ds"}, {"ds:1,0", "ds:1,0"}, {"ds:0,1", "ds"}, {"uq", "uq"}, {"uc", "uc"}, {"ucq", "ucq"},
-		{"sss:2,0,1", "sss:2,0,1"}, {"dsdd", "dsdd"}, {"dp", "dp"}, {"p", "p"}, {"sq", "sq"}, {"uqq", "uqq"}, {"us", "us"}, {"dddddddd", "dddddddd"},
+		{"", ""}, {"d", "d"}, {"ds", "ds"}, {"ds:1,0", "ds:1,0"}, {"ds:0,1", "ds"}, {"uq", "uq"},
+		{"uc", "uc"}, {"ucq", "ucq"},
+		{"sss:2,0,1", "sss:2,0,1"}, {"dsdd", "dsdd"}, {"dp", "dp"}, {"p", "p"}, {"sq", "sq"},
+		{"uqq", "uqq"}, {"us", "us"}, {"dddddddd", "dddddddd"},
 	} {
 		f, err := Parse(c.in)
 		if err != nil {
@@ -38,7 +40,8 @@ func TestRefusals(t *testing.T) {
 		{"udq", "got level q under d"},
 		{"csr", "got csr, want a letter for each level: CSR is ds"},
 		{"CSC:1,0", "CSC is ds:1,0"},
-		{"dx", `got level 'x', want one of d (dense), s (compressed), u (compressed with repeats), q (singleton), c (singleton with repeats), p (padded singleton)`},
+		{"dx",
+			`got level 'x', want one of d (dense), s (compressed), u (compressed with repeats), q (singleton), c (singleton with repeats), p (padded singleton)`},
 		{"dé", `got level 'é'`},
 		{"Ds", `got level 'D'`},
 		{"ds:1", "got 1 mode in the order, want 2"},
@@ -127,8 +130,10 @@ func TestSharing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(f.Sharing(), c.sharing) || !slices.Equal(f.Bound(), c.bound) || f.Repeats() != c.repeats {
-			t.Errorf("%s: sharing %v, bound %v, repeats %v, want %v", c.in, f.Sharing(), f.Bound(), f.Repeats(), c)
+		if !slices.Equal(f.Sharing(), c.sharing) || !slices.Equal(f.Bound(), c.bound) ||
+			f.Repeats() != c.repeats {
+			t.Errorf("%s: sharing %v, bound %v, repeats %v, want %v", c.in, f.Sharing(), f.Bound(),
+				f.Repeats(), c)
 		}
 	}
 }

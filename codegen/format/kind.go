@@ -38,7 +38,8 @@ func (k Kind) Caps() Caps {
 
 var words = map[Kind]string{
 	Dense: "dense", Compressed: "compressed", CompressedNonunique: "compressed with repeats",
-	Singleton: "singleton", SingletonNonunique: "singleton with repeats", SingletonPadded: "padded singleton",
+	Singleton: "singleton", SingletonNonunique: "singleton with repeats",
+	SingletonPadded: "padded singleton",
 }
 
 // Word is the kind in words, such as "compressed with repeats".

@@ -34,7 +34,8 @@ func (c *compiler) mark(s *ir.Mark) stmtFn {
 func (c *compiler) collect(s *ir.Collect) stmtFn {
 	set, words, flags, list := c.array(s.Bits), c.array(s.Words), c.array(s.Flags), c.array(s.List)
 	n, length, base := c.variable(s.N), c.int(s.Len), c.int(s.Base)
-	tracks := map[int][]int{set: c.tracks(s.Bits), words: c.tracks(s.Words), flags: c.tracks(s.Flags), list: c.tracks(s.List)}
+	tracks := map[int][]int{set: c.tracks(s.Bits), words: c.tracks(s.Words), flags: c.tracks(s.Flags),
+		list: c.tracks(s.List)}
 	return func(fr *frame) {
 		total, first := length(fr), base(fr)
 		given, m, f := fr.arrays[words], fr.arrays[set], fr.arrays[flags]

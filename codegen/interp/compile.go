@@ -43,7 +43,8 @@ type compiler struct {
 	arrays map[*ir.Array]int
 	tables map[*ir.Table]int
 	loops  []trackedLoop
-	// kernel is that of the Launch around the statement at hand, launched the arrays that it stores to.
+	// kernel is that of the Launch around the statement at hand, launched the arrays that it stores
+	// to.
 	kernel   *kernel
 	launched map[*ir.Array]bool
 }

@@ -13,12 +13,12 @@
 // a race,
 // and a divergent barrier.
 //
-// Iterations of a Parallel loop run one after another in an order shuffled by
-// Env.Seed, and so do those of Blocks, Warps and Lanes; those of a Vector loop in order. In all, a location that one
-// iteration writes and another touches is a race, except where both write it
-// by atomic stores, or both in their ordered sections. A Parallel loop inside a Parallel loop
-// is a serial one. In a loop with an ordered section, iterations are cut before and behind it, and
-// their parts run in any order that keeps the ordered sections in theirs.
+// Iterations of a Parallel loop run one after another in an order shuffled by Env.Seed, and so do
+// those of Blocks, Warps and Lanes; those of a Vector loop in order. In all, a location that one
+// iteration writes and another touches is a race, except where both write it by atomic stores, or
+// both in their ordered sections. A Parallel loop inside a Parallel loop is a serial one. In a loop
+// with an ordered section, iterations are cut before and behind it, and their parts run in any
+// order that keeps the ordered sections in theirs.
 //
 // The blocks of a Launch run one after another, and so do the threads of a block from one
 // Barrier or Shuffle to the next, all in shuffled orders. Threads that wait for others at one
@@ -106,8 +106,8 @@ type Env struct {
 	Seed    uint64 // of the order of parallel iterations, blocks and threads
 	Steps   int64  // limit of loop iterations; 0: 10^9
 	Memory  int64  // limit of live allocated bytes, past which Alloc fails; 0: 2^31
-	// Watch, where it is not nil, is told of the bytes that an array of the leaf's own takes, as it is allocated
-	// and as it grows.
+	// Watch, where it is not nil, is told of the bytes that an array of the leaf's own takes, as it is
+	// allocated and as it grows.
 	Watch func(array string, bytes int64)
 }
 
@@ -314,7 +314,8 @@ func (p *Program) checkAliases(fr *frame) {
 			continue
 		}
 		if other, ok := seen[key]; ok && !(p.arrays[other].Const && p.arrays[q.index].Const) {
-			fr.errorf("%s and %s are the same memory, and one of them is stored to", p.arrays[other].Name, p.arrays[q.index].Name)
+			fr.errorf("%s and %s are the same memory, and one of them is stored to", p.arrays[other].Name,
+				p.arrays[q.index].Name)
 		}
 		seen[key] = q.index
 	}

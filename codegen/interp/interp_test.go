@@ -52,7 +52,8 @@ func TestSpMV(t *testing.T) {
 	f := find(t, "spmv")
 	args := []interp.Arg{
 		{Levels: []interp.Level{{Size: 3}}, Vals: interp.Array{Data: make([]float64, 3), Fresh: true}},
-		{Levels: []interp.Level{{}, {Pos: interp.Array{Data: []int32{0, 2, 2, 3}}, Crd: interp.Array{Data: []int32{0, 2, 1}}}},
+		{Levels: []interp.Level{{},
+			{Pos: interp.Array{Data: []int32{0, 2, 2, 3}}, Crd: interp.Array{Data: []int32{0, 2, 1}}}},
 			Vals: interp.Array{Data: []float64{1, 2, 3}}},
 		{Vals: interp.Array{Data: []float64{10, 20, 30}}},
 	}
@@ -103,15 +104,18 @@ func TestRules(t *testing.T) {
 		{"alloc w float64[3]\n x[0] = w[2]\n free w", "w[2] is read but was never written"},
 		{"alloc w float64[3] zero\n free w\n x[0] = w[2]", "w[2]: used after it is freed"},
 		{"alloc w float64[3] zero\n free w\n free w", "free w: used after it is freed"},
-		{"alloc w float64[3] zero\n publish t3.vals = w, 3\n w[0] = 1.0", "w[0]: used after it is published"},
+		{"alloc w float64[3] zero\n publish t3.vals = w, 3\n w[0] = 1.0",
+			"w[0]: used after it is published"},
 		{"alloc w float64[3]\n publish t3.vals = w, 3", "w[0] is read but was never written"},
 		{"alloc w float64[3] zero\n publish t3.vals = w, 4", "4 elements of 3"},
 		{"alloc w float64[3]", "leak: w"},
 		{"for i in 0 : 2 {\n alloc w float64[3]\n }", "leak: w is allocated again"},
 		{"alloc w float64[n - 1]\n free w", "allocation of -1 elements"},
-		{"if n == 1 {\n alloc w float64[1]\n free w\n }\n if n == 1 {\n alloc w float64[1]\n free w\n }\n w[0] = 1.0", "used before it is allocated"},
+		{
+			"if n == 1 {\n alloc w float64[1]\n free w\n }\n if n == 1 {\n alloc w float64[1]\n free w\n }\n w[0] = 1.0", "used before it is allocated"},
 		{"alloc w float64[3]\n var cap int64 = 2\n grow w, cap, 5\n free w", "its capacity is 3"},
-		{"alloc w float64[1] zero\n var cap int64 = 1\n grow w, cap, 2\n x[0] = w[1]\n free w", "w[1] is read but was never written"},
+		{"alloc w float64[1] zero\n var cap int64 = 1\n grow w, cap, 2\n x[0] = w[1]\n free w",
+			"w[1] is read but was never written"},
 		{"k[0] = 4294967296", "k[0] = 4294967296 does not fit"},
 		{"k[0] = 2147483647\n k[0] += 1 + n", "does not fit"},
 		{"fill k[0 : 2] = 2147483648", "does not fit"},
@@ -119,33 +123,50 @@ func TestRules(t *testing.T) {
 		{"while true {\n x[0] += 1.0\n }", "too many loop iterations"},
 		{"for i in 0 : 3 parallel {\n x[0] = 1.0\n }", "race in a parallel loop: x[0] is written"},
 		{"for i in 0 : 3 parallel {\n x[i] = x[0]\n }", "race in a parallel loop: x[0]"},
-		{"for i in 0 : 3 vector {\n x[i + 1] = x[i]\n }", "race in a vector loop: x[1] is read by iteration 1 and written by iteration 0"},
+		{"for i in 0 : 3 vector {\n x[i + 1] = x[i]\n }",
+			"race in a vector loop: x[1] is read by iteration 1 and written by iteration 0"},
 		{"for i in 0 : 3 vector {\n x[0] += 1.0\n }", "race in a vector loop"},
 		{"for i in 0 : 3 parallel {\n atomic x[0] += 1.0\n x[1] = x[0]\n }", "race"},
 		{"for i in 0 : 3 parallel {\n atomic x[0] += 1.0\n if i == 1 {\n x[0] = 1.0\n }\n }", "race"},
 		{"for i in 0 : 3 parallel {\n fill x[i : i + 2] = 0.0\n }", "race"},
-		{"for i in 0 : 3 parallel(dynamic, 1) {\n x[0] = 1.0\n ordered {\n k[0] = i\n }\n }", "race in a parallel loop: x[0]"},
-		{"for i in 0 : 3 parallel(dynamic, 1) {\n ordered {\n x[i] = 1.0\n x[i + 1] = x[i]\n }\n x[i + 1] = 2.0\n }", "race in a parallel loop: x[1] is written by iteration 1 and written by iteration 0"},
-		{"for i in 0 : 2 parallel(dynamic, 1) {\n y[i] = x[i]\n ordered {\n x[i + 1] = x[i]\n }\n }", "race in a parallel loop: x[1] is "},
-		{"for i in 0 : 3 parallel {\n for j in 0 : 2 parallel(dynamic, 1) {\n ordered {\n x[j] = 1.0\n }\n }\n }", "race in a parallel loop: x[0]"},
-		{"for i in 0 : 3 parallel {\n for j in 0 : 2 vector {\n x[j] = 1.0\n }\n }", "race in a parallel loop"},
-		{"for i in 0 : 2 parallel {\n for j in 0 : 2 vector {\n x[i] = 1.0\n }\n }", "race in a vector loop"},
+		{"for i in 0 : 3 parallel(dynamic, 1) {\n x[0] = 1.0\n ordered {\n k[0] = i\n }\n }",
+			"race in a parallel loop: x[0]"},
+		{
+			"for i in 0 : 3 parallel(dynamic, 1) {\n ordered {\n x[i] = 1.0\n x[i + 1] = x[i]\n }\n x[i + 1] = 2.0\n }", "race in a parallel loop: x[1] is written by iteration 1 and written by iteration 0"},
+		{"for i in 0 : 2 parallel(dynamic, 1) {\n y[i] = x[i]\n ordered {\n x[i + 1] = x[i]\n }\n }",
+			"race in a parallel loop: x[1] is "},
+		{
+			"for i in 0 : 3 parallel {\n for j in 0 : 2 parallel(dynamic, 1) {\n ordered {\n x[j] = 1.0\n }\n }\n }", "race in a parallel loop: x[0]"},
+		{"for i in 0 : 3 parallel {\n for j in 0 : 2 vector {\n x[j] = 1.0\n }\n }",
+			"race in a parallel loop"},
+		{"for i in 0 : 2 parallel {\n for j in 0 : 2 vector {\n x[i] = 1.0\n }\n }",
+			"race in a vector loop"},
 		{"copy x[0] = x[1], 2", "the ranges overlap"},
 		{"copy x[0] = z[9], 2", "z[9 : 11] is out of bounds"},
 		{"x[0] = float64(search(k, 0, 9, 1))", "k[0 : 9] is out of bounds"},
 		{"alloctable T float64[2]", "leak: table T"},
-		{"alloctable T float64[2]\n take w float64 = T[1]\n free w\n freetable T", "the entry of table T is empty"},
-		{"alloctable T float64[2]\n take w float64 = T[2]\n free w\n freetable T", "T[2] is out of bounds [0, 2)"},
-		{"alloctable T float64[2]\n alloc w float64[1]\n keep T[0] = w\n w[0] = 1.0\n freetable T", "w[0]: used after it is kept"},
-		{"alloctable T float64[2]\n for i in 0 : 2 {\n alloc w float64[1]\n keep T[0] = w\n }", "the entry of table T is taken"},
+		{"alloctable T float64[2]\n take w float64 = T[1]\n free w\n freetable T",
+			"the entry of table T is empty"},
+		{"alloctable T float64[2]\n take w float64 = T[2]\n free w\n freetable T",
+			"T[2] is out of bounds [0, 2)"},
+		{"alloctable T float64[2]\n alloc w float64[1]\n keep T[0] = w\n w[0] = 1.0\n freetable T",
+			"w[0]: used after it is kept"},
+		{"alloctable T float64[2]\n for i in 0 : 2 {\n alloc w float64[1]\n keep T[0] = w\n }",
+			"the entry of table T is taken"},
 		{"alloctable T float64[2]\n freetable T\n freetable T", "it is not allocated"},
-		{"alloc p int64[1] zero\n alloc q int64[1]\n sortby p[0 : 1] (q)", "q[0] is read but was never written"},
-		{"alloc p int64[1]\n p[0] = 1\n alloc q int64[1] zero\n sortby p[0 : 1] (q)", "q[1] is out of bounds"},
+		{"alloc p int64[1] zero\n alloc q int64[1]\n sortby p[0 : 1] (q)",
+			"q[0] is read but was never written"},
+		{"alloc p int64[1]\n p[0] = 1\n alloc q int64[1] zero\n sortby p[0 : 1] (q)",
+			"q[1] is out of bounds"},
 		{"sort k[0 : 3]", "k[0 : 3] is out of bounds"},
-		{"alloc b int64[1] zero\n alloc w int32[2]\n var m int64 = 0\n mark b[64], w, m", "b[1 : 2] is out of bounds"},
-		{"alloc b int64[1] zero\n alloc w int32[1]\n var m int64 = 0\n mark b[63], w, m", "w[0 : 2] is out of bounds"},
-		{"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n alloc l int32[1]\n var m int64 = 0\n mark b[3], w, m\n collect l[0] = b[1], w, f, m", "l[0 : 2] is out of bounds"},
-		{"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n alloc l int32[9]\n var m int64 = 0\n mark b[3], w, m\n m = 0\n collect l[0] = b[1], w, f, m", "word 0 has bits, and is not in w"},
+		{"alloc b int64[1] zero\n alloc w int32[2]\n var m int64 = 0\n mark b[64], w, m",
+			"b[1 : 2] is out of bounds"},
+		{"alloc b int64[1] zero\n alloc w int32[1]\n var m int64 = 0\n mark b[63], w, m",
+			"w[0 : 2] is out of bounds"},
+		{
+			"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n alloc l int32[1]\n var m int64 = 0\n mark b[3], w, m\n collect l[0] = b[1], w, f, m", "l[0 : 2] is out of bounds"},
+		{
+			"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n alloc l int32[9]\n var m int64 = 0\n mark b[3], w, m\n m = 0\n collect l[0] = b[1], w, f, m", "word 0 has bits, and is not in w"},
 	}
 	for _, c := range cases {
 		f, err := ir.Parse(head + c.body + "\n}")
@@ -158,7 +179,8 @@ func TestRules(t *testing.T) {
 		}
 		args := []interp.Arg{
 			{Vals: interp.Array{Data: make([]float64, 4)}}, {Vals: interp.Array{Data: make([]int32, 2)}},
-			{Vals: interp.Array{Data: make([]float64, 4), Fresh: true}}, {}, {Vals: interp.Array{Data: make([]float64, 2), First: 10}},
+			{Vals: interp.Array{Data: make([]float64, 4), Fresh: true}}, {},
+			{Vals: interp.Array{Data: make([]float64, 2), First: 10}},
 		}
 		fail, err := p.Run(args, [][2]int64{{0, 0}}, interp.Env{Steps: 1000})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -241,7 +263,8 @@ func TestPartsAreHeld(t *testing.T) {
 	const n = 6
 	for seed := range uint64(50) {
 		x, y := make([]int64, n+2), make([]float64, n)
-		if fail, err := p.Run([]interp.Arg{{Vals: interp.Array{Data: x}}, {Vals: interp.Array{Data: y}}}, [][2]int64{{n, 0}}, interp.Env{Seed: seed}); fail != nil || err != nil {
+		if fail, err := p.Run([]interp.Arg{{Vals: interp.Array{Data: x}}, {Vals: interp.Array{Data: y}}},
+			[][2]int64{{n, 0}}, interp.Env{Seed: seed}); fail != nil || err != nil {
 			t.Fatal(fail, err)
 		}
 		want := []int64{n, 1, 6, 11, 16, 21, 26, 15 + n}
@@ -252,7 +275,9 @@ func TestPartsAreHeld(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	f, err := ir.Parse("func f\n param x float64 = t0.vals\n param y float64 const = t1.vals\n param p int32 const = t1.level0.pos\n bounds n _\n{\n x[n] = y[0]\n}")
+	f,
+		err := ir.Parse(
+		"func f\n param x float64 = t0.vals\n param y float64 const = t1.vals\n param p int32 const = t1.level0.pos\n bounds n _\n{\n x[n] = y[0]\n}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,19 +293,23 @@ func TestArguments(t *testing.T) {
 		{[]interp.Arg{{Vals: a}, {Vals: b}}, bounds, "0 levels"},
 		{[]interp.Arg{{Vals: a}, {Vals: b, Levels: levels}}, nil, "got 0 bounds, want 1"},
 		{[]interp.Arg{{Vals: a}, {Vals: a, Levels: levels}}, bounds, "x and y are the same memory"},
-		{[]interp.Arg{{Vals: interp.Array{Data: make([]float32, 2)}}, {Vals: b, Levels: levels}}, bounds, "got an array of float32"},
+		{[]interp.Arg{{Vals: interp.Array{Data: make([]float32, 2)}}, {Vals: b, Levels: levels}}, bounds,
+			"got an array of float32"},
 		{[]interp.Arg{{Vals: a}, {Vals: b, Levels: levels}}, bounds, ""},
 	}
 	for _, c := range cases {
 		_, err := interp.Run(f, c.args, c.bounds, 1)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil ||
+			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
 }
 
 func TestMemoryLimit(t *testing.T) {
-	f, err := ir.Parse("func f\n bounds n _\n{\n alloc w float64[n]\n free w\n alloc v float64[n]\n free v\n}")
+	f,
+		err := ir.Parse(
+		"func f\n bounds n _\n{\n alloc w float64[n]\n free w\n alloc v float64[n]\n free v\n}")
 	if err != nil {
 		t.Fatal(err)
 	}

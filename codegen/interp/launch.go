@@ -56,7 +56,8 @@ func (m *meeting) String() string {
 
 func (c *compiler) launch(s *ir.Launch) stmtFn {
 	grid := c.int(s.Grid)
-	k := &kernel{name: s.Name, number: c.p.kernels, threads: int(s.Threads), block: c.variable(s.Block), thread: c.variable(s.Thread)}
+	k := &kernel{name: s.Name, number: c.p.kernels, threads: int(s.Threads),
+		block: c.variable(s.Block), thread: c.variable(s.Thread)}
 	c.p.kernels++
 	outside := c.loops
 	c.loops, c.launched, c.kernel = nil, written(s.Body), k
@@ -198,7 +199,8 @@ func (b *coder) while(s *ir.While) {
 
 func (b *coder) meeting(what, text string, warp bool) *meeting {
 	b.k.meetings++
-	m := &meeting{what: what, text: text, number: b.k.meetings, warp: warp, trips: append([]trip(nil), b.trips...)}
+	m := &meeting{what: what, text: text, number: b.k.meetings, warp: warp,
+		trips: append([]trip(nil), b.trips...)}
 	b.emit(op{meet: m})
 	return m
 }

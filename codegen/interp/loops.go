@@ -30,8 +30,8 @@ func (c *compiler) loop(s *ir.For) stmtFn {
 	}
 }
 
-// orderedSection compiles an ordered section. In a loop without a track, which is inside another Parallel
-// one, it is compiled like any other block.
+// orderedSection compiles an ordered section. In a loop without a track, which is inside another
+// Parallel one, it is compiled like any other block.
 func (c *compiler) orderedSection(s *ir.Ordered) stmtFn {
 	body := c.block(s.Body)
 	for d, l := range c.loops {
@@ -60,7 +60,8 @@ func (c *compiler) track(s *ir.For) int {
 		}
 	}
 	d := len(c.loops)
-	c.loops = append(c.loops, trackedLoop{kind: s.Kind, written: written(s.Body), ordered: ir.OrderedOf(s)})
+	c.loops = append(c.loops,
+		trackedLoop{kind: s.Kind, written: written(s.Body), ordered: ir.OrderedOf(s)})
 	c.p.tracks = max(c.p.tracks, d+1)
 	return d
 }

@@ -17,7 +17,9 @@ const (
 	kept  // in a table
 )
 
-var stateNames = [...]string{alive: "alive", unallocated: "used before it is allocated", freed: "used after it is freed", given: "used after it is published", kept: "used after it is kept in a table"}
+var stateNames = [...]string{alive: "alive", unallocated: "used before it is allocated",
+	freed: "used after it is freed", given: "used after it is published",
+	kept: "used after it is kept in a table"}
 
 // memory is a block of memory; the slice of its element type is set. When it
 // is gone, its slices are empty, so that every use takes the slow path.

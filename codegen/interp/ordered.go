@@ -63,7 +63,8 @@ type held struct {
 }
 
 func (o *own) save(fr *frame) *held {
-	return &held{pick(fr.ints, o.ints), pick(fr.floats, o.floats), pick(fr.complexs, o.complexs), pick(fr.arrays, o.arrays), pick(fr.tables, o.tables)}
+	return &held{pick(fr.ints, o.ints), pick(fr.floats, o.floats), pick(fr.complexs, o.complexs),
+		pick(fr.arrays, o.arrays), pick(fr.tables, o.tables)}
 }
 
 func (o *own) restore(fr *frame, h *held) {

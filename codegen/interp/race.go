@@ -73,7 +73,8 @@ func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
 		if c.reader != 0 && c.reader != t.iter && !(c.readOrdered && t.inOrdered) {
 			fr.race(m, i, t, "written", "read", c.reader)
 		}
-		if c.writer != 0 && c.writer != t.iter && !(c.atomic && a == updating) && !(c.wroteOrdered && t.inOrdered) {
+		if c.writer != 0 && c.writer != t.iter && !(c.atomic && a == updating) &&
+			!(c.wroteOrdered && t.inOrdered) {
 			fr.race(m, i, t, "written", "written", c.writer)
 		}
 		c.wroteOrdered = t.inOrdered && (c.writer == 0 || c.wroteOrdered)
@@ -92,9 +93,11 @@ func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
 
 func (fr *frame) race(m *memory, i int64, t *track, now, before string, other int32) {
 	if other == many {
-		fr.errorf("race in a %s loop: %s[%d] is %s by iteration %d and %s by several others", t.kind, m.name, i+m.first, now, t.iter-1, before)
+		fr.errorf("race in a %s loop: %s[%d] is %s by iteration %d and %s by several others", t.kind,
+			m.name, i+m.first, now, t.iter-1, before)
 	}
-	fr.errorf("race in a %s loop: %s[%d] is %s by iteration %d and %s by iteration %d", t.kind, m.name, i+m.first, now, t.iter-1, before, other-1)
+	fr.errorf("race in a %s loop: %s[%d] is %s by iteration %d and %s by iteration %d", t.kind, m.name,
+		i+m.first, now, t.iter-1, before, other-1)
 }
 
 // written is the set of arrays that the statements store to and that were not

@@ -84,7 +84,10 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		return c.block(s.Loops())
 	case *ir.Call:
 		name := s.Func.Name
-		return func(fr *frame) { fr.errorf("%s is a C function of the user's, which only compiled leaves call", name) }
+		return func(fr *frame) {
+			fr.errorf(
+				"%s is a C function of the user's, which only compiled leaves call", name)
+		}
 	case *ir.Sort:
 		return c.sort(s)
 	case *ir.Launch:
@@ -196,18 +199,21 @@ func (c *compiler) store(s *ir.Store) stmtFn {
 		return stored(c.float(s.X), place, add, func(m *memory) []float64 { return m.f64 })
 	case ir.Float32:
 		x := c.float(s.X)
-		return stored(func(fr *frame) float32 { return float32(x(fr)) }, place, add, func(m *memory) []float32 { return m.f32 })
+		return stored(func(fr *frame) float32 { return float32(x(fr)) }, place, add,
+			func(m *memory) []float32 { return m.f32 })
 	case ir.Complex128:
 		return stored(c.complex(s.X), place, add, func(m *memory) []complex128 { return m.c128 })
 	case ir.Complex64:
 		x := c.complex(s.X)
-		return stored(func(fr *frame) complex64 { return complex64(x(fr)) }, place, add, func(m *memory) []complex64 { return m.c64 })
+		return stored(func(fr *frame) complex64 { return complex64(x(fr)) }, place, add,
+			func(m *memory) []complex64 { return m.c64 })
 	}
 	return c.storeInt(s, place)
 }
 
 // stored stores values in elements, or adds them.
-func stored[T float32 | float64 | complex64 | complex128](x func(*frame) T, place func(*frame) (*memory, int64), add bool, elements func(*memory) []T) stmtFn {
+func stored[T float32 | float64 | complex64 | complex128](x func(*frame) T,
+	place func(*frame) (*memory, int64), add bool, elements func(*memory) []T) stmtFn {
 	return func(fr *frame) {
 		v := x(fr)
 		m, i := place(fr)

@@ -1,7 +1,7 @@
 package interp
 
-// A threadCell is what the threads of a launch did to one element. Two accesses of two threads, one of them a
-// store and not both atomic, race unless a barrier is between them: of the block, or of
+// A threadCell is what the threads of a launch did to one element. Two accesses of two threads, one
+// of them a store and not both atomic, race unless a barrier is between them: of the block, or of
 // the warp if both threads are of it.
 type threadCell struct {
 	launch uint32
@@ -76,7 +76,8 @@ func (t *thread) touch(m *memory, i int64, a access) {
 func (t *thread) race(m *memory, i int64, now, before access, d *doers) {
 	g := t.warp.grid
 	format := "race in launch %s: %s[%d] is %s by thread %d of block %d, and %s by "
-	args := []any{g.k.name, m.name, i + m.first, didWhat[now], t.number - 1, g.block - 1, didWhat[before]}
+	args := []any{g.k.name, m.name, i + m.first, didWhat[now], t.number - 1, g.block - 1,
+		didWhat[before]}
 	switch {
 	case d.block == many:
 		format += "several blocks"

@@ -13,8 +13,8 @@ type threadAccess struct {
 	kind, elem, block, thread, barriers, warpBarriers int
 }
 
-// races is the definition: two accesses of two threads to one element, not both reads, not both atomic,
-// and no barrier of the block between them, nor of the warp if both are of it.
+// races is the definition: two accesses of two threads to one element, not both reads, not both
+// atomic, and no barrier of the block between them, nor of the warp if both are of it.
 func races(list []threadAccess) bool {
 	for i, p := range list {
 		for _, q := range list[:i] {
@@ -59,7 +59,8 @@ func TestThreadRaces(t *testing.T) {
 			case 2: // threads meet, and nothing is ordered
 				body.WriteString("shuffle a = a, 1\n")
 			default:
-				p := threadAccess{kind: []int{0, 0, 1, 2}[rng.IntN(4)], elem: rng.IntN(2), thread: []int{0, 0, 1, 1, 32, 33}[rng.IntN(6)], barriers: barriers, warpBarriers: warpBarriers}
+				p := threadAccess{kind: []int{0, 0, 1, 2}[rng.IntN(4)], elem: rng.IntN(2),
+					thread: []int{0, 0, 1, 1, 32, 33}[rng.IntN(6)], barriers: barriers, warpBarriers: warpBarriers}
 				what := []string{"a = %s[%d]", "%s[%d] = 1.0", "atomic %s[%d] += 1.0"}[p.kind]
 				at := fmt.Sprintf("t == %d", p.thread)
 				if !shared { // else each block does it, in memory of its own
@@ -76,7 +77,8 @@ func TestThreadRaces(t *testing.T) {
 		}
 		for seed := range uint64(3) {
 			_, err := launched(t, body.String(), make([]float64, 2), make([]int32, 1), seed)
-			if got := err != nil && strings.Contains(err.Error(), "race in launch kernel"); got != want || err != nil && !got {
+			if got := err != nil && strings.Contains(err.Error(), "race in launch kernel"); got != want ||
+				err != nil && !got {
 				t.Fatalf("got %v, want a race: %v, in\n%s", err, want, body.String())
 			}
 		}

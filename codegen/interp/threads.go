@@ -78,8 +78,10 @@ func (k *kernel) run(fr *frame, blocks int64) {
 
 func newGrid(k *kernel, fr *frame) *grid {
 	n, p := k.threads, fr.prog
-	g := &grid{k: k, outside: fr, threads: make([]thread, n), warps: make([]warp, n/ir.WarpSize), shared: make([][]*memory, k.shared)}
-	ints, floats, complexs := make([]int64, n*p.ints), make([]float64, n*p.floats), make([]complex128, n*p.complexs)
+	g := &grid{k: k, outside: fr, threads: make([]thread, n), warps: make([]warp, n/ir.WarpSize),
+		shared: make([][]*memory, k.shared)}
+	ints, floats, complexs := make([]int64, n*p.ints), make([]float64, n*p.floats),
+		make([]complex128, n*p.complexs)
 	arrays, made := make([]*memory, n*len(p.arrays)), make([]int, n*k.shared)
 	for i := range g.warps {
 		threads := g.threads[i*ir.WarpSize : (i+1)*ir.WarpSize]
@@ -91,7 +93,8 @@ func newGrid(k *kernel, fr *frame) *grid {
 	for i := range g.threads {
 		t := &g.threads[i]
 		t.fr = &frame{prog: p, rng: fr.rng, live: fr.live, thread: t,
-			ints: part(ints, i, n), floats: part(floats, i, n), complexs: part(complexs, i, n), arrays: part(arrays, i, n)}
+			ints: part(ints, i, n), floats: part(floats, i, n), complexs: part(complexs, i, n),
+			arrays: part(arrays, i, n)}
 		t.warp, t.number, t.made = &g.warps[i/ir.WarpSize], int16(i)+1, part(made, i, n)
 	}
 	return g
@@ -171,10 +174,11 @@ func (g *grid) run() {
 	}
 }
 
-// advance runs the threads of a warp, in a random order, until each has met others or ended, and reports
-// whether the warp can go on by itself.
+// advance runs the threads of a warp, in a random order, until each has met others or ended, and
+// reports whether the warp can go on by itself.
 func (g *grid) advance(w *warp) bool {
-	g.outside.rng.Shuffle(len(w.order), func(i, j int) { w.order[i], w.order[j] = w.order[j], w.order[i] })
+	g.outside.rng.Shuffle(len(w.order),
+		func(i, j int) { w.order[i], w.order[j] = w.order[j], w.order[i] })
 	for _, lane := range w.order {
 		if t := &w.threads[lane]; t.state == ready {
 			g.resume(t)
@@ -192,10 +196,11 @@ func (g *grid) advance(w *warp) bool {
 	return w.goOn()
 }
 
-// bereft tells whether a thread of this one's block has failed: what it left out, such as its part of a
-// sum, is undefined to the others, which run to their end.
+// bereft tells whether a thread of this one's block has failed: what it left out, such as its part
+// of a sum, is undefined to the others, which run to their end.
 func (fr *frame) bereft() bool {
-	return fr.thread != nil && slices.ContainsFunc(fr.thread.warp.grid.threads, func(t thread) bool { return t.state == failed })
+	return fr.thread != nil &&
+		slices.ContainsFunc(fr.thread.warp.grid.threads, func(t thread) bool { return t.state == failed })
 }
 
 // goOn lets the waiting threads of a warp go on, and reports whether there are any.
@@ -209,7 +214,8 @@ func (w *warp) goOn() (any bool) {
 	return any
 }
 
-// exchange gives each thread what its partner brought to a Shuffle. It orders no accesses to memory.
+// exchange gives each thread what its partner brought to a Shuffle. It orders no accesses to
+// memory.
 func (w *warp) exchange(m *meeting) {
 	for i := range w.threads {
 		t, other := &w.threads[i], &w.threads[i^m.mask]
@@ -283,7 +289,8 @@ func (g *grid) met(threads []thread) *meeting {
 	}
 	m := first.at(g.k)
 	if gone != nil {
-		first.fr.errorf("divergent %s in launch %s: in block %d, thread %d waits at %s, and thread %d has ended",
+		first.fr.errorf(
+			"divergent %s in launch %s: in block %d, thread %d waits at %s, and thread %d has ended",
 			m.what, g.k.name, g.block-1, first.number-1, m, gone.number-1)
 	}
 	return m
@@ -297,7 +304,8 @@ func (g *grid) compare(a, b *thread) {
 	}
 	for _, l := range m.trips {
 		if x, y := a.fr.ints[l.slot], b.fr.ints[l.slot]; x != y {
-			a.fr.errorf("divergent %s in launch %s: in block %d, thread %d waits at %s in iteration %d of %s, and thread %d in iteration %d",
+			a.fr.errorf(
+				"divergent %s in launch %s: in block %d, thread %d waits at %s in iteration %d of %s, and thread %d in iteration %d",
 				m.what, g.k.name, g.block-1, a.number-1, m, x-1, l.what, b.number-1, y-1)
 		}
 	}

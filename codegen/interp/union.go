@@ -12,8 +12,9 @@ type entry struct {
 	val float64
 }
 
-// union computes the union aside, and writes it behind N. What the leaf must see to is checked: that coordinates ascend, that
-// there is capacity for all segments, and that a segment in the arrays that are written begins far enough behind.
+// union computes the union aside, and writes it behind N. What the leaf must see to is checked:
+// that coordinates ascend, that there is capacity for all segments, and that a segment in the
+// arrays that are written begins far enough behind.
 func (c *compiler) union(s *ir.Union) stmtFn {
 	crd, vals, n, t := c.array(s.Crd), c.array(s.Vals), c.variable(s.N), s.Vals.Elem
 	crdTracks, valTracks := c.tracks(s.Crd), c.tracks(s.Vals)
@@ -34,7 +35,8 @@ func (c *compiler) union(s *ir.Union) stmtFn {
 			}
 		}
 		if begin := first(fr); inPlace && own > 0 && begin < at+int64(len(all)-own) {
-			fr.errorf("union at %s[%d]: its first segment begins at %d, before what is written", s.Crd.Name, at, begin)
+			fr.errorf("union at %s[%d]: its first segment begins at %d, before what is written", s.Crd.Name,
+				at, begin)
 		}
 		fr.span(fr.arrays[crd], at, at+int64(len(all)))
 		fr.span(fr.arrays[vals], at, at+int64(len(all)))
@@ -58,7 +60,8 @@ func (c *compiler) union(s *ir.Union) stmtFn {
 
 // segment reads a segment.
 func (c *compiler) segment(g ir.Segment) func(fr *frame) []entry {
-	crd, vals, lo, hi, factor, t := c.array(g.Crd), c.array(g.Vals), c.int(g.Lo), c.int(g.Hi), c.float(g.Factor), g.Vals.Elem
+	crd, vals, lo, hi, factor, t := c.array(g.Crd), c.array(g.Vals), c.int(g.Lo), c.int(g.Hi),
+		c.float(g.Factor), g.Vals.Elem
 	crdTracks, valTracks := c.tracks(g.Crd), c.tracks(g.Vals)
 	return func(fr *frame) (list []entry) {
 		m, v, f := fr.arrays[crd], fr.arrays[vals], factor(fr)

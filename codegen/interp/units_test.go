@@ -12,7 +12,9 @@ import (
 // unitLeaf is a leaf with a float64 array x, an int32 array k and a number n.
 func unitLeaf(t *testing.T, body string) *interp.Program {
 	t.Helper()
-	f, err := ir.Parse("func f\n param x float64 = t0.vals\n param k int32 = t1.vals\n bounds n _\n{\n" + body + "\n}")
+	f,
+		err := ir.Parse("func f\n param x float64 = t0.vals\n param k int32 = t1.vals\n bounds n _\n{\n" +
+		body + "\n}")
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -45,11 +47,13 @@ func TestUnitLoops(t *testing.T) {
  }`)
 	for seed := range uint64(20) {
 		x, k := make([]float64, 4), make([]int32, 2)
-		fail, err := p.Run([]interp.Arg{{Vals: interp.Array{Data: x}}, {Vals: interp.Array{Data: k}}}, [][2]int64{{3, 0}}, interp.Env{Seed: seed})
+		fail, err := p.Run([]interp.Arg{{Vals: interp.Array{Data: x}}, {Vals: interp.Array{Data: k}}},
+			[][2]int64{{3, 0}}, interp.Env{Seed: seed})
 		if fail != nil || err != nil {
 			t.Fatal(fail, err)
 		}
-		if want := []float64{3120, 3120, 3120, 3 * 3120}; !reflect.DeepEqual(x, want) || k[0] != 240 || k[1] != 240 {
+		if want := []float64{3120, 3120, 3120, 3 * 3120}; !reflect.DeepEqual(x, want) || k[0] != 240 ||
+			k[1] != 240 {
 			t.Fatalf("seed %d: got %v and %v, want %v and 240s", seed, x, k, want)
 		}
 	}
@@ -67,7 +71,9 @@ func TestUnitRaces(t *testing.T) {
 	} {
 		p := unitLeaf(t, body)
 		for seed := range uint64(5) {
-			_, err := p.Run([]interp.Arg{{Vals: interp.Array{Data: make([]float64, 4)}}, {Vals: interp.Array{Data: make([]int32, 2)}}}, [][2]int64{{2, 0}}, interp.Env{Seed: seed})
+			_,
+				err := p.Run([]interp.Arg{{Vals: interp.Array{Data: make([]float64, 4)}},
+				{Vals: interp.Array{Data: make([]int32, 2)}}}, [][2]int64{{2, 0}}, interp.Env{Seed: seed})
 			if err == nil || !strings.Contains(err.Error(), "race in a ") {
 				t.Errorf("%s: got %v, want a race", body, err)
 			}
@@ -83,7 +89,10 @@ func TestUnitRaces(t *testing.T) {
    x[2 * b + l] = u[3 - l]
   }
  }`)
-	if fail, err := p.Run([]interp.Arg{{Vals: interp.Array{Data: make([]float64, 4)}}, {Vals: interp.Array{Data: make([]int32, 2)}}}, [][2]int64{{2, 0}}, interp.Env{}); fail != nil || err != nil {
+	if fail,
+		err := p.Run([]interp.Arg{{Vals: interp.Array{Data: make([]float64, 4)}},
+		{Vals: interp.Array{Data: make([]int32, 2)}}}, [][2]int64{{2, 0}}, interp.Env{}); fail != nil ||
+		err != nil {
 		t.Error(fail, err)
 	}
 }

@@ -92,7 +92,8 @@ func (s *Call) text() string {
 			args[k] = "+= " + args[k]
 		}
 	}
-	return fmt.Sprintf("call %s(%s) %s = %s", name(s.Func.Name), strings.Join(args, ", "), name(s.Func.File), name(s.Func.Text))
+	return fmt.Sprintf("call %s(%s) %s = %s", name(s.Func.Name), strings.Join(args, ", "),
+		name(s.Func.File), name(s.Func.Text))
 }
 
 // call is a call, behind its first word.
@@ -128,7 +129,8 @@ func (p *parser) argument() Argument {
 
 func (v *verifier) call(s *Call) error {
 	if s.Func.Result != "void" || !slices.Equal(s.Func.Params, s.Types()) {
-		return fmt.Errorf("%s is %s(%s), and is called with (%s)", s.Func.Name, s.Func.Result, strings.Join(s.Func.Params, ", "), strings.Join(s.Types(), ", "))
+		return fmt.Errorf("%s is %s(%s), and is called with (%s)", s.Func.Name, s.Func.Result,
+			strings.Join(s.Func.Params, ", "), strings.Join(s.Types(), ", "))
 	}
 	for k, a := range s.Args {
 		if a.A == nil {

@@ -31,7 +31,8 @@ func TestCalls(t *testing.T) {
 	if err := Verify(f); err != nil {
 		t.Error(err)
 	}
-	if c.Func.Text != "void rows(void) {}\n\"%d\"" || strings.Join(c.Types(), "; ") != "int64_t; int64_t; double *; const double *; double" {
+	if c.Func.Text != "void rows(void) {}\n\"%d\"" ||
+		strings.Join(c.Types(), "; ") != "int64_t; int64_t; double *; const double *; double" {
 		t.Errorf("got %q with %q", c.Func.Text, c.Types())
 	}
 	Simplify(f)
@@ -39,14 +40,20 @@ func TestCalls(t *testing.T) {
 		t.Errorf("simplified, got\n%s\nwant\n%s", got, calls)
 	}
 	for want, spoil := range map[string]func(f *Func, c *Call){
-		"is called with":           func(f *Func, c *Call) { c.Args = c.Args[1:] },
-		"rows is int(":             func(f *Func, c *Call) { c.Func.Result = "int" },
-		"x is const":               func(f *Func, c *Call) { c.Args[3].Added, c.Func.Params[3] = true, "double *" },
+		"is called with": func(f *Func, c *Call) { c.Args = c.Args[1:] },
+		"rows is int(":   func(f *Func, c *Call) { c.Func.Result = "int" },
+		"x is const": func(f *Func, c *Call) {
+			c.Args[3].Added, c.Func.Params[3] = true,
+				"double *"
+		},
 		"is another argument too":  func(f *Func, c *Call) { c.Args[3].A = c.Args[2].A },
 		"z is neither a parameter": func(f *Func, c *Call) { c.Args[3].A = NewArray("z", Float64) },
 		"want int64":               func(f *Func, c *Call) { c.Args[3].X = &Lit{Typ: Float64} },
-		"an argument is no number": func(f *Func, c *Call) { c.Args[4].X, c.Func.Params[4] = Truth(true), "_Bool" },
-		"n is not declared here":   func(f *Func, c *Call) { c.Args[0].X = NewVar("n", Int64) },
+		"an argument is no number": func(f *Func, c *Call) {
+			c.Args[4].X, c.Func.Params[4] = Truth(true),
+				"_Bool"
+		},
+		"n is not declared here": func(f *Func, c *Call) { c.Args[0].X = NewVar("n", Int64) },
 	} {
 		f, c := parse()
 		spoil(f, c)

@@ -65,7 +65,8 @@ type segments struct {
 	pos            *Array
 	defs           map[*Var]Expr // what the body of parents declares
 	changed        map[*Var]bool // what it declares or assigns, and its own variable
-	index          Expr          // of a segment's begin in pos, in parents.V and variables that the loop does not change
+	// of a segment's begin in pos, in parents.V and variables that the loop does not change
+	index Expr
 }
 
 // segmentsOf is nil where the loop is none over the parents of segments.
@@ -229,7 +230,8 @@ func (c *segments) carried(body *Block) Stmt {
 	return &Block{List: []Stmt{&Declare{V: c.inner.V, Init: first}, &loop}}
 }
 
-// rewritten is b with the loop over a segment in its new form, and without the declaration of its begin.
+// rewritten is b with the loop over a segment in its new form, and without the declaration of its
+// begin.
 func (c *segments) rewritten(b *Block) *Block {
 	out := &Block{}
 	for _, s := range b.List {
@@ -246,7 +248,8 @@ func (c *segments) rewritten(b *Block) *Block {
 			}
 		case *For:
 			q := c.inner.V
-			again := &Block{List: append(append([]Stmt{}, t.Body.List...), &Assign{V: q, X: Plus(q, Int(1))})}
+			again := &Block{List: append(append([]Stmt{}, t.Body.List...),
+				&Assign{V: q, X: Plus(q, Int(1))})}
 			s = &While{Cond: Less(q, t.Hi), Body: again}
 		}
 		out.List = append(out.List, s)

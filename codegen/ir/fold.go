@@ -379,7 +379,8 @@ func Same(x, y Expr) bool {
 		return x == y
 	case *Lit:
 		b, ok := y.(*Lit)
-		return ok && a.Typ == b.Typ && a.I == b.I && sameBits(real(a.C), real(b.C)) && sameBits(imag(a.C), imag(b.C))
+		return ok && a.Typ == b.Typ && a.I == b.I && sameBits(real(a.C), real(b.C)) &&
+			sameBits(imag(a.C), imag(b.C))
 	case *Binary:
 		b, ok := y.(*Binary)
 		return ok && a.Op == b.Op && Same(a.X, b.X) && Same(a.Y, b.Y)
@@ -397,7 +398,8 @@ func Same(x, y Expr) bool {
 		return ok && Same(a.Cond, b.Cond) && Same(a.X, b.X) && Same(a.Y, b.Y)
 	case *Search:
 		b, ok := y.(*Search)
-		return ok && a.A == b.A && a.Upper == b.Upper && Same(a.Lo, b.Lo) && Same(a.Hi, b.Hi) && Same(a.Key, b.Key)
+		return ok && a.A == b.A && a.Upper == b.Upper && Same(a.Lo, b.Lo) && Same(a.Hi, b.Hi) &&
+			Same(a.Key, b.Key)
 	}
 	return false
 }

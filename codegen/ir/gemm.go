@@ -7,11 +7,11 @@ import (
 )
 
 type (
-	// Gemm adds Alpha*A*B to C, for matrices A of M rows and K columns, B of K rows and N columns,
-	// and C of M rows and N columns. The rows, or columns, of a matrix may be those of several index
-	// variables together: M, N and K have the extent of each, and where one of these is below 1 nothing is
-	// done. All matrices have the element type of Alpha, a float or a complex number, and C shares no
-	// memory with A and B. The sums may be made in any order.
+	// Gemm adds Alpha*A*B to C, for matrices A of M rows and K columns, B of K rows and N columns, and
+	// C of M rows and N columns. The rows, or columns, of a matrix may be those of several index
+	// variables together: M, N and K have the extent of each, and where one of these is below 1
+	// nothing is done. All matrices have the element type of Alpha, a float or a complex number, and C
+	// shares no memory with A and B. The sums may be made in any order.
 	Gemm struct {
 		M, N, K []Expr
 		C, A, B Matrix
@@ -28,10 +28,12 @@ type (
 
 // String is the text of a matrix in a Gemm.
 func (m Matrix) String() string {
-	return fmt.Sprintf("%s[%s, %s, %s]", name(m.A.Name), expr(m.At, 0), together(m.Row), together(m.Col))
+	return fmt.Sprintf("%s[%s, %s, %s]", name(m.A.Name), expr(m.At, 0), together(m.Row),
+		together(m.Col))
 }
 
-// together is the text of the extents, or strides, of index variables together: in braces where there are several.
+// together is the text of the extents, or strides, of index variables together: in braces where
+// there are several.
 func together(list []Expr) string {
 	texts := make([]string, len(list))
 	for k, x := range list {
@@ -45,11 +47,13 @@ func together(list []Expr) string {
 
 // String is the text of the statement.
 func (s *Gemm) String() string {
-	return fmt.Sprintf("gemm(%s, %s, %s) %s += %s * %s * %s", together(s.M), together(s.N), together(s.K), s.C, s.A, s.B, expr(s.Alpha, unaryPrecedence))
+	return fmt.Sprintf("gemm(%s, %s, %s) %s += %s * %s * %s", together(s.M), together(s.N),
+		together(s.K), s.C, s.A, s.B, expr(s.Alpha, unaryPrecedence))
 }
 
-// SideBySide tells whether one variable of the rows of C, one of its columns and one of what is summed can be chosen so that
-// each matrix has a stride of 1 along one of the two that it is over: the others may be loops around such products.
+// SideBySide tells whether one variable of the rows of C, one of its columns and one of what is
+// summed can be chosen so that each matrix has a stride of 1 along one of the two that it is over:
+// the others may be loops around such products.
 func (s *Gemm) SideBySide() bool {
 	one := func(x Expr) bool {
 		l, ok := x.(*Lit)
@@ -58,7 +62,8 @@ func (s *Gemm) SideBySide() bool {
 	for m := range s.M {
 		for n := range s.N {
 			for k := range s.K {
-				if (one(s.C.Row[m]) || one(s.C.Col[n])) && (one(s.A.Row[m]) || one(s.A.Col[k])) && (one(s.B.Row[k]) || one(s.B.Col[n])) {
+				if (one(s.C.Row[m]) || one(s.C.Col[n])) && (one(s.A.Row[m]) || one(s.A.Col[k])) &&
+					(one(s.B.Row[k]) || one(s.B.Col[n])) {
 					return true
 				}
 			}
@@ -205,7 +210,8 @@ func (v *verifier) gemm(s *Gemm) error {
 		case m.A.Elem != t:
 			return fmt.Errorf("%s holds %s, in a product of matrices of %s", m.A.Name, m.A.Elem, t)
 		case len(m.Row) != len(rows) || len(m.Col) != len(cols):
-			return fmt.Errorf("%s has %d and %d strides, for %d and %d extents", m, len(m.Row), len(m.Col), len(rows), len(cols))
+			return fmt.Errorf("%s has %d and %d strides, for %d and %d extents", m, len(m.Row), len(m.Col),
+				len(rows), len(cols))
 		case k > 0 && m.A == s.C.A:
 			return fmt.Errorf("%s is read and added to", m.A.Name)
 		}

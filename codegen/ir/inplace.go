@@ -14,7 +14,8 @@ import (
 //
 //   - The result's values are written by plain stores alone. They are not read, filled, copied to
 //     or added to.
-//   - The place of a store depends on every loop around it, so that no loop stores at one place again
+//   - The place of a store depends on every loop around it, so that no loop stores at one place
+//     again
 //     and again. That loops whose variables the place depends on store at different places is
 //     the caller's to know.
 //   - A read of old is followed, wherever it runs, by a store at its place, in the same iteration of
@@ -47,8 +48,9 @@ type inPlace struct {
 	fixed       map[*Var]bool       // variables that do not change
 	stands      map[*Var]polynomial // what variables stand for, where that is one
 	depends     map[*Var][]*Var     // the variables that one is computed from, or a loop's bounds are
-	around      [][]*Var            // of each loop around the statement at hand, the variables that change in it
-	otherwise   bool                // values are used in another way
+	// of each loop around the statement at hand, the variables that change in it
+	around    [][]*Var
+	otherwise bool // values are used in another way
 }
 
 // places are indices by their text.
@@ -145,7 +147,8 @@ func (c *inPlace) stmt(t Stmt) uses {
 	case *For:
 		body := c.inLoop([]*Var{t.V}, t.Body)
 		bounds, ok := c.bounds(t)
-		for _, l := range []struct{ from, to places }{{body.reads, u.reads}, {body.stores, u.stores}, {body.sure, u.sure}} {
+		for _, l := range []struct{ from, to places }{{body.reads, u.reads}, {body.stores, u.stores},
+			{body.sure, u.sure}} {
 			for _, p := range l.from {
 				if ok {
 					p = p.over(t.V, bounds)
@@ -176,7 +179,10 @@ func (c *inPlace) stmt(t Stmt) uses {
 
 // handles tells whether a statement on whole arrays is about the values.
 func (c *inPlace) handles(t Stmt) bool {
-	is := func(list ...*Array) bool { return slices.Contains(list, c.result) || slices.Contains(list, c.old) }
+	is := func(list ...*Array) bool {
+		return slices.Contains(list, c.result) ||
+			slices.Contains(list, c.old)
+	}
 	switch t := t.(type) {
 	case *Fill:
 		return is(t.A)

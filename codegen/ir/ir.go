@@ -156,7 +156,9 @@ const (
 	// iterations touch disjoint memory or use Atomic stores; Reduce lists scalars that they sum.
 	Blocks // an iteration is run by a block of threads
 	Warps  // iteration number n, from 0, is run by warp n mod Width of the block
-	Lanes  // iteration number n by thread n mod Width: of the warp, which has 32, or of the block outside of Warps
+	// iteration number n by thread n mod Width: of the warp, which has 32, or of the block outside of
+	// Warps
+	Lanes
 )
 
 // OnGPU reports Blocks, Warps or Lanes.
@@ -209,8 +211,8 @@ type (
 		// Reduce lists scalars summed over the iterations of a Vector loop
 		// (and, where the schedule says ParallelReduction, a Parallel one).
 		Reduce []*Var
-		// Nontemporal is advice, of a Vector loop that reduces nothing: what it stores is written once, is too large to stay in a cache
-		// until it is read, and goes past the caches.
+		// Nontemporal is advice, of a Vector loop that reduces nothing: what it stores is written once,
+		// is too large to stay in a cache until it is read, and goes past the caches.
 		Nontemporal bool
 		// Width is the number of warps or threads that a loop of Warps or Lanes is spread over.
 		Width int64
@@ -244,8 +246,9 @@ type (
 		Len       int64
 		Undefined bool
 	}
-	// Prefetch says that A[Index], or Len elements from there on where that is more than 1, will soon be read: they come
-	// into the nearest cache, or where Far into that of the second level. It has no effect, and Index need not be in bounds.
+	// Prefetch says that A[Index], or Len elements from there on where that is more than 1, will soon
+	// be read: they come into the nearest cache, or where Far into that of the second level. It has no
+	// effect, and Index need not be in bounds.
 	Prefetch struct {
 		A     *Array
 		Index Expr
@@ -343,11 +346,11 @@ type (
 		Code  FailCode
 		Coord []Expr
 	}
-	// Launch runs Body once for each of Threads threads (a multiple of WarpSize) of each of
-	// Grid blocks, on a GPU: Block and Thread (Int64) are their numbers, from 0. What follows
-	// sees what all of them stored. Of the leaf's arrays and variables Body may read all,
-	// and store to arrays; it assigns to no variable from outside. Inside there is no other
-	// Launch, no loop other than Serial and Unrolled, and no statement about whole arrays but Local and Shared.
+	// Launch runs Body once for each of Threads threads (a multiple of WarpSize) of each of Grid
+	// blocks, on a GPU: Block and Thread (Int64) are their numbers, from 0. What follows sees what all
+	// of them stored. Of the leaf's arrays and variables Body may read all, and store to arrays; it
+	// assigns to no variable from outside. Inside there is no other Launch, no loop other than Serial
+	// and Unrolled, and no statement about whole arrays but Local and Shared.
 	Launch struct {
 		Name          string // of the kernel, unique in the leaf
 		Grid          Expr
@@ -430,14 +433,17 @@ const (
 type Field uint8
 
 const (
-	Pos    Field = iota // array
-	Crd                 // array
-	Vals                // array; Level is ignored
-	Rows                // array: Vals, moved so that the rows of level 0 begin at coordinate 0; Level is the last one, and all are dense
-	Size                // Int64, of a dense level
-	Offset              // Int64, of a dense level
-	NNZ                 // Int64, length of vals
-	End                 // Int64, the position after the last of crd, which is its length where crd is all of a tensor's
+	Pos  Field = iota // array
+	Crd               // array
+	Vals              // array; Level is ignored
+	// array: Vals, moved so that the rows of level 0 begin at coordinate 0; Level is the last one, and
+	// all are dense
+	Rows
+	Size   // Int64, of a dense level
+	Offset // Int64, of a dense level
+	NNZ    // Int64, length of vals
+	// Int64, the position after the last of crd, which is its length where crd is all of a tensor's
+	End
 )
 
 // Slot is a part of a tensor argument: Arg indexes the leaf's arguments.

@@ -38,7 +38,8 @@ type lexer struct {
 }
 
 // marks, longest first.
-var marks = []string{"&&", "||", "==", "!=", "<=", "+=", "<", "=", "+", "-", "*", "/", "%", "!", "(", ")", "[", "]", "{", "}", ",", ":", "."}
+var marks = []string{"&&", "||", "==", "!=", "<=", "+=", "<", "=", "+", "-", "*", "/", "%", "!",
+	"(", ")", "[", "]", "{", "}", ",", ":", "."}
 
 func (l *lexer) next() (token, error) {
 	for l.pos < len(l.src) && strings.IndexByte(" \t\r\n", l.src[l.pos]) >= 0 {

@@ -47,7 +47,8 @@ func (p *parser) gpu() Stmt {
 	return nil
 }
 
-// ofWarp reads the word warp behind barrier, which is not the variable that the next statement sets.
+// ofWarp reads the word warp behind barrier, which is not the variable that the next statement
+// sets.
 func (p *parser) ofWarp() bool {
 	lex, tok := p.lex, p.tok
 	if p.accept("warp") && !p.is("=") && !p.is("+=") && !p.is("[") {

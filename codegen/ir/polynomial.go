@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// polynomial is an Int64 expression as a sum of products: by the names of their variables, in order and
-// with a space between two, what number each product is multiplied by. Int64 wraps, and so
-// do these numbers: two expressions with one polynomial have one value.
+// polynomial is an Int64 expression as a sum of products: by the names of their variables, in order
+// and with a space between two, what number each product is multiplied by. Int64 wraps, and so do
+// these numbers: two expressions with one polynomial have one value.
 type polynomial map[string]int64
 
 func variable(v *Var) polynomial { return polynomial{v.Name: 1} }
@@ -49,8 +49,9 @@ func (p polynomial) times(q polynomial) polynomial {
 	return out
 }
 
-// over is p with the variable of a loop that it stands outside of as one whose name says the bounds, and how
-// many such variables p has already, so that those of two loops inside one another differ.
+// over is p with the variable of a loop that it stands outside of as one whose name says the
+// bounds, and how many such variables p has already, so that those of two loops inside one another
+// differ.
 func (p polynomial) over(v *Var, bounds string) polynomial {
 	n := 0
 	has := false

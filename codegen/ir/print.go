@@ -80,14 +80,21 @@ func (x *Search) String() string { return PrintExpr(x) }
 
 // words are the names that the text form uses itself.
 var words = map[string]bool{
-	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true, "for": true, "in": true,
-	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true, "serial": true, "reduce": true,
-	"while": true, "if": true, "ordered": true, "else": true, "alloc": true, "local": true, "undefined": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
-	"copy": true, "stream": true, "sort": true, "sortby": true, "alloctable": true, "keep": true, "take": true, "freetable": true,
-	"gemm": true, "spmm": true, "call": true, "launch": true, "shared": true, "barrier": true, "shuffle": true, "scan": true, "blocks": true, "warps": true, "lanes": true,
-	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true, "search": true, "searchupper": true,
+	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true,
+	"for": true, "in": true,
+	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true,
+	"serial": true, "reduce": true,
+	"while": true, "if": true, "ordered": true, "else": true, "alloc": true, "local": true,
+	"undefined": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
+	"copy": true, "stream": true, "sort": true, "sortby": true, "alloctable": true, "keep": true,
+	"take": true, "freetable": true,
+	"gemm": true, "spmm": true, "call": true, "launch": true, "shared": true, "barrier": true,
+	"shuffle": true, "scan": true, "blocks": true, "warps": true, "lanes": true,
+	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true,
+	"search": true, "searchupper": true,
 	"true": true, "false": true, "inf": true, "nan": true, "inff": true, "nanf": true, "_": true,
-	"bool": true, "int32": true, "int64": true, "float32": true, "float64": true, "complex64": true, "complex128": true,
+	"bool": true, "int32": true, "int64": true, "float32": true, "float64": true, "complex64": true,
+	"complex128": true,
 }
 
 func isIdent(s string) bool {
@@ -166,7 +173,8 @@ func (p *printer) stmt(s Stmt) {
 		if s.Atomic {
 			atomic = "atomic "
 		}
-		p.line("%s%s[%s] %s %s", atomic, name(s.A.Name), expr(s.Index, 0), assignOp(s.Accumulate), expr(s.X, 0))
+		p.line("%s%s[%s] %s %s", atomic, name(s.A.Name), expr(s.Index, 0), assignOp(s.Accumulate),
+			expr(s.X, 0))
 	case *For:
 		p.line("for %s in %s : %s%s {", name(s.V.Name), expr(s.Lo, 0), expr(s.Hi, 0), loopClauses(s))
 		p.block(s.Body)
@@ -219,7 +227,8 @@ func (p *printer) stmt(s Stmt) {
 		if s.Stream {
 			word = "stream"
 		}
-		p.line(word+" %s[%s] = %s[%s], %s", name(s.Dst.Name), expr(s.DstLo, 0), name(s.Src.Name), expr(s.SrcLo, 0), expr(s.N, 0))
+		p.line(word+" %s[%s] = %s[%s], %s", name(s.Dst.Name), expr(s.DstLo, 0), name(s.Src.Name),
+			expr(s.SrcLo, 0), expr(s.N, 0))
 	case *Sort:
 		p.line("sort %s[%s : %s]", name(s.A.Name), expr(s.Lo, 0), expr(s.Hi, 0))
 	case *SortBy:
@@ -227,11 +236,14 @@ func (p *printer) stmt(s Stmt) {
 		for i, k := range s.Keys {
 			keys[i] = name(k.Name)
 		}
-		p.line("sortby %s[%s : %s] (%s)", name(s.Perm.Name), expr(s.Lo, 0), expr(s.Hi, 0), strings.Join(keys, ", "))
+		p.line("sortby %s[%s : %s] (%s)", name(s.Perm.Name), expr(s.Lo, 0), expr(s.Hi, 0),
+			strings.Join(keys, ", "))
 	case *Mark:
-		p.line("mark %s[%s], %s, %s", name(s.Bits.Name), expr(s.At, 0), name(s.Words.Name), name(s.N.Name))
+		p.line("mark %s[%s], %s, %s", name(s.Bits.Name), expr(s.At, 0), name(s.Words.Name),
+			name(s.N.Name))
 	case *Collect:
-		p.line("collect %s[%s] = %s[%s], %s, %s, %s", name(s.List.Name), expr(s.Base, 0), name(s.Bits.Name), expr(s.Len, 0), name(s.Words.Name), name(s.Flags.Name), name(s.N.Name))
+		p.line("collect %s[%s] = %s[%s], %s, %s, %s", name(s.List.Name), expr(s.Base, 0),
+			name(s.Bits.Name), expr(s.Len, 0), name(s.Words.Name), name(s.Flags.Name), name(s.N.Name))
 	case *Union:
 		p.line("%s", s)
 	case *AllocTable:
@@ -253,7 +265,8 @@ func (p *printer) stmt(s Stmt) {
 	case *Fail:
 		p.line("fail %s(%s)", s.Code, exprs(s.Coord))
 	case *Launch:
-		p.line("launch %s[%s, %d] %s, %s {", name(s.Name), expr(s.Grid, 0), s.Threads, name(s.Block.Name), name(s.Thread.Name))
+		p.line("launch %s[%s, %d] %s, %s {", name(s.Name), expr(s.Grid, 0), s.Threads, name(s.Block.Name),
+			name(s.Thread.Name))
 		p.block(s.Body)
 		p.line("}")
 	case *Shared:
@@ -395,7 +408,8 @@ func expr(x Expr, prec int) string {
 		if x.Upper {
 			fn = "searchupper"
 		}
-		return fmt.Sprintf("%s(%s, %s, %s, %s)", fn, name(x.A.Name), expr(x.Lo, 0), expr(x.Hi, 0), expr(x.Key, 0))
+		return fmt.Sprintf("%s(%s, %s, %s, %s)", fn, name(x.A.Name), expr(x.Lo, 0), expr(x.Hi, 0),
+			expr(x.Key, 0))
 	}
 	panic(fmt.Sprintf("BUG: ir.Print: expression %T", x))
 }

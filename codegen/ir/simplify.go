@@ -198,7 +198,8 @@ func (s *simplifier) stmt(t Stmt) Stmt {
 		}
 		return &Assign{V: t.V, Accumulate: t.Accumulate, X: x}
 	case *Store:
-		return &Store{A: t.A, Index: s.expr(t.Index), Accumulate: t.Accumulate, Atomic: t.Atomic, X: s.expr(t.X)}
+		return &Store{A: t.A, Index: s.expr(t.Index), Accumulate: t.Accumulate, Atomic: t.Atomic,
+			X: s.expr(t.X)}
 	case *For:
 		return s.loop(t)
 	case *While:
@@ -235,7 +236,8 @@ func (s *simplifier) memory(t Stmt) Stmt {
 		}
 		return &Fill{A: t.A, Lo: lo, Hi: hi, X: s.expr(t.X)}
 	case *Copy:
-		return &Copy{Dst: t.Dst, DstLo: s.expr(t.DstLo), Src: t.Src, SrcLo: s.expr(t.SrcLo), N: s.expr(t.N), Stream: t.Stream}
+		return &Copy{Dst: t.Dst, DstLo: s.expr(t.DstLo), Src: t.Src, SrcLo: s.expr(t.SrcLo),
+			N: s.expr(t.N), Stream: t.Stream}
 	case *Gemm:
 		return t.mapped(s.expr)
 	case *SpMM:
@@ -249,7 +251,8 @@ func (s *simplifier) memory(t Stmt) Stmt {
 	case *Mark:
 		return &Mark{Bits: t.Bits, Words: t.Words, N: t.N, At: s.expr(t.At)}
 	case *Collect:
-		return &Collect{Bits: t.Bits, Words: t.Words, Flags: t.Flags, List: t.List, N: t.N, Len: s.expr(t.Len), Base: s.expr(t.Base)}
+		return &Collect{Bits: t.Bits, Words: t.Words, Flags: t.Flags, List: t.List, N: t.N,
+			Len: s.expr(t.Len), Base: s.expr(t.Base)}
 	case *Union:
 		return t.mapped(s.expr)
 	case *AllocTable:
@@ -408,7 +411,8 @@ func (s *simplifier) rebuild(x Expr) Expr {
 	case *Select:
 		return Choose(s.rebuild(x.Cond), s.rebuild(x.X), s.rebuild(x.Y))
 	case *Search:
-		return &Search{A: x.A, Lo: s.rebuild(x.Lo), Hi: s.rebuild(x.Hi), Key: s.rebuild(x.Key), Upper: x.Upper}
+		return &Search{A: x.A, Lo: s.rebuild(x.Lo), Hi: s.rebuild(x.Hi), Key: s.rebuild(x.Key),
+			Upper: x.Upper}
 	}
 	return x
 }

@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// SpMM adds Alpha*A*B to C, for a sparse matrix A of M rows and K columns, a dense B of K rows and N columns, and
-// a dense C of M rows and N columns. Row i of A has the entries from Pos[At+i] up to Pos[At+i+1]; entry p is in column
-// Crd[From+p], which is below K, and has the value Vals[From+p]. There are Entries in all, and Pos[At] is 0. Pos and Crd hold integers of one width, B and C have one
-// stride along their rows and one along their columns, and the values of all matrices have the type of Alpha,
-// a float or a complex number. C shares no memory with the others. Where M, N or K is below 1 nothing is done. The sums
-// may be made in any order.
+// SpMM adds Alpha*A*B to C, for a sparse matrix A of M rows and K columns, a dense B of K rows and
+// N columns, and a dense C of M rows and N columns. Row i of A has the entries from Pos[At+i] up to
+// Pos[At+i+1]; entry p is in column Crd[From+p], which is below K, and has the value Vals[From+p].
+// There are Entries in all, and Pos[At] is 0. Pos and Crd hold integers of one width, B and C have
+// one stride along their rows and one along their columns, and the values of all matrices have the
+// type of Alpha, a float or a complex number. C shares no memory with the others. Where M, N or K
+// is below 1 nothing is done. The sums may be made in any order.
 type SpMM struct {
 	M, N, K        Expr
 	Entries        Expr
@@ -25,8 +26,10 @@ func (*SpMM) stmt() {}
 
 // String is the text of the statement.
 func (s *SpMM) String() string {
-	return fmt.Sprintf("spmm(%s, %s, %s, %s) %s += (%s[%s], %s[%s], %s) * %s * %s", expr(s.M, 0), expr(s.N, 0), expr(s.K, 0), expr(s.Entries, 0), s.C,
-		name(s.Pos.Name), expr(s.At, 0), name(s.Crd.Name), expr(s.From, 0), name(s.Vals.Name), s.B, expr(s.Alpha, unaryPrecedence))
+	return fmt.Sprintf("spmm(%s, %s, %s, %s) %s += (%s[%s], %s[%s], %s) * %s * %s", expr(s.M, 0),
+		expr(s.N, 0), expr(s.K, 0), expr(s.Entries, 0), s.C,
+		name(s.Pos.Name), expr(s.At, 0), name(s.Crd.Name), expr(s.From, 0), name(s.Vals.Name), s.B,
+		expr(s.Alpha, unaryPrecedence))
 }
 
 // numbers are all expressions of the statement that are integers.
@@ -69,7 +72,8 @@ func (s *SpMM) Loops() *Block {
 		X: Times(Times(At(s.Vals, entry), At(s.B.A, place(t.B, row))), t.Alpha)}
 	columns := &For{V: k, Lo: Int(0), Hi: t.N, Step: 1, Body: Seq(sum)}
 	at := Plus(t.At, i)
-	entries := &For{V: p, Lo: Coord(s.Pos, at), Hi: Coord(s.Pos, Plus(at, Int(1))), Step: 1, Body: Seq(columns)}
+	entries := &For{V: p, Lo: Coord(s.Pos, at), Hi: Coord(s.Pos, Plus(at, Int(1))), Step: 1,
+		Body: Seq(columns)}
 	rows := &For{V: i, Lo: Int(0), Hi: t.M, Step: 1, Body: Seq(entries)}
 	b.List = append(b.List, &If{Cond: Both(Less(Int(0), t.K), Less(Int(0), t.N)), Then: Seq(rows)})
 	return b

@@ -79,8 +79,9 @@ func (op Op) IsCompare() bool { return op >= Eq && op <= Le }
 // IsLogic reports And or Or.
 func (op Op) IsLogic() bool { return op == And || op == Or }
 
-var forKindNames = [...]string{Serial: "serial", Parallel: "parallel", Vector: "vector", Unrolled: "unrolled",
-	Blocks: "blocks", Warps: "warps", Lanes: "lanes"}
+var forKindNames = [...]string{Serial: "serial", Parallel: "parallel", Vector: "vector",
+	Unrolled: "unrolled",
+	Blocks:   "blocks", Warps: "warps", Lanes: "lanes"}
 
 // String is the loop kind as the text form writes it.
 func (k ForKind) String() string {
@@ -91,7 +92,8 @@ func (k ForKind) String() string {
 }
 
 var failNames = [...]string{
-	OK: "ok", FailMemory: "memory", FailDivide: "divide", FailBound: "bound", FailSpace: "space", FailPattern: "pattern",
+	OK: "ok", FailMemory: "memory", FailDivide: "divide", FailBound: "bound", FailSpace: "space",
+	FailPattern: "pattern",
 }
 
 // String is the code's name in the text form.
@@ -102,7 +104,8 @@ func (c FailCode) String() string {
 	return fmt.Sprintf("fail(%d)", int(c))
 }
 
-var partNames = [...]string{Pos: "pos", Crd: "crd", Vals: "vals", Rows: "rows", Size: "size", Offset: "offset", NNZ: "nnz", End: "end"}
+var partNames = [...]string{Pos: "pos", Crd: "crd", Vals: "vals", Rows: "rows", Size: "size",
+	Offset: "offset", NNZ: "nnz", End: "end"}
 
 // String is the part's name in the text form.
 func (p Field) String() string {

@@ -5,11 +5,12 @@ import (
 	"fmt"
 )
 
-// Union appends to Crd and Vals, at N and behind, the coordinates that one of several segments holds, ascending, each
-// with the sum of its values there, added in the order of the segments; N becomes the place behind the last. The coordinates of a segment ascend
-// strictly; those of all, and Crd, are Int32, and all values have one type, a float. There is capacity for the coordinates
-// of all segments. The first segment may be in Crd and Vals itself, where it begins at N plus the lengths
-// of the others or behind; else no array is both written and read.
+// Union appends to Crd and Vals, at N and behind, the coordinates that one of several segments
+// holds, ascending, each with the sum of its values there, added in the order of the segments; N
+// becomes the place behind the last. The coordinates of a segment ascend strictly; those of all,
+// and Crd, are Int32, and all values have one type, a float. There is capacity for the coordinates
+// of all segments. The first segment may be in Crd and Vals itself, where it begins at N plus the
+// lengths of the others or behind; else no array is both written and read.
 type Union struct {
 	Crd, Vals *Array
 	N         *Var
@@ -29,7 +30,8 @@ func (*Union) stmt() {}
 
 // String is the text of the statement.
 func (s *Union) String() string {
-	text, before := fmt.Sprintf("union %s, %s, %s", name(s.Crd.Name), name(s.Vals.Name), name(s.N.Name)), " = "
+	text, before := fmt.Sprintf("union %s, %s, %s", name(s.Crd.Name), name(s.Vals.Name),
+		name(s.N.Name)), " = "
 	for _, g := range s.Of {
 		text += before + g.String()
 		before = ", "
@@ -38,7 +40,8 @@ func (s *Union) String() string {
 }
 
 func (g Segment) String() string {
-	return fmt.Sprintf("(%s[%s : %s], %s, %s)", name(g.Crd.Name), expr(g.Lo, 0), expr(g.Hi, 0), name(g.Vals.Name), expr(g.Factor, 0))
+	return fmt.Sprintf("(%s[%s : %s], %s, %s)", name(g.Crd.Name), expr(g.Lo, 0), expr(g.Hi, 0),
+		name(g.Vals.Name), expr(g.Factor, 0))
 }
 
 // exprs are all expressions of the statement.
@@ -63,7 +66,8 @@ func (s *Union) mapped(fn func(Expr) Expr) *Union {
 	t := *s
 	t.Of = nil
 	for _, g := range s.Of {
-		t.Of = append(t.Of, Segment{Crd: g.Crd, Vals: g.Vals, Lo: fn(g.Lo), Hi: fn(g.Hi), Factor: fn(g.Factor)})
+		t.Of = append(t.Of, Segment{Crd: g.Crd, Vals: g.Vals, Lo: fn(g.Lo), Hi: fn(g.Hi),
+			Factor: fn(g.Factor)})
 	}
 	return &t
 }
@@ -111,12 +115,14 @@ func (v *verifier) union(s *Union) error {
 		if g.Crd == nil || g.Vals == nil {
 			return errors.New("a nil array")
 		}
-		err = firstError(err, v.known(g.Crd), v.known(g.Vals), want(Int64, g.Lo, "start"), want(Int64, g.Hi, "end"), want(t, g.Factor, "factor"))
+		err = firstError(err, v.known(g.Crd), v.known(g.Vals), want(Int64, g.Lo, "start"),
+			want(Int64, g.Hi, "end"), want(t, g.Factor, "factor"))
 		switch own := g.Crd == s.Crd && g.Vals == s.Vals; {
 		case err != nil:
 			return err
 		case g.Crd.Elem != Int32 || g.Vals.Elem != t:
-			return fmt.Errorf("a union of %s and %s with segments of %s and %s", s.Crd.Elem, t, g.Crd.Elem, g.Vals.Elem)
+			return fmt.Errorf("a union of %s and %s with segments of %s and %s", s.Crd.Elem, t, g.Crd.Elem,
+				g.Vals.Elem)
 		case !(own && k == 0) && (g.Crd == s.Crd || g.Vals == s.Vals):
 			return fmt.Errorf("a union reads what it writes to: %s", s)
 		}

@@ -261,7 +261,8 @@ func (v *verifier) stmt(s Stmt) error {
 	case *Free:
 		return v.owned(s.A)
 	case *Fill:
-		if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), v.stored(s.A)); err != nil {
+		if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"),
+			v.stored(s.A)); err != nil {
 			return err
 		}
 		return fits(s.A, s.X)
@@ -330,7 +331,8 @@ func (v *verifier) assign(s *Assign) error {
 		return fmt.Errorf("%s is not declared here", s.V.Name)
 	}
 	if k == fixed {
-		return fmt.Errorf("%s is a loop variable or of the function's head, and cannot be assigned", s.V.Name)
+		return fmt.Errorf("%s is a loop variable or of the function's head, and cannot be assigned",
+			s.V.Name)
 	}
 	if s.X.Type() != s.V.Typ {
 		return fmt.Errorf("%s is of type %s, its value %s", s.V.Name, s.V.Typ, s.X.Type())
@@ -443,7 +445,8 @@ func (v *verifier) grow(s *Grow) error {
 }
 
 func (v *verifier) copy(s *Copy) error {
-	err := firstError(want(Int64, s.DstLo, "start"), want(Int64, s.SrcLo, "start"), want(Int64, s.N, "length"),
+	err := firstError(want(Int64, s.DstLo, "start"), want(Int64, s.SrcLo, "start"),
+		want(Int64, s.N, "length"),
 		v.stored(s.Dst), v.known(s.Src))
 	if err == nil && s.Dst.Elem != s.Src.Elem {
 		err = fmt.Errorf("%s holds %s, %s holds %s", s.Dst.Name, s.Dst.Elem, s.Src.Name, s.Src.Elem)

@@ -107,7 +107,8 @@ func (v *verifier) gpu(s Stmt) error {
 		if len(v.loops) > 0 {
 			return errors.New("scan in a loop")
 		}
-		if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), v.stored(s.A)); err != nil {
+		if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"),
+			v.stored(s.A)); err != nil {
 			return err
 		}
 		if !s.A.Elem.IsInt() {
@@ -122,7 +123,8 @@ func (v *verifier) launch(s *Launch) error {
 		return err
 	}
 	if s.Threads < WarpSize || s.Threads > MaxThreads || s.Threads%WarpSize != 0 {
-		return fmt.Errorf("a launch of %d threads a block, want a multiple of %d up to %d", s.Threads, WarpSize, MaxThreads)
+		return fmt.Errorf("a launch of %d threads a block, want a multiple of %d up to %d", s.Threads,
+			WarpSize, MaxThreads)
 	}
 	switch {
 	case v.units:
@@ -160,7 +162,8 @@ func (v *verifier) shared(s *Shared) error {
 		return fmt.Errorf("%s is made twice", s.A.Name)
 	}
 	if s.Len < 1 || s.Len > MaxShared {
-		return fmt.Errorf("a shared array of %d elements, want at least 1 and at most %d bytes", s.Len, MaxShared)
+		return fmt.Errorf("a shared array of %d elements, want at least 1 and at most %d bytes", s.Len,
+			MaxShared)
 	}
 	if v.sharedBytes += s.Len * s.A.Elem.Size(); v.sharedBytes > MaxShared {
 		return fmt.Errorf("shared arrays of %d bytes, want at most %d", v.sharedBytes, MaxShared)

@@ -45,11 +45,14 @@ func (v *verifier) innermost() *verifyLoop {
 }
 
 func (v *verifier) loop(s *For) error {
-	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), want(Int64, s.V, "loop variable")); err != nil {
+	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"),
+		want(Int64, s.V, "loop variable")); err != nil {
 		return err
 	}
 	if s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Lanes {
-		return fmt.Errorf("step %d, factor %d, chunk %d, kind %d: want a step of at least 1 and none below 0", s.Step, s.Factor, s.Chunk, s.Kind)
+		return fmt.Errorf(
+			"step %d, factor %d, chunk %d, kind %d: want a step of at least 1 and none below 0", s.Step,
+			s.Factor, s.Chunk, s.Kind)
 	}
 	if s.Factor != 0 && s.Kind != Unrolled {
 		return fmt.Errorf("factor %d: want none but of an unrolled loop", s.Factor)
@@ -81,7 +84,8 @@ func (v *verifier) loop(s *For) error {
 
 func (v *verifier) orderedSection(s *Ordered) error {
 	if n := len(v.loops); n == 0 || v.loops[n-1].ordered != s {
-		return errors.New("an ordered section that is not the only one in the body of a parallel(dynamic, 1) loop")
+		return errors.New(
+			"an ordered section that is not the only one in the body of a parallel(dynamic, 1) loop")
 	}
 	return v.block(s.Body)
 }

@@ -9,7 +9,8 @@ func (v *verifier) sortBy(s *SortBy) error {
 	if len(s.Keys) == 0 {
 		return errors.New("no keys")
 	}
-	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), v.stored(s.Perm)); err != nil {
+	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"),
+		v.stored(s.Perm)); err != nil {
 		return err
 	}
 	if s.Perm.Elem != Int64 {

@@ -27,7 +27,8 @@ func (f *File) Bind(params map[string]string) error {
 		}
 		v, ok := parseNumber(params[name])
 		if !ok {
-			return diag.Errorf(BadNumber, "-D=%s=%s: got %q for param %s, want a number", name, params[name], params[name], name)
+			return diag.Errorf(BadNumber, "-D=%s=%s: got %q for param %s, want a number", name, params[name],
+				params[name], name)
 		}
 		p.Value = v
 	}
@@ -109,7 +110,8 @@ func (f *File) bindRepeat(t *Repeat) error {
 	t.N, err = t.count.Eval(func(string) (int64, bool) { return 0, false })
 	if err != nil {
 		for _, name := range t.count.Names() {
-			return f.Errorf(notation.Span(t.count.span), Unknown, "got %s for the number of passes, which is no param, want numbers and params", name)
+			return f.Errorf(notation.Span(t.count.span), Unknown,
+				"got %s for the number of passes, which is no param, want numbers and params", name)
 		}
 		return err
 	}
@@ -122,7 +124,8 @@ func (f *File) bindRepeat(t *Repeat) error {
 func (s *Statement) bind() error {
 	f := s.file
 	if p := f.Param(s.raw.LHS.Name); p != nil {
-		return f.Errorf(s.raw.LHS.At, NameClash, "got the param %s of line %d on the left side, want a tensor", p.Name, f.line(p.span))
+		return f.Errorf(s.raw.LHS.At, NameClash,
+			"got the param %s of line %d on the left side, want a tensor", p.Name, f.line(p.span))
 	}
 	stmt := *s.raw
 	stmt.RHS = f.put(s.raw.RHS, nil)
@@ -131,7 +134,9 @@ func (s *Statement) bind() error {
 	for _, a := range s.raw.Accesses() {
 		if p := f.Param(a.Name); p != nil {
 			if len(a.Vars) > 0 {
-				return f.Errorf(a.At, NameClash, "got the param %s of line %d with index variables, want it as %s", p.Name, f.line(p.span), p.Name)
+				return f.Errorf(a.At, NameClash,
+					"got the param %s of line %d with index variables, want it as %s", p.Name, f.line(p.span),
+					p.Name)
 			}
 			whole.replace(a.At.Pos-s.span.Pos, a.At.End-s.span.Pos, p.Value.Text)
 		}
@@ -174,7 +179,9 @@ func (s *Statement) bindLines() error {
 		case "intermediate-order":
 			n, err := strconv.Atoi(s.file.putParts(b.value, ","))
 			if err != nil || n < 1 {
-				return s.file.Errorf(notation.Span(b.span), Syntax, "got %s, want a whole number of at least 1: the most index variables that an intermediate has", s.file.putParts(b.value, ","))
+				return s.file.Errorf(notation.Span(b.span), Syntax,
+					"got %s, want a whole number of at least 1: the most index variables that an intermediate has",
+					s.file.putParts(b.value, ","))
 			}
 			s.IntermediateOrder = n
 		}
@@ -235,8 +242,8 @@ func (t *textEdits) result() (string, []edit) {
 	return t.out.String() + t.text[t.at:], t.edits
 }
 
-// words are the places of those arguments of the command that are words of the scheduling language, or
-// in quotes; none of a text that is no command.
+// words are the places of those arguments of the command that are words of the scheduling language,
+// or in quotes; none of a text that is no command.
 func (c *Command) words() (list []edit) {
 	parsed, err := schedule.Parse([]string{c.raw})
 	if err != nil {
@@ -253,8 +260,8 @@ func (c *Command) words() (list []edit) {
 	return list
 }
 
-// bind puts params into c's arguments: words that are neither index variables of the statement nor those of
-// the scheduling language, and stand neither before "(" nor beside a point or in quotes.
+// bind puts params into c's arguments: words that are neither index variables of the statement nor
+// those of the scheduling language, and stand neither before "(" nor beside a point or in quotes.
 func (c *Command) bind(f *File, vars map[string]bool) {
 	e, own := textEdits{text: c.raw}, c.words()
 	quoted := false
@@ -272,7 +279,8 @@ func (c *Command) bind(f *File, vars map[string]bool) {
 		word := c.raw[k:end]
 		p := f.Param(word)
 		said := slices.ContainsFunc(own, func(at edit) bool { return at.pos <= k && end <= at.end })
-		if p != nil && !quoted && !said && !vars[word] && !strings.HasPrefix(strings.TrimLeft(c.raw[end:], " \t\r\n"), "(") {
+		if p != nil && !quoted && !said && !vars[word] &&
+			!strings.HasPrefix(strings.TrimLeft(c.raw[end:], " \t\r\n"), "(") {
 			e.replace(k, end, p.Value.Text)
 		}
 		k = end - 1

@@ -15,8 +15,10 @@ import (
 // Errors are *diag.Error with a place in the file.
 func (f *File) Check() error {
 	f.Tensors = slices.DeleteFunc(f.Tensors, func(t *Tensor) bool { return !t.Declared })
-	c := &checker{f: f, names: map[string]named{}, states: map[string]*state{}, firstWrite: map[string]notation.Span{}}
-	for _, step := range []func() error{c.declareNames, c.givenSizes, c.declarations, c.order, c.products, c.outputs} {
+	c := &checker{f: f, names: map[string]named{}, states: map[string]*state{},
+		firstWrite: map[string]notation.Span{}}
+	for _, step := range []func() error{c.declareNames, c.givenSizes, c.declarations, c.order,
+		c.products, c.outputs} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -65,9 +67,11 @@ func (c *checker) name(name, what string, at notation.Span) error {
 
 func (c *checker) clash(name, what string, at notation.Span, old named) error {
 	if old.what == what {
-		return c.f.Errorf(at, NameClash, "got %s %s twice, the first on line %d, want it once", what, name, c.f.line(span(old.at)))
+		return c.f.Errorf(at, NameClash, "got %s %s twice, the first on line %d, want it once", what,
+			name, c.f.line(span(old.at)))
 	}
-	return c.f.Errorf(at, NameClash, "got %s as a %s, and as a %s on line %d, want a name for each", name, what, old.what, c.f.line(span(old.at)))
+	return c.f.Errorf(at, NameClash, "got %s as a %s, and as a %s on line %d, want a name for each",
+		name, what, old.what, c.f.line(span(old.at)))
 }
 
 // declareNames gives names their meanings, those of sizes last.
@@ -124,7 +128,8 @@ func (c *checker) givenSizes() error {
 	})
 	for _, name := range slices.Sorted(maps.Keys(c.f.Sizes)) {
 		if c.names[name].what != "size" && !vars[name] {
-			return diag.Errorf(Unknown, "-d=%s:%d: %s has neither a size nor an index variable %s", name, c.f.Sizes[name], diag.Printable(c.f.Name), name)
+			return diag.Errorf(Unknown, "-d=%s:%d: %s has neither a size nor an index variable %s", name,
+				c.f.Sizes[name], diag.Printable(c.f.Name), name)
 		}
 	}
 	return nil
@@ -194,7 +199,9 @@ func (c *checker) sizes(sizes []Size, bound map[string]bool) error {
 // tensor checks a declaration.
 func (c *checker) tensor(t *Tensor) error {
 	if t.FromNumber != "" && t.Order > 0 {
-		return c.f.Errorf(t.FromAt, Declaration, "got the number %s for tensor %s of %s, want a file, or what -g takes: a number is a scalar's", t.FromNumber, t.Name, diag.Count(t.Order, "mode"))
+		return c.f.Errorf(t.FromAt, Declaration,
+			"got the number %s for tensor %s of %s, want a file, or what -g takes: a number is a scalar's",
+			t.FromNumber, t.Name, diag.Count(t.Order, "mode"))
 	}
 	if t.Placement == nil {
 		return nil
@@ -210,11 +217,15 @@ func (c *checker) outputs() error {
 			continue
 		}
 		if old := files[t.To]; old != nil {
-			return c.f.Errorf(t.ToAt, Declaration, "got %q for tensor %s, which tensor %s is written to (line %d), want a file for each", t.To, t.Name, old.Name, c.f.line(span(old.ToAt)))
+			return c.f.Errorf(t.ToAt, Declaration,
+				"got %q for tensor %s, which tensor %s is written to (line %d), want a file for each", t.To,
+				t.Name, old.Name, c.f.line(span(old.ToAt)))
 		}
 		files[t.To] = t
 		if s := c.states[t.Name]; !s.written {
-			return c.f.Errorf(t.ToAt, ReadEarly, "got a file for tensor %s, which has no values: it has no from, and no statement writes it", t.Name)
+			return c.f.Errorf(t.ToAt, ReadEarly,
+				"got a file for tensor %s, which has no values: it has no from, and no statement writes it",
+				t.Name)
 		}
 	}
 	return nil

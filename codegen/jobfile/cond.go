@@ -64,7 +64,8 @@ func (p *parser) cond(r *reader) *Cond {
 		notation.Walk(e, func(e notation.Expr) bool {
 			switch e := e.(type) {
 			case *notation.Sum:
-				r.fail(e.At, Syntax, "got sum(...) in a condition, want scalars: a statement before the end of the repeat may sum")
+				r.fail(e.At, Syntax,
+					"got sum(...) in a condition, want scalars: a statement before the end of the repeat may sum")
 			case *notation.Access:
 				if len(e.Vars) > 0 {
 					r.fail(e.At, Syntax, "got %s in a condition, want scalars", e)
@@ -90,7 +91,8 @@ func (r *reader) comparison() (string, notation.Span) {
 	case r.next() == '=':
 		r.got("< <= > >= == or != between two scalar expressions")
 	default:
-		r.fail(r.f.trimmed(notation.Span{Pos: from, End: r.end}), Syntax, "got a condition without a comparison, want < <= > >= == or != between two scalar expressions")
+		r.fail(r.f.trimmed(notation.Span{Pos: from, End: r.end}), Syntax,
+			"got a condition without a comparison, want < <= > >= == or != between two scalar expressions")
 	}
 	return "", notation.Span{Pos: r.at, End: r.at}
 }
@@ -165,7 +167,8 @@ func (c *Cond) Eval(value func(scalar string) (Scalar, error)) (bool, error) {
 // typ is the type that c is computed in: of 64-bit parts.
 func (c *Cond) typ(types map[string]dtype.Type) dtype.Type {
 	left := &notation.Access{Name: "(the condition)"} // no tensor's name
-	t, _, err := notation.InferTypes(&notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '-', X: c.X, Y: c.Y}}, types, dtype.None)
+	t, _, err := notation.InferTypes(
+		&notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '-', X: c.X, Y: c.Y}}, types, dtype.None)
 	switch {
 	case err != nil || t.IsInt(): // a literal past 32 bits
 		return dtype.Int64
@@ -182,7 +185,9 @@ func (c *Cond) order(types map[string]dtype.Type) error {
 	}
 	for _, a := range c.accesses() {
 		if types[a.Name].IsComplex() {
-			return c.f.Errorf(a.At, diag.LossyType, "got the complex scalar %s beside %s, want real ones: complex numbers have no order", a.Name, c.Op)
+			return c.f.Errorf(a.At, diag.LossyType,
+				"got the complex scalar %s beside %s, want real ones: complex numbers have no order", a.Name,
+				c.Op)
 		}
 	}
 	return nil
@@ -195,7 +200,8 @@ type condEval struct {
 	err    error
 }
 
-func (v *condEval) fail(at notation.Span, code diag.Code, format string, args ...any) reference.Value {
+func (v *condEval) fail(at notation.Span, code diag.Code, format string,
+	args ...any) reference.Value {
 	if v.err == nil {
 		d := v.f.Errorf(at, code, format, args...)
 		d.Exit = diag.ExitData
@@ -224,7 +230,8 @@ func (v *condEval) eval(e notation.Expr) reference.Value {
 }
 
 // binary is x op y, or -y, the value of e.
-func (v *condEval) binary(e notation.Expr, op byte, x, y reference.Value, negate bool) reference.Value {
+func (v *condEval) binary(e notation.Expr, op byte, x, y reference.Value,
+	negate bool) reference.Value {
 	switch {
 	case v.err != nil:
 		return reference.Value{}

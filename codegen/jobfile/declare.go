@@ -83,7 +83,8 @@ func (p *parser) machine(r *reader, at span) Item {
 		e.what, e.least, e.ranks = "an extent of "+t.Name, 1, true
 	}
 	if r.err == nil && len(t.Extents) == 0 {
-		r.fail(notation.Span{Pos: r.at - 1, End: r.at}, Syntax, "got no extents, want one at least, as in machine M(p)")
+		r.fail(notation.Span{Pos: r.at - 1, End: r.at}, Syntax,
+			"got no extents, want one at least, as in machine M(p)")
 	}
 	return t
 }
@@ -289,7 +290,8 @@ func (p *parser) levels(r *reader, t *Tensor) {
 		return
 	}
 	if f.NumModes() != t.Order {
-		r.fail(at, diag.BadFormat, "got %s for tensor %s, want %d: it has %s", diag.Count(f.NumModes(), "level"), t.Name, t.Order, diag.Count(t.Order, "size"))
+		r.fail(at, diag.BadFormat, "got %s for tensor %s, want %d: it has %s",
+			diag.Count(f.NumModes(), "level"), t.Name, t.Order, diag.Count(t.Order, "size"))
 	}
 }
 
@@ -317,7 +319,9 @@ func (p *parser) from(r *reader, t *Tensor) {
 	case IsNumber(t.from):
 		t.FromNumber, t.from = t.from, ""
 	case !notation.IsName(t.from[:1]) || !isKind(t.from):
-		r.fail(t.FromAt, Syntax, "got %q behind from, want a file in quotes, a number, or what -g takes, as in uniform:1000", t.from)
+		r.fail(t.FromAt, Syntax,
+			"got %q behind from, want a file in quotes, a number, or what -g takes, as in uniform:1000",
+			t.from)
 	}
 }
 

@@ -15,7 +15,8 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	right, refused := 0, 0
-	for _, m := range regexp.MustCompile("(?s)```dst\n(.*?)```\n(?:\n```text\n(.*?)```)?").FindAllStringSubmatch(string(doc), -1) {
+	for _, m := range regexp.MustCompile(
+		"(?s)```dst\n(.*?)```\n(?:\n```text\n(.*?)```)?").FindAllStringSubmatch(string(doc), -1) {
 		if m[2] == "" {
 			checked(t, m[1])
 			right++

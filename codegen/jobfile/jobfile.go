@@ -105,9 +105,11 @@ func statements(items []Item, yield func(*Statement) bool) bool {
 	return true
 }
 
-// Idle reports whether running f does nothing: it has no statement, prints nothing and writes no file.
+// Idle reports whether running f does nothing: it has no statement, prints nothing and writes no
+// file.
 func (f *File) Idle() bool {
-	return !acts(f.Items) && !slices.ContainsFunc(f.Tensors, func(t *Tensor) bool { return t.To != "" })
+	return !acts(f.Items) &&
+		!slices.ContainsFunc(f.Tensors, func(t *Tensor) bool { return t.To != "" })
 }
 
 // acts reports whether an item is a statement or prints.

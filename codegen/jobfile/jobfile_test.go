@@ -42,7 +42,8 @@ func TestConjugateGradients(t *testing.T) {
 	for _, x := range f.Tensors {
 		names = append(names, fmt.Sprintf("%s%d%v", x.Name, x.Order, x.Declared))
 	}
-	if got, want := strings.Join(names, " "), "A2true b1true x1true r1false p1false rr0false bb0false q1false pq0false old0false"; got != want {
+	if got, want := strings.Join(names, " "),
+		"A2true b1true x1true r1false p1false rr0false bb0false q1false pq0false old0false"; got != want {
 		t.Errorf("tensors %s, want %s", got, want)
 	}
 	a, x := f.Tensor("A"), f.Tensor("x")
@@ -57,7 +58,8 @@ func TestConjugateGradients(t *testing.T) {
 		t.Errorf("got repeat %d until %s with %d items", r.N, r.Until, len(r.Body))
 	}
 	s := r.Body[3].(*Statement)
-	if s.Text != "r(i) = r(i) - rr / pq * q(i)" || s.Stmt.Src[s.Stmt.LHS.At.Pos:s.Stmt.LHS.At.End] != "r(i)" {
+	if s.Text != "r(i) = r(i) - rr / pq * q(i)" ||
+		s.Stmt.Src[s.Stmt.LHS.At.Pos:s.Stmt.LHS.At.End] != "r(i)" {
 		t.Errorf("got %q with the left side at %v", s.Text, s.Stmt.LHS.At)
 	}
 	if line, col := f.Position(s.Pos); line != 14 || col != 3 {
@@ -79,7 +81,8 @@ func TestDistributed(t *testing.T) {
 	if n, err := f.Tensor("C").Sizes[1].Eval(nil); n != 32 || err != nil {
 		t.Errorf("R is %d, %v", n, err)
 	}
-	if n, err := f.Items[1].(*Machine).Extents[0].Eval(func(name string) (int64, bool) { return 6, name == "p" }); n != 6 || err != nil {
+	if n, err := f.Items[1].(*Machine).Extents[0].Eval(
+		func(name string) (int64, bool) { return 6, name == "p" }); n != 6 || err != nil {
 		t.Errorf("the machine has %d ranks, %v", n, err)
 	}
 	s := f.Items[5].(*Statement)
@@ -148,16 +151,19 @@ repeat 3 {
 `
 	want := checked(t, plain)
 	for name, text := range map[string]string{
-		"ends of Windows":   strings.ReplaceAll(plain, "\n", "\r\n"),
-		"tabs":              strings.ReplaceAll(plain, "  ", "\t"),
-		"byte order mark":   "\ufeff" + plain,
-		"no last end":       strings.TrimSuffix(plain, "\n"),
-		"comments":          "# first\n" + strings.ReplaceAll(plain, "\n", " # (comment\n   # \"another\n\n"),
-		"all indented":      "    " + strings.ReplaceAll(strings.TrimSuffix(plain, "\n"), "\n", "\n    ") + "\n",
+		"ends of Windows": strings.ReplaceAll(plain, "\n", "\r\n"),
+		"tabs":            strings.ReplaceAll(plain, "  ", "\t"),
+		"byte order mark": "\ufeff" + plain,
+		"no last end":     strings.TrimSuffix(plain, "\n"),
+		"comments": "# first\n" + strings.ReplaceAll(plain, "\n",
+			" # (comment\n   # \"another\n\n"),
+		"all indented": "    " + strings.ReplaceAll(strings.TrimSuffix(plain, "\n"), "\n",
+			"\n    ") + "\n",
 		"brackets continue": strings.ReplaceAll(plain, ",", ",\n"),
-		"operators do":      strings.ReplaceAll(strings.ReplaceAll(plain, "= ", "=\n# comment\n"), "* ", "*\n\n  "),
-		"commas between":    strings.ReplaceAll(plain, "4)", "4),"),
-		"clauses on lines":  strings.ReplaceAll(plain, " to", "\n  to"),
+		"operators do": strings.ReplaceAll(strings.ReplaceAll(plain, "= ", "=\n# comment\n"), "* ",
+			"*\n\n  "),
+		"commas between":   strings.ReplaceAll(plain, "4)", "4),"),
+		"clauses on lines": strings.ReplaceAll(plain, " to", "\n  to"),
 	} {
 		if text == plain {
 			t.Errorf("%s: the text is the plain one", name)
@@ -166,8 +172,10 @@ repeat 3 {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}
 	}
-	one := checked(t, "s = 0\nrepeat 3 { s = s + 1 }\nrepeat 2 { repeat 3 { s += 1 } }\nrepeat 4 {}\nprint s")
-	if inner := one.Items[2].(*Repeat).Body[0].(*Repeat); inner.N != 3 || len(inner.Body) != 1 || len(one.Items) != 5 {
+	one := checked(t,
+		"s = 0\nrepeat 3 { s = s + 1 }\nrepeat 2 { repeat 3 { s += 1 } }\nrepeat 4 {}\nprint s")
+	if inner := one.Items[2].(*Repeat).Body[0].(*Repeat); inner.N != 3 || len(inner.Body) != 1 ||
+		len(one.Items) != 5 {
 		t.Errorf("got\n%s", one)
 	}
 }
@@ -189,7 +197,9 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	checked(t, strings.Repeat(" ", MaxBytes))
-	long, err := Parse("job.dst", "s = 1"+strings.Repeat("+1", MaxLine/2-3)+"\nrepeat 1"+strings.Repeat("+1", MaxLine/4-20)+" until 1"+strings.Repeat("*1", MaxLine/4-20)+" == s {\n}\n")
+	long, err := Parse("job.dst",
+		"s = 1"+strings.Repeat("+1", MaxLine/2-3)+"\nrepeat 1"+strings.Repeat("+1",
+			MaxLine/4-20)+" until 1"+strings.Repeat("*1", MaxLine/4-20)+" == s {\n}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,15 +237,18 @@ repeat R*chunk until n < eps*R {
 	}
 	all := func() string {
 		n, _ := f.Tensor("B").Sizes[0].Eval(nil)
-		return fmt.Sprint(n, f.Tensor("B").FromKind, f.Tensor("s").FromNumber, f.Tensor("t").FromKind, s.Stmt, s.Text, s.Schedule[0].Text, s.Schedule[1].Text, s.Split, z.Schedule[0].Text, rep.N,
+		return fmt.Sprint(n, f.Tensor("B").FromKind, f.Tensor("s").FromNumber, f.Tensor("t").FromKind,
+			s.Stmt, s.Text, s.Schedule[0].Text, s.Schedule[1].Text, s.Split, z.Schedule[0].Text, rep.N,
 			notation.ExprString(rep.Until.Y))
 	}
 	text := f.String()
-	check("the file's values", all(), "4uniform:16:int-1.5zipf:16:2y(i) = -1.5*B(i,j) - 2y(i) = -1.5 * B(i,j) - 2split(i,i0,i1,16)precompute(-1.5*B(i,j),j,jw,16)[i:2 j:2,16]split(R,R0,R1,16)321e-6*2")
+	check("the file's values", all(),
+		"4uniform:16:int-1.5zipf:16:2y(i) = -1.5*B(i,j) - 2y(i) = -1.5 * B(i,j) - 2split(i,i0,i1,16)precompute(-1.5*B(i,j),j,jw,16)[i:2 j:2,16]split(R,R0,R1,16)321e-6*2")
 	if err := f.Bind(map[string]string{"R": "10", "a": "+3"}); err != nil {
 		t.Fatal(err)
 	}
-	check("values of -D", all(), "20uniform:16:int3zipf:16:10y(i) = 3*B(i,j) - 10y(i) = 3 * B(i,j) - 10split(i,i0,i1,16)precompute(3*B(i,j),j,jw,16)[i:10 j:10,16]split(R,R0,R1,16)1601e-6*10")
+	check("values of -D", all(),
+		"20uniform:16:int3zipf:16:10y(i) = 3*B(i,j) - 10y(i) = 3 * B(i,j) - 10split(i,i0,i1,16)precompute(3*B(i,j),j,jw,16)[i:10 j:10,16]split(R,R0,R1,16)1601e-6*10")
 	check("the text", f.String(), text)
 	for params, want := range map[string]string{
 		"n=3":       "-D=n=3: job.dst has no param n; its params are R, a, chunk, eps",
@@ -257,14 +270,16 @@ repeat R*chunk until n < eps*R {
 		}
 	}
 	none := checked(t, "s = 1\n")
-	if err := none.Bind(map[string]string{"s": "1"}); err == nil || err.Error() != "-D=s=1: job.dst has no param s; it has none" {
+	if err := none.Bind(map[string]string{"s": "1"}); err == nil ||
+		err.Error() != "-D=s=1: job.dst has no param s; it has none" {
 		t.Errorf("got %v", err)
 	}
 }
 
 // TestLocate: errors of those who compile a statement stand in the file.
 func TestLocate(t *testing.T) {
-	f := checked(t, "param chunk = 16\ntensor A(n): d from \"a\"\n\ny(i) = A(i)*chunk + A(i)\n  split(i, i0, i1, chunk)\n  unroll(chunk, q)\n")
+	f := checked(t,
+		"param chunk = 16\ntensor A(n): d from \"a\"\n\ny(i) = A(i)*chunk + A(i)\n  split(i, i0, i1, chunk)\n  unroll(chunk, q)\n")
 	s := f.Items[2].(*Statement)
 	c, right := s.Schedule[1], s.Stmt.RHS.Span()
 	statement := func(column string, carets string) string {
@@ -304,20 +319,23 @@ r = 2
 		t.Errorf("checked again: %v, %d tensors", err, len(f.Tensors))
 	}
 	types, err := f.CheckTypes(map[string]dtype.Type{"A": dtype.Complex64, "k": dtype.Float64})
-	want := map[string]dtype.Type{"A": dtype.Complex64, "k": dtype.Float64, "s": dtype.Complex64, "c": dtype.Complex128, "w": dtype.Float32}
-	if err == nil || !strings.HasPrefix(err.Error(), "job.dst:7:1: got type float32 for the result w") {
+	want := map[string]dtype.Type{"A": dtype.Complex64, "k": dtype.Float64, "s": dtype.Complex64,
+		"c": dtype.Complex128, "w": dtype.Float32}
+	if err == nil || !strings.HasPrefix(err.Error(),
+		"job.dst:7:1: got type float32 for the result w") {
 		t.Errorf("got %v", err)
 	}
 	if !reflect.DeepEqual(types, want) {
 		t.Errorf("got types %v, want %v", types, want)
 	}
-	if types, err = f.CheckTypes(map[string]dtype.Type{"A": dtype.Int32, "k": dtype.Int64}); err != nil || types["s"] != dtype.Int32 || types["c"] != dtype.Int64 || types["r"] != dtype.Float64 {
+	if types, err = f.CheckTypes(map[string]dtype.Type{"A": dtype.Int32, "k": dtype.Int64}); err !=
+		nil || types["s"] != dtype.Int32 || types["c"] != dtype.Int64 || types["r"] != dtype.Float64 {
 		t.Errorf("got types %v, %v", types, err)
 	}
 }
 
-// TestWordsOfCommands: a param with the name of a word of the scheduling language, or of a variable, stands for its
-// number where a command has a number, and nowhere else.
+// TestWordsOfCommands: a param with the name of a word of the scheduling language, or of a
+// variable, stands for its number where a command has a number, and nowhere else.
 func TestWordsOfCommands(t *testing.T) {
 	f := checked(t, `param Hash = 4
 param NoRaces = 5
@@ -339,8 +357,10 @@ C(i,j) = A(i,k) * B(k,j)
   substitute({i, j, k}, cublas)
   substitute({i, j, k}, cusparse)
 `)
-	want := []string{"split(i, i0, i1, 4)", "precompute(A(i,k)*B(k,j), j, j, W)", "workspace(W, Hash)", "parallelize(i0, CPUThread, NoRaces, NoRaces)",
-		`substitute({i1, j}, "rows.c:rows")`, "split(i1, a, b, 7)", "substitute({i, j, k}, gemm)", "split(k, k0, k1, 6)", "substitute({i, j, k}, cublas)", "substitute({i, j, k}, cusparse)"}
+	want := []string{"split(i, i0, i1, 4)", "precompute(A(i,k)*B(k,j), j, j, W)", "workspace(W, Hash)",
+		"parallelize(i0, CPUThread, NoRaces, NoRaces)",
+		`substitute({i1, j}, "rows.c:rows")`, "split(i1, a, b, 7)", "substitute({i, j, k}, gemm)",
+		"split(k, k0, k1, 6)", "substitute({i, j, k}, cublas)", "substitute({i, j, k}, cusparse)"}
 	f.statements(f.Items, func(s *Statement) error {
 		for k, c := range s.Schedule {
 			if c.Text != want[k] {
@@ -353,7 +373,8 @@ C(i,j) = A(i,k) * B(k,j)
 
 // TestNUL: a NUL character does not end a line, whose rest would be passed over.
 func TestNUL(t *testing.T) {
-	for _, text := range []string{"tensor s from 2 \x00 to \"x.npy\"\n", "\x00", "print s\x00", "tensor s from \"a\x00\"\n"} {
+	for _, text := range []string{"tensor s from 2 \x00 to \"x.npy\"\n", "\x00", "print s\x00",
+		"tensor s from \"a\x00\"\n"} {
 		_, err := Parse("job.dst", text)
 		if err == nil || !strings.Contains(err.Error(), "got a NUL character, want text") {
 			t.Errorf("%q: got %v", text, err)

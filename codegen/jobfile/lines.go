@@ -25,7 +25,8 @@ func clean(f *File) (string, error) {
 	for k := 0; k < len(out); k++ {
 		switch c := out[k]; {
 		case c == '\n' && quote >= 0:
-			return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax, "got no second quote on the line, want one at the end of the name")
+			return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax,
+				"got no second quote on the line, want one at the end of the name")
 		case c == 0:
 			return "", f.Errorf(notation.Span{Pos: k, End: k + 1}, Syntax, "got a NUL character, want text")
 		case c == '"' && quote >= 0:
@@ -43,7 +44,8 @@ func clean(f *File) (string, error) {
 		}
 	}
 	if quote >= 0 {
-		return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax, "got no second quote on the line, want one at the end of the name")
+		return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax,
+			"got no second quote on the line, want one at the end of the name")
 	}
 	return string(out), nil
 }
@@ -77,7 +79,8 @@ func (r *lineReader) peek() (l line, ok bool, err error) {
 		default:
 			l = line{at: notation.Span{Pos: k}, indent: indent, inside: inside}
 			if l.at.End, err = r.end(k); err == nil && l.at.End-k > MaxLine {
-				err = r.f.Errorf(notation.Span{Pos: k, End: k}, diag.TooLarge, "got a line of %d bytes, want at most %d", l.at.End-k, MaxLine)
+				err = r.f.Errorf(notation.Span{Pos: k, End: k}, diag.TooLarge,
+					"got a line of %d bytes, want at most %d", l.at.End-k, MaxLine)
 			}
 			return l, true, err
 		}
@@ -149,7 +152,8 @@ func (r *lineReader) end(from int) (int, error) {
 func (r *lineReader) unclosed(b bracket, got string) error {
 	at := notation.Span{Pos: b.at, End: b.at + 1}
 	if got == "" {
-		return r.f.Errorf(at, Syntax, "got the end of the file, want %q for this bracket", string(b.close))
+		return r.f.Errorf(at, Syntax, "got the end of the file, want %q for this bracket",
+			string(b.close))
 	}
 	return r.f.Errorf(at, Syntax, "got %q, want %q for this bracket first", got, string(b.close))
 }
@@ -175,7 +179,8 @@ func keyword(text string, at notation.Span, words ...string) string {
 				return w
 			}
 		}
-		if strings.HasPrefix(after, "(") || strings.HasPrefix(after, "=") || strings.HasPrefix(after, "+=") {
+		if strings.HasPrefix(after, "(") || strings.HasPrefix(after, "=") ||
+			strings.HasPrefix(after, "+=") {
 			return ""
 		}
 		return w
@@ -210,7 +215,9 @@ func wordByte(c byte) bool {
 func Parse(name, text string) (*File, error) {
 	f := &File{Name: name, text: strings.TrimPrefix(text, "\ufeff"), named: map[string]*Param{}}
 	if len(text) > MaxBytes {
-		return nil, &diag.Error{Code: diag.TooLarge, Msg: diag.Sprintf("got a job file of %d bytes, want at most %d", len(text), MaxBytes), File: name}
+		return nil, &diag.Error{Code: diag.TooLarge,
+			Msg:  diag.Sprintf("got a job file of %d bytes, want at most %d", len(text), MaxBytes),
+			File: name}
 	}
 	var err error
 	if f.clean, err = clean(f); err != nil {

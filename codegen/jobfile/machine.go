@@ -30,7 +30,8 @@ func (f *File) machines() []*Machine {
 }
 
 // Resolve is the machine of a job of so many ranks. lookup gives the sizes that its extents name.
-func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (*place.Machine, error) {
+func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (*place.Machine,
+	error) {
 	switch {
 	case m.levels != nil && len(m.Extents) == 0:
 		return m.shape(), nil
@@ -61,7 +62,8 @@ func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (
 	}
 	out, err := place.ParseMachine(strings.Join(grids, ";"))
 	if err != nil {
-		return nil, m.Extents[0].f.Errorf(notation.Span(m.span), BadNumber, "machine %s: %s", m.Name, err.(*diag.Error).Msg)
+		return nil, m.Extents[0].f.Errorf(notation.Span(m.span), BadNumber, "machine %s: %s", m.Name,
+			err.(*diag.Error).Msg)
 	}
 	out.Name = m.Name
 	if err := out.CheckRanks(int(ranks)); err != nil {
@@ -70,14 +72,16 @@ func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (
 	return out, nil
 }
 
-// shape is the machine with its names and numbers of dimensions. Extents that the file says are not set.
+// shape is the machine with its names and numbers of dimensions. Extents that the file says are not
+// set.
 func (m *Machine) shape() *place.Machine {
 	if m.levels != nil {
 		out := *m.levels
 		out.Name = m.Name
 		return &out
 	}
-	return &place.Machine{Name: m.Name, Grids: []place.Grid{{Extents: make([]int64, max(len(m.Extents), 1))}}}
+	return &place.Machine{Name: m.Name,
+		Grids: []place.Grid{{Extents: make([]int64, max(len(m.Extents), 1))}}}
 }
 
 // SetMachine has M be the machine of a text, as -m has it, whether the file declares it or not. It
@@ -99,9 +103,11 @@ func (f *File) SetMachine(text string) error {
 		}
 	}
 	if len(others) > 0 {
-		return diag.Errorf(Unknown, "-m=%s: got a machine for M, and %s declares %s", text, diag.Printable(f.Name), strings.Join(others, ", "))
+		return diag.Errorf(Unknown, "-m=%s: got a machine for M, and %s declares %s", text,
+			diag.Printable(f.Name), strings.Join(others, ", "))
 	}
-	f.Items = slices.Insert(f.Items, 0, Item(&Machine{Name: defaultMachine, Text: text, levels: levels}))
+	f.Items = slices.Insert(f.Items, 0,
+		Item(&Machine{Name: defaultMachine, Text: text, levels: levels}))
 	return nil
 }
 
@@ -136,30 +142,37 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 	at := notation.Span(p.span)
 	for _, l := range p.Placement {
 		if len(l.Modes) != t.Order {
-			return c.f.Errorf(at, Declaration, "got a placement of %s for tensor %s, want %d", diag.Count(len(l.Modes), "mode"), t.Name, t.Order)
+			return c.f.Errorf(at, Declaration, "got a placement of %s for tensor %s, want %d",
+				diag.Count(len(l.Modes), "mode"), t.Name, t.Order)
 		}
 		n, ok := c.names[l.Machine]
 		if ok && n.what != "machine" && n.what != "machine level" {
-			return c.f.Errorf(at, NameClash, "got %s as a machine, and as a %s on line %d, want a name for each", l.Machine, n.what, c.f.line(span(n.at)))
+			return c.f.Errorf(at, NameClash,
+				"got %s as a machine, and as a %s on line %d, want a name for each", l.Machine, n.what,
+				c.f.line(span(n.at)))
 		}
 		if !ok && l.Machine != defaultMachine {
-			return c.f.Errorf(at, Unknown, "got machine %s, which is not declared; there is %s", l.Machine, strings.Join(c.machines(), ", "))
+			return c.f.Errorf(at, Unknown, "got machine %s, which is not declared; there is %s", l.Machine,
+				strings.Join(c.machines(), ", "))
 		}
 	}
 	m := c.f.MachineOf(p.Placement)
 	if m == nil {
-		return c.f.Errorf(at, Declaration, "got the placement %s, which is over no machine: want one level for each of a machine's, in their order; there is %s", p.Placement, strings.Join(c.machines(), ", "))
+		return c.f.Errorf(at, Declaration,
+			"got the placement %s, which is over no machine: want one level for each of a machine's, in their order; there is %s", p.Placement, strings.Join(c.machines(), ", "))
 	}
 	for k, g := range m.shape().Grids {
 		l := p.Placement[k]
 		if got, want := len(l.Dims), len(g.Extents); got != want {
-			return c.f.Errorf(at, Declaration, "got a placement over %s, want %d: %s has %[2]d", diag.Count(got, "dimension"), want, l.Machine)
+			return c.f.Errorf(at, Declaration, "got a placement over %s, want %d: %s has %[2]d",
+				diag.Count(got, "dimension"), want, l.Machine)
 		}
 	}
 	return nil
 }
 
-// products refuses placements over a machine whose grid is computed for a product, where there is none.
+// products refuses placements over a machine whose grid is computed for a product, where there is
+// none.
 func (c *checker) products() error {
 	for p := range c.f.Placements() {
 		m := c.f.MachineOf(p.Placement)
@@ -168,7 +181,8 @@ func (c *checker) products() error {
 			used = used || s.machine == m
 		}
 		if m.OfProduct() && !used {
-			return c.f.Errorf(notation.Span(p.span), Declaration, "got a placement over %s, whose grid is computed for the product that commands distribute over it, and none do", m.Name)
+			return c.f.Errorf(notation.Span(p.span), Declaration,
+				"got a placement over %s, whose grid is computed for the product that commands distribute over it, and none do", m.Name)
 		}
 	}
 	return nil
@@ -220,7 +234,9 @@ func (c *checker) distribution(s *Statement, commands []*schedule.Command) error
 		}
 		for _, arg := range extents(args) {
 			if !distributes {
-				return s.refuse(arg, Declaration, "got %s, the extent of a machine, under a statement that nothing distributes, want a number", arg.Text)
+				return s.refuse(arg, Declaration,
+					"got %s, the extent of a machine, under a statement that nothing distributes, want a number",
+					arg.Text)
 			}
 			if err := c.extent(s, arg); err != nil {
 				return err
@@ -246,7 +262,9 @@ func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machin
 			continue
 		}
 		if s.machine != nil && s.machine.Name != name {
-			return nil, s.refuse(a, Declaration, "got machine %s, and %s in a command above, want one machine for a statement", name, s.machine.Name)
+			return nil, s.refuse(a, Declaration,
+				"got machine %s, and %s in a command above, want one machine for a statement", name,
+				s.machine.Name)
 		}
 		s.machine = m
 		return m.shape(), nil
@@ -255,7 +273,8 @@ func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machin
 	for _, m := range c.f.machines() {
 		names = append(names, m.Name)
 	}
-	return nil, s.refuse(a, Unknown, "got machine %s, which is not declared; there is %s", name, strings.Join(names, ", "))
+	return nil, s.refuse(a, Unknown, "got machine %s, which is not declared; there is %s", name,
+		strings.Join(names, ", "))
 }
 
 // named checks the machine, or the level of one, that a distribute names.
@@ -282,7 +301,8 @@ func (c *checker) extent(s *Statement, arg schedule.Arg) error {
 		return nil
 	}
 	if _, ok := m.Dim(dim); !ok {
-		return s.refuse(arg, Unknown, "got %s, and machine %s has no dimension %s: it has %s", arg.Text, name, dim, strings.Join(dimensions(m), ", "))
+		return s.refuse(arg, Unknown, "got %s, and machine %s has no dimension %s: it has %s", arg.Text,
+			name, dim, strings.Join(dimensions(m), ", "))
 	}
 	return nil
 }
@@ -313,7 +333,8 @@ func (c *checker) communicates(s *Statement, arg schedule.Arg) error {
 		list = []schedule.Arg{arg}
 	}
 	for _, a := range list {
-		if !slices.ContainsFunc(s.Stmt.Tensors(), func(t notation.TensorUse) bool { return t.Name == a.Text }) {
+		if !slices.ContainsFunc(s.Stmt.Tensors(),
+			func(t notation.TensorUse) bool { return t.Name == a.Text }) {
 			return s.refuse(a, Unknown, "communicate: got %s, want a tensor of the statement", a.Text)
 		}
 	}

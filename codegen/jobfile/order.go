@@ -66,7 +66,8 @@ func (c *checker) items(items []Item) error {
 // until checks the scalars of a condition.
 func (c *checker) until(cond *Cond) error {
 	if n := cond.operands(); n > MaxOperands {
-		return c.f.Errorf(notation.Span(cond.span), diag.TooLarge, "got a condition of %d numbers and scalars, want at most %d", n, MaxOperands)
+		return c.f.Errorf(notation.Span(cond.span), diag.TooLarge,
+			"got a condition of %d numbers and scalars, want at most %d", n, MaxOperands)
 	}
 	for _, a := range cond.accesses() {
 		s, err := c.read(a.Name, a.At)
@@ -74,7 +75,9 @@ func (c *checker) until(cond *Cond) error {
 			return err
 		}
 		if s.t.Order != 0 {
-			return c.f.Errorf(a.At, diag.OrderMismatch, "got %s in a condition, want a scalar: it has %s (line %d)", a.Name, diag.Count(s.t.Order, "mode"), c.f.line(span(s.at)))
+			return c.f.Errorf(a.At, diag.OrderMismatch,
+				"got %s in a condition, want a scalar: it has %s (line %d)", a.Name,
+				diag.Count(s.t.Order, "mode"), c.f.line(span(s.at)))
 		}
 	}
 	return nil
@@ -95,11 +98,14 @@ func (c *checker) read(name string, at notation.Span) (*state, error) {
 	case s == nil && !later:
 		return nil, c.f.Errorf(at, Unknown, "got %s, which is neither declared nor written before", name)
 	case s == nil:
-		return nil, c.f.Errorf(at, ReadEarly, "got %s, which has no values yet: line %d is the first to write it", name, line)
+		return nil, c.f.Errorf(at, ReadEarly,
+			"got %s, which has no values yet: line %d is the first to write it", name, line)
 	case !later:
-		return nil, c.f.Errorf(at, ReadEarly, "got %s, which has no values: its declaration on line %d has no from, and no statement writes it", name, c.f.line(span(s.at)))
+		return nil, c.f.Errorf(at, ReadEarly,
+			"got %s, which has no values: its declaration on line %d has no from, and no statement writes it", name, c.f.line(span(s.at)))
 	}
-	return nil, c.f.Errorf(at, ReadEarly, "got %s, which has no values yet: its declaration on line %d has no from, and line %d is the first to write it", name, c.f.line(span(s.at)), line)
+	return nil, c.f.Errorf(at, ReadEarly,
+		"got %s, which has no values yet: its declaration on line %d has no from, and line %d is the first to write it", name, c.f.line(span(s.at)), line)
 }
 
 // statement checks a statement that runs after what was checked before.
@@ -127,7 +133,8 @@ func (c *checker) modes(s *state, a *notation.Access) error {
 	if s.t.Order == len(a.Vars) {
 		return nil
 	}
-	return c.f.Errorf(a.At, diag.OrderMismatch, "got %s with %s, want %d as on line %d", a.Name, diag.Count(len(a.Vars), "mode"), s.t.Order, c.f.line(span(s.at)))
+	return c.f.Errorf(a.At, diag.OrderMismatch, "got %s with %s, want %d as on line %d", a.Name,
+		diag.Count(len(a.Vars), "mode"), s.t.Order, c.f.line(span(s.at)))
 }
 
 // write notes that a statement gives its left tensor values. A tensor that nothing has
@@ -142,7 +149,8 @@ func (c *checker) write(s *Statement) error {
 		if err := c.temporarySizes(s); err != nil {
 			return err
 		}
-		t = &state{t: &Tensor{span: span(left.At), at: left.At, Name: left.Name, Order: len(left.Vars)}, at: left.At}
+		t = &state{t: &Tensor{span: span(left.At), at: left.At, Name: left.Name, Order: len(left.Vars)},
+			at: left.At}
 		c.f.Tensors = append(c.f.Tensors, t.t)
 		c.states[left.Name] = t
 		c.names[left.Name] = named{"tensor", left.At}
@@ -157,7 +165,8 @@ func (c *checker) temporarySizes(s *Statement) error {
 	left, free := s.raw.LHS, notation.FreeVars(s.raw.RHS)
 	for k, v := range left.Vars {
 		if _, ok := c.f.Sizes[v]; !ok && !slices.Contains(free, v) {
-			return c.f.Errorf(left.VarAt[k], diag.SizeUnknown, "nothing gives the size of %s: %s is not declared, and no tensor on the right side has %s; want tensor %s(SIZE, ...) with its sizes, or -d=%s:SIZE", v, left.Name, v, left.Name, v)
+			return c.f.Errorf(left.VarAt[k], diag.SizeUnknown,
+				"nothing gives the size of %s: %s is not declared, and no tensor on the right side has %s; want tensor %s(SIZE, ...) with its sizes, or -d=%s:SIZE", v, left.Name, v, left.Name, v)
 		}
 	}
 	return nil

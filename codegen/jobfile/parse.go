@@ -133,7 +133,8 @@ func (p *parser) nothingUnder(l line, word string) error {
 	}
 	next, ok, err := p.under(l)
 	if err == nil && ok {
-		err = p.f.Errorf(next.at, Syntax, "got a line that is indented deeper than the %s above it, want it where that line begins", word)
+		err = p.f.Errorf(next.at, Syntax,
+			"got a line that is indented deeper than the %s above it, want it where that line begins", word)
 	}
 	return err
 }
@@ -169,8 +170,10 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 			return nil, err
 		}
 		t.Body = []Item{item}
-		if last, ok, err := p.lines.peek(); err == nil && (!ok || !last.inside || p.f.clean[last.at.Pos] != '}') {
-			return nil, p.f.Errorf(first.at, Syntax, `got a line behind "{" that no "}" ends, want the lines to repeat on lines of their own, or one of them and "}"`)
+		if last, ok, err := p.lines.peek(); err == nil &&
+			(!ok || !last.inside || p.f.clean[last.at.Pos] != '}') {
+			return nil, p.f.Errorf(first.at, Syntax,
+				`got a line behind "{" that no "}" ends, want the lines to repeat on lines of their own, or one of them and "}"`)
 		}
 	} else if t.Body, err = p.items(depth + 1); err != nil {
 		return nil, err

@@ -120,7 +120,9 @@ func argsText(args []schedule.Arg) string {
 		case strings.HasPrefix(a.Text, `"`):
 			words[k] = a.Text
 		default: // other blanks than a schedule's are characters like any
-			words[k] = strings.Join(strings.FieldsFunc(a.Text, func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }), " ")
+			words[k] = strings.Join(
+				strings.FieldsFunc(a.Text, func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }),
+				" ")
 		}
 	}
 	return strings.Join(words, ", ")

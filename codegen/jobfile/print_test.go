@@ -42,7 +42,8 @@ func same(a, b reflect.Value) bool {
 		return true
 	case reflect.Struct:
 		switch a.Type() {
-		case reflect.TypeOf(notation.Span{}), reflect.TypeOf(span{}), reflect.TypeOf(File{}), reflect.TypeOf(edit{}):
+		case reflect.TypeOf(notation.Span{}), reflect.TypeOf(span{}), reflect.TypeOf(File{}),
+			reflect.TypeOf(edit{}):
 			return true
 		}
 		for k := range a.NumField() {
@@ -130,9 +131,12 @@ func randomFile(g *rand.Rand) string {
 		case 1:
 			r.line("", "machine "+pick(g, `G = "nodes=2x2;gpus=4"`, "M(p)", "M(p/2,2)", "M(p-1 , 3*(4+1))"))
 		case 2:
-			r.line("", "tensor "+pick(g, "s", "A(n, m): ds", "A(2*n + R1,m): ds : 1, 0", "B(n): u", "x(3*(n-1)/2) : d", "z()")+
-				pick(g, "", " type float32", " place (x,y) -> M(~(x,y))", " place (x) -> M(x, *,3);(x) -> N(x)")+
-				pick(g, "", ` from "a # b.mtx"`, " from uniform:R1:int", " from 2.5", " from R1", " from -1e3", " from 1+2i", " from dense")+
+			r.line("", "tensor "+pick(g, "s", "A(n, m): ds", "A(2*n + R1,m): ds : 1, 0", "B(n): u",
+				"x(3*(n-1)/2) : d", "z()")+
+				pick(g, "", " type float32", " place (x,y) -> M(~(x,y))",
+					" place (x) -> M(x, *,3);(x) -> N(x)")+
+				pick(g, "", ` from "a # b.mtx"`, " from uniform:R1:int", " from 2.5", " from R1", " from -1e3",
+					" from 1+2i", " from dense")+
 				pick(g, "", ` to "x y.npy"`))
 		default:
 			r.item("", 2)
@@ -150,36 +154,43 @@ func (r *randomText) line(indent, text string) {
 	if r.g.Intn(5) == 0 {
 		text = strings.ReplaceAll(text, ", ", " ,\t")
 	}
-	r.out.WriteString(indent + text + pick(r.g, "", "", " ", " # it's \"a comment", "\t#}{(") + pick(r.g, "\n", "\n", "\r\n", "\n\n", "\n   # a comment\n"))
+	r.out.WriteString(indent + text + pick(r.g, "", "", " ", " # it's \"a comment",
+		"\t#}{(") + pick(r.g, "\n", "\n", "\r\n", "\n\n", "\n   # a comment\n"))
 }
 
 func (r *randomText) item(indent string, depth int) {
 	g := r.g
 	switch g.Intn(6) {
 	case 0:
-		r.line(indent, pick(g, "print x", "print  order", "place A (x,y) -> M(y)", "place  x (x)->M( * )"))
+		r.line(indent, pick(g, "print x", "print  order", "place A (x,y) -> M(y)",
+			"place  x (x)->M( * )"))
 	case 1:
 		if depth == 0 {
 			r.line(indent, "repeat 3 { s = s + 1 }")
 			return
 		}
-		r.line(indent, "repeat "+pick(g, "3", "2*4", "(1+1)*5")+pick(g, " ", " until rr<=1e-20 * bb ", " until -(a+b)/2 != a - 1 or fail ", "  until or >\n or or fail")+"{")
+		r.line(indent, "repeat "+pick(g, "3", "2*4", "(1+1)*5")+pick(g, " ", " until rr<=1e-20 * bb ",
+			" until -(a+b)/2 != a - 1 or fail ", "  until or >\n or or fail")+"{")
 		body := indent + pick(g, "  ", "\t")
 		for range g.Intn(3) {
 			r.item(body, depth-1)
 		}
 		r.line(indent, "}")
 	default:
-		r.line(indent, pick(g, "y(i) = A(i,j) * x(j)", "s += a / (b - -R1) * 2.", "repeat(i) = print(i,j)", "x(i) =\n\n# on\n sum(j, (a+b)*C(i,\nj)) +\n  R2", "place = (1)"))
+		r.line(indent, pick(g, "y(i) = A(i,j) * x(j)", "s += a / (b - -R1) * 2.",
+			"repeat(i) = print(i,j)", "x(i) =\n\n# on\n sum(j, (a+b)*C(i,\nj)) +\n  R2", "place = (1)"))
 		if g.Intn(4) == 0 {
 			r.line(indent+" ", "order j , i")
 		}
 		if g.Intn(4) == 0 {
-			r.line(indent+" ", pick(g, "network pairwise", "network(A * x)*B", "network  A*(B *\nC)")+pick(g, "", "\n"+indent+" intermediate-order 2"))
+			r.line(indent+" ", pick(g, "network pairwise", "network(A * x)*B", "network  A*(B *\nC)")+pick(g,
+				"", "\n"+indent+" intermediate-order 2"))
 		}
 		for range g.Intn(3) {
-			r.line(indent+pick(g, " ", "\t\t", "   "), pick(g, "split(i,i0,i1,R1)", "reorder({i, j},\n{k})", "precompute(A(i,j) *  x(j), j, jw)", "split i:4", "split  i : 3, 5,",
-				"extend j", "unroll(i, 4),unroll(j,2)", "substitute({i}, \"f.c:g\")", "split(i,i0,\ni1,M.x),"))
+			r.line(indent+pick(g, " ", "\t\t", "   "),
+				pick(g, "split(i,i0,i1,R1)", "reorder({i, j},\n{k})", "precompute(A(i,j) *  x(j), j, jw)",
+					"split i:4", "split  i : 3, 5,",
+					"extend j", "unroll(i, 4),unroll(j,2)", "substitute({i}, \"f.c:g\")", "split(i,i0,\ni1,M.x),"))
 		}
 	}
 }

@@ -19,7 +19,8 @@ import (
 // int64 now and then; seven is one of them.
 func randomExpr(g *rand.Rand, depth int, seven string) string {
 	if depth == 0 || g.Intn(4) == 0 {
-		return []string{"a", "b", seven, "0", "3037000500", "9223372036854775807", fmt.Sprint(g.Int63n(100))}[g.Intn(7)]
+		return []string{"a", "b", seven, "0", "3037000500", "9223372036854775807",
+			fmt.Sprint(g.Int63n(100))}[g.Intn(7)]
 	}
 	x, y := randomExpr(g, depth-1, seven), randomExpr(g, depth-1, seven)
 	switch op := g.Intn(6); op {
@@ -81,7 +82,8 @@ func bigEval(e notation.Expr, names map[string]int64) (*big.Int, error) {
 func randomNames(g *rand.Rand) map[string]int64 {
 	names := map[string]int64{}
 	for _, n := range []string{"a", "b"} {
-		names[n] = []int64{math.MinInt64, math.MaxInt64, -1, 0, 1, g.Int63n(1000), int64(g.Uint64())}[g.Intn(7)]
+		names[n] = []int64{math.MinInt64, math.MaxInt64, -1, 0, 1, g.Int63n(1000),
+			int64(g.Uint64())}[g.Intn(7)]
 	}
 	return names
 }
@@ -128,7 +130,8 @@ func condition(t *testing.T, text string) *Cond {
 
 // holds is what an operator says of the sign of x - y.
 func holds(op string, sign int) bool {
-	return map[string]bool{"<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0, "==": sign == 0, "!=": sign != 0}[op]
+	return map[string]bool{"<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0,
+		"==": sign == 0, "!=": sign != 0}[op]
 }
 
 func TestCondIntegers(t *testing.T) {
@@ -189,13 +192,15 @@ func TestCondFloats(t *testing.T) {
 		c := condition(t, text)
 		names := map[string]float64{}
 		for _, n := range []string{"a", "b"} {
-			names[n] = []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0, math.Copysign(0, -1), g.NormFloat64(), 1e300}[g.Intn(7)]
+			names[n] = []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0, math.Copysign(0, -1),
+				g.NormFloat64(), 1e300}[g.Intn(7)]
 		}
 		got, err := c.Eval(func(n string) (Scalar, error) {
 			return Scalar{dtype.Float64, reference.Float(names[n])}, nil
 		})
 		x, y := floatEval(c.X, names), floatEval(c.Y, names)
-		want := map[string]bool{"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y, "!=": x != y}[op]
+		want := map[string]bool{"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y,
+			"!=": x != y}[op]
 		if err != nil || got != want {
 			t.Fatalf("%s with %v: got %v, %v, want %v", text, names, got, err, want)
 		}

@@ -54,7 +54,8 @@ func (s Size) Name() (string, bool) {
 
 // Set gives s another value than the file does.
 func (s *Size) Set(n int64) {
-	x := &notation.Number{At: notation.Span(s.span), Text: strconv.FormatInt(n, 10), IsInt: true, Int: n, Float: float64(n)}
+	x := &notation.Number{At: notation.Span(s.span), Text: strconv.FormatInt(n, 10), IsInt: true,
+		Int: n, Float: float64(n)}
 	s.raw, s.expr = x, x
 }
 

@@ -23,7 +23,8 @@ type Sizes struct {
 // sizes for a name or a mode, and what statements refuse of sizes; where an input is absent
 // from known, only what is wrong whatever its sizes are. It comes after Check.
 func (f *File) CheckSizes(known map[string][]notation.Known) (*Sizes, error) {
-	c := &sizeChecker{f: f, known: known, names: map[string]notation.Known{}, dims: map[string][]notation.Known{}}
+	c := &sizeChecker{f: f, known: known, names: map[string]notation.Known{},
+		dims: map[string][]notation.Known{}}
 	for name, n := range f.Sizes {
 		c.names[name] = notation.Known{Size: n, Exact: true, From: fmt.Sprintf("-d=%s:%d", name, n)}
 	}
@@ -69,7 +70,8 @@ type sizeChecker struct {
 func (c *sizeChecker) bind(t *Tensor) error {
 	known := c.known[t.Name]
 	if known != nil && len(known) != t.Order {
-		return c.f.Errorf(t.FromAt, diag.OrderMismatch, "got %s with %s in %s, want %d as declared", t.Name, diag.Count(len(known), "mode"), known[0].From, t.Order)
+		return c.f.Errorf(t.FromAt, diag.OrderMismatch, "got %s with %s in %s, want %d as declared",
+			t.Name, diag.Count(len(known), "mode"), known[0].From, t.Order)
 	}
 	for m, k := range known {
 		name, ok := t.Sizes[m].Name()
@@ -89,7 +91,8 @@ func (c *sizeChecker) bind(t *Tensor) error {
 }
 
 func (c *sizeChecker) clash(s Size, what string, a, b notation.Known) error {
-	return c.f.Errorf(notation.Span(s.span), diag.SizeClash, "got size %d for %s from %s, and %d from %s: want one size", a.Size, what, a.From, b.Size, b.From)
+	return c.f.Errorf(notation.Span(s.span), diag.SizeClash,
+		"got size %d for %s from %s, and %d from %s: want one size", a.Size, what, a.From, b.Size, b.From)
 }
 
 // declared gives a declared tensor the values of its sizes.
@@ -112,7 +115,8 @@ func (c *sizeChecker) declared(t *Tensor) error {
 		dims[m].Size, dims[m].Exact = n, exact
 		if m < len(c.known[t.Name]) {
 			if k := c.known[t.Name][m]; k.Exact && exact && k.Size != n {
-				return c.clash(s, fmt.Sprintf("mode %d of %s", m, t.Name), k, notation.Known{Size: n, From: "its declaration"})
+				return c.clash(s, fmt.Sprintf("mode %d of %s", m, t.Name), k,
+					notation.Known{Size: n, From: "its declaration"})
 			}
 		}
 	}

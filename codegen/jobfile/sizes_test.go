@@ -34,9 +34,11 @@ s = z(i) * x(i)
 		known map[string][]notation.Known
 		want  string
 	}{
-		"all": {map[string][]notation.Known{"A": input(true, 3, 4), "x": input(true, 4), "T": input(false, 2, 5), "c": input(true, 6)},
+		"all": {map[string][]notation.Known{"A": input(true, 3, 4), "x": input(true, 4),
+			"T": input(false, 2, 5), "c": input(true, 6)},
 			"map[k:6 m:4 n:3] map[A:[3 4] T:[3 6] c:[6] w:[3] x:[4] y:[4] z:[3]]"},
-		"bounds": {map[string][]notation.Known{"A": input(false, 3, 4), "x": input(true, 9), "T": input(false, 7, 5), "c": input(false, 2)},
+		"bounds": {map[string][]notation.Known{"A": input(false, 3, 4), "x": input(true, 9),
+			"T": input(false, 7, 5), "c": input(false, 2)},
 			"map[k:5 m:9 n:7] map[A:[7 9] T:[7 5] c:[5] w:[7] x:[9] y:[8] z:[7]]"},
 		"some": {map[string][]notation.Known{"A": input(true, 3, 4), "x": input(true, 4)},
 			"map[m:4 n:3] map[A:[3 4] w:[3] x:[4] y:[4] z:[3]]"},
@@ -56,8 +58,11 @@ s = z(i) * x(i)
 		}
 	}
 	f = checked(t, text)
-	known := map[string][]notation.Known{"A": input(true, 3, 4), "x": input(true, 4), "T": input(false, 2, 5), "c": input(true, 6)}
-	if _, err := f.CheckSizes(known); err == nil || !strings.HasPrefix(err.Error(), "job.dst:10:7: got size 3 for i from mode 0 of z (line 6), and 4 from mode 0 of x (line 2): want one size") {
+	known := map[string][]notation.Known{"A": input(true, 3, 4), "x": input(true, 4),
+		"T": input(false, 2, 5), "c": input(true, 6)}
+	if _, err := f.CheckSizes(known); err == nil ||
+		!strings.HasPrefix(err.Error(),
+			"job.dst:10:7: got size 3 for i from mode 0 of z (line 6), and 4 from mode 0 of x (line 2): want one size") {
 		t.Errorf("got %v", err)
 	}
 	f, err := Parse("job.dst", "tensor A(n): d\nA(i) = 1\nu(i) = 1\n")
@@ -72,7 +77,10 @@ s = z(i) * x(i)
 		t.Errorf("with -d: got %v, %v", s, err)
 	}
 	f.Sizes["i"] = 6
-	if err := f.Check(); err == nil || !strings.HasPrefix(err.Error(), "job.dst:2:3: got size 6 for i from -d=i:6, and 5 from mode 0 of A (line 1)") && !strings.HasPrefix(err.Error(), "job.dst:2:3: got size 5") {
+	if err := f.Check(); err == nil ||
+		!strings.HasPrefix(err.Error(),
+			"job.dst:2:3: got size 6 for i from -d=i:6, and 5 from mode 0 of A (line 1)") &&
+			!strings.HasPrefix(err.Error(), "job.dst:2:3: got size 5") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -16,7 +16,8 @@ import (
 func (p *parser) statement(l line) (Item, error) {
 	f := p.f
 	if word := keyword(f.clean, l.at, blockWords...); word != "" {
-		return nil, f.Errorf(l.at, Syntax, "got %s at the place of a statement, want it indented under one", word)
+		return nil, f.Errorf(l.at, Syntax,
+			"got %s at the place of a statement, want it indented under one", word)
 	}
 	if c := f.clean[l.at.Pos]; !notation.IsName(string(rune(c))) {
 		r := f.reader(l.at)
@@ -52,7 +53,8 @@ func (s *Statement) under(l line) error {
 	word := underWord(f.clean, l.at)
 	if word == "" {
 		at := l.at
-		if text := strings.TrimSuffix(f.clean[at.Pos:at.End], ","); strings.HasSuffix(text, ")") { // as in a list of -s
+		// as in a list of -s
+		if text := strings.TrimSuffix(f.clean[at.Pos:at.End], ","); strings.HasSuffix(text, ")") {
 			at.End = at.Pos + len(text)
 		}
 		list, err := schedule.Parse([]string{f.clean[at.Pos:at.End]})
@@ -67,7 +69,8 @@ func (s *Statement) under(l line) error {
 	r := f.reader(l.at)
 	r.skip(word)
 	if r.next() == 0 {
-		r.got("its value, as in " + map[string]string{"split": "split i:4", "order": "order j,i", "extend": "extend j", "map": "map i,j",
+		r.got("its value, as in " + map[string]string{"split": "split i:4", "order": "order j,i",
+			"extend": "extend j", "map": "map i,j",
 			"network": "network (A*B)*C", "intermediate-order": "intermediate-order 2"}[word])
 		return r.err
 	}
@@ -93,13 +96,14 @@ func (s *Statement) under(l line) error {
 	return nil
 }
 
-// underWord is the word that a line under a statement begins with, "" for a scheduling command. A tree may
-// begin with a parenthesis.
+// underWord is the word that a line under a statement begins with, "" for a scheduling command. A
+// tree may begin with a parenthesis.
 func underWord(text string, at notation.Span) string {
 	if word := keyword(text, at, blockWords...); word != "" {
 		return word
 	}
-	if rest, ok := strings.CutPrefix(text[at.Pos:at.End], "network"); ok && strings.HasPrefix(strings.TrimLeft(rest, " \t\r"), "(") {
+	if rest, ok := strings.CutPrefix(text[at.Pos:at.End], "network"); ok &&
+		strings.HasPrefix(strings.TrimLeft(rest, " \t\r"), "(") {
 		return "network"
 	}
 	return ""
@@ -124,7 +128,8 @@ func (s *Statement) placedIn(err error, b blockLine) error {
 	}
 	msg := strings.TrimPrefix(d.Msg, "--") // a line has no flag
 	if d.Src == f.clean[b.span.Pos:b.span.End] {
-		return f.Errorf(notation.Span{Pos: b.span.Pos + d.Pos, End: b.span.Pos + d.End}, d.Code, "%s", msg)
+		return f.Errorf(notation.Span{Pos: b.span.Pos + d.Pos, End: b.span.Pos + d.End}, d.Code, "%s",
+			msg)
 	}
 	return f.Errorf(notation.Span(b.span), d.Code, "%s", msg)
 }

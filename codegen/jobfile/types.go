@@ -38,7 +38,8 @@ func NumberType(text string) dtype.Type {
 // statement, are values that the type of the left side cannot hold; where no declaration
 // gives it, also those that it would round.
 func (f *File) CheckTypes(known map[string]dtype.Type) (map[string]dtype.Type, error) {
-	c := &typeChecker{f: f, types: maps.Clone(known), given: map[string]bool{}, first: map[string]notation.Span{}}
+	c := &typeChecker{f: f, types: maps.Clone(known), given: map[string]bool{},
+		first: map[string]notation.Span{}}
 	if c.types == nil {
 		c.types = map[string]dtype.Type{}
 	}
@@ -108,7 +109,8 @@ func (c *typeChecker) statement(s *Statement) error {
 	}
 	if err != nil {
 		if written && !c.given[left.Name] {
-			return c.f.Errorf(left.At, diag.LossyType, "got values of type %s for %s, which has type %s from line %d on: want values that it holds as they are, or a type in a declaration, as in tensor %s type %s",
+			return c.f.Errorf(left.At, diag.LossyType,
+				"got values of type %s for %s, which has type %s from line %d on: want values that it holds as they are, or a type in a declaration, as in tensor %s type %s",
 				c.natural(s), left.Name, want, c.f.line(span(at)), declared(left), c.natural(s))
 		}
 		return s.Locate(err)

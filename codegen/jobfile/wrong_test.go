@@ -19,7 +19,8 @@ const (
 )
 
 // codes are those of job files.
-var codes = []diag.Code{Syntax, NameClash, Unknown, ReadEarly, Declaration, BadNumber, "placement", "machine"}
+var codes = []diag.Code{Syntax, NameClash, Unknown, ReadEarly, Declaration, BadNumber, "placement",
+	"machine"}
 
 // wrong is what is wrong of a file, nil for nothing.
 func wrong(text string) error {
@@ -73,7 +74,8 @@ func TestWrong(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile("testdata/wrong.txt", []byte(strings.Join(cases, nextFile)+"\n"), 0o644); err != nil {
+		if err := os.WriteFile("testdata/wrong.txt", []byte(strings.Join(cases, nextFile)+"\n"),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

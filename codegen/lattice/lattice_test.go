@@ -85,7 +85,8 @@ func sameText(a, b string) bool {
 // TestClosed checks that two points have their union, which makes one largest
 // point hold at any coordinate.
 func TestClosed(t *testing.T) {
-	for _, src := range []string{"a = B + C * D + E / F", "a = (B + C) * (D + E)", "a = B / (C + D) - E", "a = (B + c) * (D + e) + F"} {
+	for _, src := range []string{"a = B + C * D + E / F", "a = (B + C) * (D + E)",
+		"a = B / (C + D) - E", "a = (B + c) * (D + e) + F"} {
 		s, err := cin.Parse(src)
 		if err != nil {
 			t.Fatal(err)

@@ -52,7 +52,8 @@ type assembly interface {
 func (l *lowerer) newAssembly(how strategy.Assembly) assembly {
 	r := l.out
 	if r.op.operand.Format.AllDense() != (how == strategy.Dense) {
-		panic(fmt.Sprintf("BUG: lower: a result of format %s is to be assembled as %v", r.op.operand.Format, how))
+		panic(fmt.Sprintf("BUG: lower: a result of format %s is to be assembled as %v",
+			r.op.operand.Format, how))
 	}
 	switch how {
 	case strategy.Dense:
@@ -89,7 +90,8 @@ func (l *lowerer) bindResult(p *loop, in *env) {
 	if !l.assigns(p.f) {
 		return
 	}
-	if r, key := l.out, l.assembly.pattern(); key != "" && in.res.level <= r.deep && l.resultVars[r.deep] == p.v() {
+	if r, key := l.out, l.assembly.pattern(); key != "" && in.res.level <= r.deep &&
+		l.resultVars[r.deep] == p.v() {
 		for _, it := range p.iters {
 			if it.key == key {
 				in.res = l.assembly.at(it.p)
@@ -139,6 +141,7 @@ func (l *lowerer) enterResult(e *env) {
 		if !bound {
 			return
 		}
-		*c = resultCursor{level: c.level + 1, pos: l.named(op.prefix()+"_p", ir.Plus(c.base, at)), zeroed: c.zeroed, first: c.first, here: c.here}
+		*c = resultCursor{level: c.level + 1, pos: l.named(op.prefix()+"_p", ir.Plus(c.base, at)),
+			zeroed: c.zeroed, first: c.first, here: c.here}
 	}
 }

@@ -46,7 +46,8 @@ func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *env) {
 		add(e.atomic && accumulate)
 		return
 	}
-	l.emit(&ir.If{Cond: e.own, Then: l.within(func() { add(false) }), Else: l.within(func() { add(true) })})
+	l.emit(&ir.If{Cond: e.own, Then: l.within(func() { add(false) }),
+		Else: l.within(func() { add(true) })})
 }
 
 // assignResult stores to the result at its cursor. A place that holds no 0 yet
@@ -56,14 +57,16 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	pos := e.res.pos
 	switch {
 	case e.res.tile != nil:
-		l.when(x.pres, func() { l.emit(&ir.Store{A: e.res.tile, Index: pos, Accumulate: s.Accumulate, X: x.v}) })
+		l.when(x.pres,
+			func() { l.emit(&ir.Store{A: e.res.tile, Index: pos, Accumulate: s.Accumulate, X: x.v}) })
 		return
 	case e.res.level != a.op.order():
 		panic("BUG: lower: the result's position is not known at " + s.LHS.Key())
 	}
 	if c := e.private; c != nil {
 		l.when(x.pres, func() {
-			l.emit(&ir.Store{A: c.vals, Index: ir.Plus(pos, c.shift), Accumulate: s.Accumulate, Atomic: e.atomic && s.Accumulate, X: x.v})
+			l.emit(&ir.Store{A: c.vals, Index: ir.Plus(pos, c.shift), Accumulate: s.Accumulate,
+				Atomic: e.atomic && s.Accumulate, X: x.v})
 		})
 		return
 	}
@@ -76,7 +79,8 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 		return
 	}
 	x.v = ir.Plus(ir.Zero(x.v.Type()), x.v)
-	l.emit(&ir.If{Cond: e.res.first, Then: l.within(func() { l.assembly.store(x, e) }), Else: l.within(func() {
-		l.when(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), true, e) })
-	})})
+	l.emit(&ir.If{Cond: e.res.first, Then: l.within(func() { l.assembly.store(x, e) }),
+		Else: l.within(func() {
+			l.when(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), true, e) })
+		})})
 }

@@ -5,9 +5,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// bitmapSpace is a workspace for what sums many terms (a bitmap accumulator). It has a value, which is
-// 0 between uses, and a bit for every place of a box. An addition adds to the value and sets the bit,
-// without a branch on whether the place is new. In the end the bits give the places in ascending order.
+// bitmapSpace is a workspace for what sums many terms (a bitmap accumulator). It has a value, which
+// is 0 between uses, and a bit for every place of a box. An addition adds to the value and sets the
+// bit, without a branch on whether the place is new. In the end the bits give the places in
+// ascending order.
 type bitmapSpace struct {
 	placed *placed
 	bits   *ir.Array
@@ -25,7 +26,8 @@ func (l *lowerer) newBitmapSpace(t *cin.Access, rows bool) *bitmapSpace {
 	}
 	w.placed.list = l.newArray(t.Name+"_list", ir.Int32)
 	n := ir.NewVar(l.fresh(t.Name+"_len"), ir.Int64)
-	l.pre.Append(&ir.Declare{V: n, Init: ir.Over(ir.Plus(w.placed.box.places(), ir.Int(63)), ir.Int(64))})
+	l.pre.Append(&ir.Declare{V: n,
+		Init: ir.Over(ir.Plus(w.placed.box.places(), ir.Int(63)), ir.Int(64))})
 	w.len = n
 	array := func(a *ir.Array, n ir.Expr, zero bool) {
 		l.pre.Append(&ir.Alloc{A: a, Len: n, Zero: zero})
@@ -50,7 +52,8 @@ func (w *bitmapSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 }
 
 func (w *bitmapSpace) finish(l *lowerer) *operand {
-	l.emit(&ir.Collect{Bits: w.bits, Words: w.words, Flags: w.flags, List: w.placed.list, N: w.placed.n, Len: w.len, Base: w.placed.base()})
+	l.emit(&ir.Collect{Bits: w.bits, Words: w.words, Flags: w.flags, List: w.placed.list,
+		N: w.placed.n, Len: w.len, Base: w.placed.base()})
 	return w.placed.operand(l, w.clear)
 }
 

@@ -42,8 +42,8 @@ type interval struct {
 	among    *interval
 	first    ir.Expr
 	ancestor []ir.Expr // the range of positions of each root's level, outermost first: pairs
-	// rowsKnown: those of compressed rows are the row of the interval's first position, and that of the
-	// first one behind it.
+	// rowsKnown: those of compressed rows are the row of the interval's first position, and that of
+	// the first one behind it.
 	rowsKnown bool
 }
 
@@ -173,7 +173,8 @@ func (l *lowerer) emptyMayGo(f *cin.Forall, iv interval) bool {
 		return false
 	}
 	for _, r := range l.sched.comps[f.Var].component.Roots {
-		if slices.Contains(l.resultVars, r) && l.assigns(f) && !(len(l.sched.comps[f.Var].component.Roots) > 1) {
+		if slices.Contains(l.resultVars, r) && l.assigns(f) &&
+			!(len(l.sched.comps[f.Var].component.Roots) > 1) {
 			return false
 		}
 	}
@@ -225,7 +226,8 @@ func (l *lowerer) checkBounds(e *env) {
 func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
 	// The loop that determines the result's next variable sets its own tile to
 	// 0, where there is nothing else between it and this one.
-	inTiles := len(c.component.Roots) == 1 && e.res.level < len(l.resultVars) && l.resultVars[e.res.level] == c.component.Roots[0]
+	inTiles := len(c.component.Roots) == 1 && e.res.level < len(l.resultVars) &&
+		l.resultVars[e.res.level] == c.component.Roots[0]
 	s := f.Body
 	for _, leaf := range c.component.Leaves[slices.Index(c.component.Leaves, f.Var)+1:] {
 		next, ok := s.(*cin.Forall)
@@ -277,20 +279,21 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 // tilePieces emits a loop over tile numbers on threads, each of which makes a
 // piece of a result that grows.
 func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
-	l.assembly.chunks(ir.Minus(o.iv.hi, o.iv.lo), func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
-		v := l.newVar(f.Var)
-		body := l.bodyOf(f, func() {
-			in := l.atomically(f, e.clone())
-			x, iv, frames := l.tile(o, v, in)
-			span := l.coverage(iv, frames, e)
-			number := ir.Minus(v, o.iv.lo)
-			open(number, span.lo)
-			in.open[c.component.Top] = l.descend(frames, x, iv, f, in)
-			l.stmt(f.Body, in, false)
-			closeAt(number, span.hi)
+	l.assembly.chunks(ir.Minus(o.iv.hi, o.iv.lo),
+		func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+			v := l.newVar(f.Var)
+			body := l.bodyOf(f, func() {
+				in := l.atomically(f, e.clone())
+				x, iv, frames := l.tile(o, v, in)
+				span := l.coverage(iv, frames, e)
+				number := ir.Minus(v, o.iv.lo)
+				open(number, span.lo)
+				in.open[c.component.Top] = l.descend(frames, x, iv, f, in)
+				l.stmt(f.Body, in, false)
+				closeAt(number, span.hi)
+			})
+			l.emit(l.setKind(f, &ir.For{V: v, Lo: o.iv.lo, Hi: o.iv.hi, Step: 1, Body: body}))
 		})
-		l.emit(l.setKind(f, &ir.For{V: v, Lo: o.iv.lo, Hi: o.iv.hi, Step: 1, Body: body}))
-	})
 }
 
 // tile is what is left of the variable inside tile v.
@@ -320,7 +323,8 @@ func (l *lowerer) inPositions(iv interval, frames []frame, e *env) interval {
 		at := func(n ir.Expr) ir.Expr { return code(fr.tiling.Edge(form(n))) }
 		sub := fr.iv
 		sub.rows = nil
-		sub.lo, sub.hi, sub.size, sub.whole = l.pastRepeats(sub, at(iv.lo), e), l.pastRepeats(sub, at(iv.hi), e), -1, false
+		sub.lo, sub.hi, sub.size, sub.whole = l.pastRepeats(sub, at(iv.lo), e),
+			l.pastRepeats(sub, at(iv.hi), e), -1, false
 		if sub.first != nil {
 			sub.first = ir.Both(sub.first, ir.Equal(iv.lo, ir.Int(0)))
 		}
@@ -337,7 +341,8 @@ func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) inter
 		panic("BUG: lower: " + r.Access + " is not in scope")
 	}
 	among := iv
-	out := interval{unit: positions, size: -1, key: r.Access, among: &among, whole: iv.whole, roots: iv.roots, first: ir.Truth(true)}
+	out := interval{unit: positions, size: -1, key: r.Access, among: &among, whole: iv.whole,
+		roots: iv.roots, first: ir.Truth(true)}
 	if never(c.pres) {
 		out.lo, out.hi = ir.Int(0), ir.Int(0)
 		out.all = [2]ir.Expr{ir.Int(0), ir.Int(0)}

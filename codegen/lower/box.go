@@ -9,7 +9,8 @@ import (
 // lo up to hi of each: they are numbered by rows, from 0.
 type box struct{ lo, hi []ir.Expr }
 
-// newBox is the box of all coordinates of t's variables, of one of which a thread may have a part alone.
+// newBox is the box of all coordinates of t's variables, of one of which a thread may have a part
+// alone.
 func (l *lowerer) newBox(t *cin.Access) box {
 	var b box
 	for _, v := range t.Vars {
@@ -34,9 +35,9 @@ func (b box) spaces(m int) ir.Expr {
 	return n
 }
 
-// places is the number of places: at most maxPoints, for which there is no memory, where it is a product of
-// sizes that are not compiled in. A workspace has a box where that is small; but a leaf may be called with other
-// sizes than it was compiled for.
+// places is the number of places: at most maxPoints, for which there is no memory, where it is a
+// product of sizes that are not compiled in. A workspace has a box where that is small; but a leaf
+// may be called with other sizes than it was compiled for.
 func (b box) places() ir.Expr {
 	n := ir.Expr(ir.Int(1))
 	known := true

@@ -170,7 +170,8 @@ func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
 }
 
 // universeCases is cases for a universe loop: the last point has no iterator.
-func (l *lowerer) universeCases(p *loop, i ir.Expr, its []*iter, flags []ir.Expr, points []lattice.Point) ir.Expr {
+func (l *lowerer) universeCases(p *loop, i ir.Expr, its []*iter, flags []ir.Expr,
+	points []lattice.Point) ir.Expr {
 	point := points[0]
 	var here []*iter
 	var at []ir.Expr

@@ -33,11 +33,13 @@ func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
 func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 	w := &denseSpace{box: l.newBox(t), vals: l.dense[t.Name]}
 	size, v := w.box.places(), t.Vars[0]
-	if c := l.sched.comps[v]; c != nil && len(t.Vars) == 1 && len(c.component.Roots) == 1 && e.open[c.component.Top] != nil {
+	if c := l.sched.comps[v]; c != nil && len(t.Vars) == 1 && len(c.component.Roots) == 1 &&
+		e.open[c.component.Top] != nil {
 		o := e.open[c.component.Top]
 		iv := l.coverage(o.iv, o.frames, e)
 		w.box.lo[0], w.box.hi[0] = l.named(t.Name+"_lo", iv.lo), l.named(t.Name+"_hi", iv.hi)
-		if r := l.sched.g.MadeBy(o.leaf); o.iv.unit == coords && r.Kind == provenance.Split && r.To[1] == o.leaf {
+		if r := l.sched.g.MadeBy(o.leaf); o.iv.unit == coords && r.Kind == provenance.Split &&
+			r.To[1] == o.leaf {
 			size = ir.Least(size, ir.Int(r.N))
 		}
 	}
@@ -52,7 +54,8 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 
 // operand is the workspace as its consumer reads it.
 func (w *denseSpace) operand(l *lowerer, name string) *operand {
-	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(w.box.lo))})
+	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
+		Format: format.DenseOf(len(w.box.lo))})
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
 	l.denseLevels(op, w.box, 0, len(w.box.lo))
 	return op
@@ -89,7 +92,8 @@ func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.
 
 // inBothCases lowers a consumer of the workspace called name for the case that some
 // holds, that it has values, and for the other; and says whether it assigned.
-func (l *lowerer) inBothCases(name string, some ir.Expr, want bool, consume func(pres bool) ir.Expr) ir.Expr {
+func (l *lowerer) inBothCases(name string, some ir.Expr, want bool,
+	consume func(pres bool) ir.Expr) ir.Expr {
 	if always(some) || never(some) {
 		return consume(always(some))
 	}

@@ -119,7 +119,8 @@ func (l *lowerer) atomically(f *cin.Forall, e *env) *env {
 
 // races tells whether iterations of f may write one place of the result.
 func (l *lowerer) races(f *cin.Forall) bool {
-	return slices.ContainsFunc(l.sched.g.Underived(f.Var), func(r string) bool { return !slices.Contains(l.resultVars, r) })
+	return slices.ContainsFunc(l.sched.g.Underived(f.Var),
+		func(r string) bool { return !slices.Contains(l.resultVars, r) })
 }
 
 // manyPlaces tells whether iterations of f add to a block of the result.
@@ -149,7 +150,8 @@ func (l *lowerer) sumsOne(f *cin.Forall, e *env) bool {
 		case *cin.Forall:
 			// What threads add to atomically, or as the user says without
 			// meeting, is the result itself.
-			if s.Unit == cin.CPUThread && (s.Race == cin.Atomics || s.Race == cin.IgnoreRaces) && cin.Target(s).Name == target.Name {
+			if s.Unit == cin.CPUThread && (s.Race == cin.Atomics || s.Race == cin.IgnoreRaces) &&
+				cin.Target(s).Name == target.Name {
 				single = false
 			}
 			if s.Unit.OnGPU() && !sumsAcross(s) && cin.Target(s).Name == target.Name {
@@ -180,7 +182,8 @@ func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
 	})
 	l.number(f, producer)
 	l.promotions[name] = true
-	return &cin.Where{Consumer: &cin.Assign{LHS: target, Accumulate: e.res.zeroed, RHS: temp}, Producer: producer}
+	return &cin.Where{Consumer: &cin.Assign{LHS: target, Accumulate: e.res.zeroed, RHS: temp},
+		Producer: producer}
 }
 
 // bodyOf emits a loop's body: for threads, and for the units of a GPU, in a scope of its own.
@@ -204,11 +207,13 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 	case f.Unit == cin.CPUVector:
 		ir.Walk(s.Body, func(t ir.Stmt) {
 			if c, ok := t.(*ir.Call); ok {
-				l.refuse(f.Var, "the loop over %s runs in lanes, and calls %s for one iteration at a time", f.Var, c.Func.Name)
+				l.refuse(f.Var, "the loop over %s runs in lanes, and calls %s for one iteration at a time",
+					f.Var, c.Func.Name)
 			}
 		})
 		if w := l.spaces[cin.Target(f.Body).Name]; w != nil && !hasPlaces(w) {
-			l.refuse(f.Var, "the loop over %s fills the workspace %s, which takes entries in turn; one that is filled everywhere or nowhere can be filled in lanes", f.Var, cin.Target(f.Body).Key())
+			l.refuse(f.Var,
+				"the loop over %s fills the workspace %s, which takes entries in turn; one that is filled everywhere or nowhere can be filled in lanes", f.Var, cin.Target(f.Body).Key())
 		}
 		s.Kind = ir.Vector
 		l.scalarLanes(f, s.Body)
@@ -239,15 +244,18 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 				return
 			}
 			if !t.Accumulate {
-				l.refuse(f.Var, "iterations of %s, which are to run in parallel, set %s in turn", f.Var, t.V.Name)
+				l.refuse(f.Var, "iterations of %s, which are to run in parallel, set %s in turn", f.Var,
+					t.V.Name)
 			}
 			if s.Kind == ir.Blocks {
-				l.refuse(f.Var, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var, t.V.Name)
+				l.refuse(f.Var, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var,
+					t.V.Name)
 			}
 			s.Reduce = append(s.Reduce, t.V)
 		case *ir.Grow:
 			if !own[t.Cap] {
-				l.refuse(f.Var, "iterations of %s, which are to run in parallel, append to %s in turn", f.Var, t.A.Name)
+				l.refuse(f.Var, "iterations of %s, which are to run in parallel, append to %s in turn", f.Var,
+					t.A.Name)
 			}
 		}
 	})
@@ -273,11 +281,14 @@ func (l *lowerer) scalarLanes(f *cin.Forall, body *ir.Block) {
 	})
 	switch key := cin.Target(f).Key(); {
 	case owned:
-		l.spec.Note(fmt.Sprintf("the lanes of %s add to %s one by one in the first and last row of a tile: atomically, where another has a part of it", f.Var, key))
+		l.spec.Note(fmt.Sprintf(
+			"the lanes of %s add to %s one by one in the first and last row of a tile: atomically, where another has a part of it", f.Var, key))
 	case atomic:
-		l.spec.Note(fmt.Sprintf("the lanes of %s add to %s atomically, and so one by one: with Temporary in the place of Atomics they would add together", f.Var, key))
+		l.spec.Note(fmt.Sprintf(
+			"the lanes of %s add to %s atomically, and so one by one: with Temporary in the place of Atomics they would add together", f.Var, key))
 	case fails:
-		l.spec.Note(fmt.Sprintf("the lanes of %s run one by one: its iterations may fail, or take memory", f.Var))
+		l.spec.Note(fmt.Sprintf("the lanes of %s run one by one: its iterations may fail, or take memory",
+			f.Var))
 	}
 }
 
@@ -309,13 +320,15 @@ func (l *lowerer) countAssigned(p *loop) (done func() ir.Expr) {
 
 // onUnits tells whether a schedule runs the loop itself on threads or in lanes.
 func (l *lowerer) onUnits(p *loop) bool {
-	return p.f.Unit == cin.CPUVector || p.f.Unit.OnGPU() || p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid
+	return p.f.Unit == cin.CPUVector || p.f.Unit.OnGPU() ||
+		p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid
 }
 
 // refuseParallelMerge refuses a loop that was to run in parallel, and merges several operands.
 func (l *lowerer) refuseParallelMerge(p *loop) {
 	if l.onUnits(p) {
-		l.refuse(p.v(), "the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
+		l.refuse(p.v(),
+			"the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
 	}
 }
 

@@ -43,10 +43,10 @@ type env struct {
 	predicates map[string]ir.Expr
 }
 
-// coordRange is the range of coordinates that a loop visits. clip says that operands
-// may hold coordinates outside it, and when, if not nil, where alone they may; width, if
-// not 0, that it is a tile (tile.go) of that many; size, if not 0, is hi-lo. Of a row that may be cut (longrows_sparse.go),
-// open tells whether it goes on behind the range.
+// coordRange is the range of coordinates that a loop visits. clip says that operands may hold
+// coordinates outside it, and when, if not nil, where alone they may; width, if not 0, that it is a
+// tile (tile.go) of that many; size, if not 0, is hi-lo. Of a row that may be cut
+// (longrows_sparse.go), open tells whether it goes on behind the range.
 type coordRange struct {
 	lo, hi ir.Expr
 	clip   bool
@@ -57,7 +57,8 @@ type coordRange struct {
 }
 
 // clipped are the positions of lo up to hi, which crd belongs to, with coordinates in the range.
-func (l *lowerer) clipped(s coordRange, name string, crd *ir.Array, lo, hi ir.Expr) (from, to ir.Expr) {
+func (l *lowerer) clipped(s coordRange, name string, crd *ir.Array, lo, hi ir.Expr) (from,
+	to ir.Expr) {
 	find := func(key ir.Expr) ir.Expr { return &ir.Search{A: crd, Lo: lo, Hi: hi, Key: key} }
 	if s.when == nil {
 		return l.named(name+"_s", find(s.lo)), l.named(name+"_e", find(s.hi))
@@ -149,7 +150,9 @@ func (l *lowerer) operandOf(a *cin.Access) *operand {
 
 // rootEnv is the environment outside all loops.
 func (l *lowerer) rootEnv(s cin.Stmt) *env {
-	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{}, res: resultCursor{pos: ir.Int(0), zeroed: l.spec.Adds}, ranges: map[string]coordRange{}, tiles: map[string]tile{}, lanes: map[string]ir.Expr{}, rows: map[string]row{},
+	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{},
+		res: resultCursor{pos: ir.Int(0), zeroed: l.spec.Adds}, ranges: map[string]coordRange{},
+		tiles: map[string]tile{}, lanes: map[string]ir.Expr{}, rows: map[string]row{},
 		open: map[string]*opened{}, counts: map[string]*counts{}, parts: map[string][2]ir.Expr{}}
 	cin.Accesses(s, func(a *cin.Access) {
 		if op := l.ops[a.Name]; op != nil {
@@ -165,7 +168,8 @@ func (l *lowerer) rootEnv(s cin.Stmt) *env {
 func (l *lowerer) openCursor(a *cin.Access, e *env) {
 	key := a.Key()
 	if e.cur[key] == nil {
-		e.cur[key] = &cursor{op: l.operandOf(a), vars: l.levelVars(a), pos: ir.Int(0), pres: ir.Truth(true)}
+		e.cur[key] = &cursor{op: l.operandOf(a), vars: l.levelVars(a), pos: ir.Int(0),
+			pres: ir.Truth(true)}
 	}
 }
 

@@ -65,7 +65,8 @@ func (l *lowerer) expr(x cin.Expr, e *env, under ir.Expr) value {
 		return value{y.pres, ir.Negated(y.v), always(y.pres)} // -0 is not the zero of absence
 	case *cin.Binary:
 		if x.Op == '*' && l.spec.Compute.IsInt() {
-			return l.product(l.expr(x.X, e, ir.Both(under, l.presence(x.Y, e))), l.expr(x.Y, e, ir.Both(under, l.presence(x.X, e))))
+			return l.product(l.expr(x.X, e, ir.Both(under, l.presence(x.Y, e))),
+				l.expr(x.Y, e, ir.Both(under, l.presence(x.X, e))))
 		}
 		if x.Op == '/' && never(l.presence(x.X, e)) {
 			return absentValue
@@ -145,7 +146,8 @@ func (l *lowerer) sum(op ir.Op, p, q value) value {
 		alone = ir.Negated(q.v)
 	}
 	both := ir.Choose(q.pres, ir.Bin(op, p.v, q.v), p.v)
-	return value{ir.Either(p.pres, q.pres), ir.Choose(p.pres, both, alone), always(p.pres) || always(q.pres) || q.zeroed && op == ir.Add}
+	return value{ir.Either(p.pres, q.pres), ir.Choose(p.pres, both, alone), always(p.pres) ||
+		always(q.pres) || q.zeroed && op == ir.Add}
 }
 
 // once is a value that costs nothing to repeat where it was a choice.
@@ -186,13 +188,15 @@ func (l *lowerer) quotient(p, q value, e *env, under ir.Expr) value {
 	l.emit(&ir.Declare{V: r, Init: ir.Zero(t)})
 	l.when(under, func() {
 		den := l.named("den", l.masked(q))
-		l.when(ir.Equal(den, ir.Zero(t)), func() { l.emit(&ir.Fail{Code: ir.FailDivide, Coord: l.coords(e)}) })
+		l.when(ir.Equal(den, ir.Zero(t)),
+			func() { l.emit(&ir.Fail{Code: ir.FailDivide, Coord: l.coords(e)}) })
 		if never(ir.Unequal(den, ir.Zero(t))) {
 			return
 		}
 		// The quotient of the least integer by -1 wraps, as its negation does.
 		minus := ir.Negated(ir.One(t))
-		l.set(r, ir.Choose(ir.Equal(den, minus), ir.Negated(p.v), ir.Over(p.v, ir.Choose(ir.Equal(den, minus), ir.One(t), den))))
+		l.set(r, ir.Choose(ir.Equal(den, minus), ir.Negated(p.v),
+			ir.Over(p.v, ir.Choose(ir.Equal(den, minus), ir.One(t), den))))
 	})
 	return value{p.pres, r, true}
 }

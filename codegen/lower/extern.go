@@ -13,10 +13,10 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// extern lowers loops around an assignment that a schedule has a C function of the user's run: a call
-// with the range of each of the loops' variables, and what each tensor stores below the
-// loops around. What the function is to look like follows from that. want: whether it adds anything decides what the
-// result stores.
+// extern lowers loops around an assignment that a schedule has a C function of the user's run: a
+// call with the range of each of the loops' variables, and what each tensor stores below the loops
+// around. What the function is to look like follows from that. want: whether it adds anything
+// decides what the result stores.
 func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}
 	a := n.loops()
@@ -36,7 +36,8 @@ func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) i
 		}
 	})
 	if want && n.sparse {
-		n.refuse("what %s stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", l.out.op.operand.Name)
+		n.refuse(
+			"what %s stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", l.out.op.operand.Name)
 	}
 	call := &ir.Call{Func: n.function(), Args: n.args}
 	l.when(n.some, func() {
@@ -80,7 +81,8 @@ func (n *externNest) loops() *cin.Assign {
 			n.refuse("the loop over %s runs on %s, and %s runs it", f.Var, f.Unit, n.o.Name)
 		}
 		if f.Unroll != 0 || f.Gallop {
-			n.refuse("the loop over %s is unrolled, or has its way of merging, and %s runs it", f.Var, n.o.Name)
+			n.refuse("the loop over %s is unrolled, or has its way of merging, and %s runs it", f.Var,
+				n.o.Name)
 		}
 		v, c := f.Var, l.sched.comps[f.Var]
 		b := l.rangeOf(n.e, v)
@@ -96,7 +98,8 @@ func (n *externNest) loops() *cin.Assign {
 func (n *externNest) derived(f *cin.Forall, c *component) (string, coordRange) {
 	l := n.l
 	if !c.natural {
-		n.refuse("the loops over %s visit coordinates out of order, and a function gets a range of them", strings.Join(c.component.Leaves, " and "))
+		n.refuse("the loops over %s visit coordinates out of order, and a function gets a range of them",
+			strings.Join(c.component.Leaves, " and "))
 	}
 	o := n.e.open[c.component.Top]
 	if o == nil {
@@ -106,15 +109,18 @@ func (n *externNest) derived(f *cin.Forall, c *component) (string, coordRange) {
 	case o.leaf != f.Var || o.iv.unit == numbers:
 		n.refuse("the loop over %s is one over tiles, and a function gets a range of coordinates", f.Var)
 	case len(c.component.Roots) > 1:
-		n.refuse("the loop over %s is one over %s fused, and a function gets the range of each by itself", f.Var, strings.Join(c.component.Roots, " and "))
+		n.refuse("the loop over %s is one over %s fused, and a function gets the range of each by itself",
+			f.Var, strings.Join(c.component.Roots, " and "))
 	case o.iv.unit != coords:
-		n.refuse("the loop over %s is one over positions, and a function gets a range of coordinates", f.Var)
+		n.refuse("the loop over %s is one over positions, and a function gets a range of coordinates",
+			f.Var)
 	}
 	return c.component.Roots[0], coordRange{lo: o.iv.lo, hi: o.iv.hi}
 }
 
 // segment is an array that the levels of a tensor lead to, and its indices: that where the loops'
-// variables are 0, or of a compressed level's first position, and by how much it grows with each of them.
+// variables are 0, or of a compressed level's first position, and by how much it grows with each of
+// them.
 type segment struct {
 	name string
 	a    *ir.Array
@@ -128,7 +134,8 @@ type stride struct {
 	n ir.Expr
 }
 
-// dense goes down a dense level of so many coordinates, the first of which is offset: that of v, which may be known.
+// dense goes down a dense level of so many coordinates, the first of which is offset: that of v,
+// which may be known.
 func (s *segment) dense(size, offset ir.Expr, v string, known ir.Expr) {
 	s.at = ir.Minus(ir.Times(s.at, size), offset)
 	for k := range s.by {
@@ -181,7 +188,8 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 		n.present(a)
 		w, ok := l.spaces[name].(*denseSpace)
 		if !ok {
-			n.refuse("%s is no array that is filled everywhere or nowhere, and a function adds to arrays", a.LHS.Key())
+			n.refuse("%s is no array that is filled everywhere or nowhere, and a function adds to arrays",
+				a.LHS.Key())
 		}
 		n.pointer(w.segment(n, a.LHS), true)
 	}
@@ -195,13 +203,17 @@ func (n *externNest) values() segment {
 	switch l.assembly.(type) {
 	case *denseResult, *sharedResult:
 	default:
-		n.refuse("%s (its format is %s) is written in order, coordinate by coordinate, and a function adds to values that have their places", op.operand.Name, op.operand.Format)
+		n.refuse(
+			"%s (its format is %s) is written in order, coordinate by coordinate, and a function adds to values that have their places", op.operand.Name, op.operand.Format)
 	}
 	switch {
 	case e.res.level <= l.out.deep:
-		n.refuse("%s has the level arrays of %s, whose positions are not known before the loops run", op.operand.Name, l.assembly.pattern())
+		n.refuse("%s has the level arrays of %s, whose positions are not known before the loops run",
+			op.operand.Name, l.assembly.pattern())
 	case e.atomic:
-		n.refuse("iterations of loops around may add to one place of %s, atomically, and a function adds plainly", op.operand.Name)
+		n.refuse(
+			"iterations of loops around may add to one place of %s, atomically, and a function adds plainly",
+			op.operand.Name)
 	case e.res.tile != nil:
 		n.refuse("rows of %s are summed in registers here", op.operand.Name)
 	}
@@ -234,8 +246,11 @@ func (n *externNest) present(a *cin.Assign) {
 		return // the value is stored or added in any case
 	}
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-		if c := n.e.cur[x.Key()]; c != nil && slices.ContainsFunc(c.op.operand.Format.Levels[c.level:], func(k format.Kind) bool { return k != format.Dense }) {
-			n.refuse("%s is filled where %s has entries, which a function does not tell", a.LHS.Key(), x.Key())
+		if c := n.e.cur[x.Key()]; c != nil &&
+			slices.ContainsFunc(c.op.operand.Format.Levels[c.level:],
+				func(k format.Kind) bool { return k != format.Dense }) {
+			n.refuse("%s is filled where %s has entries, which a function does not tell", a.LHS.Key(),
+				x.Key())
 		}
 	})
 }
@@ -254,7 +269,8 @@ func (n *externNest) operand(x *cin.Access) {
 	if !always(c.pres) {
 		n.refuse("%s may be absent here, and a function gets what is there", x.Key())
 	}
-	if c.op.valueAt != nil || c.op.pattern != nil || c.end != nil || c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense() {
+	if c.op.valueAt != nil || c.op.pattern != nil || c.end != nil ||
+		c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense() {
 		n.refuse("%s has its values in no array that goes by positions, which a function gets", x.Key())
 	}
 	for _, s := range n.segments(x, c) {
@@ -274,9 +290,11 @@ func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 		}
 		switch {
 		case c.op.operand.Format.Levels[k] != format.Compressed:
-			n.refuse("%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets such", x.Key(), c.op.operand.Format, v)
+			n.refuse(
+				"%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets such", x.Key(), c.op.operand.Format, v)
 		case !n.inLoops(v) || below[v]:
-			n.refuse("%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.op.operand.Format, v)
+			n.refuse(
+				"%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.op.operand.Format, v)
 		}
 		pos, crd := name+"_pos"+strconv.Itoa(k), name+"_crd"+strconv.Itoa(k)
 		n.sparse = true
@@ -295,7 +313,8 @@ func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 // unused is a name for the parameters of a tensor, which may have several accesses.
 func (n *externNest) unused(name string) string {
 	name = strings.ReplaceAll(name, "'", "_")
-	for want, k := name, 2; slices.ContainsFunc(n.names, func(s string) bool { return s == name || strings.HasPrefix(s, name+"_") }); k++ {
+	for want, k := name, 2; slices.ContainsFunc(n.names,
+		func(s string) bool { return s == name || strings.HasPrefix(s, name+"_") }); k++ {
 		name = want + strconv.Itoa(k)
 	}
 	return name
@@ -321,13 +340,14 @@ func (n *externNest) function() *ir.Extern {
 		n.refuse("%s, want %s", diag.Printable(err.Error()), prototype)
 	}
 	if fn.Result != "void" || !slices.Equal(fn.Params, call.Types()) {
-		n.refuse("got %s %s(%s) in %s, want %s", fn.Result, n.o.Name, diag.Printable(strings.Join(fn.Params, ", ")), diag.Printable(n.o.File), prototype)
+		n.refuse("got %s %s(%s) in %s, want %s", fn.Result, n.o.Name,
+			diag.Printable(strings.Join(fn.Params, ", ")), diag.Printable(n.o.File), prototype)
 	}
 	return fn
 }
 
-// number gives loops of a copy of a statement, which differs in nothing but its assignments, the numbers
-// of those that it is a copy of, where a function runs them.
+// number gives loops of a copy of a statement, which differs in nothing but its assignments, the
+// numbers of those that it is a copy of, where a function runs them.
 func (l *lowerer) number(s, replica cin.Stmt) {
 	var list []cin.Stmt
 	cin.Walk(replica, func(t cin.Stmt) { list = append(list, t) })
@@ -345,7 +365,8 @@ func (l *lowerer) refuseUncalled() {
 	for _, n := range slices.Sorted(maps.Keys(l.spec.Strategy.Loops)) {
 		if o := l.spec.Strategy.Loops[n].Extern; o != nil && !l.called[o.String()] {
 			v, _, _ := strings.Cut(o.Vars, ",")
-			l.refuse(v, "the loops over %s are not computed as they stand, and %s would not be called", strings.ReplaceAll(o.Vars, ",", " and "), o.Name)
+			l.refuse(v, "the loops over %s are not computed as they stand, and %s would not be called",
+				strings.ReplaceAll(o.Vars, ",", " and "), o.Name)
 		}
 	}
 }

@@ -111,13 +111,15 @@ func (w *fixedSums) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
 			if k == w.from && w.e.res.here != nil {
 				l.expect(w.e.res.here, e)
 			}
-			p = l.named(a.op.prefix()+"_p", ir.Plus(ir.Times(p, a.op.size(k)), ir.Minus(at(k), a.op.offset(k))))
+			p = l.named(a.op.prefix()+"_p",
+				ir.Plus(ir.Times(p, a.op.size(k)), ir.Minus(at(k), a.op.offset(k))))
 			continue
 		}
 		pos, crd := a.arrays(k)
 		lo, hi := w.first, w.end
 		if k > w.from {
-			lo, hi = l.named(a.op.prefix()+"_row", ir.Coord(pos, p)), l.named(a.op.prefix()+"_row_end", ir.Coord(pos, ir.Plus(p, ir.Int(1))))
+			lo, hi = l.named(a.op.prefix()+"_row", ir.Coord(pos, p)),
+				l.named(a.op.prefix()+"_row_end", ir.Coord(pos, ir.Plus(p, ir.Int(1))))
 		}
 		p = l.named(a.op.prefix()+"_p", &ir.Search{A: crd, Lo: lo, Hi: hi, Key: at(k)})
 		l.expect(a.holds(k, p, hi, at(k)), e)

@@ -18,7 +18,8 @@ func form(x ir.Expr) provenance.Form {
 	return provenance.Of(coded{x})
 }
 
-var codeOps = [...]ir.Op{provenance.Add: ir.Add, provenance.Sub: ir.Sub, provenance.Mul: ir.Mul, provenance.Div: ir.Div,
+var codeOps = [...]ir.Op{provenance.Add: ir.Add, provenance.Sub: ir.Sub, provenance.Mul: ir.Mul,
+	provenance.Div: ir.Div,
 	provenance.Rem: ir.Rem, provenance.Min: ir.Min, provenance.Max: ir.Max}
 
 // code is a form as an expression.

@@ -14,7 +14,8 @@ import (
 // interval where it is in the first row or the last one.
 
 // determineFused lowers the loop that determines fused variables.
-func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened,
+	want bool) ir.Expr {
 	if l.assigns(f) {
 		l.zero(e)
 	}
@@ -119,7 +120,8 @@ func (l *lowerer) digits(roots []string, x ir.Expr, e *env) []ir.Expr {
 
 // lexicographic lowers the loop over root d between two edges. atLo and atHi
 // tell whether the roots before it stand at the edges.
-func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir.Expr, d int, atLo, atHi ir.Expr, want bool) ir.Expr {
+func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir.Expr, d int, atLo,
+	atHi ir.Expr, want bool) ir.Expr {
 	root := c.component.Roots[d]
 	all := l.rangeOf(e, root)
 	rest := ir.Expr(ir.Truth(false)) // whether the last row has anything in it
@@ -144,7 +146,8 @@ func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir
 	// Only the loop's extent is taken from g: its body is the next root's loop.
 	g.Body = &cin.Forall{Var: c.component.Roots[d+1], Body: f.Body}
 	l.inner(g.Body.(*cin.Forall), func(in *env, want bool) ir.Expr {
-		return l.lexicographic(f, in, c, lo, hi, d+1, ir.Both(atLo, ir.Equal(in.coord[root], lo[d])), ir.Both(atHi, ir.Equal(in.coord[root], hi[d])), want)
+		return l.lexicographic(f, in, c, lo, hi, d+1, ir.Both(atLo, ir.Equal(in.coord[root], lo[d])),
+			ir.Both(atHi, ir.Equal(in.coord[root], hi[d])), want)
 	})
 	return l.serial(g, in, want)
 }
@@ -182,7 +185,8 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 // row lowers the loop over root d of rows. The last rows, those of the last
 // root, that follow one that may lie partly outside of the interval run in a
 // loop of their own as long as they lie within it.
-func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int, kept *keptRow, p *loop) ir.Expr {
+func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int,
+	kept *keptRow, p *loop) ir.Expr {
 	root := c.component.Roots[d]
 	cur := e.cur[o.iv.key]
 	op, k := cur.op, cur.level
@@ -195,7 +199,8 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		return p
 	}
 	until := hi
-	if op.hasRepeats(k) && op.operand.Format.RunEnd(k) >= k+len(c.component.Roots)-1-d { // the positions are those of the last level
+	// the positions are those of the last level
+	if op.hasRepeats(k) && op.operand.Format.RunEnd(k) >= k+len(c.component.Roots)-1-d {
 		until = l.named(op.prefix()+"_until", ir.Least(hi, o.iv.hi))
 	}
 	some := ir.Expr(ir.Truth(false))
@@ -206,12 +211,14 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		var run *ir.Var
 		if op.hasRepeats(k) {
 			run = l.declare(op.prefix()+"_r", ir.Plus(q, ir.Int(1)))
-			l.while(ir.Both(ir.Less(run, until), ir.Equal(ir.Coord(op.crd(k), run), x)), func() { l.incr(run, ir.Int(1)) })
+			l.while(ir.Both(ir.Less(run, until), ir.Equal(ir.Coord(op.crd(k), run), x)),
+				func() { l.incr(run, ir.Int(1)) })
 			next.end = run
 		}
 		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.component.Roots[d+1], Body: f.Body}}
 		if !op.caps(k).Locate {
-			l.prefetch(&loop{f: g, e: e}, &iter{key: o.iv.key, cur: cur, crd: op.crd(k), p: q, padded: op.caps(k).Padded})
+			l.prefetch(&loop{f: g, e: e},
+				&iter{key: o.iv.key, cur: cur, crd: op.crd(k), p: q, padded: op.caps(k).Padded})
 		}
 		in := l.bind(e, f.Body, root, x, map[string]*cursor{o.iv.key: &next})
 		l.bindResultAt(g, in)
@@ -238,7 +245,8 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 	l.while(ir.Both(ir.Less(q, hi), ir.Less(begins(q), o.iv.hi)), func() {
 		next(false)
 		if d == len(c.component.Roots)-2 && l.plainRows(op, k) {
-			l.while(ir.Both(ir.Less(q, hi), ir.AtMost(begins(ir.Plus(q, ir.Int(1))), o.iv.hi)), func() { next(true) })
+			l.while(ir.Both(ir.Less(q, hi), ir.AtMost(begins(ir.Plus(q, ir.Int(1))), o.iv.hi)),
+				func() { next(true) })
 		}
 	})
 	return some
@@ -253,7 +261,8 @@ func (l *lowerer) plainRows(op *operand, k int) bool {
 
 // lastRow lowers the loop over the last root, one row of its level: of a whole
 // row, which lies within the interval, all of it, else what lies within.
-func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole bool, p *loop) ir.Expr {
+func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole bool,
+	p *loop) ir.Expr {
 	root := c.component.Roots[len(c.component.Roots)-1]
 	cur := e.cur[o.iv.key]
 	lo, hi := l.segment(cur)
@@ -274,7 +283,8 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 	}
 	g := *f
 	g.Var = root
-	if whole && l.storedOnce(e, c, cur.op, cur.level-len(c.component.Roots)+1, len(c.component.Roots)-1) && l.sumsOne(&g, in) {
+	if whole && l.storedOnce(e, c, cur.op, cur.level-len(c.component.Roots)+1,
+		len(c.component.Roots)-1) && l.sumsOne(&g, in) {
 		in.res.zeroed = l.spec.Adds // else nothing to add to
 	}
 	some := l.forall(&g, in, p.want)
@@ -291,7 +301,8 @@ func (l *lowerer) storedOnce(e *env, c *component, op *operand, first, n int) bo
 		return false
 	}
 	only := func(vars ...string) bool {
-		return !slices.ContainsFunc(vars, func(v string) bool { return !slices.Contains(l.resultVars, v) })
+		return !slices.ContainsFunc(vars,
+			func(v string) bool { return !slices.Contains(l.resultVars, v) })
 	}
 	for j := range n {
 		if op.hasRepeats(first + j) {

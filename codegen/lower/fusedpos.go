@@ -12,7 +12,8 @@ func (l *lowerer) fusedPositions(out interval, c *cursor, e *env) interval {
 	lo, hi := l.childRange(c, e)
 	out.ancestor = append(out.ancestor, lo, hi)
 	for k := c.level + 1; k < c.level+len(out.roots); k++ {
-		lo, hi = l.wherePresent(c, "_all", l.below(c.op, k, lo)), l.wherePresent(c, "_end", l.below(c.op, k, hi))
+		lo, hi = l.wherePresent(c, "_all", l.below(c.op, k, lo)),
+			l.wherePresent(c, "_end", l.below(c.op, k, hi))
 		out.ancestor = append(out.ancestor, lo, hi)
 	}
 	if !out.whole {
@@ -64,11 +65,13 @@ func (l *lowerer) positionOf(c *cursor, iv interval, at []ir.Expr, end ir.Expr) 
 		k := c.level + d
 		var q, next, found ir.Expr
 		if c.op.caps(k).Locate {
-			q = l.named(c.op.prefix()+"_at", ir.Least(ir.Minus(ir.Plus(ir.Times(above, c.op.size(k)), at[d]), c.op.offset(k)), hi))
+			q = l.named(c.op.prefix()+"_at",
+				ir.Least(ir.Minus(ir.Plus(ir.Times(above, c.op.size(k)), at[d]), c.op.offset(k)), hi))
 			next, found = ir.Plus(q, ir.Int(1)), ir.Less(q, hi)
 		} else {
 			q = l.named(c.op.prefix()+"_at", &ir.Search{A: c.op.crd(k), Lo: lo, Hi: hi, Key: at[d]})
-			next, found = ir.Plus(q, ir.Int(1)), ir.Both(ir.Less(q, hi), ir.Equal(ir.Coord(c.op.crd(k), q), at[d]))
+			next, found = ir.Plus(q, ir.Int(1)),
+				ir.Both(ir.Less(q, hi), ir.Equal(ir.Coord(c.op.crd(k), q), at[d]))
 			if c.op.hasRepeats(k) {
 				next = &ir.Search{A: c.op.crd(k), Lo: q, Hi: hi, Key: at[d], Upper: true}
 			}
@@ -103,7 +106,8 @@ func (l *lowerer) numberAt(c *cursor, iv interval, p ir.Expr, e *env) ir.Expr {
 }
 
 // childRange is the range of positions of a cursor's next level, be it compressed or dense: those
-// of all children, or, of a dense level whose leaf is called on a part of the variable's range, of that part.
+// of all children, or, of a dense level whose leaf is called on a part of the variable's range, of
+// that part.
 func (l *lowerer) childRange(c *cursor, e *env) (lo, hi ir.Expr) {
 	if !c.op.caps(c.level).Locate {
 		return l.segment(c)
@@ -140,7 +144,8 @@ func (l *lowerer) ancestors(c *cursor, iv interval, n int, p ir.Expr) []ir.Expr 
 		k := c.level + d
 		switch caps := c.op.caps(k); {
 		case caps.HasPos:
-			s := &ir.Search{A: c.op.pos(k), Lo: iv.ancestor[2*d-2], Hi: ir.Plus(iv.ancestor[2*d-1], ir.Int(1)), Key: at[d], Upper: true}
+			s := &ir.Search{A: c.op.pos(k), Lo: iv.ancestor[2*d-2],
+				Hi: ir.Plus(iv.ancestor[2*d-1], ir.Int(1)), Key: at[d], Upper: true}
 			at[d-1] = l.named(c.op.prefix()+"_row", ir.Minus(s, ir.Int(1)))
 		case caps.Locate:
 			at[d-1] = l.named(c.op.prefix()+"_row", ir.Over(at[d], c.op.size(k)))

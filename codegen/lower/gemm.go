@@ -7,12 +7,13 @@ import (
 	"distaff/codegen/ir"
 )
 
-// gemm lowers count loops around a product of dense operands that becomes one of matrices. They are lowered
-// as any loops are, and the product of matrices is read off the code: what its matrices are does then not
-// hang on how operands are stored. Refusals say what of the code is no such product.
+// gemm lowers count loops around a product of dense operands that becomes one of matrices. They are
+// lowered as any loops are, and the product of matrices is read off the code: what its matrices are
+// does then not hang on how operands are stored. Refusals say what of the code is no such product.
 func (l *lowerer) gemm(f *cin.Forall, e *env, count int, want bool) ir.Expr {
 	if f.Unit != cin.Serial {
-		panic(&Refusal{Var: f.Var, Why: "the loop over " + f.Var + " runs on " + f.Unit.String() + ", and gemm runs it"})
+		panic(&Refusal{Var: f.Var,
+			Why: "the loop over " + f.Var + " runs on " + f.Unit.String() + ", and gemm runs it"})
 	}
 	var some ir.Expr
 	b := l.within(func() { some = l.loop(f, e, false) })
@@ -20,7 +21,8 @@ func (l *lowerer) gemm(f *cin.Forall, e *env, count int, want bool) ir.Expr {
 		l.blk.List = append(l.blk.List, b.List...) // here a factor is absent
 		return some
 	}
-	n := &gemmNest{l: l, f: f, vars: make([]*ir.Var, count), lo: make([]ir.Expr, count), hi: make([]ir.Expr, count), values: map[*ir.Var]ir.Expr{}}
+	n := &gemmNest{l: l, f: f, vars: make([]*ir.Var, count), lo: make([]ir.Expr, count),
+		hi: make([]ir.Expr, count), values: map[*ir.Var]ir.Expr{}}
 	before := n.read(b)
 	g := n.product()
 	l.blk.List = append(l.blk.List, before...)
@@ -75,7 +77,8 @@ func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
 	for d := range n.vars {
 		loop, ok := n.inner(list).(*ir.For)
 		if !ok || loop.Kind != ir.Serial || loop.Step != 1 {
-			n.refuse("the loops have conditions or other statements between them, or run in another way than one after another over a range")
+			n.refuse(
+				"the loops have conditions or other statements between them, or run in another way than one after another over a range")
 		}
 		n.vars[d], n.lo[d], n.hi[d] = loop.V, n.inline(loop.Lo), n.inline(loop.Hi)
 		if n.varies(n.lo[d]) || n.varies(n.hi[d]) {
@@ -128,7 +131,8 @@ func (n *gemmNest) inline(x ir.Expr) ir.Expr {
 	case *ir.Select:
 		return ir.Choose(n.inline(x.Cond), n.inline(x.X), n.inline(x.Y))
 	case *ir.Search:
-		return &ir.Search{A: x.A, Lo: n.inline(x.Lo), Hi: n.inline(x.Hi), Key: n.inline(x.Key), Upper: x.Upper}
+		return &ir.Search{A: x.A, Lo: n.inline(x.Lo), Hi: n.inline(x.Hi), Key: n.inline(x.Key),
+			Upper: x.Upper}
 	}
 	return x
 }
@@ -193,7 +197,8 @@ type gemmMatrix struct {
 func (n *gemmNest) matrix(a *ir.Array, index ir.Expr) gemmMatrix {
 	by, at, ok := n.strides(index)
 	if !ok {
-		n.refuse("the places of the values of %s are not a sum of multiples of the loops' variables", n.name(a))
+		n.refuse("the places of the values of %s are not a sum of multiples of the loops' variables",
+			n.name(a))
 	}
 	for d := range by {
 		at = ir.Plus(at, ir.Times(by[d], n.lo[d]))
@@ -258,12 +263,14 @@ func (n *gemmNest) product() *ir.Gemm {
 	g.M, g.N, g.K = pick(extents, rows), pick(extents, cols), pick(extents, sums)
 	g.C, g.A, g.B = c.matrix(rows, cols), a.matrix(rows, sums), b.matrix(sums, cols)
 	if n.l.spec.GPU && !g.SideBySide() {
-		n.refuse("cublas multiplies matrices of which neighbouring values of a row or of a column lie side by side, and no two of the loops' variables are such of all of %s, %s and %s", n.name(c.a), n.name(a.a), n.name(b.a))
+		n.refuse(
+			"cublas multiplies matrices of which neighbouring values of a row or of a column lie side by side, and no two of the loops' variables are such of all of %s, %s and %s", n.name(c.a), n.name(a.a), n.name(b.a))
 	}
 	return g
 }
 
-// roles are the loops over the rows of a and of the result c, over the columns of b and of c, and those that sum.
+// roles are the loops over the rows of a and of the result c, over the columns of b and of c, and
+// those that sum.
 func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 	for d := range n.vars {
 		switch {
@@ -274,7 +281,8 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 		case a.over(d) && b.over(d) && !c.over(d):
 			sums = append(sums, d)
 		default:
-			n.refuse("the loop over %s is not one along two of the three matrices %s, %s and %s", n.vars[d].Name, n.name(c.a), n.name(a.a), n.name(b.a))
+			n.refuse("the loop over %s is not one along two of the three matrices %s, %s and %s",
+				n.vars[d].Name, n.name(c.a), n.name(a.a), n.name(b.a))
 		}
 	}
 	if len(rows) == 0 || len(cols) == 0 || len(sums) == 0 {
@@ -306,7 +314,9 @@ func (n *gemmNest) factors(x ir.Expr, read func(*ir.Array, ir.Expr), constant fu
 		read(x.A, x.Index)
 		return
 	case *ir.Cast:
-		n.refuse("the types differ: values of %s are converted to %s, and gemm multiplies those of one type", x.X.Type(), x.Typ)
+		n.refuse(
+			"the types differ: values of %s are converted to %s, and gemm multiplies those of one type",
+			x.X.Type(), x.Typ)
 	}
 	n.refuse("what the loops add is no product")
 }

@@ -94,7 +94,8 @@ func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 // closePos closes the parents behind the last closed one, up to but without place end.
 func (l *lowerer) closePos(lev *growingLevel, end ir.Expr) {
 	q := l.newVar(lev.pos.Name + "_q")
-	l.emit(&ir.For{V: q, Lo: ir.Plus(lev.closed, ir.Int(1)), Hi: end, Step: 1, Body: l.within(func() { l.store(lev.pos, q, lev.count) })})
+	l.emit(&ir.For{V: q, Lo: ir.Plus(lev.closed, ir.Int(1)), Hi: end, Step: 1,
+		Body: l.within(func() { l.store(lev.pos, q, lev.count) })})
 }
 
 // appendOne lowers the body for one coordinate of compressed level k. The loop has reserved

@@ -76,12 +76,13 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 }
 
 // steps is the variable that the loop f runs over, and by how much it grows. Of the last loop of a
-// component on a GPU, which counts the tiles of a split inside loops that have chosen a place in each, that
-// is the variable that was split: the place in the tile and those behind it, a tile apart, need neither
-// a number of tiles nor a product.
+// component on a GPU, which counts the tiles of a split inside loops that have chosen a place in
+// each, that is the variable that was split: the place in the tile and those behind it, a tile
+// apart, need neither a number of tiles nor a product.
 func (l *lowerer) steps(f *cin.Forall, c *component, s *counts) (over string, step int64) {
 	r := l.sched.g.MadeBy(f.Var)
-	if !l.spec.GPU || f.Unit != cin.Serial || f.Unroll != 0 || len(s.counting.Value) < len(c.component.Leaves)-1 ||
+	if !l.spec.GPU || f.Unit != cin.Serial || f.Unroll != 0 ||
+		len(s.counting.Value) < len(c.component.Leaves)-1 ||
 		r == nil || len(r.To) != 2 || r.To[0] != f.Var || s.counting.Value[r.To[1]] == nil {
 		return f.Var, 1
 	}
@@ -91,15 +92,17 @@ func (l *lowerer) steps(f *cin.Forall, c *component, s *counts) (over string, st
 	return f.Var, 1
 }
 
-// storesEach tells whether the loops from f on, over the component c and all nested directly, visit each
-// place of the result in turn, on a GPU, and each is then stored once: what they sum is summed in a scalar.
-// Loops over positions of an operand pass by the places that it has no entry for.
+// storesEach tells whether the loops from f on, over the component c and all nested directly, visit
+// each place of the result in turn, on a GPU, and each is then stored once: what they sum is summed
+// in a scalar. Loops over positions of an operand pass by the places that it has no entry for.
 func (l *lowerer) storesEach(f *cin.Forall, c *component, e *env) bool {
-	if slices.ContainsFunc(l.sched.g.Relations(), func(r provenance.Relation) bool { return l.isPosOf(r, c) }) {
+	if slices.ContainsFunc(l.sched.g.Relations(),
+		func(r provenance.Relation) bool { return l.isPosOf(r, c) }) {
 		return false
 	}
 	k := e.res.level
-	if !l.spec.GPU || e.res.zeroed || len(c.component.Roots) != 1 || l.out.sparse() || k != l.out.op.order()-1 || l.resultVars[k] != c.component.Roots[0] {
+	if !l.spec.GPU || e.res.zeroed || len(c.component.Roots) != 1 || l.out.sparse() ||
+		k != l.out.op.order()-1 || l.resultVars[k] != c.component.Roots[0] {
 		return false
 	}
 	s := cin.Stmt(f)
@@ -174,7 +177,8 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 		}
 		r := &rels[k]
 		switch {
-		case r.Kind == provenance.Precompute || s.counting.N[r.From[0]] == nil || l.sched.comps[r.From[0]] != c:
+		case r.Kind == provenance.Precompute || s.counting.N[r.From[0]] == nil ||
+			l.sched.comps[r.From[0]] != c:
 		case r.Kind == provenance.Pos:
 			cur := in.cur[r.Access]
 			p := l.named(r.To[0], ir.Plus(s.start, code(s.counting.Value[r.To[0]])))
@@ -185,7 +189,8 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 			in.cur[r.Access] = &d
 		case s.counting.Value[r.From[0]] != nil: // the loops run over it
 		case s.counting.Recover(r, sure, l.nameForm):
-			l.when(ir.Less(code(s.counting.Value[r.From[0]]), code(s.counting.N[r.From[0]])), func() { back(k - 1) })
+			l.when(ir.Less(code(s.counting.Value[r.From[0]]), code(s.counting.N[r.From[0]])),
+				func() { back(k - 1) })
 			return
 		}
 		back(k - 1)

@@ -8,11 +8,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// hashSpace is a workspace over several variables, or over one too large for a
-// place a coordinate. Entries are numbered as they come; entry s has
-// coordinate keys[m][s] of variable m and value vals[s]. table is a hash table
-// of open addressing that holds s+1, or 0 for a free slot; slot[s] is where. With keys of the first variables alone
-// an entry has a row of values instead (hashrows.go).
+// hashSpace is a workspace over several variables, or over one too large for a place a coordinate.
+// Entries are numbered as they come; entry s has coordinate keys[m][s] of variable m and value
+// vals[s]. table is a hash table of open addressing that holds s+1, or 0 for a free slot; slot[s]
+// is where. With keys of the first variables alone an entry has a row of values instead
+// (hashrows.go).
 type hashSpace struct {
 	spaceArrays spaceArrays
 	row         spaceRow
@@ -33,7 +33,8 @@ const firstSlots = 127
 
 func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
-	w := &hashSpace{spaceArrays: l.roomFor(t.Name, form.Of), rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows)}
+	w := &hashSpace{spaceArrays: l.roomFor(t.Name, form.Of),
+		rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows)}
 	w.row = l.newSpaceRow(t.Name, along)
 	w.slots, w.n = l.newVar(w.spaceArrays.name+"_slots"), l.newVar(w.spaceArrays.name+"_n")
 	l.pre.Append(&ir.Declare{V: w.n, Init: ir.Int(0)})
@@ -41,7 +42,8 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 	if w.spaceArrays.first != nil { // slots for all
 		more := &ir.Block{}
 		more.Append(&ir.Assign{V: w.slots, X: ir.Plus(ir.Times(w.slots, ir.Int(2)), ir.Int(1))})
-		l.pre.Append(&ir.While{Cond: ir.Less(w.slots, ir.Times(w.spaceArrays.first, ir.Int(2))), Body: more})
+		l.pre.Append(&ir.While{Cond: ir.Less(w.slots, ir.Times(w.spaceArrays.first, ir.Int(2))),
+			Body: more})
 	}
 	array := func(part string, t ir.Type) *ir.Array { return w.spaceArrays.array(l, part, t) }
 	for m := range keys {
@@ -49,7 +51,8 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", m), ir.Int64))
 	}
 	if w.row.is() && w.spaceArrays.first != nil {
-		w.vals = w.spaceArrays.arrayOf(l, "sum", l.spec.Compute, ir.Times(w.spaceArrays.first, w.row.width))
+		w.vals = w.spaceArrays.arrayOf(l, "sum", l.spec.Compute,
+			ir.Times(w.spaceArrays.first, w.row.width))
 	} else {
 		w.vals = array("sum", l.spec.Compute)
 	}
@@ -67,7 +70,8 @@ func (w *hashSpace) begin(l *lowerer) {}
 
 // multipliers of the coordinates in the hash: odd, with bits all over (the
 // first digits of the golden ratio and of square roots of primes).
-var multipliers = []int64{0x1e3779b97f4a7c15, 0x3a09e667f3bcc909, 0x3b67ae8584caa73b, 0x3c6ef372fe94f82b, 0x254ff53a5f1d36f1, 0x110e527fade682d1, 0x1b05688c2b3e6c1f, 0x1f83d9abfb41bd6b}
+var multipliers = []int64{0x1e3779b97f4a7c15, 0x3a09e667f3bcc909, 0x3b67ae8584caa73b,
+	0x3c6ef372fe94f82b, 0x254ff53a5f1d36f1, 0x110e527fade682d1, 0x1b05688c2b3e6c1f, 0x1f83d9abfb41bd6b}
 
 // hash declares the slot at which the search for a key starts.
 func (w *hashSpace) hash(l *lowerer, key func(m int) ir.Expr) *ir.Var {
@@ -157,7 +161,8 @@ func (w *hashSpace) finish(l *lowerer) *operand {
 		w.spaceArrays.reserve(l, a, w.n)
 	}
 	s := l.newVar(w.spaceArrays.name + "_s")
-	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() { l.store(w.perm, s, s) })})
+	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1,
+		Body: l.within(func() { l.store(w.perm, s, s) })})
 	l.emit(&ir.SortBy{Perm: w.perm, Keys: w.keys, Lo: ir.Int(0), Hi: w.n})
 	p := l.newVar(w.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {

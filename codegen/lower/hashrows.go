@@ -5,8 +5,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// A hash table whose entries have rows of places: entry s has those from s*width on. They stay where they are when the table
-// grows, and when the keys are sorted.
+// A hash table whose entries have rows of places: entry s has those from s*width on. They stay
+// where they are when the table grows, and when the keys are sorted.
 
 func (w *hashSpace) rowOf() *spaceRow { return &w.row }
 
@@ -28,7 +28,9 @@ func (w *hashSpace) find(l *lowerer, a *cin.Access, e *env) ir.Expr {
 	key := func(m int) ir.Expr { return e.coord[a.Vars[m]] }
 	h, s := w.search(l, key)
 	l.when(ir.Equal(s, ir.Int(0)), func() {
-		w.insert(l, key, h, func() { w.row.clear(l, w.vals, l.named(w.spaceArrays.name+"_from", ir.Times(w.n, w.row.width))) })
+		w.insert(l, key, h, func() {
+			w.row.clear(l, w.vals, l.named(w.spaceArrays.name+"_from", ir.Times(w.n, w.row.width)))
+		})
 		l.set(s, w.n)
 	})
 	return l.named(w.spaceArrays.name+"_row", ir.Times(ir.Minus(s, ir.Int(1)), w.row.width))
@@ -43,7 +45,8 @@ func (w *hashSpace) addToRow(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	w.row.add(l, w.vals, a, x, e)
 }
 
-// rowOperand is the workspace as its consumer reads it: keys in order, and dense levels below, of the row that came with each.
+// rowOperand is the workspace as its consumer reads it: keys in order, and dense levels below, of
+// the row that came with each.
 func (w *hashSpace) rowOperand(l *lowerer) *operand {
 	op := l.sortedOperand(w.spaceArrays.name, w.rows, w.sorted, w.vals, w.n)
 	return w.row.under(l, op, len(w.keys), func(p ir.Expr) ir.Expr { return ir.At(w.perm, p) })

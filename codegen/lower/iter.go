@@ -40,11 +40,12 @@ func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
 	return it
 }
 
-// passesChunk tells whether the iterators of a loop may come to coordinates outside of its variable's range,
-// since a call has a chunk of one operand's entries: that operand stores none, and keeps a loop that walks it too
-// from what others store.
+// passesChunk tells whether the iterators of a loop may come to coordinates outside of its
+// variable's range, since a call has a chunk of one operand's entries: that operand stores none,
+// and keeps a loop that walks it too from what others store.
 func (l *lowerer) passesChunk(p *loop) bool {
-	return l.hasChunk(p.v()) && !slices.ContainsFunc(p.lat.Iters, func(key string) bool { return l.isChunked(p.e.cur[key]) })
+	return l.hasChunk(p.v()) &&
+		!slices.ContainsFunc(p.lat.Iters, func(key string) bool { return l.isChunked(p.e.cur[key]) })
 }
 
 // isChunked tells whether a call has a chunk of the entries of a cursor's operand.
@@ -84,7 +85,8 @@ func (l *lowerer) start(it *iter) {
 
 func (l *lowerer) skipPadding(it *iter) {
 	if it.padded {
-		l.while(ir.Both(ir.Less(it.p, it.hi), ir.Inverse(it.entry(it.at(it.p)))), func() { l.incr(it.p, ir.Int(1)) })
+		l.while(ir.Both(ir.Less(it.p, it.hi), ir.Inverse(it.entry(it.at(it.p)))),
+			func() { l.incr(it.p, ir.Int(1)) })
 	}
 }
 
@@ -99,7 +101,8 @@ func (l *lowerer) findRun(it *iter, c, here ir.Expr) {
 		return
 	}
 	it.run = l.declare(it.name()+"_r", ir.Plus(it.p, ir.Convert(ir.Int64, here)))
-	l.while(ir.Both(ir.Less(it.run, it.hi), ir.Equal(it.at(it.run), c)), func() { l.incr(it.run, ir.Int(1)) })
+	l.while(ir.Both(ir.Less(it.run, it.hi), ir.Equal(it.at(it.run), c)),
+		func() { l.incr(it.run, ir.Int(1)) })
 }
 
 // advance moves the iterator past coordinate c, if it is there: here says so.
@@ -117,7 +120,8 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 	it := p.iters[p.lat.All().First()]
 	if it.repeats {
 		if l.onUnits(p) {
-			l.refuse(p.v(), "the loop over %s steps from a coordinate of %s to the next, past its repeats; strip-mine it with split or divide, and run the tiles in parallel", p.v(), it.key)
+			l.refuse(p.v(),
+				"the loop over %s steps from a coordinate of %s to the next, past its repeats; strip-mine it with split or divide, and run the tiles in parallel", p.v(), it.key)
 		}
 		return l.mergeLoops(p)
 	}
@@ -135,9 +139,11 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 				l.noteAssigned(p, some)
 			})
 		})
-		l.emit(l.setKind(p.f, l.segmentLoop(&ir.For{V: it.p, Lo: lo, Hi: hi, Step: 1, Body: body}, it.key, p.v())))
+		l.emit(l.setKind(p.f, l.segmentLoop(&ir.For{V: it.p, Lo: lo, Hi: hi, Step: 1, Body: body}, it.key,
+			p.v())))
 	}
-	l.inFlag(p, func() { l.split(p, it, over) }, func() bool { return never(some) || always(some) && !it.padded })
+	l.inFlag(p, func() { l.split(p, it, over) },
+		func() bool { return never(some) || always(some) && !it.padded })
 	if done != nil {
 		return done()
 	}

@@ -45,7 +45,8 @@ type joinedArrays struct {
 }
 
 // chunks keeps all pieces until the loop has ended, and then joins them.
-func (a *appendResult) chunks(n ir.Expr, run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
+func (a *appendResult) chunks(n ir.Expr,
+	run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
 	j := a.newJoin(n)
 	run(func(_, lo ir.Expr) {
 		a.use(a.newArrays())
@@ -78,7 +79,8 @@ func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
 		if !a.op.caps(k).HasPos {
 			continue
 		}
-		p := joinedLevel{level: k, crd: table("crds", intOf(a.op.operand.CrdWidth[k])), made: counts("made", slots), before: counts("before", ir.Plus(slots, ir.Int(1)))}
+		p := joinedLevel{level: k, crd: table("crds", intOf(a.op.operand.CrdWidth[k])),
+			made: counts("made", slots), before: counts("before", ir.Plus(slots, ir.Int(1)))}
 		if k != j.first {
 			p.pos = table("poss", intOf(a.op.operand.PosWidth[k]))
 		}
@@ -259,7 +261,8 @@ func (j *joinedChunks) scan() {
 func (j *joinedChunks) alloc(count func(level int) ir.Expr, vals ir.Expr) {
 	a, l := j.a, j.a.l
 	n := len(j.levels)
-	out := joinedArrays{pos: make([]*ir.Array, n), crd: make([]*ir.Array, n), posCap: make([]*ir.Var, n), crdCap: make([]*ir.Var, n)}
+	out := joinedArrays{pos: make([]*ir.Array, n), crd: make([]*ir.Array, n),
+		posCap: make([]*ir.Var, n), crdCap: make([]*ir.Var, n)}
 	alloc := func(arr *ir.Array, n ir.Expr) (*ir.Array, *ir.Var) {
 		have := l.declare(arr.Name+"_cap", n)
 		l.emit(&ir.Alloc{A: arr, Len: have})
@@ -268,7 +271,8 @@ func (j *joinedChunks) alloc(count func(level int) ir.Expr, vals ir.Expr) {
 	for i, p := range j.levels {
 		out.pos[i] = j.pos
 		if p.pos != nil {
-			out.pos[i], out.posCap[i] = alloc(a.newPos(p.level), ir.Plus(j.parents(p.level, count), ir.Int(1)))
+			out.pos[i], out.posCap[i] = alloc(a.newPos(p.level),
+				ir.Plus(j.parents(p.level, count), ir.Int(1)))
 			l.store(out.pos[i], ir.Int(0), ir.Int(0))
 		}
 		out.crd[i], out.crdCap[i] = alloc(l.newArray(a.op.prefix()+"_crd", p.crd.Elem), count(p.level))
@@ -303,14 +307,15 @@ func (j *joinedChunks) locate(k ir.Expr) {
 func (j *joinedChunks) copyKept(which func(k ir.Expr) ir.Expr) {
 	l := j.a.l
 	k := l.newVar("slot")
-	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: j.slots, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.within(func() {
-		l.when(which(k), func() {
-			b := j.take(k)
-			j.locate(k)
-			j.copy(k, b)
-			j.freeArrays(b)
-		})
-	})})
+	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: j.slots, Step: 1, Kind: ir.Parallel, Dynamic: true,
+		Chunk: 1, Body: l.within(func() {
+			l.when(which(k), func() {
+				b := j.take(k)
+				j.locate(k)
+				j.copy(k, b)
+				j.freeArrays(b)
+			})
+		})})
 }
 
 // copy moves slot k's pieces, in the arrays b, to their places.
@@ -332,9 +337,11 @@ func (j *joinedChunks) copy(k ir.Expr, b *growingArrays) {
 		}
 		pieces := func(stream bool) *ir.Block {
 			return l.within(func() {
-				l.emit(&ir.Copy{Dst: j.whole.crd[i], DstLo: from, Src: lev.crd, SrcLo: ir.Int(0), N: n, Stream: stream})
+				l.emit(&ir.Copy{Dst: j.whole.crd[i], DstLo: from, Src: lev.crd, SrcLo: ir.Int(0), N: n,
+					Stream: stream})
 				if p.level == a.deep {
-					l.emit(&ir.Copy{Dst: j.whole.vals, DstLo: ir.Times(from, block), Src: b.vals, SrcLo: ir.Int(0), N: ir.Times(n, block), Stream: stream})
+					l.emit(&ir.Copy{Dst: j.whole.vals, DstLo: ir.Times(from, block), Src: b.vals, SrcLo: ir.Int(0),
+						N: ir.Times(n, block), Stream: stream})
 				}
 			})
 		}
@@ -363,9 +370,10 @@ func (j *joinedChunks) publishCopies() {
 func (j *joinedChunks) shift(pos *ir.Array, lo, hi, from ir.Expr) {
 	l := j.a.l
 	q := l.newVar("q")
-	l.emit(&ir.For{V: q, Lo: ir.Plus(lo, ir.Int(1)), Hi: ir.Plus(hi, ir.Int(1)), Step: 1, Body: l.within(func() {
-		l.store(pos, q, ir.Plus(ir.Coord(pos, q), from))
-	})})
+	l.emit(&ir.For{V: q, Lo: ir.Plus(lo, ir.Int(1)), Hi: ir.Plus(hi, ir.Int(1)), Step: 1,
+		Body: l.within(func() {
+			l.store(pos, q, ir.Plus(ir.Coord(pos, q), from))
+		})})
 }
 
 // copyPos copies the first n places behind 0 of a chunk's pos array to those

@@ -7,11 +7,11 @@ import (
 	"distaff/codegen/ir"
 )
 
-// keptRow is the sum of the row that a thread's walk over an interval of positions summed last, on a
-// GPU where other threads may add to that row: it is added as the next such row is reached, and
+// keptRow is the sum of the row that a thread's walk over an interval of positions summed last, on
+// a GPU where other threads may add to that row: it is added as the next such row is reached, and
 // the last one behind the walk. There the threads of a warp meet again, so that those whose
-// intervals lie in one long row add one sum (package emit/cuda); and an interval within one
-// row, whatever rows of lower levels it has, adds once.
+// intervals lie in one long row add one sum (package emit/cuda); and an interval within one row,
+// whatever rows of lower levels it has, adds once.
 type keptRow struct {
 	l    *lowerer
 	e    *env    // around the walk
@@ -23,7 +23,8 @@ type keptRow struct {
 
 // keepRow is the row to keep in the walk that f determines, nil where rows are added as they end.
 func (l *lowerer) keepRow(f *cin.Forall, e *env, c *component) *keptRow {
-	if !l.spec.GPU || !e.atomic || e.private != nil || e.res.tile != nil || !l.assigns(f) || l.assembly.inOrder() {
+	if !l.spec.GPU || !e.atomic || e.private != nil || e.res.tile != nil || !l.assigns(f) ||
+		l.assembly.inOrder() {
 		return nil
 	}
 	k := &keptRow{l: l, e: e, root: -1}
@@ -58,10 +59,12 @@ func (k *keptRow) walk(emit func()) {
 	}
 }
 
-// fits tells whether root d of the walk is where a row's sum begins that is to be kept, in being what
-// is known there.
+// fits tells whether root d of the walk is where a row's sum begins that is to be kept, in being
+// what is known there.
 func (k *keptRow) fits(f *cin.Forall, d int, in *env) bool {
-	return k != nil && k.root == d && in.atomic && in.res.zeroed && in.res.level == k.l.out.op.order() && in.res.here == nil && in.res.row == nil && k.l.sumsOne(f, in)
+	return k != nil && k.root == d && in.atomic && in.res.zeroed &&
+		in.res.level == k.l.out.op.order() && in.res.here == nil && in.res.row == nil &&
+		k.l.sumsOne(f, in)
 }
 
 // row lowers the loops inside of a row, which emit lowers for the sum in place of the
@@ -93,6 +96,7 @@ func (k *keptRow) row(f *cin.Forall, in *env, emit func(f *cin.Forall) ir.Expr) 
 func (k *keptRow) add() {
 	l := k.l
 	l.when(ir.AtLeast(k.at, ir.Int(0)), func() {
-		l.emit(&ir.Store{A: l.out.vals(), Index: k.at, Accumulate: true, Atomic: true, X: ir.Convert(l.out.vals().Elem, k.sum)})
+		l.emit(&ir.Store{A: l.out.vals(), Index: k.at, Accumulate: true, Atomic: true,
+			X: ir.Convert(l.out.vals().Elem, k.sum)})
 	})
 }

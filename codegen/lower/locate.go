@@ -15,7 +15,8 @@ func (l *lowerer) locateDense(c *cursor, at ir.Expr) *cursor {
 	return &d
 }
 
-// denseBase is what coordinates of the next level, a dense one, are added to to give their positions.
+// denseBase is what coordinates of the next level, a dense one, are added to to give their
+// positions.
 func (l *lowerer) denseBase(c *cursor) ir.Expr {
 	row, name := c.pos, c.op.prefix()+"_row"
 	switch {

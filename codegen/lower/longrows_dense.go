@@ -50,7 +50,8 @@ func (h *longDenseRows) isLong(in *env) ir.Expr {
 		return ir.Truth(false)
 	}
 	pos := c.op.pos(1)
-	return ir.Both(c.pres, ir.Greater(ir.Minus(ir.Coord(pos, ir.Plus(c.pos, ir.Int(1))), ir.Coord(pos, c.pos)), ir.Int(h.long.N)))
+	return ir.Both(c.pres, ir.Greater(
+		ir.Minus(ir.Coord(pos, ir.Plus(c.pos, ir.Int(1))), ir.Coord(pos, c.pos)), ir.Int(h.long.N)))
 }
 
 // loop lowers the loop of one chunk, which leaves out the long rows.

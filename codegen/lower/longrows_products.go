@@ -38,7 +38,8 @@ func (l *lowerer) newLongProductRows(f *cin.Forall, e *env, long strategy.Long) 
 		panic("BUG: lower: the loop over " + f.Var + " has no workspace for its long rows")
 	}
 	t := cin.Target(s.Producer)
-	a := &longProductRows{l: l, f: f, where: s, t: t, terms: s.Producer.(*cin.Forall), rows: e.cur[long.Key], long: long}
+	a := &longProductRows{l: l, f: f, where: s, t: t, terms: s.Producer.(*cin.Forall),
+		rows: e.cur[long.Key], long: long}
 	placed := l.assembly.sumsInPlace(s.Consumer, t, 1)
 	a.stores = !placed && l.spec.Strategy.Spaces[t.Name].Form.Kind != strategy.Bitmap
 	return a
@@ -59,7 +60,8 @@ func (a *longProductRows) compute(e *env) {
 	last, _ := a.ends(all.hi)
 	lo := l.named("terms_lo", first)
 	n := l.named("terms", ir.Minus(last, lo))
-	a.least = l.named("long_least", ir.Greatest(ir.Over(n, ir.Greatest(l.threads, ir.Int(1))), ir.Int(a.long.N)))
+	a.least = l.named("long_least",
+		ir.Greatest(ir.Over(n, ir.Greatest(l.threads, ir.Int(1))), ir.Int(a.long.N)))
 	a.n = l.declare("long", ir.Int(0))
 	most := l.named("long_most", ir.Plus(ir.Over(n, ir.Int(a.long.N)), ir.Int(1)))
 	a.row = l.alloc("long_row", ir.Int64, most, false)
@@ -86,22 +88,24 @@ func (a *longProductRows) find(all coordRange, lo, n ir.Expr) {
 	l := a.l
 	step := ir.Int(a.long.N)
 	m := l.newVar("m")
-	l.emit(&ir.For{V: m, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(n, ir.Int(a.long.N-1)), step), Step: 1, Body: l.within(func() {
-		q := l.named("q", ir.Plus(lo, ir.Times(m, step)))
-		x, y := l.declare("x", all.lo), l.declare("y", all.hi)
-		l.while(ir.Less(x, y), func() {
-			mid := l.declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
-			_, end := a.ends(mid)
-			before := l.within(func() { l.set(x, ir.Plus(mid, ir.Int(1))) })
-			behind := l.within(func() { l.set(y, mid) })
-			l.emit(&ir.If{Cond: ir.AtMost(end, q), Then: before, Else: behind})
-		})
-		fresh := ir.Either(ir.Equal(a.n, ir.Int(0)), ir.Unequal(ir.At(a.row, ir.Minus(a.n, ir.Int(1))), x))
-		l.when(ir.Both(a.isLong(x), fresh), func() {
-			l.store(a.row, a.n, x)
-			l.incr(a.n, ir.Int(1))
-		})
-	})})
+	l.emit(&ir.For{V: m, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(n, ir.Int(a.long.N-1)), step), Step: 1,
+		Body: l.within(func() {
+			q := l.named("q", ir.Plus(lo, ir.Times(m, step)))
+			x, y := l.declare("x", all.lo), l.declare("y", all.hi)
+			l.while(ir.Less(x, y), func() {
+				mid := l.declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
+				_, end := a.ends(mid)
+				before := l.within(func() { l.set(x, ir.Plus(mid, ir.Int(1))) })
+				behind := l.within(func() { l.set(y, mid) })
+				l.emit(&ir.If{Cond: ir.AtMost(end, q), Then: before, Else: behind})
+			})
+			fresh := ir.Either(ir.Equal(a.n, ir.Int(0)),
+				ir.Unequal(ir.At(a.row, ir.Minus(a.n, ir.Int(1))), x))
+			l.when(ir.Both(a.isLong(x), fresh), func() {
+				l.store(a.row, a.n, x)
+				l.incr(a.n, ir.Int(1))
+			})
+		})})
 }
 
 // isLong tells whether row r is long.
@@ -123,7 +127,8 @@ func (a *longProductRows) lower(e *env) ir.Expr {
 	r := e.coord[a.f.Var]
 	read := l.within(func() {
 		x := l.named("long_x", &ir.Search{A: a.row, Lo: ir.Int(0), Hi: a.n, Key: r})
-		op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
+		op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
+			Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
 		op.arrays[ir.Slot{Arg: -1, Field: ir.Pos}] = a.at
 		op.arrays[ir.Slot{Arg: -1, Field: ir.Crd}] = a.crd
 		op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = a.vals

@@ -62,7 +62,8 @@ func (b *rowSums) free() {
 func (b *rowSums) each(name string, n ir.Expr, body func(k *ir.Var)) {
 	l := b.a.l
 	k := l.newVar(name)
-	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.inScope(func() { body(k) })})
+	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1,
+		Body: l.inScope(func() { body(k) })})
 }
 
 // loop emits a serial loop over [lo, hi).
@@ -91,13 +92,15 @@ func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *env) {
 			b.terms(lo, hi, from, l.named("to", ir.Least(ir.Plus(from, ir.Int(b.length)), hi)), to, e)
 		}
 		b.each("stretch", b.stretches, func(k *ir.Var) {
-			b.loop("band", ir.Int(0), b.bands, func(band *ir.Var) { l.store(b.at, b.place(k, band), ir.Int(0)) })
+			b.loop("band", ir.Int(0), b.bands,
+				func(band *ir.Var) { l.store(b.at, b.place(k, band), ir.Int(0)) })
 			counts := l.within(func() { pass(k, &termBands{b: b, stretch: k}) })
 			strip(counts, nil)
 			l.blk.List = append(l.blk.List, counts.List...)
 		})
 		b.scan()
-		b.each("stretch", b.stretches, func(k *ir.Var) { pass(k, &termBands{b: b, stretch: k, keep: true}) })
+		b.each("stretch", b.stretches,
+			func(k *ir.Var) { pass(k, &termBands{b: b, stretch: k, keep: true}) })
 		b.each("band", b.bands, b.add)
 	})
 	b.keep(x)
@@ -112,8 +115,10 @@ func (b *rowSums) terms(lo, hi, from, to ir.Expr, t adder, e *env) {
 		all := l.rangeOf(e, v)
 		at := a.rows.op.crd(1)
 		s := coordRange{clip: true}
-		s.lo = l.named(v+"_from", ir.Choose(ir.Equal(from, lo), all.lo, ir.Greatest(all.lo, ir.Coord(at, from))))
-		s.hi = l.named(v+"_to", ir.Choose(ir.Equal(to, hi), all.hi, ir.Greatest(s.lo, ir.Least(all.hi, ir.Coord(at, to)))))
+		s.lo = l.named(v+"_from",
+			ir.Choose(ir.Equal(from, lo), all.lo, ir.Greatest(all.lo, ir.Coord(at, from))))
+		s.hi = l.named(v+"_to", ir.Choose(ir.Equal(to, hi), all.hi,
+			ir.Greatest(s.lo, ir.Least(all.hi, ir.Coord(at, to)))))
 		in.ranges[v] = s
 		outer := l.spaces[a.t.Name]
 		l.spaces[a.t.Name] = t
@@ -167,7 +172,10 @@ func (b *rowSums) add(band *ir.Var) {
 	b.loop("p", ir.At(b.begin, band), ir.At(b.begin, ir.Plus(band, ir.Int(1))), func(p *ir.Var) {
 		c := l.named("c", ir.Coord(b.termCrd, p))
 		at := l.named("at", ir.Minus(c, b.lo))
-		again := func() { l.emit(&ir.Store{A: b.sums, Index: at, Accumulate: true, X: ir.At(b.termVals, p)}) }
+		again := func() {
+			l.emit(
+				&ir.Store{A: b.sums, Index: at, Accumulate: true, X: ir.At(b.termVals, p)})
+		}
 		fresh := l.within(func() {
 			l.store(b.mark, at, ir.Truth(true))
 			l.store(b.crd, ir.Plus(first, n), c)
@@ -204,7 +212,8 @@ func (b *rowSums) keep(x *ir.Var) {
 			})
 		})
 		l.when(ir.Less(ir.Int(0), n), func() {
-			l.emit(&ir.If{Cond: ir.Less(ir.Times(n, ir.Int(sparseBand)), ir.Int(b.width)), Then: sort, Else: walk})
+			l.emit(&ir.If{Cond: ir.Less(ir.Times(n, ir.Int(sparseBand)), ir.Int(b.width)), Then: sort,
+				Else: walk})
 		})
 	})
 	o := l.declare("long_end", ir.At(a.at, x))

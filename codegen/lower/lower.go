@@ -20,8 +20,8 @@ type Operand struct {
 	Format             format.Format
 	Type               ir.Type
 	PosWidth, CrdWidth []uint8
-	// Rows, of an operand whose levels are all dense: where the sizes of those below the first are compiled in, its values are
-	// passed by rows that begin at coordinate 0.
+	// Rows, of an operand whose levels are all dense: where the sizes of those below the first are
+	// compiled in, its values are passed by rows that begin at coordinate 0.
 	Rows bool
 }
 
@@ -35,8 +35,8 @@ type Spec struct {
 	// Parts are the variables of a scheduled statement of which a call has a part
 	// of the range, and operands that store no more than that; it has the whole of others.
 	Parts map[string]bool
-	// Chunked, if not "", is the operand of whose entries a call has a chunk: others may store coordinates
-	// outside of the ranges of its variables.
+	// Chunked, if not "", is the operand of whose entries a call has a chunk: others may store
+	// coordinates outside of the ranges of its variables.
 	Chunked string
 	// Strategy is how loops and workspaces are made, and with what capacity the result begins.
 	Strategy *strategy.Value
@@ -114,9 +114,13 @@ func Lower(s Spec) (x *Lowered, err error) {
 
 func lower(s Spec) *Lowered {
 	l := &lowerer{
-		spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{}, levels: map[string][]string{}, scalars: map[string]*ir.Var{},
-		spaces: map[string]adder{}, segments: map[*ir.For]string{}, over: map[*ir.For]string{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
-		before: &ir.Block{}, numbered: map[string]bool{}, computed: map[string]ir.Expr{}, called: map[string]bool{}, windowed: map[string]bool{}, gathered: map[string]bool{}, promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
+		spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{},
+		levels: map[string][]string{}, scalars: map[string]*ir.Var{},
+		spaces: map[string]adder{}, segments: map[*ir.For]string{}, over: map[*ir.For]string{},
+		cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
+		before: &ir.Block{}, numbered: map[string]bool{}, computed: map[string]ir.Expr{},
+		called: map[string]bool{}, windowed: map[string]bool{}, gathered: map[string]bool{},
+		promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
 	}
 	l.readSchedule(s.Stmt)
 	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
@@ -169,13 +173,15 @@ func lower(s Spec) *Lowered {
 	l.refuseUncalled()
 	f.Params = l.params
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
-		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level), cmp.Compare(p.Slot.Field, q.Slot.Field))
+		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level),
+			cmp.Compare(p.Slot.Field, q.Slot.Field))
 	})
 	return &Lowered{Func: f, Windowed: l.windowed, Gathered: l.gathered, l: l}
 }
 
-// compileIn notes which sizes of an access's levels are compiled in: those along variables whose trip count is. A row
-// of such a level is then found by a shift, without a register for its size and another for its offset.
+// compileIn notes which sizes of an access's levels are compiled in: those along variables whose
+// trip count is. A row of such a level is then found by a shift, without a register for its size
+// and another for its offset.
 func (l *lowerer) compileIn(a *cin.Access) {
 	op := l.ops[a.Name]
 	if op == nil {
@@ -213,7 +219,8 @@ type lowerer struct {
 	// of a tile.
 	dense map[string]*ir.Array
 
-	// own is the part of a variable's range that the thread at hand has: workspaces have places for it alone.
+	// own is the part of a variable's range that the thread at hand has: workspaces have places for it
+	// alone.
 	own map[string]coordRange
 	// longRows has the long rows of the parallel loop at hand, where a workspace sums them.
 	longRows *longProductRows
@@ -228,8 +235,8 @@ type lowerer struct {
 	over     map[*ir.For]string
 	segments map[*ir.For]string
 	sched    *schedule
-	// early has the places of loops inside of one that is split where fetching rows ahead begins to ask for entries past
-	// the operand's end: true before that.
+	// early has the places of loops inside of one that is split where fetching rows ahead begins to
+	// ask for entries past the operand's end: true before that.
 	early map[string]bool
 	// called are the orders whose functions the code calls, by their text.
 	called map[string]bool
@@ -239,8 +246,8 @@ type lowerer struct {
 	gathered map[string]bool
 	// promotions are the scalars that stand for one value of the result.
 	promotions map[string]bool
-	// writtenOnce are the stores to the caller's memory of values that are written once, unless addsAfter says that statements
-	// which follow add to what the first one stored.
+	// writtenOnce are the stores to the caller's memory of values that are written once, unless
+	// addsAfter says that statements which follow add to what the first one stored.
 	writtenOnce map[*ir.Store]bool
 	addsAfter   bool
 	// hooks lower loops that lowering itself made.
@@ -272,7 +279,10 @@ func (l *lowerer) fresh(name string) string {
 
 func (l *lowerer) newVar(name string) *ir.Var { return ir.NewVar(l.fresh(name), ir.Int64) }
 
-func (l *lowerer) newArray(name string, t ir.Type) *ir.Array { return ir.NewArray(l.fresh(name), t) }
+func (l *lowerer) newArray(name string,
+	t ir.Type) *ir.Array {
+	return ir.NewArray(l.fresh(name), t)
+}
 
 // alloc makes an array of n elements, which are 0 if zero says so.
 func (l *lowerer) alloc(name string, t ir.Type, n ir.Expr, zero bool) *ir.Array {
@@ -336,7 +346,8 @@ func (l *lowerer) while(cond ir.Expr, f func()) {
 // inScope lowers f with a prologue and epilogue of its own.
 func (l *lowerer) inScope(f func()) *ir.Block {
 	pre, post, made, dense, places := l.pre, l.post, l.made, l.dense, l.places
-	l.pre, l.post, l.made, l.dense, l.places = &ir.Block{}, &ir.Block{}, map[string]workspace{}, map[string]*ir.Array{}, map[string]*ir.Array{}
+	l.pre, l.post, l.made, l.dense, l.places = &ir.Block{}, &ir.Block{}, map[string]workspace{},
+		map[string]*ir.Array{}, map[string]*ir.Array{}
 	body := l.within(f)
 	all := &ir.Block{List: slices.Concat(l.pre.List, body.List, l.post.List)}
 	l.pre, l.post, l.made, l.dense, l.places = pre, post, made, dense, places

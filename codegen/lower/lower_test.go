@@ -31,7 +31,8 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 		t.Fatalf("%s: %v", x.stmt, err)
 	}
 	spec := lower.Spec{Name: "leaf", Stmt: s, Compute: ir.Float64}
-	of := strategy.Problem{Sizes: map[string]int64{}, Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
+	of := strategy.Problem{Sizes: map[string]int64{},
+		Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
 	for k, f := range strings.Fields(x.formats) {
 		name, text, _ := strings.Cut(f, ":")
 		var layout format.Format
@@ -41,7 +42,9 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 			}
 		}
 		widths := slices.Repeat([]uint8{4}, len(layout.Levels))
-		spec.Operands = append(spec.Operands, lower.Operand{Name: name, Arg: k, Format: layout, Type: ir.Float64, PosWidth: widths, CrdWidth: widths})
+		spec.Operands = append(spec.Operands,
+			lower.Operand{Name: name, Arg: k, Format: layout, Type: ir.Float64, PosWidth: widths,
+				CrdWidth: widths})
 		of.Tensors = append(of.Tensors, strategy.Tensor{NNZ: 1000})
 	}
 	add := func(a *cin.Access) {
@@ -97,7 +100,8 @@ func (x leaf) holds(t *testing.T, want map[string]int) {
 	text := ir.Print(f)
 	for pattern, n := range want {
 		if got := len(regexp.MustCompile(pattern).FindAllString(text, -1)); got != n {
-			t.Errorf("%s with %s: %s is there %d times, want %d, in\n%s", x.stmt, x.formats, pattern, got, n, text)
+			t.Errorf("%s with %s: %s is there %d times, want %d, in\n%s", x.stmt, x.formats, pattern, got, n,
+				text)
 		}
 	}
 }
@@ -128,7 +132,8 @@ func TestCoiteration(t *testing.T) {
 		// Both step; only what both have is computed.
 		{leaf{mul, "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 0, `if i_a == i && i_b == i`: 1}},
 		// What a has, looked up in b, wherever b stands.
-		{leaf{mul, "y:d a:s b:d", nil}, map[string]int{`for a_p in`: 1, `while`: 0, `\bif `: 0, `b_vals\[`: 1}},
+		{leaf{mul, "y:d a:s b:d", nil},
+			map[string]int{`for a_p in`: 1, `while`: 0, `\bif `: 0, `b_vals\[`: 1}},
 		{leaf{mul, "y:d a:d b:s", nil}, map[string]int{`for b_p in`: 1, `while`: 0, `\bif `: 0}},
 		{leaf{mul, "y:d a:d b:d", nil}, map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0, `fill`: 0}},
 		// Both, then the rest of either.
@@ -136,19 +141,25 @@ func TestCoiteration(t *testing.T) {
 		// All coordinates, a beside.
 		{leaf{add, "y:d a:s b:d", nil}, map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0, `a_at`: 3}},
 		// Three operands: 7 sets of what goes on, less those that b and c have alone.
-		{leaf{"forall(i, y(i) = a(i) + b(i) + c(i))", "y:d a:s b:s c:s", nil}, map[string]int{merge: 4, drain: 3}},
-		{leaf{"forall(i, y(i) = a(i) * (b(i) + c(i)))", "y:d a:s b:s c:s", nil}, map[string]int{merge: 3, drain: 0}},
-		{leaf{"forall(i, y(i) = a(i) * b(i) + c(i))", "y:d a:s b:s c:s", nil}, map[string]int{merge: 2, drain: 1}},
+		{leaf{"forall(i, y(i) = a(i) + b(i) + c(i))", "y:d a:s b:s c:s", nil},
+			map[string]int{merge: 4, drain: 3}},
+		{leaf{"forall(i, y(i) = a(i) * (b(i) + c(i)))", "y:d a:s b:s c:s", nil},
+			map[string]int{merge: 3, drain: 0}},
+		{leaf{"forall(i, y(i) = a(i) * b(i) + c(i))", "y:d a:s b:s c:s", nil},
+			map[string]int{merge: 2, drain: 1}},
 		// A difference has all that either has, a quotient what divides or is divided.
 		{leaf{"forall(i, y(i) = a(i) - b(i))", "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 2}},
 		{leaf{"forall(i, y(i) = a(i) / b(i))", "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 1}},
 		// A number is everywhere.
-		{leaf{"forall(i, y(i) = a(i) + 1)", "y:d a:s", nil}, map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0}},
+		{leaf{"forall(i, y(i) = a(i) + 1)", "y:d a:s", nil},
+			map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0}},
 		// One operand twice is stepped through once.
-		{leaf{"forall(i, y(i) = a(i) * a(i))", "y:d a:s", nil}, map[string]int{`for a_p in`: 1, `while`: 0}},
+		{leaf{"forall(i, y(i) = a(i) * a(i))", "y:d a:s", nil},
+			map[string]int{`for a_p in`: 1, `while`: 0}},
 		// The diagonal is found by a search in each row.
 		{leaf{"forall(i, y(i) = A(i,i))", "y:d A:ds", nil}, map[string]int{`for i in`: 1, search: 1}},
-		{leaf{"suchthat(forall(i, gallop, y(i) = a(i) * b(i)))", "y:d a:s b:s", nil}, map[string]int{`gallop|search`: 2}},
+		{leaf{"suchthat(forall(i, gallop, y(i) = a(i) * b(i)))", "y:d a:s b:s", nil},
+			map[string]int{`gallop|search`: 2}},
 	})
 }
 
@@ -157,12 +168,16 @@ func TestLevels(t *testing.T) {
 	const spmv = "forall(i, forall(j, y(i) += A(i,j) * x(j)))"
 	run(t, []holds{
 		{leaf{spmv, "y:d A:dd x:d", nil}, map[string]int{`for i in`: 1, `for j in`: 1, `A_pos|A_crd`: 0}},
-		{leaf{spmv, "y:d A:ds x:d", nil}, map[string]int{`for i in`: 1, `for A_p_1 in A_s : A_e`: 1, `A_pos1\[`: 2, `A_crd1\[`: 1}},
-		{leaf{spmv, "y:d A:ss x:d", nil}, map[string]int{`for A_p in`: 1, `for A_p_1 in`: 1, `fill y_vals\[0 : y_size0\]`: 1}},
+		{leaf{spmv, "y:d A:ds x:d", nil},
+			map[string]int{`for i in`: 1, `for A_p_1 in A_s : A_e`: 1, `A_pos1\[`: 2, `A_crd1\[`: 1}},
+		{leaf{spmv, "y:d A:ss x:d", nil},
+			map[string]int{`for A_p in`: 1, `for A_p_1 in`: 1, `fill y_vals\[0 : y_size0\]`: 1}},
 		// A run of equal rows is found before its columns are walked.
-		{leaf{spmv, "y:d A:uq x:d", nil}, map[string]int{`A_crd0\[A_r:64\] == i`: 1, `for A_p_1 in A_s_1 : A_e_1`: 1, `A_pos1`: 0}},
+		{leaf{spmv, "y:d A:uq x:d", nil},
+			map[string]int{`A_crd0\[A_r:64\] == i`: 1, `for A_p_1 in A_s_1 : A_e_1`: 1, `A_pos1`: 0}},
 		// Values that share a coordinate are summed before they are multiplied.
-		{leaf{spmv, "y:d A:du x:d", nil}, map[string]int{`for i in`: 1, `A_v \+= A_vals`: 1, `A_v \* x_v`: 1}},
+		{leaf{spmv, "y:d A:du x:d", nil},
+			map[string]int{`for i in`: 1, `A_v \+= A_vals`: 1, `A_v \* x_v`: 1}},
 		{leaf{spmv, "y:d A:sq x:d", nil}, map[string]int{`for A_p in`: 1, `A_pos1`: 0, `A_crd1\[`: 1}},
 		// Padding has a coordinate below 0.
 		{leaf{spmv, "y:d A:dp x:d", nil}, map[string]int{`if 0 <= j`: 1}},
@@ -171,21 +186,31 @@ func TestLevels(t *testing.T) {
 
 // TestAssembly: how a result with compressed levels is made.
 func TestAssembly(t *testing.T) {
-	share := func(s *lower.Spec, _ *strategy.Problem) { s.Assembly, s.Share = strategy.SharedPattern, "A(i,j)" }
-	const add, threads = "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))", "suchthat(forall(i, CPUThread/NoRaces, forall(j, C(i,j) = A(i,j) + B(i,j))))"
+	share := func(s *lower.Spec, _ *strategy.Problem) {
+		s.Assembly, s.Share = strategy.SharedPattern,
+			"A(i,j)"
+	}
+	const add, threads = "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))",
+		"suchthat(forall(i, CPUThread/NoRaces, forall(j, C(i,j) = A(i,j) + B(i,j))))"
 	const scale = "forall(i, forall(j, C(i,j) = A(i,j) * b(j)))"
 	run(t, []holds{
 		// Capacity for a row is reserved before it is merged, none inside.
-		{leaf{add, "C:ds A:ds B:ds", nil}, map[string]int{`grow C_crd1`: 1, `grow C_vals`: 1, `publish`: 3, `C_n1_end int64 = C_n1 \+`: 1}},
+		{leaf{add, "C:ds A:ds B:ds", nil},
+			map[string]int{`grow C_crd1`: 1, `grow C_vals`: 1, `publish`: 3, `C_n1_end int64 = C_n1 \+`: 1}},
 		{leaf{add, "C:ss A:ss B:ss", nil}, map[string]int{`publish`: 5, `C_crd0\[`: 5}},
 		{leaf{add, "C:dd A:ds B:ds", nil}, map[string]int{`publish|grow|alloc`: 0, `fill C_vals`: 1}},
 		// A dense level below is a block for each entry above.
-		{leaf{"forall(i, forall(j, C(i,j) = A(i,j)))", "C:sd A:ss", nil}, map[string]int{`publish`: 3, `C_crd1`: 0}},
+		{leaf{"forall(i, forall(j, C(i,j) = A(i,j)))", "C:sd A:ss", nil},
+			map[string]int{`publish`: 3, `C_crd1`: 0}},
 		// In parallel, in ordered chunks: one has capacity for a row before it is merged, and is copied
 		// behind the one before, or later where there is no capacity for it.
-		{leaf{threads, "C:ds A:ds B:ds", nil}, map[string]int{`for chunk in 0 : chunks parallel\(dynamic, 1\)`: 1, `ordered \{`: 1, `before\[chunk \+ 1\] = from \+ n`: 1, `copy C_crd\[from`: 2, `keep crds`: 1, `if capacity < before\[chunks\]`: 1}},
+		{leaf{threads, "C:ds A:ds B:ds", nil},
+			map[string]int{`for chunk in 0 : chunks parallel\(dynamic, 1\)`: 1, `ordered \{`: 1,
+				`before\[chunk \+ 1\] = from \+ n`: 1, `copy C_crd\[from`: 2, `keep crds`: 1,
+				`if capacity < before\[chunks\]`: 1}},
 		// An operand's pattern: only values are written, at its positions.
-		{leaf{scale, "C:ss A:ss b:d", share}, map[string]int{`publish|alloc|grow`: 0, `C_crd|C_pos`: 0, `C_vals\[A_p\] = `: 1}},
+		{leaf{scale, "C:ss A:ss b:d", share},
+			map[string]int{`publish|alloc|grow`: 0, `C_crd|C_pos`: 0, `C_vals\[A_p\] = `: 1}},
 		{leaf{scale, "C:ss A:ss b:d", nil}, map[string]int{`publish`: 5}},
 	})
 }
@@ -207,18 +232,26 @@ func TestWorkspaces(t *testing.T) {
 	}
 	run(t, []holds{
 		// A place and a bit for every coordinate where many are added to.
-		{leaf{spgemm, "C:ds A:ds B:ds", nil}, map[string]int{`alloc W_vals float64\[.*zero`: 1, `mark W_bits`: 1, `collect W_list`: 1, `sort|W_mark|W_table`: 0}},
+		{leaf{spgemm, "C:ds A:ds B:ds", nil},
+			map[string]int{`alloc W_vals float64\[.*zero`: 1, `mark W_bits`: 1, `collect W_list`: 1,
+				`sort|W_mark|W_table`: 0}},
 		// Else a place and a mark, and the list of those marked.
-		{leaf{spgemm, "C:ds A:ds B:ds", few}, map[string]int{`alloc W_mark bool`: 1, `alloc W_list int32`: 1, `sort W_list`: 1, `W_table`: 0}},
+		{leaf{spgemm, "C:ds A:ds B:ds", few},
+			map[string]int{`alloc W_mark bool`: 1, `alloc W_list int32`: 1, `sort W_list`: 1, `W_table`: 0}},
 		// Too many coordinates for that: a table of those that come up.
-		{leaf{spgemm, "C:ds A:ds B:ds", long}, map[string]int{`alloc W_mark`: 0, `sortby W_perm`: 1, `alloc W_table`: 2}},
+		{leaf{spgemm, "C:ds A:ds B:ds", long},
+			map[string]int{`alloc W_mark`: 0, `sortby W_perm`: 1, `alloc W_table`: 2}},
 		{leaf{spgemm, "C:ds A:ds B:ds", wide}, map[string]int{`alloc C_crd1 int64`: 1}},
 		// Nothing to sort where the producer's coordinates come in order, once each.
-		{leaf{"suchthat(forall(i, where(forall(j, C(i,j) = W(j)), forall(j, W(j) = A(i,j) * b(j)))))", "C:ds A:ds b:d", nil}, map[string]int{`sort`: 0, `W_mark|W_table`: 0}},
+		{leaf{"suchthat(forall(i, where(forall(j, C(i,j) = W(j)), forall(j, W(j) = A(i,j) * b(j)))))",
+			"C:ds A:ds b:d", nil}, map[string]int{`sort`: 0, `W_mark|W_table`: 0}},
 		// An array where all of a row is set.
-		{leaf{"suchthat(forall(i, where(forall(j, C(i,j) = W(j) * 2), forall(k, forall(j, W(j) += A(i,k) * B(k,j))))))", "C:dd A:ds B:dd", nil}, map[string]int{`W_mark|W_list|W_table|sort`: 0, `W_vals\[`: 3}},
+		{
+			leaf{
+				"suchthat(forall(i, where(forall(j, C(i,j) = W(j) * 2), forall(k, forall(j, W(j) += A(i,k) * B(k,j))))))", "C:dd A:ds B:dd", nil}, map[string]int{`W_mark|W_list|W_table|sort`: 0, `W_vals\[`: 3}},
 		// A variable where there is nothing to be over.
-		{leaf{"forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j))))", "y:d A:ds z:d", nil}, map[string]int{`alloc`: 0, `var t float64 = 0.0`: 1, `\bt \+= `: 1}},
+		{leaf{"forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j))))", "y:d A:ds z:d", nil},
+			map[string]int{`alloc`: 0, `var t float64 = 0.0`: 1, `\bt \+= `: 1}},
 	})
 }
 
@@ -232,7 +265,9 @@ func TestPicked(t *testing.T) {
 		}
 	}
 	run(t, []holds{
-		{leaf{add, "y:d a:s b:s", nil}, map[string]int{`select\(a_at, term, -0\.0\)`: 1, `select\(b_at, term_1, -0\.0\)`: 1, `\bif `: 0}},
+		{leaf{add, "y:d a:s b:s", nil},
+			map[string]int{`select\(a_at, term, -0\.0\)`: 1, `select\(b_at, term_1, -0\.0\)`: 1,
+				`\bif `: 0}},
 		{leaf{add, "y:d a:s b:s", ints}, map[string]int{`-0\.0`: 0}},
 	})
 }
@@ -242,40 +277,56 @@ func TestSplits(t *testing.T) {
 	const copied = "forall(i0, forall(i1, y(i) = a(i)))"
 	run(t, []holds{
 		// The last tile ends with the range.
-		{leaf{"suchthat(" + copied + ", split(i, i0, i1, 8))", "y:d a:d", nil}, map[string]int{`min\(i1_lo \+ 8, i_hi\)`: 1, `\bif `: 0}},
+		{leaf{"suchthat(" + copied + ", split(i, i0, i1, 8))", "y:d a:d", nil},
+			map[string]int{`min\(i1_lo \+ 8, i_hi\)`: 1, `\bif `: 0}},
 		// A bound that the tiles divide leaves neither: one check of the bound before.
-		{leaf{"suchthat(" + copied + ", bound(i, ib, 96, MaxExact), split(ib, i0, i1, 8))", "y:d a:d", nil}, map[string]int{`min\(`: 0, `fail bound`: 1, `for i0 in 0 : 12`: 1}},
-		{leaf{"suchthat(" + copied + ", bound(i, ib, 100, MaxExact), split(ib, i0, i1, 8))", "y:d a:d", nil}, map[string]int{`min\(`: 1, `fail bound`: 1}},
+		{leaf{"suchthat(" + copied + ", bound(i, ib, 96, MaxExact), split(ib, i0, i1, 8))", "y:d a:d",
+			nil}, map[string]int{`min\(`: 0, `fail bound`: 1, `for i0 in 0 : 12`: 1}},
+		{leaf{"suchthat(" + copied + ", bound(i, ib, 100, MaxExact), split(ib, i0, i1, 8))", "y:d a:d",
+			nil}, map[string]int{`min\(`: 1, `fail bound`: 1}},
 		// Tiles of coordinates of a sparse operand: their ends are searched.
-		{leaf{"suchthat(" + copied + ", split(i, i0, i1, 8))", "y:d a:s", nil}, map[string]int{`for i0 in`: 1, search: 2, `fill y_vals\[i1_lo - y_off0 : i1_hi - y_off0\]`: 1}},
+		{leaf{"suchthat(" + copied + ", split(i, i0, i1, 8))", "y:d a:s", nil},
+			map[string]int{`for i0 in`: 1, search: 2, `fill y_vals\[i1_lo - y_off0 : i1_hi - y_off0\]`: 1}},
 		// One search for a tile's first row, then the next row.
-		{leaf{"suchthat(forall(p0, forall(p1, y(i) += A(i,j) * x(j))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16))", "y:d A:ds x:d", nil},
+		{
+			leaf{
+				"suchthat(forall(p0, forall(p1, y(i) += A(i,j) * x(j))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16))", "y:d A:ds x:d", nil},
 			map[string]int{search: 1, `A_p \+= 1`: 2, `for i in`: 0}},
 		// Tiles of the pairs: of each end a search in the rows and one in the columns, and
 		// one for the first row of a tile of entries.
-		{leaf{"suchthat(forall(f0, forall(p0, forall(p1, y(i) += A(i,j) * x(j)))), fuse(i, j, f), split(f, f0, f1, 64), pos(f1, p, A(i,j)), split(p, p0, p1, 16))", "y:d A:ss x:d", nil},
+		{
+			leaf{
+				"suchthat(forall(f0, forall(p0, forall(p1, y(i) += A(i,j) * x(j)))), fuse(i, j, f), split(f, f0, f1, 64), pos(f1, p, A(i,j)), split(p, p0, p1, 16))", "y:d A:ss x:d", nil},
 			map[string]int{search: 5, `A_p \+= 1`: 2, `for i in`: 0}},
 		// And back: what another operand has between two tiles' first entries.
-		{leaf{"suchthat(forall(p0, forall(c0, forall(c1, y(i) += A(i,j) + B(i,j)))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16), coord(p1, c), split(c, c0, c1, 8))", "y:d A:ds B:ds", nil},
+		{
+			leaf{
+				"suchthat(forall(p0, forall(c0, forall(c1, y(i) += A(i,j) + B(i,j)))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16), coord(p1, c), split(c, c0, c1, 8))", "y:d A:ds B:ds", nil},
 			map[string]int{`i_at[_1]* = .*\* j_hi`: 2, `while A_p_1 < A_e_2 && B_p_1 < B_e_1`: 1}},
 		// Positions in a row need no search.
-		{leaf{"suchthat(forall(i, forall(p0, forall(p1, y(i) += A(i,j) * x(j)))), pos(j, p, A(i,j)), split(p, p0, p1, 4))", "y:d A:ds x:d", nil}, map[string]int{search: 0}},
+		{
+			leaf{
+				"suchthat(forall(i, forall(p0, forall(p1, y(i) += A(i,j) * x(j)))), pos(j, p, A(i,j)), split(p, p0, p1, 4))", "y:d A:ds x:d", nil}, map[string]int{search: 0}},
 	})
 }
 
 // TestRaces: what iterations of a parallel loop share, by strategy.
 func TestRaces(t *testing.T) {
 	csc := func(race string) leaf {
-		return leaf{"suchthat(forall(j, CPUThread/" + race + ", forall(i, y(i) += A(i,j) * x(j))))", "y:d A:ds:1,0 x:d", nil}
+		return leaf{"suchthat(forall(j, CPUThread/" + race + ", forall(i, y(i) += A(i,j) * x(j))))",
+			"y:d A:ds:1,0 x:d", nil}
 	}
 	run(t, []holds{
-		{leaf{"suchthat(forall(i, CPUThread/NoRaces, forall(j, y(i) += A(i,j) * x(j))))", "y:d A:ds x:d", nil}, map[string]int{`atomic`: 0, `alloc`: 0, `parallel`: 1}},
+		{leaf{"suchthat(forall(i, CPUThread/NoRaces, forall(j, y(i) += A(i,j) * x(j))))", "y:d A:ds x:d",
+			nil}, map[string]int{`atomic`: 0, `alloc`: 0, `parallel`: 1}},
 		{csc("Atomics"), map[string]int{`atomic y_vals`: 1, `alloc`: 0}},
 		{csc("IgnoreRaces"), map[string]int{`atomic`: 0, `alloc`: 0, `for j in j_lo : j_hi parallel`: 1}},
 		// A copy of the result for each chunk of a number of its own.
 		{csc("Temporary"), map[string]int{`atomic`: 0, `alloc y_`: 1, `for j in`: 1}},
-		{leaf{"suchthat(forall(i, CPUThread/ParallelReduction, forall(j, s += A(i,j))))", "s: A:ds", nil}, map[string]int{`atomic`: 0, `reduce\(`: 1}},
-		{leaf{"suchthat(forall(i, forall(j, CPUVector/ParallelReduction, y(i) += A(i,j) * x(j))))", "y:d A:ds x:d", nil}, map[string]int{`vector reduce\(sum`: 1}},
+		{leaf{"suchthat(forall(i, CPUThread/ParallelReduction, forall(j, s += A(i,j))))", "s: A:ds", nil},
+			map[string]int{`atomic`: 0, `reduce\(`: 1}},
+		{leaf{"suchthat(forall(i, forall(j, CPUVector/ParallelReduction, y(i) += A(i,j) * x(j))))",
+			"y:d A:ds x:d", nil}, map[string]int{`vector reduce\(sum`: 1}},
 	})
 }
 
@@ -289,12 +340,19 @@ func TestRows(t *testing.T) {
 		p.Sizes["l"] = 32
 	}
 	run(t, []holds{
-		{leaf{spmm, "C:dd A:ds B:dd", known}, map[string]int{`for k_tile in 0 : 1 step 32`: 1, `local C_row float64\[32\]`: 1, `prefetch`: 0, `k_hi`: 1}},
-		{leaf{spmm, "C:dd A:ds B:dd", far}, map[string]int{`A_p_1 \+ 16 < A_end`: 1, `A_p_1 \+ 64 < A_end`: 1, `prefetch`: 4, `prefetch .*, 32 far\n`: 1, `prefetch .*, 64 far\n`: 1}},
-		// The row of B is read from registers by two loops around the row; up to the last entries no loop asks whether there
-		// is one to fetch ahead for.
-		{leaf{"forall(i, forall(j, forall(k, forall(l, C(j,l) += A(i,j,k) * B(i,l) * D(k,l)))))", "C:dd A:sss B:dd D:dd", both}, map[string]int{
-			`local B_row(_1)? float64\[32\]`: 2, `A_early \+= -1`: 1, `in A_s : A_early`: 1, `in A_early : A_e`: 1, `prefetch`: 8, `prefetch .* far\n`: 4, `if .* < A_end1`: 2, `if .* < A_end2`: 2}},
+		{leaf{spmm, "C:dd A:ds B:dd", known},
+			map[string]int{`for k_tile in 0 : 1 step 32`: 1, `local C_row float64\[32\]`: 1, `prefetch`: 0,
+				`k_hi`: 1}},
+		{leaf{spmm, "C:dd A:ds B:dd", far},
+			map[string]int{`A_p_1 \+ 16 < A_end`: 1, `A_p_1 \+ 64 < A_end`: 1, `prefetch`: 4,
+				`prefetch .*, 32 far\n`: 1, `prefetch .*, 64 far\n`: 1}},
+		// The row of B is read from registers by two loops around the row; up to the last entries no loop
+		// asks whether there is one to fetch ahead for.
+		{leaf{"forall(i, forall(j, forall(k, forall(l, C(j,l) += A(i,j,k) * B(i,l) * D(k,l)))))",
+			"C:dd A:sss B:dd D:dd", both}, map[string]int{
+			`local B_row(_1)? float64\[32\]`: 2, `A_early \+= -1`: 1, `in A_s : A_early`: 1,
+			`in A_early : A_e`: 1, `prefetch`: 8, `prefetch .* far\n`: 4, `if .* < A_end1`: 2,
+			`if .* < A_end2`: 2}},
 		// One loop around the row: the compiler sees to that.
 		{leaf{spmm, "C:dd A:ds B:dd", both}, map[string]int{`local B_row`: 0, `A_early`: 0}},
 		// Rows of C are far apart in columns: nothing to keep.
@@ -309,7 +367,8 @@ func TestRefused(t *testing.T) {
 		v, why  string
 		pattern bool
 	}{
-		{leaf{"forall(i, CPUVector/NoRaces, y(i) = a(i) + b(i))", "y:d a:s b:s", nil}, "i", "steps through several operands", false},
+		{leaf{"forall(i, CPUVector/NoRaces, y(i) = a(i) + b(i))", "y:d a:s b:s", nil}, "i",
+			"steps through several operands", false},
 	} {
 		_, err := c.lower(t)
 		r, ok := err.(*lower.Refusal)
@@ -325,12 +384,19 @@ func TestHuge(t *testing.T) {
 	share := func(s *lower.Spec, p *strategy.Problem) {
 		s.Assembly, s.Share, p.Target.LongRow = strategy.SharedPattern, "B(i,j)", 10
 	}
-	short := func(s *lower.Spec, _ *strategy.Problem) { s.Assembly, s.Share = strategy.SharedPattern, "B(i,j)" }
+	short := func(s *lower.Spec, _ *strategy.Problem) {
+		s.Assembly, s.Share = strategy.SharedPattern,
+			"B(i,j)"
+	}
 	run(t, []holds{
-		{leaf{sddmm, "A:ds B:ds C:dd D:dd", share}, map[string]int{`\b10 < `: 2, `alloc long_left_out bool`: 1, ` parallel`: 2, `sum`: 0}},
-		{leaf{sddmm, "A:ds B:ds C:dd D:dd", short}, map[string]int{`alloc long_left_out`: 0, ` parallel`: 1}},
+		{leaf{sddmm, "A:ds B:ds C:dd D:dd", share},
+			map[string]int{`\b10 < `: 2, `alloc long_left_out bool`: 1, ` parallel`: 2, `sum`: 0}},
+		{leaf{sddmm, "A:ds B:ds C:dd D:dd", short},
+			map[string]int{`alloc long_left_out`: 0, ` parallel`: 1}},
 		// A product's rows are put together as a whole.
-		{leaf{"forall(i, CPUThread, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", "C:ds A:ds B:ds", nil},
+		{
+			leaf{
+				"forall(i, CPUThread, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", "C:ds A:ds B:ds", nil},
 			map[string]int{`alloc long_left_out`: 0, `ordered \{`: 1}},
 	})
 }
@@ -345,9 +411,11 @@ func TestStretch(t *testing.T) {
 	cut := map[string]int{`\b10 < end`: 2, `search\(B_crd1`: 4, `var open bool`: 1, `if !open`: 1}
 	run(t, []holds{
 		{leaf{sum, "A:ds B:ds C:ds", cuts}, cut},
-		{leaf{sum, "A:ds B:ds C:ds", nil}, map[string]int{`search`: 0, `open`: 0}}, // there are not so many entries
+		// there are not so many entries
+		{leaf{sum, "A:ds B:ds C:ds", nil}, map[string]int{`search`: 0, `open`: 0}},
 		{leaf{sum, "A:ss B:ss C:ss", cuts}, map[string]int{`search\(B_crd1`: 0, `open`: 0}},
-		{leaf{sum, "A:ds B:ds C:ds", given}, map[string]int{`\b10 < end`: 2, `search\(A_crd1`: 4, `var open bool`: 1, `if !open`: 0}},
+		{leaf{sum, "A:ds B:ds C:ds", given},
+			map[string]int{`\b10 < end`: 2, `search\(A_crd1`: 4, `var open bool`: 1, `if !open`: 0}},
 	})
 }
 
@@ -364,7 +432,8 @@ func TestAhead(t *testing.T) {
 	}
 	run(t, []holds{
 		{leaf{product, "C:ds A:ds B:ds", cuts}, map[string]int{
-			`alloc long_row`: 1, `long_least < `: 2, ` for stretch\w* in 0 : stretches parallel`: 2, ` for band\w* in 0 : bands parallel`: 3, `search\(A_crd1`: 4, ` - j_lo\) / 32`: 2,
+			`alloc long_row`: 1, `long_least < `: 2, ` for stretch\w* in 0 : stretches parallel`: 2,
+			` for band\w* in 0 : bands parallel`: 3, `search\(A_crd1`: 4, ` - j_lo\) / 32`: 2,
 		}},
 		{leaf{product, "C:ds A:ds B:ds", nil}, map[string]int{`long`: 0, `search`: 0}},
 		{leaf{product, "C:ss A:ss B:ss", cuts}, map[string]int{`long`: 0}},

@@ -5,9 +5,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// markSpace is a workspace with a value and a mark for every place of a box, of which most are used: in the end
-// it goes over all marks. Nothing else is shared by what adds to different places, so that threads may fill it; they go over its
-// marks in parts then, each of which counts its entries first.
+// markSpace is a workspace with a value and a mark for every place of a box, of which most are
+// used: in the end it goes over all marks. Nothing else is shared by what adds to different places,
+// so that threads may fill it; they go over its marks in parts then, each of which counts its
+// entries first.
 type markSpace struct {
 	box         box
 	spaceArrays spaceArrays
@@ -68,16 +69,20 @@ func (w *markSpace) finish(l *lowerer) *operand {
 	return w.rows.operand(l, w.crd, w.sums)
 }
 
-// inParts copies what is marked out on threads: the entries of a part begin behind those of the parts before it.
+// inParts copies what is marked out on threads: the entries of a part begin behind those of the
+// parts before it.
 func (w *markSpace) inParts(l *lowerer, units, width ir.Expr) {
 	chunks := l.chunks()
-	units, counts := l.named(w.spaceArrays.name+"_units", units), l.alloc(w.spaceArrays.name+"_counts", ir.Int64, chunks, false)
+	units, counts := l.named(w.spaceArrays.name+"_units", units),
+		l.alloc(w.spaceArrays.name+"_counts", ir.Int64, chunks, false)
 	each := func(body func(c *ir.Var, from, to ir.Expr)) {
 		c := l.newVar("chunk")
 		at := func(c ir.Expr) ir.Expr { return ir.Over(ir.Times(units, c), chunks) }
-		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: l.within(func() {
-			body(c, l.named(w.spaceArrays.name+"_begin", at(c)), l.named(w.spaceArrays.name+"_end", at(ir.Plus(c, ir.Int(1)))))
-		})})
+		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+			Chunk: 1, Body: l.within(func() {
+				body(c, l.named(w.spaceArrays.name+"_begin", at(c)),
+					l.named(w.spaceArrays.name+"_end", at(ir.Plus(c, ir.Int(1)))))
+			})})
 	}
 	each(func(c *ir.Var, from, to ir.Expr) {
 		n := l.declare(w.spaceArrays.name+"_n", ir.Int(0))
@@ -113,7 +118,8 @@ func (w *markSpace) makeRoom(l *lowerer) {
 	}
 }
 
-// copyOut writes what is marked of the coordinates, or rows, from lo to hi behind entry p, in order.
+// copyOut writes what is marked of the coordinates, or rows, from lo to hi behind entry p, in
+// order.
 func (w *markSpace) copyOut(l *lowerer, lo, hi ir.Expr, p *ir.Var) {
 	last := w.box.last()
 	if w.rows == nil {
@@ -126,18 +132,20 @@ func (w *markSpace) copyOut(l *lowerer, lo, hi ir.Expr, p *ir.Var) {
 	row := l.newVar(w.spaceArrays.name + "_row")
 	l.emit(&ir.For{V: row, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
 		l.store(w.rows.pos, row, p)
-		w.each(l, l.named(w.spaceArrays.name+"_from", ir.Times(row, w.box.size(last))), ir.Int(0), w.box.size(last), func(at, crd ir.Expr) {
-			l.store(w.crd, p, crd)
-			l.store(w.sums, p, ir.At(w.vals, at))
-			l.incr(p, ir.Int(1))
-			if !w.shared {
-				w.clear(l, at)
-			}
-		})
+		w.each(l, l.named(w.spaceArrays.name+"_from", ir.Times(row, w.box.size(last))), ir.Int(0),
+			w.box.size(last), func(at, crd ir.Expr) {
+				l.store(w.crd, p, crd)
+				l.store(w.sums, p, ir.At(w.vals, at))
+				l.incr(p, ir.Int(1))
+				if !w.shared {
+					w.clear(l, at)
+				}
+			})
 	})})
 }
 
-// each emits a loop over coordinates from lo to hi of a row that begins at place from, and body for those that are marked.
+// each emits a loop over coordinates from lo to hi of a row that begins at place from, and body for
+// those that are marked.
 func (w *markSpace) each(l *lowerer, from, lo, hi ir.Expr, body func(at, crd ir.Expr)) {
 	c := l.newVar(w.spaceArrays.name + "_c")
 	l.emit(&ir.For{V: c, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
@@ -162,8 +170,8 @@ func (w *markSpace) end(l *lowerer) {
 	})})
 }
 
-// parallelSpace lowers a loop outside of all others whose iterations fill places of a workspace of their own: chunks of equal
-// work run on threads.
+// parallelSpace lowers a loop outside of all others whose iterations fill places of a workspace of
+// their own: chunks of equal work run on threads.
 func (l *lowerer) parallelSpace(f *cin.Forall, e *env, want bool) ir.Expr {
 	if w, ok := l.made[cin.Target(f).Name].(*markSpace); ok {
 		w.shared = len(e.coord) == 0
@@ -183,14 +191,16 @@ func (l *lowerer) parallelSpace(f *cin.Forall, e *env, want bool) ir.Expr {
 			l.store(flags, c, some)
 		}
 	})
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+		Chunk: 1, Body: body})
 	if !want {
 		return some
 	}
 	any := ir.NewVar(l.fresh("some_"+f.Var), ir.Bool)
 	l.emit(&ir.Declare{V: any, Init: ir.Truth(false)})
 	k := l.newVar("chunk")
-	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: chunks, Step: 1, Body: l.within(func() { l.set(any, ir.Either(any, ir.At(flags, k))) })})
+	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: chunks, Step: 1,
+		Body: l.within(func() { l.set(any, ir.Either(any, ir.At(flags, k))) })})
 	l.emit(&ir.Free{A: flags})
 	if never(some) {
 		return some

@@ -22,15 +22,16 @@ type operand struct {
 	// valueAt, in a workspace, is the position of the value of an entry at
 	// position p with the coordinate c in the last level; nil for p.
 	valueAt func(p, c ir.Expr) ir.Expr
-	// rowAt, in a workspace whose rows lie in another order than their keys, is the row of a position above
-	// level rowLevel, along which they are.
+	// rowAt, in a workspace whose rows lie in another order than their keys, is the row of a position
+	// above level rowLevel, along which they are.
 	rowAt    func(p ir.Expr) ir.Expr
 	rowLevel int
 	// pattern, in a workspace by position, is the operand whose level arrays it has, and
 	// places the workspace.
 	pattern *operand
 	places  *positionSpace
-	// trips are the sizes of levels that are compiled in: the leaf has the whole range of their variables.
+	// trips are the sizes of levels that are compiled in: the leaf has the whole range of their
+	// variables.
 	trips map[int]int64
 }
 
@@ -43,7 +44,8 @@ func (o *operand) levels() *operand {
 }
 
 func newOperand(l *lowerer, o Operand) *operand {
-	return &operand{operand: o, l: l, arrays: map[ir.Slot]*ir.Array{}, sizes: map[ir.Slot]*ir.Var{}, trips: map[int]int64{}}
+	return &operand{operand: o, l: l, arrays: map[ir.Slot]*ir.Array{}, sizes: map[ir.Slot]*ir.Var{},
+		trips: map[int]int64{}}
 }
 
 // prefix is the operand's name as an identifier.
@@ -89,12 +91,14 @@ func intOf(width uint8) ir.Type {
 
 func (o *operand) pos(level int) *ir.Array {
 	o = o.levels()
-	return o.array(level, ir.Pos, fmt.Sprintf("%s_pos%d", o.prefix(), level), intOf(o.operand.PosWidth[level]))
+	return o.array(level, ir.Pos, fmt.Sprintf("%s_pos%d", o.prefix(), level),
+		intOf(o.operand.PosWidth[level]))
 }
 
 func (o *operand) crd(level int) *ir.Array {
 	o = o.levels()
-	return o.array(level, ir.Crd, fmt.Sprintf("%s_crd%d", o.prefix(), level), intOf(o.operand.CrdWidth[level]))
+	return o.array(level, ir.Crd, fmt.Sprintf("%s_crd%d", o.prefix(), level),
+		intOf(o.operand.CrdWidth[level]))
 }
 
 func (o *operand) vals() *ir.Array {
@@ -104,8 +108,9 @@ func (o *operand) vals() *ir.Array {
 	return o.array(0, ir.Vals, o.prefix()+"_vals", o.operand.Type)
 }
 
-// byRows tells whether the leaf is given the operand's values by rows, or single values of a vector, that begin at coordinate 0: one is then
-// found by its coordinate alone, without a register for the offset of what is stored, and an addition of it.
+// byRows tells whether the leaf is given the operand's values by rows, or single values of a
+// vector, that begin at coordinate 0: one is then found by its coordinate alone, without a register
+// for the offset of what is stored, and an addition of it.
 func (o *operand) byRows() bool {
 	for k := 1; k < o.order(); k++ {
 		if _, ok := o.trips[k]; !ok {
@@ -148,7 +153,8 @@ func (o *operand) caps(level int) format.Caps { return o.operand.Format.Levels[l
 
 // hasPosFrom tells whether a level from k on has a pos array.
 func (o *operand) hasPosFrom(k int) bool {
-	return slices.ContainsFunc(o.operand.Format.Levels[k:], func(kind format.Kind) bool { return kind.Caps().HasPos })
+	return slices.ContainsFunc(o.operand.Format.Levels[k:],
+		func(kind format.Kind) bool { return kind.Caps().HasPos })
 }
 
 // hasRepeats tells whether one coordinate may stand at several neighbouring

@@ -62,9 +62,10 @@ func (w *orderedSpace) finish(l *lowerer) *operand {
 	return l.sortedOperand(w.spaceArrays.name, w.rows, w.keys, w.vals, w.n)
 }
 
-// sortedOperand is a list of n entries in order, with their coordinates and values: an operand with rows
-// or, where these are nil, as a list.
-func (l *lowerer) sortedOperand(name string, rows *rowList, crd []*ir.Array, vals *ir.Array, n ir.Expr) *operand {
+// sortedOperand is a list of n entries in order, with their coordinates and values: an operand with
+// rows or, where these are nil, as a list.
+func (l *lowerer) sortedOperand(name string, rows *rowList, crd []*ir.Array, vals *ir.Array,
+	n ir.Expr) *operand {
 	if rows == nil {
 		return l.listOperand(name, crd, vals, n)
 	}

@@ -26,7 +26,8 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 	}
 	w.chunks = l.named("chunks", ir.Choose(alone, ir.Int(1), n))
 	j := a.newJoin(w.chunks)
-	capacity := l.named("capacity", ir.Plus(ir.Choose(alone, ir.Int(0), a.initialCapacity()), ir.Int(1)))
+	capacity := l.named("capacity",
+		ir.Plus(ir.Choose(alone, ir.Int(0), a.initialCapacity()), ir.Int(1)))
 	j.alloc(func(int) ir.Expr { return capacity }, capacity)
 	j.streamed = l.named("streamed", ir.Greater(capacity, ir.Int(o.Cut.Streamed)))
 	for _, p := range j.levels {
@@ -55,7 +56,8 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 		}))
 		l.emit(&ir.If{Cond: fits, Then: here, Else: l.within(func() { j.keep(k) })})
 	})
-	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+		Chunk: 1, Body: body})
 	j.publishOrdered(capacity)
 	return some
 }
@@ -78,7 +80,8 @@ func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 		l.when(ir.Inverse(j.fits(capacity, j.count)), func() {
 			j.grow()
 			j.copyKept(func(k ir.Expr) ir.Expr {
-				return ir.Inverse(j.fits(capacity, func(level int) ir.Expr { return ir.At(j.at(level).before, ir.Plus(k, ir.Int(1))) }))
+				return ir.Inverse(j.fits(capacity,
+					func(level int) ir.Expr { return ir.At(j.at(level).before, ir.Plus(k, ir.Int(1))) }))
 			})
 		})
 		j.publishCopies()

@@ -52,7 +52,8 @@ func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 			some = l.serial(f, in, false)
 		}
 	})
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+		Chunk: 1, Body: body})
 	if h != nil {
 		h.lowerLong(f, e, w)
 	}
@@ -61,7 +62,9 @@ func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 
 // chunks is the number of chunks of a parallel loop.
 func (l *lowerer) chunks() ir.Expr {
-	return l.named("chunks", ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1), ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread))))
+	return l.named("chunks",
+		ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1),
+			ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread))))
 }
 
 // chunk is the range of chunk c of v.
@@ -93,7 +96,8 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	var rows []*cursor
 	cin.Accesses(f.Body, func(x *cin.Access) {
 		c := e.cur[x.Key()]
-		if c == nil || c.next() != f.Var || !always(c.pres) || c.op.operand.Arg < 0 || c.op.operand.Format.AllDense() {
+		if c == nil || c.next() != f.Var || !always(c.pres) || c.op.operand.Arg < 0 ||
+			c.op.operand.Format.AllDense() {
 			return
 		}
 		if caps := c.op.caps(c.level); !caps.HasPos && !(caps.Locate && c.level == 0) {
@@ -102,7 +106,8 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 		if n := l.spec.Strategy.Weight[c.op.operand.Name]; n > heaviest {
 			w.driver, w.key, heaviest = c, x.Key(), n
 		}
-		if c.op.caps(c.level).Locate && c.op.hasPosFrom(1) && !slices.ContainsFunc(rows, func(d *cursor) bool { return d.op == c.op }) {
+		if c.op.caps(c.level).Locate && c.op.hasPosFrom(1) &&
+			!slices.ContainsFunc(rows, func(d *cursor) bool { return d.op == c.op }) {
 			rows = append(rows, c)
 		}
 	})
@@ -180,5 +185,6 @@ func (w *work) boundary(c ir.Expr) ir.Expr {
 		at = ir.Choose(ir.Less(at, w.hi), ir.Coord(w.driver.op.crd(level), at), w.all.hi)
 		at = ir.Least(ir.Greatest(at, w.all.lo), w.all.hi)
 	}
-	return ir.Choose(ir.Equal(c, ir.Int(0)), w.all.lo, ir.Choose(ir.AtLeast(c, w.chunks), w.all.hi, at))
+	return ir.Choose(ir.Equal(c, ir.Int(0)), w.all.lo,
+		ir.Choose(ir.AtLeast(c, w.chunks), w.all.hi, at))
 }

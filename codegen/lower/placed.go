@@ -17,8 +17,9 @@ type placed struct {
 	list        *ir.Array
 	n           *ir.Var // the length of list
 	rows        *rowList
-	keys        []*ir.Array // the coordinates of entries that are copied out: of the last variable alone, where there are rows
-	sums        *ir.Array   // and their values
+	// the coordinates of entries that are copied out: of the last variable alone, where there are rows
+	keys []*ir.Array
+	sums *ir.Array // and their values
 }
 
 func (l *lowerer) newPlaced(t *cin.Access, rows bool) *placed {
@@ -72,7 +73,8 @@ func (w *placed) operand(l *lowerer, clear func(l *lowerer, at ir.Expr)) *operan
 		})
 		return l.listOperand(w.spaceArrays.name, w.keys, w.sums, w.n)
 	}
-	from, width := l.declare(w.spaceArrays.name+"_from", ir.Int(0)), l.named(w.spaceArrays.name+"_width", w.box.size(w.box.last()))
+	from, width := l.declare(w.spaceArrays.name+"_from", ir.Int(0)),
+		l.named(w.spaceArrays.name+"_width", w.box.size(w.box.last()))
 	w.rows.begin(l)
 	w.copyOut(l, clear, func(p, at ir.Expr) {
 		w.rows.next(l, p, ir.AtMost(ir.Plus(from, width), at), func() { l.incr(from, width) })

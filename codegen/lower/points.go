@@ -7,11 +7,12 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// maxPoints limits the points of fused variables, and the elements of an array, that a leaf numbers.
-// What splits and tiles add to such a number stays within 64 bits.
+// maxPoints limits the points of fused variables, and the elements of an array, that a leaf
+// numbers. What splits and tiles add to such a number stays within 64 bits.
 const maxPoints = 1 << 62
 
-// countable has the leaf fail at its beginning where the points of variables are too many to number.
+// countable has the leaf fail at its beginning where the points of variables are too many to
+// number.
 func (l *lowerer) countable(roots []string) {
 	if key := strings.Join(roots, ","); !l.numbered[key] {
 		l.numbered[key] = true
@@ -19,8 +20,8 @@ func (l *lowerer) countable(roots []string) {
 	}
 }
 
-// checkCounts has the leaf fail at its beginning where loops that are not in natural order count the
-// points of fused variables, and these are too many to number.
+// checkCounts has the leaf fail at its beginning where loops that are not in natural order count
+// the points of fused variables, and these are too many to number.
 func (l *lowerer) checkCounts() {
 	s := &provenance.Counting{G: l.sched.g, N: map[string]provenance.Form{}}
 	for v, c := range l.sched.comps {
@@ -61,8 +62,8 @@ func (l *lowerer) checkPoints(spans []provenance.Range) {
 	l.blk = outer
 }
 
-// onceBefore has x compute an expression of the leaf's arguments at the leaf's beginning, once for each
-// key, and returns it.
+// onceBefore has x compute an expression of the leaf's arguments at the leaf's beginning, once for
+// each key, and returns it.
 func (l *lowerer) onceBefore(key string, x func() ir.Expr) ir.Expr {
 	if v := l.computed[key]; v != nil {
 		return v
@@ -87,9 +88,10 @@ func capped(x, y ir.Expr) ir.Expr {
 	return ir.Choose(ir.Less(most, x), ir.Int(maxPoints), ir.Times(x, y))
 }
 
-// part returns the beginning of part k of a range that is cut into even parts, of which there are of:
-// lo + ⌊(hi-lo)·k/of⌋. It computes no product of k and the length, which may be up to 2^61.
+// part returns the beginning of part k of a range that is cut into even parts, of which there are
+// of: lo + ⌊(hi-lo)·k/of⌋. It computes no product of k and the length, which may be up to 2^61.
 func part(lo, hi, k, of ir.Expr) ir.Expr {
 	n := ir.Minus(hi, lo)
-	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, of), k), ir.Over(ir.Times(ir.Modulo(n, of), k), of)))
+	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, of), k),
+		ir.Over(ir.Times(ir.Modulo(n, of), k), of)))
 }

@@ -91,7 +91,8 @@ func (fl *positionLoop) parallel(e *env) ir.Expr {
 		hi := l.named(name+"_to", w.cut(ir.Plus(c, ir.Int(1))))
 		some = fl.loop(lo, hi, e, false)
 	})
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+		Chunk: 1, Body: body})
 	return some
 }
 
@@ -105,7 +106,8 @@ func (fl *positionLoop) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
 	}
 	above := e.clone()
 	above.cur[it.key] = cur
-	defer l.used.enter(strings.Join(l.resultVars[:cur.level+1], ", "), lattice.Loop(fl.last.Var, fl.last.Body, l.place(above)))()
+	defer l.used.enter(strings.Join(l.resultVars[:cur.level+1], ", "),
+		lattice.Loop(fl.last.Var, fl.last.Body, l.place(above)))()
 	some := ir.Expr(ir.Truth(false))
 	l.emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
 		in := e.clone()

@@ -41,13 +41,16 @@ func (w *positionSpace) place(p ir.Expr) ir.Expr {
 	return ir.Minus(p, w.lo)
 }
 
-// maxStackPlaces is the largest workspace that lies on the stack of a CPU's thread. A GPU's is what its threads keep it in.
+// maxStackPlaces is the largest workspace that lies on the stack of a CPU's thread. A GPU's is what
+// its threads keep it in.
 const maxStackPlaces = 64
 
 // newPositionSpace is the workspace for t: on CPUs one array for all uses in a scope, where
 // it is large.
-func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form, tile interval) *positionSpace {
-	w := &positionSpace{name: t.Name, key: form.Key, vals: l.dense[t.Name], lo: tile.lo, hi: tile.hi, len: form.Len, each: form.Each != ""}
+func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form,
+	tile interval) *positionSpace {
+	w := &positionSpace{name: t.Name, key: form.Key, vals: l.dense[t.Name], lo: tile.lo, hi: tile.hi,
+		len: form.Len, each: form.Each != ""}
 	switch {
 	case w.vals != nil:
 	case form.Len <= maxStackPlaces || l.spec.GPU:
@@ -101,7 +104,8 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	in.cur[t.Key()] = &cur
 	in.open[c.component.Top] = o.along(form.Key, t.Key())
 	shadowed := l.ops[t.Name]
-	l.ops[t.Name], l.levels[t.Key()] = cur.op, cur.vars // of the operand's levels, not of the one that the workspace is over
+	// of the operand's levels, not of the one that the workspace is over
+	l.ops[t.Name], l.levels[t.Key()] = cur.op, cur.vars
 	pres := l.stmt(s.Consumer, in, want)
 	l.ops[t.Name] = shadowed
 	delete(l.levels, t.Key())
@@ -157,7 +161,8 @@ func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
 		above := p.cur.pos
 		for d, q := range p.l.ancestors(p.cur, p.iv, len(p.c.component.Roots), at) {
 			if p.reads[d] {
-				in.coord[p.c.component.Roots[d]] = p.l.named(p.c.component.Roots[d], p.l.coordAt(p.cur, d, above, q))
+				in.coord[p.c.component.Roots[d]] = p.l.named(p.c.component.Roots[d],
+					p.l.coordAt(p.cur, d, above, q))
 			}
 			above = q
 		}
@@ -239,7 +244,8 @@ func (p *placeLoop) branchless() bool {
 func (p *placeLoop) in(e *env, at ir.Expr) *env {
 	in := e.clone()
 	here := *p.cur
-	here.level, here.pos, here.end, here.base, here.pres = p.cur.op.order(), at, nil, nil, ir.Truth(true)
+	here.level, here.pos, here.end, here.base, here.pres = p.cur.op.order(), at, nil, nil,
+		ir.Truth(true)
 	for d, root := range p.c.component.Roots {
 		if p.reads[d] && in.coord[root] == nil {
 			in.coord[root] = p.l.declare(root, ir.Coord(p.cur.op.crd(p.cur.level+d), at))
@@ -259,13 +265,15 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	above, cur := p.e.clone(), *p.cur
 	cur.level += last
 	above.cur[iv.key] = &cur
-	defer l.used.enter(strings.Join(p.c.component.Roots, ", "), lattice.Loop(p.c.component.Roots[last], p.f.Body, l.place(above)))()
+	defer l.used.enter(strings.Join(p.c.component.Roots, ", "),
+		lattice.Loop(p.c.component.Roots[last], p.f.Body, l.place(above)))()
 	f := *p.f
 	f.Var = p.c.component.Roots[last] // lowering knows loops by what they determine
 	name := cur.op.prefix() + "_p"
 	plain := func() {
 		at := l.newVar(name)
-		l.emit(l.setKind(&f, &ir.For{V: at, Lo: iv.lo, Hi: iv.hi, Step: 1, Body: l.within(func() { body(at) })}))
+		l.emit(l.setKind(&f, &ir.For{V: at, Lo: iv.lo, Hi: iv.hi, Step: 1,
+			Body: l.within(func() { body(at) })}))
 	}
 	if !w.unrolls(&f, iv) {
 		plain()
@@ -274,10 +282,11 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	f.Unroll = w.len
 	places := func(when func(at ir.Expr) ir.Expr) {
 		w.at = l.newVar(f.Var + "_place")
-		l.emit(l.setKind(&f, &ir.For{V: w.at, Lo: ir.Int(0), Hi: ir.Int(w.len), Step: 1, Body: l.within(func() {
-			at := l.named(name, ir.Plus(iv.lo, w.at))
-			l.when(when(at), func() { body(at) })
-		})}))
+		l.emit(l.setKind(&f, &ir.For{V: w.at, Lo: ir.Int(0), Hi: ir.Int(w.len), Step: 1,
+			Body: l.within(func() {
+				at := l.named(name, ir.Plus(iv.lo, w.at))
+				l.when(when(at), func() { body(at) })
+			})}))
 		w.at = nil
 	}
 	all := func() { places(func(ir.Expr) ir.Expr { return ir.Truth(true) }) }

@@ -14,7 +14,8 @@ import (
 func (l *lowerer) sumPlaces(f *cin.Forall, e *env, c *component, o *opened) bool {
 	cur := e.cur[o.iv.key]
 	a, ok := f.Body.(*cin.Assign)
-	if o.iv.unit != positions || cur == nil || cur.op.places == nil || !ok || !a.Accumulate || f.Unit != cin.Serial {
+	if o.iv.unit != positions || cur == nil || cur.op.places == nil || !ok || !a.Accumulate ||
+		f.Unit != cin.Serial {
 		return false
 	}
 	w := cur.op.places
@@ -22,13 +23,15 @@ func (l *lowerer) sumPlaces(f *cin.Forall, e *env, c *component, o *opened) bool
 		return false
 	}
 	p := &placeLoop{l, f, e, c, cur, o.iv, w, l.rootsRead(a, c, o.iv.key)}
-	inRows := slices.ContainsFunc(c.component.Roots, func(r string) bool { return slices.Contains(a.LHS.Vars, r) })
+	inRows := slices.ContainsFunc(c.component.Roots,
+		func(r string) bool { return slices.Contains(a.LHS.Vars, r) })
 	switch {
 	case inRows && w.each && e.res.tile == nil && l.assigns(f):
 		l.zero(e)
 		p.sumRows(a)
 		return true
-	case inRows || l.assigns(f) || !p.branchless() || len(c.component.Roots) == 1 && !w.unrolls(f, o.iv):
+	case inRows || l.assigns(f) || !p.branchless() ||
+		len(c.component.Roots) == 1 && !w.unrolls(f, o.iv):
 		return false
 	}
 	p.emit(func(at ir.Expr) { l.stmt(a, p.in(e, at), false) })
@@ -129,7 +132,8 @@ func (w *rowWalk) inRow(reads []bool) *env {
 	above := w.placeLoop.cur.pos
 	for d, p := range w.at {
 		if reads[d] {
-			in.coord[w.placeLoop.c.component.Roots[d]] = w.placeLoop.l.named(w.placeLoop.c.component.Roots[d], w.placeLoop.l.coordAt(w.placeLoop.cur, d, above, p))
+			in.coord[w.placeLoop.c.component.Roots[d]] = w.placeLoop.l.named(
+				w.placeLoop.c.component.Roots[d], w.placeLoop.l.coordAt(w.placeLoop.cur, d, above, p))
 		}
 		above = p
 	}
@@ -159,8 +163,11 @@ func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) 
 		l.enterResult(in)
 		own := in.clone()
 		own.atomic, own.racing = false, nil
-		own.res.zeroed = own.res.zeroed && (l.spec.Adds || !l.storedOnce(w.placeLoop.e, w.placeLoop.c, w.placeLoop.cur.op, w.placeLoop.cur.level, last))
-		l.emit(&ir.If{Cond: w.later, Then: l.within(func() { store(own) }), Else: l.within(func() { store(in) })})
+		own.res.zeroed = own.res.zeroed &&
+			(l.spec.Adds || !l.storedOnce(w.placeLoop.e, w.placeLoop.c, w.placeLoop.cur.op,
+				w.placeLoop.cur.level, last))
+		l.emit(&ir.If{Cond: w.later, Then: l.within(func() { store(own) }),
+			Else: l.within(func() { store(in) })})
 		l.set(w.later, ir.Truth(true))
 		return
 	case !l.spec.GPU && l.ownsRows(w.placeLoop.e, w.placeLoop.c, w.placeLoop.cur.op, row.level):
@@ -169,7 +176,8 @@ func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) 
 		for k := inner + 1; k <= last; k++ {
 			first = l.below(w.placeLoop.cur.op, w.placeLoop.cur.level+k, first)
 		}
-		in.own = l.named("own", ir.Both(ir.AtLeast(first, w.placeLoop.iv.lo), ir.AtLeast(w.placeLoop.iv.hi, w.end)))
+		in.own = l.named("own", ir.Both(ir.AtLeast(first, w.placeLoop.iv.lo),
+			ir.AtLeast(w.placeLoop.iv.hi, w.end)))
 	}
 	l.enterResult(in)
 	store(in)

@@ -17,12 +17,14 @@ import (
 // canPredicate tells whether the strategy predicates a merge loop, and its body is such a sum at
 // the lattice point with the iterators its; cases are the points under that one.
 func (l *lowerer) canPredicate(p *loop, its []*iter, cases []lattice.Point) bool {
-	return l.spec.Strategy.Predicated[p.v()] != "" && l.canPredicateTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
+	return l.spec.Strategy.Predicated[p.v()] != "" &&
+		l.canPredicateTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
 }
 
-// canPredicateTerms is canPredicate for sums of any type, whatever the strategy says. placed tells whether a tensor that
-// is read at each coordinate, whatever is present, has a value there.
-func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point, placed func(*cursor) bool) bool {
+// canPredicateTerms is canPredicate for sums of any type, whatever the strategy says. placed tells
+// whether a tensor that is read at each coordinate, whatever is present, has a value there.
+func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point,
+	placed func(*cursor) bool) bool {
 	s, ok := p.f.Body.(*cin.Assign)
 	if !ok || len(its) < 2 || len(cases) != 1<<len(its)-1 || p.lat.Coarse || p.lat.Universe() {
 		return false
@@ -33,7 +35,8 @@ func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point,
 		keys[it.key] = 0
 		// Of a workspace with a place for each coordinate, those that are not in
 		// its list were never written.
-		if it.cur.op.valueAt != nil || it.repeats || it.padded || it.cur.op.operand.Type.IsFloat() != float || it.cur.level != it.cur.op.order()-1 {
+		if it.cur.op.valueAt != nil || it.repeats || it.padded ||
+			it.cur.op.operand.Type.IsFloat() != float || it.cur.level != it.cur.op.order()-1 {
 			return false
 		}
 	}

@@ -38,8 +38,8 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 	})
 }
 
-// prefetchWalked emits, at the head of a loop over the coordinates i up to hi, the prefetching of the rows that a later
-// iteration reads.
+// prefetchWalked emits, at the head of a loop over the coordinates i up to hi, the prefetching of
+// the rows that a later iteration reads.
 func (l *lowerer) prefetchWalked(p *loop, i, hi ir.Expr) {
 	l.fetchRows(p, l.rowsRead(p), func(n int64) (there, next ir.Expr) {
 		next = ir.Plus(i, ir.Int(n))
@@ -47,14 +47,15 @@ func (l *lowerer) prefetchWalked(p *loop, i, hi ir.Expr) {
 	})
 }
 
-// caches are those that rows are fetched into, that of the second level first, with what the names of what is fetched end in.
+// caches are those that rows are fetched into, that of the second level first, with what the names
+// of what is fetched end in.
 var caches = []struct {
 	far  bool
 	name string
 }{{true, "_far"}, {false, "_next"}}
 
-// fetchRows emits the prefetching of rows, those that are fetched into the cache of the second level first. Of the iteration
-// that is n ahead at tells whether there is one, and its coordinate.
+// fetchRows emits the prefetching of rows, those that are fetched into the cache of the second
+// level first. Of the iteration that is n ahead at tells whether there is one, and its coordinate.
 func (l *lowerer) fetchRows(p *loop, list []fetched, at func(n int64) (there, next ir.Expr)) {
 	for _, c := range caches {
 		var order []int64
@@ -73,7 +74,8 @@ func (l *lowerer) fetchRows(p *loop, list []fetched, at func(n int64) (there, ne
 					case r.rows != nil:
 						l.fetchSegment(r.rows, next, r.name+c.name, c.far)
 					default:
-						l.emit(&ir.Prefetch{A: r.a, Index: l.named(r.name+c.name, r.start(next)), Len: r.width, Far: c.far})
+						l.emit(&ir.Prefetch{A: r.a, Index: l.named(r.name+c.name, r.start(next)), Len: r.width,
+							Far: c.far})
 					}
 				}
 			})
@@ -81,8 +83,8 @@ func (l *lowerer) fetchRows(p *loop, list []fetched, at func(n int64) (there, ne
 	}
 }
 
-// fetchSegment emits the prefetching of the first line of a row's coordinates and values, where the operand has a row
-// at coordinate next: entries that no loop comes to may name others.
+// fetchSegment emits the prefetching of the first line of a row's coordinates and values, where the
+// operand has a row at coordinate next: entries that no loop comes to may name others.
 func (l *lowerer) fetchSegment(c *cursor, next ir.Expr, name string, far bool) {
 	row := l.named(name, ir.Plus(c.base, next))
 	l.when(ir.Both(ir.AtMost(ir.Int(0), row), ir.Less(row, c.op.size(0))), func() {
@@ -92,10 +94,11 @@ func (l *lowerer) fetchSegment(c *cursor, next ir.Expr, name string, far bool) {
 	})
 }
 
-// split emits the loop over the segment of an operand's level twice, by loop, where rows are fetched ahead in loops over
-// the levels below it: up to a position, and from there on. What lies below the former is followed by as many entries as
-// that is ahead, and no iteration asks whether an entry is there, which costs more than the fetching where the loops
-// inside have few iterations each.
+// split emits the loop over the segment of an operand's level twice, by loop, where rows are
+// fetched ahead in loops over the levels below it: up to a position, and from there on. What lies
+// below the former is followed by as many entries as that is ahead, and no iteration asks whether
+// an entry is there, which costs more than the fetching where the loops inside have few iterations
+// each.
 func (l *lowerer) split(p *loop, it *iter, loop func(lo, hi ir.Expr)) {
 	end, places := l.earlyEnd(p, it)
 	if len(places) == 0 {
@@ -116,8 +119,9 @@ func (l *lowerer) split(p *loop, it *iter, loop func(lo, hi ir.Expr)) {
 	}
 }
 
-// earlyEnd is the position up to which the loops at places ask for no entry past the operand's end. There are no places
-// where rows are fetched ahead at this level alone, of whose segment the end is that of all.
+// earlyEnd is the position up to which the loops at places ask for no entry past the operand's end.
+// There are no places where rows are fetched ahead at this level alone, of whose segment the end is
+// that of all.
 func (l *lowerer) earlyEnd(p *loop, it *iter) (end *ir.Var, places []string) {
 	op, level := it.cur.op, it.cur.level
 	_, inside := l.early[place(it.key, p.v())]
@@ -154,12 +158,13 @@ func (l *lowerer) farthest(v string) (n int64) {
 	return n
 }
 
-// streamed prepares the prefetching of what a loop over the last level of a sparse operand reads, by the
-// strategy's order, and returns what emits it in the loop. Of vectors that is what a later entry picks: past the end of the
-// operand, which a whole segment is held to, nothing is.
+// streamed prepares the prefetching of what a loop over the last level of a sparse operand reads,
+// by the strategy's order, and returns what emits it in the loop. Of vectors that is what a later
+// entry picks: past the end of the operand, which a whole segment is held to, nothing is.
 func (l *lowerer) streamed(p *loop, it *iter) func() {
 	op, how := it.cur.op, l.spec.Strategy.Fetched(it.key, p.v())
-	if how.Ahead == 0 || how.Lines > 0 || op.operand.Arg < 0 || it.padded || l.spec.Strategy.Gather(it.key, p.v()) {
+	if how.Ahead == 0 || how.Lines > 0 || op.operand.Arg < 0 || it.padded ||
+		l.spec.Strategy.Gather(it.key, p.v()) {
 		return func() {}
 	}
 	near := max(how.Ahead/4, 1)
@@ -171,7 +176,8 @@ func (l *lowerer) streamed(p *loop, it *iter) func() {
 		var done []string
 		cin.Accesses(p.f.Body, func(a *cin.Access) {
 			c := p.e.cur[a.Key()]
-			if c == nil || c.base == nil || slices.Contains(done, a.Key()) || c.op.operand.Arg < 0 || c.op.order() != 1 || c.level != 0 || c.next() != p.v() || !c.op.caps(0).Locate {
+			if c == nil || c.base == nil || slices.Contains(done, a.Key()) || c.op.operand.Arg < 0 ||
+				c.op.order() != 1 || c.level != 0 || c.next() != p.v() || !c.op.caps(0).Locate {
 				return
 			}
 			done = append(done, a.Key())
@@ -221,7 +227,8 @@ func (l *lowerer) rowsRead(p *loop) (list []fetched) {
 func (l *lowerer) rowAddedTo(p *loop) *fetched {
 	op, at := l.out.op, p.e.res
 	k := op.order() - 2
-	if !l.assigns(p.f) || l.out.sparse() || k < 0 || at.level != k || at.base == nil || at.tile != nil || l.resultVars[k] != p.v() {
+	if !l.assigns(p.f) || l.out.sparse() || k < 0 || at.level != k || at.base == nil ||
+		at.tile != nil || l.resultVars[k] != p.v() {
 		return nil
 	}
 	r, s, ok := l.fetchedRow(p, cin.Target(p.f).Key(), op, l.resultVars[k+1])
@@ -242,7 +249,8 @@ func (l *lowerer) rowAddedTo(p *loop) *fetched {
 
 // fetchedRow is how the strategy has rows along v fetched ahead that p's variable picks from op,
 // and the part of them that the loops visit.
-func (l *lowerer) fetchedRow(p *loop, key string, op *operand, v string) (r fetched, s coordRange, ok bool) {
+func (l *lowerer) fetchedRow(p *loop, key string, op *operand, v string) (r fetched, s coordRange,
+	ok bool) {
 	if _, bound := p.e.coord[v]; bound || v == p.v() {
 		return r, s, false
 	}

@@ -29,9 +29,11 @@ func (l *lowerer) privatized(f *cin.Forall, e *env) ir.Expr {
 		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Body: l.within(func() {
 			l.incr(sum, ir.At(tmp, ir.Plus(ir.Times(c, size), k)))
 		})})
-		add := &ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: e.atomic, X: ir.Convert(a.vals().Elem, sum)}
+		add := &ir.Store{A: a.vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: e.atomic,
+			X: ir.Convert(a.vals().Elem, sum)}
 		if outer := e.private; outer != nil {
-			add = &ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true, Atomic: e.atomic, X: sum}
+			add = &ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true,
+				Atomic: e.atomic, X: sum}
 		}
 		// The block may hold more than this loop adds to: places that other
 		// threads add to.
@@ -62,7 +64,8 @@ func (l *lowerer) privateLoop(f *cin.Forall, e *env, want bool) (some ir.Expr, o
 // pieces emits the loop over pieces of the range of f, on threads. each is given
 // the number of a piece, the environment that it runs in, to change, and what
 // runs it.
-func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr, each func(c *ir.Var, in *env, run func())) {
+func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr,
+	each func(c *ir.Var, in *env, run func())) {
 	g := *f
 	g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
 	c := l.newVar("piece")

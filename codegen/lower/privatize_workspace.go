@@ -18,13 +18,15 @@ type entries struct {
 // entriesOf is what is in a workspace of a scheduled statement.
 func entriesOf(w workspace) entries {
 	keyed := func(n ir.Expr, keys []*ir.Array, vals *ir.Array) entries {
-		return entries{n, func(m int, s ir.Expr) ir.Expr { return ir.Coord(keys[m], s) }, func(s ir.Expr) ir.Expr { return ir.At(vals, s) }}
+		return entries{n, func(m int, s ir.Expr) ir.Expr { return ir.Coord(keys[m], s) },
+			func(s ir.Expr) ir.Expr { return ir.At(vals, s) }}
 	}
 	switch w := w.(type) {
 	case *listSpace:
 		place := func(s ir.Expr) ir.Expr { return w.placed.placeOf(ir.Coord(w.placed.list, s)) }
 		part := func(m int, s ir.Expr) ir.Expr { return w.placed.box.coord(m, place(s)) }
-		return entries{w.placed.n, part, func(s ir.Expr) ir.Expr { return ir.At(w.placed.vals, place(s)) }}
+		return entries{w.placed.n, part,
+			func(s ir.Expr) ir.Expr { return ir.At(w.placed.vals, place(s)) }}
 	case *hashSpace:
 		return keyed(w.n, w.keys, w.vals)
 	case *orderedSpace:
@@ -64,7 +66,8 @@ func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr 
 		l.emit(&ir.Alloc{A: made, Len: pieces})
 		var tables []*ir.Table // of the coordinates' parts, and of the sums
 		for m, v := range t.Vars {
-			tables = append(tables, &ir.Table{Name: l.fresh(fmt.Sprintf("%s_crds%d", t.Name, m)), Elem: l.crdType(v)})
+			tables = append(tables, &ir.Table{Name: l.fresh(fmt.Sprintf("%s_crds%d", t.Name, m)),
+				Elem: l.crdType(v)})
 		}
 		tables = append(tables, &ir.Table{Name: l.fresh(t.Name + "_sums"), Elem: l.spec.Compute})
 		for _, tab := range tables {
@@ -119,7 +122,8 @@ func (l *lowerer) handOut(x entries, tables []*ir.Table, made *ir.Array, c *ir.V
 }
 
 // addPieces adds the entries in the tables to workspace t, those of slot 0 first.
-func (l *lowerer) addPieces(t *cin.Access, e *env, tables []*ir.Table, made *ir.Array, pieces ir.Expr) {
+func (l *lowerer) addPieces(t *cin.Access, e *env, tables []*ir.Table, made *ir.Array,
+	pieces ir.Expr) {
 	c := l.newVar("piece")
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Body: l.within(func() {
 		arrays := l.arraysOf(tables)

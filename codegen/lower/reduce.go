@@ -12,7 +12,8 @@ func (l *lowerer) chunked(f *cin.Forall, e *env, n int64, body func(c *ir.Var, i
 }
 
 // chunksOf emits the parallel loop over chunks lo up to hi of those that w cuts.
-func (l *lowerer) chunksOf(w *work, f *cin.Forall, e *env, lo, hi ir.Expr, body func(c *ir.Var, in *env)) {
+func (l *lowerer) chunksOf(w *work, f *cin.Forall, e *env, lo, hi ir.Expr,
+	body func(c *ir.Var, in *env)) {
 	c := l.newVar("chunk")
 	b := l.inScope(func() {
 		in := e.clone()
@@ -73,10 +74,11 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *env, n int64, want bool) ir.E
 
 func (l *lowerer) incrBy(t *ir.Var, x ir.Expr) { l.emit(&ir.Assign{V: t, Accumulate: true, X: x}) }
 
-// parallelDense sums into n partial results, each of which is set to 0 by the thread that sums into it, and adds these up
-// in order. A result is the block of values below the result's cursor. Chunks come in waves, of as many as there are threads
-// where the partial results of all would not stay in a cache: what a wave has summed is added to the first partial result,
-// and the others serve the next wave. A sum is the same however many waves there are.
+// parallelDense sums into n partial results, each of which is set to 0 by the thread that sums into
+// it, and adds these up in order. A result is the block of values below the result's cursor. Chunks
+// come in waves, of as many as there are threads where the partial results of all would not stay in
+// a cache: what a wave has summed is added to the first partial result, and the others serve the
+// next wave. A sum is the same however many waves there are.
 func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	a, one := l.out, ir.Int(1)
 	if e.res.first != nil {
@@ -87,40 +89,46 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	first := l.named("first", ir.Times(e.res.pos, size))
 	parts := l.newArray(a.op.prefix()+"_parts", l.spec.Compute)
 	cached := ir.Int(l.spec.Strategy.CachedPartials / n / l.spec.Compute.Size())
-	each := l.named("wave_chunks", ir.Choose(ir.Less(cached, size), ir.Greatest(ir.Least(l.threads, ir.Int(n)), one), ir.Int(n)))
+	each := l.named("wave_chunks",
+		ir.Choose(ir.Less(cached, size), ir.Greatest(ir.Least(l.threads, ir.Int(n)), one), ir.Int(n)))
 	l.emit(&ir.Alloc{A: parts, Len: ir.Times(size, ir.Least(ir.Plus(each, one), ir.Int(n)))})
 	w := l.work(f, e, ir.Int(n))
 	wave := l.newVar("wave")
-	l.emit(&ir.For{V: wave, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(each, ir.Int(n-1)), each), Step: 1, Body: l.within(func() {
-		lo := l.named("wave_from", ir.Times(wave, each))
-		hi := l.named("wave_to", ir.Least(ir.Plus(lo, each), ir.Int(n)))
-		used := l.named("sums", ir.Least(wave, one)) // what the waves before have summed is one of the partial results
-		a.writingTo(parts, func() {
-			l.chunksOf(w, f, e, lo, hi, func(c *ir.Var, in *env) {
-				part := l.named("part", ir.Plus(ir.Minus(c, lo), used))
-				l.emit(&ir.Fill{A: parts, Lo: ir.Times(part, size), Hi: ir.Times(ir.Plus(part, one), size), X: ir.Zero(parts.Elem)})
-				in.res = resultCursor{level: level, pos: part, zeroed: true}
-				l.enterResult(in)
-				l.stmt(l.serialCopy(f), in, false)
+	l.emit(&ir.For{V: wave, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(each, ir.Int(n-1)), each), Step: 1,
+		Body: l.within(func() {
+			lo := l.named("wave_from", ir.Times(wave, each))
+			hi := l.named("wave_to", ir.Least(ir.Plus(lo, each), ir.Int(n)))
+			// what the waves before have summed is one of the partial results
+			used := l.named("sums", ir.Least(wave, one))
+			a.writingTo(parts, func() {
+				l.chunksOf(w, f, e, lo, hi, func(c *ir.Var, in *env) {
+					part := l.named("part", ir.Plus(ir.Minus(c, lo), used))
+					l.emit(&ir.Fill{A: parts, Lo: ir.Times(part, size), Hi: ir.Times(ir.Plus(part, one), size),
+						X: ir.Zero(parts.Elem)})
+					in.res = resultCursor{level: level, pos: part, zeroed: true}
+					l.enterResult(in)
+					l.stmt(l.serialCopy(f), in, false)
+				})
 			})
-		})
-		all := l.named("sums_end", ir.Plus(ir.Minus(hi, lo), used))
-		l.when(ir.Less(one, all), func() {
-			l.shares(size, func(from, to ir.Expr) {
-				k := l.newVar("part")
-				l.emit(&ir.For{V: k, Lo: one, Hi: all, Step: 1, Body: l.within(func() {
-					x := l.newVar("x")
-					l.emit(&ir.For{V: x, Lo: from, Hi: to, Step: 1, Body: l.within(func() {
-						l.emit(&ir.Store{A: parts, Index: x, Accumulate: true, X: ir.At(parts, ir.Plus(ir.Times(k, size), x))})
+			all := l.named("sums_end", ir.Plus(ir.Minus(hi, lo), used))
+			l.when(ir.Less(one, all), func() {
+				l.shares(size, func(from, to ir.Expr) {
+					k := l.newVar("part")
+					l.emit(&ir.For{V: k, Lo: one, Hi: all, Step: 1, Body: l.within(func() {
+						x := l.newVar("x")
+						l.emit(&ir.For{V: x, Lo: from, Hi: to, Step: 1, Body: l.within(func() {
+							l.emit(&ir.Store{A: parts, Index: x, Accumulate: true,
+								X: ir.At(parts, ir.Plus(ir.Times(k, size), x))})
+						})})
 					})})
-				})})
+				})
 			})
-		})
-	})})
+		})})
 	l.shares(size, func(from, to ir.Expr) {
 		x := l.newVar("x")
 		l.emit(&ir.For{V: x, Lo: from, Hi: to, Step: 1, Body: l.within(func() {
-			l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(first, x), Accumulate: e.res.zeroed, X: ir.Convert(a.op.operand.Type, ir.At(parts, x))})
+			l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(first, x), Accumulate: e.res.zeroed,
+				X: ir.Convert(a.op.operand.Type, ir.At(parts, x))})
 		})})
 	})
 	e.res.zeroed = true

@@ -25,13 +25,15 @@ func (l *lowerer) pastRepeats(iv interval, p ir.Expr, e *env) ir.Expr {
 	within := func(lo, hi ir.Expr) {
 		same := ir.Expr(ir.Truth(true))
 		for k := first; k <= last; k++ {
-			same = ir.Both(same, ir.Equal(ir.Coord(c.op.crd(k), ir.Minus(at, ir.Int(1))), ir.Coord(c.op.crd(k), at)))
+			same = ir.Both(same, ir.Equal(ir.Coord(c.op.crd(k), ir.Minus(at, ir.Int(1))),
+				ir.Coord(c.op.crd(k), at)))
 		}
 		inside := ir.Both(ir.Less(lo, at), ir.Less(at, hi))
 		l.when(ir.Both(inside, same), func() {
 			end := hi
 			for k := first; k <= last; k++ {
-				end = l.named(c.op.prefix()+"_r", &ir.Search{A: c.op.crd(k), Lo: at, Hi: end, Key: ir.Coord(c.op.crd(k), at), Upper: true})
+				end = l.named(c.op.prefix()+"_r",
+					&ir.Search{A: c.op.crd(k), Lo: at, Hi: end, Key: ir.Coord(c.op.crd(k), at), Upper: true})
 			}
 			l.set(at, end)
 		})
@@ -42,7 +44,8 @@ func (l *lowerer) pastRepeats(iv interval, p ir.Expr, e *env) ir.Expr {
 	}
 	l.when(ir.Both(ir.Less(iv.all[0], at), ir.Less(at, iv.all[1])), func() {
 		above := l.ancestors(c, iv, len(iv.roots), at)[first-c.level-1]
-		within(l.named(c.op.prefix()+"_s", l.below(c.op, first, above)), l.named(c.op.prefix()+"_e", l.below(c.op, first, ir.Plus(above, ir.Int(1)))))
+		within(l.named(c.op.prefix()+"_s", l.below(c.op, first, above)),
+			l.named(c.op.prefix()+"_e", l.below(c.op, first, ir.Plus(above, ir.Int(1)))))
 	})
 	return at
 }

@@ -21,10 +21,11 @@ type resultCursor struct {
 	level int
 	pos   ir.Expr
 	base  ir.Expr // as in cursor
-	// zeroed: the values below are 0 already, or those that the leaf adds to. Otherwise each is written once,
-	// or the whole block below is set to 0 where that is not so.
+	// zeroed: the values below are 0 already, or those that the leaf adds to. Otherwise each is
+	// written once, or the whole block below is set to 0 where that is not so.
 	zeroed bool
-	// first, if not nil, tells of values that are not zeroed whether these are to be written as said. Otherwise the leaf adds to them.
+	// first, if not nil, tells of values that are not zeroed whether these are to be written as said.
+	// Otherwise the leaf adds to them.
 	first ir.Expr
 	// Of a result with a fixed pattern: here tells whether the pattern holds the
 	// coordinates at hand; it is nil where the pattern does in any case. row, if not nil, is
@@ -96,7 +97,9 @@ func (r *result) nextSparse(k int) int {
 // cursor of the operand with its pattern stands at.
 func (r *result) positionOf(cur *cursor) ir.Expr {
 	if cur.level != r.deep+1 {
-		panic(&Refusal{Why: "the position of " + r.op.operand.Name + " in the pattern that it shares is not known here", Pattern: true})
+		panic(
+			&Refusal{Why: "the position of " + r.op.operand.Name +
+				" in the pattern that it shares is not known here", Pattern: true})
 	}
 	return cur.pos
 }
@@ -147,12 +150,14 @@ func (l *lowerer) fillBelow(e *env) {
 	if k := e.res.level; k < r.op.order() {
 		if s, ok := l.visited(e, l.resultVars[k]); ok {
 			row := func(c ir.Expr) ir.Expr {
-				return ir.Times(ir.Plus(ir.Times(e.res.pos, r.op.size(k)), ir.Minus(c, r.op.offset(k))), r.block(k+1))
+				return ir.Times(ir.Plus(ir.Times(e.res.pos, r.op.size(k)), ir.Minus(c, r.op.offset(k))),
+					r.block(k+1))
 			}
 			lo, hi = row(s.lo), row(s.hi)
 		} else if k == 0 && l.threads != nil {
 			l.shares(l.named("values", size), func(from, to ir.Expr) {
-				l.emit(&ir.Fill{A: r.vals(), Lo: ir.Plus(lo, from), Hi: ir.Plus(lo, to), X: ir.Zero(r.vals().Elem)})
+				l.emit(&ir.Fill{A: r.vals(), Lo: ir.Plus(lo, from), Hi: ir.Plus(lo, to),
+					X: ir.Zero(r.vals().Elem)})
 			})
 			return
 		}

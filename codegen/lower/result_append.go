@@ -47,7 +47,8 @@ func (a *appendResult) newArrays() *growingArrays {
 		if !op.caps(k).HasPos {
 			continue
 		}
-		b.levels[k].crd = l.newArray(fmt.Sprintf("%s_crd%d", op.prefix(), k), intOf(op.operand.CrdWidth[k]))
+		b.levels[k].crd = l.newArray(fmt.Sprintf("%s_crd%d", op.prefix(), k),
+			intOf(op.operand.CrdWidth[k]))
 		if !outermost {
 			b.levels[k].pos = a.newPos(k)
 		}

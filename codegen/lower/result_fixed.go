@@ -86,7 +86,8 @@ func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 		lo, hi := a.positions(coordRange{lo: s.rows.lo, hi: s.closed}, c, chunks)
 		a.write(lo, hi, s, func() { s.lower(l, e.clone()) })
 	})
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+		Chunk: 1, Body: body})
 	return ir.Truth(true)
 }
 
@@ -110,7 +111,8 @@ func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 	pos, crd := a.arrays(1)
 	p := ir.Minus(r, a.op.offset(0))
-	return a.firstBelow(2, &ir.Search{A: crd, Lo: ir.Coord(pos, p), Hi: ir.Coord(pos, ir.Plus(p, ir.Int(1))), Key: c})
+	return a.firstBelow(2, &ir.Search{A: crd, Lo: ir.Coord(pos, p),
+		Hi: ir.Coord(pos, ir.Plus(p, ir.Int(1))), Key: c})
 }
 
 // positions are those of level 0 of the coordinates of chunk c, s. The first
@@ -159,7 +161,8 @@ func (a *fixedResult) zeroUntil(p ir.Expr) {
 // zeroBlocks sets the values of positions lo up to hi of the last compressed level to 0.
 func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
 	n := a.block(a.deep + 1)
-	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, n), Hi: ir.Times(hi, n), X: ir.Zero(a.vals().Elem)})
+	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, n), Hi: ir.Times(hi, n),
+		X: ir.Zero(a.vals().Elem)})
 }
 
 // row is the range of positions of compressed level k below the position at
@@ -197,7 +200,8 @@ func (a *fixedResult) loop(f *cin.Forall, e *env, k int, _ bool) ir.Expr {
 	lo, hi := a.row(e, k)
 	if k < a.deep {
 		at := l.declare(a.op.prefix()+"_at", lo)
-		return l.loops(&loop{f: f, e: e, body: func(in *env) ir.Expr { return a.enterAbove(f, in, k, at, hi) }})
+		return l.loops(&loop{f: f, e: e,
+			body: func(in *env) ir.Expr { return a.enterAbove(f, in, k, at, hi) }})
 	}
 	a.zeroUntil(lo)
 	p := &loop{f: f, e: e, body: func(in *env) ir.Expr { return a.writeBlock(f, in, hi) }}

@@ -28,8 +28,9 @@ func newMappedResult(r *result) *mappedResult {
 	return &mappedResult{*shared, a}
 }
 
-// at reads the map. A negative entry means that this leaf is the first that comes to the
-// position: the values there are set to 0, or those of rows that go past the caches out of registers are stored in place of added to.
+// at reads the map. A negative entry means that this leaf is the first that comes to the position:
+// the values there are set to 0, or those of rows that go past the caches out of registers are
+// stored in place of added to.
 func (a *mappedResult) at(p ir.Expr) resultCursor {
 	l, name := a.l, a.op.prefix()
 	how := l.spec.Strategy
@@ -39,11 +40,12 @@ func (a *mappedResult) at(p ir.Expr) resultCursor {
 	a.prefetch(p, false)
 	q := l.named(name+"_q", ir.Coord(a.positions, p))
 	first := l.named(name+"_first", ir.Less(q, ir.Int(0)))
-	return resultCursor{level: a.deep + 1, pos: l.named(name+"_p", ir.Choose(first, ir.Minus(ir.Int(-1), q), q)), first: first}
+	return resultCursor{level: a.deep + 1,
+		pos: l.named(name+"_p", ir.Choose(first, ir.Minus(ir.Int(-1), q), q)), first: first}
 }
 
-// zeroed is the position in the result of position p of the map, whose values are set to 0 where this leaf is the first
-// that comes to it.
+// zeroed is the position in the result of position p of the map, whose values are set to 0 where
+// this leaf is the first that comes to it.
 func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	l, size := a.l, a.block(a.deep+1)
 	a.prefetch(p, true)
@@ -71,8 +73,9 @@ func (a *mappedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 }
 
-// prefetch fetches what the strategy says of the result's blocks ahead of position p of the map; those that this leaf is the
-// first to come to where first says so: what is stored past the caches is not to be in them.
+// prefetch fetches what the strategy says of the result's blocks ahead of position p of the map;
+// those that this leaf is the first to come to where first says so: what is stored past the caches
+// is not to be in them.
 func (a *mappedResult) prefetch(p ir.Expr, first bool) {
 	l, size := a.l, a.block(a.deep+1)
 	how := l.spec.Strategy.Result.Fetched
@@ -87,7 +90,8 @@ func (a *mappedResult) prefetch(p ir.Expr, first bool) {
 		q := l.named(a.op.prefix()+"_at"+c.name, ir.Coord(a.positions, ir.Plus(p, ir.Int(n))))
 		fetch := func(q ir.Expr) {
 			from := l.named(a.op.prefix()+c.name, ir.Times(q, size))
-			l.emit(&ir.Prefetch{A: a.vals(), Index: from, Len: how.Lines * (strategy.CacheLine / a.vals().Elem.Size()), Far: c.far})
+			l.emit(&ir.Prefetch{A: a.vals(), Index: from,
+				Len: how.Lines * (strategy.CacheLine / a.vals().Elem.Size()), Far: c.far})
 		}
 		if first {
 			fetch(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q))

@@ -32,11 +32,12 @@ func (a *sharedResult) at(p ir.Expr) resultCursor {
 func (a *sharedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 	size := a.block(a.deep + 1)
-	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, size), Hi: ir.Times(hi, size), X: ir.Zero(a.vals().Elem)})
+	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, size), Hi: ir.Times(hi, size),
+		X: ir.Zero(a.vals().Elem)})
 }
 
-// clearBefore sets the values of a result with an operand's pattern to 0 before all loops where these come
-// back to them, or where it is not known inside of the loops which ones are absent.
+// clearBefore sets the values of a result with an operand's pattern to 0 before all loops where
+// these come back to them, or where it is not known inside of the loops which ones are absent.
 func (l *lowerer) clearBefore(s cin.Stmt, e *env) {
 	a, ok := l.assembly.(interface{ clear(lo, hi ir.Expr) })
 	if !ok || !l.comesBack(s) && !l.sharesFirst() && !l.absentInTiles(s) {
@@ -45,8 +46,8 @@ func (l *lowerer) clearBefore(s cin.Stmt, e *env) {
 	a.clear(l.positions(e.cur[l.assembly.pattern()], l.out.deep, e))
 }
 
-// clearAbsent sets the values to 0 of a result with an operand's pattern at the positions below e, where what would be
-// stored there is absent: the pattern has them all the same.
+// clearAbsent sets the values to 0 of a result with an operand's pattern at the positions below e,
+// where what would be stored there is absent: the pattern has them all the same.
 func (l *lowerer) clearAbsent(e *env) {
 	var shared *sharedResult
 	switch a := l.assembly.(type) {
@@ -62,7 +63,10 @@ func (l *lowerer) clearAbsent(e *env) {
 	if never(c.pres) {
 		return
 	}
-	clear := func() { l.assembly.(interface{ clear(lo, hi ir.Expr) }).clear(l.positionsBelow(c, l.out.deep, e)) }
+	clear := func() {
+		l.assembly.(interface{ clear(lo, hi ir.Expr) }).clear(
+			l.positionsBelow(c, l.out.deep, e))
+	}
 	if always(c.pres) {
 		clear()
 	} else {
@@ -71,7 +75,8 @@ func (l *lowerer) clearAbsent(e *env) {
 	shared.cleared = false
 }
 
-// positionsBelow are the first and last of a level that are below a cursor: all that are visited, where it stands before all levels.
+// positionsBelow are the first and last of a level that are below a cursor: all that are visited,
+// where it stands before all levels.
 func (l *lowerer) positionsBelow(c *cursor, level int, e *env) (lo, hi ir.Expr) {
 	if c.level == 0 {
 		return l.positions(c, level, e)
@@ -87,20 +92,23 @@ func (l *lowerer) positionsBelow(c *cursor, level int, e *env) (lo, hi ir.Expr) 
 	return lo, hi
 }
 
-// absentInTiles tells whether a dense workspace may be absent inside loops of a schedule, around loops that lead to
-// values of the result: the positions of a tile are no range that is known there.
+// absentInTiles tells whether a dense workspace may be absent inside loops of a schedule, around
+// loops that lead to values of the result: the positions of a tile are no range that is known
+// there.
 func (l *lowerer) absentInTiles(s cin.Stmt) (found bool) {
 	if len(l.sched.comps) == 0 {
 		return false
 	}
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)
-		if !ok || !l.assigns(w.Consumer) || l.spec.Strategy.Spaces[cin.Target(w.Producer).Name].Form.Kind != strategy.Array {
+		if !ok || !l.assigns(w.Consumer) ||
+			l.spec.Strategy.Spaces[cin.Target(w.Producer).Name].Form.Kind != strategy.Array {
 			return
 		}
 		cin.Walk(w.Consumer, func(s cin.Stmt) {
 			f, ok := s.(*cin.Forall)
-			found = found || ok && slices.ContainsFunc(l.sched.g.Underived(f.Var), func(v string) bool { return slices.Contains(l.resultVars[:l.out.deep+1], v) })
+			found = found || ok && slices.ContainsFunc(l.sched.g.Underived(f.Var),
+				func(v string) bool { return slices.Contains(l.resultVars[:l.out.deep+1], v) })
 		})
 	})
 	return found
@@ -113,13 +121,13 @@ func (l *lowerer) sharesFirst() bool {
 	return mapped && l.spec.GPU
 }
 
-// comesBack tells whether loops come to a value, or to a block that is set to 0 as a whole, more than
-// once: a loop over another variable is around one over a variable of the result down to its last
-// compressed level, or is fused with one. Where values are assigned the others are those that are
-// summed, and those of dense levels below the first one, of which the part that chunks leave to visit is not set to 0 apart;
-// a loop fused over positions then comes to every place, and to a place's terms in turn. A
-// mapped result's blocks are set to 0 where a loop first comes to them, so that loops over the dense
-// levels below come back too.
+// comesBack tells whether loops come to a value, or to a block that is set to 0 as a whole, more
+// than once: a loop over another variable is around one over a variable of the result down to its
+// last compressed level, or is fused with one. Where values are assigned the others are those that
+// are summed, and those of dense levels below the first one, of which the part that chunks leave to
+// visit is not set to 0 apart; a loop fused over positions then comes to every place, and to a
+// place's terms in turn. A mapped result's blocks are set to 0 where a loop first comes to them, so
+// that loops over the dense levels below come back too.
 func (l *lowerer) comesBack(s cin.Stmt) bool {
 	_, mapped := l.assembly.(*mappedResult)
 	compressed := l.resultVars[:l.out.deep+1]
@@ -135,7 +143,8 @@ func (l *lowerer) comesBack(s cin.Stmt) bool {
 		around := false
 		for _, f := range loops {
 			roots := l.sched.g.Underived(f.Var)
-			leading := slices.ContainsFunc(roots, func(v string) bool { return slices.Contains(compressed, v) })
+			leading := slices.ContainsFunc(roots,
+				func(v string) bool { return slices.Contains(compressed, v) })
 			again := slices.ContainsFunc(roots, func(v string) bool { return !slices.Contains(once, v) })
 			found = found || leading && (around || again && (mapped || l.sched.g.PositionsOf(f.Var) == ""))
 			around = around || again

@@ -74,13 +74,15 @@ func (a *twoPassResult) parallel(f *cin.Forall, e *env, _ strategy.Loop) ir.Expr
 			l.serial(f, in, false)
 			closeAt(c, s.hi)
 		})
-		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: body})
+		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+			Chunk: 1, Body: body})
 	})
 	return ir.Truth(true)
 }
 
 // chunks calls run once for each pass.
-func (a *twoPassResult) chunks(n ir.Expr, run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
+func (a *twoPassResult) chunks(n ir.Expr,
+	run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
 	l, t := a.l, a.newPasses(n)
 	pass := func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
 		b := l.within(func() { run(open, closeAt) })
@@ -107,7 +109,8 @@ func (a *twoPassResult) newPasses(chunks ir.Expr) *passes {
 				p.before = a.newPos(k) // each chunk is a row, whose children the level has
 			}
 			l.emit(&ir.Alloc{A: p.before, Len: n})
-			l.emit(&ir.Fill{A: p.before, Lo: ir.Int(0), Hi: n, X: ir.Zero(p.before.Elem)}) // of rows that no loop comes to
+			// of rows that no loop comes to
+			l.emit(&ir.Fill{A: p.before, Lo: ir.Int(0), Hi: n, X: ir.Zero(p.before.Elem)})
 		} else {
 			l.emit(&ir.Alloc{A: p.before, Len: n})
 			l.store(p.before, ir.Int(0), ir.Int(0))
@@ -146,7 +149,8 @@ func (t *passes) count(_, _ ir.Expr) {
 	a.levels, a.values = make([]growingLevel, a.op.order()), t.nowhere("vals", a.op.operand.Type)
 	for _, p := range t.levels {
 		a.levels[p.level] = growingLevel{
-			pos: t.nowhere("pos", ir.Int64), crd: t.nowhere("crd", ir.Int64), count: l.declare(t.countName(p.level), ir.Int(0)),
+			pos: t.nowhere("pos", ir.Int64), crd: t.nowhere("crd", ir.Int64),
+			count: l.declare(t.countName(p.level), ir.Int(0)),
 		}
 	}
 }
@@ -173,7 +177,8 @@ func (t *passes) scan() {
 		c := l.newVar("chunk")
 		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: t.chunks, Step: 1, Body: l.within(func() {
 			for _, p := range t.levels {
-				l.emit(&ir.Store{A: p.before, Index: ir.Plus(c, ir.Int(1)), Accumulate: true, X: ir.At(p.before, c)})
+				l.emit(&ir.Store{A: p.before, Index: ir.Plus(c, ir.Int(1)), Accumulate: true,
+					X: ir.At(p.before, c)})
 			}
 		})})
 	}
@@ -228,7 +233,8 @@ func (t *passes) fill(c, lo ir.Expr) {
 		case p.level == 0, t.isPos(p):
 			lev.pos = t.nowhere("pos", ir.Int64) // the end of the root, or of the row, is known
 		case k == 0:
-			lev.closed = l.declare(lev.count.Name+"_last", ir.Times(ir.Minus(lo, a.op.offset(0)), a.between(1, p.level)))
+			lev.closed = l.declare(lev.count.Name+"_last",
+				ir.Times(ir.Minus(lo, a.op.offset(0)), a.between(1, p.level)))
 		case gaps:
 			lev.closed = l.declare(lev.count.Name+"_last", t.parents(k, c))
 		}

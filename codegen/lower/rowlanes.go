@@ -9,9 +9,9 @@ import (
 
 // rowLanes is the loop over a tile of positions that sums into rows, on the threads of a block of a
 // GPU, or of a warp of it. The rows with a part in the tile are those from the row of its first
-// position to that of its last, so that they are the iterations of a loop: each thread sums the places of a row.
-// Where the tile has few rows, which leave most threads idle, the lanes of a warp sum
-// the places of one row together.
+// position to that of its last, so that they are the iterations of a loop: each thread sums the
+// places of a row. Where the tile has few rows, which leave most threads idle, the lanes of a warp
+// sum the places of one row together.
 type rowLanes struct {
 	placeLoop *placeLoop
 	a         *cin.Assign
@@ -25,29 +25,35 @@ type rowLanes struct {
 func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *opened, n int64) {
 	cur := e.cur[o.iv.key]
 	a, ok := f.Body.(*cin.Assign)
-	if o.iv.unit != positions || cur == nil || !ok || e.private != nil || e.res.tile != nil || !l.valuedAtAll(a, o.iv.key) {
+	if o.iv.unit != positions || cur == nil || !ok || e.private != nil || e.res.tile != nil ||
+		!l.valuedAtAll(a, o.iv.key) {
 		l.refuse(f.Var, "the loop over %s does not sum values at positions into rows alone", f.Var)
 	}
 	l.zero(e)
 	if never(cur.pres) {
 		return
 	}
-	r := &rowLanes{placeLoop: &placeLoop{l, f, e, c, cur, o.iv, cur.op.places, l.rootsRead(a, c, o.iv.key)}, a: a, temp: &cin.Access{Name: l.fresh("sum")}}
+	r := &rowLanes{placeLoop: &placeLoop{l, f, e, c, cur, o.iv, cur.op.places,
+		l.rootsRead(a, c, o.iv.key)}, a: a, temp: &cin.Access{Name: l.fresh("sum")}}
 	for d := range len(c.component.Roots) - 1 {
 		if r.needs(d) {
 			r.row = d
 		}
 	}
 	rows := c.component.Roots[:r.row+1]
-	r.alone = !slices.ContainsFunc(rows, func(v string) bool { return !slices.Contains(l.resultVars, v) })
+	r.alone = !slices.ContainsFunc(rows,
+		func(v string) bool { return !slices.Contains(l.resultVars, v) })
 	r.stored = r.alone && l.storedOnce(e, c, cur.op, cur.level, len(rows))
 	if !r.alone && l.out.op.operand.Type.IsComplex() {
-		l.refuse(f.Var, "rows of %s add to the same places of %s, and complex numbers are not added atomically", rows[r.row], a.LHS.Key())
+		l.refuse(f.Var,
+			"rows of %s add to the same places of %s, and complex numbers are not added atomically",
+			rows[r.row], a.LHS.Key())
 	}
 	l.when(ir.Less(o.iv.lo, o.iv.hi), func() {
 		lo, hi := r.rows()
 		many := ir.AtLeast(ir.Minus(hi, lo), ir.Int(n))
-		l.emit(&ir.If{Cond: many, Then: l.within(func() { r.byThreads(lo, hi) }), Else: l.within(func() { r.byLanes(lo, hi) })})
+		l.emit(&ir.If{Cond: many, Then: l.within(func() { r.byThreads(lo, hi) }),
+			Else: l.within(func() { r.byLanes(lo, hi) })})
 	})
 }
 
@@ -65,7 +71,8 @@ func (r *rowLanes) rows() (lo, hi ir.Expr) {
 		for k := 1; k <= d; k++ {
 			end = l.below(r.placeLoop.cur.op, r.placeLoop.cur.level+k, end)
 		}
-		return r.placeLoop.iv.ancestor[2*d], l.named(name+"_rows", ir.Least(ir.Plus(r.placeLoop.iv.ancestor[2*d+1], ir.Int(1)), end))
+		return r.placeLoop.iv.ancestor[2*d],
+			l.named(name+"_rows", ir.Least(ir.Plus(r.placeLoop.iv.ancestor[2*d+1], ir.Int(1)), end))
 	}
 	holds := func(p ir.Expr) ir.Expr {
 		return l.ancestors(r.placeLoop.cur, r.placeLoop.iv, len(r.placeLoop.c.component.Roots), p)[d]
@@ -91,7 +98,8 @@ func (r *rowLanes) byLanes(lo, hi ir.Expr) {
 		return
 	}
 	r.placeLoop.l.warps++
-	r.over(lo, hi, &ir.For{Kind: ir.Warps, Width: r.placeLoop.l.laneWidth(r.placeLoop.f) / ir.WarpSize}, lanes)
+	r.over(lo, hi, &ir.For{Kind: ir.Warps,
+		Width: r.placeLoop.l.laneWidth(r.placeLoop.f) / ir.WarpSize}, lanes)
 	r.placeLoop.l.warps--
 }
 
@@ -146,13 +154,16 @@ func (r *rowLanes) inRow(q ir.Expr) *env {
 	l, in := r.placeLoop.l, r.placeLoop.e.clone()
 	at := make([]ir.Expr, r.row+1)
 	at[r.row] = q
-	if r.row > 0 && (r.placeLoop.cur.op.caps(r.placeLoop.cur.level+r.row).Locate || slices.ContainsFunc(r.placeLoop.c.component.Roots[:r.row], func(v string) bool { return r.needs(slices.Index(r.placeLoop.c.component.Roots, v)) })) {
+	if r.row > 0 && (r.placeLoop.cur.op.caps(r.placeLoop.cur.level+r.row).Locate ||
+		slices.ContainsFunc(r.placeLoop.c.component.Roots[:r.row],
+			func(v string) bool { return r.needs(slices.Index(r.placeLoop.c.component.Roots, v)) })) {
 		at = l.ancestors(r.placeLoop.cur, r.placeLoop.iv, r.row+1, q)
 	}
 	above := r.placeLoop.cur.pos
 	for d, p := range at {
 		if r.needs(d) {
-			in.coord[r.placeLoop.c.component.Roots[d]] = l.named(r.placeLoop.c.component.Roots[d], l.coordAt(r.placeLoop.cur, d, above, p))
+			in.coord[r.placeLoop.c.component.Roots[d]] = l.named(r.placeLoop.c.component.Roots[d],
+				l.coordAt(r.placeLoop.cur, d, above, p))
 		}
 		above = p
 	}
@@ -181,7 +192,8 @@ func (r *rowLanes) store(in *env, whole ir.Expr) {
 	case !r.alone || r.placeLoop.e.atomic && r.placeLoop.e.racing != r.placeLoop.c:
 		add(true, false)
 	case r.stored || r.placeLoop.e.atomic:
-		l.emit(&ir.If{Cond: whole, Then: l.within(func() { add(false, true) }), Else: l.within(func() { add(r.placeLoop.e.atomic, false) })})
+		l.emit(&ir.If{Cond: whole, Then: l.within(func() { add(false, true) }),
+			Else: l.within(func() { add(r.placeLoop.e.atomic, false) })})
 	default:
 		add(false, false)
 	}

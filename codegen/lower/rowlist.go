@@ -18,8 +18,8 @@ func newSpaceArrays(name string) spaceArrays {
 	return spaceArrays{name: name, caps: map[*ir.Array]*ir.Var{}}
 }
 
-// roomFor are arrays that have room for as many entries as an operand has, if there is one: nothing is moved then as entries come, and a leaf
-// that runs again finds memory of the size that it had.
+// roomFor are arrays that have room for as many entries as an operand has, if there is one: nothing
+// is moved then as entries come, and a leaf that runs again finds memory of the size that it had.
 func (l *lowerer) roomFor(name, of string) spaceArrays {
 	s := newSpaceArrays(name)
 	if of != "" {
@@ -82,7 +82,8 @@ func (r *rowList) begin(l *lowerer) {
 	l.store(r.pos, ir.Int(0), ir.Int(0))
 }
 
-// next has the entry at position p begin the rows as long as behind holds. then is emitted for each.
+// next has the entry at position p begin the rows as long as behind holds. then is emitted for
+// each.
 func (r *rowList) next(l *lowerer, p, behind ir.Expr, then func()) {
 	l.while(behind, func() {
 		l.incr(r.row, ir.Int(1))
@@ -101,14 +102,15 @@ func (r *rowList) keyed(l *lowerer, n ir.Expr, keys []*ir.Array) {
 	r.begin(l)
 	p := l.newVar(r.name + "_s")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: n, Step: 1, Body: l.within(func() {
-		row := l.named(r.name+"_at", r.box.place(r.box.last(), func(m int) ir.Expr { return ir.Coord(keys[m], p) }))
+		row := l.named(r.name+"_at",
+			r.box.place(r.box.last(), func(m int) ir.Expr { return ir.Coord(keys[m], p) }))
 		r.next(l, p, ir.Less(r.row, row), func() {})
 	})})
 	r.end(l, n)
 }
 
-// operand is the workspace as its consumer reads it, with coordinates of the last variable and values by
-// position.
+// operand is the workspace as its consumer reads it, with coordinates of the last variable and
+// values by position.
 func (r *rowList) operand(l *lowerer, crd, vals *ir.Array) *operand {
 	o := Operand{Name: r.name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(r.box.lo))}
 	o.Format.Levels[r.box.last()] = format.Compressed

@@ -23,15 +23,19 @@ func (l *lowerer) ownRows(f *cin.Forall, e *env, v string) {
 			return ir.Plus(all.lo, ir.Over(ir.Times(ir.Minus(all.hi, all.lo), c), l.threads))
 		}
 		c := l.newVar("part")
-		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: l.threads, Step: 1, Kind: ir.Parallel, Body: l.inScope(func() {
-			in, outer := e.clone(), l.own
-			s := coordRange{clip: true}
-			l.pre = l.within(func() { s.lo, s.hi = l.named(v+"_from", at(c)), l.named(v+"_to", at(ir.Plus(c, ir.Int(1)))) })
-			in.ranges[v] = s
-			l.own = map[string]coordRange{v: s}
-			l.serial(serial, in, false)
-			l.own = outer
-		})})
+		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: l.threads, Step: 1, Kind: ir.Parallel,
+			Body: l.inScope(func() {
+				in, outer := e.clone(), l.own
+				s := coordRange{clip: true}
+				l.pre = l.within(func() {
+					s.lo, s.hi = l.named(v+"_from", at(c)),
+						l.named(v+"_to", at(ir.Plus(c, ir.Int(1))))
+				})
+				in.ranges[v] = s
+				l.own = map[string]coordRange{v: s}
+				l.serial(serial, in, false)
+				l.own = outer
+			})})
 	})
 	l.emit(&ir.If{Cond: ir.AtMost(l.threads, ir.Int(1)), Then: alone, Else: parted})
 	e.res.zeroed = true

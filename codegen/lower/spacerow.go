@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// spaceRow is what lies behind each key of a workspace that is filled everywhere or nowhere along its last
-// variables: a row of places along these.
+// spaceRow is what lies behind each key of a workspace that is filled everywhere or nowhere along
+// its last variables: a row of places along these.
 type spaceRow struct {
 	box   box
 	along []string
@@ -42,8 +42,8 @@ type rowFiller interface {
 	inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want bool) ir.Expr
 }
 
-// fillsRow is the workspace to whose rows the loop f adds, and the assignment, where f and the loops inside are over all
-// variables of a row and hold nothing else.
+// fillsRow is the workspace to whose rows the loop f adds, and the assignment, where f and the
+// loops inside are over all variables of a row and hold nothing else.
 func (l *lowerer) fillsRow(f *cin.Forall) (rowFiller, *cin.Assign) {
 	w, ok := l.spaces[cin.Target(f).Name].(rowFiller)
 	if !ok || !w.rowOf().is() || w.rowOf().at != nil {
@@ -79,7 +79,8 @@ func (r *spaceRow) adds(l *lowerer, a *cin.Assign, e *env) ir.Expr {
 
 // clear fills the row from a place on with negative zeros, to which every value adds up to itself.
 func (r *spaceRow) clear(l *lowerer, vals *ir.Array, from ir.Expr) {
-	l.emit(&ir.Fill{A: vals, Lo: from, Hi: ir.Plus(from, r.width), X: ir.Negated(ir.Zero(l.spec.Compute))})
+	l.emit(&ir.Fill{A: vals, Lo: from, Hi: ir.Plus(from, r.width),
+		X: ir.Negated(ir.Zero(l.spec.Compute))})
 }
 
 // add adds x to the row at hand, at the coordinates that access a has in e along it.
@@ -89,13 +90,16 @@ func (r *spaceRow) add(l *lowerer, vals *ir.Array, a *cin.Access, x ir.Expr, e *
 	l.emit(&ir.Store{A: vals, Index: ir.Plus(r.at, place), Accumulate: true, X: x})
 }
 
-// under gives an operand of keys dense levels of a row below each, of which at is the row of a position.
+// under gives an operand of keys dense levels of a row below each, of which at is the row of a
+// position.
 func (r *spaceRow) under(l *lowerer, op *operand, keys int, at func(p ir.Expr) ir.Expr) *operand {
 	op.rowAt, op.rowLevel = at, keys
-	op.operand.Format.Levels = append(slices.Clone(op.operand.Format.Levels), format.DenseOf(len(r.along)).Levels...)
+	op.operand.Format.Levels = append(slices.Clone(op.operand.Format.Levels),
+		format.DenseOf(len(r.along)).Levels...)
 	for m, v := range r.along {
 		op.operand.Format.Order = append(slices.Clone(op.operand.Format.Order), keys+m)
-		op.operand.PosWidth, op.operand.CrdWidth = append(op.operand.PosWidth, 0), append(op.operand.CrdWidth, 0)
+		op.operand.PosWidth, op.operand.CrdWidth = append(op.operand.PosWidth, 0),
+			append(op.operand.CrdWidth, 0)
 		if t, ok := l.spec.Strategy.Trips[v]; ok {
 			op.trips[keys+m] = t.N
 		}

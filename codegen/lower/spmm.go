@@ -13,8 +13,9 @@ import (
 // offsetThreads is the number of threads of a block that makes the offsets of a part of a matrix.
 const offsetThreads = 256
 
-// spmm lowers loops around a product of a matrix in compressed rows with a dense matrix or vector, which a library of a
-// GPU runs. The library takes the positions of rows from 0 on: those of a part of a matrix are made by a kernel before.
+// spmm lowers loops around a product of a matrix in compressed rows with a dense matrix or vector,
+// which a library of a GPU runs. The library takes the positions of rows from 0 on: those of a part
+// of a matrix are made by a kernel before.
 func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &spmmNest{externNest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}}
 	a := n.externNest.loops()
@@ -25,10 +26,13 @@ func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.
 		n.externNest.some = ir.Both(n.externNest.some, ir.Less(b.lo, b.hi))
 	}
 	if want {
-		n.externNest.refuse("what %s stores depends on whether the loops come to a term, which %s does not say", l.out.op.operand.Name, o.Name)
+		n.externNest.refuse(
+			"what %s stores depends on whether the loops come to a term, which %s does not say",
+			l.out.op.operand.Name, o.Name)
 	}
 	if a.LHS.Name != l.out.op.operand.Name || !a.Accumulate {
-		n.externNest.refuse("%s adds to the values of the result, and the loops assign to %s", o.Name, a.LHS.Key())
+		n.externNest.refuse("%s adds to the values of the result, and the loops assign to %s", o.Name,
+			a.LHS.Key())
 	}
 	result := n.externNest.values()
 	n.factors(a.RHS)
@@ -69,11 +73,13 @@ func (n *spmmNest) factors(x cin.Expr) {
 				return
 			}
 		}
-		n.externNest.refuse("%s adds products of a sparse and a dense matrix, and the loops add %s", n.externNest.o.Name, cin.ExprString(x))
+		n.externNest.refuse("%s adds products of a sparse and a dense matrix, and the loops add %s",
+			n.externNest.o.Name, cin.ExprString(x))
 	}
 	walk(x)
 	if n.sparse == nil || n.dense == nil {
-		n.externNest.refuse("%s multiplies a sparse matrix by a dense matrix or vector, and the loops have no two such factors", n.externNest.o.Name)
+		n.externNest.refuse(
+			"%s multiplies a sparse matrix by a dense matrix or vector, and the loops have no two such factors", n.externNest.o.Name)
 	}
 }
 
@@ -84,28 +90,36 @@ func (n *spmmNest) factor(x *cin.Access) {
 	if c == nil || c.level == len(c.vars) {
 		v := l.access(x, n.externNest.e)
 		if !always(v.pres) {
-			n.externNest.refuse("%s may be absent here, and %s multiplies what is there", x.Key(), n.externNest.o.Name)
+			n.externNest.refuse("%s may be absent here, and %s multiplies what is there", x.Key(),
+				n.externNest.o.Name)
 		}
 		n.alpha = ir.Times(n.alpha, v.v)
 		return
 	}
 	switch {
 	case !always(c.pres):
-		n.externNest.refuse("%s may be absent here, and %s multiplies what is there", x.Key(), n.externNest.o.Name)
-	case c.op.valueAt != nil || c.op.pattern != nil || c.end != nil || c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense():
+		n.externNest.refuse("%s may be absent here, and %s multiplies what is there", x.Key(),
+			n.externNest.o.Name)
+	case c.op.valueAt != nil || c.op.pattern != nil || c.end != nil ||
+		c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense():
 		n.externNest.refuse("%s has its values in no array that goes by positions", x.Key())
 	case c.op.operand.Type != l.spec.Compute:
-		n.externNest.refuse("the types differ: values of %s are converted to %s, and %s multiplies those of one type", c.op.operand.Type, l.spec.Compute, n.externNest.o.Name)
+		n.externNest.refuse(
+			"the types differ: values of %s are converted to %s, and %s multiplies those of one type",
+			c.op.operand.Type, l.spec.Compute, n.externNest.o.Name)
 	}
 	list := n.externNest.segments(x, c)
 	levels := c.op.operand.Format.Levels[c.level:]
 	switch {
-	case !slices.ContainsFunc(levels, func(k format.Kind) bool { return k != format.Dense }) && n.dense == nil:
+	case !slices.ContainsFunc(levels, func(k format.Kind) bool { return k != format.Dense }) &&
+		n.dense == nil:
 		n.dense = list
-	case len(levels) == 2 && levels[0] == format.Dense && levels[1] == format.Compressed && len(list) == 3 && len(list[0].by) == 1 && n.sparse == nil:
+	case len(levels) == 2 && levels[0] == format.Dense && levels[1] == format.Compressed &&
+		len(list) == 3 && len(list[0].by) == 1 && n.sparse == nil:
 		n.sparse, n.rows, n.cols = list, list[0].by[0].v, c.vars[c.level+1]
 	default:
-		n.externNest.refuse("%s multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and %s (its format is %s) is another factor", n.externNest.o.Name, x.Key(), c.op.operand.Format)
+		n.externNest.refuse(
+			"%s multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and %s (its format is %s) is another factor", n.externNest.o.Name, x.Key(), c.op.operand.Format)
 	}
 }
 
@@ -113,36 +127,51 @@ func (n *spmmNest) factor(x *cin.Access) {
 func (n *spmmNest) product(result segment) *ir.SpMM {
 	l := n.externNest.l
 	if l.spec.Parts[l.sched.g.Original(n.cols)] || l.sched.comps[n.cols] != nil {
-		n.externNest.refuse("the loop over %s, along the rows of the sparse matrix, is over a part of them, and %s runs over whole rows", n.cols, n.externNest.o.Name)
+		n.externNest.refuse(
+			"the loop over %s, along the rows of the sparse matrix, is over a part of them, and %s runs over whole rows", n.cols, n.externNest.o.Name)
 	}
 	rows, inner := n.externNest.ranges[n.rows], n.externNest.ranges[n.cols]
-	if !isInt(stepOf(n.sparse[0], n.rows), 1) || !n.over(result, n.rows) || n.over(result, n.cols) || !n.over(n.dense[0], n.cols) || n.over(n.dense[0], n.rows) {
-		n.externNest.refuse("%s has rows of the sparse matrix along those of the result, and sums along its columns: no loops over %s do so", n.externNest.o.Name, strings.ReplaceAll(n.externNest.o.Vars, ",", " and "))
+	if !isInt(stepOf(n.sparse[0], n.rows), 1) || !n.over(result, n.rows) || n.over(result, n.cols) ||
+		!n.over(n.dense[0], n.cols) || n.over(n.dense[0], n.rows) {
+		n.externNest.refuse(
+			"%s has rows of the sparse matrix along those of the result, and sums along its columns: no loops over %s do so", n.externNest.o.Name, strings.ReplaceAll(n.externNest.o.Vars, ",", " and "))
 	}
 	s := &ir.SpMM{
-		M: ir.Minus(rows.hi, rows.lo), N: ir.Int(1), K: inner.hi, Pos: n.sparse[0].a, Crd: n.sparse[1].a, Vals: n.sparse[2].a,
-		At: ir.Plus(n.sparse[0].at, rows.lo), From: ir.Int(0), Alpha: n.alpha,
-		C: ir.Matrix{A: result.a, At: ir.Plus(result.at, ir.Times(stepOf(result, n.rows), rows.lo)), Row: []ir.Expr{stepOf(result, n.rows)}, Col: []ir.Expr{ir.Int(0)}},
-		B: ir.Matrix{A: n.dense[0].a, At: n.dense[0].at, Row: []ir.Expr{stepOf(n.dense[0], n.cols)}, Col: []ir.Expr{ir.Int(0)}},
+		M: ir.Minus(rows.hi, rows.lo), N: ir.Int(1), K: inner.hi, Pos: n.sparse[0].a, Crd: n.sparse[1].a,
+		Vals: n.sparse[2].a,
+		At:   ir.Plus(n.sparse[0].at, rows.lo), From: ir.Int(0), Alpha: n.alpha,
+		C: ir.Matrix{A: result.a, At: ir.Plus(result.at, ir.Times(stepOf(result, n.rows), rows.lo)),
+			Row: []ir.Expr{stepOf(result, n.rows)}, Col: []ir.Expr{ir.Int(0)}},
+		B: ir.Matrix{A: n.dense[0].a, At: n.dense[0].at, Row: []ir.Expr{stepOf(n.dense[0], n.cols)},
+			Col: []ir.Expr{ir.Int(0)}},
 	}
 	for _, v := range strings.Split(n.externNest.o.Vars, ",") {
 		v = l.sched.g.ConsumerVar(v)
 		if root := n.coordinate(v); root != n.rows && root != n.cols {
 			r := n.externNest.ranges[v]
 			if !n.over(result, root) || !n.over(n.dense[0], root) || !isInt(s.N, 1) {
-				n.externNest.refuse("the loop over %s is not one along the columns of the dense matrix and of the result", v)
+				n.externNest.refuse(
+					"the loop over %s is not one along the columns of the dense matrix and of the result", v)
 			}
 			s.N = ir.Minus(r.hi, r.lo)
 			s.C.At, s.C.Col[0] = ir.Plus(s.C.At, ir.Times(stepOf(result, root), r.lo)), stepOf(result, root)
-			s.B.At, s.B.Col[0] = ir.Plus(s.B.At, ir.Times(stepOf(n.dense[0], root), r.lo)), stepOf(n.dense[0], root)
+			s.B.At, s.B.Col[0] = ir.Plus(s.B.At, ir.Times(stepOf(n.dense[0], root), r.lo)),
+				stepOf(n.dense[0], root)
 		}
 	}
 	if len(result.by) > 2 || len(n.dense[0].by) > 2 {
-		n.externNest.refuse("%s multiplies matrices, and the loops have a tensor over more of their variables", n.externNest.o.Name)
+		n.externNest.refuse(
+			"%s multiplies matrices, and the loops have a tensor over more of their variables",
+			n.externNest.o.Name)
 	}
-	unit := func(m ir.Matrix) bool { return isInt(m.Row[0], 1) || isInt(m.Col[0], 1) || isInt(m.Col[0], 0) }
+	unit := func(m ir.Matrix) bool {
+		return isInt(m.Row[0], 1) || isInt(m.Col[0], 1) ||
+			isInt(m.Col[0], 0)
+	}
 	if !unit(s.B) || !unit(s.C) {
-		n.externNest.refuse("%s multiplies matrices of which neighbouring values of a row or of a column lie side by side", n.externNest.o.Name)
+		n.externNest.refuse(
+			"%s multiplies matrices of which neighbouring values of a row or of a column lie side by side",
+			n.externNest.o.Name)
 	}
 	return s
 }
@@ -167,8 +196,8 @@ func stepOf(s segment, v string) ir.Expr {
 	return ir.Int(0)
 }
 
-// emit emits the product: over the positions as they are, where they begin at 0 and are as wide as coordinates, else over
-// offsets of the rows.
+// emit emits the product: over the positions as they are, where they begin at 0 and are as wide as
+// coordinates, else over offsets of the rows.
 func (n *spmmNest) emit(s *ir.SpMM) {
 	l := n.externNest.l
 	first := ir.NewVar(l.fresh(n.rows+"_first"), ir.Int64)
@@ -180,8 +209,10 @@ func (n *spmmNest) emit(s *ir.SpMM) {
 	offsets := l.newArray(n.rows+"_offsets", s.Crd.Elem)
 	block, at := ir.NewVar(l.fresh("block"), ir.Int64), ir.NewVar(l.fresh(n.rows+"_row"), ir.Int64)
 	lo := ir.Times(block, ir.Int(offsetThreads))
-	store := &ir.Store{A: offsets, Index: at, X: ir.Convert(offsets.Elem, ir.Minus(ir.Coord(s.Pos, ir.Plus(s.At, at)), first))}
-	threads := &ir.For{V: at, Lo: lo, Hi: ir.Least(ir.Plus(lo, ir.Int(offsetThreads)), count), Step: 1, Kind: ir.Lanes, Width: offsetThreads, Body: ir.Seq(store)}
+	store := &ir.Store{A: offsets, Index: at,
+		X: ir.Convert(offsets.Elem, ir.Minus(ir.Coord(s.Pos, ir.Plus(s.At, at)), first))}
+	threads := &ir.For{V: at, Lo: lo, Hi: ir.Least(ir.Plus(lo, ir.Int(offsetThreads)), count), Step: 1,
+		Kind: ir.Lanes, Width: offsetThreads, Body: ir.Seq(store)}
 	part := *s
 	part.Pos, part.At, part.From = offsets, ir.Int(0), first
 	blocks := ir.Over(ir.Plus(s.M, ir.Int(offsetThreads)), ir.Int(offsetThreads))

@@ -8,10 +8,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// termRows is a list of terms of a workspace that is filled everywhere or nowhere along its last variables: each adds a row, of which it
-// keeps what the row is made of, the values of accesses that have no variable along it and the coordinates by which others are read.
-// They are sorted by their keys, and a row is summed as the consumer comes to its key, in places that all rows share, of terms in the order in
-// which they came: no row is kept, and none is read from elsewhere.
+// termRows is a list of terms of a workspace that is filled everywhere or nowhere along its last
+// variables: each adds a row, of which it keeps what the row is made of, the values of accesses
+// that have no variable along it and the coordinates by which others are read. They are sorted by
+// their keys, and a row is summed as the consumer comes to its key, in places that all rows share,
+// of terms in the order in which they came: no row is kept, and none is read from elsewhere.
 type termRows struct {
 	sortedTerms sortedTerms
 	row         spaceRow
@@ -34,7 +35,8 @@ type keptPart struct {
 
 func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form) *termRows {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
-	w := &termRows{rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows), row: l.newSpaceRow(t.Name, along)}
+	w := &termRows{rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows),
+		row: l.newSpaceRow(t.Name, along)}
 	w.sortedTerms = l.newSortedTerms(l.roomFor(t.Name, form.Of), len(keys))
 	w.from = w.sortedTerms.spaceArrays.array(l, "from", ir.Int64)
 	w.vals = l.newArray(t.Name+"_row", l.spec.Compute)
@@ -45,7 +47,10 @@ func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form) *termRows {
 
 func (w *termRows) rowOf() *spaceRow { return &w.row }
 
-func (w *termRows) begin(l *lowerer) { w.n = l.declare(w.sortedTerms.spaceArrays.name+"_n", ir.Int(0)) }
+func (w *termRows) begin(
+	l *lowerer) {
+	w.n = l.declare(w.sortedTerms.spaceArrays.name+"_n", ir.Int(0))
+}
 
 // inRow keeps what the row is made of.
 func (w *termRows) inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want bool) ir.Expr {
@@ -87,14 +92,16 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 		if slices.ContainsFunc(x.Vars, along) {
 			for _, v := range x.Vars {
 				if !along(v) && !kept(v) && !slices.Contains(a.LHS.Vars, v) {
-					w.kept = append(w.kept, keptPart{v, nil, w.sortedTerms.spaceArrays.array(l, "at_"+v, l.crdType(v))})
+					w.kept = append(w.kept, keptPart{v, nil,
+						w.sortedTerms.spaceArrays.array(l, "at_"+v, l.crdType(v))})
 				}
 			}
 			return x
 		}
 		part := "of_" + x.Key()
 		if !kept(part) {
-			w.kept = append(w.kept, keptPart{part, x, w.sortedTerms.spaceArrays.array(l, "of_"+l.operandOf(x).prefix(), l.spec.Compute)})
+			w.kept = append(w.kept, keptPart{part, x,
+				w.sortedTerms.spaceArrays.array(l, "of_"+l.operandOf(x).prefix(), l.spec.Compute)})
 		}
 		return &cin.Access{Name: part}
 	})
@@ -124,11 +131,15 @@ func withAccesses(x cin.Expr, other func(*cin.Access) cin.Expr) cin.Expr {
 	return x
 }
 
-func (w *termRows) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) { w.row.add(l, w.vals, a, x, e) }
+func (w *termRows) add(l *lowerer, a *cin.Access, x ir.Expr,
+	e *env) {
+	w.row.add(l, w.vals, a, x, e)
+}
 
 func (w *termRows) finish(l *lowerer) *operand {
 	w.sortedTerms.spaceArrays.reserve(l, w.from, ir.Plus(w.n, ir.Int(1)))
-	made := w.sortedTerms.sort(l, w.n, func(_, _ ir.Expr) {}, func(_, made, at ir.Expr) { l.store(w.from, made, at) })
+	made := w.sortedTerms.sort(l, w.n, func(_, _ ir.Expr) {},
+		func(_, made, at ir.Expr) { l.store(w.from, made, at) })
 	l.store(w.from, made, w.n)
 	op := l.sortedOperand(w.sortedTerms.spaceArrays.name, w.rows, w.sortedTerms.sorted, w.vals, made)
 	return w.row.under(l, op, len(w.sortedTerms.keys), func(p ir.Expr) ir.Expr {
@@ -141,36 +152,39 @@ func (w *termRows) finish(l *lowerer) *operand {
 func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 	w.row.clear(l, w.vals, ir.Int(0))
 	s := l.newVar(w.sortedTerms.spaceArrays.name + "_s")
-	l.emit(&ir.For{V: s, Lo: ir.At(w.from, p), Hi: ir.At(w.from, ir.Plus(p, ir.Int(1))), Step: 1, Body: l.within(func() {
-		w.fetch(l, ir.Plus(s, ir.Int(termsAhead)))
-		from := l.declare(w.sortedTerms.spaceArrays.name+"_at", ir.At(w.sortedTerms.perm, s))
-		in := w.env.clone()
-		in.coord, in.cur, in.predicates = map[string]ir.Expr{}, map[string]*cursor{}, nil
-		target := cin.Target(w.fill)
-		for m, k := range w.sortedTerms.keys {
-			in.coord[target.Vars[m]] = l.named(target.Vars[m], ir.At(k, from))
-		}
-		for _, k := range w.kept {
-			if x := ir.Coord(k.a, from); k.value == nil {
-				in.coord[k.name] = l.named(k.name, x)
-			} else {
-				in.temps[k.name] = value{pres: ir.Truth(true), v: l.named(l.operandOf(k.value).prefix()+"_v", ir.At(k.a, from)), zeroed: true}
+	l.emit(&ir.For{V: s, Lo: ir.At(w.from, p), Hi: ir.At(w.from, ir.Plus(p, ir.Int(1))), Step: 1,
+		Body: l.within(func() {
+			w.fetch(l, ir.Plus(s, ir.Int(termsAhead)))
+			from := l.declare(w.sortedTerms.spaceArrays.name+"_at", ir.At(w.sortedTerms.perm, s))
+			in := w.env.clone()
+			in.coord, in.cur, in.predicates = map[string]ir.Expr{}, map[string]*cursor{}, nil
+			target := cin.Target(w.fill)
+			for m, k := range w.sortedTerms.keys {
+				in.coord[target.Vars[m]] = l.named(target.Vars[m], ir.At(k, from))
 			}
-		}
-		cin.Accesses(w.fill, func(a *cin.Access) {
-			if l.ops[a.Name] != nil {
-				l.openCursor(a, in)
+			for _, k := range w.kept {
+				if x := ir.Coord(k.a, from); k.value == nil {
+					in.coord[k.name] = l.named(k.name, x)
+				} else {
+					in.temps[k.name] = value{pres: ir.Truth(true),
+						v: l.named(l.operandOf(k.value).prefix()+"_v", ir.At(k.a, from)), zeroed: true}
+				}
 			}
-		})
-		l.enterAll(w.fill, in)
-		outer := l.spaces[w.sortedTerms.spaceArrays.name]
-		l.spaces[w.sortedTerms.spaceArrays.name], w.row.at = w, ir.Int(0)
-		l.loop(w.fill, in, false)
-		l.spaces[w.sortedTerms.spaceArrays.name], w.row.at = outer, nil
-	})})
+			cin.Accesses(w.fill, func(a *cin.Access) {
+				if l.ops[a.Name] != nil {
+					l.openCursor(a, in)
+				}
+			})
+			l.enterAll(w.fill, in)
+			outer := l.spaces[w.sortedTerms.spaceArrays.name]
+			l.spaces[w.sortedTerms.spaceArrays.name], w.row.at = w, ir.Int(0)
+			l.loop(w.fill, in, false)
+			l.spaces[w.sortedTerms.spaceArrays.name], w.row.at = outer, nil
+		})})
 }
 
-// termsAhead is how many terms ahead what a term keeps is fetched: they lie in the order in which they came, and are read in another one.
+// termsAhead is how many terms ahead what a term keeps is fetched: they lie in the order in which
+// they came, and are read in another one.
 const termsAhead = 32
 
 // fetch fetches what the term at a place in the order keeps, if there is one.

@@ -8,8 +8,9 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// termSpace is a workspace with a list of all values that are added to it, which is sorted by coordinates
-// in the end. The values of a coordinate are then summed in the order in which they came.
+// termSpace is a workspace with a list of all values that are added to it, which is sorted by
+// coordinates in the end. The values of a coordinate are then summed in the order in which they
+// came.
 type termSpace struct {
 	sortedTerms sortedTerms
 	rows        *rowList // nil where it is read as a list
@@ -36,14 +37,17 @@ func (l *lowerer) newSortedTerms(s spaceArrays, keys int) sortedTerms {
 	return t
 }
 
-// sort sorts n terms and returns how many coordinates they have. again is emitted for a term that has the coordinates of the
-// one before it, which is the last of those so far, other for one that begins the next: at its place in the order.
-func (t *sortedTerms) sort(l *lowerer, n *ir.Var, again func(from, last ir.Expr), other func(from, made, at ir.Expr)) *ir.Var {
+// sort sorts n terms and returns how many coordinates they have. again is emitted for a term that
+// has the coordinates of the one before it, which is the last of those so far, other for one that
+// begins the next: at its place in the order.
+func (t *sortedTerms) sort(l *lowerer, n *ir.Var, again func(from, last ir.Expr),
+	other func(from, made, at ir.Expr)) *ir.Var {
 	for _, a := range append([]*ir.Array{t.perm}, t.sorted...) {
 		t.spaceArrays.reserve(l, a, n)
 	}
 	s := l.newVar(t.spaceArrays.name + "_s")
-	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: n, Step: 1, Body: l.within(func() { l.store(t.perm, s, s) })})
+	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: n, Step: 1,
+		Body: l.within(func() { l.store(t.perm, s, s) })})
 	l.emit(&ir.SortBy{Perm: t.perm, Keys: t.keys, Lo: ir.Int(0), Hi: n})
 	made := l.declare(t.spaceArrays.name+"_made", ir.Int(0))
 	p := l.newVar(t.spaceArrays.name + "_s")
@@ -54,20 +58,23 @@ func (t *sortedTerms) sort(l *lowerer, n *ir.Var, again func(from, last ir.Expr)
 		for m, k := range t.keys {
 			same = append(same, ir.Equal(ir.At(t.sorted[m], last), ir.At(k, from)))
 		}
-		l.emit(&ir.If{Cond: ir.Both(same...), Then: l.within(func() { again(from, last) }), Else: l.within(func() {
-			for m, k := range t.keys {
-				l.store(t.sorted[m], made, ir.At(k, from))
-			}
-			other(from, made, p)
-			l.incr(made, ir.Int(1))
-		})})
+		l.emit(&ir.If{Cond: ir.Both(same...), Then: l.within(func() { again(from, last) }),
+			Else: l.within(func() {
+				for m, k := range t.keys {
+					l.store(t.sorted[m], made, ir.At(k, from))
+				}
+				other(from, made, p)
+				l.incr(made, ir.Int(1))
+			})})
 	})})
 	return made
 }
 
 func (l *lowerer) newTermSpace(t *cin.Access, form strategy.Form) *termSpace {
-	w := &termSpace{sortedTerms: l.newSortedTerms(l.roomFor(t.Name, form.Of), len(t.Vars)), rows: l.rowsIf(t, form.Rows)}
-	w.vals, w.sums = w.sortedTerms.spaceArrays.array(l, "term", l.spec.Compute), w.sortedTerms.spaceArrays.array(l, "vals", l.spec.Compute)
+	w := &termSpace{sortedTerms: l.newSortedTerms(l.roomFor(t.Name, form.Of), len(t.Vars)),
+		rows: l.rowsIf(t, form.Rows)}
+	w.vals, w.sums = w.sortedTerms.spaceArrays.array(l, "term", l.spec.Compute),
+		w.sortedTerms.spaceArrays.array(l, "vals", l.spec.Compute)
 	return w
 }
 

@@ -25,8 +25,10 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 	if row := l.spec.Strategy.Jam; row.Width == 0 || row.Var != f.Var {
 		return nil, 0
 	}
-	if f.Unit == cin.CPUThread || f.Unit.OnGPU() || f.Unroll != 0 || !l.assigns(f) || e.res.tile != nil || e.res.base == nil ||
-		e.atomic || e.private != nil || k != l.out.op.order()-1 || k <= l.out.deep || l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
+	if f.Unit == cin.CPUThread || f.Unit.OnGPU() || f.Unroll != 0 || !l.assigns(f) ||
+		e.res.tile != nil || e.res.base == nil ||
+		e.atomic || e.private != nil || k != l.out.op.order()-1 || k <= l.out.deep ||
+		l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
 		return nil, 0
 	}
 	var inner []*cin.Forall
@@ -102,22 +104,24 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	}
 
 	x := l.newVar(v + "_tile")
-	l.emit(&ir.For{V: x, Lo: all.lo, Hi: ir.Minus(all.hi, ir.Int(width-1)), Step: width, Body: l.within(func() {
-		sums := l.newArray(op.prefix()+"_row", l.spec.Compute)
-		l.emit(&ir.Local{A: sums, Len: width})
-		in := e.clone()
-		in.inTile(v, coordRange{lo: x, hi: ir.Plus(x, ir.Int(width)), width: width})
-		in.res = resultCursor{level: e.res.level, zeroed: true, tile: sums}
-		part(in)
-		l.storeTile(sums, ir.Plus(base, x), width, v, e)
-	})})
+	l.emit(&ir.For{V: x, Lo: all.lo, Hi: ir.Minus(all.hi, ir.Int(width-1)), Step: width,
+		Body: l.within(func() {
+			sums := l.newArray(op.prefix()+"_row", l.spec.Compute)
+			l.emit(&ir.Local{A: sums, Len: width})
+			in := e.clone()
+			in.inTile(v, coordRange{lo: x, hi: ir.Plus(x, ir.Int(width)), width: width})
+			in.res = resultCursor{level: e.res.level, zeroed: true, tile: sums}
+			part(in)
+			l.storeTile(sums, ir.Plus(base, x), width, v, e)
+		})})
 	n := ir.Minus(all.hi, all.lo)
 	rest := l.named(v+"_rest", ir.Plus(all.lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
 	l.when(ir.Less(rest, all.hi), func() {
 		in := e.clone()
 		in.inTile(v, coordRange{lo: rest, hi: all.hi, width: -width})
 		l.when(e.res.unset(), func() {
-			l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi), X: ir.Zero(l.out.vals().Elem)})
+			l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi),
+				X: ir.Zero(l.out.vals().Elem)})
 		})
 		in.res.zeroed = true
 		part(in)
@@ -131,7 +135,8 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	return ir.Truth(true)
 }
 
-// storeTile stores the sums of a tile of the row along v, width values from place first on, or adds them to what is there.
+// storeTile stores the sums of a tile of the row along v, width values from place first on, or adds
+// them to what is there.
 func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *env) {
 	a, unset := l.out.vals(), e.res.unset()
 	lanes := func(store func(at, x ir.Expr)) func() {

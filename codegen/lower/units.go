@@ -46,11 +46,13 @@ func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
 		s.Width = threadsFor(most)
 	}
 	if most > s.Width && l.spec.Note != nil {
-		l.spec.Note(fmt.Sprintf("the %d iterations of %s run on %d of %s: each runs several", most, v, s.Width, f.Unit))
+		l.spec.Note(fmt.Sprintf("the %d iterations of %s run on %d of %s: each runs several", most, v,
+			s.Width, f.Unit))
 	}
 }
 
-// threadsFor is how many threads of a block run a loop of at most so many iterations, 0 for no bound.
+// threadsFor is how many threads of a block run a loop of at most so many iterations, 0 for no
+// bound.
 func threadsFor(most int64) int64 {
 	if 0 < most && most <= mostThreads {
 		return (most + ir.WarpSize - 1) / ir.WarpSize * ir.WarpSize
@@ -63,14 +65,18 @@ func threadsFor(most int64) int64 {
 // IgnoreRaces leaves it to the loops inside; where none of these says more, it is the user's
 // word that iterations do not meet.
 func (l *lowerer) meeting(f *cin.Forall, e *env) *env {
-	if !l.assigns(f) || !l.races(f) || f.Race == cin.NoRaces || f.Race == cin.IgnoreRaces && !l.settled(f.Body) {
+	if !l.assigns(f) || !l.races(f) || f.Race == cin.NoRaces ||
+		f.Race == cin.IgnoreRaces && !l.settled(f.Body) {
 		return e
 	}
 	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction { // else the sum is promoted
-		l.refuse(f.Var, "iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, cin.Target(f).Key())
+		l.refuse(f.Var,
+			"iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, cin.Target(f).Key())
 	}
 	if l.out.op.operand.Type.IsComplex() {
-		l.refuse(f.Var, "iterations of %s add to the same places of %s, and complex numbers are not added atomically", f.Var, cin.Target(f).Key())
+		l.refuse(f.Var,
+			"iterations of %s add to the same places of %s, and complex numbers are not added atomically",
+			f.Var, cin.Target(f).Key())
 	}
 	in := e.clone()
 	by := l.sched.comps[f.Var]
@@ -91,7 +97,8 @@ func (l *lowerer) settled(s cin.Stmt) bool {
 	return found
 }
 
-// sumsAcross tells whether a loop's iterations, on units of a GPU, sum one value that all of them see.
+// sumsAcross tells whether a loop's iterations, on units of a GPU, sum one value that all of them
+// see.
 func sumsAcross(f *cin.Forall) bool {
 	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
 }
@@ -105,9 +112,11 @@ func (l *lowerer) refuseSpaces(s cin.Stmt) {
 		}
 		t := cin.Target(w.Producer)
 		switch kind := l.spec.Strategy.Spaces[t.Name].Form.Kind; kind {
-		case strategy.HashTable, strategy.Terms, strategy.Marks, strategy.MarkedList, strategy.Bitmap, strategy.SortedList:
+		case strategy.HashTable, strategy.Terms, strategy.Marks, strategy.MarkedList, strategy.Bitmap,
+			strategy.SortedList:
 			if len(t.Vars) > 0 {
-				l.refuse(t.Vars[0], "the workspace %s would be kept as %s, which takes entries in turn and is sorted: on a GPU workspaces are arrays, which are filled everywhere or nowhere", t.Key(), kind)
+				l.refuse(t.Vars[0],
+					"the workspace %s would be kept as %s, which takes entries in turn and is sorted: on a GPU workspaces are arrays, which are filled everywhere or nowhere", t.Key(), kind)
 			}
 		}
 	})
@@ -122,7 +131,8 @@ func (l *lowerer) spread(name string, lo, hi ir.Expr, body func(x ir.Expr)) {
 	l.emit(&ir.For{V: b, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Blocks, Body: l.within(func() {
 		from := l.named(name+"_from", ir.Plus(lo, ir.Times(b, ir.Int(blockThreads))))
 		to := l.named(name+"_to", ir.Least(ir.Plus(from, ir.Int(blockThreads)), hi))
-		l.emit(&ir.For{V: v, Lo: from, Hi: to, Step: 1, Kind: ir.Lanes, Width: blockThreads, Body: l.inScope(func() { body(v) })})
+		l.emit(&ir.For{V: v, Lo: from, Hi: to, Step: 1, Kind: ir.Lanes, Width: blockThreads,
+			Body: l.inScope(func() { body(v) })})
 	})})
 }
 
@@ -144,12 +154,15 @@ type blockRows struct {
 	arrays []*ir.Array
 }
 
-// findBlockRows stores the rows in which the blocks of f begin, with a loop of its own, where warps or
-// threads of a block search for their rows each: they then search among the rows of
-// their block only. nil where that would not pay, or the positions are of a part of the variables, which others were fused to.
+// findBlockRows stores the rows in which the blocks of f begin, with a loop of its own, where warps
+// or threads of a block search for their rows each: they then search among the rows of their block
+// only. nil where that would not pay, or the positions are of a part of the variables, which others
+// were fused to.
 func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *opened) *blockRows {
 	base := positionsAmong(o.frames)
-	if f.Unit != cin.GPUBlock || len(c.component.Roots) < 2 || base == nil || len(base.roots) != len(c.component.Roots) || !always(e.cur[base.key].pres) || !narrowsInBlock(f, c) {
+	if f.Unit != cin.GPUBlock || len(c.component.Roots) < 2 || base == nil ||
+		len(base.roots) != len(c.component.Roots) || !always(e.cur[base.key].pres) ||
+		!narrowsInBlock(f, c) {
 		return nil
 	}
 	cur := e.cur[base.key]

@@ -12,7 +12,8 @@ import "distaff/codegen/ir"
 func (l *lowerer) vectorize(b *ir.Block) {
 	ir.Walk(b, func(s ir.Stmt) {
 		if f, ok := s.(*ir.For); ok && f.Kind == ir.Serial && f.Step == 1 {
-			v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{}, stored: map[*ir.Array]bool{}}
+			v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{},
+				stored: map[*ir.Array]bool{}}
 			over, made := l.over[f]
 			asked := !made || l.spec.Strategy.Lanes[over] != ""
 			along := l.segments[f]
@@ -79,7 +80,8 @@ func (v *vectorLoop) fits() bool {
 	return useful
 }
 
-// storesOnce tells whether all that the body does is to store one of the values that are written once.
+// storesOnce tells whether all that the body does is to store one of the values that are written
+// once.
 func (v *vectorLoop) storesOnce(once map[*ir.Store]bool) bool {
 	n := 0
 	for _, s := range v.f.Body.List {

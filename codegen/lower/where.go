@@ -99,7 +99,8 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	l.spaces[t.Name] = outer
 	if never(some) {
 		w.end(l)
-		if !l.readsOnly(s.Consumer, t.Name) || cin.Threaded(s.Consumer) { // whose chunks make an empty result, too
+		// whose chunks make an empty result, too
+		if !l.readsOnly(s.Consumer, t.Name) || cin.Threaded(s.Consumer) {
 			in := e.clone()
 			cin.Accesses(s.Consumer, func(a *cin.Access) {
 				if a.Name == t.Name {

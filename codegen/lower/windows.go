@@ -7,10 +7,11 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Merges in windows. A sum of segments, each times a factor, that a result appends is made by ir.Union, which sorts windows of
-// them, so that no branch but those of the segments' ends hangs on the data. Of more segments than a union takes the first
-// come first, then what they give and the next, and so on, in the order in which the sum adds. What is not yet whole lies in
-// the result's own arrays, behind capacity for the segments that are left.
+// Merges in windows. A sum of segments, each times a factor, that a result appends is made by
+// ir.Union, which sorts windows of them, so that no branch but those of the segments' ends hangs on
+// the data. Of more segments than a union takes the first come first, then what they give and the
+// next, and so on, in the order in which the sum adds. What is not yet whole lies in the result's
+// own arrays, behind capacity for the segments that are left.
 
 // A scaledSegment is a term of such a sum; the factor is 1 where it is nil.
 type scaledSegment struct {
@@ -19,13 +20,16 @@ type scaledSegment struct {
 	minus  bool
 }
 
-// unions appends what the loops over p's iterators append to level k as unions, and returns false where the strategy
-// does not say so, or they are of another form.
+// unions appends what the loops over p's iterators append to level k as unions, and returns false
+// where the strategy does not say so, or they are of another form.
 func (a *growing) unions(p *loop, k int) bool {
 	l, lev := a.l, &a.levels[k]
 	s, ok := p.f.Body.(*cin.Assign)
-	if !ok || l.spec.Strategy.Windowed[p.v()] == "" || l.spec.GPU || s.Accumulate || k+1 != a.op.order() || lev.crdCap == nil || lev.crd.Elem != ir.Int32 || a.vals().Elem != l.spec.Compute ||
-		!l.canPredicateTerms(p, p.iters, p.lat.Under(p.lat.Points[0]), func(c *cursor) bool { return c.level == c.op.order() }) {
+	if !ok || l.spec.Strategy.Windowed[p.v()] == "" || l.spec.GPU || s.Accumulate ||
+		k+1 != a.op.order() || lev.crdCap == nil || lev.crd.Elem != ir.Int32 ||
+		a.vals().Elem != l.spec.Compute ||
+		!l.canPredicateTerms(p, p.iters, p.lat.Under(p.lat.Points[0]),
+			func(c *cursor) bool { return c.level == c.op.order() }) {
 		return false
 	}
 	terms, ok := l.scaledSegments(p, s.RHS)
@@ -37,7 +41,9 @@ func (a *growing) unions(p *loop, k int) bool {
 	l.windowed[p.v()] = true
 	var segments []ir.Segment
 	for _, t := range terms {
-		segments = append(segments, ir.Segment{Crd: t.it.crd, Vals: t.it.cur.op.vals(), Lo: t.it.lo, Hi: t.it.hi, Factor: l.factorOf(t, p.e)})
+		segments = append(segments,
+			ir.Segment{Crd: t.it.crd, Vals: t.it.cur.op.vals(), Lo: t.it.lo, Hi: t.it.hi,
+				Factor: l.factorOf(t, p.e)})
 	}
 	for len(segments) > ir.MostSegments {
 		of, rest := segments[:ir.MostSegments], segments[ir.MostSegments:]
@@ -55,8 +61,8 @@ func (a *growing) unions(p *loop, k int) bool {
 	return true
 }
 
-// scaledSegments are the terms of a sum in the order in which they are added, one for each of p's iterators;
-// false where they are of another form.
+// scaledSegments are the terms of a sum in the order in which they are added, one for each of p's
+// iterators; false where they are of another form.
 func (l *lowerer) scaledSegments(p *loop, x cin.Expr) ([]scaledSegment, bool) {
 	var terms []scaledSegment
 	minus := false

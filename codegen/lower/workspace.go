@@ -96,7 +96,8 @@ func (w *listSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 		l.incr(w.placed.n, ir.Int(1))
 		l.store(w.placed.vals, at, x)
 	})
-	again := l.within(func() { l.emit(&ir.Store{A: w.placed.vals, Index: at, Accumulate: true, X: x}) })
+	again := l.within(
+		func() { l.emit(&ir.Store{A: w.placed.vals, Index: at, Accumulate: true, X: x}) })
 	l.emit(&ir.If{Cond: ir.At(w.mark, at), Then: again, Else: fresh})
 }
 
@@ -112,7 +113,8 @@ func (w *listSpace) end(l *lowerer) { w.placed.empty(l, w.clear) }
 // listed is a workspace with a value for each coordinate from lo on, of which
 // the list has n, as an operand.
 func (l *lowerer) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Var) *operand {
-	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute, Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
+	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
+		Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
 	op.rootLen = n
 	op.arrays[ir.Slot{Arg: -1, Level: 0, Field: ir.Crd}] = list
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = vals

@@ -78,7 +78,8 @@ func (m *model) forests() []forest {
 // joinedAt is a forest with two of its items contracted.
 func (m *model) joinedAt(f forest, a, b int) forest {
 	own, rest := state{items: f.items}.parted(1<<a|1<<b, make([]item, 2*MaxFactors))
-	both := &Tree{Children: []*Tree{f.trees[a], f.trees[b]}, factors: f.trees[a].factors | f.trees[b].factors}
+	both := &Tree{Children: []*Tree{f.trees[a], f.trees[b]},
+		factors: f.trees[a].factors | f.trees[b].factors}
 	g := forest{items: rest, cost: f.cost + m.iterations(own, m.varsIn(own))}
 	for _, it := range rest { // each tree stands where its item does
 		k := slices.IndexFunc(f.trees, func(t *Tree) bool { return t.factors == it.factors })

@@ -8,20 +8,23 @@ import (
 
 // Costs are in multiply-adds of a scalar loop.
 const (
-	// laneCost is that of loading a value in the lanes of a loop along contiguous memory, which takes as long as all that is done with
-	// it, and shortRow of such a loop at least, in which one sum waits for another.
+	// laneCost is that of loading a value in the lanes of a loop along contiguous memory, which takes
+	// as long as all that is done with it, and shortRow of such a loop at least, in which one sum
+	// waits for another.
 	laneCost, shortRow = 1. / 8, 2
 	madeLane           = laneCost / 2 // of a value of an intermediate, which is near or in registers
-	storeCost          = 0.2          // of bringing a place of a row that is summed into to the registers, and back
-	byteCost           = 1. / 64      // of a byte that is read
-	mergeCost          = 1.5          // of a step in a list, where several are walked together
+	// of bringing a place of a row that is summed into to the registers, and back
+	storeCost = 0.2
+	byteCost  = 1. / 64 // of a byte that is read
+	mergeCost = 1.5     // of a step in a list, where several are walked together
 	// A coordinate and a value that is read take about so many bytes.
 	crdBytes, valueBytes = 4, 8
-	// astray is that of an addition to an intermediate along another variable than the result's last, along which what reads it goes
-	// where it can, and by which it is stored then.
+	// astray is that of an addition to an intermediate along another variable than the result's last,
+	// along which what reads it goes where it can, and by which it is stored then.
 	astray = 0.05
-	// apartCost is that of an addition to a place which has to be computed from more than the coordinate of the innermost loop: measured,
-	// 0.65 ns for 0.5, from places 16 bytes apart on and in the nearest cache.
+	// apartCost is that of an addition to a place which has to be computed from more than the
+	// coordinate of the innermost loop: measured, 0.65 ns for 0.5, from places 16 bytes apart on and
+	// in the nearest cache.
 	apartCost = 0.6
 	// beginCost is that of loops of a producer that begin.
 	beginCost = 8
@@ -29,8 +32,8 @@ const (
 	clearCost = 0.05
 	// rowCost is that of saying where a row of an intermediate begins.
 	rowCost = 0.5
-	// appendList and appendHash are those of an addition to a workspace that a result which is appended to
-	// in order needs where its loops come in another: over one variable or several.
+	// appendList and appendHash are those of an addition to a workspace that a result which is
+	// appended to in order needs where its loops come in another: over one variable or several.
 	appendList, appendHash = 4, 30
 	// serialCost is the share of their own cost that a producer's loops cost on top where it stands
 	// outside of all loops and other threads wait for one that runs them.
@@ -54,8 +57,8 @@ func (k Kind) String() string {
 	return [...]string{"scalar", "array", "array with marks", "list", "hash table"}[k]
 }
 
-// Of each kind: what a use costs, an addition more than the multiplication itself, and an entry as it is
-// put in order.
+// Of each kind: what a use costs, an addition more than the multiplication itself, and an entry as
+// it is put in order.
 var (
 	useCost   = [...]float64{Scalar: 1, Array: 4, Marks: 6, Lists: 6, Hash: 40}
 	addCost   = [...]float64{Scalar: 0, Array: 0, Marks: 1, Lists: 2, Hash: 20}
@@ -119,7 +122,8 @@ func (m *model) iterations(items []item, vars set) float64 {
 	return n
 }
 
-// uniformAt tells whether the contraction of some factors has a value at all coordinates of v or at none.
+// uniformAt tells whether the contraction of some factors has a value at all coordinates of v or at
+// none.
 func (m *model) uniformAt(factors set, v int) bool {
 	for s := factors; s != 0; s &= s - 1 {
 		if f := s.first(); m.has[f].has(v) && !m.uniform[f].has(v) {
@@ -150,8 +154,9 @@ func (m *model) allowed(items []item, bound set, v int) bool {
 	return true
 }
 
-// loop is what a loop does in all: steps, of which some are in lanes or through several lists, and what it takes to bring
-// near what they read, both in multiply-adds, and the bytes that they read, with those of lanes, which their steps count.
+// loop is what a loop does in all: steps, of which some are in lanes or through several lists, and
+// what it takes to bring near what they read, both in multiply-adds, and the bytes that they read,
+// with those of lanes, which their steps count.
 type loop struct{ steps, moved, bytes, lanes float64 }
 
 func (l loop) spent() spent { return spent{l.steps + (l.bytes-l.lanes)*byteCost, l.moved} }
@@ -209,7 +214,8 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		if m.problem.Exact {
 			row += laneCost * float64(outer)
 		}
-		if last := m.lastLeft(); last >= 0 && v != last && m.open(state{items: items}.factors()).has(last) {
+		if last := m.lastLeft(); last >= 0 && v != last &&
+			m.open(state{items: items}.factors()).has(last) {
 			row += astray
 		}
 		return loop{max(n*row, before*shortRow) + stored, moved, bytes + rows, rows}
@@ -226,15 +232,17 @@ func (m *model) inLanes(it item, v int) bool {
 	return !m.holds(it).has(v) || !m.walks(it, v) && (it.made || m.last[it.factors.first()].has(v))
 }
 
-// stored is what it costs that sums go to rows of what items are contracted to, where the loop over v, with what is then bound, leaves
-// one of its variables, along which lanes can go: loops further in over others keep the row in registers.
+// stored is what it costs that sums go to rows of what items are contracted to, where the loop over
+// v, with what is then bound, leaves one of its variables, along which lanes can go: loops further
+// in over others keep the row in registers.
 func (m *model) stored(items []item, inside set, v int) float64 {
 	target := m.open(state{items: items}.factors())
 	if m.isAll(items) {
 		target = m.result
 	}
 	left := target &^ inside
-	if !target.has(v) || left.len() != 1 || slices.ContainsFunc(items, func(it item) bool { return !m.inLanes(it, left.first()) }) {
+	if !target.has(v) || left.len() != 1 ||
+		slices.ContainsFunc(items, func(it item) bool { return !m.inLanes(it, left.first()) }) {
 		return 0
 	}
 	return storeCost * m.iterations(items, inside|target)
@@ -251,7 +259,10 @@ func (m *model) lastLeft() int {
 }
 
 // keeps tells whether what items are contracted to has the variable.
-func (m *model) keeps(items []item, v int) bool { return m.open(state{items: items}.factors()).has(v) }
+func (m *model) keeps(items []item,
+	v int) bool {
+	return m.open(state{items: items}.factors()).has(v)
+}
 
 // appendCost is what a loop over v costs on top, inside of loops over bound, where it keeps
 // the product from being appended to the result in order.
@@ -284,7 +295,8 @@ func (m *model) kindOf(factors, bound set) Kind {
 		return Scalar
 	case uniform && m.places(rest) <= m.most():
 		return Array
-	case bound == 0 && strategy.Intermediate{Entries: m.entriesOf(factors, 0)}.FillsMarks(m.places(rest)):
+	case bound == 0 && strategy.Intermediate{
+		Entries: m.entriesOf(factors, 0)}.FillsMarks(m.places(rest)):
 		return Marks
 	case strategy.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(factors, bound)):
 		return Lists
@@ -292,21 +304,24 @@ func (m *model) kindOf(factors, bound set) Kind {
 	return Hash
 }
 
-// onThreads tells whether a loop over v, the outermost of those that make an intermediate of some items outside of all loops, runs
-// on threads: where these sum one number, or share the intermediate and each fill places of their own.
+// onThreads tells whether a loop over v, the outermost of those that make an intermediate of some
+// items outside of all loops, runs on threads: where these sum one number, or share the
+// intermediate and each fill places of their own.
 func (m *model) onThreads(items []item, v int) bool {
 	factors := state{items: items}.factors()
 	open := m.open(factors)
-	x := strategy.Intermediate{Added: m.iterations(items, m.varsIn(items)), Entries: m.entriesOf(factors, 0)}
+	x := strategy.Intermediate{Added: m.iterations(items, m.varsIn(items)),
+		Entries: m.entriesOf(factors, 0)}
 	k := m.kindOf(factors, 0)
 	return open == 0 || open.has(v) && (k == Array || k == Marks) && x.Shared()
 }
 
-// sumsAlone tells whether one thread runs an outermost loop that sums into a dense result, as far as the loop over v directly inside of it says:
-// where that is not over the result's outermost variable, threads have no parts of the result's other variables, and partial results do
-// not pay.
+// sumsAlone tells whether one thread runs an outermost loop that sums into a dense result, as far
+// as the loop over v directly inside of it says: where that is not over the result's outermost
+// variable, threads have no parts of the result's other variables, and partial results do not pay.
 func (m *model) sumsAlone(x state, v int) bool {
-	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 || v == m.number(m.problem.Left[0]) {
+	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 ||
+		v == m.number(m.problem.Left[0]) {
 		return false
 	}
 	parts := 0
@@ -317,19 +332,21 @@ func (m *model) sumsAlone(x state, v int) bool {
 			parts++
 		}
 	}
-	return parts < 2 && !strategy.Partials(float64(m.entries), m.places(m.result)) // one may be over the innermost, which is no part
+	// one may be over the innermost, which is no part
+	return parts < 2 && !strategy.Partials(float64(m.entries), m.places(m.result))
 }
 
-// entriesOf is the number of entries that the intermediate of some factors has each time that it is made
-// inside of loops over bound.
+// entriesOf is the number of entries that the intermediate of some factors has each time that it is
+// made inside of loops over bound.
 func (m *model) entriesOf(factors, bound set) float64 {
 	open := m.open(factors)
 	times := m.places(bound) * m.filled(factors, bound)
 	return m.places(open) * m.filled(factors, open) / max(times, 1)
 }
 
-// begun is what it takes to begin the loops of a producer of some items inside of loops over bound: a core guesses wrong when those
-// before end, while it goes on to load. Those of a number begin and end as often without it.
+// begun is what it takes to begin the loops of a producer of some items inside of loops over bound:
+// a core guesses wrong when those before end, while it goes on to load. Those of a number begin and
+// end as often without it.
 func (m *model) begun(items []item, bound set) spent {
 	if bound == 0 || m.open(state{items: items}.factors()).within(bound) {
 		return spent{}
@@ -338,8 +355,8 @@ func (m *model) begun(items []item, bound set) spent {
 }
 
 // makeCost is what the intermediate costs that is made of some items, inside of loops over bound,
-// beyond the loops that make it; share is that of the points of bound, among those that these items alone have,
-// to which the loops come.
+// beyond the loops that make it; share is that of the points of bound, among those that these items
+// alone have, to which the loops come.
 func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	factors := set(0)
 	for _, it := range made {
@@ -359,7 +376,8 @@ func (m *model) makeCost(made []item, share float64, bound set) float64 {
 		cost += uses * (m.places(rest)*clearCost + bring(bytes, 0, bytes))
 	case Marks, Lists:
 		bytes := m.places(rest) * (valueBytes + 1)
-		cost += bring(bytes, 0, bytes) + m.places(rest)*clearCost + uses*rowCost*m.rows(rest) // places are cleared once
+		// places are cleared once
+		cost += bring(bytes, 0, bytes) + m.places(rest)*clearCost + uses*rowCost*m.rows(rest)
 	}
 	return cost + 1e-6*m.places(rest)
 }

@@ -51,7 +51,8 @@ func (m *model) share(a Access, levels []level, vars set) float64 {
 	}
 	prefix := set(0)
 	for n, l := range levels {
-		if prefix |= 1 << l.v; prefix == vars && t.Counts != nil && (n == len(levels)-1 || levels[n+1].v != l.v) {
+		if prefix |= 1 << l.v; prefix == vars && t.Counts != nil &&
+			(n == len(levels)-1 || levels[n+1].v != l.v) {
 			return min(float64(t.Counts[n])/places, 1)
 		}
 	}

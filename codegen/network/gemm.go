@@ -7,21 +7,25 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Gemm is the innermost loops of a contraction of two dense items, as one product of matrices: over Rows, which the
-// first has with what is contracted to, over Cols, which the second has with it, and over Sums, which both have.
+// Gemm is the innermost loops of a contraction of two dense items, as one product of matrices: over
+// Rows, which the first has with what is contracted to, over Cols, which the second has with it,
+// and over Sums, which both have.
 type Gemm struct{ Rows, Cols, Sums []string }
 
-// Vars are all variables of a product of matrices, in the order of its loops: an intermediate that it reads is stored so.
+// Vars are all variables of a product of matrices, in the order of its loops: an intermediate that
+// it reads is stored so.
 func (g *Gemm) Vars() []string { return slices.Concat(g.Sums, g.Rows, g.Cols) }
 
 // IsGemm tells whether a contraction is one product of matrices.
 func (c *Contraction) IsGemm() bool { return c.Gemm != nil && len(c.Gemm.Vars()) == len(c.Loops) }
 
-// gemmAt is what is left to do in a state, whose loops are over vars, as one product of matrices: of two items with
-// variables that are not bound, all of which are dense levels. Not ok where it is none.
+// gemmAt is what is left to do in a state, whose loops are over vars, as one product of matrices:
+// of two items with variables that are not bound, all of which are dense levels. Not ok where it is
+// none.
 func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	rest := vars &^ x.bound
-	if s.model.problem.Gemm == nil || rest == 0 || !s.complete(x) || s.model.fixed != nil && s.isRoot(x) || s.model.problem.Way == Pairwise && len(x.items) > 2 {
+	if s.model.problem.Gemm == nil || rest == 0 || !s.complete(x) ||
+		s.model.fixed != nil && s.isRoot(x) || s.model.problem.Way == Pairwise && len(x.items) > 2 {
 		return 0, 0, 0, false
 	}
 	var of []set
@@ -47,7 +51,8 @@ func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 		}
 	}
 	rows, cols, sums = of[0]&^of[1], of[1]&^of[0], of[0]&of[1]
-	if rows == 0 || cols == 0 || sums == 0 || (rows|cols)&^open != 0 || sums&open != 0 || rest&^(rows|cols|sums) != 0 {
+	if rows == 0 || cols == 0 || sums == 0 || (rows|cols)&^open != 0 || sums&open != 0 ||
+		rest&^(rows|cols|sums) != 0 {
 		return 0, 0, 0, false
 	}
 	return rows, cols, sums, true
@@ -64,7 +69,8 @@ func (s *search) isMatrix(it item, vars set) bool {
 		return true
 	}
 	f := it.factors.first()
-	if !s.model.problem.Factors[f].Matrix || len(s.model.levels[f]) != 1 || !vars.within(s.model.uniform[f]) {
+	if !s.model.problem.Factors[f].Matrix || len(s.model.levels[f]) != 1 ||
+		!vars.within(s.model.uniform[f]) {
 		return false
 	}
 	seen := set(0)
@@ -77,7 +83,8 @@ func (s *search) isMatrix(it item, vars set) bool {
 	return true
 }
 
-// gemmCost is what a state costs that is a product of matrices; infinite where it is none, or none that is wanted.
+// gemmCost is what a state costs that is a product of matrices; infinite where it is none, or none
+// that is wanted.
 func (s *search) gemmCost(x state, vars set) float64 {
 	rows, cols, sums, ok := s.gemmAt(x, vars)
 	if !ok {
@@ -101,10 +108,12 @@ func (s *search) gemmCost(x state, vars set) float64 {
 	return s.model.iterations(x.items, x.bound) * each
 }
 
-// What a place of a matrix costs on top that is packed before it is multiplied, and of one that has no neighbour in memory.
+// What a place of a matrix costs on top that is packed before it is multiplied, and of one that has
+// no neighbour in memory.
 const packedPlace, lonePlace = 2, 6
 
-// placeCost is what each place of a matrix costs, of a tensor with so stored variables, of which it is over some.
+// placeCost is what each place of a matrix costs, of a tensor with so stored variables, of which it
+// is over some.
 func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
 	cost := bring(m.places(over)*valueBytes, 0, valueBytes)
 	if stored == nil {
@@ -135,7 +144,8 @@ func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
 	return cost
 }
 
-// layoutOf are the variables of a factor in its storage order; nil of an intermediate, which is stored as its loops want it.
+// layoutOf are the variables of a factor in its storage order; nil of an intermediate, which is
+// stored as its loops want it.
 func (m *model) layoutOf(it item) (vars []int) {
 	if !it.made {
 		for _, l := range m.levels[it.factors.first()][0] {
@@ -164,12 +174,14 @@ func (m *model) names(vars set) (list []string) {
 // gemm ends the loops of a contraction by a product of matrices.
 func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
 	rows, cols, sums, _ := b.search.gemmAt(x, vars)
-	c.Gemm = &Gemm{Rows: b.search.model.names(rows), Cols: b.search.model.names(cols), Sums: b.search.model.names(sums)}
+	c.Gemm = &Gemm{Rows: b.search.model.names(rows), Cols: b.search.model.names(cols),
+		Sums: b.search.model.names(sums)}
 	for _, v := range c.Gemm.Vars() {
 		c.Steps, c.Loops = append(c.Steps, Step{Var: v}), append(c.Loops, v)
 	}
 	m, n, k := b.search.model.places(rows), b.search.model.places(cols), b.search.model.places(sums)
-	b.plan.Bytes += share * b.search.model.iterations(x.items, x.bound) * valueBytes * (m*k + k*n + m*n)
+	b.plan.Bytes += share * b.search.model.iterations(x.items,
+		x.bound) * valueBytes * (m*k + k*n + m*n)
 }
 
 // ungemm has plain loops where a matrix of a product is an intermediate that is no array.
@@ -183,6 +195,6 @@ func (c *Contraction) ungemm() {
 	})
 }
 
-// most is the number of places that an intermediate may have which is an array: those of the operands, where these have more than
-// strategy.MaxPlaces.
+// most is the number of places that an intermediate may have which is an array: those of the
+// operands, where these have more than strategy.MaxPlaces.
 func (m *model) most() float64 { return max(strategy.MaxPlaces, float64(m.entries)) }

@@ -17,7 +17,8 @@ type Plan struct {
 	// Products is the number of multiply-adds, Bytes what is read for them, and Memory the bytes
 	// that intermediates take, a thread.
 	Products, Bytes, Memory float64
-	// Serial is the part of Cost that makes intermediates with variables outside of all loops, on one thread.
+	// Serial is the part of Cost that makes intermediates with variables outside of all loops, on one
+	// thread.
 	Serial float64
 	// Bound, of a plan that a beam found, is a cost that no plan is below; 0 of the best plan.
 	Bound float64
@@ -35,16 +36,16 @@ type Contraction struct {
 	Factors []int
 	Items   []*Contraction
 	Gemm    *Gemm // its innermost loops, where they are a product of matrices; else nil
-	// Vars are those of the intermediate that it makes, in the order in which they are stored: that
-	// of its consumer's loops. Kind says how; it is made so often, with so many Entries in all, of which
+	// Vars are those of the intermediate that it makes, in the order in which they are stored: that of
+	// its consumer's loops. Kind says how; it is made so often, with so many Entries in all, of which
 	// Places may be there at a time.
 	Vars                  []string
 	Kind                  Kind
 	Uses, Entries, Places float64
 	Products              float64
 	set                   set
-	// loops is what its loops cost, and made what the intermediate costs beyond these, where it is made outside of all others and by
-	// loops.
+	// loops is what its loops cost, and made what the intermediate costs beyond these, where it is
+	// made outside of all others and by loops.
 	loops, made float64
 }
 
@@ -154,14 +155,15 @@ func (b *builder) contraction(x state, loops []string, share float64, way int) *
 			continue
 		}
 		made := b.made[it.factors]
-		slices.SortFunc(made.Vars, func(u, v string) int { return slices.Index(c.Loops, u) - slices.Index(c.Loops, v) })
+		slices.SortFunc(made.Vars,
+			func(u, v string) int { return slices.Index(c.Loops, u) - slices.Index(c.Loops, v) })
 		c.Items = append(c.Items, made)
 	}
 	return c
 }
 
-// serial is what a plan's intermediates cost that one thread makes outside of all loops. A number is summed on threads, and a product of
-// matrices runs on them.
+// serial is what a plan's intermediates cost that one thread makes outside of all loops. A number
+// is summed on threads, and a product of matrices runs on them.
 func (c *Contraction) serial() (cost float64) {
 	for _, s := range c.Steps {
 		if s.Part == nil {
@@ -172,14 +174,17 @@ func (c *Contraction) serial() (cost float64) {
 	return cost
 }
 
-// alone is what an intermediate costs that is made outside of all loops on one thread, 0 where several make it.
+// alone is what an intermediate costs that is made outside of all loops on one thread, 0 where
+// several make it.
 func (c *Contraction) alone() float64 {
 	x := strategy.Intermediate{Added: c.Products, Entries: c.Entries}
 	first := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Part == nil })
 	switch {
 	case len(c.Vars) == 0 || first < 0 || c.IsGemm():
 		return 0
-	case c.Kind == Array, c.Kind == Marks && (x.Summed() || !slices.Equal(c.Loops[:len(c.Vars)], c.Vars)): // else it is filled in order
+	// else it is filled in order
+	case c.Kind == Array, c.Kind == Marks &&
+		(x.Summed() || !slices.Equal(c.Loops[:len(c.Vars)], c.Vars)):
 		if x.Shared() && slices.Contains(c.Vars, c.Steps[first].Var) {
 			return 0
 		}

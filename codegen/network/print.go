@@ -36,7 +36,8 @@ func (p *Problem) Text(q *Plan, target string) string {
 
 // Sums are a plan's costs.
 func (q *Plan) Sums() string {
-	text := fmt.Sprintf("%.4g multiply-adds, %.4g bytes read, %.4g bytes of intermediates, cost %.4g", q.Products, q.Bytes, q.Memory, q.Cost)
+	text := fmt.Sprintf("%.4g multiply-adds, %.4g bytes read, %.4g bytes of intermediates, cost %.4g",
+		q.Products, q.Bytes, q.Memory, q.Cost)
 	if q.Bound > 0 {
 		text += fmt.Sprintf(", found by a beam: no plan costs less than %.4g", q.Bound)
 	}

@@ -54,8 +54,8 @@ type Problem struct {
 	MaxOrder int
 	Way      Way
 	Tree     *Tree // nil for any
-	// Gemm is what the multiply-adds of a product of matrices cost that has so many rows, columns and terms, infinite
-	// where it is to be loops. nil: there are none.
+	// Gemm is what the multiply-adds of a product of matrices cost that has so many rows, columns and
+	// terms, infinite where it is to be loops. nil: there are none.
 	Gemm func(rows, cols, terms float64) float64
 }
 
@@ -91,14 +91,14 @@ type model struct {
 	ordered []int // the variables that are appended in order
 	fixed   []int // Order
 	density [][]float64
-	// Of sets of factors: their variables, those that others or the result have as well, and how full their
-	// contraction is at each set of variables, -1 where that was not asked for.
+	// Of sets of factors: their variables, those that others or the result have as well, and how full
+	// their contraction is at each set of variables, -1 where that was not asked for.
 	held, opened []set
 	joined       [][]float64
 	entries      int64 // of all tensors
 	// converted are the accesses that are stored in another order, by factor, as bits; walked the
-	// variables of each factor that a list of coordinates has, uniform those at all of whose coordinates it has a
-	// value or at none, and last those that are in no level but the last.
+	// variables of each factor that a list of coordinates has, uniform those at all of whose
+	// coordinates it has a value or at none, and last those that are in no level but the last.
 	converted, walked, uniform, last []set
 }
 
@@ -257,14 +257,15 @@ func (m *model) isWalked(f, v int) bool {
 	return false
 }
 
-// isUniform tells whether a factor has a value at all coordinates of v or at none: the level of v, and those
-// below it, are dense.
+// isUniform tells whether a factor has a value at all coordinates of v or at none: the level of v,
+// and those below it, are dense.
 func (m *model) isUniform(f, v int) bool {
 	for k, levels := range m.levels[f] {
 		below := false
 		for n, l := range levels {
 			below = below || l.v == v
-			if below && (m.converted[f].has(k) || !m.problem.Factors[f].Accesses[k].Tensor.Format.Levels[n].Caps().Locate) {
+			if below && (m.converted[f].has(k) ||
+				!m.problem.Factors[f].Accesses[k].Tensor.Format.Levels[n].Caps().Locate) {
 				return false
 			}
 		}

@@ -19,8 +19,8 @@ type key struct{ state, converted uint64 }
 // mostAccesses is how many accesses a factor has at most of which one may be converted.
 const mostAccesses = 8
 
-// key has for each factor of a state the first of its item, or 15, in four bits; for each single factor whether it
-// was summed; and the variables bound.
+// key has for each factor of a state the first of its item, or 15, in four bits; for each single
+// factor whether it was summed; and the variables bound.
 func (m *model) key(x state) key {
 	n := len(m.problem.Factors)
 	k := key{state: uint64(1)<<(4*n) - 1}
@@ -40,24 +40,25 @@ func (m *model) key(x state) key {
 	return k
 }
 
-// move is what comes next in a nest: a loop over a variable, all that is left as a product of matrices or, where made
-// is not 0, the producer of an intermediate of these items, by number.
+// move is what comes next in a nest: a loop over a variable, all that is left as a product of
+// matrices or, where made is not 0, the producer of an intermediate of these items, by number.
 type move struct {
 	v    int
 	made set
 	gemm bool // what is left is one product of matrices
 }
 
-// found is a way to do what is left of a state: what it takes, the move that it begins with and which of the ways of the states that
-// it leads to it goes on with: behind the move, and inside of the producer.
+// found is a way to do what is left of a state: what it takes, the move that it begins with and
+// which of the ways of the states that it leads to it goes on with: behind the move, and inside of
+// the producer.
 type found struct {
 	spent        spent
 	first        move
 	next, inside int
 }
 
-// search is one for all sets of conversions: what is left of factors that two of them store alike costs
-// the same.
+// search is one for all sets of conversions: what is left of factors that two of them store alike
+// costs the same.
 type search struct {
 	model *model
 	memo  map[key][]found
@@ -65,8 +66,8 @@ type search struct {
 	budget int
 }
 
-// maxStates is the number of states that the exact search looks at; of up to exactFactors factors over up
-// to exactVars variables it looks at all.
+// maxStates is the number of states that the exact search looks at; of up to exactFactors factors
+// over up to exactVars variables it looks at all.
 const (
 	maxStates    = 100_000
 	exactFactors = 5
@@ -84,8 +85,8 @@ func cheapestOf(ways []found) (cost float64, number int) {
 	return cost, number
 }
 
-// ways are those of doing what is left to do of which no other both loads and brings near less: which of them is the best hangs on
-// what the loops around have spent of the two.
+// ways are those of doing what is left to do of which no other both loads and brings near less:
+// which of them is the best hangs on what the loops around have spent of the two.
 func (s *search) ways(x state) []found {
 	key := s.model.key(x)
 	if ways, ok := s.memo[key]; ok {
@@ -136,8 +137,8 @@ func (s *search) ways(x state) []found {
 	return f
 }
 
-// producer are the ways of a producer, which is run for a share of the points of the loops around it. Outside of all loops nothing of what
-// reads the intermediate goes on beside it.
+// producer are the ways of a producer, which is run for a share of the points of the loops around
+// it. Outside of all loops nothing of what reads the intermediate goes on beside it.
 func (s *search) producer(x state, share float64) []found {
 	ways := s.ways(x)
 	if x.bound == 0 {
@@ -154,13 +155,15 @@ func (s *search) producer(x state, share float64) []found {
 	return out
 }
 
-// waiting is how many times what it takes a loop over v costs that begins a state: more where it makes an intermediate outside of all loops
-// on one thread, or is inside of an outermost loop that sums into the result on one, and where that sums into it on all.
+// waiting is how many times what it takes a loop over v costs that begins a state: more where it
+// makes an intermediate outside of all loops on one thread, or is inside of an outermost loop that
+// sums into the result on one, and where that sums into it on all.
 func (s *search) waiting(x state, v int) float64 {
 	switch root := s.isRoot(x); {
 	case root && s.model.sumsAlone(x, v), !root && x.bound == 0 && !s.model.onThreads(x.items, v):
 		return 1 + serialCost
-	case root && x.bound == 0 && s.model.result != 0 && (!s.model.result.has(v) || s.model.size[v] == 1):
+	case root && x.bound == 0 && s.model.result != 0 &&
+		(!s.model.result.has(v) || s.model.size[v] == 1):
 		return 1 + partsCost
 	}
 	return 1
@@ -229,7 +232,8 @@ func (x state) factors() set {
 // producers calls fn for the items, by number, that may be contracted next; with these, and with
 // what is left then, which are good until fn returns.
 func (s *search) producers(x state, fn func(made set, own, rest []item)) {
-	if s.model.problem.Way == Direct || s.model.problem.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
+	if s.model.problem.Way == Direct ||
+		s.model.problem.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
 		return
 	}
 	buffer := make([]item, 2*MaxFactors)
@@ -251,7 +255,8 @@ func (s *search) mayMake(x state, own []item) bool {
 		s.model.problem.MaxOrder >= 0 && (open&^x.bound).len() > s.model.problem.MaxOrder:
 		return false
 	case s.model.problem.Tree != nil:
-		return s.model.problem.Tree.over(factors) != nil // parts of it may be made inside of its own loops
+		// parts of it may be made inside of its own loops
+		return s.model.problem.Tree.over(factors) != nil
 	case s.model.problem.Way == Pairwise:
 		return len(own) == 2
 	case len(own) == 1:
@@ -288,8 +293,8 @@ func (x state) parted(made set, buffer []item) (own, rest []item) {
 	return own, rest
 }
 
-// share is that of the points of the variables bound, among those that some items of a state have, at
-// which all others have a value as well.
+// share is that of the points of the variables bound, among those that some items of a state have,
+// at which all others have a value as well.
 func (s *search) share(x state, made set) float64 {
 	share := 1.0
 	for k, it := range x.items {
@@ -309,8 +314,8 @@ func (m *model) whole() state {
 	return x
 }
 
-// Search finds the plan of least cost, nil where there is none: where a tree that is asked for, or an
-// order of loops that is given, asks for what storage orders forbid.
+// Search finds the plan of least cost, nil where there is none: where a tree that is asked for, or
+// an order of loops that is given, asks for what storage orders forbid.
 func Search(p *Problem) *Plan {
 	m := newModel(p)
 	best := m.cheapest()
@@ -381,8 +386,8 @@ func (s *search) converting(c conversion) *Plan {
 	return s.plan(c)
 }
 
-// sideBySide is the plan of least cost over some conversions, the first of them in the list. They have little in common, so that several threads
-// search, each for itself.
+// sideBySide is the plan of least cost over some conversions, the first of them in the list. They
+// have little in common, so that several threads search, each for itself.
 func (m *model) sideBySide(list []conversion) (best *Plan) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex

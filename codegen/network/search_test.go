@@ -30,8 +30,8 @@ func factor(t strategy.Tensor, vars ...string) Factor {
 	return Factor{Text: t.Name, Accesses: []Access{{Tensor: t, Vars: vars}}}
 }
 
-// randomProblem is a product of so many tensors, of levels among these, with up to as many variables as names has
-// letters.
+// randomProblem is a product of so many tensors, of levels among these, with up to as many
+// variables as names has letters.
 func randomProblem(r *rand.Rand, tensors int, names, among string) *Problem {
 	p := &Problem{Sizes: map[string]int64{}, MaxOrder: -1, Exact: r.IntN(2) == 0}
 	for _, v := range strings.Split(names, "") {
@@ -59,9 +59,10 @@ func randomProblem(r *rand.Rand, tensors int, names, among string) *Problem {
 	return p
 }
 
-// exhaustive finds what all sequences of loops and producers take: every order of loops, and every item
-// contracted at every place. What is left to do is looked at once for each way in which its items came about:
-// shared tells these apart by the trees of the items, with the variables bound where each was made.
+// exhaustive finds what all sequences of loops and producers take: every order of loops, and every
+// item contracted at every place. What is left to do is looked at once for each way in which its
+// items came about: shared tells these apart by the trees of the items, with the variables bound
+// where each was made.
 type exhaustive struct {
 	*search
 	shared map[string]totals // nil: each sequence is followed by itself
@@ -130,7 +131,8 @@ func (e *exhaustive) all(x state, history names) totals {
 		begun := e.model.begun(own, x.bound)
 		for behind := range e.best(state{slices.Clone(rest), x.bound}, left) {
 			for in := range inside {
-				list[spent{cost + share*(in.loaded+begun.loaded) + behind.loaded, cost + share*in.moved + behind.moved}] = true
+				list[spent{cost + share*(in.loaded+begun.loaded) + behind.loaded,
+					cost + share*in.moved + behind.moved}] = true
 			}
 		}
 	})
@@ -156,9 +158,9 @@ func leastOf(p *Problem, share bool) float64 {
 	return least
 }
 
-// TestExhaustive: no sequence of loops and producers, with no set of conversions, costs less than what the
-// search finds: of up to three tensors with four variables, each sequence by itself; of up to four with
-// five, sequences that come to the same share what follows.
+// TestExhaustive: no sequence of loops and producers, with no set of conversions, costs less than
+// what the search finds: of up to three tensors with four variables, each sequence by itself; of up
+// to four with five, sequences that come to the same share what follows.
 func TestExhaustive(t *testing.T) {
 	made, converted, cheap, gemms := 0, 0, 0, 0
 	for k := range uint64(420) {
@@ -196,7 +198,8 @@ func TestExhaustive(t *testing.T) {
 				gemms++
 			}
 		})
-		if slices.ContainsFunc(q.Converted, func(list []bool) bool { return slices.Contains(list, true) }) {
+		if slices.ContainsFunc(q.Converted,
+			func(list []bool) bool { return slices.Contains(list, true) }) {
 			converted++
 			p.Keep = true
 			if kept, _ := newModel(p).within(math.MaxInt); kept != nil {
@@ -208,7 +211,8 @@ func TestExhaustive(t *testing.T) {
 		}
 	}
 	if made < 100 || converted < 10 || cheap < 5 || gemms < 5 {
-		t.Errorf("%d plans have intermediates, %d convert, %d of these though they need not; %d contractions are products of matrices", made, converted, cheap, gemms)
+		t.Errorf(
+			"%d plans have intermediates, %d convert, %d of these though they need not; %d contractions are products of matrices", made, converted, cheap, gemms)
 	}
 }
 
@@ -228,7 +232,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestSideBySide: threads that search conversions side by side find the plan that one finds, which takes them in order.
+// TestSideBySide: threads that search conversions side by side find the plan that one finds, which
+// takes them in order.
 func TestSideBySide(t *testing.T) {
 	converted := 0
 	for k := uint64(1); k < 30; k += 2 {
@@ -237,7 +242,8 @@ func TestSideBySide(t *testing.T) {
 		if !all || !reflect.DeepEqual(got, want) {
 			t.Errorf("case %d: got %+v, want %+v", k, got, want)
 		}
-		if want != nil && slices.ContainsFunc(want.Converted, func(list []bool) bool { return slices.Contains(list, true) }) {
+		if want != nil && slices.ContainsFunc(want.Converted,
+			func(list []bool) bool { return slices.Contains(list, true) }) {
 			converted++
 		}
 	}
@@ -246,7 +252,8 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch searches products of five tensors with eight variables, of which it reports the slowest.
+// BenchmarkSearch searches products of five tensors with eight variables, of which it reports the
+// slowest.
 func BenchmarkSearch(b *testing.B) {
 	slowest := time.Duration(0)
 	k := uint64(0)
@@ -294,11 +301,13 @@ func runningExample() *Problem {
 		p.Sizes[v] = 50
 	}
 	t := func(name string) strategy.Tensor { return tensor(name, "sss", 6000, 50, 2400, 6000) }
-	p.Factors = []Factor{factor(t("A"), "p", "q", "i"), factor(t("B"), "r", "j", "p"), factor(t("C"), "r", "q", "k"), factor(t("D"), "r", "j", "k")}
+	p.Factors = []Factor{factor(t("A"), "p", "q", "i"), factor(t("B"), "r", "j", "p"),
+		factor(t("C"), "r", "q", "k"), factor(t("D"), "r", "j", "k")}
 	return p
 }
 
-// TestRunningExample: with intermediates of two variables at most, the source's tree has the source's loops.
+// TestRunningExample: with intermediates of two variables at most, the source's tree has the
+// source's loops.
 func TestRunningExample(t *testing.T) {
 	p := runningExample()
 	var err error
@@ -313,8 +322,9 @@ func TestRunningExample(t *testing.T) {
 	}
 }
 
-// TestSerial: what is made outside of all loops counts as serial where one thread makes it: where its outermost loop is over none of its
-// variables, most of its places are empty, or little is added. Numbers, and what threads share, do not.
+// TestSerial: what is made outside of all loops counts as serial where one thread makes it: where
+// its outermost loop is over none of its variables, most of its places are empty, or little is
+// added. Numbers, and what threads share, do not.
 func TestSerial(t *testing.T) {
 	for _, c := range []struct {
 		name, levels string
@@ -336,8 +346,10 @@ func TestSerial(t *testing.T) {
 		if order != "" {
 			m.Format.Order = []int{1, 0}
 		}
-		p := &Problem{MaxOrder: -1, Left: []string{"i"}, Keep: true, Sizes: map[string]int64{"i": 2000, "j": c.rows, "k": c.terms}}
-		p.Factors = []Factor{factor(tensor("B", "ds"[:len(c.vars)], 2000*min(c.rows, 100)), c.vars...), factor(m, "j", "k"), factor(tensor("x", "d", c.terms), "k")}
+		p := &Problem{MaxOrder: -1, Left: []string{"i"}, Keep: true,
+			Sizes: map[string]int64{"i": 2000, "j": c.rows, "k": c.terms}}
+		p.Factors = []Factor{factor(tensor("B", "ds"[:len(c.vars)], 2000*min(c.rows, 100)), c.vars...),
+			factor(m, "j", "k"), factor(tensor("x", "d", c.terms), "k")}
 		var err error
 		if p.Tree, err = ParseTree(c.tree); err != nil {
 			t.Fatal(err)
@@ -352,8 +364,9 @@ func TestSerial(t *testing.T) {
 	}
 }
 
-// TestTreeOfPlan: the tree of the best plan, asked for, gives a plan that costs as much, in whichever loops its intermediates
-// are made; so does a search in trees alone, which is what a beam does.
+// TestTreeOfPlan: the tree of the best plan, asked for, gives a plan that costs as much, in
+// whichever loops its intermediates are made; so does a search in trees alone, which is what a beam
+// does.
 func TestTreeOfPlan(t *testing.T) {
 	nested := 0
 	for k := range uint64(1000) {
@@ -368,7 +381,8 @@ func TestTreeOfPlan(t *testing.T) {
 			continue // a tree has no words for a sum of one factor
 		}
 		q.Root.Each(func(c *Contraction) {
-			inner = inner || c != q.Root && len(c.Items) > 0 && slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Part != nil })
+			inner = inner || c != q.Root && len(c.Items) > 0 &&
+				slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Part != nil })
 		})
 		if inner {
 			nested++
@@ -389,7 +403,9 @@ func TestTreeOfPlan(t *testing.T) {
 
 // TestTrees: what is no tree is refused at its place.
 func TestTrees(t *testing.T) {
-	for text, want := range map[string]string{"": "got the end, want the name of a tensor or a (", "A": "want a *", "A*": "got the end", "(A*B": "want a * or a )", "A*B)": "got ), want a * or the end", "A+B": "got +"} {
+	for text, want := range map[string]string{"": "got the end, want the name of a tensor or a (",
+		"A": "want a *", "A*": "got the end", "(A*B": "want a * or a )",
+		"A*B)": "got ), want a * or the end", "A+B": "got +"} {
 		_, err := ParseTree(text)
 		var d *diag.Error
 		if !errors.As(err, &d) || d.Code != diag.NetworkSyntax || !strings.Contains(d.Msg, want) {

@@ -1,8 +1,9 @@
 package network
 
-// spent is what a nest of loops takes: the multiply-adds and loads of their bodies, and what it takes to bring near what
-// these load. A core does the two side by side, so that they cost the larger of the two, and little of the other. What nothing else goes on
-// beside is added to both: what it takes to clear and to order an intermediate, and all of a producer outside of all loops.
+// spent is what a nest of loops takes: the multiply-adds and loads of their bodies, and what it
+// takes to bring near what these load. A core does the two side by side, so that they cost the
+// larger of the two, and little of the other. What nothing else goes on beside is added to both:
+// what it takes to clear and to order an intermediate, and all of a producer outside of all loops.
 type spent struct{ loaded, moved float64 }
 
 // both is what nothing else goes on beside.
@@ -19,8 +20,9 @@ func (s spent) and(t spent) spent { return spent{s.loaded + t.loaded, s.moved + 
 
 func (s spent) times(n float64) spent { return spent{n * s.loaded, n * s.moved} }
 
-// front is a list of ways to do the same, of which none takes as much as another of both. Whatever is added to all of them, or
-// multiplies them, one of these is the best of all that were offered to it.
+// front is a list of ways to do the same, of which none takes as much as another of both. Whatever
+// is added to all of them, or multiplies them, one of these is the best of all that were offered to
+// it.
 type front []found
 
 // nearly is how much less must be taken to count as less.

@@ -16,8 +16,8 @@ type Tree struct {
 	factors  set
 }
 
-// ParseTree reads a tree: names with * between them, and parentheses around what is an intermediate.
-// A * B * C is one nest of three; (A * B) * C has an intermediate.
+// ParseTree reads a tree: names with * between them, and parentheses around what is an
+// intermediate. A * B * C is one nest of three; (A * B) * C has an intermediate.
 func ParseTree(text string) (*Tree, error) {
 	p := &treeParser{text: text}
 	t, err := p.product()
@@ -50,7 +50,8 @@ func (p *treeParser) fail(want string) error {
 	if p.peek() != 0 {
 		got = p.text[p.at : p.at+1]
 	}
-	return &diag.Error{Code: diag.NetworkSyntax, Msg: "--network: got " + got + ", want " + want, Src: p.text, Pos: p.at, End: min(p.at+1, len(p.text))}
+	return &diag.Error{Code: diag.NetworkSyntax, Msg: "--network: got " + got + ", want " + want,
+		Src: p.text, Pos: p.at, End: min(p.at+1, len(p.text))}
 }
 
 // product is a product up to the end or a parenthesis that it does not open.
@@ -97,9 +98,9 @@ func nameByte(c byte, later bool) bool {
 	return letter || later && (c == '_' || c >= '0' && c <= '9')
 }
 
-// Bind gives the leaves of a tree the numbers of factors of their names: of several of one name the first to
-// the first. It returns a leaf that is no factor, or nil and the names of factors that the tree
-// lacks. Trees are bound anew for each product.
+// Bind gives the leaves of a tree the numbers of factors of their names: of several of one name the
+// first to the first. It returns a leaf that is no factor, or nil and the names of factors that the
+// tree lacks. Trees are bound anew for each product.
 func (t *Tree) Bind(factors []Factor) (extra *Tree, missing []string) {
 	left := map[string][]int{}
 	for k, f := range factors {
@@ -153,7 +154,8 @@ func (t *Tree) matches(items []item) bool {
 		return false
 	}
 	for _, it := range items {
-		if !slices.ContainsFunc(t.Children, func(c *Tree) bool { return c.factors == it.factors && it.made == (len(c.Children) > 0) }) {
+		if !slices.ContainsFunc(t.Children,
+			func(c *Tree) bool { return c.factors == it.factors && it.made == (len(c.Children) > 0) }) {
 			return false
 		}
 	}

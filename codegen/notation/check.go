@@ -42,7 +42,8 @@ func Check(s *Stmt) error {
 		return c.err
 	}
 	if n := countTerms(s.RHS); n > MaxTerms {
-		return diag.Errorf(diag.TooLarge, "the statement has %.0f terms when multiplied out, want at most %d", n, MaxTerms)
+		return diag.Errorf(diag.TooLarge,
+			"the statement has %.0f terms when multiplied out, want at most %d", n, MaxTerms)
 	}
 	return nil
 }
@@ -57,7 +58,8 @@ type checker struct {
 
 // at makes an error at spans[k], or at whole where the node has no spans
 // (it was built, not parsed).
-func (c *checker) at(code diag.Code, spans []Span, k int, whole Span, format string, args ...any) error {
+func (c *checker) at(code diag.Code, spans []Span, k int, whole Span, format string,
+	args ...any) error {
 	if k < len(spans) {
 		whole = spans[k]
 	}
@@ -70,13 +72,15 @@ func (c *checker) use(a *Access) {
 		return
 	}
 	if n, ok := c.orders[a.Name]; ok && n != len(a.Vars) {
-		c.err = c.at(diag.OrderMismatch, nil, 0, a.At, "got %s with %s, want %d as where it stands first", a.Name, diag.Count(len(a.Vars), "mode"), n)
+		c.err = c.at(diag.OrderMismatch, nil, 0, a.At, "got %s with %s, want %d as where it stands first",
+			a.Name, diag.Count(len(a.Vars), "mode"), n)
 		return
 	}
 	c.orders[a.Name] = len(a.Vars)
 	c.tensors[a.Name] = a.At
 	if _, ok := c.vars[a.Name]; ok {
-		c.err = c.at(diag.NameClash, nil, 0, a.At, "got %s as a tensor and as an index variable, want two names", a.Name)
+		c.err = c.at(diag.NameClash, nil, 0, a.At,
+			"got %s as a tensor and as an index variable, want two names", a.Name)
 		return
 	}
 	for k, v := range a.Vars {
@@ -87,7 +91,8 @@ func (c *checker) use(a *Access) {
 func (c *checker) variable(v string, spans []Span, k int, whole Span) {
 	c.vars[v] = whole
 	if _, ok := c.tensors[v]; ok && c.err == nil {
-		c.err = c.at(diag.NameClash, spans, k, whole, "got %s as an index variable and as a tensor, want two names", v)
+		c.err = c.at(diag.NameClash, spans, k, whole,
+			"got %s as an index variable and as a tensor, want two names", v)
 	}
 }
 
@@ -102,12 +107,16 @@ func (c *checker) sum(e *Sum) {
 			return
 		}
 		if !free[v] {
-			c.err = c.at(diag.SumVariable, e.VarAt, k, e.At, "got a sum over %s, which its body %s does not hold, want one of its variables", v, ExprString(e.X))
+			c.err = c.at(diag.SumVariable, e.VarAt, k, e.At,
+				"got a sum over %s, which its body %s does not hold, want one of its variables", v,
+				ExprString(e.X))
 			return
 		}
 		for _, w := range e.Vars[:k] {
 			if v == w {
-				c.err = c.at(diag.SumVariable, e.VarAt, k, e.At, "got a sum over %s twice: the inner sum leaves no %s for the outer, want each variable once", v, v)
+				c.err = c.at(diag.SumVariable, e.VarAt, k, e.At,
+					"got a sum over %s twice: the inner sum leaves no %s for the outer, want each variable once",
+					v, v)
 				return
 			}
 		}

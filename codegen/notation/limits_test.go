@@ -22,9 +22,14 @@ func TestLimits(t *testing.T) {
 		{"terms of several operands", func(n int) string {
 			return "a(i) = " + strings.Repeat("b(i)*c(i,j)*d(j) - ", n-1) + "sum(j, c(i,j))"
 		}, MaxTerms},
-		{"parentheses", func(n int) string { return "a(i) = " + strings.Repeat("(", n) + "b(i)" + strings.Repeat(")", n) }, MaxDepth},
+		{"parentheses",
+			func(n int) string {
+				return "a(i) = " + strings.Repeat("(", n) + "b(i)" + strings.Repeat(")",
+					n)
+			}, MaxDepth},
 		{"parentheses with operators", func(n int) string {
-			return "a(i) = " + strings.Repeat("c(i)*(d(i)/(", n/2) + strings.Repeat("(", n%2) + "b(i)" + strings.Repeat(")", n)
+			return "a(i) = " + strings.Repeat("c(i)*(d(i)/(", n/2) + strings.Repeat("(",
+				n%2) + "b(i)" + strings.Repeat(")", n)
 		}, MaxDepth},
 		{"signs", func(n int) string { return "a(i) = " + strings.Repeat("-", n) + "b(i)" }, MaxDepth},
 		{"sums", func(n int) string {

@@ -83,7 +83,8 @@ func TestNormalize(t *testing.T) {
 		{"a = (b(i)-c(i))*(b(i)-c(i))", "a = sum(i, (b(i) - c(i))*(b(i) - c(i)))", "i"},
 		{"a(i) = (B(i,j) + c(i))*d(j)", "a(i) = sum(j, (B(i,j) + c(i))*d(j))", "i j"},
 		{"a(i) = (B(i,j) + c(i))*d(i)", "a(i) = sum(j, B(i,j)*d(i)) + c(i)*d(i)", "i j"},
-		{"a(i) = (b(i) + 1)*(c(i) + D(i,j))", "a(i) = (b(i) + 1)*c(i) + sum(j, (b(i) + 1)*D(i,j))", "i j"},
+		{"a(i) = (b(i) + 1)*(c(i) + D(i,j))", "a(i) = (b(i) + 1)*c(i) + sum(j, (b(i) + 1)*D(i,j))",
+			"i j"},
 		{"a(i) = ((b(i) + 1)*c(i) - 2)*d(i)", "a(i) = ((b(i) + 1)*c(i) - 2)*d(i)", "i"},
 		{"a(i) = (sum(j, B(i,j)) + c(i))*d(i)", "a(i) = (sum(j, B(i,j)) + c(i))*d(i)", "i j"},
 		{"A(i,j) += b(i)", "A(i,j) += b(i)", "i j"},
@@ -100,17 +101,20 @@ func TestNormalize(t *testing.T) {
 		{"a(i) = sum(j, B(i,j) + c(i))", "a(i) = sum(j, B(i,j)) + sum(j, c(i))", "i j"},
 		{"a = sum(i, sum(j, B(i,j)))", "a = sum(i,j, B(i,j))", "i j"},
 		// Bound names are renamed apart.
-		{"a(i) = sum(j, B(i,j)) + sum(j, C(i,j))", "a(i) = sum(j, B(i,j)) + sum(j_1, C(i,j_1))", "i j j_1"},
+		{"a(i) = sum(j, B(i,j)) + sum(j, C(i,j))", "a(i) = sum(j, B(i,j)) + sum(j_1, C(i,j_1))",
+			"i j j_1"},
 		{"a(i) = B(i,j) + sum(j, C(i,j))", "a(i) = sum(j, B(i,j)) + sum(j_1, C(i,j_1))", "i j j_1"},
 		{"a(i) = sum(i, b(i))", "a(i) = sum(i_1, b(i_1))", "i i_1"},
 		{"a(i) = sum(i, b(i)*i_1)", "a(i) = sum(i_2, b(i_2)*i_1)", "i i_2"},
 		{"a = sum(j, B(j)*sum(j, C(j)))", "a = sum(j, B(j)*sum(j_1, C(j_1)))", "j j_1"},
 		// Beside other factors it is a reduction.
 		{"a(i) = d(i)*sum(j, B(i,j)*c(j))", "a(i) = d(i)*sum(j, B(i,j)*c(j))", "i j"},
-		{"a(i) = d(i)*sum(j, B(i,j) + C(j,k))", "a(i) = d(i)*sum(j, B(i,j)) + sum(k, d(i)*sum(j, C(j,k)))", "i j k"},
+		{"a(i) = d(i)*sum(j, B(i,j) + C(j,k))",
+			"a(i) = d(i)*sum(j, B(i,j)) + sum(k, d(i)*sum(j, C(j,k)))", "i j k"},
 		{"a = sum(i, b(i))*sum(i, c(i))", "a = sum(i, b(i))*sum(i_1, c(i_1))", "i i_1"},
 		{"a = -2*sum(i, -b(i))", "a = 2*sum(i, b(i))", "i"},
-		{"a(i) = B(i,j)/sum(j, B(i,j) - sum(k, C(i,k)))", "a(i) = sum(j, B(i,j)/sum(j_1, B(i,j_1) - sum(k, C(i,k))))", "i j j_1 k"},
+		{"a(i) = B(i,j)/sum(j, B(i,j) - sum(k, C(i,k)))",
+			"a(i) = sum(j, B(i,j)/sum(j_1, B(i,j_1) - sum(k, C(i,k))))", "i j j_1 k"},
 	} {
 		s := mustParse(t, c.src)
 		if err := Check(s); err != nil {

@@ -101,7 +101,8 @@ func (p *parser) expect(kind tokenKind, want string) token {
 
 func (p *parser) statement() (*Stmt, error) {
 	if statement, arrow := fromEinsum(p.src[p.part.Pos:p.part.End]); statement != "" {
-		p.fail(diag.Syntax, Span{p.part.Pos + arrow.Pos, p.part.Pos + arrow.End}, `got "->", want a statement with "=" or "+=": einsum's subscripts are here %s`, statement)
+		p.fail(diag.Syntax, Span{p.part.Pos + arrow.Pos, p.part.Pos + arrow.End},
+			`got "->", want a statement with "=" or "+=": einsum's subscripts are here %s`, statement)
 		return nil, p.err
 	}
 	s := &Stmt{Src: p.src}

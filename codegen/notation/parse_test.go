@@ -26,7 +26,8 @@ func tree(e Expr) string {
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ src, print, tree string }{
-		{"A(i,l) = B(i,j,k) * C(j,l) * D(k,l)", "A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", "((B(i,j,k)*C(j,l))*D(k,l))"},
+		{"A(i,l) = B(i,j,k) * C(j,l) * D(k,l)", "A(i,l) = B(i,j,k)*C(j,l)*D(k,l)",
+			"((B(i,j,k)*C(j,l))*D(k,l))"},
 		{"a=b-c-d", "a = b - c - d", "((b-c)-d)"},
 		{"a=b-(c-d)", "a = b - (c - d)", "(b-(c-d))"},
 		{"a=b/(c*d)", "a = b/(c*d)", "(b/(c*d))"},
@@ -70,7 +71,8 @@ func TestNumbers(t *testing.T) {
 		f     float64
 	}{
 		{"2", true, 2, 2}, {"2.0", false, 0, 2}, {"2e0", false, 0, 2}, {"007", true, 7, 7},
-		{"9223372036854775807", true, 1<<63 - 1, 1 << 63}, {"9223372036854775808", false, 0, 1 << 63}, {"1e-3", false, 0, 1e-3},
+		{"9223372036854775807", true, 1<<63 - 1, 1 << 63}, {"9223372036854775808", false, 0, 1 << 63},
+		{"1e-3", false, 0, 1e-3},
 	} {
 		s, err := Parse("a = " + c.src)
 		if err != nil {
@@ -92,16 +94,24 @@ func TestParseErrors(t *testing.T) {
 		{"", "got the end of the statement, want the name of the result", 0},
 		{"A(i) = B(i,", "got the end of the statement, want an index variable", 11},
 		{"A(i) B(i)", `got "B", want "=" or "+="`, 5},
-		{"A[i] = B(i)", `got "[", want "=" or "+=" after the left side; indices stand in parentheses, as in A(i,j)`, 1},
+		{"A[i] = B(i)",
+			`got "[", want "=" or "+=" after the left side; indices stand in parentheses, as in A(i,j)`, 1},
 		{"A(i) = B[i]", `indices stand in parentheses`, 8},
-		{"A(i) = sin(B(i))", `want "," or ")" after an index variable of sin; sin(...) is a tensor's access, and sum(i, ...) the only function`, 12},
-		{"A(i) = B(i)^2", `want an operator or the end of the statement; a power is a product, as in x(i)*x(i)`, 11},
-		{"A(i) = B(i)**2", `got "*", want an operand: a tensor, a number, sum(...) or a parenthesis; a power is a product, as in x(i)*x(i)`, 12},
-		{"A(i) = B(i,j) @ c(j)", `want an operator or the end of the statement; a matrix product is a sum over the variable that its factors share`, 14},
+		{"A(i) = sin(B(i))",
+			`want "," or ")" after an index variable of sin; sin(...) is a tensor's access, and sum(i, ...) the only function`, 12},
+		{"A(i) = B(i)^2",
+			`want an operator or the end of the statement; a power is a product, as in x(i)*x(i)`, 11},
+		{"A(i) = B(i)**2",
+			`got "*", want an operand: a tensor, a number, sum(...) or a parenthesis; a power is a product, as in x(i)*x(i)`, 12},
+		{"A(i) = B(i,j) @ c(j)",
+			`want an operator or the end of the statement; a matrix product is a sum over the variable that its factors share`, 14},
 		{"A(i) := B(i)", `got ":", want "=" or "+=" after the left side; an assignment is one "="`, 5},
 		{"A(i) == B(i)", `; an assignment is one "="`, 6},
-		{"A(i) -= B(i)", `got "-", want "=" or "+=" after the left side; to subtract, add the negative, as in y(i) += -x(i)`, 5},
-		{"ij,j->i", `got "->", want a statement with "=" or "+=": einsum's subscripts are here C(i) = A(i,j) * B(j)`, 4},
+		{"A(i) -= B(i)",
+			`got "-", want "=" or "+=" after the left side; to subtract, add the negative, as in y(i) += -x(i)`, 5},
+		{"ij,j->i",
+			`got "->", want a statement with "=" or "+=": einsum's subscripts are here C(i) = A(i,j) * B(j)`,
+			4},
 		{" Ab , bc-> Ac ", `einsum's subscripts are here D(A,c) = B(A,b) * C(b,c)`, 8},
 		{"ij->", `einsum's subscripts are here B() = A(i,j)`, 2},
 		{"A(i) = ", "got the end of the statement, want an operand", 7},
@@ -134,14 +144,16 @@ func TestParseErrors(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(d.Msg, c.want) || d.Pos != c.pos || d.ExitCode() != 2 {
-			t.Errorf("Parse(%.40q) = %q at %d (exit %d), want %q at %d", c.src, d.Msg, d.Pos, d.ExitCode(), c.want, c.pos)
+			t.Errorf("Parse(%.40q) = %q at %d (exit %d), want %q at %d", c.src, d.Msg, d.Pos, d.ExitCode(),
+				c.want, c.pos)
 		}
 	}
 }
 
 func TestCaret(t *testing.T) {
 	_, err := Parse("A(i) =\tB(i) ? C(i)")
-	want := "got \"?\", want an operator or the end of the statement\n    A(i) = B(i) ? C(i)\n                ^"
+	want :=
+		"got \"?\", want an operator or the end of the statement\n    A(i) = B(i) ? C(i)\n                ^"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -172,13 +184,15 @@ func randomExpr(r *rand.Rand, depth int) Expr {
 func TestPrintParses(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	for range 5000 {
-		s := &Stmt{LHS: &Access{Name: "A", Vars: []string{"i"}}, RHS: randomExpr(r, 5), Accumulate: r.Intn(2) == 0}
+		s := &Stmt{LHS: &Access{Name: "A", Vars: []string{"i"}}, RHS: randomExpr(r, 5),
+			Accumulate: r.Intn(2) == 0}
 		text := s.String()
 		back, err := Parse(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if tree(back.RHS) != tree(s.RHS) || back.Accumulate != s.Accumulate || !reflect.DeepEqual(back.LHS.Vars, s.LHS.Vars) {
+		if tree(back.RHS) != tree(s.RHS) || back.Accumulate != s.Accumulate ||
+			!reflect.DeepEqual(back.LHS.Vars, s.LHS.Vars) {
 			t.Fatalf("%s came back as %s", tree(s.RHS), tree(back.RHS))
 		}
 		if back.String() != text {
@@ -188,7 +202,8 @@ func TestPrintParses(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"A(i) = B(i,j)*c(j)", "a += -2e-3/(b+sum(i,j, C(i,j)))", "a=sum(i,", "a(("} {
+	for _, s := range []string{"A(i) = B(i,j)*c(j)", "a += -2e-3/(b+sum(i,j, C(i,j)))", "a=sum(i,",
+		"a(("} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
@@ -216,7 +231,8 @@ func TestParseIn(t *testing.T) {
 	if err != nil || s.String() != "a(i) = b(i)*c" {
 		t.Fatalf("got %v, %v", s, err)
 	}
-	for want, at := range map[string]Span{"a(i)": s.LHS.At, "i": s.LHS.VarAt[0], "b(i)*c": s.RHS.Span()} {
+	for want, at := range map[string]Span{"a(i)": s.LHS.At, "i": s.LHS.VarAt[0],
+		"b(i)*c": s.RHS.Span()} {
 		if got := src[at.Pos:at.End]; got != want {
 			t.Errorf("got %q at the place of %q", got, want)
 		}
@@ -231,7 +247,8 @@ func TestParseIn(t *testing.T) {
 		`got "=", want an operator or the end of the expression at 18`:                                        {11, 19},
 	} {
 		var d *diag.Error
-		if _, err := ParseExprIn(src, part); !errors.As(err, &d) || fmt.Sprintf("%s at %d", d.Msg, d.Pos) != want {
+		if _, err := ParseExprIn(src, part); !errors.As(err, &d) ||
+			fmt.Sprintf("%s at %d", d.Msg, d.Pos) != want {
 			t.Errorf("%q: got %v", src[part.Pos:part.End], err)
 		}
 	}
@@ -240,7 +257,8 @@ func TestParseIn(t *testing.T) {
 // TestEinsumIn: hints look at the part alone.
 func TestEinsumIn(t *testing.T) {
 	var d *diag.Error
-	if _, err := ParseIn("# in einsum: ij,j->i", Span{12, 20}); !errors.As(err, &d) || d.Pos != 17 || d.End != 19 {
+	if _, err := ParseIn("# in einsum: ij,j->i", Span{12, 20}); !errors.As(err, &d) || d.Pos != 17 ||
+		d.End != 19 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -260,7 +278,8 @@ func TestNameOld(t *testing.T) {
 	} {
 		s := mustParse(t, src)
 		at := s.Accesses()[0].At
-		if old := NameOld(s); old != want[0] || s.String() != want[1] || s.Accesses()[0].At != at || s.Src != src {
+		if old := NameOld(s); old != want[0] || s.String() != want[1] || s.Accesses()[0].At != at ||
+			s.Src != src {
 			t.Errorf("%s: got %q, %s, want %q", src, old, s, want)
 		}
 	}

@@ -28,7 +28,8 @@ func SummedQuotients(s *Stmt) []SummedQuotient {
 func (q SummedQuotient) String() string {
 	over, text, divisor := strings.Join(q.Vars, ","), ExprString(q.Binary), ExprString(q.Binary.Y)
 	other := ExprString(&Binary{Op: '/', X: q.Binary.X, Y: &Sum{Vars: q.Vars, X: q.Binary.Y}})
-	return "the quotient " + text + " is summed over " + over + ", as sum(" + over + ", " + text + "); to divide by the sum of " + divisor + ", write " + other
+	return "the quotient " + text + " is summed over " + over + ", as sum(" + over + ", " + text +
+		"); to divide by the sum of " + divisor + ", write " + other
 }
 
 // quotientWalk finds quotients. known are variables that the left side, an explicit sum
@@ -80,7 +81,8 @@ func (w *quotientWalk) product(e *Binary) {
 		}
 		at = left
 	}
-	count, factors := map[string]int{}, vars{} // in how many operands each variable is; those of no divisor
+	// in how many operands each variable is; those of no divisor
+	count, factors := map[string]int{}, vars{}
 	for _, c := range chain {
 		for _, v := range c.vars {
 			count[v]++

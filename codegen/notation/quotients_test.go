@@ -9,9 +9,11 @@ import (
 func TestSummedQuotients(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"B(i,j) = A(i,j)/A(i,k)", "A(i,j)/A(i,k) over k: A(i,j)/sum(k, A(i,k))"},
-		{"B(i,j) = 2*A(i,j)/(A(i,k) + c(l))", "2*A(i,j)/(A(i,k) + c(l)) over k,l: 2*A(i,j)/sum(k,l, A(i,k) + c(l))"},
+		{"B(i,j) = 2*A(i,j)/(A(i,k) + c(l))",
+			"2*A(i,j)/(A(i,k) + c(l)) over k,l: 2*A(i,j)/sum(k,l, A(i,k) + c(l))"},
 		{"s = 1/x(i)", "1/x(i) over i: 1/sum(i, x(i))"},
-		{"y(i) = d(i) - A(i,j)/x(k) + z(i)/w(l)", "A(i,j)/x(k) over k: A(i,j)/sum(k, x(k)); z(i)/w(l) over l: z(i)/sum(l, w(l))"},
+		{"y(i) = d(i) - A(i,j)/x(k) + z(i)/w(l)",
+			"A(i,j)/x(k) over k: A(i,j)/sum(k, x(k)); z(i)/w(l) over l: z(i)/sum(l, w(l))"},
 		{"y(i) = x(i)*(1 + 1/z(j))", "1/z(j) over j: 1/sum(j, z(j))"},
 		{"y(i) = x(i)/z(j)/w(j)", "x(i)/z(j)/w(j) over j: x(i)/z(j)/sum(j, w(j))"},
 		{"y(i) = A(i,j)/x(j)", ""},

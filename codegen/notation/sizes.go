@@ -56,7 +56,8 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64) 
 		known := tensors[name]
 		if len(known) != 0 && len(known) != g.orders[name] {
 			at := g.at[name]
-			return nil, diag.At(diag.OrderMismatch, n.Src, at.Pos, at.End, "got %s with %s in %s, want %d as in the statement",
+			return nil, diag.At(diag.OrderMismatch, n.Src, at.Pos, at.End,
+				"got %s with %s in %s, want %d as in the statement",
 				name, diag.Count(len(known), "mode"), diag.Printable(known[0].From), g.orders[name])
 		}
 		for m, k := range known {
@@ -186,7 +187,8 @@ func (g *sizeGraph) addUser(user map[string][]int64) error {
 		from := "-d=" + name + ":" + strings.Join(text, ",")
 		if order, ok := g.orders[name]; ok {
 			if len(sizes) != order {
-				return diag.Errorf(diag.OrderMismatch, "got %s with %s, want %d, one a mode of %s", from, diag.Count(len(sizes), "size"), order, name)
+				return diag.Errorf(diag.OrderMismatch, "got %s with %s, want %d, one a mode of %s", from,
+					diag.Count(len(sizes), "size"), order, name)
 			}
 			for m, s := range sizes {
 				if s == -1 {
@@ -201,7 +203,8 @@ func (g *sizeGraph) addUser(user map[string][]int64) error {
 			if v == name || g.n.Source[v] == name {
 				found = true
 				if len(sizes) != 1 {
-					return diag.Errorf(diag.OrderMismatch, "got %s with %s, want one: %s is an index variable", from, diag.Count(len(sizes), "size"), name)
+					return diag.Errorf(diag.OrderMismatch, "got %s with %s, want one: %s is an index variable",
+						from, diag.Count(len(sizes), "size"), name)
 				}
 				g.facts = append(g.facts, sizeFact{known: Known{sizes[0], true, from}, node: v})
 			}
@@ -244,7 +247,8 @@ func (g *sizeGraph) solve() (*Sizes, error) {
 	}
 	for _, f := range g.facts {
 		if e, ok := exact[g.find(f.node)]; ok && !f.known.Exact && f.known.Size > e.known.Size {
-			out.Overruns = append(out.Overruns, Overrun{f.tensor, f.mode, f.known.Size, f.known.From, e.known.Size, e.known.From})
+			out.Overruns = append(out.Overruns,
+				Overrun{f.tensor, f.mode, f.known.Size, f.known.From, e.known.Size, e.known.From})
 		}
 	}
 	for _, a := range append([]*Access{g.n.LHS}, g.n.Accesses()...) {
@@ -280,7 +284,9 @@ func (g *sizeGraph) userName(v string) string {
 
 func (g *sizeGraph) clash(class string, a, b sizeFact) error {
 	v, at := g.variable(class)
-	return diag.At(diag.SizeClash, g.n.Src, at.Pos, at.End, "got size %d for %s from %s, and %d from %s: want one size", a.known.Size, v, a.known.From, b.known.Size, b.known.From)
+	return diag.At(diag.SizeClash, g.n.Src, at.Pos, at.End,
+		"got size %d for %s from %s, and %d from %s: want one size", a.known.Size, v, a.known.From,
+		b.known.Size, b.known.From)
 }
 
 func (g *sizeGraph) unknown(v string, empty sizeFact) error {
@@ -289,5 +295,6 @@ func (g *sizeGraph) unknown(v string, empty sizeFact) error {
 		why = empty.known.From + " is empty, and nothing else gives the size of " + g.userName(v)
 	}
 	at := g.at[v]
-	return diag.At(diag.SizeUnknown, g.n.Src, at.Pos, at.End, "%s: want -d=%s:SIZE", why, g.userName(v))
+	return diag.At(diag.SizeUnknown, g.n.Src, at.Pos, at.End, "%s: want -d=%s:SIZE", why,
+		g.userName(v))
 }

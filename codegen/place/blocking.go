@@ -74,7 +74,8 @@ func Splittable(n *notation.Normal, v string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the sum over %s stands inside a product or quotient, so that its blocks cannot be summed one by one", source(n, v))
+	return fmt.Sprintf(
+		"the sum over %s stands inside a product or quotient, so that its blocks cannot be summed one by one", source(n, v))
 }
 
 func source(n *notation.Normal, v string) string {
@@ -103,7 +104,8 @@ func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Bloc
 		if len(vars) == 0 {
 			return nil, unknown(n, "split", s.Var)
 		}
-		cut := slices.DeleteFunc(slices.Clone(vars), func(v string) bool { return Splittable(n, v) != "" })
+		cut := slices.DeleteFunc(slices.Clone(vars),
+			func(v string) bool { return Splittable(n, v) != "" })
 		if len(cut) == 0 {
 			return nil, diag.Errorf("split", "--split=%s: %s", s.Var, Splittable(n, vars[0]))
 		}
@@ -115,14 +117,17 @@ func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Bloc
 		for _, v := range cut {
 			ranges := s.ranges()
 			if blocks > mostBlocks/ranges {
-				return nil, diag.Errorf("split", "--split=%s cuts the work into more than %d blocks: want fewer ranges than %d", s.Var, mostBlocks, ranges)
+				return nil, diag.Errorf("split",
+					"--split=%s cuts the work into more than %d blocks: want fewer ranges than %d", s.Var,
+					mostBlocks, ranges)
 			}
 			blocks *= ranges
 			cuts, err := s.cuts(sizes[v], most)
 			if err != nil {
 				return nil, err
 			}
-			b.Vars = append(b.Vars, BlockVar{Name: v, Cuts: cuts, Reduction: !slices.Contains(n.LHS.Vars, v)})
+			b.Vars = append(b.Vars, BlockVar{Name: v, Cuts: cuts,
+				Reduction: !slices.Contains(n.LHS.Vars, v)})
 		}
 	}
 	if err := b.order(spec, n); err != nil {
@@ -153,7 +158,8 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	cuts := []int64{0}
 	for _, p := range s.Points {
 		if p > most {
-			return nil, diag.Errorf("split", "--split=%s: point %d lies past the size of %s, %d", s.Var, p, s.Var, most)
+			return nil, diag.Errorf("split", "--split=%s: point %d lies past the size of %s, %d", s.Var, p,
+				s.Var, most)
 		}
 		cuts = append(cuts, min(p, size))
 	}
@@ -178,7 +184,8 @@ func unknown(n *notation.Normal, flag, name string) error {
 			have = append(have, s)
 		}
 	}
-	return diag.Errorf("block-vars", "--%s: the statement has no index variable %s; it has %s", flag, name, strings.Join(have, ", "))
+	return diag.Errorf("block-vars", "--%s: the statement has no index variable %s; it has %s", flag,
+		name, strings.Join(have, ", "))
 }
 
 // order puts the split variables into the given order; those that it does not
@@ -213,7 +220,9 @@ func (b *Blocking) extend(spec *BlockSpec, n *notation.Normal) error {
 		}
 		vars = slices.DeleteFunc(vars, func(v string) bool { return slices.Contains(n.LHS.Vars, v) })
 		if len(vars) == 0 {
-			return diag.Errorf("block-vars", "--extend=%s: %s is a variable of the result; only a reduction variable has partial results", name, name)
+			return diag.Errorf("block-vars",
+				"--extend=%s: %s is a variable of the result; only a reduction variable has partial results",
+				name, name)
 		}
 		for _, v := range vars {
 			if k := b.index(v); k >= 0 {
@@ -258,7 +267,8 @@ func (b *Blocking) group(n *notation.Normal) {
 	for t, term := range n.Terms {
 		var held []int
 		for k, v := range b.Vars {
-			if v.Reduction && (slices.Contains(term.Sum, v.Name) || v.Positions != nil && mentions(term, v.Positions.Vars)) {
+			if v.Reduction && (slices.Contains(term.Sum, v.Name) ||
+				v.Positions != nil && mentions(term, v.Positions.Vars)) {
 				held = append(held, k)
 			}
 		}
@@ -278,7 +288,8 @@ func mentions(term *notation.Term, vars []string) bool {
 	found := false
 	notation.WalkTerm(term, func(e notation.Expr) bool {
 		a, ok := e.(*notation.Access)
-		found = found || ok && slices.ContainsFunc(a.Vars, func(v string) bool { return slices.Contains(vars, v) })
+		found = found || ok && slices.ContainsFunc(a.Vars,
+			func(v string) bool { return slices.Contains(vars, v) })
 		return !found
 	})
 	return found
@@ -289,7 +300,8 @@ func mentions(term *notation.Term, vars []string) bool {
 // all ranks; where it is a reduction variable, its partial results are summed
 // in a tree.
 func Default(n *notation.Normal, v string, ranks int) *BlockSpec {
-	spec := &BlockSpec{Splits: []SplitSpec{{Var: v, Count: int64(ranks)}}, Map: []string{v}, Exact: true}
+	spec := &BlockSpec{Splits: []SplitSpec{{Var: v, Count: int64(ranks)}}, Map: []string{v},
+		Exact: true}
 	if !slices.Contains(n.LHS.Vars, v) {
 		spec.Extend = []string{v}
 	}

@@ -35,7 +35,8 @@ type SplitSpec struct {
 // points, and "i:100," is one point.
 func ParseSplit(s string) (SplitSpec, error) {
 	bad := func(pos, end int, want string) error {
-		return diag.At("split", s, pos, end, "a split is VAR:COUNT or VAR:POINT,POINT,... (one point: VAR:POINT,); %s", want)
+		return diag.At("split", s, pos, end,
+			"a split is VAR:COUNT or VAR:POINT,POINT,... (one point: VAR:POINT,); %s", want)
 	}
 	name, value, ok := strings.Cut(s, ":")
 	if !ok || !notation.IsName(name) {
@@ -56,7 +57,8 @@ func ParseSplit(s string) (SplitSpec, error) {
 	for part := range strings.SplitSeq(strings.TrimSuffix(value, ","), ",") {
 		p, err := strconv.ParseInt(part, 10, 64)
 		if err != nil || p < 0 {
-			return SplitSpec{}, bad(at, at+max(len(part), 1), "want a point of at least 0, got "+strconv.Quote(part))
+			return SplitSpec{}, bad(at, at+max(len(part), 1),
+				"want a point of at least 0, got "+strconv.Quote(part))
 		}
 		if n := len(spec.Points); n > 0 && p < spec.Points[n-1] {
 			return SplitSpec{}, bad(at, at+len(part), "points must not decrease")
@@ -74,7 +76,8 @@ func ParseVars(flag, s string) ([]string, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		name := strings.TrimSpace(part)
 		if !notation.IsName(name) {
-			return nil, diag.At("block-vars", s, at, at+max(len(part), 1), "--%s wants index variables with commas between them, got %q", flag, part)
+			return nil, diag.At("block-vars", s, at, at+max(len(part), 1),
+				"--%s wants index variables with commas between them, got %q", flag, part)
 		}
 		for _, other := range names {
 			if other == name {
@@ -88,7 +91,8 @@ func ParseVars(flag, s string) ([]string, error) {
 }
 
 // ParseBlocks reads a block schedule: the values of --split, --order, --extend and --map.
-func ParseBlocks(splits []string, order string, extend []string, mapped string) (*BlockSpec, error) {
+func ParseBlocks(splits []string, order string, extend []string, mapped string) (*BlockSpec,
+	error) {
 	s := &BlockSpec{}
 	for _, text := range splits {
 		split, err := ParseSplit(text)

@@ -56,7 +56,8 @@ func example() *notation.Normal {
 	acc := func(name string, vars ...string) *notation.Access {
 		return &notation.Access{Name: name, Vars: vars}
 	}
-	inner := &notation.Reduction{Vars: []string{"k"}, Body: []*notation.Term{{Factors: []notation.Factor{acc("C", "i", "k")}, Sum: []string{"k"}}}}
+	inner := &notation.Reduction{Vars: []string{"k"},
+		Body: []*notation.Term{{Factors: []notation.Factor{acc("C", "i", "k")}, Sum: []string{"k"}}}}
 	return &notation.Normal{
 		LHS:  acc("a", "i"),
 		Vars: []string{"i", "j", "k"},
@@ -77,17 +78,21 @@ func TestResolve(t *testing.T) {
 		}
 		return x
 	}
-	b, err := Resolve(&BlockSpec{Splits: []SplitSpec{split("i:3"), split("j:2,2")}, Order: []string{"j"}, Extend: []string{"j"}}, example(), sizes)
+	b,
+		err := Resolve(&BlockSpec{Splits: []SplitSpec{split("i:3"), split("j:2,2")}, Order: []string{"j"},
+		Extend: []string{"j"}}, example(), sizes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Vars[0].Name != "j" || !b.Vars[0].Reduction || !b.Vars[0].Extended || !slices.Equal(b.Vars[0].Cuts, []int64{0, 2, 2, 7}) {
+	if b.Vars[0].Name != "j" || !b.Vars[0].Reduction || !b.Vars[0].Extended ||
+		!slices.Equal(b.Vars[0].Cuts, []int64{0, 2, 2, 7}) {
 		t.Errorf("j: got %+v", b.Vars[0])
 	}
 	if !slices.Equal(b.Vars[1].Cuts, []int64{0, 3, 6, 10}) || !slices.Equal(b.Map, []int{1}) {
 		t.Errorf("i: got %+v, map %v", b.Vars[1], b.Map)
 	}
-	if len(b.Groups) != 2 || !slices.Equal(b.Groups[0].Terms, []int{0, 2}) || !slices.Equal(b.Groups[1].Held, []int{0}) {
+	if len(b.Groups) != 2 || !slices.Equal(b.Groups[0].Terms, []int{0, 2}) ||
+		!slices.Equal(b.Groups[1].Held, []int{0}) {
 		t.Errorf("groups: got %+v", b.Groups)
 	}
 	for _, c := range []struct {
@@ -99,12 +104,14 @@ func TestResolve(t *testing.T) {
 		{BlockSpec{Splits: []SplitSpec{split("k:2")}}, "inside a product"},
 		{BlockSpec{Splits: []SplitSpec{split("i:11,")}}, "past the size"},
 		{BlockSpec{Splits: []SplitSpec{split("i:5000000000000")}}, "more than 16777216 blocks"},
-		{BlockSpec{Splits: []SplitSpec{split("i:5000"), split("j:5000")}}, "--split=j cuts the work into more than"},
+		{BlockSpec{Splits: []SplitSpec{split("i:5000"), split("j:5000")}},
+			"--split=j cuts the work into more than"},
 		{BlockSpec{Extend: []string{"i"}}, "variable of the result"},
 		{BlockSpec{Order: []string{"q"}}, "no index variable q"},
 		{BlockSpec{Map: []string{"q"}}, "no index variable q"},
 	} {
-		if _, err := Resolve(&c.spec, example(), sizes); err == nil || !strings.Contains(err.Error(), c.err) {
+		if _, err := Resolve(&c.spec, example(), sizes); err == nil ||
+			!strings.Contains(err.Error(), c.err) {
 			t.Errorf("%+v: got %v, want %q", c.spec, err, c.err)
 		}
 	}

@@ -11,12 +11,12 @@ import (
 // save communication, in parts of 100.
 const idleMost = 3
 
-// Cosma is the machine on which a product of dense matrices, of m by k and k by n elements, is to be
-// distributed over i, j and k, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling
-// Revisited", 2019): of the grids of at most so many ranks with about the least work a rank, that of which a rank
-// receives the fewest elements in the mean, where the operands lie on faces of the grid. A
-// rank takes the k of its block in Steps parts, as few as its memory allows: memory is how many elements
-// that holds, 0 for any number.
+// Cosma is the machine on which a product of dense matrices, of m by k and k by n elements, is to
+// be distributed over i, j and k, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling
+// Revisited", 2019): of the grids of at most so many ranks with about the least work a rank, that
+// of which a rank receives the fewest elements in the mean, where the operands lie on faces of the
+// grid. A rank takes the k of its block in Steps parts, as few as its memory allows: memory is how
+// many elements that holds, 0 for any number.
 func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 	p := product{m: max(m, 1), n: max(n, 1), k: max(k, 1), memory: memory}
 	least := -1.0
@@ -26,7 +26,8 @@ func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 		}
 	})
 	if least < 0 {
-		return nil, diag.Errorf("machine", "a product of %d by %d and %d by %d elements does not fit %d ranks with memory for %d elements each: want more ranks, or more memory", m, k, k, n, ranks, memory)
+		return nil, diag.Errorf("machine",
+			"a product of %d by %d and %d by %d elements does not fit %d ranks with memory for %d elements each: want more ranks, or more memory", m, k, k, n, ranks, memory)
 	}
 	var best grid3
 	words := -1.0
@@ -36,7 +37,8 @@ func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 		}
 		w := p.words(g)
 		// Of two that receive the same, up to rounding, that with fewer partial results is the better.
-		if same := math.Abs(w-words) <= 1e-9*w; words < 0 || w < words && !same || same && g[2] < best[2] {
+		if same := math.Abs(w-words) <= 1e-9*w; words < 0 || w < words && !same ||
+			same && g[2] < best[2] {
 			best, words = g, w
 		}
 	})
@@ -49,7 +51,8 @@ type product struct{ m, n, k, memory int64 }
 // grid3 is the extents over m, n and k.
 type grid3 [3]int64
 
-// grids yields the grids of at most so many ranks, each with the longest third extent that they allow.
+// grids yields the grids of at most so many ranks, each with the longest third extent that they
+// allow.
 func (p *product) grids(ranks int64, yield func(grid3)) {
 	for x := int64(1); x <= min(ranks, p.m); x++ {
 		for y := int64(1); y <= min(ranks/x, p.n); y++ {
@@ -78,9 +81,9 @@ func (p *product) words(g grid3) float64 {
 	return m*k/(x*z)*(1-1/y) + k*n/(y*z)*(1-1/x) + m*n/(x*y)*(1-1/z)
 }
 
-// steps is in how many parts a rank takes its k, 0 where memory does not suffice for any number. A rank holds
-// its own blocks, its partial result with another that is added to it, and of each operand the
-// part in use and the one that arrives.
+// steps is in how many parts a rank takes its k, 0 where memory does not suffice for any number. A
+// rank holds its own blocks, its partial result with another that is added to it, and of each
+// operand the part in use and the one that arrives.
 func (p *product) steps(g grid3) int64 {
 	if p.memory == 0 {
 		return 1

@@ -19,7 +19,8 @@ func TestCosma(t *testing.T) {
 		{100000, 100, 100, 4, 0, []int64{4, 1, 1}, 1}, // a tall result
 		{100, 100000, 100, 4, 0, []int64{1, 4, 1}, 1}, // a wide one
 		{3, 1, 1, 8, 0, []int64{3, 1, 1}, 1},          // more ranks than elements
-		{64, 64, 64, 4, 5632, []int64{2, 2, 1}, 16},   // 1024 of the result and 4096 of operands leave 512 for what arrives
+		// 1024 of the result and 4096 of operands leave 512 for what arrives
+		{64, 64, 64, 4, 5632, []int64{2, 2, 1}, 16},
 		{64, 64, 64, 4, 1 << 20, []int64{2, 2, 1}, 1}, // all fits
 		{0, 5, 5, 4, 0, []int64{1, 2, 2}, 1},          // nothing to compute
 	} {
@@ -36,7 +37,8 @@ func TestCosma(t *testing.T) {
 		}
 	}
 	_, err := Cosma(1000, 1000, 1000, 4, 1000)
-	if want := "does not fit 4 ranks with memory for 1000 elements each"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "does not fit 4 ranks with memory for 1000 elements each"; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
@@ -66,7 +68,8 @@ func TestCosmaIsBest(t *testing.T) {
 			}
 			all(func(g grid3) {
 				if p.work(g) <= least && p.words(g) < p.words(got) {
-					t.Errorf("%+v, %d ranks: grid %v receives %v, %v only %v", p, ranks, got, p.words(got), g, p.words(g))
+					t.Errorf("%+v, %d ranks: grid %v receives %v, %v only %v", p, ranks, got, p.words(got), g,
+						p.words(g))
 				}
 			})
 		}

@@ -19,11 +19,11 @@
 // # Machines, nests and placements (source 002, section 3)
 //
 // A machine is a grid of points, or a hierarchy of grids; a point is run by a rank. A nest is loops
-// that run over the points, or in order at each: they go through chunks of index variables,
-// and what is under them is the leaf. Package distribute makes it from scheduling commands. A
-// placement says for a tensor what becomes of it along each dimension of a machine: one of its
-// modes is cut, or each coordinate has a copy, or one coordinate has all. What is cut is the range of
-// coordinates of a mode, or the stored entries, in storage order.
+// that run over the points, or in order at each: they go through chunks of index variables, and
+// what is under them is the leaf. Package distribute makes it from scheduling commands. A placement
+// says for a tensor what becomes of it along each dimension of a machine: one of its modes is cut,
+// or each coordinate has a copy, or one coordinate has all. What is cut is the range of coordinates
+// of a mode, or the stored entries, in storage order.
 //
 // # Files
 //

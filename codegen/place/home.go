@@ -19,7 +19,8 @@ type HomeDim struct {
 	// Kind is Cut, Copy, Fix, or Nonzeros: the dimension is one of those over which the ranges of
 	// Home.Ordered lie. The number of a range is in mixed radix by these dimensions, as its Cuts.
 	Kind DimKind
-	Mode int   // Cut: the mode. An inner dimension that cuts it again cuts each of the outer one's pieces.
+	// Cut: the mode. An inner dimension that cuts it again cuts each of the outer one's pieces.
+	Mode int
 	At   int64 // Fix: the coordinate of the machine
 }
 
@@ -27,22 +28,25 @@ type HomeDim struct {
 func (h *Home) Ordered() *Ordered { return h.ordered }
 
 // Check refuses a placement that no tensor of so many modes has on a machine. A machine that is one
-// grid goes by its name or the grid's; in a hierarchy each level names its grid, in the order of the
-// machine.
+// grid goes by its name or the grid's; in a hierarchy each level names its grid, in the order of
+// the machine.
 func (p Placement) Check(m *Machine, modes int) error {
 	if len(p) != len(m.Grids) {
-		return p.refused("it has %s, want one for each grid of the machine %s: %d", diag.Count(len(p), "level"), m, len(m.Grids))
+		return p.refused("it has %s, want one for each grid of the machine %s: %d",
+			diag.Count(len(p), "level"), m, len(m.Grids))
 	}
 	for k, l := range p {
 		g := m.Grids[k]
 		names := m.gridNames(g)
 		switch {
 		case !slices.Contains(names, l.Machine):
-			return p.refused("it names %s, want %s, the name of the machine's grid", l.Machine, strings.Join(names, " or "))
+			return p.refused("it names %s, want %s, the name of the machine's grid", l.Machine,
+				strings.Join(names, " or "))
 		case len(l.Modes) != modes:
 			return p.refused("it names %s of a tensor that has %d", diag.Count(len(l.Modes), "mode"), modes)
 		case len(l.Dims) != len(g.Extents):
-			return p.refused("%s has %s, want one for each of the grid: %d", l.Machine, diag.Count(len(l.Dims), "dimension"), len(g.Extents))
+			return p.refused("%s has %s, want one for each of the grid: %d", l.Machine,
+				diag.Count(len(l.Dims), "dimension"), len(g.Extents))
 		}
 		for n, d := range l.Dims {
 			if d.Kind == Fix && (d.At < 0 || d.At >= g.Extents[n]) {
@@ -56,7 +60,8 @@ func (p Placement) Check(m *Machine, modes int) error {
 // Lies refuses a placement in the memory of a device where leaves run on none.
 func (p Placement) Lies(device bool) error {
 	if p.Memory() == Device && !device {
-		return p.refused("leaves run on CPUs, which have no memory of a device's: want in host, or --target=cuda")
+		return p.refused(
+			"leaves run on CPUs, which have no memory of a device's: want in host, or --target=cuda")
 	}
 	return nil
 }
@@ -65,8 +70,8 @@ func (p Placement) refused(format string, args ...any) error {
 	return diag.Errorf("placement", "got the placement %s: %s", p, diag.Sprintf(format, args...))
 }
 
-// Resolve gives a placement its meaning on a machine, for a tensor with as many modes as it has levels,
-// of which level l stores the mode order[l].
+// Resolve gives a placement its meaning on a machine, for a tensor with as many modes as it has
+// levels, of which level l stores the mode order[l].
 func (p Placement) Resolve(m *Machine, order []int) (*Home, error) {
 	if err := p.Check(m, len(order)); err != nil {
 		return nil, err
@@ -105,8 +110,9 @@ func (m *Machine) gridNames(g Grid) []string {
 	return []string{g.Name}
 }
 
-// Cuts are the cuts of each mode by coordinates, nil of one that is not cut or that Ordered has: [c[k], c[k+1]) is its range k, which
-// may be empty. A mode that several dimensions cut has the cuts of all of them.
+// Cuts are the cuts of each mode by coordinates, nil of one that is not cut or that Ordered has:
+// [c[k], c[k+1]) is its range k, which may be empty. A mode that several dimensions cut has the
+// cuts of all of them.
 func (h *Home) Cuts(sizes []int64) [][]int64 {
 	cuts := make([][]int64, len(sizes))
 	extents := h.Machine.Dims()

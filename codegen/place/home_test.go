@@ -63,17 +63,20 @@ func identity(n int) []int {
 	return order
 }
 
-// Nested cuts have as many ranges as the product of the extents, each of which the outer grid's hold.
+// Nested cuts have as many ranges as the product of the extents, each of which the outer grid's
+// hold.
 func TestHomePieces(t *testing.T) {
 	for nodes := int64(1); nodes < 5; nodes++ {
 		for gpus := int64(1); gpus < 4; gpus++ {
 			for size := int64(1); size < 23; size++ {
-				h, err := home(t, fmt.Sprintf("nodes=%d;gpus=%d", nodes, gpus), "(x) -> nodes(x); (x) -> gpus(x)", []int{0})
+				h, err := home(t, fmt.Sprintf("nodes=%d;gpus=%d", nodes, gpus),
+					"(x) -> nodes(x); (x) -> gpus(x)", []int{0})
 				if err != nil {
 					t.Fatal(err)
 				}
 				cuts := h.Cuts([]int64{size})[0]
-				if int64(len(cuts)) != nodes*gpus+1 || cuts[0] != 0 || cuts[len(cuts)-1] != size || !slices.IsSorted(cuts) {
+				if int64(len(cuts)) != nodes*gpus+1 || cuts[0] != 0 || cuts[len(cuts)-1] != size ||
+					!slices.IsSorted(cuts) {
 					t.Fatalf("%s: %d is cut at %v", h.Machine, size, cuts)
 				}
 				for k, outer := range EvenCuts(size, nodes) {
@@ -90,9 +93,12 @@ func TestHomeErrors(t *testing.T) {
 	for _, c := range []struct{ machine, placement, want string }{
 		{"2", "(x,y) -> N(x)", "it names N, want M, the name of the machine's grid"},
 		{"nodes=2", "(x,y) -> gpus(x)", "it names gpus, want M or nodes, the name of the machine's grid"},
-		{"nodes=2;gpus=2", "(x,y) -> nodes(x); (x,y) -> M(x)", "it names M, want gpus, the name of the machine's grid"},
-		{"nodes=2;gpus=2", "(x,y) -> nodes(x)", "it has 1 level, want one for each grid of the machine nodes=2;gpus=2: 2"},
-		{"2", "(x,y) -> M(x); (x,y) -> M(x)", "it has 2 levels, want one for each grid of the machine 2: 1"},
+		{"nodes=2;gpus=2", "(x,y) -> nodes(x); (x,y) -> M(x)",
+			"it names M, want gpus, the name of the machine's grid"},
+		{"nodes=2;gpus=2", "(x,y) -> nodes(x)",
+			"it has 1 level, want one for each grid of the machine nodes=2;gpus=2: 2"},
+		{"2", "(x,y) -> M(x); (x,y) -> M(x)",
+			"it has 2 levels, want one for each grid of the machine 2: 1"},
 		{"2", "(x) -> M(x)", "it names 1 mode of a tensor that has 2"},
 		{"2", "(x,y) -> M(x,y)", "M has 2 dimensions, want one for each of the grid: 1"},
 		{"2x2", "(x,y) -> M(x)", "M has 1 dimension, want one for each of the grid: 2"},
@@ -100,7 +106,8 @@ func TestHomeErrors(t *testing.T) {
 	} {
 		_, err := home(t, c.machine, c.placement, []int{0, 1})
 		var e *diag.Error
-		if want := "got the placement " + c.placement + ": " + c.want; !errors.As(err, &e) || e.Code != "placement" || e.Msg != want {
+		if want := "got the placement " + c.placement + ": " + c.want; !errors.As(err, &e) ||
+			e.Code != "placement" || e.Msg != want {
 			t.Errorf("%s on %s: got %v, want %s", c.placement, c.machine, err, want)
 		}
 	}

@@ -48,7 +48,8 @@ func ParseMachine(text string) (*Machine, error) {
 		}
 		for _, g := range m.Grids {
 			if g.Name == grid.Name {
-				return nil, diag.At("machine", text, at, at+len(part), "got %s twice, want a name for each level", grid.Name)
+				return nil, diag.At("machine", text, at, at+len(part),
+					"got %s twice, want a name for each level", grid.Name)
 			}
 		}
 		m.Grids = append(m.Grids, grid)
@@ -57,7 +58,8 @@ func ParseMachine(text string) (*Machine, error) {
 	points := int64(1)
 	for _, n := range m.Dims() {
 		if points > math.MaxInt32/n {
-			return nil, diag.At("machine", text, 0, len(text), "got a machine of more than %d points", math.MaxInt32)
+			return nil, diag.At("machine", text, 0, len(text), "got a machine of more than %d points",
+				math.MaxInt32)
 		}
 		points *= n
 	}
@@ -71,18 +73,21 @@ func parseGrid(text string, at int, part string, named bool) (Grid, error) {
 	if ok {
 		g.Name = strings.TrimSpace(name)
 		if !notation.IsName(g.Name) {
-			return g, diag.At("machine", text, at, at+max(len(name), 1), "got %q, want the name of a level, as in nodes=2x2;gpus=4", g.Name)
+			return g, diag.At("machine", text, at, at+max(len(name), 1),
+				"got %q, want the name of a level, as in nodes=2x2;gpus=4", g.Name)
 		}
 		at += len(name) + 1
 	} else {
 		if extents = part; named {
-			return g, diag.At("machine", text, at, at+max(len(part), 1), "got %q, want NAME=EXTENTxEXTENT..., as in nodes=2x2;gpus=4", part)
+			return g, diag.At("machine", text, at, at+max(len(part), 1),
+				"got %q, want NAME=EXTENTxEXTENT..., as in nodes=2x2;gpus=4", part)
 		}
 	}
 	for part := range strings.SplitSeq(extents, "x") {
 		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
 		if err != nil || n < 1 {
-			return g, diag.At("machine", text, at, at+max(len(part), 1), "got %q, want an extent of 1 or more, as in 2x2 or nodes=2x2;gpus=4", part)
+			return g, diag.At("machine", text, at, at+max(len(part), 1),
+				"got %q, want an extent of 1 or more, as in 2x2 or nodes=2x2;gpus=4", part)
 		}
 		g.Extents = append(g.Extents, n)
 		at += len(part) + 1
@@ -140,7 +145,8 @@ func (m *Machine) Dim(name string) (int, bool) {
 	return 0, false
 }
 
-// DimName is the name by which commands call a dimension, an index of Dims: M.x, or M.nodes.x of a hierarchy.
+// DimName is the name by which commands call a dimension, an index of Dims: M.x, or M.nodes.x of a
+// hierarchy.
 func (m *Machine) DimName(d int) string {
 	for _, g := range m.Grids {
 		if d >= len(g.Extents) {
@@ -178,14 +184,15 @@ func (m *Machine) String() string {
 	return strings.Join(levels, ";")
 }
 
-// maxPoints is how many points of a machine a rank may stand for. Blocks and steps are listed for each
-// of them, which takes some KiB and up to a millisecond, also where most are empty.
+// maxPoints is how many points of a machine a rank may stand for. Blocks and steps are listed for
+// each of them, which takes some KiB and up to a millisecond, also where most are empty.
 const maxPoints = 1 << 12
 
 // CheckRanks refuses a machine with more points than so many ranks can stand for.
 func (m *Machine) CheckRanks(ranks int) error {
 	if n := m.Points(); n > maxPoints*int64(ranks) {
-		return diag.Errorf(diag.ScheduleRefused, "machine %s (%s) has %d points, %d for each of the job's %s, want at most %d for each",
+		return diag.Errorf(diag.ScheduleRefused,
+			"machine %s (%s) has %d points, %d for each of the job's %s, want at most %d for each",
 			m.Name, m, n, (n+int64(ranks)-1)/int64(ranks), diag.Count(ranks, "rank"), maxPoints)
 	}
 	return nil
@@ -198,5 +205,6 @@ func (m *Machine) IdleNote(ranks int) string {
 	if n >= int64(ranks) || m.OfProduct {
 		return ""
 	}
-	return fmt.Sprintf("machine %s (%s) has %s, and the job %d ranks: the last %d have none", m.Name, m, diag.Count(int(n), "point"), ranks, int64(ranks)-n)
+	return fmt.Sprintf("machine %s (%s) has %s, and the job %d ranks: the last %d have none", m.Name,
+		m, diag.Count(int(n), "point"), ranks, int64(ranks)-n)
 }

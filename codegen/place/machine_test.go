@@ -26,7 +26,8 @@ func TestMachine(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		if m.String() != c.printed || fmt.Sprint(m.Dims()) != c.dims || m.Points() != c.points || m.Name != "M" {
+		if m.String() != c.printed || fmt.Sprint(m.Dims()) != c.dims || m.Points() != c.points ||
+			m.Name != "M" {
 			t.Errorf("%s: got %s %s of dimensions %v and %d points", c.text, m.Name, m, m.Dims(), m.Points())
 		}
 	}
@@ -67,8 +68,10 @@ func TestMachineDim(t *testing.T) {
 		{"2x3", "x", 0}, {"2x3", "y", 1}, {"2x3", "1", 1}, {"2x3", "z", -1}, {"2x3", "2", -1},
 		{"2x3", "", -1}, {"2x3", "xy", -1}, {"2x3", "+1", -1}, {"2x3", "01", -1}, {"2x3", "-1", -1},
 		{"2x3x4x5", "3", 3},
-		{"nodes=2x2;gpus=4", "nodes.y", 1}, {"nodes=2x2;gpus=4", "gpus.x", 2}, {"nodes=2x2;gpus=4", "gpus.0", 2},
-		{"nodes=2x2;gpus=4", "gpus.y", -1}, {"nodes=2x2;gpus=4", "x", -1}, {"nodes=2x2;gpus=4", "nodes", -1},
+		{"nodes=2x2;gpus=4", "nodes.y", 1}, {"nodes=2x2;gpus=4", "gpus.x", 2},
+		{"nodes=2x2;gpus=4", "gpus.0", 2},
+		{"nodes=2x2;gpus=4", "gpus.y", -1}, {"nodes=2x2;gpus=4", "x", -1},
+		{"nodes=2x2;gpus=4", "nodes", -1},
 		{"nodes=5", "x", 0}, {"nodes=5", "nodes.x", 0}, {"nodes=5", "gpus.x", -1},
 	} {
 		m, err := ParseMachine(c.machine)

@@ -19,7 +19,8 @@ func TestMemory(t *testing.T) {
 			t.Errorf("%s: got %v up to %d, %v, want %q", text, p, end, err, want)
 			continue
 		}
-		if q, _, err := ParsePlacement(p.String(), 0, len(p.String())); err != nil || q.String() != p.String() || q.Memory() != want {
+		if q, _, err := ParsePlacement(p.String(), 0, len(p.String())); err != nil ||
+			q.String() != p.String() || q.Memory() != want {
 			t.Errorf("%s: %s reads back as %v, %v", text, p, q, err)
 		}
 		if err := p.Lies(false); (err != nil) != (want == Device) || p.Lies(true) != nil {
@@ -30,7 +31,8 @@ func TestMemory(t *testing.T) {
 		"(x,y) -> M(x) in fast": `got "f", want device or host`,
 		"(x,y) -> M(x) in":      "want device or host",
 	} {
-		if _, _, err := ParsePlacement(text, 0, len(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := ParsePlacement(text, 0, len(text)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}

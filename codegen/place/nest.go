@@ -2,8 +2,8 @@ package place
 
 import "slices"
 
-// Nest is the loops that are peeled off a schedule: those that run over ranks, and those that run in
-// order around others, or bring pieces of tensors. What is under them is the leaf.
+// Nest is the loops that are peeled off a schedule: those that run over ranks, and those that run
+// in order around others, or bring pieces of tensors. What is under them is the leaf.
 type Nest struct {
 	Machine *Machine
 	Loops   []Loop // outermost first
@@ -16,8 +16,8 @@ type Nest struct {
 	Written []Written
 }
 
-// Written is a command of the user's in the text that has it, and its arguments as schedule.Places has them; none where the
-// leaf's command has others.
+// Written is a command of the user's in the text that has it, and its arguments as schedule.Places
+// has them; none where the leaf's command has others.
 type Written struct {
 	Text     string
 	Pos, End int
@@ -35,17 +35,17 @@ type Loop struct {
 	Communicate []string
 }
 
-// Digit is a part of the number of a chunk: the value of a loop, which has N of them, or of a loop that
-// others rotate, which is the sum of theirs and its own, mod N.
+// Digit is a part of the number of a chunk: the value of a loop, which has N of them, or of a loop
+// that others rotate, which is the sum of theirs and its own, mod N.
 type Digit struct {
 	Loop int   // an index of Nest.Loops
 	Plus []int // the loops that rotate it
 	N    int64
 }
 
-// Chunks are those that the loops of a nest cut, of an index variable or of the entries of a tensor.
-// Their numbers are in mixed radix by the digits, the most significant first. Chunk k of a variable
-// is [Cuts[k], Cuts[k+1]), which may be empty.
+// Chunks are those that the loops of a nest cut, of an index variable or of the entries of a
+// tensor. Their numbers are in mixed radix by the digits, the most significant first. Chunk k of a
+// variable is [Cuts[k], Cuts[k+1]), which may be empty.
 type Chunks struct {
 	Var       string     // an index variable; "" where Positions is set
 	Positions *Positions // chunks of the entries of a tensor; Cuts is then nil
@@ -53,7 +53,8 @@ type Chunks struct {
 	Cuts      []int64
 }
 
-// Positions are the entries of one access of the statement, cut along the storage order of its tensor.
+// Positions are the entries of one access of the statement, cut along the storage order of its
+// tensor.
 type Positions struct {
 	Tensor string
 	Vars   []string // of the access's outermost levels, in storage order
@@ -92,7 +93,8 @@ func (c *Chunks) Of(point []int64) int64 {
 
 // Uses tells whether a chunk's number depends on a loop.
 func (c *Chunks) Uses(loop int) bool {
-	return slices.ContainsFunc(c.Digits, func(d Digit) bool { return d.Loop == loop || slices.Contains(d.Plus, loop) })
+	return slices.ContainsFunc(c.Digits,
+		func(d Digit) bool { return d.Loop == loop || slices.Contains(d.Plus, loop) })
 }
 
 // Rotating lists the loops that rotate a loop, as indices of Loops.
@@ -107,8 +109,9 @@ func (n *Nest) Rotating(loop int) []int {
 	return nil
 }
 
-// Spread tells whether a variable, an index of Chunks, is cut by a loop that is distributed, so that
-// ranks have chunks of their own of it.
+// Spread tells whether a variable, an index of Chunks, is cut by a loop that is distributed, so
+// that ranks have chunks of their own of it.
 func (n *Nest) Spread(chunks int) bool {
-	return slices.ContainsFunc(n.Chunks[chunks].Digits, func(d Digit) bool { return n.Loops[d.Loop].Dim >= 0 })
+	return slices.ContainsFunc(n.Chunks[chunks].Digits,
+		func(d Digit) bool { return n.Loops[d.Loop].Dim >= 0 })
 }

@@ -25,24 +25,27 @@ func (b *Blocking) Nest() *Nest {
 	return n
 }
 
-// Blocking is what a statement's blocks are under the nest: the variables that it cuts are split
-// at its chunks, and the groups of terms are those of a block schedule with these variables. Which
+// Blocking is what a statement's blocks are under the nest: the variables that it cuts are split at
+// its chunks, and the groups of terms are those of a block schedule with these variables. Which
 // rank runs a block is the nest's to say, so that there is no mapping. Chunks of the entries of a
-// tensor add to one block of the result where that has none of their variables; else each makes a block
-// of its own. A nest that cuts the range of a sum inside a product or quotient is refused.
+// tensor add to one block of the result where that has none of their variables; else each makes a
+// block of its own. A nest that cuts the range of a sum inside a product or quotient is refused.
 func (n *Nest) Blocking(norm *notation.Normal) (*Blocking, error) {
 	b := &Blocking{}
 	for _, c := range n.Chunks {
 		if c.Positions != nil {
-			// Every term has the tensor as a factor, and so sums its variables itself; but for the old value of a +=.
-			held := slices.ContainsFunc(c.Positions.Vars, func(v string) bool { return slices.Contains(norm.LHS.Vars, v) })
+			// Every term has the tensor as a factor, and so sums its variables itself; but for the old value
+			// of a +=.
+			held := slices.ContainsFunc(c.Positions.Vars,
+				func(v string) bool { return slices.Contains(norm.LHS.Vars, v) })
 			b.Vars = append(b.Vars, BlockVar{Positions: c.Positions, Reduction: !held})
 			continue
 		}
 		if why := Splittable(norm, c.Var); why != "" {
 			return nil, diag.Errorf(diag.ScheduleRefused, "distribute: %s", why)
 		}
-		b.Vars = append(b.Vars, BlockVar{Name: c.Var, Cuts: c.Cuts, Reduction: !slices.Contains(norm.LHS.Vars, c.Var)})
+		b.Vars = append(b.Vars, BlockVar{Name: c.Var, Cuts: c.Cuts,
+			Reduction: !slices.Contains(norm.LHS.Vars, c.Var)})
 	}
 	b.group(norm)
 	return b, nil

@@ -54,7 +54,8 @@ func TestBlockingNest(t *testing.T) {
 		var loops []string
 		for k, l := range nest.Loops {
 			loops = append(loops, l.Var)
-			if l.N != b.Vars[k].Ranges() || l.Dim != slices.Index(b.Map, k) || l.Dim >= 0 && nest.Machine.Dims()[l.Dim] != l.N {
+			if l.N != b.Vars[k].Ranges() || l.Dim != slices.Index(b.Map, k) ||
+				l.Dim >= 0 && nest.Machine.Dims()[l.Dim] != l.N {
 				t.Errorf("%+v: got loop %+v over %v", c, l, nest.Machine.Dims())
 			}
 			if nest.Spread(k) != (l.Dim >= 0) || nest.Rotating(k) != nil {
@@ -71,10 +72,11 @@ func TestBlockingNest(t *testing.T) {
 // the sums that they have.
 func TestNestBlocking(t *testing.T) {
 	n := normal(t, "y(i) = d(i) + A(i,j)*x(j)")
-	nest := &Nest{Machine: Line(2), Loops: []Loop{{Var: "jo", N: 2, Dim: 0}, {Var: "io", N: 3, Dim: -1}}, Chunks: []Chunks{
-		{Var: "j", Digits: []Digit{{Loop: 0, N: 2, Plus: []int{1}}}, Cuts: []int64{0, 3, 7}},
-		{Var: "i", Digits: []Digit{{Loop: 1, N: 3}}, Cuts: []int64{0, 3, 6, 10}},
-	}}
+	nest := &Nest{Machine: Line(2),
+		Loops: []Loop{{Var: "jo", N: 2, Dim: 0}, {Var: "io", N: 3, Dim: -1}}, Chunks: []Chunks{
+			{Var: "j", Digits: []Digit{{Loop: 0, N: 2, Plus: []int{1}}}, Cuts: []int64{0, 3, 7}},
+			{Var: "i", Digits: []Digit{{Loop: 1, N: 3}}, Cuts: []int64{0, 3, 6, 10}},
+		}}
 	b, err := nest.Blocking(n)
 	if err != nil {
 		t.Fatal(err)
@@ -82,11 +84,14 @@ func TestNestBlocking(t *testing.T) {
 	if !b.Vars[0].Reduction || b.Vars[1].Reduction || b.Vars[0].Name != "j" || b.Map != nil {
 		t.Errorf("got %+v", b)
 	}
-	if len(b.Groups) != 2 || !slices.Equal(b.Groups[0].Terms, []int{0}) || b.Groups[0].Held != nil || !slices.Equal(b.Groups[1].Held, []int{0}) {
+	if len(b.Groups) != 2 || !slices.Equal(b.Groups[0].Terms, []int{0}) || b.Groups[0].Held != nil ||
+		!slices.Equal(b.Groups[1].Held, []int{0}) {
 		t.Errorf("got groups %+v", b.Groups)
 	}
-	if !nest.Spread(0) || nest.Spread(1) || !slices.Equal(nest.Rotating(0), []int{1}) || nest.Rotating(1) != nil {
-		t.Errorf("j is spread %v and rotated by %v, i %v and by %v", nest.Spread(0), nest.Rotating(0), nest.Spread(1), nest.Rotating(1))
+	if !nest.Spread(0) || nest.Spread(1) || !slices.Equal(nest.Rotating(0), []int{1}) ||
+		nest.Rotating(1) != nil {
+		t.Errorf("j is spread %v and rotated by %v, i %v and by %v", nest.Spread(0), nest.Rotating(0),
+			nest.Spread(1), nest.Rotating(1))
 	}
 }
 
@@ -97,7 +102,8 @@ func TestNestBlockingRefused(t *testing.T) {
 		Chunks: []Chunks{{Var: "j", Digits: []Digit{{Loop: 0, N: 2}}, Cuts: []int64{0, 3, 7}}}}
 	_, err := nest.Blocking(n)
 	var e *diag.Error
-	want := "distribute: the sum over j stands inside a product or quotient, so that its blocks cannot be summed one by one"
+	want :=
+		"distribute: the sum over j stands inside a product or quotient, so that its blocks cannot be summed one by one"
 	if !errors.As(err, &e) || e.Code != diag.ScheduleRefused || e.Msg != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -10,7 +10,8 @@ import (
 // Ordered says how the entries of a tensor are cut along its storage order: into ranges that follow
 // one another in it. An entry is known by its tuple, the coordinates of Modes.
 type Ordered struct {
-	Modes []int        // the modes of the outermost levels, in storage order, down to the innermost level that Cuts names
+	// the modes of the outermost levels, in storage order, down to the innermost level that Cuts names
+	Modes []int
 	Cuts  []OrderedCut // each cuts every range of those before it, the coarsest first
 }
 
@@ -30,10 +31,11 @@ func (o *Ordered) Ranges() int64 {
 	return n
 }
 
-// Even are the keys between which the ranges lie of entries that are spread evenly over coordinates below these sizes,
-// those of Modes; the first and the last are nil. Where positions are cut that have several coordinates, a range begins
-// behind the first coordinate of the innermost of these, if there are more: within a row, not at its beginning, so that what
-// is shared at the ends of ranges is there as often as it can be.
+// Even are the keys between which the ranges lie of entries that are spread evenly over coordinates
+// below these sizes, those of Modes; the first and the last are nil. Where positions are cut that
+// have several coordinates, a range begins behind the first coordinate of the innermost of these,
+// if there are more: within a row, not at its beginning, so that what is shared at the ends of
+// ranges is there as often as it can be.
 func (o *Ordered) Even(sizes []int64) [][]int64 {
 	rows, parts := []int64{0, sizes[0]}, int64(1)
 	for _, c := range o.Cuts {
@@ -65,8 +67,8 @@ func evenWithin(cuts []int64, n int64) []int64 {
 	return out
 }
 
-// within is the tuple, of coordinates below these sizes, with which the given one of so many parts of n outermost
-// coordinates from first on begins.
+// within is the tuple, of coordinates below these sizes, with which the given one of so many parts
+// of n outermost coordinates from first on begins.
 func within(first, n, part, parts int64, sizes []int64) []int64 {
 	key := make([]int64, len(sizes))
 	key[0] = first
@@ -113,7 +115,9 @@ func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 		o.Cuts = h.ordered.Cuts
 		covered = append(covered, h.ordered.Modes...)
 		if last := o.Cuts[len(o.Cuts)-1].Level; last > level {
-			return fmt.Sprintf("the stored entries of %s are cut behind those of %s, which is stored inside of it", inner, l.Modes[order[last]])
+			return fmt.Sprintf(
+				"the stored entries of %s are cut behind those of %s, which is stored inside of it", inner,
+				l.Modes[order[last]])
 		}
 	}
 	extents := h.Machine.Dims()
@@ -123,7 +127,8 @@ func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 			continue
 		}
 		if d.Mode != order[0] {
-			return fmt.Sprintf("the coordinates of %s are cut before the stored entries of %s; of the modes whose entries are cut only the outermost stored one, %s, may be", l.Modes[d.Mode], inner, outermost)
+			return fmt.Sprintf(
+				"the coordinates of %s are cut before the stored entries of %s; of the modes whose entries are cut only the outermost stored one, %s, may be", l.Modes[d.Mode], inner, outermost)
 		}
 		d.Kind = Nonzeros
 		o.Cuts = append(o.Cuts, OrderedCut{N: extents[k], Level: -1})
@@ -131,7 +136,9 @@ func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	}
 	for _, m := range o.Modes {
 		if !slices.Contains(covered, m) {
-			return fmt.Sprintf("the stored entries of %s are cut, and %s, which is stored outside of it, is not; want ~(%s)", inner, l.Modes[m], l.names(o.Modes))
+			return fmt.Sprintf(
+				"the stored entries of %s are cut, and %s, which is stored outside of it, is not; want ~(%s)",
+				inner, l.Modes[m], l.names(o.Modes))
 		}
 	}
 	o.Cuts = append(o.Cuts, OrderedCut{N: n, Level: level})

@@ -29,7 +29,8 @@ type Level struct {
 type Memory string
 
 const (
-	AnyMemory Memory = ""       // the host's, and the device's where leaves run there, as long as that has room
+	// the host's, and the device's where leaves run there, as long as that has room
+	AnyMemory Memory = ""
 	Device    Memory = "device" // the device's, until the tensor goes
 	Host      Memory = "host"   // the host's; in the device's for as long as a leaf runs
 )
@@ -264,7 +265,8 @@ func (p *placementReader) dim(l *Level) Dim {
 		name := p.name("a mode of the tensor, *, a number or ~")
 		k := slices.Index(l.Modes, name)
 		if k < 0 {
-			p.fail(pos, p.at, "got %s, want a mode that stands on the left of ->: %s", name, strings.Join(l.Modes, ", "))
+			p.fail(pos, p.at, "got %s, want a mode that stands on the left of ->: %s", name,
+				strings.Join(l.Modes, ", "))
 		}
 		return k
 	}
@@ -317,7 +319,8 @@ func (p Placement) String() string {
 		for n, d := range l.Dims {
 			dims[n] = l.dimText(d)
 		}
-		levels[k] = fmt.Sprintf("(%s) -> %s(%s)", strings.Join(l.Modes, ","), l.Machine, strings.Join(dims, ","))
+		levels[k] = fmt.Sprintf("(%s) -> %s(%s)", strings.Join(l.Modes, ","), l.Machine,
+			strings.Join(dims, ","))
 	}
 	text := strings.Join(levels, "; ")
 	if m := p.Memory(); m != AnyMemory {

@@ -18,7 +18,8 @@ func TestPlacement(t *testing.T) {
 		"(x,y) -> M(3)":                "0 false",
 		"(x,y) -> M(x); (x,y) -> N(y)": "0 false",
 	} {
-		for _, written := range []string{text, strings.NewReplacer("(", " ( ", "->", " ->\t", ",", " ,").Replace(text)} {
+		for _, written := range []string{text,
+			strings.NewReplacer("(", " ( ", "->", " ->\t", ",", " ,").Replace(text)} {
 			p, end, err := ParsePlacement("place "+written+" to", 6, 6+len(written))
 			if err != nil || end != 6+len(strings.TrimRight(written, " ")) || p.String() != text {
 				t.Errorf("%s: got %s up to %d, %v", written, p, end, err)

@@ -104,7 +104,10 @@ func (r *Relation) Tile(of Range, o TileOptions, name Namer) (t Tiling, numbers 
 }
 
 // roundedUp is the number of tiles of n of so many things.
-func roundedUp(extent Form, n int64) Form { return Bin(Div, Bin(Add, extent, Const(n-1)), Const(n)) }
+func roundedUp(extent Form,
+	n int64) Form {
+	return Bin(Div, Bin(Add, extent, Const(n-1)), Const(n))
+}
 
 // manyPieces is from how many pieces on a divide that finds less to part makes
 // fewer of them: the others would be empty.

@@ -103,5 +103,6 @@ func Fold[T any](f Form, a Arith[T]) T {
 
 // Eval is a form's number, where value gives that of each symbol.
 func Eval(f Form, value func(Symbol) int64) int64 {
-	return Fold(f, Arith[int64]{Const: func(n int64) int64 { return n }, Symbol: value, Binary: Number})
+	return Fold(f, Arith[int64]{Const: func(n int64) int64 { return n }, Symbol: value,
+		Binary: Number})
 }

@@ -13,9 +13,10 @@
 // outermost first, and its fully derived ones in natural order, which is the
 // order of loops that visits the original space in its own order.
 //
-// Bounds and coordinates are forms (form.go), which lowering turns into code, and Eval
-// into numbers, by which tests hold the forms to what loops visit: the ranges that tiles leave of a variable (bounds.go: Relation.Tile,
-// Narrowed), and the coordinates of loops that count (counting.go).
+// Bounds and coordinates are forms (form.go), which lowering turns into code, and Eval into
+// numbers, by which tests hold the forms to what loops visit: the ranges that tiles leave of a
+// variable (bounds.go: Relation.Tile, Narrowed), and the coordinates of loops that count
+// (counting.go).
 //
 // # Files
 //
@@ -49,7 +50,8 @@ const (
 	Precompute
 )
 
-var kindNames = [...]string{Split: "split", Divide: "divide", Fuse: "fuse", Pos: "pos", Coord: "coord", Bound: "bound", Precompute: "precompute"}
+var kindNames = [...]string{Split: "split", Divide: "divide", Fuse: "fuse", Pos: "pos",
+	Coord: "coord", Bound: "bound", Precompute: "precompute"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -63,7 +65,8 @@ const (
 	MaxConstraint                  // the range ends at N or earlier
 )
 
-var boundNames = [...]string{MinExact: "MinExact", MinConstraint: "MinConstraint", MaxExact: "MaxExact", MaxConstraint: "MaxConstraint"}
+var boundNames = [...]string{MinExact: "MinExact", MinConstraint: "MinConstraint",
+	MaxExact: "MaxExact", MaxConstraint: "MaxConstraint"}
 
 func (k BoundKind) String() string { return boundNames[k] }
 
@@ -121,7 +124,8 @@ func (g *Graph) With(r Relation) (*Graph, error) {
 		}
 	}
 	for k, v := range r.To {
-		if g.MadeBy(v) != nil || g.Original(v) != v || slices.Contains(r.From, v) || slices.Contains(r.To[:k], v) {
+		if g.MadeBy(v) != nil || g.Original(v) != v || slices.Contains(r.From, v) ||
+			slices.Contains(r.To[:k], v) {
 			return nil, fmt.Errorf("the name %s is in use", v)
 		}
 		for _, q := range g.Relations() {

@@ -116,8 +116,10 @@ func TestQueries(t *testing.T) {
 func TestMadeAndReplaced(t *testing.T) {
 	g := graph(t, byEntries)
 	for v, want := range map[string][2]string{
-		"i": {"", "fuse(i, j, f)"}, "j": {"", "fuse(i, j, f)"}, "f": {"fuse(i, j, f)", "pos(f, p, A(i,j))"},
-		"p": {"pos(f, p, A(i,j))", "split(p, p0, p1, 16)"}, "p0": {"split(p, p0, p1, 16)", ""}, "k": {"", ""},
+		"i": {"", "fuse(i, j, f)"}, "j": {"", "fuse(i, j, f)"},
+		"f": {"fuse(i, j, f)", "pos(f, p, A(i,j))"},
+		"p": {"pos(f, p, A(i,j))", "split(p, p0, p1, 16)"}, "p0": {"split(p, p0, p1, 16)", ""},
+		"k": {"", ""},
 	} {
 		text := func(r *Relation) string {
 			if r == nil {
@@ -143,7 +145,8 @@ func TestComponent(t *testing.T) {
 		{threeDeep, "l", "i k l", "p0 p1", "f"},
 		{ofParts, "i0", "i j", "i0 f", "i"}, // what is left of i in a tile, with all of j
 		{ofParts, "j", "i j", "i0 f", "i"},
-		{"fuse(j, k, g); split(i, i0, i1, 8); fuse(i1, g, f); split(f, f0, f1, 4)", "k", "i j k", "i0 f0 f1", "i"},
+		{"fuse(j, k, g); split(i, i0, i1, 8); fuse(i1, g, f); split(f, f0, f1, 4)", "k", "i j k",
+			"i0 f0 f1", "i"},
 		{"fuse(i, j, f); split(f, f0, f1, 8); fuse(f1, k, g)", "f0", "i j k", "f0 g", "f"},
 		{"pos(i, p, A(i,j)); split(p, p0, p1, 8); coord(p1, c); fuse(c, j, f)", "j", "i j", "p0 f", "i"},
 		{"split(i, i0, i1, 8); fuse(i0, j, f)", "i1", "i j", "f i1", ""}, // tile numbers, with j
@@ -153,8 +156,10 @@ func TestComponent(t *testing.T) {
 		{"split(i, i0, i1, 2); precompute(i, iw)", "i0", "i", "i0 i1", "i"},
 	} {
 		got := graph(t, c.graph).Component(c.v)
-		if got == nil || strings.Join(got.Roots, " ") != c.roots || strings.Join(got.Leaves, " ") != c.leaves || got.Top != c.top {
-			t.Errorf("%s: the component of %s is %+v, want roots %s, leaves %s, top %q", c.graph, c.v, got, c.roots, c.leaves, c.top)
+		if got == nil || strings.Join(got.Roots, " ") != c.roots ||
+			strings.Join(got.Leaves, " ") != c.leaves || got.Top != c.top {
+			t.Errorf("%s: the component of %s is %+v, want roots %s, leaves %s, top %q", c.graph, c.v, got,
+				c.roots, c.leaves, c.top)
 		}
 	}
 	if c := graph(t, stripMined).Component("j"); c != nil {
@@ -177,8 +182,8 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
-// TestTileOf: the variables of a producer stand for the consumer's until one of both is replaced, and
-// are of their own then.
+// TestTileOf: the variables of a producer stand for the consumer's until one of both is replaced,
+// and are of their own then.
 func TestTileOf(t *testing.T) {
 	const tile = "pos(j, p, A(i,j)); split(p, p0, p1, 8); precompute(p1, pw)"
 	for _, c := range []struct {
@@ -193,7 +198,8 @@ func TestTileOf(t *testing.T) {
 		{"precompute(j, jw); split(jw, a, b, 2)", "jw", "", []string{"a", "b"}, nil},
 	} {
 		g := graph(t, c.graph)
-		w := g.Relations()[slices.IndexFunc(g.Relations(), func(r Relation) bool { return r.Kind == Precompute })].To[0]
+		w := g.Relations()[slices.IndexFunc(g.Relations(),
+			func(r Relation) bool { return r.Kind == Precompute })].To[0]
 		if got := g.ConsumerVar(w); got != c.consumer {
 			t.Errorf("%s: %s stands for %s, want %s", c.graph, w, got, c.consumer)
 		}
@@ -241,13 +247,16 @@ func TestWithBranches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x, y := a.FullyDerived("i"), b.FullyDerived("i"); !slices.Equal(x, []string{"i0", "a0", "a1"}) || !slices.Equal(y, []string{"i0", "b0", "b1"}) {
+	if x, y := a.FullyDerived("i"),
+		b.FullyDerived("i"); !slices.Equal(x, []string{"i0", "a0", "a1"}) ||
+		!slices.Equal(y, []string{"i0", "b0", "b1"}) {
 		t.Errorf("got %v and %v", x, y)
 	}
 }
 
 func TestPicture(t *testing.T) {
-	got := graph(t, byEntries+"; split(k, k0, k1, 8); bound(k0, kb, 4, MaxExact)").Picture([]string{"i", "j", "k"})
+	got := graph(t, byEntries+"; split(k, k0, k1, 8); bound(k0, kb, 4, MaxExact)").Picture(
+		[]string{"i", "j", "k"})
 	const want = `digraph provenance {
   "i" [shape=ellipse];
   "j" [shape=ellipse];
@@ -283,7 +292,8 @@ func TestPicture(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	var none *Graph
-	if got := none.Picture([]string{"i"}); got != "digraph provenance {\n  \"i\" [shape=ellipse];\n}\n" {
+	if got := none.Picture([]string{"i"}); got !=
+		"digraph provenance {\n  \"i\" [shape=ellipse];\n}\n" {
 		t.Errorf("without relations: %s", got)
 	}
 }

@@ -61,17 +61,16 @@ func Convert(v Value, from, to dtype.Type) Value {
 	return fit(to, v)
 }
 
-// num is a value with what is known of its rounding: mag bounds the sum of
-// the absolute values of all products that went into it, ops the number of
-// operations on the longest way to it, and exact says that it is an integer
-// that no order of evaluation can round (or of an integer type, which wraps).
-// unsigned says that a -0 went into it: if it is zero, its sign is uncertain,
-// since adding -0 to an absent value, or to memory that was cleared, may or may
-// not keep it. wild says that a product or quotient was infinite, or infinity times
-// zero; loose that there was a division by a zero of uncertain sign, or a sum of what was wild: with
-// a factor that all products have taken out of it, as workspaces and schedules do, inf*1 - inf*3
-// is inf*(1-3), an infinity instead of NaN. open says that it was divided by what may
-// as well be zero, or of the other sign, by the rounding of the sum that it is.
+// num is a value with what is known of its rounding: mag bounds the sum of the absolute values of
+// all products that went into it, ops the number of operations on the longest way to it, and exact
+// says that it is an integer that no order of evaluation can round (or of an integer type, which
+// wraps). unsigned says that a -0 went into it: if it is zero, its sign is uncertain, since adding
+// -0 to an absent value, or to memory that was cleared, may or may not keep it. wild says that a
+// product or quotient was infinite, or infinity times zero; loose that there was a division by a
+// zero of uncertain sign, or a sum of what was wild: with a factor that all products have taken out
+// of it, as workspaces and schedules do, inf*1 - inf*3 is inf*(1-3), an infinity instead of NaN.
+// open says that it was divided by what may as well be zero, or of the other sign, by the rounding
+// of the sum that it is.
 type num struct {
 	v     Value
 	mag   float64
@@ -113,7 +112,8 @@ func operand(t dtype.Type, v Value) num {
 	}
 	re, im := real(v.C), imag(v.C)
 	mag := math.Abs(re) + math.Abs(im)
-	return num{v: v, mag: mag, flags: v.marked(), exact: re == math.Trunc(re) && im == math.Trunc(im) && mag <= t.ExactMax()}
+	return num{v: v, mag: mag, flags: v.marked(),
+		exact: re == math.Trunc(re) && im == math.Trunc(im) && mag <= t.ExactMax()}
 }
 
 // plus adds y to x.

@@ -10,9 +10,9 @@ import (
 	"distaff/codegen/notation"
 )
 
-// node is a part of the right side. eval writes its value at the coordinates
-// of env (one for each variable) to x, and tells whether it is present there; x is of no
-// meaning where it is not. An error counts only where the node, and all it is multiplied by, are present.
+// node is a part of the right side. eval writes its value at the coordinates of env (one for each
+// variable) to x, and tells whether it is present there; x is of no meaning where it is not. An
+// error counts only where the node, and all it is multiplied by, are present.
 type node interface {
 	eval(env []int64, x *num) (present bool, err error)
 }
@@ -173,7 +173,8 @@ func (q *quotient) zero(env []int64) error {
 	if len(at) > 0 {
 		where = " at " + strings.Join(at, ", ")
 	}
-	e := diag.Errorf(diag.DivideByZero, "got an integer division by zero%s in %s, want a divisor that is stored and not 0 (or -t with a float type)", where, q.text)
+	e := diag.Errorf(diag.DivideByZero,
+		"got an integer division by zero%s in %s, want a divisor that is stored and not 0 (or -t with a float type)", where, q.text)
 	e.Exit = diag.ExitData
 	return e
 }

@@ -69,7 +69,8 @@ func New(p Problem) *Evaluator {
 		for _, v := range t.Sum {
 			open = append(open, slots[v])
 		}
-		if slices.ContainsFunc(slices.Concat(e.left, open), func(s int) bool { return e.p.slotSizes[s] == 0 }) {
+		if slices.ContainsFunc(slices.Concat(e.left, open),
+			func(s int) bool { return e.p.slotSizes[s] == 0 }) {
 			continue // an empty index space, whose other variables may be huge
 		}
 		e.terms = append(e.terms, tm)
@@ -93,7 +94,8 @@ func (e *Evaluator) checkTensor(a *notation.Access) {
 	}
 	for m, v := range a.Vars {
 		if t.Dims[m] != e.p.Sizes[v] {
-			panic(fmt.Sprintf("BUG: reference: mode %d of %s has size %d, %s %d", m, a.Name, t.Dims[m], v, e.p.Sizes[v]))
+			panic(fmt.Sprintf("BUG: reference: mode %d of %s has size %d, %s %d", m, a.Name, t.Dims[m], v,
+				e.p.Sizes[v]))
 		}
 	}
 }
@@ -119,7 +121,8 @@ func (e *Evaluator) At(coord []int64) (Point, error) {
 
 func (e *Evaluator) point(a *accumulator) Point {
 	x := a.num()
-	p := Point{Present: a.present, Mag: x.mag, Ops: x.ops, Exact: x.exact || !a.present, loose: x.flags&loose != 0, open: x.flags&open != 0, compute: e.p.Compute, result: e.p.Result}
+	p := Point{Present: a.present, Mag: x.mag, Ops: x.ops, Exact: x.exact || !a.present,
+		loose: x.flags&loose != 0, open: x.flags&open != 0, compute: e.p.Compute, result: e.p.Result}
 	p.Value = Convert(x.v, e.p.Compute, e.p.Result)
 	p.Overflow = e.p.Compute.IsInt() && p.Value.I != x.v.I
 	// A sum may be accumulated in the result itself.

@@ -89,7 +89,8 @@ func order(needs []*access, isOpen map[int]bool) []*access {
 		}
 		cheapest := -1
 		for k, a := range needs {
-			if !used[k] && (cheapest < 0 || matches(a, isOpen, known) < matches(needs[cheapest], isOpen, known)) {
+			if !used[k] && (cheapest < 0 ||
+				matches(a, isOpen, known) < matches(needs[cheapest], isOpen, known)) {
 				cheapest = k
 			}
 		}
@@ -149,8 +150,8 @@ func (c piece) of(lo, hi int64) (int64, int64) {
 // pieceOf is about how many points a piece has at the least.
 const pieceOf = 64
 
-// pieces is into how many pieces, of at most max, the points are cut: along the first access or loop
-// that has a choice. It depends on nothing but the data, and so do the sums of pieces.
+// pieces is into how many pieces, of at most max, the points are cut: along the first access or
+// loop that has a choice. It depends on nothing but the data, and so do the sums of pieces.
 func (p *plan) pieces(env []int64, max int) int {
 	n := int64(1)
 	for k := range p.steps {

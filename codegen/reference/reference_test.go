@@ -19,7 +19,8 @@ func tensor(t dtype.Type, dims []int64, entries map[string]float64) *Tensor {
 	out := NewTensor(t, dims...)
 	for key, v := range entries {
 		coord := make([]int64, len(dims))
-		for m, s := range strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune(", []", r) }) {
+		for m, s := range strings.FieldsFunc(key,
+			func(r rune) bool { return strings.ContainsRune(", []", r) }) {
 			fmt.Sscan(s, &coord[m])
 		}
 		if t.IsInt() {
@@ -42,7 +43,8 @@ func problem(t testing.TB, src string, ty dtype.Type, sizes map[string]int64) Pr
 		t.Fatal(err)
 	}
 	n := notation.Normalize(s)
-	p := Problem{Normal: n, Sizes: map[string]int64{}, Compute: ty, Result: ty, Tensors: map[string]*Tensor{}}
+	p := Problem{Normal: n, Sizes: map[string]int64{}, Compute: ty, Result: ty,
+		Tensors: map[string]*Tensor{}}
 	for _, v := range n.Vars {
 		name := v
 		if user, ok := n.Source[v]; ok {
@@ -54,7 +56,8 @@ func problem(t testing.TB, src string, ty dtype.Type, sizes map[string]int64) Pr
 }
 
 // evaluate runs a statement over tensors of one type.
-func evaluate(t testing.TB, src string, ty dtype.Type, sizes map[string]int64, tensors map[string]map[string]float64) (*Evaluator, map[string]float64, error) {
+func evaluate(t testing.TB, src string, ty dtype.Type, sizes map[string]int64,
+	tensors map[string]map[string]float64) (*Evaluator, map[string]float64, error) {
 	t.Helper()
 	p := problem(t, src, ty, sizes)
 	n := p.Normal
@@ -125,44 +128,66 @@ func TestSpec(t *testing.T) {
 		in       ts
 		want     m
 	}{
-		{"a variable that the left side lacks is summed", "a(i) = B(i,j)*c(j)", sizes, ts{"B": B, "c": c}, m{"0": 19, "1": 21}},
-		{"each additive term sums over those it holds", "a(i) = d(i) + B(i,j)*c(j)", sizes, ts{"B": B, "c": c, "d": d}, m{"0": 119, "1": 21}},
+		{"a variable that the left side lacks is summed", "a(i) = B(i,j)*c(j)", sizes, ts{"B": B, "c": c},
+			m{"0": 19, "1": 21}},
+		{"each additive term sums over those it holds", "a(i) = d(i) + B(i,j)*c(j)", sizes,
+			ts{"B": B, "c": c, "d": d}, m{"0": 119, "1": 21}},
 		{"two terms, two sums", "a(i) = B(i,j) + C(i,k)", sizes, ts{"B": B, "C": C}, m{"0": 33, "1": 33}},
-		{"as if multiplied out", "a(i) = (B(i,j) + C(i,k))*d(i)", sizes, ts{"B": B, "C": C, "d": d}, m{"0": 3300}},
-		{"a quotient is one term", "a(i) = (B(i,j) + C(i,k))/d(i)", sizes, ts{"B": B, "C": C, "d": m{"0": 2, "1": 1}}, m{"0": (2*3 + 3*30) / 2.0, "1": 2*3 + 3*30}},
-		{"sum says it outright", "a(i) = sum(j, B(i,j)*c(j))", sizes, ts{"B": B, "c": c}, m{"0": 19, "1": 21}},
-		{"sum binds what the left side has too", "a(j) = sum(j, c(j))", sizes, ts{"c": c}, m{"0": 12, "1": 12, "2": 12}},
-		{"sum of a body that only partly holds the variable", "a(i) = sum(j, B(i,j) + d(i))", sizes, ts{"B": B, "d": d}, m{"0": 303, "1": 3}},
+		{"as if multiplied out", "a(i) = (B(i,j) + C(i,k))*d(i)", sizes, ts{"B": B, "C": C, "d": d},
+			m{"0": 3300}},
+		{"a quotient is one term", "a(i) = (B(i,j) + C(i,k))/d(i)", sizes,
+			ts{"B": B, "C": C, "d": m{"0": 2, "1": 1}}, m{"0": (2*3 + 3*30) / 2.0, "1": 2*3 + 3*30}},
+		{"sum says it outright", "a(i) = sum(j, B(i,j)*c(j))", sizes, ts{"B": B, "c": c},
+			m{"0": 19, "1": 21}},
+		{"sum binds what the left side has too", "a(j) = sum(j, c(j))", sizes, ts{"c": c},
+			m{"0": 12, "1": 12, "2": 12}},
+		{"sum of a body that only partly holds the variable", "a(i) = sum(j, B(i,j) + d(i))", sizes,
+			ts{"B": B, "d": d}, m{"0": 303, "1": 3}},
 		{"sum beside factors", "a(i) = d(i)*sum(j, B(i,j))", sizes, ts{"B": B, "d": d}, m{"0": 300}},
-		{"sum in a quotient", "A(i,j) = B(i,j)/sum(j, B(i,j))", sizes, ts{"B": B}, m{"0,0": 1.0 / 3, "0,2": 2.0 / 3, "1,2": 1}},
-		{"a variable that only the left side has broadcasts", "A(i,k) = d(i)", sizes, ts{"d": d}, m{"0,0": 100, "0,1": 100}},
-		{"a bare name is a scalar, on either side", "a = B(i,j)*s", sizes, ts{"B": B, "s": x(2)}, m{"": 12}},
+		{"sum in a quotient", "A(i,j) = B(i,j)/sum(j, B(i,j))", sizes, ts{"B": B},
+			m{"0,0": 1.0 / 3, "0,2": 2.0 / 3, "1,2": 1}},
+		{"a variable that only the left side has broadcasts", "A(i,k) = d(i)", sizes, ts{"d": d},
+			m{"0,0": 100, "0,1": 100}},
+		{"a bare name is a scalar, on either side", "a = B(i,j)*s", sizes, ts{"B": B, "s": x(2)},
+			m{"": 12}},
 		{"NAME() is a scalar", "a() = s() + 1e-1", sizes, ts{"s": x(2)}, m{"": 2.1}},
-		{"a scalar is present everywhere", "a(i) = d(i) + s", sizes, ts{"d": d, "s": x(0)}, m{"0": 100, "1": 0}},
-		{"+= adds to the left tensor's input", "a(i) += d(i)", sizes, ts{"a": m{"0": 1, "1": 2}, "d": d}, m{"0": 101, "1": 2}},
+		{"a scalar is present everywhere", "a(i) = d(i) + s", sizes, ts{"d": d, "s": x(0)},
+			m{"0": 100, "1": 0}},
+		{"+= adds to the left tensor's input", "a(i) += d(i)", sizes, ts{"a": m{"0": 1, "1": 2}, "d": d},
+			m{"0": 101, "1": 2}},
 		{"+= without an input starts from zero", "a(i) += d(i)", sizes, ts{"d": d}, m{"0": 100}},
 		{"transpose", "A(i,j) = S(j,i)", sq, ts{"S": S}, m{"0,0": 1, "1,0": 2, "0,1": 4}},
-		{"a tensor with its transpose", "A(i,j) = S(i,j) + S(j,i)", sq, ts{"S": S}, m{"0,0": 2, "0,1": 6, "1,0": 6}},
+		{"a tensor with its transpose", "A(i,j) = S(i,j) + S(j,i)", sq, ts{"S": S},
+			m{"0,0": 2, "0,1": 6, "1,0": 6}},
 		{"a product with the transpose", "a = S(i,j)*S(j,i)", sq, ts{"S": S}, m{"": 1 + 8 + 8}},
 		{"the diagonal", "a(i) = S(i,i)", sq, ts{"S": S}, m{"0": 1}},
 		{"the trace", "a = S(i,i)", sq, ts{"S": m{"0,0": 1, "1,1": 5, "0,1": 9}}, m{"": 6}},
-		{"a product is absent where a factor is: no 0 times infinity", "a(i) = d(i)*e(i)", sizes, ts{"d": d, "e": m{"1": inf}}, m{}},
-		{"a stored zero is stored: there it arises", "a(i) = d(i)*e(i)", sizes, ts{"d": m{"1": 0}, "e": m{"1": inf}}, m{"1": nan}},
-		{"a sum is absent where all its terms are", "a(i) = d(i) + e(i)", map[string]int64{"i": 4}, ts{"d": d, "e": m{"2": 1}}, m{"0": 100, "2": 1}},
+		{"a product is absent where a factor is: no 0 times infinity", "a(i) = d(i)*e(i)", sizes,
+			ts{"d": d, "e": m{"1": inf}}, m{}},
+		{"a stored zero is stored: there it arises", "a(i) = d(i)*e(i)", sizes,
+			ts{"d": m{"1": 0}, "e": m{"1": inf}}, m{"1": nan}},
+		{"a sum is absent where all its terms are", "a(i) = d(i) + e(i)", map[string]int64{"i": 4},
+			ts{"d": d, "e": m{"2": 1}}, m{"0": 100, "2": 1}},
 		{"a stored zero is a stored entry", "a(i) = d(i)", sizes, ts{"d": m{"0": 0}}, m{"0": 0}},
 		{"cancellation leaves one", "a(i) = d(i) - e(i)", sizes, ts{"d": d, "e": d}, m{"0": 0}},
-		{"a number makes every coordinate present", "a(i) = d(i) + 1", sizes, ts{"d": d}, m{"0": 101, "1": 1}},
+		{"a number makes every coordinate present", "a(i) = d(i) + 1", sizes, ts{"d": d},
+			m{"0": 101, "1": 1}},
 		{"a number times a tensor does not", "a(i) = 2*d(i)", sizes, ts{"d": d}, m{"0": 200}},
 		{"absent by stored is absent", "a(i) = d(i)/e(i)", sizes, ts{"d": m{}, "e": m{"0": 2}}, m{}},
-		{"stored by absent is x/0", "a(i) = d(i)/e(i)", sizes, ts{"d": m{"0": 100, "1": -1}, "e": m{}}, m{"0": inf, "1": -inf}},
-		{"stored zero by absent is 0/0", "a(i) = d(i)/e(i)", sizes, ts{"d": m{"0": 0}, "e": m{}}, m{"0": nan}},
+		{"stored by absent is x/0", "a(i) = d(i)/e(i)", sizes, ts{"d": m{"0": 100, "1": -1}, "e": m{}},
+			m{"0": inf, "1": -inf}},
+		{"stored zero by absent is 0/0", "a(i) = d(i)/e(i)", sizes, ts{"d": m{"0": 0}, "e": m{}},
+			m{"0": nan}},
 		{"absent by absent is absent", "a(i) = d(i)/e(i)", sizes, ts{"d": m{}, "e": m{}}, m{}},
 		{"a number by absent", "a(i) = 1/d(i)", sizes, ts{"d": m{"0": 4}}, m{"0": 0.25, "1": inf}},
-		{"a summed quotient runs over absent denominators", "a = d(i)/B(i,j)", sizes, ts{"d": d, "B": m{"0,0": 1, "0,1": 2, "0,2": 4}}, m{"": 175}},
-		{"numerator of a sum", "a(i) = (d(i)-e(i))/f(i)", map[string]int64{"i": 3}, ts{"d": d, "e": m{"1": 6}, "f": m{"0": 2, "1": 3, "2": 1}}, m{"0": 50, "1": -2}},
+		{"a summed quotient runs over absent denominators", "a = d(i)/B(i,j)", sizes,
+			ts{"d": d, "B": m{"0,0": 1, "0,1": 2, "0,2": 4}}, m{"": 175}},
+		{"numerator of a sum", "a(i) = (d(i)-e(i))/f(i)", map[string]int64{"i": 3},
+			ts{"d": d, "e": m{"1": 6}, "f": m{"0": 2, "1": 3, "2": 1}}, m{"0": 50, "1": -2}},
 		{"negation", "a(i) = -d(i) - -2*d(i)", sizes, ts{"d": d}, m{"0": 100}},
 		{"an empty mode sums to nothing", "a = c(j)", map[string]int64{"j": 0}, ts{"c": m{}}, m{}},
-		{"nothing is added over an empty mode", "a(i) = sum(j, c(j) + d(i))", map[string]int64{"i": 2, "j": 0}, ts{"c": m{}, "d": d}, m{}},
+		{"nothing is added over an empty mode", "a(i) = sum(j, c(j) + d(i))",
+			map[string]int64{"i": 2, "j": 0}, ts{"c": m{}, "d": d}, m{}},
 		{"mode of size one", "A(i,j) = B(i,j)", one, ts{"B": m{"0,0": 3}}, m{"0,0": 3}},
 	} {
 		e, got, err := evaluate(t, tc.src, dtype.Float64, tc.sizes, tc.in)
@@ -207,15 +232,20 @@ func TestIntegerDivision(t *testing.T) {
 		want m
 		err  string
 	}{
-		{"a(i) = b(i)/c(i)", map[string]m{"b": {"0": 7, "1": -7}, "c": {"0": 2, "1": 2}}, m{"0": 3, "1": -3}, ""},
-		{"a(i) = b(i)/c(i)", map[string]m{"b": {"0": 7, "1": 1}, "c": {"0": 2}}, nil, "division by zero at i=1 in b(i)/c(i)"},
+		{"a(i) = b(i)/c(i)", map[string]m{"b": {"0": 7, "1": -7}, "c": {"0": 2, "1": 2}},
+			m{"0": 3, "1": -3}, ""},
+		{"a(i) = b(i)/c(i)", map[string]m{"b": {"0": 7, "1": 1}, "c": {"0": 2}}, nil,
+			"division by zero at i=1 in b(i)/c(i)"},
 		{"a(i) = b(i)/c(i)", map[string]m{"b": {"2": 1}, "c": {"2": 0}}, nil, "at i=2"},
 		{"a(i) = b(i)/c(i)*d(i)", map[string]m{"b": {"1": 1}, "c": {}, "d": {"0": 1}}, m{}, ""},
 		{"a(i) = d(i)*(b(i)/c(i))", map[string]m{"b": {"1": 1}, "c": {}, "d": {"0": 1}}, m{}, ""},
-		{"a(i) = d(i)*(b(i)/c(i) + 1)", map[string]m{"b": {"1": 1}, "c": {}, "d": {"1": 1}}, nil, "at i=1"},
+		{"a(i) = d(i)*(b(i)/c(i) + 1)", map[string]m{"b": {"1": 1}, "c": {}, "d": {"1": 1}}, nil,
+			"at i=1"},
 		{"a = b(i)/c(j)", map[string]m{"b": {"1": 1}, "c": {"0": 1}}, nil, "at i=1, j=1 in b(i)/c(j)"},
 		{"a = 1/s", map[string]m{"s": {"": 0}}, nil, "division by zero in 1/s"},
-		{"a(i) = (b(i) + 1/c(i))/d(i)", map[string]m{"b": {}, "c": {"0": 1, "1": 0, "2": 1}, "d": {"0": 1, "1": 1, "2": 1}}, nil, "at i=1 in 1/c(i)"},
+		{"a(i) = (b(i) + 1/c(i))/d(i)",
+			map[string]m{"b": {}, "c": {"0": 1, "1": 0, "2": 1}, "d": {"0": 1, "1": 1, "2": 1}}, nil,
+			"at i=1 in 1/c(i)"},
 	} {
 		src := tc.src
 		_, got, err := evaluate(t, src, dtype.Int32, sizes, tc.in)
@@ -267,8 +297,11 @@ func TestComplex(t *testing.T) {
 	c.Append([]int64{0}, Int(2))
 	c.Append([]int64{1}, Int(4))
 	d.Append([]int64{0}, Float(4))
-	out, _, err := New(Problem{Normal: n, Sizes: map[string]int64{"i": 2}, Compute: dtype.Complex128, Result: dtype.Complex64,
-		Tensors: map[string]*Tensor{"b": b.Finish(), "c": c.Finish(), "d": d.Finish()}}).All(context.Background())
+	out, _,
+		err := New(Problem{Normal: n, Sizes: map[string]int64{"i": 2}, Compute: dtype.Complex128,
+		Result:  dtype.Complex64,
+		Tensors: map[string]*Tensor{"b": b.Finish(), "c": c.Finish(), "d": d.Finish()}}).All(
+		context.Background())
 	if err != nil || out.Len() != 2 || out.Value(0).C != 0.5+1i {
 		t.Fatalf("got %v, %v", out, err)
 	}
@@ -295,7 +328,9 @@ func TestExactAndTolerance(t *testing.T) {
 		for k, v := range b {
 			x.Append([]int64{int64(k)}, Value{I: int64(v), C: complex(v, 0)})
 		}
-		p, err := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": int64(len(b))}, Compute: ty, Result: res,
+		p,
+			err := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": int64(len(b))},
+			Compute: ty, Result: res,
 			Tensors: map[string]*Tensor{"b": x.Finish()}}).At(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -329,20 +364,25 @@ func TestExactAndTolerance(t *testing.T) {
 	if p := run("a = b(i)", f8, f8, 3); p.Agrees(Float(3 + 1e-15)) {
 		t.Error("an exact value has no tolerance")
 	}
-	if p := run("a = 1/b(i)", f8, f8, 0); !p.Agrees(Float(math.Inf(1))) || p.Agrees(Float(math.Inf(-1))) || p.Agrees(Float(1e308)) {
+	if p := run("a = 1/b(i)", f8, f8, 0); !p.Agrees(Float(math.Inf(1))) ||
+		p.Agrees(Float(math.Inf(-1))) || p.Agrees(Float(1e308)) {
 		t.Error("infinities must be the same")
 	}
 	// A denominator that is zero but for rounding, and one that is not.
-	if p := run("a = 1/sum(i, b(i))", f8, f8, 1.5, 1e-17, -1.5); !p.Agrees(Float(-1e17)) || !p.Agrees(Float(math.NaN())) {
+	if p := run("a = 1/sum(i, b(i))", f8, f8, 1.5, 1e-17, -1.5); !p.Agrees(Float(-1e17)) ||
+		!p.Agrees(Float(math.NaN())) {
 		t.Error("what is divided by a rounding error can be any value")
 	}
-	if p := run("a = 1/sum(i, b(i))", f8, f8, 1.5, 1e-12, -1.5); p.Agrees(Float(-1e12)) || p.Agrees(Float(math.NaN())) || !p.Agrees(Float(1e12)) {
+	if p := run("a = 1/sum(i, b(i))", f8, f8, 1.5, 1e-12, -1.5); p.Agrees(Float(-1e12)) ||
+		p.Agrees(Float(math.NaN())) || !p.Agrees(Float(1e12)) {
 		t.Error("what is divided by more than a rounding error is not any value")
 	}
-	if p := run("a = 1/sum(i, b(i))", f8, f8, 2, -2); !p.Agrees(Float(math.Inf(1))) || p.Agrees(Float(1)) {
+	if p := run("a = 1/sum(i, b(i))", f8, f8, 2, -2); !p.Agrees(Float(math.Inf(1))) ||
+		p.Agrees(Float(1)) {
 		t.Error("an exact zero is a zero")
 	}
-	if p := run("a = b(i)", f8, f8, math.Inf(1), math.Inf(-1)); !p.Agrees(Float(math.NaN())) || p.Agrees(Float(0)) {
+	if p := run("a = b(i)", f8, f8, math.Inf(1), math.Inf(-1)); !p.Agrees(Float(math.NaN())) ||
+		p.Agrees(Float(0)) {
 		t.Error("NaN must be NaN")
 	}
 	p = run("a = b(i)*b(i)", f8, f8, math.Inf(1), 1)
@@ -367,10 +407,12 @@ func TestLargeSpaces(t *testing.T) {
 		b.Append([]int64{5, 0, 7}, Float(1))
 		b.Append([]int64{size - 1, 9, size - 1}, Float(4))
 		s, _ := notation.Parse("A(k,j,i) = B(i,j,k)*2")
-		e := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": size, "j": size, "k": size},
+		e := New(Problem{Normal: notation.Normalize(s),
+			Sizes:   map[string]int64{"i": size, "j": size, "k": size},
 			Compute: dtype.Float64, Result: dtype.Float64, Tensors: map[string]*Tensor{"B": b.Finish()}})
 		out, points, err := e.All(context.Background())
-		if err != nil || out.Len() != 3 || len(points) != 3 || out.Value(0) != Float(4) || out.Value(1) != Float(2) || out.Coords[0][2] != size-1 {
+		if err != nil || out.Len() != 3 || len(points) != 3 || out.Value(0) != Float(4) ||
+			out.Value(1) != Float(2) || out.Coords[0][2] != size-1 {
 			t.Fatalf("got %+v, %v", out, err)
 		}
 		if p, _ := e.At([]int64{3, size - 1, 5}); !p.Present || p.Value != Float(4) {
@@ -390,7 +432,9 @@ func TestContextEnds(t *testing.T) {
 	for k := range int64(1 << 17) {
 		b.Append([]int64{k}, Float(1))
 	}
-	_, _, err := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": 1 << 18}, Compute: dtype.Float64, Result: dtype.Float64,
+	_, _,
+		err := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": 1 << 18},
+		Compute: dtype.Float64, Result: dtype.Float64,
 		Tensors: map[string]*Tensor{"B": b.Finish()}}).All(ctx)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
@@ -412,7 +456,9 @@ func BenchmarkMTTKRP(b *testing.B) {
 	s, _ := notation.Parse("A(i,l) = B(i,j,k)*C(j,l)*D(k,l)")
 	ts := map[string]*Tensor{"B": B.Finish(), "C": C.Finish(), "D": C}
 	for b.Loop() {
-		e := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": n, "j": n, "k": n, "l": rank}, Compute: dtype.Float64, Result: dtype.Float64, Tensors: ts})
+		e := New(Problem{Normal: notation.Normalize(s),
+			Sizes: map[string]int64{"i": n, "j": n, "k": n, "l": rank}, Compute: dtype.Float64,
+			Result: dtype.Float64, Tensors: ts})
 		if _, _, err := e.All(context.Background()); err != nil {
 			b.Fatal(err)
 		}
@@ -430,7 +476,9 @@ func BenchmarkChain(b *testing.B) {
 	s, _ := notation.Parse("A(i,l) = B(i,j)*C(j,k)*D(k,l)")
 	ts := map[string]*Tensor{"B": B.Finish(), "C": B, "D": B}
 	for b.Loop() {
-		e := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": n, "j": n, "k": n, "l": n}, Compute: dtype.Float64, Result: dtype.Float64, Tensors: ts})
+		e := New(Problem{Normal: notation.Normalize(s),
+			Sizes: map[string]int64{"i": n, "j": n, "k": n, "l": n}, Compute: dtype.Float64,
+			Result: dtype.Float64, Tensors: ts})
 		if err := e.Each(context.Background(), func([]int64, Point) error { return nil }); err != nil {
 			b.Fatal(err)
 		}

@@ -56,9 +56,9 @@ func (t *Team) Progress() (done, total int64) {
 	return t.runsDone.Load()*n + t.done.Load(), t.runs.Load() * n
 }
 
-// Each opens a Visitor for each of several ranges [lo,hi) of the first mode, which together are
-// all of it ([0,1) for a scalar), and gives it the points there. Visitors of different ranges run
-// side by side. Of several errors (an integer division by zero, a Visitor's, the context's end), Each
+// Each opens a Visitor for each of several ranges [lo,hi) of the first mode, which together are all
+// of it ([0,1) for a scalar), and gives it the points there. Visitors of different ranges run side
+// by side. Of several errors (an integer division by zero, a Visitor's, the context's end), Each
 // returns that of the lowest coordinates.
 func (t *Team) Each(ctx context.Context, open func(lo, hi int64) (Visitor, error)) error {
 	e := t.members[0]
@@ -113,7 +113,8 @@ func (t *Team) Each(ctx context.Context, open func(lo, hi int64) (Visitor, error
 }
 
 // together computes one row after another, the pieces of each by all members.
-func (t *Team) together(ctx context.Context, rows []int64, size int64, open func(lo, hi int64) (Visitor, error)) error {
+func (t *Team) together(ctx context.Context, rows []int64, size int64,
+	open func(lo, hi int64) (Visitor, error)) error {
 	t.begin(len(rows))
 	v, err := open(0, size)
 	if err != nil {
@@ -168,7 +169,8 @@ func (t *Team) together(ctx context.Context, rows []int64, size int64, open func
 
 // At evaluates the statement at n coordinates of the left side: coord gives the k-th, and f takes
 // its point, of different k side by side. Of several errors it returns that of the lowest k.
-func (t *Team) At(ctx context.Context, n int, coord func(k int) []int64, f func(k int, p Point)) error {
+func (t *Team) At(ctx context.Context, n int, coord func(k int) []int64,
+	f func(k int, p Point)) error {
 	t.begin(1)
 	return t.run(ctx, len(t.members), n, func(e *Evaluator, k int) error {
 		p, err := e.At(coord(k))
@@ -189,7 +191,8 @@ func (t *Team) begin(runs int) {
 
 // run does pieces of work 0 to n-1, each by one of the members. After an error no later piece is
 // begun, and those that were stop; all earlier ones are done, and the first error counts.
-func (t *Team) run(ctx context.Context, members, n int, work func(e *Evaluator, k int) error) error {
+func (t *Team) run(ctx context.Context, members, n int,
+	work func(e *Evaluator, k int) error) error {
 	t.done.Store(0)
 	t.total.Store(int64(n))
 	t.failed.Store(math.MaxInt64)

@@ -15,7 +15,8 @@ import (
 )
 
 // teamProblem is a statement over random tensors of sizes that its variables have.
-func teamProblem(t *testing.T, src string, ty dtype.Type, sizes map[string]int64, entries int, seed int64) Problem {
+func teamProblem(t *testing.T, src string, ty dtype.Type, sizes map[string]int64, entries int,
+	seed int64) Problem {
 	t.Helper()
 	p := problem(t, src, ty, sizes)
 	r := rand.New(rand.NewSource(seed))
@@ -67,7 +68,8 @@ func gathered(p Problem, threads int) (string, error) {
 	for _, lo := range los {
 		g := ranges[lo]
 		if lo != next || !g.closed {
-			return "", fmt.Errorf("range [%d,%d), closed %v: want it closed and from %d", lo, g.hi, g.closed, next)
+			return "", fmt.Errorf("range [%d,%d), closed %v: want it closed and from %d", lo, g.hi, g.closed,
+				next)
 		}
 		out += g.text.String()
 		next = g.hi
@@ -149,7 +151,8 @@ func TestTeam(t *testing.T) {
 
 // TestTeamSamples: At gives each coordinate its point, and the first error.
 func TestTeamSamples(t *testing.T) {
-	p := teamProblem(t, "A(i,j) = B(i,k)/C(k,j)", dtype.Int64, map[string]int64{"i": 50, "j": 50, "k": 50}, 300, 3)
+	p := teamProblem(t, "A(i,j) = B(i,k)/C(k,j)", dtype.Int64,
+		map[string]int64{"i": 50, "j": 50, "k": 50}, 300, 3)
 	coords := make([][]int64, 2500)
 	for k := range coords {
 		coords[k] = []int64{int64(k % 50), int64(k / 50)}
@@ -157,7 +160,8 @@ func TestTeamSamples(t *testing.T) {
 	var want string
 	for _, threads := range []int{1, 2, 3, 8} {
 		points := make([]Point, len(coords))
-		err := NewTeam(p, threads).At(context.Background(), len(coords), func(k int) []int64 { return coords[k] }, func(k int, p Point) { points[k] = p })
+		err := NewTeam(p, threads).At(context.Background(), len(coords),
+			func(k int) []int64 { return coords[k] }, func(k int, p Point) { points[k] = p })
 		if err == nil {
 			t.Fatal("got no error, want a division by zero")
 		}
@@ -171,7 +175,8 @@ func TestTeamSamples(t *testing.T) {
 
 // TestTeamEnds: a context ends rows of many points within them, and a Visitor's error the rest.
 func TestTeamEnds(t *testing.T) {
-	p := teamProblem(t, "A(i) = B(i) + C(j)*D(k)*E(l)", dtype.Float64, map[string]int64{"i": 200, "j": 3000, "k": 3000, "l": 3000}, 5000, 1)
+	p := teamProblem(t, "A(i) = B(i) + C(j)*D(k)*E(l)", dtype.Float64,
+		map[string]int64{"i": 200, "j": 3000, "k": 3000, "l": 3000}, 5000, 1)
 	for _, threads := range []int{1, 3} {
 		team := NewTeam(p, threads)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -184,7 +189,10 @@ func TestTeamEnds(t *testing.T) {
 			}
 			cancel()
 		}()
-		err := team.Each(ctx, func(lo, hi int64) (Visitor, error) { return &gathering{lo: lo, hi: hi}, nil })
+		err := team.Each(ctx, func(lo, hi int64) (Visitor, error) {
+			return &gathering{lo: lo, hi: hi},
+				nil
+		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%d threads: got %v, want that the context ended", threads, err)
 		}
@@ -205,7 +213,11 @@ func TestTeamEnds(t *testing.T) {
 			t.Errorf("%d threads: got %v, want the error at 123", threads, err)
 		}
 		// The team is as good as new.
-		err = team.Each(context.Background(), func(lo, hi int64) (Visitor, error) { return visitor(func([]int64, Point) error { return nil }), nil })
+		err = team.Each(context.Background(),
+			func(lo, hi int64) (Visitor, error) {
+				return visitor(func([]int64, Point) error { return nil }),
+					nil
+			})
 		if done, total := team.Progress(); err != nil || done != total || total == 0 {
 			t.Errorf("%d threads: got %v and %d of %d done, want all", threads, err, done, total)
 		}

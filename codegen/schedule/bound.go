@@ -33,18 +33,22 @@ func bound(s *state) error {
 	}
 	kind, ok := provenance.BoundByName(s.cmd.Args[3].Text)
 	if !ok {
-		return s.cmd.Args[3].errorf(BadCommand, "bound: got %s, want MinExact, MinConstraint, MaxExact or MaxConstraint", s.cmd.Args[3].Text)
+		return s.cmd.Args[3].errorf(BadCommand,
+			"bound: got %s, want MinExact, MinConstraint, MaxExact or MaxConstraint", s.cmd.Args[3].Text)
 	}
 	for _, r := range s.rootsOf(v) {
-		if slices.Contains(s.problem.Parts, r) && (kind == provenance.MaxExact || kind == provenance.MinExact) {
-			return s.refuse(3, "the range of %s is cut into blocks, over ranks or by --split, so that no exact bound of %s holds of each", r, v)
+		if slices.Contains(s.problem.Parts, r) &&
+			(kind == provenance.MaxExact || kind == provenance.MinExact) {
+			return s.refuse(3,
+				"the range of %s is cut into blocks, over ranks or by --split, so that no exact bound of %s holds of each", r, v)
 		}
 	}
 	if err := s.noted(0, v); err != nil {
 		return err
 	}
 	s.replace(v, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: b, Body: f.Body} })
-	return s.relate(provenance.Relation{Kind: provenance.Bound, From: []string{v}, To: []string{b}, N: n, Bound: kind})
+	return s.relate(provenance.Relation{Kind: provenance.Bound, From: []string{v}, To: []string{b},
+		N: n, Bound: kind})
 }
 
 // exactly compiles the size of v in.
@@ -54,9 +58,11 @@ func (s *state) exactly(v string) error {
 	case err != nil:
 		return err
 	case s.cmd.Args[3].Text != "MaxExact":
-		return s.refuse(3, "got %s: a bound that is not exact has a name of its own for what it bounds", s.cmd.Args[3].Text)
+		return s.refuse(3, "got %s: a bound that is not exact has a name of its own for what it bounds",
+			s.cmd.Args[3].Text)
 	case s.g.MadeBy(v) != nil:
-		return s.refuse(0, "%s is not a variable of the statement; a bound of it has a name of its own", v)
+		return s.refuse(0, "%s is not a variable of the statement; a bound of it has a name of its own",
+			v)
 	}
 	return s.order(strategy.Count{Var: v, N: n})
 }

@@ -63,7 +63,8 @@ func (s *state) refuseCutApart() (err error) {
 		}
 		o := strategy.Workspace{Name: cin.Target(w.Producer).Name, Kind: strategy.Positions}
 		if why := strategy.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), nil, o); why != nil {
-			err = s.refuse(-1, "loops that fill a workspace and those that read it are cut alike, but over a tile of positions: %v", why)
+			err = s.refuse(-1,
+				"loops that fill a workspace and those that read it are cut alike, but over a tile of positions: %v", why)
 		}
 	})
 	return err
@@ -146,7 +147,8 @@ func (s *state) determined(p *path, a *cin.Access) error {
 		}
 		for _, x := range c.Leaves {
 			if !around(x) {
-				return s.refuse(-1, "%s would be read outside of the loop over %s, without which %s is not known", a.Key(), x, v)
+				return s.refuse(-1,
+					"%s would be read outside of the loop over %s, without which %s is not known", a.Key(), x, v)
 			}
 		}
 	}
@@ -163,10 +165,13 @@ func (s *state) inOrder(p *path, a *cin.Access) error {
 		if !f.Levels[l].Caps().Locate && !slices.Contains(above, v) {
 			for _, u := range above {
 				if !p.before(u, v) && !s.tensor(a.Name) {
-					return s.refuse(-1, "%s is read in the order of its variables, and the loops reach %s before %s: name them in the order of the loops", a.Key(), v, u)
+					return s.refuse(-1,
+						"%s is read in the order of its variables, and the loops reach %s before %s: name them in the order of the loops", a.Key(), v, u)
 				}
 				if !p.before(u, v) {
-					return s.refuse(-1, "%s stores %s below %s (its format is %s), and the loops would reach %s first", a.Key(), v, u, f, v)
+					return s.refuse(-1,
+						"%s stores %s below %s (its format is %s), and the loops would reach %s first", a.Key(), v, u,
+						f, v)
 				}
 			}
 		}
@@ -198,26 +203,32 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 	next := 0
 	for k, l := range p.loops[:last+1] {
 		early := func() error {
-			return s.refuse(-1, "%s (its format is %s) is written entry by entry, in order of %s; the loop over %s would come too early, and back to each entry", a.Key(), f, strings.Join(outer, ", "), l.Var)
+			return s.refuse(-1,
+				"%s (its format is %s) is written entry by entry, in order of %s; the loop over %s would come too early, and back to each entry", a.Key(), f, strings.Join(outer, ", "), l.Var)
 		}
 		c := s.component(l.Var)
 		roots := s.rootsOf(l.Var)
 		within := !slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(outer, r) })
 		switch {
-		case s.problem.Shared && !slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(outer, r) }):
+		case s.problem.Shared &&
+			!slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(outer, r) }):
 			continue // a sum that comes back to the places that the operand's positions are
 		case !within && c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1:
-			return s.refuse(-1, "%s (its format is %s) is written entry by entry, and tiles of %s fused would part what is written together", a.Key(), f, strings.Join(c.Roots, ", "))
+			return s.refuse(-1,
+				"%s (its format is %s) is written entry by entry, and tiles of %s fused would part what is written together", a.Key(), f, strings.Join(c.Roots, ", "))
 		case !within && !(k == last && roots[0] == outer[len(outer)-1]):
 			return early()
 		case c != nil && !cin.Natural(s.body, s.g, c):
-			return s.refuse(-1, "%s (its format is %s) is written in order, and the loops over %s visit coordinates out of order", a.Key(), f, strings.Join(c.Leaves, ", "))
+			return s.refuse(-1,
+				"%s (its format is %s) is written in order, and the loops over %s visit coordinates out of order", a.Key(), f, strings.Join(c.Leaves, ", "))
 		}
 		if s.problem.Shared {
 			continue
 		}
 		if c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1 {
-			return s.refuse(-1, "%s (its format is %s) is appended to in order, and tiles of %s fused would come back to a row", a.Key(), f, strings.Join(c.Roots, ", "))
+			return s.refuse(-1,
+				"%s (its format is %s) is appended to in order, and tiles of %s fused would come back to a row",
+				a.Key(), f, strings.Join(c.Roots, ", "))
 		}
 		if next < len(outer) && roots[0] != outer[next] {
 			return early()
@@ -270,24 +281,30 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 	roots := s.g.Underived(r.From[0])
 	natural := cin.Natural(s.body, s.g, c)
 	if c.Top == "" {
-		return s.refuse(-1, "positions of %s follow the order of %s, and the tiles and parts that are fused do not: fuse what is left of the outermost one inside its tiles, with whole variables",
+		return s.refuse(-1,
+			"positions of %s follow the order of %s, and the tiles and parts that are fused do not: fuse what is left of the outermost one inside its tiles, with whole variables",
 			r.Access, strings.Join(roots, ", "))
 	}
 	if !natural && len(c.Roots) > 1 {
-		return s.refuse(-1, "the positions of %s over %s fused are visited in order: tiles outside, their contents inside", r.Access, strings.Join(roots, ", "))
+		return s.refuse(-1,
+			"the positions of %s over %s fused are visited in order: tiles outside, their contents inside",
+			r.Access, strings.Join(roots, ", "))
 	}
 	if !natural && s.repeats(r) {
-		return s.refuse(-1, "%s keeps repeated coordinates, which are visited together: tiles outside, their contents inside", r.Access)
+		return s.refuse(-1,
+			"%s keeps repeated coordinates, which are visited together: tiles outside, their contents inside", r.Access)
 	}
 	if !natural {
 		for q := s.g.MadeBy(r.From[0]); q != nil; q = s.g.MadeBy(q.From[0]) {
 			if q.Kind != provenance.Bound {
-				return s.refuse(-1, "positions of %s within tiles of coordinates are visited in order: tiles outside, their contents inside", r.Access)
+				return s.refuse(-1,
+					"positions of %s within tiles of coordinates are visited in order: tiles outside, their contents inside", r.Access)
 			}
 		}
 		for _, q := range s.g.Relations() {
 			if q.Kind == provenance.Coord && slices.Equal(s.g.Underived(q.From[0]), roots) {
-				return s.refuse(-1, "coordinates within tiles of positions of %s are visited in order: tiles outside, their contents inside", r.Access)
+				return s.refuse(-1,
+					"coordinates within tiles of positions of %s are visited in order: tiles outside, their contents inside", r.Access)
 			}
 		}
 	}
@@ -307,7 +324,8 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 			// Another statement over the variable: the tensor's positions are known
 			// in it only where loops around both opened them.
 			if outer := p.loops[p.first[roots[0]]]; !natural || !holds(outer, r.Access) {
-				err = s.refuse(-1, "%s is not in %s, which loops over %s too", r.Access, cin.String(a), roots[0])
+				err = s.refuse(-1, "%s is not in %s, which loops over %s too", r.Access, cin.String(a),
+					roots[0])
 			}
 			return
 		}
@@ -318,11 +336,15 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 				break
 			}
 			if p.at[v] >= p.first[roots[0]] {
-				err = s.refuse(-1, "the positions of %s's level of %s are known inside the loops over %s only (its format is %s)", strings.Join(roots, ","), r.Access, v, f)
+				err = s.refuse(-1,
+					"the positions of %s's level of %s are known inside the loops over %s only (its format is %s)",
+					strings.Join(roots, ","), r.Access, v, f)
 			}
 		}
 		if err == nil && !natural && !lattice.Annihilates(a.RHS, r.Access) {
-			err = s.refuse(-1, "positions of %s out of order visit its own entries only, and %s has values beside them", r.Access, cin.ExprString(a.RHS))
+			err = s.refuse(-1,
+				"positions of %s out of order visit its own entries only, and %s has values beside them",
+				r.Access, cin.ExprString(a.RHS))
 		}
 	})
 	return err

@@ -25,11 +25,13 @@ func (s *state) chunked() error {
 	how, ok := strategy.HowByName(race, cut)
 	switch {
 	case s.problem.GPU:
-		return s.refuse(3, "chunks of work are for the threads of a CPU, and --target=cuda compiles for a GPU")
+		return s.refuse(3,
+			"chunks of work are for the threads of a CPU, and --target=cuda compiles for a GPU")
 	case s.cmd.Args[1].Text != "CPUThread":
 		return s.refuse(1, "chunks of work are for CPUThread; got %s", s.cmd.Args[1].Text)
 	case !ok:
-		return s.cmd.Args[3].errorf(BadCommand, "parallelize: got %s with %s, want a number of iterations, or NoRaces with Work, Ordered, Rows or Whole, or Temporary or ParallelReduction with Work", cut, race)
+		return s.cmd.Args[3].errorf(BadCommand,
+			"parallelize: got %s with %s, want a number of iterations, or NoRaces with Work, Ordered, Rows or Whole, or Temporary or ParallelReduction with Work", cut, race)
 	}
 	o := strategy.Threads{Loop: r, How: how}
 	switch {
@@ -51,7 +53,8 @@ func (s *state) chunked() error {
 		loops[f] = true
 	}
 	if len(loops) == 0 {
-		return s.refuse(0, "chunks of work are cut of outermost loops; the one over %s is inside another", r)
+		return s.refuse(0, "chunks of work are cut of outermost loops; the one over %s is inside another",
+			r)
 	}
 	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
 		if f, ok := t.(*cin.Forall); ok && loops[f] {

@@ -129,7 +129,8 @@ func (s *state) summed(w *cin.Where) (own, beside cin.Stmt) {
 	var neg, found bool
 	for _, x := range terms(into.RHS, false) {
 		factors := operands(x.x, '*')
-		k := slices.IndexFunc(factors, func(y cin.Expr) bool { a, ok := y.(*cin.Access); return ok && a.Name == temp })
+		k := slices.IndexFunc(factors,
+			func(y cin.Expr) bool { a, ok := y.(*cin.Access); return ok && a.Name == temp })
 		switch {
 		case k >= 0:
 			found, neg, scale = true, x.neg, slices.Delete(factors, k, k+1)
@@ -144,7 +145,10 @@ func (s *state) summed(w *cin.Where) (own, beside cin.Stmt) {
 		}
 	}
 	for _, y := range scale { // what the where around computes is not there for a loop of its own
-		cin.ExprAccesses(y, func(a *cin.Access) { found = found && s.problem.Formats[a.Name].Levels != nil })
+		cin.ExprAccesses(y, func(a *cin.Access) {
+			found = found &&
+				s.problem.Formats[a.Name].Levels != nil
+		})
 	}
 	if len(scale) > 0 && !s.problem.Compute.IsInt() {
 		return nil, nil // infinite factors do not distribute over a sum

@@ -26,7 +26,8 @@ func fuse(s *state) error {
 	}
 	for k, v := range []string{i, j} {
 		if a := s.g.PositionsOf(v); a != "" {
-			return s.refuse(k, "%s runs over positions of %s; fuse the coordinates first, and then take the positions with pos", v, a)
+			return s.refuse(k,
+				"%s runs over positions of %s; fuse the coordinates first, and then take the positions with pos", v, a)
 		}
 		if err := s.noted(k, v); err != nil {
 			return err
@@ -42,7 +43,8 @@ func fuse(s *state) error {
 	// Loops over original variables that stand elsewhere stay as they are.
 	switch {
 	case len(pairs) == 0:
-		return s.refuse(1, "the loop over %s is not directly inside the one over %s%s", j, i, s.between(s.loops(i)[0], j))
+		return s.refuse(1, "the loop over %s is not directly inside the one over %s%s", j, i,
+			s.between(s.loops(i)[0], j))
 	case len(pairs) < len(s.loops(i)) && s.g.MadeBy(i) != nil:
 		return s.refuse(0, "%s has loops elsewhere than directly around the one over %s", i, j)
 	case len(pairs) < len(s.loops(j)) && s.g.MadeBy(j) != nil:
@@ -74,16 +76,19 @@ func (s *state) between(f *cin.Forall, j string) string {
 	case *cin.Where:
 		w, into := cin.Target(t.Producer), cin.Target(s.body)
 		if form, ok := s.problem.Formats[into.Name]; ok && !form.AllDense() && len(w.Vars) > 0 {
-			return fmt.Sprintf(": for each %s it fills the workspace %s, as %s (its format is %s) takes entries in order; a dense %s needs no workspace, and loops over parts of %s can be split, and run in parallel",
+			return fmt.Sprintf(
+				": for each %s it fills the workspace %s, as %s (its format is %s) takes entries in order; a dense %s needs no workspace, and loops over parts of %s can be split, and run in parallel",
 				v, w.Key(), into.Key(), form, into.Name, v)
 		}
 		return fmt.Sprintf(": for each %s it computes %s, which is used before the next", v, w.Key())
 	case *cin.Seq:
 		into := cin.Target(t)
 		if form, ok := s.problem.Formats[into.Name]; ok && !form.AllDense() {
-			return fmt.Sprintf(": other terms stand beside it, and %s (its format is %s) takes entries in order; a dense %s can be added to in any", into.Key(), form, into.Name)
+			return fmt.Sprintf(
+				": other terms stand beside it, and %s (its format is %s) takes entries in order; a dense %s can be added to in any", into.Key(), form, into.Name)
 		}
-		return ": other terms stand beside it, which can be parted from it only where the loop over " + v + " and those that it was tiled with are directly nested"
+		return ": other terms stand beside it, which can be parted from it only where the loop over " +
+			v + " and those that it was tiled with are directly nested"
 	}
 	return ""
 }

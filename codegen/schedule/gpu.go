@@ -31,9 +31,12 @@ func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) e
 	ofFirst := func(v string) bool { return slices.Equal(s.rootsOf(v), []string{first}) }
 	switch {
 	case race != cin.NoRaces && race != cin.IgnoreRaces:
-		return s.refuse(2, "%s (its format is %s) is counted and written row by row: NoRaces holds for loops over its outermost variable, %s", target.Key(), form, first)
-	case !ofFirst(f.Var) || slices.ContainsFunc(outer, func(o *cin.Forall) bool { return !ofFirst(o.Var) }):
-		return s.refuse(0, "%s (its format is %s) is counted and written in parts of its outermost variable %s only: loops over it can run in parallel", target.Key(), form, first)
+		return s.refuse(2,
+			"%s (its format is %s) is counted and written row by row: NoRaces holds for loops over its outermost variable, %s", target.Key(), form, first)
+	case !ofFirst(f.Var) || slices.ContainsFunc(outer,
+		func(o *cin.Forall) bool { return !ofFirst(o.Var) }):
+		return s.refuse(0,
+			"%s (its format is %s) is counted and written in parts of its outermost variable %s only: loops over it can run in parallel", target.Key(), form, first)
 	}
 	return nil
 }
@@ -44,7 +47,8 @@ func (s *state) settles(t cin.Stmt) bool {
 	found := false
 	cin.Walk(t, func(t cin.Stmt) {
 		f, ok := t.(*cin.Forall)
-		found = found || ok && f.Unit.OnGPU() && cin.SettlesRaces(f.Race) && cin.Target(f).Name == cin.Target(s.body).Name
+		found = found || ok && f.Unit.OnGPU() && cin.SettlesRaces(f.Race) &&
+			cin.Target(f).Name == cin.Target(s.body).Name
 	})
 	return found
 }
@@ -60,9 +64,9 @@ func (s *state) units() error {
 	return s.blocksOutermost()
 }
 
-// blocksOutermost refuses loops around those on blocks, each of whose iterations would launch
-// a grid, and nests without such a loop, which one thread would run; and additions to complex
-// numbers where blocks, warps or threads meet. Loops around those that a library runs are the host's.
+// blocksOutermost refuses loops around those on blocks, each of whose iterations would launch a
+// grid, and nests without such a loop, which one thread would run; and additions to complex numbers
+// where blocks, warps or threads meet. Loops around those that a library runs are the host's.
 func (s *state) blocksOutermost() (err error) {
 	target := cin.Target(s.body).Name
 	ofHost := s.aroundLibraries()
@@ -71,8 +75,10 @@ func (s *state) blocksOutermost() (err error) {
 			return
 		}
 		n := s.ofLibrary(loops)
-		if k := slices.IndexFunc(loops[:len(loops)-n], func(f *cin.Forall) bool { return n > 0 && f.Unit.OnGPU() }); k >= 0 {
-			err = s.refuseLoop(loops[k], "the host calls the library that runs the loops in it: a loop around these is none of a GPU's")
+		if k := slices.IndexFunc(loops[:len(loops)-n],
+			func(f *cin.Forall) bool { return n > 0 && f.Unit.OnGPU() }); k >= 0 {
+			err = s.refuseLoop(loops[k],
+				"the host calls the library that runs the loops in it: a loop around these is none of a GPU's")
 			return
 		}
 		for len(loops) > 0 && slices.Contains(ofHost, loops[0]) {
@@ -82,13 +88,18 @@ func (s *state) blocksOutermost() (err error) {
 		switch {
 		case n > 0 || len(loops) == 0:
 		case k < 0:
-			err = s.cmd.errorf(Refused, "%s: nothing runs the loop over %s, around %s, on GPUBlock, and one thread of a GPU alone would run it: parallelize(%[2]s,GPUBlock,...)", s.cmd.Name, loops[0].Var, cin.String(a))
+			err = s.cmd.errorf(Refused,
+				"%s: nothing runs the loop over %s, around %s, on GPUBlock, and one thread of a GPU alone would run it: parallelize(%[2]s,GPUBlock,...)", s.cmd.Name, loops[0].Var, cin.String(a))
 		case k > 0:
-			err = s.refuseLoop(loops[k], "the loop over "+loops[0].Var+" is around it, and each of its iterations would launch a grid of blocks: reorder has the loop on GPUBlock outermost")
+			err = s.refuseLoop(loops[k],
+				"the loop over "+loops[0].Var+
+					" is around it, and each of its iterations would launch a grid of blocks: reorder has the loop on GPUBlock outermost")
 		}
 		for _, f := range loops {
-			if err == nil && a.LHS.Name == target && f.Unit.OnGPU() && f.Race == cin.IgnoreRaces && s.problem.Compute.IsComplex() && s.races(f, a.LHS) && s.settles(f.Body) {
-				err = s.refuseLoop(f, "its iterations add to the same places of "+a.LHS.Key()+", and complex numbers are not added atomically")
+			if err == nil && a.LHS.Name == target && f.Unit.OnGPU() && f.Race == cin.IgnoreRaces &&
+				s.problem.Compute.IsComplex() && s.races(f, a.LHS) && s.settles(f.Body) {
+				err = s.refuseLoop(f, "its iterations add to the same places of "+a.LHS.Key()+
+					", and complex numbers are not added atomically")
 			}
 		}
 	})
@@ -108,7 +119,9 @@ func (s *state) ofLibrary(loops []*cin.Forall) int {
 			continue
 		}
 		list := strings.Split(vars, ",")
-		if n := len(list); n <= len(loops) && !slices.ContainsFunc(loops[len(loops)-n:], func(f *cin.Forall) bool { return !slices.Contains(list, f.Var) }) {
+		if n := len(list); n <= len(loops) &&
+			!slices.ContainsFunc(loops[len(loops)-n:],
+				func(f *cin.Forall) bool { return !slices.Contains(list, f.Var) }) {
 			return n
 		}
 	}

@@ -42,7 +42,8 @@ func (s *state) rename(from, to string) {
 			}
 			return &cin.Access{Name: to, Vars: x.Vars}
 		}
-		b := &cin.Assign{LHS: renamed(a.LHS), Accumulate: a.Accumulate, RHS: cin.MapAccesses(a.RHS, renamed)}
+		b := &cin.Assign{LHS: renamed(a.LHS), Accumulate: a.Accumulate,
+			RHS: cin.MapAccesses(a.RHS, renamed)}
 		if b.LHS == a.LHS && b.RHS == a.RHS {
 			return a
 		}
@@ -101,7 +102,8 @@ func (s *state) replaceable(a *cin.Assign) *replaced {
 		if !ok {
 			return
 		}
-		if read, ok := into.RHS.(*cin.Access); ok && read.Name == name && slices.Equal(read.Vars, a.LHS.Vars) {
+		if read, ok := into.RHS.(*cin.Access); ok && read.Name == name &&
+			slices.Equal(read.Vars, a.LHS.Vars) {
 			where, x.into = w, into
 		}
 	})
@@ -137,7 +139,8 @@ func (s *state) replaceable(a *cin.Assign) *replaced {
 			x.after = append(x.after, term)
 		}
 	}
-	x.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) { return summed, t == cin.Stmt(where) })
+	x.body = cin.Descend(s.body,
+		func(t cin.Stmt) (cin.Stmt, bool) { return summed, t == cin.Stmt(where) })
 	return x
 }
 
@@ -155,7 +158,8 @@ func (s *state) plainTerm(part cin.Stmt, w *cin.Access) (cin.Expr, bool) {
 // within tells whether loops are all over some of the original variables.
 func (s *state) within(loops []*cin.Forall, vars []string) bool {
 	return !slices.ContainsFunc(loops, func(f *cin.Forall) bool {
-		return slices.ContainsFunc(s.rootsOf(f.Var), func(v string) bool { return !slices.Contains(vars, v) })
+		return slices.ContainsFunc(s.rootsOf(f.Var),
+			func(v string) bool { return !slices.Contains(vars, v) })
 	})
 }
 

@@ -11,7 +11,8 @@ func (c *Command) Layout() ([]int, error) {
 	for n, a := range c.Args[1:] {
 		m, err := strconv.Atoi(a.Text)
 		if err != nil || m < 0 || m >= len(c.Args)-1 || slices.Contains(modes, m) {
-			return nil, c.Args[n+1].errorf(BadCommand, "layout: got %s, want each mode once, counted from 0, the outermost first", a.Text)
+			return nil, c.Args[n+1].errorf(BadCommand,
+				"layout: got %s, want each mode once, counted from 0, the outermost first", a.Text)
 		}
 		modes = append(modes, m)
 	}

@@ -21,7 +21,8 @@ func parallelize(s *state) error {
 		}
 	}
 	if len(s.cmd.Args) > 4 {
-		return s.cmd.Args[4].errorf(BadCommand, "parallelize: got a number behind that of iterations, want Work, Ordered, Rows or Whole before it")
+		return s.cmd.Args[4].errorf(BadCommand,
+			"parallelize: got a number behind that of iterations, want Work, Ordered, Rows or Whole before it")
 	}
 	v, err := s.looped(0)
 	if err != nil {
@@ -33,7 +34,9 @@ func parallelize(s *state) error {
 	}
 	race, ok := cin.RaceByName(s.cmd.Args[2].Text)
 	if !ok {
-		return s.cmd.Args[2].errorf(BadCommand, "parallelize: got %s, want NoRaces, IgnoreRaces, Atomics, Temporary or ParallelReduction", s.cmd.Args[2].Text)
+		return s.cmd.Args[2].errorf(BadCommand,
+			"parallelize: got %s, want NoRaces, IgnoreRaces, Atomics, Temporary or ParallelReduction",
+			s.cmd.Args[2].Text)
 	}
 	chunk := int64(0)
 	if len(s.cmd.Args) == 4 {
@@ -57,7 +60,8 @@ func (s *state) runs(v string, unit cin.Unit, race cin.Race, chunk int64) error 
 			continue
 		}
 		if f.Unroll != 0 {
-			return s.refuse(0, "the loop over %s is unrolled; one inside it may run in parallel, or one around it", v)
+			return s.refuse(0,
+				"the loop over %s is unrolled; one inside it may run in parallel, or one around it", v)
 		}
 		if err := s.mayRun(f, unit, race); err != nil {
 			return err
@@ -81,11 +85,17 @@ func (s *state) unit(k int) (cin.Unit, error) {
 	unit, ok := cin.UnitByName(name)
 	switch {
 	case !ok:
-		return 0, s.cmd.Args[k].errorf(BadCommand, "parallelize: got %s, want CPUThread, CPUVector, GPUBlock, GPUWarp, GPUThread or NotParallel", name)
+		return 0, s.cmd.Args[k].errorf(BadCommand,
+			"parallelize: got %s, want CPUThread, CPUVector, GPUBlock, GPUWarp, GPUThread or NotParallel",
+			name)
 	case unit.OnGPU() && !s.problem.GPU:
-		return 0, s.refuse(k, "%s is a unit of a GPU, and this leaf is for a CPU; --target=cuda compiles for a GPU", name)
+		return 0,
+			s.refuse(k,
+				"%s is a unit of a GPU, and this leaf is for a CPU; --target=cuda compiles for a GPU", name)
 	case unit != cin.Serial && !unit.OnGPU() && s.problem.GPU:
-		return 0, s.refuse(k, "%s is a unit of a CPU, and --target=cuda compiles for a GPU, whose units are GPUBlock, GPUWarp and GPUThread", name)
+		return 0,
+			s.refuse(k,
+				"%s is a unit of a CPU, and --target=cuda compiles for a GPU, whose units are GPUBlock, GPUWarp and GPUThread", name)
 	}
 	return unit, nil
 }
@@ -110,7 +120,8 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	_, isTensor := s.problem.Formats[target.Name]
 	for _, t := range wheres {
 		if t.Name != target.Name && len(t.Vars) > 0 {
-			return s.refuse(0, "%s is computed around the loop over %s and inside another loop", t.Key(), f.Var)
+			return s.refuse(0, "%s is computed around the loop over %s and inside another loop", t.Key(),
+				f.Var)
 		}
 	}
 	if !isTensor {
@@ -120,22 +131,32 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	switch {
 	case s.appended():
 		return s.appendedRace(f, outer, unit, race)
-	case unit.OnGPU() && races && !s.allKnown(target, outer) && (race == cin.Temporary || race == cin.ParallelReduction):
-		return s.refuse(2, "iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, target.Key())
+	case unit.OnGPU() && races && !s.allKnown(target, outer) &&
+		(race == cin.Temporary || race == cin.ParallelReduction):
+		return s.refuse(2,
+			"iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, target.Key())
 	case unit == cin.GPUBlock && races && (race == cin.Temporary || race == cin.ParallelReduction):
-		return s.refuse(2, "iterations of %s add to %s, and blocks have no sum in common; Atomics adds to it", f.Var, target.Key())
+		return s.refuse(2,
+			"iterations of %s add to %s, and blocks have no sum in common; Atomics adds to it", f.Var,
+			target.Key())
 	case races && race == cin.NoRaces:
-		return s.refuse(2, "iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction settle that", f.Var, target.Key())
-	case races && s.problem.Shared && race != cin.Atomics && race != cin.IgnoreRaces && !s.allKnown(target, outer):
-		return s.refuse(2, "iterations of %s add to the same places of %s, which has compressed levels (its format is %s); Atomics adds to them", f.Var, target.Key(), s.problem.Formats[target.Name])
+		return s.refuse(2,
+			"iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction settle that", f.Var, target.Key())
+	case races && s.problem.Shared && race != cin.Atomics && race != cin.IgnoreRaces &&
+		!s.allKnown(target, outer):
+		return s.refuse(2,
+			"iterations of %s add to the same places of %s, which has compressed levels (its format is %s); Atomics adds to them", f.Var, target.Key(), s.problem.Formats[target.Name])
 	case races && race == cin.Atomics && s.problem.Compute.IsComplex():
 		return s.refuse(2, "complex numbers are not added atomically; Temporary works")
 	case races && race == cin.Atomics && unit == cin.CPUVector:
-		return s.refuse(2, "lanes of one vector do not add atomically; ParallelReduction works where they add to one value")
+		return s.refuse(2,
+			"lanes of one vector do not add atomically; ParallelReduction works where they add to one value")
 	case races && race == cin.ParallelReduction && !s.allKnown(target, outer):
-		return s.refuse(2, "iterations of %s add to many places of %s; ParallelReduction adds to one; Temporary or Atomics work", f.Var, target.Key())
+		return s.refuse(2,
+			"iterations of %s add to many places of %s; ParallelReduction adds to one; Temporary or Atomics work", f.Var, target.Key())
 	case races && race == cin.Temporary && unit == cin.CPUVector && !s.allKnown(target, outer):
-		return s.refuse(2, "lanes have no copies of %s; ParallelReduction works where they add to one value", target.Key())
+		return s.refuse(2,
+			"lanes have no copies of %s; ParallelReduction works where they add to one value", target.Key())
 	}
 	return nil
 }
@@ -150,7 +171,8 @@ func (s *state) lanes(f *cin.Forall) (err error) {
 			}
 		case *cin.Where:
 			if w := cin.Target(t.Producer); len(w.Vars) > 0 {
-				err = s.refuse(1, "the loop over %s fills the workspace %s in each iteration, which lanes would share; threads have one each", f.Var, w.Key())
+				err = s.refuse(1,
+					"the loop over %s fills the workspace %s in each iteration, which lanes would share; threads have one each", f.Var, w.Key())
 			}
 		}
 	})
@@ -170,7 +192,8 @@ func (s *state) around(f *cin.Forall) (outer []*cin.Forall, temps []*cin.Access)
 			}
 			return find(t.Body, append(slices.Clone(loops), t), in)
 		case *cin.Where:
-			return find(t.Consumer, loops, in) || find(t.Producer, loops, append(slices.Clone(in), cin.Target(t.Producer)))
+			return find(t.Consumer, loops, in) ||
+				find(t.Producer, loops, append(slices.Clone(in), cin.Target(t.Producer)))
 		case *cin.Seq:
 			return slices.ContainsFunc(t.List, func(u cin.Stmt) bool { return find(u, loops, in) })
 		}
@@ -188,7 +211,8 @@ func (s *state) races(f *cin.Forall, target *cin.Access) bool {
 	if u := s.g.TileOf(s.g.Underived(v)[0]); u != "" {
 		v = u
 	}
-	return slices.ContainsFunc(s.g.Underived(v), func(r string) bool { return !slices.Contains(target.Vars, r) })
+	return slices.ContainsFunc(s.g.Underived(v),
+		func(r string) bool { return !slices.Contains(target.Vars, r) })
 }
 
 // allKnown tells whether the loops around determine the target's variables.
@@ -217,37 +241,50 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 	case len(t.Vars) > 0 && unit == cin.CPUThread && race == cin.Temporary:
 		return nil
 	case len(t.Vars) > 0 && onGPU && (s.races(f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
-		return s.refuse(2, "the loop over %s fills the workspace %s, which its iterations share: they run on %s where each fills places of its own, with NoRaces", f.Var, t.Key(), unit)
+		return s.refuse(2,
+			"the loop over %s fills the workspace %s, which its iterations share: they run on %s where each fills places of its own, with NoRaces", f.Var, t.Key(), unit)
 	case len(t.Vars) == 0 && unit == cin.GPUBlock:
-		return s.refuse(1, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var, t.Name)
-	case len(t.Vars) > 0 && (unit == cin.CPUVector || onGPU) && !s.races(f, t) && (race == cin.NoRaces || race == cin.IgnoreRaces):
+		return s.refuse(1, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var,
+			t.Name)
+	case len(t.Vars) > 0 && (unit == cin.CPUVector || onGPU) && !s.races(f, t) &&
+		(race == cin.NoRaces || race == cin.IgnoreRaces):
 		return nil // where it is an array, which lowering decides
 	case len(t.Vars) > 0 && unit == cin.CPUVector:
-		return s.refuse(1, "the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary gives each thread one of its own", f.Var, t.Key())
+		return s.refuse(1,
+			"the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary gives each thread one of its own", f.Var, t.Key())
 	case len(t.Vars) > 0:
-		return s.refuse(2, "the loop over %s fills the workspace %s, which takes entries in turn; Temporary gives each thread one of its own", f.Var, t.Key())
+		return s.refuse(2,
+			"the loop over %s fills the workspace %s, which takes entries in turn; Temporary gives each thread one of its own", f.Var, t.Key())
 	case race == cin.NoRaces:
-		return s.refuse(2, "iterations of %s add to the scalar %s; ParallelReduction or Temporary settle that", f.Var, t.Name)
+		return s.refuse(2,
+			"iterations of %s add to the scalar %s; ParallelReduction or Temporary settle that", f.Var,
+			t.Name)
 	case race == cin.Atomics:
-		return s.refuse(2, "iterations of %s add to the local %s; ParallelReduction or Temporary settle that", f.Var, t.Name)
+		return s.refuse(2,
+			"iterations of %s add to the local %s; ParallelReduction or Temporary settle that", f.Var,
+			t.Name)
 	}
 	return nil
 }
 
 // appendedRace checks a loop that writes a result which grows.
-func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit, race cin.Race) error {
+func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
+	race cin.Race) error {
 	target := cin.Target(s.body)
 	form := s.problem.Formats[target.Name]
 	first := target.Vars[form.Order[0]]
 	switch {
-	case (unit == cin.CPUVector || unit.OnGPU() && unit != cin.GPUBlock) && (race == cin.ParallelReduction || race == cin.Temporary) && s.allKnown(target, outer):
+	case (unit == cin.CPUVector || unit.OnGPU() && unit != cin.GPUBlock) &&
+		(race == cin.ParallelReduction || race == cin.Temporary) && s.allKnown(target, outer):
 		return nil // it sums one value, which is appended behind the loop
 	case unit.OnGPU():
 		return s.countedRace(f, outer, race)
 	case unit != cin.CPUThread || race != cin.NoRaces && race != cin.IgnoreRaces:
-		return s.refuse(1, "%s (its format is %s) is appended to in order; CPUThread with NoRaces makes pieces of it for each chunk of its outermost variable", target.Key(), form)
+		return s.refuse(1,
+			"%s (its format is %s) is appended to in order; CPUThread with NoRaces makes pieces of it for each chunk of its outermost variable", target.Key(), form)
 	case len(outer) > 0 || s.rootsOf(f.Var)[0] != first || len(s.rootsOf(f.Var)) > 1:
-		return s.refuse(0, "%s (its format is %s) is appended to in order, in pieces of its outermost variable %s only: the outermost loop over it can run in parallel", target.Key(), form, first)
+		return s.refuse(0,
+			"%s (its format is %s) is appended to in order, in pieces of its outermost variable %s only: the outermost loop over it can run in parallel", target.Key(), form, first)
 	}
 	return nil
 }
@@ -264,7 +301,8 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 			return nil
 		}
 		if len(c.Roots) > 1 {
-			return s.refuse(0, "the loop over %s is one over rows and one inside; split it first, and run its tiles in parallel", f.Var)
+			return s.refuse(0,
+				"the loop over %s is one over rows and one inside; split it first, and run its tiles in parallel", f.Var)
 		}
 		v = c.Roots[0]
 	}
@@ -288,7 +326,8 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 		if n == 1 {
 			what = lat.Iters[0] + " beside all coordinates"
 		}
-		return s.refuse(0, "the loop over %s steps through %s; strip-mine it with split or divide, and run the tiles in parallel", f.Var, what)
+		return s.refuse(0,
+			"the loop over %s steps through %s; strip-mine it with split or divide, and run the tiles in parallel", f.Var, what)
 	}
 	return nil
 }

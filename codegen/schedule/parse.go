@@ -47,7 +47,8 @@ func (a arg) Refuse(why string) error { return a.errorf(Refused, "%s", why) }
 // Place is where the command or argument stands in the text that Parse was given.
 func (a arg) Place() (pos, end int) { return a.pos, a.end }
 
-// Places are where arguments stand, each followed by the places of its elements where it has braces.
+// Places are where arguments stand, each followed by the places of its elements where it has
+// braces.
 func Places(args []Arg) (list [][2]int) {
 	for _, a := range args {
 		list = append(append(list, [2]int{a.pos, a.end}), Places(a.List)...)
@@ -81,18 +82,24 @@ func (c *Command) Function() (file, name string, at Arg, ok bool) {
 
 // words are those of the language that stand behind the first argument of a command.
 var words = map[string]bool{
-	"CPUThread": true, "CPUVector": true, "GPUBlock": true, "GPUWarp": true, "GPUThread": true, "NotParallel": true,
-	"NoRaces": true, "IgnoreRaces": true, "Atomics": true, "Temporary": true, "ParallelReduction": true,
-	"Work": true, "Ordered": true, "Rows": true, "Whole": true,
+	"CPUThread": true, "CPUVector": true, "GPUBlock": true, "GPUWarp": true, "GPUThread": true,
+	"NotParallel": true,
+	"NoRaces":     true, "IgnoreRaces": true, "Atomics": true, "Temporary": true,
+	"ParallelReduction": true,
+	"Work":              true, "Ordered": true, "Rows": true, "Whole": true,
 	"MinExact": true, "MinConstraint": true, "MaxExact": true, "MaxConstraint": true,
-	"TwoFinger": true, "Gallop": true, "Predicated": true, "Windows": true, "OneBody": true, "Append": true, "Insert": true,
-	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true, "Positions": true, "Terms": true,
+	"TwoFinger": true, "Gallop": true, "Predicated": true, "Windows": true, "OneBody": true,
+	"Append": true, "Insert": true,
+	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true,
+	"Positions": true, "Terms": true,
 	strategy.BLAS: true, strategy.CuBLAS: true, strategy.CuSPARSE: true,
 }
 
-// Words tells which arguments of a command are words of the language, whatever a variable is called.
+// Words tells which arguments of a command are words of the language, whatever a variable is
+// called.
 func (c *Command) Words() (which []bool) {
-	from := map[string]int{"parallelize": 1, "bound": 3, "mergeby": 1, "assemble": 1, "workspace": 1, "substitute": 1}
+	from := map[string]int{"parallelize": 1, "bound": 3, "mergeby": 1, "assemble": 1, "workspace": 1,
+		"substitute": 1}
 	for k, a := range c.Args {
 		n, ok := from[c.Name]
 		which = append(which, ok && k >= n && (words[a.Text] || strings.HasPrefix(a.Text, `"`)))
@@ -156,7 +163,8 @@ func (p *reader) space() (ended bool) {
 // got fails at the next character, which is not what is wanted.
 func (p *reader) got(want string) error {
 	if p.at >= len(p.src) {
-		return diag.At(BadCommand, p.src, len(p.src), len(p.src), "got the end of the schedule, want %s", want)
+		return diag.At(BadCommand, p.src, len(p.src), len(p.src), "got the end of the schedule, want %s",
+			want)
 	}
 	_, n := utf8.DecodeRuneInString(p.src[p.at:])
 	return diag.At(BadCommand, p.src, p.at, p.at+n, "got %q, want %s", p.src[p.at:p.at+n], want)
@@ -252,7 +260,8 @@ func (p *reader) argument() (Arg, error) {
 	if p.at < len(p.src) && p.src[p.at] == '"' {
 		n := strings.IndexAny(p.src[from+1:], "\"\n")
 		if n < 0 || p.src[from+1+n] == '\n' {
-			return Arg{}, diag.At(BadCommand, p.src, from, from+1, "got no second quote on the line, want one at the end of the name")
+			return Arg{}, diag.At(BadCommand, p.src, from, from+1,
+				"got no second quote on the line, want one at the end of the name")
 		}
 		p.at += n + 2
 		return Arg{Text: p.src[from:p.at], arg: arg{p.src, from, p.at}}, nil

@@ -37,7 +37,8 @@ func pos(s *state) error {
 		return err
 	}
 	s.replace(v, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: p, Body: f.Body} })
-	return s.relate(provenance.Relation{Kind: provenance.Pos, From: []string{v}, To: []string{p}, Access: a.Key()})
+	return s.relate(provenance.Relation{Kind: provenance.Pos, From: []string{v}, To: []string{p},
+		Access: a.Key()})
 }
 
 // numbers tells whether v is the outer part of a split or divide.
@@ -82,7 +83,8 @@ func (s *state) access(k int) (*cin.Access, error) {
 	})
 	switch len(found) {
 	case 0:
-		return nil, s.refuse(k, "got %s, want a tensor of the statement, or one of its accesses: %s", s.cmd.Args[k].Text, strings.Join(all, ", "))
+		return nil, s.refuse(k, "got %s, want a tensor of the statement, or one of its accesses: %s",
+			s.cmd.Args[k].Text, strings.Join(all, ", "))
 	case 1:
 		return found[0], nil
 	}
@@ -105,7 +107,8 @@ func (s *state) positions(v string, a *cin.Access) error {
 	}
 	for k, r := range roots {
 		if first+k >= len(f.Order) || a.Vars[f.Order[first+k]] != r {
-			return s.refuse(2, "%s are not neighbouring levels of %s, in this order (its format is %s)", strings.Join(roots, ", "), a.Key(), f)
+			return s.refuse(2, "%s are not neighbouring levels of %s, in this order (its format is %s)",
+				strings.Join(roots, ", "), a.Key(), f)
 		}
 	}
 	seen := map[string]bool{}
@@ -119,18 +122,22 @@ func (s *state) positions(v string, a *cin.Access) error {
 	caps := f.Levels[last].Caps()
 	switch {
 	case caps.Locate:
-		return s.refuse(2, "level %d of %s is dense, and has no positions of its own; its coordinates can be split", last, a.Name)
+		return s.refuse(2,
+			"level %d of %s is dense, and has no positions of its own; its coordinates can be split", last,
+			a.Name)
 	case caps.Padded:
 		return s.refuse(2, "level %d of %s is padded: its positions are not in order", last, a.Name)
 	}
 	for l := first + 1; l < last; l++ {
 		if x := a.Vars[f.Order[l]]; f.Levels[l].Caps().Locate && slices.Contains(s.problem.Parts, x) {
-			return s.refuse(0, "the range of %s is cut into blocks, over ranks or by --split, and positions of %s fused leave out the rest of its dense level", x, strings.Join(roots, ", "))
+			return s.refuse(0,
+				"the range of %s is cut into blocks, over ranks or by --split, and positions of %s fused leave out the rest of its dense level", x, strings.Join(roots, ", "))
 		}
 	}
 	for l := first; l < last; l++ {
 		if f.Levels[l].Caps().Padded {
-			return s.refuse(2, "level %d of %s is padded, and cannot be walked by position with those below it", l, a.Name)
+			return s.refuse(2,
+				"level %d of %s is padded, and cannot be walked by position with those below it", l, a.Name)
 		}
 	}
 	return nil

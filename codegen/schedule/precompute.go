@@ -59,9 +59,11 @@ func (r *recipe) find() (*cin.Assign, error) {
 	})
 	switch {
 	case len(found) == 0:
-		return nil, r.state.refuse(0, "%s is not a part of the statement: %s", r.state.cmd.Args[0].Text, cin.String(r.state.body))
+		return nil, r.state.refuse(0, "%s is not a part of the statement: %s", r.state.cmd.Args[0].Text,
+			cin.String(r.state.body))
 	case len(found) > 1:
-		return nil, r.state.refuse(0, "%s is a part of %s", r.state.cmd.Args[0].Text, plural(len(found), "statement"))
+		return nil, r.state.refuse(0, "%s is a part of %s", r.state.cmd.Args[0].Text,
+			plural(len(found), "statement"))
 	}
 	return found[0], nil
 }
@@ -99,7 +101,9 @@ func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
 	r.state.made = append(slices.Clone(r.state.made), r.name)
 	for k, v := range r.loops {
 		if r.names[k] != v {
-			if err := r.state.relate(provenance.Relation{Kind: provenance.Precompute, From: []string{v}, To: []string{r.names[k]}}); err != nil {
+			if err := r.state.relate(
+				provenance.Relation{Kind: provenance.Precompute, From: []string{v},
+					To: []string{r.names[k]}}); err != nil {
 				return err
 			}
 		}
@@ -139,10 +143,12 @@ type recipe struct {
 func (r *recipe) read() error {
 	x, err := notation.Parse("x = " + r.state.cmd.Args[0].Text)
 	if err != nil {
-		return r.state.cmd.Args[0].errorf(BadCommand, "precompute: got %s, want an expression of the statement", r.state.cmd.Args[0].Text)
+		return r.state.cmd.Args[0].errorf(BadCommand,
+			"precompute: got %s, want an expression of the statement", r.state.cmd.Args[0].Text)
 	}
 	if r.expr = r.convert(x.RHS); r.expr == nil {
-		return r.state.refuse(0, "an expression with sum() cannot be precomputed; its variables are summed where it stands")
+		return r.state.refuse(0,
+			"an expression with sum() cannot be precomputed; its variables are summed where it stands")
 	}
 	list := func(k int) []Arg {
 		if a := r.state.cmd.Args[k]; a.List != nil {
@@ -152,7 +158,8 @@ func (r *recipe) read() error {
 	}
 	from, to := list(1), list(2)
 	if len(from) != len(to) {
-		return r.state.refuse(2, "got %s, want as many as in %s", plural(len(to), "variable"), r.state.cmd.Args[1].Text)
+		return r.state.refuse(2, "got %s, want as many as in %s", plural(len(to), "variable"),
+			r.state.cmd.Args[1].Text)
 	}
 	inside := exprVars(r.expr)
 	for k, a := range from {
@@ -173,7 +180,8 @@ func (r *recipe) read() error {
 		}
 		w := to[k].Text
 		r.state.giveWay(w)
-		if w != a.Text && (!notation.IsName(w) || r.state.inUse(w) || r.state.g.Original(w) != w || r.state.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
+		if w != a.Text && (!notation.IsName(w) || r.state.inUse(w) || r.state.g.Original(w) != w ||
+			r.state.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
 			return r.state.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
 		}
 		r.loops, r.names = append(r.loops, a.Text), append(r.names, w)
@@ -187,7 +195,8 @@ func (r *recipe) read() error {
 	if len(r.state.cmd.Args) == 4 {
 		name := r.state.cmd.Args[3].Text
 		if !notation.IsName(name) {
-			return r.state.cmd.Args[3].errorf(BadCommand, "precompute: got %s, want a name for the workspace", name)
+			return r.state.cmd.Args[3].errorf(BadCommand,
+				"precompute: got %s, want a name for the workspace", name)
 		}
 		r.state.giveWay(name)
 	}
@@ -219,9 +228,12 @@ func (r *recipe) determined(v string) ([]string, error) {
 	case c == nil:
 		return []string{v}, nil
 	case r.state.g.ConsumerVar(v) != v:
-		return nil, r.state.refuse(1, "%s stands for %s in the producer of a workspace; one over %s is made there first", v, r.state.g.ConsumerVar(v), v)
+		return nil, r.state.refuse(1,
+			"%s stands for %s in the producer of a workspace; one over %s is made there first", v,
+			r.state.g.ConsumerVar(v), v)
 	case !cin.Natural(r.state.body, r.state.g, c) || v != c.Leaves[len(c.Leaves)-1]:
-		return nil, r.state.refuse(1, "%s does not determine %s; a workspace is over variables of the statement, or over what is left of them inside loops over tiles", v, strings.Join(c.Roots, ", "))
+		return nil, r.state.refuse(1,
+			"%s does not determine %s; a workspace is over variables of the statement, or over what is left of them inside loops over tiles", v, strings.Join(c.Roots, ", "))
 	}
 	return c.Roots, nil
 }
@@ -349,33 +361,46 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	// of its own alone can be taken before the product.
 	_, _, factor := r.split(positive(a.RHS))
 	only := func(f *cin.Forall, has, lacks []string) bool {
-		return !slices.ContainsFunc(r.state.rootsOf(f.Var), func(v string) bool { return !slices.Contains(has, v) || slices.Contains(lacks, v) })
+		return !slices.ContainsFunc(r.state.rootsOf(f.Var),
+			func(v string) bool { return !slices.Contains(has, v) || slices.Contains(lacks, v) })
 	}
-	summed := func(f *cin.Forall) bool { return a.Accumulate && only(f, inside, outside) && !r.over(f) }
+	summed := func(f *cin.Forall) bool {
+		return a.Accumulate && only(f, inside, outside) &&
+			!r.over(f)
+	}
 	producer := func(f *cin.Forall) bool { return factor && summed(f) }
 	consumer := func(f *cin.Forall) bool {
-		return !slices.ContainsFunc(r.state.rootsOf(f.Var), func(v string) bool { return slices.Contains(inside, v) })
+		return !slices.ContainsFunc(r.state.rootsOf(f.Var),
+			func(v string) bool { return slices.Contains(inside, v) })
 	}
 	d := len(chain)
-	for d > 0 && !r.tiles(chain[d-1]) && (r.over(chain[d-1]) || producer(chain[d-1]) || consumer(chain[d-1])) {
+	for d > 0 && !r.tiles(chain[d-1]) &&
+		(r.over(chain[d-1]) || producer(chain[d-1]) || consumer(chain[d-1])) {
 		d--
 	}
 	for _, v := range r.loops {
 		if !slices.ContainsFunc(chain[d:], func(f *cin.Forall) bool { return f.Var == v }) {
 			if d > 0 && summed(chain[d-1]) && !factor {
-				return nil, r.state.refuse(0, "the workspace would sum %s over %s, and %s does not distribute over that sum; reorder puts the loop over %s inside the one over %s",
-					r.state.cmd.Args[0].Text, strings.Join(r.state.rootsOf(chain[d-1].Var), ", "), cin.ExprString(a.RHS), v, chain[d-1].Var)
+				return nil, r.state.refuse(0,
+					"the workspace would sum %s over %s, and %s does not distribute over that sum; reorder puts the loop over %s inside the one over %s",
+					r.state.cmd.Args[0].Text, strings.Join(r.state.rootsOf(chain[d-1].Var), ", "),
+					cin.ExprString(a.RHS), v, chain[d-1].Var)
 			}
 			if d == 0 {
-				return nil, r.state.refuse(1, "the loop over %s holds other statements too, so that the workspace over %s would have one entry", v, v)
+				return nil, r.state.refuse(1,
+					"the loop over %s holds other statements too, so that the workspace over %s would have one entry", v, v)
 			}
-			return nil, r.state.refuse(1, "the loop over %s is around the loop over %s, in which the workspace over %s would have one entry; reorder puts it inside", v, chain[d-1].Var, v)
+			return nil, r.state.refuse(1,
+				"the loop over %s is around the loop over %s, in which the workspace over %s would have one entry; reorder puts it inside", v, chain[d-1].Var, v)
 		}
 	}
-	if err := r.divided(a.RHS, slices.DeleteFunc(slices.Clone(chain[d:]), func(f *cin.Forall) bool { return !consumer(f) })); err != nil {
+	if err := r.divided(a.RHS,
+		slices.DeleteFunc(slices.Clone(chain[d:]),
+			func(f *cin.Forall) bool { return !consumer(f) })); err != nil {
 		return nil, err
 	}
-	var fill cin.Stmt = &cin.Assign{LHS: &cin.Access{Name: r.name, Vars: r.into}, Accumulate: true, RHS: r.renamed(a.RHS)}
+	var fill cin.Stmt = &cin.Assign{LHS: &cin.Access{Name: r.name, Vars: r.into}, Accumulate: true,
+		RHS: r.renamed(a.RHS)}
 	var use cin.Stmt = &cin.Assign{LHS: a.LHS, Accumulate: a.Accumulate, RHS: rest}
 	if r.instead != nil {
 		use = r.instead.consumer(rest)
@@ -422,7 +447,8 @@ func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.loops, f.Va
 // tiles tells whether f is over tiles of which the workspace holds one.
 func (r *recipe) tiles(f *cin.Forall) bool {
 	c := r.state.component(f.Var)
-	return c != nil && !r.over(f) && slices.ContainsFunc(r.loops, func(v string) bool { return slices.Contains(c.Leaves, v) })
+	return c != nil && !r.over(f) &&
+		slices.ContainsFunc(r.loops, func(v string) bool { return slices.Contains(c.Leaves, v) })
 }
 
 // renamed is what the producer computes: the statement's own operands, at the

@@ -2,9 +2,9 @@ package schedule
 
 import "distaff/codegen/strategy"
 
-// prefetch has the rows of T, a tensor whose last two levels are dense, that loops over the
-// entries of another pick by i fetched into the nearest cache N entries before they are read, or added to, and
-// into that of the second level FAR entries before; where N is 0, not at all.
+// prefetch has the rows of T, a tensor whose last two levels are dense, that loops over the entries
+// of another pick by i fetched into the nearest cache N entries before they are read, or added to,
+// and into that of the second level FAR entries before; where N is 0, not at all.
 func prefetch(s *state) error {
 	v, err := s.indexed(1)
 	if err != nil {

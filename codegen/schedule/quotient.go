@@ -18,14 +18,16 @@ func (r *recipe) divided(x cin.Expr, loops []*cin.Forall) error {
 	}
 	for _, y := range r.beside(x) {
 		if !r.everywhere(y) {
-			return r.state.refuse(0, "%s divides integers, and %s divides them where %s is present alone: a divisor of 0 elsewhere is no error",
+			return r.state.refuse(0,
+				"%s divides integers, and %s divides them where %s is present alone: a divisor of 0 elsewhere is no error",
 				r.state.cmd.Args[0].Text, cin.ExprString(x), cin.ExprString(y))
 		}
 	}
 	for _, f := range loops {
 		for _, v := range r.state.rootsOf(f.Var) {
 			if r.state.problem.Size(v) == 0 {
-				return r.state.refuse(0, "%s divides integers, and no coordinates of %s, of size 0, need it: a divisor of 0 is no error", r.state.cmd.Args[0].Text, v)
+				return r.state.refuse(0,
+					"%s divides integers, and no coordinates of %s, of size 0, need it: a divisor of 0 is no error", r.state.cmd.Args[0].Text, v)
 			}
 		}
 	}

@@ -39,7 +39,8 @@ func reorder(s *state) error {
 		missing := slices.DeleteFunc(slices.Clone(order), func(v string) bool {
 			return slices.ContainsFunc(chain, func(f *cin.Forall) bool { return f.Var == v })
 		})
-		err := s.refuse(-1, "the loops are not directly nested: %s and %s have other statements between them: %s",
+		err := s.refuse(-1,
+			"the loops are not directly nested: %s and %s have other statements between them: %s",
 			f.Var, strings.Join(missing, ", "), cin.String(f))
 		if n > 1 {
 			some = err

@@ -11,7 +11,8 @@ import (
 // STRATEGY, Rows[, N]).
 func (s *state) sharesRows() bool {
 	a := s.cmd.Args
-	return s.cmd.Name == "parallelize" && len(a) > 3 && a[1].Text == cin.GPUThread.String() && a[3].Text == "Rows"
+	return s.cmd.Name == "parallelize" && len(a) > 3 && a[1].Text == cin.GPUThread.String() &&
+		a[3].Text == "Rows"
 }
 
 // rowLanes runs the loop that sums the places of a tile of positions into rows on a GPU's
@@ -27,12 +28,14 @@ func (s *state) rowLanes() error {
 		return err
 	}
 	if s.cmd.Args[2].Text != cin.Atomics.String() {
-		return s.refuse(2, "a tile has parts of its first and its last row, to which others may add: rows are shared out with Atomics; got %s", s.cmd.Args[2].Text)
+		return s.refuse(2,
+			"a tile has parts of its first and its last row, to which others may add: rows are shared out with Atomics; got %s", s.cmd.Args[2].Text)
 	}
 	o := strategy.RowLanes{Var: v}
 	if len(s.cmd.Args) > 4 {
 		if o.N, err = strconv.ParseInt(s.cmd.Args[4].Text, 10, 64); err != nil || o.N < 1 {
-			return s.cmd.Args[4].errorf(BadCommand, "parallelize: got %s, want a number of rows", s.cmd.Args[4].Text)
+			return s.cmd.Args[4].errorf(BadCommand, "parallelize: got %s, want a number of rows",
+				s.cmd.Args[4].Text)
 		}
 	}
 	if err := s.runs(v, cin.GPUThread, cin.Atomics, 0); err != nil {

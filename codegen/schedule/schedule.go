@@ -105,7 +105,8 @@ var commands = map[string]command{
 	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|Windows|OneBody)", 2, 2, mergeby, false},
 	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true},
 	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
-	"workspace":   {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Marks|Positions|Terms)", 2, 2, workspace, true},
+	"workspace": {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Marks|Positions|Terms)", 2, 2,
+		workspace, true},
 	"flatten":     {"flatten(i)", 1, 1, flatten, true},
 	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true},
 	"tile":        {"tile(i, N)", 2, 2, tile, true},
@@ -114,15 +115,17 @@ var commands = map[string]command{
 	"prefetch":    {"prefetch(T, i, N [, FAR])", 3, 4, prefetch, true},
 	"nontemporal": {"nontemporal(T)", 1, 1, nontemporal, true},
 	"layout":      {"layout(T(i, j), M, N)", 3, 100, layout, true},
-	"substitute":  {"substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")", 2, 2, substitute, true},
+	"substitute": {"substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")", 2, 2,
+		substitute, true},
 }
 
 // across are the commands that distribute a statement over ranks. Package distribute takes them
 // off a schedule: what is left is for the part of the statement that one rank runs at a time.
 var across = map[string]command{
 	"communicate": {usage: "communicate(T, i)", min: 2, max: 2},
-	"distribute":  {usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)", min: 1, max: 4},
-	"rotate":      {usage: "rotate(i, {j, k}, ir)", min: 3, max: 3},
+	"distribute": {usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)", min: 1,
+		max: 4},
+	"rotate": {usage: "rotate(i, {j, k}, ir)", min: 3, max: 3},
 }
 
 // state is a schedule while it is applied.
@@ -171,7 +174,8 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if p.Source == nil {
 		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
 	}
-	s := &state{problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list, insert: p.GPU}
+	s := &state{problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list,
+		insert: p.GPU}
 	for _, c := range list {
 		s.cmd = c
 		if s.first == nil {
@@ -181,11 +185,14 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 			return nil, err
 		}
 		if _, ok := across[c.Name]; ok {
-			return nil, c.errorf(Refused, "%s: a statement is distributed over the ranks of a run, and the part of it that one rank runs at a time is not", c.Name)
+			return nil, c.errorf(Refused,
+				"%s: a statement is distributed over the ranks of a run, and the part of it that one rank runs at a time is not", c.Name)
 		}
 		rule := commands[c.Name]
 		if s.parallel != nil && !rule.late {
-			return nil, c.errorf(Refused, "%s after %s: commands assume loops in order, so that parallelize comes last", c.Name, s.parallel)
+			return nil, c.errorf(Refused,
+				"%s after %s: commands assume loops in order, so that parallelize comes last", c.Name,
+				s.parallel)
 		}
 		if why := onCPUOnly[c.Name]; s.problem.GPU && why != "" {
 			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name, why)
@@ -215,7 +222,8 @@ func (c *Command) Check() error {
 	}
 	switch {
 	case !ok:
-		return c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name, strings.Join(Names(), " "))
+		return c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name,
+			strings.Join(Names(), " "))
 	case len(c.Args) < rule.min || len(c.Args) > rule.max:
 		return c.errorf(BadCommand, "got %s, want %s", plural(len(c.Args), "argument"), rule.usage)
 	case c.Name == "substitute":
@@ -256,7 +264,8 @@ func Blame(list []*Command, s cin.Stmt, v, why string) error {
 		rank := 0
 		for k, a := range c.Args {
 			switch {
-			case c.Name == "substitute" && slices.ContainsFunc(a.List, func(b Arg) bool { return b.Text == v }):
+			case c.Name == "substitute" &&
+				slices.ContainsFunc(a.List, func(b Arg) bool { return b.Text == v }):
 				rank = 5
 			case c.Name == "parallelize" && k == 0 && a.Text == v:
 				rank = 4
@@ -316,7 +325,8 @@ func (s *state) looped(k int) (string, error) {
 func (s *state) ref(k int) (strategy.Ref, error) {
 	r, ok := strategy.ParseRef(s.cmd.Args[k].Text)
 	if !ok || !notation.IsName(r.Var) || len(s.loops(r.Var)) < max(r.N, 1) {
-		return r, s.cmd.Args[k].errorf(Refused, "%s: got %s, want a variable that the statement loops over, with [N] for the Nth of its loops: %s", s.cmd.Name, s.cmd.Args[k].Text, strings.Join(s.loopVars(), ", "))
+		return r, s.cmd.Args[k].errorf(Refused,
+			"%s: got %s, want a variable that the statement loops over, with [N] for the Nth of its loops: %s", s.cmd.Name, s.cmd.Args[k].Text, strings.Join(s.loopVars(), ", "))
 	}
 	return r, nil
 }
@@ -330,7 +340,8 @@ func (s *state) hasLoop(a Arg) error {
 		return a.errorf(Refused, "%s: %s was replaced, by %s", s.cmd.Name, v, r)
 	}
 	if !notation.IsName(v) || len(s.loops(v)) == 0 {
-		return a.errorf(Refused, "%s: got %s, want a variable that the statement loops over: %s", s.cmd.Name, v, strings.Join(s.loopVars(), ", "))
+		return a.errorf(Refused, "%s: got %s, want a variable that the statement loops over: %s",
+			s.cmd.Name, v, strings.Join(s.loopVars(), ", "))
 	}
 	return nil
 }
@@ -363,7 +374,8 @@ func (s *state) inUse(name string) bool {
 func (s *state) fresh(k int) (string, error) {
 	v := s.cmd.Args[k].Text
 	if !notation.IsName(v) {
-		return "", s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a name for a new variable", s.cmd.Name, v)
+		return "", s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a name for a new variable",
+			s.cmd.Name, v)
 	}
 	s.giveWay(v)
 	if s.inUse(v) {
@@ -379,7 +391,8 @@ func (s *state) factor(k int) (int64, error) { return s.number(k, 1) }
 func (s *state) number(k int, least int64) (int64, error) {
 	n, err := strconv.ParseInt(s.cmd.Args[k].Text, 10, 64)
 	if err != nil {
-		return 0, s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a whole number", s.cmd.Name, s.cmd.Args[k].Text)
+		return 0, s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a whole number", s.cmd.Name,
+			s.cmd.Args[k].Text)
 	}
 	if n < least || n > 1<<40 {
 		return 0, s.refuse(k, "got %d, want at least %d and at most 2^40", n, least)
@@ -419,11 +432,15 @@ func (s *state) noted(k int, v string) error {
 // one.
 func (s *state) ofWorkspace(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
-		return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", v, u, u)
+		return s.refuse(k,
+			"%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute",
+			v, u, u)
 	}
 	for _, u := range s.loopVars() {
 		if u != v && s.g.ConsumerVar(u) == v {
-			return s.refuse(k, "%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute", u, v, v)
+			return s.refuse(k,
+				"%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute",
+				u, v, v)
 		}
 	}
 	return nil
@@ -433,7 +450,8 @@ func (s *state) ofWorkspace(k int, v string) error {
 func (s *state) unnoted(k int, v string) error {
 	for _, f := range s.loops(v) {
 		if f.Unroll != 0 || f.Gallop {
-			return s.refuse(k, "the loop over %s is unrolled, or has its way of merging; such commands come after those that replace the variable", v)
+			return s.refuse(k,
+				"the loop over %s is unrolled, or has its way of merging; such commands come after those that replace the variable", v)
 		}
 	}
 	return nil

@@ -32,7 +32,8 @@ func cut(s *state, kind provenance.Kind) error {
 	if err != nil {
 		return err
 	}
-	if s.g.PositionsOf(s.g.ConsumerVar(v)) == "" { // else producer and consumer are cut each in its own way
+	// else producer and consumer are cut each in its own way
+	if s.g.PositionsOf(s.g.ConsumerVar(v)) == "" {
 		if err := s.ofWorkspace(0, v); err != nil {
 			return err
 		}
@@ -43,5 +44,6 @@ func cut(s *state, kind provenance.Kind) error {
 	s.replace(v, func(f *cin.Forall) cin.Stmt {
 		return &cin.Forall{Var: outer, Body: &cin.Forall{Var: inner, Body: f.Body}}
 	})
-	return s.relate(provenance.Relation{Kind: kind, From: []string{v}, To: []string{outer, inner}, N: n})
+	return s.relate(provenance.Relation{Kind: kind, From: []string{v}, To: []string{outer, inner},
+		N: n})
 }

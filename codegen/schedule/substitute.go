@@ -15,7 +15,8 @@ func (c *Command) checkKernel() error {
 	if _, _, _, ok := c.Function(); ok || slices.Contains(strategy.Libraries, k.Text) {
 		return nil
 	}
-	return k.errorf(Refused, "substitute: got %s, want %s, or a C function as in \"file.c:name\"", k.Text, strings.Join(strategy.Libraries, ", "))
+	return k.errorf(Refused, "substitute: got %s, want %s, or a C function as in \"file.c:name\"",
+		k.Text, strings.Join(strategy.Libraries, ", "))
 }
 
 // checkTarget refuses a kernel of another target.
@@ -32,8 +33,8 @@ func (s *state) checkTarget(kernel string) error {
 	return nil
 }
 
-// substitute has the loops that it names, directly inside one another and the innermost of their nest,
-// run by a BLAS or by a C function of the user's.
+// substitute has the loops that it names, directly inside one another and the innermost of their
+// nest, run by a BLAS or by a C function of the user's.
 func substitute(s *state) error {
 	vars := []string{}
 	for _, a := range s.cmd.Args[0].List {
@@ -47,7 +48,8 @@ func substitute(s *state) error {
 	}
 	if file, name, _, ok := s.cmd.Function(); ok {
 		if s.problem.GPU {
-			return s.refuse(1, "the CPU runs a C function, and --target=cuda has cublas and cusparse for products of matrices")
+			return s.refuse(1,
+				"the CPU runs a C function, and --target=cuda has cublas and cusparse for products of matrices")
 		}
 		return s.extern(vars, file, name)
 	}
@@ -61,13 +63,17 @@ func substitute(s *state) error {
 	return s.gemm(vars, kernel)
 }
 
-// spmm has loops run by cuSPARSE. Whether they are a product with a sparse matrix shows as they are lowered.
+// spmm has loops run by cuSPARSE. Whether they are a product with a sparse matrix shows as they are
+// lowered.
 func (s *state) spmm(vars []string) error {
 	switch {
 	case len(vars) != 2 && len(vars) != 3:
-		return s.refuse(0, "cusparse runs two loops, over the rows and columns of a sparse matrix, or three, with those over the columns of a dense one; got %s", s.cmd.Args[0].Text)
+		return s.refuse(0,
+			"cusparse runs two loops, over the rows and columns of a sparse matrix, or three, with those over the columns of a dense one; got %s", s.cmd.Args[0].Text)
 	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
-		return s.refuse(1, "cusparse multiplies floats and complex numbers, and the statement computes in %s", s.problem.Compute)
+		return s.refuse(1,
+			"cusparse multiplies floats and complex numbers, and the statement computes in %s",
+			s.problem.Compute)
 	}
 	for _, v := range vars {
 		for _, f := range s.loops(v) {
@@ -100,7 +106,8 @@ func (s *state) plainly(f *cin.Forall, by string) error {
 	case f.Unit != cin.Serial:
 		return s.refuse(0, "the loop over %s runs on %s, and %s runs it", f.Var, f.Unit, by)
 	case f.Unroll != 0 || f.Gallop:
-		return s.refuse(0, "the loop over %s is unrolled, or has its way of merging, and %s runs it", f.Var, by)
+		return s.refuse(0, "the loop over %s is unrolled, or has its way of merging, and %s runs it",
+			f.Var, by)
 	}
 	return nil
 }
@@ -110,9 +117,11 @@ func (s *state) plainly(f *cin.Forall, by string) error {
 func (s *state) gemm(vars []string, library string) error {
 	switch {
 	case len(vars) < 3:
-		return s.refuse(0, "gemm runs three loops or more, over the rows and columns of the result and over what is summed; got %s", s.cmd.Args[0].Text)
+		return s.refuse(0,
+			"gemm runs three loops or more, over the rows and columns of the result and over what is summed; got %s", s.cmd.Args[0].Text)
 	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
-		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in %s", s.problem.Compute)
+		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in %s",
+			s.problem.Compute)
 	}
 	var refused error
 	body := cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
@@ -122,7 +131,8 @@ func (s *state) gemm(vars []string, library string) error {
 		}
 		chain, rest := nested(f)
 		a, sum := rest.(*cin.Assign)
-		if !sum || len(chain) != len(vars) || slices.ContainsFunc(chain, func(f *cin.Forall) bool { return !slices.Contains(vars, f.Var) }) {
+		if !sum || len(chain) != len(vars) ||
+			slices.ContainsFunc(chain, func(f *cin.Forall) bool { return !slices.Contains(vars, f.Var) }) {
 			return nil, false
 		}
 		order, err := s.product(chain, a)
@@ -154,14 +164,17 @@ func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 		}
 	}
 	if len(order) == 0 || len(result) < 2 || !a.Accumulate {
-		return nil, s.refuse(0, "gemm sums over some of its loops and has the result's values along the others; %s has those along %s", a.LHS.Key(), spoken(result))
+		return nil,
+			s.refuse(0,
+				"gemm sums over some of its loops and has the result's values along the others; %s has those along %s", a.LHS.Key(), spoken(result))
 	}
 	if err := s.matrices(a, order, result); err != nil {
 		return nil, err
 	}
 	f := s.formatOf(a.LHS)
 	at := func(v string) int {
-		return slices.IndexFunc(f.Order, func(mode int) bool { return slices.Contains(s.rootsOf(v), a.LHS.Vars[mode]) })
+		return slices.IndexFunc(f.Order,
+			func(mode int) bool { return slices.Contains(s.rootsOf(v), a.LHS.Vars[mode]) })
 	}
 	slices.SortStableFunc(result, func(u, v string) int { return at(u) - at(v) })
 	return append(order, result...), nil
@@ -172,12 +185,13 @@ func (s *state) reads(a *cin.Access, v string) bool {
 	return slices.ContainsFunc(s.rootsOf(v), func(r string) bool { return slices.Contains(a.Vars, r) })
 }
 
-// matrices refuses an assignment that is no product of two matrices: each of the result's loops is along one
-// of two factors, those that sum are along both, and the loops change no other factor.
+// matrices refuses an assignment that is no product of two matrices: each of the result's loops is
+// along one of two factors, those that sum are along both, and the loops change no other factor.
 func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 	factors, ok := factorsOf(a.RHS, nil)
 	if !ok {
-		return s.refuse(-1, "gemm adds products of two matrices, and the loops add other terms than products")
+		return s.refuse(-1,
+			"gemm adds products of two matrices, and the loops add other terms than products")
 	}
 	of := map[string]int{} // how many factors each loop is along
 	read := 0
@@ -198,21 +212,26 @@ func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 		for _, v := range along {
 			of[v]++
 		}
-		if !slices.Contains(along, sums[0]) || !slices.ContainsFunc(along, func(v string) bool { return slices.Contains(result, v) }) {
-			return s.refuse(-1, "gemm multiplies a matrix over rows of the result and what is summed by one over that and columns of the result, and %s is over %s", x.Key(), spoken(along))
+		if !slices.Contains(along, sums[0]) ||
+			!slices.ContainsFunc(along, func(v string) bool { return slices.Contains(result, v) }) {
+			return s.refuse(-1,
+				"gemm multiplies a matrix over rows of the result and what is summed by one over that and columns of the result, and %s is over %s", x.Key(), spoken(along))
 		}
 	}
 	if read != 2 {
-		return s.refuse(-1, "gemm multiplies two matrices, and %s has %s over the loops' variables", a.LHS.Key(), plural(read, "factor"))
+		return s.refuse(-1, "gemm multiplies two matrices, and %s has %s over the loops' variables",
+			a.LHS.Key(), plural(read, "factor"))
 	}
 	for _, v := range sums {
 		if of[v] != 2 {
-			return s.refuse(-1, "gemm sums over loops that are along both factors, and that over %s is along one", v)
+			return s.refuse(-1,
+				"gemm sums over loops that are along both factors, and that over %s is along one", v)
 		}
 	}
 	for _, v := range result {
 		if of[v] != 1 {
-			return s.refuse(-1, "gemm has rows of the result along one factor and columns along the other, and the loop over %s is along %s", v, plural(of[v], "factor"))
+			return s.refuse(-1,
+				"gemm has rows of the result along one factor and columns along the other, and the loop over %s is along %s", v, plural(of[v], "factor"))
 		}
 	}
 	return nil
@@ -227,7 +246,8 @@ func (s *state) dense(x *cin.Access, vars []string) error {
 	for l, mode := range f.Order {
 		for _, v := range vars {
 			if f.Levels[l] != format.Dense && slices.Contains(s.rootsOf(v), x.Vars[mode]) {
-				return s.refuse(-1, "gemm multiplies dense matrices, and %s (its format is %s) stores %s in a level that is not dense", x.Key(), f, x.Vars[mode])
+				return s.refuse(-1,
+					"gemm multiplies dense matrices, and %s (its format is %s) stores %s in a level that is not dense", x.Key(), f, x.Vars[mode])
 			}
 		}
 	}
@@ -270,7 +290,8 @@ func Gemms(texts []string) (out [][]string) {
 		return nil
 	}
 	for _, c := range list {
-		if c.Name != "substitute" || c.Check() != nil || !slices.Contains([]string{strategy.BLAS, strategy.CuBLAS}, c.Args[1].Text) {
+		if c.Name != "substitute" || c.Check() != nil ||
+			!slices.Contains([]string{strategy.BLAS, strategy.CuBLAS}, c.Args[1].Text) {
 			continue
 		}
 		var vars []string

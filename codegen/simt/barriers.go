@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// role says which threads run a statement that stands in code that all threads of a block, or of a warp,
-// run alike. The statements inside it have no barriers, but for those of a loop of Warps.
+// role says which threads run a statement that stands in code that all threads of a block, or of a
+// warp, run alike. The statements inside it have no barriers, but for those of a loop of Warps.
 type role uint8
 
 const (
@@ -56,8 +56,9 @@ func (a accesses) add(b accesses) (more bool) {
 	return more
 }
 
-// conflict tells whether a thread may do what b says while another has not yet done what a says: one of both
-// stores, and they are not the same thread. Atomic additions do not conflict with each other.
+// conflict tells whether a thread may do what b says while another has not yet done what a says:
+// one of both stores, and they are not the same thread. Atomic additions do not conflict with each
+// other.
 func (a accesses) conflict(b accesses) bool {
 	for array, later := range b {
 		if earlier := a[array]; earlier != 0 && disagree(earlier, later) {
@@ -203,9 +204,9 @@ func (w *waits) within(s ir.Stmt, since accesses) {
 	}
 }
 
-// again places barriers in the body of a loop, where each iteration but the first follows another, with
-// what a condition reads between. Iterations of a strided loop of Blocks or Warps share nothing but
-// arrays that the launch itself has.
+// again places barriers in the body of a loop, where each iteration but the first follows another,
+// with what a condition reads between. Iterations of a strided loop of Blocks or Warps share
+// nothing but arrays that the launch itself has.
 func (w *waits) again(body *ir.Block, strided bool, cond, since accesses) {
 	begin := since.clone()
 	w.loops++

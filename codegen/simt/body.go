@@ -26,10 +26,12 @@ func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
 	case *ir.Declare:
 		out.Append(&ir.Declare{V: s.V, Init: l.rewriter.expr(s.Init)})
 	case *ir.Assign:
-		out.Append(&ir.Assign{V: l.rewriter.variable(s.V), Accumulate: s.Accumulate, X: l.rewriter.expr(s.X)})
+		out.Append(&ir.Assign{V: l.rewriter.variable(s.V), Accumulate: s.Accumulate,
+			X: l.rewriter.expr(s.X)})
 	case *ir.Store:
 		a, i := l.rewriter.place(s.A, s.Index)
-		l.single(&ir.Store{A: a, Index: i, Accumulate: s.Accumulate, Atomic: s.Atomic, X: l.rewriter.expr(s.X)}, at, out)
+		l.single(&ir.Store{A: a, Index: i, Accumulate: s.Accumulate, Atomic: s.Atomic,
+			X: l.rewriter.expr(s.X)}, at, out)
 	case *ir.For:
 		l.loopIn(s, at, out)
 	case *ir.While:
@@ -82,7 +84,8 @@ func (l *launcher) loopIn(s *ir.For, at level, out *ir.Block) {
 			kind = ir.Serial
 		}
 		out.Append(&ir.For{
-			V: s.V, Lo: l.rewriter.expr(s.Lo), Hi: l.rewriter.expr(s.Hi), Step: s.Step, Kind: kind, Factor: s.Factor, Body: l.inside(s.Body, at),
+			V: s.V, Lo: l.rewriter.expr(s.Lo), Hi: l.rewriter.expr(s.Hi), Step: s.Step, Kind: kind,
+			Factor: s.Factor, Body: l.inside(s.Body, at),
 		})
 	default:
 		l.h.refuse(s.V.Name, "a loop that is %s cannot run in the threads of a GPU", s.Kind)

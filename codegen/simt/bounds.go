@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// bounds knows what variables stand for, and which loops others run in, where that holds as long as they are
-// visible: it reads no memory, and no variable that changes.
+// bounds knows what variables stand for, and which loops others run in, where that holds as long as
+// they are visible: it reads no memory, and no variable that changes.
 type bounds struct {
 	stands map[*ir.Var]ir.Expr // their declarations
 	loops  map[*ir.Var]*ir.For
@@ -85,11 +85,12 @@ func (b *bounds) trips(s *ir.For) (int64, bool) {
 	return max(0, (n+s.Step-1)/s.Step), true
 }
 
-// largest is a size of constants beyond which nothing is concluded, so that sums of them do not wrap.
+// largest is a size of constants beyond which nothing is concluded, so that sums of them do not
+// wrap.
 const largest = 1 << 40
 
-// atMost is a number that x, an Int64, does not pass; false if none is known. That bounds of loops do not
-// wrap is lowering's duty.
+// atMost is a number that x, an Int64, does not pass; false if none is known. That bounds of loops
+// do not wrap is lowering's duty.
 func (b *bounds) atMost(x ir.Expr) (int64, bool) {
 	s := &search{b: b, steps: 400}
 	return s.atMost(linear{}.plus(x, 1))
@@ -169,7 +170,8 @@ func (s *search) atMost(l linear) (int64, bool) {
 	}
 	// A smaller of two is tried before a larger one, a variable's declaration before its loop: each
 	// leaves fewer cases, and none loses what another knows.
-	for _, rule := range []func(linear, int) (int64, bool, bool){s.declared, s.smaller, s.larger, s.quotient, s.looped} {
+	for _, rule := range []func(linear, int) (int64, bool, bool){s.declared, s.smaller, s.larger,
+		s.quotient, s.looped} {
 		for i := range l.terms {
 			if n, ok, applies := rule(l, i); applies {
 				return n, ok
@@ -189,7 +191,8 @@ func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// smaller tries both sides of a Min that is added, or of a Max that is taken away: either bounds it.
+// smaller tries both sides of a Min that is added, or of a Max that is taken away: either bounds
+// it.
 func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Min, ir.Max)
 	if !isOne {
@@ -219,7 +222,8 @@ func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	return max(n, m), ok, true
 }
 
-// sides are those of an added a or of a b that is taken away; both cases of a Select are such sides of a Max.
+// sides are those of an added a or of a b that is taken away; both cases of a Select are such sides
+// of a Max.
 func sides(t term, added, taken ir.Op) (x, y ir.Expr, ok bool) {
 	switch e := t.x.(type) {
 	case *ir.Binary:

@@ -18,8 +18,8 @@ type host struct {
 	refusal  *Refusal
 }
 
-// ids are the numbers of a block, of a thread in it, of the thread's warp, and of the thread in the warp. All
-// launches have the same variables.
+// ids are the numbers of a block, of a thread in it, of the thread's warp, and of the thread in the
+// warp. All launches have the same variables.
 type ids struct{ block, thread, warp, lane *ir.Var }
 
 // refuse keeps the first reason.
@@ -45,7 +45,8 @@ func (h *host) bound(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	return v
 }
 
-// block is the host's code for b. Statements one after another that a device must run are one launch.
+// block is the host's code for b. Statements one after another that a device must run are one
+// launch.
 func (h *host) block(b *ir.Block) *ir.Block {
 	if b == nil {
 		return nil
@@ -86,7 +87,8 @@ func (h *host) stmt(s ir.Stmt, out *ir.Block) {
 	switch s := s.(type) {
 	case *ir.Block:
 		out.Append(h.block(s))
-	case *ir.Comment, *ir.Declare, *ir.Assign, *ir.Alloc, *ir.Free, *ir.Fill, *ir.Copy, *ir.Publish, *ir.Fail, *ir.Scan, *ir.Gemm, *ir.SpMM:
+	case *ir.Comment, *ir.Declare, *ir.Assign, *ir.Alloc, *ir.Free, *ir.Fill, *ir.Copy, *ir.Publish,
+		*ir.Fail, *ir.Scan, *ir.Gemm, *ir.SpMM:
 		out.Append(s)
 	case *ir.If:
 		out.Append(&ir.If{Cond: s.Cond, Then: h.block(s.Then), Else: h.block(s.Else)})
@@ -98,7 +100,8 @@ func (h *host) stmt(s ir.Stmt, out *ir.Block) {
 		h.loop(s, out)
 	case *ir.Prefetch:
 	default:
-		h.refuse("", "%s can be done neither by the host of a GPU nor by one of its threads", firstWord(s))
+		h.refuse("", "%s can be done neither by the host of a GPU nor by one of its threads",
+			firstWord(s))
 	}
 }
 
@@ -148,7 +151,8 @@ func changeable(x ir.Expr) bool {
 	return found
 }
 
-// scan is s as prefix sums of arrays, for k in lo : hi { a[k + 1] += a[k] }; nil where it is something else.
+// scan is s as prefix sums of arrays, for k in lo : hi { a[k + 1] += a[k] }; nil where it is
+// something else.
 func (h *host) scan(s ir.Stmt) []ir.Stmt {
 	loop, ok := s.(*ir.For)
 	if !ok || h.loops > 0 || loop.Kind != ir.Serial || loop.Step != 1 {
@@ -174,7 +178,8 @@ func (h *host) scan(s ir.Stmt) []ir.Stmt {
 			return nil
 		}
 		seen[t.A] = true
-		scans = append(scans, &ir.Scan{A: t.A, Lo: ir.Plus(loop.Lo, ir.Int(at.n)), Hi: ir.Plus(loop.Hi, ir.Int(at.n+1))})
+		scans = append(scans, &ir.Scan{A: t.A, Lo: ir.Plus(loop.Lo, ir.Int(at.n)),
+			Hi: ir.Plus(loop.Hi, ir.Int(at.n+1))})
 	}
 	for a := range seen {
 		if uses(loop.Lo, a) || uses(loop.Hi, a) {
@@ -218,7 +223,8 @@ func (h *host) addParts(s *ir.For, parts []*ir.Array, grid ir.Expr, out *ir.Bloc
 		return
 	}
 	one, k := h.names.newVar("one", ir.Int64), h.names.newVar("k", ir.Int64)
-	lanes := &ir.For{V: k, Lo: ir.Int(0), Hi: grid, Step: 1, Kind: ir.Lanes, Width: sumThreads, Body: &ir.Block{}}
+	lanes := &ir.For{V: k, Lo: ir.Int(0), Hi: grid, Step: 1, Kind: ir.Lanes, Width: sumThreads,
+		Body: &ir.Block{}}
 	body, after := &ir.Block{}, &ir.Block{}
 	var stores []ir.Stmt
 	for n, v := range s.Reduce {

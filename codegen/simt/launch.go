@@ -32,7 +32,8 @@ const (
 // newLauncher begins the leaf's next launch; loop is nil for one of a single thread.
 func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
 	l := &launcher{
-		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{}, made: map[*ir.Array]bool{}, own: map[*ir.Array]level{}, strides: map[ir.Stmt]bool{},
+		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{},
+		made: map[*ir.Array]bool{}, own: map[*ir.Array]level{}, strides: map[ir.Stmt]bool{},
 		ids: h.ids,
 	}
 	if l.numbered() {
@@ -92,7 +93,8 @@ func (l *launcher) finish(body *ir.Block, grid ir.Expr, out *ir.Block) {
 		&ir.Declare{V: l.ids.lane, Init: ir.Modulo(l.ids.thread, warpSize)})
 	head.List = append(append(head.List, l.shared...), l.bases...)
 	head.List = append(head.List, body.List...)
-	out.Append(&ir.Launch{Name: l.h.kernel(), Grid: grid, Threads: l.threads, Block: l.ids.block, Thread: l.ids.thread, Body: head})
+	out.Append(&ir.Launch{Name: l.h.kernel(), Grid: grid, Threads: l.threads, Block: l.ids.block,
+		Thread: l.ids.thread, Body: head})
 }
 
 // strided has a block run every one of grid iterations.

@@ -2,7 +2,8 @@ package simt
 
 import "distaff/codegen/ir"
 
-// spread appends a loop of Warps or Lanes: thread or warp n runs the iterations n, n+Width and so on.
+// spread appends a loop of Warps or Lanes: thread or warp n runs the iterations n, n+Width and so
+// on.
 func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 	unit, units, inner := l.unitOf(s, at)
 	sums := l.beginSums(s)
@@ -13,7 +14,8 @@ func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 	for _, r := range sums {
 		whole.Append(&ir.Declare{V: r.part, Init: ir.Zero(r.part.Typ)})
 	}
-	loop := l.iterations(s, unit, units, body, func(name string, x ir.Expr) ir.Expr { return l.before(name, x, whole) })
+	loop := l.iterations(s, unit, units, body,
+		func(name string, x ir.Expr) ir.Expr { return l.before(name, x, whole) })
 	l.roles[loop] = eachThread
 	if inner == ofWarp {
 		l.roles[loop] = eachWarp
@@ -27,8 +29,8 @@ func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 	out.List = append(out.List, whole)
 }
 
-// unitOf is the number of the warp or thread that runs an iteration of s, how many of them a block or
-// warp has, and whose the body is.
+// unitOf is the number of the warp or thread that runs an iteration of s, how many of them a block
+// or warp has, and whose the body is.
 func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner level) {
 	switch {
 	case s.Kind == ir.Warps:
@@ -41,7 +43,8 @@ func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner
 
 // iterations is the loop in one thread: a branch where no unit has two iterations, and no more than
 // a block where each has one.
-func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block, before func(string, ir.Expr) ir.Expr) ir.Stmt {
+func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block,
+	before func(string, ir.Expr) ir.Expr) ir.Stmt {
 	lo, hi := before("first", l.rewriter.expr(s.Lo)), before("end", l.rewriter.expr(s.Hi))
 	first := ir.Plus(lo, ir.Times(unit, ir.Int(s.Step)))
 	trips, known := l.h.bounds.trips(s)

@@ -15,7 +15,8 @@ import (
 )
 
 // run interprets a leaf and returns how it ends.
-func run(t *testing.T, f *ir.Func, args []interp.Arg, bounds [][2]int64, seed uint64) (string, error) {
+func run(t *testing.T, f *ir.Func, args []interp.Arg, bounds [][2]int64, seed uint64) (string,
+	error) {
 	t.Helper()
 	p, err := interp.Compile(f)
 	if err != nil {
@@ -28,8 +29,10 @@ func run(t *testing.T, f *ir.Func, args []interp.Arg, bounds [][2]int64, seed ui
 	return "", err
 }
 
-// same runs a leaf with its loops and with launches, in several orders, and compares what both make.
-func same(t *testing.T, text string, args func() []interp.Arg, bounds [][2]int64, seeds uint64) bool {
+// same runs a leaf with its loops and with launches, in several orders, and compares what both
+// make.
+func same(t *testing.T, text string, args func() []interp.Arg, bounds [][2]int64,
+	seeds uint64) bool {
 	t.Helper()
 	want := args()
 	wantEnd, err := run(t, parse(t, text), want, bounds, 1)
@@ -46,7 +49,8 @@ func same(t *testing.T, text string, args func() []interp.Arg, bounds [][2]int64
 			t.Errorf("seed %d: %v\n%s\nof\n%s", seed, err, ir.Print(f), text)
 			return false
 		case end != wantEnd || end == "" && !reflect.DeepEqual(got, want):
-			t.Errorf("seed %d: got %q, %v\nwant %q, %v\n%s\nof\n%s", seed, end, got, wantEnd, want, ir.Print(f), text)
+			t.Errorf("seed %d: got %q, %v\nwant %q, %v\n%s\nof\n%s", seed, end, got, wantEnd, want,
+				ir.Print(f), text)
 			return false
 		}
 	}
@@ -94,7 +98,8 @@ func randomArgs(seed uint64) []interp.Arg {
 	}
 	x := interp.Arg{Levels: []interp.Level{{Size: r.Int64N(40)}}, Vals: interp.Array{Data: ints(64)}}
 	return []interp.Arg{
-		{Vals: interp.Array{Data: ints(programBlocks * programTile)}}, {Vals: interp.Array{Data: ints(9)}}, x,
+		{Vals: interp.Array{Data: ints(programBlocks * programTile)}},
+		{Vals: interp.Array{Data: ints(9)}}, x,
 	}
 }
 
@@ -116,7 +121,8 @@ func TestRandomLeaves(t *testing.T) {
 			}
 		})
 	}
-	for _, want := range []string{"barrier true", "barrier false", "*ir.Shuffle", "*ir.Shared", "*ir.Local"} {
+	for _, want := range []string{"barrier true", "barrier false", "*ir.Shuffle", "*ir.Shared",
+		"*ir.Local"} {
 		if seen[want] < 50 {
 			t.Errorf("200 leaves have %d of %s", seen[want], want)
 		}
@@ -219,10 +225,14 @@ func TestThreadFails(t *testing.T) {
 // TestRefusals: what cannot be done has a reason.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
-		{"for b in 0 : n blocks {\n sort z[b * 3 : b * 3 + 3]\n}", "loop b: sort cannot be done in the threads of a GPU"},
-		{"for b in 0 : n blocks {\n alloc w int64[x[b]]\n free w\n}", "loop b: the length of w is not known before the loop begins"},
-		{"for b in 0 : n blocks {\n var m int64 = b\n for i in 0 : 3 {\n m += i\n }\n alloc w int64[m]\n free w\n}", "loop b: the length of w is not known"},
-		{"for i in 0 : n parallel {\n z[i] = 1\n}", "loop i: a loop that is parallel cannot run on the host of a GPU"},
+		{"for b in 0 : n blocks {\n sort z[b * 3 : b * 3 + 3]\n}",
+			"loop b: sort cannot be done in the threads of a GPU"},
+		{"for b in 0 : n blocks {\n alloc w int64[x[b]]\n free w\n}",
+			"loop b: the length of w is not known before the loop begins"},
+		{
+			"for b in 0 : n blocks {\n var m int64 = b\n for i in 0 : 3 {\n m += i\n }\n alloc w int64[m]\n free w\n}", "loop b: the length of w is not known"},
+		{"for i in 0 : n parallel {\n z[i] = 1\n}",
+			"loop i: a loop that is parallel cannot run on the host of a GPU"},
 		{"sort z[0 : 3]", "sort can be done neither by the host of a GPU nor by one of its threads"},
 		{"for b in 0 : 1 blocks {\n copy z[0] = z[4], 3\n}", "loop b: z is copied within itself"},
 	} {

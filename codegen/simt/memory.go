@@ -33,8 +33,9 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 	}
 }
 
-// make makes a where the threads, warps or blocks that run this each have one: in registers or shared memory where
-// its length is constant and small, else as a part of one array that is made before the launch.
+// make makes a where the threads, warps or blocks that run this each have one: in registers or
+// shared memory where its length is constant and small, else as a part of one array that is made
+// before the launch.
 func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *ir.Block) {
 	n, constant := length.(*ir.Lit)
 	switch {
@@ -58,7 +59,8 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *i
 	if zero {
 		v := l.rewriter.array(a)
 		k := l.h.names.newVar("k", ir.Int64)
-		l.spreadOver(k, v.base, ir.Plus(v.base, length), at, &ir.Store{A: v.a, Index: k, X: ir.Zero(a.Elem)}, out)
+		l.spreadOver(k, v.base, ir.Plus(v.base, length), at,
+			&ir.Store{A: v.a, Index: k, X: ir.Zero(a.Elem)}, out)
 	}
 }
 
@@ -90,7 +92,8 @@ func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 	dst, to := l.rewriter.place(s.Dst, s.DstLo)
 	src, from := l.rewriter.place(s.Src, s.SrcLo)
 	to, from = l.before("to", to, out), l.before("from", from, out)
-	l.spreadOver(k, ir.Int(0), l.rewriter.expr(s.N), at, &ir.Store{A: dst, Index: ir.Plus(to, k), X: ir.At(src, ir.Plus(from, k))}, out)
+	l.spreadOver(k, ir.Int(0), l.rewriter.expr(s.N), at,
+		&ir.Store{A: dst, Index: ir.Plus(to, k), X: ir.At(src, ir.Plus(from, k))}, out)
 }
 
 // hoisted is an array of which every thread, warp or block that runs at once has a part.
@@ -134,7 +137,8 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 	return t.length
 }
 
-// outside is x in variables that are visible outside of the loop of Blocks; nil where it has none such form.
+// outside is x in variables that are visible outside of the loop of Blocks; nil where it has none
+// such form.
 func (l *launcher) outside(x ir.Expr) ir.Expr {
 	known := true
 	var expand func(x ir.Expr) ir.Expr
@@ -163,11 +167,12 @@ func (l *launcher) outside(x ir.Expr) ir.Expr {
 	return nil
 }
 
-// maxHoisted is the number of bytes beyond which the hoisted arrays of a launch make its grid smaller: its
-// blocks then run several iterations each.
+// maxHoisted is the number of bytes beyond which the hoisted arrays of a launch make its grid
+// smaller: its blocks then run several iterations each.
 const maxHoisted = 1 << 30
 
-// grid is the number of blocks of the launch. It makes the hoisted arrays before it, and frees them behind it.
+// grid is the number of blocks of the launch. It makes the hoisted arrays before it, and frees them
+// behind it.
 func (l *launcher) grid(blocks ir.Expr, out *ir.Block) (grid ir.Expr, free []ir.Stmt) {
 	if len(l.hoisted) == 0 {
 		return blocks, nil

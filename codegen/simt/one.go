@@ -2,13 +2,14 @@ package simt
 
 import "distaff/codegen/ir"
 
-// onDevice tells whether a thread of a GPU is to run s, which is outside of Blocks: it stores to an array, or is or has a
-// loop that reads one, and holds nothing that only the host can do.
+// onDevice tells whether a thread of a GPU is to run s, which is outside of Blocks: it stores to an
+// array, or is or has a loop that reads one, and holds nothing that only the host can do.
 func onDevice(s ir.Stmt) bool {
 	can, wants := true, false
 	ir.Walk(s, func(t ir.Stmt) {
 		switch t := t.(type) {
-		case *ir.Block, *ir.Comment, *ir.Declare, *ir.Assign, *ir.If, *ir.Local, *ir.Prefetch, *ir.Fail, *ir.Fill:
+		case *ir.Block, *ir.Comment, *ir.Declare, *ir.Assign, *ir.If, *ir.Local, *ir.Prefetch, *ir.Fail,
+			*ir.Fill:
 		case *ir.Copy:
 			can = can && t.Dst != t.Src
 		case *ir.Store:
@@ -37,8 +38,8 @@ func hasReads(s ir.Stmt) bool {
 	return found
 }
 
-// one appends a launch of one thread that runs the statements. What these set of the host's variables comes back
-// through memory.
+// one appends a launch of one thread that runs the statements. What these set of the host's
+// variables comes back through memory.
 func (h *host) one(run []ir.Stmt, out *ir.Block) {
 	l := h.newLauncher(nil, ir.WarpSize)
 	body, after := &ir.Block{}, &ir.Block{}
@@ -62,7 +63,8 @@ func (h *host) one(run []ir.Stmt, out *ir.Block) {
 	out.List = append(out.List, after.List...)
 }
 
-// setOutside are the variables that the statements set and do not declare, in the order in which they set them.
+// setOutside are the variables that the statements set and do not declare, in the order in which
+// they set them.
 func setOutside(run []ir.Stmt) []*ir.Var {
 	own := map[*ir.Var]bool{}
 	var vars []*ir.Var

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// A program draws leaves with loops of Blocks, Warps and Lanes that are right: what iterations of one of
-// these store, they do not share. All is of integers, whose sums do not depend on their order.
+// A program draws leaves with loops of Blocks, Warps and Lanes that are right: what iterations of
+// one of these store, they do not share. All is of integers, whose sums do not depend on their
+// order.
 type program struct {
 	r     *rand.Rand
 	b     strings.Builder
@@ -58,8 +59,8 @@ const (
 	programTile   = 160 // elements of z that are a block's
 )
 
-// randomLeaf is the text of a leaf with parameters z, which it stores to, sums, which it adds to atomically, x and
-// a number n of 0 to 40.
+// randomLeaf is the text of a leaf with parameters z, which it stores to, sums, which it adds to
+// atomically, x and a number n of 0 to 40.
 func randomLeaf(seed uint64) string {
 	p := &program{r: rand.New(rand.NewPCG(seed, 3)), left: 40}
 	p.line("func f")
@@ -69,7 +70,8 @@ func randomLeaf(seed uint64) string {
 	p.line("  param n = t2.level0.size")
 	p.line("{")
 	p.depth++
-	top := &scope{unit: host, vars: []string{"n"}, slices: []slice{{"z", "0", programBlocks * programTile, true, false}}}
+	top := &scope{unit: host, vars: []string{"n"},
+		slices: []slice{{"z", "0", programBlocks * programTile, true, false}}}
 	p.line("var h int64 = n %% 7 + x[0]")
 	p.line("var total int64 = 0")
 	top.vars = append(top.vars, "h")

@@ -27,7 +27,8 @@ func (l *launcher) endInner(sums []sum) {
 	}
 }
 
-// total adds up what the threads or warps have, in the same order in all threads, which all see the sum.
+// total adds up what the threads or warps have, in the same order in all threads, which all see the
+// sum.
 func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
 	if s.Kind == ir.Lanes {
 		for _, r := range sums {
@@ -47,8 +48,8 @@ func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
 	}
 }
 
-// overWarp makes v the sum over the warp's threads. Threads that swap their sums add the same two numbers,
-// so that all have the same in the end, bit for bit.
+// overWarp makes v the sum over the warp's threads. Threads that swap their sums add the same two
+// numbers, so that all have the same in the end, bit for bit.
 func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
 	other := l.h.names.newVar(v.Name+"_other", v.Typ)
 	out.Append(&ir.Declare{V: other, Init: ir.Zero(v.Typ)})
@@ -68,12 +69,14 @@ func (l *launcher) overBlock(sums []sum, warps int64, out *ir.Block) {
 	l.roles[store] = eachThread
 	out.Append(store)
 	w := l.h.names.newVar("w", ir.Int64)
-	add := &ir.For{V: w, Lo: ir.Int(0), Hi: ir.Int(warps), Step: 1, Kind: ir.Unrolled, Body: &ir.Block{}}
+	add := &ir.For{V: w, Lo: ir.Int(0), Hi: ir.Int(warps), Step: 1, Kind: ir.Unrolled,
+		Body: &ir.Block{}}
 	out.Append(add)
 	for _, r := range sums {
 		parts := l.h.names.newArray(r.total.Name+"_parts", r.total.Typ)
 		if !l.share(parts, warps) {
-			l.refuse("the sums of %d warps and the arrays that a block shares take more than %d bytes", warps, ir.MaxShared)
+			l.refuse("the sums of %d warps and the arrays that a block shares take more than %d bytes",
+				warps, ir.MaxShared)
 			return
 		}
 		store.Then.Append(&ir.Store{A: parts, Index: l.ids.warp, X: r.part})

@@ -9,13 +9,13 @@
 //   - what stands in a loop of Lanes is a thread's.
 //
 // The scalars that Lanes or Warps sum are summed in each thread first, then over the threads of a
-// warp by shuffles, then over the warps of the block through shared memory, in an order that does not depend
-// on which comes first. A Local array of a block or of a warp lies in memory that the block
-// shares. Where a thread reads what another one stored, or stores to what another one read, a
+// warp by shuffles, then over the warps of the block through shared memory, in an order that does
+// not depend on which comes first. A Local array of a block or of a warp lies in memory that the
+// block shares. Where a thread reads what another one stored, or stores to what another one read, a
 // barrier stands between; it is never in code that threads that must meet there do not all come to.
 //
-// The leaf's code outside of Blocks is the host's. Where it stores to arrays, or has a loop that reads them, a
-// launch of one thread does.
+// The leaf's code outside of Blocks is the host's. Where it stores to arrays, or has a loop that
+// reads them, a launch of one thread does.
 //
 // # Files
 //
@@ -51,9 +51,9 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("loop %s: %s", r.Loop, r.Reason)
 }
 
-// Launches turns the loops of Blocks, Warps and Lanes of f into launches, and code outside of them that
-// a host cannot run into launches of one thread. Where it cannot, the error is a *Refusal, and f
-// is as it was. What f means stays, but for the order of sums.
+// Launches turns the loops of Blocks, Warps and Lanes of f into launches, and code outside of them
+// that a host cannot run into launches of one thread. Where it cannot, the error is a *Refusal, and
+// f is as it was. What f means stays, but for the order of sums.
 func Launches(f *ir.Func) error {
 	h := &host{f: f, names: names(f), bounds: newBounds(f)}
 	number := func(of string) *ir.Var { return h.names.newVar(of+"_id", ir.Int64) }

@@ -68,7 +68,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestNoUnits: leaves of a CPU without threads, and launches that are already made, keep their meaning in the text.
+// TestNoUnits: leaves of a CPU without threads, and launches that are already made, keep their
+// meaning in the text.
 func TestNoUnits(t *testing.T) {
 	for _, c := range irtest.Units() {
 		launches(t, c.Text)

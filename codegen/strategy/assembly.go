@@ -25,7 +25,8 @@ const (
 	TwoPass
 )
 
-var assemblies = [...]string{"Dense", "SharedPattern", "Mapped", "FixedPattern", "Append", "TwoPass"}
+var assemblies = [...]string{"Dense", "SharedPattern", "Mapped", "FixedPattern", "Append",
+	"TwoPass"}
 
 func (a Assembly) String() string { return assemblies[a] }
 

@@ -121,7 +121,8 @@ func (f *facts) merges(s cin.Stmt, in inside, fn func(v string, bodies int)) {
 func (f *facts) bodies(s cin.Stmt, in inside, limit int) int {
 	switch s := s.(type) {
 	case *cin.Where:
-		return f.bodies(s.Producer, in, limit) + f.bodies(s.Consumer, f.reading(cin.Target(s.Producer), in), limit)
+		return f.bodies(s.Producer, in, limit) + f.bodies(s.Consumer,
+			f.reading(cin.Target(s.Producer), in), limit)
 	case *cin.Seq:
 		n := 0
 		for _, t := range s.List {

@@ -52,7 +52,9 @@ func Plain(p *Problem) *Value {
 }
 
 func (f *facts) plain() *Value {
-	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{}, CrdWidth: f.crdWidths(), Weight: f.weights(), PerThread: chunksPerThread, CachedPartials: f.problem.Target.FarBytes, Result: f.capacity()}
+	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{},
+		CrdWidth: f.crdWidths(), Weight: f.weights(), PerThread: chunksPerThread,
+		CachedPartials: f.problem.Target.FarBytes, Result: f.capacity()}
 	f.spaces = v.Spaces
 	f.workspaces()
 	v.OneBody, v.Unrolled = f.oneBody(), f.unrolled()

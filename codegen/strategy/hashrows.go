@@ -9,8 +9,8 @@ import (
 // maxHashRow is how many places a row of a hash table has at most: it is set to 0 as its key comes.
 const maxHashRow = 1 << 16
 
-// hashTable is the form of a hash table for workspace t, which producer fills: with a row behind each key where
-// there are variables for it.
+// hashTable is the form of a hash table for workspace t, which producer fills: with a row behind
+// each key where there are variables for it.
 func (f *facts) hashTable(producer cin.Stmt, t *cin.Access) Form {
 	form := Form{Kind: HashTable, Dense: f.rowVars(producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
@@ -19,8 +19,8 @@ func (f *facts) hashTable(producer cin.Stmt, t *cin.Access) Form {
 	return form
 }
 
-// keysOf is the one sparse operand, in all of whose entries producer finds the keys of a hash table, at most one in each, where
-// most of these are expected to differ; else "".
+// keysOf is the one sparse operand, in all of whose entries producer finds the keys of a hash
+// table, at most one in each, where most of these are expected to differ; else "".
 func (f *facts) keysOf(producer cin.Stmt, t *cin.Access, keys []string) string {
 	if of := f.keysFrom(producer, t, keys); of != nil && f.mostlyApart(of, keys) {
 		return of.Name
@@ -28,13 +28,15 @@ func (f *facts) keysOf(producer cin.Stmt, t *cin.Access, keys []string) string {
 	return ""
 }
 
-// mostlyApart tells whether most of the keys that a sparse operand's entries have are expected to differ.
+// mostlyApart tells whether most of the keys that a sparse operand's entries have are expected to
+// differ.
 func (f *facts) mostlyApart(of *cin.Access, keys []string) bool {
 	n := float64(f.tensor(of.Name).NNZ)
 	return n >= 0 && 2*expected(n, f.places(keys)) >= n
 }
 
-// keysFrom is the one sparse operand in all of whose entries producer finds the keys of workspace t, at most one in each; else nil.
+// keysFrom is the one sparse operand in all of whose entries producer finds the keys of workspace
+// t, at most one in each; else nil.
 func (f *facts) keysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
 	if cin.Threaded(producer) {
 		return nil
@@ -72,9 +74,10 @@ func (f *facts) keysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.A
 	return of
 }
 
-// rowVars is along how many of its last variables workspace t is filled everywhere or nowhere, for each coordinate of
-// the others, in loops over these variables alone, which are inside all others: the most of which a row has few places. It is
-// 0 where threads fill t, since these hand over single values.
+// rowVars is along how many of its last variables workspace t is filled everywhere or nowhere, for
+// each coordinate of the others, in loops over these variables alone, which are inside all others:
+// the most of which a row has few places. It is 0 where threads fill t, since these hand over
+// single values.
 func (f *facts) rowVars(producer cin.Stmt, t *cin.Access) int {
 	if cin.Threaded(producer) {
 		return 0
@@ -92,8 +95,8 @@ func (f *facts) rowVars(producer cin.Stmt, t *cin.Access) int {
 	return 0
 }
 
-// rowLoops tells whether all that adds to workspace t is inside loops over the whole range of its last n variables, which hold
-// nothing else.
+// rowLoops tells whether all that adds to workspace t is inside loops over the whole range of its
+// last n variables, which hold nothing else.
 func (f *facts) rowLoops(producer cin.Stmt, t *cin.Access, n int) bool {
 	ok := true
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -110,9 +113,11 @@ func (f *facts) rowLoops(producer cin.Stmt, t *cin.Access, n int) bool {
 			if k+1 < n {
 				inside = loops[k+1]
 			}
-			ok = ok && l.Body == inside && l.Unit == cin.Serial && slices.Contains(row, l.Var) && !f.derived(l.Var)
+			ok = ok && l.Body == inside && l.Unit == cin.Serial && slices.Contains(row, l.Var) &&
+				!f.derived(l.Var)
 		}
-		ok = ok && !slices.ContainsFunc(a.LHS.Vars[:len(a.LHS.Vars)-n], func(v string) bool { return slices.Contains(row, v) })
+		ok = ok && !slices.ContainsFunc(a.LHS.Vars[:len(a.LHS.Vars)-n],
+			func(v string) bool { return slices.Contains(row, v) })
 	})
 	return ok
 }

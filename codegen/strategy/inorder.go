@@ -7,11 +7,12 @@ import (
 	"distaff/codegen/cin"
 )
 
-// workspaces chooses the kind of every workspace, outer ones first. What is filled in order is a list,
-// and what is not merely copied to a result that is appended to may be an array. Where a schedule is given, whose
-// precompute makes workspaces that need not be sparse, an array or a place for each position of a tile may do. A schedule
-// that makes neither workspaces nor variables leaves the workspaces that there are as they are by default; those that threads have of
-// their own are lists or hash tables.
+// workspaces chooses the kind of every workspace, outer ones first. What is filled in order is a
+// list, and what is not merely copied to a result that is appended to may be an array. Where a
+// schedule is given, whose precompute makes workspaces that need not be sparse, an array or a place
+// for each position of a tile may do. A schedule that makes neither workspaces nor variables leaves
+// the workspaces that there are as they are by default; those that threads have of their own are
+// lists or hash tables.
 func (f *facts) workspaces() {
 	made := f.problem.Precomputes || len(f.g.Relations()) > 0
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
@@ -30,17 +31,23 @@ func (f *facts) workspaces() {
 			}
 		}
 		if ok, once := f.inOrder(producer, t); ok {
-			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: f.byRows(t)}, t.Key()+" is filled in order"
+			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: f.byRows(t)},
+				t.Key()+" is filled in order"
 		}
-		if !made && f.marks(t, w) && (s.Form.Kind != SortedList || f.problem.Intermediates[t.Name].Summed()) {
-			s.Form, s.Why = Form{Kind: Marks, Rows: len(t.Vars) > 1}, fmt.Sprintf("about %.4g of the %.4g coordinates of %s are filled, once", f.problem.Intermediates[t.Name].Entries, f.places(t.Vars), t.Key())
+		if !made && f.marks(t, w) &&
+			(s.Form.Kind != SortedList || f.problem.Intermediates[t.Name].Summed()) {
+			s.Form, s.Why = Form{Kind: Marks, Rows: len(t.Vars) > 1},
+				fmt.Sprintf("about %.4g of the %.4g coordinates of %s are filled, once",
+					f.problem.Intermediates[t.Name].Entries, f.places(t.Vars), t.Key())
 		}
 		if (f.g != nil || !copied(w.Consumer, t)) && f.uniform(producer, t) {
 			s.Form, s.Why = Form{Kind: Array}, t.Key()+" is filled everywhere or nowhere"
 		}
 		if f.g != nil {
 			if form, err := f.positional(w, t); err == nil {
-				s.Form, s.Why = form, fmt.Sprintf("%s has a value at each position of %s, of which a tile has at most %d", t.Key(), form.Key, form.Len)
+				s.Form, s.Why = form, fmt.Sprintf(
+					"%s has a value at each position of %s, of which a tile has at most %d", t.Key(), form.Key,
+					form.Len)
 			}
 		}
 		f.spaces[t.Name] = s
@@ -93,16 +100,19 @@ func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 	return true, once
 }
 
-// uniform tells whether workspace t, which s fills, is small enough for an array, and filled as one is.
+// uniform tells whether workspace t, which s fills, is small enough for an array, and filled as one
+// is.
 func (f *facts) uniform(s cin.Stmt, t *cin.Access) bool {
 	return f.places(t.Vars) <= max(MaxPlaces, float64(f.entries())) && f.fills(s, t)
 }
 
-// asArray tells why workspace t, which s fills, cannot be an array, however large; nil where it can.
+// asArray tells why workspace t, which s fills, cannot be an array, however large; nil where it
+// can.
 func (f *facts) asArray(s cin.Stmt, t *cin.Access) error {
 	switch n := f.places(t.Vars); {
 	case n > maxArray:
-		return fmt.Errorf("%s has %.4g coordinates, and an array at most %.4g", t.Key(), n, float64(maxArray))
+		return fmt.Errorf("%s has %.4g coordinates, and an array at most %.4g", t.Key(), n,
+			float64(maxArray))
 	case !f.fills(s, t):
 		return fmt.Errorf("%s is not filled everywhere or nowhere", t.Key())
 	}
@@ -192,7 +202,8 @@ func (f *facts) loopOver(loops []string, v string) bool {
 	}
 	roots := f.g.Underived(v)
 	return slices.ContainsFunc(loops, func(l string) bool {
-		return slices.ContainsFunc(f.g.Underived(l), func(r string) bool { return slices.Contains(roots, r) })
+		return slices.ContainsFunc(f.g.Underived(l),
+			func(r string) bool { return slices.Contains(roots, r) })
 	})
 }
 

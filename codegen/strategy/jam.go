@@ -24,7 +24,10 @@ func (f *facts) jam() Row {
 	if width == 0 {
 		return Row{}
 	}
-	return Row{Var: v, Width: width, Why: fmt.Sprintf("loops over %s, of at most %d values, are around those that sum: %d of them run together", v, n, width)}
+	return Row{Var: v, Width: width,
+		Why: fmt.Sprintf(
+			"loops over %s, of at most %d values, are around those that sum: %d of them run together", v, n,
+			width)}
 }
 
 // jams tells whether s, inside loops over some variables, has a loop that can be moved into
@@ -47,7 +50,8 @@ func (f *facts) jamsHere(l *cin.Forall, loops []string) bool {
 	k := len(f.vars) - 1
 	roots, walked := f.determined(loops)
 	return walked && len(roots) > 0 && roots[len(roots)-1] == f.vars[k] &&
-		l.Unit != cin.CPUThread && l.Unroll == 0 && f.assigns(l) && f.lastOfAll(l, f.vars[k]) && !f.gathered(l, f.vars[k]) && sumsInside(l.Body) &&
+		l.Unit != cin.CPUThread && l.Unroll == 0 && f.assigns(l) && f.lastOfAll(l, f.vars[k]) &&
+		!f.gathered(l, f.vars[k]) && sumsInside(l.Body) &&
 		!slices.ContainsFunc(f.vars[:k], func(v string) bool { return !f.known(v, loops) })
 }
 

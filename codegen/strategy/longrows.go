@@ -12,7 +12,8 @@ import (
 
 // long is what is done about the long rows of a loop on threads, where there may be such.
 func (f *facts) long(l *cin.Forall, c Cut) Long {
-	x := f.longRows(l, c, f.problem.Target.LongRow, func(least int64, entries int64) bool { return entries < 0 || entries >= least })
+	x := f.longRows(l, c, f.problem.Target.LongRow,
+		func(least int64, entries int64) bool { return entries < 0 || entries >= least })
 	if x.How == CutInside {
 		x.N = min(x.N, f.problem.Target.ChunkWork)
 	}
@@ -21,7 +22,8 @@ func (f *facts) long(l *cin.Forall, c Cut) Long {
 
 // longRows is what can be done about rows of more than n entries of a loop on threads.
 // worth tells whether it pays for operands of so many entries, -1 unknown, from least on.
-func (f *facts) longRows(l *cin.Forall, c Cut, n int64, worth func(least, entries int64) bool) Long {
+func (f *facts) longRows(l *cin.Forall, c Cut, n int64,
+	worth func(least, entries int64) bool) Long {
 	switch {
 	case sums(l):
 		return Long{}
@@ -55,10 +57,12 @@ func (f *facts) separateRows(l *cin.Forall, n int64, worth func(least, entries i
 		return Long{}
 	}
 	inner := f.alongRow(l)
-	if inner == nil || d.t.order() < 2 || d.vars[1] != inner.Var || !d.t.caps(1).HasPos || !d.t.caps(0).Unique {
+	if inner == nil || d.t.order() < 2 || d.vars[1] != inner.Var || !d.t.caps(1).HasPos ||
+		!d.t.caps(0).Unique {
 		return Long{}
 	}
-	return Long{How: Separate, Key: d.key, N: n, Parts: f.rowParts(l), Why: entriesOf(d) + ", which may be in few rows"}
+	return Long{How: Separate, Key: d.key, N: n, Parts: f.rowParts(l),
+		Why: entriesOf(d) + ", which may be in few rows"}
 }
 
 // longRowParts is the number of partial results of one row.
@@ -107,14 +111,17 @@ const bandsMost = 64
 
 // precomputedRows are the long rows of a loop that sums each in a workspace: their terms
 // are those of the operand with most entries.
-func (f *facts) precomputedRows(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
+func (f *facts) precomputedRows(l *cin.Forall, n int64,
+	worth func(least, entries int64) bool) Long {
 	s, ok := l.Body.(*cin.Where)
 	if !ok || !f.result.caps(0).Locate {
 		return Long{}
 	}
 	t := cin.Target(s.Producer)
 	p, ok := s.Producer.(*cin.Forall)
-	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !sums(p) || f.spaces[t.Name].Form.Kind == HashTable || f.spaces[t.Name].Form.Kind == Terms || p.Var == t.Vars[0] {
+	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !sums(p) ||
+		f.spaces[t.Name].Form.Kind == HashTable || f.spaces[t.Name].Form.Kind == Terms ||
+		p.Var == t.Vars[0] {
 		return Long{}
 	}
 	var rows *walked
@@ -124,7 +131,8 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64, worth func(least, entrie
 			return
 		}
 		w := &walked{a.Key(), x, x.levels(a)}
-		if w.vars[0] != l.Var || w.vars[1] != p.Var || !x.caps(0).Locate || !x.caps(1).HasPos || !x.caps(1).Unique {
+		if w.vars[0] != l.Var || w.vars[1] != p.Var || !x.caps(0).Locate || !x.caps(1).HasPos ||
+			!x.caps(1).Unique {
 			return
 		}
 		if !worth(manyTerms*n, x.NNZ) {
@@ -142,8 +150,10 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64, worth func(least, entrie
 		each = max(added/float64(max(rows.t.NNZ, 1)), 1)
 	}
 	size := max(f.problem.Sizes[t.Vars[0]], 1)
-	return Long{How: Precomputed, Key: rows.key, N: n, Why: entriesOf(rows) + ", each of which is a row of terms",
-		Band: max(powerOfTwo(float64(n)/16), powerOfTwo(2*float64(size)/bandsMost)), Stretch: powerOfTwo(float64(n) / 4 / each)}
+	return Long{How: Precomputed, Key: rows.key, N: n,
+		Why:     entriesOf(rows) + ", each of which is a row of terms",
+		Band:    max(powerOfTwo(float64(n)/16), powerOfTwo(2*float64(size)/bandsMost)),
+		Stretch: powerOfTwo(float64(n) / 4 / each)}
 }
 
 // cutInside are the rows that chunks may begin and end inside of, where every operand
@@ -151,7 +161,8 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64, worth func(least, entrie
 func (f *facts) cutInside(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
 	d, others := f.drivers(l)
 	inner, ok := l.Body.(*cin.Forall)
-	if !ok || d == nil || f.result.order() < 2 || !f.result.caps(0).Locate || !f.result.caps(1).HasPos || inner.Var != f.vars[1] {
+	if !ok || d == nil || f.result.order() < 2 || !f.result.caps(0).Locate ||
+		!f.result.caps(1).HasPos || inner.Var != f.vars[1] {
 		return Long{}
 	}
 	var entries int64

@@ -28,7 +28,8 @@ func (f *facts) known(v string, loops []string) bool {
 		return true
 	}
 	c, _ := f.component(v)
-	return c != nil && f.g.MadeBy(v) == nil && !slices.ContainsFunc(c.Leaves, func(x string) bool { return !slices.Contains(loops, x) })
+	return c != nil && f.g.MadeBy(v) == nil &&
+		!slices.ContainsFunc(c.Leaves, func(x string) bool { return !slices.Contains(loops, x) })
 }
 
 // determined are the variables of the statement that the last of some loops determines,

@@ -9,15 +9,18 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Rows that sparse levels' coordinates pick, of dense operands or of a dense result that is added to, are fetched
-// nearAhead of them before their turn, unless the processor is measured to do better alone (FarRows), where all that are
-// picked together are at least Target.FarBytes and do not stay in the caches of a core. Those of an array of up to nearBytes
-// stay in the nearest one. Those of an array most of which lies in no cache of a core are fetched farAhead stored values before into that of the second
-// level, too: a processor waits for fewer lines at once on their way to the nearest one than have to be under way from memory. Those of an array of
-// fewer than lastLevelCaches times Target.FarBytes lie in the cache of the last level, and are fetched lastLevelAhead before into the nearest cache
-// alone where the processor is measured to gain by it (LastLevelRows).
-// Where each stored value picks several rows, it takes fewer values to be nearAhead of them ahead, and where
-// positions of a level have many values below them these are fewer positions, leastAhead at least.
+// Rows that sparse levels' coordinates pick, of dense operands or of a dense result that is added
+// to, are fetched nearAhead of them before their turn, unless the processor is measured to do
+// better alone (FarRows), where all that are picked together are at least Target.FarBytes and do
+// not stay in the caches of a core. Those of an array of up to nearBytes stay in the nearest one.
+// Those of an array most of which lies in no cache of a core are fetched farAhead stored values
+// before into that of the second level, too: a processor waits for fewer lines at once on their way
+// to the nearest one than have to be under way from memory. Those of an array of fewer than
+// lastLevelCaches times Target.FarBytes lie in the cache of the last level, and are fetched
+// lastLevelAhead before into the nearest cache alone where the processor is measured to gain by it
+// (LastLevelRows). Where each stored value picks several rows, it takes fewer values to be
+// nearAhead of them ahead, and where positions of a level have many values below them these are
+// fewer positions, leastAhead at least.
 const (
 	nearAhead       = 16
 	lastLevelAhead  = 48
@@ -27,13 +30,16 @@ const (
 	lastLevelCaches = 16
 )
 
-// Rows of a sparse matrix that coordinates of another operand pick, as in a product of two, are fetched segmentAhead of these entries
-// before their turn: where they begin shows only then, and how many entries they have, which nothing foretells.
+// Rows of a sparse matrix that coordinates of another operand pick, as in a product of two, are
+// fetched segmentAhead of these entries before their turn: where they begin shows only then, and
+// how many entries they have, which nothing foretells.
 const segmentAhead = 4
 
-// Rows that a loop over coordinates reads from first to last are fetched walkedAhead of them before their turn into the cache of the second level, where loops over
-// entries inside fetch others, among which a processor does not see that the former follow one another, and where they
-// have few entries: shortSegment on the average at most. Into the nearest cache they would come in the way of the others.
+// Rows that a loop over coordinates reads from first to last are fetched walkedAhead of them before
+// their turn into the cache of the second level, where loops over entries inside fetch others,
+// among which a processor does not see that the former follow one another, and where they have few
+// entries: shortSegment on the average at most. Into the nearest cache they would come in the way
+// of the others.
 const (
 	walkedAhead  = 16
 	shortSegment = 16
@@ -59,8 +65,8 @@ func lines(n int64, t ir.Type) int64 {
 	return (min(n, prefetchLines*line) + line - 1) / line
 }
 
-// mappedFetch is how blocks of a Mapped result are fetched ahead, as rows are that do not stay in a core's caches: none
-// shorter than a line, since they lie apart from one another.
+// mappedFetch is how blocks of a Mapped result are fetched ahead, as rows are that do not stay in a
+// core's caches: none shorter than a line, since they lie apart from one another.
 func (f *facts) mappedFetch() (p Prefetch) {
 	n := int64(1)
 	for _, v := range f.vars[f.deep+1:] {
@@ -98,8 +104,8 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 	}
 }
 
-// prefetch is that of the rows of operands that are far, and of those of a result that is added to out of order. Rows
-// that the outermost level's coordinates pick are read in order, and seldom.
+// prefetch is that of the rows of operands that are far, and of those of a result that is added to
+// out of order. Rows that the outermost level's coordinates pick are read in order, and seldom.
 func (f *facts) prefetch() (out []Prefetch) {
 	values, farWhy := f.problem.Target.Forms.form(FarRows)
 	lastLevel, lastLevelWhy := f.problem.Target.Forms.form(LastLevelRows)
@@ -126,7 +132,8 @@ func (f *facts) prefetch() (out []Prefetch) {
 		if all < far || bytes < min(far, nearBytes) {
 			return
 		}
-		p, why := Prefetch{Key: a.Key(), Var: v, Ahead: near(nearAhead, n), Lines: lines(row, t.Type)}, farWhy
+		p, why := Prefetch{Key: a.Key(), Var: v, Ahead: near(nearAhead, n), Lines: lines(row, t.Type)},
+			farWhy
 		switch k := int64(math.Round(float64(values) * n)); {
 		case !f.far(bytes):
 		case lastLevel == lastLevelAhead && bytes < lastLevelCaches*far:
@@ -134,55 +141,63 @@ func (f *facts) prefetch() (out []Prefetch) {
 		case k > p.Ahead:
 			p.Far = k
 		}
-		p.Why = fmt.Sprintf("rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(all), size(far), why)
+		p.Why = fmt.Sprintf(
+			"rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(all), size(far), why)
 		out = append(out, p)
 	})
 	out = append(out, f.walked(out)...)
 	f.segments(func(a *cin.Access, v string, bytes float64) {
 		if bytes >= far {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: segmentAhead, Lines: 1,
-				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches", a.Key(), size(bytes), size(far))})
+				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches", a.Key(),
+					size(bytes), size(far))})
 		}
 	})
 	return out
 }
 
-// walked are the rows of operands that are read in the order in which they lie, between those that are fetched ahead.
+// walked are the rows of operands that are read in the order in which they lie, between those that
+// are fetched ahead.
 func (f *facts) walked(between []Prefetch) (out []Prefetch) {
 	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
 		n := f.perCoordinate(v)
-		if t == f.result || f.positions(v) > 0 || n == 0 || n > shortSegment || !f.far(bytes) || !f.inside(v, between) {
+		if t == f.result || f.positions(v) > 0 || n == 0 || n > shortSegment || !f.far(bytes) ||
+			!f.inside(v, between) {
 			return
 		}
 		out = append(out, Prefetch{Key: a.Key(), Var: v, Far: walkedAhead, Lines: lines(row, t.Type),
-			Why: fmt.Sprintf("rows of %s are read in their order, for %.1f entries each, between others that are fetched ahead", a.Key(), n)})
+			Why: fmt.Sprintf(
+				"rows of %s are read in their order, for %.1f entries each, between others that are fetched ahead", a.Key(), n)})
 	})
 	return out
 }
 
-// inside tells whether the loop over v is an outermost one, with loops inside that fetch those rows ahead.
+// inside tells whether the loop over v is an outermost one, with loops inside that fetch those rows
+// ahead.
 func (f *facts) inside(v string, fetched []Prefetch) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
-		found = found || len(path) > 0 && path[0].Var == v && slices.ContainsFunc(path, func(l *cin.Forall) bool {
-			return slices.ContainsFunc(fetched, func(p Prefetch) bool { return p.Var == l.Var })
-		})
+		found = found || len(path) > 0 && path[0].Var == v &&
+			slices.ContainsFunc(path, func(l *cin.Forall) bool {
+				return slices.ContainsFunc(fetched, func(p Prefetch) bool { return p.Var == l.Var })
+			})
 	})
 	return found
 }
 
-// perCoordinate is how many entries an operand whose outermost level stores every coordinate of v has for each on the average: of the
-// one with the most, 0 where there is none.
+// perCoordinate is how many entries an operand whose outermost level stores every coordinate of v
+// has for each on the average: of the one with the most, 0 where there is none.
 func (f *facts) perCoordinate(v string) (n float64) {
 	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t != nil && !t.located() && t.caps(0).Locate && t.levels(a)[0] == v && t.NNZ > 0 {
+		if t := f.tensor(a.Name); t != nil && !t.located() && t.caps(0).Locate && t.levels(a)[0] == v &&
+			t.NNZ > 0 {
 			n = max(n, float64(t.NNZ)/float64(max(f.problem.Sizes[v], 1)))
 		}
 	})
 	return n
 }
 
-// segments calls fn for each matrix of sparse rows whose rows coordinates of another operand, along variable v, may pick, with
-// the bytes of its entries.
+// segments calls fn for each matrix of sparse rows whose rows coordinates of another operand, along
+// variable v, may pick, with the bytes of its entries.
 func (f *facts) segments(fn func(a *cin.Access, v string, bytes float64)) {
 	picked, seen := map[string]bool{}, map[string]bool{}
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -204,8 +219,8 @@ func (f *facts) segments(fn func(a *cin.Access, v string, bytes float64)) {
 	})
 }
 
-// streams calls fn for the one sparse operand, where its last level's coordinates only pick values to sum: the loops over these, of
-// variable v, walk the operand's entries from first to last.
+// streams calls fn for the one sparse operand, where its last level's coordinates only pick values
+// to sum: the loops over these, of variable v, walk the operand's entries from first to last.
 func (f *facts) streams(fn func(a *cin.Access, t *Tensor, v string)) {
 	var found *cin.Access
 	several := f.problem.Target.GPU
@@ -246,11 +261,12 @@ func (t *Tensor) located() bool {
 	return true
 }
 
-// The entries of a sparse operand are fetched streamAhead of them before their turn, and what they pick of vectors a fourth of that, where the
-// processor is measured to gain by it (Streams),
-// where segments have streamedSegment entries or more on the average, and entries take streamedCaches times Target.FarBytes:
-// a cache that several cores share may hold fewer, from where they come as fast without. A processor that foresees what a loop reads stops doing
-// so at the end of each page, and sees few of a loop's gathers at once.
+// The entries of a sparse operand are fetched streamAhead of them before their turn, and what they
+// pick of vectors a fourth of that, where the processor is measured to gain by it (Streams), where
+// segments have streamedSegment entries or more on the average, and entries take streamedCaches
+// times Target.FarBytes: a cache that several cores share may hold fewer, from where they come as
+// fast without. A processor that foresees what a loop reads stops doing so at the end of each page,
+// and sees few of a loop's gathers at once.
 const (
 	streamAhead     = 128
 	streamedSegment = 4
@@ -265,18 +281,21 @@ func (f *facts) stream() (out []Prefetch) {
 	}
 	f.streams(func(a *cin.Access, t *Tensor, v string) {
 		k := t.order() - 1
-		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])), streamedCaches*float64(f.problem.Target.FarBytes)
-		lanes := slices.ContainsFunc(f.gathers(), func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
+		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])),
+			streamedCaches*float64(f.problem.Target.FarBytes)
+		lanes := slices.ContainsFunc(f.gathers(),
+			func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
 		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.above(), 1) && bytes >= least {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead,
-				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s", a.Key(), size(bytes), size(least), why)})
+				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s",
+					a.Key(), size(bytes), size(least), why)})
 		}
 	})
 	return out
 }
 
-// scattered tells whether loops over v, a variable of the result, are inside one that sums: they come
-// to a row several times.
+// scattered tells whether loops over v, a variable of the result, are inside one that sums: they
+// come to a row several times.
 func (f *facts) scattered(v string) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		summed := false
@@ -288,8 +307,9 @@ func (f *facts) scattered(v string) (found bool) {
 	return found
 }
 
-// positions is how many positions the level that stores v has for each stored value, of the operand with the most
-// entries: 1 where that is not known, 0 where it is the outermost of several or none that is walked.
+// positions is how many positions the level that stores v has for each stored value, of the operand
+// with the most entries: 1 where that is not known, 0 where it is the outermost of several or none
+// that is walked.
 func (f *facts) positions(v string) (n float64) {
 	most := int64(-2)
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -343,11 +363,14 @@ func (f *facts) gathers() (out []Gather) {
 			if k > 0 {
 				above = t.Counts[k-1]
 			}
-			if t.caps(k).Locate || seen[[2]string{a.Key(), v}] || t.Counts[k] < gatheredSegment*max(above, 1) {
+			if t.caps(k).Locate || seen[[2]string{a.Key(), v}] ||
+				t.Counts[k] < gatheredSegment*max(above, 1) {
 				continue
 			}
 			seen[[2]string{a.Key(), v}] = true
-			out = append(out, Gather{a.Key(), v, fmt.Sprintf("segments of %s have %.1f entries on average", a.Key(), float64(t.Counts[k])/float64(max(above, 1)))})
+			out = append(out, Gather{a.Key(), v,
+				fmt.Sprintf("segments of %s have %.1f entries on average", a.Key(),
+					float64(t.Counts[k])/float64(max(above, 1)))})
 		}
 	})
 	return out

@@ -34,12 +34,12 @@ func (f *facts) predicated() map[string]string {
 	return out
 }
 
-// windowedSegment is the mean number of entries from which on segments are merged in windows: the windows of shorter ones have
-// little in them, and take longer than single steps.
+// windowedSegment is the mean number of entries from which on segments are merged in windows: the
+// windows of shorter ones have little in them, and take longer than single steps.
 const windowedSegment = 4
 
-// windowed are those of the predicated variables whose segments are merged in windows, where the processor is measured
-// to gain by it (Merges).
+// windowed are those of the predicated variables whose segments are merged in windows, where the
+// processor is measured to gain by it (Merges).
 func (f *facts) windowed() map[string]string {
 	out := map[string]string{}
 	by, why := f.problem.Target.Forms.form(Merges)
@@ -50,14 +50,16 @@ func (f *facts) windowed() map[string]string {
 		n, long := 0, true
 		cin.ExprAccesses(s.RHS, func(a *cin.Access) {
 			t := f.tensor(a.Name)
-			if t == nil || t.order() == 0 || f.standing(t.levels(a)[t.order()-1]) != v || !t.caps(t.order()-1).HasPos {
+			if t == nil || t.order() == 0 || f.standing(t.levels(a)[t.order()-1]) != v ||
+				!t.caps(t.order()-1).HasPos {
 				return
 			}
 			n++
 			long = long && t.Counts != nil && t.NNZ >= windowedSegment*max(t.above(), 1)
 		})
 		if n > 1 && long {
-			out[v] = fmt.Sprintf("which of the terms of %s are present depends on the data, and segments have %d entries or more on the average%s", cin.ExprString(s.RHS), windowedSegment, why)
+			out[v] = fmt.Sprintf(
+				"which of the terms of %s are present depends on the data, and segments have %d entries or more on the average%s", cin.ExprString(s.RHS), windowedSegment, why)
 		}
 	})
 	return out

@@ -59,9 +59,12 @@ func (r Ref) Outermost(s cin.Stmt) (out []*cin.Forall) {
 
 // loops are the outermost loops on threads that a name means.
 func (f *facts) loops(r Ref) ([]*cin.Forall, error) {
-	list := slices.DeleteFunc(r.Outermost(f.stmt), func(l *cin.Forall) bool { return l.Unit != cin.CPUThread || l.Race != cin.Unsaid })
+	list := slices.DeleteFunc(r.Outermost(f.stmt),
+		func(l *cin.Forall) bool { return l.Unit != cin.CPUThread || l.Race != cin.Unsaid })
 	if len(list) == 0 {
-		return nil, fmt.Errorf("no outermost loop over %s runs on threads in chunks of equal work; parallelize(%s,CPUThread,NoRaces,Work) has one", r, r)
+		return nil,
+			fmt.Errorf(
+				"no outermost loop over %s runs on threads in chunks of equal work; parallelize(%s,CPUThread,NoRaces,Work) has one", r, r)
 	}
 	return list, nil
 }
@@ -105,7 +108,8 @@ func (f *facts) access(text string) (*cin.Access, *Tensor, error) {
 	})
 	switch len(found) {
 	case 0:
-		return nil, nil, fmt.Errorf("got %s, want a tensor of the statement, or one of its accesses", text)
+		return nil, nil, fmt.Errorf("got %s, want a tensor of the statement, or one of its accesses",
+			text)
 	case 1:
 		return found[0], f.tensor(found[0].Name), nil
 	}

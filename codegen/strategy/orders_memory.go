@@ -21,7 +21,8 @@ func (o Tile) follow(f *facts, v *Value) error {
 	case o.Width < 2 || o.Width > 2*maxTile:
 		return fmt.Errorf("got tiles of %d values, want at least 2 and at most %d", o.Width, 2*maxTile)
 	case x != o.Var || len(found) == 0:
-		return fmt.Errorf("%s is not along rows of the result that are summed: a last dense level of the result and of all that has it, inside loops that sum, with a loop over %s itself", o.Var, o.Var)
+		return fmt.Errorf(
+			"%s is not along rows of the result that are summed: a last dense level of the result and of all that has it, inside loops that sum, with a loop over %s itself", o.Var, o.Var)
 	}
 	v.Row = Row{Var: x, Width: o.Width}
 	for _, n := range found {
@@ -43,9 +44,12 @@ func (o Jam) follow(f *facts, v *Value) error {
 	x := f.standing(o.Var)
 	switch {
 	case o.Width > 2*maxTile:
-		return fmt.Errorf("got tiles of %d values, want at most %d; 1 leaves the loop where it is", o.Width, 2*maxTile)
-	case len(f.vars) == 0 || x != f.vars[len(f.vars)-1] || len(f.vars)-1 <= f.deep || !f.jams(f.stmt, nil):
-		return fmt.Errorf("no loop over %s can be moved into those inside it: that takes one over the result's last level, a dense one as in all that has %s, directly around loops in order that sum", o.Var, o.Var)
+		return fmt.Errorf("got tiles of %d values, want at most %d; 1 leaves the loop where it is",
+			o.Width, 2*maxTile)
+	case len(f.vars) == 0 || x != f.vars[len(f.vars)-1] || len(f.vars)-1 <= f.deep ||
+		!f.jams(f.stmt, nil):
+		return fmt.Errorf(
+			"no loop over %s can be moved into those inside it: that takes one over the result's last level, a dense one as in all that has %s, directly around loops in order that sum", o.Var, o.Var)
 	}
 	v.Jam = Row{}
 	if o.Width > 1 {
@@ -80,9 +84,10 @@ func (o Count) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Fetch has rows of a dense operand, of a sparse matrix or of a dense result that v picks fetched ahead, or the entries of the one sparse
-// operand that are summed along v: prefetch(T,i,N), and rows FAR entries ahead into the cache of the second
-// level too: prefetch(T,i,N,FAR), or into that alone: prefetch(T,i,0,FAR). prefetch(T,i,0) leaves them to the processor.
+// Fetch has rows of a dense operand, of a sparse matrix or of a dense result that v picks fetched
+// ahead, or the entries of the one sparse operand that are summed along v: prefetch(T,i,N), and
+// rows FAR entries ahead into the cache of the second level too: prefetch(T,i,N,FAR), or into that
+// alone: prefetch(T,i,0,FAR). prefetch(T,i,0) leaves them to the processor.
 type Fetch struct {
 	Tensor, Var string
 	Ahead, Far  int64
@@ -107,7 +112,9 @@ func (o Fetch) follow(f *facts, v *Value) error {
 		return fmt.Errorf("got %d entries ahead, want at most %d", n, 1<<16)
 	}
 	if o.Far > 0 && o.Far <= o.Ahead {
-		return fmt.Errorf("got %d entries ahead for the cache of the second level, want more than the %d for the nearest", o.Far, o.Ahead)
+		return fmt.Errorf(
+			"got %d entries ahead for the cache of the second level, want more than the %d for the nearest",
+			o.Far, o.Ahead)
 	}
 	how := Prefetch{Key: a.Key(), Var: o.Var, Ahead: o.Ahead, Far: o.Far, Lines: -1, Why: soOrdered}
 	f.picks(func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
@@ -126,9 +133,11 @@ func (o Fetch) follow(f *facts, v *Value) error {
 		}
 	})
 	if how.Lines < 0 {
-		return fmt.Errorf("%s picks no rows of %s: its last two levels are to be dense, and %s the variable of the first of them", o.Var, a.Key(), o.Var)
+		return fmt.Errorf(
+			"%s picks no rows of %s: its last two levels are to be dense, and %s the variable of the first of them", o.Var, a.Key(), o.Var)
 	}
-	v.Prefetch = slices.DeleteFunc(v.Prefetch, func(p Prefetch) bool { return p.Key == how.Key && p.Var == how.Var })
+	v.Prefetch = slices.DeleteFunc(v.Prefetch,
+		func(p Prefetch) bool { return p.Key == how.Key && p.Var == how.Var })
 	if how.Any() {
 		v.Prefetch = append(v.Prefetch, how)
 	}
@@ -179,7 +188,9 @@ func (o Predicate) String() string { return fmt.Sprintf("mergeby(%s,Predicated)"
 func (o Predicate) follow(f *facts, v *Value) error {
 	x := f.standing(o.Var)
 	if _, ok := f.predicated()[x]; !ok {
-		return fmt.Errorf("no loop over %s has a sum of floats as its body, of which each term hangs on one operand", o.Var)
+		return fmt.Errorf(
+			"no loop over %s has a sum of floats as its body, of which each term hangs on one operand",
+			o.Var)
 	}
 	if v.Predicated == nil {
 		v.Predicated = map[string]string{}
@@ -271,7 +282,8 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		case MarkedList, Bitmap, Marks:
 			s.Form.Rows = s.Form.Rows || o.Kind == Marks && len(t.Vars) > 1
 			if n := f.places(t.Vars); n > MaxPlaces {
-				err = fmt.Errorf("a place for every coordinate is for at most %d coordinates; %s has %.4g", MaxPlaces, t.Key(), n)
+				err = fmt.Errorf("a place for every coordinate is for at most %d coordinates; %s has %.4g",
+					MaxPlaces, t.Key(), n)
 			}
 		case Array:
 			err = f.asArray(producer, t)
@@ -289,7 +301,8 @@ func (o Workspace) follow(f *facts, v *Value) error {
 			} else if _, ok := f.terms(producer, t); ok {
 				s.Form.Of = f.allTermsOf(producer, t)
 			} else {
-				err = fmt.Errorf("all values that are added to %s are kept where these are the entries of one operand, times dense ones, and this is another sum", t.Key())
+				err = fmt.Errorf(
+					"all values that are added to %s are kept where these are the entries of one operand, times dense ones, and this is another sum", t.Key())
 			}
 		}
 	})
@@ -297,10 +310,12 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		return err
 	}
 	if l := f.filledTogether(v, o.Name); l != nil && !s.shared() {
-		return fmt.Errorf("threads fill %s together by chunks of the loop over %s, which takes an array, or marks at its places", o.Name, l.Var)
+		return fmt.Errorf(
+			"threads fill %s together by chunks of the loop over %s, which takes an array, or marks at its places", o.Name, l.Var)
 	}
 	if o.Kind != Positions && f.cutApart(o.Name) {
-		return fmt.Errorf("%s is filled and read by loops that are cut in different ways, which a place for each position allows", o.Name)
+		return fmt.Errorf(
+			"%s is filled and read by loops that are cut in different ways, which a place for each position allows", o.Name)
 	}
 	v.Spaces[o.Name] = s
 	return nil

@@ -10,8 +10,9 @@ import (
 )
 
 // Extern has loops directly inside one another, around an assignment, run by a C function of the
-// user's: substitute({i,j},"file.c:name"). It gets ranges in the order of Vars, which
-// has commas between them. Without a File it is a library's, CuSPARSE, which runs a product with a sparse matrix.
+// user's: substitute({i,j},"file.c:name"). It gets ranges in the order of Vars, which has commas
+// between them. Without a File it is a library's, CuSPARSE, which runs a product with a sparse
+// matrix.
 type Extern struct{ Vars, File, Name string }
 
 func (o Extern) vars() []string { return strings.Split(o.Vars, ",") }
@@ -32,17 +33,20 @@ func (o Extern) follow(f *facts, v *Value) error {
 	})
 	switch len(found) {
 	case 0:
-		return fmt.Errorf("no loops over %s are directly inside one another, around one assignment: what changes the loops comes before", strings.ReplaceAll(o.Vars, ",", ", "))
+		return fmt.Errorf(
+			"no loops over %s are directly inside one another, around one assignment: what changes the loops comes before", strings.ReplaceAll(o.Vars, ",", ", "))
 	case 1:
 		x := v.Loops[f.numbers[found[0]]]
 		x.Extern = &o
 		v.Loops[f.numbers[found[0]]] = x
 		return nil
 	}
-	return fmt.Errorf("%d nests of loops are over %s, and a function runs one of them", len(found), strings.ReplaceAll(o.Vars, ",", ", "))
+	return fmt.Errorf("%d nests of loops are over %s, and a function runs one of them", len(found),
+		strings.ReplaceAll(o.Vars, ",", ", "))
 }
 
-// The libraries that loops may be given to, by the names that schedules have for them: a BLAS of the CPU's, and those of a GPU.
+// The libraries that loops may be given to, by the names that schedules have for them: a BLAS of
+// the CPU's, and those of a GPU.
 const (
 	BLAS     = "gemm"
 	CuBLAS   = "cublas"
@@ -52,8 +56,9 @@ const (
 // Libraries are the names of all of them.
 var Libraries = []string{BLAS, CuBLAS, CuSPARSE}
 
-// Gemm has loops directly inside one another, around a product of dense operands, run as one product of
-// matrices: substitute({i,j,k},gemm). Vars has commas between its variables; Library is BLAS, as which "" counts, or CuBLAS.
+// Gemm has loops directly inside one another, around a product of dense operands, run as one
+// product of matrices: substitute({i,j,k},gemm). Vars has commas between its variables; Library is
+// BLAS, as which "" counts, or CuBLAS.
 type Gemm struct{ Vars, Library string }
 
 func (o Gemm) vars() []string { return strings.Split(o.Vars, ",") }
@@ -74,7 +79,8 @@ func (o Gemm) follow(f *facts, v *Value) error {
 		}
 	})
 	if len(sums) == 0 {
-		return fmt.Errorf("no loops over %s are directly inside one another, around one sum: what changes the loops comes before", strings.ReplaceAll(o.Vars, ",", ", "))
+		return fmt.Errorf(
+			"no loops over %s are directly inside one another, around one sum: what changes the loops comes before", strings.ReplaceAll(o.Vars, ",", ", "))
 	}
 	return f.matrices(v, sums)
 }
@@ -82,7 +88,8 @@ func (o Gemm) follow(f *facts, v *Value) error {
 // areArrays is why a workspace that a product of matrices uses is an array.
 const areArrays = "gemm multiplies matrices that are arrays"
 
-// matrices has the workspaces that products of matrices read or add to as arrays, however large these are.
+// matrices has the workspaces that products of matrices read or add to as arrays, however large
+// these are.
 func (f *facts) matrices(v *Value, sums []*cin.Assign) (err error) {
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		used := false
@@ -125,10 +132,12 @@ func (f *facts) gemms(v *Value) {
 
 // gemm tells whether a statement is loops that are one product of matrices.
 func (f *facts) gemm(s cin.Stmt) bool {
-	return slices.ContainsFunc(f.problem.Products, func(p Product) bool { return f.around(s, p.Gemm.vars()) != nil })
+	return slices.ContainsFunc(f.problem.Products,
+		func(p Product) bool { return f.around(s, p.Gemm.vars()) != nil })
 }
 
-// Matrices are the outermost loops, in a statement that a strategy was made for, of products of matrices.
+// Matrices are the outermost loops, in a statement that a strategy was made for, of products of
+// matrices.
 func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
 	out := map[cin.Stmt]bool{}
 	for t, n := range Numbers(cin.Body(s)) {
@@ -139,7 +148,8 @@ func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
 	return out
 }
 
-// Kept are the statements, in one that a strategy was made for, that sum rows of the result in registers.
+// Kept are the statements, in one that a strategy was made for, that sum rows of the result in
+// registers.
 func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
 	out := map[cin.Stmt]bool{}
 	for t, n := range Numbers(cin.Body(s)) {
@@ -150,7 +160,8 @@ func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
 	return out
 }
 
-// around is the assignment that s is loops over the variables around, in any order; nil where it is not.
+// around is the assignment that s is loops over the variables around, in any order; nil where it is
+// not.
 func (f *facts) around(s cin.Stmt, vars []string) *cin.Assign {
 	left := make([]string, len(vars))
 	for k, v := range vars {

@@ -15,7 +15,9 @@ type Threads struct {
 	Own  string // of Rows: "" for the result's outermost variable
 }
 
-var cuts = map[How][2]string{Whole: {"NoRaces", "Whole"}, Blocks: {"NoRaces", "Work"}, Ordered: {"NoRaces", "Ordered"}, Partial: {"Temporary", "Work"}, Reduction: {"ParallelReduction", "Work"}, Rows: {"NoRaces", "Rows"}}
+var cuts = map[How][2]string{Whole: {"NoRaces", "Whole"}, Blocks: {"NoRaces", "Work"},
+	Ordered: {"NoRaces", "Ordered"}, Partial: {"Temporary", "Work"},
+	Reduction: {"ParallelReduction", "Work"}, Rows: {"NoRaces", "Rows"}}
 
 // HowByName is the way of cutting a loop that a command's words say: the strategy for
 // races, and the way of cutting.
@@ -70,15 +72,21 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 	case Blocks, Ordered:
 		switch {
 		case o.How == Blocks && o.N > 0:
-			return c, fmt.Errorf("the number of chunks of a loop that sums nothing follows from that of the threads; got %d", o.N)
+			return c,
+				fmt.Errorf(
+					"the number of chunks of a loop that sums nothing follows from that of the threads; got %d",
+					o.N)
 		case sums(l):
-			return c, fmt.Errorf("iterations of %s add to the same places of %s; Temporary with Work gives chunks partial results", l.Var, target.Key())
+			return c,
+				fmt.Errorf(
+					"iterations of %s add to the same places of %s; Temporary with Work gives chunks partial results", l.Var, target.Key())
 		case f.fillsSpace(l) && o.How == Blocks:
 			return c, nil
 		case !f.assigns(l):
 			return c, fmt.Errorf("the loop over %s fills the workspace %s", l.Var, target.Key())
 		case f.sparse() && !f.shared() && l.Var != f.vars[0]:
-			return c, fmt.Errorf("%s is written in order, in pieces of its outermost variable %s only", target.Key(), f.vars[0])
+			return c, fmt.Errorf("%s is written in order, in pieces of its outermost variable %s only",
+				target.Key(), f.vars[0])
 		case o.How == Blocks && f.problem.Assembly == Append:
 			return c, fmt.Errorf("%s is appended to, by chunks that are Ordered", target.Key())
 		case o.How == Ordered && f.problem.Assembly != Append:
@@ -93,14 +101,16 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 	case Partial:
 		switch {
 		case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
-			return c, fmt.Errorf("chunks have partial results where they sum into a dense result; got %s", target.Key())
+			return c, fmt.Errorf("chunks have partial results where they sum into a dense result; got %s",
+				target.Key())
 		case o.N < 2 || o.N > mostParts:
 			return c, fmt.Errorf("got %d partial results, want at least 2 and at most %d", o.N, mostParts)
 		}
 	case Reduction:
 		switch {
 		case !scalar:
-			return c, fmt.Errorf("chunks have partial sums where they sum into one scalar; got %s", target.Key())
+			return c, fmt.Errorf("chunks have partial sums where they sum into one scalar; got %s",
+				target.Key())
 		case o.N < 1 || o.N > mostParts:
 			return c, fmt.Errorf("got %d partial sums, want at least 1 and at most %d", o.N, mostParts)
 		}
@@ -109,7 +119,8 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 		case o.N > 0:
 			return c, fmt.Errorf("the loop is not cut; got %d", o.N)
 		case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
-			return c, fmt.Errorf("threads help to set a dense result to 0 that the loop sums into; got %s", target.Key())
+			return c, fmt.Errorf("threads help to set a dense result to 0 that the loop sums into; got %s",
+				target.Key())
 		}
 	case Rows:
 		switch {
@@ -119,7 +130,10 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 			}
 			c.Own = o.Own
 		case !f.ownRows(l) || o.N > 0:
-			return c, fmt.Errorf("the loop over %s does not sum into a dense result by a loop over its outermost variable", l.Var)
+			return c,
+				fmt.Errorf(
+					"the loop over %s does not sum into a dense result by a loop over its outermost variable",
+					l.Var)
 		default:
 			c.Own = f.vars[0]
 		}
@@ -140,10 +154,12 @@ func (o Flatten) follow(f *facts, v *Value) error {
 	for _, l := range list {
 		why := f.positionLoop(l)
 		if why == "" {
-			return fmt.Errorf("the loop over %s is not the first over the levels of an operand whose pattern %s shares, or other operands read their coordinates", l.Var, f.result.Name)
+			return fmt.Errorf(
+				"the loop over %s is not the first over the levels of an operand whose pattern %s shares, or other operands read their coordinates", l.Var, f.result.Name)
 		}
 		if l.Unit == cin.CPUThread && l.Race != cin.Unsaid {
-			return fmt.Errorf("the positions are parted into chunks of Work among the threads, or not at all; the loop over %s is parallel otherwise", l.Var)
+			return fmt.Errorf(
+				"the positions are parted into chunks of Work among the threads, or not at all; the loop over %s is parallel otherwise", l.Var)
 		}
 		n := f.numbers[l]
 		loop := v.Loops[n]
@@ -186,7 +202,8 @@ func (o CutRows) follow(f *facts, v *Value) error {
 		v.Loops[n] = loop
 	}
 	if !done {
-		return fmt.Errorf("the loop over %s has no rows of %s to cut: that takes a loop along entries of %s, by which its chunks are cut, and which adds to one row of the result or appends to it", o.Loop, a.Key(), a.Key())
+		return fmt.Errorf(
+			"the loop over %s has no rows of %s to cut: that takes a loop along entries of %s, by which its chunks are cut, and which adds to one row of the result or appends to it", o.Loop, a.Key(), a.Key())
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ const (
 // have parts of its innermost loop: what is around it, and what shorter lanes cost.
 const innermostRepeated = 0.5
 
-// ownPart is the variable of a dense result of whose range each thread has a part in a loop that sums
-// contractions into the result; "" where that would repeat too much.
+// ownPart is the variable of a dense result of whose range each thread has a part in a loop that
+// sums contractions into the result; "" where that would repeat too much.
 func (f *facts) ownPart(l *cin.Forall) (string, string) {
 	if len(f.problem.Intermediates) == 0 {
 		return "", ""
@@ -51,7 +51,9 @@ func (f *facts) ownPart(l *cin.Forall) (string, string) {
 	if best == "" || least > ownRepeated*total {
 		return "", ""
 	}
-	return best, fmt.Sprintf("each thread has a part of the %d coordinates of %s, and repeats %.2g of %.4g multiply-adds", f.problem.Sizes[best], best, least, total)
+	return best, fmt.Sprintf(
+		"each thread has a part of the %d coordinates of %s, and repeats %.2g of %.4g multiply-adds",
+		f.problem.Sizes[best], best, least, total)
 }
 
 // work is the number of multiply-adds into an intermediate or the result.
@@ -62,16 +64,21 @@ func (f *facts) work(name string) float64 {
 	return f.problem.Contracted
 }
 
-// parts tells why threads cannot each have a part of the range of v in a loop that sums into the result,
-// nil where they can.
+// parts tells why threads cannot each have a part of the range of v in a loop that sums into the
+// result, nil where they can.
 func (f *facts) parts(l *cin.Forall, v string) error {
 	target := cin.Target(l)
 	switch {
 	case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
-		return fmt.Errorf("threads have parts of a dense result that a loop sums into; got %s", target.Key())
+		return fmt.Errorf("threads have parts of a dense result that a loop sums into; got %s",
+			target.Key())
 	case !slices.Contains(f.vars, v):
 		return fmt.Errorf("%s is no variable of %s", v, target.Key())
-	case slices.ContainsFunc(f.g.Relations(), func(r provenance.Relation) bool { return slices.Contains(r.From, v) || slices.Contains(r.To, v) }):
+	case slices.ContainsFunc(f.g.Relations(),
+		func(r provenance.Relation) bool {
+			return slices.Contains(r.From, v) ||
+				slices.Contains(r.To, v)
+		}):
 		return fmt.Errorf("the loops over %s are changed by other commands", v)
 	}
 	var err error
@@ -87,8 +94,8 @@ func (f *facts) parts(l *cin.Forall, v string) error {
 	return err
 }
 
-// ownVar is the variable that the rows are along which threads have of their own, where the loop directly inside l is over
-// it; else "".
+// ownVar is the variable that the rows are along which threads have of their own, where the loop
+// directly inside l is over it; else "".
 func (f *facts) ownVar(l *cin.Forall) string {
 	if f.ownRows(l) {
 		return f.vars[0]

@@ -77,19 +77,24 @@ func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n in
 	switch {
 	case c == nil || f.g.PositionsOf(last) == "":
 		return "", 0, fmt.Errorf("the loop over %s, which fills %s, runs over coordinates", last, t.Key())
-	case !natural || len(loops) > len(c.Leaves) || !slices.Equal(loops, c.Leaves[len(c.Leaves)-len(loops):]):
-		return "", 0, fmt.Errorf("the loops that fill %s do not run over a tile of positions in order", t.Key())
+	case !natural || len(loops) > len(c.Leaves) ||
+		!slices.Equal(loops, c.Leaves[len(c.Leaves)-len(loops):]):
+		return "", 0, fmt.Errorf("the loops that fill %s do not run over a tile of positions in order",
+			t.Key())
 	case !slices.Equal(t.Vars, c.Roots):
 		return "", 0, fmt.Errorf("%s is not over the variables of one tile of positions", t.Key())
 	}
 	tile := last
-	for r := f.g.MadeBy(tile); r.Kind != provenance.Pos && len(f.g.FullyDerived(r.From[0])) <= len(loops); r = f.g.MadeBy(tile) {
+	for r := f.g.MadeBy(tile); r.Kind != provenance.Pos &&
+		len(f.g.FullyDerived(r.From[0])) <= len(loops); r = f.g.MadeBy(tile) {
 		tile = r.From[0]
 	}
 	if n, ok := f.mostPositions(tile); ok && n <= maxPositions {
 		return f.g.PositionsOf(last), n, nil
 	}
-	return "", 0, fmt.Errorf("the tiles of positions over which %s is filled have no constant length of at most %d", t.Key(), maxPositions)
+	return "", 0, fmt.Errorf(
+		"the tiles of positions over which %s is filled have no constant length of at most %d", t.Key(),
+		maxPositions)
 }
 
 // tileOf is the variable of a workspace's consumer whose tile is visited by loops that come from
@@ -97,7 +102,8 @@ func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n in
 func (f *facts) tileOf(loops []string) string {
 	own := f.g.Underived(loops[0])[0]
 	tile := f.g.TileOf(own)
-	if tile == "" || len(loops) != len(f.g.FullyDerived(own)) || !slices.Contains(f.g.Filled(loops), tile) {
+	if tile == "" || len(loops) != len(f.g.FullyDerived(own)) ||
+		!slices.Contains(f.g.Filled(loops), tile) {
 		return ""
 	}
 	return tile
@@ -156,7 +162,8 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 				err = fmt.Errorf("%s keeps repeated coordinates (its format is %s)", key, op.Format)
 			}
 		case op == nil || !op.Format.AllDense():
-			err = fmt.Errorf("%s has no value at positions of %s where %s has none", cin.ExprString(a.RHS), key, x.Key())
+			err = fmt.Errorf("%s has no value at positions of %s where %s has none", cin.ExprString(a.RHS),
+				key, x.Key())
 		}
 	})
 	return err
@@ -167,8 +174,8 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 const maxEach = 64
 
 // eachPlace is the reason for which the consumer of workspace t is a loop over all places of a
-// tile, "" where it is one over rows. An unrolled loop over rows would be one for each row; one over
-// places has constant indices, so that a tile lies in registers.
+// tile, "" where it is one over rows. An unrolled loop over rows would be one for each row; one
+// over places has constant indices, so that a tile lies in registers.
 func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form Form) string {
 	var last *cin.Forall
 	s := consumer
@@ -176,7 +183,8 @@ func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form
 		last, s = l, l.Body
 	}
 	a, ok := s.(*cin.Assign)
-	if !ok || len(loops) != 1 || last == nil || last.Var != loops[0] || last.Unit != cin.Serial || form.Len > maxEach {
+	if !ok || len(loops) != 1 || last == nil || last.Var != loops[0] || last.Unit != cin.Serial ||
+		form.Len > maxEach {
 		return ""
 	}
 	if !f.sumsRows(a, t) || !f.plainLevels(t, form.Key) {
@@ -194,7 +202,8 @@ func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form
 // sumsRows tells whether a only adds to a dense result what has a value at each place of
 // workspace t, and at coordinates of rows.
 func (f *facts) sumsRows(a *cin.Assign, t *cin.Access) bool {
-	ok := a.Accumulate && f.assigns(a) && f.result.Format.AllDense() && !slices.Contains(a.LHS.Vars, t.Vars[len(t.Vars)-1])
+	ok := a.Accumulate && f.assigns(a) && f.result.Format.AllDense() &&
+		!slices.Contains(a.LHS.Vars, t.Vars[len(t.Vars)-1])
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 		op := f.tensor(x.Name)
 		ok = ok && (x.Name == t.Name || op != nil && op.Format.AllDense())

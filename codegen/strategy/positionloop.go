@@ -45,7 +45,8 @@ func (f *facts) positionLoop(l *cin.Forall) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%s has the pattern of %s, and nothing else reads %s", f.result.Name, f.problem.Share, list(above))
+	return fmt.Sprintf("%s has the pattern of %s, and nothing else reads %s", f.result.Name,
+		f.problem.Share, list(above))
 }
 
 // list is names, separated by commas.

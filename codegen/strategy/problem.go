@@ -45,7 +45,8 @@ func (t *Tensor) caps(level int) format.Caps { return t.Format.Levels[level].Cap
 func (t *Tensor) order() int { return len(t.Format.Levels) }
 
 func (t *Tensor) hasPosFrom(k int) bool {
-	return slices.ContainsFunc(t.Format.Levels[k:], func(kind format.Kind) bool { return kind.Caps().HasPos })
+	return slices.ContainsFunc(t.Format.Levels[k:],
+		func(kind format.Kind) bool { return kind.Caps().HasPos })
 }
 
 // Problem is what to choose for.
@@ -86,7 +87,8 @@ type facts struct {
 }
 
 func newFacts(p *Problem) *facts {
-	f := &facts{problem: p, g: cin.Relations(p.Stmt), stmt: cin.Standing(p.Stmt, cin.Relations(p.Stmt)), result: &p.Tensors[0], deep: -1}
+	f := &facts{problem: p, g: cin.Relations(p.Stmt),
+		stmt: cin.Standing(p.Stmt, cin.Relations(p.Stmt)), result: &p.Tensors[0], deep: -1}
 	lhs := cin.Target(f.stmt)
 	for l, mode := range f.result.Format.Order {
 		f.vars = append(f.vars, lhs.Vars[mode])
@@ -130,7 +132,10 @@ func (f *facts) shared() bool {
 }
 
 // grows tells whether the result's level arrays are made by the leaf.
-func (f *facts) grows() bool { return f.problem.Assembly == Append || f.problem.Assembly == TwoPass }
+func (f *facts) grows() bool {
+	return f.problem.Assembly == Append ||
+		f.problem.Assembly == TwoPass
+}
 
 // tensor is an operand by its name; nil for a temporary.
 func (f *facts) tensor(name string) *Tensor {
@@ -196,7 +201,8 @@ func (f *facts) drivers(l *cin.Forall) (driver *walked, others []*walked) {
 		if driver == nil || t.NNZ > driver.t.NNZ {
 			driver = w
 		}
-		if t.caps(0).Locate && t.hasPosFrom(1) && !slices.ContainsFunc(rows, func(r *walked) bool { return r.t == t }) {
+		if t.caps(0).Locate && t.hasPosFrom(1) &&
+			!slices.ContainsFunc(rows, func(r *walked) bool { return r.t == t }) {
 			rows = append(rows, w)
 		}
 	})
@@ -208,5 +214,6 @@ func (f *facts) drivers(l *cin.Forall) (driver *walked, others []*walked) {
 
 // parallel are the outermost loops that run on threads.
 func (f *facts) parallel() []*cin.Forall {
-	return slices.DeleteFunc(outermost(f.stmt), func(l *cin.Forall) bool { return l.Unit != cin.CPUThread })
+	return slices.DeleteFunc(outermost(f.stmt),
+		func(l *cin.Forall) bool { return l.Unit != cin.CPUThread })
 }

@@ -85,14 +85,20 @@ func (f *facts) sharesRows(l *cin.Forall, v *Value) error {
 	c, natural := f.component(l.Var)
 	a, ok := l.Body.(*cin.Assign)
 	switch {
-	case c == nil || len(c.Roots) < 2 || !natural || l.Var != c.Leaves[len(c.Leaves)-1] || f.g.PositionsOf(l.Var) == "":
-		return fmt.Errorf("the loop over %s is not the innermost one over positions of rows and what is in them, fused", l.Var)
+	case c == nil || len(c.Roots) < 2 || !natural || l.Var != c.Leaves[len(c.Leaves)-1] ||
+		f.g.PositionsOf(l.Var) == "":
+		return fmt.Errorf(
+			"the loop over %s is not the innermost one over positions of rows and what is in them, fused",
+			l.Var)
 	case !ok:
-		return fmt.Errorf("the loop over %s has more inside it than one sum; its rows are shared out where it is the innermost loop", l.Var)
+		return fmt.Errorf(
+			"the loop over %s has more inside it than one sum; its rows are shared out where it is the innermost loop", l.Var)
 	case !f.assigns(l) || !f.result.Format.AllDense():
-		return fmt.Errorf("%s is not a dense result, into whose rows the loop over %s would sum", a.LHS.Key(), l.Var)
+		return fmt.Errorf("%s is not a dense result, into whose rows the loop over %s would sum",
+			a.LHS.Key(), l.Var)
 	case !a.Accumulate || slices.Contains(a.LHS.Vars, c.Roots[len(c.Roots)-1]):
-		return fmt.Errorf("the loop over %s has a place of %s for each position: it sums no rows", l.Var, a.LHS.Key())
+		return fmt.Errorf("the loop over %s has a place of %s for each position: it sums no rows", l.Var,
+			a.LHS.Key())
 	}
 	key := f.g.PositionsOf(l.Var)
 	if !slices.ContainsFunc(c.Roots, func(r string) bool { return slices.Contains(a.LHS.Vars, r) }) {
@@ -101,18 +107,22 @@ func (f *facts) sharesRows(l *cin.Forall, v *Value) error {
 	return f.placesOfRows(l, a, c.Roots, key, v)
 }
 
-// placesOfRows refuses a sum whose values are not found by position alone: those at the positions of
-// key, or in a workspace with places for these, and those of dense operands.
-func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key string, v *Value) error {
+// placesOfRows refuses a sum whose values are not found by position alone: those at the positions
+// of key, or in a workspace with places for these, and those of dense operands.
+func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key string,
+	v *Value) error {
 	op := f.tensor(key[:strings.Index(key, "(")])
 	driver, err := "", error(nil)
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 		t := f.tensor(x.Name)
 		switch {
 		case err != nil:
-		case x.Key() == key || t == nil && v.Spaces[x.Name].Form.Kind == Positions && v.Spaces[x.Name].Form.Key == key:
+		case x.Key() == key || t == nil && v.Spaces[x.Name].Form.Kind == Positions &&
+			v.Spaces[x.Name].Form.Key == key:
 			if driver != "" && driver != x.Key() {
-				err = fmt.Errorf("%s and %s are both read at positions; precompute takes the one into the other", driver, x.Key())
+				err = fmt.Errorf(
+					"%s and %s are both read at positions; precompute takes the one into the other", driver,
+					x.Key())
 			}
 			driver = x.Key()
 		case t == nil || !t.Format.AllDense():
@@ -127,11 +137,13 @@ func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key s
 	case driver == "" || !lattice.Annihilates(a.RHS, driver):
 		return fmt.Errorf("%s has values where %s has none", cin.ExprString(a.RHS), key)
 	case first < 0 || !op.caps(last).HasPos:
-		return fmt.Errorf("the places of a row are found by the positions at which those of %s begin (its format is %s), where its last level is compressed", key, op.Format)
+		return fmt.Errorf(
+			"the places of a row are found by the positions at which those of %s begin (its format is %s), where its last level is compressed", key, op.Format)
 	}
 	for k := first; k <= last; k++ {
 		if caps := op.caps(k); !caps.Unique || k > first && !caps.HasPos && !caps.Locate {
-			return fmt.Errorf("rows of %s (its format is %s) are not one position each of the level above", key, op.Format)
+			return fmt.Errorf("rows of %s (its format is %s) are not one position each of the level above",
+				key, op.Format)
 		}
 	}
 	return nil

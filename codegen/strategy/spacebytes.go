@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// What lowering makes of workspaces takes so many bytes: positions and places of hash tables, places in
-// lists, a mark, and an element of what a sort by several keys copies.
+// What lowering makes of workspaces takes so many bytes: positions and places of hash tables,
+// places in lists, a mark, and an element of what a sort by several keys copies.
 const (
 	posBytes, placeBytes, markBytes, tupleBytes = 8, 4, 1, 16
 	// An array that grows begins with firstEntries elements, a table with firstSlots.
@@ -19,8 +19,9 @@ const (
 	largeBytes               = 256 << 10
 )
 
-// SpaceBytes is the most memory that a statement's workspaces take together, by a strategy, while so many threads
-// run it, with the partial results of chunks: a workspace inside a loop on threads is there once for each.
+// SpaceBytes is the most memory that a statement's workspaces take together, by a strategy, while
+// so many threads run it, with the partial results of chunks: a workspace inside a loop on threads
+// is there once for each.
 func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 	f, total := newFacts(p), 0.0
 	f.spaces = v.Spaces
@@ -59,10 +60,12 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 	return int64(min(total, 1<<62))
 }
 
-// Begun is what the arrays of a result that grows take before its first entry is there, where sparse operands have so many together and so
-// many threads run the leaf: kept by those that become the result's, and beside them by the pieces of chunks and what joins them. within says
-// that the result has no more entries than its operands, as a sum has: then a thread gives up a piece before it begins the next one, and
-// beside is all that pieces take to the end, one of which may have most entries.
+// Begun is what the arrays of a result that grows take before its first entry is there, where
+// sparse operands have so many together and so many threads run the leaf: kept by those that become
+// the result's, and beside them by the pieces of chunks and what joins them. within says that the
+// result has no more entries than its operands, as a sum has: then a thread gives up a piece before
+// it begins the next one, and beside is all that pieces take to the end, one of which may have most
+// entries.
 func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept, beside int64) {
 	if p.Assembly != Append {
 		return 0, 0
@@ -95,10 +98,12 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 	if ordered && within {
 		alive, filled = min(pieces, float64(threads)), f.arrays(float64(first))
 	}
-	return kept, int64(min(f.joinBytes(pieces)+alive*f.arrays(float64(first)/pieces+leastCapacity)+filled, 1<<62))
+	return kept,
+		int64(min(f.joinBytes(pieces)+alive*f.arrays(float64(first)/pieces+leastCapacity)+filled, 1<<62))
 }
 
-// iterations is the most that a loop has: the coordinates of the variables that it goes through, or the ranges that these are divided into.
+// iterations is the most that a loop has: the coordinates of the variables that it goes through, or
+// the ranges that these are divided into.
 func (f *facts) iterations(v string) float64 {
 	c, _ := f.component(v)
 	if c == nil {
@@ -113,7 +118,8 @@ func (f *facts) iterations(v string) float64 {
 	return n
 }
 
-// arrays is what the arrays of a result take that have capacity for n entries, but for the positions of its outermost compressed level.
+// arrays is what the arrays of a result take that have capacity for n entries, but for the
+// positions of its outermost compressed level.
 func (f *facts) arrays(n float64) float64 {
 	bytes, outermost := rounded(n*float64(f.result.Type.Size())), true
 	for k, kind := range f.result.Format.Levels {
@@ -128,8 +134,9 @@ func (f *facts) arrays(n float64) float64 {
 	return bytes
 }
 
-// joinedPositions is what the joined arrays of n entries take for positions beyond arrays: below dense levels that lie inside of others there
-// is room for all that they have for each entry of these.
+// joinedPositions is what the joined arrays of n entries take for positions beyond arrays: below
+// dense levels that lie inside of others there is room for all that they have for each entry of
+// these.
 func (f *facts) joinedPositions(n float64) (bytes float64) {
 	dense, inside := 1.0, false
 	for k, kind := range f.result.Format.Levels {
@@ -146,8 +153,9 @@ func (f *facts) joinedPositions(n float64) (bytes float64) {
 	return bytes
 }
 
-// chunks is the most chunks of equal work that a loop on threads has, by the entries of all operands, of which sparse ones have so many where
-// that is not known of them, and the rows of the result.
+// chunks is the most chunks of equal work that a loop on threads has, by the entries of all
+// operands, of which sparse ones have so many where that is not known of them, and the rows of the
+// result.
 func (f *facts) chunks(v *Value, threads int, entries int64) float64 {
 	if threads <= 1 {
 		return 1
@@ -160,11 +168,13 @@ func (f *facts) chunks(v *Value, threads int, entries int64) float64 {
 	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.problem.Target.ChunkWork, 1)))
 }
 
-// joinBytes is what joining the pieces of so many chunks takes beside them: for each chunk its bounds, and for each compressed level counts and
-// where the arrays are, and the first memory of the joined arrays.
+// joinBytes is what joining the pieces of so many chunks takes beside them: for each chunk its
+// bounds, and for each compressed level counts and where the arrays are, and the first memory of
+// the joined arrays.
 func (f *facts) joinBytes(chunks float64) float64 {
 	const tableEntry = 24
-	bytes := 2*rounded(chunks*posBytes) + rounded(chunks*tableEntry) + rounded(float64(f.result.Type.Size()))
+	bytes := 2*rounded(chunks*posBytes) + rounded(chunks*tableEntry) + rounded(
+		float64(f.result.Type.Size()))
 	for k, kind := range f.result.Format.Levels {
 		if kind.Caps().HasPos {
 			bytes += 2*rounded((chunks+1)*posBytes) + 2*rounded(chunks*tableEntry) + 2*rounded(2*posBytes)
@@ -192,15 +202,17 @@ func (f *facts) partialBytes(c Cut, threads int64) float64 {
 	return 0
 }
 
-// longRowsBytes is what precomputing long rows of products takes, whose terms so many stretches of a round have: the sums of
-// one row, a round's terms in bands of coordinates, and the rows that are ready.
+// longRowsBytes is what precomputing long rows of products takes, whose terms so many stretches of
+// a round have: the sums of one row, a round's terms in bands of coordinates, and the rows that are
+// ready.
 func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 	w, ok := s.(*cin.Where)
 	if !ok {
 		return 0
 	}
 	t := cin.Target(w.Producer)
-	places, value, crd := f.places(t.Vars), float64(f.problem.Compute.Size()), float64(f.crdWidths()[t.Vars[0]])
+	places, value, crd := f.places(t.Vars), float64(f.problem.Compute.Size()),
+		float64(f.crdWidths()[t.Vars[0]])
 	terms := f.additions(w.Producer, t)
 	bands := places/float64(max(x.Band, 1)) + 2
 	bytes := rounded(places*value) + rounded(places*markBytes) + rounded(places*crd)
@@ -209,13 +221,14 @@ func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 	return bytes + grown(terms, crd+value) + grown(f.places(f.vars[:1]), 2*posBytes)
 }
 
-// spaceBytes is what workspace t takes; so do those that threads have of their own which fill it, and
-// what they hand over.
+// spaceBytes is what workspace t takes; so do those that threads have of their own which fill it,
+// and what they hand over.
 func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) float64 {
 	s := f.spaces[t.Name]
 	n := f.mostEntries(t, producer)
 	if s.Form.Kind == Terms && s.Form.Dense > 0 {
-		if n = float64(f.tensor(f.keysFrom(producer, t, t.Vars[:len(t.Vars)-s.Form.Dense]).Name).NNZ); n < 0 {
+		if n = float64(f.tensor(f.keysFrom(producer, t, t.Vars[:len(t.Vars)-s.Form.Dense]).Name).NNZ); n <
+			0 {
 			n = math.Inf(1)
 		}
 		return f.termRowsBytes(t, s.Form, n)
@@ -253,7 +266,8 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 	case Array:
 		return rounded(places * value)
 	case MarkedList:
-		return rounded(places*value) + rounded(places*markBytes) + rounded(places*max(placeBytes, keys)) + copied + rows
+		return rounded(places*value) + rounded(places*markBytes) + rounded(places*max(placeBytes, keys)) +
+			copied + rows
 	case Marks:
 		if several {
 			return rounded(places*value) + rounded(places*markBytes) + copied + rows
@@ -261,7 +275,8 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 		return rounded(places*value) + rounded(places*markBytes) + rounded(places*keys)
 	case Bitmap:
 		words := math.Ceil(places/64) + 64
-		return rounded(places*value) + rounded(words*8) + rounded(words*placeBytes) + rounded(words*markBytes) + rounded((places+1)*placeBytes) + copied + rows
+		return rounded(places*value) + rounded(words*8) + rounded(words*placeBytes) + rounded(
+			words*markBytes) + rounded((places+1)*placeBytes) + copied + rows
 	case SortedList:
 		return grown(n, keys+value) + rows
 	case Positions:
@@ -272,7 +287,8 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 	return f.tableBytes(t, form, n)
 }
 
-// tableBytes is what a hash table takes with n entries: those of a row have one key, and are not copied.
+// tableBytes is what a hash table takes with n entries: those of a row have one key, and are not
+// copied.
 func (f *facts) tableBytes(t *cin.Access, form Form, n float64) float64 {
 	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.problem.Compute.Size()), 0.0
 	each := max(f.places(t.Vars[len(keys):]), 1)
@@ -287,7 +303,8 @@ func (f *facts) tableBytes(t *cin.Access, form Form, n float64) float64 {
 		values *= 2
 	}
 	slots := 2*max(2*n, firstSlots) + 1
-	return grown(n, float64(16*len(keys))+2*posBytes) + values + rounded(slots*posBytes) + rounded(2*n*tupleBytes) + rows
+	return grown(n, float64(16*len(keys))+2*posBytes) + values + rounded(slots*posBytes) + rounded(
+		2*n*tupleBytes) + rows
 }
 
 // rounded is what an array of so many bytes takes.
@@ -298,15 +315,16 @@ func rounded(bytes float64) float64 {
 	return bytes + 64
 }
 
-// grown is what arrays take that grow to n entries of so many bytes together: at most twice as much, and
-// the old one beside while one is copied.
+// grown is what arrays take that grow to n entries of so many bytes together: at most twice as
+// much, and the old one beside while one is copied.
 func grown(n, bytes float64) float64 {
 	return 3*max(n, firstEntries)*bytes + 8*pageBytes
 }
 
-// mostEntries is the most entries that workspace t has at a time: it has no more than places, and no more
-// than combinations of entries of operands, some of which have all of its variables between them or leave them to
-// be counted by their sizes. A statement that adds up several products has those of all.
+// mostEntries is the most entries that workspace t has at a time: it has no more than places, and
+// no more than combinations of entries of operands, some of which have all of its variables between
+// them or leave them to be counted by their sizes. A statement that adds up several products has
+// those of all.
 func (f *facts) mostEntries(t *cin.Access, producer cin.Stmt) float64 {
 	made := map[string]float64{} // of the workspaces that the producer reads
 	cin.Walk(producer, func(s cin.Stmt) {
@@ -343,7 +361,8 @@ func (f *facts) mostProducts(a *cin.Assign, made map[string]float64) float64 {
 		if op := f.tensor(x.Name); op != nil && op.NNZ >= 0 {
 			entries, known = float64(op.NNZ), true
 		}
-		if known && len(factors) < mostCounted && slices.ContainsFunc(x.Vars, func(v string) bool { return slices.Contains(a.LHS.Vars, v) }) {
+		if known && len(factors) < mostCounted &&
+			slices.ContainsFunc(x.Vars, func(v string) bool { return slices.Contains(a.LHS.Vars, v) }) {
 			factors = append(factors, counted{x.Vars, entries})
 		}
 	})

@@ -18,8 +18,9 @@ type Value struct {
 	Trips map[string]Trip
 	// Prefetch has the rows, and the entries, that are fetched ahead.
 	Prefetch []Prefetch
-	// Nontemporal, where it is not "", is the reason for which values of the result that loops in lanes write once are stored past the caches.
-	// Of a Mapped result these are rows summed in tiles that the leaf is the first to come to.
+	// Nontemporal, where it is not "", is the reason for which values of the result that loops in
+	// lanes write once are stored past the caches. Of a Mapped result these are rows summed in tiles
+	// that the leaf is the first to come to.
 	Nontemporal string
 	// Gathers has the loops over segments that run in lanes though what they read is
 	// gathered.
@@ -36,12 +37,14 @@ type Value struct {
 	// OneBody are the variables whose merge loops have one body for all cases of what is
 	// present.
 	OneBody map[string]string
-	// Unrolled is the number of copies that loops have which are unrolled completely, where it is known.
+	// Unrolled is the number of copies that loops have which are unrolled completely, where it is
+	// known.
 	Unrolled map[string]int64
 	// PerThread is the number of chunks of equal work that a loop has for each thread.
 	PerThread int64
-	// CachedPartials is up to how many bytes the partial results of all of a loop's chunks are there at once. More of them would be
-	// set to 0 and added up in memory: of these there are as many as threads, and one for the sum.
+	// CachedPartials is up to how many bytes the partial results of all of a loop's chunks are there
+	// at once. More of them would be set to 0 and added up in memory: of these there are as many as
+	// threads, and one for the sum.
 	CachedPartials int64
 	// Spaces are the workspaces, by name, and CrdWidth the bytes that each variable's coordinates
 	// take in their lists.
@@ -75,12 +78,15 @@ type Loop struct {
 type How uint8
 
 const (
-	Whole     How = iota // not cut: threads only set the result to 0 before it
-	Blocks               // chunks of equal work, each a block of the result
-	Ordered              // chunks of equal work, in order: each appends to the result behind the one before
-	Partial              // N chunks of equal work, each with a partial result, which are added up in order
-	Reduction            // N chunks of equal work, each with a partial sum, which are added up in order
-	Rows                 // every thread runs all of the loop for a part of the result of its own
+	Whole  How = iota // not cut: threads only set the result to 0 before it
+	Blocks            // chunks of equal work, each a block of the result
+	// chunks of equal work, in order: each appends to the result behind the one before
+	Ordered
+	// N chunks of equal work, each with a partial result, which are added up in order
+	Partial
+	// N chunks of equal work, each with a partial sum, which are added up in order
+	Reduction
+	Rows // every thread runs all of the loop for a part of the result of its own
 )
 
 // Cut is how a loop is cut for threads.
@@ -133,9 +139,10 @@ type Trip struct {
 	Why string
 }
 
-// Prefetch is that of the rows of the access called Key that variable Var picks, by
-// Ahead entries before they are read into the nearest cache, and by Far into the one of the second level, neither where that is 0: of so many
-// cache lines each. Where Key is that of a sparse operand it is that of its own entries along Var.
+// Prefetch is that of the rows of the access called Key that variable Var picks, by Ahead entries
+// before they are read into the nearest cache, and by Far into the one of the second level, neither
+// where that is 0: of so many cache lines each. Where Key is that of a sparse operand it is that of
+// its own entries along Var.
 type Prefetch struct {
 	Key, Var          string
 	Ahead, Far, Lines int64
@@ -145,7 +152,8 @@ type Prefetch struct {
 // Any tells whether it fetches anything.
 func (p Prefetch) Any() bool { return p.Ahead > 0 || p.Far > 0 }
 
-// Into is by how many entries it fetches into the cache of the second level, where far, or into the nearest one.
+// Into is by how many entries it fetches into the cache of the second level, where far, or into the
+// nearest one.
 func (p Prefetch) Into(far bool) int64 {
 	if far {
 		return p.Far
@@ -165,24 +173,26 @@ const (
 	Bitmap          // a place and a bit for every coordinate
 	Array           // an array, filled everywhere or nowhere
 	SortedList      // a list that is filled in order
-	Marks           // a place and a mark for every coordinate, of which most are used: threads may fill it
-	Positions       // a place for each position of an operand that a tile has
-	Terms           // a list of all values that are added, which is sorted and summed in the end
+	// a place and a mark for every coordinate, of which most are used: threads may fill it
+	Marks
+	Positions // a place for each position of an operand that a tile has
+	Terms     // a list of all values that are added, which is sorted and summed in the end
 )
 
-var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense", SortedList: "Sorted", Marks: "Marks", Positions: "Positions", Terms: "Terms"}
+var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense",
+	SortedList: "Sorted", Marks: "Marks", Positions: "Positions", Terms: "Terms"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Rows: one over several
-// variables is read with a place for each coordinate of all but the last, which has a list. Dense: a HashTable, or Terms, has
-// keys of all variables but so many of the last, and behind each key a row of places along these, which is filled
-// everywhere or nowhere; Rows is then said of the keys. Of, of these, is the operand for whose entries they have room from
-// the beginning, "" for none. Of
-// Positions, Key is the access whose positions have the places, and Len how many of them a
+// Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Rows: one over
+// several variables is read with a place for each coordinate of all but the last, which has a list.
+// Dense: a HashTable, or Terms, has keys of all variables but so many of the last, and behind each
+// key a row of places along these, which is filled everywhere or nowhere; Rows is then said of the
+// keys. Of, of these, is the operand for whose entries they have room from the beginning, "" for
+// none. Of Positions, Key is the access whose positions have the places, and Len how many of them a
 // tile has at most; Each, where it is not "", is the reason for which the consumer is a loop over
-// all places, of constant length, with a sum that is added to the result as a row ends. Else
-// it is one over rows, and over the places of each.
+// all places, of constant length, with a sum that is added to the result as a row ends. Else it is
+// one over rows, and over the places of each.
 type Form struct {
 	Kind  Kind
 	Once  bool
@@ -194,9 +204,9 @@ type Form struct {
 	Each  string
 }
 
-// Space is a workspace. Piece is the form of those that threads have of their own, where
-// a loop on threads fills it. Said tells whether a schedule says its kind, Multiplied whether a product of matrices
-// reads it or adds to it, for which it is an array.
+// Space is a workspace. Piece is the form of those that threads have of their own, where a loop on
+// threads fills it. Said tells whether a schedule says its kind, Multiplied whether a product of
+// matrices reads it or adds to it, for which it is an array.
 type Space struct {
 	Form             Form
 	Piece            Form
@@ -209,8 +219,8 @@ type Result struct {
 	// Factor is the capacity at first, as a multiple of the entries of all sparse operands
 	// together; Most bounds that number, 0 is no bound.
 	Factor, Most int64
-	// Fetched is how blocks of a Mapped result are fetched positions of its map before they are added to, of which it
-	// may be none (Lines).
+	// Fetched is how blocks of a Mapped result are fetched positions of its map before they are added
+	// to, of which it may be none (Lines).
 	Fetched Prefetch
 	// Places are the variables for whose coordinates an array of places in a given
 	// row is worth its memory.
@@ -231,5 +241,6 @@ func (v *Value) Fetched(key, picks string) Prefetch {
 // Gather tells whether loops over a variable along the access called key run in lanes
 // though they gather.
 func (v *Value) Gather(key, along string) bool {
-	return slices.ContainsFunc(v.Gathers, func(g Gather) bool { return g.Key == key && g.Var == along })
+	return slices.ContainsFunc(v.Gathers,
+		func(g Gather) bool { return g.Key == key && g.Var == along })
 }

@@ -7,9 +7,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// termRows is the form of workspace t of w as a list of terms that each add a row, of which they keep what it is made of, and of is the operand
-// in whose entries it finds them. It is for a product of one operand that is not dense and of dense ones, and for a consumer that comes to each row
-// once, in order: it copies them.
+// termRows is the form of workspace t of w as a list of terms that each add a row, of which they
+// keep what it is made of, and of is the operand in whose entries it finds them. It is for a
+// product of one operand that is not dense and of dense ones, and for a consumer that comes to each
+// row once, in order: it copies them.
 func (f *facts) termRows(w *cin.Where, t *cin.Access) (form Form, of *cin.Access, ok bool) {
 	form = Form{Kind: Terms, Dense: f.rowVars(w.Producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
@@ -25,7 +26,8 @@ func (f *facts) termRows(w *cin.Where, t *cin.Access) (form Form, of *cin.Access
 		ok = product(a.RHS)
 		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 			op := f.tensor(x.Name)
-			along := slices.ContainsFunc(x.Vars, func(v string) bool { return slices.Contains(t.Vars[len(keys):], v) })
+			along := slices.ContainsFunc(x.Vars,
+				func(v string) bool { return slices.Contains(t.Vars[len(keys):], v) })
 			ok = ok && op != nil && (!along || op.Format.AllDense())
 		})
 	})
@@ -33,7 +35,8 @@ func (f *facts) termRows(w *cin.Where, t *cin.Access) (form Form, of *cin.Access
 	return form, of, ok && assignments == 1
 }
 
-// copiedInOrder tells whether a consumer does nothing but copy workspace t, in the order of its variables.
+// copiedInOrder tells whether a consumer does nothing but copy workspace t, in the order of its
+// variables.
 func (f *facts) copiedInOrder(consumer cin.Stmt, t *cin.Access) bool {
 	for _, v := range t.Vars {
 		l, ok := consumer.(*cin.Forall)
@@ -61,5 +64,6 @@ func (f *facts) termRowsBytes(t *cin.Access, form Form, n float64) float64 {
 		kept += math.Max(float64(f.problem.Compute.Size()), posBytes*float64(x.order()))
 	}
 	each := f.places(t.Vars[len(keys):]) * float64(f.problem.Compute.Size())
-	return grown(n+1, float64(16*len(keys))+2*posBytes+kept) + rounded(each) + rounded(2*n*tupleBytes) + rows
+	return grown(n+1, float64(16*len(keys))+2*posBytes+kept) + rounded(each) + rounded(
+		2*n*tupleBytes) + rows
 }

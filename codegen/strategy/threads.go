@@ -10,12 +10,14 @@ import (
 	"distaff/codegen/format"
 )
 
-// OnThreads is a statement whose outermost loops run on threads, but for those that only copy a workspace, and those that fill one
-// outside of all loops, which threads then read: these do where shared says so of it, and they are over one of its variables. Where
-// such a loop is over a variable of the result, no two iterations write one place, and
-// a sparse result's pieces come in order; where it sums into a scalar or a dense
-// result, chunks of it have sums of their own. Loops for which serial is true stay as they are.
-func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*cin.Forall) bool, shared map[string]bool) cin.Stmt {
+// OnThreads is a statement whose outermost loops run on threads, but for those that only copy a
+// workspace, and those that fill one outside of all loops, which threads then read: these do where
+// shared says so of it, and they are over one of its variables. Where such a loop is over a
+// variable of the result, no two iterations write one place, and a sparse result's pieces come in
+// order; where it sums into a scalar or a dense result, chunks of it have sums of their own. Loops
+// for which serial is true stay as they are.
+func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*cin.Forall) bool,
+	shared map[string]bool) cin.Stmt {
 	switch s := s.(type) {
 	case *cin.Where:
 		producer, t := s.Producer, cin.Target(s.Producer)
@@ -24,7 +26,8 @@ func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*c
 		} else if copied(s.Consumer, t) {
 			return s
 		}
-		return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result, serial, shared), Producer: filled(producer, shared)}
+		return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result, serial, shared),
+			Producer: filled(producer, shared)}
 	case *cin.Seq:
 		if t := cin.Target(s); len(t.Vars) == 0 || result.AllDense() {
 			list := make([]cin.Stmt, len(s.List))
@@ -78,13 +81,16 @@ func (f *facts) cut(l *cin.Forall) Cut {
 	target := cin.Target(l)
 	switch {
 	case f.fillsSpace(l):
-		return Cut{How: Blocks, Why: fmt.Sprintf("every %s fills places of %s of its own; %s", l.Var, target.Key(), f.evenBy(l))}
+		return Cut{How: Blocks, Why: fmt.Sprintf("every %s fills places of %s of its own; %s", l.Var,
+			target.Key(), f.evenBy(l))}
 	case !sums(l) && f.problem.Assembly == Append:
 		return f.ordered(l)
 	case !sums(l):
-		return Cut{How: Blocks, Why: fmt.Sprintf("every %s writes places of %s of its own; %s", l.Var, target.Key(), f.evenBy(l))}
+		return Cut{How: Blocks, Why: fmt.Sprintf("every %s writes places of %s of its own; %s", l.Var,
+			target.Key(), f.evenBy(l))}
 	case len(target.Vars) == 0 && target.Name != f.result.Name:
-		return Cut{How: Reduction, N: sumChunks, Why: fmt.Sprintf("%s is one sum, in as many parts whatever the threads", target.Name)}
+		return Cut{How: Reduction, N: sumChunks,
+			Why: fmt.Sprintf("%s is one sum, in as many parts whatever the threads", target.Name)}
 	case !f.assigns(l) || f.sparse():
 		return Cut{Why: "iterations meet in " + target.Key()}
 	}
@@ -95,12 +101,16 @@ func (f *facts) cut(l *cin.Forall) Cut {
 		return Cut{How: Partial, N: n, Why: why}
 	}
 	if f.ownRows(l) && f.longSegments(l) {
-		return Cut{How: Rows, Own: f.vars[0], Why: fmt.Sprintf("%s is too large for partial results, and the segments of %s are long enough to be parted", target.Key(), f.vars[0])}
+		return Cut{How: Rows, Own: f.vars[0],
+			Why: fmt.Sprintf(
+				"%s is too large for partial results, and the segments of %s are long enough to be parted",
+				target.Key(), f.vars[0])}
 	}
 	return Cut{Why: fmt.Sprintf("partial results of %s do not pay; threads set it to 0", target.Key())}
 }
 
-// fillsSpace tells whether a loop on threads fills a workspace that these may share, each iteration places of its own.
+// fillsSpace tells whether a loop on threads fills a workspace that these may share, each iteration
+// places of its own.
 func (f *facts) fillsSpace(l *cin.Forall) bool {
 	t := cin.Target(l)
 	return !f.assigns(l) && len(t.Vars) > 0 && !sums(l) && f.spaces[t.Name].shared()
@@ -118,13 +128,12 @@ func (f *facts) evenBy(l *cin.Forall) string {
 	return fmt.Sprintf("chunks are of equal work, by the %d entries of %s", d.t.NNZ, d.key)
 }
 
-// Partial results of a dense tensor are worth their memory where the sums into
-// them are partialWork times as many as their values; maxPartials bounds them. More than
-// manyPartials are worth it from manyWork on: fewer than the threads cost less than what it takes
-// to set more to 0 and to add them up, a fifth of the time at manyWork. Their number is a power of two, by which
-// threads are even.
-// fewPartials are worth it from fewWork on, where each entry is one sum: the
-// operand is then larger than they are.
+// Partial results of a dense tensor are worth their memory where the sums into them are partialWork
+// times as many as their values; maxPartials bounds them. More than manyPartials are worth it from
+// manyWork on: fewer than the threads cost less than what it takes to set more to 0 and to add them
+// up, a fifth of the time at manyWork. Their number is a power of two, by which threads are even.
+// fewPartials are worth it from fewWork on, where each entry is one sum: the operand is then larger
+// than they are.
 const (
 	partialWork  = 32
 	manyWork     = 4 * partialWork
@@ -157,7 +166,8 @@ func (f *facts) partials() (int64, string) {
 	return nearestPower(n), fmt.Sprintf("%.4g sums go to %.4g values", work, size)
 }
 
-// Partials tells whether partial results pay of so many values, to which the entries of operands are added once each.
+// Partials tells whether partial results pay of so many values, to which the entries of operands
+// are added once each.
 func Partials(entries, values float64) bool { return entries >= fewWork*2*max(values, 1) }
 
 // lastOfAll tells whether v's level, in each access of an operand that has it, is
@@ -188,7 +198,8 @@ const minSegment = 3
 // its own: the loop inside it is over the rows.
 func (f *facts) ownRows(l *cin.Forall) bool {
 	inner, ok := l.Body.(*cin.Forall)
-	return ok && len(f.vars) > 0 && inner.Var == f.vars[0] && f.problem.Assembly == Dense && f.assigns(l) && sums(l)
+	return ok && len(f.vars) > 0 && inner.Var == f.vars[0] && f.problem.Assembly == Dense &&
+		f.assigns(l) && sums(l)
 }
 
 // longSegments tells whether the segments that the loop inside l walks are long enough to
@@ -228,10 +239,14 @@ const cachedChunks = 512
 // A chunk clears its workspaces: it is cheap where they are such that many values are
 // added to each place.
 func (f *facts) ordered(l *cin.Forall) Cut {
-	c := Cut{How: Ordered, Streamed: cachedChunks * f.problem.Target.ChunkWork, Why: fmt.Sprintf("%s is appended to in order; %s", cin.Target(l).Key(), f.evenBy(l))}
+	c := Cut{How: Ordered, Streamed: cachedChunks * f.problem.Target.ChunkWork,
+		Why: fmt.Sprintf("%s is appended to in order; %s", cin.Target(l).Key(), f.evenBy(l))}
 	d, others := f.drivers(l)
 	cheap := true
-	eachWorkspace(l.Body, func(t *cin.Access, _ *cin.Where) { cheap = cheap && f.spaces[t.Name].Form.Kind == Bitmap })
+	eachWorkspace(l.Body, func(t *cin.Access,
+		_ *cin.Where) {
+		cheap = cheap && f.spaces[t.Name].Form.Kind == Bitmap
+	})
 	if d != nil && cheap {
 		c.N = f.chunkWork(l, d) * int64(len(others)+1)
 	}

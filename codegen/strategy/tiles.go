@@ -38,9 +38,9 @@ type tiles struct {
 	pays  bool // for one of them at least
 }
 
-// tileTerms is how many values are summed into a row each time that a loop comes to it, on the average, from which
-// on tiles pay for rows that it comes to several times: a tile is set to 0 and added to the row each time, and of one
-// value neither saves anything.
+// tileTerms is how many values are summed into a row each time that a loop comes to it, on the
+// average, from which on tiles pay for rows that it comes to several times: a tile is set to 0 and
+// added to the row each time, and of one value neither saves anything.
 const tileTerms = 1.5
 
 // rowTiles are the statements whose rows can be summed in tiles, and whether that pays.
@@ -54,15 +54,17 @@ func (f *facts) rowTiles(loops map[int]Loop) (v string, found []int, pays bool) 
 	return t.v, t.found, t.pays
 }
 
-// worth tells whether to sum the rows of s in tiles pays. A row that no loop outside of s comes to again is stored
-// once, out of registers.
+// worth tells whether to sum the rows of s in tiles pays. A row that no loop outside of s comes to
+// again is stored once, out of registers.
 func (t *tiles) worth(s cin.Stmt) bool {
-	again := slices.ContainsFunc(t.bound, func(v string) bool { return !slices.Contains(t.facts.vars, v) })
+	again := slices.ContainsFunc(t.bound,
+		func(v string) bool { return !slices.Contains(t.facts.vars, v) })
 	return !again || t.each(s) >= tileTerms
 }
 
-// each is how many values are summed into a row each time that s is run, on the average: the entries below a position of
-// the levels that are bound, of the operand where these are the most. It is infinite where that is not known.
+// each is how many values are summed into a row each time that s is run, on the average: the
+// entries below a position of the levels that are bound, of the operand where these are the most.
+// It is infinite where that is not known.
 func (t *tiles) each(s cin.Stmt) float64 {
 	most := 0.0
 	cin.Accesses(s, func(a *cin.Access) {
@@ -113,7 +115,8 @@ func (t *tiles) here(s cin.Stmt, serial bool) bool {
 	default:
 		return false
 	}
-	return t.facts.assigns(s) && !t.facts.holdsGemm(s) && !slices.Contains(t.bound, t.v) && t.facts.lastOfAll(s, t.v) && !t.facts.gathered(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
+	return t.facts.assigns(s) && !t.facts.holdsGemm(s) && !slices.Contains(t.bound, t.v) &&
+		t.facts.lastOfAll(s, t.v) && !t.facts.gathered(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
 }
 
 // holdsGemm tells whether a product of matrices is made of loops in s.
@@ -122,8 +125,8 @@ func (f *facts) holdsGemm(s cin.Stmt) (found bool) {
 	return found
 }
 
-// repeated tells whether s computes something that each tile of a row along v would compute again, or
-// that is more than a row: a temporary in loops, without v or with other variables.
+// repeated tells whether s computes something that each tile of a row along v would compute again,
+// or that is more than a row: a temporary in loops, without v or with other variables.
 func repeated(s cin.Stmt, v string) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
@@ -205,5 +208,6 @@ func (f *facts) row(v string) Row {
 		return Row{}
 	}
 	width := Widest(n)
-	return Row{Var: v, Width: width, Why: fmt.Sprintf("rows of %d values, dense in all that has %s", n, v)}
+	return Row{Var: v, Width: width,
+		Why: fmt.Sprintf("rows of %d values, dense in all that has %s", n, v)}
 }

@@ -7,11 +7,11 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Trip counts from shortest on are compiled into the leaf where that was measured to save a tenth of
-// its time: up to longestSummed those of variables that are summed, up to longestKept those of the
-// result's variables in a statement that sums, whose rows stay in registers. At them the C compiler
-// unrolls, and needs no code for the rest of a row. All other sizes are arguments, so that one leaf serves
-// all of them. For a GPU trip counts are compiled in up to longest.
+// Trip counts from shortest on are compiled into the leaf where that was measured to save a tenth
+// of its time: up to longestSummed those of variables that are summed, up to longestKept those of
+// the result's variables in a statement that sums, whose rows stay in registers. At them the C
+// compiler unrolls, and needs no code for the rest of a row. All other sizes are arguments, so that
+// one leaf serves all of them. For a GPU trip counts are compiled in up to longest.
 const (
 	shortest      = 8
 	longestKept   = 64
@@ -39,12 +39,14 @@ func (f *facts) longestTrip(v string, sums bool) int64 {
 func (f *facts) trips() map[string]Trip {
 	summed := false
 	cin.Accesses(f.stmt, func(a *cin.Access) {
-		summed = summed || slices.ContainsFunc(a.Vars, func(v string) bool { return !slices.Contains(f.vars, v) })
+		summed = summed || slices.ContainsFunc(a.Vars,
+			func(v string) bool { return !slices.Contains(f.vars, v) })
 	})
 	out := map[string]Trip{}
 	for _, v := range f.problem.Exact {
 		if n := f.problem.Sizes[v]; n >= shortest && n <= f.longestTrip(v, summed) {
-			out[v] = Trip{N: n, Why: fmt.Sprintf("%s has %d coordinates, and all that it indexes is dense", v, n)}
+			out[v] = Trip{N: n, Why: fmt.Sprintf("%s has %d coordinates, and all that it indexes is dense",
+				v, n)}
 		}
 	}
 	last := map[string]bool{}

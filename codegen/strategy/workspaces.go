@@ -13,17 +13,18 @@ import (
 const maxArray = 1 << 40
 
 // A workspace has a place for every coordinate of its variables, of which there are at most
-// MaxPlaces and, unless they are few, at most placesRatio times as many as it has entries itself, or as the
-// operands have, or just as many as these where it is over several variables: each chunk clears its marks once.
+// MaxPlaces and, unless they are few, at most placesRatio times as many as it has entries itself,
+// or as the operands have, or just as many as these where it is over several variables: each chunk
+// clears its marks once.
 const (
 	MaxPlaces   = 1 << 24
 	smallPlaces = 1 << 16
 	placesRatio = 8
 )
 
-// FitsPlaces tells whether a workspace over so many variables with so many coordinates in all has a place for
-// each: of a statement whose operands have so many entries, -1 where that is not known, and it so many
-// itself each time that it is made, 0 where that is not known.
+// FitsPlaces tells whether a workspace over so many variables with so many coordinates in all has a
+// place for each: of a statement whose operands have so many entries, -1 where that is not known,
+// and it so many itself each time that it is made, 0 where that is not known.
 func FitsPlaces(variables int, places float64, operands int64, own float64) bool {
 	if places > MaxPlaces || operands < 0 {
 		return places <= MaxPlaces && variables == 1
@@ -77,9 +78,10 @@ func (f *facts) places(vars []string) float64 {
 // of very few coordinates is sorted as fast.
 const bitmapWork = 16
 
-// An intermediate that is made once, outside of all loops, and fills a place in marksPlaces at least, has marks alone: all are looked at in
-// the end, and threads may share it. One that is filled in order is rather a list, unless each of its entries is the
-// sum of marksWork values or more.
+// An intermediate that is made once, outside of all loops, and fills a place in marksPlaces at
+// least, has marks alone: all are looked at in the end, and threads may share it. One that is
+// filled in order is rather a list, unless each of its entries is the sum of marksWork values or
+// more.
 const (
 	marksPlaces = 8
 	marksWork   = 4
@@ -88,19 +90,22 @@ const (
 // marks tells whether workspace t, which w makes, may have marks alone.
 func (f *facts) marks(t *cin.Access, w *cin.Where) bool {
 	x, ok := f.problem.Intermediates[t.Name]
-	return ok && x.Uses <= 1 && x.FillsMarks(f.places(t.Vars)) && slices.Contains(outsideLoops(f.stmt), w)
+	return ok && x.Uses <= 1 && x.FillsMarks(f.places(t.Vars)) &&
+		slices.Contains(outsideLoops(f.stmt), w)
 }
 
-// FillsMarks tells whether an intermediate of so many places, made once and outside of all loops, may have marks alone.
+// FillsMarks tells whether an intermediate of so many places, made once and outside of all loops,
+// may have marks alone.
 func (x Intermediate) FillsMarks(places float64) bool {
 	return places <= MaxPlaces && places <= marksPlaces*x.Entries
 }
 
-// Summed tells whether each entry of an intermediate is the sum of so many values that marks are better than a list, were it filled
-// in order.
+// Summed tells whether each entry of an intermediate is the sum of so many values that marks are
+// better than a list, were it filled in order.
 func (x Intermediate) Summed() bool { return x.Added >= marksWork*x.Entries }
 
-// Shared tells whether so much is added to an intermediate that threads share it, where it is of a kind that they may.
+// Shared tells whether so much is added to an intermediate that threads share it, where it is of a
+// kind that they may.
 func (x Intermediate) Shared() bool { return x.Added >= sharedWork }
 
 // outsideLoops are the producers and consumers that are inside no loop.
@@ -117,7 +122,8 @@ func outsideLoops(s cin.Stmt) []*cin.Where {
 // sharedWork is how many values are added to an intermediate at least for threads to share it.
 const sharedWork = 1 << 15
 
-// SharedSpaces are the intermediates that threads may fill: places of their own of an array, or with marks.
+// SharedSpaces are the intermediates that threads may fill: places of their own of an array, or
+// with marks.
 func SharedSpaces(p *Problem) map[string]bool {
 	f, out := newFacts(p), map[string]bool{}
 	for name, s := range f.plain().Spaces {
@@ -139,13 +145,19 @@ func (f *facts) workspace(t *cin.Access, w *cin.Where) Space {
 	}
 	table := f.hashTable(producer, t)
 	row := t.Vars[len(t.Vars)-table.Dense:]
-	if !FitsPlaces(len(t.Vars), places, f.entries(), own) || table.Dense > 0 && f.places(row) >= tableRow {
-		if n, ok := f.terms(producer, t); ok && n <= termsEach*expected(n, places) && f.places(row) < termsEach {
-			form.Kind, form.Of, why = Terms, f.allTermsOf(producer, t), fmt.Sprintf("%.4g values are added at some of %.4g coordinates", n, places)
+	if !FitsPlaces(len(t.Vars), places, f.entries(), own) ||
+		table.Dense > 0 && f.places(row) >= tableRow {
+		if n, ok := f.terms(producer, t); ok && n <= termsEach*expected(n, places) &&
+			f.places(row) < termsEach {
+			form.Kind, form.Of, why = Terms, f.allTermsOf(producer, t),
+				fmt.Sprintf("%.4g values are added at some of %.4g coordinates", n, places)
 			return Space{Form: form, Why: why}
 		}
-		if form, of, ok := f.termRows(w, t); ok && f.mostlyApart(of, t.Vars[:len(t.Vars)-form.Dense]) && f.places(row) >= termsEach {
-			why = fmt.Sprintf("each entry of %s adds a row along %s, and most of these are of coordinates of their own", of.Key(), strings.Join(row, ", "))
+		if form, of, ok := f.termRows(w, t); ok && f.mostlyApart(of, t.Vars[:len(t.Vars)-form.Dense]) &&
+			f.places(row) >= termsEach {
+			why = fmt.Sprintf(
+				"each entry of %s adds a row along %s, and most of these are of coordinates of their own",
+				of.Key(), strings.Join(row, ", "))
 			return Space{Form: form, Why: why}
 		}
 		if table.Dense > 0 {
@@ -159,18 +171,19 @@ func (f *facts) workspace(t *cin.Access, w *cin.Where) Space {
 	return Space{Form: form, Why: why}
 }
 
-// termsEach is how many values are expected for each entry of a workspace at most for all of them to be kept and
-// sorted, where a hash table has one place for all of an entry: to sort a value takes a quarter of the time that it
-// takes to find its place in a table that no cache holds.
+// termsEach is how many values are expected for each entry of a workspace at most for all of them
+// to be kept and sorted, where a hash table has one place for all of an entry: to sort a value
+// takes a quarter of the time that it takes to find its place in a table that no cache holds.
 const termsEach = 4
 
-// tableRow is how many places along which a workspace is filled everywhere or nowhere make a hash table with a row of them behind each
-// key better than a place with a mark, or a bit, for each coordinate: the row is looked for once, and nothing is noted of its places.
+// tableRow is how many places along which a workspace is filled everywhere or nowhere make a hash
+// table with a row of them behind each key better than a place with a mark, or a bit, for each
+// coordinate: the row is looked for once, and nothing is noted of its places.
 const tableRow = 8
 
-// terms is how many values are added to workspace t at most, in all of what producer does: ok where each is an
-// entry of one operand that is not dense times places of dense ones, which the entry picks. It is infinite where
-// the operand's entries are not known.
+// terms is how many values are added to workspace t at most, in all of what producer does: ok where
+// each is an entry of one operand that is not dense times places of dense ones, which the entry
+// picks. It is infinite where the operand's entries are not known.
 func (f *facts) terms(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 	ok, some := true, false
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -211,7 +224,8 @@ func (f *facts) terms(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 	return n, ok && some
 }
 
-// allTermsOf is the operand of which each entry adds one value to workspace t, each time that producer runs; else "".
+// allTermsOf is the operand of which each entry adds one value to workspace t, each time that
+// producer runs; else "".
 func (f *facts) allTermsOf(producer cin.Stmt, t *cin.Access) string {
 	if of := f.keysFrom(producer, t, t.Vars); of != nil {
 		return of.Name
@@ -239,20 +253,20 @@ func (f *facts) coordinates(t *cin.Access) string {
 	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))
 }
 
-// Intermediate is what is expected of a temporary that a contraction makes: how often it is made, and of
-// all these times together the values that are added and the entries that they come to.
+// Intermediate is what is expected of a temporary that a contraction makes: how often it is made,
+// and of all these times together the values that are added and the entries that they come to.
 type Intermediate struct{ Uses, Added, Entries float64 }
 
-// emptyRows is how many rows a workspace may have for each entry if its rows are found without a search:
-// where each begins is stored anew each time that it is made.
+// emptyRows is how many rows a workspace may have for each entry if its rows are found without a
+// search: where each begins is stored anew each time that it is made.
 const emptyRows = 4
 
 // byRows tells whether workspace t, over several variables, is read by rows that are found without
 // a search.
 func (f *facts) byRows(t *cin.Access) bool { return f.keysByRows(t, t.Vars) }
 
-// keysByRows is byRows for the keys of workspace t, over some of its first variables, where a key is filled everywhere
-// along the others.
+// keysByRows is byRows for the keys of workspace t, over some of its first variables, where a key
+// is filled everywhere along the others.
 func (f *facts) keysByRows(t *cin.Access, keys []string) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	each := f.places(t.Vars[len(keys):])
@@ -394,7 +408,8 @@ func (f *facts) capacity() Result {
 	return r
 }
 
-// leastCapacity is the entries for which there is capacity beside those of the operands, and beside a chunk's part.
+// leastCapacity is the entries for which there is capacity beside those of the operands, and beside
+// a chunk's part.
 const leastCapacity = 16
 
 // mostCapacity is the entries that there is to be capacity for at most at first, 0 where the

@@ -130,7 +130,8 @@ func (s *sorted) shape() (*tcs.Shape, [][]int64, error) {
 			return nil, nil, err
 		}
 	}
-	sh := &tcs.Shape{Header: tcs.Header{Dims: s.dims, Box: slices.Clone(s.spec.Box), Splits: s.spec.Splits, Type: s.spec.Type},
+	sh := &tcs.Shape{Header: tcs.Header{Dims: s.dims, Box: slices.Clone(s.spec.Box),
+		Splits: s.spec.Splits, Type: s.spec.Type},
 		Kinds: s.spec.Kinds, Modes: s.spec.Modes, Counts: counts(s.spec.Kinds, hist), Wide: s.spec.Wide}
 	if s.spec.FitDense {
 		s.fit(sh)
@@ -282,7 +283,8 @@ func (s *sorted) fillFrom(r reader, f *filler) error {
 	}
 	if s.hist != nil && !s.fixed {
 		last := len(s.hist) - 1
-		if !slices.Equal(again.hist[:last], s.hist[:last]) || s.keeps && again.hist[last] != s.hist[last] {
+		if !slices.Equal(again.hist[:last], s.hist[:last]) ||
+			s.keeps && again.hist[last] != s.hist[last] {
 			return s.errChanged()
 		}
 	}
@@ -321,7 +323,8 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	if !tcs.AllDense(spec.Kinds) || !exact || spec.FitDense || spec.Duplicates == Refuse {
 		return nil, nil
 	}
-	shape := &tcs.Shape{Header: tcs.Header{Dims: dims, Box: spec.Box, Splits: spec.Splits, Type: spec.Type}, Kinds: spec.Kinds, Modes: spec.Modes, Wide: spec.Wide}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: dims, Box: spec.Box, Splits: spec.Splits,
+		Type: spec.Type}, Kinds: spec.Kinds, Modes: spec.Modes, Wide: spec.Wide}
 	t, err := tcs.New(shape, cfg.Limit, spec.Name)
 	if err != nil {
 		return nil, err
@@ -392,7 +395,8 @@ func addAll(t *tcs.Tensor, at []int64, vals []byte) {
 	}
 }
 
-func addEach[T float64 | float32 | int64 | int32 | complex128 | complex64](dst []T, at []int64, vals *T) {
+func addEach[T float64 | float32 | int64 | int32 | complex128 | complex64](dst []T, at []int64,
+	vals *T) {
 	for i, v := range unsafe.Slice(vals, len(at)) {
 		if p := &dst[at[i]]; *p == 0 {
 			*p = v
@@ -440,7 +444,8 @@ func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 		sinks[i] = fileSink(out, sec)
 	}
 	f := newFiller(&src.spec, shape, func(level int, part tcs.ArrayKind) *sink {
-		return sinks[slices.IndexFunc(sections, func(s tcs.Section) bool { return s.Level == level && s.Array == part })]
+		return sinks[slices.IndexFunc(sections,
+			func(s tcs.Section) bool { return s.Level == level && s.Array == part })]
 	})
 	r, err := src.open()
 	if err != nil {
@@ -457,7 +462,8 @@ func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 			return out.Errorf(s.err)
 		}
 		if s.next() != sections[i].Len {
-			panic(fmt.Sprintf("BUG: coo: section %d has %d elements, %d were counted", i, s.next(), sections[i].Len))
+			panic(fmt.Sprintf("BUG: coo: section %d has %d elements, %d were counted", i, s.next(),
+				sections[i].Len))
 		}
 		crcs[i] = s.crc
 	}

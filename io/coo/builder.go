@@ -62,7 +62,8 @@ func NewBuilder(spec Spec, cfg Config, lanes int, pool *Pool) *Builder {
 	if pool == nil {
 		pool = NewPool(cfg.Limit)
 	}
-	b := &Builder{spec: spec, cfg: cfg, pack: newPacker(width), lanes: make([]*store, lanes), pool: pool}
+	b := &Builder{spec: spec, cfg: cfg, pack: newPacker(width), lanes: make([]*store, lanes),
+		pool: pool}
 	pool.builders = append(pool.builders, b)
 	return b
 }
@@ -169,7 +170,8 @@ func (b *Builder) spillLane(i int, s *store) error {
 
 // collected is all entries in storage order.
 func (b *Builder) collected() (*sorted, error) {
-	c := &collector{sorted: &sorted{spec: b.spec, cfg: b.cfg, dims: b.spec.Dims, n: b.n, keeps: tcs.KeepsRepeats(b.spec.Kinds)}}
+	c := &collector{sorted: &sorted{spec: b.spec, cfg: b.cfg, dims: b.spec.Dims, n: b.n,
+		keeps: tcs.KeepsRepeats(b.spec.Kinds)}}
 	if b.spec.Duplicates == Refuse {
 		c.sorted.keeps = false
 	}

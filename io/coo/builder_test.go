@@ -53,7 +53,8 @@ func TestBuilder(t *testing.T) {
 			b.Resize(2, rng.IntN(most), 8)
 			for k := range b.N {
 				b.Coords[0][k], b.Coords[1][k] = rng.Int64N(dims[0]), rng.Int64N(dims[1])
-				tcs.Float64.Store(unsafe.Pointer(&b.Vals[8*k]), tcs.Value{Type: tcs.Float64, C: complex(rng.NormFloat64(), 0)})
+				tcs.Float64.Store(unsafe.Pointer(&b.Vals[8*k]),
+					tcs.Value{Type: tcs.Float64, C: complex(rng.NormFloat64(), 0)})
 			}
 		}
 		kinds := []string{"ss", "ds", "uc", "dd"}[seed%4]
@@ -121,7 +122,8 @@ func turns(rng *rand.Rand, lanes []Batch) []int {
 func sameArrays(a, b *tcs.Tensor) bool {
 	same := slices.Equal(a.Header.Dims, b.Header.Dims) && bytes.Equal(a.Vals.Bytes(), b.Vals.Bytes())
 	for l := range a.Levels {
-		same = same && bytes.Equal(a.Levels[l].Pos.Bytes(), b.Levels[l].Pos.Bytes()) && bytes.Equal(a.Levels[l].Crd.Bytes(), b.Levels[l].Crd.Bytes())
+		same = same && bytes.Equal(a.Levels[l].Pos.Bytes(), b.Levels[l].Pos.Bytes()) &&
+			bytes.Equal(a.Levels[l].Crd.Bytes(), b.Levels[l].Crd.Bytes())
 	}
 	return same
 }

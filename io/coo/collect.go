@@ -135,7 +135,8 @@ func (c *collector) run() error {
 		c.store.drop()
 	}
 	c.store = newStore(newPacker(width), c.sorted.spec.Type.Size(), c.sorted.cfg.Limit)
-	if o, ok := c.sorted.in.(orderedStream); ok && !c.spills && o.sortLevels(c.sorted.spec.Modes) == 0 {
+	if o, ok := c.sorted.in.(orderedStream); ok && !c.spills &&
+		o.sortLevels(c.sorted.spec.Modes) == 0 {
 		c.count = newCounter(c.sorted.spec.Kinds)
 	}
 	for {
@@ -221,7 +222,8 @@ func (c *collector) convert(b *Batch) ([]byte, error) {
 		for m := range at {
 			at[m] = b.Coords[m][bad]
 		}
-		return nil, &Error{Exit: 2, Name: c.sorted.spec.Name, Msg: fmt.Sprintf("%v, at %s", err, place(at))}
+		return nil, &Error{Exit: 2, Name: c.sorted.spec.Name,
+			Msg: fmt.Sprintf("%v, at %s", err, place(at))}
 	}
 	return c.conv[:b.N*to.Size()], err
 }
@@ -258,11 +260,14 @@ func (c *collector) outside(l int) error {
 			return c.sorted.spec.dataErr("coordinate %d of mode %d is no index", x, m)
 		}
 		if x > maxCoord {
-			return c.sorted.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61", x+1, m, int64(tcs.MaxSize))
+			return c.sorted.spec.dataErr(
+				"coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61", x+1, m,
+				int64(tcs.MaxSize))
 		}
 		if x < r[0] || r[1] >= 0 && x >= r[1] {
 			if r[0] > 0 || c.sorted.spec.Box != nil {
-				return c.sorted.spec.dataErr("coordinate %d of mode %d is outside its block, %d to %d", x+1, m, r[0]+1, r[1])
+				return c.sorted.spec.dataErr("coordinate %d of mode %d is outside its block, %d to %d", x+1, m,
+					r[0]+1, r[1])
 			}
 			return c.sorted.spec.dataErr("coordinate %d of mode %d is past its size %d", x+1, m, r[1])
 		}

@@ -121,7 +121,8 @@ func randomFormat(r *rand.Rand, n int) (string, []int) {
 	return string(k), r.Perm(n)
 }
 
-var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128, tcs.Complex64}
+var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
+	tcs.Complex64}
 
 func randomDims(r *rand.Rand, n int) []int64 {
 	d := make([]int64, n)
@@ -144,7 +145,8 @@ func TestAssembleRandom(t *testing.T) {
 		in := random(r, dims, r.IntN(30), types[r.IntN(len(types))])
 		kinds, modes := randomFormat(r, n)
 		spec := Spec{Kinds: kinds, Modes: modes, Wide: r.IntN(4) == 0, FitDense: r.IntN(8) == 0}
-		name := fmt.Sprintf("round %d: %s of %v with %d entries of %v", round, tcs.FormatString(kinds, modes), dims, len(in.coords), in.typ)
+		name := fmt.Sprintf("round %d: %s of %v with %d entries of %v", round,
+			tcs.FormatString(kinds, modes), dims, len(in.coords), in.typ)
 		a, err := Assemble(in, spec, Config{Threads: 2})
 		if err != nil {
 			if !picky(kinds) {
@@ -176,7 +178,8 @@ func TestAssembleRandom(t *testing.T) {
 			}
 		}
 		path := filepath.Join(dir, "a.tcs")
-		if err := tcs.Write(path, a, tcs.WriteOptions{Compress: r.IntN(3) == 0, Wide: spec.Wide}); err != nil {
+		if err := tcs.Write(path, a,
+			tcs.WriteOptions{Compress: r.IntN(3) == 0, Wide: spec.Wide}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		b, err := tcs.Open(path)
@@ -228,7 +231,8 @@ func TestAssembleRandom(t *testing.T) {
 func TestSpill(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	tmp := t.TempDir()
-	for _, dims := range [][]int64{{50, 40, 30}, {1 << 40, 1 << 30, 1 << 35}, {1 << 60, 1 << 60, 1 << 60}} {
+	for _, dims := range [][]int64{{50, 40, 30}, {1 << 40, 1 << 30, 1 << 35},
+		{1 << 60, 1 << 60, 1 << 60}} {
 		for _, exact := range []bool{true, false} {
 			for _, typ := range []tcs.Type{tcs.Float64, tcs.Complex128} {
 				in := random(r, dims, 40000, typ)
@@ -238,7 +242,8 @@ func TestSpill(t *testing.T) {
 					in.coords[30000+k] = in.coords[k]
 				}
 				limit := tcs.NewLimit(4 << 20)
-				a, err := Assemble(in, Spec{Kinds: "sss", Modes: []int{1, 2, 0}}, Config{Limit: limit, Tmp: tmp, Threads: 2})
+				a, err := Assemble(in, Spec{Kinds: "sss", Modes: []int{1, 2, 0}},
+					Config{Limit: limit, Tmp: tmp, Threads: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -272,7 +277,8 @@ func TestLowLimit(t *testing.T) {
 		if err := in.Rewind(); err != nil {
 			t.Fatal(err)
 		}
-		if err := AssembleFile(path, in, Spec{Kinds: "sss", Modes: []int{2, 0, 1}}, Config{Limit: limit, Tmp: t.TempDir(), Threads: 2}); err != nil {
+		if err := AssembleFile(path, in, Spec{Kinds: "sss", Modes: []int{2, 0, 1}},
+			Config{Limit: limit, Tmp: t.TempDir(), Threads: 2}); err != nil {
 			t.Errorf("%d bytes: %v", max, err)
 			continue
 		}
@@ -295,7 +301,8 @@ func TestWideKeys(t *testing.T) {
 	const n = 1 << 60
 	in := random(rand.New(rand.NewPCG(1, 2)), []int64{n, n, n, n, n, n, n, n}, 3000, tcs.Float32)
 	in.coords[2999] = in.coords[0]
-	a, err := Assemble(in, Spec{Kinds: "ssssssss", Modes: []int{7, 3, 1, 0, 2, 4, 6, 5}}, Config{Threads: 2})
+	a, err := Assemble(in, Spec{Kinds: "ssssssss", Modes: []int{7, 3, 1, 0, 2, 4, 6, 5}},
+		Config{Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,15 +354,24 @@ func TestRefusals(t *testing.T) {
 		exit int
 		want string
 	}{
-		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 1}), Spec{Kinds: "ds", Duplicates: Refuse, Name: "b.tns"}, 3, "b.tns: coordinate (1,2) is there more than once"},
-		{one([]int64{3, 3}, []int64{0, 3}), Spec{Kinds: "ds"}, 3, "coordinate 4 of mode 1 is past its size 3"},
+		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 1}),
+			Spec{Kinds: "ds", Duplicates: Refuse, Name: "b.tns"}, 3,
+			"b.tns: coordinate (1,2) is there more than once"},
+		{one([]int64{3, 3}, []int64{0, 3}), Spec{Kinds: "ds"}, 3,
+			"coordinate 4 of mode 1 is past its size 3"},
 		{one([]int64{3, 3}, []int64{0, -1}), Spec{Kinds: "ds"}, 3, "coordinate -1 of mode 1 is no index"},
-		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "dp"}, 3, "entry (1,3) gives a position of level 1 (p) of format dp a second coordinate"},
-		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "sq"}, 3, "second coordinate: c or u above it"},
-		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dq"}, 3, "has no coordinate, and q wants exactly one: p allows none"},
-		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "ds", Type: tcs.Int64}, 2, "value 0.5 does not fit type int64, at (1,2)"},
-		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dss"}, 2, `format "dss" has 3 levels for a tensor of 2 modes`},
-		{one([]int64{1 << 40, 1 << 40}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "takes more than 2^62 bytes"},
+		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "dp"}, 3,
+			"entry (1,3) gives a position of level 1 (p) of format dp a second coordinate"},
+		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "sq"}, 3,
+			"second coordinate: c or u above it"},
+		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dq"}, 3,
+			"has no coordinate, and q wants exactly one: p allows none"},
+		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "ds", Type: tcs.Int64}, 2,
+			"value 0.5 does not fit type int64, at (1,2)"},
+		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dss"}, 2,
+			`format "dss" has 3 levels for a tensor of 2 modes`},
+		{one([]int64{1 << 40, 1 << 40}, []int64{0, 1}), Spec{Kinds: "dd"}, 5,
+			"takes more than 2^62 bytes"},
 		{one([]int64{1 << 30, 1 << 11}, []int64{0, 1}), Spec{Kinds: "dd", Name: "B"}, 5,
 			"tensor B of sizes [1073741824 2048] as dd takes 16 TiB; with 0 bytes in use that passes the memory limit of 1 GiB (--memory-limit); compressed levels (-f) store entries only"},
 		{one([]int64{1 << 30, 1 << 10}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "memory limit of 1 GiB"},
@@ -440,7 +456,8 @@ func TestView(t *testing.T) {
 				want[fmt.Sprint(c)] += in.vals[i].Complex()
 			}
 		}
-		name := fmt.Sprintf("round %d: %s of %v, box %v", round, tcs.FormatString(kinds, modes), dims, box)
+		name := fmt.Sprintf("round %d: %s of %v, box %v", round, tcs.FormatString(kinds, modes), dims,
+			box)
 		if got := meaning(v); !maps.Equal(got, want) {
 			t.Fatalf("%s: got %v\nwant %v", name, got, want)
 		}
@@ -470,21 +487,31 @@ func TestView(t *testing.T) {
 		parts := int64(1 + r.IntN(4))
 		total := a.Positions(level)
 		for p := range parts {
-			w, err := a.View(tcs.Block{Cut: true, Level: level, Lo: total * p / parts, Hi: total * (p + 1) / parts})
+			w,
+				err := a.View(tcs.Block{Cut: true, Level: level, Lo: total * p / parts,
+				Hi: total * (p + 1) / parts})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if err := w.Check(); err != nil {
 				t.Fatalf("%s: level %d part %d of %d: %v", name, level, p, parts, err)
 			}
-			w.Entries(func(c []int64, i int64) bool { all = append(all, fmt.Sprint(c, w.Value(i))); return true })
+			w.Entries(func(c []int64,
+				i int64) bool {
+				all = append(all, fmt.Sprint(c, w.Value(i)))
+				return true
+			})
 			if err := w.OwnEdges(nil); err != nil {
 				t.Fatal(err)
 			}
 			w.Close()
 		}
 		var each []string
-		a.Entries(func(c []int64, i int64) bool { each = append(each, fmt.Sprint(c, a.Value(i))); return true })
+		a.Entries(func(c []int64,
+			i int64) bool {
+			each = append(each, fmt.Sprint(c, a.Value(i)))
+			return true
+		})
 		if !slices.Equal(all, each) {
 			t.Fatalf("%s: level %d in %d parts: got %v\nwant %v", name, level, parts, all, each)
 		}
@@ -501,7 +528,8 @@ func TestSort(t *testing.T) {
 	for _, limit := range []int64{0, 3 << 20} {
 		in := random(r, []int64{70, 60, 50}, 60000, tcs.Int64)
 		want := in.sums()
-		o, err := Sort(in, Spec{Modes: []int{2, 0, 1}}, Config{Limit: tcs.NewLimit(limit), Tmp: t.TempDir()})
+		o, err := Sort(in, Spec{Modes: []int{2, 0, 1}},
+			Config{Limit: tcs.NewLimit(limit), Tmp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -524,7 +552,8 @@ func TestSort(t *testing.T) {
 						t.Fatalf("%v after %v", now, last)
 					}
 					last = now
-					got[fmt.Sprint([]int64{now[1], now[2], now[0]})] = tcs.Int64.Load(unsafe.Pointer(&b.Vals[8*i])).Complex()
+					got[fmt.Sprint([]int64{now[1], now[2], now[0]})] = tcs.Int64.Load(
+						unsafe.Pointer(&b.Vals[8*i])).Complex()
 				}
 			}
 			if !maps.Equal(got, want) {
@@ -547,7 +576,8 @@ func TestMinusZero(t *testing.T) {
 			for _, e := range []struct {
 				c []int64
 				v float64
-			}{{[]int64{2, 1}, minus}, {[]int64{0, 0}, 2}, {[]int64{1, 1}, minus}, {[]int64{0, 0}, minus}, {[]int64{2, 1}, minus}} {
+			}{{[]int64{2, 1}, minus}, {[]int64{0, 0}, 2}, {[]int64{1, 1}, minus}, {[]int64{0, 0}, minus},
+				{[]int64{2, 1}, minus}} {
 				in.coords = append(in.coords, e.c)
 				in.vals = append(in.vals, tcs.Value{Type: typ, C: complex(e.v, 0)})
 			}
@@ -557,7 +587,8 @@ func TestMinusZero(t *testing.T) {
 			}
 			a.Entries(func(c []int64, i int64) bool {
 				v := real(a.Value(i).Complex())
-				want := fmt.Sprint(c) == "[1 1]" || fmt.Sprint(c) == "[2 1]" || kinds == "uc" && fmt.Sprint(c) == "[0 0]" && v == 0
+				want := fmt.Sprint(c) == "[1 1]" || fmt.Sprint(c) == "[2 1]" ||
+					kinds == "uc" && fmt.Sprint(c) == "[0 0]" && v == 0
 				if math.Signbit(v) != want {
 					t.Errorf("%v as %s: got %v at %v", typ, kinds, v, c)
 				}
@@ -574,8 +605,9 @@ func TestMinusZeroInRoom(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Complex128, tcs.Complex64} {
 		for kinds, want := range map[string]int{"dd": 2, "sd": 1, "ds": 2, "ss": 2} {
-			in := &memStream{dims: []int64{3, 3}, exact: true, typ: typ, batch: 2, coords: [][]int64{{0, 1}, {1, 2}},
-				vals: []tcs.Value{{Type: typ, C: complex(minus, 0)}, {Type: typ, C: 2}}}
+			in := &memStream{dims: []int64{3, 3}, exact: true, typ: typ, batch: 2,
+				coords: [][]int64{{0, 1}, {1, 2}},
+				vals:   []tcs.Value{{Type: typ, C: complex(minus, 0)}, {Type: typ, C: 2}}}
 			a, err := Assemble(in, Spec{Kinds: kinds}, Config{})
 			if err != nil {
 				t.Fatal(err)

@@ -9,14 +9,16 @@ type Collection struct {
 	threads int64
 }
 
-// NewCollection is that of levels with coordinates below those sizes, which so many threads sort (0: GOMAXPROCS).
+// NewCollection is that of levels with coordinates below those sizes, which so many threads sort
+// (0: GOMAXPROCS).
 func NewCollection(sizes []int64, typ tcs.Type, threads int) Collection {
 	width := make([]uint, len(sizes))
 	for l, n := range sizes {
 		width[l] = bitsFor(n)
 	}
 	p := newPacker(width)
-	c := Collection{record: 8 * int64(p.words+(typ.Size()+7)/8), threads: int64(Config{Threads: threads}.threads())}
+	c := Collection{record: 8 * int64(p.words+(typ.Size()+7)/8),
+		threads: int64(Config{Threads: threads}.threads())}
 	for w := range p.words {
 		bits := uint(0)
 		for l, at := range p.word {
@@ -29,7 +31,8 @@ func NewCollection(sizes []int64, typ tcs.Type, threads int) Collection {
 	return c
 }
 
-// Held is the most that so many entries take in so many builders together, of which lanes lanes have some.
+// Held is the most that so many entries take in so many builders together, of which lanes lanes
+// have some.
 func (c Collection) Held(entries, builders, lanes int64) int64 {
 	if entries == 0 {
 		return 0
@@ -40,15 +43,17 @@ func (c Collection) Held(entries, builders, lanes int64) int64 {
 	return c.record * (n + min(max(n, firstSlab*builders), n/8+firstChunk*builders))
 }
 
-// Sorting is the most that the sort of so many entries takes beside them, of which lanes lanes of a builder have some: as much as
-// they where they are few, their records large, or many of them in small chunks.
+// Sorting is the most that the sort of so many entries takes beside them, of which lanes lanes of a
+// builder have some: as much as they where they are few, their records large, or many of them in
+// small chunks.
 func (c Collection) Sorting(entries, lanes int64) int64 {
 	if entries < inPlaceFrom || c.record > 8*mostStride {
 		return c.record * entries
 	}
-	// In place: unfinished blocks of each bucket, small ones or together a 32nd of all, and scratch memory for the largest bucket.
-	// Neighbours among the buckets of a table, and a bucket of one key, have more of the sample than its mean, and so has each table
-	// that is not the first: there are so many at each depth at most. A table parts the buckets of another in two.
+	// In place: unfinished blocks of each bucket, small ones or together a 32nd of all, and scratch
+	// memory for the largest bucket. Neighbours among the buckets of a table, and a bucket of one key,
+	// have more of the sample than its mean, and so has each table that is not the first: there are so
+	// many at each depth at most. A table parts the buckets of another in two.
 	buckets := bucketsOf(entries)
 	unfinished := max(leastBlock*c.threads*(buckets*(4+2*c.depths)+2), entries/32)
 	n := min(unfinished, entries) + 2*c.threads*min(entries, largestBucket*entries/buckets)
@@ -62,12 +67,13 @@ func (c Collection) Sorting(entries, lanes int64) int64 {
 	return c.record * n
 }
 
-// largestBucket is how many times as large as the mean the largest bucket is at most. A range of so many records has as few of the sample
-// as a bucket once in a billion, by Bernstein's inequality, with 2^12 buckets.
+// largestBucket is how many times as large as the mean the largest bucket is at most. A range of so
+// many records has as few of the sample as a bucket once in a billion, by Bernstein's inequality,
+// with 2^12 buckets.
 const largestBucket = 2
 
-// Assembling is the most that Assemble takes beside a tensor of so many bytes, of so many entries, in a memory limit (0: none): what
-// passes a quarter of that goes to disk.
+// Assembling is the most that Assemble takes beside a tensor of so many bytes, of so many entries,
+// in a memory limit (0: none): what passes a quarter of that goes to disk.
 func (c Collection) Assembling(entries, bytes, limit int64) int64 {
 	if limit > 0 {
 		entries = min(entries, max(limit/4, leastBudget)/c.record+BatchSize)
@@ -79,8 +85,9 @@ func (c Collection) Assembling(entries, bytes, limit int64) int64 {
 	return max(held+c.Sorting(entries, 0)-bytes, 0)
 }
 
-// Building is the most that builders of blocks with so many entries and bytes take, together and with the blocks, where their
-// entries come in lanes lanes each, in a memory limit (0: none). One block is finished after another.
+// Building is the most that builders of blocks with so many entries and bytes take, together and
+// with the blocks, where their entries come in lanes lanes each, in a memory limit (0: none). One
+// block is finished after another.
 func (c Collection) Building(blocks []Foretold, lanes, limit int64) int64 {
 	sum, kept, most, all, n := int64(0), int64(0), int64(0), int64(0), int64(len(blocks))
 	for _, b := range blocks {

@@ -9,7 +9,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// drawn are random entries of a tensor with those sizes, which repeat some coordinates, and crowd at few of the first mode.
+// drawn are random entries of a tensor with those sizes, which repeat some coordinates, and crowd
+// at few of the first mode.
 func drawn(r *rand.Rand, dims []int64, typ tcs.Type, n int) (cols [][]int64, vals []byte) {
 	crowd := r.IntN(3) == 0
 	for m, d := range dims {
@@ -26,11 +27,13 @@ func drawn(r *rand.Rand, dims []int64, typ tcs.Type, n int) (cols [][]int64, val
 
 // draw draws sizes of three modes, kinds and a type.
 func draw(r *rand.Rand) Spec {
-	s := Spec{Kinds: []string{"sss", "dss", "dds", "uqq"}[r.IntN(4)], Modes: tcs.Identity(3), Type: []tcs.Type{tcs.Float32, tcs.Float64, tcs.Complex128}[r.IntN(3)]}
+	s := Spec{Kinds: []string{"sss", "dss", "dds", "uqq"}[r.IntN(4)], Modes: tcs.Identity(3),
+		Type: []tcs.Type{tcs.Float32, tcs.Float64, tcs.Complex128}[r.IntN(3)]}
 	if s.Kinds == "uqq" {
 		s.Kinds = "ucq"
 	}
-	s.Dims = []int64{1 + r.Int64N(300), 1 + r.Int64N(1000), 1 + r.Int64N(1<<[]int{8, 20, 60}[r.IntN(3)])}
+	s.Dims = []int64{1 + r.Int64N(300), 1 + r.Int64N(1000),
+		1 + r.Int64N(1<<[]int{8, 20, 60}[r.IntN(3)])}
 	return s
 }
 
@@ -42,7 +45,8 @@ func sizesOf(s Spec) (sizes []int64) {
 	return sizes
 }
 
-// TestBuildingCost: builders of several blocks, with entries in many lanes, take no more than is foretold of them, with their blocks.
+// TestBuildingCost: builders of several blocks, with entries in many lanes, take no more than is
+// foretold of them, with their blocks.
 func TestBuildingCost(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -78,9 +82,11 @@ func TestBuildingCost(t *testing.T) {
 		}
 		c := NewCollection(sizesOf(spec), spec.Type, threads)
 		if took, most := limit.Peak(), c.Building(told, int64(lanes), 0); took > most {
-			t.Errorf("seed %d: %d lanes, %d blocks, %d threads of %+v: took %d, foretold %d", seed, lanes, blocks, threads, spec, took, most)
+			t.Errorf("seed %d: %d lanes, %d blocks, %d threads of %+v: took %d, foretold %d", seed, lanes,
+				blocks, threads, spec, took, most)
 		} else if took > 0 {
-			t.Logf("seed %d: took %d, foretold %d (%.2f times)", seed, took, most, float64(most)/float64(took))
+			t.Logf("seed %d: took %d, foretold %d (%.2f times)", seed, took, most,
+				float64(most)/float64(took))
 		}
 	}
 }
@@ -93,7 +99,8 @@ func TestAssemblingCost(t *testing.T) {
 		n := 1 + r.IntN([]int{10, 3000, 300000}[seed%3])
 		cols, vals := drawn(r, spec.Dims, spec.Type, n)
 		limit := tcs.NewLimit(0)
-		made, err := Assemble(&listed{spec: spec, cols: cols, vals: vals}, spec, Config{Limit: limit, Threads: threads, Tmp: t.TempDir()})
+		made, err := Assemble(&listed{spec: spec, cols: cols, vals: vals}, spec,
+			Config{Limit: limit, Threads: threads, Tmp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +108,8 @@ func TestAssemblingCost(t *testing.T) {
 		made.Close()
 		c := NewCollection(sizesOf(spec), spec.Type, threads)
 		if took, most := limit.Peak(), bytes+c.Assembling(int64(n), bytes, 0); took > most {
-			t.Errorf("seed %d: %d entries, %d threads of %+v: took %d, foretold %d", seed, n, threads, spec, took, most)
+			t.Errorf("seed %d: %d entries, %d threads of %+v: took %d, foretold %d", seed, n, threads, spec,
+				took, most)
 		}
 	}
 }

@@ -27,14 +27,16 @@ type Differences struct {
 	First    []Difference // the first that differ, in order of coordinates
 }
 
-// Diff compares two tensors by value: a and b at a coordinate are equal if
-// |a-b| <= atol + rtol*|b|, or both are NaN, or both the same infinity.
-// Absent is zero. Sizes must be the same; those that are only the largest
-// coordinates of a stream may be larger in the other. Integers are compared exactly if both tolerances are 0. keep is how
-// many differences are listed. Both streams must come in the same order of modes.
+// Diff compares two tensors by value: a and b at a coordinate are equal if |a-b| <= atol +
+// rtol*|b|, or both are NaN, or both the same infinity. Absent is zero. Sizes must be the same;
+// those that are only the largest coordinates of a stream may be larger in the other. Integers are
+// compared exactly if both tolerances are 0. keep is how many differences are listed. Both streams
+// must come in the same order of modes.
 func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 	if !fits(a, b) {
-		return nil, &Error{Exit: 4, Msg: fmt.Sprintf("the sizes differ: %s of %s, and %s of %s", extent(a.s.dims), tcs.Printable(a.s.spec.Name), extent(b.s.dims), tcs.Printable(b.s.spec.Name))}
+		return nil, &Error{Exit: 4,
+			Msg: fmt.Sprintf("the sizes differ: %s of %s, and %s of %s", extent(a.s.dims),
+				tcs.Printable(a.s.spec.Name), extent(b.s.dims), tcs.Printable(b.s.spec.Name))}
 	}
 	d := &differ{rtol: rtol, atol: atol, keep: keep, modes: a.Modes()}
 	x, y := &side{o: a}, &side{o: b}

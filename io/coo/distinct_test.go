@@ -11,7 +11,8 @@ import (
 func TestDistinct(t *testing.T) {
 	count := func(dims []int64, at [][]int64) (int64, bool) {
 		t.Helper()
-		s := &memStream{dims: dims, exact: true, batch: 2, coords: at, typ: tcs.Int32, vals: make([]tcs.Value, len(at))}
+		s := &memStream{dims: dims, exact: true, batch: 2, coords: at, typ: tcs.Int32,
+			vals: make([]tcs.Value, len(at))}
 		var d Distinct
 		var b Batch
 		for {

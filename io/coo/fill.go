@@ -25,15 +25,19 @@ type fillLevel struct {
 	kind         tcs.LevelKind
 	depth        uint8 // an entry that first differs at or above it has a new position
 	size, offset int64
-	span         int64 // a singleton: its positions may have no child (they get -1) in whole spans: 1 for p, below a p what a slot of it holds; 0 for never
-	pos, crd     *sink
+	// a singleton: its positions may have no child (they get -1) in whole spans: 1 for p, below a p
+	// what a slot of it holds; 0 for never
+	span     int64
+	pos, crd *sink
 }
 
 // newFiller fills the arrays of t, or the sinks that sinkOf gives for them.
-func newFiller(spec *Spec, shape *tcs.Shape, sinkOf func(level int, part tcs.ArrayKind) *sink) *filler {
+func newFiller(spec *Spec, shape *tcs.Shape,
+	sinkOf func(level int, part tcs.ArrayKind) *sink) *filler {
 	n := len(shape.Kinds)
 	depth := tcs.Depths(shape.Kinds)
-	f := &filler{spec: spec, levels: make([]fillLevel, n), clash: make([]int, n+1), prev: make([]int64, n),
+	f := &filler{spec: spec, levels: make([]fillLevel, n), clash: make([]int, n+1),
+		prev: make([]int64, n),
 		size: shape.Header.Type.Size(), vals: sinkOf(-1, tcs.ValsArray)}
 	for l := range f.levels {
 		r := shape.Header.Range(shape.Modes[l])
@@ -248,11 +252,14 @@ func (f *filler) clashErr(l int, cols [][]int64, i int) error {
 	if f.levels[l].kind.Padded {
 		what = "a p level has room for one; s has for any number"
 	}
-	return f.spec.dataErr("entry %s gives a position of level %d (%c) of format %s a second coordinate: %s",
+	return f.spec.dataErr(
+		"entry %s gives a position of level %d (%c) of format %s a second coordinate: %s",
 		place(at), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes), what)
 }
 
 func (f *filler) gapErr(l int) error {
-	return f.spec.dataErr("position %d above level %d (%c) of format %s has no coordinate, and %c wants exactly one: p allows none",
-		f.levels[l].crd.next(), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes), f.levels[l].kind.Letter)
+	return f.spec.dataErr(
+		"position %d above level %d (%c) of format %s has no coordinate, and %c wants exactly one: p allows none",
+		f.levels[l].crd.next(), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes),
+		f.levels[l].kind.Letter)
 }

@@ -64,9 +64,9 @@ func bucketsOf(n int64) int64 { return min(max(n>>17, 128), 2048) }
 // mostSmall is which share of the records at most is put together from small chunks.
 const mostSmall = 16
 
-// sortInPlace sorts the store by bits [lo, keyBits), unless many of its chunks are small, or its unfinished blocks would take more than
-// a copy of the records: done tells. Where memory for it is not
-// to be had all records are still there, those with one key in their order.
+// sortInPlace sorts the store by bits [lo, keyBits), unless many of its chunks are small, or its
+// unfinished blocks would take more than a copy of the records: done tells. Where memory for it is
+// not to be had all records are still there, those with one key in their order.
 func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	hi := s.keyBits()
 	if hi <= lo {
@@ -101,7 +101,8 @@ func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	return true, err
 }
 
-// whole puts the chunks that were cut from slabs, which are no whole blocks, together to others; false where they have many records.
+// whole puts the chunks that were cut from slabs, which are no whole blocks, together to others;
+// false where they have many records.
 func (s *store) whole() (bool, error) {
 	words := 0
 	for _, c := range s.chunks {
@@ -174,7 +175,8 @@ func (b *blockSort[R]) allocate() error {
 		}
 		b.addSlots(c.mem, capacity, have)
 	}
-	spare, err := tcs.Alloc(b.s.limit, int64(b.split.buckets()*b.threads*b.block*size), "sorting entries")
+	spare, err := tcs.Alloc(b.s.limit, int64(b.split.buckets()*b.threads*b.block*size),
+		"sorting entries")
 	if err != nil {
 		return err
 	}

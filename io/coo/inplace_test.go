@@ -21,8 +21,10 @@ func TestSortInPlace(t *testing.T) {
 		draw  func(r *rand.Rand, i int) []int64
 		lo    int // levels from the outermost on that are sorted by; 0: all
 	}{
-		{"uniform", []uint{22, 22}, 8, func(r *rand.Rand, i int) []int64 { return []int64{r.Int64N(1 << 22), r.Int64N(1 << 22)} }, 0},
-		{"many equal", []uint{10, 6}, 8, func(r *rand.Rand, i int) []int64 { return []int64{r.Int64N(40), r.Int64N(10)} }, 0},
+		{"uniform", []uint{22, 22}, 8,
+			func(r *rand.Rand, i int) []int64 { return []int64{r.Int64N(1 << 22), r.Int64N(1 << 22)} }, 0},
+		{"many equal", []uint{10, 6}, 8,
+			func(r *rand.Rand, i int) []int64 { return []int64{r.Int64N(40), r.Int64N(10)} }, 0},
 		{"one row has half", []uint{30, 30}, 4, func(r *rand.Rand, i int) []int64 {
 			return []int64{1e9 * r.Int64N(2) * r.Int64N(2) / 2, r.Int64N(1 << 30)}
 		}, 0},
@@ -39,7 +41,8 @@ func TestSortInPlace(t *testing.T) {
 		{"five words", []uint{60, 60, 60}, 16, func(r *rand.Rand, i int) []int64 {
 			return []int64{r.Int64N(3), r.Int64N(1 << 60), r.Int64N(1 << 60)}
 		}, 0},
-		{"sorted below", []uint{16, 32}, 8, func(r *rand.Rand, i int) []int64 { return []int64{r.Int64N(1 << 16), int64(i)} }, 1},
+		{"sorted below", []uint{16, 32}, 8,
+			func(r *rand.Rand, i int) []int64 { return []int64{r.Int64N(1 << 16), int64(i)} }, 1},
 		{"falling", []uint{32}, 8, func(r *rand.Rand, i int) []int64 { return []int64{int64(n - i)} }, 0},
 	} {
 		for threads := 1; threads <= 3; threads++ {
@@ -74,7 +77,8 @@ func TestSortInPlace(t *testing.T) {
 					}
 					all.join(s)
 				}
-				slices.SortStableFunc(want, func(a, b []uint64) int { return slices.Compare(a[:pack.words], b[:pack.words]) })
+				slices.SortStableFunc(want,
+					func(a, b []uint64) int { return slices.Compare(a[:pack.words], b[:pack.words]) })
 				before := limit.Used()
 				limit.ResetPeak()
 				if err := all.sort(pack.lowBit(c.lo), threads); err != nil {
@@ -112,16 +116,20 @@ func TestMemoryOfAssembly(t *testing.T) {
 	for _, c := range []struct {
 		kinds string
 		dims  []int64
-	}{{"ds", []int64{100_000, 100_000}}, {"ss", []int64{100_000, 100_000}}, {"uq", []int64{100_000, 100_000}}, {"sss", []int64{50_000, 20_000, 5_000}}, {"ds", []int64{3_000_000, 100_000}}} {
+	}{{"ds", []int64{100_000, 100_000}}, {"ss", []int64{100_000, 100_000}},
+		{"uq", []int64{100_000, 100_000}}, {"sss", []int64{50_000, 20_000, 5_000}},
+		{"ds", []int64{3_000_000, 100_000}}} {
 		for _, threads := range []int{1, 2} {
 			limit := tcs.NewLimit(0)
-			x, err := Assemble(uniform(c.dims, n, false), Spec{Kinds: c.kinds}, Config{Limit: limit, Threads: threads})
+			x, err := Assemble(uniform(c.dims, n, false), Spec{Kinds: c.kinds},
+				Config{Limit: limit, Threads: threads})
 			if err != nil {
 				t.Fatal(err)
 			}
 			most := max(n*16*6/5, x.Bytes()+512)
 			if limit.Peak() > most || limit.Used() > x.Bytes()+4096 {
-				t.Errorf("%s of %v, %d threads: %d bytes at most and %d at the end, want %d and %d", c.kinds, c.dims, threads, limit.Peak(), limit.Used(), most, x.Bytes())
+				t.Errorf("%s of %v, %d threads: %d bytes at most and %d at the end, want %d and %d", c.kinds,
+					c.dims, threads, limit.Peak(), limit.Used(), most, x.Bytes())
 			}
 			x.Close()
 			if limit.Used() != 0 {

@@ -19,7 +19,8 @@ func TestKeys(t *testing.T) {
 		n := 1 + r.IntN(4)
 		dims := randomDims(r, n)
 		kinds, modes := randomFormat(r, n)
-		a, err := Assemble(random(r, dims, r.IntN(40), tcs.Int64), Spec{Kinds: kinds, Modes: modes}, Config{})
+		a, err := Assemble(random(r, dims, r.IntN(40), tcs.Int64), Spec{Kinds: kinds, Modes: modes},
+			Config{})
 		if err != nil {
 			continue
 		}
@@ -47,7 +48,8 @@ type keyCase struct {
 func (c *keyCase) search(r *rand.Rand, level int) [][]int64 {
 	lo, hi := c.a.Interval(level)
 	if lo != 0 || hi != c.a.Positions(level) && c.a.Vals.Len > 0 {
-		c.t.Fatalf("%s: level %d shows positions %d to %d of %d", c.name, level, lo, hi, c.a.Positions(level))
+		c.t.Fatalf("%s: level %d shows positions %d to %d of %d", c.name, level, lo, hi,
+			c.a.Positions(level))
 	}
 	var at [][]int64
 	for p := lo; p < hi; p++ {
@@ -56,7 +58,8 @@ func (c *keyCase) search(r *rand.Rand, level int) [][]int64 {
 			c.t.Fatalf("%s: %v", c.name, err)
 		}
 		if p > lo && slices.Compare(at[p-1], key) > 0 {
-			c.t.Fatalf("%s: positions %d and %d of level %d are at %v and %v", c.name, p-1, p, level, at[p-1], key)
+			c.t.Fatalf("%s: positions %d and %d of level %d are at %v and %v", c.name, p-1, p, level,
+				at[p-1], key)
 		}
 		at = append(at, key)
 	}
@@ -93,7 +96,8 @@ func (c *keyCase) views(keys [][]int64) {
 	for k := range ends[1:] {
 		from, to := ends[k], ends[k+1]
 		tuple := make([]int64, len(keys[0]))
-		box := make([][2]int64, len(a.Header.Dims)) // of the outermost mode, of what lies between the keys
+		// of the outermost mode, of what lies between the keys
+		box := make([][2]int64, len(a.Header.Dims))
 		for m, d := range a.Header.Dims {
 			box[m] = [2]int64{0, d}
 		}
@@ -113,7 +117,8 @@ func (c *keyCase) views(keys [][]int64) {
 			for l := range tuple {
 				tuple[l] = x[a.Levels[l].Mode]
 			}
-			if (from == nil || slices.Compare(tuple, from) >= 0) && (to == nil || slices.Compare(tuple, to) < 0) {
+			if (from == nil || slices.Compare(tuple, from) >= 0) &&
+				(to == nil || slices.Compare(tuple, to) < 0) {
 				want[fmt.Sprint(x, a.Value(i))]++
 			}
 			return true
@@ -135,15 +140,16 @@ func (c *keyCase) views(keys [][]int64) {
 				c.t.Fatal(err)
 			}
 			if got := loops(v); !maps.Equal(got, want) {
-				c.t.Fatalf("%s from %v to %v: loops over its arrays meet %v\nwant %v", c.name, from, to, got, want)
+				c.t.Fatalf("%s from %v to %v: loops over its arrays meet %v\nwant %v", c.name, from, to, got,
+					want)
 			}
 		}
 		v.Close()
 	}
 }
 
-// loops are the entries that loops over a tensor's arrays meet, which look at the box for dense levels
-// alone, as a leaf's do.
+// loops are the entries that loops over a tensor's arrays meet, which look at the box for dense
+// levels alone, as a leaf's do.
 func loops(v *tcs.Tensor) map[string]int64 {
 	got := map[string]int64{}
 	x := make([]int64, len(v.Levels))

@@ -18,7 +18,8 @@ import (
 // invalid with a coordinate that its kinds forbid.
 func TestEveryLevelKind(t *testing.T) {
 	dims := []int64{5, 4, 6}
-	one := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 3, coords: [][]int64{{2, 1, 3}}, vals: []tcs.Value{{Type: tcs.Float64, C: 7}}}
+	one := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 3,
+		coords: [][]int64{{2, 1, 3}}, vals: []tcs.Value{{Type: tcs.Float64, C: 7}}}
 	rows := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 2}
 	for i := range dims[0] {
 		rows.coords = append(rows.coords, []int64{i, (3 * i) % 4, (5*i + 1) % 6})
@@ -75,7 +76,8 @@ func conforms(t *testing.T, x *tcs.Tensor, want map[string]complex128) error {
 	}
 	for l := range x.Levels {
 		lev, k := &x.Levels[l], tcs.KindOf(kinds[l])
-		if k.Letter != kinds[l] || (lev.Pos.Width > 0) != k.HasPos() || (lev.Crd.Width > 0) != k.HasCrd() {
+		if k.Letter != kinds[l] || (lev.Pos.Width > 0) != k.HasPos() ||
+			(lev.Crd.Width > 0) != k.HasCrd() {
 			return fmt.Errorf("level %d has pos of %d bytes and crd of %d", l, lev.Pos.Width, lev.Crd.Width)
 		}
 		if n := x.Positions(l); n != lay.Positions[l] {
@@ -170,7 +172,8 @@ func forbidden(x *tcs.Tensor) error {
 // padding tells whether the first position of level l may have no entry: its kind is
 // padded, or it is a singleton below such a position without one.
 func padding(x *tcs.Tensor, l int) bool {
-	for k := tcs.KindOf(x.Levels[l].Kind); k.Form == tcs.Single && !k.Padded; k = tcs.KindOf(x.Levels[l].Kind) {
+	for k := tcs.KindOf(x.Levels[l].Kind); k.Form == tcs.Single &&
+		!k.Padded; k = tcs.KindOf(x.Levels[l].Kind) {
 		if l--; l < 0 || x.Levels[l].Form() == tcs.Single && x.Levels[l].Crd.Int(0) >= 0 {
 			return false
 		}
@@ -184,7 +187,8 @@ func padding(x *tcs.Tensor, l int) bool {
 // A letter that is no level kind is a bug wherever a tensor's levels are looked at.
 func TestUnknownLevelKind(t *testing.T) {
 	bad := func() *tcs.Tensor {
-		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tcs.Float64}, Vals: tcs.Of([]float64{1, 2, 3}),
+		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tcs.Float64},
+			Vals:   tcs.Of([]float64{1, 2, 3}),
 			Levels: []tcs.Level{{Kind: 'x', Size: 3, Crd: tcs.Of([]int32{0, 1, 2})}}}
 	}
 	for what, f := range map[string]func(){
@@ -199,7 +203,8 @@ func TestUnknownLevelKind(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "BUG: tcs: 'x' is no level kind") {
+				if r := recover(); r == nil ||
+					!strings.Contains(fmt.Sprint(r), "BUG: tcs: 'x' is no level kind") {
 					t.Errorf("%s: got %v, want a BUG", what, r)
 				}
 			}()

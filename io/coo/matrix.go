@@ -4,7 +4,8 @@ import "math/bits"
 
 // Matrix is where the entries of a tensor of two modes lie.
 type Matrix struct {
-	Lower, Upper  int64 // bandwidths: the most that a row's number is above the column's, and below it; 0 where none is
+	// bandwidths: the most that a row's number is above the column's, and below it; 0 where none is
+	Lower, Upper  int64
 	Diagonal      int64 // coordinates of the diagonal with an entry
 	Places        int64 // and all that it has
 	DiagonalKnown bool  // Diagonal was counted: the diagonal is not too long for it
@@ -59,7 +60,8 @@ type Symmetry struct {
 	Values    float64 // and has the same value
 	Symmetric bool
 	Skew      bool // A(j,i) = -A(i,j), on the diagonal too
-	Hermitian bool // A(j,i) is the complex conjugate of A(i,j), on the diagonal too; real matrices are not said to be
+	// A(j,i) is the complex conjugate of A(i,j), on the diagonal too; real matrices are not said to be
+	Hermitian bool
 }
 
 // CompareTransposed compares a matrix with its transpose. Repeated coordinates are summed.

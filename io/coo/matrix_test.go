@@ -21,23 +21,40 @@ func TestMatrix(t *testing.T) {
 		m    Matrix
 		s    Symmetry
 	}{
-		{"empty", tcs.Float64, []int64{3, 3}, nil, nil, Matrix{0, 0, 0, 3, true}, Symmetry{1, 1, true, true, false}},
-		{"identity", tcs.Float64, []int64{2, 2}, [][]int64{{1, 1}, {0, 0}}, []complex128{1, 1}, Matrix{0, 0, 2, 2, true}, Symmetry{1, 1, true, false, false}},
-		{"wide", tcs.Float64, []int64{2, 5}, [][]int64{{0, 4}, {1, 0}, {1, 1}}, []complex128{1, 1, 1}, Matrix{1, 4, 1, 2, true}, Symmetry{}},
-		{"a part", tcs.Float64, []int64{4, 4}, [][]int64{{0, 1}, {1, 0}, {2, 0}, {0, 2}, {3, 0}, {0, 0}}, []complex128{1, 1, 2, 3, 4, 5},
+		{"empty", tcs.Float64, []int64{3, 3}, nil, nil, Matrix{0, 0, 0, 3, true},
+			Symmetry{1, 1, true, true, false}},
+		{"identity", tcs.Float64, []int64{2, 2}, [][]int64{{1, 1}, {0, 0}}, []complex128{1, 1},
+			Matrix{0, 0, 2, 2, true}, Symmetry{1, 1, true, false, false}},
+		{"wide", tcs.Float64, []int64{2, 5}, [][]int64{{0, 4}, {1, 0}, {1, 1}}, []complex128{1, 1, 1},
+			Matrix{1, 4, 1, 2, true}, Symmetry{}},
+		{"a part", tcs.Float64, []int64{4, 4}, [][]int64{{0, 1}, {1, 0}, {2, 0}, {0, 2}, {3, 0}, {0, 0}},
+			[]complex128{1, 1, 2, 3, 4, 5},
 			Matrix{3, 2, 1, 4, true}, Symmetry{0.8, 0.4, false, false, false}},
-		{"skew", tcs.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}}, []complex128{7, -7}, Matrix{1, 1, 0, 3, true}, Symmetry{1, 0, false, true, false}},
-		{"skew but for the diagonal", tcs.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}, {2, 2}}, []complex128{7, -7, 1}, Matrix{1, 1, 1, 3, true}, Symmetry{1, 0, false, false, false}},
-		{"repeats", tcs.Float64, []int64{3, 3}, [][]int64{{2, 0}, {0, 2}, {2, 0}, {1, 1}, {1, 1}}, []complex128{1, 3, 2, 1, 1}, Matrix{2, 2, 1, 3, true}, Symmetry{1, 1, true, false, false}},
-		{"Hermitian", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}}, []complex128{1 + 2i, 1 - 2i, 4}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, true}},
-		{"a complex diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}}, []complex128{1 + 2i, 1 - 2i, 4i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
-		{"complex symmetric", tcs.Complex64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{1 + 2i, 1 + 2i}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, false, false}},
-		{"NaN", tcs.Float32, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{nan, nan}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
-		{"NaN on the diagonal", tcs.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{nan, 1, -1}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
-		{"zero on the diagonal", tcs.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{0, 1, -1}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, true, false}},
-		{"NaN on a Hermitian diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{nan, 1i, -1i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, true}},
-		{"an imaginary NaN on the diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{complex(1, math.NaN()), 1i, -1i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
-		{"zeros are stored", tcs.Float64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{0, 0}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
+		{"skew", tcs.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}}, []complex128{7, -7},
+			Matrix{1, 1, 0, 3, true}, Symmetry{1, 0, false, true, false}},
+		{"skew but for the diagonal", tcs.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}, {2, 2}},
+			[]complex128{7, -7, 1}, Matrix{1, 1, 1, 3, true}, Symmetry{1, 0, false, false, false}},
+		{"repeats", tcs.Float64, []int64{3, 3}, [][]int64{{2, 0}, {0, 2}, {2, 0}, {1, 1}, {1, 1}},
+			[]complex128{1, 3, 2, 1, 1}, Matrix{2, 2, 1, 3, true}, Symmetry{1, 1, true, false, false}},
+		{"Hermitian", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}},
+			[]complex128{1 + 2i, 1 - 2i, 4}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, true}},
+		{"a complex diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}},
+			[]complex128{1 + 2i, 1 - 2i, 4i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
+		{"complex symmetric", tcs.Complex64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}},
+			[]complex128{1 + 2i, 1 + 2i}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, false, false}},
+		{"NaN", tcs.Float32, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{nan, nan},
+			Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
+		{"NaN on the diagonal", tcs.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}},
+			[]complex128{nan, 1, -1}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
+		{"zero on the diagonal", tcs.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}},
+			[]complex128{0, 1, -1}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, true, false}},
+		{"NaN on a Hermitian diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}},
+			[]complex128{nan, 1i, -1i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, true}},
+		{"an imaginary NaN on the diagonal", tcs.Complex128, []int64{2, 2},
+			[][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{complex(1, math.NaN()), 1i, -1i},
+			Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
+		{"zeros are stored", tcs.Float64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{0, 0},
+			Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
 	} {
 		s := &memStream{dims: c.dims, exact: true, typ: c.typ, batch: 2, coords: c.at}
 		for _, v := range c.vals {
@@ -67,8 +84,9 @@ func TestMatrix(t *testing.T) {
 // A diagonal that is too long is not counted, and said not to be.
 func TestLongDiagonal(t *testing.T) {
 	n := int64(1) << 40
-	s := &memStream{dims: []int64{n, n}, exact: true, typ: tcs.Float64, batch: 2, coords: [][]int64{{5, 5}, {n - 1, n - 1}, {0, 9}},
-		vals: []tcs.Value{{Type: tcs.Float64}, {Type: tcs.Float64}, {Type: tcs.Float64}}}
+	s := &memStream{dims: []int64{n, n}, exact: true, typ: tcs.Float64, batch: 2,
+		coords: [][]int64{{5, 5}, {n - 1, n - 1}, {0, 9}},
+		vals:   []tcs.Value{{Type: tcs.Float64}, {Type: tcs.Float64}, {Type: tcs.Float64}}}
 	v, err := Look(s)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +127,8 @@ func TestSymmetryInLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Pattern != stored/off || got.Values != equal/off || got.Symmetric || got.Skew || got.Hermitian {
+		if got.Pattern != stored/off || got.Values != equal/off || got.Symmetric || got.Skew ||
+			got.Hermitian {
 			t.Errorf("got %+v, want %v and %v", *got, stored/off, equal/off)
 		}
 		if limit != nil && limit.Used() != 0 {

@@ -15,9 +15,10 @@ type Options struct {
 	Type      tcs.Type // the value type wanted; Invalid for the file's own
 	ZeroBased bool     // --index-base=0, for the .tns format
 	Threads   int      // parsers of a text file; 0 for GOMAXPROCS
-	Tmp       string   // the folder in which standard input is kept for a second pass; "" for os.TempDir
-	Trust     bool     // --trust-input: the arrays of a .tcs are not checked
-	Limit     int64    // bytes of memory that a reader or writer may take; 0 for no limit
+	// the folder in which standard input is kept for a second pass; "" for os.TempDir
+	Tmp   string
+	Trust bool  // --trust-input: the arrays of a .tcs are not checked
+	Limit int64 // bytes of memory that a reader or writer may take; 0 for no limit
 
 	Note func(string) // takes a line about what was passed over in the file; nil for none
 }

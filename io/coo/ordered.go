@@ -20,7 +20,8 @@ type Ordered struct {
 
 // WriteOptions are what a job says of one output file.
 type WriteOptions struct {
-	Dense       bool // list every coordinate, where the format has that: every level of the tensor is dense
+	// list every coordinate, where the format has that: every level of the tensor is dense
+	Dense       bool
 	ColumnMajor bool // order 2: mode 1 is stored outermost; for formats that store either way (.npz)
 	Threads     int  // formatters of a text file; 0 for GOMAXPROCS
 }

@@ -15,7 +15,8 @@ type packer struct {
 // newPacker packs levels of that many bits each.
 func newPacker(width []uint) *packer {
 	n := len(width)
-	p := &packer{bits: append([]uint(nil), width...), word: make([]int, n), shift: make([]uint, n), words: 1}
+	p := &packer{bits: append([]uint(nil), width...), word: make([]int, n), shift: make([]uint, n),
+		words: 1}
 	used := uint(0)
 	for l := n - 1; l >= 0; l-- {
 		if used+width[l] > 64 {

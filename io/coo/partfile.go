@@ -31,7 +31,8 @@ func CountPart(in Stream, kinds string, modes []int) (PartCount, error) {
 
 // Shape is the joined tensor's.
 func (j *Joined) Shape() *tcs.Shape {
-	return &tcs.Shape{Header: tcs.Header{Dims: j.spec.Dims, Box: slices.Clone(j.spec.Box), Splits: j.spec.Splits, Type: j.spec.Type},
+	return &tcs.Shape{Header: tcs.Header{Dims: j.spec.Dims, Box: slices.Clone(j.spec.Box),
+		Splits: j.spec.Splits, Type: j.spec.Type},
 		Kinds: j.spec.Kinds, Modes: j.spec.Modes, Counts: counts(j.spec.Kinds, j.hist), Wide: j.spec.Wide}
 }
 
@@ -52,7 +53,8 @@ func (j *Joined) WritePart(part int, in Stream, lay *tcs.File, w io.WriterAt) ([
 		sinks[i] = fileSink(w, sec)
 	}
 	f := newFiller(&j.spec, j.Shape(), func(level int, part tcs.ArrayKind) *sink {
-		return sinks[slices.IndexFunc(sections, func(s tcs.Section) bool { return s.Level == level && s.Array == part })]
+		return sinks[slices.IndexFunc(sections,
+			func(s tcs.Section) bool { return s.Level == level && s.Array == part })]
 	})
 	for i := part - 1; i >= 0; i-- {
 		if p := &j.parts[i]; p.N > 0 {
@@ -81,7 +83,8 @@ func (j *Joined) WritePart(part int, in Stream, lay *tcs.File, w io.WriterAt) ([
 			return nil, s.err
 		}
 		if last && s.next() != sections[i].Len {
-			panic(fmt.Sprintf("BUG: coo: section %d has %d elements, %d were counted", i, s.next(), sections[i].Len))
+			panic(fmt.Sprintf("BUG: coo: section %d has %d elements, %d were counted", i, s.next(),
+				sections[i].Len))
 		}
 		spans[i] = FileRange{int64(i), from[i], s.next() - from[i], s.crc}
 	}

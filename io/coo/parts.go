@@ -11,8 +11,10 @@ import (
 // are in storage order; parts follow one another (SuperTaco section 4.4.2: the
 // partial header of a block, with the edges that the whole header needs).
 type PartCount struct {
-	N           int64
-	Hist        []int64 // how many entries first differ at level k from the one before; the first entry: at 0; [levels]: nowhere
+	N int64
+	// how many entries first differ at level k from the one before; the first entry: at 0; [levels]:
+	// nowhere
+	Hist        []int64
 	First, Last []int64 // coordinates by level, where N > 0
 	Sorted      bool
 }
@@ -104,7 +106,8 @@ func Join(spec Spec, parts []PartCount) (*Joined, error) {
 
 // Allocate makes the tensor's arrays, counted against the limit.
 func (j *Joined) Allocate(limit *tcs.Limit, wide bool) error {
-	j.shape = &tcs.Shape{Header: tcs.Header{Dims: j.spec.Dims, Box: slices.Clone(j.spec.Box), Splits: j.spec.Splits, Type: j.spec.Type},
+	j.shape = &tcs.Shape{Header: tcs.Header{Dims: j.spec.Dims, Box: slices.Clone(j.spec.Box),
+		Splits: j.spec.Splits, Type: j.spec.Type},
 		Kinds: j.spec.Kinds, Modes: j.spec.Modes, Counts: counts(j.spec.Kinds, j.hist), Wide: wide}
 	t, err := tcs.New(j.shape, limit, j.spec.Name)
 	if err != nil {
@@ -150,7 +153,9 @@ func (j *Joined) Add(part int, cols [][]int64, vals []byte, n int) error {
 	return f.add(cols, vals, n)
 }
 
-func (j *Joined) errChanged() error { return j.spec.dataErr("the input changed between two readings") }
+func (j *Joined) errChanged() error {
+	return j.spec.dataErr("the input changed between two readings")
+}
 
 // Finish is the tensor, which the caller closes, once all parts are whole.
 func (j *Joined) Finish() (*tcs.Tensor, error) {

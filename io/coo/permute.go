@@ -8,9 +8,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// Where one tensor has the values of one mode side by side and the other those of another mode, tiles of both modes are copied
-// together, so that each line of a cache is read and written once: as many along the copy's rows as a line has, since lines of
-// a power of two apart share the few places of a set, and more along the others.
+// Where one tensor has the values of one mode side by side and the other those of another mode,
+// tiles of both modes are copied together, so that each line of a cache is read and written once:
+// as many along the copy's rows as a line has, since lines of a power of two apart share the few
+// places of a set, and more along the others.
 const alongRows, acrossRows = 8, 64
 
 // leastShare is how many values a thread copies at least.
@@ -25,11 +26,13 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	if modes == nil {
 		modes = tcs.Identity(len(t.Header.Dims))
 	}
-	shape := &tcs.Shape{Header: tcs.Header{Dims: t.Header.Dims, Splits: t.Header.Splits, Type: t.Header.Type}, Kinds: dense(len(modes)), Modes: modes}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: t.Header.Dims, Splits: t.Header.Splits,
+		Type: t.Header.Type}, Kinds: dense(len(modes)), Modes: modes}
 	if !t.Header.Whole() {
 		shape.Header.Box = t.Header.Box
 	}
-	// strides are how far apart values of t lie that are neighbours in a mode; first and last are its corners.
+	// strides are how far apart values of t lie that are neighbours in a mode; first and last are its
+	// corners.
 	strides, step := make([]int64, len(t.Header.Dims)), int64(1)
 	first, last, values := int64(0), int64(0), int64(1)
 	for l := len(t.Levels) - 1; l >= 0; l-- {
@@ -88,8 +91,9 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 // dense are so many dense levels.
 func dense(n int) string { return string(slices.Repeat([]byte("d"), n)) }
 
-// copying is how values are copied from one order of levels to another. Levels are those of the copy; the innermost one, and the one that is
-// innermost of what is copied, are cut into tiles, unless they are the same.
+// copying is how values are copied from one order of levels to another. Levels are those of the
+// copy; the innermost one, and the one that is innermost of what is copied, are cut into tiles,
+// unless they are the same.
 type copying struct {
 	sizes, from   []int64 // of each level, and how far apart neighbours of it lie where they come from
 	tiles         []int64 // how many parts each level is cut into: its coordinates, or its tiles

@@ -9,8 +9,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestPermuted: a tensor of dense levels, a part of one, and a view are copied with their levels in another order, on any number of threads, as
-// entry by entry.
+// TestPermuted: a tensor of dense levels, a part of one, and a view are copied with their levels in
+// another order, on any number of threads, as entry by entry.
 func TestPermuted(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	copied := 0
@@ -26,7 +26,9 @@ func TestPermuted(t *testing.T) {
 			}
 		}
 		typ := []tcs.Type{tcs.Float64, tcs.Int32, tcs.Complex128}[r.IntN(3)]
-		x, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: typ}, Kinds: dense(order), Modes: r.Perm(order)}, nil, "")
+		x,
+			err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: typ},
+			Kinds: dense(order), Modes: r.Perm(order)}, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +46,8 @@ func TestPermuted(t *testing.T) {
 			}
 		}
 		modes, threads := r.Perm(order), 1+r.IntN(3)
-		name := fmt.Sprintf("case %d: %v of %s in %v to %v", n, from.Header.Box, x.FormatString(), dims, modes)
+		name := fmt.Sprintf("case %d: %v of %s in %v to %v", n, from.Header.Box, x.FormatString(), dims,
+			modes)
 		got, err := permuted(from, modes, Config{Threads: threads})
 		if err != nil {
 			t.Fatal(name, err)
@@ -58,8 +61,11 @@ func TestPermuted(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if !slices.Equal(got.Vals.Bytes(), want.Vals.Bytes()) || fmt.Sprint(got.Levels[0].Size, got.Levels[0].Offset, got.Header.Box) != fmt.Sprint(want.Levels[0].Size, want.Levels[0].Offset, want.Header.Box) {
-			t.Fatalf("%s: got %v of %v, want %v of %v", name, got.Vals.Bytes(), got.Header.Box, want.Vals.Bytes(), want.Header.Box)
+		if !slices.Equal(got.Vals.Bytes(), want.Vals.Bytes()) ||
+			fmt.Sprint(got.Levels[0].Size, got.Levels[0].Offset,
+				got.Header.Box) != fmt.Sprint(want.Levels[0].Size, want.Levels[0].Offset, want.Header.Box) {
+			t.Fatalf("%s: got %v of %v, want %v of %v", name, got.Vals.Bytes(), got.Header.Box,
+				want.Vals.Bytes(), want.Header.Box)
 		}
 		tcs.CloseList(got, want, from)
 	}
@@ -67,7 +73,9 @@ func TestPermuted(t *testing.T) {
 		t.Errorf("%d values were copied", copied)
 	}
 	// A view that lacks values of its box is left to the way entry by entry.
-	x, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{8, 8}, Type: tcs.Float64}, Kinds: "dd", Modes: []int{0, 1}}, nil, "")
+	x,
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{8, 8}, Type: tcs.Float64}, Kinds: "dd",
+		Modes: []int{0, 1}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,10 @@ func TestDiff(t *testing.T) {
 		{[]float64{1, inf, 3}, []float64{1, -inf, 3}, 1, 1, 1, inf},
 		{[]float64{1, 0, 3}, []float64{1, math.Copysign(0, -1), 3}, 0, 0, 0, 0},
 	} {
-		d, err := Diff(order(t, tcs.Float64, dims, at, c.a...), order(t, tcs.Float64, dims, at, c.b...), c.rtol, c.atol, 10)
-		if err != nil || d.Differ != c.differ || d.MaxAbs != c.abs || len(d.First) != int(c.differ) || d.Compared != 3 {
+		d, err := Diff(order(t, tcs.Float64, dims, at, c.a...), order(t, tcs.Float64, dims, at, c.b...),
+			c.rtol, c.atol, 10)
+		if err != nil || d.Differ != c.differ || d.MaxAbs != c.abs || len(d.First) != int(c.differ) ||
+			d.Compared != 3 {
 			t.Errorf("%v against %v: got %+v, %v", c.a, c.b, d, err)
 		}
 	}
@@ -51,15 +53,18 @@ func TestDiff(t *testing.T) {
 	a := order(t, tcs.Float64, dims, [][]int64{{0, 0}, {1, 1}, {3, 3}}, 0, 7, 1)
 	b := order(t, tcs.Int64, dims, [][]int64{{1, 1}, {2, 2}, {3, 3}}, 7, 5, 1)
 	d, err := Diff(a, b, 0, 0, 10)
-	if err != nil || d.Differ != 1 || d.Compared != 4 || d.First[0].Coords[0] != 2 || d.First[0].B.I != 5 {
+	if err != nil || d.Differ != 1 || d.Compared != 4 || d.First[0].Coords[0] != 2 ||
+		d.First[0].B.I != 5 {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	d, _ = Diff(order(t, tcs.Float64, dims, at, 1, nan, 1), order(t, tcs.Float64, dims, at, 1, 1, 1), 1, 1, 0)
+	d, _ = Diff(order(t, tcs.Float64, dims, at, 1, nan, 1), order(t, tcs.Float64, dims, at, 1, 1, 1),
+		1, 1, 0)
 	if d.Differ != 1 || !math.IsNaN(d.MaxAbs) {
 		t.Errorf("NaN against 1: %+v", d)
 	}
 	big := float64(1 << 62)
-	d, _ = Diff(order(t, tcs.Int64, dims, at, 1, big, 1), order(t, tcs.Int64, dims, at, 1, -big, 1), 0, 0, 0)
+	d, _ = Diff(order(t, tcs.Int64, dims, at, 1, big, 1), order(t, tcs.Int64, dims, at, 1, -big, 1), 0,
+		0, 0)
 	if d.Differ != 1 || d.MaxAbs != 2*big {
 		t.Errorf("integers: %+v", d)
 	}
@@ -79,7 +84,8 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := ModeSurvey{Filled: 3, Empty: 1, Most: 2, Mean: 1, Skew: 2, Gini: 0.375, Known: true}
-	if v.Entries != 4 || !v.Sorted || v.Modes[0] != want || v.Modes[1].Filled != 2 || v.Modes[1].Most != 3 {
+	if v.Entries != 4 || !v.Sorted || v.Modes[0] != want || v.Modes[1].Filled != 2 ||
+		v.Modes[1].Most != 3 {
 		t.Errorf("got %+v", v)
 	}
 	s.coords[3] = []int64{1, 5}

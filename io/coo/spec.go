@@ -98,7 +98,8 @@ func (s Spec) normal(in Stream) (Spec, error) {
 		return s, err
 	}
 	if s.Dims != nil && len(s.Dims) != len(dims) {
-		return s, &Error{Exit: 2, Name: s.Name, Msg: fmt.Sprintf("sizes %v for a tensor of %s", s.Dims, tcs.Count(len(dims), "mode"))}
+		return s, &Error{Exit: 2, Name: s.Name,
+			Msg: fmt.Sprintf("sizes %v for a tensor of %s", s.Dims, tcs.Count(len(dims), "mode"))}
 	}
 	return s, tcs.CanConvert(s.Type, in.Type())
 }

@@ -49,7 +49,9 @@ func newSplitter[R record](sample []R, words, lo, hi, most int) *splitter {
 
 func (s *splitter) table(hi, width int) {
 	d, from := below(s.words, s.lo, hi, width)
-	s.tables = append(s.tables, splitTable{digit: d, hi: hi, from: from, counts: make([]int, d.mask+1), to: make([]uint32, d.mask+1)})
+	s.tables = append(s.tables,
+		splitTable{digit: d, hi: hi, from: from, counts: make([]int, d.mask+1),
+			to: make([]uint32, d.mask+1)})
 }
 
 // countBins counts the bins of the tables from first on.

@@ -18,7 +18,8 @@ type Placing uint8
 const (
 	// Set: values replace the zeros, of entries that have no coordinate twice.
 	Set Placing = iota
-	// Add: they are added to what is there; of entries that have no coordinate twice, or come in the order of the input.
+	// Add: they are added to what is there; of entries that have no coordinate twice, or come in the
+	// order of the input.
 	Add
 	// Once: they are added, and looked at for repeated coordinates, at a bit a place.
 	Once
@@ -26,8 +27,10 @@ const (
 
 // NewSpread makes the block that spec.Box says, of zeros.
 func NewSpread(spec Spec, cfg Config, how Placing) (*Spread, error) {
-	t, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: spec.Dims, Box: spec.Box, Splits: spec.Splits, Type: spec.Type},
-		Kinds: spec.Kinds, Modes: spec.Modes, Wide: spec.Wide}, cfg.Limit, spec.Name)
+	t,
+		err := tcs.New(&tcs.Shape{
+		Header: tcs.Header{Dims: spec.Dims, Box: spec.Box, Splits: spec.Splits, Type: spec.Type},
+		Kinds:  spec.Kinds, Modes: spec.Modes, Wide: spec.Wide}, cfg.Limit, spec.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -32,12 +32,14 @@ type chunk struct {
 	recs []uint64 // the used part
 }
 
-// A chunk has room for a multiple of firstChunk records, or of a slab for a few: as many as its store has, and leastChunk at least.
+// A chunk has room for a multiple of firstChunk records, or of a slab for a few: as many as its
+// store has, and leastChunk at least.
 const (
 	leastChunk = 4
 	firstChunk = 1 << 10
 	lastChunk  = 1 << 18
-	// A slab has room for as many records as were cut from those before, or an eighth of them where that is more than firstChunk.
+	// A slab has room for as many records as were cut from those before, or an eighth of them where
+	// that is more than firstChunk.
 	firstSlab = 1 << 8
 )
 
@@ -131,8 +133,8 @@ func (s *store) grow(records int) error {
 	return nil
 }
 
-// next is how many records the next chunk is to have: an eighth of what there is, so that little is left over where many
-// lanes are collected.
+// next is how many records the next chunk is to have: an eighth of what there is, so that little is
+// left over where many lanes are collected.
 func (s *store) next() int {
 	if s.slab != nil && s.n < firstChunk {
 		return max(int(s.n), leastChunk)
@@ -389,7 +391,8 @@ func sortAs[R record](s *store, lo, threads int) error {
 		return err
 	}
 	defer m.Release()
-	sortRecords(unsafe.Slice((*R)(out.Ptr), s.n), unsafe.Slice((*R)(m.Ptr), s.n), s.pack.words, lo, s.keyBits(), false)
+	sortRecords(unsafe.Slice((*R)(out.Ptr), s.n), unsafe.Slice((*R)(m.Ptr), s.n), s.pack.words, lo,
+		s.keyBits(), false)
 	return nil
 }
 

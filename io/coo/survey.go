@@ -21,8 +21,9 @@ type ModeSurvey struct {
 	Most   int64   // entries of the fullest
 	Mean   float64 // entries a coordinate, over all
 	Skew   float64 // Most/Mean: 1 where all are equal
-	Gini   float64 // of the counts, over all coordinates: 0 where all are equal, near 1 where few have all
-	Known  bool    // false where there are too many coordinates to count
+	// of the counts, over all coordinates: 0 where all are equal, near 1 where few have all
+	Gini  float64
+	Known bool // false where there are too many coordinates to count
 }
 
 // most coordinates of a mode that are counted one by one.

@@ -70,7 +70,8 @@ func FromTensor(t *tcs.Tensor, zeros Zeros) Stream { return FromTensorBy(t, zero
 func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
 	n = int(max(min(int64(n), t.Vals.Len), 1))
-	s := &tensorStream{t: t, c: t.Cursor(), drop: zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tcs.Full,
+	s := &tensorStream{t: t, c: t.Cursor(),
+		drop:  zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tcs.Full,
 		index: make([]int64, n), zero: allZero}
 	if kinds, _ := t.Format(); s.drop && trailing(kinds) > 0 {
 		s.zero = zeroOf(t.Header.Type)
@@ -116,7 +117,8 @@ func (s *tensorStream) Next(b *Batch) error {
 	for {
 		s.own.Resize(len(s.t.Header.Dims), len(s.index), size)
 		n := 0
-		if err := s.t.Guarded(func() error { n = s.c.Next(s.own.Coords, s.index); return nil }); err != nil {
+		if err := s.t.Guarded(func() error { n = s.c.Next(s.own.Coords, s.index); return nil }); err !=
+			nil {
 			return err
 		}
 		if n == 0 {
@@ -260,7 +262,8 @@ func Filled(in Stream, kinds string, modes []int) bool {
 // Repack is the tensor in another format (modes nil: 0, 1, ...), in memory
 // counted against cfg.Limit; the caller closes it, and t stays as it is. With
 // KeepAll the result means the same as an operand.
-func Repack(t *tcs.Tensor, kinds string, modes []int, zeros Zeros, cfg Config) (*tcs.Tensor, error) {
+func Repack(t *tcs.Tensor, kinds string, modes []int, zeros Zeros, cfg Config) (*tcs.Tensor,
+	error) {
 	if t.Dense() && tcs.AllDense(kinds) && zeros == KeepAll {
 		if out, err := permuted(t, modes, cfg); out != nil || err != nil {
 			return out, err

@@ -21,7 +21,8 @@ func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, er
 	if opt.Limit > 0 {
 		limit = min(limit, opt.Limit/8)
 	}
-	o, err := Sort(in, Spec{Name: file}, Config{Limit: tcs.NewLimit(limit), Tmp: opt.Tmp, Threads: opt.Threads})
+	o, err := Sort(in, Spec{Name: file},
+		Config{Limit: tcs.NewLimit(limit), Tmp: opt.Tmp, Threads: opt.Threads})
 	if err != nil {
 		return 0, 0, false, err
 	}
@@ -45,6 +46,7 @@ func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, er
 // PairText says what is wrong with the entry (j,i) of a file in which another line has (i,j),
 // from 0.
 func PairText(i, j int64, line int, symmetry string) string {
-	return fmt.Sprintf("got (%d,%d) where line %d has (%d,%d), want entries of one triangle: a %s matrix has the mirror image of each",
+	return fmt.Sprintf(
+		"got (%d,%d) where line %d has (%d,%d), want entries of one triangle: a %s matrix has the mirror image of each",
 		j+1, i+1, line, i+1, j+1, symmetry)
 }

@@ -52,7 +52,8 @@ func TestMade(t *testing.T) {
 			t.Errorf("%s: %v", name, m.err)
 			continue
 		}
-		if got := m.t.FormatString(); got != m.format || m.t.Header.Type != tcs.Float64 || !m.t.Header.Whole() {
+		if got := m.t.FormatString(); got != m.format || m.t.Header.Type != tcs.Float64 ||
+			!m.t.Header.Whole() {
 			t.Errorf("%s: got format %s of %v, whole %v, want %s of float64, whole", name, got,
 				m.t.Header.Type, m.t.Header.Whole(), m.format)
 		}

@@ -182,7 +182,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A comment that is nearly a banner is one, with a note: half of a symmetric matrix is not in the file.
+// A comment that is nearly a banner is one, with a note: half of a symmetric matrix is not in the
+// file.
 func TestNearBanner(t *testing.T) {
 	const sizes, body = "2 2 2\n", "1 1 5\n2 1 3\n"
 	const half, all = "[[0 0]:(5+0i) [1 0]:(3+0i)]", "[[0 0]:(5+0i) [0 1]:(3+0i) [1 0]:(3+0i)]"
@@ -326,7 +327,8 @@ func TestMalformed(t *testing.T) {
 		{"real with three", banner + "real general\n2 3 1\n1 1 1.5 2\n", coo.Options{}, 3,
 			`x.mtx:3:9: got "2", want the end of the line after 2 coordinates and a value`},
 		{"pattern with value", banner + "pattern general\n2 3 2\n1 1 1\n1 2 1.5\n", coo.Options{},
-			3, `x.mtx:4:5: got "1.5" after the coordinates, want 1 or nothing: every value of a pattern is 1`},
+			3,
+			`x.mtx:4:5: got "1.5" after the coordinates, want 1 or nothing: every value of a pattern is 1`},
 		{"pattern with first value", banner + "pattern general\n2 3 2\n1 1 0\n1 2 1\n",
 			coo.Options{}, 3, `x.mtx:3:5: got "0" after the coordinates, want 1 or nothing`},
 		{"pattern with word", banner + "pattern general\n2 3 2\n1 1 1\n1 2 x\n", coo.Options{}, 3,

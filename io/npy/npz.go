@@ -165,7 +165,8 @@ func (a *archive) wantIntegers(name string, e *elements) error {
 	if typ := e.header.dtype.typ(); typ.Valid() && typ.IsInt() {
 		return nil
 	}
-	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers", e.header.dtype.kind,
+	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers",
+		e.header.dtype.kind,
 		e.header.dtype.size)
 }
 

@@ -140,7 +140,8 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 			w.vals, err = a.elements("data", 1)
 		}
 	}
-	if err == nil && (w.row.e.header.count != w.vals.header.count || w.col.e.header.count != w.vals.header.count) {
+	if err == nil && (w.row.e.header.count != w.vals.header.count ||
+		w.col.e.header.count != w.vals.header.count) {
 		err = text.Dataf(a.src.Name, 0, 0,
 			"got %s in row, %d in col and %d in data, want as many in each",
 			tcs.Count(w.row.e.header.count, "element"), w.col.e.header.count, w.vals.header.count)

@@ -233,7 +233,8 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 			r.fail("block %d of %d in mode %d", sp.Index, sp.Count, m)
 		}
 		split = split || sp.Count != 1
-		s.Header.Dims, s.Header.Box, s.Header.Splits = append(s.Header.Dims, n), append(s.Header.Box, [2]int64{lo, hi}),
+		s.Header.Dims, s.Header.Box, s.Header.Splits = append(s.Header.Dims, n),
+			append(s.Header.Box, [2]int64{lo, hi}),
 			append(s.Header.Splits, sp)
 		r.zero(at+40, at+modeLen)
 		at += modeLen
@@ -251,7 +252,8 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 			if size != 0 || off != 0 {
 				r.fail("level %d is not dense and has a dense size or offset", l)
 			}
-		} else if m < uint32(order) && (off != s.Header.Box[m][0] || size != s.Header.Box[m][1]-s.Header.Box[m][0]) {
+		} else if m < uint32(order) &&
+			(off != s.Header.Box[m][0] || size != s.Header.Box[m][1]-s.Header.Box[m][0]) {
 			r.fail("dense level %d has offset %d and size %d, and the box is [%d,%d)", l, off, size,
 				s.Header.Box[m][0], s.Header.Box[m][1])
 		}
@@ -312,7 +314,8 @@ func (h *fileHeader) checkSections() error {
 		case got.section.Len != want.Len:
 			return fmt.Errorf("%s has %s, want %d", what, Count(got.section.Len, "element"), want.Len)
 		case want.Array == ValsArray && got.section.Width != want.Width,
-			want.Array != ValsArray && got.section.Width != 4 && got.section.Width != 8, got.section.Width < want.Width:
+			want.Array != ValsArray && got.section.Width != 4 && got.section.Width != 8,
+			got.section.Width < want.Width:
 			return fmt.Errorf("%s has elements of %s, want %d", what, Count(int(got.section.Width), "byte"),
 				want.Width)
 		case got.section.Offset%Align != 0 || got.section.Offset < end:

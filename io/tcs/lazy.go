@@ -52,7 +52,8 @@ func (t *Tensor) LoadLazily(limit *Limit) error {
 	})
 	for i, sec := range t.file.header.sections {
 		z.sums = append(z.sums, make([]int64, chunks(sec.section.Bytes(), t.file.header.chunk)))
-		*t.array(sec.section.Level, sec.section.Array) = z.mem.Array(offs[i], sec.section.Len, sec.section.Width)
+		*t.array(sec.section.Level, sec.section.Array) = z.mem.Array(offs[i], sec.section.Len,
+			sec.section.Width)
 	}
 	z.frameOffs = make([][]int64, len(z.sums))
 	t.held = append(t.held, z.mem)

@@ -243,8 +243,9 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 	if name != "" {
 		what = "tensor " + name
 	}
-	m, err := alloc(lay.Bytes, strings.TrimSuffix(fmt.Sprintf("%s of sizes %v as %s", what, s.Header.Dims,
-		FormatString(s.Kinds, s.Modes)), " as "))
+	m, err := alloc(lay.Bytes,
+		strings.TrimSuffix(fmt.Sprintf("%s of sizes %v as %s", what, s.Header.Dims,
+			FormatString(s.Kinds, s.Modes)), " as "))
 	if err != nil {
 		var full *MemoryError
 		if errors.As(err, &full) && strings.Contains(s.Kinds, "d") {
@@ -283,7 +284,8 @@ func (s *Shape) bare() *Tensor {
 // because the arrays of a view are parts of a larger shape.
 func (t *Tensor) Shape() (*Shape, bool) {
 	kinds, modes := t.Format()
-	s := &Shape{Header: t.Header.Clone(), Kinds: kinds, Modes: modes, Counts: make([]int64, len(kinds))}
+	s := &Shape{Header: t.Header.Clone(), Kinds: kinds, Modes: modes,
+		Counts: make([]int64, len(kinds))}
 	lay := int64(1)
 	for l, lev := range t.Levels {
 		r := t.Header.Range(lev.Mode)

@@ -65,10 +65,11 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	at := h.length
 	for _, sec := range h.sections {
 		b.Write(make([]byte, sec.section.Offset-at))
-		err := t.array(sec.section.Level, sec.section.Array).eachPiece(sec.section.Width, func(part []byte) error {
-			_, err := b.Write(part)
-			return err
-		})
+		err := t.array(sec.section.Level, sec.section.Array).eachPiece(sec.section.Width,
+			func(part []byte) error {
+				_, err := b.Write(part)
+				return err
+			})
 		if err != nil {
 			return err
 		}
@@ -176,7 +177,8 @@ func (h *fileHeader) writeCompressed(w io.Writer, t *Tensor, limit *Limit) error
 	at := h.length
 	for i := range h.sections {
 		sec := &h.sections[i]
-		p, err := compress(*t.array(sec.section.Level, sec.section.Array), sec.section.Width, h.chunk, limit)
+		p, err := compress(*t.array(sec.section.Level, sec.section.Array), sec.section.Width, h.chunk,
+			limit)
 		if err != nil {
 			return err
 		}

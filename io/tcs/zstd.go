@@ -272,7 +272,8 @@ func (t *Tensor) decompressTo(f *os.File) error {
 	for i, sec := range h.sections {
 		var failed error
 		var once sync.Once
-		err := h.inflateTo(sec.section.Bytes(), t.file.mapped.Slice()[sec.section.Offset:sec.section.Offset+sec.stored],
+		err := h.inflateTo(sec.section.Bytes(),
+			t.file.mapped.Slice()[sec.section.Offset:sec.section.Offset+sec.stored],
 			func(at int64, b []byte) error {
 				_, err := f.WriteAt(b, offs[i]+at)
 				if err != nil {
@@ -322,13 +323,15 @@ func (t *Tensor) plainOffsets() (offs []int64, total int64, err error) {
 func (t *Tensor) adopt(m *Memory, offs []int64) error {
 	h := &t.file.header
 	for i, sec := range h.sections {
-		if sum := crc32.ChecksumIEEE(m.Array(offs[i], sec.section.Len, sec.section.Width).Bytes()); sum != sec.crc {
+		if sum := crc32.ChecksumIEEE(m.Array(offs[i], sec.section.Len, sec.section.Width).Bytes()); sum !=
+			sec.crc {
 			m.Release()
 			return t.sumErr(i, sum)
 		}
 	}
 	for i, sec := range h.sections {
-		*t.array(sec.section.Level, sec.section.Array) = m.Array(offs[i], sec.section.Len, sec.section.Width)
+		*t.array(sec.section.Level, sec.section.Array) = m.Array(offs[i], sec.section.Len,
+			sec.section.Width)
 	}
 	t.held = append(t.held, m)
 	return nil

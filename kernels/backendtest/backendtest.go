@@ -39,14 +39,17 @@ func RunOn(t *testing.T, backend kernels.Backend, target codegen.Target) {
 		t.Error("the backend has no name")
 	}
 	t.Run("dense", func(t *testing.T) {
-		check(t, b, statement{src: "y(i) = A(i,j) * x(j)", levels: map[string]string{"A": "ds"}}, "[20 0 320]")
+		check(t, b, statement{src: "y(i) = A(i,j) * x(j)", levels: map[string]string{"A": "ds"}},
+			"[20 0 320]")
 	})
 	t.Run("published", func(t *testing.T) {
-		check(t, b, statement{src: "C(i,j) = A(i,j) + B(i,j)", levels: map[string]string{"A": "ds", "B": "ds", "C": "ds"}},
+		check(t, b, statement{src: "C(i,j) = A(i,j) + B(i,j)",
+			levels: map[string]string{"A": "ds", "B": "ds", "C": "ds"}},
 			"pos [0 2 3 5] crd [0 1 2 0 3] vals [10 2 20 3 35]")
 	})
 	t.Run("shared", func(t *testing.T) {
-		check(t, b, statement{src: "C(i,j) = 2 * A(i,j)", levels: map[string]string{"A": "ds", "C": "ds"}},
+		check(t, b, statement{src: "C(i,j) = 2 * A(i,j)",
+			levels: map[string]string{"A": "ds", "C": "ds"}},
 			"pos [0 1 1 3] crd [1 0 3] vals [4 6 10]")
 	})
 	t.Run("divide", func(t *testing.T) { divide(t, b) })
@@ -59,15 +62,18 @@ func RunOn(t *testing.T, backend kernels.Backend, target codegen.Target) {
 func data() map[string]*tcs.Tensor {
 	matrix := func(pos, crd []int32, vals []float64) *tcs.Tensor {
 		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Vals: tcs.Of(vals),
-			Levels: []tcs.Level{{Kind: 'd', Size: 3}, {Kind: 's', Mode: 1, Size: 4, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
+			Levels: []tcs.Level{{Kind: 'd', Size: 3},
+				{Kind: 's', Mode: 1, Size: 4, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
 	}
 	integers := func(v ...int64) *tcs.Tensor {
-		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tcs.Int64}, Vals: tcs.Of(v), Levels: []tcs.Level{{Kind: 'd', Size: 3}}}
+		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tcs.Int64}, Vals: tcs.Of(v),
+			Levels: []tcs.Level{{Kind: 'd', Size: 3}}}
 	}
 	return map[string]*tcs.Tensor{
 		"A": matrix([]int32{0, 1, 1, 3}, []int32{1, 0, 3}, []float64{2, 3, 5}),
 		"B": matrix([]int32{0, 1, 2, 3}, []int32{0, 2, 3}, []float64{10, 20, 30}),
-		"x": {Header: tcs.Header{Dims: []int64{4}, Type: tcs.Float64}, Vals: tcs.Of([]float64{40, 10, 20, 40}), Levels: []tcs.Level{{Kind: 'd', Size: 4}}},
+		"x": {Header: tcs.Header{Dims: []int64{4}, Type: tcs.Float64},
+			Vals: tcs.Of([]float64{40, 10, 20, 40}), Levels: []tcs.Level{{Kind: 'd', Size: 4}}},
 		"n": integers(6, 7, 8), "z": integers(3, 0, 2), "m": integers(3, 1, 2),
 	}
 }
@@ -78,12 +84,14 @@ func unit(t *testing.T, s statement, target codegen.Target) *codegen.Unit {
 	if s.typ == ir.Invalid {
 		s.typ = ir.Float64
 	}
-	return Compile(t, s.src, s.levels, s.typ, codegen.Request{Sizes: map[string]int64{"i": 3, "j": 4}, Target: target})
+	return Compile(t, s.src, s.levels, s.typ,
+		codegen.Request{Sizes: map[string]int64{"i": 3, "j": 4}, Target: target})
 }
 
-// Compile compiles a statement as r says, whose Stmt and Tensors it sets: tensors have the type, and the
-// levels of levels, by name, or dense ones.
-func Compile(t *testing.T, src string, levels map[string]string, typ ir.Type, r codegen.Request) *codegen.Unit {
+// Compile compiles a statement as r says, whose Stmt and Tensors it sets: tensors have the type,
+// and the levels of levels, by name, or dense ones.
+func Compile(t *testing.T, src string, levels map[string]string, typ ir.Type,
+	r codegen.Request) *codegen.Unit {
 	t.Helper()
 	stmt, err := notation.Parse(src)
 	if err != nil {
@@ -128,7 +136,8 @@ func Unit(t *testing.T) *codegen.Unit {
 }
 
 func spmv(t *testing.T, target codegen.Target) *codegen.Unit {
-	return unit(t, statement{src: "y(i) = A(i,j) * x(j)", levels: map[string]string{"A": "ds"}}, target)
+	return unit(t, statement{src: "y(i) = A(i,j) * x(j)", levels: map[string]string{"A": "ds"}},
+		target)
 }
 
 // build makes a leaf; the test closes it.
@@ -154,7 +163,8 @@ func arguments(u *codegen.Unit) []*tcs.Tensor {
 	for _, a := range u.Args[1:] {
 		args = append(args, in[a.Tensor])
 	}
-	c := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}[:len(u.Result.Format.Levels)], Type: tcs.Float64}, Vals: tcs.Array{Width: 8}}
+	c := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}[:len(u.Result.Format.Levels)],
+		Type: tcs.Float64}, Vals: tcs.Array{Width: 8}}
 	if u.Compute == ir.Int64 {
 		c.Header.Type = tcs.Int64
 	}
@@ -189,7 +199,8 @@ func show(c *tcs.Tensor) string {
 	if len(c.Levels) == 1 {
 		return fmt.Sprint(tcs.Slice[float64](c.Vals))
 	}
-	return fmt.Sprintf("pos %v crd %v vals %v", tcs.Slice[int32](c.Levels[1].Pos), tcs.Slice[int32](c.Levels[1].Crd), tcs.Slice[float64](c.Vals))
+	return fmt.Sprintf("pos %v crd %v vals %v", tcs.Slice[int32](c.Levels[1].Pos),
+		tcs.Slice[int32](c.Levels[1].Crd), tcs.Slice[float64](c.Vals))
 }
 
 // check calls the leaf of a statement on one thread and on three, with memory that is
@@ -223,7 +234,8 @@ func divide(t *testing.T, b suite) {
 		leaf := build(t, b, u)
 		defer leaf.Close()
 		args := arguments(u)
-		err := leaf.Call(context.Background(), args, bounds(u), kernels.Env{Threads: 1, Vars: u.Vars, What: "q"})
+		err := leaf.Call(context.Background(), args, bounds(u),
+			kernels.Env{Threads: 1, Vars: u.Vars, What: "q"})
 		var zero *kernels.DivideError
 		switch {
 		case c.want != "" && !errors.As(err, &zero):
@@ -238,12 +250,14 @@ func divide(t *testing.T, b suite) {
 
 // memory: a result that passes the limit is an error, and nothing is published.
 func memory(t *testing.T, b suite) {
-	u := unit(t, statement{src: "C(i,j) = A(i,j) + B(i,j)", levels: map[string]string{"A": "ds", "B": "ds", "C": "ds"}}, b.target)
+	u := unit(t, statement{src: "C(i,j) = A(i,j) + B(i,j)",
+		levels: map[string]string{"A": "ds", "B": "ds", "C": "ds"}}, b.target)
 	leaf := build(t, b, u)
 	defer leaf.Close()
 	limit := tcs.NewLimit(16)
 	args := arguments(u)
-	err := leaf.Call(context.Background(), args, bounds(u), kernels.Env{Threads: 1, Arena: kernels.NewArena(limit)})
+	err := leaf.Call(context.Background(), args, bounds(u),
+		kernels.Env{Threads: 1, Arena: kernels.NewArena(limit)})
 	var refused *tcs.MemoryError
 	if !errors.As(err, &refused) {
 		t.Errorf("got %v, want a MemoryError", err)
@@ -261,7 +275,8 @@ func cancelled(t *testing.T, b suite) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	args := arguments(u)
-	if err := leaf.Call(ctx, args, bounds(u), kernels.Env{Threads: 1}); !errors.Is(err, context.Canceled) {
+	if err := leaf.Call(ctx, args, bounds(u), kernels.Env{Threads: 1}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v, want the context's error", err)
 	}
 	if got := show(args[0]); got != "[1e+99 1e+99 1e+99]" {
@@ -278,7 +293,8 @@ func several(t *testing.T, b suite) {
 	}
 	defer second.Close()
 	args := arguments(u)
-	if err := second.Call(context.Background(), args, bounds(u), kernels.Env{Threads: 1}); err != nil || show(args[0]) != "[20 0 320]" {
+	if err := second.Call(context.Background(), args, bounds(u),
+		kernels.Env{Threads: 1}); err != nil || show(args[0]) != "[20 0 320]" {
 		t.Errorf("got %s, %v", show(args[0]), err)
 	}
 }

@@ -1,10 +1,10 @@
 // Package blas multiplies row-major matrices: what a leaf calls for a dense product where
 // DISTAFF_BLAS is gonum.
 //
-// The BLAS is gonum's, in Go. The build tag openblas links OpenBLAS in (found by pkg-config), and the
-// product is then by that one, which leaves also find in the process and call directly, without this
-// package. Either may skip factors that are zero, so that zero times infinity is zero instead of NaN,
-// and adds in an order of its own.
+// The BLAS is gonum's, in Go. The build tag openblas links OpenBLAS in (found by pkg-config), and
+// the product is then by that one, which leaves also find in the process and call directly, without
+// this package. Either may skip factors that are zero, so that zero times infinity is zero instead
+// of NaN, and adds in an order of its own.
 package blas
 
 import "fmt"
@@ -24,7 +24,8 @@ type Matrix[T Scalar] struct {
 func (m Matrix[T]) check(what string) {
 	if m.Rows < 0 || m.Cols < 0 || m.Stride < max(m.Cols, 1) ||
 		m.Rows > 0 && m.Cols > 0 && len(m.Data) < (m.Rows-1)*m.Stride+m.Cols {
-		panic(fmt.Sprintf("BUG: blas: %s: a %dx%d matrix of stride %d in %d elements", what, m.Rows, m.Cols, m.Stride, len(m.Data)))
+		panic(fmt.Sprintf("BUG: blas: %s: a %dx%d matrix of stride %d in %d elements", what, m.Rows,
+			m.Cols, m.Stride, len(m.Data)))
 	}
 }
 

@@ -72,7 +72,8 @@ func testGemm[T Scalar](t *testing.T, m, n, k int, tA, tB bool, pad int) {
 	Gemm(tA, tB, 2, a, b, 3, c)
 	for i, v := range c.Data {
 		if v != want[i] {
-			t.Fatalf("%T: %dx%dx%d, transposed %v %v: element %d is %v, want %v", v, m, n, k, tA, tB, i, v, want[i])
+			t.Fatalf("%T: %dx%dx%d, transposed %v %v: element %d is %v, want %v", v, m, n, k, tA, tB, i, v,
+				want[i])
 		}
 	}
 }
@@ -85,8 +86,11 @@ func TestComplex128(t *testing.T) { testType[complex128](t) }
 func TestShapesThatDoNotFit(t *testing.T) {
 	good := matrix[float64](2, 3, 0, 1)
 	for name, f := range map[string]func(){
-		"Gemm":   func() { Gemm(false, false, 1, good, good, 0, good) },
-		"short":  func() { Gemm(false, true, 1, good, good, 0, Matrix[float64]{2, 2, 2, make([]float64, 3)}) },
+		"Gemm": func() { Gemm(false, false, 1, good, good, 0, good) },
+		"short": func() {
+			Gemm(false, true, 1, good, good, 0,
+				Matrix[float64]{2, 2, 2, make([]float64, 3)})
+		},
 		"stride": func() { Gemm(false, true, 1, Matrix[float64]{2, 3, 2, good.Data}, good, 0, good) },
 	} {
 		func() {

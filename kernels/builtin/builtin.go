@@ -61,7 +61,8 @@ func Find(u *codegen.Unit) kernels.Leaf {
 // sameCall reports whether u and v, which differ in names, are called alike.
 func sameCall(u, v *codegen.Unit, names spec.Names) bool {
 	args := slices.EqualFunc(u.Args, v.Args, func(a, b codegen.Arg) bool {
-		return names.Tensors[a.Tensor] == b.Tensor && a.Format.Equal(b.Format) && a.Convert == b.Convert && a.Old == b.Old
+		return names.Tensors[a.Tensor] == b.Tensor && a.Format.Equal(b.Format) &&
+			a.Convert == b.Convert && a.Old == b.Old
 	})
 	vars := slices.EqualFunc(u.Vars, v.Vars, func(a, b string) bool { return names.Vars[a] == b })
 	return args && vars && u.Compute == v.Compute && reflect.DeepEqual(u.Result, v.Result)

@@ -146,7 +146,8 @@ func evaluate(e notation.Expr, tensors map[string]sparse, point map[string]int64
 }
 
 // define evaluates a kernel by its definition: over all points of all variables.
-func define(stmt *notation.Stmt, tensors map[string]sparse, sizes map[string]int64, dims []int64) sparse {
+func define(stmt *notation.Stmt, tensors map[string]sparse, sizes map[string]int64,
+	dims []int64) sparse {
 	var vars []string
 	var ranges []int64
 	for v, n := range sizes {
@@ -278,10 +279,12 @@ func TestKernels(t *testing.T) {
 				bounds = append(bounds, [2]int64{0, sizes[v]})
 			}
 			arena := kernels.NewArena(nil)
-			if err := leaf.Call(context.Background(), args, bounds, kernels.Env{Threads: 2, Arena: arena}); err != nil {
+			if err := leaf.Call(context.Background(), args, bounds,
+				kernels.Env{Threads: 2, Arena: arena}); err != nil {
 				t.Fatalf("%s: %v", k.Name, err)
 			}
-			compare(t, k.Name, unpack(args[0]), define(r.Stmt, tensors, sizes, args[0].Header.Dims), u.Result.Format)
+			compare(t, k.Name, unpack(args[0]), define(r.Stmt, tensors, sizes, args[0].Header.Dims),
+				u.Result.Format)
 			args[0].Close()
 			if arena.Live() != 0 || arena.Leaks() != 0 {
 				t.Errorf("%s: %d blocks live, %d leaks", k.Name, arena.Live(), arena.Leaks())

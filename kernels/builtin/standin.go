@@ -15,7 +15,8 @@ import (
 // for a leaf of its own. The leaf is the caller's, and is called as the unit returned tells.
 // alike says that the result has to be made as u's, since blocks of several leaves
 // are put together. note is told of a built-in leaf.
-func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool, note func(string), why error) (kernels.Leaf, *codegen.Unit, error) {
+func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool, note func(string),
+	why error) (kernels.Leaf, *codegen.Unit, error) {
 	if u.Request.Schedule != nil {
 		return nil, nil, why
 	}
@@ -29,10 +30,12 @@ func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool
 		}
 	}
 	r := u.Request
-	// Built-in leaves take any size and operands as they are stored, write to memory of their own, and have the default forms.
+	// Built-in leaves take any size and operands as they are stored, write to memory of their own, and
+	// have the default forms.
 	r.Exact, r.InPlace, r.AsStored, r.Forms = nil, "", true, nil
 	ways := []string{r.Network}
-	if r.Network == "" || r.Network == "auto" { // which may be to contract a product that a built-in leaf has in one nest
+	// which may be to contract a product that a built-in leaf has in one nest
+	if r.Network == "" || r.Network == "auto" {
 		ways = append(ways, "direct")
 	}
 	for _, r.Network = range ways {

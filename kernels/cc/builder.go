@@ -102,7 +102,8 @@ func New(cfg Config) (*Builder, error) {
 		cfg.Detail = func(string) {}
 	}
 	b := &Builder{cfg: cfg}
-	if b.compiler, b.missing = Find(cfg.Compiler, cfg.Path); b.missing != nil && b.missing != ErrNoCompiler {
+	if b.compiler, b.missing = Find(cfg.Compiler, cfg.Path); b.missing != nil &&
+		b.missing != ErrNoCompiler {
 		return nil, b.missing
 	}
 	if cfg.Cache != "" {
@@ -169,14 +170,15 @@ func (s Source) full() Source {
 	return s
 }
 
-// flags returns the compiler's flags for src, without those of the CPU and the user. Those of a hasty
-// source optimize less, and give its results the same bits: the text says which products are fused
-// with a sum, and compilers sum in another order only where it says "omp simd reduction". There
-// -O1 makes the same lanes as -O3. Text that is the user's, or that leaves fusing to the compiler, is
-// never compiled in haste.
+// flags returns the compiler's flags for src, without those of the CPU and the user. Those of a
+// hasty source optimize less, and give its results the same bits: the text says which products are
+// fused with a sum, and compilers sum in another order only where it says "omp simd reduction".
+// There -O1 makes the same lanes as -O3. Text that is the user's, or that leaves fusing to the
+// compiler, is never compiled in haste.
 func (b *Builder) flags(src Source) []string {
 	at := slices.Index(b.cfg.Flags, "-O3")
-	if !src.Hasty || at < 0 || strings.Contains(src.Text, "DST_FUSED") || strings.Contains(src.Text, "#pragma GCC visibility") {
+	if !src.Hasty || at < 0 || strings.Contains(src.Text, "DST_FUSED") ||
+		strings.Contains(src.Text, "#pragma GCC visibility") {
 		return b.cfg.Flags
 	}
 	flags := slices.Clone(b.cfg.Flags)
@@ -242,7 +244,8 @@ func (b *Builder) anyObject(src Source) *Object {
 
 // name is an object's name in the cache.
 func (b *Builder) name(src Source) string {
-	return strings.Join([]string{b.sourceKey(src), CPUKind(b.cfg.CPU), b.flagsKey(src), b.compilerKey()}, ".") + objectSuffix
+	return strings.Join([]string{b.sourceKey(src), CPUKind(b.cfg.CPU), b.flagsKey(src),
+		b.compilerKey()}, ".") + objectSuffix
 }
 
 // Key is the name in the cache of the object that Build makes of src; without a compiler, what all
@@ -279,7 +282,8 @@ func (b *Builder) flagsKey(src Source) string {
 }
 
 // searchVars change where a compiler finds its parts, headers and libraries.
-var searchVars = []string{"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "CCC_OVERRIDE_OPTIONS"}
+var searchVars = []string{"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH",
+	"GCC_EXEC_PREFIX", "CCC_OVERRIDE_OPTIONS"}
 
 func (b *Builder) compilerKey() string {
 	k := b.compiler

@@ -53,8 +53,8 @@ func OpenCache(root, kind string) (*Cache, error) {
 	return &Cache{real, kind}, nil
 }
 
-// Get reads the object called name, and marks it as used. The error is fs.ErrNotExist where there is
-// none; any other says why what is there is of no use.
+// Get reads the object called name, and marks it as used. The error is fs.ErrNotExist where there
+// is none; any other says why what is there is of no use.
 func (c *Cache) Get(name string) (*Object, error) { return c.read(name, true) }
 
 func (c *Cache) read(name string, used bool) (*Object, error) {
@@ -121,7 +121,8 @@ func (c *Cache) names(prefix string) ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if n := e.Name(); strings.HasPrefix(n, prefix) && strings.HasSuffix(n, objectSuffix) && e.Type().IsRegular() {
+		if n := e.Name(); strings.HasPrefix(n, prefix) && strings.HasSuffix(n, objectSuffix) &&
+			e.Type().IsRegular() {
 			out = append(out, n)
 		}
 	}
@@ -146,17 +147,19 @@ func (c *Cache) Find(prefix string) *Object {
 // Name is an object's name in a cache: of its source, the kind of machine that it is for, such as
 // "sm_90", the flags, and the compiler, by what tells it from others.
 func Name(source, machine string, flags, compiler []string) string {
-	return strings.Join([]string{key(magic, source), machine, key(flags...), key(compiler...)}, ".") + objectSuffix
+	return strings.Join([]string{key(magic, source), machine, key(flags...), key(compiler...)},
+		".") + objectSuffix
 }
 
 // Entry is one object in the cache.
 type Entry struct {
-	Kind string    // the folder: "leaf", ...
-	Name string    // the file's name in it
-	Size int64     // in bytes
-	Used time.Time // last, to a minute: when it was made, or Get gave it to one who may change the file's times
-	Meta Meta      // zero where Err is set
-	Err  error     // why the object cannot be used
+	Kind string // the folder: "leaf", ...
+	Name string // the file's name in it
+	Size int64  // in bytes
+	// last, to a minute: when it was made, or Get gave it to one who may change the file's times
+	Used time.Time
+	Meta Meta  // zero where Err is set
+	Err  error // why the object cannot be used
 }
 
 // List lists what root holds, kind by kind, each by name. A root that does not

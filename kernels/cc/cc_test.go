@@ -50,7 +50,8 @@ func testConfig(t *testing.T) Config {
 	if _, err := Find("", os.Getenv("PATH")); err != nil {
 		t.Skip(err)
 	}
-	return Config{Path: os.Getenv("PATH"), Flags: []string{"-O0"}, Cache: filepath.Join(privateDir(t), "cache"), Tmp: t.TempDir(), CPU: NoCPU}
+	return Config{Path: os.Getenv("PATH"), Flags: []string{"-O0"},
+		Cache: filepath.Join(privateDir(t), "cache"), Tmp: t.TempDir(), CPU: NoCPU}
 }
 
 func newBuilder(t *testing.T, cfg Config) (*Builder, *notes) {
@@ -170,7 +171,8 @@ func TestCPU(t *testing.T) {
 	}
 	// The kernel's own list of features agrees with ours.
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil && runtime.GOARCH == "amd64" {
-		for flag, level := range map[string]string{" avx512vl ": "x86-64-v4", " avx2 ": "x86-64-v3", " sse4_2 ": "x86-64-v2"} {
+		for flag, level := range map[string]string{" avx512vl ": "x86-64-v4", " avx2 ": "x86-64-v3",
+			" sse4_2 ": "x86-64-v2"} {
 			if Runs(level) && !strings.Contains(strings.ReplaceAll(string(info), "\n", " "), flag) {
 				t.Errorf("%s runs, but /proc/cpuinfo has no %s", level, flag)
 			}
@@ -187,7 +189,8 @@ func TestBuildAndCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Cached || o.Meta.Label != "a + b" || o.Meta.Compiler == "" || o.Meta.Path != b.Compiler().Real {
+	if o.Cached || o.Meta.Label != "a + b" || o.Meta.Compiler == "" ||
+		o.Meta.Path != b.Compiler().Real {
 		t.Errorf("first build: cached %v, meta %+v", o.Cached, o.Meta)
 	}
 	if !bytes.HasPrefix(o.Bytes, []byte("\x7fELF")) {
@@ -198,8 +201,10 @@ func TestBuildAndCache(t *testing.T) {
 		t.Errorf("the cache's mode is %v, %v", st.Mode(), err)
 	}
 	again, err := b.Build(ctx, src)
-	if err != nil || !again.Cached || !bytes.Equal(again.Bytes, o.Bytes) || !reflect.DeepEqual(again.Meta, o.Meta) {
-		t.Errorf("second build: %v, cached %v, equal %v", err, again.Cached, bytes.Equal(again.Bytes, o.Bytes))
+	if err != nil || !again.Cached || !bytes.Equal(again.Bytes, o.Bytes) ||
+		!reflect.DeepEqual(again.Meta, o.Meta) {
+		t.Errorf("second build: %v, cached %v, equal %v", err, again.Cached,
+			bytes.Equal(again.Bytes, o.Bytes))
 	}
 	// Other source, flags, CPU or compiler: another object.
 	names := map[string]bool{b.name(src): true}
@@ -297,7 +302,8 @@ func TestUntrustedCache(t *testing.T) {
 		path string
 		mode fs.FileMode
 	}{
-		{cfg.Cache, 0o777}, {cfg.Cache, 0o770}, {filepath.Join(cfg.Cache, "leaf"), 0o702}, {parent, 0o777},
+		{cfg.Cache, 0o777}, {cfg.Cache, 0o770}, {filepath.Join(cfg.Cache, "leaf"), 0o702},
+		{parent, 0o777},
 	} {
 		if err := os.Chmod(c.path, c.mode); err != nil {
 			t.Fatal(err)
@@ -342,7 +348,8 @@ func TestCompilerMessage(t *testing.T) {
 	if ce.ExitCode() != 1 || !strings.Contains(err.Error(), "undeclared") {
 		t.Errorf("exit %d: %v", ce.ExitCode(), err)
 	}
-	if text, err := os.ReadFile(ce.Source); err != nil || !strings.Contains(string(text), "return undeclared") {
+	if text, err := os.ReadFile(ce.Source); err != nil ||
+		!strings.Contains(string(text), "return undeclared") {
 		t.Errorf("the kept source: %q, %v", text, err)
 	}
 }
@@ -383,7 +390,8 @@ func TestTwoBuildersCompileOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := filepath.Join(t.TempDir(), "count")
-	cfg.Compiler = script(t, fmt.Sprintf("echo x >> %s\nsleep 0.1\nexec %s \"$@\"\n", count, real.Path))
+	cfg.Compiler = script(t,
+		fmt.Sprintf("echo x >> %s\nsleep 0.1\nexec %s \"$@\"\n", count, real.Path))
 	var wg sync.WaitGroup
 	for range 4 {
 		b, _ := newBuilder(t, cfg)
@@ -536,7 +544,8 @@ func TestLastUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if e := entry(); !e.Used.Equal(old) || !reflect.DeepEqual(e.Meta.Tensors, src.Tensors) || time.Since(e.Meta.Made) > time.Hour {
+			if e := entry(); !e.Used.Equal(old) || !reflect.DeepEqual(e.Meta.Tensors, src.Tensors) ||
+				time.Since(e.Meta.Made) > time.Hour {
 				t.Errorf("before its use: %+v, want the time %v", e, old)
 			}
 		}
@@ -554,7 +563,8 @@ func TestLastUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Get(b.Key(src)); err == nil || !strings.Contains(err.Error(), "writable by everyone") {
+	if _, err := c.Get(b.Key(src)); err == nil ||
+		!strings.Contains(err.Error(), "writable by everyone") {
 		t.Errorf("a file that everyone may write: %v", err)
 	}
 	if st, err := os.Stat(path); err != nil || !st.ModTime().Equal(old) {
@@ -596,7 +606,8 @@ func TestObjectUnderAnotherName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := c.Get(name); err != nil || string(got.Payload()) != name || !bytes.Equal(got.Bytes, o.Bytes) {
+			if got, err := c.Get(name); err != nil || string(got.Payload()) != name ||
+				!bytes.Equal(got.Bytes, o.Bytes) {
 				t.Fatalf("%s: %v", kind, err)
 			}
 		}

@@ -70,9 +70,11 @@ func LimitWords(said string) string {
 	}
 	switch said = strings.ToLower(said); {
 	case strings.Contains(said, "resource temporarily unavailable"):
-		return "the user's limit is " + limit(unix.RLIMIT_NPROC, 1) + " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"
+		return "the user's limit is " + limit(unix.RLIMIT_NPROC,
+			1) + " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"
 	case strings.Contains(said, "cannot allocate memory"), strings.Contains(said, "out of memory"):
-		return "the limit of address space is " + limit(unix.RLIMIT_AS, 1024) + " KiB (ulimit -v), and a cgroup may set one of memory"
+		return "the limit of address space is " + limit(unix.RLIMIT_AS,
+			1024) + " KiB (ulimit -v), and a cgroup may set one of memory"
 	}
 	return ""
 }
@@ -93,7 +95,8 @@ func mostMemory() uint64 {
 // restrict sets the limits of a compiler that has just begun; what it starts inherits
 // them. A system that refuses leaves it without.
 func restrict(pid int) {
-	for what, most := range map[int]uint64{unix.RLIMIT_CPU: mostSeconds, unix.RLIMIT_AS: mostMemory()} {
+	for what, most := range map[int]uint64{unix.RLIMIT_CPU: mostSeconds,
+		unix.RLIMIT_AS: mostMemory()} {
 		var l unix.Rlimit
 		if unix.Prlimit(pid, what, nil, &l) == nil && most < l.Cur {
 			unix.Prlimit(pid, what, &unix.Rlimit{Cur: most, Max: l.Max}, nil)

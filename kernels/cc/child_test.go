@@ -19,7 +19,8 @@ func TestRunRestricts(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	said, err := Run(context.Background(), Command{Argv: []string{sh, "-c", "sleep 0.1; ulimit -t; sh -c 'ulimit -v'"}})
+	said, err := Run(context.Background(),
+		Command{Argv: []string{sh, "-c", "sleep 0.1; ulimit -t; sh -c 'ulimit -v'"}})
 	words := strings.Fields(said)
 	if err != nil || len(words) != 2 {
 		t.Fatalf("got %q, %v", said, err)
@@ -41,7 +42,10 @@ func TestRunStops(t *testing.T) {
 	defer cancel()
 	begun := filepath.Join(t.TempDir(), "begun")
 	go cancelOnce(cancel, begun)
-	if _, err := Run(ctx, Command{Argv: []string{sh, "-c", "sleep 1000000 & echo $! > " + begun + "; sleep 1000000; wait"}}); err == nil {
+	if _,
+		err := Run(ctx, Command{
+		Argv: []string{sh, "-c", "sleep 1000000 & echo $! > " + begun + "; sleep 1000000; wait"}}); err ==
+		nil {
 		t.Error("a compiler that is stopped gives no error")
 	}
 	wantGone(t, begun)
@@ -58,8 +62,8 @@ func cancelOnce(cancel func(), file string) {
 	cancel()
 }
 
-// wantGone waits for the end of the process whose number is in a file: it was killed, but its parent
-// may be the machine's first process, which takes its time.
+// wantGone waits for the end of the process whose number is in a file: it was killed, but its
+// parent may be the machine's first process, which takes its time.
 func wantGone(t *testing.T, file string) {
 	t.Helper()
 	pid, err := os.ReadFile(file)
@@ -89,7 +93,8 @@ func TestCompilerThatDoesNotStart(t *testing.T) {
 	}
 	_, err := b.Build(context.Background(), Source{Text: add})
 	var unstarted *StartError
-	if !errors.As(err, &unstarted) || unstarted.ExitCode() != 1 || !strings.Contains(err.Error(), "no such file") || strings.Contains(err.Error(), "ulimit") {
+	if !errors.As(err, &unstarted) || unstarted.ExitCode() != 1 ||
+		!strings.Contains(err.Error(), "no such file") || strings.Contains(err.Error(), "ulimit") {
 		t.Errorf("got %v", err)
 	}
 	if left, _ := os.ReadDir(cfg.Tmp); len(left) != 0 {
@@ -116,11 +121,14 @@ func TestNoPlaceToCompile(t *testing.T) {
 	for _, tmp := range []string{"", none + "/there"} {
 		cfg.Tmp = tmp
 		b, _ := newBuilder(t, cfg)
-		want := "no place to compile in: TMPDIR=" + none + ": no such file or directory; TMPDIR, --tmp and DISTAFF_TMP name another folder"
+		want := "no place to compile in: TMPDIR=" + none +
+			": no such file or directory; TMPDIR, --tmp and DISTAFF_TMP name another folder"
 		if tmp != "" {
-			want = "no place to compile in: temporary files in " + tmp + ": no such file or directory; --tmp and DISTAFF_TMP name another folder"
+			want = "no place to compile in: temporary files in " + tmp +
+				": no such file or directory; --tmp and DISTAFF_TMP name another folder"
 		}
-		if _, err := b.Build(context.Background(), Source{Text: add}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := b.Build(context.Background(), Source{Text: add}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

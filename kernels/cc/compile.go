@@ -86,7 +86,8 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 		return nil, unstarted
 	}
 	if err != nil {
-		failed := &CompileError{Compiler: b.compiler.Path, Args: b.args(flags, in, out), Output: printable(said), Err: err}
+		failed := &CompileError{Compiler: b.compiler.Path, Args: b.args(flags, in, out),
+			Output: printable(said), Err: err}
 		if !b.cfg.Ours {
 			keep, failed.Source = true, in
 			os.Remove(out)
@@ -95,11 +96,13 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}
 	elfBytes, err := os.ReadFile(out)
 	if err != nil {
-		return nil, fmt.Errorf("the C compiler %s said nothing and made nothing: %w", b.compiler.Path, err)
+		return nil, fmt.Errorf("the C compiler %s said nothing and made nothing: %w", b.compiler.Path,
+			err)
 	}
 	return Seal(elfBytes, Meta{
 		Label: src.Label, Compiler: signature(elfBytes), Path: b.compiler.Real, Flags: flags,
-		CPU: CPUKind(b.cfg.CPU), Warning: warning, Made: time.Now().UTC().Truncate(time.Second), Tensors: src.Tensors,
+		CPU: CPUKind(b.cfg.CPU), Warning: warning, Made: time.Now().UTC().Truncate(time.Second),
+		Tensors: src.Tensors,
 	})
 }
 
@@ -118,7 +121,8 @@ var lessOptimized = []struct {
 
 // compileWithLess compiles with less optimization than flags say, as soon as the compiler takes it,
 // and returns the flags that it took; nil if it took none.
-func (b *Builder) compileWithLess(ctx context.Context, dir string, flags []string, in, out string) (fewer []string, how string) {
+func (b *Builder) compileWithLess(ctx context.Context, dir string, flags []string, in,
+	out string) (fewer []string, how string) {
 	command := func(flags []string) string {
 		return b.compiler.Path + " " + strings.Join(b.args(flags, in, out), " ")
 	}
@@ -142,12 +146,14 @@ const bySignal = "signal: "
 
 // crashMarks stand in what a compiler says of a fault of its own, or of a part of it that ended by
 // a signal.
-var crashMarks = []string{"internal compiler error", "signal terminated program", "frontend command failed", "PLEASE submit a bug report"}
+var crashMarks = []string{"internal compiler error", "signal terminated program",
+	"frontend command failed", "PLEASE submit a bug report"}
 
 // hasCrashed reports whether a compiler that failed has a fault of its own, and found none in the
 // source.
 func hasCrashed(said string, err error) bool {
-	return strings.HasPrefix(err.Error(), bySignal) || slices.ContainsFunc(crashMarks, func(mark string) bool { return strings.Contains(said, mark) })
+	return strings.HasPrefix(err.Error(), bySignal) ||
+		slices.ContainsFunc(crashMarks, func(mark string) bool { return strings.Contains(said, mark) })
 }
 
 // crashWords returns the part of a line in which a compiler tells of its crash.
@@ -168,7 +174,8 @@ func (b *Builder) args(flags []string, in, out string) []string {
 }
 
 // run starts the compiler and returns what it said.
-func (b *Builder) run(ctx context.Context, dir string, flags []string, in, out string) (string, error) {
+func (b *Builder) run(ctx context.Context, dir string, flags []string, in, out string) (string,
+	error) {
 	// Its temporary files go with ours; its words are in one language.
 	env := append(os.Environ(), "TMPDIR="+dir, "LC_ALL=C")
 	start := b.cfg.Run

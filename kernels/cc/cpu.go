@@ -50,7 +50,8 @@ func Runs(cpu string) bool {
 	return slices.Contains(levels(), cpu)
 }
 
-// CPUKind tells kinds of CPU apart: it is the part of a cache entry's name that says which CPU it is for.
+// CPUKind tells kinds of CPU apart: it is the part of a cache entry's name that says which CPU it
+// is for.
 func CPUKind(cpu string) string {
 	switch cpu {
 	case "", Native:

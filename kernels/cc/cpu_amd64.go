@@ -61,7 +61,8 @@ func levels() []string {
 	_, _, cx, _ := cpuid(0x80000001, 0)
 	has := func(reg uint32, bit uint) bool { return reg&(1<<bit) != 0 }
 	var out []string
-	v2 := x.HasSSE3 && x.HasSSSE3 && x.HasSSE41 && x.HasSSE42 && x.HasPOPCNT && x.HasCX16 && has(cx, 0) // LAHF
+	// LAHF
+	v2 := x.HasSSE3 && x.HasSSSE3 && x.HasSSE41 && x.HasSSE42 && x.HasPOPCNT && x.HasCX16 && has(cx, 0)
 	v3 := v2 && x.HasAVX && x.HasAVX2 && x.HasBMI1 && x.HasBMI2 && x.HasFMA && x.HasOSXSAVE &&
 		has(c1, 29) && has(c1, 22) && has(cx, 5) // F16C, MOVBE, LZCNT
 	v4 := v3 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512CD && x.HasAVX512DQ && x.HasAVX512VL
@@ -73,7 +74,8 @@ func levels() []string {
 	return out
 }
 
-// CPUModel names the model of this CPU by its vendor, family and model, as the kernel counts these: "AuthenticAMD 25 17".
+// CPUModel names the model of this CPU by its vendor, family and model, as the kernel counts these:
+// "AuthenticAMD 25 17".
 func CPUModel() string {
 	_, b, c, d := cpuid(0, 0)
 	vendor := binary.LittleEndian.AppendUint32(nil, b)

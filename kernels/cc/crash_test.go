@@ -24,10 +24,14 @@ func TestCompilerThatCrashes(t *testing.T) {
 		until       string // the flag with which the compiler does not crash
 		words, how  string
 	}{
-		{"internal error", ice, "-fno-tree-vectorize", "internal compiler error: in some_pass, at pass.cc:12", "without vectorization"},
-		{"internal error of scalar code", ice, "-O1", "internal compiler error: in some_pass, at pass.cc:12", "with -O1, without vectorization"},
-		{"signal", "kill -SEGV $$", "-fno-tree-vectorize", "signal: segmentation fault", "without vectorization"},
-		{"signal of a part", `echo "gcc: fatal error: Killed signal terminated program cc1" >&2; exit 1`, "-O1",
+		{"internal error", ice, "-fno-tree-vectorize",
+			"internal compiler error: in some_pass, at pass.cc:12", "without vectorization"},
+		{"internal error of scalar code", ice, "-O1",
+			"internal compiler error: in some_pass, at pass.cc:12", "with -O1, without vectorization"},
+		{"signal", "kill -SEGV $$", "-fno-tree-vectorize", "signal: segmentation fault",
+			"without vectorization"},
+		{"signal of a part", `echo "gcc: fatal error: Killed signal terminated program cc1" >&2; exit 1`,
+			"-O1",
 			"Killed signal terminated program cc1", "with -O1, without vectorization"},
 	} {
 		cfg := base
@@ -42,25 +46,29 @@ func TestCompilerThatCrashes(t *testing.T) {
 			if err != nil || o.Cached != cached || !slices.Contains(o.Meta.Flags, c.until) {
 				t.Fatalf("%s: %v, %+v", c.name, err, o)
 			}
-			want := "the C compiler " + cfg.Compiler + " crashes on the leaf of a + b (" + c.words + "): it is compiled " + c.how
+			want := "the C compiler " + cfg.Compiler + " crashes on the leaf of a + b (" + c.words +
+				"): it is compiled " + c.how
 			if len(n.list) != 1 || strings.Replace(n.list[0], " (core dumped)", "", 1) != want {
 				t.Errorf("%s: notes %q\nwant %q", c.name, n.list, want)
 			}
 		}
-		if len(details) != 2 || !strings.Contains(details[0], "crashed: "+cfg.Compiler+" -O3") || !strings.Contains(details[1], c.until+" -o ") {
+		if len(details) != 2 || !strings.Contains(details[0], "crashed: "+cfg.Compiler+" -O3") ||
+			!strings.Contains(details[1], c.until+" -o ") {
 			t.Errorf("%s: details %q", c.name, details)
 		}
 	}
 
 	// One that crashes whatever the flags are is told as it crashed first; one that refuses the
 	// source is asked once.
-	for crash, times := range map[string]int{ice: 3, `echo "leaf.c:1:5: error: expected ;" >&2; exit 1`: 1} {
+	for crash, times := range map[string]int{ice: 3,
+		`echo "leaf.c:1:5: error: expected ;" >&2; exit 1`: 1} {
 		cfg, count := base, t.TempDir()+"/count"
 		cfg.Compiler = script(t, "echo x >> "+count+"\n"+crash)
 		b, _ := newBuilder(t, cfg)
 		_, err := b.Build(context.Background(), Source{Text: add})
 		var failed *CompileError
-		if !errors.As(err, &failed) || slices.Contains(failed.Args, "-O1") || !strings.Contains(failed.Output, "leaf.c:1:5") {
+		if !errors.As(err, &failed) || slices.Contains(failed.Args, "-O1") ||
+			!strings.Contains(failed.Output, "leaf.c:1:5") {
 			t.Errorf("got %v", err)
 		}
 		if b, _ := os.ReadFile(count); len(b) != 2*times {

@@ -12,7 +12,8 @@ import (
 
 // Compiler is a C compiler as found on this machine.
 type Compiler struct {
-	Path    string   // absolute, as it is started (names like "gcc" choose behaviour, so links are kept)
+	// absolute, as it is started (names like "gcc" choose behaviour, so links are kept)
+	Path    string
 	Args    []string // arguments that belong to the command itself, as in "ccache gcc"
 	Real    string   // Path with links resolved
 	Size    int64    // of Real
@@ -145,7 +146,8 @@ func identify(file string, args []string) (*Compiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Compiler{Path: file, Args: args, Real: real, Size: st.Size(), ModTime: st.ModTime().UnixNano()}, nil
+	return &Compiler{Path: file, Args: args, Real: real, Size: st.Size(),
+		ModTime: st.ModTime().UnixNano()}, nil
 }
 
 // splitFlags splits a string as DISTAFF_CFLAGS holds it into arguments: at white

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHasty: hasty sources are compiled with less optimization, unless an object that was compiled for
-// speed is there, or the text leaves to the compiler what shows in bits.
+// TestHasty: hasty sources are compiled with less optimization, unless an object that was compiled
+// for speed is there, or the text leaves to the compiler what shows in bits.
 func TestHasty(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Flags = []string{"-std=gnu99", "-O3", "-ffp-contract=off"}

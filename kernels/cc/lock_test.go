@@ -35,7 +35,8 @@ func TestSweepLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	sweepLocks(dir)
-	for name, want := range map[string]bool{"held.lock": true, "left.lock": false, "new.lock": true, "other": true} {
+	for name, want := range map[string]bool{"held.lock": true, "left.lock": false, "new.lock": true,
+		"other": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
 		}

@@ -15,9 +15,10 @@ import (
 
 // Meta is what an object says about itself.
 type Meta struct {
-	Label    string    `json:"label"`    // Source.Label
-	Compiler string    `json:"compiler"` // as the compiler signs its objects: "GCC: (Debian 12.2.0-14) 12.2.0"
-	Path     string    `json:"path"`     // the compiler's resolved path
+	Label string `json:"label"` // Source.Label
+	// as the compiler signs its objects: "GCC: (Debian 12.2.0-14) 12.2.0"
+	Compiler string    `json:"compiler"`
+	Path     string    `json:"path"` // the compiler's resolved path
 	Flags    []string  `json:"flags"`
 	CPU      string    `json:"cpu"`
 	Warning  string    `json:"warning,omitempty"` // what this object lacks, in words for the user

@@ -31,7 +31,8 @@ func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	}
 	uid := int(sys.Uid)
 	if uid != os.Geteuid() && uid != 0 && uid != programOwner() {
-		return fmt.Errorf("%s belongs to user %d, who is neither you, root nor the owner of this program", path, uid)
+		return fmt.Errorf("%s belongs to user %d, who is neither you, root nor the owner of this program",
+			path, uid)
 	}
 	if passing && st.Mode()&fs.ModeSticky != 0 {
 		return nil

@@ -54,7 +54,8 @@ func TestOwners(t *testing.T) {
 		}
 		b, n := newBuilder(t, cfg)
 		o, err := b.Build(context.Background(), src)
-		if err != nil || o.Cached || len(n.list) != 1 || !strings.Contains(n.list[0], "belongs to user 12345") {
+		if err != nil || o.Cached || len(n.list) != 1 ||
+			!strings.Contains(n.list[0], "belongs to user 12345") {
 			t.Errorf("another user's %s: %v, notes %q", dir, err, n.list)
 		}
 		if err := os.Chown(dir, 0, 0); err != nil {

@@ -14,9 +14,10 @@ import (
 
 // Config says which GPU leaves run on, and where compiled ones are kept.
 type Config struct {
-	Cache  string       // the root of the cache of leaves (cc.DefaultRoot); "": no cache
-	Device int          // the rank's number among those of its machine, which tells its GPU (Local)
-	Log    func(string) // told, in a line, what the user should know though nothing failed; nil: nobody
+	Cache  string // the root of the cache of leaves (cc.DefaultRoot); "": no cache
+	Device int    // the rank's number among those of its machine, which tells its GPU (Local)
+	// told, in a line, what the user should know though nothing failed; nil: nobody
+	Log func(string)
 }
 
 // Backend makes leaves for one GPU. Its methods may be called from several goroutines at once;
@@ -78,7 +79,8 @@ func newBackend(dev device, c compiler) *Backend {
 }
 
 func (b *Backend) source(u *codegen.Unit) source {
-	return source{text: b.compiler.text(u.Func), label: u.Request.Stmt.String(), tensors: kernels.Tensors(u)}
+	return source{text: b.compiler.text(u.Func), label: u.Request.Stmt.String(),
+		tensors: kernels.Tensors(u)}
 }
 
 var (
@@ -88,7 +90,8 @@ var (
 )
 
 // Build compiles the leaf of u, or finds it in the cache. Errors: *SetupError where there is no
-// NVRTC; kernels.LoadError, nvrtc.Error, which are faults of this machine or of ours; the context's own.
+// NVRTC; kernels.LoadError, nvrtc.Error, which are faults of this machine or of ours; the context's
+// own.
 func (b *Backend) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, error) {
 	object, err := b.Object(ctx, u)
 	if err != nil {
@@ -126,7 +129,8 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	if err != nil {
 		return nil, &kernels.LoadError{What: u.Request.Stmt.String(), Err: err}
 	}
-	p, err := newProgram(u.Func, !u.Result.Accumulate && u.Result.InPlace == 0, u.Request.Stmt.String())
+	p, err := newProgram(u.Func, !u.Result.Accumulate && u.Result.InPlace == 0,
+		u.Request.Stmt.String())
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +155,8 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	return &Leaf{leaf: l}, nil
 }
 
-// preludes are the kernels that leaves share, of each device that has them. They stay for good: so do
-// devices, and what is loaded may not be dropped while the loader knows it.
+// preludes are the kernels that leaves share, of each device that has them. They stay for good: so
+// do devices, and what is loaded may not be dropped while the loader knows it.
 var preludes struct {
 	sync.Mutex
 	of map[device]module
@@ -166,7 +170,8 @@ func (b *Backend) prelude() (module, error) {
 		return m, nil
 	}
 	const what = "fills and scans"
-	object, err := b.compiler.build(context.Background(), source{text: b.compiler.prelude(), label: what})
+	object, err := b.compiler.build(context.Background(),
+		source{text: b.compiler.prelude(), label: what})
 	if err != nil {
 		return nil, err
 	}
@@ -191,33 +196,38 @@ func (b *Backend) prelude() (module, error) {
 // Memory is that of the device, in bytes; 0 for an emulated one without a limit.
 func (b *Backend) Memory() int64 { return b.dev.describe().memory }
 
-// Resident says that no array of t changes until Forget(t), but for those that leaves of this backend
-// store to: from their first use on, they stay on the device, as far as its memory goes. Where t is the
-// result of a call, what the leaf makes stays there too. The memory of t is held meanwhile. A tensor
-// that was named several times is forgotten as often.
+// Resident says that no array of t changes until Forget(t), but for those that leaves of this
+// backend store to: from their first use on, they stay on the device, as far as its memory goes.
+// Where t is the result of a call, what the leaf makes stays there too. The memory of t is held
+// meanwhile. A tensor that was named several times is forgotten as often.
 func (b *Backend) Resident(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.keep(t) })
 }
 
-// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until Forget(t).
+// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until
+// Forget(t).
 func (b *Backend) Pin(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.pin(t) })
 }
 
-// Leave has what leaves store to the values of t, of which Resident was said, stay on the device alone: Fetch(t), of t or of
-// another tensor over the same memory, comes before the host reads them.
+// Leave has what leaves store to the values of t, of which Resident was said, stay on the device
+// alone: Fetch(t), of t or of another tensor over the same memory, comes before the host reads
+// them.
 func (b *Backend) Leave(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.leave(t) })
 }
 
-// Fetch has the host's memory hold what leaves stored to t's arrays. A device that is lost is a *FaultError.
+// Fetch has the host's memory hold what leaves stored to t's arrays. A device that is lost is a
+// *FaultError.
 func (b *Backend) Fetch(t *tcs.Tensor) error {
 	return b.dev.do(func() error { return b.store.fetch(t) })
 }
 
-// Forget ends what Resident(t) began, and fetches t. It comes before t changes, and before t is closed or dropped.
+// Forget ends what Resident(t) began, and fetches t. It comes before t changes, and before t is
+// closed or dropped.
 func (b *Backend) Forget(t *tcs.Tensor) {
-	// What the driver refuses to copy or free belongs to a device that is lost, as the next call tells.
+	// What the driver refuses to copy or free belongs to a device that is lost, as the next call
+	// tells.
 	b.dev.always(func() { b.store.forget(t, false) })
 }
 
@@ -226,8 +236,8 @@ func (b *Backend) Drop(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.forget(t, true) })
 }
 
-// Changed says that the host wrote to t's arrays: what stays on the device of the same memory, as an
-// array of another tensor too, is copied there again at its next use.
+// Changed says that the host wrote to t's arrays: what stays on the device of the same memory, as
+// an array of another tensor too, is copied there again at its next use.
 func (b *Backend) Changed(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.rewritten(t) })
 }
@@ -271,12 +281,14 @@ func (l *Leaf) Close() error {
 
 // Call runs the leaf: see kernels.Leaf. A kernel's fault is a *FaultError, and memory that the
 // device has not a *MemoryError.
-func (l *Leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env) error {
+func (l *Leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
+	env kernels.Env) error {
 	return l.on(ctx, args, bounds, env, (*call).perform)
 }
 
 // on runs a call of the leaf in some way on the device's thread.
-func (l *Leaf) on(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env, way func(c *call) error) error {
+func (l *Leaf) on(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
+	way func(c *call) error) error {
 	if env.Threads < 1 {
 		panic("BUG: cuda: a leaf called with no thread")
 	}

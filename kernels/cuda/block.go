@@ -33,7 +33,8 @@ func (b *block) span(lo, hi int64) (pointer, int64, error) {
 		return b.at, 0, nil
 	}
 	if lo < b.first || hi > b.first+b.n {
-		return 0, 0, fmt.Errorf("BUG: cuda: %s[%d : %d] is out of bounds [%d, %d)", b.name, lo, hi, b.first, b.first+b.n)
+		return 0, 0, fmt.Errorf("BUG: cuda: %s[%d : %d] is out of bounds [%d, %d)", b.name, lo, hi,
+			b.first, b.first+b.n)
 	}
 	return b.base() + pointer(lo*b.elem.Size()), (hi - lo) * b.elem.Size(), nil
 }
@@ -57,7 +58,8 @@ func (c *call) bind() error {
 		}
 		t := c.args[q.Slot.Arg]
 		if q.Slot.Field.HasLevel() && q.Slot.Level >= len(t.Levels) {
-			return fmt.Errorf("BUG: cuda: got an argument of %d levels, want one for %s", len(t.Levels), q.Slot)
+			return fmt.Errorf("BUG: cuda: got an argument of %d levels, want one for %s", len(t.Levels),
+				q.Slot)
 		}
 		if q.V != nil {
 			c.vars[q.V] = ir.Int(scalarOf(t, q.Slot))
@@ -104,7 +106,8 @@ func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
 		return fmt.Errorf("BUG: cuda: %s has elements of %d bytes, want %s", s, from.Width, a.Elem)
 	}
 	for _, b := range c.blocks {
-		if b.host != nil && b.host == from.Ptr && b.n == from.Len && b.elem == a.Elem && b.first == from.First {
+		if b.host != nil && b.host == from.Ptr && b.n == from.Len && b.elem == a.Elem &&
+			b.first == from.First {
 			c.blocks[a] = b
 			b.fresh = false // it is an operand's too
 			return nil
@@ -156,7 +159,8 @@ func (c *call) load(a *ir.Array, index int64) (*ir.Lit, error) {
 	}
 	i := index - b.first
 	if i < 0 || i >= b.n {
-		return nil, fmt.Errorf("BUG: cuda: %s[%d] is out of bounds [%d, %d)", a.Name, index, b.first, b.first+b.n)
+		return nil, fmt.Errorf("BUG: cuda: %s[%d] is out of bounds [%d, %d)", a.Name, index, b.first,
+			b.first+b.n)
 	}
 	off := i * b.elem.Size()
 	if b.host != nil && !b.stale && !c.leaf.store.newer(b.host, b.bytes()) {

@@ -26,7 +26,8 @@ type call struct {
 
 // newCall is a call that has not begun.
 func newCall(l *leaf, args []*tcs.Tensor, bounds [][2]int64, env *kernels.Env) *call {
-	return &call{leaf: l, args: args, bounds: bounds, env: env, vars: scope{}, blocks: map[*ir.Array]*block{}}
+	return &call{leaf: l, args: args, bounds: bounds, env: env, vars: scope{},
+		blocks: map[*ir.Array]*block{}}
 }
 
 // publication is an array that a leaf gives to a result.
@@ -137,8 +138,8 @@ func (c *call) made(a *ir.Array) bool {
 	return true
 }
 
-// give copies down what the leaf stored to, and hands its results out: all of them, or none. Values of tensors
-// that are left on the device are not copied.
+// give copies down what the leaf stored to, and hands its results out: all of them, or none. Values
+// of tensors that are left on the device are not copied.
 func (c *call) give() error {
 	mems := make([]*tcs.Memory, len(c.published))
 	defer func() {

@@ -92,12 +92,14 @@ func matrix(n, m int64) *tcs.Tensor {
 		pos = append(pos, int32(len(crd)))
 	}
 	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tcs.Float64}, Vals: tcs.Of(vals),
-		Levels: []tcs.Level{{Kind: 'd', Size: n}, {Kind: 's', Mode: 1, Size: m, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
+		Levels: []tcs.Level{{Kind: 'd', Size: n},
+			{Kind: 's', Mode: 1, Size: m, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
 }
 
 // vector is dense.
 func vector[T float64 | int64](v ...T) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{int64(len(v))}, Type: tcs.Float64}, Vals: tcs.Of(v), Levels: []tcs.Level{{Kind: 'd', Size: int64(len(v))}}}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{int64(len(v))}, Type: tcs.Float64},
+		Vals: tcs.Of(v), Levels: []tcs.Level{{Kind: 'd', Size: int64(len(v))}}}
 	if _, ok := any(v).([]int64); ok {
 		t.Header.Type = tcs.Int64
 	}
@@ -114,7 +116,8 @@ func iota(n int64) *tcs.Tensor {
 
 // product is A*x.
 func product(a, x *tcs.Tensor) []float64 {
-	pos, crd, vals, xs := tcs.Slice[int32](a.Levels[1].Pos), tcs.Slice[int32](a.Levels[1].Crd), tcs.Slice[float64](a.Vals), tcs.Slice[float64](x.Vals)
+	pos, crd, vals, xs := tcs.Slice[int32](a.Levels[1].Pos), tcs.Slice[int32](a.Levels[1].Crd),
+		tcs.Slice[float64](a.Vals), tcs.Slice[float64](x.Vals)
 	y := make([]float64, a.Levels[0].Size)
 	for i := range y {
 		for p := pos[i]; p < pos[i+1]; p++ {
@@ -126,7 +129,8 @@ func product(a, x *tcs.Tensor) []float64 {
 
 const spmv = "y(i) = A(i,j) * x(j)"
 
-// each runs a test on the emulated device, on a stand-in for the driver, and where there is one on a GPU.
+// each runs a test on the emulated device, on a stand-in for the driver, and where there is one on
+// a GPU.
 func each(t *testing.T, test func(t *testing.T, b *Backend)) {
 	t.Run("emulated", func(t *testing.T) {
 		b := emulation(t, 0)
@@ -159,14 +163,16 @@ func TestDense(t *testing.T) {
 		want := fmt.Sprint(product(a, x))
 		for range 2 {
 			y := vector(make([]float64, 37)...)
-			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil, kernels.Env{Threads: 1}); err != nil {
+			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil,
+				kernels.Env{Threads: 1}); err != nil {
 				t.Fatal(err)
 			}
 			if got := fmt.Sprint(tcs.Slice[float64](y.Vals)); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		}
-		ms, err := leaf.Time(t.Context(), []*tcs.Tensor{vector(make([]float64, 37)...), a, x}, nil, kernels.Env{Threads: 1}, 3)
+		ms, err := leaf.Time(t.Context(), []*tcs.Tensor{vector(make([]float64, 37)...), a, x}, nil,
+			kernels.Env{Threads: 1}, 3)
 		if err != nil || len(ms) != 3 || slices.Min(ms) < 0 {
 			t.Errorf("got times %v, %v", ms, err)
 		}
@@ -186,7 +192,8 @@ func TestPublished(t *testing.T) {
 					b.Resident(c)
 					b.Resident(a)
 				}
-				if err := leaf.Call(t.Context(), []*tcs.Tensor{c, a}, nil, kernels.Env{Threads: 1, Arena: kernels.NewArena(limit)}); err != nil {
+				if err := leaf.Call(t.Context(), []*tcs.Tensor{c, a}, nil,
+					kernels.Env{Threads: 1, Arena: kernels.NewArena(limit)}); err != nil {
 					t.Fatal(err)
 				}
 				checkEvens(t, a, c)
@@ -207,8 +214,10 @@ func TestPublished(t *testing.T) {
 
 // empty is a result before a leaf has made it.
 func empty(n, m int64) *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tcs.Float64}, Vals: tcs.Array{Width: 8},
-		Levels: []tcs.Level{{Kind: 'd', Size: n}, {Kind: 's', Mode: 1, Size: m, Pos: tcs.Array{Width: 4}, Crd: tcs.Array{Width: 4}}}}
+	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tcs.Float64},
+		Vals: tcs.Array{Width: 8},
+		Levels: []tcs.Level{{Kind: 'd', Size: n},
+			{Kind: 's', Mode: 1, Size: m, Pos: tcs.Array{Width: 4}, Crd: tcs.Array{Width: 4}}}}
 }
 
 func checkEvens(t *testing.T, a, c *tcs.Tensor) {
@@ -225,8 +234,11 @@ func checkEvens(t *testing.T, a, c *tcs.Tensor) {
 		}
 		pos = append(pos, int32(len(crd)))
 	}
-	if !slices.Equal(tcs.Slice[int32](c.Levels[1].Pos), pos) || !slices.Equal(tcs.Slice[int32](c.Levels[1].Crd), crd) || !slices.Equal(tcs.Slice[float64](c.Vals), vals) {
-		t.Errorf("%d rows: got pos %v..., %d entries, want pos %v..., %d", len(pos)-1, firstOf(tcs.Slice[int32](c.Levels[1].Pos)), c.Vals.Len, firstOf(pos), len(vals))
+	if !slices.Equal(tcs.Slice[int32](c.Levels[1].Pos), pos) ||
+		!slices.Equal(tcs.Slice[int32](c.Levels[1].Crd), crd) ||
+		!slices.Equal(tcs.Slice[float64](c.Vals), vals) {
+		t.Errorf("%d rows: got pos %v..., %d entries, want pos %v..., %d", len(pos)-1,
+			firstOf(tcs.Slice[int32](c.Levels[1].Pos)), c.Vals.Len, firstOf(pos), len(vals))
 	}
 }
 
@@ -238,7 +250,8 @@ func TestFailure(t *testing.T) {
 		leaf := build(t, b, handmade(t, "divide", "q(i) = n(i) / d(i)", codegen.Result{Shares: -1}))
 		call := func(d ...int64) ([]int64, error) {
 			q := vector[int64](-9, -9, -9)
-			err := leaf.Call(t.Context(), []*tcs.Tensor{q, vector[int64](6, 7, 8), vector(d...)}, nil, kernels.Env{Threads: 1, Vars: []string{"i"}, What: "q"})
+			err := leaf.Call(t.Context(), []*tcs.Tensor{q, vector[int64](6, 7, 8), vector(d...)}, nil,
+				kernels.Env{Threads: 1, Vars: []string{"i"}, What: "q"})
 			return tcs.Slice[int64](q.Vals), err
 		}
 		_, err := call(3, 0, 2)
@@ -255,13 +268,15 @@ func TestFailure(t *testing.T) {
 // TestHost: loops, conditions on elements, and stores of the host part; a result that is added to.
 func TestHost(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
-		leaf := build(t, b, handmade(t, "accumulate", "y(i) = x(i)", codegen.Result{Shares: 0, Accumulate: true}))
+		leaf := build(t, b, handmade(t, "accumulate", "y(i) = x(i)",
+			codegen.Result{Shares: 0, Accumulate: true}))
 		for _, c := range []struct {
 			x    float64
 			want string
 		}{{2, "[1 4 10 4]"}, {-2, "[1 43 3 4]"}} {
 			y := vector[float64](1, 2, 3, 4)
-			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, vector(0, c.x, 7, 0)}, [][2]int64{{1, 3}}, kernels.Env{Threads: 1}); err != nil {
+			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, vector(0, c.x, 7, 0)}, [][2]int64{{1, 3}},
+				kernels.Env{Threads: 1}); err != nil {
 				t.Fatal(err)
 			}
 			if got := fmt.Sprint(tcs.Slice[float64](y.Vals)); got != c.want {
@@ -289,7 +304,8 @@ func TestViews(t *testing.T) {
 			a.Vals = tcs.Of(tcs.Slice[float64](whole.Vals)[lo:hi])
 			a.Levels[1].Crd.First, a.Vals.First = lo, lo
 			y := vector(make([]float64, rows[1]-rows[0])...)
-			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil, kernels.Env{Threads: 1}); err != nil {
+			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil,
+				kernels.Env{Threads: 1}); err != nil {
 				t.Fatal(err)
 			}
 			if got := tcs.Slice[float64](y.Vals); !slices.Equal(got, want[rows[0]:rows[1]]) {
@@ -315,11 +331,14 @@ func TestCancelled(t *testing.T) {
 
 // TestNotForGPU: a leaf of the CPU is refused.
 func TestNotForGPU(t *testing.T) {
-	f, err := ir.Parse("func f\n param y float64 = t0.vals\n{\n for i in 0 : 3 parallel {\n y[i] = 1.0\n }\n}")
+	f,
+		err := ir.Parse(
+		"func f\n param y float64 = t0.vals\n{\n for i in 0 : 3 parallel {\n y[i] = 1.0\n }\n}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newProgram(f, true, "y(i) = 1"); err == nil || !strings.Contains(err.Error(), "the leaf of y(i) = 1 is not for a GPU: a parallel loop over i") {
+	if _, err := newProgram(f, true, "y(i) = 1"); err == nil ||
+		!strings.Contains(err.Error(), "the leaf of y(i) = 1 is not for a GPU: a parallel loop over i") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -38,14 +38,16 @@ type device interface {
 	load(image []byte, what string) (module, error)
 	// launch starts a kernel.
 	launch(l launch) error
-	// library makes one ready of those that schedules name (package strategy). Where it is not to be had, the error is a *SetupError.
+	// library makes one ready of those that schedules name (package strategy). Where it is not to be
+	// had, the error is a *SetupError.
 	library(name string) error
 	// gemm and spmm start products by the libraries, which are ready.
 	gemm(p matrixProduct) error
 	spmm(p sparseProduct) error
 	// sync waits for all that was started.
 	sync(what string) error
-	// onFull has f called where memory is short, until it returns false: it frees what could be had again.
+	// onFull has f called where memory is short, until it returns false: it frees what could be had
+	// again.
 	onFull(f func() bool)
 	// memInfo is the memory that is free, and all that the device has.
 	memInfo() (free, total int64)

@@ -79,10 +79,12 @@ const (
 	eventNoClock = 2
 )
 
-// start makes the context, which is the device's primary one, current to the thread, and the streams.
+// start makes the context, which is the device's primary one, current to the thread, and the
+// streams.
 func (d *driver) start() error {
 	fail := func(rc C.int) error {
-		return &SetupError{fmt.Sprintf("GPU %d (%s) cannot be used: %s%s", d.desc.index, d.desc.name, d.lib.text(int(rc)), insteadCPU)}
+		return &SetupError{fmt.Sprintf("GPU %d (%s) cannot be used: %s%s", d.desc.index, d.desc.name,
+			d.lib.text(int(rc)), insteadCPU)}
 	}
 	var dev C.dst_cu_device
 	if rc := C.cu_device_get(d.lib.fn, &dev, C.int(d.desc.index)); rc != 0 {
@@ -103,7 +105,8 @@ func (d *driver) start() error {
 		}
 		*s = made
 	}
-	events := map[*C.dst_cu_handle]C.uint{&d.uploaded: eventNoClock, &d.computed: eventNoClock, &d.from: 0, &d.to: 0,
+	events := map[*C.dst_cu_handle]C.uint{&d.uploaded: eventNoClock, &d.computed: eventNoClock,
+		&d.from: 0, &d.to: 0,
 		&d.stage.busy[0]: eventNoClock, &d.stage.busy[1]: eventNoClock}
 	for e, flags := range events {
 		var made C.dst_cu_handle
@@ -143,7 +146,8 @@ func (d *driver) do(f func() error) (err error) {
 }
 
 // faults are the results that say that a kernel went wrong, after which the context is of no use.
-var faults = map[int]bool{214: true, 700: true, 702: true, 710: true, 713: true, 714: true, 715: true, 716: true, 717: true, 718: true, 719: true, 721: true, 999: true}
+var faults = map[int]bool{214: true, 700: true, 702: true, 710: true, 713: true, 714: true,
+	715: true, 716: true, 717: true, 718: true, 719: true, 721: true, 999: true}
 
 // check is the error of a call's result.
 func (d *driver) check(rc C.int, call string) error {
@@ -166,7 +170,8 @@ func (d *driver) await() error {
 	if !d.pending {
 		return nil
 	}
-	if err := d.check(C.cu_event_record(d.lib.fn, d.uploaded, d.uploads), "cuEventRecord"); err != nil {
+	if err := d.check(C.cu_event_record(d.lib.fn, d.uploaded, d.uploads),
+		"cuEventRecord"); err != nil {
 		return err
 	}
 	d.pending = false
@@ -180,7 +185,8 @@ func (d *driver) yield() error {
 		return nil
 	}
 	d.recycled = false
-	if err := d.check(C.cu_event_record(d.lib.fn, d.computed, d.compute), "cuEventRecord"); err != nil {
+	if err := d.check(C.cu_event_record(d.lib.fn, d.computed, d.compute),
+		"cuEventRecord"); err != nil {
 		return err
 	}
 	return d.check(C.cu_stream_wait(d.lib.fn, d.uploads, d.computed, 0), "cuStreamWaitEvent")
@@ -193,7 +199,8 @@ func (d *driver) set(dst pointer, b byte, bytes int64) error {
 	if err := d.await(); err != nil {
 		return err
 	}
-	return d.check(C.cu_set8(d.lib.fn, C.dst_cu_ptr(dst), C.uchar(b), C.size_t(bytes), d.compute), "cuMemsetD8Async")
+	return d.check(C.cu_set8(d.lib.fn, C.dst_cu_ptr(dst), C.uchar(b), C.size_t(bytes), d.compute),
+		"cuMemsetD8Async")
 }
 
 func (d *driver) copy(dst, src pointer, bytes int64) error {
@@ -203,7 +210,8 @@ func (d *driver) copy(dst, src pointer, bytes int64) error {
 	if err := d.await(); err != nil {
 		return err
 	}
-	return d.check(C.cu_copy(d.lib.fn, C.dst_cu_ptr(dst), C.dst_cu_ptr(src), C.size_t(bytes), d.compute), "cuMemcpyDtoDAsync")
+	return d.check(C.cu_copy(d.lib.fn, C.dst_cu_ptr(dst), C.dst_cu_ptr(src), C.size_t(bytes),
+		d.compute), "cuMemcpyDtoDAsync")
 }
 
 // attributeShared is the function attribute that lets a launch have more shared memory than
@@ -212,7 +220,9 @@ const attributeShared = 8
 
 func (d *driver) launch(l launch) error {
 	if l.grid > emitcuda.MaxGrid {
-		return &SetupError{fmt.Sprintf("kernel %s of %s wants %d blocks, and a GPU runs %d at most: cut the statement over more ranks", l.kernel, l.what, l.grid, int64(emitcuda.MaxGrid))}
+		return &SetupError{fmt.Sprintf(
+			"kernel %s of %s wants %d blocks, and a GPU runs %d at most: cut the statement over more ranks",
+			l.kernel, l.what, l.grid, int64(emitcuda.MaxGrid))}
 	}
 	f, err := l.module.(*image).function(l.kernel)
 	if err != nil {
@@ -220,7 +230,8 @@ func (d *driver) launch(l launch) error {
 	}
 	if l.shared > 0 {
 		if rc := C.cu_function_attribute(d.lib.fn, f, attributeShared, C.int(l.shared)); rc != 0 {
-			return &SetupError{fmt.Sprintf("kernel %s of %s wants %s of shared memory a block, which %s has not: choose smaller tiles or workspaces",
+			return &SetupError{fmt.Sprintf(
+				"kernel %s of %s wants %s of shared memory a block, which %s has not: choose smaller tiles or workspaces",
 				l.kernel, l.what, tcs.Size(l.shared), d.desc.name)}
 		}
 	}
@@ -229,7 +240,8 @@ func (d *driver) launch(l launch) error {
 	}
 	d.what = l.what
 	slots := (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(l.params)))
-	rc := C.dst_cuda_launch(d.lib.fn, f, C.uint(l.grid), C.uint(l.threads), C.uint(l.shared), d.compute, C.int(len(l.params)), slots)
+	rc := C.dst_cuda_launch(d.lib.fn, f, C.uint(l.grid), C.uint(l.threads), C.uint(l.shared),
+		d.compute, C.int(len(l.params)), slots)
 	return d.check(rc, "cuLaunchKernel")
 }
 

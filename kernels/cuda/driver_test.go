@@ -18,7 +18,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// standIn is the stand-in for the driver's library, in a file of its own: its state is the test's own.
+// standIn is the stand-in for the driver's library, in a file of its own: its state is the test's
+// own.
 func standIn(t *testing.T) []string {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
@@ -72,12 +73,16 @@ func TestNoDriver(t *testing.T) {
 	}
 	old := filepath.Join(t.TempDir(), "libold.so")
 	for _, c := range []struct{ name, env, value, want string }{
-		{"none", "", "", "no driver: /nowhere/libcuda.so.1 cannot be opened (cannot open shared object file: No such file or directory): install the NVIDIA driver, or use --target=cpu"},
-		{"old", "", "", "the NVIDIA driver is too old: " + old + " has no cuInit: install a later one, or use --target=cpu"},
-		{"hidden", "FAKE_FAIL", "cuInit 100", "finds none (CUDA_VISIBLE_DEVICES hides what it does not list)"},
+		{"none", "", "",
+			"no driver: /nowhere/libcuda.so.1 cannot be opened (cannot open shared object file: No such file or directory): install the NVIDIA driver, or use --target=cpu"},
+		{"old", "", "", "the NVIDIA driver is too old: " + old +
+			" has no cuInit: install a later one, or use --target=cpu"},
+		{"hidden", "FAKE_FAIL", "cuInit 100",
+			"finds none (CUDA_VISIBLE_DEVICES hides what it does not list)"},
 		{"no device", "FAKE_DEVICES", "0", "no GPU: the NVIDIA driver "},
 		{"mismatch", "FAKE_FAIL", "cuInit 803", "is of another version than the kernel's module"},
-		{"context", "FAKE_FAIL", "cuDevicePrimaryCtxRetain 2", "GPU 0 (Stand-in 0) cannot be used: out of memory (CUDA_ERROR_2), or use --target=cpu"},
+		{"context", "FAKE_FAIL", "cuDevicePrimaryCtxRetain 2",
+			"GPU 0 (Stand-in 0) cannot be used: out of memory (CUDA_ERROR_2), or use --target=cpu"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.env != "" {
@@ -91,7 +96,8 @@ func TestNoDriver(t *testing.T) {
 				if err := os.WriteFile(text, []byte("int nothing;\n"), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if out, err := exec.Command("gcc", "-fPIC", "-shared", "-o", old, text).CombinedOutput(); err != nil {
+				if out, err := exec.Command("gcc", "-fPIC", "-shared", "-o", old,
+					text).CombinedOutput(); err != nil {
 					t.Skipf("%v: %s", err, out)
 				}
 				set("/nowhere/libcuda.so.1", old)
@@ -107,7 +113,9 @@ func TestNoDriver(t *testing.T) {
 			if (r.DriverErr == nil) != (c.name == "context") {
 				t.Errorf("the probe says %v", r.DriverErr)
 			}
-			if c.name == "context" && (len(r.Devices) != 2 || r.Devices[1] != Device{Index: 1, Name: "Stand-in 1", Memory: 1 << 30, Capability: "9.0"} || r.DriverVersion != "12.4") {
+			if c.name == "context" &&
+				(len(r.Devices) != 2 || r.Devices[1] != Device{Index: 1, Name: "Stand-in 1", Memory: 1 << 30,
+					Capability: "9.0"} || r.DriverVersion != "12.4") {
 				t.Errorf("the probe says %+v", r)
 			}
 		})
@@ -141,7 +149,8 @@ func copies(t *testing.T, b *Backend) {
 	var sent [][]byte
 	var to []pointer
 	err := b.dev.do(func() error {
-		for _, n := range []int{1, 100, halfBytes - 164, 5, halfBytes, 3*halfBytes + 17, 64, 2 * halfBytes} {
+		for _, n := range []int{1, 100, halfBytes - 164, 5, halfBytes, 3*halfBytes + 17, 64,
+			2 * halfBytes} {
 			data := make([]byte, n)
 			for k := range data {
 				data[k] = byte(rng.Uint32())
@@ -182,8 +191,8 @@ func copies(t *testing.T, b *Backend) {
 	}
 }
 
-// TestRecycled: memory that is freed and given out again takes what goes up only once the kernels that used it
-// have ended.
+// TestRecycled: memory that is freed and given out again takes what goes up only once the kernels
+// that used it have ended.
 func TestRecycled(t *testing.T) { recycled(t, onStandIn(t)) }
 
 // TestDriverRecycled is TestRecycled on a GPU.
@@ -200,7 +209,8 @@ func recycled(t *testing.T, b *Backend) {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(d.set(first, 1, 1<<20), d.copy(kept, first, 1<<20), d.free(first)); err != nil {
+		if err := errors.Join(d.set(first, 1, 1<<20), d.copy(kept, first, 1<<20),
+			d.free(first)); err != nil {
 			return err
 		}
 		second, err := d.alloc(1<<20, "a test")
@@ -209,7 +219,8 @@ func recycled(t *testing.T, b *Backend) {
 		}
 		data, back := make([]byte, 1<<20), make([]byte, 1<<20)
 		data[5] = 77
-		if err := errors.Join(d.upload(second, unsafe.Pointer(&data[0]), 1<<20), d.download(unsafe.Pointer(&back[0]), second, 1<<20)); err != nil {
+		if err := errors.Join(d.upload(second, unsafe.Pointer(&data[0]), 1<<20),
+			d.download(unsafe.Pointer(&back[0]), second, 1<<20)); err != nil {
 			return err
 		}
 		if string(back) != string(data) {
@@ -228,15 +239,17 @@ func recycled(t *testing.T, b *Backend) {
 	}
 }
 
-// TestOverlap: what a later kernel reads goes up through pinned memory, in a stream of its own, while the one before may
-// still run: nothing waits for that in between but the later kernel for the copy.
+// TestOverlap: what a later kernel reads goes up through pinned memory, in a stream of its own,
+// while the one before may still run: nothing waits for that in between but the later kernel for
+// the copy.
 func TestOverlap(t *testing.T) {
 	b := onStandIn(t)
 	leaf := build(t, b, handmade(t, "later", "y(i) = a(i) + b(i)", codegen.Result{Shares: -1}))
 	y := vector(make([]float64, 300)...)
 	log := filepath.Join(t.TempDir(), "log")
 	t.Setenv("FAKE_LOG", log)
-	if err := leaf.Call(t.Context(), []*tcs.Tensor{y, iota(300), iota(300)}, nil, kernels.Env{Threads: 1}); err != nil {
+	if err := leaf.Call(t.Context(), []*tcs.Tensor{y, iota(300), iota(300)}, nil,
+		kernels.Env{Threads: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for i, got := range tcs.Slice[float64](y.Vals) {
@@ -260,7 +273,8 @@ func TestOverlap(t *testing.T) {
 		calls += f[0] + " " + stream[f[1]] + "\n"
 	}
 	// Stream A has copies up, stream B kernels and copies down.
-	if want := "up A\nwait B\nlaunch B\nup A\nwait B\nlaunch B\nsync B\n"; !strings.HasPrefix(calls, want) || !strings.Contains(calls, "down B\n") {
+	if want := "up A\nwait B\nlaunch B\nup A\nwait B\nlaunch B\nsync B\n"; !strings.HasPrefix(calls,
+		want) || !strings.Contains(calls, "down B\n") {
 		t.Errorf("got\n%swant first\n%s", calls, want)
 	}
 }
@@ -271,7 +285,8 @@ func TestFaults(t *testing.T) {
 	leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
 	a, x := matrix(5, 9), iota(9)
 	call := func() error {
-		return leaf.Call(t.Context(), []*tcs.Tensor{vector(make([]float64, 5)...), a, x}, nil, kernels.Env{Threads: 1, What: spmv})
+		return leaf.Call(t.Context(), []*tcs.Tensor{vector(make([]float64, 5)...), a, x}, nil,
+			kernels.Env{Threads: 1, What: spmv})
 	}
 	if err := call(); err != nil {
 		t.Fatal(err)
@@ -280,18 +295,21 @@ func TestFaults(t *testing.T) {
 	t.Setenv("FAKE_FAIL", "cuStreamSynchronize 700")
 	err := call()
 	var fault *FaultError
-	if !errors.As(err, &fault) || fault.Later || !strings.HasPrefix(err.Error(), "a kernel of "+spmv+" faulted on the GPU: an illegal memory access was encountered") {
+	if !errors.As(err, &fault) || fault.Later ||
+		!strings.HasPrefix(err.Error(),
+			"a kernel of "+spmv+" faulted on the GPU: an illegal memory access was encountered") {
 		t.Errorf("got %v", err)
 	}
 	t.Setenv("FAKE_FAIL", "")
-	if err := call(); !errors.As(err, &fault) || !fault.Later || !strings.Contains(err.Error(), "cannot be used any more in this process: a kernel of "+spmv) {
+	if err := call(); !errors.As(err, &fault) || !fault.Later ||
+		!strings.Contains(err.Error(), "cannot be used any more in this process: a kernel of "+spmv) {
 		t.Errorf("a later call: got %v", err)
 	}
 	b.Forget(a)
 }
 
-// TestDriverFault: a kernel that writes where there is no memory, on a GPU: in a process of its own,
-// as no leaf runs after it.
+// TestDriverFault: a kernel that writes where there is no memory, on a GPU: in a process of its
+// own, as no leaf runs after it.
 func TestDriverFault(t *testing.T) {
 	b := onGPU(t)
 	if os.Getenv("CUDA_TEST_FAULT") == "" {
@@ -304,7 +322,8 @@ func TestDriverFault(t *testing.T) {
 	}
 	leaf := build(t, b, handmade(t, "wild", "y(i) = 1", codegen.Result{Shares: -1}))
 	for _, later := range []bool{false, true} {
-		err := leaf.Call(t.Context(), []*tcs.Tensor{vector[float64](1, 2)}, nil, kernels.Env{Threads: 1, What: "wild"})
+		err := leaf.Call(t.Context(), []*tcs.Tensor{vector[float64](1, 2)}, nil,
+			kernels.Env{Threads: 1, What: "wild"})
 		var fault *FaultError
 		if !errors.As(err, &fault) || fault.Later != later || fault.What != "wild" {
 			t.Errorf("got %v", err)
@@ -317,9 +336,12 @@ func TestRefusals(t *testing.T) {
 	b := onStandIn(t)
 	leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
 	call := func() error {
-		return leaf.Call(t.Context(), []*tcs.Tensor{vector(make([]float64, 5)...), matrix(5, 9), iota(9)}, nil, kernels.Env{Threads: 1, What: spmv})
+		return leaf.Call(t.Context(), []*tcs.Tensor{vector(make([]float64, 5)...), matrix(5, 9), iota(9)},
+			nil, kernels.Env{Threads: 1, What: spmv})
 	}
-	for _, name := range []string{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemAlloc_v2", "cuEventRecord", "cuStreamWaitEvent", "cuStreamSynchronize", "cuEventSynchronize"} {
+	for _, name := range []string{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+		"cuMemAlloc_v2", "cuEventRecord", "cuStreamWaitEvent", "cuStreamSynchronize",
+		"cuEventSynchronize"} {
 		for after := range 3 {
 			t.Setenv("FAKE_FAIL", fmt.Sprintf("%s 1 %d", name, after))
 			err := call()
@@ -339,12 +361,14 @@ func TestRefusals(t *testing.T) {
 	t.Setenv("FAKE_FAIL", "cuModuleLoadDataEx 222")
 	_, err := b.Build(t.Context(), handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
 	var load *kernels.LoadError
-	if !errors.As(err, &load) || !strings.Contains(err.Error(), "which is for CUDA 12.4, takes no code of this NVRTC") {
+	if !errors.As(err, &load) ||
+		!strings.Contains(err.Error(), "which is for CUDA 12.4, takes no code of this NVRTC") {
 		t.Errorf("got %v of an old driver", err)
 	}
 }
 
-// TestMemory: what passes the device's memory is an error with figures; before that, what stays there goes.
+// TestMemory: what passes the device's memory is an error with figures; before that, what stays
+// there goes.
 func TestMemory(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -377,7 +401,9 @@ func TestMemory(t *testing.T) {
 				}
 			}
 			var full *MemoryError
-			if err := call(1 << 20); !errors.As(err, &full) || full.ExitCode() != 5 || full.Total != 600<<10 || !strings.Contains(err.Error(), "an argument, a result or a workspace of "+spmv+" takes ") ||
+			if err := call(1 << 20); !errors.As(err, &full) || full.ExitCode() != 5 ||
+				full.Total != 600<<10 ||
+				!strings.Contains(err.Error(), "an argument, a result or a workspace of "+spmv+" takes ") ||
 				!strings.Contains(err.Error(), "free of 600 KiB") {
 				t.Errorf("got %v", err)
 			}
@@ -388,7 +414,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestCached: a compiled leaf is found in the cache, also where there is no NVRTC; a damaged one is made again.
+// TestCached: a compiled leaf is found in the cache, also where there is no NVRTC; a damaged one is
+// made again.
 func TestCached(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string
@@ -409,7 +436,8 @@ func TestCached(t *testing.T) {
 		t.Fatalf("got %.4q, %v, want a cubin", code, err)
 	}
 	list, err := cc.List(dir)
-	if err != nil || len(list) != 1 || list[0].Kind != "cuda" || list[0].Name != n.key(src) || list[0].Meta.CPU != "sm_80" {
+	if err != nil || len(list) != 1 || list[0].Kind != "cuda" || list[0].Name != n.key(src) ||
+		list[0].Meta.CPU != "sm_80" {
 		t.Errorf("the cache holds %+v, %v", list, err)
 	}
 	if again, err := n.build(t.Context(), src); err != nil || string(again) != string(object) {
@@ -420,22 +448,26 @@ func TestCached(t *testing.T) {
 	if again, err := without.build(t.Context(), src); err != nil || string(again) != string(object) {
 		t.Errorf("without NVRTC: %v", err)
 	}
-	if _, err := without.build(t.Context(), source{text: "other"}); err == nil || err.Error() != "no NVRTC here" {
+	if _, err := without.build(t.Context(), source{text: "other"}); err == nil ||
+		err.Error() != "no NVRTC here" {
 		t.Errorf("without NVRTC, and not in the cache: %v", err)
 	}
-	if _, err := n.build(t.Context(), source{text: "no kernel", label: "x"}); err == nil || !strings.Contains(err.Error(), "the kernels of x: NVRTC cannot compile for sm_80") {
+	if _, err := n.build(t.Context(), source{text: "no kernel", label: "x"}); err == nil ||
+		!strings.Contains(err.Error(), "the kernels of x: NVRTC cannot compile for sm_80") {
 		t.Errorf("got %v", err)
 	}
 	other := *n
 	other.dev.arch = 90
-	if _, err := other.payload(object); err == nil || !strings.Contains(err.Error(), "compiled for sm_80") {
+	if _, err := other.payload(object); err == nil ||
+		!strings.Contains(err.Error(), "compiled for sm_80") {
 		t.Errorf("code of another GPU: got %v", err)
 	}
 	path := filepath.Join(dir, "cuda", n.key(src))
 	if err := os.WriteFile(path, object[:len(object)-9], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := n.build(t.Context(), src); err != nil || len(again) < 100 || len(notes) != 1 || !strings.Contains(notes[0], "a cached leaf is compiled again") {
+	if again, err := n.build(t.Context(), src); err != nil || len(again) < 100 || len(notes) != 1 ||
+		!strings.Contains(notes[0], "a cached leaf is compiled again") {
 		t.Errorf("a damaged entry: %v, notes %q", err, notes)
 	}
 }

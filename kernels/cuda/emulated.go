@@ -21,8 +21,8 @@ import (
 )
 
 // Emulated is a backend whose GPU is emulated on the CPU, for tests: the same CUDA C++, which cfg's
-// C++ compiler compiles (Compiler "" is g++), the same host part, and device memory that is other memory of
-// the host's, with guards around every allocation. No user's job runs on it.
+// C++ compiler compiles (Compiler "" is g++), the same host part, and device memory that is other
+// memory of the host's, with guards around every allocation. No user's job runs on it.
 func Emulated(cfg cc.Config) (*Backend, error) { return EmulatedOf(cfg, 0) }
 
 // EmulatedOf is Emulated with memory of so many bytes; 0 for no limit.
@@ -95,7 +95,8 @@ type emulated struct {
 	start  time.Time
 }
 
-// guardBytes stand before and behind each allocation, all of guardByte: what a kernel must not write to.
+// guardBytes stand before and behind each allocation, all of guardByte: what a kernel must not
+// write to.
 const (
 	guardBytes = 256
 	guardByte  = 0xa5
@@ -123,7 +124,8 @@ func (d *emulated) alloc(bytes int64, what string) (pointer, error) {
 			evicted = evicted || f()
 		}
 		if !evicted {
-			return 0, &MemoryError{What: what, Want: bytes, Free: d.memory - d.used, Total: d.memory, Device: "an emulated GPU"}
+			return 0, &MemoryError{What: what, Want: bytes, Free: d.memory - d.used, Total: d.memory,
+				Device: "an emulated GPU"}
 		}
 	}
 	p := C.malloc(C.size_t(bytes + 2*guardBytes))

@@ -24,7 +24,10 @@ func (d *emulated) add(to pointer, elem ir.Type, x complex128) {
 func scalar(x slot, elem ir.Type) complex128 { return fetch(unsafe.Pointer(&x), elem).C }
 
 // element is the address of element (i,j).
-func (m denseMatrix) element(i, j, size int64) pointer { return m.at + pointer((i*m.row+j*m.col)*size) }
+func (m denseMatrix) element(i, j,
+	size int64) pointer {
+	return m.at + pointer((i*m.row+j*m.col)*size)
+}
 
 func (d *emulated) gemm(p matrixProduct) error {
 	if !p.takes() {

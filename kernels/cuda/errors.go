@@ -39,8 +39,8 @@ func (e *MemoryError) Error() string {
 // ExitCode is 5, as that of a tcs.MemoryError.
 func (e *MemoryError) ExitCode() int { return 5 }
 
-// FaultError says that a kernel did what it must not, such as an access to memory that is not
-// its own. The device's context is lost then: every later call in this process fails alike. It ends a
+// FaultError says that a kernel did what it must not, such as an access to memory that is not its
+// own. The device's context is lost then: every later call in this process fails alike. It ends a
 // run with code 1.
 type FaultError struct {
 	What   string // the statement, or the leaf
@@ -50,7 +50,9 @@ type FaultError struct {
 
 func (e *FaultError) Error() string {
 	if e.Later {
-		return fmt.Sprintf("the GPU cannot be used any more in this process: a kernel of %s faulted before (%s)", e.What, e.Reason)
+		return fmt.Sprintf(
+			"the GPU cannot be used any more in this process: a kernel of %s faulted before (%s)", e.What,
+			e.Reason)
 	}
 	return fmt.Sprintf("a kernel of %s faulted on the GPU: %s", e.What, e.Reason)
 }

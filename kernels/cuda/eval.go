@@ -104,7 +104,8 @@ func (s scope) binary(x *ir.Binary, mem memoryReader) (*ir.Lit, error) {
 		return nil, err
 	}
 	if x.Op == ir.Mul && a.Typ == ir.Complex64 {
-		return &ir.Lit{Typ: ir.Complex64, C: complex128(mulComplex64(complex64(a.C), complex64(b.C)))}, nil
+		return &ir.Lit{Typ: ir.Complex64, C: complex128(mulComplex64(complex64(a.C), complex64(b.C)))},
+			nil
 	}
 	return folded(ir.Bin(x.Op, a, b), x)
 }

@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// launch starts a kernel. One whose threads may fail is waited for: what follows relies on that they
-// did not.
+// launch starts a kernel. One whose threads may fail is waited for: what follows relies on that
+// they did not.
 func (c *call) launch(s *ir.Launch) error {
 	grid, err := c.vars.int(s.Grid, c)
 	if err != nil || grid <= 0 {
@@ -48,7 +48,8 @@ func (c *call) launch(s *ir.Launch) error {
 			b.stale = true
 		}
 	}
-	l := launch{module: c.leaf.module, kernel: k.Name, grid: grid, threads: s.Threads, shared: k.SharedBytes, params: params, what: c.statement()}
+	l := launch{module: c.leaf.module, kernel: k.Name, grid: grid, threads: s.Threads,
+		shared: k.SharedBytes, params: params, what: c.statement()}
 	if err := c.leaf.dev.launch(l); err != nil || !k.Fails {
 		return err
 	}
@@ -168,7 +169,8 @@ func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot
 		return err
 	}
 	for _, step := range what.Steps {
-		l := launch{module: c.leaf.shared, kernel: step.Kernel, grid: step.Grid, threads: step.Threads, what: c.statement()}
+		l := launch{module: c.leaf.shared, kernel: step.Kernel, grid: step.Grid, threads: step.Threads,
+			what: c.statement()}
 		for _, a := range step.Args {
 			l.params = append(l.params, map[emitcuda.ArgKind]slot{
 				emitcuda.ArgArray: {uint64(at)}, emitcuda.ArgLength: {uint64(n)}, emitcuda.ArgValue: value,

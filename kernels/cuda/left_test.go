@@ -11,8 +11,9 @@ import (
 	"distaff/kernels"
 )
 
-// TestLeft: values that are left on the device come to the host when they are fetched, by whichever tensor of the same
-// memory; leaves read them where they are; and before they leave the device they come as well, unless nobody reads them.
+// TestLeft: values that are left on the device come to the host when they are fetched, by whichever
+// tensor of the same memory; leaves read them where they are; and before they leave the device they
+// come as well, unless nobody reads them.
 func TestLeft(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		b.store.spoils = true
@@ -26,7 +27,8 @@ func TestLeft(t *testing.T) {
 		call := func(y, x *tcs.Tensor, bytes int64) {
 			t.Helper()
 			down = b.Downloaded()
-			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil, kernels.Env{Threads: 1, What: spmv}); err != nil {
+			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil,
+				kernels.Env{Threads: 1, What: spmv}); err != nil {
 				t.Fatal(err)
 			}
 			if got := b.Downloaded() - down; got != bytes {
@@ -110,7 +112,8 @@ func (b *Backend) evictAll(t *testing.T) (some bool) {
 	return some
 }
 
-// TestLeftResult: of a result that gets arrays of its own, values stay on the device, and the others come.
+// TestLeftResult: of a result that gets arrays of its own, values stay on the device, and the
+// others come.
 func TestLeftResult(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		b.store.spoils = true
@@ -122,7 +125,8 @@ func TestLeftResult(t *testing.T) {
 		b.Leave(c)
 		for range 2 { // the second time, with new arrays for it
 			down := b.Downloaded()
-			if err := evens.Call(t.Context(), []*tcs.Tensor{c, a}, nil, kernels.Env{Threads: 1}); err != nil {
+			if err := evens.Call(t.Context(), []*tcs.Tensor{c, a}, nil,
+				kernels.Env{Threads: 1}); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := b.Downloaded()-down, 4*(c.Levels[1].Pos.Len+c.Levels[1].Crd.Len); got != want {
@@ -130,7 +134,8 @@ func TestLeftResult(t *testing.T) {
 			}
 			y := vector(make([]float64, 40)...)
 			up := b.Uploaded()
-			if err := multiply.Call(t.Context(), []*tcs.Tensor{y, c, x}, nil, kernels.Env{Threads: 1}); err != nil {
+			if err := multiply.Call(t.Context(), []*tcs.Tensor{y, c, x}, nil,
+				kernels.Env{Threads: 1}); err != nil {
 				t.Fatal(err)
 			}
 			if b.Uploaded()-up != x.Bytes() {
@@ -151,8 +156,8 @@ func TestLeftResult(t *testing.T) {
 	})
 }
 
-// TestLeftFailure: values that are left are lost with the device, which is said; those that a leaf fails on are not
-// brought over what the host has.
+// TestLeftFailure: values that are left are lost with the device, which is said; those that a leaf
+// fails on are not brought over what the host has.
 func TestLeftFailure(t *testing.T) {
 	b := onStandIn(t)
 	leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))

@@ -30,15 +30,22 @@ type mathLibrary struct {
 
 // mathLibraries are those that schedules name.
 var mathLibraries = map[string]mathLibrary{
-	strategy.CuBLAS: {"cuBLAS", "DISTAFF_CUBLAS", []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"}, map[int]string{
-		1: "it is not initialized", 3: "it could not allocate memory", 7: "a parameter is not valid", 8: "the GPU's architecture lacks what it needs",
-		11: "memory could not be accessed", 13: "its kernel failed", 14: "an internal operation failed", 15: "it does not support this",
-	}, 3},
-	strategy.CuSPARSE: {"cuSPARSE", "DISTAFF_CUSPARSE", []string{"libcusparse.so.13", "libcusparse.so.12", "libcusparse.so.11", "libcusparse.so"}, map[int]string{
-		1: "it is not initialized", 2: "it could not allocate memory", 3: "a parameter is not valid", 4: "the GPU's architecture lacks what it needs",
-		5: "memory could not be accessed", 6: "its kernel failed", 7: "an internal operation failed", 8: "it does not support matrices of this kind",
-		10: "it does not support this", 11: "resources are short",
-	}, 2},
+	strategy.CuBLAS: {"cuBLAS", "DISTAFF_CUBLAS",
+		[]string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"}, map[int]string{
+			1: "it is not initialized", 3: "it could not allocate memory", 7: "a parameter is not valid",
+			8:  "the GPU's architecture lacks what it needs",
+			11: "memory could not be accessed", 13: "its kernel failed", 14: "an internal operation failed",
+			15: "it does not support this",
+		}, 3},
+	strategy.CuSPARSE: {"cuSPARSE", "DISTAFF_CUSPARSE",
+		[]string{"libcusparse.so.13", "libcusparse.so.12", "libcusparse.so.11", "libcusparse.so"},
+		map[int]string{
+			1: "it is not initialized", 2: "it could not allocate memory", 3: "a parameter is not valid",
+			4: "the GPU's architecture lacks what it needs",
+			5: "memory could not be accessed", 6: "its kernel failed", 7: "an internal operation failed",
+			8:  "it does not support matrices of this kind",
+			10: "it does not support this", 11: "resources are short",
+		}, 2},
 }
 
 // openMath are the libraries that are open, by the paths that were tried: each once in a process.
@@ -75,7 +82,10 @@ func (m mathLibrary) open(name string) (openLibraryFile, error) {
 		openMath.all[key] = openLibraryFile{path, fn}
 		return openMath.all[key], nil
 	}
-	return openLibraryFile{}, &SetupError{fmt.Sprintf("substitute: no %s (%s): name it with %s, or leave %s out of the schedule; tried %s", m.title, m.names[0], m.variable, name, strings.Join(tried, "; "))}
+	return openLibraryFile{},
+		&SetupError{fmt.Sprintf(
+			"substitute: no %s (%s): name it with %s, or leave %s out of the schedule; tried %s", m.title,
+			m.names[0], m.variable, name, strings.Join(tried, "; "))}
 }
 
 // openFunctions opens a file as the library of that name; nil with the reason where it is none.
@@ -139,7 +149,8 @@ func (d *driver) refused(name string, rc C.int, what string) error {
 	m := mathLibraries[name]
 	if int(rc) == m.memory {
 		free, total := d.memInfo()
-		return &MemoryError{What: m.title + "'s own memory for " + what, Free: free, Total: total, Device: d.desc.name}
+		return &MemoryError{What: m.title + "'s own memory for " + what, Free: free, Total: total,
+			Device: d.desc.name}
 	}
 	why := m.statuses[int(rc)]
 	if why == "" {
@@ -149,7 +160,8 @@ func (d *driver) refused(name string, rc C.int, what string) error {
 }
 
 // typeLetters are the names that libraries have for the types of values.
-var typeLetters = map[ir.Type]C.int{ir.Float32: 's', ir.Float64: 'd', ir.Complex64: 'c', ir.Complex128: 'z'}
+var typeLetters = map[ir.Type]C.int{ir.Float32: 's', ir.Float64: 'd', ir.Complex64: 'c',
+	ir.Complex128: 'z'}
 
 func flag(b bool) C.int {
 	if b {
@@ -158,8 +170,8 @@ func flag(b bool) C.int {
 	return 0
 }
 
-// gemm has cuBLAS, which stores matrices by columns, compute the product; or, where c lies by rows, that of the transposed
-// matrices in the other order.
+// gemm has cuBLAS, which stores matrices by columns, compute the product; or, where c lies by rows,
+// that of the transposed matrices in the other order.
 func (d *driver) gemm(p matrixProduct) error {
 	if flip, _, _ := p.c.columns(p.m, p.n); flip {
 		p.m, p.n, p.a, p.b, p.c = p.n, p.m, p.b.flipped(), p.a.flipped(), p.c.flipped()
@@ -175,8 +187,10 @@ func (d *driver) gemm(p matrixProduct) error {
 	}
 	d.what = p.what
 	h := d.math[strategy.CuBLAS]
-	g := C.dst_product{_type: typeLetters[p.elem], op_a: flag(opA), op_b: flag(opB), m: C.int(p.m), n: C.int(p.n), k: C.int(p.k),
-		lda: C.int(lda), ldb: C.int(ldb), ldc: C.int(ldc), a: C.dst_cu_ptr(p.a.at), b: C.dst_cu_ptr(p.b.at), c: C.dst_cu_ptr(p.c.at),
+	g := C.dst_product{_type: typeLetters[p.elem], op_a: flag(opA), op_b: flag(opB), m: C.int(p.m),
+		n: C.int(p.n), k: C.int(p.k),
+		lda: C.int(lda), ldb: C.int(ldb), ldc: C.int(ldc), a: C.dst_cu_ptr(p.a.at),
+		b: C.dst_cu_ptr(p.b.at), c: C.dst_cu_ptr(p.c.at),
 		alpha: [2]C.uint64_t{C.uint64_t(p.alpha[0]), C.uint64_t(p.alpha[1])}}
 	if rc := C.dst_cublas_product((*C.dst_cublas)(h.fn), h.handle, &g); rc != 0 {
 		return d.refused(strategy.CuBLAS, rc, "the product of matrices in "+p.what)
@@ -184,8 +198,8 @@ func (d *driver) gemm(p matrixProduct) error {
 	return nil
 }
 
-// spmm has cuSPARSE compute the product: of vectors where all of them lie side by side, else of matrices that lie as c does,
-// or transposed.
+// spmm has cuSPARSE compute the product: of vectors where all of them lie side by side, else of
+// matrices that lie as c does, or transposed.
 func (d *driver) spmm(p sparseProduct) error {
 	if err := d.await(); err != nil {
 		return err
@@ -193,8 +207,10 @@ func (d *driver) spmm(p sparseProduct) error {
 	d.what = p.what
 	h := d.math[strategy.CuSPARSE]
 	fn := (*C.dst_cusparse)(h.fn)
-	g := C.dst_sparse_product{_type: typeLetters[p.elem], width: C.int(p.width), m: C.int64_t(p.m), n: C.int64_t(p.n), k: C.int64_t(p.k), nnz: C.int64_t(p.nnz),
-		pos: C.dst_cu_ptr(p.pos), crd: C.dst_cu_ptr(p.crd), vals: C.dst_cu_ptr(p.vals), b: C.dst_cu_ptr(p.b.at), c: C.dst_cu_ptr(p.c.at),
+	g := C.dst_sparse_product{_type: typeLetters[p.elem], width: C.int(p.width), m: C.int64_t(p.m),
+		n: C.int64_t(p.n), k: C.int64_t(p.k), nnz: C.int64_t(p.nnz),
+		pos: C.dst_cu_ptr(p.pos), crd: C.dst_cu_ptr(p.crd), vals: C.dst_cu_ptr(p.vals),
+		b: C.dst_cu_ptr(p.b.at), c: C.dst_cu_ptr(p.c.at),
 		alpha: [2]C.uint64_t{C.uint64_t(p.alpha[0]), C.uint64_t(p.alpha[1])}}
 	byRows := p.n == 1 || p.c.col == 1
 	along, across, ldc := p.b.col, p.b.row, p.c.row
@@ -202,7 +218,8 @@ func (d *driver) spmm(p sparseProduct) error {
 		along, across, ldc = p.b.row, p.b.col, p.c.col
 	}
 	transposed := along != 1 && (!byRows || p.n > 1)
-	g.vector, g.by_rows, g.op_b = flag(p.n == 1 && p.b.row == 1 && p.c.row == 1), flag(byRows), flag(transposed)
+	g.vector, g.by_rows, g.op_b = flag(p.n == 1 && p.b.row == 1 && p.c.row == 1), flag(byRows),
+		flag(transposed)
 	g.ldb, g.ldc = C.int64_t(across), C.int64_t(ldc)
 	if transposed {
 		g.ldb = C.int64_t(along)

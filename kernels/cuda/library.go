@@ -17,7 +17,8 @@ import (
 )
 
 // driverNames are where the driver's library is looked for, by the loader first.
-var driverNames = []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
+var driverNames = []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
+	"/usr/lib/wsl/lib/libcuda.so.1"}
 
 // library is the driver's library, which is open, and its version, such as 12080 for CUDA 12.8.
 type library struct {
@@ -95,7 +96,8 @@ func openLibrary(name string) (*library, error) {
 		return &library{fn: fn, path: name}, nil
 	}
 	if missing != nil {
-		return nil, fmt.Errorf("the NVIDIA driver is %w: %s has no %s: install a later one%s", errMissing, name, C.GoString(missing), insteadCPU)
+		return nil, fmt.Errorf("the NVIDIA driver is %w: %s has no %s: install a later one%s", errMissing,
+			name, C.GoString(missing), insteadCPU)
 	}
 	defer C.free(unsafe.Pointer(why))
 	return nil, fmt.Errorf("no driver: %s cannot be opened (%s): install the NVIDIA driver%s", name,
@@ -119,9 +121,13 @@ func (l *library) init() error {
 func (l *library) refusal(rc int) string {
 	switch rc {
 	case cuNoDevice:
-		return "no GPU: the NVIDIA driver " + l.path + " finds none (CUDA_VISIBLE_DEVICES hides what it does not list): run where there is one" + insteadCPU
+		return "no GPU: the NVIDIA driver " + l.path +
+			" finds none (CUDA_VISIBLE_DEVICES hides what it does not list): run where there is one" +
+			insteadCPU
 	case cuSystemMismatch, cuCompatNotOnThis:
-		return "the NVIDIA driver does not start: " + l.text(rc) + ": its library " + l.path + " is of another version than the kernel's module; restart after an update of the driver" + insteadCPU
+		return "the NVIDIA driver does not start: " + l.text(rc) + ": its library " + l.path +
+			" is of another version than the kernel's module; restart after an update of the driver" +
+			insteadCPU
 	}
 	return "the NVIDIA driver does not start: " + l.text(rc) + fmt.Sprintf(" (%d)", rc) + insteadCPU
 }
@@ -144,7 +150,8 @@ func (l *library) text(rc int) string {
 func (l *library) devices() (int, error) {
 	var n C.int
 	if rc := C.cu_device_count(l.fn, &n); rc != 0 && rc != cuNoDevice {
-		return 0, &SetupError{"the NVIDIA driver does not tell its devices: " + l.text(int(rc)) + insteadCPU}
+		return 0,
+			&SetupError{"the NVIDIA driver does not tell its devices: " + l.text(int(rc)) + insteadCPU}
 	}
 	return int(n), nil
 }
@@ -159,18 +166,22 @@ const (
 func (l *library) find(index int) (d description, err error) {
 	var dev C.dst_cu_device
 	if rc := C.cu_device_get(l.fn, &dev, C.int(index)); rc != 0 {
-		return d, &SetupError{fmt.Sprintf("GPU %d is not to be had: %s%s", index, l.text(int(rc)), insteadCPU)}
+		return d,
+			&SetupError{fmt.Sprintf("GPU %d is not to be had: %s%s", index, l.text(int(rc)), insteadCPU)}
 	}
 	var name [256]C.char
 	var total C.size_t
 	if rc := C.cu_device_name(l.fn, &name[0], C.int(len(name)), dev); rc != 0 {
-		return d, &SetupError{fmt.Sprintf("GPU %d does not tell its name: %s%s", index, l.text(int(rc)), insteadCPU)}
+		return d,
+			&SetupError{fmt.Sprintf("GPU %d does not tell its name: %s%s", index, l.text(int(rc)),
+				insteadCPU)}
 	}
 	if rc := C.cu_device_total(l.fn, &total, dev); rc != 0 {
 		total = 0
 	}
 	major, minor := l.attribute(dev, attributeMajor), l.attribute(dev, attributeMinor)
-	return description{name: C.GoString(&name[0]), arch: 10*major + minor, index: index, memory: int64(total)}, nil
+	return description{name: C.GoString(&name[0]), arch: 10*major + minor, index: index,
+		memory: int64(total)}, nil
 }
 
 // attribute is a number that a device has; 0 where it does not tell.

@@ -62,8 +62,8 @@ func (n *byNVRTC) version() string {
 	return fmt.Sprintf("%d.%d", major, minor)
 }
 
-// target is what code is made for: the GPU's own architecture, whose code the driver loads as it is, or
-// the latest before it that this NVRTC knows, as PTX, which the driver compiles.
+// target is what code is made for: the GPU's own architecture, whose code the driver loads as it
+// is, or the latest before it that this NVRTC knows, as PTX, which the driver compiles.
 func (n *byNVRTC) target() string {
 	best := 0
 	for _, a := range n.lib.Architectures() {
@@ -102,7 +102,8 @@ func (n *byNVRTC) payload(object []byte) ([]byte, error) {
 		return nil, err
 	}
 	if o.Meta.CPU != n.machine() {
-		return nil, fmt.Errorf("it was compiled for %s, and %s is %s", o.Meta.CPU, n.dev.name, n.machine())
+		return nil, fmt.Errorf("it was compiled for %s, and %s is %s", o.Meta.CPU, n.dev.name,
+			n.machine())
 	}
 	return o.Payload(), nil
 }
@@ -127,8 +128,9 @@ func (n *byNVRTC) build(ctx context.Context, src source) ([]byte, error) {
 		n.note("NVRTC says of the kernels of " + src.label + ": " + said)
 	}
 	o, err := cc.Seal(code, cc.Meta{
-		Label: src.label, Compiler: "NVRTC " + n.version() + " for " + target, Path: n.lib.Path(), Flags: slices.Clone(compileFlags),
-		CPU: n.machine(), Made: time.Now().UTC().Truncate(time.Second), Tensors: src.tensors,
+		Label: src.label, Compiler: "NVRTC " + n.version() + " for " + target, Path: n.lib.Path(),
+		Flags: slices.Clone(compileFlags),
+		CPU:   n.machine(), Made: time.Now().UTC().Truncate(time.Second), Tensors: src.tensors,
 	})
 	if err != nil {
 		return nil, err

@@ -23,8 +23,8 @@ type Need struct {
 	Unknown []string
 }
 
-// Memory is the memory that a call of a leaf takes on its device. The device rounds each array up, to 2 MiB
-// at most.
+// Memory is the memory that a call of a leaf takes on its device. The device rounds each array up,
+// to 2 MiB at most.
 func Memory(f *ir.Func, sizes Sizes) Need {
 	p := &planner{f: f, vars: scope{}, live: map[*ir.Array]int64{}}
 	used := arraysUsed(f.Body)

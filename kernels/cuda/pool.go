@@ -45,7 +45,8 @@ func blockSize(bytes int64) int64 {
 
 // take gives a block of the pool; recycled tells that kernels may still use it.
 func (p *pool) take(size int64) (at pointer, recycled, ok bool) {
-	i, _ := slices.BinarySearchFunc(p.list, size, func(f freed, size int64) int { return int(min(max(f.size-size, -1), 1)) })
+	i, _ := slices.BinarySearchFunc(p.list, size,
+		func(f freed, size int64) int { return int(min(max(f.size-size, -1), 1)) })
 	if i == len(p.list) || p.list[i].size > size+size/4 {
 		return 0, false, false
 	}
@@ -104,7 +105,8 @@ func (d *driver) free(at pointer) error {
 	if d.lost != nil {
 		return nil
 	}
-	i, _ := slices.BinarySearchFunc(p.list, size, func(f freed, size int64) int { return int(min(max(f.size-size, -1), 1)) })
+	i, _ := slices.BinarySearchFunc(p.list, size,
+		func(f freed, size int64) int { return int(min(max(f.size-size, -1), 1)) })
 	p.list = slices.Insert(p.list, i, freed{at, size, p.epoch})
 	p.kept += size
 	if most := d.desc.memory / poolShare; p.kept > most {

@@ -50,7 +50,8 @@ func Probe() Report {
 	}
 	for _, name := range []string{strategy.CuBLAS, strategy.CuSPARSE} {
 		f, err := mathLibraries[name].open(name)
-		r.Libraries = append(r.Libraries, Library{Title: mathLibraries[name].title, Path: f.path, Err: err})
+		r.Libraries = append(r.Libraries,
+			Library{Title: mathLibraries[name].title, Path: f.path, Err: err})
 	}
 	lib, err := openDriver(driverNames)
 	if err != nil {
@@ -65,7 +66,9 @@ func Probe() Report {
 	r.DriverErr = err
 	for k := range n {
 		d, err := lib.find(k)
-		r.Devices = append(r.Devices, Device{Index: k, Name: d.name, Memory: d.memory, Capability: fmt.Sprintf("%d.%d", d.arch/10, d.arch%10), Err: err})
+		r.Devices = append(r.Devices,
+			Device{Index: k, Name: d.name, Memory: d.memory,
+				Capability: fmt.Sprintf("%d.%d", d.arch/10, d.arch%10), Err: err})
 	}
 	return r
 }

@@ -14,8 +14,8 @@ type denseMatrix struct {
 	row, col int64
 }
 
-// columns is a matrix of so many rows and columns as a library takes it that stores matrices by columns:
-// as it is, or transposed, with the distance of two columns of what is stored.
+// columns is a matrix of so many rows and columns as a library takes it that stores matrices by
+// columns: as it is, or transposed, with the distance of two columns of what is stored.
 func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bool) {
 	if m.row == 1 || rows == 1 {
 		ld = m.col
@@ -39,8 +39,8 @@ func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bo
 // flipped is the transposed matrix.
 func (m denseMatrix) flipped() denseMatrix { return denseMatrix{m.at, m.col, m.row} }
 
-// matrixProduct adds alpha*a*b to c, for an a of m rows and k columns, and a b of k rows and n columns. Each of the matrices is
-// one that a library takes (columns).
+// matrixProduct adds alpha*a*b to c, for an a of m rows and k columns, and a b of k rows and n
+// columns. Each of the matrices is one that a library takes (columns).
 type matrixProduct struct {
 	m, n, k int64
 	c, a, b denseMatrix
@@ -57,8 +57,9 @@ func (p *matrixProduct) takes() bool {
 	return c && a && b
 }
 
-// sparseProduct adds alpha*a*b to c, for a sparse a of m rows and k columns with nnz entries: those of row i are the ones from
-// pos[i] up to pos[i+1], where pos[0] is 0. b and c have k and m rows, and n columns.
+// sparseProduct adds alpha*a*b to c, for a sparse a of m rows and k columns with nnz entries: those
+// of row i are the ones from pos[i] up to pos[i+1], where pos[0] is 0. b and c have k and m rows,
+// and n columns.
 type sparseProduct struct {
 	m, n, k, nnz   int64
 	width          int64 // bytes of a position or coordinate
@@ -75,8 +76,8 @@ type axis struct {
 	s [2]int64
 }
 
-// axes are the loops of given extents and strides, as few as there can be: loops of one iteration are none, and
-// two of which one goes on where the other ends are one.
+// axes are the loops of given extents and strides, as few as there can be: loops of one iteration
+// are none, and two of which one goes on where the other ends are one.
 func axes(n, first, second []int64) []axis {
 	var list []axis
 	for k := range n {
@@ -84,7 +85,8 @@ func axes(n, first, second []int64) []axis {
 		if x.n == 1 {
 			continue
 		}
-		if last := len(list) - 1; last >= 0 && list[last].s[0] == x.n*x.s[0] && list[last].s[1] == x.n*x.s[1] {
+		if last := len(list) - 1; last >= 0 && list[last].s[0] == x.n*x.s[0] &&
+			list[last].s[1] == x.n*x.s[1] {
 			x.n *= list[last].n
 			list[last] = x
 			continue
@@ -97,7 +99,8 @@ func axes(n, first, second []int64) []axis {
 	return list
 }
 
-// inLoops calls f with where the matrices begin in each iteration of the loops but that of number but.
+// inLoops calls f with where the matrices begin in each iteration of the loops but that of number
+// but.
 func inLoops(list []axis, but int, f func(at [2]int64) error) error {
 	at := make([]int64, len(list))
 	for {
@@ -122,8 +125,9 @@ func inLoops(list []axis, but int, f func(at [2]int64) error) error {
 	}
 }
 
-// gemm runs a product of matrices by the device's library: over one of each kind of its loops, such that the library
-// takes the matrices and there is most to do, inside loops of the host over the others.
+// gemm runs a product of matrices by the device's library: over one of each kind of its loops, such
+// that the library takes the matrices and there is most to do, inside loops of the host over the
+// others.
 func (c *call) gemm(s *ir.Gemm) error {
 	m, n, k, err := c.extents(s)
 	if err != nil || m == nil {
@@ -147,13 +151,15 @@ func (c *call) gemm(s *ir.Gemm) error {
 			}
 		}
 	}
-	rows, cols, sums := axes(m, strides[0][0], strides[1][0]), axes(n, strides[0][1], strides[2][1]), axes(k, strides[1][1], strides[2][0])
+	rows, cols, sums := axes(m, strides[0][0], strides[1][0]), axes(n, strides[0][1], strides[2][1]),
+		axes(k, strides[1][1], strides[2][0])
 	best := [3]int{-1}
 	over := func(x, y, z int) matrixProduct {
 		r, q, t := rows[x], cols[y], sums[z]
 		g := p
 		g.m, g.n, g.k = r.n, q.n, t.n
-		g.c.row, g.c.col, g.a.row, g.a.col, g.b.row, g.b.col = r.s[0], q.s[0], r.s[1], t.s[0], t.s[1], q.s[1]
+		g.c.row, g.c.col, g.a.row, g.a.col, g.b.row, g.b.col = r.s[0], q.s[0], r.s[1], t.s[0], t.s[1],
+			q.s[1]
 		return g
 	}
 	most := int64(0)
@@ -167,7 +173,8 @@ func (c *call) gemm(s *ir.Gemm) error {
 		}
 	}
 	if best[0] < 0 {
-		return &SetupError{fmt.Sprintf("cublas: the matrices of %s have no neighbouring values side by side", p.what)}
+		return &SetupError{fmt.Sprintf(
+			"cublas: the matrices of %s have no neighbouring values side by side", p.what)}
 	}
 	if err := c.work(); err != nil {
 		return err
@@ -224,9 +231,11 @@ func (c *call) spmm(s *ir.SpMM) error {
 	if err != nil || v[0] < 1 || v[1] < 1 || v[2] < 1 || v[3] < 1 {
 		return err
 	}
-	p := sparseProduct{m: v[0], n: v[1], k: v[2], nnz: v[3], width: s.Crd.Elem.Size(), elem: s.Alpha.Type(), what: c.statement()}
+	p := sparseProduct{m: v[0], n: v[1], k: v[2], nnz: v[3], width: s.Crd.Elem.Size(),
+		elem: s.Alpha.Type(), what: c.statement()}
 	if p.width == 4 && p.nnz > math.MaxInt32 {
-		return &SetupError{fmt.Sprintf("cusparse: a GPU has %d entries of a matrix in %s, and cuSPARSE takes %d at most with coordinates of 32 bits: cut the statement over more ranks", p.nnz, p.what, math.MaxInt32)}
+		return &SetupError{fmt.Sprintf(
+			"cusparse: a GPU has %d entries of a matrix in %s, and cuSPARSE takes %d at most with coordinates of 32 bits: cut the statement over more ranks", p.nnz, p.what, math.MaxInt32)}
 	}
 	alpha, err := c.vars.eval(s.Alpha, c)
 	if err != nil {
@@ -270,7 +279,8 @@ func libraries(f *ir.Func) (list []string) {
 func narrow(what string, list ...int64) error {
 	for _, n := range list {
 		if n > math.MaxInt32 {
-			return &SetupError{fmt.Sprintf("cublas: a size or stride of %s is %d, and cuBLAS takes %d at most: cut the statement over more ranks, or into smaller blocks", what, n, math.MaxInt32)}
+			return &SetupError{fmt.Sprintf(
+				"cublas: a size or stride of %s is %d, and cuBLAS takes %d at most: cut the statement over more ranks, or into smaller blocks", what, n, math.MaxInt32)}
 		}
 	}
 	return nil

@@ -51,7 +51,8 @@ func (p *program) host(s ir.Stmt) error {
 		return p.host(s.Body)
 	case *ir.While:
 		return p.host(s.Body)
-	case *ir.Launch, *ir.Comment, *ir.Declare, *ir.Assign, *ir.Store, *ir.Alloc, *ir.Free, *ir.Grow, *ir.Fill, *ir.Copy, *ir.Scan, *ir.Publish, *ir.Fail, *ir.Prefetch, *ir.Local,
+	case *ir.Launch, *ir.Comment, *ir.Declare, *ir.Assign, *ir.Store, *ir.Alloc, *ir.Free, *ir.Grow,
+		*ir.Fill, *ir.Copy, *ir.Scan, *ir.Publish, *ir.Fail, *ir.Prefetch, *ir.Local,
 		*ir.Gemm, *ir.SpMM:
 	default:
 		return p.refuse(fmt.Sprintf("a statement of kind %T stands outside of its kernels", s))

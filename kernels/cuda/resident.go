@@ -19,7 +19,9 @@ type store struct {
 	clock   uint64
 	up      atomic.Int64 // bytes of arguments that were copied to the device
 	down    atomic.Int64 // and of results that were copied from there
-	spoils  bool         // what the host has of an array whose device's is newer is overwritten, so that who reads it without fetching it shows
+	// what the host has of an array whose device's is newer is overwritten, so that who reads it
+	// without fetching it shows
+	spoils bool
 }
 
 // tenant is a tensor that stays.
@@ -72,7 +74,8 @@ func (s *store) pin(t *tcs.Tensor) {
 	}
 }
 
-// leave has what leaves store to the values of a tensor that stays come to the host when it is fetched.
+// leave has what leaves store to the values of a tensor that stays come to the host when it is
+// fetched.
 func (s *store) leave(t *tcs.Tensor) {
 	if e := s.tensors[t]; e != nil && !e.left {
 		e.left = true
@@ -95,7 +98,8 @@ func (e *tenant) values(t *tcs.Tensor) *resident {
 // fetch brings what leaves stored to a tensor's memory to the host.
 func (s *store) fetch(t *tcs.Tensor) error {
 	for _, l := range t.Levels {
-		if err := errors.Join(s.settle(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width)), s.settle(l.Crd.Ptr, l.Crd.Len*int64(l.Crd.Width))); err != nil {
+		if err := errors.Join(s.settle(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width)),
+			s.settle(l.Crd.Ptr, l.Crd.Len*int64(l.Crd.Width))); err != nil {
 			return err
 		}
 	}
@@ -116,11 +120,13 @@ func (s *store) settle(host unsafe.Pointer, bytes int64) error {
 
 // newer tells whether the device has newer contents of some memory of the host's.
 func (s *store) newer(host unsafe.Pointer, bytes int64) bool {
-	return slices.ContainsFunc(s.arrays, func(r *resident) bool { return r.newer && r.overlaps(host, bytes) })
+	return slices.ContainsFunc(s.arrays,
+		func(r *resident) bool { return r.newer && r.overlaps(host, bytes) })
 }
 
 func (r *resident) overlaps(host unsafe.Pointer, bytes int64) bool {
-	return uintptr(r.host) < uintptr(host)+uintptr(bytes) && uintptr(host) < uintptr(r.host)+uintptr(r.bytes)
+	return uintptr(r.host) < uintptr(host)+uintptr(bytes) &&
+		uintptr(host) < uintptr(r.host)+uintptr(r.bytes)
 }
 
 // bring copies an array to the host.
@@ -228,7 +234,8 @@ func (s *store) quit(e *tenant) error {
 	return first
 }
 
-// drop takes an array off the device, after it has brought what counts to the host. It can come again.
+// drop takes an array off the device, after it has brought what counts to the host. It can come
+// again.
 func (s *store) drop(r *resident) error {
 	if r.at == 0 {
 		return nil
@@ -244,7 +251,8 @@ func (s *store) drop(r *resident) error {
 // use is where memory of the host lies on the device, which it is copied to if need be, with
 // the array that it is a part of, until done is called of that; nil where it does not stay. The
 // contents of memory that is fresh are not asked for.
-func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer, *resident, error) {
+func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer, *resident,
+	error) {
 	r := s.around(host, bytes)
 	if r == nil {
 		return 0, nil, nil
@@ -313,8 +321,8 @@ func (s *store) changed(host unsafe.Pointer, bytes int64, except *resident) erro
 	return nil
 }
 
-// rewritten drops the arrays that overlap those of a tensor. What the driver refuses to free belongs to a
-// device that is lost, as the next call tells.
+// rewritten drops the arrays that overlap those of a tensor. What the driver refuses to free
+// belongs to a device that is lost, as the next call tells.
 func (s *store) rewritten(t *tcs.Tensor) {
 	for _, l := range t.Levels {
 		s.changed(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width), nil)
@@ -326,7 +334,8 @@ func (s *store) rewritten(t *tcs.Tensor) {
 // renew notes the arrays that a tensor has got from a leaf. made are those that are on the
 // device already: they stay there, and taken tells which. A device that is lost shows at the next
 // call: what the leaf made is whole.
-func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (taken map[pointer]*resident) {
+func (s *store) renew(t *tcs.Tensor,
+	made map[unsafe.Pointer]pointer) (taken map[pointer]*resident) {
 	e := s.tensors[t]
 	if e == nil {
 		return nil
@@ -345,8 +354,8 @@ func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (taken map
 	return taken
 }
 
-// evict drops the array that was used least recently, by no call at hand, and that is not pinned; false where there
-// is none.
+// evict drops the array that was used least recently, by no call at hand, and that is not pinned;
+// false where there is none.
 func (s *store) evict() bool {
 	var least *resident
 	for _, r := range s.arrays {

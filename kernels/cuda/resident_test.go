@@ -39,7 +39,8 @@ func TestResident(t *testing.T) {
 	call := func(y, x *tcs.Tensor, want int64) {
 		t.Helper()
 		d.up = 0
-		if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil, kernels.Env{Threads: 1}); err != nil {
+		if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil,
+			kernels.Env{Threads: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if d.up != want {
@@ -81,7 +82,8 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// TestResidentResult: the arrays that a leaf makes for a result that stays are there for the next leaf.
+// TestResidentResult: the arrays that a leaf makes for a result that stays are there for the next
+// leaf.
 func TestResidentResult(t *testing.T) {
 	b, d := counted(t)
 	evens := build(t, b, handmade(t, "evens", "C(i,j) = A(i,j)", codegen.Result{Shares: -1}))
@@ -96,7 +98,8 @@ func TestResidentResult(t *testing.T) {
 		checkEvens(t, a, c)
 		y := vector(make([]float64, 40)...)
 		d.up = 0
-		if err := multiply.Call(t.Context(), []*tcs.Tensor{y, c, x}, nil, kernels.Env{Threads: 1}); err != nil {
+		if err := multiply.Call(t.Context(), []*tcs.Tensor{y, c, x}, nil,
+			kernels.Env{Threads: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if d.up != x.Bytes() || !slices.Equal(tcs.Slice[float64](y.Vals), product(c, x)) {
@@ -112,19 +115,23 @@ func TestResidentResult(t *testing.T) {
 	}
 }
 
-// TestResidentFailure: a result that stays and that a leaf fails on is not taken for what the host has.
+// TestResidentFailure: a result that stays and that a leaf fails on is not taken for what the host
+// has.
 func TestResidentFailure(t *testing.T) {
 	b, _ := counted(t)
 	divide := build(t, b, handmade(t, "divide", "q(i) = n(i) / d(i)", codegen.Result{Shares: -1}))
 	q, n := vector[int64](-9, -9, -9), vector[int64](6, 7, 8)
 	b.Resident(q)
 	defer b.Forget(q)
-	if err := divide.Call(t.Context(), []*tcs.Tensor{q, n, vector[int64](1, 0, 1)}, nil, kernels.Env{Threads: 1}); err == nil {
+	if err := divide.Call(t.Context(), []*tcs.Tensor{q, n, vector[int64](1, 0, 1)}, nil,
+		kernels.Env{Threads: 1}); err == nil {
 		t.Fatal("no error")
 	}
 	copy(tcs.Slice[int64](q.Vals), []int64{2, 1, 4})
 	r := vector[int64](0, 0, 0)
-	if err := divide.Call(t.Context(), []*tcs.Tensor{r, n, q}, nil, kernels.Env{Threads: 1}); err != nil || !slices.Equal(tcs.Slice[int64](r.Vals), []int64{3, 7, 2}) {
+	if err := divide.Call(t.Context(), []*tcs.Tensor{r, n, q}, nil,
+		kernels.Env{Threads: 1}); err != nil ||
+		!slices.Equal(tcs.Slice[int64](r.Vals), []int64{3, 7, 2}) {
 		t.Errorf("got %v, %v", tcs.Slice[int64](r.Vals), err)
 	}
 }
@@ -132,16 +139,20 @@ func TestResidentFailure(t *testing.T) {
 // TestNeed: the memory of a call, from sizes alone.
 func TestNeed(t *testing.T) {
 	elements := map[ir.Slot]int64{
-		{Arg: 1, Level: 1, Field: ir.Pos}: 101, {Arg: 1, Level: 1, Field: ir.Crd}: 5000, {Arg: 1, Field: ir.Vals}: 5000,
+		{Arg: 1, Level: 1, Field: ir.Pos}: 101, {Arg: 1, Level: 1, Field: ir.Crd}: 5000,
+		{Arg: 1, Field: ir.Vals}: 5000,
 		{Arg: 2, Field: ir.Vals}: 40, {Arg: 0, Field: ir.Vals}: 100,
 	}
-	sizes := Sizes{Elements: func(s ir.Slot) int64 { return elements[s] }, Size: func(ir.Slot) int64 { return 100 }}
+	sizes := Sizes{Elements: func(s ir.Slot) int64 { return elements[s] },
+		Size: func(ir.Slot) int64 { return 100 }}
 	spmv := Memory(handmade(t, "spmv", spmv, codegen.Result{}).Func, sizes)
-	if want := int64(101*4 + 5000*12 + 40*8 + 100*8); spmv.Arguments != want || spmv.Peak != want || spmv.Unknown != nil {
+	if want := int64(101*4 + 5000*12 + 40*8 + 100*8); spmv.Arguments != want || spmv.Peak != want ||
+		spmv.Unknown != nil {
 		t.Errorf("got %+v, want %d", spmv, want)
 	}
 	evens := Memory(handmade(t, "evens", "C(i,j) = A(i,j)", codegen.Result{}).Func, sizes)
-	if want := int64(101*4 + 5000*12); evens.Arguments != want || evens.Peak != want+101*4 || !slices.Equal(evens.Unknown, []string{"crd", "vals"}) {
+	if want := int64(101*4 + 5000*12); evens.Arguments != want || evens.Peak != want+101*4 ||
+		!slices.Equal(evens.Unknown, []string{"crd", "vals"}) {
 		t.Errorf("got %+v, want %d and %d more", evens, want, 101*4)
 	}
 }
@@ -157,7 +168,8 @@ func TestPinned(t *testing.T) {
 		if pinned {
 			b.Pin(a)
 		}
-		if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil, kernels.Env{Threads: 1}); err != nil {
+		if err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil,
+			kernels.Env{Threads: 1}); err != nil {
 			t.Fatal(err)
 		}
 		all := func() (err error) {

@@ -12,9 +12,9 @@ import (
 	"unsafe"
 )
 
-// stage is two buffers of pinned memory through which all copies go: while the device copies one, the
-// CPU fills or empties the other. Memory of tensors itself is not pinned, which takes longer than to
-// copy it, and may be of a file that shrinks.
+// stage is two buffers of pinned memory through which all copies go: while the device copies one,
+// the CPU fills or empties the other. Memory of tensors itself is not pinned, which takes longer
+// than to copy it, and may be of a file that shrinks.
 type stage struct {
 	half [2]unsafe.Pointer
 	busy [2]C.dst_cu_handle // events: what was copied from the half has left it
@@ -57,7 +57,8 @@ func (s *stage) mend(d *driver) error {
 
 // turn goes on to the other half, once it is empty.
 func (s *stage) turn(d *driver, stream C.dst_cu_handle) error {
-	if err := d.check(C.cu_event_record(d.lib.fn, s.busy[s.cur], stream), "cuEventRecord"); err != nil {
+	if err := d.check(C.cu_event_record(d.lib.fn, s.busy[s.cur], stream),
+		"cuEventRecord"); err != nil {
 		return err
 	}
 	s.used[s.cur] = true
@@ -170,7 +171,8 @@ func move(dst, src unsafe.Pointer, n int64) {
 	for off := int64(0); off < n; off += step {
 		all.Go(func() {
 			k := min(step, n-off)
-			copy(unsafe.Slice((*byte)(unsafe.Add(dst, off)), k), unsafe.Slice((*byte)(unsafe.Add(src, off)), k))
+			copy(unsafe.Slice((*byte)(unsafe.Add(dst, off)), k),
+				unsafe.Slice((*byte)(unsafe.Add(src, off)), k))
 		})
 	}
 	all.Wait()

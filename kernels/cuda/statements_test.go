@@ -27,22 +27,32 @@ type scheduled struct {
 }
 
 var statements = []scheduled{
-	{"SpMV, a row a thread", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 700, "j": 300}, 0.03,
+	{"SpMV, a row a thread", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 700, "j": 300},
+		0.03,
 		"split(i,block,thread,256) parallelize(block,GPUBlock,NoRaces) parallelize(thread,GPUThread,NoRaces)", ir.Float64},
-	{"SpMV, a row a warp", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 700, "j": 300}, 0.2,
+	{"SpMV, a row a warp", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 700, "j": 300},
+		0.2,
 		"split(i,block,block_row,256) split(block_row,warp_row,warp,16) pos(j,jpos,A(i,j)) split(jpos,thread_nz,thread,32) reorder(block,warp,warp_row,thread,thread_nz) " +
 			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) parallelize(thread,GPUThread,Temporary)", ir.Float64},
-	{"SpMV, by non-zeros", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 500, "j": 300}, 0.05,
+	{"SpMV, by non-zeros", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 500, "j": 300},
+		0.05,
 		"fuse(i,j,f) pos(f,fpos,A(i,j)) split(fpos,block,fpos1,3584) split(fpos1,warp,fpos2,224) split(fpos2,thread,thread_nz,7) reorder(block,warp,thread,thread_nz) " +
 			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) parallelize(thread,GPUThread,Atomics)", ir.Float32},
-	{"SpMM, by non-zeros", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, map[string]int64{"i": 90, "j": 60, "k": 128}, 0.1,
+	{"SpMM, by non-zeros", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"},
+		map[string]int64{"i": 90, "j": 60, "k": 128}, 0.1,
 		"reorder(i,j,k) fuse(i,j,f) pos(f,fpos,A(i,j)) split(fpos,block,fpos1,256) split(fpos1,warp,nnz,16) split(k,dense_val_unbounded,thread,32) " +
 			"bound(dense_val_unbounded,dense_val,4,MaxExact) reorder(block,warp,dense_val,thread,nnz) " +
 			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) parallelize(thread,GPUThread,Atomics)", ir.Float64},
-	{"SpAdd, two passes", "C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, map[string]int64{"i": 400, "j": 100}, 0.1, "", ir.Float64},
-	{"SpAdd of integers", "C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ss", "B": "ds", "C": "ss"}, map[string]int64{"i": 400, "j": 100}, 0.02, "", ir.Int64},
-	{"SDDMM", "C(i,j) = A(i,j) * B(i,k) * D(k,j)", map[string]string{"A": "ds", "C": "ds"}, map[string]int64{"i": 70, "j": 50, "k": 20}, 0.2, "", ir.Float64},
-	{"SpMV of complex numbers", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 300, "j": 100}, 0.1, "", ir.Complex128},
+	{"SpAdd, two passes", "C(i,j) = A(i,j) + B(i,j)",
+		map[string]string{"A": "ds", "B": "ds", "C": "ds"}, map[string]int64{"i": 400, "j": 100}, 0.1, "",
+		ir.Float64},
+	{"SpAdd of integers", "C(i,j) = A(i,j) + B(i,j)",
+		map[string]string{"A": "ss", "B": "ds", "C": "ss"}, map[string]int64{"i": 400, "j": 100}, 0.02,
+		"", ir.Int64},
+	{"SDDMM", "C(i,j) = A(i,j) * B(i,k) * D(k,j)", map[string]string{"A": "ds", "C": "ds"},
+		map[string]int64{"i": 70, "j": 50, "k": 20}, 0.2, "", ir.Float64},
+	{"SpMV of complex numbers", spmv, map[string]string{"A": "ds"},
+		map[string]int64{"i": 300, "j": 100}, 0.1, "", ir.Complex128},
 }
 
 // TestStatements: what the compiler makes of statements and schedules runs as the interpreter runs
@@ -78,13 +88,16 @@ func (s scheduled) check(t *testing.T, b kernels.Backend, seed uint64) {
 // compile compiles for a target.
 func (s scheduled) compile(t *testing.T, target codegen.Target, commands []string) *codegen.Unit {
 	t.Helper()
-	return backendtest.Compile(t, s.src, s.levels, s.typ, codegen.Request{Sizes: s.sizes, Target: target, Schedule: commands, Verify: true})
+	return backendtest.Compile(t, s.src, s.levels, s.typ,
+		codegen.Request{Sizes: s.sizes, Target: target, Schedule: commands, Verify: true})
 }
 
-var valueTypes = map[ir.Type]tcs.Type{ir.Float64: tcs.Float64, ir.Float32: tcs.Float32, ir.Int64: tcs.Int64, ir.Complex128: tcs.Complex128}
+var valueTypes = map[ir.Type]tcs.Type{ir.Float64: tcs.Float64, ir.Float32: tcs.Float32,
+	ir.Int64: tcs.Int64, ir.Complex128: tcs.Complex128}
 
 // operands are the arguments of a leaf but for the result, made once by their names.
-func (s scheduled) operands(u *codegen.Unit, data map[string]*tcs.Tensor, rng *rand.Rand) []*tcs.Tensor {
+func (s scheduled) operands(u *codegen.Unit, data map[string]*tcs.Tensor,
+	rng *rand.Rand) []*tcs.Tensor {
 	args := []*tcs.Tensor{nil}
 	for _, a := range u.Args[1:] {
 		if data[a.Tensor] == nil {
@@ -144,7 +157,8 @@ func made[T any](n int64, next func() T) []T {
 }
 
 // run calls the leaf of u twice, and gives the bytes of the result's arrays.
-func (s scheduled) run(t *testing.T, b kernels.Backend, u *codegen.Unit, args []*tcs.Tensor) [][]byte {
+func (s scheduled) run(t *testing.T, b kernels.Backend, u *codegen.Unit,
+	args []*tcs.Tensor) [][]byte {
 	t.Helper()
 	leaf, err := b.Build(t.Context(), u)
 	if err != nil {
@@ -158,7 +172,8 @@ func (s scheduled) run(t *testing.T, b kernels.Backend, u *codegen.Unit, args []
 	var out [][]byte
 	for range 2 {
 		args[0] = s.result(u, args)
-		if err := leaf.Call(t.Context(), args, bounds, kernels.Env{Threads: 1, Vars: u.Vars, What: s.src}); err != nil {
+		if err := leaf.Call(t.Context(), args, bounds,
+			kernels.Env{Threads: 1, Vars: u.Vars, What: s.src}); err != nil {
 			t.Fatal(err)
 		}
 		out = nil
@@ -180,7 +195,8 @@ func (s scheduled) run(t *testing.T, b kernels.Backend, u *codegen.Unit, args []
 // result is a leaf's result before it is called.
 func (s scheduled) result(u *codegen.Unit, args []*tcs.Tensor) *tcs.Tensor {
 	wanted := u.Request.Tensors[u.Request.Stmt.LHS.Name]
-	c := &tcs.Tensor{Header: tcs.Header{Dims: wanted.Dims, Type: valueTypes[s.typ]}, Vals: tcs.Array{Width: uint8(s.typ.Size())}}
+	c := &tcs.Tensor{Header: tcs.Header{Dims: wanted.Dims, Type: valueTypes[s.typ]},
+		Vals: tcs.Array{Width: uint8(s.typ.Size())}}
 	n := int64(1)
 	for l, k := range u.Result.Format.Levels {
 		lev := tcs.Level{Kind: byte(k), Mode: l, Size: wanted.Dims[l]}

@@ -33,11 +33,12 @@ func (c *call) pause() error {
 	return err
 }
 
-// Time runs the leaf n times, after once that is not counted, and gives the milliseconds of each by the
-// device's clock: of what it launches alone. Arguments are copied up once, and nothing is copied down, so
-// that what args has of results is undefined afterwards; a leaf that adds to its result adds
-// to what it made the last time.
-func (l *Leaf) Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env, n int) (ms []float64, err error) {
+// Time runs the leaf n times, after once that is not counted, and gives the milliseconds of each by
+// the device's clock: of what it launches alone. Arguments are copied up once, and nothing is
+// copied down, so that what args has of results is undefined afterwards; a leaf that adds to its
+// result adds to what it made the last time.
+func (l *Leaf) Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
+	n int) (ms []float64, err error) {
 	err = l.on(ctx, args, bounds, env, func(c *call) (err error) {
 		defer func() {
 			if e := c.end(false); err == nil {

@@ -39,7 +39,8 @@ func (Backend) Key(*codegen.Unit) string { return "" }
 
 func (f *leaf) Close() error { return nil }
 
-func (f *leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env) error {
+func (f *leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
+	env kernels.Env) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package lint reads C, that of leaves and of their users: it parses and types it without a C compiler,
-// in about a millisecond, and tells a function's signature.
+// Package lint reads C, that of leaves and of their users: it parses and types it without a C
+// compiler, in about a millisecond, and tells a function's signature.
 //
 // The C that it knows is that of leaves: C99 with GNU's common builtins, the
 // headers in include/ (declarations only, of what leaves use), the sizes of
@@ -38,7 +38,8 @@ func Check(src string) error {
 	return err
 }
 
-// Function is the function called name that src defines, the text of the file called file in errors.
+// Function is the function called name that src defines, the text of the file called file in
+// errors.
 func Function(file, src, name string) (*ir.Extern, error) {
 	ast, err := translate(file, src)
 	if err != nil {
@@ -69,7 +70,8 @@ func Function(file, src, name string) (*ir.Extern, error) {
 
 // numbers are the kinds of C's numbers that leaves have, and void.
 var numbers = map[cc.Kind]string{
-	cc.Void: "void", cc.Bool: ir.Bool.C(), cc.Int: ir.Int32.C(), cc.Long: ir.Int64.C(), cc.Float: ir.Float32.C(), cc.Double: ir.Float64.C(),
+	cc.Void: "void", cc.Bool: ir.Bool.C(), cc.Int: ir.Int32.C(), cc.Long: ir.Int64.C(),
+	cc.Float: ir.Float32.C(), cc.Double: ir.Float64.C(),
 	cc.ComplexFloat: ir.Complex64.C(), cc.ComplexDouble: ir.Complex128.C(),
 }
 
@@ -173,7 +175,8 @@ func wrongCalls(ast *cc.AST) []string {
 			args++
 		}
 		if args < t.MinArgs() || !t.IsVariadic() && t.MaxArgs() >= 0 && args > t.MaxArgs() {
-			list = append(list, fmt.Sprintf("%v: call of %s with %d arguments, want %d", n.Position(), name, args, t.MinArgs()))
+			list = append(list, fmt.Sprintf("%v: call of %s with %d arguments, want %d", n.Position(), name,
+				args, t.MinArgs()))
 		}
 	})
 	return list
@@ -181,7 +184,8 @@ func wrongCalls(ast *cc.AST) []string {
 
 // knownBuiltin reports functions whose types C cannot write.
 func knownBuiltin(name string) bool {
-	return strings.HasPrefix(name, "__atomic_") || strings.HasPrefix(name, "__sync_") || name == "__builtin_complex"
+	return strings.HasPrefix(name, "__atomic_") || strings.HasPrefix(name, "__sync_") ||
+		name == "__builtin_complex"
 }
 
 // walk calls do once for every postfix expression below v. Nodes hang in several

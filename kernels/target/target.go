@@ -25,8 +25,8 @@ const (
 // stand, if not nil, makes the backend of CUDA in the place of a GPU's.
 var stand atomic.Pointer[func(Config) (kernels.Backend, error)]
 
-// StandIn has f make the backends of CUDA from here on, until restore is called: an emulated GPU, for the
-// tests of what is above.
+// StandIn has f make the backends of CUDA from here on, until restore is called: an emulated GPU,
+// for the tests of what is above.
 func StandIn(f func(Config) (kernels.Backend, error)) (restore func()) {
 	stand.Store(&f)
 	return func() { stand.Store(nil) }

@@ -15,7 +15,8 @@ import (
 // TestTargets: each name leads to its backend, of which only compiled leaves can be kept and
 // shared, and ask for a CPU that there is.
 func TestTargets(t *testing.T) {
-	for name, want := range map[string]string{"": "*kernels.C", "cpu": "*kernels.C", "interpreter": "interpret.Backend", "gpu": "", "CPU": ""} {
+	for name, want := range map[string]string{"": "*kernels.C", "cpu": "*kernels.C",
+		"interpreter": "interpret.Backend", "gpu": "", "CPU": ""} {
 		if got := Has(name); got != (want != "") {
 			t.Errorf("%q: got %v, want %v", name, got, want != "")
 		}
@@ -29,7 +30,8 @@ func TestTargets(t *testing.T) {
 		if got := fmt.Sprintf("%T", b); got != want {
 			t.Errorf("%q: got a %s, want a %s", name, got, want)
 		}
-		if _, err := Backend(name, Config{CC: cc.Config{CPU: "abacus"}}); (err != nil) != (want == "*kernels.C") {
+		if _, err := Backend(name,
+			Config{CC: cc.Config{CPU: "abacus"}}); (err != nil) != (want == "*kernels.C") {
 			t.Errorf("%q: a CPU that is none: got %v", name, err)
 		}
 	}
@@ -41,7 +43,8 @@ func TestTargets(t *testing.T) {
 // TestCUDA: without a driver the target cuda is there, and says what is missing, with the exit code
 // of a machine that lacks it.
 func TestCUDA(t *testing.T) {
-	if !Has(CUDA) || Code(CUDA) != codegen.CUDA || Code("") != codegen.CPU || Code(Interpreter) != codegen.CPU {
+	if !Has(CUDA) || Code(CUDA) != codegen.CUDA || Code("") != codegen.CPU ||
+		Code(Interpreter) != codegen.CPU {
 		t.Fatalf("cuda: has %v, code %v; cpu %v", Has(CUDA), Code(CUDA), Code(""))
 	}
 	b, err := Backend(CUDA, Config{})
@@ -49,7 +52,8 @@ func TestCUDA(t *testing.T) {
 		t.Skipf("there is a GPU: %s", b.Name())
 	}
 	var coded interface{ ExitCode() int }
-	if !errors.As(err, &coded) || coded.ExitCode() != 1 || !strings.Contains(err.Error(), "--target=cpu") {
+	if !errors.As(err, &coded) || coded.ExitCode() != 1 ||
+		!strings.Contains(err.Error(), "--target=cpu") {
 		t.Errorf("got %v, want an error of exit code 1 that names --target=cpu", err)
 	}
 }

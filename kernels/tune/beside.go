@@ -9,10 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disturbing is how many CPUs other work keeps busy at least, on average, for a model to be one that was measured beside it.
+// disturbing is how many CPUs other work keeps busy at least, on average, for a model to be one
+// that was measured beside it.
 const disturbing = 0.1
 
-// Disturbed tells whether the machine was measured beside other work, which makes it look slower than it is.
+// Disturbed tells whether the machine was measured beside other work, which makes it look slower
+// than it is.
 func (m *Model) Disturbed() bool { return m.OtherWork >= disturbing }
 
 // usage is what CPUs have done up to some moment, in seconds.

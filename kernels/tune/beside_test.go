@@ -12,7 +12,9 @@ import (
 // TestOtherWork: what CPUs did beside this process is what the kernel says they did, less its own.
 func TestOtherWork(t *testing.T) {
 	root := func(user, system, idle, stolen int) fstest.MapFS {
-		return fstest.MapFS{"proc/stat": &fstest.MapFile{Data: fmt.Appendf(nil, "cpu  %d 5 %d %d 70 1 2 %d 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n", user, system, idle, stolen)}}
+		return fstest.MapFS{"proc/stat": &fstest.MapFile{
+			Data: fmt.Appendf(nil, "cpu  %d 5 %d %d 70 1 2 %d 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n", user,
+				system, idle, stolen)}}
 	}
 	begun := time.Now()
 	for _, c := range []struct {
@@ -42,7 +44,8 @@ func TestOtherWork(t *testing.T) {
 			t.Errorf("%q: got %v", text, n)
 		}
 	}
-	if got := (usage{at: begun.Add(time.Second), busy: 9, known: true}).others(usage{at: begun}); got != 0 {
+	if got := (usage{at: begun.Add(time.Second), busy: 9, known: true}).others(
+		usage{at: begun}); got != 0 {
 		t.Errorf("where the kernel told nothing before: got %v", got)
 	}
 }

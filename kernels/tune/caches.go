@@ -16,7 +16,8 @@ func levels(root fs.FS) []Level {
 	dirs, _ := fs.Glob(root, "sys/devices/system/cpu/cpu0/cache/index*")
 	for _, dir := range dirs {
 		number := func(name string) int64 { return size(word(root, dir+"/"+name)) }
-		l := Level{Name: fmt.Sprintf("L%d", number("level")), Bytes: number("size"), Shared: cpus(word(root, dir+"/shared_cpu_list"))}
+		l := Level{Name: fmt.Sprintf("L%d", number("level")), Bytes: number("size"),
+			Shared: cpus(word(root, dir+"/shared_cpu_list"))}
 		if word(root, dir+"/type") != "Instruction" && l.Bytes > 0 {
 			list = append(list, l)
 		}

@@ -21,7 +21,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// formRounds is how often each form is timed, in turn with the others, and leastRounds how often where there is no time.
+// formRounds is how often each form is timed, in turn with the others, and leastRounds how often
+// where there is no time.
 const formRounds, leastRounds = 11, 5
 
 // gain is how many times as fast as the default a form is at least that takes its place.
@@ -29,7 +30,8 @@ const gain = 1.05
 
 // measured are the choices that are measured.
 func measured() []strategy.Choice {
-	return slices.DeleteFunc(slices.Clone(strategy.Choices), func(c strategy.Choice) bool { return c.Shipped })
+	return slices.DeleteFunc(slices.Clone(strategy.Choices),
+		func(c strategy.Choice) bool { return c.Shipped })
 }
 
 // A former times forms.
@@ -40,9 +42,10 @@ type former interface {
 	elapsed() float64
 }
 
-// fastest times the forms of each choice in turn, in rounds while Time lasts, and returns those that take the place of the default: they
-// are faster in the best of their times, and in most rounds, so that one lucky time of a form, or one of the default that was
-// slowed down, decides nothing.
+// fastest times the forms of each choice in turn, in rounds while Time lasts, and returns those
+// that take the place of the default: they are faster in the best of their times, and in most
+// rounds, so that one lucky time of a form, or one of the default that was slowed down, decides
+// nothing.
 func fastest(ctx context.Context, choices []strategy.Choice, by former) (strategy.Forms, error) {
 	times := map[string]map[int64][]float64{}
 	for _, c := range choices {
@@ -93,24 +96,27 @@ func gains(standard, form []float64) bool {
 	return slices.Min(standard) >= gain*slices.Min(form) && 2*rounds > len(standard)
 }
 
-// A formCase is what the forms of a choice are timed on: a product of a sparse matrix, of so many rows of formEntries entries, and
-// a dense one with rows of so many values, or a vector; or the sum of two such matrices.
+// A formCase is what the forms of a choice are timed on: a product of a sparse matrix, of so many
+// rows of formEntries entries, and a dense one with rows of so many values, or a vector; or the sum
+// of two such matrices.
 type formCase struct {
 	stmt           string
 	rows           int64
 	picked, values int64
-	streamed       bool // the values of the sparse matrix are the data of memory, else those of the dense one
-	sum            bool
+	// the values of the sparse matrix are the data of memory, else those of the dense one
+	streamed bool
+	sum      bool
 }
 
-// The rows that are picked are as many as the data of memory have room for; entries that are gone through are those, streamedEntries at
-// most, and pick from a vector of 2 MiB.
+// The rows that are picked are as many as the data of memory have room for; entries that are gone
+// through are those, streamedEntries at most, and pick from a vector of 2 MiB.
 const formEntries, streamedEntries = 8, 3 << 20
 
 func (l *leaves) formCase(choice string) formCase {
 	switch choice {
 	case strategy.Streams:
-		return formCase{"y(i) = A(i,j)*x(j)", min(l.data.Vals.Len, streamedEntries) / formEntries, 1 << 18, 1, true, false}
+		return formCase{"y(i) = A(i,j)*x(j)", min(l.data.Vals.Len, streamedEntries) / formEntries,
+			1 << 18, 1, true, false}
 	case strategy.Merges:
 		return formCase{"y(i,j) = A(i,j) + x(i,j)", 16384, 1 << 18, 1, false, true}
 	}
@@ -141,9 +147,11 @@ func (x *formed) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, e
 	return u, leaf, err
 }
 
-// makeForms makes a leaf for each form of each choice that is measured, and their data. The leaves of all choices are compiled at once.
+// makeForms makes a leaf for each form of each choice that is measured, and their data. The leaves
+// of all choices are compiled at once.
 func (l *leaves) makeForms(cfg cc.Config) error {
-	l.formed = &formed{libraries: map[string]*kernels.Library{}, units: map[string]*codegen.Unit{}, data: map[string][]*tcs.Tensor{}}
+	l.formed = &formed{libraries: map[string]*kernels.Library{}, units: map[string]*codegen.Unit{},
+		data: map[string][]*tcs.Tensor{}}
 	cfg.Ours, cfg.Cache = true, ""
 	b, err := cc.New(cfg)
 	if err != nil {
@@ -216,7 +224,9 @@ func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 		return nil, err
 	}
 	dense := func(rows int64) codegen.Tensor {
-		t := codegen.Tensor{Format: format.DenseOf(x.order()), Type: ir.Float64, Dims: []int64{rows, x.values}[:x.order()], PosWidth: make([]uint8, x.order()), CrdWidth: make([]uint8, x.order()), NNZ: rows * x.values}
+		t := codegen.Tensor{Format: format.DenseOf(x.order()), Type: ir.Float64,
+			Dims: []int64{rows, x.values}[:x.order()], PosWidth: make([]uint8, x.order()),
+			CrdWidth: make([]uint8, x.order()), NNZ: rows * x.values}
 		t.Counts = []int64{rows, t.NNZ}[:x.order()]
 		return t
 	}
@@ -225,21 +235,24 @@ func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 		return nil, err
 	}
 	entries := x.rows * formEntries
-	sparse := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{x.rows, x.picked}, PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries, Counts: []int64{x.rows, entries}}
+	sparse := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{x.rows, x.picked},
+		PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries, Counts: []int64{x.rows, entries}}
 	tensors := map[string]codegen.Tensor{"y": dense(x.rows), "A": sparse, "x": dense(x.picked)}
 	if x.sum {
 		tensors["x"] = sparse
 		sparse.NNZ, sparse.Counts = -1, nil
 		tensors["y"] = sparse
 	}
-	return codegen.Compile(codegen.Request{Name: formKey(choice, form), Stmt: s, ComputeType: ir.Float64, Forms: strategy.Forms{choice: form}, FarBytes: 1,
+	return codegen.Compile(codegen.Request{Name: formKey(choice, form), Stmt: s,
+		ComputeType: ir.Float64, Forms: strategy.Forms{choice: form}, FarBytes: 1,
 		Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values}, Tensors: tensors})
 }
 
 // formData are y, A and x of a choice, and what holds their values. The caller closes them.
 func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
 	x := l.formCase(choice)
-	lengths := []int64{x.rows * x.values, x.rows * formEntries} // of the result, and of what are not the data of memory
+	// of the result, and of what are not the data of memory
+	lengths := []int64{x.rows * x.values, x.rows * formEntries}
 	if x.streamed {
 		lengths[1] = x.picked
 	}
@@ -257,16 +270,19 @@ func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
 	case x.sum:
 		args = []*tcs.Tensor{x.appended(), l.sparse(x, held[1].Vals, 0), l.sparse(x, l.data.Vals, 1)}
 	case x.streamed:
-		args = []*tcs.Tensor{x.dense(x.rows, held[0].Vals), l.sparse(x, l.data.Vals, 0), x.dense(x.picked, held[1].Vals)}
+		args = []*tcs.Tensor{x.dense(x.rows, held[0].Vals), l.sparse(x, l.data.Vals, 0),
+			x.dense(x.picked, held[1].Vals)}
 	default:
-		args = []*tcs.Tensor{x.dense(x.rows, held[0].Vals), l.sparse(x, held[1].Vals, 0), x.dense(x.picked, l.data.Vals)}
+		args = []*tcs.Tensor{x.dense(x.rows, held[0].Vals), l.sparse(x, held[1].Vals, 0),
+			x.dense(x.picked, l.data.Vals)}
 	}
 	return append(args, held...), nil
 }
 
 // dense is a dense tensor with so many rows of values.
 func (c formCase) dense(rows int64, vals tcs.Array) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{rows, c.values}[:c.order()]}, Vals: vals}
+	t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{rows, c.values}[:c.order()]},
+		Vals: vals}
 	for m, n := range t.Header.Dims {
 		t.Levels = append(t.Levels, tcs.Level{Kind: 'd', Mode: m, Size: n})
 	}
@@ -276,19 +292,22 @@ func (c formCase) dense(rows int64, vals tcs.Array) *tcs.Tensor {
 
 // appended is a sparse matrix whose entries a leaf makes.
 func (c formCase) appended() *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{c.rows, c.picked}}, Levels: []tcs.Level{
-		{Kind: 'd', Mode: 0, Size: c.rows},
-		{Kind: 's', Mode: 1, Size: c.picked, Pos: tcs.Array{Width: 4}, Crd: tcs.Array{Width: 4}},
-	}, Vals: tcs.Array{Width: 8}}
+	return &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{c.rows, c.picked}},
+		Levels: []tcs.Level{
+			{Kind: 'd', Mode: 0, Size: c.rows},
+			{Kind: 's', Mode: 1, Size: c.picked, Pos: tcs.Array{Width: 4}, Crd: tcs.Array{Width: 4}},
+		}, Vals: tcs.Array{Width: 8}}
 }
 
-// sparse is a sparse matrix, whose coordinates the random numbers from shift on give: one for each part of a row.
+// sparse is a sparse matrix, whose coordinates the random numbers from shift on give: one for each
+// part of a row.
 func (l *leaves) sparse(x formCase, vals tcs.Array, shift int) *tcs.Tensor {
 	t := x.appended()
 	entries := x.rows * formEntries
 	t.Vals = vals
 	t.Vals.Len = entries
-	pos, crd, random := make([]int32, x.rows+1), make([]int32, entries), tcs.Slice[uint32](l.random.Vals)
+	pos, crd, random := make([]int32, x.rows+1), make([]int32, entries),
+		tcs.Slice[uint32](l.random.Vals)
 	for n := range pos {
 		pos[n] = int32(n * formEntries)
 	}
@@ -308,7 +327,8 @@ func closeAll(list []*tcs.Tensor) {
 
 // timeForm is the seconds that a leaf takes.
 // A result that it makes is the first of args then, and the one there before is closed.
-func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, x formCase, args []*tcs.Tensor) (float64, error) {
+func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, x formCase,
+	args []*tcs.Tensor) (float64, error) {
 	var bounds [][2]int64
 	for _, v := range u.Vars {
 		bounds = append(bounds, [2]int64{0, u.Request.Sizes[v]})
@@ -324,7 +344,9 @@ func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, x formCase, args [
 			args[0] = x.appended()
 		}
 		begun := l.processorTime()
-		if err := leaf.Call(l.ctx, args[:3], bounds, kernels.Env{Threads: 1, Arena: l.arena, What: "a measurement of the machine", Runner: l.runner}); err != nil {
+		if err := leaf.Call(l.ctx, args[:3], bounds,
+			kernels.Env{Threads: 1, Arena: l.arena, What: "a measurement of the machine",
+				Runner: l.runner}); err != nil {
 			return 0, fmt.Errorf("measuring the machine (forms): %w", err)
 		}
 		took = l.processorTime() - begun

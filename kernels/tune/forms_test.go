@@ -25,10 +25,11 @@ type formerFunc func(choice string, form int64) (float64, error)
 func (f formerFunc) form(choice string, form int64) (float64, error) { return f(choice, form) }
 func (f formerFunc) elapsed() float64                                { return 0 }
 
-// TestFastest: of planted times, slowed down at random, the fastest form is found; one that gains less than a
-// twentieth does not take the default's place.
+// TestFastest: of planted times, slowed down at random, the fastest form is found; one that gains
+// less than a twentieth does not take the default's place.
 func TestFastest(t *testing.T) {
-	choices := []strategy.Choice{{Name: "a", Forms: []int64{0, 4, 8}, Default: 4}, {Name: "b", Forms: []int64{0, 1}}}
+	choices := []strategy.Choice{{Name: "a", Forms: []int64{0, 4, 8}, Default: 4},
+		{Name: "b", Forms: []int64{0, 1}}}
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		for _, x := range []struct {
@@ -41,21 +42,22 @@ func TestFastest(t *testing.T) {
 			{[3]float64{1, 1.06, 1}, [2]float64{1, 2}, strategy.Forms{"a": 0, "b": 0}},
 		} {
 			runs, of := 0, map[string]int{}
-			got, err := fastest(t.Context(), choices, formerFunc(func(choice string, form int64) (float64, error) {
-				runs++
-				key := formKey(choice, form)
-				slow := 1 + 0.005*random.Float64()
-				if of[key]++; of[key]%3 == 0 { // other work stands in the way of one run in three
-					slow += random.Float64()
-				}
-				if of[key] == formRounds-1 { // some run is not slowed down
-					slow = 1
-				}
-				if choice == "a" {
-					return slow * x.a[form/4], nil
-				}
-				return slow * x.b[form], nil
-			}))
+			got, err := fastest(t.Context(), choices,
+				formerFunc(func(choice string, form int64) (float64, error) {
+					runs++
+					key := formKey(choice, form)
+					slow := 1 + 0.005*random.Float64()
+					if of[key]++; of[key]%3 == 0 { // other work stands in the way of one run in three
+						slow += random.Float64()
+					}
+					if of[key] == formRounds-1 { // some run is not slowed down
+						slow = 1
+					}
+					if choice == "a" {
+						return slow * x.a[form/4], nil
+					}
+					return slow * x.b[form], nil
+				}))
 			if err != nil || !reflect.DeepEqual(got, x.want) {
 				t.Errorf("seed %d: got %v, %v, want %v", seed, got, err, x.want)
 			}
@@ -65,7 +67,8 @@ func TestFastest(t *testing.T) {
 		}
 	}
 	fails := errors.New("a leaf fails")
-	if _, err := fastest(t.Context(), choices, formerFunc(func(string, int64) (float64, error) { return 0, fails })); err != fails {
+	if _, err := fastest(t.Context(), choices,
+		formerFunc(func(string, int64) (float64, error) { return 0, fails })); err != fails {
 		t.Errorf("got %v, want %v", err, fails)
 	}
 }
@@ -94,7 +97,8 @@ func TestShipped(t *testing.T) {
 			said[strings.TrimSpace(key)] = strings.TrimSpace(value)
 		}
 	}
-	if want := said["vendor_id"] + " " + said["cpu family"] + " " + said["model"]; runtime.GOARCH == "amd64" && said["model"] != "" && model != want {
+	if want := said["vendor_id"] + " " + said["cpu family"] + " " + said["model"]; runtime.GOARCH ==
+		"amd64" && said["model"] != "" && model != want {
 		t.Errorf("got %q, the kernel says %q", model, want)
 	}
 }

@@ -20,10 +20,11 @@ const Version = "5"
 // folder is the models' in the cache, and label what its list calls them.
 const folder, label = "machine", "machine model"
 
-// name is the name in the cache of this machine's model: by the kind of its processors and how many there
-// are, whatever the process may use of them.
+// name is the name in the cache of this machine's model: by the kind of its processors and how many
+// there are, whatever the process may use of them.
 func name() string {
-	return cc.Name(label+" "+Version, cc.CPUKind(cc.Native), []string{strconv.Itoa(kernels.HardwareThreads())}, nil)
+	return cc.Name(label+" "+Version, cc.CPUKind(cc.Native),
+		[]string{strconv.Itoa(kernels.HardwareThreads())}, nil)
 }
 
 // Keep puts a model into the cache at root, in place of what was there.
@@ -39,15 +40,17 @@ func Keep(root string, m *Model) error {
 	if err != nil {
 		panic("BUG: tune: a model does not marshal: " + err.Error())
 	}
-	o, err := cc.Seal(text, cc.Meta{Label: label, CPU: cc.CPUKind(cc.Native), Made: time.Now().UTC().Truncate(time.Second)})
+	o,
+		err := cc.Seal(text, cc.Meta{Label: label, CPU: cc.CPUKind(cc.Native),
+		Made: time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return err
 	}
 	return c.Put(name(), o)
 }
 
-// Kept is the model that the cache at root has of this machine; nil where it has none. The error says why
-// what it has is of no use.
+// Kept is the model that the cache at root has of this machine; nil where it has none. The error
+// says why what it has is of no use.
 func Kept(root string) (*Model, error) {
 	if root == "" {
 		return nil, nil
@@ -81,7 +84,8 @@ func (m *Model) check() error {
 	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
 		return errors.New("the machine model in the cache has no levels")
 	}
-	for _, x := range []float64{m.Branch, m.Segment, m.Compile, m.Files.Load, m.Files.Parse, m.Files.Store} {
+	for _, x := range []float64{m.Branch, m.Segment, m.Compile, m.Files.Load, m.Files.Parse,
+		m.Files.Store} {
 		if !(x > 0) {
 			return errors.New("the machine model in the cache is not whole")
 		}
@@ -94,7 +98,8 @@ func (m *Model) check() error {
 		}
 	}
 	for _, l := range m.Levels {
-		for _, x := range []float64{l.Read.One, l.Read.All, l.Write.One, l.Write.All, m.MultiplyAdds64.One, m.MultiplyAdds64.All, m.MultiplyAdds32.One, m.MultiplyAdds32.All} {
+		for _, x := range []float64{l.Read.One, l.Read.All, l.Write.One, l.Write.All,
+			m.MultiplyAdds64.One, m.MultiplyAdds64.All, m.MultiplyAdds32.One, m.MultiplyAdds32.All} {
 			if !(x > 0) {
 				return fmt.Errorf("the machine model in the cache has no rate for %s", l.Name)
 			}

@@ -15,8 +15,8 @@ type Options struct {
 	Memory  int64     // bytes that measuring may take; 0 for no limit
 }
 
-// Time is the seconds within which Measure ends, but for the last measurements that it began and for what each needs at least: compiling and making the
-// data are among them.
+// Time is the seconds within which Measure ends, but for the last measurements that it began and
+// for what each needs at least: compiling and making the data are among them.
 const Time = 2.3
 
 // settleTime and roundsTime are the seconds that finding how often loops are to be repeated, and
@@ -30,7 +30,8 @@ const shortest = 0.5e-3
 // and running leaves, and of too little memory, and a *BusyError.
 func Measure(ctx context.Context, o Options) (*Model, error) {
 	root := os.DirFS("/")
-	m := &Model{CPU: cpuName(root), Threads: max(o.Threads, 1), Levels: levels(root), Messages: []Message{}}
+	m := &Model{CPU: cpuName(root), Threads: max(o.Threads, 1), Levels: levels(root),
+		Messages: []Message{}}
 	bytes, err := dataBytes(m, o.Memory)
 	if err != nil {
 		return nil, err
@@ -86,8 +87,9 @@ func probes(m *Model) []probe {
 	return append(list, probe{call, 0, 1})
 }
 
-// measure fills a model in by what runs its probes and forms: each probe until its loop takes long enough to be timed, then the forms,
-// then all probes again and again while there is time. The best of each counts. Probes whose figures cannot be run once more.
+// measure fills a model in by what runs its probes and forms: each probe until its loop takes long
+// enough to be timed, then the forms, then all probes again and again while there is time. The best
+// of each counts. Probes whose figures cannot be run once more.
 func measure(ctx context.Context, by prober, m *Model) error {
 	list := probes(m)
 	reps, best := map[probe]int64{}, map[probe]float64{} // seconds a unit
@@ -121,7 +123,8 @@ func measure(ctx context.Context, by prober, m *Model) error {
 }
 
 // once runs a probe and keeps what it took, if that is the best.
-func once(ctx context.Context, by prober, p probe, reps int64, best map[probe]float64) (sample, error) {
+func once(ctx context.Context, by prober, p probe, reps int64, best map[probe]float64) (sample,
+	error) {
 	if err := ctx.Err(); err != nil {
 		return sample{}, context.Cause(ctx)
 	}
@@ -136,11 +139,13 @@ func once(ctx context.Context, by prober, p probe, reps int64, best map[probe]fl
 	return s, nil
 }
 
-// mostGrowth is how much oftener a loop is repeated than in the try before, at most: short ones are timed badly.
+// mostGrowth is how much oftener a loop is repeated than in the try before, at most: short ones are
+// timed badly.
 const mostGrowth = 64
 
 // settle finds how often a probe's loop is to be repeated. From until on it tries no further.
-func settle(ctx context.Context, by prober, p probe, until float64, best map[probe]float64) (reps int64, err error) {
+func settle(ctx context.Context, by prober, p probe, until float64,
+	best map[probe]float64) (reps int64, err error) {
 	for reps = 1; ; {
 		s, err := once(ctx, by, p, reps, best)
 		if err != nil {
@@ -165,7 +170,8 @@ func growth(s sample) int64 {
 
 // again runs a probe as often as it was found to need. If it takes less than half of shortest,
 // other work had stopped the run by which that was found: it is repeated more often from then on.
-func again(ctx context.Context, by prober, p probe, reps map[probe]int64, best map[probe]float64) error {
+func again(ctx context.Context, by prober, p probe, reps map[probe]int64,
+	best map[probe]float64) error {
 	s, err := once(ctx, by, p, reps[p], best)
 	if err == nil && s.seconds < shortest/2 && reps[p] < 1<<40 {
 		reps[p] *= growth(s)

@@ -12,25 +12,30 @@ type Model struct {
 	Threads int    `json:"threads"` // those of a Pair's All
 	// Levels are the caches, innermost first, and the memory.
 	Levels []Level `json:"levels"`
-	// Gathers are what is read from arrays of ascending sizes at places that are known ahead, in any order.
+	// Gathers are what is read from arrays of ascending sizes at places that are known ahead, in any
+	// order.
 	Gathers []Gather `json:"gathers"`
 	// MultiplyAdds are those of float64 and float32, in vector lanes.
 	MultiplyAdds64 Pair `json:"multiply_adds_float64"`
 	MultiplyAdds32 Pair `json:"multiply_adds_float32"`
-	// Touched is the bytes a second of memory that the system has not given yet, as they are written first.
+	// Touched is the bytes a second of memory that the system has not given yet, as they are written
+	// first.
 	Touched Pair `json:"first_touch_bytes_per_second"`
 	// Atomic is the time of one atomic addition: at one thread, and at all to one place.
-	Atomic  Pair    `json:"atomic_seconds"`
-	Branch  float64 `json:"unforeseen_branch_seconds"` // that went the other way than was foretold
-	Segment float64 `json:"segment_seconds"`           // a loop over a segment of one value, whose length is foretold
-	Region  float64 `json:"parallel_region_seconds"`   // to enter and leave one at all threads; 0 where there is one thread
-	Call    float64 `json:"leaf_call_seconds"`
+	Atomic Pair    `json:"atomic_seconds"`
+	Branch float64 `json:"unforeseen_branch_seconds"` // that went the other way than was foretold
+	// a loop over a segment of one value, whose length is foretold
+	Segment float64 `json:"segment_seconds"`
+	// to enter and leave one at all threads; 0 where there is one thread
+	Region float64 `json:"parallel_region_seconds"`
+	Call   float64 `json:"leaf_call_seconds"`
 	// Compile is the time of the C compiler for a leaf.
 	Compile float64 `json:"compile_seconds"`
 	Files   Files   `json:"files"`
 	// Forms are those of code that are fastest: see strategy.Choices.
 	Forms strategy.Forms `json:"forms"`
-	// OtherWork is how many CPUs of the machine other work kept busy on average while this was measured.
+	// OtherWork is how many CPUs of the machine other work kept busy on average while this was
+	// measured.
 	OtherWork float64 `json:"other_work_cpus"`
 	// Messages are those of ranks, as far as they were measured.
 	Messages []Message `json:"messages"`
@@ -60,7 +65,8 @@ type Level struct {
 	Dependent float64 `json:"dependent_load_seconds"`
 }
 
-// Gather is how often in a second values of 8 bytes, and rows of RowBytes, are read that lie anywhere in an array.
+// Gather is how often in a second values of 8 bytes, and rows of RowBytes, are read that lie
+// anywhere in an array.
 type Gather struct {
 	Bytes  int64 `json:"bytes"` // of the array
 	Values Pair  `json:"values_per_second"`
@@ -120,19 +126,22 @@ func (l *Level) caches(threads int) int64 {
 	return int64((max(threads, 1) + shared - 1) / shared)
 }
 
-// A level serves all of data of kept times its size, as it did when it was measured (makeSets), and nothing of data of lost times. Between
-// these ever more is fetched from further away, as outer caches are looked up by addresses of memory: its pages lie where the system had
-// room, so that some sets have more lines than they hold before the cache is full, and others room for theirs when it is.
+// A level serves all of data of kept times its size, as it did when it was measured (makeSets), and
+// nothing of data of lost times. Between these ever more is fetched from further away, as outer
+// caches are looked up by addresses of memory: its pages lie where the system had room, so that
+// some sets have more lines than they hold before the cache is full, and others room for theirs
+// when it is.
 const kept, lost = 0.5, 2.5
 
-// misses is the share of data of so many bytes that the level's caches do not serve, to threads that go through it again and again, and
-// of which each has its part.
+// misses is the share of data of so many bytes that the level's caches do not serve, to threads
+// that go through it again and again, and of which each has its part.
 func (l *Level) misses(bytes int64, threads int) float64 {
 	full := float64(bytes) / float64(l.Bytes*l.caches(threads))
 	return min(max((full-kept)/(lost-kept), 0), 1)
 }
 
-// each is what a byte of data of so many bytes takes, at rates of levels for some threads; beside is how many threads have their part of it.
+// each is what a byte of data of so many bytes takes, at rates of levels for some threads; beside
+// is how many threads have their part of it.
 func (m *Model) each(rate func(*Level) Pair, bytes int64, beside, threads int) (seconds float64) {
 	missed := 1.0
 	for n := range m.Levels {
@@ -164,11 +173,12 @@ func (w *Work) Add(more Work) {
 }
 
 // Least is the least time that some threads together take for the work: for what moves between the
-// levels that serve it and the cores, or for the operations, whichever is more. All of the bytes are taken to
-// have been gone through before.
+// levels that serve it and the cores, or for the operations, whichever is more. All of the bytes
+// are taken to have been gone through before.
 func (m *Model) Least(w Work, threads int) float64 {
 	all := w.Read + w.Written
-	moves := float64(w.Read)*m.each(readOf, all, threads, threads) + float64(w.Written)*m.each(writeOf, all, threads, threads)
+	moves := float64(w.Read)*m.each(readOf, all, threads, threads) + float64(w.Written)*m.each(writeOf,
+		all, threads, threads)
 	rate := m.MultiplyAdds64
 	if w.Single {
 		rate = m.MultiplyAdds32

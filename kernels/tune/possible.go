@@ -47,14 +47,18 @@ func (m *Model) impossible() (list []impossible) {
 			own, next Pair
 		}{{read, "read", l.Read, next.Read}, {write, "written", l.Write, next.Write}} {
 			if x.own.One < slowerLevel*x.next.One {
-				add(x.k, n, 1, "%s is %s at %.3g of the rate of %s", l.Name, x.how, x.own.One/x.next.One, next.Name)
+				add(x.k, n, 1, "%s is %s at %.3g of the rate of %s", l.Name, x.how, x.own.One/x.next.One,
+					next.Name)
 			}
 			if all > 1 && x.own.All < slowerLevel*x.next.All {
-				add(x.k, n, all, "%s is %s by %d threads at %.3g of the rate of %s", l.Name, x.how, all, x.own.All/x.next.All, next.Name)
+				add(x.k, n, all, "%s is %s by %d threads at %.3g of the rate of %s", l.Name, x.how, all,
+					x.own.All/x.next.All, next.Name)
 			}
 		}
 		if slowerLevel*l.Dependent > next.Dependent {
-			add(dependent, n, 1, "a load of %s that depends on another takes %.3g times as long as one of %s", l.Name, l.Dependent/next.Dependent, next.Name)
+			add(dependent, n, 1,
+				"a load of %s that depends on another takes %.3g times as long as one of %s", l.Name,
+				l.Dependent/next.Dependent, next.Name)
 		}
 	}
 	for n, g := range m.Gathers {
@@ -88,7 +92,8 @@ const moreTime = 3.0
 // remeasure runs loops again whose figures in m cannot be, until all can be or moreTime is over:
 // reps is how often each probe's loop is repeated, best the seconds of each unit. The error is a
 // *BusyError if some still cannot be.
-func (m *Model) remeasure(ctx context.Context, by prober, reps map[probe]int64, best map[probe]float64) error {
+func (m *Model) remeasure(ctx context.Context, by prober, reps map[probe]int64,
+	best map[probe]float64) error {
 	for until := by.elapsed() + moreTime; ; {
 		list := m.impossible()
 		if len(list) == 0 {

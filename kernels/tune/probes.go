@@ -35,7 +35,8 @@ const (
 )
 
 // timed are the kinds of probes.
-var timed = []kind{read, write, dependent, gather, rows, multiply64, multiply32, atomic, branch, segment, region, call}
+var timed = []kind{read, write, dependent, gather, rows, multiply64, multiply32, atomic, branch,
+	segment, region, call}
 
 // probe is one measurement.
 type probe struct {
@@ -90,9 +91,11 @@ func powerOfTwo(n int64) int64 {
 	return p
 }
 
-// newLeaves compiles the probes and makes their data, for the levels of a model and so many bytes for memory.
+// newLeaves compiles the probes and makes their data, for the levels of a model and so many bytes
+// for memory.
 func newLeaves(ctx context.Context, cfg cc.Config, m *Model, bytes int64) (*leaves, error) {
-	l := &leaves{ctx: ctx, begun: time.Now(), arena: kernels.NewArena(nil), runner: kernels.NewRunner(), leaf: map[string]kernels.Leaf{}, found: make([]float64, 3)}
+	l := &leaves{ctx: ctx, begun: time.Now(), arena: kernels.NewArena(nil),
+		runner: kernels.NewRunner(), leaf: map[string]kernels.Leaf{}, found: make([]float64, 3)}
 	err := l.compile(cfg)
 	if err == nil {
 		err = l.makeData(m, bytes)
@@ -134,8 +137,8 @@ func (l *leaves) compile(cfg cc.Config) error {
 	return nil
 }
 
-// Sizes of the data that stand for memory: several times what the last caches hold, as far as that is
-// done in a moment.
+// Sizes of the data that stand for memory: several times what the last caches hold, as far as that
+// is done in a moment.
 const leastData, mostData = 64 << 20, 512 << 20
 
 // dataBytes is how many bytes stand for memory. It fails where memory, which may be taken in all,
@@ -144,7 +147,9 @@ func dataBytes(m *Model, memory int64) (int64, error) {
 	last := m.lastCache()
 	want := max(min(4*last, mostData), 2*last, leastData)
 	if need := 3*want + 4*mostRandom; memory > 0 && memory < need {
-		return 0, &tcs.Error{Exit: 5, Msg: fmt.Sprintf("to measure this machine takes %s of memory, of which this process may take %s", tcs.Size(need), tcs.Size(memory))}
+		return 0, &tcs.Error{Exit: 5,
+			Msg: fmt.Sprintf("to measure this machine takes %s of memory, of which this process may take %s",
+				tcs.Size(need), tcs.Size(memory))}
 	}
 	return want, nil
 }
@@ -241,12 +246,15 @@ func (l *leaves) touch(t *tcs.Tensor, threads int) (float64, error) {
 }
 
 // calls calls a leaf on data over a range of its elements.
-func (l *leaves) calls(name string, threads int, data, random *tcs.Tensor, elements [2]int64, reps int64) error {
+func (l *leaves) calls(name string, threads int, data, random *tcs.Tensor, elements [2]int64,
+	reps int64) error {
 	args := []*tcs.Tensor{data, {Header: tcs.Header{Type: tcs.Float64}, Vals: tcs.Of(l.found)}}
 	if random != nil {
 		args = append(args, random)
 	}
-	return l.leaf[name].Call(l.ctx, args, [][2]int64{elements, {0, reps}}, kernels.Env{Threads: threads, Arena: l.arena, What: "a measurement of the machine", Runner: l.runner})
+	return l.leaf[name].Call(l.ctx, args, [][2]int64{elements, {0, reps}},
+		kernels.Env{Threads: threads, Arena: l.arena, What: "a measurement of the machine",
+			Runner: l.runner})
 }
 
 func (l *leaves) elapsed() float64 { return time.Since(l.begun).Seconds() }
@@ -257,7 +265,8 @@ func (l *leaves) run(p probe, reps int64) (sample, error) {
 	case call:
 		return l.runCall(reps)
 	case gather, rows:
-		err = l.calls(string(p.kind), p.threads, l.data, l.random, [2]int64{0, l.gathers[p.level].Bytes / 8}, reps)
+		err = l.calls(string(p.kind), p.threads, l.data, l.random,
+			[2]int64{0, l.gathers[p.level].Bytes / 8}, reps)
 	case dependent:
 		s := l.sets[p.level]
 		err = l.calls(string(p.kind), 1, l.links, nil, [2]int64{s.from, s.upTo}, reps)

@@ -19,8 +19,9 @@ import (
 	"distaff/kernels/cc"
 )
 
-// machine is a machine of which all is known, with a clock of its own. Each run of a loop is slowed down by
-// up to noise times, at random, and takes start seconds more, as that of a loop whose data no cache has yet.
+// machine is a machine of which all is known, with a clock of its own. Each run of a loop is slowed
+// down by up to noise times, at random, and takes start seconds more, as that of a loop whose data
+// no cache has yet.
 type machine struct {
 	unit         map[probe]float64 // seconds
 	perRep       float64           // units
@@ -39,7 +40,8 @@ type machine struct {
 }
 
 func newMachine(m *Model, seed uint64) *machine {
-	x := &machine{unit: map[probe]float64{}, perRep: 1000, random: rand.New(rand.NewPCG(seed, 1)), runs: map[probe]int{}, formed: map[string]int{}}
+	x := &machine{unit: map[probe]float64{}, perRep: 1000, random: rand.New(rand.NewPCG(seed, 1)),
+		runs: map[probe]int{}, formed: map[string]int{}}
 	together := map[kind]float64{} // what all threads do, in rates of one
 	for _, p := range probes(m) {
 		x.unit[p] = math.Exp(x.random.Float64()*12 - 25)
@@ -89,7 +91,9 @@ func (x *machine) form(choice string, form int64) (float64, error) {
 }
 
 func blank(threads int) *Model {
-	return &Model{Threads: threads, Levels: []Level{{Name: "L1", Bytes: 32 << 10, Shared: 1}, {Name: "L2", Bytes: 16 << 20, Shared: 4}, {Name: "memory"}}, Gathers: gathers(64 << 10)}
+	return &Model{Threads: threads,
+		Levels: []Level{{Name: "L1", Bytes: 32 << 10, Shared: 1},
+			{Name: "L2", Bytes: 16 << 20, Shared: 4}, {Name: "memory"}}, Gathers: gathers(64 << 10)}
 }
 
 // TestMeasure holds the figures to those of machines of which all is known.
@@ -126,7 +130,10 @@ func wanted(like *Model, unit map[probe]float64) *Model {
 		m.Forms[c.Name] = c.Default
 	}
 	all := m.Threads
-	pair := func(k kind, level int) Pair { return Pair{unit[probe{k, level, 1}], unit[probe{k, level, all}]} }
+	pair := func(k kind, level int) Pair {
+		return Pair{unit[probe{k, level, 1}],
+			unit[probe{k, level, all}]}
+	}
 	rate := func(k kind, level int) Pair {
 		return Pair{1 / unit[probe{k, level, 1}], 1 / unit[probe{k, level, all}]}
 	}
@@ -139,7 +146,8 @@ func wanted(like *Model, unit map[probe]float64) *Model {
 	}
 	m.MultiplyAdds64, m.MultiplyAdds32 = rate(multiply64, 0), rate(multiply32, 0)
 	m.Atomic = pair(atomic, 0)
-	m.Call, m.Branch, m.Segment = unit[probe{call, 0, 1}], unit[probe{branch, 0, 1}], unit[probe{segment, 0, 1}]
+	m.Call, m.Branch, m.Segment = unit[probe{call, 0, 1}], unit[probe{branch, 0, 1}],
+		unit[probe{segment, 0, 1}]
 	if all > 1 {
 		m.Region = unit[probe{region, 0, all}]
 	}
@@ -170,8 +178,8 @@ func nearValue(a, b reflect.Value) {
 	}
 }
 
-// TestMeasureEnds: whatever loops and forms take, measuring ends with its time, but for what each of them needs at least and for the last
-// round of them.
+// TestMeasureEnds: whatever loops and forms take, measuring ends with its time, but for what each
+// of them needs at least and for the last round of them.
 func TestMeasureEnds(t *testing.T) {
 	forms := 0
 	for _, c := range measured() {
@@ -188,19 +196,21 @@ func TestMeasureEnds(t *testing.T) {
 		for range x.unit {
 			round += 2 * shortest
 		}
-		if most := max(Time, leastRounds*float64(forms)*seconds+3*round) + max(round, float64(forms)*seconds); x.clock > most {
+		if most := max(Time, leastRounds*float64(forms)*seconds+3*round) + max(round,
+			float64(forms)*seconds); x.clock > most {
 			t.Errorf("forms of %v s: measuring took %.3f s, want %.3f at most", seconds, x.clock, most)
 		}
 		for key, n := range x.formed {
-			if n < leastRounds || n > formRounds || seconds == 0 && n != formRounds || seconds == 1 && n != leastRounds {
+			if n < leastRounds || n > formRounds || seconds == 0 && n != formRounds ||
+				seconds == 1 && n != leastRounds {
 				t.Errorf("forms of %v s: %s ran %d times", seconds, key, n)
 			}
 		}
 	}
 }
 
-// A machine on which each loop takes longer than there is time runs each once; loops whose first runs
-// are slow are not judged by these.
+// A machine on which each loop takes longer than there is time runs each once; loops whose first
+// runs are slow are not judged by these.
 func TestMeasureSlow(t *testing.T) {
 	m := blank(2)
 	x := newMachine(m, 1)
@@ -243,8 +253,10 @@ func TestBusyMachine(t *testing.T) {
 		"all threads, for a while":       {probe{multiply64, 0, 4}, Time + 1, ""},
 		"a cache":                        {probe{read, 0, 1}, 1e9, "L1 is read at 0."},
 		"a cache of all threads":         {probe{write, 1, 4}, 1e9, "L2 is written by 4 threads at 0."},
-		"a cache's latency":              {probe{dependent, 0, 1}, 1e9, "a load of L1 that depends on another takes "},
-		"all threads":                    {probe{rows, 1, 4}, 1e9, "rows of an array of 32768 bytes are gathered by 4 threads at 0."},
+		"a cache's latency": {probe{dependent, 0, 1}, 1e9,
+			"a load of L1 that depends on another takes "},
+		"all threads": {probe{rows, 1, 4}, 1e9,
+			"rows of an array of 32768 bytes are gathered by 4 threads at 0."},
 	} {
 		m := blank(4)
 		x := newMachine(m, 7)
@@ -254,14 +266,16 @@ func TestBusyMachine(t *testing.T) {
 		if c.want == "" && (err != nil || !reflect.DeepEqual(wanted(m, x.unit), m)) {
 			t.Errorf("%s: %v, got %+v\nwant %+v", name, err, m, wanted(m, x.unit))
 		}
-		if c.want != "" && (!errors.As(err, &busy) || busy.ExitCode() != 1 || !strings.Contains(err.Error(), c.want)) {
+		if c.want != "" && (!errors.As(err, &busy) || busy.ExitCode() != 1 ||
+			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 		if x.clock > Time+moreTime+0.5 {
 			t.Errorf("%s: measuring took %.2f s", name, x.clock)
 		}
 	}
-	if got := (&BusyError{1.25, []string{"a", "b"}}).Error(); got != "the machine cannot be measured beside its other work, which kept 1.2 CPUs busy: a; b" {
+	if got := (&BusyError{1.25, []string{"a", "b"}}).Error(); got !=
+		"the machine cannot be measured beside its other work, which kept 1.2 CPUs busy: a; b" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -277,7 +291,8 @@ func TestStoppedLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range m.Levels {
-		if got, want := m.Levels[n].Dependent, x.unit[probe{dependent, n, 1}]; got < want || got > 1.01*want {
+		if got, want := m.Levels[n].Dependent, x.unit[probe{dependent, n, 1}]; got < want ||
+			got > 1.01*want {
 			t.Errorf("%s: got %v seconds a load, want about %v", m.Levels[n].Name, got, want)
 		}
 	}
@@ -337,7 +352,8 @@ func TestProbes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got.units != c.units || l.found[2] != c.check {
-					t.Errorf("%s of level %d at %d threads: got %v units and %v, want %v and %v", c.kind, level, threads, got.units, l.found[2], c.units, c.check)
+					t.Errorf("%s of level %d at %d threads: got %v units and %v, want %v and %v", c.kind, level,
+						threads, got.units, l.found[2], c.units, c.check)
 				}
 			}
 		}
@@ -360,13 +376,15 @@ func TestProbes(t *testing.T) {
 		for _, c := range []struct {
 			kind         kind
 			units, check float64 // of 4 repetitions; units of 0 depend on the lanes
-		}{{multiply64, 0, 2}, {multiply32, 0, 2}, {atomic, 4000 * float64(threads), 4000 * float64(threads)}, {region, 4, 4}} {
+		}{{multiply64, 0, 2}, {multiply32, 0, 2},
+			{atomic, 4000 * float64(threads), 4000 * float64(threads)}, {region, 4, 4}} {
 			got, err := l.run(probe{c.kind, 0, threads}, 4)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if l.found[2] != c.check || c.units > 0 && got.units != c.units || !(got.units > 0) {
-				t.Errorf("%s at %d threads: got %v units and %v, want %v and %v", c.kind, threads, got.units, l.found[2], c.units, c.check)
+				t.Errorf("%s at %d threads: got %v units and %v, want %v and %v", c.kind, threads, got.units,
+					l.found[2], c.units, c.check)
 			}
 		}
 	}
@@ -385,16 +403,20 @@ func TestProbes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got.units != c.units || l.found[2] != c.check {
-					t.Errorf("%s from %d bytes at %d threads: got %v units and %v, want %v and %v", c.kind, m.Gathers[n].Bytes, threads, got.units, l.found[2], c.units, c.check)
+					t.Errorf("%s from %d bytes at %d threads: got %v units and %v, want %v and %v", c.kind,
+						m.Gathers[n].Bytes, threads, got.units, l.found[2], c.units, c.check)
 				}
 			}
 		}
 	}
-	if got, err := l.run(probe{segment, 0, 1}, 2); err != nil || got.units != 2048 || l.found[2] != 3*1024 {
+	if got, err := l.run(probe{segment, 0, 1}, 2); err != nil || got.units != 2048 ||
+		l.found[2] != 3*1024 {
 		t.Errorf("segments: got %v units, %v, and %v, want 2048 and 3072", got.units, err, l.found[2])
 	}
-	if got, err := l.run(probe{branch, 0, 1}, 3); err != nil || got.units != 1.5*(1<<17) || l.found[2] != 3*(1<<17) {
-		t.Errorf("branches: got %v units, %v, and %v additions, want %v and %v", got.units, err, l.found[2], 1.5*(1<<17), 3*(1<<17))
+	if got, err := l.run(probe{branch, 0, 1}, 3); err != nil || got.units != 1.5*(1<<17) ||
+		l.found[2] != 3*(1<<17) {
+		t.Errorf("branches: got %v units, %v, and %v additions, want %v and %v", got.units, err,
+			l.found[2], 1.5*(1<<17), 3*(1<<17))
 	}
 	if !(l.compiling > 0) {
 		t.Errorf("compiling took %v seconds", l.compiling)
@@ -413,7 +435,8 @@ func TestLevels(t *testing.T) {
 	root := fstest.MapFS{}
 	cache := func(n, level, typ, size, shared string) {
 		dir := "sys/devices/system/cpu/cpu0/cache/index" + n + "/"
-		for name, text := range map[string]string{"level": level, "type": typ, "size": size, "shared_cpu_list": shared} {
+		for name, text := range map[string]string{"level": level, "type": typ, "size": size,
+			"shared_cpu_list": shared} {
 			root[dir+name] = &fstest.MapFile{Data: []byte(text + "\n")}
 		}
 	}
@@ -425,14 +448,16 @@ func TestLevels(t *testing.T) {
 	cache("3", "3", "Unified", "1G", "0-31,64-95")
 	cache("2", "2", "Unified", "2M", "0")
 	cache("4", "4", "Unified", "", "0")
-	want := []Level{{Name: "L1", Bytes: 48 << 10, Shared: 2}, {Name: "L2", Bytes: 2 << 20, Shared: 1}, {Name: "L3", Bytes: 1 << 30, Shared: 64}, {Name: "memory"}}
+	want := []Level{{Name: "L1", Bytes: 48 << 10, Shared: 2}, {Name: "L2", Bytes: 2 << 20, Shared: 1},
+		{Name: "L3", Bytes: 1 << 30, Shared: 64}, {Name: "memory"}}
 	if got := levels(root); !slices.Equal(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 	if got := cpuName(root); got == "" {
 		t.Error("no name where the kernel tells none")
 	}
-	root["proc/cpuinfo"] = &fstest.MapFile{Data: []byte("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n")}
+	root["proc/cpuinfo"] = &fstest.MapFile{
+		Data: []byte("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n")}
 	if got := cpuName(root); got != "Some CPU @ 2 GHz" {
 		t.Errorf("got the name %q", got)
 	}
@@ -455,8 +480,10 @@ func TestSets(t *testing.T) {
 				bytes   int64
 				threads int
 			}{{8 * s.one, 1}, {8 * s.all, threads}} {
-				if n+1 < len(sets) && m.Levels[n].misses(x.bytes, x.threads) > 0.125 || n > 0 && m.Levels[n-1].misses(x.bytes, x.threads) < 0.75 {
-					t.Errorf("%d threads, level %d: %d bytes of %d are not the level's alone", threads, n, x.bytes, x.threads)
+				if n+1 < len(sets) && m.Levels[n].misses(x.bytes, x.threads) > 0.125 ||
+					n > 0 && m.Levels[n-1].misses(x.bytes, x.threads) < 0.75 {
+					t.Errorf("%d threads, level %d: %d bytes of %d are not the level's alone", threads, n, x.bytes,
+						x.threads)
 				}
 			}
 			if n > 0 && s.from != sets[n-1].upTo || s.upTo-s.from != s.one {
@@ -464,13 +491,14 @@ func TestSets(t *testing.T) {
 			}
 		}
 	}
-	if _, err := dataBytes(blank(1), 100<<20); err == nil || !strings.Contains(err.Error(), "to measure this machine takes") {
+	if _, err := dataBytes(blank(1), 100<<20); err == nil ||
+		!strings.Contains(err.Error(), "to measure this machine takes") {
 		t.Errorf("of too little memory: got %v", err)
 	}
 }
 
-// TestKept: a model comes back from the cache as it was; what is damaged, or not whole, is no model.
-// A look at a cache makes nothing there.
+// TestKept: a model comes back from the cache as it was; what is damaged, or not whole, is no
+// model. A look at a cache makes nothing there.
 func TestKept(t *testing.T) {
 	root := t.TempDir()
 	if m, err := Kept(root); m != nil || err != nil {
@@ -500,7 +528,8 @@ func TestKept(t *testing.T) {
 	if err := Keep(root, &part); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Kept(root); got != nil || err == nil || !strings.Contains(err.Error(), "not whole") {
+	if got, err := Kept(root); got != nil || err == nil ||
+		!strings.Contains(err.Error(), "not whole") {
 		t.Errorf("a model that does not tell of branches: got %v, %v", got, err)
 	}
 	part = *m
@@ -508,13 +537,16 @@ func TestKept(t *testing.T) {
 	if err := Keep(root, &part); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Kept(root); got != nil || err == nil || !strings.Contains(err.Error(), "cannot be: values of float64 are multiplied by 2 threads at 0.4 of") {
+	if got, err := Kept(root); got != nil || err == nil ||
+		!strings.Contains(err.Error(),
+			"cannot be: values of float64 are multiplied by 2 threads at 0.4 of") {
 		t.Errorf("a model with a figure that cannot be: got %v, %v", got, err)
 	}
 	if err := Keep(root, &Model{Threads: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Kept(root); got != nil || err == nil || !strings.Contains(err.Error(), "no levels") {
+	if got, err := Kept(root); got != nil || err == nil ||
+		!strings.Contains(err.Error(), "no levels") {
 		t.Errorf("a model without levels: got %v, %v", got, err)
 	}
 	path := filepath.Join(root, folder, name())
@@ -548,13 +580,21 @@ func TestLeast(t *testing.T) {
 		want    float64
 	}{
 		{Work{Read: 400, Written: 100}, 1, 4 + 2},
-		{Work{Read: 500, Written: 500}, 2, 2.5 + 5},                                                               // two of L1
-		{Work{Read: 6000, Written: 2000}, 3, 6000*(0.75/90+0.25/15) + 2000*(0.75/60+0.25/5)},                      // as much as two of L2; reading grows no further
-		{Work{Read: 1000, Written: 1000}, 1, 1000*(0.25/100+0.75/40) + 1000*(0.25/50+0.75/20)},                    // twice L1
-		{Work{Read: 1000, Written: 1000}, 2, 1000*(0.75/200+0.25/80) + 1000*(0.75/100+0.25/40)},                   // as much as two of L1
-		{Work{Read: 2500, Written: 500}, 1, 2500*(0.875/40+0.125/10) + 500*(0.875/20+0.125/5)},                    // three quarters of L2, of which L1 serves nothing
-		{Work{Read: 1000, Written: 1000 + 400}, 1, 1000*(0.05/100+0.9/40+0.05/10) + 1400*(0.05/50+0.9/20+0.05/5)}, // three levels serve a part each
-		{Work{Read: 6000, Written: 2000}, 1, 6000*(0.25/40+0.75/10) + 2000*(0.25/20+0.75/5)},                      // twice L2
+		// two of L1
+		{Work{Read: 500, Written: 500}, 2, 2.5 + 5},
+		// as much as two of L2; reading grows no further
+		{Work{Read: 6000, Written: 2000}, 3, 6000*(0.75/90+0.25/15) + 2000*(0.75/60+0.25/5)},
+		// twice L1
+		{Work{Read: 1000, Written: 1000}, 1, 1000*(0.25/100+0.75/40) + 1000*(0.25/50+0.75/20)},
+		// as much as two of L1
+		{Work{Read: 1000, Written: 1000}, 2, 1000*(0.75/200+0.25/80) + 1000*(0.75/100+0.25/40)},
+		// three quarters of L2, of which L1 serves nothing
+		{Work{Read: 2500, Written: 500}, 1, 2500*(0.875/40+0.125/10) + 500*(0.875/20+0.125/5)},
+		// three levels serve a part each
+		{Work{Read: 1000, Written: 1000 + 400}, 1,
+			1000*(0.05/100+0.9/40+0.05/10) + 1400*(0.05/50+0.9/20+0.05/5)},
+		// twice L2
+		{Work{Read: 6000, Written: 2000}, 1, 6000*(0.25/40+0.75/10) + 2000*(0.25/20+0.75/5)},
 		{Work{Read: 6000, Written: 4000}, 1, 600 + 800},
 		{Work{Read: 30000, Written: 5000}, 4, 2000 + 1000}, // writing by all is no slower than by one
 		{Work{Read: 500, Flops: 1600}, 1, 100},

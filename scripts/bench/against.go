@@ -29,7 +29,8 @@ func leaves(b *bench) error {
 	}
 	defer os.RemoveAll(dir)
 	list := b.libraries(dir)
-	b.printf("%-28s %7s %9s %9s %9s %9s   %-10s %9s %9s %8s %8s\n", "kernel", "threads", "distaff", "median", "by hand", "median", "peer", "best", "median", "of hand", "of peer")
+	b.printf("%-28s %7s %9s %9s %9s %9s   %-10s %9s %9s %8s %8s\n", "kernel", "threads", "distaff",
+		"median", "by hand", "median", "peer", "best", "median", "of hand", "of peer")
 	var all []against
 	for _, k := range table() {
 		if !b.wants(k.name) {
@@ -58,8 +59,8 @@ func leaves(b *bench) error {
 	return nil
 }
 
-// A side of a leaf that takes less than fills a turn has more timed runs, mostRuns at most: the best of a few runs of a
-// millisecond says more of what else the machine did than of the leaf.
+// A side of a leaf that takes less than fills a turn has more timed runs, mostRuns at most: the
+// best of a few runs of a millisecond says more of what else the machine did than of the leaf.
 const (
 	turnSeconds = 0.05
 	mostRuns    = 50
@@ -73,7 +74,8 @@ func (b *bench) filling(timed []float64) *bench {
 }
 
 // inTurn times a kernel: in each round Distaff, the kernel by hand and each library.
-func (b *bench) inTurn(k kernel, threads int, object *cc.Object, list []*peer, files []string) (against, error) {
+func (b *bench) inTurn(k kernel, threads int, object *cc.Object, list []*peer,
+	files []string) (against, error) {
 	a := against{kernel: k, threads: threads, theirs: map[string][]float64{}}
 	first, made, err := b.ours(k, threads)
 	if err != nil {
@@ -127,8 +129,8 @@ func (a against) best() (name string, times []float64) {
 	return name, times
 }
 
-// ratio is what Distaff takes at best of what a side takes at best: what else runs on a machine only
-// adds to times.
+// ratio is what Distaff takes at best of what a side takes at best: what else runs on a machine
+// only adds to times.
 func (a against) ratio(times []float64) float64 {
 	return slices.Min(a.ours) / slices.Min(times)
 }
@@ -137,7 +139,8 @@ func (a against) ratio(times []float64) float64 {
 // and the ratios of what is best.
 func (a against) print(b *bench) {
 	ofHand := a.ratio(a.byHand)
-	b.printf("%-28s %7d %9.2f %9.2f %9.2f %9.2f", a.kernel.name, a.threads, 1e3*slices.Min(a.ours), 1e3*median(a.ours), 1e3*slices.Min(a.byHand), 1e3*median(a.byHand))
+	b.printf("%-28s %7d %9.2f %9.2f %9.2f %9.2f", a.kernel.name, a.threads, 1e3*slices.Min(a.ours),
+		1e3*median(a.ours), 1e3*slices.Min(a.byHand), 1e3*median(a.byHand))
 	over := b.over(ofHand > a.kernel.limit)
 	if over != "" {
 		over += " hand"
@@ -151,7 +154,8 @@ func (a against) print(b *bench) {
 	if mark := b.over(ofPeer > a.kernel.peer); mark != "" {
 		over += mark + " peer"
 	}
-	b.printf("   %-10s %9.2f %9.2f %8.2f %8.2f%s\n", name, 1e3*slices.Min(times), 1e3*median(times), ofHand, ofPeer, over)
+	b.printf("   %-10s %9.2f %9.2f %8.2f %8.2f%s\n", name, 1e3*slices.Min(times), 1e3*median(times),
+		ofHand, ofPeer, over)
 }
 
 // meanLimit is what Distaff takes at most of the time of the best libraries, in the geometric mean.
@@ -170,7 +174,8 @@ func (b *bench) meanOf(all []against) {
 		return
 	}
 	mean := math.Exp(sum / float64(n))
-	b.printf("\nof the best peer, in the geometric mean of %d lines: %.2f, of %.2f at most%s\n", n, mean, meanLimit, b.over(mean > meanLimit))
+	b.printf("\nof the best peer, in the geometric mean of %d lines: %.2f, of %.2f at most%s\n", n,
+		mean, meanLimit, b.over(mean > meanLimit))
 }
 
 // everyPeer prints the best times of all libraries.

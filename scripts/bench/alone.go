@@ -20,8 +20,8 @@ type alone struct {
 	env    kernels.Env
 }
 
-// manyCalls calls a leaf as often as bounds says behind what it has for the leaf. A volatile pointer keeps the compiler
-// from making one call of several.
+// manyCalls calls a leaf as often as bounds says behind what it has for the leaf. A volatile
+// pointer keeps the compiler from making one call of several.
 const manyCalls = `
 int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     int (*volatile one_call)(dst_tensor **, const int64_t (*)[2], dst_env *) = %s;
@@ -32,7 +32,8 @@ int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 }
 `
 
-// alone compiles a statement over operands in memory as a job would, and gives it a result of its own.
+// alone compiles a statement over operands in memory as a job would, and gives it a result of its
+// own.
 func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int) (*alone, error) {
 	j := &spmd.Job{Statement: stmt, Inputs: map[string]spmd.Input{}}
 	for name, t := range operands {
@@ -43,7 +44,8 @@ func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int)
 		return nil, fmt.Errorf("%s: %w", stmt, err)
 	}
 	u := made.Unit
-	object, err := b.object(made.Source() + fmt.Sprintf(manyCalls, emitc.Symbol(u.Func.Name), len(u.Vars)))
+	object, err := b.object(
+		made.Source() + fmt.Sprintf(manyCalls, emitc.Symbol(u.Func.Name), len(u.Vars)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", stmt, err)
 	}
@@ -52,7 +54,9 @@ func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int)
 		t := operands[arg.Tensor]
 		if n == 0 {
 			dims := u.Request.Tensors[arg.Tensor].Dims
-			shape := &tcs.Shape{Header: tcs.Header{Dims: dims, Type: tcs.Float64}, Kinds: strings.Repeat("d", len(dims)), Modes: tcs.Identity(len(dims)), Counts: make([]int64, len(dims))}
+			shape := &tcs.Shape{Header: tcs.Header{Dims: dims, Type: tcs.Float64},
+				Kinds: strings.Repeat("d", len(dims)), Modes: tcs.Identity(len(dims)),
+				Counts: make([]int64, len(dims))}
 			if t, err = tcs.NewIn(shape, arg.Tensor, a.env.Arena.Alloc); err != nil {
 				return nil, err
 			}
@@ -83,8 +87,9 @@ func (a *alone) seconds(b *bench, calls int) (float64, error) {
 	return time.Since(at).Seconds() / float64(calls), err
 }
 
-// leavesOfStep are the leaves of a step of conjugate gradients over the first rows of a system. They read other tensors
-// than they write, so that values stay what they are however often they are called.
+// leavesOfStep are the leaves of a step of conjugate gradients over the first rows of a system.
+// They read other tensors than they write, so that values stay what they are however often they are
+// called.
 func (b *bench) leavesOfStep(s *system, rows int64) (list []*alone, err error) {
 	A, err := s.rows(rows)
 	if err != nil {
@@ -98,7 +103,8 @@ func (b *bench) leavesOfStep(s *system, rows int64) (list []*alone, err error) {
 	if err != nil {
 		return nil, err
 	}
-	operands := map[string]*tcs.Tensor{"A": A, "all": s.b, "p": part, "q": part, "r": part, "x": part, "rr": one, "pq": one, "old": one}
+	operands := map[string]*tcs.Tensor{"A": A, "all": s.b, "p": part, "q": part, "r": part, "x": part,
+		"rr": one, "pq": one, "old": one}
 	for _, leaf := range []struct{ stmt, operands string }{
 		{"out(i) = A(i,j) * all(j)", "A all"},
 		{"out = p(i) * q(i)", "p q"},

@@ -14,7 +14,8 @@ var handCompute string
 // computeLimits are the limits of assembly and compute over compute alone, by
 // hand-written function; where its result's pattern is an operand's, the
 // hand-written kernel computes alone.
-var computeLimits = map[string]float64{"sddmm": 1.2, "ttv": 1.2, "ttm": 1.2, "spadd": 1.3, "spadd3": 1.3, "spgemm": 2.5}
+var computeLimits = map[string]float64{"sddmm": 1.2, "ttv": 1.2, "ttm": 1.2, "spadd": 1.3,
+	"spadd3": 1.3, "spgemm": 2.5}
 
 // assembly is the section of leaves, which assemble their results, against
 // kernels by hand that compute values into a pattern that is known, and against our
@@ -24,7 +25,8 @@ func assembly(b *bench) error {
 	if err != nil {
 		return err
 	}
-	b.printf("%-22s %8s %12s %12s %7s %12s %7s %6s %15s\n", "kernel", "threads", "distaff ms", "values ms", "ratio", "by hand ms", "ratio", "limit", "values by hand")
+	b.printf("%-22s %8s %12s %12s %7s %12s %7s %6s %15s\n", "kernel", "threads", "distaff ms",
+		"values ms", "ratio", "by hand ms", "ratio", "limit", "values by hand")
 	for _, k := range table() {
 		limit, ok := computeLimits[k.function]
 		if !ok || !b.wants(k.name) {
@@ -72,7 +74,8 @@ func (b *bench) values(k kernel, threads int, object *cc.Object) error {
 		whole, alone, byHand = append(whole, x...), append(alone, y...), append(byHand, z...)
 	}
 	x, y, z := median(whole), median(alone), median(byHand)
-	b.printf("%-22s %8d %12.2f %12.2f %7.2f %12.2f %7.2f %6.2f %15.2f%s\n", k.name, threads, 1e3*x, 1e3*y, x/y, 1e3*z, x/z, k.limit, y/z, b.over(x/z > k.limit))
+	b.printf("%-22s %8d %12.2f %12.2f %7.2f %12.2f %7.2f %6.2f %15.2f%s\n", k.name, threads, 1e3*x,
+		1e3*y, x/y, 1e3*z, x/z, k.limit, y/z, b.over(x/z > k.limit))
 	return nil
 }
 

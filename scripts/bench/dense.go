@@ -18,8 +18,9 @@ import (
 //go:embed hand/dense.c
 var handDense string
 
-// contraction is a statement of dense operands that does the multiply-adds of a product of two square
-// matrices. sizes are those of the operands' modes: n is that of the matrices, s is 64, q is n/64, and h is n/2.
+// contraction is a statement of dense operands that does the multiply-adds of a product of two
+// square matrices. sizes are those of the operands' modes: n is that of the matrices, s is 64, q is
+// n/64, and h is n/2.
 type contraction struct {
 	name, stmt string
 	sizes      map[string]string
@@ -29,21 +30,27 @@ type contraction struct {
 
 var contractions = []contraction{
 	{"product", "A(i,j) = B(i,k)*C(k,j)", map[string]string{"B": "nn", "C": "nn"}, 0.97, 0.7},
-	{"product, transposed", "A(i,j) = B(k,i)*C(j,k)", map[string]string{"B": "nn", "C": "nn"}, 0.97, 0.7},
+	{"product, transposed", "A(i,j) = B(k,i)*C(j,k)", map[string]string{"B": "nn", "C": "nn"}, 0.97,
+		0.7},
 	{"TTM", "A(i,j,l) = B(i,j,k)*C(k,l)", map[string]string{"B": "sqn", "C": "nn"}, 0.8, 0},
-	{"pairs of variables", "A(i,j,k,l) = B(i,m,k,n)*C(n,j,m,l)", map[string]string{"B": "sqqs", "C": "sqqs"}, 0.8, 0},
+	{"pairs of variables", "A(i,j,k,l) = B(i,m,k,n)*C(n,j,m,l)",
+		map[string]string{"B": "sqqs", "C": "sqqs"}, 0.8, 0},
 	{"a pair apart", "A(a,b,c) = B(a,d,b)*C(d,c)", map[string]string{"B": "snq", "C": "nn"}, 0.8, 0},
-	{"MTTKRP, mode 0", "A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", map[string]string{"B": "sqn", "C": "qn", "D": "nn"}, 0.8, 0},
-	{"MTTKRP, mode 1", "A(j,l) = B(i,j,k)*C(i,l)*D(k,l)", map[string]string{"B": "sqn", "C": "sn", "D": "nn"}, 0.8, 0},
-	{"MTTKRP, mode 2", "A(k,l) = B(i,j,k)*C(i,l)*D(j,l)", map[string]string{"B": "sqn", "C": "sn", "D": "qn"}, 0.8, 0},
-	{"a chain of three", "A(i,l) = B(i,j)*C(j,k)*D(k,l)", map[string]string{"B": "nn", "C": "nh", "D": "hn"}, 0.8, 0},
+	{"MTTKRP, mode 0", "A(i,l) = B(i,j,k)*C(j,l)*D(k,l)",
+		map[string]string{"B": "sqn", "C": "qn", "D": "nn"}, 0.8, 0},
+	{"MTTKRP, mode 1", "A(j,l) = B(i,j,k)*C(i,l)*D(k,l)",
+		map[string]string{"B": "sqn", "C": "sn", "D": "nn"}, 0.8, 0},
+	{"MTTKRP, mode 2", "A(k,l) = B(i,j,k)*C(i,l)*D(j,l)",
+		map[string]string{"B": "sqn", "C": "sn", "D": "qn"}, 0.8, 0},
+	{"a chain of three", "A(i,l) = B(i,j)*C(j,k)*D(k,l)",
+		map[string]string{"B": "nn", "C": "nh", "D": "hn"}, 0.8, 0},
 }
 
 // withoutBLAS is the environment of a run whose leaves have no BLAS.
 const withoutBLAS = "DISTAFF_BLAS=none"
 
-// dense is the section of dense contractions: against OpenBLAS called directly, and, by this command in a process of its own,
-// without a BLAS in leaves.
+// dense is the section of dense contractions: against OpenBLAS called directly, and, by this
+// command in a process of its own, without a BLAS in leaves.
 func dense(b *bench) error {
 	object, err := b.object(handDense)
 	if err != nil {
@@ -56,8 +63,11 @@ func dense(b *bench) error {
 		if err != nil {
 			return err
 		}
-		b.printf("products of %d multiply-adds, as of matrices of %d rows and columns; leaves call %s\n\n", n*n*n, n, path)
-		b.printf("%-36s %8s %12s %12s %7s %6s\n", "contraction", "threads", "distaff GF/s", "direct GF/s", "ratio", "least")
+		b.printf(
+			"products of %d multiply-adds, as of matrices of %d rows and columns; leaves call %s\n\n", n*n*n,
+			n, path)
+		b.printf("%-36s %8s %12s %12s %7s %6s\n", "contraction", "threads", "distaff GF/s", "direct GF/s",
+			"ratio", "least")
 	}
 	for _, c := range contractions {
 		name, least := c.name, c.least
@@ -68,7 +78,8 @@ func dense(b *bench) error {
 			continue
 		}
 		for _, threads := range b.threads {
-			if err := b.contractDense(c, n, threads, name, least, func() ([]float64, error) { return b.openBLAS(n, threads, object) }); err != nil {
+			if err := b.contractDense(c, n, threads, name, least,
+				func() ([]float64, error) { return b.openBLAS(n, threads, object) }); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -82,11 +93,14 @@ func dense(b *bench) error {
 // square is the number of rows and of columns of the matrices.
 func (b *bench) square() int64 { return 64 * int64(math.Round(64*math.Cbrt(b.scale))) }
 
-// again runs this section in a process with a variable of the environment more, whose lines are part of this section.
+// again runs this section in a process with a variable of the environment more, whose lines are
+// part of this section.
 func (b *bench) again(variable string) error {
 	threads := strings.Trim(strings.ReplaceAll(fmt.Sprint(b.threads), " ", ","), "[]")
-	cmd := exec.CommandContext(b.ctx, os.Args[0], "-only=dense", "-lines="+b.lines.String(), "-threads="+threads,
-		fmt.Sprint("-rounds=", b.rounds), fmt.Sprint("-repeat=", b.repeat), fmt.Sprint("-scale=", b.scale))
+	cmd := exec.CommandContext(b.ctx, os.Args[0], "-only=dense", "-lines="+b.lines.String(),
+		"-threads="+threads,
+		fmt.Sprint("-rounds=", b.rounds), fmt.Sprint("-repeat=", b.repeat),
+		fmt.Sprint("-scale=", b.scale))
 	cmd.Env, cmd.Stderr = append(os.Environ(), variable), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -102,7 +116,8 @@ func (b *bench) again(variable string) error {
 }
 
 // contractDense times a contraction and what it is held to, in turn, and prints its line.
-func (b *bench) contractDense(c contraction, n int64, threads int, name string, least float64, other func() ([]float64, error)) error {
+func (b *bench) contractDense(c contraction, n int64, threads int, name string, least float64,
+	other func() ([]float64, error)) error {
 	var ours, theirs []float64
 	for range b.rounds {
 		x, err := b.contracted(c, n, threads)
@@ -117,7 +132,8 @@ func (b *bench) contractDense(c contraction, n int64, threads int, name string, 
 	}
 	flops := 2 * float64(n) * float64(n) * float64(n) / 1e9
 	ratio := median(theirs) / median(ours)
-	b.printf("%-36s %8d %12.1f %12.1f %7.2f %6.2f%s\n", name, threads, flops/median(ours), flops/median(theirs), ratio, least, b.over(ratio < least))
+	b.printf("%-36s %8d %12.1f %12.1f %7.2f %6.2f%s\n", name, threads, flops/median(ours),
+		flops/median(theirs), ratio, least, b.over(ratio < least))
 	return nil
 }
 
@@ -159,7 +175,9 @@ func (b *bench) full(dims []int64) (*tcs.Tensor, error) {
 		return t, nil
 	}
 	vars := "i,j,k,l"[:2*len(dims)-1]
-	j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Sizes: map[string][]int64{"S": dims}, Inputs: map[string]spmd.Input{"S": spmd.Generated("dense")}, Keep: true}
+	j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")",
+		Sizes: map[string][]int64{"S": dims}, Inputs: map[string]spmd.Input{"S": spmd.Generated("dense")},
+		Keep: true}
 	report, err := j.Run(b.ctx)
 	if err != nil {
 		return nil, err
@@ -189,7 +207,8 @@ func (b *bench) openBLAS(n int64, threads int, object *cc.Object) ([]float64, er
 			return nil, err
 		}
 		at := time.Now()
-		err = leaf.Call(b.ctx, []*tcs.Tensor{out, t, t}, [][2]int64{{0, n}}, kernels.Env{Threads: threads, Arena: arena, Runner: runner})
+		err = leaf.Call(b.ctx, []*tcs.Tensor{out, t, t}, [][2]int64{{0, n}},
+			kernels.Env{Threads: threads, Arena: arena, Runner: runner})
 		if r > 0 {
 			times = append(times, time.Since(at).Seconds())
 		}

@@ -43,34 +43,40 @@ var (
 	// summa multiplies two matrices of which each rank has half of the columns: a rank takes the
 	// half of B that it has first, while the other one comes.
 	summa = placedJob{
-		stmt: "A(i,j) = B(i,k) * C(k,j)", operands: "B C", formats: map[string]string{"A": "dd"}, machine: "1x2",
+		stmt: "A(i,j) = B(i,k) * C(k,j)", operands: "B C", formats: map[string]string{"A": "dd"},
+		machine:    "1x2",
 		placements: "A(x,y) -> M(x,y); B(x,y) -> M(x,y); C(x,y) -> M(x,y)",
 		schedule: "distribute({i,j},{io,jo},{ii,ji},M),divide(k,ko,ki,M.y),reorder(io,jo,ko,ii,ji,ki),rotate(ko,{jo},kr)," +
 			"communicate({A,C},jo),communicate(B,kr),substitute({ii,ji,ki},gemm)",
 	}
 	spmvRows = placedJob{
-		stmt: "a(i) = B(i,j) * c(j)", operands: "B c", placements: "a(x) -> M(x); B(x,y) -> M(x); c(x) -> M(x)",
-		schedule: "divide(i,io,ii,M.x),distribute(io),communicate({a,B,c},io)",
+		stmt: "a(i) = B(i,j) * c(j)", operands: "B c",
+		placements: "a(x) -> M(x); B(x,y) -> M(x); c(x) -> M(x)",
+		schedule:   "divide(i,io,ii,M.x),distribute(io),communicate({a,B,c},io)",
 	}
 	spmvNonzeros = placedJob{
 		stmt: spmvRows.stmt, operands: spmvRows.operands, placements: "B(x,y) -> M(~(x,y)); c(x) -> M(x)",
 		schedule: "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo),communicate({a,B,c},fpo)",
 	}
 	spmmRows = placedJob{
-		stmt: "A(i,k) = B(i,j) * C(j,k)", operands: "B C", placements: "A(x,y) -> M(x); B(x,y) -> M(x); C(x,y) -> M(x)",
-		schedule: "divide(i,io,ii,M.x),distribute(io),communicate({A,B,C},io)",
+		stmt: "A(i,k) = B(i,j) * C(j,k)", operands: "B C",
+		placements: "A(x,y) -> M(x); B(x,y) -> M(x); C(x,y) -> M(x)",
+		schedule:   "divide(i,io,ii,M.x),distribute(io),communicate({A,B,C},io)",
 	}
 	spmmNonzeros = placedJob{
-		stmt: spmmRows.stmt, operands: spmmRows.operands, formats: map[string]string{"A": "dd"}, placements: "B(x,y) -> M(~(x,y)); C(x,y) -> M(x)",
-		schedule: "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo),communicate({A,B,C},fpo)",
+		stmt: spmmRows.stmt, operands: spmmRows.operands, formats: map[string]string{"A": "dd"},
+		placements: "B(x,y) -> M(~(x,y)); C(x,y) -> M(x)",
+		schedule:   "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo),communicate({A,B,C},fpo)",
 	}
 	spadd3Rows = placedJob{
-		stmt: "A(i,j) = B(i,j) + C(i,j) + D(i,j)", operands: "B C D", formats: map[string]string{"A": "ds"},
+		stmt: "A(i,j) = B(i,j) + C(i,j) + D(i,j)", operands: "B C D",
+		formats:    map[string]string{"A": "ds"},
 		placements: "A(x,y) -> M(x); B(x,y) -> M(x); C(x,y) -> M(x); D(x,y) -> M(x)",
 		schedule:   "divide(i,io,ii,M.x),distribute(io),communicate({A,B,C,D},io)",
 	}
 	sddmmRows = placedJob{
-		stmt: "A(i,j) = B(i,j) * C(i,k) * D(j,k)", operands: "B C D", formats: map[string]string{"A": "ds"},
+		stmt: "A(i,j) = B(i,j) * C(i,k) * D(j,k)", operands: "B C D",
+		formats:    map[string]string{"A": "ds"},
 		placements: "A(x,y) -> M(x); B(x,y) -> M(x); C(x,y) -> M(x); D(x,y) -> M(*)",
 		schedule:   "divide(i,io,ii,M.x),distribute(io),communicate({A,B,C,D},io)",
 	}
@@ -81,26 +87,38 @@ var (
 	}
 )
 
-// spmvChunks is SpMV by rows, over the columns in n chunks for each rank's part of the vector, which stay in a cache: those
-// of the rank's own part first, while the next ones come.
+// spmvChunks is SpMV by rows, over the columns in n chunks for each rank's part of the vector,
+// which stay in a cache: those of the rank's own part first, while the next ones come.
 func spmvChunks(n int) placedJob {
 	j := spmvRows
-	j.schedule = fmt.Sprintf("divide(i,io,ii,M.x),divide(j,jo,ji,M.x),divide(ji,jc,jj,%d),reorder(io,jo,jc,ii,jj),distribute(io),rotate(jo,{io},jr),communicate(a,io),communicate({B,c},jc)", n)
+	j.schedule = fmt.Sprintf(
+		"divide(i,io,ii,M.x),divide(j,jo,ji,M.x),divide(ji,jc,jj,%d),reorder(io,jo,jc,ii,jj),distribute(io),rotate(jo,{io},jr),communicate(a,io),communicate({B,c},jc)", n)
 	return j
 }
 
 var placedTable = []placed{
-	{name: "product 4096", job: summa, inputs: []string{"m", "m2"}, peer: "scalapack", function: "gemm", least: 1.15},
-	{name: "SpMV a", job: spmvRows, inputs: []string{"a", "vec:a:1"}, peer: "petsc", function: "spmv", least: 1.1},
-	{name: "SpMV b", job: spmvChunks(2), inputs: []string{"b", "vec:b:1"}, peer: "petsc", function: "spmv", least: 1.3},
-	{name: "SpMV b non-zeros", job: spmvNonzeros, inputs: []string{"b", "vec:b:1"}, peer: "petsc", function: "spmv", least: 1.3},
-	{name: "SpMM 32 a", job: spmmRows, inputs: []string{"a", "mat:a:1"}, peer: "petsc", function: "spmm", least: 3},
-	{name: "SpMM 32 b", job: spmmRows, inputs: []string{"b", "mat:b:1"}, peer: "petsc", function: "spmm", least: 2},
-	{name: "SpMM 32 b non-zeros", job: spmmNonzeros, inputs: []string{"b", "mat:b:1"}, peer: "petsc", function: "spmm", least: 2},
-	{name: "SpAdd3 a", job: spadd3Rows, inputs: []string{"a", "a2", "a3"}, peer: "petsc", function: "spadd3", least: 10},
-	{name: "SpAdd3 b", job: spadd3Rows, inputs: []string{"b", "b2", "b3"}, peer: "petsc", function: "spadd3", least: 10},
-	{name: "SDDMM 32 b non-zeros", job: sddmmNonzeros, inputs: []string{"b", "mat:b:0", "mat:b:1"}, against: sddmmRows, least: 1.5},
-	{name: "SDDMM 32 z non-zeros", job: sddmmNonzeros, inputs: []string{"z", "mat:z:0", "mat:z:1"}, against: sddmmRows, least: 1.5},
+	{name: "product 4096", job: summa, inputs: []string{"m", "m2"}, peer: "scalapack",
+		function: "gemm", least: 1.15},
+	{name: "SpMV a", job: spmvRows, inputs: []string{"a", "vec:a:1"}, peer: "petsc", function: "spmv",
+		least: 1.1},
+	{name: "SpMV b", job: spmvChunks(2), inputs: []string{"b", "vec:b:1"}, peer: "petsc",
+		function: "spmv", least: 1.3},
+	{name: "SpMV b non-zeros", job: spmvNonzeros, inputs: []string{"b", "vec:b:1"}, peer: "petsc",
+		function: "spmv", least: 1.3},
+	{name: "SpMM 32 a", job: spmmRows, inputs: []string{"a", "mat:a:1"}, peer: "petsc",
+		function: "spmm", least: 3},
+	{name: "SpMM 32 b", job: spmmRows, inputs: []string{"b", "mat:b:1"}, peer: "petsc",
+		function: "spmm", least: 2},
+	{name: "SpMM 32 b non-zeros", job: spmmNonzeros, inputs: []string{"b", "mat:b:1"}, peer: "petsc",
+		function: "spmm", least: 2},
+	{name: "SpAdd3 a", job: spadd3Rows, inputs: []string{"a", "a2", "a3"}, peer: "petsc",
+		function: "spadd3", least: 10},
+	{name: "SpAdd3 b", job: spadd3Rows, inputs: []string{"b", "b2", "b3"}, peer: "petsc",
+		function: "spadd3", least: 10},
+	{name: "SDDMM 32 b non-zeros", job: sddmmNonzeros, inputs: []string{"b", "mat:b:0", "mat:b:1"},
+		against: sddmmRows, least: 1.5},
+	{name: "SDDMM 32 z non-zeros", job: sddmmNonzeros, inputs: []string{"z", "mat:z:0", "mat:z:1"},
+		against: sddmmRows, least: 1.5},
 }
 
 // way is how the ranks of a line are started.
@@ -109,8 +127,8 @@ type way struct {
 	run  func(*spmd.Job) (*outcome, error)
 }
 
-// distributed is the section of jobs over placed tensors. Distaff runs as ranks of this process and, where
-// mpirun is there with a built bin/distaff, under it, as its peers do.
+// distributed is the section of jobs over placed tensors. Distaff runs as ranks of this process
+// and, where mpirun is there with a built bin/distaff, under it, as its peers do.
 func distributed(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-distributed-")
 	if err != nil {
@@ -119,7 +137,8 @@ func distributed(b *bench) error {
 	defer os.RemoveAll(dir)
 	ways := []way{{"local", b.localRanks}}
 	if launcher := mpirun(); launcher != "" {
-		ways = append(ways, way{"mpirun", func(j *spmd.Job) (*outcome, error) { return b.mpiRanks(j, dir, launcher) }})
+		ways = append(ways, way{"mpirun",
+			func(j *spmd.Job) (*outcome, error) { return b.mpiRanks(j, dir, launcher) }})
 	} else {
 		b.printf("(no mpirun with bin/distaff: make build, scripts/install-mpi.sh)\n")
 	}
@@ -129,7 +148,8 @@ func distributed(b *bench) error {
 			b.printf("%s is left out: %s\n", name, p.reason)
 		}
 	}
-	b.printf("%-22s %-8s %12s %-10s %12s %8s %7s %8s\n", "job", "ranks", "distaff ms", "other", "other ms", "by least", "faster", "at least")
+	b.printf("%-22s %-8s %12s %-10s %12s %8s %7s %8s\n", "job", "ranks", "distaff ms", "other",
+		"other ms", "by least", "faster", "at least")
 	for _, k := range placedTable {
 		if !b.wants(k.name) {
 			continue
@@ -182,9 +202,10 @@ func (b *bench) placedLines(k placed, ways []way, list map[string]*peer, dir str
 	return nil
 }
 
-// placedLine runs a job and the other side in turn, and prints how much faster it is: by medians, which the limit is
-// for, and by the least times, which other load on the machine changes less.
-func (b *bench) placedLine(k placed, w way, files []string, name string, other func() (*outcome, error)) error {
+// placedLine runs a job and the other side in turn, and prints how much faster it is: by medians,
+// which the limit is for, and by the least times, which other load on the machine changes less.
+func (b *bench) placedLine(k placed, w way, files []string, name string,
+	other func() (*outcome, error)) error {
 	var ours, theirs []float64
 	for range b.rounds {
 		mine, err := w.run(b.placedJob(k.job, files))
@@ -205,11 +226,13 @@ func (b *bench) placedLine(k placed, w way, files []string, name string, other f
 		theirs = append(theirs, its.times...)
 	}
 	if other == nil {
-		b.printf("%-22s %-8s %12.2f %-10s %12s %8s %7s %8.2f\n", k.name, w.name, 1e3*median(ours), name, "-", "-", "-", k.least)
+		b.printf("%-22s %-8s %12.2f %-10s %12s %8s %7s %8.2f\n", k.name, w.name, 1e3*median(ours), name,
+			"-", "-", "-", k.least)
 		return nil
 	}
 	faster, byLeast := median(theirs)/median(ours), slices.Min(theirs)/slices.Min(ours)
-	b.printf("%-22s %-8s %12.2f %-10s %12.2f %8.2f %7.2f %8.2f%s\n", k.name, w.name, 1e3*median(ours), name, 1e3*median(theirs), byLeast, faster, k.least, b.over(faster < k.least))
+	b.printf("%-22s %-8s %12.2f %-10s %12.2f %8.2f %7.2f %8.2f%s\n", k.name, w.name, 1e3*median(ours),
+		name, 1e3*median(theirs), byLeast, faster, k.least, b.over(faster < k.least))
 	return nil
 }
 
@@ -225,12 +248,14 @@ func (b *bench) placedJob(k placedJob, files []string) *spmd.Job {
 	for n, file := range files {
 		j.Inputs[operands[n]] = spmd.File(file)
 	}
-	j.Machine, j.Placements, j.Schedule = k.machine, strings.Split(k.placements, "; "), []string{k.schedule}
+	j.Machine, j.Placements, j.Schedule = k.machine, strings.Split(k.placements, "; "),
+		[]string{k.schedule}
 	j.Ranks, j.Threads, j.Warmup, j.Repeat, j.TrustInput = distributedRanks, 1, 1, b.repeat, true
 	return j
 }
 
-// placedFiles writes the operands of a line, as .tcs files for Distaff and, where asked for, as dumps for a peer.
+// placedFiles writes the operands of a line, as .tcs files for Distaff and, where asked for, as
+// dumps for a peer.
 func (b *bench) placedFiles(k placed, dir string, dumped bool) (files, dumps []string, err error) {
 	for _, in := range k.inputs {
 		t, err := b.input(in)
@@ -255,8 +280,8 @@ func (b *bench) placedFiles(k placed, dir string, dumped bool) (files, dumps []s
 // bandWidth is how far from the diagonal the banded matrix has entries.
 const bandWidth = 100
 
-// band runs SpMV on a banded matrix, whose ranks are to get the entries of the vector within the band, and
-// no others.
+// band runs SpMV on a banded matrix, whose ranks are to get the entries of the vector within the
+// band, and no others.
 func (b *bench) band(w way) error {
 	const name = "SpMV banded"
 	if !b.wants(name) {
@@ -264,7 +289,8 @@ func (b *bench) band(w way) error {
 	}
 	n := b.scaled(200_000)
 	j := b.placedJob(spmvRows, nil)
-	j.Inputs = map[string]spmd.Input{"B": spmd.Generated("banded:" + strconv.Itoa(bandWidth)), "c": spmd.Generated("dense")}
+	j.Inputs = map[string]spmd.Input{"B": spmd.Generated("banded:" + strconv.Itoa(bandWidth)),
+		"c": spmd.Generated("dense")}
 	j.Sizes, j.Formats = map[string][]int64{"B": {n, n}}, map[string]string{"B": "ds"}
 	got, err := w.run(j)
 	if err != nil {
@@ -274,6 +300,7 @@ func (b *bench) band(w way) error {
 	for rank, bytes := range got.stats.Comm.BytesReceived {
 		over = over || bytes != 8*min(bandWidth, n/2) || got.stats.Comm.BytesSent[rank] != bytes
 	}
-	b.printf("%-22s %-8s %12.2f a rank receives %v bytes, %d of a band%s\n", name, w.name, 1e3*median(got.times), got.stats.Comm.BytesReceived, 8*min(bandWidth, n/2), b.over(over))
+	b.printf("%-22s %-8s %12.2f a rank receives %v bytes, %d of a band%s\n", name, w.name,
+		1e3*median(got.times), got.stats.Comm.BytesReceived, 8*min(bandWidth, n/2), b.over(over))
 	return nil
 }

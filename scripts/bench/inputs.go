@@ -41,7 +41,8 @@ const columns = 32
 // scaled shrinks a size or count.
 func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 16) }
 
-// input makes a named input: one of inputs, vec:INPUT:MODE, mat:INPUT:MODE, or "INPUT last MODE", its copy that stores this mode last.
+// input makes a named input: one of inputs, vec:INPUT:MODE, mat:INPUT:MODE, or "INPUT last MODE",
+// its copy that stores this mode last.
 func (b *bench) input(name string) (*tcs.Tensor, error) {
 	if t := b.tensors[name]; t != nil {
 		return t, nil
@@ -92,8 +93,10 @@ func (b *bench) input(name string) (*tcs.Tensor, error) {
 			dims = append(dims, b.scaled(d))
 		}
 		vars := "i,j,k,m,n"[:2*len(dims)-1]
-		j = &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Sizes: map[string][]int64{"S": dims},
-			Formats: map[string]string{"T": in.format, "S": in.format}, Inputs: map[string]spmd.Input{"S": spmd.Generated(strings.Join(parts, ":"))}}
+		j = &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")",
+			Sizes:   map[string][]int64{"S": dims},
+			Formats: map[string]string{"T": in.format, "S": in.format},
+			Inputs:  map[string]spmd.Input{"S": spmd.Generated(strings.Join(parts, ":"))}}
 		j.Seed = int64(name[len(name)-1])
 	}
 	j.Keep = true
@@ -115,7 +118,8 @@ func lastMode(t *tcs.Tensor, mode string) *spmd.Job {
 	}
 	format := strings.Repeat("s", len(t.Header.Dims)) + ":" + strings.Join(append(order, mode), ",")
 	vars := "(" + strings.Join(letters[:len(t.Header.Dims)], ",") + ")"
-	return &spmd.Job{Statement: "T" + vars + " = S" + vars, Formats: map[string]string{"T": format}, Inputs: map[string]spmd.Input{"S": spmd.InMemory(t)}}
+	return &spmd.Job{Statement: "T" + vars + " = S" + vars, Formats: map[string]string{"T": format},
+		Inputs: map[string]spmd.Input{"S": spmd.InMemory(t)}}
 }
 
 // zipfRows makes a square matrix of n rows, of which row r has its share of

@@ -11,7 +11,8 @@ import (
 // command builds the distaff command into dir, once.
 func (b *bench) command(dir string) (string, error) {
 	exe := filepath.Join(dir, "distaff")
-	out, err := exec.CommandContext(b.ctx, "go", "build", "-o", exe, "distaff/cmd/distaff").CombinedOutput()
+	out, err := exec.CommandContext(b.ctx, "go", "build", "-o", exe,
+		"distaff/cmd/distaff").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -51,8 +52,10 @@ func latency(b *bench) error {
 	if err := os.WriteFile(input, []byte("1 1 2.5\n2 3 -1\n3 2 4\n"), 0o600); err != nil {
 		return err
 	}
-	argv := []string{exe, "run", "y(i) = A(i,j)*x(j)", "-i", "A:" + input, "-f", "A:ds", "-g", "x:dense", "-o", "y:" + filepath.Join(dir, "y.tns")}
-	b.printf("%-28s %12s %12s %12s %9s\n", "tiny SpMV, start to exit", "median ms", "least ms", "most ms", "limit ms")
+	argv := []string{exe, "run", "y(i) = A(i,j)*x(j)", "-i", "A:" + input, "-f", "A:ds", "-g",
+		"x:dense", "-o", "y:" + filepath.Join(dir, "y.tns")}
+	b.printf("%-28s %12s %12s %12s %9s\n", "tiny SpMV, start to exit", "median ms", "least ms",
+		"most ms", "limit ms")
 	for _, x := range []struct {
 		name  string
 		fresh bool // an empty cache each time
@@ -81,7 +84,8 @@ func latency(b *bench) error {
 		for _, t := range times {
 			least, most = min(least, t), max(most, t)
 		}
-		b.printf("%-28s %12.1f %12.1f %12.1f %9.0f%s\n", x.name, median(times), least, most, x.limit, b.over(median(times) > x.limit))
+		b.printf("%-28s %12.1f %12.1f %12.1f %9.0f%s\n", x.name, median(times), least, most, x.limit,
+			b.over(median(times) > x.limit))
 	}
 	return nil
 }

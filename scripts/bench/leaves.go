@@ -33,27 +33,44 @@ func table() []kernel {
 	var list []kernel
 	for _, m := range []string{"a", "b"} {
 		list = append(list,
-			kernel{"SpMV " + m, "y(i) = A(i,j)*x(j)", nil, map[string]string{"A": m, "x": "vec:" + m + ":1"}, []string{"A", "x"}, "spmv", 1.05, 1.05},
-			kernel{"SpMM 32 " + m, "Y(i,k) = A(i,j)*X(j,k)", nil, map[string]string{"A": m, "X": "mat:" + m + ":1"}, []string{"A", "X"}, "spmm", 1.05, 1.05},
-			kernel{"SDDMM 32 " + m, "Y(i,j) = A(i,j)*C(i,k)*D(j,k)", map[string]string{"Y": "ds"}, map[string]string{"A": m, "C": "mat:" + m + ":0", "D": "mat:" + m + ":1"}, []string{"A", "C", "D"}, "sddmm", 1.05, 1.05},
-			kernel{"SpAdd " + m, "Y(i,j) = A(i,j) + B(i,j)", map[string]string{"Y": "ds"}, map[string]string{"A": m, "B": m + "2"}, []string{"A", "B"}, "spadd", 1.05, 1.05},
-			kernel{"SpAdd3 " + m, "Y(i,j) = A(i,j) + B(i,j) + C(i,j)", map[string]string{"Y": "ds"}, map[string]string{"A": m, "B": m + "2", "C": m + "3"}, []string{"A", "B", "C"}, "spadd3", 1.05, 1.05},
+			kernel{"SpMV " + m, "y(i) = A(i,j)*x(j)", nil, map[string]string{"A": m, "x": "vec:" + m + ":1"},
+				[]string{"A", "x"}, "spmv", 1.05, 1.05},
+			kernel{"SpMM 32 " + m, "Y(i,k) = A(i,j)*X(j,k)", nil,
+				map[string]string{"A": m, "X": "mat:" + m + ":1"}, []string{"A", "X"}, "spmm", 1.05, 1.05},
+			kernel{"SDDMM 32 " + m, "Y(i,j) = A(i,j)*C(i,k)*D(j,k)", map[string]string{"Y": "ds"},
+				map[string]string{"A": m, "C": "mat:" + m + ":0", "D": "mat:" + m + ":1"},
+				[]string{"A", "C", "D"}, "sddmm", 1.05, 1.05},
+			kernel{"SpAdd " + m, "Y(i,j) = A(i,j) + B(i,j)", map[string]string{"Y": "ds"},
+				map[string]string{"A": m, "B": m + "2"}, []string{"A", "B"}, "spadd", 1.05, 1.05},
+			kernel{"SpAdd3 " + m, "Y(i,j) = A(i,j) + B(i,j) + C(i,j)", map[string]string{"Y": "ds"},
+				map[string]string{"A": m, "B": m + "2", "C": m + "3"}, []string{"A", "B", "C"}, "spadd3", 1.05,
+				1.05},
 		)
 	}
 	list = append(list,
-		kernel{"SpGEMM g", "Y(i,j) = A(i,k)*B(k,j)", map[string]string{"Y": "ds"}, map[string]string{"A": "g", "B": "g2"}, []string{"A", "B"}, "spgemm", 1.1, 1.05},
-		kernel{"SpGEMM h", "Y(i,j) = A(i,k)*B(k,j)", map[string]string{"Y": "ds"}, map[string]string{"A": "h", "B": "h"}, []string{"A", "B"}, "spgemm", 1.1, 1.05},
+		kernel{"SpGEMM g", "Y(i,j) = A(i,k)*B(k,j)", map[string]string{"Y": "ds"},
+			map[string]string{"A": "g", "B": "g2"}, []string{"A", "B"}, "spgemm", 1.1, 1.05},
+		kernel{"SpGEMM h", "Y(i,j) = A(i,k)*B(k,j)", map[string]string{"Y": "ds"},
+			map[string]string{"A": "h", "B": "h"}, []string{"A", "B"}, "spgemm", 1.1, 1.05},
 	)
 	for _, m := range []string{"c", "d"} {
 		list = append(list,
-			kernel{"TTV " + m, "Y(i,j) = A(i,j,k)*x(k)", map[string]string{"Y": "ss"}, map[string]string{"A": m, "x": "vec:" + m + ":2"}, []string{"A", "x"}, "ttv", 1.05, 1.05},
-			kernel{"TTM 32 " + m, "Y(i,j,l) = A(i,j,k)*X(k,l)", map[string]string{"Y": "ssd"}, map[string]string{"A": m, "X": "mat:" + m + ":2"}, []string{"A", "X"}, "ttm", 1.05, 1.05},
-			kernel{"MTTKRP 32 mode 0 " + m, "Y(i,l) = A(i,j,k)*C(j,l)*D(k,l)", nil, map[string]string{"A": m, "C": "mat:" + m + ":1", "D": "mat:" + m + ":2"}, []string{"A", "C", "D"}, "mttkrp", 1.05, 0.85},
+			kernel{"TTV " + m, "Y(i,j) = A(i,j,k)*x(k)", map[string]string{"Y": "ss"},
+				map[string]string{"A": m, "x": "vec:" + m + ":2"}, []string{"A", "x"}, "ttv", 1.05, 1.05},
+			kernel{"TTM 32 " + m, "Y(i,j,l) = A(i,j,k)*X(k,l)", map[string]string{"Y": "ssd"},
+				map[string]string{"A": m, "X": "mat:" + m + ":2"}, []string{"A", "X"}, "ttm", 1.05, 1.05},
+			kernel{"MTTKRP 32 mode 0 " + m, "Y(i,l) = A(i,j,k)*C(j,l)*D(k,l)", nil,
+				map[string]string{"A": m, "C": "mat:" + m + ":1", "D": "mat:" + m + ":2"},
+				[]string{"A", "C", "D"}, "mttkrp", 1.05, 0.85},
 		)
 	}
 	list = append(list,
-		kernel{"MTTKRP 32 mode 1 c", "Y(j,l) = A(i,j,k)*C(i,l)*D(k,l)", nil, map[string]string{"A": "c1", "C": "mat:c:0", "D": "mat:c:2"}, []string{"A", "C", "D"}, "mttkrp", 1.05, 1.05},
-		kernel{"MTTKRP 32 mode 2 c", "Y(k,l) = A(i,j,k)*C(i,l)*D(j,l)", nil, map[string]string{"A": "c2", "C": "mat:c:0", "D": "mat:c:1"}, []string{"A", "C", "D"}, "mttkrp", 1.05, 1.05},
+		kernel{"MTTKRP 32 mode 1 c", "Y(j,l) = A(i,j,k)*C(i,l)*D(k,l)", nil,
+			map[string]string{"A": "c1", "C": "mat:c:0", "D": "mat:c:2"}, []string{"A", "C", "D"}, "mttkrp",
+			1.05, 1.05},
+		kernel{"MTTKRP 32 mode 2 c", "Y(k,l) = A(i,j,k)*C(i,l)*D(j,l)", nil,
+			map[string]string{"A": "c2", "C": "mat:c:0", "D": "mat:c:1"}, []string{"A", "C", "D"}, "mttkrp",
+			1.05, 1.05},
 	)
 	for _, m := range []string{"c", "d"} {
 		list = append(list, mttkrp(m, 1), mttkrp(m, 2))
@@ -72,7 +89,8 @@ func (b *bench) object(text string) (*cc.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return builder.Build(b.ctx, cc.Source{Text: emitc.Header() + text, Label: "kernels written by hand"})
+	return builder.Build(b.ctx,
+		cc.Source{Text: emitc.Header() + text, Label: "kernels written by hand"})
 }
 
 // ours times Distaff's leaf, under a schedule if one is given; the last result is
@@ -105,7 +123,8 @@ func (b *bench) job(k kernel, threads int) (*spmd.Job, error) {
 }
 
 // byHand times the hand-written kernel on a result like ours.
-func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Object) ([]float64, float64, error) {
+func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Object) ([]float64,
+	float64, error) {
 	leaf, err := kernels.Load(object, k.function)
 	if err != nil {
 		return nil, 0, err
@@ -131,7 +150,8 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 			return nil, 0, err
 		}
 		at := time.Now()
-		err = leaf.Call(b.ctx, append([]*tcs.Tensor{out}, args...), [][2]int64{{0, n}}, kernels.Env{Threads: threads, Arena: arena, Runner: runner})
+		err = leaf.Call(b.ctx, append([]*tcs.Tensor{out}, args...), [][2]int64{{0, n}},
+			kernels.Env{Threads: threads, Arena: arena, Runner: runner})
 		if r > 0 {
 			times = append(times, time.Since(at).Seconds())
 		}
@@ -144,8 +164,8 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 	return times, sum, nil
 }
 
-// emptyLike is a result for a hand-written kernel: values of a dense or shared
-// pattern are allocated, with the same pages at every repeat; other arrays are published by the kernel.
+// emptyLike is a result for a hand-written kernel: values of a dense or shared pattern are
+// allocated, with the same pages at every repeat; other arrays are published by the kernel.
 func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tensor, error) {
 	out := &tcs.Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals}
 	if strings.HasPrefix(function, "spadd") || function == "spgemm" {

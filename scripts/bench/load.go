@@ -42,7 +42,8 @@ func loads(b *bench) error {
 		{"load row blocks", [][]int64{{0, n / 2, n}}, 2},
 		{"load 2x4 blocks", [][]int64{{0, n / 2, n}, {0, n / 4, n / 2, n / 4 * 3, n}}, 20},
 	}
-	b.printf("%-22s %8s %12s %12s %7s %6s %9s %9s\n", "blocks", "ranks", "distaff ms", "read ms", "ratio", "limit", "MB a rank", "limit")
+	b.printf("%-22s %8s %12s %12s %7s %6s %9s %9s\n", "blocks", "ranks", "distaff ms", "read ms",
+		"ratio", "limit", "MB a rank", "limit")
 	for _, c := range cases {
 		if !b.wants(c.name) {
 			continue
@@ -55,7 +56,8 @@ func loads(b *bench) error {
 				return err
 			}
 			theirs = append(theirs, time.Since(at).Seconds())
-			part := &partition.Partition{Order: len(s.dims), Owner: func(at []int64) int { return int(at[0]) % loadRanks }}
+			part := &partition.Partition{Order: len(s.dims),
+				Owner: func(at []int64) int { return int(at[0]) % loadRanks }}
 			for m, points := range c.cuts {
 				part.Axes = append(part.Axes, partition.Axis{Modes: []int{m}, Cuts: points})
 			}
@@ -67,7 +69,8 @@ func loads(b *bench) error {
 		}
 		ratio := median(ours) / median(theirs)
 		most := float64(size)/loadRanks*1.5 + 100e6
-		b.printf("%-22s %8d %12.2f %12.2f %7.2f %6.2f %9.0f %9.0f%s\n", c.name, loadRanks, 1e3*median(ours), 1e3*median(theirs), ratio, c.limit,
+		b.printf("%-22s %8d %12.2f %12.2f %7.2f %6.2f %9.0f %9.0f%s\n", c.name, loadRanks,
+			1e3*median(ours), 1e3*median(theirs), ratio, c.limit,
 			float64(peak)/1e6, most/1e6, b.over(ratio > c.limit)+b.over(float64(peak) > most))
 	}
 	return nil

@@ -53,20 +53,29 @@ type section struct {
 
 // sections in the order in which they run; a file for each.
 var sections = []section{
-	{"leaves", "leaves against kernels written by hand and against other libraries, of which the best has the line", leaves},
-	{"predictions", "what plans predict of leaves by the machine's model, against what they take at best", predictions},
+	{"leaves",
+		"leaves against kernels written by hand and against other libraries, of which the best has the line", leaves},
+	{"predictions",
+		"what plans predict of leaves by the machine's model, against what they take at best",
+		predictions},
 	{"modes", "every mode from one copy, against the mode of its storage order", modes},
 	{"dense", "dense contractions against OpenBLAS called directly for as many multiply-adds", dense},
 	{"store", "storing a .tcs against write() of its bytes", store},
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
-	{"ranks", "two ranks of one thread against one; splits of a reduction variable against none", ranks},
-	{"distributed", "statements over placed tensors at two ranks of one thread, against other libraries", distributed},
+	{"ranks", "two ranks of one thread against one; splits of a reduction variable against none",
+		ranks},
+	{"distributed",
+		"statements over placed tensors at two ranks of one thread, against other libraries",
+		distributed},
 	{"schedules", "loops by schedules, against each other and written by hand", schedules},
 	{"assembly", "leaves, which assemble their results, against compute alone", assembly},
-	{"networks", "products of several tensors by default, against one nest and against contractions two by two", networks},
+	{"networks",
+		"products of several tensors by default, against one nest and against contractions two by two",
+		networks},
 	{"text", "text files against bufio.Scanner, strings.Fields and strconv", texts},
 	{"latency", "the distaff command on a tiny statement", latency},
-	{"programs", "prepared statements against their leaves, and conjugate gradients against SciPy's", programs},
+	{"programs", "prepared statements against their leaves, and conjugate gradients against SciPy's",
+		programs},
 }
 
 // bench is what the sections share.
@@ -109,7 +118,8 @@ func main() {
 	threads := flag.String("threads", fmt.Sprintf("1,%d", runtime.NumCPU()), "numbers of threads")
 	only := flag.String("only", "", "a regular expression of sections: "+names())
 	lines := flag.String("lines", "", "a regular expression of a section's lines")
-	peers := flag.String("peers", "", "a regular expression of the libraries that leaves are compared with; none: no library")
+	peers := flag.String("peers", "",
+		"a regular expression of the libraries that leaves are compared with; none: no library")
 	flag.Parse()
 	if err := run(b, *threads, *only, *lines, *peers); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -8,14 +8,18 @@ import (
 	"time"
 )
 
-// modes is the section of products of a tensor in every mode, from the copy stored in the order of its modes: MTTKRP against that of
-// mode 0, whose result is written in that order, and products that sum one mode, into a result in compressed levels, against making a copy that stores this mode last, and those from it.
+// modes is the section of products of a tensor in every mode, from the copy stored in the order of
+// its modes: MTTKRP against that of mode 0, whose result is written in that order, and products
+// that sum one mode, into a result in compressed levels, against making a copy that stores this
+// mode last, and those from it.
 func modes(b *bench) error {
-	b.printf("%-22s %8s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "own order", "ratio", "limit")
+	b.printf("%-22s %8s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "own order", "ratio",
+		"limit")
 	for _, t := range []string{"c", "d", "e", "f"} {
 		order := len(inputs[t].dims)
 		for mode := 1; mode < order; mode++ {
-			if err := b.mode(fmt.Sprintf("MTTKRP 32 mode %d %s", mode, t), mttkrp(t, mode), mttkrp(t, 0), nil); err != nil {
+			if err := b.mode(fmt.Sprintf("MTTKRP 32 mode %d %s", mode, t), mttkrp(t, mode), mttkrp(t, 0),
+				nil); err != nil {
 				return err
 			}
 		}
@@ -24,7 +28,8 @@ func modes(b *bench) error {
 				own := fmt.Sprintf("%s last %d", t, mode)
 				name, k := summed(t, t, mode, columns)
 				_, last := summed(t, own, mode, columns)
-				if err := b.mode(name, k, last, func() (float64, error) { return b.copying(t, strconv.Itoa(mode)) }); err != nil {
+				if err := b.mode(name, k, last,
+					func() (float64, error) { return b.copying(t, strconv.Itoa(mode)) }); err != nil {
 					return err
 				}
 			}
@@ -33,13 +38,13 @@ func modes(b *bench) error {
 	return nil
 }
 
-// modeLimit is what a mode of MTTKRP takes at most, as a multiple of mode 0: its result's rows are read
-// and written once an entry, where mode 0 keeps them in registers. copyLimit is what a product takes at most of the
-// time that making a copy for it takes too.
+// modeLimit is what a mode of MTTKRP takes at most, as a multiple of mode 0: its result's rows are
+// read and written once an entry, where mode 0 keeps them in registers. copyLimit is what a product
+// takes at most of the time that making a copy for it takes too.
 const modeLimit, copyLimit = 1.5, 1
 
-// mode times a kernel and that of its own storage order in turn, with what copying takes for it where that is not nil, and prints
-// its lines.
+// mode times a kernel and that of its own storage order in turn, with what copying takes for it
+// where that is not nil, and prints its lines.
 func (b *bench) mode(name string, k, own kernel, copying func() (float64, error)) error {
 	if !b.wants(name) {
 		return nil
@@ -52,7 +57,8 @@ func (b *bench) mode(name string, k, own kernel, copying func() (float64, error)
 	return nil
 }
 
-func (b *bench) modeLine(name string, threads int, k, own kernel, copying func() (float64, error)) error {
+func (b *bench) modeLine(name string, threads int, k, own kernel,
+	copying func() (float64, error)) error {
 	var ours, theirs, copies []float64
 	for range b.rounds {
 		for _, x := range []struct {
@@ -79,7 +85,8 @@ func (b *bench) modeLine(name string, threads int, k, own kernel, copying func()
 		other, limit = other+median(copies), copyLimit
 	}
 	ratio := median(ours) / other
-	b.printf("%-22s %8d %12.2f %12.2f %7.2f %6.2f%s\n", name, threads, 1e3*median(ours), 1e3*other, ratio, limit, b.over(ratio > limit))
+	b.printf("%-22s %8d %12.2f %12.2f %7.2f %6.2f%s\n", name, threads, 1e3*median(ours), 1e3*other,
+		ratio, limit, b.over(ratio > limit))
 	return nil
 }
 
@@ -99,8 +106,9 @@ func (b *bench) copying(tensor, mode string) (seconds float64, err error) {
 	return time.Since(at).Seconds(), report.Result.Close()
 }
 
-// summed is the product of a tensor with a vector, or a matrix of so many columns, along one mode, from an input that has its entries:
-// TTV and TTM. The result has the levels of the other modes in their order.
+// summed is the product of a tensor with a vector, or a matrix of so many columns, along one mode,
+// from an input that has its entries: TTV and TTM. The result has the levels of the other modes in
+// their order.
 func summed(tensor, input string, mode int, column string) (name string, k kernel) {
 	vars := letters[:len(inputs[tensor].dims)]
 	rest := slices.Delete(slices.Clone(vars), mode, mode+1)
@@ -110,7 +118,8 @@ func summed(tensor, input string, mode int, column string) (name string, k kerne
 		name, factor, format = "TTM 32", "mat", format+"d"
 	}
 	return fmt.Sprintf("%s mode %d %s", name, mode, tensor), kernel{
-		stmt:    fmt.Sprintf("Y(%s%s) = A(%s)*X(%s%s)", strings.Join(rest, ","), column, strings.Join(vars, ","), vars[mode], column),
+		stmt: fmt.Sprintf("Y(%s%s) = A(%s)*X(%s%s)", strings.Join(rest, ","), column,
+			strings.Join(vars, ","), vars[mode], column),
 		formats: map[string]string{"Y": format},
 		inputs:  map[string]string{"A": input, "X": fmt.Sprintf("%s:%s:%d", factor, tensor, mode)},
 	}
@@ -123,8 +132,9 @@ var letters = []string{"i", "j", "k", "m", "n"}
 // stored in the order of its modes.
 func mttkrp(tensor string, mode int) kernel {
 	vars := letters[:len(inputs[tensor].dims)]
-	k := kernel{name: fmt.Sprintf("MTTKRP 32 mode %d %s, one copy", mode, tensor), inputs: map[string]string{"A": tensor},
-		args: []string{"A"}, function: fmt.Sprintf("onecopy%d", mode), limit: 1.05, peer: 1}
+	k := kernel{name: fmt.Sprintf("MTTKRP 32 mode %d %s, one copy", mode, tensor),
+		inputs: map[string]string{"A": tensor},
+		args:   []string{"A"}, function: fmt.Sprintf("onecopy%d", mode), limit: 1.05, peer: 1}
 	k.stmt = fmt.Sprintf("Y(%s,l) = A(%s)", vars[mode], strings.Join(vars, ","))
 	for m, v := range vars {
 		if m != mode {

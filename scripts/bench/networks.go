@@ -18,42 +18,56 @@ type product struct {
 	formats    map[string]string // of the result
 	inputs     map[string]string // operand -> input
 	faster     float64           // at least so many times as fast as one nest; 0 for as fast
-	smaller    float64           // the contractions two by two take at least so many times the memory; 0 for no claim
+	// the contractions two by two take at least so many times the memory; 0 for no claim
+	smaller float64
 }
 
 // ways are how products are contracted, the default first.
 var ways = []string{"auto", "direct", "pairwise"}
 
-// bestLimit is how much slower than the better of one nest and contractions two by two the default may be.
+// bestLimit is how much slower than the better of one nest and contractions two by two the default
+// may be.
 const bestLimit = 1.05
 
-// products are the tensor networks of Raje et al. ("CoNST", sections 4 and 5), and a count of triangles.
+// products are the tensor networks of Raje et al. ("CoNST", sections 4 and 5), and a count of
+// triangles.
 func products() []product {
 	list := []product{
-		{"MTTKRP order 3", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j)", nil, map[string]string{"B": "order 3", "C": "order 3 mode 1", "D": "order 3 mode 2"}, 0, 0},
+		{"MTTKRP order 3", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j)", nil,
+			map[string]string{"B": "order 3", "C": "order 3 mode 1", "D": "order 3 mode 2"}, 0, 0},
 		{"MTTKRP order 4", "A(i,j) = B(i,k,l,m)*C(k,j)*D(l,j)*E(m,j)", nil,
-			map[string]string{"B": "order 4", "C": "order 4 mode 1", "D": "order 4 mode 2", "E": "order 4 mode 3"}, 0, 0},
+			map[string]string{"B": "order 4", "C": "order 4 mode 1", "D": "order 4 mode 2",
+				"E": "order 4 mode 3"}, 0, 0},
 		{"MTTKRP order 5", "A(i,j) = B(i,k,l,m,n)*C(k,j)*D(l,j)*E(m,j)*F(n,j)", nil,
-			map[string]string{"B": "order 5", "C": "order 5 mode 1", "D": "order 5 mode 2", "E": "order 5 mode 3", "F": "order 5 mode 4"}, 0, 0},
-		{"TTMc order 3", "A(i,l,m) = B(i,j,k)*C(j,l)*D(k,m)", nil, map[string]string{"B": "fibers 3", "C": "rank 100", "D": "rank 5000"}, 3, 100},
-		{"TTMc order 4", "A(i,l,m,n) = B(i,j,k,p)*C(j,l)*D(k,m)*E(p,n)", nil, map[string]string{"B": "fibers 4", "C": "rank 50", "D": "rank 20", "E": "rank 5000"}, 3, 100},
-		{"transform", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil, map[string]string{"B": "integrals 40", "C": "orbitals 40"}, 30, 100},
-		{"transform electrons", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil, map[string]string{"B": electrons, "C": "orbitals 27"}, 30, 100},
-		{"integral", "T(i,m,k) = E(u,v,k)*C(u,i)*P(v,m)", nil, map[string]string{"E": "three", "C": "sparse u", "P": "sparse v"}, 0, 0},
-		{"integral restricted", "T(i,m,k) = S(i,m,k)*E(u,v,k)*C(u,i)*P(v,m)", map[string]string{"T": "sss"},
+			map[string]string{"B": "order 5", "C": "order 5 mode 1", "D": "order 5 mode 2",
+				"E": "order 5 mode 3", "F": "order 5 mode 4"}, 0, 0},
+		{"TTMc order 3", "A(i,l,m) = B(i,j,k)*C(j,l)*D(k,m)", nil,
+			map[string]string{"B": "fibers 3", "C": "rank 100", "D": "rank 5000"}, 3, 100},
+		{"TTMc order 4", "A(i,l,m,n) = B(i,j,k,p)*C(j,l)*D(k,m)*E(p,n)", nil,
+			map[string]string{"B": "fibers 4", "C": "rank 50", "D": "rank 20", "E": "rank 5000"}, 3, 100},
+		{"transform", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil,
+			map[string]string{"B": "integrals 40", "C": "orbitals 40"}, 30, 100},
+		{"transform electrons", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil,
+			map[string]string{"B": electrons, "C": "orbitals 27"}, 30, 100},
+		{"integral", "T(i,m,k) = E(u,v,k)*C(u,i)*P(v,m)", nil,
+			map[string]string{"E": "three", "C": "sparse u", "P": "sparse v"}, 0, 0},
+		{"integral restricted", "T(i,m,k) = S(i,m,k)*E(u,v,k)*C(u,i)*P(v,m)",
+			map[string]string{"T": "sss"},
 			map[string]string{"S": "pattern", "E": "three", "C": "sparse u", "P": "sparse v"}, 0, 0},
 		{"triangles uniform", "a = A(i,j)*A(j,k)*A(i,k)", nil, map[string]string{"A": "g"}, 0, 0},
 		{"triangles skewed", "a = A(i,j)*A(j,k)*A(i,k)", nil, map[string]string{"A": "h"}, 0, 0},
 	}
 	for _, a := range []string{"dense", "sparse"} {
-		list = append(list, product{"running, A " + a, "R(j,k,i) = A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)", nil,
+		list = append(list, product{"running, A " + a, "R(j,k,i) = A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)",
+			nil,
 			map[string]string{"A": a + " pqi", "B": "rjp", "C": "rqk", "D": "rjk"}, 3, 100})
 	}
 	return list
 }
 
-// networkInputs are the tensors of products, beside those of other sections. The entries of sparse ones of more than 100,000
-// shrink with the scale, and of those of which fibers must keep their lengths the outermost mode.
+// networkInputs are the tensors of products, beside those of other sections. The entries of sparse
+// ones of more than 100,000 shrink with the scale, and of those of which fibers must keep their
+// lengths the outermost mode.
 var networkInputs = map[string]struct {
 	format  string
 	entries int64 // 0 of a dense one
@@ -82,7 +96,8 @@ var networkInputs = map[string]struct {
 // networks is the section of products of several tensors: by default against one nest of loops and
 // against contractions two by two.
 func networks(b *bench) error {
-	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s %11s %11s  %s\n", "product", "threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
+	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s %11s %11s  %s\n", "product",
+		"threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
 		"faster", "least", "auto KB", "pairw. KB", "smaller", "least", "peak KB", "predicted", "auto is")
 	for _, p := range products() {
 		if !b.wants(p.name) {
@@ -120,14 +135,15 @@ func (b *bench) productInputs(p product) error {
 // hopeless is how many times slower than the fastest a way is that runs no more than once.
 const hopeless = 10
 
-// contracted is what a way took: the times of its runs, the bytes that it allocated beyond its result and in all, and what was
-// predicted of these.
+// contracted is what a way took: the times of its runs, the bytes that it allocated beyond its
+// result and in all, and what was predicted of these.
 type contracted struct {
 	times                  []float64
 	bytes, peak, predicted int64
 }
 
-// leavesOf are the ways of a product by whose leaf is the same, the first of them: none is measured against itself.
+// leavesOf are the ways of a product by whose leaf is the same, the first of them: none is measured
+// against itself.
 func (b *bench) leavesOf(p product, threads int) (map[string]string, error) {
 	first, same := map[string]string{}, map[string]string{} // by the text of a leaf, and by way
 	for _, way := range ways {
@@ -184,7 +200,8 @@ func (b *bench) network(p product, threads int) error {
 				seen[way] = c
 			}
 			c.times = append(c.times, again.times...)
-			c.bytes, c.peak, c.predicted = max(c.bytes, again.bytes), max(c.peak, again.peak), again.predicted
+			c.bytes, c.peak, c.predicted = max(c.bytes, again.bytes), max(c.peak, again.peak),
+				again.predicted
 		}
 	}
 	b.printNetwork(p, threads, seen, same)
@@ -192,8 +209,10 @@ func (b *bench) network(p product, threads int) error {
 }
 
 // printNetwork prints the line of one product.
-func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted, same map[string]string) {
-	auto, direct, pairwise := median(seen["auto"].times), median(seen["direct"].times), median(seen["pairwise"].times)
+func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted,
+	same map[string]string) {
+	auto, direct, pairwise := median(seen["auto"].times), median(seen["direct"].times),
+		median(seen["pairwise"].times)
 	toBest, faster := auto/min(direct, pairwise), direct/auto
 	smaller := float64(seen["pairwise"].bytes) / float64(max(seen["auto"].bytes, 1))
 	wanted := func(x float64) string {
@@ -208,13 +227,18 @@ func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted
 		if same[way] == "auto" {
 			others = append(others, way)
 		}
-		if c := seen[way]; float64(c.peak)*float64(nearest.predicted) > float64(nearest.peak)*float64(c.predicted) {
+		if c := seen[way]; float64(c.peak)*float64(nearest.predicted) > float64(nearest.peak)*float64(
+			c.predicted) {
 			nearest = c
 		}
 	}
-	b.printf("%-20s %7d %10.2f %10.2f %12.2f %7.2f %6.2f %7.1f %6s %11.1f %11.1f %7.0f %6s %11.1f %11.1f  %s%s%s%s%s\n", p.name, threads, 1e3*auto, 1e3*direct, 1e3*pairwise, toBest, bestLimit,
-		faster, wanted(p.faster), float64(seen["auto"].bytes)/1e3, float64(seen["pairwise"].bytes)/1e3, smaller, wanted(p.smaller),
-		float64(nearest.peak)/1e3, float64(nearest.predicted)/1e3, cmp.Or(strings.Join(others, " and "), "-"), b.over(nearest.peak > nearest.predicted), b.over(toBest > bestLimit), b.over(faster < p.faster), b.over(smaller < p.smaller))
+	b.printf(
+		"%-20s %7d %10.2f %10.2f %12.2f %7.2f %6.2f %7.1f %6s %11.1f %11.1f %7.0f %6s %11.1f %11.1f  %s%s%s%s%s\n", p.name, threads, 1e3*auto, 1e3*direct, 1e3*pairwise, toBest, bestLimit,
+		faster, wanted(p.faster), float64(seen["auto"].bytes)/1e3, float64(seen["pairwise"].bytes)/1e3,
+		smaller, wanted(p.smaller),
+		float64(nearest.peak)/1e3, float64(nearest.predicted)/1e3,
+		cmp.Or(strings.Join(others, " and "), "-"), b.over(nearest.peak > nearest.predicted),
+		b.over(toBest > bestLimit), b.over(faster < p.faster), b.over(smaller < p.smaller))
 }
 
 // ran is what some runs of a product took, and the sum of the result's values.
@@ -239,7 +263,8 @@ func (b *bench) contract(p product, way string, threads int, often bool) (*ran, 
 	}
 	defer report.Result.Close()
 	peak := slices.Max(report.Allocated)
-	return &ran{contracted{report.Stats.Phases.Compute, peak - bytesOf(report.Result), peak, slices.Max(plan.Memory)}, total(report.Result)}, nil
+	return &ran{contracted{report.Stats.Phases.Compute, peak - bytesOf(report.Result), peak,
+		slices.Max(plan.Memory)}, total(report.Result)}, nil
 }
 
 // networkJob is the job of a product in a way; its inputs are there.
@@ -291,7 +316,8 @@ func (b *bench) networkInput(name string) error {
 	return b.generate(name, fmt.Sprintf("uniform:%d", entries), in.format, dims)
 }
 
-// electrons is the input of electron integrals of a molecule, a file of which is wanted in DISTAFF_DATA or ../shared/data.
+// electrons is the input of electron integrals of a molecule, a file of which is wanted in
+// DISTAFF_DATA or ../shared/data.
 const electrons = "tensors/eri_co2_p321_4d.tns.gz"
 
 // electronFile is that file, "" where there is none.
@@ -305,11 +331,13 @@ func electronFile() string {
 	return ""
 }
 
-// electrons makes the tensor of all electron integrals of the file, which has one of each eight that
-// are equal: two electrons, one at modes 0 and 3 and one at 1 and 2, each with its modes either way.
+// electrons makes the tensor of all electron integrals of the file, which has one of each eight
+// that are equal: two electrons, one at modes 0 and 3 and one at 1 and 2, each with its modes
+// either way.
 func (b *bench) electrons() error {
-	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)", Formats: map[string]string{"T": "ssss", "S": "ssss"},
-		Inputs: map[string]spmd.Input{"S": spmd.File(electronFile())}, Keep: true}
+	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)",
+		Formats: map[string]string{"T": "ssss", "S": "ssss"},
+		Inputs:  map[string]spmd.Input{"S": spmd.File(electronFile())}, Keep: true}
 	report, err := j.Run(b.ctx)
 	if err != nil {
 		return err
@@ -349,7 +377,8 @@ func eachEntry(t *tcs.Tensor, fn func(at [4]int32, value float64)) {
 // fromEntries makes a tensor of four compressed levels.
 func (b *bench) fromEntries(name string, dims []int64, all map[[4]int32]float64) error {
 	coords, values := make([][]int32, len(dims)), []float64(nil)
-	for _, at := range slices.SortedFunc(maps.Keys(all), func(x, y [4]int32) int { return slices.Compare(x[:], y[:]) }) {
+	for _, at := range slices.SortedFunc(maps.Keys(all),
+		func(x, y [4]int32) int { return slices.Compare(x[:], y[:]) }) {
 		for m, c := range at {
 			coords[m] = append(coords[m], c)
 		}
@@ -360,7 +389,8 @@ func (b *bench) fromEntries(name string, dims []int64, all map[[4]int32]float64)
 		return err
 	}
 	defer list.Close()
-	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)", Formats: map[string]string{"T": "ssss"}, Inputs: map[string]spmd.Input{"S": spmd.InMemory(list)}, Keep: true}
+	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)", Formats: map[string]string{"T": "ssss"},
+		Inputs: map[string]spmd.Input{"S": spmd.InMemory(list)}, Keep: true}
 	report, err := j.Run(b.ctx)
 	if err == nil {
 		b.tensors[name] = report.Result

@@ -74,7 +74,8 @@ func peerFunction(k kernel) string {
 }
 
 // run times a peer's kernel.
-func (p *peer) run(function string, threads, repeat int, files []string) ([]float64, float64, error) {
+func (p *peer) run(function string, threads, repeat int, files []string) ([]float64, float64,
+	error) {
 	argv := append(p.argv(threads), function, strconv.Itoa(threads), strconv.Itoa(repeat))
 	argv = append(argv, files...)
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -203,7 +204,8 @@ func (p *peer) launched(dir, name string, flags ...string) *peer {
 	p.compiled(dir, name, append([]string{mpicc}, flags...)...)
 	if run := p.argv; run != nil {
 		p.argv = func(ranks int) []string {
-			return append([]string{"mpirun.openmpi", "-n", strconv.Itoa(ranks), "--bind-to", "core"}, run(ranks)...)
+			return append([]string{"mpirun.openmpi", "-n", strconv.Itoa(ranks), "--bind-to", "core"},
+				run(ranks)...)
 		}
 	}
 	return p
@@ -220,7 +222,8 @@ func graphblas(dir string) *peer {
 	return p
 }
 
-// mkl is looked for where MKLROOT says, as Intel's own scripts set it, and where install-peers.sh puts it.
+// mkl is looked for where MKLROOT says, as Intel's own scripts set it, and where install-peers.sh
+// puts it.
 func mkl(dir string) *peer {
 	p := &peer{name: "mkl", does: matrixKernels}
 	homes := []string{os.Getenv("MKLROOT")}
@@ -245,7 +248,8 @@ func mkl(dir string) *peer {
 	return p
 }
 
-// named is a peer for tensors whose folder a variable of the environment names; home is "" where it is not set.
+// named is a peer for tensors whose folder a variable of the environment names; home is "" where it
+// is not set.
 func named(name, variable string) (p *peer, home string) {
 	p, home = &peer{name: name, does: tensorKernels}, os.Getenv(variable)
 	if home == "" {
@@ -261,17 +265,19 @@ func splatt(dir string) *peer {
 	if home == "" {
 		return p
 	}
-	return p.compiled(dir, "splatt.c", "gcc", "-fopenmp", "-I"+filepath.Join(home, "include"), "-L"+filepath.Join(home, "lib"), "-lsplatt", "-llapack", "-lblas", "-lm")
+	return p.compiled(dir, "splatt.c", "gcc", "-fopenmp", "-I"+filepath.Join(home, "include"),
+		"-L"+filepath.Join(home, "lib"), "-lsplatt", "-llapack", "-lblas", "-lm")
 }
 
-// alto is in no Debian release either: ALTO_DIR says where its source is, whose headers are all of it
-// that an MTTKRP takes.
+// alto is in no Debian release either: ALTO_DIR says where its source is, whose headers are all of
+// it that an MTTKRP takes.
 func alto(dir string) *peer {
 	p, home := named("alto", "ALTO_DIR")
 	if home == "" {
 		return p
 	}
-	return p.compiled(dir, "alto.cpp", "g++", "-std=c++17", "-fopenmp", "-I"+filepath.Join(home, "include"), "-D_GLIBCXX_PARALLEL")
+	return p.compiled(dir, "alto.cpp", "g++", "-std=c++17", "-fopenmp",
+		"-I"+filepath.Join(home, "include"), "-D_GLIBCXX_PARALLEL")
 }
 
 // dumpAll writes a kernel's operands to files in dir, in the order of its

@@ -49,7 +49,8 @@ func (b *bench) forecasts(dir string) []forecast {
 		}
 	}
 	for _, c := range contractions {
-		list = append(list, forecast{"dense", c.name, func(threads int) (*spmd.Job, error) { return b.contraction(c, b.square(), threads) }, nil})
+		list = append(list, forecast{"dense", c.name,
+			func(threads int) (*spmd.Job, error) { return b.contraction(c, b.square(), threads) }, nil})
 	}
 	for _, c := range contests() {
 		threads := []int{slices.Max(b.threads)}
@@ -58,14 +59,15 @@ func (b *bench) forecasts(dir string) []forecast {
 		}
 		for _, s := range c.runs {
 			k := kernel{name: c.name, stmt: c.stmt, inputs: c.inputs}
-			list = append(list, forecast{"schedules", c.name + ", " + s.name, func(n int) (*spmd.Job, error) {
-				for _, in := range c.inputs {
-					if err := b.made(in); err != nil {
-						return nil, fmt.Errorf("input %s: %w", in, err)
+			list = append(list, forecast{"schedules", c.name + ", " + s.name,
+				func(n int) (*spmd.Job, error) {
+					for _, in := range c.inputs {
+						if err := b.made(in); err != nil {
+							return nil, fmt.Errorf("input %s: %w", in, err)
+						}
 					}
-				}
-				return of(k, s.schedule)(n)
-			}, threads})
+					return of(k, s.schedule)(n)
+				}, threads})
 		}
 	}
 	for _, p := range products() {
@@ -81,11 +83,13 @@ func (b *bench) forecasts(dir string) []forecast {
 	return append(list, b.forecastsOfRanks(dir)...)
 }
 
-// forecastsOfRanks are the jobs of several ranks of a thread each, with their inputs in files of a folder.
+// forecastsOfRanks are the jobs of several ranks of a thread each, with their inputs in files of a
+// folder.
 func (b *bench) forecastsOfRanks(dir string) []forecast {
 	var list []forecast
 	add := func(section, name string, threads int, job func() (*spmd.Job, error)) {
-		list = append(list, forecast{section, name, func(int) (*spmd.Job, error) { return job() }, []int{threads}})
+		list = append(list, forecast{section, name, func(int) (*spmd.Job, error) { return job() },
+			[]int{threads}})
 	}
 	for _, k := range ranksTable {
 		base, ranks := "1 rank", 1
@@ -118,8 +122,8 @@ func (b *bench) forecastsOfRanks(dir string) []forecast {
 	return list
 }
 
-// predictions holds what plans predict of the leaves of other sections, and of the messages between ranks of this process, to what
-// these take at best.
+// predictions holds what plans predict of the leaves of other sections, and of the messages between
+// ranks of this process, to what these take at best.
 func predictions(b *bench) error {
 	machine, err := spmd.MeasuredMachine()
 	if err != nil {
@@ -129,7 +133,8 @@ func predictions(b *bench) error {
 		b.printf("this machine was not measured: distaff doctor --tune\n")
 		return nil
 	}
-	b.printf("%-12s %-42s %7s %12s %12s %7s %6s\n", "section", "line", "threads", "predicted ms", "measured ms", "off by", "limit")
+	b.printf("%-12s %-42s %7s %12s %12s %7s %6s\n", "section", "line", "threads", "predicted ms",
+		"measured ms", "off by", "limit")
 	dir, err := os.MkdirTemp("", "bench-predictions-")
 	if err != nil {
 		return err
@@ -156,7 +161,8 @@ func predictions(b *bench) error {
 		return nil
 	}
 	off := median(all)
-	b.printf("\nthe median of %d is off by %.2f times, of %.2f at most%s\n", len(all), off, medianOff, b.over(off > medianOff))
+	b.printf("\nthe median of %d is off by %.2f times, of %.2f at most%s\n", len(all), off, medianOff,
+		b.over(off > medianOff))
 	return nil
 }
 
@@ -190,6 +196,7 @@ func (b *bench) prediction(f forecast, threads int) (float64, error) {
 		predicted += *p.Time.Messages
 	}
 	off := math.Max(predicted/best, best/predicted)
-	b.printf("%-12s %-42s %7d %12.2f %12.2f %7.2f %6.2f%s\n", f.section, f.name, threads, 1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
+	b.printf("%-12s %-42s %7d %12.2f %12.2f %7.2f %6.2f%s\n", f.section, f.name, threads,
+		1e3*predicted, 1e3*best, off, float64(worstOff), b.over(off > worstOff))
 	return off, nil
 }

@@ -25,15 +25,16 @@ type figure struct {
 	limit       float64
 }
 
-// figure prints a line: the figure by medians, which the limit is for, and by the least times, which other load on the
-// machine changes less.
+// figure prints a line: the figure by medians, which the limit is for, and by the least times,
+// which other load on the machine changes less.
 func (b *bench) figure(f figure) {
 	least := f.value(slices.Min[[]float64])
 	value, other := f.value(median), "-"
 	if f.other != nil {
 		other = fmt.Sprintf("%.2f", median(f.other))
 	}
-	b.printf("%-46s %-4s %8d %12.2f %12s %9.2f %9.2f %7.2f%s\n", f.name, f.unit, f.threads, median(f.ours), other, least, value, f.limit, b.over(value > f.limit))
+	b.printf("%-46s %-4s %8d %12.2f %12s %9.2f %9.2f %7.2f%s\n", f.name, f.unit, f.threads,
+		median(f.ours), other, least, value, f.limit, b.over(value > f.limit))
 }
 
 // value is the figure by one number for each side.
@@ -47,8 +48,8 @@ func (f *figure) value(of func([]float64) float64) float64 {
 	return of(f.ours) - of(f.other)
 }
 
-// programs is the section of prepared statements. Its sizes do not shrink with the scale: the limits
-// are for these.
+// programs is the section of prepared statements. Its sizes do not shrink with the scale: the
+// limits are for these.
 func programs(b *bench) error {
 	small, err := newSystem(1000)
 	if err != nil {
@@ -59,7 +60,8 @@ func programs(b *bench) error {
 		return err
 	}
 	most := slices.Max(b.threads) // leaves of small tensors run on one all the same
-	b.printf("%-46s %-4s %8s %12s %12s %9s %9s %7s\n", "program", "unit", "threads", "distaff", "other", "by least", "figure", "limit")
+	b.printf("%-46s %-4s %8s %12s %12s %9s %9s %7s\n", "program", "unit", "threads", "distaff",
+		"other", "by least", "figure", "limit")
 	for _, line := range []struct {
 		name string
 		run  func(name string) error
@@ -69,7 +71,8 @@ func programs(b *bench) error {
 		}},
 		{"SpMV 100k rows, of its leaf", func(name string) error {
 			for _, n := range b.threads {
-				if err := b.product(large, figure{name: name, unit: "us", threads: n, share: true, limit: 1.03}, n, 5); err != nil {
+				if err := b.product(large, figure{name: name, unit: "us", threads: n, share: true, limit: 1.03},
+					n, 5); err != nil {
 					return err
 				}
 			}
@@ -108,9 +111,10 @@ type system struct {
 	A, b   *tcs.Tensor
 }
 
-// newSystem makes the stiffness matrix of a ring of n points with springs between neighbours up to four
-// apart and between opposite points, each point held by a weak one. Its condition number is such that conjugate gradients
-// converge within 200 steps, and that residuals are normal numbers for 1,000.
+// newSystem makes the stiffness matrix of a ring of n points with springs between neighbours up to
+// four apart and between opposite points, each point held by a weak one. Its condition number is
+// such that conjugate gradients converge within 200 steps, and that residuals are normal numbers
+// for 1,000.
 func newSystem(n int) (*system, error) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const held = 0.02
@@ -160,24 +164,25 @@ func (s *system) rows(n int64) (*tcs.Tensor, error) {
 
 // start runs f with a program that has the system's A and b.
 func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) error) error {
-	return spmd.Start(b.ctx, spmd.Options{Ranks: ranks, Threads: threads}, func(p *spmd.Program) error {
-		for name, t := range map[string]*tcs.Tensor{"A": s.A, "b": s.b} {
-			if err := p.Set(name, spmd.InMemory(t), spmd.Storage{}); err != nil {
+	return spmd.Start(b.ctx, spmd.Options{Ranks: ranks, Threads: threads},
+		func(p *spmd.Program) error {
+			for name, t := range map[string]*tcs.Tensor{"A": s.A, "b": s.b} {
+				if err := p.Set(name, spmd.InMemory(t), spmd.Storage{}); err != nil {
+					return err
+				}
+			}
+			if err := p.Declare("x", spmd.Storage{Sizes: []int64{s.n}}); err != nil {
 				return err
 			}
-		}
-		if err := p.Declare("x", spmd.Storage{Sizes: []int64{s.n}}); err != nil {
-			return err
-		}
-		return f(p)
-	})
+			return f(p)
+		})
 }
 
 // batches is how many times a turn is measured what takes microseconds.
 const batches = 20
 
-// product times a prepared product, in turn with its leaf on the same operands and thread, where that runs on so many
-// threads.
+// product times a prepared product, in turn with its leaf on the same operands and thread, where
+// that runs on so many threads.
 func (b *bench) product(s *system, f figure, threads, calls int) error {
 	const text = "y(i) = A(i,j) * b(j)"
 	err := s.start(b, 1, f.threads, func(p *spmd.Program) error {
@@ -201,7 +206,8 @@ func (b *bench) product(s *system, f figure, threads, calls int) error {
 		}
 		leaf := func() (float64, error) { return alone.seconds(b, calls) }
 		for k := range 1 + b.rounds*b.repeat*batches {
-			// Each side begins every other turn, since a turn's first calls find the caches as another turn left them.
+			// Each side begins every other turn, since a turn's first calls find the caches as another turn
+			// left them.
 			sides, times := [2]func() (float64, error){program, leaf}, [2]float64{}
 			for n := range sides {
 				side := (n + k) % 2
@@ -234,7 +240,8 @@ func same(p *spmd.Program, name string, sum float64) error {
 // Statements of conjugate gradients, those of testdata/jobs/cg.dst.
 var (
 	cgStart = []string{"x(i) = 0", "r(i) = b(i)", "p(i) = b(i)", "rr = r(i) * r(i)"}
-	cgStep  = []string{"q(i) = A(i,j) * p(j)", "pq = p(i) * q(i)", "x(i) += rr / pq * p(i)", "r(i) = r(i) - rr / pq * q(i)",
+	cgStep  = []string{"q(i) = A(i,j) * p(j)", "pq = p(i) * q(i)", "x(i) += rr / pq * p(i)",
+		"r(i) = r(i) - rr / pq * q(i)",
 		"old = rr", "rr = r(i) * r(i)", "p(i) = r(i) + rr / old * p(i)"}
 )
 
@@ -323,13 +330,15 @@ func (b *bench) turns(f func() (float64, error)) ([]float64, error) {
 	return list, nil
 }
 
-// stepsOfFile times the same as a job file, in this process: passes over the whole file, less those with a
-// repeat of one step, so that neither loading nor preparing counts.
+// stepsOfFile times the same as a job file, in this process: passes over the whole file, less those
+// with a repeat of one step, so that neither loading nor preparing counts.
 func (b *bench) stepsOfFile(s *system, f figure) error {
 	passes := func(steps string) (list []float64, err error) {
-		text := "param passes = 1\ntensor A(n, n): ds from \"A.tcs\"\ntensor b(n): d from \"b.tcs\"\ntensor x(n): d\n" + strings.Join(cgStart, "\n") +
-			"\nrepeat passes until rr <= 1e-300 {\n" + strings.Join(cgStep, "\n") + "\n}\n"
-		j := &spmd.FileJob{Inputs: map[string]spmd.Input{"A": spmd.InMemory(s.A), "b": spmd.InMemory(s.b)}}
+		text :=
+			"param passes = 1\ntensor A(n, n): ds from \"A.tcs\"\ntensor b(n): d from \"b.tcs\"\ntensor x(n): d\n" + strings.Join(cgStart, "\n") +
+				"\nrepeat passes until rr <= 1e-300 {\n" + strings.Join(cgStep, "\n") + "\n}\n"
+		j := &spmd.FileJob{Inputs: map[string]spmd.Input{"A": spmd.InMemory(s.A),
+			"b": spmd.InMemory(s.b)}}
 		if j.File, err = jobfile.Parse("cg.dst", text); err != nil {
 			return nil, err
 		}
@@ -420,8 +429,8 @@ func (b *bench) stepsOfSciPy(s *system, f figure) error {
 	return err
 }
 
-// stepsOfRanks times steps on two ranks of a thread each in this process, in turn with the leaves of one of them, which are those of half of the
-// rows.
+// stepsOfRanks times steps on two ranks of a thread each in this process, in turn with the leaves
+// of one of them, which are those of half of the rows.
 func (b *bench) stepsOfRanks(s *system, f figure) error {
 	const steps = 200
 	leaves, err := b.leavesOfStep(s, s.n/2)

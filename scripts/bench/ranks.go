@@ -28,11 +28,12 @@ type ranked struct {
 	limit  float64 // of the time with the split in that without
 }
 
-// leastSpeedup is how many times as fast as one rank two are at least, and allowed the share that they reach of what the
-// bandwidths of memory at one core and at two allow.
+// leastSpeedup is how many times as fast as one rank two are at least, and allowed the share that
+// they reach of what the bandwidths of memory at one core and at two allow.
 const leastSpeedup, allowed = 1.5, 0.9
 
-// splitRounds is how often jobs with a split run at least: what a run takes depends on where its memory lies.
+// splitRounds is how often jobs with a split run at least: what a run takes depends on where its
+// memory lies.
 const splitRounds = 5
 
 // ranksFiles are generated once a run, as files: kind, entries, format, sizes.
@@ -49,7 +50,8 @@ var ranksFiles = map[string]struct {
 func reads(l spmd.MachineLevel) spmd.MachinePair  { return l.Read }
 func writes(l spmd.MachineLevel) spmd.MachinePair { return l.Write }
 
-// speedup is the least that a line without a split is held to: by the model of this machine, where it was measured.
+// speedup is the least that a line without a split is held to: by the model of this machine, where
+// it was measured.
 func (k *ranked) speedup(m *spmd.Machine) float64 {
 	if m == nil {
 		return leastSpeedup
@@ -60,9 +62,12 @@ func (k *ranked) speedup(m *spmd.Machine) float64 {
 
 var ranksTable = []ranked{
 	{"SpMV 5M, 50M", "y(i) = A(i,j)*x(j)", "spmv", "A", "x", nil, nil, nil, reads, 0},
-	{"TTM 12.5M, 32", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"}, map[string][]int64{"k": {columns}}, nil, writes, 0},
-	{"SpMV 30k, j in 20", "y(i) = A(i,j)*x(j)", "square", "A", "x", nil, nil, []string{"i:2", "j:20"}, nil, 1.3},
-	{"TTM, l in 20", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"}, map[string][]int64{"k": {columns}}, []string{"i:2", "l:20"}, nil, 1.3},
+	{"TTM 12.5M, 32", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"},
+		map[string][]int64{"k": {columns}}, nil, writes, 0},
+	{"SpMV 30k, j in 20", "y(i) = A(i,j)*x(j)", "square", "A", "x", nil, nil, []string{"i:2", "j:20"},
+		nil, 1.3},
+	{"TTM, l in 20", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"},
+		map[string][]int64{"k": {columns}}, []string{"i:2", "l:20"}, nil, 1.3},
 }
 
 // ranks times jobs at two ranks, in this process and, where mpirun is there
@@ -79,9 +84,11 @@ func ranks(b *bench) error {
 		return err
 	}
 	if machine == nil {
-		b.printf("(this machine was not measured, by distaff doctor --tune: two ranks are held to %v times the speed of one)\n", leastSpeedup)
+		b.printf(
+			"(this machine was not measured, by distaff doctor --tune: two ranks are held to %v times the speed of one)\n", leastSpeedup)
 	}
-	b.printf("%-20s %-8s %12s %12s %7s %6s\n", "job", "ranks", "base ms", "2 ranks ms", "ratio", "limit")
+	b.printf("%-20s %-8s %12s %12s %7s %6s\n", "job", "ranks", "base ms", "2 ranks ms", "ratio",
+		"limit")
 	for _, k := range ranksTable {
 		if !b.wants(k.name) {
 			continue
@@ -118,8 +125,10 @@ func (b *bench) rankFile(dir, name string) (string, error) {
 		dims = append(dims, b.scaled(d))
 	}
 	vars := "i,j,k"[:2*len(dims)-1]
-	j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")", Sizes: map[string][]int64{"S": dims}, Formats: map[string]string{"T": f.format, "S": f.format},
-		Inputs: map[string]spmd.Input{"S": spmd.Generated(fmt.Sprint("uniform:", b.scaled(f.nnz)))}, Outputs: []spmd.Output{{Tensor: "T", File: path}}}
+	j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")",
+		Sizes: map[string][]int64{"S": dims}, Formats: map[string]string{"T": f.format, "S": f.format},
+		Inputs:  map[string]spmd.Input{"S": spmd.Generated(fmt.Sprint("uniform:", b.scaled(f.nnz)))},
+		Outputs: []spmd.Output{{Tensor: "T", File: path}}}
 	_, err := j.Run(b.ctx)
 	return path, err
 }
@@ -133,7 +142,8 @@ func (k *ranked) job(file string, ranks int, split []string) *spmd.Job {
 }
 
 // rankLine times one job and prints it.
-func (b *bench) rankLine(k ranked, machine *spmd.Machine, file, how string, run func(*spmd.Job) (*outcome, error)) error {
+func (b *bench) rankLine(k ranked, machine *spmd.Machine, file, how string,
+	run func(*spmd.Job) (*outcome, error)) error {
 	job := func(ranks int, split []string) *spmd.Job {
 		j := k.job(file, ranks, split)
 		j.Warmup, j.Repeat = 1, b.repeat
@@ -162,7 +172,8 @@ func (b *bench) rankLine(k ranked, machine *spmd.Machine, file, how string, run 
 	} else {
 		over = ratio > limit
 	}
-	b.printf("%-20s %-8s %12.2f %12.2f %7.2f %6.2f%s\n", k.name, how, 1e3*median(before), 1e3*median(after), ratio, limit, b.over(over))
+	b.printf("%-20s %-8s %12.2f %12.2f %7.2f %6.2f%s\n", k.name, how, 1e3*median(before),
+		1e3*median(after), ratio, limit, b.over(over))
 	return nil
 }
 
@@ -191,7 +202,8 @@ func (b *bench) localRanks(j *spmd.Job) (*outcome, error) {
 	return told(&report.Stats, strings.Join(report.Lines, "\n"))
 }
 
-// mpirun is the launcher's path where it and a built distaff are there, else "". Peers run under Open MPI's.
+// mpirun is the launcher's path where it and a built distaff are there, else "". Peers run under
+// Open MPI's.
 func mpirun() string {
 	if _, err := os.Stat("bin/distaff"); err != nil {
 		return ""
@@ -207,7 +219,8 @@ func mpirun() string {
 // mpiRanks runs the job by bin/distaff under mpirun, each rank on a core of its own.
 func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) (*outcome, error) {
 	path := filepath.Join(dir, "stats.json")
-	argv := append([]string{"-n", fmt.Sprint(j.Ranks), "--bind-to", "core", "bin/distaff", "run", "--stats=" + path}, flags(j)...)
+	argv := append([]string{"-n", fmt.Sprint(j.Ranks), "--bind-to", "core", "bin/distaff", "run",
+		"--stats=" + path}, flags(j)...)
 	cmd := exec.CommandContext(b.ctx, launcher, argv...)
 	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 	var errs bytes.Buffer
@@ -229,7 +242,8 @@ func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) (*outcome, error) {
 
 // flags say on the command line what a job says.
 func flags(j *spmd.Job) []string {
-	argv := []string{j.Statement, fmt.Sprintf("--threads=%d", j.Threads), fmt.Sprintf("--warmup=%d", j.Warmup), fmt.Sprintf("--repeat=%d", j.Repeat)}
+	argv := []string{j.Statement, fmt.Sprintf("--threads=%d", j.Threads),
+		fmt.Sprintf("--warmup=%d", j.Warmup), fmt.Sprintf("--repeat=%d", j.Repeat)}
 	if j.TrustInput {
 		argv = append(argv, "--trust-input")
 	}
@@ -250,7 +264,8 @@ func flags(j *spmd.Job) []string {
 		text := strings.ReplaceAll(strings.Trim(fmt.Sprint(sizes), "[]"), " ", ",")
 		argv = append(argv, "-d="+name+":"+text)
 	}
-	for flag, values := range map[string][]string{"-p=": j.Placements, "-s=": j.Schedule, "--split=": j.Splits} {
+	for flag, values := range map[string][]string{"-p=": j.Placements, "-s=": j.Schedule,
+		"--split=": j.Splits} {
 		for _, v := range values {
 			argv = append(argv, flag+v)
 		}

@@ -42,25 +42,36 @@ const byHandLimit = 1.05
 // appendix A.5 to A.7), and its A.1 and A.3.
 func contests() []contest {
 	const byEntries = "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16384),parallelize(p0,CPUThread,Atomics)"
-	halves := scheduled{"rows in two halves", "divide(i,i0,i1,2),parallelize(i0,CPUThread,NoRaces)", "spmv_halves"}
+	halves := scheduled{"rows in two halves", "divide(i,i0,i1,2),parallelize(i0,CPUThread,NoRaces)",
+		"spmv_halves"}
 	positions := scheduled{"entries by 16,384", byEntries, "spmv_positions"}
-	byRows := scheduled{"A.1, rows by 32", "split(i,i0,i1,32),reorder(i0,i1,j),parallelize(i0,CPUThread,NoRaces)", "spmv_32"}
-	bySixteen := scheduled{"figure 6-1, entries by 16", "fuse(i,j,k),pos(k,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)", "spmv_16"}
+	byRows := scheduled{"A.1, rows by 32",
+		"split(i,i0,i1,32),reorder(i0,i1,j),parallelize(i0,CPUThread,NoRaces)", "spmv_32"}
+	bySixteen := scheduled{"figure 6-1, entries by 16",
+		"fuse(i,j,k),pos(k,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)", "spmv_16"}
 	spmv := func(m string, least float64, more ...scheduled) contest {
-		return contest{"SpMV " + m, "y(i) = A(i,j)*x(j)", map[string]string{"A": m, "x": "vec " + m}, []string{"A", "x"}, false,
+		return contest{"SpMV " + m, "y(i) = A(i,j)*x(j)", map[string]string{"A": m, "x": "vec " + m},
+			[]string{"A", "x"}, false,
 			append([]scheduled{halves, positions}, more...), []claim{{positions.name, halves.name, least}}}
 	}
 	const eights, ahead = "pos(j,jpos,A),split(jpos,jpos0,jpos1,8)", ",prefetch(B,j,16)"
 	plain := scheduled{"A.13, untiled", "assemble(C,Insert)" + ahead, "spmm_plain"}
 	tiled := scheduled{"A.12, tiled", eights + ",reorder(i,jpos0,k,jpos1)" + ahead, "spmm_tiled"}
-	lanes := scheduled{"A.12, 32 columns in lanes", "bound(k,kb,32,MaxExact)," + eights + ",reorder(i,jpos0,kb,jpos1),parallelize(kb,CPUVector,NoRaces)" + ahead, "spmm_tiled32"}
-	threads := scheduled{"A.3", "split(i,i0,i1,8)," + eights + ",reorder(i0,i1,jpos0,k,jpos1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)" + ahead, "spmm_threads"}
+	lanes := scheduled{"A.12, 32 columns in lanes",
+		"bound(k,kb,32,MaxExact)," + eights +
+			",reorder(i,jpos0,kb,jpos1),parallelize(kb,CPUVector,NoRaces)" + ahead, "spmm_tiled32"}
+	threads := scheduled{"A.3",
+		"split(i,i0,i1,8)," + eights +
+			",reorder(i0,i1,jpos0,k,jpos1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)" + ahead, "spmm_threads"}
 	spmm := map[string]string{"A": "long", "B": "mat long"}
 	list := []contest{
 		spmv("skewed", 1.6, byRows, bySixteen),
 		spmv("balanced", 1/1.1, byRows, bySixteen),
-		{"SpMM", "C(i,k) = A(i,j)*B(j,k)", spmm, []string{"A", "B"}, true, []scheduled{plain, tiled, lanes}, []claim{{tiled.name, plain.name, 1}, {lanes.name, plain.name, 1}}},
-		{"SpMM threads", "C(i,k) = A(i,j)*B(j,k)", spmm, []string{"A", "B"}, false, []scheduled{threads}, nil},
+		{"SpMM", "C(i,k) = A(i,j)*B(j,k)", spmm, []string{"A", "B"}, true,
+			[]scheduled{plain, tiled, lanes},
+			[]claim{{tiled.name, plain.name, 1}, {lanes.name, plain.name, 1}}},
+		{"SpMM threads", "C(i,k) = A(i,j)*B(j,k)", spmm, []string{"A", "B"}, false, []scheduled{threads},
+			nil},
 	}
 	const tiles = "split(i,i1,i2,32),parallelize(i1,CPUThread,NoRaces)"
 	for order, c := range map[int]struct{ stmt, spaces string }{
@@ -71,9 +82,11 @@ func contests() []contest {
 			"precompute(B(i,k,l,m,n)*F(n,j)*E(m,j)*D(l,j),j,j,BDEF),precompute(B(i,k,l,m,n)*F(n,j)*E(m,j),j,j,BEF),precompute(B(i,k,l,m,n)*F(n,j),j,j,BF),"},
 	} {
 		name := fmt.Sprintf("order %d", order)
-		with := scheduled{fmt.Sprintf("A.%d, workspaces", order+2), c.spaces + tiles, fmt.Sprintf("mttkrp%d", order)}
+		with := scheduled{fmt.Sprintf("A.%d, workspaces", order+2), c.spaces + tiles,
+			fmt.Sprintf("mttkrp%d", order)}
 		without := scheduled{"no workspaces", tiles, fmt.Sprintf("mttkrp%d_plain", order)}
-		k := contest{"MTTKRP " + name, c.stmt, map[string]string{"B": name}, []string{"B"}, false, []scheduled{with, without}, []claim{{with.name, without.name, 1}}}
+		k := contest{"MTTKRP " + name, c.stmt, map[string]string{"B": name}, []string{"B"}, false,
+			[]scheduled{with, without}, []claim{{with.name, without.name, 1}}}
 		for m, f := range []string{"C", "D", "E", "F"}[:order-1] {
 			k.inputs[f] = fmt.Sprintf("%s mode %d", name, m+1)
 			k.args = append(k.args, f)
@@ -90,7 +103,8 @@ func schedules(b *bench) error {
 	if err != nil {
 		return err
 	}
-	b.printf("%-15s %-27s %8s %12s %12s %7s %6s\n", "statement", "schedule", "threads", "distaff ms", "by hand ms", "ratio", "limit")
+	b.printf("%-15s %-27s %8s %12s %12s %7s %6s\n", "statement", "schedule", "threads", "distaff ms",
+		"by hand ms", "ratio", "limit")
 	for _, c := range contests() {
 		if !b.wants(c.name) {
 			continue
@@ -140,11 +154,13 @@ func (b *bench) contest(c contest, object *cc.Object) error {
 	}
 	for _, s := range c.runs {
 		x, y := median(ours[s.name]), median(theirs[s.name])
-		b.printf("%-15s %-27s %8d %12.2f %12.2f %7.2f %6.2f%s\n", c.name, s.name, threads, 1e3*x, 1e3*y, x/y, byHandLimit, b.over(x > byHandLimit*y))
+		b.printf("%-15s %-27s %8d %12.2f %12.2f %7.2f %6.2f%s\n", c.name, s.name, threads, 1e3*x, 1e3*y,
+			x/y, byHandLimit, b.over(x > byHandLimit*y))
 	}
 	for _, k := range c.claims {
 		ratio := median(ours[k.slow]) / median(ours[k.fast])
-		b.printf("%-15s %s: %.2f times as fast as %s, at least %.2f wanted%s\n", c.name, k.fast, ratio, k.slow, k.least, b.over(ratio < k.least))
+		b.printf("%-15s %s: %.2f times as fast as %s, at least %.2f wanted%s\n", c.name, k.fast, ratio,
+			k.slow, k.least, b.over(ratio < k.least))
 	}
 	return nil
 }
@@ -204,8 +220,9 @@ func (b *bench) columnsOf(name string) int64 {
 
 func (b *bench) generate(name, kind, form string, dims []int64) error {
 	vars := "(i,j,k,l,m"[:2*len(dims)] + ")"
-	j := &spmd.Job{Statement: "T" + vars + " = S" + vars, Sizes: map[string][]int64{"S": dims}, Formats: map[string]string{"T": form, "S": form},
-		Inputs: map[string]spmd.Input{"S": spmd.Generated(kind)}, Keep: true}
+	j := &spmd.Job{Statement: "T" + vars + " = S" + vars, Sizes: map[string][]int64{"S": dims},
+		Formats: map[string]string{"T": form, "S": form},
+		Inputs:  map[string]spmd.Input{"S": spmd.Generated(kind)}, Keep: true}
 	for _, c := range name { // each has values and coordinates of its own
 		j.Seed = 31*j.Seed + int64(c)
 	}
@@ -223,12 +240,15 @@ func (b *bench) rowsOf(name string, n int64, entries func(row int64) int64) erro
 	for i := range n {
 		nnz += entries(i)
 	}
-	t, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{n, n}, Type: tcs.Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{n, nnz}}, nil, name)
+	t,
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{n, n}, Type: tcs.Float64}, Kinds: "ds",
+		Modes: []int{0, 1}, Counts: []int64{n, nnz}}, nil, name)
 	if err != nil {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(uint64(name[len(name)-1]), uint64(n)))
-	pos, crd, vals := tcs.Slice[int32](t.Levels[1].Pos), tcs.Slice[int32](t.Levels[1].Crd), tcs.Slice[float64](t.Vals)
+	pos, crd, vals := tcs.Slice[int32](t.Levels[1].Pos), tcs.Slice[int32](t.Levels[1].Crd),
+		tcs.Slice[float64](t.Vals)
 	p := int64(0)
 	for i := range n {
 		k := entries(i)

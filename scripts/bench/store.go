@@ -39,7 +39,8 @@ func store(b *bench) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b.printf("%-22s %8s %8s %12s %12s %7s %6s\n", "result", "ranks", "MB", "store ms", "write ms", "ratio", "limit")
+	b.printf("%-22s %8s %8s %12s %12s %7s %6s\n", "result", "ranks", "MB", "store ms", "write ms",
+		"ratio", "limit")
 	for _, k := range storedTable {
 		if !b.wants(k.name) {
 			continue
@@ -59,7 +60,8 @@ func (b *bench) storeLine(k stored, dir string) error {
 	}
 	path := filepath.Join(dir, "t.tcs")
 	j := &spmd.Job{Statement: k.stmt, Formats: map[string]string{"T": k.format},
-		Inputs: map[string]spmd.Input{"S": spmd.InMemory(t)}, Outputs: []spmd.Output{{Tensor: "T", File: path}}}
+		Inputs:  map[string]spmd.Input{"S": spmd.InMemory(t)},
+		Outputs: []spmd.Output{{Tensor: "T", File: path}}}
 	j.Ranks, j.Threads = k.ranks, 1
 	if k.split != "" {
 		j.Splits, j.Map = []string{k.split}, k.mapping
@@ -91,7 +93,8 @@ func (b *bench) storeLine(k stored, dir string) error {
 	if k.limit > 0 {
 		limit = fmt.Sprintf("%.2f", k.limit)
 	}
-	b.printf("%-22s %8d %8d %12.2f %12.2f %7.2f %6s%s\n", k.name, k.ranks, bytes>>20, 1e3*median(ours), 1e3*median(theirs), ratio, limit, b.over(k.limit > 0 && ratio > k.limit))
+	b.printf("%-22s %8d %8d %12.2f %12.2f %7.2f %6s%s\n", k.name, k.ranks, bytes>>20, 1e3*median(ours),
+		1e3*median(theirs), ratio, limit, b.over(k.limit > 0 && ratio > k.limit))
 	return nil
 }
 

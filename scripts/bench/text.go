@@ -32,7 +32,9 @@ func texts(b *bench) error {
 	if err := writeText(tnsFile, "", n, true, 50000, 20000, 5000); err != nil {
 		return err
 	}
-	if err := writeText(mtxFile, fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n1000000 1000000 %d\n", n), n, false, 1000000, 1000000); err != nil {
+	if err := writeText(mtxFile,
+		fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n1000000 1000000 %d\n", n), n, false,
+		1000000, 1000000); err != nil {
 		return err
 	}
 	b.printf("%-28s %12s %12s %7s %6s\n", "text", "distaff ms", "scanner ms", "ratio", "limit")
@@ -50,7 +52,8 @@ func texts(b *bench) error {
 		{"parse .tns, one core", 4, parse(tnsFile), tnsFile, 0, 3},
 		{"parse .mtx, one core", 4, parse(mtxFile), mtxFile, 2, 2},
 		{"sorted .tns to sss .tcs", 1.5, func() error {
-			return convert.File(tnsFile, filepath.Join(dir, "out.tcs"), convert.Options{HasFormat: true, Kinds: "sss"})
+			return convert.File(tnsFile, filepath.Join(dir, "out.tcs"),
+				convert.Options{HasFormat: true, Kinds: "sss"})
 		}, tnsFile, 0, 3},
 	} {
 		if !b.wants(x.name) {
@@ -70,7 +73,8 @@ func texts(b *bench) error {
 			}
 		}
 		ratio := median(theirs) / median(ours)
-		b.printf("%-28s %12.2f %12.2f %7.2f %6.2f%s\n", x.name, 1e3*median(ours), 1e3*median(theirs), ratio, x.limit, b.over(ratio < x.limit))
+		b.printf("%-28s %12.2f %12.2f %7.2f %6.2f%s\n", x.name, 1e3*median(ours), 1e3*median(theirs),
+			ratio, x.limit, b.over(ratio < x.limit))
 	}
 	if !b.wants("memory") {
 		return nil
@@ -95,11 +99,13 @@ func (b *bench) textMemory(dir string, n int) error {
 		return err
 	}
 	limit := info.Size() / 8
-	own, all, err := peakMemory(exe, "convert", in, filepath.Join(dir, "unsorted.tcs"), "--format=sss", fmt.Sprintf("--memory-limit=%d", limit), "--tmp="+dir)
+	own, all, err := peakMemory(exe, "convert", in, filepath.Join(dir, "unsorted.tcs"), "--format=sss",
+		fmt.Sprintf("--memory-limit=%d", limit), "--tmp="+dir)
 	if err != nil {
 		return err
 	}
-	b.printf("\nan unsorted .tns of %s under a limit of %s: at most %s of its own%s, %s resident with mapped files\n",
+	b.printf(
+		"\nan unsorted .tns of %s under a limit of %s: at most %s of its own%s, %s resident with mapped files\n",
 		tcs.Size(info.Size()), tcs.Size(limit), tcs.Size(own), b.over(own > limit), tcs.Size(all))
 	return nil
 }

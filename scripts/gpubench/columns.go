@@ -6,8 +6,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// touched is the bytes that rows of a dense operand move: each once where all of them stay in the card's
-// cache, else one for each use.
+// touched is the bytes that rows of a dense operand move: each once where all of them stay in the
+// card's cache, else one for each use.
 func (b *bench) touched(rows, uses, rowBytes int64) float64 {
 	cache := int64(50 << 20)
 	if b.peers != nil {
@@ -49,12 +49,15 @@ func (b *bench) spmm() error {
 			}
 		}
 		for n, way := range []schedule{byDefault, a4(16, 16, k), a4(32, 16, k)} {
-			o, err := b.measure(statement{name: fileName("spmm", way.name), text: "C(i,k) = A(i,j) * B(j,k)", dims: []int64{m.rows, k}, operands: operands, schedule: way.text})
+			o,
+				err := b.measure(statement{name: fileName("spmm", way.name), text: "C(i,k) = A(i,j) * B(j,k)",
+				dims: []int64{m.rows, k}, operands: operands, schedule: way.text})
 			if err != nil {
 				b.failed(s.name, way.name, err)
 				continue
 			}
-			l := line{input: s.name, schedule: way.name, ours: o, want: ref, bytes: bytes, peer: t.algorithm, peerMS: t.ms}
+			l := line{input: s.name, schedule: way.name, ours: o, want: ref, bytes: bytes, peer: t.algorithm,
+				peerMS: t.ms}
 			if n == 0 {
 				l.minRatio = 0.85
 			}
@@ -83,15 +86,21 @@ func (b *bench) productOf(name string, share float64) (*product, error) {
 		return nil, err
 	}
 	c, d := values(dims[1]*mttkrpColumns, 9), values(dims[2]*mttkrpColumns, 10)
-	p := &product{t: t, operands: map[string]*tcs.Tensor{"B": t.tensor(), "C": dense(c, dims[1], mttkrpColumns), "D": dense(d, dims[2], mttkrpColumns)}, ref: t.mttkrp(c, d, mttkrpColumns)}
-	p.bytes = float64(12*t.nnz()+8*t.fibres+8*t.slices+row*t.slices) + b.touched(dims[1], t.fibres, row) + b.touched(dims[2], t.nnz(), row)
-	b.printf("%s: %d x %d x %d, %d entries in %d fibres, at most %d fibres a slice\n", name, dims[0], dims[1], dims[2], t.nnz(), t.fibres, t.widest)
+	p := &product{t: t, operands: map[string]*tcs.Tensor{"B": t.tensor(),
+		"C": dense(c, dims[1], mttkrpColumns), "D": dense(d, dims[2], mttkrpColumns)},
+		ref: t.mttkrp(c, d, mttkrpColumns)}
+	p.bytes = float64(12*t.nnz()+8*t.fibres+8*t.slices+row*t.slices) + b.touched(dims[1], t.fibres,
+		row) + b.touched(dims[2], t.nnz(), row)
+	b.printf("%s: %d x %d x %d, %d entries in %d fibres, at most %d fibres a slice\n", name, dims[0],
+		dims[1], dims[2], t.nnz(), t.fibres, t.widest)
 	return p, nil
 }
 
 // multiply measures an MTTKRP under a schedule.
 func (b *bench) multiply(p *product, s schedule) (ours, error) {
-	return b.measure(statement{name: fileName("mttkrp", s.name), text: "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", dims: []int64{p.t.dims[0], mttkrpColumns}, operands: p.operands, schedule: s.text})
+	return b.measure(statement{name: fileName("mttkrp", s.name),
+		text: "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", dims: []int64{p.t.dims[0], mttkrpColumns},
+		operands: p.operands, schedule: s.text})
 }
 
 // mttkrp measures SpMTTKRP against the bound. The limit is the default's.
@@ -101,7 +110,8 @@ func (b *bench) mttkrp() error {
 	if err != nil {
 		return err
 	}
-	for n, s := range []schedule{byDefault, a8(4, 16, mttkrpColumns), a8(32, 16, mttkrpColumns), a8(128, 8, mttkrpColumns)} {
+	for n, s := range []schedule{byDefault, a8(4, 16, mttkrpColumns), a8(32, 16, mttkrpColumns),
+		a8(128, 8, mttkrpColumns)} {
 		o, err := b.multiply(p, s)
 		if err != nil {
 			b.failed(p.t.name, s.name, err)
@@ -155,7 +165,8 @@ func (b *bench) hugeSlice() error {
 func (b *bench) sddmm() error {
 	b.header()
 	for _, k := range []int64{32, 128} {
-		for _, s := range []shape{{"uniform 2M x 10", uniform(2e6, 2e6, 10)}, {"power law 2M", powerLaw(2e6, 20e6)}} {
+		for _, s := range []shape{{"uniform 2M x 10", uniform(2e6, 2e6, 10)},
+			{"power law 2M", powerLaw(2e6, 20e6)}} {
 			s.name = fmt.Sprintf("%s, K %d", s.name, k)
 			if !b.lines.MatchString(s.name) {
 				continue
@@ -183,13 +194,17 @@ func (b *bench) sampled(s shape, k int64) error {
 			return err
 		}
 	}
-	o, err := b.measure(statement{name: fileName("sddmm", fmt.Sprint(k)), text: "Y(i,j) = A(i,j) * C(i,k) * D(j,k)", result: "ds", dims: []int64{m.rows, m.cols},
-		operands: map[string]*tcs.Tensor{"A": m.tensor(), "C": dense(c, m.rows, k), "D": dense(d, m.cols, k)}})
+	o,
+		err := b.measure(statement{name: fileName("sddmm", fmt.Sprint(k)),
+		text: "Y(i,j) = A(i,j) * C(i,k) * D(j,k)", result: "ds", dims: []int64{m.rows, m.cols},
+		operands: map[string]*tcs.Tensor{"A": m.tensor(), "C": dense(c, m.rows, k),
+			"D": dense(d, m.cols, k)}})
 	if err != nil {
 		b.failed(s.name, byDefault.name, err)
 		return nil
 	}
 	bytes := float64(20*m.nnz()+4*(m.rows+1)+8*k*m.rows) + b.touched(m.cols, m.nnz(), 8*k)
-	b.print(line{input: s.name, schedule: byDefault.name, ours: o, want: ref, bytes: bytes, peer: t.algorithm, peerMS: t.ms, minShare: 0.7})
+	b.print(line{input: s.name, schedule: byDefault.name, ours: o, want: ref, bytes: bytes,
+		peer: t.algorithm, peerMS: t.ms, minShare: 0.7})
 	return nil
 }

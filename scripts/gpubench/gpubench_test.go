@@ -9,15 +9,19 @@ import (
 
 func TestInputs(t *testing.T) {
 	for _, s := range []shape{
-		{"uniform", uniform(5000, 5000, 10)}, {"power law", powerLaw(5000, 50000)}, {"banded", bands(5000)},
-		{"huge row", hugeRow(5000, 30000, 5)}, {"skewed", skewed(2000, 40000, 200000, 1.1)}, {"even", skewed(2000, 40000, 200000, 1)},
+		{"uniform", uniform(5000, 5000, 10)}, {"power law", powerLaw(5000, 50000)},
+		{"banded", bands(5000)},
+		{"huge row", hugeRow(5000, 30000, 5)}, {"skewed", skewed(2000, 40000, 200000, 1.1)},
+		{"even", skewed(2000, 40000, 200000, 1)},
 	} {
 		m, err := s.make(s.name, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if int64(len(m.pos)) != m.rows+1 || len(m.crd) != len(m.vals) || int(m.pos[m.rows]) != len(m.crd) {
-			t.Errorf("%s: %d positions and %d coordinates of %d values", s.name, len(m.pos), len(m.crd), len(m.vals))
+		if int64(len(m.pos)) != m.rows+1 || len(m.crd) != len(m.vals) ||
+			int(m.pos[m.rows]) != len(m.crd) {
+			t.Errorf("%s: %d positions and %d coordinates of %d values", s.name, len(m.pos), len(m.crd),
+				len(m.vals))
 		}
 		most := int64(0)
 		for r := range m.rows {
@@ -28,7 +32,8 @@ func TestInputs(t *testing.T) {
 			t.Errorf("%s: the longest row has %d entries, not %d", s.name, most, m.most)
 		}
 	}
-	if m, err := skewed(2000, 40000, 200000, 1.1)("", 1); err != nil || m.nnz() < 199000 || m.nnz() > 201000 {
+	if m, err := skewed(2000, 40000, 200000, 1.1)("", 1); err != nil || m.nnz() < 199000 ||
+		m.nnz() > 201000 {
 		t.Errorf("a skewed matrix of 200000 entries has %d (%v)", m.nnz(), err)
 	}
 }
@@ -58,14 +63,16 @@ func TestTensor(t *testing.T) {
 	}
 }
 
-// Every statement is compiled for a GPU under every schedule, for an input of each section, and interpreted right.
+// Every statement is compiled for a GPU under every schedule, for an input of each section, and
+// interpreted right.
 func TestDry(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")
 	}
 	var out bytes.Buffer
 	b := &bench{ctx: context.Background(), out: &out, dry: true, scale: 0.0002, rounds: 1}
-	if err := run(b, "", `^(uniform 1M x 10|uniform 400k x 10|c = 1.1|power law 2M, K 32)$`, ""); err != nil {
+	if err := run(b, "", `^(uniform 1M x 10|uniform 400k x 10|c = 1.1|power law 2M, K 32)$`,
+		""); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, s := range names() {

@@ -92,8 +92,8 @@ func positions(degree []int64) ([]int32, error) {
 	return pos, nil
 }
 
-// scattered are strictly increasing coordinates below size under each parent: one of each of as many
-// even pieces of the range as the parent has children.
+// scattered are strictly increasing coordinates below size under each parent: one of each of as
+// many even pieces of the range as the parent has children.
 func scattered(pos []int32, size int64, seed uint64) []int32 {
 	crd := make([]int32, pos[len(pos)-1])
 	parallel(int64(len(crd)), func(lo, hi int64) {
@@ -126,7 +126,8 @@ func banded(pos []int32, size int64) []int32 {
 }
 
 // newMatrix makes a matrix whose row r has degree(r) entries.
-func newMatrix(name string, rows, cols int64, degree func(r int64) int64, band bool) (*matrix, error) {
+func newMatrix(name string, rows, cols int64, degree func(r int64) int64, band bool) (*matrix,
+	error) {
 	m := &matrix{name: name, rows: rows, cols: cols}
 	degrees := make([]int64, rows)
 	parallel(rows, func(lo, hi int64) {
@@ -150,7 +151,8 @@ func newMatrix(name string, rows, cols int64, degree func(r int64) int64, band b
 	return m, nil
 }
 
-// shuffled is a place of its own for each of n rows, so that rows of like lengths are not neighbours.
+// shuffled is a place of its own for each of n rows, so that rows of like lengths are not
+// neighbours.
 func shuffled(r, n int64) int64 {
 	step := int64(2654435761 % uint64(n))
 	for gcd(step, n) != 1 {
@@ -187,7 +189,8 @@ func scaled(n int64, scale float64) int64 { return max(int64(float64(n)*scale), 
 // uniform has rows of equal length in columns of no pattern.
 func uniform(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
-		return newMatrix(name, scaled(rows, scale), scaled(cols, scale), func(int64) int64 { return degree }, false)
+		return newMatrix(name, scaled(rows, scale), scaled(cols, scale),
+			func(int64) int64 { return degree }, false)
 	}
 }
 
@@ -196,7 +199,8 @@ func powerLaw(rows, nnz int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
 		longest := float64(nnz) * scale / (math.Log(float64(n)) + 0.5772)
-		return newMatrix(name, n, n, func(r int64) int64 { return rounded(longest/float64(shuffled(r, n)+1), r) }, false)
+		return newMatrix(name, n, n,
+			func(r int64) int64 { return rounded(longest/float64(shuffled(r, n)+1), r) }, false)
 	}
 }
 
@@ -221,8 +225,8 @@ func hugeRow(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	}
 }
 
-// skewed is that of source 004, figure 8-7: row i of n has k*c^i entries, in a shuffled order, k such that there
-// are nnz together.
+// skewed is that of source 004, figure 8-7: row i of n has k*c^i entries, in a shuffled order, k
+// such that there are nnz together.
 func skewed(rows, cols, nnz int64, c float64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
@@ -236,9 +240,10 @@ func skewed(rows, cols, nnz int64, c float64) func(string, float64) (*matrix, er
 	}
 }
 
-// newTensor3 makes a tensor of that many slices, with fibres of each on average, all of perFibre entries. share is the
-// part of all fibres that one slice in the middle has; 0 for as many in each.
-func newTensor3(name string, dims [3]int64, fibres, perFibre int64, share float64) (*tensor3, error) {
+// newTensor3 makes a tensor of that many slices, with fibres of each on average, all of perFibre
+// entries. share is the part of all fibres that one slice in the middle has; 0 for as many in each.
+func newTensor3(name string, dims [3]int64, fibres, perFibre int64, share float64) (*tensor3,
+	error) {
 	t := &tensor3{name: name, dims: dims, slices: dims[0], perFibre: perFibre}
 	all := dims[0] * fibres
 	if all*perFibre > math.MaxInt32 {
@@ -287,12 +292,14 @@ func dense(vals []float64, dims ...int64) *tcs.Tensor {
 
 // tensor is the matrix of format ds, over its arrays.
 func (m *matrix) tensor() *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{m.rows, m.cols}, Type: tcs.Float64}, Vals: tcs.Of(m.vals),
+	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{m.rows, m.cols}, Type: tcs.Float64},
+		Vals:   tcs.Of(m.vals),
 		Levels: []tcs.Level{{Kind: 'd', Size: m.rows}, compressed(1, m.cols, m.pos, m.crd)}}
 }
 
 // tensor is the tensor of format sss, over its arrays.
 func (t *tensor3) tensor() *tcs.Tensor {
 	return &tcs.Tensor{Header: tcs.Header{Dims: t.dims[:], Type: tcs.Float64}, Vals: tcs.Of(t.vals),
-		Levels: []tcs.Level{compressed(0, t.dims[0], t.pos0, t.crd0), compressed(1, t.dims[1], t.pos1, t.crd1), compressed(2, t.dims[2], t.pos2, t.crd2)}}
+		Levels: []tcs.Level{compressed(0, t.dims[0], t.pos0, t.crd0),
+			compressed(1, t.dims[1], t.pos1, t.crd1), compressed(2, t.dims[2], t.pos2, t.crd2)}}
 }

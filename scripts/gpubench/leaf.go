@@ -34,11 +34,13 @@ func (s *statement) request() (r codegen.Request, err error) {
 	if err != nil {
 		return r, err
 	}
-	r = codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, Target: codegen.CUDA, Verify: s.schedule != ""}
+	r = codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
+		Target: codegen.CUDA, Verify: s.schedule != ""}
 	if s.schedule != "" {
 		r.Schedule = []string{s.schedule}
 	}
-	left := codegen.Tensor{Format: format.DenseOf(len(s.dims)), Type: bridge.IR(bridge.Type(tcs.Float64)), Dims: s.dims, NNZ: -1}
+	left := codegen.Tensor{Format: format.DenseOf(len(s.dims)),
+		Type: bridge.IR(bridge.Type(tcs.Float64)), Dims: s.dims, NNZ: -1}
 	if s.result != "" {
 		if left.Format, err = format.Parse(s.result); err != nil {
 			return r, err
@@ -67,7 +69,8 @@ func (s *statement) request() (r codegen.Request, err error) {
 
 // describe is what the compiler knows of a tensor.
 func describe(t *tcs.Tensor) codegen.Tensor {
-	d := codegen.Tensor{Format: bridge.Format(t), Type: bridge.IR(bridge.Type(t.Header.Type)), Dims: t.Header.Dims, NNZ: t.Vals.Len}
+	d := codegen.Tensor{Format: bridge.Format(t), Type: bridge.IR(bridge.Type(t.Header.Type)),
+		Dims: t.Header.Dims, NNZ: t.Vals.Len}
 	positions := int64(1)
 	for l := range t.Levels {
 		level := &t.Levels[l]
@@ -114,7 +117,8 @@ func (s *statement) arguments(u *codegen.Unit) ([]*tcs.Tensor, [][2]int64, error
 
 // timer is a leaf that measures itself by its device's clock (kernels/cuda).
 type timer interface {
-	Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env, n int) ([]float64, error)
+	Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
+		n int) ([]float64, error)
 }
 
 // keeper is a backend that keeps tensors on its device between calls (kernels/cuda).
@@ -140,7 +144,8 @@ func (b *bench) measure(s statement) (o ours, err error) {
 		return o, err
 	}
 	if b.emit != "" {
-		if err := os.WriteFile(filepath.Join(b.emit, s.name+".cu"), []byte(cuda.File(u.Func)), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(b.emit, s.name+".cu"), []byte(cuda.File(u.Func)),
+			0o666); err != nil {
 			return o, err
 		}
 	}
@@ -171,7 +176,8 @@ func (b *bench) measure(s statement) (o ours, err error) {
 }
 
 // times are milliseconds of runs: by the device's clock, or by this machine's.
-func (b *bench) times(leaf kernels.Leaf, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env) ([]float64, error) {
+func (b *bench) times(leaf kernels.Leaf, args []*tcs.Tensor, bounds [][2]int64,
+	env kernels.Env) ([]float64, error) {
 	if t, ok := leaf.(timer); ok {
 		return t.Time(b.ctx, args, bounds, env, b.rounds)
 	}

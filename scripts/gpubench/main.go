@@ -1,13 +1,14 @@
-// Command gpubench measures leaves of the target cuda on the inputs of docs/gpu.md and prints a table a section:
-// SpMV, SpMM and SDDMM against cuSPARSE's best algorithm, MTTKRP and SDDMM against the memory bandwidth that the card
-// reaches in a copy, and source 004's schedules against each other. Times are medians by CUDA events of what is launched,
-// results are compared with loops on the CPU. cuSPARSE is opened at run time; where there is none its columns are empty.
+// Command gpubench measures leaves of the target cuda on the inputs of docs/gpu.md and prints a
+// table a section: SpMV, SpMM and SDDMM against cuSPARSE's best algorithm, MTTKRP and SDDMM against
+// the memory bandwidth that the card reaches in a copy, and source 004's schedules against each
+// other. Times are medians by CUDA events of what is launched, results are compared with loops on
+// the CPU. cuSPARSE is opened at run time; where there is none its columns are empty.
 //
 //	go run ./scripts/gpubench [-only spmv,skew] [-lines uniform] [-scale 1] [-rounds 21] [-cusparse PATH] [-emit FOLDER] [-dry]
 //
-// The program needs libcuda and libnvrtc when it runs, and no Go: what `go build` makes of it may be
-// carried to a machine with a GPU. -dry interprets the leaves instead, checked and slowly: with a
-// -scale of 0.0005 it takes seconds. Its times mean nothing, and no limits hold.
+// The program needs libcuda and libnvrtc when it runs, and no Go: what `go build` makes of it may
+// be carried to a machine with a GPU. -dry interprets the leaves instead, checked and slowly: with
+// a -scale of 0.0005 it takes seconds. Its times mean nothing, and no limits hold.
 //
 // # Files
 //
@@ -47,13 +48,19 @@ type section struct {
 
 var sections = []section{
 	{"spmv", "y(i) = A(i,j)*x(j) against cuSPARSE's best", (*bench).spmv},
-	{"skew", "rows of k*c^i entries: a warp a row (A.10) against entries cut evenly (A.2); source 004, figure 8-7", (*bench).skew},
-	{"shortwide", "100 rows of 10000 entries: entries cut evenly against a warp a row; source 004, section 8.5", (*bench).shortWide},
+	{"skew",
+		"rows of k*c^i entries: a warp a row (A.10) against entries cut evenly (A.2); source 004, figure 8-7", (*bench).skew},
+	{"shortwide",
+		"100 rows of 10000 entries: entries cut evenly against a warp a row; source 004, section 8.5",
+		(*bench).shortWide},
 	{"unroll", "loads unrolled (A.2) against none (A.11); source 004, section 8.3", (*bench).unroll},
 	{"spmm", "C(i,k) = A(i,j)*B(j,k) of 128 columns against cuSPARSE's best", (*bench).spmm},
-	{"mttkrp", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j) of 32 columns against the memory's bandwidth", (*bench).mttkrp},
-	{"hugeslice", "the same with half of the entries in one slice, against even slices", (*bench).hugeSlice},
-	{"sddmm", "Y(i,j) = A(i,j)*C(i,k)*D(j,k) against the memory's bandwidth, and cuSPARSE", (*bench).sddmm},
+	{"mttkrp", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j) of 32 columns against the memory's bandwidth",
+		(*bench).mttkrp},
+	{"hugeslice", "the same with half of the entries in one slice, against even slices",
+		(*bench).hugeSlice},
+	{"sddmm", "Y(i,j) = A(i,j)*C(i,k)*D(j,k) against the memory's bandwidth, and cuSPARSE",
+		(*bench).sddmm},
 }
 
 // bench is what the sections share.
@@ -76,7 +83,8 @@ func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, 
 
 func main() {
 	b := &bench{ctx: context.Background(), out: os.Stdout, noted: map[string]bool{}}
-	only := flag.String("only", "", "sections, by names with commas between: "+strings.Join(names(), ","))
+	only := flag.String("only", "",
+		"sections, by names with commas between: "+strings.Join(names(), ","))
 	lines := flag.String("lines", "", "a regular expression of a section's lines")
 	sparse := flag.String("cusparse", "", "cuSPARSE's library, if the loader does not find it")
 	flag.Float64Var(&b.scale, "scale", 1, "sizes times this")

@@ -32,7 +32,8 @@ func (v *vectors) bytes() float64 {
 
 // by measures y = A*x under a schedule.
 func (b *bench) by(v *vectors, s schedule) (ours, error) {
-	return b.measure(statement{name: fileName("spmv", s.name), text: "y(i) = A(i,j) * x(j)", dims: []int64{v.m.rows}, operands: map[string]*tcs.Tensor{"A": v.a, "x": v.x}, schedule: s.text})
+	return b.measure(statement{name: fileName("spmv", s.name), text: "y(i) = A(i,j) * x(j)",
+		dims: []int64{v.m.rows}, operands: map[string]*tcs.Tensor{"A": v.a, "x": v.x}, schedule: s.text})
 }
 
 // against is cuSPARSE's best, with its result checked; nothing where there is no cuSPARSE.
@@ -67,7 +68,8 @@ func (b *bench) compare(v *vectors, t theirs, limit float64, schedules ...schedu
 			b.failed(v.m.name, s.name, err)
 			continue
 		}
-		l := line{input: v.m.name, schedule: s.name, ours: o, want: v.ref, bytes: v.bytes(), peer: t.algorithm, peerMS: t.ms}
+		l := line{input: v.m.name, schedule: s.name, ours: o, want: v.ref, bytes: v.bytes(),
+			peer: t.algorithm, peerMS: t.ms}
 		if k == 0 {
 			l.minRatio = limit
 		}
@@ -128,16 +130,19 @@ func (b *bench) skew() error {
 			b.failed(s.name, "A.10", err)
 			continue
 		}
-		b.print(line{input: s.name, schedule: a10(256, 16).name, ours: rows, want: v.ref, bytes: v.bytes()})
-		if err := b.compare(v, theirs{algorithm: "A.10", ms: rows.ms}, 0, a2(7, 16), byDefault); err != nil {
+		b.print(line{input: s.name, schedule: a10(256, 16).name, ours: rows, want: v.ref,
+			bytes: v.bytes()})
+		if err := b.compare(v, theirs{algorithm: "A.10", ms: rows.ms}, 0, a2(7, 16),
+			byDefault); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// shortWide measures entries cut evenly against a warp a row where rows are few: with the rows of a block
-// as A.10 has them elsewhere, which leaves all to one block, and with a block for each 16 rows.
+// shortWide measures entries cut evenly against a warp a row where rows are few: with the rows of a
+// block as A.10 has them elsewhere, which leaves all to one block, and with a block for each 16
+// rows.
 func (b *bench) shortWide() error {
 	v, err := b.vectorsOf(shape{"100 x 100k", func(name string, scale float64) (*matrix, error) {
 		n := max(scaled(10000, scale), 640)
@@ -160,12 +165,14 @@ func (b *bench) shortWide() error {
 			b.failed(v.m.name, rows.name, err)
 			continue
 		}
-		b.print(line{input: v.m.name, schedule: rows.name, ours: o, want: v.ref, bytes: v.bytes(), peer: t.algorithm, peerMS: t.ms})
+		b.print(line{input: v.m.name, schedule: rows.name, ours: o, want: v.ref, bytes: v.bytes(),
+			peer: t.algorithm, peerMS: t.ms})
 		limit := 3.0
 		if k > 0 {
 			limit = 0
 		}
-		if err := b.compare(v, theirs{algorithm: rows.name, ms: o.ms}, limit, a2(7, 16), byDefault); err != nil {
+		if err := b.compare(v, theirs{algorithm: rows.name, ms: o.ms}, limit, a2(7, 16),
+			byDefault); err != nil {
 			return err
 		}
 	}
@@ -175,7 +182,8 @@ func (b *bench) shortWide() error {
 // unroll measures A.2 against A.11.
 func (b *bench) unroll() error {
 	b.header()
-	for _, s := range []shape{{"uniform 10M x 10", uniform(10e6, 10e6, 10)}, {"uniform 400k x 10", uniform(400e3, 400e3, 10)}} {
+	for _, s := range []shape{{"uniform 10M x 10", uniform(10e6, 10e6, 10)},
+		{"uniform 400k x 10", uniform(400e3, 400e3, 10)}} {
 		if !b.lines.MatchString(s.name) {
 			continue
 		}

@@ -15,7 +15,8 @@ import (
 )
 
 // sparseNames are where cuSPARSE is looked for, by the loader first.
-var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so", "/usr/local/cuda/lib64/libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so"}
+var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so",
+	"/usr/local/cuda/lib64/libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so"}
 
 // Attributes of devices, by the driver's numbers; rates are in kHz.
 const (
@@ -85,8 +86,11 @@ func status(rc C.int) error {
 // describe tells the card, in a line.
 func (p *peers) describe() string {
 	version := int(C.gb_driver_version())
-	s := fmt.Sprintf("%s, %d multiprocessors, L2 %d MB, at most %d MHz, memory %d MHz, driver for CUDA %d.%d", C.GoString(C.gb_device_name()), C.gb_attribute(attributeProcessors),
-		C.gb_attribute(attributeL2)>>20, C.gb_attribute(attributeClockRate)/1000, C.gb_attribute(attributeMemoryClock)/1000, version/1000, version%1000/10)
+	s := fmt.Sprintf(
+		"%s, %d multiprocessors, L2 %d MB, at most %d MHz, memory %d MHz, driver for CUDA %d.%d",
+		C.GoString(C.gb_device_name()), C.gb_attribute(attributeProcessors),
+		C.gb_attribute(attributeL2)>>20, C.gb_attribute(attributeClockRate)/1000,
+		C.gb_attribute(attributeMemoryClock)/1000, version/1000, version%1000/10)
 	if p.sparse {
 		return s + ", " + C.GoString(C.gb_sparse_path())
 	}
@@ -164,8 +168,8 @@ type theirs struct {
 	result    []float64
 }
 
-// algorithm is a way in which cuSPARSE computes something: its number there, and whether its preprocessing is
-// called.
+// algorithm is a way in which cuSPARSE computes something: its number there, and whether its
+// preprocessing is called.
 type algorithm struct {
 	name     string
 	number   int
@@ -178,7 +182,8 @@ var (
 )
 
 func both(a string, x int, b string, y int) []algorithm {
-	return []algorithm{{"default", 0, false}, {a, x, false}, {b, y, false}, {"default, prepared", 0, true}, {a + ", prepared", x, true}, {b + ", prepared", y, true}}
+	return []algorithm{{"default", 0, false}, {a, x, false}, {b, y, false},
+		{"default, prepared", 0, true}, {a + ", prepared", x, true}, {b + ", prepared", y, true}}
 }
 
 // csr uploads a matrix.
@@ -195,7 +200,8 @@ func (b *buffers) csr(m *matrix) (a C.gb_csr, err error) {
 }
 
 // best times all algorithms, and keeps the fastest; out is where each leaves n values.
-func best(list []algorithm, n int64, out C.gb_ptr, rounds int, run func(a algorithm, ms *C.float) C.int) (t theirs, err error) {
+func best(list []algorithm, n int64, out C.gb_ptr, rounds int,
+	run func(a algorithm, ms *C.float) C.int) (t theirs, err error) {
 	ms := make([]C.float, rounds)
 	for _, a := range list {
 		err := status(run(a, &ms[0]))
@@ -268,7 +274,8 @@ func (p *peers) spmm(m *matrix, bs []float64, k int64, rounds int) (t theirs, er
 	return t, err
 }
 
-// sddmm times the dots of rows of x and y at A's pattern, which cuSPARSE does not multiply by A's values.
+// sddmm times the dots of rows of x and y at A's pattern, which cuSPARSE does not multiply by A's
+// values.
 func (p *peers) sddmm(m *matrix, x, y []float64, k int64, rounds int) (t theirs, err error) {
 	err = p.do(func() error {
 		var b buffers
@@ -285,9 +292,10 @@ func (p *peers) sddmm(m *matrix, x, y []float64, k int64, rounds int) (t theirs,
 		if err != nil {
 			return err
 		}
-		t, err = best([]algorithm{{"default", 0, false}}, m.nnz(), a.vals, rounds, func(_ algorithm, ms *C.float) C.int {
-			return C.gb_sddmm(&a, C.int64_t(k), dx, dy, C.int(rounds), ms)
-		})
+		t, err = best([]algorithm{{"default", 0, false}}, m.nnz(), a.vals, rounds,
+			func(_ algorithm, ms *C.float) C.int {
+				return C.gb_sddmm(&a, C.int64_t(k), dx, dy, C.int(rounds), ms)
+			})
 		return err
 	})
 	for p := range t.result {

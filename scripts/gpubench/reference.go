@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// The results that every side of a comparison is held to, by plain loops on the cores of the machine.
+// The results that every side of a comparison is held to, by plain loops on the cores of the
+// machine.
 
 // spmv is A*x.
 func (m *matrix) spmv(x []float64) []float64 {
@@ -63,8 +64,8 @@ func (m *matrix) sddmm(x, y []float64, k int64) []float64 {
 	return out
 }
 
-// mttkrp sums C(k,:)*D(l,:)*t(i,k,l) into row i, of columns columns. A slice may have more fibres than a core
-// should do alone: pieces add their sums under a lock.
+// mttkrp sums C(k,:)*D(l,:)*t(i,k,l) into row i, of columns columns. A slice may have more fibres
+// than a core should do alone: pieces add their sums under a lock.
 func (t *tensor3) mttkrp(c, d []float64, columns int64) []float64 {
 	a := make([]float64, t.dims[0]*columns)
 	owner := make([]int32, t.fibres)

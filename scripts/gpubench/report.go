@@ -15,7 +15,8 @@ func median(x []float64) float64 {
 
 // header begins a table.
 func (b *bench) header() {
-	b.printf("%-26s %-26s %10s %10s %-22s %7s %8s %7s\n", "input", "schedule", "ms", "peer ms", "peer", "ratio", "GB/s", "share")
+	b.printf("%-26s %-26s %10s %10s %-22s %7s %8s %7s\n", "input", "schedule", "ms", "peer ms", "peer",
+		"ratio", "GB/s", "share")
 }
 
 // line is a line of a table. bytes are those that must move.
@@ -52,10 +53,12 @@ func (b *bench) print(l line) {
 		d := difference(l.ours.result, l.want)
 		miss(!(d <= tolerance), fmt.Sprintf("WRONG: differs by %.1e", d))
 	}
-	b.printf("%-26s %-26s %10.4f %10s %-22s %7s %8.1f %7.3f%s\n", l.input, l.schedule, l.ours.ms, peer, l.peer, ratio, l.bytes/l.ours.ms*1e-6, share, mark)
+	b.printf("%-26s %-26s %10.4f %10s %-22s %7s %8.1f %7.3f%s\n", l.input, l.schedule, l.ours.ms, peer,
+		l.peer, ratio, l.bytes/l.ours.ms*1e-6, share, mark)
 }
 
-// failed prints the line of a statement that was refused, or failed, under its schedule. The others are measured all the same.
+// failed prints the line of a statement that was refused, or failed, under its schedule. The others
+// are measured all the same.
 func (b *bench) failed(input, schedule string, err error) {
 	b.missed++
 	b.printf("%-26s %-26s failed: %v\n", input, schedule, err)

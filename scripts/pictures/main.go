@@ -1,5 +1,5 @@
-// Command pictures draws docs/pictures: the way of a statement through the house,
-// the tables of leaves in docs/benchmarks.md as bars, and by distaff spy where the entries of real inputs lie.
+// Command pictures draws docs/pictures: the way of a statement through the house, the tables of
+// leaves in docs/benchmarks.md as bars, and by distaff spy where the entries of real inputs lie.
 //
 //	go run ./scripts/pictures
 package main
@@ -33,7 +33,8 @@ func main() {
 		fail(err)
 	}
 	for file, picture := range spied {
-		spy := exec.Command("go", "run", "./cmd/distaff", "spy", filepath.Join("testdata", "real", file), "--out="+filepath.Join("docs", "pictures", picture))
+		spy := exec.Command("go", "run", "./cmd/distaff", "spy", filepath.Join("testdata", "real", file),
+			"--out="+filepath.Join("docs", "pictures", picture))
 		spy.Stderr = os.Stderr
 		if err := spy.Run(); err != nil {
 			fail(fmt.Errorf("%s: %w", spy, err))

@@ -43,7 +43,8 @@ type run struct {
 
 var (
 	heading = regexp.MustCompile(`(?m)^### (.+)$`)
-	row     = regexp.MustCompile(`^(\S.*?\S) +(\d+) +([\d.]+) +[\d.]+ +([\d.]+) +[\d.]+ +(\S+) +([\d.]+|-) +(?:[\d.]+|-) +[\d.]+ +(?:[\d.]+|-)`)
+	row     = regexp.MustCompile(
+		`^(\S.*?\S) +(\d+) +([\d.]+) +[\d.]+ +([\d.]+) +[\d.]+ +(\S+) +([\d.]+|-) +(?:[\d.]+|-) +[\d.]+ +(?:[\d.]+|-)`)
 )
 
 // tables reads the tables of leaves in a page: each stands in a section whose heading is the
@@ -162,7 +163,8 @@ func panel(r run) (*plot.Plot, int, error) {
 		label   string
 		color   color.RGBA
 		offset  vg.Length
-	}{{1, "1 thread", color.RGBA{0x4c, 0x78, 0xa8, 0xff}, width / 2}, {most, "all threads", color.RGBA{0xf5, 0x8a, 0x3c, 0xff}, -width / 2}} {
+	}{{1, "1 thread", color.RGBA{0x4c, 0x78, 0xa8, 0xff}, width / 2},
+		{most, "all threads", color.RGBA{0xf5, 0x8a, 0x3c, 0xff}, -width / 2}} {
 		values, byHand := make(plotter.Values, len(kernels)), map[int]float64{}
 		for _, l := range r.lines {
 			if l.threads == series.threads && l.ours > 0 && l.byHand > 0 {
@@ -174,7 +176,8 @@ func panel(r run) (*plot.Plot, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		bars.Horizontal, bars.Color, bars.Offset, bars.LineStyle.Width = true, series.color, series.offset, 0
+		bars.Horizontal, bars.Color, bars.Offset, bars.LineStyle.Width = true, series.color,
+			series.offset, 0
 		strokes := marks{byHand, series.offset, width}
 		p.Add(bars, strokes)
 		p.Legend.Add(series.label+"   ", bars)
@@ -220,6 +223,7 @@ func speed(runs []run, file string) error {
 		return err
 	}
 	// Times is as wide as the font that the places of labels were computed for, and more often there.
-	svg := strings.ReplaceAll(text.String(), "font-family:Liberation Serif", "font-family:'Liberation Serif','Times New Roman',Times,serif")
+	svg := strings.ReplaceAll(text.String(), "font-family:Liberation Serif",
+		"font-family:'Liberation Serif','Times New Roman',Times,serif")
 	return os.WriteFile(file, []byte(svg), 0o644)
 }

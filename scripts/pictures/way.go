@@ -37,7 +37,8 @@ func way() []byte {
 		{20, 310, 170, "files", ".tcs .tns .mtx .npy .npz", files},
 	}
 	arrows := [][4]int{
-		{190, 79, 220, 79}, {390, 79, 420, 79}, {590, 79, 620, 79}, {790, 79, 820, 79}, {900, 108, 900, 190},
+		{190, 79, 220, 79}, {390, 79, 420, 79}, {590, 79, 620, 79}, {790, 79, 820, 79},
+		{900, 108, 900, 190},
 		{190, 219, 220, 219}, {390, 219, 420, 219}, {590, 219, 620, 219},
 		{705, 248, 705, 310}, {420, 339, 390, 339}, {220, 339, 190, 339},
 	}
@@ -49,12 +50,18 @@ func way() []byte {
 <text x="20" y="172" font-size="15" fill="#333">and every rank runs it on its blocks.</text>
 `)
 	for _, k := range boxes {
-		fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\" fill=\"%s\" stroke=\"#888\"/>\n", k.x, k.y, k.w, boxHeight, k.fill)
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" font-size=\"13\" font-weight=\"bold\" text-anchor=\"middle\" fill=\"#222\">%s</text>\n", k.x+k.w/2, k.y+24, html.EscapeString(k.name))
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" font-size=\"10\" text-anchor=\"middle\" fill=\"#444\">%s</text>\n", k.x+k.w/2, k.y+43, html.EscapeString(k.text))
+		fmt.Fprintf(&b,
+			"<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\" fill=\"%s\" stroke=\"#888\"/>\n",
+			k.x, k.y, k.w, boxHeight, k.fill)
+		fmt.Fprintf(&b,
+			"<text x=\"%d\" y=\"%d\" font-size=\"13\" font-weight=\"bold\" text-anchor=\"middle\" fill=\"#222\">%s</text>\n", k.x+k.w/2, k.y+24, html.EscapeString(k.name))
+		fmt.Fprintf(&b,
+			"<text x=\"%d\" y=\"%d\" font-size=\"10\" text-anchor=\"middle\" fill=\"#444\">%s</text>\n",
+			k.x+k.w/2, k.y+43, html.EscapeString(k.text))
 	}
 	for _, a := range arrows {
-		fmt.Fprintf(&b, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#555\" stroke-width=\"1.5\" marker-end=\"url(#a)\"/>\n", a[0], a[1], a[2], a[3])
+		fmt.Fprintf(&b,
+			"<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#555\" stroke-width=\"1.5\" marker-end=\"url(#a)\"/>\n", a[0], a[1], a[2], a[3])
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()

@@ -19,8 +19,10 @@ import (
 )
 
 func main() {
-	packages := flag.Int("packages", 0, "number of packages with tests, for the line that says what runs")
-	budget := flag.Duration("budget", 0, "user and system time that the tests may take, builds included; 0: any")
+	packages := flag.Int("packages", 0,
+		"number of packages with tests, for the line that says what runs")
+	budget := flag.Duration("budget", 0,
+		"user and system time that the tests may take, builds included; 0: any")
 	flag.Parse()
 	s := newSummary(os.Stdout, *packages, terminalWidth(os.Stdout))
 	used, err := run(s, flag.Args())

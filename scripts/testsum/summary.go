@@ -103,7 +103,8 @@ func (s *summary) end(e event, p *pkg, now time.Time) {
 			p.failed++
 			s.say(now, strings.TrimSuffix(strings.Join(s.output[e.Package+" "], ""), "\n"))
 			for _, test := range p.tests {
-				s.say(now, "--- not ended: "+test+"\n"+strings.TrimSuffix(strings.Join(s.output[e.Package+" "+test], ""), "\n"))
+				s.say(now, "--- not ended: "+test+"\n"+strings.TrimSuffix(
+					strings.Join(s.output[e.Package+" "+test], ""), "\n"))
 			}
 		}
 	}
@@ -111,7 +112,8 @@ func (s *summary) end(e event, p *pkg, now time.Time) {
 	s.total.failed += p.failed
 	s.total.skipped += p.skipped
 	line := fmt.Sprintf("%-4s  %-32s %7.1f s  %s", e.Action, e.Package, e.Elapsed, p.counts)
-	if slices.ContainsFunc(s.output[e.Package+" "], func(out string) bool { return strings.Contains(out, "(cached)") }) {
+	if slices.ContainsFunc(s.output[e.Package+" "],
+		func(out string) bool { return strings.Contains(out, "(cached)") }) {
 		line += " (cached)"
 	}
 	s.say(now, line)
@@ -186,12 +188,16 @@ func (s *summary) close(used, budget time.Duration) bool {
 		s.say(now, "skipped, and why:\n"+strings.Join(list, "\n"))
 	}
 	ok := s.total.failed == 0 && s.total.passed > 0
-	s.say(now, fmt.Sprintf("%.0f s; %.0f s of processor time, builds included", now.Sub(s.start).Seconds(), used.Seconds()))
+	s.say(now, fmt.Sprintf("%.0f s; %.0f s of processor time, builds included",
+		now.Sub(s.start).Seconds(), used.Seconds()))
 	if budget > 0 && used > budget {
 		ok = false
-		s.say(now, fmt.Sprintf("FAIL  the tests may take %.0f s of processor time: what is slow is to be mended, or belongs to `make fuzz`", budget.Seconds()))
+		s.say(now,
+			fmt.Sprintf(
+				"FAIL  the tests may take %.0f s of processor time: what is slow is to be mended, or belongs to `make fuzz`", budget.Seconds()))
 	}
-	s.say(now, fmt.Sprintf("%d passed, %d failed, %d skipped", s.total.passed, s.total.failed, s.total.skipped))
+	s.say(now, fmt.Sprintf("%d passed, %d failed, %d skipped", s.total.passed, s.total.failed,
+		s.total.skipped))
 	return ok
 }
 

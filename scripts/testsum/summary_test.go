@@ -33,7 +33,9 @@ func TestLinesAsPackagesEnd(t *testing.T) {
 	s := newSummary(&out, 3, 0)
 	for _, line := range strings.Split(events, "\n") {
 		s.add(line, s.start.Add(5*time.Second))
-		if strings.Contains(line, "2.04") && !strings.HasSuffix(out.String(), "pass  p/b                                  2.0 s  1 passed (cached)\n") {
+		if strings.Contains(line, "2.04") &&
+			!strings.HasSuffix(out.String(),
+				"pass  p/b                                  2.0 s  1 passed (cached)\n") {
 			t.Errorf("when p/b ended, got %q", out.String())
 		}
 	}
@@ -65,10 +67,13 @@ func TestWhatRuns(t *testing.T) {
 		s.tick(s.start.Add(59 * time.Second))
 		s.tick(s.start.Add(65 * time.Second))
 	}
-	if got, want := log.String(), "...   1:05, 0 of 3 packages; spmd TestOf/which/the/name/is/long\n"; got != want {
+	if got, want := log.String(),
+		"...   1:05, 0 of 3 packages; spmd TestOf/which/the/name/is/long\n"; got != want {
 		t.Errorf("in a log: got %q, want %q", got, want)
 	}
-	if got, want := screen.String(), "\r\x1b[K0:59, 0 packages; spmd TestOf/which/..."+"\r\x1b[K1:05, 0 packages; spmd TestOf/which/..."; got != want {
+	if got, want := screen.String(),
+		"\r\x1b[K0:59, 0 packages; spmd TestOf/which/..."+
+			"\r\x1b[K1:05, 0 packages; spmd TestOf/which/..."; got != want {
 		t.Errorf("on a terminal: got %q, want %q", got, want)
 	}
 }

@@ -18,10 +18,14 @@ import (
 // A part that is a piece by itself is handed on: it is the same memory, and nothing is taken.
 func TestPartThatIsAPieceStays(t *testing.T) {
 	for _, kinds := range []string{"dd", "ds", "ss"} {
-		like := transfer.Like{Name: "A", Dims: []int64{4, 3}, Type: tcs.Float64, Kinds: kinds, Modes: []int{0, 1}}
+		like := transfer.Like{Name: "A", Dims: []int64{4, 3}, Type: tcs.Float64, Kinds: kinds,
+			Modes: []int{0, 1}}
 		region := Region{Box: [][2]int64{{1, 3}, {0, 3}}, From: []int64{1, 0}, To: []int64{3, 0}}
-		in := &list{dims: like.Dims, typ: like.Type, at: [][]int64{{1, 0}, {2, 2}}, vals: make([]byte, 16)}
-		part, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: region.Box}, coo.Config{})
+		in := &list{dims: like.Dims, typ: like.Type, at: [][]int64{{1, 0}, {2, 2}},
+			vals: make([]byte, 16)}
+		part, err := coo.Assemble(in,
+			coo.Spec{Kinds: kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: region.Box},
+			coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,9 +47,11 @@ func TestPartThatIsAPieceStays(t *testing.T) {
 	}
 }
 
-// A view between keys that shows a piece's entries and no others is the piece, where its segments end with what it shows.
+// A view between keys that shows a piece's entries and no others is the piece, where its segments
+// end with what it shows.
 func TestViewThatIsAPieceStays(t *testing.T) {
-	like := transfer.Like{Name: "A", Dims: []int64{3, 4}, Type: tcs.Float64, Kinds: "ds", Modes: []int{0, 1}}
+	like := transfer.Like{Name: "A", Dims: []int64{3, 4}, Type: tcs.Float64, Kinds: "ds",
+		Modes: []int{0, 1}}
 	key := []int64{1, 2} // in the midst of a row
 	for _, test := range []struct {
 		rows     [2]int64
@@ -60,8 +66,10 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 		{[2]int64{0, 2}, nil, key, 0, 2, []int64{0, 1, 2}, false, false},
 		{[2]int64{1, 3}, key, nil, 2, 3, []int64{0, 2, 3}, false, false},
 	} {
-		in := &list{dims: like.Dims, typ: like.Type, at: [][]int64{{0, 1}, {1, 0}, {1, 2}, {1, 3}, {2, 2}}, vals: make([]byte, 40)}
-		whole, err := coo.Assemble(in, coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type}, coo.Config{})
+		in := &list{dims: like.Dims, typ: like.Type,
+			at: [][]int64{{0, 1}, {1, 0}, {1, 2}, {1, 3}, {2, 2}}, vals: make([]byte, 40)}
+		whole, err := coo.Assemble(in,
+			coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type}, coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,12 +83,15 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 		}
 		at := part.Vals
 		if test.cut && (at.First != test.first || at.Len != test.n) {
-			t.Fatalf("the view shows %d values from %d on, want %d from %d", at.Len, at.First, test.n, test.first)
+			t.Fatalf("the view shows %d values from %d on, want %d from %d", at.Len, at.First, test.n,
+				test.first)
 		}
 		s := &Sum{Like: like, Parts: []Piece{{0, region}}, Pieces: []Piece{{0, region}}}
 		c, end := local.Alone(context.Background())
-		shape := &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: []uint8{8, 8}, CrdWidth: []uint8{8, 8}}
-		pieces, runErr := s.Run(c, map[partition.Piece]*tcs.Tensor{0: part}, Options{Alloc: poisoned(nil), Shape: shape, Threads: 1})
+		shape := &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Kinds: like.Kinds,
+			Modes: like.Modes, PosWidth: []uint8{8, 8}, CrdWidth: []uint8{8, 8}}
+		pieces, runErr := s.Run(c, map[partition.Piece]*tcs.Tensor{0: part},
+			Options{Alloc: poisoned(nil), Shape: shape, Threads: 1})
 		end()
 		if err != nil || runErr != nil {
 			t.Fatal(err, runErr)
@@ -91,24 +102,31 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 			pos = append(pos, piece.Levels[1].Pos.Int(k))
 		}
 		if stays := piece.Vals.Ptr == at.Ptr; stays != test.stays || !slices.Equal(pos, test.pos) {
-			t.Errorf("rows %v: the view stays: %v, with pos %v; want %v, %v", test.rows, stays, pos, test.stays, test.pos)
+			t.Errorf("rows %v: the view stays: %v, with pos %v; want %v, %v", test.rows, stays, pos,
+				test.stays, test.pos)
 		}
 		piece.Close()
 		whole.Close()
 	}
 }
 
-// TestRowsStayInTheirPart: of two parts that have a row in common, each rank's piece is the part's memory, to which the other's row is
-// added, where its part comes first. A piece that is little of its part is a copy, so that the rest is given back.
+// TestRowsStayInTheirPart: of two parts that have a row in common, each rank's piece is the part's
+// memory, to which the other's row is added, where its part comes first. A piece that is little of
+// its part is a copy, so that the rest is given back.
 func TestRowsStayInTheirPart(t *testing.T) {
 	const n, wide = 32, 3
-	like := transfer.Like{Name: "A", Dims: []int64{n, wide}, Type: tcs.Float64, Kinds: "dd", Modes: []int{0, 1}}
-	rows := func(rank int, lo, hi int64) Piece { return Piece{rank, Region{Box: [][2]int64{{lo, hi}, {0, wide}}}} }
+	like := transfer.Like{Name: "A", Dims: []int64{n, wide}, Type: tcs.Float64, Kinds: "dd",
+		Modes: []int{0, 1}}
+	rows := func(rank int, lo,
+		hi int64) Piece {
+		return Piece{rank, Region{Box: [][2]int64{{lo, hi}, {0, wide}}}}
+	}
 	for _, test := range []struct {
 		cut   int64 // where the pieces meet
 		stays [2]bool
 	}{{17, [2]bool{true, true}}, {16, [2]bool{true, false}}, {3, [2]bool{false, false}}} {
-		s := &Sum{Like: like, Parts: []Piece{rows(0, 0, 17), rows(1, 16, n)}, Pieces: []Piece{rows(0, 0, test.cut), rows(1, test.cut, n)}}
+		s := &Sum{Like: like, Parts: []Piece{rows(0, 0, 17), rows(1, 16, n)},
+			Pieces: []Piece{rows(0, 0, test.cut), rows(1, test.cut, n)}}
 		err := local.Run(context.Background(), 2, func(c comm.Comm) error {
 			me := c.Rank()
 			part, err := newDense(like, s.Parts[me].Region.Box, transfer.Pages(nil))
@@ -119,7 +137,8 @@ func TestRowsStayInTheirPart(t *testing.T) {
 			for k := range tcs.Values[float64](part) {
 				tcs.Values[float64](part)[k] = float64(int64(k) + wide*s.Parts[me].Region.Box[0][0])
 			}
-			pieces, err := s.Run(c, map[partition.Piece]*tcs.Tensor{partition.Piece(me): part}, Options{Alloc: transfer.Pages(nil)})
+			pieces, err := s.Run(c, map[partition.Piece]*tcs.Tensor{partition.Piece(me): part},
+				Options{Alloc: transfer.Pages(nil)})
 			if err != nil {
 				return err
 			}

@@ -3,9 +3,9 @@
 //
 // A part and a piece each cover a region: a box of coordinates, and of that the tuples between two
 // keys in storage order. Pieces are disjoint. Which part has something of which piece is known from
-// the regions alone, so that ranks ask nothing of each other: the rank of a part sends what it has of
-// a piece to the piece's rank, which adds what comes, in the order of the parts. The bits of a piece
-// therefore depend on the parts alone.
+// the regions alone, so that ranks ask nothing of each other: the rank of a part sends what it has
+// of a piece to the piece's rank, which adds what comes, in the order of the parts. The bits of a
+// piece therefore depend on the parts alone.
 //
 // # Files
 //
@@ -38,8 +38,8 @@ type Piece struct {
 // Sum is partial results of one tensor, or of one block of it, and what is to be made of them.
 type Sum struct {
 	Like transfer.Like
-	// Parts are the partial results, in the order in which they are added. A part of a dense tensor is 0
-	// outside of its region.
+	// Parts are the partial results, in the order in which they are added. A part of a dense tensor is
+	// 0 outside of its region.
 	Parts []Piece
 	// Pieces are disjoint. An element of a part that lies in none of them is left out.
 	Pieces []Piece
@@ -58,11 +58,13 @@ type Options struct {
 	Abort func(error) error
 }
 
-// Run makes the pieces of this rank, by their numbers, of the parts of all ranks, of which this one has those of its
-// own by their numbers. It takes the parts over, also where it fails. A part that is a piece by itself is that
-// piece. Collective. The caller closes the pieces.
-func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor, o Options) (map[partition.Piece]*tcs.Tensor, error) {
-	x := &running{sum: s, options: o, c: c, parts: parts, over: s.overlaps(), pieces: map[partition.Piece]*tcs.Tensor{}}
+// Run makes the pieces of this rank, by their numbers, of the parts of all ranks, of which this one
+// has those of its own by their numbers. It takes the parts over, also where it fails. A part that
+// is a piece by itself is that piece. Collective. The caller closes the pieces.
+func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor,
+	o Options) (map[partition.Piece]*tcs.Tensor, error) {
+	x := &running{sum: s, options: o, c: c, parts: parts, over: s.overlaps(),
+		pieces: map[partition.Piece]*tcs.Tensor{}}
 	var err error
 	for k := 0; k < len(s.Pieces) && err == nil; k++ {
 		err = x.piece(k)
@@ -87,7 +89,8 @@ func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor, o Options)
 
 // Moves tells travel what Run sends from rank to rank, of the sizes that the regions of parts are
 // taken to have. The message of a dense tensor has the values of the region's box.
-func (s *Sum) Moves(size func(part int, r Region) plan.Size, travel func(z plan.Size, from, to int)) {
+func (s *Sum) Moves(size func(part int, r Region) plan.Size,
+	travel func(z plan.Size, from, to int)) {
 	x := s.overlaps()
 	for k := range s.Pieces {
 		to := s.Pieces[k].Rank
@@ -118,9 +121,9 @@ type underWay struct {
 	bytes   int64 // that it takes beside the part that it is of
 }
 
-// aheadBytes is how much a rank holds of copies that are under way before it waits for the first of them.
-// All ranks go from piece to piece in one order, and from part to part, so that the receiver of the
-// first that is under way never waits for a rank that waits for it.
+// aheadBytes is how much a rank holds of copies that are under way before it waits for the first of
+// them. All ranks go from piece to piece in one order, and from part to part, so that the receiver
+// of the first that is under way never waits for a rank that waits for it.
 var aheadBytes int64 = 64 << 20
 
 // piece sends what this rank has of piece k, or makes the piece where it is this rank's.
@@ -152,21 +155,24 @@ func (x *running) piece(k int) error {
 	return err
 }
 
-// alone is a part of this rank that is piece k by itself, in its form or a view that shows nothing else; nil for none.
+// alone is a part of this rank that is piece k by itself, in its form or a view that shows nothing
+// else; nil for none.
 func (x *running) alone(k int, list []share) *tcs.Tensor {
 	if len(list) != 1 || x.sum.Parts[list[0].part].Rank != x.c.Rank() {
 		return nil
 	}
 	n := partition.Piece(list[0].part)
 	part, _ := x.over.normal(x.sum.Parts[n].Region)
-	if t := x.parts[n]; list[0].region.equal(part) && x.covers(t, x.sum.Pieces[k].Region, list) && (formed(t) || exact(t)) {
+	if t := x.parts[n]; list[0].region.equal(part) && x.covers(t, x.sum.Pieces[k].Region, list) &&
+		(formed(t) || exact(t)) {
 		delete(x.parts, n)
 		return t
 	}
 	return nil
 }
 
-// covers tells whether the tensor that shares of a piece made covers the piece: there is one share, which is all of it.
+// covers tells whether the tensor that shares of a piece made covers the piece: there is one share,
+// which is all of it.
 func (x *running) covers(t *tcs.Tensor, piece Region, list []share) bool {
 	all, _ := x.over.normal(piece)
 	return len(list) == 1 && list[0].region.equal(all) && slices.Equal(boxOf(t), piece.Box)
@@ -178,12 +184,19 @@ func formed(t *tcs.Tensor) bool {
 	return ok && ended(t)
 }
 
-// exact tells whether a view shows what lies in its box and nothing else: all but its outermost level is whole.
+// exact tells whether a view shows what lies in its box and nothing else: all but its outermost
+// level is whole.
 func exact(t *tcs.Tensor) bool {
-	return len(t.Levels) > 0 && ended(t) && !slices.ContainsFunc(t.Levels[1:], func(lev tcs.Level) bool { return t.Header.Range(lev.Mode) != [2]int64{0, t.Header.Dims[lev.Mode]} })
+	return len(t.Levels) > 0 && ended(t) &&
+		!slices.ContainsFunc(t.Levels[1:],
+			func(lev tcs.Level) bool {
+				return t.Header.Range(lev.Mode) != [2]int64{0,
+					t.Header.Dims[lev.Mode]}
+			})
 }
 
-// ended tells whether all segments lie in what is shown of them. Those at the ends of a view between keys may be longer.
+// ended tells whether all segments lie in what is shown of them. Those at the ends of a view
+// between keys may be longer.
 func ended(t *tcs.Tensor) bool {
 	return !slices.ContainsFunc(t.Levels, func(lev tcs.Level) bool {
 		n := lev.Pos.Len
@@ -214,7 +227,8 @@ func (x *running) send(h share, to int) error {
 	return x.wait(aheadBytes)
 }
 
-// wait waits for messages under way until copies of at most so many bytes are, for all of them where that is 0.
+// wait waits for messages under way until copies of at most so many bytes are, for all of them
+// where that is 0.
 func (x *running) wait(most int64) (err error) {
 	for len(x.way) > 0 && (x.bytes > most || most == 0) {
 		w := x.way[0]

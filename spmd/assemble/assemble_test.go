@@ -62,12 +62,17 @@ var storages = []struct {
 	kinds string
 	modes []int
 }{
-	{"", nil}, {"d", []int{0}}, {"dd", []int{0, 1}}, {"dd", []int{1, 0}}, {"ddd", []int{2, 0, 1}}, {"dddd", []int{0, 1, 2, 3}},
-	{"s", []int{0}}, {"ds", []int{0, 1}}, {"ss", []int{0, 1}}, {"ds", []int{1, 0}}, {"sss", []int{0, 1, 2}}, {"sss", []int{1, 2, 0}},
-	{"dds", []int{0, 1, 2}}, {"sd", []int{0, 1}}, {"ssd", []int{0, 1, 2}}, {"sdd", []int{2, 1, 0}}, {"sds", []int{0, 1, 2}}, {"dsd", []int{1, 0, 2}}, {"dss", []int{0, 1, 2}}, {"sdsd", []int{0, 2, 1, 3}},
+	{"", nil}, {"d", []int{0}}, {"dd", []int{0, 1}}, {"dd", []int{1, 0}}, {"ddd", []int{2, 0, 1}},
+	{"dddd", []int{0, 1, 2, 3}},
+	{"s", []int{0}}, {"ds", []int{0, 1}}, {"ss", []int{0, 1}}, {"ds", []int{1, 0}},
+	{"sss", []int{0, 1, 2}}, {"sss", []int{1, 2, 0}},
+	{"dds", []int{0, 1, 2}}, {"sd", []int{0, 1}}, {"ssd", []int{0, 1, 2}}, {"sdd", []int{2, 1, 0}},
+	{"sds", []int{0, 1, 2}}, {"dsd", []int{1, 0, 2}}, {"dss", []int{0, 1, 2}},
+	{"sdsd", []int{0, 2, 1, 3}},
 }
 
-var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128, tcs.Complex64}
+var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
+	tcs.Complex64}
 
 // within tells whether a coordinate lies in a region, by the definition.
 func within(at []int64, r Region, modes []int) bool {
@@ -79,7 +84,8 @@ func within(at []int64, r Region, modes []int) bool {
 		}
 	}
 	key := func(k []int64) []int64 { return tuple[:len(k)] }
-	return slices.Compare(key(r.From), r.From) >= 0 && (len(r.To) == 0 || slices.Compare(key(r.To), r.To) < 0)
+	return slices.Compare(key(r.From), r.From) >= 0 &&
+		(len(r.To) == 0 || slices.Compare(key(r.To), r.To) < 0)
 }
 
 // everywhere calls f with every coordinate of a box, in order.
@@ -102,12 +108,14 @@ func everywhere(box [][2]int64, f func(at []int64)) {
 func draw(r *rand.Rand, ranks int) *trial {
 	form := storages[r.IntN(len(storages))]
 	x := &trial{}
-	like := transfer.Like{Name: "A", Type: types[r.IntN(len(types))], Kinds: form.kinds, Modes: form.modes}
+	like := transfer.Like{Name: "A", Type: types[r.IntN(len(types))], Kinds: form.kinds,
+		Modes: form.modes}
 	for range form.kinds {
 		like.Dims = append(like.Dims, []int64{1, 2, 5, 9}[r.IntN(4)])
 	}
 	x.sum.Like = like
-	x.shape = &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes}
+	x.shape = &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Kinds: like.Kinds,
+		Modes: like.Modes}
 	for range form.kinds {
 		x.shape.PosWidth, x.shape.CrdWidth = append(x.shape.PosWidth, 4), append(x.shape.CrdWidth, 4)
 	}
@@ -135,7 +143,8 @@ func (x *trial) whole() [][2]int64 {
 	return box
 }
 
-// pieces cuts the tensor by keys, or in a grid of boxes; some pieces are empty, and some are left out.
+// pieces cuts the tensor by keys, or in a grid of boxes; some pieces are empty, and some are left
+// out.
 func (x *trial) pieces(r *rand.Rand, ranks int) {
 	order := len(x.sum.Like.Dims)
 	var all []Region
@@ -222,7 +231,8 @@ func (x *trial) part(r *rand.Rand, rank int) {
 	x.sum.Parts, x.parts = append(x.sum.Parts, Piece{rank, p}), append(x.parts, s)
 }
 
-// number is a random value in memory: one whose sums round, and now and then -0, NaN or an infinity.
+// number is a random value in memory: one whose sums round, and now and then -0, NaN or an
+// infinity.
 func number(r *rand.Rand, typ tcs.Type) []byte {
 	one := func() float64 {
 		switch r.IntN(20) {
@@ -248,7 +258,9 @@ func number(r *rand.Rand, typ tcs.Type) []byte {
 func (x *trial) tensor(k int, limit *tcs.Limit) (*tcs.Tensor, error) {
 	like := x.sum.Like
 	in := *x.parts[k]
-	return coo.Assemble(&in, coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: x.sum.Parts[k].Region.Box}, coo.Config{Limit: limit, Threads: 1})
+	return coo.Assemble(&in,
+		coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type,
+			Box: x.sum.Parts[k].Region.Box}, coo.Config{Limit: limit, Threads: 1})
 }
 
 // deep is the last compressed level, -1 for none.
@@ -323,7 +335,8 @@ func plus(a, b tcs.Value) tcs.Value {
 	return a
 }
 
-// same compares two values by their bits, but that a NaN is any NaN; signs of zeros count where signed says so.
+// same compares two values by their bits, but that a NaN is any NaN; signs of zeros count where
+// signed says so.
 func same(a, b tcs.Value, signed bool) bool {
 	one := func(a, b float64) bool {
 		return a == b && (!signed || math.Signbit(a) == math.Signbit(b)) || a != a && b != b
@@ -344,8 +357,10 @@ func poisoned(limit *tcs.Limit) transfer.Alloc {
 	}
 }
 
-// run makes the pieces of a trial at so many ranks, and gives f those of each rank before they are closed.
-func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit, f func(c comm.Comm, pieces map[partition.Piece]*tcs.Tensor) error) error {
+// run makes the pieces of a trial at so many ranks, and gives f those of each rank before they are
+// closed.
+func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit,
+	f func(c comm.Comm, pieces map[partition.Piece]*tcs.Tensor) error) error {
 	return local.Run(context.Background(), ranks, func(c comm.Comm) error {
 		if !shared {
 			c = commtest.Apart(c)
@@ -365,7 +380,8 @@ func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit, f func(c comm.C
 		}
 		before := limit.Used()
 		limit.ResetPeak()
-		pieces, err := x.sum.Run(c, parts, Options{Alloc: poisoned(limit), Limit: limit, Shape: x.shape, Threads: 2, Tag: 3})
+		pieces, err := x.sum.Run(c, parts,
+			Options{Alloc: poisoned(limit), Limit: limit, Shape: x.shape, Threads: 2, Tag: 3})
 		if err != nil {
 			return err
 		}
@@ -377,8 +393,8 @@ func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit, f func(c comm.C
 	})
 }
 
-// costs holds what a rank has taken at most of a dense tensor, beside its parts, to what Cost tells. Empty blocks take
-// memory too.
+// costs holds what a rank has taken at most of a dense tensor, beside its parts, to what Cost
+// tells. Empty blocks take memory too.
 func (x *trial) costs(c comm.Comm, peak int64) error {
 	if x.deep() >= 0 {
 		return nil
@@ -412,30 +428,33 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		ranks := 1 + r.IntN(8)
 		x := draw(r, ranks)
-		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d parts, %d pieces", seed, x.sum.Like.Kinds, x.sum.Like.Modes, x.sum.Like.Dims, ranks, len(x.sum.Parts), len(x.sum.Pieces))
+		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d parts, %d pieces", seed, x.sum.Like.Kinds,
+			x.sum.Like.Modes, x.sum.Like.Dims, ranks, len(x.sum.Parts), len(x.sum.Pieces))
 		want := make([]map[string]tcs.Value, len(x.sum.Pieces))
 		for k := range want {
 			want[k] = x.want(t, k)
 		}
 		for _, shared := range []bool{false, true} {
 			held := limits(ranks, 1<<40)
-			err := x.run(ranks, shared, held, func(c comm.Comm, pieces map[partition.Piece]*tcs.Tensor) error {
-				for k := range x.sum.Pieces {
-					got := pieces[partition.Piece(k)]
-					if (got != nil) != (x.sum.Pieces[k].Rank == c.Rank()) {
-						return fmt.Errorf("rank %d has piece %d: %v", c.Rank(), k, got != nil)
+			err := x.run(ranks, shared, held,
+				func(c comm.Comm, pieces map[partition.Piece]*tcs.Tensor) error {
+					for k := range x.sum.Pieces {
+						got := pieces[partition.Piece(k)]
+						if (got != nil) != (x.sum.Pieces[k].Rank == c.Rank()) {
+							return fmt.Errorf("rank %d has piece %d: %v", c.Rank(), k, got != nil)
+						}
+						if got == nil {
+							continue
+						}
+						if err := x.compare(got, k, want[k]); err != nil {
+							return fmt.Errorf("piece %d: %w", k, err)
+						}
 					}
-					if got == nil {
-						continue
-					}
-					if err := x.compare(got, k, want[k]); err != nil {
-						return fmt.Errorf("piece %d: %w", k, err)
-					}
-				}
-				return x.traffic(c)
-			})
+					return x.traffic(c)
+				})
 			if err != nil {
-				t.Fatalf("%s, shared %v: %v\nparts %+v\npieces %+v", name, shared, err, x.sum.Parts, x.sum.Pieces)
+				t.Fatalf("%s, shared %v: %v\nparts %+v\npieces %+v", name, shared, err, x.sum.Parts,
+					x.sum.Pieces)
 			}
 			for rank, l := range held {
 				if l.Used() != 0 {
@@ -448,7 +467,8 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 
 // compare holds a piece to what is wanted, and to the form that its entries have.
 func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
-	if kinds, modes := p.Format(); kinds != x.sum.Like.Kinds || !slices.Equal(modes, x.sum.Like.Modes) || !slices.Equal(boxOf(p), x.sum.Pieces[k].Region.Box) {
+	if kinds, modes := p.Format(); kinds != x.sum.Like.Kinds ||
+		!slices.Equal(modes, x.sum.Like.Modes) || !slices.Equal(boxOf(p), x.sum.Pieces[k].Region.Box) {
 		return fmt.Errorf("it is %s of %v", p.FormatString(), boxOf(p))
 	}
 	if _, ok := p.Shape(); !ok {
@@ -485,24 +505,30 @@ func (x *trial) canonical(p *tcs.Tensor, k int, want map[string]tcs.Value) error
 	in := &list{dims: like.Dims, typ: like.Type}
 	everywhere(x.sum.Pieces[k].Region.Box, func(at []int64) {
 		if _, ok := want[fmt.Sprint(at)]; ok {
-			in.at, in.vals = append(in.at, slices.Clone(at)), append(in.vals, make([]byte, like.Type.Size())...)
+			in.at, in.vals = append(in.at, slices.Clone(at)),
+				append(in.vals, make([]byte, like.Type.Size())...)
 		}
 	})
-	w, err := coo.Assemble(in, coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: x.sum.Pieces[k].Region.Box}, coo.Config{Threads: 1})
+	w, err := coo.Assemble(in,
+		coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type,
+			Box: x.sum.Pieces[k].Region.Box}, coo.Config{Threads: 1})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	for l := range w.Levels {
 		a, b := &p.Levels[l], &w.Levels[l]
-		if a.Size != b.Size || a.Offset != b.Offset || !bytes.Equal(a.Pos.Bytes(), b.Pos.Bytes()) || !bytes.Equal(a.Crd.Bytes(), b.Crd.Bytes()) {
-			return fmt.Errorf("level %d has pos %v and crd %v, want %v and %v", l, a.Pos.Int64s(), a.Crd.Int64s(), b.Pos.Int64s(), b.Crd.Int64s())
+		if a.Size != b.Size || a.Offset != b.Offset || !bytes.Equal(a.Pos.Bytes(), b.Pos.Bytes()) ||
+			!bytes.Equal(a.Crd.Bytes(), b.Crd.Bytes()) {
+			return fmt.Errorf("level %d has pos %v and crd %v, want %v and %v", l, a.Pos.Int64s(),
+				a.Crd.Int64s(), b.Pos.Int64s(), b.Crd.Int64s())
 		}
 	}
 	return nil
 }
 
-// traffic holds a rank's counters to what Moves tells: of dense tensors exactly, and of others to whether something moves.
+// traffic holds a rank's counters to what Moves tells: of dense tensors exactly, and of others to
+// whether something moves.
 func (x *trial) traffic(c comm.Comm) error {
 	var want comm.Counters
 	width := int64(x.sum.Like.Type.Size())
@@ -515,7 +541,8 @@ func (x *trial) traffic(c comm.Comm) error {
 			want.BytesSent, want.MessagesSent = want.BytesSent+z.Bytes, want.MessagesSent+z.Arrays
 		}
 		if to == c.Rank() {
-			want.BytesReceived, want.MessagesReceived = want.BytesReceived+z.Bytes, want.MessagesReceived+z.Arrays
+			want.BytesReceived, want.MessagesReceived = want.BytesReceived+z.Bytes,
+				want.MessagesReceived+z.Arrays
 		}
 	})
 	got := c.Counters()
@@ -538,7 +565,8 @@ func TestWhatFailsGivesMemoryBack(t *testing.T) {
 		for most := int64(128); most < 1<<16; most *= 2 {
 			held := limits(ranks, 1<<40)
 			held[r.IntN(ranks)] = tcs.NewLimit(most)
-			err := x.run(ranks, seed%2 == 0, held, func(comm.Comm, map[partition.Piece]*tcs.Tensor) error { return nil })
+			err := x.run(ranks, seed%2 == 0, held,
+				func(comm.Comm, map[partition.Piece]*tcs.Tensor) error { return nil })
 			switch {
 			case err == nil:
 				made++
@@ -551,7 +579,8 @@ func TestWhatFailsGivesMemoryBack(t *testing.T) {
 				// What a failed job has handed over is given back as it ends.
 				for try := 0; l.Used() != 0; try++ {
 					if try > 500 {
-						t.Fatalf("seed %d, %d bytes (%v): rank %d has not given back %d bytes", seed, most, err, rank, l.Used())
+						t.Fatalf("seed %d, %d bytes (%v): rank %d has not given back %d bytes", seed, most, err, rank,
+							l.Used())
 					}
 					time.Sleep(2 * time.Millisecond)
 				}

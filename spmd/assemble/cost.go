@@ -13,12 +13,14 @@ import (
 type Cost struct {
 	Kept []int64 // by pieces, and what is Left
 	Peak []int64 // by those and what is on its way to them, beside the parts
-	// Left is by pieces that other ranks of the process have in this one's memory: those that one part has all of.
+	// Left is by pieces that other ranks of the process have in this one's memory: those that one part
+	// has all of.
 	Left []int64
 }
 
-// Drift is how far from where they are taken to begin regions may begin in storage order, whose keys are guessed: a region may have
-// that share more of what it is taken to have, and parts have something of that many more pieces, and pieces of so many more parts.
+// Drift is how far from where they are taken to begin regions may begin in storage order, whose
+// keys are guessed: a region may have that share more of what it is taken to have, and parts have
+// something of that many more pieces, and pieces of so many more parts.
 type Drift struct {
 	Share   float64
 	Regions int64
@@ -32,18 +34,21 @@ func (d Drift) of(bytes, empty int64) int64 {
 // position is the bytes of a position in a map into a union (reduce.Union).
 const position = 8
 
-// Cost tells what Run takes at most at so many ranks, of the sizes that regions are taken to have, which may be off by drift, and level
-// arrays of those widths.
+// Cost tells what Run takes at most at so many ranks, of the sizes that regions are taken to have,
+// which may be off by drift, and level arrays of those widths.
 func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region) plan.Size) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks), Left: make([]int64, ranks)}
-	left := make([]int64, len(s.Parts)) // by part, which stays as a whole where a piece is a view of it
+	// by part, which stays as a whole where a piece is a view of it
+	left := make([]int64, len(s.Parts))
 	sent, building := make([]int64, ranks), make([]int64, ranks)
 	x := s.overlaps()
 	for k, piece := range s.Pieces {
 		list := x.of(k)
 		z := size(piece.Region)
 		c.Kept[piece.Rank] += z.Memory()
-		building[piece.Rank] = max(building[piece.Rank], s.building(piece, list, z, pos, crd, size)+drift.of(z.Memory()+position*z.Most(), s.copied(plan.Size{})+position))
+		building[piece.Rank] = max(building[piece.Rank],
+			s.building(piece, list, z, pos, crd, size)+drift.of(z.Memory()+position*z.Most(),
+				s.copied(plan.Size{})+position))
 		for _, h := range list {
 			if from := s.Parts[h.part].Rank; from != piece.Rank {
 				n := s.copied(size(h.region))
@@ -69,7 +74,8 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region)
 	return c
 }
 
-// copied is what a copy of a part takes, each of whose arrays takes some memory, also where it is empty.
+// copied is what a copy of a part takes, each of whose arrays takes some memory, also where it is
+// empty.
 func (s *Sum) copied(z plan.Size) int64 {
 	n := z.Memory()
 	for _, k := range s.Like.Kinds {
@@ -80,9 +86,10 @@ func (s *Sum) copied(z plan.Size) int64 {
 	return n
 }
 
-// building is what making a piece of size z takes beside it: of a dense tensor what comes of one part, and of
-// others what all parts have of it, the maps of these, and level arrays on their way.
-func (s *Sum) building(piece Piece, list []share, z plan.Size, pos, crd []uint8, size func(r Region) plan.Size) (bytes int64) {
+// building is what making a piece of size z takes beside it: of a dense tensor what comes of one
+// part, and of others what all parts have of it, the maps of these, and level arrays on their way.
+func (s *Sum) building(piece Piece, list []share, z plan.Size, pos, crd []uint8,
+	size func(r Region) plan.Size) (bytes int64) {
 	dense := tcs.AllDense(s.Like.Kinds)
 	for _, h := range list {
 		part := size(h.region)

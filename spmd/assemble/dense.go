@@ -10,9 +10,10 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// dense makes a piece of a dense tensor. An element that one part has is that part's, and of several it is their sum
-// in the order of the parts; one that no part has is 0. A piece of which the first part, this rank's, has all elements shows these, and the
-// others are added to them there.
+// dense makes a piece of a dense tensor. An element that one part has is that part's, and of
+// several it is their sum in the order of the parts; one that no part has is 0. A piece of which
+// the first part, this rank's, has all elements shows these, and the others are added to them
+// there.
 func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
 	t, err = x.within(piece, list)
 	if err != nil {
@@ -46,12 +47,15 @@ func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
 	return t, nil
 }
 
-// mostOfPart is the share of a part, in eighths, that a piece has at least which stays in the part's memory.
+// mostOfPart is the share of a part, in eighths, that a piece has at least which stays in the
+// part's memory.
 const mostOfPart = 7
 
-// within is a piece that lies together within the first of its shares, which is this rank's and not much larger; nil for any other.
+// within is a piece that lies together within the first of its shares, which is this rank's and not
+// much larger; nil for any other.
 func (x *running) within(piece Region, list []share) (*tcs.Tensor, error) {
-	if len(list) == 0 || x.sum.Parts[list[0].part].Rank != x.c.Rank() || !list[0].region.equal(Region{Box: piece.Box}) {
+	if len(list) == 0 || x.sum.Parts[list[0].part].Rank != x.c.Rank() ||
+		!list[0].region.equal(Region{Box: piece.Box}) {
 		return nil, nil
 	}
 	if all, _ := x.over.normal(piece); !list[0].region.equal(all) {
@@ -66,7 +70,8 @@ func (x *running) within(piece Region, list []share) (*tcs.Tensor, error) {
 	if n := v.Vals.Len; n != piece.coordinates() || 8*n < mostOfPart*part.Vals.Len {
 		return nil, nil
 	}
-	t := &tcs.Tensor{Header: tcs.Header{Dims: x.sum.Like.Dims, Box: slices.Clone(piece.Box), Type: x.sum.Like.Type}, Levels: slices.Clone(part.Levels), Vals: v.Vals}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: x.sum.Like.Dims, Box: slices.Clone(piece.Box),
+		Type: x.sum.Like.Type}, Levels: slices.Clone(part.Levels), Vals: v.Vals}
 	for l := range t.Levels {
 		lev := &t.Levels[l]
 		lev.Offset, lev.Size = piece.Box[lev.Mode][0], piece.Box[lev.Mode][1]-piece.Box[lev.Mode][0]
@@ -87,11 +92,13 @@ func (x *running) lend(h share) (*tcs.Tensor, error) {
 
 // whole tells whether a tensor that came of another rank is the piece: it is 0 where the piece is.
 func (x *running) whole(t *tcs.Tensor, h share, piece Region, list []share) bool {
-	return x.sum.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil && x.covers(t, piece, list) && formed(t)
+	return x.sum.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil &&
+		x.covers(t, piece, list) && formed(t)
 }
 
-// zeroed is a piece to which the shares of a list can be added: 0, but for the elements that several of them
-// may have. There it is the number that a sum begins with, -0, so that the sum of one element is the element itself.
+// zeroed is a piece to which the shares of a list can be added: 0, but for the elements that
+// several of them may have. There it is the number that a sum begins with, -0, so that the sum of
+// one element is the element itself.
 func (x *running) zeroed(piece Region, list []share) (*tcs.Tensor, error) {
 	t, err := newDense(x.sum.Like, piece.Box, x.options.Alloc)
 	if err != nil {
@@ -116,8 +123,10 @@ func overlapsEarlier(list []share, k int, modes []int) bool {
 	return false
 }
 
-// Join makes the block of a box of a dense tensor, of parts that have all of it between them. The caller closes it.
-func Join(like transfer.Like, box [][2]int64, parts []*tcs.Tensor, alloc transfer.Alloc) (*tcs.Tensor, error) {
+// Join makes the block of a box of a dense tensor, of parts that have all of it between them. The
+// caller closes it.
+func Join(like transfer.Like, box [][2]int64, parts []*tcs.Tensor,
+	alloc transfer.Alloc) (*tcs.Tensor, error) {
 	t, err := newDense(like, box, alloc)
 	if err != nil {
 		return nil, err
@@ -130,7 +139,8 @@ func Join(like transfer.Like, box [][2]int64, parts []*tcs.Tensor, alloc transfe
 
 // newDense is a dense tensor of a box, with any values.
 func newDense(like transfer.Like, box [][2]int64, alloc transfer.Alloc) (*tcs.Tensor, error) {
-	s := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
+	s := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type}, Kinds: like.Kinds,
+		Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
 	t, err := tcs.NewIn(s, like.Name, alloc)
 	if err == nil {
 		t.Trust()
@@ -138,7 +148,8 @@ func newDense(like transfer.Like, box [][2]int64, alloc transfer.Alloc) (*tcs.Te
 	return t, err
 }
 
-// runs are the elements of a region in the dense levels of two tensors, in runs that lie together in both.
+// runs are the elements of a region in the dense levels of two tensors, in runs that lie together
+// in both.
 type runs struct {
 	r        Region
 	to, from *tcs.Tensor
@@ -153,7 +164,8 @@ func newRuns(r Region, to, from *tcs.Tensor) *runs {
 	for l := len(to.Levels) - 1; l >= 0 && to.Levels[l].Form() == tcs.Full; l-- {
 		x.row[l] = n
 		a, b, box := &to.Levels[l], &from.Levels[l], r.Box[to.Levels[l].Mode]
-		if box[0] != a.Offset || box[0] != b.Offset || box[1] != a.Offset+a.Size || box[1] != b.Offset+b.Size {
+		if box[0] != a.Offset || box[0] != b.Offset || box[1] != a.Offset+a.Size ||
+			box[1] != b.Offset+b.Size {
 			n = 0
 		}
 		n *= a.Size
@@ -161,8 +173,8 @@ func newRuns(r Region, to, from *tcs.Tensor) *runs {
 	return x
 }
 
-// walk calls f with the runs below a position of the level above l of each tensor: where one begins among the
-// values of each, and how long it is.
+// walk calls f with the runs below a position of the level above l of each tensor: where one begins
+// among the values of each, and how long it is.
 func (x *runs) walk(l int, e edge, to, from int64, f func(to, from, n int64)) {
 	if l == len(x.to.Levels) {
 		f(to-x.to.Vals.First, from-x.from.Vals.First, 1)

@@ -9,8 +9,8 @@ import (
 // overlaps finds which parts have something of a piece.
 type overlaps struct {
 	s *Sum
-	// list has the parts by the beginning of their range of a mode, and ends the largest end of the first ones.
-	// Of a scalar, whose mode is -1, every part has something of every piece.
+	// list has the parts by the beginning of their range of a mode, and ends the largest end of the
+	// first ones. Of a scalar, whose mode is -1, every part has something of every piece.
 	mode int
 	list []int
 	ends []int64
@@ -42,7 +42,10 @@ func (s *Sum) overlaps() *overlaps {
 		return x
 	}
 	at := func(k int) [2]int64 { return s.Parts[k].Region.Box[x.mode] }
-	slices.SortFunc(x.list, func(a, b int) int { return cmp.Or(cmp.Compare(at(a)[0], at(b)[0]), cmp.Compare(a, b)) })
+	slices.SortFunc(x.list, func(a,
+		b int) int {
+		return cmp.Or(cmp.Compare(at(a)[0], at(b)[0]), cmp.Compare(a, b))
+	})
 	for n, k := range x.list {
 		x.ends = append(x.ends, at(k)[1])
 		if n > 0 {
@@ -59,7 +62,8 @@ func (x *overlaps) of(k int) []share {
 	if x.mode >= 0 {
 		r := piece.Box[x.mode]
 		first = sort.Search(len(x.list), func(n int) bool { return x.ends[n] > r[0] })
-		end = sort.Search(len(x.list), func(n int) bool { return x.s.Parts[x.list[n]].Region.Box[x.mode][0] >= r[1] })
+		end = sort.Search(len(x.list),
+			func(n int) bool { return x.s.Parts[x.list[n]].Region.Box[x.mode][0] >= r[1] })
 	}
 	var out []share
 	for n := first; n < end; n++ {

@@ -17,12 +17,14 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Complete gives pieces of a tensor the paths, of coordinates of the levels down to the last compressed one, that pieces
-// beside them store. The dense levels below have a place for every coordinate under a path, and what
-// stands there is present, if only as a zero. Where these levels are cut, a path is therefore stored by each of the pieces into
-// which they are cut, or by none. Places that a piece gets have the value 0. A piece that has all of its paths stays.
+// Complete gives pieces of a tensor the paths, of coordinates of the levels down to the last
+// compressed one, that pieces beside them store. The dense levels below have a place for every
+// coordinate under a path, and what stands there is present, if only as a zero. Where these levels
+// are cut, a path is therefore stored by each of the pieces into which they are cut, or by none.
+// Places that a piece gets have the value 0. A piece that has all of its paths stays.
 //
-// Of the options Shape is that of the pieces; it may be nil where Cut is false. The messages are not counted. Collective.
+// Of the options Shape is that of the pieces; it may be nil where Cut is false. The messages are
+// not counted. Collective.
 func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 	groups := beside(b)
 	if len(groups) == 0 {
@@ -30,7 +32,8 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 	}
 	x := &completing{options: o, c: c.Uncounted(), b: b, deep: deepest(b.Kinds), shape: *o.Shape}
 	x.shape.Type = b.Type
-	x.like = transfer.Like{Name: o.Shape.Name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes}
+	x.like = transfer.Like{Name: o.Shape.Name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds,
+		Modes: b.Modes}
 	differ, err := x.differ(groups)
 	if err != nil {
 		return err
@@ -62,16 +65,17 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 // deepest is the last compressed level, -1 for none.
 func deepest(kinds string) int { return strings.LastIndexByte(kinds, byte(format.Compressed)) }
 
-// beside lists groups of pieces that lie beside one another: they differ in modes of the dense levels below the last
-// compressed one alone. It leaves out pieces without coordinates, and those with none beside them. A tensor with
-// levels of other kinds has no groups.
+// beside lists groups of pieces that lie beside one another: they differ in modes of the dense
+// levels below the last compressed one alone. It leaves out pieces without coordinates, and those
+// with none beside them. A tensor with levels of other kinds has no groups.
 func beside(b *store.Blocks) (groups [][]int) {
 	deep := deepest(b.Kinds)
 	if deep < 0 || deep == len(b.Kinds)-1 || strings.Trim(b.Kinds, "ds") != "" {
 		return nil
 	}
 	cut := func(k int) bool {
-		return slices.ContainsFunc(b.Modes[deep+1:], func(m int) bool { return b.Boxes[k][m] != [2]int64{0, b.Dims[m]} })
+		return slices.ContainsFunc(b.Modes[deep+1:],
+			func(m int) bool { return b.Boxes[k][m] != [2]int64{0, b.Dims[m]} })
 	}
 	at := map[string]int{}
 	for k, box := range b.Boxes {
@@ -286,7 +290,8 @@ func (x *completing) fill(k int, all *tcs.Tensor) error {
 	if t.Levels[x.deep].Crd.Len == all.Levels[x.deep].Crd.Len { // which has all of the piece's
 		return nil
 	}
-	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, all}, 0, x.options.Limit)
+	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, all}, 0,
+		x.options.Limit)
 	if err != nil {
 		return err
 	}
@@ -308,9 +313,10 @@ func closeList(list []*tcs.Tensor) {
 	}
 }
 
-// CompleteCost is what Complete takes at most at each of so many ranks beside the pieces as it leaves them, of the sizes
-// that these are taken to have: the piece that is replaced, the paths that come and those so far, their union, whose arrays
-// of those widths are on their way, and a map of each into it.
+// CompleteCost is what Complete takes at most at each of so many ranks beside the pieces as it
+// leaves them, of the sizes that these are taken to have: the piece that is replaced, the paths
+// that come and those so far, their union, whose arrays of those widths are on their way, and a map
+// of each into it.
 func CompleteCost(b *store.Blocks, ranks int, pos, crd []uint8, size plan.Sizes) []int64 {
 	most := make([]int64, ranks)
 	for _, g := range beside(b) {

@@ -24,7 +24,8 @@ var trailing = []struct {
 	kinds string
 	modes []int
 }{
-	{"sd", []int{0, 1}}, {"sd", []int{1, 0}}, {"ssd", []int{0, 1, 2}}, {"ssd", []int{2, 0, 1}}, {"sdd", []int{2, 1, 0}}, {"dsd", []int{1, 0, 2}}, {"sdsd", []int{0, 2, 1, 3}},
+	{"sd", []int{0, 1}}, {"sd", []int{1, 0}}, {"ssd", []int{0, 1, 2}}, {"ssd", []int{2, 0, 1}},
+	{"sdd", []int{2, 1, 0}}, {"dsd", []int{1, 0, 2}}, {"sdsd", []int{0, 2, 1, 3}},
 	{"ds", []int{0, 1}}, {"dd", []int{0, 1}}, {"sds", []int{0, 1, 2}},
 }
 
@@ -37,13 +38,15 @@ type cut struct {
 
 func drawCut(r *rand.Rand, ranks int) *cut {
 	form := trailing[r.IntN(len(trailing))]
-	x := &cut{like: transfer.Like{Name: "A", Type: types[r.IntN(len(types))], Kinds: form.kinds, Modes: form.modes}}
+	x := &cut{like: transfer.Like{Name: "A", Type: types[r.IntN(len(types))], Kinds: form.kinds,
+		Modes: form.modes}}
 	x.part = partition.Whole(len(form.modes))
 	for m := range form.modes {
 		n := []int64{1, 2, 3, 5}[r.IntN(4)]
 		x.like.Dims = append(x.like.Dims, n)
 		if r.IntN(3) > 0 {
-			x.part.Axes = append(x.part.Axes, partition.Axis{Modes: []int{m}, Cuts: place.EvenCuts(n, int64(1+r.IntN(3)))})
+			x.part.Axes = append(x.part.Axes,
+				partition.Axis{Modes: []int{m}, Cuts: place.EvenCuts(n, int64(1+r.IntN(3)))})
 		}
 	}
 	owners := make([]int, x.part.Pieces())
@@ -68,12 +71,15 @@ func drawCut(r *rand.Rand, ranks int) *cut {
 // piece assembles piece b.
 func (x *cut) piece(b int, limit *tcs.Limit) (*tcs.Tensor, error) {
 	in := *x.pieces[b]
-	return coo.Assemble(&in, coo.Spec{Kinds: x.like.Kinds, Modes: x.like.Modes, Dims: x.like.Dims, Type: x.like.Type, Box: x.part.Box(partition.Piece(b), x.like.Dims)}, coo.Config{Limit: limit, Threads: 1})
+	return coo.Assemble(&in,
+		coo.Spec{Kinds: x.like.Kinds, Modes: x.like.Modes, Dims: x.like.Dims, Type: x.like.Type,
+			Box: x.part.Box(partition.Piece(b), x.like.Dims)}, coo.Config{Limit: limit, Threads: 1})
 }
 
 // blocks are the pieces, of which a rank has its own.
 func (x *cut) blocks(rank int, limit *tcs.Limit) (*store.Blocks, error) {
-	b := &store.Blocks{Dims: x.like.Dims, Type: x.like.Type, Kinds: x.like.Kinds, Modes: x.like.Modes, Own: map[int]*tcs.Tensor{}}
+	b := &store.Blocks{Dims: x.like.Dims, Type: x.like.Type, Kinds: x.like.Kinds, Modes: x.like.Modes,
+		Own: map[int]*tcs.Tensor{}}
 	for k := range x.pieces {
 		b.Owners = append(b.Owners, x.part.OwnerOf(partition.Piece(k)))
 		b.Boxes = append(b.Boxes, x.part.Box(partition.Piece(k), x.like.Dims))
@@ -103,7 +109,9 @@ func (x *cut) want(t *testing.T, b int) map[string]tcs.Value {
 	for _, p := range x.pieces {
 		all.at, all.vals = append(all.at, p.at...), append(all.vals, p.vals...)
 	}
-	whole, err := coo.Assemble(all, coo.Spec{Kinds: x.like.Kinds, Modes: x.like.Modes, Dims: x.like.Dims, Type: x.like.Type}, coo.Config{Threads: 1})
+	whole, err := coo.Assemble(all,
+		coo.Spec{Kinds: x.like.Kinds, Modes: x.like.Modes, Dims: x.like.Dims, Type: x.like.Type},
+		coo.Config{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,15 +125,16 @@ func (x *cut) want(t *testing.T, b int) map[string]tcs.Value {
 	return out
 }
 
-// Pieces store what the whole tensor stores in their boxes, wherever they are cut; what they stored is as it was, to the sign
-// of zeros, no message is counted, and pieces with all of it stay.
+// Pieces store what the whole tensor stores in their boxes, wherever they are cut; what they stored
+// is as it was, to the sign of zeros, no message is counted, and pieces with all of it stay.
 func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 	grown, stayed := 0, 0
 	for seed := range uint64(1200) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		ranks := 1 + r.IntN(5)
 		x, shared := drawCut(r, ranks), r.IntN(2) == 0
-		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d pieces", seed, x.like.Kinds, x.like.Modes, x.like.Dims, ranks, len(x.pieces))
+		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d pieces", seed, x.like.Kinds, x.like.Modes,
+			x.like.Dims, ranks, len(x.pieces))
 		got := make([]map[string]tcs.Value, len(x.pieces))
 		kept := make([]bool, len(x.pieces))
 		limit := limits(ranks, 0)
@@ -142,11 +151,13 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 			for k, t := range b.Own {
 				before[k] = t
 			}
-			shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: tcs.Float64, Kinds: b.Kinds, Modes: b.Modes}
+			shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: tcs.Float64, Kinds: b.Kinds,
+				Modes: b.Modes}
 			for range b.Kinds {
 				shape.PosWidth, shape.CrdWidth = append(shape.PosWidth, 4), append(shape.CrdWidth, 4)
 			}
-			if err := Complete(c, b, Options{Alloc: poisoned(l), Limit: l, Shape: shape, Threads: 2, Tag: 3}); err != nil {
+			if err := Complete(c, b,
+				Options{Alloc: poisoned(l), Limit: l, Shape: shape, Threads: 2, Tag: 3}); err != nil {
 				return err
 			}
 			if n := c.Counters(); n != (comm.Counters{}) {
@@ -180,7 +191,8 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			if all := len(stored(own)) == len(want); all != kept[k] {
-				t.Fatalf("%s: piece %d had all that it is to store: %v, and is the same: %v", name, k, all, kept[k])
+				t.Fatalf("%s: piece %d had all that it is to store: %v, and is the same: %v", name, k, all,
+					kept[k])
 			}
 			own.Close()
 			if kept[k] {
@@ -200,24 +212,31 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 	}
 }
 
-// halves runs Complete on two ranks, of which the first alone has entries, one in each row, and gives f the pieces.
+// halves runs Complete on two ranks, of which the first alone has entries, one in each row, and
+// gives f the pieces.
 func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)) error {
 	return local.Run(context.Background(), 2, func(c comm.Comm) error {
-		b := &store.Blocks{Dims: []int64{rows, 4}, Type: tcs.Float64, Kinds: "sd", Modes: []int{0, 1}, Owners: []int{0, 1}, Boxes: [][][2]int64{{{0, rows}, {0, 2}}, {{0, rows}, {2, 4}}}, Own: map[int]*tcs.Tensor{}}
+		b := &store.Blocks{Dims: []int64{rows, 4}, Type: tcs.Float64, Kinds: "sd", Modes: []int{0, 1},
+			Owners: []int{0, 1}, Boxes: [][][2]int64{{{0, rows}, {0, 2}}, {{0, rows}, {2, 4}}},
+			Own: map[int]*tcs.Tensor{}}
 		in := &list{dims: b.Dims, typ: b.Type}
 		for i := int64(0); i < rows && c.Rank() == 0; i++ {
 			in.at, in.vals = append(in.at, []int64{i, 1}), append(in.vals, make([]byte, 8)...)
 		}
 		l := limit[c.Rank()]
-		own, err := coo.Assemble(in, coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type, Box: b.Boxes[c.Rank()]}, coo.Config{Limit: l, Threads: 1})
+		own, err := coo.Assemble(in,
+			coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type, Box: b.Boxes[c.Rank()]},
+			coo.Config{Limit: l, Threads: 1})
 		if err != nil {
 			return err
 		}
 		b.Own[c.Rank()] = own
 		defer tcs.CloseAll(b.Own)
 		l.ResetPeak()
-		shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes, PosWidth: []uint8{4, 4}, CrdWidth: []uint8{4, 4}}
-		if err := Complete(commtest.Apart(c), b, Options{Alloc: transfer.Pages(l), Limit: l, Shape: shape, Threads: 1}); err != nil {
+		shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes,
+			PosWidth: []uint8{4, 4}, CrdWidth: []uint8{4, 4}}
+		if err := Complete(commtest.Apart(c), b,
+			Options{Alloc: transfer.Pages(l), Limit: l, Shape: shape, Threads: 1}); err != nil {
 			return err
 		}
 		f(c, b)
@@ -225,7 +244,8 @@ func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)
 	})
 }
 
-// No rank takes more than is foretold, and the one whose piece grows takes a third of that at least.
+// No rank takes more than is foretold, and the one whose piece grows takes a third of that at
+// least.
 func TestPathsTakeWhatIsForetold(t *testing.T) {
 	const rows = 20000
 	limit := limits(2, 0)
@@ -235,7 +255,8 @@ func TestPathsTakeWhatIsForetold(t *testing.T) {
 			t.Errorf("rank %d has %d values, want %d", c.Rank(), own.Vals.Len, 2*rows)
 		}
 		z := plan.Size{Entries: own.Vals.Len, Bytes: own.Bytes(), Arrays: 3}
-		most := z.Memory() + CompleteCost(b, 2, []uint8{4, 4}, []uint8{4, 4}, func(plan.Block) plan.Size { return z })[c.Rank()]
+		most := z.Memory() + CompleteCost(b, 2, []uint8{4, 4}, []uint8{4, 4},
+			func(plan.Block) plan.Size { return z })[c.Rank()]
 		if peak := limit[c.Rank()].Peak(); peak > most || c.Rank() == 1 && peak < most/3 {
 			t.Errorf("rank %d has taken %d bytes at most, and %d are foretold", c.Rank(), peak, most)
 		}

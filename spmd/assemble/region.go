@@ -6,9 +6,9 @@ import (
 	"distaff/spmd/partition"
 )
 
-// Region is some coordinates of a tensor: those in Box, of each mode a half-open range, and between two keys.
-// A key is a tuple of coordinates of the outermost levels; the coordinates of the region are, in storage
-// order, From or behind it and before To. A key without coordinates bounds nothing.
+// Region is some coordinates of a tensor: those in Box, of each mode a half-open range, and between
+// two keys. A key is a tuple of coordinates of the outermost levels; the coordinates of the region
+// are, in storage order, From or behind it and before To. A key without coordinates bounds nothing.
 type Region struct {
 	Box      [][2]int64
 	From, To []int64
@@ -25,9 +25,9 @@ func PiecesOf(part *partition.Partition, sizes []int64) []Piece {
 	return list
 }
 
-// common is what two regions have in common, of a tensor whose levels store these modes; false for nothing. It is in
-// normal form, in which equal regions are equal: the box is the smallest one, and a key is nil where the box says as
-// much, and has no coordinates at its end that say nothing.
+// common is what two regions have in common, of a tensor whose levels store these modes; false for
+// nothing. It is in normal form, in which equal regions are equal: the box is the smallest one, and
+// a key is nil where the box says as much, and has no coordinates at its end that say nothing.
 func (r Region) common(o Region, modes []int) (Region, bool) {
 	box := make([][2]int64, len(r.Box))
 	for m := range box {
@@ -164,8 +164,8 @@ func (r Region) coordinates() int64 {
 	return n
 }
 
-// edge is where a path of coordinates from the outermost level on lies in a region: at the coordinates of From so far,
-// and of To.
+// edge is where a path of coordinates from the outermost level on lies in a region: at the
+// coordinates of From so far, and of To.
 type edge struct{ from, to bool }
 
 // edge is that of no coordinates.

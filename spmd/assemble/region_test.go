@@ -8,11 +8,14 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// The normal form of a region has its coordinates, in the smallest box, and equal regions have equal ones.
+// The normal form of a region has its coordinates, in the smallest box, and equal regions have
+// equal ones.
 func TestNormalForm(t *testing.T) {
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		x := &trial{sum: Sum{Like: transfer.Like{Dims: []int64{3, 1 + r.Int64N(4), 3}, Modes: [][]int{{0, 1, 2}, {2, 0, 1}}[r.IntN(2)]}}}
+		x := &trial{
+			sum: Sum{Like: transfer.Like{Dims: []int64{3, 1 + r.Int64N(4), 3},
+				Modes: [][]int{{0, 1, 2}, {2, 0, 1}}[r.IntN(2)]}}}
 		one := func() Region {
 			p := Region{Box: x.whole(), From: x.key(r, r.IntN(4)), To: x.key(r, r.IntN(4))}
 			for m := range p.Box {
@@ -50,7 +53,8 @@ func TestNormalForm(t *testing.T) {
 			continue
 		}
 		// The same coordinates, said with keys that are longer.
-		long := Region{Box: x.whole(), From: append(slices.Clone(got.From), make([]int64, 3-len(got.From))...), To: got.To}
+		long := Region{Box: x.whole(),
+			From: append(slices.Clone(got.From), make([]int64, 3-len(got.From))...), To: got.To}
 		if len(got.From) == 0 {
 			long.From = nil
 		}

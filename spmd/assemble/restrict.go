@@ -7,9 +7,10 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// restrict is what a tensor has of a region in it: the tensor again or a view of it, where that is all that the
-// arrays show, else a copy. Of a dense tensor it has the values of the region's box.
-func restrict(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (part *tcs.Tensor, copied bool, err error) {
+// restrict is what a tensor has of a region in it: the tensor again or a view of it, where that is
+// all that the arrays show, else a copy. Of a dense tensor it has the values of the region's box.
+func restrict(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (part *tcs.Tensor,
+	copied bool, err error) {
 	if tcs.AllDense(kindsOf(t)) {
 		return DensePart(t, r.Box, name, alloc)
 	}
@@ -26,8 +27,8 @@ func kindsOf(t *tcs.Tensor) string {
 	return kinds
 }
 
-// shown is the block of which a view shows what a tensor has of a region and no more; false for none. Nothing but the
-// outermost level is cut, or the storage order between keys.
+// shown is the block of which a view shows what a tensor has of a region and no more; false for
+// none. Nothing but the outermost level is cut, or the storage order between keys.
 func shown(t *tcs.Tensor, r Region) (tcs.Block, bool) {
 	b := tcs.Block{Box: r.Box}
 	n := max(len(r.From), len(r.To))
@@ -52,8 +53,10 @@ func padded(key []int64, n int) []int64 {
 	return append(slices.Clone(key), make([]int64, n-len(key))...)
 }
 
-// DensePart is what a dense tensor has in a box: a view of it where the values lie together, else a copy. The caller closes it.
-func DensePart(t *tcs.Tensor, box [][2]int64, name string, alloc transfer.Alloc) (part *tcs.Tensor, copied bool, err error) {
+// DensePart is what a dense tensor has in a box: a view of it where the values lie together, else a
+// copy. The caller closes it.
+func DensePart(t *tcs.Tensor, box [][2]int64, name string, alloc transfer.Alloc) (part *tcs.Tensor,
+	copied bool, err error) {
 	r := Region{Box: box}
 	v, err := t.View(tcs.Block{Box: box})
 	if err != nil || v.Vals.Len == r.coordinates() {
@@ -67,8 +70,8 @@ func DensePart(t *tcs.Tensor, box [][2]int64, name string, alloc transfer.Alloc)
 	return part, true, err
 }
 
-// copier copies what a tensor of dense and compressed levels has of a region, in two passes: one counts, and one
-// fills. A coordinate of a compressed level stays where something stays below it.
+// copier copies what a tensor of dense and compressed levels has of a region, in two passes: one
+// counts, and one fills. A coordinate of a compressed level stays where something stays below it.
 type copier struct {
 	t        *tcs.Tensor
 	r        Region
@@ -82,7 +85,8 @@ type copier struct {
 }
 
 func copyPart(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.Tensor, error) {
-	c := &copier{t: t, r: r, row: 1, n: make([]int64, len(t.Levels)), segments: make([]int64, len(t.Levels))}
+	c := &copier{t: t, r: r, row: 1, n: make([]int64, len(t.Levels)),
+		segments: make([]int64, len(t.Levels))}
 	for l := range t.Levels {
 		c.saved = append(c.saved, make([]int64, len(t.Levels)))
 		if t.Levels[l].Form() != tcs.Full {
@@ -109,9 +113,11 @@ func copyPart(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.
 	return c.out, nil
 }
 
-// allocate makes the copy's arrays, as wide as those of the tensor, for the coordinates that were counted.
+// allocate makes the copy's arrays, as wide as those of the tensor, for the coordinates that were
+// counted.
 func (c *copier) allocate(name string, alloc transfer.Alloc) error {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: c.t.Header.Dims, Box: slices.Clone(c.r.Box), Type: c.t.Header.Type}, Levels: slices.Clone(c.t.Levels)}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: c.t.Header.Dims, Box: slices.Clone(c.r.Box),
+		Type: c.t.Header.Type}, Levels: slices.Clone(c.t.Levels)}
 	var arrays []*tcs.Array
 	for l := range t.Levels {
 		lev := &t.Levels[l]
@@ -155,7 +161,8 @@ func (c *copier) below(l int, p int64, e edge) bool {
 	return c.compressed(l, p, e)
 }
 
-// dense visits all coordinates of the box: those that are outside of the keys have nothing below them.
+// dense visits all coordinates of the box: those that are outside of the keys have nothing below
+// them.
 func (c *copier) dense(l int, p int64, e edge) bool {
 	lev := &c.t.Levels[l]
 	lo, hi := c.r.span(l, lev.Mode, e)

@@ -10,7 +10,8 @@ import (
 )
 
 var tcsTypes = map[dtype.Type]tcs.Type{
-	dtype.None: tcs.Invalid, dtype.Int32: tcs.Int32, dtype.Int64: tcs.Int64, dtype.Float32: tcs.Float32,
+	dtype.None: tcs.Invalid, dtype.Int32: tcs.Int32, dtype.Int64: tcs.Int64,
+	dtype.Float32: tcs.Float32,
 	dtype.Float64: tcs.Float64, dtype.Complex64: tcs.Complex64, dtype.Complex128: tcs.Complex128,
 }
 

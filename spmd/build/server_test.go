@@ -76,13 +76,16 @@ func TestCompileServer(t *testing.T) {
 		{"echo bad >&2; exit 3", "bad\n", "exit status 3"},
 		{"echo again", "again\n", ""},
 	} {
-		said, err := s.Run(context.Background(), cc.Command{Argv: []string{sh, "-c", k.script}, Env: []string{"WORD=hello"}, Dir: dir})
+		said, err := s.Run(context.Background(),
+			cc.Command{Argv: []string{sh, "-c", k.script}, Env: []string{"WORD=hello"}, Dir: dir})
 		if said != k.said || (err == nil) != (k.err == "") || (err != nil && err.Error() != k.err) {
 			t.Errorf("%s: said %q, %v; want %q, %q", k.script, said, err, k.said, k.err)
 		}
 	}
 	var unstarted *cc.StartError
-	if _, err := s.Run(context.Background(), cc.Command{Argv: []string{"/no/such/compiler"}, Dir: dir}); !errors.As(err, &unstarted) || !strings.Contains(err.Error(), "no such file") {
+	if _, err := s.Run(context.Background(),
+		cc.Command{Argv: []string{"/no/such/compiler"}, Dir: dir}); !errors.As(err, &unstarted) ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(dir); err != nil {
@@ -100,7 +103,9 @@ func TestCompileServer(t *testing.T) {
 		}
 		cancel()
 	}()
-	if _, err := s.Run(ctx, cc.Command{Argv: []string{sh, "-c", "echo > " + begun + "; sleep 1000000"}, Dir: dir}); err == nil {
+	if _,
+		err := s.Run(ctx, cc.Command{Argv: []string{sh, "-c", "echo > " + begun + "; sleep 1000000"},
+		Dir: dir}); err == nil {
 		t.Error("a compiler that is stopped gives no error")
 	}
 	for tries := 0; ; tries++ { // it is removed once the compiler has ended

@@ -77,7 +77,8 @@ func TestSharedKinds(t *testing.T) {
 		made  int32
 		want  string // of the error; "" for a leaf everywhere
 	}{
-		{"aaa", 1, ""}, {"abab", 2, ""}, {"aAA", 1, ""}, {"aab", 2, ""}, {"aB", 1, kernels.ErrNoCompiler.Error()}, {"AB", 0, kernels.ErrNoCompiler.Error()},
+		{"aaa", 1, ""}, {"abab", 2, ""}, {"aAA", 1, ""}, {"aab", 2, ""},
+		{"aB", 1, kernels.ErrNoCompiler.Error()}, {"AB", 0, kernels.ErrNoCompiler.Error()},
 		{"Aa", 1, kernels.ErrNoCompiler.Error()}, // the lowest of a kind compiles, or each has to have it
 	} {
 		made := new(atomic.Int32)

@@ -141,7 +141,8 @@ func entriesOf(t *tcs.Tensor, lo, hi int64) (*entryCursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &entryCursor{t: v, stream: coo.FromTensorBy(v, coo.KeepAll, cursorBatch), coord: make([]int64, t.Order())}, nil
+	return &entryCursor{t: v, stream: coo.FromTensorBy(v, coo.KeepAll, cursorBatch),
+		coord: make([]int64, t.Order())}, nil
 }
 
 // peek is the current entry; ok is false after the last. The coordinates are
@@ -161,7 +162,8 @@ func (s *entryCursor) peek() (coord []int64, v tcs.Value, ok bool, err error) {
 	for m := range s.coord {
 		s.coord[m] = s.b.Coords[m][s.k]
 	}
-	return s.coord, s.t.Header.Type.Load(unsafe.Pointer(&s.b.Vals[s.k*s.t.Header.Type.Size()])), true, nil
+	return s.coord, s.t.Header.Type.Load(unsafe.Pointer(&s.b.Vals[s.k*s.t.Header.Type.Size()])), true,
+		nil
 }
 
 func (s *entryCursor) advance() { s.k++ }

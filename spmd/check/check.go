@@ -136,6 +136,7 @@ func (c *checker) compareAbsent(f *found, coord []int64, v tcs.Value) {
 func (c *checker) differ(f *found, coord []int64, v tcs.Value, want string, within float64) {
 	f.n++
 	if f.first == nil {
-		f.first = &Difference{Tensor: c.problem.Norm.LHS.Name, Vars: c.problem.Norm.LHS.Vars, Coord: slices.Clone(coord), Got: v.Text(), Want: want, Within: within}
+		f.first = &Difference{Tensor: c.problem.Norm.LHS.Name, Vars: c.problem.Norm.LHS.Vars,
+			Coord: slices.Clone(coord), Got: v.Text(), Want: want, Within: within}
 	}
 }

@@ -32,7 +32,8 @@ func vector(t *testing.T, size int64, at []int64, values []float64, levels strin
 func problem(t *testing.T, e *env.Env, size int64) *check.Problem {
 	t.Helper()
 	x := vector(t, size, []int64{1, 4}, []float64{3, 5}, "s")
-	g := input.Given{Statement: "y(i) = 2*x(i)", Formats: map[string]string{"x": "s", "y": "s"}, Inputs: map[string]input.Input{"x": {Tensor: x}}}
+	g := input.Given{Statement: "y(i) = 2*x(i)", Formats: map[string]string{"x": "s", "y": "s"},
+		Inputs: map[string]input.Input{"x": {Tensor: x}}}
 	parsed, err := g.Parse(true)
 	if err != nil {
 		t.Fatal(err)
@@ -45,12 +46,13 @@ func problem(t *testing.T, e *env.Env, size int64) *check.Problem {
 	if err := r.Infer(); err != nil {
 		t.Fatal(err)
 	}
-	return &check.Problem{Env: e, Norm: parsed.Norm, Sizes: r.Sizes, Compute: r.ComputeType, Types: r.Types, Tensors: map[string]*tcs.Tensor{"x": x}, Seed: 1}
+	return &check.Problem{Env: e, Norm: parsed.Norm, Sizes: r.Sizes, Compute: r.ComputeType,
+		Types: r.Types, Tensors: map[string]*tcs.Tensor{"x": x}, Seed: 1}
 }
 
-// TestCompare: a result agrees where it has the reference's values, however it is stored and whatever
-// zeros; else the first coordinate that differs is told, and how many do. Of a vector with very many
-// coordinates some are looked at, half of them those of its entries.
+// TestCompare: a result agrees where it has the reference's values, however it is stored and
+// whatever zeros; else the first coordinate that differs is told, and how many do. Of a vector with
+// very many coordinates some are looked at, half of them those of its entries.
 func TestCompare(t *testing.T) {
 	c, end := local.Alone(context.Background())
 	defer end()
@@ -70,8 +72,10 @@ func TestCompare(t *testing.T) {
 				{[]int64{1, 3, 4}, []float64{6, 0, 10}, "", false},
 				{[]int64{1, 4}, []float64{6, 9}, "y at i = 4 (counted from 0): got 9, want 10", false},
 				{[]int64{4}, []float64{10}, "y at i = 1 (counted from 0): got 0, want 6", true},
-				{[]int64{1, 4, 6}, []float64{6, 10, 1}, "y at i = 6 (counted from 0): got 1, want 0 (absent)", false},
-				{[]int64{0, 1, 4}, []float64{1, 6, 10}, "y at i = 0 (counted from 0): got 1, want 0 (absent)", false},
+				{[]int64{1, 4, 6}, []float64{6, 10, 1}, "y at i = 6 (counted from 0): got 1, want 0 (absent)",
+					false},
+				{[]int64{0, 1, 4}, []float64{1, 6, 10}, "y at i = 0 (counted from 0): got 1, want 0 (absent)",
+					false},
 				{nil, nil, "y at i = 1 (counted from 0): got 0, want 6; 1 coordinate more", true},
 			} {
 				for _, levels := range []string{"s", "u", "d"}[:map[bool]int{true: 3, false: 2}[all]] {
@@ -96,7 +100,8 @@ func TestCompare(t *testing.T) {
 					if !all { // a sample meets an entry more than once, and does not tell zero from absence
 						want = strings.TrimSuffix(want, " (absent)")
 					}
-					if difference == nil || said != "" || difference.ExitCode() != 4 || !strings.HasPrefix(difference.Error(), want) || all && difference.Error() != want {
+					if difference == nil || said != "" || difference.ExitCode() != 4 ||
+						!strings.HasPrefix(difference.Error(), want) || all && difference.Error() != want {
 						t.Errorf("%s: got %q, %v, want %s", what, said, difference, want)
 					}
 				}
@@ -114,7 +119,8 @@ func TestTooLarge(t *testing.T) {
 	p := problem(t, e, 7)
 	y := vector(t, 7, []int64{1, 4}, []float64{6, 10}, "s")
 	defer y.Close()
-	if _, _, err := p.Compare(y); err == nil || !strings.Contains(err.Error(), "the reference evaluator's copy of x takes 48 bytes") {
+	if _, _, err := p.Compare(y); err == nil ||
+		!strings.Contains(err.Error(), "the reference evaluator's copy of x takes 48 bytes") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -33,7 +33,8 @@ func (k *lookup) below(l int, p int64, coord []int64, acc tcs.Value) tcs.Value {
 		lo, hi = lev.Pos.At(p), lev.Pos.At(p+1)
 		n := int(hi - lo)
 		first := sort.Search(n, func(i int) bool { return lev.Crd.At(lo+int64(i)) >= c })
-		last := first + sort.Search(n-first, func(i int) bool { return lev.Crd.At(lo+int64(first+i)) > c })
+		last := first + sort.Search(n-first,
+			func(i int) bool { return lev.Crd.At(lo+int64(first+i)) > c })
 		lo, hi = lo+int64(first), lo+int64(last)
 	}
 	for q := lo; q < hi; q++ {
@@ -61,7 +62,8 @@ func (k *lookup) entry(i int64, coord []int64) bool {
 		coord[lev.Mode] = c
 		if lev.Form() == tcs.Segmented {
 			// The parent is the last segment that begins at or before p.
-			p = int64(sort.Search(int(lev.Pos.Len), func(q int) bool { return lev.Pos.Int(int64(q)) > p })) - 1
+			p = int64(sort.Search(int(lev.Pos.Len), func(q int) bool { return lev.Pos.Int(int64(q)) > p })) -
+				1
 		}
 	}
 	return true

@@ -18,13 +18,15 @@ func (p *Problem) reference() (reference.Problem, error) {
 	}
 	for name, t := range p.Tensors {
 		if t.Vals.Len > math.MaxInt32 {
-			return out, fault.Runf("%s has %s: the reference evaluator takes at most %d", name, tcs.Count(t.Vals.Len, "value"), math.MaxInt32)
+			return out, fault.Runf("%s has %s: the reference evaluator takes at most %d", name,
+				tcs.Count(t.Vals.Len, "value"), math.MaxInt32)
 		}
 		// The evaluator keeps its own copy outside the limit's allocator.
 		need := t.Vals.Len * int64(8*t.Order()+16)
 		limit := p.Env.Limit
 		if max := limit.Max(); max > 0 && need > max-limit.Used() {
-			return out, fault.Memoryf("the reference evaluator's copy of %s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
+			return out, fault.Memoryf(
+				"the reference evaluator's copy of %s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
 				name, tcs.Size(need), tcs.Size(limit.Used()), tcs.Size(max))
 		}
 		out.Tensors[name] = referenceTensor(t)

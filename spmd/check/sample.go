@@ -24,7 +24,8 @@ func (c *checker) sample(result *tcs.Tensor) error {
 		}
 	}
 	points := make([]reference.Point, checkSample)
-	if err := c.team.At(c.problem.Env.Ctx, checkSample, coord, func(k int, p reference.Point) { points[k] = p }); err != nil {
+	if err := c.team.At(c.problem.Env.Ctx, checkSample, coord,
+		func(k int, p reference.Point) { points[k] = p }); err != nil {
 		return err
 	}
 	for k, p := range points {

@@ -27,7 +27,8 @@ var typeInfo = [numTypes]struct {
 	size int64
 }{
 	Byte: {"byte", 1}, Int32: {"int32", 4}, Int64: {"int64", 8}, Uint64: {"uint64", 8},
-	Float32: {"float32", 4}, Float64: {"float64", 8}, Complex64: {"complex64", 8}, Complex128: {"complex128", 16},
+	Float32: {"float32", 4}, Float64: {"float64", 8}, Complex64: {"complex64", 8},
+	Complex128: {"complex128", 16},
 }
 
 func (t Type) String() string {
@@ -78,7 +79,8 @@ type Buf struct {
 
 // Of is a view of a Go slice.
 func Of[T Elem](s []T) Buf {
-	return Buf{Ptr: unsafe.Pointer(unsafe.SliceData(s)), Len: int64(len(s)), Type: TypeOf[T](), Heap: true}
+	return Buf{Ptr: unsafe.Pointer(unsafe.SliceData(s)), Len: int64(len(s)), Type: TypeOf[T](),
+		Heap: true}
 }
 
 // Mem is a view of n elements of memory outside the Go heap: C's, or mapped.

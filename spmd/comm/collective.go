@@ -215,7 +215,8 @@ func (g *group) gather(name string, send, recv Buf, counts []int64, root int) (e
 		return err
 	}
 	if recv.Type != send.Type || counts[root] != send.Len {
-		return c.wrong("root sends %d %v to a part of %d %v", send.Len, send.Type, counts[root], recv.Type)
+		return c.wrong("root sends %d %v to a part of %d %v", send.Len, send.Type, counts[root],
+			recv.Type)
 	}
 	for r := range counts {
 		part := recv.Slice(off[r], off[r+1])
@@ -358,7 +359,8 @@ func (c *call) alltoall(send Buf, sendCounts []int64, recv Buf, recvCounts []int
 	}
 	p, me := len(g.core.members), g.core.rank
 	if send.Type != recv.Type || sendCounts[me] != recvCounts[me] {
-		return c.wrong("sends itself %d %v, receives %d %v", sendCounts[me], send.Type, recvCounts[me], recv.Type)
+		return c.wrong("sends itself %d %v, receives %d %v", sendCounts[me], send.Type, recvCounts[me],
+			recv.Type)
 	}
 	send.Slice(soff[me], soff[me+1]).copyTo(recv.Slice(roff[me], roff[me+1]))
 	for s := 1; s < p; s++ {

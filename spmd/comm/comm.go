@@ -135,12 +135,11 @@ type Comm interface {
 // MaxTag is the largest tag of a message.
 const MaxTag = 1<<14 - 1
 
-// Counters counts payload. A point-to-point message counts once at its sender
-// and once at its receiver, unless they are the same rank. Of collectives: a
-// broadcast, and each rank's part of an allgather, counts once for its sender and once for each receiver;
-// a reduction counts one message of every rank but the root to its parent in the
-// binomial tree, an allreduce that and a broadcast from rank 0; gather and
-// alltoall count a message for each part that travels; scans what their
+// Counters counts payload. A point-to-point message counts once at its sender and once at its
+// receiver, unless they are the same rank. Of collectives: a broadcast, and each rank's part of an
+// allgather, counts once for its sender and once for each receiver; a reduction counts one message
+// of every rank but the root to its parent in the binomial tree, an allreduce that and a broadcast
+// from rank 0; gather and alltoall count a message for each part that travels; scans what their
 // log2(Size) rounds send. A barrier, a split and the watchdog count nothing.
 type Counters struct {
 	BytesSent, BytesReceived       int64

@@ -143,10 +143,13 @@ func TestNeutral(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	e := &Error{Rank: 2, Op: "Irecv", Peer: 0, Tag: 7, Err: ErrTruncated}
-	if got, want := e.Error(), "rank 2: Irecv from rank 0, tag 7: message is longer than the buffer"; got != want {
+	if got, want := e.Error(),
+		"rank 2: Irecv from rank 0, tag 7: message is longer than the buffer"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if ExitCode(nil) != 0 || ExitCode(e) != 1 || ExitCode(fmt.Errorf("x: %w", &Interrupted{syscall.SIGTERM})) != 143 || ExitCode(&Interrupted{os.Interrupt}) != 130 {
+	if ExitCode(nil) != 0 || ExitCode(e) != 1 ||
+		ExitCode(fmt.Errorf("x: %w", &Interrupted{syscall.SIGTERM})) != 143 ||
+		ExitCode(&Interrupted{os.Interrupt}) != 130 {
 		t.Error("exit codes")
 	}
 	in := &RankError{Rank: 1, Code: 5, Err: errors.New("x")}
@@ -170,10 +173,14 @@ func TestPlaceNotes(t *testing.T) {
 		want    []string
 	}{
 		{"fits", []Place{{Node: "a", CPUs: cpus(0, 1)}, {Node: "a", CPUs: cpus(2, 3)}}, 2, nil},
-		{"unbound", []Place{{Node: "a", CPUs: cpus(0, 1, 2, 3)}, {Node: "a", CPUs: cpus(0, 1, 2, 3)}}, 2, nil},
-		{"bound", []Place{{Node: "a", CPUs: cpus(0)}, {Node: "a", CPUs: cpus(1)}, {Node: "b", CPUs: cpus(0, 1)}}, 2,
-			[]string{"ranks 0-1 are bound to 1 core and to run 2 threads each: give each rank 2 cores", ": 2 ranks of 2 threads share 2 cores"}},
-		{"shared", []Place{{Node: "a", Host: "n1", CPUs: cpus(0, 1)}, {Node: "a", Host: "n1", CPUs: cpus(0, 1)}, {Node: "a", Host: "n1", CPUs: cpus(0, 1)}}, 1,
+		{"unbound", []Place{{Node: "a", CPUs: cpus(0, 1, 2, 3)}, {Node: "a", CPUs: cpus(0, 1, 2, 3)}}, 2,
+			nil},
+		{"bound", []Place{{Node: "a", CPUs: cpus(0)}, {Node: "a", CPUs: cpus(1)},
+			{Node: "b", CPUs: cpus(0, 1)}}, 2,
+			[]string{"ranks 0-1 are bound to 1 core and to run 2 threads each: give each rank 2 cores",
+				": 2 ranks of 2 threads share 2 cores"}},
+		{"shared", []Place{{Node: "a", Host: "n1", CPUs: cpus(0, 1)},
+			{Node: "a", Host: "n1", CPUs: cpus(0, 1)}, {Node: "a", Host: "n1", CPUs: cpus(0, 1)}}, 1,
 			[]string{"n1: 3 ranks of 1 thread share 2 cores: they take turns"}},
 		{"unknown", []Place{{Node: "a"}, {Node: "a"}}, 8, nil},
 	} {
@@ -191,7 +198,8 @@ func TestPlaceNotes(t *testing.T) {
 	if got := rankList([]int{0, 1, 2, 5, 7, 8}); got != "ranks 0-2, 5, 7-8 are" {
 		t.Error(got)
 	}
-	if l, n := Local([]Place{{Node: "a"}, {Node: "b"}, {Node: "a"}, {Node: "a"}}, 2); l != 1 || n != 3 {
+	if l, n := Local([]Place{{Node: "a"}, {Node: "b"}, {Node: "a"}, {Node: "a"}}, 2); l != 1 ||
+		n != 3 {
 		t.Errorf("local %d of %d, want 1 of 3", l, n)
 	}
 }

@@ -167,7 +167,8 @@ func Failure(rank, ranks int, err error) error {
 	var re *RankError
 	var ae *AgreedError
 	var in *Interrupted
-	if errors.As(err, &re) || errors.As(err, &ae) || errors.As(err, &in) || errors.Is(err, context.Canceled) {
+	if errors.As(err, &re) || errors.As(err, &ae) || errors.As(err, &in) ||
+		errors.Is(err, context.Canceled) {
 		return err
 	}
 	return &RankError{Rank: rank, Alone: ranks == 1, Code: ExitCode(err), Err: err}

@@ -48,7 +48,8 @@ func World(t Transport, size int, board *Board) Comm {
 	}
 	own := &ownState{}
 	own.groups[0] = 1
-	return &group{core: &core{t: t, link: t.Open(0, members), board: board, rank: board.Rank, members: members, name: "world", first: true, own: own}, counted: true}
+	return &group{core: &core{t: t, link: t.Open(0, members), board: board, rank: board.Rank,
+		members: members, name: "world", first: true, own: own}, counted: true}
 }
 
 func (g *group) Rank() int                { return g.core.rank }
@@ -58,7 +59,8 @@ func (g *group) Context() context.Context { return g.core.t.Context() }
 func (g *group) Uncounted() Comm          { return &group{core: g.core} }
 
 func (g *group) Counters() Counters {
-	return Counters{BytesSent: g.core.own.sent.Load(), BytesReceived: g.core.own.received.Load(), MessagesSent: g.core.own.sends.Load(), MessagesReceived: g.core.own.receives.Load()}
+	return Counters{BytesSent: g.core.own.sent.Load(), BytesReceived: g.core.own.received.Load(),
+		MessagesSent: g.core.own.sends.Load(), MessagesReceived: g.core.own.receives.Load()}
 }
 
 func (g *group) OneProcess() bool { return g.core.t.OneProcess() }
@@ -101,7 +103,8 @@ func (g *group) Busy() func() {
 
 // Abort: see Comm.
 func (g *group) Abort(code int, msg string) error {
-	err := &RankError{Rank: g.core.board.Rank, Alone: g.core.board.Ranks == 1, Code: code, Err: errors.New(msg)}
+	err := &RankError{Rank: g.core.board.Rank, Alone: g.core.board.Ranks == 1, Code: code,
+		Err: errors.New(msg)}
 	g.core.t.Fail(err)
 	return err
 }
@@ -225,7 +228,8 @@ func (g *group) Split(color, key int) (Comm, error) {
 	g.core.own.groups[id/64] |= 1 << (id % 64)
 	g.core.own.mu.Unlock()
 	sort.SliceStable(ranks, func(a, b int) bool { return all[row*ranks[a]+1] < all[row*ranks[b]+1] })
-	sub := &core{t: g.core.t, board: g.core.board, own: g.core.own, id: id, name: fmt.Sprintf("%s/%d", g.core.name, color), members: make([]int, len(ranks))}
+	sub := &core{t: g.core.t, board: g.core.board, own: g.core.own, id: id,
+		name: fmt.Sprintf("%s/%d", g.core.name, color), members: make([]int, len(ranks))}
 	for i, r := range ranks {
 		sub.members[i] = g.core.members[r]
 		if r == g.core.rank {

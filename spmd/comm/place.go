@@ -60,7 +60,8 @@ func Local(places []Place, rank int) (local, size int) {
 func Sharing(places []Place, rank int) int {
 	n := 0
 	for _, p := range places {
-		if p.Node == places[rank].Node && slices.ContainsFunc(p.CPUs, func(c int) bool { return slices.Contains(places[rank].CPUs, c) }) {
+		if p.Node == places[rank].Node &&
+			slices.ContainsFunc(p.CPUs, func(c int) bool { return slices.Contains(places[rank].CPUs, c) }) {
 			n++
 		}
 	}
@@ -100,13 +101,15 @@ func PlaceNotes(places []Place, threads int) []string {
 	}
 	sort.Ints(counts)
 	for _, n := range counts {
-		notes = append(notes, fmt.Sprintf("%s bound to %s and to run %d threads each: give each rank %d cores (mpirun --map-by slot:PE=%d or --bind-to none; srun --cpus-per-task=%d), or ask for fewer with --threads",
+		notes = append(notes, fmt.Sprintf(
+			"%s bound to %s and to run %d threads each: give each rank %d cores (mpirun --map-by slot:PE=%d or --bind-to none; srun --cpus-per-task=%d), or ask for fewer with --threads",
 			rankList(tight[n]), plural(n, "core"), threads, threads, threads, threads))
 	}
 	for _, k := range order {
 		n := nodes[k]
 		if want := n.ranks * threads; len(n.cpus) > 0 && want > len(n.cpus) {
-			notes = append(notes, fmt.Sprintf("%s: %s of %s share %s: they take turns", n.host, plural(n.ranks, "rank"), plural(threads, "thread"), plural(len(n.cpus), "core")))
+			notes = append(notes, fmt.Sprintf("%s: %s of %s share %s: they take turns", n.host,
+				plural(n.ranks, "rank"), plural(threads, "thread"), plural(len(n.cpus), "core")))
 		}
 	}
 	return notes

@@ -104,7 +104,8 @@ func Gatherv[T Elem](c Comm, s []T, root int) ([][]T, error) {
 func Alltoallv[T Elem](c Comm, parts [][]T) ([][]T, error) {
 	p := c.Size()
 	if len(parts) != p {
-		return nil, &Error{Rank: c.WorldRank(c.Rank()), Op: "Alltoallv", Peer: -1, Tag: -1, Err: partsError{len(parts), p}}
+		return nil, &Error{Rank: c.WorldRank(c.Rank()), Op: "Alltoallv", Peer: -1, Tag: -1,
+			Err: partsError{len(parts), p}}
 	}
 	sendCounts, recvCounts := make([]int64, p), make([]int64, p)
 	var flat []T

@@ -106,7 +106,8 @@ func Agree(c Comm, err error) error {
 	if e := BcastValue(c, &f, int(lowest)); e != nil {
 		return e
 	}
-	a := &AgreedError{RankError{Rank: c.WorldRank(int(lowest)), Alone: alone(c), Own: f.Own, Code: f.Code, Err: errors.New(f.Text)}}
+	a := &AgreedError{RankError{Rank: c.WorldRank(int(lowest)), Alone: alone(c), Own: f.Own,
+		Code: f.Code, Err: errors.New(f.Text)}}
 	if mine == lowest {
 		a.Err = err
 	}

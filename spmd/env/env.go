@@ -69,10 +69,11 @@ type Env struct {
 
 	set     Settings
 	backend kernels.Backend // nil until a leaf is made
-	keeper  kernels.Keeper  // the same, where leaves run in memory of a device's own; nil for any other
-	kept    map[*tcs.Tensor]bool
-	left    bool           // values of some tensor were left where leaves run
-	forms   strategy.Forms // nil until they are asked for
+	// the same, where leaves run in memory of a device's own; nil for any other
+	keeper kernels.Keeper
+	kept   map[*tcs.Tensor]bool
+	left   bool           // values of some tensor were left where leaves run
+	forms  strategy.Forms // nil until they are asked for
 }
 
 // Located is an error with where it arose.
@@ -88,7 +89,8 @@ func (e *Env) Located(err error) error {
 func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	var said sync.Mutex // leaves are compiled on other threads, too
 	s.Note, s.Detail = oneAtATime(&said, s.Note), oneAtATime(&said, s.Detail)
-	e := &Env{Ctx: c.Context(), Comm: c, Threads: s.Threads, OneNode: onNode == c.Size(), Tmp: s.Tmp, set: s}
+	e := &Env{Ctx: c.Context(), Comm: c, Threads: s.Threads, OneNode: onNode == c.Size(), Tmp: s.Tmp,
+		set: s}
 	if e.Threads == 0 {
 		why := ""
 		e.Threads, why = kernels.DefaultThreads(onNode, inProcess)
@@ -105,7 +107,8 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	if e.OneNode {
 		e.set.Local = c.Rank()
 	}
-	if e.Threads > 1 && inProcess == 1 && !s.Locked { // each of several ranks has a thread (comm/local)
+	// each of several ranks has a thread (comm/local)
+	if e.Threads > 1 && inProcess == 1 && !s.Locked {
 		e.Runner = kernels.NewRunner()
 	}
 	return e
@@ -208,7 +211,8 @@ func (e *Env) Backend() (kernels.Backend, error) {
 	return b, nil
 }
 
-// DeviceMemory is what a device has on which this rank's leaves run; 0 where they run on CPUs, or it is not known.
+// DeviceMemory is what a device has on which this rank's leaves run; 0 where they run on CPUs, or
+// it is not known.
 func (e *Env) DeviceMemory() (int64, error) {
 	if _, err := e.Backend(); err != nil || e.keeper == nil {
 		return 0, err
@@ -217,8 +221,8 @@ func (e *Env) DeviceMemory() (int64, error) {
 }
 
 // Keep has a tensor's arrays stay where leaves run, where that is memory of a device's own: until
-// Forget nobody changes them but leaves of this rank, which may store to all of them, as to a result's.
-// The memory is held meanwhile. Of a tensor that is kept already it does nothing.
+// Forget nobody changes them but leaves of this rank, which may store to all of them, as to a
+// result's. The memory is held meanwhile. Of a tensor that is kept already it does nothing.
 func (e *Env) Keep(t *tcs.Tensor) {
 	if e.keeper == nil || t == nil || e.kept[t] {
 		return
@@ -230,8 +234,8 @@ func (e *Env) Keep(t *tcs.Tensor) {
 	e.keeper.Resident(t)
 }
 
-// KeepIn is Keep of a tensor whose placement names a memory: of the device, which it does not leave then, or of the host,
-// where nothing is kept.
+// KeepIn is Keep of a tensor whose placement names a memory: of the device, which it does not leave
+// then, or of the host, where nothing is kept.
 func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 	if m == place.Host {
 		return
@@ -242,8 +246,8 @@ func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 	}
 }
 
-// Leave has the values that leaves store to a tensor that is kept stay where leaves run, until it is fetched: nothing else
-// may read them before, through another tensor of the same memory neither.
+// Leave has the values that leaves store to a tensor that is kept stay where leaves run, until it
+// is fetched: nothing else may read them before, through another tensor of the same memory neither.
 func (e *Env) Leave(t *tcs.Tensor) {
 	if e.kept[t] {
 		e.left = true
@@ -259,8 +263,8 @@ func (e *Env) Fetch(t *tcs.Tensor) error {
 	return e.keeper.Fetch(t)
 }
 
-// Forget comes before others read or write a tensor that was kept, and before it is closed. Of one that was
-// not, it does nothing.
+// Forget comes before others read or write a tensor that was kept, and before it is closed. Of one
+// that was not, it does nothing.
 func (e *Env) Forget(t *tcs.Tensor) {
 	if e.kept[t] {
 		delete(e.kept, t)
@@ -276,8 +280,8 @@ func (e *Env) Drop(t *tcs.Tensor) {
 	}
 }
 
-// Changed comes after others wrote to a tensor's memory, which may be that of tensors that are kept, such
-// as an operand to which a statement is still bound.
+// Changed comes after others wrote to a tensor's memory, which may be that of tensors that are
+// kept, such as an operand to which a statement is still bound.
 func (e *Env) Changed(t *tcs.Tensor) {
 	if e.keeper != nil && len(e.kept) > 0 {
 		e.keeper.Changed(t)
@@ -308,7 +312,9 @@ func (s Settings) Portable() (kernels.Portable, error) {
 	}
 	p, ok := b.(kernels.Portable)
 	if !ok {
-		return nil, fault.Commandf("--target=%s: nothing is compiled for it that could be kept; leaves of --target=%s are", s.Target, target.CPU)
+		return nil, fault.Commandf(
+			"--target=%s: nothing is compiled for it that could be kept; leaves of --target=%s are",
+			s.Target, target.CPU)
 	}
 	return p, nil
 }

@@ -11,8 +11,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Forms are the forms of code that leaves are compiled with, at every rank those that rank 0's cache has of its CPU, or that
-// are shipped for its model; none where neither was measured. Collective the first time.
+// Forms are the forms of code that leaves are compiled with, at every rank those that rank 0's
+// cache has of its CPU, or that are shipped for its model; none where neither was measured.
+// Collective the first time.
 func (e *Env) Forms() (strategy.Forms, error) {
 	if e.forms != nil || e.set.Untuned || e.set.CPU != "" && e.set.CPU != cc.Native {
 		return e.forms, nil
@@ -34,7 +35,8 @@ func (e *Env) Forms() (strategy.Forms, error) {
 	return e.forms, nil
 }
 
-// measured are the forms that this rank's cache has; of choices for which it has none, those shipped for the CPU's model.
+// measured are the forms that this rank's cache has; of choices for which it has none, those
+// shipped for the CPU's model.
 func (e *Env) measured() strategy.Forms {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 // Densities estimates the densities of expressions: the share of coordinates at which
 // they have an entry. Patterns of different factors are taken to be independent.
 type Densities struct {
-	Of   func(tensor string) *Tensor // by its name in the normal form; nil of one that has an entry everywhere
-	Size map[string]int64            // of a variable
+	// by its name in the normal form; nil of one that has an entry everywhere
+	Of   func(tensor string) *Tensor
+	Size map[string]int64 // of a variable
 }
 
 // Sum is the share of coordinates at which a sum of terms has an entry, after a sum
@@ -23,10 +24,12 @@ func (x *Densities) Sum(terms []*notation.Term, vars []string) float64 {
 	return 1 - absent
 }
 
-// Filled tells whether a sum of terms is filled along v everywhere or nowhere: no tensor decides that at each coordinate of v.
+// Filled tells whether a sum of terms is filled along v everywhere or nowhere: no tensor decides
+// that at each coordinate of v.
 func (x *Densities) Filled(terms []*notation.Term, v string) bool {
 	for _, t := range terms {
-		if slices.ContainsFunc(t.Factors, func(f notation.Factor) bool { return slices.Contains(x.decides(f), v) }) {
+		if slices.ContainsFunc(t.Factors,
+			func(f notation.Factor) bool { return slices.Contains(x.decides(f), v) }) {
 			return false
 		}
 	}
@@ -51,7 +54,8 @@ func (x *Densities) Pattern(vars []string, terms []*notation.Term) *Pattern {
 	return p
 }
 
-// decides are the variables along which a factor may have an entry at some coordinates and none at others.
+// decides are the variables along which a factor may have an entry at some coordinates and none at
+// others.
 func (x *Densities) decides(f notation.Factor) (vars []string) {
 	notation.WalkTerm(&notation.Term{Factors: []notation.Factor{f}}, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok {
@@ -82,7 +86,8 @@ func accessOf(f notation.Factor) *notation.Access {
 	return a
 }
 
-// product is the density of a product after a sum over vars: of each group of factors that vars join for itself.
+// product is the density of a product after a sum over vars: of each group of factors that vars
+// join for itself.
 func (x *Densities) product(factors []notation.Factor, vars []string) float64 {
 	type group struct {
 		factors []notation.Factor
@@ -90,7 +95,8 @@ func (x *Densities) product(factors []notation.Factor, vars []string) float64 {
 	}
 	var groups []group
 	for n, f := range factors {
-		if slices.ContainsFunc(factors[:n], func(before notation.Factor) bool { return sameAccess(before, f) }) {
+		if slices.ContainsFunc(factors[:n],
+			func(before notation.Factor) bool { return sameAccess(before, f) }) {
 			continue
 		}
 		g := group{factors: []notation.Factor{f}}
@@ -116,8 +122,8 @@ func (x *Densities) product(factors []notation.Factor, vars []string) float64 {
 	return d
 }
 
-// joined is the density of a product of factors that share some of vars, after a sum over these: at most that at which each of the factors
-// has an entry somewhere.
+// joined is the density of a product of factors that share some of vars, after a sum over these: at
+// most that at which each of the factors has an entry somewhere.
 func (x *Densities) joined(factors []notation.Factor, vars []string) float64 {
 	if len(factors) == 1 {
 		return x.factor(factors[0], vars)
@@ -189,7 +195,8 @@ func (x *Densities) expr(e notation.Expr, vars []string) float64 {
 	return 1
 }
 
-// access is the density of an access after a sum over vars. Of a variable that it has twice it is that of the diagonal.
+// access is the density of an access after a sum over vars. Of a variable that it has twice it is
+// that of the diagonal.
 func (x *Densities) access(a *notation.Access, vars []string) float64 {
 	t := x.Of(a.Name)
 	if t == nil {

@@ -28,8 +28,10 @@ type Tensor struct {
 	Counted   bool     // Entries is no estimate
 	Pattern   *Pattern // nil of what is there already
 
-	levels []float64   // positions of each level of the whole tensor; nil where unknown
-	wide   [2][]uint8  // the least bytes of positions and of coordinates, by level; nil where nothing asks for more than they need
+	levels []float64 // positions of each level of the whole tensor; nil where unknown
+	// the least bytes of positions and of coordinates, by level; nil where nothing asks for more than
+	// they need
+	wide   [2][]uint8
 	stored *tcs.Tensor // which tells of levels
 	whole  *plan.Size  // of the whole tensor in one block, where it is stored so
 	source *tcs.Tensor // of which blocks are views between keys
@@ -51,7 +53,8 @@ func Space(dims []int64) float64 {
 
 // Exact tells whether the sizes of blocks are no estimates.
 func (t *Tensor) Exact() bool {
-	return t.whole != nil || t.source != nil || !t.Sparse() && t.Partition.Located() && !t.Partition.Guessed()
+	return t.whole != nil || t.source != nil ||
+		!t.Sparse() && t.Partition.Located() && !t.Partition.Guessed()
 }
 
 // Shown says that blocks are views of x, the tensor itself, between the keys of the partition.
@@ -118,7 +121,8 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 
 // As is the same tensor, stored in another format.
 func (t *Tensor) As(kinds string, modes []int) *Tensor {
-	return &Tensor{Partition: t.Partition, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type, Entries: t.Entries, Counted: t.Counted, Pattern: t.Pattern}
+	return &Tensor{Partition: t.Partition, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type,
+		Entries: t.Entries, Counted: t.Counted, Pattern: t.Pattern}
 }
 
 // LevelSizes are the sizes of the levels' modes.
@@ -150,7 +154,8 @@ func (t *Tensor) Positions() []int64 {
 	return list
 }
 
-// Segments is what is known of each level's, of its parents without children and of the most children of one; nil where nothing is.
+// Segments is what is known of each level's, of its parents without children and of the most
+// children of one; nil where nothing is.
 func (t *Tensor) Segments() []tcs.LevelStats {
 	if t.stored == nil {
 		return nil
@@ -205,9 +210,11 @@ func (t *Tensor) size(b plan.Block) plan.Size {
 // In is the size of what a block has in a box of coordinates, of entries that are spread evenly.
 func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 
-// shares are the shares of the coordinates of a mode, and of all, that a block in a box has, and of those whose entries make paths down to
-// its last compressed level; stored, if it is not nil, cuts the entries evenly.
-func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share, paths float64) {
+// shares are the shares of the coordinates of a mode, and of all, that a block in a box has, and of
+// those whose entries make paths down to its last compressed level; stored, if it is not nil, cuts
+// the entries evenly.
+func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share,
+	paths float64) {
 	part = func(m int) float64 {
 		d := float64(t.Dims[m])
 		switch {
@@ -232,8 +239,8 @@ func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int
 	return part, share, paths
 }
 
-// Records is the most entries, of an input that lists so many, that come to block b; roomed says that each entry also makes room, as a zero, in
-// the blocks beside its own that have its path.
+// Records is the most entries, of an input that lists so many, that come to block b; roomed says
+// that each entry also makes room, as a zero, in the blocks beside its own that have its path.
 func (t *Tensor) Records(b plan.Block, listed float64, roomed bool) int64 {
 	_, share, paths := t.shares(t.Box(b), t.Partition.Ordered())
 	most := math.Inf(1)
@@ -247,7 +254,8 @@ func (t *Tensor) Records(b plan.Block, listed float64, roomed bool) int64 {
 	return ceil(n)
 }
 
-// estimate is the size of a block in a box, of which stored, if it is not nil, cuts the entries evenly.
+// estimate is the size of a block in a box, of which stored, if it is not nil, cuts the entries
+// evenly.
 func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	extent := func(m int) float64 { return float64(box[m][1] - box[m][0]) }
 	part, share, paths := t.shares(box, stored)
@@ -293,8 +301,9 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	return z.size
 }
 
-// reach is the most coordinates of mode m that a block has, of about so many: more where they are those of a chunk of entries that is
-// located by a guess. Among the coordinates of a chunk that reaches so much further there are rarely as few entries as it has, by Chernoff's bound.
+// reach is the most coordinates of mode m that a block has, of about so many: more where they are
+// those of a chunk of entries that is located by a guess. Among the coordinates of a chunk that
+// reaches so much further there are rarely as few entries as it has, by Chernoff's bound.
 func (t *Tensor) reach(m int, about float64) float64 {
 	a := t.Partition.GuessedIn(m)
 	if a == nil {
@@ -306,8 +315,9 @@ func (t *Tensor) reach(m int, about float64) float64 {
 	return max(about, min(max(about, 1)*further, float64(t.Dims[m])))
 }
 
-// Drift is how far from where they are guessed chunks may begin, where they do not lie at equal distances: by which share of a chunk's
-// entries at both ends together, of all entries at most, and by how many blocks.
+// Drift is how far from where they are guessed chunks may begin, where they do not lie at equal
+// distances: by which share of a chunk's entries at both ends together, of all entries at most, and
+// by how many blocks.
 func (t *Tensor) Drift() (share float64, blocks int64) {
 	for m := range t.Dims {
 		a := t.Partition.GuessedIn(m)

@@ -37,7 +37,8 @@ func TestBlocks(t *testing.T) {
 		{"uq", plan.Size{Entries: 250, Bytes: 2*4 + 2*250*4 + 250*8, Arrays: 4}, 4 * 2},
 		{"dp", plan.Size{Entries: 25, Bytes: 25*4 + 25*8, Arrays: 2}, 4 * 26},
 	} {
-		x := &Tensor{Partition: cutInRows(0, 25, 100), Dims: []int64{100, 40}, Kinds: c.kinds, Modes: []int{0, 1}, Type: tcs.Float64, Entries: 1000}
+		x := &Tensor{Partition: cutInRows(0, 25, 100), Dims: []int64{100, 40}, Kinds: c.kinds,
+			Modes: []int{0, 1}, Type: tcs.Float64, Entries: 1000}
 		if got := about(x.Block(0)); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.kinds, got, c.want)
 		}
@@ -49,21 +50,25 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	// Two compressed levels: of 1000 entries over 100 rows all but a few have some.
-	x := &Tensor{Partition: cutInRows(0, 100), Dims: []int64{100, 40}, Kinds: "ss", Modes: []int{0, 1}, Type: tcs.Float64, Entries: 50}
+	x := &Tensor{Partition: cutInRows(0, 100), Dims: []int64{100, 40}, Kinds: "ss", Modes: []int{0, 1},
+		Type: tcs.Float64, Entries: 50}
 	if z := x.Block(0); z.Bytes != 2*4+39*4+40*4+50*4+50*8 || z.Entries != 50 {
 		t.Errorf("ss of 50 entries: got %+v, want 39 rows", z)
 	}
 }
 
-// Columns of rows that are dense below their coordinates have a place in each row that is stored, wherever its entries are.
+// Columns of rows that are dense below their coordinates have a place in each row that is stored,
+// wherever its entries are.
 func TestBlocksOfDenseRows(t *testing.T) {
 	part := partition.Whole(2)
 	part.Axes = []partition.Axis{{Modes: []int{1}, Cuts: []int64{0, 10, 40}}}
-	x := &Tensor{Partition: part, Dims: []int64{100, 40}, Kinds: "sd", Modes: []int{0, 1}, Type: tcs.Float64, Entries: 50}
+	x := &Tensor{Partition: part, Dims: []int64{100, 40}, Kinds: "sd", Modes: []int{0, 1},
+		Type: tcs.Float64, Entries: 50}
 	for b, columns := range []int64{10, 30} {
 		rows := 100 * -math.Expm1(-0.5) // of 50 entries over 100 rows
 		values := Round(rows * float64(columns))
-		if got, want := about(x.Block(plan.Block(b))), (plan.Size{Entries: values, Bytes: 2*4 + Round(rows)*4 + values*8, Arrays: 3}); got != want {
+		if got, want := about(x.Block(plan.Block(b))),
+			(plan.Size{Entries: values, Bytes: 2*4 + Round(rows)*4 + values*8, Arrays: 3}); got != want {
 			t.Errorf("block %d: got %+v, want %+v", b, got, want)
 		}
 	}
@@ -72,10 +77,12 @@ func TestBlocksOfDenseRows(t *testing.T) {
 // Densities of products and sums are those of independent entries.
 func TestDensities(t *testing.T) {
 	tensor := func(kinds string, share float64, dims ...int64) *Tensor {
-		return &Tensor{Dims: dims, Kinds: kinds, Modes: []int{0, 1}[:len(dims)], Entries: share * Space(dims)}
+		return &Tensor{Dims: dims, Kinds: kinds, Modes: []int{0, 1}[:len(dims)],
+			Entries: share * Space(dims)}
 	}
 	size := map[string]int64{"i": 10, "j": 3, "k": 1000}
-	of := map[string]*Tensor{"A": tensor("ss", 0.1, 10, 3), "B": tensor("ss", 0.5, 10, 3), "D": tensor("ss", 0.1, 10, 1000), "E": tensor("ss", 0.5, 1000, 3)}
+	of := map[string]*Tensor{"A": tensor("ss", 0.1, 10, 3), "B": tensor("ss", 0.5, 10, 3),
+		"D": tensor("ss", 0.1, 10, 1000), "E": tensor("ss", 0.5, 1000, 3)}
 	d := Densities{Of: func(name string) *Tensor { return of[name] }, Size: size}
 	for src, want := range map[string]float64{
 		"C(i,j) = A(i,j) * B(i,j)": 0.05,
@@ -106,13 +113,16 @@ func TestDensities(t *testing.T) {
 	}
 }
 
-// Positions of the levels of a whole tensor are those that are known, else what entries that are spread evenly have.
+// Positions of the levels of a whole tensor are those that are known, else what entries that are
+// spread evenly have.
 func TestPositions(t *testing.T) {
 	for _, c := range []struct {
 		kinds string
 		want  []int64 // of 100 x 40, of 50 entries
-	}{{"dd", []int64{100, 4000}}, {"ds", []int64{100, 50}}, {"ss", []int64{39, 50}}, {"uq", []int64{50, 50}}} {
-		x := &Tensor{Partition: cutInRows(0, 100), Dims: []int64{100, 40}, Kinds: c.kinds, Modes: []int{0, 1}, Type: tcs.Float64, Entries: 50}
+	}{{"dd", []int64{100, 4000}}, {"ds", []int64{100, 50}}, {"ss", []int64{39, 50}},
+		{"uq", []int64{50, 50}}} {
+		x := &Tensor{Partition: cutInRows(0, 100), Dims: []int64{100, 40}, Kinds: c.kinds,
+			Modes: []int{0, 1}, Type: tcs.Float64, Entries: 50}
 		if got := x.Positions(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v positions, want %v", c.kinds, got, c.want)
 		}
@@ -129,7 +139,9 @@ func TestPositions(t *testing.T) {
 // fewRows is a matrix of four rows, of which two are empty and one has five of six entries.
 func fewRows(t *testing.T) *tcs.Tensor {
 	t.Helper()
-	x, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{4, 10}, Type: tcs.Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{4, 6}}, nil, "A")
+	x,
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{4, 10}, Type: tcs.Float64},
+		Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{4, 6}}, nil, "A")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +154,8 @@ func fewRows(t *testing.T) *tcs.Tensor {
 // Of segments a tensor in its own format tells, and a copy in another one does not.
 func TestSegments(t *testing.T) {
 	x := fewRows(t)
-	s := &Tensor{Partition: cutInRows(0, 4), Dims: []int64{4, 10}, Kinds: "ds", Modes: []int{0, 1}, Type: tcs.Float64, Entries: 6}
+	s := &Tensor{Partition: cutInRows(0, 4), Dims: []int64{4, 10}, Kinds: "ds", Modes: []int{0, 1},
+		Type: tcs.Float64, Entries: 6}
 	if got := s.Segments(); got != nil {
 		t.Errorf("of a tensor of which nothing is known: got %+v", got)
 	}

@@ -12,13 +12,14 @@ type counted struct{ about, most float64 }
 
 func (c counted) times(n float64) counted { return counted{n * c.about, n * c.most} }
 
-// rarely is how seldom a block has more entries, or positions of a level, than are reckoned with, of entries that lie
-// independently of one another: once in a billion.
+// rarely is how seldom a block has more entries, or positions of a level, than are reckoned with,
+// of entries that lie independently of one another: once in a billion.
 const rarely = 1e-9
 
-// count is of all of some things those that a block has, about so many, which has each with a probability of share: at most
-// as many as Bernstein's inequality says of independent draws. It holds as well where one leaves less room for the others, as entries
-// at distinct coordinates do, and prefixes that several entries share.
+// count is of all of some things those that a block has, about so many, which has each with a
+// probability of share: at most as many as Bernstein's inequality says of independent draws. It
+// holds as well where one leaves less room for the others, as entries at distinct coordinates do,
+// and prefixes that several entries share.
 func count(about, share, all float64) counted {
 	if about == 0 { // of an empty box
 		return counted{}

@@ -12,8 +12,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// TestMost: of entries thrown at random no block has more, nor more positions of a level, than are reckoned with, and these are not many
-// more than are expected.
+// TestMost: of entries thrown at random no block has more, nor more positions of a level, than are
+// reckoned with, and these are not many more than are expected.
 func TestMost(t *testing.T) {
 	const rows, columns = 400, 300
 	for k := range uint64(400) {
@@ -27,12 +27,14 @@ func TestMost(t *testing.T) {
 		if k%2 == 0 {
 			part.Axes[0].Modes, part.Axes[0].Cuts = []int{1}, []int64{0, 5, 150, columns}
 		}
-		x := &Tensor{Partition: part, Dims: []int64{rows, columns}, Kinds: "ss", Modes: []int{0, 1}, Type: tcs.Float64, Entries: float64(entries), Counted: true}
+		x := &Tensor{Partition: part, Dims: []int64{rows, columns}, Kinds: "ss", Modes: []int{0, 1},
+			Type: tcs.Float64, Entries: float64(entries), Counted: true}
 		for b := range plan.Block(3) {
 			box := x.Box(b)
 			n, first := int64(0), map[int]bool{}
 			for at := range seen {
-				if i, j := int64(at[0]), int64(at[1]); box[0][0] <= i && i < box[0][1] && box[1][0] <= j && j < box[1][1] {
+				if i, j := int64(at[0]),
+					int64(at[1]); box[0][0] <= i && i < box[0][1] && box[1][0] <= j && j < box[1][1] {
 					n++
 					first[at[0]] = true
 				}
@@ -40,10 +42,12 @@ func TestMost(t *testing.T) {
 			z := x.Block(b)
 			bytes := 4*2 + 4*int64(len(first)) + 4*int64(len(first)+1) + 12*n
 			if n > z.Most() || bytes > z.Bytes+z.MoreBytes {
-				t.Errorf("case %d, block %d: %d entries, %d bytes; reckoned with %d and %d", k, b, n, bytes, z.Most(), z.Bytes+z.MoreBytes)
+				t.Errorf("case %d, block %d: %d entries, %d bytes; reckoned with %d and %d", k, b, n, bytes,
+					z.Most(), z.Bytes+z.MoreBytes)
 			}
 			if most := float64(z.Entries) + 20 + 7*math.Sqrt(float64(z.Entries)); float64(z.Most()) > most {
-				t.Errorf("case %d, block %d: reckoned with %d entries where %d are expected", k, b, z.Most(), z.Entries)
+				t.Errorf("case %d, block %d: reckoned with %d entries where %d are expected", k, b, z.Most(),
+					z.Entries)
 			}
 		}
 	}
@@ -52,7 +56,8 @@ func TestMost(t *testing.T) {
 // TestEmptyBox: a block in an empty box is reckoned with no entry.
 func TestEmptyBox(t *testing.T) {
 	for _, kinds := range []string{"ss", "ds", "sd", "uq"} {
-		x := &Tensor{Partition: cutInRows(0, 0, 5), Dims: []int64{5, 7}, Kinds: kinds, Modes: []int{0, 1}, Type: tcs.Float64, Entries: 3, Counted: true}
+		x := &Tensor{Partition: cutInRows(0, 0, 5), Dims: []int64{5, 7}, Kinds: kinds, Modes: []int{0, 1},
+			Type: tcs.Float64, Entries: 3, Counted: true}
 		if z := x.Block(0); z.Most() != 0 {
 			t.Errorf("%s: got %+v", kinds, z)
 		}
@@ -62,8 +67,8 @@ func TestEmptyBox(t *testing.T) {
 	}
 }
 
-// TestGuessedChunks: rows that entries thrown at random lie in, so many in each chunk of these, are no more than a block of rows is reckoned
-// with that is located by a guess.
+// TestGuessedChunks: rows that entries thrown at random lie in, so many in each chunk of these, are
+// no more than a block of rows is reckoned with that is located by a guess.
 func TestGuessedChunks(t *testing.T) {
 	const rows, chunks = 900, 3
 	for k := range uint64(600) {
@@ -71,9 +76,12 @@ func TestGuessedChunks(t *testing.T) {
 		entries := 1 + r.IntN([]int{3, 40, 800}[k%3])
 		at := r.Perm(rows)[:entries]
 		slices.Sort(at)
-		axis := partition.Axis{Modes: []int{0}, Ordered: &place.Ordered{Modes: []int{0}, Cuts: []place.OrderedCut{{N: chunks, Level: 0}}}}
+		axis := partition.Axis{Modes: []int{0},
+			Ordered: &place.Ordered{Modes: []int{0}, Cuts: []place.OrderedCut{{N: chunks, Level: 0}}}}
 		axis.Guess([]int64{rows}, float64(entries))
-		x := &Tensor{Partition: &partition.Partition{Order: 1, Axes: []partition.Axis{axis}, Owner: func([]int64) int { return 0 }}, Dims: []int64{rows}, Kinds: "d", Modes: []int{0}, Type: tcs.Float64, Entries: rows}
+		x := &Tensor{Partition: &partition.Partition{Order: 1, Axes: []partition.Axis{axis},
+			Owner: func([]int64) int { return 0 }}, Dims: []int64{rows}, Kinds: "d", Modes: []int{0},
+			Type: tcs.Float64, Entries: rows}
 		first := func(n int) int { // the row that chunk n begins with
 			switch place := entries * n / chunks; {
 			case n == 0:
@@ -87,10 +95,12 @@ func TestGuessedChunks(t *testing.T) {
 		for b := range chunks {
 			z, has := x.Block(plan.Block(b)), int64(first(b+1)-first(b))
 			if bytes := 8 * has; bytes > z.Bytes+z.MoreBytes {
-				t.Errorf("case %d, %d entries, block %d: %d bytes; reckoned with %d", k, entries, b, bytes, z.Bytes+z.MoreBytes)
+				t.Errorf("case %d, %d entries, block %d: %d bytes; reckoned with %d", k, entries, b, bytes,
+					z.Bytes+z.MoreBytes)
 			}
 			if entries > 400 && z.MoreBytes > z.Bytes {
-				t.Errorf("case %d, %d entries, block %d: reckoned with %d bytes more than %d", k, entries, b, z.MoreBytes, z.Bytes)
+				t.Errorf("case %d, %d entries, block %d: reckoned with %d bytes more than %d", k, entries, b,
+					z.MoreBytes, z.Bytes)
 			}
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// Share is the share of the coordinates of some modes at which the tensor has an entry, at any coordinates of the others. It is as
-// levels tell, where their positions are known and the modes are those of outer ones; else entries are taken to be spread evenly.
+// Share is the share of the coordinates of some modes at which the tensor has an entry, at any
+// coordinates of the others. It is as levels tell, where their positions are known and the modes
+// are those of outer ones; else entries are taken to be spread evenly.
 func (t *Tensor) Share(modes []int) float64 {
 	inner := t.lastCrd() + 1 // along the levels from here on it is filled everywhere or nowhere
 	if inner == 0 {
@@ -42,7 +43,8 @@ func (t *Tensor) Share(modes []int) float64 {
 	return atSome(min(1, entries/places), summed)
 }
 
-// atSome is the share at which there is an entry at one of n coordinates at least, where there is one at a share of d.
+// atSome is the share at which there is an entry at one of n coordinates at least, where there is
+// one at a share of d.
 func atSome(d, n float64) float64 {
 	if d >= 1 || n == 1 {
 		return d
@@ -60,7 +62,8 @@ func (t *Tensor) lastCrd() int {
 	return -1
 }
 
-// present is how many of the positions of the first n levels have an entry below, where levels tell; -1 where they do not.
+// present is how many of the positions of the first n levels have an entry below, where levels
+// tell; -1 where they do not.
 func (t *Tensor) present(n int) float64 {
 	if t.levels == nil || n == 0 || t.repeats(n) {
 		return -1
@@ -68,7 +71,8 @@ func (t *Tensor) present(n int) float64 {
 	if tcs.KindOf(t.Kinds[n-1]).HasCrd() {
 		return t.levels[n-1]
 	}
-	if st := t.Segments(); n < len(t.Kinds) && n < len(st) && tcs.KindOf(t.Kinds[n]).Form == tcs.Segmented {
+	if st := t.Segments(); n < len(t.Kinds) && n < len(st) &&
+		tcs.KindOf(t.Kinds[n]).Form == tcs.Segmented {
 		return t.levels[n-1] - float64(st[n].Empty)
 	}
 	return -1
@@ -86,9 +90,11 @@ func (t *Tensor) repeats(n int) bool {
 
 // Pattern is where a tensor that is not there yet will have entries.
 type Pattern struct {
-	// Share is the share of the coordinates of some modes at which it has an entry, at any coordinates of the others.
+	// Share is the share of the coordinates of some modes at which it has an entry, at any coordinates
+	// of the others.
 	Share func(modes []int) float64
-	// Filled says of each mode whether it is filled along it everywhere or nowhere, at any coordinates of the others.
+	// Filled says of each mode whether it is filled along it everywhere or nowhere, at any coordinates
+	// of the others.
 	Filled []bool
 }
 
@@ -97,10 +103,11 @@ func (t *Tensor) filled(m int) bool { return t.Pattern != nil && t.Pattern.Fille
 
 // cut is a box of the tensor.
 type cut struct {
-	part   func(m int) float64 // the share of a mode's coordinates
-	outer  float64             // of the coordinates of the levels down to the one at hand
-	share  float64             // of those whose entries make paths down to the last level that is not dense
-	places float64             // coordinates of the levels down to the one at hand
+	part  func(m int) float64 // the share of a mode's coordinates
+	outer float64             // of the coordinates of the levels down to the one at hand
+	// of those whose entries make paths down to the last level that is not dense
+	share  float64
+	places float64 // coordinates of the levels down to the one at hand
 }
 
 // uncut is the whole tensor, at level l.
@@ -112,8 +119,8 @@ func (t *Tensor) uncut(l int) cut {
 	return c
 }
 
-// foreseen is how many positions level l of a tensor with a pattern has in a box. Those that lie side by side along modes which are
-// filled everywhere or nowhere are there together.
+// foreseen is how many positions level l of a tensor with a pattern has in a box. Those that lie
+// side by side along modes which are filled everywhere or nowhere are there together.
 func (t *Tensor) foreseen(l int, c cut) counted {
 	all, together := 1.0, 1.0
 	for _, m := range t.Modes[:l+1] {
@@ -126,7 +133,8 @@ func (t *Tensor) foreseen(l int, c cut) counted {
 	if n == 0 || together == 0 {
 		return counted{}
 	}
-	each, inner := t.Entries/n, 1.0 // entries below a position, and the share of their coordinates that the box has
+	// entries below a position, and the share of their coordinates that the box has
+	each, inner := t.Entries/n, 1.0
 	for k := l + 1; k < len(t.Modes); k++ {
 		switch m := t.Modes[k]; {
 		case t.filled(m):

@@ -18,9 +18,11 @@ type drawn struct {
 	entries [][]int64
 }
 
-// draw throws entries at random, or with coordinates that fall with a power of their rank, as a tensor whose levels are all compressed.
+// draw throws entries at random, or with coordinates that fall with a power of their rank, as a
+// tensor whose levels are all compressed.
 func draw(r *rand.Rand, skew float64, n int, dims ...int64) *drawn {
-	x := &drawn{Tensor: &Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Type: tcs.Float64, Counted: true}}
+	x := &drawn{Tensor: &Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Type: tcs.Float64,
+		Counted: true}}
 	for m := range dims {
 		x.Kinds, x.Modes = x.Kinds+"s", append(x.Modes, m)
 	}
@@ -132,7 +134,8 @@ func pattern(n *notation.Normal, of map[string]*drawn, size map[string]int64) (l
 }
 
 // result is a statement's result, as it is foreseen.
-func result(t *testing.T, src, kinds string, modes []int, of map[string]*drawn, size map[string]int64) (*Tensor, [][]int64) {
+func result(t *testing.T, src, kinds string, modes []int, of map[string]*drawn,
+	size map[string]int64) (*Tensor, [][]int64) {
 	s, err := notation.Parse(src)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +147,8 @@ func result(t *testing.T, src, kinds string, modes []int, of map[string]*drawn, 
 		}
 		return nil
 	}}
-	y := &Tensor{Partition: partition.Whole(len(modes)), Kinds: kinds, Modes: modes, Type: tcs.Float64, Pattern: d.Pattern(n.LHS.Vars, n.Terms)}
+	y := &Tensor{Partition: partition.Whole(len(modes)), Kinds: kinds, Modes: modes, Type: tcs.Float64,
+		Pattern: d.Pattern(n.LHS.Vars, n.Terms)}
 	for _, v := range n.LHS.Vars {
 		y.Dims = append(y.Dims, size[v])
 	}
@@ -171,8 +175,8 @@ func positions(y *Tensor, entries [][]int64, box [][2]int64) (list []int64) {
 	return list
 }
 
-// TestForeseen holds the positions of results to those that they have: to a tenth where entries are spread evenly or levels tell, and never to fewer
-// where they are skewed.
+// TestForeseen holds the positions of results to those that they have: to a tenth where entries are
+// spread evenly or levels tell, and never to fewer where they are skewed.
 func TestForeseen(t *testing.T) {
 	natural := func(n int) (modes []int) {
 		for m := range n {
@@ -184,7 +188,9 @@ func TestForeseen(t *testing.T) {
 	for _, skew := range []float64{0, 0.6} {
 		for _, n := range []int{300, 2000} {
 			r := rand.New(rand.NewPCG(5, uint64(n)))
-			of := map[string]*drawn{"A": draw(r, skew, n, 60, 50, 40).known(), "B": draw(r, skew, n/3, 60, 50).known(), "C": draw(r, skew, n/3, 50, 40).known(), "a": draw(r, skew, 30, 60).known(), "b": draw(r, skew, 20, 50).known()}
+			of := map[string]*drawn{"A": draw(r, skew, n, 60, 50, 40).known(),
+				"B": draw(r, skew, n/3, 60, 50).known(), "C": draw(r, skew, n/3, 50, 40).known(),
+				"a": draw(r, skew, 30, 60).known(), "b": draw(r, skew, 20, 50).known()}
 			for _, c := range []struct {
 				src, kinds string
 				modes      []int
@@ -221,7 +227,8 @@ func TestForeseen(t *testing.T) {
 					off := float64(got[l]-want[l]) / float64(want[l])
 					most := 0.1 + 3/math.Sqrt(float64(want[l])/float64(together(y, l)))
 					if exact := c.exact && math.Abs(off) > 1e-3; exact || skew == 0 && math.Abs(off) > most {
-						t.Errorf("%s, %d entries, skew %v, as %s:%v: level %d has %d positions, not %d", c.src, n, skew, c.kinds, c.modes, l, want[l], got[l])
+						t.Errorf("%s, %d entries, skew %v, as %s:%v: level %d has %d positions, not %d", c.src, n,
+							skew, c.kinds, c.modes, l, want[l], got[l])
 					}
 				}
 				// Blocks have no more than are reckoned with, and together all.
@@ -230,7 +237,8 @@ func TestForeseen(t *testing.T) {
 				}
 				for cutMode := range y.Dims {
 					y.Partition = partition.Whole(len(y.Dims))
-					y.Partition.Axes = []partition.Axis{{Modes: []int{cutMode}, Cuts: []int64{0, y.Dims[cutMode] / 3, y.Dims[cutMode]}}}
+					y.Partition.Axes = []partition.Axis{
+						{Modes: []int{cutMode}, Cuts: []int64{0, y.Dims[cutMode] / 3, y.Dims[cutMode]}}}
 					y.known, y.found = nil, nil
 					for b := range plan.Block(2) {
 						z, box := y.Block(b), y.Box(b)
@@ -243,10 +251,13 @@ func TestForeseen(t *testing.T) {
 						}
 						bytes += 8 * parents
 						if bytes > z.Bytes+z.MoreBytes || parents > z.Most() {
-							t.Errorf("%s, %d entries, as %s:%v, cut along mode %d: block %d has %d values and %d bytes, reckoned with %d and %d", c.src, n, c.kinds, c.modes, cutMode, b, parents, bytes, z.Most(), z.Bytes+z.MoreBytes)
+							t.Errorf(
+								"%s, %d entries, as %s:%v, cut along mode %d: block %d has %d values and %d bytes, reckoned with %d and %d", c.src, n, c.kinds, c.modes, cutMode, b, parents, bytes, z.Most(), z.Bytes+z.MoreBytes)
 						}
 						if math.Abs(float64(bytes-z.Bytes)) > 0.25*float64(bytes)+1500 {
-							t.Errorf("%s, %d entries, as %s:%v, cut along mode %d: block %d has %d bytes, about %d are expected", c.src, n, c.kinds, c.modes, cutMode, b, bytes, z.Bytes)
+							t.Errorf(
+								"%s, %d entries, as %s:%v, cut along mode %d: block %d has %d bytes, about %d are expected",
+								c.src, n, c.kinds, c.modes, cutMode, b, bytes, z.Bytes)
 						}
 					}
 				}
@@ -266,7 +277,8 @@ func together(y *Tensor, l int) int64 {
 	return n
 }
 
-// TestShare: levels tell of prefixes, also of those behind dense levels whose empty segments are known; of others entries are spread evenly.
+// TestShare: levels tell of prefixes, also of those behind dense levels whose empty segments are
+// known; of others entries are spread evenly.
 func TestShare(t *testing.T) {
 	x := fewRows(t)
 	s := &Tensor{Dims: []int64{4, 10}, Kinds: "ds", Modes: []int{0, 1}, Entries: 6}
@@ -283,8 +295,10 @@ func TestShare(t *testing.T) {
 	near("columns", s.Share([]int{1}), 1-math.Pow(1-6./40, 4))
 	near("entries", s.Share([]int{1, 0}), 6./40)
 	near("nothing", s.Share(nil), 1)
-	rows := &Tensor{Dims: []int64{40, 5}, Kinds: "sd", Modes: []int{0, 1}, Entries: 35, levels: []float64{7, 35}}
+	rows := &Tensor{Dims: []int64{40, 5}, Kinds: "sd", Modes: []int{0, 1}, Entries: 35,
+		levels: []float64{7, 35}}
 	near("rows that are dense", rows.Share([]int{0, 1}), 7./40)
 	near("columns of these", rows.Share([]int{1}), 1)
-	near("of a dense tensor", (&Tensor{Dims: []int64{4}, Kinds: "d", Modes: []int{0}}).Share([]int{0}), 1)
+	near("of a dense tensor", (&Tensor{Dims: []int64{4}, Kinds: "d", Modes: []int{0}}).Share([]int{0}),
+		1)
 }

@@ -8,8 +8,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// assembly is what a plan's result is put together of, and the pieces that it becomes: the blocks that steps make,
-// which overlap, behind those that are added to them, of which there are some.
+// assembly is what a plan's result is put together of, and the pieces that it becomes: the blocks
+// that steps make, which overlap, behind those that are added to them, of which there are some.
 func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) {
 	s = &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Dims)}
 	if p.Added != nil {
@@ -18,13 +18,16 @@ func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) 
 	}
 	for b := range plan.Block(p.Result.Pieces()) {
 		box, from, to := p.Part(b, like.Dims)
-		s.Parts = append(s.Parts, assemble.Piece{Rank: p.Result.OwnerOf(b), Region: assemble.Region{Box: box, From: from, To: to}})
+		s.Parts = append(s.Parts,
+			assemble.Piece{Rank: p.Result.OwnerOf(b), Region: assemble.Region{Box: box, From: from, To: to}})
 	}
 	return s, added
 }
 
-// parts are the blocks of an assembly that are at this rank, by their numbers there. It takes blocks over.
-func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Block]*tcs.Tensor, error) {
+// parts are the blocks of an assembly that are at this rank, by their numbers there. It takes
+// blocks over.
+func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Block]*tcs.Tensor,
+	error) {
 	if added == 0 {
 		return blocks, nil
 	}
@@ -43,15 +46,16 @@ func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Blo
 	return parts, nil
 }
 
-// assemble makes the pieces of the result that live at this rank of the blocks, which it takes over, that are
-// complete here, and those of other ranks. Collective.
+// assemble makes the pieces of the result that live at this rank of the blocks, which it takes
+// over, that are complete here, and those of other ranks. Collective.
 func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	s, added := assembly(r.Plan, r.Result)
 	parts, err := r.parts(blocks, added)
 	if err != nil {
 		return nil, err
 	}
-	o := assemble.Options{Alloc: r.Alloc, Limit: r.Limit, Threads: r.Threads, Tag: tagCombine, Abort: r.Abort}
+	o := assemble.Options{Alloc: r.Alloc, Limit: r.Limit, Threads: r.Threads, Tag: tagCombine,
+		Abort: r.Abort}
 	if r.Sparse != nil {
 		o.Shape = r.Sparse.Shape
 	}
@@ -62,9 +66,10 @@ func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.
 	return r.Copy(r.Plan.Assembled, r.Result, own)
 }
 
-// Copy brings pieces of the result, which their owners have in own, to the other ranks where they live. It returns own, whose
-// pieces it closes where it fails. Collective.
-func (r *Rank) Copy(part *partition.Partition, like transfer.Like, own map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
+// Copy brings pieces of the result, which their owners have in own, to the other ranks where they
+// live. It returns own, whose pieces it closes where it fails. Collective.
+func (r *Rank) Copy(part *partition.Partition, like transfer.Like,
+	own map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	if part.Copies == nil {
 		return own, nil
 	}
@@ -105,7 +110,8 @@ func (f *Forecast) assembled(c *Cost) {
 		return f.Part(box)
 	}
 	s, _ := assembly(f.Plan, f.Like)
-	pieces := s.Cost(f.Plan.Ranks, f.PosWidth, f.CrdWidth, f.Drift, func(r assemble.Region) plan.Size { return f.Part(r.Box) })
+	pieces := s.Cost(f.Plan.Ranks, f.PosWidth, f.CrdWidth, f.Drift,
+		func(r assemble.Region) plan.Size { return f.Part(r.Box) })
 	for rank := range c.ranks {
 		c.ranks[rank].added += pieces.Peak[rank]
 		c.ranks[rank].stays += pieces.Kept[rank]

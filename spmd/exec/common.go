@@ -10,15 +10,18 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// CommonLeast is from how many bytes on a node spares itself, which its ranks would hold twice or more often, that they
-// have the rows of a gathered operand in one array: less is copied sooner than they have agreed. Tests change it.
+// CommonLeast is from how many bytes on a node spares itself, which its ranks would hold twice or
+// more often, that they have the rows of a gathered operand in one array: less is copied sooner
+// than they have agreed. Tests change it.
 var CommonLeast atomic.Int64
 
 func init() { CommonLeast.Store(1 << 20) }
 
-// common is how the ranks of a node have all rows of a gathered operand in one array. Each brings its own rows there. Those of a rank
-// of another node come once, as a whole, to one of the ranks that read rows, their carrier. Whoever has written rows tells those that read
-// them by an empty message, and these tell him by another when they have, where he writes them again at the next run.
+// common is how the ranks of a node have all rows of a gathered operand in one array. Each brings
+// its own rows there. Those of a rank of another node come once, as a whole, to one of the ranks
+// that read rows, their carrier. Whoever has written rows tells those that read them by an empty
+// message, and these tell him by another when they have, where he writes them again at the next
+// run.
 type common struct {
 	node    []int         // by rank, a number for its node; -1 where the rank has an array of its own
 	readers map[int][]int // by that number, the ranks that read rows
@@ -30,7 +33,8 @@ func (x *common) carrier(node, from int) int {
 	return list[from%len(list)]
 }
 
-// nodes are, by rank, a number for its node, the same for ranks that can have memory in common. Collective.
+// nodes are, by rank, a number for its node, the same for ranks that can have memory in common.
+// Collective.
 func (r *Rank) nodes() ([]int, error) {
 	if r.Nodes != nil {
 		return r.Nodes, nil
@@ -54,8 +58,9 @@ func (r *Rank) nodes() ([]int, error) {
 	return nodes, nil
 }
 
-// sharing is how ranks of these nodes have so many rows, of so many bytes each, in common of which each reads some: on a node whose ranks
-// read them one and a half times together, where that spares memory that is worth it. It is nil where no node does.
+// sharing is how ranks of these nodes have so many rows, of so many bytes each, in common of which
+// each reads some: on a node whose ranks read them one and a half times together, where that spares
+// memory that is worth it. It is nil where no node does.
 func sharing(nodes []int, reads []int64, rows, row, least int64) *common {
 	sum, readers := map[int]int64{}, map[int][]int{}
 	for rank, n := range reads {
@@ -82,8 +87,8 @@ func (x *common) some() *common {
 	return nil
 }
 
-// share settles which ranks have the rows in common, and has those of this node have one array, of which g.read is this rank's
-// tensor; nil where it is to have one of its own. Collective.
+// share settles which ranks have the rows in common, and has those of this node have one array, of
+// which g.read is this rank's tensor; nil where it is to have one of its own. Collective.
 func (g *gather) share(want Rows) (err error) {
 	r, like := g.r, g.r.Like[g.operand]
 	rows, least := like.Dims[like.Modes[0]], CommonLeast.Load()
@@ -114,8 +119,10 @@ func (g *gather) share(want Rows) (err error) {
 				list = append(list, rank)
 			}
 		}
-		shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
-		if g.read, err = transfer.Common(r.Comm, list, shape, like.Name, r.Limit, tagOf(g.operand)); err != nil {
+		shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Kinds: like.Kinds,
+			Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
+		if g.read, err = transfer.Common(r.Comm, list, shape, like.Name, r.Limit,
+			tagOf(g.operand)); err != nil {
 			return err
 		}
 		if g.read == nil {
@@ -212,8 +219,9 @@ func (g *gather) others() (list []int) {
 	return list
 }
 
-// incoming is what comes to a rank that has the rows in common with others, if it reads some: first word of the rows of these ranks themselves,
-// then, in the order in which their carriers send word of them, those of other nodes' ranks.
+// incoming is what comes to a rank that has the rows in common with others, if it reads some: first
+// word of the rows of these ranks themselves, then, in the order in which their carriers send word
+// of them, those of other nodes' ranks.
 func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 	me := g.r.Comm.Rank()
 	node := g.common.node[me]
@@ -238,8 +246,8 @@ func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 	return list
 }
 
-// count counts what this rank reads of others' rows, and these of its, as the messages that would carry it: a row that lies in an array of
-// several ranks has come to each of them.
+// count counts what this rank reads of others' rows, and these of its, as the messages that would
+// carry it: a row that lies in an array of several ranks has come to each of them.
 func (g *gather) count() {
 	if g.common == nil {
 		return
@@ -258,7 +266,8 @@ func (g *gather) count() {
 	g.r.Comm.Count(n)
 }
 
-// carry waits for rows that come to this rank for all of its node, beside what the rank does, and tells those that read them.
+// carry waits for rows that come to this rank for all of its node, beside what the rank does, and
+// tells those that read them.
 func (g *gather) carry() {
 	var list []*parcel
 	var requests []*comm.Request
@@ -301,7 +310,8 @@ func (g *gather) tell(ranks []int, tag int) error {
 	return nil
 }
 
-// taken tells those who write rows again that this rank has read them, and waits until the others have read those that it writes.
+// taken tells those who write rows again that this rank has read them, and waits until the others
+// have read those that it writes.
 func (g *gather) taken() error {
 	var writers, readers []int
 	for k := range g.from {

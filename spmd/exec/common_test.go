@@ -42,7 +42,8 @@ type commonCase struct {
 }
 
 func drawCommon(r *rand.Rand) *commonCase {
-	k := &commonCase{ranks: 2 + r.IntN(5), moves: r.IntN(2) == 0, apart: r.IntN(3) == 0, refused: r.IntN(8) == 0}
+	k := &commonCase{ranks: 2 + r.IntN(5), moves: r.IntN(2) == 0, apart: r.IntN(3) == 0,
+		refused: r.IntN(8) == 0}
 	k.problem = problem(k.ranks, int64(k.ranks)*int64(1+r.IntN(3)), 1, false, []int{0})
 	k.cuts = place.EvenCuts(cols, int64(1+r.IntN(2*k.ranks)))
 	for range len(k.cuts) - 1 {
@@ -64,13 +65,17 @@ func drawCommon(r *rand.Rand) *commonCase {
 		}
 		k.reads = append(k.reads, rows)
 	}
-	k.problem.Operands[2].Gathered = &partition.Partition{Order: 1, Axes: []partition.Axis{{Modes: []int{0}, Cuts: k.cuts}}, Owner: func(at []int64) int { return k.owners[at[0]] }}
+	k.problem.Operands[2].Gathered = &partition.Partition{Order: 1,
+		Axes:  []partition.Axis{{Modes: []int{0}, Cuts: k.cuts}},
+		Owner: func(at []int64) int { return k.owners[at[0]] }}
 	k.pointers = make([]unsafe.Pointer, k.ranks)
 	return k
 }
 
 func (k *commonCase) String() string {
-	return fmt.Sprintf("nodes %v, owners %v of rows cut at %v, reading %+v, moving %v, apart %v, refused %v", k.nodes, k.owners, k.cuts, k.reads, k.moves, k.apart, k.refused)
+	return fmt.Sprintf(
+		"nodes %v, owners %v of rows cut at %v, reading %+v, moving %v, apart %v, refused %v", k.nodes,
+		k.owners, k.cuts, k.reads, k.moves, k.apart, k.refused)
 }
 
 // count is how many rows a rank reads.
@@ -81,7 +86,8 @@ func (k *commonCase) count(rank int) int {
 	return len(k.reads[rank].List)
 }
 
-// common tells whether the ranks of a rank's node are to have the rows in one array: together they read them one and a half times.
+// common tells whether the ranks of a rank's node are to have the rows in one array: together they
+// read them one and a half times.
 func (k *commonCase) common(rank int) bool {
 	sum, readers := 0, 0
 	for q, node := range k.nodes {
@@ -111,7 +117,8 @@ func (k *commonCase) value(run int, row int64) float64 {
 	return float64(100*run) + float64(row) + 1
 }
 
-// run runs the problem at a rank some times, with other values each time, and looks at what its leaves read, and at what is counted.
+// run runs the problem at a rank some times, with other values each time, and looks at what its
+// leaves read, and at what is counted.
 func (k *commonCase) run(t *testing.T, c comm.Comm) error {
 	me := c.Rank()
 	c = lingering{c}
@@ -141,7 +148,8 @@ func (k *commonCase) runs(t *testing.T, c comm.Comm, r *exec.Rank, me int) error
 			}
 		}
 		if owner == me {
-			r.Own[2][plan.Block(b)] = dense(t, sizes[2], [][2]int64{{k.cuts[b], k.cuts[b+1]}}, func(at []int64) float64 { return k.value(0, at[0]) })
+			r.Own[2][plan.Block(b)] = dense(t, sizes[2], [][2]int64{{k.cuts[b], k.cuts[b+1]}},
+				func(at []int64) float64 { return k.value(0, at[0]) })
 		}
 	}
 	for run := range 4 {
@@ -160,7 +168,8 @@ func (k *commonCase) runs(t *testing.T, c comm.Comm, r *exec.Rank, me int) error
 					return nil, err
 				}
 			}
-			return dense(t, []int64{rows}, k.problem.Result.Box(s.Partial.Result, []int64{rows}), func([]int64) float64 { return 0 }), nil
+			return dense(t, []int64{rows}, k.problem.Result.Box(s.Partial.Result, []int64{rows}),
+				func([]int64) float64 { return 0 }), nil
 		}
 		blocks, err := r.Compute()
 		if err != nil {
@@ -177,7 +186,8 @@ func (k *commonCase) runs(t *testing.T, c comm.Comm, r *exec.Rank, me int) error
 // look looks at what a leaf reads, early and late.
 func (k *commonCase) look(me, run int, t *tcs.Tensor, read []int64) error {
 	within := t.Header.Range(0)
-	if want := k.reads[me].Within; k.common(me) && within != [2]int64{0, cols} || !k.common(me) && within != want {
+	if want := k.reads[me].Within; k.common(me) && within != [2]int64{0, cols} ||
+		!k.common(me) && within != want {
 		return fmt.Errorf("rows %v are in memory", within)
 	}
 	for range 2 {
@@ -192,8 +202,9 @@ func (k *commonCase) look(me, run int, t *tcs.Tensor, read []int64) error {
 	return nil
 }
 
-// TestRowsInCommon: ranks of a node have gathered rows in one array where together they read them one and a half times. A rank reads
-// the values of the run, which no other overwrites while it does, and counts what it reads of others' rows.
+// TestRowsInCommon: ranks of a node have gathered rows in one array where together they read them
+// one and a half times. A rank reads the values of the run, which no other overwrites while it
+// does, and counts what it reads of others' rows.
 func TestRowsInCommon(t *testing.T) {
 	commonFrom(t, 0)
 	shared := 0
@@ -226,19 +237,25 @@ func TestRowsInCommon(t *testing.T) {
 	}
 }
 
-// TestRowsInCommonFail: a rank whose leaf fails while others wait for its word, or for it to have read, ends the job.
+// TestRowsInCommonFail: a rank whose leaf fails while others wait for its word, or for it to have
+// read, ends the job.
 func TestRowsInCommonFail(t *testing.T) {
 	commonFrom(t, 0)
 	for failing := range 3 {
 		for _, nodes := range [][]int{{0, 0, 0, 0}, {0, 0, 1, 1}} {
-			k := &commonCase{ranks: 4, nodes: nodes, owners: []int{0, 1, 2, 3}, cuts: place.EvenCuts(cols, 4), problem: problem(4, 4, 1, false, []int{0})}
-			k.problem.Operands[2].Gathered = &partition.Partition{Order: 1, Axes: []partition.Axis{{Modes: []int{0}, Cuts: k.cuts}}, Owner: func(at []int64) int { return k.owners[at[0]] }}
+			k := &commonCase{ranks: 4, nodes: nodes, owners: []int{0, 1, 2, 3},
+				cuts: place.EvenCuts(cols, 4), problem: problem(4, 4, 1, false, []int{0})}
+			k.problem.Operands[2].Gathered = &partition.Partition{Order: 1,
+				Axes:  []partition.Axis{{Modes: []int{0}, Cuts: k.cuts}},
+				Owner: func(at []int64) int { return k.owners[at[0]] }}
 			err := local.Run(context.Background(), 4, func(c comm.Comm) error {
 				r := rank(t, c, k.problem)
 				defer r.Close()
 				r.Nodes, r.Shares = nodes, true
 				r.Rows = func(int) exec.Rows { return exec.Rows{All: true, Within: [2]int64{0, cols}} }
-				r.Own[2] = map[plan.Block]*tcs.Tensor{plan.Block(c.Rank()): dense(t, sizes[2], [][2]int64{{k.cuts[c.Rank()], k.cuts[c.Rank()+1]}}, values[2])}
+				r.Own[2] = map[plan.Block]*tcs.Tensor{
+					plan.Block(c.Rank()): dense(t, sizes[2], [][2]int64{{k.cuts[c.Rank()], k.cuts[c.Rank()+1]}},
+						values[2])}
 				leaf := r.Leaf
 				r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 					if c.Rank() == failing && ops[2] != nil {
@@ -250,7 +267,8 @@ func TestRowsInCommonFail(t *testing.T) {
 				tcs.CloseAll(blocks)
 				return err
 			})
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("[%d]", failing)) || !strings.Contains(err.Error(), "no luck") {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("[%d]", failing)) ||
+				!strings.Contains(err.Error(), "no luck") {
 				t.Errorf("nodes %v, rank %d fails: got %v", nodes, failing, err)
 			}
 		}

@@ -19,8 +19,10 @@ type Forecast struct {
 	Like     transfer.Like // of the result
 	// PosWidth and CrdWidth are those of the result's levels.
 	PosWidth, CrdWidth []uint8
-	Drift              assemble.Drift // of the blocks that the result is put together of, and of what it becomes
-	Resting            plan.Sizes     // of the result as it lies in the end, where that is put together of blocks that overlap
+	// of the blocks that the result is put together of, and of what it becomes
+	Drift assemble.Drift
+	// of the result as it lies in the end, where that is put together of blocks that overlap
+	Resting plan.Sizes
 	// Part is the size of what a block of the result has in a box.
 	Part   func(box [][2]int64) plan.Size
 	Sparse bool    // the result is, so that Making asks what steps add
@@ -29,8 +31,8 @@ type Forecast struct {
 	// Replicated says, by operand, that every rank has the whole, so that nothing of it
 	// travels; nil where none is.
 	Replicated []bool
-	// Rows are the rows of a gathered operand among which are those that a rank reads, the rows that it has in
-	// memory (Rows.Within), and which share of the first it is taken to read; nil: all.
+	// Rows are the rows of a gathered operand among which are those that a rank reads, the rows that
+	// it has in memory (Rows.Within), and which share of the first it is taken to read; nil: all.
 	Rows func(t *plan.Traffic, rank, operand int) (among, within [2]int64, share float64)
 }
 
@@ -38,7 +40,8 @@ type Forecast struct {
 type Watcher interface {
 	// Step is one of a rank's steps.
 	Step(rank int, s plan.Step)
-	// Arrive is what comes to a rank of an operand that is not broadcast, before the first of its steps.
+	// Arrive is what comes to a rank of an operand that is not broadcast, before the first of its
+	// steps.
 	Arrive(operand int, a plan.Arrival)
 	// Send is a block of an operand on its way from the first rank of the list to the others.
 	Send(operand int, b plan.Block, list []int)
@@ -47,20 +50,23 @@ type Watcher interface {
 	// Sum is a partial block of the result that is added to another, at rank to, or that
 	// is complete and goes to its owner.
 	Sum(b plan.Block, from, to int, complete bool)
-	// Part is what a complete block of the result has of a piece, in a box, that is put together at rank to.
+	// Part is what a complete block of the result has of a piece, in a box, that is put together at
+	// rank to.
 	Part(box [][2]int64, z plan.Size, from, to int)
-	// Gather is what a rank, of which steps are wanted, reads of the rows of a gathered operand that another has.
+	// Gather is what a rank, of which steps are wanted, reads of the rows of a gathered operand that
+	// another has.
 	Gather(operand int, bytes int64, from, to int)
 }
 
 // Cost is what a computation takes, by rank.
 type Cost struct {
 	Steps          []int64
-	Sent, Received []int64   // payload, in bytes, as comm.Counters counts it
-	Messages       []int64   // sent
-	Read           [][]int64 // by operand: the entries of the blocks that each rank reads, each block once
-	ranks          []rankCost
-	assembled      bool // the result's blocks are put together, and do not stay
+	Sent, Received []int64 // payload, in bytes, as comm.Counters counts it
+	Messages       []int64 // sent
+	// by operand: the entries of the blocks that each rank reads, each block once
+	Read      [][]int64
+	ranks     []rankCost
+	assembled bool // the result's blocks are put together, and do not stay
 }
 
 // rankCost is what a rank holds beside its own blocks.
@@ -70,10 +76,12 @@ type rankCost struct {
 	stepped  int64        // memory of the largest block to which several steps add
 	moved    int64        // memory of the largest block that comes from another rank to be added
 	adds     bool         // it adds blocks, of other ranks or its own
-	added    int64        // memory of copies of the result, of its blocks that come complete, and of what is put together
-	stays    int64        // of that, what is there afterwards
-	packed   int64        // rows of gathered operands on their way
-	joined   int64        // the blocks of the scope that has most, by operand, that are put together of parts
+	// memory of copies of the result, of its blocks that come complete, and of what is put together
+	added  int64
+	stays  int64 // of that, what is there afterwards
+	packed int64 // rows of gathered operands on their way
+	// the blocks of the scope that has most, by operand, that are put together of parts
+	joined   int64
 	partials []partialCost
 }
 
@@ -81,8 +89,8 @@ type rankCost struct {
 // scope, and for how many scopes some come.
 type arriving struct{ most, count int64 }
 
-// heldScopes is of how many scopes of an operand a fetcher holds blocks: of the one in use, and of the
-// one whose blocks arrive.
+// heldScopes is of how many scopes of an operand a fetcher holds blocks: of the one in use, and of
+// the one whose blocks arrive.
 const heldScopes = 2
 
 // partialCost is one block of partial results.
@@ -90,7 +98,9 @@ type partialCost struct {
 	partial plan.Partial
 	steps   int64
 	size    plan.Size
-	sources int64 // at most, entries of the largest block that each step reads: at least those whose pattern it follows
+	// at most, entries of the largest block that each step reads: at least those whose pattern it
+	// follows
+	sources int64
 }
 
 // Cost follows all ranks through their steps and sums.
@@ -127,7 +137,8 @@ func (f *Forecast) Cost(ctx context.Context) (*Cost, error) {
 
 // newCost is that of nothing.
 func newCost(ranks, operands int) *Cost {
-	c := &Cost{Steps: make([]int64, ranks), Sent: make([]int64, ranks), Received: make([]int64, ranks), Messages: make([]int64, ranks), ranks: make([]rankCost, ranks)}
+	c := &Cost{Steps: make([]int64, ranks), Sent: make([]int64, ranks), Received: make([]int64, ranks),
+		Messages: make([]int64, ranks), ranks: make([]rankCost, ranks)}
 	for range operands {
 		c.Read = append(c.Read, make([]int64, ranks))
 	}
@@ -238,7 +249,8 @@ func (f *Forecast) partials(ctx context.Context, c *Cost) error {
 }
 
 // made is what a rank's partial block takes; index is where each of its blocks is.
-func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial, size plan.Sizes) *partialCost {
+func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
+	size plan.Sizes) *partialCost {
 	if n := len(k.partials) - 1; n >= 0 && k.partials[n].partial == part {
 		return &k.partials[n]
 	}

@@ -41,12 +41,14 @@ type Rank struct {
 	// Rows tell which rows of an operand that is gathered this rank's steps read, by operand. They are
 	// asked for once, before the first run.
 	Rows func(operand int) Rows
-	// Moves says that the blocks of Own are the computation's alone, which may have them lie elsewhere: those of
-	// a gathered operand among the rows that are read.
+	// Moves says that the blocks of Own are the computation's alone, which may have them lie
+	// elsewhere: those of a gathered operand among the rows that are read.
 	Moves bool
-	// Shares says that the rows of a gathered operand may lie in one array for several ranks of a node.
+	// Shares says that the rows of a gathered operand may lie in one array for several ranks of a
+	// node.
 	Shares bool
-	// Nodes are, by rank, a number for its node: ranks of one number can have memory in common. Nil where that is to be found.
+	// Nodes are, by rank, a number for its node: ranks of one number can have memory in common. Nil
+	// where that is to be found.
 	Nodes []int
 	// Like describes each operand's blocks, Result those of the result.
 	Like   []transfer.Like
@@ -66,8 +68,8 @@ type Rank struct {
 	// Sparse, where the result has compressed levels, is how a rank's own
 	// steps add to one block; nil: by Add.
 	Sparse *Sparse
-	// Added brings a block of the operand that Plan.Added names, given as this rank has it, into the form of blocks
-	// that steps make.
+	// Added brings a block of the operand that Plan.Added names, given as this rank has it, into the
+	// form of blocks that steps make.
 	Added func(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error)
 	// Threads are those that add parts of the result where it is assembled.
 	Threads int
@@ -164,7 +166,8 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 }
 
 // step runs one step, whose block it adds to a partial one.
-func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Partial]*tcs.Tensor, sums *sums) (err error) {
+func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Partial]*tcs.Tensor,
+	sums *sums) (err error) {
 	at := time.Now()
 	switch {
 	case sums != nil:
@@ -182,7 +185,8 @@ func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Parti
 }
 
 // stepApart runs one step whose block is one of its own, and then added.
-func (r *Rank) stepApart(s plan.Step, operands []*tcs.Tensor, partials map[plan.Partial]*tcs.Tensor) error {
+func (r *Rank) stepApart(s plan.Step, operands []*tcs.Tensor,
+	partials map[plan.Partial]*tcs.Tensor) error {
 	at := time.Now()
 	block, err := r.Leaf(s, operands)
 	if err != nil {
@@ -247,7 +251,8 @@ func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*t
 		if sum.Owner == me {
 			blocks[sum.Result] = block
 		}
-		if err := r.spread(sum.Result, block, r.Result, append([]int{sum.Owner}, sum.Copies...)); err != nil {
+		if err := r.spread(sum.Result, block, r.Result,
+			append([]int{sum.Owner}, sum.Copies...)); err != nil {
 			return fail(err)
 		}
 	}
@@ -298,7 +303,8 @@ const tagSpread = tagCombine - 2
 
 // move takes partial p out of partials at its rank and returns it at rank to;
 // nil at other ranks.
-func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, to int) (*tcs.Tensor, error) {
+func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, to int) (*tcs.Tensor,
+	error) {
 	me := r.Comm.Rank()
 	switch {
 	case p.Rank == me:

@@ -24,7 +24,9 @@ const rows, cols = 10, 7
 func dense(t *testing.T, dims []int64, box [][2]int64, f func(c []int64) float64) *tcs.Tensor {
 	t.Helper()
 	kinds := strings.Repeat("d", len(dims))
-	b, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: tcs.Float64}, Kinds: kinds, Modes: tcs.Identity(len(dims))}, nil, "")
+	b,
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: tcs.Float64},
+		Kinds: kinds, Modes: tcs.Identity(len(dims))}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +46,9 @@ func problem(ranks int, ni, nj int64, extend bool, mapping []int) *plan.Problem 
 			Map:    mapping,
 			Groups: []place.Group{{Terms: []int{0}}, {Terms: []int{1}, Held: []int{1}}},
 		},
-		Ranks:    ranks,
-		Operands: []plan.Operand{{Tensor: "d", Groups: []int{0}}, {Tensor: "B", Groups: []int{1}}, {Tensor: "c", Groups: []int{1}}},
+		Ranks: ranks,
+		Operands: []plan.Operand{{Tensor: "d", Groups: []int{0}}, {Tensor: "B", Groups: []int{1}},
+			{Tensor: "c", Groups: []int{1}}},
 	}
 	p.Nest = p.Blocking.Nest()
 	p.Result, p.ResultCut = p.Partition([]int{0})
@@ -66,7 +69,9 @@ var values = []func(c []int64) float64{
 
 // rank is a rank of the problem with the blocks that it owns.
 func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
-	r := &exec.Rank{Comm: c, Plan: p, Alloc: transfer.Pages(nil), Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tcs.Float64, Kinds: "d", Modes: []int{0}}}
+	r := &exec.Rank{Comm: c, Plan: p, Alloc: transfer.Pages(nil),
+		Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tcs.Float64, Kinds: "d",
+			Modes: []int{0}}}
 	for k, o := range p.Operands {
 		own := map[plan.Block]*tcs.Tensor{}
 		for b := range plan.Block(o.Partition.Pieces()) {
@@ -76,7 +81,8 @@ func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 		}
 		r.Own = append(r.Own, own)
 		kinds := strings.Repeat("d", o.Partition.Order)
-		r.Like = append(r.Like, transfer.Like{Name: o.Tensor, Dims: sizes[k], Type: tcs.Float64, Kinds: kinds, Modes: tcs.Identity(o.Partition.Order)})
+		r.Like = append(r.Like, transfer.Like{Name: o.Tensor, Dims: sizes[k], Type: tcs.Float64,
+			Kinds: kinds, Modes: tcs.Identity(o.Partition.Order)})
 	}
 	r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 		box := p.Result.Box(s.Partial.Result, []int64{rows})
@@ -227,9 +233,12 @@ func traffic(p *plan.Problem, c comm.Comm, before comm.Counters) error {
 		return err
 	}
 	got, r := c.Counters().Sub(before), c.Rank()
-	if got.BytesReceived != cost.Received[r] || got.BytesSent != cost.Sent[r] || got.MessagesSent != cost.Messages[r] {
-		return fmt.Errorf("rank %d received %d bytes and sent %d in %d messages; %d, %d and %d are forecast",
-			r, got.BytesReceived, got.BytesSent, got.MessagesSent, cost.Received[r], cost.Sent[r], cost.Messages[r])
+	if got.BytesReceived != cost.Received[r] || got.BytesSent != cost.Sent[r] ||
+		got.MessagesSent != cost.Messages[r] {
+		return fmt.Errorf(
+			"rank %d received %d bytes and sent %d in %d messages; %d, %d and %d are forecast",
+			r, got.BytesReceived, got.BytesSent, got.MessagesSent, cost.Received[r], cost.Sent[r],
+			cost.Messages[r])
 	}
 	return nil
 }
@@ -248,12 +257,14 @@ func TestAFailedLeafEndsEveryRank(t *testing.T) {
 		_, err := r.Compute()
 		return err
 	})
-	if err == nil || !strings.Contains(err.Error(), "no luck") || !strings.Contains(err.Error(), "[2]") {
+	if err == nil || !strings.Contains(err.Error(), "no luck") ||
+		!strings.Contains(err.Error(), "[2]") {
 		t.Errorf("got %v, want rank 2's message", err)
 	}
 }
 
-// TestBlocksThatComeComplete: a rank that owns blocks of the result which others make holds all of them at last, and what is foretold has room for that.
+// TestBlocksThatComeComplete: a rank that owns blocks of the result which others make holds all of
+// them at last, and what is foretold has room for that.
 func TestBlocksThatComeComplete(t *testing.T) {
 	p := problem(2, 4, 1, false, []int{0})
 	p.Result.Owner = func([]int64) int { return 1 }
@@ -279,7 +290,9 @@ func TestBlocksThatComeComplete(t *testing.T) {
 		made++
 	}
 	// The blocks of operands are empty, and take as little as a block does.
-	if most, _ := cost.Memory(1, exec.Making{Dense: true, InPlace: true, Value: 8}, 0, 0); made < 2 || most < all {
-		t.Errorf("rank 0 makes %d of 4 blocks, and rank 1, which holds %d bytes at last, is foretold %d", made, all, most)
+	if most, _ := cost.Memory(1, exec.Making{Dense: true, InPlace: true, Value: 8}, 0, 0); made < 2 ||
+		most < all {
+		t.Errorf("rank 0 makes %d of 4 blocks, and rank 1, which holds %d bytes at last, is foretold %d",
+			made, all, most)
 	}
 }

@@ -65,7 +65,8 @@ func (r *Rank) newFetcher() (*fetcher, error) {
 	}
 	for k := range bcast {
 		x := r.traffic[k]
-		f.in = append(f.in, &incoming{r: r, operand: k, arrivals: x.arrivals, sends: x.sends, t: -1, held: map[plan.Block]*held{}, joined: map[plan.Block]*tcs.Tensor{}})
+		f.in = append(f.in, &incoming{r: r, operand: k, arrivals: x.arrivals, sends: x.sends, t: -1,
+			held: map[plan.Block]*held{}, joined: map[plan.Block]*tcs.Tensor{}})
 	}
 	for k, in := range f.in {
 		if bcast[k] || r.Plan.Operands[k].Gathered != nil {
@@ -137,14 +138,16 @@ func tagOf(operand int) int { return 2 * operand }
 func (in *incoming) own(b plan.Block) *tcs.Tensor {
 	t := in.r.Own[in.operand][b]
 	if t == nil {
-		panic(fmt.Sprintf("BUG: rank %d does not hold block %d of %s", in.r.Comm.Rank(), b, in.r.Plan.Operands[in.operand].Tensor))
+		panic(fmt.Sprintf("BUG: rank %d does not hold block %d of %s", in.r.Comm.Rank(), b,
+			in.r.Plan.Operands[in.operand].Tensor))
 	}
 	return t
 }
 
 // send begins the sends to scopes of others up to number t: of blocks that live here, and of those
-// that came for the scope in use. Where none are passed on it begins all: where, besides, the numbers of two
-// ranks say nothing of which is the earlier, no rank then waits for one that waits for it.
+// that came for the scope in use. Where none are passed on it begins all: where, besides, the
+// numbers of two ranks say nothing of which is the earlier, no rank then waits for one that waits
+// for it.
 func (in *incoming) send(t int64) error {
 	for len(in.sends) > 0 && (in.sends[0].T <= t || in.r.Plan.Direct()) {
 		s := in.sends[0]
@@ -165,8 +168,9 @@ func (in *incoming) send(t int64) error {
 	return nil
 }
 
-// start begins to receive the blocks of the next scope. Between ranks of one process nothing travels: these blocks are
-// taken when they are read (see arrive), and no goroutine wakes beside the leaf for each step.
+// start begins to receive the blocks of the next scope. Between ranks of one process nothing
+// travels: these blocks are taken when they are read (see arrive), and no goroutine wakes beside
+// the leaf for each step.
 func (in *incoming) start() {
 	if in.coming != nil || len(in.arrivals) == 0 || in.r.Comm.OneProcess() {
 		return
@@ -183,15 +187,16 @@ func (in *incoming) start() {
 // travels tells whether a block comes from another rank.
 func travels(x plan.Fetch) bool { return x.List != nil }
 
-// receive receives those of some blocks that come from other ranks, one after another: ranks that have several in
-// common receive them in the same order.
+// receive receives those of some blocks that come from other ranks, one after another: ranks that
+// have several in common receive them in the same order.
 func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	r, a := in.r, arrived{blocks: map[plan.Block]*held{}}
 	for _, x := range fetches {
 		if !travels(x) {
 			continue
 		}
-		t, sending, err := transfer.RecvMulticast(r.Comm, r.Like[in.operand], x.List, tagOf(in.operand), r.Alloc)
+		t, sending, err := transfer.RecvMulticast(r.Comm, r.Like[in.operand], x.List, tagOf(in.operand),
+			r.Alloc)
 		if err != nil {
 			a.err = err
 			break
@@ -319,8 +324,8 @@ func (h *held) drop() (err error) {
 	return err
 }
 
-// blocks returns the operand blocks of step s, and starts the fetches of those that follow. Before it
-// waits it sends what others may wait for that are at the steps that this rank lacks.
+// blocks returns the operand blocks of step s, and starts the fetches of those that follow. Before
+// it waits it sends what others may wait for that are at the steps that this rank lacks.
 func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 	for k, in := range f.in {
 		if err := in.send(s.Instances[k]); err != nil {

@@ -12,32 +12,37 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Rows are the rows of a gathered operand that a rank reads: coordinates of the mode of its outermost
-// level, sorted; or all of them.
+// Rows are the rows of a gathered operand that a rank reads: coordinates of the mode of its
+// outermost level, sorted; or all of them.
 type Rows struct {
 	List []int64
 	All  bool
-	// Within is a range in which all those lie, and beside which leaves do not look at any: no others are in
-	// memory. Where All says so it is the range of all.
+	// Within is a range in which all those lie, and beside which leaves do not look at any: no others
+	// are in memory. Where All says so it is the range of all.
 	Within [2]int64
-	// Spans are, by step of the rank, a range in which the rows lie that it reads: it does not wait for others.
-	// Nil says that any step may read all.
+	// Spans are, by step of the rank, a range in which the rows lie that it reads: it does not wait
+	// for others. Nil says that any step may read all.
 	Spans [][2]int64
 }
 
-// gather is an operand with dense levels of which ranks hold ranges of rows, and each reads some of all
-// (plan.Operand.Gathered). Which rows go where is asked for once, and kept for the runs that follow.
+// gather is an operand with dense levels of which ranks hold ranges of rows, and each reads some of
+// all (plan.Operand.Gathered). Which rows go where is asked for once, and kept for the runs that
+// follow.
 type gather struct {
-	r        *Rank
-	operand  int
-	read     *tcs.Tensor // this rank's: a range of rows; of those that it does not read the values are 0, unless others have it too
-	row      int64       // bytes of a row
-	home     bool        // this rank's own rows lie there, and its blocks show them
-	common   *common     // how ranks of one node have one array; nil where no node's do
-	asked    []parcel    // what others read of this rank's rows, by rank
-	asks     []parcel    // what this rank reads of others' rows
-	to, from []parcel    // what is sent and received of these: the same, where each rank has an array of its own (see route)
-	spans    [][2]int64  // of the rows that steps read, as Rows has them
+	r       *Rank
+	operand int
+	// this rank's: a range of rows; of those that it does not read the values are 0, unless others
+	// have it too
+	read   *tcs.Tensor
+	row    int64    // bytes of a row
+	home   bool     // this rank's own rows lie there, and its blocks show them
+	common *common  // how ranks of one node have one array; nil where no node's do
+	asked  []parcel // what others read of this rank's rows, by rank
+	asks   []parcel // what this rank reads of others' rows
+	// what is sent and received of these: the same, where each rank has an array of its own (see
+	// route)
+	to, from []parcel
+	spans    [][2]int64 // of the rows that steps read, as Rows has them
 	leaving  []*comm.Request
 	carrying sync.WaitGroup // of what comes to this rank for others too
 	memory   []*tcs.Memory
@@ -45,12 +50,13 @@ type gather struct {
 
 // parcel is rows that go from one rank to another, in one message.
 type parcel struct {
-	rank   int
-	parts  []rows
-	packed comm.Buf      // where they are packed; empty of rows that lie together, which are sent from and to their places
+	rank  int
+	parts []rows
+	// where they are packed; empty of rows that lie together, which are sent from and to their places
+	packed comm.Buf
 	coming *comm.Request // on its way to this rank; nil for none
-	// inPlace says that the rows lie in an array that both ranks have: the message is empty, and says that they are there. They are
-	// written again at the next run, where again says so.
+	// inPlace says that the rows lie in an array that both ranks have: the message is empty, and says
+	// that they are there. They are written again at the next run, where again says so.
 	inPlace, again bool
 	came           chan error // of rows that this rank carries: tells when they are there
 }
@@ -137,15 +143,16 @@ func (g *gather) alone(within [2]int64) (err error) {
 		box[m] = [2]int64{0, n}
 	}
 	box[like.Modes[0]] = within
-	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type},
+		Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
 	if g.read, err = tcs.NewIn(shape, like.Name, g.r.Alloc); err == nil {
 		clear(g.read.Vals.Bytes())
 	}
 	return err
 }
 
-// moveIn has this rank's own rows lie among those that it reads, where these have memory for all of them: its
-// blocks then show that memory, and no run copies them.
+// moveIn has this rank's own rows lie among those that it reads, where these have memory for all of
+// them: its blocks then show that memory, and no run copies them.
 func (g *gather) moveIn() error {
 	own, within, mode := g.r.Own[g.operand], g.within(), g.read.Levels[0].Mode
 	for _, t := range own {
@@ -205,8 +212,8 @@ func (g *gather) wanted(want Rows) []parcel {
 	return out
 }
 
-// ask tells the owners of rows what is wanted of them: a piece, the first of its rows and the one behind the last, how many
-// rows a list has, and these.
+// ask tells the owners of rows what is wanted of them: a piece, the first of its rows and the one
+// behind the last, how many rows a list has, and these.
 func (g *gather) ask() error {
 	c := g.r.Comm.Uncounted()
 	counts, asked := make([]int64, c.Size()), make([]int64, c.Size())
@@ -435,7 +442,8 @@ func (g *gather) unpack(p *parcel) {
 	}
 }
 
-// packRows copies rows of a list, of so many bytes each, from where row first begins, one behind the other.
+// packRows copies rows of a list, of so many bytes each, from where row first begins, one behind
+// the other.
 func packRows(to, from []byte, list []int64, first, bytes int64) {
 	if bytes == 8 {
 		to, from := words(to), words(from)

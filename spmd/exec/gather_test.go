@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// TestGatheredRows: each rank gets the rows of a gathered operand that it reads, has memory for those of their
-// range and no others, and counts what comes of other ranks.
+// TestGatheredRows: each rank gets the rows of a gathered operand that it reads, has memory for
+// those of their range and no others, and counts what comes of other ranks.
 func TestGatheredRows(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -27,7 +27,8 @@ func TestGatheredRows(t *testing.T) {
 		for b := range owners {
 			owners[b] = r.IntN(ranks)
 		}
-		part := &partition.Partition{Order: 1, Axes: []partition.Axis{{Modes: []int{0}, Cuts: cuts}}, Owner: func(at []int64) int { return owners[at[0]] }}
+		part := &partition.Partition{Order: 1, Axes: []partition.Axis{{Modes: []int{0}, Cuts: cuts}},
+			Owner: func(at []int64) int { return owners[at[0]] }}
 		p.Operands[2].Gathered = part
 		want := make([]exec.Rows, ranks)
 		for rank := range want {
@@ -38,7 +39,8 @@ func TestGatheredRows(t *testing.T) {
 				return gathered(t, c, p, want[c.Rank()], moves)
 			})
 			if err != nil {
-				t.Fatalf("seed %d, %d ranks, %v at %v, %+v, blocks may move: %v: %v", seed, ranks, cuts, owners, want, moves, err)
+				t.Fatalf("seed %d, %d ranks, %v at %v, %+v, blocks may move: %v: %v", seed, ranks, cuts, owners,
+					want, moves, err)
 			}
 		}
 	}
@@ -59,8 +61,8 @@ func drawRows(r *rand.Rand) exec.Rows {
 	return rows
 }
 
-// gathered runs a problem at one rank, twice, and looks at what its leaves get of operand 2, and whether the rank's
-// own blocks of it have moved where they may.
+// gathered runs a problem at one rank, twice, and looks at what its leaves get of operand 2, and
+// whether the rank's own blocks of it have moved where they may.
 func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves bool) error {
 	part := p.Operands[2].Gathered
 	r := rank(t, c, p)
@@ -100,7 +102,8 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves 
 			return nil, fmt.Errorf("rows %v are in memory", got)
 		}
 		for b, block := range r.Own[2] {
-			if inside := block.Vals.Len > 0 && within(block.Vals, ops[2].Vals); block.Vals.Len > 0 && inside != (moves && all) {
+			if inside := block.Vals.Len > 0 && within(block.Vals, ops[2].Vals); block.Vals.Len > 0 &&
+				inside != (moves && all) {
 				return nil, fmt.Errorf("block %d lies among what is read: %v", b, inside)
 			}
 		}
@@ -110,7 +113,8 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves 
 				return nil, fmt.Errorf("row %d is %v, want %v", row, v, w)
 			}
 		}
-		return dense(t, []int64{rows}, p.Result.Box(s.Partial.Result, []int64{rows}), func([]int64) float64 { return 0 }), nil
+		return dense(t, []int64{rows}, p.Result.Box(s.Partial.Result, []int64{rows}),
+			func([]int64) float64 { return 0 }), nil
 	}
 	for run := range int64(2) {
 		blocks, err := r.Compute()
@@ -130,5 +134,6 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves 
 // within tells whether an array lies in the memory of another.
 func within(a, b tcs.Array) bool {
 	from, first := uintptr(a.Ptr), uintptr(b.Ptr)
-	return from >= first && from+uintptr(a.Len)*uintptr(a.Width) <= first+uintptr(b.Len)*uintptr(b.Width)
+	return from >= first && from+uintptr(a.Len)*uintptr(a.Width) <= first+uintptr(b.Len)*uintptr(
+		b.Width)
 }

@@ -12,7 +12,8 @@ type gathering struct {
 	cuts  []int64
 	owner []int   // of each range of rows
 	row   float64 // bytes of a row
-	// shares and ranks are the sum of the shares that ranks read of all rows, and how many these ranks are.
+	// shares and ranks are the sum of the shares that ranks read of all rows, and how many these ranks
+	// are.
 	shares float64
 	ranks  int64
 }
@@ -49,7 +50,8 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 		held := plan.Size{Bytes: int64(g.row * float64(within[1]-within[0])), Arrays: 1}
 		c.ranks[rank].incoming[operand] = arriving{held.Memory(), 1}
 		if f.Watch != nil && rank < f.Detail {
-			g.watched(rank, among, share, func(bytes int64, from int) { f.Watch.Gather(operand, bytes, from, rank) })
+			g.watched(rank, among, share,
+				func(bytes int64, from int) { f.Watch.Gather(operand, bytes, from, rank) })
 		}
 		if among != [2]int64{0, rows} {
 			g.some(rank, among, share)
@@ -70,7 +72,8 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 		c.Messages[rank] += others * pieces[rank]
 	}
 	for rank := range c.ranks {
-		packed := plan.Size{Bytes: c.Sent[rank] + c.Received[rank] - before[rank], Arrays: 2 * int64(len(c.ranks))}
+		packed := plan.Size{Bytes: c.Sent[rank] + c.Received[rank] - before[rank],
+			Arrays: 2 * int64(len(c.ranks))}
 		c.ranks[rank].packed += packed.Memory()
 	}
 }
@@ -88,8 +91,10 @@ func (g *gathering) some(rank int, among [2]int64, share float64) {
 	})
 }
 
-// others yields what a rank that reads a share of the rows in a range reads of each of others' ranges.
-func (g *gathering) others(rank int, among [2]int64, share float64, yield func(bytes int64, from int)) {
+// others yields what a rank that reads a share of the rows in a range reads of each of others'
+// ranges.
+func (g *gathering) others(rank int, among [2]int64, share float64,
+	yield func(bytes int64, from int)) {
 	first := sort.Search(len(g.owner), func(b int) bool { return g.cuts[b+1] > among[0] })
 	for b := first; b < len(g.owner) && g.cuts[b] < among[1]; b++ {
 		n := min(g.cuts[b+1], among[1]) - max(g.cuts[b], among[0])
@@ -100,7 +105,8 @@ func (g *gathering) others(rank int, among [2]int64, share float64, yield func(b
 }
 
 // watched yields the same, once for each rank that has neighbouring ranges.
-func (g *gathering) watched(rank int, among [2]int64, share float64, yield func(bytes int64, from int)) {
+func (g *gathering) watched(rank int, among [2]int64, share float64,
+	yield func(bytes int64, from int)) {
 	at, sum := -1, int64(0)
 	flush := func() {
 		if sum > 0 {

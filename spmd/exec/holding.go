@@ -9,7 +9,8 @@ import (
 // Needs is, by operand, the block with most entries that a step of a rank reads; -1 for none.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
-// LargestMade is the largest block of the result that steps of a rank make; false where it runs none.
+// LargestMade is the largest block of the result that steps of a rank make; false where it runs
+// none.
 func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
 	most := int64(0)
 	for _, p := range c.ranks[rank].partials {
@@ -37,18 +38,24 @@ func (c *Cost) Several() bool {
 type Making struct {
 	Dense  bool
 	Shared bool // blocks have the level arrays of an operand, and values of a known number
-	Copied bool // that operand is a copy, which a leaf reads in place of one stored otherwise, and which stays as long as a block does
-	// CopiedBytes is what the largest such copy takes at the rank at hand. Widened says that it has other level arrays, which wider ones
-	// were made of.
+	// that operand is a copy, which a leaf reads in place of one stored otherwise, and which stays as
+	// long as a block does
+	Copied bool
+	// CopiedBytes is what the largest such copy takes at the rank at hand. Widened says that it has
+	// other level arrays, which wider ones were made of.
 	CopiedBytes int64
 	Widened     bool
-	InPlace     bool // steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
-	Value       int64
-	// Begun is what the arrays of a block that grows take before its first entry is there, at the rank at hand. They keep it.
+	// steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
+	InPlace bool
+	Value   int64
+	// Begun is what the arrays of a block that grows take before its first entry is there, at the rank
+	// at hand. They keep it.
 	Begun int64
-	// Adding is what the leaf that adds two blocks takes for pieces of their sum, and to join them, at the rank at hand.
+	// Adding is what the leaf that adds two blocks takes for pieces of their sum, and to join them, at
+	// the rank at hand.
 	Adding int64
-	// Made is the sizes of blocks as leaves make them, where these are brought into another format; nil where they are not.
+	// Made is the sizes of blocks as leaves make them, where these are brought into another format;
+	// nil where they are not.
 	Made plan.Sizes
 	// PosWidth and CrdWidth are those of the blocks' levels.
 	PosWidth, CrdWidth []uint8
@@ -58,7 +65,8 @@ type Making struct {
 // position is the bytes of a position in a map that Sparse adds by.
 const position = 8
 
-// made is what a block takes as leaves make it, or in the format that it is brought into, whichever is more.
+// made is what a block takes as leaves make it, or in the format that it is brought into, whichever
+// is more.
 func (m *Making) made(p *partialCost) int64 {
 	if m.Made == nil {
 		return p.size.Memory()
@@ -66,8 +74,8 @@ func (m *Making) made(p *partialCost) int64 {
 	return max(p.size.Memory(), m.Made(p.partial.Result).Memory())
 }
 
-// bytes is what one block of partial results takes while its steps add to it, and what making the union of their patterns
-// takes beside that. Arrays of unknown length grow to twice what they need.
+// bytes is what one block of partial results takes while its steps add to it, and what making the
+// union of their patterns takes beside that. Arrays of unknown length grow to twice what they need.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := m.made(p)
 	grown := 2*all + m.Begun
@@ -96,8 +104,8 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	return p.steps*(grown+position*p.size.Most()+tcs.Align) + all, building
 }
 
-// added is the most that the sum of two sparse blocks takes beside them: its arrays have capacity for the entries of both at first, and threads
-// make pieces of it.
+// added is the most that the sum of two sparse blocks takes beside them: its arrays have capacity
+// for the entries of both at first, and threads make pieces of it.
 func (m *Making) added(k *rankCost) (bytes int64) {
 	const beyond = 64 // entries
 	for i := range k.partials {
@@ -111,10 +119,10 @@ func (m *Making) added(k *rankCost) (bytes int64) {
 }
 
 // Memory is what a rank holds beside its own blocks of operands: most is the most while it
-// computes, kept what its blocks of the result take afterwards. While it computes it has
-// two blocks of each operand at most, its partial results with what adding to them takes, one union of patterns on its way, and the
-// largest block that comes to be added; copies are those of operands that leaves read in
-// another order, and making is what the making of one takes more.
+// computes, kept what its blocks of the result take afterwards. While it computes it has two blocks
+// of each operand at most, its partial results with what adding to them takes, one union of
+// patterns on its way, and the largest block that comes to be added; copies are those of operands
+// that leaves read in another order, and making is what the making of one takes more.
 func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
 	k := &c.ranks[rank]
 	most = k.added + k.packed + k.joined
@@ -134,7 +142,8 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 		p := &k.partials[i]
 		n, more := m.bytes(p)
 		made, largest, building = made+n, max(largest, n), max(building, more)
-		if n := p.size.Memory() - p.size.Most()*m.Value; m.Copied && (i == 0 || n < shared) { // the levels are there already
+		// the levels are there already
+		if n := p.size.Memory() - p.size.Most()*m.Value; m.Copied && (i == 0 || n < shared) {
 			shared = n
 		}
 	}

@@ -62,7 +62,8 @@ func TestBlocksTravelWhileOthersCompute(t *testing.T) {
 					select {
 					case <-came:
 					case <-time.After(time.Minute):
-						return nil, fmt.Errorf("step %d: the next block does not come while this one is computed with", step)
+						return nil,
+							fmt.Errorf("step %d: the next block does not come while this one is computed with", step)
 					}
 				}
 				if len(came) > 0 {
@@ -133,13 +134,15 @@ func (l late) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
 	return l.Comm.Isend(b, to, tag)
 }
 
-// TestRowsTravelWhileOthersCompute: a rank runs its steps up to the first that reads rows of another rank before
-// these come, and that step has them.
+// TestRowsTravelWhileOthersCompute: a rank runs its steps up to the first that reads rows of
+// another rank before these come, and that step has them.
 func TestRowsTravelWhileOthersCompute(t *testing.T) {
 	const c = 2 // the operand
 	p := problem(2, 4, 1, false, []int{0})
 	half := int64(cols / 2)
-	p.Operands[c].Gathered = &partition.Partition{Order: 1, Axes: []partition.Axis{{Modes: []int{0}, Cuts: []int64{0, half, cols}}}, Owner: func(at []int64) int { return int(at[0]) }}
+	p.Operands[c].Gathered = &partition.Partition{Order: 1,
+		Axes:  []partition.Axis{{Modes: []int{0}, Cuts: []int64{0, half, cols}}},
+		Owner: func(at []int64) int { return int(at[0]) }}
 	told := make(chan struct{})
 	err := local.Run(context.Background(), 2, func(g comm.Comm) error {
 		me := g.Rank()
@@ -149,10 +152,14 @@ func TestRowsTravelWhileOthersCompute(t *testing.T) {
 		r := rank(t, g, p)
 		defer r.Close()
 		own := [2]int64{[]int64{0, half}[me], []int64{half, cols}[me]}
-		r.Own[c] = map[plan.Block]*tcs.Tensor{plan.Block(me): dense(t, sizes[c], [][2]int64{own}, values[c])}
+		r.Own[c] = map[plan.Block]*tcs.Tensor{
+			plan.Block(me): dense(t, sizes[c], [][2]int64{own}, values[c])}
 		reading := 3 // the step that reads all rows; those before read this rank's
 		spans := [][2]int64{{}, own, {}, {0, cols}}
-		r.Rows = func(int) exec.Rows { return exec.Rows{All: true, Within: [2]int64{0, cols}, Spans: spans} }
+		r.Rows = func(int) exec.Rows {
+			return exec.Rows{All: true, Within: [2]int64{0, cols},
+				Spans: spans}
+		}
 		step := 0
 		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 			if step == reading-1 && me == 1 {
@@ -166,7 +173,8 @@ func TestRowsTravelWhileOthersCompute(t *testing.T) {
 				}
 			}
 			step++
-			return dense(t, []int64{rows}, p.Result.Box(s.Partial.Result, []int64{rows}), func([]int64) float64 { return 0 }), nil
+			return dense(t, []int64{rows}, p.Result.Box(s.Partial.Result, []int64{rows}),
+				func([]int64) float64 { return 0 }), nil
 		}
 		blocks, err := r.Compute()
 		tcs.CloseAll(blocks)
@@ -193,8 +201,9 @@ func (r receives) Irecv(b comm.Buf, from, tag int) (*comm.Request, error) {
 	return r.Comm.Irecv(b, from, tag)
 }
 
-// TestBlocksOfOneProcess: between ranks of one process a block is taken when it is read. Nothing receives the next one while the
-// leaf runs: it would take the processor from one of them, and travels no sooner.
+// TestBlocksOfOneProcess: between ranks of one process a block is taken when it is read. Nothing
+// receives the next one while the leaf runs: it would take the processor from one of them, and
+// travels no sooner.
 func TestBlocksOfOneProcess(t *testing.T) {
 	const steps = cols
 	p := problem(2, 2, steps, false, []int{0})

@@ -11,8 +11,10 @@ import (
 // reads counts what the ranks read of an operand, and what of that comes from others.
 func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
 	parts := f.Plan.Operands[operand].Parts != nil
-	x := &reading{f: f, c: c, t: t, operand: operand, joins: parts, travels: !parts && !f.replicated(operand),
-		class: make([]int, f.Plan.Ranks), readers: make([]int, f.Plan.Operands[operand].Partition.Pieces())}
+	x := &reading{f: f, c: c, t: t, operand: operand, joins: parts,
+		travels: !parts && !f.replicated(operand),
+		class:   make([]int, f.Plan.Ranks),
+		readers: make([]int, f.Plan.Operands[operand].Partition.Pieces())}
 	for ranks := range t.Alike(operand) {
 		if x.classes++; x.classes%stride == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -111,7 +113,8 @@ func (x *reading) comes(ranks []int, lane *plan.Lane) {
 	x.sort(ranks)
 }
 
-// brings adds to a scope what comes of these ranks' homes, but for those of the ranks where it lives.
+// brings adds to a scope what comes of these ranks' homes, but for those of the ranks where it
+// lives.
 func (x *reading) brings(s *coming, ranks, homes []int, z plan.Size) {
 	if x.everywhere(ranks, homes) {
 		return

@@ -80,7 +80,8 @@ type sum struct {
 }
 
 func (r *Rank) newSums(done map[plan.Partial]*tcs.Tensor) *sums {
-	u := &sums{sparse: r.Sparse, r: r, done: done, steps: map[plan.Partial][]source{}, open: map[plan.Partial]*sum{}}
+	u := &sums{sparse: r.Sparse, r: r, done: done, steps: map[plan.Partial][]source{},
+		open: map[plan.Partial]*sum{}}
 	for s := range r.Plan.Steps(r.Comm.Rank()) {
 		var from source
 		if u.sparse.Accumulate != nil {
@@ -139,7 +140,8 @@ func (u *sums) begin(p plan.Partial) (*sum, error) {
 		for _, s := range u.steps[p] {
 			sources = append(sources, u.r.Own[s.operand][s.block])
 		}
-		pattern, maps, err := reduce.Union(u.sparse.Shape, u.sparse.Box(p.Result), sources, u.sparse.Ahead, u.r.Limit)
+		pattern, maps, err := reduce.Union(u.sparse.Shape, u.sparse.Box(p.Result), sources,
+			u.sparse.Ahead, u.r.Limit)
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +190,8 @@ func (u *sums) due(x *sum) bool {
 		rest -= base
 	}
 	free := u.r.Limit.Max() - u.r.Limit.Used()
-	return rest > 0 && rest >= base && (u.r.Limit.Max() == 0 && rest >= 4*base || u.r.Limit.Max() > 0 && rest >= free/4)
+	return rest > 0 && rest >= base &&
+		(u.r.Limit.Max() == 0 && rest >= 4*base || u.r.Limit.Max() > 0 && rest >= free/4)
 }
 
 // merge adds the pending blocks to the sum.

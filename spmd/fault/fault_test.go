@@ -9,14 +9,16 @@ import (
 )
 
 func TestExitCodes(t *testing.T) {
-	for want, err := range map[int]error{1: Runf("%s", "a"), 2: Commandf("%s", "a"), 3: Dataf("%s", "a"), 5: Memoryf("%s", "a")} {
+	for want, err := range map[int]error{1: Runf("%s", "a"), 2: Commandf("%s", "a"),
+		3: Dataf("%s", "a"), 5: Memoryf("%s", "a")} {
 		var exit interface{ ExitCode() int }
 		if !errors.As(err, &exit) || exit.ExitCode() != want || err.Error() != "a" {
 			t.Errorf("got %v of exit code %d, want %d", err, exit.ExitCode(), want)
 		}
 	}
 	// What a user wrote cannot change the terminal that shows it.
-	if s := Commandf("got %s", "a\x1b[2J").Error(); strings.ContainsRune(s, 0x1b) || !strings.HasPrefix(s, "got a") {
+	if s := Commandf("got %s", "a\x1b[2J").Error(); strings.ContainsRune(s, 0x1b) ||
+		!strings.HasPrefix(s, "got a") {
 		t.Errorf("got %q", s)
 	}
 }

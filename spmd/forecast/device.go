@@ -12,9 +12,10 @@ import (
 	"distaff/spmd/prepared"
 )
 
-// FitsDevice refuses, at every rank alike, a statement whose leaf takes more memory on some rank's GPU than that has, as far
-// as it is known before anything is read: what sizes fix of the blocks that a step reads and makes, and on one rank the
-// entries of operands that say how many they have. Nothing where leaves run on CPUs. Collective.
+// FitsDevice refuses, at every rank alike, a statement whose leaf takes more memory on some rank's
+// GPU than that has, as far as it is known before anything is read: what sizes fix of the blocks
+// that a step reads and makes, and on one rank the entries of operands that say how many they have.
+// Nothing where leaves run on CPUs. Collective.
 func FitsDevice(k *prepared.Statement) error {
 	if k.Reader.Env.Code() != codegen.CUDA {
 		return nil
@@ -26,8 +27,10 @@ func FitsDevice(k *prepared.Statement) error {
 			if k.Problem.Ranks > 1 {
 				rank = " at a rank"
 			}
-			err = fault.Memoryf("a call that computes %s takes at least %s of a GPU's memory%s, of which %s takes %s, and the GPU has %s: "+
-				"use more ranks, each with a GPU of its own, or --target=cpu", k.Problem.Norm.LHS.Name, fault.Bytes(takes), rank, worst, fault.Bytes(part), tcs.Size(has))
+			err = fault.Memoryf(
+				"a call that computes %s takes at least %s of a GPU's memory%s, of which %s takes %s, and the GPU has %s: "+
+					"use more ranks, each with a GPU of its own, or --target=cpu", k.Problem.Norm.LHS.Name,
+				fault.Bytes(takes), rank, worst, fault.Bytes(part), tcs.Size(has))
 		}
 	}
 	if k.Problem.Ranks == 1 {
@@ -36,12 +39,14 @@ func FitsDevice(k *prepared.Statement) error {
 	return comm.Agree(k.Reader.Env.Comm, err)
 }
 
-// mostOfCalls is the least memory of the call that takes most, of this rank's, with the tensor that takes most of it.
+// mostOfCalls is the least memory of the call that takes most, of this rank's, with the tensor that
+// takes most of it.
 func mostOfCalls(k *prepared.Statement) (takes float64, worst string, part float64) {
 	p, x := k.Problem, &Least{k: k}
 	operands := make([]*estimate.Tensor, len(p.Operands))
 	for i, o := range p.Operands {
-		if t := x.tensor(o.Tensor, o.Partition); len(t.Dims) > 0 && o.Gathered == nil && t.Partition.Given() {
+		if t := x.tensor(o.Tensor, o.Partition); len(t.Dims) > 0 && o.Gathered == nil &&
+			t.Partition.Given() {
 			operands[i] = t
 		}
 	}

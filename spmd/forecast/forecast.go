@@ -46,13 +46,16 @@ type Forecast struct {
 	tensors []*estimate.Tensor // operands, then the result
 	homes   []*estimate.Tensor // the same, as they lie before the steps
 	bcast   []bool
-	cost    *exec.Cost                  // of computing, where no operand is replicated; nil: not yet known
-	copies  map[string]*estimate.Tensor // operands as leaves read them that are stored otherwise, by number and format
+	// of computing, where no operand is replicated; nil: not yet known
+	cost *exec.Cost
+	// operands as leaves read them that are stored otherwise, by number and format
+	copies map[string]*estimate.Tensor
 }
 
 // New estimates the tensors of a statement that was planned.
 func New(k *prepared.Statement, want Wanted) *Forecast {
-	x := &Forecast{k: k, p: k.Problem, want: want, bcast: k.Problem.Broadcasts(), copies: map[string]*estimate.Tensor{}}
+	x := &Forecast{k: k, p: k.Problem, want: want, bcast: k.Problem.Broadcasts(),
+		copies: map[string]*estimate.Tensor{}}
 	for _, o := range k.Problem.Operands {
 		x.tensors = append(x.tensors, x.estimated(o.Tensor, o.Partition))
 		x.homes = append(x.homes, x.tensors[len(x.tensors)-1])
@@ -65,7 +68,8 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 		}
 	}
 	name := k.Problem.Norm.LHS.Name
-	s := &estimate.Tensor{Partition: x.p.Result, Dims: k.Reader.Sizes.Dims[name], Type: bridge.TCS(k.Reader.ResultType)}
+	s := &estimate.Tensor{Partition: x.p.Result, Dims: k.Reader.Sizes.Dims[name],
+		Type: bridge.TCS(k.Reader.ResultType)}
 	f := k.Reader.Formats[name]
 	s.Kinds, s.Modes = f.Letters(), f.Order
 	if s.Entries = estimate.Space(s.Dims); s.Sparse() {
@@ -86,7 +90,8 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	return x
 }
 
-// widen gives the result the widths that leaves make it with, which are those of an operand's arrays at times.
+// widen gives the result the widths that leaves make it with, which are those of an operand's
+// arrays at times.
 func (x *Forecast) widen(result *estimate.Tensor) {
 	if !result.Sparse() || !slices.ContainsFunc(x.tensors, (*estimate.Tensor).Wide) {
 		return
@@ -123,20 +128,22 @@ type Access struct {
 // Accesses lists those of the statement.
 func (x *Forecast) Accesses() (list []Access) {
 	for n, o := range x.p.Operands {
-		list = append(list, Access{o.Tensor, x.k.Reader.Target(o.Before(), o.Tensor), x.k.Replicated()[n], x.k.Reader.Sources[o.Tensor].Scalar != nil})
+		list = append(list, Access{o.Tensor, x.k.Reader.Target(o.Before(), o.Tensor), x.k.Replicated()[n],
+			x.k.Reader.Sources[o.Tensor].Scalar != nil})
 	}
 	return list
 }
 
-// Running is what one run of the statement in a program moves, whose operands are where it
-// wants them. known tells whether every rank has the result then. From then on Accesses are those of a
+// Running is what one run of the statement in a program moves, whose operands are where it wants
+// them. known tells whether every rank has the result then. From then on Accesses are those of a
 // program.
 func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err error) {
 	if x.p.Ranks > 1 {
 		x.k.SettleReplicas()
 	}
 	n := x.p.Ranks
-	c = stats.Comm{BytesSent: make([]int64, n), BytesReceived: make([]int64, n), MessagesSent: make([]int64, n)}
+	c = stats.Comm{BytesSent: make([]int64, n), BytesReceived: make([]int64, n),
+		MessagesSent: make([]int64, n)}
 	if x.k.NearSum() {
 		z := x.result().Block(0)
 		for rank := 1; rank < n; rank++ { // to its parent in the binomial tree
@@ -158,7 +165,8 @@ func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err e
 			return c, false, err
 		}
 	}
-	return stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received, MessagesSent: cost.Messages}, false, nil
+	return stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received, MessagesSent: cost.Messages},
+		false, nil
 }
 
 // Result is the name of the result.
@@ -168,13 +176,16 @@ func (x *Forecast) Result() string { return x.p.Norm.LHS.Name }
 // how many entries it has. It comes after Plan.
 func (x *Forecast) Left(name string) *input.Held {
 	if name == x.Result() {
-		return &input.Held{Blocks: x.k.ResultBlocks(nil), Entries: estimate.Round(x.result().Entries), AsIs: len(x.units) == 0 || !x.units[0].Result.Repack}
+		return &input.Held{Blocks: x.k.ResultBlocks(nil), Entries: estimate.Round(x.result().Entries),
+			AsIs: len(x.units) == 0 || !x.units[0].Result.Repack}
 	}
 	n := slices.IndexFunc(x.p.Operands, func(o plan.Operand) bool { return o.Tensor == name })
-	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries), AsIs: true, Kind: x.k.Reader.Sources[name].Generated(), File: x.k.Reader.Lasting(name)}
+	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries),
+		AsIs: true, Kind: x.k.Reader.Sources[name].Generated(), File: x.k.Reader.Lasting(name)}
 }
 
-// sparse is an operand that may have entries at some coordinates alone, by its name in the normal form; nil of another.
+// sparse is an operand that may have entries at some coordinates alone, by its name in the normal
+// form; nil of another.
 func (x *Forecast) sparse(name string) *estimate.Tensor {
 	n := slices.IndexFunc(x.k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
 	if n < 0 || !x.tensors[n].Sparse() {
@@ -186,7 +197,8 @@ func (x *Forecast) sparse(name string) *estimate.Tensor {
 // estimated sizes an operand from what its input's head says.
 func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.Tensor {
 	f, src := x.k.Reader.Formats[name], x.k.Reader.Sources[name]
-	s := &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Reader.Types[name])}
+	s := &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Kinds: f.Letters(),
+		Modes: f.Order, Type: bridge.TCS(x.k.Reader.Types[name])}
 	if s.Entries, s.Counted = src.EntryCount(s.Dims), src.CountKnown(); !s.Sparse() {
 		s.Entries, s.Counted = estimate.Space(s.Dims), true
 	}
@@ -196,7 +208,8 @@ func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.T
 			s.Uncut(t)
 		}
 	}
-	if t := x.k.Reader.Everywhere(name); t != nil && part.Ordered() != nil && part.Located() && x.k.Reader.Target(part, name).ViewableBetween(t) {
+	if t := x.k.Reader.Everywhere(name); t != nil && part.Ordered() != nil && part.Located() &&
+		x.k.Reader.Target(part, name).ViewableBetween(t) {
 		s.Shown(t)
 	}
 	return s
@@ -205,8 +218,11 @@ func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.T
 // exec is what exec is asked of computing.
 func (x *Forecast) exec() *exec.Forecast {
 	pos, crd := x.result().Widths()
-	f := &exec.Forecast{PosWidth: pos, CrdWidth: crd, Drift: drift(x.result()), Plan: x.p, Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
-		Like: transfer.Like{Name: x.Result(), Dims: x.result().Dims, Type: x.result().Type, Kinds: x.result().Kinds, Modes: x.result().Modes}, Resting: x.assembled().Block, Part: x.result().In}
+	f := &exec.Forecast{PosWidth: pos, CrdWidth: crd, Drift: drift(x.result()), Plan: x.p,
+		Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
+		Like: transfer.Like{Name: x.Result(), Dims: x.result().Dims, Type: x.result().Type,
+			Kinds: x.result().Kinds, Modes: x.result().Modes}, Resting: x.assembled().Block,
+		Part: x.result().In}
 	for n, s := range x.tensors[:len(x.tensors)-1] {
 		f.Operands, f.Parts = append(f.Operands, s.Block), append(f.Parts, x.homes[n].Block)
 	}
@@ -261,8 +277,9 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 	return peak
 }
 
-// finishing counts what it takes to bring blocks that are computed, which take so much at each rank, into the result's format, on one rank,
-// or its type, where it is narrower: one block after another.
+// finishing counts what it takes to bring blocks that are computed, which take so much at each
+// rank, into the result's format, on one rank, or its type, where it is narrower: one block after
+// another.
 func (x *Forecast) finishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)
@@ -290,8 +307,8 @@ func (x *Forecast) finishing(most, blocks []int64) {
 	}
 }
 
-// workspaces is what those of a leaf, and partial results of its chunks, take at most on the threads of a rank. A
-// GPU's are in its own memory.
+// workspaces is what those of a leaf, and partial results of its chunks, take at most on the
+// threads of a rank. A GPU's are in its own memory.
 func (x *Forecast) workspaces() (most int64) {
 	if x.k.Reader.Env.Code() == codegen.CUDA {
 		return 0
@@ -377,7 +394,8 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	return m
 }
 
-// begun is what a leaf that reads such blocks takes at most for a result that grows before there is anything of it: what stays, and beside.
+// begun is what a leaf that reads such blocks takes at most for a result that grows before there is
+// anything of it: what stays, and beside.
 func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
 	entries := int64(0)
 	for n, b := range needs {
@@ -392,8 +410,8 @@ func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
 	return kept, beside
 }
 
-// adding is what the leaf that adds two blocks of the result takes beside these and their sum, at a rank that runs some steps, of which that
-// is the largest.
+// adding is what the leaf that adds two blocks of the result takes beside these and their sum, at a
+// rank that runs some steps, of which that is the largest.
 func (x *Forecast) adding(largest plan.Block, runs bool) int64 {
 	if x.sum == nil || !runs {
 		return 0
@@ -411,7 +429,8 @@ func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {
 		s, f := x.tensors[n], x.k.Reader.Formats[o.Tensor]
-		spec := codegen.Tensor{Format: f, Type: bridge.IR(x.k.Reader.Types[o.Tensor]), Dims: s.Dims, NNZ: estimate.Round(s.Entries), Counts: s.Positions()}
+		spec := codegen.Tensor{Format: f, Type: bridge.IR(x.k.Reader.Types[o.Tensor]), Dims: s.Dims,
+			NNZ: estimate.Round(s.Entries), Counts: s.Positions()}
 		spec.PosWidth, spec.CrdWidth = s.Widths()
 		out[o.Name] = spec
 	}
@@ -425,7 +444,8 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 	for _, u := range x.units {
 		sum, most := int64(0), int64(0)
 		for _, a := range u.Args[1:] {
-			n := slices.IndexFunc(x.k.Problem.Operands, func(o plan.Operand) bool { return o.Name == a.Tensor })
+			n := slices.IndexFunc(x.k.Problem.Operands,
+				func(o plan.Operand) bool { return o.Name == a.Tensor })
 			if !a.Convert || n < 0 || needs[n] < 0 {
 				continue
 			}
@@ -454,12 +474,14 @@ func widened(s *estimate.Tensor, a codegen.Arg) bool {
 	return false
 }
 
-// assembling is what it takes beside a block of such a size to assemble it of another, whose entries come in any order.
+// assembling is what it takes beside a block of such a size to assemble it of another, whose
+// entries come in any order.
 func (x *Forecast) assembling(s *estimate.Tensor, z plan.Size) int64 {
 	if !s.Sparse() { // each entry goes to its place
 		return 0
 	}
-	return coo.NewCollection(s.LevelSizes(), s.Type, x.k.Reader.Env.Config().Threads).Assembling(z.Most(), z.Memory(), x.want.MemoryLimit)
+	return coo.NewCollection(s.LevelSizes(), s.Type,
+		x.k.Reader.Env.Config().Threads).Assembling(z.Most(), z.Memory(), x.want.MemoryLimit)
 }
 
 // as is an operand, or the result, in the format that a leaf has it in.
@@ -474,35 +496,43 @@ func (x *Forecast) as(operand int, f format.Format) *estimate.Tensor {
 // store is the result as store is asked about it.
 func (x *Forecast) store() *store.Forecast {
 	s := x.resting()
-	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes},
-		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks, Limit: x.want.MemoryLimit, Threads: x.k.Reader.Env.Config().Threads}
+	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds,
+		Modes: s.Modes},
+		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks,
+		Limit: x.want.MemoryLimit, Threads: x.k.Reader.Env.Config().Threads}
 	if len(x.units) > 0 && !x.p.Whole { // else it is repacked
 		made := x.units[0].Result.Format
 		f.BlockKinds, f.BlockModes = made.Letters(), made.Order
 	}
 	for b := range plan.Block(s.Partition.Pieces()) {
-		f.Blocks.Owners, f.Blocks.Boxes = append(f.Blocks.Owners, s.Partition.OwnerOf(b)), append(f.Blocks.Boxes, s.Box(b))
+		f.Blocks.Owners, f.Blocks.Boxes = append(f.Blocks.Owners, s.Partition.OwnerOf(b)),
+			append(f.Blocks.Boxes, s.Box(b))
 	}
 	return f
 }
 
 // written tells whether the result goes to a file.
 func (x *Forecast) written() bool {
-	return slices.ContainsFunc(x.want.Outputs, func(o output.Output) bool { return o.Tensor == x.k.Problem.Norm.LHS.Name })
+	return slices.ContainsFunc(x.want.Outputs,
+		func(o output.Output) bool { return o.Tensor == x.k.Problem.Norm.LHS.Name })
 }
 
-// wholes is what it takes at rank 0 to have the whole of each operand that is checked with, or written.
+// wholes is what it takes at rank 0 to have the whole of each operand that is checked with, or
+// written.
 func (x *Forecast) wholes() (bytes int64) {
 	seen, most := map[string]bool{}, int64(0)
 	for n, o := range x.k.Problem.Operands {
-		written := o.Tensor != x.Result() && slices.ContainsFunc(x.want.Outputs, func(out output.Output) bool { return out.Tensor == o.Tensor })
+		written := o.Tensor != x.Result() &&
+			slices.ContainsFunc(x.want.Outputs,
+				func(out output.Output) bool { return out.Tensor == o.Tensor })
 		if seen[o.Tensor] || !x.want.Check && !written {
 			continue
 		}
 		seen[o.Tensor] = true
 		s := x.estimated(o.Tensor, partition.Whole(len(x.tensors[n].Dims)))
 		if !x.p.Whole { // else it is there
-			c := x.k.Reader.Target(s.Partition, o.Tensor).Cost(x.foretold(n, s), s.Block, 1, x.want.MemoryLimit)
+			c := x.k.Reader.Target(s.Partition, o.Tensor).Cost(x.foretold(n, s), s.Block, 1,
+				x.want.MemoryLimit)
 			most = max(most, bytes+c.Peak[0])
 			bytes += c.Kept[0]
 		}
@@ -515,8 +545,10 @@ func (x *Forecast) wholes() (bytes int64) {
 
 // writing is what writing a tensor that rank 0 has whole takes.
 func (x *Forecast) writing(s *estimate.Tensor, name string) (most int64) {
-	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes, Owners: []int{0}},
-		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit, Threads: x.k.Reader.Env.Config().Threads}
+	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds,
+		Modes: s.Modes, Owners: []int{0}},
+		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit,
+		Threads: x.k.Reader.Env.Config().Threads}
 	for _, o := range x.want.Outputs {
 		if o.Tensor == name {
 			most = max(most, f.Cost(o.File, []int64{0})[0])

@@ -29,21 +29,25 @@ func TestForecast(t *testing.T) {
 		}
 		least := 8 * (rows*columns/ranks + rows/ranks + columns)
 		if most := slices.Max(p.Memory); p.Least < least || p.Least > least+4096 || most < p.Least {
-			t.Errorf("%d ranks: at least %d bytes and at most %d, want at least %d and little more", ranks, p.Least, most, least)
+			t.Errorf("%d ranks: at least %d bytes and at most %d, want at least %d and little more", ranks,
+				p.Least, most, least)
 		}
 		if want := slices.Repeat([]int64{1}, int(ranks)); !slices.Equal(p.Steps, want) {
 			t.Errorf("%d ranks: got %d steps, want one a rank", ranks, p.Steps)
 		}
 		// A broadcast counts once where it begins.
-		if sent, received := 8*columns*min(ranks-1, 1), 8*columns*(ranks-1); sum(p.Comm.BytesSent) != sent || sum(p.Comm.BytesReceived) != received {
-			t.Errorf("%d ranks: got %d bytes sent and %d received, want %d and %d", ranks, p.Comm.BytesSent, p.Comm.BytesReceived, sent, received)
+		if sent, received := 8*columns*min(ranks-1, 1),
+			8*columns*(ranks-1); sum(p.Comm.BytesSent) != sent || sum(p.Comm.BytesReceived) != received {
+			t.Errorf("%d ranks: got %d bytes sent and %d received, want %d and %d", ranks, p.Comm.BytesSent,
+				p.Comm.BytesReceived, sent, received)
 		}
 		report, err := job.Run(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := slices.Max(report.Allocated); got < p.Least || got > slices.Max(p.Memory) {
-			t.Errorf("%d ranks: a run took %d bytes, forecast %d to %d", ranks, got, p.Least, slices.Max(p.Memory))
+			t.Errorf("%d ranks: a run took %d bytes, forecast %d to %d", ranks, got, p.Least,
+				slices.Max(p.Memory))
 		}
 	}
 }

@@ -8,10 +8,12 @@ import (
 	"distaff/spmd/plan"
 )
 
-// rows are the rows of a gathered operand among which are those that a rank reads, those that it has in memory, and
-// which share of the first it reads at most: those of the coordinates of the operands that it is multiplied with. Where these are
-// generated as bands that is known; of others each entry is taken to be of another row.
-func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64, share float64) {
+// rows are the rows of a gathered operand among which are those that a rank reads, those that it
+// has in memory, and which share of the first it reads at most: those of the coordinates of the
+// operands that it is multiplied with. Where these are generated as bands that is known; of others
+// each entry is taken to be of another row.
+func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
+	share float64) {
 	mode := x.tensors[operand].Modes[0]
 	all := [2]int64{0, x.tensors[operand].Dims[mode]}
 	if len(x.units) == 0 && x.refused == nil {
@@ -35,8 +37,8 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 	return all, within, entries / float64(max(all[1], 1))
 }
 
-// boxes are the rows of a gathered operand that lie in the boxes of what a rank reads of some operands, where all of these
-// have a dense level of the rows.
+// boxes are the rows of a gathered operand that lie in the boxes of what a rank reads of some
+// operands, where all of these have a dense level of the rows.
 func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64, ok bool) {
 	o := &x.p.Operands[operand]
 	mode := x.tensors[operand].Modes[0]
@@ -57,9 +59,11 @@ func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 	return [2]int64{min(rows[0], rows[1]), rows[1]}, true
 }
 
-// bands are the rows of a gathered operand that are coordinates of some operands which a rank reads, how many
-// entries it reads of these, and whether all are generated as bands, so that the rows are known.
-func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64, entries float64, banded bool) {
+// bands are the rows of a gathered operand that are coordinates of some operands which a rank
+// reads, how many entries it reads of these, and whether all are generated as bands, so that the
+// rows are known.
+func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64,
+	entries float64, banded bool) {
 	o := &x.p.Operands[operand]
 	mode := x.tensors[operand].Modes[0]
 	size := x.tensors[operand].Dims[mode]
@@ -86,7 +90,8 @@ func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 }
 
 // bandRows are the coordinates of variable v within a band of a block's other coordinates.
-func bandRows(s *estimate.Tensor, box [][2]int64, v string, vars []string, width int64) (r [2]int64) {
+func bandRows(s *estimate.Tensor, box [][2]int64, v string, vars []string,
+	width int64) (r [2]int64) {
 	first := true
 	for m, cut := range box {
 		lo, hi := cut[0], cut[1]

@@ -13,8 +13,9 @@ import (
 	"distaff/spmd/plan"
 )
 
-// gpuMemory is the most that a call of a leaf takes on each rank's GPU, as far as it is known: the blocks
-// that a step reads, as its leaf reads them, the largest that it makes, and workspaces; nil for another target.
+// gpuMemory is the most that a call of a leaf takes on each rank's GPU, as far as it is known: the
+// blocks that a step reads, as its leaf reads them, the largest that it makes, and workspaces; nil
+// for another target.
 func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 	if x.k.Reader.Env.Code() != codegen.CUDA || len(x.units) == 0 {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"distaff/kernels/tune"
 )
 
-// TestInserts: many entries of a list are put in order by digits, which no branch decides, few by comparing; a list that keeps rows keeps what
-// they are made of.
+// TestInserts: many entries of a list are put in order by digits, which no branch decides, few by
+// comparing; a list that keeps rows keeps what they are made of.
 func TestInserts(t *testing.T) {
 	total := func(l tune.Leaf, written bool) (count, most float64) {
 		for _, p := range l.Picks {
@@ -27,10 +27,15 @@ func TestInserts(t *testing.T) {
 		ends, sorted  bool
 		picked, bytes float64 // in any order, and the most that any is of
 	}{
-		{"terms", codegen.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1, Listed: true, Kept: true, Keys: 2, Sorted: true}, 4, false, true, 3e5, 24e5},
-		{"terms of rows", codegen.Insert{Count: 1e5, Row: 32, Places: 1e9, Passes: 1, Listed: true, Kept: true, Keys: 2, Sorted: true}, 4, false, true, 3e5, 32e5},
-		{"few terms at a time", codegen.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1e4, Listed: true, Kept: true, Keys: 2, Sorted: true}, 0, true, false, 0, 0},
-		{"a list of marked places", codegen.Insert{Count: 1e5, Row: 1, Places: 1e3, Passes: 1e3, Sorted: true}, 0, true, false, 0, 0},
+		{"terms", codegen.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1, Listed: true, Kept: true,
+			Keys: 2, Sorted: true}, 4, false, true, 3e5, 24e5},
+		{"terms of rows", codegen.Insert{Count: 1e5, Row: 32, Places: 1e9, Passes: 1, Listed: true,
+			Kept: true, Keys: 2, Sorted: true}, 4, false, true, 3e5, 32e5},
+		{"few terms at a time", codegen.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1e4, Listed: true,
+			Kept: true, Keys: 2, Sorted: true}, 0, true, false, 0, 0},
+		{"a list of marked places",
+			codegen.Insert{Count: 1e5, Row: 1, Places: 1e3, Passes: 1e3, Sorted: true}, 0, true, false, 0,
+			0},
 		{"a bitmap", codegen.Insert{Count: 1e5, Row: 1, Places: 1e3, Passes: 1e3}, 0, false, false, 0, 0},
 	} {
 		var l tune.Leaf
@@ -43,16 +48,19 @@ func TestInserts(t *testing.T) {
 		}
 		count, most := total(l, false)
 		if math.Abs(count-c.picked) > 1 || math.Abs(most-c.bytes) > 1 {
-			t.Errorf("%s: %v are picked in any order, of %v bytes; want %v of %v", c.name, count, most, c.picked, c.bytes)
+			t.Errorf("%s: %v are picked in any order, of %v bytes; want %v of %v", c.name, count, most,
+				c.picked, c.bytes)
 		}
-		if writes, _ := total(l, true); writes < c.insert.Count || (writes > 4*c.insert.Count) != c.sorted {
+		if writes, _ := total(l, true); writes < c.insert.Count ||
+			(writes > 4*c.insert.Count) != c.sorted {
 			t.Errorf("%s: %v are written in places", c.name, writes)
 		}
 		phases := map[int]bool{}
 		for _, p := range l.Picks {
 			phases[p.Phase] = true
 		}
-		if filled, sorted := 1, 3; c.digits == 0 && len(phases) != filled || c.digits > 0 && len(phases) != sorted {
+		if filled, sorted := 1, 3; c.digits == 0 && len(phases) != filled ||
+			c.digits > 0 && len(phases) != sorted {
 			t.Errorf("%s: got %d phases", c.name, len(phases))
 		}
 		if math.Abs(l.Found-c.insert.Found()) > 1e-6 {

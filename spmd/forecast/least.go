@@ -28,7 +28,8 @@ type Least struct {
 	k    *prepared.Statement
 	list []*leastOf
 	at   []float64 // by rank
-	mean float64   // of all ranks, where it is not known which has which entries: some rank takes that; else 0
+	// of all ranks, where it is not known which has which entries: some rank takes that; else 0
+	mean float64
 }
 
 // leastOf is what one tensor takes.
@@ -72,7 +73,8 @@ func sum(list []float64) (n float64) {
 // tensor is a tensor that is cut so.
 func (x *Least) tensor(name string, part *partition.Partition) *estimate.Tensor {
 	f := x.k.Reader.Formats[name]
-	return &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Type: bridge.TCS(x.k.Reader.Types[name])}
+	return &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Kinds: f.Letters(),
+		Modes: f.Order, Type: bridge.TCS(x.k.Reader.Types[name])}
 }
 
 // add counts what a tensor takes: where it is counted already, the larger of both at each rank.
@@ -93,9 +95,13 @@ func (x *Least) add(t *leastOf) {
 func (x *Least) operand(o plan.Operand) {
 	s, src := x.tensor(o.Tensor, o.Before()), x.k.Reader.Sources[o.Tensor]
 	if src.Held() || len(s.Dims) == 0 || !s.Partition.Given() {
-		return // scalars take no memory of a rank's, and before anything is read it is not known where which entries are
+		// scalars take no memory of a rank's, and before anything is read it is not known where which
+		// entries are
+		return
 	}
-	t := &leastOf{name: o.Tensor, at: x.k.Reader.Target(o.Before(), o.Tensor).Least(x.k.Reader.Foretold(o.Tensor, 0), s.Fixed, x.k.Problem.Ranks)}
+	t := &leastOf{name: o.Tensor,
+		at: x.k.Reader.Target(o.Before(), o.Tensor).Least(x.k.Reader.Foretold(o.Tensor, 0), s.Fixed,
+			x.k.Problem.Ranks)}
 	if src.Gen != nil && s.Sparse() {
 		t.entries = src.Gen.Entries(s.Dims)
 		t.spread = t.entries * float64(x.k.Reader.EntryBytes(o.Tensor))
@@ -191,12 +197,14 @@ func (x *Least) refusal(rank int) error {
 	switch {
 	case worst.entries > 0 && src != nil && src.Gen != nil:
 		return fault.Memoryf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s%s",
-			name, src.Gen, name, sizes, count(worst.entries), fault.Format(f), typ, takes, ways("make it smaller", raise(need)))
+			name, src.Gen, name, sizes, count(worst.entries), fault.Format(f), typ, takes,
+			ways("make it smaller", raise(need)))
 	case worst.entries > 0:
 		return fault.Memoryf("every coordinate of %s (%s) is present: stored as %s in %v they take %s%s",
 			name, sizes, fault.Format(f), typ, takes, ways(raise(need), "leave out what makes them present"))
 	}
-	return fault.Memoryf("%s (%s) stored as %s in %v takes %s%s", name, sizes, fault.Format(f), typ, takes, ways(x.smaller(name, float64(limit)-float64(need)+part), raise(need)))
+	return fault.Memoryf("%s (%s) stored as %s in %v takes %s%s", name, sizes, fault.Format(f), typ,
+		takes, ways(x.smaller(name, float64(limit)-float64(need)+part), raise(need)))
 }
 
 // raise names the flag of the memory limit if need bytes are there; else it is "".

@@ -11,8 +11,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// moves counts what brings operands from their placements, and the result to its own, where the steps go by
-// other blocks.
+// moves counts what brings operands from their placements, and the result to its own, where the
+// steps go by other blocks.
 func (x *planner) moves() {
 	for n, o := range x.forecast.p.Operands {
 		lies := x.forecast.k.Lies(o.Home)
@@ -20,14 +20,15 @@ func (x *planner) moves() {
 			continue
 		}
 		from := x.forecast.k.Reader.Target(lies, o.Tensor).Blocks()
-		x.forecast.k.Reader.Target(o.Before(), o.Tensor).Moves(from, true, estimate.Round(x.forecast.tensors[n].Entries), func(z plan.Size, from, to int) {
-			m := x.travel(n, z, from, to)
-			for _, rank := range []int{from, to} {
-				if d := x.detail(rank); d != nil {
-					d.Moves = append(d.Moves, m)
+		x.forecast.k.Reader.Target(o.Before(), o.Tensor).Moves(from, true,
+			estimate.Round(x.forecast.tensors[n].Entries), func(z plan.Size, from, to int) {
+				m := x.travel(n, z, from, to)
+				for _, rank := range []int{from, to} {
+					if d := x.detail(rank); d != nil {
+						d.Moves = append(d.Moves, m)
+					}
 				}
-			}
-		})
+			})
 	}
 	if x.forecast.k.Lies(x.forecast.p.ResultHome) == nil {
 		return
@@ -49,7 +50,8 @@ func (x *planner) moves() {
 	x.copied(x.forecast.k.ResultPartition())
 }
 
-// copied counts what brings pieces of the result to the other ranks where its placement has them, each in one multicast.
+// copied counts what brings pieces of the result to the other ranks where its placement has them,
+// each in one multicast.
 func (x *planner) copied(part *partition.Partition) {
 	if part.Copies == nil {
 		return
@@ -65,7 +67,9 @@ func (x *planner) copied(part *partition.Partition) {
 			tcs.Add(&x.out.Comm.BytesSent[ranks[0]], sent.Bytes)
 			tcs.Add(&x.out.Comm.MessagesSent[ranks[0]], sent.Arrays)
 			tcs.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
-			m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.forecast.Result(), Box: x.forecast.resting().Box(b), Entries: z.Entries, Bytes: z.Bytes}, From: ranks[0], To: to, Forwarded: k > 0}
+			m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.forecast.Result(),
+				Box: x.forecast.resting().Box(b), Entries: z.Entries, Bytes: z.Bytes}, From: ranks[0], To: to,
+				Forwarded: k > 0}
 			for _, rank := range []int{ranks[0], to} {
 				if d := x.detail(rank); d != nil {
 					d.Sums = append(d.Sums, PlannedSum{m, true})
@@ -82,11 +86,12 @@ func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
 	tcs.Add(&x.out.Comm.BytesSent[from], z.Bytes)
 	tcs.Add(&x.out.Comm.MessagesSent[from], z.Arrays)
 	tcs.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
-	return PlannedMove{PlannedBlock: PlannedBlock{Tensor: t.Name, Entries: z.Entries, Bytes: z.Bytes}, From: from, To: to}
+	return PlannedMove{PlannedBlock: PlannedBlock{Tensor: t.Name, Entries: z.Entries, Bytes: z.Bytes},
+		From: from, To: to}
 }
 
-// loaded is what it takes to make an operand's blocks as it lies: of one that is cut along its storage order and cannot be shown so, in even
-// ranges first (input.Stored).
+// loaded is what it takes to make an operand's blocks as it lies: of one that is cut along its
+// storage order and cannot be shown so, in even ranges first (input.Stored).
 func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
 	g := x.k.Reader.Target(s.Partition, o.Tensor)
@@ -106,10 +111,12 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	in.AsIs, in.Records = in.AsIs && plain.Spec.Kinds == s.Kinds, x.foretold(operand, even).Records
 	even.Widen(s.Widths())
 	c := plain.Cost(in, even.Block, ranks, x.want.MemoryLimit)
-	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor, Dims: s.Dims, Type: s.Type, Kinds: even.Kinds, Modes: s.Modes},
+	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor, Dims: s.Dims, Type: s.Type,
+		Kinds: even.Kinds, Modes: s.Modes},
 		Parts: assemble.PiecesOf(plain.Partition, s.Dims), Pieces: assemble.PiecesOf(s.Partition, s.Dims)}
 	pos, crd := even.Widths()
-	pieces := sum.Cost(ranks, pos, crd, drift(s), func(r assemble.Region) plan.Size { return even.In(r.Box) })
+	pieces := sum.Cost(ranks, pos, crd, drift(s),
+		func(r assemble.Region) plan.Size { return even.In(r.Box) })
 	own, copying := make([]int64, ranks), make([]int64, ranks)
 	for b := range plan.Block(s.Partition.Pieces()) {
 		rank, z := s.Partition.OwnerOf(b), s.Block(b)
@@ -119,7 +126,8 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 		}
 	}
 	for rank := range ranks {
-		c.Peak[rank] = max(c.Peak[rank], c.Kept[rank]+pieces.Peak[rank], pieces.Kept[rank]+own[rank]+copying[rank])
+		c.Peak[rank] = max(c.Peak[rank], c.Kept[rank]+pieces.Peak[rank],
+			pieces.Kept[rank]+own[rank]+copying[rank])
 		if even.Kinds == s.Kinds {
 			own[rank] += pieces.Left[rank]
 		}
@@ -137,7 +145,8 @@ func drift(s *estimate.Tensor) assemble.Drift {
 	return assemble.Drift{Share: share, Regions: chunks}
 }
 
-// moving is what it takes beside an operand as it lies to bring it to the blocks that the steps go by; false where these are the same.
+// moving is what it takes beside an operand as it lies to bring it to the blocks that the steps go
+// by; false where these are the same.
 func (x *Forecast) moving(operand int) (c load.Cost, moved bool) {
 	o, s := &x.p.Operands[operand], x.tensors[operand]
 	lies := x.k.Lies(o.Home)
@@ -145,18 +154,21 @@ func (x *Forecast) moving(operand int) (c load.Cost, moved bool) {
 		return c, false
 	}
 	from := x.k.Reader.Target(lies, o.Tensor).Blocks()
-	in := load.Input{Entries: estimate.Round(s.Entries), Records: func(b plan.Block, roomed bool) int64 { return s.Records(b, s.Entries, roomed) }}
-	return x.k.Reader.Target(o.Before(), o.Tensor).HeldCost(from, true, in, s.Block, x.p.Ranks, x.want.MemoryLimit)
+	in := load.Input{Entries: estimate.Round(s.Entries),
+		Records: func(b plan.Block, roomed bool) int64 { return s.Records(b, s.Entries, roomed) }}
+	return x.k.Reader.Target(o.Before(), o.Tensor).HeldCost(from, true, in, s.Block, x.p.Ranks,
+		x.want.MemoryLimit)
 }
 
-// placing is what bringing the result to its placement takes at each rank, where the steps make other blocks, and
-// what it has of the result then; blocks is what it has of those.
+// placing is what bringing the result to its placement takes at each rank, where the steps make
+// other blocks, and what it has of the result then; blocks is what it has of those.
 func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
 	if x.k.Lies(x.p.ResultHome) == nil {
 		return blocks, blocks
 	}
 	pos, crd := x.resting().Widths()
-	c := x.k.ToPlacement().Cost(x.p.Ranks, pos, crd, drift(x.result()), func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
+	c := x.k.ToPlacement().Cost(x.p.Ranks, pos, crd, drift(x.result()),
+		func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
 	for rank := range c.Peak {
 		c.Peak[rank] += blocks[rank]
 	}
@@ -170,8 +182,8 @@ func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
 	return c.Peak, c.Kept
 }
 
-// completing is what it takes at each rank beside the result's blocks to give those of a program the coordinates that
-// blocks beside them store.
+// completing is what it takes at each rank beside the result's blocks to give those of a program
+// the coordinates that blocks beside them store.
 func (x *Forecast) completing() []int64 {
 	if len(x.units) > 0 && x.units[0].Result.Repack {
 		return make([]int64, x.p.Ranks)

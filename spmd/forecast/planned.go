@@ -19,12 +19,14 @@ import (
 // messages of dense tensors are those that a run counts. Those of sparse ones
 // are estimates, which take entries to be spread evenly over the coordinates.
 type Planned struct {
-	Version   string          `json:"version"`
-	Statement string          `json:"statement"`
-	Ranks     int             `json:"ranks"`
-	Machine   []int64         `json:"machine,omitempty"` // extents of the grid of ranks, which are numbered row-major; nil is one dimension
-	Loops     []PlannedLoop   `json:"loops"`             // variables that are cut; those of a block schedule are its loops, outermost first
-	Map       []string        `json:"map"`               // variables that decide a block's rank
+	Version   string `json:"version"`
+	Statement string `json:"statement"`
+	Ranks     int    `json:"ranks"`
+	// extents of the grid of ranks, which are numbered row-major; nil is one dimension
+	Machine []int64 `json:"machine,omitempty"`
+	// variables that are cut; those of a block schedule are its loops, outermost first
+	Loops     []PlannedLoop   `json:"loops"`
+	Map       []string        `json:"map"` // variables that decide a block's rank
 	Tensors   []PlannedTensor `json:"tensors"`
 	Estimated bool            `json:"estimated"` // some bytes or entries below are estimates
 	Comm      stats.Comm      `json:"comm"`
@@ -33,18 +35,17 @@ type Planned struct {
 	Largest string  `json:"largest"`
 	Steps   []int64 `json:"steps"`       // leaves that each rank runs
 	Owned   []int64 `json:"owned_bytes"` // of operands and result, mapped files included
-	// Memory is the most that is taken at each rank while it loads, computes and
-	// stores: its own blocks (but for mapped files), entries on their way to
-	// blocks, blocks that arrive, copies of those that a leaf reads in another order, partial
-	// results with what adding to them takes, the most that workspaces of a leaf may take on its threads,
-	// buffers that store the result, and at rank 0 the whole result where it is checked. MemoryLimit is
-	// a rank's limit, where it is known.
+	// Memory is the most that is taken at each rank while it loads, computes and stores: its own
+	// blocks (but for mapped files), entries on their way to blocks, blocks that arrive, copies of
+	// those that a leaf reads in another order, partial results with what adding to them takes, the
+	// most that workspaces of a leaf may take on its threads, buffers that store the result, and at
+	// rank 0 the whole result where it is checked. MemoryLimit is a rank's limit, where it is known.
 	Memory []int64 `json:"memory_bytes"`
 	// GPUMemory is the most that a call of a leaf takes on each rank's GPU: the blocks of a step, and
 	// workspaces of which the size is known. Nil where leaves run on CPUs.
 	GPUMemory []int64 `json:"gpu_memory_bytes,omitempty"`
-	// Least is the memory that some rank takes for certain, as far as that is known before
-	// anything is read: see Least. A run with a lower limit is refused with this figure, before it allocates.
+	// Least is the memory that some rank takes for certain, as far as that is known before anything is
+	// read: see Least. A run with a lower limit is refused with this figure, before it allocates.
 	Least       int64 `json:"least_memory_bytes"`
 	MemoryLimit int64 `json:"memory_limit,omitempty"`
 	// Time is what the phases are predicted to take; nil where the machine was not measured.
@@ -59,8 +60,8 @@ type Planned struct {
 	PerRank []PlannedRank `json:"per_rank"` // of the ranks that were asked for
 }
 
-// PlannedLoop is a variable that is cut: one block loop, or what loops of a distributed schedule make of
-// it. Of these a sum is Extended where ranks have partial results of it.
+// PlannedLoop is a variable that is cut: one block loop, or what loops of a distributed schedule
+// make of it. Of these a sum is Extended where ranks have partial results of it.
 type PlannedLoop struct {
 	Var  string  `json:"var"`  // "" of the entries of a tensor
 	Cuts []int64 `json:"cuts"` // range k is [cuts[k], cuts[k+1]); none of entries
@@ -89,10 +90,11 @@ func (l PlannedLoop) What() string {
 
 // PlannedNestLoop is a loop of a distributed schedule.
 type PlannedNestLoop struct {
-	Var        string   `json:"var"`
-	Iterations int64    `json:"iterations"`
-	Dim        string   `json:"dim,omitempty"` // the dimension of the machine over which it is distributed; "": it runs in order at each rank
-	Rotated    []string `json:"rotated_by,omitempty"`
+	Var        string `json:"var"`
+	Iterations int64  `json:"iterations"`
+	// the dimension of the machine over which it is distributed; "": it runs in order at each rank
+	Dim     string   `json:"dim,omitempty"`
+	Rotated []string `json:"rotated_by,omitempty"`
 	// Communicate lists the tensors whose pieces are brought once an iteration.
 	Communicate []string `json:"communicate,omitempty"`
 }
@@ -107,14 +109,15 @@ type PlannedTensor struct {
 	Source    string   `json:"source,omitempty"`
 	Result    bool     `json:"result,omitempty"`
 	Broadcast bool     `json:"broadcast"` // one broadcast brings it to every rank
-	// Placement is that which the job gives the tensor. Held says that each block lies in one of its pieces,
-	// and so lives there. Any other tensor lies where its blocks are first read or made.
+	// Placement is that which the job gives the tensor. Held says that each block lies in one of its
+	// pieces, and so lives there. Any other tensor lies where its blocks are first read or made.
 	Placement string `json:"placement,omitempty"`
 	Held      bool   `json:"held,omitempty"`
-	// Moved is what moves of the tensor from its placement, where the steps want other blocks, before the first of them, or
-	// of the result to its placement after the last: bytes over all ranks.
-	Moved    int64 `json:"moved_bytes,omitempty"`
-	Gathered bool  `json:"gathered,omitempty"` // every rank gets the rows that it reads, at most all: bytes of these are bounds
+	// Moved is what moves of the tensor from its placement, where the steps want other blocks, before
+	// the first of them, or of the result to its placement after the last: bytes over all ranks.
+	Moved int64 `json:"moved_bytes,omitempty"`
+	// every rank gets the rows that it reads, at most all: bytes of these are bounds
+	Gathered bool  `json:"gathered,omitempty"`
 	Blocks   int64 `json:"blocks"`
 	Entries  int64 `json:"entries"`
 	Bytes    int64 `json:"bytes"`
@@ -127,9 +130,9 @@ type PlannedTensor struct {
 	Axes []PlannedAxis `json:"axes"`
 }
 
-// PlannedAxis is modes of a tensor that are cut alike. Or it is modes of which the entries are cut, in
-// storage order: Modes is then the outermost of them alone, and Cuts says where parts begin in it, about
-// where that hangs on entries that a plan does not read.
+// PlannedAxis is modes of a tensor that are cut alike. Or it is modes of which the entries are cut,
+// in storage order: Modes is then the outermost of them alone, and Cuts says where parts begin in
+// it, about where that hangs on entries that a plan does not read.
 type PlannedAxis struct {
 	Modes   []int   `json:"modes"`
 	Cuts    []int64 `json:"cuts"`
@@ -143,9 +146,9 @@ type PlannedRank struct {
 	Steps []PlannedStep  `json:"steps"`
 	Sends []PlannedMove  `json:"sends"`
 	Sums  []PlannedSum   `json:"sums"`
-	// Moves are parts of operands that go from where they lie to where steps want them, before the first of them: of
-	// one that is placed otherwise than the steps go, or rows of a gathered one. All that come to the rank are among
-	// them. The box of one is not told.
+	// Moves are parts of operands that go from where they lie to where steps want them, before the
+	// first of them: of one that is placed otherwise than the steps go, or rows of a gathered one. All
+	// that come to the rank are among them. The box of one is not told.
 	Moves []PlannedMove `json:"moves,omitempty"`
 }
 
@@ -163,7 +166,8 @@ type PlannedStep struct {
 	Ranges  [][2]int64    `json:"ranges"` // as Loops
 	Terms   []int         `json:"terms"`  // of the statement multiplied out, counted from 0
 	Fetches []PlannedMove `json:"fetches"`
-	First   bool          `json:"first"` // makes the block of partial results, which other steps add to
+	// makes the block of partial results, which other steps add to
+	First bool `json:"first"`
 }
 
 // PlannedMove is a block on its way.
@@ -191,14 +195,17 @@ func (x *Forecast) Plan(ctx context.Context, statement string, detail int) (*Pla
 	ranks := x.p.Ranks
 	out := &Planned{
 		Statement: statement, Ranks: ranks, MemoryLimit: x.want.MemoryLimit,
-		Owned: make([]int64, ranks), Memory: make([]int64, ranks), Map: []string{}, Loops: []PlannedLoop{},
+		Owned: make([]int64, ranks), Memory: make([]int64, ranks), Map: []string{},
+		Loops:   []PlannedLoop{},
 		Balance: stats.Balance{Nonzeros: make([]int64, ranks)}, PerRank: []PlannedRank{},
 	}
 	if detail < 0 || detail > ranks {
 		detail = ranks
 	}
 	for n := range detail {
-		out.PerRank = append(out.PerRank, PlannedRank{Rank: n, Owns: []PlannedBlock{}, Steps: []PlannedStep{}, Sends: []PlannedMove{}, Sums: []PlannedSum{}})
+		out.PerRank = append(out.PerRank,
+			PlannedRank{Rank: n, Owns: []PlannedBlock{}, Steps: []PlannedStep{}, Sends: []PlannedMove{},
+				Sums: []PlannedSum{}})
 	}
 	y := &planner{forecast: x, out: out}
 	return out, y.fill(ctx)
@@ -239,7 +246,8 @@ func (x *planner) fill(ctx context.Context) error {
 		slices.SortStableFunc(d.Sends, func(a, b PlannedMove) int { return a.To - b.To })
 	}
 	x.out.Steps = cost.Steps
-	x.out.Comm = stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received, MessagesSent: cost.Messages}
+	x.out.Comm = stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received,
+		MessagesSent: cost.Messages}
 	x.moves()
 	x.owns()
 	x.out.Memory = x.forecast.memory(cost)
@@ -309,8 +317,11 @@ func (x *planner) nest() {
 // tensor describes a tensor.
 func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home plan.Home) {
 	src := x.forecast.k.Reader.Sources[name]
-	t := PlannedTensor{Name: name, Sizes: s.Dims, Format: fault.Format(x.forecast.k.Reader.Formats[name]), Type: s.Type.String(), Blocks: s.Partition.Pieces(), Held: home.Holds,
-		Entries: estimate.Round(s.Entries), Exact: s.Exact(), Counted: s.Exact() || src.CountKnown(), Vars: []string{}, Axes: axes(s)}
+	t := PlannedTensor{Name: name, Sizes: s.Dims,
+		Format: fault.Format(x.forecast.k.Reader.Formats[name]), Type: s.Type.String(),
+		Blocks: s.Partition.Pieces(), Held: home.Holds,
+		Entries: estimate.Round(s.Entries), Exact: s.Exact(), Counted: s.Exact() || src.CountKnown(),
+		Vars: []string{}, Axes: axes(s)}
 	for _, v := range vars {
 		t.Vars = append(t.Vars, x.userName(v))
 	}
@@ -360,14 +371,16 @@ func axes(s *estimate.Tensor) []PlannedAxis {
 // userName is a variable of the normal form as the user wrote it.
 func (x *planner) userName(v string) string { return x.forecast.k.UserNames([]string{v})[0] }
 
-// block is a planned block, or a part of one, of an operand (n) or a block of the result (the last).
+// block is a planned block, or a part of one, of an operand (n) or a block of the result (the
+// last).
 func (x *planner) block(n int, b plan.Block) PlannedBlock {
 	s := x.forecast.tensors[n]
 	if n < len(x.forecast.p.Operands) && x.forecast.p.Operands[n].Parts != nil {
 		s = x.forecast.homes[n]
 	}
 	z := s.Block(b)
-	return PlannedBlock{Tensor: x.out.Tensors[n].Name, Box: s.Box(b), Entries: z.Entries, Bytes: z.Bytes}
+	return PlannedBlock{Tensor: x.out.Tensors[n].Name, Box: s.Box(b), Entries: z.Entries,
+		Bytes: z.Bytes}
 }
 
 // detail is where the steps of a rank are listed, nil for one that is not wanted.
@@ -405,13 +418,15 @@ func (x *planner) fetched(rank, operand int, s plan.Step) (moves []PlannedMove) 
 		at := [2]int{rank, operand}
 		if !x.brought[at] && slices.Contains(s.Need, plan.Need{Operand: operand}) {
 			x.brought[at] = true
-			moves = append(moves, PlannedMove{PlannedBlock: x.block(operand, 0), From: x.forecast.p.Operands[operand].Partition.OwnerOf(0), To: rank, All: true})
+			moves = append(moves, PlannedMove{PlannedBlock: x.block(operand, 0),
+				From: x.forecast.p.Operands[operand].Partition.OwnerOf(0), To: rank, All: true})
 		}
 		return moves
 	}
 	for len(x.coming[operand]) > 0 && x.coming[operand][0].T <= s.Instances[operand] {
 		for _, f := range x.coming[operand][0].Fetches {
-			moves = append(moves, PlannedMove{PlannedBlock: x.block(operand, f.Need.Block), From: f.From, To: rank})
+			moves = append(moves, PlannedMove{PlannedBlock: x.block(operand, f.Need.Block), From: f.From,
+				To: rank})
 		}
 		x.coming[operand] = x.coming[operand][1:]
 	}
@@ -421,14 +436,16 @@ func (x *planner) fetched(rank, operand int, s plan.Step) (moves []PlannedMove) 
 func (x *planner) Send(operand int, b plan.Block, list []int) {
 	if d := x.detail(list[0]); d != nil {
 		for k, to := range list[1:] {
-			d.Sends = append(d.Sends, PlannedMove{PlannedBlock: x.block(operand, b), From: list[0], To: to, Forwarded: k > 0})
+			d.Sends = append(d.Sends,
+				PlannedMove{PlannedBlock: x.block(operand, b), From: list[0], To: to, Forwarded: k > 0})
 		}
 	}
 }
 
 func (x *planner) Broadcast(operand, from int) {
 	if d := x.detail(from); d != nil {
-		d.Sends = append(d.Sends, PlannedMove{PlannedBlock: x.block(operand, 0), From: from, To: -1, All: true})
+		d.Sends = append(d.Sends,
+			PlannedMove{PlannedBlock: x.block(operand, 0), From: from, To: -1, All: true})
 	}
 }
 
@@ -438,7 +455,9 @@ func (x *planner) Sum(b plan.Block, from, to int, complete bool) {
 	x.spread = at
 	for k, rank := range []int{from, to} {
 		if d := x.detail(rank); d != nil && (k == 0 || from != to) {
-			d.Sums = append(d.Sums, PlannedSum{PlannedMove{PlannedBlock: x.block(len(x.forecast.tensors)-1, b), From: from, To: to, Forwarded: forwarded}, complete})
+			d.Sums = append(d.Sums, PlannedSum{
+				PlannedMove{PlannedBlock: x.block(len(x.forecast.tensors)-1, b), From: from, To: to,
+					Forwarded: forwarded}, complete})
 		}
 	}
 }
@@ -453,7 +472,8 @@ func (x *planner) Part(box [][2]int64, z plan.Size, from, to int) {
 }
 
 func (x *planner) Gather(operand int, bytes int64, from, to int) {
-	m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.out.Tensors[operand].Name, Bytes: bytes}, From: from, To: to}
+	m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.out.Tensors[operand].Name, Bytes: bytes},
+		From: from, To: to}
 	for _, rank := range []int{from, to} {
 		if d := x.detail(rank); d != nil {
 			d.Moves = append(d.Moves, m)
@@ -468,13 +488,15 @@ func (x *planner) owns() {
 			z := x.forecast.homes[n].Block(plan.Block(b))
 			tcs.Add(&x.out.Owned[rank], z.Bytes)
 			if d := x.detail(rank); d != nil {
-				d.Owns = append(d.Owns, PlannedBlock{Tensor: t.Name, Box: x.forecast.homes[n].Box(plan.Block(b)), Entries: z.Entries, Bytes: z.Bytes})
+				d.Owns = append(d.Owns, PlannedBlock{Tensor: t.Name,
+					Box: x.forecast.homes[n].Box(plan.Block(b)), Entries: z.Entries, Bytes: z.Bytes})
 			}
 		}
 	}
 }
 
-// Box prints a block as tensors' ranges are written: A[0:10,5:8]; parts of a tensor, whose box is not told, as "parts of A".
+// Box prints a block as tensors' ranges are written: A[0:10,5:8]; parts of a tensor, whose box is
+// not told, as "parts of A".
 func (b PlannedBlock) String() string {
 	if b.Box == nil {
 		return "parts of " + b.Tensor

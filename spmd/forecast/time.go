@@ -15,17 +15,20 @@ import (
 	"distaff/spmd/exec"
 )
 
-// PlannedTime is what the phases of a job take, in seconds of the slowest rank, by the model of the machine that
-// plans. A phase that the model does not tell of is nil.
+// PlannedTime is what the phases of a job take, in seconds of the slowest rank, by the model of the
+// machine that plans. A phase that the model does not tell of is nil.
 type PlannedTime struct {
 	Load    *float64 `json:"load,omitempty"`    // of .tcs and text files that the system has in memory
 	Compile *float64 `json:"compile,omitempty"` // where the cache has no leaf
-	// Compute is the leaves, as they run again on the same tensors, without conversions of operands and sums of blocks.
+	// Compute is the leaves, as they run again on the same tensors, without conversions of operands
+	// and sums of blocks.
 	Compute  *float64 `json:"compute,omitempty"`
 	Messages *float64 `json:"messages,omitempty"`
 	Between  string   `json:"messages_between,omitempty"` // which ranks Messages counts for
-	Store    *float64 `json:"store,omitempty"`            // of .tcs files, to the folder of temporary ones
-	// OtherWork is how many CPUs other work kept busy while the machine was measured, where that made it look slower than it is.
+	// of .tcs files, to the folder of temporary ones
+	Store *float64 `json:"store,omitempty"`
+	// OtherWork is how many CPUs other work kept busy while the machine was measured, where that made
+	// it look slower than it is.
 	OtherWork float64 `json:"measured_beside_cpus,omitempty"`
 }
 
@@ -71,7 +74,8 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 	return t
 }
 
-// computeTime is the leaves' of the rank that has most to do, or of all ranks where they share a machine.
+// computeTime is the leaves' of the rank that has most to do, or of all ranks where they share a
+// machine.
 func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (seconds float64) {
 	parts := cost.Steps
 	if x.largest >= 0 && x.forecast.tensors[x.largest].Sparse() {
@@ -89,7 +93,9 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 		leaf := x.forecast.leaf(u)
 		s := m.Seconds(leaf.Scaled(share), x.forecast.k.Reader.Env.Threads)
 		if together && x.forecast.p.Ranks > 1 {
-			s = max(s, m.Seconds(leaf, min(x.forecast.p.Ranks*x.forecast.k.Reader.Env.Threads, max(m.Threads, x.forecast.k.Reader.Env.Threads))))
+			s = max(s, m.Seconds(leaf,
+				min(x.forecast.p.Ranks*x.forecast.k.Reader.Env.Threads,
+					max(m.Threads, x.forecast.k.Reader.Env.Threads))))
 		}
 		seconds += s
 	}
@@ -98,7 +104,9 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 
 // leaf is what a unit does, on whole tensors.
 func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
-	at := codegen.Extents{Counts: make([][]int64, len(u.Args)), Segments: make([][]codegen.Segments, len(u.Args)), Size: func(v string) int64 { return x.k.Reader.Sizes.Vars[v] }}
+	at := codegen.Extents{Counts: make([][]int64, len(u.Args)),
+		Segments: make([][]codegen.Segments, len(u.Args)),
+		Size:     func(v string) int64 { return x.k.Reader.Sizes.Vars[v] }}
 	args := make([]*estimate.Tensor, len(u.Args))
 	values := make([]int64, len(u.Args))
 	for n, a := range u.Args {
@@ -116,7 +124,8 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		}
 		at.Counts[n] = args[n].Positions()
 		for _, level := range args[n].Segments() {
-			at.Segments[n] = append(at.Segments[n], codegen.Segments{Empty: level.Empty, Longest: level.Most})
+			at.Segments[n] = append(at.Segments[n],
+				codegen.Segments{Empty: level.Empty, Longest: level.Most})
 		}
 		values[n] = last(at.Counts[n])
 	}
@@ -125,7 +134,8 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	}
 	done := u.Operations(at)
 	l.Serial, l.Joined = done.Serial, done.Joined
-	l.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, x.k.Reader.ComputeType)
+	l.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64},
+		x.k.Reader.ComputeType)
 	multiplication, addition := 1.0, 1.0
 	if x.k.Reader.ComputeType.IsComplex() { // of real numbers
 		multiplication, addition = 6, 2
@@ -147,7 +157,8 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		}
 	}
 	value := float64(u.Compute.Size())
-	l.Loads, l.Enters, l.Ends, l.Steps = done.Moves.Loads*value, done.Moves.Enters, done.Moves.Ends, done.Moves.Steps
+	l.Loads, l.Enters, l.Ends, l.Steps = done.Moves.Loads*value, done.Moves.Enters, done.Moves.Ends,
+		done.Moves.Steps
 	l.Searches, l.Atomics, l.Taken = done.Moves.Searches, done.Moves.Atomics, done.Moves.Taken
 	for _, p := range done.Moves.Picks {
 		t := args[p.Arg]
@@ -156,7 +167,9 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 			width += 4 // of coordinates
 		}
 		bytes := float64(values[p.Arg]) * width
-		l.Picks = append(l.Picks, tune.Pick{Bytes: int64(bytes * p.Within), Count: p.Count, Run: p.Run * width, Passes: p.Passes, Reach: bytes * p.Reach, Written: p.Arg == 0, Lanes: p.Lanes})
+		l.Picks = append(l.Picks,
+			tune.Pick{Bytes: int64(bytes * p.Within), Count: p.Count, Run: p.Run * width, Passes: p.Passes,
+				Reach: bytes * p.Reach, Written: p.Arg == 0, Lanes: p.Lanes})
 	}
 	for _, i := range done.Moves.Inserts {
 		insert(&l, i, value, u.Result.FixedPattern)
@@ -174,8 +187,8 @@ func (x *Forecast) operand(a codegen.Arg) int {
 	return -1
 }
 
-// sharedValues is how many values a result has whose level arrays are an operand's: for each position of its last
-// compressed level, as many as the dense levels below have.
+// sharedValues is how many values a result has whose level arrays are an operand's: for each
+// position of its last compressed level, as many as the dense levels below have.
 func sharedValues(u *codegen.Unit, counts []int64, result *estimate.Tensor) int64 {
 	f, sizes := u.Result.Format, result.LevelSizes()
 	n, deep := int64(1), -1
@@ -204,12 +217,14 @@ func last(counts []int64) int64 {
 func (x *planner) messageTime(m *tune.Message) (seconds float64) {
 	c := x.out.Comm
 	for n, bytes := range c.BytesSent {
-		seconds = max(seconds, float64(c.MessagesSent[n])*m.Latency+float64(max(bytes, c.BytesReceived[n]))/m.Bandwidth)
+		seconds = max(seconds, float64(c.MessagesSent[n])*m.Latency+float64(
+			max(bytes, c.BytesReceived[n]))/m.Bandwidth)
 	}
 	return seconds
 }
 
-// loadTime is what reading the files of the operands takes; nil where the model does not tell of some of them.
+// loadTime is what reading the files of the operands takes; nil where the model does not tell of
+// some of them.
 func (x *planner) loadTime(m *tune.Model) *float64 {
 	seconds, seen := 0.0, map[string]bool{}
 	for _, o := range x.forecast.p.Operands {
@@ -264,9 +279,12 @@ func (t *PlannedTime) Text() [][3]string {
 		messages = "between " + t.Between
 	}
 	return [][3]string{
-		line("load", t.Load, "files that the system has in memory", "of files other than .tcs, .tns, .mtx and .ttx, and of generated data, nothing was measured"),
-		line("compile", t.Compile, "at most: nothing where the cache has the leaves", "of this target nothing was measured"),
-		line("compute", t.Compute, "the leaves, as they run again on the same tensors", "of this target nothing was measured"),
+		line("load", t.Load, "files that the system has in memory",
+			"of files other than .tcs, .tns, .mtx and .ttx, and of generated data, nothing was measured"),
+		line("compile", t.Compile, "at most: nothing where the cache has the leaves",
+			"of this target nothing was measured"),
+		line("compute", t.Compute, "the leaves, as they run again on the same tensors",
+			"of this target nothing was measured"),
 		line("messages", t.Messages, messages, "no messages were measured"),
 		line("store", t.Store, "", "of files other than .tcs nothing was measured"),
 	}

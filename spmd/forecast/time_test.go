@@ -16,8 +16,12 @@ import (
 // known is a machine of which all is known.
 func known(messages ...tune.Message) *tune.Model {
 	both := func(x float64) tune.Pair { return tune.Pair{One: x, All: 2 * x} }
-	return &tune.Model{CPU: "a CPU", Threads: 2, Levels: []tune.Level{{Name: "memory", Read: both(1e6), Write: both(5e5), Dependent: 1e-6}}, Gathers: []tune.Gather{{Bytes: 1, Values: both(1e5), Rows: both(1e5)}},
-		MultiplyAdds64: both(1e6), MultiplyAdds32: both(2e6), Branch: 1e-5, Segment: 1e-6, Call: 1e-3, Region: 1e-3, Compile: 0.5,
+	return &tune.Model{CPU: "a CPU", Threads: 2,
+		Levels: []tune.Level{
+			{Name: "memory", Read: both(1e6), Write: both(5e5), Dependent: 1e-6}},
+		Gathers:        []tune.Gather{{Bytes: 1, Values: both(1e5), Rows: both(1e5)}},
+		MultiplyAdds64: both(1e6), MultiplyAdds32: both(2e6), Branch: 1e-5, Segment: 1e-6, Call: 1e-3,
+		Region: 1e-3, Compile: 0.5,
 		Files: tune.Files{Load: 2e4, Parse: 1e4, Store: 4e4}, Messages: messages}
 }
 
@@ -38,8 +42,10 @@ func TestTime(t *testing.T) {
 	size := float64(len(lines))
 	plan := func(ranks, threads int, x spmd.Input, out string) *spmd.Planned {
 		t.Helper()
-		job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {50, 8}}, Inputs: map[string]spmd.Input{"A": {File: text}, "x": x},
-			Formats: map[string]string{"A": "ds"}, Outputs: []spmd.Output{{Tensor: "y", File: filepath.Join(dir, out)}}}
+		job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {50, 8}},
+			Inputs:  map[string]spmd.Input{"A": {File: text}, "x": x},
+			Formats: map[string]string{"A": "ds"},
+			Outputs: []spmd.Output{{Tensor: "y", File: filepath.Join(dir, out)}}}
 		job.Threads, job.Ranks = threads, ranks
 		p, err := job.Plan(t.Context(), 0)
 		if err != nil {
@@ -48,7 +54,8 @@ func TestTime(t *testing.T) {
 		return p
 	}
 	dense := filepath.Join(dir, "x.npy")
-	vector := spmd.Job{Statement: "x(i) = 2*g(i)", Sizes: map[string][]int64{"g": {8}}, Inputs: map[string]spmd.Input{"g": spmd.Generated("dense")},
+	vector := spmd.Job{Statement: "x(i) = 2*g(i)", Sizes: map[string][]int64{"g": {8}},
+		Inputs:  map[string]spmd.Input{"g": spmd.Generated("dense")},
 		Outputs: []spmd.Output{{Tensor: "x", File: dense}}}
 	vector.Target = spmd.Interpreter
 	tcs := vector
@@ -69,8 +76,9 @@ func TestTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of A positions, coordinates and values are read, 8 values of x, and 50 of y are written; 200 entries pick values of x,
-	// each of which is a gather, and takes longer than A. Values of A and y are loaded and stored besides.
+	// Of A positions, coordinates and values are read, 8 values of x, and 50 of y are written; 200
+	// entries pick values of x, each of which is a gather, and takes longer than A. Values of A and y
+	// are loaded and stored besides.
 	compute := 50*8/5e5 + 200/1e5 + max(200/1e6, (200+50)*8/1e6) + 50*1e-5 + 1e-3
 	near := func(what string, got *float64, want float64) {
 		t.Helper()
@@ -124,7 +132,8 @@ func TestTime(t *testing.T) {
 		p := plan(2, 1, stored, "y.tcs")
 		msg, want := m.Between(between), 0.0
 		for r := range 2 {
-			want = max(want, float64(p.Comm.MessagesSent[r])*msg.Latency+float64(max(p.Comm.BytesSent[r], p.Comm.BytesReceived[r]))/msg.Bandwidth)
+			want = max(want, float64(p.Comm.MessagesSent[r])*msg.Latency+float64(
+				max(p.Comm.BytesSent[r], p.Comm.BytesReceived[r]))/msg.Bandwidth)
 		}
 		near("messages between "+between, p.Time.Messages, want)
 		if want == 0 || p.Time.Between != between {
@@ -154,15 +163,18 @@ func TestForms(t *testing.T) {
 		if err := tune.Keep(cache, m); err != nil {
 			t.Fatal(err)
 		}
-		job := spmd.Job{Statement: "Y(i,j) = A(i,j)+B(i,j)", Sizes: map[string][]int64{"A": {100, 1e6}}, Formats: map[string]string{"A": "ds", "B": "ds", "Y": "ds"},
-			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:1000"), "B": spmd.Generated("uniform:1000")}}
+		job := spmd.Job{Statement: "Y(i,j) = A(i,j)+B(i,j)", Sizes: map[string][]int64{"A": {100, 1e6}},
+			Formats: map[string]string{"A": "ds", "B": "ds", "Y": "ds"},
+			Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:1000"),
+				"B": spmd.Generated("uniform:1000")}}
 		p, err := job.Plan(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return *p.Time.Compute
 	}
-	// Of two operands each step takes two loads that wait for the one before, and two coordinates of a window one.
+	// Of two operands each step takes two loads that wait for the one before, and two coordinates of a
+	// window one.
 	if stepped, counted := predicted(0), predicted(1); math.Abs(stepped/counted-4) > 0.02 {
 		t.Errorf("steps take %v s, windows %v s", stepped, counted)
 	}

@@ -18,14 +18,17 @@ import (
 // AsStored tells whether a tensor in memory, over ranks or in a .tcs file serves as it is.
 func (r *Reader) AsStored(s *Source) bool {
 	if h := s.held; h != nil {
-		return h.AsIs && h.Blocks.Type == s.typ && r.Formats[s.name].Equal(bridge.FormatOf(h.Blocks.Kinds, h.Blocks.Modes))
+		return h.AsIs && h.Blocks.Type == s.typ &&
+			r.Formats[s.name].Equal(bridge.FormatOf(h.Blocks.Kinds, h.Blocks.Modes))
 	}
-	return s.Tensor.Header.Type == s.typ && s.Tensor.Header.Whole() && r.Formats[s.name].Equal(bridge.Format(s.Tensor)) && !s.In.NoDuplicates
+	return s.Tensor.Header.Type == s.typ && s.Tensor.Header.Whole() &&
+		r.Formats[s.name].Equal(bridge.Format(s.Tensor)) && !s.In.NoDuplicates
 }
 
 // Blocks makes the blocks of a tensor that live at this rank of c, cut as part says. The caller
 // closes them. Collective.
-func (r *Reader) Blocks(c comm.Comm, part *partition.Partition, name string) (map[plan.Block]*tcs.Tensor, error) {
+func (r *Reader) Blocks(c comm.Comm, part *partition.Partition,
+	name string) (map[plan.Block]*tcs.Tensor, error) {
 	if !part.Located() {
 		return r.storedBlocks(c, part, name)
 	}
@@ -72,7 +75,8 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition, name string) (ma
 
 // loading is what load is told of a tensor in memory or in a .tcs file.
 func (r *Reader) loading(s *Source) load.Source {
-	return load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput, AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Env.Tmp, Limit: r.Env.Limit}
+	return load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput,
+		AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Env.Tmp, Limit: r.Env.Limit}
 }
 
 // Replica is an operand that every rank has whole, and stored as it is to be: nil at every rank
@@ -103,7 +107,8 @@ func (r *Reader) HeldBlocks(name string) *store.Blocks {
 	return nil
 }
 
-// HeldIn are the blocks of an operand that a program holds, and whether they are stored as they are to be; nil for any other.
+// HeldIn are the blocks of an operand that a program holds, and whether they are stored as they are
+// to be; nil for any other.
 func (r *Reader) HeldIn(name string) (b *store.Blocks, asIs bool) {
 	s := r.Sources[name]
 	if s.held == nil {
@@ -121,7 +126,8 @@ func (r *Reader) Loose(name string) bool {
 // Target says what blocks are to be made of a tensor that is cut so.
 func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 	f, s := r.Formats[name], r.Sources[name]
-	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.Sizes.Dims[name], Type: s.typ, Name: s.From}
+	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.Sizes.Dims[name], Type: s.typ,
+		Name: s.From}
 	if s.In.NoDuplicates {
 		spec.Duplicates = coo.Refuse
 		spec.Locate = r.locate(s)
@@ -141,13 +147,15 @@ func (r *Reader) Foretold(name string, entries int64) load.Input {
 		in.Tensor, in.AsIs, in.Alone = s.Tensor, r.AsStored(s), s.alone
 		in.Mapped = s.In.File != "" && !s.Tensor.Compressed()
 	default:
-		in.Distinct, in.First = s.Dense || s.Gen != nil, s.stream != nil && convert.HeadOf(s.stream) == nil
+		in.Distinct, in.First = s.Dense || s.Gen != nil,
+			s.stream != nil && convert.HeadOf(s.stream) == nil
 	}
 	return in
 }
 
 // scatterGenerated makes blocks of what every rank generates of a tensor.
-func (r *Reader) scatterGenerated(c comm.Comm, s *Source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+func (r *Reader) scatterGenerated(c comm.Comm, s *Source,
+	g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
 	sum := func(n []int64) error { return c.Uncounted().Allreduce(comm.Of(n), comm.Sum) }
 	in, err := s.data.Stream(gen.Share{K: c.Rank(), N: c.Size(), Sum: sum, Limit: r.Env.Limit})
 	if err == nil {
@@ -160,14 +168,17 @@ func (r *Reader) scatterGenerated(c comm.Comm, s *Source, g *load.Target) (map[p
 }
 
 // fillBlocks generates dense blocks in place.
-func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Block]*tcs.Tensor,
+	error) {
 	own := map[plan.Block]*tcs.Tensor{}
 	for b := range plan.Block(g.Partition.Pieces()) {
 		if g.Partition.OwnerOf(b) != c.Rank() {
 			continue
 		}
 		header := tcs.Header{Dims: g.Spec.Dims, Box: g.Partition.Box(b, g.Spec.Dims), Type: g.Spec.Type}
-		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes, Counts: make([]int64, len(g.Spec.Kinds))}, r.Env.Limit, s.name)
+		t,
+			err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes,
+			Counts: make([]int64, len(g.Spec.Kinds))}, r.Env.Limit, s.name)
 		if err != nil {
 			tcs.CloseAll(own)
 			return nil, err

@@ -39,8 +39,10 @@ func (r *Reader) DenseResult() string {
 	if float64(z.Bytes)*worthTimes > bytes {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s) is dense where -f does not say else, and takes %s; of operands whose entries are spread evenly it has about %s, for which -f=%s:%v takes %s",
-		name, fault.Sizes(dims), fault.Bytes(bytes), tcs.Count(z.Entries, "entry"), name, g, tcs.Size(z.Bytes))
+	return fmt.Sprintf(
+		"%s (%s) is dense where -f does not say else, and takes %s; of operands whose entries are spread evenly it has about %s, for which -f=%s:%v takes %s",
+		name, fault.Sizes(dims), fault.Bytes(bytes), tcs.Count(z.Entries, "entry"), name, g,
+		tcs.Size(z.Bytes))
 }
 
 // BytesAs returns about how many bytes the tensor takes in the format g, as estimated from what
@@ -51,7 +53,8 @@ func (r *Reader) BytesAs(name string, g format.Format) int64 { return r.storedAs
 // have if these are spread evenly.
 func (r *Reader) storedAs(name string, g format.Format) plan.Size {
 	dims := r.Sizes.Dims[name]
-	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Kinds: g.Letters(), Modes: g.Order, Type: bridge.TCS(r.Types[name])}
+	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Kinds: g.Letters(),
+		Modes: g.Order, Type: bridge.TCS(r.Types[name])}
 	if name != r.p.Result {
 		t.Entries = r.Sources[name].EntryCount(dims)
 		return t.Block(0)
@@ -65,11 +68,13 @@ func (r *Reader) storedAs(name string, g format.Format) plan.Size {
 	return t.Block(0)
 }
 
-// sparse is a tensor that may have entries at some coordinates alone; nil of another, and of one of which that is not known.
+// sparse is a tensor that may have entries at some coordinates alone; nil of another, and of one of
+// which that is not known.
 func (r *Reader) sparse(name string) *estimate.Tensor {
 	f, src := r.Formats[name], r.Sources[name]
 	if f.AllDense() || src == nil {
 		return nil
 	}
-	return &estimate.Tensor{Dims: r.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order, Entries: src.EntryCount(r.Sizes.Dims[name])}
+	return &estimate.Tensor{Dims: r.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order,
+		Entries: src.EntryCount(r.Sizes.Dims[name])}
 }

@@ -54,7 +54,8 @@ func (s *Source) EntryCount(dims []int64) float64 {
 	return all
 }
 
-// Listed is how many entries a source lists, with those of one coordinate, of which the tensor has about so many.
+// Listed is how many entries a source lists, with those of one coordinate, of which the tensor has
+// about so many.
 func (s *Source) Listed(entries float64) float64 {
 	if s != nil && s.about != nil && !s.Dense && s.Scalar == nil {
 		return max(entries, float64(*s.about), float64(s.counted))
@@ -110,8 +111,10 @@ func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, limit int64) plan.Give
 	if machine == nil {
 		machine = place.Line(int64(ranks))
 	}
-	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Old: r.p.Old, Sizes: r.Sizes.Vars, Blocks: blocks, Ranks: ranks,
-		Machine: machine, Placements: r.p.Placements, Device: r.Env.Code() == codegen.CUDA, Schedule: r.p.Schedule,
-		Limit: limit, ValueBytes: int64(bridge.TCS(r.Types[r.p.Result]).Size()),
+	return plan.Given{Norm: r.p.Norm, Names: r.p.Names, Read: read, Old: r.p.Old, Sizes: r.Sizes.Vars,
+		Blocks: blocks, Ranks: ranks,
+		Machine: machine, Placements: r.p.Placements, Device: r.Env.Code() == codegen.CUDA,
+		Schedule: r.p.Schedule,
+		Limit:    limit, ValueBytes: int64(bridge.TCS(r.Types[r.p.Result]).Size()),
 		Format: func(tensor string) format.Format { return r.Formats[tensor] }, Entries: r.Estimate}
 }

@@ -29,8 +29,8 @@ func (r *Reader) pickFormats() {
 	}
 }
 
-// bindGenerated readies generated data, whose number of entries is known beforehand. The result's old value
-// is of the result's name, whatever name the right side has for it.
+// bindGenerated readies generated data, whose number of entries is known beforehand. The result's
+// old value is of the result's name, whatever name the right side has for it.
 func (r *Reader) bindGenerated() (err error) {
 	for _, name := range r.p.Names {
 		if s := r.Sources[name]; s != nil && s.Gen != nil {

@@ -42,14 +42,15 @@ type Held struct {
 	// Replica is, of a tensor of one block that every rank has, this rank's: at the block's
 	// owner the block. It is nil at every rank where the owner alone has it.
 	Replica *tcs.Tensor
-	// Apart says that each rank's leaf made its block or its replica, in memory that no other rank has a part of. The same at
-	// every rank.
+	// Apart says that each rank's leaf made its block or its replica, in memory that no other rank has
+	// a part of. The same at every rank.
 	Apart bool
 	// Loose says that others than statements may change its values: it is not kept (env.Env.Keep).
 	Loose bool
 	// Kind is what it was generated as, for plans; nil where it was not, or that is not known.
 	Kind *gen.Kind
-	// File is the tensor itself where every rank has it as a mapped file, stored as the blocks; nil at every rank where not.
+	// File is the tensor itself where every rank has it as a mapped file, stored as the blocks; nil at
+	// every rank where not.
 	File *tcs.Tensor
 }
 
@@ -58,10 +59,11 @@ func Hold(h *Held) Input { return Input{held: h} }
 
 // Options are how inputs are read; see spmd.Options.
 type Options struct {
-	Inputs       map[string]Input
-	Sizes        map[string][]int64 // those that are given
-	SizesFrom    string             // what gives them, for messages; "" for what is not known
-	FixedPattern *tcs.Tensor        // a result that is there already, whose format then is the result's; nil for none
+	Inputs    map[string]Input
+	Sizes     map[string][]int64 // those that are given
+	SizesFrom string             // what gives them, for messages; "" for what is not known
+	// a result that is there already, whose format then is the result's; nil for none
+	FixedPattern *tcs.Tensor
 	Missing      Missing
 	Seed         int64
 	TrustInput   bool
@@ -78,8 +80,9 @@ type Reader struct {
 	Sizes       *notation.Sizes
 	Types       map[string]dtype.Type // of every tensor
 	ComputeType dtype.Type            // that the statement computes in
-	ResultType  dtype.Type            // that the result is computed and summed in: wider than in Types where integers are to be narrowed
-	Formats     map[string]format.Format
+	// that the result is computed and summed in: wider than in Types where integers are to be narrowed
+	ResultType dtype.Type
+	Formats    map[string]format.Format
 
 	closers []func() error
 	ending  ending
@@ -87,11 +90,13 @@ type Reader struct {
 
 // NewReader is a reader that has opened nothing. The caller closes it.
 func NewReader(e *env.Env, p *Statement, o Options) *Reader {
-	return &Reader{Env: e, p: p, o: o, Sources: map[string]*Source{}, Formats: map[string]format.Format{}}
+	return &Reader{Env: e, p: p, o: o, Sources: map[string]*Source{},
+		Formats: map[string]format.Format{}}
 }
 
 // Close closes the inputs, as the last of what the job closes: until then the process of a job
-// whose inputs have changed is ended where the job does not end. Blocks that show their memory hold it.
+// whose inputs have changed is ended where the job does not end. Blocks that show their memory hold
+// it.
 func (r *Reader) Close() {
 	for k := len(r.closers) - 1; k >= 0; k-- {
 		r.closers[k]() // what was read only; an error here changes no result

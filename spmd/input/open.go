@@ -26,8 +26,9 @@ type Source struct {
 	Dense bool     // every coordinate is there: stored dense by default
 
 	// One of these holds the data.
-	stream coo.Stream  // a text file, .npy, .npz; at rank 0 only
-	part   text.Part   // of several ranks: this rank's part of the stream's file; nil where rank 0 reads it alone
+	stream coo.Stream // a text file, .npy, .npz; at rank 0 only
+	// of several ranks: this rank's part of the stream's file; nil where rank 0 reads it alone
+	part   text.Part
 	Tensor *tcs.Tensor // a .tcs file, or the caller's
 	Gen    *gen.Kind
 	held   *Held
@@ -122,7 +123,8 @@ func (s *Source) promote(to tcs.Type) (err error) {
 }
 
 func (s *Source) setTensor(t *tcs.Tensor, want tcs.Type) error {
-	s.Tensor, s.dims, s.exact, s.typ, s.Dense, s.entries = t, t.Header.Dims, true, t.Header.Type, t.Dense(), t.Vals.Len
+	s.Tensor, s.dims, s.exact, s.typ, s.Dense, s.entries = t, t.Header.Dims, true, t.Header.Type,
+		t.Dense(), t.Vals.Len
 	if want != tcs.Invalid {
 		if err := tcs.CanConvert(want, t.Header.Type); err != nil {
 			return fault.Commandf("-t=%s:%v: %v", s.name, want, err)
@@ -135,7 +137,8 @@ func (s *Source) setTensor(t *tcs.Tensor, want tcs.Type) error {
 func (s *Source) setHeld(h *Held, want tcs.Type) error {
 	b := h.Blocks
 	s.From = s.name + " of the program"
-	s.held, s.dims, s.exact, s.typ, s.Dense, s.entries = h, b.Dims, true, b.Type, tcs.AllDense(b.Kinds), h.Entries
+	s.held, s.dims, s.exact, s.typ, s.Dense, s.entries = h, b.Dims, true, b.Type,
+		tcs.AllDense(b.Kinds), h.Entries
 	if want != tcs.Invalid {
 		if err := tcs.CanConvert(want, b.Type); err != nil {
 			return fault.Commandf("the type of %s: %v", s.name, err)
@@ -148,7 +151,8 @@ func (s *Source) setHeld(h *Held, want tcs.Type) error {
 // Hold puts a tensor over the ranks in the place of the source called name, of the same
 // sizes, and of a type that the source's takes.
 func (r *Reader) Hold(name string, h *Held) error {
-	if s := r.Sources[name]; s.held != nil && s.held.Blocks.Type == h.Blocks.Type && s.held.Blocks.Kinds == h.Blocks.Kinds && slices.Equal(s.dims, h.Blocks.Dims) {
+	if s := r.Sources[name]; s.held != nil && s.held.Blocks.Type == h.Blocks.Type &&
+		s.held.Blocks.Kinds == h.Blocks.Kinds && slices.Equal(s.dims, h.Blocks.Dims) {
 		s.In, s.held, s.entries = Hold(h), h, h.Entries
 		return nil
 	}
@@ -169,7 +173,8 @@ func (r *Reader) openFile(s *Source, want tcs.Type) error {
 			return s.setScalar(v, want)
 		}
 		if _, err := convert.FormatOf(s.In.File); err != nil {
-			return fault.Commandf("-i=%s:%s: got %q, want a number (2.5, 1e-3, 1+2i) or a file: %v", s.name, tcs.Printable(s.In.File), s.In.File, err)
+			return fault.Commandf("-i=%s:%s: got %q, want a number (2.5, 1e-3, 1+2i) or a file: %v", s.name,
+				tcs.Printable(s.In.File), s.In.File, err)
 		}
 	}
 	if convert.Ext(s.In.File) == ".tcs" {
@@ -216,8 +221,9 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 		}
 	}
 	return coo.Options{
-		Order: s.order, Dims: dims, DimsFrom: r.o.SizesFrom, Type: bridge.TCS(r.p.Types[s.name]), ZeroBased: s.In.ZeroBased,
-		Threads: r.Env.Threads, Tmp: r.Env.Tmp, Limit: r.Env.Limit.Max(),
+		Order: s.order, Dims: dims, DimsFrom: r.o.SizesFrom, Type: bridge.TCS(r.p.Types[s.name]),
+		ZeroBased: s.In.ZeroBased,
+		Threads:   r.Env.Threads, Tmp: r.Env.Tmp, Limit: r.Env.Limit.Max(),
 	}
 }
 
@@ -228,7 +234,8 @@ func (r *Reader) locate(s *Source) func(at []int64) (first, second int) {
 			return 0, 0
 		}
 		opt := r.streamOptions(s, r.Sizes.Dims[s.name])
-		if first, second = convert.Locate(s.In.File, opt, at); second == 0 && s.stream != nil && s.part == nil {
+		if first, second = convert.Locate(s.In.File, opt, at); second == 0 && s.stream != nil &&
+			s.part == nil {
 			first, second = text.Locate(s.stream, at)
 		}
 		return first, second

@@ -20,7 +20,8 @@ func parseScalar(s string, want tcs.Type) (tcs.Value, bool) {
 	if f, err := strconv.ParseFloat(s, 64); err == nil && !strings.ContainsAny(s, "_xX") {
 		return tcs.Value{Type: tcs.Float64, C: complex(f, 0)}, true
 	}
-	if k := len(strings.TrimSuffix(s, ")")) - 1; k >= 0 && (s[k] == 'i' || s[k] == 'j') { // j: as Python prints them
+	// j: as Python prints them
+	if k := len(strings.TrimSuffix(s, ")")) - 1; k >= 0 && (s[k] == 'i' || s[k] == 'j') {
 		if c, err := strconv.ParseComplex(s[:k]+"i"+s[k+1:], 128); err == nil {
 			return tcs.Value{Type: tcs.Complex128, C: c}, true
 		}

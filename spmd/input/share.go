@@ -73,7 +73,8 @@ func (r *Reader) shareHeads() (map[string]sourceHeader, error) {
 	heads := map[string]sourceHeader{}
 	if r.Env.Root() {
 		for name, s := range r.Sources {
-			h := sourceHeader{Type: s.typ, Dense: s.Dense, Dims: s.dims, Counted: s.about != nil, Scalar: s.Scalar, Stream: s.stream != nil, Exact: s.exact, Alone: s.aloneHeader()}
+			h := sourceHeader{Type: s.typ, Dense: s.Dense, Dims: s.dims, Counted: s.about != nil,
+				Scalar: s.Scalar, Stream: s.stream != nil, Exact: s.exact, Alone: s.aloneHeader()}
 			if h.Counted {
 				h.About = *s.about
 			}
@@ -118,7 +119,8 @@ func (r *Reader) openParts(heads map[string]sourceHeader) error {
 			return err
 		}
 		if blind < c.Size() {
-			r.Env.Note(tcs.Printable(s.From) + " is read by rank 0 alone: rank " + strconv.Itoa(blind) + " does not see that file")
+			r.Env.Note(tcs.Printable(s.From) + " is read by rank 0 alone: rank " + strconv.Itoa(blind) +
+				" does not see that file")
 			continue
 		}
 		s.part = part
@@ -150,7 +152,8 @@ func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 		s.Tensor, s.entries = in.Tensor, in.Tensor.Vals.Len
 		return nil
 	case h.Alone != nil:
-		s.Tensor, s.alone, s.entries = tcs.Nothing(h.Alone.Header, h.Alone.Kinds, h.Alone.Modes), true, h.Alone.Entries
+		s.Tensor, s.alone, s.entries = tcs.Nothing(h.Alone.Header, h.Alone.Kinds, h.Alone.Modes), true,
+			h.Alone.Entries
 		return nil
 	case convert.Ext(in.File) == ".tcs":
 		t, err := tcs.Open(in.File)

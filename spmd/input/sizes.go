@@ -22,7 +22,8 @@ type Missing uint8
 const (
 	Refused Missing = iota // the job must not come here
 	Dense                  // they are dense tensors, whose sizes must be known
-	Guessed                // so, what += adds to is one of them, and sizes that are not known are kernels.UnknownSize
+	// so, what += adds to is one of them, and sizes that are not known are kernels.UnknownSize
+	Guessed
 )
 
 // declare makes the sources of operands without an input.
@@ -37,7 +38,8 @@ func (r *Reader) declare() error {
 		}
 		f, given := r.p.Formats[name]
 		if r.o.Missing == Dense && given && !f.AllDense() {
-			return fault.Commandf("%s is stored as %v, and no input tells how many entries it has: give -i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
+			return fault.Commandf(
+				"%s is stored as %v, and no input tells how many entries it has: give -i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
 		}
 		typ := bridge.TCS(r.p.Types[name])
 		if typ == tcs.Invalid {
@@ -103,7 +105,8 @@ func (r *Reader) guessSizes() (err error) {
 			continue
 		}
 		for range r.p.Orders[name] {
-			known[name] = append(known[name], notation.Known{Size: kernels.UnknownSize, From: "the compiler's guess"})
+			known[name] = append(known[name],
+				notation.Known{Size: kernels.UnknownSize, From: "the compiler's guess"})
 		}
 	}
 	r.Sizes, err = notation.InferSizes(r.p.Norm, known, r.o.Sizes)
@@ -160,7 +163,8 @@ func (r *Reader) scan(s *Source) (err error) {
 	return r.Env.Comm.Uncounted().Bcast(comm.Of(s.dims), 0)
 }
 
-// scanStream reads a stream to its end for its largest coordinates, and for a plan counts its entries.
+// scanStream reads a stream to its end for its largest coordinates, and for a plan counts its
+// entries.
 func (r *Reader) scanStream(s *Source) error {
 	var b coo.Batch
 	count, planned := coo.Distinct{}, r.o.Missing == Dense

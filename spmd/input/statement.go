@@ -82,7 +82,8 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 		j = j.withOld(old, stmt)
 	}
 	p := &Statement{
-		Old: old, Inputs: j.Inputs, UserSizes: j.Sizes, Stmt: stmt, Norm: notation.Normalize(stmt), Result: stmt.LHS.Name,
+		Old: old, Inputs: j.Inputs, UserSizes: j.Sizes, Stmt: stmt, Norm: notation.Normalize(stmt),
+		Result: stmt.LHS.Name,
 		Orders: map[string]int{}, Formats: map[string]format.Format{}, Types: map[string]dtype.Type{},
 		Machine: j.Machine, Placements: j.Placements, Schedule: j.Schedule, memoryOf: j.MemoryOf,
 	}
@@ -99,8 +100,10 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 			return nil, err
 		}
 		if f.NumModes() != p.Orders[name] {
-			return nil, fault.Commandf("-f=%s:%s: got %s, want %d: %s has %s in the statement", name, j.Formats[name],
-				tcs.Count(int64(f.NumModes()), "level"), p.Orders[name], name, tcs.Count(int64(p.Orders[name]), "mode"))
+			return nil, fault.Commandf("-f=%s:%s: got %s, want %d: %s has %s in the statement", name,
+				j.Formats[name],
+				tcs.Count(int64(f.NumModes()), "level"), p.Orders[name], name,
+				tcs.Count(int64(p.Orders[name]), "mode"))
 		}
 		p.Formats[name] = f
 	}
@@ -137,7 +140,8 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 func (j *Given) withOld(old string, stmt *notation.Stmt) *Given {
 	result := stmt.LHS.Name
 	g := *j
-	g.Formats, g.Types, g.Sizes, g.Inputs = also(j.Formats, result, old), also(j.Types, result, old), also(j.Sizes, result, old), also(j.Inputs, result, old)
+	g.Formats, g.Types, g.Sizes, g.Inputs = also(j.Formats, result, old), also(j.Types, result, old),
+		also(j.Sizes, result, old), also(j.Inputs, result, old)
 	g.Placements = also(j.Placements, result, old)
 	if !stmt.Accumulate {
 		delete(g.Inputs, result)
@@ -193,8 +197,9 @@ func (p *Statement) Has(name, what, flag string) error {
 	if _, ok := p.Orders[name]; ok {
 		return nil
 	}
-	return &diag.Error{Code: diag.NoTensor, Msg: tcs.Printable(flag) + ": got " + article(what) + " for " + tcs.Printable(name) +
-		", a tensor that the statement lacks; its tensors are " + strings.Join(p.Names, ", ")}
+	return &diag.Error{Code: diag.NoTensor,
+		Msg: tcs.Printable(flag) + ": got " + article(what) + " for " + tcs.Printable(name) +
+			", a tensor that the statement lacks; its tensors are " + strings.Join(p.Names, ", ")}
 }
 
 // inputs checks that operands have one input each, where complete says that they
@@ -203,7 +208,8 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 	for _, name := range sorted(j.Inputs) {
 		in := j.Inputs[name]
 		flag, kinds := "-i="+name+":"+in.File, 0
-		for _, given := range []bool{in.File != "", in.Generate != "", in.Scalar != nil, in.Tensor != nil, in.held != nil} {
+		for _, given := range []bool{in.File != "", in.Generate != "", in.Scalar != nil, in.Tensor != nil,
+			in.held != nil} {
 			if given {
 				kinds++
 			}
@@ -215,19 +221,24 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 			return err
 		}
 		if kinds == 0 {
-			return fault.Commandf("the input of %s is empty: none of File, Generate, Scalar and Tensor is set, or the tensor is nil; want one", name)
+			return fault.Commandf(
+				"the input of %s is empty: none of File, Generate, Scalar and Tensor is set, or the tensor is nil; want one", name)
 		}
 		if kinds != 1 {
-			return fault.Commandf("the input of %s has %d of File, Generate, Scalar and Tensor; want one", name, kinds)
+			return fault.Commandf("the input of %s has %d of File, Generate, Scalar and Tensor; want one",
+				name, kinds)
 		}
 		if in.Scalar != nil && p.Orders[name] != 0 {
-			return fault.Commandf("the input of %s is a scalar; want a tensor of %s", name, tcs.Count(int64(p.Orders[name]), "mode"))
+			return fault.Commandf("the input of %s is a scalar; want a tensor of %s", name,
+				tcs.Count(int64(p.Orders[name]), "mode"))
 		}
 		if in.Tensor != nil && in.Tensor.Order() != p.Orders[name] {
-			return fault.Commandf("the input of %s has %s; want %d", name, tcs.Count(int64(in.Tensor.Order()), "mode"), p.Orders[name])
+			return fault.Commandf("the input of %s has %s; want %d", name,
+				tcs.Count(int64(in.Tensor.Order()), "mode"), p.Orders[name])
 		}
 		if name == p.Result && !p.Stmt.Accumulate {
-			return fault.Commandf("%s: got an input for the result %s, which = overwrites; %s += ... adds to it, and on the right side %[2]s is its old value", tcs.Printable(flag), name, p.Stmt.LHS)
+			return fault.Commandf(
+				"%s: got an input for the result %s, which = overwrites; %s += ... adds to it, and on the right side %[2]s is its old value", tcs.Printable(flag), name, p.Stmt.LHS)
 		}
 	}
 	stdin := ""
@@ -236,7 +247,8 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 			continue
 		}
 		if stdin != "" {
-			return fault.Commandf("-i=%s:%s: %s is read from standard input already; want it for one tensor", name, j.Inputs[name].File, stdin)
+			return fault.Commandf("-i=%s:%s: %s is read from standard input already; want it for one tensor",
+				name, j.Inputs[name].File, stdin)
 		}
 		stdin = name
 	}
@@ -249,12 +261,16 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 	if complete && len(missing) > 0 {
 		name := missing[0]
 		if name == p.Old {
-			return fault.Commandf("%s stands on the right side for its old value, and has no input; give it with -i=%[1]s:FILE", p.Result)
+			return fault.Commandf(
+				"%s stands on the right side for its old value, and has no input; give it with -i=%[1]s:FILE",
+				p.Result)
 		}
 		if p.Orders[name] == 0 {
-			return fault.Commandf("%s has no input; give it with -i=%s:VALUE or -i=%s:FILE", strings.Join(missing, ", "), name, name)
+			return fault.Commandf("%s has no input; give it with -i=%s:VALUE or -i=%s:FILE",
+				strings.Join(missing, ", "), name, name)
 		}
-		return fault.Commandf("%s: no input; give each with -i=%s:FILE or -g=%s:KIND", strings.Join(missing, ", "), name, name)
+		return fault.Commandf("%s: no input; give each with -i=%s:FILE or -g=%s:KIND",
+			strings.Join(missing, ", "), name, name)
 	}
 	return nil
 }

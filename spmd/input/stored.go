@@ -19,7 +19,8 @@ import (
 )
 
 // storedBlocks makes the blocks of a tensor that is cut along its storage order. Collective.
-func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition, name string) (map[plan.Block]*tcs.Tensor, error) {
+func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition,
+	name string) (map[plan.Block]*tcs.Tensor, error) {
 	if r.Sources[name].held == nil { // what loading sends is no part of a statement's traffic
 		c = c.Uncounted()
 	}
@@ -29,25 +30,28 @@ func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition, name strin
 			return own, err
 		}
 	}
-	return Stored(r.Env, c, r.Target(part, name), func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
-		r.Formats[name] = bridge.FormatOf(even.Spec.Kinds, even.Spec.Modes)
-		defer func() { r.Formats[name] = f }()
-		return r.Blocks(c, even.Partition, name)
-	})
+	return Stored(r.Env, c, r.Target(part, name),
+		func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+			r.Formats[name] = bridge.FormatOf(even.Spec.Kinds, even.Spec.Modes)
+			defer func() { r.Formats[name] = f }()
+			return r.Blocks(c, even.Partition, name)
+		})
 }
 
-// Stored makes this rank's blocks of a tensor that is cut along its storage order. even makes the tensor
-// in even ranges of its outermost stored mode first, in which the ranks find where pieces begin; the
-// partition of g is then located. The entries go from there to where their pieces live. Collective. The
-// caller closes the blocks.
-func Stored(e *env.Env, c comm.Comm, g *load.Target, even func(*load.Target) (map[plan.Block]*tcs.Tensor, error)) (map[plan.Block]*tcs.Tensor, error) {
+// Stored makes this rank's blocks of a tensor that is cut along its storage order. even makes the
+// tensor in even ranges of its outermost stored mode first, in which the ranks find where pieces
+// begin; the partition of g is then located. The entries go from there to where their pieces live.
+// Collective. The caller closes the blocks.
+func Stored(e *env.Env, c comm.Comm, g *load.Target,
+	even func(*load.Target) (map[plan.Block]*tcs.Tensor, error)) (map[plan.Block]*tcs.Tensor, error) {
 	plain := Even(g, c.Size())
 	parts, err := even(plain)
 	if err != nil {
 		return nil, err
 	}
 	a := g.Partition.Ordered()
-	if a.Keys, err = load.Locate(c.Uncounted(), parts[plan.Block(c.Rank())], a.Ordered, g.Spec.Dims); err != nil {
+	if a.Keys, err = load.Locate(c.Uncounted(), parts[plan.Block(c.Rank())], a.Ordered,
+		g.Spec.Dims); err != nil {
 		tcs.CloseAll(parts)
 		return nil, err
 	}
@@ -69,8 +73,8 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target, even func(*load.Target) (ma
 	return own, nil
 }
 
-// Even is a tensor in even ranges of its outermost stored mode, one for each of so many ranks, of levels that can be cut and put
-// together.
+// Even is a tensor in even ranges of its outermost stored mode, one for each of so many ranks, of
+// levels that can be cut and put together.
 func Even(g *load.Target, ranks int) *load.Target {
 	even := *g
 	even.Spec.Kinds = strings.Map(func(k rune) rune {
@@ -83,7 +87,8 @@ func Even(g *load.Target, ranks int) *load.Target {
 	return &even
 }
 
-// Everywhere is a tensor that every rank has as a mapped file, stored as it is to be; nil for any other.
+// Everywhere is a tensor that every rank has as a mapped file, stored as it is to be; nil for any
+// other.
 func (r *Reader) Everywhere(name string) *tcs.Tensor {
 	s := r.Sources[name]
 	var t *tcs.Tensor
@@ -107,8 +112,8 @@ func (r *Reader) Lasting(name string) *tcs.Tensor {
 	return nil
 }
 
-// Keys are those between which ranges of a tensor's entries lie that o makes, where they can be told before the tensor
-// is loaded; else nil.
+// Keys are those between which ranges of a tensor's entries lie that o makes, where they can be
+// told before the tensor is loaded; else nil.
 func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	t := r.Everywhere(name)
 	if t == nil || !load.Findable(t) {
@@ -118,9 +123,11 @@ func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 }
 
 // assembled makes the pieces of a partition of the even ranges of a tensor, which it takes over.
-func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Partition, parts map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
+func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Partition,
+	parts map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	spec := from.Spec
-	s := &assemble.Sum{Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type, Kinds: spec.Kinds, Modes: spec.Modes}}
+	s := &assemble.Sum{Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type,
+		Kinds: spec.Kinds, Modes: spec.Modes}}
 	for _, t := range parts {
 		s.Like.Type = t.Header.Type
 	}
@@ -129,25 +136,31 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 		tcs.CloseAll(parts)
 		return nil, err
 	}
-	s.Parts, s.Pieces = assemble.PiecesOf(from.Partition, spec.Dims), assemble.PiecesOf(part, spec.Dims)
-	return s.Run(c, parts, assemble.Options{Alloc: e.Arena.Alloc, Limit: e.Limit, Shape: shape, Threads: e.Threads})
+	s.Parts, s.Pieces = assemble.PiecesOf(from.Partition, spec.Dims),
+		assemble.PiecesOf(part, spec.Dims)
+	return s.Run(c, parts, assemble.Options{Alloc: e.Arena.Alloc, Limit: e.Limit, Shape: shape,
+		Threads: e.Threads})
 }
 
 // shapeOf is that of blocks whose arrays are as wide as the widest at any rank.
-func shapeOf(c comm.Comm, like transfer.Like, parts map[plan.Block]*tcs.Tensor) (*reduce.Shape, error) {
+func shapeOf(c comm.Comm, like transfer.Like, parts map[plan.Block]*tcs.Tensor) (*reduce.Shape,
+	error) {
 	n := len(like.Modes)
 	widths := make([]int64, 2*n)
 	for _, t := range parts {
 		for l, lev := range t.Levels {
-			widths[2*l], widths[2*l+1] = max(widths[2*l], int64(lev.Pos.Width)), max(widths[2*l+1], int64(lev.Crd.Width))
+			widths[2*l], widths[2*l+1] = max(widths[2*l], int64(lev.Pos.Width)),
+				max(widths[2*l+1], int64(lev.Crd.Width))
 		}
 	}
 	if err := comm.Allreduce(c.Uncounted(), widths, comm.Max); err != nil {
 		return nil, err
 	}
-	s := &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes}
+	s := &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds,
+		Modes: like.Modes}
 	for l := range n {
-		s.PosWidth, s.CrdWidth = append(s.PosWidth, uint8(widths[2*l])), append(s.CrdWidth, uint8(widths[2*l+1]))
+		s.PosWidth, s.CrdWidth = append(s.PosWidth, uint8(widths[2*l])),
+			append(s.CrdWidth, uint8(widths[2*l+1]))
 	}
 	return s, nil
 }

@@ -50,7 +50,8 @@ func (s *Source) changed(several bool) error {
 		return nil
 	case !os.SameFile(st, s.found) && several:
 		return fault.Dataf("%s: the file was replaced while it was in use", tcs.Printable(s.In.File))
-	case os.SameFile(st, s.found) && (st.Size() != s.found.Size() || !st.ModTime().Equal(s.found.ModTime())):
+	case os.SameFile(st, s.found) &&
+		(st.Size() != s.found.Size() || !st.ModTime().Equal(s.found.ModTime())):
 		return fault.Dataf("%s: the file was written while it was in use", tcs.Printable(s.In.File))
 	}
 	return nil

@@ -33,7 +33,9 @@ func TestChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := s.changed(k.several)
-		if k.want == "" && err != nil || k.want != "" && (err == nil || !strings.Contains(err.Error(), k.want) || err.(*fault.Error).Exit != 3) {
+		if k.want == "" && err != nil ||
+			k.want != "" && (err == nil || !strings.Contains(err.Error(), k.want) ||
+				err.(*fault.Error).Exit != 3) {
 			t.Errorf("%s: got %v, want %q", k.name, err, k.want)
 		}
 	}

@@ -16,13 +16,13 @@ import (
 )
 
 // A .tcs file is mapped, and another program may write it while leaves run. What a leaf then makes
-// of it has no meaning: it may fault, write anywhere that the process can, or never end. So the job ends
-// with the file's name as soon as that is seen: by a fault (package kernels catches it), by the
-// watch here, or before an output gets its name (Unchanged).
+// of it has no meaning: it may fault, write anywhere that the process can, or never end. So the job
+// ends with the file's name as soon as that is seen: by a fault (package kernels catches it), by
+// the watch here, or before an output gets its name (Unchanged).
 
-// watchEvery is how often the input files are looked at while leaves run. stopEvery is how often a leaf that
-// could not be left is told again. endWithin is how long a job whose input has changed may take to
-// end in order; the process is ended then.
+// watchEvery is how often the input files are looked at while leaves run. stopEvery is how often a
+// leaf that could not be left is told again. endWithin is how long a job whose input has changed
+// may take to end in order; the process is ended then.
 const (
 	watchEvery = time.Second
 	stopEvery  = 20 * time.Millisecond
@@ -119,7 +119,8 @@ func (e *ending) over() {
 }
 
 // Fault is what is wrong with the input files of a job in which something broke that a valid input
-// cannot break: one has changed, or one that was trusted is invalid. It is nil where nothing is found.
+// cannot break: one has changed, or one that was trusted is invalid. It is nil where nothing is
+// found.
 func (r *Reader) Fault() error {
 	// A reader may see what is written before the file's time says so.
 	for range 3 {
@@ -140,7 +141,8 @@ func (r *Reader) Fault() error {
 		if err == nil {
 			continue
 		}
-		return fault.Dataf("%s (the input was trusted, by --trust-input, and not checked before)", strings.TrimSpace(err.Error()))
+		return fault.Dataf("%s (the input was trusted, by --trust-input, and not checked before)",
+			strings.TrimSpace(err.Error()))
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ type algorithm struct {
 	cases  []sized
 }
 
-// sized is a number of ranks with values for some params of a file. The file's own are for the first case.
+// sized is a number of ranks with values for some params of a file. The file's own are for the
+// first case.
 type sized struct {
 	ranks  int
 	params map[string]string
@@ -36,27 +37,32 @@ var algorithms = []algorithm{
 	{"cannon", cannon, squares()},
 	{"johnson", johnson, cubes()},
 	{"solomonik", solomonik, []sized{
-		{8, nil}, {32, with("n", 16, "g", 4, "c", 2, "steps", 2)}, {64, with("n", 16, "g", 4, "c", 4, "steps", 1)}, {4, with("n", 12, "g", 2, "c", 1, "steps", 2)},
+		{8, nil}, {32, with("n", 16, "g", 4, "c", 2, "steps", 2)},
+		{64, with("n", 16, "g", 4, "c", 4, "steps", 1)}, {4, with("n", 12, "g", 2, "c", 1, "steps", 2)},
 	}},
 	{"cosma", cosma, []sized{
-		{4, nil}, {6, grid(1, 2, 3)}, {6, grid(3, 2, 1)}, {8, grid(2, 2, 2)}, {9, grid(1, 9, 1)}, {12, grid(2, 2, 3)}, {48, grid(3, 4, 4)},
+		{4, nil}, {6, grid(1, 2, 3)}, {6, grid(3, 2, 1)}, {8, grid(2, 2, 2)}, {9, grid(1, 9, 1)},
+		{12, grid(2, 2, 3)}, {48, grid(3, 4, 4)},
 	}},
 	{"ttv", nothing, []sized{{4, nil}, {6, with("gx", 3, "gy", 2)}, {64, with("gx", 8, "gy", 8)}}},
 	{"innerprod", innerprod, lines()},
 	{"ttm", nothing, lines()},
 	{"mttkrp", mttkrp, cubes()},
 	{"spmv-rows", nothing, lines()},
-	{"spmv-gather", halo, append(lines(), sized{3, with("n", 10, "width", 2)}, sized{7, with("n", 100, "width", 0)})},
+	{"spmv-gather", halo, append(lines(), sized{3, with("n", 10, "width", 2)},
+		sized{7, with("n", 100, "width", 0)})},
 	{"spmm-rows", nothing, lines()},
-	{"spmm-memory", rounds, []sized{{4, nil}, {6, with("n", 48, "gx", 3, "gy", 2, "rounds", 6, "entries", 400)}, {16, with("n", 64, "gx", 4, "gy", 4, "entries", 400)}}},
+	{"spmm-memory", rounds, []sized{{4, nil},
+		{6, with("n", 48, "gx", 3, "gy", 2, "rounds", 6, "entries", 400)},
+		{16, with("n", 64, "gx", 4, "gy", 4, "entries", 400)}}},
 	{"spadd3-rows", nothing, lines()},
 	{"sddmm-rows", nothing, lines()},
 	{"spttv-rows", nothing, lines()},
 	{"spmttkrp-rows", nothing, lines()},
 }
 
-// cutEntries are the job files whose loops go through chunks of a tensor's entries, with what all ranks but one send at most. A
-// plan that has not read the entries counts that.
+// cutEntries are the job files whose loops go through chunks of a tensor's entries, with what all
+// ranks but one send at most. A plan that has not read the entries counts that.
 var cutEntries = []algorithm{
 	{"spmv-nonzeros", cutRows, lines()},
 	{"spmm-nonzeros", cutRows, lines()},
@@ -77,8 +83,8 @@ func with(list ...any) map[string]string {
 	return out
 }
 
-// squares are square grids. Tiles have 4 x 4 elements, which is two chunks, but for one case, in which not
-// all have the same size.
+// squares are square grids. Tiles have 4 x 4 elements, which is two chunks, but for one case, in
+// which not all have the same size.
 func squares() []sized {
 	list := []sized{{4, nil}, {9, with("g", 3, "n", 25, "chunk", 4)}}
 	for _, g := range []int{3, 4, 5, 8} {
@@ -100,7 +106,8 @@ func grid(x, y, z int) map[string]string {
 	return with("gx", x, "gy", y, "gz", z, "rows", 12, "columns", 36, "inner", 24, "steps", 2)
 }
 
-// job is the job of a case, which has the file's own values of the params where it says nothing of them.
+// job is the job of a case, which has the file's own values of the params where it says nothing of
+// them.
 func (a algorithm) job(t *testing.T, c sized) (*told, figures) {
 	t.Helper()
 	path := filepath.Join(folder, a.name+".dst")
@@ -110,7 +117,8 @@ func (a algorithm) job(t *testing.T, c sized) (*told, figures) {
 	}
 	params := map[string]string{}
 	for name, value := range c.params {
-		if strings.Contains(string(text), "\nparam "+name+" ") { // of the square grids, one file has chunks
+		// of the square grids, one file has chunks
+		if strings.Contains(string(text), "\nparam "+name+" ") {
 			params[name] = value
 		}
 	}
@@ -120,7 +128,8 @@ func (a algorithm) job(t *testing.T, c sized) (*told, figures) {
 	}
 	x.Ranks, x.Threads, x.Target = c.ranks, 1, spmd.Interpreter
 	v := figures{"ranks": float64(c.ranks)}
-	for _, name := range strings.Fields("n r g c steps chunk rows columns inner gx gy gz rounds entries width") {
+	for _, name := range strings.Fields(
+		"n r g c steps chunk rows columns inner gx gy gz rounds entries width") {
 		if p := x.File.Param(name); p != nil {
 			v[name] = float64(p.Value.Int)
 		}
@@ -183,7 +192,8 @@ func (w volume) compare(t *testing.T, c stats.Comm) {
 		t.Errorf("a rank receives %g words in the mean, want %g", got, w.received)
 	}
 	if w.even && slices.Min(c.BytesReceived) != slices.Max(c.BytesReceived) {
-		t.Errorf("ranks receive %d to %d bytes, want one number", slices.Min(c.BytesReceived), slices.Max(c.BytesReceived))
+		t.Errorf("ranks receive %d to %d bytes, want one number", slices.Min(c.BytesReceived),
+			slices.Max(c.BytesReceived))
 	}
 	if got := mean(c.BytesSent) / word; !math.IsNaN(w.sent) && !near(got, w.sent) {
 		t.Errorf("a rank sends %g words in the mean, want %g", got, w.sent)
@@ -205,8 +215,8 @@ func mean(list []int64) float64 {
 	return sum / float64(len(list))
 }
 
-// TestAlgorithmsRun: a run of each algorithm computes what the reference does, and each rank of it sends
-// and receives as many bytes and messages as the plan says.
+// TestAlgorithmsRun: a run of each algorithm computes what the reference does, and each rank of it
+// sends and receives as many bytes and messages as the plan says.
 func TestAlgorithmsRun(t *testing.T) {
 	each(t, func(t *testing.T, a algorithm, c sized) {
 		if c.ranks > mostRun {
@@ -221,15 +231,17 @@ func TestAlgorithmsRun(t *testing.T) {
 }
 
 // TestAlgorithmsFolded: machines with more or fewer points than there are ranks, and sizes that are
-// cut unevenly, or into empty pieces, change neither the result nor that the plan counts what a run does.
+// cut unevenly, or into empty pieces, change neither the result nor that the plan counts what a run
+// does.
 func TestAlgorithmsFolded(t *testing.T) {
 	for name, c := range map[string]sized{
-		"summa":         {4, with("g", 3, "n", 25, "chunk", 4)},
-		"pumma":         {2, with("g", 3, "n", 10)},
-		"cannon":        {5, with("g", 3, "n", 2)},
-		"johnson":       {3, with("g", 2, "n", 7)},
-		"solomonik":     {7, with("g", 4, "c", 2, "steps", 2, "n", 16)},
-		"cosma":         {5, with("gx", 3, "gy", 2, "gz", 2, "rows", 5, "columns", 7, "inner", 11, "steps", 3)},
+		"summa":     {4, with("g", 3, "n", 25, "chunk", 4)},
+		"pumma":     {2, with("g", 3, "n", 10)},
+		"cannon":    {5, with("g", 3, "n", 2)},
+		"johnson":   {3, with("g", 2, "n", 7)},
+		"solomonik": {7, with("g", 4, "c", 2, "steps", 2, "n", 16)},
+		"cosma": {5, with("gx", 3, "gy", 2, "gz", 2, "rows", 5, "columns", 7, "inner", 11,
+			"steps", 3)},
 		"mttkrp":        {9, with("g", 2, "n", 5)},
 		"ttv":           {4, with("gx", 3, "gy", 2, "n", 5)},
 		"spmm-memory":   {4, with("gx", 3, "n", 50, "entries", 200)},
@@ -248,12 +260,14 @@ func TestAlgorithmsFolded(t *testing.T) {
 	}
 }
 
-// checked runs a job's one statement, compares it with the reference, and gives what its ranks counted.
+// checked runs a job's one statement, compares it with the reference, and gives what its ranks
+// counted.
 func (w *told) checked(t *testing.T) stats.Comm {
 	t.Helper()
 	w.Check, w.StatsFile = true, filepath.Join(t.TempDir(), "stats.json")
 	report := w.run(t)
-	if !slices.ContainsFunc(report.Lines, func(line string) bool { return strings.Contains(line, "check: ") }) {
+	if !slices.ContainsFunc(report.Lines,
+		func(line string) bool { return strings.Contains(line, "check: ") }) {
 		t.Errorf("got %q, want a check", report.Lines)
 	}
 	if len(report.Statements) != 1 {
@@ -285,9 +299,9 @@ a = B(i) * C(i)
 	}
 }
 
-// TestCannonNeighbours: after the first step of Cannon's algorithm, tiles come from a neighbour in the grid:
-// of B from the one to the right, of C from the one below. In the first step each comes from its
-// owner.
+// TestCannonNeighbours: after the first step of Cannon's algorithm, tiles come from a neighbour in
+// the grid: of B from the one to the right, of C from the one below. In the first step each comes
+// from its owner.
 func TestCannonNeighbours(t *testing.T) {
 	const g = 4
 	k := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == "cannon" })
@@ -310,7 +324,8 @@ func TestCannonNeighbours(t *testing.T) {
 					continue // it has it from the beginning
 				}
 				if fetches++; f.From != want {
-					t.Errorf("rank %d, step %d: %s comes from rank %d, want %d", rank.Rank, n, f.Tensor, f.From, want)
+					t.Errorf("rank %d, step %d: %s comes from rank %d, want %d", rank.Rank, n, f.Tensor, f.From,
+						want)
 				}
 			}
 		}

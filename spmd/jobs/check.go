@@ -50,7 +50,8 @@ func (c *checks) finish() (err error) {
 }
 
 // compare compares a run, whose snapshot it closes. A difference is an error at every rank.
-func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.Snapshot, which string) error {
+func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.Snapshot,
+	which string) error {
 	defer n.Close()
 	line, _ := c.r.names.f.Position(s.Span().Pos)
 	where := fmt.Sprintf("%s:%d: %s run: ", tcs.Printable(c.r.names.f.Name), line, which)

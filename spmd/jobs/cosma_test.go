@@ -20,7 +20,8 @@ func computedGrid(t *testing.T) string {
 		t.Fatal(err)
 	}
 	out := string(text)
-	for _, by := range [][2]string{{"machine M(gx, gy, gz)", "machine M = cosma"}, {"divide(ki, kio, kii, steps)", "divide(ki, kio, kii, M.steps)"}} {
+	for _, by := range [][2]string{{"machine M(gx, gy, gz)", "machine M = cosma"},
+		{"divide(ki, kio, kii, steps)", "divide(ki, kio, kii, M.steps)"}} {
 		if !strings.Contains(out, by[0]) {
 			t.Fatalf("cosma.dst has no %s", by[0])
 		}
@@ -29,8 +30,9 @@ func computedGrid(t *testing.T) string {
 	return out
 }
 
-// TestComputedGrid: tensors that are placed over a machine of COSMA lie on the faces of the grid that its model
-// computes for the product, so that plans and runs send what theory says of that grid.
+// TestComputedGrid: tensors that are placed over a machine of COSMA lie on the faces of the grid
+// that its model computes for the product, so that plans and runs send what theory says of that
+// grid.
 func TestComputedGrid(t *testing.T) {
 	text := computedGrid(t)
 	for _, c := range []struct {
@@ -38,7 +40,8 @@ func TestComputedGrid(t *testing.T) {
 		rows, columns, inner int
 		room                 int64 // of values
 	}{
-		{1, 24, 48, 96, 0}, {4, 24, 48, 96, 0}, {8, 24, 24, 24, 0}, {6, 96, 12, 12, 0}, {6, 12, 12, 96, 0}, {64, 64, 64, 64, 0},
+		{1, 24, 48, 96, 0}, {4, 24, 48, 96, 0}, {8, 24, 24, 24, 0}, {6, 96, 12, 12, 0},
+		{6, 12, 12, 96, 0}, {64, 64, 64, 64, 0},
 		{8, 256, 256, 256, 80000}, {64, 1024, 1024, 1024, 400000},
 	} {
 		m, err := place.Cosma(int64(c.rows), int64(c.columns), int64(c.inner), int64(c.ranks), c.room)
@@ -52,7 +55,9 @@ func TestComputedGrid(t *testing.T) {
 		j := job(t, t.TempDir(), text, with("rows", c.rows, "columns", c.columns, "inner", c.inner))
 		j.Ranks, j.MemoryLimit = c.ranks, 8*c.room
 		want := j.planned(t, 0).Comm
-		v := figures{"ranks": float64(c.ranks), "rows": float64(c.rows), "columns": float64(c.columns), "inner": float64(c.inner), "gx": float64(g[0]), "gy": float64(g[1]), "gz": float64(g[2]), "steps": float64(m.Steps)}
+		v := figures{"ranks": float64(c.ranks), "rows": float64(c.rows), "columns": float64(c.columns),
+			"inner": float64(c.inner), "gx": float64(g[0]), "gy": float64(g[1]), "gz": float64(g[2]),
+			"steps": float64(m.Steps)}
 		cosma(v).compare(t, want)
 		if c.ranks > mostRun || c.room > 0 {
 			continue
@@ -63,20 +68,25 @@ func TestComputedGrid(t *testing.T) {
 	}
 }
 
-// TestComputedGrids: several products over one machine of COSMA each have a grid of their own, unless tensors
-// are placed over it and the grids differ; place moves to where the grid has a tensor.
+// TestComputedGrids: several products over one machine of COSMA each have a grid of their own,
+// unless tensors are placed over it and the grids differ; place moves to where the grid has a
+// tensor.
 func TestComputedGrids(t *testing.T) {
 	const commands = "\n  distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)\n  communicate({B,C},ko)\n"
 	const operands = "machine M = cosma\ntensor B(8, 64): dd from dense:int\ntensor C(64, 8): dd from dense:int\n"
 	const first, second = "A(i,j) = B(i,k) * C(k,j)" + commands, "D(i,j) = C(i,k) * B(k,j)" + commands
 	for _, c := range []struct{ text, want string }{
 		{operands + first + second + "print D\n", ""},
-		{operands + first + "place A (x,y) -> M(x,y,0)\nplace B (x,y) -> M(x,0,y)\n" + first + "print A\n", ""},
+		{operands + first + "place A (x,y) -> M(x,y,0)\nplace B (x,y) -> M(x,0,y)\n" + first +
+			"print A\n", ""},
 		{operands + first + "repeat 2 {\n  place A (x,y) -> M(x,0,*)\n}\nprint A\n", ""},
 		{operands + "tensor D(64, 64): dd place (x,y) -> M(x,y,0)\n" + first + second,
 			":4:28: got a placement over M, whose grid is 1x1x4 for the product of line 5 and 2x2x1 for that of line 8: want a machine for each"},
-		{operands + "place B (x,y) -> M(x,y,7)\n" + first + "print A\n", "coordinate 7 of M is past its extent, 4"},
-		{operands + "tensor A(8, 8): dd from dense:int\ns = A(i,j)\n  distribute({i,j},{io,jo},{ii,ji},M)\nplace A (x,y) -> M(x,y,0)\n", "the grid of COSMA is that of a product of two dense matrices"},
+		{operands + "place B (x,y) -> M(x,y,7)\n" + first + "print A\n",
+			"coordinate 7 of M is past its extent, 4"},
+		{
+			operands +
+				"tensor A(8, 8): dd from dense:int\ns = A(i,j)\n  distribute({i,j},{io,jo},{ii,ji},M)\nplace A (x,y) -> M(x,y,0)\n", "the grid of COSMA is that of a product of two dense matrices"},
 	} {
 		j := job(t, t.TempDir(), c.text, nil)
 		j.Ranks, j.Check = 4, c.want == ""
@@ -86,7 +96,8 @@ func TestComputedGrids(t *testing.T) {
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("%s: %v", c.text, err)
-			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || comm.ExitCode(err) != 2):
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+				comm.ExitCode(err) != 2):
 				t.Errorf("%s: got %v, want %q", c.text, err, c.want)
 			}
 		}

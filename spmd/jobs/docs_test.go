@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestDocs: the examples of docs/jobs.md are files of testdata/jobs, and print what stands below them.
+// TestDocs: the examples of docs/jobs.md are files of testdata/jobs, and print what stands below
+// them.
 func TestDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/jobs.md")
 	if err != nil {
@@ -25,7 +26,8 @@ func TestDocs(t *testing.T) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), ":")
 		file, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil || string(file) != text {
-			t.Errorf("the example %s of docs/jobs.md is another than %s, %v", name, filepath.Join(folder, name), err)
+			t.Errorf("the example %s of docs/jobs.md is another than %s, %v", name,
+				filepath.Join(folder, name), err)
 			continue
 		}
 		j := job(t, folder, text, nil)
@@ -46,7 +48,8 @@ func TestDocs(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", name, j.said, prints)
 			}
 		}
-		if want := strings.Count(strings.TrimSpace(prints), "\n") + 1; len(j.said) != want || slices.Contains(j.said, "") {
+		if want := strings.Count(strings.TrimSpace(prints), "\n") + 1; len(j.said) != want ||
+			slices.Contains(j.said, "") {
 			t.Errorf("%s: printed %q, want %d lines", name, j.said, want)
 		}
 	}

@@ -20,11 +20,13 @@ import (
 
 var planRanks = flag.Int("plan.ranks", 1024, "for how many ranks TestPlanOfEveryJob plans")
 
-// bytesPerRank is the most memory that may be live for each of a plan's ranks while it is made: the half of 1 GB for
-// 65,536, since a process takes twice what is live before its garbage is collected.
+// bytesPerRank is the most memory that may be live for each of a plan's ranks while it is made: the
+// half of 1 GB for 65,536, since a process takes twice what is live before its garbage is
+// collected.
 const bytesPerRank = 0.5e9 / 65536
 
-// mostTaken is the most processor time of a plan for 65,536 ranks at most, with what it takes here to watch memory.
+// mostTaken is the most processor time of a plan for 65,536 ranks at most, with what it takes here
+// to watch memory.
 const mostTaken = 15 * time.Second
 
 // leastPlanned is what a plan may take whatever the number of its ranks.
@@ -46,8 +48,8 @@ func (g growth) largest(ranks int) int {
 	return ranks
 }
 
-// TestPlanOfEveryJob plans every example for many ranks, of weakly scaled sizes where it has params of them, and holds
-// the memory that this takes to a bound.
+// TestPlanOfEveryJob plans every example for many ranks, of weakly scaled sizes where it has params
+// of them, and holds the memory that this takes to a bound.
 func TestPlanOfEveryJob(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans for thousands of ranks")
@@ -100,12 +102,15 @@ func planWithin(t *testing.T, title, path string, ranks int, params map[string]s
 		}
 	})
 	took := processorTime(t) - before
-	t.Logf("%s: %d ranks in %v of processor time and %s", title, ranks, took.Round(10*time.Millisecond), tcs.Size(peak))
+	t.Logf("%s: %d ranks in %v of processor time and %s", title, ranks,
+		took.Round(10*time.Millisecond), tcs.Size(peak))
 	if took > mostTaken {
-		t.Errorf("%s: a plan for %d ranks takes %v of processor time, want at most %v", title, ranks, took, mostTaken)
+		t.Errorf("%s: a plan for %d ranks takes %v of processor time, want at most %v", title, ranks,
+			took, mostTaken)
 	}
 	if most := leastPlanned + int64(float64(ranks)*bytesPerRank); peak > most {
-		t.Errorf("%s: a plan for %d ranks takes %s, want at most %s", title, ranks, tcs.Size(peak), tcs.Size(most))
+		t.Errorf("%s: a plan for %d ranks takes %s, want at most %s", title, ranks, tcs.Size(peak),
+			tcs.Size(most))
 	}
 }
 
@@ -119,8 +124,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakOf is the most memory that is live at once while f runs, beside what is before: the largest of what the garbage
-// collector finds, which runs often meanwhile.
+// peakOf is the most memory that is live at once while f runs, beside what is before: the largest
+// of what the garbage collector finds, which runs often meanwhile.
 func peakOf(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()

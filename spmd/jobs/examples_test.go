@@ -13,14 +13,16 @@ import (
 	"testing"
 )
 
-// examples are the job files of testdata/jobs that SciPy's results are known of, each with how far its results may be from
-// those of SciPy, of the largest value. An error of 0 is for integers. What ends at a residual
-// of 1e-10 has an error of up to that times the condition number, here 1e6 for cg.
+// examples are the job files of testdata/jobs that SciPy's results are known of, each with how far
+// its results may be from those of SciPy, of the largest value. An error of 0 is for integers. What
+// ends at a residual of 1e-10 has an error of up to that times the condition number, here 1e6 for
+// cg.
 var examples = []struct {
 	name  string
 	error float64
 }{
-	{"bfs", 0}, {"cg", 1e-6}, {"cpals", 1e-9}, {"jacobi", 1e-10}, {"laplacian", 1e-14}, {"pagerank", 1e-10}, {"power", 1e-10},
+	{"bfs", 0}, {"cg", 1e-6}, {"cpals", 1e-9}, {"jacobi", 1e-10}, {"laplacian", 1e-14},
+	{"pagerank", 1e-10}, {"power", 1e-10},
 	{"spmm", 1e-14}, {"triangles", 0}, {"tucker", 1e-12},
 }
 
@@ -81,7 +83,8 @@ func (w wanted) compare(t *testing.T, path string, share float64) {
 	}
 	for k, x := range w.Values {
 		if d := math.Abs(got[k] - x); !(d <= share*most) {
-			t.Errorf("%s: got %g at %d, want %g: an error of %.2g of the largest value, want %g at most", filepath.Base(path), got[k], k, x, d/most, share)
+			t.Errorf("%s: got %g at %d, want %g: an error of %.2g of the largest value, want %g at most",
+				filepath.Base(path), got[k], k, x, d/most, share)
 			return
 		}
 	}
@@ -131,12 +134,14 @@ func TestExamplesChecked(t *testing.T) {
 				for _, s := range report.Statements {
 					checked := 0
 					for _, line := range report.Lines {
-						if strings.Contains(line, "check: ") && strings.Contains(line, ".dst:"+strconv.Itoa(s.Line)+": ") {
+						if strings.Contains(line, "check: ") &&
+							strings.Contains(line, ".dst:"+strconv.Itoa(s.Line)+": ") {
 							checked++
 						}
 					}
 					if want := int(min(s.Runs, 2)); checked != want {
-						t.Errorf("line %d ran %d times, and %d of its runs were compared, want %d", s.Line, s.Runs, checked, want)
+						t.Errorf("line %d ran %d times, and %d of its runs were compared, want %d", s.Line, s.Runs,
+							checked, want)
 					}
 				}
 			}, 1, 2)

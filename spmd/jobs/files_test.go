@@ -36,7 +36,8 @@ z(i) = 3 * x(i)
 		j.Inputs = map[string]spmd.Input{"b": spmd.File("b.tns")}
 		j.Outputs = map[string]string{"y": "other.npy", "z": "z.npy"}
 		j.run(t)
-		for name, want := range map[string][]float64{"job/x.npy": {10, 21}, "here/other.npy": {20, 42}, "here/z.npy": {30, 63}} {
+		for name, want := range map[string][]float64{"job/x.npy": {10, 21}, "here/other.npy": {20, 42},
+			"here/z.npy": {30, 63}} {
 			if _, got := values(t, filepath.Join(dir, name)); !slices.Equal(got, want) {
 				t.Errorf("%s: got %v, want %v", name, got, want)
 			}
@@ -59,7 +60,8 @@ tensor w(n): d from dense:int
 c = a * b * v(i) * w(i)
 print c
 `, map[string]string{"k": "10"})
-	j.Inputs = map[string]spmd.Input{"b": spmd.Scalar(3.0), "w": spmd.File(filepath.Join(dir, "v.tns"))}
+	j.Inputs = map[string]spmd.Input{"b": spmd.Scalar(3.0),
+		"w": spmd.File(filepath.Join(dir, "v.tns"))}
 	j.run(t)
 	if want := []string{"c = 150"}; !slices.Equal(j.said, want) {
 		t.Errorf("got %q, want %q", j.said, want)
@@ -89,7 +91,9 @@ print c
 `, nil)
 		j.Ranks = ranks
 		j.run(t)
-		for k, want := range []string{"A: 3x2, ds, float64, 2 entries, sum 6", "A: 3x2, ds, float64, 2 entries, sum 6", "A_: 4x4x4, sss, float64, 5 entries, sum ", "s = 2.5", "c = 4"} {
+		for k, want := range []string{"A: 3x2, ds, float64, 2 entries, sum 6",
+			"A: 3x2, ds, float64, 2 entries, sum 6", "A_: 4x4x4, sss, float64, 5 entries, sum ", "s = 2.5",
+			"c = 4"} {
 			if k >= len(j.said) || !strings.HasPrefix(j.said[k], want) {
 				t.Errorf("got %q, want %q", j.said, want)
 			}
@@ -108,11 +112,18 @@ func TestTogether(t *testing.T) {
 		want       string
 		exit       int
 	}{
-		{"two tensors in a file", "tensor x(2): d to \"x.npy\"\ntensor y(2): d\nx(i) = 1\ny(i) = 2\n", map[string]string{"y": "./x.npy"}, "writes too, want a file for each", 2},
-		{"no folder", "tensor x(2): d to \"x.npy\"\ntensor y(2): d to \"no/y.npy\"\nx(i) = 1\ny(i) = 2\n", nil, "no/y.npy", 1},
-		{"a file of two modes at most", "tensor x(2): d to \"x.npy\"\ntensor y(2,2,2): ddd to \"y.mtx\"\nx(i) = 1\ny(i,j,k) = 2\n", nil, "y.mtx", 2},
-		{"no format", "tensor x(2): d to \"x.npy\"\ntensor y(2): d\nx(i) = 1\ny(i) = 2\n", map[string]string{"y": "y.doc"}, "y.doc", 2},
-		{"an error in a statement", "tensor x(2): d to \"x.npy\"\ntensor n type int64\nx(i) = 1\nn = 0\nn = 1 / n\n", nil, "zero", 3},
+		{"two tensors in a file", "tensor x(2): d to \"x.npy\"\ntensor y(2): d\nx(i) = 1\ny(i) = 2\n",
+			map[string]string{"y": "./x.npy"}, "writes too, want a file for each", 2},
+		{"no folder", "tensor x(2): d to \"x.npy\"\ntensor y(2): d to \"no/y.npy\"\nx(i) = 1\ny(i) = 2\n",
+			nil, "no/y.npy", 1},
+		{"a file of two modes at most",
+			"tensor x(2): d to \"x.npy\"\ntensor y(2,2,2): ddd to \"y.mtx\"\nx(i) = 1\ny(i,j,k) = 2\n", nil,
+			"y.mtx", 2},
+		{"no format", "tensor x(2): d to \"x.npy\"\ntensor y(2): d\nx(i) = 1\ny(i) = 2\n",
+			map[string]string{"y": "y.doc"}, "y.doc", 2},
+		{"an error in a statement",
+			"tensor x(2): d to \"x.npy\"\ntensor n type int64\nx(i) = 1\nn = 0\nn = 1 / n\n", nil, "zero",
+			3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onRanks(t, func(t *testing.T, ranks int) {

@@ -17,8 +17,8 @@ import (
 	"distaff/spmd"
 )
 
-// gpuMachines are machines of 4, 8, 12 and 16 GPUs as params of a file, for the dimensions that the nodes of its machine
-// have.
+// gpuMachines are machines of 4, 8, 12 and 16 GPUs as params of a file, for the dimensions that the
+// nodes of its machine have.
 var gpuMachines = map[int]map[int]string{
 	4:  {1: "q=2 devices=2", 2: "qx=2 qy=1 devices=2", 3: "qx=1 qy=2 qz=1 devices=2"},
 	8:  {1: "q=2 devices=4", 2: "qx=2 qy=2 devices=2", 3: "qx=2 qy=2 qz=1 devices=2"},
@@ -61,7 +61,8 @@ func gpuJob(t *testing.T, name, text string, gpus int) *told {
 	return &told{FileJob: x}
 }
 
-// TestGPUJobs: every file plans for 4, 8 and 16 GPUs, whose leaves there are, and each of which has a part of the work.
+// TestGPUJobs: every file plans for 4, 8 and 16 GPUs, whose leaves there are, and each of which has
+// a part of the work.
 func TestGPUJobs(t *testing.T) {
 	for name, text := range gpuJobs(t) {
 		for gpus := range gpuMachines {
@@ -76,9 +77,11 @@ func TestGPUJobs(t *testing.T) {
 	}
 }
 
-// TestGPULeaves: the files whose leaves a library multiplies say so, and the others have kernels alone.
+// TestGPULeaves: the files whose leaves a library multiplies say so, and the others have kernels
+// alone.
 func TestGPULeaves(t *testing.T) {
-	library := map[string]string{"spmv-rows": "cusparse", "spmm-rows": "cusparse", "spmm-batched": "cusparse"}
+	library := map[string]string{"spmv-rows": "cusparse", "spmm-rows": "cusparse",
+		"spmm-batched": "cusparse"}
 	for _, name := range strings.Fields("summa pumma cannon johnson solomonik cosma ttm mttkrp") {
 		library[name] = "cublas"
 	}
@@ -91,10 +94,11 @@ func TestGPULeaves(t *testing.T) {
 	}
 }
 
-// TestGPUJobsRun: the leaves of GPUs, interpreted, which checks every access and race, give what the reference does, on
-// four and eight of them, and the ranks send what is planned.
+// TestGPUJobsRun: the leaves of GPUs, interpreted, which checks every access and race, give what
+// the reference does, on four and eight of them, and the ranks send what is planned.
 func TestGPUJobsRun(t *testing.T) {
-	t.Cleanup(target.StandIn(func(target.Config) (kernels.Backend, error) { return interpret.Backend{}, nil }))
+	t.Cleanup(target.StandIn(
+		func(target.Config) (kernels.Backend, error) { return interpret.Backend{}, nil }))
 	for name, text := range gpuJobs(t) {
 		for _, gpus := range []int{4, 8} {
 			t.Run(name, func(t *testing.T) {
@@ -108,8 +112,8 @@ func TestGPUJobsRun(t *testing.T) {
 	}
 }
 
-// TestGPUJobsEmulated: the same on four GPUs that are emulated: by the CUDA C++ of the leaves, and products of matrices as
-// the libraries are asked for them.
+// TestGPUJobsEmulated: the same on four GPUs that are emulated: by the CUDA C++ of the leaves, and
+// products of matrices as the libraries are asked for them.
 func TestGPUJobsEmulated(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")

@@ -12,20 +12,25 @@ import (
 	"distaff/spmd"
 )
 
-// inputs are the formats that an operand of a sparse algorithm has, by its order: CSR, DCSR, CSC and a list of coordinates
-// of a matrix, and CSF and a list of a tensor.
+// inputs are the formats that an operand of a sparse algorithm has, by its order: CSR, DCSR, CSC
+// and a list of coordinates of a matrix, and CSF and a list of a tensor.
 var inputs = map[int][]string{2: {"ds", "ss", "ds:1,0", "uq"}, 3: {"dss", "sss", "ucq"}}
 
-// sparseOperand is the declaration of an operand with compressed levels: what is before its format, its sizes and the rest.
+// sparseOperand is the declaration of an operand with compressed levels: what is before its format,
+// its sizes and the rest.
 var sparseOperand = regexp.MustCompile(`(?m)^(tensor [A-Z]\(([^)]*)\): )d?s+( .*from )`)
 
-// overRows is a command for threads that have rows, which a list of coordinates does not say where they begin.
+// overRows is a command for threads that have rows, which a list of coordinates does not say where
+// they begin.
 var overRows = regexp.MustCompile(`(?m)^  parallelize.*\n`)
 
 // byColumns has loops, and chunks of entries, go by columns where those of a job file go by rows.
-var byColumns = strings.NewReplacer("C(j,k)\n  fuse(i, j, f)", "C(j,k)\n  reorder(j, i, k)\n  fuse(j, i, f)", "fuse(i, j, f)", "fuse(j, i, f)", "reorder(ko, ii, ki, ji)", "reorder(ko, ki, ii, ji)")
+var byColumns = strings.NewReplacer("C(j,k)\n  fuse(i, j, f)",
+	"C(j,k)\n  reorder(j, i, k)\n  fuse(j, i, f)", "fuse(i, j, f)", "fuse(j, i, f)",
+	"reorder(ko, ii, ki, ji)", "reorder(ko, ki, ii, ji)")
 
-// TestSparseInputs: the sparse algorithms, by rows and by non-zeros, have the result of the reference with operands in every format.
+// TestSparseInputs: the sparse algorithms, by rows and by non-zeros, have the result of the
+// reference with operands in every format.
 func TestSparseInputs(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(folder, "sp*-*.dst"))
 	if err != nil {

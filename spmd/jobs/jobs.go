@@ -54,8 +54,8 @@ type Options struct {
 	RunningAfter time.Duration
 	// Outputs are the files that -o names, in the place of what the file says.
 	Outputs map[string]string
-	// Leaves, if not nil, returns the units of the leaves that a run of a statement over so many ranks is
-	// expected to call. It is called on another thread.
+	// Leaves, if not nil, returns the units of the leaves that a run of a statement over so many ranks
+	// is expected to call. It is called on another thread.
 	Leaves func(ctx context.Context, s Statement, ranks int) ([]*codegen.Unit, error)
 }
 
@@ -96,10 +96,11 @@ type execution struct {
 	o     Options
 	found known // what rank 0 has told of the inputs
 
-	ready   map[*jobfile.Statement]*program.Statement
-	took    map[*jobfile.Statement]*Taken
-	runs    map[*jobfile.Statement]int64   // how often each runs at most; nil where runs are timed
-	traffic map[jobfile.Item]comm.Counters // of statements and place, in the last run of the whole file
+	ready map[*jobfile.Statement]*program.Statement
+	took  map[*jobfile.Statement]*Taken
+	runs  map[*jobfile.Statement]int64 // how often each runs at most; nil where runs are timed
+	// of statements and place, in the last run of the whole file
+	traffic map[jobfile.Item]comm.Counters
 	report  *Report
 	checks  *checks
 	start   time.Time
@@ -113,7 +114,9 @@ type execution struct {
 // Run runs a file that was bound and checked, and writes its outputs at the end, all
 // together. Collective.
 func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
-	r := &execution{names: newNames(f, o.Inputs), p: p, o: o, ready: map[*jobfile.Statement]*program.Statement{}, took: map[*jobfile.Statement]*Taken{}, report: &Report{Passes: []float64{}}, start: time.Now()}
+	r := &execution{names: newNames(f, o.Inputs), p: p, o: o,
+		ready: map[*jobfile.Statement]*program.Statement{}, took: map[*jobfile.Statement]*Taken{},
+		report: &Report{Passes: []float64{}}, start: time.Now()}
 	if o.Check {
 		r.checks = &checks{r: r, last: map[*jobfile.Statement]*lastRun{}}
 	}
@@ -148,8 +151,8 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 	return r.report, err
 }
 
-// ahead has rank 0 compile the leaves of all statements side by side, while the first ones load their
-// inputs and run: see env.Env.Ahead. What is wrong of a statement is told as it is prepared.
+// ahead has rank 0 compile the leaves of all statements side by side, while the first ones load
+// their inputs and run: see env.Env.Ahead. What is wrong of a statement is told as it is prepared.
 func (r *execution) ahead() (stop func(), err error) {
 	if r.o.Leaves == nil || r.p.Rank() != 0 {
 		return func() {}, nil
@@ -200,7 +203,8 @@ func (r *execution) passes() error {
 		}
 		took, spent := time.Since(at), r.p.Spent()
 		r.report.Passes = append(r.report.Passes, took.Seconds())
-		r.compute = append(r.compute, (took - (spent.Load - before.Load) - (spent.Compile - before.Compile)).Seconds())
+		r.compute = append(r.compute,
+			(took - (spent.Load - before.Load) - (spent.Compile - before.Compile)).Seconds())
 	}
 	if r.checks != nil {
 		return r.checks.finish()
@@ -212,7 +216,8 @@ func (r *execution) passes() error {
 func (r *execution) list() {
 	for s := range r.names.f.Statements() {
 		line, _ := r.names.f.Position(s.Span().Pos)
-		r.report.Statements = append(r.report.Statements, Taken{Statement: s.Text, Line: line, Schedule: schedule(s)})
+		r.report.Statements = append(r.report.Statements,
+			Taken{Statement: s.Text, Line: line, Schedule: schedule(s)})
 	}
 	n := 0
 	for s := range r.names.f.Statements() {
@@ -303,7 +308,8 @@ func (r *execution) item(it jobfile.Item) error {
 		case *jobfile.Print:
 			return r.print(it)
 		case *jobfile.Place:
-			if err := r.counted(it, func() error { return r.place(it.Name, it.Placement.Placement) }); err != nil {
+			if err := r.counted(it, func() error { return r.place(it.Name, it.Placement.Placement) }); err !=
+				nil {
 				return err
 			}
 			return r.p.LieIn(it.Name, it.Placement.Placement.Memory())
@@ -420,8 +426,12 @@ func schedule(s *jobfile.Statement) string {
 	for _, c := range s.Schedule {
 		commands = append(commands, c.Text)
 	}
-	return stats.Schedule(stats.Flag{Name: "-s", Values: commands}, stats.Flag{Name: "--split", Values: s.Split}, stats.Flag{Name: "--order", Values: []string{s.Order}},
-		stats.Flag{Name: "--extend", Values: s.Extend}, stats.Flag{Name: "--map", Values: []string{s.Map}}, stats.Flag{Name: "--network", Values: []string{s.Network}},
+	return stats.Schedule(stats.Flag{Name: "-s", Values: commands},
+		stats.Flag{Name: "--split", Values: s.Split},
+		stats.Flag{Name: "--order", Values: []string{s.Order}},
+		stats.Flag{Name: "--extend", Values: s.Extend},
+		stats.Flag{Name: "--map", Values: []string{s.Map}},
+		stats.Flag{Name: "--network", Values: []string{s.Network}},
 		stats.NumberFlag("--intermediate-order", s.IntermediateOrder))
 }
 

@@ -24,7 +24,8 @@ func cached(t *testing.T, cache string) int {
 	return len(list)
 }
 
-// runCompiled runs a job by compiled leaves, which go into a new cache. A machine without a compiler skips the test.
+// runCompiled runs a job by compiled leaves, which go into a new cache. A machine without a
+// compiler skips the test.
 func runCompiled(t *testing.T, j *told) (cache string) {
 	t.Helper()
 	cache = t.TempDir()
@@ -64,12 +65,13 @@ func TestNamesShareLeaves(t *testing.T) {
 	}
 }
 
-// TestHastyLeaves: leaves that do little in all of their runs are compiled with less optimization, and -v says so;
-// runs that are timed have leaves for speed.
+// TestHastyLeaves: leaves that do little in all of their runs are compiled with less optimization,
+// and -v says so; runs that are timed have leaves for speed.
 func TestHastyLeaves(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
-	text := "tensor A(n, n): ds from \"A.tns\"\ntensor x(n): d\nx(i) = A(i,j)\nrepeat %d {\n  y(i) = A(i,j) * x(j)\n}\nprint y\n"
+	text :=
+		"tensor A(n, n): ds from \"A.tns\"\ntensor x(n): d\nx(i) = A(i,j)\nrepeat %d {\n  y(i) = A(i,j) * x(j)\n}\nprint y\n"
 	for _, c := range []struct {
 		passes string
 		repeat int
@@ -108,8 +110,8 @@ func TestHastyLeaves(t *testing.T) {
 	}
 }
 
-// TestLeavesSideBySide: the leaves of a file are compiled while earlier statements run, as many at once as there
-// are cores, and none that no statement asks for.
+// TestLeavesSideBySide: the leaves of a file are compiled while earlier statements run, as many at
+// once as there are cores, and none that no statement asks for.
 func TestLeavesSideBySide(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one core")
@@ -122,7 +124,9 @@ func TestLeavesSideBySide(t *testing.T) {
 		dir := t.TempDir()
 		log := filepath.Join(dir, "log")
 		script := filepath.Join(dir, "cc")
-		text := fmt.Sprintf("#!/bin/sh\necho begin >> %s\nsleep 0.5\n%s \"$@\"\nrc=$?\necho end >> %s\nexit $rc\n", log, compiler.Path, log)
+		text := fmt.Sprintf(
+			"#!/bin/sh\necho begin >> %s\nsleep 0.5\n%s \"$@\"\nrc=$?\necho end >> %s\nexit $rc\n", log,
+			compiler.Path, log)
 		if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -32,8 +32,9 @@ func (r *execution) machines() error {
 	return nil
 }
 
-// target is where a placement has a tensor: a mode that is cut evenly over all ranks, or -1
-// where rank 0 has the whole of it, as a single rank always has; on is the machine of any other placement.
+// target is where a placement has a tensor: a mode that is cut evenly over all ranks, or -1 where
+// rank 0 has the whole of it, as a single rank always has; on is the machine of any other
+// placement.
 func (r *names) target(p place.Placement, ranks int) (mode int, on *place.Machine, err error) {
 	over := r.f.MachineOf(p)
 	m := r.grids[over]
@@ -70,7 +71,8 @@ func (r *names) how(s *jobfile.Statement, ranks int) (how program.How, err error
 	}
 	how.Placements = map[string]place.Placement{}
 	for _, a := range s.Stmt.Tensors() {
-		if t := r.f.Tensor(a.Name); t != nil && t.Placement != nil && t.Placement.Placement.Over(how.Machine) {
+		if t := r.f.Tensor(a.Name); t != nil && t.Placement != nil &&
+			t.Placement.Placement.Over(how.Machine) {
 			how.Placements[a.Name] = t.Placement.Placement
 		}
 	}
@@ -84,8 +86,8 @@ type known struct {
 	Types map[string]dtype.Type // of inputs that tell theirs
 }
 
-// products computes the grids of machines that have those of products, where placements lie over them.
-// limit is the bytes that a rank may take, 0 for any number.
+// products computes the grids of machines that have those of products, where placements lie over
+// them. limit is the bytes that a rank may take, 0 for any number.
 func (r *names) products(k known, ranks int, limit int64) error {
 	for p := range r.f.Placements() {
 		m := r.f.MachineOf(p.Placement)
@@ -104,7 +106,8 @@ func (r *names) products(k known, ranks int, limit int64) error {
 			case had == nil:
 				first, r.grids[m] = s, grid
 			case !slices.Equal(had.Dims(), grid.Dims()):
-				return r.f.Errorf(p.At(), jobfile.Declaration, "got a placement over %s, whose grid is %s for the product of line %d and %s for that of line %d: want a machine for each",
+				return r.f.Errorf(p.At(), jobfile.Declaration,
+					"got a placement over %s, whose grid is %s for the product of line %d and %s for that of line %d: want a machine for each",
 					m.Name, had, r.line(first), grid, r.line(s))
 			}
 		}
@@ -113,7 +116,8 @@ func (r *names) products(k known, ranks int, limit int64) error {
 }
 
 // product is the grid for a statement.
-func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (*place.Machine, error) {
+func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (*place.Machine,
+	error) {
 	m, err := s.Machine().Resolve(int64(ranks), r.lookup)
 	if err != nil {
 		return nil, err
@@ -140,7 +144,8 @@ func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (
 	if err != nil {
 		return nil, err
 	}
-	g := plan.Given{Norm: norm, Sizes: found.Vars, Ranks: ranks, Machine: m, Limit: limit, ValueBytes: int64(bridge.TCS(types[s.Stmt.LHS.Name]).Size()),
-		Format: func(name string) format.Format { return formats[name] }}
+	g := plan.Given{Norm: norm, Sizes: found.Vars, Ranks: ranks, Machine: m, Limit: limit,
+		ValueBytes: int64(bridge.TCS(types[s.Stmt.LHS.Name]).Size()),
+		Format:     func(name string) format.Format { return formats[name] }}
 	return g.Grid()
 }

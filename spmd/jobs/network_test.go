@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// chain is a file of one statement, whose product is contracted as lines say. Its values are integers, so that any
-// order of sums gives the same.
+// chain is a file of one statement, whose product is contracted as lines say. Its values are
+// integers, so that any order of sums gives the same.
 func chain(lines ...string) string {
 	return `tensor B(20, 15, 12): sss from uniform:300:int
 tensor C(15, 6): dd from dense:int
@@ -23,8 +23,8 @@ A(i,l,m) = B(i,j,k) * C(j,l) * D(k,m)
 ` + strings.Join(lines, "\n")
 }
 
-// TestNetworkLines: however a file has a product contracted, and on any number of ranks, its result is that of one nest of
-// loops, and what it says is told of its statement.
+// TestNetworkLines: however a file has a product contracted, and on any number of ranks, its result
+// is that of one nest of loops, and what it says is told of its statement.
 func TestNetworkLines(t *testing.T) {
 	var want []float64
 	for _, c := range []struct {
@@ -34,7 +34,8 @@ func TestNetworkLines(t *testing.T) {
 		{[]string{"  network direct"}, "--network=direct"},
 		{nil, "default"},
 		{[]string{"  network pairwise"}, "--network=pairwise"},
-		{[]string{"  network(B * D)*C", "  intermediate-order 1"}, "--network=(B * D)*C --intermediate-order=1"},
+		{[]string{"  network(B * D)*C", "  intermediate-order 1"},
+			"--network=(B * D)*C --intermediate-order=1"},
 		{[]string{"  intermediate-order 2"}, "--intermediate-order=2"},
 		{[]string{"  network (B*C)*D", "  split i:3"}, "--split=i:3 --network=(B*C)*D"},
 	} {
@@ -66,18 +67,21 @@ func TestNetworkLinesMeant(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := parts[0]; got.Network != "(B*D)*C" || got.IntermediateOrder != 1 {
-		t.Errorf("the statement is a job with the network %q and the intermediate order %d", got.Network, got.IntermediateOrder)
+		t.Errorf("the statement is a job with the network %q and the intermediate order %d", got.Network,
+			got.IntermediateOrder)
 	}
 	if _, err := j.Plan(context.Background(), 0); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestNetworkLinesRefused: what a statement does not allow is refused at the line that says it, or at the statement.
+// TestNetworkLinesRefused: what a statement does not allow is refused at the line that says it, or
+// at the statement.
 func TestNetworkLinesRefused(t *testing.T) {
 	for _, c := range []struct{ lines, want string }{
 		{"  network (B*E)*C", "job.dst:6:14: network: got E, which is no factor"},
-		{"  network (B*C)*D\n  reorder(i,k,j,l,m)", "job.dst:6:11: network: a schedule says itself what the loops are"},
+		{"  network (B*C)*D\n  reorder(i,k,j,l,m)",
+			"job.dst:6:11: network: a schedule says itself what the loops are"},
 		{"  network B*C", "job.dst:6:11: network: the tree lacks the factor D"},
 	} {
 		j, err := file("job.dst", chain(c.lines), nil)
@@ -87,7 +91,8 @@ func TestNetworkLinesRefused(t *testing.T) {
 		j.Target = spmd.Interpreter
 		_, err = j.Run(context.Background())
 		var d *diag.Error
-		if !errors.As(err, &d) || d.Code != diag.NetworkRefused || !strings.HasPrefix(err.Error(), c.want) {
+		if !errors.As(err, &d) || d.Code != diag.NetworkRefused ||
+			!strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.lines, err, c.want)
 		}
 	}

@@ -35,24 +35,29 @@ func tcsFile(t *testing.T, dir, name, kinds string, in coo.Stream) {
 func inOneRow(rows, entries int64) *readertest.List {
 	l := &readertest.List{Sizes: []int64{rows, 2 * entries}, Of: tcs.Float64}
 	for k := range entries {
-		l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{rows / 2, 2 * k}, Val: complex(float64(k+1), 0)})
+		l.Entries = append(l.Entries,
+			readertest.Entry{Coords: []int64{rows / 2, 2 * k}, Val: complex(float64(k+1), 0)})
 	}
 	return l
 }
 
 // products are statements by the entries of a matrix B, with their other tensors.
 var products = []struct{ name, tensors, statement, communicate string }{
-	{"spmv", "tensor a(n): d\ntensor c(m): d place (x) -> M(*) from dense:int\n", "a(i) = B(i,j) * c(j)", "{a, B, c}"},
-	{"spmm", "tensor a(n, 3): dd\ntensor c(m, 3): dd place (x,y) -> M(*) from dense:int\n", "a(i,k) = B(i,j) * c(j,k)", "{a, B, c}"},
-	{"sddmm", "tensor a(n, m): FORMAT\ntensor c(n, 2): dd place (x,y) -> M(*) from dense:int\ntensor d(2, m): dd place (x,y) -> M(*) from dense:int\n",
+	{"spmv", "tensor a(n): d\ntensor c(m): d place (x) -> M(*) from dense:int\n",
+		"a(i) = B(i,j) * c(j)", "{a, B, c}"},
+	{"spmm", "tensor a(n, 3): dd\ntensor c(m, 3): dd place (x,y) -> M(*) from dense:int\n",
+		"a(i,k) = B(i,j) * c(j,k)", "{a, B, c}"},
+	{"sddmm",
+		"tensor a(n, m): FORMAT\ntensor c(n, 2): dd place (x,y) -> M(*) from dense:int\ntensor d(2, m): dd place (x,y) -> M(*) from dense:int\n",
 		"a(i,j) = B(i,j) * c(i,k) * d(k,j)", "{a, B, c, d}"},
 }
 
-// TestNonzerosOfFiles: of matrices in .tcs files, a plan reads where parts of the entries begin, so that it is no
-// estimate: their sizes differ by one at most, and the run, whose result is right in every row, sends what
-// the plan says.
+// TestNonzerosOfFiles: of matrices in .tcs files, a plan reads where parts of the entries begin, so
+// that it is no estimate: their sizes differ by one at most, and the run, whose result is right in
+// every row, sends what the plan says.
 func TestNonzerosOfFiles(t *testing.T) {
-	for _, file := range []string{"in one row", "no entries", "matrices/west0067.mtx", "matrices/LFAT5_hypersparse.mtx", "matrices/lp_afiro.mtx"} {
+	for _, file := range []string{"in one row", "no entries", "matrices/west0067.mtx",
+		"matrices/LFAT5_hypersparse.mtx", "matrices/lp_afiro.mtx"} {
 		for _, kinds := range []string{"ds", "ss"} {
 			dir := t.TempDir()
 			var in coo.Stream = inOneRow(9, 40)
@@ -84,7 +89,8 @@ func TestNonzerosOfFiles(t *testing.T) {
 						t.Errorf("%s of %s as %s on %d ranks: the plan is an estimate", p.name, file, kinds, ranks)
 					}
 					if got := j.checked(t); !reflect.DeepEqual(got, planned.Comm) {
-						t.Errorf("%s of %s as %s on %d ranks: a run counts %+v, a plan %+v", p.name, file, kinds, ranks, got, planned.Comm)
+						t.Errorf("%s of %s as %s on %d ranks: a run counts %+v, a plan %+v", p.name, file, kinds,
+							ranks, got, planned.Comm)
 					}
 				}
 			}
@@ -94,12 +100,14 @@ func TestNonzerosOfFiles(t *testing.T) {
 
 // byEntries is a statement of its own by the entries of a matrix in a .tcs file.
 func byEntries(path string, ranks int) *spmd.Job {
-	return &spmd.Job{Statement: "a(i) = B(i,j) * c(j)", Inputs: map[string]spmd.Input{"B": spmd.File(path), "c": {Generate: "dense:int"}},
+	return &spmd.Job{Statement: "a(i) = B(i,j) * c(j)",
+		Inputs: map[string]spmd.Input{"B": spmd.File(path), "c": {Generate: "dense:int"}},
 		Options: spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.Interpreter, Check: true,
 			Schedule: []string{"fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
 }
 
-// TestNonzerosOfMappedFile: the ranks of a statement of its own read their parts from the file where they lie in it.
+// TestNonzerosOfMappedFile: the ranks of a statement of its own read their parts from the file
+// where they lie in it.
 func TestNonzerosOfMappedFile(t *testing.T) {
 	for _, kinds := range []string{"ds", "ss", "dd", "uq"} {
 		dir := t.TempDir()
@@ -117,15 +125,17 @@ func TestNonzerosOfMappedFile(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s on %d ranks: %v", kinds, ranks, err)
 			}
-			if j.Formats == nil && (planned.Estimated || !reflect.DeepEqual(report.Stats.Comm, planned.Comm)) {
-				t.Errorf("%s on %d ranks: a run counts %+v, a plan, estimated %v, %+v", kinds, ranks, report.Stats.Comm, planned.Estimated, planned.Comm)
+			if j.Formats == nil && (planned.Estimated ||
+				!reflect.DeepEqual(report.Stats.Comm, planned.Comm)) {
+				t.Errorf("%s on %d ranks: a run counts %+v, a plan, estimated %v, %+v", kinds, ranks,
+					report.Stats.Comm, planned.Estimated, planned.Comm)
 			}
 		}
 	}
 }
 
-// TestNonzerosOfDamagedFile: what is wrong with a file is told as by one rank that reads all of it, and ends no plan otherwise
-// than with an error.
+// TestNonzerosOfDamagedFile: what is wrong with a file is told as by one rank that reads all of it,
+// and ends no plan otherwise than with an error.
 func TestNonzerosOfDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "B.tcs")
@@ -144,7 +154,8 @@ func TestNonzerosOfDamagedFile(t *testing.T) {
 		_, want := byEntries(path, 1).Run(context.Background())
 		for _, ranks := range []int{2, 3} {
 			j := byEntries(path, ranks)
-			if _, got := j.Run(context.Background()); !strings.HasSuffix(fmt.Sprint(got), fmt.Sprint(want)) || (got == nil) != (want == nil) {
+			if _, got := j.Run(context.Background()); !strings.HasSuffix(fmt.Sprint(got),
+				fmt.Sprint(want)) || (got == nil) != (want == nil) {
 				t.Errorf("byte %d, %d ranks: got %v, want %v", at, ranks, got, want)
 			}
 			j.Plan(context.Background(), 0) // may fail, and may not panic
@@ -158,14 +169,15 @@ func TestNonzerosOfDamagedFile(t *testing.T) {
 	}
 }
 
-// TestNonzerosOfCoordinateLists: levels that repeat coordinates are cut between different ones, wherever their parts are
-// to lie.
+// TestNonzerosOfCoordinateLists: levels that repeat coordinates are cut between different ones,
+// wherever their parts are to lie.
 func TestNonzerosOfCoordinateLists(t *testing.T) {
 	matrix := func() *readertest.List {
 		l := &readertest.List{Sizes: []int64{13, 11}, Of: tcs.Float64}
 		for k := range int64(13 * 11) {
 			if i, j := k/11, k%11; (i*7+j*5)%3 == 0 && i != 4 && i != 12 || i == 6 {
-				l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{i, j}, Val: complex(float64(k+1), 0)})
+				l.Entries = append(l.Entries,
+					readertest.Entry{Coords: []int64{i, j}, Val: complex(float64(k+1), 0)})
 			}
 		}
 		return l
@@ -178,7 +190,8 @@ func TestNonzerosOfCoordinateLists(t *testing.T) {
 		if columns {
 			modes, loops, outer = []int{1, 0}, "fuse(j,i,f)", "~y"
 		}
-		x, err := coo.Assemble(matrix(), coo.Spec{Kinds: letters, Modes: modes, Name: "B"}, coo.Config{Threads: 1})
+		x, err := coo.Assemble(matrix(), coo.Spec{Kinds: letters, Modes: modes, Name: "B"},
+			coo.Config{Threads: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +200,8 @@ func TestNonzerosOfCoordinateLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.Close()
-		for _, placement := range []string{"", "B(x,y) -> M(~(x,y))", "B(x,y) -> M(" + outer + ")", "B(x,y) -> M(x)"} {
+		for _, placement := range []string{"", "B(x,y) -> M(~(x,y))", "B(x,y) -> M(" + outer + ")",
+			"B(x,y) -> M(x)"} {
 			for _, ranks := range []int{2, 3, 7, 64} {
 				j := byEntries(path, ranks)
 				j.Formats = map[string]string{"B": kinds}
@@ -207,18 +221,22 @@ func TestNonzerosOfCoordinateLists(t *testing.T) {
 	}
 }
 
-// TestNonzerosOfMappedTensors: parts of tensors of order 3, cut between entries or between fibers, with dense levels above
-// and below these, of files that are compressed or not.
+// TestNonzerosOfMappedTensors: parts of tensors of order 3, cut between entries or between fibers,
+// with dense levels above and below these, of files that are compressed or not.
 func TestNonzerosOfMappedTensors(t *testing.T) {
-	const entries, fibers = "fuse(i,j,f), fuse(f,k,g), pos(g,gp,B), divide(gp,gpo,gpi,M.x), distribute(gpo)", "fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"
+	const entries,
+		fibers = "fuse(i,j,f), fuse(f,k,g), pos(g,gp,B), divide(gp,gpo,gpi,M.x), distribute(gpo)",
+		"fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"
 	l := &readertest.List{Sizes: []int64{7, 6, 5}, Of: tcs.Float64}
 	for n := range int64(7 * 6 * 5) {
 		if i, j, k := n/30, n/5%6, n%5; i != 2 && (i*3+j*5+k*7)%4 == 0 || i == 4 && j == 3 {
-			l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{i, j, k}, Val: complex(float64(n+1), 0)})
+			l.Entries = append(l.Entries,
+				readertest.Entry{Coords: []int64{i, j, k}, Val: complex(float64(n+1), 0)})
 		}
 	}
 	for _, c := range []struct{ kinds, loops string }{
-		{"sss", entries}, {"dss", entries}, {"dds", entries}, {"sds", entries}, {"sss", fibers}, {"dss", fibers}, {"dsd", fibers}, {"ssd", fibers},
+		{"sss", entries}, {"dss", entries}, {"dds", entries}, {"sds", entries}, {"sss", fibers},
+		{"dss", fibers}, {"dsd", fibers}, {"ssd", fibers},
 	} {
 		for _, compress := range []bool{false, true} {
 			path := filepath.Join(t.TempDir(), "B.tcs")
@@ -246,10 +264,13 @@ func TestNonzerosOfMappedTensors(t *testing.T) {
 						t.Fatalf("%s, compressed %v, %s on %d ranks: %v", c.kinds, compress, statement, ranks, err)
 					}
 					if !planned.Estimated && !reflect.DeepEqual(report.Stats.Comm, planned.Comm) {
-						t.Errorf("%s, %s on %d ranks: a run counts %+v, a plan %+v", c.kinds, statement, ranks, report.Stats.Comm, planned.Comm)
+						t.Errorf("%s, %s on %d ranks: a run counts %+v, a plan %+v", c.kinds, statement, ranks,
+							report.Stats.Comm, planned.Comm)
 					}
-					if inside := c.kinds == "dds" || c.kinds == "sds"; planned.Estimated != (compress || inside) { // dense levels inside of what is cut
-						t.Errorf("%s, compressed %v, %s on %d ranks: estimated is %v", c.kinds, compress, statement, ranks, planned.Estimated)
+					// dense levels inside of what is cut
+					if inside := c.kinds == "dds" || c.kinds == "sds"; planned.Estimated != (compress || inside) {
+						t.Errorf("%s, compressed %v, %s on %d ranks: estimated is %v", c.kinds, compress, statement,
+							ranks, planned.Estimated)
 					}
 				}
 			}

@@ -13,18 +13,19 @@ import (
 	"distaff/spmd"
 )
 
-// byNonzeros are the job files whose loops go through chunks of a tensor's entries: each result, and the most
-// bytes that all but one of the ranks send each, which is what they have of one row or entry of the result
-// that another rank has a part of too.
+// byNonzeros are the job files whose loops go through chunks of a tensor's entries: each result,
+// and the most bytes that all but one of the ranks send each, which is what they have of one row or
+// entry of the result that another rank has a part of too.
 var byNonzeros = []struct {
 	name, result string
 	bytes        int64
 }{
-	{"spmv-nonzeros", "a", 8}, {"spmm-nonzeros", "A", 8 * 8}, {"sddmm-nonzeros", "A", 0}, {"spttv-nonzeros", "A", 32}, {"spmttkrp-nonzeros", "A", 8 * 8},
+	{"spmv-nonzeros", "a", 8}, {"spmm-nonzeros", "A", 8 * 8}, {"sddmm-nonzeros", "A", 0},
+	{"spttv-nonzeros", "A", 32}, {"spmttkrp-nonzeros", "A", 8 * 8},
 }
 
-// TestNonzeros runs them over ranks: the result is that of one rank, and no more moves than of the rows that are
-// cut.
+// TestNonzeros runs them over ranks: the result is that of one rank, and no more moves than of the
+// rows that are cut.
 func TestNonzeros(t *testing.T) {
 	for _, c := range byNonzeros {
 		var want []byte
@@ -48,7 +49,8 @@ func TestNonzeros(t *testing.T) {
 				received += n
 			}
 			if most := c.bytes * int64(ranks-1); received > most {
-				t.Errorf("%s on %d ranks: %d bytes are received, want at most %d", c.name, ranks, received, most)
+				t.Errorf("%s on %d ranks: %d bytes are received, want at most %d", c.name, ranks, received,
+					most)
 			}
 		}
 	}
@@ -68,7 +70,8 @@ func TestNonzerosOfOneRow(t *testing.T) {
 		want := ""
 		for ranks := 1; ranks <= 9; ranks++ {
 			out := filepath.Join(t.TempDir(), "a.npy")
-			j := &spmd.Job{Statement: "a(i) = B(i,j) * c(j)", Formats: map[string]string{"B": "ds"}, Sizes: map[string][]int64{"B": {5, 11}},
+			j := &spmd.Job{Statement: "a(i) = B(i,j) * c(j)", Formats: map[string]string{"B": "ds"},
+				Sizes:   map[string][]int64{"B": {5, 11}},
 				Inputs:  map[string]spmd.Input{"B": spmd.File(in), "c": {Generate: "dense:int"}},
 				Outputs: []spmd.Output{{Tensor: "a", File: out}},
 				Options: spmd.Options{Ranks: ranks, Threads: 1, Target: spmd.Interpreter, Check: true,
@@ -90,21 +93,26 @@ func TestNonzerosOfOneRow(t *testing.T) {
 	}
 }
 
-// TestNonzerosRefused: the positions of one of several tensors that are added do not stand for all of a sum.
+// TestNonzerosRefused: the positions of one of several tensors that are added do not stand for all
+// of a sum.
 func TestNonzerosRefused(t *testing.T) {
-	j := &spmd.Job{Statement: "A(i,j) = B(i,j) + C(i,j) + D(i,j)", Sizes: map[string][]int64{"B": {5, 5}},
+	j := &spmd.Job{Statement: "A(i,j) = B(i,j) + C(i,j) + D(i,j)",
+		Sizes:   map[string][]int64{"B": {5, 5}},
 		Formats: map[string]string{"A": "ds", "B": "ds", "C": "ds", "D": "ds"},
-		Inputs:  map[string]spmd.Input{"B": {Generate: "uniform:9"}, "C": {Generate: "uniform:9"}, "D": {Generate: "uniform:9"}},
+		Inputs: map[string]spmd.Input{"B": {Generate: "uniform:9"}, "C": {Generate: "uniform:9"},
+			"D": {Generate: "uniform:9"}},
 		Options: spmd.Options{Ranks: 2, Threads: 1, Target: spmd.Interpreter,
 			Schedule: []string{"fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
 	_, err := j.Run(context.Background())
-	want := "pos: over ranks the positions of B(i,j) stand for all of the statement, and its term C(i,j) has values beside them"
+	want :=
+		"pos: over ranks the positions of B(i,j) stand for all of the statement, and its term C(i,j) has values beside them"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-// TestFileAddsByEntries: statements of a repeat that add to a tensor by the entries of a matrix, each of them as often as it runs.
+// TestFileAddsByEntries: statements of a repeat that add to a tensor by the entries of a matrix,
+// each of them as often as it runs.
 func TestFileAddsByEntries(t *testing.T) {
 	const text = `machine M(p)
 tensor B(40, 40): ds place (x,y) -> M(~(x,y)) from uniform:200:int
@@ -126,10 +134,13 @@ print d
 `
 	var first []string
 	for _, ranks := range []int{1, 2, 3, 7} {
-		w := job(t, t.TempDir(), strings.ReplaceAll(text, "COMMANDS", "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo)"), nil)
+		w := job(t, t.TempDir(),
+			strings.ReplaceAll(text, "COMMANDS",
+				"fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo)"), nil)
 		w.Ranks, w.Check = ranks, true
 		w.run(t)
-		said := slices.DeleteFunc(w.said, func(line string) bool { return strings.Contains(line, "check:") })
+		said := slices.DeleteFunc(w.said,
+			func(line string) bool { return strings.Contains(line, "check:") })
 		if first == nil {
 			first = said
 		}
@@ -142,7 +153,8 @@ print d
 	}
 }
 
-// TestFileWritesOverScalar: a statement of one block, which writes over a scalar that every rank has, gives each rank the new value.
+// TestFileWritesOverScalar: a statement of one block, which writes over a scalar that every rank
+// has, gives each rank the new value.
 func TestFileWritesOverScalar(t *testing.T) {
 	const text = `tensor A(3, 3): dd from dense:int
 tensor B(3, 2): dd from dense:int

@@ -24,9 +24,11 @@ func (r *execution) outputs() (list []output.Output) {
 	return list
 }
 
-// Files are the files that a job file reads and writes, with itself, but for the C of its schedules.
-// given and outputs are what flags give tensors; stats is the file of the statistics, "" for none.
-func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]string, stats string) []outfile.Use {
+// Files are the files that a job file reads and writes, with itself, but for the C of its
+// schedules. given and outputs are what flags give tensors; stats is the file of the statistics, ""
+// for none.
+func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]string,
+	stats string) []outfile.Use {
 	r := newNames(f, given)
 	uses := []outfile.Use{{What: "the job", Path: f.Name}}
 	var flags []output.Output

@@ -61,22 +61,28 @@ type Route struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// routed is how many ranks, the first ones, have their routes told, and Others stands for those behind them.
+// routed is how many ranks, the first ones, have their routes told, and Others stands for those
+// behind them.
 const routed, Others = 64, -1
 
 // Planner plans a statement for the ranks, and gives use what it would do before anything is
 // closed.
-type Planner func(g *input.Given, how program.How, use func(x *forecast.Forecast, p *forecast.Planned) error) error
+type Planner func(g *input.Given, how program.How,
+	use func(x *forecast.Forecast, p *forecast.Planned) error) error
 
 // Plan plans a file that was bound and checked, and follows its items over so many ranks: where
-// each leaves its tensors, and what the next ones move. limit is the bytes that a rank may take, 0 for any number.
-func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64, by Planner) (*Planned, error) {
+// each leaves its tensors, and what the next ones move. limit is the bytes that a rank may take, 0
+// for any number.
+func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64,
+	by Planner) (*Planned, error) {
 	parts, err := Statements(f, given, ranks)
 	if err != nil {
 		return nil, err
 	}
-	x := &follower{names: newNames(f, given), ranks: ranks, by: by, given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
-		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{}, lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState()}
+	x := &follower{names: newNames(f, given), ranks: ranks, by: by,
+		given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
+		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{},
+		lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState()}
 	defer x.close()
 	found, err := x.names.found()
 	if err != nil {
@@ -149,7 +155,8 @@ type state struct {
 }
 
 func newState() *state {
-	return &state{map[string]*input.Held{}, map[*jobfile.Statement]*planned{}, map[*jobfile.Statement]map[string]bool{}}
+	return &state{map[string]*input.Held{}, map[*jobfile.Statement]*planned{},
+		map[*jobfile.Statement]map[string]bool{}}
 }
 
 func (s *state) clone() *state {
@@ -301,11 +308,13 @@ func (k *planned) name(operand string) string {
 
 // move counts what brings a tensor to where an access wants it. first says that it is the first
 // of the tensor's accesses.
-func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held, first bool) {
+func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held,
+	first bool) {
 	if _, ok := it.(*jobfile.Tensor); ok {
 		return // what reads a tensor to where it is placed is no part of a statement's traffic
 	}
-	asIs := h.AsIs && h.Blocks.Type == a.Blocks.Spec.Type && h.Blocks.Kinds == a.Blocks.Spec.Kinds && slices.Equal(h.Blocks.Modes, a.Blocks.Spec.Modes)
+	asIs := h.AsIs && h.Blocks.Type == a.Blocks.Spec.Type && h.Blocks.Kinds == a.Blocks.Spec.Kinds &&
+		slices.Equal(h.Blocks.Modes, a.Blocks.Spec.Modes)
 	var all *stats.Comm
 	estimated := false
 	a.Blocks.Moves(h.Blocks, asIs, h.Entries, func(z plan.Size, from, to int) {
@@ -332,7 +341,8 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 
 // replicate counts what brings the whole of a dense tensor to every rank: h is nil for one that
 // rank 0 reads, which the owner of the one block then broadcasts.
-func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h *input.Held, first bool) {
+func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h *input.Held,
+	first bool) {
 	z := plan.Size{}
 	bytes := int64(a.Blocks.Spec.Type.Size())
 	for _, d := range a.Blocks.Spec.Dims {
@@ -474,8 +484,10 @@ func (x *follower) fetch(name string, mode *int) error {
 	if err != nil {
 		return err
 	}
-	text, vars := program.Loading(name, t.Order, func(s string) bool { return x.names.f.Tensor(s) != nil })
-	g := &input.Given{Statement: text, Inputs: map[string]input.Input{name: in}, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}}
+	text, vars := program.Loading(name, t.Order,
+		func(s string) bool { return x.names.f.Tensor(s) != nil })
+	g := &input.Given{Statement: text, Inputs: map[string]input.Input{name: in},
+		Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}}
 	if how.Format != "" {
 		g.Formats[name] = how.Format
 	}
@@ -534,7 +546,8 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 	x.move(it, name, forecast.Access{Operand: name, Blocks: g}, h, true)
 	key := name + p.String()
 	if x.placed[key] == nil {
-		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true, Kind: h.Kind, File: h.File}
+		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true, Kind: h.Kind,
+			File: h.File}
 	}
 	x.at.write(name, x.placed[key])
 	return nil

@@ -104,12 +104,14 @@ y(i) = A(i,j) * c(j)
 				}
 				s := j.stats(t)
 				if p.Estimated || p.AtMost || !reflect.DeepEqual(p.Comm, s.Comm) {
-					t.Errorf("a plan counts %+v (estimated: %v, at most: %v), a run %+v", p.Comm, p.Estimated, p.AtMost, s.Comm)
+					t.Errorf("a plan counts %+v (estimated: %v, at most: %v), a run %+v", p.Comm, p.Estimated,
+						p.AtMost, s.Comm)
 				}
 				for _, x := range s.Statements {
 					k := slices.IndexFunc(p.Items, func(it spmd.PlannedItem) bool { return it.Line == x.Line })
 					if it := p.Items[k]; it.Runs != x.Runs || !reflect.DeepEqual(it.Comm, x.Comm) {
-						t.Errorf("line %d: a plan counts %+v in %d runs, a run %+v in %d", x.Line, it.Comm, it.Runs, x.Comm, x.Runs)
+						t.Errorf("line %d: a plan counts %+v in %d runs, a run %+v in %d", x.Line, it.Comm, it.Runs,
+							x.Comm, x.Runs)
 					}
 				}
 				if ranks > 1 && slices.Max(s.Comm.BytesSent) == 0 {
@@ -141,7 +143,9 @@ func TestPlannedExamples(t *testing.T) {
 // TestDeeplyNested: repeats inside repeats are followed once for each way in which they begin.
 func TestDeeplyNested(t *testing.T) {
 	const depth = 60
-	j := job(t, t.TempDir(), "tensor A(6, 6): dd from dense:int\n"+strings.Repeat("repeat 2 {\nA(i,j) = A(j,i) / 2\n", depth)+strings.Repeat("}\n", depth), nil)
+	j := job(t, t.TempDir(),
+		"tensor A(6, 6): dd from dense:int\n"+strings.Repeat("repeat 2 {\nA(i,j) = A(j,i) / 2\n",
+			depth)+strings.Repeat("}\n", depth), nil)
 	j.Ranks = 2
 	p, err := j.Plan(context.Background(), 0)
 	if err != nil {
@@ -186,15 +190,17 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// TestPlacedWrong: what is wrong of a tensor that is read to where it is placed is said with the place
-// of its declaration.
+// TestPlacedWrong: what is wrong of a tensor that is read to where it is placed is said with the
+// place of its declaration.
 func TestPlacedWrong(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.tns", "1 1 2\n5 2 4\n")
-	j := job(t, dir, "param n = 4\ntensor A(n, n): ds place (i,j) -> M(j) from \"a.tns\"\ns = A(i,j)\n", nil)
+	j := job(t, dir,
+		"param n = 4\ntensor A(n, n): ds place (i,j) -> M(j) from \"a.tns\"\ns = A(i,j)\n", nil)
 	j.Ranks = 2
 	_, err := j.Run(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "job.dst:2:1: ") || !strings.Contains(err.Error(), "a.tns:2") || comm.ExitCode(err) != 3 {
+	if err == nil || !strings.Contains(err.Error(), "job.dst:2:1: ") ||
+		!strings.Contains(err.Error(), "a.tns:2") || comm.ExitCode(err) != 3 {
 		t.Errorf("got %v, exit %d", err, comm.ExitCode(err))
 	}
 }
@@ -205,7 +211,9 @@ func TestStats(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "a.tns", "1 1 2\n3 2 4\n")
 	tcs := filepath.Join(dir, "a.tcs")
-	one := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"}, Inputs: map[string]spmd.Input{"A": spmd.File(file)}, Outputs: []spmd.Output{{Tensor: "B", File: tcs}}}
+	one := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"},
+		Inputs:  map[string]spmd.Input{"A": spmd.File(file)},
+		Outputs: []spmd.Output{{Tensor: "B", File: tcs}}}
 	one.Target, one.Checksums = spmd.Interpreter, true
 	want, err := one.Run(context.Background())
 	if err != nil {
@@ -225,11 +233,13 @@ B(i,j) = 2 * B(i,j)
 			t.Errorf("got compiler %q and schedule %q", s.Compiler, s.Schedule)
 		}
 		for k, schedule := range []string{"default", "--split=i:2"} {
-			if x := s.Statements[k]; x.Compiler != s.Compiler || x.Schedule != schedule || x.Runs != 1 || len(x.Comm.BytesSent) != ranks {
+			if x := s.Statements[k]; x.Compiler != s.Compiler || x.Schedule != schedule || x.Runs != 1 ||
+				len(x.Comm.BytesSent) != ranks {
 				t.Errorf("got %+v, want schedule %s", x, schedule)
 			}
 		}
-		if got := s.Inputs["A"].Checksum; len(s.Inputs) != 2 || got == "" || got != want.Stats.Inputs["A"].Checksum || s.Inputs["B"].Checksum == "" {
+		if got := s.Inputs["A"].Checksum; len(s.Inputs) != 2 || got == "" ||
+			got != want.Stats.Inputs["A"].Checksum || s.Inputs["B"].Checksum == "" {
 			t.Errorf("got inputs %v, want A as in %v", s.Inputs, want.Stats.Inputs)
 		}
 	}, 1, 2)
@@ -244,10 +254,12 @@ func TestKinds(t *testing.T) {
 		{"uniform:k", "job.dst:2:25: from uniform:-1: NNZ is \"-1\", no count"},
 	} {
 		onRanks(t, func(t *testing.T, ranks int) {
-			j := job(t, t.TempDir(), "param k = -1\ntensor A(3, 3): ss from "+c.from+"\ns = 1\nprint s\nt = A(i,j)\n", nil)
+			j := job(t, t.TempDir(),
+				"param k = -1\ntensor A(3, 3): ss from "+c.from+"\ns = 1\nprint s\nt = A(i,j)\n", nil)
 			j.Ranks = ranks
 			_, err := j.Run(context.Background())
-			if err == nil || !strings.Contains(err.Error(), c.want) || comm.ExitCode(err) != 2 || j.said != nil {
+			if err == nil || !strings.Contains(err.Error(), c.want) || comm.ExitCode(err) != 2 ||
+				j.said != nil {
 				t.Errorf("got %v, exit %d, said %q, want %s", err, comm.ExitCode(err), j.said, c.want)
 			}
 			if _, err := j.Plan(context.Background(), 0); err == nil || comm.ExitCode(err) != 2 {
@@ -257,7 +269,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestPlaceMovesTheFewestBytes: a dense matrix goes from one placement to another by what each rank lacks of it, and nothing else.
+// TestPlaceMovesTheFewestBytes: a dense matrix goes from one placement to another by what each rank
+// lacks of it, and nothing else.
 func TestPlaceMovesTheFewestBytes(t *testing.T) {
 	const n = 12
 	for _, c := range []struct {
@@ -292,13 +305,15 @@ place A (x,y) -> TO
 		}
 		p, err := w.Plan(context.Background(), 0)
 		if err != nil || !reflect.DeepEqual(p.Comm, s.Comm) {
-			t.Errorf("%s to %s on %d ranks: a plan counts %+v, a run %+v (%v)", c.from, c.to, c.ranks, p.Comm, s.Comm, err)
+			t.Errorf("%s to %s on %d ranks: a plan counts %+v, a run %+v (%v)", c.from, c.to, c.ranks,
+				p.Comm, s.Comm, err)
 		}
 		alone := job(t, t.TempDir(), text, nil)
 		alone.Ranks = 1
 		alone.run(t)
 		_, moved := values(t, filepath.Join(dir, "A.npy"))
-		if _, want := values(t, filepath.Join(filepath.Dir(alone.File.Name), "A.npy")); len(want) != n*n || !slices.Equal(moved, want) {
+		if _, want := values(t, filepath.Join(filepath.Dir(alone.File.Name), "A.npy")); len(want) !=
+			n*n || !slices.Equal(moved, want) {
 			t.Errorf("%s to %s on %d ranks: got %v, want %v", c.from, c.to, c.ranks, moved, want)
 		}
 	}

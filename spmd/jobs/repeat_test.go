@@ -69,7 +69,8 @@ func TestUntil(t *testing.T) {
 					notes = append(notes, strings.TrimPrefix(n, dir+"/"))
 				}
 			}
-			if want := slices.DeleteFunc([]string{c.note}, func(s string) bool { return s == "" }); !slices.Equal(notes, want) {
+			if want := slices.DeleteFunc([]string{c.note},
+				func(s string) bool { return s == "" }); !slices.Equal(notes, want) {
 				t.Errorf("got notes %q, want %q", notes, want)
 			}
 			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 2 {
@@ -102,7 +103,9 @@ print total
 `, map[string]string{"outer": "2"})
 		j.Ranks = ranks
 		report := j.run(t)
-		want := []string{"v: 2, d, float64, 2 entries, sum 4", "n = 1", "v: 2, d, float64, 2 entries, sum 8", "v: 2, d, float64, 2 entries, sum 12", "n = 2", "total = 6"}
+		want := []string{"v: 2, d, float64, 2 entries, sum 4", "n = 1",
+			"v: 2, d, float64, 2 entries, sum 8", "v: 2, d, float64, 2 entries, sum 12", "n = 2",
+			"total = 6"}
 		if !slices.Equal(j.said, want) {
 			t.Errorf("got %q, want %q", j.said, want)
 		}
@@ -137,7 +140,8 @@ print count
 		if want := []string{"count = 2", "count = 2"}; !slices.Equal(j.said, want) {
 			t.Errorf("got %q, want %q", j.said, want)
 		}
-		if _, a := values(t, filepath.Join(dir, "a.npy")); !slices.Equal(a, []float64{6, 0, 0, 0, 0, 12}) {
+		if _, a := values(t, filepath.Join(dir, "a.npy")); !slices.Equal(a,
+			[]float64{6, 0, 0, 0, 0, 12}) {
 			t.Errorf("got A = %v", a)
 		}
 		if _, s := values(t, filepath.Join(dir, "s.npy")); !slices.Equal(s, []float64{6, 0, 12}) {

@@ -108,7 +108,8 @@ func onRanks(t *testing.T, test func(t *testing.T, ranks int), list ...int) {
 // first had nothing to add to.
 func TestChecksWhatIsAdded(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
-		j := job(t, t.TempDir(), "tensor y(3): d from dense:int\nrepeat 2 {\n  b += y(i)\n  z(i) += b * y(i)\n}\n", nil)
+		j := job(t, t.TempDir(),
+			"tensor y(3): d from dense:int\nrepeat 2 {\n  b += y(i)\n  z(i) += b * y(i)\n}\n", nil)
 		j.Ranks, j.Check = ranks, true
 		if report := j.run(t); len(report.Lines) != 4 {
 			t.Errorf("got %q, want two runs of two statements", report.Lines)
@@ -116,7 +117,8 @@ func TestChecksWhatIsAdded(t *testing.T) {
 	}, 1, 2)
 }
 
-// TestRefusedEarly: a statement of a file that takes more memory than there is is refused before it allocates.
+// TestRefusedEarly: a statement of a file that takes more memory than there is is refused before it
+// allocates.
 func TestRefusedEarly(t *testing.T) {
 	dir := t.TempDir()
 	for ranks := 1; ranks <= 2; ranks++ {
@@ -124,7 +126,8 @@ func TestRefusedEarly(t *testing.T) {
 		w.Ranks, w.MemoryLimit = ranks, 1<<20
 		_, err := w.Run(context.Background())
 		var exit interface{ ExitCode() int }
-		if !errors.As(err, &exit) || exit.ExitCode() != diag.ExitMemory || !strings.Contains(err.Error(), "and the memory limit is 1 MiB (--memory-limit)") {
+		if !errors.As(err, &exit) || exit.ExitCode() != diag.ExitMemory ||
+			!strings.Contains(err.Error(), "and the memory limit is 1 MiB (--memory-limit)") {
 			t.Errorf("%d ranks: got %v", ranks, err)
 		}
 	}

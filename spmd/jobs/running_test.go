@@ -9,7 +9,8 @@ import (
 
 // TestRunning: what is told of a run has the line, the passes, the seconds and the statement.
 func TestRunning(t *testing.T) {
-	f, err := jobfile.Parse("dir/job.dst", "a = 1\nrepeat 3 {\n  repeat 4 {\n    a = a + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1\n  }\n}\n")
+	f, err := jobfile.Parse("dir/job.dst",
+		"a = 1\nrepeat 3 {\n  repeat 4 {\n    a = a + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1\n  }\n}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,8 @@ func TestRunning(t *testing.T) {
 	r.enter(inner)
 	r.pass(3)
 	r.statement(inner.Body[0].(*jobfile.Statement))
-	told("dir/job.dst:4, pass 2 of 3, pass 4 of 4, 3 s: a = a + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1...")
+	told(
+		"dir/job.dst:4, pass 2 of 3, pass 4 of 4, 3 s: a = a + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1...")
 	r.statement(nil)
 	r.leave()
 	r.leave()

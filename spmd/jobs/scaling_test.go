@@ -13,8 +13,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// growth is how an algorithm is scaled weakly: the sizes grow with the number of ranks, so that what a rank has of
-// the tensors that are cut stays as large as it is.
+// growth is how an algorithm is scaled weakly: the sizes grow with the number of ranks, so that
+// what a rank has of the tensors that are cut stays as large as it is.
 type growth struct {
 	algorithm string // its job file
 	title     string
@@ -27,8 +27,9 @@ type growth struct {
 // mostScaled is the most ranks of a table.
 const mostScaled = 4096
 
-// What one rank has: rows and columns of a tile of a dense matrix, coordinates of a mode of a tensor of order 3, rows of a sparse
-// matrix or tensor and entries in each of them, and columns of a dense matrix that a tensor meets.
+// What one rank has: rows and columns of a tile of a dense matrix, coordinates of a mode of a
+// tensor of order 3, rows of a sparse matrix or tensor and entries in each of them, and columns of
+// a dense matrix that a tensor meets.
 const (
 	tile    = 4096
 	edge    = 512
@@ -38,31 +39,58 @@ const (
 )
 
 var growths = []growth{
-	{"summa", "SUMMA", fmt.Sprintf("A tile has %d² elements: n = %[1]d √p. Chunks have 256 columns. What a rank receives grows as √p.", tile), "n", powers(4), tiles},
-	{"pumma", "PUMMA", "Sizes are those of SUMMA. What is received is the same. Messages grow as √p, since chunks are tiles.", "n", powers(4), tiles},
-	{"cannon", "Cannon's algorithm", "Sizes are those of SUMMA. Nothing is broadcast: messages are twice as many as those of PUMMA.", "n", powers(4), tiles},
-	{"johnson", "Johnson's algorithm", fmt.Sprintf("A tile has %d² elements: n = %[1]d p^(1/3). A rank receives three tiles at most in the mean, however many ranks there are.", tile), "n", powers(8), cube},
+	{"summa", "SUMMA", fmt.Sprintf(
+		"A tile has %d² elements: n = %[1]d √p. Chunks have 256 columns. What a rank receives grows as √p.", tile), "n", powers(4), tiles},
+	{"pumma", "PUMMA",
+		"Sizes are those of SUMMA. What is received is the same. Messages grow as √p, since chunks are tiles.", "n", powers(4), tiles},
+	{"cannon", "Cannon's algorithm",
+		"Sizes are those of SUMMA. Nothing is broadcast: messages are twice as many as those of PUMMA.",
+		"n", powers(4), tiles},
+	{"johnson", "Johnson's algorithm",
+		fmt.Sprintf(
+			"A tile has %d² elements: n = %[1]d p^(1/3). A rank receives three tiles at most in the mean, however many ranks there are.", tile), "n", powers(8), cube},
 	layers(1), layers(2), layers(4),
-	{"cosma", "COSMA", fmt.Sprintf("The matrices are square, with n = %d p^(1/3), rounded to a multiple of 64. Grid and steps are those that `-m=cosma` chooses where a rank has memory for eight tiles of %[1]d² elements. "+
-		"Where a grid has fewer points than there are ranks, the others have nothing to do.", tile), "n steps", powers(2), chosen},
-	{"ttv", "TTV", fmt.Sprintf("n = %d p^(1/3), rounded to a multiple of √p: %[1]d³ elements of the tensor a rank.", edge), "n", powers(4), square3},
+	{"cosma", "COSMA", fmt.Sprintf(
+		"The matrices are square, with n = %d p^(1/3), rounded to a multiple of 64. Grid and steps are those that `-m=cosma` chooses where a rank has memory for eight tiles of %[1]d² elements. "+
+			"Where a grid has fewer points than there are ranks, the others have nothing to do.", tile),
+		"n steps", powers(2), chosen},
+	{"ttv", "TTV", fmt.Sprintf(
+		"n = %d p^(1/3), rounded to a multiple of √p: %[1]d³ elements of the tensor a rank.", edge), "n",
+		powers(4), square3},
 	{"innerprod", "Inner product", fmt.Sprintf("n = %d p^(1/3).", edge), "n", powers(8), cube3},
 	{"ttm", "TTM", fmt.Sprintf("n = %d p^(1/3), r = %d.", edge, columns), "n", powers(8), cube3},
-	{"mttkrp", "MTTKRP", fmt.Sprintf("n = %d p^(1/3), r = %d. A rank receives less than three pieces of factors in the mean, however many ranks there are.", edge, columns), "n", powers(8), cube3},
-	{"spmv-rows", "SpMV by rows", says("The vector, which every rank has, grows with p."), "n", powers(2), lined},
-	{"spmv-gather", "SpMV of a banded matrix by exact gather", fmt.Sprintf("n = %d p, with three entries to each side of the diagonal. A rank gets three from each neighbour, however many ranks there are.", rows), "n", powers(2), lined},
-	{"spmm-rows", "SpMM by rows", says("r = 32. The dense matrix, which every rank has, grows with p."), "n", powers(2), lined},
-	{"spmm-memory", "SpMM by tiles", fmt.Sprintf("n = %d √p with %d entries a row, and r = %d √p: a tile of the dense matrices has %[1]d x %[3]d elements, and its chunks a fourth of the rows. "+
-		"What a rank receives grows as √p.", rows, perRow, columns), "n r", powers(4), chunked},
+	{"mttkrp", "MTTKRP", fmt.Sprintf(
+		"n = %d p^(1/3), r = %d. A rank receives less than three pieces of factors in the mean, however many ranks there are.", edge, columns), "n", powers(8), cube3},
+	{"spmv-rows", "SpMV by rows", says("The vector, which every rank has, grows with p."), "n",
+		powers(2), lined},
+	{"spmv-gather", "SpMV of a banded matrix by exact gather",
+		fmt.Sprintf(
+			"n = %d p, with three entries to each side of the diagonal. A rank gets three from each neighbour, however many ranks there are.", rows), "n", powers(2), lined},
+	{"spmm-rows", "SpMM by rows",
+		says("r = 32. The dense matrix, which every rank has, grows with p."), "n", powers(2), lined},
+	{"spmm-memory", "SpMM by tiles",
+		fmt.Sprintf(
+			"n = %d √p with %d entries a row, and r = %d √p: a tile of the dense matrices has %[1]d x %[3]d elements, and its chunks a fourth of the rows. "+
+				"What a rank receives grows as √p.", rows, perRow, columns), "n r", powers(4), chunked},
 	{"spadd3-rows", "SpAdd3 by rows", says(""), "n", powers(2), lined},
-	{"sddmm-rows", "SDDMM by rows", says("r = 32. One of the dense matrices, which every rank has, grows with p."), "n", powers(2), lined},
+	{"sddmm-rows", "SDDMM by rows",
+		says("r = 32. One of the dense matrices, which every rank has, grows with p."), "n", powers(2),
+		lined},
 	{"spttv-rows", "SpTTV by rows", says("The vector grows with p."), "n", powers(2), lined},
-	{"spmttkrp-rows", "SpMTTKRP by rows", says("r = 32. The factors, which every rank has, grow with p."), "n", powers(2), lined},
-	{"spmv-nonzeros", "SpMV by non-zeros", says("The vector, which every rank has, grows with p. " + unread), "n", powers(4), lined},
-	{"spmm-nonzeros", "SpMM by non-zeros", says("r = 32. The dense matrix, which every rank has, grows with p. " + unread), "n", powers(4), lined},
-	{"sddmm-nonzeros", "SDDMM by non-zeros", says("r = 32. The dense matrices, which every rank has, grow with p."), "n", powers(4), lined},
-	{"spttv-nonzeros", "SpTTV by non-zeros", says("The vector grows with p. A rank sends one entry of the result at most."), "n", powers(4), lined},
-	{"spmttkrp-nonzeros", "SpMTTKRP by non-zeros", says("r = 32. The factors, which every rank has, grow with p. " + unread), "n", powers(4), lined},
+	{"spmttkrp-rows", "SpMTTKRP by rows",
+		says("r = 32. The factors, which every rank has, grow with p."), "n", powers(2), lined},
+	{"spmv-nonzeros", "SpMV by non-zeros",
+		says("The vector, which every rank has, grows with p. " + unread), "n", powers(4), lined},
+	{"spmm-nonzeros", "SpMM by non-zeros",
+		says("r = 32. The dense matrix, which every rank has, grows with p. " + unread), "n", powers(4),
+		lined},
+	{"sddmm-nonzeros", "SDDMM by non-zeros",
+		says("r = 32. The dense matrices, which every rank has, grow with p."), "n", powers(4), lined},
+	{"spttv-nonzeros", "SpTTV by non-zeros",
+		says("The vector grows with p. A rank sends one entry of the result at most."), "n", powers(4),
+		lined},
+	{"spmttkrp-nonzeros", "SpMTTKRP by non-zeros",
+		says("r = 32. The factors, which every rank has, grow with p. " + unread), "n", powers(4), lined},
 }
 
 // unread is what a plan counts by non-zeros, whose entries it has not read.
@@ -132,13 +160,15 @@ func chosen(p int) map[string]string {
 		panic(err)
 	}
 	x := m.Grids[0].Extents
-	return with("rows", n, "columns", n, "inner", n, "n", n, "gx", int(x[0]), "gy", int(x[1]), "gz", int(x[2]), "steps", int(m.Steps))
+	return with("rows", n, "columns", n, "inner", n, "n", n, "gx", int(x[0]), "gy", int(x[1]), "gz",
+		int(x[2]), "steps", int(m.Steps))
 }
 
 // layers is the 2.5D algorithm with c layers.
 func layers(c int) growth {
-	g := growth{algorithm: "solomonik", title: fmt.Sprintf("The 2.5D algorithm with c = %d", c), shown: "n",
-		says: fmt.Sprintf("A tile has %d² elements: n = %[1]d √(p/c).", tile)}
+	g := growth{algorithm: "solomonik", title: fmt.Sprintf("The 2.5D algorithm with c = %d", c),
+		shown: "n",
+		says:  fmt.Sprintf("A tile has %d² elements: n = %[1]d √(p/c).", tile)}
 	for side := c; side*side*c <= mostScaled; side *= 2 {
 		g.ranks = append(g.ranks, side*side*c)
 	}
@@ -151,7 +181,8 @@ func layers(c int) growth {
 
 var updateScaling = flag.Bool("update", false, "rewrite the tables of docs/scaling.md")
 
-// TestScaling holds the tables of docs/scaling.md to plans, and the plans to theory. -update writes them.
+// TestScaling holds the tables of docs/scaling.md to plans, and the plans to theory. -update writes
+// them.
 func TestScaling(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans for thousands of ranks")
@@ -191,22 +222,28 @@ func (g growth) section(t *testing.T) string {
 	all := slices.Concat(algorithms, cutEntries)
 	a := all[slices.IndexFunc(all, func(a algorithm) bool { return a.name == g.algorithm })]
 	shown := strings.Fields(g.shown)
-	header := slices.Concat([]string{"ranks", "machine"}, shown, []string{"received a rank", "largest", "theory, words", "received : theory", "messages", "theory", "memory"})
+	header := slices.Concat([]string{"ranks", "machine"}, shown,
+		[]string{"received a rank", "largest", "theory, words", "received : theory", "messages", "theory",
+			"memory"})
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s\n\n`%s.dst`. %s\n\n", g.title, g.algorithm, g.says)
-	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat(" ---: |", len(header)))
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(header, " | "),
+		strings.Repeat(" ---: |", len(header)))
 	for _, p := range g.ranks {
 		params := g.params(p)
 		j, v := a.job(t, sized{p, params})
 		item, theory := j.planned(t, 0), a.theory.of(v)
 		theory.compare(t, item.Comm)
 		got := mean(item.Comm.BytesReceived)
-		cells := []string{fmt.Sprint(p), strings.Trim(strings.ReplaceAll(fmt.Sprint(item.Plan.Machine), " ", " x "), "[]")}
+		cells := []string{fmt.Sprint(p),
+			strings.Trim(strings.ReplaceAll(fmt.Sprint(item.Plan.Machine), " ", " x "), "[]")}
 		for _, name := range shown {
 			cells = append(cells, params[name])
 		}
-		cells = append(cells, bytesText(got), bytesText(float64(slices.Max(item.Comm.BytesReceived))), countText(theory.received), ratioText(got/8, theory.received),
-			countText(mean(item.Comm.MessagesSent)), countText(theory.messages), bytesText(float64(slices.Max(item.Plan.Memory))))
+		cells = append(cells, bytesText(got), bytesText(float64(slices.Max(item.Comm.BytesReceived))),
+			countText(theory.received), ratioText(got/8, theory.received),
+			countText(mean(item.Comm.MessagesSent)), countText(theory.messages),
+			bytesText(float64(slices.Max(item.Plan.Memory))))
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	return b.String()

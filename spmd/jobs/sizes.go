@@ -34,7 +34,8 @@ type names struct {
 
 // newNames knows the sizes that are given.
 func newNames(f *jobfile.File, given map[string]input.Input) *names {
-	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{}, grids: map[*jobfile.Machine]*place.Machine{}}
+	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{},
+		grids: map[*jobfile.Machine]*place.Machine{}}
 	maps.Copy(r.sizes, f.Sizes)
 	return r
 }
@@ -83,7 +84,8 @@ func (r *names) input(t *jobfile.Tensor) (input.Input, bool) {
 	}
 	switch {
 	case t.From != "":
-		return input.Input{File: r.path(t.From), ZeroBased: t.IndexBase == "0", NoDuplicates: t.Duplicates == "error"}, true
+		return input.Input{File: r.path(t.From), ZeroBased: t.IndexBase == "0",
+			NoDuplicates: t.Duplicates == "error"}, true
 	case t.FromKind != "":
 		return input.Input{Generate: t.FromKind}, true
 	case t.FromNumber != "":
@@ -114,7 +116,8 @@ func Inputs(f *jobfile.File, given map[string]input.Input) error {
 		in, ok := r.input(t)
 		if ok && in.ZeroBased && t.BaseAt.End > 0 {
 			if err := convert.Based(in.File); err != nil {
-				return f.Errorf(t.BaseAt, jobfile.Declaration, "got index-base 0 for %q, want it for .tns files alone: other formats say themselves what they count from", t.From)
+				return f.Errorf(t.BaseAt, jobfile.Declaration,
+					"got index-base 0 for %q, want it for .tns files alone: other formats say themselves what they count from", t.From)
 			}
 		}
 		if !ok || in.Generate == "" {
@@ -162,8 +165,8 @@ func (r *names) line(it jobfile.Item) int {
 	return line
 }
 
-// filed are the sizes of the names and tensors of a file, by what is given and by the tensors' inputs. What
-// is wrong of the sizes of the whole file is an error.
+// filed are the sizes of the names and tensors of a file, by what is given and by the tensors'
+// inputs. What is wrong of the sizes of the whole file is an error.
 func (r *names) filed() (*jobfile.Sizes, error) {
 	known := map[string][]notation.Known{}
 	exactly := map[string]bool{}
@@ -195,9 +198,11 @@ func (r *names) filed() (*jobfile.Sizes, error) {
 			switch _, given := r.f.Sizes[name]; {
 			case !ok || given || exactly[name] || n > 0:
 			case has:
-				return nil, fault.Commandf("%s: nothing gives the size %s: %s has no entries; want -d=%s:SIZE", r.where(t), name, tcs.Printable(in.File), name)
+				return nil, fault.Commandf("%s: nothing gives the size %s: %s has no entries; want -d=%s:SIZE",
+					r.where(t), name, tcs.Printable(in.File), name)
 			case text.Stdin(in.File):
-				return nil, fault.Commandf("%s: nothing gives the size %s: standard input is read once, and its sizes are those of a file before it is read; want -d=%s:SIZE", r.where(t), name, name)
+				return nil, fault.Commandf(
+					"%s: nothing gives the size %s: standard input is read once, and its sizes are those of a file before it is read; want -d=%s:SIZE", r.where(t), name, name)
 			}
 		}
 	}

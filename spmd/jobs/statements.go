@@ -102,8 +102,10 @@ func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 }
 
 // given1 is one statement, whose result's sizes it adds to dims.
-func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims map[string][]int64, written map[string]bool) (input.Given, error) {
-	g := input.Given{Statement: s.Text, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}}
+func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims map[string][]int64,
+	written map[string]bool) (input.Given, error) {
+	g := input.Given{Statement: s.Text, Formats: map[string]string{}, Types: map[string]string{},
+		Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}}
 	stmt, err := notation.Parse(s.Text)
 	if err != nil {
 		return g, s.Locate(err)

@@ -12,8 +12,8 @@ import (
 	"distaff/spmd/stats"
 )
 
-// fileStats are the statistics of a job file: those of a job, whose repeats are the runs of the whole
-// file, and what each statement took.
+// fileStats are the statistics of a job file: those of a job, whose repeats are the runs of the
+// whole file, and what each statement took.
 type fileStats struct {
 	stats.Stats
 	Statements []Taken `json:"statements"`
@@ -25,7 +25,9 @@ func (r *execution) statistics() ([]byte, error) {
 	parts := []comm.Counters{} // and not what prints and outputs send
 	moving(r.names.f.Items, func(it jobfile.Item) { parts = append(parts, r.traffic[it]) })
 	spent := r.p.Spent()
-	ranks, err := r.p.StatisticsWith(stats.Rank{Load: spent.Load.Seconds(), Compile: spent.Compile.Seconds(), Nonzeros: r.largest.Here, Compute: r.compute}, parts...)
+	ranks, err := r.p.StatisticsWith(
+		stats.Rank{Load: spent.Load.Seconds(), Compile: spent.Compile.Seconds(), Nonzeros: r.largest.Here,
+			Compute: r.compute}, parts...)
 	if err != nil || r.p.Rank() != 0 {
 		return nil, err
 	}

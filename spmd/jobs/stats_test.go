@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestStatistics: a file's statistics have the times of its phases, and the balance of the
-// largest operand of all statements, as its statement finds it: a result that takes the place of its own operand
-// too.
+// TestStatistics: a file's statistics have the times of its phases, and the balance of the largest
+// operand of all statements, as its statement finds it: a result that takes the place of its own
+// operand too.
 func TestStatistics(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
 		dir := t.TempDir()
@@ -21,7 +21,8 @@ y(i) = A(i,j) * x(j)
 		j.Ranks, j.Repeat = ranks, 2
 		s := j.stats(t)
 		p := s.Phases
-		if len(p.Compute) != 2 || p.Load <= 0 || p.Compile <= 0 || p.Compute[0] <= 0 || p.Compute[1] <= 0 || p.Store <= 0 {
+		if len(p.Compute) != 2 || p.Load <= 0 || p.Compile <= 0 || p.Compute[0] <= 0 ||
+			p.Compute[1] <= 0 || p.Store <= 0 {
 			t.Errorf("got the phases %+v, want all more than 0, and two runs", p)
 		}
 		if ranks == 1 && p.Load+p.Compile+p.Compute[0]+p.Compute[1]+p.Store > p.Total {

@@ -12,7 +12,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// TestSubstitute: MTTKRP in a job file as products of matrices that a BLAS runs, against a plain one.
+// TestSubstitute: MTTKRP in a job file as products of matrices that a BLAS runs, against a plain
+// one.
 func TestSubstitute(t *testing.T) {
 	const text = `tensor D(6, 4, 5): ddd from dense:int
 tensor V(5, 3): dd from dense:int
@@ -38,8 +39,9 @@ print b
 	}
 }
 
-// TestFunctions: C functions in the place of loops of a job file, whose folder they are in, in the leaves
-// of a distributed statement too; and refused without permission, or where they are not there.
+// TestFunctions: C functions in the place of loops of a job file, whose folder they are in, in the
+// leaves of a distributed statement too; and refused without permission, or where they are not
+// there.
 func TestFunctions(t *testing.T) {
 	const code = `#include <stdint.h>
 static void tile(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0, int64_t k1,
@@ -69,7 +71,8 @@ print d
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ kernel, want string }{
-		{"gemm", ""}, {`"tile.c:tile"`, ""}, {`"tile.c:none"`, "tile.c defines no function none"}, {`"none.c:tile"`, "none.c: no such file or directory"},
+		{"gemm", ""}, {`"tile.c:tile"`, ""}, {`"tile.c:none"`, "tile.c defines no function none"},
+		{`"none.c:tile"`, "none.c: no such file or directory"},
 	} {
 		j := job(t, dir, strings.ReplaceAll(text, "KERNEL", x.kernel), nil)
 		j.Ranks, j.Check, j.AllowUserCode, j.Target = 4, true, true, ""
@@ -77,14 +80,16 @@ print d
 		switch {
 		case errors.Is(err, cc.ErrNoCompiler):
 			t.Skip(err)
-		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), ":10:")):
+		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want) ||
+			!strings.Contains(err.Error(), ":10:")):
 			t.Errorf("%s: got %v, want %s at line 10", x.kernel, err, x.want)
 		case x.want == "" && (err != nil || !slices.Contains(j.said, "d = 0")):
 			t.Errorf("%s: got %q, %v", x.kernel, j.said, err)
 		}
 		if x.kernel != "gemm" {
 			j.AllowUserCode = false
-			if _, err := j.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "--allow-user-code") {
+			if _, err := j.Run(context.Background()); err == nil ||
+				!strings.Contains(err.Error(), "--allow-user-code") {
 				t.Errorf("%s without permission: got %v", x.kernel, err)
 			}
 		}

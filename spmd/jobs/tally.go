@@ -64,7 +64,8 @@ func (x *follower) report() *Planned {
 	moving(x.names.f.Items, func(it jobfile.Item) {
 		items[it] = len(out.Items)
 		line, _ := x.names.f.Position(it.Span().Pos)
-		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}], Moves: []PlannedTransfer{}, Comm: *newComm(x.ranks)}
+		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}],
+			Moves: []PlannedTransfer{}, Comm: *newComm(x.ranks)}
 		switch it := it.(type) {
 		case *jobfile.Statement:
 			p.Text = it.Text
@@ -96,11 +97,13 @@ func (x *follower) report() *Planned {
 	for k := range out.Items {
 		p := &out.Items[k]
 		out.Saturated = out.Saturated || p.Runs == math.MaxInt64 || saturated(p.Comm)
-		slices.SortFunc(p.Moves, func(a, b PlannedTransfer) int { return strings.Compare(a.Tensor, b.Tensor) })
+		slices.SortFunc(p.Moves,
+			func(a, b PlannedTransfer) int { return strings.Compare(a.Tensor, b.Tensor) })
 		for _, m := range p.Moves {
 			slices.SortFunc(m.Routes, func(a, b Route) int { return cmp.Or(a.To-b.To, a.From-b.From) })
 		}
-		out.Estimated = out.Estimated || slices.ContainsFunc(p.Moves, func(t PlannedTransfer) bool { return !t.Exact })
+		out.Estimated = out.Estimated ||
+			slices.ContainsFunc(p.Moves, func(t PlannedTransfer) bool { return !t.Exact })
 	}
 	return out
 }
@@ -128,7 +131,8 @@ func (p *PlannedItem) transfer(c count, n int64) {
 }
 
 func newComm(ranks int) *stats.Comm {
-	return &stats.Comm{BytesSent: make([]int64, ranks), BytesReceived: make([]int64, ranks), MessagesSent: make([]int64, ranks)}
+	return &stats.Comm{BytesSent: make([]int64, ranks), BytesReceived: make([]int64, ranks),
+		MessagesSent: make([]int64, ranks)}
 }
 
 // saturated reports whether some counts are the largest number, which stands for that many or more.

@@ -53,9 +53,11 @@ type Rank struct {
 const mostCompilers = 4
 
 // Run opens MPI as the rank that this process is, and runs f.
-func Run(ctx context.Context, l mpi.Launcher, set Options, f func(c comm.Comm, r Rank) error) error {
+func Run(ctx context.Context, l mpi.Launcher, set Options,
+	f func(c comm.Comm, r Rank) error) error {
 	if set.Ranks > 1 {
-		return fault.Commandf("--ranks=%d: %s has started %d ranks already; leave the flag out", set.Ranks, l.Kind, l.Size)
+		return fault.Commandf("--ranks=%d: %s has started %d ranks already; leave the flag out",
+			set.Ranks, l.Kind, l.Size)
 	}
 	o := mpi.Options{Threads: set.Threads}
 	if n, why := kernels.DefaultThreads(1, 1); o.Threads == 0 && why == "OMP_NUM_THREADS" {

@@ -9,8 +9,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// TestShareCores: ranks on one machine share its cores, unless each has cores of its own; where they have more
-// threads than cores, these are told to sleep while they wait.
+// TestShareCores: ranks on one machine share its cores, unless each has cores of its own; where
+// they have more threads than cores, these are told to sleep while they wait.
 func TestShareCores(t *testing.T) {
 	cores := kernels.Cores()
 	here := comm.Here()
@@ -40,8 +40,10 @@ func TestShareCores(t *testing.T) {
 		t.Setenv("OMP_WAIT_POLICY", "")
 		r, told := Rank{Threads: c.given}, ""
 		r.shareCores(c.places, 0, func(s string) { told = s })
-		if passive := os.Getenv("OMP_WAIT_POLICY") == "passive"; r.Threads != c.threads || passive != c.passive {
-			t.Errorf("%s: got %d threads, asleep as they wait %v; want %d, %v", c.what, r.Threads, passive, c.threads, c.passive)
+		if passive := os.Getenv("OMP_WAIT_POLICY") == "passive"; r.Threads != c.threads ||
+			passive != c.passive {
+			t.Errorf("%s: got %d threads, asleep as they wait %v; want %d, %v", c.what, r.Threads, passive,
+				c.threads, c.passive)
 		}
 		if strings.Contains(told, "a rank") != (c.given == 0) {
 			t.Errorf("%s: was told %q", c.what, told)

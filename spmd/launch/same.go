@@ -65,7 +65,8 @@ func (t Told) Same(c comm.Comm) error {
 			if k < len(first) {
 				theirs = first[k][1]
 			}
-			err = &comm.OwnMistake{Err: fault.Commandf("this rank was given another job than rank 0: %s %s, and there %s; give every rank the same command line and program", p[0], orNothing(p[1]), orNothing(theirs))}
+			err = &comm.OwnMistake{Err: fault.Commandf(
+				"this rank was given another job than rank 0: %s %s, and there %s; give every rank the same command line and program", p[0], orNothing(p[1]), orNothing(theirs))}
 			break
 		}
 	}

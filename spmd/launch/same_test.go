@@ -29,10 +29,12 @@ func TestSame(t *testing.T) {
 		want   string
 	}{
 		{told("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), ""},
-		{told("y = z(i)", 2, map[string]string{"x": "s", "A": "ds"}), "the statement y = z(i), and there y = x(i)"},
+		{told("y = z(i)", 2, map[string]string{"x": "s", "A": "ds"}),
+			"the statement y = z(i), and there y = x(i)"},
 		{told("y = x(i)", 0, map[string]string{"x": "s", "A": "ds"}), "--repeat nothing, and there 2"},
 		{told("y = x(i)", 2, map[string]string{"x": "s"}), "-f x:s, and there A:ds x:s"},
-		{append(told("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), [2]string{"--new", "on"}), "--new on, and there nothing"},
+		{append(told("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), [2]string{"--new", "on"}),
+			"--new on, and there nothing"},
 	} {
 		ended := make([]error, 3)
 		local.Run(context.Background(), 3, func(r comm.Comm) error {
@@ -45,7 +47,9 @@ func TestSame(t *testing.T) {
 		})
 		for rank, err := range ended {
 			var exit interface{ ExitCode() int }
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &exit) || exit.ExitCode() != 2) {
+			if c.want == "" && err != nil ||
+				c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+					!errors.As(err, &exit) || exit.ExitCode() != 2) {
 				t.Errorf("rank %d: got %v, want %q", rank, err, c.want)
 			}
 		}
@@ -54,11 +58,13 @@ func TestSame(t *testing.T) {
 
 // TestRanksTwice: a launcher's rank is no job of several ranks.
 func TestRanksTwice(t *testing.T) {
-	err := Run(context.Background(), mpi.Launcher{Kind: "mpirun of Open MPI", Size: 4}, Options{Ranks: 2}, func(comm.Comm, Rank) error {
-		t.Error("it ran")
-		return nil
-	})
-	if err == nil || !strings.Contains(err.Error(), "--ranks=2: mpirun of Open MPI has started 4 ranks already") {
+	err := Run(context.Background(), mpi.Launcher{Kind: "mpirun of Open MPI", Size: 4},
+		Options{Ranks: 2}, func(comm.Comm, Rank) error {
+			t.Error("it ran")
+			return nil
+		})
+	if err == nil || !strings.Contains(err.Error(),
+		"--ranks=2: mpirun of Open MPI has started 4 ranks already") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -20,8 +20,8 @@ type Input struct {
 	Mapped   bool        // Tensor is a file whose pages take no memory of a rank's
 	First    bool        // entries in a stream come of rank 0 alone
 	Entries  int64
-	// Records is the most entries that come to a block, with zeros that make room in it where its tensor has such (roomed); nil: as many
-	// as the block has at most.
+	// Records is the most entries that come to a block, with zeros that make room in it where its
+	// tensor has such (roomed); nil: as many as the block has at most.
 	Records func(b plan.Block, roomed bool) int64
 }
 
@@ -56,7 +56,9 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 			marks[rank] += z.Most()/8 + 8 + tcs.Align // a bit for each place that is taken: coo.Once
 		}
 		if way == collecting {
-			builds[rank] = append(builds[rank], coo.Foretold{Entries: records(in, roomed, sizes, b), Bytes: bytes, Dense: tcs.AllDense(g.Spec.Kinds) && g.Spec.Duplicates != coo.Refuse})
+			builds[rank] = append(builds[rank],
+				coo.Foretold{Entries: records(in, roomed, sizes, b), Bytes: bytes,
+					Dense: tcs.AllDense(g.Spec.Kinds) && g.Spec.Duplicates != coo.Refuse})
 		}
 	}
 	lanes := int64(ranks)
@@ -101,9 +103,10 @@ func records(in Input, roomed bool, sizes plan.Sizes, b plan.Block) int64 {
 	return in.Records(b, roomed)
 }
 
-// HeldCost is what Held takes over so many ranks beside the blocks that there are, for blocks of those sizes; moved is false where it
-// shows what there is. Of in Entries and Records are read.
-func (g *Target) HeldCost(from *store.Blocks, asIs bool, in Input, sizes plan.Sizes, ranks int, limit int64) (c Cost, moved bool) {
+// HeldCost is what Held takes over so many ranks beside the blocks that there are, for blocks of
+// those sizes; moved is false where it shows what there is. Of in Entries and Records are read.
+func (g *Target) HeldCost(from *store.Blocks, asIs bool, in Input, sizes plan.Sizes, ranks int,
+	limit int64) (c Cost, moved bool) {
 	switch {
 	case asIs && g.Same(from):
 		return Cost{}, false
@@ -127,8 +130,8 @@ func (g *Target) Betweens(in Input, ranks int) bool {
 	return in.Tensor != nil && g.between(in.Tensor, in.AsIs, in.Alone, ranks)
 }
 
-// Least is what the blocks of each of so many ranks take at least, of what each takes whatever its entries
-// are: nothing where they show the tensor.
+// Least is what the blocks of each of so many ranks take at least, of what each takes whatever its
+// entries are: nothing where they show the tensor.
 func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []float64 {
 	least := make([]float64, ranks)
 	if in.Tensor != nil && in.AsIs && g.Viewable(in.Tensor) {
@@ -145,7 +148,8 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.InPlace || g.shown(in, ranks) {
 		return shared, 0
 	}
-	if one := ranks == 1 && g.Partition.Pieces() == 1; one && tcs.AllDense(g.Spec.Kinds) && g.Spec.Duplicates != coo.Refuse {
+	if one := ranks == 1 && g.Partition.Pieces() == 1; one && tcs.AllDense(g.Spec.Kinds) &&
+		g.Spec.Duplicates != coo.Refuse {
 		return shared, 0
 	} else if one {
 		return assembling, 0
@@ -164,7 +168,9 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 		entries = coo.FromTensor(in.Tensor, coo.ZerosFor(in.Tensor, g.Spec.Kinds, g.Spec.Modes, false))
 	}
 	way = g.way(entries, roomed)
-	if way == joining && !tcs.KeepsRepeats(g.Spec.Kinds) && tcs.KeepsRepeats(kindsOf(entries.(coo.Tensored))) { // where a coordinate does come twice
+	// where a coordinate does come twice
+	if way == joining && !tcs.KeepsRepeats(g.Spec.Kinds) &&
+		tcs.KeepsRepeats(kindsOf(entries.(coo.Tensored))) {
 		return collecting, bytes
 	}
 	if way != spreading || in.Distinct {
@@ -176,8 +182,9 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	return way, bytes
 }
 
-// travelling is what a rank sends and receives at a time at most, of so many entries over all ranks: in a round no more than sendRoom, the last
-// batch and what it stages, and from as many ranks as there are inboxRooms.
+// travelling is what a rank sends and receives at a time at most, of so many entries over all
+// ranks: in a round no more than sendRoom, the last batch and what it stages, and from as many
+// ranks as there are inboxRooms.
 func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
 	modes, typ := g.Partition.Order, g.Spec.Type
 	entry := groupBytes + recordBytes(modes, typ)
@@ -204,5 +211,6 @@ func (g *Target) levelSizes() []int64 {
 
 // shown tells whether blocks are views of the tensor.
 func (g *Target) shown(in Input, ranks int) bool {
-	return in.Tensor != nil && in.AsIs && !(in.Alone && ranks > 1) && (g.Viewable(in.Tensor) || g.ViewableBetween(in.Tensor))
+	return in.Tensor != nil && in.AsIs && !(in.Alone && ranks > 1) &&
+		(g.Viewable(in.Tensor) || g.ViewableBetween(in.Tensor))
 }

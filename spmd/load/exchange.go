@@ -15,7 +15,8 @@ const (
 	// inboxRooms is how much a rank receives at a time, in what a rank sends
 	// in a round. Where a round brings more to some rank, so many senders at most take turns.
 	inboxRooms = 4
-	// groupBytes is what a group of one entry takes at most beside it: the block, the number, and what pads the value.
+	// groupBytes is what a group of one entry takes at most beside it: the block, the number, and what
+	// pads the value.
 	groupBytes = 8 + 8 + 8
 )
 
@@ -42,7 +43,8 @@ type exchange struct {
 }
 
 func newExchange(c comm.Comm, g *Target, owners []int32, to sink) *exchange {
-	x := &exchange{c: c, owners: owners, to: to, size: g.Spec.Type.Size(), out: make([][]byte, c.Size()), limit: g.Cfg.Limit}
+	x := &exchange{c: c, owners: owners, to: to, size: g.Spec.Type.Size(),
+		out: make([][]byte, c.Size()), limit: g.Cfg.Limit}
 	for _, m := range g.Spec.Modes {
 		x.wide = append(x.wide, wide(g.Spec.Dims[m]))
 	}
@@ -181,7 +183,8 @@ func (x *exchange) turn(send *tcs.Memory, total int64, counts, got []int64, turn
 		return err
 	}
 	defer recv.Release()
-	if err := x.c.Alltoallv(comm.Mem(send.Ptr, total, comm.Byte), sendCounts, comm.Mem(recv.Ptr, in, comm.Byte), recvCounts); err != nil {
+	if err := x.c.Alltoallv(comm.Mem(send.Ptr, total, comm.Byte), sendCounts,
+		comm.Mem(recv.Ptr, in, comm.Byte), recvCounts); err != nil {
 		return err
 	}
 	p := recv.Slice()[:in]

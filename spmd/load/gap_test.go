@@ -34,7 +34,8 @@ func TestPiecesTile(t *testing.T) {
 		if kinds == "ssqq" {
 			kinds = "uccq"
 		}
-		whole, err := coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: rng.Perm(4), Dims: dims, Type: tcs.Float64}, coo.Config{})
+		whole, err := coo.Assemble(s,
+			coo.Spec{Kinds: kinds, Modes: rng.Perm(4), Dims: dims, Type: tcs.Float64}, coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,8 @@ func TestPiecesTile(t *testing.T) {
 		}
 		whole.Close()
 		ranks := 1 + rng.IntN(9)
-		what := fmt.Sprintf("seed %d, %s, sizes %v, %d entries, %d ranks", seed, kinds, dims, len(seen), ranks)
+		what := fmt.Sprintf("seed %d, %s, sizes %v, %d entries, %d ranks", seed, kinds, dims, len(seen),
+			ranks)
 		tiles(t, what, file, ranks, len(seen))
 	}
 }
@@ -91,7 +93,8 @@ func tiles(t *testing.T, what, file string, ranks, entries int) {
 	}
 	dims := f.Header.Dims
 	part := schedule(ranks, [][]int64{{0, dims[3] / 2, dims[3]}}, []int{-1, -1, -1, 0})
-	blocks, _, err := blocksOf(file, part, ranks, coo.Spec{Kinds: "ssss", Modes: tcs.Identity(4), Dims: dims, Name: "T"}, true, false)
+	blocks, _, err := blocksOf(file, part, ranks,
+		coo.Spec{Kinds: "ssss", Modes: tcs.Identity(4), Dims: dims, Name: "T"}, true, false)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

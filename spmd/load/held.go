@@ -22,7 +22,8 @@ import (
 // Held makes this rank's blocks of a tensor that lies over the ranks in other blocks, or
 // in the same ones, which then are shown as they are: moved tells which. asIs says that the
 // blocks have the target's format and type. Collective. The caller closes the blocks.
-func (g *Target) Held(c comm.Comm, from *store.Blocks, asIs bool) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
+func (g *Target) Held(c comm.Comm, from *store.Blocks, asIs bool) (own map[plan.Block]*tcs.Tensor,
+	moved bool, err error) {
 	if asIs && g.Same(from) {
 		own = map[plan.Block]*tcs.Tensor{}
 		for n, t := range from.Own {
@@ -30,7 +31,8 @@ func (g *Target) Held(c comm.Comm, from *store.Blocks, asIs bool) (own map[plan.
 		}
 		return own, false, nil
 	}
-	from, end, err := from.Boxed() // of what boxes of blocks between keys have in common, one has the entries
+	// of what boxes of blocks between keys have in common, one has the entries
+	from, end, err := from.Boxed()
 	if err := Agree(c, err); err != nil {
 		return nil, true, err
 	}
@@ -57,7 +59,8 @@ func (g *Target) Same(from *store.Blocks) bool {
 				return false
 			}
 		}
-		if from.Owners[b] != g.Partition.OwnerOf(b) || !slices.Equal(from.Boxes[b], g.Partition.Box(b, from.Dims)) {
+		if from.Owners[b] != g.Partition.OwnerOf(b) ||
+			!slices.Equal(from.Boxes[b], g.Partition.Box(b, from.Dims)) {
 			return false
 		}
 	}
@@ -103,7 +106,10 @@ func (x *overlaps) of(n int) []wanted {
 		}
 	}
 	x.add(0)
-	slices.SortFunc(x.list, func(a, b wanted) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.b, b.b)) })
+	slices.SortFunc(x.list, func(a,
+		b wanted) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.b, b.b))
+	})
 	return x.list
 }
 
@@ -124,7 +130,8 @@ func (x *overlaps) rows(a *partition.Axis, k int64) [2]int64 {
 	return a.Bounds(k, sizes)[0]
 }
 
-// within are the ranges of an axis that overlap a box in each of its modes, the first and the one behind the last.
+// within are the ranges of an axis that overlap a box in each of its modes, the first and the one
+// behind the last.
 func within(a *partition.Axis, box [][2]int64) [2]int64 {
 	all := [2]int64{0, a.Ranges()}
 	for _, m := range a.Modes {
@@ -154,8 +161,8 @@ func (x *overlaps) add(k int) {
 	}
 }
 
-// receivers are the ranks to which block n goes, with the blocks for which each wants it: those that
-// own some, but for its owner.
+// receivers are the ranks to which block n goes, with the blocks for which each wants it: those
+// that own some, but for its owner.
 func (x *overlaps) receivers(n int) iter.Seq2[int, []wanted] {
 	return func(yield func(int, []wanted) bool) {
 		list := x.of(n)
@@ -172,9 +179,10 @@ func (x *overlaps) receivers(n int) iter.Seq2[int, []wanted] {
 	}
 }
 
-// moveDense copies what blocks of dense tensors have in common: of a block goes to a rank what its own blocks have, for
-// each of these in a message.
-func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (own map[plan.Block]*tcs.Tensor, err error) {
+// moveDense copies what blocks of dense tensors have in common: of a block goes to a rank what its
+// own blocks have, for each of these in a message.
+func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (own map[plan.Block]*tcs.Tensor,
+	err error) {
 	own = map[plan.Block]*tcs.Tensor{}
 	m := &moving{g: g, c: c, from: from}
 	defer func() {
@@ -189,7 +197,9 @@ func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (own map[plan.Block]
 	mine := g.blocks(c.Rank())
 	for _, b := range mine {
 		header := tcs.Header{Dims: from.Dims, Box: g.Partition.Box(b, from.Dims), Type: from.Type}
-		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: from.Kinds, Modes: from.Modes, Counts: make([]int64, len(from.Kinds))}, g.Cfg.Limit, g.Spec.Name)
+		t,
+			err := tcs.New(&tcs.Shape{Header: header, Kinds: from.Kinds, Modes: from.Modes,
+			Counts: make([]int64, len(from.Kinds))}, g.Cfg.Limit, g.Spec.Name)
 		if err != nil {
 			return own, err
 		}
@@ -230,8 +240,9 @@ type underWay struct {
 	t       *tcs.Tensor
 }
 
-// aheadBytes is how much of what it sends a rank holds before it waits for the first message. All ranks go from
-// block to block in one order, so that the receiver of the first never waits for a rank that waits for it.
+// aheadBytes is how much of what it sends a rank holds before it waits for the first message. All
+// ranks go from block to block in one order, so that the receiver of the first never waits for a
+// rank that waits for it.
 const aheadBytes = 64 << 20
 
 // send begins to send what block n and one of a rank's have in common.
@@ -260,7 +271,8 @@ func (m *moving) receive(n int, to *tcs.Tensor) error {
 		CopyCommon(to, m.from.Own[n])
 		return nil
 	}
-	like := transfer.Like{Name: m.g.Spec.Name, Dims: m.from.Dims, Type: m.from.Type, Kinds: m.from.Kinds, Modes: m.from.Modes}
+	like := transfer.Like{Name: m.g.Spec.Name, Dims: m.from.Dims, Type: m.from.Type,
+		Kinds: m.from.Kinds, Modes: m.from.Modes}
 	t, err := transfer.Recv(m.c, like, owner, tagHeld, transfer.Pages(m.g.Cfg.Limit))
 	if err != nil {
 		return err
@@ -269,7 +281,8 @@ func (m *moving) receive(n int, to *tcs.Tensor) error {
 	return t.Close()
 }
 
-// wait waits for messages under way until they have at most so many bytes, for all of them where that is 0.
+// wait waits for messages under way until they have at most so many bytes, for all of them where
+// that is 0.
 func (m *moving) wait(most int64) (err error) {
 	for len(m.way) > 0 && (m.bytes > most || most == 0) {
 		w := m.way[0]
@@ -285,7 +298,8 @@ func (m *moving) wait(most int64) (err error) {
 // Moves tells travel what Held sends from rank to rank, as comm.Counters count it: exactly of a
 // dense tensor that has the target's format and type, and else about, as if its entries were
 // spread evenly.
-func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64, travel func(z plan.Size, from, to int)) {
+func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
+	travel func(z plan.Size, from, to int)) {
 	if asIs && g.Same(from) {
 		return
 	}
@@ -318,7 +332,8 @@ func (g *Target) parts(from *store.Blocks, travel func(z plan.Size, from, to int
 		for rank, blocks := range x.receivers(n) {
 			for _, w := range blocks {
 				var z plan.Size
-				z.Add(int64(coordinates(common(g.Partition.Box(w.b, from.Dims), from.Boxes[n]))), int64(from.Type.Size()))
+				z.Add(int64(coordinates(common(g.Partition.Box(w.b, from.Dims), from.Boxes[n]))),
+					int64(from.Type.Size()))
 				travel(z, owner, rank)
 			}
 		}

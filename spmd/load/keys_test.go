@@ -21,7 +21,8 @@ import (
 func TestHeldBetweenKeys(t *testing.T) {
 	dims := []int64{7, 5, 3}
 	for _, kinds := range []string{"ddd", "sdd", "dds", "sss", "dsd"} {
-		whole, err := coo.Assemble(random(rand.New(rand.NewPCG(1, 2)), dims, 2, false, false), coo.Spec{Kinds: kinds, Modes: tcs.Identity(3), Name: "T"}, coo.Config{})
+		whole, err := coo.Assemble(random(rand.New(rand.NewPCG(1, 2)), dims, 2, false, false),
+			coo.Spec{Kinds: kinds, Modes: tcs.Identity(3), Name: "T"}, coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,9 +30,12 @@ func TestHeldBetweenKeys(t *testing.T) {
 			for ranks := 1; ranks <= 4; ranks++ {
 				err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
 					o := &place.Ordered{Modes: []int{0, 1}, Cuts: []place.OrderedCut{{N: 3, Level: 1}}}
-					part := &partition.Partition{Order: 3, Owner: func(at []int64) int { return int(at[0]) % ranks },
-						Axes: []partition.Axis{{Modes: o.Modes, Ordered: o, Keys: [][]int64{nil, keys[0], keys[1], nil}}}}
-					spec := coo.Spec{Kinds: kinds, Modes: tcs.Identity(3), Dims: dims, Type: tcs.Float64, Name: "T"}
+					part := &partition.Partition{Order: 3,
+						Owner: func(at []int64) int { return int(at[0]) % ranks },
+						Axes: []partition.Axis{{Modes: o.Modes, Ordered: o,
+							Keys: [][]int64{nil, keys[0], keys[1], nil}}}}
+					spec := coo.Spec{Kinds: kinds, Modes: tcs.Identity(3), Dims: dims, Type: tcs.Float64,
+						Name: "T"}
 					from := (&load.Target{Partition: part, Spec: spec}).Blocks()
 					for b := range plan.Block(3) {
 						if part.OwnerOf(b) != c.Rank() {
@@ -50,7 +54,8 @@ func TestHeldBetweenKeys(t *testing.T) {
 						}
 						defer from.Own[int(b)].Close()
 					}
-					g := &load.Target{Partition: partition.Evenly(dims, 0, ranks), Spec: spec, Cfg: coo.Config{Threads: 1}}
+					g := &load.Target{Partition: partition.Evenly(dims, 0, ranks), Spec: spec,
+						Cfg: coo.Config{Threads: 1}}
 					own, moved, err := g.Held(c, from, true)
 					if err != nil {
 						return err

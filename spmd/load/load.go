@@ -6,9 +6,9 @@
 // a tensor that every rank can map are not moved at all: the block is a view of
 // the file (Views).
 //
-// A rank holds its blocks and a bounded number of entries on their way. Where
-// the input is not in the blocks' storage order it first holds its entries packed,
-// which are sorted in their place and go as the blocks are filled. What is wrong with the input is said by the rank with the first
+// A rank holds its blocks and a bounded number of entries on their way. Where the input is not in
+// the blocks' storage order it first holds its entries packed, which are sorted in their place and
+// go as the blocks are filled. What is wrong with the input is said by the rank with the first
 // mistake, and ends the job at all (Agree).
 //
 // # Files
@@ -61,12 +61,14 @@ func (g *Target) blocks(rank int) []plan.Block {
 // Blocks describes the target's blocks over the ranks, without any of them.
 func (g *Target) Blocks() *store.Blocks {
 	s := &g.Spec
-	return Blocks(g.Partition, transfer.Like{Name: s.Name, Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes})
+	return Blocks(g.Partition,
+		transfer.Like{Name: s.Name, Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes})
 }
 
 // Blocks describes the blocks of a tensor that is cut so, without any of them.
 func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
-	x := &store.Blocks{Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, Own: map[int]*tcs.Tensor{}}
+	x := &store.Blocks{Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes,
+		Own: map[int]*tcs.Tensor{}}
 	x.Owners, x.Boxes = make([]int, 0, part.Pieces()), make([][][2]int64, 0, part.Pieces())
 	for b := range plan.Block(part.Pieces()) {
 		x.Owners = append(x.Owners, part.OwnerOf(b))
@@ -83,7 +85,8 @@ func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
 // nothing but the outermost stored mode is cut, and its coordinates can be searched.
 func (g *Target) Viewable(t *tcs.Tensor) bool {
 	for m := range g.Partition.Order {
-		if g.Partition.AxisOf(m) >= 0 && (len(t.Levels) == 0 || t.Levels[0].Mode != m || tcs.Singleton(t.Levels[0].Kind)) {
+		if g.Partition.AxisOf(m) >= 0 &&
+			(len(t.Levels) == 0 || t.Levels[0].Mode != m || tcs.Singleton(t.Levels[0].Kind)) {
 			return false
 		}
 	}

@@ -11,10 +11,12 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Between makes this rank's blocks of a tensor that every rank has, where they are cut along its storage order
-// alone and can be views between keys. These are found first: the partition is located then. False where blocks are to
-// be made otherwise. Collective. The caller closes the blocks, which hold the memory of the tensor.
-func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor, ok bool, err error) {
+// Between makes this rank's blocks of a tensor that every rank has, where they are cut along its
+// storage order alone and can be views between keys. These are found first: the partition is
+// located then. False where blocks are to be made otherwise. Collective. The caller closes the
+// blocks, which hold the memory of the tensor.
+func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor, ok bool,
+	err error) {
 	if !g.between(s.Tensor, s.AsIs, s.Alone, c.Size()) {
 		return nil, false, nil
 	}
@@ -32,12 +34,13 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 
 // between tells whether blocks can be views of a tensor between keys, over so many ranks.
 func (g *Target) between(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
-	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) && g.ViewableBetween(t)
+	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) &&
+		g.ViewableBetween(t)
 }
 
-// ViewableBetween tells whether blocks can be views of t between keys: nothing but its storage order is cut, and of the
-// levels that are cut the outermost alone may be dense. Of others a block has the positions in its box alone,
-// and a view has those of whole slices.
+// ViewableBetween tells whether blocks can be views of t between keys: nothing but its storage
+// order is cut, and of the levels that are cut the outermost alone may be dense. Of others a block
+// has the positions in its box alone, and a view has those of whole slices.
 func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	a := g.Partition.Ordered()
 	if a == nil || len(g.Partition.Axes) > 1 || !Findable(t) || !t.KeysViewable(len(a.Modes)) {
@@ -51,9 +54,11 @@ func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	return true
 }
 
-// shownParts are the file parts of all blocks, which are views of t. Between keys the arrays of a block's dense levels
-// reach over its neighbours' entries: such a part is then what has the block's positions alone, until end.
-func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list []filePart, end func(), err error) {
+// shownParts are the file parts of all blocks, which are views of t. Between keys the arrays of a
+// block's dense levels reach over its neighbours' entries: such a part is then what has the block's
+// positions alone, until end.
+func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list []filePart,
+	end func(), err error) {
 	list, end = g.viewParts(own), func() {}
 	a := g.Partition.Ordered()
 	if a == nil {
@@ -101,9 +106,10 @@ func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, erro
 	return Locate(c, t, o, t.Header.Dims)
 }
 
-// Locate finds the keys between which the ranges of a tensor's entries lie that o makes, the first and the last
-// of them nil. Each rank has in t a range of the outermost stored mode, in the order of the ranks: one rank alone has
-// all. The tensor's modes have these sizes, its levels are dense or compressed. Collective.
+// Locate finds the keys between which the ranges of a tensor's entries lie that o makes, the first
+// and the last of them nil. Each rank has in t a range of the outermost stored mode, in the order
+// of the ranks: one rank alone has all. The tensor's modes have these sizes, its levels are dense
+// or compressed. Collective.
 func Locate(c comm.Comm, t *tcs.Tensor, o *place.Ordered, sizes []int64) ([][]int64, error) {
 	x := &locating{c: c, t: t, sizes: sizes}
 	return x.keys(o)
@@ -153,7 +159,8 @@ func (x *locating) coordinates(keys [][]int64, n int64, o *place.Ordered) [][]in
 }
 
 // positions cuts each range by the positions of a level.
-func (x *locating) positions(keys [][]int64, cut place.OrderedCut, coordinates int) ([][]int64, error) {
+func (x *locating) positions(keys [][]int64, cut place.OrderedCut, coordinates int) ([][]int64,
+	error) {
 	before, err := x.before(keys, cut.Level)
 	if err != nil {
 		return nil, err
@@ -208,8 +215,8 @@ func (x *locating) before(keys [][]int64, level int) ([]int64, error) {
 	return n[:len(keys)], err
 }
 
-// behind are the keys right behind the entries before some positions of a level, which are counted over all
-// ranks: each the successor of the last of these entries.
+// behind are the keys right behind the entries before some positions of a level, which are counted
+// over all ranks: each the successor of the last of these entries.
 func (x *locating) behind(ends []int64, level, coordinates int) ([][]int64, error) {
 	lo, hi := x.t.Interval(level)
 	counts := make([]int64, x.c.Size())

@@ -25,15 +25,16 @@ import (
 	"distaff/spmd/partition"
 )
 
-// stored is a tensor with the tuples of coordinates that each of its levels has positions for, in storage order, found
-// from the entries alone.
+// stored is a tensor with the tuples of coordinates that each of its levels has positions for, in
+// storage order, found from the entries alone.
 type stored struct {
 	name   string
 	t      *tcs.Tensor
 	tuples [][][]int64
 }
 
-// mostTuples is how many positions dense levels may have, and mostSmall how many entries a tensor that takes no time.
+// mostTuples is how many positions dense levels may have, and mostSmall how many entries a tensor
+// that takes no time.
 const (
 	mostTuples = 1 << 15
 	mostSmall  = 3000
@@ -77,7 +78,8 @@ func storedAs(t *testing.T, name string, in coo.Stream, kinds string, modes []in
 	if err := in.Rewind(); err != nil {
 		t.Fatal(err)
 	}
-	x, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Modes: modes, Name: name}, coo.Config{Threads: 1})
+	x, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Modes: modes, Name: name},
+		coo.Config{Threads: 1})
 	if err != nil {
 		t.Fatalf("%s as %s: %v", name, kinds, err)
 	}
@@ -117,9 +119,11 @@ func (s *stored) even(level, parts int, keys [][]int64) error {
 	}
 	list := s.tuples[level]
 	for k := 1; k < parts; k++ {
-		before := sort.Search(len(list), func(n int) bool { return slices.Compare(list[n], keys[k]) >= 0 })
+		before := sort.Search(len(list),
+			func(n int) bool { return slices.Compare(list[n], keys[k]) >= 0 })
 		if want := place.EvenCut(int64(len(list)), int64(parts), int64(k)); int64(before) != want {
-			return fmt.Errorf("%s: part %d of %d begins at position %d of level %d, want %d of %d", s.name, k, parts, before, level, want, len(list))
+			return fmt.Errorf("%s: part %d of %d begins at position %d of level %d, want %d of %d", s.name,
+				k, parts, before, level, want, len(list))
 		}
 	}
 	return nil
@@ -134,8 +138,8 @@ func rowOf(entries int64) *points {
 	return p
 }
 
-// eachStored calls test with all real tensors that are at hand in files of at most so many bytes, and some others, in
-// several formats.
+// eachStored calls test with all real tensors that are at hand in files of at most so many bytes,
+// and some others, in several formats.
 func eachStored(t *testing.T, most int64, test func(s *stored)) {
 	formats := func(name string, in coo.Stream) {
 		dims, _ := in.Dims()
@@ -147,7 +151,8 @@ func eachStored(t *testing.T, most int64, test func(s *stored)) {
 		for _, f := range []struct {
 			kinds string
 			modes []int
-		}{{"s" + inner, order}, {"d" + inner, order}, {"d" + inner, reversed}, {inner + "d", order}, {"dd" + inner[:n-2], order}} {
+		}{{"s" + inner, order}, {"d" + inner, order}, {"d" + inner, reversed}, {inner + "d", order},
+			{"dd" + inner[:n-2], order}} {
 			if s, ok := storedAs(t, name, in, f.kinds, f.modes); ok {
 				test(s)
 				s.t.Close()
@@ -174,14 +179,15 @@ func eachStored(t *testing.T, most int64, test func(s *stored)) {
 	}
 }
 
-// TestLocate: of every tensor, parts of the positions of every level differ by one at most, found by one rank that has all,
-// and by several that have even parts.
+// TestLocate: of every tensor, parts of the positions of every level differ by one at most, found
+// by one rank that has all, and by several that have even parts.
 func TestLocate(t *testing.T) {
 	eachStored(t, math.MaxInt64, func(s *stored) {
 		modes := modesOf(s.t)
 		for level := range modes {
 			for _, parts := range []int{2, 3, 7, 64} {
-				o := &place.Ordered{Modes: modes[:level+1], Cuts: []place.OrderedCut{{N: int64(parts), Level: level}}}
+				o := &place.Ordered{Modes: modes[:level+1],
+					Cuts: []place.OrderedCut{{N: int64(parts), Level: level}}}
 				keys, err := load.Keys(context.Background(), s.t, o)
 				if err == nil {
 					err = s.even(level, parts, keys)
@@ -220,8 +226,10 @@ func TestBetween(t *testing.T) {
 		modes, want := modesOf(s.t), list(s.t)
 		for level := range modes {
 			for _, parts := range []int{3, 64} {
-				part := &partition.Partition{Order: len(modes), Owner: func(at []int64) int { return int(at[0]) % 3 }}
-				o := &place.Ordered{Modes: modes[:level+1], Cuts: []place.OrderedCut{{N: int64(parts), Level: level}}}
+				part := &partition.Partition{Order: len(modes),
+					Owner: func(at []int64) int { return int(at[0]) % 3 }}
+				o := &place.Ordered{Modes: modes[:level+1],
+					Cuts: []place.OrderedCut{{N: int64(parts), Level: level}}}
 				part.Axes = []partition.Axis{{Modes: o.Modes, Ordered: o}}
 				blocks, ok := make([][]string, parts), false
 				var mu sync.Mutex
@@ -229,7 +237,8 @@ func TestBetween(t *testing.T) {
 					mine := *part
 					mine.Axes = slices.Clone(part.Axes)
 					kinds, _ := s.t.Format()
-					g := &load.Target{Partition: &mine, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: s.t.Header.Dims, Type: s.t.Header.Type}}
+					g := &load.Target{Partition: &mine,
+						Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: s.t.Header.Dims, Type: s.t.Header.Type}}
 					own, viewed, err := g.Between(c, load.Source{Tensor: s.t, AsIs: true})
 					mu.Lock()
 					defer mu.Unlock()

@@ -79,7 +79,8 @@ func TestMemoryOfUnorderedInput(t *testing.T) {
 			peaks, bytes := make([]int64, ranks), make([]int64, ranks)
 			err := local.Run(context.Background(), ranks, func(k comm.Comm) error {
 				limit := tcs.NewLimit(0)
-				in := &scattered{dims: c.dims, n: n, of: int64(ranks), part: int64(k.Rank()), repeats: c.repeats, all: c.all}
+				in := &scattered{dims: c.dims, n: n, of: int64(ranks), part: int64(k.Rank()),
+					repeats: c.repeats, all: c.all}
 				if c.alone {
 					in.of, in.part = 1, 0
 					if k.Rank() > 0 {
@@ -105,11 +106,14 @@ func TestMemoryOfUnorderedInput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := &load.Target{Partition: part, Spec: coo.Spec{Kinds: c.kinds, Modes: []int{0, 1}, Dims: c.dims, Type: tcs.Float64}}
-			buffers := g.Cost(load.Input{Entries: n}, func(plan.Block) plan.Size { return plan.Size{} }, ranks, 0).Buffers
+			g := &load.Target{Partition: part,
+				Spec: coo.Spec{Kinds: c.kinds, Modes: []int{0, 1}, Dims: c.dims, Type: tcs.Float64}}
+			buffers := g.Cost(load.Input{Entries: n}, func(plan.Block) plan.Size { return plan.Size{} },
+				ranks, 0).Buffers
 			for r, peak := range peaks {
 				if want := bytes[r]*3/2 + buffers; peak > want {
-					t.Errorf("%s, alone %v, rank %d of %d: took %d bytes for %d, want at most %d", c.kinds, c.alone, r, ranks, peak, bytes[r], want)
+					t.Errorf("%s, alone %v, rank %d of %d: took %d bytes for %d, want at most %d", c.kinds,
+						c.alone, r, ranks, peak, bytes[r], want)
 				}
 				if bytes[r] < 4*n/int64(ranks) {
 					t.Fatalf("%s: rank %d has %d bytes", c.kinds, r, bytes[r])

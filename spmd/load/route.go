@@ -78,7 +78,8 @@ const tableBits = 12
 func newRouter(g *Target, in *coo.Intake) *router {
 	r := &router{in: in, size: g.Spec.Type.Size(), vals: true}
 	r.stage = make([]stage, g.Partition.Pieces())
-	r.capacity = int(staged(g.Partition.Pieces(), recordBytes(g.Partition.Order, g.Spec.Type), g.Cfg.Limit.Free()))
+	r.capacity = int(staged(g.Partition.Pieces(), recordBytes(g.Partition.Order, g.Spec.Type),
+		g.Cfg.Limit.Free()))
 	r.split = g.split()
 	return r
 }

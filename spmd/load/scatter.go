@@ -13,9 +13,9 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Scatter assembles the blocks that this rank owns from the pieces that all
-// ranks read: the one block of a single rank as coo.Assemble does. in is this rank's piece; pieces follow one another in the order
-// of ranks, so that repeated coordinates are summed in the order of the input.
+// Scatter assembles the blocks that this rank owns from the pieces that all ranks read: the one
+// block of a single rank as coo.Assemble does. in is this rank's piece; pieces follow one another
+// in the order of ranks, so that repeated coordinates are summed in the order of the input.
 //
 // Where every piece comes in the storage order of the blocks, as those of a
 // .tcs file of the same format do, each rank counts what it has of each block
@@ -83,8 +83,10 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 		}
 	}
 	s.router = newRouter(g, intake)
-	held := buffers(s.c.Size(), g.Partition.Pieces(), g.Partition.Order, g.Spec.Type, g.Cfg.Limit.Free())
-	if err := Agree(s.c, g.Cfg.Limit.Reserve(held, "distributing "+tcs.Printable(g.Spec.Name))); err != nil {
+	held := buffers(s.c.Size(), g.Partition.Pieces(), g.Partition.Order, g.Spec.Type,
+		g.Cfg.Limit.Free())
+	if err := Agree(s.c, g.Cfg.Limit.Reserve(held, "distributing "+tcs.Printable(g.Spec.Name))); err !=
+		nil {
 		return nil, err
 	}
 	defer g.Cfg.Limit.Release(held)
@@ -144,7 +146,8 @@ func (g *Target) way(in coo.Stream, s *slots) int64 {
 	switch {
 	case tcs.AllDense(g.Spec.Kinds):
 		return spreading
-	case stored && coo.InOrder(in, g.Spec.Modes) && (coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || s == nil):
+	case stored && coo.InOrder(in, g.Spec.Modes) &&
+		(coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || s == nil):
 		return joining
 	}
 	return collecting
@@ -221,7 +224,8 @@ type maker interface {
 }
 
 // finish takes the blocks from their makers. Collective.
-func finish[M maker](c comm.Comm, makers map[plan.Block]M, err error) (map[plan.Block]*tcs.Tensor, error) {
+func finish[M maker](c comm.Comm, makers map[plan.Block]M, err error) (map[plan.Block]*tcs.Tensor,
+	error) {
 	own := map[plan.Block]*tcs.Tensor{}
 	for _, b := range slices.Sorted(maps.Keys(makers)) {
 		if err == nil {

@@ -63,7 +63,8 @@ func (g *Target) fromWhole(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, e
 	if s.AsIs {
 		return map[plan.Block]*tcs.Tensor{0: s.Tensor.Alias()}, nil
 	}
-	return g.Scatter(c, coo.FromTensor(s.Tensor, coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
+	return g.Scatter(c, coo.FromTensor(s.Tensor,
+		coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
 }
 
 // fromFirst makes the blocks of a tensor that rank 0 has alone, which streams it.
@@ -75,7 +76,8 @@ func (g *Target) fromFirst(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, e
 	if err := Agree(c, err); err != nil {
 		return nil, err
 	}
-	return g.Scatter(c, coo.FromTensor(s.Tensor, coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
+	return g.Scatter(c, coo.FromTensor(s.Tensor,
+		coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
 }
 
 // ready loads and checks the whole tensor: a compressed one for which memory has no

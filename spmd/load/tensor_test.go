@@ -87,7 +87,8 @@ func schedule(ranks int, points [][]int64, cuts []int) *partition.Partition {
 
 // blocksOf are all ranks' blocks of a file, as lists of entries where they are
 // small, and the peaks of their limits.
-func blocksOf(path string, part *partition.Partition, ranks int, spec coo.Spec, check, asIs bool) (map[plan.Block][]string, []int64, error) {
+func blocksOf(path string, part *partition.Partition, ranks int, spec coo.Spec, check,
+	asIs bool) (map[plan.Block][]string, []int64, error) {
 	var mu sync.Mutex
 	out := map[plan.Block][]string{}
 	peaks := make([]int64, ranks)
@@ -135,8 +136,10 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 		kinds         string
 		single, twice bool
 	}{
-		{"sss", false, false}, {"dss", false, false}, {"ddd", false, false}, {"sds", false, false}, {"dds", false, false}, {"ssd", false, false},
-		{"sdd", false, false}, {"ucq", false, false}, {"ucc", false, true}, {"dps", true, false}, {"dpd", true, false}, {"sqs", true, false}, {"ddu", false, true},
+		{"sss", false, false}, {"dss", false, false}, {"ddd", false, false}, {"sds", false, false},
+		{"dds", false, false}, {"ssd", false, false},
+		{"sdd", false, false}, {"ucq", false, false}, {"ucc", false, true}, {"dps", true, false},
+		{"dpd", true, false}, {"sqs", true, false}, {"ddu", false, true},
 	}
 	schedules := []struct {
 		name   string
@@ -154,7 +157,8 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(uint64(f), 9))
 			modes := tcs.Identity(3)
-			whole, err := coo.Assemble(random(rng, dims, 3, format.single, format.twice), coo.Spec{Kinds: format.kinds, Modes: modes, Name: "T"}, coo.Config{})
+			whole, err := coo.Assemble(random(rng, dims, 3, format.single, format.twice),
+				coo.Spec{Kinds: format.kinds, Modes: modes, Name: "T"}, coo.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +167,8 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 			if err := tcs.Write(path, whole, tcs.WriteOptions{Compress: f%4 == 3}); err != nil {
 				t.Fatal(err)
 			}
-			targets := []coo.Spec{{Kinds: format.kinds, Modes: modes}, {Kinds: "sss", Modes: []int{2, 0, 1}}, {Kinds: "ddd", Modes: []int{0, 2, 1}}}
+			targets := []coo.Spec{{Kinds: format.kinds, Modes: modes}, {Kinds: "sss", Modes: []int{2, 0, 1}},
+				{Kinds: "ddd", Modes: []int{0, 2, 1}}}
 			for _, s := range schedules {
 				for n, spec := range targets {
 					spec.Dims, spec.Type, spec.Name = dims, tcs.Float64, "T"
@@ -175,11 +180,13 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 					for _, ranks := range []int{1, 2, 3, 5, 8} {
 						got, _, err := blocksOf(path, schedule(ranks, s.points, s.cuts), ranks, spec, true, n == 0)
 						if err != nil {
-							t.Fatalf("%s to %s, %s, %d ranks: %v", format.kinds, tcs.FormatString(spec.Kinds, spec.Modes), s.name, ranks, err)
+							t.Fatalf("%s to %s, %s, %d ranks: %v", format.kinds,
+								tcs.FormatString(spec.Kinds, spec.Modes), s.name, ranks, err)
 						}
 						for b, w := range want {
 							if !slices.Equal(got[b], w) {
-								t.Fatalf("%s to %s, %s, %d ranks, block %d: got %v\nwant %v", format.kinds, tcs.FormatString(spec.Kinds, spec.Modes), s.name, ranks, b, got[b], w)
+								t.Fatalf("%s to %s, %s, %d ranks, block %d: got %v\nwant %v", format.kinds,
+									tcs.FormatString(spec.Kinds, spec.Modes), s.name, ranks, b, got[b], w)
 							}
 						}
 					}
@@ -240,7 +247,8 @@ func large(t *testing.T, rows int64, compress bool) (path string, bytes int64) {
 // of a size that is known beforehand.
 func TestMemoryOfARank(t *testing.T) {
 	path, bytes := large(t, 60000, false)
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{60000, 1000}, Type: tcs.Float64, Name: "T"}
+	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{60000, 1000}, Type: tcs.Float64,
+		Name: "T"}
 	for _, ranks := range []int{2, 4} {
 		part := schedule(ranks, [][]int64{{0, 18000, 60000}, {0, 100, 500, 1000}}, []int{0, 1})
 		_, peaks, err := blocksOf(path, part, ranks, spec, true, true)
@@ -248,7 +256,8 @@ func TestMemoryOfARank(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := &load.Target{Partition: part, Spec: spec}
-		buffers := g.Cost(load.Input{Entries: bytes / 12}, func(plan.Block) plan.Size { return plan.Size{} }, ranks, 0).Buffers
+		buffers := g.Cost(load.Input{Entries: bytes / 12},
+			func(plan.Block) plan.Size { return plan.Size{} }, ranks, 0).Buffers
 		if buffers > 100<<20 {
 			t.Errorf("%d ranks: %d bytes of buffers, want at most 100 MB", ranks, buffers)
 		}
@@ -300,7 +309,8 @@ func touched(t *testing.T, x *tcs.Tensor) int64 {
 // ranks reads: its part, and what a fault brings in around a search's elements.
 func TestARankReadsItsPiece(t *testing.T) {
 	path, bytes := large(t, 400000, false)
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{400000, 1000}, Type: tcs.Float64, Name: "T"}
+	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{400000, 1000}, Type: tcs.Float64,
+		Name: "T"}
 	const ranks = 4
 	for _, test := range []struct {
 		name   string
@@ -309,7 +319,8 @@ func TestARankReadsItsPiece(t *testing.T) {
 		shares []float64 // of the bytes; nil: even ones
 	}{
 		{"pieces", []int{0, 1}, [][]int64{{0, 200000, 400000}, {0, 500, 1000}}, nil},
-		{"row blocks", []int{0, -1}, [][]int64{{0, 100000, 200000, 300000, 400000}}, []float64{.41, .41, .12, .12}},
+		{"row blocks", []int{0, -1}, [][]int64{{0, 100000, 200000, 300000, 400000}},
+			[]float64{.41, .41, .12, .12}},
 	} {
 		err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
 			x, err := tcs.Open(path)
@@ -332,7 +343,8 @@ func TestARankReadsItsPiece(t *testing.T) {
 			// At each end of three arrays the system may map a huge page.
 			got, most := touched(t, x), int64(share*float64(bytes))+6*2<<20
 			if got > most || got < 1<<20 {
-				return fmt.Errorf("%s: rank %d read %d of %d bytes, want at most %d", test.name, c.Rank(), got, bytes, most)
+				return fmt.Errorf("%s: rank %d read %d of %d bytes, want at most %d", test.name, c.Rank(), got,
+					bytes, most)
 			}
 			return c.Barrier()
 		})
@@ -347,14 +359,16 @@ func TestARankReadsItsPiece(t *testing.T) {
 func TestChunksOfAPiece(t *testing.T) {
 	const rows = 400000
 	path, bytes := large(t, rows, true)
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{rows, 1000}, Type: tcs.Float64, Name: "T"}
+	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{rows, 1000}, Type: tcs.Float64,
+		Name: "T"}
 	for _, ranks := range []int{3, 8} {
 		points := make([]int64, ranks+1)
 		for k := range points {
 			points[k] = rows / int64(ranks) * int64(k)
 		}
 		points[ranks] = rows
-		_, peaks, err := blocksOf(path, schedule(ranks, [][]int64{points}, []int{0, -1}), ranks, spec, true, true)
+		_, peaks, err := blocksOf(path, schedule(ranks, [][]int64{points}, []int{0, -1}), ranks, spec,
+			true, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -382,7 +396,8 @@ func damage(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{20000, 1000}, Type: tcs.Float64, Name: "T"}
+	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{20000, 1000}, Type: tcs.Float64,
+		Name: "T"}
 	bad := filepath.Join(t.TempDir(), "bad.tcs")
 	rng := rand.New(rand.NewPCG(8, 8))
 	for range 30 {
@@ -401,11 +416,13 @@ func damage(t *testing.T, path string) {
 		for _, s := range []struct {
 			cuts   []int
 			points [][]int64
-		}{{[]int{0, -1}, [][]int64{{0, 100, 7000, 20000}}}, {[]int{0, 1}, [][]int64{{0, 7000, 20000}, {0, 10, 1000}}}} {
+		}{{[]int{0, -1}, [][]int64{{0, 100, 7000, 20000}}},
+			{[]int{0, 1}, [][]int64{{0, 7000, 20000}, {0, 10, 1000}}}} {
 			for _, ranks := range []int{1, 3} {
 				_, _, err := blocksOf(bad, schedule(ranks, s.points, s.cuts), ranks, spec, true, true)
 				if message(err) != message(want) {
-					t.Errorf("byte %d, cuts %v, %d ranks: got %s\nwant %s", at, s.cuts, ranks, message(err), message(want))
+					t.Errorf("byte %d, cuts %v, %d ranks: got %s\nwant %s", at, s.cuts, ranks, message(err),
+						message(want))
 				}
 			}
 		}
@@ -415,7 +432,8 @@ func damage(t *testing.T, path string) {
 // TestATruncatedFile is cut after it was opened: an error at every rank count.
 func TestATruncatedFile(t *testing.T) {
 	path, bytes := large(t, 40000, false)
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{40000, 1000}, Type: tcs.Float64, Name: "T"}
+	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{40000, 1000}, Type: tcs.Float64,
+		Name: "T"}
 	err := local.Run(context.Background(), 3, func(c comm.Comm) error {
 		x, err := tcs.Open(path)
 		if err != nil {
@@ -433,7 +451,8 @@ func TestATruncatedFile(t *testing.T) {
 		if err := c.Barrier(); err != nil {
 			return err
 		}
-		g := &load.Target{Partition: schedule(3, [][]int64{{0, 20000, 40000}, {0, 500, 1000}}, []int{0, 1}), Spec: spec}
+		g := &load.Target{Partition: schedule(3, [][]int64{{0, 20000, 40000}, {0, 500, 1000}},
+			[]int{0, 1}), Spec: spec}
 		_, err = g.Tensor(c, load.Source{Tensor: x, Check: true, AsIs: true})
 		return err
 	})

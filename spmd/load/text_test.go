@@ -43,7 +43,8 @@ func uneven(dims []int64, ranks int) *partition.Partition {
 	cuts := make([]int, len(dims))
 	for m, d := range dims {
 		cuts[m] = m
-		b.Vars = append(b.Vars, place.BlockVar{Name: fmt.Sprint("v", m), Cuts: []int64{0, d / 3, d / 3, d/3 + (d+1)/2, d}})
+		b.Vars = append(b.Vars, place.BlockVar{Name: fmt.Sprint("v", m),
+			Cuts: []int64{0, d / 3, d / 3, d/3 + (d+1)/2, d}})
 	}
 	if len(dims) > 0 {
 		b.Map = []int{0}
@@ -79,7 +80,9 @@ func loaded(path string, opt coo.Options, dims []int64, kinds string, ranks int)
 			}
 		}
 		part.SetDims(dims, nil)
-		g := &load.Target{Partition: uneven(dims, c.Size()), Spec: coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Type: opt.Type, Name: path}}
+		g := &load.Target{Partition: uneven(dims, c.Size()),
+			Spec: coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Type: opt.Type,
+				Name: path}}
 		own, err := g.Scatter(c, part)
 		if err != nil {
 			return err
@@ -145,13 +148,16 @@ func TestTextInParts(t *testing.T) {
 		{"duplicates, tabs and CRLF", ".tns", twice.String()},
 		{"no end of the last line", ".tns", "1 1 1\n2 2 2\n3 1 4"},
 		{"shorter than ranks", ".tns", "1 1 1"},
-		{"comments and blanks", ".tns", "# " + long + "\n\n1 1 1 # " + long + "\n\n\n   \n# " + long + "\n2 3 4\n#\n"},
+		{"comments and blanks", ".tns",
+			"# " + long + "\n\n1 1 1 # " + long + "\n\n\n   \n# " + long + "\n2 3 4\n#\n"},
 		{"one long line", ".tns", "1 1 1\n3 2 " + strings.Repeat(" ", 9000) + "5\n1 1 2\n"},
 		{"comments only after", ".tns", "2 2 1\n" + strings.Repeat("# no more\n", 400)},
 		{"ParTI", ".tns", "# sizes first\n2\n7 9\n" + strings.Repeat("7 9 .5\n1 2 3\n", 50)},
-		{"complex", ".tns", "# distaff: complex values, real and imaginary part\n" + strings.Repeat("2 3 .5 1e3\n1 2 3 4\n", 20)},
+		{"complex", ".tns", "# distaff: complex values, real and imaginary part\n" + strings.Repeat(
+			"2 3 .5 1e3\n1 2 3 4\n", 20)},
 		{"word in a coordinate", ".tns", big.String() + "1 x 3\n" + big.String()},
-		{"word in a value, twice", ".tns", big.String() + "1 1 3\n2 2 two\n" + big.String() + "3 3 three\n"},
+		{"word in a value, twice", ".tns",
+			big.String() + "1 1 3\n2 2 two\n" + big.String() + "3 3 three\n"},
 		{"zero coordinate at the end", ".tns", big.String() + "0 1 3"},
 		{"column too few at the start", ".tns", "1 2 3\n1 2\n" + big.String()},
 		{"column too many", ".tns", big.String() + "1 2 3 4\r\n" + big.String()},
@@ -159,31 +165,50 @@ func TestTextInParts(t *testing.T) {
 		{"coordinate", ".mtx", banner + "coordinate real general\n% hi\n40 30 300\n" + big.String()},
 		{"pattern", ".mtx", banner + "coordinate pattern general\n3 3 3\n1 1\n2 2\n3 1\n"},
 		{"integer symmetric", ".mtx", banner + "coordinate integer symmetric\n9 9 60\n" + symm.String()},
-		{"hermitian", ".mtx", banner + "coordinate complex hermitian\n9 9 3\n1 1 2 0\n2 1 3 4\n9 7 -1 -2\n"},
-		{"entries in both triangles", ".mtx", banner + "coordinate real symmetric\n9 9 6\n2 1 1\n3 1 2\n4 1 3\n2 3 4\n2 4 5\n2 3 6\n"},
-		{"both triangles", ".mtx", banner + "coordinate real symmetric\n9 9 6\n2 1 1\n3 1 2\n4 1 3\n2 3 4\n2 4 5\n1 3 6\n"},
-		{"a mistake and both triangles", ".mtx", banner + "coordinate real symmetric\n9 9 4\n2 1 1\n1 2 2\n4 1 3\n2 x 4\n"},
-		{"too few of both triangles", ".mtx", banner + "coordinate real symmetric\n9 9 4\n2 1 1\n1 2 2\n4 1 3\n"},
-		{"pattern with ones", ".mtx", banner + "coordinate pattern general\n3 3 3\n% c\n1 1 1\n2 2 1\n3 1 1\n"},
-		{"pattern with a two", ".mtx", banner + "coordinate pattern general\n3 3 3\n% c\n1 1 1\n2 2 1\n3 1 2\n"},
-		{"hermitian diagonal", ".mtx", banner + "coordinate complex hermitian\n9 9 3\n2 1 3 4\n9 7 -1 -2\n\n1 1 2 1\n"},
+		{"hermitian", ".mtx", banner +
+			"coordinate complex hermitian\n9 9 3\n1 1 2 0\n2 1 3 4\n9 7 -1 -2\n"},
+		{"entries in both triangles", ".mtx",
+			banner + "coordinate real symmetric\n9 9 6\n2 1 1\n3 1 2\n4 1 3\n2 3 4\n2 4 5\n2 3 6\n"},
+		{"both triangles", ".mtx",
+			banner + "coordinate real symmetric\n9 9 6\n2 1 1\n3 1 2\n4 1 3\n2 3 4\n2 4 5\n1 3 6\n"},
+		{"a mistake and both triangles", ".mtx",
+			banner + "coordinate real symmetric\n9 9 4\n2 1 1\n1 2 2\n4 1 3\n2 x 4\n"},
+		{"too few of both triangles", ".mtx",
+			banner + "coordinate real symmetric\n9 9 4\n2 1 1\n1 2 2\n4 1 3\n"},
+		{"pattern with ones", ".mtx",
+			banner + "coordinate pattern general\n3 3 3\n% c\n1 1 1\n2 2 1\n3 1 1\n"},
+		{"pattern with a two", ".mtx",
+			banner + "coordinate pattern general\n3 3 3\n% c\n1 1 1\n2 2 1\n3 1 2\n"},
+		{"hermitian diagonal", ".mtx",
+			banner + "coordinate complex hermitian\n9 9 3\n2 1 3 4\n9 7 -1 -2\n\n1 1 2 1\n"},
 		{"too many entries", ".mtx", banner + "coordinate real general\n40 30 131\n" + big.String()},
 		{"one entry too many", ".mtx", banner + "coordinate real general\n40 30 299\n" + big.String()},
-		{"too few entries", ".mtx", banner + "coordinate real general\n40 30 301\n" + big.String() + "% no more"},
-		{"too few entries, no end", ".mtx", banner + "coordinate real general\n3 3 4\n1 1 1\n2 2 2\n3 3 3"},
+		{"too few entries", ".mtx",
+			banner + "coordinate real general\n40 30 301\n" + big.String() + "% no more"},
+		{"too few entries, no end", ".mtx",
+			banner + "coordinate real general\n3 3 4\n1 1 1\n2 2 2\n3 3 3"},
 		{"no entries", ".mtx", banner + "coordinate real general\n3 3 0\n"},
-		{"mistake after too many", ".mtx", banner + "coordinate real general\n40 30 200\n" + big.String() + "1 1 x\n"},
-		{"mistake before too many", ".mtx", banner + "coordinate real general\n40 30 301\n1 1 x\n" + big.String() + "1 1 1\n"},
+		{"mistake after too many", ".mtx",
+			banner + "coordinate real general\n40 30 200\n" + big.String() + "1 1 x\n"},
+		{"mistake before too many", ".mtx",
+			banner + "coordinate real general\n40 30 301\n1 1 x\n" + big.String() + "1 1 1\n"},
 		{"past the sizes", ".mtx", banner + "coordinate real general\n40 29 300\n" + big.String()},
 		{"array", ".mtx", banner + "array integer general\n5 7\n" + array.String()},
-		{"array symmetric", ".mtx", banner + "array real symmetric\n5 5\n" + strings.Join(strings.SplitAfter(array.String(), "\n")[:15], "")},
-		{"array skew", ".mtx", banner + "array real skew-symmetric\n5 5\n" + strings.Join(strings.SplitAfter(array.String(), "\n")[:10], "")},
-		{"array complex", ".mtx", banner + "array complex general\n2 3\n1 2\n%\n3 4\n5 6\n7 8\n9 1\n\n2 3\n"},
+		{"array symmetric", ".mtx",
+			banner + "array real symmetric\n5 5\n" + strings.Join(
+				strings.SplitAfter(array.String(), "\n")[:15], "")},
+		{"array skew", ".mtx", banner + "array real skew-symmetric\n5 5\n" + strings.Join(
+			strings.SplitAfter(array.String(), "\n")[:10], "")},
+		{"array complex", ".mtx",
+			banner + "array complex general\n2 3\n1 2\n%\n3 4\n5 6\n7 8\n9 1\n\n2 3\n"},
 		{"array too long", ".mtx", banner + "array integer general\n5 6\n" + array.String()},
 		{"array symmetric too long", ".mtx", banner + "array real symmetric\n5 5\n" + array.String()},
 		{"array too short", ".mtx", banner + "array integer general\n5 8\n" + array.String()},
-		{"array with a word", ".mtx", banner + "array integer general\n5 7\n" + strings.Replace(array.String(), "\n44\n", "\n44 x\n", 1)},
-		{"TACO tensor", ".ttx", banner[:14] + " tensor coordinate real general\n3 4 2\n1 1 5.5\n3 4 .25\n"},
+		{"array with a word", ".mtx",
+			banner + "array integer general\n5 7\n" + strings.Replace(array.String(), "\n44\n", "\n44 x\n",
+				1)},
+		{"TACO tensor", ".ttx", banner[:14] +
+			" tensor coordinate real general\n3 4 2\n1 1 5.5\n3 4 .25\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -248,7 +273,8 @@ func whole(path string, opt coo.Options, kinds string) (out []string, dims []int
 		}
 		s.(coo.Sizable).SetDims(dims, nil)
 	}
-	t, err := coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Name: path}, coo.Config{})
+	t, err := coo.Assemble(s,
+		coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Name: path}, coo.Config{})
 	if err != nil {
 		return nil, dims, err
 	}

@@ -128,7 +128,8 @@ func fences(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
 
 // compareSums puts the checksums of all spans together, at rank 0: of many ranks
 // each would do the same. Collective.
-func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, at [][]int64, mine []int64) (fault, err error) {
+func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, at [][]int64, mine []int64) (fault,
+	err error) {
 	all, err := comm.Allgatherv(c.Uncounted(), mine)
 	if err != nil || c.Rank() != 0 {
 		return nil, err

@@ -71,7 +71,8 @@ func TestMergeIsStableAndSorted(t *testing.T) {
 					t.Fatal(err)
 				}
 				for k := range b.N {
-					got = append(got, [3]int64{b.Coords[0][k], b.Coords[1][k], int64(binary.NativeEndian.Uint64(b.Vals[8*k:]))})
+					got = append(got, [3]int64{b.Coords[0][k], b.Coords[1][k],
+						int64(binary.NativeEndian.Uint64(b.Vals[8*k:]))})
 				}
 			}
 			if !slices.Equal(got, want) {

@@ -1,5 +1,5 @@
-// Package messages measures what messages between ranks cost: between ranks of a process, between processes of a
-// machine, and between machines, as far as a job has such ranks.
+// Package messages measures what messages between ranks cost: between ranks of a process, between
+// processes of a machine, and between machines, as far as a job has such ranks.
 package messages
 
 import (
@@ -9,8 +9,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// lengths are the elements of float64 of the messages that are timed: one, whose time is latency, and as
-// many as tell the bandwidth.
+// lengths are the elements of float64 of the messages that are timed: one, whose time is latency,
+// and as many as tell the bandwidth.
 const short, long = 1, 1 << 19
 
 // span is for how long a pair of ranks sends messages of one length, in seconds.

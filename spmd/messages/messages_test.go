@@ -12,8 +12,8 @@ import (
 	"distaff/spmd/comm/local"
 )
 
-// TestMeasure: ranks of a process send messages of both lengths until the clock, which ticks with each look at it,
-// says that it is enough, and agree on what it said.
+// TestMeasure: ranks of a process send messages of both lengths until the clock, which ticks with
+// each look at it, says that it is enough, and agree on what it said.
 func TestMeasure(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 5} {
 		var looks atomic.Int64
@@ -29,7 +29,8 @@ func TestMeasure(t *testing.T) {
 				}
 				return nil
 			}
-			if len(list) != 1 || list[0].Between != tune.BetweenThreads || !(list[0].Latency > 0) || !(list[0].Bandwidth > 0) {
+			if len(list) != 1 || list[0].Between != tune.BetweenThreads || !(list[0].Latency > 0) ||
+				!(list[0].Bandwidth > 0) {
 				t.Errorf("%d ranks: got %+v", ranks, list)
 			}
 			all, err := comm.AllgatherValue(c, list)
@@ -55,9 +56,12 @@ func TestPartners(t *testing.T) {
 	}{
 		{[]comm.Place{at("a", 1)}, nil},
 		{[]comm.Place{at("a", 1), at("a", 1), at("a", 1)}, []partner{{1, tune.BetweenThreads}}},
-		{[]comm.Place{at("a", 1), at("a", 2), at("b", 1), at("b", 2)}, []partner{{1, tune.BetweenProcesses}, {2, tune.BetweenMachines}}},
-		{[]comm.Place{at("a", 1), at("b", 1), at("a", 2), at("a", 1)}, []partner{{1, tune.BetweenMachines}, {2, tune.BetweenProcesses}, {3, tune.BetweenThreads}}},
-		{[]comm.Place{{Node: "a", PID: 1, Space: "x"}, {Node: "a", PID: 1, Space: "y"}}, []partner{{1, tune.BetweenProcesses}}},
+		{[]comm.Place{at("a", 1), at("a", 2), at("b", 1), at("b", 2)},
+			[]partner{{1, tune.BetweenProcesses}, {2, tune.BetweenMachines}}},
+		{[]comm.Place{at("a", 1), at("b", 1), at("a", 2), at("a", 1)},
+			[]partner{{1, tune.BetweenMachines}, {2, tune.BetweenProcesses}, {3, tune.BetweenThreads}}},
+		{[]comm.Place{{Node: "a", PID: 1, Space: "x"}, {Node: "a", PID: 1, Space: "y"}},
+			[]partner{{1, tune.BetweenProcesses}}},
 	} {
 		if got := partners(c.places); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%v: got %v, want %v", c.places, got, c.want)

@@ -13,8 +13,8 @@ import (
 // addsShare is of how many cases with a dense result one has a leaf made that adds to it.
 const addsShare = 4
 
-// readd runs the leaf that adds to a dense result twice: on zeros, which gives the result, and on what the
-// first run made, which gives twice as much.
+// readd runs the leaf that adds to a dense result twice: on zeros, which gives the result, and on
+// what the first run made, which gives twice as much.
 func (c *compiled) readd(call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
 	want, err := c.p.Expect(context.Background())
 	if err != nil {
@@ -55,7 +55,8 @@ func (c *compiled) readd(call func(args []*tcs.Tensor, bounds [][2]int64) error)
 	return nil
 }
 
-// doubled tells whether y is twice x, with what sums may lose in rounding: three times the tolerance of one.
+// doubled tells whether y is twice x, with what sums may lose in rounding: three times the
+// tolerance of one.
 func (c *compiled) doubled(x, y reference.Value, slack float64) bool {
 	if t := c.p.Result; t.IsInt() {
 		return t == dtype.Int32 && int32(2*x.I) == int32(y.I) || t == dtype.Int64 && 2*x.I == y.I

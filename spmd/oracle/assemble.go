@@ -29,7 +29,8 @@ func (t *Tensor) Assemble(wide bool) (*tcs.Tensor, error) {
 	if len(t.Dims) == 0 {
 		return tcs.Scalar(tcsValue(typ, t.Entries[0].Value)), nil
 	}
-	spec := coo.Spec{Kinds: t.Format.Letters(), Modes: t.Format.Order, Dims: t.Dims, Type: typ, Name: t.Name, Wide: wide}
+	spec := coo.Spec{Kinds: t.Format.Letters(), Modes: t.Format.Order, Dims: t.Dims, Type: typ,
+		Name: t.Name, Wide: wide}
 	return coo.Assemble(&entryStream{t: t, typ: typ}, spec, coo.Config{Threads: 1})
 }
 
@@ -69,7 +70,8 @@ func output(t *tcs.Tensor) *Output {
 	out := &Output{}
 	t.Entries(func(coord []int64, i int64) bool {
 		v := t.Value(i)
-		out.Entries = append(out.Entries, Entry{append([]int64{}, coord...), reference.Value{I: v.I, C: v.C}})
+		out.Entries = append(out.Entries,
+			Entry{append([]int64{}, coord...), reference.Value{I: v.I, C: v.C}})
 		return true
 	})
 	return out

@@ -15,7 +15,8 @@ type bruteEngine struct{}
 func (bruteEngine) Name() string { return "brute" }
 
 func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
-	b := &brute{sizes: map[string]int64{}, tensors: map[string]map[string]float64{}, integer: p.Compute.IsInt()}
+	b := &brute{sizes: map[string]int64{}, tensors: map[string]map[string]float64{},
+		integer: p.Compute.IsInt()}
 	for _, v := range p.Normal.Vars {
 		// Variables of one name have one size in these cases.
 		name := v
@@ -104,12 +105,13 @@ func (b *brute) run(s *notation.Stmt) map[string]float64 {
 				summed = append(summed, v)
 			}
 		}
-		b.points(append(append([]string{}, s.LHS.Vars...), summed...), map[string]int64{}, func(env map[string]int64) {
-			if c := b.eval(choice, env); c.ok {
-				b.err = b.err || c.err
-				out[keyOf(s.LHS.Vars, env)] += c.v
-			}
-		})
+		b.points(append(append([]string{}, s.LHS.Vars...), summed...), map[string]int64{},
+			func(env map[string]int64) {
+				if c := b.eval(choice, env); c.ok {
+					b.err = b.err || c.err
+					out[keyOf(s.LHS.Vars, env)] += c.v
+				}
+			})
 	}
 	return out
 }

@@ -125,7 +125,9 @@ func sameBytes(t *testing.T, name string, c *Case, kind string) {
 		t.Fatal(err)
 	}
 	var want []byte
-	for i, e := range []Jobs{{Ranks: 1}, {Ranks: 2}, {Ranks: 1, Blocks: true}, {Ranks: 2, Blocks: true}, {Ranks: 3, Blocks: true}, {Ranks: 4, Blocks: true}, {Ranks: 6, Blocks: true}, {Ranks: 8, Blocks: true}} {
+	for i, e := range []Jobs{{Ranks: 1}, {Ranks: 2}, {Ranks: 1, Blocks: true},
+		{Ranks: 2, Blocks: true}, {Ranks: 3, Blocks: true}, {Ranks: 4, Blocks: true},
+		{Ranks: 6, Blocks: true}, {Ranks: 8, Blocks: true}} {
 		e.Target = spmd.Interpreter
 		file := filepath.Join(dir, fmt.Sprint(i, kind))
 		_, err := e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
@@ -142,7 +144,8 @@ func sameBytes(t *testing.T, name string, c *Case, kind string) {
 		if want == nil {
 			want = got
 		} else if !bytes.Equal(got, want) {
-			t.Errorf("%s: %d bytes of a %s that differ from the %d of one rank (%s)\n%s", name, len(got), kind, len(want), e.Flags(p), c.Text())
+			t.Errorf("%s: %d bytes of a %s that differ from the %d of one rank (%s)\n%s", name, len(got),
+				kind, len(want), e.Flags(p), c.Text())
 		}
 	}
 }

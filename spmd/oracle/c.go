@@ -67,8 +67,10 @@ func (e *C) batch(ctx context.Context, cases []*Prepared) []func(context.Context
 
 // batchOf is batch with other ways of compiling a case and of calling it. Cases
 // whose leaves are alike have one function in the file.
-func (e *C) batchOf(ctx context.Context, cases []*Prepared, compile func(*Prepared, string) (*compiled, error),
-	call func(context.Context, *kernels.Library, *compiled) (*Output, error)) []func(context.Context) (*Output, error) {
+func (e *C) batchOf(ctx context.Context, cases []*Prepared,
+	compile func(*Prepared, string) (*compiled, error),
+	call func(context.Context, *kernels.Library, *compiled) (*Output, error)) []func(context.Context) (
+	*Output, error) {
 	out := make([]func(context.Context) (*Output, error), len(cases))
 	made := make([]*compiled, len(cases))
 	var funcs []*ir.Func
@@ -122,7 +124,8 @@ func (e *C) batchOf(ctx context.Context, cases []*Prepared, compile func(*Prepar
 	return out
 }
 
-func compileSafely(p *Prepared, name string, compile func(*Prepared, string) (*compiled, error)) (c *compiled, err error) {
+func compileSafely(p *Prepared, name string,
+	compile func(*Prepared, string) (*compiled, error)) (c *compiled, err error) {
 	defer recovered(&err)
 	return compile(p, name)
 }
@@ -151,7 +154,8 @@ func call(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, erro
 				return err
 			}
 			defer leaf.Close()
-			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: c.threads, Arena: arena, Vars: c.unit.Vars, What: c.p.Case.Stmt})
+			return leaf.Call(ctx, args, bounds,
+				kernels.Env{Threads: c.threads, Arena: arena, Vars: c.unit.Vars, What: c.p.Case.Stmt})
 		}
 	}
 	out, err := c.execute(with(c.unit))

@@ -61,11 +61,13 @@ func (c *Case) Tensor(name string) *Tensor {
 
 // Clone is a deep copy.
 func (c *Case) Clone() *Case {
-	out := &Case{Stmt: c.Stmt, Variant: c.Variant, Schedule: slices.Clone(c.Schedule), Over: c.Over.Clone()}
+	out := &Case{Stmt: c.Stmt, Variant: c.Variant, Schedule: slices.Clone(c.Schedule),
+		Over: c.Over.Clone()}
 	for _, t := range c.Tensors {
 		d := *t
 		d.Dims = slices.Clone(t.Dims)
-		d.Format = format.Format{Levels: slices.Clone(t.Format.Levels), Order: slices.Clone(t.Format.Order)}
+		d.Format = format.Format{Levels: slices.Clone(t.Format.Levels),
+			Order: slices.Clone(t.Format.Order)}
 		d.Entries = make([]Entry, len(t.Entries))
 		for k, e := range t.Entries {
 			d.Entries[k] = Entry{slices.Clone(e.Coord), e.Value}
@@ -95,7 +97,8 @@ func (c *Case) Prepare() (*Prepared, error) {
 	if err := notation.Check(s); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(s.Accesses(), func(a *notation.Access) bool { return a.Name == s.LHS.Name }) {
+	if slices.ContainsFunc(s.Accesses(),
+		func(a *notation.Access) bool { return a.Name == s.LHS.Name }) {
 		return nil, fmt.Errorf("%s stands on the right: its old value has no name of its own", s.LHS.Name)
 	}
 	p := &Prepared{Case: c, Parsed: s, Normal: notation.Normalize(s)}
@@ -291,7 +294,8 @@ func (p *Prepared) Expect(ctx context.Context) (*Want, error) {
 	}
 	left := p.Case.Tensors[0]
 	w := &Want{Dims: left.Dims, Type: p.Result, Format: left.Format, MayDivide: p.dividesInSum()}
-	e := reference.New(reference.Problem{Normal: p.Normal, Sizes: p.Sizes.Vars, Compute: p.Compute, Result: p.Result, Tensors: tensors})
+	e := reference.New(reference.Problem{Normal: p.Normal, Sizes: p.Sizes.Vars, Compute: p.Compute,
+		Result: p.Result, Tensors: tensors})
 	err := e.Each(ctx, func(coord []int64, pt reference.Point) error {
 		w.Coords = append(w.Coords, slices.Clone(coord))
 		w.Points = append(w.Points, pt)

@@ -27,7 +27,8 @@ func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, er
 		defer leaf.Close()
 		arena := kernels.NewArena(nil)
 		out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-			return leaf.Call(ctx, args, bounds, kernels.Env{Threads: 1, Arena: arena, Vars: c.unit.Vars, What: c.p.Case.Stmt})
+			return leaf.Call(ctx, args, bounds,
+				kernels.Env{Threads: 1, Arena: arena, Vars: c.unit.Vars, What: c.p.Case.Stmt})
 		})
 		if err == nil && arena.Leaks() > 0 {
 			err = fmt.Errorf("the leaf left %d blocks of memory behind", arena.Leaks())
@@ -36,8 +37,8 @@ func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, er
 	}
 }
 
-// TestOracleGPUEmulated runs random schedules for a GPU as the CUDA C++ that they become, on a GPU that
-// the CPU emulates.
+// TestOracleGPUEmulated runs random schedules for a GPU as the CUDA C++ that they become, on a GPU
+// that the CPU emulates.
 func TestOracleGPUEmulated(t *testing.T) {
 	t.Parallel()
 	b := emulatedGPU(t)
@@ -97,7 +98,8 @@ func TestJobsCUDA(t *testing.T) {
 	sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true}}, Options{Follow: 0.3}, 100)
 }
 
-// TestCUDAPrograms holds programs whose tensors stay on a GPU to the reference. It is run by make test-cuda.
+// TestCUDAPrograms holds programs whose tensors stay on a GPU to the reference. It is run by make
+// test-cuda.
 func TestCUDAPrograms(t *testing.T) {
 	b, err := cuda.New(cuda.Config{Log: func(s string) { t.Log(s) }})
 	if err != nil {
@@ -114,7 +116,8 @@ type cudaJobs struct{ Jobs }
 
 func (e cudaJobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	out, err := e.Jobs.Run(ctx, p)
-	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu") {
+	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused &&
+		strings.Contains(d.Msg, "--target=cpu") {
 		e.Target = ""
 		return e.Jobs.Run(ctx, p)
 	}

@@ -23,7 +23,8 @@ func (g *generator) data(s *notation.Stmt) *Case {
 	sizes := g.sizes(n)
 	c := &Case{Stmt: s.String(), Variant: g.rand.Uint64N(1 << 20)}
 	types := g.types()
-	st := style{special: g.chance(0.08) && !g.o.Exact, fraction: g.chance(0.06) && !g.o.Exact, large: g.chance(0.03) && !g.o.Exact}
+	st := style{special: g.chance(0.08) && !g.o.Exact, fraction: g.chance(0.06) && !g.o.Exact,
+		large: g.chance(0.03) && !g.o.Exact}
 	dims := map[string][]int64{}
 	for _, a := range append([]*notation.Access{n.LHS}, n.Accesses()...) {
 		dims[a.Name] = nil
@@ -202,12 +203,14 @@ func (g *generator) entries(t *Tensor, st style) {
 		}
 		// Repeats that a format keeps are summed as they are read, others as they are
 		// stored: in two types. Their sums are exact here.
-		for again := g.chance(density); again; again = g.chance(0.05) && !st.full && !st.large && !st.fraction && len(coord) > 0 {
+		for again := g.chance(density); again; again = g.chance(0.05) && !st.full && !st.large &&
+			!st.fraction && len(coord) > 0 {
 			t.Entries = append(t.Entries, Entry{append([]int64{}, coord...), g.value(t.Type, st)})
 		}
 	}
 	walk(0)
-	g.rand.Shuffle(len(t.Entries), func(a, b int) { t.Entries[a], t.Entries[b] = t.Entries[b], t.Entries[a] })
+	g.rand.Shuffle(len(t.Entries),
+		func(a, b int) { t.Entries[a], t.Entries[b] = t.Entries[b], t.Entries[a] })
 	t.Entries = held(t.Format, t.Entries)
 }
 

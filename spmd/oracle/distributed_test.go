@@ -29,7 +29,8 @@ type distributed struct {
 	target string
 	ranks  int // 0: as drawn, and the leaf with a schedule of its own at times
 	seen   *distributedCounts
-	// agree has every distribution that a plan refuses run too: a run is to be refused with the same reason.
+	// agree has every distribution that a plan refuses run too: a run is to be refused with the same
+	// reason.
 	agree bool
 }
 
@@ -53,10 +54,13 @@ func newDistributedCounts() *distributedCounts {
 // allowedRefusals are those that the language has, by what is said.
 var allowedRefusals = []*regexp.Regexp{
 	regexp.MustCompile(`^rotate: .* whose loop is not outside that over`),
-	regexp.MustCompile(`^distribute: .* is the variable of \d+ sums, each of which has a range of its own`),
+	regexp.MustCompile(
+		`^distribute: .* is the variable of \d+ sums, each of which has a range of its own`),
 	regexp.MustCompile(`^distribute: the sum over .* stands inside a product or quotient`),
-	regexp.MustCompile(`the loop over .* goes through chunks of .*, whose loop is the leaf's; reorder puts it outside$`),
-	regexp.MustCompile(`^pos: the positions of .* go through all of .*, and the loops go through parts of it$`),
+	regexp.MustCompile(
+		`the loop over .* goes through chunks of .*, whose loop is the leaf's; reorder puts it outside$`),
+	regexp.MustCompile(
+		`^pos: the positions of .* go through all of .*, and the loops go through parts of it$`),
 	regexp.MustCompile(`^distribute: the machine .* has a loop over each of its dimensions already`),
 }
 
@@ -108,7 +112,8 @@ func (c *distributedCounts) note(p *Prepared, d *Distribution) {
 	c.Lock()
 	defer c.Unlock()
 	c.ran++
-	seen := map[string]bool{"placements": len(d.Placements) > 0, "a hierarchy": strings.Contains(d.Machine, ";")}
+	seen := map[string]bool{"placements": len(d.Placements) > 0,
+		"a hierarchy": strings.Contains(d.Machine, ";")}
 	for _, x := range d.Commands {
 		name, _, _ := strings.Cut(x, "(")
 		seen[name] = true
@@ -127,7 +132,8 @@ func (c *distributedCounts) log(t *testing.T) {
 	for _, k := range slices.Sorted(maps.Keys(c.have)) {
 		parts = append(parts, fmt.Sprintf("%d %s", c.have[k], k))
 	}
-	t.Logf("%d cases were distributed, %d of which moved the bytes of exact plans: %s", c.ran, c.exact.Load(), strings.Join(parts, ", "))
+	t.Logf("%d cases were distributed, %d of which moved the bytes of exact plans: %s", c.ran,
+		c.exact.Load(), strings.Join(parts, ", "))
 	all, leaf := 0, 0
 	for _, k := range slices.Sorted(maps.Keys(c.refused)) {
 		if strings.HasPrefix(k, "leaf: ") {
@@ -137,8 +143,10 @@ func (c *distributedCounts) log(t *testing.T) {
 		t.Logf("refused %d times: %s", c.refused[k], k)
 		all += c.refused[k]
 	}
-	t.Logf("%d of %d distributions refused (%d%%), and %d commands of leaves", all, all+c.ran, 100*all/max(all+c.ran, 1), leaf)
-	for _, what := range []string{"placements", "a hierarchy", "divide", "split", "reorder", "distribute", "communicate", "rotate", "parallelize", "pos", addsByEntries} {
+	t.Logf("%d of %d distributions refused (%d%%), and %d commands of leaves", all, all+c.ran,
+		100*all/max(all+c.ran, 1), leaf)
+	for _, what := range []string{"placements", "a hierarchy", "divide", "split", "reorder",
+		"distribute", "communicate", "rotate", "parallelize", "pos", addsByEntries} {
 		if *nFlag == 0 && c.have[what] == 0 {
 			t.Errorf("no case with %s", what)
 		}
@@ -162,7 +170,8 @@ func (e distributed) over(j *spmd.Job, d *Distribution) {
 
 // drawn is the distribution of a case: that which it fixes, or one that it draws. The job has it.
 // Without one that is not refused the case runs on the ranks as the default is.
-func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Distribution, *spmd.Planned, error) {
+func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Distribution,
+	*spmd.Planned, error) {
 	rng := source(p)
 	if p.Case.Over != nil {
 		rng = rand.New(rand.NewPCG(p.Case.Variant, 9))
@@ -201,8 +210,9 @@ func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Dist
 // byRank is the rank that a run names where it was refused there.
 var byRank = regexp.MustCompile(`^\[\d+\] `)
 
-// agreed holds a run to the reason with which a plan was refused. The leaf's loops hang on how many entries there are, which
-// a plan estimates, so that at times another of the leaf's commands is the first that is refused, or in other words.
+// agreed holds a run to the reason with which a plan was refused. The leaf's loops hang on how many
+// entries there are, which a plan estimates, so that at times another of the leaf's commands is the
+// first that is refused, or in other words.
 func (e distributed) agreed(ctx context.Context, j *spmd.Job, planned error) error {
 	if !e.agree || e.seen == nil {
 		return nil
@@ -215,7 +225,8 @@ func (e distributed) agreed(ctx context.Context, j *spmd.Job, planned error) err
 	code, want := comm.ExitCode(err), comm.ExitCode(planned)
 	switch same := byRank.ReplaceAllString(err.Error(), "") == planned.Error(); {
 	case code != want, !same && (leafReason(err) == "" || leafReason(planned) == ""):
-		return fmt.Errorf("the plan is refused with %q (%d), the run with %q (%d)", planned, want, err, code)
+		return fmt.Errorf("the plan is refused with %q (%d), the run with %q (%d)", planned, want, err,
+			code)
 	case same:
 		e.seen.agreed.Add(1)
 	default:
@@ -233,7 +244,8 @@ func asRefused(d *Distribution, err error) error {
 }
 
 // withLeaf adds commands of the leaf to a distribution, which the leaf takes.
-func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, j *spmd.Job, d *Distribution, left map[string]string) (*Distribution, *spmd.Planned, error) {
+func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, j *spmd.Job,
+	d *Distribution, left map[string]string) (*Distribution, *spmd.Planned, error) {
 	without := d.Commands
 	with := func(list []string) {
 		d.Commands = slices.Clone(without)
@@ -262,7 +274,8 @@ func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, 
 		}
 		return u.Unit.CIN, nil
 	})
-	refused := func(err error) bool { return leafReason(err) != "" || reason(err) != "" } // some make further loops of the nest
+	// some make further loops of the nest
+	refused := func(err error) bool { return leafReason(err) != "" || reason(err) != "" }
 	if err != nil && !refused(err) {
 		return d, nil, asRefused(d, err)
 	}
@@ -344,7 +357,9 @@ func (e distributed) moved(r *spmd.Report, plan *spmd.Planned) error {
 	if e.seen != nil && slices.Max(want.BytesReceived) > 0 {
 		e.seen.exact.Add(1)
 	}
-	if !slices.Equal(got.MessagesSent, want.MessagesSent) || !slices.Equal(got.BytesSent, want.BytesSent) || !slices.Equal(got.BytesReceived, want.BytesReceived) {
+	if !slices.Equal(got.MessagesSent, want.MessagesSent) ||
+		!slices.Equal(got.BytesSent, want.BytesSent) ||
+		!slices.Equal(got.BytesReceived, want.BytesReceived) {
 		return fmt.Errorf("the run moved %+v, and the plan says %+v", got, want)
 	}
 	return nil
@@ -380,7 +395,8 @@ func (e distributed) Flags(p *Prepared) string {
 
 // TestOracleDistributed holds jobs on 1 to 9 ranks by random distributed schedules, over random
 // machines and with random placements, to the reference; some with dense tensors alone, whose
-// traffic the plan knows. What a plan takes a run takes, and what it refuses a run refuses with the same reason.
+// traffic the plan knows. What a plan takes a run takes, and what it refuses a run refuses with the
+// same reason.
 func TestOracleDistributed(t *testing.T) {
 	t.Parallel()
 	seen := newDistributedCounts()
@@ -392,9 +408,11 @@ func TestOracleDistributed(t *testing.T) {
 	sweep(t, e, dense, 150)
 	seen.log(t)
 	agreed, alike := seen.agreed.Load(), seen.alike.Load()
-	t.Logf("%d distributions were refused by plan and run with the same words, and %d with others", agreed, alike)
+	t.Logf("%d distributions were refused by plan and run with the same words, and %d with others",
+		agreed, alike)
 	if *nFlag == 0 && (agreed < 500 || alike > agreed/50) {
-		t.Errorf("plan and run refused %d distributions with the same words and %d with others, want 500 at least of the first and few others", agreed, alike)
+		t.Errorf(
+			"plan and run refused %d distributions with the same words and %d with others, want 500 at least of the first and few others", agreed, alike)
 	}
 	if *nFlag == 0 && seen.exact.Load() < 60 {
 		t.Errorf("%d cases moved the bytes of exact plans, want 60 at least", seen.exact.Load())
@@ -424,19 +442,21 @@ func (e rotatedWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return out, err
 }
 
-// TestDistributedShrinks: a mistake of one command is reported with that command and few others, as a case file
-// that fixes it.
+// TestDistributedShrinks: a mistake of one command is reported with that command and few others, as
+// a case file that fixes it.
 func TestDistributedShrinks(t *testing.T) {
 	t.Parallel()
 	e := rotatedWrong{distributed{target: spmd.Interpreter}}
-	rep := Sweep(context.Background(), e, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, 1, 0, 100, 4)
+	rep := Sweep(context.Background(), e, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}},
+		1, 0, 100, 4)
 	if len(rep.Failures) < 4 {
 		t.Fatalf("the mistake was found %d times, want 4", len(rep.Failures))
 	}
 	few := 0
 	for _, f := range rep.Failures {
 		d := f.Small.Over
-		if d == nil || !slices.ContainsFunc(d.Commands, func(c string) bool { return strings.HasPrefix(c, "rotate(") }) {
+		if d == nil || !slices.ContainsFunc(d.Commands,
+			func(c string) bool { return strings.HasPrefix(c, "rotate(") }) {
 			t.Fatalf("got no rotate:\n%v", f)
 		}
 		if len(d.Commands) <= 5 {

@@ -85,7 +85,8 @@ func (c *Case) fitted() *Distribution {
 		list, ok := strings.CutPrefix(command, "communicate({")
 		if ok {
 			names, rest, _ := strings.Cut(list, "}")
-			have := slices.DeleteFunc(strings.Split(names, ","), func(n string) bool { return c.Tensor(n) == nil })
+			have := slices.DeleteFunc(strings.Split(names, ","),
+				func(n string) bool { return c.Tensor(n) == nil })
 			if len(have) == 0 {
 				continue
 			}
@@ -96,8 +97,8 @@ func (c *Case) fitted() *Distribution {
 	return d
 }
 
-// simplerOver yields cases with a placement or a command less, or a variable of a reorder, with fewer ranks, and over a
-// smaller machine.
+// simplerOver yields cases with a placement or a command less, or a variable of a reorder, with
+// fewer ranks, and over a smaller machine.
 func simplerOver(c *Case, yield func(*Case) bool) bool {
 	if c.Over == nil {
 		return true

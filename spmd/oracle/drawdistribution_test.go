@@ -25,16 +25,18 @@ type distributer struct {
 	runs    int64    // of the leaf, as far as loops are drawn
 
 	commands []string
-	outer    []string          // loops over chunks and single coordinates, in the order in which they are to be
-	inner    []string          // loops of the leaf
-	made     []string          // outer loops over chunks: those that can be rotated
-	singles  []string          // outer loops over single coordinates, all of which are distributed
-	over     []string          // by dimension of the machine, the variable of the statement that is cut for it, if any
-	left     map[string]string // by variable of the statement, what is left of it for the leaf
-	stored   *notation.Access  // whose entries are cut; nil for none
-	levels   int               // of it, down to that whose positions are cut
-	fused    map[string]string // by variable of these, the loop of the leaf that goes through it
-	n        int
+	// loops over chunks and single coordinates, in the order in which they are to be
+	outer   []string
+	inner   []string // loops of the leaf
+	made    []string // outer loops over chunks: those that can be rotated
+	singles []string // outer loops over single coordinates, all of which are distributed
+	// by dimension of the machine, the variable of the statement that is cut for it, if any
+	over   []string
+	left   map[string]string // by variable of the statement, what is left of it for the leaf
+	stored *notation.Access  // whose entries are cut; nil for none
+	levels int               // of it, down to that whose positions are cut
+	fused  map[string]string // by variable of these, the loop of the leaf that goes through it
+	n      int
 }
 
 func (d *distributer) chance(p float64) bool { return d.Float64() < p }
@@ -46,8 +48,10 @@ func (d *distributer) add(format string, args ...any) {
 // drawDistribution draws a machine, ranks, a schedule without commands of the leaf, and placements.
 // left has, by variable of the statement, the name that commands of the leaf have for it. With
 // bare the commands leave none for the leaf, which may refuse them.
-func drawDistribution(r *rand.Rand, p *Prepared, bare bool) (out *Distribution, left map[string]string) {
-	d := &distributer{Rand: r, p: p, bare: bare, turns: !bare && r.IntN(8) == 0, runs: 1, left: map[string]string{}}
+func drawDistribution(r *rand.Rand, p *Prepared, bare bool) (out *Distribution,
+	left map[string]string) {
+	d := &distributer{Rand: r, p: p, bare: bare, turns: !bare && r.IntN(8) == 0, runs: 1,
+		left: map[string]string{}}
 	d.drawMachine()
 	d.over = make([]string, len(d.dims))
 	vars := d.variables()
@@ -85,7 +89,8 @@ func (d *distributer) drawMachine() {
 	}
 	d.machine = &place.Machine{Name: "M", Grids: []place.Grid{{Extents: grid(3)}}}
 	if d.chance(0.3) {
-		d.machine.Grids = []place.Grid{{Name: "nodes", Extents: grid(2)}, {Name: "gpus", Extents: grid(2)}}
+		d.machine.Grids = []place.Grid{{Name: "nodes", Extents: grid(2)},
+			{Name: "gpus", Extents: grid(2)}}
 	}
 	d.dims = d.machine.Dims()
 	for _, g := range d.machine.Grids {
@@ -102,7 +107,8 @@ func (d *distributer) drawMachine() {
 	}
 }
 
-// variables are those of the statement as the user wrote them, most of them only such as can be cut.
+// variables are those of the statement as the user wrote them, most of them only such as can be
+// cut.
 func (d *distributer) variables() []string {
 	var out []string
 	all := d.chance(0.05)
@@ -239,7 +245,8 @@ func (d *distributer) loops(vars, some []string) {
 	}
 	d.Shuffle(len(d.outer), func(a, b int) { d.outer[a], d.outer[b] = d.outer[b], d.outer[a] })
 	d.order(nil, d.outer)
-	list := slices.DeleteFunc(slices.Clone(d.outer), func(o string) bool { return slices.Contains(d.singles, o) })
+	list := slices.DeleteFunc(slices.Clone(d.outer),
+		func(o string) bool { return slices.Contains(d.singles, o) })
 	d.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
 	list = append(slices.Clone(d.singles), list...)
 	list = list[:min(len(list), max(1+d.IntN(len(d.dims)), len(d.singles)))]
@@ -262,7 +269,8 @@ func (d *distributer) loops(vars, some []string) {
 // storedOver stands for the entries of a tensor among what is cut for dimensions of the machine.
 const storedOver = "~"
 
-// positions cuts the entries of a tensor at times, where every term of the statement has it as a factor.
+// positions cuts the entries of a tensor at times, where every term of the statement has it as a
+// factor.
 func (d *distributer) positions(vars []string) bool {
 	d.fused = map[string]string{}
 	if !d.chance(0.4) {
@@ -338,8 +346,8 @@ func (d *distributer) positions(vars []string) bool {
 	return true
 }
 
-// everywhere tells whether an access is a factor of every term, holds no variable twice, and is the only one
-// of its tensor.
+// everywhere tells whether an access is a factor of every term, holds no variable twice, and is the
+// only one of its tensor.
 func (d *distributer) everywhere(a *notation.Access) bool {
 	for k, v := range a.Vars {
 		if slices.Contains(a.Vars[:k], v) {
@@ -399,8 +407,8 @@ func (d *distributer) order(first, rest []string) {
 	}
 }
 
-// swap puts the loops that are to run over ranks outside, each by a swap with the loop in its place: such a
-// reorder omits loops, and says nothing of the leaf's.
+// swap puts the loops that are to run over ranks outside, each by a swap with the loop in its
+// place: such a reorder omits loops, and says nothing of the leaf's.
 func (d *distributer) swap() {
 	mixed := slices.Clone(d.outer)
 	for k, v := range d.inner {
@@ -442,7 +450,8 @@ func (d *distributer) communicates() {
 			continue
 		}
 		last := len(d.commands) - 1
-		if list, ok := strings.CutSuffix(d.commands[last], "},"+at+")"); ok && strings.HasPrefix(list, "communicate(") {
+		if list, ok := strings.CutSuffix(d.commands[last], "},"+at+")"); ok &&
+			strings.HasPrefix(list, "communicate(") {
 			d.commands[last] = list + "," + t.Name + "}," + at + ")"
 			continue
 		}
@@ -488,7 +497,8 @@ func (d *distributer) placements() []string {
 			if name == "" {
 				name = "M"
 			}
-			levels = append(levels, fmt.Sprintf("(%s) -> %s(%s)", strings.Join(modes, ","), name, strings.Join(dims, ",")))
+			levels = append(levels, fmt.Sprintf("(%s) -> %s(%s)", strings.Join(modes, ","), name,
+				strings.Join(dims, ",")))
 			base += len(g.Extents)
 		}
 		out = append(out, t.Name+strings.Join(levels, "; "))
@@ -497,9 +507,11 @@ func (d *distributer) placements() []string {
 }
 
 // dim is what becomes of a tensor along a dimension of the machine.
-func (d *distributer) dim(t *Tensor, modes []string, k int, extent int64, aligned bool, used map[string]bool) string {
+func (d *distributer) dim(t *Tensor, modes []string, k int, extent int64, aligned bool,
+	used map[string]bool) string {
 	mode := modes[d.IntN(len(modes))]
-	if !used["cut"] && (d.over[k] == storedOver && aligned && t.Name == d.stored.Name || !aligned && d.chance(0.1)) {
+	if !used["cut"] && (d.over[k] == storedOver && aligned && t.Name == d.stored.Name ||
+		!aligned && d.chance(0.1)) {
 		levels := 1 + d.IntN(len(modes))
 		if d.over[k] == storedOver && aligned {
 			levels = d.levels

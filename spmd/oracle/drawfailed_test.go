@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/cin"
 )
 
-// TestFailedDraw: where the compiler panics at a command, the draw ends with the schedule so far and
-// that command, and the cases that a failure is made small from have it.
+// TestFailedDraw: where the compiler panics at a command, the draw ends with the schedule so far
+// and that command, and the cases that a failure is made small from have it.
 func TestFailedDraw(t *testing.T) {
 	c, err := ParseCase("A(i) = B(i)\nvariant 0\nresult A d - 2\ntensor B d float64 2\n0 1\n")
 	if err != nil {
@@ -35,7 +35,8 @@ func TestFailedDraw(t *testing.T) {
 		d := drawer{}
 		cases := d.fixed(p, func() ([]string, error) {
 			var err error
-			if drawn, err = d.draw(source(p), p, compile); err == nil || !strings.Contains(err.Error(), "panic: the second command") {
+			if drawn, err = d.draw(source(p), p, compile); err == nil ||
+				!strings.Contains(err.Error(), "panic: the second command") {
 				t.Errorf("%v: got %v, want the panic as an error", given, err)
 			}
 			return drawn, err

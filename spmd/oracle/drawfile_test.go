@@ -24,7 +24,8 @@ type fileGen struct {
 // randomFile draws a job file of 2 to 8 statements, some in repeats.
 func randomFile(seed, k uint64) *fileProgram {
 	r := rand.New(rand.NewPCG(seed, k^1<<63))
-	g := &fileGen{programGen: &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()}}, c: &fileProgram{}}
+	g := &fileGen{programGen: &programGen{
+		generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()}}, c: &fileProgram{}}
 	g.c.ranks, g.c.repeat = 1+g.pick(40, 25, 20, 15), 1+g.pick(85, 15)
 	g.c.compile, g.c.check, g.c.machine = g.chance(0.1), g.chance(0.15), g.chance(0.2)
 	g.types = g.generator.types()
@@ -124,9 +125,11 @@ func (g *fileGen) sizeNames() {
 			continue
 		}
 		bound := func(t *fileTensor, m int) bool {
-			return t.Dims[m] == g.sizes[k] && t.sizes[m] == fmt.Sprint(g.sizes[k]) && slices.Contains([]string{".tcs", ".npy", ".mtx", ".rb"}, t.file)
+			return t.Dims[m] == g.sizes[k] && t.sizes[m] == fmt.Sprint(g.sizes[k]) &&
+				slices.Contains([]string{".tcs", ".npy", ".mtx", ".rb"}, t.file)
 		}
-		if !slices.ContainsFunc(g.c.tensors, func(t *fileTensor) bool { return len(t.Dims) > 0 && bound(t, 0) }) {
+		if !slices.ContainsFunc(g.c.tensors,
+			func(t *fileTensor) bool { return len(t.Dims) > 0 && bound(t, 0) }) {
 			continue
 		}
 		for _, t := range g.c.tensors {
@@ -164,7 +167,8 @@ var literal = regexp.MustCompile(`\b[0-3]\b`)
 // written is a text with params in the place of some of its numbers.
 func (g *fileGen) written(text string) string {
 	return literal.ReplaceAllStringFunc(text, func(n string) string {
-		if slices.ContainsFunc(g.c.params, func(p [3]string) bool { return p[0] == "p"+n }) && g.chance(0.7) {
+		if slices.ContainsFunc(g.c.params, func(p [3]string) bool { return p[0] == "p"+n }) &&
+			g.chance(0.7) {
 			return "p" + n
 		}
 		return n
@@ -191,7 +195,8 @@ func (g *fileGen) item(depth int, most *int) *fileItem {
 			return nil
 		}
 		it = &fileItem{op: "do", stmt: text, text: g.written(text)}
-		if left, _, _ := strings.Cut(text, "("); slices.ContainsFunc(g.c.tensors, func(t *fileTensor) bool { return t.own && t.Name == left }) {
+		if left, _, _ := strings.Cut(text, "("); slices.ContainsFunc(g.c.tensors,
+			func(t *fileTensor) bool { return t.own && t.Name == left }) {
 			return nil // a result's format would depend on whether it was read before
 		}
 		if g.chance(0.2) {
@@ -265,7 +270,8 @@ func (g *fileGen) condition() *fileCond {
 		}
 		return x
 	}
-	return &fileCond{scalars[g.rand.IntN(len(scalars))], []string{"<", "<=", ">", ">=", "==", "!="}[g.rand.IntN(6)], side()}
+	return &fileCond{scalars[g.rand.IntN(len(scalars))],
+		[]string{"<", "<=", ">", ">=", "==", "!="}[g.rand.IntN(6)], side()}
 }
 
 // checks tells whether the file is right with one more item, so far as it can be told without

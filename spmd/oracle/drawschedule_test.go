@@ -78,7 +78,8 @@ func ofTile(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, command
 			cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 				if x.Key() == key {
 					into := []string{v, fmt.Sprintf("u%d", n)}[rng.IntN(2)]
-					add("precompute(%s,%s,%s,W%d)", strings.ReplaceAll(cin.ExprString(factors(rng, a.RHS, key)), "'", ""), v, into, n)
+					add("precompute(%s,%s,%s,W%d)",
+						strings.ReplaceAll(cin.ExprString(factors(rng, a.RHS, key)), "'", ""), v, into, n)
 				}
 			})
 		})
@@ -113,16 +114,21 @@ func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
 }
 
 // drawnCommands has each command as often as it is drawn.
-var drawnCommands = strings.Fields("split split split divide fuse fuse reorder reorder pos pos pos coord bound unroll parallelize parallelize parallelize " +
-	"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal layout layout")
+var drawnCommands = strings.Fields(
+	"split split split divide fuse fuse reorder reorder pos pos pos coord bound unroll parallelize parallelize parallelize " +
+		"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal layout layout")
 
-// insideParallel are those that are drawn once a loop is parallel, and formCommands those that drawForm draws.
+// insideParallel are those that are drawn once a loop is parallel, and formCommands those that
+// drawForm draws.
 var (
-	insideParallel = strings.Fields("parallelize parallelize parallelize workspace flatten longrows tile vectorize prefetch nontemporal")
-	formCommands   = strings.Fields("workspace flatten longrows tile vectorize prefetch jam nontemporal layout")
+	insideParallel = strings.Fields(
+		"parallelize parallelize parallelize workspace flatten longrows tile vectorize prefetch nontemporal")
+	formCommands = strings.Fields(
+		"workspace flatten longrows tile vectorize prefetch jam nontemporal layout")
 )
 
-// drawCommand is a command that may be legal. A statement may have no loop: v is then a name that nothing has.
+// drawCommand is a command that may be legal. A statement may have no loop: v is then a name that
+// nothing has.
 func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) (int, string) {
 	var vars, accesses []string
 	cin.Walk(s, func(t cin.Stmt) {
@@ -130,7 +136,8 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 			vars = append(vars, f.Var)
 		}
 	})
-	cin.Accesses(s, func(a *cin.Access) { accesses = append(accesses, strings.ReplaceAll(a.Key(), "'", "")) })
+	cin.Accesses(s,
+		func(a *cin.Access) { accesses = append(accesses, strings.ReplaceAll(a.Key(), "'", "")) })
 	pick := func(list []string) string {
 		if len(list) == 0 {
 			return "none"
@@ -150,11 +157,13 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	if n == 0 && rng.IntN(3) == 0 { // while the nest is what the statement's own is
 		name = "flatten"
 	}
-	if left := cin.Target(s).Vars; n == 0 && len(vars) > 1 && len(left) > 0 && left[len(left)-1] == vars[len(vars)-1] && rng.IntN(6) == 0 {
+	if left := cin.Target(s).Vars; n == 0 && len(vars) > 1 && len(left) > 0 &&
+		left[len(left)-1] == vars[len(vars)-1] && rng.IntN(6) == 0 {
 		order := slices.Clone(vars) // so that a loop over the result's last mode is around one that sums
 		k := len(order) - 1
 		order[k-1], order[k] = order[k], order[k-1]
-		return slices.Index(commandNames[:], "reorder"), fmt.Sprintf("reorder(%s)", strings.Join(order, ","))
+		return slices.Index(commandNames[:], "reorder"),
+			fmt.Sprintf("reorder(%s)", strings.Join(order, ","))
 	}
 	if v := aroundSums(s); v != "" && rng.IntN(2) == 0 {
 		return slices.Index(commandNames[:], "jam"), fmt.Sprintf("jam(%s,%d)", v, 1+small)
@@ -201,7 +210,8 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 			}
 			if holding := slices.DeleteFunc(slices.Clone(accesses), func(a string) bool {
 				return slices.ContainsFunc(roots, func(r string) bool {
-					return !slices.Contains(strings.FieldsFunc(a, func(c rune) bool { return strings.ContainsRune("(,)", c) })[1:], r)
+					return !slices.Contains(
+						strings.FieldsFunc(a, func(c rune) bool { return strings.ContainsRune("(,)", c) })[1:], r)
 				})
 			}); len(holding) > 0 {
 				return kind, fmt.Sprintf("pos(%s,%s,%s)", v, fresh(0), pick(holding))
@@ -210,7 +220,8 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		return kind, fmt.Sprintf("pos(%s,%s,%s)", v, fresh(0), pick(accesses))
 	case "coord":
 		if t, ok := s.(*cin.SuchThat); ok && rng.IntN(4) > 0 {
-			if in := slices.DeleteFunc(slices.Clone(vars), func(v string) bool { return t.Relations.PositionsOf(v) == "" }); len(in) > 0 {
+			if in := slices.DeleteFunc(slices.Clone(vars),
+				func(v string) bool { return t.Relations.PositionsOf(v) == "" }); len(in) > 0 {
 				v = pick(in)
 			}
 		}
@@ -230,9 +241,11 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	case "unroll":
 		return kind, fmt.Sprintf("unroll(%s,%d)", v, small)
 	case "assemble":
-		return kind, fmt.Sprintf("assemble(%s,%s)", p.Case.Tensors[0].Name, []string{"Append", "Insert"}[rng.IntN(2)])
+		return kind, fmt.Sprintf("assemble(%s,%s)", p.Case.Tensors[0].Name,
+			[]string{"Append", "Insert"}[rng.IntN(2)])
 	case "mergeby":
-		return kind, fmt.Sprintf("mergeby(%s,%s)", v, []string{"TwoFinger", "Gallop", "Predicated", "Windows", "OneBody"}[rng.IntN(5)])
+		return kind, fmt.Sprintf("mergeby(%s,%s)", v,
+			[]string{"TwoFinger", "Gallop", "Predicated", "Windows", "OneBody"}[rng.IntN(5)])
 	case "precompute":
 		if rng.IntN(3) == 0 {
 			if c := drawSum(rng, s, n); c != "" {
@@ -293,7 +306,9 @@ func drawSum(rng *rand.Rand, s cin.Stmt, n int) string {
 			to[k] = fmt.Sprintf("%c%d", "uvw"[k%3], n)
 		}
 	}
-	return fmt.Sprintf("precompute(%s,{%s},{%s},%s)", strings.ReplaceAll(cin.ExprString(a.RHS), "'", ""), strings.Join(from, ","), strings.Join(to, ","), name)
+	return fmt.Sprintf("precompute(%s,{%s},{%s},%s)",
+		strings.ReplaceAll(cin.ExprString(a.RHS), "'", ""), strings.Join(from, ","),
+		strings.Join(to, ","), name)
 }
 
 // aroundSums is the variable of the result's last mode, where a loop over it is directly around
@@ -326,7 +341,8 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 	small := 1 + rng.IntN(5)
 	switch name {
 	case "workspace":
-		return fmt.Sprintf("workspace(%s,%s)", pick(spaces), []string{"Hash", "List", "Bitmap", "Dense", "Sorted", "Positions"}[rng.IntN(6)])
+		return fmt.Sprintf("workspace(%s,%s)", pick(spaces),
+			[]string{"Hash", "List", "Bitmap", "Dense", "Sorted", "Positions"}[rng.IntN(6)])
 	case "flatten":
 		if first, ok := cin.Body(s).(*cin.Forall); ok {
 			v = first.Var
@@ -351,7 +367,8 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 		}
 		a := reads[rng.IntN(len(reads))]
 		order := strings.Trim(strings.ReplaceAll(fmt.Sprint(rng.Perm(len(a.Vars))), " ", ","), "[]")
-		return fmt.Sprintf("layout(%s(%s),%s)", strings.TrimRight(a.Name, "'"), strings.Join(a.Vars, ","), order)
+		return fmt.Sprintf("layout(%s(%s),%s)", strings.TrimRight(a.Name, "'"), strings.Join(a.Vars, ","),
+			order)
 	case "nontemporal":
 		return fmt.Sprintf("nontemporal(%s)", cin.Target(s).Name)
 	case "vectorize":
@@ -374,6 +391,8 @@ func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) st
 		}
 		return fmt.Sprintf("prefetch(%s,%s,%d)", t, v, small%5)
 	}
-	how := []string{"NoRaces,Work", "NoRaces,Ordered", fmt.Sprintf("NoRaces,Ordered,%d", small), "NoRaces,Rows", "NoRaces,Whole", fmt.Sprintf("Temporary,Work,%d", 1+small), fmt.Sprintf("ParallelReduction,Work,%d", small)}
+	how := []string{"NoRaces,Work", "NoRaces,Ordered", fmt.Sprintf("NoRaces,Ordered,%d", small),
+		"NoRaces,Rows", "NoRaces,Whole", fmt.Sprintf("Temporary,Work,%d", 1+small),
+		fmt.Sprintf("ParallelReduction,Work,%d", small)}
 	return fmt.Sprintf("parallelize(%s,CPUThread,%s)", v, how[rng.IntN(len(how))])
 }

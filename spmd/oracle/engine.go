@@ -77,7 +77,8 @@ func (w *Want) Compare(out *Output, err error) error {
 		got[key] = e.Value
 		p, present := points[key]
 		if present && !p.Agrees(e.Value) {
-			return fmt.Errorf("at %v got %s, want %s (tolerance %g)", e.Coord, e.Value.Format(w.Type), p.Value.Format(w.Type), p.Tolerance())
+			return fmt.Errorf("at %v got %s, want %s (tolerance %g)", e.Coord, e.Value.Format(w.Type),
+				p.Value.Format(w.Type), p.Tolerance())
 		}
 		if !present && e.Value != (reference.Value{}) {
 			return fmt.Errorf("at %v got %s, want it absent", e.Coord, e.Value.Format(w.Type))

@@ -22,16 +22,17 @@ import (
 	"distaff/kernels/lint"
 )
 
-// externs draws a random schedule, and has a C function run some innermost loops of what it
-// makes: one that goes over all points of its ranges, and looks for each operand's value there by
-// going through all that its levels store. The compiler's refusal of a function that has no parameters says
-// what this one is to look like.
+// externs draws a random schedule, and has a C function run some innermost loops of what it makes:
+// one that goes over all points of its ranges, and looks for each operand's value there by going
+// through all that its levels store. The compiler's refusal of a function that has no parameters
+// says what this one is to look like.
 type externs struct {
 	drawn, taken, refused, sparse, several, workspaces *atomic.Int64
 }
 
 func newExterns() externs {
-	return externs{new(atomic.Int64), new(atomic.Int64), new(atomic.Int64), new(atomic.Int64), new(atomic.Int64), new(atomic.Int64)}
+	return externs{new(atomic.Int64), new(atomic.Int64), new(atomic.Int64), new(atomic.Int64),
+		new(atomic.Int64), new(atomic.Int64)}
 }
 
 // wanted matches the function that a refusal asks for.
@@ -80,7 +81,8 @@ func (x externs) scheduled(p *Prepared, r *codegen.Request) error {
 			continue
 		}
 		text = b.function(found[1])
-		if _, err := stmt(list); isRefusal(err) && errors.As(err, &refusal) && !wanted.MatchString(refusal.Msg) {
+		if _, err := stmt(list); isRefusal(err) && errors.As(err, &refusal) &&
+			!wanted.MatchString(refusal.Msg) {
 			x.refused.Add(1) // for what is around the loops
 			continue
 		} else if err != nil {
@@ -129,7 +131,8 @@ func drawNest(rng *rand.Rand, p *Prepared, r *codegen.Request, s cin.Stmt, name 
 	var nests []nest
 	cin.Paths(cin.Body(s), func(loops []*cin.Forall, a *cin.Assign) {
 		n := nest{assign: a}
-		for k := len(loops) - 1; k >= 0 && (k == len(loops)-1 || loops[k].Body == cin.Stmt(loops[k+1])); k-- {
+		for k := len(loops) - 1; k >= 0 &&
+			(k == len(loops)-1 || loops[k].Body == cin.Stmt(loops[k+1])); k-- {
 			if len(n.vars) == 0 && loops[k].Body != cin.Stmt(a) {
 				break
 			}
@@ -145,7 +148,8 @@ func drawNest(rng *rand.Rand, p *Prepared, r *codegen.Request, s cin.Stmt, name 
 	n := nests[rng.IntN(len(nests))]
 	names := slices.Clone(n.vars[:1+rng.IntN(len(n.vars))])
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	b := &loopNest{name: name, assign: n.assign, result: cin.Target(s).Name, formats: map[string]format.Format{}}
+	b := &loopNest{name: name, assign: n.assign, result: cin.Target(s).Name,
+		formats: map[string]format.Format{}}
 	for _, t := range p.Case.Tensors {
 		b.formats[t.Name] = t.Format
 	}
@@ -174,7 +178,8 @@ func (b *loopNest) next() (typ, name string) {
 	return typ, name
 }
 
-// strides takes the strides of an array: its index at the coordinates, and at position p of the level above.
+// strides takes the strides of an array: its index at the coordinates, and at position p of the
+// level above.
 func (b *loopNest) strides(array string, below bool) string {
 	index := "0"
 	scaled := false
@@ -192,12 +197,13 @@ func (b *loopNest) strides(array string, below bool) string {
 	return index
 }
 
-// function is the text of the function with the parameters that are wanted. Its own variables begin with an underscore, as no index
-// variable, no tensor and so no parameter does.
+// function is the text of the function with the parameters that are wanted. Its own variables begin
+// with an underscore, as no index variable, no tensor and so no parameter does.
 func (b *loopNest) function(params string) string {
 	b.params = strings.Split(params, ", ")
 	b.out.Reset()
-	fmt.Fprintf(&b.out, "#include <stdint.h>\n#include <complex.h>\nstatic void %s(%s) {\n", b.name, params)
+	fmt.Fprintf(&b.out, "#include <stdint.h>\n#include <complex.h>\nstatic void %s(%s) {\n", b.name,
+		params)
 	for _, v := range b.vars {
 		_, lo := b.next()
 		_, hi := b.next()
@@ -226,7 +232,8 @@ func (b *loopNest) lookUp(a *cin.Access, value string) {
 	if !ok { // a workspace
 		f = format.DenseOf(len(a.Vars))
 	}
-	first := slices.IndexFunc(f.Order, func(mode int) bool { return slices.Contains(b.vars, a.Vars[mode]) })
+	first := slices.IndexFunc(f.Order,
+		func(mode int) bool { return slices.Contains(b.vars, a.Vars[mode]) })
 	if first < 0 {
 		_, name := b.next()
 		fmt.Fprintf(&b.out, "%[1]s = %[2]s; _has%[1]s = 1;\n", value, name)
@@ -241,12 +248,14 @@ func (b *loopNest) lookUp(a *cin.Access, value string) {
 		_, pos := b.next()
 		at := b.strides(pos, below)
 		_, crd := b.next()
-		fmt.Fprintf(&b.out, "{ const int64_t _at = %[1]s;\nfor (int64_t _p = %[2]s[_at]; _p < %[2]s[_at + 1]; _p++) if (%[3]s[_p] == %[4]s) {\n", at, pos, crd, a.Vars[f.Order[l]])
+		fmt.Fprintf(&b.out,
+			"{ const int64_t _at = %[1]s;\nfor (int64_t _p = %[2]s[_at]; _p < %[2]s[_at + 1]; _p++) if (%[3]s[_p] == %[4]s) {\n", at, pos, crd, a.Vars[f.Order[l]])
 		closing += "} }"
 		below = true
 	}
 	_, vals := b.next()
-	fmt.Fprintf(&b.out, "%[1]s = %[2]s[%[3]s]; _has%[1]s = 1;\n%[4]s\n", value, vals, b.strides(vals, below), closing)
+	fmt.Fprintf(&b.out, "%[1]s = %[2]s[%[3]s]; _has%[1]s = 1;\n%[4]s\n", value, vals,
+		b.strides(vals, below), closing)
 }
 
 // expr is whether an expression is there, and its value then.
@@ -274,7 +283,8 @@ func (b *loopNest) expr(x cin.Expr, have map[string]string) (has, value string) 
 		case '/':
 			return h, value
 		}
-		return "(" + h + " || " + k + ")", fmt.Sprintf("((%s ? %s : 0) %c (%s ? %s : 0))", h, v, x.Op, k, w)
+		return "(" + h + " || " + k + ")",
+			fmt.Sprintf("((%s ? %s : 0) %c (%s ? %s : 0))", h, v, x.Op, k, w)
 	}
 	panic(fmt.Sprintf("no expression: %T", x))
 }
@@ -291,11 +301,12 @@ var externLines = []string{
 	"y(i) = A(i,i)*x(i); y:d A:dd x:d",
 }
 
-// TestOracleExterns: C functions in the place of random loops of random schedules give what the statement
-// says, on several threads, and under sanitizers.
+// TestOracleExterns: C functions in the place of random loops of random schedules give what the
+// statement says, on several threads, and under sanitizers.
 func TestOracleExterns(t *testing.T) {
 	t.Parallel()
-	c, err := NewC(os.Getenv, "-O1", "-Wno-unused-parameter", "-Wno-unused-variable", "-Wno-unused-but-set-variable")
+	c, err := NewC(os.Getenv, "-O1", "-Wno-unused-parameter", "-Wno-unused-variable",
+		"-Wno-unused-but-set-variable")
 	if err != nil {
 		t.Skip(err)
 	}
@@ -320,7 +331,8 @@ func TestOracleExterns(t *testing.T) {
 			t.Errorf("%v\n%s", err, cases[k].Text())
 		}
 	}
-	t.Logf("%d functions taken, of which %d get compressed levels, %d run several loops and %d fill workspaces; %d refused", x.taken.Load(), x.sparse.Load(), x.several.Load(), x.workspaces.Load(), x.refused.Load())
+	t.Logf(
+		"%d functions taken, of which %d get compressed levels, %d run several loops and %d fill workspaces; %d refused", x.taken.Load(), x.sparse.Load(), x.several.Load(), x.workspaces.Load(), x.refused.Load())
 	if *nFlag == 0 && (x.sparse.Load() == 0 || x.several.Load() == 0) {
 		t.Error("some kind of function was never taken")
 	}
@@ -338,7 +350,8 @@ func (e externC) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.batch(ctx, []*Prepared{p})[0](ctx)
 }
 
-func (e externC) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
+func (e externC) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output,
+	error) {
 	return e.C.scheduledBatch(ctx, cases, e.scheduled)
 }
 

@@ -23,7 +23,8 @@ import (
 	"distaff/spmd"
 )
 
-var commandFlag = flag.String("oracle.distaff", "", "the program distaff, by which some job files are run too")
+var commandFlag = flag.String("oracle.distaff", "",
+	"the program distaff, by which some job files are run too")
 
 // TestOracleFilePrograms holds job files to the reference: what they print, and what the tensors
 // are at their ends.
@@ -62,17 +63,20 @@ func TestOracleFilePrograms(t *testing.T) {
 				}
 				bad.Add(1)
 				small, why := c.shrink(filepath.Join(dir, fmt.Sprint(k)), err)
-				t.Errorf("%v\n\nreproduce with\n    go test ./spmd/oracle -run TestOracleFilePrograms -oracle.seed=%d -oracle.first=%d -oracle.n=1\n%s\nbefore it was made small, %v:\n%s", why, *seedFlag, *firstFlag+k, small.report(), err, indent(c.String()))
+				t.Errorf(
+					"%v\n\nreproduce with\n    go test ./spmd/oracle -run TestOracleFilePrograms -oracle.seed=%d -oracle.first=%d -oracle.n=1\n%s\nbefore it was made small, %v:\n%s", why, *seedFlag, *firstFlag+k, small.report(), err, indent(c.String()))
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("seed %d: %d job files, %d runs of statements, %d through the command, %d files not right", *seedFlag, min(next.Load(), n), runs.Load(), commands.Load(), bad.Load())
+	t.Logf("seed %d: %d job files, %d runs of statements, %d through the command, %d files not right",
+		*seedFlag, min(next.Load(), n), runs.Load(), commands.Load(), bad.Load())
 }
 
 // report is what a reader of a failure wants of the program.
 func (c *fileProgram) report() string {
-	text := fmt.Sprintf("%d ranks, compiled %v, --check %v, --repeat=%d, -D %v, inputs %s:\n%s", c.ranks, c.compile, c.check, c.repeat, c.params, c.kinds(), indent(c.String()))
+	text := fmt.Sprintf("%d ranks, compiled %v, --check %v, --repeat=%d, -D %v, inputs %s:\n%s",
+		c.ranks, c.compile, c.check, c.repeat, c.params, c.kinds(), indent(c.String()))
 	for _, t := range c.tensors {
 		text += fmt.Sprintf("%s %v %s:", t.Name, t.Dims, t.Type)
 		for _, e := range t.Entries {
@@ -129,7 +133,8 @@ func (c *fileProgram) run(dir string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var said []string
-	j := &spmd.FileJob{File: f, Outputs: c.outputs(dir), Say: func(line string) { said = append(said, line) },
+	j := &spmd.FileJob{File: f, Outputs: c.outputs(dir),
+		Say:     func(line string) { said = append(said, line) },
 		Options: spmd.Options{Ranks: c.ranks, Threads: 1, Check: c.check, Repeat: c.repeat}}
 	if !c.compile {
 		j.Target = spmd.Interpreter
@@ -147,7 +152,8 @@ func (c *fileProgram) command(dir string) error {
 	if err := c.write(dir); err != nil {
 		return err
 	}
-	args := []string{"run", filepath.Join(dir, "job.dst"), fmt.Sprint("--ranks=", c.ranks), "--threads=1", fmt.Sprint("--repeat=", c.repeat)}
+	args := []string{"run", filepath.Join(dir, "job.dst"), fmt.Sprint("--ranks=", c.ranks),
+		"--threads=1", fmt.Sprint("--repeat=", c.repeat)}
 	for name, file := range c.outputs(dir) {
 		args = append(args, "-o="+name+":"+file)
 	}
@@ -234,7 +240,8 @@ func (c *fileProgram) compare(file string, t *Tensor) error {
 	}
 	defer got.Close()
 	if len(t.Dims) == 0 {
-		if v, w := got.Value(0), t.Entries[0].Value; got.Header.Type != tcsTypes[t.Type] || v.I != w.I || v.C != w.C {
+		if v, w := got.Value(0), t.Entries[0].Value; got.Header.Type != tcsTypes[t.Type] || v.I != w.I ||
+			v.C != w.C {
 			return fmt.Errorf("got %s, %s, want %s, %s", v.Text(), got.Header.Type, w.Format(t.Type), t.Type)
 		}
 		return nil
@@ -275,7 +282,8 @@ func (c *fileProgram) shrink(dir string, err error) (*fileProgram, error) {
 			func(d *fileProgram) { d.machine = false },
 		} {
 			d := small
-			if simpler(&d); d.ranks+d.repeat < small.ranks+small.repeat || d.check != small.check || d.machine != small.machine {
+			if simpler(&d); d.ranks+d.repeat < small.ranks+small.repeat || d.check != small.check ||
+				d.machine != small.machine {
 				again = try(d) || again
 			}
 		}
@@ -323,7 +331,10 @@ func numbered(list []*fileTensor) []*fileTensor {
 func without(items []*fileItem) [][]*fileItem {
 	var out [][]*fileItem
 	for k := len(items) - 1; k >= 0; k-- {
-		put := func(list ...*fileItem) { out = append(out, slices.Replace(slices.Clone(items), k, k+1, list...)) }
+		put := func(list ...*fileItem) {
+			out = append(out,
+				slices.Replace(slices.Clone(items), k, k+1, list...))
+		}
 		put()
 		it := items[k]
 		if it.op == "do" && it.splits != nil {

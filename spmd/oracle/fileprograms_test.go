@@ -31,7 +31,8 @@ type fileProgram struct {
 // fileTensor is a tensor that is declared.
 type fileTensor struct {
 	*Tensor
-	file  string        // the ending of the file that it is read from; "number" for a scalar; "" for nothing
+	// the ending of the file that it is read from; "number" for a scalar; "" for nothing
+	file  string
 	as    format.Format // in which a .tcs file stores it
 	sizes []string      // as they are written
 	text  string        // behind the sizes: levels and type
@@ -160,7 +161,9 @@ func (c *fileProgram) world() *world {
 
 // clone is a world that goes its own way.
 func (w *world) clone() *world {
-	return &world{tensors: maps.Clone(w.tensors), sized: maps.Clone(w.sized), moved: maps.Clone(w.moved), direct: maps.Clone(w.direct), broken: maps.Clone(w.broken), prepared: maps.Clone(w.prepared)}
+	return &world{tensors: maps.Clone(w.tensors), sized: maps.Clone(w.sized),
+		moved: maps.Clone(w.moved), direct: maps.Clone(w.direct), broken: maps.Clone(w.broken),
+		prepared: maps.Clone(w.prepared)}
 }
 
 // follow works out what the job must print and write; an error says that it is none.
@@ -275,7 +278,8 @@ func summaryOf(t *Tensor) string {
 	case t.Type.IsComplex():
 		sum.Type = tcs.Complex128
 	}
-	return text + tcs.Count(int64(len(stored(t.Format, t.Dims, want.Coords))), "entry") + ", sum " + sum.Text()
+	return text + tcs.Count(int64(len(stored(t.Format, t.Dims, want.Coords))),
+		"entry") + ", sum " + sum.Text()
 }
 
 // types are those of tensors that are declared, where inputs tell them.

@@ -81,7 +81,8 @@ func (f *files) String() string {
 	if f.dir == "" {
 		return ""
 	}
-	text := fmt.Sprintf(" (with the result to %q, --write=%s, --trust-input=%v", f.out, f.write, f.trust)
+	text := fmt.Sprintf(" (with the result to %q, --write=%s, --trust-input=%v", f.out, f.write,
+		f.trust)
 	for _, name := range slices.Sorted(maps.Keys(f.in)) {
 		text += fmt.Sprintf(", %s from %s %v", name, f.in[name], f.other[name])
 	}
@@ -135,7 +136,8 @@ func (f *files) check(want *tcs.Tensor) error {
 			return err
 		}
 		if got.FormatString() != want.FormatString() || got.Header.Type != want.Header.Type {
-			return fmt.Errorf("the result's file is of format %s and type %v, want %s and %v", got.FormatString(), got.Header.Type, want.FormatString(), want.Header.Type)
+			return fmt.Errorf("the result's file is of format %s and type %v, want %s and %v",
+				got.FormatString(), got.Header.Type, want.FormatString(), want.Header.Type)
 		}
 		return same(f.out, output(got), output(want))
 	case "":
@@ -154,26 +156,31 @@ func same(what string, got, want *Output) error {
 // checkOther holds a file of another format to the result, stored the same. Zeros that
 // dense levels make room for are not written, or not told from others.
 func (f *files) checkOther(want *tcs.Tensor) (err error) {
-	in, err := convert.Open(f.name+f.out, coo.Options{Order: len(want.Header.Dims), Dims: want.Header.Dims, Type: want.Header.Type})
+	in, err := convert.Open(f.name+f.out,
+		coo.Options{Order: len(want.Header.Dims), Dims: want.Header.Dims, Type: want.Header.Type})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	kinds, modes := want.Format()
-	got, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Modes: modes, Dims: want.Header.Dims, Type: want.Header.Type, Name: f.name}, coo.Config{Threads: 1})
+	got, err := coo.Assemble(in,
+		coo.Spec{Kinds: kinds, Modes: modes, Dims: want.Header.Dims, Type: want.Header.Type,
+			Name: f.name}, coo.Config{Threads: 1})
 	if err != nil {
 		return err
 	}
 	defer got.Close()
 	a, b := output(got), output(want)
-	for _, o := range []*Output{a, b} { // a dense tensor's zeros, to which values are added, take the sign off others
+	// a dense tensor's zeros, to which values are added, take the sign off others
+	for _, o := range []*Output{a, b} {
 		for k := range o.Entries {
 			o.Entries[k].Value.C += 0
 		}
 	}
 	if kinds[len(kinds)-1] == byte(format.Dense) || strings.HasPrefix(f.out, ".np") {
 		for _, o := range []*Output{a, b} {
-			o.Entries = slices.DeleteFunc(o.Entries, func(e Entry) bool { return e.Value == reference.Value{} })
+			o.Entries = slices.DeleteFunc(o.Entries,
+				func(e Entry) bool { return e.Value == reference.Value{} })
 		}
 	}
 	return same(f.out, a, b)

@@ -41,7 +41,8 @@ func (g *generator) following() *notation.Stmt {
 		outer, kinds = outer[:order-1], kinds[:order-1]
 	}
 	dense := []string{sum}
-	if extra := rest[len(rest)-1]; extra != sum && g.chance(0.4) { // rows of the result's last, dense mode
+	// rows of the result's last, dense mode
+	if extra := rest[len(rest)-1]; extra != sum && g.chance(0.4) {
 		outer, kinds = append(slices.Clone(outer), extra), append(slices.Clone(kinds), 'd')
 		dense = append(dense, extra)
 	}
@@ -85,7 +86,8 @@ func (g *generator) product() *notation.Stmt {
 	}
 	left := operand("A", "i", "k")
 	b, c := operand("B", "i", "j"), operand("C", "j", "k")
-	return &notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '*', X: b, Y: c}, Accumulate: g.chance(0.15)}
+	return &notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '*', X: b, Y: c},
+		Accumulate: g.chance(0.15)}
 }
 
 // beside is a sum of a product and of other terms that have all of the result's
@@ -94,7 +96,8 @@ func (g *generator) product() *notation.Stmt {
 func (g *generator) beside() *notation.Stmt {
 	g.pool = []string{"i", "j", "k", "l"}[:2+g.rand.IntN(3)]
 	left := &notation.Access{Name: "A", Vars: slices.Clone(g.pool[:1+g.rand.IntN(len(g.pool)-1)])}
-	g.rand.Shuffle(len(left.Vars), func(x, y int) { left.Vars[x], left.Vars[y] = left.Vars[y], left.Vars[x] })
+	g.rand.Shuffle(len(left.Vars),
+		func(x, y int) { left.Vars[x], left.Vars[y] = left.Vars[y], left.Vars[x] })
 	g.formats = map[string]format.Format{}
 	if g.chance(0.8) {
 		g.formats["A"] = format.DenseOf(len(left.Vars))
@@ -146,8 +149,10 @@ func (g *generator) stored(vars []string, kinds []byte) (format.Format, []string
 // depends on which terms are added where.
 func (g *generator) zeroSum() *notation.Stmt {
 	texts := []string{
-		"A(i,j) = B(i,j) + C(i,k)*D(k,j)", "A(i,j) = B(i,j) - c(i)*D(k,j)", "A(i,j) = -B(i,j,k)", "A(i,j) = b(i)*C(i,j,k)", "A(i,j) += B(i,j)",
-		"A(i,j) += b(j)*C(i,k)", "A(i,j) = b(i)*c(j) + D(i,j,k)", "A(i,j,k) = B(i,j,k) + C(i,l)*D(l,j,k)", "A(i,j,k) += b(k)*C(i,j,l)", "A(i) = b(i) + C(i,j)*d(j)",
+		"A(i,j) = B(i,j) + C(i,k)*D(k,j)", "A(i,j) = B(i,j) - c(i)*D(k,j)", "A(i,j) = -B(i,j,k)",
+		"A(i,j) = b(i)*C(i,j,k)", "A(i,j) += B(i,j)",
+		"A(i,j) += b(j)*C(i,k)", "A(i,j) = b(i)*c(j) + D(i,j,k)", "A(i,j,k) = B(i,j,k) + C(i,l)*D(l,j,k)",
+		"A(i,j,k) += b(k)*C(i,j,l)", "A(i) = b(i) + C(i,j)*d(j)",
 		"A(i) = b(i)*C(j,i)", "A(i,j) = B(i,j) + C(i,j)", "A(i,j) = b(i)*C(i,j)",
 	}
 	s, err := notation.Parse(texts[g.rand.IntN(len(texts))])

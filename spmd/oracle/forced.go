@@ -29,7 +29,8 @@ func (p *Prepared) ForcedConversion() bool {
 			return true
 		})
 	}
-	return slices.ContainsFunc(p.Normal.Vars, func(v string) bool { return g.cyclic(v, map[string]int{}) })
+	return slices.ContainsFunc(p.Normal.Vars,
+		func(v string) bool { return g.cyclic(v, map[string]int{}) })
 }
 
 // precedence[v] holds the variables that must come after v.

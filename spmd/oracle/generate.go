@@ -124,7 +124,8 @@ func (g *generator) statement() *notation.Stmt {
 	all := []string{"i", "j", "k", "l", "m", "n"}
 	g.pool = all[:2+g.pick(15, 35, 30, 15, 5)]
 	operands := min(1+g.pick(15, 35, 27, 14, 9), g.o.MaxOperands)
-	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.expr(operands), Accumulate: g.chance(0.1)}
+	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.expr(operands),
+		Accumulate: g.chance(0.1)}
 	free := notation.FreeVars(s.RHS)
 	g.rand.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
 	keep := []float64{0.2, 0.6, 0.6, 0.9}[g.rand.IntN(4)]
@@ -249,7 +250,9 @@ func (g *generator) format(order int, kinds string, result bool) format.Format {
 		if err == nil && zeros && f.AllDense() {
 			continue
 		}
-		if err == nil && !(result && (len(f.Bound()) > 0 || slices.ContainsFunc(f.Levels, func(k format.Kind) bool { return k.Caps().Padded }))) {
+		if err == nil && !(result &&
+			(len(f.Bound()) > 0 || slices.ContainsFunc(f.Levels,
+				func(k format.Kind) bool { return k.Caps().Padded }))) {
 			return f
 		}
 	}

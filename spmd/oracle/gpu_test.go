@@ -41,8 +41,10 @@ type gpuCounts struct {
 }
 
 // gpuWords are what gpuCounts counts in a schedule.
-var gpuWords = [...]string{"GPUBlock", "GPUWarp", "GPUThread", "IgnoreRaces", "Atomics", "Temporary", "ParallelReduction",
-	"fuse(", "pos(", "precompute(", "unroll(", "bound(", "by default", "a structured leaf", "two passes"}
+var gpuWords = [...]string{"GPUBlock", "GPUWarp", "GPUThread", "IgnoreRaces", "Atomics",
+	"Temporary", "ParallelReduction",
+	"fuse(", "pos(", "precompute(", "unroll(", "bound(", "by default", "a structured leaf",
+	"two passes"}
 
 func (c *gpuCounts) note(word string) {
 	if c != nil {
@@ -65,7 +67,8 @@ func (c *gpuCounts) took(list []string) {
 }
 
 // names are what differs between refusals for one reason.
-var names = regexp.MustCompile(`[A-Z]+[0-9]*'*\([a-z0-9,]*\)|\b[A-Za-z]{1,2}[0-9]*'?\b(,)?|\b[0-9]+\b|^[a-z]+: `)
+var names = regexp.MustCompile(
+	`[A-Z]+[0-9]*'*\([a-z0-9,]*\)|\b[A-Za-z]{1,2}[0-9]*'?\b(,)?|\b[0-9]+\b|^[a-z]+: `)
 
 func (c *gpuCounts) untaken() {
 	if c != nil {
@@ -93,7 +96,8 @@ func (c *gpuCounts) refused(list []string, err error) {
 // log prints the counts; a third of the schedules must have been taken, and every word among them.
 func (c *gpuCounts) log(t *testing.T, strict bool) {
 	drawn, taken := c.drawn.Load(), c.taken.Load()
-	t.Logf("%d of %d schedules taken (%d%%); %d cases run, %d cases that no GPU runs", taken, drawn, 100*taken/max(drawn, 1), c.cases.Load(), c.unrun.Load())
+	t.Logf("%d of %d schedules taken (%d%%); %d cases run, %d cases that no GPU runs", taken, drawn,
+		100*taken/max(drawn, 1), c.cases.Load(), c.unrun.Load())
 	for k, w := range gpuWords {
 		t.Logf("%s: %d", w, c.with[k].Load())
 		if strict && c.with[k].Load() == 0 {
@@ -163,7 +167,8 @@ func interpreted(_ context.Context, c *compiled, _ string) (*Output, error) {
 		return nil, err
 	}
 	return c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: c.p.Case.Variant, Steps: 1e9}, fresh(c.unit))
+		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: c.p.Case.Variant, Steps: 1e9},
+			fresh(c.unit))
 	})
 }
 
@@ -207,8 +212,8 @@ func (e gpuEngine) fixed(_ context.Context, p *Prepared) []*Case {
 	})
 }
 
-// draw makes r a request for a GPU, with a schedule; where all that were drawn are refused and there
-// is none by default, one for a CPU without.
+// draw makes r a request for a GPU, with a schedule; where all that were drawn are refused and
+// there is none by default, one for a CPU without.
 func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]string, error) {
 	r.Target = codegen.CUDA
 	try := func(list []string) error {
@@ -262,7 +267,8 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 	return e.byDefault(p, r)
 }
 
-// byDefault gives r the default schedule of a GPU, or makes it a request for a CPU where there is none.
+// byDefault gives r the default schedule of a GPU, or makes it a request for a CPU where there is
+// none.
 func (e gpuEngine) byDefault(p *Prepared, r *codegen.Request) ([]string, error) {
 	r.Target = codegen.CPU
 	list, err := defaultUnits{new(atomic.Int64), new(atomic.Int64)}.draw(p, r)
@@ -272,8 +278,8 @@ func (e gpuEngine) byDefault(p *Prepared, r *codegen.Request) ([]string, error) 
 	return list, err
 }
 
-// gpuLines are statements with what GPUs are used for most: sums into dense results, and products on
-// the entries of a sparse operand. They have one type a case.
+// gpuLines are statements with what GPUs are used for most: sums into dense results, and products
+// on the entries of a sparse operand. They have one type a case.
 var gpuLines = append([]string{
 	"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq/dd/uc x:d/d/s",
 	"y(j) = A(i,j)*x(i); y:d A:ds/ss/uq x:d",
@@ -286,8 +292,9 @@ var gpuLines = append([]string{
 	"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd/ss B:ds/ss C:dd D:dd",
 }, kernelLines...)
 
-// gpuSweep runs random cases, and as many of the statements of gpuLines, until so many schedules that were drawn for a
-// GPU have run, or as many as -oracle.n says: of some cases no schedule is taken.
+// gpuSweep runs random cases, and as many of the statements of gpuLines, until so many schedules
+// that were drawn for a GPU have run, or as many as -oracle.n says: of some cases no schedule is
+// taken.
 func gpuSweep(t *testing.T, e gpuEngine, want uint64) {
 	t.Helper()
 	strict := *nFlag == 0 && want > 100
@@ -301,7 +308,8 @@ func gpuSweep(t *testing.T, e gpuEngine, want uint64) {
 			t.Fatalf("%d of %d schedules are taken after %d rounds", e.seen.taken.Load(), want, rounds)
 		}
 		n := want - uint64(e.seen.taken.Load())
-		rep := Sweep(context.Background(), e, Options{Beside: 0.15, Follow: 0.1, Long: 0.2}, *seedFlag, at, n, workers)
+		rep := Sweep(context.Background(), e, Options{Beside: 0.15, Follow: 0.1, Long: 0.2}, *seedFlag,
+			at, n, workers)
 		t.Logf("%s, seed %d from %d: %v", e.Name(), *seedFlag, at, &rep)
 		for _, f := range rep.Failures {
 			t.Errorf("%s: %v", e.Name(), f)
@@ -328,14 +336,16 @@ func gpuSweep(t *testing.T, e gpuEngine, want uint64) {
 func lineSweep(e Engine, m, first, n uint64) error {
 	for k := first; k < first+n; k++ {
 		r := Rand(*seedFlag+m<<32, k)
-		types := []dtype.Type{dtype.Float64, dtype.Float64, dtype.Float64, dtype.Float32, dtype.Int64, dtype.Int32, dtype.Complex128, dtype.Complex64}
+		types := []dtype.Type{dtype.Float64, dtype.Float64, dtype.Float64, dtype.Float32, dtype.Int64,
+			dtype.Int32, dtype.Complex128, dtype.Complex64}
 		p, err := kernelCaseOf(gpuLines[m], r, types[r.IntN(len(types))])
 		if err != nil {
 			return fmt.Errorf("%s: %w", gpuLines[m], err)
 		}
 		if err := Check(context.Background(), e, p.Case); err != nil {
 			f := shrunk(context.Background(), e, p.Case, err)
-			return fmt.Errorf("%s: seed %d, case %d: %w\n%s%s", e.Name(), *seedFlag, k, err, p.Case.Text(), f)
+			return fmt.Errorf("%s: seed %d, case %d: %w\n%s%s", e.Name(), *seedFlag, k, err, p.Case.Text(),
+				f)
 		}
 	}
 	return nil

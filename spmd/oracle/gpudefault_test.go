@@ -25,7 +25,8 @@ func (e defaultUnits) draw(p *Prepared, r *codegen.Request) (list []string, err 
 	q := *r
 	q.Target = codegen.CUDA
 	lines, err := codegen.Schedule(q)
-	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu") {
+	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused &&
+		strings.Contains(d.Msg, "--target=cpu") {
 		e.refused.Add(1)
 		return nil, nil
 	}
@@ -60,7 +61,9 @@ func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 		return nil, err
 	}
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+		return interpret(prog, args, bounds,
+			interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7},
+			c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
 	if out != nil {
 		out.How = "--target=cuda -s=" + how

@@ -10,12 +10,13 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Schedules for GPUs are drawn in two steps: commands on loops, which a CPU's compiler applies one by
-// one so that what it refuses is left out, and units for the loops that there are then.
+// Schedules for GPUs are drawn in two steps: commands on loops, which a CPU's compiler applies one
+// by one so that what it refuses is left out, and units for the loops that there are then.
 
-// drawLoopCommands is a schedule of commands on loops, and what becomes of the statement: one of the
-// shapes that schedules for GPUs have, or random commands, or both.
-func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []string, s cin.Stmt, err error) {
+// drawLoopCommands is a schedule of commands on loops, and what becomes of the statement: one of
+// the shapes that schedules for GPUs have, or random commands, or both.
+func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []string, s cin.Stmt,
+	err error) {
 	q := *r
 	q.Target = codegen.CPU
 	compile := func(list []string) (cin.Stmt, error) {
@@ -60,10 +61,12 @@ func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []s
 	if len(shaped) == 0 {
 		more = 3 + rng.IntN(7)
 	}
-	room := 2000 // iterations that splits may make of one together: those past the end of a loop run too
+	// iterations that splits may make of one together: those past the end of a loop run too
+	room := 2000
 	for try := range more {
 		kind, c := drawCommand(rng, p, s, try, false)
-		if kind >= slices.Index(commandNames[:], "workspace") && !strings.HasSuffix(c, ",Positions)") || commandNames[kind] == "parallelize" || commandNames[kind] == "assemble" {
+		if kind >= slices.Index(commandNames[:], "workspace") && !strings.HasSuffix(c, ",Positions)") ||
+			commandNames[kind] == "parallelize" || commandNames[kind] == "assemble" {
 			width := 1 + rng.IntN(min(40, room))
 			room = max(room/width, 1)
 			c = fmt.Sprintf("split(%s,x%d,y%d,%d)", anyLoop(rng, s), try, try, width)
@@ -127,7 +130,8 @@ func drawPositions(rng *rand.Rand, p *Prepared, s cin.Stmt) (list []string) {
 	var accesses []*cin.Access
 	left := cin.Target(s)
 	cin.Accesses(s, func(a *cin.Access) {
-		if len(a.Vars) > 0 && a.Name != left.Name && p.Case.Tensor(strings.TrimRight(a.Name, "'")) != nil {
+		if len(a.Vars) > 0 && a.Name != left.Name &&
+			p.Case.Tensor(strings.TrimRight(a.Name, "'")) != nil {
 			accesses = append(accesses, a)
 		}
 	})
@@ -191,9 +195,12 @@ func drawPositions(rng *rand.Rand, p *Prepared, s cin.Stmt) (list []string) {
 			if !has {
 				return
 			}
-			add("precompute(%s,%s,%s,pc)", strings.ReplaceAll(cin.ExprString(factors(rng, x.RHS, a.Key())), "'", ""), last, []string{last, "w"}[rng.IntN(2)])
+			add("precompute(%s,%s,%s,pc)",
+				strings.ReplaceAll(cin.ExprString(factors(rng, x.RHS, a.Key())), "'", ""), last,
+				[]string{last, "w"}[rng.IntN(2)])
 		})
-		add([]string{"workspace(pc,Positions)", "unroll(w,%[2]d)", "unroll(%[1]s)", "split(w,w0,w1,%[2]d)"}[rng.IntN(4)]+"%.0[1]s%.0[2]d", last, 1+rng.IntN(5))
+		add([]string{"workspace(pc,Positions)", "unroll(w,%[2]d)", "unroll(%[1]s)",
+			"split(w,w0,w1,%[2]d)"}[rng.IntN(4)]+"%.0[1]s%.0[2]d", last, 1+rng.IntN(5))
 	}
 	return list
 }
@@ -270,7 +277,10 @@ func (d *unitDrawer) race(v string, a *cin.Assign, words ...string) string {
 	return words[d.rng.IntN(len(words))]
 }
 
-func command(v, unit, race string) string { return "parallelize(" + v + "," + unit + "," + race + ")" }
+func command(v, unit, race string) string {
+	return "parallelize(" + v + "," + unit + "," + race +
+		")"
+}
 
 // list is the whole schedule.
 func (d *unitDrawer) list() []string {
@@ -288,7 +298,8 @@ func (d *unitDrawer) change(k int, units ...string) error {
 	return err
 }
 
-// draw makes the schedule. An error is one that a schedule was refused with, or that it must not have.
+// draw makes the schedule. An error is one that a schedule was refused with, or that it must not
+// have.
 func (d *unitDrawer) draw() (list []string, err error) {
 	paths := topPaths(d.s)
 	if len(paths) == 0 {
@@ -341,7 +352,8 @@ func (d *unitDrawer) threads(k int, p path, single bool) error {
 		if single && race != "NoRaces" {
 			around = append(around, "IgnoreRaces", "IgnoreRaces")
 		}
-		units := []string{command(first, "GPUBlock", d.race(first, p.to, around...)), command(v, "GPUThread", race)}
+		units := []string{command(first, "GPUBlock", d.race(first, p.to, around...)),
+			command(v, "GPUThread", race)}
 		if err := d.change(k, units...); err != nil && !isRefusal(err) {
 			return err
 		} else if err != nil {
@@ -349,7 +361,8 @@ func (d *unitDrawer) threads(k int, p path, single bool) error {
 		}
 		for try := 0; at > 0 && try < 2; try++ {
 			w := inner[d.rng.IntN(at)].Var
-			err := d.change(k, append(slices.Clone(units), command(w, "GPUWarp", d.race(w, p.to, append(around, "Temporary")...)))...)
+			err := d.change(k, append(slices.Clone(units),
+				command(w, "GPUWarp", d.race(w, p.to, append(around, "Temporary")...)))...)
 			if err == nil {
 				return nil
 			} else if !isRefusal(err) {
@@ -361,9 +374,10 @@ func (d *unitDrawer) threads(k int, p path, single bool) error {
 	return nil
 }
 
-// sound tells whether a schedule that says IgnoreRaces has a command that settles races: what is left
-// of a longer one may not.
+// sound tells whether a schedule that says IgnoreRaces has a command that settles races: what is
+// left of a longer one may not.
 func sound(list []string) bool {
 	text := strings.Join(list, ",")
-	return !strings.Contains(text, "IgnoreRaces") || strings.Contains(text, "Atomics") || strings.Contains(text, "Temporary") || strings.Contains(text, "ParallelReduction")
+	return !strings.Contains(text, "IgnoreRaces") || strings.Contains(text, "Atomics") ||
+		strings.Contains(text, "Temporary") || strings.Contains(text, "ParallelReduction")
 }

@@ -19,7 +19,8 @@ type planted struct {
 }
 
 var plants = []planted{
-	{"a race", func(line, _ string) string { return strings.Replace(line, "atomic ", "", 1) }, "race in launch"},
+	{"a race", func(line, _ string) string { return strings.Replace(line, "atomic ", "", 1) },
+		"race in launch"},
 	{"a missing barrier", func(line, _ string) string {
 		if strings.TrimSpace(line) == "barrier" {
 			return ""
@@ -90,7 +91,8 @@ func TestOracleGPUPlanted(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := e.Run(context.Background(), p); err != nil && strings.Contains(err.Error(), x.want) {
+					if _, err := e.Run(context.Background(), p); err != nil &&
+						strings.Contains(err.Error(), x.want) {
 						found++
 					}
 				}

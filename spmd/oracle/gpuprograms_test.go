@@ -21,10 +21,12 @@ import (
 // refusedOnGPU tells whether an error is that of a statement which has no schedule for a GPU.
 func refusedOnGPU(err error) bool {
 	d := (*diag.Error)(nil)
-	return errors.As(err, &d) && d.Code == diag.ScheduleRefused && strings.Contains(d.Msg, "--target=cpu")
+	return errors.As(err, &d) && d.Code == diag.ScheduleRefused &&
+		strings.Contains(d.Msg, "--target=cpu")
 }
 
-// without is the program without its step n and those that need it; false where it has no run of a statement.
+// without is the program without its step n and those that need it; false where it has no run of a
+// statement.
 func (c *programCase) without(n int) bool {
 	c.steps = slices.Delete(slices.Clone(c.steps), n, n+1)
 	w, runs := newWorld(), 0
@@ -37,15 +39,16 @@ func (c *programCase) without(n int) bool {
 	return runs > 0 && c.follow() == nil
 }
 
-// TestOracleGPUPrograms holds programs to the reference whose tensors stay on a GPU, which is emulated,
-// from statement to statement. Statements that a GPU does not run are left out. It is over before parallel tests
-// go on: one test alone may have a stand-in for GPUs.
+// TestOracleGPUPrograms holds programs to the reference whose tensors stay on a GPU, which is
+// emulated, from statement to statement. Statements that a GPU does not run are left out. It is
+// over before parallel tests go on: one test alone may have a stand-in for GPUs.
 func TestOracleGPUPrograms(t *testing.T) {
 	onEmulatedGPUs(t)
 	gpuPrograms(t, 6)
 }
 
-// TestOracleGPUJobs holds whole jobs, by blocks too, on emulated GPUs to the reference. A job that no GPU runs is run on the CPU.
+// TestOracleGPUJobs holds whole jobs, by blocks too, on emulated GPUs to the reference. A job that
+// no GPU runs is run on the CPU.
 func TestOracleGPUJobs(t *testing.T) {
 	t.Parallel()
 	onEmulatedGPUs(t)
@@ -54,7 +57,8 @@ func TestOracleGPUJobs(t *testing.T) {
 	}
 }
 
-// onEmulatedGPUs has jobs and programs of the target cuda run on emulated GPUs, in the whole process.
+// onEmulatedGPUs has jobs and programs of the target cuda run on emulated GPUs, in the whole
+// process.
 func onEmulatedGPUs(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("g++"); err != nil {
@@ -85,7 +89,8 @@ func gpuPrograms(t *testing.T, n uint64) {
 	ran, runs, left := 0, 0, 0
 	for k := range n {
 		c := randomProgram(*seedFlag, *firstFlag+k)
-		c.gpu, c.compile, c.ranks = true, true, min(c.ranks, 2) // an emulated kernel takes thousands of mappings
+		// an emulated kernel takes thousands of mappings
+		c.gpu, c.compile, c.ranks = true, true, min(c.ranks, 2)
 
 		err, more := c.follow(), true
 		for err == nil && more {
@@ -111,7 +116,8 @@ func gpuPrograms(t *testing.T, n uint64) {
 			}
 		}
 	}
-	t.Logf("seed %d: %d programs, %d runs of statements; %d statements left out", *seedFlag, ran, runs, left)
+	t.Logf("seed %d: %d programs, %d runs of statements; %d statements left out", *seedFlag, ran, runs,
+		left)
 	if runs == 0 {
 		t.Error("no statement ran")
 	}

@@ -14,12 +14,13 @@ import (
 	"distaff/kernels/cc"
 )
 
-// rounding is a random case whose values round in sums and products, over more points than others so that
-// loops of lanes are full.
+// rounding is a random case whose values round in sums and products, over more points than others
+// so that loops of lanes are full.
 func rounding(seed, k uint64) *Case {
 	r := Rand(seed, k)
 	types := [][]dtype.Type{{dtype.Float64}, {dtype.Float32}, {dtype.Complex128}}[r.IntN(8)/3]
-	c := Generate(r, Options{MaxPoints: 30_000, MaxOrder: 3, MaxOperands: 4, Types: types, Denser: true})
+	c := Generate(r, Options{MaxPoints: 30_000, MaxOrder: 3, MaxOperands: 4, Types: types,
+		Denser: true})
 	for _, t := range c.Tensors {
 		for n := range t.Entries {
 			x := &t.Entries[n].Value.C
@@ -35,7 +36,8 @@ func rounding(seed, k uint64) *Case {
 	return c
 }
 
-// lanes reports whether the leaf of a case sums in lanes, which decides how it is compiled in haste.
+// lanes reports whether the leaf of a case sums in lanes, which decides how it is compiled in
+// haste.
 func lanes(t *testing.T, c *Case) bool {
 	p, err := c.Prepare()
 	if err != nil {
@@ -50,7 +52,8 @@ func lanes(t *testing.T, c *Case) bool {
 		made.values != nil && strings.Contains(emitc.Unnamed(made.values.Func), "omp simd reduction")
 }
 
-// TestHastyBits: leaves that are compiled in haste give the bits of leaves that are compiled for speed.
+// TestHastyBits: leaves that are compiled in haste give the bits of leaves that are compiled for
+// speed.
 func TestHastyBits(t *testing.T) {
 	full, err := NewC(os.Getenv, "-O3")
 	if errors.Is(err, cc.ErrNoCompiler) {
@@ -105,9 +108,13 @@ func TestHastyBits(t *testing.T) {
 	}
 }
 
-// sameBits reports whether two results are equal to the last bit. Which NaN an operation makes is not told.
+// sameBits reports whether two results are equal to the last bit. Which NaN an operation makes is
+// not told.
 func sameBits(a, b []Entry) bool {
-	same := func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y }
+	same := func(x, y float64) bool {
+		return math.Float64bits(x) == math.Float64bits(y) ||
+			x != x && y != y
+	}
 	for _, list := range [][]Entry{a, b} {
 		slices.SortFunc(list, func(x, y Entry) int { return slices.Compare(x.Coord, y.Coord) })
 	}

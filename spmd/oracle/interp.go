@@ -41,7 +41,8 @@ func runInterpreted(c *compiled) (*Output, error) {
 	spaces := newSpaceWatch(c.unit)
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
 		env := interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7, Watch: spaces.watch}
-		return interpret(prog, args, bounds, env, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+		return interpret(prog, args, bounds, env, c.unit.Result.Format.AllDense() ||
+			c.unit.Result.Shares >= 0)
 	})
 	if err == nil {
 		err = spaces.check()
@@ -51,7 +52,8 @@ func runInterpreted(c *compiled) (*Output, error) {
 			return nil, err
 		}
 		err = c.revalue(false, func(args []*tcs.Tensor, bounds [][2]int64) error {
-			return interpret(prog, args, bounds, interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7}, !c.values.Result.Accumulate)
+			return interpret(prog, args, bounds,
+				interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7}, !c.values.Result.Accumulate)
 		})
 	}
 	if err != nil && exitCode(err) == 1 {
@@ -60,8 +62,8 @@ func runInterpreted(c *compiled) (*Output, error) {
 	return out, err
 }
 
-// spaceWatch measures what the workspaces of a leaf take, each of their arrays where it is largest. Those of
-// different chunks, and passes, are one.
+// spaceWatch measures what the workspaces of a leaf take, each of their arrays where it is largest.
+// Those of different chunks, and passes, are one.
 type spaceWatch struct {
 	unit  *codegen.Unit
 	names []string
@@ -83,7 +85,8 @@ func spaceNames(u *codegen.Unit) (names []string) {
 }
 
 func (w *spaceWatch) watch(array string, bytes int64) {
-	if slices.ContainsFunc(w.names, func(name string) bool { return strings.HasPrefix(array, name+"_") }) {
+	if slices.ContainsFunc(w.names,
+		func(name string) bool { return strings.HasPrefix(array, name+"_") }) {
 		if k := strings.LastIndexByte(array, '_'); strings.Trim(array[k+1:], "0123456789") == "" {
 			array = array[:k] // a number tells arrays of one name apart
 		}
@@ -105,7 +108,8 @@ func (w *spaceWatch) check() error {
 
 // interpret runs a leaf on tensors; fresh says that the values of the result
 // are memory that it must write before it reads.
-func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env interp.Env, fresh bool) error {
+func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env interp.Env,
+	fresh bool) error {
 	in := interpArgs(args)
 	in[0].Vals.Fresh = fresh
 	fail, err := prog.Run(in, bounds, env)

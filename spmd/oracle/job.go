@@ -171,7 +171,8 @@ func (e Jobs) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
 var errNoResult = errors.New("a job without an error gave no result")
 
 // run runs the case by run: as one rank of c, where that is not nil.
-func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, error)) (out *Output, err error) {
+func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, error)) (out *Output,
+	err error) {
 	job := &spmd.Job{
 		Statement: p.Case.Stmt, Formats: map[string]string{}, Types: map[string]string{},
 		Sizes: map[string][]int64{}, Inputs: map[string]spmd.Input{}, Keep: true, Options: e.options(p),

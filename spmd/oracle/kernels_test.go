@@ -56,7 +56,8 @@ func kernelCaseOf(line string, r *rand.Rand, types ...dtype.Type) (*Prepared, er
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{rand: r, o: Options{Exact: true, Types: types}.withDefaults(), formats: map[string]format.Format{}}
+	g := &generator{rand: r, o: Options{Exact: true, Types: types}.withDefaults(),
+		formats: map[string]format.Format{}}
 	for _, f := range strings.Fields(tensors) {
 		name, kinds, _ := strings.Cut(f, ":")
 		list := strings.Split(kinds, "/")
@@ -145,7 +146,9 @@ func valuesOn(p *Prepared, threads int) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = interpret(prog, c.args, c.bounds, interp.Env{Threads: threads, Seed: uint64(threads), Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+	err = interpret(prog, c.args, c.bounds,
+		interp.Env{Threads: threads, Seed: uint64(threads), Steps: 2e7},
+		c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, c.stages())
 	}

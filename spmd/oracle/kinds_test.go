@@ -322,7 +322,9 @@ func runKind(p *Prepared, threads int) (*Output, error) {
 		return nil, err
 	}
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		return interpret(prog, args, bounds, interp.Env{Threads: threads, Seed: p.Case.Variant, Steps: 2e7}, c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
+		return interpret(prog, args, bounds,
+			interp.Env{Threads: threads, Seed: p.Case.Variant, Steps: 2e7},
+			c.unit.Result.Format.AllDense() || c.unit.Result.Shares >= 0)
 	})
 	return out, err
 }

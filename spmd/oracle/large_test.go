@@ -20,10 +20,13 @@ import (
 	"distaff/kernels/cc"
 )
 
-// largeSizes lists sizes of which two or three multiply past 2^63. The square of 3037000499 is just below it.
-var largeSizes = []int64{1<<31 - 1, 1 << 31, 1<<31 + 1, 3037000499, 3037000500, 1 << 32, 2902330, 1 << 40, tcs.MaxSize - 1, tcs.MaxSize}
+// largeSizes lists sizes of which two or three multiply past 2^63. The square of 3037000499 is just
+// below it.
+var largeSizes = []int64{1<<31 - 1, 1 << 31, 1<<31 + 1, 3037000499, 3037000500, 1 << 32, 2902330,
+	1 << 40, tcs.MaxSize - 1, tcs.MaxSize}
 
-// largeLines are statements over tensors that store entries only, with an access whose positions loops go through.
+// largeLines are statements over tensors that store entries only, with an access whose positions
+// loops go through.
 var largeLines = []struct{ stmt, access string }{
 	{"s = A(i,j)", "A(i,j)"},
 	{"s = A(i,j)*B(i,j)", "A(i,j)"},
@@ -99,7 +102,9 @@ func largeCase(seed, k uint64) (*Case, error) {
 	c := &Case{Stmt: line.stmt, Variant: r.Uint64()}
 	for k, a := range append([]*notation.Access{s.LHS}, s.Accesses()...) {
 		t := &Tensor{Name: a.Name, Type: dtype.Float64, Input: k > 0}
-		if t.Format, err = format.Parse([]string{"s", "q", "u"}[r.IntN(3)] + strings.Repeat("s", max(len(a.Vars)-1, 0))); err != nil || len(a.Vars) == 0 || k == 0 {
+		if t.Format, err = format.Parse(
+			[]string{"s", "q", "u"}[r.IntN(3)] + strings.Repeat("s", max(len(a.Vars)-1, 0))); err != nil ||
+			len(a.Vars) == 0 || k == 0 {
 			t.Format, err = format.Parse(strings.Repeat("s", len(a.Vars)))
 		}
 		if err != nil {
@@ -128,8 +133,8 @@ func largeCase(seed, k uint64) (*Case, error) {
 // manyPoints matches the refusal of fused loops that would count too many points.
 var manyPoints = regexp.MustCompile(`fuse: got ([0-9 x]+) points of fused loops to count`)
 
-// checkLarge holds an engine's output to the reference. The engine may refuse to count more than 2^62 points
-// of fused loops; counted tells that it did not.
+// checkLarge holds an engine's output to the reference. The engine may refuse to count more than
+// 2^62 points of fused loops; counted tells that it did not.
 func checkLarge(p *Prepared, run func(context.Context) (*Output, error)) (counted bool, err error) {
 	ctx := context.Background()
 	w, err := p.Expect(ctx)
@@ -155,8 +160,8 @@ func checkLarge(p *Prepared, run func(context.Context) (*Output, error)) (counte
 	return false, nil
 }
 
-// TestOracleLarge holds the interpreter, on some ranks, and compiled leaves to the reference where sizes multiply to
-// more than 64 bits hold.
+// TestOracleLarge holds the interpreter, on some ranks, and compiled leaves to the reference where
+// sizes multiply to more than 64 bits hold.
 func TestOracleLarge(t *testing.T) {
 	t.Parallel()
 	n := uint64(120)

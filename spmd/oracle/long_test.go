@@ -105,7 +105,8 @@ func longRows(t *testing.T, e Engine, n uint64) {
 		}
 		for k, err := range checkAll(t, e, cases) {
 			if err != nil {
-				t.Errorf("%s: seed %d, case %d: %v\n%s", e.Name(), *seedFlag, from+uint64(k), err, cases[k].Text())
+				t.Errorf("%s: seed %d, case %d: %v\n%s", e.Name(), *seedFlag, from+uint64(k), err,
+					cases[k].Text())
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func manyTerms(left, pattern string, n int, result, formats string) string {
 	return b.String() + "; " + result + f.String()
 }
 
-// TestManyTerms: sums of more operands than one loop merges, or reads, are right in every format, and
-// have a loop for each that would be merged.
+// TestManyTerms: sums of more operands than one loop merges, or reads, are right in every format,
+// and have a loop for each that would be merged.
 func TestManyTerms(t *testing.T) {
 	t.Parallel()
 	for m, line := range []string{

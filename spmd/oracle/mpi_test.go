@@ -36,12 +36,14 @@ func TestMain(m *testing.M) {
 		debug.SetGCPercent(400) // cases leave much garbage beside a few megabytes that live
 	}
 	kernels.Poisoned.Store(true)
-	exec.CommonLeast.Store(40) // of some cases' gathered rows ranks have one array, of smaller ones each its own
+	// of some cases' gathered rows ranks have one array, of smaller ones each its own
+	exec.CommonLeast.Store(40)
 	if what := os.Getenv(rankVar); what != "" {
 		os.Exit(oracleRank(what))
 	}
 	flag.Parse()
-	// What the user's cache has measured of this machine would choose other forms of leaves here than elsewhere.
+	// What the user's cache has measured of this machine would choose other forms of leaves here than
+	// elsewhere.
 	cache, err := os.MkdirTemp("", "oracle")
 	if err == nil {
 		err = os.Setenv("DISTAFF_CACHE", cache)
@@ -71,7 +73,8 @@ func oracleRank(what string) int {
 			return err
 		}
 		return j.Run(context.Background(), func(c comm.Comm, _ mpi.Info) error {
-			seen, err := mpiCases(c, mpiKinds[kind], fmt.Sprintf("%s/.*/%d", mpiKinds[kind].test, c.Size()), seed, first, n)
+			seen, err := mpiCases(c, mpiKinds[kind], fmt.Sprintf("%s/.*/%d", mpiKinds[kind].test, c.Size()),
+				seed, first, n)
 			if err == nil && c.Rank() == 0 {
 				fmt.Println(seen)
 			}
@@ -121,9 +124,10 @@ var mpiKinds = map[string]mpiKind{
 	}, "distribute("},
 }
 
-// mpiCases runs n cases as jobs of c, and compares at rank 0, for a test of that name. The next takes the place of
-// one that is not launchable. It returns what rank 0 has seen, in words.
-func mpiCases(c comm.Comm, kind mpiKind, test string, seed, first, n uint64) (seen string, err error) {
+// mpiCases runs n cases as jobs of c, and compares at rank 0, for a test of that name. The next
+// takes the place of one that is not launchable. It returns what rank 0 has seen, in words.
+func mpiCases(c comm.Comm, kind mpiKind, test string, seed, first, n uint64) (seen string,
+	err error) {
 	e := kind.engine(c.Size())
 	cut, stored := 0, 0
 	k := first
@@ -143,14 +147,19 @@ func mpiCases(c comm.Comm, kind mpiKind, test string, seed, first, n uint64) (se
 			stored += len(out.Entries)
 		}
 		if err != nil {
-			return "", fmt.Errorf("%w\nreproduce with\n    go test ./spmd/oracle -run '%s' -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file:\n%s\ncommand line, under mpirun -n %d:\n%s",
-				err, test, seed, k, indent(p.Case.Text()), c.Size(), indent(strings.TrimSuffix(p.Case.Script(), "\n")+strings.Replace(flags, fmt.Sprintf(" --ranks=%d", c.Size()), "", 1)))
+			return "",
+				fmt.Errorf(
+					"%w\nreproduce with\n    go test ./spmd/oracle -run '%s' -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file:\n%s\ncommand line, under mpirun -n %d:\n%s",
+					err, test, seed, k, indent(p.Case.Text()), c.Size(),
+					indent(strings.TrimSuffix(p.Case.Script(), "\n")+strings.Replace(flags,
+						fmt.Sprintf(" --ranks=%d", c.Size()), "", 1)))
 		}
 		if strings.Contains(flags, kind.cut) {
 			cut++
 		}
 	}
-	return fmt.Sprintf("seed %d, cases %d to %d: %d right, %d by such schedules, %d entries", seed, first, k-1, n, cut, stored), nil
+	return fmt.Sprintf("seed %d, cases %d to %d: %d right, %d by such schedules, %d entries", seed,
+		first, k-1, n, cut, stored), nil
 }
 
 // TestLaunchable: a launch is given no case whose job is refused for its data, as any number of
@@ -160,10 +169,14 @@ func TestLaunchable(t *testing.T) {
 	for _, tc := range []struct{ b, op, c, refusal string }{
 		{"4", "*", "-3", ""},
 		{"9223372036854775807", "*", "9223372036854775807", ""}, // 1, modulo 2^64
-		{"2147483647", "*", "-7", "got the value -15032385529 for A, want one that fits into int32 at i = 0"},
+		{"2147483647", "*", "-7",
+			"got the value -15032385529 for A, want one that fits into int32 at i = 0"},
 		{"3", "/", "0", "division by zero"},
 	} {
-		c, err := ParseCase(fmt.Sprintf("A(i) = B(i)%sC(i)\nresult A s int32 2\ntensor B s int64 2\n0 %s\ntensor C s int64 2\n0 %s\n", tc.op, tc.b, tc.c))
+		c,
+			err := ParseCase(fmt.Sprintf(
+			"A(i) = B(i)%sC(i)\nresult A s int32 2\ntensor B s int64 2\n0 %s\ntensor C s int64 2\n0 %s\n",
+			tc.op, tc.b, tc.c))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +189,9 @@ func TestLaunchable(t *testing.T) {
 		}
 		for ranks := 1; ranks <= 4; ranks++ {
 			_, err := Jobs{Ranks: ranks, Blocks: true, Target: spmd.Interpreter}.Run(ctx, p)
-			if tc.refusal == "" && err != nil || tc.refusal != "" && (err == nil || exitCode(err) != 3 || !strings.Contains(err.Error(), tc.refusal)) {
+			if tc.refusal == "" && err != nil ||
+				tc.refusal != "" && (err == nil || exitCode(err) != 3 ||
+					!strings.Contains(err.Error(), tc.refusal)) {
 				t.Errorf("%+v on %d ranks: %v", tc, ranks, err)
 			}
 		}
@@ -203,7 +218,9 @@ func underMPI(t *testing.T, kind string, count uint64) {
 					first = uint64(10000 * ranks)
 				}
 				what := fmt.Sprintf("%s=%s %d %d %d", rankVar, kind, *seedFlag, first, n)
-				r := mpitest.Run(t, mpitest.Command{Argv: l.Argv(ranks, os.Args[0]), Env: []string{what, dirVar + "=" + t.TempDir()}, Limit: 5*mpiBudget*time.Duration(n+99)/100 + time.Minute})
+				r := mpitest.Run(t, mpitest.Command{Argv: l.Argv(ranks, os.Args[0]),
+					Env:   []string{what, dirVar + "=" + t.TempDir()},
+					Limit: 5*mpiBudget*time.Duration(n+99)/100 + time.Minute})
 				if r.Code != 0 || !strings.Contains(r.Out, fmt.Sprintf(": %d right", n)) {
 					t.Fatalf("exit code %d\n%s%s", r.Code, r.Out, r.Err)
 				}
@@ -216,8 +233,8 @@ func underMPI(t *testing.T, kind string, count uint64) {
 	}
 }
 
-// TestOracleApart runs random jobs by block schedules and by distributed ones on ranks of this process that share no
-// memory, as those of MPI share none.
+// TestOracleApart runs random jobs by block schedules and by distributed ones on ranks of this
+// process that share no memory, as those of MPI share none.
 func TestOracleApart(t *testing.T) {
 	for kind, k := range mpiKinds {
 		for ranks := 2; ranks <= 6; ranks++ {
@@ -232,7 +249,8 @@ func TestOracleApart(t *testing.T) {
 					first = uint64(10000 * ranks)
 				}
 				err := local.Run(t.Context(), ranks, func(c comm.Comm) error {
-					seen, err := mpiCases(commtest.Apart(c), k, strings.TrimPrefix(t.Name(), "Test"), *seedFlag, first, n)
+					seen, err := mpiCases(commtest.Apart(c), k, strings.TrimPrefix(t.Name(), "Test"), *seedFlag,
+						first, n)
 					if err == nil && c.Rank() == 0 {
 						t.Log(seen)
 					}

@@ -20,7 +20,8 @@ func (g *generator) network() *notation.Stmt {
 	all := []string{"i", "j", "k", "l", "m", "n", "o"}
 	g.pool = all[:3+g.rand.IntN(5)]
 	n := 2 + g.pick(10, 30, 35, 15, 10)
-	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.networkFactor(), Accumulate: g.chance(0.1)}
+	s := &notation.Stmt{LHS: &notation.Access{Name: "A"}, RHS: g.networkFactor(),
+		Accumulate: g.chance(0.1)}
 	for range n - 1 {
 		f := g.networkFactor()
 		if g.chance(0.05) {
@@ -53,7 +54,8 @@ func (g *generator) networkFactor() notation.Expr {
 	if g.chance(0.12) {
 		return g.leaf()
 	}
-	a := &notation.Access{Name: string(rune('B' + len(g.used))), Vars: g.vars(min(1+g.pick(15, 55, 25, 5), g.o.MaxOrder))}
+	a := &notation.Access{Name: string(rune('B' + len(g.used))),
+		Vars: g.vars(min(1+g.pick(15, 55, 25, 5), g.o.MaxOrder))}
 	g.used = append(g.used, a)
 	return a
 }
@@ -107,12 +109,14 @@ func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, er
 }
 
 // stored is the case with one of the leaf's workspaces stored in another way, where it has any.
-func (Networks) stored(r *rand.Rand, c *compiled, how string, request func(*codegen.Request) error) (*compiled, string, error) {
+func (Networks) stored(r *rand.Rand, c *compiled, how string,
+	request func(*codegen.Request) error) (*compiled, string, error) {
 	names := spaceNames(c.unit)
 	if len(names) == 0 {
 		return c, how, nil
 	}
-	kind := []strategy.Kind{strategy.HashTable, strategy.MarkedList, strategy.Bitmap, strategy.Marks}[r.IntN(4)]
+	kind := []strategy.Kind{strategy.HashTable, strategy.MarkedList, strategy.Bitmap,
+		strategy.Marks}[r.IntN(4)]
 	name := names[r.IntN(len(names))]
 	if r.IntN(4) == 0 {
 		kind = strategy.Terms
@@ -123,7 +127,8 @@ func (Networks) stored(r *rand.Rand, c *compiled, how string, request func(*code
 		return request(req)
 	})
 	var refused *diag.Error
-	if kind == strategy.Terms && errors.As(err, &refused) && refused.Code == diag.ScheduleRefused { // one operand's entries do not fill the workspace
+	// one operand's entries do not fill the workspace
+	if kind == strategy.Terms && errors.As(err, &refused) && refused.Code == diag.ScheduleRefused {
 		return c, how, nil
 	}
 	c.close()

@@ -166,7 +166,8 @@ func TestBrute(t *testing.T) {
 					p, err := s.Prepare()
 					return err == nil && bruteCan(p, ty) && Check(context.Background(), bruteEngine{}, s) != nil
 				})
-				t.Fatalf("case %d of %v: %v\n%s", k, ty, Check(context.Background(), bruteEngine{}, small), small.Text())
+				t.Fatalf("case %d of %v: %v\n%s", k, ty, Check(context.Background(), bruteEngine{}, small),
+					small.Text())
 			}
 		}
 	}
@@ -247,9 +248,12 @@ func TestGenerateCovers(t *testing.T) {
 			}
 		}
 	}
-	for _, what := range []string{"sum()", "quotient", "+=", "many terms", "scalar result", "five operands", "conflicting orders", "tensor twice", "diagonal", "size 0", "size 1",
-		"type float64", "type float32", "type int64", "type int32", "type complex128", "type complex64", "type none", "empty tensor", "order 5",
-		"level d", "level s", "level u", "level q", "level c", "level p", "stored zero", "infinity", "NaN"} {
+	for _, what := range []string{"sum()", "quotient", "+=", "many terms", "scalar result",
+		"five operands", "conflicting orders", "tensor twice", "diagonal", "size 0", "size 1",
+		"type float64", "type float32", "type int64", "type int32", "type complex128", "type complex64",
+		"type none", "empty tensor", "order 5",
+		"level d", "level s", "level u", "level q", "level c", "level p", "stored zero", "infinity",
+		"NaN"} {
 		if seen[what] < n/300 {
 			t.Errorf("%s: %d times in %d cases", what, seen[what], n)
 		}
@@ -258,7 +262,8 @@ func TestGenerateCovers(t *testing.T) {
 
 func TestGenerateRepeats(t *testing.T) {
 	for k := range uint64(50) {
-		if a, b := Generate(Rand(9, k), Options{}).Text(), Generate(Rand(9, k), Options{}).Text(); a != b {
+		if a, b := Generate(Rand(9, k), Options{}).Text(),
+			Generate(Rand(9, k), Options{}).Text(); a != b {
 			t.Fatalf("case %d is not the same twice:\n%s\n%s", k, a, b)
 		}
 	}
@@ -294,7 +299,9 @@ func TestTextReads(t *testing.T) {
 			t.Fatalf("%s came back as\n%s", c.Text(), back.Text())
 		}
 	}
-	for _, bad := range []string{"", "a = ", "a(i) = b(i)\nresult a d - 2", "a(i) = b(i)\nresult a d - 2\ntensor b d float64 3", "a(i) = b(i)\n0 1", "a(i) = b(i)\nresult a d - 2\ntensor b d float64 2\n5 1"} {
+	for _, bad := range []string{"", "a = ", "a(i) = b(i)\nresult a d - 2",
+		"a(i) = b(i)\nresult a d - 2\ntensor b d float64 3", "a(i) = b(i)\n0 1",
+		"a(i) = b(i)\nresult a d - 2\ntensor b d float64 2\n5 1"} {
 		if _, err := ParseCase(bad); err == nil {
 			t.Errorf("%q is no case", bad)
 		}
@@ -302,7 +309,9 @@ func TestTextReads(t *testing.T) {
 }
 
 func TestStored(t *testing.T) {
-	c, err := ParseCase("A(i,j,k) = B(i,j,k)\nresult A ddd - 2x2x2\ntensor B sdd:1,0,2 float64 2x2x2\n0 1 1 5\n")
+	c,
+		err := ParseCase(
+		"A(i,j,k) = B(i,j,k)\nresult A ddd - 2x2x2\ntensor B sdd:1,0,2 float64 2x2x2\n0 1 1 5\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +326,8 @@ func TestStored(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	c, err := ParseCase("A(i,j) = B(i,j)*2\nresult A ds - 2x3\ntensor B ss float64 2x3\n0 1 4\n1 2 0\n")
+	c,
+		err := ParseCase("A(i,j) = B(i,j)*2\nresult A ds - 2x3\ntensor B ss float64 2x3\n0 1 4\n1 2 0\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,14 +345,16 @@ func TestCompare(t *testing.T) {
 		{"one missing", right[:1], false, nil, "nothing is stored at [0 1], want 8"},
 		{"a stored zero missing", right[1:], false, nil, "nothing is stored at [1 2], want 0"},
 		{"one too many", append([]Entry{entry(0, 0, 0)}, right...), false, nil, "[0 0] is stored"},
-		{"one too many, with a value", append([]Entry{entry(3, 0, 0)}, right...), false, nil, "at [0 0] got 3, want it absent"},
+		{"one too many, with a value", append([]Entry{entry(3, 0, 0)}, right...), false, nil,
+			"at [0 0] got 3, want it absent"},
 		{"a dense array", append([]Entry{entry(0, 0, 0)}, right...), true, nil, ""},
 		{"one twice", append([]Entry{right[0]}, right...), false, nil, "stored twice"},
 		{"a refusal", nil, false, errors.New("no"), "refused or failed"},
 	} {
 		e := fixed{tc.entries, tc.dense, tc.err}
 		err := Check(context.Background(), e, c)
-		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+		if tc.want == "" && err != nil ||
+			tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: got %v, want %q", tc.why, err, tc.want)
 		}
 	}
@@ -365,9 +377,13 @@ func TestForcedConversion(t *testing.T) {
 		b, c, a string
 		want    bool
 	}{
-		{"ds", "ds", "dd", false}, {"ds", "ds:1,0", "dd", true}, {"ds:1,0", "ds:1,0", "dd", false}, {"dd:1,0", "ds", "dd", false}, {"ds:1,0", "ds:1,0", "ds", true}, {"sd", "ds", "dd", false}, {"sd:1,0", "ds", "dd", false},
+		{"ds", "ds", "dd", false}, {"ds", "ds:1,0", "dd", true}, {"ds:1,0", "ds:1,0", "dd", false},
+		{"dd:1,0", "ds", "dd", false}, {"ds:1,0", "ds:1,0", "ds", true}, {"sd", "ds", "dd", false},
+		{"sd:1,0", "ds", "dd", false},
 	} {
-		k, err := ParseCase(fmt.Sprintf("A(i,j) = B(i,j) + C(i,j)\nresult A %s - 2x2\ntensor B %s float64 2x2\ntensor C %s float64 2x2\n", c.a, c.b, c.c))
+		k,
+			err := ParseCase(fmt.Sprintf(
+			"A(i,j) = B(i,j) + C(i,j)\nresult A %s - 2x2\ntensor B %s float64 2x2\ntensor C %s float64 2x2\n", c.a, c.b, c.c))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -380,7 +396,8 @@ func TestForcedConversion(t *testing.T) {
 
 // TestSweepShrinks plants a mistake in an engine and looks at what is reported.
 func TestSweepShrinks(t *testing.T) {
-	rep := Sweep(context.Background(), forgetful{}, Options{MaxPoints: 200, Types: []dtype.Type{dtype.Float64}}, 1, 0, 300, 2)
+	rep := Sweep(context.Background(), forgetful{},
+		Options{MaxPoints: 200, Types: []dtype.Type{dtype.Float64}}, 1, 0, 300, 2)
 	if len(rep.Failures) == 0 {
 		t.Fatal("the mistake was not found")
 	}
@@ -388,7 +405,8 @@ func TestSweepShrinks(t *testing.T) {
 	if n := len(f.Small.Text()); n > 270 || n > len(f.Case.Text()) {
 		t.Errorf("not small:\n%s", f.Small.Text())
 	}
-	if !strings.Contains(f.String(), "-oracle.first=") || !strings.Contains(f.String(), "distaff run '") {
+	if !strings.Contains(f.String(), "-oracle.first=") ||
+		!strings.Contains(f.String(), "distaff run '") {
 		t.Errorf("does not say how to reproduce it:\n%s", f)
 	}
 	t.Logf("%v", f)

@@ -22,8 +22,8 @@ type compiled struct {
 	bounds  [][2]int64
 	threads int
 	owned   []*tcs.Tensor
-	// values is the leaf that computes alone, given the pattern of unit's result, or of a dense one, of some
-	// cases, that which adds to it; nil where unit does no more than that.
+	// values is the leaf that computes alone, given the pattern of unit's result, or of a dense one,
+	// of some cases, that which adds to it; nil where unit does no more than that.
 	values *codegen.Unit
 }
 
@@ -34,7 +34,8 @@ func (c *Case) wide() bool { return c.Variant%5 == 0 }
 func compile(p *Prepared, name string) (*compiled, error) { return compileAs(p, name, nil) }
 
 // compileAs is compile with a change to what is compiled.
-func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c *compiled, err error) {
+func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c *compiled,
+	err error) {
 	c = &compiled{p: p, threads: 1 + int(p.Case.Variant%3)}
 	defer func() {
 		if err != nil {
@@ -44,13 +45,16 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	left := p.Case.Tensors[0]
 	req := codegen.Request{
 		Stmt: p.Parsed, Tensors: map[string]codegen.Tensor{}, Sizes: p.Sizes.Vars,
-		ComputeType: irTypes[p.Compute], Name: name, ChunkWork: 1 + int64(p.Case.Variant%2)<<10, Verify: true,
+		ComputeType: irTypes[p.Compute], Name: name, ChunkWork: 1 + int64(p.Case.Variant%2)<<10,
+		Verify: true,
 	}
 	if p.Case.Variant/64%2 == 0 {
 		req.LongRow = 1 // rows as long as this are cut over the threads
 	}
 	if p.Case.Variant/256%2 == 0 {
-		req.Exact, req.FarBytes, req.Forms = p.Normal.Vars, 1, strategy.Forms{strategy.Streams: 128, strategy.Merges: 1} // sizes compiled in; rows and entries prefetched
+		// sizes compiled in; rows and entries prefetched
+		req.Exact, req.FarBytes, req.Forms = p.Normal.Vars, 1,
+			strategy.Forms{strategy.Streams: 128, strategy.Merges: 1}
 	}
 	if p.Case.Variant/512%2 == 0 {
 		req.GemmWork = 1 // products of dense operands are ones of matrices
@@ -79,7 +83,8 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 			req.Tensors[t.Name] = spec
 		}
 	}
-	req.Tensors[left.Name] = codegen.Tensor{Format: left.Format, Type: irTypes[p.Result], Dims: left.Dims, NNZ: -1}
+	req.Tensors[left.Name] = codegen.Tensor{Format: left.Format, Type: irTypes[p.Result],
+		Dims: left.Dims, NNZ: -1}
 	if change != nil {
 		if err = change(&req); err != nil {
 			return c, err
@@ -101,7 +106,8 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	return c, err
 }
 
-// second is the leaf that computes the values of the case's result anew, or adds to them, nil where none does.
+// second is the leaf that computes the values of the case's result anew, or adds to them, nil where
+// none does.
 func (c *compiled) second(req codegen.Request) (*codegen.Unit, error) {
 	switch u := c.unit.Result; {
 	case u.Format.AllDense() && req.Target == codegen.CPU && c.p.Case.Variant/512%addsShare == 0:
@@ -120,14 +126,15 @@ func (c *compiled) second(req codegen.Request) (*codegen.Unit, error) {
 	return nil, nil
 }
 
-// arguments are the leaf's, of stored tensors by name, those converted that it wants to be; the result's
-// place is empty.
+// arguments are the leaf's, of stored tensors by name, those converted that it wants to be; the
+// result's place is empty.
 func (c *compiled) arguments(stored map[string]*tcs.Tensor) (err error) {
 	c.args = []*tcs.Tensor{nil}
 	for _, a := range c.unit.Args[1:] {
 		t := stored[a.Tensor]
 		if a.Convert {
-			if t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, coo.Config{Threads: 1}); err != nil {
+			if t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll,
+				coo.Config{Threads: 1}); err != nil {
 				return fmt.Errorf("converting %s to %s: %w", a.Tensor, a.Format, err)
 			}
 			c.owned = append(c.owned, t)
@@ -158,7 +165,9 @@ func (c *compiled) result() (*tcs.Tensor, error) {
 	u, left := c.unit.Result, c.p.Case.Tensors[0]
 	header := tcs.Header{Dims: left.Dims, Type: tcsTypes[c.p.Result]}
 	if u.Format.AllDense() {
-		t, err := tcs.New(&tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order, Counts: make([]int64, len(left.Dims))}, nil, left.Name)
+		t,
+			err := tcs.New(&tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order,
+			Counts: make([]int64, len(left.Dims))}, nil, left.Name)
 		if err == nil {
 			scribble(t.Vals)
 		}
@@ -209,7 +218,8 @@ func scribble(a tcs.Array) {
 }
 
 // execute runs the leaf by call and reads the result.
-func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) error) (*Output, error) {
+func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) error) (*Output,
+	error) {
 	if err := call(c.args, c.bounds); err != nil {
 		return nil, err
 	}

@@ -48,9 +48,10 @@ func grow(r *rand.Rand, q *codegen.Request) {
 	}
 }
 
-// roundTrip holds the printed schedule of a case's leaf to what it is for: the commands make
-// the same C, and each can be left out by itself, but for those that decide which loops there are; what is left, printed with the
-// defaults that it then has, makes what it makes. It returns the commands.
+// roundTrip holds the printed schedule of a case's leaf to what it is for: the commands make the
+// same C, and each can be left out by itself, but for those that decide which loops there are; what
+// is left, printed with the defaults that it then has, makes what it makes. It returns the
+// commands.
 func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 	t.Helper()
 	made, err := compileAs(p, "leaf", func(q *codegen.Request) error {
@@ -70,7 +71,8 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 			return err
 		}
 		if got, want := c.File(v.Func), c.File(u.Func); got != want {
-			t.Errorf("%s\nthe schedule\n%smakes another leaf:\n%s\nwant\n%s", p.Case.Text(), again.Schedule[0], got, want)
+			t.Errorf("%s\nthe schedule\n%smakes another leaf:\n%s\nwant\n%s", p.Case.Text(),
+				again.Schedule[0], got, want)
 		}
 		for _, l := range lines {
 			list = append(list, l.Command)
@@ -79,7 +81,8 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 			again.Schedule = slices.Delete(slices.Clone(list), k, k+1)
 			// These decide which loops and operands there are, of which other commands speak.
 			u, err := codegen.Compile(again)
-			if err != nil && !strings.HasPrefix(l, "temporaries(") && !strings.HasPrefix(l, "substitute(") && !strings.HasPrefix(l, "layout(") {
+			if err != nil && !strings.HasPrefix(l, "temporaries(") && !strings.HasPrefix(l, "substitute(") &&
+				!strings.HasPrefix(l, "layout(") {
 				t.Errorf("%s\n-s=%s\nwithout %s: %v", p.Case.Text(), strings.Join(list, ","), l, err)
 			}
 			if err == nil {
@@ -95,7 +98,8 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 	return list
 }
 
-// unsaid holds a schedule that leaves defaults out, printed with these, to the C that it makes without them.
+// unsaid holds a schedule that leaves defaults out, printed with these, to the C that it makes
+// without them.
 func unsaid(t *testing.T, p *Prepared, q codegen.Request, want string) {
 	t.Helper()
 	lines, err := codegen.Schedule(q)
@@ -106,7 +110,8 @@ func unsaid(t *testing.T, p *Prepared, q codegen.Request, want string) {
 	again := q
 	again.Schedule = []string{codegen.ScheduleText(lines)}
 	if v, err := codegen.Compile(again); err != nil || c.File(v.Func) != want {
-		t.Errorf("%s\n-s=%s, printed with its defaults,\n%smakes another leaf (%v)", p.Case.Text(), strings.Join(q.Schedule, ","), again.Schedule[0], err)
+		t.Errorf("%s\n-s=%s, printed with its defaults,\n%smakes another leaf (%v)", p.Case.Text(),
+			strings.Join(q.Schedule, ","), again.Schedule[0], err)
 	}
 }
 
@@ -122,7 +127,8 @@ func TestPrintedSchedules(t *testing.T) {
 			commands[name]++
 		}
 		// Sizes and statistics are others as it runs: what these do not allow is left out.
-		list = slices.DeleteFunc(list, func(x string) bool { return strings.HasPrefix(x, "bound(") || r.IntN(4) == 0 })
+		list = slices.DeleteFunc(list,
+			func(x string) bool { return strings.HasPrefix(x, "bound(") || r.IntN(4) == 0 })
 		x := p.Case.Clone()
 		x.Schedule = list
 		if err := Check(context.Background(), scheduleEngine{}, x); len(list) > 0 && err != nil {
@@ -152,7 +158,8 @@ func TestPrintedSchedules(t *testing.T) {
 		}
 	}
 	t.Logf("%d cases, with commands %v", n, commands)
-	for _, x := range []string{"temporaries", "assemble", "workspace", "bound", "mergeby", "parallelize", "flatten", "longrows", "tile", "vectorize", "prefetch", "nontemporal", "layout"} {
+	for _, x := range []string{"temporaries", "assemble", "workspace", "bound", "mergeby",
+		"parallelize", "flatten", "longrows", "tile", "vectorize", "prefetch", "nontemporal", "layout"} {
 		if commands[x] == 0 {
 			t.Errorf("no schedule had a %s", x)
 		}

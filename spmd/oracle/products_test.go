@@ -10,26 +10,36 @@ import (
 	"distaff/codegen/ir"
 )
 
-// khatriRao is MTTKRP, whose products of matrices read a workspace with a Khatri-Rao product, or fill one.
+// khatriRao is MTTKRP, whose products of matrices read a workspace with a Khatri-Rao product, or
+// fill one.
 const khatriRao = "A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd/dd:1,0 B:ddd/ddd:1,0,2/ddd:0,2,1 C:dd/dd:1,0 D:dd/dd:1,0"
 
 // products are schedules that have a BLAS run loops, with the formats that they stand for.
 var products = []struct{ line, schedule string }{
 	{"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0", "substitute({i,j,k},gemm)"},
 	{"C(i,j) += -A(i,k)*B(k,j)*2; C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0", "substitute({k,i,j},gemm)"},
-	{"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0", "split(i,i0,i1,2),split(k,k0,k1,3),reorder(k0,i0,i1,j,k1),substitute({i1,j,k1},gemm)"},
-	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/dd:1,0 B:dd/dd:1,0", "split(i,i0,i1,2),reorder(i1,i0,j,k),substitute({i0,j,k},gemm)"},
-	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/dd:1,0 B:dd/dd:1,0", "split(i,i0,i1,2),reorder(i0,i1,j,k),parallelize(i0,CPUThread,NoRaces),substitute({i1,j,k},gemm)"},
-	{"C(i,j) = A(b,i,k)*B(k,j)*v(b); C:dd A:ddd/sdd/ddd:0,2,1 B:dd v:d/s", "reorder(b,i,j,k),substitute({i,j,k},gemm)"},
-	{"C(b,i,j) = A(b,i,k)*B(k,b,j); C:ddd/ddd:0,2,1/sdd A:sdd/ddd:0,2,1 B:ddd/ddd:1,0,2", "substitute({i,j,k},gemm)"},
+	{"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0",
+		"split(i,i0,i1,2),split(k,k0,k1,3),reorder(k0,i0,i1,j,k1),substitute({i1,j,k1},gemm)"},
+	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/dd:1,0 B:dd/dd:1,0",
+		"split(i,i0,i1,2),reorder(i1,i0,j,k),substitute({i0,j,k},gemm)"},
+	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/dd:1,0 B:dd/dd:1,0",
+		"split(i,i0,i1,2),reorder(i0,i1,j,k),parallelize(i0,CPUThread,NoRaces),substitute({i1,j,k},gemm)"},
+	{"C(i,j) = A(b,i,k)*B(k,j)*v(b); C:dd A:ddd/sdd/ddd:0,2,1 B:dd v:d/s",
+		"reorder(b,i,j,k),substitute({i,j,k},gemm)"},
+	{"C(b,i,j) = A(b,i,k)*B(k,b,j); C:ddd/ddd:0,2,1/sdd A:sdd/ddd:0,2,1 B:ddd/ddd:1,0,2",
+		"substitute({i,j,k},gemm)"},
 	{khatriRao, "reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{l,j},{l,j},W),substitute({i,l,j},gemm)"},
-	{khatriRao, "reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{k,l,j},{kw,lw,jw},W),split(i,i0,i1,2),reorder(i0,k,i1,l,j),substitute({i1,l,j},gemm)"},
-	{khatriRao, "precompute(B(i,k,l)*D(l,j),{k,j},{k,j},T),parallelize(i,CPUThread,NoRaces),substitute({k,j,l},gemm)"},
+	{khatriRao,
+		"reorder(k,i,l,j),precompute(C(k,j)*D(l,j),{k,l,j},{kw,lw,jw},W),split(i,i0,i1,2),reorder(i0,k,i1,l,j),substitute({i1,l,j},gemm)"},
+	{khatriRao,
+		"precompute(B(i,k,l)*D(l,j),{k,j},{k,j},T),parallelize(i,CPUThread,NoRaces),substitute({k,j,l},gemm)"},
 	{khatriRao, "precompute(B(i,k,l)*D(l,j),{k,j},{kw,jw},T),substitute({kw,jw,l},gemm)"},
-	{"A(i,j,l) = B(i,j,k)*C(k,l); A:ddd/ddd:0,2,1 B:ddd/sdd C:dd/dd:1,0", "parallelize(i,CPUThread,NoRaces),substitute({j,l,k},gemm)"},
+	{"A(i,j,l) = B(i,j,k)*C(k,l); A:ddd/ddd:0,2,1 B:ddd/sdd C:dd/dd:1,0",
+		"parallelize(i,CPUThread,NoRaces),substitute({j,l,k},gemm)"},
 }
 
-// defaultProducts are statements whose default schedule makes products of matrices, however small they are.
+// defaultProducts are statements whose default schedule makes products of matrices, however small
+// they are.
 var defaultProducts = []string{
 	"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0",
 	"C(i,j) += -A(i,k)*B(k,j)*2; C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0",
@@ -52,8 +62,8 @@ var defaultProducts = []string{
 // productTypes are those of the cases, in turn.
 var productTypes = [4]dtype.Type{dtype.Float64, dtype.Float32, dtype.Complex128, dtype.Complex64}
 
-// TestDefaultProducts: the default schedule's products of matrices, interpreted and compiled, on several
-// threads, give what the statement says, and most of these statements have one.
+// TestDefaultProducts: the default schedule's products of matrices, interpreted and compiled, on
+// several threads, give what the statement says, and most of these statements have one.
 func TestDefaultProducts(t *testing.T) {
 	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1")
@@ -81,7 +91,8 @@ func TestDefaultProducts(t *testing.T) {
 	for _, e := range []Engine{Interp{}, c} {
 		for k, err := range checkAll(t, e, cases) {
 			if err != nil {
-				t.Fatalf("seed %d, case %d: %s: %v\n%s", *seedFlag, *firstFlag+uint64(k)%n, e.Name(), err, cases[k].Text())
+				t.Fatalf("seed %d, case %d: %s: %v\n%s", *seedFlag, *firstFlag+uint64(k)%n, e.Name(), err,
+					cases[k].Text())
 			}
 		}
 	}
@@ -126,7 +137,8 @@ func TestProducts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", x.line, err)
 			}
-			if slices.ContainsFunc(p.Case.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
+			if slices.ContainsFunc(p.Case.Tensors,
+				func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
 				continue
 			}
 			p.Case.Schedule = []string{x.schedule}
@@ -140,7 +152,8 @@ func TestProducts(t *testing.T) {
 			t.Fatal(err)
 		}
 		interpreted := func(ctx context.Context) (*Output, error) { return scheduleEngine{}.Run(ctx, p) }
-		for what, run := range map[string]func(context.Context) (*Output, error){"interpreted": interpreted, "compiled": compiled[k]} {
+		for what, run := range map[string]func(context.Context) (*Output, error){
+			"interpreted": interpreted, "compiled": compiled[k]} {
 			out, err := run(ctx)
 			if err == nil {
 				err = w.Compare(out, nil)

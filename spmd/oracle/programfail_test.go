@@ -23,9 +23,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestOracleProgramErrors has steps of random programs fail, or the program as a whole: for
-// what a statement says, for its data, for memory, because the program was cancelled, or one rank gave
-// up. A program that goes on is right, and one that does not says so at every rank.
+// TestOracleProgramErrors has steps of random programs fail, or the program as a whole: for what a
+// statement says, for its data, for memory, because the program was cancelled, or one rank gave up.
+// A program that goes on is right, and one that does not says so at every rank.
 func TestOracleProgramErrors(t *testing.T) {
 	_, err := NewC(os.Getenv, "-O0")
 	compiler := !errors.Is(err, cc.ErrNoCompiler)
@@ -61,28 +61,34 @@ func TestOracleProgramErrors(t *testing.T) {
 					if err = c.follow(); err == nil {
 						err = c.check()
 					}
-					failed.Add(uint64(len(slices.DeleteFunc(slices.Clone(c.steps), func(s *progStep) bool { return s.code == 0 }))))
+					failed.Add(
+						uint64(len(slices.DeleteFunc(slices.Clone(c.steps),
+							func(s *progStep) bool { return s.code == 0 }))))
 					if err != nil {
 						c, err = c.shrink(err)
 					}
 				}
 				if err != nil {
 					bad.Add(1)
-					t.Errorf("%s: %v\n\nreproduce with\n    go test ./spmd/oracle -run TestOracleProgramErrors -oracle.seed=%d -oracle.first=%d -oracle.n=1\n%s", what, err, *seedFlag, seed, indent(c.String()))
+					t.Errorf(
+						"%s: %v\n\nreproduce with\n    go test ./spmd/oracle -run TestOracleProgramErrors -oracle.seed=%d -oracle.first=%d -oracle.n=1\n%s", what, err, *seedFlag, seed, indent(c.String()))
 				}
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("seed %d: %d programs, %d steps that fail in them, %d programs not right", *seedFlag, min(next.Load(), n), failed.Load(), bad.Load())
+	t.Logf("seed %d: %d programs, %d steps that fail in them, %d programs not right", *seedFlag,
+		min(next.Load(), n), failed.Load(), bad.Load())
 }
 
-// TestReadingLimited: a program whose memory has room for a statement, and not for its result in one
-// piece, is held to what it was after the statement.
+// TestReadingLimited: a program whose memory has room for a statement, and not for its result in
+// one piece, is held to what it was after the statement.
 func TestReadingLimited(t *testing.T) {
 	dense, _ := format.Parse("dd")
 	B := &Tensor{Name: "B", Format: dense, Type: dtype.Float64, Dims: []int64{4, 4}, Input: true}
-	c := &programCase{ranks: 1, steps: []*progStep{{op: "set", tensor: B}, {op: "prepare", stmt: "A(i,j) = B(i,j)", splits: []string{"i:4", "j:2"}}, {op: "run"}}}
+	c := &programCase{ranks: 1,
+		steps: []*progStep{{op: "set", tensor: B},
+			{op: "prepare", stmt: "A(i,j) = B(i,j)", splits: []string{"i:4", "j:2"}}, {op: "run"}}}
 	for seed := range uint64(10) {
 		if err := c.limited(rand.New(rand.NewPCG(seed, 0))); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
@@ -155,7 +161,8 @@ func (w *world) fail(s *progStep) error {
 func (c *programCase) addFailures(r *rand.Rand) {
 	steps := c.steps
 	c.steps = nil
-	g := &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()}, w: newWorld(), c: c}
+	g := &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()},
+		w: newWorld(), c: c}
 	g.types = g.generator.types()
 	g.add(number("nul", dtype.Int64, 0))
 	g.add(number("big", dtype.Int32, 1<<30))
@@ -169,7 +176,9 @@ func (c *programCase) addFailures(r *rand.Rand) {
 }
 
 func number(name string, typ dtype.Type, n int64) *progStep {
-	return &progStep{op: "set", tensor: &Tensor{Name: name, Type: typ, Dims: []int64{}, Input: true, Entries: []Entry{{Coord: []int64{}, Value: reference.Int(n)}}}}
+	return &progStep{op: "set",
+		tensor: &Tensor{Name: name, Type: typ, Dims: []int64{}, Input: true,
+			Entries: []Entry{{Coord: []int64{}, Value: reference.Int(n)}}}}
 }
 
 // failure draws a step that fails, if it finds one.
@@ -183,11 +192,13 @@ func (g *programGen) failure() {
 		text = "a = (nul +"
 	case 2: // another number of modes
 		t := g.w.tensors[list[g.rand.IntN(len(list))]]
-		text = "b = " + t.Name + "(" + strings.Join([]string{"i", "j", "k", "l"}[:len(t.Dims)+1], ",") + ")"
+		text = "b = " + t.Name + "(" + strings.Join([]string{"i", "j", "k", "l"}[:len(t.Dims)+1],
+			",") + ")"
 	case 3: // sizes that clash
 		x, y := g.w.tensors[list[g.rand.IntN(len(list))]], g.w.tensors[list[g.rand.IntN(len(list))]]
 		vars := []string{"i", "j", "k"}
-		text = "b = " + x.Name + "(" + strings.Join(vars[:len(x.Dims)], ",") + ") * " + y.Name + "(" + strings.Join(vars[:len(y.Dims)], ",") + ")"
+		text = "b = " + x.Name + "(" + strings.Join(vars[:len(x.Dims)],
+			",") + ") * " + y.Name + "(" + strings.Join(vars[:len(y.Dims)], ",") + ")"
 	case 4: // its data
 		var names []string
 		for name := range g.w.tensors {
@@ -202,7 +213,8 @@ func (g *programGen) failure() {
 		if t.Name == "nul" || t.Name == "big" {
 			at = "a"
 		}
-		text = at + []string{" = nul / nul", " = big * big", " += big / nul", " = 1 / nul", " = " + at + " / nul", " += big * big"}[g.rand.IntN(6)]
+		text = at + []string{" = nul / nul", " = big * big", " += big / nul", " = 1 / nul",
+			" = " + at + " / nul", " += big * big"}[g.rand.IntN(6)]
 	case 5: // a result whose statement failed
 		for name := range g.w.broken {
 			if t := g.w.tensors[name]; t != nil && len(t.Dims) <= 3 {
@@ -236,7 +248,8 @@ func (g *programGen) dropped() {
 		}
 		for _, a := range parsed.Accesses() {
 			t := g.w.tensors[a.Name]
-			if t == nil || !t.Input || a.Name == parsed.LHS.Name || g.w.sized[a.Name] || t.repeats() || len(t.Format.Bound()) > 0 {
+			if t == nil || !t.Input || a.Name == parsed.LHS.Name || g.w.sized[a.Name] || t.repeats() ||
+				len(t.Format.Bound()) > 0 {
 				continue
 			}
 			g.add(&progStep{op: "drop", name: a.Name})
@@ -249,7 +262,8 @@ func (g *programGen) dropped() {
 }
 
 // start runs f at every rank of the program.
-func (c *programCase) start(ctx context.Context, o spmd.Options, f func(p *spmd.Program, keep func(*tcs.Tensor)) error) error {
+func (c *programCase) start(ctx context.Context, o spmd.Options,
+	f func(p *spmd.Program, keep func(*tcs.Tensor)) error) error {
 	var mu sync.Mutex
 	var held []*tcs.Tensor
 	defer func() {
@@ -275,7 +289,8 @@ func (e wrong) Unwrap() error { return e.error }
 
 // until runs steps at one rank until one fails, and returns how many are done; what they give
 // must be right. A step whose result cannot be read is done.
-func (c *programCase) until(p *spmd.Program, keep func(*tcs.Tensor), before func(n int) error) (int, error) {
+func (c *programCase) until(p *spmd.Program, keep func(*tcs.Tensor), before func(n int) error) (int,
+	error) {
 	prepared, given := map[int]*spmd.ProgramStatement{}, map[string]*tcs.Tensor{}
 	for n, s := range c.steps {
 		if before != nil {
@@ -339,25 +354,28 @@ func (c *programCase) limited(r *rand.Rand) error {
 		if limit <= 0 {
 			return nil
 		}
-		err = c.start(ctx, spmd.Options{MemoryLimit: limit}, func(p *spmd.Program, keep func(*tcs.Tensor)) error {
-			n, err := c.until(p, keep, nil)
-			switch {
-			case err == nil || errors.As(err, &wrong{}):
+		err = c.start(ctx, spmd.Options{MemoryLimit: limit},
+			func(p *spmd.Program, keep func(*tcs.Tensor)) error {
+				n, err := c.until(p, keep, nil)
+				switch {
+				case err == nil || errors.As(err, &wrong{}):
+					return err
+				case exitCode(err) != 5:
+					return wrong{fmt.Errorf("rank %d, a limit of %d bytes, step %d: exit code %d: %w", p.Rank(),
+						limit, n, exitCode(err), err)}
+				case c.ranks == 1:
+					return c.afterwards(p, n)
+				}
+				if p.Do("over = 1") != nil {
+					return err // it has ended
+				}
+				// what was refused was refused at every rank, before anything was done
+				v, err := p.Value("over")
+				if err != nil || v.C != 1 {
+					err = wrong{fmt.Errorf("rank %d: after step %d was refused, 1 is %v, %w", p.Rank(), n, v, err)}
+				}
 				return err
-			case exitCode(err) != 5:
-				return wrong{fmt.Errorf("rank %d, a limit of %d bytes, step %d: exit code %d: %w", p.Rank(), limit, n, exitCode(err), err)}
-			case c.ranks == 1:
-				return c.afterwards(p, n)
-			}
-			if p.Do("over = 1") != nil {
-				return err // it has ended
-			}
-			v, err := p.Value("over") // what was refused was refused at every rank, before anything was done
-			if err != nil || v.C != 1 {
-				err = wrong{fmt.Errorf("rank %d: after step %d was refused, 1 is %v, %w", p.Rank(), n, v, err)}
-			}
-			return err
-		})
+			})
 		if err != nil && !errors.As(err, &wrong{}) && exitCode(err) == 5 && c.ranks > 1 {
 			err = nil
 		}
@@ -382,7 +400,8 @@ func (c *programCase) afterwards(p *spmd.Program, done int) error {
 			return wrong{fmt.Errorf("%s has a value after %d steps", name, done)}
 		}
 		x := *t
-		if err := compareTo(p, name, (&Case{Stmt: "R = 1", Tensors: []*Tensor{&x}}).whole(name)); err != nil && exitCode(err) != 5 {
+		if err := compareTo(p, name,
+			(&Case{Stmt: "R = 1", Tensors: []*Tensor{&x}}).whole(name)); err != nil && exitCode(err) != 5 {
 			return wrong{fmt.Errorf("%s after %d steps: %w", name, done, err)}
 		}
 	}
@@ -406,7 +425,8 @@ func (c *programCase) cancelled(r *rand.Rand) error {
 	defer cancel()
 	at, by := r.IntN(len(c.steps)+1), r.IntN(c.ranks)
 	after := time.Duration(r.IntN(3000)) * time.Microsecond
-	late := time.AfterFunc(2*time.Minute, func() { panic("a program that was cancelled goes on:\n" + c.String()) })
+	late := time.AfterFunc(2*time.Minute,
+		func() { panic("a program that was cancelled goes on:\n" + c.String()) })
 	defer late.Stop()
 	timed := r.IntN(2) == 0
 	err := c.start(ctx, spmd.Options{}, func(p *spmd.Program, keep func(*tcs.Tensor)) error {
@@ -427,7 +447,8 @@ func (c *programCase) cancelled(r *rand.Rand) error {
 			return err
 		}
 		if ctx.Err() == nil {
-			return wrong{fmt.Errorf("rank %d, step %d, before the program was cancelled: %w", p.Rank(), n, err)}
+			return wrong{fmt.Errorf("rank %d, step %d, before the program was cancelled: %w", p.Rank(), n,
+				err)}
 		}
 		if e := ends(p); e != nil {
 			return e

@@ -54,12 +54,14 @@ func TestOraclePrograms(t *testing.T) {
 				}
 				bad.Add(1)
 				small, why := c.shrink(err)
-				t.Errorf("%v\n\nreproduce with\n    go test ./spmd/oracle -run TestOraclePrograms -oracle.seed=%d -oracle.first=%d -oracle.n=1\nthe program, of %d steps before it was made small:\n%s", why, *seedFlag, *firstFlag+k, len(c.steps), indent(small.String()))
+				t.Errorf(
+					"%v\n\nreproduce with\n    go test ./spmd/oracle -run TestOraclePrograms -oracle.seed=%d -oracle.first=%d -oracle.n=1\nthe program, of %d steps before it was made small:\n%s", why, *seedFlag, *firstFlag+k, len(c.steps), indent(small.String()))
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("seed %d: %d programs, %d runs of statements, %d programs not right", *seedFlag, min(next.Load(), n), runs.Load(), bad.Load())
+	t.Logf("seed %d: %d programs, %d runs of statements, %d programs not right", *seedFlag,
+		min(next.Load(), n), runs.Load(), bad.Load())
 }
 
 // shrink leaves out steps as long as the program fails.
@@ -139,7 +141,8 @@ func (c *programCase) check() error {
 	if c.ranks == 1 || errors.As(err, &wrong{}) {
 		return err
 	}
-	data := false // what statements find in data ends a program of several ranks, and what they say may
+	// what statements find in data ends a program of several ranks, and what they say may
+	data := false
 	for _, s := range c.steps {
 		if data = data || s.code == 3; s.code > 0 && s.code == exitCode(err) && err != nil {
 			return nil
@@ -222,7 +225,8 @@ func (c *Case) whole(name string) *Want {
 	if len(t.Format.Bound()) > 0 || t.Format.Repeats() {
 		return nil
 	}
-	d := &Case{Stmt: fmt.Sprintf("R(%s) = V(%[1]s)", vars), Tensors: []*Tensor{{Name: "R", Format: t.Format, Type: t.Type, Dims: t.Dims}, &x}}
+	d := &Case{Stmt: fmt.Sprintf("R(%s) = V(%[1]s)", vars),
+		Tensors: []*Tensor{{Name: "R", Format: t.Format, Type: t.Type, Dims: t.Dims}, &x}}
 	p, err := d.Prepare()
 	if err != nil {
 		panic("BUG: oracle: " + err.Error())
@@ -265,14 +269,17 @@ func compareWhole(whole *tcs.Tensor, want *Want) error {
 	if err := whole.Validate(); err != nil || want == nil {
 		return err
 	}
-	if whole.Header.Type != tcsTypes[want.Type] || whole.FormatString() != want.Format.String() || !slices.Equal(whole.Header.Dims, want.Dims) {
-		return fmt.Errorf("%s %s %v, want %s %s %v", whole.Header.Type, whole.FormatString(), whole.Header.Dims, want.Type, want.Format, want.Dims)
+	if whole.Header.Type != tcsTypes[want.Type] || whole.FormatString() != want.Format.String() ||
+		!slices.Equal(whole.Header.Dims, want.Dims) {
+		return fmt.Errorf("%s %s %v, want %s %s %v", whole.Header.Type, whole.FormatString(),
+			whole.Header.Dims, want.Type, want.Format, want.Dims)
 	}
 	return want.Compare(output(whole), nil)
 }
 
 // do takes one step at one rank.
-func (s *progStep) do(p *spmd.Program, prepared map[int]*spmd.ProgramStatement, given map[string]*tcs.Tensor, keep func(*tcs.Tensor)) error {
+func (s *progStep) do(p *spmd.Program, prepared map[int]*spmd.ProgramStatement,
+	given map[string]*tcs.Tensor, keep func(*tcs.Tensor)) error {
 	switch s.op {
 	case "set":
 		t := s.tensor

@@ -18,16 +18,18 @@ import (
 // A programCase is a random program: steps over tensors that keep their names.
 type programCase struct {
 	ranks   int
-	compile bool          // leaves are compiled, and not interpreted
-	fresh   bool          // results are never written over what their names held
-	gpu     bool          // leaves run on a GPU
-	refused *atomic.Int64 // the step, from 1, that has no schedule for a GPU; 0 for none, nil where none is looked for
+	compile bool // leaves are compiled, and not interpreted
+	fresh   bool // results are never written over what their names held
+	gpu     bool // leaves run on a GPU
+	// the step, from 1, that has no schedule for a GPU; 0 for none, nil where none is looked for
+	refused *atomic.Int64
 	steps   []*progStep
 }
 
 // progStep is one step of a program. What a statement must give is worked out by follow.
 type progStep struct {
-	op     string  // set, declare, do, prepare, run, close, place, drop, or negate: set again, all values negated
+	// set, declare, do, prepare, run, close, place, drop, or negate: set again, all values negated
+	op     string
 	tensor *Tensor // of set and declare
 	wide   bool    // set: with 64-bit indices
 	plain  bool    // set: the caller's tensor has compressed levels alone
@@ -53,7 +55,8 @@ func (s *progStep) String() string {
 	switch s.op {
 	case "set", "declare":
 		t := s.tensor
-		text := fmt.Sprintf("%s %s %s %s %v wide=%v plain=%v", s.op, t.Name, orDash(t.Format.String()), t.Type, t.Dims, s.wide, s.plain)
+		text := fmt.Sprintf("%s %s %s %s %v wide=%v plain=%v", s.op, t.Name, orDash(t.Format.String()),
+			t.Type, t.Dims, s.wide, s.plain)
 		for _, e := range t.Entries {
 			text += fmt.Sprintf(" %v=%s", e.Coord, e.Value.Format(t.Type))
 		}
@@ -72,7 +75,8 @@ func (s *progStep) String() string {
 
 // String is the program as text.
 func (c *programCase) String() string {
-	text := fmt.Sprintf("ranks %d, compiled %v, fresh %v, on a GPU %v\n", c.ranks, c.compile, c.fresh, c.gpu)
+	text := fmt.Sprintf("ranks %d, compiled %v, fresh %v, on a GPU %v\n", c.ranks, c.compile, c.fresh,
+		c.gpu)
 	for _, s := range c.steps {
 		text += s.String() + "\n"
 	}
@@ -90,7 +94,8 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{tensors: map[string]*Tensor{}, sized: map[string]bool{}, moved: map[string]bool{}, direct: map[string]bool{}, broken: map[string]bool{}, prepared: map[int]*progStep{}}
+	return &world{tensors: map[string]*Tensor{}, sized: map[string]bool{}, moved: map[string]bool{},
+		direct: map[string]bool{}, broken: map[string]bool{}, prepared: map[int]*progStep{}}
 }
 
 // valued lists the tensors that have a value.
@@ -198,7 +203,8 @@ func (w *world) assign(text string) (*Prepared, *Want, error) {
 		return nil, nil, errInexact
 	}
 	for _, pt := range want.Points {
-		if !pt.Exact || pt.Value.I > 1<<20 || pt.Value.I < -1<<20 || !(cmplx.Abs(pt.Value.C) < 1<<20) || real(pt.Value.C) != math.Trunc(real(pt.Value.C)) {
+		if !pt.Exact || pt.Value.I > 1<<20 || pt.Value.I < -1<<20 || !(cmplx.Abs(pt.Value.C) < 1<<20) ||
+			real(pt.Value.C) != math.Trunc(real(pt.Value.C)) {
 			return nil, nil, errInexact
 		}
 	}
@@ -340,7 +346,8 @@ var programNames = [][]string{{"a", "b"}, {"X", "Y", "Z"}, {"A", "B", "C"}, {"T"
 // randomProgram draws a program of 2 to 8 statements, some of which run many times.
 func randomProgram(seed, k uint64) *programCase {
 	r := Rand(seed, k)
-	g := &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()}, w: newWorld()}
+	g := &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()},
+		w: newWorld()}
 	g.c = &programCase{ranks: 1 + g.pick(40, 25, 20, 15), fresh: g.chance(0.1), compile: g.chance(0.1)}
 	g.types = g.generator.types()
 	g.sizes = []int64{int64(2 + g.rand.IntN(5)), int64(g.rand.IntN(8))}
@@ -460,7 +467,8 @@ func (g *programGen) input(name string) *progStep {
 		}
 	}
 	g.entries(t, style{})
-	return &progStep{op: "set", tensor: t, wide: g.chance(0.2), plain: len(t.Dims) > 0 && g.chance(0.2)}
+	return &progStep{op: "set", tensor: t, wide: g.chance(0.2),
+		plain: len(t.Dims) > 0 && g.chance(0.2)}
 }
 
 func (g *programGen) declared(name string) *progStep {
@@ -567,7 +575,8 @@ func (g *programGen) splits(text string) []string {
 		if s, ok := p.Normal.Source[v]; ok {
 			name = s
 		}
-		if splittable(p, name) && g.chance(0.5) && !slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, name+":") }) {
+		if splittable(p, name) && g.chance(0.5) &&
+			!slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, name+":") }) {
 			list = append(list, fmt.Sprint(name, ":", 1+g.rand.IntN(4)))
 		}
 	}

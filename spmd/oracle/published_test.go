@@ -11,41 +11,65 @@ import (
 // appendix A, and the tests and documentation of TACO), with the formats that they stand for and
 // others that a user may have, apart by slashes.
 var published = []struct{ line, schedule string }{
-	{"y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", "split(i,i0,i1,2),reorder(i0,i1,j),parallelize(i0,CPUThread,NoRaces)"},
-	{"y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", "fuse(i,j,f),pos(f,p,A(i,j)),split(p,p0,p1,2),parallelize(p0,CPUThread,Atomics)"},
+	{"y(i) = A(i,j)*x(j); y:d A:ds/ss x:d",
+		"split(i,i0,i1,2),reorder(i0,i1,j),parallelize(i0,CPUThread,NoRaces)"},
+	{"y(i) = A(i,j)*x(j); y:d A:ds/ss x:d",
+		"fuse(i,j,f),pos(f,p,A(i,j)),split(p,p0,p1,2),parallelize(p0,CPUThread,Atomics)"},
 	{"y(i) = A(i,j)*x(j); y:d A:ds x:d", "precompute(A(i,j)*x(j),i,i,precomputed)"},
 	{"y(j) = A(i,j,k)*x(k); y:d A:sss x:d", "parallelize(i,CPUThread,Atomics)"},
 	// SpMV with the products of a tile of entries computed first.
-	{"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
-		"reorder(block,warp,thread,thread_nz),precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,pc),unroll(thread_nz_pre,3),parallelize(block,CPUThread,Atomics)"},
-	{"y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,p0,p1,4),precompute(A(i,j)*x(j)*z(i),p1,pw,pc),workspace(pc,Positions),unroll(p1),parallelize(p0,CPUThread,Temporary)"},
-	{"y(i) = B(i,j,k)*c(j)*d(k); y:d B:sss/dss/ucq c:d d:d", "fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,5),precompute(B(i,j,k)*d(k),p1,pw,pc),workspace(pc,Positions),unroll(pw,5)"},
-	{"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),precompute(A(i,j)*x(j),fpos2,fpos2_pre,pc)," +
-		"split(fpos2,thread,thread_nz,3),split(fpos2_pre,t,lane,4),parallelize(block,CPUThread,Atomics),parallelize(lane,CPUVector,NoRaces)"},
-	{"y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss/uq x:d z:d", "fuse(i,j,f),pos(f,p,A(i,j)),split(p,p0,p1,8),precompute(A(i,j)*x(j)*z(i),p1,pw,pc),split(pw,q0,q1,3),reorder(q1,q0),unroll(q1),parallelize(p0,CPUThread,Temporary)"},
-	{"y(j) = B(i,j,k)*c(j)*d(k)*e(i); y:d B:sss/dss/dds c:d d:d e:d", "reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,5),precompute(B(i,j,k)*d(k),p1,pw,pc),unroll(p1),parallelize(p0,CPUThread,Atomics)"},
-	{"y(i) = B(i,j,k)*c(j)*d(k); y:d B:sss/dss/dds c:d d:d", "reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,6),precompute(B(i,j,k),p1,pw,pc),workspace(pc,Positions),unroll(p1)"},
-	{"y(i) = B(i,j,k)*d(k); y:d B:sss/dss/dds d:d", "reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,7),precompute(B(i,j,k)*d(k),p1,pw,pc),workspace(pc,Positions),unroll(p1),parallelize(p0,CPUThread,Atomics)"},
-	{"s = A(i,j)*x(j); s: A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,4),precompute(A(i,j)*x(j),p1,pw,pc),unroll(p1)"},
-	{"Y(i,l) = A(i,j)*X(j,l); Y:dd A:ds X:dd", "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,100),reorder(p0,l,p1),precompute(A(i,j)*X(j,l),p1,pw,pc),workspace(pc,Positions),parallelize(p0,CPUThread,Atomics)"},
+	{"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d",
+		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
+			"reorder(block,warp,thread,thread_nz),precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,pc),unroll(thread_nz_pre,3),parallelize(block,CPUThread,Atomics)"},
+	{"y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d",
+		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,p0,p1,4),precompute(A(i,j)*x(j)*z(i),p1,pw,pc),workspace(pc,Positions),unroll(p1),parallelize(p0,CPUThread,Temporary)"},
+	{"y(i) = B(i,j,k)*c(j)*d(k); y:d B:sss/dss/ucq c:d d:d",
+		"fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,5),precompute(B(i,j,k)*d(k),p1,pw,pc),workspace(pc,Positions),unroll(pw,5)"},
+	{"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d",
+		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),precompute(A(i,j)*x(j),fpos2,fpos2_pre,pc)," +
+			"split(fpos2,thread,thread_nz,3),split(fpos2_pre,t,lane,4),parallelize(block,CPUThread,Atomics),parallelize(lane,CPUVector,NoRaces)"},
+	{"y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss/uq x:d z:d",
+		"fuse(i,j,f),pos(f,p,A(i,j)),split(p,p0,p1,8),precompute(A(i,j)*x(j)*z(i),p1,pw,pc),split(pw,q0,q1,3),reorder(q1,q0),unroll(q1),parallelize(p0,CPUThread,Temporary)"},
+	{"y(j) = B(i,j,k)*c(j)*d(k)*e(i); y:d B:sss/dss/dds c:d d:d e:d",
+		"reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,5),precompute(B(i,j,k)*d(k),p1,pw,pc),unroll(p1),parallelize(p0,CPUThread,Atomics)"},
+	{"y(i) = B(i,j,k)*c(j)*d(k); y:d B:sss/dss/dds c:d d:d",
+		"reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,6),precompute(B(i,j,k),p1,pw,pc),workspace(pc,Positions),unroll(p1)"},
+	{"y(i) = B(i,j,k)*d(k); y:d B:sss/dss/dds d:d",
+		"reorder(i,j,k),fuse(j,k,jk),fuse(i,jk,f),pos(f,p,B),split(p,p0,p1,7),precompute(B(i,j,k)*d(k),p1,pw,pc),workspace(pc,Positions),unroll(p1),parallelize(p0,CPUThread,Atomics)"},
+	{"s = A(i,j)*x(j); s: A:ds/ss/uq x:d",
+		"fuse(i,j,f),pos(f,p,A),split(p,p0,p1,4),precompute(A(i,j)*x(j),p1,pw,pc),unroll(p1)"},
+	{"Y(i,l) = A(i,j)*X(j,l); Y:dd A:ds X:dd",
+		"fuse(i,j,f),pos(f,p,A),split(p,p0,p1,100),reorder(p0,l,p1),precompute(A(i,j)*X(j,l),p1,pw,pc),workspace(pc,Positions),parallelize(p0,CPUThread,Atomics)"},
 	// SpMM.
 	{"C(i,k) = A(i,j)*B(j,k); C:dd A:ds B:dd",
 		"split(i,i0,i1,2),pos(j,jp,A(i,j)),split(jp,jp0,jp1,2),reorder(i0,i1,jp0,k,jp1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)"},
 	// SpGEMM, by rows, by columns and with inner products.
-	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss/dd/sd B:ds/ss C:ds/ss", "reorder(i,k,j),precompute(B(i,k)*C(k,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
-	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss/dd/uq B:ds/ss C:ds/ss", "precompute(B(i,k)*C(k,j),j,jw,w),assemble(A,Append),parallelize(i,CPUThread,NoRaces)"},
-	{"A(i,j) = B(i,k)*C(k,j); A:ds:1,0/ss:1,0/dd:1,0 B:ds:1,0/ss:1,0 C:ds:1,0/ss:1,0", "precompute(B(i,k)*C(k,j),i,iw,w),assemble(A,Insert),parallelize(j,CPUThread,NoRaces)"},
-	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss B:ds/ss C:ds:1,0", "precompute(B(i,k)*C(k,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
-	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss/dd B:ds/ss C:ds/ss", "precompute(B(i,k)*C(k,j),{i,j},{iw,jw},w)"},
-	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss B:ds:1,0/ss:1,0 C:ds/ss", "precompute(B(i,k)*C(k,j),{i,j},{i,j},w)"},
-	{"A(i,j) += B(i,k)*C(k,j); A:ds/ss B:ds/ss C:ds/ss", "precompute(B(i,k)*C(k,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
-	{"A(i,j) = D(i,j)-2*B(i,k)*C(k,j); A:ds/ss/dd B:ds/ss C:ds/ss D:ds/ss", "precompute(B(i,k)*C(k,j),j,jw,v),workspace(v,Bitmap),split(i,i0,i1,2)"},
-	{"A(i,j) = D(i,j)*B(i,k)*C(k,j); A:ds/ss B:ds/ss C:ds/ss D:ds/ss", "precompute(B(i,k)*C(k,j),j,j,w)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss/dd/sd B:ds/ss C:ds/ss",
+		"reorder(i,k,j),precompute(B(i,k)*C(k,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss/dd/uq B:ds/ss C:ds/ss",
+		"precompute(B(i,k)*C(k,j),j,jw,w),assemble(A,Append),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds:1,0/ss:1,0/dd:1,0 B:ds:1,0/ss:1,0 C:ds:1,0/ss:1,0",
+		"precompute(B(i,k)*C(k,j),i,iw,w),assemble(A,Insert),parallelize(j,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss B:ds/ss C:ds:1,0",
+		"precompute(B(i,k)*C(k,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss/dd B:ds/ss C:ds/ss",
+		"precompute(B(i,k)*C(k,j),{i,j},{iw,jw},w)"},
+	{"A(i,j) = B(i,k)*C(k,j); A:ds/ss B:ds:1,0/ss:1,0 C:ds/ss",
+		"precompute(B(i,k)*C(k,j),{i,j},{i,j},w)"},
+	{"A(i,j) += B(i,k)*C(k,j); A:ds/ss B:ds/ss C:ds/ss",
+		"precompute(B(i,k)*C(k,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = D(i,j)-2*B(i,k)*C(k,j); A:ds/ss/dd B:ds/ss C:ds/ss D:ds/ss",
+		"precompute(B(i,k)*C(k,j),j,jw,v),workspace(v,Bitmap),split(i,i0,i1,2)"},
+	{"A(i,j) = D(i,j)*B(i,k)*C(k,j); A:ds/ss B:ds/ss C:ds/ss D:ds/ss",
+		"precompute(B(i,k)*C(k,j),j,j,w)"},
 	// A sum of sparse matrices.
-	{"C(i,j) = A(i,j)+B(i,j); C:ds/ss A:ds/ss B:ds/ss", "assemble(C,Insert),parallelize(i,CPUThread,NoRaces)"},
-	{"C(i,j,k) = A(i,j,k)+B(i,j,k); C:sss/dss A:sss/dss B:sss/dss", "assemble(C,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"C(i,j) = A(i,j)+B(i,j); C:ds/ss A:ds/ss B:ds/ss",
+		"assemble(C,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"C(i,j,k) = A(i,j,k)+B(i,j,k); C:sss/dss A:sss/dss B:sss/dss",
+		"assemble(C,Insert),parallelize(i,CPUThread,NoRaces)"},
 	// SDDMM: rows in tiles, entries of a row in tiles, all entries in tiles.
-	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds/ss B:ds/ss C:dd D:dd", "split(i,i0,i1,2),reorder(i0,i1,k,j),parallelize(i0,CPUThread,NoRaces)"},
+	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds/ss B:ds/ss C:dd D:dd",
+		"split(i,i0,i1,2),reorder(i0,i1,k,j),parallelize(i0,CPUThread,NoRaces)"},
 	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds B:ds C:dd D:dd",
 		"split(i,i0,i1,2),pos(k,kp,B(i,k)),split(kp,kp0,kp1,2),reorder(i0,i1,kp0,j,kp1),parallelize(i0,CPUThread,NoRaces),parallelize(kp1,CPUVector,ParallelReduction)"},
 	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ss B:ss C:dd D:dd",
@@ -56,17 +80,22 @@ var published = []struct{ line, schedule string }{
 		"reorder(i,k,j),fuse(i,k,f),pos(f,fp,B(i,k)),split(fp,chunk,fp2,3),reorder(chunk,fp2,j),parallelize(chunk,CPUThread,NoRaces),parallelize(j,CPUVector,ParallelReduction)"},
 	{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds B:ds C:dd D:dd", "reorder(j,i,k)"},
 	// Tensor times vector, and times matrix.
-	{"A(i,j) = B(i,j,k)*c(k); A:dd/ss B:sss c:d", "fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2),reorder(chunk,fp2,k),parallelize(chunk,CPUThread,NoRaces)"},
-	{"A(i,j) = B(i,j,k)*c(k); A:ds/ss B:sss c:d", "assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,j,k)*c(k); A:dd/ss B:sss c:d",
+		"fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2),reorder(chunk,fp2,k),parallelize(chunk,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,j,k)*c(k); A:ds/ss B:sss c:d",
+		"assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
 	{"A(i,j,l) = B(i,j,k)*C(k,l); A:ddd/ssd B:sss C:dd",
 		"fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2),pos(k,kp,B(i,j,k)),split(kp,kp1,kp2,2),reorder(chunk,fp2,kp1,l,kp2),parallelize(chunk,CPUThread,NoRaces),parallelize(kp2,CPUVector,ParallelReduction)"},
 	// MTTKRP, of order 3 and 4.
-	{"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd/ds/ss B:dss/sss C:dd D:dd", "split(i,i1,i2,2),reorder(i1,i2,k,l,j),precompute(B(i,k,l)*D(l,j),j,j,w),parallelize(i1,CPUThread,NoRaces)"},
-	{"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd/ds/ss B:dss/sss C:dd D:dd", "precompute(B(i,k,l)*C(k,j)*D(l,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd/ds/ss B:dss/sss C:dd D:dd",
+		"split(i,i1,i2,2),reorder(i1,i2,k,l,j),precompute(B(i,k,l)*D(l,j),j,j,w),parallelize(i1,CPUThread,NoRaces)"},
+	{"A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd/ds/ss B:dss/sss C:dd D:dd",
+		"precompute(B(i,k,l)*C(k,j)*D(l,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
 	{"A(i,j) = B(i,k,l,m)*C(k,j)*D(l,j)*E(m,j); A:dd/ds B:dsss C:dd D:dd E:dd",
 		"split(i,i1,i2,2),reorder(i1,i2,k,l,m,j),precompute(B(i,k,l,m)*E(m,j)*D(l,j),j,j,BDE),precompute(BDE(j)*C(k,j),j,j,w),parallelize(i1,CPUThread,NoRaces)"},
 	// Dense matrices in tiles of all three variables, and of sparse ones.
-	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/ds B:dd/ds:1,0", "split(i,i0,i1,2),split(j,j0,j1,2),split(k,k0,k1,2),reorder(i0,j0,k0,i1,j1,k1),parallelize(i0,CPUThread,NoRaces)"},
+	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/ds B:dd/ds:1,0",
+		"split(i,i0,i1,2),split(j,j0,j1,2),split(k,k0,k1,2),reorder(i0,j0,k0,i1,j1,k1),parallelize(i0,CPUThread,NoRaces)"},
 }
 
 // TestPublished: published schedules are taken as they are, and give what the statement says.
@@ -83,7 +112,8 @@ func TestPublished(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", x.line, err)
 			}
-			if slices.ContainsFunc(p.Case.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
+			if slices.ContainsFunc(p.Case.Tensors,
+				func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
 				continue // a sum over nothing has no entries, so that no result has the pattern of an operand
 			}
 			p.Case.Schedule = []string{x.schedule}
@@ -114,16 +144,21 @@ func TestPublished(t *testing.T) {
 // refused for that reason.
 func TestPublishedRefused(t *testing.T) {
 	for _, x := range []struct{ line, schedule, want string }{
-		{"A(i,j) = B(i,j,k)*c(k); A:ds B:sss c:d", "fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2)", "A(i,j) (its format is ds) is appended to in order, and tiles of i, j fused would come back to a row"},
-		{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ss B:ds C:dd D:dd", "split(k,k0,k1,2),reorder(k0,j,k1)", "the loop over j would come too early, and back to each entry"},
-		{"C(i,k) = A(i,j)*B(j,k); C:ds A:ds B:dd", "pos(j,jp,A(i,j)),split(jp,jp0,jp1,2),reorder(i,jp0,k,jp1)", "the loops are not directly nested"},
+		{"A(i,j) = B(i,j,k)*c(k); A:ds B:sss c:d", "fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2)",
+			"A(i,j) (its format is ds) is appended to in order, and tiles of i, j fused would come back to a row"},
+		{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ss B:ds C:dd D:dd", "split(k,k0,k1,2),reorder(k0,j,k1)",
+			"the loop over j would come too early, and back to each entry"},
+		{"C(i,k) = A(i,j)*B(j,k); C:ds A:ds B:dd",
+			"pos(j,jp,A(i,j)),split(jp,jp0,jp1,2),reorder(i,jp0,k,jp1)",
+			"the loops are not directly nested"},
 	} {
 		p, err := kernelCase(x.line, Rand(*seedFlag, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.Case.Schedule = []string{x.schedule}
-		if err := (scheduleEngine{}).refusal(p); !isRefusal(err) || !strings.Contains(err.Error(), x.want) {
+		if err := (scheduleEngine{}).refusal(p); !isRefusal(err) ||
+			!strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s\n-s=%s: got %v, want %q", x.line, x.schedule, err, x.want)
 		}
 	}

@@ -11,64 +11,87 @@ import (
 // publishedUnits are the schedules for GPUs of source 004, appendix A, with numbers that cut the
 // data of these tests into several blocks, and others of their kinds.
 var publishedUnits = []struct{ name, line, schedule string }{
-	{"A.2", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
-		"reorder(block,warp,thread,thread_nz),precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,pc),unroll(thread_nz_pre,3)," + ignoring("Atomics")},
-	{"A.4", "C(i,k) = A(i,j)*B(j,k); C:dd A:ds/ss B:dd", "reorder(i,j,k),fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,8),split(fpos1,warp,nnz,4)," +
-		"split(k,dense_val,thread,2),reorder(block,warp,dense_val,thread,nnz)," + ignoring("Atomics")},
-	{"A.8", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd B:dss/sss C:dd D:dd", "reorder(i,k,l,j),fuse(k,l,kl),fuse(i,kl,f),pos(f,fpos,B(i,k,l)),split(fpos,block,fpos1,8),split(fpos1,warp,nnz,4)," +
-		"split(j,dense_val,thread,2),reorder(block,warp,dense_val,thread,nnz)," + ignoring("Atomics")},
-	{"A.9", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d/s", "split(i,block,thread,3),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
-	{"A.10", "y(i) = A(i,j)*x(j); y:d A:ds x:d", "split(i,block,block_row,4),split(block_row,warp_row,warp,2),pos(j,jpos,A(i,j)),split(jpos,thread_nz,thread,2)," +
-		"reorder(block,warp,warp_row,thread,thread_nz)," + ignoring("Temporary")},
-	{"A.11", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
-		"reorder(block,warp,thread,thread_nz)," + ignoring("Atomics")},
+	{"A.2", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d",
+		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
+			"reorder(block,warp,thread,thread_nz),precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,pc),unroll(thread_nz_pre,3)," + ignoring("Atomics")},
+	{"A.4", "C(i,k) = A(i,j)*B(j,k); C:dd A:ds/ss B:dd",
+		"reorder(i,j,k),fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,8),split(fpos1,warp,nnz,4)," +
+			"split(k,dense_val,thread,2),reorder(block,warp,dense_val,thread,nnz)," + ignoring("Atomics")},
+	{"A.8", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd B:dss/sss C:dd D:dd",
+		"reorder(i,k,l,j),fuse(k,l,kl),fuse(i,kl,f),pos(f,fpos,B(i,k,l)),split(fpos,block,fpos1,8),split(fpos1,warp,nnz,4)," +
+			"split(j,dense_val,thread,2),reorder(block,warp,dense_val,thread,nnz)," + ignoring("Atomics")},
+	{"A.9", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d/s",
+		"split(i,block,thread,3),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+	{"A.10", "y(i) = A(i,j)*x(j); y:d A:ds x:d",
+		"split(i,block,block_row,4),split(block_row,warp_row,warp,2),pos(j,jpos,A(i,j)),split(jpos,thread_nz,thread,2)," +
+			"reorder(block,warp,warp_row,thread,thread_nz)," + ignoring("Temporary")},
+	{"A.11", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d",
+		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
+			"reorder(block,warp,thread,thread_nz)," + ignoring("Atomics")},
 	// The rows of a tile over the threads of its block, whose products they have loaded side by side.
 	{"rows of a tile", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 12, 2)},
 	{"rows of large tiles", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 64, 5)},
-	{"rows of tiles in order", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", strings.Replace(tileOfRows("A(i,j)*x(j)", 12, 2), ",reorder(lane,part)", "", 1)},
+	{"rows of tiles in order", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d",
+		strings.Replace(tileOfRows("A(i,j)*x(j)", 12, 2), ",reorder(lane,part)", "", 1)},
 	{"rows of small tiles", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 3, 1)},
 	{"few rows", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 32, 1000)},
-	{"rows and more", "y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d", tileOfRows("A(i,j)*x(j)", 12, 2)},
-	{"rows times columns", "y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d", tileOfRows("A(i,j)*z(i)", 12, 2)},
-	{"rows without products", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,12)," +
-		"parallelize(block,GPUBlock,Atomics),parallelize(tile,GPUThread,Atomics,Rows,3)"},
-	{"rows of a warp", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,48),split(fpos1,warp,tile,12)," +
-		"precompute(A(i,j)*x(j),tile,tile_pre,pc),split(tile_pre,k,lane,32),parallelize(block,GPUBlock,IgnoreRaces),parallelize(warp,GPUWarp,IgnoreRaces)," +
-		"parallelize(lane,GPUThread,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,4)"},
-	{"rows of a block", "Y(i,b) = A(b,i,j)*x(j); Y:dd A:dds/dss/sss x:d", "reorder(b,i,j),fuse(i,j,f),pos(f,tile,A(b,i,j)),parallelize(b,GPUBlock,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,3)"},
+	{"rows and more", "y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d",
+		tileOfRows("A(i,j)*x(j)", 12, 2)},
+	{"rows times columns", "y(i) = A(i,j)*x(j)*z(i); y:d A:ds/ss x:d z:d",
+		tileOfRows("A(i,j)*z(i)", 12, 2)},
+	{"rows without products", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d",
+		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,12)," +
+			"parallelize(block,GPUBlock,Atomics),parallelize(tile,GPUThread,Atomics,Rows,3)"},
+	{"rows of a warp", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d",
+		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,48),split(fpos1,warp,tile,12)," +
+			"precompute(A(i,j)*x(j),tile,tile_pre,pc),split(tile_pre,k,lane,32),parallelize(block,GPUBlock,IgnoreRaces),parallelize(warp,GPUWarp,IgnoreRaces)," +
+			"parallelize(lane,GPUThread,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,4)"},
+	{"rows of a block", "Y(i,b) = A(b,i,j)*x(j); Y:dd A:dds/dss/sss x:d",
+		"reorder(b,i,j),fuse(i,j,f),pos(f,tile,A(b,i,j)),parallelize(b,GPUBlock,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,3)"},
 	{"slices", "y(i) = B(i,k,l)*d(l); y:d B:sss/dss/dds d:d", sliceTiles("B(i,k,l)*d(l)", 12, 2)},
 	{"fibers", "Y(i,k) = B(i,k,l)*d(l); Y:dd B:sss/dss/dds d:d", sliceTiles("B(i,k,l)*d(l)", 12, 2)},
-	{"fibers that meet", "y(i) = B(i,k,l)*c(k)*d(l); y:d B:sss/dss/dds c:d d:d", sliceTiles("B(i,k,l)*d(l)", 12, 2)},
-	{"fibers across", "y(k) = B(i,k,l)*c(i)*d(l); y:d B:sss/dss/dds c:d d:d", sliceTiles("B(i,k,l)*d(l)", 40, 6)},
+	{"fibers that meet", "y(i) = B(i,k,l)*c(k)*d(l); y:d B:sss/dss/dds c:d d:d",
+		sliceTiles("B(i,k,l)*d(l)", 12, 2)},
+	{"fibers across", "y(k) = B(i,k,l)*c(i)*d(l); y:d B:sss/dss/dds c:d d:d",
+		sliceTiles("B(i,k,l)*d(l)", 40, 6)},
 	// Columns in blocks, each with all rows: what a warp sums over its lanes is added atomically.
-	{"columns", "y(i) = A(i,j)*x(j); y:d A:dd x:d", "split(j,block,j1,4),split(j1,nz,thread,2),reorder(block,i,thread,nz),parallelize(block,GPUBlock,IgnoreRaces),parallelize(i,GPUWarp,NoRaces),parallelize(thread,GPUThread,Temporary)"},
+	{"columns", "y(i) = A(i,j)*x(j); y:d A:dd x:d",
+		"split(j,block,j1,4),split(j1,nz,thread,2),reorder(block,i,thread,nz),parallelize(block,GPUBlock,IgnoreRaces),parallelize(i,GPUWarp,NoRaces),parallelize(thread,GPUThread,Temporary)"},
 	// Warps of a block share a row, and so do their lanes.
-	{"rows", "y(i) = A(i,j)*x(j); y:d A:ds x:d", "pos(j,jp,A(i,j)),split(jp,warp,jp1,4),parallelize(i,GPUBlock,NoRaces),parallelize(warp,GPUWarp,Temporary),parallelize(jp1,GPUThread,ParallelReduction)"},
+	{"rows", "y(i) = A(i,j)*x(j); y:d A:ds x:d",
+		"pos(j,jp,A(i,j)),split(jp,warp,jp1,4),parallelize(i,GPUBlock,NoRaces),parallelize(warp,GPUWarp,Temporary),parallelize(jp1,GPUThread,ParallelReduction)"},
 	// SDDMM: a warp an entry, a lane a part of the sum, and by tiles of entries.
-	{"sddmm", "A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds B:ds C:dd D:dd", "reorder(i,k,j),parallelize(i,GPUBlock,NoRaces),parallelize(k,GPUWarp,NoRaces),parallelize(j,GPUThread,Temporary)"},
+	{"sddmm", "A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds B:ds C:dd D:dd",
+		"reorder(i,k,j),parallelize(i,GPUBlock,NoRaces),parallelize(k,GPUWarp,NoRaces),parallelize(j,GPUThread,Temporary)"},
 	{"sddmm by entries", "A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd B:ds C:dd D:dd",
 		"reorder(i,k,j),fuse(i,k,f),pos(f,fp,B(i,k)),split(fp,block,fp1,6),split(fp1,thread,fp2,2),reorder(block,thread,fp2,j),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
 	// Sparse results, counted and written.
-	{"add", "C(i,j) = A(i,j)+B(i,j); C:ds/ss A:ds/ss B:ds/ss", "split(i,block,thread,3),split(thread,t0,t1,2),parallelize(block,GPUBlock,NoRaces),parallelize(t0,GPUThread,NoRaces)"},
-	{"add three", "D(i,j) = A(i,j)+B(i,j)+C(i,j); D:ds A:ds B:ds C:ds", "split(i,block,thread,3),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
-	{"add of order 3", "C(i,j,k) = A(i,j,k)+B(i,j,k); C:sss/dss/dds A:sss/dss B:sss/dss", "split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
-	{"ttv", "A(i,j) = B(i,j,k)*c(k); A:ds/ss/dd B:sss/dss c:d", "split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+	{"add", "C(i,j) = A(i,j)+B(i,j); C:ds/ss A:ds/ss B:ds/ss",
+		"split(i,block,thread,3),split(thread,t0,t1,2),parallelize(block,GPUBlock,NoRaces),parallelize(t0,GPUThread,NoRaces)"},
+	{"add three", "D(i,j) = A(i,j)+B(i,j)+C(i,j); D:ds A:ds B:ds C:ds",
+		"split(i,block,thread,3),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+	{"add of order 3", "C(i,j,k) = A(i,j,k)+B(i,j,k); C:sss/dss/dds A:sss/dss B:sss/dss",
+		"split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
+	{"ttv", "A(i,j) = B(i,j,k)*c(k); A:ds/ss/dd B:sss/dss c:d",
+		"split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
 }
 
-// tileOfRows computes x for tiles of so many entries of A, loaded by fours, whose rows the threads of
-// a block share out, each to one thread where there are least of them.
+// tileOfRows computes x for tiles of so many entries of A, loaded by fours, whose rows the threads
+// of a block share out, each to one thread where there are least of them.
 func tileOfRows(x string, tile, least int) string {
-	return fmt.Sprintf("fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,%d),precompute(%s,tile,tile_pre,pc),split(tile_pre,part,lane,4),reorder(lane,part),unroll(part,3),"+
-		"parallelize(block,GPUBlock,IgnoreRaces),parallelize(lane,GPUThread,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,%d)", tile, x, least)
+	return fmt.Sprintf(
+		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,%d),precompute(%s,tile,tile_pre,pc),split(tile_pre,part,lane,4),reorder(lane,part),unroll(part,3),"+
+			"parallelize(block,GPUBlock,IgnoreRaces),parallelize(lane,GPUThread,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,%d)", tile, x, least)
 }
 
 // sliceTiles does so for a tensor of order 3.
 func sliceTiles(x string, tile, least int) string {
-	return strings.Replace(tileOfRows(x, tile, least), "fuse(i,j,f),pos(f,fpos,A(i,j))", "reorder(i,k,l),fuse(k,l,kl),fuse(i,kl,f),pos(f,fpos,B(i,k,l))", 1)
+	return strings.Replace(tileOfRows(x, tile, least), "fuse(i,j,f),pos(f,fpos,A(i,j))",
+		"reorder(i,k,l),fuse(k,l,kl),fuse(i,kl,f),pos(f,fpos,B(i,k,l))", 1)
 }
 
-// ignoring runs block, warp and thread on their units, as source 004 does: what is done about races is
-// said of the threads.
+// ignoring runs block, warp and thread on their units, as source 004 does: what is done about races
+// is said of the threads.
 func ignoring(race string) string {
 	return "parallelize(block,GPUBlock,IgnoreRaces),parallelize(warp,GPUWarp,IgnoreRaces),parallelize(thread,GPUThread," + race + ")"
 }
@@ -78,7 +101,8 @@ func ignoring(race string) string {
 func TestPublishedUnits(t *testing.T) {
 	t.Parallel()
 	publishedOn(t, gpuEngine{name: "interpreted", run: interpreted}, 8)
-	t.Run("emulated", func(t *testing.T) { publishedOn(t, gpuEngine{name: "emulated", run: on(emulatedGPU(t))}, 1) })
+	t.Run("emulated",
+		func(t *testing.T) { publishedOn(t, gpuEngine{name: "emulated", run: on(emulatedGPU(t))}, 1) })
 }
 
 // TestPublishedUnitsCUDA: they do so on a GPU, where there is one.
@@ -99,7 +123,8 @@ func publishedOn(t *testing.T, e gpuEngine, n uint64) {
 			if err != nil {
 				t.Fatalf("%s: %v", x.line, err)
 			}
-			if slices.ContainsFunc(p.Case.Tensors, func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
+			if slices.ContainsFunc(p.Case.Tensors,
+				func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
 				continue // as TestPublished has it
 			}
 			p.Case.Schedule = []string{x.schedule}
@@ -115,7 +140,8 @@ func publishedOn(t *testing.T, e gpuEngine, n uint64) {
 				t.Fatal(err)
 			}
 			if err := w.Compare(out, nil); err != nil {
-				t.Fatalf("%s: seed %d, case %d: -s=%q: %v\n%s", x.name, *seedFlag, k, x.schedule, err, p.Case.Text())
+				t.Fatalf("%s: seed %d, case %d: -s=%q: %v\n%s", x.name, *seedFlag, k, x.schedule, err,
+					p.Case.Text())
 			}
 			if len(w.Coords) > 0 {
 				full++

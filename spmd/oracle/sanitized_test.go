@@ -55,7 +55,8 @@ func (e sanitized) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.batch(ctx, []*Prepared{p})[0](ctx)
 }
 
-func (e sanitized) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
+func (e sanitized) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output,
+	error) {
 	out := make([]func(context.Context) (*Output, error), len(cases))
 	made := make([]*compiled, len(cases))
 	var funcs []*ir.Func
@@ -120,7 +121,8 @@ func (e sanitized) call(ctx context.Context, exe string, c *compiled) (*Output, 
 }
 
 // with calls a function of the program.
-func (sanitized) with(ctx context.Context, exe string, c *compiled, f *ir.Func) func(args []*tcs.Tensor, bounds [][2]int64) error {
+func (sanitized) with(ctx context.Context, exe string, c *compiled,
+	f *ir.Func) func(args []*tcs.Tensor, bounds [][2]int64) error {
 	return func(args []*tcs.Tensor, bounds [][2]int64) error {
 		in := interpArgs(args)
 		cmd := exec.CommandContext(ctx, exe, emitc.Symbol(f.Name), fmt.Sprint(c.threads), "0")

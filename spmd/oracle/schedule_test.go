@@ -27,14 +27,17 @@ import (
 
 var sayFlag = flag.Bool("oracle.say", false, "print each schedule")
 
-var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound", "unroll", "parallelize", "precompute", "mergeby", "assemble",
-	"workspace", "flatten", "longrows", "tile", "vectorize", "prefetch", "jam", "nontemporal", "layout"}
+var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coord", "bound",
+	"unroll", "parallelize", "precompute", "mergeby", "assemble",
+	"workspace", "flatten", "longrows", "tile", "vectorize", "prefetch", "jam", "nontemporal",
+	"layout"}
 
 // Every command is drawn: those of commandNames one after another, temporaries as the first, and
-// substitute, which products of dense matrices alone have, by TestProducts; those that distribute, by
-// TestOracleDistributed.
+// substitute, which products of dense matrices alone have, by TestProducts; those that distribute,
+// by TestOracleDistributed.
 func TestEveryCommandDrawn(t *testing.T) {
-	drawn := append([]string{"temporaries", "substitute", "distribute", "communicate", "rotate"}, commandNames[:]...)
+	drawn := append([]string{"temporaries", "substitute", "distribute", "communicate", "rotate"},
+		commandNames[:]...)
 	slices.Sort(drawn)
 	if want := sched.Names(); !slices.Equal(drawn, want) {
 		t.Errorf("got %v, want %v", drawn, want)
@@ -69,7 +72,8 @@ func (c *scheduleCounts) log(t *testing.T, need int) {
 	if *nFlag == 0 && need == len(commandNames) && c.places.Load() == 0 {
 		t.Error("no workspace by position")
 	}
-	t.Logf("%d of %d commands refused (%d%%); %d jobs over ranks and blocks, and %d of them refused", no, all, 100*no/max(all, 1), c.ranks.Load(), c.ranksRefused.Load())
+	t.Logf("%d of %d commands refused (%d%%); %d jobs over ranks and blocks, and %d of them refused",
+		no, all, 100*no/max(all, 1), c.ranks.Load(), c.ranksRefused.Load())
 }
 
 // drawer draws a random schedule that a case's text fixes: commands are drawn
@@ -92,7 +96,8 @@ func (d drawer) fixed(p *Prepared, draw func() ([]string, error)) (out []*Case) 
 	return out
 }
 
-// safely compiles by f. A panic of the compiler is an error, so that it is reported with what leads to it.
+// safely compiles by f. A panic of the compiler is an error, so that it is reported with what leads
+// to it.
 func safely[In, Out any](f func(In) (Out, error)) func(In) (Out, error) {
 	return func(in In) (out Out, err error) {
 		defer recovered(&err)
@@ -113,7 +118,8 @@ func source(p *Prepared) *rand.Rand {
 
 // draw is a schedule of up to 8 commands, which compile applies; or that which
 // the case fixes, less what is refused.
-func (d drawer) draw(rng *rand.Rand, p *Prepared, compile func([]string) (cin.Stmt, error)) (list []string, err error) {
+func (d drawer) draw(rng *rand.Rand, p *Prepared,
+	compile func([]string) (cin.Stmt, error)) (list []string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			panic(fmt.Sprintf("%s\n-s=%q: %v", p.Case.Text(), strings.Join(list, ","), r))
@@ -198,7 +204,8 @@ func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	out := Output{How: how}
 	report, err := g.run(ctx, rng, p, j)
 	if err != nil {
-		return nil, fmt.Errorf("-s=%q, %d ranks, split %v, %d threads: %w", how, j.Ranks, j.Splits, j.Threads, err)
+		return nil, fmt.Errorf("-s=%q, %d ranks, split %v, %d threads: %w", how, j.Ranks, j.Splits,
+			j.Threads, err)
 	}
 	t := report.Result
 	defer t.Close()
@@ -227,7 +234,8 @@ func closeInputs(j *spmd.Job) {
 }
 
 // scheduled is a case as a job, with its schedule.
-func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Rand) (*spmd.Job, []string, error) {
+func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Rand) (*spmd.Job,
+	[]string, error) {
 	j, err := g.job(p)
 	if err != nil {
 		return j, nil, err
@@ -251,9 +259,11 @@ func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Ra
 
 // job is a case as an interpreted job without a schedule.
 func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
-	j := &spmd.Job{Statement: p.Case.Stmt, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{},
+	j := &spmd.Job{Statement: p.Case.Stmt, Formats: map[string]string{}, Types: map[string]string{},
+		Sizes:  map[string][]int64{},
 		Inputs: map[string]spmd.Input{}, Keep: true}
-	j.Target, j.MemoryLimit = spmd.Interpreter, 8<<30 // to ask the machine for its memory costs more than to compile
+	// to ask the machine for its memory costs more than to compile
+	j.Target, j.MemoryLimit = spmd.Interpreter, 8<<30
 	for k, t := range p.Case.Tensors {
 		j.Formats[t.Name] = t.Format.String()
 		if t.Type != dtype.None {
@@ -274,7 +284,8 @@ func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
 
 // run runs the job, some over several ranks and blocks; where the schedule is
 // refused of these, on one rank.
-func (g scheduleEngine) run(ctx context.Context, rng *rand.Rand, p *Prepared, j *spmd.Job) (*spmd.Report, error) {
+func (g scheduleEngine) run(ctx context.Context, rng *rand.Rand, p *Prepared,
+	j *spmd.Job) (*spmd.Report, error) {
 	if rng.IntN(3) > 0 {
 		return j.Run(ctx)
 	}
@@ -301,7 +312,8 @@ func (g scheduleEngine) run(ctx context.Context, rng *rand.Rand, p *Prepared, j 
 // text that it is about.
 func isRefusal(err error) bool {
 	var d *diag.Error
-	return errors.As(err, &d) && (d.Code == sched.Refused || d.Code == sched.BadCommand) && d.Msg != "" && d.Src != "" && d.ExitCode() == 2
+	return errors.As(err, &d) && (d.Code == sched.Refused || d.Code == sched.BadCommand) &&
+		d.Msg != "" && d.Src != "" && d.ExitCode() == 2
 }
 
 // scheduledC compiles cases under random schedules, many in one C file, and calls
@@ -317,12 +329,14 @@ func (e scheduledC) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.batch(ctx, []*Prepared{p})[0](ctx)
 }
 
-func (e scheduledC) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
+func (e scheduledC) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output,
+	error) {
 	return e.C.scheduledBatch(ctx, cases, e.scheduled)
 }
 
 // scheduledBatch is batch for cases that scheduled gives schedules.
-func (e *C) scheduledBatch(ctx context.Context, cases []*Prepared, scheduled func(*Prepared, *codegen.Request) error) []func(context.Context) (*Output, error) {
+func (e *C) scheduledBatch(ctx context.Context, cases []*Prepared,
+	scheduled func(*Prepared, *codegen.Request) error) []func(context.Context) (*Output, error) {
 	how := map[*Prepared]string{}
 	prepare := func(p *Prepared, name string) (*compiled, error) {
 		return compileAs(p, name, func(r *codegen.Request) error {
@@ -334,29 +348,30 @@ func (e *C) scheduledBatch(ctx context.Context, cases []*Prepared, scheduled fun
 			return err
 		})
 	}
-	return e.batchOf(ctx, cases, prepare, func(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, error) {
-		w, err := c.p.Expect(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, c.threads = range []int{1, 2, 4} {
-			out, err := call(ctx, lib, c)
-			if c.threads == 4 {
-				if out != nil {
-					out.How = "-s=" + how[c.p] + " --threads=4"
-				}
-				return out, err
-			}
-			if err := w.Compare(out, err); err != nil {
-				return nil, fmt.Errorf("-s=%s --threads=%d: %v", how[c.p], c.threads, err)
-			}
-			c.args[0].Close()
-			if c.args[0], err = c.result(); err != nil {
+	return e.batchOf(ctx, cases, prepare,
+		func(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, error) {
+			w, err := c.p.Expect(ctx)
+			if err != nil {
 				return nil, err
 			}
-		}
-		panic("unreachable")
-	})
+			for _, c.threads = range []int{1, 2, 4} {
+				out, err := call(ctx, lib, c)
+				if c.threads == 4 {
+					if out != nil {
+						out.How = "-s=" + how[c.p] + " --threads=4"
+					}
+					return out, err
+				}
+				if err := w.Compare(out, err); err != nil {
+					return nil, fmt.Errorf("-s=%s --threads=%d: %v", how[c.p], c.threads, err)
+				}
+				c.args[0].Close()
+				if c.args[0], err = c.result(); err != nil {
+					return nil, err
+				}
+			}
+			panic("unreachable")
+		})
 }
 
 // scheduled gives a request the case's schedule.
@@ -453,7 +468,8 @@ func TestScheduleShrinks(t *testing.T) {
 	t.Parallel()
 	alone := 0
 	for seed := range uint64(8) {
-		rep := Sweep(context.Background(), unrolledWrong{}, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, seed, 0, 200, 1)
+		rep := Sweep(context.Background(), unrolledWrong{},
+			Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, seed, 0, 200, 1)
 		if len(rep.Failures) == 0 {
 			t.Fatalf("seed %d: the mistake was not found", seed)
 		}
@@ -487,6 +503,7 @@ func TestScheduleShrinks(t *testing.T) {
 func used(command string, later []string) bool {
 	args := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune("(),", r) })
 	return slices.ContainsFunc(args[1:], func(v string) bool {
-		return v[0] >= 'u' && slices.ContainsFunc(later, func(c string) bool { return strings.Contains(c, v) })
+		return v[0] >= 'u' && slices.ContainsFunc(later,
+			func(c string) bool { return strings.Contains(c, v) })
 	})
 }

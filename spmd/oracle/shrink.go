@@ -35,7 +35,9 @@ func Shrink(c *Case, budget int, fails func(*Case) bool) *Case {
 // are valid.
 func simplifications(c *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
-		for _, f := range []func(*Case, func(*Case) bool) bool{simplerSchedule, simplerOver, simplerStatement, simplerResult, fewerEntries, smallerSizes, simplerFormats, simplerTypes, simplerValues} {
+		for _, f := range []func(*Case, func(*Case) bool) bool{simplerSchedule, simplerOver,
+			simplerStatement, simplerResult, fewerEntries, smallerSizes, simplerFormats, simplerTypes,
+			simplerValues} {
 			if !f(c, yield) {
 				return
 			}
@@ -221,7 +223,8 @@ func smallerSizes(c *Case, yield func(*Case) bool) bool {
 func simplerFormats(c *Case, yield func(*Case) bool) bool {
 	for k, t := range c.Tensors {
 		n := len(t.Dims)
-		try := []format.Format{format.DenseOf(n), format.SparseOf(n), {Levels: t.Format.Levels, Order: format.DenseOf(n).Order}}
+		try := []format.Format{format.DenseOf(n), format.SparseOf(n),
+			{Levels: t.Format.Levels, Order: format.DenseOf(n).Order}}
 		for l := range t.Format.Levels {
 			for _, kind := range []format.Kind{format.Dense, format.Compressed} {
 				f := format.Format{Levels: slices.Clone(t.Format.Levels), Order: t.Format.Order}

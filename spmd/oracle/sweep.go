@@ -29,7 +29,8 @@ func Check(ctx context.Context, e Engine, c *Case) error {
 type outcome struct{ converted, divided, empty bool }
 
 // check holds what f gives to what is expected of a case.
-func check(ctx context.Context, p *Prepared, f func(context.Context) (*Output, error)) (o outcome, err error) {
+func check(ctx context.Context, p *Prepared, f func(context.Context) (*Output, error)) (o outcome,
+	err error) {
 	w, err := p.Expect(ctx)
 	if err != nil {
 		return o, err
@@ -48,7 +49,8 @@ func check(ctx context.Context, p *Prepared, f func(context.Context) (*Output, e
 	if out != nil && len(out.Converted) > 0 {
 		o.converted = true
 		if !p.ForcedConversion() {
-			return o, fmt.Errorf("%s converted, though one loop order serves all storage orders", strings.Join(out.Converted, ", "))
+			return o, fmt.Errorf("%s converted, though one loop order serves all storage orders",
+				strings.Join(out.Converted, ", "))
 		}
 	}
 	return o, nil
@@ -63,7 +65,8 @@ func run(ctx context.Context, f func(context.Context) (*Output, error)) (out *Ou
 func recovered(err *error) {
 	if r := recover(); r != nil {
 		lines := strings.Split(string(debug.Stack()), "\n")
-		*err = fmt.Errorf("panic: %v\n%s", r, strings.Join(lines[min(5, len(lines)):min(21, len(lines))], "\n"))
+		*err = fmt.Errorf("panic: %v\n%s", r,
+			strings.Join(lines[min(5, len(lines)):min(21, len(lines))], "\n"))
 	}
 }
 
@@ -78,8 +81,10 @@ type Failure struct {
 
 // String is the failure with its small case, as a case file and a script.
 func (f *Failure) String() string {
-	return fmt.Sprintf("%v\n\nreproduce with\n    go test ./spmd/oracle -run Oracle -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file (before it was made small: %s: %v):\n%s\ncommand line:\n%s",
-		f.Err, f.Seed, f.Index, f.Case.Stmt, f.First, indent(f.Small.Text()), indent(strings.TrimSuffix(f.Small.Script(), "\n")+f.Flags))
+	return fmt.Sprintf(
+		"%v\n\nreproduce with\n    go test ./spmd/oracle -run Oracle -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file (before it was made small: %s: %v):\n%s\ncommand line:\n%s",
+		f.Err, f.Seed, f.Index, f.Case.Stmt, f.First, indent(f.Small.Text()),
+		indent(strings.TrimSuffix(f.Small.Script(), "\n")+f.Flags))
 }
 
 func indent(s string) string {
@@ -141,7 +146,8 @@ func Sweep(ctx context.Context, e Engine, o Options, seed, first, n uint64, work
 }
 
 // some runs n cases from number first and reports each.
-func some(ctx context.Context, e Engine, o Options, seed, first, n uint64, report func(outcome, *Failure)) {
+func some(ctx context.Context, e Engine, o Options, seed, first, n uint64,
+	report func(outcome, *Failure)) {
 	cases := make([]*Prepared, n)
 	for k := range cases {
 		p, err := Generate(Rand(seed, first+uint64(k)), o).Prepare()
@@ -239,6 +245,7 @@ func (r *Report) add(o outcome, f *Failure) {
 
 // String sums the report up in one line.
 func (r *Report) String() string {
-	return fmt.Sprintf("%d cases, %d failures, %d with a conversion, %d that divide an integer by zero, %d with an empty result",
+	return fmt.Sprintf(
+		"%d cases, %d failures, %d with a conversion, %d that divide an integer by zero, %d with an empty result",
 		r.Cases, len(r.Failures), r.Converted, r.Divided, r.Empty)
 }

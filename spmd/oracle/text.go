@@ -44,7 +44,8 @@ func (c *Case) Text() string {
 		if t.Type != dtype.None {
 			typ = t.Type.String()
 		}
-		fmt.Fprintln(&b, word, t.Name, orDash(t.Format.String()), orDash(typ), orDash(strings.Join(sizes, "x")))
+		fmt.Fprintln(&b, word, t.Name, orDash(t.Format.String()), orDash(typ),
+			orDash(strings.Join(sizes, "x")))
 		for _, e := range t.Entries {
 			for _, x := range e.Coord {
 				fmt.Fprint(&b, x, " ")

@@ -38,7 +38,8 @@ func inputKind(r *rand.Rand, t *Tensor) string {
 
 // outputKind draws the ending of the result's file; "" for none.
 func outputKind(r *rand.Rand, order int) string {
-	kind := []string{"", "", ".tns", ".tns", ".tcs", ".tcs", ".npy", ".mtx", ".tns.gz", ".npz"}[r.IntN(10)]
+	kind := []string{"", "", ".tns", ".tns", ".tcs", ".tcs", ".npy", ".mtx", ".tns.gz",
+		".npz"}[r.IntN(10)]
 	if kind == ".mtx" && order > 2 || kind == ".npz" && order != 2 {
 		return ".npy"
 	}
@@ -134,7 +135,8 @@ func field[T any](t *Tensor, integer, real, complex T) T {
 
 // mtx writes the matrix as a .mtx file.
 func (t *Tensor) mtx(w io.Writer) {
-	fmt.Fprintln(w, "%%MatrixMarket matrix coordinate", field(t, "integer", "real", "complex"), "general")
+	fmt.Fprintln(w, "%%MatrixMarket matrix coordinate", field(t, "integer", "real", "complex"),
+		"general")
 	fmt.Fprintln(w, t.Dims[0], t.Dims[1], len(t.Entries))
 	t.list(w)
 }
@@ -159,8 +161,10 @@ func (t *Tensor) rb(w io.Writer) {
 	lines := func(list []string) int { return (len(list) + 2) / 3 }
 	p, i, v := lines(pointers), lines(rows), lines(values)
 	fmt.Fprintf(w, "%-72s%-8s\n%14d%14d%14d%14d\n", "a matrix", "key", p+i+v, p, i, v)
-	fmt.Fprintf(w, "%-14s%14d%14d%14d%14d\n", field(t, "iua", "rua", "cua"), t.Dims[0], t.Dims[1], len(entries), 0)
-	fmt.Fprintf(w, "%-16s%-16s%-20s\n", "(3I26)", "(3I26)", field(t, "(3I26)", "(3E26.17)", "(3E26.17)"))
+	fmt.Fprintf(w, "%-14s%14d%14d%14d%14d\n", field(t, "iua", "rua", "cua"), t.Dims[0], t.Dims[1],
+		len(entries), 0)
+	fmt.Fprintf(w, "%-16s%-16s%-20s\n", "(3I26)", "(3I26)",
+		field(t, "(3I26)", "(3E26.17)", "(3E26.17)"))
 	for _, list := range [][]string{pointers, rows, values} {
 		for k, x := range list {
 			fmt.Fprintf(w, "%26s", x)

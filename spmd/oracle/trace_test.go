@@ -7,12 +7,14 @@ import (
 	"os"
 )
 
-var traceFlag = flag.Bool("oracle.trace", false, "print each case before it runs, to see which one ends the process")
+var traceFlag = flag.Bool("oracle.trace", false,
+	"print each case before it runs, to see which one ends the process")
 
 // traced is an engine that prints a case before it runs.
 type traced struct{ batcher }
 
-func (e traced) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
+func (e traced) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output,
+	error) {
 	out := e.batcher.batch(ctx, cases)
 	for k, f := range out {
 		out[k] = func(ctx context.Context) (*Output, error) {

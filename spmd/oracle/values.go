@@ -12,12 +12,13 @@ import (
 	"distaff/kernels"
 )
 
-// revalue runs the leaf that computes alone, and holds it to the result of the other:
-// given that result's pattern, one with more coordinates, whose values are to be 0,
-// and one that lacks a coordinate, which is an error. Both leaves add in one order; but a C compiler
-// makes one operation of a product and a sum in one of them and not in the other, as its
-// vector loops fall. fused says that this may be: values then agree within their rounding.
-func (c *compiled) revalue(fused bool, call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
+// revalue runs the leaf that computes alone, and holds it to the result of the other: given that
+// result's pattern, one with more coordinates, whose values are to be 0, and one that lacks a
+// coordinate, which is an error. Both leaves add in one order; but a C compiler makes one operation
+// of a product and a sum in one of them and not in the other, as its vector loops fall. fused says
+// that this may be: values then agree within their rounding.
+func (c *compiled) revalue(fused bool,
+	call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
 	if c.values.Result.Accumulate {
 		return c.readd(call)
 	}
@@ -36,7 +37,8 @@ func (c *compiled) revalue(fused bool, call func(args []*tcs.Tensor, bounds [][2
 			continue
 		}
 		if err := c.valuesInto(pattern, want, points, call); err != nil {
-			return fmt.Errorf("computing values alone, for %d coordinates of %d: %w", len(want), len(pattern), err)
+			return fmt.Errorf("computing values alone, for %d coordinates of %d: %w", len(want),
+				len(pattern), err)
 		}
 	}
 	if len(want) == 0 {
@@ -47,12 +49,15 @@ func (c *compiled) revalue(fused bool, call func(args []*tcs.Tensor, bounds [][2
 	err := c.valuesInto(without, want, points, call)
 	var e *kernels.PatternError
 	if !errors.As(err, &e) {
-		return fmt.Errorf("computing values alone into a pattern that lacks %v: got %v, want a PatternError", lost.Coord, err)
+		return fmt.Errorf(
+			"computing values alone into a pattern that lacks %v: got %v, want a PatternError", lost.Coord,
+			err)
 	}
 	for _, m := range c.stored() {
 		v := c.p.Parsed.LHS.Vars[m]
 		if k := slices.Index(c.unit.Vars, v); k >= 0 && k < len(e.Coord) && e.Coord[k] != lost.Coord[m] {
-			return fmt.Errorf("computing values alone into a pattern that lacks %v: the error tells %s = %d", lost.Coord, v, e.Coord[k])
+			return fmt.Errorf("computing values alone into a pattern that lacks %v: the error tells %s = %d",
+				lost.Coord, v, e.Coord[k])
 		}
 	}
 	return nil
@@ -88,7 +93,8 @@ func (c *compiled) others(have []Entry) []Entry {
 			seed = seed*6364136223846793005 + 1442695040888963407
 			e.Coord[m] = int64(seed >> 33 % uint64(d))
 		}
-		if !slices.ContainsFunc(append(slices.Clone(have), more...), func(x Entry) bool { return c.beside(x, e) }) {
+		if !slices.ContainsFunc(append(slices.Clone(have), more...),
+			func(x Entry) bool { return c.beside(x, e) }) {
 			more = append(more, e)
 		}
 	}
@@ -97,13 +103,16 @@ func (c *compiled) others(have []Entry) []Entry {
 
 // valuesInto runs the leaf that computes alone into a pattern, and wants these entries
 // and zeros: the very values, or such as agree with the point of their coordinate.
-func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference.Point, call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
+func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference.Point,
+	call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
 	left, u := c.p.Case.Tensors[0], c.unit.Result
 	entries := slices.Clone(pattern)
 	for k := range entries {
 		entries[k].Value = reference.Value{}
 	}
-	t, err := (&Tensor{Name: left.Name, Format: u.Format, Type: c.p.Result, Dims: left.Dims, Entries: entries}).Assemble(false)
+	t,
+		err := (&Tensor{Name: left.Name, Format: u.Format, Type: c.p.Result, Dims: left.Dims,
+		Entries: entries}).Assemble(false)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,8 @@ func (f *Files) Writes(tensor string) bool {
 
 // Store writes every output: the result by all ranks, in the mode that write names, and
 // operands by rank 0, to which whole gives them. Collective.
-func (f *Files) Store(result *Result, write string, whole func(name string) (*tcs.Tensor, error)) error {
+func (f *Files) Store(result *Result, write string,
+	whole func(name string) (*tcs.Tensor, error)) error {
 	for n, o := range f.list {
 		if err := f.env.Ctx.Err(); err != nil {
 			return err
@@ -111,7 +112,8 @@ func (f *Files) Store(result *Result, write string, whole func(name string) (*tc
 			if err != nil {
 				return fault.Commandf("--write: %v", err)
 			}
-			if err := store.Write(f.env.Comm, result.Blocks, file, o.File, mode, f.env.Config()); err != nil {
+			if err := store.Write(f.env.Comm, result.Blocks, file, o.File, mode,
+				f.env.Config()); err != nil {
 				return blame(file, err)
 			}
 		} else if file != nil {

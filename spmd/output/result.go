@@ -33,18 +33,20 @@ func (r *Result) Gather() (*tcs.Tensor, error) {
 		return r.gatherDense()
 	}
 	var whole *tcs.Tensor
-	err := store.Gather(r.Env.Comm, b, b.Modes, coo.KeepAll, r.Env.Config(), func(s coo.Stream) (err error) {
-		spec := coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type, Name: r.Name}
-		whole, err = coo.Assemble(s, spec, r.Env.Config())
-		return err
-	})
+	err := store.Gather(r.Env.Comm, b, b.Modes, coo.KeepAll, r.Env.Config(),
+		func(s coo.Stream) (err error) {
+			spec := coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type, Name: r.Name}
+			whole, err = coo.Assemble(s, spec, r.Env.Config())
+			return err
+		})
 	return whole, err
 }
 
 // Summary is the line about the result, at rank 0. Collective.
 func (r *Result) Summary() (string, error) {
 	b := r.Blocks
-	if r.Whole || len(b.Dims) == 0 || strings.Contains(b.Kinds, "p") { // a value; or padding, which is found in the whole
+	// a value; or padding, which is found in the whole
+	if r.Whole || len(b.Dims) == 0 || strings.Contains(b.Kinds, "p") {
 		whole, err := r.Gather()
 		if err != nil || whole == nil {
 			return "", err
@@ -58,5 +60,6 @@ func (r *Result) Summary() (string, error) {
 		return "", err
 	}
 	total, err := mine.Gather(r.Env.Comm.Uncounted())
-	return summary.Line(r.Name, b.Dims, tcs.FormatString(b.Kinds, b.Modes), b.Type, entries, total), err
+	return summary.Line(r.Name, b.Dims, tcs.FormatString(b.Kinds, b.Modes), b.Type, entries, total),
+		err
 }

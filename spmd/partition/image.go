@@ -2,13 +2,14 @@ package partition
 
 import "slices"
 
-// Image says that an axis has the ranges of another tensor's ordered axis, whose coordinates its modes
-// share: in each range it has the coordinates of the smallest box that holds the tuples there, so that
-// ranges overlap.
+// Image says that an axis has the ranges of another tensor's ordered axis, whose coordinates its
+// modes share: in each range it has the coordinates of the smallest box that holds the tuples
+// there, so that ranges overlap.
 type Image struct {
 	Of    *Axis   // which is ordered
 	Sizes []int64 // of its modes
-	Shows []int   // for each of the modes of the axis that is the image, which of Of.Modes has its coordinates
+	// for each of the modes of the axis that is the image, which of Of.Modes has its coordinates
+	Shows []int
 }
 
 // Overlaps tells whether pieces may have coordinates in common.

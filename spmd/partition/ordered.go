@@ -16,7 +16,8 @@ func (a *Axis) Located() bool {
 	return a.Ordered == nil || a.Keys != nil
 }
 
-// Range is the number of the range of an ordered axis that holds a tuple of coordinates of its modes.
+// Range is the number of the range of an ordered axis that holds a tuple of coordinates of its
+// modes.
 func (a *Axis) Range(key []int64) int64 {
 	last := len(a.Keys) - 2
 	return int64(sort.Search(last, func(k int) bool { return slices.Compare(key, a.Keys[k+1]) < 0 }))
@@ -34,7 +35,8 @@ func (p *Partition) Ordered() *Axis {
 
 // Given tells whether all pieces are known whatever the tensor's entries are.
 func (p *Partition) Given() bool {
-	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Ordered != nil || a.Image != nil })
+	return !slices.ContainsFunc(p.Axes,
+		func(a Axis) bool { return a.Ordered != nil || a.Image != nil })
 }
 
 // Located tells whether all pieces are known.
@@ -42,7 +44,8 @@ func (p *Partition) Located() bool {
 	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return !a.Located() })
 }
 
-// Guess locates an ordered axis, of a tensor of these sizes and about so many entries, as if these were spread evenly.
+// Guess locates an ordered axis, of a tensor of these sizes and about so many entries, as if these
+// were spread evenly.
 func (a *Axis) Guess(dims []int64, entries float64) {
 	of := make([]int64, len(a.Modes))
 	for k, m := range a.Modes {
@@ -51,8 +54,8 @@ func (a *Axis) Guess(dims []int64, entries float64) {
 	a.Keys, a.Guessed, a.Entries = a.Ordered.Even(of), true, entries
 }
 
-// GuessedIn is the axis, of p or of a partition whose parts those of p are images of, that cuts mode m and is located by a guess;
-// nil for none.
+// GuessedIn is the axis, of p or of a partition whose parts those of p are images of, that cuts
+// mode m and is located by a guess; nil for none.
 func (p *Partition) GuessedIn(m int) *Axis {
 	for k := range p.Axes {
 		a := &p.Axes[k]
@@ -71,7 +74,8 @@ func (p *Partition) GuessedIn(m int) *Axis {
 
 // Guessed tells whether some pieces are known by a guess alone.
 func (p *Partition) Guessed() bool {
-	return slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Guessed || a.Image != nil && a.Image.Of.Guessed })
+	return slices.ContainsFunc(p.Axes,
+		func(a Axis) bool { return a.Guessed || a.Image != nil && a.Image.Of.Guessed })
 }
 
 // Keys are those between which piece b lies along its ordered axis: its tuples begin at from, and
@@ -99,8 +103,8 @@ func (a *Axis) bound(i int64, sizes []int64, box [][2]int64) {
 	}
 }
 
-// Bounds is the smallest box that holds the tuples of range i of an ordered axis, in the order of its modes,
-// which have these sizes; before the axis is located, that of an even cut of the first.
+// Bounds is the smallest box that holds the tuples of range i of an ordered axis, in the order of
+// its modes, which have these sizes; before the axis is located, that of an even cut of the first.
 func (a *Axis) Bounds(i int64, own []int64) [][2]int64 {
 	if a.Keys != nil && !a.Wide {
 		return Bounds(a.Keys[i], a.Keys[i+1], own)
@@ -145,8 +149,8 @@ func Bounds(lo, hi []int64, sizes []int64) [][2]int64 {
 	return box
 }
 
-// Boxes are disjoint boxes, of the modes of the keys, that together are the tuples of coordinates below
-// these sizes from lo on and before hi, in order; nil is open.
+// Boxes are disjoint boxes, of the modes of the keys, that together are the tuples of coordinates
+// below these sizes from lo on and before hi, in order; nil is open.
 func Boxes(lo, hi []int64, sizes []int64) [][][2]int64 {
 	first, ok := firstFrom(lo, sizes)
 	last, before := lastBefore(hi, sizes)
@@ -158,8 +162,9 @@ func Boxes(lo, hi []int64, sizes []int64) [][][2]int64 {
 	return x.list
 }
 
-// Regions are disjoint boxes that together are the tuples of coordinates in a box of all modes that lie
-// between two keys of the modes order[0], order[1] and so on: the box itself where both are open.
+// Regions are disjoint boxes that together are the tuples of coordinates in a box of all modes that
+// lie between two keys of the modes order[0], order[1] and so on: the box itself where both are
+// open.
 func Regions(box [][2]int64, from, to []int64, order []int, sizes []int64) [][][2]int64 {
 	n := max(len(from), len(to))
 	if n == 0 {
@@ -189,7 +194,8 @@ type boxing struct {
 	list  [][][2]int64
 }
 
-// add adds the boxes of what lies from first to last, both with them, which agree in the modes before k.
+// add adds the boxes of what lies from first to last, both with them, which agree in the modes
+// before k.
 func (x *boxing) add(k int, first, last []int64) {
 	if k == len(x.sizes) {
 		x.list = append(x.list, slices.Clone(x.box))

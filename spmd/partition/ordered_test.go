@@ -37,8 +37,8 @@ func randomKey(rng *rand.Rand, sizes []int64) []int64 {
 	return key
 }
 
-// TestBounds: the box is the one of a brute-force search: as small as one can be whose modes inside of
-// the first one that has several coordinates are whole.
+// TestBounds: the box is the one of a brute-force search: as small as one can be whose modes inside
+// of the first one that has several coordinates are whole.
 func TestBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -78,7 +78,8 @@ func TestBounds(t *testing.T) {
 			}
 		}
 		if !slices.EqualFunc(within, held, slices.Equal) {
-			t.Fatalf("%v to %v of %v: the boxes %v hold %v, want %v", lo, hi, sizes, partition.Boxes(lo, hi, sizes), within, held)
+			t.Fatalf("%v to %v of %v: the boxes %v hold %v, want %v", lo, hi, sizes,
+				partition.Boxes(lo, hi, sizes), within, held)
 		}
 		box := partition.Bounds(lo, hi, sizes)
 		if len(held) == 0 {
@@ -111,7 +112,9 @@ func TestRange(t *testing.T) {
 		for k := range sizes {
 			sizes[k], modes[k] = 1+rng.Int64N(4), k
 		}
-		a := partition.Axis{Modes: modes, Ordered: &place.Ordered{Modes: modes, Cuts: []place.OrderedCut{{N: 1 + rng.Int64N(6), Level: 0}}}}
+		a := partition.Axis{Modes: modes,
+			Ordered: &place.Ordered{Modes: modes,
+				Cuts: []place.OrderedCut{{N: 1 + rng.Int64N(6), Level: 0}}}}
 		if a.Located() {
 			t.Fatal("located without keys")
 		}
@@ -125,7 +128,8 @@ func TestRange(t *testing.T) {
 		}
 		for _, x := range tuples(sizes) {
 			k := a.Range(x)
-			if from, to := a.Keys[k], a.Keys[k+1]; k > 0 && slices.Compare(from, x) > 0 || k < a.Ranges()-1 && slices.Compare(x, to) >= 0 {
+			if from, to := a.Keys[k], a.Keys[k+1]; k > 0 && slices.Compare(from, x) > 0 ||
+				k < a.Ranges()-1 && slices.Compare(x, to) >= 0 {
 				t.Fatalf("%v is in range %d, from %v to %v", x, k, from, to)
 			}
 		}
@@ -135,7 +139,8 @@ func TestRange(t *testing.T) {
 // TestOrderedPieces: an ordered axis beside another one, before and after it is located.
 func TestOrderedPieces(t *testing.T) {
 	p := &partition.Partition{Order: 3, Owner: owner, Axes: []partition.Axis{
-		{Modes: []int{0, 1}, Ordered: &place.Ordered{Modes: []int{0, 1}, Cuts: []place.OrderedCut{{N: 3, Level: 1}}}},
+		{Modes: []int{0, 1}, Ordered: &place.Ordered{Modes: []int{0, 1},
+			Cuts: []place.OrderedCut{{N: 3, Level: 1}}}},
 		{Modes: []int{2}, Cuts: []int64{0, 2, 5}},
 	}}
 	sizes := []int64{6, 4, 5}
@@ -149,11 +154,13 @@ func TestOrderedPieces(t *testing.T) {
 		}
 		return fmt.Sprint(list)
 	}
-	if got, want := boxes(), "[[[0 2] [0 4] [0 2]] [[0 2] [0 4] [2 5]] [[2 4] [0 4] [0 2]] [[2 4] [0 4] [2 5]] [[4 6] [0 4] [0 2]] [[4 6] [0 4] [2 5]]]"; got != want {
+	if got, want := boxes(),
+		"[[[0 2] [0 4] [0 2]] [[0 2] [0 4] [2 5]] [[2 4] [0 4] [0 2]] [[2 4] [0 4] [2 5]] [[4 6] [0 4] [0 2]] [[4 6] [0 4] [2 5]]]"; got != want {
 		t.Errorf("before it is located: %s", got)
 	}
 	p.Axes[0].Keys = [][]int64{nil, {1, 3}, {1, 4}, nil}
-	if got, want := boxes(), "[[[0 2] [0 4] [0 2]] [[0 2] [0 4] [2 5]] [[1 2] [3 4] [0 2]] [[1 2] [3 4] [2 5]] [[2 6] [0 4] [0 2]] [[2 6] [0 4] [2 5]]]"; got != want {
+	if got, want := boxes(),
+		"[[[0 2] [0 4] [0 2]] [[0 2] [0 4] [2 5]] [[1 2] [3 4] [0 2]] [[1 2] [3 4] [2 5]] [[2 6] [0 4] [0 2]] [[2 6] [0 4] [2 5]]]"; got != want {
 		t.Errorf("located: %s", got)
 	}
 	if from, to := p.Keys(3); !slices.Equal(from, []int64{1, 3}) || !slices.Equal(to, []int64{1, 4}) {
@@ -162,7 +169,8 @@ func TestOrderedPieces(t *testing.T) {
 	if from, to := p.Keys(5); !slices.Equal(from, []int64{1, 4}) || to != nil {
 		t.Errorf("piece 5 is from %v to %v", from, to)
 	}
-	if from, to := grid().Keys(1); from != nil || to != nil || !grid().Located() || grid().Ordered() != nil {
+	if from, to := grid().Keys(1); from != nil || to != nil || !grid().Located() ||
+		grid().Ordered() != nil {
 		t.Errorf("without an ordered axis: from %v to %v", from, to)
 	}
 }

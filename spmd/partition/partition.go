@@ -25,8 +25,8 @@ type Axis struct {
 	// is before all, and so is the last, which is behind all. Keys is nil until the axis is located.
 	Ordered *place.Ordered
 	Keys    [][]int64
-	// Guessed says that Keys are those of entries that are spread evenly, in a plan that has not read them; Entries is
-	// then about how many these are.
+	// Guessed says that Keys are those of entries that are spread evenly, in a plan that has not read
+	// them; Entries is then about how many these are.
 	Guessed bool
 	Entries float64
 	// Wide says that pieces are to have boxes of all coordinates of the modes of an ordered axis.
@@ -62,8 +62,8 @@ func Whole(order int) *Partition {
 	return &Partition{Order: order, Owner: func([]int64) int { return 0 }}
 }
 
-// Evenly is the partition that cuts a mode of a tensor with these sizes evenly over the ranks; with mode -1
-// rank 0 has the whole.
+// Evenly is the partition that cuts a mode of a tensor with these sizes evenly over the ranks; with
+// mode -1 rank 0 has the whole.
 func Evenly(sizes []int64, mode, ranks int) *Partition {
 	p := Whole(len(sizes))
 	if mode >= 0 && ranks > 1 {
@@ -100,8 +100,8 @@ func (p *Partition) At(b Piece, at []int64) {
 	}
 }
 
-// Box is the half-open range of each mode that piece b covers, of a tensor with these sizes of
-// its modes. Of an ordered axis it is the smallest box that holds the piece's tuples, so that boxes of
+// Box is the half-open range of each mode that piece b covers, of a tensor with these sizes of its
+// modes. Of an ordered axis it is the smallest box that holds the piece's tuples, so that boxes of
 // neighbours may overlap, and before it is located that of an even cut of the outermost mode.
 func (p *Partition) Box(b Piece, sizes []int64) [][2]int64 {
 	box := make([][2]int64, p.Order)

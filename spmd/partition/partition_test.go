@@ -20,7 +20,8 @@ func owner(at []int64) int {
 func grid() *partition.Partition {
 	return &partition.Partition{
 		Order: 3,
-		Axes:  []partition.Axis{{Modes: []int{0}, Cuts: []int64{0, 4, 10}}, {Modes: []int{2}, Cuts: []int64{0, 2, 2, 5}}},
+		Axes: []partition.Axis{{Modes: []int{0}, Cuts: []int64{0, 4, 10}},
+			{Modes: []int{2}, Cuts: []int64{0, 2, 2, 5}}},
 		Owner: owner,
 	}
 }
@@ -28,7 +29,8 @@ func grid() *partition.Partition {
 func TestPieces(t *testing.T) {
 	diagonal := &partition.Partition{
 		Order: 3,
-		Axes:  []partition.Axis{{Modes: []int{0, 2}, Cuts: []int64{0, 3, 7}}, {Modes: []int{1}, Cuts: []int64{0, 1, 2}}},
+		Axes: []partition.Axis{{Modes: []int{0, 2}, Cuts: []int64{0, 3, 7}},
+			{Modes: []int{1}, Cuts: []int64{0, 1, 2}}},
 		Owner: owner,
 	}
 	for _, c := range []struct {
@@ -43,7 +45,8 @@ func TestPieces(t *testing.T) {
 			{{4, 10}, {0, 7}, {0, 2}}, {{4, 10}, {0, 7}, {2, 2}}, {{4, 10}, {0, 7}, {2, 5}},
 		}, []int{0, 1, 2, 1, 2, 3}},
 		{"diagonal", diagonal, []int64{7, 2, 7}, [][][2]int64{
-			{{0, 3}, {0, 1}, {0, 3}}, {{0, 3}, {1, 2}, {0, 3}}, {{3, 7}, {0, 1}, {3, 7}}, {{3, 7}, {1, 2}, {3, 7}},
+			{{0, 3}, {0, 1}, {0, 3}}, {{0, 3}, {1, 2}, {0, 3}}, {{3, 7}, {0, 1}, {3, 7}},
+			{{3, 7}, {1, 2}, {3, 7}},
 		}, []int{0, 1, 1, 2}},
 		{"whole", partition.Whole(2), []int64{4, 5}, [][][2]int64{{{0, 4}, {0, 5}}}, []int{0}},
 		{"scalar", partition.Whole(0), nil, [][][2]int64{{}}, []int{0}},

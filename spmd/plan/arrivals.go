@@ -8,9 +8,9 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// Arrival is what one scope of an operand brings to a rank: the blocks that the scope's steps
-// read, and those of them that the rank did not have in the scope before. Of an operand that lies in parts
-// these are the parts of blocks, as Operand.Parts numbers them.
+// Arrival is what one scope of an operand brings to a rank: the blocks that the scope's steps read,
+// and those of them that the rank did not have in the scope before. Of an operand that lies in
+// parts these are the parts of blocks, as Operand.Parts numbers them.
 type Arrival struct {
 	T       int64 // the number of the scope at the rank, counted from 0
 	Blocks  []Block
@@ -25,15 +25,16 @@ type Fetch struct {
 	List []int
 }
 
-// Traffic is how the blocks of all operands go from rank to rank. It has working memory, so that only one
-// goroutine may use it at a time.
+// Traffic is how the blocks of all operands go from rank to rank. It has working memory, so that
+// only one goroutine may use it at a time.
 type Traffic struct {
 	p     *Problem
 	flows []*flow.Flow // by operand
 	lanes [][]*Lane    // the same
 }
 
-// Lane is how blocks of an operand go from rank to rank; or, of an operand that lies in parts, how one part of each block does.
+// Lane is how blocks of an operand go from rank to rank; or, of an operand that lies in parts, how
+// one part of each block does.
 type Lane struct {
 	Flow *flow.Flow
 	p    *Problem
@@ -50,7 +51,9 @@ func (p *Problem) Traffic() *Traffic {
 		f := flow.New(p.Walk(), p.flow(k))
 		t.flows = append(t.flows, f)
 		if o.Parts == nil {
-			t.lanes = append(t.lanes, []*Lane{{Flow: f, p: p, o: o, part: func(at []int64) (Block, bool) { return o.Partition.Of(at), true }}})
+			t.lanes = append(t.lanes,
+				[]*Lane{{Flow: f, p: p, o: o,
+					part: func(at []int64) (Block, bool) { return o.Partition.Of(at), true }}})
 			continue
 		}
 		var lanes []*Lane
@@ -109,9 +112,11 @@ func (l *Lane) of(at []int64) Block {
 func (p *Problem) flow(operand int) flow.Tensor {
 	o := &p.Operands[operand]
 	if p.Added != nil && p.Added.Operand == operand {
-		return flow.Tensor{Owner: func([]int64) int { return 0 }, Reads: func([]int64) bool { return false }}
+		return flow.Tensor{Owner: func([]int64) int { return 0 },
+			Reads: func([]int64) bool { return false }}
 	}
-	t := flow.Tensor{Cut: o.Cut, Owner: o.Partition.Owner, Copies: o.Partition.Copies, Scope: o.Scope, Direct: !p.Distributed}
+	t := flow.Tensor{Cut: o.Cut, Owner: o.Partition.Owner, Copies: o.Partition.Copies, Scope: o.Scope,
+		Direct: !p.Distributed}
 	if len(o.Groups) < len(p.Blocking.Groups) || len(p.Blocking.Groups) > 1 {
 		tuple := make([]int64, len(p.Blocking.Vars))
 		t.Reads = func(point []int64) bool {
@@ -140,7 +145,8 @@ func (t *Traffic) Arrivals(rank, operand int) (list []Arrival) {
 	}
 	list = list[:n]
 	for _, a := range list {
-		slices.SortFunc(a.Fetches, func(a, b Fetch) int { return cmp.Compare(a.Need.Block, b.Need.Block) })
+		slices.SortFunc(a.Fetches,
+			func(a, b Fetch) int { return cmp.Compare(a.Need.Block, b.Need.Block) })
 	}
 	return list
 }
@@ -177,8 +183,8 @@ func (l *Lane) list(x flow.Fetch, rank int) []int {
 }
 
 // Direct tells whether every block goes from a rank where it lives to one rank after another: in a
-// block schedule, and where ranks number their scopes apart, so that one that passed a block on might be many
-// steps behind the others. Elsewhere ranks pass on what several want.
+// block schedule, and where ranks number their scopes apart, so that one that passed a block on
+// might be many steps behind the others. Elsewhere ranks pass on what several want.
 func (p *Problem) Direct() bool { return !p.Distributed || !p.Walk().Aligned() }
 
 // Send is a block, or a part of one, that a rank sends to others, in their scopes of number T.
@@ -206,30 +212,38 @@ func (t *Traffic) Sends(rank, operand int) []Send {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Send) int { return cmp.Or(cmp.Compare(a.T, b.T), cmp.Compare(a.Need.Block, b.Need.Block)) })
+	slices.SortStableFunc(list,
+		func(a, b Send) int {
+			return cmp.Or(cmp.Compare(a.T, b.T),
+				cmp.Compare(a.Need.Block, b.Need.Block))
+		})
 	return list
 }
 
 // Arrivals lists those of Traffic.Arrivals, at one rank.
-func (p *Problem) Arrivals(rank, operand int) []Arrival { return p.Traffic().Arrivals(rank, operand) }
+func (p *Problem) Arrivals(rank,
+	operand int) []Arrival {
+	return p.Traffic().Arrivals(rank, operand)
+}
 
 // Sends lists those of Traffic.Sends, of one rank.
 func (p *Problem) Sends(rank, operand int) []Send { return p.Traffic().Sends(rank, operand) }
 
-// Needs are the scopes of an operand at a rank in which a step reads it, in order, with the blocks that
-// they read. The slice is used again for the next scope.
+// Needs are the scopes of an operand at a rank in which a step reads it, in order, with the blocks
+// that they read. The slice is used again for the next scope.
 func (t *Traffic) Needs(rank, operand int) iter.Seq2[int64, []flow.Need] {
 	return t.flows[operand].Needs(rank)
 }
 
-// Alike yields all ranks, in lists of those whose scopes read the same blocks of an operand. The slice is used
-// again for the next list.
+// Alike yields all ranks, in lists of those whose scopes read the same blocks of an operand. The
+// slice is used again for the next list.
 func (t *Traffic) Alike(operand int) iter.Seq[[]int] { return t.flows[operand].Alike() }
 
 // Lanes are those in which an operand goes: one of its blocks, or one for each part of these.
 func (t *Traffic) Lanes(operand int) []*Lane { return t.lanes[operand] }
 
-// Sent yields, for all ranks, what each sends of an operand: the block or the part of one, the rank, and in how many multicasts.
+// Sent yields, for all ranks, what each sends of an operand: the block or the part of one, the
+// rank, and in how many multicasts.
 func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	return func(yield func(Block, [2]int) bool) {
 		for _, l := range t.lanes[operand] {
@@ -251,7 +265,8 @@ func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 func (p *Problem) Broadcasts() []bool {
 	list := make([]bool, len(p.Operands))
 	single := func(o Operand) bool {
-		return o.Partition.Pieces() == 1 && o.Partition.Copies == nil && o.Gathered == nil && o.Parts == nil
+		return o.Partition.Pieces() == 1 && o.Partition.Copies == nil && o.Gathered == nil &&
+			o.Parts == nil
 	}
 	if p.Ranks == 1 || !slices.ContainsFunc(p.Operands, single) {
 		return list

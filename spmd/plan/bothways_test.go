@@ -22,14 +22,17 @@ type bothWays struct {
 	commands  []string
 }
 
-// draw draws a block schedule that commands can express: ranges are even, or of so many coordinates each; some variable
-// that is split decides the rank; and a variable has partial results of its own only where each rank runs one range of it.
+// draw draws a block schedule that commands can express: ranges are even, or of so many coordinates
+// each; some variable that is split decides the rank; and a variable has partial results of its own
+// only where each rank runs one range of it.
 func draw(r *rand.Rand) *bothWays {
 	statements := []string{
 		"A(i,j) = B(i,k)*C(k,j)", "a(i) = B(i,j)*c(j) + d(i)", "a(i) += B(i,j)*c(j)", "s = B(i,j)*C(j,i)",
-		"A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", "A(i,j) = B(i,j) + B(j,i)", "A(i,j) = b(i)*c(j)", "a(i) = B(i,j)*c(j) + D(i,k)*e(k)*f(j)",
+		"A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", "A(i,j) = B(i,j) + B(j,i)", "A(i,j) = b(i)*c(j)",
+		"a(i) = B(i,j)*c(j) + D(i,k)*e(k)*f(j)",
 	}
-	x := &bothWays{statement: statements[r.IntN(len(statements))], ranks: 1 + r.IntN(7), sizes: map[string]int64{}}
+	x := &bothWays{statement: statements[r.IntN(len(statements))], ranks: 1 + r.IntN(7),
+		sizes: map[string]int64{}}
 	n := x.normal()
 	for _, v := range n.Vars {
 		x.sizes[v] = 1 + r.Int64N(12)
@@ -124,8 +127,10 @@ func (x *bothWays) format(name string) format.Format {
 }
 
 // mapping draws the variables that decide the rank, and which have partial results of their own.
-func (x *bothWays) mapping(r *rand.Rand, n *notation.Normal, split []string, ranges map[string]int64) {
-	list := slices.DeleteFunc(slices.Clone(n.LHS.Vars), func(v string) bool { return !slices.Contains(split, v) })
+func (x *bothWays) mapping(r *rand.Rand, n *notation.Normal, split []string,
+	ranges map[string]int64) {
+	list := slices.DeleteFunc(slices.Clone(n.LHS.Vars),
+		func(v string) bool { return !slices.Contains(split, v) })
 	if len(list) == 0 || r.IntN(2) == 0 {
 		list = slices.Clone(split)
 		r.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
@@ -165,17 +170,21 @@ func (x *bothWays) problems(t *testing.T) (blocks, commands *Problem) {
 		if strings.Contains(x.statement, "+=") {
 			read = names
 		}
-		p, err := New(Given{Norm: x.normal(), Names: names, Read: read, Sizes: x.sizes, Blocks: spec, Ranks: x.ranks, Machine: machine, Schedule: schedule,
+		p,
+			err := New(Given{Norm: x.normal(), Names: names, Read: read, Sizes: x.sizes, Blocks: spec,
+			Ranks: x.ranks, Machine: machine, Schedule: schedule,
 			Format: x.format, Entries: func(string) float64 { return 1 }})
 		if err != nil {
 			t.Fatalf("%+v: %v", x, err)
 		}
 		return p
 	}
-	return plan(&x.spec, nil, nil), plan(&place.BlockSpec{}, m, []string{strings.Join(x.commands, ", ")})
+	return plan(&x.spec, nil, nil),
+		plan(&place.BlockSpec{}, m, []string{strings.Join(x.commands, ", ")})
 }
 
-// told is what a plan says, in words that do not depend on the order in which it numbers variables. From says from whom pieces come as well.
+// told is what a plan says, in words that do not depend on the order in which it numbers variables.
+// From says from whom pieces come as well.
 func told(p *Problem, from bool) string {
 	var b strings.Builder
 	for k, o := range p.Operands {
@@ -186,16 +195,19 @@ func told(p *Problem, from bool) string {
 		fmt.Fprintln(&b, " broadcast", p.Broadcasts()[k])
 	}
 	for n := range Block(p.Result.Pieces()) {
-		fmt.Fprintf(&b, "result %v at %v\n", p.Result.Box(n, sizesOf(p, p.Norm.LHS.Vars)), p.Result.Ranks(n))
+		fmt.Fprintf(&b, "result %v at %v\n", p.Result.Box(n, sizesOf(p, p.Norm.LHS.Vars)),
+			p.Result.Ranks(n))
 	}
 	for rank := range p.Ranks {
 		for s := range p.Steps(rank) {
-			fmt.Fprintln(&b, "rank", rank, "runs", p.Blocking.Groups[s.Group].Terms, ranges(p, s.Tuple), "reads", s.Need, "adds to", s.Partial.Result, s.First)
+			fmt.Fprintln(&b, "rank", rank, "runs", p.Blocking.Groups[s.Group].Terms, ranges(p, s.Tuple),
+				"reads", s.Need, "adds to", s.Partial.Result, s.First)
 		}
 		for k := range p.Operands {
 			for _, a := range p.Arrivals(rank, k) {
 				for _, f := range a.Fetches {
-					fmt.Fprint(&b, "rank ", rank, " gets ", k, " ", f.Need.Block, " for scope ", a.T, " at home ", f.From == rank)
+					fmt.Fprint(&b, "rank ", rank, " gets ", k, " ", f.Need.Block, " for scope ", a.T, " at home ",
+						f.From == rank)
 					if from {
 						fmt.Fprint(&b, " from ", f.From)
 					}
@@ -237,8 +249,9 @@ func sizesOf(p *Problem, vars []string) []int64 {
 	return out
 }
 
-// TestBlockSchedulesAsCommands: a block schedule and the commands that say the same give one plan: who owns, runs, gets and adds
-// what. From whom pieces come differs where ranks under commands pass on what they have.
+// TestBlockSchedulesAsCommands: a block schedule and the commands that say the same give one plan:
+// who owns, runs, gets and adds what. From whom pieces come differs where ranks under commands pass
+// on what they have.
 func TestBlockSchedulesAsCommands(t *testing.T) {
 	direct, forwarded := 0, 0
 	for seed := range uint64(3000) {

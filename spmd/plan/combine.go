@@ -48,7 +48,8 @@ type summing struct {
 }
 
 func (p *Problem) summing() *summing {
-	x := &summing{p: p, extended: p.extended(), at: make([]int64, len(p.ResultCut)), tuple: make([]int64, len(p.Blocking.Vars)), seen: map[Partial]bool{}}
+	x := &summing{p: p, extended: p.extended(), at: make([]int64, len(p.ResultCut)),
+		tuple: make([]int64, len(p.Blocking.Vars)), seen: map[Partial]bool{}}
 	once := make([]bool, len(p.Nest.Loops))
 	if p.uniform() {
 		once, _ = p.repeats(x.extended)

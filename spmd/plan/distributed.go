@@ -67,7 +67,8 @@ func (g *Given) oneOf(name string) (string, error) {
 		}
 	}
 	if len(vars) != 1 {
-		return "", diag.Errorf(diag.ScheduleRefused, "distribute: %s is the variable of %d sums, each of which has a range of its own; give them names of their own", name, len(vars))
+		return "", diag.Errorf(diag.ScheduleRefused,
+			"distribute: %s is the variable of %d sums, each of which has a range of its own; give them names of their own", name, len(vars))
 	}
 	return vars[0], nil
 }
@@ -84,7 +85,11 @@ func (g *Given) accesses() (list []distribute.Access) {
 			for _, v := range a.Vars {
 				x.Vars = append(x.Vars, g.source(v))
 			}
-			if !slices.ContainsFunc(list, func(y distribute.Access) bool { return y.Tensor == x.Tensor && slices.Equal(y.Vars, x.Vars) }) {
+			if !slices.ContainsFunc(list,
+				func(y distribute.Access) bool {
+					return y.Tensor == x.Tensor &&
+						slices.Equal(y.Vars, x.Vars)
+				}) {
 				list = append(list, x)
 			}
 			return true
@@ -166,7 +171,8 @@ func (o *Operand) Before() *partition.Partition {
 	return o.Partition
 }
 
-// scope is the number of loops down to that which communicates a tensor, all of them where none does.
+// scope is the number of loops down to that which communicates a tensor, all of them where none
+// does.
 func (p *Problem) scope(tensor string) int {
 	for k, l := range p.Nest.Loops {
 		if slices.Contains(l.Communicate, tensor) {
@@ -176,7 +182,8 @@ func (p *Problem) scope(tensor string) int {
 	return len(p.Nest.Loops)
 }
 
-// AsWritten gives an error about a command of the leaves' schedule the place where the user wrote what that is made of.
+// AsWritten gives an error about a command of the leaves' schedule the place where the user wrote
+// what that is made of.
 func (p *Problem) AsWritten(err error) error {
 	var d *diag.Error
 	if !p.Distributed || !errors.As(err, &d) || d.File != "" {
@@ -189,7 +196,8 @@ func (p *Problem) AsWritten(err error) error {
 	w, out := p.Nest.Written[k], *d
 	out.Src, out.Pos, out.End = w.Text, w.Pos, w.End
 	list, _ := schedule.Parse(p.Nest.Leaf[k : k+1]) // it was parsed before
-	if n := slices.Index(schedule.Places(list[0].Args), [2]int{d.Pos, d.End}); n >= 0 && n < len(w.Args) {
+	if n := slices.Index(schedule.Places(list[0].Args), [2]int{d.Pos, d.End}); n >= 0 &&
+		n < len(w.Args) {
 		out.Pos, out.End = w.Args[n][0], w.Args[n][1]
 	}
 	return &out

@@ -21,7 +21,8 @@ func given(t *testing.T, statement, schedule string, placements ...string) Given
 		t.Fatal(err)
 	}
 	n := notation.Normalize(s)
-	g := Given{Norm: n, Sizes: map[string]int64{}, Ranks: 4, Placements: map[string]place.Placement{}, Blocks: &place.BlockSpec{},
+	g := Given{Norm: n, Sizes: map[string]int64{}, Ranks: 4, Placements: map[string]place.Placement{},
+		Blocks:  &place.BlockSpec{},
 		Entries: func(string) float64 { return 1 }}
 	formats := map[string]format.Format{}
 	g.Format = func(tensor string) format.Format { return formats[tensor] }
@@ -71,7 +72,8 @@ func TestLeafSchedule(t *testing.T) {
 		{"", nil, false},
 		{"parallelize(i,CPUThread,NoRaces)", []string{"parallelize(i,CPUThread,NoRaces)"}, true},
 		{grid, nil, false},
-		{grid + ", parallelize(ii,CPUThread,NoRaces)", []string{"parallelize(i,CPUThread,NoRaces)"}, true},
+		{grid + ", parallelize(ii,CPUThread,NoRaces)", []string{"parallelize(i,CPUThread,NoRaces)"},
+			true},
 	} {
 		p, err := New(given(t, product, c.schedule))
 		if err != nil {
@@ -94,7 +96,8 @@ func TestHomes(t *testing.T) {
 		// Four panels of k of two rows: where the placement's two pieces of a row are.
 		{grid, "B(x,y) -> M(x,y)", true, "[0] [0] [1] [1] [2] [2] [3] [3]"},
 		{grid, "B(x,y) -> M(x,*)", true, "[0 1] [0 1] [0 1] [0 1] [2 3] [2 3] [2 3] [2 3]"},
-		// Without a placement, or where a row lies in two pieces of it: at the first rank that reads the block.
+		// Without a placement, or where a row lies in two pieces of it: at the first rank that reads the
+		// block.
 		{grid, "", false, "[0] [0] [0] [0] [2] [2] [2] [2]"},
 		{"distribute(i)", "B(x,y) -> M(x,y)", false, "[0] [2] [0] [2] [0] [2] [0] [2]"},
 		// The default schedule has four ranges of i.
@@ -114,8 +117,10 @@ func TestHomes(t *testing.T) {
 		for b := range Block(o.Partition.Pieces()) {
 			ranks = append(ranks, fmt.Sprint(o.Partition.Ranks(b)))
 		}
-		if got := strings.Join(ranks, " "); got != c.want || o.Home.Holds != c.holds || (o.Home.Placement == nil) != (c.placement == "") {
-			t.Errorf("-s=%q %s: %s lives at %s, %+v, want %s", c.schedule, c.placement, o.Tensor, got, o.Home, c.want)
+		if got := strings.Join(ranks, " "); got != c.want || o.Home.Holds != c.holds ||
+			(o.Home.Placement == nil) != (c.placement == "") {
+			t.Errorf("-s=%q %s: %s lives at %s, %+v, want %s", c.schedule, c.placement, o.Tensor, got,
+				o.Home, c.want)
 		}
 	}
 }
@@ -137,8 +142,10 @@ func TestDistributedRefused(t *testing.T) {
 		statement, schedule, placement string
 		want                           string
 	}{
-		{"s = sum(j, x(j)) + sum(j, z(j)*x(j))", "distribute(j)", "", "distribute: j is the variable of 2 sums, each of which has a range of its own; give them names of their own"},
-		{"y(i) = b(i) / sum(j, B(i,j))", "reorder(j,i), distribute(j)", "", "the sum over j stands inside a product or quotient"},
+		{"s = sum(j, x(j)) + sum(j, z(j)*x(j))", "distribute(j)", "",
+			"distribute: j is the variable of 2 sums, each of which has a range of its own; give them names of their own"},
+		{"y(i) = b(i) / sum(j, B(i,j))", "reorder(j,i), distribute(j)", "",
+			"the sum over j stands inside a product or quotient"},
 		{product, "distribute(i)", "B(x,y) -> M(x,2)", "coordinate 2 of M is past its extent, 2"},
 		{product, "", "A(x,y) -> M(x,2)", "coordinate 2 of M is past its extent, 2"},
 		{product, "distribute(i", "", "got the end of the schedule"},

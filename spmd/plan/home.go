@@ -10,7 +10,8 @@ import (
 
 // homes settles at which ranks the blocks of all tensors live.
 func (p *Problem) homes(g *Given) (err error) {
-	if p.ResultHome, err = p.home(g, p.Norm.LHS.Name, p.Norm.LHS.Vars, p.Result, p.ResultCut); err != nil {
+	if p.ResultHome, err = p.home(g, p.Norm.LHS.Name, p.Norm.LHS.Vars, p.Result,
+		p.ResultCut); err != nil {
 		return err
 	}
 	if err := p.assemble(g); err != nil {
@@ -42,13 +43,13 @@ func (p *Problem) homes(g *Given) (err error) {
 	return nil
 }
 
-// largeOperand is from how many elements on an operand without a placement is gathered, of which each
-// rank reads the rows that chunks of a tensor's entries name.
+// largeOperand is from how many elements on an operand without a placement is gathered, of which
+// each rank reads the rows that chunks of a tensor's entries name.
 const largeOperand = 1 << 17
 
 // gathered is how the rows of an operand lie that is gathered: its placement cuts the mode of its
-// outermost level alone, and the steps read all of it. Or it is large, has none, and chunks of entries
-// name the rows that are read. Nil for any other.
+// outermost level alone, and the steps read all of it. Or it is large, has none, and chunks of
+// entries name the rows that are read. Nil for any other.
 func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
 	if p.Ranks == 1 || len(o.Cut) > 0 || len(o.Vars) == 0 || !g.Format(o.Tensor).AllDense() {
 		return nil, nil
@@ -60,13 +61,15 @@ func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
 		for _, n := range sizes {
 			elements *= float64(n)
 		}
-		if at := p.Stored(); at < 0 || elements < largeOperand || !slices.Contains(p.Operands[at].Vars, o.Vars[outer]) {
+		if at := p.Stored(); at < 0 || elements < largeOperand ||
+			!slices.Contains(p.Operands[at].Vars, o.Vars[outer]) {
 			return nil, nil
 		}
 		return partition.Evenly(sizes, outer, p.Ranks), nil
 	}
 	part, err := Placed(placed, g.machine(), g.modes(o.Vars), g.Format(o.Tensor).Order, p.Ranks)
-	if err != nil || part.Copies != nil || len(part.Axes) != 1 || part.Ordered() != nil || part.Axes[0].Modes[0] != g.Format(o.Tensor).Order[0] {
+	if err != nil || part.Copies != nil || len(part.Axes) != 1 || part.Ordered() != nil ||
+		part.Axes[0].Modes[0] != g.Format(o.Tensor).Order[0] {
 		return nil, err
 	}
 	return part, nil
@@ -76,7 +79,8 @@ func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
 // that it lies in. Without a placement, or where some block lies in several of its pieces, a
 // distributed schedule has each at the first rank that runs a step with it, and a block schedule
 // where Partition has it.
-func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.Partition, cut []int) (Home, error) {
+func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.Partition,
+	cut []int) (Home, error) {
 	sizes := g.modes(vars)
 	x := &homes{part: part, machine: g.machine().Dims(), size: p.Ranks}
 	home := Home{Placement: g.Placements[tensor]}
@@ -85,12 +89,14 @@ func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.P
 		if err != nil {
 			return home, err
 		}
-		if home.Holds = !part.Overlaps() && x.within(h, sizes); !home.Holds && !part.Overlaps() && part.Ordered() == nil {
+		if home.Holds = !part.Overlaps() && x.within(h, sizes); !home.Holds && !part.Overlaps() &&
+			part.Ordered() == nil {
 			if home.Lies, err = p.lies(g, home.Placement, tensor, sizes); err != nil {
 				return home, err
 			}
 			if part != p.Result && home.Lies != nil && home.Lies.Copies != nil {
-				home.Lies = nil // each block is loaded where it is read, and not sent there from one of the copies
+				// each block is loaded where it is read, and not sent there from one of the copies
+				home.Lies = nil
 			}
 		}
 	}
@@ -105,7 +111,8 @@ func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.P
 }
 
 // lies is the pieces of a placement whose tensor the steps want in other blocks.
-func (p *Problem) lies(g *Given, placed place.Placement, tensor string, sizes []int64) (*partition.Partition, error) {
+func (p *Problem) lies(g *Given, placed place.Placement, tensor string,
+	sizes []int64) (*partition.Partition, error) {
 	if p.Ranks == 1 {
 		return nil, nil
 	}
@@ -125,9 +132,10 @@ func (g *Given) modes(vars []string) []int64 {
 	return sizes
 }
 
-// Placed is the partition that a placement on a machine makes of a tensor with modes of these sizes,
-// whose level l stores the mode order[l]. An ordered axis is not located.
-func Placed(placed place.Placement, m *place.Machine, sizes []int64, order []int, ranks int) (*partition.Partition, error) {
+// Placed is the partition that a placement on a machine makes of a tensor with modes of these
+// sizes, whose level l stores the mode order[l]. An ordered axis is not located.
+func Placed(placed place.Placement, m *place.Machine, sizes []int64, order []int,
+	ranks int) (*partition.Partition, error) {
 	if err := m.CheckRanks(ranks); err != nil {
 		return nil, err
 	}
@@ -144,7 +152,8 @@ func Placed(placed place.Placement, m *place.Machine, sizes []int64, order []int
 			part.Axes = append(part.Axes, partition.Axis{Modes: []int{mode}, Cuts: cuts})
 		}
 	}
-	slices.SortFunc(part.Axes, func(a, b partition.Axis) int { return slices.Min(a.Modes) - slices.Min(b.Modes) })
+	slices.SortFunc(part.Axes,
+		func(a, b partition.Axis) int { return slices.Min(a.Modes) - slices.Min(b.Modes) })
 	x := &homes{part: part, machine: m.Dims(), size: ranks}
 	x.within(h, sizes)
 	x.settle()
@@ -221,8 +230,9 @@ func (x *homes) within(h *place.Home, sizes []int64) bool {
 	return true
 }
 
-// contained is, for each range of fine, the range of coarse in which it lies, false where it lies in
-// several. Where each of coarse is cut into as many, empty ones too lie in the one that they are cut from.
+// contained is, for each range of fine, the range of coarse in which it lies, false where it lies
+// in several. Where each of coarse is cut into as many, empty ones too lie in the one that they are
+// cut from.
 func contained(fine, coarse []int64) ([]int64, bool) {
 	of := make([]int64, len(fine)-1)
 	if n := evenly(fine, coarse); n > 0 {
@@ -244,7 +254,8 @@ func contained(fine, coarse []int64) ([]int64, bool) {
 	return of, true
 }
 
-// evenly is into how many ranges of fine each of coarse is cut, 0 where these are not as many of each.
+// evenly is into how many ranges of fine each of coarse is cut, 0 where these are not as many of
+// each.
 func evenly(fine, coarse []int64) int {
 	n := (len(fine) - 1) / (len(coarse) - 1)
 	if n*(len(coarse)-1) != len(fine)-1 {
@@ -258,8 +269,8 @@ func evenly(fine, coarse []int64) int {
 	return n
 }
 
-// piece is where the block at these ranges of the axes lives, as of has it: of the dimensions that cut a
-// mode, or the storage order, the inner ones count fastest.
+// piece is where the block at these ranges of the axes lives, as of has it: of the dimensions that
+// cut a mode, or the storage order, the inner ones count fastest.
 func (x *homes) piece(h *place.Home, of [][]int64, at []int64) int32 {
 	coordinates := make([]int64, len(h.Dims))
 	left := map[int]int64{}
@@ -290,8 +301,9 @@ func (x *homes) piece(h *place.Home, of [][]int64, at []int64) int32 {
 	return x.points(h, coordinates)
 }
 
-// points is where a block lives whose placement has it at a point of the machine and at all that differ from it in
-// copied dimensions, of which its coordinates are 0. Blocks that live at the same ranks share the list.
+// points is where a block lives whose placement has it at a point of the machine and at all that
+// differ from it in copied dimensions, of which its coordinates are 0. Blocks that live at the same
+// ranks share the list.
 func (x *homes) points(h *place.Home, coordinates []int64) int32 {
 	if !slices.ContainsFunc(h.Dims, func(d place.HomeDim) bool { return d.Kind == place.Copy }) {
 		return int32(x.rank(coordinates))

@@ -117,6 +117,7 @@ func (p *Problem) IdleNote(spec *place.BlockSpec) string {
 	if own.Working == 1 {
 		run = "runs"
 	}
-	return fmt.Sprintf("of %d ranks %d %s all %s of the schedule (%s): with --map=%s %d ranks do", p.Ranks, own.Working, run,
+	return fmt.Sprintf("of %d ranks %d %s all %s of the schedule (%s): with --map=%s %d ranks do",
+		p.Ranks, own.Working, run,
 		tcs.Count(p.Blocks(), "block"), by, strings.Join(better.Vars, ","), better.Working)
 }

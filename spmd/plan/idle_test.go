@@ -28,7 +28,8 @@ func TestBetterMapping(t *testing.T) {
 		{"y(i) = A(i,j)*x(j)", []string{"i:2", "j:3"}, []string{"j"}, nil, 6, 2, []string{"i", "j"}, 6},
 		{"y(i) = A(i,j)*x(j)", []string{"i:2", "j:3"}, nil, []string{"j"}, 4, 3, []string{"j", "i"}, 4},
 		{"y(i) = A(i,j)*x(j)", []string{"i:8", "j:2"}, nil, []string{"j"}, 4, 2, []string{"j", "i"}, 4},
-		{"A(i,j) = B(i,k,l)*C(k,j)*D(l,j)", []string{"k:2", "l:2"}, nil, nil, 4, 1, []string{"k", "l"}, 4},
+		{"A(i,j) = B(i,k,l)*C(k,j)*D(l,j)", []string{"k:2", "l:2"}, nil, nil, 4, 1, []string{"k", "l"},
+			4},
 		{"s = sum(j, x(j)) + sum(j, z(j))", []string{"j:2"}, nil, nil, 2, 1, []string{"j"}, 2},
 	} {
 		s, err := notation.Parse(c.statement)
@@ -59,7 +60,8 @@ func TestBetterMapping(t *testing.T) {
 		}
 		m, ok := p.BetterMapping()
 		if ok != (c.better != nil) || ok && !slices.Equal(m.Vars, c.better) || m.Working != c.then {
-			t.Errorf("%s %v on %d ranks: got %+v, %v, want %v, by which %d work", c.statement, c.splits, c.ranks, m, ok, c.better, c.then)
+			t.Errorf("%s %v on %d ranks: got %+v, %v, want %v, by which %d work", c.statement, c.splits,
+				c.ranks, m, ok, c.better, c.then)
 		}
 		if !slices.Equal(b.Map, before) {
 			t.Errorf("%s %v: the problem's own map has changed", c.statement, c.splits)

@@ -12,10 +12,11 @@ import (
 
 // Given is what a problem is made of.
 type Given struct {
-	Norm   *notation.Normal
-	Names  []string         // of all tensors
-	Read   []string         // tensors that are read, what += adds to under the result's name
-	Old    string           // under which the right side reads the result's old value; "" where it does not
+	Norm  *notation.Normal
+	Names []string // of all tensors
+	Read  []string // tensors that are read, what += adds to under the result's name
+	// under which the right side reads the result's old value; "" where it does not
+	Old    string
 	Sizes  map[string]int64 // of the index variables
 	Blocks *place.BlockSpec // empty for the default
 	Ranks  int
@@ -25,8 +26,8 @@ type Given struct {
 	Placements map[string]place.Placement
 	Device     bool // leaves run on devices, whose memory placements may name
 	Schedule   []string
-	// Limit is the bytes of memory that a rank may take, 0 for any number, and ValueBytes are those of a
-	// value of the result: for a machine that is computed for a product.
+	// Limit is the bytes of memory that a rank may take, 0 for any number, and ValueBytes are those of
+	// a value of the result: for a machine that is computed for a product.
 	Limit      int64
 	ValueBytes int64
 	Format     func(tensor string) format.Format
@@ -53,7 +54,8 @@ func New(g Given) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Problem{Ranks: g.Ranks, schedule: g.Schedule, Whole: g.Ranks == 1 && g.Blocks.Empty() && nest == nil}
+	p := &Problem{Ranks: g.Ranks, schedule: g.Schedule,
+		Whole: g.Ranks == 1 && g.Blocks.Empty() && nest == nil}
 	if p.Whole {
 		p.tensors(&g)
 	} else {
@@ -83,7 +85,8 @@ func (p *Problem) settle(g *Given) {
 		o.Partition, o.Cut = p.Partition(p.cuts(o.Vars))
 		o.Scope = len(p.Nest.Loops)
 		for n, group := range p.Blocking.Groups {
-			if p.Whole || slices.ContainsFunc(group.Terms, func(t int) bool { return reads(p.Norm.Terms[t], o.Name) }) {
+			if p.Whole || slices.ContainsFunc(group.Terms,
+				func(t int) bool { return reads(p.Norm.Terms[t], o.Name) }) {
 				o.Groups = append(o.Groups, n)
 			}
 		}
@@ -164,7 +167,9 @@ func (p *Problem) distinct(g *Given, nest *place.Nest) {
 // cutByEntries tells whether the result has coordinates of the tensor whose entries have chunks.
 func cutByEntries(n *notation.Normal, nest *place.Nest) bool {
 	return nest != nil && slices.ContainsFunc(nest.Chunks, func(c place.Chunks) bool {
-		return c.Positions != nil && slices.ContainsFunc(c.Positions.Vars, func(v string) bool { return slices.Contains(n.LHS.Vars, v) })
+		return c.Positions != nil &&
+			slices.ContainsFunc(c.Positions.Vars,
+				func(v string) bool { return slices.Contains(n.LHS.Vars, v) })
 	})
 }
 
@@ -178,7 +183,8 @@ func (p *Problem) tensors(g *Given) {
 
 // accessVars are the variables of a tensor's first access.
 func (p *Problem) accessVars(name string) (vars []string) {
-	for _, t := range append([]*notation.Term{{Factors: []notation.Factor{p.Norm.LHS}}}, p.Norm.Terms...) {
+	for _, t := range append([]*notation.Term{{Factors: []notation.Factor{p.Norm.LHS}}},
+		p.Norm.Terms...) {
 		notation.MapAccesses(t, func(a *notation.Access) *notation.Access {
 			if a.Name == name && vars == nil {
 				vars = a.Vars

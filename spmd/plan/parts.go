@@ -6,8 +6,9 @@ import (
 	"distaff/spmd/partition"
 )
 
-// mostParts is how many parts a block has at most that come to a rank from where they lie. A block of more is put
-// together once, at the first rank that reads it, which sends fewer and longer messages.
+// mostParts is how many parts a block has at most that come to a rank from where they lie. A block
+// of more is put together once, at the first rank that reads it, which sends fewer and longer
+// messages.
 const mostParts = 128
 
 // parts finds the parts of an operand's blocks.
@@ -16,18 +17,20 @@ type parts struct {
 	most int64      // how many parts a block has at most
 }
 
-// partAxis says which ranges of an axis of Operand.Parts lie in each range of an axis of Operand.Partition.
+// partAxis says which ranges of an axis of Operand.Parts lie in each range of an axis of
+// Operand.Partition.
 type partAxis struct {
 	block        int // that axis; -1 where the blocks have all of the mode
 	first, count []int64
 	most         int64
 }
 
-// apart has an operand with dense levels lie in the parts that its blocks and the pieces of its placement have in
-// common, where its placement cuts coordinates.
+// apart has an operand with dense levels lie in the parts that its blocks and the pieces of its
+// placement have in common, where its placement cuts coordinates.
 func (p *Problem) apart(g *Given, o *Operand) error {
 	f := g.Format(o.Tensor)
-	if o.Home.Placement == nil || p.Ranks == 1 || !f.AllDense() || o.Partition.Ordered() != nil || o.Partition.Overlaps() {
+	if o.Home.Placement == nil || p.Ranks == 1 || !f.AllDense() || o.Partition.Ordered() != nil ||
+		o.Partition.Overlaps() {
 		return nil
 	}
 	h, err := o.Home.Placement.Resolve(g.machine(), f.Order)
@@ -69,8 +72,8 @@ func (p *Problem) apart(g *Given, o *Operand) error {
 	return nil
 }
 
-// at sets out to the ranges of the axes of Operand.Parts at which part number n is of the block at these ranges of the axes of
-// Operand.Partition; false where the block has no such part.
+// at sets out to the ranges of the axes of Operand.Parts at which part number n is of the block at
+// these ranges of the axes of Operand.Partition; false where the block has no such part.
 func (x *parts) at(block []int64, n int64, out []int64) bool {
 	for k := len(x.axes) - 1; k >= 0; k-- {
 		a, r := &x.axes[k], int64(0)
@@ -87,7 +90,8 @@ func (x *parts) at(block []int64, n int64, out []int64) bool {
 	return true
 }
 
-// PartsOf lists the parts of a block of an operand that lies in parts, as Operand.Parts numbers them.
+// PartsOf lists the parts of a block of an operand that lies in parts, as Operand.Parts numbers
+// them.
 func (o *Operand) PartsOf(b Block) (list []Block) {
 	block, at := make([]int64, len(o.Partition.Axes)), make([]int64, len(o.Parts.Axes))
 	o.Partition.At(b, block)

@@ -9,7 +9,8 @@ import (
 	"distaff/codegen/format"
 )
 
-// apartProblem is the product of dense matrices with sizes of 1 to 9 on two by two ranks, scheduled so, placed at random.
+// apartProblem is the product of dense matrices with sizes of 1 to 9 on two by two ranks, scheduled
+// so, placed at random.
 func apartProblem(t *testing.T, r *rand.Rand, schedule string) (*Problem, *Given) {
 	t.Helper()
 	dims := []string{"x", "y", "*", "0", "1"}
@@ -45,10 +46,12 @@ func elements(box [][2]int64) int64 {
 	return n
 }
 
-// TestParts: the parts of a block are all of it, each is had from where it lies or from a rank that had it in the scope before,
-// a rank receives none that lives there, and what is received is what is sent.
+// TestParts: the parts of a block are all of it, each is had from where it lies or from a rank that
+// had it in the scope before, a rank receives none that lives there, and what is received is what
+// is sent.
 func TestParts(t *testing.T) {
-	schedules := []string{grid, "distribute(i)", "distribute({i,j},{io,jo},{ii,ji},M), divide(k,ko,ki,2), reorder(io,jo,ko,ii,ji,ki), rotate(ko,{io,jo},kos), communicate({B,C},kos)", ""}
+	schedules := []string{grid, "distribute(i)",
+		"distribute({i,j},{io,jo},{ii,ji},M), divide(k,ko,ki,2), reorder(io,jo,ko,ii,ji,ki), rotate(ko,{io,jo},kos), communicate({B,C},kos)", ""}
 	apart, copied := 0, 0
 	for seed := range uint64(400) {
 		p, g := apartProblem(t, rand.New(rand.NewPCG(seed, 7)), schedules[seed%4])
@@ -118,7 +121,8 @@ func checkTravel(t *testing.T, name string, p *Problem, operand int) {
 			}
 			for _, f := range a.Fetches {
 				if home := slices.Contains(o.Parts.Ranks(f.Need.Block), rank); home != (f.From == rank) {
-					t.Errorf("%s: part %d comes to rank %d from %d, and lives at %v", name, f.Need.Block, rank, f.From, o.Parts.Ranks(f.Need.Block))
+					t.Errorf("%s: part %d comes to rank %d from %d, and lives at %v", name, f.Need.Block, rank,
+						f.From, o.Parts.Ranks(f.Need.Block))
 				}
 				if slices.Contains(had, f.Need.Block) {
 					t.Errorf("%s: part %d comes to rank %d again in scope %d", name, f.Need.Block, rank, a.T)

@@ -1,8 +1,7 @@
-// Package plan turns a block schedule, or a distributed one, into what every rank does: which blocks
-// it runs in which order, which operand blocks it fetches and from whom, which
-// partial results it makes, and how a tree sums those. It is pure data, the
-// same on every rank; executing it is package exec's work, and printing it is
-// `distaff plan`.
+// Package plan turns a block schedule, or a distributed one, into what every rank does: which
+// blocks it runs in which order, which operand blocks it fetches and from whom, which partial
+// results it makes, and how a tree sums those. It is pure data, the same on every rank; executing
+// it is package exec's work, and printing it is `distaff plan`.
 //
 // A Problem is a statement's block loops (codegen/place) with the accesses of
 // its operands. Everything is a function of block indices: the rank that runs a
@@ -54,7 +53,8 @@ type Problem struct {
 	// Assembled is how the result lies whose blocks, those of Result, overlap: it is put together of
 	// them when they are complete. Nil where the result lies in its blocks.
 	Assembled *partition.Partition
-	// Added is what is added to the blocks of chunks of entries as they are put together; nil for nothing.
+	// Added is what is added to the blocks of chunks of entries as they are put together; nil for
+	// nothing.
 	Added *Addend
 
 	schedule []string // the user's
@@ -75,12 +75,13 @@ type Operand struct {
 	Cut []int
 	// Home says what the job says of where it lies.
 	Home Home
-	// Gathered is how rows of an operand with dense levels lie, which every rank reads whole, or those of
-	// its rows that it needs: those come from where they lie before the first step. Nil for any other operand.
-	Gathered *partition.Partition
-	// Parts is how an operand with dense levels lies whose blocks span several pieces of its placement: in what its blocks and
-	// these pieces have in common. A rank gets the parts of a block from where they lie, and puts them together. Nil for any
+	// Gathered is how rows of an operand with dense levels lie, which every rank reads whole, or those
+	// of its rows that it needs: those come from where they lie before the first step. Nil for any
 	// other operand.
+	Gathered *partition.Partition
+	// Parts is how an operand with dense levels lies whose blocks span several pieces of its
+	// placement: in what its blocks and these pieces have in common. A rank gets the parts of a block
+	// from where they lie, and puts them together. Nil for any other operand.
 	Parts *partition.Partition
 	parts *parts
 	// Groups lists the groups (Blocking.Groups) that read it.
@@ -89,8 +90,9 @@ type Operand struct {
 	Scope int
 }
 
-// Addend is the old value of the result of a += whose chunks are those of a tensor's entries: no chunk has all of it, and
-// so no step reads it. Its pieces are added as if they were made by a step before all others.
+// Addend is the old value of the result of a += whose chunks are those of a tensor's entries: no
+// chunk has all of it, and so no step reads it. Its pieces are added as if they were made by a step
+// before all others.
 type Addend struct {
 	Operand int
 	Term    *notation.Term // which is the operand
@@ -101,9 +103,10 @@ type Home struct {
 	Placement place.Placement // nil for none
 	// Holds says that each block lies in one piece of the placement, and so lives where that does.
 	Holds bool
-	// Lies is the pieces of the placement, where some block lies in several: those of an operand are to be moved to its
-	// blocks before the first step, and the blocks of a result to them after the last. Nil where
-	// Holds says that nothing moves, and of an operand's placement with copies, which is then not gone by.
+	// Lies is the pieces of the placement, where some block lies in several: those of an operand are
+	// to be moved to its blocks before the first step, and the blocks of a result to them after the
+	// last. Nil where Holds says that nothing moves, and of an operand's placement with copies, which
+	// is then not gone by.
 	Lies *partition.Partition
 }
 

@@ -11,19 +11,22 @@ import (
 )
 
 func blockVar(name string, size, n int64, reduction, extended bool) place.BlockVar {
-	return place.BlockVar{Name: name, Cuts: place.EvenCuts(size, n), Reduction: reduction, Extended: extended}
+	return place.BlockVar{Name: name, Cuts: place.EvenCuts(size, n), Reduction: reduction,
+		Extended: extended}
 }
 
 // spmv is a(i) = d(i) + B(i,j)*c(j) with i cut in ni and j in nj.
 func spmv(ranks int, ni, nj int64, extend bool) *plan.Problem {
 	p := &plan.Problem{
 		Blocking: &place.Blocking{
-			Vars:   []place.BlockVar{blockVar("i", 10, ni, false, false), blockVar("j", 7, nj, true, extend)},
+			Vars: []place.BlockVar{blockVar("i", 10, ni, false, false),
+				blockVar("j", 7, nj, true, extend)},
 			Map:    []int{0},
 			Groups: []place.Group{{Terms: []int{0}}, {Terms: []int{1}, Held: []int{1}}},
 		},
-		Ranks:    ranks,
-		Operands: []plan.Operand{{Tensor: "d", Groups: []int{0}}, {Tensor: "B", Groups: []int{1}}, {Tensor: "c", Groups: []int{1}}},
+		Ranks: ranks,
+		Operands: []plan.Operand{{Tensor: "d", Groups: []int{0}}, {Tensor: "B", Groups: []int{1}},
+			{Tensor: "c", Groups: []int{1}}},
 	}
 	remap(p, 0)
 	p.Result, p.ResultCut = p.Partition([]int{0})

@@ -11,11 +11,13 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// Grid is the grid of a machine that is to be computed for the statement, a product of dense matrices.
+// Grid is the grid of a machine that is to be computed for the statement, a product of dense
+// matrices.
 func (g *Given) Grid() (*place.Machine, error) {
 	x, why := g.product()
 	if why != "" {
-		return nil, diag.Errorf("machine", "the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): %s", why)
+		return nil, diag.Errorf("machine",
+			"the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): %s", why)
 	}
 	memory := int64(0)
 	if g.Limit > 0 {
@@ -28,8 +30,8 @@ func (g *Given) Grid() (*place.Machine, error) {
 	return m, err
 }
 
-// compute gives a machine that is to be computed for a product its grid, and the statement, where the
-// user gave no schedule, that of COSMA.
+// compute gives a machine that is to be computed for a product its grid, and the statement, where
+// the user gave no schedule, that of COSMA.
 func (g *Given) compute() error {
 	if g.Machine == nil || !g.Machine.OfProduct {
 		return nil
@@ -47,7 +49,8 @@ func (g *Given) compute() error {
 	case len(list) == 0:
 		g.Schedule = g.cosma(x)
 	case !slices.ContainsFunc(list, (*schedule.Command).Distributes):
-		return list[0].Refuse(fmt.Sprintf("the grid of COSMA has a schedule that distributes the statement; want distribute({%s,%s,%s},...,%s) in this one, or none", g.source(x.i), g.source(x.j), g.source(x.k), m.Name))
+		return list[0].Refuse(fmt.Sprintf(
+			"the grid of COSMA has a schedule that distributes the statement; want distribute({%s,%s,%s},...,%s) in this one, or none", g.source(x.i), g.source(x.j), g.source(x.k), m.Name))
 	}
 	return nil
 }
@@ -88,8 +91,8 @@ func sameVars(vars []string, a, b string) bool {
 	return len(vars) == 2 && slices.Contains(vars, a) && slices.Contains(vars, b)
 }
 
-// cosma is the schedule of COSMA on its machine: all three variables over the grid, and the k of a rank
-// in steps.
+// cosma is the schedule of COSMA on its machine: all three variables over the grid, and the k of a
+// rank in steps.
 func (g *Given) cosma(x matrices) []string {
 	taken := append(slices.Clone(g.Names), g.Norm.Vars...)
 	fresh := func(v, end string) string {
@@ -106,7 +109,8 @@ func (g *Given) cosma(x matrices) []string {
 		vars, outer, inner = append(vars, v), append(outer, fresh(v, "o")), append(inner, fresh(v, "i"))
 	}
 	list := func(names []string) string { return "{" + strings.Join(names, ",") + "}" }
-	out := []string{fmt.Sprintf("distribute(%s,%s,%s,%s)", list(vars), list(outer), list(inner), g.Machine.Name)}
+	out := []string{fmt.Sprintf("distribute(%s,%s,%s,%s)", list(vars), list(outer), list(inner),
+		g.Machine.Name)}
 	at := outer[2]
 	if g.Machine.Steps > 1 {
 		step, rest := fresh(vars[2], "s"), fresh(vars[2], "r")
@@ -114,5 +118,6 @@ func (g *Given) cosma(x matrices) []string {
 			fmt.Sprintf("reorder(%s,%s,%s,%s)", step, inner[0], inner[1], rest))
 		at = step
 	}
-	return append(out, fmt.Sprintf("communicate(%s,%s)", list([]string{x.left, x.right}), at), fmt.Sprintf("communicate(%s,%s)", g.Norm.LHS.Name, outer[2]))
+	return append(out, fmt.Sprintf("communicate(%s,%s)", list([]string{x.left, x.right}), at),
+		fmt.Sprintf("communicate(%s,%s)", g.Norm.LHS.Name, outer[2]))
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // productGiven is a statement of dense tensors on a machine of COSMA, over variables of 64.
-func productGiven(t *testing.T, statement string, ranks int, limit int64, commands ...string) *Given {
+func productGiven(t *testing.T, statement string, ranks int, limit int64,
+	commands ...string) *Given {
 	s, err := notation.Parse(statement)
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +21,8 @@ func productGiven(t *testing.T, statement string, ranks int, limit int64, comman
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Given{Norm: notation.Normalize(s), Sizes: map[string]int64{}, Ranks: ranks, Machine: m, Schedule: commands, Limit: limit, ValueBytes: 8,
+	g := &Given{Norm: notation.Normalize(s), Sizes: map[string]int64{}, Ranks: ranks, Machine: m,
+		Schedule: commands, Limit: limit, ValueBytes: 8,
 		Format: func(name string) format.Format {
 			if name == "S" {
 				return format.Format{Levels: []format.Kind{format.Dense, format.Compressed}, Order: []int{0, 1}}
@@ -46,10 +48,16 @@ func TestComputedMachine(t *testing.T) {
 		commands  []string
 		want      []string
 	}{
-		{product, 8, 0, nil, []string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)", "communicate({B,C},ko)", "communicate(A,ko)"}},
-		{"A(i,j) = C(k,j) * B(i,k)", 4, 5632 * 8, nil, []string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)", "divide(ki,ks,kr,M.steps)", "reorder(ks,ii,ji,kr)", "communicate({B,C},ks)", "communicate(A,ko)"}},
-		{"io(i,j) = B(k,i) * C(k,j)", 4, 0, nil, []string{"distribute({i,j,k},{io_,jo,ko},{ii,ji,ki},M)", "communicate({B,C},ko)", "communicate(io,ko)"}},
-		{product, 8, 0, []string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)"}, []string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)"}},
+		{product, 8, 0, nil, []string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)",
+			"communicate({B,C},ko)", "communicate(A,ko)"}},
+		{"A(i,j) = C(k,j) * B(i,k)", 4, 5632 * 8, nil,
+			[]string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)", "divide(ki,ks,kr,M.steps)",
+				"reorder(ks,ii,ji,kr)", "communicate({B,C},ks)", "communicate(A,ko)"}},
+		{"io(i,j) = B(k,i) * C(k,j)", 4, 0, nil,
+			[]string{"distribute({i,j,k},{io_,jo,ko},{ii,ji,ki},M)", "communicate({B,C},ko)",
+				"communicate(io,ko)"}},
+		{product, 8, 0, []string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)"},
+			[]string{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)"}},
 	} {
 		g := productGiven(t, c.statement, c.ranks, c.limit, c.commands...)
 		p, err := New(*g)
@@ -74,12 +82,14 @@ func TestComputedMachineRefused(t *testing.T) {
 		want      string
 	}{
 		{"a(i) = B(i,k) * c(k)", 0, nil, "a is no matrix"},
-		{"A(i,j) = B(i,j)", 0, nil, "the right side is no product of two tensors that is summed over one variable"},
+		{"A(i,j) = B(i,j)", 0, nil,
+			"the right side is no product of two tensors that is summed over one variable"},
 		{"A(i,j) += B(i,k) * C(k,j)", 0, nil, "the right side is no product"},
 		{"A(i,j) = B(i,j) * c(k)", 0, nil, "a factor is no matrix"},
 		{"A(i,j) = S(i,k) * C(k,j)", 0, nil, "S has levels that are not dense"},
 		{"A(i,j) = B(i,k) * C(k,j)", 800, nil, "does not fit 4 ranks with memory for 100 elements each"},
-		{"A(i,j) = B(i,k) * C(k,j)", 0, []string{"split(i,i0,i1,4)"}, "the grid of COSMA has a schedule that distributes the statement; want distribute({i,j,k},...,M)"},
+		{"A(i,j) = B(i,k) * C(k,j)", 0, []string{"split(i,i0,i1,4)"},
+			"the grid of COSMA has a schedule that distributes the statement; want distribute({i,j,k},...,M)"},
 	} {
 		_, err := New(*productGiven(t, c.statement, 4, c.limit, c.commands...))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

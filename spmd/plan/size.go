@@ -7,7 +7,8 @@ type Size struct {
 	Entries int64
 	Bytes   int64 // of its arrays
 	Arrays  int64 // those that are not empty: the messages that carry the block
-	// Of a block of which these are estimates, by how many more entries and bytes it is to be reckoned with; 0 of others.
+	// Of a block of which these are estimates, by how many more entries and bytes it is to be reckoned
+	// with; 0 of others.
 	MoreEntries, MoreBytes int64
 }
 
@@ -25,8 +26,8 @@ func (z *Size) Add(n, width int64) {
 // Most is the most entries that are reckoned with.
 func (z Size) Most() int64 { return z.Entries + z.MoreEntries }
 
-// Memory is the most bytes of memory that the block is taken to take: its arrays are aligned, and large
-// memory is counted in pages. An empty block takes memory as well.
+// Memory is the most bytes of memory that the block is taken to take: its arrays are aligned, and
+// large memory is counted in pages. An empty block takes memory as well.
 func (z Size) Memory() int64 {
 	n := tcs.Plus(tcs.Plus(z.Bytes, z.MoreBytes), z.Arrays*tcs.Align)
 	if n >= 1<<18 {

@@ -80,7 +80,8 @@ func (p *Problem) Steps(rank int) iter.Seq[Step] {
 // Clone is the step in memory of its own.
 func (s *Step) Clone() Step {
 	own := *s
-	own.Tuple, own.Need, own.Instances = slices.Clone(s.Tuple), slices.Clone(s.Need), slices.Clone(s.Instances)
+	own.Tuple, own.Need, own.Instances = slices.Clone(s.Tuple), slices.Clone(s.Need),
+		slices.Clone(s.Instances)
 	return own
 }
 
@@ -89,8 +90,8 @@ func (p *Problem) EachStep(rank int) iter.Seq[*Step] {
 	return func(yield func(*Step) bool) { p.stepping().each(rank, yield) }
 }
 
-// AllSteps yields every rank's steps with the rank, those of rank 0 first, in memory that is used again for the
-// next step.
+// AllSteps yields every rank's steps with the rank, those of rank 0 first, in memory that is used
+// again for the next step.
 func (p *Problem) AllSteps() iter.Seq2[int, *Step] {
 	return func(yield func(int, *Step) bool) {
 		x := p.stepping()
@@ -128,7 +129,8 @@ func (x *stepping) each(rank int, yield func(*Step) bool) bool {
 		x.scopes.next(point)
 		x.groups = p.running(s.Tuple, x.groups)
 		for _, g := range x.groups {
-			s.Group, s.Partial = g, Partial{p.block(p.ResultCut, s.Tuple), p.block(x.extended, s.Tuple), rank}
+			s.Group, s.Partial = g, Partial{p.block(p.ResultCut, s.Tuple), p.block(x.extended, s.Tuple),
+				rank}
 			s.First, s.Need = made.first(s.Partial), s.Need[:0]
 			for k := range p.Operands {
 				if o := &p.Operands[k]; slices.Contains(o.Groups, g) {
@@ -167,8 +169,8 @@ func (m *begun) first(part Partial) bool {
 	return !had
 }
 
-// Made yields the partial blocks that a rank makes with the number of steps that add to each, in parts:
-// a block may come again.
+// Made yields the partial blocks that a rank makes with the number of steps that add to each, in
+// parts: a block may come again.
 func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	return func(yield func(Partial, int64) bool) {
 		if !p.uniform() {
@@ -194,20 +196,22 @@ func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 // uniform tells whether every group runs at every block.
 func (p *Problem) uniform() bool {
 	for k, v := range p.Blocking.Vars {
-		if v.Reduction && slices.ContainsFunc(p.Blocking.Groups, func(g place.Group) bool { return !slices.Contains(g.Held, k) }) {
+		if v.Reduction && slices.ContainsFunc(p.Blocking.Groups,
+			func(g place.Group) bool { return !slices.Contains(g.Held, k) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// repeats are the loops that run in order and change neither the block of the result nor the ranges of the
-// extended variables, and how many iterations they have in all.
+// repeats are the loops that run in order and change neither the block of the result nor the ranges
+// of the extended variables, and how many iterations they have in all.
 func (p *Problem) repeats(extended []int) (once []bool, times int64) {
 	once, times = make([]bool, len(p.Nest.Loops)), 1
 	for k, l := range p.Nest.Loops {
 		changes := func(v int) bool { return p.Nest.Chunks[v].Uses(k) }
-		if l.Dim < 0 && !slices.ContainsFunc(p.ResultCut, changes) && !slices.ContainsFunc(extended, changes) {
+		if l.Dim < 0 && !slices.ContainsFunc(p.ResultCut, changes) &&
+			!slices.ContainsFunc(extended, changes) {
 			once[k], times = true, times*l.N
 		}
 	}

@@ -22,7 +22,8 @@ func (p *Problem) Stored() int {
 	if v < 0 {
 		return -1
 	}
-	return slices.IndexFunc(p.Operands, func(o Operand) bool { return o.Tensor == p.Blocking.Vars[v].Positions.Tensor })
+	return slices.IndexFunc(p.Operands,
+		func(o Operand) bool { return o.Tensor == p.Blocking.Vars[v].Positions.Tensor })
 }
 
 // cutStored cuts the tensor whose entries have chunks along its storage order, and the blocks of
@@ -38,7 +39,8 @@ func (p *Problem) cutStored(g *Given) {
 	for l, name := range at.Vars {
 		ordered.Modes, sizes[l] = append(ordered.Modes, slices.Index(o.Vars, name)), g.Sizes[name]
 	}
-	o.Cut = insert(o.Partition, o.Cut, v, partition.Axis{Modes: ordered.Modes, Ordered: ordered, Wide: p.merges(g, o)})
+	o.Cut = insert(o.Partition, o.Cut, v,
+		partition.Axis{Modes: ordered.Modes, Ordered: ordered, Wide: p.merges(g, o)})
 	p.sizes = sizes
 	image := partition.Axis{Image: &partition.Image{Of: o.Partition.Ordered(), Sizes: sizes}}
 	for m, name := range p.Norm.LHS.Vars {
@@ -51,9 +53,9 @@ func (p *Problem) cutStored(g *Given) {
 	}
 }
 
-// merges tells whether leaves go through the coordinates that another operand stores of a variable for
-// which an operand has a dense level. That operand is not cut with this one, so that each block of this one
-// has to have the level whole.
+// merges tells whether leaves go through the coordinates that another operand stores of a variable
+// for which an operand has a dense level. That operand is not cut with this one, so that each block
+// of this one has to have the level whole.
 func (p *Problem) merges(g *Given, o *Operand) bool {
 	for l, m := range g.Format(o.Tensor).Order {
 		if !g.Format(o.Tensor).Levels[l].Caps().Locate {
@@ -72,10 +74,12 @@ func (p *Problem) merges(g *Given, o *Operand) bool {
 	return false
 }
 
-// insert puts an axis, which split variable v cuts, into a partition whose axes these variables cut.
+// insert puts an axis, which split variable v cuts, into a partition whose axes these variables
+// cut.
 func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int {
 	first := slices.Min(a.Modes)
-	at := slices.IndexFunc(part.Axes, func(b partition.Axis) bool { return slices.Min(b.Modes) > first })
+	at := slices.IndexFunc(part.Axes,
+		func(b partition.Axis) bool { return slices.Min(b.Modes) > first })
 	if at < 0 {
 		at = len(part.Axes)
 	}
@@ -84,8 +88,8 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 }
 
 // assemble settles how the result lies that steps make in parts which overlap: as its placement
-// says; else its rows lie with the entries that they are made of, where they are stored in the order of these, and
-// evenly over the ranks where not.
+// says; else its rows lie with the entries that they are made of, where they are stored in the
+// order of these, and evenly over the ranks where not.
 func (p *Problem) assemble(g *Given) error {
 	v := p.stored()
 	if v < 0 || p.Blocking.Vars[v].Reduction {
@@ -104,8 +108,9 @@ func (p *Problem) assemble(g *Given) error {
 		}
 	}
 	at := p.Blocking.Vars[v].Positions
-	// Innermost dense levels are not cut in the middle: a coordinate above them has one owner. Nor is anything
-	// below the outermost level, where other variables are cut too: rows then are whole in boxes.
+	// Innermost dense levels are not cut in the middle: a coordinate above them has one owner. Nor is
+	// anything below the outermost level, where other variables are cut too: rows then are whole in
+	// boxes.
 	cuttable := max(1, len(order)-f.TrailingDense())
 	if len(p.Result.Axes) > 1 {
 		cuttable = 1
@@ -147,8 +152,8 @@ func (p *Problem) assemble(g *Given) error {
 	return nil
 }
 
-// addend settles how an operand lies that no step reads: as its placement says, where that cuts coordinates, and
-// else evenly over the ranks. Of copies one is read.
+// addend settles how an operand lies that no step reads: as its placement says, where that cuts
+// coordinates, and else evenly over the ranks. Of copies one is read.
 func (p *Problem) addend(g *Given, o *Operand) error {
 	sizes, order := g.modes(o.Vars), g.Format(o.Tensor).Order
 	o.Home.Placement, o.Cut = g.Placements[o.Tensor], nil
@@ -167,7 +172,8 @@ func (p *Problem) addend(g *Given, o *Operand) error {
 	return nil
 }
 
-// Summed is the normal form of all that the result is made of: of the terms that steps compute, and of what is added to them.
+// Summed is the normal form of all that the result is made of: of the terms that steps compute, and
+// of what is added to them.
 func (p *Problem) Summed() *notation.Normal {
 	if p.Added == nil {
 		return p.Norm
@@ -191,8 +197,8 @@ func (p *Problem) Located() bool {
 	return at < 0 || p.Operands[at].Partition.Located()
 }
 
-// Locate takes over the keys at which the pieces of the operand begin whose entries have chunks, nil for
-// none. Rows of the result lie with the first of the entries that they are made of.
+// Locate takes over the keys at which the pieces of the operand begin whose entries have chunks,
+// nil for none. Rows of the result lie with the first of the entries that they are made of.
 func (p *Problem) Locate(keys [][]int64) {
 	p.Operands[p.Stored()].Partition.Ordered().Keys = keys
 	if p.Assembled == nil {
@@ -206,8 +212,9 @@ func (p *Problem) Locate(keys [][]int64) {
 	}
 }
 
-// Guess locates the pieces of the operand whose entries, about so many, have chunks as if these were spread evenly over
-// its sizes. A chunk that begins within a row shares it with the one before.
+// Guess locates the pieces of the operand whose entries, about so many, have chunks as if these
+// were spread evenly over its sizes. A chunk that begins within a row shares it with the one
+// before.
 func (p *Problem) Guess(sizes []int64, entries float64) {
 	a := p.Operands[p.Stored()].Partition.Ordered()
 	a.Guess(sizes, entries)
@@ -220,8 +227,8 @@ func (p *Problem) Guess(sizes []int64, entries float64) {
 	}
 }
 
-// shortened is a key for the first n coordinates alone: what begins in the middle of the entries that share
-// them begins behind these.
+// shortened is a key for the first n coordinates alone: what begins in the middle of the entries
+// that share them begins behind these.
 func shortened(key []int64, n int) []int64 {
 	if key == nil || n == len(key) {
 		return key
@@ -243,8 +250,8 @@ func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 	}
 }
 
-// Splits lists the variables of which leaves get a part of the range: those that are split, and those
-// of the levels whose entries have chunks.
+// Splits lists the variables of which leaves get a part of the range: those that are split, and
+// those of the levels whose entries have chunks.
 func (p *Problem) Splits() (list []string) {
 	for _, v := range p.Blocking.Vars {
 		if v.Positions != nil {
@@ -257,7 +264,8 @@ func (p *Problem) Splits() (list []string) {
 }
 
 // Part is the region of a block of the result that steps make: its box, and the keys between which
-// its entries lie in storage order, where they are those of a piece of the operand, or begin and end with their coordinates.
+// its entries lie in storage order, where they are those of a piece of the operand, or begin and
+// end with their coordinates.
 func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, from, to []int64) {
 	box = p.Result.Box(b, sizes)
 	rests := p.Assembled.Ordered()

@@ -8,7 +8,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// The cells of ranks between which arrows go, in pixels: their distance from one to the next, and their size.
+// The cells of ranks between which arrows go, in pixels: their distance from one to the next, and
+// their size.
 const (
 	pitch      = 96
 	cellWidth  = 44
@@ -16,7 +17,8 @@ const (
 	margin     = 12
 )
 
-// arrowColors is how many colors of arrows the page's style has: classes a0, a1 and so on, one for each tensor.
+// arrowColors is how many colors of arrows the page's style has: classes a0, a1 and so on, one for
+// each tensor.
 const arrowColors = 7
 
 // stage is the drawing of a flow: the arrows of each moment, with cells of ranks over them.
@@ -78,7 +80,8 @@ func newStage(x *flow) *stage {
 	if x.p.Ranks == 1 || len(x.moments) == 0 {
 		return nil
 	}
-	s := &stager{flow: x, layout: newLayout(x.p, cellLine), class: map[string]string{}, out: &stage{Says: x.says()}}
+	s := &stager{flow: x, layout: newLayout(x.p, cellLine), class: map[string]string{},
+		out: &stage{Says: x.says()}}
 	for _, t := range x.p.Tensors {
 		if s.class[t.Name] == "" {
 			s.class[t.Name] = fmt.Sprintf("a%d", len(s.class)%arrowColors)
@@ -106,13 +109,15 @@ func (s *stager) at(rank int) point {
 		return point{cellWidth, float64(rows)*pitch + cellHeight/2}
 	}
 	layer, row, col := s.layout.place(rank)
-	return point{pixels(s.layout.column(layer, col)*pitch + cellWidth/2), float64(row)*pitch + cellHeight/2}
+	return point{pixels(s.layout.column(layer, col)*pitch + cellWidth/2),
+		float64(row)*pitch + cellHeight/2}
 }
 
 // cell is a rank's.
 func (s *stager) cell(rank int) stageCell {
 	at := s.at(rank)
-	c := stageCell{X: at.x - cellWidth/2, Y: at.y - cellHeight/2, W: cellWidth, H: cellHeight, CX: at.x, CY: at.y + 4}
+	c := stageCell{X: at.x - cellWidth/2, Y: at.y - cellHeight/2, W: cellWidth, H: cellHeight,
+		CX: at.x, CY: at.y + 4}
 	if rank == elsewhere {
 		c.X, c.W = 0, 2*cellWidth
 		c.Label, c.Fill, c.Ink = "others", "#707070", "#fff"
@@ -161,21 +166,25 @@ func (s *stager) moment(m *moment) {
 	s.out.Moments = append(s.out.Moments, d)
 }
 
-// The height of a label in pixels, about the width of a letter, and how far from its arrow a label may be, in labels.
+// The height of a label in pixels, about the width of a letter, and how far from its arrow a label
+// may be, in labels.
 const (
 	labelHeight = 14
 	letterWidth = 6.2
 	labelsAway  = 4
 )
 
-// labels puts one at each arrow, but for those of a block that goes from one rank to several, of which the longest has it.
+// labels puts one at each arrow, but for those of a block that goes from one rank to several, of
+// which the longest has it.
 func (s *stager) labels(arrows []arrow, moves []move) {
 	var taken []stageCell // by labels
 	for n, v := range moves {
-		if slices.ContainsFunc(moves, func(o move) bool { return s.sameBlock(o, v) && s.reach(o) > s.reach(v) }) {
+		if slices.ContainsFunc(moves,
+			func(o move) bool { return s.sameBlock(o, v) && s.reach(o) > s.reach(v) }) {
 			continue
 		}
-		taken = s.label(&arrows[n], s.reach(v), v.block.Tensor+" "+About(s.flow.exact[v.block.Tensor], tcs.Size(v.block.Bytes)), taken)
+		taken = s.label(&arrows[n], s.reach(v),
+			v.block.Tensor+" "+About(s.flow.exact[v.block.Tensor], tcs.Size(v.block.Bytes)), taken)
 	}
 }
 
@@ -190,8 +199,9 @@ func (s *stager) reach(v move) float64 {
 	return math.Hypot(b.x-a.x, b.y-a.y)
 }
 
-// label puts a text beside the middle of an arrow, where no label is yet that is among those taken, and adds it to these.
-// On a short arrow, which it would hide, it does not stand. An arrow that has no room for one has none: the lines below say the same.
+// label puts a text beside the middle of an arrow, where no label is yet that is among those taken,
+// and adds it to these. On a short arrow, which it would hide, it does not stand. An arrow that has
+// no room for one has none: the lines below say the same.
 func (s *stager) label(a *arrow, reach float64, text string, taken []stageCell) []stageCell {
 	w := letterWidth * float64(len(text))
 	first := 0
@@ -220,8 +230,9 @@ func (c stageCell) over(d stageCell) bool {
 	return c.X < d.X+d.W && d.X < c.X+c.W && c.Y < d.Y+d.H && d.Y < c.Y+c.H
 }
 
-// arrow draws a move, the nth between its two ranks. It is bent to its left, the more the longer it is and the more
-// arrows lie beside it, so that the arrows of both directions and of several blocks are seen.
+// arrow draws a move, the nth between its two ranks. It is bent to its left, the more the longer it
+// is and the more arrows lie beside it, so that the arrows of both directions and of several blocks
+// are seen.
 func (s *stager) arrow(v move, nth int) arrow {
 	a, b := s.at(v.from), s.at(v.to)
 	dx, dy := b.x-a.x, b.y-a.y
@@ -267,5 +278,6 @@ func head(from, end point) (left, right point) {
 
 // drawsSums tells whether some arrow is that of a sum, which has dashes.
 func (x *flow) drawsSums() bool {
-	return slices.ContainsFunc(x.moments, func(m moment) bool { return len(m.moves) > 0 && m.moves[0].sum })
+	return slices.ContainsFunc(x.moments,
+		func(m moment) bool { return len(m.moves) > 0 && m.moves[0].sum })
 }

@@ -29,7 +29,8 @@ func fileOf(t *testing.T, text string, ranks int, params map[string]string) *job
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := (&spmd.FileJob{File: f, Options: spmd.Options{Ranks: ranks}}).Plan(context.Background(), DrawnRanks)
+	p, err := (&spmd.FileJob{File: f, Options: spmd.Options{Ranks: ranks}}).Plan(context.Background(),
+		DrawnRanks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +57,9 @@ func drawn(t *testing.T, p *jobs.Planned) *node {
 	return parse(t, text)
 }
 
-// TestAlgorithmArrows: on the pages of Cannon's algorithm and SUMMA each message is an arrow, where a broadcast, which
-// counts as one, has an arrow for each rank that it comes to. No arrow is near no rank, and no cell under another.
+// TestAlgorithmArrows: on the pages of Cannon's algorithm and SUMMA each message is an arrow, where
+// a broadcast, which counts as one, has an arrow for each rank that it comes to. No arrow is near
+// no rank, and no cell under another.
 func TestAlgorithmArrows(t *testing.T) {
 	for _, g := range []int{2, 4, 8} {
 		for _, name := range []string{"cannon", "summa"} {
@@ -80,7 +82,8 @@ func TestAlgorithmArrows(t *testing.T) {
 				want += len(m.Routes)
 				messages += m.Messages
 			}
-			if n := len(root.find("arrow")); n != want || want == 0 || messages != sent || name == "cannon" != (int64(n) == sent) && g > 2 {
+			if n := len(root.find("arrow")); n != want || want == 0 || messages != sent ||
+				name == "cannon" != (int64(n) == sent) && g > 2 {
 				t.Errorf("%s on %d ranks: %d arrows, want %d, of %d messages", name, g*g, n, want, sent)
 			}
 			checkStages(t, root)
@@ -88,7 +91,8 @@ func TestAlgorithmArrows(t *testing.T) {
 	}
 }
 
-// TestLabels: the labels of a moment lie over no cell, on the stage, and are as many as there is room for.
+// TestLabels: the labels of a moment lie over no cell, on the stage, and are as many as there is
+// room for.
 func TestLabels(t *testing.T) {
 	p := algorithm(t, "cannon", 2).Items[0].Plan
 	s := newStage(newFlow(p, math.MaxInt32))
@@ -101,7 +105,8 @@ func TestLabels(t *testing.T) {
 			labels++
 			w := letterWidth * float64(len(a.Label))
 			c := stageCell{X: a.LX - w/2, Y: a.LY - labelHeight + 3, W: w, H: labelHeight}
-			if slices.ContainsFunc(s.Cells, c.over) || c.X < s.Left || c.Y < s.Top || c.X+c.W > s.Left+s.Width || c.Y+c.H > s.Top+s.Height {
+			if slices.ContainsFunc(s.Cells, c.over) || c.X < s.Left || c.Y < s.Top ||
+				c.X+c.W > s.Left+s.Width || c.Y+c.H > s.Top+s.Height {
 				t.Errorf("%s: the label %q lies over a cell, or leaves the stage", m.Name, a.Label)
 			}
 		}
@@ -111,9 +116,12 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestBroadcastLabel: of the arrows of a block that goes to several ranks one has a label, which does not hide it.
+// TestBroadcastLabel: of the arrows of a block that goes to several ranks one has a label, which
+// does not hide it.
 func TestBroadcastLabel(t *testing.T) {
-	f := fileOf(t, "tensor A(64, 64): ds from uniform:100\ntensor x(64): d from dense\ny(i) = A(i,j) * x(j)\n", 4, nil)
+	f := fileOf(t,
+		"tensor A(64, 64): ds from uniform:100\ntensor x(64): d from dense\ny(i) = A(i,j) * x(j)\n", 4,
+		nil)
 	s := newStage(newFlow(f.Items[0].Plan, math.MaxInt32))
 	m := s.Moments[0]
 	var labels []string
@@ -122,12 +130,14 @@ func TestBroadcastLabel(t *testing.T) {
 			labels = append(labels, a.Title+": "+a.Label)
 		}
 	}
-	if want := []string{"x[0:64], 512 bytes, from rank 0 to rank 3: x 512 bytes"}; len(m.Arrows) != 3 || !slices.Equal(labels, want) {
+	if want := []string{"x[0:64], 512 bytes, from rank 0 to rank 3: x 512 bytes"}; len(m.Arrows) !=
+		3 || !slices.Equal(labels, want) {
 		t.Errorf("got %d arrows with the labels %q, want 3 with %q", len(m.Arrows), labels, want)
 	}
 }
 
-// checkStages checks that cells of ranks do not overlap, and that each arrow leads from one to another.
+// checkStages checks that cells of ranks do not overlap, and that each arrow leads from one to
+// another.
 func checkStages(t *testing.T, root *node) {
 	t.Helper()
 	for _, svg := range root.find("stage") {
@@ -147,16 +157,25 @@ func checkStages(t *testing.T, root *node) {
 	}
 }
 
-// TestPlacedArrows: what comes from placements, is gathered, or goes to a placement has arrows, with the bytes that ranks count.
+// TestPlacedArrows: what comes from placements, is gathered, or goes to a placement has arrows,
+// with the bytes that ranks count.
 func TestPlacedArrows(t *testing.T) {
 	vector := map[string][]int64{"A": {64, 32}}
 	rows := []string{"divide(i,io,ii,M.x),distribute(io)"}
 	for name, p := range map[string]*forecast.Planned{
-		"an operand":      planOf(t, "y(i) = A(i,j)*x(j)", vector, spmd.Options{Ranks: 4, Schedule: rows, Placements: []string{"A(i,j) -> M(j)", "x(j) -> M(0)"}}),
-		"a result":        planOf(t, "y(i) = x(i)", map[string][]int64{"x": {64}}, spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,2),distribute(io)"}, Placements: []string{"y(i) -> M(i)"}}),
-		"a gather":        planOf(t, "y(i) = A(i,j)*x(j)", vector, spmd.Options{Ranks: 4, Schedule: rows, Placements: []string{"A(i,j) -> M(i)", "x(j) -> M(j)"}}),
-		"a square":        planOf(t, "y(i) = A(i,j)*x(j)", vector, spmd.Options{Ranks: 9, Machine: "3x3", Schedule: []string{"divide(i,io,ii,M.x),distribute(io)"}, Placements: []string{"A(i,j) -> M(j,i)", "x(j) -> M(0,j)"}}),
-		"as it is wanted": planOf(t, "y(i) = A(i,j)*x(j)", vector, spmd.Options{Ranks: 4, Schedule: rows, Placements: []string{"A(i,j) -> M(i)", "x(j) -> M(*)", "y(i) -> M(i)"}}),
+		"an operand": planOf(t, "y(i) = A(i,j)*x(j)", vector,
+			spmd.Options{Ranks: 4, Schedule: rows, Placements: []string{"A(i,j) -> M(j)", "x(j) -> M(0)"}}),
+		"a result": planOf(t, "y(i) = x(i)", map[string][]int64{"x": {64}},
+			spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,2),distribute(io)"},
+				Placements: []string{"y(i) -> M(i)"}}),
+		"a gather": planOf(t, "y(i) = A(i,j)*x(j)", vector,
+			spmd.Options{Ranks: 4, Schedule: rows, Placements: []string{"A(i,j) -> M(i)", "x(j) -> M(j)"}}),
+		"a square": planOf(t, "y(i) = A(i,j)*x(j)", vector,
+			spmd.Options{Ranks: 9, Machine: "3x3", Schedule: []string{"divide(i,io,ii,M.x),distribute(io)"},
+				Placements: []string{"A(i,j) -> M(j,i)", "x(j) -> M(0,j)"}}),
+		"as it is wanted": planOf(t, "y(i) = A(i,j)*x(j)", vector,
+			spmd.Options{Ranks: 4, Schedule: rows,
+				Placements: []string{"A(i,j) -> M(i)", "x(j) -> M(*)", "y(i) -> M(i)"}}),
 	} {
 		received := make([]int64, p.Ranks)
 		arrows := 0
@@ -167,7 +186,8 @@ func TestPlacedArrows(t *testing.T) {
 			}
 		}
 		if !slices.Equal(received, p.Comm.BytesReceived) || (arrows > 0) == (name == "as it is wanted") {
-			t.Errorf("%s: %d arrows bring %d, and ranks receive %d", name, arrows, received, p.Comm.BytesReceived)
+			t.Errorf("%s: %d arrows bring %d, and ranks receive %d", name, arrows, received,
+				p.Comm.BytesReceived)
 		}
 		root := pageOf(t, p)
 		if n := len(root.find("arrow")); n != arrows {
@@ -177,8 +197,8 @@ func TestPlacedArrows(t *testing.T) {
 	}
 }
 
-// TestTransferArrows: what place moves, and what comes to a statement from where another left it, has arrows of
-// its own, on the machine of the nearest statement.
+// TestTransferArrows: what place moves, and what comes to a statement from where another left it,
+// has arrows of its own, on the machine of the nearest statement.
 func TestTransferArrows(t *testing.T) {
 	p := fileOf(t, `machine M(2, 2)
 tensor B(16, 16): dd place (x,y) -> M(x,y) from dense
@@ -227,7 +247,8 @@ print a
 	checkStages(t, root)
 }
 
-// TestTransferOthers: of more ranks than are drawn the routes to the first ones are told, those from all others as one.
+// TestTransferOthers: of more ranks than are drawn the routes to the first ones are told, those
+// from all others as one.
 func TestTransferOthers(t *testing.T) {
 	p := fileOf(t, `tensor B(200, 200): dd place (x,y) -> M(x) from dense
 place B (x,y) -> M(y)
@@ -241,11 +262,14 @@ print s
 			others++
 		}
 	}
-	if !slices.Equal(received[:DrawnRanks], p.Items[0].Comm.BytesReceived[:DrawnRanks]) || others != DrawnRanks || slices.Max(received[DrawnRanks:]) != 0 {
-		t.Errorf("the routes bring %d, %d of them from others; ranks receive %d", received, others, p.Items[0].Comm.BytesReceived)
+	if !slices.Equal(received[:DrawnRanks], p.Items[0].Comm.BytesReceived[:DrawnRanks]) ||
+		others != DrawnRanks || slices.Max(received[DrawnRanks:]) != 0 {
+		t.Errorf("the routes bring %d, %d of them from others; ranks receive %d", received, others,
+			p.Items[0].Comm.BytesReceived)
 	}
 	root := drawn(t, p)
-	if n, want := len(root.find("<section")[0].find("arrow")), min(DrawnRanks*DrawnRanks, momentArrows); n != want {
+	if n, want := len(root.find("<section")[0].find("arrow")),
+		min(DrawnRanks*DrawnRanks, momentArrows); n != want {
 		t.Errorf("%d arrows, want %d", n, want)
 	}
 	if !strings.Contains(root.all(), "from ranks that are not drawn") {

@@ -23,7 +23,8 @@ type axis struct {
 // axisOf is the axis of a mode.
 func axisOf(t forecast.PlannedTensor, mode int) axis {
 	a := axis{t.Vars[mode], t.Sizes[mode], -1, []int64{0, t.Sizes[mode]}}
-	k := slices.IndexFunc(t.Axes, func(c forecast.PlannedAxis) bool { return slices.Contains(c.Modes, mode) })
+	k := slices.IndexFunc(t.Axes,
+		func(c forecast.PlannedAxis) bool { return slices.Contains(c.Modes, mode) })
 	if k >= 0 {
 		a.cut, a.cuts = k, t.Axes[k].Cuts
 	}
@@ -55,8 +56,8 @@ func cutsOf(list []axis) (cuts []int) {
 	return cuts
 }
 
-// blockAt is the number of a tensor's block at the ranges of its cuts, row-major; of those that at does not
-// name it is the first.
+// blockAt is the number of a tensor's block at the ranges of its cuts, row-major; of those that at
+// does not name it is the first.
 func blockAt(t forecast.PlannedTensor, at map[int]int) int {
 	n := 0
 	for k, a := range t.Axes {
@@ -77,14 +78,16 @@ func (a axis) spans(n int, length float64) (list []span, sampled bool) {
 	total := float64(max(a.size, 1))
 	if a.ranges() <= n {
 		for k := range a.ranges() {
-			list = append(list, span{k, pixels(float64(a.cuts[k]) / total * length), pixels(float64(a.cuts[k+1]) / total * length)})
+			list = append(list, span{k, pixels(float64(a.cuts[k]) / total * length),
+				pixels(float64(a.cuts[k+1]) / total * length)})
 		}
 		return list, false
 	}
 	for k := range n {
 		middle := int64((float64(k) + 0.5) / float64(n) * total)
 		at := sort.Search(len(a.cuts), func(i int) bool { return a.cuts[i] > middle }) - 1
-		list = append(list, span{min(max(at, 0), a.ranges()-1), pixels(float64(k) / float64(n) * length), pixels(float64(k+1) / float64(n) * length)})
+		list = append(list, span{min(max(at, 0), a.ranges()-1), pixels(float64(k) / float64(n) * length),
+			pixels(float64(k+1) / float64(n) * length)})
 	}
 	return list, true
 }

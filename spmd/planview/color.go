@@ -34,11 +34,13 @@ func (c rgb) ink() string {
 }
 
 // Few ranks have colors that the color-blind tell apart (Okabe and Ito 2008).
-var fewColors = []rgb{{0, 114, 178}, {230, 159, 0}, {0, 158, 115}, {204, 121, 167}, {86, 180, 233}, {213, 94, 0}, {240, 228, 66}, {120, 120, 120}}
+var fewColors = []rgb{{0, 114, 178}, {230, 159, 0}, {0, 158, 115}, {204, 121, 167}, {86, 180, 233},
+	{213, 94, 0}, {240, 228, 66}, {120, 120, 120}}
 
-// Many have colors of a scale that grows lighter evenly (viridis, of van der Walt and Smith 2015), here at
-// even distances.
-var scaleColors = []rgb{{68, 1, 84}, {71, 45, 123}, {59, 82, 139}, {44, 114, 142}, {33, 145, 140}, {40, 174, 128}, {94, 201, 98}, {173, 220, 48}, {253, 231, 37}}
+// Many have colors of a scale that grows lighter evenly (viridis, of van der Walt and Smith 2015),
+// here at even distances.
+var scaleColors = []rgb{{68, 1, 84}, {71, 45, 123}, {59, 82, 139}, {44, 114, 142}, {33, 145, 140},
+	{40, 174, 128}, {94, 201, 98}, {173, 220, 48}, {253, 231, 37}}
 
 // rankColors gives ranks colors.
 type rankColors struct{ ranks int }
@@ -87,7 +89,8 @@ func legend(ranks int) []legendKey {
 	if x.few() {
 		for r := range ranks {
 			left := float64(r * legendKeyWidth)
-			keys = append(keys, legendKey{X: left, W: 16, Fill: x.at(r).String(), Label: fmt.Sprint(r), At: left + 21, Anchor: "start"})
+			keys = append(keys, legendKey{X: left, W: 16, Fill: x.at(r).String(), Label: fmt.Sprint(r),
+				At: left + 21, Anchor: "start"})
 		}
 		return keys
 	}
@@ -96,7 +99,8 @@ func legend(ranks int) []legendKey {
 	for k := range n {
 		w := float64(legendWidth) / float64(n)
 		rank := k * (ranks - 1) / (n - 1)
-		key := legendKey{X: pixels(float64(k) * w), W: pixels(w), Fill: x.at(rank).String(), At: pixels((float64(k) + 0.5) * w), Anchor: "middle"}
+		key := legendKey{X: pixels(float64(k) * w), W: pixels(w), Fill: x.at(rank).String(),
+			At: pixels((float64(k) + 0.5) * w), Anchor: "middle"}
 		if 4*k >= quarter*(n-1) {
 			quarter++
 			key.Label = grouped(int64(rank))

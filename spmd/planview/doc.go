@@ -3,8 +3,8 @@
 // travel at each step as arrows, and what each rank does and takes. It also has the words and
 // the sums that the page shares with the text form of a plan.
 //
-// A page is well-formed XML as well as HTML. It has a bounded size: of many blocks, ranks, steps or arrows it
-// draws some, or several as one, and says so where it does.
+// A page is well-formed XML as well as HTML. It has a bounded size: of many blocks, ranks, steps or
+// arrows it draws some, or several as one, and says so where it does.
 //
 // # Files
 //

@@ -27,8 +27,8 @@ type move struct {
 	sum      bool // of a partial or complete block of the result
 }
 
-// moment is a part of the run in which blocks travel: the broadcasts before the steps, a step, or the sums after
-// them.
+// moment is a part of the run in which blocks travel: the broadcasts before the steps, a step, or
+// the sums after them.
 type moment struct {
 	name  string
 	says  string
@@ -76,7 +76,10 @@ func newFlow(p *forecast.Planned, most int) *flow {
 }
 
 // cost is what of a page's room a moment takes.
-func (m *moment) cost() int { return min(len(m.moves), momentArrows) + len(m.lines) + len(m.idle) + 1 }
+func (m *moment) cost() int {
+	return min(len(m.moves),
+		momentArrows) + len(m.lines) + len(m.idle) + 1
+}
 
 // bytes are those of all blocks that travel.
 func (m *moment) bytes() (n int64) {
@@ -116,7 +119,8 @@ func (x *flow) arrives(m *moment, v forecast.PlannedMove) {
 		if v.From != jobs.Others {
 			from = fmt.Sprintf("rank %d", v.From)
 		}
-		m.lines = append(m.lines, fmt.Sprintf("rank %d gets %s from %s", v.To, x.block(v.PlannedBlock), from))
+		m.lines = append(m.lines,
+			fmt.Sprintf("rank %d gets %s from %s", v.To, x.block(v.PlannedBlock), from))
 	}
 }
 
@@ -136,7 +140,8 @@ func (x *flow) broadcasts() moment {
 				m.moves = append(m.moves, move{block: b, from: x.rank(t.Owners[0]), to: to})
 			}
 		}
-		m.lines = append(m.lines, fmt.Sprintf("rank %d broadcasts %s", t.Owners[0], strings.TrimSuffix(x.block(b), ",")))
+		m.lines = append(m.lines,
+			fmt.Sprintf("rank %d broadcasts %s", t.Owners[0], strings.TrimSuffix(x.block(b), ",")))
 	}
 	m.says = countOf(len(m.lines), "broadcast")
 	return m
@@ -186,7 +191,8 @@ func (x *flow) ranges(s forecast.PlannedStep) string {
 	return strings.Join(at, ", ")
 }
 
-// sums are the moments after the steps: partial results are added, and complete ones go to their owners.
+// sums are the moments after the steps: partial results are added, and complete ones go to their
+// owners.
 func (x *flow) sums() (list []moment) {
 	for _, final := range []bool{false, true} {
 		m := moment{name: "sums: partial results are added"}
@@ -202,7 +208,8 @@ func (x *flow) sums() (list []moment) {
 				}
 				m.moves = append(m.moves, move{s.PlannedBlock, x.rank(s.From), x.rank(s.To), true})
 				if len(m.lines) < momentArrows {
-					m.lines = append(m.lines, fmt.Sprintf("%s of rank %d %s rank %d", x.block(s.PlannedBlock), s.From, verb, s.To))
+					m.lines = append(m.lines,
+						fmt.Sprintf("%s of rank %d %s rank %d", x.block(s.PlannedBlock), s.From, verb, s.To))
 				}
 			}
 		}
@@ -230,7 +237,8 @@ func (x *flow) travels(m *moment) string {
 	if len(m.moves) == 1 {
 		verb = "travels"
 	}
-	s := fmt.Sprintf("; %s %s, %s", countOf(len(m.moves), "block"), verb, About(exact, tcs.Size(m.bytes())))
+	s := fmt.Sprintf("; %s %s, %s", countOf(len(m.moves), "block"), verb,
+		About(exact, tcs.Size(m.bytes())))
 	if len(m.moves) > momentArrows {
 		s += fmt.Sprintf("; the first %s have arrows", grouped(momentArrows))
 	}
@@ -241,7 +249,9 @@ func (x *flow) travels(m *moment) string {
 func (x *flow) says() string {
 	s := ""
 	if x.drawn < x.p.Ranks {
-		s = fmt.Sprintf("Drawn are the first %d of %s ranks, what comes to them, and what they add to others' results.", x.drawn, grouped(int64(x.p.Ranks)))
+		s = fmt.Sprintf(
+			"Drawn are the first %d of %s ranks, what comes to them, and what they add to others' results.",
+			x.drawn, grouped(int64(x.p.Ranks)))
 	}
 	if x.shown < x.steps {
 		s = joined(s, fmt.Sprintf("Of %s the first %d are drawn.", countOf(x.steps, "step"), x.shown))
@@ -249,7 +259,8 @@ func (x *flow) says() string {
 	return s
 }
 
-// transfers are what brings tensors to an item of a job file, from where others left them, on the machine of a plan.
+// transfers are what brings tensors to an item of a job file, from where others left them, on the
+// machine of a plan.
 func transfers(it jobs.PlannedItem, on *forecast.Planned) *flow {
 	p := &forecast.Planned{Ranks: len(it.Comm.BytesSent), Machine: on.Machine}
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks)}
@@ -260,7 +271,8 @@ func transfers(it jobs.PlannedItem, on *forecast.Planned) *flow {
 	x.exact = Exact(p)
 	for _, t := range it.Moves {
 		for _, r := range t.Routes {
-			x.arrives(&m, forecast.PlannedMove{PlannedBlock: forecast.PlannedBlock{Tensor: t.Tensor, Bytes: r.Bytes}, From: r.From, To: r.To})
+			x.arrives(&m, forecast.PlannedMove{
+				PlannedBlock: forecast.PlannedBlock{Tensor: t.Tensor, Bytes: r.Bytes}, From: r.From, To: r.To})
 		}
 	}
 	if m.says = strings.TrimPrefix(x.travels(&m), "; "); len(m.moves) > 0 {

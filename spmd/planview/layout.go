@@ -8,9 +8,10 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// layout places the ranks of a machine: its first two dimensions are rows and columns, and each point of the
-// others is a layer of its own, beside the one before it. Ranks are numbered row-major over the
-// dimensions. A machine of one dimension is a row, which goes on in the next line where one is full.
+// layout places the ranks of a machine: its first two dimensions are rows and columns, and each
+// point of the others is a layer of its own, beside the one before it. Ranks are numbered row-major
+// over the dimensions. A machine of one dimension is a row, which goes on in the next line where
+// one is full.
 type layout struct {
 	dims   []int64
 	wrap   int // the length of a line of a machine of one dimension
@@ -28,7 +29,8 @@ func newLayout(p *forecast.Planned, wrap int) *layout {
 		points *= n
 	}
 	if len(p.Machine) > 0 && points != int64(p.Ranks) {
-		x.note = fmt.Sprintf("The machine %s has %s, so that the ranks are drawn in a row.", times(p.Machine), countOf(points, "point"))
+		x.note = fmt.Sprintf("The machine %s has %s, so that the ranks are drawn in a row.",
+			times(p.Machine), countOf(points, "point"))
 		x.dims = nil
 	}
 	if len(x.dims) == 0 {
@@ -50,9 +52,11 @@ func newLayout(p *forecast.Planned, wrap int) *layout {
 func (x *layout) says() string {
 	switch {
 	case len(x.dims) > 2:
-		return fmt.Sprintf("A machine of %s: rows are its first dimension, columns its second, and layers the points of the others.", times(x.dims))
+		return fmt.Sprintf(
+			"A machine of %s: rows are its first dimension, columns its second, and layers the points of the others.", times(x.dims))
 	case len(x.dims) == 2:
-		return fmt.Sprintf("A machine of %s: rows are its first dimension and columns its second.", times(x.dims))
+		return fmt.Sprintf("A machine of %s: rows are its first dimension and columns its second.",
+			times(x.dims))
 	case x.rows > 1:
 		return fmt.Sprintf("A machine of one dimension, in lines of %d.", x.wrap)
 	}
@@ -117,7 +121,8 @@ func (x *layout) coordinates(rank int) string {
 	return " at (" + strings.ReplaceAll(strings.Trim(fmt.Sprint(x.point(rank)), "[]"), " ", ",") + ")"
 }
 
-// column is a rank's column in a drawing of all layers in one line, with the space of half a column between layers.
+// column is a rank's column in a drawing of all layers in one line, with the space of half a column
+// between layers.
 func (x *layout) column(layer, col int) float64 {
 	return float64(layer)*(float64(x.cols)+.5) + float64(col)
 }

@@ -16,12 +16,16 @@ func TestLayout(t *testing.T) {
 	}{
 		{nil, 6, 1, 1, 6, "A machine of one dimension.", ""},
 		{[]int64{12}, 12, 1, 2, 8, "A machine of one dimension, in lines of 8.", ""},
-		{[]int64{2, 3}, 6, 1, 2, 3, "A machine of 2x3: rows are its first dimension and columns its second.", ""},
-		{[]int64{2, 3, 2, 2}, 24, 4, 2, 3, "A machine of 2x3x2x2: rows are its first dimension, columns its second, and layers the points of the others.", ""},
-		{[]int64{2, 2}, 3, 1, 1, 3, "A machine of one dimension.", "The machine 2x2 has 4 points, so that the ranks are drawn in a row."},
+		{[]int64{2, 3}, 6, 1, 2, 3,
+			"A machine of 2x3: rows are its first dimension and columns its second.", ""},
+		{[]int64{2, 3, 2, 2}, 24, 4, 2, 3,
+			"A machine of 2x3x2x2: rows are its first dimension, columns its second, and layers the points of the others.", ""},
+		{[]int64{2, 2}, 3, 1, 1, 3, "A machine of one dimension.",
+			"The machine 2x2 has 4 points, so that the ranks are drawn in a row."},
 	} {
 		x := newLayout(&forecast.Planned{Ranks: c.ranks, Machine: c.machine}, cellLine)
-		if x.layers != c.layers || x.rows != c.rows || x.cols != c.cols || x.says() != c.says || x.note != c.note {
+		if x.layers != c.layers || x.rows != c.rows || x.cols != c.cols || x.says() != c.says ||
+			x.note != c.note {
 			t.Errorf("%v: %d layers of %dx%d, %q, %q", c.machine, x.layers, x.rows, x.cols, x.says(), x.note)
 		}
 		seen := map[[3]int]bool{}
@@ -35,7 +39,8 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	x := newLayout(&forecast.Planned{Ranks: 24, Machine: []int64{2, 3, 2, 2}}, cellLine)
-	if got := x.coordinates(23) + x.layerName(2) + x.coordinates(7); got != " at (1,2,1,1)layer (*,*,1,0) at (0,1,1,1)" {
+	if got := x.coordinates(23) + x.layerName(2) + x.coordinates(7); got !=
+		" at (1,2,1,1)layer (*,*,1,0) at (0,1,1,1)" {
 		t.Errorf("got %s", got)
 	}
 	if _, ok := newLayout(&forecast.Planned{Ranks: 12}, cellLine).rank(0, 1, 4); ok {

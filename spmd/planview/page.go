@@ -15,8 +15,8 @@ import (
 // openRanks is the most ranks whose table is open when the page is.
 const openRanks = 64
 
-// budget is how much a page draws in all; each of its statements has an equal share, but for the least of
-// each, without which a picture says nothing.
+// budget is how much a page draws in all; each of its statements has an equal share, but for the
+// least of each, without which a picture says nothing.
 type budget struct {
 	blocks int // of tensors
 	arrows int // and lines of what ranks do
@@ -28,7 +28,8 @@ type budget struct {
 // share is the budget of one of so many statements.
 func share(statements int) budget {
 	part := func(all, least int) int { return max(all/max(statements, 1), least) }
-	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), cells: part(4<<10, 256), rows: part(1<<10, 16), bars: min(part(1<<10, 32), profileBars)}
+	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), cells: part(4<<10, 256),
+		rows: part(1<<10, 16), bars: min(part(1<<10, 32), profileBars)}
 }
 
 // page is what the template is given.
@@ -91,7 +92,8 @@ type pageTotal struct {
 	Bars []bar
 }
 
-// Page is the plan of a statement as a page. Of more ranks than DrawnRanks it needs the steps of that many.
+// Page is the plan of a statement as a page. Of more ranks than DrawnRanks it needs the steps of
+// that many.
 func Page(p *forecast.Planned) ([]byte, error) {
 	d := &page{Title: p.Statement, Keys: legend(p.Ranks), Few: newRankColors(p.Ranks).few()}
 	d.Sections = []*section{{Plan: newStatementPlan(p, share(1))}}
@@ -109,10 +111,13 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 		}
 	}
 	for k, it := range p.Items {
-		s := &section{Place: fmt.Sprintf("line %d, %s", it.Line, countOf(it.Runs, "run")), Text: it.Text, Anchor: fmt.Sprintf("statement-%d", k)}
+		s := &section{Place: fmt.Sprintf("line %d, %s", it.Line, countOf(it.Runs, "run")), Text: it.Text,
+			Anchor: fmt.Sprintf("statement-%d", k)}
 		s.Stage = newStage(transfers(it, machineOf(p.Items, k)))
 		for _, m := range it.Moves {
-			s.Moves = append(s.Moves, transfer{m.Tensor, grouped(m.Times), About(m.Exact, grouped(m.Messages)), About(m.Exact, tcs.Size(m.Bytes))})
+			s.Moves = append(s.Moves,
+				transfer{m.Tensor, grouped(m.Times), About(m.Exact, grouped(m.Messages)),
+					About(m.Exact, tcs.Size(m.Bytes))})
 		}
 		if it.Plan != nil {
 			s.Plan = newStatementPlan(it.Plan, share(statements))
@@ -132,7 +137,8 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 	return d.html()
 }
 
-// machineOf is the plan on whose machine the moves of an item are drawn: its own, or that of the nearest statement.
+// machineOf is the plan on whose machine the moves of an item are drawn: its own, or that of the
+// nearest statement.
 func machineOf(items []jobs.PlannedItem, k int) *forecast.Planned {
 	for away := range items {
 		for _, n := range []int{k - away, k + away} {
@@ -160,7 +166,8 @@ func sentence(lines []Line) string {
 // newStatementPlan draws a plan.
 func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 	x := newFlow(p, r.arrows)
-	d := &statementPlan{Ranks: countOf(p.Ranks, "rank"), Schedule: sentence(Schedule(p)), Estimated: p.Estimated, Several: p.Ranks > 1, Open: p.Ranks <= openRanks,
+	d := &statementPlan{Ranks: countOf(p.Ranks, "rank"), Schedule: sentence(Schedule(p)),
+		Estimated: p.Estimated, Several: p.Ranks > 1, Open: p.Ranks <= openRanks,
 		Machine: newMachine(p, r.cells), Stage: newStage(x), Sums: x.drawsSums()}
 	for _, line := range MemoryNotes(p) {
 		d.Memory = append(d.Memory, strings.ToUpper(line[:1])+line[1:]+".")
@@ -173,8 +180,9 @@ func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 		if lies := Lies(p, t); lies != "" {
 			source += ", " + tcs.Printable(lies)
 		}
-		d.Tensors = append(d.Tensors, tensorRow{Label(t), t.Format + " " + t.Type, extents(t.Sizes), grouped(t.Blocks),
-			About(t.Counted, grouped(t.Entries)), About(t.Exact, tcs.Size(t.Bytes)), source})
+		d.Tensors = append(d.Tensors,
+			tensorRow{Label(t), t.Format + " " + t.Type, extents(t.Sizes), grouped(t.Blocks),
+				About(t.Counted, grouped(t.Entries)), About(t.Exact, tcs.Size(t.Bytes)), source})
 		d.Pictures = append(d.Pictures, draw(p, t, r.blocks/len(p.Tensors)))
 	}
 	d.table(p, r)
@@ -200,7 +208,8 @@ func (d *statementPlan) table(p *forecast.Planned, r budget) {
 		d.Rows = append(d.Rows, row)
 	}
 	if r.rows < p.Ranks {
-		d.More = fmt.Sprintf("The first %s of %s ranks; --json has all.", grouped(int64(r.rows)), grouped(int64(p.Ranks)))
+		d.More = fmt.Sprintf("The first %s of %s ranks; --json has all.", grouped(int64(r.rows)),
+			grouped(int64(p.Ranks)))
 	}
 }
 

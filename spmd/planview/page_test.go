@@ -19,9 +19,11 @@ import (
 )
 
 // planOf plans a statement, with the steps of all ranks.
-func planOf(t *testing.T, statement string, sizes map[string][]int64, o spmd.Options) *forecast.Planned {
+func planOf(t *testing.T, statement string, sizes map[string][]int64,
+	o spmd.Options) *forecast.Planned {
 	t.Helper()
-	p, err := (&spmd.Job{Statement: statement, Sizes: sizes, Options: o}).Plan(context.Background(), -1)
+	p, err := (&spmd.Job{Statement: statement, Sizes: sizes, Options: o}).Plan(context.Background(),
+		-1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,23 +119,31 @@ func pageOf(t *testing.T, p *forecast.Planned) *node {
 func plans(t *testing.T) map[string]*forecast.Planned {
 	matrices := map[string][]int64{"A": {60, 40}, "B": {40, 50}}
 	list := map[string]*forecast.Planned{
-		"one rank":   planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{}),
-		"rows":       planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {80, 60}}, spmd.Options{Ranks: 4}),
-		"a product":  planOf(t, "C(i,j) = A(i,k)*B(k,j)", matrices, spmd.Options{Ranks: 4, Splits: []string{"i:2", "j:2", "k:3"}, Map: "i,j"}),
-		"sums":       planOf(t, "C(i,j) = A(i,k)*B(k,j)", matrices, spmd.Options{Ranks: 4, Splits: []string{"k:4"}, Extend: []string{"k"}, Map: "k"}),
-		"a diagonal": planOf(t, "y(i) = A(i,i)*x(i)", map[string][]int64{"A": {8, 8}}, spmd.Options{Ranks: 2, Splits: []string{"i:2"}}),
-		"a number":   planOf(t, "s = A(i,j,k)", map[string][]int64{"A": {8, 9, 10}}, spmd.Options{Ranks: 3, Splits: []string{"i:2", "j:2", "k:2"}, Map: "k"}),
-		"idle ranks": planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{Ranks: 9, Splits: []string{"i:4"}}),
-		"many ranks": planOf(t, "C(i,j) = A(i,k)*B(k,j)", matrices, spmd.Options{Ranks: 100, Splits: []string{"i:10", "j:10", "k:5"}, Map: "i,j"}),
+		"one rank": planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{}),
+		"rows": planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {80, 60}},
+			spmd.Options{Ranks: 4}),
+		"a product": planOf(t, "C(i,j) = A(i,k)*B(k,j)", matrices,
+			spmd.Options{Ranks: 4, Splits: []string{"i:2", "j:2", "k:3"}, Map: "i,j"}),
+		"sums": planOf(t, "C(i,j) = A(i,k)*B(k,j)", matrices,
+			spmd.Options{Ranks: 4, Splits: []string{"k:4"}, Extend: []string{"k"}, Map: "k"}),
+		"a diagonal": planOf(t, "y(i) = A(i,i)*x(i)", map[string][]int64{"A": {8, 8}},
+			spmd.Options{Ranks: 2, Splits: []string{"i:2"}}),
+		"a number": planOf(t, "s = A(i,j,k)", map[string][]int64{"A": {8, 9, 10}},
+			spmd.Options{Ranks: 3, Splits: []string{"i:2", "j:2", "k:2"}, Map: "k"}),
+		"idle ranks": planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}},
+			spmd.Options{Ranks: 9, Splits: []string{"i:4"}}),
+		"many ranks": planOf(t, "C(i,j) = A(i,k)*B(k,j)", matrices,
+			spmd.Options{Ranks: 100, Splits: []string{"i:10", "j:10", "k:5"}, Map: "i,j"}),
 	}
-	for name, machine := range map[string][]int64{"a product": {2, 2}, "sums": {2, 1, 2}, "many ranks": {10, 10}, "idle ranks": {3, 3}, "a number": {2, 2}} {
+	for name, machine := range map[string][]int64{"a product": {2, 2}, "sums": {2, 1, 2},
+		"many ranks": {10, 10}, "idle ranks": {3, 3}, "a number": {2, 2}} {
 		list[name].Machine = machine
 	}
 	return list
 }
 
-// TestElements: the page has a cell for each rank, a rectangle for each block of each tensor, and an arrow for
-// each block that comes to a rank or goes to be added at one.
+// TestElements: the page has a cell for each rank, a rectangle for each block of each tensor, and
+// an arrow for each block that comes to a rank or goes to be added at one.
 func TestElements(t *testing.T) {
 	for name, p := range plans(t) {
 		t.Run(name, func(t *testing.T) {
@@ -180,8 +190,8 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestTravel: what comes to a rank by the moves of a flow is what the plan counts for it, and so is what it sends, where
-// a broadcast counts once.
+// TestTravel: what comes to a rank by the moves of a flow is what the plan counts for it, and so is
+// what it sends, where a broadcast counts once.
 func TestTravel(t *testing.T) {
 	for name, p := range plans(t) {
 		if p.Ranks > DrawnRanks {
@@ -199,7 +209,8 @@ func TestTravel(t *testing.T) {
 			}
 		}
 		if !slices.Equal(sent, p.Comm.BytesSent) || !slices.Equal(received, p.Comm.BytesReceived) {
-			t.Errorf("%s: the moves send %d and bring %d, want %d and %d", name, sent, received, p.Comm.BytesSent, p.Comm.BytesReceived)
+			t.Errorf("%s: the moves send %d and bring %d, want %d and %d", name, sent, received,
+				p.Comm.BytesSent, p.Comm.BytesReceived)
 		}
 	}
 }
@@ -212,12 +223,14 @@ func boxOf(t *testing.T, n *node) box {
 	return box{x, y, x + n.num(t, "width"), y + n.num(t, "height")}
 }
 
-// disjoint checks that rectangles lie in a frame and do not overlap by more than is lost in rounding.
+// disjoint checks that rectangles lie in a frame and do not overlap by more than is lost in
+// rounding.
 func disjoint(t *testing.T, what string, frame box, list []box) {
 	t.Helper()
 	const lost = .03
 	for k, b := range list {
-		if b.x0 < frame.x0-lost || b.y0 < frame.y0-lost || b.x1 > frame.x1+lost || b.y1 > frame.y1+lost || b.x1 <= b.x0 || b.y1 <= b.y0 {
+		if b.x0 < frame.x0-lost || b.y0 < frame.y0-lost || b.x1 > frame.x1+lost || b.y1 > frame.y1+lost ||
+			b.x1 <= b.x0 || b.y1 <= b.y0 {
 			t.Errorf("%s: rectangle %d %v is empty, or passes the frame %v", what, k, b, frame)
 		}
 		for _, c := range list[:k] {
@@ -228,8 +241,8 @@ func disjoint(t *testing.T, what string, frame box, list []box) {
 	}
 }
 
-// TestGeometry: blocks lie inside their tensor's frame, cells of ranks on the stage, and none over another; arrows
-// begin and end on the stage.
+// TestGeometry: blocks lie inside their tensor's frame, cells of ranks on the stage, and none over
+// another; arrows begin and end on the stage.
 func TestGeometry(t *testing.T) {
 	for name, p := range plans(t) {
 		t.Run(name, func(t *testing.T) {
@@ -265,7 +278,8 @@ func checkArrow(t *testing.T, path string, frame box, cells []box) {
 		if p.x < frame.x0 || p.x > frame.x1 || p.y < frame.y0 || p.y > frame.y1 {
 			t.Errorf("%s leaves the stage %v", path, frame)
 		}
-		if !slices.ContainsFunc(cells, func(b box) bool { return p.x > b.x0-5 && p.x < b.x1+5 && p.y > b.y0-5 && p.y < b.y1+5 }) {
+		if !slices.ContainsFunc(cells,
+			func(b box) bool { return p.x > b.x0-5 && p.x < b.x1+5 && p.y > b.y0-5 && p.y < b.y1+5 }) {
 			t.Errorf("%s begins or ends at no rank", path)
 		}
 	}
@@ -281,7 +295,8 @@ func TestMoments(t *testing.T) {
 	}
 	slider := root.find("<input")[0]
 	if max := int(slider.num(t, "max")); len(moments) != max+1 || len(root.find("on")) != 3 {
-		t.Errorf("%d moments, of which the slider reaches %d; %d elements are seen at first", len(moments), max+1, len(root.find("on")))
+		t.Errorf("%d moments, of which the slider reaches %d; %d elements are seen at first",
+			len(moments), max+1, len(root.find("on")))
 	}
 	for k, names := range moments {
 		if !slices.Equal(names, []string{"g", "g", "div"}) {
@@ -289,7 +304,9 @@ func TestMoments(t *testing.T) {
 		}
 	}
 	text := root.find("flow")[0].all()
-	for _, want := range []string{"step 0", "4 ranks of 4 run; nothing travels", "sums: partial results are added", "C[0:60,0:50], 23.44 KiB, of rank 1 is added to that of rank 0"} {
+	for _, want := range []string{"step 0", "4 ranks of 4 run; nothing travels",
+		"sums: partial results are added",
+		"C[0:60,0:50], 23.44 KiB, of rank 1 is added to that of rank 0"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the flow does not say %q:\n%s", want, text)
 		}
@@ -335,7 +352,8 @@ func TestSelfContained(t *testing.T) {
 				t.Errorf("<%s %s=%q> names another file", n.name, a, v)
 			}
 		}
-		if n.name == "svg" && n.attrs["aria-hidden"] != "true" && (n.attrs["role"] == "" || n.attrs["aria-label"] == "") {
+		if n.name == "svg" && n.attrs["aria-hidden"] != "true" &&
+			(n.attrs["role"] == "" || n.attrs["aria-label"] == "") {
 			t.Errorf("<svg class=%q> has no text alternative", n.attrs["class"])
 		}
 		if n.name == "link" || n.name == "img" || n.name == "iframe" {
@@ -346,7 +364,8 @@ func TestSelfContained(t *testing.T) {
 		}
 	}
 	walk(root)
-	if style := root.find("<style")[0].text; strings.Contains(style, "url(") || strings.Contains(style, "@import") || !strings.Contains(style, "prefers-color-scheme: dark") {
+	if style := root.find("<style")[0].text; strings.Contains(style, "url(") ||
+		strings.Contains(style, "@import") || !strings.Contains(style, "prefers-color-scheme: dark") {
 		t.Error("the style names another file, or has no dark colors")
 	}
 }
@@ -354,10 +373,12 @@ func TestSelfContained(t *testing.T) {
 // TestWords: the page says what a reader looks for.
 func TestWords(t *testing.T) {
 	for _, ranks := range []int{1, 4, 9, 1024} {
-		p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {100000, 20000}}, spmd.Options{Ranks: ranks})
+		p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {100000, 20000}},
+			spmd.Options{Ranks: ranks})
 		root := pageOf(t, p)
 		text := root.all()
-		for _, want := range []string{"100,000 x 20,000", "entries read of A", "by rank", "max/mean", "max at rank"} {
+		for _, want := range []string{"100,000 x 20,000", "entries read of A", "by rank", "max/mean",
+			"max at rank"} {
 			several := want == "by rank" || strings.HasPrefix(want, "max")
 			if strings.Contains(text, want) == (ranks == 1 && several) {
 				t.Errorf("%d ranks: %q is there or not, against what is right", ranks, want)
@@ -369,7 +390,8 @@ func TestWords(t *testing.T) {
 		if _, open := root.find("<details")[0].attrs["open"]; open != (ranks <= openRanks) {
 			t.Errorf("%d ranks: the table is open: %v", ranks, open)
 		}
-		if drawn := strings.Contains(text, "Drawn are the first 64 of 1,024 ranks"); drawn != (ranks > DrawnRanks) {
+		if drawn := strings.Contains(text,
+			"Drawn are the first 64 of 1,024 ranks"); drawn != (ranks > DrawnRanks) {
 			t.Errorf("%d ranks: the page says that it leaves out ranks: %v", ranks, drawn)
 		}
 		if stages := len(root.find("stage")); (stages == 1) != (ranks > 1) {
@@ -380,8 +402,9 @@ func TestWords(t *testing.T) {
 
 // TestLies: of each tensor that is placed there is where it lies, and what moves from or to there.
 func TestLies(t *testing.T) {
-	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {64, 32}}, spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,M.x),distribute(io)"},
-		Placements: []string{"x(j) -> M(0)", "y(i) -> M(0)", "A(i,j) -> M(j)"}})
+	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {64, 32}},
+		spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,M.x),distribute(io)"},
+			Placements: []string{"x(j) -> M(0)", "y(i) -> M(0)", "A(i,j) -> M(j)"}})
 	for k, want := range []string{
 		"at (i,j) -> M(j)",
 		"at (j) -> M(0)",
@@ -391,26 +414,34 @@ func TestLies(t *testing.T) {
 			t.Errorf("%s lies %q, want %q", p.Tensors[k].Name, got, want)
 		}
 	}
-	sparse := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": "ds"}, Sizes: map[string][]int64{"A": {64, 32}},
+	sparse := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Formats: map[string]string{"A": "ds"},
+		Sizes:  map[string][]int64{"A": {64, 32}},
 		Inputs: map[string]spmd.Input{"A": spmd.Generated("uniform:100")}}
-	sparse.Ranks, sparse.Schedule, sparse.Placements = 4, []string{"divide(i,io,ii,M.x),distribute(io)"}, []string{"A(i,j) -> M(j)"}
+	sparse.Ranks, sparse.Schedule, sparse.Placements = 4,
+		[]string{"divide(i,io,ii,M.x),distribute(io)"}, []string{"A(i,j) -> M(j)"}
 	p, err := sparse.Plan(context.Background(), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := Lies(p, p.Tensors[0]), "at (i,j) -> M(j), from where it is moved to its blocks before the first step, "; !strings.HasPrefix(got, want) {
+	if got, want := Lies(p, p.Tensors[0]),
+		"at (i,j) -> M(j), from where it is moved to its blocks before the first step, "; !strings.HasPrefix(got, want) {
 		t.Errorf("A lies %q, want %q", got, want)
 	}
-	p = planOf(t, "y(i) = x(i)", map[string][]int64{"x": {64}}, spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,2),distribute(io)"}, Placements: []string{"y(i) -> M(i)"}})
-	if got, want := Lies(p, p.Tensors[1]), "at (i) -> M(i), to where its blocks are moved after the last step, 384 bytes"; p.Tensors[1].Name != "y" || got != want {
+	p = planOf(t, "y(i) = x(i)", map[string][]int64{"x": {64}},
+		spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,2),distribute(io)"},
+			Placements: []string{"y(i) -> M(i)"}})
+	if got, want := Lies(p, p.Tensors[1]),
+		"at (i) -> M(i), to where its blocks are moved after the last step, 384 bytes"; p.Tensors[1].Name != "y" || got != want {
 		t.Errorf("%s lies %q, want %q", p.Tensors[1].Name, got, want)
 	}
 }
 
 // TestFileSize: the statements of a job file share the room of a page.
 func TestFileSize(t *testing.T) {
-	p, err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {100000, 1000}},
-		Options: spmd.Options{Ranks: 1000, Splits: []string{"i:1000", "j:4"}, Map: "i"}}).Plan(context.Background(), DrawnRanks)
+	p,
+		err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {100000, 1000}},
+		Options: spmd.Options{Ranks: 1000, Splits: []string{"i:1000", "j:4"}, Map: "i"}}).Plan(
+		context.Background(), DrawnRanks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +475,9 @@ func TestMemoryNotes(t *testing.T) {
 	p := plans(t)["rows"]
 	p.Least, p.Memory[2], p.MemoryLimit = 2048, 8192, 4096
 	text := pageOf(t, p).all()
-	for _, want := range []string{"A rank takes 2 KiB of memory at least: a run with a lower limit is refused.", "and --memory-limit is 4 KiB"} {
+	for _, want := range []string{
+		"A rank takes 2 KiB of memory at least: a run with a lower limit is refused.",
+		"and --memory-limit is 4 KiB"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -453,8 +486,11 @@ func TestMemoryNotes(t *testing.T) {
 
 // TestSize: a page of many ranks and blocks has a few megabytes, and says what it leaves out.
 func TestSize(t *testing.T) {
-	p, err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {1000000, 10000}},
-		Options: spmd.Options{Ranks: 10000, Splits: []string{"i:10000", "j:4"}, Map: "i"}}).Plan(context.Background(), DrawnRanks)
+	p,
+		err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)",
+		Sizes:   map[string][]int64{"A": {1000000, 10000}},
+		Options: spmd.Options{Ranks: 10000, Splits: []string{"i:10000", "j:4"}, Map: "i"}}).Plan(
+		context.Background(), DrawnRanks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -466,7 +502,8 @@ func TestSize(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(text))
 	}
 	root := parse(t, text)
-	for _, want := range []string{"The first 1,024 of 10,000 ranks; --json has all.", "10,000 ranks in 3,334 cells: each stands for 3 ranks",
+	for _, want := range []string{"The first 1,024 of 10,000 ranks; --json has all.",
+		"10,000 ranks in 3,334 cells: each stands for 3 ranks",
 		"at even distances", "Drawn are the first 64 of 10,000 ranks"} {
 		if !strings.Contains(root.all(), want) {
 			t.Errorf("the page does not say %q", want)
@@ -482,13 +519,17 @@ func TestSize(t *testing.T) {
 
 // TestManySteps: of more steps than there is room for the first are drawn, and the sums after them.
 func TestManySteps(t *testing.T) {
-	p := planOf(t, "C(i,j) = A(i,k)*B(k,j)", map[string][]int64{"A": {60, 40}, "B": {40, 50}}, spmd.Options{Ranks: 4, Splits: []string{"i:20", "k:4"}, Extend: []string{"k"}, Map: "k"})
+	p := planOf(t, "C(i,j) = A(i,k)*B(k,j)", map[string][]int64{"A": {60, 40}, "B": {40, 50}},
+		spmd.Options{Ranks: 4, Splits: []string{"i:20", "k:4"}, Extend: []string{"k"}, Map: "k"})
 	x := newFlow(p, 200)
-	if x.steps != 20 || x.shown < 1 || x.shown > 19 || x.says() != fmt.Sprintf("Of 20 steps the first %d are drawn.", x.shown) {
+	if x.steps != 20 || x.shown < 1 || x.shown > 19 ||
+		x.says() != fmt.Sprintf("Of 20 steps the first %d are drawn.", x.shown) {
 		t.Errorf("%d of %d steps are drawn: %q", x.shown, x.steps, x.says())
 	}
-	if last := x.moments[len(x.moments)-1]; len(x.moments) != x.shown+1 || last.name != "sums: partial results are added" || len(last.moves) != 60 {
-		t.Errorf("the last of %d moments is %q, with %d moves", len(x.moments), last.name, len(last.moves))
+	if last := x.moments[len(x.moments)-1]; len(x.moments) != x.shown+1 ||
+		last.name != "sums: partial results are added" || len(last.moves) != 60 {
+		t.Errorf("the last of %d moments is %q, with %d moves", len(x.moments), last.name,
+			len(last.moves))
 	}
 }
 
@@ -497,18 +538,21 @@ func TestManyMoves(t *testing.T) {
 	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{Ranks: 2})
 	b := forecast.PlannedBlock{Tensor: "y", Box: [][2]int64{{0, 8}}, Bytes: 1}
 	for range 2 * momentArrows {
-		p.PerRank[1].Sums = append(p.PerRank[1].Sums, forecast.PlannedSum{PlannedMove: forecast.PlannedMove{PlannedBlock: b, From: 0, To: 1}})
+		p.PerRank[1].Sums = append(p.PerRank[1].Sums,
+			forecast.PlannedSum{PlannedMove: forecast.PlannedMove{PlannedBlock: b, From: 0, To: 1}})
 	}
 	root := pageOf(t, p)
 	drawn := len(root.find("sum"))
-	if drawn != momentArrows || !strings.Contains(root.all(), "2,048 blocks travel, 2 KiB; the first 1,024 have arrows") {
+	if drawn != momentArrows ||
+		!strings.Contains(root.all(), "2,048 blocks travel, 2 KiB; the first 1,024 have arrows") {
 		t.Errorf("%d arrows of sums:\n%s", drawn, root.find("flow")[0].all())
 	}
 }
 
 // TestFilePage: a job file has a section for each of its statements, with its moves, and totals.
 func TestFilePage(t *testing.T) {
-	f, err := jobfile.Parse("a.dst", "tensor A(8, 6): dd from dense\nrepeat 3 {\n  x(j) = A(i,j)\n  y(i) = A(i,j) * x(j)\n}\nprint y\n")
+	f, err := jobfile.Parse("a.dst",
+		"tensor A(8, 6): dd from dense\nrepeat 3 {\n  x(j) = A(i,j)\n  y(i) = A(i,j) * x(j)\n}\nprint y\n")
 	if err == nil {
 		err = f.Bind(nil)
 	}
@@ -518,7 +562,8 @@ func TestFilePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := (&spmd.FileJob{File: f, Options: spmd.Options{Ranks: 2}}).Plan(context.Background(), DrawnRanks)
+	p, err := (&spmd.FileJob{File: f, Options: spmd.Options{Ranks: 2}}).Plan(context.Background(),
+		DrawnRanks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,7 +574,8 @@ func TestFilePage(t *testing.T) {
 	root := parse(t, text)
 	sections := root.find("<section")
 	if len(sections) != len(p.Items) || len(sections) != 2 || root.find("<h1")[0].text != "a<b>.dst" {
-		t.Fatalf("%d sections of %d items, under %q", len(sections), len(p.Items), root.find("<h1")[0].text)
+		t.Fatalf("%d sections of %d items, under %q", len(sections), len(p.Items),
+			root.find("<h1")[0].text)
 	}
 	for k, s := range sections {
 		it := p.Items[k]
@@ -550,7 +596,9 @@ func TestFilePage(t *testing.T) {
 		t.Error("the page has no totals of the file")
 	}
 	p.AtMost, p.Items[0].Plan = true, nil
-	if text, err = FilePage("a.dst", p); err != nil || !bytes.Contains(text, []byte("A repeat may end earlier")) || len(parse(t, text).find("stage")) != 1 {
+	if text, err = FilePage("a.dst", p); err != nil ||
+		!bytes.Contains(text, []byte("A repeat may end earlier")) ||
+		len(parse(t, text).find("stage")) != 1 {
 		t.Errorf("a file with a place and a condition: %v", err)
 	}
 }

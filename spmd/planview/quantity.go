@@ -19,7 +19,8 @@ type Quantity struct {
 
 // Traffic are the quantities of what travels.
 func Traffic(c stats.Comm) []Quantity {
-	return []Quantity{{"sent", c.BytesSent, true}, {"received", c.BytesReceived, true}, {"messages", c.MessagesSent, false}}
+	return []Quantity{{"sent", c.BytesSent, true}, {"received", c.BytesReceived, true},
+		{"messages", c.MessagesSent, false}}
 }
 
 // Quantities are those of a plan.
@@ -76,7 +77,8 @@ func (q Quantity) Total(plain func(float64) string) Total {
 	if mean > 0 {
 		t.Ratio = fmt.Sprintf("%.2f", most/mean)
 	}
-	t.Total, t.Min, t.Mean, t.Max = q.text(sum, plain), q.text(float64(lo), plain), q.text(mean, plain), q.text(most, plain)
+	t.Total, t.Min, t.Mean, t.Max = q.text(sum, plain), q.text(float64(lo), plain),
+		q.text(mean, plain), q.text(most, plain)
 	return t
 }
 
@@ -93,7 +95,8 @@ type bar struct {
 // A profile is this wide and high in pixels, and has this many bars at most.
 const profileWidth, profileHeight, profileBars = 256, 32, 256
 
-// profile draws a value of every rank, from rank 0 on the left, in so many bars at most. The highest bar is the most.
+// profile draws a value of every rank, from rank 0 on the left, in so many bars at most. The
+// highest bar is the most.
 func profile(values []int64, bars int, show func(int64) string) []bar {
 	colors := newRankColors(len(values))
 	n := min(len(values), bars)
@@ -103,14 +106,16 @@ func profile(values []int64, bars int, show func(int64) string) []bar {
 		lo, hi := k*len(values)/n, (k+1)*len(values)/n
 		part := values[lo:hi]
 		height := func(v int64) float64 { return pixels(float64(v) / float64(most) * profileHeight) }
-		b := bar{X: pixels(float64(k) * profileWidth / float64(n)), W: pixels(profileWidth / float64(n)), Most: height(slices.Max(part)), Least: height(slices.Min(part))}
+		b := bar{X: pixels(float64(k) * profileWidth / float64(n)), W: pixels(profileWidth / float64(n)),
+			Most: height(slices.Max(part)), Least: height(slices.Min(part))}
 		b.Wide = max(b.W, 2)
 		b.Top, b.Middle = pixels(profileHeight-b.Most), pixels(profileHeight-b.Least)
 		b.Fill, _ = colors.of((lo + hi - 1) / 2)
 		if hi-lo == 1 {
 			b.Title = fmt.Sprintf("rank %d: %s", lo, show(part[0]))
 		} else {
-			b.Title = fmt.Sprintf("ranks %d to %d: %s to %s", lo, hi-1, show(slices.Min(part)), show(slices.Max(part)))
+			b.Title = fmt.Sprintf("ranks %d to %d: %s to %s", lo, hi-1, show(slices.Min(part)),
+				show(slices.Max(part)))
 		}
 		list = append(list, b)
 	}

@@ -17,8 +17,8 @@ const (
 	smallLines = 64
 )
 
-// machine are the ranks of a plan, drawn where they stand: in layers of cells with figures, or, of many ranks, as
-// small cells.
+// machine are the ranks of a plan, drawn where they stand: in layers of cells with figures, or, of
+// many ranks, as small cells.
 type machine struct {
 	Says   string
 	Layers []machineLayer
@@ -69,8 +69,10 @@ func newMachine(p *forecast.Planned, cells int) *machine {
 				if !ok {
 					continue
 				}
-				c := rankCell{Rank: fmt.Sprintf("rank %d", r), At: x.coordinates(r), Steps: countOf(p.Steps[r], "step"),
-					Received: tcs.Size(p.Comm.BytesReceived[r]), Sent: tcs.Size(p.Comm.BytesSent[r]), Memory: tcs.Size(p.Memory[r])}
+				c := rankCell{Rank: fmt.Sprintf("rank %d", r), At: x.coordinates(r),
+					Steps:    countOf(p.Steps[r], "step"),
+					Received: tcs.Size(p.Comm.BytesReceived[r]), Sent: tcs.Size(p.Comm.BytesSent[r]),
+					Memory: tcs.Size(p.Memory[r])}
 				c.Fill, c.Ink = colors.of(r)
 				l.Cells = append(l.Cells, c)
 			}
@@ -80,8 +82,8 @@ func newMachine(p *forecast.Planned, cells int) *machine {
 	return m
 }
 
-// newSmallMachine draws more ranks: a cell each, or, where they are more than cells, one for neighbouring
-// ones, in lines.
+// newSmallMachine draws more ranks: a cell each, or, where they are more than cells, one for
+// neighbouring ones, in lines.
 func newSmallMachine(p *forecast.Planned, cells int) *machine {
 	x := newLayout(p, smallLines)
 	each := (p.Ranks + cells - 1) / cells
@@ -89,15 +91,18 @@ func newSmallMachine(p *forecast.Planned, cells int) *machine {
 	if each > 1 {
 		n := (p.Ranks + each - 1) / each
 		x = newLayout(&forecast.Planned{Ranks: n}, smallLines)
-		says = fmt.Sprintf("%s ranks in %s: each stands for %d ranks that follow one another, in lines of %d cells.",
+		says = fmt.Sprintf(
+			"%s ranks in %s: each stands for %d ranks that follow one another, in lines of %d cells.",
 			grouped(int64(p.Ranks)), countOf(n, "cell"), each, smallLines)
 		if len(p.Machine) > 1 {
 			says += fmt.Sprintf(" The machine is %s.", times(p.Machine))
 		}
 	}
 	most := slices.Max(p.Comm.BytesReceived)
-	s := &smallCells{Width: pixels((x.column(x.layers-1, x.cols-1) + 1) * smallCell), Height: float64(x.rows) * smallCell}
-	s.Label = fmt.Sprintf("The bytes that each rank receives, %s at most; the table has all figures", tcs.Size(most))
+	s := &smallCells{Width: pixels((x.column(x.layers-1, x.cols-1) + 1) * smallCell),
+		Height: float64(x.rows) * smallCell}
+	s.Label = fmt.Sprintf("The bytes that each rank receives, %s at most; the table has all figures",
+		tcs.Size(most))
 	for lo := 0; lo < p.Ranks; lo += each {
 		hi := min(lo+each, p.Ranks)
 		layer, row, col := x.place(lo / each)
@@ -105,15 +110,19 @@ func newSmallMachine(p *forecast.Planned, cells int) *machine {
 		received := slices.Max(p.Comm.BytesReceived[lo:hi])
 		c.Shade = pixels(.06 + .94*float64(received)/float64(max(most, 1)))
 		if each == 1 {
-			c.Title = fmt.Sprintf("rank %d%s: %s, receives %s, sends %s, memory %s", lo, x.coordinates(lo), countOf(p.Steps[lo], "step"),
+			c.Title = fmt.Sprintf("rank %d%s: %s, receives %s, sends %s, memory %s", lo, x.coordinates(lo),
+				countOf(p.Steps[lo], "step"),
 				tcs.Size(received), tcs.Size(p.Comm.BytesSent[lo]), tcs.Size(p.Memory[lo]))
 		} else {
-			c.Title = fmt.Sprintf("ranks %d to %d, at most: %s, receives %s, sends %s, memory %s", lo, hi-1, countOf(slices.Max(p.Steps[lo:hi]), "step"),
-				tcs.Size(received), tcs.Size(slices.Max(p.Comm.BytesSent[lo:hi])), tcs.Size(slices.Max(p.Memory[lo:hi])))
+			c.Title = fmt.Sprintf("ranks %d to %d, at most: %s, receives %s, sends %s, memory %s", lo, hi-1,
+				countOf(slices.Max(p.Steps[lo:hi]), "step"),
+				tcs.Size(received), tcs.Size(slices.Max(p.Comm.BytesSent[lo:hi])),
+				tcs.Size(slices.Max(p.Memory[lo:hi])))
 		}
 		s.Cells = append(s.Cells, c)
 	}
-	says += fmt.Sprintf(" The more bytes a rank receives, the more its cell stands out; the most are %s.", tcs.Size(most))
+	says += fmt.Sprintf(
+		" The more bytes a rank receives, the more its cell stands out; the most are %s.", tcs.Size(most))
 	return &machine{Says: says, Small: s}
 }
 

@@ -91,9 +91,11 @@ func Lies(p *forecast.Planned, t forecast.PlannedTensor) string {
 	}
 	switch {
 	case t.Moved > 0 && t.Result:
-		return fmt.Sprintf("at %s, to where its blocks are moved after the last step, %s", t.Placement, moved(t))
+		return fmt.Sprintf("at %s, to where its blocks are moved after the last step, %s", t.Placement,
+			moved(t))
 	case t.Moved > 0:
-		return fmt.Sprintf("at %s, from where it is moved to its blocks before the first step, %s", t.Placement, moved(t))
+		return fmt.Sprintf("at %s, from where it is moved to its blocks before the first step, %s",
+			t.Placement, moved(t))
 	case t.Held:
 		return "at " + t.Placement
 	case t.Placement != "":

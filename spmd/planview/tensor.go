@@ -9,16 +9,16 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// What a picture draws, in pixels: the longest side of a panel, the least of a side, and the narrowest
-// block that has an outline.
+// What a picture draws, in pixels: the longest side of a panel, the least of a side, and the
+// narrowest block that has an outline.
 const (
 	panelSide  = 320
 	panelLeast = 28
 	minOutline = 8
 )
 
-// drawnPanels is the most slices of a tensor that are drawn, and titledBlocks the most blocks of a picture that
-// say what they are where the mouse is.
+// drawnPanels is the most slices of a tensor that are drawn, and titledBlocks the most blocks of a
+// picture that say what they are where the mouse is.
 const drawnPanels, titledBlocks = 6, 1 << 10
 
 // picture is a tensor's blocks, in a panel for each of its slices.
@@ -118,7 +118,8 @@ func (x *drawing) choose(all []axis) {
 
 // unseen are the cuts of modes that panels do not show: each of their ranges has panels of its own.
 func (x *drawing) unseen() []int {
-	return slices.DeleteFunc(cutsOf(x.hidden), func(k int) bool { return k == x.down.cut || k == x.across.cut })
+	return slices.DeleteFunc(cutsOf(x.hidden),
+		func(k int) bool { return k == x.down.cut || k == x.across.cut })
 }
 
 // slice gives the unseen cuts the ranges of the n-th slice; those of the last go fastest.
@@ -189,7 +190,8 @@ func (x *drawing) panel(at map[int]int) panel {
 		}
 	}
 	g.Outlined = narrowest >= minOutline
-	g.Label = fmt.Sprintf("%s, %s, in %s", Label(x.t), extents(x.t.Sizes), countOf(len(g.Blocks), "block"))
+	g.Label = fmt.Sprintf("%s, %s, in %s", Label(x.t), extents(x.t.Sizes),
+		countOf(len(g.Blocks), "block"))
 	if g.Slice != "" {
 		g.Label += ", slice " + g.Slice
 	}

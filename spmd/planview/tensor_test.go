@@ -18,8 +18,8 @@ func cells(g panel) string {
 	return b.String()
 }
 
-// TestPanels: a picture shows modes to scale, as rows and columns whichever of them are cut, and each block with
-// its owner.
+// TestPanels: a picture shows modes to scale, as rows and columns whichever of them are cut, and
+// each block with its owner.
 func TestPanels(t *testing.T) {
 	for _, c := range []struct {
 		statement  string
@@ -28,32 +28,43 @@ func TestPanels(t *testing.T) {
 		tensor     int
 		want, note string
 	}{
-		{"y(j) = A(i,j)*x(i)", []int64{8, 4}, spmd.Options{Ranks: 2, Splits: []string{"j:1,"}}, 0, "0,0 40x320 0;40,0 120x320 1;", "2 blocks"},
-		{"y(j) = A(i,j)*x(i)", []int64{8, 4}, spmd.Options{Ranks: 2, Splits: []string{"j:1,"}}, 2, "0,0 80x28 0;80,0 240x28 1;", "2 blocks"},
-		{"y(i) = A(i,j)*x(j)", []int64{8, 4000}, spmd.Options{Ranks: 2}, 0, "0,0 320x14 0;0,14 320x14 1;", "2 blocks; its short side is not to scale"},
-		{"y(i) = A(i,i)*x(i)", []int64{8, 8}, spmd.Options{Ranks: 2, Splits: []string{"i:2"}}, 0, "0,0 160x160 0;160,160 160x160 1;", "2 blocks"},
-		{"y(k) = A(i,j,k)*x(i)", []int64{8, 8, 8}, spmd.Options{Ranks: 2, Splits: []string{"k:2"}}, 0, "0,0 160x320 0;160,0 160x320 1;", "2 blocks; a projection along j"},
-		{"s = A(i,j)", []int64{8, 8}, spmd.Options{Ranks: 2, Splits: []string{"i:2"}}, 1, "0,0 28x28 0;", "1 block"},
-		{"y(i) = A(i,j)*x(j)", []int64{8, 8}, spmd.Options{Ranks: 2}, 1, "0,0 320x28 0;", "1 block, broadcast to all ranks"},
+		{"y(j) = A(i,j)*x(i)", []int64{8, 4}, spmd.Options{Ranks: 2, Splits: []string{"j:1,"}}, 0,
+			"0,0 40x320 0;40,0 120x320 1;", "2 blocks"},
+		{"y(j) = A(i,j)*x(i)", []int64{8, 4}, spmd.Options{Ranks: 2, Splits: []string{"j:1,"}}, 2,
+			"0,0 80x28 0;80,0 240x28 1;", "2 blocks"},
+		{"y(i) = A(i,j)*x(j)", []int64{8, 4000}, spmd.Options{Ranks: 2}, 0, "0,0 320x14 0;0,14 320x14 1;",
+			"2 blocks; its short side is not to scale"},
+		{"y(i) = A(i,i)*x(i)", []int64{8, 8}, spmd.Options{Ranks: 2, Splits: []string{"i:2"}}, 0,
+			"0,0 160x160 0;160,160 160x160 1;", "2 blocks"},
+		{"y(k) = A(i,j,k)*x(i)", []int64{8, 8, 8}, spmd.Options{Ranks: 2, Splits: []string{"k:2"}}, 0,
+			"0,0 160x320 0;160,0 160x320 1;", "2 blocks; a projection along j"},
+		{"s = A(i,j)", []int64{8, 8}, spmd.Options{Ranks: 2, Splits: []string{"i:2"}}, 1, "0,0 28x28 0;",
+			"1 block"},
+		{"y(i) = A(i,j)*x(j)", []int64{8, 8}, spmd.Options{Ranks: 2}, 1, "0,0 320x28 0;",
+			"1 block, broadcast to all ranks"},
 	} {
 		p := planOf(t, c.statement, map[string][]int64{"A": c.sizes}, c.options)
 		g := draw(p, p.Tensors[c.tensor], 1000)
 		if got := cells(g.Panels[0]); len(g.Panels) != 1 || got != c.want || g.Note != c.note {
-			t.Errorf("%s: tensor %d of %d panels is %s, %q, want %s, %q", c.statement, c.tensor, len(g.Panels), got, g.Note, c.want, c.note)
+			t.Errorf("%s: tensor %d of %d panels is %s, %q, want %s, %q", c.statement, c.tensor,
+				len(g.Panels), got, g.Note, c.want, c.note)
 		}
 	}
 }
 
 // TestSlices: a tensor of three cut modes is drawn as slices, in the colors of their owners.
 func TestSlices(t *testing.T) {
-	p := planOf(t, "s = A(i,j,k)", map[string][]int64{"A": {8, 8, 16}}, spmd.Options{Ranks: 8, Splits: []string{"i:2", "j:2", "k:8"}, Map: "k"})
+	p := planOf(t, "s = A(i,j,k)", map[string][]int64{"A": {8, 8, 16}},
+		spmd.Options{Ranks: 8, Splits: []string{"i:2", "j:2", "k:8"}, Map: "k"})
 	g := draw(p, p.Tensors[0], 1000)
 	if len(g.Panels) != drawnPanels || g.Note != "32 blocks; drawn: the first 6 of 8 slices" {
 		t.Fatalf("%d slices, %q", len(g.Panels), g.Note)
 	}
 	for n, x := range g.Panels {
-		want := fmt.Sprintf("0,0 160x160 %d;160,0 160x160 %[1]d;0,160 160x160 %[1]d;160,160 160x160 %[1]d;", n)
-		if got := cells(x); got != want || x.Slice != fmt.Sprintf("k %d:%d", 2*n, 2*n+2) || x.Down != "i" || x.Across != "j" {
+		want := fmt.Sprintf(
+			"0,0 160x160 %d;160,0 160x160 %[1]d;0,160 160x160 %[1]d;160,160 160x160 %[1]d;", n)
+		if got := cells(x); got != want || x.Slice != fmt.Sprintf("k %d:%d", 2*n, 2*n+2) ||
+			x.Down != "i" || x.Across != "j" {
 			t.Errorf("slice %s of %s and %s: got %s, want %s", x.Slice, x.Down, x.Across, got, want)
 		}
 	}
@@ -61,10 +72,12 @@ func TestSlices(t *testing.T) {
 
 // TestManyBlocks: of many blocks some are drawn, at even distances, from all ranks.
 func TestManyBlocks(t *testing.T) {
-	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {1000, 1000}}, spmd.Options{Ranks: 1000, Splits: []string{"i:250", "j:160"}, Map: "i,j"})
+	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {1000, 1000}},
+		spmd.Options{Ranks: 1000, Splits: []string{"i:250", "j:160"}, Map: "i,j"})
 	g := draw(p, p.Tensors[0], 4096)
 	x := g.Panels[0]
-	if n := len(x.Blocks); n > 4096 || n < 2048 || x.Outlined || !regexp.MustCompile(`^40,000 blocks; drawn: [0-9,]+, at even distances$`).MatchString(g.Note) {
+	if n := len(x.Blocks); n > 4096 || n < 2048 || x.Outlined ||
+		!regexp.MustCompile(`^40,000 blocks; drawn: [0-9,]+, at even distances$`).MatchString(g.Note) {
 		t.Errorf("%d blocks, outlined %v, %q", n, x.Outlined, g.Note)
 	}
 	colors := map[string]bool{}
@@ -84,17 +97,20 @@ func TestNotDrawn(t *testing.T) {
 	}
 }
 
-// TestProfile: a profile's bars are as high as values are, and of many ranks show the least and the most.
+// TestProfile: a profile's bars are as high as values are, and of many ranks show the least and the
+// most.
 func TestProfile(t *testing.T) {
 	show := func(n int64) string { return fmt.Sprint(n) }
 	bars := profile([]int64{0, 5, 10}, profileBars, show)
-	if len(bars) != 3 || bars[0].Most != 0 || bars[1].Most != profileHeight/2 || bars[2].Least != profileHeight || bars[2].Title != "rank 2: 10" {
+	if len(bars) != 3 || bars[0].Most != 0 || bars[1].Most != profileHeight/2 ||
+		bars[2].Least != profileHeight || bars[2].Title != "rank 2: 10" {
 		t.Errorf("got %+v", bars)
 	}
 	values := make([]int64, 2*profileBars)
 	values[3] = 8
 	bars = profile(values, profileBars, show)
-	if len(bars) != profileBars || bars[1].Most != profileHeight || bars[1].Least != 0 || bars[1].Title != "ranks 2 to 3: 0 to 8" {
+	if len(bars) != profileBars || bars[1].Most != profileHeight || bars[1].Least != 0 ||
+		bars[1].Title != "ranks 2 to 3: 0 to 8" {
 		t.Errorf("got %+v", bars[:2])
 	}
 	if got := profile(make([]int64, 4), profileBars, show); got[0].Most != 0 {
@@ -108,7 +124,8 @@ func TestTotal(t *testing.T) {
 	if want := (Total{"sent", "4 KiB", "0 bytes", "1.333 KiB", "3 KiB", "2.25", "2"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := (Quantity{"steps", []int64{0, 0}, false}).Total(Compact); got.Ratio != "" || got.At != "all" {
+	if got := (Quantity{"steps", []int64{0, 0}, false}).Total(Compact); got.Ratio != "" ||
+		got.At != "all" {
 		t.Errorf("nothing: %+v", got)
 	}
 }

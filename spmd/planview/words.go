@@ -29,13 +29,16 @@ func Exact(p *forecast.Planned) map[string]bool {
 	return exact
 }
 
-// MemoryNotes says what memory a rank takes for certain, and whether some rank would pass its limit.
+// MemoryNotes says what memory a rank takes for certain, and whether some rank would pass its
+// limit.
 func MemoryNotes(p *forecast.Planned) (list []string) {
 	if p.Least > 0 {
-		list = append(list, fmt.Sprintf("a rank takes %s of memory at least: a run with a lower limit is refused", tcs.Size(p.Least)))
+		list = append(list, fmt.Sprintf(
+			"a rank takes %s of memory at least: a run with a lower limit is refused", tcs.Size(p.Least)))
 	}
 	if most := slices.Max(p.Memory); p.MemoryLimit > 0 && most > p.MemoryLimit {
-		list = append(list, fmt.Sprintf("a rank would want %s, and --memory-limit is %s", tcs.Size(most), tcs.Size(p.MemoryLimit)))
+		list = append(list, fmt.Sprintf("a rank would want %s, and --memory-limit is %s", tcs.Size(most),
+			tcs.Size(p.MemoryLimit)))
 	}
 	return list
 }

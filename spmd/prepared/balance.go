@@ -7,7 +7,8 @@ import (
 )
 
 // Largest is the operand with most entries, of as many as are given for each: the first of equals,
-// but a sparse one before a dense one. It is -1 where there is none. What += adds to does not count.
+// but a sparse one before a dense one. It is -1 where there is none. What += adds to does not
+// count.
 func Largest[N int64 | float64](k *Statement, entries []N) int {
 	largest := -1
 	dense := func(n int) bool { return k.Reader.Formats[k.Problem.Operands[n].Tensor].AllDense() }
@@ -15,7 +16,8 @@ func Largest[N int64 | float64](k *Statement, entries []N) int {
 		if o.Tensor == k.p.Result {
 			continue
 		}
-		if largest < 0 || entries[n] > entries[largest] || entries[n] == entries[largest] && dense(largest) && !dense(n) {
+		if largest < 0 || entries[n] > entries[largest] ||
+			entries[n] == entries[largest] && dense(largest) && !dense(n) {
 			largest = n
 		}
 	}
@@ -26,11 +28,13 @@ func Largest[N int64 | float64](k *Statement, entries []N) int {
 type Balance struct {
 	Entries int64 // that are stored, over all ranks
 	Sparse  bool
-	Here    int64 // of the entries, those that this rank computes with: of every block that its steps read, once, whichever rank it lives at
+	// of the entries, those that this rank computes with: of every block that its steps read, once,
+	// whichever rank it lives at
+	Here int64
 }
 
-// Over tells whether a statement's largest operand is larger than another's: of equals, a sparse one than
-// a dense one.
+// Over tells whether a statement's largest operand is larger than another's: of equals, a sparse
+// one than a dense one.
 func (b Balance) Over(o Balance) bool {
 	return b.Entries > o.Entries || b.Entries == o.Entries && b.Sparse && !o.Sparse
 }
@@ -53,7 +57,8 @@ func (k *Statement) Balance() (Balance, error) {
 	if largest < 0 {
 		return Balance{}, nil
 	}
-	out := Balance{Entries: all[largest], Sparse: !k.Reader.Formats[k.Problem.Operands[largest].Tensor].AllDense(), Here: all[largest]}
+	out := Balance{Entries: all[largest],
+		Sparse: !k.Reader.Formats[k.Problem.Operands[largest].Tensor].AllDense(), Here: all[largest]}
 	o := &k.Problem.Operands[largest]
 	if o.Gathered != nil {
 		return out, nil

@@ -83,7 +83,8 @@ func (k *Statement) compileGroups() (inPlace bool, err error) {
 
 // Units is what the compiler makes of the statement's groups over operands that are like
 // those: of several steps that add to one block, where they can in place. Collective.
-func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit, inPlace bool, err error) {
+func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit,
+	inPlace bool, err error) {
 	err = k.compileUnits(like, several)
 	for _, s := range k.leaves {
 		units = append(units, s.unit)
@@ -91,8 +92,8 @@ func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units [
 	return units, err == nil && several && k.inPlace(), err
 }
 
-// Leaves returns the units of all leaves that Compile would make over operands that are like those, and
-// makes no leaf. Collective.
+// Leaves returns the units of all leaves that Compile would make over operands that are like those,
+// and makes no leaf. Collective.
 func (k *Statement) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, error) {
 	several, err := k.accumulates()
 	if err != nil {
@@ -171,8 +172,10 @@ func (k *Statement) part(terms []int) *notation.Normal {
 // block whose arrays it has.
 func (k *Statement) widen(s *leaf) error {
 	r := s.unit.Result
-	summed := slices.ContainsFunc(k.Problem.Blocking.Vars, func(b place.BlockVar) bool { return b.Reduction })
-	if k.Problem.Whole || r.Format.AllDense() || !summed && len(k.Problem.Blocking.Groups) == 1 && k.Problem.Assembled == nil {
+	summed := slices.ContainsFunc(k.Problem.Blocking.Vars,
+		func(b place.BlockVar) bool { return b.Reduction })
+	if k.Problem.Whole || r.Format.AllDense() ||
+		!summed && len(k.Problem.Blocking.Groups) == 1 && k.Problem.Assembled == nil {
 		return nil
 	}
 	all := k.leafOf(s.operands)
@@ -225,7 +228,8 @@ func (k *Statement) scheduled(s *leaf, list []string) {
 // uncut lists the variables that no split cuts.
 func (k *Statement) uncut() []string {
 	cut := k.Problem.Splits()
-	return slices.DeleteFunc(slices.Clone(k.Problem.Norm.Vars), func(v string) bool { return slices.Contains(cut, v) })
+	return slices.DeleteFunc(slices.Clone(k.Problem.Norm.Vars),
+		func(v string) bool { return slices.Contains(cut, v) })
 }
 
 // userNote puts the user's names of tensors into a line of the compiler's.
@@ -241,8 +245,8 @@ func (k *Statement) userNote(note string) string {
 	return strings.Join(words, " ")
 }
 
-// SumUnit is what the compiler makes of the addition of two blocks of the result, where tree sums have any of blocks that are not dense, and
-// nil where they have none. It comes after Units.
+// SumUnit is what the compiler makes of the addition of two blocks of the result, where tree sums
+// have any of blocks that are not dense, and nil where they have none. It comes after Units.
 func (k *Statement) SumUnit() (*codegen.Unit, error) {
 	if err := k.compileSum(); err != nil || k.sum == nil {
 		return nil, err
@@ -250,7 +254,8 @@ func (k *Statement) SumUnit() (*codegen.Unit, error) {
 	return k.sum.unit, nil
 }
 
-// compileSum makes the unit of the addition of two blocks of the result, where the tree sums have any.
+// compileSum makes the unit of the addition of two blocks of the result, where the tree sums have
+// any.
 func (k *Statement) compileSum() error {
 	k.sum = nil
 	result := k.leaves[0].unit.Result
@@ -261,10 +266,12 @@ func (k *Statement) compileSum() error {
 	vars := k.p.Stmt.LHS.Vars
 	stmt := &notation.Stmt{
 		LHS: &notation.Access{Name: "S", Vars: vars},
-		RHS: &notation.Binary{Op: '+', X: &notation.Access{Name: "P", Vars: vars}, Y: &notation.Access{Name: "Q", Vars: vars}},
+		RHS: &notation.Binary{Op: '+', X: &notation.Access{Name: "P", Vars: vars},
+			Y: &notation.Access{Name: "Q", Vars: vars}},
 	}
 	stmt.Src = stmt.String()
-	like := codegen.Tensor{Format: result.Format, Type: bridge.IR(k.Reader.ResultType), Dims: k.Reader.Sizes.Dims[k.p.Result],
+	like := codegen.Tensor{Format: result.Format, Type: bridge.IR(k.Reader.ResultType),
+		Dims:     k.Reader.Sizes.Dims[k.p.Result],
 		PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, NNZ: -1}
 	k.sum = k.leafOf(map[string]codegen.Tensor{"P": like, "Q": like})
 	k.sum.stmt, k.sum.format, k.sum.widths = stmt, result.Format, &result
@@ -280,7 +287,8 @@ func (k *Statement) loadSum() error {
 	return k.sum.load()
 }
 
-// compileAdded compiles what brings the old value of a += into the form of the blocks that steps make, where no step reads it.
+// compileAdded compiles what brings the old value of a += into the form of the blocks that steps
+// make, where no step reads it.
 func (k *Statement) compileAdded() error {
 	if k.Problem.Added == nil {
 		return nil
@@ -311,8 +319,8 @@ func (k *Statement) compileAdded() error {
 	return s.load()
 }
 
-// like tells the compiler of each operand's blocks what holds at every rank:
-// the widest arrays and the sum of entries, and of positions at each level. Copies of a block count once. Collective.
+// like tells the compiler of each operand's blocks what holds at every rank: the widest arrays and
+// the sum of entries, and of positions at each level. Copies of a block count once. Collective.
 func (k *Statement) like() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range k.Problem.Operands {
@@ -342,14 +350,17 @@ func (k *Statement) like() (map[string]codegen.Tensor, error) {
 		for _, t := range k.exec.Own[i] {
 			for l, lev := range t.Levels {
 				if int64(lev.Pos.Width) != widths[2*l] || int64(lev.Crd.Width) != widths[2*l+1] {
-					return nil, fault.Runf("%s: blocks with 32-bit and with 64-bit positions at different ranks; use fewer entries a block", o.Tensor)
+					return nil,
+						fault.Runf(
+							"%s: blocks with 32-bit and with 64-bit positions at different ranks; use fewer entries a block", o.Tensor)
 				}
 			}
 		}
 		if err := c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
 			return nil, err
 		}
-		spec := codegen.Tensor{Format: f, Type: bridge.IR(k.Reader.Types[o.Tensor]), Dims: k.Reader.Sizes.Dims[o.Tensor], NNZ: counts[n], Counts: counts[:n]}
+		spec := codegen.Tensor{Format: f, Type: bridge.IR(k.Reader.Types[o.Tensor]),
+			Dims: k.Reader.Sizes.Dims[o.Tensor], NNZ: counts[n], Counts: counts[:n]}
 		for l := range n {
 			spec.PosWidth = append(spec.PosWidth, uint8(widths[2*l]))
 			spec.CrdWidth = append(spec.CrdWidth, uint8(widths[2*l+1]))
@@ -393,7 +404,8 @@ func (k *Statement) guess() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for _, o := range k.Problem.Operands {
 		f := k.Reader.Formats[o.Tensor]
-		t := codegen.Tensor{Format: f, Type: bridge.IR(k.Reader.Types[o.Tensor]), Dims: k.Reader.Sizes.Dims[o.Tensor], NNZ: kernels.UnknownSize}
+		t := codegen.Tensor{Format: f, Type: bridge.IR(k.Reader.Types[o.Tensor]),
+			Dims: k.Reader.Sizes.Dims[o.Tensor], NNZ: kernels.UnknownSize}
 		if o.Tensor == k.p.Result {
 			t.NNZ = -1
 		}

@@ -46,10 +46,11 @@ func (s *leaf) normal() *notation.Normal {
 // is not so where a bound of the schedule does not hold: its leaf says so before all loops.
 func (s *leaf) vast() bool {
 	n := s.normal()
-	return boundsHold(s.schedule, s.k.Reader.Sizes.Vars) && slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
-		empty, points := s.k.space(n, t)
-		return empty && points > fewPoints
-	})
+	return boundsHold(s.schedule, s.k.Reader.Sizes.Vars) &&
+		slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
+			empty, points := s.k.space(n, t)
+			return empty && points > fewPoints
+		})
 }
 
 // space tells whether the index space of a term is empty, and how many coordinates its

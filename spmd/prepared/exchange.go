@@ -38,8 +38,8 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 	return nil
 }
 
-// gatherAgain brings the values of an operand into the replicas that were gathered of it, whose leaves stay bound to them;
-// false where it is not only read from such. Collective.
+// gatherAgain brings the values of an operand into the replicas that were gathered of it, whose
+// leaves stay bound to them; false where it is not only read from such. Collective.
 func (k *Statement) gatherAgain(name string) (bool, error) {
 	for i, o := range k.Problem.Operands {
 		if o.Tensor == name && !k.gathers(i) {
@@ -59,15 +59,18 @@ func (k *Statement) gatherAgain(name string) (bool, error) {
 	return true, nil
 }
 
-// gathers tells whether the replica of an operand was gathered, and a tensor that takes its place is gathered as well.
-// The same at every rank.
+// gathers tells whether the replica of an operand was gathered, and a tensor that takes its place
+// is gathered as well. The same at every rank.
 func (k *Statement) gathers(operand int) bool {
 	o := k.Problem.Operands[operand]
 	b := k.Reader.HeldBlocks(o.Tensor)
-	return k.gathered[operand] && k.exec.Replicas[operand] != nil && b != nil && !k.Reader.HasReplica(o.Tensor) && InRows(b, k.Reader.Env.Comm.Size()) && k.Reader.Env.Code() != codegen.CUDA
+	return k.gathered[operand] && k.exec.Replicas[operand] != nil && b != nil &&
+		!k.Reader.HasReplica(o.Tensor) && InRows(b, k.Reader.Env.Comm.Size()) &&
+		k.Reader.Env.Code() != codegen.CUDA
 }
 
-// Rewritten says that the values of an operand are others, in the same memory: conversions of operands are made anew.
+// Rewritten says that the values of an operand are others, in the same memory: conversions of
+// operands are made anew.
 func (k *Statement) Rewritten() {
 	if k.bound != nil && k.bound.made.any() {
 		k.unbind()

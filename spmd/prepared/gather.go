@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// wholeShare is the share of an operand's rows, in quarters, from which on all of them are gathered:
-// the few that are spared are not worth packing the others one by one.
+// wholeShare is the share of an operand's rows, in quarters, from which on all of them are
+// gathered: the few that are spared are not worth packing the others one by one.
 const wholeShare = 3
 
 // rows are the rows of a gathered operand that this rank's steps read: the coordinates of the
@@ -38,7 +38,8 @@ func (k *Statement) rows(operand int) exec.Rows {
 		}
 		drivers = append(drivers, by)
 	}
-	all.Spans = rowsOfSteps(k.Problem.EachStep(k.Reader.Env.Comm.Rank()), drivers, func(n plan.Need) *tcs.Tensor { return k.exec.Own[n.Operand][n.Block] })
+	all.Spans = rowsOfSteps(k.Problem.EachStep(k.Reader.Env.Comm.Rank()), drivers,
+		func(n plan.Need) *tcs.Tensor { return k.exec.Own[n.Operand][n.Block] })
 	n := 0
 	for _, w := range seen {
 		n += bits.OnesCount64(w)
@@ -55,9 +56,10 @@ func (k *Statement) rows(operand int) exec.Rows {
 	return exec.Rows{List: list, Within: k.within(v, all.Within), Spans: all.Spans}
 }
 
-// rowsOfSteps are, by step, a range in which the coordinates of the drivers' blocks lie that the step reads; nil where
-// there is one step at most.
-func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored, block func(plan.Need) *tcs.Tensor) (list [][2]int64) {
+// rowsOfSteps are, by step, a range in which the coordinates of the drivers' blocks lie that the
+// step reads; nil where there is one step at most.
+func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored,
+	block func(plan.Need) *tcs.Tensor) (list [][2]int64) {
 	several := 0
 	for range steps {
 		if several++; several == 2 {
@@ -78,7 +80,8 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored, block func(plan.N
 			r, ok := seen[n]
 			if !ok {
 				r = [2]int64{math.MaxInt64, math.MinInt64}
-				eachCoordinate(block(n), drivers[at].level, func(c int64) { r[0], r[1] = min(r[0], c), max(r[1], c+1) })
+				eachCoordinate(block(n), drivers[at].level,
+					func(c int64) { r[0], r[1] = min(r[0], c), max(r[1], c+1) })
 				seen[n] = r
 			}
 			rows = [2]int64{min(rows[0], r[0]), max(rows[1], r[1])}
@@ -88,8 +91,8 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored, block func(plan.N
 	return list
 }
 
-// within is a range of coordinates of v, of all of them, that has those at which leaves look at a tensor that they
-// multiply with others: they may look at it wherever their loop over v comes.
+// within is a range of coordinates of v, of all of them, that has those at which leaves look at a
+// tensor that they multiply with others: they may look at it wherever their loop over v comes.
 func (k *Statement) within(v string, all [2]int64) [2]int64 {
 	list := k.bounding(v)
 	r := [2]int64{all[1], all[0]}
@@ -104,9 +107,9 @@ func (k *Statement) within(v string, all [2]int64) [2]int64 {
 	return [2]int64{min(r[0], r[1]), r[1]}
 }
 
-// bounding are the levels at whose coordinates alone loops over v come, where each term's loop goes over some. It is nil
-// where one may come to others: that of a term which no level bounds, or of a workspace, or one that counts, or one over a dense level of
-// an operand's copy.
+// bounding are the levels at whose coordinates alone loops over v come, where each term's loop goes
+// over some. It is nil where one may come to others: that of a term which no level bounds, or of a
+// workspace, or one that counts, or one over a dense level of an operand's copy.
 func (k *Statement) bounding(v string) (list []stored) {
 	if k.looksBeside() {
 		return nil
@@ -143,23 +146,27 @@ func (k *Statement) copiedDense(operand int, v string) bool {
 		return false
 	}
 	return slices.ContainsFunc(k.leaves, func(s *leaf) bool {
-		return slices.ContainsFunc(s.unit.Args[1:], func(a codegen.Arg) bool { return a.Convert && a.Tensor == o.Name && !stores(a.Format) })
+		return slices.ContainsFunc(s.unit.Args[1:],
+			func(a codegen.Arg) bool { return a.Convert && a.Tensor == o.Name && !stores(a.Format) })
 	})
 }
 
-// looksBeside tells whether the leaf's schedule may have loops that come to coordinates which no operand stores: over workspaces,
-// or over tiles or pairs in another order than that of the coordinates, which count and look operands up.
+// looksBeside tells whether the leaf's schedule may have loops that come to coordinates which no
+// operand stores: over workspaces, or over tiles or pairs in another order than that of the
+// coordinates, which count and look operands up.
 func (k *Statement) looksBeside() bool {
 	commands, _ := k.Problem.LeafSchedule()
 	has := func(names string) bool {
 		is := regexp.MustCompile(`\b(` + names + `)\s*\(`)
 		return slices.ContainsFunc(commands, is.MatchString)
 	}
-	return has("precompute") || has("split|divide") && has("fuse|reorder") || has("fuse") && has("reorder")
+	return has("precompute") || has("split|divide") && has("fuse|reorder") ||
+		has("fuse") && has("reorder")
 }
 
-// Drivers are the operands whose coordinates say which rows of a gathered operand are read, nil where all
-// are read; and those whose coordinates bound the rows that are in memory, nil where all are. It comes after Units.
+// Drivers are the operands whose coordinates say which rows of a gathered operand are read, nil
+// where all are read; and those whose coordinates bound the rows that are in memory, nil where all
+// are. It comes after Units.
 func (k *Statement) Drivers(operand int) (by, bounding []int) {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
@@ -189,11 +196,12 @@ func readsOperand(t *notation.Term, name string) bool {
 	return found
 }
 
-// stored is a level of an operand that has the coordinates of its entries: it stores them, or it is a dense one, with
-// others below that do, of the operand whose entries the ranks have chunks of.
+// stored is a level of an operand that has the coordinates of its entries: it stores them, or it is
+// a dense one, with others below that do, of the operand whose entries the ranks have chunks of.
 type stored struct{ operand, level int }
 
-// driver is a factor of a term with such a level of v, so that the term is zero elsewhere; operand -1 for none.
+// driver is a factor of a term with such a level of v, so that the term is zero elsewhere; operand
+// -1 for none.
 func (k *Statement) driver(t *notation.Term, v string) stored {
 	for _, f := range t.Factors {
 		if a, ok := f.(*notation.Access); ok {
@@ -220,14 +228,15 @@ func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
 	return list
 }
 
-// cutBelow tells whether the ranks have chunks of the entries of an operand, which levels below l tell apart.
+// cutBelow tells whether the ranks have chunks of the entries of an operand, which levels below l
+// tell apart.
 func (k *Statement) cutBelow(operand, l int) bool {
 	o := k.Problem.Operands[operand]
 	return operand == k.Problem.Stored() && l+1 < len(o.Partition.Ordered().Modes)
 }
 
-// eachBlock calls f with the blocks of a level's operand that this rank's steps read; false where some of
-// these live elsewhere.
+// eachBlock calls f with the blocks of a level's operand that this rank's steps read; false where
+// some of these live elsewhere.
 func (k *Statement) eachBlock(s stored, f func(t *tcs.Tensor)) bool {
 	for _, a := range k.Problem.Arrivals(k.Reader.Env.Comm.Rank(), s.operand) {
 		for _, b := range a.Blocks {
@@ -250,8 +259,8 @@ func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 	})
 }
 
-// spanLevel widens a range to hold the coordinates of a level at which leaves look at others: of a dense one, all that the
-// block has.
+// spanLevel widens a range to hold the coordinates of a level at which leaves look at others: of a
+// dense one, all that the block has.
 func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 	if lev := &t.Levels[level]; lev.Form() == tcs.Full {
 		if own := t.Header.Range(lev.Mode); own[0] < own[1] {
@@ -262,8 +271,8 @@ func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 	eachCoordinate(t, level, func(c int64) { r[0], r[1] = min(r[0], c), max(r[1], c+1) })
 }
 
-// eachCoordinate calls f with those of a level that are not padding, of a dense one with those below which there may
-// be entries.
+// eachCoordinate calls f with those of a level that are not padding, of a dense one with those
+// below which there may be entries.
 func eachCoordinate(t *tcs.Tensor, level int, f func(c int64)) {
 	if lev := &t.Levels[level]; lev.Form() == tcs.Full {
 		r, below := t.Header.Range(lev.Mode), &t.Levels[level+1]

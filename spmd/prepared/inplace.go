@@ -53,8 +53,8 @@ func (k *Statement) source(group int) int {
 	return slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
 }
 
-// inPlace tells whether every step of every rank can add to its result in
-// place: its leaf can, and the block whose pattern the leaf follows, if the result has one, lives at the rank.
+// inPlace tells whether every step of every rank can add to its result in place: its leaf can, and
+// the block whose pattern the leaf follows, if the result has one, lives at the rank.
 func (k *Statement) inPlace() bool {
 	if k.Reader.Formats[k.p.Result].AllDense() {
 		return !slices.ContainsFunc(k.leaves, func(s *leaf) bool { return !s.unit.Result.Accumulate })
@@ -67,7 +67,8 @@ func (k *Statement) inPlace() bool {
 	}
 	for rank, s := range k.Problem.AllSteps() {
 		for _, n := range s.Need {
-			if n.Operand == sources[s.Group] && k.Problem.Operands[n.Operand].Partition.OwnerOf(n.Block) != rank {
+			if n.Operand == sources[s.Group] &&
+				k.Problem.Operands[n.Operand].Partition.OwnerOf(n.Block) != rank {
 				return false
 			}
 		}
@@ -85,7 +86,8 @@ func (k *Statement) accumulate(inPlace bool) {
 	result := k.leaves[0].unit.Result
 	like := k.exec.Result
 	y := &exec.Sparse{
-		Shape:   &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
+		Shape: &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds,
+			Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
 		Box:     func(b plan.Block) [][2]int64 { return k.Problem.Result.Box(b, like.Dims) },
 		Alloc:   k.Reader.Env.Arena.Alloc,
 		Threads: k.Reader.Env.Threads,
@@ -100,24 +102,29 @@ func (k *Statement) accumulate(inPlace bool) {
 
 // leafAccumulate runs a step's group on its operand blocks, added to sum.
 func (k *Statement) leafAccumulate(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
-	return k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-		return st.run(k.Reader.Env.Ctx, sum, append(args, at), ranges)
-	})
+	return k.onBlocks(s, operands,
+		func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
+			return st.run(k.Reader.Env.Ctx, sum, append(args, at), ranges)
+		})
 }
 
-// runInto runs a step's group on its operand blocks, added to a dense sum, which it makes where there is none.
-func (k *Statement) runInto(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor) (*tcs.Tensor, error) {
+// runInto runs a step's group on its operand blocks, added to a dense sum, which it makes where
+// there is none.
+func (k *Statement) runInto(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor) (*tcs.Tensor,
+	error) {
 	made := sum == nil
 	if made {
 		var err error
-		if sum, err = k.leaves[s.Group].newResult(nil, k.Problem.Result.Box(s.Partial.Result, k.Reader.Sizes.Dims[k.p.Result])); err != nil {
+		if sum, err = k.leaves[s.Group].newResult(nil,
+			k.Problem.Result.Box(s.Partial.Result, k.Reader.Sizes.Dims[k.p.Result])); err != nil {
 			return nil, err
 		}
 		reduce.Clear(sum, k.Reader.Env.Threads)
 	}
-	err := k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-		return st.run(k.Reader.Env.Ctx, sum, args, ranges)
-	})
+	err := k.onBlocks(s, operands,
+		func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
+			return st.run(k.Reader.Env.Ctx, sum, args, ranges)
+		})
 	if err != nil && made {
 		sum.Close()
 	}

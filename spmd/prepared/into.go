@@ -56,11 +56,13 @@ func (k *Statement) readyInto() error {
 	}
 	if u.Repack {
 		var err error
-		if e.made, err = coo.Repack(e.wide, u.Format.Letters(), u.Format.Order, coo.KeepAll, k.Reader.Env.Config()); err != nil {
+		if e.made, err = coo.Repack(e.wide, u.Format.Letters(), u.Format.Order, coo.KeepAll,
+			k.Reader.Env.Config()); err != nil {
 			return err
 		}
 		k.closing(e.made)
-		if e.padded = e.made.Vals.Len != e.wide.Vals.Len || slices.Contains(s.format.Levels, format.SingletonPadded); !e.padded {
+		if e.padded = e.made.Vals.Len != e.wide.Vals.Len ||
+			slices.Contains(s.format.Levels, format.SingletonPadded); !e.padded {
 			e.made.Vals = e.wide.Vals
 		}
 	}
@@ -76,21 +78,28 @@ func (k *Statement) readyInto() error {
 func (k *Statement) fitsInto() error {
 	name, t := k.p.Result, k.o.FixedPattern
 	if k.Reader.Env.Code() == codegen.CUDA {
-		return fault.Commandf("a result to compute into: --target=cuda makes results of its own; values alone are computed by --target=cpu")
+		return fault.Commandf(
+			"a result to compute into: --target=cuda makes results of its own; values alone are computed by --target=cpu")
 	}
 	if _, given := k.Problem.LeafSchedule(); given {
-		return fault.Commandf("a result to compute into: the job has a schedule; values alone are computed without one")
+		return fault.Commandf(
+			"a result to compute into: the job has a schedule; values alone are computed without one")
 	}
 	if t.File() != "" {
-		return fault.Commandf("a result to compute into: %s is the file %s, which is not to be changed", name, t.File())
+		return fault.Commandf("a result to compute into: %s is the file %s, which is not to be changed",
+			name, t.File())
 	}
-	if want := k.Reader.Types[name]; bridge.Type(t.Header.Type) != want || !t.Header.Whole() || !slices.Equal(t.Header.Dims, k.Reader.Sizes.Dims[name]) || !bridge.Format(t).Equal(k.Reader.Formats[name]) {
-		return fault.Commandf("a result to compute into: got %s, %s, %v, want %s, %s, %v, whole", fault.Sizes(t.Header.Dims), fault.Format(bridge.Format(t)), bridge.Type(t.Header.Type),
+	if want := k.Reader.Types[name]; bridge.Type(t.Header.Type) != want || !t.Header.Whole() ||
+		!slices.Equal(t.Header.Dims, k.Reader.Sizes.Dims[name]) ||
+		!bridge.Format(t).Equal(k.Reader.Formats[name]) {
+		return fault.Commandf("a result to compute into: got %s, %s, %v, want %s, %s, %v, whole",
+			fault.Sizes(t.Header.Dims), fault.Format(bridge.Format(t)), bridge.Type(t.Header.Type),
 			fault.Sizes(k.Reader.Sizes.Dims[name]), fault.Format(k.Reader.Formats[name]), want)
 	}
 	for i, o := range k.Problem.Operands {
 		if overlap(t.Vals, k.exec.Own[i][0].Vals) {
-			return fault.Commandf("a result to compute into: its values are those of the operand %s", o.Tensor)
+			return fault.Commandf("a result to compute into: its values are those of the operand %s",
+				o.Tensor)
 		}
 	}
 	return nil
@@ -98,7 +107,8 @@ func (k *Statement) fitsInto() error {
 
 func overlap(a, b tcs.Array) bool {
 	from, other := uintptr(a.Ptr), uintptr(b.Ptr)
-	return a.Len > 0 && b.Len > 0 && from < other+uintptr(b.Len)*uintptr(b.Width) && other < from+uintptr(a.Len)*uintptr(a.Width)
+	return a.Len > 0 && b.Len > 0 && from < other+uintptr(b.Len)*uintptr(b.Width) &&
+		other < from+uintptr(a.Len)*uintptr(a.Width)
 }
 
 // likeOperand tells whether the leaf that shares an operand's level arrays writes
@@ -135,7 +145,8 @@ func (e *into) run(k *Statement) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	if e.padded {
-		t, err := coo.Repack(e.made, s.format.Letters(), s.format.Order, coo.KeepAll, s.k.Reader.Env.Config())
+		t, err := coo.Repack(e.made, s.format.Letters(), s.format.Order, coo.KeepAll,
+			s.k.Reader.Env.Config())
 		if err != nil {
 			return nil, err
 		}

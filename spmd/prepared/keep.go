@@ -10,7 +10,8 @@ import (
 )
 
 // keep has this rank's blocks of an operand stay where its leaves run. They hold still: what
-// statements write are results, each in memory of its own, or, on one rank, a leaf's over the old value.
+// statements write are results, each in memory of its own, or, on one rank, a leaf's over the old
+// value.
 func (k *Statement) keep(operand int) {
 	if k.Reader.Loose(k.Problem.Operands[operand].Tensor) {
 		return
@@ -50,8 +51,8 @@ func (k *Statement) Loosen(name string) {
 	}
 }
 
-// still tells whether nothing but the leaf writes to what its call makes: no positions become narrower,
-// no levels others, and ranks sum nothing into it.
+// still tells whether nothing but the leaf writes to what its call makes: no positions become
+// narrower, no levels others, and ranks sum nothing into it.
 func (k *Statement) still() bool {
 	u := k.leaves[0].unit.Result
 	if u.Repack || k.near != nil && k.near.sum {
@@ -67,22 +68,24 @@ func (k *Statement) still() bool {
 	return true
 }
 
-// leave has the values of what a leaf makes stay where it runs, where the caller will fetch them. Those of a scalar, which
-// conditions read, come along.
+// leave has the values of what a leaf makes stay where it runs, where the caller will fetch them.
+// Those of a scalar, which conditions read, come along.
 func (k *Statement) leave(t *tcs.Tensor) {
 	if k.o.Leaves && t.Order() > 0 {
 		k.Reader.Env.Leave(t)
 	}
 }
 
-// rests tells whether each block of the result that this rank makes or owns is what one step makes, and stays here: nothing
-// of a run reads it.
+// rests tells whether each block of the result that this rank makes or owns is what one step makes,
+// and stays here: nothing of a run reads it.
 func (k *Statement) rests() bool {
 	if k.resting == nil {
 		p, me := k.Problem, k.Reader.Env.Comm.Rank()
-		yes := k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.into == nil && !k.narrows() && k.still() && k.exec.Sparse == nil && k.exec.Into == nil &&
+		yes := k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.into == nil && !k.narrows() &&
+			k.still() && k.exec.Sparse == nil && k.exec.Into == nil &&
 			p.Assembled == nil && k.Lies(p.ResultHome) == nil &&
-			!slices.ContainsFunc(p.SumsOf(me), func(s plan.Sum) bool { return moves(s) || len(s.Copies) > 0 })
+			!slices.ContainsFunc(p.SumsOf(me),
+				func(s plan.Sum) bool { return moves(s) || len(s.Copies) > 0 })
 		if yes {
 			for s := range p.EachStep(me) {
 				yes = yes && s.First
@@ -93,7 +96,8 @@ func (k *Statement) rests() bool {
 	return *k.resting
 }
 
-// fetch brings values of operands that leaves have made to the host, for what goes by steps: they are sent and gathered.
+// fetch brings values of operands that leaves have made to the host, for what goes by steps: they
+// are sent and gathered.
 func (k *Statement) fetch() error {
 	for i := range k.exec.Own {
 		for _, t := range k.exec.Own[i] {

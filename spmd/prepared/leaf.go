@@ -22,20 +22,22 @@ import (
 // statement is a statement of the job, compiled and loaded: it is called on
 // tensors, whole or blocks, that are stored as the compiler was told.
 type leaf struct {
-	k            *Statement
-	name         string           // the leaf's; "" for the compiler's choice
-	stmt         *notation.Stmt   // for its left side, and for messages
-	norm         *notation.Normal // what to compute, if not the whole of stmt
-	operands     map[string]codegen.Tensor
-	old          *codegen.Tensor // of a +=
-	format       format.Format   // of the result, as it is wanted
-	typ          dtype.Type      // of the result
-	dims         []int64         // of the result
-	exact        []string        // variables that the leaf always gets the whole range of
-	widths       *codegen.Result // whose widths the result has, nil for the compiler's choice
-	accumulate   bool            // the leaf adds to a result, if it can (unit.Result.Accumulate)
-	fixedPattern bool            // the leaf writes values into a pattern that is given (unit.Result.FixedPattern)
-	inPlace      string          // the operand that the leaf may write over (unit.Result.InPlace); "" for none
+	k          *Statement
+	name       string           // the leaf's; "" for the compiler's choice
+	stmt       *notation.Stmt   // for its left side, and for messages
+	norm       *notation.Normal // what to compute, if not the whole of stmt
+	operands   map[string]codegen.Tensor
+	old        *codegen.Tensor // of a +=
+	format     format.Format   // of the result, as it is wanted
+	typ        dtype.Type      // of the result
+	dims       []int64         // of the result
+	exact      []string        // variables that the leaf always gets the whole range of
+	widths     *codegen.Result // whose widths the result has, nil for the compiler's choice
+	accumulate bool            // the leaf adds to a result, if it can (unit.Result.Accumulate)
+	// the leaf writes values into a pattern that is given (unit.Result.FixedPattern)
+	fixedPattern bool
+	// the operand that the leaf may write over (unit.Result.InPlace); "" for none
+	inPlace string
 
 	schedule []string          // the job's
 	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
@@ -50,7 +52,8 @@ type leaf struct {
 // result's name is that of the tensor which += adds to.
 func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	name := k.p.Result
-	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands, format: k.Reader.Formats[name], typ: k.Reader.ResultType, dims: k.Reader.Sizes.Dims[name]}
+	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands, format: k.Reader.Formats[name],
+		typ: k.Reader.ResultType, dims: k.Reader.Sizes.Dims[name]}
 	if old, ok := operands[name]; ok {
 		s.old = &old
 	}
@@ -73,14 +76,18 @@ func (k *Statement) cuts() (list []codegen.Cut) {
 func (s *leaf) request() codegen.Request {
 	k := s.k
 	req := codegen.Request{
-		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old, Sizes: k.Reader.Sizes.Vars,
-		ComputeType: bridge.IR(k.Reader.ComputeType), Schedule: s.schedule, Exact: s.exact, Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern, InPlace: s.inPlace,
+		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old,
+		Sizes:       k.Reader.Sizes.Vars,
+		ComputeType: bridge.IR(k.Reader.ComputeType), Schedule: s.schedule, Exact: s.exact,
+		Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
+		InPlace:           s.inPlace,
 		CapacityBytes:     k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
 		Target:            k.Reader.Env.Code(),
 		Extern:            k.Reader.Env.Extern,
 		IntermediateOrder: k.o.Order,
 		Forms:             k.forms,
-		ConvertBySize:     s.schedule != nil && !k.Problem.Whole, // a plan knows sizes, and estimates entries
+		// a plan knows sizes, and estimates entries
+		ConvertBySize: s.schedule != nil && !k.Problem.Whole,
 	}
 	if s.stmt == k.p.Stmt { // and not a sum of blocks
 		req.Cuts, req.Ranks = k.cuts(), k.Problem.Ranks
@@ -130,7 +137,8 @@ func (s *leaf) load() error {
 	leaf, err := b.Build(k.Reader.Env.Ctx, s.unit)
 	if errors.Is(err, kernels.ErrNoCompiler) {
 		// Blocks of several leaves, and of ranks, are put together: they must be alike.
-		leaf, s.unit, err = builtin.StandIn(k.Reader.Env.Ctx, b, s.unit, !k.Problem.Whole, k.Reader.Env.Note, err)
+		leaf, s.unit, err = builtin.StandIn(k.Reader.Env.Ctx, b, s.unit, !k.Problem.Whole,
+			k.Reader.Env.Note, err)
 	}
 	s.leaf = leaf
 	return err
@@ -158,10 +166,12 @@ func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
 	return c, nil
 }
 
-// call runs the leaf on args (see conversions.arguments) over the ranges of the variables
-// (all of a variable's where there is none), and returns the result's block of
-// that box, stored as unit.Result says: the old value's, where that is written over. One that rests is left where the leaf runs.
-func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64, rests bool) (*tcs.Tensor, error) {
+// call runs the leaf on args (see conversions.arguments) over the ranges of the variables (all of a
+// variable's where there is none), and returns the result's block of that box, stored as
+// unit.Result says: the old value's, where that is written over. One that rests is left where the
+// leaf runs.
+func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64,
+	box [][2]int64, rests bool) (*tcs.Tensor, error) {
 	all := make([]*tcs.Tensor, 1+len(args))
 	if err := s.resultOver(all, args, box, s.k.over); err != nil {
 		return nil, err
@@ -181,7 +191,8 @@ func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][
 }
 
 // run runs the leaf on its result and args.
-func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor, ranges map[string][2]int64) error {
+func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor,
+	ranges map[string][2]int64) error {
 	return s.called(s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), s.bounds(ranges), s.env()))
 }
 
@@ -204,7 +215,8 @@ func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 // env is what the leaf is called in.
 func (s *leaf) env() kernels.Env {
 	k := s.k
-	return kernels.Env{Threads: k.Reader.Env.Threads, Arena: k.Reader.Env.Arena, Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Reader.Env.Runner}
+	return kernels.Env{Threads: k.Reader.Env.Threads, Arena: k.Reader.Env.Arena,
+		Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Reader.Env.Runner}
 }
 
 // called is the error of a call, in words for the user.
@@ -252,7 +264,8 @@ func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error
 	k, u := s.k, s.unit.Result
 	header := tcs.Header{Dims: s.dims, Box: box, Type: bridge.TCS(s.typ)}
 	if u.Format.AllDense() {
-		shape := &tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order, Counts: make([]int64, len(u.Format.Levels))}
+		shape := &tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order,
+			Counts: make([]int64, len(u.Format.Levels))}
 		return tcs.NewIn(shape, s.stmt.LHS.Name, k.Reader.Env.Arena.Alloc)
 	}
 	if box == nil {
@@ -285,7 +298,8 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(f.Order))}
 	n, first := int64(1), int64(0) // positions of the last level, and where its arrays begin
 	for l, m := range f.Order {
-		lev := tcs.Level{Kind: byte(format.Dense), Size: t.Header.Box[m][1] - t.Header.Box[m][0], Offset: t.Header.Box[m][0]}
+		lev := tcs.Level{Kind: byte(format.Dense), Size: t.Header.Box[m][1] - t.Header.Box[m][0],
+			Offset: t.Header.Box[m][0]}
 		if l < len(f.Order)-f.TrailingDense() {
 			lev = from.Levels[l]
 			t.ShareArray(from, lev.Pos.Ptr)
@@ -294,13 +308,15 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 		lev.Mode = m
 		t.Levels[l] = lev
 		if lev.Kind == byte(format.Dense) {
-			n, first = tcs.Times(n, lev.Size), first*lev.Size // a first one that wraps has no memory behind it
+			// a first one that wraps has no memory behind it
+			n, first = tcs.Times(n, lev.Size), first*lev.Size
 		} else {
 			n, first = lev.Crd.Len, lev.Crd.First
 		}
 	}
 	width := uint8(t.Header.Type.Size())
-	mem, err := s.k.Reader.Env.Arena.Alloc(tcs.Times(n, int64(width)), "the values of "+s.stmt.LHS.Name)
+	mem, err := s.k.Reader.Env.Arena.Alloc(tcs.Times(n, int64(width)),
+		"the values of "+s.stmt.LHS.Name)
 	if err != nil {
 		t.Close()
 		return nil, err
@@ -316,7 +332,9 @@ func (s *leaf) left(f *kernels.FaultError) error {
 	k := s.k
 	err := k.Reader.Fault()
 	if err == nil && f.Signal != 0 {
-		err = fault.Runf("BUG: %v; no input file has changed meanwhile; the leaf's key in the cache is %s", f, s.cacheKey())
+		err = fault.Runf(
+			"BUG: %v; no input file has changed meanwhile; the leaf's key in the cache is %s", f,
+			s.cacheKey())
 	}
 	if err == nil { // stopped by another job of the process, or another rank, whose own error says why
 		err = f

@@ -36,8 +36,8 @@ func (k *Statement) Load() error {
 	return nil
 }
 
-// blocks makes this rank's blocks of an operand. Where the operand's entries are cut, the plan is told
-// where the pieces begin. Collective.
+// blocks makes this rank's blocks of an operand. Where the operand's entries are cut, the plan is
+// told where the pieces begin. Collective.
 func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o := k.Problem.Operands[operand]
 	part := o.Before()
@@ -53,8 +53,8 @@ func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	return own, err
 }
 
-// Foreknow locates the chunks of a tensor's entries before it is loaded, for plans: where what every rank has
-// of it tells where they begin, else about.
+// Foreknow locates the chunks of a tensor's entries before it is loaded, for plans: where what
+// every rank has of it tells where they begin, else about.
 func (k *Statement) Foreknow() error {
 	at := k.Problem.Stored()
 	if at < 0 {
@@ -74,15 +74,18 @@ func (k *Statement) Foreknow() error {
 	return nil
 }
 
-// adopt takes over the keys of a tensor that a program holds, as those at which the chunks of its entries
-// begin, where it lies in as many pieces, at the same ranks, of as many entries each. Collective.
+// adopt takes over the keys of a tensor that a program holds, as those at which the chunks of its
+// entries begin, where it lies in as many pieces, at the same ranks, of as many entries each.
+// Collective.
 func (k *Statement) adopt(operand int) error {
 	if operand != k.Problem.Stored() {
 		return nil
 	}
-	part, b := k.Problem.Operands[operand].Partition, k.Reader.HeldBlocks(k.Problem.Operands[operand].Tensor)
+	part, b := k.Problem.Operands[operand].Partition,
+		k.Reader.HeldBlocks(k.Problem.Operands[operand].Tensor)
 	a := part.Ordered()
-	if b == nil || len(part.Axes) > 1 || len(a.Ordered.Cuts) > 1 || int64(len(b.From)) != part.Pieces() {
+	if b == nil || len(part.Axes) > 1 || len(a.Ordered.Cuts) > 1 ||
+		int64(len(b.From)) != part.Pieces() {
 		return nil
 	}
 	keys := append(slices.Clone(b.From), nil)
@@ -91,7 +94,8 @@ func (k *Statement) adopt(operand int) error {
 			return nil
 		}
 	}
-	most := []int64{math.MinInt64, math.MinInt64} // of the numbers of positions, and of these less than 0
+	// of the numbers of positions, and of these less than 0
+	most := []int64{math.MinInt64, math.MinInt64}
 	for _, t := range b.Own {
 		lo, hi := t.Interval(a.Ordered.Cuts[0].Level)
 		most[0], most[1] = max(most[0], hi-lo), max(most[1], lo-hi)
@@ -140,19 +144,20 @@ func (k *Statement) ResultBlocks(own map[plan.Block]*tcs.Tensor) *store.Blocks {
 // a +=. It may then depend on the plan, and on how leaves are compiled, which sign a zero has.
 func (k *Statement) Sums() bool {
 	n := k.p.Norm
-	return n.Accumulate || len(n.Terms) > 1 || slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
-		adds := len(t.Sum) > 0
-		notation.WalkTerm(t, func(e notation.Expr) bool {
-			switch e := e.(type) {
-			case *notation.ReductionExpr:
-				adds = true
-			case *notation.Binary:
-				adds = adds || e.Op == '+' || e.Op == '-'
-			}
-			return !adds
+	return n.Accumulate || len(n.Terms) > 1 ||
+		slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
+			adds := len(t.Sum) > 0
+			notation.WalkTerm(t, func(e notation.Expr) bool {
+				switch e := e.(type) {
+				case *notation.ReductionExpr:
+					adds = true
+				case *notation.Binary:
+					adds = adds || e.Op == '+' || e.Op == '-'
+				}
+				return !adds
+			})
+			return adds
 		})
-		return adds
-	})
 }
 
 // OperandBlocks describes the blocks of an operand, those of this rank with them.
@@ -162,7 +167,8 @@ func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 }
 
 // blocksOf describes the blocks of a tensor that is cut so.
-func (k *Statement) blocksOf(name string, part *partition.Partition, own map[plan.Block]*tcs.Tensor) *store.Blocks {
+func (k *Statement) blocksOf(name string, part *partition.Partition,
+	own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	b := load.Blocks(part, k.likeOf(name, k.Reader.Formats[name]))
 	for n, t := range own {
 		if b.Owners[n] == k.Reader.Env.Comm.Rank() { // else it is a copy

@@ -83,7 +83,8 @@ func (k *Statement) narrowValues(t, wide *tcs.Tensor) error {
 	if !slices.Contains(bad, true) {
 		return nil
 	}
-	e := &kernels.NarrowError{Name: k.p.Result, Type: t.Header.Type, What: k.p.Stmt.String(), Vars: k.UserNames(k.p.Norm.LHS.Vars)}
+	e := &kernels.NarrowError{Name: k.p.Result, Type: t.Header.Type, What: k.p.Stmt.String(),
+		Vars: k.UserNames(k.p.Norm.LHS.Vars)}
 	wide.Entries(func(coord []int64, i int64) bool {
 		e.Value, e.Coord = from[i], slices.Clone(coord)
 		return int64(int32(e.Value)) == e.Value

@@ -14,9 +14,9 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// near is a statement with a dense result of which each rank runs one step, over blocks that
-// it has: its own, and those that every rank has. What the step makes is a block of the result that stays
-// at the rank; or a part of a sum, which the ranks exchange, so that each has the result. A
+// near is a statement with a dense result of which each rank runs one step, over blocks that it
+// has: its own, and those that every rank has. What the step makes is a block of the result that
+// stays at the rank; or a part of a sum, which the ranks exchange, so that each has the result. A
 // statement of nothing that is cut, on scalars say, runs at every rank over what each has.
 type near struct {
 	step       plan.Step // this rank's
@@ -29,7 +29,8 @@ type near struct {
 // any other.
 func (k *Statement) newNear() *near {
 	p := k.Problem
-	if p.Stored() >= 0 || len(p.Blocking.Groups) != 1 || !k.Reader.Formats[k.p.Result].AllDense() || k.narrows() || k.o.FixedPattern != nil {
+	if p.Stored() >= 0 || len(p.Blocking.Groups) != 1 || !k.Reader.Formats[k.p.Result].AllDense() ||
+		k.narrows() || k.o.FixedPattern != nil {
 		return nil
 	}
 	n, steps := &near{}, make([]bool, p.Ranks)
@@ -45,7 +46,8 @@ func (k *Statement) newNear() *near {
 	}
 	small := k.bytes(k.p.Result) <= resultMost
 	switch {
-	case total == 1 && len(p.Blocking.Vars) == 0 && small && k.Reader.Env.OneNode: // processors of other kinds may give other bits
+	// processors of other kinds may give other bits
+	case total == 1 && len(p.Blocking.Vars) == 0 && small && k.Reader.Env.OneNode:
 		n.everywhere = true
 	case total < p.Ranks:
 		return nil
@@ -93,7 +95,9 @@ func inOrder(p *plan.Problem) bool {
 func (n *near) reaches(k *Statement) bool {
 	for rank, s := range k.Problem.AllSteps() {
 		for _, need := range s.Need {
-			if i := need.Operand; !k.replicated[i] && (n.everywhere || k.Problem.Operands[i].Parts != nil || k.Problem.Operands[i].Partition.OwnerOf(need.Block) != rank) {
+			if i := need.Operand; !k.replicated[i] &&
+				(n.everywhere || k.Problem.Operands[i].Parts != nil ||
+					k.Problem.Operands[i].Partition.OwnerOf(need.Block) != rank) {
 				return false
 			}
 		}
@@ -130,13 +134,14 @@ func (k *Statement) NearKnown() bool { return k.near != nil && (k.near.sum || k.
 func (k *Statement) NearInto(h *input.Held) bool {
 	b := k.near.result
 	return h.Apart && (h.Replica != nil) == k.NearKnown() && k.Reader.Env.Code() != codegen.CUDA &&
-		(b.LaidAs(h.Blocks) || slices.Equal(b.Owners, h.Blocks.Owners) && slices.EqualFunc(b.Boxes, h.Blocks.Boxes, slices.Equal[[][2]int64]))
+		(b.LaidAs(h.Blocks) || slices.Equal(b.Owners, h.Blocks.Owners) &&
+			slices.EqualFunc(b.Boxes, h.Blocks.Boxes, slices.Equal[[][2]int64]))
 }
 
-// ComputeNear runs the statement once, and returns the result over the ranks. It writes over into, a former
-// result (see NearInto) or the old value that leaves read in place; where into is nil it makes one, which the
-// caller closes, after it has forgotten the block (env.Env.Forget), which may be kept. After an error what into
-// holds is undefined. Collective.
+// ComputeNear runs the statement once, and returns the result over the ranks. It writes over into,
+// a former result (see NearInto) or the old value that leaves read in place; where into is nil it
+// makes one, which the caller closes, after it has forgotten the block (env.Env.Forget), which may
+// be kept. After an error what into holds is undefined. Collective.
 func (k *Statement) ComputeNear(into *input.Held) (*input.Held, error) {
 	if err := k.bind(); err != nil {
 		return nil, err
@@ -186,7 +191,8 @@ func (n *near) block(h *input.Held) *tcs.Tensor {
 }
 
 // elements are the types of values as comm adds them.
-var elements = map[tcs.Type]comm.Type{tcs.Float64: comm.Float64, tcs.Float32: comm.Float32, tcs.Int64: comm.Int64, tcs.Int32: comm.Int32,
+var elements = map[tcs.Type]comm.Type{tcs.Float64: comm.Float64, tcs.Float32: comm.Float32,
+	tcs.Int64: comm.Int64, tcs.Int32: comm.Int32,
 	tcs.Complex128: comm.Complex128, tcs.Complex64: comm.Complex64}
 
 // first has rank 0 tell of an error that all ranks find in what each runs alike: others wait a

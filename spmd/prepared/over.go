@@ -38,12 +38,13 @@ func (k *Statement) oldOperand() string {
 // isOld tells whether an operand's tensor is the result's old value.
 func (k *Statement) isOld(tensor string) bool { return tensor == k.p.Old || tensor == k.p.Result }
 
-// oneStep tells whether each block of a dense result is made by one step, from the same block of an operand,
-// both at one rank.
+// oneStep tells whether each block of a dense result is made by one step, from the same block of an
+// operand, both at one rank.
 func (k *Statement) oneStep(operand int) bool {
 	old, result := k.Problem.Operands[operand], k.Problem.Result
 	alike := slices.Equal(old.Cut, k.Problem.ResultCut) &&
-		slices.EqualFunc(old.Partition.Axes, result.Axes, func(a, b partition.Axis) bool { return slices.Equal(a.Modes, b.Modes) })
+		slices.EqualFunc(old.Partition.Axes, result.Axes,
+			func(a, b partition.Axis) bool { return slices.Equal(a.Modes, b.Modes) })
 	if !k.Reader.Formats[k.p.Result].AllDense() || !alike {
 		return false
 	}
@@ -58,7 +59,8 @@ func (k *Statement) oneStep(operand int) bool {
 	return true
 }
 
-// allInPlace tells whether every rank's leaf works in place: a built-in one in its stead does not. Collective.
+// allInPlace tells whether every rank's leaf works in place: a built-in one in its stead does not.
+// Collective.
 func (k *Statement) allInPlace() (bool, error) {
 	n := k.leaves[0].unit.Result.InPlace
 	if k.Problem.Whole || k.oldOperand() == "" {
@@ -86,8 +88,8 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 	return false
 }
 
-// resultOver puts the result before the leaf runs into all, in front of args. Of a leaf that works in
-// place it is the operand itself, where over says that it may be written, else a copy of its
+// resultOver puts the result before the leaf runs into all, in front of args. Of a leaf that works
+// in place it is the operand itself, where over says that it may be written, else a copy of its
 // values, which the leaf then reads in the operand's stead: the two may lie differently.
 func (s *leaf) resultOver(all, args []*tcs.Tensor, box [][2]int64, over bool) error {
 	n := s.unit.Result.InPlace
@@ -121,20 +123,22 @@ func (s *leaf) apart(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	return true
 }
 
-// hasLevels tells whether a former result has the level arrays that a new one would have: none, or, at the
-// same place in memory, those of the operand whose outer levels it shares.
+// hasLevels tells whether a former result has the level arrays that a new one would have: none, or,
+// at the same place in memory, those of the operand whose outer levels it shares.
 func (s *leaf) hasLevels(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Format.AllDense() || u.InPlace > 0 && t.Vals.Ptr == args[u.InPlace-1].Vals.Ptr {
 		return true
 	}
-	if u.Shares < 1 || u.Repack || s.k.Reader.Env.Code() == codegen.CUDA { // where results have arrays of their own
+	// where results have arrays of their own
+	if u.Shares < 1 || u.Repack || s.k.Reader.Env.Code() == codegen.CUDA {
 		return false
 	}
 	from := args[u.Shares-1]
 	for l := range len(u.Format.Levels) - u.Format.TrailingDense() {
 		a, b := &t.Levels[l], &from.Levels[l]
-		if a.Kind != b.Kind || a.Size != b.Size || a.Offset != b.Offset || a.Pos != b.Pos || a.Crd != b.Crd {
+		if a.Kind != b.Kind || a.Size != b.Size || a.Offset != b.Offset || a.Pos != b.Pos ||
+			a.Crd != b.Crd {
 			return false
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"distaff/spmd/store"
 )
 
-// Lies is how a tensor lies where its placement is not what the steps go by: an operand before the first step, and the
-// result after the last. Nil for any other, and for those of a program, which brings its tensors itself.
+// Lies is how a tensor lies where its placement is not what the steps go by: an operand before the
+// first step, and the result after the last. Nil for any other, and for those of a program, which
+// brings its tensors itself.
 func (k *Statement) Lies(h plan.Home) *partition.Partition {
 	if !k.o.Places {
 		return nil
@@ -26,11 +27,12 @@ func (k *Statement) ResultPartition() *partition.Partition {
 	return k.Problem.Resting()
 }
 
-// Moved is what was sent and received to bring operands from where they lie to where the steps want them.
+// Moved is what was sent and received to bring operands from where they lie to where the steps want
+// them.
 func (k *Statement) Moved() comm.Counters { return k.moved }
 
-// loaded makes this rank's blocks of an operand: of one that lies elsewhere than the steps want it, from its blocks there.
-// Collective.
+// loaded makes this rank's blocks of an operand: of one that lies elsewhere than the steps want it,
+// from its blocks there. Collective.
 func (k *Statement) loaded(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o := &k.Problem.Operands[operand]
 	lies := k.Lies(o.Home)
@@ -43,15 +45,19 @@ func (k *Statement) loaded(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	}
 	defer tcs.CloseAll(there)
 	before := k.Reader.Env.Comm.Counters()
-	own, _, err := k.Reader.Target(o.Before(), o.Tensor).Held(k.Reader.Env.Comm, k.blocksOf(o.Tensor, lies, there), true)
+	own, _, err := k.Reader.Target(o.Before(), o.Tensor).Held(k.Reader.Env.Comm,
+		k.blocksOf(o.Tensor, lies, there), true)
 	k.moved = k.moved.Add(k.Reader.Env.Comm.Counters().Sub(before))
 	return own, err
 }
 
-// ToPlacement is how the blocks of the result, which the steps have made, become the pieces of its placement.
+// ToPlacement is how the blocks of the result, which the steps have made, become the pieces of its
+// placement.
 func (k *Statement) ToPlacement() *assemble.Sum {
 	dims := k.Reader.Sizes.Dims[k.p.Result]
-	return &assemble.Sum{Like: k.likeOf(k.p.Result, k.Reader.Formats[k.p.Result]), Parts: assemble.PiecesOf(k.Problem.Result, dims), Pieces: assemble.PiecesOf(k.ResultPartition(), dims)}
+	return &assemble.Sum{Like: k.likeOf(k.p.Result, k.Reader.Formats[k.p.Result]),
+		Parts:  assemble.PiecesOf(k.Problem.Result, dims),
+		Pieces: assemble.PiecesOf(k.ResultPartition(), dims)}
 }
 
 // place brings blocks of the result, which it takes over, to where the result lies. Collective.
@@ -67,7 +73,8 @@ func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tc
 
 // pieces are the options to make pieces of the result with.
 func (k *Statement) pieces() assemble.Options {
-	o := assemble.Options{Alloc: k.Reader.Env.Arena.Alloc, Limit: k.Reader.Env.Limit, Threads: k.Reader.Env.Threads, Abort: k.exec.Abort}
+	o := assemble.Options{Alloc: k.Reader.Env.Arena.Alloc, Limit: k.Reader.Env.Limit,
+		Threads: k.Reader.Env.Threads, Abort: k.exec.Abort}
 	if k.exec.Sparse != nil {
 		shape := *k.exec.Sparse.Shape
 		shape.Type = k.ResultLike().Type
@@ -76,8 +83,8 @@ func (k *Statement) pieces() assemble.Options {
 	return o
 }
 
-// Complete gives the blocks of the result, which other statements are to read as they are, the coordinates that
-// blocks beside them store (assemble.Complete). Collective.
+// Complete gives the blocks of the result, which other statements are to read as they are, the
+// coordinates that blocks beside them store (assemble.Complete). Collective.
 func (k *Statement) Complete(b *store.Blocks) error {
 	if !k.ResultStored() { // they are assembled anew where they are read
 		return nil
@@ -85,8 +92,9 @@ func (k *Statement) Complete(b *store.Blocks) error {
 	return assemble.Complete(k.Reader.Env.Comm, b, k.pieces())
 }
 
-// Completing is what Complete takes at most at each rank beside the blocks, of the sizes and widths that these are taken to have.
-// It is nothing outside of a program, where nothing but files is made of the result.
+// Completing is what Complete takes at most at each rank beside the blocks, of the sizes and widths
+// that these are taken to have. It is nothing outside of a program, where nothing but files is made
+// of the result.
 func (k *Statement) Completing(pos, crd []uint8, size plan.Sizes) []int64 {
 	if k.o.Places {
 		return make([]int64, k.Problem.Ranks)

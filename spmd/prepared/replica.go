@@ -21,7 +21,8 @@ func (k *Statement) SettleReplicas() {
 	all := k.Problem.Broadcasts()
 	mark := func(everywhere bool) {
 		for i, o := range k.Problem.Operands {
-			k.replicated[i] = (all[i] || everywhere) && k.Reader.Formats[o.Tensor].AllDense() && k.bytes(o.Tensor) <= replicaMost
+			k.replicated[i] = (all[i] || everywhere) && k.Reader.Formats[o.Tensor].AllDense() &&
+				k.bytes(o.Tensor) <= replicaMost
 		}
 	}
 	k.near = k.newNear()
@@ -46,7 +47,8 @@ func (k *Statement) bytes(name string) float64 {
 
 // here makes this rank's blocks of an operand, and, of one that is replicated, the whole of it.
 // The caller closes them. Collective.
-func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor, err error) {
+func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor,
+	err error) {
 	o := k.Problem.Operands[operand]
 	if !k.replicated[operand] {
 		if err := k.adopt(operand); err != nil {
@@ -93,9 +95,9 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 	return own, replica, nil
 }
 
-// copies brings the blocks of an operand that live at several ranks from the first of them, which has
-// them in own, to the others. That is part of where the operand lies, and no traffic of the statement's.
-// Collective.
+// copies brings the blocks of an operand that live at several ranks from the first of them, which
+// has them in own, to the others. That is part of where the operand lies, and no traffic of the
+// statement's. Collective.
 func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	part := k.Problem.Operands[operand].Before()
 	if part.Copies == nil {
@@ -106,7 +108,8 @@ func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 		if err := k.Reader.Env.Fetch(own[b]); err != nil {
 			return err
 		}
-		t, err := transfer.Spread(c, own[b], k.exec.Like[operand], part.Ranks(b), 0, k.Reader.Env.Arena.Alloc)
+		t, err := transfer.Spread(c, own[b], k.exec.Like[operand], part.Ranks(b), 0,
+			k.Reader.Env.Arena.Alloc)
 		if err != nil {
 			return err
 		}
@@ -168,7 +171,8 @@ func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	send := comm.Buf{}
 	if counts[me] > 0 { // the block may show a part of more rows
 		own := b.Own[me]
-		first := (b.Boxes[me][b.Modes[0]][0]-own.Levels[0].Offset)*row - own.Vals.First*int64(t.Header.Type.Size())
+		first := (b.Boxes[me][b.Modes[0]][0]-own.Levels[0].Offset)*row - own.Vals.First*int64(
+			t.Header.Type.Size())
 		send = transfer.Values(own).Slice(first, first+counts[me])
 	}
 	if err := k.Reader.Env.Comm.Allgatherv(send, transfer.Values(t), counts); err != nil {
@@ -197,7 +201,8 @@ func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, 
 // newDense is a dense tensor of any values.
 func (k *Statement) newDense(name string) (*tcs.Tensor, error) {
 	like := k.likeOf(name, k.Reader.Formats[name])
-	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Kinds: like.Kinds,
+		Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
 	return tcs.NewIn(shape, name, k.Reader.Env.Arena.Alloc)
 }
 

@@ -13,11 +13,12 @@ func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tenso
 	if k.into != nil {
 		return k.into.run(k)
 	}
-	err = k.onBlocks(s, operands, func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-		box := k.Problem.Result.Box(s.Partial.Result, k.Reader.Sizes.Dims[k.p.Result])
-		out, err = st.call(k.Reader.Env.Ctx, args, ranges, box, k.rests())
-		return err
-	})
+	err = k.onBlocks(s, operands,
+		func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
+			box := k.Problem.Result.Box(s.Partial.Result, k.Reader.Sizes.Dims[k.p.Result])
+			out, err = st.call(k.Reader.Env.Ctx, args, ranges, box, k.rests())
+			return err
+		})
 	if err != nil || !k.Problem.Whole {
 		return out, err
 	}
@@ -26,7 +27,8 @@ func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tenso
 
 // onBlocks calls f with a step's statement, the arguments of its leaf and the
 // ranges of its loops.
-func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error) error {
+func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor,
+	f func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error) error {
 	st := k.leaves[s.Group]
 	var args []*tcs.Tensor
 	if k.bound != nil && k.bound.ready {
@@ -44,16 +46,18 @@ func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor, f func(st *lea
 	return f(st, args, ranges)
 }
 
-// conversions are those of operands that the last step's leaf read. The next step reads those of the same blocks
-// again: where many steps read one block, it is converted once.
+// conversions are those of operands that the last step's leaf read. The next step reads those of
+// the same blocks again: where many steps read one block, it is converted once.
 type conversions struct {
 	leaf *leaf
 	of   []*tcs.Tensor // by argument, what was converted; nil where nothing was
 	made []*tcs.Tensor
 }
 
-// arguments are the leaf's operands: those given, or conversions of them, which belong to c, also where it fails.
-func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args []*tcs.Tensor, err error) {
+// arguments are the leaf's operands: those given, or conversions of them, which belong to c, also
+// where it fails.
+func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args []*tcs.Tensor,
+	err error) {
 	if c.leaf != s {
 		c.close()
 		n := len(s.unit.Args) - 1

@@ -24,9 +24,10 @@ type Statement struct {
 
 	Problem *plan.Problem
 
-	leaves     []*leaf        // one a group
-	sum        *leaf          // result = P + Q
-	bound      *whole         // the call of the leaf of a statement on whole tensors; nil until it is bound
+	leaves []*leaf // one a group
+	sum    *leaf   // result = P + Q
+	// the call of the leaf of a statement on whole tensors; nil until it is bound
+	bound      *whole
 	near       *near          // of a program on several ranks; nil where steps go by the plan
 	forms      strategy.Forms // of code, with which leaves are compiled
 	into       *into          // of Options.FixedPattern; nil for a result of its own
@@ -36,11 +37,12 @@ type Statement struct {
 	exec       *exec.Rank
 	wholes     map[string]*tcs.Tensor // operands of several blocks, whole at this rank
 
-	replicated []bool          // operands of which every rank has the whole (exec.Rank.Replicas)
-	gathered   []bool          // those whose replica was gathered from the rows of the ranks, in memory of its own
-	kept       []bool          // operands of which the blocks stay where leaves run
-	shown      []*store.Blocks // by operand, blocks of a tensor that were as the plan wants them
-	moved      comm.Counters   // by loading operands that lie elsewhere (see loaded)
+	replicated []bool // operands of which every rank has the whole (exec.Rank.Replicas)
+	// those whose replica was gathered from the rows of the ranks, in memory of its own
+	gathered []bool
+	kept     []bool          // operands of which the blocks stay where leaves run
+	shown    []*store.Blocks // by operand, blocks of a tensor that were as the plan wants them
+	moved    comm.Counters   // by loading operands that lie elsewhere (see loaded)
 
 	work        work
 	conversions conversions // that steps read
@@ -50,7 +52,8 @@ type Statement struct {
 
 // Options are how a statement is compiled and run; see spmd.Options.
 type Options struct {
-	MemoryLimit  int64       // that is given, 0 for none: the same at every rank, which compile one leaf
+	// that is given, 0 for none: the same at every rank, which compile one leaf
+	MemoryLimit  int64
 	FixedPattern *tcs.Tensor // what values are computed into; nil for a result of its own
 	Several      bool        // it will run more than once
 	Locked       bool        // all runs are from one thread, which is the caller's
@@ -58,19 +61,25 @@ type Options struct {
 	Places       bool        // operands begin, and the result ends, where their placements have them
 	Replicas     bool        // small dense operands that every rank reads whole stay at every rank
 	Alone        bool        // nothing but the statement has its operands' blocks
-	Leaves       bool        // values of results may be where leaves run alone: the caller fetches them (env.Env.Fetch) before it reads them
-	Network      string      // how products are contracted, as codegen.Request has it, and
-	Order        int         // the most variables of an intermediate of these, 0 for any number
-	Runs         int64       // how often the statement runs at most; 0 where nobody knows, or runs are timed
-	Verify       bool        // the compiler checks what its passes make
-	Trace        func(pass string, text func() string)
+	// values of results may be where leaves run alone: the caller fetches them (env.Env.Fetch) before
+	// it reads them
+	Leaves  bool
+	Network string // how products are contracted, as codegen.Request has it, and
+	Order   int    // the most variables of an intermediate of these, 0 for any number
+	// how often the statement runs at most; 0 where nobody knows, or runs are timed
+	Runs   int64
+	Verify bool // the compiler checks what its passes make
+	Trace  func(pass string, text func() string)
 }
 
 // New is a statement of in's tensors that goes by a plan, before its operands are loaded.
 func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
 	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{}}
-	k.exec = &exec.Rank{Comm: in.Env.Comm, Plan: k.Problem, Limit: in.Env.Limit, Alloc: in.Env.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Env.Located, Rows: k.rows, Threads: in.Env.Threads,
-		Moves: o.Alone && in.Env.Code() != codegen.CUDA, Shares: in.Env.Code() != codegen.CUDA} // where blocks are kept on a device
+	k.exec = &exec.Rank{Comm: in.Env.Comm, Plan: k.Problem, Limit: in.Env.Limit,
+		Alloc: in.Env.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Env.Located, Rows: k.rows,
+		Threads: in.Env.Threads,
+		// where blocks are kept on a device
+		Moves: o.Alone && in.Env.Code() != codegen.CUDA, Shares: in.Env.Code() != codegen.CUDA}
 	k.closers = append(k.closers, k.exec.Close)
 	for _, o := range k.Problem.Operands {
 		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
@@ -86,12 +95,13 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 
 // likeOf describes the blocks of a tensor in a format.
 func (k *Statement) likeOf(name string, f format.Format) transfer.Like {
-	return transfer.Like{Name: name, Dims: k.Reader.Sizes.Dims[name], Type: bridge.TCS(k.Reader.Types[name]), Kinds: f.Letters(), Modes: f.Order}
+	return transfer.Like{Name: name, Dims: k.Reader.Sizes.Dims[name],
+		Type: bridge.TCS(k.Reader.Types[name]), Kinds: f.Letters(), Modes: f.Order}
 }
 
 // Compute runs the statement once, and returns the result's blocks that live at this rank.
-// Collective. The caller closes the blocks, after it has forgotten them (env.Env.Forget): they may be kept, and, with
-// Options.Leaves, left.
+// Collective. The caller closes the blocks, after it has forgotten them (env.Env.Forget): they may
+// be kept, and, with Options.Leaves, left.
 func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	k.work.begin()
 	if err := k.fetch(); err != nil {
@@ -116,8 +126,9 @@ func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	return k.place(blocks)
 }
 
-// ComputeOver is Compute, which writes over the result's old value: that Overwrites, and
-// that the blocks of the old value are the result's, is the caller's to know. The blocks that it returns are these. Collective.
+// ComputeOver is Compute, which writes over the result's old value: that Overwrites, and that the
+// blocks of the old value are the result's, is the caller's to know. The blocks that it returns are
+// these. Collective.
 func (k *Statement) ComputeOver() (map[plan.Block]*tcs.Tensor, error) {
 	k.over = true
 	defer func() { k.over = false }()

@@ -10,11 +10,12 @@ import (
 // whole is the call of the leaf of a statement on whole tensors, or of the one step of a
 // rank, whose arguments and ranges are the same at every run.
 type whole struct {
-	args   []*tcs.Tensor // but the result
-	all    []*tcs.Tensor // room for the result, and args
-	made   conversions   // among args
-	at     []int         // by operand, where it is in args; -1 where a conversion is, or it is not read
-	ready  bool          // args are there
+	args []*tcs.Tensor // but the result
+	all  []*tcs.Tensor // room for the result, and args
+	made conversions   // among args
+	// by operand, where it is in args; -1 where a conversion is, or it is not read
+	at     []int
+	ready  bool // args are there
 	bounds [][2]int64
 	box    [][2]int64 // of the result; nil for the whole
 	env    kernels.Env
@@ -141,12 +142,12 @@ func (k *Statement) unbind() {
 	k.bound = nil
 }
 
-// ComputeWhole runs the leaf of a statement on whole tensors once. It writes over into, a
-// former result with dense levels alone or with the level arrays that the leaf's result has from an operand,
-// or, of a leaf that works in place, the result's old value; or it makes a tensor, which the caller
-// closes: always where into is nil, shares memory of values with another operand, or has a pattern of its
-// own. What it makes may be kept: the caller forgets it (env.Env.Forget) before it is closed.
-// After an error what into holds is undefined.
+// ComputeWhole runs the leaf of a statement on whole tensors once. It writes over into, a former
+// result with dense levels alone or with the level arrays that the leaf's result has from an
+// operand, or, of a leaf that works in place, the result's old value; or it makes a tensor, which
+// the caller closes: always where into is nil, shares memory of values with another operand, or has
+// a pattern of its own. What it makes may be kept: the caller forgets it (env.Env.Forget) before it
+// is closed. After an error what into holds is undefined.
 func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.into != nil {
 		return k.into.run(k)

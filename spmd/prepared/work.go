@@ -19,8 +19,8 @@ type Work struct {
 	Estimated bool // of operands whose patterns meet, the operations were estimated
 }
 
-// Work is what the first run's leaves had to do: each array of an operand is read once, but for values
-// beyond those that are used, and each block of the result that lives here is written once.
+// Work is what the first run's leaves had to do: each array of an operand is read once, but for
+// values beyond those that are used, and each block of the result that lives here is written once.
 func (k *Statement) Work() Work { return k.work.sum }
 
 // work is that of the first run, as it is counted.
@@ -53,19 +53,20 @@ func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
 			w.sum.Model.Written += levelBytes(t)
 		}
 	}
-	w.sum.Model.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64}, k.Reader.ComputeType)
+	w.sum.Model.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64},
+		k.Reader.ComputeType)
 	w.done, w.read = true, nil
 }
 
-// maxSteps is how many operations a call of a leaf may do for each of its threads. They would take a core
-// weeks.
+// maxSteps is how many operations a call of a leaf may do for each of its threads. They would take
+// a core weeks.
 const maxSteps = 1 << 53
 
 // maxOperations is more than the operations of a statement at one coordinate.
 const maxOperations = 1 << 10
 
-// endless refuses a call of a leaf on its operands, over bounds of its variables, that would not end: loops over
-// coordinates, stored or not, may be as long as sizes can be.
+// endless refuses a call of a leaf on its operands, over bounds of its variables, that would not
+// end: loops over coordinates, stored or not, may be as long as sizes can be.
 func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
 	points := 1.0
 	for _, b := range bounds {
@@ -78,22 +79,25 @@ func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
 	done, _ := s.operations(args, bounds)
 	if n := done.Multiplications + done.Additions; done.Exact && n > most {
 		return fault.Commandf("%s takes %.3g steps, and would not end: want at most %.3g for each thread"+
-			" (a term without a sparse tensor has a value at every coordinate)", s.k.p.Stmt, n, float64(maxSteps))
+			" (a term without a sparse tensor has a value at every coordinate)", s.k.p.Stmt, n,
+			float64(maxSteps))
 	}
 	return nil
 }
 
-// operations are what a call of a leaf does, on its operands and over bounds of its variables. at are the operands by
-// argument, nil for those that are no tensors of the call.
-func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.Operations, at []*tcs.Tensor) {
-	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(s.unit.Args)), Size: func(v string) int64 {
-		for n, u := range s.unit.Vars {
-			if u == v {
-				return max(bounds[n][1]-bounds[n][0], 0)
+// operations are what a call of a leaf does, on its operands and over bounds of its variables. at
+// are the operands by argument, nil for those that are no tensors of the call.
+func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.Operations,
+	at []*tcs.Tensor) {
+	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(s.unit.Args)),
+		Size: func(v string) int64 {
+			for n, u := range s.unit.Vars {
+				if u == v {
+					return max(bounds[n][1]-bounds[n][0], 0)
+				}
 			}
-		}
-		return s.k.Reader.Sizes.Vars[v]
-	}}
+			return s.k.Reader.Sizes.Vars[v]
+		}}
 	at = make([]*tcs.Tensor, len(s.unit.Args))
 	next := 0
 	for n, a := range s.unit.Args[1:] {
@@ -110,7 +114,8 @@ func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.O
 	return s.unit.Operations(x), at
 }
 
-// called counts a call of a leaf on its operands, over ranges of its variables, and refuses an endless one.
+// called counts a call of a leaf on its operands, over ranges of its variables, and refuses an
+// endless one.
 func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
 	bounds := s.bounds(ranges)
 	if err := s.endless(args, bounds); err != nil || w.done || w.read == nil {
@@ -131,9 +136,10 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) e
 	return nil
 }
 
-// mostHasty is the number of operations, and of values read and written, of all runs of a leaf up to which
-// the leaf is compiled in haste. Leaves do 0.2 to 1 of them in a nanosecond and thread, and it takes 50 to 100 ms of
-// a processor longer to compile one for speed, after which it takes a third to all of the time.
+// mostHasty is the number of operations, and of values read and written, of all runs of a leaf up
+// to which the leaf is compiled in haste. Leaves do 0.2 to 1 of them in a nanosecond and thread,
+// and it takes 50 to 100 ms of a processor longer to compile one for speed, after which it takes a
+// third to all of the time.
 const mostHasty = 20e6
 
 // hasten has a leaf that does little be compiled in haste. Every rank finds the same.
@@ -144,7 +150,9 @@ func (s *leaf) hasten() {
 	}
 	all := s.steps() * float64(k.o.Runs)
 	if s.unit.Hasty = all <= mostHasty; s.unit.Hasty {
-		k.Reader.Env.Detail(fmt.Sprintf("the leaf of %s is compiled with less optimization: it does %.3g operations in all", s.stmt, all))
+		k.Reader.Env.Detail(fmt.Sprintf(
+			"the leaf of %s is compiled with less optimization: it does %.3g operations in all", s.stmt,
+			all))
 	}
 }
 
@@ -152,7 +160,8 @@ func (s *leaf) hasten() {
 // together, with the values that they read and write.
 func (s *leaf) steps() float64 {
 	k, u := s.k, s.unit
-	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)), Size: func(v string) int64 { return k.Reader.Sizes.Vars[v] }}
+	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)),
+		Size: func(v string) int64 { return k.Reader.Sizes.Vars[v] }}
 	for n, a := range u.Args[1:] {
 		t, ok := s.operands[a.Tensor]
 		switch {
@@ -178,7 +187,8 @@ func (s *leaf) steps() float64 {
 	return all
 }
 
-// bytesRead is what reading a tensor's level arrays takes, and so many of its values, each once at most.
+// bytesRead is what reading a tensor's level arrays takes, and so many of its values, each once at
+// most.
 func bytesRead(t *tcs.Tensor, values float64) int64 {
 	n := min(int64(math.Round(values)), t.Vals.Len)
 	return levelBytes(t) + n*int64(t.Vals.Width)

@@ -54,6 +54,7 @@ func (s *Statement) Compare(n *Snapshot) (said string, d *check.Difference, err 
 		return "", nil, nil
 	}
 	r := s.reader
-	p := check.Problem{Env: s.p.env, Norm: s.parsed.Norm, Sizes: r.Sizes, Compute: r.ComputeType, Types: r.Types, Tensors: n.operands, Seed: s.p.o.Seed}
+	p := check.Problem{Env: s.p.env, Norm: s.parsed.Norm, Sizes: r.Sizes, Compute: r.ComputeType,
+		Types: r.Types, Tensors: n.operands, Seed: s.p.o.Seed}
 	return p.Compare(n.result)
 }

@@ -1,6 +1,6 @@
 // Package program keeps tensors in memory, over the ranks, and statements over them that are
-// prepared once: parsed, planned, compiled, their operands' blocks at their ranks. Running one again
-// opens no file and compiles nothing.
+// prepared once: parsed, planned, compiled, their operands' blocks at their ranks. Running one
+// again opens no file and compiles nothing.
 //
 // Every rank has a Program, and makes the same calls in the same order: those that are
 // collective say so.
@@ -57,7 +57,8 @@ type Program struct {
 
 // Spent is the time that a rank has taken beside runs of statements, all so far.
 type Spent struct {
-	Load    time.Duration // reading, and bringing tensors to where statements want them as they are prepared
+	// reading, and bringing tensors to where statements want them as they are prepared
+	Load    time.Duration
 	Compile time.Duration
 }
 
@@ -73,7 +74,8 @@ func since(at time.Time, to *time.Duration) time.Time {
 
 // New is a program without tensors. The caller closes it, and then e.
 func New(e *env.Env, o Options) *Program {
-	return &Program{env: e, o: o, tensors: map[string]*tensor{}, statements: map[*Statement]bool{}, done: map[string]*Statement{}}
+	return &Program{env: e, o: o, tensors: map[string]*tensor{}, statements: map[*Statement]bool{},
+		done: map[string]*Statement{}}
 }
 
 // Rank is this rank's number, from 0, and Ranks how many there are.
@@ -87,7 +89,8 @@ func (p *Program) MemoryLimit() int64 { return p.o.MemoryLimit }
 func (p *Program) Context() context.Context { return p.env.Ctx }
 
 // Ahead compiles leaves on other threads, before statements ask for them: see env.Env.Ahead.
-func (p *Program) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(), err error) {
+func (p *Program) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
+	err error) {
 	return p.env.Ahead(units)
 }
 
@@ -110,19 +113,22 @@ type Storage struct {
 	Sizes  []int64 // of its modes; -1 for one that is not given; of a scalar, none, but not nil
 }
 
-// Set gives the name a tensor, in the place of the one that it had. Files are opened, and
-// generated data is made, when a statement first reads it. A tensor in memory must be the same at
-// every rank. Memory of the caller's is read and not written, and stays as it is, values too, as long
-// as the name has it: to change values, set the tensor again, which compiles nothing.
+// Set gives the name a tensor, in the place of the one that it had. Files are opened, and generated
+// data is made, when a statement first reads it. A tensor in memory must be the same at every rank.
+// Memory of the caller's is read and not written, and stays as it is, values too, as long as the
+// name has it: to change values, set the tensor again, which compiles nothing.
 func (p *Program) Set(name string, in input.Input, how Storage) error {
 	if err := p.may(); err != nil {
 		return err
 	}
 	if !notation.IsName(name) {
-		return fault.Commandf("got %q for a tensor's name, want a letter, and letters, digits and _ behind it", tcs.Printable(name))
+		return fault.Commandf(
+			"got %q for a tensor's name, want a letter, and letters, digits and _ behind it",
+			tcs.Printable(name))
 	}
 	if in.File == "" && in.Generate == "" && in.Scalar == nil && in.Tensor == nil {
-		return fault.Commandf("the input of %s is empty: none of File, Generate, Scalar and Tensor is set, or the tensor is nil; want one (Declare is for what statements write)", name)
+		return fault.Commandf(
+			"the input of %s is empty: none of File, Generate, Scalar and Tensor is set, or the tensor is nil; want one (Declare is for what statements write)", name)
 	}
 	t, err := p.newTensor(name, in, how)
 	if err != nil {
@@ -138,7 +144,9 @@ func (p *Program) Declare(name string, how Storage) error {
 		return err
 	}
 	if !notation.IsName(name) {
-		return fault.Commandf("got %q for a tensor's name, want a letter, and letters, digits and _ behind it", tcs.Printable(name))
+		return fault.Commandf(
+			"got %q for a tensor's name, want a letter, and letters, digits and _ behind it",
+			tcs.Printable(name))
 	}
 	t, err := p.newTensor(name, input.Input{}, how)
 	if err != nil {
@@ -227,7 +235,8 @@ func (p *Program) tensor(name string) (*tensor, error) {
 	case t.broken != "":
 		return nil, fault.Commandf("%s has no value: %s failed while it wrote it", name, t.broken)
 	case !t.valued():
-		return nil, fault.Commandf("%s has no value: nothing was assigned to it, and it has no input", name)
+		return nil, fault.Commandf("%s has no value: nothing was assigned to it, and it has no input",
+			name)
 	}
 	return t, nil
 }

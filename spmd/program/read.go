@@ -15,7 +15,8 @@ import (
 	"distaff/spmd/store"
 )
 
-// held is a tensor that lies in memory, whose blocks are read outside of a statement's run, by other ranks perhaps.
+// held is a tensor that lies in memory, whose blocks are read outside of a statement's run, by
+// other ranks perhaps.
 func (p *Program) held(name string) (*tensor, error) {
 	t, err := p.inMemory(name)
 	if err == nil {
@@ -59,7 +60,8 @@ func (p *Program) fetch(t *tensor, blocks *place.BlockSpec) error {
 
 // Loading is a statement that reads a tensor, and its index variables, one a mode. Its result is
 // none of the tensors that are taken.
-func Loading(name string, order int, taken func(name string) bool) (statement string, vars []string) {
+func Loading(name string, order int, taken func(name string) bool) (statement string,
+	vars []string) {
 	for k := range order {
 		vars = append(vars, name+"_"+string(rune('a'+k%26))+string(rune('a'+k/26)))
 	}
@@ -80,7 +82,8 @@ func Evenly(vars []string, mode, ranks int) *place.BlockSpec {
 		mode, ranks = 0, 1
 	}
 	v := vars[mode]
-	return &place.BlockSpec{Splits: []place.SplitSpec{{Var: v, Count: int64(ranks)}}, Extend: []string{v}, Map: []string{v}}
+	return &place.BlockSpec{Splits: []place.SplitSpec{{Var: v, Count: int64(ranks)}},
+		Extend: []string{v}, Map: []string{v}}
 }
 
 // order is the number of modes of a tensor that is not held.
@@ -94,7 +97,8 @@ func (t *tensor) order() (int, error) {
 		letters, _, _ := strings.Cut(t.how.Format, ":")
 		return len(letters), nil
 	}
-	return 0, fault.Commandf("%s: no statement has read it yet, and neither its sizes nor its format say how many modes it has", t.name)
+	return 0, fault.Commandf(
+		"%s: no statement has read it yet, and neither its sizes nor its format say how many modes it has", t.name)
 }
 
 // Value is the value of a scalar, at every rank. Collective.
@@ -105,7 +109,8 @@ func (p *Program) Value(name string) (tcs.Value, error) {
 	}
 	b := t.held.Blocks
 	if len(b.Dims) != 0 {
-		return tcs.Value{}, fault.Commandf("%s has %s, want a scalar", name, tcs.Count(int64(len(b.Dims)), "mode"))
+		return tcs.Value{}, fault.Commandf("%s has %s, want a scalar", name,
+			tcs.Count(int64(len(b.Dims)), "mode"))
 	}
 	var v tcs.Value
 	if x := b.Own[0]; x != nil {
@@ -180,7 +185,8 @@ func (p *Program) StatisticsWith(mine stats.Rank, parts ...comm.Counters) ([]sta
 	for _, n := range parts {
 		all = all.Add(n)
 	}
-	mine.Sent, mine.Received, mine.Messages, mine.Parts = all.BytesSent, all.BytesReceived, all.MessagesSent, parts
+	mine.Sent, mine.Received, mine.Messages, mine.Parts = all.BytesSent, all.BytesReceived,
+		all.MessagesSent, parts
 	mine.PeakRSS, mine.Allocated = env.PeakRSS(), p.env.Limit.Peak()
 	return stats.Gather(p.env.Comm.Uncounted(), mine)
 }
@@ -210,7 +216,8 @@ func (p *Program) Write(list ...output.Output) error { return p.WriteWith("", ni
 
 // WriteWith is Write with one more file, of what stats gives rank 0 when the tensors are on
 // disk; it is called at every rank. No file where its name is "". Collective.
-func (p *Program) WriteWith(name string, stats func() ([]byte, error), list ...output.Output) (err error) {
+func (p *Program) WriteWith(name string, stats func() ([]byte, error),
+	list ...output.Output) (err error) {
 	if p.env.Root() {
 		err := outfile.Apart(output.Uses(list, name)...)
 		if err == nil && name != "" {
@@ -247,7 +254,8 @@ func (p *Program) WriteWith(name string, stats func() ([]byte, error), list ...o
 			}
 			files = append(files, file)
 		}
-		if err := store.Write(p.env.Comm, p.tensors[o.Tensor].held.Blocks, file, o.File, mode, p.env.Config()); err != nil {
+		if err := store.Write(p.env.Comm, p.tensors[o.Tensor].held.Blocks, file, o.File, mode,
+			p.env.Config()); err != nil {
 			if file != nil {
 				err = file.Errorf(err)
 			}

@@ -90,11 +90,12 @@ func (s *Statement) result(own map[plan.Block]*tcs.Tensor) *store.Blocks {
 
 // sums tells whether the sign of zeros is uncertain: of what the statement adds, or reads.
 func (s *Statement) sums() bool {
-	return s.k.Sums() || slices.ContainsFunc(s.reads, func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
+	return s.k.Sums() || slices.ContainsFunc(s.reads,
+		func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
 }
 
-// computeNear runs a statement of which every rank runs a step over what it has, over the result's former
-// value where that can be.
+// computeNear runs a statement of which every rank runs a step over what it has, over the result's
+// former value where that can be.
 func (s *Statement) computeNear(t *tensor) error {
 	p := s.p
 	var into *input.Held
@@ -120,7 +121,8 @@ func (s *Statement) computeNear(t *tensor) error {
 	return nil
 }
 
-// computeOver runs a statement over ranks that writes over its result's old value, whose blocks stay the tensor's.
+// computeOver runs a statement over ranks that writes over its result's old value, whose blocks
+// stay the tensor's.
 func (s *Statement) computeOver(t *tensor) error {
 	if err := s.p.settle(t); err != nil {
 		return s.p.failed(err)
@@ -164,8 +166,8 @@ func (p *Program) mayRead(t *tensor) bool {
 	return t.lent && c.Size() > 1 && c.OneProcess()
 }
 
-// over is the result's own tensor, where the statement may write over it: it is not read, or is
-// its old value that the leaf reads in place. Whether it has the pattern of what the statement makes is
+// over is the result's own tensor, where the statement may write over it: it is not read, or is its
+// old value that the leaf reads in place. Whether it has the pattern of what the statement makes is
 // the leaf's to know.
 func (s *Statement) over(t *tensor) *tcs.Tensor {
 	if s.overOld(t) {
@@ -182,11 +184,12 @@ func (s *Statement) readsOwn(t *tensor) bool {
 	return slices.ContainsFunc(s.reads, func(r read) bool { return r.name == t.name })
 }
 
-// overOld tells whether the statement can write over the result's old value: the leaf reads
-// that in place, from blocks that are the tensor's own, and so at every rank. What every rank has whole is
+// overOld tells whether the statement can write over the result's old value: the leaf reads that in
+// place, from blocks that are the tensor's own, and so at every rank. What every rank has whole is
 // written over where each writes its own.
 func (s *Statement) overOld(t *tensor) bool {
-	if !s.k.Overwrites() || !s.standing(t) || t.held.Replica != nil && s.p.Ranks() > 1 && !s.k.NearKnown() {
+	if !s.k.Overwrites() || !s.standing(t) ||
+		t.held.Replica != nil && s.p.Ranks() > 1 && !s.k.NearKnown() {
 		return false
 	}
 	for _, x := range s.reads {
@@ -203,7 +206,8 @@ func (s *Statement) standing(t *tensor) bool {
 		return false
 	}
 	b, r := t.held.Blocks, s.reader
-	return b.Type == bridge.TCS(r.Types[t.name]) && slices.Equal(b.Dims, r.Sizes.Dims[t.name]) && r.Formats[t.name].Equal(bridge.FormatOf(b.Kinds, b.Modes))
+	return b.Type == bridge.TCS(r.Types[t.name]) && slices.Equal(b.Dims, r.Sizes.Dims[t.name]) &&
+		r.Formats[t.name].Equal(bridge.FormatOf(b.Kinds, b.Modes))
 }
 
 // replace gives a tensor that a statement made to a name.
@@ -225,7 +229,8 @@ func (s *Statement) breaks(t *tensor, err error) error {
 func (p *Program) Place(name string, mode int) error {
 	return p.place(name, func(order int) (int, error) {
 		if mode < -1 || mode >= order {
-			return 0, fault.Commandf("%s: got mode %d, want -1 or one of its %s", name, mode, tcs.Count(int64(order), "mode"))
+			return 0, fault.Commandf("%s: got mode %d, want -1 or one of its %s", name, mode,
+				tcs.Count(int64(order), "mode"))
 		}
 		return mode, nil
 	}, func(b *store.Blocks) (*partition.Partition, error) {
@@ -270,9 +275,10 @@ func (p *Program) memoryOf(name string) place.Memory {
 // LoadedBy is the mode by which a tensor is read that is then placed on a machine.
 const LoadedBy = 0
 
-// place brings a tensor to where cut says, given its blocks. What was not read yet is read in parts of the
-// mode that loaded gives, which also checks the number of modes.
-func (p *Program) place(name string, loaded func(order int) (int, error), cut func(*store.Blocks) (*partition.Partition, error)) error {
+// place brings a tensor to where cut says, given its blocks. What was not read yet is read in parts
+// of the mode that loaded gives, which also checks the number of modes.
+func (p *Program) place(name string, loaded func(order int) (int, error),
+	cut func(*store.Blocks) (*partition.Partition, error)) error {
 	if err := p.may(); err != nil {
 		return err
 	}
@@ -334,12 +340,14 @@ func (p *Program) moved(t *tensor, part *partition.Partition) (*input.Held, erro
 	for n, x := range own {
 		out.Own[int(n)] = x
 	}
-	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true, Loose: t.held.Loose, File: lasting(t.held.File)}, nil
+	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true, Loose: t.held.Loose,
+		File: lasting(t.held.File)}, nil
 }
 
 // Placed is a tensor over the ranks as the target of Place.
 func Placed(b *store.Blocks, part *partition.Partition) *load.Target {
-	return &load.Target{Partition: part, Spec: coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type}}
+	return &load.Target{Partition: part,
+		Spec: coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type}}
 }
 
 // PlacedEvenly is Placed of Place.
@@ -355,8 +363,10 @@ func lasting(t *tcs.Tensor) *tcs.Tensor {
 	return t.Alias()
 }
 
-// laid makes this rank's blocks of a tensor that lies in others, or in the same ones: moved tells which.
-func (p *Program) laid(g *load.Target, h *input.Held) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
+// laid makes this rank's blocks of a tensor that lies in others, or in the same ones: moved tells
+// which.
+func (p *Program) laid(g *load.Target, h *input.Held) (own map[plan.Block]*tcs.Tensor, moved bool,
+	err error) {
 	b, asIs := h.Blocks, h.AsIs
 	if g.Partition.Located() {
 		return g.Held(p.env.Comm, b, asIs)
@@ -370,9 +380,10 @@ func (p *Program) laid(g *load.Target, h *input.Held) (own map[plan.Block]*tcs.T
 			return own, true, err
 		}
 	}
-	own, err = input.Stored(p.env, p.env.Comm, g, func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
-		own, _, err := even.Held(p.env.Comm, b, asIs && even.Spec.Kinds == g.Spec.Kinds)
-		return own, err
-	})
+	own, err = input.Stored(p.env, p.env.Comm, g,
+		func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
+			own, _, err := even.Held(p.env.Comm, b, asIs && even.Spec.Kinds == g.Spec.Kinds)
+			return own, err
+		})
 	return own, true, err
 }

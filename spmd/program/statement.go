@@ -30,19 +30,21 @@ type How struct {
 	Machine *place.Machine
 	// Placements say where the statement is to find its tensors, and to leave its result.
 	Placements map[string]place.Placement
-	// Network says how products of several tensors are contracted: "auto" (also ""), "direct", "pairwise" or a
-	// tree such as "((A*B)*C)*D"; IntermediateOrder is the most index variables that an intermediate has, 0 for any number.
+	// Network says how products of several tensors are contracted: "auto" (also ""), "direct",
+	// "pairwise" or a tree such as "((A*B)*C)*D"; IntermediateOrder is the most index variables that
+	// an intermediate has, 0 for any number.
 	Network           string
 	IntermediateOrder int
-	// Runs is how often the statement will run at most; 0 where nobody knows. One that does little in all
-	// of its runs is compiled with less optimization, and gives the same bits.
+	// Runs is how often the statement will run at most; 0 where nobody knows. One that does little in
+	// all of its runs is compiled with less optimization, and gives the same bits.
 	Runs int64
 }
 
 // check refuses what no statement can be contracted by.
 func (h *How) check() error {
 	if h.IntermediateOrder < 0 {
-		return fault.Commandf("got the intermediate order %d, want 1 or more, or 0 for any", h.IntermediateOrder)
+		return fault.Commandf("got the intermediate order %d, want 1 or more, or 0 for any",
+			h.IntermediateOrder)
 	}
 	return network.CheckWay(h.Network)
 }
@@ -173,7 +175,8 @@ func (s *Statement) alone() []bool {
 	n := s.parsed.Norm
 	list := make([]bool, len(n.LHS.Vars))
 	for m, v := range n.LHS.Vars {
-		list[m] = !slices.ContainsFunc(n.Accesses(), func(a *notation.Access) bool { return slices.Contains(a.Vars, v) })
+		list[m] = !slices.ContainsFunc(n.Accesses(),
+			func(a *notation.Access) bool { return slices.Contains(a.Vars, v) })
 	}
 	return list
 }
@@ -198,7 +201,9 @@ func (s *Statement) try(sized bool) error {
 	if s.parsed, err = given.Parse(true); err != nil {
 		return err
 	}
-	s.reader = input.NewReader(p.env, s.parsed, input.Options{Inputs: s.parsed.Inputs, Sizes: s.parsed.UserSizes, Seed: p.o.Seed, TrustInput: p.o.TrustInput})
+	s.reader = input.NewReader(p.env, s.parsed,
+		input.Options{Inputs: s.parsed.Inputs, Sizes: s.parsed.UserSizes, Seed: p.o.Seed,
+			TrustInput: p.o.TrustInput})
 	r := s.reader
 	if err := r.Open(); err != nil {
 		return p.failed(err)
@@ -209,12 +214,15 @@ func (s *Statement) try(sized bool) error {
 		}
 		return p.failed(err)
 	}
-	problem, err := plan.New(r.Plan(p.env.Comm.Size(), cmp.Or(s.how.Blocks, &place.BlockSpec{}), p.o.MemoryLimit))
+	problem, err := plan.New(
+		r.Plan(p.env.Comm.Size(), cmp.Or(s.how.Blocks, &place.BlockSpec{}), p.o.MemoryLimit))
 	if err != nil {
 		return err
 	}
-	s.k = prepared.New(r, s.parsed, prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh, Replicas: true, Leaves: true, Verify: p.o.Verify,
-		Network: s.how.Network, Order: s.how.IntermediateOrder, Runs: s.how.Runs}, problem)
+	s.k = prepared.New(r, s.parsed,
+		prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh,
+			Replicas: true, Leaves: true, Verify: p.o.Verify,
+			Network: s.how.Network, Order: s.how.IntermediateOrder, Runs: s.how.Runs}, problem)
 	if err := forecast.NewLeast(s.k, s.loads).Fits(); err != nil {
 		return err // at every rank alike, before anything is done
 	}
@@ -259,8 +267,10 @@ func (s *Statement) given() (*input.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &input.Given{Statement: s.text, Formats: map[string]string{}, Types: map[string]string{}, Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}, Partial: true,
-		Machine: s.how.Machine, Placements: s.how.Placements, Schedule: s.how.Schedule, MemoryOf: p.memoryOf}
+	g := &input.Given{Statement: s.text, Formats: map[string]string{}, Types: map[string]string{},
+		Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}, Partial: true,
+		Machine: s.how.Machine, Placements: s.how.Placements, Schedule: s.how.Schedule,
+		MemoryOf: p.memoryOf}
 	result := stmt.LHS.Name
 	old := false // the right side reads the result's old value
 	for _, x := range reading(stmt) {
@@ -406,7 +416,8 @@ func (s *Statement) refresh() (again string, err error) {
 		if t.held == nil {
 			return r.name + " is another tensor", nil
 		}
-		if t.held != r.held && !sameStorage(t.held, s.reader.Sizes.Dims[r.operand], bridge.TCS(s.reader.Types[r.operand]), s.reader.Formats[r.operand]) {
+		if t.held != r.held && !sameStorage(t.held, s.reader.Sizes.Dims[r.operand],
+			bridge.TCS(s.reader.Types[r.operand]), s.reader.Formats[r.operand]) {
 			return r.name + " is stored otherwise, or has other sizes", nil
 		}
 		s.mayNotFit = s.mayNotFit || !tcs.AllDense(t.held.Blocks.Kinds)
@@ -418,7 +429,8 @@ func (s *Statement) refresh() (again string, err error) {
 		if err := s.k.Exchange(r.operand, t.held); err != nil {
 			return "", p.failed(err)
 		}
-		*r = read{operand: r.operand, name: r.name, version: t.version, held: t.held, shown: s.shows(r.operand, t.held)}
+		*r = read{operand: r.operand, name: r.name, version: t.version, held: t.held,
+			shown: s.shows(r.operand, t.held)}
 	}
 	if !s.mayNotFit { // operands of this run, or of one before that failed at a later operand
 		return "", nil
@@ -463,9 +475,9 @@ func (s *Statement) rewritten() string {
 
 // Run computes the statement once, from what its tensors are by now. Collective.
 //
-// After an error that is found before it computes, such as an operand without a value, all
-// tensors have the values that they had. After one of what it computes, such as a division of integers
-// by zero, the result has no value until something gives it one. The program of one rank goes on; that
+// After an error that is found before it computes, such as an operand without a value, all tensors
+// have the values that they had. After one of what it computes, such as a division of integers by
+// zero, the result has no value until something gives it one. The program of one rank goes on; that
 // of several ranks has ended, unless the error was found at every rank before anything was done.
 func (s *Statement) Run() error {
 	if err := s.ready(); err != nil {
@@ -500,7 +512,8 @@ func (s *Statement) ready() error {
 	return s.prepare()
 }
 
-// Balance counts the stored entries of the statement's largest operand, as its next run finds it. Collective.
+// Balance counts the stored entries of the statement's largest operand, as its next run finds it.
+// Collective.
 func (s *Statement) Balance() (prepared.Balance, error) {
 	if err := s.ready(); err != nil {
 		return prepared.Balance{}, err

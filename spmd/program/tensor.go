@@ -45,7 +45,8 @@ func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, 
 		p.env.Changed(in.Tensor) // it may be the memory of a tensor that was set before
 		order = in.Tensor.Order()
 		if len(how.Sizes) > 0 && len(how.Sizes) != order {
-			return nil, fault.Commandf("%s: got %s, want %d: the tensor in memory has %s", name, tcs.Count(int64(len(how.Sizes)), "size"), order, tcs.Count(int64(order), "mode"))
+			return nil, fault.Commandf("%s: got %s, want %d: the tensor in memory has %s", name,
+				tcs.Count(int64(len(how.Sizes)), "size"), order, tcs.Count(int64(order), "mode"))
 		}
 	}
 	if how.Format != "" {
@@ -54,7 +55,8 @@ func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, 
 			return nil, err
 		}
 		if order > 0 && f.NumModes() != order {
-			return nil, fault.Commandf("%s: the format %s has %s, want %d", name, how.Format, tcs.Count(int64(f.NumModes()), "level"), order)
+			return nil, fault.Commandf("%s: the format %s has %s, want %d", name, how.Format,
+				tcs.Count(int64(f.NumModes()), "level"), order)
 		}
 	}
 	if how.Type != "" {
@@ -114,7 +116,8 @@ func (t *tensor) storedAs(x *tcs.Tensor) bool {
 		}
 	}
 	if t.how.Format != "" {
-		if _, f, err := format.ParseFlag(t.name + ":" + t.how.Format); err != nil || !f.Equal(bridge.Format(x)) {
+		if _, f, err := format.ParseFlag(t.name + ":" + t.how.Format); err != nil ||
+			!f.Equal(bridge.Format(x)) {
 			return false
 		}
 	}
@@ -124,7 +127,8 @@ func (t *tensor) storedAs(x *tcs.Tensor) bool {
 // alone is a tensor that rank 0 holds whole.
 func (p *Program) alone(x *tcs.Tensor) *input.Held {
 	kinds, modes := x.Format()
-	b := &store.Blocks{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type, Kinds: kinds, Modes: modes, Owners: []int{0}, Own: map[int]*tcs.Tensor{}}
+	b := &store.Blocks{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type, Kinds: kinds,
+		Modes: modes, Owners: []int{0}, Own: map[int]*tcs.Tensor{}}
 	var box [][2]int64
 	for _, d := range x.Header.Dims {
 		box = append(box, [2]int64{0, d})
@@ -161,8 +165,8 @@ func (t *tensor) unhold() {
 	t.held = nil
 }
 
-// keep has the blocks stay where leaves run, from one statement to the next. They hold still: a statement
-// makes blocks of its own, or its leaf, on one rank, writes over these.
+// keep has the blocks stay where leaves run, from one statement to the next. They hold still: a
+// statement makes blocks of its own, or its leaf, on one rank, writes over these.
 func (t *tensor) keep() {
 	if t.held.Loose {
 		return
@@ -242,8 +246,8 @@ func (t *tensor) input() (input.Input, error) {
 	return t.in, nil
 }
 
-// fetch has this rank's memory hold the values, which statements may have left where leaves run. It comes before
-// anything but a leaf reads them.
+// fetch has this rank's memory hold the values, which statements may have left where leaves run. It
+// comes before anything but a leaf reads them.
 func (t *tensor) fetch() error {
 	for _, b := range t.held.Blocks.Own {
 		if err := t.env.Fetch(b); err != nil {
@@ -278,14 +282,16 @@ func (t *tensor) typ() string {
 // sameStorage tells whether h stores what a statement was prepared for.
 func sameStorage(h *input.Held, dims []int64, typ tcs.Type, f format.Format) bool {
 	b := h.Blocks
-	return h.AsIs && b.Type == typ && slices.Equal(b.Dims, dims) && f.Equal(bridge.FormatOf(b.Kinds, b.Modes))
+	return h.AsIs && b.Type == typ && slices.Equal(b.Dims, dims) &&
+		f.Equal(bridge.FormatOf(b.Kinds, b.Modes))
 }
 
 // result is the tensor over the ranks as files and rank 0 want it.
 func (t *tensor) result(e *env.Env) *output.Result {
 	b := t.held.Blocks
-	return &output.Result{Env: e, Name: t.name, Blocks: b, Whole: t.held.AsIs && e.Comm.Size() == 1 && len(b.Owners) == 1,
-		Like: transfer.Like{Name: t.name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes}}
+	return &output.Result{Env: e, Name: t.name, Blocks: b,
+		Whole: t.held.AsIs && e.Comm.Size() == 1 && len(b.Owners) == 1,
+		Like:  transfer.Like{Name: t.name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes}}
 }
 
 // counted is a tensor over the ranks, whose blocks asIs says have its own storage. Collective.

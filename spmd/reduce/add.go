@@ -31,7 +31,8 @@ func apart(n, work int64, threads int, f func(lo, hi int64)) {
 // Clear sets the values of a block of dense levels to 0.
 func Clear(t *tcs.Tensor, threads int) {
 	values := t.Vals.Bytes()
-	apart(int64(len(values)), int64(len(values))/int64(t.Vals.Width), threads, func(lo, hi int64) { clear(values[lo:hi]) })
+	apart(int64(len(values)), int64(len(values))/int64(t.Vals.Width), threads,
+		func(lo, hi int64) { clear(values[lo:hi]) })
 }
 
 // adder adds values of one type.
@@ -79,8 +80,8 @@ func (of[T]) dense(a, b *tcs.Tensor, threads int) {
 	apart(int64(len(x)), int64(len(x)), threads, func(lo, hi int64) { addTo(x[lo:hi], y[lo:hi]) })
 }
 
-// AddRuns adds runs of a tensor's values to those of another of one type: walk calls add with where each begins
-// in the values of both, and how long it is.
+// AddRuns adds runs of a tensor's values to those of another of one type: walk calls add with where
+// each begins in the values of both, and how long it is.
 func AddRuns(to, from *tcs.Tensor, walk func(add func(to, from, n int64))) {
 	adderOf(to, from).runs(to, from, walk)
 }
@@ -98,10 +99,13 @@ func addTo[T number](x, y []T) {
 	}
 }
 
-// Add adds the values of a block, one of the sources of the pattern that sum
-// has, at the positions of the block's map (see Union). In dense levels below the last compressed one
-// the block may have a part of sum's box; the rest of it is 0.
-func Add(sum, block, at *tcs.Tensor, threads int) { adderOf(sum, block).at(sum, block, at, threads) }
+// Add adds the values of a block, one of the sources of the pattern that sum has, at the positions
+// of the block's map (see Union). In dense levels below the last compressed one the block may have
+// a part of sum's box; the rest of it is 0.
+func Add(sum, block, at *tcs.Tensor,
+	threads int) {
+	adderOf(sum, block).at(sum, block, at, threads)
+}
 
 func (of[T]) at(sum, block, at *tcs.Tensor, threads int) {
 	if at.Levels[0].Size == 0 {
@@ -120,8 +124,8 @@ func (of[T]) at(sum, block, at *tcs.Tensor, threads int) {
 	}
 }
 
-// values are those below a position of the last compressed level, of a sum and of a block that may have a
-// part of them: how many each has, and where that part lies in both.
+// values are those below a position of the last compressed level, of a sum and of a block that may
+// have a part of them: how many each has, and where that part lies in both.
 type values struct {
 	to, from int64
 	overlaps []overlap
@@ -142,7 +146,8 @@ func below(sum, block *tcs.Tensor) values {
 			v.overlaps = make([]overlap, 0, int64(len(inner))*b.Size)
 			for c := range b.Size {
 				for _, r := range inner {
-					v.overlaps = append(v.overlaps, overlap{(c+b.Offset-a.Offset)*v.to + r.to, c*v.from + r.from, r.n})
+					v.overlaps = append(v.overlaps,
+						overlap{(c+b.Offset-a.Offset)*v.to + r.to, c*v.from + r.from, r.n})
 				}
 			}
 		}

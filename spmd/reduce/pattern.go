@@ -60,14 +60,17 @@ func (p *Pattern) Close() error { return p.t.Close() }
 type ErrWidth struct{ Name string }
 
 func (e *ErrWidth) Error() string {
-	return fmt.Sprintf("the partial results of %s together have more than 2^31 entries, and positions of 32 bits", e.Name)
+	return fmt.Sprintf(
+		"the partial results of %s together have more than 2^31 entries, and positions of 32 bits",
+		e.Name)
 }
 
 // leastColumn is how many elements an array of a pattern has room for to begin with.
 const leastColumn = 1024
 
-// Building is the bytes that Union takes beside its sources, maps and level arrays, of so many bytes, while it makes these,
-// level arrays of a format with so wide elements: each grows to twice what it holds while the old one is there as well.
+// Building is the bytes that Union takes beside its sources, maps and level arrays, of so many
+// bytes, while it makes these, level arrays of a format with so wide elements: each grows to twice
+// what it holds while the old one is there as well.
 func Building(levels int64, pos, crd []uint8) int64 {
 	bytes := 2 * levels
 	for l := range pos {
@@ -132,7 +135,8 @@ func (c *column) array(t *tcs.Tensor) tcs.Array {
 
 // frame is a block's tensor without arrays.
 func (s *Shape) frame(box [][2]int64) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: s.Dims, Box: slices.Clone(box), Type: s.Type}, Levels: make([]tcs.Level, len(s.Kinds))}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: s.Dims, Box: slices.Clone(box), Type: s.Type},
+		Levels: make([]tcs.Level, len(s.Kinds))}
 	t.Vals.Width = uint8(s.Type.Size())
 	for l := range s.Kinds {
 		m := s.Modes[l]

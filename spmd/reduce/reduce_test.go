@@ -54,7 +54,8 @@ func random(t *testing.T, r *rand.Rand, s *Shape, box [][2]int64, n int, wide bo
 		}
 		in.at, in.vals = append(in.at, at), append(in.vals, float64(1+r.IntN(9)))
 	}
-	b, err := coo.Assemble(in, coo.Spec{Kinds: s.Kinds, Modes: s.Modes, Dims: dims, Type: tcs.Float64, Box: box}, coo.Config{})
+	b, err := coo.Assemble(in,
+		coo.Spec{Kinds: s.Kinds, Modes: s.Modes, Dims: dims, Type: tcs.Float64, Box: box}, coo.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,9 @@ func TestUnion(t *testing.T) {
 	for _, f := range []struct {
 		kinds string
 		modes []int
-	}{{"s", []int{0}}, {"ds", []int{0, 1}}, {"ss", []int{1, 0}}, {"sd", []int{0, 1}}, {"ssd", []int{0, 1, 2}}, {"sds", []int{2, 0, 1}}, {"dsd", []int{0, 1, 2}}, {"dds", []int{0, 2, 1}}, {"sss", []int{0, 1, 2}}} {
+	}{{"s", []int{0}}, {"ds", []int{0, 1}}, {"ss", []int{1, 0}}, {"sd", []int{0, 1}},
+		{"ssd", []int{0, 1, 2}}, {"sds", []int{2, 0, 1}}, {"dsd", []int{0, 1, 2}},
+		{"dds", []int{0, 2, 1}}, {"sss", []int{0, 1, 2}}} {
 		for trial := range 24 {
 			s := &Shape{Name: "A", Type: tcs.Float64, Kinds: f.kinds, Modes: f.modes}
 			box := [][2]int64{}
@@ -103,7 +106,8 @@ func TestUnion(t *testing.T) {
 			}
 			var sources []*tcs.Tensor
 			for range 1 + r.IntN(7) {
-				sources = append(sources, random(t, r, s, box, r.IntN([]int{1, 4, 30, 300}[r.IntN(4)]+1), trial%4 == 3))
+				sources = append(sources,
+					random(t, r, s, box, r.IntN([]int{1, 4, 30, 300}[r.IntN(4)]+1), trial%4 == 3))
 			}
 			check(t, fmt.Sprintf("%s%v, trial %d", f.kinds, f.modes, trial), s, box, sources, int64(trial%3))
 		}
@@ -111,7 +115,8 @@ func TestUnion(t *testing.T) {
 }
 
 // check adds the sources over their union, a part of them first, and compares.
-func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64) {
+func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.Tensor,
+	ahead int64) {
 	t.Helper()
 	want := map[string]float64{}
 	for _, b := range sources {
@@ -168,7 +173,8 @@ func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.T
 
 func TestUnionCountsMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	s := &Shape{Name: "A", Dims: []int64{100000}, Type: tcs.Float64, Kinds: "s", Modes: []int{0}, PosWidth: []uint8{4}, CrdWidth: []uint8{4}}
+	s := &Shape{Name: "A", Dims: []int64{100000}, Type: tcs.Float64, Kinds: "s", Modes: []int{0},
+		PosWidth: []uint8{4}, CrdWidth: []uint8{4}}
 	box := [][2]int64{{0, 100000}}
 	sources := []*tcs.Tensor{random(t, r, s, box, 50000, false), random(t, r, s, box, 50000, false)}
 	limit := tcs.NewLimit(4 << 20)
@@ -196,7 +202,8 @@ func TestUnionCountsMemory(t *testing.T) {
 	}
 }
 
-// TestPartsOfABox: sources that cover a part of a union's box, also in dense levels, add to what they cover.
+// TestPartsOfABox: sources that cover a part of a union's box, also in dense levels, add to what
+// they cover.
 func TestPartsOfABox(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for trial := range 120 {
@@ -249,9 +256,12 @@ func TestPartsOfABox(t *testing.T) {
 
 func TestAddDense(t *testing.T) {
 	for _, threads := range []int{1, 3} {
-		for typ, values := range map[tcs.Type]int{tcs.Float64: 300000, tcs.Float32: 10, tcs.Int64: 10, tcs.Int32: 200000, tcs.Complex128: 10, tcs.Complex64: 10} {
+		for typ, values := range map[tcs.Type]int{tcs.Float64: 300000, tcs.Float32: 10, tcs.Int64: 10,
+			tcs.Int32: 200000, tcs.Complex128: 10, tcs.Complex64: 10} {
 			mk := func() *tcs.Tensor {
-				b, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{int64(values)}, Type: typ}, Kinds: "d", Modes: []int{0}}, nil, "")
+				b,
+					err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{int64(values)}, Type: typ},
+					Kinds: "d", Modes: []int{0}}, nil, "")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -69,15 +69,17 @@ type scratch struct {
 	all   []head
 }
 
-// Union is the union of the sources' patterns, and a map for each of them: of
-// one compressed level, whose crd has the union's position q for each of the
-// source's positions at the shape's last compressed level, or -1-q for the
-// first source that has q; the level's Size counts them. A source's levels down to that one are the shape's;
-// it may have others below. A source may hold more than the box only along dense
-// levels, and it may cover less of the box. Behind the elements of each map lie ahead more, of value 0. limit counts the arrays, which the caller closes with the pattern and the maps. Errors:
-// *tcs.MemoryError, *ErrWidth.
-func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64, limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
-	u := &union{shape: s, deep: s.deep(), box: box, sources: sources, scratch: make([]scratch, len(s.Kinds)+1)}
+// Union is the union of the sources' patterns, and a map for each of them: of one compressed level,
+// whose crd has the union's position q for each of the source's positions at the shape's last
+// compressed level, or -1-q for the first source that has q; the level's Size counts them. A
+// source's levels down to that one are the shape's; it may have others below. A source may hold
+// more than the box only along dense levels, and it may cover less of the box. Behind the elements
+// of each map lie ahead more, of value 0. limit counts the arrays, which the caller closes with the
+// pattern and the maps. Errors: *tcs.MemoryError, *ErrWidth.
+func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
+	limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
+	u := &union{shape: s, deep: s.deep(), box: box, sources: sources,
+		scratch: make([]scratch, len(s.Kinds)+1)}
 	if u.deep < 0 {
 		panic("BUG: reduce: a union of dense blocks")
 	}
@@ -132,7 +134,8 @@ func (s *Shape) newMap(crd tcs.Array, ahead int64, limit *tcs.Limit) (*tcs.Tenso
 	}
 	a := mem.Array(0, n, width)
 	a.First = crd.First
-	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{n}, Type: tcs.Int64}, Levels: []tcs.Level{{Kind: 's', Size: crd.Len, Crd: a}}}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{n}, Type: tcs.Int64},
+		Levels: []tcs.Level{{Kind: 's', Size: crd.Len, Crd: a}}}
 	t.Vals.Width = 8
 	t.Hold(mem)
 	return t, mem.Release()

@@ -50,7 +50,9 @@ func (r *Job) noteDense() {
 		return err == nil && f.Filled && o.Tensor == r.Statement.Result
 	}
 	outputs := r.spec.Outputs
-	if !r.Reader.Env.Root() || len(outputs) > 0 && !slices.ContainsFunc(outputs, func(o output.Output) bool { return !filled(o) }) {
+	if !r.Reader.Env.Root() ||
+		len(outputs) > 0 && !slices.ContainsFunc(outputs,
+			func(o output.Output) bool { return !filled(o) }) {
 		return
 	}
 	if s := r.Reader.DenseResult(); s != "" {

@@ -30,7 +30,8 @@ func (r *Job) phases() []phase {
 	return []phase{
 		{&t.Load, r.Reader.Open},  // what each input says of itself
 		{&t.Load, r.Reader.Infer}, // every size, type and format
-		{&t.Load, r.plan},         // which rank holds which blocks, and runs which steps; what they take at least fits
+		// which rank holds which blocks, and runs which steps; what they take at least fits
+		{&t.Load, r.plan},
 		{&t.Load, r.load},         // the blocks of operands, at their ranks
 		{nil, r.Reader.Checksums}, // of the input files
 		{&t.Compile, r.compile},   // the leaves
@@ -153,7 +154,8 @@ func (r *runsDone) Progress() (done, total int64) { return r.done.Load(), r.tota
 // Result is the result over its ranks.
 func (r *Job) Result() *output.Result {
 	k := r.Prepared
-	return &output.Result{Env: r.Reader.Env, Name: r.Statement.Result, Blocks: k.ResultBlocks(r.blocks), Like: k.ResultLike(), Whole: k.Problem.Whole}
+	return &output.Result{Env: r.Reader.Env, Name: r.Statement.Result,
+		Blocks: k.ResultBlocks(r.blocks), Like: k.ResultLike(), Whole: k.Problem.Whole}
 }
 
 // check brings the result to rank 0, where the job asks for the whole of it, and compares
@@ -181,9 +183,12 @@ func (r *Job) check() error {
 	return err
 }
 
-// Compare compares the whole result with the reference evaluator. It says what the user is told of that.
+// Compare compares the whole result with the reference evaluator. It says what the user is told of
+// that.
 func (r *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Difference, err error) {
-	p := check.Problem{Env: r.Reader.Env, Norm: r.Statement.Norm, Sizes: r.Reader.Sizes, Compute: r.Reader.ComputeType, Types: r.Reader.Types, Tensors: map[string]*tcs.Tensor{}, Seed: r.spec.Input.Seed}
+	p := check.Problem{Env: r.Reader.Env, Norm: r.Statement.Norm, Sizes: r.Reader.Sizes,
+		Compute: r.Reader.ComputeType, Types: r.Reader.Types, Tensors: map[string]*tcs.Tensor{},
+		Seed: r.spec.Input.Seed}
 	for _, name := range r.Statement.Names {
 		if r.Reader.Sources[name] == nil {
 			continue
@@ -240,8 +245,11 @@ func (r *Job) gatherStatistics() error {
 		return err
 	}
 	work := r.Prepared.Work()
-	ranks, err := stats.Gather(r.Reader.Env.Comm.Uncounted(), stats.Rank{Work: work.Model, Estimated: work.Estimated, Threads: r.Reader.Env.Threads, Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
-		PeakRSS: env.PeakRSS(), Nonzeros: balance.Here, Load: st.Phases.Load, Compile: st.Phases.Compile, Spent: r.Prepared.Spent(), Allocated: r.Reader.Env.Limit.Peak()})
+	ranks, err := stats.Gather(r.Reader.Env.Comm.Uncounted(),
+		stats.Rank{Work: work.Model, Estimated: work.Estimated, Threads: r.Reader.Env.Threads,
+			Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
+			PeakRSS: env.PeakRSS(), Nonzeros: balance.Here, Load: st.Phases.Load, Compile: st.Phases.Compile,
+			Spent: r.Prepared.Spent(), Allocated: r.Reader.Env.Limit.Peak()})
 	if err == nil && r.Reader.Env.Root() {
 		r.fillStats(ranks)
 	}

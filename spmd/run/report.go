@@ -32,7 +32,8 @@ func (r *Job) fillStats(ranks []stats.Rank) {
 	st.Phases.Total = seconds(r.start)
 }
 
-// fillWork says what the leaves had to do, and which share of the machine's limit they reached, where somebody asks.
+// fillWork says what the leaves had to do, and which share of the machine's limit they reached,
+// where somebody asks.
 func (r *Job) fillWork(ranks []stats.Rank) {
 	if r.spec.StatsFile == "" && r.spec.Settings.Detail == nil {
 		return

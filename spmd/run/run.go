@@ -41,7 +41,8 @@ type Spec struct {
 	// LeavesOnly ends the job when its leaves are there. Made is told their units; it may be nil.
 	LeavesOnly bool
 	Made       *[]*codegen.Unit
-	// Stats has what statistics repeat of the command: version, arguments, statement, schedule, target.
+	// Stats has what statistics repeat of the command: version, arguments, statement, schedule,
+	// target.
 	Stats stats.Stats
 }
 
@@ -76,15 +77,17 @@ type Job struct {
 	report *Report
 }
 
-// New is a job at one rank of c before anything is opened; onNode of its ranks are on this machine, inProcess of
-// them in this process. The caller closes it.
+// New is a job at one rank of c before anything is opened; onNode of its ranks are on this machine,
+// inProcess of them in this process. The caller closes it.
 func New(c comm.Comm, s *Spec, onNode, inProcess int) *Job {
 	e := env.New(c, s.Settings, onNode, inProcess)
-	return &Job{Reader: input.NewReader(e, s.Statement, s.Input), Statement: s.Statement, spec: s, report: &Report{Stats: s.Stats}}
+	return &Job{Reader: input.NewReader(e, s.Statement, s.Input), Statement: s.Statement, spec: s,
+		report: &Report{Stats: s.Stats}}
 }
 
-// Run takes the job through its phases; it began at start. Collective. The report is rank 0's, and nil at other ranks.
-// Where the check finds a difference, the error is a *check.Difference and the report is there as well.
+// Run takes the job through its phases; it began at start. Collective. The report is rank 0's, and
+// nil at other ranks. Where the check finds a difference, the error is a *check.Difference and the
+// report is there as well.
 func (r *Job) Run(start time.Time) (report *Report, err error) {
 	defer r.Reader.Blame(&err)
 	if err := r.Reader.Env.Ready(); err != nil {
@@ -116,12 +119,15 @@ func (r *Job) Run(start time.Time) (report *Report, err error) {
 	return r.report, nil
 }
 
-// Plan plans the job for a number of ranks, and runs nothing: it reads what inputs say of themselves.
+// Plan plans the job for a number of ranks, and runs nothing: it reads what inputs say of
+// themselves.
 func (r *Job) Plan(ranks int, blocks *place.BlockSpec) error {
-	return r.through([]phase{{nil, r.Reader.Open}, {nil, r.Reader.Infer}, {nil, func() error { return r.planFor(ranks, blocks) }}})
+	return r.through([]phase{{nil, r.Reader.Open}, {nil, r.Reader.Infer},
+		{nil, func() error { return r.planFor(ranks, blocks) }}})
 }
 
-// Load loads the operands of a job that was planned for the ranks there are, if what it takes at least fits.
+// Load loads the operands of a job that was planned for the ranks there are, if what it takes at
+// least fits.
 func (r *Job) Load() error {
 	return r.through([]phase{{nil, r.fits}, {nil, r.load}})
 }

@@ -70,6 +70,8 @@ func Spent(ranks []Rank) string {
 		}
 		return fmt.Sprintf("%.2f ms (rank %d)", 1e3*part(ranks[at].Spent).Seconds(), at)
 	}
-	return "compute, last repeat, the rank that took longest: waiting for blocks " + most(func(s exec.Spent) time.Duration { return s.Fetch }) +
-		", leaves " + most(func(s exec.Spent) time.Duration { return s.Leaf }) + ", sums of blocks " + most(func(s exec.Spent) time.Duration { return s.Sum })
+	return "compute, last repeat, the rank that took longest: waiting for blocks " + most(
+		func(s exec.Spent) time.Duration { return s.Fetch }) +
+		", leaves " + most(func(s exec.Spent) time.Duration { return s.Leaf }) + ", sums of blocks " +
+		most(func(s exec.Spent) time.Duration { return s.Sum })
 }

@@ -10,21 +10,23 @@ import (
 
 // Work is what the leaves of a run have to do at least, of all ranks together.
 type Work struct {
-	// Bytes are those of operands, each array read once, but for values that are not used, and of the result, written once.
+	// Bytes are those of operands, each array read once, but for values that are not used, and of the
+	// result, written once.
 	Bytes int64 `json:"bytes"`
 	// Flops are multiplications and additions; of complex values those of their parts.
 	Flops int64 `json:"flops"`
-	// Estimated says that patterns of operands meet, which were taken to be spread evenly: Flops is no exact count.
+	// Estimated says that patterns of operands meet, which were taken to be spread evenly: Flops is no
+	// exact count.
 	Estimated bool `json:"estimated,omitempty"`
-	// Share is the least time that the machine model allows, as a share of the time that the leaves of the last
-	// repeat took; nil where the machine was not measured, or leaves do not run on its CPUs.
+	// Share is the least time that the machine model allows, as a share of the time that the leaves of
+	// the last repeat took; nil where the machine was not measured, or leaves do not run on its CPUs.
 	Share *float64 `json:"share_of_limit,omitempty"`
 
 	least, took float64 // seconds, where Share is there
 }
 
-// WorkOf adds up the ranks' work, and holds the time that it took to a machine model; m is nil where there is
-// none.
+// WorkOf adds up the ranks' work, and holds the time that it took to a machine model; m is nil
+// where there is none.
 func WorkOf(ranks []Rank, m *tune.Model) *Work {
 	w, all, flops := &Work{}, map[string]*Rank{}, 0.0
 	for n := range ranks {
@@ -62,9 +64,13 @@ func (w *Work) String() string {
 	if w.Estimated {
 		about = "about "
 	}
-	line := fmt.Sprintf("roofline: the leaves move %s at least and do %s%.4g multiplications and additions", tcs.Size(w.Bytes), about, float64(w.Flops))
+	line := fmt.Sprintf(
+		"roofline: the leaves move %s at least and do %s%.4g multiplications and additions",
+		tcs.Size(w.Bytes), about, float64(w.Flops))
 	if w.Share == nil {
 		return line + "; of the machine no model says what that takes (distaff doctor --tune measures it)"
 	}
-	return line + fmt.Sprintf(": %.3g ms by the machine model, and took %.3g ms, so that they reached %.0f%% of its limit", 1e3*w.least, 1e3*w.took, 100**w.Share)
+	return line + fmt.Sprintf(
+		": %.3g ms by the machine model, and took %.3g ms, so that they reached %.0f%% of its limit",
+		1e3*w.least, 1e3*w.took, 100**w.Share)
 }

@@ -37,7 +37,8 @@ func BenchmarkColumns(b *testing.B) {
 	var ms [2]*tcs.Tensor
 	for k := range 2 {
 		box := [][2]int64{{0, n}, {int64(k) * n / 2, int64(k+1) * n / 2}}
-		m, err := coo.Assemble(&ones{dims: dims, entries: parts[k]}, coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Box: box}, coo.Config{})
+		m, err := coo.Assemble(&ones{dims: dims, entries: parts[k]},
+			coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Box: box}, coo.Config{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -106,7 +107,8 @@ func benchmarkStore(b *testing.B, dims []int64, kinds string, blocks []*tcs.Tens
 			b.Fatal(err)
 		}
 		err = local.Run(context.Background(), len(blocks), func(c comm.Comm) error {
-			bl := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{c.Rank(): blocks[c.Rank()]}}
+			bl := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: kinds, Modes: modes,
+				Own: map[int]*tcs.Tensor{c.Rank(): blocks[c.Rank()]}}
 			for k, m := range blocks {
 				bl.Owners, bl.Boxes = append(bl.Owners, k), append(bl.Boxes, m.Header.Box)
 			}

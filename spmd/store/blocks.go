@@ -19,9 +19,10 @@ type Blocks struct {
 	Modes  []int
 	Owners []int
 	Boxes  [][][2]int64 // a block, the range of each mode; together they are the tensor
-	// From and To are nil; or the blocks follow one another in storage order, and block k has the entries whose
-	// tuples of coordinates of the outermost modes come from From[k] on and before To[k], nil for open. Boxes
-	// of neighbours then may have coordinates in common, of which the keys say whose they are.
+	// From and To are nil; or the blocks follow one another in storage order, and block k has the
+	// entries whose tuples of coordinates of the outermost modes come from From[k] on and before
+	// To[k], nil for open. Boxes of neighbours then may have coordinates in common, of which the keys
+	// say whose they are.
 	From, To [][]int64
 	Own      map[int]*tcs.Tensor
 	// Sums says that the values are sums, whose zeros are to have no sign (Unsign).
@@ -36,8 +37,8 @@ func (t *Blocks) Regions(k int) [][][2]int64 {
 	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Modes, t.Dims)
 }
 
-// Boxed is the tensor in blocks that are boxes, of which those of blocks between keys are views. end
-// closes these. Blocks that are boxes are given as they are.
+// Boxed is the tensor in blocks that are boxes, of which those of blocks between keys are views.
+// end closes these. Blocks that are boxes are given as they are.
 func (t *Blocks) Boxed() (x *Blocks, end func(), err error) {
 	if t.From == nil {
 		return t, func() {}, nil
@@ -67,7 +68,8 @@ func (t *Blocks) Boxed() (x *Blocks, end func(), err error) {
 
 // LaidAs tells whether two tensors share the lists of their blocks, and so lie alike.
 func (t *Blocks) LaidAs(o *Blocks) bool {
-	return len(t.Owners) > 0 && len(o.Owners) > 0 && &t.Owners[0] == &o.Owners[0] && &t.Boxes[0] == &o.Boxes[0]
+	return len(t.Owners) > 0 && len(o.Owners) > 0 && &t.Owners[0] == &o.Owners[0] &&
+		&t.Boxes[0] == &o.Boxes[0]
 }
 
 // numbers lists this rank's blocks in order.
@@ -96,7 +98,8 @@ func (t *Blocks) dense() bool { return tcs.AllDense(t.Kinds) }
 
 // shape is the whole tensor's, given its counts.
 func (t *Blocks) shape(counts []int64) *tcs.Shape {
-	return &tcs.Shape{Header: tcs.Header{Dims: t.Dims, Type: t.Type}, Kinds: t.Kinds, Modes: t.Modes, Counts: counts}
+	return &tcs.Shape{Header: tcs.Header{Dims: t.Dims, Type: t.Type}, Kinds: t.Kinds, Modes: t.Modes,
+		Counts: counts}
 }
 
 func (t *Blocks) spec() coo.Spec {

@@ -115,7 +115,8 @@ func (x *fibers) pack(q bundle, w int) {
 		q.rowList.drop(p)
 	}
 	if len(q.rowList.ends)+len(q.rowList.crd)+len(q.rowList.vals) > 0 {
-		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows and %d bytes of values", len(q.rowList.ends), len(q.rowList.vals)))
+		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows and %d bytes of values",
+			len(q.rowList.ends), len(q.rowList.vals)))
 	}
 }
 

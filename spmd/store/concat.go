@@ -129,7 +129,8 @@ func (x *concat) write(w io.WriterAt) ([]coo.FileRange, error) {
 
 // section writes what a block has of a section: the block that is first in
 // storage order also what comes before all of them.
-func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bool) (coo.FileRange, error) {
+func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bool) (coo.FileRange,
+	error) {
 	switch sec.Array {
 	case tcs.ValsArray:
 		return x.array(sec, b.Vals, start[len(start)-1], 0)

@@ -42,12 +42,16 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 		modes = form.Order(len(f.Blocks.Dims), form.Options(f.Blocks.dense(), f.Blocks.Modes, 1))
 	}
 	switch {
-	case f.Ranks == 1 && len(f.Blocks.Owners) == 1 && f.BlockKinds == f.Blocks.Kinds && slices.Equal(f.BlockModes, f.Blocks.Modes): // the block is the tensor
+	// the block is the tensor
+	case f.Ranks == 1 && len(f.Blocks.Owners) == 1 && f.BlockKinds == f.Blocks.Kinds &&
+		slices.Equal(f.BlockModes, f.Blocks.Modes):
 		if form.Name != "tcs" && !slices.Equal(f.Blocks.Modes, modes) {
 			cost[0] = f.sorting(modes).Assembling(entries[0], 0, f.Limit)
 		}
 		return cost
-	case len(f.Blocks.Dims) == 0 || form.Name != "tcs" && form.Head == nil || convert.Compressed(name) || text.Stdin(name): // all in one stream
+	// all in one stream
+	case len(f.Blocks.Dims) == 0 || form.Name != "tcs" && form.Head == nil ||
+		convert.Compressed(name) || text.Stdin(name):
 		return f.gathering(modes, form.Name != "tcs")
 	}
 	arrays := f.Blocks.dense() && (form.Name == "tcs" || form.Filled)
@@ -57,9 +61,11 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 		free := max(f.Limit-used[rank], 1)
 		switch {
 		case !buffered:
-		case arrays: // dense.exchange: two windows that come and one put together, and one to each other rank
+		// dense.exchange: two windows that come and one put together, and one to each other rank
+		case arrays:
 			size := int64(f.Blocks.Type.Size())
-			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Blocks.Dims, modes).total, size, f.Ranks, buffersOf(f.Limit > 0, free)).step
+			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Blocks.Dims, modes).total, size, f.Ranks,
+				buffersOf(f.Limit > 0, free)).step
 		default:
 			*n = f.buffers(share[rank], free)
 		}
@@ -73,11 +79,12 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	return cost
 }
 
-// copies is what each rank takes for copies of its blocks in the order of modes, where they do not have it, and for making one
-// (sortedCopy); sum says that entries of one coordinate become one.
+// copies is what each rank takes for copies of its blocks in the order of modes, where they do not
+// have it, and for making one (sortedCopy); sum says that entries of one coordinate become one.
 func (f *Forecast) copies(modes []int, sum bool) []int64 {
 	cost, largest := make([]int64, f.Ranks), make([]int64, f.Ranks)
-	if slices.Equal(f.BlockModes, modes) && !padded(f.BlockKinds) && !(sum && tcs.KeepsRepeats(f.BlockKinds)) {
+	if slices.Equal(f.BlockModes, modes) && !padded(f.BlockKinds) &&
+		!(sum && tcs.KeepsRepeats(f.BlockKinds)) {
 		return cost
 	}
 	each, sorting := int64(f.Blocks.Type.Size()), f.sorting(modes)
@@ -104,9 +111,10 @@ func (f *Forecast) sorting(modes []int) coo.Collection {
 	return coo.NewCollection(sizes, f.Blocks.Type, f.Threads)
 }
 
-// SummaryCost is what each rank takes beside its blocks, at most, while Summary counts the entries of a sparse tensor whose blocks are no
-// parts of its arrays: two messages to each other rank that gets some of its entries, and two from each that sends some, of which
-// there are as many as buffers allow.
+// SummaryCost is what each rank takes beside its blocks, at most, while Summary counts the entries
+// of a sparse tensor whose blocks are no parts of its arrays: two messages to each other rank that
+// gets some of its entries, and two from each that sends some, of which there are as many as
+// buffers allow.
 func (f *Forecast) SummaryCost() []int64 {
 	cost := make([]int64, f.Ranks)
 	if f.Blocks.dense() {
@@ -122,14 +130,15 @@ func (f *Forecast) SummaryCost() []int64 {
 	most := max(bufferMemory/2, 4*others*batchLeast*entry)
 	copies := f.copies(f.Blocks.Modes, false)
 	for rank := range cost {
-		rounded := 15 * (min(entries[rank], others) + min(total, others)) // a message has whole multiples of 16
+		// a message has whole multiples of 16
+		rounded := 15 * (min(entries[rank], others) + min(total, others))
 		cost[rank] = copies[rank] + min(most, 2*entry*(entries[rank]+total+rounded))
 	}
 	return cost
 }
 
-// GatherCost is what each rank takes beside its blocks, at most, while Gather brings all entries to rank 0: two messages, and there two
-// from each of the others.
+// GatherCost is what each rank takes beside its blocks, at most, while Gather brings all entries to
+// rank 0: two messages, and there two from each of the others.
 func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Modes, false) }
 
 // gathering is the same in an order of modes; sum says that entries of one coordinate become one.
@@ -141,7 +150,8 @@ func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	}
 	copies := f.copies(modes, sum)
 	for rank := 1; rank < f.Ranks; rank++ {
-		cost[rank] = 2 * messageEntries(max(entries[rank], 1), batchMost) * int64(8*len(f.Blocks.Dims)+f.Blocks.Type.Size())
+		cost[rank] = 2 * messageEntries(max(entries[rank], 1),
+			batchMost) * int64(8*len(f.Blocks.Dims)+f.Blocks.Type.Size())
 		cost[0] += cost[rank]
 	}
 	for rank := range cost {

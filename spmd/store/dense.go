@@ -26,8 +26,10 @@ type dense struct {
 
 // writeDense writes the values in the order of modes, at off in the site's file,
 // and returns the spans of them (of section 0). Collective.
-func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([]coo.FileRange, error) {
-	d := &dense{c: s.c, t: t, f: newFrame(t.Dims, modes), own: t.numbers(), size: int64(t.Type.Size()), limit: limit, w: s, off: off}
+func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([]coo.FileRange,
+	error) {
+	d := &dense{c: s.c, t: t, f: newFrame(t.Dims, modes), own: t.numbers(), size: int64(t.Type.Size()),
+		limit: limit, w: s, off: off}
 	for _, k := range d.own {
 		if !covers(t.Own[k]) {
 			panic("BUG: store: a dense block lacks a part of its box")
@@ -146,7 +148,8 @@ type windows struct {
 	ranks       int
 }
 
-// newWindows are those of an array of so many values, of size bytes each, whose buffers may take so many bytes at a rank.
+// newWindows are those of an array of so many values, of size bytes each, whose buffers may take so
+// many bytes at a rank.
 func newWindows(total, size int64, ranks int, bytes int64) windows {
 	part := total/int64(ranks) + 1
 	return windows{total: total, step: min(max(window(bytes, ranks+3)/size, 1), part), ranks: ranks}
@@ -160,8 +163,8 @@ func (w windows) part(rank int) (lo, hi int64) {
 	return at(int64(rank)), at(int64(rank) + 1)
 }
 
-// exchange writes blocks that share rows: every rank assembles the windows of
-// its part of the array from what all ranks send, or from their blocks themselves where ranks have one memory.
+// exchange writes blocks that share rows: every rank assembles the windows of its part of the array
+// from what all ranks send, or from their blocks themselves where ranks have one memory.
 func (d *dense) exchange(s *site) ([]coo.FileRange, error) {
 	near, err := d.t.nearby(d.c)
 	if err != nil {

@@ -48,7 +48,8 @@ type exchange struct {
 
 // newExchange starts the exchange of pieces: part k of each run goes to rank k.
 // Collective; so is close.
-func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]int64, limit *tcs.Limit) (*exchange, error) {
+func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]int64,
+	limit *tcs.Limit) (*exchange, error) {
 	x := &exchange{c: c, t: t, modes: modes, runs: runs, bounds: bounds, limit: limit}
 	entry := int64(8*len(t.Dims) + t.Type.Size())
 	pairs := int64(4 * max(c.Size()-1, 1))
@@ -57,7 +58,8 @@ func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]in
 		return nil, err
 	}
 	x.batch = int(min(max(bytes/2/(pairs*entry), batchLeast), batchMost)) &^ 15 // buffers stay aligned
-	x.small = int(min(max(bytes/2/(int64(max(len(runs), 1)*c.Size())*entry), batchLeast), coo.BatchSize))
+	x.small = int(min(max(bytes/2/(int64(max(len(runs), 1)*c.Size())*entry), batchLeast),
+		coo.BatchSize))
 	out := make([]int64, c.Size())
 	for _, b := range bounds {
 		for k := range out {
@@ -202,7 +204,8 @@ func (x *exchange) messages(entries int64) (*tcs.Memory, [2]message, error) {
 // most is the entries of a message where two ranks exchange that many in all.
 func (x *exchange) most(entries int64) int64 { return messageEntries(entries, int64(x.batch)) }
 
-// messageEntries is how many of some entries a message has room for, at most batch: whole multiples of 16, which are aligned.
+// messageEntries is how many of some entries a message has room for, at most batch: whole multiples
+// of 16, which are aligned.
 func messageEntries(entries, batch int64) int64 { return min(batch, (entries+15)&^15) }
 
 func (m message) column(k, n int) []int64 {

@@ -62,7 +62,8 @@ func (x *fibers) count() error {
 	}
 	err := p.exchange(func() error {
 		rows, _ := x.most()
-		bufs, mem, err := rooms(x.limit, []int64{p.most(), p.most(), (8*rows + 15) &^ 15, (8*rows + 15) &^ 15})
+		bufs, mem, err := rooms(x.limit,
+			[]int64{p.most(), p.most(), (8*rows + 15) &^ 15, (8*rows + 15) &^ 15})
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,8 @@ func (x *fibers) count() error {
 					q.rowList.keys = q.rowList.keys[n:]
 				}
 			}
-			x.nodesOf(found[w*(levels+2):(w+1)*(levels+2)], union(lists, words[int64](bufs[2]), words[int64](bufs[3])))
+			x.nodesOf(found[w*(levels+2):(w+1)*(levels+2)],
+				union(lists, words[int64](bufs[2]), words[int64](bufs[3])))
 			return nil
 		})
 	})
@@ -214,7 +216,8 @@ func (x *fibers) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 	}
 	lists := 1 + x.halves()
 	for range lists {
-		sizes = append(sizes, wide(rows, 8), wide(rows, 4), wide(entries, x.crdWidth()), wide(entries, int64(x.t.Type.Size())))
+		sizes = append(sizes, wide(rows, 8), wide(rows, 4), wide(entries, x.crdWidth()),
+			wide(entries, int64(x.t.Type.Size())))
 	}
 	for range 2*(x.row-x.dense) + 1 { // columns
 		sizes = append(sizes, min(columnMost, max(x.bytes/64, columnLeast))&^15)
@@ -224,7 +227,8 @@ func (x *fibers) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 		return nil, err
 	}
 	defer mem.Release()
-	a := &fiberRows{x: x, s: s, under: x.f.total, count: make([]int64, x.row+1), end: make([]int64, x.row+1), rowCrd: bufs[2], rowPos: bufs[3]}
+	a := &fiberRows{x: x, s: s, under: x.f.total, count: make([]int64, x.row+1),
+		end: make([]int64, x.row+1), rowCrd: bufs[2], rowPos: bufs[3]}
 	if x.dense > 0 {
 		a.under = x.f.stride[x.dense-1]
 	}
@@ -265,7 +269,8 @@ func (a *fiberRows) begin(w int, bufs [][]byte) {
 	a.pos, a.crd = make([]*column, x.row+1), make([]*column, x.row)
 	sections := x.lay.Sections()
 	open := func(section int, from int64) *column {
-		c := &column{s: a.s, sec: sections[section], buf: words[int64](bufs[0]), span: coo.FileRange{Section: int64(section), From: from}}
+		c := &column{s: a.s, sec: sections[section], buf: words[int64](bufs[0]),
+			span: coo.FileRange{Section: int64(section), From: from}}
 		bufs = bufs[1:]
 		return c
 	}
@@ -283,7 +288,8 @@ func (a *fiberRows) begin(w int, bufs [][]byte) {
 			a.pos[l] = open(x.pos[l], a.count[l-1])
 		}
 	}
-	for i, from := range [4]int64{a.count[x.row], a.count[x.row], x.rowWindows.starts[w], x.rowWindows.starts[w]} {
+	for i, from := range [4]int64{a.count[x.row], a.count[x.row], x.rowWindows.starts[w],
+		x.rowWindows.starts[w]} {
 		a.spans[i] = coo.FileRange{Section: int64(x.arrays()[i]), From: from}
 	}
 }
@@ -299,8 +305,11 @@ func (a *fiberRows) window(w int, in [][]byte) error {
 	l := a.merge(x.parts(w, bundles))
 	width, size := x.crdWidth(), int64(x.t.Type.Size())
 	entries := x.rowWindows.starts[w+1] - x.rowWindows.starts[w]
-	if n := len(l.ends); int64(len(l.crd)) != entries*width || int64(len(l.vals)) != entries*size || n > 0 && int64(l.ends[n-1]) != entries {
-		panic(fmt.Sprintf("BUG: store: %d bytes of coordinates and %d of values in a window of %d entries", len(l.crd), len(l.vals), entries))
+	if n := len(l.ends); int64(len(l.crd)) != entries*width || int64(len(l.vals)) != entries*size ||
+		n > 0 && int64(l.ends[n-1]) != entries {
+		panic(
+			fmt.Sprintf("BUG: store: %d bytes of coordinates and %d of values in a window of %d entries",
+				len(l.crd), len(l.vals), entries))
 	}
 	crd, err := a.nodes(w, l.keys)
 	if err != nil {
@@ -325,7 +334,8 @@ func (a *fiberRows) merge(parts []rowList) rowList {
 		buf := a.half[round%2]
 		for i := 0; i+1 < len(parts); i += 2 {
 			l := mergeRows(buf, parts[i], parts[i+1], width, size)
-			buf.drop(rowList{buf.keys[:len(parts[i].keys)+len(parts[i+1].keys)], buf.ends[:len(parts[i].ends)+len(parts[i+1].ends)], l.crd, l.vals})
+			buf.drop(rowList{buf.keys[:len(parts[i].keys)+len(parts[i+1].keys)],
+				buf.ends[:len(parts[i].ends)+len(parts[i+1].ends)], l.crd, l.vals})
 			parts[i/2] = l
 		}
 		if n := len(parts); n%2 == 1 {
@@ -379,7 +389,8 @@ func (x *fibers) parts(w int, bundles []bundle) []rowList {
 			p = x.part(k, w, q.rowList)
 		} else {
 			entries := int64(q.rowList.ends[n-1])
-			p = rowList{q.rowList.keys[:n], q.rowList.ends[:n], q.rowList.crd[:entries*width], q.rowList.vals[:entries*size]}
+			p = rowList{q.rowList.keys[:n], q.rowList.ends[:n], q.rowList.crd[:entries*width],
+				q.rowList.vals[:entries*size]}
 		}
 		q.rowList.drop(p)
 		list = append(list, p)

@@ -52,7 +52,8 @@ func newFibers(c comm.Comm, t *Blocks, limit *tcs.Limit) (*fibers, error) {
 	if len(s) < 2 || strings.Trim(s, "s") != "" || !countable(t.Dims, t.Modes[:levels-1]) {
 		return nil, nil
 	}
-	x := &fibers{c: c, t: t, f: newFrame(t.Dims, t.Modes[:levels-1]), dense: levels - len(s), row: levels - 2, own: t.numbers(), limit: limit}
+	x := &fibers{c: c, t: t, f: newFrame(t.Dims, t.Modes[:levels-1]), dense: levels - len(s),
+		row: levels - 2, own: t.numbers(), limit: limit}
 	fine := t.stored()
 	for _, k := range x.own {
 		fine = fine && exact(t.Own[k]) && full(t.Own[k], x.dense)
@@ -138,7 +139,8 @@ func (x *fibers) cut() (ok bool, err error) {
 	if x.rowWindows.ends, err = cutRows(x.c, runs, x.f, int(parts)); err != nil {
 		return false, err
 	}
-	x.rows, x.rowWindows.entries = make([]int64, len(x.rowWindows.ends)*ranks), make([]int64, len(x.rowWindows.ends)*ranks)
+	x.rows, x.rowWindows.entries = make([]int64, len(x.rowWindows.ends)*ranks),
+		make([]int64, len(x.rowWindows.ends)*ranks)
 	x.cutBlocks()
 	for _, k := range x.own {
 		pos, at := x.t.Own[k].Levels[x.row+1].Pos, x.cuts[k]

@@ -25,7 +25,8 @@ func TestFibers(t *testing.T) {
 			x := &cut{way: rng.IntN(2), wide: rng.IntN(3) == 0, far: rng.IntN(2) == 0}
 			x.part = problem(rng, whole.Header.Dims, ranks, -1)
 			restore := store.SmallWindows([]int64{1, 3000, 15000, 40000, 80000}[rng.IntN(5)])
-			what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, far %v, axes %v, sizes %v", whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, whole.Header.Dims)
+			what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, far %v, axes %v, sizes %v",
+				whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, whole.Header.Dims)
 			got, err := x.write(whole, ranks, filepath.Join(dir, "t.tcs"), store.Mode(rng.IntN(3)), nil)
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)

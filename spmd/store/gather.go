@@ -9,7 +9,8 @@ import (
 // which it may read again; a batch of each rank is in memory at a time. Of zeros that
 // only a dense level makes room for, zeros says whether they are entries; without
 // them, as files have it, entries of one coordinate are summed. Collective.
-func Gather(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, cfg coo.Config, write func(coo.Stream) error) error {
+func Gather(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, cfg coo.Config,
+	write func(coo.Stream) error) error {
 	c = c.Uncounted()
 	t.Unsign(cfg.Threads)
 	t, end, err := t.Boxed()

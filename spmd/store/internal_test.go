@@ -63,7 +63,9 @@ func TestPiecesHaveEqualCounts(t *testing.T) {
 		n    int
 	}{
 		{"even", func(r *rand.Rand) int64 { return r.Int64N(5000) }, 40000},
-		{"skewed", func(r *rand.Rand) int64 { f := r.Float64(); return int64(5000 * f * f * f * f * f * f) }, 40000},
+		{"skewed",
+			func(r *rand.Rand) int64 { f := r.Float64(); return int64(5000 * f * f * f * f * f * f) },
+			40000},
 		{"one row", func(r *rand.Rand) int64 { return 17 }, 30000},
 		{"few", func(r *rand.Rand) int64 { return r.Int64N(5000) }, 11},
 		{"none", func(r *rand.Rand) int64 { return 0 }, 0},
@@ -202,7 +204,8 @@ func TestOrderedRanksTakeTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"+0", "-0", "+1", "-1", "+2", "-2", "+3", "-3", "+4", "-4"}; !slices.Equal(order, want) {
+	if want := []string{"+0", "-0", "+1", "-1", "+2", "-2", "+3", "-3", "+4",
+		"-4"}; !slices.Equal(order, want) {
 		t.Errorf("ranks wrote in the order %v", order)
 	}
 	got := make([]byte, ranks)
@@ -234,7 +237,9 @@ func TestFullDisk(t *testing.T) {
 	for _, x := range []struct {
 		kinds, name string
 		mode        int // that is cut in halves
-	}{{"dd", "t.tcs", 0}, {"dd", "t.tcs", 1}, {"dd", "t.npy", 0}, {"ds", "t.tcs", 0}, {"ds", "t.tcs", 1}, {"ss", "t.tcs", 1}, {"ds", "t.tns", 0}, {"ds", "t.mtx", 1}, {"ds", "t.tns.gz", 0}} {
+	}{{"dd", "t.tcs", 0}, {"dd", "t.tcs", 1}, {"dd", "t.npy", 0}, {"ds", "t.tcs", 0},
+		{"ds", "t.tcs", 1}, {"ss", "t.tcs", 1}, {"ds", "t.tns", 0}, {"ds", "t.mtx", 1},
+		{"ds", "t.tns.gz", 0}} {
 		var file *outfile.File
 		err := local.Run(context.Background(), 2, func(c comm.Comm) (err error) {
 			var f *outfile.File
@@ -244,7 +249,8 @@ func TestFullDisk(t *testing.T) {
 				}
 				file = f
 			}
-			b := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: x.kinds, Modes: []int{0, 1}, Owners: []int{0, 1}, Own: map[int]*tcs.Tensor{}}
+			b := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: x.kinds, Modes: []int{0, 1},
+				Owners: []int{0, 1}, Own: map[int]*tcs.Tensor{}}
 			for k := range 2 {
 				box := [][2]int64{{0, 200}, {0, 200}}
 				box[x.mode] = [2]int64{int64(100 * k), int64(100*k + 100)}
@@ -257,7 +263,8 @@ func TestFullDisk(t *testing.T) {
 					own = append(own, e)
 				}
 			}
-			m, err := coo.Assemble(&ones{dims: dims, entries: own}, coo.Spec{Kinds: x.kinds, Modes: []int{0, 1}, Box: box}, coo.Config{})
+			m, err := coo.Assemble(&ones{dims: dims, entries: own},
+				coo.Spec{Kinds: x.kinds, Modes: []int{0, 1}, Box: box}, coo.Config{})
 			if err != nil {
 				return err
 			}

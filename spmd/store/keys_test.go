@@ -26,7 +26,8 @@ func keyed(t *testing.T, rng *rand.Rand, whole *tcs.Tensor, ranks int) *partitio
 	_, modes := whole.Format()
 	n := 1 + rng.IntN(len(modes))
 	parts := 1 + rng.Int64N(6)
-	a := partition.Axis{Modes: modes[:n], Ordered: &place.Ordered{Modes: modes[:n], Cuts: []place.OrderedCut{{N: parts, Level: n - 1}}}}
+	a := partition.Axis{Modes: modes[:n],
+		Ordered: &place.Ordered{Modes: modes[:n], Cuts: []place.OrderedCut{{N: parts, Level: n - 1}}}}
 	lo, hi := whole.Interval(n - 1)
 	for range parts - 1 {
 		key := make([]int64, n)
@@ -44,13 +45,16 @@ func keyed(t *testing.T, rng *rand.Rand, whole *tcs.Tensor, ranks int) *partitio
 	slices.SortFunc(a.Keys, slices.Compare)
 	a.Keys = append(append([][]int64{nil}, a.Keys...), nil)
 	turn := rng.IntN(ranks)
-	return &partition.Partition{Order: len(modes), Axes: []partition.Axis{a}, Owner: func(at []int64) int { return (int(at[0]) + turn) % ranks }}
+	return &partition.Partition{Order: len(modes), Axes: []partition.Axis{a},
+		Owner: func(at []int64) int { return (int(at[0]) + turn) % ranks }}
 }
 
 // between are the blocks between keys that a rank has.
 func between(whole *tcs.Tensor, part *partition.Partition, rank int) (*store.Blocks, error) {
 	kinds, modes := whole.Format()
-	b := (&load.Target{Partition: part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Type: whole.Header.Type}}).Blocks()
+	b := (&load.Target{Partition: part,
+		Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims,
+			Type: whole.Header.Type}}).Blocks()
 	for k := range plan.Block(part.Pieces()) {
 		if part.OwnerOf(k) != rank {
 			continue
@@ -60,16 +64,18 @@ func between(whole *tcs.Tensor, part *partition.Partition, rank int) (*store.Blo
 			return nil, err
 		}
 		defer v.Close()
-		spec := coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Type: whole.Header.Type, Name: "T", Box: b.Boxes[k]}
-		if b.Own[int(k)], err = coo.Assemble(coo.FromTensor(v, coo.KeepAll), spec, coo.Config{}); err != nil {
+		spec := coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Type: whole.Header.Type,
+			Name: "T", Box: b.Boxes[k]}
+		if b.Own[int(k)], err = coo.Assemble(coo.FromTensor(v, coo.KeepAll), spec,
+			coo.Config{}); err != nil {
 			return nil, err
 		}
 	}
 	return b, nil
 }
 
-// TestKeysAreThoseOfOneRank: blocks between keys, whose boxes overlap, are written to the same files,
-// and summed up alike, in every format.
+// TestKeysAreThoseOfOneRank: blocks between keys, whose boxes overlap, are written to the same
+// files, and summed up alike, in every format.
 func TestKeysAreThoseOfOneRank(t *testing.T) {
 	dir := t.TempDir()
 	for order := 1; order <= 4; order++ {
@@ -80,7 +86,8 @@ func TestKeysAreThoseOfOneRank(t *testing.T) {
 				ranks := 1 + rng.IntN(6)
 				part := keyed(t, rng, whole, ranks)
 				for _, name := range []string{"t.tcs", "t.tns", "t.npy", "t.tns.gz"} {
-					what := fmt.Sprintf("%s, seed %d, %d ranks, keys %v, sizes %v: %s", whole.FormatString(), seed, ranks, part.Axes[0].Keys, whole.Header.Dims, name)
+					what := fmt.Sprintf("%s, seed %d, %d ranks, keys %v, sizes %v: %s", whole.FormatString(), seed,
+						ranks, part.Axes[0].Keys, whole.Header.Dims, name)
 					var file *outfile.File
 					entries := int64(0)
 					err := local.Run(context.Background(), ranks, func(c comm.Comm) (err error) {
@@ -101,7 +108,8 @@ func TestKeysAreThoseOfOneRank(t *testing.T) {
 							file = f
 						}
 						cfg := coo.Config{Tmp: dir, Threads: 1}
-						if err := store.Write(c, b, f, filepath.Join(dir, name), store.Mode(seed%3), cfg); err != nil {
+						if err := store.Write(c, b, f, filepath.Join(dir, name), store.Mode(seed%3),
+							cfg); err != nil {
 							return err
 						}
 						n, err := store.Summary(c, b, cfg, func([]byte) {})

@@ -10,7 +10,8 @@ import (
 
 // writeListed writes a format that is a head and a list, of entries or of all
 // values. Collective.
-func writeListed(s *site, t *Blocks, f *convert.Format, wo coo.WriteOptions, cfg coo.Config) (err error) {
+func writeListed(s *site, t *Blocks, f *convert.Format, wo coo.WriteOptions,
+	cfg coo.Config) (err error) {
 	modes := f.Order(len(t.Dims), wo)
 	p, err := newPieces(s.c, t, modes, coo.DropFill, true, cfg)
 	if err != nil {
@@ -93,7 +94,8 @@ func (p *pieces) span(strides []int64, total int64) (from, to int64) {
 }
 
 // writeFilled writes a piece of a file whose values all have the same size.
-func (p *pieces) writeFilled(s *site, f *convert.Format, in coo.Stream, span [2]int64, total int64, wo coo.WriteOptions) error {
+func (p *pieces) writeFilled(s *site, f *convert.Format, in coo.Stream, span [2]int64, total int64,
+	wo coo.WriteOptions) error {
 	head, err := f.Head(p.exchange.t.Type, p.exchange.t.Dims, 0, wo)
 	if err != nil {
 		return err

@@ -16,7 +16,8 @@ type pieces struct {
 }
 
 // newPieces starts an exchange of equal pieces. Collective; so is close.
-func newPieces(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) (*pieces, error) {
+func newPieces(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, sum bool,
+	cfg coo.Config) (*pieces, error) {
 	runs, err := t.runs(modes, zeros, sum, cfg)
 	if err != nil {
 		return nil, err
@@ -130,7 +131,8 @@ func (p *pieces) join(mine []int64) (*coo.Joined, error) {
 	}
 	var list []coo.PartCount
 	for ; len(all) > 0; all = all[len(mine):] {
-		list = append(list, coo.PartCount{N: all[0], First: all[1 : 1+levels], Last: all[1+levels : 1+2*levels], Hist: all[1+2*levels : len(mine)], Sorted: true})
+		list = append(list, coo.PartCount{N: all[0], First: all[1 : 1+levels],
+			Last: all[1+levels : 1+2*levels], Hist: all[1+2*levels : len(mine)], Sorted: true})
 	}
 	return coo.Join(p.exchange.t.spec(), list)
 }

@@ -13,7 +13,8 @@ type rowList struct {
 
 // drop moves on past rows.
 func (l *rowList) drop(p rowList) {
-	l.keys, l.ends, l.crd, l.vals = l.keys[len(p.keys):], l.ends[len(p.ends):], l.crd[len(p.crd):], l.vals[len(p.vals):]
+	l.keys, l.ends, l.crd, l.vals = l.keys[len(p.keys):], l.ends[len(p.ends):], l.crd[len(p.crd):],
+		l.vals[len(p.vals):]
 }
 
 // mergeRows puts the rows of two lists into dst, which has room for them, and returns
@@ -34,7 +35,8 @@ func mergeRows(dst, x, y rowList, width, size int64) rowList {
 	default:
 		n = mergeOf[int64, [2]uint64](dst, x, y)
 	}
-	return rowList{dst.keys[:n], dst.ends[:n], dst.crd[:len(x.crd)+len(y.crd)], dst.vals[:len(x.vals)+len(y.vals)]}
+	return rowList{dst.keys[:n], dst.ends[:n], dst.crd[:len(x.crd)+len(y.crd)],
+		dst.vals[:len(x.vals)+len(y.vals)]}
 }
 
 // typed is a rowList of known types, with the rows and entries before those.

@@ -51,7 +51,8 @@ func (x *segments) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 	a := &assembly{x: x, s: s}
 	sections := x.lay.Sections()
 	wide := func(n, width int64) int64 { return (n*width + 15) &^ 15 }
-	sizes := []int64{in, in, wide(rows+1, 8), wide(rows+1, 8), wide(entries, int64(sections[x.crd].Width)), wide(entries, int64(sections[x.vals].Width))}
+	sizes := []int64{in, in, wide(rows+1, 8), wide(rows+1, 8),
+		wide(entries, int64(sections[x.crd].Width)), wide(entries, int64(sections[x.vals].Width))}
 	bufs, mem, err := rooms(x.limit, sizes)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,8 @@ func (a *assembly) window(w int, in [][]byte) error {
 	if err := a.write(0, sections[x.pos], pos, from); err != nil {
 		return err
 	}
-	if err := a.write(1, sections[x.crd], a.crd[:entries*int64(sections[x.crd].Width)], x.rowWindows.starts[w]); err != nil {
+	if err := a.write(1, sections[x.crd], a.crd[:entries*int64(sections[x.crd].Width)],
+		x.rowWindows.starts[w]); err != nil {
 		return err
 	}
 	return a.write(2, sections[x.vals], a.vals[:entries*size], x.rowWindows.starts[w])
@@ -169,7 +171,8 @@ func (x *segments) eachBlock(w int, yield func(k int, p, n int64)) {
 }
 
 // place copies rows to where they go, moves that on, and returns their entries.
-func place[T int32 | int64](at []int64, counts []int32, crd, from []T, vals, values []byte, size int64) int64 {
+func place[T int32 | int64](at []int64, counts []int32, crd, from []T, vals, values []byte,
+	size int64) int64 {
 	if size == 8 {
 		return copyRows(at, counts, crd, from, words[int64](vals), words[int64](values))
 	}
@@ -187,7 +190,8 @@ func place[T int32 | int64](at []int64, counts []int32, crd, from []T, vals, val
 }
 
 // copyRows is place for values of one word.
-func copyRows[T, V int32 | int64](at []int64, counts []int32, crd, from []T, vals, values []V) int64 {
+func copyRows[T, V int32 | int64](at []int64, counts []int32, crd, from []T, vals,
+	values []V) int64 {
 	k := int64(0)
 	for i, c := range counts {
 		p, n := at[i], int64(c)

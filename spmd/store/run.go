@@ -30,7 +30,8 @@ func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([
 		b := t.Own[k]
 		kinds, _ := b.Format()
 		repeats := tcs.KeepsRepeats(kinds)
-		if !padded(kinds) && !(sum && repeats) && coo.InOrder(coo.FromTensorBy(b, zeros, 0), modes) && exact(b) {
+		if !padded(kinds) && !(sum && repeats) && coo.InOrder(coo.FromTensorBy(b, zeros, 0), modes) &&
+			exact(b) {
 			list = append(list, &run{t: b, zeros: zeros})
 			continue
 		}
@@ -58,8 +59,10 @@ func closeRuns(list []*run) {
 }
 
 // sortedCopy is a block's entries as coordinates, sorted by modes.
-func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool, cfg coo.Config) (*tcs.Tensor, error) {
-	spec := coo.Spec{Kinds: coordinates(len(modes), repeats), Modes: modes, Dims: b.Header.Dims, Name: "a block of the result"}
+func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool,
+	cfg coo.Config) (*tcs.Tensor, error) {
+	spec := coo.Spec{Kinds: coordinates(len(modes), repeats), Modes: modes, Dims: b.Header.Dims,
+		Name: "a block of the result"}
 	t, err := coo.Assemble(coo.FromTensor(b, zeros), spec, cfg)
 	var full *tcs.MemoryError
 	if !errors.As(err, &full) {
@@ -159,7 +162,8 @@ func compare(a, b []int64) int {
 
 // stream is entries [lo, hi), in batches of at most n.
 func (r *run) stream(lo, hi int64, n int) (coo.Stream, error) {
-	v, err := r.t.View(tcs.Block{Cut: true, Level: -1, Lo: r.t.Vals.First + lo, Hi: r.t.Vals.First + hi})
+	v,
+		err := r.t.View(tcs.Block{Cut: true, Level: -1, Lo: r.t.Vals.First + lo, Hi: r.t.Vals.First + hi})
 	if err != nil {
 		return nil, err
 	}

@@ -198,7 +198,8 @@ func (x *segments) pack(p parcel, w int) {
 		p.drop(len(q.counts), len(q.crd), len(q.vals))
 	}
 	if len(p.counts)+len(p.crd)+len(p.vals) > 0 {
-		panic(fmt.Sprintf("BUG: store: a parcel lacks %d rows and %d bytes of values", len(p.counts), len(p.vals)))
+		panic(fmt.Sprintf("BUG: store: a parcel lacks %d rows and %d bytes of values", len(p.counts),
+			len(p.vals)))
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 
 // TestSegmentsTaken: which results are put together row by row.
 func TestSegmentsTaken(t *testing.T) {
-	grid := [][][2]int64{{{0, 40}, {0, 30}}, {{0, 40}, {30, 100}}, {{40, 50}, {0, 30}}, {{40, 50}, {30, 100}}}
+	grid := [][][2]int64{{{0, 40}, {0, 30}}, {{0, 40}, {30, 100}}, {{40, 50}, {0, 30}},
+		{{40, 50}, {30, 100}}}
 	for _, k := range []struct {
 		name  string
 		kinds string
@@ -48,10 +49,12 @@ func TestSegmentsTaken(t *testing.T) {
 
 // takes holds newSegments to want at two ranks, with the entries' counts where
 // it takes the blocks.
-func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][2]int64, kinds, block string, modes []int, want bool) {
+func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][2]int64, kinds,
+	block string, modes []int, want bool) {
 	t.Helper()
 	err := local.Run(context.Background(), 2, func(c comm.Comm) error {
-		b := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: kinds, Modes: modes, Boxes: boxes, Own: map[int]*tcs.Tensor{}}
+		b := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: kinds, Modes: modes, Boxes: boxes,
+			Own: map[int]*tcs.Tensor{}}
 		for k, box := range boxes {
 			b.Owners = append(b.Owners, k%2)
 			if k%2 != c.Rank() {
@@ -63,7 +66,8 @@ func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][
 					in = append(in, e)
 				}
 			}
-			m, err := coo.Assemble(&ones{dims: dims, entries: in}, coo.Spec{Kinds: block, Modes: modes, Box: box}, coo.Config{})
+			m, err := coo.Assemble(&ones{dims: dims, entries: in},
+				coo.Spec{Kinds: block, Modes: modes, Box: box}, coo.Config{})
 			if err != nil {
 				return err
 			}

@@ -213,14 +213,16 @@ func tile(sections []tcs.Section, spans []coo.FileRange) []uint32 {
 	crcs, next := make([]uint32, len(sections)), make([]int64, len(sections))
 	for _, s := range spans {
 		if s.From != next[s.Section] {
-			panic(fmt.Sprintf("BUG: store: section %d is written from element %d on, after %d", s.Section, s.From, next[s.Section]))
+			panic(fmt.Sprintf("BUG: store: section %d is written from element %d on, after %d", s.Section,
+				s.From, next[s.Section]))
 		}
 		crcs[s.Section] = tcs.CombineCRC(crcs[s.Section], s.CRC, s.N*int64(sections[s.Section].Width))
 		next[s.Section] += s.N
 	}
 	for i, sec := range sections {
 		if next[i] != sec.Len {
-			panic(fmt.Sprintf("BUG: store: section %d has %d elements, %d were written", i, sec.Len, next[i]))
+			panic(fmt.Sprintf("BUG: store: section %d has %d elements, %d were written", i, sec.Len,
+				next[i]))
 		}
 	}
 	return crcs

@@ -58,7 +58,8 @@ func random(t *testing.T, rng *rand.Rand) *tcs.Tensor {
 	s := &cellStream{dims: dims, cells: cells}
 	formats := []string{"sss", "dss", "ddd", "ucq", "sds", "dds"}
 	modes := rng.Perm(3)
-	out, err := coo.Assemble(s, coo.Spec{Kinds: formats[rng.IntN(len(formats))], Modes: modes, Name: "T"}, coo.Config{})
+	out, err := coo.Assemble(s,
+		coo.Spec{Kinds: formats[rng.IntN(len(formats))], Modes: modes, Name: "T"}, coo.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,8 @@ func (s *cellStream) Next(b *coo.Batch) error {
 	s.done = true
 	b.Resize(3, len(s.cells), 8)
 	for k, c := range s.cells {
-		b.Coords[0][k], b.Coords[1][k], b.Coords[2][k] = c/(s.dims[1]*s.dims[2]), c/s.dims[2]%s.dims[1], c%s.dims[2]
+		b.Coords[0][k], b.Coords[1][k], b.Coords[2][k] = c/(s.dims[1]*s.dims[2]), c/s.dims[2]%s.dims[1],
+			c%s.dims[2]
 		tcs.Float64.Store(ptr(b.Vals[8*k:]), tcs.Value{Type: tcs.Float64, C: complex(float64(c+1), 0)})
 	}
 	return nil
@@ -134,12 +136,14 @@ func TestBlocksComeBackWhole(t *testing.T) {
 		var got []string
 		err = local.Run(context.Background(), ranks, func(c comm.Comm) error {
 			kinds, modes := whole.Format()
-			g := &load.Target{Partition: part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Name: "T"}}
+			g := &load.Target{Partition: part,
+				Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Name: "T"}}
 			own, err := blocks(c, g, whole, way)
 			if err != nil {
 				return err
 			}
-			b := &store.Blocks{Dims: whole.Header.Dims, Type: whole.Header.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
+			b := &store.Blocks{Dims: whole.Header.Dims, Type: whole.Header.Type, Kinds: kinds, Modes: modes,
+				Own: map[int]*tcs.Tensor{}}
 			for k := range plan.Block(part.Pieces()) {
 				b.Owners = append(b.Owners, part.OwnerOf(k))
 				b.Boxes = append(b.Boxes, part.Box(k, whole.Header.Dims))
@@ -166,13 +170,15 @@ func TestBlocksComeBackWhole(t *testing.T) {
 			t.Fatalf("seed %d, way %d, %d ranks, %s: %v", seed, way, ranks, whole.FormatString(), err)
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("seed %d, way %d, %d ranks, %s by %v:\ngot  %v\nwant %v", seed, way, ranks, whole.FormatString(), order, got, want)
+			t.Fatalf("seed %d, way %d, %d ranks, %s by %v:\ngot  %v\nwant %v", seed, way, ranks,
+				whole.FormatString(), order, got, want)
 		}
 		whole.Close()
 	}
 }
 
-func blocks(c comm.Comm, g *load.Target, whole *tcs.Tensor, way int) (map[plan.Block]*tcs.Tensor, error) {
+func blocks(c comm.Comm, g *load.Target, whole *tcs.Tensor, way int) (map[plan.Block]*tcs.Tensor,
+	error) {
 	if way == 0 {
 		piece, err := load.Piece(whole, c.Rank(), c.Size())
 		if err != nil {

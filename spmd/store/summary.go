@@ -10,7 +10,8 @@ import (
 // Summary counts the entries that the whole tensor stores, and hands each rank's
 // values to add, block by block. Not for padded levels, whose padding it would
 // count. Collective.
-func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (entries int64, err error) {
+func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (entries int64,
+	err error) {
 	c = c.Uncounted()
 	t, end, err := t.Boxed()
 	if err != nil {

@@ -11,8 +11,8 @@ type rowWindows struct {
 	first   []int   // a rank's first window, and their number
 }
 
-// share gives each rank windows of about the same weight, of which weigh has that of a window with so many entries. It
-// is false where one has more entries than most.
+// share gives each rank windows of about the same weight, of which weigh has that of a window with
+// so many entries. It is false where one has more entries than most.
 func (x *rowWindows) share(ranks int, most int64, weigh func(w int, entries int64) int64) bool {
 	x.starts = []int64{0}
 	weight := []int64{0}

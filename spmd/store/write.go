@@ -39,7 +39,8 @@ func ParseMode(s string) (Mode, error) {
 // bounded, whatever the tensor's size, but for blocks that must be sorted:
 // those are copied, within cfg.Limit. A failure of one rank ends the job.
 // Collective.
-func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, cfg coo.Config) error {
+func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
+	cfg coo.Config) error {
 	c = c.Uncounted()
 	t.Unsign(cfg.Threads)
 	t, end, err := t.Boxed()
@@ -61,9 +62,11 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, c
 			return err
 		}
 		if c.Size() == 1 && len(t.Owners) == 1 && t.stored() { // the block is the tensor
-			return convert.WriteTo(file, name, t.Own[0], convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
+			return convert.WriteTo(file, name, t.Own[0],
+				convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
 		}
-		if len(t.Dims) > 0 && (f.Name == "tcs" || f.Head != nil) && !convert.Compressed(name) && !file.Streams() {
+		if len(t.Dims) > 0 && (f.Name == "tcs" || f.Head != nil) && !convert.Compressed(name) &&
+			!file.Streams() {
 			how[0] = 1
 		}
 		if mode == Ordered || mode == Auto && how[0] == 1 && file.Networked() {
@@ -96,7 +99,8 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode, c
 		modes, zeros = t.Modes, coo.KeepAll
 	}
 	return Gather(c, t, modes, zeros, cfg, func(in coo.Stream) error {
-		return convert.WriteStream(file, name, in, t.spec(), wo, convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
+		return convert.WriteStream(file, name, in, t.spec(), wo,
+			convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
 	})
 }
 

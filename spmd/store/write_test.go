@@ -117,7 +117,8 @@ type cut struct {
 // own are the blocks of a rank. Collective.
 func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	kinds, modes := t.Format()
-	g := &load.Target{Partition: x.part, Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Header.Dims, Name: "T", Wide: x.wide}}
+	g := &load.Target{Partition: x.part,
+		Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Header.Dims, Name: "T", Wide: x.wide}}
 	way := x.way
 	if !g.Viewable(t) {
 		way = 0
@@ -126,7 +127,8 @@ func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &store.Blocks{Dims: t.Header.Dims, Type: t.Header.Type, Kinds: kinds, Modes: modes, Own: map[int]*tcs.Tensor{}}
+	b := &store.Blocks{Dims: t.Header.Dims, Type: t.Header.Type, Kinds: kinds, Modes: modes,
+		Own: map[int]*tcs.Tensor{}}
 	for k := range plan.Block(x.part.Pieces()) {
 		b.Owners = append(b.Owners, x.part.OwnerOf(k))
 		b.Boxes = append(b.Boxes, x.part.Box(k, t.Header.Dims))
@@ -143,7 +145,8 @@ func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 
 // write stores the tensor from its blocks at all ranks, in a file at path that
 // stays without its name, and returns what it holds.
-func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode, limit *tcs.Limit) ([]byte, error) {
+func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode,
+	limit *tcs.Limit) ([]byte, error) {
 	var file *outfile.File
 	err := local.Run(context.Background(), ranks, func(c comm.Comm) (err error) {
 		if x.far {
@@ -261,7 +264,10 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 				}
 				for _, name := range names {
 					mode := store.Mode(rng.IntN(3))
-					what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, far %v, axes %v, mode %d, sizes %v: %s", whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, mode, whole.Header.Dims, name)
+					what := fmt.Sprintf(
+						"%s, seed %d, %d ranks, way %d, wide %v, far %v, axes %v, mode %d, sizes %v: %s",
+						whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, mode, whole.Header.Dims,
+						name)
 					got, err := x.write(whole, ranks, filepath.Join(dir, name), mode, nil)
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
@@ -331,7 +337,8 @@ func TestSizesPastOneWindow(t *testing.T) {
 				}
 				same(t, fmt.Sprint(kinds, modes, name), got, alone[filepath.Ext(name)])
 				if most := x.forecast(t, whole, ranks, name); limit.Peak() > most {
-					t.Errorf("%s %v %s: took %s, and %s are forecast", kinds, modes, name, tcs.Size(limit.Peak()), tcs.Size(most))
+					t.Errorf("%s %v %s: took %s, and %s are forecast", kinds, modes, name, tcs.Size(limit.Peak()),
+						tcs.Size(most))
 				}
 				if limit.Used() != 0 {
 					t.Errorf("%s %s: %d bytes are still counted", kinds, name, limit.Used())
@@ -371,7 +378,8 @@ func TestFailuresLeaveNothing(t *testing.T) {
 		x := &cut{}
 		x.part = grid(whole.Header.Dims, marked, 3, 3)
 		// One byte is too few for any buffer.
-		if _, err := x.write(whole, 3, path, store.Parallel, tcs.NewLimit(1)); err == nil && slices.Equal(marked, []bool{true, true, true}) {
+		if _, err := x.write(whole, 3, path, store.Parallel, tcs.NewLimit(1)); err == nil &&
+			slices.Equal(marked, []bool{true, true, true}) {
 			t.Errorf("cut in %v: a rank without memory gave no error", marked)
 		}
 	}

@@ -14,8 +14,10 @@ import (
 )
 
 // Line is the line about a result of which no rank has all.
-func Line(name string, dims []int64, format string, typ tcs.Type, stored int64, total tcs.Value) string {
-	return fmt.Sprintf("%s: %s, %s, %v, %s, sum %s", name, fault.Sizes(dims), format, typ, tcs.Count(stored, "entry"), total.Text())
+func Line(name string, dims []int64, format string, typ tcs.Type, stored int64,
+	total tcs.Value) string {
+	return fmt.Sprintf("%s: %s, %s, %v, %s, sum %s", name, fault.Sizes(dims), format, typ,
+		tcs.Count(stored, "entry"), total.Text())
 }
 
 // Describe is a line about a tensor: sizes, format, type, entries.
@@ -23,7 +25,8 @@ func Describe(name string, t *tcs.Tensor) string {
 	if t.Order() == 0 {
 		return name + " = " + t.Value(0).Text()
 	}
-	return fmt.Sprintf("%s: %s, %s, %v, %s", name, fault.Sizes(t.Header.Dims), t.FormatString(), t.Header.Type, tcs.Count(Entries(t), "entry"))
+	return fmt.Sprintf("%s: %s, %s, %v, %s", name, fault.Sizes(t.Header.Dims), t.FormatString(),
+		t.Header.Type, tcs.Count(Entries(t), "entry"))
 }
 
 // Of is the line about a result that no file was asked for.

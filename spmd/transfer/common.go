@@ -11,11 +11,13 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Common makes a tensor with dense levels that the ranks of list, which run on one node, have in one memory: what one
-// writes there the others read, and it is theirs to agree on when. Its values are 0. The first of list counts the memory against limit; each
-// closes its tensor. Nil where the memory is not to be had, at this rank or the first: they agree on that as well. Each of list calls it,
-// with the same list.
-func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.Limit, tag int) (*tcs.Tensor, error) {
+// Common makes a tensor with dense levels that the ranks of list, which run on one node, have in
+// one memory: what one writes there the others read, and it is theirs to agree on when. Its values
+// are 0. The first of list counts the memory against limit; each closes its tensor. Nil where the
+// memory is not to be had, at this rank or the first: they agree on that as well. Each of list
+// calls it, with the same list.
+func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.Limit,
+	tag int) (*tcs.Tensor, error) {
 	if c.Rank() == list[0] {
 		return lend(c, list[1:], shape, name, limit, tag)
 	}
@@ -26,7 +28,8 @@ func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.L
 	if c.OneProcess() {
 		return take(c.Uncounted(), list[0], tag)
 	}
-	t, err := tcs.NewIn(shape, name, func(bytes int64, _ string) (*tcs.Memory, error) { return openPages(says[1], says[2], bytes) })
+	t, err := tcs.NewIn(shape, name,
+		func(bytes int64, _ string) (*tcs.Memory, error) { return openPages(says[1], says[2], bytes) })
 	if err != nil {
 		t = nil // the first is told that this rank has looked, and no more
 	}
@@ -34,7 +37,8 @@ func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.L
 }
 
 // lend is Common at the first rank.
-func lend(c comm.Comm, others []int, shape *tcs.Shape, name string, limit *tcs.Limit, tag int) (*tcs.Tensor, error) {
+func lend(c comm.Comm, others []int, shape *tcs.Shape, name string, limit *tcs.Limit,
+	tag int) (*tcs.Tensor, error) {
 	alloc, fd := Pages(limit), -1
 	if !c.OneProcess() {
 		alloc = func(bytes int64, what string) (m *tcs.Memory, err error) {
@@ -87,8 +91,8 @@ func tellAll(c comm.Comm, t *tcs.Tensor, others []int, says []int64, tag int) er
 	return nil
 }
 
-// newPages are pages that other processes open by this process's file descriptor. They have no name, so that nothing is left of
-// them when the last process that has them ends, however it does.
+// newPages are pages that other processes open by this process's file descriptor. They have no
+// name, so that nothing is left of them when the last process that has them ends, however it does.
 func newPages(limit *tcs.Limit, bytes int64, what string) (m *tcs.Memory, fd int, err error) {
 	if err := limit.Reserve(bytes, what); err != nil {
 		return nil, -1, err
@@ -135,12 +139,14 @@ func mapped(bytes int64) int64 {
 // mapPages maps a file's pages where huge ones can lie; freed is called when they are unmapped.
 func mapPages(fd int, bytes int64, freed func()) (*tcs.Memory, error) {
 	size := uintptr(mapped(bytes) + hugePage)
-	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, err
 	}
 	at := unsafe.Add(base, -uintptr(base)&(hugePage-1))
-	if _, err := unix.MmapPtr(fd, 0, at, uintptr(mapped(bytes)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
+	if _, err := unix.MmapPtr(fd, 0, at, uintptr(mapped(bytes)), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
 		unix.MunmapPtr(base, size)
 		return nil, err
 	}
@@ -150,8 +156,9 @@ func mapPages(fd int, bytes int64, freed func()) (*tcs.Memory, error) {
 	}), nil
 }
 
-// hugePages has the system make huge pages of fresh ones that processes have in common, which it does by itself on few machines: it takes
-// that a page of each is there. Where there are none, access costs more, and that is all.
+// hugePages has the system make huge pages of fresh ones that processes have in common, which it
+// does by itself on few machines: it takes that a page of each is there. Where there are none,
+// access costs more, and that is all.
 func hugePages(b []byte) {
 	if len(b) < hugePage {
 		return

@@ -12,14 +12,15 @@ import (
 // along a binomial tree over the positions in list. Each of them calls RecvMulticast with the
 // same list and tag. The payload counts once as sent, whatever the number of receivers.
 //
-// What this rank sends has the tag, and what others send on has tag+1: so the messages from one rank
-// to another keep their order where the first begins multicasts while it takes part in others,
+// What this rank sends has the tag, and what others send on has tag+1: so the messages from one
+// rank to another keep their order where the first begins multicasts while it takes part in others,
 // and both take those that they have in common in one order.
 //
 // Between ranks of one process there is no tree: every receiver is handed t itself.
 func Multicast(c comm.Comm, t *tcs.Tensor, list []int, tag int) (*Sending, error) {
 	if at := position(c, list); at != 0 {
-		panic(fmt.Sprintf("BUG: transfer: rank %d starts a multicast as number %d of ranks %v", c.Rank(), at, list))
+		panic(fmt.Sprintf("BUG: transfer: rank %d starts a multicast as number %d of ranks %v", c.Rank(),
+			at, list))
 	}
 	s := &Sending{}
 	var err error
@@ -38,9 +39,10 @@ func Multicast(c comm.Comm, t *tcs.Tensor, list []int, tag int) (*Sending, error
 	return s, nil
 }
 
-// Spread brings t from list[0] to the other ranks of list by Multicast, and waits. It returns the block at those, whose caller
-// closes it, and nil at list[0] and at a rank that is not on the list.
-func Spread(c comm.Comm, t *tcs.Tensor, like Like, list []int, tag int, alloc Alloc) (came *tcs.Tensor, err error) {
+// Spread brings t from list[0] to the other ranks of list by Multicast, and waits. It returns the
+// block at those, whose caller closes it, and nil at list[0] and at a rank that is not on the list.
+func Spread(c comm.Comm, t *tcs.Tensor, like Like, list []int, tag int,
+	alloc Alloc) (came *tcs.Tensor, err error) {
 	var s *Sending
 	switch {
 	case len(list) < 2 || !slices.Contains(list, c.Rank()):
@@ -67,10 +69,12 @@ func Spread(c comm.Comm, t *tcs.Tensor, like Like, list []int, tag int, alloc Al
 //
 // A rank sends on only while it is in this function. Ranks that receive several multicasts one
 // after another must take them in one order, or two ranks may wait for each other.
-func RecvMulticast(c comm.Comm, like Like, list []int, tag int, alloc Alloc) (*tcs.Tensor, *Sending, error) {
+func RecvMulticast(c comm.Comm, like Like, list []int, tag int, alloc Alloc) (*tcs.Tensor, *Sending,
+	error) {
 	at := position(c, list)
 	if at <= 0 {
-		panic(fmt.Sprintf("BUG: transfer: rank %d receives a multicast as number %d of ranks %v", c.Rank(), at, list))
+		panic(fmt.Sprintf("BUG: transfer: rank %d receives a multicast as number %d of ranks %v",
+			c.Rank(), at, list))
 	}
 	if c.OneProcess() {
 		t, err := take(c, list[0], tag)

@@ -79,7 +79,8 @@ const samples = 4 // kinds of sample
 // sample is a block of a kind that n chooses, with values of its own: sparse, dense, without
 // entries, and without any array.
 func sample(n int) *tcs.Tensor {
-	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{0, 2}}
+	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Kinds: "ds",
+		Modes: []int{0, 1}, Counts: []int64{0, 2}}
 	switch n % samples {
 	case 1:
 		s.Kinds, s.Counts = "dd", []int64{0, 0}
@@ -88,7 +89,8 @@ func sample(n int) *tcs.Tensor {
 	case 3:
 		s.Kinds, s.Counts, s.Header.Dims = "dd", []int64{0, 0}, []int64{0, 4}
 	}
-	t, err := tcs.NewIn(s, "", func(bytes int64, what string) (*tcs.Memory, error) { return tcs.Alloc(nil, bytes, what) })
+	t, err := tcs.NewIn(s, "",
+		func(bytes int64, what string) (*tcs.Memory, error) { return tcs.Alloc(nil, bytes, what) })
 	if err != nil {
 		panic(err)
 	}
@@ -200,7 +202,8 @@ func TestMulticastMPI(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		for _, ranks := range []int{2, 5} {
 			t.Run(fmt.Sprintf("%s/%d", l.Name, ranks), func(t *testing.T) {
-				r := mpitest.Run(t, mpitest.Command{Argv: l.Argv(ranks, os.Args[0]), Env: []string{rankVar + "=1"}})
+				r := mpitest.Run(t, mpitest.Command{Argv: l.Argv(ranks, os.Args[0]),
+					Env: []string{rankVar + "=1"}})
 				if r.Code != 0 {
 					t.Fatalf("exit code %d\n%s\n%s", r.Code, r.Out, r.Err)
 				}
@@ -249,7 +252,8 @@ func TestMulticastGoesAlongTheTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at, rank := range list {
-		if got, want := sends[rank].Load(), int64(4*children[at]); got != want { // control, pos, crd, vals
+		// control, pos, crd, vals
+		if got, want := sends[rank].Load(), int64(4*children[at]); got != want {
 			t.Errorf("position %d sent %d messages, want %d", at, got, want)
 		}
 	}
@@ -268,7 +272,8 @@ func TestTree(t *testing.T) {
 			for _, rank := range treeRanks(list, at) {
 				child := 1000 - rank
 				if from[child]++; treeParent(child) != at {
-					t.Errorf("length %d: position %d sends to %d, which receives from %d", n, at, child, treeParent(child))
+					t.Errorf("length %d: position %d sends to %d, which receives from %d", n, at, child,
+						treeParent(child))
 				}
 			}
 			if d := bits.OnesCount(uint(at)); d > bits.Len(uint(n-1)) {
@@ -324,7 +329,8 @@ func TestMulticastMisused(t *testing.T) {
 			}
 			b := sample(1)
 			defer b.Close()
-			if _, err := Multicast(c, b, []int{0, 1}, 0); err == nil || !strings.Contains(err.Error(), "rank 1, want 0 to 0") {
+			if _, err := Multicast(c, b, []int{0, 1}, 0); err == nil ||
+				!strings.Contains(err.Error(), "rank 1, want 0 to 0") {
 				t.Errorf("shared %v: got %v", shared, err)
 			}
 			if got := c.Counters(); got != (comm.Counters{}) {
@@ -334,7 +340,8 @@ func TestMulticastMisused(t *testing.T) {
 				panics(t, "starts a multicast", func() { Multicast(c, b, list, 0) })
 			}
 			for _, list := range [][]int{nil, {0, 1}, {1, 2}} {
-				panics(t, "receives a multicast", func() { RecvMulticast(c, LikeOf("A", b), list, 0, Pages(nil)) })
+				panics(t, "receives a multicast",
+					func() { RecvMulticast(c, LikeOf("A", b), list, 0, Pages(nil)) })
 			}
 			return nil
 		})
@@ -349,7 +356,8 @@ func panics(t *testing.T, what string, f func()) {
 	t.Helper()
 	defer func() {
 		t.Helper()
-		if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "BUG: transfer: ") || !strings.Contains(p, what) {
+		if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "BUG: transfer: ") ||
+			!strings.Contains(p, what) {
 			t.Errorf("got panic %q, want one that says %q", p, what)
 		}
 	}()

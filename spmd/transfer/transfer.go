@@ -195,7 +195,8 @@ func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, alloc Alloc) (*tcs.T
 
 // allocate makes the block that control message m announces.
 func (k Like) allocate(m []int64, alloc Alloc) (*tcs.Tensor, error) {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: k.Dims, Type: k.Type, Box: make([][2]int64, len(k.Dims))}}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: k.Dims, Type: k.Type,
+		Box: make([][2]int64, len(k.Dims))}}
 	t.Levels = make([]tcs.Level, len(k.Kinds))
 	for l := range t.Levels {
 		v := m[l*perLevel:]

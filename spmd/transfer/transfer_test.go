@@ -16,7 +16,8 @@ import (
 
 // block is a matrix of compressed rows, of rows entries, in memory that counts closes.
 func block(closed *int) *tcs.Tensor {
-	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{0, 2}}
+	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Kinds: "ds",
+		Modes: []int{0, 1}, Counts: []int64{0, 2}}
 	t, err := tcs.NewIn(s, "", func(bytes int64, what string) (*tcs.Memory, error) {
 		m, err := tcs.Alloc(nil, bytes, what)
 		if err != nil {
@@ -72,7 +73,8 @@ func TestSendAndBcast(t *testing.T) {
 					return nil
 				}
 				defer got.Close()
-				if v := tcs.Values[float64](got); !slices.Equal(v, []float64{5, 6}) || !slices.Equal(got.Levels[1].Pos.Int64s(), []int64{0, 0, 1, 2}) {
+				if v := tcs.Values[float64](got); !slices.Equal(v, []float64{5, 6}) ||
+					!slices.Equal(got.Levels[1].Pos.Int64s(), []int64{0, 0, 1, 2}) {
 					return fmt.Errorf("got values %v, pos %v", v, got.Levels[1].Pos.Int64s())
 				}
 				return nil
@@ -84,7 +86,8 @@ func TestSendAndBcast(t *testing.T) {
 				t.Errorf("shared %v, bcast %v: the block's memory was freed %d times", shared, bcast, closed)
 			}
 			const bytes, messages = 4*4 + 2*4 + 2*8, 3
-			want := [3]comm.Counters{{}, {BytesSent: bytes, MessagesSent: messages}, {BytesReceived: bytes, MessagesReceived: messages}}
+			want := [3]comm.Counters{{}, {BytesSent: bytes, MessagesSent: messages},
+				{BytesReceived: bytes, MessagesReceived: messages}}
 			if bcast {
 				want[0] = want[2]
 			}
@@ -138,14 +141,16 @@ func TestBuffersOfTheGoHeap(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer view.Close()
-	slices := &tcs.Tensor{Header: tcs.Header{Dims: []int64{2}, Type: tcs.Float64}, Levels: []tcs.Level{{Kind: 'd', Size: 2}}, Vals: tcs.Of([]float64{1, 2})}
+	slices := &tcs.Tensor{Header: tcs.Header{Dims: []int64{2}, Type: tcs.Float64},
+		Levels: []tcs.Level{{Kind: 'd', Size: 2}}, Vals: tcs.Of([]float64{1, 2})}
 	for _, c := range []struct {
 		t    *tcs.Tensor
 		heap bool
 	}{{held, false}, {view, false}, {slices, true}} {
 		for _, a := range arrays(c.t) {
 			if b := buf(c.t, a); a.Len > 0 && b.Heap != c.heap {
-				t.Errorf("%s: a buffer of %d bytes is of the Go heap: %v, want %v", c.t.FormatString(), b.Len, b.Heap, c.heap)
+				t.Errorf("%s: a buffer of %d bytes is of the Go heap: %v, want %v", c.t.FormatString(), b.Len,
+					b.Heap, c.heap)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ const fileRows, fileEntries = 20000, 8
 // fileRounds is how often each way is timed; the best counts.
 const fileRounds = 2
 
-// measureFiles times a text file that becomes a tensor, its storing as a .tcs file, and that file's loading with its
-// checks, in a folder of its own in tmp.
+// measureFiles times a text file that becomes a tensor, its storing as a .tcs file, and that file's
+// loading with its checks, in a folder of its own in tmp.
 func measureFiles(tmp string) (f tune.Files, err error) {
 	dir, err := outfile.MkdirTemp(tmp, "distaff-files-")
 	if err != nil {
@@ -39,7 +39,10 @@ func measureFiles(tmp string) (f tune.Files, err error) {
 			do   func() error
 		}{
 			{text, &f.Parse, func() (err error) { t, err = parsed(text, tmp); return err }},
-			{stored, &f.Store, func() error { defer t.Close(); return convert.WriteTensor(stored, t, convert.WriteOptions{Tmp: tmp}) }},
+			{stored, &f.Store, func() error {
+				defer t.Close()
+				return convert.WriteTensor(stored, t, convert.WriteOptions{Tmp: tmp})
+			}},
 			{stored, &f.Load, func() error { return loaded(stored, tmp) }},
 		} {
 			begun := time.Now()
@@ -64,7 +67,8 @@ func matrixText() []byte {
 	for i := range fileRows {
 		for k := range fileEntries {
 			value = value*6364136223846793005 + 1442695040888963407
-			out = fmt.Appendf(out, "%d %d 0.%07d\n", i+1, k*fileRows/fileEntries+int(value>>40)%(fileRows/fileEntries)+1, value>>32%10000000)
+			out = fmt.Appendf(out, "%d %d 0.%07d\n", i+1,
+				k*fileRows/fileEntries+int(value>>40)%(fileRows/fileEntries)+1, value>>32%10000000)
 		}
 	}
 	return out

@@ -1,5 +1,5 @@
-// Package tuned measures the machine that ranks run on, and keeps what it found in the cache of leaves: see
-// package tune, which has the model, and messages.
+// Package tuned measures the machine that ranks run on, and keeps what it found in the cache of
+// leaves: see package tune, which has the model, and messages.
 package tuned
 
 import (
@@ -17,8 +17,8 @@ import (
 	"distaff/spmd/messages"
 )
 
-// Kept is the model of this machine that the cache has; nil where it was not measured. The error says why
-// what the cache has is of no use.
+// Kept is the model of this machine that the cache has; nil where it was not measured. The error
+// says why what the cache has is of no use.
 func Kept() (*tune.Model, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
@@ -27,8 +27,8 @@ func Kept() (*tune.Model, error) {
 	return tune.Kept(cfg.Cache)
 }
 
-// Machine measures this machine, with messages between ranks of a process, within some 3 seconds, and keeps the
-// model in the cache. Nothing else is to run beside it.
+// Machine measures this machine, with messages between ranks of a process, within some 3 seconds,
+// and keeps the model in the cache. Nothing else is to run beside it.
 func Machine(ctx context.Context) (*tune.Model, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
@@ -72,7 +72,8 @@ func Messages(c comm.Comm) (m *tune.Model, err error) {
 			m, err = tune.Kept(cfg.Cache)
 		}
 		if err == nil && m == nil {
-			err = fault.Runf("this machine was not measured: distaff doctor --tune, without a launcher, measures its processor, and then under one the messages between ranks")
+			err = fault.Runf(
+				"this machine was not measured: distaff doctor --tune, without a launcher, measures its processor, and then under one the messages between ranks")
 		}
 	}
 	if err := comm.Agree(c, err); err != nil {

@@ -110,7 +110,8 @@ func (f *Files) Check(list []*schedule.Command, runs bool) error {
 }
 
 func refusal(what string) string {
-	return diag.Sprintf("%s is C of the user's, which is compiled and run with --allow-user-code alone", what)
+	return diag.Sprintf(
+		"%s is C of the user's, which is compiled and run with --allow-user-code alone", what)
 }
 
 // Allow refuses a leaf that calls functions which the user has not allowed to run.

@@ -27,10 +27,12 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestFilesRefused: files that are missing, too long, no files, or no C that defines the function, are refused with
-// the place in the schedule, and so is any function that may not run.
+// TestFilesRefused: files that are missing, too long, no files, or no C that defines the function,
+// are refused with the place in the schedule, and so is any function that may not run.
 func TestFilesRefused(t *testing.T) {
-	dir := folder(t, map[string]string{"rows.c": source, "long.c": source + strings.Repeat("\n", maxBytes), "two.c": "int f(void) { return +; }\nint g(void) { return -; }\n"})
+	dir := folder(t, map[string]string{"rows.c": source,
+		"long.c": source + strings.Repeat("\n", maxBytes),
+		"two.c":  "int f(void) { return +; }\nint g(void) { return -; }\n"})
 	if err := os.Mkdir(filepath.Join(dir, "folder.c"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,8 @@ func TestFilesRefused(t *testing.T) {
 		{"rows.c:rows", true, true, ""},
 		{"rows.c:rows", false, false, ""},
 		{filepath.Join(dir, "rows.c") + ":rows", true, true, ""},
-		{"rows.c:rows", true, false, "rows.c:rows is C of the user's, which is compiled and run with --allow-user-code alone"},
+		{"rows.c:rows", true, false,
+			"rows.c:rows is C of the user's, which is compiled and run with --allow-user-code alone"},
 		{"rows.c:columns", false, false, "substitute: rows.c defines no function columns"},
 		{"none.c:rows", false, false, "none.c: no such file or directory"},
 		{"long.c:rows", false, false, "bytes, want at most 1048576"},
@@ -59,18 +62,21 @@ func TestFilesRefused(t *testing.T) {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.function, err)
 		case c.want == "":
-		case !errors.As(err, &d) || !strings.Contains(d.Msg, c.want) || d.ExitCode() != 2 || d.Src[d.Pos:d.End] != `"`+c.function+`"`:
+		case !errors.As(err, &d) || !strings.Contains(d.Msg, c.want) || d.ExitCode() != 2 ||
+			d.Src[d.Pos:d.End] != `"`+c.function+`"`:
 			t.Errorf("%s: got %v, want %s at its place", c.function, err, c.want)
 		}
 	}
 }
 
-// TestReadOnce: what is checked is what is compiled and told to other ranks, whatever becomes of the file.
+// TestReadOnce: what is checked is what is compiled and told to other ranks, whatever becomes of
+// the file.
 func TestReadOnce(t *testing.T) {
 	dir := folder(t, map[string]string{"rows.c": source})
 	f := New(dir, true)
 	first, err := f.Extern("rows.c", "rows")
-	if err != nil || first.Result != "void" || strings.Join(first.Params, "; ") != "int64_t; double *" {
+	if err != nil || first.Result != "void" ||
+		strings.Join(first.Params, "; ") != "int64_t; double *" {
 		t.Fatalf("got %+v, %v", first, err)
 	}
 	list, err := schedule.Parse([]string{`substitute({i},"rows.c:rows")`})
@@ -78,10 +84,12 @@ func TestReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := f.Told(list)
-	if err := os.WriteFile(filepath.Join(dir, "rows.c"), []byte("void rows(void) {}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "rows.c"), []byte("void rows(void) {}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := f.Extern("rows.c", "rows"); err != nil || again.Text != first.Text || f.Told(list)[0] != told[0] {
+	if again, err := f.Extern("rows.c", "rows"); err != nil || again.Text != first.Text ||
+		f.Told(list)[0] != told[0] {
 		t.Errorf("got %+v, %v, and told %q, after %q", again, err, f.Told(list), told)
 	}
 	if now := New(dir, true).Told(list); len(now) != 1 || now[0] == told[0] {
@@ -96,7 +104,8 @@ func TestAllow(t *testing.T) {
 	if err := New("", true).Allow(u); err != nil {
 		t.Error(err)
 	}
-	if err := New("", false).Allow(u); err == nil || !strings.Contains(err.Error(), "rows.c:rows is C of the user's") {
+	if err := New("", false).Allow(u); err == nil ||
+		!strings.Contains(err.Error(), "rows.c:rows is C of the user's") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	if err := New("", false).Allow(&codegen.Unit{Func: &ir.Func{Body: &ir.Block{}}}); err != nil {

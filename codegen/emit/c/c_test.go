@@ -48,7 +48,8 @@ func TestWarnings(t *testing.T) {
 	const headers = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n#include <complex.h>\n#include <omp.h>\n#include <errno.h>\n#include <stdio.h>\n"
 	files := map[string]string{"all.c": c.File(funcs()...)}
 	for i, f := range funcs() {
-		files[fmt.Sprintf("%d.c", i)] = strings.ReplaceAll(c.File(f), "\nint ", fmt.Sprintf("\nint n%d_", i))
+		files[fmt.Sprintf("%d.c", i)] = strings.ReplaceAll(c.File(f), "\nint ",
+			fmt.Sprintf("\nint n%d_", i))
 	}
 	build(t, files, "-std=c99", "-fsyntax-only")
 	files = map[string]string{"all.c": headers + c.File(funcs()...)}
@@ -62,9 +63,10 @@ func TestWarnings(t *testing.T) {
 func TestAgainstInterp(t *testing.T) {
 	src := program.Sources(funcs()...)
 	builds := map[string][]string{
-		"sanitized": append(c.Flags(""), "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero"),
-		"fast":      append(c.Flags("native"), "-O3"),
-		"serial":    {"-std=c99", "-O1", "-fwrapv", "-Wno-unknown-pragmas"},
+		"sanitized": append(c.Flags(""), "-O0", "-g1", "-fsanitize=address,undefined",
+			"-fno-sanitize-recover=all", "-fno-sanitize=float-divide-by-zero"),
+		"fast":   append(c.Flags("native"), "-O3"),
+		"serial": {"-std=c99", "-O1", "-fwrapv", "-Wno-unknown-pragmas"},
 	}
 	for name, flags := range builds {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +101,8 @@ func compare(t *testing.T, exe string, x irtest.Case, threads int) {
 	}
 	if fail != nil {
 		if !reflect.DeepEqual(out.Coord, firstFailure[x.Name]) {
-			t.Errorf("%s, %d threads: failed at %v, want %v", x.Name, threads, out.Coord, firstFailure[x.Name])
+			t.Errorf("%s, %d threads: failed at %v, want %v", x.Name, threads, out.Coord,
+				firstFailure[x.Name])
 		}
 	} else if msg := difference(got, want); msg != "" {
 		t.Errorf("%s, %d threads: %s", x.Name, threads, msg)
@@ -122,7 +125,8 @@ func withoutAllocator(t *testing.T, exe string, x irtest.Case) {
 			t.Errorf("%s, FAIL %d: returned %v, want %v", x.Name, how, out.Code, x.Fail)
 		}
 		if out.Allocs != 0 {
-			t.Errorf("%s, FAIL %d: %d calls of an allocator that the leaf was not given", x.Name, how, out.Allocs)
+			t.Errorf("%s, FAIL %d: %d calls of an allocator that the leaf was not given", x.Name, how,
+				out.Allocs)
 		}
 		if fail == nil {
 			if msg := difference(got, want); msg != "" {
@@ -154,7 +158,8 @@ var firstFailure = map[string][]int64{"divide": {33, 34, -3}, "guarded": {33}, "
 
 // execute runs one leaf of the program, and returns its arguments as they are
 // afterwards.
-func execute(t *testing.T, exe string, f *ir.Func, x irtest.Case, threads int, failAt int64) (program.Outcome, []interp.Arg) {
+func execute(t *testing.T, exe string, f *ir.Func, x irtest.Case, threads int,
+	failAt int64) (program.Outcome, []interp.Arg) {
 	t.Helper()
 	args := x.Args()
 	cmd := exec.Command(exe, c.Symbol(f.Name), strconv.Itoa(threads), strconv.FormatInt(failAt, 10))
@@ -165,7 +170,8 @@ func execute(t *testing.T, exe string, f *ir.Func, x irtest.Case, threads int, f
 	cmd.Stderr = &errs
 	text, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s, %d threads, failing allocation %d: %v\n%s", x.Name, threads, failAt, err, errs.String())
+		t.Fatalf("%s, %d threads, failing allocation %d: %v\n%s", x.Name, threads, failAt, err,
+			errs.String())
 	}
 	o, err := program.Output(text, f, args)
 	if err != nil {
@@ -216,7 +222,8 @@ func same(x, y any) bool {
 	case complex64:
 		z := x.(complex64)
 		size := math.Max(math.Abs(float64(real(y))), math.Abs(float64(imag(y))))
-		return nearPart(float64(real(z)), float64(real(y)), size, 1e-6) && nearPart(float64(imag(z)), float64(imag(y)), size, 1e-6)
+		return nearPart(float64(real(z)), float64(real(y)), size, 1e-6) &&
+			nearPart(float64(imag(z)), float64(imag(y)), size, 1e-6)
 	case complex128:
 		z := x.(complex128)
 		size := math.Max(math.Abs(real(y)), math.Abs(imag(y)))

@@ -12,7 +12,8 @@ import (
 
 // call calls a function of the user's by the static function that stands for it.
 func (f *cfunc) call(s *ir.Call) {
-	k := slices.IndexFunc(f.leaf.file.calls, func(t *ir.Call) bool { return t.Func.Name == s.Func.Name && t.Func.Text == s.Func.Text })
+	k := slices.IndexFunc(f.leaf.file.calls,
+		func(t *ir.Call) bool { return t.Func.Name == s.Func.Name && t.Func.Text == s.Func.Text })
 	if k < 0 {
 		k = len(f.leaf.file.calls)
 		f.leaf.file.calls = append(f.leaf.file.calls, s)
@@ -56,7 +57,8 @@ func (f *file) userText() string {
 			for _, line := range include.FindAllString(text, -1) {
 				b.WriteString(strings.TrimSpace(line) + "\n")
 			}
-			fmt.Fprintf(&b, "#pragma GCC visibility push(hidden)\n#line 1 %s\n%s\n#line 1 \"leaf.c\"\n#pragma GCC visibility pop\n", strconv.Quote(plain(s.Func.File)), text)
+			fmt.Fprintf(&b,
+				"#pragma GCC visibility push(hidden)\n#line 1 %s\n%s\n#line 1 \"leaf.c\"\n#pragma GCC visibility pop\n", strconv.Quote(plain(s.Func.File)), text)
 		}
 		params, args := make([]string, len(s.Args)), make([]string, len(s.Args))
 		for n, t := range s.Types() {
@@ -67,7 +69,8 @@ func (f *file) userText() string {
 			}
 			params[n] += args[n]
 		}
-		fmt.Fprintf(&b, "static void %s(%s) { %s(%s); }\n", standIn(k), strings.Join(params, ", "), s.Func.Name, strings.Join(args, ", "))
+		fmt.Fprintf(&b, "static void %s(%s) { %s(%s); }\n", standIn(k), strings.Join(params, ", "),
+			s.Func.Name, strings.Join(args, ", "))
 	}
 	return b.String()
 }

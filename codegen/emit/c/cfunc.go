@@ -34,7 +34,8 @@ func (l *leaf) newFunc() *cfunc {
 		leaf: l, Function: clike.NewFunction(l.file.names), fault: "env",
 		lens: map[*ir.Array]string{}, tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
 	}
-	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done", "none"} {
+	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done",
+		"none"} {
 		f.Names.Take(own)
 	}
 	return f
@@ -150,7 +151,8 @@ func (l *leaf) main(bodyName string) string {
 	}
 	unpacked := entry.unpack(u)
 	var b strings.Builder
-	signature := fmt.Sprintf("int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {\n", l.symbol)
+	signature := fmt.Sprintf("int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {\n",
+		l.symbol)
 	if bodyName == "" {
 		b.WriteString("\n" + signature + unpacked + inner.Text() + "}\n")
 		return b.String()
@@ -245,7 +247,8 @@ func (f *cfunc) unpack(u *usage) string {
 				g.leaf.file.need("rows")
 				base = fmt.Sprintf("dst_rows(%s, ", rowsExpr(q.Slot))
 			}
-			g.Line("%s%s *const %s = %ssizeof(%s));", constant, ctype(q.A.Elem), g.Array(q.A), base, ctype(q.A.Elem))
+			g.Line("%s%s *const %s = %ssizeof(%s));", constant, ctype(q.A.Elem), g.Array(q.A), base,
+				ctype(q.A.Elem))
 			usesT = true
 		case q.V != nil && u.seen[q.V]:
 			g.Line("const int64_t %s = %s;", g.Variable(q.V), slotExpr(q.Slot))

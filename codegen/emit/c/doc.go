@@ -16,24 +16,23 @@
 //
 // # Meaning
 //
-// The C means what interp does, with three liberties: a product that stands in a sum is fused with it
-// where the processor can do that (dst_fma), sums of Reduce are reordered within a vector loop, and loads may move.
-// Integers wrap by -fwrapv, which Flags holds. Complex numbers are _Complex, whose
-// sums GCC keeps in registers better than those of a struct (a gathered dot product
-// took 1.2 ns an element, with a struct 3.3); products and quotients are spelled
-// out as ir.MulComplex and ir.DivComplex, and never call the library's; sums of
-// vector loops run on the two parts.
+// The C means what interp does, with three liberties: a product that stands in a sum is fused with
+// it where the processor can do that (dst_fma), sums of Reduce are reordered within a vector loop,
+// and loads may move. Integers wrap by -fwrapv, which Flags holds. Complex numbers are _Complex,
+// whose sums GCC keeps in registers better than those of a struct (a gathered dot product took 1.2
+// ns an element, with a struct 3.3); products and quotients are spelled out as ir.MulComplex and
+// ir.DivComplex, and never call the library's; sums of vector loops run on the two parts.
 //
 // The sums of a Parallel loop's Reduce are those of at most 256 pieces, cut by the
 // range alone and added in order: the same bits at any number of threads.
 //
-// A product of matrices (ir.Gemm) is a call of env's gemm, where that is set and takes the matrices,
-// and else loops of the helper of that name. A large one is cut into a part a thread.
+// A product of matrices (ir.Gemm) is a call of env's gemm, where that is set and takes the
+// matrices, and else loops of the helper of that name. A large one is cut into a part a thread.
 //
-// A C function of the user's (ir.Call) stands in the same file, behind all leaves, so that none of its
-// macros and names changes them, and all that it defines is hidden in the object, so that it
-// takes the place of no function of another library, and none of theirs the place of it. Leaves call
-// it by a static function that is declared before them.
+// A C function of the user's (ir.Call) stands in the same file, behind all leaves, so that none of
+// its macros and names changes them, and all that it defines is hidden in the object, so that it
+// takes the place of no function of another library, and none of theirs the place of it. Leaves
+// call it by a static function that is declared before them.
 //
 // # Failure
 //

@@ -34,8 +34,8 @@ func (f *cfunc) Helper(name string, t ir.Type) string {
 	return f.leaf.file.helper(name, t)
 }
 
-// Special prints a choice of floating-point numbers, a sum with a product in it, and the real part of
-// a complex number.
+// Special prints a choice of floating-point numbers, a sum with a product in it, and the real part
+// of a complex number.
 func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Binary:
@@ -49,7 +49,8 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 			if f.single {
 				name = "select_one"
 			}
-			return fmt.Sprintf("%s(%s, %s, %s)", f.leaf.file.helper(name, x.Type()), f.expr(x.Cond, 0), f.expr(x.X, 0), f.expr(x.Y, 0)), true
+			return fmt.Sprintf("%s(%s, %s, %s)", f.leaf.file.helper(name, x.Type()), f.expr(x.Cond, 0),
+				f.expr(x.X, 0), f.expr(x.Y, 0)), true
 		}
 	case *ir.Cast:
 		from, to := x.X.Type(), x.Typ
@@ -65,9 +66,9 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	return "", false
 }
 
-// fused prints x + y, or x - y if minus is set, where one of the two is a product: as one operation,
-// which rounds once. It returns false where neither is a product. The C compiler itself fuses nothing
-// (Flags), so that the bits of a sum do not depend on how much it optimizes.
+// fused prints x + y, or x - y if minus is set, where one of the two is a product: as one
+// operation, which rounds once. It returns false where neither is a product. The C compiler itself
+// fuses nothing (Flags), so that the bits of a sum do not depend on how much it optimizes.
 func (f *cfunc) fused(x, y ir.Expr, minus bool) (string, bool) {
 	a, b, negative, ok := factors(x)
 	rest := signed(y, minus)
@@ -82,7 +83,8 @@ func (f *cfunc) fused(x, y ir.Expr, minus bool) (string, bool) {
 
 // fma prints a*b + c, or c - a*b if negative is set, rounded once.
 func (f *cfunc) fma(a, b ir.Expr, negative bool, c string) string {
-	return fmt.Sprintf("%s(%s, %s, %s)", f.leaf.file.helper("fma", a.Type()), f.expr(signed(a, negative), 0), f.expr(b, 0), c)
+	return fmt.Sprintf("%s(%s, %s, %s)", f.leaf.file.helper("fma", a.Type()),
+		f.expr(signed(a, negative), 0), f.expr(b, 0), c)
 }
 
 // signed returns x, or -x if negative is set.

@@ -79,7 +79,8 @@ type lateSlot struct{ name, len string }
 
 func (f *file) leaf(fn *ir.Func) {
 	begin := f.body.Len()
-	l := &leaf{file: f, fn: fn, symbol: Symbol(fn.Name), pieces: map[*ir.For]string{}, printed: map[*ir.For]*piece{}}
+	l := &leaf{file: f, fn: fn, symbol: Symbol(fn.Name), pieces: map[*ir.For]string{},
+		printed: map[*ir.For]*piece{}}
 	l.live, l.assigned = ir.Reads(fn.Body), clike.Assigned(fn.Body)
 	l.used = l.usage(fn.Body).seen
 	hasBody := false
@@ -151,7 +152,8 @@ func (l *leaf) usage(list ...ir.Stmt) *usage { return l.usageIn(false, list...) 
 // usageIn is usage in the function of a parallel loop, where further ones run in
 // order, or elsewhere.
 func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
-	u := &usage{piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{}, isMade: map[any]bool{}}
+	u := &usage{piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{},
+		isMade: map[any]bool{}}
 	for _, s := range list {
 		ir.Walk(s, func(s ir.Stmt) {
 			if clike.Dead(s, l.live) {

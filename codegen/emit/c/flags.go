@@ -21,7 +21,8 @@ func Header() string { return header }
 // and the sign of zero keep their meaning, and no sum is reordered but those of
 // "omp simd reduction". Which products are fused with a sum, the text says (dst_fma).
 func Flags(cpu string) []string {
-	list := []string{"-std=gnu99", "-O3", "-fopenmp", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"}
+	list := []string{"-std=gnu99", "-O3", "-fopenmp", "-fwrapv", "-fno-math-errno",
+		"-fno-trapping-math", "-ffp-contract=off"}
 	if cpu != "" {
 		list = append(list, "-march="+cpu)
 	}

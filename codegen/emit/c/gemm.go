@@ -19,7 +19,8 @@ func product(t ir.Type) string {
 	return "dst_times_" + clike.Suffix(t)
 }
 
-// tileStep adds to a row of a tile of sums the products of one element of A and of one row of a panel of B.
+// tileStep adds to a row of a tile of sums the products of one element of A and of one row of a
+// panel of B.
 func tileStep(t ir.Type) string {
 	if !t.IsComplex() {
 		return "#pragma GCC unroll 3\n            for (int q = 0; q < vectors; q++)\n                s[r][q] += a[r] * x[q];"
@@ -47,7 +48,8 @@ func panelStore(t ir.Type) string {
 // piece of a parallel loop one thread does.
 func (f *cfunc) gemm(s *ir.Gemm) {
 	t := s.Alpha.Type()
-	f.leaf.file.need(strings.TrimSuffix(strings.TrimPrefix(product(t), "dst_"), "_"+clike.Suffix(t)) + ":" + t.String())
+	f.leaf.file.need(strings.TrimSuffix(strings.TrimPrefix(product(t), "dst_"),
+		"_"+clike.Suffix(t)) + ":" + t.String())
 	for _, name := range []string{"alloc", "release", "gemm_shape"} {
 		f.leaf.file.need(name)
 	}
@@ -56,13 +58,17 @@ func (f *cfunc) gemm(s *ir.Gemm) {
 		threads = "1"
 	}
 	at := func(m ir.Matrix) string { return f.Array(m.A) + " + " + f.expr(m.At, clike.PrecUnary) }
-	f.Line("if (%s(env, %s, %s, %s, %s, %s,", f.leaf.file.helper("gemm", t), threads, f.expr(s.Alpha, 0), at(s.A), at(s.B), at(s.C))
+	f.Line("if (%s(env, %s, %s, %s, %s, %s,", f.leaf.file.helper("gemm", t), threads,
+		f.expr(s.Alpha, 0), at(s.A), at(s.B), at(s.C))
 	var dims []string
-	for _, axis := range []struct{ n, p, q []ir.Expr }{{s.M, s.A.Row, s.C.Row}, {s.N, s.B.Col, s.C.Col}, {s.K, s.A.Col, s.B.Row}} {
+	for _, axis := range []struct{ n, p, q []ir.Expr }{{s.M, s.A.Row, s.C.Row},
+		{s.N, s.B.Col, s.C.Col}, {s.K, s.A.Col, s.B.Row}} {
 		for k, n := range axis.n {
-			dims = append(dims, fmt.Sprintf("{%s, %s, %s}", f.expr(n, 0), f.expr(axis.p[k], 0), f.expr(axis.q[k], 0)))
+			dims = append(dims, fmt.Sprintf("{%s, %s, %s}", f.expr(n, 0), f.expr(axis.p[k], 0),
+				f.expr(axis.q[k], 0)))
 		}
 	}
-	f.Line("        (const dst_dim[]){%s}, %d, %d, %d)) {", strings.Join(dims, ", "), len(s.M), len(s.N), len(s.K))
+	f.Line("        (const dst_dim[]){%s}, %d, %d, %d)) {", strings.Join(dims, ", "), len(s.M),
+		len(s.N), len(s.K))
 	f.noMemory()
 }

@@ -12,14 +12,17 @@ import (
 	"distaff/codegen/ir/irtest"
 )
 
-// TestPackedProducts holds products of matrices of odd sizes, which no library computes, to the interpreter: in every
-// layout and type, with the vectors of several processors, and with sanitizers on those of the plainest.
+// TestPackedProducts holds products of matrices of odd sizes, which no library computes, to the
+// interpreter: in every layout and type, with the vectors of several processors, and with
+// sanitizers on those of the plainest.
 func TestPackedProducts(t *testing.T) {
 	cases := []irtest.Case{
 		packed("float64", "2.0", func(n int) any { return numbers[float64](n) }),
 		packed("float32", "2.0f", func(n int) any { return numbers[float32](n) }),
-		packed("complex128", "complex128(0.0, 1.0)", func(n int) any { return complexNumbers[complex128](n) }),
-		packed("complex64", "complex64(0.0, 1.0)", func(n int) any { return complexNumbers[complex64](n) }),
+		packed("complex128", "complex128(0.0, 1.0)",
+			func(n int) any { return complexNumbers[complex128](n) }),
+		packed("complex64", "complex64(0.0, 1.0)",
+			func(n int) any { return complexNumbers[complex64](n) }),
 	}
 	var list []*ir.Func
 	for _, x := range cases {
@@ -27,8 +30,9 @@ func TestPackedProducts(t *testing.T) {
 	}
 	src := program.Sources(list...)
 	for name, flags := range map[string][]string{
-		"sanitized": append(c.Flags(""), "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
-		"native":    c.Flags("native"),
+		"sanitized": append(c.Flags(""), "-O0", "-g1", "-fsanitize=address,undefined",
+			"-fno-sanitize-recover=all"),
+		"native": c.Flags("native"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			exe := build(t, src, flags...)
@@ -43,9 +47,11 @@ func TestPackedProducts(t *testing.T) {
 // packed is a leaf of products of a type, one after another, which all add to the same array.
 func packed(typ, alpha string, values func(n int) any) irtest.Case {
 	var b strings.Builder
-	fmt.Fprintf(&b, "func packed_%s\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n{\n", typ)
+	fmt.Fprintf(&b,
+		"func packed_%s\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n{\n", typ)
 	places := 0
-	for _, s := range [][3]int{{0, 5, 3}, {5, 0, 3}, {5, 3, 0}, {1, 1, 1}, {1, 53, 13}, {53, 1, 13}, {13, 31, 1}, {7, 49, 257}, {61, 97, 31}, {241, 5, 11}} {
+	for _, s := range [][3]int{{0, 5, 3}, {5, 0, 3}, {5, 3, 0}, {1, 1, 1}, {1, 53, 13}, {53, 1, 13},
+		{13, 31, 1}, {7, 49, 257}, {61, 97, 31}, {241, 5, 11}} {
 		m, n, k := s[0], s[1], s[2]
 		for layout := range 8 {
 			stored := func(bit, rows, cols int) string {
@@ -55,10 +61,12 @@ func packed(typ, alpha string, values func(n int) any) irtest.Case {
 				}
 				return fmt.Sprintf("%d, 1", cols+1)
 			}
-			fmt.Fprintf(&b, " gemm(%d, %d, %d) c[1, %s] += a[0, %s] * b[2, %s] * %s\n", m, n, k, stored(4, m, n), stored(1, m, k), stored(2, k, n), alpha)
+			fmt.Fprintf(&b, " gemm(%d, %d, %d) c[1, %s] += a[0, %s] * b[2, %s] * %s\n", m, n, k,
+				stored(4, m, n), stored(1, m, k), stored(2, k, n), alpha)
 		}
 	}
-	fmt.Fprintf(&b, " gemm({5, 7}, {3, 11}, {2, 13}) c[1, {7, 1}, {35, 105}] += a[0, {1, 10}, {5, 70}] * b[2, {13, 1}, {26, 78}] * %s\n}\n", alpha)
+	fmt.Fprintf(&b,
+		" gemm({5, 7}, {3, 11}, {2, 13}) c[1, {7, 1}, {35, 105}] += a[0, {1, 10}, {5, 70}] * b[2, {13, 1}, {26, 78}] * %s\n}\n", alpha)
 	return irtest.Case{Name: "packed " + typ, Text: b.String(), Args: func() []interp.Arg {
 		var args []interp.Arg
 		for range 3 {

@@ -7,7 +7,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// lineLoop is a loop in lanes whose store goes past the caches: whole lines of these are made in a local array, and stored.
+// lineLoop is a loop in lanes whose store goes past the caches: whole lines of these are made in a
+// local array, and stored.
 type lineLoop struct {
 	function *cfunc
 	s        *ir.For
@@ -33,8 +34,9 @@ func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 	return nil
 }
 
-// write writes the loop. One of constant length, which is that of whole lines, stores all of them past the caches, or none where it does
-// not begin with one. Another stores what lies before the first whole line, and behind the last one, as other loops do.
+// write writes the loop. One of constant length, which is that of whole lines, stores all of them
+// past the caches, or none where it does not begin with one. Another stores what lies before the
+// first whole line, and behind the last one, as other loops do.
 func (l *lineLoop) write() {
 	l.function.leaf.file.need("line")
 	l.function.lines = true
@@ -57,11 +59,13 @@ func (l *lineLoop) write() {
 	}
 	l.function.Line("{")
 	l.function.Scoped(func() {
-		from, end, head, tail := l.function.Temps.Fresh(l.v+"_from"), l.function.Temps.Fresh(l.v+"_end"), l.function.Temps.Fresh(l.v+"_head"), l.function.Temps.Fresh(l.v+"_tail")
+		from, end, head, tail := l.function.Temps.Fresh(l.v+"_from"), l.function.Temps.Fresh(l.v+"_end"),
+			l.function.Temps.Fresh(l.v+"_head"), l.function.Temps.Fresh(l.v+"_tail")
 		l.function.Line("const int64_t %s = %s;", from, l.function.expr(l.s.Lo, 0))
 		l.function.Line("const int64_t %s = %s;", end, l.function.expr(l.s.Hi, 0))
 		to := l.address(from)
-		l.function.Line("const int64_t %s = %s + dst_before_line(%s, %s - %s, sizeof(*%s));", head, from, to, end, from, to)
+		l.function.Line("const int64_t %s = %s + dst_before_line(%s, %s - %s, sizeof(*%s));", head, from,
+			to, end, from, to)
 		l.function.Line("const int64_t %s = %s + (%s - %s) / %d * %d;", tail, head, end, head, l.n, l.n)
 		l.plain(from, head)
 		l.wholeLines(to, from, head, tail)
@@ -102,15 +106,18 @@ func (l *lineLoop) address(first string) string {
 	l.function.Line("{")
 	l.function.Scoped(func() {
 		l.declare(l.st.Index, first)
-		l.function.Line("%s = %s + %s;", to, l.function.Array(l.st.A), l.function.expr(l.st.Index, clike.PrecSum))
+		l.function.Line("%s = %s + %s;", to, l.function.Array(l.st.A),
+			l.function.expr(l.st.Index, clike.PrecSum))
 	})
 	l.function.Line("}")
 	return to
 }
 
-// wholeLines writes the loop from lo up to hi as one over lines; to is the address of the element of iteration first.
+// wholeLines writes the loop from lo up to hi as one over lines; to is the address of the element
+// of iteration first.
 func (l *lineLoop) wholeLines(to, first, lo, hi string) {
-	at, lane, line := l.function.Temps.Fresh(l.v+"_line"), l.function.Temps.Fresh("lane"), l.function.Temps.Fresh("line")
+	at, lane, line := l.function.Temps.Fresh(l.v+"_line"), l.function.Temps.Fresh("lane"),
+		l.function.Temps.Fresh("line")
 	l.function.Line("for (int64_t %s = %s; %s < %s; %s += %d) {", at, lo, at, hi, at, l.n)
 	l.function.Scoped(func() {
 		l.function.Line("%s %s[%d];", ctype(l.st.A.Elem), line, l.n)

@@ -48,8 +48,8 @@ func (f *cfunc) serialLoop(s *ir.For) {
 	f.Line("}")
 }
 
-// isTail tells whether a loop takes the rest of an operand as a merge has come to the end of others: gcc would have it in lanes, and
-// few entries are left mostly.
+// isTail tells whether a loop takes the rest of an operand as a merge has come to the end of
+// others: gcc would have it in lanes, and few entries are left mostly.
 func isTail(s *ir.While) bool {
 	stores := false
 	for _, t := range s.Body.List {
@@ -65,8 +65,8 @@ func isTail(s *ir.While) bool {
 	return ok && stores && b.Op == ir.Lt
 }
 
-// picksRows tells whether the body of a loop reads coordinates, and has a loop in lanes along what they pick that
-// stores its values.
+// picksRows tells whether the body of a loop reads coordinates, and has a loop in lanes along what
+// they pick that stores its values.
 func picksRows(b *ir.Block) bool {
 	indexed := map[*ir.Var]bool{} // what follows from a coordinate
 	follows := func(x ir.Expr) (yes bool) {
@@ -109,7 +109,8 @@ func (f *cfunc) unrolledLoop(s *ir.For) {
 		return
 	}
 	v := f.Variable(s.V)
-	from, end, whole, at := f.Temps.Fresh(v+"_from"), f.Temps.Fresh(v+"_end"), f.Temps.Fresh(v+"_whole"), f.Temps.Fresh(v+"_at")
+	from, end, whole, at := f.Temps.Fresh(v+"_from"), f.Temps.Fresh(v+"_end"),
+		f.Temps.Fresh(v+"_whole"), f.Temps.Fresh(v+"_at")
 	f.Line("const int64_t %s = %s;", from, f.expr(s.Lo, 0))
 	f.Line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
 	f.Line("const int64_t %s = %s + (%s - %s) / %d * %d;", whole, from, end, from, n*s.Step, n*s.Step)
@@ -169,10 +170,10 @@ const (
 	ofLoop         = 4    // what statements in a loop count
 )
 
-// unrollFactor is how many copies of an unrolled loop's body stand one after another:
-// as many as are asked for, or for a full unrolling the number of iterations where it
-// is known, as far as GCC gets it done in a second or so. A loop that has one iteration at most is not unrolled: GCC
-// warns where it is told to.
+// unrollFactor is how many copies of an unrolled loop's body stand one after another: as many as
+// are asked for, or for a full unrolling the number of iterations where it is known, as far as GCC
+// gets it done in a second or so. A loop that has one iteration at most is not unrolled: GCC warns
+// where it is told to.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
 	if fails(s.Body) {
@@ -340,7 +341,8 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 		c.ordered = f.Temps.Fresh(v + "_ordered")
 		f.Line("dst_ordered %s = {%s, %s};", c.ordered, begin, failures(c))
 	}
-	f.Line("if (env->threads > 1 && %s - %s > %s) {", end, begin, clike.Integer(f, s.Step, clike.PrecSum))
+	f.Line("if (env->threads > 1 && %s - %s > %s) {", end, begin,
+		clike.Integer(f, s.Step, clike.PrecSum))
 	f.Scoped(func() {
 		if len(p.reduce) == 0 {
 			f.Line("const int64_t %s = %s;", size, length)
@@ -399,7 +401,8 @@ func (f *cfunc) ordered(s *ir.Ordered) {
 		f.Line("dst_ordered_enter(ordered, %s);", v)
 	}
 	f.stmt(s.Body)
-	f.Line("dst_ordered_leave(ordered, %s + %s);", v, clike.Integer(f, f.orderedOf.Step, clike.PrecSum))
+	f.Line("dst_ordered_leave(ordered, %s + %s);", v,
+		clike.Integer(f, f.orderedOf.Step, clike.PrecSum))
 }
 
 // pieceLength is how much of the range a piece takes. Where sums are kept, it does
@@ -407,7 +410,8 @@ func (f *cfunc) ordered(s *ir.Ordered) {
 func (f *cfunc) pieceLength(s *ir.For, c *call) string {
 	f.leaf.file.need("chunk")
 	even := func(count string) string {
-		return fmt.Sprintf("dst_piece(%s, %s, %s, %s)", c.begin, c.end, clike.Integer(f, s.Step, 0), count)
+		return fmt.Sprintf("dst_piece(%s, %s, %s, %s)", c.begin, c.end, clike.Integer(f, s.Step, 0),
+			count)
 	}
 	chunk := ""
 	if s.Chunk > 0 {
@@ -415,7 +419,8 @@ func (f *cfunc) pieceLength(s *ir.For, c *call) string {
 	}
 	switch {
 	case len(c.piece.reduce) > 0 && chunk != "":
-		return fmt.Sprintf("%s(%s, %s)", f.leaf.file.helper("max", ir.Int64), chunk, even(fmt.Sprint(mostPieces)))
+		return fmt.Sprintf("%s(%s, %s)", f.leaf.file.helper("max", ir.Int64), chunk,
+			even(fmt.Sprint(mostPieces)))
 	case len(c.piece.reduce) > 0:
 		return even(fmt.Sprint(mostPieces))
 	case chunk != "":

@@ -118,8 +118,8 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 		// A copy for each of its two calls, one without atomic instructions.
 		result = "inline __attribute__((always_inline)) " + result
 	case p.fails && failsByItself(s.Body):
-		// GCC keeps more of what a Fail reports in registers where it inlines the calls: a product of sparse matrices into a given
-		// pattern takes 0.95 to 0.96 of the time.
+		// GCC keeps more of what a Fail reports in registers where it inlines the calls: a product of
+		// sparse matrices into a given pattern takes 0.95 to 0.96 of the time.
 	default:
 		// One for both of its calls: a second copy takes as long to compile.
 		result = "__attribute__((noinline)) " + result

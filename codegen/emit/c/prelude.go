@@ -79,10 +79,14 @@ func (f *file) prelude() string {
 		if t.IsComplex() {
 			part = clike.Component(t)
 		}
-		unsigned := map[ir.Type]string{ir.Int32: "unsigned int", ir.Int64: "unsigned long", ir.Float32: "unsigned int", ir.Float64: "unsigned long"}[t]
+		unsigned := map[ir.Type]string{ir.Int32: "unsigned int", ir.Int64: "unsigned long",
+			ir.Float32: "unsigned int", ir.Float64: "unsigned long"}[t]
 		return strings.NewReplacer(
-			"$T", ctype(t), "$S", clike.Suffix(t), "$U", unsigned, "$I", strings.TrimPrefix(unsigned, "unsigned "), "$P", ctype(part),
-			"$Q", clike.Suffix(part), "$F", strings.ToUpper(floatSuffix(part)), "$f", floatSuffix(part), "$X", product(t), "$K", strconv.Itoa(gemmKinds[t]), "$L", tileStep(t), "$V", tileValue(t), "$B", panelStore(t),
+			"$T", ctype(t), "$S", clike.Suffix(t), "$U", unsigned, "$I",
+			strings.TrimPrefix(unsigned, "unsigned "), "$P", ctype(part),
+			"$Q", clike.Suffix(part), "$F", strings.ToUpper(floatSuffix(part)), "$f", floatSuffix(part),
+			"$X", product(t), "$K", strconv.Itoa(gemmKinds[t]), "$L", tileStep(t), "$V", tileValue(t), "$B",
+			panelStore(t),
 		).Replace(snippet(name))
 	})
 }

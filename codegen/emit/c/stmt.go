@@ -69,20 +69,24 @@ func (f *cfunc) stmt(s ir.Stmt) {
 			name = "stream"
 		}
 		f.leaf.file.need(name)
-		f.Line("dst_"+name+"(%s, %s, %s, %s, %s, sizeof(%s));", f.Array(s.Dst), f.expr(s.DstLo, 0), f.Array(s.Src), f.expr(s.SrcLo, 0), f.expr(s.N, 0), ctype(s.Dst.Elem))
+		f.Line("dst_"+name+"(%s, %s, %s, %s, %s, sizeof(%s));", f.Array(s.Dst), f.expr(s.DstLo, 0),
+			f.Array(s.Src), f.expr(s.SrcLo, 0), f.expr(s.N, 0), ctype(s.Dst.Elem))
 	case *ir.Gemm:
 		f.gemm(s)
 	case *ir.Call:
 		f.call(s)
 	case *ir.Sort:
-		f.Line("%s(%s, %s, %s);", f.leaf.file.helper("sort", s.A.Elem), f.Array(s.A), f.expr(s.Lo, 0), f.expr(s.Hi, 0))
+		f.Line("%s(%s, %s, %s);", f.leaf.file.helper("sort", s.A.Elem), f.Array(s.A), f.expr(s.Lo, 0),
+			f.expr(s.Hi, 0))
 	case *ir.Mark:
 		f.leaf.file.need("bitmap")
-		f.Line("dst_mark(%s, %s, &%s, %s);", f.Array(s.Bits), f.Array(s.Words), f.Variable(s.N), f.expr(s.At, 0))
+		f.Line("dst_mark(%s, %s, &%s, %s);", f.Array(s.Bits), f.Array(s.Words), f.Variable(s.N),
+			f.expr(s.At, 0))
 	case *ir.Collect:
 		f.leaf.file.need("bitmap")
 		n := f.Variable(s.N)
-		f.Line("%s = dst_collect(%s, %s, %s, %s, %s, %s, %s);", n, f.Array(s.List), f.Array(s.Words), n, f.Array(s.Bits), f.Array(s.Flags), f.expr(s.Len, 0), f.expr(s.Base, 0))
+		f.Line("%s = dst_collect(%s, %s, %s, %s, %s, %s, %s);", n, f.Array(s.List), f.Array(s.Words), n,
+			f.Array(s.Bits), f.Array(s.Flags), f.expr(s.Len, 0), f.expr(s.Base, 0))
 	case *ir.Union:
 		f.union(s)
 	case *ir.SortBy:
@@ -140,9 +144,9 @@ func (f *cfunc) assign(s *ir.Assign) {
 	}
 }
 
-// added returns the assignment that adds x to a variable, or to an element of an array. In a loop of
-// lanes a product is fused with the sum. In other loops a sum mostly waits for the one before it, and
-// an addition takes less time than a fused one.
+// added returns the assignment that adds x to a variable, or to an element of an array. In a loop
+// of lanes a product is fused with the sum. In other loops a sum mostly waits for the one before
+// it, and an addition takes less time than a fused one.
 func (f *cfunc) added(to string, x ir.Expr) string {
 	if a, b, negative, ok := factors(x); ok && f.lanes {
 		return to + " = " + f.fma(a, b, negative, to)
@@ -220,9 +224,9 @@ func (f *cfunc) fill(s *ir.Fill) {
 	f.Line("    %s[%s] = %s;", f.Array(s.A), k, x)
 }
 
-// filled is how many elements a fill sets where that is a constant, and more than one. The compiler then makes stores of
-// it, and no call of memset, before which all that is in registers is saved: it may not find the number by itself, as where
-// what the bounds are made of was negated.
+// filled is how many elements a fill sets where that is a constant, and more than one. The compiler
+// then makes stores of it, and no call of memset, before which all that is in registers is saved:
+// it may not find the number by itself, as where what the bounds are made of was negated.
 func filled(s *ir.Fill) (n int64, ok bool) {
 	b, ok := s.Hi.(*ir.Binary)
 	if !ok || b.Op != ir.Add || !ir.Same(b.X, s.Lo) {
@@ -242,7 +246,8 @@ func (f *cfunc) sortBy(s *ir.SortBy) {
 	}
 	list := f.Temps.Fresh("keys")
 	f.Line("const int64_t *const %s[] = {%s};", list, strings.Join(keys, ", "))
-	f.Line("if (dst_sort_by(env, %s, %s, %s, %s, %d)) {", f.Array(s.Perm), f.expr(s.Lo, 0), f.expr(s.Hi, 0), list, len(keys))
+	f.Line("if (dst_sort_by(env, %s, %s, %s, %s, %d)) {", f.Array(s.Perm), f.expr(s.Lo, 0),
+		f.expr(s.Hi, 0), list, len(keys))
 	f.noMemory()
 }
 
@@ -251,9 +256,11 @@ func (f *cfunc) union(s *ir.Union) {
 	f.leaf.file.need("window")
 	var of []string
 	for _, g := range s.Of {
-		of = append(of, fmt.Sprintf("{%s, %s, %s, %s, %s}", f.Array(g.Crd), f.Array(g.Vals), f.expr(g.Lo, 0), f.expr(g.Hi, 0), f.expr(g.Factor, 0)))
+		of = append(of, fmt.Sprintf("{%s, %s, %s, %s, %s}", f.Array(g.Crd), f.Array(g.Vals),
+			f.expr(g.Lo, 0), f.expr(g.Hi, 0), f.expr(g.Factor, 0)))
 	}
-	f.Line("%s = %s(%d, %s, %s, %s, (dst_segment_%s[]){%s});", n, f.leaf.file.helper("union", t), len(of), f.Array(s.Crd), f.Array(s.Vals), n, clike.Suffix(t), strings.Join(of, ", "))
+	f.Line("%s = %s(%d, %s, %s, %s, (dst_segment_%s[]){%s});", n, f.leaf.file.helper("union", t),
+		len(of), f.Array(s.Crd), f.Array(s.Vals), n, clike.Suffix(t), strings.Join(of, ", "))
 }
 
 // noMemory is the rest of an if over a failed allocation.
@@ -272,7 +279,8 @@ func truth(b bool) int {
 func (f *cfunc) alloc(s *ir.Alloc) {
 	f.leaf.file.need("alloc")
 	f.Line("%s = %s;", f.lens[s.A], f.expr(s.Len, 0))
-	f.Line("%s = dst_alloc(env, %s, sizeof(%s), %d);", f.Array(s.A), f.lens[s.A], ctype(s.A.Elem), truth(s.Zero))
+	f.Line("%s = dst_alloc(env, %s, sizeof(%s), %d);", f.Array(s.A), f.lens[s.A], ctype(s.A.Elem),
+		truth(s.Zero))
 	f.Line("if (!%s) {", f.Array(s.A))
 	f.noMemory()
 }
@@ -284,7 +292,8 @@ func (f *cfunc) grow(s *ir.Grow) {
 	f.Scoped(func() {
 		more, size := f.Temps.Fresh(a+"_more"), f.Temps.Fresh(a+"_size")
 		f.Line("const int64_t %s = dst_grown(%s, %s);", size, capacity, f.expr(s.Need, 0))
-		f.Line("%s *const %s = dst_grow(env, %s, %s, %s, sizeof(%s));", ctype(s.A.Elem), more, a, n, size, ctype(s.A.Elem))
+		f.Line("%s *const %s = dst_grow(env, %s, %s, %s, sizeof(%s));", ctype(s.A.Elem), more, a, n, size,
+			ctype(s.A.Elem))
 		f.Line("if (!%s) {", more)
 		f.noMemory()
 		f.Line("%s = %s;", a, more)

@@ -14,7 +14,8 @@ import (
 // program: at one thread none does.
 func TestOneThread(t *testing.T) {
 	src := program.Sources(funcs()...)
-	src["region.c"] = "void abort(void);\nvoid __wrap_GOMP_parallel(void);\nvoid __wrap_GOMP_parallel(void) { abort(); }\n"
+	src["region.c"] =
+		"void abort(void);\nvoid __wrap_GOMP_parallel(void);\nvoid __wrap_GOMP_parallel(void) { abort(); }\n"
 	exe := build(t, src, append(c.Flags(""), "-O0", "-Wl,--wrap=GOMP_parallel")...)
 	for _, x := range irtest.Cases() {
 		f := x.Func()

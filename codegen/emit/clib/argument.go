@@ -41,15 +41,18 @@ func argument(s *signature.Signature, k int) string {
 	case k > 0:
 		b.WriteString(vals + ", one for each position of the last level\n")
 	case given:
-		b.WriteString(vals + ", memory of the caller's for each position of the last level, written whole\n")
+		b.WriteString(
+			vals + ", memory of the caller's for each position of the last level, written whole\n")
 	default:
 		b.WriteString(vals + ", made by the leaf\n")
 	}
 	switch {
 	case k == 0 && s.Result.Shares >= 0:
-		fmt.Fprintf(&b, "    The arrays of its levels that are not dense are those of t[%d].\n", s.Result.Shares)
+		fmt.Fprintf(&b, "    The arrays of its levels that are not dense are those of t[%d].\n",
+			s.Result.Shares)
 	case k == 0 && !given:
-		b.WriteString("    What the leaf makes is the caller's to free: free() frees it where env has no allocator.\n")
+		b.WriteString(
+			"    What the leaf makes is the caller's to free: free() frees it where env has no allocator.\n")
 	}
 	return b.String()
 }
@@ -77,7 +80,9 @@ func level(s *signature.Signature, l int, lev signature.Level, given bool) strin
 		if !lev.Kind.Caps().Unique {
 			order = "sorted in each segment, repeats allowed"
 		}
-		return text + fmt.Sprintf("pos int%d_t[%s + 1], crd int%d_t[the last of pos], %s", 8*lev.Pos, above, 8*lev.Crd, order)
+		return text + fmt.Sprintf("pos int%d_t[%s + 1], crd int%d_t[the last of pos], %s", 8*lev.Pos,
+			above, 8*lev.Crd, order)
 	}
-	return text + fmt.Sprintf("crd int%d_t[%s], ascending under equal coordinates of the level above", 8*lev.Crd, above)
+	return text + fmt.Sprintf("crd int%d_t[%s], ascending under equal coordinates of the level above",
+		8*lev.Crd, above)
 }

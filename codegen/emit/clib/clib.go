@@ -40,18 +40,22 @@ func Files(name string, leaves ...Leaf) map[string]string {
 	if len(leaves) > 0 {
 		statement = leaves[0].Signature.Statement
 	}
-	head := fmt.Sprintf("/* %s, compiled by Distaff. %s.h declares it. To compile:\n *\n *     cc %s -c %s.c\n */\n",
+	head := fmt.Sprintf(
+		"/* %s, compiled by Distaff. %s.h declares it. To compile:\n *\n *     cc %s -c %s.c\n */\n",
 		statement, name, strings.Join(c.Flags("native"), " "), name)
-	return map[string]string{name + ".c": head + Source(leaves...), name + ".h": Header(name, leaves...)}
+	return map[string]string{name + ".c": head + Source(leaves...),
+		name + ".h": Header(name, leaves...)}
 }
 
 // Header declares leaves, for C99 and for C++.
 func Header(name string, leaves ...Leaf) string {
 	guard := "DISTAFF_" + strings.ToUpper(c.Symbol(name)) + "_H"
 	var b strings.Builder
-	fmt.Fprintf(&b, "#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s", guard, guard, c.Header())
+	fmt.Fprintf(&b,
+		"#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s", guard, guard, c.Header())
 	for _, l := range leaves {
-		fmt.Fprintf(&b, "\n%sint %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env);\n", comment(l.describe()), c.Symbol(l.Func.Name))
+		fmt.Fprintf(&b, "\n%sint %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env);\n",
+			comment(l.describe()), c.Symbol(l.Func.Name))
 	}
 	b.WriteString("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
 	return b.String()
@@ -80,10 +84,12 @@ func (l Leaf) describe() string {
 		b.Reset()
 		b.WriteString(text)
 		for _, same := range s.Same {
-			fmt.Fprintf(&b, "%s and %s have one size, as mode %d of %s.\n", s.Vars[same.A].Name, s.Vars[same.B].Name, same.Mode, same.Tensor)
+			fmt.Fprintf(&b, "%s and %s have one size, as mode %d of %s.\n", s.Vars[same.A].Name,
+				s.Vars[same.B].Name, same.Mode, same.Tensor)
 		}
 	}
-	b.WriteString("Nothing is checked: arrays are to be as this says, and none that is written may\noverlap another. Coordinates that are not sorted, or that repeat, give wrong values.\n")
+	b.WriteString(
+		"Nothing is checked: arrays are to be as this says, and none that is written may\noverlap another. Coordinates that are not sorted, or that repeat, give wrong values.\n")
 	for k := range s.Args {
 		b.WriteString("\n" + argument(s, k))
 	}

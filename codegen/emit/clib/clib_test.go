@@ -26,10 +26,12 @@ func product(t *testing.T, name string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	operand := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{9, 9}, PosWidth: []uint8{0, 8}, CrdWidth: []uint8{0, 4}, NNZ: 20}
+	operand := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{9, 9},
+		PosWidth: []uint8{0, 8}, CrdWidth: []uint8{0, 4}, NNZ: 20}
 	u, err := codegen.Compile(codegen.Request{
 		Stmt: stmt, Name: name, Sizes: map[string]int64{"i": 9, "j": 9, "k": 9},
-		Tensors: map[string]codegen.Tensor{"A": operand, "B": operand, "C": {Format: csr, Type: ir.Float64, Dims: []int64{9, 9}, NNZ: -1}},
+		Tensors: map[string]codegen.Tensor{"A": operand, "B": operand,
+			"C": {Format: csr, Type: ir.Float64, Dims: []int64{9, 9}, NNZ: -1}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,8 @@ func TestProgram(t *testing.T) {
 		t.Skip("no gcc in PATH")
 	}
 	dir := t.TempDir()
-	files := map[string]string{"main.c": main, "both.cpp": "#include \"one.h\"\n#include \"two.h\"\nint main() { return one == two; }\n"}
+	files := map[string]string{"main.c": main,
+		"both.cpp": "#include \"one.h\"\n#include \"two.h\"\nint main() { return one == two; }\n"}
 	for _, name := range []string{"one", "two"} {
 		for file, text := range product(t, name) {
 			files[file] = text
@@ -100,8 +103,10 @@ func TestProgram(t *testing.T) {
 		return string(out)
 	}
 	run("gcc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "main.c")
-	for _, flags := range []string{"-std=gnu99 -O3 -fopenmp", "-std=gnu99 -O1 -g -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all"} {
-		args := append([]string{"gcc", "-Wall", "-Wextra", "-Werror", "-o", "main"}, strings.Fields(flags)...)
+	for _, flags := range []string{"-std=gnu99 -O3 -fopenmp",
+		"-std=gnu99 -O1 -g -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all"} {
+		args := append([]string{"gcc", "-Wall", "-Wextra", "-Werror", "-o", "main"},
+			strings.Fields(flags)...)
 		run(append(args, "main.c", "one.c", "two.c")...)
 		const square = "0:7 1:2 0:3 1:6 "
 		if got := run("./main"); got != square+square {

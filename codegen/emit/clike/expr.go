@@ -236,7 +236,8 @@ func literal(d Dialect, l *ir.Lit, prec int) string {
 		return float(d, real(l.C), l.Typ, prec)
 	}
 	part := Component(l.Typ)
-	return fmt.Sprintf("%s(%s, %s)", d.Helper("make", l.Typ), float(d, real(l.C), part, 0), float(d, imag(l.C), part, 0))
+	return fmt.Sprintf("%s(%s, %s)", d.Helper("make", l.Typ), float(d, real(l.C), part, 0),
+		float(d, imag(l.C), part, 0))
 }
 
 // Integer is the value of an int where it fits, else of an Int64; C has no

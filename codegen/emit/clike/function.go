@@ -7,7 +7,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Function is a function as it is printed: its body's text, and the names in it. It is a Dialect's Variable and Array.
+// Function is a function as it is printed: its body's text, and the names in it. It is a Dialect's
+// Variable and Array.
 type Function struct {
 	Names  *Namer // of what the IR names, all given at the start
 	Temps  *Namer // of what is declared in the block at hand
@@ -20,7 +21,8 @@ type Function struct {
 // NewFunction is a function whose names differ from those of a file.
 func NewFunction(file *Namer) *Function {
 	names := NewNamer(file)
-	return &Function{Names: names, Temps: names, Depth: 1, vars: map[*ir.Var]string{}, arrays: map[*ir.Array]string{}}
+	return &Function{Names: names, Temps: names, Depth: 1, vars: map[*ir.Var]string{},
+		arrays: map[*ir.Array]string{}}
 }
 
 // Beside is text of its own, with the same names.

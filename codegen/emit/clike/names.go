@@ -76,7 +76,8 @@ func Identifier(name string) string {
 		}
 	}
 	s := string(b)
-	if s == "" || s[0] == '_' || s[0] >= '0' && s[0] <= '9' || strings.HasPrefix(s, "dst_") || strings.HasPrefix(s, "DST_") {
+	if s == "" || s[0] == '_' || s[0] >= '0' && s[0] <= '9' || strings.HasPrefix(s, "dst_") ||
+		strings.HasPrefix(s, "DST_") {
 		s = "v" + s
 	}
 	return s
@@ -88,7 +89,8 @@ func macroLike(s string) bool {
 	if strings.HasSuffix(s, "_t") {
 		return true
 	}
-	return len(s) > 1 && s == strings.ToUpper(s) && strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && !isNumbered(s)
+	return len(s) > 1 && s == strings.ToUpper(s) &&
+		strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && !isNumbered(s)
 }
 
 // isNumbered reports a letter with digits behind it, such as B2.

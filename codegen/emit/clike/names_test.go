@@ -13,9 +13,12 @@ func TestNames(t *testing.T) {
 	f := NewNamer(file)
 	for _, c := range [][2]string{
 		{"x", "x"}, {"x", "x_2"}, {"x", "x_3"}, // each name once
-		{"leaf", "leaf_2"},                                                                     // those of the file too
-		{"for", "for_v"}, {"template", "template_v"}, {"errno", "errno_v"}, {"for", "for_v_2"}, // keywords and macros
-		{"SIZE", "SIZE_v"}, {"word_t", "word_t_v"}, {"B2", "B2"}, {"A", "A"}, // what headers are likely to define
+		// those of the file too
+		{"leaf", "leaf_2"},
+		// keywords and macros
+		{"for", "for_v"}, {"template", "template_v"}, {"errno", "errno_v"}, {"for", "for_v_2"},
+		// what headers are likely to define
+		{"SIZE", "SIZE_v"}, {"word_t", "word_t_v"}, {"B2", "B2"}, {"A", "A"},
 		{"x'", "x_"}, {"2a", "v2a"}, {"", "v"}, {"_a", "v_a"}, {"dst_a", "vdst_a"}, {"é", "v__"},
 	} {
 		if got := f.User(c[0]); got != c[1] {
@@ -25,7 +28,8 @@ func TestNames(t *testing.T) {
 	if got := file.Fresh("x"); got != "x" {
 		t.Errorf("a function's names are taken for the file: got %s", got)
 	}
-	for _, c := range [][2]string{{"spmv", "spmv"}, {"sin", "sin_leaf"}, {"main", "main_leaf"}, {"MAX", "MAX_leaf"}, {"a-b", "a_b"}} {
+	for _, c := range [][2]string{{"spmv", "spmv"}, {"sin", "sin_leaf"}, {"main", "main_leaf"},
+		{"MAX", "MAX_leaf"}, {"a-b", "a_b"}} {
 		if got := Symbol(c[0], "_leaf"); got != c[1] {
 			t.Errorf("the function %q: got %s, want %s", c[0], got, c[1])
 		}
@@ -33,7 +37,8 @@ func TestNames(t *testing.T) {
 }
 
 func TestComment(t *testing.T) {
-	for in, want := range map[string]string{"a\nb": "a b", `a\`: "a/", "a??/": "a? ?/", "é": "é", "a\x9bb\xff": "a\ufffdb\ufffd", "\u009b": " "} {
+	for in, want := range map[string]string{"a\nb": "a b", `a\`: "a/", "a??/": "a? ?/", "é": "é",
+		"a\x9bb\xff": "a\ufffdb\ufffd", "\u009b": " "} {
 		if got := Comment(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
@@ -43,7 +48,8 @@ func TestComment(t *testing.T) {
 // TestPrelude: what is asked for comes with what it uses, once each, in the order of the list.
 func TestPrelude(t *testing.T) {
 	types := []ir.Type{ir.Float64, ir.Complex128}
-	helpers := []Helper{{Name: "base"}, {Name: "max", Types: types}, {Name: "abs", Types: types, Uses: []string{"max:$P"}},
+	helpers := []Helper{{Name: "base"}, {Name: "max", Types: types},
+		{Name: "abs", Types: types, Uses: []string{"max:$P"}},
 		{Name: "div", Types: types, Uses: []string{"abs"}}, {Name: "other"}}
 	text := func(name string, t ir.Type) string {
 		if t == ir.Invalid {

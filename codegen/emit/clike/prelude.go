@@ -19,7 +19,8 @@ type Helper struct {
 
 // Prelude is the text of those helpers that are asked for in needs, by name or by "name:type", and
 // of what they use, in the order of the list. Each begins with an empty line.
-func Prelude(helpers []Helper, needs map[string]bool, text func(name string, t ir.Type) string) string {
+func Prelude(helpers []Helper, needs map[string]bool,
+	text func(name string, t ir.Type) string) string {
 	var pieces []string
 	for _, h := range slices.Backward(helpers) {
 		if len(h.Types) == 0 && needs[h.Name] {

@@ -56,8 +56,8 @@ func Fill(t ir.Type, n int64) Call {
 }
 
 // Scan says how n integers, Int32 or Int64, are replaced by their sums from the first on, in three
-// launches: the sums of tiles, those before each tile, and the sums within tiles on top of these. There are
-// no steps for n = 0.
+// launches: the sums of tiles, those before each tile, and the sums within tiles on top of these.
+// There are no steps for n = 0.
 func Scan(t ir.Type, n int64) Call {
 	if !t.IsInt() {
 		panic(fmt.Sprintf("BUG: emit/cuda: scan of %s", t))

@@ -12,8 +12,8 @@ import (
 // architectures are those that kernels are compiled for in tests.
 var architectures = []string{"80", "90"}
 
-// compileCUDA compiles a file of kernels for all architectures: by NVRTC, else by Clang to PTX. A warning is
-// an error. Where there is neither, the test is skipped.
+// compileCUDA compiles a file of kernels for all architectures: by NVRTC, else by Clang to PTX. A
+// warning is an error. Where there is neither, the test is skipped.
 func compileCUDA(t *testing.T, what, text string) {
 	t.Helper()
 	c, err := nvrtc.Open()
@@ -29,7 +29,8 @@ func compileCUDA(t *testing.T, what, text string) {
 	}
 }
 
-// compileClang compiles by Clang, in front of whose text testdata/clang.h declares CUDA's built-in functions.
+// compileClang compiles by Clang, in front of whose text testdata/clang.h declares CUDA's built-in
+// functions.
 func compileClang(t *testing.T, what, text string, noNVRTC error) {
 	t.Helper()
 	clang := ""
@@ -47,8 +48,10 @@ func compileClang(t *testing.T, what, text string, noNVRTC error) {
 		t.Fatal(err)
 	}
 	for _, arch := range architectures {
-		cmd := exec.Command(clang, "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_"+arch, "-Xclang", "-target-feature", "-Xclang", "+ptx78",
-			"-nocudainc", "-nocudalib", "-Wall", "-Wno-unused-function", "-Wno-pass-failed", "-Werror", "-include", "testdata/clang.h", "-O3", "-S", "-o", os.DevNull, source)
+		cmd := exec.Command(clang, "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_"+arch,
+			"-Xclang", "-target-feature", "-Xclang", "+ptx78",
+			"-nocudainc", "-nocudalib", "-Wall", "-Wno-unused-function", "-Wno-pass-failed", "-Werror",
+			"-include", "testdata/clang.h", "-O3", "-S", "-o", os.DevNull, source)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %s for sm_%s: %v\n%s\n%s", what, clang, arch, err, out, numbered(text))
 		}

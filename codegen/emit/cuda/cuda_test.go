@@ -41,7 +41,8 @@ func leaf(t *testing.T, name string) *ir.Func {
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 18)) }
 
 // edges are numbers at the bounds of types, and small ones.
-var edges = []float64{0, math.Copysign(0, -1), 1, -1, 2.5, -7.75, 100, math.MaxInt32, math.MinInt32, 1e19, -1e19, math.Inf(1), math.Inf(-1), math.NaN(), 3}
+var edges = []float64{0, math.Copysign(0, -1), 1, -1, 2.5, -7.75, 100, math.MaxInt32, math.MinInt32,
+	1e19, -1e19, math.Inf(1), math.Inf(-1), math.NaN(), 3}
 
 func numbersArgs() []interp.Arg {
 	const n = 150
@@ -65,7 +66,9 @@ func numbersArgs() []interp.Arg {
 		flags[k] = k%5 == 0
 	}
 	args := []interp.Arg{}
-	for _, x := range []any{make([]int32, 16*n), make([]int64, 16*n), make([]float32, 16*n), make([]float64, 16*n), make([]complex64, 16*n), make([]complex128, 16*n), flags, x4, x8, xf4, xf8, xc8, xc16} {
+	for _, x := range []any{make([]int32, 16*n), make([]int64, 16*n), make([]float32, 16*n),
+		make([]float64, 16*n), make([]complex64, 16*n), make([]complex128, 16*n), flags, x4, x8, xf4, xf8,
+		xc8, xc16} {
 		args = append(args, interp.Arg{Vals: interp.Array{Data: x}})
 	}
 	return args
@@ -89,7 +92,8 @@ func histogramArgs() []interp.Arg {
 		}
 		x[k] = float64(r.IntN(19) - 9)
 	}
-	args := vals(make([]int32, 16), make([]int64, 16), make([]float32, 21), make([]float64, 16), make([]complex64, 16), make([]complex128, 1), make([]bool, 16), x)
+	args := vals(make([]int32, 16), make([]int64, 16), make([]float32, 21), make([]float64, 16),
+		make([]complex64, 16), make([]complex128, 1), make([]bool, 16), x)
 	args[7].Levels = []interp.Level{{Crd: interp.Array{Data: bin}}}
 	return args
 }
@@ -141,14 +145,20 @@ func mostly(n int, value int64, at ...int) []int64 {
 
 // leaves are those of testdata with arguments for them.
 var leaves = map[string]func() []interp.Arg{
-	"numbers":   numbersArgs,
-	"blocksums": func() []interp.Arg { return vals(make([]float64, 1), make([]float64, 4), ramp(1000)) },
+	"numbers": numbersArgs,
+	"blocksums": func() []interp.Arg {
+		return vals(make([]float64, 1), make([]float64, 4),
+			ramp(1000))
+	},
 	"histogram": histogramArgs,
 	"searches":  searchArgs,
-	"tiles":     func() []interp.Arg { return vals(make([]float64, 3000), ramp(3000), mostly(3000, 0, 0, 500, 2995)) },
-	"fails":     func() []interp.Arg { return vals(make([]int64, 5), mostly(300, -3, 130)) },
-	"shuffles":  shufflesArgs,
-	"large":     func() []interp.Arg { return vals(make([]float64, 2*6143)) },
+	"tiles": func() []interp.Arg {
+		return vals(make([]float64, 3000), ramp(3000),
+			mostly(3000, 0, 0, 500, 2995))
+	},
+	"fails":    func() []interp.Arg { return vals(make([]int64, 5), mostly(300, -3, 130)) },
+	"shuffles": shufflesArgs,
+	"large":    func() []interp.Arg { return vals(make([]float64, 2*6143)) },
 }
 
 // TestCompiles compiles every kind of statement and expression for GPUs.
@@ -179,7 +189,8 @@ func TestEmulated(t *testing.T) {
 	for _, r := range runs {
 		funcs = append(funcs, r.f)
 	}
-	p := buildLeaves(t, funcs, "-fsanitize=undefined", "-fno-sanitize=float-divide-by-zero", "-fno-sanitize-recover=all")
+	p := buildLeaves(t, funcs, "-fsanitize=undefined", "-fno-sanitize=float-divide-by-zero",
+		"-fno-sanitize-recover=all")
 	for _, r := range runs {
 		t.Run(r.f.Name, func(t *testing.T) { emulate(t, p, r.f, r.args) })
 	}
@@ -229,7 +240,8 @@ func differ(t *testing.T, leaf string, arg int, what string, got, want any) {
 	}
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
 	if g.Type() != w.Type() || g.Len() != w.Len() {
-		t.Errorf("%s: %s of argument %d: got %T of %d elements, want %T of %d", leaf, what, arg, got, g.Len(), want, w.Len())
+		t.Errorf("%s: %s of argument %d: got %T of %d elements, want %T of %d", leaf, what, arg, got,
+			g.Len(), want, w.Len())
 		return
 	}
 	wrong := 0
@@ -271,7 +283,8 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(want) {
-			t.Errorf("%s differs from what File prints; look at the difference after `go test ./codegen/emit/cuda -update`:\n%s", file, got)
+			t.Errorf(
+				"%s differs from what File prints; look at the difference after `go test ./codegen/emit/cuda -update`:\n%s", file, got)
 		}
 		if strings.Contains(got, "#include") {
 			t.Errorf("%s includes a header", name)

@@ -15,14 +15,15 @@ import (
 //go:embed emulation.h
 var Emulation string
 
-// EmulationFlags are a C++ compiler's flags (those of g++ and clang++) for Emulated's text, without those of the
-// output. -fwrapv and -ffp-contract=fast are as for C leaves.
+// EmulationFlags are a C++ compiler's flags (those of g++ and clang++) for Emulated's text, without
+// those of the output. -fwrapv and -ffp-contract=fast are as for C leaves.
 func EmulationFlags() []string {
-	return []string{"-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fwrapv", "-ffp-contract=fast", "-fno-strict-aliasing", "-fno-exceptions", "-Wno-unknown-pragmas"}
+	return []string{"-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fwrapv",
+		"-ffp-contract=fast", "-fno-strict-aliasing", "-fno-exceptions", "-Wno-unknown-pragmas"}
 }
 
-// Emulated is a C++ file for the CPU with f's kernels, as File prints them: Emulation, the kernels, and a
-// C function for each, NAME_emulated, which emulation.h describes.
+// Emulated is a C++ file for the CPU with f's kernels, as File prints them: Emulation, the kernels,
+// and a C function for each, NAME_emulated, which emulation.h describes.
 func Emulated(f *ir.Func) string {
 	text, kernels := print(f, clike.NewNamer(nil))
 	var b strings.Builder

@@ -15,7 +15,9 @@ import (
 // parse reads a leaf with one launch of 64 threads in two blocks, whose name and body are given.
 func parse(t *testing.T, name, body string) *ir.Func {
 	t.Helper()
-	f, err := ir.Parse(fmt.Sprintf("func leaf\n  param y float64 = t0.vals\n{\n  launch %s[2, 64] b, t {\n%s\n  }\n}\n", name, body))
+	f,
+		err := ir.Parse(fmt.Sprintf(
+		"func leaf\n  param y float64 = t0.vals\n{\n  launch %s[2, 64] b, t {\n%s\n  }\n}\n", name, body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,12 +27,20 @@ func parse(t *testing.T, name, body string) *ir.Func {
 // TestDivergent: threads that pass others by at a barrier or a shuffle are found, and named.
 func TestDivergent(t *testing.T) {
 	cases := []struct{ name, body, want string }{
-		{"half of the block at its barrier", "if t < 32 {\nbarrier\n}", "not all threads of the block come to its barrier: thread 32 is at the end"},
-		{"half of a warp at its barrier", "if t % 32 < 16 {\nbarrier warp\n}", "not all lanes of the warp come to one place: thread 16 is at the end"},
-		{"two kinds in a warp", "if t % 2 == 0 {\nbarrier warp\n} else {\nbarrier\n}", "lanes of one warp wait at a barrier of the block and at one of the warp"},
-		{"a shuffle and a barrier of the warp", "var v float64 = 1.0\nif t < 7 {\nbarrier warp\n} else {\nshuffle v = v, 1\n}\ny[t] = v", "not all lanes of the warp come to one place"},
-		{"a shuffle in a loop of different lengths", "var v float64 = 1.0\nfor k in 0 : t {\nshuffle v = v, 1\n}\ny[t] = v", "thread 0 is at the end"},
-		{"warps at two barriers", "if t < 32 {\nbarrier\nbarrier\n} else {\nbarrier\n}", "block 0: divergent: not all threads of the block come to its barrier"},
+		{"half of the block at its barrier", "if t < 32 {\nbarrier\n}",
+			"not all threads of the block come to its barrier: thread 32 is at the end"},
+		{"half of a warp at its barrier", "if t % 32 < 16 {\nbarrier warp\n}",
+			"not all lanes of the warp come to one place: thread 16 is at the end"},
+		{"two kinds in a warp", "if t % 2 == 0 {\nbarrier warp\n} else {\nbarrier\n}",
+			"lanes of one warp wait at a barrier of the block and at one of the warp"},
+		{"a shuffle and a barrier of the warp",
+			"var v float64 = 1.0\nif t < 7 {\nbarrier warp\n} else {\nshuffle v = v, 1\n}\ny[t] = v",
+			"not all lanes of the warp come to one place"},
+		{"a shuffle in a loop of different lengths",
+			"var v float64 = 1.0\nfor k in 0 : t {\nshuffle v = v, 1\n}\ny[t] = v",
+			"thread 0 is at the end"},
+		{"warps at two barriers", "if t < 32 {\nbarrier\nbarrier\n} else {\nbarrier\n}",
+			"block 0: divergent: not all threads of the block come to its barrier"},
 	}
 	var list []*ir.Func
 	for k, x := range cases {
@@ -49,11 +59,13 @@ func TestDivergent(t *testing.T) {
 	}
 }
 
-// TestAggregated: additions of a whole warp to one place are one addition of their sum, those of a part of it are
-// made one by one, and both come to the same.
+// TestAggregated: additions of a whole warp to one place are one addition of their sum, those of a
+// part of it are made one by one, and both come to the same.
 func TestAggregated(t *testing.T) {
-	f := parse(t, "leaf_1", "atomic y[0] += 1.0\nif t % 3 == 0 {\natomic y[1] += 1.0\n}\natomic y[2 + t % 32] += 1.0\nbarrier")
-	text := strings.Replace(cuda.Emulated(f), "static inline T atomicAdd(T *a, T x) {", "static inline T atomicAdd(T *a, T x) {\n    fprintf(stderr, \"+%d \", (int)x);", 1)
+	f := parse(t, "leaf_1",
+		"atomic y[0] += 1.0\nif t % 3 == 0 {\natomic y[1] += 1.0\n}\natomic y[2 + t % 32] += 1.0\nbarrier")
+	text := strings.Replace(cuda.Emulated(f), "static inline T atomicAdd(T *a, T x) {",
+		"static inline T atomicAdd(T *a, T x) {\n    fprintf(stderr, \"+%d \", (int)x);", 1)
 	p := build(t, text, []string{"leaf_1"})
 	var said strings.Builder
 	p.stderr = &said
@@ -64,8 +76,10 @@ func TestAggregated(t *testing.T) {
 	if y[0] != 128 || y[1] != 44 || y[2] != 4 || y[33] != 4 {
 		t.Errorf("got sums %v, want 128, 44, and 4 of each lane", y)
 	}
-	if whole, single := strings.Count(said.String(), "+32 "), strings.Count(said.String(), "+1 "); whole != 4 || single != 44+128 {
-		t.Errorf("got %d additions of a warp's sum and %d of single lanes, want 4 and %d", whole, single, 44+128)
+	if whole, single := strings.Count(said.String(), "+32 "),
+		strings.Count(said.String(), "+1 "); whole != 4 || single != 44+128 {
+		t.Errorf("got %d additions of a warp's sum and %d of single lanes, want 4 and %d", whole, single,
+			44+128)
 	}
 }
 
@@ -91,13 +105,15 @@ func TestPrelude(t *testing.T) {
 		scan(t, p, make([]int32, n))
 		scan(t, p, make([]int64, n))
 	}
-	if err := call(p, cuda.Scan(ir.Int64, 4096*300), make([]int64, 4096*300), nil, make([]int64, 300)); err != nil {
+	if err := call(p, cuda.Scan(ir.Int64, 4096*300), make([]int64, 4096*300), nil,
+		make([]int64, 300)); err != nil {
 		t.Errorf("a scan of 300 tiles: %v", err)
 	}
 	for _, x := range []struct {
 		t     ir.Type
 		value any
-	}{{ir.Bool, true}, {ir.Int32, int32(-5)}, {ir.Int64, int64(-1 << 50)}, {ir.Float32, float32(1.5)}, {ir.Float64, -0.1}, {ir.Complex64, complex64(2 - 3i)}, {ir.Complex128, 4 - 5i}} {
+	}{{ir.Bool, true}, {ir.Int32, int32(-5)}, {ir.Int64, int64(-1 << 50)}, {ir.Float32, float32(1.5)},
+		{ir.Float64, -0.1}, {ir.Complex64, complex64(2 - 3i)}, {ir.Complex128, 4 - 5i}} {
 		whole := slice(x.t, 700)
 		if err := call(p, cuda.Fill(x.t, 700), whole, x.value, nil); err != nil {
 			t.Fatal(err)
@@ -136,7 +152,8 @@ func scan[T int32 | int64](t *testing.T, p *program, a []T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(a, want) {
-		t.Errorf("scan of %d elements of type %s: got %v..., want %v...", len(a), typ, a[:min(9, len(a))], want[:min(9, len(a))])
+		t.Errorf("scan of %d elements of type %s: got %v..., want %v...", len(a), typ, a[:min(9, len(a))],
+			want[:min(9, len(a))])
 	}
 }
 
@@ -151,8 +168,10 @@ func TestKernels(t *testing.T) {
 	for _, v := range k.Vars {
 		got = append(got, v.Name)
 	}
-	if want := []string{"x", "y", "n"}; !reflect.DeepEqual(got, want) || !k.Fails || k.Name != "fails_1" || k.SharedBytes != 0 {
-		t.Errorf("got %s(%v), fails %v, %d shared bytes, want fails_1(%v), which fails, and none", k.Name, got, k.Fails, k.SharedBytes, want)
+	if want := []string{"x", "y", "n"}; !reflect.DeepEqual(got, want) || !k.Fails ||
+		k.Name != "fails_1" || k.SharedBytes != 0 {
+		t.Errorf("got %s(%v), fails %v, %d shared bytes, want fails_1(%v), which fails, and none", k.Name,
+			got, k.Fails, k.SharedBytes, want)
 	}
 	if x, y := k.Arrays[0], k.Arrays[1]; k.Stores[x] || !k.Stores[y] {
 		t.Error("want y stored to, and x not")

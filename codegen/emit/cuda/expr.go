@@ -57,7 +57,8 @@ func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
 	case *ir.Binary:
 		name := map[ir.Op]string{ir.Add: "add", ir.Sub: "sub", ir.Mul: "mul"}[x.Op]
 		if name != "" && isValue(x, k.file.values) {
-			return fmt.Sprintf("%s(%s, %s)", k.typed("wrap", name, x.Type()), k.expr(x.X, 0), k.expr(x.Y, 0)), true
+			return fmt.Sprintf("%s(%s, %s)", k.typed("wrap", name, x.Type()), k.expr(x.X, 0),
+				k.expr(x.Y, 0)), true
 		}
 	case *ir.Unary:
 		if x.Op == ir.Neg && isValue(x, k.file.values) {
@@ -80,7 +81,8 @@ func (k *kernel) castComplex(x *ir.Cast, prec int) (string, bool) {
 		return name + "(" + k.expr(x.X, 0) + ")", true
 	case to.IsComplex():
 		part := clike.Component(to)
-		return fmt.Sprintf("%s(%s, 0)", k.Helper("make", to), k.expr(&ir.Cast{Typ: part, X: x.X}, 0)), true
+		return fmt.Sprintf("%s(%s, 0)", k.Helper("make", to), k.expr(&ir.Cast{Typ: part, X: x.X}, 0)),
+			true
 	case from.IsComplex() && to == ir.Bool:
 		zero := k.Helper("make", from) + "(0, 0)"
 		return clike.Paren(k.expr(x.X, clike.PrecSum)+" != "+zero, clike.PrecEqual, prec), true

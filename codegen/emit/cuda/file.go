@@ -11,9 +11,9 @@ import (
 // MostStatic is how many bytes of shared memory a block may have without asking for it.
 const MostStatic = 48 << 10
 
-// Kernel says how a Launch's kernel is called. The parameters are pointers to the Arrays' memory, the
-// values of the Vars, each as wide as its ir.Type, and where Fails, a pointer to a status
-// word of StatusSize bytes.
+// Kernel says how a Launch's kernel is called. The parameters are pointers to the Arrays' memory,
+// the values of the Vars, each as wide as its ir.Type, and where Fails, a pointer to a status word
+// of StatusSize bytes.
 //
 // A grid has at most MaxGrid blocks, and may have none, which CUDA refuses to launch: both are the
 // caller's to check, who knows Launch.Grid's value.
@@ -25,7 +25,8 @@ type Kernel struct {
 	Fails  bool
 	// SharedBytes is the dynamic shared memory to launch the kernel with. It is 0 where the shared
 	// arrays take MostStatic at most. Else the function's attribute
-	// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES must first be set to it, which a device refuses that has less.
+	// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES must first be set to it, which a device refuses
+	// that has less.
 	SharedBytes int64
 	// Stores are those of Arrays that the kernel stores to.
 	Stores map[*ir.Array]bool
@@ -34,8 +35,8 @@ type Kernel struct {
 // MaxGrid is the largest number of blocks of a launch.
 const MaxGrid = 1<<31 - 1
 
-// The status word: a 32-bit code (an ir.FailCode, 0 before the launch), a 32-bit number of coordinates,
-// and the coordinates, of 64 bits each.
+// The status word: a 32-bit code (an ir.FailCode, 0 before the launch), a 32-bit number of
+// coordinates, and the coordinates, of 64 bits each.
 const (
 	StatusCount = 4 // where the number of coordinates is
 	StatusCoord = 8 // where the coordinates begin

@@ -25,7 +25,8 @@ type host struct {
 // newHost is a host for one of a program's leaves.
 func newHost(t *testing.T, p *program, f *ir.Func, args []interp.Arg) *host {
 	t.Helper()
-	h := &host{t: t, program: p, args: args, kernels: map[*ir.Launch]cuda.Kernel{}, arrays: map[*ir.Array]any{}, vars: map[*ir.Var]int64{}}
+	h := &host{t: t, program: p, args: args, kernels: map[*ir.Launch]cuda.Kernel{},
+		arrays: map[*ir.Array]any{}, vars: map[*ir.Var]int64{}}
 	for _, k := range cuda.Kernels(f) {
 		h.kernels[k.Launch] = k
 	}

@@ -27,7 +27,8 @@ func (f *file) newKernel(l *ir.Launch) *kernel {
 	k := &kernel{
 		file: f, launch: Kernel{Launch: l, Stores: map[*ir.Array]bool{}},
 		Function: clike.NewFunction(f.names),
-		live:     ir.Reads(l.Body), assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{}, declared: map[*ir.Var]int{},
+		live:     ir.Reads(l.Body), assigned: clike.Assigned(l.Body), loads: map[*ir.Array]bool{},
+		declared: map[*ir.Var]int{},
 	}
 	k.launch.Name = f.names.Fresh(clike.Symbol(l.Name, "_kernel"))
 	k.parameters()
@@ -37,7 +38,8 @@ func (f *file) newKernel(l *ir.Launch) *kernel {
 
 // parameters finds what the body uses and does not make itself.
 func (k *kernel) parameters() {
-	seen, inside := map[any]bool{}, map[any]bool{k.launch.Launch.Block: true, k.launch.Launch.Thread: true}
+	seen, inside := map[any]bool{},
+		map[any]bool{k.launch.Launch.Block: true, k.launch.Launch.Thread: true}
 	use := func(x any) {
 		if !seen[x] {
 			seen[x] = true
@@ -147,7 +149,8 @@ func (k *kernel) text() string {
 	k.stmts(l.Body.List)
 	head := ""
 	if !k.Names.Unnamed() {
-		head = fmt.Sprintf("// %s blocks of %d threads.\n", clike.Comment(ir.PrintExpr(l.Grid)), l.Threads)
+		head = fmt.Sprintf("// %s blocks of %d threads.\n", clike.Comment(ir.PrintExpr(l.Grid)),
+			l.Threads)
 	}
 	return head + k.prototype() + " {\n" + k.Text() + "}\n"
 }
@@ -195,9 +198,10 @@ func (k *kernel) params() []string {
 	return list
 }
 
-// arrayParam declares a parameter for an array. One that the kernel does not store to is loaded through
-// the read-only path, as const and restrict say. One that is both stored and loaded is not restrict:
-// threads see behind a barrier what others stored, which a compiler need not suppose of restrict.
+// arrayParam declares a parameter for an array. One that the kernel does not store to is loaded
+// through the read-only path, as const and restrict say. One that is both stored and loaded is not
+// restrict: threads see behind a barrier what others stored, which a compiler need not suppose of
+// restrict.
 func (k *kernel) arrayParam(a *ir.Array) string {
 	t, name := k.Type(a.Elem), k.Array(a)
 	switch {

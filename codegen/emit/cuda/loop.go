@@ -51,8 +51,8 @@ func (k *kernel) stable(hi ir.Expr, body *ir.Block) bool {
 	return ok
 }
 
-// mostStatements is about the largest number of statements that an unrolled loop becomes.
-// Beyond it, instructions that are fetched cost more than the loop's, and the compiler takes seconds.
+// mostStatements is about the largest number of statements that an unrolled loop becomes. Beyond
+// it, instructions that are fetched cost more than the loop's, and the compiler takes seconds.
 const mostStatements = 4096
 
 // unrollFactor is how many copies of an unrolled loop's body stand one after another: as

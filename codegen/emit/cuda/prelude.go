@@ -44,7 +44,8 @@ var helpers = []clike.Helper{
 // ctype is the CUDA type of a value.
 func ctype(t ir.Type) string {
 	return map[ir.Type]string{
-		ir.Bool: "bool", ir.Int32: "int", ir.Int64: "long long", ir.Float32: "float", ir.Float64: "double",
+		ir.Bool: "bool", ir.Int32: "int", ir.Int64: "long long", ir.Float32: "float",
+		ir.Float64:   "double",
 		ir.Complex64: "dst_c64", ir.Complex128: "dst_c128",
 	}[t]
 }

@@ -23,7 +23,8 @@ type program struct {
 	stderr *strings.Builder // what the kernels print goes there, where not nil
 }
 
-// build compiles emulated kernels, which have these names. The test is skipped where there is no g++.
+// build compiles emulated kernels, which have these names. The test is skipped where there is no
+// g++.
 func build(t *testing.T, text string, names []string, flags ...string) *program {
 	t.Helper()
 	gxx, err := exec.LookPath("g++")
@@ -81,7 +82,8 @@ func (p *program) run(kernel string, grid int64, args ...any) error {
 		put(int64(binary.Size(a)))
 		put(a)
 	}
-	cmd := exec.Command(p.path, kernel, fmt.Sprint(grid), map[bool]string{true: "1", false: "0"}[p.fibers])
+	cmd := exec.Command(p.path, kernel, fmt.Sprint(grid),
+		map[bool]string{true: "1", false: "0"}[p.fibers])
 	cmd.Stdin = &in
 	var errors strings.Builder
 	cmd.Stderr = &errors
@@ -117,7 +119,8 @@ func (p *program) run(kernel string, grid int64, args ...any) error {
 // slice is a slice of n elements of a type.
 func slice(t ir.Type, n int64) any {
 	return reflect.MakeSlice(map[ir.Type]reflect.Type{
-		ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](), ir.Int64: reflect.TypeFor[[]int64](),
+		ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](),
+		ir.Int64:   reflect.TypeFor[[]int64](),
 		ir.Float32: reflect.TypeFor[[]float32](), ir.Float64: reflect.TypeFor[[]float64](),
 		ir.Complex64: reflect.TypeFor[[]complex64](), ir.Complex128: reflect.TypeFor[[]complex128](),
 	}[t], int(n), int(n)).Interface()

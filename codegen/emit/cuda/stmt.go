@@ -98,7 +98,8 @@ func (k *kernel) sharedArray(s *ir.Shared) {
 
 func (k *kernel) assign(s *ir.Assign) {
 	if s.Accumulate && isValue(&ir.Binary{Op: ir.Add, X: s.V, Y: s.X}, k.file.values) {
-		k.Line("%s = %s(%s, %s);", k.Variable(s.V), k.typed("wrap", "add", s.V.Typ), k.Variable(s.V), k.expr(s.X, 0))
+		k.Line("%s = %s(%s, %s);", k.Variable(s.V), k.typed("wrap", "add", s.V.Typ), k.Variable(s.V),
+			k.expr(s.X, 0))
 		return
 	}
 	k.Line("%s %s %s;", k.Variable(s.V), operator(s.Accumulate), k.expr(s.X, 0))
@@ -111,8 +112,8 @@ func operator(accumulate bool) string {
 	return "="
 }
 
-// store prints a store. One that is atomic and does not accumulate is a plain one: the hardware stores an
-// element at once, but for the two parts of a complex128.
+// store prints a store. One that is atomic and does not accumulate is a plain one: the hardware
+// stores an element at once, but for the two parts of a complex128.
 func (k *kernel) store(s *ir.Store) {
 	at := k.Array(s.A) + "[" + k.expr(s.Index, 0) + "]"
 	x := k.value(s.A, s.X)
@@ -148,8 +149,8 @@ func (k *kernel) divergent(alone bool, print func()) {
 	k.alone = before
 }
 
-// carried tells whether a condition is of what iterations of the loop around left to each other, such as the
-// end of the row that a thread has come to.
+// carried tells whether a condition is of what iterations of the loop around left to each other,
+// such as the end of the row that a thread has come to.
 func (k *kernel) carried(cond ir.Expr) bool {
 	found := false
 	ir.WalkExpr(cond, func(x ir.Expr) {
@@ -175,7 +176,8 @@ func (k *kernel) shuffle(s *ir.Shuffle) {
 	case t.IsComplex():
 		k.Line("%s = %s(%s, %d);", v, k.typed("shuffle_c", "shuffle", t), x, s.Mask)
 	case t == ir.Bool:
-		k.Line("%s = __shfl_xor_sync(0xffffffffu, (int)%s, %d) != 0;", v, k.expr(s.X, clike.PrecUnary), s.Mask)
+		k.Line("%s = __shfl_xor_sync(0xffffffffu, (int)%s, %d) != 0;", v, k.expr(s.X, clike.PrecUnary),
+			s.Mask)
 	default:
 		k.Line("%s = __shfl_xor_sync(0xffffffffu, %s, %d);", v, x, s.Mask)
 	}

@@ -2,8 +2,9 @@ package cuda
 
 import "distaff/codegen/ir"
 
-// valued finds the variables and arrays of 64-bit integers that hold tensors' values or what is computed
-// from them: sums and products of these may wrap, other than those of coordinates and positions.
+// valued finds the variables and arrays of 64-bit integers that hold tensors' values or what is
+// computed from them: sums and products of these may wrap, other than those of coordinates and
+// positions.
 func valued(f *ir.Func) map[any]bool {
 	values := map[any]bool{}
 	for _, p := range f.Params {

@@ -71,9 +71,11 @@ func Values(u *codegen.Unit) *codegen.Unit {
 	r.Tensors, r.FixedPattern, r.Name, r.Trace = tensors, true, u.Func.Name+"_values", nil
 	v, err := codegen.Compile(r)
 	same := func(a, b codegen.Arg) bool {
-		return a.Tensor == b.Tensor && a.Old == b.Old && a.Format.Equal(b.Format) && slices.Equal(a.PosWidth, b.PosWidth) && slices.Equal(a.CrdWidth, b.CrdWidth)
+		return a.Tensor == b.Tensor && a.Old == b.Old && a.Format.Equal(b.Format) &&
+			slices.Equal(a.PosWidth, b.PosWidth) && slices.Equal(a.CrdWidth, b.CrdWidth)
 	}
-	if err != nil || !v.Result.FixedPattern || !slices.EqualFunc(u.Args[1:], v.Args[1:], same) || !slices.Equal(u.Vars, v.Vars) {
+	if err != nil || !v.Result.FixedPattern || !slices.EqualFunc(u.Args[1:], v.Args[1:], same) ||
+		!slices.Equal(u.Vars, v.Vars) {
 		return nil
 	}
 	return v
@@ -90,7 +92,8 @@ func (p *Package) Files() map[string]string {
 	leaves := []clib.Leaf{{Func: p.Unit.Func, Signature: signature.Of(p.Statement, p.Unit, p.Types)}}
 	call := symbol + "(c->t, bounds, &c->env)"
 	if p.Values != nil {
-		leaves = append(leaves, clib.Leaf{Func: p.Values.Func, Signature: signature.Of(p.Statement, p.Values, p.Types)})
+		leaves = append(leaves, clib.Leaf{Func: p.Values.Func,
+			Signature: signature.Of(p.Statement, p.Values, p.Types)})
 		call = "values ? " + c.Symbol(p.Values.Func.Name) + "(c->t, bounds, &c->env) : " + call
 	} else {
 		call = "(void)values, " + call

@@ -15,7 +15,8 @@ import (
 
 func TestName(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"spmv", "spmv"}, {"SpMV-2", "spmv2"}, {"2nd", "nd"}, {"", "leaf"}, {"...", "leaf"}, {"func", "leaf"}, {"main", "leaf"}, {"übung", "bung"},
+		{"spmv", "spmv"}, {"SpMV-2", "spmv2"}, {"2nd", "nd"}, {"", "leaf"}, {"...", "leaf"},
+		{"func", "leaf"}, {"main", "leaf"}, {"übung", "bung"},
 	} {
 		if got := Name(c.in); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.in, got, c.want)
@@ -34,7 +35,8 @@ func TestFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{4, 4}, PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: 5}
+	tensor := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{4, 4},
+		PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: 5}
 	result := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{4, 4}, NNZ: -1}
 	u, err := codegen.Compile(codegen.Request{
 		Stmt: stmt, Tensors: map[string]codegen.Tensor{"Y": result, "a": tensor, "A": tensor},
@@ -78,7 +80,9 @@ func TestFields(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(files["call.c"], " both(c->t, ") || !strings.Contains(files["leaf.c"], "int both(") || !strings.Contains(files["leaf.h"], "int both(") {
+	if !strings.Contains(files["call.c"], " both(c->t, ") ||
+		!strings.Contains(files["leaf.c"], "int both(") ||
+		!strings.Contains(files["leaf.h"], "int both(") {
 		t.Error("the C function is not called both")
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // goTypes are the Go types of values.
 var goTypes = map[ir.Type]string{
-	ir.Int32: "int32", ir.Int64: "int64", ir.Float32: "float32", ir.Float64: "float64", ir.Complex64: "complex64", ir.Complex128: "complex128",
+	ir.Int32: "int32", ir.Int64: "int64", ir.Float32: "float32", ir.Float64: "float64",
+	ir.Complex64: "complex64", ir.Complex128: "complex128",
 }
 
 // fields makes exported Go fields, all different, of names of the user's.
@@ -39,7 +40,8 @@ type source struct {
 }
 
 func (p *Package) source(sig *signature.Signature) string {
-	s := &source{pkg: p, sig: sig, result: "Tensor[" + goTypes[sig.Args[0].Type] + "]", operands: []string{""}}
+	s := &source{pkg: p, sig: sig, result: "Tensor[" + goTypes[sig.Args[0].Type] + "]",
+		operands: []string{""}}
 	taken := fields{}
 	for _, v := range sig.Vars {
 		s.sizes = append(s.sizes, taken.add(v.Name))
@@ -115,7 +117,8 @@ func (s *source) functions() {
 	left, r := s.sig.Args[0], s.sig.Result
 	levels := levelsText(left.Format)
 	if r.Repack {
-		levels += fmt.Sprintf(" (the leaf makes no %s)", levelsText(s.pkg.Unit.Request.Tensors[left.Tensor].Format))
+		levels += fmt.Sprintf(" (the leaf makes no %s)",
+			levelsText(s.pkg.Unit.Request.Tensors[left.Tensor].Format))
 	}
 	pattern := ""
 	if r.Shares >= 0 {
@@ -123,22 +126,28 @@ func (s *source) functions() {
 	}
 	s.printf(run, s.pkg.Statement, left.Tensor, levels, pattern, s.result)
 	if r.Dense || r.Shares >= 0 {
-		s.printf("\tvar out %[1]s\n\tif err := RunInto(&out, n, in, threads); err != nil {\n\t\treturn %[1]s{}, err\n\t}\n\treturn out, nil\n}\n\n", s.result)
+		s.printf(
+			"\tvar out %[1]s\n\tif err := RunInto(&out, n, in, threads); err != nil {\n\t\treturn %[1]s{}, err\n\t}\n\treturn out, nil\n}\n\n", s.result)
 	} else {
-		s.printf("\tc := ready(n, &in, threads)\n\tdefer c.free()\n%s\tbindLevels(c, result(n))\n\tc.run(0)\n\tout := published[%s](c, result(n))\n\treturn out, c.err\n}\n\n",
+		s.printf(
+			"\tc := ready(n, &in, threads)\n\tdefer c.free()\n%s\tbindLevels(c, result(n))\n\tc.run(0)\n\tout := published[%s](c, result(n))\n\treturn out, c.err\n}\n\n",
 			s.positions(), goTypes[left.Type])
 	}
 	how := ""
 	switch {
 	case r.Dense:
-		s.printf("// RunInto computes what Run does into the memory of out.Vals, which is allocated where it\n// is nil.")
+		s.printf(
+			"// RunInto computes what Run does into the memory of out.Vals, which is allocated where it\n// is nil.")
 		how = "\tdense(c, result(n), out)\n\tc.run(0)\n"
 	case r.Shares >= 0:
 		deep := len(left.Levels) - 1 - left.Format.TrailingDense()
-		s.printf("// RunInto computes what Run does into the memory of out.Vals, which is allocated where it\n// is nil. out's levels become those of in.%s.", s.operands[r.Shares])
-		how = fmt.Sprintf("\tshared(c, result(n), in.%s.Levels, %d, out)\n\tc.run(0)\n", s.operands[r.Shares], deep)
+		s.printf(
+			"// RunInto computes what Run does into the memory of out.Vals, which is allocated where it\n// is nil. out's levels become those of in.%s.", s.operands[r.Shares])
+		how = fmt.Sprintf("\tshared(c, result(n), in.%s.Levels, %d, out)\n\tc.run(0)\n",
+			s.operands[r.Shares], deep)
 	case s.pkg.Values != nil:
-		s.printf("// RunInto computes values alone, into a former result of Run over operands with the same\n// patterns. A value for which out's pattern has no place is an error.")
+		s.printf(
+			"// RunInto computes values alone, into a former result of Run over operands with the same\n// patterns. A value for which out's pattern has no place is an error.")
 		how = "\tpattern(c, result(n), out)\n\tc.run(1)\n"
 	default:
 		return
@@ -150,7 +159,8 @@ func (s *source) functions() {
 			s.printf(" in.%s may be in the same\n// memory.", s.operands[k])
 		}
 	}
-	s.printf(" After\n// an error out's values are undefined.\nfunc RunInto(out *%s, n Sizes, in Operands, threads int) error {\n%s\tc := ready(n, &in, threads)\n\tdefer c.free()\n%s\treturn c.err\n}\n\n", s.result, old, how)
+	s.printf(
+		" After\n// an error out's values are undefined.\nfunc RunInto(out *%s, n Sizes, in Operands, threads int) error {\n%s\tc := ready(n, &in, threads)\n\tdefer c.free()\n%s\treturn c.err\n}\n\n", s.result, old, how)
 }
 
 // positions checks the positions of a result whose level arrays the leaf makes, where they have
@@ -205,17 +215,21 @@ func (s *source) ready() {
 	for _, a := range s.sig.Args {
 		levels = append(levels, fmt.Sprint(len(a.Levels)))
 	}
-	s.printf("// ready makes a call with these arguments, once they are checked.\nfunc ready(n Sizes, in *Operands, threads int) *call {\n\tc := newCall(threads, %d, %s)\n", len(s.sizes), strings.Join(levels, ", "))
+	s.printf(
+		"// ready makes a call with these arguments, once they are checked.\nfunc ready(n Sizes, in *Operands, threads int) *call {\n\tc := newCall(threads, %d, %s)\n", len(s.sizes), strings.Join(levels, ", "))
 	for k, v := range s.sig.Vars {
 		s.printf("\tc.size(%q, \"Sizes.%s\", n.%s, %d)\n", v.Name, s.sizes[k], s.sizes[k], v.Most)
 	}
 	for _, x := range s.sig.Same {
-		s.printf("\tc.same(\"Sizes.%[1]s\", n.%[1]s, \"Sizes.%[2]s\", n.%[2]s, \"mode %[3]d of %[4]s\")\n", s.sizes[x.A], s.sizes[x.B], x.Mode, x.Tensor)
+		s.printf(
+			"\tc.same(\"Sizes.%[1]s\", n.%[1]s, \"Sizes.%[2]s\", n.%[2]s, \"mode %[3]d of %[4]s\")\n",
+			s.sizes[x.A], s.sizes[x.B], x.Mode, x.Tensor)
 	}
 	for k, a := range s.sig.Args[1:] {
 		s.printf("\toperand(c, %[1]d, \"%[2]s\", %[3]s, &in.%[2]s)\n", k+1, s.operands[k+1], s.wants(a))
 	}
-	s.printf("\treturn c\n}\n\n// result is the levels of %s.\nfunc result(n Sizes) []want {\n\treturn %s\n}\n", s.sig.Args[0].Tensor, s.wants(s.sig.Args[0]))
+	s.printf(
+		"\treturn c\n}\n\n// result is the levels of %s.\nfunc result(n Sizes) []want {\n\treturn %s\n}\n", s.sig.Args[0].Tensor, s.wants(s.sig.Args[0]))
 }
 
 // wants is what the leaf expects of an argument's levels.

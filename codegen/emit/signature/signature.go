@@ -90,7 +90,8 @@ func Of(statement string, u *codegen.Unit, types []ir.Type) *Signature {
 	}
 	n := Normal(u)
 	s := &Signature{Statement: statement, Result: Result{
-		Dense: u.Result.Format.AllDense(), Shares: u.Result.Shares, Pattern: u.Result.FixedPattern, Repack: u.Result.Repack,
+		Dense: u.Result.Format.AllDense(), Shares: u.Result.Shares, Pattern: u.Result.FixedPattern,
+		Repack: u.Result.Repack,
 	}}
 	for _, v := range u.Vars {
 		s.Vars = append(s.Vars, Var{v, most(size(u, n, v))})
@@ -145,7 +146,8 @@ func (s *Signature) modes(n *notation.Normal) map[string][]int {
 			switch {
 			case !seen:
 				vars = append(vars, k)
-			case vars[m] != k && !slices.ContainsFunc(s.Same, func(x Same) bool { return x.A == vars[m] && x.B == k }):
+			case vars[m] != k && !slices.ContainsFunc(s.Same,
+				func(x Same) bool { return x.A == vars[m] && x.B == k }):
 				s.Same = append(s.Same, Same{vars[m], k, a.Name, m})
 			}
 		}

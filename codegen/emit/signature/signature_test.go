@@ -14,14 +14,16 @@ import (
 
 // of is the signature of a statement over tensors of 9 coordinates a mode but for the sizes that
 // are given, with 4 bytes for each position and 8 for each coordinate.
-func of(t *testing.T, text string, formats map[string]string, sizes map[string]int64) *signature.Signature {
+func of(t *testing.T, text string, formats map[string]string,
+	sizes map[string]int64) *signature.Signature {
 	t.Helper()
 	stmt, err := notation.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	norm := notation.Normalize(stmt)
-	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, ComputeType: ir.Float64}
+	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
+		ComputeType: ir.Float64}
 	size := func(v string) int64 {
 		if n, ok := sizes[v]; ok {
 			return n
@@ -68,7 +70,8 @@ func of(t *testing.T, text string, formats map[string]string, sizes map[string]i
 // TestVars: each variable has the largest size for which its coordinates keep their width, and
 // variables that stand at one mode of a tensor are said to have one size.
 func TestVars(t *testing.T) {
-	s := of(t, "a(i) = B(i,j)*c(j) + B(j,i)", map[string]string{"B": "ds"}, map[string]int64{"i": 1 << 40, "j": 1 << 40})
+	s := of(t, "a(i) = B(i,j)*c(j) + B(j,i)", map[string]string{"B": "ds"},
+		map[string]int64{"i": 1 << 40, "j": 1 << 40})
 	for _, v := range s.Vars {
 		if v.Most != math.MaxInt64 {
 			t.Errorf("%s of 2^40 has %d at most", v.Name, v.Most)
@@ -82,24 +85,35 @@ func TestVars(t *testing.T) {
 			t.Errorf("got %+v", x)
 		}
 	}
-	s = of(t, "a(i) = B(i,j)*c(j)", map[string]string{"B": "ds"}, map[string]int64{"j": math.MaxInt32 + 1})
-	if got, want := s.Vars, []signature.Var{{Name: "i", Most: math.MaxInt32}, {Name: "j", Most: math.MaxInt64}}; !reflect.DeepEqual(got, want) || s.Same != nil {
+	s = of(t, "a(i) = B(i,j)*c(j)", map[string]string{"B": "ds"},
+		map[string]int64{"j": math.MaxInt32 + 1})
+	if got, want := s.Vars, []signature.Var{{Name: "i", Most: math.MaxInt32},
+		{Name: "j", Most: math.MaxInt64}}; !reflect.DeepEqual(got, want) || s.Same != nil {
 		t.Errorf("got %v, want %v; %v", got, want, s.Same)
 	}
 }
 
-// TestLevels: a level has the widths of the arrays that its kind has and the variable of its mode, and a
-// chain of levels is sorted as a whole.
+// TestLevels: a level has the widths of the arrays that its kind has and the variable of its mode,
+// and a chain of levels is sorted as a whole.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		format string
 		want   []signature.Level
 	}{
-		{"ds", []signature.Level{{Kind: format.Dense, Var: 0}, {Kind: format.Compressed, Var: 1, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
-		{"ds:1,0", []signature.Level{{Kind: format.Dense, Var: 1}, {Kind: format.Compressed, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
-		{"ss", []signature.Level{{Kind: format.Compressed, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 1}}, {Kind: format.Compressed, Var: 1, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
-		{"uq", []signature.Level{{Kind: format.CompressedNonunique, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}, {Kind: format.Singleton, Var: 1, Crd: 8}}},
-		{"uc", []signature.Level{{Kind: format.CompressedNonunique, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1, Repeats: true}}, {Kind: format.SingletonNonunique, Var: 1, Crd: 8}}},
+		{"ds", []signature.Level{{Kind: format.Dense, Var: 0},
+			{Kind: format.Compressed, Var: 1, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
+		{"ds:1,0", []signature.Level{{Kind: format.Dense, Var: 1},
+			{Kind: format.Compressed, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
+		{"ss", []signature.Level{
+			{Kind: format.Compressed, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 1}},
+			{Kind: format.Compressed, Var: 1, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
+		{"uq", []signature.Level{
+			{Kind: format.CompressedNonunique, Var: 0, Pos: 4, Crd: 8,
+				Order: signature.Order{End: 2, Unique: 1}}, {Kind: format.Singleton, Var: 1, Crd: 8}}},
+		{"uc", []signature.Level{
+			{Kind: format.CompressedNonunique, Var: 0, Pos: 4, Crd: 8,
+				Order: signature.Order{End: 2, Unique: 1, Repeats: true}},
+			{Kind: format.SingletonNonunique, Var: 1, Crd: 8}}},
 	} {
 		s := of(t, "a = B(i,j)", map[string]string{"B": c.format}, nil)
 		if x := s.Args[1]; x.Tensor != "B" || !reflect.DeepEqual(x.Levels, c.want) {
@@ -117,12 +131,18 @@ func TestResult(t *testing.T) {
 		convert []string
 		old     bool
 	}{
-		{"a(i) = B(i,j)", map[string]string{"B": "ds"}, signature.Result{Dense: true, Shares: -1}, nil, false},
-		{"A(i,j) = 2*B(i,j)", map[string]string{"A": "ds", "B": "ds"}, signature.Result{Shares: 1}, nil, false},
-		{"A(i,j) = B(i,j) + C(i,j)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, signature.Result{Shares: -1}, nil, false},
-		{"A(i,j) = B(i,j) + C(i,j)", map[string]string{"A": "uq", "B": "ds", "C": "ds"}, signature.Result{Shares: -1, Repack: true}, nil, false},
-		{"A(i,j) = B(i,j) + C(i,j)", map[string]string{"B": "ds", "C": "ds:1,0"}, signature.Result{Dense: true, Shares: -1}, []string{"C"}, false},
-		{"a(i) += B(i,j)", map[string]string{"B": "ds"}, signature.Result{Dense: true, Shares: -1}, nil, true},
+		{"a(i) = B(i,j)", map[string]string{"B": "ds"}, signature.Result{Dense: true, Shares: -1}, nil,
+			false},
+		{"A(i,j) = 2*B(i,j)", map[string]string{"A": "ds", "B": "ds"}, signature.Result{Shares: 1}, nil,
+			false},
+		{"A(i,j) = B(i,j) + C(i,j)", map[string]string{"A": "ds", "B": "ds", "C": "ds"},
+			signature.Result{Shares: -1}, nil, false},
+		{"A(i,j) = B(i,j) + C(i,j)", map[string]string{"A": "uq", "B": "ds", "C": "ds"},
+			signature.Result{Shares: -1, Repack: true}, nil, false},
+		{"A(i,j) = B(i,j) + C(i,j)", map[string]string{"B": "ds", "C": "ds:1,0"},
+			signature.Result{Dense: true, Shares: -1}, []string{"C"}, false},
+		{"a(i) += B(i,j)", map[string]string{"B": "ds"}, signature.Result{Dense: true, Shares: -1}, nil,
+			true},
 	} {
 		s := of(t, c.text, c.formats, nil)
 		if s.Result != c.want || s.Statement != c.text {
@@ -137,7 +157,8 @@ func TestResult(t *testing.T) {
 			old = old || a.Old
 		}
 		if len(convert) != len(c.convert) || old != c.old {
-			t.Errorf("%s, %v: converts %v, want %v; an old value: %v", c.text, c.formats, convert, c.convert, old)
+			t.Errorf("%s, %v: converts %v, want %v; an old value: %v", c.text, c.formats, convert, c.convert,
+				old)
 		}
 	}
 }

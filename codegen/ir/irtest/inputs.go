@@ -39,7 +39,8 @@ var inputs = map[string]input{
 			{Levels: []interp.Level{dense(60, 0), level(apos, acrd)}, Vals: data(a)},
 			{Levels: []interp.Level{dense(60, 0), level(bpos, bcrd)}, Vals: data(b)},
 			{Levels: []interp.Level{level([]int32{0, int32(len(f))}, fcrd)}, Vals: data(halves(f))},
-			{Levels: []interp.Level{{Crd: data(make([]int32, len(f)))}}, Vals: data(make([]float32, len(f)))},
+			{Levels: []interp.Level{{Crd: data(make([]int32, len(f)))}},
+				Vals: data(make([]float32, len(f)))},
 		}
 	}, bounds: [][2]int64{{0, 60}}},
 	"spgemm": {args: func() []interp.Arg {
@@ -54,8 +55,10 @@ var inputs = map[string]input{
 	"arith": {args: arithArgs},
 	"product": {args: func() []interp.Arg {
 		return []interp.Arg{
-			vals(integers[float64](50*40, 40)), vals(integers[float64](2+50*25, 41)), vals(integers[float64](1+23*38, 42)),
-			vals(integers[float32](9*9, 43)), vals(integers[float32](9*4, 44)), vals(integers[float32](2+4*8, 45)),
+			vals(integers[float64](50*40, 40)), vals(integers[float64](2+50*25, 41)),
+			vals(integers[float64](1+23*38, 42)),
+			vals(integers[float32](9*9, 43)), vals(integers[float32](9*4, 44)),
+			vals(integers[float32](2+4*8, 45)),
 			vals(complexes(3 * 35)), vals(complexes(3 * 42)), vals(complexes(30)),
 		}
 	}},
@@ -66,7 +69,8 @@ var inputs = map[string]input{
 		}
 		return []interp.Arg{
 			{Levels: []interp.Level{{Crd: data(crd)}}, Vals: data(make([]float32, 200))},
-			vals(make([]int32, 19)), vals(make([]int64, 19)), vals(make([]float32, 19)), vals(make([]float64, 19)),
+			vals(make([]int32, 19)), vals(make([]int64, 19)), vals(make([]float32, 19)),
+			vals(make([]float64, 19)),
 			vals(make([]complex64, 19)), vals(make([]complex128, 19)), vals(make([]bool, 19)),
 		}
 	}},
@@ -92,12 +96,14 @@ var inputs = map[string]input{
 	}, bounds: [][2]int64{{0, 40}}},
 	"memory": {args: func() []interp.Arg {
 		return []interp.Arg{
-			vals(make([]float64, 90)), vals(integers[float64](20, 41)), {Vals: fresh(make([]int32, 3))}, result(0), result(0),
+			vals(make([]float64, 90)), vals(integers[float64](20, 41)), {Vals: fresh(make([]int32, 3))},
+			result(0), result(0),
 		}
 	}},
 	"nontemporal": {args: func() []interp.Arg {
 		return []interp.Arg{
-			vals(make([]float64, 600)), vals(integers[float64](60, 42)), vals(make([]float32, 1200)), vals(make([]complex128, 160)),
+			vals(make([]float64, 600)), vals(integers[float64](60, 42)), vals(make([]float32, 1200)),
+			vals(make([]complex128, 160)),
 		}
 	}},
 	"scan": {args: func() []interp.Arg {
@@ -108,7 +114,8 @@ var inputs = map[string]input{
 	"guarded":   {args: divideArgs, fail: ir.FailDivide},
 	"literals": {args: func() []interp.Arg {
 		return []interp.Arg{
-			{Vals: fresh(make([]float64, 9))}, {Vals: fresh(make([]float32, 5))}, {Vals: fresh(make([]int64, 5))},
+			{Vals: fresh(make([]float64, 9))}, {Vals: fresh(make([]float32, 5))},
+			{Vals: fresh(make([]int64, 5))},
 			{Vals: fresh(make([]complex128, 2))}, {Vals: fresh(make([]int32, 2))},
 		}
 	}},
@@ -175,8 +182,9 @@ var inputs = map[string]input{
 	}, bounds: [][2]int64{{0, 20}}},
 }
 
-// rowsOf are n rows of a matrix of m columns, some empty, some with nearly all coordinates, and most with few: windows of
-// 16 end everywhere in them. Values are of either sign, zeros among them, and their sums are rounded.
+// rowsOf are n rows of a matrix of m columns, some empty, some with nearly all coordinates, and
+// most with few: windows of 16 end everywhere in them. Values are of either sign, zeros among them,
+// and their sums are rounded.
 func rowsOf(n, m int, seed uint64) (pos, crd []int32, vals []float64) {
 	r := rand.New(rand.NewPCG(seed, 13))
 	pos = []int32{0}
@@ -210,7 +218,8 @@ func spmvArgs() []interp.Arg {
 }
 
 func countArgs() []interp.Arg {
-	return []interp.Arg{{Vals: fresh(make([]int64, 1))}, vals(integers[int64](1000, 96)), {Vals: fresh(make([]int32, 19))}}
+	return []interp.Arg{{Vals: fresh(make([]int64, 1))}, vals(integers[int64](1000, 96)),
+		{Vals: fresh(make([]int32, 19))}}
 }
 
 func divideArgs() []interp.Arg {
@@ -236,9 +245,12 @@ func complexes(n int) []complex128 {
 // arithArgs holds the corners of every type: extremes, infinities, NaN, both zeros.
 func arithArgs() []interp.Arg {
 	inf, nan, negz := math.Inf(1), math.NaN(), math.Copysign(0, -1)
-	i32 := append([]int32{0, 1, -1, math.MinInt32, math.MaxInt32, math.MinInt32, -1, 46341, -46341, 7}, spread[int32](30, 14)...)
-	i64 := append([]int64{0, 1, -1, math.MinInt64, math.MaxInt64, math.MinInt64, -1, 3037000500, 1 << 31, -7}, spread[int64](30, 15)...)
-	f64 := append([]float64{0, negz, 1, inf, -inf, nan, 1e300, -1e300, 0.1, 1e19}, integers[float64](30, 16)...)
+	i32 := append([]int32{0, 1, -1, math.MinInt32, math.MaxInt32, math.MinInt32, -1, 46341, -46341, 7},
+		spread[int32](30, 14)...)
+	i64 := append([]int64{0, 1, -1, math.MinInt64, math.MaxInt64, math.MinInt64, -1, 3037000500,
+		1 << 31, -7}, spread[int64](30, 15)...)
+	f64 := append([]float64{0, negz, 1, inf, -inf, nan, 1e300, -1e300, 0.1, 1e19},
+		integers[float64](30, 16)...)
 	f32 := make([]float32, 40)
 	c128, c64 := make([]complex128, 40), make([]complex64, 40)
 	for i := range f32 {

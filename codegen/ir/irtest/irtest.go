@@ -67,7 +67,8 @@ func cases(dir string) []Case {
 		if !ok {
 			panic("BUG: irtest: no input for " + name)
 		}
-		list = append(list, Case{Name: name, Text: string(text), Args: in.args, Bounds: in.bounds, Fail: in.fail})
+		list = append(list, Case{Name: name, Text: string(text), Args: in.args, Bounds: in.bounds,
+			Fail: in.fail})
 	}
 	return list
 }
@@ -78,11 +79,14 @@ type input struct {
 	fail   ir.FailCode
 }
 
-func data(x any) interp.Array               { return interp.Array{Data: x} }
-func fresh(x any) interp.Array              { return interp.Array{Data: x, Fresh: true} }
-func view(x any, first int64) interp.Array  { return interp.Array{Data: x, First: first} }
-func vals(x any) interp.Arg                 { return interp.Arg{Vals: data(x)} }
-func result(levels int) interp.Arg          { return interp.Arg{Levels: make([]interp.Level, levels)} }
+func data(x any) interp.Array              { return interp.Array{Data: x} }
+func fresh(x any) interp.Array             { return interp.Array{Data: x, Fresh: true} }
+func view(x any, first int64) interp.Array { return interp.Array{Data: x, First: first} }
+func vals(x any) interp.Arg                { return interp.Arg{Vals: data(x)} }
+func result(levels int) interp.Arg {
+	return interp.Arg{
+		Levels: make([]interp.Level, levels)}
+}
 func level(pos, crd any) interp.Level       { return interp.Level{Pos: data(pos), Crd: data(crd)} }
 func dense(size, offset int64) interp.Level { return interp.Level{Size: size, Offset: offset} }
 

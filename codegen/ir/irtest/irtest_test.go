@@ -34,8 +34,8 @@ func nodes(t *testing.T) map[string]bool {
 	return out
 }
 
-// TestEveryNode: the leaves have every statement and expression of the IR but calls of a user's C, every kind of loop
-// and every operator, so that what runs all of them has met all.
+// TestEveryNode: the leaves have every statement and expression of the IR but calls of a user's C,
+// every kind of loop and every operator, so that what runs all of them has met all.
 func TestEveryNode(t *testing.T) {
 	want := nodes(t)
 	if len(want) < 25 {
@@ -61,12 +61,14 @@ func TestEveryNode(t *testing.T) {
 	for name := range want {
 		t.Errorf("no leaf has a %s", name)
 	}
-	for _, k := range []ir.ForKind{ir.Serial, ir.Parallel, ir.Vector, ir.Unrolled, ir.Blocks, ir.Warps, ir.Lanes} {
+	for _, k := range []ir.ForKind{ir.Serial, ir.Parallel, ir.Vector, ir.Unrolled, ir.Blocks, ir.Warps,
+		ir.Lanes} {
 		if !kinds[k] {
 			t.Errorf("no leaf has a loop of kind %v", k)
 		}
 	}
-	for _, op := range []ir.Op{ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Rem, ir.Min, ir.Max, ir.And, ir.Or, ir.Eq, ir.Ne, ir.Lt, ir.Le} {
+	for _, op := range []ir.Op{ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Rem, ir.Min, ir.Max, ir.And, ir.Or,
+		ir.Eq, ir.Ne, ir.Lt, ir.Le} {
 		if !ops[op] {
 			t.Errorf("no leaf has operator %v", op)
 		}

@@ -26,7 +26,8 @@ type Names struct{ Tensors, Vars map[string]string }
 func Canonical(r codegen.Request) (codegen.Request, Names) {
 	n := Names{map[string]string{}, map[string]string{}}
 	c := r
-	c.Stmt = &notation.Stmt{LHS: n.access(r.Stmt.LHS), Accumulate: r.Stmt.Accumulate, RHS: n.expr(r.Stmt.RHS)}
+	c.Stmt = &notation.Stmt{LHS: n.access(r.Stmt.LHS), Accumulate: r.Stmt.Accumulate,
+		RHS: n.expr(r.Stmt.RHS)}
 	op := " = "
 	if c.Stmt.Accumulate {
 		op = " += "
@@ -70,7 +71,8 @@ func (n Names) list(vars []string) []string {
 }
 
 func (n Names) access(a *notation.Access) *notation.Access {
-	return &notation.Access{Name: give(n.Tensors, "T", a.Name), Vars: n.list(a.Vars), VarAt: make([]notation.Span, len(a.Vars))}
+	return &notation.Access{Name: give(n.Tensors, "T", a.Name), Vars: n.list(a.Vars),
+		VarAt: make([]notation.Span, len(a.Vars))}
 }
 
 func (n Names) expr(e notation.Expr) notation.Expr {

@@ -33,7 +33,8 @@ var kernels = []struct {
 	{"sddmm", "A(i,j) = B(i,j) * C(i,k) * D(k,j)", []string{"A:ds B:ds"}},
 	{"sddmm_rows", "A(i,j) = B(i,j) * C(i,k) * D(j,k)", []string{"A:ds B:ds"}},
 	{"spadd", "A(i,j) = B(i,j) + C(i,j)", []string{"A:ds B:ds C:ds", "A:ss B:ss C:ss"}},
-	{"add3", "A(i,j,k) = B(i,j,k) + C(i,j,k)", []string{"A:sss B:sss C:sss", "A:ssd B:ssd C:ssd"}}, // of partial TTV and TTM
+	// of partial TTV and TTM
+	{"add3", "A(i,j,k) = B(i,j,k) + C(i,j,k)", []string{"A:sss B:sss C:sss", "A:ssd B:ssd C:ssd"}},
 	{"ttv", "A(i,j) = B(i,j,k) * c(k)", []string{"B:sss", "A:ss B:sss"}},
 	{"ttm", "A(i,j,l) = B(i,j,k) * C(k,l)", []string{"B:sss", "A:ssd B:sss"}},
 	{"ttm_rows", "A(i,j,l) = B(i,j,k) * C(l,k)", []string{"B:sss", "A:ssd B:sss"}},
@@ -81,13 +82,15 @@ func (k Kernel) Request() (codegen.Request, error) {
 	if k.Width == 8 {
 		size = wideSize
 	}
-	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{}, Name: "leaf"}
+	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
+		Name: "leaf"}
 	add := func(a *notation.Access) error {
 		if _, ok := r.Tensors[a.Name]; ok {
 			return nil
 		}
 		f := format.DenseOf(len(a.Vars))
-		if i := slices.IndexFunc(k.Formats, func(s string) bool { return strings.HasPrefix(s, a.Name+":") }); i >= 0 {
+		if i := slices.IndexFunc(k.Formats,
+			func(s string) bool { return strings.HasPrefix(s, a.Name+":") }); i >= 0 {
 			if _, f, err = format.ParseFlag(k.Formats[i]); err != nil {
 				return err
 			}

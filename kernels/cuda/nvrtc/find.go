@@ -26,10 +26,10 @@ func (e *NotFoundError) ExitCode() int { return 1 }
 
 var once = sync.OnceValues(open)
 
-// Open finds and opens libnvrtc, once in a process. The environment's DISTAFF_NVRTC names the
-// file or its folder, and nothing else is tried then; else it is what the loader finds (by
-// LD_LIBRARY_PATH, say), or lies in the CUDA toolkit's folder (of CUDA_HOME, or /usr/local/cuda), or
-// where scripts/install-nvrtc.sh puts it. The error is a *NotFoundError.
+// Open finds and opens libnvrtc, once in a process. The environment's DISTAFF_NVRTC names the file
+// or its folder, and nothing else is tried then; else it is what the loader finds (by
+// LD_LIBRARY_PATH, say), or lies in the CUDA toolkit's folder (of CUDA_HOME, or /usr/local/cuda),
+// or where scripts/install-nvrtc.sh puts it. The error is a *NotFoundError.
 func Open() (*Compiler, error) { return once() }
 
 func open() (*Compiler, error) {

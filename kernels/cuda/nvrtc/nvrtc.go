@@ -86,9 +86,10 @@ func (e *Error) Error() string {
 // Compile compiles a file of CUDA C++. arch says for what, and what comes out: "sm_90" makes
 // machine code for one architecture (a cubin), "compute_90" PTX for it and all later ones, with a
 // zero byte at its end; both are what cuModuleLoadData takes. log holds the compiler's warnings.
-// Options go to the compiler after --gpu-architecture. If NVRTC has an internal error, the file is compiled again with
-// less optimization, and log says so. The error is an *Error.
-func (c *Compiler) Compile(source, arch string, options ...string) (image []byte, log string, err error) {
+// Options go to the compiler after --gpu-architecture. If NVRTC has an internal error, the file is
+// compiled again with less optimization, and log says so. The error is an *Error.
+func (c *Compiler) Compile(source, arch string, options ...string) (image []byte, log string,
+	err error) {
 	image, log, err = c.compile(source, arch, options)
 	var failed *Error
 	if !errors.As(err, &failed) || !failed.internal {
@@ -98,7 +99,9 @@ func (c *Compiler) Compile(source, arch string, options ...string) (image []byte
 	if again != nil {
 		return nil, failed.Log, failed
 	}
-	return image, strings.TrimSpace(fmt.Sprintf("%s at full optimization: compiled with %s\n%s", failed.Reason, lessOptimized, log)), nil
+	return image, strings.TrimSpace(
+			fmt.Sprintf("%s at full optimization: compiled with %s\n%s", failed.Reason, lessOptimized, log)),
+		nil
 }
 
 // lessOptimized is the option that a file is compiled with after an internal error.
@@ -107,7 +110,8 @@ const lessOptimized = "--ptxas-options=-O1"
 // internalError is NVRTC's code of an internal error.
 const internalError = 11
 
-func (c *Compiler) compile(source, arch string, options []string) (image []byte, log string, err error) {
+func (c *Compiler) compile(source, arch string, options []string) (image []byte, log string,
+	err error) {
 	cubin := strings.HasPrefix(arch, "sm_")
 	if !cubin && !strings.HasPrefix(arch, "compute_") {
 		return nil, "", &Error{Arch: arch, Reason: "want an architecture such as sm_90 or compute_90"}
@@ -116,7 +120,8 @@ func (c *Compiler) compile(source, arch string, options []string) (image []byte,
 		return nil, "", &Error{Arch: arch, Reason: "this version, before 11.1, makes PTX alone"}
 	}
 	options = append([]string{"--gpu-architecture=" + arch}, options...)
-	argv := (*[1 << 16]*C.char)(C.malloc(C.size_t(len(options)) * C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	argv := (*[1 << 16]*C.char)(
+		C.malloc(C.size_t(len(options)) * C.size_t(unsafe.Sizeof((*C.char)(nil)))))
 	defer C.free(unsafe.Pointer(argv))
 	for i, o := range options {
 		argv[i] = C.CString(o)
@@ -128,14 +133,16 @@ func (c *Compiler) compile(source, arch string, options []string) (image []byte,
 
 	var said, out *C.char
 	var size C.size_t
-	rc := C.dst_nvrtc_compile(c.lib, text, name, &argv[0], C.int(len(options)), C.int(truth(cubin)), &said, &out, &size)
+	rc := C.dst_nvrtc_compile(c.lib, text, name, &argv[0], C.int(len(options)), C.int(truth(cubin)),
+		&said, &out, &size)
 	defer C.free(unsafe.Pointer(said))
 	defer C.free(unsafe.Pointer(out))
 	if said != nil {
 		log = C.GoString(said)
 	}
 	if rc != 0 {
-		return nil, log, &Error{Arch: arch, Reason: C.GoString(C.dst_nvrtc_error(c.lib, rc)), Log: log, internal: rc == internalError}
+		return nil, log, &Error{Arch: arch, Reason: C.GoString(C.dst_nvrtc_error(c.lib, rc)), Log: log,
+			internal: rc == internalError}
 	}
 	return C.GoBytes(unsafe.Pointer(out), C.int(size)), log, nil
 }

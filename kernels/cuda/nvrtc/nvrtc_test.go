@@ -41,7 +41,8 @@ func TestCompile(t *testing.T) {
 	if err != nil || log != "" {
 		t.Fatalf("got %v and a log %q", err, log)
 	}
-	if !bytes.Contains(ptx, []byte(".target sm_80")) || !bytes.Contains(ptx, []byte(".entry twice")) || ptx[len(ptx)-1] != 0 {
+	if !bytes.Contains(ptx, []byte(".target sm_80")) || !bytes.Contains(ptx, []byte(".entry twice")) ||
+		ptx[len(ptx)-1] != 0 {
 		t.Errorf("got %q, want PTX for sm_80 with an entry twice and a zero byte at its end", ptx)
 	}
 	cubin, _, err := c.Compile(twice, "sm_90", "--std=c++14")
@@ -51,7 +52,8 @@ func TestCompile(t *testing.T) {
 	if !bytes.HasPrefix(cubin, []byte("\x7fELF")) {
 		t.Errorf("got %q..., want a cubin, which is an ELF file", cubin[:4])
 	}
-	if a := c.Architectures(); !slices.Contains(a, 80) || !slices.Contains(a, 90) || !slices.IsSorted(a) {
+	if a := c.Architectures(); !slices.Contains(a, 80) || !slices.Contains(a, 90) ||
+		!slices.IsSorted(a) {
 		t.Errorf("got architectures %v, want 80 and 90 among them, ascending", a)
 	}
 }
@@ -59,14 +61,16 @@ func TestCompile(t *testing.T) {
 func TestErrors(t *testing.T) {
 	c := compiler(t)
 	for _, x := range []struct{ name, source, arch, want string }{
-		{"a mistake", "__global__ void f() { undeclared = 1; }", "sm_80", `identifier "undeclared" is undefined`},
+		{"a mistake", "__global__ void f() { undeclared = 1; }", "sm_80",
+			`identifier "undeclared" is undefined`},
 		{"an architecture that is none", twice, "sm_1", "gpu-architecture"},
 		{"no architecture", twice, "80", "such as sm_90"},
 	} {
 		image, _, err := c.Compile(x.source, x.arch)
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), x.want) || image != nil {
-			t.Errorf("%s: got an image of %d bytes and %v, want an *Error with %q", x.name, len(image), err, x.want)
+			t.Errorf("%s: got an image of %d bytes and %v, want an *Error with %q", x.name, len(image), err,
+				x.want)
 		}
 	}
 }
@@ -78,13 +82,17 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, given := range []string{dir, text, filepath.Join(dir, "nothing.so")} {
-		_, err := find(func(name string) string { return map[string]string{"DISTAFF_NVRTC": given}[name] })
+		_,
+			err := find(func(name string) string { return map[string]string{"DISTAFF_NVRTC": given}[name] })
 		var e *NotFoundError
 		if !errors.As(err, &e) || len(e.Tried) != 1 || !strings.Contains(e.Tried[0], given) {
 			t.Errorf("DISTAFF_NVRTC=%s: got %v, want a *NotFoundError about it alone", given, err)
 		}
 	}
-	got := candidates(func(name string) string { return map[string]string{"CUDA_HOME": dir, "HOME": "/none"}[name] })
+	got := candidates(func(name string) string {
+		return map[string]string{"CUDA_HOME": dir,
+			"HOME": "/none"}[name]
+	})
 	if !slices.Contains(got, "libnvrtc.so.12") {
 		t.Errorf("got %v, want the loader asked for libnvrtc.so.12", got)
 	}
@@ -95,7 +103,10 @@ func TestFind(t *testing.T) {
 	if err := os.WriteFile(own, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got = candidates(func(name string) string { return map[string]string{"XDG_CACHE_HOME": dir}[name] })
+	got = candidates(func(name string) string {
+		return map[string]string{
+			"XDG_CACHE_HOME": dir}[name]
+	})
 	if !slices.Contains(got, own) {
 		t.Errorf("got %v, want %s, where the script installs it", got, own)
 	}
@@ -133,13 +144,15 @@ func TestInternalError(t *testing.T) {
 		fails, less string
 		log, err    string
 	}{
-		{"11", lessOptimized, "NVRTC_ERROR_INTERNAL_ERROR at full optimization: compiled with " + lessOptimized + "\nsaid", ""},
+		{"11", lessOptimized, "NVRTC_ERROR_INTERNAL_ERROR at full optimization: compiled with " +
+			lessOptimized + "\nsaid", ""},
 		{"11", "never", "said", "NVRTC cannot compile for sm_80: NVRTC_ERROR_INTERNAL_ERROR\nsaid"},
 		{"6", lessOptimized, "said", "NVRTC cannot compile for sm_80: NVRTC_ERROR_COMPILATION\nsaid"},
 		{"0", lessOptimized, "said", ""},
 	} {
 		lib := filepath.Join(t.TempDir(), fmt.Sprintf("libnvrtc%d.so", n))
-		cmd := exec.Command(gcc, "-shared", "-fPIC", "-DFAILS="+x.fails, `-DLESS="`+x.less+`"`, "-o", lib, "-x", "c", "-")
+		cmd := exec.Command(gcc, "-shared", "-fPIC", "-DFAILS="+x.fails, `-DLESS="`+x.less+`"`, "-o", lib,
+			"-x", "c", "-")
 		cmd.Stdin = strings.NewReader(crashing)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -149,12 +162,14 @@ func TestInternalError(t *testing.T) {
 			t.Fatal(err)
 		}
 		image, log, err := c.Compile("kernels", "sm_80")
-		if log != x.log || fmt.Sprint(err) != cmp.Or(x.err, "<nil>") || err == nil && string(image) != "bin\x00" {
+		if log != x.log || fmt.Sprint(err) != cmp.Or(x.err, "<nil>") ||
+			err == nil && string(image) != "bin\x00" {
 			t.Errorf("%+v: got %q, log %q, %v", x, image, log, err)
 		}
 	}
 	// The option is one that NVRTC knows.
-	if image, _, err := compiler(t).Compile(twice, "sm_90", lessOptimized); err != nil || !bytes.HasPrefix(image, []byte("\x7fELF")) {
+	if image, _, err := compiler(t).Compile(twice, "sm_90", lessOptimized); err != nil ||
+		!bytes.HasPrefix(image, []byte("\x7fELF")) {
 		t.Errorf("got %v", err)
 	}
 }

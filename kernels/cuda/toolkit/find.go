@@ -1,5 +1,5 @@
-// Package toolkit finds the libraries of NVIDIA's CUDA toolkit, which are opened at run time: the compiler of
-// kernels, cuBLAS and cuSPARSE.
+// Package toolkit finds the libraries of NVIDIA's CUDA toolkit, which are opened at run time: the
+// compiler of kernels, cuBLAS and cuSPARSE.
 package toolkit
 
 import (
@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 )
 
-// Candidates are the paths to try for a library that has these names, the latest version's first. The environment's
-// variable names the file or its folder, and nothing else is tried then; else it is what the loader finds (by
-// LD_LIBRARY_PATH, say), or lies in the toolkit's folder (of CUDA_HOME, or /usr/local/cuda), or where
-// scripts/install-nvrtc.sh puts libraries. Those with a folder are there; a bare name is for the loader.
+// Candidates are the paths to try for a library that has these names, the latest version's first.
+// The environment's variable names the file or its folder, and nothing else is tried then; else it
+// is what the loader finds (by LD_LIBRARY_PATH, say), or lies in the toolkit's folder (of
+// CUDA_HOME, or /usr/local/cuda), or where scripts/install-nvrtc.sh puts libraries. Those with a
+// folder are there; a bare name is for the loader.
 func Candidates(env func(string) string, variable string, names []string) []string {
 	if given := env(variable); given != "" {
 		if in := inFolder(given, names); len(in) > 0 {
@@ -30,7 +31,8 @@ func folders(env func(string) string) []string {
 	var list []string
 	for _, root := range []string{env("CUDA_HOME"), env("CUDA_PATH"), "/usr/local/cuda"} {
 		if root != "" {
-			list = append(list, filepath.Join(root, "lib64"), filepath.Join(root, "targets/x86_64-linux/lib"), filepath.Join(root, "targets/sbsa-linux/lib"))
+			list = append(list, filepath.Join(root, "lib64"),
+				filepath.Join(root, "targets/x86_64-linux/lib"), filepath.Join(root, "targets/sbsa-linux/lib"))
 		}
 	}
 	cache := env("XDG_CACHE_HOME")

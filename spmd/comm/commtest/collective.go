@@ -68,7 +68,8 @@ type number interface {
 }
 
 // reduceType checks one type: value(rank, i) is rank's element i.
-func reduceType[T number](c comm.Comm, ops map[comm.Op]func(a, b T) T, value func(rank, i int) T) error {
+func reduceType[T number](c comm.Comm, ops map[comm.Op]func(a, b T) T,
+	value func(rank, i int) T) error {
 	p, me := c.Size(), c.Rank()
 	for _, op := range []comm.Op{comm.Sum, comm.Prod, comm.Min, comm.Max, comm.And, comm.Or} {
 		f := ops[op]
@@ -92,7 +93,8 @@ func reduceType[T number](c comm.Comm, ops map[comm.Op]func(a, b T) T, value fun
 			check := func(what string) error {
 				for i := range own {
 					if own[i] != want[i] {
-						return fmt.Errorf("%s %v of %d %v: element %d is %v, want %v", what, op, n, comm.TypeOf[T](), i, own[i], want[i])
+						return fmt.Errorf("%s %v of %d %v: element %d is %v, want %v", what, op, n, comm.TypeOf[T](),
+							i, own[i], want[i])
 					}
 				}
 				return nil
@@ -159,8 +161,10 @@ func reduce(c comm.Comm) error {
 		reduceType(c, integerOps[uint64](), func(r, i int) uint64 { return uint64(mix(r, i)) }),
 		reduceType(c, floatOps[float32](), func(r, i int) float32 { return float32(real(r, i)) }),
 		reduceType(c, floatOps[float64](), real),
-		reduceType(c, complexOps[complex64](), func(r, i int) complex64 { return complex(float32(real(r, i)), float32(i%3)) }),
-		reduceType(c, complexOps[complex128](), func(r, i int) complex128 { return complex(real(r, i), float64(i%5)) }),
+		reduceType(c, complexOps[complex64](),
+			func(r, i int) complex64 { return complex(float32(real(r, i)), float32(i%3)) }),
+		reduceType(c, complexOps[complex128](),
+			func(r, i int) complex128 { return complex(real(r, i), float64(i%5)) }),
 	} {
 		if err != nil {
 			return err
@@ -196,7 +200,8 @@ func reduceBits(c comm.Comm) error {
 				return err
 			}
 			for i := range s {
-				want := fold(0, p, func(r int) float64 { return value(r, i) }, func(a, b float64) float64 { return a + b })
+				want := fold(0, p, func(r int) float64 { return value(r, i) },
+					func(a, b float64) float64 { return a + b })
 				if math.Float64bits(s[i]) != math.Float64bits(want) {
 					return fmt.Errorf("sum of %d: element %d is %x, want %x", n, i, s[i], want)
 				}
@@ -393,7 +398,8 @@ func alltoall(c comm.Comm) error {
 		}
 		for from := range p {
 			if len(got[from]) != count(from, me, k) {
-				return fmt.Errorf("wrong Alltoallv: %d bytes from rank %d, want %d", len(got[from]), from, count(from, me, k))
+				return fmt.Errorf("wrong Alltoallv: %d bytes from rank %d, want %d", len(got[from]), from,
+					count(from, me, k))
 			}
 			if err := wantPattern(got[from], from, me, k); err != nil {
 				return err

@@ -18,7 +18,8 @@ func split(c comm.Comm) error {
 	}
 	want := (p - me%2 + 1) / 2
 	if odd.Size() != want || odd.WorldRank(odd.Rank()) != c.WorldRank(me) {
-		return fmt.Errorf("group of %d ranks, want %d; rank %d is %d of the job", odd.Size(), want, odd.Rank(), odd.WorldRank(odd.Rank()))
+		return fmt.Errorf("group of %d ranks, want %d; rank %d is %d of the job", odd.Size(), want,
+			odd.Rank(), odd.WorldRank(odd.Rank()))
 	}
 	list, err := comm.Allgather(odd, int64(me))
 	if err != nil {
@@ -157,21 +158,29 @@ func counters(c comm.Comm) error {
 				return comm.Recv(c, s, 0, 0)
 			}
 			return nil
-		}, want: comm.Counters{BytesSent: at(0, 80, 0), MessagesSent: at(0, 1, 0), BytesReceived: at(1, 80, 0), MessagesReceived: at(1, 1, 0)}},
+		}, want: comm.Counters{BytesSent: at(0, 80, 0), MessagesSent: at(0, 1, 0),
+			BytesReceived: at(1, 80, 0), MessagesReceived: at(1, 1, 0)}},
 		{name: "Barrier", run: c.Barrier},
 		{name: "Bcast", run: func() error { return comm.Bcast(c, s, int(root)) },
-			want: comm.Counters{BytesSent: at(root, 80, 0), MessagesSent: at(root, 1, 0), BytesReceived: at(root, 0, 80), MessagesReceived: at(root, 0, 1)}},
+			want: comm.Counters{BytesSent: at(root, 80, 0), MessagesSent: at(root, 1, 0),
+				BytesReceived: at(root, 0, 80), MessagesReceived: at(root, 0, 1)}},
 		{name: "Allgather", run: func() error { _, err := comm.Allgather(c, me); return err },
-			want: comm.Counters{BytesSent: 8, MessagesSent: 1, BytesReceived: 8 * (p - 1), MessagesReceived: p - 1}},
-		{name: "Alltoall", run: func() error { return c.Alltoall(comm.Of(make([]int32, p)), comm.Of(make([]int32, p))) },
-			want: comm.Counters{BytesSent: 4 * (p - 1), MessagesSent: p - 1, BytesReceived: 4 * (p - 1), MessagesReceived: p - 1}},
+			want: comm.Counters{BytesSent: 8, MessagesSent: 1, BytesReceived: 8 * (p - 1),
+				MessagesReceived: p - 1}},
+		{name: "Alltoall", run: func() error {
+			return c.Alltoall(comm.Of(make([]int32, p)), comm.Of(make([]int32, p)))
+		},
+			want: comm.Counters{BytesSent: 4 * (p - 1), MessagesSent: p - 1, BytesReceived: 4 * (p - 1),
+				MessagesReceived: p - 1}},
 		{name: "Gather", run: func() error {
 			return c.Gather(comm.Of(s), comm.Of(make([]float64, at(root, 10*p, 0))), int(root))
-		}, want: comm.Counters{BytesSent: at(root, 0, 80), MessagesSent: at(root, 0, 1), BytesReceived: at(root, 80*(p-1), 0), MessagesReceived: at(root, p-1, 0)}},
+		}, want: comm.Counters{BytesSent: at(root, 0, 80), MessagesSent: at(root, 0, 1),
+			BytesReceived: at(root, 80*(p-1), 0), MessagesReceived: at(root, p-1, 0)}},
 		{name: "Reduce", run: func() error { return comm.Reduce(c, s, comm.Sum, 0) }, skip: me != 0,
 			want: comm.Counters{BytesReceived: 80 * children, MessagesReceived: children}},
 		{name: "Allreduce", run: func() error { return comm.Allreduce(c, s, comm.Sum) }, skip: me != 0,
-			want: comm.Counters{BytesReceived: 80 * children, MessagesReceived: children, BytesSent: 80, MessagesSent: 1}},
+			want: comm.Counters{BytesReceived: 80 * children, MessagesReceived: children, BytesSent: 80,
+				MessagesSent: 1}},
 		{name: "uncounted", run: func() error { return comm.Bcast(c.Uncounted(), s, 0) }},
 	} {
 		before := c.Counters()
@@ -215,7 +224,8 @@ func values(c comm.Comm) error {
 	if err := comm.BcastValue(c, &v, p-1); err != nil {
 		return err
 	}
-	if v.Name != fmt.Sprint("rank ", p-1) || len(v.Sizes) != 3 || v.Sizes[2] != 1<<40 || v.M["x"] != 0.5 {
+	if v.Name != fmt.Sprint("rank ", p-1) || len(v.Sizes) != 3 || v.Sizes[2] != 1<<40 ||
+		v.M["x"] != 0.5 {
 		return fmt.Errorf("wrong BcastValue brought %+v", v)
 	}
 	all, err := comm.AllgatherValue(c, plan{Name: strings.Repeat("x", me)})
@@ -275,7 +285,8 @@ func agree(c comm.Comm) error {
 			want = "file of rank 0 is malformed"
 		}
 		if a.Rank != lowest || comm.ExitCode(err) != 3 || err.Error() != want {
-			return fmt.Errorf("agreed on %q, code %d, rank %d; want %q", err, comm.ExitCode(err), a.Rank, want)
+			return fmt.Errorf("agreed on %q, code %d, rank %d; want %q", err, comm.ExitCode(err), a.Rank,
+				want)
 		}
 	}
 	return nil
@@ -294,7 +305,8 @@ func wrongUse(c comm.Comm) error {
 		{"rank -1, want 0 to", func() error { _, err := c.Isend(b, -1, 0); return err }},
 		{fmt.Sprintf("rank %d, want 0 to", p), func() error { _, err := c.Irecv(b, p, 0); return err }},
 		{"tag -2, want", func() error { _, err := c.Isend(b, 0, -2); return err }},
-		{fmt.Sprintf("tag %d, want", comm.MaxTag+1), func() error { _, err := c.Irecv(b, 0, comm.MaxTag+1); return err }},
+		{fmt.Sprintf("tag %d, want", comm.MaxTag+1),
+			func() error { _, err := c.Irecv(b, 0, comm.MaxTag+1); return err }},
 		{"without memory", func() error { _, err := c.Irecv(comm.Buf{Len: 3}, 0, 0); return err }},
 		{"of -1 elements", func() error { return c.Bcast(comm.Buf{Len: -1}, 0) }},
 		{"unknown type", func() error { return c.Bcast(comm.Buf{Type: 99}, 0) }},
@@ -310,7 +322,8 @@ func wrongUse(c comm.Comm) error {
 			n[0] = -1
 			return c.Alltoallv(b, n, b, n)
 		}},
-		{"elements for", func() error { return c.Alltoall(comm.Of(make([]byte, p+1)), comm.Of(make([]byte, p-1))) }},
+		{"elements for",
+			func() error { return c.Alltoall(comm.Of(make([]byte, p+1)), comm.Of(make([]byte, p-1))) }},
 		{"parts for", func() error { _, err := comm.Alltoallv(c, make([][]byte, p+1)); return err }},
 	} {
 		err := k.run()
@@ -318,7 +331,8 @@ func wrongUse(c comm.Comm) error {
 		if p == 1 && k.want == "elements for" {
 			continue // any size divides by one
 		}
-		if err == nil || !strings.Contains(err.Error(), k.want) || !errors.As(err, &e) || e.Rank != c.WorldRank(c.Rank()) || e.Op == "" {
+		if err == nil || !strings.Contains(err.Error(), k.want) || !errors.As(err, &e) ||
+			e.Rank != c.WorldRank(c.Rank()) || e.Op == "" {
 			return fmt.Errorf("got error %v, want %q with rank and operation", err, k.want)
 		}
 	}
@@ -339,7 +353,8 @@ func truncation(c comm.Comm) error {
 			return err
 		}
 		err = r.Wait()
-		if !errors.Is(err, comm.ErrTruncated) || !strings.Contains(err.Error(), fmt.Sprintf("Irecv from rank %d, tag 4", (me-1+p)%p)) {
+		if !errors.Is(err, comm.ErrTruncated) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("Irecv from rank %d, tag 4", (me-1+p)%p)) {
 			return fmt.Errorf("got %v, want a truncated message", err)
 		}
 		if err := s.Wait(); err != nil {

@@ -32,8 +32,8 @@ type Options struct {
 	// Stuck is how long all ranks may wait with nothing moving before the
 	// watchdog ends the job. Default 2 s; negative turns it off.
 	Stuck time.Duration
-	// Unlocked says that ranks keep no thread of their own: for those that call no compiled leaf, whose
-	// messages then wake goroutines and not threads.
+	// Unlocked says that ranks keep no thread of their own: for those that call no compiled leaf,
+	// whose messages then wake goroutines and not threads.
 	Unlocked bool
 }
 
@@ -124,7 +124,8 @@ func (w *world) agreedFailure() error {
 		if p.agreed != nil {
 			for q, o := range w.ranks {
 				if o.agreed == nil {
-					return fmt.Errorf("[%d] returned without the failure that rank %d returned: %w", q, r, p.agreed)
+					return fmt.Errorf("[%d] returned without the failure that rank %d returned: %w", q, r,
+						p.agreed)
 				}
 			}
 			return p.agreed

@@ -61,7 +61,8 @@ func TestFailureAlone(t *testing.T) {
 			_, err := c.Irecv(comm.Of(make([]byte, 3)), 0, 1)
 			return err
 		}},
-		{"after an abort", "needs 3 GB", func(c comm.Comm) error { c.Abort(5, "needs 3 GB"); return c.Barrier() }},
+		{"after an abort", "needs 3 GB",
+			func(c comm.Comm) error { c.Abort(5, "needs 3 GB"); return c.Barrier() }},
 	} {
 		err := local.RunWith(t.Context(), 1, quick, c.run)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -147,7 +148,8 @@ func TestLeftover(t *testing.T) {
 		}
 		return nil
 	})
-	if err == nil || !strings.Contains(err.Error(), "[1] finished without receiving a message of 2 bytes from rank 0, tag 7") {
+	if err == nil || !strings.Contains(err.Error(),
+		"[1] finished without receiving a message of 2 bytes from rank 0, tag 7") {
 		t.Fatal(err)
 	}
 	if err := local.Run(t.Context(), 0, nil); err == nil {
@@ -172,7 +174,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestComputing: ranks that compute for longer than the watchdog's time while others wait are not stuck.
+// TestComputing: ranks that compute for longer than the watchdog's time while others wait are not
+// stuck.
 func TestComputing(t *testing.T) {
 	if err := local.RunWith(t.Context(), 3, quick, func(c comm.Comm) error {
 		if c.Rank() == 1 {
@@ -189,7 +192,8 @@ func TestLarge(t *testing.T) {
 		t.Skip("-large is not set")
 	}
 	for _, n := range []int64{1<<31 + 17, 1<<31 + 64} {
-		if err := local.Run(t.Context(), 2, func(c comm.Comm) error { return commtest.Large(c, n) }); err != nil {
+		if err := local.Run(t.Context(), 2,
+			func(c comm.Comm) error { return commtest.Large(c, n) }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -48,7 +48,8 @@ func newWorld(ctx context.Context, n int) *world {
 		w.spins = true
 	}
 	for r := range n {
-		w.ranks = append(w.ranks, &rank{w: w, board: comm.NewBoard(r, n), posted: map[key][]*op{}, arrived: map[key][]*message{}})
+		w.ranks = append(w.ranks,
+			&rank{w: w, board: comm.NewBoard(r, n), posted: map[key][]*op{}, arrived: map[key][]*message{}})
 	}
 	return w
 }
@@ -89,20 +90,26 @@ func (p *rank) Groups() int { return math.MaxInt }
 func (w *world) leftover() error {
 	for r, p := range w.ranks {
 		for k, q := range p.arrived {
-			return comm.Failure(r, len(w.ranks), fmt.Errorf("finished without receiving a message of %d bytes from rank %d, tag %d", q[0].n, k.from, k.tag))
+			return comm.Failure(r, len(w.ranks),
+				fmt.Errorf("finished without receiving a message of %d bytes from rank %d, tag %d", q[0].n,
+					k.from, k.tag))
 		}
 		for k := range p.posted {
-			return comm.Failure(r, len(w.ranks), fmt.Errorf("finished with a receive from rank %d, tag %d, that nothing was sent to", k.from, k.tag))
+			return comm.Failure(r, len(w.ranks),
+				fmt.Errorf("finished with a receive from rank %d, tag %d, that nothing was sent to", k.from,
+					k.tag))
 		}
 	}
 	return nil
 }
 
-// A wait spins before it sleeps: waking a sleeping goroutine that is locked to its thread takes two threads that
-// wake one after the other, some hundred microseconds, and makes the other side's next wait as much longer. Two ranks
-// that both run meet within spinBusy. After it a wait offers the processor between two looks to other threads, so that a rank
-// that has no processor gets that of one which waits for it; and after spinAlone to other goroutines as well, which
-// costs what a sleep does: the goroutine is locked to its thread, which gives its place among those that run Go code to another.
+// A wait spins before it sleeps: waking a sleeping goroutine that is locked to its thread takes two
+// threads that wake one after the other, some hundred microseconds, and makes the other side's next
+// wait as much longer. Two ranks that both run meet within spinBusy. After it a wait offers the
+// processor between two looks to other threads, so that a rank that has no processor gets that of
+// one which waits for it; and after spinAlone to other goroutines as well, which costs what a sleep
+// does: the goroutine is locked to its thread, which gives its place among those that run Go code
+// to another.
 const (
 	spinBusy  = 5 * time.Microsecond
 	spinAlone = 200 * time.Microsecond

@@ -41,7 +41,8 @@ type engine struct {
 	library              string
 }
 
-var levelNames = [...]string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"}
+var levelNames = [...]string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
+	"MPI_THREAD_MULTIPLE"}
 
 // load opens a wrapper from its bytes, which have been checked.
 func (w *Wrapper) load() (*engine, error) {
@@ -65,10 +66,13 @@ func (w *Wrapper) load() (*engine, error) {
 	C.dst_mpi_restore_handlers()
 	if api == nil {
 		defer C.free(unsafe.Pointer(why))
-		return nil, &LaunchError{fmt.Sprintf("the MPI wrapper (%s, for %s %s) cannot be loaded: %s", w.From, w.Family, w.Version, C.GoString(why))}
+		return nil, &LaunchError{
+			fmt.Sprintf("the MPI wrapper (%s, for %s %s) cannot be loaded: %s", w.From, w.Family, w.Version,
+				C.GoString(why))}
 	}
 	if api.abi != abi {
-		return nil, &LaunchError{fmt.Sprintf("the MPI wrapper (%s) has version %d, want %d", w.From, api.abi, abi)}
+		return nil, &LaunchError{
+			fmt.Sprintf("the MPI wrapper (%s) has version %d, want %d", w.From, api.abi, abi)}
 	}
 	return &engine{api: api, calls: make(chan func())}, nil
 }
@@ -188,10 +192,12 @@ func (e *engine) isend(link int64, p unsafe.Pointer, n int64, to, tag int) (int6
 	var r C.int64_t
 	var code C.int
 	if e.direct {
-		code = C.dst_mpi_call_isend(e.api, C.int64_t(link), p, C.int64_t(n), C.int32_t(to), C.int32_t(tag), &r)
+		code = C.dst_mpi_call_isend(e.api, C.int64_t(link), p, C.int64_t(n), C.int32_t(to),
+			C.int32_t(tag), &r)
 	} else {
 		e.do(func() {
-			code = C.dst_mpi_call_isend(e.api, C.int64_t(link), p, C.int64_t(n), C.int32_t(to), C.int32_t(tag), &r)
+			code = C.dst_mpi_call_isend(e.api, C.int64_t(link), p, C.int64_t(n), C.int32_t(to),
+				C.int32_t(tag), &r)
 		})
 	}
 	return int64(r), e.err(code)
@@ -201,10 +207,12 @@ func (e *engine) irecv(link int64, p unsafe.Pointer, n int64, from, tag int) (in
 	var r C.int64_t
 	var code C.int
 	if e.direct {
-		code = C.dst_mpi_call_irecv(e.api, C.int64_t(link), p, C.int64_t(n), C.int32_t(from), C.int32_t(tag), &r)
+		code = C.dst_mpi_call_irecv(e.api, C.int64_t(link), p, C.int64_t(n), C.int32_t(from),
+			C.int32_t(tag), &r)
 	} else {
 		e.do(func() {
-			code = C.dst_mpi_call_irecv(e.api, C.int64_t(link), p, C.int64_t(n), C.int32_t(from), C.int32_t(tag), &r)
+			code = C.dst_mpi_call_irecv(e.api, C.int64_t(link), p, C.int64_t(n), C.int32_t(from),
+				C.int32_t(tag), &r)
 		})
 	}
 	return int64(r), e.err(code)

@@ -31,17 +31,18 @@ func TestKilledAnywhere(t *testing.T) {
 				t.Parallel()
 				rnd := rand.New(rand.NewPCG(uint64(i), 7))
 				file := filepath.Join(t.TempDir(), "pid")
-				r := launchArgv(t, l.Argv(3, os.Args[0]), "suite", []string{"DISTAFF_COMMTEST_PID=" + file}, func(cmd *exec.Cmd, out *mpitest.Buffer) {
-					victim := fmt.Sprintf("%s.%d", file, rnd.IntN(3))
-					var pid int
-					for pid == 0 {
-						b, _ := os.ReadFile(victim)
-						pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
-						time.Sleep(time.Millisecond)
-					}
-					time.Sleep(time.Duration(rnd.IntN(1000)) * time.Millisecond)
-					_ = syscall.Kill(pid, syscall.SIGKILL)
-				})
+				r := launchArgv(t, l.Argv(3, os.Args[0]), "suite", []string{"DISTAFF_COMMTEST_PID=" + file},
+					func(cmd *exec.Cmd, out *mpitest.Buffer) {
+						victim := fmt.Sprintf("%s.%d", file, rnd.IntN(3))
+						var pid int
+						for pid == 0 {
+							b, _ := os.ReadFile(victim)
+							pid, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+							time.Sleep(time.Millisecond)
+						}
+						time.Sleep(time.Duration(rnd.IntN(1000)) * time.Millisecond)
+						_ = syscall.Kill(pid, syscall.SIGKILL)
+					})
 				if strings.Contains(r.Err, stuck) {
 					t.Errorf("only the watchdog of ranks that wait ended it\n%s", r.Err)
 				}
@@ -59,11 +60,13 @@ func TestSilent(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		t.Run(l.Name, func(t *testing.T) {
 			t.Parallel()
-			r := launchArgv(t, l.Argv(3, os.Args[0]), "wait", []string{"DISTAFF_COMMTEST_APART=3s"}, func(cmd *exec.Cmd, out *mpitest.Buffer) {
-				time.Sleep(2 * time.Second) // life goes on for a while
-				signalRank1(t, out, syscall.SIGSTOP)
-			})
-			if r.Code == 0 || !strings.Contains(r.Err, "[1] it has given no sign of life for 3s, as rank 0 sees") {
+			r := launchArgv(t, l.Argv(3, os.Args[0]), "wait", []string{"DISTAFF_COMMTEST_APART=3s"},
+				func(cmd *exec.Cmd, out *mpitest.Buffer) {
+					time.Sleep(2 * time.Second) // life goes on for a while
+					signalRank1(t, out, syscall.SIGSTOP)
+				})
+			if r.Code == 0 || !strings.Contains(r.Err,
+				"[1] it has given no sign of life for 3s, as rank 0 sees") {
 				t.Errorf("exit code %d\n%s%s", r.Code, r.Out, r.Err)
 			}
 		})
@@ -78,7 +81,8 @@ var hanging = map[string]string{
 }
 
 // endedByLauncher is what MPICH's launcher says of a rank that it ended.
-var endedByLauncher = regexp.MustCompile(`EXIT STRING: (Hangup|Killed|Terminated) \(signal (1|9|15)\)`)
+var endedByLauncher = regexp.MustCompile(
+	`EXIT STRING: (Hangup|Killed|Terminated) \(signal (1|9|15)\)`)
 
 // TestMPIHangs: the processes of a job that fails end by themselves, with its message once and
 // its exit code, though MPI does not end them.
@@ -92,7 +96,8 @@ func TestMPIHangs(t *testing.T) {
 		if err := os.WriteFile(file+".c", []byte("#include <unistd.h>\n"+text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", file+".so", file+".c").CombinedOutput(); err != nil {
+		if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", file+".so",
+			file+".c").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		for _, l := range mpitest.Launchers(t) {
@@ -101,7 +106,8 @@ func TestMPIHangs(t *testing.T) {
 				r := launch(t, l, 2, "failure:error", "LD_PRELOAD="+file+".so")
 				// Where one rank ends first, MPICH's launcher ends the others by a signal, and of all
 				// ranks' codes takes any.
-				killed := l.Name == "mpich" && endedByLauncher.MatchString(r.Out+r.Err) && slices.Contains([]int{1, 9, 15}, r.Code)
+				killed := l.Name == "mpich" && endedByLauncher.MatchString(r.Out+r.Err) &&
+					slices.Contains([]int{1, 9, 15}, r.Code)
 				if r.Code != 3 && !killed || strings.Count(r.Err, "[1] b.tns:7:3: no number") != 1 {
 					t.Errorf("exit code %d after %v\n%s%s", r.Code, r.Took, r.Out, r.Err)
 				}
@@ -118,7 +124,8 @@ func TestNeverOpened(t *testing.T) {
 				t.Parallel()
 				argv := append(append([]string{}, l.Mpirun...), "-n", "1", "true", ":", "-n", "2", os.Args[0])
 				if !first {
-					argv = append(append(append([]string{}, l.Mpirun...), "-n", "2", os.Args[0]), ":", "-n", "1", "true")
+					argv = append(append(append([]string{}, l.Mpirun...), "-n", "2", os.Args[0]), ":", "-n", "1",
+						"true")
 				}
 				start := func() mpitest.Result {
 					return launchArgv(t, argv, "suite", []string{"DISTAFF_COMMTEST_OPENING=2s"}, nil)
@@ -126,7 +133,8 @@ func TestNeverOpened(t *testing.T) {
 				r := start()
 				// Where the program without MPI ends after the others have begun to open it, Open MPI's
 				// mpirun ends the job itself.
-				for tries := 1; tries < 5 && r.Code != 0 && strings.Contains(r.Err, "exiting improperly"); tries++ {
+				for tries := 1; tries < 5 && r.Code != 0 &&
+					strings.Contains(r.Err, "exiting improperly"); tries++ {
 					r = start()
 				}
 				if r.Code == 0 || strings.Count(r.Err, "MPI did not open within 2s: of the 3 ranks") != 1 {
@@ -143,7 +151,8 @@ func TestFailures(t *testing.T) {
 			t.Run(l.Name+"/"+f.Name, func(t *testing.T) {
 				t.Parallel()
 				file := filepath.Join(t.TempDir(), "partial")
-				r := launch(t, l, 3, "failure:"+f.Name, "DISTAFF_COMMTEST_STUCK=500ms", "DISTAFF_COMMTEST_FILE="+file)
+				r := launch(t, l, 3, "failure:"+f.Name, "DISTAFF_COMMTEST_STUCK=500ms",
+					"DISTAFF_COMMTEST_FILE="+file)
 				if r.Code != f.Code {
 					t.Errorf("exit code %d, want %d", r.Code, f.Code)
 				}
@@ -172,9 +181,10 @@ func TestKilled(t *testing.T) {
 		for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGTERM} {
 			t.Run(fmt.Sprintf("%s/%v", l.Name, sig), func(t *testing.T) {
 				t.Parallel()
-				r := launchArgv(t, l.Argv(3, os.Args[0]), "wait", nil, func(cmd *exec.Cmd, out *mpitest.Buffer) {
-					signalRank1(t, out, sig)
-				})
+				r := launchArgv(t, l.Argv(3, os.Args[0]), "wait", nil,
+					func(cmd *exec.Cmd, out *mpitest.Buffer) {
+						signalRank1(t, out, sig)
+					})
 				if r.Code == 0 || strings.Contains(r.Err, stuck) {
 					t.Errorf("exit code %d\n%s%s", r.Code, r.Out, r.Err)
 				}
@@ -188,7 +198,8 @@ func TestKilled(t *testing.T) {
 func signalRank1(t *testing.T, out *mpitest.Buffer, sig syscall.Signal) {
 	t.Helper()
 	for range 600 {
-		if _, rest, ok := strings.Cut(out.String(), "rank 1 is process "); ok && strings.Contains(rest, "\n") {
+		if _, rest, ok := strings.Cut(out.String(), "rank 1 is process "); ok &&
+			strings.Contains(rest, "\n") {
 			pid, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]))
 			if err != nil {
 				t.Fatal(err)
@@ -210,14 +221,15 @@ func TestInterrupt(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", l.Name, sig), func(t *testing.T) {
 				t.Parallel()
 				file := filepath.Join(t.TempDir(), "partial")
-				r := launchArgv(t, l.Argv(3, os.Args[0]), "wait", []string{"DISTAFF_COMMTEST_FILE=" + file}, func(cmd *exec.Cmd, out *mpitest.Buffer) {
-					for !strings.Contains(out.String(), "rank 1 is") {
-						time.Sleep(20 * time.Millisecond)
-					}
-					if err := cmd.Process.Signal(sig); err != nil {
-						t.Fatal(err)
-					}
-				})
+				r := launchArgv(t, l.Argv(3, os.Args[0]), "wait", []string{"DISTAFF_COMMTEST_FILE=" + file},
+					func(cmd *exec.Cmd, out *mpitest.Buffer) {
+						for !strings.Contains(out.String(), "rank 1 is") {
+							time.Sleep(20 * time.Millisecond)
+						}
+						if err := cmd.Process.Signal(sig); err != nil {
+							t.Fatal(err)
+						}
+					})
 				if r.Code == 0 {
 					t.Error("exit code 0")
 				}

@@ -87,7 +87,8 @@ func newGuard(places []comm.Place, me int) (g guard, err error) {
 }
 
 func (g *guard) death(me int) error {
-	return &comm.RankError{Rank: g.peer, Code: 1, Err: fmt.Errorf("its process has died (killed, or out of memory), as rank %d sees", me)}
+	return &comm.RankError{Rank: g.peer, Code: 1,
+		Err: fmt.Errorf("its process has died (killed, or out of memory), as rank %d sees", me)}
 }
 
 func (g *guard) close() {
@@ -134,6 +135,8 @@ func (m *monitor) watchRanks() {
 		m.send(g.tells, control{Kind: ctlAlive})
 	}
 	if g.hears >= 0 && now.Sub(g.heard) > g.limit {
-		m.fail(&comm.RankError{Rank: g.hears, Code: 1, Err: fmt.Errorf("it has given no sign of life for %v, as rank %d sees: its node is down, or its process was killed or stopped", g.limit, me)})
+		m.fail(&comm.RankError{Rank: g.hears, Code: 1,
+			Err: fmt.Errorf(
+				"it has given no sign of life for %v, as rank %d sees: its node is down, or its process was killed or stopped", g.limit, me)})
 	}
 }

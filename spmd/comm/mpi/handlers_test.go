@@ -36,7 +36,8 @@ func handlers(c comm.Comm) error {
 	var ours int
 	for s := 1; s < 65; s++ {
 		var a struct{ handler, flags, restorer, mask uintptr }
-		if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), 0, uintptr(unsafe.Pointer(&a)), 8, 0, 0); errno != 0 {
+		if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), 0,
+			uintptr(unsafe.Pointer(&a)), 8, 0, 0); errno != 0 {
 			return fmt.Errorf("signal %d: %w", s, errno)
 		}
 		if a.handler <= 1 { // by default, or ignored
@@ -44,7 +45,8 @@ func handlers(c comm.Comm) error {
 		}
 		ours++
 		if a.flags&onStack == 0 {
-			return fmt.Errorf("the handler of signal %d (%v) does not run on a stack of its own", s, unix.Signal(s))
+			return fmt.Errorf("the handler of signal %d (%v) does not run on a stack of its own", s,
+				unix.Signal(s))
 		}
 	}
 	var wg sync.WaitGroup

@@ -44,18 +44,21 @@ func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
 		if getenv("SLURM_MPI_TYPE") == "pmix" && step == number("OMPI_COMM_WORLD_SIZE") {
 			l.Kind = "srun --mpi=pmix"
 		}
-		l.Size, l.Rank, l.LocalRank = number("OMPI_COMM_WORLD_SIZE"), number("OMPI_COMM_WORLD_RANK"), number("OMPI_COMM_WORLD_LOCAL_RANK")
+		l.Size, l.Rank, l.LocalRank = number("OMPI_COMM_WORLD_SIZE"), number("OMPI_COMM_WORLD_RANK"),
+			number("OMPI_COMM_WORLD_LOCAL_RANK")
 	case getenv("PMI_SIZE") != "" || (getenv("PMI_RANK") != "" && step > 0):
 		l.Kind, l.Family = "mpiexec of MPICH", "mpich"
 		if t := getenv("SLURM_MPI_TYPE"); t != "" && step > 0 && getenv("MPI_LOCALRANKID") == "" {
 			l.Kind = "srun --mpi=" + t
 		}
-		l.Size, l.Rank, l.LocalRank = number("PMI_SIZE", "SLURM_STEP_NUM_TASKS"), number("PMI_RANK"), number("MPI_LOCALRANKID", "SLURM_LOCALID")
+		l.Size, l.Rank, l.LocalRank = number("PMI_SIZE", "SLURM_STEP_NUM_TASKS"), number("PMI_RANK"),
+			number("MPI_LOCALRANKID", "SLURM_LOCALID")
 	case getenv("PMIX_RANK") != "" && step > 0:
 		l.Kind = "srun --mpi=pmix"
 		l.Size, l.Rank, l.LocalRank = step, number("PMIX_RANK"), number("SLURM_LOCALID")
 	case getenv("PMIX_RANK") != "":
-		// Another launcher by PMIx, as Open MPI 5's prterun, which sets OMPI_* too where it serves Open MPI.
+		// Another launcher by PMIx, as Open MPI 5's prterun, which sets OMPI_* too where it serves Open
+		// MPI.
 		l.Kind = "a launcher by PMIx"
 		l.Size, l.Rank = number("PMIX_SIZE", "OMPI_UNIVERSE_SIZE"), number("PMIX_RANK")
 		if l.Size < 0 {
@@ -87,9 +90,11 @@ func (e *LaunchError) ExitCode() int { return 1 }
 // singletons is the error of a job that came up as many jobs of one rank.
 func (l Launcher) singletons(size int, library string) error {
 	if l.Bare {
-		return &LaunchError{fmt.Sprintf("started as %d ranks by %s, by which no MPI's ranks can meet: use srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH (srun --mpi=list shows what there is), or --ranks for ranks within one process", l.Size, l.Kind)}
+		return &LaunchError{fmt.Sprintf(
+			"started as %d ranks by %s, by which no MPI's ranks can meet: use srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH (srun --mpi=list shows what there is), or --ranks for ranks within one process", l.Size, l.Kind)}
 	}
-	return &LaunchError{fmt.Sprintf("started as rank %d of %d by %s, but MPI (%s) says %d of them: the launcher and the MPI do not know each other, and this would be %d jobs instead of one; %s",
+	return &LaunchError{fmt.Sprintf(
+		"started as rank %d of %d by %s, but MPI (%s) says %d of them: the launcher and the MPI do not know each other, and this would be %d jobs instead of one; %s",
 		l.Rank, l.Size, l.Kind, library, size, l.Size, l.hint())}
 }
 

@@ -124,8 +124,8 @@ func (m *monitor) fail(err error) {
 	m.poke()
 }
 
-// die ends the process of a failed rank that is still there: a call of MPI that does not
-// return, MPI_Abort too, holds up the monitor. The launcher and the other ranks see that it is gone.
+// die ends the process of a failed rank that is still there: a call of MPI that does not return,
+// MPI_Abort too, holds up the monitor. The launcher and the other ranks see that it is gone.
 func (m *monitor) die() {
 	m.mu.Lock()
 	failed := m.failed
@@ -229,7 +229,8 @@ func (m *monitor) step() {
 	switch {
 	case m.agreed != nil && rank == 0 && m.done == size && m.exits:
 		m.send(0, control{Kind: ctlExit})
-	case m.agreed != nil && rank == 0 && (m.done == size && time.Since(m.doneAt) > drainTime || since > settleTime):
+	case m.agreed != nil && rank == 0 &&
+		(m.done == size && time.Since(m.doneAt) > drainTime || since > settleTime):
 		m.t.e.abort(m.agreed.Code)
 	case since > patience:
 		if m.said.CompareAndSwap(false, true) {
@@ -248,7 +249,8 @@ func (m *monitor) step() {
 
 // failure puts a failure of this rank into a message.
 func (m *monitor) failure(err error) control {
-	c := control{Kind: ctlFail, Rank: m.t.e.rank, Reporter: m.t.e.rank, Code: comm.ExitCode(err), Text: err.Error()}
+	c := control{Kind: ctlFail, Rank: m.t.e.rank, Reporter: m.t.e.rank, Code: comm.ExitCode(err),
+		Text: err.Error()}
 	var re *comm.RankError
 	if errors.As(err, &re) {
 		c.Rank, c.Text = re.Rank, re.Err.Error()
@@ -261,10 +263,12 @@ func (m *monitor) failure(err error) control {
 
 // words is the agreed failure as its reporter says it: in full where it is this rank's own.
 func (m *monitor) words(own error) error {
-	if c := m.failure(own); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code && c.Text == m.agreed.Text {
+	if c := m.failure(own); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code &&
+		c.Text == m.agreed.Text {
 		return own
 	}
-	return &comm.RankError{Rank: m.agreed.Rank, Alone: m.t.e.size == 1, Code: m.agreed.Code, Err: errors.New(m.agreed.Text)}
+	return &comm.RankError{Rank: m.agreed.Rank, Alone: m.t.e.size == 1, Code: m.agreed.Code,
+		Err: errors.New(m.agreed.Text)}
 }
 
 // endAll says goodbye where all ranks have ended alike.
@@ -379,7 +383,8 @@ func (m *monitor) handle(from int, c control) {
 		m.agreed = &c
 		comm.End(c.Code)
 		m.spread(c)
-		m.fail(&comm.RankError{Rank: c.Rank, Alone: m.t.e.size == 1, Code: c.Code, Err: errors.New(c.Text)})
+		m.fail(&comm.RankError{Rank: c.Rank, Alone: m.t.e.size == 1, Code: c.Code,
+			Err: errors.New(c.Text)})
 	case ctlDone:
 		if m.done++; m.done == m.t.e.size {
 			m.doneAt = time.Now()

@@ -108,7 +108,8 @@ func TestInfo(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		t.Run(l.Name, func(t *testing.T) {
 			r := launch(t, l, 3, "info", "DISTAFF_COMMTEST_THREADS=64")
-			for _, w := range []string{"library ", "threads MPI_THREAD_MULTIPLE", "local 0 of 3", "3 ranks of 64 threads share"} {
+			for _, w := range []string{"library ", "threads MPI_THREAD_MULTIPLE", "local 0 of 3",
+				"3 ranks of 64 threads share"} {
 				if !strings.Contains(r.Out, w) {
 					t.Errorf("lacks %q:\n%s%s", w, r.Out, r.Err)
 				}
@@ -117,8 +118,10 @@ func TestInfo(t *testing.T) {
 	}
 	if l := mpitest.Launchers(t)[0]; l.Name == "openmpi" {
 		// mpirun binds each of two ranks to a core by itself.
-		r := launchArgv(t, []string{"mpirun.openmpi", "-n", "2", "--bind-to", "core", os.Args[0]}, "info", []string{"DISTAFF_COMMTEST_THREADS=2"}, nil)
-		if r.Code == 0 && strings.Contains(r.Out, "cpus 1\n") && !strings.Contains(r.Out, "ranks 0-1 are bound to 1 core and to run 2 threads each") {
+		r := launchArgv(t, []string{"mpirun.openmpi", "-n", "2", "--bind-to", "core", os.Args[0]}, "info",
+			[]string{"DISTAFF_COMMTEST_THREADS=2"}, nil)
+		if r.Code == 0 && strings.Contains(r.Out, "cpus 1\n") &&
+			!strings.Contains(r.Out, "ranks 0-1 are bound to 1 core and to run 2 threads each") {
 			t.Errorf("binding is not reported:\n%s", r.Out)
 		}
 		t.Log(r.Out)

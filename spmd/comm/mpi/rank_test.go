@@ -73,7 +73,8 @@ func rank(mode string) int {
 		}
 		comm.OnExit(func() { os.Remove(name) })
 	}
-	if err := j.Run(ctx, func(c comm.Comm, info mpi.Info) error { return play(mode, c, info) }); err != nil {
+	if err := j.Run(ctx, func(c comm.Comm, info mpi.Info) error { return play(mode, c, info) }); err !=
+		nil {
 		var a *comm.AgreedError
 		if !errors.As(err, &a) {
 			fmt.Fprintln(os.Stderr, err)
@@ -85,7 +86,8 @@ func rank(mode string) int {
 
 func play(mode string, c comm.Comm, info mpi.Info) error {
 	if f := os.Getenv("DISTAFF_COMMTEST_PID"); f != "" {
-		if err := os.WriteFile(fmt.Sprintf("%s.%d", f, c.Rank()), fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
+		if err := os.WriteFile(fmt.Sprintf("%s.%d", f, c.Rank()), fmt.Appendln(nil, os.Getpid()),
+			0o600); err != nil {
 			return err
 		}
 	}
@@ -132,7 +134,8 @@ func play(mode string, c comm.Comm, info mpi.Info) error {
 	case "info":
 		if c.Rank() == 0 {
 			local, size := comm.Local(info.Places, 0)
-			fmt.Printf("library %s\nthreads %s\nlocal %d of %d\ncpus %d\nnotes %q\n", info.Library, info.Threads, local, size, len(info.Places[0].CPUs), info.Notes)
+			fmt.Printf("library %s\nthreads %s\nlocal %d of %d\ncpus %d\nnotes %q\n", info.Library,
+				info.Threads, local, size, len(info.Places[0].CPUs), info.Notes)
 		}
 		return c.Barrier()
 	case "handlers":
@@ -226,7 +229,9 @@ func launch(t *testing.T, l mpitest.Launcher, n int, mode string, env ...string)
 	return launchArgv(t, l.Argv(n, os.Args[0]), mode, env, nil)
 }
 
-func launchArgv(t *testing.T, argv []string, mode string, env []string, started func(cmd *exec.Cmd, out *mpitest.Buffer)) mpitest.Result {
+func launchArgv(t *testing.T, argv []string, mode string, env []string,
+	started func(cmd *exec.Cmd, out *mpitest.Buffer)) mpitest.Result {
 	t.Helper()
-	return mpitest.Run(t, mpitest.Command{Argv: argv, Env: append([]string{"DISTAFF_COMMTEST=" + mode}, env...), Started: started})
+	return mpitest.Run(t, mpitest.Command{Argv: argv,
+		Env: append([]string{"DISTAFF_COMMTEST=" + mode}, env...), Started: started})
 }

@@ -160,7 +160,8 @@ func (t *transport) call(j *Job, f func(comm.Comm, Info) error) (err error) {
 		if _, here := comm.Local(places, t.e.rank); here*j.o.Threads <= cores(places, t.e.rank) {
 			t.spin = 5 * time.Millisecond
 		}
-		err = f(comm.World(t, t.e.size, t.board), Info{Library: t.e.library, Threads: levelNames[t.e.level], Places: places, Notes: notes})
+		err = f(comm.World(t, t.e.size, t.board),
+			Info{Library: t.e.library, Threads: levelNames[t.e.level], Places: places, Notes: notes})
 	}
 	returned = true
 	if n := t.pending.Load(); err == nil && n > 0 {
@@ -189,7 +190,8 @@ func (j *Job) check() error {
 		return l.singletons(e.size, e.library)
 	}
 	if e.tagLimit < comm.TagLimit-1 {
-		return &LaunchError{fmt.Sprintf("MPI (%s) has tags to %d only, want %d", e.library, e.tagLimit, comm.TagLimit-1)}
+		return &LaunchError{fmt.Sprintf("MPI (%s) has tags to %d only, want %d", e.library, e.tagLimit,
+			comm.TagLimit-1)}
 	}
 	return nil
 }

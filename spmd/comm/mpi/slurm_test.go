@@ -45,7 +45,8 @@ func shared(t *testing.T, dir string) string {
 
 // TestSlurm: a Slurm of two nodes on this machine.
 func TestSlurm(t *testing.T) {
-	for _, tool := range []string{"srun", "slurmctld", "slurmd", "munged", "mpicc.openmpi", "mpicc.mpich"} {
+	for _, tool := range []string{"srun", "slurmctld", "slurmd", "munged", "mpicc.openmpi",
+		"mpicc.mpich"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%v (scripts/install-slurm.sh and install-mpi.sh install it)", err)
 		}
@@ -57,11 +58,15 @@ func TestSlurm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = exec.Command(filepath.Join("..", "..", "..", "scripts", "slurm-down.sh"), dir).Run() })
+	t.Cleanup(func() {
+		_ = exec.Command(filepath.Join("..", "..", "..", "scripts", "slurm-down.sh"),
+			dir).Run()
+	})
 	script(t, "slurm-up.sh", dir)
 	bin := shared(t, dir)
 	// The nodes do not share /tmp, where the cache of all tests may be.
-	env := []string{"SLURM_CONF=" + filepath.Join(dir, "slurm.conf"), "DISTAFF_CACHE=" + filepath.Join(dir, "cache")}
+	env := []string{"SLURM_CONF=" + filepath.Join(dir, "slurm.conf"),
+		"DISTAFF_CACHE=" + filepath.Join(dir, "cache")}
 	srun := func(mpi string, args ...string) []string {
 		return append([]string{"srun", "-N2", "-n4", "--mpi=" + mpi}, append(args, bin)...)
 	}
@@ -73,10 +78,14 @@ func TestSlurm(t *testing.T) {
 	}{
 		{name: "Open MPI", mpi: "pmix", mode: "suite", out: []string{"all passed"}},
 		{name: "MPICH", mpi: "pmi2", mode: "suite", out: []string{"all passed"}},
-		{name: "no way to meet", mpi: "none", mode: "suite", code: 1, err: []string{"by which no MPI's ranks can meet", "--mpi=pmix"}},
-		{name: "singletons", mpi: "pmix", mode: "suite", env: []string{"DISTAFF_MPICC=mpicc.mpich"}, code: 1, err: []string{"do not know each other", "4 jobs instead of one"}},
-		{name: "error", mpi: "pmix", mode: "failure:error", code: 3, err: []string{"[1] b.tns:7:3: no number"}},
-		{name: "error, MPICH", mpi: "pmi2", mode: "failure:error", code: 3, err: []string{"[1] b.tns:7:3: no number"}},
+		{name: "no way to meet", mpi: "none", mode: "suite", code: 1,
+			err: []string{"by which no MPI's ranks can meet", "--mpi=pmix"}},
+		{name: "singletons", mpi: "pmix", mode: "suite", env: []string{"DISTAFF_MPICC=mpicc.mpich"},
+			code: 1, err: []string{"do not know each other", "4 jobs instead of one"}},
+		{name: "error", mpi: "pmix", mode: "failure:error", code: 3,
+			err: []string{"[1] b.tns:7:3: no number"}},
+		{name: "error, MPICH", mpi: "pmi2", mode: "failure:error", code: 3,
+			err: []string{"[1] b.tns:7:3: no number"}},
 		{name: "agreed", mpi: "pmi2", mode: "failure:agreed", code: 3, err: []string{"[1] corrupt"}},
 	} {
 		t.Run(k.name, func(t *testing.T) {
@@ -99,7 +108,8 @@ func TestSlurm(t *testing.T) {
 	}
 	for _, mpi := range []string{"pmix", "pmi2"} {
 		t.Run("killed/"+mpi, func(t *testing.T) {
-			r := launchArgv(t, srun(mpi), "wait", env, func(cmd *exec.Cmd, out *mpitest.Buffer) { signalRank1(t, out, syscall.SIGKILL) })
+			r := launchArgv(t, srun(mpi), "wait", env,
+				func(cmd *exec.Cmd, out *mpitest.Buffer) { signalRank1(t, out, syscall.SIGKILL) })
 			if r.Code == 0 || strings.Contains(r.Err, stuck) {
 				t.Errorf("exit code %d\n%s%s", r.Code, r.Out, r.Err)
 			}
@@ -107,16 +117,17 @@ func TestSlurm(t *testing.T) {
 		})
 		t.Run("scancel/"+mpi, func(t *testing.T) {
 			file := filepath.Join(dir, "partial-"+mpi)
-			r := launchArgv(t, srun(mpi, "--job-name="+mpi), "wait", append(env, "DISTAFF_COMMTEST_FILE="+file), func(cmd *exec.Cmd, out *mpitest.Buffer) {
-				for !strings.Contains(out.String(), "rank 1 is") {
-					time.Sleep(20 * time.Millisecond)
-				}
-				c := exec.Command("scancel", "--name="+mpi)
-				c.Env = append(os.Environ(), env...)
-				if b, err := c.CombinedOutput(); err != nil {
-					t.Fatalf("%v: %s", err, b)
-				}
-			})
+			r := launchArgv(t, srun(mpi, "--job-name="+mpi), "wait",
+				append(env, "DISTAFF_COMMTEST_FILE="+file), func(cmd *exec.Cmd, out *mpitest.Buffer) {
+					for !strings.Contains(out.String(), "rank 1 is") {
+						time.Sleep(20 * time.Millisecond)
+					}
+					c := exec.Command("scancel", "--name="+mpi)
+					c.Env = append(os.Environ(), env...)
+					if b, err := c.CombinedOutput(); err != nil {
+						t.Fatalf("%v: %s", err, b)
+					}
+				})
 			if r.Code == 0 {
 				t.Error("exit code 0")
 			}
@@ -153,7 +164,8 @@ func TestTwoHosts(t *testing.T) {
 	}
 	bin := shared(t, dir)
 	mpirun := func(n int) []string {
-		argv := append([]string{filepath.Join(dir, "run"), "mpirun.openmpi"}, strings.Fields(string(options))...)
+		argv := append([]string{filepath.Join(dir, "run"), "mpirun.openmpi"},
+			strings.Fields(string(options))...)
 		return append(argv, "-x", "DISTAFF_COMMTEST", "-x", "DISTAFF_CACHE", "-n", fmt.Sprint(n), bin)
 	}
 	r := launchArgv(t, mpirun(4), "suite", nil, nil)
@@ -163,7 +175,8 @@ func TestTwoHosts(t *testing.T) {
 	// A message over this link takes more than 100 ms: it passes while both ranks compute.
 	r = launchArgv(t, mpirun(2), "overlap", nil, nil)
 	for rank := range 2 {
-		if want := fmt.Sprintf("rank %d computed while 16 MiB passed\n", rank); r.Code != 0 || !strings.Contains(r.Out, want) {
+		if want := fmt.Sprintf("rank %d computed while 16 MiB passed\n", rank); r.Code != 0 ||
+			!strings.Contains(r.Out, want) {
 			t.Errorf("exit code %d, want %q\n%s\n%s", r.Code, want, r.Out, r.Err)
 		}
 	}

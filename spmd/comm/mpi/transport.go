@@ -174,8 +174,9 @@ func (t *transport) patience() int64 {
 	return 0
 }
 
-// A look for what has moved takes the core from a leaf that computes there, for some 40 µs with waking up and what the leaf then lacks in
-// its caches. So the pauses between looks grow while nothing moves.
+// A look for what has moved takes the core from a leaf that computes there, for some 40 µs with
+// waking up and what the leaf then lacks in its caches. So the pauses between looks grow while
+// nothing moves.
 const (
 	leastPause = 20 * time.Microsecond
 	pause      = 200 * time.Microsecond
@@ -198,16 +199,17 @@ func (t *transport) progress(quit <-chan struct{}) {
 			time.Sleep(next)
 			begun, burst := time.Now(), t.patience()
 			t.e.poll(nil, burst)
-			if next = min(2*next, mostPause); burst > 0 && time.Since(begun) > 2*time.Duration(burst) { // parts of a message came
+			// parts of a message came
+			if next = min(2*next, mostPause); burst > 0 && time.Since(begun) > 2*time.Duration(burst) {
 				next = pause
 			}
 		}
 	}
 }
 
-// Park polls, at first without pause, then with growing ones; while a large message
-// comes to a core of its own, without. Where the rank computes meanwhile, the core is the leaf's: there are pauses from the beginning, which
-// end with the leaf.
+// Park polls, at first without pause, then with growing ones; while a large message comes to a core
+// of its own, without. Where the rank computes meanwhile, the core is the leaf's: there are pauses
+// from the beginning, which end with the leaf.
 func (t *transport) Park(ops []comm.Pending) error {
 	rs := make([]int64, len(ops))
 	for i, o := range ops {

@@ -36,7 +36,8 @@ func Opened() bool { return opening.Load() }
 // the failure said, by one rank of a node where several fail alike, and tells the
 // launcher to end the other ranks. The process must then end, with the code
 // comm.ExitCode(err). say gets err at rank 0, and with the rank's number elsewhere.
-func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) string, say func(error)) {
+func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) string,
+	say func(error)) {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, endSignal)
 	defer signal.Stop(stop)
@@ -81,7 +82,8 @@ const shown = 500 * time.Millisecond
 
 // claim is an address that one rank of this node's can hold; it leaves no file.
 func (l Launcher) claim(getenv func(string) string) string {
-	return fmt.Sprintf("@distaff-refused-%d-%s-%s", os.Getppid(), getenv("SLURM_STEP_ID"), getenv("PMIX_NAMESPACE"))
+	return fmt.Sprintf("@distaff-refused-%d-%s-%s", os.Getppid(), getenv("SLURM_STEP_ID"),
+		getenv("PMIX_NAMESPACE"))
 }
 
 // endSignal is what ranks that wait in MPI_Init are sent under srun.
@@ -165,7 +167,8 @@ func (j *Job) watchOpening(ctx context.Context) (done func()) {
 		case <-time.After(j.o.Opening):
 		}
 		l := j.Launcher
-		var err error = fmt.Errorf("MPI did not open within %v: of the %d ranks that %s started some have not come, or have ended before, or are another program", j.o.Opening, l.Size, l.Kind)
+		var err error = fmt.Errorf(
+			"MPI did not open within %v: of the %d ranks that %s started some have not come, or have ended before, or are another program", j.o.Opening, l.Size, l.Kind)
 		if l.Rank == 0 {
 			err = &comm.RankError{Rank: 0, Alone: l.Size == 1, Code: 1, Err: err}
 		}

@@ -21,7 +21,8 @@ func TestProbeQuotesThePath(t *testing.T) {
 	if err := cmd.Run(); err == nil {
 		t.Error("a probe of no file succeeds")
 	}
-	if got := said.String(); !strings.Contains(got, `/nowhere/\x1b[2Jw.so`) || strings.Contains(got, "\x1b") {
+	if got := said.String(); !strings.Contains(got, `/nowhere/\x1b[2Jw.so`) ||
+		strings.Contains(got, "\x1b") {
 		t.Errorf("got %q, want the path escaped", got)
 	}
 }

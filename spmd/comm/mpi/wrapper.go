@@ -64,12 +64,14 @@ func Compilers(getenv func(string) string, family string) []string {
 
 // Build is the wrapper made by an MPI's compiler, from the cache if it is there.
 // note is told what the user should know though nothing failed.
-func Build(ctx context.Context, mpicc string, getenv func(string) string, note func(string)) (*Wrapper, error) {
+func Build(ctx context.Context, mpicc string, getenv func(string) string,
+	note func(string)) (*Wrapper, error) {
 	cfg, err := cc.FromEnv(getenv)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Compiler, cfg.UserFlags, cfg.CPU, cfg.Kind, cfg.Ours, cfg.Note = mpicc, nil, cc.NoCPU, "mpi", true, note
+	cfg.Compiler, cfg.UserFlags, cfg.CPU, cfg.Kind, cfg.Ours, cfg.Note = mpicc, nil, cc.NoCPU, "mpi",
+		true, note
 	cfg.Flags = []string{"-std=gnu99", "-O2"}
 	b, err := cc.New(cfg)
 	if err != nil {
@@ -98,7 +100,10 @@ func identify(from string, b []byte) (*Wrapper, error) {
 		return nil, fmt.Errorf("%s is no MPI wrapper", from)
 	}
 	if v, err := strconv.Atoi(f[0]); err != nil || v != abi {
-		return nil, fmt.Errorf("%s is an MPI wrapper of version %s, want %d: it belongs to another version of this program", from, f[0], abi)
+		return nil,
+			fmt.Errorf(
+				"%s is an MPI wrapper of version %s, want %d: it belongs to another version of this program",
+				from, f[0], abi)
 	}
 	return &Wrapper{From: from, Family: f[1], Version: f[2], bytes: b}, nil
 }
@@ -135,10 +140,16 @@ func Installed(family string) string {
 }
 
 // find is the wrapper for a launcher.
-func find(ctx context.Context, l Launcher, getenv func(string) string, note func(string)) (*Wrapper, error) {
-	fits := func(w *Wrapper) bool { return l.Family == "" || w.Family == l.Family || w.Family == "other" }
+func find(ctx context.Context, l Launcher, getenv func(string) string, note func(string)) (*Wrapper,
+	error) {
+	fits := func(w *Wrapper) bool {
+		return l.Family == "" || w.Family == l.Family ||
+			w.Family == "other"
+	}
 	mismatch := func(w *Wrapper) error {
-		return &LaunchError{fmt.Sprintf("started by %s, but the MPI wrapper (%s) is for %s %s, another MPI: %s", l.Kind, w.From, w.Family, w.Version, l.hint())}
+		return &LaunchError{fmt.Sprintf(
+			"started by %s, but the MPI wrapper (%s) is for %s %s, another MPI: %s", l.Kind, w.From,
+			w.Family, w.Version, l.hint())}
 	}
 	if path := getenv("DISTAFF_MPI_WRAPPER"); path != "" {
 		w, err := read(path)
@@ -196,7 +207,8 @@ func find(ctx context.Context, l Launcher, getenv func(string) string, note func
 // Install builds the wrapper of every MPI whose compiler is found and writes
 // them into dir, under the names that Installed looks for. It returns a line
 // about each. An MPI whose wrapper does not build is a line, and no error.
-func Install(ctx context.Context, dir string, getenv func(string) string) (lines []string, err error) {
+func Install(ctx context.Context, dir string, getenv func(string) string) (lines []string,
+	err error) {
 	done := map[string]bool{}
 	for _, mpicc := range Compilers(getenv, "") {
 		w, err := Build(ctx, mpicc, getenv, func(string) {})
@@ -218,7 +230,8 @@ func Install(ctx context.Context, dir string, getenv func(string) string) (lines
 		lines = append(lines, diag.Sprintf("%s: for %s %s, by %s", path, w.Family, w.Version, mpicc))
 	}
 	if len(lines) == 0 {
-		lines = []string{"no MPI compiler was found: mpirun and srun jobs will build their wrapper when they first run"}
+		lines = []string{
+			"no MPI compiler was found: mpirun and srun jobs will build their wrapper when they first run"}
 	}
 	return lines, nil
 }

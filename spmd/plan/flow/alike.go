@@ -5,22 +5,24 @@ import (
 	"slices"
 )
 
-// freeLoops are the distributed loops that none of the equations has, so that ranks that differ in their
-// values alone need the same. There are none where a rank may be several points of the machine.
+// freeLoops are the distributed loops that none of the equations has, so that ranks that differ in
+// their values alone need the same. There are none where a rank may be several points of the
+// machine.
 func (f *Flow) freeLoops(eqs []equation) (free []int) {
 	if f.t.Reads != nil || !f.w.aligned || f.w.Nest.Machine.Points() > int64(f.w.Ranks) {
 		return nil
 	}
 	for _, k := range f.w.spread {
-		if f.w.extents[k] > 1 && !slices.ContainsFunc(eqs, func(e equation) bool { return slices.Contains(e.loops, k) }) {
+		if f.w.extents[k] > 1 &&
+			!slices.ContainsFunc(eqs, func(e equation) bool { return slices.Contains(e.loops, k) }) {
 			free = append(free, k)
 		}
 	}
 	return free
 }
 
-// Alike yields all ranks, in lists of those that need the same pieces in the same instances. The slice is
-// used again for the next.
+// Alike yields all ranks, in lists of those that need the same pieces in the same instances. The
+// slice is used again for the next.
 func (f *Flow) Alike() iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		if len(f.free) == 0 {
@@ -47,8 +49,8 @@ func (f *Flow) Alike() iter.Seq[[]int] {
 	}
 }
 
-// firsts is, by rank, the first of those that need what it does: that whose free loops are at 0. It is -1
-// where a rank runs nothing.
+// firsts is, by rank, the first of those that need what it does: that whose free loops are at 0. It
+// is -1 where a rank runs nothing.
 func (f *Flow) firsts() []int {
 	if f.first != nil {
 		return f.first
@@ -72,8 +74,9 @@ func (f *Flow) firsts() []int {
 	return f.first
 }
 
-// atOnce appends the multicasts of a piece, found without a visit of the ranks that are alike; false where
-// it matters which of them fetch it, as some had it in the instance before or it lives at several.
+// atOnce appends the multicasts of a piece, found without a visit of the ranks that are alike;
+// false where it matters which of them fetch it, as some had it in the instance before or it lives
+// at several.
 func (f *Flow) atOnce(b int64, list []Multicast) ([]Multicast, bool) {
 	homes := f.homes(b)
 	if len(f.free) == 0 || len(homes) > 1 {

@@ -28,7 +28,8 @@ type arrival struct {
 }
 
 func newBrute(n *place.Nest, ranks int, t flow.Tensor) *brute {
-	b := &brute{nest: n, ranks: ranks, t: t, points: make([][][]int64, ranks), needs: make([][][]string, ranks), at: map[string][]int64{}}
+	b := &brute{nest: n, ranks: ranks, t: t, points: make([][][]int64, ranks),
+		needs: make([][][]string, ranks), at: map[string][]int64{}}
 	for _, p := range b.allPoints() {
 		r := b.rank(p)
 		b.points[r] = append(b.points[r], p)

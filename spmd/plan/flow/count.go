@@ -5,13 +5,14 @@ import "iter"
 // Need is a piece that a rank needs in an instance, by its number, row-major over the axes.
 type Need struct {
 	Piece int64
-	Comes bool  // it was not needed in the instance before, so that it comes, if it does not live at the rank
+	// it was not needed in the instance before, so that it comes, if it does not live at the rank
+	Comes bool
 	Homes []int // the ranks where it lives, sorted
 }
 
-// Needs are the instances in which a rank reads something, with the pieces that it needs in them, each once, in
-// the order of their first use. It is Instances and Fetches for one that counts them: the slice is
-// used again for the next instance.
+// Needs are the instances in which a rank reads something, with the pieces that it needs in them,
+// each once, in the order of their first use. It is Instances and Fetches for one that counts them:
+// the slice is used again for the next instance.
 func (f *Flow) Needs(rank int) iter.Seq2[int64, []Need] {
 	return func(yield func(int64, []Need) bool) {
 		f.tabulate()
@@ -32,7 +33,8 @@ type Multicast struct {
 	From, To int
 }
 
-// Multicasts are those of all ranks and instances, by piece: Sends of all ranks for one that counts them.
+// Multicasts are those of all ranks and instances, by piece: Sends of all ranks for one that counts
+// them.
 func (f *Flow) Multicasts() iter.Seq[Multicast] {
 	return func(yield func(Multicast) bool) {
 		f.tabulate()
@@ -67,8 +69,8 @@ func (f *Flow) oneByOne(b int64, list []Multicast, to []int) []Multicast {
 	return list
 }
 
-// addRoots appends the ranks from which some of the ranks now fetch a piece, where those of had needed it in
-// the instance before, and adds to to how many do from each.
+// addRoots appends the ranks from which some of the ranks now fetch a piece, where those of had
+// needed it in the instance before, and adds to to how many do from each.
 func (f *Flow) addRoots(b int64, had, now, to, roots []int) []int {
 	homes := f.homes(b)
 	for _, r := range now {

@@ -2,10 +2,10 @@
 // ranks, and from where.
 //
 // A point of a nest is the values of all its loops. The points of a rank run in the order of the
-// loops. The pieces of a tensor are brought when one of the loops of its scope goes on: an
-// instance of a scope is a longest run of a rank's points at which the scope's loops keep their
-// values, and instances are numbered from 0 at each rank. What a rank needs in an instance and did not
-// need in the one before, it fetches:
+// loops. The pieces of a tensor are brought when one of the loops of its scope goes on: an instance
+// of a scope is a longest run of a rank's points at which the scope's loops keep their values, and
+// instances are numbered from 0 at each rank. What a rank needs in an instance and did not need in
+// the one before, it fetches:
 //
 //   - from itself, where the piece lives there;
 //   - else from a rank that needed it in the instance before, where instances are the same
@@ -14,7 +14,8 @@
 //   - else from the nearest of the ranks where it lives.
 //
 // The nearest is the rank whose coordinates differ in the fewest dimensions of the machine, of
-// several the lowest. All ranks that fetch a piece in the same instance from the same rank are one multicast.
+// several the lowest. All ranks that fetch a piece in the same instance from the same rank are one
+// multicast.
 //
 // Who needs a piece is found by solving the digits of its chunks for the values of the loops,
 // not by a search over the points of all ranks.

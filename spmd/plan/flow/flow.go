@@ -14,7 +14,8 @@ type Tensor struct {
 	Copies func(at []int64) []int   // all ranks where it lives; nil: Owner alone
 	Scope  int                      // loops, a prefix of Nest.Loops, whose iterations bring its pieces
 	Reads  func(point []int64) bool // whether the leaf at a point reads it; nil: always
-	Lacks  func(at []int64) bool    // whether there is no such piece, so that nobody needs it; nil: there are all
+	// whether there is no such piece, so that nobody needs it; nil: there are all
+	Lacks func(at []int64) bool
 	// Direct has every piece come from a rank where it lives.
 	Direct bool
 }
@@ -30,8 +31,10 @@ type Flow struct {
 	times  []int   // the loops of the scope that run in order
 	steps  int64   // how many instances there are at each rank, where the walk is aligned
 
-	single bool    // every instance of a rank has one piece
-	free   []int   // the distributed loops that change nothing for this tensor, where all points of the machine are ranks
+	single bool // every instance of a rank has one piece
+	// the distributed loops that change nothing for this tensor, where all points of the machine are
+	// ranks
+	free   []int
 	all    *system // finds all loops
 	some   *system // finds all loops but the free ones
 	spread *system // finds the distributed loops, given those of times
@@ -49,12 +52,13 @@ type Flow struct {
 	prefixes  map[int][]int64 // the instances of ranks, where the walk is not aligned
 	homePiece int64           // the piece whose ranks are in home; -1: none
 	home      []int
-	homeSets  [][]int   // the ranks where pieces live, each list once, but for some that begin alike
-	homeOf    []int32   // by piece, which of them; nil: not yet found
-	first     []int     // see firsts
-	setsAt    [][]int32 // of each rank, which of homeSets it is in and other ranks are not; nil: not yet found
-	piecesOf  [][]int64 // the pieces of each of homeSets
-	slab      []int64   // memory for the pieces that are given out
+	homeSets  [][]int // the ranks where pieces live, each list once, but for some that begin alike
+	homeOf    []int32 // by piece, which of them; nil: not yet found
+	first     []int   // see firsts
+	// of each rank, which of homeSets it is in and other ranks are not; nil: not yet found
+	setsAt   [][]int32
+	piecesOf [][]int64 // the pieces of each of homeSets
+	slab     []int64   // memory for the pieces that are given out
 }
 
 // New returns the flow of a tensor.
@@ -92,7 +96,8 @@ func (f *Flow) compile(eqs []equation) {
 			f.times = append(f.times, k)
 			f.steps *= l.N
 			known[k] = true
-		case f.t.Reads == nil && !slices.ContainsFunc(eqs, func(e equation) bool { return slices.Contains(e.loops, k) }):
+		case f.t.Reads == nil &&
+			!slices.ContainsFunc(eqs, func(e equation) bool { return slices.Contains(e.loops, k) }):
 			f.once[k], known[k] = true, true
 		default:
 			inner = append(inner, k)
@@ -105,7 +110,8 @@ func (f *Flow) compile(eqs []equation) {
 	f.free = f.freeLoops(eqs)
 	all := slices.Concat(f.times, f.w.spread, inner) // by instance first, as uses are wanted
 	f.all = find(f.once, all)
-	f.some = find(f.once, slices.DeleteFunc(all, func(k int) bool { return slices.Contains(f.free, k) }))
+	f.some = find(f.once, slices.DeleteFunc(all,
+		func(k int) bool { return slices.Contains(f.free, k) }))
 	f.spread = find(known, f.w.spread)
 	for _, k := range f.w.spread {
 		known[k] = true

@@ -137,7 +137,8 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	if aligned < 100 || aligned > 550 || forwarded < 300 {
-		t.Errorf("%d nests are aligned and %d pieces are forwarded, want some of each kind", aligned, forwarded)
+		t.Errorf("%d nests are aligned and %d pieces are forwarded, want some of each kind", aligned,
+			forwarded)
 	}
 }
 

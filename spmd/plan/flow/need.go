@@ -12,8 +12,8 @@ type need struct {
 	had   bool
 }
 
-// Instances are those in which a rank reads something, with the pieces that it needs in them, each once,
-// in the order of their first use.
+// Instances are those in which a rank reads something, with the pieces that it needs in them, each
+// once, in the order of their first use.
 func (f *Flow) Instances(rank int) iter.Seq2[int64, [][]int64] {
 	return func(yield func(int64, [][]int64) bool) {
 		f.instances(rank, func(t int64, needs []need) bool {
@@ -66,7 +66,8 @@ type used struct {
 	only, at int64 // where instances have one piece: that of the last, and its instance
 }
 
-// by is the last instance that needed a piece, -1 for none, or one that is not the last but one; instance t does now.
+// by is the last instance that needed a piece, -1 for none, or one that is not the last but one;
+// instance t does now.
 func (u *used) by(b, t int64) int64 {
 	before := int64(-1)
 	if u.f.single {
@@ -136,7 +137,10 @@ type use struct {
 	rank int
 }
 
-func (u use) compare(v use) int { return cmp.Or(cmp.Compare(u.t, v.t), cmp.Compare(u.rank, v.rank)) }
+func (u use) compare(v use) int {
+	return cmp.Or(cmp.Compare(u.t, v.t),
+		cmp.Compare(u.rank, v.rank))
+}
 
 // allUses are all uses of a piece, by instance and then by rank. They are kept until the next call.
 func (f *Flow) allUses(b int64) []use { return f.found(f.all, b) }

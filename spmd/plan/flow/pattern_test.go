@@ -11,7 +11,8 @@ import (
 
 // product is the walk of A(i,j) = B(i,k) * C(k,j) over a grid, and the flows of B and C whose
 // pieces lie in the order of their chunks, at coordinate 0 of further dimensions.
-func product(extents []int64, loops []place.Loop, k []place.Digit) (*flow.Walk, flow.Tensor, flow.Tensor) {
+func product(extents []int64, loops []place.Loop, k []place.Digit) (*flow.Walk, flow.Tensor,
+	flow.Tensor) {
 	n, ranks := extents[0], int64(1)
 	for _, e := range extents {
 		ranks *= e
@@ -27,12 +28,16 @@ func product(extents []int64, loops []place.Loop, k []place.Digit) (*flow.Walk, 
 		},
 	}
 	owner := func(at []int64) int { return int((at[0]*n + at[1]) * layers) }
-	return flow.NewWalk(nest, int(ranks)), flow.Tensor{Cut: []int{0, 2}, Owner: owner, Scope: len(loops)}, flow.Tensor{Cut: []int{2, 1}, Owner: owner, Scope: len(loops)}
+	return flow.NewWalk(nest, int(ranks)),
+		flow.Tensor{Cut: []int{0, 2}, Owner: owner, Scope: len(loops)},
+		flow.Tensor{Cut: []int{2, 1}, Owner: owner, Scope: len(loops)}
 }
 
-// square is product on an n by n grid, where the chunks of k are those of a loop in order plus others.
+// square is product on an n by n grid, where the chunks of k are those of a loop in order plus
+// others.
 func square(n int64, plus ...int) (*flow.Walk, flow.Tensor, flow.Tensor) {
-	return product([]int64{n, n}, []place.Loop{{Var: "io", N: n, Dim: 0}, {Var: "jo", N: n, Dim: 1}, {Var: "ko", N: n, Dim: -1}},
+	return product([]int64{n, n},
+		[]place.Loop{{Var: "io", N: n, Dim: 0}, {Var: "jo", N: n, Dim: 1}, {Var: "ko", N: n, Dim: -1}},
 		[]place.Digit{{Loop: 2, Plus: plus, N: n}})
 }
 
@@ -60,7 +65,8 @@ func sent(f *flow.Flow, ranks int) []flow.Send {
 	return list
 }
 
-// multicasts checks that a piece comes to all others of its row or column in one multicast from its home.
+// multicasts checks that a piece comes to all others of its row or column in one multicast from its
+// home.
 func multicasts(t *testing.T, name string, w *flow.Walk, tensor flow.Tensor, n int) {
 	t.Helper()
 	f := flow.New(w, tensor)
@@ -85,7 +91,8 @@ func multicasts(t *testing.T, name string, w *flow.Walk, tensor flow.Tensor, n i
 	}
 }
 
-// shifts checks that after the first step each block comes from the neighbour to the right (down 0) or below (down 1).
+// shifts checks that after the first step each block comes from the neighbour to the right (down 0)
+// or below (down 1).
 func shifts(t *testing.T, name string, w *flow.Walk, tensor flow.Tensor, n, down int) {
 	t.Helper()
 	f := flow.New(w, tensor)
@@ -98,8 +105,10 @@ func shifts(t *testing.T, name string, w *flow.Walk, tensor flow.Tensor, n, down
 			next = (r + n) % (n * n)
 		}
 		for x := range f.Fetches(r) {
-			if own := tensor.Owner(x.At); x.T == 0 && x.From != own || x.T > 0 && own != r && x.From != next {
-				t.Errorf("%s: rank %d fetches %v, want it from %d at first and then from %d", name, r, x, own, next)
+			if own := tensor.Owner(x.At); x.T == 0 && x.From != own ||
+				x.T > 0 && own != r && x.From != next {
+				t.Errorf("%s: rank %d fetches %v, want it from %d at first and then from %d", name, r, x, own,
+					next)
 			}
 		}
 	}
@@ -137,7 +146,8 @@ func TestPUMMA(t *testing.T) {
 // TestJohnson has a cube of ranks: B lies on the face where j is 0, C on that where i is 0.
 func TestJohnson(t *testing.T) {
 	n := int64(3)
-	w, b, c := product([]int64{n, n, n}, []place.Loop{{N: n, Dim: 0}, {N: n, Dim: 1}, {N: n, Dim: 2}}, []place.Digit{{Loop: 2, N: n}})
+	w, b, c := product([]int64{n, n, n}, []place.Loop{{N: n, Dim: 0}, {N: n, Dim: 1}, {N: n, Dim: 2}},
+		[]place.Digit{{Loop: 2, N: n}})
 	b.Owner = func(at []int64) int { return int(at[0]*n*n + at[1]) }
 	c.Owner = func(at []int64) int { return int(at[1]*n + at[0]) }
 	for number, tensor := range []flow.Tensor{b, c} {
@@ -150,7 +160,8 @@ func TestJohnson(t *testing.T) {
 		}
 		list := sent(f, int(n*n*n))
 		if len(list) != int(n*n) || len(list[0].To) != int(n-1) {
-			t.Errorf("operand %d: got %d multicasts, the first %v, want %d to %d ranks each", number, len(list), list[0], n*n, n-1)
+			t.Errorf("operand %d: got %d multicasts, the first %v, want %d to %d ranks each", number,
+				len(list), list[0], n*n, n-1)
 		}
 	}
 }
@@ -160,7 +171,8 @@ func TestJohnson(t *testing.T) {
 func TestSolomonik(t *testing.T) {
 	n, layers := int64(4), int64(2)
 	m := n / layers
-	w, b, c := product([]int64{n, n, layers}, []place.Loop{{N: n, Dim: 0}, {N: n, Dim: 1}, {N: layers, Dim: 2}, {N: m, Dim: -1}},
+	w, b, c := product([]int64{n, n, layers},
+		[]place.Loop{{N: n, Dim: 0}, {N: n, Dim: 1}, {N: layers, Dim: 2}, {N: m, Dim: -1}},
 		[]place.Digit{{Loop: 2, N: layers}, {Loop: 3, Plus: []int{0, 1}, N: m}})
 	for number, tensor := range []flow.Tensor{b, c} {
 		f := flow.New(w, tensor)
@@ -174,8 +186,10 @@ func TestSolomonik(t *testing.T) {
 				t.Errorf("operand %d: rank %v receives %d blocks, want %d", number, at, got, want)
 			}
 			for x := range f.Fetches(r) {
-				if from := w.Coordinates(x.From); x.T > 0 && at[2] > 0 && from[2] != at[2] && x.From%int(layers) != 0 {
-					t.Errorf("operand %d: rank %v fetches %v from another layer than its own and the first", number, at, x)
+				if from := w.Coordinates(x.From); x.T > 0 && at[2] > 0 && from[2] != at[2] &&
+					x.From%int(layers) != 0 {
+					t.Errorf("operand %d: rank %v fetches %v from another layer than its own and the first",
+						number, at, x)
 				}
 			}
 		}
@@ -191,7 +205,8 @@ func TestSeveralForwarders(t *testing.T) {
 		Loops:   []place.Loop{{N: n, Dim: 0}, {N: n, Dim: 1}, {N: n, Dim: -1}},
 		Chunks:  []place.Chunks{{Var: "k", Digits: []place.Digit{{Loop: 2, Plus: []int{0}, N: n}}}},
 	}
-	f := flow.New(flow.NewWalk(nest, int(n*n)), flow.Tensor{Cut: []int{0}, Owner: func([]int64) int { return 0 }, Scope: 3})
+	f := flow.New(flow.NewWalk(nest, int(n*n)),
+		flow.Tensor{Cut: []int{0}, Owner: func([]int64) int { return 0 }, Scope: 3})
 	for rank, want := range map[int]int{2: 0, 3: 0, 4: 7, 8: 2} {
 		for x := range f.Fetches(rank) {
 			if x.T == 1 && x.From != want {

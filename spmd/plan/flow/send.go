@@ -17,7 +17,10 @@ type Send struct {
 func (f *Flow) Sends(rank int) iter.Seq[Send] {
 	return func(yield func(Send) bool) {
 		list := f.forwards(f.sendsHome(nil, rank), rank)
-		slices.SortFunc(list, func(a, b Send) int { return cmp.Or(cmp.Compare(a.T, b.T), slices.Compare(a.At, b.At)) })
+		slices.SortFunc(list, func(a,
+			b Send) int {
+			return cmp.Or(cmp.Compare(a.T, b.T), slices.Compare(a.At, b.At))
+		})
 		for _, s := range list {
 			if !yield(s) {
 				return
@@ -38,9 +41,12 @@ func (f *Flow) sendsHome(list []Send, rank int) []Send {
 	return list
 }
 
-// eachUse calls yield with the instances in which ranks need a piece, the ranks that needed it in the
-// instance before, and those that do now.
-func (f *Flow) eachUse(b int64, yield func(t int64, had, now []int)) { f.instant(f.allUses(b), yield) }
+// eachUse calls yield with the instances in which ranks need a piece, the ranks that needed it in
+// the instance before, and those that do now.
+func (f *Flow) eachUse(b int64,
+	yield func(t int64, had, now []int)) {
+	f.instant(f.allUses(b), yield)
+}
 
 // instant is eachUse of these uses.
 func (f *Flow) instant(uses []use, yield func(t int64, had, now []int)) {
@@ -85,8 +91,8 @@ func (f *Flow) forwards(list []Send, rank int) []Send {
 	return list
 }
 
-// served are those of the ranks now, which need a piece in an instance where those of had needed it in
-// the one before, that fetch it from a rank.
+// served are those of the ranks now, which need a piece in an instance where those of had needed it
+// in the one before, that fetch it from a rank.
 func (f *Flow) served(from int, b int64, had, now []int) []int {
 	var to []int
 	homes := f.homes(b)
@@ -98,7 +104,8 @@ func (f *Flow) served(from int, b int64, had, now []int) []int {
 	return to
 }
 
-// Receivers are those that fetch the piece at these chunks in their instance t from a rank, by rank.
+// Receivers are those that fetch the piece at these chunks in their instance t from a rank, by
+// rank.
 func (f *Flow) Receivers(t int64, at []int64, from int) []int {
 	b := f.numbered(at)
 	if f.w.aligned {

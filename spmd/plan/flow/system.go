@@ -87,8 +87,8 @@ func (st *step) add(e int, eq equation) {
 	st.checks = append(st.checks, e)
 }
 
-// sooner is loops to find in another order: one that an equation gives, because all others of that equation
-// have values, goes before those that have to be tried.
+// sooner is loops to find in another order: one that an equation gives, because all others of that
+// equation have values, goes before those that have to be tried.
 func sooner(eqs []equation, known []bool, find []int) []int {
 	known, left := slices.Clone(known), slices.Clone(find)
 	order := make([]int, 0, len(find))
@@ -116,7 +116,8 @@ func (e *equation) gives(loop int, known []bool) bool {
 }
 
 // each calls yield for all values of the loops to find, which are then in point, in lexicographic
-// order of the steps, until it returns false; it then does so too. right has the sums of the equations.
+// order of the steps, until it returns false; it then does so too. right has the sums of the
+// equations.
 func (s *system) each(point, right []int64, yield func() bool) bool {
 	if !s.hold(s.given, point, right) {
 		return true

@@ -60,8 +60,9 @@ func (w *Walk) align() bool {
 	})
 }
 
-// Rank is the rank that runs a point: the values of the distributed loops, each mod the extent
-// of its dimension, are coordinates, and points of the machine are numbered row-major and dealt to ranks in turn.
+// Rank is the rank that runs a point: the values of the distributed loops, each mod the extent of
+// its dimension, are coordinates, and points of the machine are numbered row-major and dealt to
+// ranks in turn.
 func (w *Walk) Rank(point []int64) int {
 	number := int64(0)
 	for _, k := range w.spread {
@@ -134,14 +135,15 @@ type Finder struct {
 	system *system
 }
 
-// Finder returns the one of these chunks, which leaves the loops of once, that none of the chunks has, at 0.
+// Finder returns the one of these chunks, which leaves the loops of once, that none of the chunks
+// has, at 0.
 func (w *Walk) Finder(chunks []int, once []bool) *Finder {
 	find := slices.DeleteFunc(count(len(w.extents)), func(k int) bool { return once[k] })
 	return &Finder{w, chunks, newSystem(w.extents, equations(w.Nest, chunks), once, find)}
 }
 
-// At are the points where the chunks have the numbers at, in the order of the loops. The slice is used
-// again for the next point.
+// At are the points where the chunks have the numbers at, in the order of the loops. The slice is
+// used again for the next point.
 func (x *Finder) At(at []int64) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
 		right := make([]int64, len(x.system.eqs))

@@ -35,8 +35,10 @@ func Sources(funcs ...*ir.Func) map[string]string {
 		fmt.Fprintf(&list, "int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env);\n", s)
 		fmt.Fprintf(&table, "    {\"%s\", %s},\n", s, s)
 	}
-	fmt.Fprintf(&list, "static const struct {\n    const char *name;\n    int (*leaf)(dst_tensor **, const int64_t (*)[2], dst_env *);\n} leaves[] = {\n%s};\n", table.String())
-	return map[string]string{"main.c": main, "leaves.h": list.String(), "leaves.c": emitc.File(funcs...)}
+	fmt.Fprintf(&list,
+		"static const struct {\n    const char *name;\n    int (*leaf)(dst_tensor **, const int64_t (*)[2], dst_env *);\n} leaves[] = {\n%s};\n", table.String())
+	return map[string]string{"main.c": main, "leaves.h": list.String(),
+		"leaves.c": emitc.File(funcs...)}
 }
 
 // arrays lists the arrays of the arguments in the order of main.c.
@@ -52,7 +54,8 @@ func arrays(args []interp.Arg) []*interp.Array {
 }
 
 var elements = map[ir.Type]reflect.Type{
-	ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](), ir.Int64: reflect.TypeFor[[]int64](),
+	ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](),
+	ir.Int64:   reflect.TypeFor[[]int64](),
 	ir.Float32: reflect.TypeFor[[]float32](), ir.Float64: reflect.TypeFor[[]float64](),
 	ir.Complex64: reflect.TypeFor[[]complex64](), ir.Complex128: reflect.TypeFor[[]complex128](),
 }
@@ -162,7 +165,8 @@ func Output(text []byte, f *ir.Func, args []interp.Arg) (Outcome, error) {
 			continue
 		}
 		slice := reflect.MakeSlice(elements[elems[k]], int(n), int(n))
-		if err := binary.Read(bytes.NewReader(text[:size]), binary.LittleEndian, slice.Interface()); err != nil {
+		if err := binary.Read(bytes.NewReader(text[:size]), binary.LittleEndian,
+			slice.Interface()); err != nil {
 			return o, err
 		}
 		text = text[size:]

@@ -34,7 +34,8 @@ func parsed(t *testing.T) *ir.Func {
 // TestSources: the program's table has each leaf, by the name of its C function.
 func TestSources(t *testing.T) {
 	files := program.Sources(parsed(t))
-	for name, holds := range map[string]string{"main.c": "leaves.h", "leaves.h": `{"int_leaf", int_leaf},`, "leaves.c": "int int_leaf("} {
+	for name, holds := range map[string]string{"main.c": "leaves.h",
+		"leaves.h": `{"int_leaf", int_leaf},`, "leaves.c": "int int_leaf("} {
 		if !strings.Contains(files[name], holds) {
 			t.Errorf("%s does not hold %s", name, holds)
 		}
@@ -87,7 +88,8 @@ func TestOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (program.Outcome{Code: ir.FailDivide, Coord: []int64{4, -1}, Allocs: 3}); !reflect.DeepEqual(o, want) {
+	if want := (program.Outcome{Code: ir.FailDivide, Coord: []int64{4, -1},
+		Allocs: 3}); !reflect.DeepEqual(o, want) {
 		t.Errorf("got %+v, want %+v", o, want)
 	}
 	want := args()
@@ -100,7 +102,8 @@ func TestOutput(t *testing.T) {
 			t.Errorf("no error for %d bytes of %d", n, len(text))
 		}
 	}
-	if _, err := program.Output(append(text, 0), parsed(t), args()); err == nil || !strings.Contains(err.Error(), "1 bytes too many") {
+	if _, err := program.Output(append(text, 0), parsed(t), args()); err == nil ||
+		!strings.Contains(err.Error(), "1 bytes too many") {
 		t.Errorf("got %v of a byte too many", err)
 	}
 }

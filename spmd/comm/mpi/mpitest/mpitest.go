@@ -43,7 +43,8 @@ func Launchers(t testing.TB) []Launcher {
 		_, err2 := exec.LookPath(l.MPICC)
 		if err := errors.Join(err1, err2); err != nil {
 			if t, ok := t.(*testing.T); ok {
-				t.Run("without "+l.Name, func(t *testing.T) { t.Skipf("%v (scripts/install-mpi.sh installs it)", err) })
+				t.Run("without "+l.Name,
+					func(t *testing.T) { t.Skipf("%v (scripts/install-mpi.sh installs it)", err) })
 			}
 			continue
 		}
@@ -84,7 +85,8 @@ func Run(t testing.TB, c Command) Result {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Dir = c.Dir
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "DISTAFF_CACHE="+Cache(t))
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		"DISTAFF_CACHE="+Cache(t))
 	// A mpirun of Open MPI that ends removes the folder that all of a user share in TMPDIR, below
 	// which another one that starts makes its own. Names of sockets there are short.
 	base, err := os.MkdirTemp("", "mpi")
@@ -97,7 +99,9 @@ func Run(t testing.TB, c Command) Result {
 	var out, errs Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 5 * time.Second
-	left := "" // below a command that does not end, in which case a launcher alone is at fault where this is empty
+	// below a command that does not end, in which case a launcher alone is at fault where this is
+	// empty
+	left := ""
 	cmd.Cancel = func() error {
 		left = below(cmd.Process.Pid)
 		return cmd.Process.Kill()
@@ -125,7 +129,8 @@ func Run(t testing.TB, c Command) Result {
 	return r
 }
 
-// below lists the processes that a process has started and that have not ended, a line each: id, state and command line.
+// below lists the processes that a process has started and that have not ended, a line each: id,
+// state and command line.
 func below(pid int) string {
 	list, _ := exec.Command("ps", "-o", "pid=,stat=,args=", "--ppid", fmt.Sprint(pid)).Output()
 	return string(list)
