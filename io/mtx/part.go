@@ -12,7 +12,7 @@ import (
 // head is the information that all parts of a file need, encoded by gob. Text is the lines up
 // to the sizes.
 type head struct {
-	header text.Header
+	Header text.Header
 	Text   []byte
 	Ones   bool // header.ones
 }
@@ -67,7 +67,7 @@ func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part,
 }
 
 func openPart(src *text.Source, h *head, opt coo.Options) (text.Part, error) {
-	if err := h.header.Check(src); err != nil {
+	if err := h.Header.Check(src); err != nil {
 		return nil, err
 	}
 	hdr, err := headerFrom(bytes.NewReader(h.Text), src)

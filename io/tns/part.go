@@ -33,7 +33,7 @@ func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part,
 		return nil, err
 	}
 	var s *stream
-	if err = h.header.Check(src); err == nil {
+	if err = h.Header.Check(src); err == nil {
 		s, err = open(src, h, opt)
 	}
 	if err != nil {

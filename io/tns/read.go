@@ -13,7 +13,7 @@ import (
 // head is the information in the first lines of a file. Its fields are exported for gob (see
 // part.go).
 type head struct {
-	header  text.Header
+	Header  text.Header
 	Start   int64 // the offset of the first line of entries
 	Line    int   // the number of lines before Start
 	First   int   // the number of the first line of entries, 0 if there is none
@@ -40,7 +40,7 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, h.header.Size = src.Plain()
+	_, h.Header.Size = src.Plain()
 	return open(src, h, opt)
 }
 
