@@ -51,7 +51,7 @@ func TestDoctorTune(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if !strings.Contains(out, "cannot be measured beside its other work") {
+		if !strings.Contains(out, "cannot be measured while other work runs") {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		if m := model("doctor", "--json"); m != nil {

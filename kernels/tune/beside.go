@@ -9,40 +9,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disturbing is how many CPUs other work keeps busy at least, on average, for a model to be one
-// that was measured beside it.
-const disturbing = 0.1
+// minOtherWork is the smallest average number of CPUs, kept busy by other processes, that disturbs
+// a measurement.
+const minOtherWork = 0.1
 
-// Disturbed tells whether the machine was measured beside other work, which makes it look slower
-// than it is.
-func (m *Model) Disturbed() bool { return m.OtherWork >= disturbing }
+// Disturbed reports whether other processes ran during the measurement, which makes the machine
+// look slower than it is.
+func (m *Model) Disturbed() bool { return m.OtherWork >= minOtherWork }
 
-// usage is what CPUs have done up to some moment, in seconds.
+// usage is the processor time spent up to a moment, in seconds.
 type usage struct {
 	at        time.Time
-	busy, own float64 // of all CPUs, and of this process
-	known     bool    // busy, as the kernel tells it
+	busy, own float64 // time of all CPUs, and of this process
+	known     bool    // busy is known, because the kernel reports it
 }
 
-// used is the usage up to now; root is the file system's.
-func used(root fs.FS) usage {
+// readUsage returns the processor time spent up to now. root is the root of the file system.
+func readUsage(root fs.FS) usage {
 	u := usage{at: time.Now()}
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
 		return u
 	}
 	u.own = seconds(r.Utime) + seconds(r.Stime)
-	u.busy, u.known = busy(root)
+	u.busy, u.known = busySeconds(root)
 	return u
 }
 
 func seconds(t unix.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
 
-// tick is the unit of the kernel's times of CPUs, in seconds: USER_HZ is 100 everywhere.
+// tick is the unit of the kernel's CPU times, in seconds. USER_HZ is 100 everywhere.
 const tick = 0.01
 
-// busy is how long all CPUs have not been idle, or what a hypervisor had them do for others.
-func busy(root fs.FS) (seconds float64, ok bool) {
+// busySeconds returns how long all CPUs together have not been idle. The time that a hypervisor
+// gave to other machines (stolen time) counts as busy. ok is false if the kernel does not report
+// the times.
+func busySeconds(root fs.FS) (seconds float64, ok bool) {
 	text, err := fs.ReadFile(root, "proc/stat")
 	if err != nil {
 		return 0, false
@@ -52,7 +54,8 @@ func busy(root fs.FS) (seconds float64, ok bool) {
 	if len(words) < 9 || words[0] != "cpu" {
 		return 0, false
 	}
-	for _, n := range []int{1, 2, 3, 6, 7, 8} { // user, nice, system; interrupts, soft ones; stolen
+	// user, nice, system; interrupts, soft interrupts; stolen
+	for _, n := range []int{1, 2, 3, 6, 7, 8} {
 		x, err := strconv.ParseUint(words[n], 10, 64)
 		if err != nil {
 			return 0, false
@@ -62,8 +65,9 @@ func busy(root fs.FS) (seconds float64, ok bool) {
 	return seconds, true
 }
 
-// others is how many CPUs others have kept busy on average since before; 0 where that is not known.
-func (u usage) others(before usage) float64 {
+// otherCPUs returns the average number of CPUs that other processes kept busy since before, or 0 if
+// that is not known.
+func (u usage) otherCPUs(before usage) float64 {
 	wall := u.at.Sub(before.at).Seconds()
 	if !u.known || !before.known || wall <= 0 {
 		return 0

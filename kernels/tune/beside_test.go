@@ -13,8 +13,8 @@ import (
 func TestOtherWork(t *testing.T) {
 	root := func(user, system, idle, stolen int) fstest.MapFS {
 		return fstest.MapFS{"proc/stat": &fstest.MapFile{
-			Data: fmt.Appendf(nil, "cpu  %d 5 %d %d 70 1 2 %d 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n", user,
-				system, idle, stolen)}}
+			Data: fmt.Appendf(nil, "cpu  %d 5 %d %d 70 1 2 %d 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
+				user, system, idle, stolen)}}
 	}
 	begun := time.Now()
 	for _, c := range []struct {
@@ -29,9 +29,9 @@ func TestOtherWork(t *testing.T) {
 		{100, 0, 0, 2, 0}, // the kernel counts less exactly than the process
 	} {
 		before, after := usage{at: begun}, usage{at: begun.Add(2 * time.Second), own: c.own}
-		before.busy, before.known = busy(root(1000, 500, 9000, 3))
-		after.busy, after.known = busy(root(1000+c.user, 500+c.system, 9999, 3+c.stolen))
-		got := after.others(before)
+		before.busy, before.known = busySeconds(root(1000, 500, 9000, 3))
+		after.busy, after.known = busySeconds(root(1000+c.user, 500+c.system, 9999, 3+c.stolen))
+		got := after.otherCPUs(before)
 		if math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: got %v CPUs", c, got)
 		}
@@ -40,11 +40,12 @@ func TestOtherWork(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "cpu 1 2 3", "cpux 1 2 3 4 5 6 7 8", "cpu 1 2 3 4 x 6 -7 8"} {
-		if n, ok := busy(fstest.MapFS{"proc/stat": &fstest.MapFile{Data: []byte(text)}}); ok {
+		if n, ok := busySeconds(fstest.MapFS{
+			"proc/stat": &fstest.MapFile{Data: []byte(text)}}); ok {
 			t.Errorf("%q: got %v", text, n)
 		}
 	}
-	if got := (usage{at: begun.Add(time.Second), busy: 9, known: true}).others(
+	if got := (usage{at: begun.Add(time.Second), busy: 9, known: true}).otherCPUs(
 		usage{at: begun}); got != 0 {
 		t.Errorf("where the kernel told nothing before: got %v", got)
 	}
@@ -53,14 +54,14 @@ func TestOtherWork(t *testing.T) {
 // TestOwnWork: this process's own work is none of others, whatever else runs.
 func TestOwnWork(t *testing.T) {
 	root := os.DirFS("/")
-	before := used(root)
+	before := readUsage(root)
 	if !before.known {
 		t.Skip("the kernel tells nothing of CPUs")
 	}
 	for n, until := 0, time.Now().Add(50*time.Millisecond); time.Now().Before(until); n++ {
 		_ = math.Sqrt(float64(n))
 	}
-	after := used(root)
+	after := readUsage(root)
 	if spent := after.own - before.own; spent <= 0 || after.busy < before.busy {
 		t.Errorf("got %v seconds of its own, and %v to %v of all", spent, before.busy, after.busy)
 	}

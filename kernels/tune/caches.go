@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// levels are the caches of data that the kernel tells of, innermost first, and the memory; root is
-// the file system's. Where it tells of none, the memory is the only level.
+// levels returns the data caches that the kernel reports, innermost first, and then the memory.
+// root is the root of the file system. If the kernel reports no caches, the memory is the only
+// level.
 func levels(root fs.FS) []Level {
 	var list []Level
 	dirs, _ := fs.Glob(root, "sys/devices/system/cpu/cpu0/cache/index*")
@@ -26,7 +27,7 @@ func levels(root fs.FS) []Level {
 	return append(list, Level{Name: "memory"})
 }
 
-// word is a file's one word; "" where it cannot be read.
+// word returns the content of a file that holds one word, or "" if the file cannot be read.
 func word(root fs.FS, path string) string {
 	b, err := fs.ReadFile(root, path)
 	if err != nil {
@@ -35,7 +36,7 @@ func word(root fs.FS, path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// size reads a number that may end in K, M or G; 0 for what is none.
+// size parses a number that may end in K, M or G. It returns 0 if s is not a number.
 func size(s string) int64 {
 	shift := 0
 	for k, unit := range []string{"K", "M", "G"} {
@@ -50,7 +51,7 @@ func size(s string) int64 {
 	return n << shift
 }
 
-// cpus counts the CPUs of a list such as 0-3,8; at least 1.
+// cpus returns the number of CPUs in a list like 0-3,8, and at least 1.
 func cpus(list string) int {
 	n := 0
 	for _, part := range strings.Split(list, ",") {
@@ -70,7 +71,8 @@ func cpus(list string) int {
 	return max(n, 1)
 }
 
-// cpuName is the processor's name as the kernel tells it.
+// cpuName returns the processor's name as the kernel reports it, or the architecture if it does
+// not.
 func cpuName(root fs.FS) string {
 	info, err := fs.ReadFile(root, "proc/cpuinfo")
 	if err != nil {

@@ -1,34 +1,37 @@
-// Package tune measures the machine that runs: how fast its caches and its memory are read, written
-// and gathered from, its multiply-adds, atomic additions, parallel regions and calls of leaves.
+// Package tune measures the machine that it runs on: the speed of reads, writes and gathers at each
+// level of memory, and the cost of multiply-adds, atomic additions, parallel regions and leaf
+// calls.
 //
 // # Model
 //
-// A Model is these figures as data, in bytes, seconds and rates, for one thread and for all that
-// the process may use. It says which levels serve data of a size that is read again and again, by
-// how much each (Level.misses), and what reading and writing them takes at least. Messages between
-// ranks, which package spmd/messages measures, stand in it too. Everything that asks how fast the
-// machine is asks a Model; nothing that decides the bits of a result does.
+// A Model holds these measurements as data, in bytes, seconds and rates per second. Most figures
+// are given for one thread and for all threads that the process may use. From a Model follow the
+// share of a repeatedly read data set that each cache serves (Level.missShare), and the least time
+// that reading and writing the data takes. Package spmd/messages measures messages between ranks
+// and adds its figures to the Model. All code that needs the speed of the machine reads it from a
+// Model. Code that determines the bits of a result never does.
 //
 // # Measuring
 //
-// The loops that are timed are leaves (loops/probes.c), compiled as all leaves are, so that a
-// figure is what a leaf can reach. Measure runs each of them for some milliseconds, again and again
-// until its time is spent, and takes the best of each: what slows a loop down is other work of the
-// machine. It wants the machine for itself, and so never runs beside a job.
+// The timed loops are leaves (loops/probes.c), compiled like every other leaf, so a figure is one
+// that a leaf can reach. Measure runs each loop for some milliseconds, repeatedly until its time is
+// spent, and takes the best result of each, because only other work on the machine slows a loop
+// down. Measure needs the machine for itself and therefore never runs while a job runs.
 //
-// A model is kept in the cache of leaves under the kind of CPU, how many of them there are and
-// Version, as an object with a hash: what another could have written is not taken.
+// The cache of compiled leaves also stores the model. The model's key is made of the kind of CPU,
+// the number of CPUs and Version. The stored object carries a hash, and an object that someone else
+// could have written is refused.
 //
 // # Files
 //
-//	model.go    Model: the figures, and what follows from them
-//	caches.go   the levels of memory, as the kernel tells them
-//	probes.go   the loops that are timed, compiled and called; loops/probes.c is their text
-//	predict.go  Leaf, and what one takes by a Model
-//	measure.go  Measure: which loops, how often, within which time
-//	possible.go figures that cannot be
-//	beside.go   whether other work ran beside
+//	model.go    Model: the figures, and the memory time that follows from them
+//	caches.go   the levels of memory, as the kernel reports them
+//	probes.go   the timed loops: compiling and calling them; their text is loops/probes.c
+//	predict.go  Leaf, and the time that a Model predicts for it
+//	measure.go  Measure: which loops run, how often, and for how long
+//	possible.go figures that are physically impossible
+//	beside.go   how busy other processes kept the machine
 //	forms.go    which forms of code are fastest (strategy.Choices)
-//	shipped.go  forms for CPUs that were measured
+//	shipped.go  forms for CPUs that were measured in advance
 //	keep.go     models in the cache
 package tune

@@ -21,41 +21,41 @@ import (
 	"distaff/kernels/cc"
 )
 
-// formRounds is how often each form is timed, in turn with the others, and leastRounds how often
-// where there is no time.
-const formRounds, leastRounds = 11, 5
+// maxRounds is the number of times that each form is timed, alternating with the others. If the
+// time is short, each is timed minRounds times.
+const maxRounds, minRounds = 11, 5
 
-// gain is how many times as fast as the default a form is at least that takes its place.
-const gain = 1.05
+// minGain is the speedup over the default that a form needs to replace it.
+const minGain = 1.05
 
-// measured are the choices that are measured.
+// measured returns the choices that are measured, as opposed to shipped with the program.
 func measured() []strategy.Choice {
 	return slices.DeleteFunc(slices.Clone(strategy.Choices),
 		func(c strategy.Choice) bool { return c.Shipped })
 }
 
-// A former times forms.
-type former interface {
-	// form is the seconds that a form takes.
+// A formTimer times forms.
+type formTimer interface {
+	// form returns the seconds that a form takes.
 	form(choice string, form int64) (float64, error)
-	// elapsed is the seconds since measuring began.
+	// elapsed returns the seconds since the measurement began.
 	elapsed() float64
 }
 
-// fastest times the forms of each choice in turn, in rounds while Time lasts, and returns those
-// that take the place of the default: they are faster in the best of their times, and in most
-// rounds, so that one lucky time of a form, or one of the default that was slowed down, decides
+// fastest times the forms of each choice and returns the fastest form of each. It times them in
+// rounds, until Time has passed. A form replaces the default only if it is faster in its best time
+// and also in most rounds. So one lucky time of a form, or one slow time of the default, decides
 // nothing.
-func fastest(ctx context.Context, choices []strategy.Choice, by former) (strategy.Forms, error) {
+func fastest(ctx context.Context, choices []strategy.Choice, by formTimer) (strategy.Forms, error) {
 	times := map[string]map[int64][]float64{}
 	for _, c := range choices {
 		times[c.Name] = map[int64][]float64{}
 	}
 	begun, last := by.elapsed(), 0.0
-	for round := 0; round < formRounds && (round < leastRounds || begun+last < Time); round++ {
+	for round := 0; round < maxRounds && (round < minRounds || begun+last < Time); round++ {
 		for _, c := range choices {
 			forms := slices.Clone(c.Forms)
-			if round%2 == 1 { // the form that comes last finds more of its data in the caches
+			if round%2 == 1 { // the form that runs last finds more of its data in the caches
 				slices.Reverse(forms)
 			}
 			for _, form := range forms {
@@ -75,8 +75,9 @@ func fastest(ctx context.Context, choices []strategy.Choice, by former) (strateg
 	out := strategy.Forms{}
 	for _, c := range choices {
 		of, chosen := times[c.Name], c.Default
-		for _, form := range c.Forms { // of equals the plainer one
-			if slices.Min(of[form]) < slices.Min(of[chosen]) && gains(of[c.Default], of[form]) {
+		for _, form := range c.Forms { // of equally fast forms, the one listed first
+			if slices.Min(of[form]) < slices.Min(of[chosen]) &&
+				replacesDefault(of[c.Default], of[form]) {
 				chosen = form
 			}
 		}
@@ -85,31 +86,34 @@ func fastest(ctx context.Context, choices []strategy.Choice, by former) (strateg
 	return out, nil
 }
 
-// gains tells whether a form takes the place of the default, by their times in the same rounds.
-func gains(standard, form []float64) bool {
+// replacesDefault reports whether a form is fast enough to replace the default. The times of both
+// are listed by round.
+func replacesDefault(standard, form []float64) bool {
 	rounds := 0
 	for n, s := range standard {
-		if s >= gain*form[n] {
+		if s >= minGain*form[n] {
 			rounds++
 		}
 	}
-	return slices.Min(standard) >= gain*slices.Min(form) && 2*rounds > len(standard)
+	return slices.Min(standard) >= minGain*slices.Min(form) && 2*rounds > len(standard)
 }
 
-// A formCase is what the forms of a choice are timed on: a product of a sparse matrix, of so many
-// rows of formEntries entries, and a dense one with rows of so many values, or a vector; or the sum
-// of two such matrices.
+// A formCase is the computation that times the forms of a choice. It is the product of a sparse
+// matrix of rows x picked, with formEntries entries per row, and a dense matrix with rows of the
+// given number of values, or a vector; or it is the sum of two such sparse matrices.
 type formCase struct {
 	stmt           string
 	rows           int64
 	picked, values int64
-	// the values of the sparse matrix are the data of memory, else those of the dense one
+	// streamed is set if the values of the sparse matrix are the data that represent memory.
+	// Otherwise the values of the dense matrix are.
 	streamed bool
 	sum      bool
 }
 
-// The rows that are picked are as many as the data of memory have room for; entries that are gone
-// through are those, streamedEntries at most, and pick from a vector of 2 MiB.
+// The number of picked rows is the number that the data representing memory have room for. If the
+// entries are streamed, there are at most streamedEntries entries, which pick from a vector of 2
+// MiB.
 const formEntries, streamedEntries = 8, 3 << 20
 
 func (l *leaves) formCase(choice string) formCase {
@@ -123,7 +127,7 @@ func (l *leaves) formCase(choice string) formCase {
 	return formCase{"y(i,k) = A(i,j)*x(j,k)", 16384, l.data.Vals.Len / 32, 32, false, false}
 }
 
-// order is that of the dense tensors.
+// order returns the order of the dense tensors.
 func (c formCase) order() int {
 	if c.values == 1 {
 		return 1
@@ -131,27 +135,28 @@ func (c formCase) order() int {
 	return 2
 }
 
-// formed are leaves of each choice that differ in a form alone, with their data.
-type formed struct {
+// formLeaves holds the leaves of each choice, which differ in one form only, and their data.
+type formLeaves struct {
 	libraries map[string]*kernels.Library // by choice
 	units     map[string]*codegen.Unit    // by formKey
-	data      map[string][]*tcs.Tensor    // by choice: y, A and x, and what holds them
+	// by choice: y, A and x, and then the tensors that own their values
+	data map[string][]*tcs.Tensor
 }
 
 func formKey(choice string, form int64) string { return fmt.Sprintf("%s_%d", choice, form) }
 
-// leaf is that of a form. The caller closes it.
-func (x *formed) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, error) {
+// leaf returns the leaf of a form. The caller closes it.
+func (x *formLeaves) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, error) {
 	u := x.units[formKey(choice, form)]
 	leaf, err := x.libraries[choice].Leaf(c.Symbol(u.Func.Name))
 	return u, leaf, err
 }
 
-// makeForms makes a leaf for each form of each choice that is measured, and their data. The leaves
-// of all choices are compiled at once.
+// makeForms compiles a leaf for each form of each measured choice, all choices in parallel, and
+// makes their data.
 func (l *leaves) makeForms(cfg cc.Config) error {
-	l.formed = &formed{libraries: map[string]*kernels.Library{}, units: map[string]*codegen.Unit{},
-		data: map[string][]*tcs.Tensor{}}
+	l.formed = &formLeaves{libraries: map[string]*kernels.Library{},
+		units: map[string]*codegen.Unit{}, data: map[string][]*tcs.Tensor{}}
 	cfg.Ours, cfg.Cache = true, ""
 	b, err := cc.New(cfg)
 	if err != nil {
@@ -173,7 +178,8 @@ func (l *leaves) makeForms(cfg cc.Config) error {
 	libraries, errs := make([]*kernels.Library, len(funcs)), make([]error, len(funcs))
 	for n := range funcs {
 		running.Go(func() {
-			o, err := b.Build(l.ctx, cc.Source{Text: c.File(funcs[n]...), Label: "times forms of leaves"})
+			o, err := b.Build(l.ctx, cc.Source{Text: c.File(funcs[n]...),
+				Label: "times forms of leaves"})
 			if err == nil {
 				libraries[n], err = kernels.Open(o)
 			}
@@ -195,7 +201,7 @@ func (l *leaves) makeForms(cfg cc.Config) error {
 	return err
 }
 
-func (x *formed) close() error {
+func (x *formLeaves) close() error {
 	for _, args := range x.data {
 		closeAll(args)
 	}
@@ -206,7 +212,7 @@ func (x *formed) close() error {
 	return err
 }
 
-// form is the seconds that a form takes.
+// form returns the seconds that a form takes.
 func (l *leaves) form(choice string, form int64) (float64, error) {
 	u, leaf, err := l.formed.leaf(choice, form)
 	if err != nil {
@@ -216,7 +222,7 @@ func (l *leaves) form(choice string, form int64) (float64, error) {
 	return l.timeForm(leaf, u, l.formCase(choice), l.formed.data[choice])
 }
 
-// formUnit is the leaf of a form.
+// formUnit compiles the leaf of a form to a unit.
 func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 	x := l.formCase(choice)
 	s, err := notation.Parse(x.stmt)
@@ -236,7 +242,8 @@ func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 	}
 	entries := x.rows * formEntries
 	sparse := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{x.rows, x.picked},
-		PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries, Counts: []int64{x.rows, entries}}
+		PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries,
+		Counts: []int64{x.rows, entries}}
 	tensors := map[string]codegen.Tensor{"y": dense(x.rows), "A": sparse, "x": dense(x.picked)}
 	if x.sum {
 		tensors["x"] = sparse
@@ -248,41 +255,43 @@ func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 		Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values}, Tensors: tensors})
 }
 
-// formData are y, A and x of a choice, and what holds their values. The caller closes them.
+// formData returns y, A and x of a choice, and then the tensors that own their values. The caller
+// closes every returned tensor.
 func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
 	x := l.formCase(choice)
-	// of the result, and of what are not the data of memory
+	// of the result, and of the operand whose values are not the data of memory
 	lengths := []int64{x.rows * x.values, x.rows * formEntries}
 	if x.streamed {
 		lengths[1] = x.picked
 	}
-	held := make([]*tcs.Tensor, 2)
+	values := make([]*tcs.Tensor, 2)
 	for n, length := range lengths {
-		if held[n], err = l.array(length, tcs.Float64, 8); err != nil {
-			closeAll(held[:n])
+		if values[n], err = l.array(length, tcs.Float64, 8); err != nil {
+			closeAll(values[:n])
 			return nil, err
 		}
 		for k := range length {
-			*(*float64)(unsafe.Add(held[n].Vals.Ptr, 8*k)) = 1
+			*(*float64)(unsafe.Add(values[n].Vals.Ptr, 8*k)) = 1
 		}
 	}
 	switch {
 	case x.sum:
-		args = []*tcs.Tensor{x.appended(), l.sparse(x, held[1].Vals, 0), l.sparse(x, l.data.Vals, 1)}
+		args = []*tcs.Tensor{x.appended(), l.sparse(x, values[1].Vals, 0),
+			l.sparse(x, l.data.Vals, 1)}
 	case x.streamed:
-		args = []*tcs.Tensor{x.dense(x.rows, held[0].Vals), l.sparse(x, l.data.Vals, 0),
-			x.dense(x.picked, held[1].Vals)}
+		args = []*tcs.Tensor{x.dense(x.rows, values[0].Vals), l.sparse(x, l.data.Vals, 0),
+			x.dense(x.picked, values[1].Vals)}
 	default:
-		args = []*tcs.Tensor{x.dense(x.rows, held[0].Vals), l.sparse(x, held[1].Vals, 0),
+		args = []*tcs.Tensor{x.dense(x.rows, values[0].Vals), l.sparse(x, values[1].Vals, 0),
 			x.dense(x.picked, l.data.Vals)}
 	}
-	return append(args, held...), nil
+	return append(args, values...), nil
 }
 
-// dense is a dense tensor with so many rows of values.
+// dense returns a dense tensor with the given number of rows.
 func (c formCase) dense(rows int64, vals tcs.Array) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{rows, c.values}[:c.order()]},
-		Vals: vals}
+	t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64,
+		Dims: []int64{rows, c.values}[:c.order()]}, Vals: vals}
 	for m, n := range t.Header.Dims {
 		t.Levels = append(t.Levels, tcs.Level{Kind: 'd', Mode: m, Size: n})
 	}
@@ -290,17 +299,19 @@ func (c formCase) dense(rows int64, vals tcs.Array) *tcs.Tensor {
 	return t
 }
 
-// appended is a sparse matrix whose entries a leaf makes.
+// appended returns a sparse matrix without entries. A leaf appends the entries.
 func (c formCase) appended() *tcs.Tensor {
 	return &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{c.rows, c.picked}},
 		Levels: []tcs.Level{
 			{Kind: 'd', Mode: 0, Size: c.rows},
-			{Kind: 's', Mode: 1, Size: c.picked, Pos: tcs.Array{Width: 4}, Crd: tcs.Array{Width: 4}},
+			{Kind: 's', Mode: 1, Size: c.picked,
+				Pos: tcs.Array{Width: 4}, Crd: tcs.Array{Width: 4}},
 		}, Vals: tcs.Array{Width: 8}}
 }
 
-// sparse is a sparse matrix, whose coordinates the random numbers from shift on give: one for each
-// part of a row.
+// sparse returns a sparse matrix. Each row is divided into formEntries parts of columns, and has
+// one entry in each part, at the column that a random number gives. shift is the index of the first
+// random number.
 func (l *leaves) sparse(x formCase, vals tcs.Array, shift int) *tcs.Tensor {
 	t := x.appended()
 	entries := x.rows * formEntries
@@ -311,7 +322,7 @@ func (l *leaves) sparse(x formCase, vals tcs.Array, shift int) *tcs.Tensor {
 	for n := range pos {
 		pos[n] = int32(n * formEntries)
 	}
-	for n := range crd { // in order within a row
+	for n := range crd { // columns ascend within a row
 		part := x.picked / formEntries
 		crd[n] = int32(int64(n%formEntries)*part + int64(random[(n+shift)%len(random)])%part)
 	}
@@ -325,15 +336,15 @@ func closeAll(list []*tcs.Tensor) {
 	}
 }
 
-// timeForm is the seconds that a leaf takes.
-// A result that it makes is the first of args then, and the one there before is closed.
+// timeForm returns the seconds of processor time that a leaf takes. If the leaf makes its result,
+// the result becomes args[0], and the earlier result is closed.
 func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, x formCase,
 	args []*tcs.Tensor) (float64, error) {
 	var bounds [][2]int64
 	for _, v := range u.Vars {
 		bounds = append(bounds, [2]int64{0, u.Request.Sizes[v]})
 	}
-	l.arena.Reuse(true) // as repeats do
+	l.arena.Reuse(true) // as jobs with repeats do
 	defer l.arena.Reuse(false)
 	took := 0.0
 	for range 2 { // the first run of a form finds other data in the caches, and fresh memory
@@ -354,7 +365,7 @@ func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, x formCase,
 	return took, nil
 }
 
-// processorTime is the seconds that the thread on which leaves are called has run.
+// processorTime returns the processor time of the thread that calls leaves, in seconds.
 func (l *leaves) processorTime() (seconds float64) {
 	l.runner.Do(func() {
 		var t unix.Timespec

@@ -50,7 +50,7 @@ func TestFastest(t *testing.T) {
 					if of[key]++; of[key]%3 == 0 { // other work stands in the way of one run in three
 						slow += random.Float64()
 					}
-					if of[key] == formRounds-1 { // some run is not slowed down
+					if of[key] == maxRounds-1 { // some run is not slowed down
 						slow = 1
 					}
 					if choice == "a" {
@@ -61,7 +61,7 @@ func TestFastest(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, x.want) {
 				t.Errorf("seed %d: got %v, %v, want %v", seed, got, err, x.want)
 			}
-			if want := formRounds * 5; runs != want {
+			if want := maxRounds * 5; runs != want {
 				t.Errorf("%d runs, want %d", runs, want)
 			}
 		}
@@ -97,8 +97,8 @@ func TestShipped(t *testing.T) {
 			said[strings.TrimSpace(key)] = strings.TrimSpace(value)
 		}
 	}
-	if want := said["vendor_id"] + " " + said["cpu family"] + " " + said["model"]; runtime.GOARCH ==
-		"amd64" && said["model"] != "" && model != want {
+	if want := said["vendor_id"] + " " + said["cpu family"] + " " +
+		said["model"]; runtime.GOARCH == "amd64" && said["model"] != "" && model != want {
 		t.Errorf("got %q, the kernel says %q", model, want)
 	}
 }

@@ -14,20 +14,22 @@ import (
 	"distaff/kernels/cc"
 )
 
-// Version is that of the probes and the model: what an earlier one has kept is of no use.
+// Version is the version of the probes and of the model. A model that an earlier version stored is
+// not used.
 const Version = "5"
 
-// folder is the models' in the cache, and label what its list calls them.
+// folder is the folder of the models in the cache, and label is their name in listings of the
+// cache.
 const folder, label = "machine", "machine model"
 
-// name is the name in the cache of this machine's model: by the kind of its processors and how many
-// there are, whatever the process may use of them.
+// name returns the name of this machine's model in the cache. It is made of the kind and the number
+// of the machine's processors, however many of them the process may use.
 func name() string {
 	return cc.Name(label+" "+Version, cc.CPUKind(cc.Native),
 		[]string{strconv.Itoa(kernels.HardwareThreads())}, nil)
 }
 
-// Keep puts a model into the cache at root, in place of what was there.
+// Keep stores a model in the cache at root and replaces the model that was there.
 func Keep(root string, m *Model) error {
 	if root == "" {
 		return errors.New("there is no cache: set DISTAFF_CACHE")
@@ -40,8 +42,7 @@ func Keep(root string, m *Model) error {
 	if err != nil {
 		panic("BUG: tune: a model does not marshal: " + err.Error())
 	}
-	o,
-		err := cc.Seal(text, cc.Meta{Label: label, CPU: cc.CPUKind(cc.Native),
+	o, err := cc.Seal(text, cc.Meta{Label: label, CPU: cc.CPUKind(cc.Native),
 		Made: time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return err
@@ -49,8 +50,8 @@ func Keep(root string, m *Model) error {
 	return c.Put(name(), o)
 }
 
-// Kept is the model that the cache at root has of this machine; nil where it has none. The error
-// says why what it has is of no use.
+// Kept returns the model of this machine from the cache at root, or nil if the cache has none. The
+// error says why a stored model cannot be used.
 func Kept(root string) (*Model, error) {
 	if root == "" {
 		return nil, nil
@@ -79,7 +80,8 @@ func Kept(root string) (*Model, error) {
 	return m, nil
 }
 
-// check says what a model lacks that all have.
+// check returns an error if the model lacks a figure that every model has, or if a figure is
+// impossible.
 func (m *Model) check() error {
 	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
 		return errors.New("the machine model in the cache has no levels")
@@ -99,7 +101,8 @@ func (m *Model) check() error {
 	}
 	for _, l := range m.Levels {
 		for _, x := range []float64{l.Read.One, l.Read.All, l.Write.One, l.Write.All,
-			m.MultiplyAdds64.One, m.MultiplyAdds64.All, m.MultiplyAdds32.One, m.MultiplyAdds32.All} {
+			m.MultiplyAdds64.One, m.MultiplyAdds64.All, m.MultiplyAdds32.One,
+			m.MultiplyAdds32.All} {
 			if !(x > 0) {
 				return fmt.Errorf("the machine model in the cache has no rate for %s", l.Name)
 			}

@@ -8,26 +8,29 @@ import (
 	"distaff/kernels/cc"
 )
 
-// Options are how to measure.
+// Options are the settings of a measurement.
 type Options struct {
 	Config  cc.Config // how leaves are compiled, and the cache
-	Threads int       // all threads of this process
-	Memory  int64     // bytes that measuring may take; 0 for no limit
+	Threads int       // number of threads of this process
+	Memory  int64     // bytes that the measurement may allocate; 0 means no limit
 }
 
-// Time is the seconds within which Measure ends, but for the last measurements that it began and
-// for what each needs at least: compiling and making the data are among them.
+// Time is the number of seconds after which Measure ends, including compilation and the making of
+// the data. It can take longer by the measurements that are running at that moment, and by the
+// minimum that each figure needs.
 const Time = 2.3
 
-// settleTime and roundsTime are the seconds that finding how often loops are to be repeated, and
-// repeating all of them, have at least, however long compiling and timing forms took before.
-const settleTime, roundsTime = 1.0, 0.3
+// calibrateSeconds and roundsSeconds are minimum times: for finding the number of repetitions of
+// each loop, and for repeating all loops. They apply however long compiling and timing forms took
+// before.
+const calibrateSeconds, roundsSeconds = 1.0, 0.3
 
-// shortest is the seconds for which a loop runs at least where there is time.
-const shortest = 0.5e-3
+// minRunSeconds is the shortest run of a loop that is timed, unless the time is over.
+const minRunSeconds = 0.5e-3
 
-// Measure measures the machine. It is to run beside nothing else. Its errors are those of compiling
-// and running leaves, and of too little memory, and a *BusyError.
+// Measure measures the machine. Nothing else should run meanwhile: it returns a *BusyError if
+// figures are impossible because other work ran. It also returns errors if a leaf does not compile
+// or run, and if too little memory is allowed.
 func Measure(ctx context.Context, o Options) (*Model, error) {
 	root := os.DirFS("/")
 	m := &Model{CPU: cpuName(root), Threads: max(o.Threads, 1), Levels: levels(root),
@@ -46,9 +49,9 @@ func Measure(ctx context.Context, o Options) (*Model, error) {
 	if err := l.makeForms(o.Config); err != nil {
 		return nil, err
 	}
-	before := used(root)
+	before := readUsage(root)
 	err = measure(ctx, l, m)
-	m.OtherWork = used(root).others(before)
+	m.OtherWork = readUsage(root).otherCPUs(before)
 	var busy *BusyError
 	if errors.As(err, &busy) {
 		busy.OtherWork = m.OtherWork
@@ -59,7 +62,7 @@ func Measure(ctx context.Context, o Options) (*Model, error) {
 	return m, nil
 }
 
-// probes are those that a model wants.
+// probes lists the probes whose results a model holds.
 func probes(m *Model) []probe {
 	var list []probe
 	both := func(k kind, level int) {
@@ -87,31 +90,31 @@ func probes(m *Model) []probe {
 	return append(list, probe{call, 0, 1})
 }
 
-// measure fills a model in by what runs its probes and forms: each probe until its loop takes long
-// enough to be timed, then the forms, then all probes again and again while there is time. The best
-// of each counts. Probes whose figures cannot be run once more.
+// measure fills in a model. It repeats each probe until its loop runs long enough to be timed, then
+// times the forms, then repeats all probes in rounds while there is time. The best result of each
+// counts. Probes with impossible figures are run again.
 func measure(ctx context.Context, by prober, m *Model) error {
 	list := probes(m)
-	reps, best := map[probe]int64{}, map[probe]float64{} // seconds a unit
+	reps, best := map[probe]int64{}, map[probe]float64{} // seconds per unit
 	var err error
-	until := max(Time, by.elapsed()+settleTime)
+	until := max(Time, by.elapsed()+calibrateSeconds)
 	for _, p := range list {
-		if reps[p], err = settle(ctx, by, p, until, best); err != nil {
+		if reps[p], err = calibrate(ctx, by, p, until, best); err != nil {
 			return err
 		}
 	}
-	settled := by.elapsed() < until // else a round of all loops takes too long
+	settled := by.elapsed() < until // otherwise a round of all loops takes too long
 	if m.Forms, err = fastest(ctx, measured(), by); err != nil {
 		return err
 	}
 	last := 0.0
 	until = Time
 	if settled {
-		until = max(until, by.elapsed()+roundsTime)
+		until = max(until, by.elapsed()+roundsSeconds)
 	}
 	for begun := by.elapsed(); begun+last < until; {
 		for _, p := range list {
-			if err := again(ctx, by, p, reps, best); err != nil {
+			if err := rerun(ctx, by, p, reps, best); err != nil {
 				return err
 			}
 		}
@@ -122,8 +125,8 @@ func measure(ctx context.Context, by prober, m *Model) error {
 	return m.remeasure(ctx, by, reps, best)
 }
 
-// once runs a probe and keeps what it took, if that is the best.
-func once(ctx context.Context, by prober, p probe, reps int64, best map[probe]float64) (sample,
+// runOnce runs a probe and stores its time per unit in best if it is the best so far.
+func runOnce(ctx context.Context, by prober, p probe, reps int64, best map[probe]float64) (sample,
 	error) {
 	if err := ctx.Err(); err != nil {
 		return sample{}, context.Cause(ctx)
@@ -132,54 +135,55 @@ func once(ctx context.Context, by prober, p probe, reps int64, best map[probe]fl
 	if err != nil {
 		return s, err
 	}
-	// A loop too short for the clock says nothing.
+	// A loop that is too short for the clock has no result.
 	if old, ok := best[p]; s.seconds > 0 && s.units > 0 && (!ok || s.seconds/s.units < old) {
 		best[p] = s.seconds / s.units
 	}
 	return s, nil
 }
 
-// mostGrowth is how much oftener a loop is repeated than in the try before, at most: short ones are
-// timed badly.
-const mostGrowth = 64
+// maxGrowth is the largest factor between the repetitions of a loop in one try and in the next. The
+// growth is limited because the times of short loops are inexact.
+const maxGrowth = 64
 
-// settle finds how often a probe's loop is to be repeated. From until on it tries no further.
-func settle(ctx context.Context, by prober, p probe, until float64,
+// calibrate returns a number of repetitions that makes a probe's loop run for minRunSeconds. It
+// stops trying when the elapsed time exceeds until.
+func calibrate(ctx context.Context, by prober, p probe, until float64,
 	best map[probe]float64) (reps int64, err error) {
 	for reps = 1; ; {
-		s, err := once(ctx, by, p, reps, best)
+		s, err := runOnce(ctx, by, p, reps, best)
 		if err != nil {
 			return 0, err
 		}
-		if s.seconds >= shortest || s.seconds > 0 && by.elapsed() >= until || reps >= 1<<40 {
+		if s.seconds >= minRunSeconds || s.seconds > 0 && by.elapsed() >= until || reps >= 1<<40 {
 			return reps, nil
 		}
-		// What the first runs of a loop took, with cold caches, is no measure of it.
+		// The first runs found cold caches, so they do not count.
 		delete(best, p)
 		reps *= growth(s)
 	}
 }
 
-// growth is how many times as often a loop is to be repeated that took s.
+// growth returns the factor for the repetitions of a loop whose last run was s.
 func growth(s sample) int64 {
 	if s.seconds <= 0 {
-		return mostGrowth
+		return maxGrowth
 	}
-	return max(min(int64(1.2*shortest/s.seconds)+1, mostGrowth), 2)
+	return max(min(int64(1.2*minRunSeconds/s.seconds)+1, maxGrowth), 2)
 }
 
-// again runs a probe as often as it was found to need. If it takes less than half of shortest,
-// other work had stopped the run by which that was found: it is repeated more often from then on.
-func again(ctx context.Context, by prober, p probe, reps map[probe]int64,
+// rerun runs a probe with the number of repetitions in reps. If it takes less than half of
+// minRunSeconds, other work interrupted the run that determined the number, and rerun increases it.
+func rerun(ctx context.Context, by prober, p probe, reps map[probe]int64,
 	best map[probe]float64) error {
-	s, err := once(ctx, by, p, reps[p], best)
-	if err == nil && s.seconds < shortest/2 && reps[p] < 1<<40 {
+	s, err := runOnce(ctx, by, p, reps[p], best)
+	if err == nil && s.seconds < minRunSeconds/2 && reps[p] < 1<<40 {
 		reps[p] *= growth(s)
 	}
 	return err
 }
 
-// fill takes the figures from the seconds of each unit.
+// fill computes the figures from the best seconds per unit of each probe.
 func (m *Model) fill(best map[probe]float64) {
 	pair := func(k kind, level int) Pair {
 		x := Pair{best[probe{k, level, 1}], best[probe{k, level, 1}]}

@@ -6,45 +6,50 @@ import (
 	"slices"
 )
 
-// Leaf is what a leaf does: what a prediction of its time rests on.
+// Leaf describes the work of a leaf in the quantities that determine its time.
 type Leaf struct {
 	Work
-	Alone  float64 // of the operations, those that are not one half of a multiply-add
-	Loads  float64 // bytes of values that innermost loops load and store, each as often as they do
+	Alone float64 // operations that are not one half of a multiply-add
+	// bytes that innermost loops load and store; a value that is loaded twice counts twice
+	Loads  float64
 	Picks  []Pick
-	Enters float64 // into loops over segments
-	Ends   float64 // of loops, and turns of intersections, which cannot be foretold
-	Steps  float64 // of loops that walk several operands, of each
-	Found  float64 // entries that are read from workspaces in which they lie scattered
-	// Searches is the steps of binary searches, Atomics the atomic additions to places of any threads,
-	// and Taken how often a thread takes its next iterations from what all of them share.
+	Enters float64 // number of times that a loop over a segment is entered
+	// loop ends and turns of intersections whose branches the processor cannot predict
+	Ends float64
+	// steps of loops that traverse several operands together, counted for each operand
+	Steps float64
+	Found float64 // entries that are read at scattered places of workspaces
+	// Searches counts the steps of binary searches. Atomics counts atomic additions to places that
+	// other threads may add to. Taken counts how often a thread takes its next iterations from a
+	// counter that all threads share.
 	Searches, Atomics, Taken float64
-	Serial                   bool // one thread does all of it
-	// what several threads write is in pieces, which are copied in the end
+	Serial                   bool // one thread does all the work
+	// several threads write separate pieces, which are copied together at the end
 	Joined bool
 }
 
-// Pick is rows of an array of so many bytes that are read in an order which data decide.
+// Pick describes reads of rows of an array in an order that the data determine.
 type Pick struct {
-	Bytes  int64   // of the array
-	Count  float64 // rows
-	Run    float64 // bytes of a row
-	Passes float64 // how often the rows that are read ascend anew
-	Reach  float64 // bytes that a pass goes through at most
-	// Written says that rows are added to, Marked that these are values with a mark beside each, of
-	// another array.
+	Bytes  int64   // size of the array
+	Count  float64 // number of rows that are read
+	Run    float64 // size of a row in bytes
+	Passes float64 // number of passes; row numbers ascend within a pass
+	Reach  float64 // largest number of bytes of the array that a pass touches
+	// Written is set if the rows are added to. Marked is set if the rows are single values, and
+	// each has a mark in another array.
 	Written, Marked bool
-	Lanes           bool // several values are picked by one instruction
-	Phase           int  // rows of one phase are picked in turn, and their arrays share the caches
+	Lanes           bool // one instruction reads several values
+	Phase           int  // picks of the same phase alternate, so their arrays share the caches
 }
 
-// Scaled is a share of the work, on arrays as large.
+// Scaled returns the given share of the work. The arrays keep their sizes.
 func (l Leaf) Scaled(share float64) Leaf {
-	l.Read, l.Written, l.Flops, l.Alone = int64(float64(l.Read)*share),
-		int64(float64(l.Written)*share), l.Flops*share, l.Alone*share
-	l.Loads, l.Enters, l.Ends, l.Steps, l.Found = l.Loads*share, l.Enters*share, l.Ends*share,
-		l.Steps*share, l.Found*share
-	l.Searches, l.Atomics, l.Taken = l.Searches*share, l.Atomics*share, l.Taken*share
+	l.Read = int64(float64(l.Read) * share)
+	l.Written = int64(float64(l.Written) * share)
+	for _, x := range []*float64{&l.Flops, &l.Alone, &l.Loads, &l.Enters, &l.Ends, &l.Steps,
+		&l.Found, &l.Searches, &l.Atomics, &l.Taken} {
+		*x *= share
+	}
 	l.Picks = append([]Pick(nil), l.Picks...)
 	for n := range l.Picks {
 		l.Picks[n].Count *= share
@@ -53,35 +58,37 @@ func (l Leaf) Scaled(share float64) Leaf {
 	return l
 }
 
-// Line is the bytes of a cache line.
+// Line is the size of a cache line in bytes.
 const Line = 64
 
-// Seconds predicts what a leaf takes on some threads, where its data lie as they do when it ran
-// before.
+// Seconds predicts the time of a leaf on the given number of threads. It assumes that the leaf ran
+// before, so that its data are in the caches that the earlier run left them in.
 //
-// What is gone through is fetched ahead, beside all else but gathers in lanes, whose many
-// operations fill the processor up to the end of what it looks ahead; what is written is not.
-// Gathers, what is computed on what is there, and what cannot be foretold follow one another:
-// branches that were not foretold let all else wait, and so does a step through several operands,
-// which begins with a coordinate that the step before it decides. Entering and leaving loops takes
-// instructions, not memory: where these take longer than all of it, they decide.
+// Sequential reads are prefetched and overlap with all other work except gathers in vector lanes.
+// A gather in lanes consists of many operations, which occupy the processor's whole reorder
+// window. Writes do not overlap. Gathers, computation on data in the caches, and unpredictable work
+// follow one another: all other work waits for a mispredicted branch, and also for a step through
+// several operands, because the step starts from a coordinate that the step before it selects.
+// Entering and leaving loops costs instructions and no memory traffic. If that cost exceeds
+// everything else, it is the time of the leaf.
 func (m *Model) Seconds(l Leaf, threads int) float64 {
 	if l.Serial {
 		threads = 1
 	}
 	all := l.Read + l.Written
-	read, write := m.each(readOf, all, threads, threads), m.each(writeOf, all, threads, threads)
+	read := m.secondsPerByte(readOf, all, threads, threads)
+	write := m.secondsPerByte(writeOf, all, threads, threads)
 	reads, writes := float64(l.Read)*read, float64(l.Written)*write
 	if l.Joined && threads > 1 {
 		writes += writes + float64(l.Written)*read
 	}
 	picks, lanes, loads := 0.0, 0.0, l.Loads
 	for n, p := range l.Picks {
-		takes := m.gathering(p, l.between(n), threads)
+		takes := m.gatherSeconds(p, l.bytesBetween(n), threads)
 		if picks += takes; p.Lanes {
 			lanes += takes
 		}
-		loads -= p.Count * p.Run * p.times() // gathering is loading
+		loads -= p.Count * p.Run * p.transfers() // a gathered value is loaded by its gather
 	}
 	rate := m.MultiplyAdds64
 	if l.Single {
@@ -99,9 +106,10 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	return math.Max(math.Max(reads+lanes, picks+computes+waits)+writes, waits+enters) + regions
 }
 
-// between is the bytes that come near between two times that one row is picked: the array of these
-// rows, and of the others of the same phase as much as is picked meanwhile.
-func (l *Leaf) between(n int) int64 {
+// bytesBetween returns how many bytes are brought into the caches between two reads of the same row
+// of pick n. These are the whole array of pick n and, from the other picks of the same phase, the
+// share that is read in the meantime.
+func (l *Leaf) bytesBetween(n int) int64 {
 	p := l.Picks[n]
 	bytes, moved := float64(p.Bytes), p.moved()
 	for k, q := range l.Picks {
@@ -112,51 +120,55 @@ func (l *Leaf) between(n int) int64 {
 	return int64(bytes)
 }
 
-// moved is the bytes of the lines that come near in all passes together.
+// moved returns the number of bytes in the cache lines that all passes together bring in.
 func (p *Pick) moved() float64 {
 	return math.Min(p.Count*math.Max(p.Run, Line), p.Passes*p.Reach)
 }
 
-// gathering is what rows take between two picks of which so many bytes come near: as many gathers
-// from an array of that size. Where rows lie close to each other, that is no more than going
-// through all that they lie in, and gathering what is near then.
-func (m *Model) gathering(p Pick, between int64, threads int) float64 {
-	gathers, each := p.Count*m.row(between, p.Run, threads), p.Count*m.row(0, p.Run, threads)
-	through := p.Passes*p.Reach*m.each(readOf, between, 1, threads) + each
-	seconds := math.Min(gathers, through) * p.times()
-	if p.Written && p.times() == 1 {
-		seconds += each // to a line that has come by then
+// gatherSeconds returns the time of a pick's rows if between bytes are brought into the caches
+// between two reads of a row. The pick takes the same time as random reads from an array of
+// between bytes. If the rows are close together, it costs at most a sequential read of everything
+// that the passes touch, plus gathers from the nearest cache.
+func (m *Model) gatherSeconds(p Pick, between int64, threads int) float64 {
+	gathers := p.Count * m.rowSeconds(between, p.Run, threads)
+	each := p.Count * m.rowSeconds(0, p.Run, threads)
+	through := p.Passes*p.Reach*m.secondsPerByte(readOf, between, 1, threads) + each
+	seconds := math.Min(gathers, through) * p.transfers()
+	if p.Written && p.transfers() == 1 {
+		seconds += each // the addition finds its cache line in the nearest cache
 	}
 	return seconds
 }
 
-// times is how often the rows move: those that are written and have more than a line, or a mark
-// beside, take as long to go back.
-func (p *Pick) times() float64 {
+// transfers returns how often the rows move between memory and core. Rows that are written move
+// twice if they are longer than a cache line or have marks.
+func (p *Pick) transfers() float64 {
 	if p.Written && (p.Run > Line || p.Marked) {
 		return 2
 	}
 	return 1
 }
 
-// row is what one row of so many bytes takes, of an array of that size, between a value and a row
-// of RowBytes by its lines; those behind follow at the rate of the level.
-func (m *Model) row(bytes int64, run float64, threads int) float64 {
-	value := m.gathered(bytes, threads, func(g *Gather) Pair { return g.Values })
+// rowSeconds returns the time of one row of run bytes in an array of the given size. Up to Line
+// bytes it is the time of one value. Between Line and RowBytes it grows linearly to the time of a
+// measured row. The bytes after RowBytes are read at the rate of the level.
+func (m *Model) rowSeconds(bytes int64, run float64, threads int) float64 {
+	value := m.secondsPerGather(bytes, threads, func(g *Gather) Pair { return g.Values })
 	if run <= Line {
 		return value
 	}
-	row := m.gathered(bytes, threads, func(g *Gather) Pair { return g.Rows })
-	more := math.Max(run-RowBytes, 0) * m.each(readOf, bytes, 1, threads)
+	row := m.secondsPerGather(bytes, threads, func(g *Gather) Pair { return g.Rows })
+	more := math.Max(run-RowBytes, 0) * m.secondsPerByte(readOf, bytes, 1, threads)
 	return value + (row-value)*math.Min((run-Line)/(RowBytes-Line), 1) + more
 }
 
-// gathered is the seconds of one gather from an array of some bytes: between two sizes that were
-// measured it grows evenly with the logarithm of the size.
-func (m *Model) gathered(bytes int64, threads int, of func(*Gather) Pair) float64 {
+// secondsPerGather returns the time of one gather from an array of the given size. rate selects the
+// rate of values or of rows. Between two measured sizes the time grows linearly with the logarithm
+// of the size.
+func (m *Model) secondsPerGather(bytes int64, threads int, rate func(*Gather) Pair) float64 {
 	n, _ := slices.BinarySearchFunc(m.Gathers, bytes,
 		func(g Gather, bytes int64) int { return cmp.Compare(g.Bytes, bytes) })
-	at := func(n int) float64 { return 1 / of(&m.Gathers[n]).At(threads) }
+	at := func(n int) float64 { return 1 / rate(&m.Gathers[n]).At(threads) }
 	if n == 0 {
 		return at(0)
 	}

@@ -16,7 +16,7 @@ import (
 //go:embed loops/probes.c
 var probesText string
 
-// kind is what a probe does: the function of loops/probes.c is called probe_ and its name.
+// kind is the kind of a probe. Its function in loops/probes.c is named probe_ and the kind.
 type kind string
 
 const (
@@ -34,55 +34,56 @@ const (
 	call       kind = "call"
 )
 
-// timed are the kinds of probes.
+// timed lists all kinds of probes.
 var timed = []kind{read, write, dependent, gather, rows, multiply64, multiply32, atomic, branch,
 	segment, region, call}
 
 // probe is one measurement.
 type probe struct {
-	kind    kind
-	level   int // of the model, or of its gathers, for those that work on data
+	kind kind
+	// index in the model's Levels, or in its Gathers for gather and rows; 0 for kinds without data
+	level   int
 	threads int
 }
 
-// sample is what a probe took for how much.
+// sample is the result of a run: its time, and how many units of work it did.
 type sample struct{ seconds, units float64 }
 
-// prober runs probes, and forms.
+// prober runs probes and times forms.
 type prober interface {
-	// run does a probe's loop reps times.
+	// run repeats a probe's loop reps times.
 	run(p probe, reps int64) (sample, error)
-	former
+	formTimer
 }
 
-// random is how many random numbers a gather goes over at least, and at most.
-const leastRandom, mostRandom = 1 << 20, 1 << 23
+// The smallest and the largest number of random places that a gather reads.
+const minRandom, maxRandom = 1 << 20, 1 << 23
 
-// leaves are the probes as leaves, with the data that they work on.
+// leaves holds the probes as compiled leaves, with the data that they work on.
 type leaves struct {
 	ctx     context.Context
 	begun   time.Time
 	arena   *kernels.Arena
 	runner  *kernels.Runner
 	sets    []set
-	gathers []Gather  // of the model, without figures
-	found   []float64 // a probe's seconds, units, and check
+	gathers []Gather  // of the model, without rates
+	found   []float64 // the result of a probe: seconds, units, and a check value
 
 	library             *kernels.Library
 	leaf                map[string]kernels.Leaf
 	data, links, random *tcs.Tensor
-	touched             Pair    // bytes a second
-	compiling           float64 // seconds
-	formed              *formed // nil until they are made
+	touched             Pair        // bytes per second
+	compiling           float64     // seconds
+	formed              *formLeaves // nil until makeForms
 }
 
-// set is the data of a level: the first elements of data, and a part of the links.
+// set is the data of a level: the first elements of data, and a range of the links.
 type set struct {
-	one, all   int64 // elements that one thread, and all threads work on
-	from, upTo int64 // of the links
+	one, all   int64 // numbers of elements for one thread, and for all threads together
+	from, upTo int64 // range in the links
 }
 
-// powerOfTwo is the largest that is no more than n, and 1 at least.
+// powerOfTwo returns the largest power of two that does not exceed n, and at least 1.
 func powerOfTwo(n int64) int64 {
 	p := int64(1)
 	for 2*p <= n {
@@ -91,8 +92,8 @@ func powerOfTwo(n int64) int64 {
 	return p
 }
 
-// newLeaves compiles the probes and makes their data, for the levels of a model and so many bytes
-// for memory.
+// newLeaves compiles the probes and makes their data for the levels of a model. The data that
+// represent memory have the given number of bytes.
 func newLeaves(ctx context.Context, cfg cc.Config, m *Model, bytes int64) (*leaves, error) {
 	l := &leaves{ctx: ctx, begun: time.Now(), arena: kernels.NewArena(nil),
 		runner: kernels.NewRunner(), leaf: map[string]kernels.Leaf{}, found: make([]float64, 3)}
@@ -107,15 +108,16 @@ func newLeaves(ctx context.Context, cfg cc.Config, m *Model, bytes int64) (*leav
 	return l, nil
 }
 
-// compile makes the leaves.
+// compile compiles and opens the leaves of all probes.
 func (l *leaves) compile(cfg cc.Config) error {
-	cfg.Ours, cfg.Cache = true, "" // what compiling takes is measured too
+	cfg.Ours, cfg.Cache = true, "" // the time of compilation is measured too
 	b, err := cc.New(cfg)
 	if err != nil {
 		return err
 	}
 	begun := time.Now()
-	o, err := b.Build(l.ctx, cc.Source{Text: c.Header() + probesText, Label: "measures the machine"})
+	o, err := b.Build(l.ctx, cc.Source{Text: c.Header() + probesText,
+		Label: "measures the machine"})
 	l.compiling = time.Since(begun).Seconds()
 	if err != nil {
 		return err
@@ -137,24 +139,25 @@ func (l *leaves) compile(cfg cc.Config) error {
 	return nil
 }
 
-// Sizes of the data that stand for memory: several times what the last caches hold, as far as that
-// is done in a moment.
-const leastData, mostData = 64 << 20, 512 << 20
+// The smallest and the largest size in bytes of the data that represent memory. The size is several
+// times the size of the last cache, unless filling that much takes too long.
+const minData, maxData = 64 << 20, 512 << 20
 
-// dataBytes is how many bytes stand for memory. It fails where memory, which may be taken in all,
-// has no room for as many as tell memory from caches, with links and random numbers beside them.
+// dataBytes returns the size in bytes of the data that represent memory. memory is the number of
+// bytes that may be allocated in all, or 0 for no limit. It fails if that is too little to
+// distinguish memory from the caches, counting links and random numbers.
 func dataBytes(m *Model, memory int64) (int64, error) {
 	last := m.lastCache()
-	want := max(min(4*last, mostData), 2*last, leastData)
-	if need := 3*want + 4*mostRandom; memory > 0 && memory < need {
-		return 0, &tcs.Error{Exit: 5,
-			Msg: fmt.Sprintf("to measure this machine takes %s of memory, of which this process may take %s",
-				tcs.Size(need), tcs.Size(memory))}
+	want := max(min(4*last, maxData), 2*last, minData)
+	if need := 3*want + 4*maxRandom; memory > 0 && memory < need {
+		return 0, &tcs.Error{Exit: 5, Msg: fmt.Sprintf(
+			"to measure this machine takes %s of memory, of which this process may take %s",
+			tcs.Size(need), tcs.Size(memory))}
 	}
 	return want, nil
 }
 
-// lastCache is what the last caches of all threads hold.
+// lastCache returns the bytes that the last-level caches of all threads hold together.
 func (m *Model) lastCache() int64 {
 	if len(m.Levels) < 2 {
 		return 0
@@ -163,11 +166,12 @@ func (m *Model) lastCache() int64 {
 	return l.Bytes * l.caches(m.Threads)
 }
 
-// makeData makes and fills the data of all levels; that of memory has so many bytes.
+// makeData allocates and fills the data of all levels. The data that represent memory have the
+// given number of bytes.
 func (l *leaves) makeData(m *Model, bytes int64) error {
 	l.sets, l.gathers = makeSets(m, bytes/8), m.Gathers
 	linked := l.sets[len(l.sets)-1].upTo
-	random := min(max(powerOfTwo(m.lastCache()/32), leastRandom), mostRandom)
+	random := min(max(powerOfTwo(m.lastCache()/32), minRandom), maxRandom)
 	var err error
 	if l.random, err = l.array(random, tcs.Int32, 4); err != nil {
 		return err
@@ -195,19 +199,21 @@ func (l *leaves) makeData(m *Model, bytes int64) error {
 	return nil
 }
 
-// leastGathered is the size of the smallest array that is gathered from: it lies in any L1.
-const leastGathered = 16 << 10
+// minGathered is the size of the smallest array that is gathered from. It fits every L1 cache.
+const minGathered = 16 << 10
 
-// gathers are those of a model, without figures: of arrays of powers of two, up to so many bytes.
+// gathers returns the Gathers of a model without rates: arrays of powers of two up to the given
+// number of bytes.
 func gathers(bytes int64) (list []Gather) {
-	for n := int64(leastGathered); n <= max(bytes, leastGathered); n *= 2 {
+	for n := int64(minGathered); n <= max(bytes, minGathered); n *= 2 {
 		list = append(list, Gather{Bytes: n})
 	}
 	return list
 }
 
-// makeSets says what data the probes of each level work on, of so many elements in all: of a cache
-// about half, and more than the caches within it hold where it has room for that.
+// makeSets returns the data that the probes of each level work on, out of the given number of
+// elements. A cache gets about half of its size. If it has room, it gets at least twice the data of
+// the cache within it.
 func makeSets(m *Model, elements int64) []set {
 	var sets []set
 	from, inner := int64(0), [2]int64{}
@@ -226,7 +232,7 @@ func makeSets(m *Model, elements int64) []set {
 	return sets
 }
 
-// array is a tensor of n values, which hold anything.
+// array returns a tensor of n uninitialized values.
 func (l *leaves) array(n int64, typ tcs.Type, width uint8) (*tcs.Tensor, error) {
 	mem, err := l.arena.Alloc(n*int64(width), "the data that are measured with")
 	if err != nil {
@@ -237,7 +243,7 @@ func (l *leaves) array(n int64, typ tcs.Type, width uint8) (*tcs.Tensor, error) 
 	return t, mem.Release()
 }
 
-// touch fills fresh memory and returns the bytes a second.
+// touch writes to fresh memory and returns the rate in bytes per second.
 func (l *leaves) touch(t *tcs.Tensor, threads int) (float64, error) {
 	if err := l.calls(string(write), threads, t, nil, [2]int64{0, t.Vals.Len}, 1); err != nil {
 		return 0, err
@@ -245,7 +251,8 @@ func (l *leaves) touch(t *tcs.Tensor, threads int) (float64, error) {
 	return l.found[1] / l.found[0], nil
 }
 
-// calls calls a leaf on data over a range of its elements.
+// calls calls a probe's leaf on a range of elements of data, repeated reps times. The result is in
+// l.found.
 func (l *leaves) calls(name string, threads int, data, random *tcs.Tensor, elements [2]int64,
 	reps int64) error {
 	args := []*tcs.Tensor{data, {Header: tcs.Header{Type: tcs.Float64}, Vals: tcs.Of(l.found)}}

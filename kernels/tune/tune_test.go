@@ -91,9 +91,8 @@ func (x *machine) form(choice string, form int64) (float64, error) {
 }
 
 func blank(threads int) *Model {
-	return &Model{Threads: threads,
-		Levels: []Level{{Name: "L1", Bytes: 32 << 10, Shared: 1},
-			{Name: "L2", Bytes: 16 << 20, Shared: 4}, {Name: "memory"}}, Gathers: gathers(64 << 10)}
+	return &Model{Threads: threads, Levels: []Level{{Name: "L1", Bytes: 32 << 10, Shared: 1},
+		{Name: "L2", Bytes: 16 << 20, Shared: 4}, {Name: "memory"}}, Gathers: gathers(64 << 10)}
 }
 
 // TestMeasure holds the figures to those of machines of which all is known.
@@ -194,15 +193,16 @@ func TestMeasureEnds(t *testing.T) {
 		}
 		round := 0.0 // of the loops, which are repeated until they take a little
 		for range x.unit {
-			round += 2 * shortest
+			round += 2 * minRunSeconds
 		}
-		if most := max(Time, leastRounds*float64(forms)*seconds+3*round) + max(round,
-			float64(forms)*seconds); x.clock > most {
-			t.Errorf("forms of %v s: measuring took %.3f s, want %.3f at most", seconds, x.clock, most)
+		if most := max(Time, minRounds*float64(forms)*seconds+3*round) +
+			max(round, float64(forms)*seconds); x.clock > most {
+			t.Errorf("forms of %v s: measuring took %.3f s, want %.3f at most", seconds, x.clock,
+				most)
 		}
 		for key, n := range x.formed {
-			if n < leastRounds || n > formRounds || seconds == 0 && n != formRounds ||
-				seconds == 1 && n != leastRounds {
+			if n < minRounds || n > maxRounds || seconds == 0 && n != maxRounds ||
+				seconds == 1 && n != minRounds {
 				t.Errorf("forms of %v s: %s ran %d times", seconds, key, n)
 			}
 		}
@@ -252,7 +252,8 @@ func TestBusyMachine(t *testing.T) {
 		"a cache's latency, for a while": {probe{dependent, 1, 1}, Time + 1, ""},
 		"all threads, for a while":       {probe{multiply64, 0, 4}, Time + 1, ""},
 		"a cache":                        {probe{read, 0, 1}, 1e9, "L1 is read at 0."},
-		"a cache of all threads":         {probe{write, 1, 4}, 1e9, "L2 is written by 4 threads at 0."},
+		"a cache of all threads": {probe{write, 1, 4}, 1e9,
+			"L2 is written by 4 threads at 0."},
 		"a cache's latency": {probe{dependent, 0, 1}, 1e9,
 			"a load of L1 that depends on another takes "},
 		"all threads": {probe{rows, 1, 4}, 1e9,
@@ -270,12 +271,13 @@ func TestBusyMachine(t *testing.T) {
 			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
-		if x.clock > Time+moreTime+0.5 {
+		if x.clock > Time+remeasureSeconds+0.5 {
 			t.Errorf("%s: measuring took %.2f s", name, x.clock)
 		}
 	}
-	if got := (&BusyError{1.25, []string{"a", "b"}}).Error(); got !=
-		"the machine cannot be measured beside its other work, which kept 1.2 CPUs busy: a; b" {
+	got := (&BusyError{1.25, []string{"a", "b"}}).Error()
+	if want := "the machine cannot be measured while other work runs, " +
+		"which kept 1.2 CPUs busy: a; b"; got != want {
 		t.Errorf("got %q", got)
 	}
 }
@@ -352,8 +354,8 @@ func TestProbes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got.units != c.units || l.found[2] != c.check {
-					t.Errorf("%s of level %d at %d threads: got %v units and %v, want %v and %v", c.kind, level,
-						threads, got.units, l.found[2], c.units, c.check)
+					t.Errorf("%s of level %d at %d threads: got %v units and %v, want %v and %v",
+						c.kind, level, threads, got.units, l.found[2], c.units, c.check)
 				}
 			}
 		}
@@ -383,8 +385,8 @@ func TestProbes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if l.found[2] != c.check || c.units > 0 && got.units != c.units || !(got.units > 0) {
-				t.Errorf("%s at %d threads: got %v units and %v, want %v and %v", c.kind, threads, got.units,
-					l.found[2], c.units, c.check)
+				t.Errorf("%s at %d threads: got %v units and %v, want %v and %v", c.kind, threads,
+					got.units, l.found[2], c.units, c.check)
 			}
 		}
 	}
@@ -403,15 +405,17 @@ func TestProbes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got.units != c.units || l.found[2] != c.check {
-					t.Errorf("%s from %d bytes at %d threads: got %v units and %v, want %v and %v", c.kind,
-						m.Gathers[n].Bytes, threads, got.units, l.found[2], c.units, c.check)
+					t.Errorf("%s from %d bytes at %d threads: got %v units and %v, want %v and %v",
+						c.kind, m.Gathers[n].Bytes, threads, got.units, l.found[2], c.units,
+						c.check)
 				}
 			}
 		}
 	}
 	if got, err := l.run(probe{segment, 0, 1}, 2); err != nil || got.units != 2048 ||
 		l.found[2] != 3*1024 {
-		t.Errorf("segments: got %v units, %v, and %v, want 2048 and 3072", got.units, err, l.found[2])
+		t.Errorf("segments: got %v units, %v, and %v, want 2048 and 3072", got.units, err,
+			l.found[2])
 	}
 	if got, err := l.run(probe{branch, 0, 1}, 3); err != nil || got.units != 1.5*(1<<17) ||
 		l.found[2] != 3*(1<<17) {
@@ -448,16 +452,17 @@ func TestLevels(t *testing.T) {
 	cache("3", "3", "Unified", "1G", "0-31,64-95")
 	cache("2", "2", "Unified", "2M", "0")
 	cache("4", "4", "Unified", "", "0")
-	want := []Level{{Name: "L1", Bytes: 48 << 10, Shared: 2}, {Name: "L2", Bytes: 2 << 20, Shared: 1},
-		{Name: "L3", Bytes: 1 << 30, Shared: 64}, {Name: "memory"}}
+	want := []Level{{Name: "L1", Bytes: 48 << 10, Shared: 2},
+		{Name: "L2", Bytes: 2 << 20, Shared: 1}, {Name: "L3", Bytes: 1 << 30, Shared: 64},
+		{Name: "memory"}}
 	if got := levels(root); !slices.Equal(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 	if got := cpuName(root); got == "" {
 		t.Error("no name where the kernel tells none")
 	}
-	root["proc/cpuinfo"] = &fstest.MapFile{
-		Data: []byte("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n")}
+	root["proc/cpuinfo"] = &fstest.MapFile{Data: []byte(
+		"processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n")}
 	if got := cpuName(root); got != "Some CPU @ 2 GHz" {
 		t.Errorf("got the name %q", got)
 	}
@@ -472,7 +477,8 @@ func TestSets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bytes < 2*m.lastCache() {
-			t.Errorf("%d threads: %d bytes for memory, caches hold %d", threads, bytes, m.lastCache())
+			t.Errorf("%d threads: %d bytes for memory, caches hold %d", threads, bytes,
+				m.lastCache())
 		}
 		sets := makeSets(m, bytes/8)
 		for n, s := range sets {
@@ -480,10 +486,10 @@ func TestSets(t *testing.T) {
 				bytes   int64
 				threads int
 			}{{8 * s.one, 1}, {8 * s.all, threads}} {
-				if n+1 < len(sets) && m.Levels[n].misses(x.bytes, x.threads) > 0.125 ||
-					n > 0 && m.Levels[n-1].misses(x.bytes, x.threads) < 0.75 {
-					t.Errorf("%d threads, level %d: %d bytes of %d are not the level's alone", threads, n, x.bytes,
-						x.threads)
+				if n+1 < len(sets) && m.Levels[n].missShare(x.bytes, x.threads) > 0.125 ||
+					n > 0 && m.Levels[n-1].missShare(x.bytes, x.threads) < 0.75 {
+					t.Errorf("%d threads, level %d: %d bytes of %d are not the level's alone",
+						threads, n, x.bytes, x.threads)
 				}
 			}
 			if n > 0 && s.from != sets[n-1].upTo || s.upTo-s.from != s.one {
@@ -596,7 +602,8 @@ func TestLeast(t *testing.T) {
 		// twice L2
 		{Work{Read: 6000, Written: 2000}, 1, 6000*(0.25/40+0.75/10) + 2000*(0.25/20+0.75/5)},
 		{Work{Read: 6000, Written: 4000}, 1, 600 + 800},
-		{Work{Read: 30000, Written: 5000}, 4, 2000 + 1000}, // writing by all is no slower than by one
+		// writing by all is no slower than by one
+		{Work{Read: 30000, Written: 5000}, 4, 2000 + 1000},
 		{Work{Read: 500, Flops: 1600}, 1, 100},
 		{Work{Read: 500, Flops: 1600, Single: true}, 1, 50},
 		{Work{Read: 500, Flops: 1600}, 4, 25},

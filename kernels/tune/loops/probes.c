@@ -1,7 +1,8 @@
-/* The loops that package tune times, each a leaf. t[0] is the buffer that is worked on, t[1] takes
- * what was found: seconds, what was done (bytes, loads, operations), and a value that shows that it was. bounds[0] is the range of the
- * buffer's elements, bounds[1] how often to go over them, and t[2], where there is one, random numbers of 32 bits.
- * All threads begin together, and the time is that until the last is done. */
+/* The loops that package tune times. Each is a leaf. t[0] is the buffer that the loop works on.
+ * t[1] receives the result: the seconds, the number of units done (bytes, loads, operations),
+ * and a check value that shows that the work was done. bounds[0] is the range of elements of the
+ * buffer, and bounds[1] the number of repetitions. t[2], if there is one, holds random numbers
+ * of 32 bits. All threads start together, and the time ends when the last thread is done. */
 #include <stdint.h>
 #include <time.h>
 #ifdef _OPENMP
@@ -24,10 +25,10 @@ typedef lane64 lane64_any __attribute__((aligned(8), may_alias));
 #define LANES64 (LANE_BYTES / 8)
 #define LANES32 (LANE_BYTES / 4)
 
-/* Elements are shared out in groups of so many, which the loops below take at once. */
+/* Threads share elements in groups of GROUP elements. The loops below work on whole groups. */
 #define GROUP 64
 
-/* The compiler knows nothing of memory across it. */
+/* The compiler assumes nothing about memory across FENCE. */
 #define FENCE() __asm__ volatile("" ::: "memory")
 
 static double now(void) {
@@ -36,7 +37,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* share is the part of the calling thread of n elements, in whole groups. */
+/* share computes the range of n elements that the calling thread works on, in whole groups. */
 static void share(int64_t n, int64_t *from, int64_t *to) {
     int64_t k = omp_get_thread_num(), all = omp_get_num_threads(), groups = n / GROUP;
     *from = groups * k / all * GROUP;
@@ -50,7 +51,7 @@ static void found(dst_tensor **t, double seconds, double units, double check) {
     out[2] = check;
 }
 
-/* sum adds n elements, a multiple of GROUP. */
+/* sum adds n elements. n is a multiple of GROUP. */
 static double sum(const double *v, int64_t n) {
     lane64 a = {0}, b = a, c = a, d = a, e = a, f = a, g = a, h = a;
     for (int64_t i = 0; i < n; i += 8 * LANES64) {
@@ -88,7 +89,7 @@ int probe_read(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     return 0;
 }
 
-/* fill sets n elements, a multiple of GROUP. */
+/* fill sets n elements. n is a multiple of GROUP. */
 static void fill(double *v, int64_t n, double value) {
     lane64 x = value - (lane64){0};
     for (int64_t i = 0; i < n; i += 4 * LANES64) {
@@ -116,11 +117,12 @@ int probe_write(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
         #pragma omp master
         end = now();
     }
-    found(t, end - begin, 8.0 * (double)(n / GROUP * GROUP) * (double)reps, n >= GROUP ? v[n / GROUP * GROUP - 1] : 0);
+    found(t, end - begin, 8.0 * (double)(n / GROUP * GROUP) * (double)reps,
+        n >= GROUP ? v[n / GROUP * GROUP - 1] : 0);
     return 0;
 }
 
-/* A generator of random numbers: xorshift64*, of its upper bits. */
+/* next_random is xorshift64*. It returns the upper 32 bits. */
 static uint32_t next_random(uint64_t *s) {
     *s ^= *s >> 12;
     *s ^= *s << 25;
@@ -137,8 +139,8 @@ int probe_random(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     return 0;
 }
 
-/* One element of each line of LINE is a link; the links of a range are one cycle through all of its
- * lines (Sattolo's shuffle). */
+/* One element of each cache line of LINE elements is a link. The links of a range form one cycle
+ * through all of its lines (Sattolo's shuffle). */
 #define LINE 8
 
 int probe_link(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
@@ -155,7 +157,7 @@ int probe_link(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     return 0;
 }
 
-/* STEPS links are followed at a time. */
+/* STEPS is the number of links per repetition. */
 #define STEPS 1024
 
 int probe_dependent(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
@@ -172,7 +174,7 @@ int probe_dependent(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     return 0;
 }
 
-/* gather adds m elements of v at random places; mask + 1, a power of two, is how many v has. */
+/* gather adds m elements of v at random places. v has mask + 1 elements, a power of two. */
 static double gather(const double *v, const uint32_t *random, int64_t m, uint32_t mask) {
     double a = 0, b = 0, c = 0, d = 0;
     for (int64_t k = 0; k < m; k += 4) {
@@ -182,8 +184,9 @@ static double gather(const double *v, const uint32_t *random, int64_t m, uint32_
     return (a + b) + (c + d);
 }
 
-/* rows adds m rows of ROW elements, 256 bytes, at random places; mask + 1, a power of two, is how many rows v has. From FAR_ROWS
- * rows on they are fetched ahead as leaves do it (codegen/strategy/memory.go). */
+/* rows adds m rows of ROW elements (256 bytes) at random places. v has mask + 1 rows, a power of
+ * two. If v has at least FAR_ROWS rows, rows prefetches them as leaves do
+ * (codegen/strategy/memory.go). */
 #define ROW 32
 #define FAR_ROWS (1 << 13)
 #define FAR_AHEAD 64
@@ -214,79 +217,82 @@ static double rows(const double *v, const uint32_t *random, int64_t m, uint32_t 
     return s;
 }
 
-/* Both go over as many cache lines: of the random numbers, the first of so many are used that have 64 bytes of an array each. */
-#define GATHERS(name, elements, share_of)                                                                   \
-    int probe_##name(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {                            \
-        const double *v = t[0]->vals.ptr;                                                                   \
-        const uint32_t *random = t[2]->vals.ptr;                                                            \
-        int64_t m = t[2]->vals.len / (share_of), reps = bounds[1][1];                                       \
-        uint32_t mask = (uint32_t)(bounds[0][1] / (elements) - 1);                                          \
-        double total = 0, begin = 0, end = 0;                                                               \
-        _Pragma("omp parallel num_threads(env->threads) reduction(+:total)")                                \
-        {                                                                                                   \
-            int64_t from, to;                                                                               \
-            share(m, &from, &to);                                                                           \
-            _Pragma("omp barrier")                                                                          \
-            _Pragma("omp master")                                                                           \
-            begin = now();                                                                                  \
-            for (int64_t r = 0; r < reps; r++) {                                                            \
-                total += name(v, random + from, to - from, mask);                                           \
-                FENCE();                                                                                    \
-            }                                                                                               \
-            _Pragma("omp barrier")                                                                          \
-            _Pragma("omp master")                                                                           \
-            end = now();                                                                                    \
-        }                                                                                                   \
-        found(t, end - begin, (double)(m / GROUP * GROUP) * (double)reps, total);                           \
-        return 0;                                                                                           \
+/* Both probes read the same number of cache lines. Each uses only the first len / share_of
+ * random numbers. */
+#define GATHERS(name, elements, share_of)                                                         \
+    int probe_##name(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {                  \
+        const double *v = t[0]->vals.ptr;                                                         \
+        const uint32_t *random = t[2]->vals.ptr;                                                  \
+        int64_t m = t[2]->vals.len / (share_of), reps = bounds[1][1];                             \
+        uint32_t mask = (uint32_t)(bounds[0][1] / (elements) - 1);                                \
+        double total = 0, begin = 0, end = 0;                                                     \
+        _Pragma("omp parallel num_threads(env->threads) reduction(+:total)")                      \
+        {                                                                                         \
+            int64_t from, to;                                                                     \
+            share(m, &from, &to);                                                                 \
+            _Pragma("omp barrier")                                                                \
+            _Pragma("omp master")                                                                 \
+            begin = now();                                                                        \
+            for (int64_t r = 0; r < reps; r++) {                                                  \
+                total += name(v, random + from, to - from, mask);                                 \
+                FENCE();                                                                          \
+            }                                                                                     \
+            _Pragma("omp barrier")                                                                \
+            _Pragma("omp master")                                                                 \
+            end = now();                                                                          \
+        }                                                                                         \
+        found(t, end - begin, (double)(m / GROUP * GROUP) * (double)reps, total);                 \
+        return 0;                                                                                 \
     }
 GATHERS(gather, 1, 1)
 GATHERS(rows, ROW, ROW / LINE)
 
-/* ROUNDS multiply-adds follow one another in each of ACCUMULATORS lanes, enough for the latency of
- * each to be hidden by the others. They go towards 2. All begin with 0, which the compiler is not to know: of lanes that it
- * knows to be equal it would keep one. */
+/* ROUNDS multiply-adds depend on one another in each of ACCUMULATORS vectors. ACCUMULATORS is
+ * large enough to hide the latency. The values converge to 2. All vectors start at 0, which the
+ * compiler must not know: it would merge vectors that it knows to be equal. */
 #define ROUNDS 1000
 #define ACCUMULATORS 12
 #define STEP(a) a = a * x + y
-#define MULTIPLY_ADDS(name, type, lane, lanes)                                                              \
-    static double name(int64_t reps) {                                                                     \
-        lane x = (type)0.5 - (lane){0}, y = (type)1 - (lane){0};                                            \
-        lane start[ACCUMULATORS] = {0};                                                                     \
-        __asm__ volatile("" : : "r"(start) : "memory");                                                     \
-        lane a = start[0], b = start[1], c = start[2], d = start[3], e = start[4], f = start[5];            \
-        lane g = start[6], h = start[7], i = start[8], j = start[9], k = start[10], l = start[11];          \
-        for (int64_t r = 0; r < reps * ROUNDS; r++) {                                                      \
-            STEP(a); STEP(b); STEP(c); STEP(d); STEP(e); STEP(f);                                           \
-            STEP(g); STEP(h); STEP(i); STEP(j); STEP(k); STEP(l);                                           \
-        }                                                                                                  \
-        a = (((a + b) + (c + d)) + ((e + f) + (g + h))) + ((i + j) + (k + l));                              \
-        double s = 0;                                                                                      \
-        for (int n = 0; n < lanes; n++)                                                                    \
-            s += (double)a[n];                                                                             \
-        return s / lanes / ACCUMULATORS;                                                                   \
-    }                                                                                                      \
-    int probe_##name(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {                           \
-        int64_t reps = bounds[1][1];                                                                       \
-        double total = 0, begin = 0, end = 0;                                                              \
-        int threads = 1;                                                                                   \
-        _Pragma("omp parallel num_threads(env->threads) reduction(+:total)")                               \
-        {                                                                                                  \
-            _Pragma("omp barrier")                                                                         \
-            _Pragma("omp master")                                                                          \
-            begin = now(), threads = omp_get_num_threads();                                                \
-            total += name(reps);                                                                           \
-            _Pragma("omp barrier")                                                                         \
-            _Pragma("omp master")                                                                          \
-            end = now();                                                                                   \
-        }                                                                                                  \
-        found(t, end - begin, (double)reps * ROUNDS * ACCUMULATORS * lanes * threads, total / threads);     \
-        return 0;                                                                                          \
+#define MULTIPLY_ADDS(name, type, lane, lanes)                                                    \
+    static double name(int64_t reps) {                                                            \
+        lane x = (type)0.5 - (lane){0}, y = (type)1 - (lane){0};                                  \
+        lane start[ACCUMULATORS] = {0};                                                           \
+        __asm__ volatile("" : : "r"(start) : "memory");                                           \
+        lane a = start[0], b = start[1], c = start[2], d = start[3], e = start[4], f = start[5];  \
+        lane g = start[6], h = start[7], i = start[8], j = start[9], k = start[10],               \
+            l = start[11];                                                                        \
+        for (int64_t r = 0; r < reps * ROUNDS; r++) {                                             \
+            STEP(a); STEP(b); STEP(c); STEP(d); STEP(e); STEP(f);                                 \
+            STEP(g); STEP(h); STEP(i); STEP(j); STEP(k); STEP(l);                                 \
+        }                                                                                         \
+        a = (((a + b) + (c + d)) + ((e + f) + (g + h))) + ((i + j) + (k + l));                    \
+        double s = 0;                                                                             \
+        for (int n = 0; n < lanes; n++)                                                           \
+            s += (double)a[n];                                                                    \
+        return s / lanes / ACCUMULATORS;                                                          \
+    }                                                                                             \
+    int probe_##name(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {                  \
+        int64_t reps = bounds[1][1];                                                              \
+        double total = 0, begin = 0, end = 0;                                                     \
+        int threads = 1;                                                                          \
+        _Pragma("omp parallel num_threads(env->threads) reduction(+:total)")                      \
+        {                                                                                         \
+            _Pragma("omp barrier")                                                                \
+            _Pragma("omp master")                                                                 \
+            begin = now(), threads = omp_get_num_threads();                                       \
+            total += name(reps);                                                                  \
+            _Pragma("omp barrier")                                                                \
+            _Pragma("omp master")                                                                 \
+            end = now();                                                                          \
+        }                                                                                         \
+        found(t, end - begin, (double)reps * ROUNDS * ACCUMULATORS * lanes * threads,             \
+            total / threads);                                                                     \
+        return 0;                                                                                 \
     }
 MULTIPLY_ADDS(multiply64, double, lane64, LANES64)
 MULTIPLY_ADDS(multiply32, float, lane32, LANES32)
 
-/* More than a processor remembers the ways of. */
+/* BRANCHES is larger than the history of any branch predictor. */
 #define BRANCHES (1 << 17)
 
 /* All threads add to one place. */
@@ -312,17 +318,20 @@ int probe_atomic(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     return 0;
 }
 
-/* A random bit chooses which of two sums is added to, and nothing foretells it: half of the branches go the other way than was foretold. */
+/* A random bit chooses which of two counters grows. No predictor can predict it, so half of the
+ * branches are mispredicted. */
 int probe_branch(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     const uint32_t *random = t[2]->vals.ptr;
-    int64_t m = t[2]->vals.len < BRANCHES ? t[2]->vals.len : BRANCHES, reps = bounds[1][1], a = 0, b = 0;
+    int64_t m = t[2]->vals.len < BRANCHES ? t[2]->vals.len : BRANCHES;
+    int64_t reps = bounds[1][1], a = 0, b = 0;
     (void)env;
     double begin = now();
     for (int64_t r = 0; r < reps; r++) {
         for (int64_t k = 0; k < m; k++) {
             if (random[k] >> 31) {
                 a++;
-                __asm__ volatile("" : "+r"(a)); /* keeps the branch from becoming a selection */
+                /* prevents a conditional move instead of the branch */
+                __asm__ volatile("" : "+r"(a));
             } else {
                 b++;
                 __asm__ volatile("" : "+r"(b));
@@ -334,7 +343,8 @@ int probe_branch(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     return 0;
 }
 
-/* Segments of one value each are summed, whose ends are loaded; each begins where the one before ends (ir.Carry). */
+/* probe_segment sums segments of one value each. It loads the end of each segment, and each
+ * segment starts where the previous one ends (ir.Carry). */
 #define SEGMENTS 1024
 
 int probe_segment(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
