@@ -12,47 +12,47 @@ import (
 	"distaff/kernels/cc"
 )
 
-// Config says which GPU leaves run on, and where compiled ones are kept.
+// Config selects the GPU for leaves and the place of compiled leaves.
 type Config struct {
-	Cache  string // the root of the cache of leaves (cc.DefaultRoot); "": no cache
-	Device int    // the rank's number among those of its machine, which tells its GPU (Local)
-	// told, in a line, what the user should know though nothing failed; nil: nobody
-	Log func(string)
+	Cache  string       // the root of the cache (cc.DefaultRoot); "" means no cache
+	Device int          // the rank's number on its machine, which selects the GPU (Local)
+	Log    func(string) // receives one-line notes about problems that were not errors; may be nil
 }
 
-// Backend makes leaves for one GPU. Its methods may be called from several goroutines at once;
-// calls of its leaves take turns on the device.
+// Backend makes leaves for one GPU. Several goroutines may call its methods at the same time. Calls
+// of its leaves take turns on the device.
 type Backend struct {
 	dev      device
 	compiler compiler
 	store    *store
 }
 
-// compiler makes an image, which its device loads, of CUDA C++.
+// compiler compiles CUDA C++ to an image that its device loads.
 type compiler interface {
-	// text is the source of a leaf's kernels, and prelude that of the kernels that leaves share.
+	// text returns the source of a leaf's kernels, and prelude the source of the kernels that all
+	// leaves share.
 	text(f *ir.Func) string
 	prelude() string
-	// build returns the object whose payload the device loads, from a cache or compiled.
+	// build returns the object whose payload the device loads. It is cached or compiled.
 	build(ctx context.Context, src source) ([]byte, error)
 	complete() bool
 	name() string
 	key(src source) string
-	// kind tells machines apart that take one another's objects.
+	// kind returns a name that is equal for machines that can load each other's objects.
 	kind() string
-	// payload is what the device loads of an object, which it checks.
+	// payload checks an object and returns the part that the device loads.
 	payload(object []byte) ([]byte, error)
 }
 
-// source is the text of a leaf's kernels.
+// source is the source text of a leaf's kernels.
 type source struct {
 	text    string
 	label   string // the statement
 	tensors []cc.Tensor
 }
 
-// New is the backend of the GPU that cfg tells. Without a driver or a GPU it fails with a
-// *SetupError that says what is missing. Without NVRTC it serves what the cache has.
+// New returns the backend of the GPU that cfg selects. Without a driver or a GPU it fails with a
+// *SetupError that names the missing part. Without NVRTC the backend serves only cached leaves.
 func New(cfg Config) (kernels.Backend, error) {
 	lib, err := openDriver(driverNames)
 	if err != nil {
@@ -89,9 +89,9 @@ var (
 	_ kernels.Leaf     = (*Leaf)(nil)
 )
 
-// Build compiles the leaf of u, or finds it in the cache. Errors: *SetupError where there is no
-// NVRTC; kernels.LoadError, nvrtc.Error, which are faults of this machine or of ours; the context's
-// own.
+// Build compiles the leaf of u, or finds it in the cache. The error is a *SetupError if there is no
+// NVRTC. A kernels.LoadError or nvrtc.Error is a fault of this machine or of this program. It also
+// returns ctx's error.
 func (b *Backend) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, error) {
 	object, err := b.Object(ctx, u)
 	if err != nil {
@@ -100,30 +100,31 @@ func (b *Backend) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, err
 	return b.Load(object, u)
 }
 
-// Complete tells whether there is an NVRTC.
+// Complete reports whether there is an NVRTC.
 func (b *Backend) Complete() bool { return b.compiler.complete() }
 
-// Name is such as "NVRTC 12.9 for NVIDIA H100 80GB HBM3 (sm_90)".
+// Name returns the name of the compiler and the GPU, for example "NVRTC 12.9 for NVIDIA H100 80GB
+// HBM3 (sm_90)".
 func (b *Backend) Name() string {
 	d := b.dev.describe()
 	return fmt.Sprintf("%s for %s (sm_%d)", b.compiler.name(), d.name, d.arch)
 }
 
-// Keeps is false: two calls for one unit at the same time compile it twice.
+// Keeps returns false: two concurrent calls for one unit compile it twice.
 func (b *Backend) Keeps() bool { return false }
 
-// Key is the name in the cache of leaves.
+// Key returns the name of u's object in the cache.
 func (b *Backend) Key(u *codegen.Unit) string { return b.compiler.key(b.source(u)) }
 
-// Kind is the GPU's architecture, and the version of NVRTC.
+// Kind returns the GPU's architecture and the version of NVRTC.
 func (b *Backend) Kind() string { return b.compiler.kind() }
 
-// Object makes the object of u's leaf, with the errors of Build.
+// Object returns the object of u's leaf. Its errors are the errors of Build.
 func (b *Backend) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
 	return b.compiler.build(ctx, b.source(u))
 }
 
-// Load makes the leaf of u of an object of its, which it checks and copies.
+// Load makes the leaf of u from an object that Object made. It checks and copies the object.
 func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	code, err := b.compiler.payload(object)
 	if err != nil {
@@ -155,14 +156,15 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	return &Leaf{leaf: l}, nil
 }
 
-// preludes are the kernels that leaves share, of each device that has them. They stay for good: so
-// do devices, and what is loaded may not be dropped while the loader knows it.
+// preludes holds the shared kernels (fills and scans) of each device. They are never unloaded.
+// Devices are never closed either, and a loaded module must not be dropped while the loader knows
+// it.
 var preludes struct {
 	sync.Mutex
 	of map[device]module
 }
 
-// prelude has the kernels ready that leaves share.
+// prelude returns the shared kernels of the device, and compiles and loads them at first use.
 func (b *Backend) prelude() (module, error) {
 	preludes.Lock()
 	defer preludes.Unlock()
@@ -193,59 +195,57 @@ func (b *Backend) prelude() (module, error) {
 	return m, nil
 }
 
-// Memory is that of the device, in bytes; 0 for an emulated one without a limit.
+// Memory returns the size of the device's memory in bytes, or 0 for an emulated device without a
+// limit.
 func (b *Backend) Memory() int64 { return b.dev.describe().memory }
 
-// Resident says that no array of t changes until Forget(t), but for those that leaves of this
-// backend store to: from their first use on, they stay on the device, as far as its memory goes.
-// Where t is the result of a call, what the leaf makes stays there too. The memory of t is held
-// meanwhile. A tensor that was named several times is forgotten as often.
+// Resident keeps the arrays of t on the device from their first use until Forget(t), while there is
+// enough device memory. Until then the caller must not change the arrays; leaves of this backend
+// may. If t is the result of a call, the arrays that the leaf makes also stay. The backend holds a
+// reference to t's memory meanwhile. Each call of Resident needs its own call of Forget.
 func (b *Backend) Resident(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.keep(t) })
 }
 
-// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until
-// Forget(t).
+// Pin protects the resident arrays of t from eviction when device memory is short, until Forget(t).
 func (b *Backend) Pin(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.pin(t) })
 }
 
-// Leave has what leaves store to the values of t, of which Resident was said, stay on the device
-// alone: Fetch(t), of t or of another tensor over the same memory, comes before the host reads
-// them.
+// Leave makes values that leaves store to the resident tensor t stay on the device only. Before the
+// host reads the values, Fetch must be called for t or for another tensor over the same memory.
 func (b *Backend) Leave(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.leave(t) })
 }
 
-// Fetch has the host's memory hold what leaves stored to t's arrays. A device that is lost is a
-// *FaultError.
+// Fetch copies everything that leaves stored to t's arrays to the host. The error is a *FaultError
+// if the device is lost.
 func (b *Backend) Fetch(t *tcs.Tensor) error {
 	return b.dev.do(func() error { return b.store.fetch(t) })
 }
 
-// Forget ends what Resident(t) began, and fetches t. It comes before t changes, and before t is
-// closed or dropped.
+// Forget ends one call of Resident(t) and fetches t. It must be called before t changes, and before
+// t is closed or dropped.
 func (b *Backend) Forget(t *tcs.Tensor) {
-	// What the driver refuses to copy or free belongs to a device that is lost, as the next call
-	// tells.
+	// The driver refuses to copy or free only if the device is lost, which the next call reports.
 	b.dev.always(func() { b.store.forget(t, false) })
 }
 
-// Drop is Forget of a tensor whose values nobody reads any more.
+// Drop is like Forget, for a tensor whose values nobody reads any more. It does not fetch them.
 func (b *Backend) Drop(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.forget(t, true) })
 }
 
-// Changed says that the host wrote to t's arrays: what stays on the device of the same memory, as
-// an array of another tensor too, is copied there again at its next use.
+// Changed tells the backend that the host wrote to t's arrays. Resident arrays over the same
+// memory, of t or of other tensors, are copied to the device again at their next use.
 func (b *Backend) Changed(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.rewritten(t) })
 }
 
-// Uploaded is how many bytes of arguments were copied to the device so far.
+// Uploaded returns the number of argument bytes that were copied to the device so far.
 func (b *Backend) Uploaded() int64 { return b.store.up.Load() }
 
-// Downloaded is how many bytes of what leaves made were copied to the host so far.
+// Downloaded returns the number of result bytes that were copied to the host so far.
 func (b *Backend) Downloaded() int64 { return b.store.down.Load() }
 
 // leaf is a leaf on a device.
@@ -254,13 +254,13 @@ type leaf struct {
 	store  *store
 	p      *program
 	module module
-	shared module // nil where the leaf fills and scans nothing
+	shared module // the kernels for fills and scans; nil if the leaf does neither
 }
 
-// Leaf is a leaf that runs on a GPU. It is a kernels.Leaf.
+// Leaf is a leaf that runs on a GPU. It implements kernels.Leaf.
 type Leaf struct {
-	mu   sync.Mutex // over leaf, which Close takes away
-	leaf *leaf
+	mu sync.Mutex // guards leaf, which Close sets to nil
+	*leaf
 }
 
 // Close unloads the leaf's kernels.
@@ -274,19 +274,19 @@ func (l *Leaf) Close() error {
 	l.leaf = nil
 	err := f.dev.do(f.module.unload)
 	if _, lost := err.(*FaultError); lost {
-		return nil // its context is gone, and all modules with it
+		return nil // the context and all its modules are gone
 	}
 	return err
 }
 
-// Call runs the leaf: see kernels.Leaf. A kernel's fault is a *FaultError, and memory that the
-// device has not a *MemoryError.
+// Call runs the leaf; see kernels.Leaf. It returns a *FaultError if a kernel faults, and a
+// *MemoryError if the device does not have enough memory.
 func (l *Leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	env kernels.Env) error {
 	return l.on(ctx, args, bounds, env, (*call).perform)
 }
 
-// on runs a call of the leaf in some way on the device's thread.
+// on runs a call of the leaf on the device's thread. way executes the call.
 func (l *Leaf) on(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
 	way func(c *call) error) error {
 	if env.Threads < 1 {

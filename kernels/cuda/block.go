@@ -12,22 +12,23 @@ import (
 type block struct {
 	name  string
 	elem  ir.Type
-	n     int64   // elements
-	first int64   // the index of the first
-	at    pointer // on the device; 0: not there
-	// Of an argument's array:
-	host  unsafe.Pointer // on the host; nil for an array that the leaf makes
-	fresh bool           // what it holds is undefined: it is not copied up
-	stale bool           // the device has stored to it: what the host has is old
-	kept  *resident      // whose memory on the device it is; nil: the call's
+	n     int64   // number of elements
+	first int64   // index of the first element
+	at    pointer // address on the device; 0 if the array is not there
+	// For the array of an argument:
+	host  unsafe.Pointer // address on the host; nil if the leaf makes the array
+	fresh bool           // its contents are undefined, so they are not copied to the device
+	stale bool           // the device stored to the array, so the host's copy is old
+	// the resident array whose device memory it uses; nil if the memory is the call's own
+	resident *residentArray
 }
 
 func (b *block) bytes() int64 { return b.n * b.elem.Size() }
 
-// base is the address of element 0.
+// base returns the address of element 0.
 func (b *block) base() pointer { return b.at - pointer(b.first*b.elem.Size()) }
 
-// span is where elements [lo, hi) lie on the device, and their bytes.
+// span returns the device address and the size in bytes of elements [lo, hi).
 func (b *block) span(lo, hi int64) (pointer, int64, error) {
 	if lo >= hi {
 		return b.at, 0, nil
@@ -39,7 +40,7 @@ func (b *block) span(lo, hi int64) (pointer, int64, error) {
 	return b.base() + pointer(lo*b.elem.Size()), (hi - lo) * b.elem.Size(), nil
 }
 
-// elemType is the type of the elements of a slot's array.
+// arrayOf returns the array of t that a slot names.
 func arrayOf(t *tcs.Tensor, s ir.Slot) *tcs.Array {
 	switch s.Field {
 	case ir.Pos:
@@ -50,7 +51,7 @@ func arrayOf(t *tcs.Tensor, s ir.Slot) *tcs.Array {
 	return &t.Vals
 }
 
-// bind gives the parameters of the leaf their arguments.
+// bind assigns the arguments to the parameters of the leaf.
 func (c *call) bind() error {
 	for _, q := range c.leaf.p.f.Params {
 		if q.Slot.Arg >= len(c.args) {
@@ -58,8 +59,8 @@ func (c *call) bind() error {
 		}
 		t := c.args[q.Slot.Arg]
 		if q.Slot.Field.HasLevel() && q.Slot.Level >= len(t.Levels) {
-			return fmt.Errorf("BUG: cuda: got an argument of %d levels, want one for %s", len(t.Levels),
-				q.Slot)
+			return fmt.Errorf("BUG: cuda: got an argument of %d levels, want one for %s",
+				len(t.Levels), q.Slot)
 		}
 		if q.V != nil {
 			c.vars[q.V] = ir.Int(scalarOf(t, q.Slot))
@@ -71,7 +72,8 @@ func (c *call) bind() error {
 		}
 	}
 	if len(c.bounds) < len(c.leaf.p.f.Bounds) {
-		return fmt.Errorf("BUG: cuda: got %d bounds, want %d", len(c.bounds), len(c.leaf.p.f.Bounds))
+		return fmt.Errorf("BUG: cuda: got %d bounds, want %d", len(c.bounds),
+			len(c.leaf.p.f.Bounds))
 	}
 	for k, vs := range c.leaf.p.f.Bounds {
 		for side, v := range vs {
@@ -86,7 +88,7 @@ func (c *call) bind() error {
 	return nil
 }
 
-// scalarOf is the size that a slot names.
+// scalarOf returns the integer that a slot names.
 func scalarOf(t *tcs.Tensor, s ir.Slot) int64 {
 	switch s.Field {
 	case ir.Size:
@@ -99,8 +101,8 @@ func scalarOf(t *tcs.Tensor, s ir.Slot) int64 {
 	return t.Vals.Len
 }
 
-// bindArray gives a parameter its array. Two parameters with one array on the host have one
-// on the device too.
+// bindArray assigns an array to a parameter. Parameters that share one array on the host also share
+// it on the device.
 func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
 	if from.Ptr != nil && from.Len > 0 && int64(from.Width) != a.Elem.Size() {
 		return fmt.Errorf("BUG: cuda: %s has elements of %d bytes, want %s", s, from.Width, a.Elem)
@@ -109,7 +111,7 @@ func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
 		if b.host != nil && b.host == from.Ptr && b.n == from.Len && b.elem == a.Elem &&
 			b.first == from.First {
 			c.blocks[a] = b
-			b.fresh = false // it is an operand's too
+			b.fresh = false // an operand also uses it
 			return nil
 		}
 	}
@@ -123,7 +125,7 @@ func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
 	return nil
 }
 
-// reach has a block on the device.
+// reach ensures that a block is on the device.
 func (c *call) reach(b *block) error {
 	if b.at != 0 || b.n == 0 {
 		return nil
@@ -136,10 +138,11 @@ func (c *call) reach(b *block) error {
 		return err
 	}
 	if kept != nil {
-		b.at, b.kept = at, kept
+		b.at, b.resident = at, kept
 		return nil
 	}
-	if err := c.leaf.store.settle(b.host, b.bytes()); err != nil { // of arrays that have a part of it
+	// a resident array may overlap it
+	if err := c.leaf.store.syncHost(b.host, b.bytes()); err != nil {
 		return err
 	}
 	if b.at, err = c.leaf.dev.alloc(b.bytes(), c.what()); err != nil {
@@ -151,7 +154,7 @@ func (c *call) reach(b *block) error {
 	return c.leaf.store.upload(b.at, b.host, b.bytes())
 }
 
-// load is an element, of the host's copy where that holds it.
+// load returns an element. It reads the host's copy if that is up to date.
 func (c *call) load(a *ir.Array, index int64) (*ir.Lit, error) {
 	b := c.blocks[a]
 	if b == nil {
@@ -159,28 +162,29 @@ func (c *call) load(a *ir.Array, index int64) (*ir.Lit, error) {
 	}
 	i := index - b.first
 	if i < 0 || i >= b.n {
-		return nil, fmt.Errorf("BUG: cuda: %s[%d] is out of bounds [%d, %d)", a.Name, index, b.first,
-			b.first+b.n)
+		return nil, fmt.Errorf("BUG: cuda: %s[%d] is out of bounds [%d, %d)", a.Name, index,
+			b.first, b.first+b.n)
 	}
 	off := i * b.elem.Size()
 	if b.host != nil && !b.stale && !c.leaf.store.newer(b.host, b.bytes()) {
-		return fetch(unsafe.Add(b.host, off), b.elem), nil
+		return readScalar(unsafe.Add(b.host, off), b.elem), nil
 	}
 	if err := c.reach(b); err != nil {
 		return nil, err
 	}
-	if err := c.pause(); err != nil {
+	if err := c.stopTimer(); err != nil {
 		return nil, err
 	}
 	var s slot
-	if err := c.leaf.dev.download(unsafe.Pointer(&s), b.at+pointer(off), b.elem.Size()); err != nil {
+	if err := c.leaf.dev.download(unsafe.Pointer(&s), b.at+pointer(off),
+		b.elem.Size()); err != nil {
 		return nil, err
 	}
-	return fetch(unsafe.Pointer(&s), b.elem), nil
+	return readScalar(unsafe.Pointer(&s), b.elem), nil
 }
 
-// poke stores an element.
-func (c *call) poke(b *block, index int64, l *ir.Lit) error {
+// storeElement stores an element.
+func (c *call) storeElement(b *block, index int64, l *ir.Lit) error {
 	if err := c.reach(b); err != nil {
 		return err
 	}
@@ -188,11 +192,11 @@ func (c *call) poke(b *block, index int64, l *ir.Lit) error {
 	if err != nil {
 		return err
 	}
-	// What goes up does not wait for kernels, which may use this memory.
+	// Uploads do not wait for kernels, which may still use this memory.
 	if err := c.settle(); err != nil {
 		return err
 	}
 	b.stale = true
-	s := of(ir.Convert(b.elem, l).(*ir.Lit))
+	s := slotOf(ir.Convert(b.elem, l).(*ir.Lit))
 	return c.leaf.dev.upload(at, unsafe.Pointer(&s), bytes)
 }

@@ -9,7 +9,7 @@ import (
 	"distaff/kernels"
 )
 
-// call is one call of a leaf, on the device's thread.
+// call is one call of a leaf. It runs on the device's thread.
 type call struct {
 	leaf   *leaf
 	args   []*tcs.Tensor
@@ -18,13 +18,13 @@ type call struct {
 
 	vars      scope
 	blocks    map[*ir.Array]*block
-	arguments []*block // those of the parameters, each once
+	arguments []*block // the blocks of array parameters, each once
 	published []publication
-	status    pointer // of failing threads
-	timer     *timer  // nil: nobody measures
+	status    pointer // status word that failing threads write
+	timer     *timer  // nil if the call is not timed
 }
 
-// newCall is a call that has not begun.
+// newCall returns a call that has not started.
 func newCall(l *leaf, args []*tcs.Tensor, bounds [][2]int64, env *kernels.Env) *call {
 	return &call{leaf: l, args: args, bounds: bounds, env: env, vars: scope{},
 		blocks: map[*ir.Array]*block{}}
@@ -37,7 +37,7 @@ type publication struct {
 	n    int64
 }
 
-// what names what memory is for.
+// what returns a description of the call's memory, for messages.
 func (c *call) what() string {
 	what := "a leaf's arguments, results or workspaces"
 	if w := c.statement(); w != "" {
@@ -46,7 +46,7 @@ func (c *call) what() string {
 	return what
 }
 
-// statement is what is computed, for messages.
+// statement returns the statement that the call computes, for messages.
 func (c *call) statement() string {
 	if c.env.What != "" {
 		return c.env.What
@@ -54,7 +54,7 @@ func (c *call) statement() string {
 	return c.leaf.p.what
 }
 
-// failure is the error of a Fail statement.
+// failure returns the error of a Fail statement.
 func (c *call) failure(code ir.FailCode, coord []int64) error {
 	if code == ir.FailMemory {
 		return &tcs.Error{Exit: 5, Msg: c.what() + " takes more memory than there are addresses"}
@@ -62,7 +62,7 @@ func (c *call) failure(code ir.FailCode, coord []int64) error {
 	return kernels.Failure(code, coord, *c.env)
 }
 
-// perform runs the leaf and hands out what it made.
+// perform runs the leaf and hands out its results.
 func (c *call) perform() (err error) {
 	ok := false
 	defer func() {
@@ -80,7 +80,7 @@ func (c *call) perform() (err error) {
 	return nil
 }
 
-// execute runs the leaf, and waits for its kernels.
+// execute runs the leaf and waits for its kernels.
 func (c *call) execute() error {
 	if err := c.bind(); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (c *call) execute() error {
 	return c.settle()
 }
 
-// end gives back what the call has of the device. Where it did not end well, residents that it
-// stored to are not what the host has.
+// end frees the call's device memory. If the call failed (ok is false), the contents of resident
+// arrays that it stored to are not valid.
 func (c *call) end(ok bool) error {
 	var all []error
 	free := func(at pointer) {
@@ -102,14 +102,14 @@ func (c *call) end(ok bool) error {
 	}
 	for _, b := range c.arguments {
 		switch {
-		case b.kept != nil:
-			untouched := b.fresh && !b.stale // it holds anything
-			all = append(all, c.leaf.store.done(b.kept, !untouched && (ok || !b.stale)))
+		case b.resident != nil:
+			untouched := b.fresh && !b.stale // its contents are undefined
+			all = append(all, c.leaf.store.endUse(b.resident, !untouched && (ok || !b.stale)))
 		default:
 			free(b.at)
 		}
 		if b.stale {
-			all = append(all, c.leaf.store.changed(b.host, b.bytes(), b.kept))
+			all = append(all, c.leaf.store.changed(b.host, b.bytes(), b.resident))
 		}
 	}
 	for a, b := range c.blocks {
@@ -125,10 +125,11 @@ func (c *call) end(ok bool) error {
 	if err := errors.Join(all...); err != nil && !errors.As(err, &lost) {
 		return err
 	}
-	return nil // a fault is told by what met it first
+	return nil // the operation that met a fault has reported it
 }
 
-// made tells whether the leaf made an array: an empty argument's has no memory either.
+// made reports whether the leaf itself made an array. The empty array of an argument has no memory
+// either, but is not made by the leaf.
 func (c *call) made(a *ir.Array) bool {
 	for _, q := range c.leaf.p.f.Params {
 		if q.A == a {
@@ -138,8 +139,8 @@ func (c *call) made(a *ir.Array) bool {
 	return true
 }
 
-// give copies down what the leaf stored to, and hands its results out: all of them, or none. Values
-// of tensors that are left on the device are not copied.
+// give copies the arrays that the leaf stored to back to the host, and publishes its results: all
+// of them or, if memory is short, none. Values of tensors that were given to Leave are not copied.
 func (c *call) give() error {
 	mems := make([]*tcs.Memory, len(c.published))
 	defer func() {
@@ -163,15 +164,15 @@ func (c *call) give() error {
 		}
 	}
 	for _, b := range c.arguments {
-		if b.stale && !(b.kept != nil && b.kept.lefts > 0) {
+		if b.stale && !(b.resident != nil && b.resident.lefts > 0) {
 			if err := c.leaf.store.download(b.host, b.at, b.bytes()); err != nil {
 				return err
 			}
 		}
 	}
 	for _, b := range c.arguments {
-		if b.stale && b.kept != nil && b.kept.lefts > 0 {
-			c.leaf.store.outdate(b.kept)
+		if b.stale && b.resident != nil && b.resident.lefts > 0 {
+			c.leaf.store.markNewer(b.resident)
 		}
 	}
 	changed := map[*tcs.Tensor]bool{}
@@ -193,29 +194,29 @@ func (c *call) give() error {
 	return nil
 }
 
-// left tells whether what the leaf publishes is the values of a tensor that is left on the device.
+// left reports whether the leaf publishes values that stay on the device (Backend.Leave).
 func (c *call) left(p publication) bool {
 	e := c.leaf.store.tensors[c.args[p.slot.Arg]]
 	return e != nil && e.left && p.slot.Field == ir.Vals && p.n > 0
 }
 
-// renew leaves on the device what belongs to tensors that stay there.
+// renew keeps the published arrays of resident tensors on the device.
 func (c *call) renew(changed map[*tcs.Tensor]bool, made map[unsafe.Pointer]pointer) {
 	for t := range changed {
 		taken := c.leaf.store.renew(t, made)
 		for _, p := range c.published {
 			if r := taken[p.b.at]; r != nil {
 				if p.b.at = 0; c.left(p) {
-					c.leaf.store.outdate(r)
+					c.leaf.store.markNewer(r)
 				}
 			}
 		}
 	}
 }
 
-// settle waits for all that was launched.
+// settle waits for everything that was launched.
 func (c *call) settle() error {
-	if err := c.pause(); err != nil {
+	if err := c.stopTimer(); err != nil {
 		return err
 	}
 	return c.leaf.dev.sync(c.statement())

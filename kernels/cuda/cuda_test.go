@@ -18,12 +18,12 @@ import (
 	"distaff/kernels/cc"
 )
 
-// testdata goes with the test's binary to machines that have a GPU and no sources.
+// The embedded testdata lets the test's binary run on machines that have a GPU and no sources.
 //
 //go:embed testdata
 var testdata embed.FS
 
-// cache keeps what tests compile for each other.
+// cache is the cache of compiled leaves that the tests share.
 var cache string
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// emulation is a backend on the CPU, with memory of so many bytes.
+// emulation returns a backend on the CPU with device memory of the given number of bytes.
 func emulation(t *testing.T, memory int64) *Backend {
 	t.Helper()
 	b, err := EmulatedOf(cc.Config{Path: os.Getenv("PATH"), CPU: cc.NoCPU, Cache: cache}, memory)
@@ -46,7 +46,7 @@ func emulation(t *testing.T, memory int64) *Backend {
 	return b
 }
 
-// handmade is a unit of a leaf that stands in testdata.
+// handmade returns a unit whose leaf is in testdata.
 func handmade(t *testing.T, name, stmt string, result codegen.Result) *codegen.Unit {
 	t.Helper()
 	text, err := testdata.ReadFile("testdata/" + name + ".ir")
@@ -67,7 +67,7 @@ func handmade(t *testing.T, name, stmt string, result codegen.Result) *codegen.U
 	return &codegen.Unit{Request: codegen.Request{Stmt: s}, Func: f, Result: result}
 }
 
-// build makes a leaf, which the test's end closes.
+// build makes a leaf and closes it at the end of the test.
 func build(t *testing.T, b *Backend, u *codegen.Unit) *Leaf {
 	t.Helper()
 	leaf, err := b.Build(t.Context(), u)
@@ -82,7 +82,7 @@ func build(t *testing.T, b *Backend, u *codegen.Unit) *Leaf {
 	return leaf.(*Leaf)
 }
 
-// matrix has n rows, row i with entries at every (i%5+1)th column.
+// matrix returns a matrix of n rows. Row i has entries in every (i%5+1)th column.
 func matrix(n, m int64) *tcs.Tensor {
 	pos, crd, vals := []int32{0}, []int32{}, []float64{}
 	for i := range n {
@@ -91,12 +91,13 @@ func matrix(n, m int64) *tcs.Tensor {
 		}
 		pos = append(pos, int32(len(crd)))
 	}
-	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tcs.Float64}, Vals: tcs.Of(vals),
+	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tcs.Float64},
+		Vals: tcs.Of(vals),
 		Levels: []tcs.Level{{Kind: 'd', Size: n},
 			{Kind: 's', Mode: 1, Size: m, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
 }
 
-// vector is dense.
+// vector returns a dense vector.
 func vector[T float64 | int64](v ...T) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{int64(len(v))}, Type: tcs.Float64},
 		Vals: tcs.Of(v), Levels: []tcs.Level{{Kind: 'd', Size: int64(len(v))}}}
@@ -114,7 +115,7 @@ func iota(n int64) *tcs.Tensor {
 	return vector(v...)
 }
 
-// product is A*x.
+// product returns A*x.
 func product(a, x *tcs.Tensor) []float64 {
 	pos, crd, vals, xs := tcs.Slice[int32](a.Levels[1].Pos), tcs.Slice[int32](a.Levels[1].Crd),
 		tcs.Slice[float64](a.Vals), tcs.Slice[float64](x.Vals)
@@ -129,8 +130,8 @@ func product(a, x *tcs.Tensor) []float64 {
 
 const spmv = "y(i) = A(i,j) * x(j)"
 
-// each runs a test on the emulated device, on a stand-in for the driver, and where there is one on
-// a GPU.
+// each runs a test on the emulated device, on the stand-in for the driver, and on a GPU if there is
+// one.
 func each(t *testing.T, test func(t *testing.T, b *Backend)) {
 	t.Run("emulated", func(t *testing.T) {
 		b := emulation(t, 0)
@@ -143,7 +144,7 @@ func each(t *testing.T, test func(t *testing.T, b *Backend)) {
 	t.Run("GPU", func(t *testing.T) { test(t, onGPU(t)) })
 }
 
-// onGPU is the backend of a GPU. Without one, the test is skipped with the reason.
+// onGPU returns the backend of a GPU. Without a GPU it skips the test and says why.
 func onGPU(t *testing.T) *Backend {
 	t.Helper()
 	b, err := New(Config{Log: func(s string) { t.Log(s) }})
@@ -151,7 +152,7 @@ func onGPU(t *testing.T) *Backend {
 		t.Skip(err)
 	}
 	if !b.Complete() {
-		t.Skip(b.(*Backend).compiler.(*byNVRTC).missing)
+		t.Skip(b.(*Backend).compiler.(*nvrtcCompiler).missing)
 	}
 	return b.(*Backend)
 }
@@ -179,7 +180,7 @@ func TestDense(t *testing.T) {
 	})
 }
 
-// TestPublished: two passes with a scan between them, and arrays that become the result's.
+// TestPublished runs two passes with a scan between them, and publishes arrays to the result.
 func TestPublished(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		leaf := build(t, b, handmade(t, "evens", "C(i,j) = A(i,j)", codegen.Result{Shares: -1}))
@@ -212,7 +213,7 @@ func TestPublished(t *testing.T) {
 	})
 }
 
-// empty is a result before a leaf has made it.
+// empty returns a result that no leaf has filled yet.
 func empty(n, m int64) *tcs.Tensor {
 	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tcs.Float64},
 		Vals: tcs.Array{Width: 8},
@@ -244,14 +245,15 @@ func checkEvens(t *testing.T, a, c *tcs.Tensor) {
 
 func firstOf(v []int32) []int32 { return v[:min(len(v), 8)] }
 
-// TestFailure: a thread's failure ends the leaf with its coordinates, and a later call is well.
+// TestFailure checks that a failing thread ends the leaf with its coordinates, and that a later
+// call succeeds.
 func TestFailure(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		leaf := build(t, b, handmade(t, "divide", "q(i) = n(i) / d(i)", codegen.Result{Shares: -1}))
 		call := func(d ...int64) ([]int64, error) {
 			q := vector[int64](-9, -9, -9)
-			err := leaf.Call(t.Context(), []*tcs.Tensor{q, vector[int64](6, 7, 8), vector(d...)}, nil,
-				kernels.Env{Threads: 1, Vars: []string{"i"}, What: "q"})
+			err := leaf.Call(t.Context(), []*tcs.Tensor{q, vector[int64](6, 7, 8), vector(d...)},
+				nil, kernels.Env{Threads: 1, Vars: []string{"i"}, What: "q"})
 			return tcs.Slice[int64](q.Vals), err
 		}
 		_, err := call(3, 0, 2)
@@ -265,7 +267,8 @@ func TestFailure(t *testing.T) {
 	})
 }
 
-// TestHost: loops, conditions on elements, and stores of the host part; a result that is added to.
+// TestHost checks the host part: loops, conditions on elements, stores, and a result that is added
+// to.
 func TestHost(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		leaf := build(t, b, handmade(t, "accumulate", "y(i) = x(i)",
@@ -275,8 +278,8 @@ func TestHost(t *testing.T) {
 			want string
 		}{{2, "[1 4 10 4]"}, {-2, "[1 43 3 4]"}} {
 			y := vector[float64](1, 2, 3, 4)
-			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, vector(0, c.x, 7, 0)}, [][2]int64{{1, 3}},
-				kernels.Env{Threads: 1}); err != nil {
+			if err := leaf.Call(t.Context(), []*tcs.Tensor{y, vector(0, c.x, 7, 0)},
+				[][2]int64{{1, 3}}, kernels.Env{Threads: 1}); err != nil {
 				t.Fatal(err)
 			}
 			if got := fmt.Sprint(tcs.Slice[float64](y.Vals)); got != c.want {
@@ -286,7 +289,7 @@ func TestHost(t *testing.T) {
 	})
 }
 
-// TestViews: blocks of tensors, whose arrays begin at later positions.
+// TestViews calls leaves on blocks of tensors whose arrays start at later positions.
 func TestViews(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
@@ -315,7 +318,7 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// TestCancelled: a call whose context has ended does nothing.
+// TestCancelled checks that a call with a cancelled context does nothing.
 func TestCancelled(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
@@ -329,16 +332,16 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// TestNotForGPU: a leaf of the CPU is refused.
+// TestNotForGPU checks that a leaf for the CPU is refused.
 func TestNotForGPU(t *testing.T) {
-	f,
-		err := ir.Parse(
+	f, err := ir.Parse(
 		"func f\n param y float64 = t0.vals\n{\n for i in 0 : 3 parallel {\n y[i] = 1.0\n }\n}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := newProgram(f, true, "y(i) = 1"); err == nil ||
-		!strings.Contains(err.Error(), "the leaf of y(i) = 1 is not for a GPU: a parallel loop over i") {
+		!strings.Contains(err.Error(),
+			"the leaf of y(i) = 1 is not for a GPU: a parallel loop over i") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,69 +6,72 @@ import (
 	"distaff/codegen/ir"
 )
 
-// pointer is an address in a device's memory; 0 is none. Addresses of arrays' elements 0 may lie
-// outside of any memory: a block of a tensor begins at a later one.
+// pointer is an address in a device's memory; 0 means no address. The address of an array's element
+// 0 may be outside of any memory, because the block of a tensor can start at a later element.
 type pointer uint64
 
-// slot is a parameter of a kernel, as its bytes lie in memory.
+// slot holds the bytes of a kernel parameter.
 type slot [2]uint64
 
-// device is where leaves run. Its methods but do and describe are called within do alone,
-// which takes one function at a time: the driver's calls belong to a thread.
+// device is the interface of a device that runs leaves. Except for do, always and describe, its
+// methods are called only within do or always, which run one function at a time: the driver's calls
+// belong to one thread.
 //
-// What a launch, set or copy does is seen by all later calls; it may still be under way when they
-// return, and what goes wrong in it may only show later, in sync at the latest.
+// All later calls see the effects of a launch, set or copy. The operation may still be running when
+// the method returns, and its errors may only show in a later call, at the latest in sync.
 type device interface {
-	// do runs f on the device's thread. A device that is lost is an error, and f is not run.
+	// do runs f on the device's thread. If the device is lost, it returns an error and does not run
+	// f.
 	do(f func() error) error
-	// always runs f on the device's thread, on a lost device too, which has no memory to free.
+	// always runs f on the device's thread, also if the device is lost.
 	always(f func())
 	describe() description
-	// alloc is memory of that many bytes, holding anything. Refusals are *MemoryError.
+	// alloc returns uninitialized memory of the given number of bytes. The error is a *MemoryError
+	// if there is not enough. what names the purpose.
 	alloc(bytes int64, what string) (pointer, error)
-	// free gives memory back, for what comes after all that was launched so far.
+	// free returns memory for use by operations after everything that was launched so far.
 	free(p pointer) error
-	// upload copies to the device; what lies at src may change once it returns.
+	// upload copies to the device. The caller may change src once upload returns.
 	upload(dst pointer, src unsafe.Pointer, bytes int64) error
-	// download copies from the device, and returns when all is there.
+	// download copies from the device and returns when the copy is complete.
 	download(dst unsafe.Pointer, src pointer, bytes int64) error
 	set(dst pointer, b byte, bytes int64) error
 	copy(dst, src pointer, bytes int64) error
-	// load makes a compiled image ready. A module is of use until it is unloaded.
+	// load loads a compiled image. The module is valid until it is unloaded.
 	load(image []byte, what string) (module, error)
 	// launch starts a kernel.
 	launch(l launch) error
-	// library makes one ready of those that schedules name (package strategy). Where it is not to be
-	// had, the error is a *SetupError.
+	// library opens and starts a library by the name that schedules use (package strategy). The
+	// error is a *SetupError if the library is not available.
 	library(name string) error
-	// gemm and spmm start products by the libraries, which are ready.
+	// gemm and spmm start products by the libraries, which must have been started.
 	gemm(p matrixProduct) error
 	spmm(p sparseProduct) error
-	// sync waits for all that was started.
+	// sync waits for everything that was started.
 	sync(what string) error
-	// onFull has f called where memory is short, until it returns false: it frees what could be had
-	// again.
+	// onFull registers f to be called when memory is short, repeatedly until it returns false. f
+	// frees memory whose contents can be recreated.
 	onFull(f func() bool)
-	// memInfo is the memory that is free, and all that the device has.
+	// memInfo returns the free memory and the total memory of the device, in bytes.
 	memInfo() (free, total int64)
-	// watch starts to measure, and lap gives the milliseconds of what was launched since.
+	// watch starts a timer, and lap returns the milliseconds of everything launched since.
 	watch() error
 	lap() (float64, error)
 }
 
-// module holds the kernels of a leaf on its device.
+// module holds the loaded kernels of a leaf.
 type module interface{ unload() error }
 
-// description is what a device says of itself.
+// description describes a device.
 type description struct {
 	name         string // "NVIDIA H100 80GB HBM3"
 	arch         int    // compute capability: 90 for 9.0
-	index, count int    // which of the machine's it is
+	index, count int    // the device's number, and how many the machine has
 	memory       int64  // bytes
 }
 
-// Local is the device that a rank takes which is number local among those of its machine: its
-// GPUs are dealt out in turn. CUDA_VISIBLE_DEVICES is the driver's own matter.
+// Local returns the device for the rank with the given number on its machine. The machine's ranks
+// take its GPUs round robin. The driver itself evaluates CUDA_VISIBLE_DEVICES.
 func Local(local, devices int) int {
 	if devices < 1 || local < 0 {
 		return 0
@@ -76,16 +79,16 @@ func Local(local, devices int) int {
 	return local % devices
 }
 
-// of is a scalar as a kernel takes it.
-func of(l *ir.Lit) slot {
+// slotOf returns a scalar as a kernel parameter.
+func slotOf(l *ir.Lit) slot {
 	var s slot
 	p := unsafe.Pointer(&s)
-	write(p, l)
+	writeScalar(p, l)
 	return s
 }
 
-// write writes a scalar's bytes to p.
-func write(p unsafe.Pointer, l *ir.Lit) {
+// writeScalar writes a scalar's bytes to p.
+func writeScalar(p unsafe.Pointer, l *ir.Lit) {
 	switch l.Typ {
 	case ir.Bool:
 		*(*bool)(p) = l.I != 0
@@ -106,8 +109,8 @@ func write(p unsafe.Pointer, l *ir.Lit) {
 	}
 }
 
-// fetch reads a scalar of type t at p.
-func fetch(p unsafe.Pointer, t ir.Type) *ir.Lit {
+// readScalar reads a scalar of type t at p.
+func readScalar(p unsafe.Pointer, t ir.Type) *ir.Lit {
 	l := &ir.Lit{Typ: t}
 	switch t {
 	case ir.Bool:

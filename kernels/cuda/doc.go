@@ -1,72 +1,73 @@
-// Package cuda is the backend of NVIDIA GPUs: it compiles the kernels of leaves by NVRTC, runs them
-// by the CUDA driver, and the rest of a leaf on the host.
+// Package cuda is the backend for NVIDIA GPUs. NVRTC compiles the kernels of a leaf, the CUDA
+// driver runs them, and the rest of the leaf runs on the host.
 //
 // # Model
 //
-// A leaf for a GPU (codegen/simt) has Launches, whose bodies codegen/emit/cuda prints as kernels,
-// and around them a host part: scalars, allocations, fills, copies, scans, conditions. A Backend
-// compiles the kernels (Build) and keeps them in the cache beside C leaves, for the GPU's
-// architecture. A Leaf's Call follows the host part in Go, statement by statement, over arrays in
-// the device's memory.
+// A leaf for a GPU (codegen/simt) consists of Launches and a host part around them.
+// codegen/emit/cuda prints the bodies of the Launches as kernels. The host part handles scalars,
+// allocations, fills, copies, scans and conditions. A Backend compiles the kernels for the GPU's
+// architecture (Build) and caches them together with the C leaves. A Leaf's Call interprets the
+// host part in Go, statement by statement, over arrays in device memory.
 //
-// The device is an interface with two implementations. A driver is a GPU: libcuda is opened at run
-// time, so that the program starts where there is none. An emulated one is the CPU, for tests: the
-// same source compiled by a C++ compiler (see codegen/emit/cuda, Emulation), with guards around
-// each array. Everything else is one code for both, so that what tests see is what a GPU runs, but
-// for the driver's own calls.
+// The device is an interface with two implementations. A driver is a GPU. It opens libcuda at run
+// time, so the program starts on machines without it. An emulated device is the CPU and is used by
+// tests: a C++ compiler compiles the same source (see codegen/emit/cuda, Emulation), and guards
+// surround each array. All other code is shared by both. So tests run the same code as a GPU,
+// except for the calls of the driver.
 //
 // # Threads
 //
-// A device has one thread, on which all that concerns it runs: a context is current to a thread.
-// Calls of leaves take turns on it.
+// A device has one thread that makes all its calls, because a CUDA context is current to a thread.
+// Calls of leaves take turns on the thread.
 //
 // # Memory
 //
-// An argument's array is copied up at its first use in a call, from there on it is the device's:
-// where a kernel has stored to it, it is copied down as the leaf ends. Arrays that nobody on the
-// device uses, such as those that the host part alone reads, stay where they are. Published arrays
-// are copied down into memory of the call's arena. The device's memory of a call is given back to a
-// pool when it ends.
+// An argument's array is copied to the device at its first use in a call. If a kernel stores to the
+// array, it is copied back at the end of the leaf. Arrays that only the host part reads are not
+// copied. Published arrays are copied to host memory of the call's arena. At the end of the call
+// its device memory returns to a pool.
 //
-// Copies go through two buffers of pinned memory, in a stream of their own: while a kernel runs,
-// the arguments of the next go up. Tensors of which the caller says so (Backend.Resident) stay on
-// the device between calls. Nothing less would do: a tensor's memory may hold other data at the
-// next call, at the same address and of the same length. Values that leaves store to such a tensor
-// may be left there (Backend.Leave): they are copied down when the caller says that the host reads
-// them (Backend.Fetch), and before they leave the device.
+// Copies use two buffers of pinned memory and a stream of their own, so the arguments of the next
+// kernel are copied while a kernel runs. A tensor stays on the device between calls only if the
+// caller asks for it with Backend.Resident. The backend cannot know this by itself: at the next
+// call a tensor's memory may hold other data at the same address and of the same length. After
+// Backend.Leave, values that leaves store to a resident tensor stay on the device only. They are
+// copied back when the caller asks for them (Backend.Fetch), and before the array leaves the
+// device.
 //
-// Memory tells before a call what it takes. Where the device has not as much, arrays that stay are
-// dropped first; then it is a *MemoryError with the figures.
+// Memory computes before a call how much device memory the call needs. If an allocation does not
+// fit, the device first evicts resident arrays. If that is not enough, the call fails with a
+// *MemoryError, which has the figures.
 //
 // # Failure
 //
-// A thread that fails (ir.Fail) ends its leaf with the errors of package kernels. A kernel that
-// faults ends the device's context: the call is a *FaultError, and all later ones on this device,
-// in this process.
+// A thread that fails (ir.Fail) ends its leaf with one of the errors of package kernels. A kernel
+// that faults destroys the device's context. Its call returns a *FaultError, and so does every
+// later call on this device in this process.
 //
 // # Files
 //
 //	backend.go   Backend and Leaf
-//	nvrtc.go     compiling, and the cache
+//	nvrtc.go     compilation, and the cache
 //	program.go   a leaf's host part and kernels
-//	call.go      a call, and what it hands out
-//	block.go     arrays in a call, and the arguments' among them
+//	call.go      a call, and the results that it hands out
+//	block.go     the arrays of a call, including its arguments
 //	host.go      statements of the host part
-//	eval.go      its expressions
+//	eval.go      expressions of the host part
 //	launch.go    kernels, fills and scans
-//	products.go  products of matrices that libraries run
-//	time.go      calls that are measured
+//	products.go  matrix products by libraries
+//	time.go      timed calls
 //	resident.go  tensors that stay on the device
-//	plan.go      the memory that a call takes
+//	plan.go      the memory that a call needs
 //	device.go    the interface of a device
-//	driver.go    a GPU,
-//	library.go   the driver's library,
-//	image.go     its modules,
-//	pool.go      its memory,
-//	stage.go     and copies to and from it
+//	driver.go    a GPU
+//	library.go   the driver's library
+//	image.go     compiled modules in the driver
+//	pool.go      device memory
+//	stage.go     copies to and from the device
 //	libraries.go cuBLAS and cuSPARSE
-//	emulated.go  a GPU on the CPU,
-//	emulatedproducts.go  and its products of matrices
-//	probe.go     what the machine has
-//	errors.go    what can go wrong
+//	emulated.go  a GPU emulated on the CPU
+//	emulatedproducts.go  matrix products of the emulated GPU
+//	probe.go     what GPU software and devices the machine has
+//	errors.go    the errors
 package cuda

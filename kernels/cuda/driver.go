@@ -15,8 +15,8 @@ import (
 	"distaff/kernels"
 )
 
-// driver is a device of the NVIDIA driver. Kernels run in one stream, in the order of their
-// launches; what goes up is copied in another, so that it overlaps them.
+// driver is a GPU, controlled through the NVIDIA driver. Kernels run in one stream in the order of
+// their launches. Uploads use a second stream, so they overlap with kernels.
 type driver struct {
 	lib     *library
 	desc    description
@@ -24,26 +24,28 @@ type driver struct {
 	context C.dst_cu_handle
 
 	compute, uploads C.dst_cu_handle // streams
-	uploaded         C.dst_cu_handle // event: what went up so far is there
-	computed         C.dst_cu_handle // event: what was launched so far has ended
-	from, to         C.dst_cu_handle // events that measure
-	pending          bool            // something goes up for which kernels have not waited
-	recycled         bool            // memory was given out that kernels may still use
+	uploaded         C.dst_cu_handle // event: all uploads so far are complete
+	computed         C.dst_cu_handle // event: everything launched so far is complete
+	from, to         C.dst_cu_handle // events of the timer
+	// there are uploads that the compute stream does not wait for yet
+	pending  bool
+	recycled bool // allocated memory may still be in use by earlier kernels
 
-	math  map[string]mathHandle // by the names of libraries
+	math  map[string]mathHandle // by name of the library
 	stage stage
 	pool  pool
 	lost  *FaultError
-	what  string // the leaf that ran last, for the words of a fault
+	what  string // the leaf that ran last, for messages about a fault
 }
 
-// drivers are the devices in use by a process, each once: it has one thread and one set of streams.
+// drivers holds each device in use once per process, since a device has one thread and one set of
+// streams.
 var drivers struct {
 	sync.Mutex
 	all map[*library]map[int]*driver
 }
 
-// openDevice makes the device of a number ready.
+// openDevice returns the device with the given index, and starts it at first use.
 func openDevice(lib *library, index int) (*driver, error) {
 	drivers.Lock()
 	defer drivers.Unlock()
@@ -75,16 +77,16 @@ func openDevice(lib *library, index int) (*driver, error) {
 
 // Flags of streams and events.
 const (
-	streamAlone  = 1 // does not wait for the default stream
+	streamAlone  = 1 // does not synchronize with the default stream
 	eventNoClock = 2
 )
 
-// start makes the context, which is the device's primary one, current to the thread, and the
-// streams.
+// start makes the device's primary context current to the thread, and creates the streams and
+// events.
 func (d *driver) start() error {
 	fail := func(rc C.int) error {
-		return &SetupError{fmt.Sprintf("GPU %d (%s) cannot be used: %s%s", d.desc.index, d.desc.name,
-			d.lib.text(int(rc)), insteadCPU)}
+		return &SetupError{fmt.Sprintf("GPU %d (%s) cannot be used: %s%s", d.desc.index,
+			d.desc.name, d.lib.text(int(rc)), insteadCPU)}
 	}
 	var dev C.dst_cu_device
 	if rc := C.cu_device_get(d.lib.fn, &dev, C.int(d.desc.index)); rc != 0 {
@@ -99,7 +101,8 @@ func (d *driver) start() error {
 		return fail(rc)
 	}
 	for _, s := range []*C.dst_cu_handle{&d.compute, &d.uploads} {
-		var made C.dst_cu_handle // C must not see memory that points to Go's
+		// cgo forbids passing C a pointer into Go memory that contains Go pointers
+		var made C.dst_cu_handle
 		if rc := C.cu_stream_create(d.lib.fn, &made, streamAlone); rc != 0 {
 			return fail(rc)
 		}
@@ -125,7 +128,7 @@ func (d *driver) always(f func()) { d.runner.Do(f) }
 
 func (d *driver) describe() description { return d.desc }
 
-// do sets the context each time: a library that a leaf calls may have set another.
+// do sets the context each time, because a library that a leaf calls may have changed it.
 func (d *driver) do(f func() error) (err error) {
 	d.runner.Do(func() {
 		if d.lost != nil {
@@ -145,11 +148,11 @@ func (d *driver) do(f func() error) (err error) {
 	return err
 }
 
-// faults are the results that say that a kernel went wrong, after which the context is of no use.
+// faults are the result codes of a faulting kernel, after which the context cannot be used.
 var faults = map[int]bool{214: true, 700: true, 702: true, 710: true, 713: true, 714: true,
 	715: true, 716: true, 717: true, 718: true, 719: true, 721: true, 999: true}
 
-// check is the error of a call's result.
+// check returns the error of a call's result code, or nil.
 func (d *driver) check(rc C.int, call string) error {
 	switch {
 	case rc == 0:
@@ -165,8 +168,8 @@ func (d *driver) check(rc C.int, call string) error {
 	return &DriverError{Call: call, Code: int(rc), Text: d.lib.text(int(rc))}
 }
 
-// await has kernels that are launched from now on see what went up.
-func (d *driver) await() error {
+// awaitUploads makes kernels that are launched from now on wait for the uploads so far.
+func (d *driver) awaitUploads() error {
 	if !d.pending {
 		return nil
 	}
@@ -178,9 +181,9 @@ func (d *driver) await() error {
 	return d.check(C.cu_stream_wait(d.lib.fn, d.compute, d.uploaded, 0), "cuStreamWaitEvent")
 }
 
-// yield has what goes up from now on wait for the kernels that were launched, where it goes to
-// memory that these may use.
-func (d *driver) yield() error {
+// yieldToKernels makes uploads from now on wait for the kernels launched so far, if memory that
+// these kernels may use was allocated again.
+func (d *driver) yieldToKernels() error {
 	if !d.recycled {
 		return nil
 	}
@@ -196,7 +199,7 @@ func (d *driver) set(dst pointer, b byte, bytes int64) error {
 	if bytes <= 0 {
 		return nil
 	}
-	if err := d.await(); err != nil {
+	if err := d.awaitUploads(); err != nil {
 		return err
 	}
 	return d.check(C.cu_set8(d.lib.fn, C.dst_cu_ptr(dst), C.uchar(b), C.size_t(bytes), d.compute),
@@ -207,22 +210,23 @@ func (d *driver) copy(dst, src pointer, bytes int64) error {
 	if bytes <= 0 {
 		return nil
 	}
-	if err := d.await(); err != nil {
+	if err := d.awaitUploads(); err != nil {
 		return err
 	}
 	return d.check(C.cu_copy(d.lib.fn, C.dst_cu_ptr(dst), C.dst_cu_ptr(src), C.size_t(bytes),
 		d.compute), "cuMemcpyDtoDAsync")
 }
 
-// attributeShared is the function attribute that lets a launch have more shared memory than
-// every GPU has.
+// attributeShared is the function attribute that raises the limit of shared memory above the amount
+// that every GPU has.
 const attributeShared = 8
 
 func (d *driver) launch(l launch) error {
 	if l.grid > emitcuda.MaxGrid {
-		return &SetupError{fmt.Sprintf(
-			"kernel %s of %s wants %d blocks, and a GPU runs %d at most: cut the statement over more ranks",
-			l.kernel, l.what, l.grid, int64(emitcuda.MaxGrid))}
+		return &SetupError{
+			fmt.Sprintf(
+				"kernel %s of %s wants %d blocks, and a GPU runs %d at most: cut the statement "+
+					"over more ranks", l.kernel, l.what, l.grid, int64(emitcuda.MaxGrid))}
 	}
 	f, err := l.module.(*image).function(l.kernel)
 	if err != nil {
@@ -230,12 +234,14 @@ func (d *driver) launch(l launch) error {
 	}
 	if l.shared > 0 {
 		if rc := C.cu_function_attribute(d.lib.fn, f, attributeShared, C.int(l.shared)); rc != 0 {
-			return &SetupError{fmt.Sprintf(
-				"kernel %s of %s wants %s of shared memory a block, which %s has not: choose smaller tiles or workspaces",
-				l.kernel, l.what, tcs.Size(l.shared), d.desc.name)}
+			return &SetupError{
+				fmt.Sprintf(
+					"kernel %s of %s wants %s of shared memory a block, which %s has not: "+
+						"choose smaller tiles or workspaces",
+					l.kernel, l.what, tcs.Size(l.shared), d.desc.name)}
 		}
 	}
-	if err := d.await(); err != nil {
+	if err := d.awaitUploads(); err != nil {
 		return err
 	}
 	d.what = l.what
@@ -249,11 +255,11 @@ func (d *driver) sync(what string) error {
 	if what != "" {
 		d.what = what
 	}
-	if err := d.await(); err != nil {
+	if err := d.awaitUploads(); err != nil {
 		return err
 	}
 	err := d.check(C.cu_stream_sync(d.lib.fn, d.compute), "cuStreamSynchronize")
-	d.pool.settled()
+	d.pool.noteIdle()
 	return err
 }
 
@@ -266,7 +272,7 @@ func (d *driver) memInfo() (free, total int64) {
 }
 
 func (d *driver) watch() error {
-	if err := d.await(); err != nil {
+	if err := d.awaitUploads(); err != nil {
 		return err
 	}
 	return d.check(C.cu_event_record(d.lib.fn, d.from, d.compute), "cuEventRecord")

@@ -18,8 +18,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// standIn is the stand-in for the driver's library, in a file of its own: its state is the test's
-// own.
+// standIn compiles the stand-in for the driver's library to a file of its own, so that each test
+// has its own state.
 func standIn(t *testing.T) []string {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
@@ -49,7 +49,7 @@ func standIn(t *testing.T) []string {
 	return []string{lib}
 }
 
-// onStandIn is a backend of a device of the stand-in, whose kernels a C++ compiler makes.
+// onStandIn returns a backend for a device of the stand-in. A C++ compiler makes its kernels.
 func onStandIn(t *testing.T) *Backend {
 	t.Helper()
 	lib, err := openDriver(standIn(t))
@@ -64,7 +64,7 @@ func onStandIn(t *testing.T) *Backend {
 	return newBackend(dev, e.compiler)
 }
 
-// TestNoDriver: what is missing is said in words.
+// TestNoDriver checks the messages about a missing driver or GPU.
 func TestNoDriver(t *testing.T) {
 	set := func(names ...string) {
 		before := driverNames
@@ -73,8 +73,9 @@ func TestNoDriver(t *testing.T) {
 	}
 	old := filepath.Join(t.TempDir(), "libold.so")
 	for _, c := range []struct{ name, env, value, want string }{
-		{"none", "", "",
-			"no driver: /nowhere/libcuda.so.1 cannot be opened (cannot open shared object file: No such file or directory): install the NVIDIA driver, or use --target=cpu"},
+		{"none", "", "", "no driver: /nowhere/libcuda.so.1 cannot be opened (cannot open shared " +
+			"object file: No such file or directory): install the NVIDIA driver, or use " +
+			"--target=cpu"},
 		{"old", "", "", "the NVIDIA driver is too old: " + old +
 			" has no cuInit: install a later one, or use --target=cpu"},
 		{"hidden", "FAKE_FAIL", "cuInit 100",
@@ -113,8 +114,8 @@ func TestNoDriver(t *testing.T) {
 			if (r.DriverErr == nil) != (c.name == "context") {
 				t.Errorf("the probe says %v", r.DriverErr)
 			}
-			if c.name == "context" &&
-				(len(r.Devices) != 2 || r.Devices[1] != Device{Index: 1, Name: "Stand-in 1", Memory: 1 << 30,
+			if c.name == "context" && (len(r.Devices) != 2 ||
+				r.Devices[1] != Device{Index: 1, Name: "Stand-in 1", Memory: 1 << 30,
 					Capability: "9.0"} || r.DriverVersion != "12.4") {
 				t.Errorf("the probe says %+v", r)
 			}
@@ -122,7 +123,7 @@ func TestNoDriver(t *testing.T) {
 	}
 }
 
-// TestNames: a rank's backend names its GPU and its compiler.
+// TestNames checks the GPU and the compiler in the name of a rank's backend.
 func TestNames(t *testing.T) {
 	before := driverNames
 	driverNames = standIn(t)
@@ -138,7 +139,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestCopies: copies of all sizes, through buffers that are used again and again, up and down.
+// TestCopies copies data of all sizes up and down, through the same buffers again and again.
 func TestCopies(t *testing.T) { copies(t, onStandIn(t)) }
 
 // TestDriverCopies is TestCopies on a GPU.
@@ -163,7 +164,7 @@ func copies(t *testing.T, b *Backend) {
 			if err := b.dev.upload(p, unsafe.Pointer(&up[0]), int64(n)); err != nil {
 				return err
 			}
-			clear(up) // it may change once upload has returned
+			clear(up) // upload has returned, so its source may change
 			sent, to = append(sent, data), append(to, p)
 			back := make([]byte, n)
 			if rng.IntN(2) == 0 {
@@ -177,7 +178,8 @@ func copies(t *testing.T, b *Backend) {
 		}
 		for k, data := range sent {
 			back := make([]byte, len(data))
-			if err := b.dev.download(unsafe.Pointer(&back[0]), to[k], int64(len(back))); err != nil {
+			if err := b.dev.download(unsafe.Pointer(&back[0]), to[k],
+				int64(len(back))); err != nil {
 				return err
 			}
 			if string(back) != string(data) {
@@ -191,8 +193,8 @@ func copies(t *testing.T, b *Backend) {
 	}
 }
 
-// TestRecycled: memory that is freed and given out again takes what goes up only once the kernels
-// that used it have ended.
+// TestRecycled checks that an upload into memory that was freed and allocated again waits for the
+// kernels that used the memory.
 func TestRecycled(t *testing.T) { recycled(t, onStandIn(t)) }
 
 // TestDriverRecycled is TestRecycled on a GPU.
@@ -239,9 +241,9 @@ func recycled(t *testing.T, b *Backend) {
 	}
 }
 
-// TestOverlap: what a later kernel reads goes up through pinned memory, in a stream of its own,
-// while the one before may still run: nothing waits for that in between but the later kernel for
-// the copy.
+// TestOverlap checks that data for a later kernel are uploaded through pinned memory in a separate
+// stream while the previous kernel runs. The later kernel waits for the upload, and nothing else
+// waits.
 func TestOverlap(t *testing.T) {
 	b := onStandIn(t)
 	leaf := build(t, b, handmade(t, "later", "y(i) = a(i) + b(i)", codegen.Result{Shares: -1}))
@@ -272,14 +274,15 @@ func TestOverlap(t *testing.T) {
 		}
 		calls += f[0] + " " + stream[f[1]] + "\n"
 	}
-	// Stream A has copies up, stream B kernels and copies down.
+	// Stream A has uploads, stream B has kernels and downloads.
 	if want := "up A\nwait B\nlaunch B\nup A\nwait B\nlaunch B\nsync B\n"; !strings.HasPrefix(calls,
 		want) || !strings.Contains(calls, "down B\n") {
 		t.Errorf("got\n%swant first\n%s", calls, want)
 	}
 }
 
-// TestFaults: a kernel's fault is told with its leaf, and all later calls say so.
+// TestFaults checks that a kernel's fault is reported with its leaf, and that all later calls
+// report it.
 func TestFaults(t *testing.T) {
 	b := onStandIn(t)
 	leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
@@ -302,14 +305,15 @@ func TestFaults(t *testing.T) {
 	}
 	t.Setenv("FAKE_FAIL", "")
 	if err := call(); !errors.As(err, &fault) || !fault.Later ||
-		!strings.Contains(err.Error(), "cannot be used any more in this process: a kernel of "+spmv) {
+		!strings.Contains(err.Error(),
+			"cannot be used any more in this process: a kernel of "+spmv) {
 		t.Errorf("a later call: got %v", err)
 	}
 	b.Forget(a)
 }
 
-// TestDriverFault: a kernel that writes where there is no memory, on a GPU: in a process of its
-// own, as no leaf runs after it.
+// TestDriverFault runs a kernel that writes outside of memory on a GPU. It uses a process of its
+// own, because no leaf can run afterwards.
 func TestDriverFault(t *testing.T) {
 	b := onGPU(t)
 	if os.Getenv("CUDA_TEST_FAULT") == "" {
@@ -331,13 +335,13 @@ func TestDriverFault(t *testing.T) {
 	}
 }
 
-// TestRefusals: what the driver refuses is an error that names the call.
+// TestRefusals checks that a refusal of the driver is an error that names the call.
 func TestRefusals(t *testing.T) {
 	b := onStandIn(t)
 	leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
 	call := func() error {
-		return leaf.Call(t.Context(), []*tcs.Tensor{vector(make([]float64, 5)...), matrix(5, 9), iota(9)},
-			nil, kernels.Env{Threads: 1, What: spmv})
+		return leaf.Call(t.Context(), []*tcs.Tensor{vector(make([]float64, 5)...), matrix(5, 9),
+			iota(9)}, nil, kernels.Env{Threads: 1, What: spmv})
 	}
 	for _, name := range []string{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
 		"cuMemAlloc_v2", "cuEventRecord", "cuStreamWaitEvent", "cuStreamSynchronize",
@@ -361,14 +365,14 @@ func TestRefusals(t *testing.T) {
 	t.Setenv("FAKE_FAIL", "cuModuleLoadDataEx 222")
 	_, err := b.Build(t.Context(), handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
 	var load *kernels.LoadError
-	if !errors.As(err, &load) ||
-		!strings.Contains(err.Error(), "which is for CUDA 12.4, takes no code of this NVRTC") {
+	if !errors.As(err, &load) || !strings.Contains(err.Error(),
+		"which is for CUDA 12.4, takes no code of this NVRTC") {
 		t.Errorf("got %v of an old driver", err)
 	}
 }
 
-// TestMemory: what passes the device's memory is an error with figures; before that, what stays
-// there goes.
+// TestMemory checks that too little device memory is an error with figures, and that resident
+// arrays are evicted first.
 func TestMemory(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -388,13 +392,15 @@ func TestMemory(t *testing.T) {
 				y := vector(make([]float64, 10)...)
 				b.Resident(x)
 				t.Cleanup(func() { b.Forget(x) })
-				err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil, kernels.Env{Threads: 1, What: spmv})
-				if err == nil && fmt.Sprint(tcs.Slice[float64](y.Vals)) != fmt.Sprint(product(a, x)) {
+				err := leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil,
+					kernels.Env{Threads: 1, What: spmv})
+				if err == nil && fmt.Sprint(tcs.Slice[float64](y.Vals)) != fmt.Sprint(
+					product(a, x)) {
 					t.Errorf("%d columns: got %v", n, tcs.Slice[float64](y.Vals))
 				}
 				return err
 			}
-			// Each x is 8 KB and stays; each matrix takes 50 KB or so.
+			// Each x is 8 KB and resident. Each matrix has about 50 KB.
 			for range 80 {
 				if err := call(1000); err != nil {
 					t.Fatal(err)
@@ -402,8 +408,8 @@ func TestMemory(t *testing.T) {
 			}
 			var full *MemoryError
 			if err := call(1 << 20); !errors.As(err, &full) || full.ExitCode() != 5 ||
-				full.Total != 600<<10 ||
-				!strings.Contains(err.Error(), "an argument, a result or a workspace of "+spmv+" takes ") ||
+				full.Total != 600<<10 || !strings.Contains(err.Error(),
+				"an argument, a result or a workspace of "+spmv+" takes ") ||
 				!strings.Contains(err.Error(), "free of 600 KiB") {
 				t.Errorf("got %v", err)
 			}
@@ -414,8 +420,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestCached: a compiled leaf is found in the cache, also where there is no NVRTC; a damaged one is
-// made again.
+// TestCached checks that a compiled leaf is found in the cache, also without NVRTC, and that a
+// damaged one is compiled again.
 func TestCached(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string
@@ -445,7 +451,8 @@ func TestCached(t *testing.T) {
 	}
 	without := *n
 	without.lib, without.missing = nil, errors.New("no NVRTC here")
-	if again, err := without.build(t.Context(), src); err != nil || string(again) != string(object) {
+	if again, err := without.build(t.Context(), src); err != nil ||
+		string(again) != string(object) {
 		t.Errorf("without NVRTC: %v", err)
 	}
 	if _, err := without.build(t.Context(), source{text: "other"}); err == nil ||

@@ -20,12 +20,13 @@ import (
 	"distaff/kernels/cc"
 )
 
-// Emulated is a backend whose GPU is emulated on the CPU, for tests: the same CUDA C++, which cfg's
-// C++ compiler compiles (Compiler "" is g++), the same host part, and device memory that is other
-// memory of the host's, with guards around every allocation. No user's job runs on it.
+// Emulated returns a backend whose GPU is emulated on the CPU, for tests. cfg's C++ compiler
+// compiles the same CUDA C++ source (an empty Compiler is g++), the host part is the same, and
+// device memory is separate host memory with guards around every allocation. No user's job runs on
+// it.
 func Emulated(cfg cc.Config) (*Backend, error) { return EmulatedOf(cfg, 0) }
 
-// EmulatedOf is Emulated with memory of so many bytes; 0 for no limit.
+// EmulatedOf is like Emulated, with device memory of the given number of bytes; 0 means no limit.
 func EmulatedOf(cfg cc.Config, memory int64) (*Backend, error) {
 	if cfg.Compiler == "" {
 		cfg.Compiler = "g++"
@@ -39,39 +40,40 @@ func EmulatedOf(cfg cc.Config, memory int64) (*Backend, error) {
 		return nil, err
 	}
 	dev := &emulated{memory: memory, blocks: map[pointer]int64{}, runner: emulator()}
-	made := newBackend(dev, byCC{b})
+	made := newBackend(dev, hostCompiler{b})
 	made.store.spoils = true
 	return made, nil
 }
 
-// emulator is the thread of all emulated devices: kernels' threads are fibers that belong to it.
+// emulator returns the thread of all emulated devices. The threads of kernels are fibers of this
+// thread.
 var emulator = sync.OnceValue(kernels.NewRunner)
 
-// byCC compiles for the emulation.
-type byCC struct{ builder *cc.Builder }
+// hostCompiler compiles for the emulation.
+type hostCompiler struct{ builder *cc.Builder }
 
-func (c byCC) complete() bool { return c.builder.Compiler() != nil }
+func (c hostCompiler) complete() bool { return c.builder.Compiler() != nil }
 
-func (c byCC) name() string {
+func (c hostCompiler) name() string {
 	if k := c.builder.Compiler(); k != nil {
 		return "CUDA by " + k.Path
 	}
 	return "cached kernels"
 }
 
-func (c byCC) source(src source) cc.Source {
+func (c hostCompiler) source(src source) cc.Source {
 	return cc.Source{Text: src.text, Label: src.label, Tensors: src.tensors}
 }
 
-func (c byCC) text(f *ir.Func) string { return emitcuda.Emulated(f) }
+func (c hostCompiler) text(f *ir.Func) string { return emitcuda.Emulated(f) }
 
-func (c byCC) prelude() string { return emitcuda.EmulatedPrelude() }
+func (c hostCompiler) prelude() string { return emitcuda.EmulatedPrelude() }
 
-func (c byCC) key(src source) string { return c.builder.Key(c.source(src)) }
+func (c hostCompiler) key(src source) string { return c.builder.Key(c.source(src)) }
 
-func (c byCC) kind() string { return c.builder.CPUKind() }
+func (c hostCompiler) kind() string { return c.builder.CPUKind() }
 
-func (c byCC) build(ctx context.Context, src source) ([]byte, error) {
+func (c hostCompiler) build(ctx context.Context, src source) ([]byte, error) {
 	o, err := c.builder.Build(ctx, c.source(src))
 	if err != nil {
 		return nil, err
@@ -79,8 +81,8 @@ func (c byCC) build(ctx context.Context, src source) ([]byte, error) {
 	return o.Bytes, nil
 }
 
-// payload is the whole object: its trailer tells the loader what it is.
-func (c byCC) payload(object []byte) ([]byte, error) {
+// payload returns the whole object, because the loader reads the object's trailer.
+func (c hostCompiler) payload(object []byte) ([]byte, error) {
 	_, err := cc.Decode(object)
 	return object, err
 }
@@ -88,19 +90,19 @@ func (c byCC) payload(object []byte) ([]byte, error) {
 // emulated is a device on the CPU.
 type emulated struct {
 	runner *kernels.Runner
-	memory int64 // bytes that it has; 0: any number
+	memory int64 // size in bytes; 0 means unlimited
 	used   int64
-	blocks map[pointer]int64 // what is allocated, with its bytes
+	blocks map[pointer]int64 // allocations and their sizes
 	evict  []func() bool
 	start  time.Time
 }
 
-// guardBytes stand before and behind each allocation, all of guardByte: what a kernel must not
-// write to.
+// guardBytes bytes before and after each allocation have the value guardByte. A kernel must not
+// change them.
 const (
 	guardBytes = 256
 	guardByte  = 0xa5
-	// freshByte is what memory holds that nobody has written: a NaN of either width.
+	// freshByte fills memory that nobody has written yet. It makes a NaN of either width.
 	freshByte = 0xff
 )
 
@@ -124,8 +126,8 @@ func (d *emulated) alloc(bytes int64, what string) (pointer, error) {
 			evicted = evicted || f()
 		}
 		if !evicted {
-			return 0, &MemoryError{What: what, Want: bytes, Free: d.memory - d.used, Total: d.memory,
-				Device: "an emulated GPU"}
+			return 0, &MemoryError{What: what, Want: bytes, Free: d.memory - d.used,
+				Total: d.memory, Device: "an emulated GPU"}
 		}
 	}
 	p := C.malloc(C.size_t(bytes + 2*guardBytes))
@@ -145,7 +147,7 @@ func (d *emulated) alloc(bytes int64, what string) (pointer, error) {
 	return at, nil
 }
 
-// at is the memory at an address.
+// at returns the memory at an address.
 func at(p pointer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
 func (d *emulated) free(p pointer) error {
@@ -162,7 +164,7 @@ func (d *emulated) free(p pointer) error {
 
 var guard = bytes.Repeat([]byte{guardByte}, guardBytes)
 
-// check finds what was written outside of allocations.
+// check returns an error if memory outside of the allocations was changed.
 func (d *emulated) check() error {
 	for p, n := range d.blocks {
 		before := unsafe.Slice((*byte)(at(p-guardBytes)), guardBytes)
@@ -174,8 +176,8 @@ func (d *emulated) check() error {
 	return nil
 }
 
-// inside panics where memory is not of one allocation.
-func (d *emulated) inside(p pointer, n int64) {
+// checkInside panics if the bytes are not all in one allocation.
+func (d *emulated) checkInside(p pointer, n int64) {
 	for at, bytes := range d.blocks {
 		if p >= at && p+pointer(n) <= at+pointer(bytes) {
 			return
@@ -204,7 +206,7 @@ func (d *emulated) move(dst, src unsafe.Pointer, bytes int64, own ...pointer) {
 		return
 	}
 	for _, p := range own {
-		d.inside(p, bytes)
+		d.checkInside(p, bytes)
 	}
 	copy(unsafe.Slice((*byte)(dst), bytes), unsafe.Slice((*byte)(src), bytes))
 }
@@ -213,7 +215,7 @@ func (d *emulated) set(dst pointer, b byte, bytes int64) error {
 	if bytes <= 0 {
 		return nil
 	}
-	d.inside(dst, bytes)
+	d.checkInside(dst, bytes)
 	s := unsafe.Slice((*byte)(at(dst)), bytes)
 	for k := range s {
 		s[k] = b
@@ -221,7 +223,7 @@ func (d *emulated) set(dst pointer, b byte, bytes int64) error {
 	return nil
 }
 
-// emulatedModule is a leaf's kernels as functions of the CPU.
+// emulatedModule holds a leaf's kernels as functions for the CPU.
 type emulatedModule struct{ lib *kernels.Library }
 
 func (d *emulated) load(object []byte, what string) (module, error) {
@@ -238,7 +240,8 @@ func (d *emulated) launch(l launch) error {
 	lib := l.module.(*emulatedModule).lib
 	fn := lib.Symbol(l.kernel + "_emulated")
 	if fn == nil {
-		return &kernels.LoadError{What: l.what, Err: fmt.Errorf("the object has no kernel %s", l.kernel)}
+		return &kernels.LoadError{What: l.what,
+			Err: fmt.Errorf("the object has no kernel %s", l.kernel)}
 	}
 	slots := (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(l.params)))
 	if C.dst_emulated_launch(fn, C.int64_t(l.grid), C.int(len(l.params)), slots) != 0 {

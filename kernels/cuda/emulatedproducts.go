@@ -6,31 +6,32 @@ import (
 	"distaff/codegen/ir"
 )
 
-// library is there: the emulation multiplies matrices itself.
+// library does nothing, because the emulation multiplies matrices itself.
 func (d *emulated) library(string) error { return nil }
 
-// value is an element of an array on the device.
+// value returns an element of an array on the device.
 func (d *emulated) value(at pointer, elem ir.Type) complex128 {
-	d.inside(at, elem.Size())
-	return fetch(*(*unsafe.Pointer)(unsafe.Pointer(&at)), elem).C
+	d.checkInside(at, elem.Size())
+	return readScalar(*(*unsafe.Pointer)(unsafe.Pointer(&at)), elem).C
 }
 
-// add adds to an element.
+// add adds x to an element.
 func (d *emulated) add(to pointer, elem ir.Type, x complex128) {
-	write(*(*unsafe.Pointer)(unsafe.Pointer(&to)), &ir.Lit{Typ: elem, C: d.value(to, elem) + x})
+	writeScalar(*(*unsafe.Pointer)(unsafe.Pointer(&to)),
+		&ir.Lit{Typ: elem, C: d.value(to, elem) + x})
 }
 
-// scalar is a number that a library is given.
-func scalar(x slot, elem ir.Type) complex128 { return fetch(unsafe.Pointer(&x), elem).C }
+// scalar returns the value of a library's scalar parameter.
+func scalar(x slot, elem ir.Type) complex128 { return readScalar(unsafe.Pointer(&x), elem).C }
 
-// element is the address of element (i,j).
-func (m denseMatrix) element(i, j,
-	size int64) pointer {
-	return m.at + pointer((i*m.row+j*m.col)*size)
+// element returns the address of element (i,j).
+func (m denseMatrix) element(i, j, size int64) pointer {
+	return m.at +
+		pointer((i*m.row+j*m.col)*size)
 }
 
 func (d *emulated) gemm(p matrixProduct) error {
-	if !p.takes() {
+	if !p.isSupported() {
 		panic("BUG: cuda: a product of matrices that no library takes")
 	}
 	size := p.elem.Size()
@@ -39,7 +40,8 @@ func (d *emulated) gemm(p matrixProduct) error {
 		for j := range p.n {
 			var sum complex128
 			for k := range p.k {
-				sum += d.value(p.a.element(i, k, size), p.elem) * d.value(p.b.element(k, j, size), p.elem)
+				sum += d.value(p.a.element(i, k, size), p.elem) * d.value(p.b.element(k, j, size),
+					p.elem)
 			}
 			d.add(p.c.element(i, j, size), p.elem, alpha*sum)
 		}
@@ -54,8 +56,8 @@ func (d *emulated) spmm(p sparseProduct) error {
 	}
 	number := func(list pointer, k int64) int64 {
 		at := list + pointer(k*p.width)
-		d.inside(at, p.width)
-		return fetch(*(*unsafe.Pointer)(unsafe.Pointer(&at)), index).I
+		d.checkInside(at, p.width)
+		return readScalar(*(*unsafe.Pointer)(unsafe.Pointer(&at)), index).I
 	}
 	alpha := scalar(p.alpha, p.elem)
 	for i := range p.m {

@@ -6,7 +6,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// SetupError says what a machine lacks for leaves on a GPU. It ends a run with code 1.
+// SetupError reports what a machine lacks for leaves on a GPU. It ends a run with code 1.
 type SetupError struct{ Msg string }
 
 func (e *SetupError) Error() string { return e.Msg }
@@ -14,14 +14,14 @@ func (e *SetupError) Error() string { return e.Msg }
 // ExitCode is 1.
 func (e *SetupError) ExitCode() int { return 1 }
 
-// insteadCPU is what always helps where there is no GPU to be used.
+// insteadCPU is advice that helps whenever no GPU can be used.
 const insteadCPU = ", or use --target=cpu"
 
-// MemoryError says that a device has not the memory for something. It ends a run with code 5.
+// MemoryError reports that a device does not have enough memory. It ends a run with code 5.
 type MemoryError struct {
-	What        string // what the memory was for
-	Want        int64  // bytes; 0 where they are unknown
-	Free, Total int64  // of the device; Total 0 where they are unknown
+	What        string // the purpose of the memory
+	Want        int64  // bytes; 0 if unknown
+	Free, Total int64  // the device's bytes; Total is 0 if they are unknown
 	Device      string
 }
 
@@ -31,28 +31,29 @@ func (e *MemoryError) Error() string {
 		s = e.What + " takes more GPU memory than it gets"
 	}
 	if e.Total > 0 {
-		s += fmt.Sprintf(", and %s has %s free of %s", e.Device, tcs.Size(e.Free), tcs.Size(e.Total))
+		s += fmt.Sprintf(", and %s has %s free of %s", e.Device, tcs.Size(e.Free),
+			tcs.Size(e.Total))
 	}
 	return s + "; more ranks, each with a GPU of its own, take less each"
 }
 
-// ExitCode is 5, as that of a tcs.MemoryError.
+// ExitCode is 5, as for a tcs.MemoryError.
 func (e *MemoryError) ExitCode() int { return 5 }
 
-// FaultError says that a kernel did what it must not, such as an access to memory that is not its
-// own. The device's context is lost then: every later call in this process fails alike. It ends a
-// run with code 1.
+// FaultError reports an illegal operation of a kernel, for example an access outside of its memory.
+// The device's context is lost, so every later call in this process fails too. It ends a run with
+// code 1.
 type FaultError struct {
-	What   string // the statement, or the leaf
-	Reason string // the driver's words
-	Later  bool   // the call did not run, since an earlier one faulted
+	What   string // the statement, or "a leaf"
+	Reason string // the driver's message
+	Later  bool   // the call did not run because an earlier call faulted
 }
 
 func (e *FaultError) Error() string {
 	if e.Later {
 		return fmt.Sprintf(
-			"the GPU cannot be used any more in this process: a kernel of %s faulted before (%s)", e.What,
-			e.Reason)
+			"the GPU cannot be used any more in this process: a kernel of %s faulted before (%s)",
+			e.What, e.Reason)
 	}
 	return fmt.Sprintf("a kernel of %s faulted on the GPU: %s", e.What, e.Reason)
 }
@@ -60,10 +61,10 @@ func (e *FaultError) Error() string {
 // ExitCode is 1.
 func (e *FaultError) ExitCode() int { return 1 }
 
-// DriverError is a refusal of the driver that has no words of its own here. It ends a run with
-// code 1.
+// DriverError is an error of a driver call that has no more specific message here. It ends a run
+// with code 1.
 type DriverError struct {
-	Call string // cuMemcpyHtoDAsync
+	Call string // name of the driver's function, for example cuMemcpyHtoDAsync
 	Code int
 	Text string
 }

@@ -6,16 +6,17 @@ import (
 	"distaff/codegen/ir"
 )
 
-// memoryReader gives elements of arrays to expressions that are evaluated on the host.
+// memoryReader reads elements of arrays for expressions that are evaluated on the host.
 type memoryReader interface {
-	// load is an element of an array.
+	// load returns an element of an array.
 	load(a *ir.Array, index int64) (*ir.Lit, error)
 }
 
-// scope holds the host's variables.
+// scope holds the values of the host's variables.
 type scope map[*ir.Var]*ir.Lit
 
-// eval is the value of an expression: the constants of package ir fold, as every engine computes.
+// eval returns the value of an expression. It folds constants by package ir, so it computes like
+// every other engine.
 func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 	switch x := x.(type) {
 	case *ir.Lit:
@@ -33,9 +34,9 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 			return nil, err
 		}
 		if x.Op == ir.Not {
-			return folded(ir.Inverse(l), x)
+			return literal(ir.Inverse(l), x)
 		}
-		return folded(ir.Negated(l), x)
+		return literal(ir.Negated(l), x)
 	case *ir.Load:
 		i, err := s.int(x.Index, mem)
 		if err != nil {
@@ -51,7 +52,7 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 		if err != nil {
 			return nil, err
 		}
-		return folded(ir.Convert(x.Typ, l), x)
+		return literal(ir.Convert(x.Typ, l), x)
 	case *ir.Select:
 		cond, err := s.eval(x.Cond, mem)
 		if err != nil {
@@ -67,15 +68,16 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 	return nil, fmt.Errorf("BUG: cuda: an expression of type %T on the host", x)
 }
 
-// folded is a constant that a constructor made of constants.
-func folded(x, of ir.Expr) (*ir.Lit, error) {
+// literal returns the constant x that a constructor of package ir made from constants. of is the
+// expression, for the error.
+func literal(x, of ir.Expr) (*ir.Lit, error) {
 	if l, ok := x.(*ir.Lit); ok {
 		return l, nil
 	}
 	return nil, fmt.Errorf("BUG: cuda: %s has no value", of)
 }
 
-// int is the value of an integer expression.
+// int returns the value of an integer expression.
 func (s scope) int(x ir.Expr, mem memoryReader) (int64, error) {
 	l, err := s.eval(x, mem)
 	if err != nil {
@@ -84,7 +86,7 @@ func (s scope) int(x ir.Expr, mem memoryReader) (int64, error) {
 	return l.I, nil
 }
 
-// truth is the value of a condition.
+// truth returns the value of a condition.
 func (s scope) truth(x ir.Expr, mem memoryReader) (bool, error) {
 	l, err := s.eval(x, mem)
 	return err == nil && l.I != 0, err
@@ -95,7 +97,7 @@ func (s scope) binary(x *ir.Binary, mem memoryReader) (*ir.Lit, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The second operand is not evaluated where the first decides.
+	// The second operand is not evaluated if the first one decides.
 	if x.Op == ir.And && a.I == 0 || x.Op == ir.Or && a.I != 0 {
 		return a, nil
 	}
@@ -104,20 +106,20 @@ func (s scope) binary(x *ir.Binary, mem memoryReader) (*ir.Lit, error) {
 		return nil, err
 	}
 	if x.Op == ir.Mul && a.Typ == ir.Complex64 {
-		return &ir.Lit{Typ: ir.Complex64, C: complex128(mulComplex64(complex64(a.C), complex64(b.C)))},
-			nil
+		return &ir.Lit{Typ: ir.Complex64, C: complex128(
+			mulComplex64(complex64(a.C), complex64(b.C)))}, nil
 	}
-	return folded(ir.Bin(x.Op, a, b), x)
+	return literal(ir.Bin(x.Op, a, b), x)
 }
 
-// mulComplex64 rounds each product, which the constants of package ir do not.
+// mulComplex64 rounds each product to float32, which the constants of package ir do not.
 func mulComplex64(x, y complex64) complex64 {
 	a, b, c, d := real(x), imag(x), real(y), imag(y)
 	ac, bd, ad, bc := float32(a*c), float32(b*d), float32(a*d), float32(b*c)
 	return complex(ac-bd, ad+bc)
 }
 
-// search is a binary search.
+// search performs a binary search.
 func (s scope) search(x *ir.Search, mem memoryReader) (*ir.Lit, error) {
 	lo, err := s.int(x.Lo, mem)
 	if err != nil {

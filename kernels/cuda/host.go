@@ -38,7 +38,7 @@ func (c *call) run(s ir.Stmt) error {
 	return c.memory(s)
 }
 
-// memory executes the statements that touch arrays.
+// memory executes the statements that access arrays.
 func (c *call) memory(s ir.Stmt) error {
 	switch s := s.(type) {
 	case *ir.Store:
@@ -124,7 +124,7 @@ func (c *call) while(s *ir.While) error {
 	}
 }
 
-// fail ends the leaf.
+// fail ends the leaf with the error of the statement.
 func (c *call) fail(s *ir.Fail) error {
 	coord := make([]int64, len(s.Coord))
 	for k, x := range s.Coord {
@@ -154,10 +154,10 @@ func (c *call) put(s *ir.Store) error {
 	if err != nil {
 		return err
 	}
-	return c.poke(b, i, l)
+	return c.storeElement(b, i, l)
 }
 
-// block is the memory of an array.
+// block returns the memory of an array.
 func (c *call) block(a *ir.Array) (*block, error) {
 	if b := c.blocks[a]; b != nil {
 		return b, nil
@@ -165,13 +165,13 @@ func (c *call) block(a *ir.Array) (*block, error) {
 	return nil, fmt.Errorf("BUG: cuda: %s is used before it is allocated", a.Name)
 }
 
-// make allocates an array.
+// make allocates an array, and clears it if zero is set.
 func (c *call) make(a *ir.Array, length ir.Expr, zero bool) error {
 	n, err := c.vars.int(length, c)
 	if err != nil {
 		return err
 	}
-	if b := c.blocks[a]; b != nil { // of an iteration before
+	if b := c.blocks[a]; b != nil { // allocated in an earlier iteration
 		if err := c.drop(b); err != nil {
 			return err
 		}
@@ -184,15 +184,15 @@ func (c *call) make(a *ir.Array, length ir.Expr, zero bool) error {
 	if !zero {
 		return nil
 	}
-	if err := c.work(); err != nil {
+	if err := c.startTimer(); err != nil {
 		return err
 	}
 	return c.leaf.dev.set(b.at, 0, b.bytes())
 }
 
-// alloc is device memory for n elements.
+// alloc allocates device memory for n elements of the given size.
 func (c *call) alloc(n, size int64) (pointer, error) {
-	if err := c.pause(); err != nil {
+	if err := c.stopTimer(); err != nil {
 		return 0, err
 	}
 	bytes := n * size
@@ -211,14 +211,14 @@ func (c *call) release(a *ir.Array) error {
 	return c.drop(b)
 }
 
-// drop frees what an array that the leaf made has on the device.
+// drop frees the device memory of an array that the leaf made.
 func (c *call) drop(b *block) error {
 	at := b.at
 	b.at = 0
 	if at == 0 || b.host != nil {
 		return nil
 	}
-	if err := c.pause(); err != nil {
+	if err := c.stopTimer(); err != nil {
 		return err
 	}
 	return c.leaf.dev.free(at)
@@ -251,7 +251,7 @@ func (c *call) grow(s *ir.Grow) error {
 	return c.leaf.dev.free(old)
 }
 
-// ints are the values of several expressions.
+// ints returns the values of integer expressions.
 func (c *call) ints(xs ...ir.Expr) ([]int64, error) {
 	out := make([]int64, len(xs))
 	for k, x := range xs {
@@ -290,13 +290,13 @@ func (c *call) copy(s *ir.Copy) error {
 		return err
 	}
 	dst.stale = true
-	if err := c.work(); err != nil {
+	if err := c.startTimer(); err != nil {
 		return err
 	}
 	return c.leaf.dev.copy(to, from, bytes)
 }
 
-// publish notes an array for the result.
+// publish records an array as part of the result.
 func (c *call) publish(s *ir.Publish) error {
 	b, err := c.block(s.A)
 	if err != nil {
@@ -307,7 +307,8 @@ func (c *call) publish(s *ir.Publish) error {
 		return err
 	}
 	if b.host != nil || n < 0 || n > b.n {
-		return fmt.Errorf("BUG: cuda: %d elements of %s, which has %d, are published", n, b.name, b.n)
+		return fmt.Errorf("BUG: cuda: %d elements of %s, which has %d, are published", n, b.name,
+			b.n)
 	}
 	delete(c.blocks, s.A)
 	c.published = append(c.published, publication{slot: s.Slot, b: b, n: n})

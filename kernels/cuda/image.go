@@ -14,17 +14,17 @@ import (
 	"distaff/kernels"
 )
 
-// image is a compiled module in the driver's hands.
+// image is a module that the driver has loaded.
 type image struct {
 	d         *driver
 	handle    C.dst_cu_handle
 	functions map[string]C.dst_cu_handle
 }
 
-// load hands a cubin, or PTX that ends with a zero byte, to the driver.
+// load gives the driver a cubin, or PTX with a zero byte at its end.
 func (d *driver) load(code []byte, what string) (module, error) {
 	m := &image{d: d, functions: map[string]C.dst_cu_handle{}}
-	// The driver reads it as words.
+	// The driver needs aligned memory.
 	mem := C.CBytes(code)
 	defer C.free(mem)
 	var handle C.dst_cu_handle
@@ -35,14 +35,16 @@ func (d *driver) load(code []byte, what string) (module, error) {
 		return m, nil
 	case cuNoBinary, cuUnsupportedPTX, cuInvalidImage:
 		return nil, &kernels.LoadError{What: what,
-			Err: fmt.Errorf("the NVIDIA driver, which is for CUDA %d.%d, takes no code of this NVRTC: %s: "+
-				"install a later driver, or an NVRTC of the driver's version (scripts/install-nvrtc.sh)",
-				d.lib.version/1000, d.lib.version%1000/10, d.lib.text(int(rc)))}
+			Err: fmt.Errorf(
+				"the NVIDIA driver, which is for CUDA %d.%d, takes no code of this NVRTC: %s: "+
+					"install a later driver, or an NVRTC of the driver's version "+
+					"(scripts/install-nvrtc.sh)", d.lib.version/1000, d.lib.version%1000/10,
+				d.lib.text(int(rc)))}
 	}
 	return nil, &kernels.LoadError{What: what, Err: d.check(rc, "cuModuleLoadDataEx")}
 }
 
-// function is a kernel of the module.
+// function returns a kernel of the module.
 func (m *image) function(name string) (C.dst_cu_handle, error) {
 	if f := m.functions[name]; f != nil {
 		return f, nil

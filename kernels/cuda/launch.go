@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// launch starts a kernel. One whose threads may fail is waited for: what follows relies on that
-// they did not.
+// launch starts a kernel. If its threads may fail, launch waits for it, because the statements
+// after it assume that no thread failed.
 func (c *call) launch(s *ir.Launch) error {
 	grid, err := c.vars.int(s.Grid, c)
 	if err != nil || grid <= 0 {
@@ -32,7 +32,7 @@ func (c *call) launch(s *ir.Launch) error {
 		if l == nil {
 			return fmt.Errorf("BUG: cuda: variable %s of kernel %s has no value", v.Name, k.Name)
 		}
-		params = append(params, of(l))
+		params = append(params, slotOf(l))
 	}
 	if k.Fails {
 		if err := c.readyStatus(); err != nil {
@@ -40,7 +40,7 @@ func (c *call) launch(s *ir.Launch) error {
 		}
 		params = append(params, slot{uint64(c.status)})
 	}
-	if err := c.work(); err != nil {
+	if err := c.startTimer(); err != nil {
 		return err
 	}
 	for _, a := range k.Arrays {
@@ -56,18 +56,18 @@ func (c *call) launch(s *ir.Launch) error {
 	return c.readStatus()
 }
 
-// launch is what a device is told of one.
+// launch describes a launch to the device.
 type launch struct {
 	module  module
 	kernel  string
-	grid    int64 // blocks, at least 1
-	threads int64 // of a block
-	shared  int64 // bytes of shared memory that the kernel does not declare itself
+	grid    int64 // number of blocks, at least 1
+	threads int64 // threads per block
+	shared  int64 // bytes of dynamic shared memory, which the kernel does not declare itself
 	params  []slot
 	what    string // the statement
 }
 
-// readyStatus has a status word that says that nothing failed.
+// readyStatus ensures that there is a status word that reports no failure.
 func (c *call) readyStatus() error {
 	if c.status != 0 {
 		return nil
@@ -80,7 +80,7 @@ func (c *call) readyStatus() error {
 	return c.leaf.dev.set(at, 0, emitcuda.StatusSize)
 }
 
-// readStatus ends the leaf where a thread has failed.
+// readStatus returns the error of a thread that failed, or nil.
 func (c *call) readStatus() error {
 	if err := c.settle(); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c *call) readStatus() error {
 	return c.failure(code, coord)
 }
 
-// fill sets a range of an array. Bytes that are all the same are set by the device itself.
+// fill sets a range of an array. The device sets values whose bytes are all equal by itself.
 func (c *call) fill(s *ir.Fill) error {
 	b, err := c.block(s.A)
 	if err != nil {
@@ -124,9 +124,9 @@ func (c *call) fill(s *ir.Fill) error {
 		return err
 	}
 	b.stale = true
-	elem := of(ir.Convert(b.elem, x).(*ir.Lit))
+	elem := slotOf(ir.Convert(b.elem, x).(*ir.Lit))
 	if same, ok := sameBytes(unsafe.Slice((*byte)(unsafe.Pointer(&elem)), b.elem.Size())); ok {
-		if err := c.work(); err != nil {
+		if err := c.startTimer(); err != nil {
 			return err
 		}
 		return c.leaf.dev.set(at, same, bytes)
@@ -134,7 +134,7 @@ func (c *call) fill(s *ir.Fill) error {
 	return c.prelude(emitcuda.Fill(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), elem)
 }
 
-// scan replaces elements by their sums.
+// scan replaces elements by their prefix sums.
 func (c *call) scan(s *ir.Scan) error {
 	b, err := c.block(s.A)
 	if err != nil {
@@ -155,7 +155,8 @@ func (c *call) scan(s *ir.Scan) error {
 	return c.prelude(emitcuda.Scan(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), slot{})
 }
 
-// prelude launches kernels that every leaf may use, over the n elements at an address.
+// prelude launches shared kernels over n elements at an address. size is the size of an element,
+// and value the value of a fill.
 func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot) error {
 	var sums pointer
 	if what.Sums > 0 {
@@ -165,16 +166,18 @@ func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot
 		}
 		defer c.leaf.dev.free(sums)
 	}
-	if err := c.work(); err != nil {
+	if err := c.startTimer(); err != nil {
 		return err
 	}
 	for _, step := range what.Steps {
-		l := launch{module: c.leaf.shared, kernel: step.Kernel, grid: step.Grid, threads: step.Threads,
-			what: c.statement()}
+		l := launch{module: c.leaf.shared, kernel: step.Kernel, grid: step.Grid,
+			threads: step.Threads,
+			what:    c.statement()}
 		for _, a := range step.Args {
 			l.params = append(l.params, map[emitcuda.ArgKind]slot{
-				emitcuda.ArgArray: {uint64(at)}, emitcuda.ArgLength: {uint64(n)}, emitcuda.ArgValue: value,
-				emitcuda.ArgSums: {uint64(sums)}, emitcuda.ArgBlocks: {uint64(what.Sums)},
+				emitcuda.ArgArray: {uint64(at)}, emitcuda.ArgLength: {uint64(n)},
+				emitcuda.ArgValue: value,
+				emitcuda.ArgSums:  {uint64(sums)}, emitcuda.ArgBlocks: {uint64(what.Sums)},
 			}[a])
 		}
 		if err := c.leaf.dev.launch(l); err != nil {
@@ -184,7 +187,7 @@ func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot
 	return nil
 }
 
-// sameBytes is the byte that all of b are.
+// sameBytes returns the byte that all bytes of b are equal to. It returns false if they differ.
 func sameBytes(b []byte) (byte, bool) {
 	for _, x := range b {
 		if x != b[0] {

@@ -11,9 +11,9 @@ import (
 	"distaff/kernels"
 )
 
-// TestLeft: values that are left on the device come to the host when they are fetched, by whichever
-// tensor of the same memory; leaves read them where they are; and before they leave the device they
-// come as well, unless nobody reads them.
+// TestLeft checks values that are left on the device (Backend.Leave). Fetch copies them to the host
+// for any tensor over the same memory. Leaves read them on the device. Before they leave the device
+// they are copied as well, unless nobody reads them.
 func TestLeft(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		b.store.spoils = true
@@ -48,7 +48,7 @@ func TestLeft(t *testing.T) {
 			}
 		}
 
-		b.Leave(y) // which does not stay: nothing
+		b.Leave(y) // y is not resident, so nothing happens
 		call(y, x, 240)
 		here("not kept")
 		b.Resident(y)
@@ -56,7 +56,7 @@ func TestLeft(t *testing.T) {
 		for range 2 {
 			call(y, x, 0)
 			away("left")
-			call(z, y, 240) // which reads it on the device
+			call(z, y, 240) // z's leaf reads y on the device
 			other := y.Alias()
 			for range 2 {
 				if err := b.Fetch(other); err != nil {
@@ -69,7 +69,7 @@ func TestLeft(t *testing.T) {
 				t.Errorf("got %v, want %v", values(z), product(a, y))
 			}
 		}
-		// An argument that does not stay, and has more of the memory.
+		// An argument that is not resident and includes more of the memory.
 		call(y, x, 0)
 		call(z, around, 480)
 		here("around it")
@@ -98,7 +98,7 @@ func TestLeft(t *testing.T) {
 	})
 }
 
-// evictAll has all that stays leave the device, as where its memory is short.
+// evictAll evicts all resident arrays, as if memory were short.
 func (b *Backend) evictAll(t *testing.T) (some bool) {
 	t.Helper()
 	if err := b.dev.do(func() error {
@@ -112,8 +112,8 @@ func (b *Backend) evictAll(t *testing.T) (some bool) {
 	return some
 }
 
-// TestLeftResult: of a result that gets arrays of its own, values stay on the device, and the
-// others come.
+// TestLeftResult checks a result that gets new arrays: the values stay on the device, and the other
+// arrays are copied to the host.
 func TestLeftResult(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		b.store.spoils = true
@@ -129,7 +129,8 @@ func TestLeftResult(t *testing.T) {
 				kernels.Env{Threads: 1}); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := b.Downloaded()-down, 4*(c.Levels[1].Pos.Len+c.Levels[1].Crd.Len); got != want {
+			if got, want := b.Downloaded()-down,
+				4*(c.Levels[1].Pos.Len+c.Levels[1].Crd.Len); got != want {
 				t.Errorf("%d bytes came down, want %d", got, want)
 			}
 			y := vector(make([]float64, 40)...)
@@ -156,8 +157,8 @@ func TestLeftResult(t *testing.T) {
 	})
 }
 
-// TestLeftFailure: values that are left are lost with the device, which is said; those that a leaf
-// fails on are not brought over what the host has.
+// TestLeftFailure checks that values left on the device are lost with the device and that an error
+// says so. If a leaf fails, its partial values do not overwrite the host's.
 func TestLeftFailure(t *testing.T) {
 	b := onStandIn(t)
 	leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
@@ -165,7 +166,8 @@ func TestLeftFailure(t *testing.T) {
 	b.Resident(y)
 	b.Leave(y)
 	call := func() error {
-		return leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil, kernels.Env{Threads: 1, What: spmv})
+		return leaf.Call(t.Context(), []*tcs.Tensor{y, a, x}, nil,
+			kernels.Env{Threads: 1, What: spmv})
 	}
 	if err := call(); err != nil {
 		t.Fatal(err)

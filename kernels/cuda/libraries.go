@@ -19,48 +19,50 @@ import (
 	"distaff/kernels/cuda/toolkit"
 )
 
-// mathLibrary is one of the toolkit's libraries, as it is looked for.
+// mathLibrary describes how to find one of the toolkit's libraries.
 type mathLibrary struct {
 	title    string   // "cuBLAS"
-	variable string   // of the environment, which names the file or its folder
-	names    []string // the latest version's first
+	variable string   // environment variable that names the file or its folder
+	names    []string // file names, latest version first
 	statuses map[int]string
-	memory   int // the status that says that memory is short
+	memory   int // the status code for too little memory
 }
 
-// mathLibraries are those that schedules name.
+// mathLibraries are the libraries by the names that schedules use.
 var mathLibraries = map[string]mathLibrary{
 	strategy.CuBLAS: {"cuBLAS", "DISTAFF_CUBLAS",
-		[]string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"}, map[int]string{
-			1: "it is not initialized", 3: "it could not allocate memory", 7: "a parameter is not valid",
-			8:  "the GPU's architecture lacks what it needs",
-			11: "memory could not be accessed", 13: "its kernel failed", 14: "an internal operation failed",
-			15: "it does not support this",
+		[]string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"},
+		map[int]string{
+			1: "it is not initialized", 3: "it could not allocate memory",
+			7: "a parameter is not valid", 8: "the GPU's architecture lacks what it needs",
+			11: "memory could not be accessed", 13: "its kernel failed",
+			14: "an internal operation failed", 15: "it does not support this",
 		}, 3},
 	strategy.CuSPARSE: {"cuSPARSE", "DISTAFF_CUSPARSE",
 		[]string{"libcusparse.so.13", "libcusparse.so.12", "libcusparse.so.11", "libcusparse.so"},
 		map[int]string{
-			1: "it is not initialized", 2: "it could not allocate memory", 3: "a parameter is not valid",
-			4: "the GPU's architecture lacks what it needs",
-			5: "memory could not be accessed", 6: "its kernel failed", 7: "an internal operation failed",
-			8:  "it does not support matrices of this kind",
+			1: "it is not initialized", 2: "it could not allocate memory",
+			3: "a parameter is not valid", 4: "the GPU's architecture lacks what it needs",
+			5: "memory could not be accessed", 6: "its kernel failed",
+			7: "an internal operation failed", 8: "it does not support matrices of this kind",
 			10: "it does not support this", 11: "resources are short",
 		}, 2},
 }
 
-// openMath are the libraries that are open, by the paths that were tried: each once in a process.
+// openMath holds the open libraries, each once per process. The key is the list of paths that were
+// tried.
 var openMath struct {
 	sync.Mutex
 	all map[string]openLibraryFile
 }
 
-// openLibraryFile is a library's file that is open, and its functions.
+// openLibraryFile is an open library and its functions.
 type openLibraryFile struct {
 	path string
 	fn   unsafe.Pointer
 }
 
-// open opens the first of the library's files that can be. The error is a *SetupError.
+// open opens the library from the first path that works. The error is a *SetupError.
 func (m mathLibrary) open(name string) (openLibraryFile, error) {
 	paths := toolkit.Candidates(os.Getenv, m.variable, m.names)
 	key := strings.Join(paths, "\x00")
@@ -82,18 +84,18 @@ func (m mathLibrary) open(name string) (openLibraryFile, error) {
 		openMath.all[key] = openLibraryFile{path, fn}
 		return openMath.all[key], nil
 	}
-	return openLibraryFile{},
-		&SetupError{fmt.Sprintf(
-			"substitute: no %s (%s): name it with %s, or leave %s out of the schedule; tried %s", m.title,
-			m.names[0], m.variable, name, strings.Join(tried, "; "))}
+	return openLibraryFile{}, &SetupError{fmt.Sprintf(
+		"substitute: no %s (%s): name it with %s, or leave %s out of the schedule; tried %s",
+		m.title, m.names[0], m.variable, name, strings.Join(tried, "; "))}
 }
 
-// openFunctions opens a file as the library of that name; nil with the reason where it is none.
+// openFunctions opens a file as the library with the given name. If it fails, it returns nil and
+// the reason.
 func openFunctions(name, file string) (unsafe.Pointer, string) {
 	path := C.CString(file)
 	defer C.free(unsafe.Pointer(path))
 	var why, missing *C.char
-	// dlopen's error text belongs to the thread.
+	// dlerror's text belongs to the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var fn unsafe.Pointer
@@ -112,7 +114,7 @@ func openFunctions(name, file string) (unsafe.Pointer, string) {
 	return nil, strings.TrimPrefix(C.GoString(why), file+": ")
 }
 
-// mathHandle is a library in use by a device.
+// mathHandle is a library that a device uses.
 type mathHandle struct {
 	fn     unsafe.Pointer
 	handle C.dst_cu_handle
@@ -144,7 +146,7 @@ func (d *driver) library(name string) error {
 	return nil
 }
 
-// refused is the error of a library's status.
+// refused returns the error for a library's status code. what is the refused request.
 func (d *driver) refused(name string, rc C.int, what string) error {
 	m := mathLibraries[name]
 	if int(rc) == m.memory {
@@ -159,7 +161,7 @@ func (d *driver) refused(name string, rc C.int, what string) error {
 	return &SetupError{fmt.Sprintf("%s refuses %s: %s (status %d)", m.title, what, why, int(rc))}
 }
 
-// typeLetters are the names that libraries have for the types of values.
+// typeLetters are the letters that libraries use for value types.
 var typeLetters = map[ir.Type]C.int{ir.Float32: 's', ir.Float64: 'd', ir.Complex64: 'c',
 	ir.Complex128: 'z'}
 
@@ -170,19 +172,19 @@ func flag(b bool) C.int {
 	return 0
 }
 
-// gemm has cuBLAS, which stores matrices by columns, compute the product; or, where c lies by rows,
-// that of the transposed matrices in the other order.
+// gemm computes the product with cuBLAS, which stores matrices by columns. If c is stored by rows,
+// gemm computes the product of the transposed matrices in the opposite order.
 func (d *driver) gemm(p matrixProduct) error {
 	if flip, _, _ := p.c.columns(p.m, p.n); flip {
-		p.m, p.n, p.a, p.b, p.c = p.n, p.m, p.b.flipped(), p.a.flipped(), p.c.flipped()
+		p.m, p.n, p.a, p.b, p.c = p.n, p.m, p.b.transposed(), p.a.transposed(), p.c.transposed()
 	}
 	_, ldc, _ := p.c.columns(p.m, p.n)
 	opA, lda, _ := p.a.columns(p.m, p.k)
 	opB, ldb, _ := p.b.columns(p.k, p.n)
-	if err := narrow(p.what, p.m, p.n, p.k, lda, ldb, ldc); err != nil {
+	if err := checkInt32(p.what, p.m, p.n, p.k, lda, ldb, ldc); err != nil {
 		return err
 	}
-	if err := d.await(); err != nil {
+	if err := d.awaitUploads(); err != nil {
 		return err
 	}
 	d.what = p.what
@@ -198,10 +200,11 @@ func (d *driver) gemm(p matrixProduct) error {
 	return nil
 }
 
-// spmm has cuSPARSE compute the product: of vectors where all of them lie side by side, else of
-// matrices that lie as c does, or transposed.
+// spmm computes the product with cuSPARSE. If the dense operands are contiguous vectors, it
+// computes a product of vectors. Otherwise it computes a product of matrices, with b transposed if
+// b and c are not stored in the same direction.
 func (d *driver) spmm(p sparseProduct) error {
-	if err := d.await(); err != nil {
+	if err := d.awaitUploads(); err != nil {
 		return err
 	}
 	d.what = p.what
@@ -233,7 +236,8 @@ func (d *driver) spmm(p sparseProduct) error {
 	var scratch pointer
 	if bytes > 0 {
 		var err error
-		if scratch, err = d.alloc(int64(bytes), "cuSPARSE's scratch memory for "+p.what); err != nil {
+		if scratch, err = d.alloc(int64(bytes),
+			"cuSPARSE's scratch memory for "+p.what); err != nil {
 			return err
 		}
 		defer d.free(scratch)

@@ -16,18 +16,18 @@ import (
 	"unsafe"
 )
 
-// driverNames are where the driver's library is looked for, by the loader first.
+// driverNames are the names and paths of the driver's library. The first is left to the loader.
 var driverNames = []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
 	"/usr/lib/wsl/lib/libcuda.so.1"}
 
-// library is the driver's library, which is open, and its version, such as 12080 for CUDA 12.8.
+// library is the open library of the driver and its version, for example 12080 for CUDA 12.8.
 type library struct {
 	fn      *C.dst_cuda
 	path    string
 	version int
 }
 
-// Results of the driver's calls that have words of their own.
+// Result codes of the driver that have messages of their own.
 const (
 	cuOutOfMemory     = 2
 	cuNoDevice        = 100
@@ -38,13 +38,14 @@ const (
 	cuCompatNotOnThis = 804
 )
 
-// opened are libraries by their names: a driver is opened once in a process.
+// opened holds the open libraries by the names that were tried. A driver is opened once per
+// process.
 var opened struct {
 	sync.Mutex
 	libs map[string]*library
 }
 
-// openDriver opens the driver and makes it ready. The error is a *SetupError.
+// openDriver opens and initializes the driver. The error is a *SetupError.
 func openDriver(names []string) (*library, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -66,7 +67,7 @@ func openDriver(names []string) (*library, error) {
 	return l, nil
 }
 
-// openFirst opens the first library that can be.
+// openFirst opens the first library that can be opened.
 func openFirst(names []string) (*library, error) {
 	var first error
 	for _, name := range names {
@@ -81,14 +82,14 @@ func openFirst(names []string) (*library, error) {
 	return nil, &SetupError{first.Error()}
 }
 
-// errMissing is that of a library which is there, and too old.
+// errMissing is the error for a library that exists but is too old.
 var errMissing = errors.New("too old")
 
 func openLibrary(name string) (*library, error) {
 	path := C.CString(name)
 	defer C.free(unsafe.Pointer(path))
 	var why, missing *C.char
-	// dlopen's error text belongs to the thread.
+	// dlerror's text belongs to the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	fn := C.dst_cuda_open(path, &why, &missing)
@@ -96,22 +97,23 @@ func openLibrary(name string) (*library, error) {
 		return &library{fn: fn, path: name}, nil
 	}
 	if missing != nil {
-		return nil, fmt.Errorf("the NVIDIA driver is %w: %s has no %s: install a later one%s", errMissing,
-			name, C.GoString(missing), insteadCPU)
+		return nil, fmt.Errorf("the NVIDIA driver is %w: %s has no %s: install a later one%s",
+			errMissing, name, C.GoString(missing), insteadCPU)
 	}
 	defer C.free(unsafe.Pointer(why))
 	return nil, fmt.Errorf("no driver: %s cannot be opened (%s): install the NVIDIA driver%s", name,
 		strings.TrimPrefix(C.GoString(why), name+": "), insteadCPU)
 }
 
-// init starts the driver, and finds its version.
+// init initializes the driver and reads its version.
 func (l *library) init() error {
 	if rc := C.cu_init(l.fn, 0); rc != 0 {
 		return &SetupError{l.refusal(int(rc))}
 	}
 	var v C.int
 	if rc := C.cu_driver_version(l.fn, &v); rc != 0 {
-		return &SetupError{"the NVIDIA driver does not tell its version: " + l.text(int(rc)) + insteadCPU}
+		return &SetupError{"the NVIDIA driver does not tell its version: " + l.text(int(rc)) +
+			insteadCPU}
 	}
 	l.version = int(v)
 	return nil
@@ -122,17 +124,17 @@ func (l *library) refusal(rc int) string {
 	switch rc {
 	case cuNoDevice:
 		return "no GPU: the NVIDIA driver " + l.path +
-			" finds none (CUDA_VISIBLE_DEVICES hides what it does not list): run where there is one" +
-			insteadCPU
+			" finds none (CUDA_VISIBLE_DEVICES hides what it does not list): run where there is " +
+			"one" + insteadCPU
 	case cuSystemMismatch, cuCompatNotOnThis:
 		return "the NVIDIA driver does not start: " + l.text(rc) + ": its library " + l.path +
-			" is of another version than the kernel's module; restart after an update of the driver" +
-			insteadCPU
+			" is of another version than the kernel's module; restart after an update of the " +
+			"driver" + insteadCPU
 	}
 	return "the NVIDIA driver does not start: " + l.text(rc) + fmt.Sprintf(" (%d)", rc) + insteadCPU
 }
 
-// text is what the driver says of a result.
+// text returns the driver's description of a result code.
 func (l *library) text(rc int) string {
 	var name, text *C.char
 	C.cu_error_name(l.fn, C.int(rc), &name)
@@ -146,12 +148,12 @@ func (l *library) text(rc int) string {
 	return fmt.Sprintf("error %d", rc)
 }
 
-// devices is how many there are.
+// devices returns the number of devices.
 func (l *library) devices() (int, error) {
 	var n C.int
 	if rc := C.cu_device_count(l.fn, &n); rc != 0 && rc != cuNoDevice {
-		return 0,
-			&SetupError{"the NVIDIA driver does not tell its devices: " + l.text(int(rc)) + insteadCPU}
+		return 0, &SetupError{"the NVIDIA driver does not tell its devices: " + l.text(int(rc)) +
+			insteadCPU}
 	}
 	return int(n), nil
 }
@@ -162,19 +164,18 @@ const (
 	attributeMinor = 76
 )
 
-// find describes a device.
+// find returns the description of a device.
 func (l *library) find(index int) (d description, err error) {
 	var dev C.dst_cu_device
 	if rc := C.cu_device_get(l.fn, &dev, C.int(index)); rc != 0 {
-		return d,
-			&SetupError{fmt.Sprintf("GPU %d is not to be had: %s%s", index, l.text(int(rc)), insteadCPU)}
+		return d, &SetupError{fmt.Sprintf("GPU %d is not to be had: %s%s", index, l.text(int(rc)),
+			insteadCPU)}
 	}
 	var name [256]C.char
 	var total C.size_t
 	if rc := C.cu_device_name(l.fn, &name[0], C.int(len(name)), dev); rc != 0 {
-		return d,
-			&SetupError{fmt.Sprintf("GPU %d does not tell its name: %s%s", index, l.text(int(rc)),
-				insteadCPU)}
+		return d, &SetupError{fmt.Sprintf("GPU %d does not tell its name: %s%s", index,
+			l.text(int(rc)), insteadCPU)}
 	}
 	if rc := C.cu_device_total(l.fn, &total, dev); rc != 0 {
 		total = 0
@@ -184,7 +185,7 @@ func (l *library) find(index int) (d description, err error) {
 		memory: int64(total)}, nil
 }
 
-// attribute is a number that a device has; 0 where it does not tell.
+// attribute returns a numeric attribute of a device, or 0 if the driver does not report it.
 func (l *library) attribute(dev C.dst_cu_device, which C.int) int {
 	var v C.int
 	if C.cu_device_attribute(l.fn, &v, which, dev) != 0 {

@@ -15,20 +15,20 @@ import (
 	"distaff/kernels/cuda/nvrtc"
 )
 
-// compileFlags are NVRTC's options. A multiplication and an addition may be fused, as on a CPU.
+// compileFlags are NVRTC's options. They let it fuse a multiplication and an addition, as on a CPU.
 var compileFlags = []string{"--std=c++17"}
 
-// byNVRTC compiles for a GPU.
-type byNVRTC struct {
+// nvrtcCompiler compiles for a GPU.
+type nvrtcCompiler struct {
 	dev     description
-	lib     *nvrtc.Compiler // nil: none was found
-	missing error           // why
-	cache   *cc.Cache       // nil: none
+	lib     *nvrtc.Compiler // nil if none was found
+	missing error           // the reason why lib is nil
+	cache   *cc.Cache       // nil if there is none
 	note    func(string)
 }
 
-func newNVRTC(cfg Config, dev device) *byNVRTC {
-	n := &byNVRTC{dev: dev.describe(), note: cfg.Log}
+func newNVRTC(cfg Config, dev device) *nvrtcCompiler {
+	n := &nvrtcCompiler{dev: dev.describe(), note: cfg.Log}
 	if n.note == nil {
 		n.note = func(string) {}
 	}
@@ -44,27 +44,28 @@ func newNVRTC(cfg Config, dev device) *byNVRTC {
 	return n
 }
 
-func (n *byNVRTC) text(f *ir.Func) string { return emitcuda.Unnamed(f) }
+func (n *nvrtcCompiler) text(f *ir.Func) string { return emitcuda.Unnamed(f) }
 
-func (n *byNVRTC) prelude() string { return emitcuda.Prelude }
+func (n *nvrtcCompiler) prelude() string { return emitcuda.Prelude }
 
-func (n *byNVRTC) complete() bool { return n.lib != nil }
+func (n *nvrtcCompiler) complete() bool { return n.lib != nil }
 
-func (n *byNVRTC) name() string {
+func (n *nvrtcCompiler) name() string {
 	if n.lib == nil {
 		return "cached kernels"
 	}
 	return "NVRTC " + n.version()
 }
 
-func (n *byNVRTC) version() string {
+func (n *nvrtcCompiler) version() string {
 	major, minor := n.lib.Version()
 	return fmt.Sprintf("%d.%d", major, minor)
 }
 
-// target is what code is made for: the GPU's own architecture, whose code the driver loads as it
-// is, or the latest before it that this NVRTC knows, as PTX, which the driver compiles.
-func (n *byNVRTC) target() string {
+// target returns the architecture to compile for. If this NVRTC knows the GPU's own architecture,
+// the result is machine code, which the driver loads directly. Otherwise it is PTX for the latest
+// earlier architecture that NVRTC knows, which the driver compiles.
+func (n *nvrtcCompiler) target() string {
 	best := 0
 	for _, a := range n.lib.Architectures() {
 		if a == n.dev.arch {
@@ -80,23 +81,23 @@ func (n *byNVRTC) target() string {
 	return fmt.Sprintf("compute_%d", best)
 }
 
-func (n *byNVRTC) machine() string { return fmt.Sprintf("sm_%d", n.dev.arch) }
+func (n *nvrtcCompiler) machine() string { return fmt.Sprintf("sm_%d", n.dev.arch) }
 
-func (n *byNVRTC) kind() string {
+func (n *nvrtcCompiler) kind() string {
 	if n.lib == nil {
 		return n.machine()
 	}
 	return n.machine() + " by " + n.name()
 }
 
-func (n *byNVRTC) key(src source) string {
+func (n *nvrtcCompiler) key(src source) string {
 	if n.lib == nil {
 		return strings.SplitAfter(cc.Name(src.text, n.machine(), compileFlags, nil), ".")[0]
 	}
 	return cc.Name(src.text, n.machine(), compileFlags, []string{"NVRTC", n.version(), n.target()})
 }
 
-func (n *byNVRTC) payload(object []byte) ([]byte, error) {
+func (n *nvrtcCompiler) payload(object []byte) ([]byte, error) {
 	o, err := cc.Decode(object)
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (n *byNVRTC) payload(object []byte) ([]byte, error) {
 	return o.Payload(), nil
 }
 
-func (n *byNVRTC) build(ctx context.Context, src source) ([]byte, error) {
+func (n *nvrtcCompiler) build(ctx context.Context, src source) ([]byte, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -143,14 +144,15 @@ func (n *byNVRTC) build(ctx context.Context, src source) ([]byte, error) {
 	return o.Bytes, nil
 }
 
-// cached is what the cache has of a source: of this NVRTC, or where there is none, of any.
-func (n *byNVRTC) cached(name string, src source) *cc.Object {
+// cached returns the cached object of a source, or nil. The object must be from this NVRTC. If
+// there is no NVRTC, an object from any version is accepted.
+func (n *nvrtcCompiler) cached(name string, src source) *cc.Object {
 	if n.cache == nil {
 		return nil
 	}
 	if n.lib == nil {
 		whole := cc.Name(src.text, n.machine(), compileFlags, nil)
-		// All but the compiler.
+		// The prefix of the name leaves out the compiler.
 		return n.cache.Find(strings.Join(strings.Split(whole, ".")[:3], ".") + ".")
 	}
 	o, err := n.cache.Get(name)

@@ -7,24 +7,25 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Sizes are what is known of a call before it.
+// Sizes holds the sizes that are known before a call.
 type Sizes struct {
-	Elements func(ir.Slot) int64 // of an argument's array; where it is not there, 0
-	Size     func(ir.Slot) int64 // that a slot of an integer names
-	Bounds   [][2]int64          // of the leaf's variables
+	// number of elements of an argument's array; 0 if there is no array
+	Elements func(ir.Slot) int64
+	Size     func(ir.Slot) int64 // value of a slot that names an integer
+	Bounds   [][2]int64          // bounds of the leaf's variables
 }
 
-// Need is the memory of a device that a call takes.
+// Need is the device memory that a call needs.
 type Need struct {
-	Arguments int64 // bytes of the arguments' arrays that kernels use, results among them
-	Peak      int64 // bytes at most: arguments and what the leaf allocates
-	// Unknown are arrays whose length only shows as the leaf runs, such as those of a sparse
-	// result. Peak does not count them.
+	Arguments int64 // bytes of the arguments' arrays that kernels use, including results
+	Peak      int64 // maximum number of bytes at one time: arguments and the leaf's allocations
+	// Unknown lists arrays whose length is known only while the leaf runs, for example the arrays
+	// of a sparse result. Peak does not count them.
 	Unknown []string
 }
 
-// Memory is the memory that a call of a leaf takes on its device. The device rounds each array up,
-// to 2 MiB at most.
+// Memory returns the device memory that a call of a leaf needs. The device rounds the size of each
+// array up, by at most 2 MiB.
 func Memory(f *ir.Func, sizes Sizes) Need {
 	p := &planner{f: f, vars: scope{}, live: map[*ir.Array]int64{}}
 	used := arraysUsed(f.Body)
@@ -51,8 +52,8 @@ func Memory(f *ir.Func, sizes Sizes) Need {
 	return p.need
 }
 
-// arraysUsed are the arrays that a device must have: those of launches, and of what the device does
-// by itself. What the host alone reads stays there.
+// arraysUsed returns the arrays that must be on the device: the arrays of launches, and of
+// operations that the device does itself. Arrays that only the host reads stay there.
 func arraysUsed(b *ir.Block) map[*ir.Array]bool {
 	used := map[*ir.Array]bool{}
 	loads := func(x ir.Expr) {
@@ -100,18 +101,18 @@ func arraysUsed(b *ir.Block) map[*ir.Array]bool {
 type planner struct {
 	f    *ir.Func
 	vars scope
-	live map[*ir.Array]int64 // bytes of what is allocated
+	live map[*ir.Array]int64 // sizes of the current allocations
 	now  int64
 	need Need
 }
 
-// errUnknown is that of what only shows as the leaf runs.
+// errUnknown is the error for values that are known only while the leaf runs.
 var errUnknown = errors.New("unknown")
 
 func (p *planner) load(*ir.Array, int64) (*ir.Lit, error) { return nil, errUnknown }
 
-// run follows a statement. A condition that is not known has both of its branches followed: what
-// either allocates counts.
+// run follows a statement. If a condition is unknown, it follows both branches and counts the
+// allocations of both.
 func (p *planner) run(s ir.Stmt) {
 	switch s := s.(type) {
 	case *ir.Block:
@@ -131,11 +132,11 @@ func (p *planner) run(s ir.Stmt) {
 	case *ir.If:
 		p.branch(s)
 	case *ir.For:
-		p.unsettle(s.Body)
+		p.forgetAssigned(s.Body)
 		delete(p.vars, s.V)
 		p.run(s.Body)
 	case *ir.While:
-		p.unsettle(s.Body)
+		p.forgetAssigned(s.Body)
 		p.run(s.Body)
 	case *ir.Alloc:
 		p.alloc(s.A, s.Len)
@@ -179,8 +180,8 @@ func (p *planner) branch(s *ir.If) {
 	}
 }
 
-// unsettle forgets the variables that a loop changes.
-func (p *planner) unsettle(b *ir.Block) {
+// forgetAssigned forgets the variables that a loop changes.
+func (p *planner) forgetAssigned(b *ir.Block) {
 	ir.Walk(b, func(s ir.Stmt) {
 		switch s := s.(type) {
 		case *ir.Assign:

@@ -10,28 +10,30 @@ import (
 	"slices"
 )
 
-// pool keeps device memory that was freed for the next call: an allocation by the driver waits
-// for the device, and takes as long as many a kernel.
+// pool keeps freed device memory for the next call. An allocation by the driver waits for the
+// device, which costs the time of several kernels.
 type pool struct {
-	sizes map[pointer]int64 // of what is handed out
-	list  []freed           // by size
-	kept  int64             // bytes in list
-	epoch uint64            // how often all kernels were waited for
-	evict []func() bool     // give memory back that could be had again; false where there is none
+	sizes map[pointer]int64 // sizes of the blocks in use
+	list  []freed           // sorted by size
+	kept  int64             // number of bytes in list
+	epoch uint64            // number of times that all kernels were waited for
+	// functions that free memory whose contents can be recreated; they return false if there is
+	// none
+	evict []func() bool
 }
 
 // freed is a block in a pool.
 type freed struct {
 	p     pointer
 	size  int64
-	epoch uint64 // when it was freed: kernels launched before may use it
+	epoch uint64 // the epoch at its release; kernels launched earlier may still use it
 }
 
-// poolShare is the part of the device's memory that a pool keeps at most: 1/poolShare.
+// poolShare limits the pool to 1/poolShare of the device's memory.
 const poolShare = 4
 
-// blockSize is what is asked of the driver for so many bytes: in steps in which sizes that
-// differ little come to be the same.
+// blockSize returns the number of bytes to ask the driver for. Rounding up in steps makes similar
+// sizes equal, so that blocks can be reused.
 func blockSize(bytes int64) int64 {
 	step := int64(512)
 	switch {
@@ -43,7 +45,7 @@ func blockSize(bytes int64) int64 {
 	return max((bytes+step-1)/step*step, step)
 }
 
-// take gives a block of the pool; recycled tells that kernels may still use it.
+// take returns a block of the pool. recycled reports that kernels may still use the block.
 func (p *pool) take(size int64) (at pointer, recycled, ok bool) {
 	i, _ := slices.BinarySearchFunc(p.list, size,
 		func(f freed, size int64) int { return int(min(max(f.size-size, -1), 1)) })
@@ -57,8 +59,8 @@ func (p *pool) take(size int64) (at pointer, recycled, ok bool) {
 	return f.p, f.epoch == p.epoch, true
 }
 
-// settled says that no kernel runs.
-func (p *pool) settled() { p.epoch++ }
+// noteIdle records that no kernel is running.
+func (p *pool) noteIdle() { p.epoch++ }
 
 func (d *driver) alloc(bytes int64, what string) (pointer, error) {
 	p := &d.pool
@@ -67,7 +69,8 @@ func (d *driver) alloc(bytes int64, what string) (pointer, error) {
 	}
 	if bytes < 0 || bytes > 1<<48 {
 		free, total := d.memInfo()
-		return 0, &MemoryError{What: what, Want: bytes, Free: free, Total: total, Device: d.desc.name}
+		return 0, &MemoryError{What: what, Want: bytes, Free: free, Total: total,
+			Device: d.desc.name}
 	}
 	size := blockSize(bytes)
 	if at, recycled, ok := p.take(size); ok {
@@ -90,7 +93,8 @@ func (d *driver) alloc(bytes int64, what string) (pointer, error) {
 			}
 		} else if !slices.ContainsFunc(p.evict, func(f func() bool) bool { return f() }) {
 			free, total := d.memInfo()
-			return 0, &MemoryError{What: what, Want: bytes, Free: free, Total: total, Device: d.desc.name}
+			return 0, &MemoryError{What: what, Want: bytes, Free: free, Total: total,
+				Device: d.desc.name}
 		}
 	}
 }
@@ -117,8 +121,8 @@ func (d *driver) free(at pointer) error {
 
 func (d *driver) onFull(f func() bool) { d.pool.evict = append(d.pool.evict, f) }
 
-// trim gives memory of the pool back to the driver, the largest blocks first, until no more than
-// that many bytes are kept. The driver waits for kernels that use it.
+// trim returns memory of the pool to the driver, the largest blocks first, until at most keep bytes
+// are left. The driver waits for kernels that use the memory.
 func (d *driver) trim(keep int64) error {
 	p := &d.pool
 	for p.kept > keep {

@@ -7,27 +7,27 @@ import (
 	"distaff/kernels/cuda/nvrtc"
 )
 
-// Report is what a machine has for leaves on a GPU, as `distaff doctor` tells it. Where an Err
-// is set, its message says what is missing and what that costs.
+// Report lists what a machine has for leaves on a GPU, as `distaff doctor` prints it. If an Err is
+// set, its message names the missing part and its consequence.
 type Report struct {
-	Driver        string // the driver's library
-	DriverVersion string // of CUDA that it serves: "12.8"
+	Driver        string // path of the driver's library
+	DriverVersion string // version of CUDA that the driver supports, for example "12.8"
 	DriverErr     error
 
 	Devices []Device
 
-	NVRTC        string // its library
+	NVRTC        string // path of its library
 	NVRTCVersion string
 	NVRTCErr     error
 
-	Libraries []Library // those that schedules name, cuBLAS and cuSPARSE
+	Libraries []Library // the libraries that schedules can name, cuBLAS and cuSPARSE
 }
 
-// Library is a library of products of matrices.
+// Library is a library of matrix products.
 type Library struct {
 	Title string // "cuBLAS"
 	Path  string
-	Err   error // why there is none
+	Err   error // the reason if it is not available
 }
 
 // Device is a GPU.
@@ -36,10 +36,11 @@ type Device struct {
 	Name       string
 	Memory     int64  // bytes
 	Capability string // compute capability: "9.0"
-	Err        error  // why it cannot be used
+	Err        error  // the reason if it cannot be used
 }
 
-// Probe finds out. It makes no context: it takes no memory of a GPU, and does not wait for one.
+// Probe examines the machine. It makes no context, so it takes no GPU memory and does not wait for
+// a GPU.
 func Probe() Report {
 	var r Report
 	if c, err := nvrtc.Open(); err != nil {
@@ -50,15 +51,16 @@ func Probe() Report {
 	}
 	for _, name := range []string{strategy.CuBLAS, strategy.CuSPARSE} {
 		f, err := mathLibraries[name].open(name)
-		r.Libraries = append(r.Libraries,
-			Library{Title: mathLibraries[name].title, Path: f.path, Err: err})
+		r.Libraries = append(r.Libraries, Library{Title: mathLibraries[name].title, Path: f.path,
+			Err: err})
 	}
 	lib, err := openDriver(driverNames)
 	if err != nil {
 		r.DriverErr = err
 		return r
 	}
-	r.Driver, r.DriverVersion = lib.path, fmt.Sprintf("%d.%d", lib.version/1000, lib.version%1000/10)
+	r.Driver, r.DriverVersion = lib.path, fmt.Sprintf("%d.%d", lib.version/1000,
+		lib.version%1000/10)
 	n, err := lib.devices()
 	if err == nil && n == 0 {
 		err = &SetupError{lib.refusal(cuNoDevice)}
@@ -66,9 +68,8 @@ func Probe() Report {
 	r.DriverErr = err
 	for k := range n {
 		d, err := lib.find(k)
-		r.Devices = append(r.Devices,
-			Device{Index: k, Name: d.name, Memory: d.memory,
-				Capability: fmt.Sprintf("%d.%d", d.arch/10, d.arch%10), Err: err})
+		r.Devices = append(r.Devices, Device{Index: k, Name: d.name, Memory: d.memory,
+			Capability: fmt.Sprintf("%d.%d", d.arch/10, d.arch%10), Err: err})
 	}
 	return r
 }

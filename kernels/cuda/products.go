@@ -8,14 +8,15 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// denseMatrix is a dense matrix on a device: element (i,j) is i*row + j*col elements behind at.
+// denseMatrix is a dense matrix on a device. Element (i,j) is i*row + j*col elements after at.
 type denseMatrix struct {
 	at       pointer
 	row, col int64
 }
 
-// columns is a matrix of so many rows and columns as a library takes it that stores matrices by
-// columns: as it is, or transposed, with the distance of two columns of what is stored.
+// columns describes a rows x cols matrix for a library that stores matrices by columns. transposed
+// means that the library sees the transposed matrix, and ld is the distance between two stored
+// columns in elements. ok is false if no library supports the strides.
 func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bool) {
 	if m.row == 1 || rows == 1 {
 		ld = m.col
@@ -36,11 +37,11 @@ func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bo
 	return false, 0, false
 }
 
-// flipped is the transposed matrix.
-func (m denseMatrix) flipped() denseMatrix { return denseMatrix{m.at, m.col, m.row} }
+// transposed returns the transposed matrix.
+func (m denseMatrix) transposed() denseMatrix { return denseMatrix{m.at, m.col, m.row} }
 
-// matrixProduct adds alpha*a*b to c, for an a of m rows and k columns, and a b of k rows and n
-// columns. Each of the matrices is one that a library takes (columns).
+// matrixProduct describes c += alpha*a*b. a has m rows and k columns, b has k rows and n columns.
+// The libraries support the strides of each matrix (columns).
 type matrixProduct struct {
 	m, n, k int64
 	c, a, b denseMatrix
@@ -49,20 +50,20 @@ type matrixProduct struct {
 	what    string // the statement
 }
 
-// takes tells whether a library takes all three matrices.
-func (p *matrixProduct) takes() bool {
+// isSupported reports whether a library supports the strides of all three matrices.
+func (p *matrixProduct) isSupported() bool {
 	_, _, c := p.c.columns(p.m, p.n)
 	_, _, a := p.a.columns(p.m, p.k)
 	_, _, b := p.b.columns(p.k, p.n)
 	return c && a && b
 }
 
-// sparseProduct adds alpha*a*b to c, for a sparse a of m rows and k columns with nnz entries: those
-// of row i are the ones from pos[i] up to pos[i+1], where pos[0] is 0. b and c have k and m rows,
-// and n columns.
+// sparseProduct describes c += alpha*a*b for a sparse a of m rows and k columns with nnz entries.
+// The entries of row i are at positions pos[i] to pos[i+1]-1, and pos[0] is 0. b has k rows, c has
+// m rows, and both have n columns.
 type sparseProduct struct {
 	m, n, k, nnz   int64
-	width          int64 // bytes of a position or coordinate
+	width          int64 // size of a position and of a coordinate in bytes
 	pos, crd, vals pointer
 	c, b           denseMatrix
 	alpha          slot
@@ -70,14 +71,15 @@ type sparseProduct struct {
 	what           string
 }
 
-// axis is a loop of a product of matrices, with its strides in the two of them that it is along.
+// axis is a loop of a matrix product: its extent, and its strides in the two matrices that it
+// indexes.
 type axis struct {
 	n int64
 	s [2]int64
 }
 
-// axes are the loops of given extents and strides, as few as there can be: loops of one iteration
-// are none, and two of which one goes on where the other ends are one.
+// axes returns the smallest number of loops with the given extents and strides. It omits loops of
+// one iteration and joins two loops if the strides of the outer one continue the inner one.
 func axes(n, first, second []int64) []axis {
 	var list []axis
 	for k := range n {
@@ -99,9 +101,9 @@ func axes(n, first, second []int64) []axis {
 	return list
 }
 
-// inLoops calls f with where the matrices begin in each iteration of the loops but that of number
-// but.
-func inLoops(list []axis, but int, f func(at [2]int64) error) error {
+// inLoops runs all loops except the one with index skip. It calls f in each iteration with the
+// offsets of the two matrices.
+func inLoops(list []axis, skip int, f func(at [2]int64) error) error {
 	at := make([]int64, len(list))
 	for {
 		var from [2]int64
@@ -114,7 +116,7 @@ func inLoops(list []axis, but int, f func(at [2]int64) error) error {
 		}
 		k := len(list) - 1
 		for ; k >= 0; k-- {
-			if at[k]++; k != but && at[k] < list[k].n {
+			if at[k]++; k != skip && at[k] < list[k].n {
 				break
 			}
 			at[k] = 0
@@ -125,9 +127,9 @@ func inLoops(list []axis, but int, f func(at [2]int64) error) error {
 	}
 }
 
-// gemm runs a product of matrices by the device's library: over one of each kind of its loops, such
-// that the library takes the matrices and there is most to do, inside loops of the host over the
-// others.
+// gemm runs a matrix product by the device's library. The library call covers one row loop, one
+// column loop and one summation loop: the combination that the library supports and that has the
+// most work. The host iterates over the other loops.
 func (c *call) gemm(s *ir.Gemm) error {
 	m, n, k, err := c.extents(s)
 	if err != nil || m == nil {
@@ -138,7 +140,7 @@ func (c *call) gemm(s *ir.Gemm) error {
 	if err != nil {
 		return err
 	}
-	p.alpha = of(alpha)
+	p.alpha = slotOf(alpha)
 	var strides [3][2][]int64
 	for x, at := range []*pointer{&p.c.at, &p.a.at, &p.b.at} {
 		t := []ir.Matrix{s.C, s.A, s.B}[x]
@@ -151,32 +153,33 @@ func (c *call) gemm(s *ir.Gemm) error {
 			}
 		}
 	}
-	rows, cols, sums := axes(m, strides[0][0], strides[1][0]), axes(n, strides[0][1], strides[2][1]),
-		axes(k, strides[1][1], strides[2][0])
+	rows, cols, sums := axes(m, strides[0][0], strides[1][0]),
+		axes(n, strides[0][1], strides[2][1]), axes(k, strides[1][1], strides[2][0])
 	best := [3]int{-1}
 	over := func(x, y, z int) matrixProduct {
 		r, q, t := rows[x], cols[y], sums[z]
 		g := p
 		g.m, g.n, g.k = r.n, q.n, t.n
-		g.c.row, g.c.col, g.a.row, g.a.col, g.b.row, g.b.col = r.s[0], q.s[0], r.s[1], t.s[0], t.s[1],
-			q.s[1]
+		g.c.row, g.c.col, g.a.row, g.a.col, g.b.row, g.b.col = r.s[0], q.s[0], r.s[1], t.s[0],
+			t.s[1], q.s[1]
 		return g
 	}
 	most := int64(0)
 	for x := range rows {
 		for y := range cols {
 			for z := range sums {
-				if g := over(x, y, z); g.takes() && g.m*g.n*g.k > most {
+				if g := over(x, y, z); g.isSupported() && g.m*g.n*g.k > most {
 					best, most = [3]int{x, y, z}, g.m*g.n*g.k
 				}
 			}
 		}
 	}
 	if best[0] < 0 {
-		return &SetupError{fmt.Sprintf(
-			"cublas: the matrices of %s have no neighbouring values side by side", p.what)}
+		return &SetupError{
+			fmt.Sprintf("cublas: the matrices of %s have no neighbouring values side by side",
+				p.what)}
 	}
-	if err := c.work(); err != nil {
+	if err := c.startTimer(); err != nil {
 		return err
 	}
 	c.blocks[s.C.A].stale = true
@@ -194,7 +197,8 @@ func (c *call) gemm(s *ir.Gemm) error {
 	})
 }
 
-// place is the address of an element of an array, which it has on the device.
+// place returns the device address of an element of an array, and ensures that the array is on the
+// device.
 func (c *call) place(a *ir.Array, at ir.Expr) (pointer, error) {
 	b, err := c.block(a)
 	if err != nil {
@@ -210,7 +214,7 @@ func (c *call) place(a *ir.Array, at ir.Expr) (pointer, error) {
 	return b.base() + pointer(i*b.elem.Size()), nil
 }
 
-// extents are those of a product; nil where it has no terms.
+// extents returns the extents of a product's loops, or nil slices if an extent is 0.
 func (c *call) extents(s *ir.Gemm) (m, n, k []int64, err error) {
 	for x, to := range []*[]int64{&m, &n, &k} {
 		if *to, err = c.ints([][]ir.Expr{s.M, s.N, s.K}[x]...); err != nil {
@@ -234,14 +238,17 @@ func (c *call) spmm(s *ir.SpMM) error {
 	p := sparseProduct{m: v[0], n: v[1], k: v[2], nnz: v[3], width: s.Crd.Elem.Size(),
 		elem: s.Alpha.Type(), what: c.statement()}
 	if p.width == 4 && p.nnz > math.MaxInt32 {
-		return &SetupError{fmt.Sprintf(
-			"cusparse: a GPU has %d entries of a matrix in %s, and cuSPARSE takes %d at most with coordinates of 32 bits: cut the statement over more ranks", p.nnz, p.what, math.MaxInt32)}
+		return &SetupError{
+			fmt.Sprintf(
+				"cusparse: a GPU has %d entries of a matrix in %s, and cuSPARSE takes %d at "+
+					"most with coordinates of 32 bits: cut the statement over more ranks", p.nnz,
+				p.what, math.MaxInt32)}
 	}
 	alpha, err := c.vars.eval(s.Alpha, c)
 	if err != nil {
 		return err
 	}
-	p.alpha = of(alpha)
+	p.alpha = slotOf(alpha)
 	p.c.row, p.c.col, p.b.row, p.b.col = v[4], v[5], v[6], v[7]
 	for x, at := range []*pointer{&p.c.at, &p.b.at, &p.pos, &p.crd, &p.vals} {
 		where := []ir.Expr{s.C.At, s.B.At, s.At, s.From, s.From}[x]
@@ -249,14 +256,14 @@ func (c *call) spmm(s *ir.SpMM) error {
 			return err
 		}
 	}
-	if err := c.work(); err != nil {
+	if err := c.startTimer(); err != nil {
 		return err
 	}
 	c.blocks[s.C.A].stale = true
 	return c.leaf.dev.spmm(p)
 }
 
-// libraries are those that a leaf's host part calls, by the names of package strategy.
+// libraries returns the libraries that a leaf's host part calls, by the names of package strategy.
 func libraries(f *ir.Func) (list []string) {
 	has := map[string]bool{}
 	ir.Walk(f.Body, func(s ir.Stmt) {
@@ -275,12 +282,15 @@ func libraries(f *ir.Func) (list []string) {
 	return list
 }
 
-// narrow is a number as cuBLAS takes it, which are of 32 bits.
-func narrow(what string, list ...int64) error {
+// checkInt32 returns an error if a number does not fit the 32-bit integers of cuBLAS.
+func checkInt32(what string, list ...int64) error {
 	for _, n := range list {
 		if n > math.MaxInt32 {
-			return &SetupError{fmt.Sprintf(
-				"cublas: a size or stride of %s is %d, and cuBLAS takes %d at most: cut the statement over more ranks, or into smaller blocks", what, n, math.MaxInt32)}
+			return &SetupError{
+				fmt.Sprintf(
+					"cublas: a size or stride of %s is %d, and cuBLAS takes %d at most: cut the "+
+						"statement over more ranks, or into smaller blocks", what, n,
+					math.MaxInt32)}
 		}
 	}
 	return nil

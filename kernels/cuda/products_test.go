@@ -18,8 +18,8 @@ import (
 	"distaff/kernels/interpret"
 )
 
-// standInMath are the stand-ins for cuBLAS and cuSPARSE, over that for the driver; the file has
-// what they are called with.
+// standInMath returns the stand-ins for cuBLAS and cuSPARSE over the stand-in for the driver, and
+// the file that lists their calls.
 func standInMath(t *testing.T, driver string) (calls string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,8 @@ func standInMath(t *testing.T, driver string) (calls string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("gcc", "-O1", "-fPIC", "-shared", "-o", made, "-x", "c", "-", "-ldl", "-lm")
+			cmd := exec.Command("gcc", "-O1", "-fPIC", "-shared", "-o", made, "-x", "c", "-",
+				"-ldl", "-lm")
 			cmd.Stdin = bytes.NewReader(text)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -45,7 +46,7 @@ func standInMath(t *testing.T, driver string) (calls string) {
 	return calls
 }
 
-// withMath is a backend of the stand-ins for the driver and the libraries.
+// withMath returns a backend over the stand-ins for the driver and the libraries.
 func withMath(t *testing.T) (b *Backend, calls string) {
 	t.Helper()
 	names := standIn(t)
@@ -63,7 +64,7 @@ func withMath(t *testing.T) (b *Backend, calls string) {
 
 var sizesOfProducts = map[string]int64{"i": 50, "j": 30, "k": 20, "b": 4, "h": 3}
 
-// products are statements that a library runs, each with what it is called with the first time.
+// products lists statements that a library runs, each with the arguments of its first call.
 var products = []struct {
 	scheduled
 	calls int
@@ -82,7 +83,8 @@ var products = []struct {
 	{scheduled{"columns of both", "C(i,j) = A(k,i) * B(k,j)", nil, sizesOfProducts, 0,
 		"substitute({i,j,k},cublas)", ir.Float64}, 1, "dgemm NT 30 50 20 ld 30 50 30"},
 	{scheduled{"a batch", "C(i,b,j) = A(i,b,k) * B(b,k,j)", nil, sizesOfProducts, 0,
-		"reorder(b,i,j,k) substitute({i,j,k},cublas)", ir.Float64}, 4, "dgemm NN 30 50 20 ld 30 80 120"},
+		"reorder(b,i,j,k) substitute({i,j,k},cublas)", ir.Float64}, 4,
+		"dgemm NN 30 50 20 ld 30 80 120"},
 	{scheduled{"two variables as one", "C(i,b,j) = A(i,b,k) * B(k,j)", nil, sizesOfProducts, 0,
 		"substitute({i,b,j,k},cublas)", ir.Float64}, 1, "dgemm NN 30 200 20 ld 30 20 30"},
 	{scheduled{"two variables apart", "C(b,i,j) = A(i,b,k) * B(k,j)", nil, sizesOfProducts, 0,
@@ -90,21 +92,23 @@ var products = []struct {
 	{scheduled{"two sums", "C(i,j) = A(i,b,k) * B(k,b,j)", nil, sizesOfProducts, 0,
 		"substitute({i,j,b,k},cublas)", ir.Float64}, 4, "dgemm NN 30 50 20 ld 120 80 30"},
 	{scheduled{"MTTKRP", "E(i,j) = A(i,b,k) * B(b,j) * D(k,j)", nil, sizesOfProducts, 0,
-		"reorder(i,j,b,k) precompute(A(i,b,k)*D(k,j),{j,b},{jw,bw},T) substitute({bw,jw,k},cublas) split(j,j0,j1,32) parallelize(j0,GPUBlock,NoRaces) parallelize(j1,GPUThread,NoRaces)",
+		"reorder(i,j,b,k) precompute(A(i,b,k)*D(k,j),{j,b},{jw,bw},T) " +
+			"substitute({bw,jw,k},cublas) split(j,j0,j1,32) parallelize(j0,GPUBlock,NoRaces) " +
+			"parallelize(j1,GPUThread,NoRaces)",
 		ir.Float64}, 50, "dgemm TT 4 30 20 ld 20 30 4"},
 	{scheduled{"SpMV", spmv, map[string]string{"A": "ds"}, sizesOfProducts, 0.3,
 		"substitute({i,j},cusparse)", ir.Float64}, 1, "spmv type 1 index 2 50 x 30 nnz"},
 	{scheduled{"SpMV of complex numbers", "y(i) = 3 * A(i,j) * x(j)", map[string]string{"A": "ds"},
 		sizesOfProducts, 0.3, "substitute({j,i},cusparse)", ir.Complex128}, 1,
 		"spmv type 5 index 2 50 x 30 nnz"},
-	{scheduled{"SpMM", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, sizesOfProducts, 0.3,
-		"substitute({i,j,k},cusparse)", ir.Float64}, 1, "op N cols 20 order 2 ld 20 20"},
+	{scheduled{"SpMM", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, sizesOfProducts,
+		0.3, "substitute({i,j,k},cusparse)", ir.Float64}, 1, "op N cols 20 order 2 ld 20 20"},
 	{scheduled{"SpMM, a dense matrix by columns", "C(i,k) = A(i,j) * B(k,j)",
-		map[string]string{"A": "ds"}, sizesOfProducts, 0.3, "substitute({i,j,k},cusparse)", ir.Float32},
-		1, "op T cols 20 order 2 ld 30 20"},
-	{scheduled{"SpMM, a result by columns", "C(k,i) = A(i,j) * B(j,k)", map[string]string{"A": "ds"},
-		sizesOfProducts, 0.3, "substitute({i,j,k},cusparse)", ir.Float64}, 1,
-		"op T cols 20 order 1 ld 20 50"},
+		map[string]string{"A": "ds"}, sizesOfProducts, 0.3, "substitute({i,j,k},cusparse)",
+		ir.Float32}, 1, "op T cols 20 order 2 ld 30 20"},
+	{scheduled{"SpMM, a result by columns", "C(k,i) = A(i,j) * B(j,k)",
+		map[string]string{"A": "ds"}, sizesOfProducts, 0.3, "substitute({i,j,k},cusparse)",
+		ir.Float64}, 1, "op T cols 20 order 1 ld 20 50"},
 	{scheduled{"SpMM by columns", "C(k,i) = A(i,j) * B(k,j)", map[string]string{"A": "ds"},
 		sizesOfProducts, 0.3, "substitute({i,j,k},cusparse)", ir.Float64}, 1,
 		"op N cols 20 order 1 ld 30 50"},
@@ -113,8 +117,8 @@ var products = []struct {
 		"op N cols 1 order 2 ld 20 20"},
 }
 
-// TestProducts: what libraries run gives what the interpreter's plain loops do, and they are called
-// as their documentation says: the stand-ins refuse anything else.
+// TestProducts checks that products by libraries give the same results as the interpreter's plain
+// loops. The stand-ins refuse calls that the libraries' documentation forbids.
 func TestProducts(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("no gcc, which compiles the stand-ins")
@@ -130,9 +134,10 @@ func TestProducts(t *testing.T) {
 				t.Fatal(err)
 			}
 			lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-			if len(lines) != 2*s.calls || !strings.Contains(lines[0], s.first) { // the leaf is called twice
-				t.Errorf("got %d calls, the first %q, want %d with %q", len(lines), lines[0], 2*s.calls,
-					s.first)
+			// the leaf is called twice
+			if len(lines) != 2*s.calls || !strings.Contains(lines[0], s.first) {
+				t.Errorf("got %d calls, the first %q, want %d with %q", len(lines), lines[0],
+					2*s.calls, s.first)
 			}
 		})
 	}
@@ -144,7 +149,8 @@ func TestProducts(t *testing.T) {
 	})
 }
 
-// TestProductOfRows: a product with a part of a matrix's rows, whose positions do not begin at 0.
+// TestProductOfRows computes a product with a part of a matrix's rows, whose positions do not start
+// at 0.
 func TestProductOfRows(t *testing.T) {
 	b, calls := withMath(t)
 	for _, back := range []*Backend{emulation(t, 0), b} {
@@ -157,9 +163,10 @@ func TestProductOfRows(t *testing.T) {
 			commands []string
 		}{{interpret.Backend{}, codegen.CPU, []string{""}},
 			{back, codegen.CUDA, []string{"substitute({i,j},cusparse)"}}} {
-			u := backendtest.Compile(t, spmv, map[string]string{"A": "ds"}, ir.Float64, codegen.Request{
-				Sizes: map[string]int64{"i": 60, "j": 40}, Target: target.target, Schedule: target.commands,
-				Parts: []string{"i"}, Verify: true})
+			u := backendtest.Compile(t, spmv, map[string]string{"A": "ds"}, ir.Float64,
+				codegen.Request{
+					Sizes: map[string]int64{"i": 60, "j": 40}, Target: target.target,
+					Schedule: target.commands, Parts: []string{"i"}, Verify: true})
 			leaf, err := target.b.Build(t.Context(), u)
 			if err != nil {
 				t.Fatal(err)
@@ -186,21 +193,27 @@ func TestProductOfRows(t *testing.T) {
 	}
 }
 
-// TestNoLibrary: a library that is not there, or refuses, is told in words, and nothing runs in its
-// place.
+// TestNoLibrary checks that the error names a missing or refusing library, and that nothing runs
+// instead.
 func TestNoLibrary(t *testing.T) {
 	for _, c := range []struct{ name, variable, value, statement, schedule, want string }{
 		{"no cuBLAS", "DISTAFF_CUBLAS", "/nowhere/libcublas.so.12", "C(i,j) = A(i,k) * B(k,j)",
 			"substitute({i,j,k},cublas)",
-			"substitute: no cuBLAS (libcublas.so.13): name it with DISTAFF_CUBLAS, or leave cublas out of the schedule; tried /nowhere/libcublas.so.12 (cannot open shared object file"},
+			"substitute: no cuBLAS (libcublas.so.13): name it with DISTAFF_CUBLAS, or leave " +
+				"cublas out of the schedule; tried /nowhere/libcublas.so.12 (cannot open shared " +
+				"object file"},
 		{"no cuSPARSE", "DISTAFF_CUSPARSE", "/nowhere/libcusparse.so.12", spmv,
 			"substitute({i,j},cusparse)", "substitute: no cuSPARSE (libcusparse.so.13)"},
 		{"another library", "DISTAFF_CUSPARSE", "libm.so.6", spmv, "substitute({i,j},cusparse)",
 			"tried libm.so.6 (it has no cusparseCreate)"},
-		{"refused", "FAKE_CUBLAS_FAIL", "13", "C(i,j) = A(i,k) * B(k,j)", "substitute({i,j,k},cublas)",
-			"cuBLAS refuses the product of matrices in C(i,j) = A(i,k) * B(k,j): its kernel failed (status 13)"},
-		{"no memory", "FAKE_CUBLAS_FAIL", "3", "C(i,j) = A(i,k) * B(k,j)", "substitute({i,j,k},cublas)",
-			"cuBLAS's own memory for a handle takes more GPU memory than it gets, and Stand-in 0 has"},
+		{"refused", "FAKE_CUBLAS_FAIL", "13", "C(i,j) = A(i,k) * B(k,j)",
+			"substitute({i,j,k},cublas)",
+			"cuBLAS refuses the product of matrices in C(i,j) = A(i,k) * B(k,j): its kernel " +
+				"failed (status 13)"},
+		{"no memory", "FAKE_CUBLAS_FAIL", "3", "C(i,j) = A(i,k) * B(k,j)",
+			"substitute({i,j,k},cublas)",
+			"cuBLAS's own memory for a handle takes more GPU memory than it gets, and Stand-in " +
+				"0 has"},
 		{"sparse, refused", "FAKE_CUSPARSE_FAIL", "10", spmv, "substitute({i,j},cusparse)",
 			"cuSPARSE refuses the product with a sparse matrix in " + spmv +
 				": it does not support this (status 10)"},
@@ -208,8 +221,8 @@ func TestNoLibrary(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b, _ := withMath(t)
 			t.Setenv(c.variable, c.value)
-			s := scheduled{c.name, c.statement, map[string]string{}, sizesOfProducts, 0.3, c.schedule,
-				ir.Float64}
+			s := scheduled{c.name, c.statement, map[string]string{}, sizesOfProducts, 0.3,
+				c.schedule, ir.Float64}
 			if c.statement == spmv {
 				s.levels["A"] = "ds"
 			}

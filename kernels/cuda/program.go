@@ -7,15 +7,15 @@ import (
 	"distaff/codegen/ir"
 )
 
-// program is a leaf as it is run: its host part, and what is known of it before any call.
+// program is a leaf prepared for calls: its host part and its kernels.
 type program struct {
 	f       *ir.Func
 	kernels map[*ir.Launch]*emitcuda.Kernel
-	fresh   bool   // the values of argument 0 are undefined as a call begins
+	fresh   bool   // the values of argument 0 are undefined when a call starts
 	what    string // the statement
 }
 
-// newProgram takes a leaf apart, and refuses one that was not made for a GPU.
+// newProgram prepares a leaf. It refuses a leaf that was not made for a GPU.
 func newProgram(f *ir.Func, fresh bool, what string) (*program, error) {
 	p := &program{f: f, kernels: map[*ir.Launch]*emitcuda.Kernel{}, fresh: fresh, what: what}
 	if err := p.host(f.Body); err != nil {
@@ -27,7 +27,7 @@ func newProgram(f *ir.Func, fresh bool, what string) (*program, error) {
 	return p, nil
 }
 
-// host goes over the statements that the host runs.
+// host checks the statements of the host part.
 func (p *program) host(s ir.Stmt) error {
 	switch s := s.(type) {
 	case *ir.Block:
@@ -46,7 +46,8 @@ func (p *program) host(s ir.Stmt) error {
 		return p.host(s.Else)
 	case *ir.For:
 		if s.Kind != ir.Serial && s.Kind != ir.Unrolled {
-			return p.refuse(fmt.Sprintf("a %s loop over %s stands outside of its kernels", s.Kind, s.V.Name))
+			return p.refuse(fmt.Sprintf("a %s loop over %s stands outside of its kernels", s.Kind,
+				s.V.Name))
 		}
 		return p.host(s.Body)
 	case *ir.While:
@@ -64,7 +65,7 @@ func (p *program) refuse(why string) error {
 	return &SetupError{fmt.Sprintf("the leaf of %s is not for a GPU: %s", p.what, why)}
 }
 
-// usesPrelude tells whether the host part fills or adds up arrays by kernels that all leaves share.
+// usesPrelude reports whether the host part fills or scans arrays with the shared kernels.
 func usesPrelude(f *ir.Func) bool {
 	var uses bool
 	var host func(s ir.Stmt)

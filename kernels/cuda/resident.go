@@ -9,60 +9,60 @@ import (
 	"distaff/io/tcs"
 )
 
-// store has the arrays that stay on a device between calls: those of tensors of which the caller
-// says that they do not change (Backend.Resident). Nothing else tells a tensor's memory from other
-// data at the same address later on. Its methods are called within the device's do.
+// store holds the arrays that stay on a device between calls. They belong to tensors that the
+// caller declared resident (Backend.Resident): otherwise the memory of a tensor cannot be told from
+// later data at the same address. All methods run within the device's do or always.
 type store struct {
 	dev     device
-	tensors map[*tcs.Tensor]*tenant
-	arrays  []*resident
+	tensors map[*tcs.Tensor]*residentTensor
+	arrays  []*residentArray
 	clock   uint64
-	up      atomic.Int64 // bytes of arguments that were copied to the device
-	down    atomic.Int64 // and of results that were copied from there
-	// what the host has of an array whose device's is newer is overwritten, so that who reads it
-	// without fetching it shows
+	up      atomic.Int64 // argument bytes copied to the device
+	down    atomic.Int64 // result bytes copied to the host
+	// spoils makes the store overwrite the host's copy of an array when the device's copy becomes
+	// newer. Tests set it to detect reads without a Fetch.
 	spoils bool
 }
 
-// tenant is a tensor that stays.
-type tenant struct {
-	alias  *tcs.Tensor // holds the memory of the arrays: no other data come to lie there
-	arrays []*resident
-	times  int // how often it was asked for
+// residentTensor is a tensor whose arrays stay on the device.
+type residentTensor struct {
+	alias  *tcs.Tensor // holds the arrays' memory, so that no other data get its address
+	arrays []*residentArray
+	times  int // number of calls of Resident without a Forget
 	pinned bool
-	left   bool // what leaves store to its values comes to the host when it is fetched
-	unread bool // nobody reads it any more
+	left   bool // values that leaves store are copied to the host only by Fetch
+	unread bool // nobody reads its values any more
 }
 
-// resident is an array that stays, from its first use on.
-type resident struct {
+// residentArray is an array that stays on the device from its first use on.
+type residentArray struct {
 	host  unsafe.Pointer
 	bytes int64
-	at    pointer // 0: not on the device
-	refs  int     // tensors that have it
-	calls int     // that use it
-	pins  int     // tensors that have it and are pinned
-	lefts int     // tensors that have it for their values and are left
-	newer bool    // the device's is what counts: the host's is old
-	last  uint64  // the clock at its last use
+	at    pointer // 0 if it is not on the device
+	refs  int     // number of resident tensors with this array
+	calls int     // number of running calls that use it
+	pins  int     // number of pinned tensors with this array
+	lefts int     // number of tensors that have it as their values and were given to Leave
+	newer bool    // the device's copy is newer than the host's
+	last  uint64  // clock at its last use
 }
 
 func newStore(dev device) *store {
-	return &store{dev: dev, tensors: map[*tcs.Tensor]*tenant{}}
+	return &store{dev: dev, tensors: map[*tcs.Tensor]*residentTensor{}}
 }
 
-// keep has a tensor stay.
+// keep makes a tensor resident.
 func (s *store) keep(t *tcs.Tensor) {
 	if e := s.tensors[t]; e != nil {
 		e.times++
 		return
 	}
-	e := &tenant{times: 1}
+	e := &residentTensor{times: 1}
 	s.tensors[t] = e
-	s.enter(e, t)
+	s.addArrays(e, t)
 }
 
-// pin has a tensor that stays never leave for want of memory.
+// pin protects a resident tensor from eviction.
 func (s *store) pin(t *tcs.Tensor) {
 	e := s.tensors[t]
 	if e == nil || e.pinned {
@@ -74,8 +74,7 @@ func (s *store) pin(t *tcs.Tensor) {
 	}
 }
 
-// leave has what leaves store to the values of a tensor that stays come to the host when it is
-// fetched.
+// leave makes later stores to a resident tensor's values stay on the device until they are fetched.
 func (s *store) leave(t *tcs.Tensor) {
 	if e := s.tensors[t]; e != nil && !e.left {
 		e.left = true
@@ -85,8 +84,8 @@ func (s *store) leave(t *tcs.Tensor) {
 	}
 }
 
-// values is the array that a tensor has its values in.
-func (e *tenant) values(t *tcs.Tensor) *resident {
+// values returns the array of the tensor's values, or nil if it has none.
+func (e *residentTensor) values(t *tcs.Tensor) *residentArray {
 	for _, r := range e.arrays {
 		if r.host == t.Vals.Ptr {
 			return r
@@ -95,22 +94,22 @@ func (e *tenant) values(t *tcs.Tensor) *resident {
 	return nil
 }
 
-// fetch brings what leaves stored to a tensor's memory to the host.
+// fetch copies everything that leaves stored to a tensor's memory to the host.
 func (s *store) fetch(t *tcs.Tensor) error {
 	for _, l := range t.Levels {
-		if err := errors.Join(s.settle(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width)),
-			s.settle(l.Crd.Ptr, l.Crd.Len*int64(l.Crd.Width))); err != nil {
+		if err := errors.Join(s.syncHost(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width)),
+			s.syncHost(l.Crd.Ptr, l.Crd.Len*int64(l.Crd.Width))); err != nil {
 			return err
 		}
 	}
-	return s.settle(t.Vals.Ptr, t.Vals.Len*int64(t.Vals.Width))
+	return s.syncHost(t.Vals.Ptr, t.Vals.Len*int64(t.Vals.Width))
 }
 
-// settle brings what the device has newer of memory of the host's there.
-func (s *store) settle(host unsafe.Pointer, bytes int64) error {
+// syncHost copies values that are newer on the device back to the given host memory.
+func (s *store) syncHost(host unsafe.Pointer, bytes int64) error {
 	for _, r := range s.arrays {
 		if r.newer && r.overlaps(host, bytes) {
-			if err := s.bring(r); err != nil {
+			if err := s.copyBack(r); err != nil {
 				return err
 			}
 		}
@@ -118,19 +117,21 @@ func (s *store) settle(host unsafe.Pointer, bytes int64) error {
 	return nil
 }
 
-// newer tells whether the device has newer contents of some memory of the host's.
+// newer reports whether the device has newer contents of any part of the given host memory.
 func (s *store) newer(host unsafe.Pointer, bytes int64) bool {
-	return slices.ContainsFunc(s.arrays,
-		func(r *resident) bool { return r.newer && r.overlaps(host, bytes) })
+	return slices.ContainsFunc(s.arrays, func(r *residentArray) bool {
+		return r.newer &&
+			r.overlaps(host, bytes)
+	})
 }
 
-func (r *resident) overlaps(host unsafe.Pointer, bytes int64) bool {
+func (r *residentArray) overlaps(host unsafe.Pointer, bytes int64) bool {
 	return uintptr(r.host) < uintptr(host)+uintptr(bytes) &&
 		uintptr(host) < uintptr(r.host)+uintptr(r.bytes)
 }
 
-// bring copies an array to the host.
-func (s *store) bring(r *resident) error {
+// copyBack copies an array to the host if the device's copy is newer.
+func (s *store) copyBack(r *residentArray) error {
 	if !r.newer {
 		return nil
 	}
@@ -141,8 +142,8 @@ func (s *store) bring(r *resident) error {
 	return nil
 }
 
-// outdate notes that the device has what counts of an array.
-func (s *store) outdate(r *resident) {
+// markNewer records that the device's copy of an array is newer than the host's.
+func (s *store) markNewer(r *residentArray) {
 	r.newer = true
 	if s.spoils {
 		old := unsafe.Slice((*byte)(r.host), r.bytes)
@@ -152,20 +153,20 @@ func (s *store) outdate(r *resident) {
 	}
 }
 
-// download copies what a leaf made to the host.
+// download copies device memory to the host and counts the bytes.
 func (s *store) download(host unsafe.Pointer, at pointer, bytes int64) error {
 	s.down.Add(bytes)
 	return s.dev.download(host, at, bytes)
 }
 
-// enter notes the arrays of a tensor.
-func (s *store) enter(e *tenant, t *tcs.Tensor) {
+// addArrays records the arrays of a tensor.
+func (s *store) addArrays(e *residentTensor, t *tcs.Tensor) {
 	e.alias = t.Alias()
 	for l := range t.Levels {
-		s.enterArray(e, t.Levels[l].Pos)
-		s.enterArray(e, t.Levels[l].Crd)
+		s.addArray(e, t.Levels[l].Pos)
+		s.addArray(e, t.Levels[l].Crd)
 	}
-	s.enterArray(e, t.Vals)
+	s.addArray(e, t.Vals)
 	if e.pinned {
 		for _, r := range e.arrays {
 			r.pins++
@@ -176,7 +177,7 @@ func (s *store) enter(e *tenant, t *tcs.Tensor) {
 	}
 }
 
-func (s *store) enterArray(e *tenant, a tcs.Array) {
+func (s *store) addArray(e *residentTensor, a tcs.Array) {
 	bytes := a.Len * int64(a.Width)
 	if a.Ptr == nil || bytes == 0 {
 		return
@@ -188,12 +189,12 @@ func (s *store) enterArray(e *tenant, a tcs.Array) {
 			return
 		}
 	}
-	r := &resident{host: a.Ptr, bytes: bytes, refs: 1}
+	r := &residentArray{host: a.Ptr, bytes: bytes, refs: 1}
 	s.arrays = append(s.arrays, r)
 	e.arrays = append(e.arrays, r)
 }
 
-// forget ends what keep began. unread says that nobody reads the tensor any more.
+// forget ends one call of keep. unread means that nobody reads the tensor any more.
 func (s *store) forget(t *tcs.Tensor, unread bool) error {
 	e := s.tensors[t]
 	if e == nil {
@@ -204,11 +205,11 @@ func (s *store) forget(t *tcs.Tensor, unread bool) error {
 	}
 	delete(s.tensors, t)
 	e.unread = unread
-	return s.quit(e)
+	return s.removeArrays(e)
 }
 
-// quit gives up the arrays of a tensor.
-func (s *store) quit(e *tenant) error {
+// removeArrays releases the arrays of a tensor, and drops the arrays that no other tensor uses.
+func (s *store) removeArrays(e *residentTensor) error {
 	var first error
 	values := e.values(e.alias)
 	for _, r := range e.arrays {
@@ -222,7 +223,7 @@ func (s *store) quit(e *tenant) error {
 			continue
 		}
 		r.newer = r.newer && !e.unread
-		s.arrays = slices.DeleteFunc(s.arrays, func(x *resident) bool { return x == r })
+		s.arrays = slices.DeleteFunc(s.arrays, func(x *residentArray) bool { return x == r })
 		if err := s.drop(r); err != nil && first == nil {
 			first = err
 		}
@@ -234,13 +235,13 @@ func (s *store) quit(e *tenant) error {
 	return first
 }
 
-// drop takes an array off the device, after it has brought what counts to the host. It can come
-// again.
-func (s *store) drop(r *resident) error {
+// drop frees an array's device memory, after newer contents were copied to the host. The array can
+// come back at a later use.
+func (s *store) drop(r *residentArray) error {
 	if r.at == 0 {
 		return nil
 	}
-	if err := s.bring(r); err != nil {
+	if err := s.copyBack(r); err != nil {
 		return err
 	}
 	at := r.at
@@ -248,11 +249,12 @@ func (s *store) drop(r *resident) error {
 	return s.dev.free(at)
 }
 
-// use is where memory of the host lies on the device, which it is copied to if need be, with
-// the array that it is a part of, until done is called of that; nil where it does not stay. The
-// contents of memory that is fresh are not asked for.
-func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer, *resident,
-	error) {
+// use returns the device address of host memory that belongs to a resident array, and that array.
+// It copies the whole array to the device if it is not there. If fresh, the contents of the memory
+// do not matter and are not copied. The array is nil if the memory is not resident. Each use needs
+// a call of endUse.
+func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer,
+	*residentArray, error) {
 	r := s.around(host, bytes)
 	if r == nil {
 		return 0, nil, nil
@@ -260,7 +262,7 @@ func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (
 	s.clock++
 	r.last = s.clock
 	if r.at == 0 {
-		if err := s.settle(r.host, r.bytes); err != nil { // of arrays that have a part of it
+		if err := s.syncHost(r.host, r.bytes); err != nil { // another array may overlap it
 			return 0, nil, err
 		}
 		at, err := s.dev.alloc(r.bytes, what)
@@ -278,14 +280,15 @@ func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (
 	return r.at + pointer(uintptr(host)-uintptr(r.host)), r, nil
 }
 
-// upload copies an argument to the device.
+// upload copies an argument to the device and counts the bytes.
 func (s *store) upload(at pointer, host unsafe.Pointer, bytes int64) error {
 	s.up.Add(bytes)
 	return s.dev.upload(at, host, bytes)
 }
 
-// around is an array that stays in which such memory lies: it itself, where there is one.
-func (s *store) around(host unsafe.Pointer, bytes int64) (found *resident) {
+// around returns a resident array that contains the given memory, or nil. It prefers the array that
+// is exactly the memory.
+func (s *store) around(host unsafe.Pointer, bytes int64) (found *residentArray) {
 	for _, r := range s.arrays {
 		off := uintptr(host) - uintptr(r.host)
 		if off == 0 && r.bytes == bytes {
@@ -298,8 +301,9 @@ func (s *store) around(host unsafe.Pointer, bytes int64) (found *resident) {
 	return found
 }
 
-// done ends what use began. Where the array holds what the host's does not, it is dropped.
-func (s *store) done(r *resident, valid bool) error {
+// endUse ends one use of an array. valid means that the device's contents are correct. Otherwise,
+// or if no tensor has the array any more, the array is dropped.
+func (s *store) endUse(r *residentArray, valid bool) error {
 	r.calls--
 	if valid && r.refs > 0 {
 		return nil
@@ -308,8 +312,8 @@ func (s *store) done(r *resident, valid bool) error {
 	return s.drop(r)
 }
 
-// changed drops the arrays that overlap memory of the host that was written to, but for except.
-func (s *store) changed(host unsafe.Pointer, bytes int64, except *resident) error {
+// changed drops all arrays that overlap host memory that was written to. It keeps the array except.
+func (s *store) changed(host unsafe.Pointer, bytes int64, except *residentArray) error {
 	for _, r := range s.arrays {
 		if r != except && r.overlaps(host, bytes) {
 			r.newer = false
@@ -321,8 +325,8 @@ func (s *store) changed(host unsafe.Pointer, bytes int64, except *resident) erro
 	return nil
 }
 
-// rewritten drops the arrays that overlap those of a tensor. What the driver refuses to free
-// belongs to a device that is lost, as the next call tells.
+// rewritten drops the arrays that overlap the arrays of a tensor. The driver refuses to free memory
+// only if the device is lost, which the next call reports.
 func (s *store) rewritten(t *tcs.Tensor) {
 	for _, l := range t.Levels {
 		s.changed(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width), nil)
@@ -331,33 +335,34 @@ func (s *store) rewritten(t *tcs.Tensor) {
 	s.changed(t.Vals.Ptr, t.Vals.Len*int64(t.Vals.Width), nil)
 }
 
-// renew notes the arrays that a tensor has got from a leaf. made are those that are on the
-// device already: they stay there, and taken tells which. A device that is lost shows at the next
-// call: what the leaf made is whole.
-func (s *store) renew(t *tcs.Tensor,
-	made map[unsafe.Pointer]pointer) (taken map[pointer]*resident) {
+// renew records the arrays that a leaf has given to a tensor. made maps the host addresses of
+// arrays that are already on the device to their device addresses. These arrays stay there, and
+// taken lists them by device address. A lost device is not an error here, since the leaf's results
+// are complete. The next call reports it.
+func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (
+	taken map[pointer]*residentArray) {
 	e := s.tensors[t]
 	if e == nil {
 		return nil
 	}
 	old := *e
 	e.arrays = nil
-	s.enter(e, t)
-	taken = map[pointer]*resident{}
+	s.addArrays(e, t)
+	taken = map[pointer]*residentArray{}
 	for _, r := range e.arrays {
 		if at := made[r.host]; at != 0 && r.at == 0 {
 			r.at = at
 			taken[at] = r
 		}
 	}
-	s.quit(&old)
+	s.removeArrays(&old)
 	return taken
 }
 
-// evict drops the array that was used least recently, by no call at hand, and that is not pinned;
-// false where there is none.
+// evict drops the least recently used array that no running call uses and that is not pinned. It
+// returns false if every array is in use or pinned.
 func (s *store) evict() bool {
-	var least *resident
+	var least *residentArray
 	for _, r := range s.arrays {
 		if r.at != 0 && r.calls == 0 && r.pins == 0 && (least == nil || r.last < least.last) {
 			least = r

@@ -12,7 +12,7 @@ import (
 	"distaff/kernels"
 )
 
-// counting is a device that counts what goes up.
+// counting is a device that counts uploaded bytes.
 type counting struct {
 	*emulated
 	up int64
@@ -23,15 +23,15 @@ func (d *counting) upload(dst pointer, src unsafe.Pointer, bytes int64) error {
 	return d.emulated.upload(dst, src, bytes)
 }
 
-// counted is an emulation that counts.
+// counted returns an emulated backend that counts uploads.
 func counted(t *testing.T) (*Backend, *counting) {
 	e := emulation(t, 0)
 	d := &counting{emulated: e.dev.(*emulated)}
 	return newBackend(d, e.compiler), d
 }
 
-// TestResident: a tensor that stays goes up once; one that does not, at every call; what a leaf
-// stores to one that stays is on both sides.
+// TestResident checks that a resident tensor is uploaded once, and any other tensor at every call.
+// Values that a leaf stores to a resident tensor are on the device and on the host.
 func TestResident(t *testing.T) {
 	b, d := counted(t)
 	leaf := build(t, b, handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
@@ -56,25 +56,25 @@ func TestResident(t *testing.T) {
 	b.Resident(a)
 	call(y, x, matrixBytes+x.Bytes())
 	call(y, x, x.Bytes())
-	tcs.Slice[float64](x.Vals)[3] = 50 // x is nobody's promise
+	tcs.Slice[float64](x.Vals)[3] = 50 // x is not resident
 	call(y, x, x.Bytes())
 	b.Resident(y)
 	call(y, x, x.Bytes())
 	z := vector(make([]float64, 30)...)
-	call(z, y, 0) // y is there from the call before
+	call(z, y, 0) // y is on the device from the call before
 	b.Forget(y)
 	tcs.Slice[float64](y.Vals)[0] = 8
 	call(z, y, y.Bytes())
 	b.Forget(a)
-	call(z, y, y.Bytes()) // it was named twice
+	call(z, y, y.Bytes()) // Resident was called twice
 	b.Forget(a)
 	tcs.Slice[float64](a.Vals)[0] = 1000
 	call(z, y, matrixBytes+y.Bytes())
-	b.Forget(a) // once too often: nothing
+	b.Forget(a) // once too often, so nothing happens
 	b.Resident(a)
 	call(z, y, matrixBytes+y.Bytes())
 	tcs.Slice[float64](a.Vals)[1] = 2000
-	b.Changed(a.Alias()) // another tensor of the same memory
+	b.Changed(a.Alias()) // another tensor over the same memory
 	call(z, y, matrixBytes+y.Bytes())
 	b.Forget(a)
 	if n := len(d.blocks); n != 0 {
@@ -82,8 +82,8 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// TestResidentResult: the arrays that a leaf makes for a result that stays are there for the next
-// leaf.
+// TestResidentResult checks that arrays that a leaf makes for a resident result are on the device
+// for the next leaf.
 func TestResidentResult(t *testing.T) {
 	b, d := counted(t)
 	evens := build(t, b, handmade(t, "evens", "C(i,j) = A(i,j)", codegen.Result{Shares: -1}))
@@ -92,7 +92,8 @@ func TestResidentResult(t *testing.T) {
 	c := empty(40, 30)
 	b.Resident(c)
 	for range 2 { // the second time, with new arrays for it
-		if err := evens.Call(t.Context(), []*tcs.Tensor{c, a}, nil, kernels.Env{Threads: 1}); err != nil {
+		if err := evens.Call(t.Context(), []*tcs.Tensor{c, a}, nil,
+			kernels.Env{Threads: 1}); err != nil {
 			t.Fatal(err)
 		}
 		checkEvens(t, a, c)
@@ -103,7 +104,8 @@ func TestResidentResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d.up != x.Bytes() || !slices.Equal(tcs.Slice[float64](y.Vals), product(c, x)) {
-			t.Errorf("%d bytes went up, want %d; got %v", d.up, x.Bytes(), tcs.Slice[float64](y.Vals))
+			t.Errorf("%d bytes went up, want %d; got %v", d.up, x.Bytes(),
+				tcs.Slice[float64](y.Vals))
 		}
 	}
 	b.Forget(c)
@@ -115,8 +117,8 @@ func TestResidentResult(t *testing.T) {
 	}
 }
 
-// TestResidentFailure: a result that stays and that a leaf fails on is not taken for what the host
-// has.
+// TestResidentFailure checks that after a leaf fails, its resident result is not taken for the
+// host's data.
 func TestResidentFailure(t *testing.T) {
 	b, _ := counted(t)
 	divide := build(t, b, handmade(t, "divide", "q(i) = n(i) / d(i)", codegen.Result{Shares: -1}))
@@ -136,7 +138,7 @@ func TestResidentFailure(t *testing.T) {
 	}
 }
 
-// TestNeed: the memory of a call, from sizes alone.
+// TestNeed checks the memory of a call computed from sizes alone.
 func TestNeed(t *testing.T) {
 	elements := map[ir.Slot]int64{
 		{Arg: 1, Level: 1, Field: ir.Pos}: 101, {Arg: 1, Level: 1, Field: ir.Crd}: 5000,
@@ -157,7 +159,8 @@ func TestNeed(t *testing.T) {
 	}
 }
 
-// TestPinned: what is pinned does not leave the device where memory is short; what only stays does.
+// TestPinned checks that pinned arrays stay on the device when memory is short, while other
+// resident arrays are evicted.
 func TestPinned(t *testing.T) {
 	const memory = 1 << 20
 	for _, pinned := range []bool{false, true} {
@@ -185,7 +188,8 @@ func TestPinned(t *testing.T) {
 		}
 		b.Forget(a)
 		if err := b.dev.do(all); err != nil {
-			t.Errorf("pinned %v: got %v for all of the memory, of which nothing is in use", pinned, err)
+			t.Errorf("pinned %v: got %v for all of the memory, of which nothing is in use", pinned,
+				err)
 		}
 	}
 }

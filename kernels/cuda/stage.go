@@ -12,22 +12,23 @@ import (
 	"unsafe"
 )
 
-// stage is two buffers of pinned memory through which all copies go: while the device copies one,
-// the CPU fills or empties the other. Memory of tensors itself is not pinned, which takes longer
-// than to copy it, and may be of a file that shrinks.
+// stage is two buffers of pinned memory for all copies. While the device copies one half, the CPU
+// fills or empties the other. The tensors' own memory is not pinned: pinning takes longer than the
+// copy, and the memory may be a mapped file that shrinks.
 type stage struct {
-	half [2]unsafe.Pointer
-	busy [2]C.dst_cu_handle // events: what was copied from the half has left it
-	used [2]bool            // such a copy was started
-	cur  int                // the half that is filled
-	fill int64              // bytes in it
-	torn bool               // a copy down was left in its middle, and may still write to the halves
+	half        [2]unsafe.Pointer
+	busy        [2]C.dst_cu_handle // events: the copy from or to the half is complete
+	used        [2]bool            // the event was recorded and not waited for
+	cur         int                // the half that is filled now
+	fill        int64              // number of bytes in that half
+	interrupted bool               // a download was interrupted, and may still write to the halves
 }
 
 // halfBytes is the size of a half.
 const halfBytes = 8 << 20
 
-// start gets the buffers. Memory that is not pinned serves too, more slowly.
+// start allocates the buffers. If pinned memory is not available, it uses ordinary memory, which is
+// slower.
 func (s *stage) start(d *driver) C.int {
 	for k := range s.half {
 		var half unsafe.Pointer
@@ -41,9 +42,9 @@ func (s *stage) start(d *driver) C.int {
 	return 0
 }
 
-// mend waits for what a copy that was refused has left under way.
-func (s *stage) mend(d *driver) error {
-	if !s.torn {
+// repair waits for the rest of an interrupted download.
+func (s *stage) repair(d *driver) error {
+	if !s.interrupted {
 		return nil
 	}
 	for _, stream := range []C.dst_cu_handle{d.uploads, d.compute} {
@@ -51,23 +52,23 @@ func (s *stage) mend(d *driver) error {
 			return err
 		}
 	}
-	s.torn, s.fill, s.used = false, 0, [2]bool{}
+	s.interrupted, s.fill, s.used = false, 0, [2]bool{}
 	return nil
 }
 
-// turn goes on to the other half, once it is empty.
-func (s *stage) turn(d *driver, stream C.dst_cu_handle) error {
+// switchHalf makes the other half current, and waits until it is empty.
+func (s *stage) switchHalf(d *driver, stream C.dst_cu_handle) error {
 	if err := d.check(C.cu_event_record(d.lib.fn, s.busy[s.cur], stream),
 		"cuEventRecord"); err != nil {
 		return err
 	}
 	s.used[s.cur] = true
 	s.cur, s.fill = 1-s.cur, 0
-	return s.empty(d, s.cur)
+	return s.waitHalf(d, s.cur)
 }
 
-// empty waits until a half has been copied.
-func (s *stage) empty(d *driver, k int) error {
+// waitHalf waits until the copy of a half is complete.
+func (s *stage) waitHalf(d *driver, k int) error {
 	if !s.used[k] {
 		return nil
 	}
@@ -79,16 +80,16 @@ func (d *driver) upload(dst pointer, src unsafe.Pointer, bytes int64) error {
 	if bytes <= 0 {
 		return nil
 	}
-	if err := d.yield(); err != nil {
+	if err := d.yieldToKernels(); err != nil {
 		return err
 	}
 	s := &d.stage
-	if err := s.mend(d); err != nil {
+	if err := s.repair(d); err != nil {
 		return err
 	}
 	for off := int64(0); off < bytes; {
 		if s.fill == halfBytes {
-			if err := s.turn(d, d.uploads); err != nil {
+			if err := s.switchHalf(d, d.uploads); err != nil {
 				return err
 			}
 		}
@@ -99,7 +100,7 @@ func (d *driver) upload(dst pointer, src unsafe.Pointer, bytes int64) error {
 		if err := d.check(rc, "cuMemcpyHtoDAsync"); err != nil {
 			return err
 		}
-		// The next part begins at a line of its own.
+		// The next part starts at a cache line of its own.
 		s.fill = min((s.fill+n+63)&^63, halfBytes)
 		off += n
 	}
@@ -112,41 +113,43 @@ func (d *driver) download(dst unsafe.Pointer, src pointer, bytes int64) error {
 		return nil
 	}
 	s := &d.stage
-	if err := s.mend(d); err != nil {
+	if err := s.repair(d); err != nil {
 		return err
 	}
-	if err := d.await(); err != nil {
+	if err := d.awaitUploads(); err != nil {
 		return err
 	}
-	// The halves are of no use before what was uploaded from them has left.
-	if err := s.turn(d, d.uploads); err != nil {
+	// The halves can be reused only after the uploads from them are complete.
+	if err := s.switchHalf(d, d.uploads); err != nil {
 		return err
 	}
-	if err := s.empty(d, 1-s.cur); err != nil {
+	if err := s.waitHalf(d, 1-s.cur); err != nil {
 		return err
 	}
-	s.torn = true
+	s.interrupted = true
 	parts := (bytes + halfBytes - 1) / halfBytes
 	for k := int64(0); k <= parts; k++ {
 		if k < parts {
 			off := k * halfBytes
-			if err := s.fetch(d, int(k%2), src+pointer(off), min(bytes-off, halfBytes)); err != nil {
+			if err := s.fetch(d, int(k%2), src+pointer(off),
+				min(bytes-off, halfBytes)); err != nil {
 				return err
 			}
 		}
 		if k > 0 {
 			off, half := (k-1)*halfBytes, (k-1)%2
-			if err := d.check(C.cu_event_sync(d.lib.fn, s.busy[half]), "cuEventSynchronize"); err != nil {
+			if err := d.check(C.cu_event_sync(d.lib.fn, s.busy[half]),
+				"cuEventSynchronize"); err != nil {
 				return err
 			}
 			move(unsafe.Add(dst, off), s.half[half], min(bytes-off, halfBytes))
 		}
 	}
-	s.torn = false
+	s.interrupted = false
 	return nil
 }
 
-// fetch starts to copy a part from the device to a half.
+// fetch starts the copy of a part from the device to a half.
 func (s *stage) fetch(d *driver, half int, src pointer, bytes int64) error {
 	rc := C.cu_download(d.lib.fn, s.half[half], C.dst_cu_ptr(src), C.size_t(bytes), d.compute)
 	if err := d.check(rc, "cuMemcpyDtoHAsync"); err != nil {
@@ -155,8 +158,8 @@ func (s *stage) fetch(d *driver, half int, src pointer, bytes int64) error {
 	return d.check(C.cu_event_record(d.lib.fn, s.busy[half], d.compute), "cuEventRecord")
 }
 
-// moveAlone is the number of bytes from which on several threads copy: one does not keep up with
-// the bus.
+// moveAlone is the size in bytes above which several threads copy, because one thread is slower
+// than the bus.
 const moveAlone = 1 << 20
 
 // move copies memory that does not overlap.

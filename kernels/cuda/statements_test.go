@@ -16,7 +16,7 @@ import (
 	"distaff/kernels/interpret"
 )
 
-// scheduled is a statement over tensors of some formats, dense where none is given.
+// scheduled is a statement over tensors in the given formats, and dense ones otherwise.
 type scheduled struct {
 	name, src string
 	levels    map[string]string
@@ -27,36 +27,45 @@ type scheduled struct {
 }
 
 var statements = []scheduled{
-	{"SpMV, a row a thread", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 700, "j": 300},
-		0.03,
-		"split(i,block,thread,256) parallelize(block,GPUBlock,NoRaces) parallelize(thread,GPUThread,NoRaces)", ir.Float64},
+	{"SpMV, a row a thread", spmv, map[string]string{"A": "ds"},
+		map[string]int64{"i": 700, "j": 300}, 0.03,
+		"split(i,block,thread,256) parallelize(block,GPUBlock,NoRaces) " +
+			"parallelize(thread,GPUThread,NoRaces)", ir.Float64},
 	{"SpMV, a row a warp", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 700, "j": 300},
 		0.2,
-		"split(i,block,block_row,256) split(block_row,warp_row,warp,16) pos(j,jpos,A(i,j)) split(jpos,thread_nz,thread,32) reorder(block,warp,warp_row,thread,thread_nz) " +
-			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) parallelize(thread,GPUThread,Temporary)", ir.Float64},
+		"split(i,block,block_row,256) split(block_row,warp_row,warp,16) pos(j,jpos,A(i,j)) " +
+			"split(jpos,thread_nz,thread,32) reorder(block,warp,warp_row,thread,thread_nz) " +
+			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) " +
+			"parallelize(thread,GPUThread,Temporary)", ir.Float64},
 	{"SpMV, by non-zeros", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 500, "j": 300},
 		0.05,
-		"fuse(i,j,f) pos(f,fpos,A(i,j)) split(fpos,block,fpos1,3584) split(fpos1,warp,fpos2,224) split(fpos2,thread,thread_nz,7) reorder(block,warp,thread,thread_nz) " +
-			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) parallelize(thread,GPUThread,Atomics)", ir.Float32},
+		"fuse(i,j,f) pos(f,fpos,A(i,j)) split(fpos,block,fpos1,3584) " +
+			"split(fpos1,warp,fpos2,224) split(fpos2,thread,thread_nz,7) " +
+			"reorder(block,warp,thread,thread_nz) " +
+			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) " +
+			"parallelize(thread,GPUThread,Atomics)", ir.Float32},
 	{"SpMM, by non-zeros", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"},
 		map[string]int64{"i": 90, "j": 60, "k": 128}, 0.1,
-		"reorder(i,j,k) fuse(i,j,f) pos(f,fpos,A(i,j)) split(fpos,block,fpos1,256) split(fpos1,warp,nnz,16) split(k,dense_val_unbounded,thread,32) " +
-			"bound(dense_val_unbounded,dense_val,4,MaxExact) reorder(block,warp,dense_val,thread,nnz) " +
-			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) parallelize(thread,GPUThread,Atomics)", ir.Float64},
+		"reorder(i,j,k) fuse(i,j,f) pos(f,fpos,A(i,j)) split(fpos,block,fpos1,256) " +
+			"split(fpos1,warp,nnz,16) split(k,dense_val_unbounded,thread,32) " +
+			"bound(dense_val_unbounded,dense_val,4,MaxExact) " +
+			"reorder(block,warp,dense_val,thread,nnz) " +
+			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) " +
+			"parallelize(thread,GPUThread,Atomics)", ir.Float64},
 	{"SpAdd, two passes", "C(i,j) = A(i,j) + B(i,j)",
-		map[string]string{"A": "ds", "B": "ds", "C": "ds"}, map[string]int64{"i": 400, "j": 100}, 0.1, "",
-		ir.Float64},
+		map[string]string{"A": "ds", "B": "ds", "C": "ds"}, map[string]int64{"i": 400, "j": 100},
+		0.1, "", ir.Float64},
 	{"SpAdd of integers", "C(i,j) = A(i,j) + B(i,j)",
-		map[string]string{"A": "ss", "B": "ds", "C": "ss"}, map[string]int64{"i": 400, "j": 100}, 0.02,
-		"", ir.Int64},
+		map[string]string{"A": "ss", "B": "ds", "C": "ss"}, map[string]int64{"i": 400, "j": 100},
+		0.02, "", ir.Int64},
 	{"SDDMM", "C(i,j) = A(i,j) * B(i,k) * D(k,j)", map[string]string{"A": "ds", "C": "ds"},
 		map[string]int64{"i": 70, "j": 50, "k": 20}, 0.2, "", ir.Float64},
 	{"SpMV of complex numbers", spmv, map[string]string{"A": "ds"},
 		map[string]int64{"i": 300, "j": 100}, 0.1, "", ir.Complex128},
 }
 
-// TestStatements: what the compiler makes of statements and schedules runs as the interpreter runs
-// the CPU's leaf of the statement.
+// TestStatements compares compiled statements and schedules with the interpreter, which runs the
+// CPU's leaf of the same statement.
 func TestStatements(t *testing.T) {
 	each(t, func(t *testing.T, b *Backend) {
 		for n, s := range statements {
@@ -81,7 +90,8 @@ func (s scheduled) check(t *testing.T, b kernels.Backend, seed uint64) {
 		same = bytes.Equal(got[k], want[k])
 	}
 	if !same {
-		t.Errorf("got %d bytes of arrays that differ from the interpreter's", len(bytes.Join(got, nil)))
+		t.Errorf("got %d bytes of arrays that differ from the interpreter's",
+			len(bytes.Join(got, nil)))
 	}
 }
 
@@ -95,7 +105,7 @@ func (s scheduled) compile(t *testing.T, target codegen.Target, commands []strin
 var valueTypes = map[ir.Type]tcs.Type{ir.Float64: tcs.Float64, ir.Float32: tcs.Float32,
 	ir.Int64: tcs.Int64, ir.Complex128: tcs.Complex128}
 
-// operands are the arguments of a leaf but for the result, made once by their names.
+// operands returns the arguments of a leaf without the result. Each name is made once.
 func (s scheduled) operands(u *codegen.Unit, data map[string]*tcs.Tensor,
 	rng *rand.Rand) []*tcs.Tensor {
 	args := []*tcs.Tensor{nil}
@@ -108,7 +118,7 @@ func (s scheduled) operands(u *codegen.Unit, data map[string]*tcs.Tensor,
 	return args
 }
 
-// random is a tensor of integers, so that sums do not depend on their order.
+// random returns a tensor of integers, so that sums do not depend on their order.
 func (s scheduled) random(x codegen.Tensor, rng *rand.Rand) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: x.Dims, Type: valueTypes[s.typ]}}
 	n := int64(1) // positions
@@ -143,7 +153,10 @@ func (s scheduled) values(n int64, next func() int64) tcs.Array {
 	case ir.Int64:
 		return tcs.Of(made(n, next))
 	case ir.Complex128:
-		return tcs.Of(made(n, func() complex128 { return complex(float64(next()), float64(next())) }))
+		return tcs.Of(made(n, func() complex128 {
+			return complex(float64(next()),
+				float64(next()))
+		}))
 	}
 	return tcs.Of(made(n, func() float64 { return float64(next()) }))
 }
@@ -156,7 +169,7 @@ func made[T any](n int64, next func() T) []T {
 	return v
 }
 
-// run calls the leaf of u twice, and gives the bytes of the result's arrays.
+// run calls the leaf of u twice and returns the bytes of the result's arrays.
 func (s scheduled) run(t *testing.T, b kernels.Backend, u *codegen.Unit,
 	args []*tcs.Tensor) [][]byte {
 	t.Helper()
@@ -192,7 +205,7 @@ func (s scheduled) run(t *testing.T, b kernels.Backend, u *codegen.Unit,
 	return out
 }
 
-// result is a leaf's result before it is called.
+// result returns a leaf's result before the call.
 func (s scheduled) result(u *codegen.Unit, args []*tcs.Tensor) *tcs.Tensor {
 	wanted := u.Request.Tensors[u.Request.Stmt.LHS.Name]
 	c := &tcs.Tensor{Header: tcs.Header{Dims: wanted.Dims, Type: valueTypes[s.typ]},
@@ -212,7 +225,7 @@ func (s scheduled) result(u *codegen.Unit, args []*tcs.Tensor) *tcs.Tensor {
 		n = args[share].Vals.Len
 	}
 	if share >= 0 || u.Result.Format.AllDense() {
-		c.Vals = s.values(n, func() int64 { return -99 }) // memory that nobody cleared
+		c.Vals = s.values(n, func() int64 { return -99 }) // uninitialized memory
 	}
 	return c
 }

@@ -7,14 +7,14 @@ import (
 	"distaff/kernels"
 )
 
-// timer adds up what the device works, without the gaps in which the host does something else.
+// timer adds up the working time of the device. It leaves out gaps while the host does other work.
 type timer struct {
 	running bool
 	ms      float64
 }
 
-// work is called before something is launched.
-func (c *call) work() error {
+// startTimer must be called before something is launched.
+func (c *call) startTimer() error {
 	if c.timer == nil || c.timer.running {
 		return nil
 	}
@@ -22,8 +22,8 @@ func (c *call) work() error {
 	return c.leaf.dev.watch()
 }
 
-// pause is called before the host waits or allocates.
-func (c *call) pause() error {
+// stopTimer must be called before the host waits or allocates.
+func (c *call) stopTimer() error {
 	if c.timer == nil || !c.timer.running {
 		return nil
 	}
@@ -33,10 +33,10 @@ func (c *call) pause() error {
 	return err
 }
 
-// Time runs the leaf n times, after once that is not counted, and gives the milliseconds of each by
-// the device's clock: of what it launches alone. Arguments are copied up once, and nothing is
-// copied down, so that what args has of results is undefined afterwards; a leaf that adds to its
-// result adds to what it made the last time.
+// Time runs the leaf once without counting it and then n times, and returns the milliseconds of
+// each run. The device's clock measures only what the leaf launches. Arguments are copied to the
+// device once and nothing is copied back, so the results in args are undefined afterwards. A leaf
+// that adds to its result adds to the result of the previous run.
 func (l *Leaf) Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
 	n int) (ms []float64, err error) {
 	err = l.on(ctx, args, bounds, env, func(c *call) (err error) {
@@ -49,7 +49,7 @@ func (l *Leaf) Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, 
 			if err := context.Cause(ctx); err != nil {
 				return err
 			}
-			if err := c.again(); err != nil {
+			if err := c.runAgain(); err != nil {
 				return err
 			}
 			if k > 0 {
@@ -61,8 +61,8 @@ func (l *Leaf) Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, 
 	return ms, err
 }
 
-// again runs the leaf over arguments that may be on the device already.
-func (c *call) again() error {
+// runAgain runs the leaf over arguments that may already be on the device.
+func (c *call) runAgain() error {
 	c.timer = &timer{}
 	before := c.blocks
 	if before == nil || len(c.arguments) == 0 {
@@ -70,7 +70,7 @@ func (c *call) again() error {
 			return err
 		}
 	}
-	// What an earlier run has published, or not freed.
+	// Arrays that an earlier run published and that were not freed.
 	for _, p := range c.published {
 		if err := c.drop(p.b); err != nil {
 			return err

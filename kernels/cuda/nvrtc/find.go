@@ -9,34 +9,35 @@ import (
 	"distaff/kernels/cuda/toolkit"
 )
 
-// names are the library's, the latest version first: the name with no version is that of
-// a development kit's link.
+// names are the file names of the library, latest version first. The name without a version is the
+// link in a development kit.
 var names = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
 
-// NotFoundError says that there is no library to open, and where it was looked for.
+// NotFoundError reports that no library could be opened. Tried lists the places.
 type NotFoundError struct{ Tried []string }
 
 func (e *NotFoundError) Error() string {
-	return "no NVRTC, the library that compiles CUDA kernels (libnvrtc.so.12): name it with DISTAFF_NVRTC, or install it with " +
+	return "no NVRTC, the library that compiles CUDA kernels (libnvrtc.so.12): name it with " +
+		"DISTAFF_NVRTC, or install it with " +
 		"scripts/install-nvrtc.sh; tried " + strings.Join(e.Tried, "; ")
 }
 
-// ExitCode is that of a machine that lacks something.
+// ExitCode is 1, the code for a machine that lacks something.
 func (e *NotFoundError) ExitCode() int { return 1 }
 
 var once = sync.OnceValues(open)
 
-// Open finds and opens libnvrtc, once in a process. The environment's DISTAFF_NVRTC names the file
-// or its folder, and nothing else is tried then; else it is what the loader finds (by
-// LD_LIBRARY_PATH, say), or lies in the CUDA toolkit's folder (of CUDA_HOME, or /usr/local/cuda),
-// or where scripts/install-nvrtc.sh puts it. The error is a *NotFoundError.
+// Open finds and opens libnvrtc, once per process. If DISTAFF_NVRTC is set, it names the file or
+// its folder, and nothing else is tried. Otherwise Open tries the loader (with LD_LIBRARY_PATH),
+// the folder of the CUDA toolkit (CUDA_HOME or /usr/local/cuda), and the folder where
+// scripts/install-nvrtc.sh installs it. The error is a *NotFoundError.
 func Open() (*Compiler, error) { return once() }
 
 func open() (*Compiler, error) {
 	return find(os.Getenv)
 }
 
-// find opens the first library that can be.
+// find opens the first library that can be opened.
 func find(env func(string) string) (*Compiler, error) {
 	var tried []string
 	for _, path := range candidates(env) {
@@ -49,7 +50,7 @@ func find(env func(string) string) (*Compiler, error) {
 	return nil, &NotFoundError{tried}
 }
 
-// candidates are the paths to try.
+// candidates returns the paths to try.
 func candidates(env func(string) string) []string {
 	return toolkit.Candidates(env, "DISTAFF_NVRTC", names)
 }

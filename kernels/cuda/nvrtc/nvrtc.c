@@ -80,7 +80,8 @@ static void log_of(dst_nvrtc *n, dst_program p, char **log) {
     }
 }
 
-int dst_nvrtc_compile(dst_nvrtc *n, const char *source, const char *name, const char *const *options, int count,
+int dst_nvrtc_compile(dst_nvrtc *n, const char *source, const char *name,
+    const char *const *options, int count,
                       int cubin, char **log, char **image, size_t *size) {
     dst_program p = 0;
     int rc = n->create(&p, source, name, 0, 0, 0);

@@ -1,5 +1,5 @@
-// Package nvrtc compiles CUDA C++ by NVIDIA's libnvrtc, which is opened at run time: neither
-// a GPU nor its driver nor a header is needed.
+// Package nvrtc compiles CUDA C++ with NVIDIA's libnvrtc, which it opens at run time. It needs no
+// GPU, no driver and no header of CUDA.
 package nvrtc
 
 /*
@@ -18,19 +18,19 @@ import (
 	"unsafe"
 )
 
-// Compiler is an open libnvrtc. Its methods may be called from several goroutines at once. It
-// stays open as long as the process runs: the library starts threads of its own.
+// Compiler is an open libnvrtc. Several goroutines may call its methods at the same time. It is
+// never closed, because the library starts threads of its own.
 type Compiler struct {
 	lib  *C.dst_nvrtc
 	path string
 }
 
-// openPath opens the library at a path, or of a name that the loader looks for.
+// openPath opens the library at a path, or one that the loader finds by a name.
 func openPath(path string) (*Compiler, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	lib := (*C.dst_nvrtc)(C.malloc(C.sizeof_dst_nvrtc))
-	// dlopen's error text belongs to the thread.
+	// dlerror's text belongs to the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if why := C.dst_nvrtc_open(lib, name); why != nil {
@@ -41,11 +41,12 @@ func openPath(path string) (*Compiler, error) {
 	return &Compiler{lib: lib, path: path}, nil
 }
 
-// Path says which library this is: the file, or the name by which the loader found it.
+// Path returns the file of the library, or the name by which the loader found it.
 func (c *Compiler) Path() string { return c.path }
 
-// Version is NVRTC's version, such as 12, 4: that of the CUDA toolkit that it belongs to. PTX
-// wants a driver of at least this version; a cubin one of the same major version.
+// Version returns NVRTC's version, for example 12, 4, which is the version of its CUDA toolkit. PTX
+// needs a driver of at least this version. A cubin needs a driver of at least the same major
+// version.
 func (c *Compiler) Version() (major, minor int) {
 	var a, b C.int
 	if C.dst_nvrtc_version(c.lib, &a, &b) != 0 {
@@ -54,8 +55,8 @@ func (c *Compiler) Version() (major, minor int) {
 	return int(a), int(b)
 }
 
-// Architectures are the compute capabilities that code can be made for, ascending: 80 stands for
-// sm_80 and compute_80. It is empty where the library cannot tell.
+// Architectures returns the supported compute capabilities in ascending order. 80 means sm_80 and
+// compute_80. The list is empty if the library does not report them.
 func (c *Compiler) Architectures() []int {
 	var list [256]C.int
 	n := C.dst_nvrtc_archs(c.lib, &list[0], C.int(len(list)))
@@ -66,13 +67,13 @@ func (c *Compiler) Architectures() []int {
 	return archs
 }
 
-// Error says that a program was not compiled.
+// Error reports that a program was not compiled.
 type Error struct {
 	Arch   string
 	Reason string // NVRTC's name of the error
-	Log    string // what the compiler said, with lines of the source; "" for nothing
+	Log    string // the compiler's messages with lines of the source; may be ""
 
-	internal bool // the fault is NVRTC's own
+	internal bool // the error is internal to NVRTC
 }
 
 func (e *Error) Error() string {
@@ -83,11 +84,12 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Compile compiles a file of CUDA C++. arch says for what, and what comes out: "sm_90" makes
-// machine code for one architecture (a cubin), "compute_90" PTX for it and all later ones, with a
-// zero byte at its end; both are what cuModuleLoadData takes. log holds the compiler's warnings.
-// Options go to the compiler after --gpu-architecture. If NVRTC has an internal error, the file is
-// compiled again with less optimization, and log says so. The error is an *Error.
+// Compile compiles a file of CUDA C++. arch selects the output: "sm_90" makes machine code for one
+// architecture (a cubin), and "compute_90" makes PTX for this and all later architectures, with a
+// zero byte at its end. cuModuleLoadData accepts both. log holds the compiler's warnings. The
+// options follow --gpu-architecture on the compiler's command line. If NVRTC has an internal error,
+// Compile compiles the file again with less optimization and says so in log. The error is an
+// *Error.
 func (c *Compiler) Compile(source, arch string, options ...string) (image []byte, log string,
 	err error) {
 	image, log, err = c.compile(source, arch, options)
@@ -99,12 +101,11 @@ func (c *Compiler) Compile(source, arch string, options ...string) (image []byte
 	if again != nil {
 		return nil, failed.Log, failed
 	}
-	return image, strings.TrimSpace(
-			fmt.Sprintf("%s at full optimization: compiled with %s\n%s", failed.Reason, lessOptimized, log)),
-		nil
+	return image, strings.TrimSpace(fmt.Sprintf("%s at full optimization: compiled with %s\n%s",
+		failed.Reason, lessOptimized, log)), nil
 }
 
-// lessOptimized is the option that a file is compiled with after an internal error.
+// lessOptimized is the option for the second try after an internal error.
 const lessOptimized = "--ptxas-options=-O1"
 
 // internalError is NVRTC's code of an internal error.
@@ -114,14 +115,15 @@ func (c *Compiler) compile(source, arch string, options []string) (image []byte,
 	err error) {
 	cubin := strings.HasPrefix(arch, "sm_")
 	if !cubin && !strings.HasPrefix(arch, "compute_") {
-		return nil, "", &Error{Arch: arch, Reason: "want an architecture such as sm_90 or compute_90"}
+		return nil, "", &Error{Arch: arch,
+			Reason: "want an architecture such as sm_90 or compute_90"}
 	}
 	if cubin && c.lib.cubin == nil {
 		return nil, "", &Error{Arch: arch, Reason: "this version, before 11.1, makes PTX alone"}
 	}
 	options = append([]string{"--gpu-architecture=" + arch}, options...)
-	argv := (*[1 << 16]*C.char)(
-		C.malloc(C.size_t(len(options)) * C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	argv := (*[1 << 16]*C.char)(C.malloc(C.size_t(len(options)) * C.size_t(
+		unsafe.Sizeof((*C.char)(nil)))))
 	defer C.free(unsafe.Pointer(argv))
 	for i, o := range options {
 		argv[i] = C.CString(o)
@@ -141,8 +143,8 @@ func (c *Compiler) compile(source, arch string, options []string) (image []byte,
 		log = C.GoString(said)
 	}
 	if rc != 0 {
-		return nil, log, &Error{Arch: arch, Reason: C.GoString(C.dst_nvrtc_error(c.lib, rc)), Log: log,
-			internal: rc == internalError}
+		return nil, log, &Error{Arch: arch, Reason: C.GoString(C.dst_nvrtc_error(c.lib, rc)),
+			Log: log, internal: rc == internalError}
 	}
 	return C.GoBytes(unsafe.Pointer(out), C.int(size)), log, nil
 }

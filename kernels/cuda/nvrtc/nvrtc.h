@@ -1,4 +1,4 @@
-// NVRTC's functions, found at run time: no header of CUDA is needed. See nvrtc.c.
+// NVRTC's functions, looked up at run time, so no header of CUDA is needed. See nvrtc.c.
 #ifndef DST_NVRTC_H
 #define DST_NVRTC_H
 
@@ -13,7 +13,8 @@ typedef struct {
     int (*version)(int *, int *);
     int (*num_archs)(int *);
     int (*archs)(int *);
-    int (*create)(dst_program *, const char *, const char *, int, const char *const *, const char *const *);
+    int (*create)(dst_program *, const char *, const char *, int, const char *const *,
+        const char *const *);
     int (*compile)(dst_program, int, const char *const *);
     int (*destroy)(dst_program *);
     int (*log_size)(dst_program, size_t *);
@@ -24,17 +25,19 @@ typedef struct {
     int (*cubin)(dst_program, char *);
 } dst_nvrtc;
 
-// dst_nvrtc_open fills n from the library at path, or returns why not, to be freed.
+// dst_nvrtc_open fills n from the library at path. It returns NULL, or an error text that the
+// caller frees.
 char *dst_nvrtc_open(dst_nvrtc *n, const char *path);
 
 const char *dst_nvrtc_error(dst_nvrtc *n, int code);
 int dst_nvrtc_version(dst_nvrtc *n, int *major, int *minor);
-// dst_nvrtc_archs returns how many architectures are known, and writes up to room of them.
+// dst_nvrtc_archs returns the number of supported architectures and writes at most room of them.
 int dst_nvrtc_archs(dst_nvrtc *n, int *list, int room);
 
-// dst_nvrtc_compile compiles source to a cubin, or to PTX. It returns NVRTC's code; log and
-// image are to be freed, null where there are none.
-int dst_nvrtc_compile(dst_nvrtc *n, const char *source, const char *name, const char *const *options, int count,
+// dst_nvrtc_compile compiles source to a cubin or to PTX. It returns NVRTC's result code. The
+// caller frees log and image; each is NULL if there is none.
+int dst_nvrtc_compile(dst_nvrtc *n, const char *source, const char *name,
+    const char *const *options, int count,
                       int cubin, char **log, char **image, size_t *size);
 
 #endif

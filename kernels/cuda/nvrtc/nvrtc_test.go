@@ -41,8 +41,8 @@ func TestCompile(t *testing.T) {
 	if err != nil || log != "" {
 		t.Fatalf("got %v and a log %q", err, log)
 	}
-	if !bytes.Contains(ptx, []byte(".target sm_80")) || !bytes.Contains(ptx, []byte(".entry twice")) ||
-		ptx[len(ptx)-1] != 0 {
+	if !bytes.Contains(ptx, []byte(".target sm_80")) ||
+		!bytes.Contains(ptx, []byte(".entry twice")) || ptx[len(ptx)-1] != 0 {
 		t.Errorf("got %q, want PTX for sm_80 with an entry twice and a zero byte at its end", ptx)
 	}
 	cubin, _, err := c.Compile(twice, "sm_90", "--std=c++14")
@@ -69,8 +69,8 @@ func TestErrors(t *testing.T) {
 		image, _, err := c.Compile(x.source, x.arch)
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), x.want) || image != nil {
-			t.Errorf("%s: got an image of %d bytes and %v, want an *Error with %q", x.name, len(image), err,
-				x.want)
+			t.Errorf("%s: got an image of %d bytes and %v, want an *Error with %q", x.name,
+				len(image), err, x.want)
 		}
 	}
 }
@@ -82,8 +82,10 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, given := range []string{dir, text, filepath.Join(dir, "nothing.so")} {
-		_,
-			err := find(func(name string) string { return map[string]string{"DISTAFF_NVRTC": given}[name] })
+		_, err := find(func(name string) string {
+			return map[string]string{
+				"DISTAFF_NVRTC": given}[name]
+		})
 		var e *NotFoundError
 		if !errors.As(err, &e) || len(e.Tried) != 1 || !strings.Contains(e.Tried[0], given) {
 			t.Errorf("DISTAFF_NVRTC=%s: got %v, want a *NotFoundError about it alone", given, err)
@@ -133,8 +135,7 @@ int nvrtcGetCUBINSize(void *p, size_t *n) { return *n = 4, 0; }
 int nvrtcGetCUBIN(void *p, char *s) { return strcpy(s, "bin"), 0; }
 `
 
-// TestInternalError: what NVRTC cannot compile by a fault of its own is compiled with less
-// optimization.
+// TestInternalError checks that a file is compiled with less optimization after an internal error.
 func TestInternalError(t *testing.T) {
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
@@ -147,12 +148,13 @@ func TestInternalError(t *testing.T) {
 		{"11", lessOptimized, "NVRTC_ERROR_INTERNAL_ERROR at full optimization: compiled with " +
 			lessOptimized + "\nsaid", ""},
 		{"11", "never", "said", "NVRTC cannot compile for sm_80: NVRTC_ERROR_INTERNAL_ERROR\nsaid"},
-		{"6", lessOptimized, "said", "NVRTC cannot compile for sm_80: NVRTC_ERROR_COMPILATION\nsaid"},
+		{"6", lessOptimized, "said",
+			"NVRTC cannot compile for sm_80: NVRTC_ERROR_COMPILATION\nsaid"},
 		{"0", lessOptimized, "said", ""},
 	} {
 		lib := filepath.Join(t.TempDir(), fmt.Sprintf("libnvrtc%d.so", n))
-		cmd := exec.Command(gcc, "-shared", "-fPIC", "-DFAILS="+x.fails, `-DLESS="`+x.less+`"`, "-o", lib,
-			"-x", "c", "-")
+		cmd := exec.Command(gcc, "-shared", "-fPIC", "-DFAILS="+x.fails, `-DLESS="`+x.less+`"`,
+			"-o", lib, "-x", "c", "-")
 		cmd.Stdin = strings.NewReader(crashing)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

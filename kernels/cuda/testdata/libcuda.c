@@ -1,7 +1,7 @@
-// A stand-in for the NVIDIA driver, for tests: device memory is memory of the host, kernels are functions of
-// a shared object that a C++ compiler made of them. What a stream is given runs as late as it may: when the host
-// waits for it, so that a host that does not wait where it must sees old data. The environment has functions
-// fail.
+// A stand-in for the NVIDIA driver, for tests. Device memory is host memory, and kernels are
+// functions of a shared object that a C++ compiler made. Work in a stream runs as late as possible,
+// when the host waits for it. So a host that forgets to wait sees old data. The environment can
+// make functions fail.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -33,8 +33,8 @@ struct event {
     stream *on;
 };
 
-// The environment says what there is, and what is to fail: "cuMemAlloc_v2 2 3" for the fourth call of that
-// and all later ones, with result 2.
+// The environment describes the devices and the failures: "cuMemAlloc_v2 2 3" makes the fourth and
+// all later calls of the function return 2.
 static size_t used;
 static int sticky;
 
@@ -67,7 +67,7 @@ static int verdict(const char *call) {
     return code;
 }
 
-// FAKE_LOG names a file that what goes to streams is written to, in order.
+// FAKE_LOG names a file that lists the work given to streams, in order.
 static void note(const char *call, const void *s, const char *what) {
     const char *name = getenv("FAKE_LOG");
     FILE *f = name && *name ? fopen(name, "a") : 0;
@@ -115,7 +115,7 @@ static op *push(stream *s, int kind) {
     return o;
 }
 
-// Device memory has addresses of its own, so that nobody takes it for the host's.
+// Device memory has addresses of its own, so using one on the host fails.
 #define DEVICE ((uint64_t)0x1000 << 48)
 
 static void *host(uint64_t p) {
@@ -127,8 +127,10 @@ static void *host(uint64_t p) {
 int cuInit(unsigned flags) { CHECK; return 0; }
 int cuDriverGetVersion(int *v) { CHECK; *v = 12040; return 0; }
 int cuDeviceGetCount(int *n) { CHECK; *n = number("FAKE_DEVICES", 2); return 0; }
-int cuDeviceGet(int *d, int k) { CHECK; if (k >= (int)number("FAKE_DEVICES", 2)) return 101; *d = k; return 0; }
-int cuDeviceGetName(char *name, int len, int d) { CHECK; snprintf(name, len, "Stand-in %d", d); return 0; }
+int cuDeviceGet(int *d, int k) { CHECK; if (k >= (int)number("FAKE_DEVICES",
+    2)) return 101; *d = k; return 0; }
+int cuDeviceGetName(char *name, int len, int d) { CHECK; snprintf(name, len, "Stand-in %d",
+    d); return 0; }
 int cuDeviceTotalMem_v2(size_t *n, int d) { CHECK; *n = memory(); return 0; }
 int cuDeviceGetAttribute(int *v, int a, int d) { CHECK; *v = a == 75 ? 9 : 0; return 0; }
 
@@ -155,12 +157,12 @@ int cuMemFree_v2(uint64_t p) {
     CHECK;
     size_t *m = (size_t *)((char *)host(p) - 256);
     used -= m[0];
-    // Not given back to the host's allocator: a kernel that still uses it sees this.
+    // The memory is not freed, so a kernel that still uses it sees this.
     memset((char *)m + 256, 0xee, m[0]);
     return 0;
 }
 
-// Memory of the host that is pinned.
+// Pinned host memory.
 static struct {
     char *at;
     size_t n;
@@ -194,9 +196,12 @@ static int copied(void *to, const void *from, size_t n, stream *s) {
     return 0;
 }
 
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, stream *s) { CHECK; note("up", s, kind(from, n)); return copied(host(to), from, n, s); }
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, stream *s) { CHECK; note("down", s, kind(to, n)); return copied(to, host(from), n, s); }
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, stream *s) { CHECK; return copied(host(to), host(from), n, s); }
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n,
+    stream *s) { CHECK; note("up", s, kind(from, n)); return copied(host(to), from, n, s); }
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n,
+    stream *s) { CHECK; note("down", s, kind(to, n)); return copied(to, host(from), n, s); }
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n,
+    stream *s) { CHECK; return copied(host(to), host(from), n, s); }
 
 int cuMemsetD8Async(uint64_t p, unsigned char b, size_t n, stream *s) {
     CHECK;
@@ -207,7 +212,7 @@ int cuMemsetD8Async(uint64_t p, unsigned char b, size_t n, stream *s) {
     return 0;
 }
 
-// The image is a shared object behind whose end something else may stand.
+// The image is a shared object. Other bytes may follow its end.
 int cuModuleLoadDataEx(void **m, const void *image, unsigned n, int *options, void **values) {
     CHECK;
     const uint64_t *header = image; // the table of sections ends the file
@@ -235,8 +240,9 @@ int cuModuleGetFunction(void **f, void *m, const char *name) {
 
 int cuFuncSetAttribute(void *f, int a, int v) { CHECK; return v > 200000 ? 1 : 0; }
 
-// Kernels know addresses of the host: parameters that have the device's bits are taken for its addresses.
-int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, stream *s, void **params, void **extra) {
+// Kernels need host addresses. Parameters with the device's address bits are converted.
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+    unsigned bz, unsigned shared, stream *s, void **params, void **extra) {
     CHECK;
     note("launch", s, "-");
     run_until(s, 0, 0);
@@ -298,6 +304,7 @@ int cuGetErrorName(int code, const char **text) {
 }
 
 int cuGetErrorString(int code, const char **text) {
-    *text = code == 700 ? "an illegal memory access was encountered" : code == 2 ? "out of memory" : "some error";
+    *text = code == 700 ? "an illegal memory access was encountered"
+        : code == 2 ? "out of memory" : "some error";
     return 0;
 }

@@ -1,4 +1,4 @@
-// Package toolkit finds the libraries of NVIDIA's CUDA toolkit, which are opened at run time: the
+// Package toolkit finds the libraries of NVIDIA's CUDA toolkit that are opened at run time: the
 // compiler of kernels, cuBLAS and cuSPARSE.
 package toolkit
 
@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// Candidates are the paths to try for a library that has these names, the latest version's first.
-// The environment's variable names the file or its folder, and nothing else is tried then; else it
-// is what the loader finds (by LD_LIBRARY_PATH, say), or lies in the toolkit's folder (of
-// CUDA_HOME, or /usr/local/cuda), or where scripts/install-nvrtc.sh puts libraries. Those with a
-// folder are there; a bare name is for the loader.
+// Candidates returns the paths to try for a library with the given file names, latest version
+// first. If the environment variable is set, it names the file or its folder, and nothing else is
+// tried. Otherwise the paths are: bare names, which the loader looks up (with LD_LIBRARY_PATH); the
+// toolkit's folder (CUDA_HOME, CUDA_PATH or /usr/local/cuda); and the folders where
+// scripts/install-nvrtc.sh installs libraries. Paths in folders are listed only if the file exists.
 func Candidates(env func(string) string, variable string, names []string) []string {
 	if given := env(variable); given != "" {
 		if in := inFolder(given, names); len(in) > 0 {
@@ -26,13 +26,14 @@ func Candidates(env func(string) string, variable string, names []string) []stri
 	return list
 }
 
-// folders are where libraries may lie without the loader knowing it.
+// folders returns folders of libraries that the loader may not know.
 func folders(env func(string) string) []string {
 	var list []string
 	for _, root := range []string{env("CUDA_HOME"), env("CUDA_PATH"), "/usr/local/cuda"} {
 		if root != "" {
 			list = append(list, filepath.Join(root, "lib64"),
-				filepath.Join(root, "targets/x86_64-linux/lib"), filepath.Join(root, "targets/sbsa-linux/lib"))
+				filepath.Join(root, "targets/x86_64-linux/lib"),
+				filepath.Join(root, "targets/sbsa-linux/lib"))
 		}
 	}
 	cache := env("XDG_CACHE_HOME")
@@ -45,7 +46,8 @@ func folders(env func(string) string) []string {
 	return append(list, "/usr/local/lib/distaff/nvrtc")
 }
 
-// inFolder are the libraries in a folder, the latest version first.
+// inFolder returns the paths of the libraries in a folder, in the order of names (latest version
+// first).
 func inFolder(dir string, names []string) []string {
 	var list []string
 	for _, name := range names {
