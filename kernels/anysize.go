@@ -6,15 +6,15 @@ import (
 	"distaff/codegen"
 )
 
-// UnknownSize stands for the size of a variable that nothing gives, and for an
-// unknown count of entries, where a statement is compiled without its data. They
-// decide between dense and hashed workspaces, the order of loops, and widths.
+// UnknownSize is the assumed size of a variable, or number of entries, when a statement is compiled
+// without its data. Sizes influence the choice between dense and hashed workspaces, the order of
+// loops, and widths.
 const UnknownSize = 1 << 20
 
-// AnySize compiles the request of u for sizes that nobody knows: the leaf that
-// `compile --cache` leaves for any later data of the same formats, types and
-// widths. The answer is nil where the leaf does not fit the request: its result's
-// arrays are narrower, or of another format.
+// AnySize compiles the request of u for unknown sizes. The result is the leaf that `compile
+// --cache` stores for any later data of the same formats, types and widths. AnySize returns nil if
+// that leaf does not fit u's request, because the result's arrays are narrower or have another
+// format.
 func AnySize(u *codegen.Unit) *codegen.Unit {
 	r := u.Request
 	unknown := func(t codegen.Tensor) codegen.Tensor {
@@ -47,7 +47,8 @@ func AnySize(u *codegen.Unit) *codegen.Unit {
 		return nil
 	}
 	for l := range u.Result.PosWidth {
-		if v.Result.PosWidth[l] < u.Result.PosWidth[l] || v.Result.CrdWidth[l] < u.Result.CrdWidth[l] {
+		if v.Result.PosWidth[l] < u.Result.PosWidth[l] ||
+			v.Result.CrdWidth[l] < u.Result.CrdWidth[l] {
 			return nil
 		}
 	}

@@ -1,11 +1,9 @@
-// The allocator of leaves: called from any thread of a leaf, it counts bytes
-// against a limit that the whole rank shares, and gives large blocks as memory of
-// their own, aligned and advised for huge pages, so that they can grow by moving
-// page tables instead of data.
+// The allocator of leaves. Any thread of a leaf may call it. It counts bytes against a limit that
+// the whole rank shares. Large blocks are mapped separately, aligned and advised for huge pages, so
+// they grow by moving page tables instead of data.
 //
-// A block's header lies in the 64 bytes before its data. A large block is
-// [one page, whose end is the header][data], so that the data can begin at a
-// huge page.
+// A block's header is in the 64 bytes before its data. A large block is [one page, which ends with
+// the header][data], so the data can start at a huge page.
 
 #define _GNU_SOURCE
 #include "arena.h"
@@ -18,22 +16,25 @@
 
 #define PAGE ((int64_t)4096)
 #define HUGE_PAGE ((int64_t)2 << 20)
-// From LARGE bytes on a block is mapped, from HUGE_AT on in huge pages.
+// Blocks of LARGE bytes or more are mapped, blocks of HUGE_AT bytes or more in huge pages.
 #define LARGE ((int64_t)256 << 10)
 #define HUGE_AT ((int64_t)4 << 20)
-// No request is larger: sums of sizes then cannot overflow.
-#define MOST ((int64_t)1 << 56)
-// From POOLED bytes on a freed block may go into the pool. Smaller ones are left to the C library, which reuses them; larger
-// ones it would give back to the system and take again, at a fault a page, where they lie at the end of its heap.
+// The largest request. With this limit, sums of sizes cannot overflow.
+#define MAX_REQUEST ((int64_t)1 << 56)
+// Freed blocks of POOLED bytes or more may go into the pool. The C library reuses smaller blocks
+// itself. Larger blocks at the end of its heap it would return to the system and request again,
+// which costs a fault for each page.
 #define POOLED ((int64_t)16 << 10)
-// The pool's length, of which a result of five levels in 16 pieces takes 128 and blocks that are not large at most half, and the
-// size from which a zeroed block is better taken fresh, to be zeroed page by page by the threads that use it.
+// POOL_BLOCKS is the largest number of blocks in the pool. A result of five levels in 16 pieces
+// needs 128 of them. Blocks that are not large get at most half. A zeroed block of FRESH_ZERO bytes
+// or more is not taken from the pool: fresh pages are zeroed one by one by the threads that use
+// them.
 #define POOL_BLOCKS 512
 #define FRESH_ZERO ((int64_t)64 << 20)
 
 struct dst_block {
-    dst_block *prev, *next; // in its call's list, or the pool
-    int64_t size;           // bytes at data, counted in *used
+    dst_block *prev, *next; // in its call's list, or in the pool
+    int64_t size; // bytes of data, counted in *used
     int32_t large;
     uint32_t magic;
     char pad[32];
@@ -47,29 +48,31 @@ static void *data_of(dst_block *b) { return b + 1; }
 static dst_block *block_of(void *ptr) {
     dst_block *b = (dst_block *)ptr - 1;
     if (b->magic != MAGIC)
-        abort(); // a leaf passed a pointer that is no block: memory is corrupt
+        abort(); // a leaf passed a pointer that is not a block: memory is corrupt
     return b;
 }
 
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// reserve counts n more bytes, or returns 0 where they would pass the limit.
+// reserve counts n more bytes. It returns 0 if they would exceed the limit.
 static int reserve(dst_arena *a, int64_t n) {
     int64_t used = __atomic_load_n(a->used, __ATOMIC_RELAXED), now;
     do {
         if (a->max > 0 && n > a->max - used)
             return 0;
         now = used + n;
-    } while (!__atomic_compare_exchange_n(a->used, &used, now, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    } while (!__atomic_compare_exchange_n(a->used, &used, now, 1, __ATOMIC_ACQ_REL,
+        __ATOMIC_RELAXED));
     int64_t peak = __atomic_load_n(a->peak, __ATOMIC_RELAXED);
-    while (now > peak && !__atomic_compare_exchange_n(a->peak, &peak, now, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    while (now > peak && !__atomic_compare_exchange_n(a->peak, &peak, now, 1, __ATOMIC_ACQ_REL,
+        __ATOMIC_RELAXED))
         ;
     return 1;
 }
 
 static void unreserve(dst_arena *a, int64_t n) { __atomic_fetch_sub(a->used, n, __ATOMIC_ACQ_REL); }
 
-// map_large maps size bytes (a multiple of PAGE) of zeros behind a header.
+// map_large maps size bytes (a multiple of PAGE) of zeros after a header.
 static dst_block *map_large(int64_t size, int prot) {
     int64_t align = size >= HUGE_AT ? HUGE_PAGE : PAGE;
     int64_t whole = PAGE + size + (align - PAGE);
@@ -98,12 +101,13 @@ static void destroy(dst_block *b) {
     }
 }
 
-// from_pool takes the smallest block of the pool that holds size bytes and not
-// so many times as many. The caller holds the lock.
+// from_pool takes the smallest block of the pool with at least size bytes and at most about times *
+// size bytes. The caller holds the lock.
 static dst_block *from_pool(dst_arena *a, int64_t size, int64_t times) {
     dst_block **best = 0;
     for (dst_block **p = &a->pool; *p; p = &(*p)->next)
-        if ((*p)->size >= size && (*p)->size / times <= size && (!best || (*p)->size < (*best)->size))
+        if ((*p)->size >= size && (*p)->size / times <= size &&
+            (!best || (*p)->size < (*best)->size))
             best = p;
     if (!best)
         return 0;
@@ -113,8 +117,8 @@ static dst_block *from_pool(dst_arena *a, int64_t size, int64_t times) {
     return b;
 }
 
-// drain frees the pool. The caller holds the lock.
-static void drain(dst_arena *a) {
+// drain_pool frees all blocks of the pool. The caller holds the lock.
+static void drain_pool(dst_arena *a) {
     while (a->pool) {
         dst_block *b = a->pool;
         a->pool = b->next;
@@ -123,18 +127,19 @@ static void drain(dst_arena *a) {
     }
 }
 
-// reused takes a block of the pool for size bytes, of at most so many times as many, and
-// counts it. Where there is none it returns 0, and what the pool keeps does not make the
-// rank larger than its limit with size bytes more.
-static dst_block *reused(dst_arena *a, int64_t size, int zero, int64_t times) {
+// take_pooled takes a block of at least size bytes and at most about times * size bytes from the
+// pool, and counts it. It returns 0 if there is none. Then it also ensures that the pool leaves
+// room for size more bytes under the rank's limit.
+static dst_block *take_pooled(dst_arena *a, int64_t size, int zero, int64_t times) {
     dst_block *b = 0;
     pthread_mutex_lock(&a->lock);
     if (a->pool && !(zero && size >= FRESH_ZERO))
         b = from_pool(a, size, times);
-    if (!b && a->pool && a->max > 0 && size + a->pooled > a->max - __atomic_load_n(a->used, __ATOMIC_RELAXED))
-        drain(a);
+    if (!b && a->pool && a->max > 0 && size + a->pooled > a->max - __atomic_load_n(a->used,
+        __ATOMIC_RELAXED))
+        drain_pool(a);
     pthread_mutex_unlock(&a->lock);
-    if (b && !reserve(a, b->size)) { // it may be larger than what was asked for
+    if (b && !reserve(a, b->size)) { // it may be larger than requested
         destroy(b);
         b = 0;
     }
@@ -145,7 +150,7 @@ static dst_block *reused(dst_arena *a, int64_t size, int zero, int64_t times) {
 
 static dst_block *new_large(dst_arena *a, int64_t size, int zero, int *by_system) {
     size = round_up(size, PAGE);
-    dst_block *b = reused(a, size, zero, 2);
+    dst_block *b = take_pooled(a, size, zero, 2);
     if (b)
         return b;
     if (!reserve(a, size))
@@ -166,7 +171,7 @@ static dst_block *new_large(dst_arena *a, int64_t size, int zero, int *by_system
 
 static dst_block *new_small(dst_arena *a, int64_t size, int zero, int *by_system) {
     size = round_up(size, 64);
-    dst_block *b = size >= POOLED ? reused(a, size, zero, 1) : 0;
+    dst_block *b = size >= POOLED ? take_pooled(a, size, zero, 1) : 0;
     if (b)
         return b;
     if (!reserve(a, size))
@@ -186,15 +191,17 @@ static dst_block *new_small(dst_arena *a, int64_t size, int zero, int *by_system
 }
 
 static dst_block *new_block(dst_arena *a, int64_t size, int zero, int *by_system) {
-    if (size < 0 || size > MOST)
+    if (size < 0 || size > MAX_REQUEST)
         return 0;
     if (size == 0)
         size = 1;
-    return size >= LARGE ? new_large(a, size, zero, by_system) : new_small(a, size, zero, by_system);
+    return size >= LARGE ? new_large(a, size, zero, by_system) : new_small(a, size, zero,
+        by_system);
 }
 
-// to_pool puts a block of POOLED bytes or more into the pool, where it is for reuse or a leaf
-// frees it within its call, and there is a place.
+// to_pool puts a block of POOLED bytes or more into the pool and returns 1. It does so only if
+// blocks are kept for reuse or a leaf frees the block during its call (within), and if the pool has
+// room.
 static int to_pool(dst_arena *a, dst_block *b, int within) {
     int kept = 0;
     if (b->size < POOLED)
@@ -215,8 +222,9 @@ static int to_pool(dst_arena *a, dst_block *b, int within) {
     return kept;
 }
 
-// free_block frees a block that stands in no list. within says that a leaf frees
-// it while it runs, and may soon want another: the call's end empties the pool.
+// free_block frees a block that is in no list. within means that a running leaf frees it and may
+// soon need another one. The pool is emptied at the end of the call unless blocks are kept for
+// reuse.
 static void free_block(dst_arena *a, dst_block *b, int within) {
     unreserve(a, b->size);
     __atomic_fetch_sub(&a->live, 1, __ATOMIC_ACQ_REL);
@@ -247,7 +255,8 @@ static void unlink_block(dst_call *c, dst_block *b) {
 }
 
 static void refuse(dst_call *c, int64_t bytes, int by_system) {
-    __atomic_store_n(&c->in_use, __atomic_load_n(c->arena->used, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    __atomic_store_n(&c->in_use, __atomic_load_n(c->arena->used, __ATOMIC_RELAXED),
+        __ATOMIC_RELAXED);
     __atomic_store_n(&c->refused, bytes > 0 ? bytes : INT64_MAX, __ATOMIC_RELAXED);
     __atomic_store_n(&c->by_system, by_system, __ATOMIC_RELAXED);
 }
@@ -274,23 +283,26 @@ static void call_release(dst_env *env, void *ptr) {
     free_block(c->arena, b, 1);
 }
 
-// move_pages moves the old_size bytes at from to the mapping at to, of size bytes.
-// UCX, under MPICH and Open MPI, puts a function of four arguments in the place of
-// mremap, which loses the fifth, so that pages would go anywhere: the kernel itself
-// is asked. What UCX remembers of the addresses at from (memory registered
-// with an adapter) it forgets at a mremap of them, here one that changes nothing.
+// move_pages moves the old_size bytes at from to the mapping at to, which has size bytes. UCX,
+// which MPICH and Open MPI use, replaces mremap by a function of four arguments and loses the
+// fifth, so the pages would go to an arbitrary address. Therefore move_pages calls the kernel
+// directly. UCX also remembers addresses of memory that is registered with a network adapter, and
+// forgets them when mremap is called for them. The first mremap, which changes nothing, makes it
+// forget the addresses at from.
 static int move_pages(void *from, int64_t old_size, void *to, int64_t size) {
     if (mremap(from, old_size, old_size, 0) != from)
         return 0;
-    return (void *)syscall(SYS_mremap, from, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+    return (void *)syscall(SYS_mremap, from, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+        to) == to;
 }
 
-// GROWN is how many times as large as what is asked for a block for reuse may be in
-// which an array goes on growing: it will want more, as it did before.
+// GROWN limits the size of a pooled block for an array that grows: at most about GROWN times the
+// requested size. A larger block is useful because the array will probably grow further.
 #define GROWN 4
 
-// grow_pooled copies the bytes of a block that stands in no list to a larger one of the
-// pool, whose pages are there, while blocks are for reuse. It returns 0 where there is none.
+// grow_pooled moves the contents of a block that is in no list to a larger block of the pool, whose
+// pages already exist. It does so only while blocks are kept for reuse. It returns 0 if there is no
+// such block.
 static dst_block *grow_pooled(dst_arena *a, dst_block *b, int64_t bytes, int64_t size) {
     pthread_mutex_lock(&a->lock);
     dst_block *n = a->reuse ? from_pool(a, size, GROWN) : 0;
@@ -309,20 +321,21 @@ static dst_block *grow_pooled(dst_arena *a, dst_block *b, int64_t bytes, int64_t
     return n;
 }
 
-// grow_large moves a large block, which stands in no list, to a larger mapping:
-// in place if the addresses behind it are free, else by its page tables. It
-// returns 0, and the block as it was, where that fails.
+// grow_large grows a large block that is in no list. It extends the mapping in place if the
+// addresses after it are free. Otherwise it moves the page tables to a larger mapping. If that
+// fails, it returns 0 and leaves the block unchanged.
 static dst_block *grow_large(dst_arena *a, dst_block *b, int64_t size, int *by_system) {
     size = round_up(size, PAGE);
     int64_t more = size - b->size;
     pthread_mutex_lock(&a->lock);
-    if (a->pool && a->max > 0 && more + a->pooled > a->max - __atomic_load_n(a->used, __ATOMIC_RELAXED))
-        drain(a);
+    if (a->pool && a->max > 0 && more + a->pooled > a->max - __atomic_load_n(a->used,
+        __ATOMIC_RELAXED))
+        drain_pool(a);
     pthread_mutex_unlock(&a->lock);
     if (!reserve(a, more))
         return 0;
     int huge_before = b->size >= HUGE_AT;
-    if (size < HUGE_AT || huge_before) { // else it wants an aligned place
+    if (size < HUGE_AT || huge_before) { // otherwise it needs an aligned address
         if (mremap(data_of(b), b->size, size, 0) != MAP_FAILED) {
             b->size = size;
             return b;
@@ -357,7 +370,7 @@ static void *call_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_b
     if (new_bytes >= 0 && new_bytes <= b->size)
         return ptr;
     int by_system = 0;
-    if (b->large && new_bytes > 0 && new_bytes <= MOST) {
+    if (b->large && new_bytes > 0 && new_bytes <= MAX_REQUEST) {
         unlink_block(c, b);
         dst_block *n = grow_pooled(c->arena, b, old_bytes, new_bytes);
         if (!n)
@@ -383,7 +396,8 @@ static void *call_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_b
     return data_of(n);
 }
 
-// A leaf is not left (guard.c) while it holds an arena's lock or is in the C library's allocator.
+// A leaf is not abandoned (guard.c) while it holds an arena's lock or runs in the C library's
+// allocator.
 
 static void *leaf_alloc(dst_env *env, int64_t bytes, int32_t zero) {
     dst_guard_held++;
@@ -400,7 +414,7 @@ static void *leaf_grow(dst_env *env, void *ptr, int64_t old_bytes, int64_t new_b
 }
 
 static void leaf_release(dst_env *env, void *ptr, int64_t bytes) {
-    (void)bytes; // the header knows
+    (void)bytes; // the header has the size
     dst_guard_held++;
     call_release(env, ptr);
     dst_guard_held--;
@@ -418,7 +432,7 @@ dst_arena *dst_arena_new(int64_t *used, int64_t *peak, int64_t max) {
 }
 
 void dst_arena_delete(dst_arena *a) {
-    drain(a);
+    drain_pool(a);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }
@@ -427,7 +441,7 @@ void dst_arena_reuse(dst_arena *a, int on) {
     pthread_mutex_lock(&a->lock);
     a->reuse = on;
     if (!on)
-        drain(a);
+        drain_pool(a);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -455,7 +469,7 @@ int64_t dst_call_take(dst_call *c, void *ptr, int64_t keep) {
         if (data_of(b) != ptr)
             continue;
         unlink_block(c, b);
-        // A block for reuse keeps its size: the next call wants as much.
+        // A block that is kept for reuse keeps its size, because the next call needs the same size.
         int64_t size = round_up(keep > 0 ? keep : 1, PAGE);
         if (b->large && !c->arena->reuse && size < b->size) {
             munmap((char *)ptr + size, b->size - size);
@@ -477,7 +491,7 @@ int64_t dst_call_finish(dst_call *c) {
     }
     pthread_mutex_lock(&c->arena->lock);
     if (!c->arena->reuse)
-        drain(c->arena);
+        drain_pool(c->arena);
     pthread_mutex_unlock(&c->arena->lock);
     return n;
 }

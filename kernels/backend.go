@@ -12,76 +12,79 @@ import (
 	"distaff/kernels/lint"
 )
 
-// ErrNoCompiler is the error of a Backend that would have to compile, and has nothing to
-// compile with. Package builtin may still have a leaf of the statement.
+// ErrNoCompiler is the error of a Backend that would have to compile and has no compiler. Package
+// builtin may still have a leaf for the statement.
 var ErrNoCompiler = cc.ErrNoCompiler
 
-// Backend makes leaves for one target of what the compiler made of statements. Its
-// methods may be called from several goroutines at once.
+// Backend makes leaves of compiled statements for one target. Several goroutines may call its
+// methods at the same time.
 type Backend interface {
-	// Build makes the leaf of u, which is called with the arguments that u.Args tells,
-	// and stays the caller's, who closes it. Errors: ErrNoCompiler; cc.CompileError and
-	// LoadError, which are faults of this machine or of ours; the context's own.
+	// Build makes the leaf of u. The leaf's arguments are described by u.Args. The caller owns the
+	// leaf and closes it. The error is ErrNoCompiler, ctx's error, or a cc.CompileError or
+	// LoadError, which are faults of this machine or of this program.
 	Build(ctx context.Context, u *codegen.Unit) (Leaf, error)
-	// Complete tells whether it makes the leaf of every unit; false where only leaves
-	// that were made before can be had.
+	// Complete reports whether the backend can make the leaf of every unit. If not, it has only
+	// leaves that were made before.
 	Complete() bool
-	// Name is what makes the leaves, for reports: a compiler's path.
+	// Name returns the name of the tool that makes the leaves, for reports: for example a
+	// compiler's path.
 	Name() string
-	// Key is the name of u's leaf where the backend keeps leaves; "" if it keeps none.
+	// Key returns the name under which the backend caches u's leaf, or "" if it has no cache.
 	Key(u *codegen.Unit) string
 }
 
-// Portable is a Backend whose leaves are objects: bytes that another process may load.
+// Portable is a Backend whose leaves are objects, which are bytes that another process can load.
 type Portable interface {
 	Backend
-	// Kind tells machines apart: an object serves where the Kind is the same.
+	// Kind returns a name that is equal on machines that can load each other's objects.
 	Kind() string
-	// Object makes the object of u's leaf, with the errors of Build.
+	// Object returns the object of u's leaf. Its errors are the errors of Build.
 	Object(ctx context.Context, u *codegen.Unit) ([]byte, error)
-	// Load makes the leaf of u of an object of its, which it checks and copies.
+	// Load makes the leaf of u from an object that Object made. It checks and copies the object.
 	Load(object []byte, u *codegen.Unit) (Leaf, error)
-	// Keeps reports whether an object that Object makes is found by a later call for the same unit, or
-	// by one that runs at the same time.
+	// Keeps reports whether the backend stores objects, so that a later or concurrent call of
+	// Object for the same unit does not compile it again.
 	Keeps() bool
 }
 
-// Keeper is a Backend whose leaves run in memory of a device's own, where arguments can stay
-// between calls.
+// Keeper is a Backend for a device with its own memory, where tensors can stay between calls.
 type Keeper interface {
 	Backend
-	// Memory is that of the device, in bytes; 0 where it is not known.
+	// Memory returns the size of the device's memory in bytes, or 0 if it is unknown.
 	Memory() int64
-	// Resident says that t's arrays do not change until Forget(t), but for those that leaves of this
-	// backend store to, which may be all of t where it is a leaf's result. t's memory is held
-	// meanwhile. A tensor that is named several times is forgotten as often.
+	// Resident keeps t's arrays on the device until Forget(t). Until then only leaves of this
+	// backend may change the arrays. If t is the result of a leaf, the leaf may replace all of
+	// them. The backend holds a reference to t's memory meanwhile. Each call of Resident needs its
+	// own call of Forget.
 	Resident(t *tcs.Tensor)
-	// Pin has what Resident(t) keeps on the device stay there where memory is short, too, until
+	// Pin protects the resident arrays of t from eviction when device memory is short, until
 	// Forget(t).
 	Pin(t *tcs.Tensor)
-	// Leave has what leaves store to the values of t, which stays, be on the device alone until Fetch,
-	// Forget or Drop.
+	// Leave makes values that leaves store to the resident tensor t stay on the device only, until
+	// Fetch, Forget or Drop.
 	Leave(t *tcs.Tensor)
-	// Fetch comes before the host reads memory of tensors that were left: it has what leaves stored to
-	// t's.
+	// Fetch copies everything that leaves stored to t's memory to the host. It must be called
+	// before the host reads the values of a tensor that was given to Leave.
 	Fetch(t *tcs.Tensor) error
-	// Forget comes before t changes, and before it is closed or dropped. It fetches t.
+	// Forget ends one call of Resident(t) and fetches t. It must be called before t changes, and
+	// before t is closed or dropped.
 	Forget(t *tcs.Tensor)
-	// Drop is Forget of a tensor whose values nobody reads any more.
+	// Drop is like Forget, for a tensor whose values nobody reads any more.
 	Drop(t *tcs.Tensor)
-	// Changed says that the host wrote to t's arrays, in which others that stay may have theirs too.
+	// Changed tells the backend that the host wrote to t's arrays. Other resident tensors may have
+	// arrays in the same memory.
 	Changed(t *tcs.Tensor)
 }
 
-// C is the Backend of CPUs: emit/c prints the leaf, package cc compiles it or finds it in
-// its cache, and the object is loaded into this process.
+// C is the Backend for CPUs. emit/c prints the leaf, package cc compiles it or finds it in its
+// cache, and this package loads the object into the process.
 type C struct {
 	builder *cc.Builder
-	note    func(string) // told once at most that memory is too little for a BLAS
+	note    func(string) // receives, at most once, the note that memory is too limited for a BLAS
 }
 
-// NewC is the backend that compiles as cfg says. Its errors are those of cc.New: a CPU
-// that is none, a compiler that was named and is not there.
+// NewC returns the backend that compiles as cfg says. Its errors are the errors of cc.New: an
+// unknown CPU, or a compiler that was named and does not exist.
 func NewC(cfg cc.Config) (*C, error) {
 	b, err := cc.New(cfg)
 	if err != nil {
@@ -113,7 +116,7 @@ func (c *C) load(o *cc.Object, u *codegen.Unit) (Leaf, error) {
 
 func (c *C) Complete() bool { return c.builder.Compiler() != nil }
 
-// Name is the compiler's path.
+// Name returns the compiler's path.
 func (c *C) Name() string {
 	if k := c.builder.Compiler(); k != nil {
 		return k.Path
@@ -121,10 +124,10 @@ func (c *C) Name() string {
 	return "none: built-in leaves"
 }
 
-// Key is the name in the compiler's cache.
+// Key returns the name of u's object in the compiler's cache.
 func (c *C) Key(u *codegen.Unit) string { return c.builder.Key(source(u)) }
 
-// Kind is the kind of CPU.
+// Kind returns the kind of CPU.
 func (c *C) Kind() string { return c.builder.CPUKind() }
 
 func (c *C) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
@@ -145,8 +148,8 @@ func (c *C) build(ctx context.Context, u *codegen.Unit) (*cc.Object, error) {
 	return c.builder.Build(ctx, source(u))
 }
 
-// Verify parses and types the C of a unit for CPUs without a compiler. Its error is a *lint.Error,
-// which is a fault of ours unless the leaf calls a user's C.
+// Verify parses and types the C of a unit for CPUs, without a compiler. Its error is a *lint.Error.
+// Unless the leaf calls a user's C, the error is a fault of this program.
 func Verify(u *codegen.Unit) error { return lint.Check(emitc.File(u.Func)) }
 
 func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
@@ -155,14 +158,15 @@ func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
 
 func (c *C) Keeps() bool { return c.builder.Keeps() }
 
-// source is a unit's C, for the compiler and its cache: statements that differ in names alone have
-// the same, and one leaf.
+// source returns a unit's C for the compiler and its cache. Statements that differ only in names
+// have the same text, and so share a leaf.
 func source(u *codegen.Unit) cc.Source {
-	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Stmt.String(), Tensors: Tensors(u),
-		Hasty: u.Hasty}
+	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Stmt.String(),
+		Tensors: Tensors(u), Hasty: u.Hasty}
 }
 
-// Tensors are those of a unit's statement as its leaf takes them, for people who look at a cache.
+// Tensors returns the tensors of a unit's statement as its leaf takes them, for listings of a
+// cache.
 func Tensors(u *codegen.Unit) (list []cc.Tensor) {
 	for n, a := range u.Args {
 		if a.Map || a.Old {
@@ -178,5 +182,5 @@ func Tensors(u *codegen.Unit) (list []cc.Tensor) {
 	return list
 }
 
-// symbol is the name of a unit's leaf in its object.
+// symbol returns the name of a unit's leaf in its object.
 func symbol(u *codegen.Unit) string { return emitc.Symbol(u.Func.Name) }

@@ -15,7 +15,7 @@ import (
 	"distaff/kernels/lint"
 )
 
-// quick are flags that compile a leaf in little time.
+// quick are flags that compile a leaf quickly.
 var quick = []string{"-O1", "-fopenmp"}
 
 func TestC(t *testing.T) {
@@ -26,7 +26,8 @@ func TestC(t *testing.T) {
 	backendtest.Run(t, b)
 }
 
-// TestVerify makes a leaf that calls C in which a variable is not declared: no compiler is asked.
+// TestVerify makes a leaf that calls C with an undeclared variable. The error comes without a
+// compiler.
 func TestVerify(t *testing.T) {
 	u := backendtest.Unit(t)
 	if err := kernels.Verify(u); err != nil {
@@ -49,7 +50,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// carried is a Portable whose every leaf goes by way of its bytes.
+// carried is a Portable that builds every leaf through its bytes.
 type carried struct{ kernels.Portable }
 
 func (c carried) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, error) {

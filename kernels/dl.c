@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-// OpenMP's threads wait inside its library between parallel regions. The library
-// must not go when the last leaf that needs it goes.
+// OpenMP's threads wait inside its library between parallel regions, so the library must stay
+// loaded when the last leaf that needs it is unloaded.
 static void pin_openmp(void) {
     static const char *const names[] = {"libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
@@ -51,9 +51,11 @@ static int run(void *arg) {
     return r->leaf(r->t, r->bounds, r->env);
 }
 
-int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], dst_call *c, dst_arena *a, int32_t threads) {
+int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], dst_call *c, dst_arena *a,
+    int32_t threads) {
     dst_call_init(c, a, threads);
-    struct run r = {(int (*)(dst_tensor **, const int64_t (*)[2], dst_env *))leaf, t, bounds, &c->env};
+    struct run r = {(int (*)(dst_tensor **, const int64_t (*)[2], dst_env *))leaf, t, bounds,
+        &c->env};
     int rc;
     return dst_guarded(run, &r, &rc, &c->fault) ? rc : DST_STOPPED;
 }

@@ -10,31 +10,31 @@ import (
 	"distaff/kernels/cc"
 )
 
-// Facts are what this machine has for leaves, as `distaff doctor` tells it. Where
-// an Err is set, its message says what is missing and what that costs.
+// Facts lists what this machine provides for leaves, as `distaff doctor` prints it. If an Err is
+// set, its message names the missing part and its consequence.
 type Facts struct {
-	Compiler    string // path, resolved
-	Version     string // its own words
+	Compiler    string // path without symbolic links
+	Version     string // version as the compiler reports it
 	CompilerErr error
 
-	OpenMPThreads int // that a region asked for two of them got
+	OpenMPThreads int // number of threads that a region got when it asked for two
 	OpenMPErr     error
 
-	BLAS, BLASConfig string // the library's path, and its own words
+	BLAS, BLASConfig string // the library's path, and its description of itself
 	BLASErr          error
 
-	CPU        []string // architecture levels beside native that run here, best first
-	Threads    int      // a single rank's
+	CPU        []string // architecture levels besides native that this machine supports, best first
+	Threads    int      // number of threads of a single rank
 	ThreadsWhy string
 
-	Cache        string // its root
+	Cache        string // root of the cache
 	CacheObjects int
 	CacheBytes   int64
-	CacheBad     int // objects that cannot be used
+	CacheBad     int // number of objects that cannot be used
 	CacheErr     error
 }
 
-// doctorLeaf says how many threads a parallel region gets.
+// doctorLeaf counts the threads of a parallel region.
 const doctorLeaf = `
 int doctor(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     int64_t n = 0;
@@ -46,7 +46,7 @@ int doctor(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 }
 `
 
-// Doctor finds the facts. It compiles, loads and calls a small leaf.
+// Doctor collects the facts. It compiles, loads and calls a small leaf.
 func Doctor(ctx context.Context, cfg cc.Config) Facts {
 	f := Facts{Cache: cfg.Cache}
 	f.BLAS, f.BLASConfig, f.BLASErr = BLAS()
@@ -71,7 +71,7 @@ func Doctor(ctx context.Context, cfg cc.Config) Facts {
 	return f
 }
 
-// cacheFacts fills in what the cache holds, and says why it is of no use.
+// cacheFacts fills in the contents of the cache. The error says why the cache cannot be used.
 func (f *Facts) cacheFacts(cfg cc.Config) error {
 	if cfg.Cache == "" {
 		return errors.New("no cache: every leaf is compiled again; set DISTAFF_CACHE")

@@ -15,10 +15,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// DivideError is an integer division by zero. It ends a run with code 3.
+// DivideError reports an integer division by zero. It ends a run with code 3.
 type DivideError struct {
 	What  string   // the statement
-	Vars  []string // as many names as coordinates, or fewer
+	Vars  []string // names of the coordinates; there may be fewer names than coordinates
 	Coord []int64  // counted from 0
 }
 
@@ -28,14 +28,13 @@ func (e *DivideError) Error() string {
 
 func (e *DivideError) ExitCode() int { return 3 }
 
-// BoundError says that a bound() of the schedule does not hold for the data. It
-// ends a run with code 2.
+// BoundError reports that a bound() of the schedule does not hold for the data. It ends a run with
+// code 2.
 type BoundError struct {
 	What  string
 	Vars  []string
-	Coord []int64 // of the loops around the one that is bounded
-	// Which says which bound it is, and why it does not hold, where the caller of the
-	// leaf knows; "" else.
+	Coord []int64 // coordinates of the loops around the bounded one
+	// Which names the bound and the reason, if the caller of the leaf knows them. It may be "".
 	Which string
 }
 
@@ -49,8 +48,8 @@ func (e *BoundError) Error() string {
 
 func (e *BoundError) ExitCode() int { return 2 }
 
-// SpaceError says that a schedule goes through the points of fused variables by their numbers, and
-// that their sizes multiply to more than an integer holds. It ends a run with code 2.
+// SpaceError reports that a schedule numbers the points of fused variables, and that the product of
+// their sizes exceeds the range of an integer. It ends a run with code 2.
 type SpaceError struct {
 	What  string
 	Sizes []int64
@@ -68,12 +67,12 @@ func (e *SpaceError) Error() string {
 
 func (e *SpaceError) ExitCode() int { return 2 }
 
-// PatternError says that a result whose level arrays were given has another
-// pattern than the operands at hand make. It ends a run with code 3.
+// PatternError reports that the pattern of a result, whose level arrays were given, differs from
+// the pattern of the operands. It ends a run with code 3.
 type PatternError struct {
 	What  string
 	Vars  []string
-	Coord []int64 // where that was found
+	Coord []int64 // coordinates of a difference
 }
 
 func (e *PatternError) Error() string {
@@ -83,11 +82,11 @@ func (e *PatternError) Error() string {
 
 func (e *PatternError) ExitCode() int { return 3 }
 
-// NarrowError is a value of the result that the type asked for does not hold. It ends a
-// run with code 3.
+// NarrowError reports a value of the result that does not fit the requested type. It ends a run
+// with code 3.
 type NarrowError struct {
 	Value int64
-	Name  string // of the result
+	Name  string // name of the result
 	Type  tcs.Type
 	What  string
 	Vars  []string
@@ -95,8 +94,8 @@ type NarrowError struct {
 }
 
 func (e *NarrowError) Error() string {
-	return failText(fmt.Sprintf("got the value %d for %s, want one that fits into %v", e.Value, e.Name,
-		e.Type), e.What, e.Vars, e.Coord)
+	return failText(fmt.Sprintf("got the value %d for %s, want one that fits into %v", e.Value,
+		e.Name, e.Type), e.What, e.Vars, e.Coord)
 }
 
 func (e *NarrowError) ExitCode() int { return 3 }
@@ -107,7 +106,7 @@ func failText(what, statement string, vars []string, coord []int64) string {
 	var ones []string // counted from 1, as text files count
 	for i, c := range coord {
 		if c < 0 {
-			continue // a variable that is not bound where the leaf failed
+			continue // a variable that was not bound when the leaf failed
 		}
 		b.WriteString([]string{" at ", ", "}[min(len(ones), 1)])
 		ones = append(ones, strconv.FormatInt(c+1, 10))
@@ -126,7 +125,7 @@ func failText(what, statement string, vars []string, coord []int64) string {
 	return b.String()
 }
 
-// failure is the error of a leaf that returned rc.
+// failure returns the error of a leaf that returned rc.
 func failure(rc int, c *C.dst_call, env *Env) error {
 	n := min(max(int(c.env.fail_ncoord), 0), len(c.env.fail_coord))
 	coord := make([]int64, n)
@@ -139,8 +138,8 @@ func failure(rc int, c *C.dst_call, env *Env) error {
 	return Failure(ir.FailCode(rc), coord, *env)
 }
 
-// Failure is the error of a leaf that failed with a code other than
-// ir.FailMemory, at coordinates.
+// Failure returns the error of a leaf that failed at the given coordinates with a code other than
+// ir.FailMemory.
 func Failure(code ir.FailCode, coord []int64, env Env) error {
 	switch code {
 	case ir.FailDivide:

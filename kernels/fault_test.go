@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// faultSource is a leaf that does what its bound says, on all threads but the first where it has
-// several.
+// faultSource is a leaf that does what its bound says. With several threads, all but the first do
+// it.
 const faultSource = `
 #include <stdlib.h>
 #include <omp.h>
@@ -40,8 +40,9 @@ int broken(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 
 var faultKinds = map[string]int64{"store": 1, "abort": 2, "endless": 3, "allocates": 4, "wild": 5}
 
-// TestFaults: a leaf that faults, or that is stopped, comes back as an error, on one thread and on
-// OpenMP's; Go's own faults stay Go's. Each in a process of its own, since no leaf runs after.
+// TestFaults checks that a leaf that faults or is stopped returns an error, on its own thread and
+// on OpenMP's, and that faults in Go code are still Go's. Each case is a process of its own,
+// because no leaf runs afterwards.
 func TestFaults(t *testing.T) {
 	if kind := os.Getenv("KERNELS_FAULT"); kind != "" {
 		faultChild(t, kind)
@@ -56,7 +57,8 @@ func TestFaults(t *testing.T) {
 				defer cancel()
 				cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestFaults$")
 				cmd.Env = append(os.Environ(), "KERNELS_FAULT="+kind, "KERNELS_THREADS="+threads)
-				if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+				if out, err := cmd.CombinedOutput(); err != nil ||
+					!strings.Contains(string(out), "PASS") {
 					t.Errorf("%v\n%s", err, out)
 				}
 			})
@@ -70,8 +72,7 @@ func faultChild(t *testing.T, kind string) {
 	if os.Getenv("KERNELS_THREADS") == "3" {
 		threads = 3
 	}
-	b,
-		err := cc.New(cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O1", "-fopenmp"},
+	b, err := cc.New(cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O1", "-fopenmp"},
 		CPU: cc.NoCPU})
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +87,8 @@ func faultChild(t *testing.T, kind string) {
 	}
 	begun := []int64{0}
 	call := func(what int64) error {
-		return leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(begun)}, [][2]int64{{what, 0}},
-			Env{Threads: threads, What: "a = b"})
+		return leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(begun)},
+			[][2]int64{{what, 0}}, Env{Threads: threads, What: "a = b"})
 	}
 	if err := call(0); err != nil {
 		t.Fatal(err)
@@ -123,7 +124,7 @@ func faultChild(t *testing.T, kind string) {
 	}
 }
 
-// nilDereference is the text of the panic that Go makes of a fault.
+// nilDereference is the message of Go's panic after a fault.
 func nilDereference() (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()
 	var p *[4]int

@@ -1,9 +1,10 @@
-// Products of matrices by OpenBLAS, BLIS or MKL: one that is linked into the program, or the library that
-// DISTAFF_BLAS names, else the first that is found, loaded as the first product is computed. DISTAFF_BLAS may
-// also be "gonum", for package blas, whatever that calls, or "none".
+// Matrix products by OpenBLAS, BLIS or MKL. The library is one that is linked into the program, the
+// one that DISTAFF_BLAS names, or the first that is found. It is loaded when the first product is
+// computed. DISTAFF_BLAS may also be "gonum", for package blas, or "none".
 //
-// A leaf's threads each compute a part of a product, so that the library is told to use one
-// thread a call: how many run is then the leaf's to say, and no other rank of the process changes it.
+// Each thread of a leaf computes a part of a product, so the library is set to one thread per call.
+// The leaf alone then determines the number of threads, and other ranks of the process cannot
+// change it.
 
 #define _GNU_SOURCE
 #include "gemm.h"
@@ -22,9 +23,12 @@
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
-typedef void sgemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-typedef void dgemm_fn(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
-typedef void zgemm_fn(int, int, int, int, int, int, const void *, const void *, int, const void *, int, const void *, void *, int);
+typedef void sgemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int,
+    float, float *, int);
+typedef void dgemm_fn(int, int, int, int, int, int, double, const double *, int, const double *,
+    int, double, double *, int);
+typedef void zgemm_fn(int, int, int, int, int, int, const void *, const void *, int, const void *,
+    int, const void *, void *, int);
 
 static struct {
     sgemm_fn *s;
@@ -32,7 +36,7 @@ static struct {
     zgemm_fn *c, *z;
     const char *path, *config;
     int gonum;
-    int bounded;       // calls take a place of places first
+    int bounded; // calls must first acquire places
     sem_t places;
     int state;         // DST_BLAS_...
     char why[512];
@@ -40,9 +44,10 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// one_thread has a library use one thread a call, by the function that its kind has for it; 0 where it has none
-// of these: such a library is a plain one, which is slower than a leaf's own loops.
-static const char *one_thread(void *lib) {
+// use_one_thread sets a library to one thread per call, with the function that its kind has for it,
+// and returns the kind. It returns 0 for a library without such a function: such a library is a
+// plain BLAS, which is slower than a leaf's own loops.
+static const char *use_one_thread(void *lib) {
     void (*open_blas)(int) = (void (*)(int))dlsym(lib, "openblas_set_num_threads");
     void (*blis)(int64_t) = (void (*)(int64_t))dlsym(lib, "bli_thread_set_num_threads");
     void (*mkl)(int) = (void (*)(int))dlsym(lib, "MKL_Set_Num_Threads");
@@ -55,16 +60,17 @@ static const char *one_thread(void *lib) {
     return 0;
 }
 
-// Room in memory. OpenBLAS maps a buffer for each call that runs at once with others, and one for
-// each thread that it starts as it is loaded. It tries again without end where the system refuses
-// one, so that under a limit all of them are seen to be there before it is loaded, and are mapped
-// before it is called.
-enum { MAX_CALLS = 1024, SPARE_BUFFERS = 2 }; // spare ones are for the library itself and for what is mapped meanwhile
+// Room in memory. OpenBLAS maps a buffer for each concurrent call, and one for each thread that it
+// starts when it is loaded. If the system refuses a buffer, OpenBLAS retries forever. So if a
+// memory limit is set, the code below checks that there is room for all buffers before the library
+// is loaded, and makes OpenBLAS map them before its first call.
+// spare buffers are for the library itself and for other maps
+enum { MAX_CALLS = 1024, SPARE_BUFFERS = 2 };
 static const int64_t BUFFER_BYTES = (int64_t)128 << 20;
 
-// number reads the number behind a word of a file of /proc, such as "CommitLimit:", or the nth one
-// (from 0) if the word is "". -1 if there is none.
-static int64_t number(const char *path, const char *word, int nth) {
+// read_number reads the number after a word such as "CommitLimit:" in a file of /proc. If the word
+// is "", it reads the nth number of the line, from 0. It returns -1 if there is none.
+static int64_t read_number(const char *path, const char *word, int nth) {
     char line[256];
     int64_t found = -1;
     FILE *f = fopen(path, "re");
@@ -85,46 +91,53 @@ static int64_t number(const char *path, const char *word, int nth) {
     return found;
 }
 
-// room is how many bytes can still be mapped, or INT64_MAX if no limit is set.
-static int64_t room(void) {
+// bytes_left returns the number of bytes that can still be mapped, or INT64_MAX if no limit is set.
+static int64_t bytes_left(void) {
     enum { SIZE = 0, DATA = 5 };
     const struct { int what, nth; } limits[] = {{RLIMIT_AS, SIZE}, {RLIMIT_DATA, DATA}};
     int64_t least = INT64_MAX;
     for (int k = 0; k < 2; k++) {
         struct rlimit l;
-        if (getrlimit(limits[k].what, &l) != 0 || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > INT64_MAX)
+        if (getrlimit(limits[k].what, &l) != 0 || l.rlim_cur == RLIM_INFINITY ||
+            l.rlim_cur > INT64_MAX)
             continue;
-        const int64_t used = number("/proc/self/statm", "", limits[k].nth) * sysconf(_SC_PAGESIZE);
+        const int64_t pages = read_number("/proc/self/statm", "", limits[k].nth);
+        const int64_t used = pages * sysconf(_SC_PAGESIZE);
         least = (int64_t)l.rlim_cur - used < least ? (int64_t)l.rlim_cur - used : least;
     }
-    if (number("/proc/sys/vm/overcommit_memory", "", 0) == 2) { // the system promises no more memory than it has
-        const int64_t promised = number("/proc/meminfo", "CommitLimit:", 0) - number("/proc/meminfo", "Committed_AS:", 0);
+    // the system promises no more memory than it has
+    if (read_number("/proc/sys/vm/overcommit_memory", "", 0) == 2) {
+        const int64_t promised = read_number("/proc/meminfo", "CommitLimit:",
+            0) - read_number("/proc/meminfo", "Committed_AS:", 0);
         least = promised < INT64_MAX / 1024 && promised * 1024 < least ? promised * 1024 : least;
     }
     return least;
 }
 
-// cpus counts the CPUs that this process may run on.
+// cpus returns the number of CPUs that this process may run on.
 static int cpus(void) {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// take_room finds room for the buffers of a library before it is loaded, and returns how many calls
-// may run at once: 0 for any number, -1 if there is no room.
-static int take_room(void) {
-    const int64_t left = room();
+// concurrent_calls checks before a library is loaded that its buffers have room. It returns the
+// largest number of concurrent calls, 0 for no limit, or -1 if there is no room.
+static int concurrent_calls(void) {
+    const int64_t left = bytes_left();
     const int calls = cpus(), buffers = 2 * calls + SPARE_BUFFERS;
     if (left == INT64_MAX)
         return 0;
     if (left / BUFFER_BYTES >= buffers)
         return calls;
     blas.state = DST_BLAS_NO_ROOM;
-    snprintf(blas.why, sizeof blas.why, "there is no room for the buffers of a BLAS, %d of 128 MiB on %d CPUs: address space is limited (ulimit -v, ulimit -d, or vm.overcommit_memory)", buffers, calls);
+    snprintf(blas.why, sizeof blas.why,
+        "there is no room for the buffers of a BLAS, %d of 128 MiB on %d CPUs: address space is "
+        "limited (ulimit -v, ulimit -d, or vm.overcommit_memory)", buffers, calls);
     return -1;
 }
 
-// map_buffers has OpenBLAS map the buffers of so many calls, and bounds how many run at once.
+// map_buffers makes OpenBLAS map the buffers of the given number of calls, and limits the number of
+// concurrent calls.
 static void map_buffers(void *lib, int calls) {
     void *(*take)(int) = (void *(*)(int))dlsym(lib, "blas_memory_alloc");
     void (*give)(void *) = (void (*)(void *))dlsym(lib, "blas_memory_free");
@@ -141,14 +154,14 @@ static void map_buffers(void *lib, int calls) {
         give(at[--n]);
 }
 
-// bind takes the functions of an open library, and tells whether it has them.
+// bind looks up the functions of an open library, and returns 0 if one is missing.
 static int bind(void *lib, int calls) {
     sgemm_fn *s = (sgemm_fn *)dlsym(lib, "cblas_sgemm");
     dgemm_fn *d = (dgemm_fn *)dlsym(lib, "cblas_dgemm");
     zgemm_fn *c = (zgemm_fn *)dlsym(lib, "cblas_cgemm"), *z = (zgemm_fn *)dlsym(lib, "cblas_zgemm");
     char *(*config)(void) = (char *(*)(void))dlsym(lib, "openblas_get_config");
     Dl_info info;
-    const char *kind = s && d && c && z ? one_thread(lib) : 0;
+    const char *kind = s && d && c && z ? use_one_thread(lib) : 0;
     if (!kind)
         return 0;
     blas.config = config ? config() : kind;
@@ -158,7 +171,8 @@ static int bind(void *lib, int calls) {
     return 1;
 }
 
-// open_library opens one library, and notes why it is of no use.
+// open_library opens a library and returns 1. If the library cannot be used, it stores the reason
+// in blas.why and returns 0.
 static int open_library(const char *name, int calls) {
     void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!lib) {
@@ -168,13 +182,15 @@ static int open_library(const char *name, int calls) {
     }
     if (bind(lib, calls))
         return 1;
-    snprintf(blas.why, sizeof blas.why, "%s is no OpenBLAS, BLIS or MKL with the functions cblas_?gemm", name);
+    snprintf(blas.why, sizeof blas.why,
+        "%s is no OpenBLAS, BLIS or MKL with the functions cblas_?gemm", name);
     dlclose(lib);
     return 0;
 }
 
-// libraries are looked for from the last to the first, whose absence is told where there is none.
-static const char *const libraries[] = {"libopenblas.so", "libmkl_rt.so.2", "libblis.so.4", "libblis-mt.so.4", "libopenblas.so.0"};
+// libraries are tried from the last to the first. If none is found, the message names the first.
+static const char *const libraries[] = {"libopenblas.so", "libmkl_rt.so.2", "libblis.so.4",
+    "libblis-mt.so.4", "libopenblas.so.0"};
 
 static void load(void) {
     const char *named = getenv("DISTAFF_BLAS");
@@ -183,14 +199,15 @@ static void load(void) {
     else if (named && !strcmp(named, "gonum"))
         blas.gonum = 1, blas.path = "gonum", blas.config = "in Go";
     else {
-        const int calls = take_room();
+        const int calls = concurrent_calls();
         if (calls < 0)
             return;
         if (named && *named) {
             if (!open_library(named, calls))
                 blas.state = DST_BLAS_BAD_NAME;
         } else if (!bind(RTLD_DEFAULT, calls))
-            for (size_t k = sizeof libraries / sizeof *libraries; k-- > 0 && !open_library(libraries[k], calls);)
+            for (size_t k = sizeof libraries / sizeof *libraries; k-- > 0 &&
+                !open_library(libraries[k], calls);)
                 ;
     }
 }
@@ -203,9 +220,10 @@ const char *dst_blas_found(const char **config, const char **why, int *state) {
     return blas.path;
 }
 
-// operand is how the library takes a matrix of rows and cols with these strides.
+// operand sets how a row-major BLAS reads a matrix with the given sizes and strides: trans, and the
+// leading dimension ld. It returns 0 if BLAS does not support the strides.
 static int operand(int64_t rows, int64_t cols, int64_t row, int64_t col, int *trans, int *ld) {
-    if (rows == 1 && row < cols) // of a single row
+    if (rows == 1 && row < cols) // a single row
         row = cols;
     if (col == 1 && row >= cols) {
         *trans = NO_TRANS, *ld = (int)row;
@@ -215,18 +233,20 @@ static int operand(int64_t rows, int64_t cols, int64_t row, int64_t col, int *tr
     return row == 1 && col >= rows && col <= INT32_MAX;
 }
 
-// call has the library compute g, whose matrices it takes in these ways, and returns 0 for a type
-// that it has not.
+// call computes g with the library. ta and tb are the transpositions, and la, lb and lc the leading
+// dimensions. It returns 0 if the library lacks the type.
 static int32_t call(const dst_gemm *g, int ta, int tb, int la, int lb, int lc) {
     const int m = (int)g->m, n = (int)g->n, k = (int)g->k;
     const float one[2] = {1, 0};
     const double one2[2] = {1, 0};
     switch (g->type) {
     case 0:
-        blas.s(ROW_MAJOR, ta, tb, m, n, k, *(const float *)g->alpha, g->a, la, g->b, lb, 1, g->c, lc);
+        blas.s(ROW_MAJOR, ta, tb, m, n, k, *(const float *)g->alpha, g->a, la, g->b, lb, 1, g->c,
+            lc);
         return 1;
     case 1:
-        blas.d(ROW_MAJOR, ta, tb, m, n, k, *(const double *)g->alpha, g->a, la, g->b, lb, 1, g->c, lc);
+        blas.d(ROW_MAJOR, ta, tb, m, n, k, *(const double *)g->alpha, g->a, la, g->b, lb, 1, g->c,
+            lc);
         return 1;
     case 2:
         blas.c(ROW_MAJOR, ta, tb, m, n, k, g->alpha, g->a, la, g->b, lb, one, g->c, lc);
@@ -243,7 +263,8 @@ int32_t dst_blas_gemm(dst_env *env, const dst_gemm *g) {
     pthread_once(&once, load);
     int ta, tb, tc, la, lb, lc;
     if (!blas.path || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX ||
-        !operand(g->m, g->k, g->a_row, g->a_col, &ta, &la) || !operand(g->k, g->n, g->b_row, g->b_col, &tb, &lb) ||
+        !operand(g->m, g->k, g->a_row, g->a_col, &ta, &la) ||
+            !operand(g->k, g->n, g->b_row, g->b_col, &tb, &lb) ||
         !operand(g->m, g->n, g->c_row, g->c_col, &tc, &lc) || tc != NO_TRANS)
         return 0;
     if (blas.gonum) {

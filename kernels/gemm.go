@@ -11,12 +11,12 @@ import (
 	"distaff/kernels/blas"
 )
 
-// BLASError says why there is no BLAS. Leaves then compute products by loops of their own, unless
-// BadName is set: a leaf with products is then not made, which ends a run with code 1.
+// BLASError reports that there is no BLAS. Leaves then compute products with loops of their own. If
+// BadName is set, a leaf with products is an error instead and ends a run with code 1.
 type BLASError struct {
 	Why     string
 	BadName bool // DISTAFF_BLAS names a library that cannot be used
-	NoRoom  bool // limits of memory leave no room for a library's buffers
+	NoRoom  bool // memory limits leave no room for a library's buffers
 }
 
 func (e *BLASError) Error() string {
@@ -28,8 +28,8 @@ func (e *BLASError) Error() string {
 
 func (e *BLASError) ExitCode() int { return 1 }
 
-// BLAS returns the path of the library that computes products of matrices for leaves, with what it
-// says of itself. The first call loads it. The error is a *BLASError.
+// BLAS returns the path of the library that computes matrix products for leaves, and the library's
+// description of itself. The first call loads the library. The error is a *BLASError.
 func BLAS() (path, config string, err error) {
 	var about, why *C.char
 	var state C.int
@@ -44,9 +44,9 @@ func BLAS() (path, config string, err error) {
 	return C.GoString(found), config, nil
 }
 
-// checkBLAS comes before a leaf of f is loaded. If f has products of matrices, it loads the BLAS: a
-// name that the user gave and that is none is an error, and note is told, if memory is limited,
-// what computes the products.
+// checkBLAS must be called before a leaf of f is loaded. If f has matrix products, it loads the
+// BLAS. A library that the user named and that cannot be used is an error. If memory is too limited
+// for a BLAS, note receives a line that says so.
 func checkBLAS(f *ir.Func, note func(string)) error {
 	has := false
 	ir.Walk(f.Body, func(s ir.Stmt) {
@@ -68,8 +68,8 @@ func checkBLAS(f *ir.Func, note func(string)) error {
 	return nil
 }
 
-// dstGonumGemm computes a product by package blas. The rows of a, or of b, are the columns of the
-// matrix that is stored where transA, or transB, is 1.
+// dstGonumGemm computes a product with package blas. transA is 1 if a is stored by columns, and
+// transB is 1 if b is stored by columns.
 //
 //export dstGonumGemm
 func dstGonumGemm(g *C.dst_gemm, transA, transB C.int) {
@@ -92,7 +92,7 @@ func gonumGemm[T blas.Scalar](g *C.dst_gemm, transA, transB bool) {
 	blas.Gemm(transA, transB, *(*T)(g.alpha), a, b, 1, c)
 }
 
-// stored is a matrix as it is stored: row by row, or column by column where trans says so.
+// stored returns a matrix in its stored form: by rows, or the transposed matrix if trans is set.
 func stored[T blas.Scalar](p unsafe.Pointer, rows, cols, row, col C.int64_t,
 	trans bool) blas.Matrix[T] {
 	if trans {

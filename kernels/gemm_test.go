@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBLAS computes products by every BLAS that there may be, each in a process of its own.
+// TestBLAS computes products by every possible BLAS, each in a process of its own.
 func TestBLAS(t *testing.T) {
 	if os.Getenv("DISTAFF_BLAS") != "" {
 		t.Skip("in such a process")
@@ -36,18 +36,19 @@ func TestBLAS(t *testing.T) {
 	}
 }
 
-// roomVar has TestProducts limit its process's address space to so many MiB more than it has.
+// roomVar is a variable that makes TestProducts limit its process's address space to this many MiB
+// more than it uses.
 const roomVar = "TEST_ROOM"
 
-// TestBLASUnderLimit: a BLAS that may find no room for its buffers is not loaded, since OpenBLAS
-// tries for ever to map them; one that has room for each CPU's call and each thread's computes
-// under a limit, too.
+// TestBLASUnderLimit checks that a BLAS is not loaded if its buffers may not fit, because OpenBLAS
+// retries forever, and that it works under a limit with room for a call on each CPU and for each
+// thread.
 func TestBLASUnderLimit(t *testing.T) {
 	if _, _, err := BLAS(); err != nil || os.Getenv(roomVar) != "" {
 		t.Skip(err)
 	}
-	for room, want := range map[int]string{400: "ulimit -v", 150 + 128*2*runtime.NumCPU(): "ulimit -v",
-		900 + 128*(2*runtime.NumCPU()+2): ".so"} {
+	for room, want := range map[int]string{400: "ulimit -v",
+		150 + 128*2*runtime.NumCPU(): "ulimit -v", 900 + 128*(2*runtime.NumCPU()+2): ".so"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestProducts$", "-test.v")
@@ -58,7 +59,7 @@ func TestBLASUnderLimit(t *testing.T) {
 	}
 }
 
-// TestProducts holds products by this process's BLAS, of every layout and type, to plain sums.
+// TestProducts compares products by this process's BLAS, in every layout and type, with plain sums.
 func TestProducts(t *testing.T) {
 	threads := []int{1, 3}
 	if room, err := strconv.Atoi(os.Getenv(roomVar)); err == nil {
@@ -127,16 +128,17 @@ func limitSpace(t *testing.T, more int) {
 	}
 }
 
-// product is a leaf that adds a product of matrices to one, and what holds a call of it to plain
+// product is a leaf that adds a matrix product to a matrix, and the check of a call against plain
 // sums.
 type product struct {
 	text  string
 	check func(t *testing.T, leaf Leaf, threads int)
 }
 
-// productsOf are products of a type, whose number 2 is two.
+// productsOf returns the products of a type, whose number 2 is two.
 func productsOf[T blas.Scalar](typ, two string) (list []product) {
-	for _, size := range [][3]int{{1, 1, 1}, {3, 70, 40}, {247, 5, 300}, {130, 90, 70}, {2, 4200, 3}} {
+	for _, size := range [][3]int{{1, 1, 1}, {3, 70, 40}, {247, 5, 300}, {130, 90, 70},
+		{2, 4200, 3}} {
 		for layout := range 4 {
 			m, n, k := size[0], size[1], size[2]
 			a, b := [2]int{k + 1, 1}, [2]int{n + 2, 1}
@@ -147,8 +149,10 @@ func productsOf[T blas.Scalar](typ, two string) (list []product) {
 				b = [2]int{1, k}
 			}
 			text := fmt.Sprintf(
-				"func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n"+
-					"{\n gemm(%[2]d, %[3]d, %[4]d) c[1, %[5]d, 1] += a[2, %[6]d, %[7]d] * b[0, %[8]d, %[9]d] * %[10]s\n}\n",
+				"func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param "+
+					"b %[1]s const = t2.vals\n"+
+					"{\n gemm(%[2]d, %[3]d, %[4]d) c[1, %[5]d, 1] += a[2, %[6]d, %[7]d] * b[0, "+
+					"%[8]d, %[9]d] * %[10]s\n}\n",
 				typ, m, n, k, n+1, a[0], a[1], b[0], b[1], two)
 			check := func(t *testing.T, leaf Leaf, threads int) {
 				t.Helper()
@@ -163,7 +167,8 @@ func productsOf[T blas.Scalar](typ, two string) (list []product) {
 					}
 				}
 				args := []*tcs.Tensor{{Vals: tcs.Of(cv)}, {Vals: tcs.Of(av)}, {Vals: tcs.Of(bv)}}
-				if err := leaf.Call(context.Background(), args, nil, Env{Threads: threads}); err != nil {
+				if err := leaf.Call(context.Background(), args, nil,
+					Env{Threads: threads}); err != nil {
 					t.Fatal(err)
 				}
 				if !slices.Equal(cv, want) {
@@ -173,20 +178,23 @@ func productsOf[T blas.Scalar](typ, two string) (list []product) {
 			list = append(list, product{text, check})
 		}
 	}
-	for _, size := range [][6]int{{2, 600, 2, 3, 3, 200}, {30, 40, 25, 43, 2, 5}, {2, 3, 3, 2, 20, 30},
-		{2, 3, 2, 1100, 3, 2}, {3, 2, 2, 5, 3, 700}, {1, 7, 3, 1, 2, 2}} {
+	for _, size := range [][6]int{{2, 600, 2, 3, 3, 200}, {30, 40, 25, 43, 2, 5},
+		{2, 3, 3, 2, 20, 30}, {2, 3, 2, 1100, 3, 2}, {3, 2, 2, 5, 3, 700}, {1, 7, 3, 1, 2, 2}} {
 		list = append(list, groupedProduct[T](typ, two, size))
 	}
 	return list
 }
 
-// groupedProduct is one whose rows, columns and terms are each those of two variables, which no two
-// strides describe: c(u,q,v,p) += 2 * a(p,s,q,t) * b(u,s,v,t).
+// groupedProduct is a product whose rows, columns and terms have two variables each, so that no two
+// strides describe it: c(u,q,v,p) += 2 * a(p,s,q,t) * b(u,s,v,t).
 func groupedProduct[T blas.Scalar](typ, two string, size [6]int) product {
 	np, nq, nu, nv, ns, nt := size[0], size[1], size[2], size[3], size[4], size[5]
 	text := fmt.Sprintf(
-		"func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s const = t2.vals\n{\n"+
-			" gemm({%[3]d, %[4]d}, {%[5]d, %[6]d}, {%[7]d, %[8]d}) c[0, {1, %[9]d}, {%[10]d, %[3]d}] += a[0, {%[11]d, %[8]d}, {%[12]d, 1}] * b[0, {%[13]d, 1}, {%[14]d, %[8]d}] * %[2]s\n}\n",
+		"func product\n param c %[1]s = t0.vals\n param a %[1]s const = t1.vals\n param b %[1]s "+
+			"const = t2.vals\n{\n"+
+			" gemm({%[3]d, %[4]d}, {%[5]d, %[6]d}, {%[7]d, %[8]d}) c[0, {1, %[9]d}, {%[10]d, "+
+			"%[3]d}] += a[0, {%[11]d, %[8]d}, {%[12]d, 1}] * b[0, {%[13]d, 1}, {%[14]d, %[8]d}] "+
+			"* %[2]s\n}\n",
 		typ, two, np, nq, nu, nv, ns, nt, nv*np, nq*nv*np, ns*nq*nt, nq*nt, nv*nt, ns*nv*nt)
 	return product{text, func(t *testing.T, leaf Leaf, threads int) {
 		t.Helper()
@@ -215,7 +223,7 @@ func groupedProduct[T blas.Scalar](typ, two string, size [6]int) product {
 	}}
 }
 
-// integers are small whole numbers, of which sums are exact in any order.
+// integers returns small whole numbers, so sums are exact in any order.
 func integers[T blas.Scalar](n int, seed int) []T {
 	s := make([]T, n)
 	for i := range s {

@@ -1,8 +1,9 @@
-// A fault in a leaf (an access outside its arrays, a page of a mapped file that is gone, the C
-// library's abort) must not end the process before the job has said why and removed its
-// temporary files. The thread that called the leaf goes back to its call. Another thread, one
-// of OpenMP's, cannot go anywhere: it stops for good, and the callers of all leaves go back.
-// Faults of any other code go to the handlers that were there before, Go's.
+// A fault in a leaf is an access outside its arrays, an access to a page that a mapped file no
+// longer has, or the C library's abort. It must not end the process before the job has reported it
+// and removed its temporary files. The thread that called the leaf returns to its call. Another
+// thread, which belongs to OpenMP, has no place to return to: it stops forever, and the callers of
+// all leaves return. Faults in other code go to the handlers that were installed before, which are
+// Go's.
 #define _GNU_SOURCE
 #include "guard.h"
 
@@ -23,15 +24,16 @@ struct frame {
     struct frame *next;
 };
 
-static __thread struct frame *volatile here; // this thread's, while the leaf may be left
+// the frame of this thread, while its leaf may be abandoned
+static __thread struct frame *volatile here;
 __thread int32_t dst_guard_held;
 
-static atomic_flag lock = ATOMIC_FLAG_INIT; // over frames; no one is stopped while holding it
+static atomic_flag lock = ATOMIC_FLAG_INIT; // guards frames; no thread is stopped while holding it
 static struct frame *frames;
-static atomic_int running;  // frames
-static atomic_int stopping; // for good
+static atomic_int running; // number of frames
+static atomic_int stopping; // never reset
 static atomic_int noted;
-static dst_fault fault; // the first; whole once stopping is set
+static dst_fault fault; // the first fault; complete once stopping is set
 
 static struct {
     _Atomic uintptr_t lo, hi;
@@ -67,8 +69,9 @@ static void leave(struct frame *f) {
     atomic_fetch_sub(&running, 1);
 }
 
-// forget_thread keeps libraries from looking at what they have of this thread when it ends: OpenMP's would
-// free a team that the leaf was left in the middle of.
+// forget_thread clears this thread's data of all libraries, so that their destructors do nothing
+// when the thread ends. OpenMP's destructor would free a team of threads that is still in the
+// abandoned leaf.
 static void forget_thread(void) {
     for (pthread_key_t k = 0; k < PTHREAD_KEYS_MAX; k++)
         if (pthread_getspecific(k))
@@ -80,7 +83,7 @@ int dst_guarded(int (*f)(void *), void *arg, int *rc, dst_fault *why) {
     if (sigsetjmp(mine.back, 0) == 0) {
         enter(&mine);
         here = &mine;
-        if (!atomic_load(&stopping)) { // after here is set: see dst_guard_stop
+        if (!atomic_load(&stopping)) { // checked after here is set; see dst_guard_stop
             *rc = f(arg);
             here = 0;
             leave(&mine);
@@ -94,7 +97,7 @@ int dst_guarded(int (*f)(void *), void *arg, int *rc, dst_fault *why) {
     return 0;
 }
 
-// go_back returns from the handler into dst_guarded.
+// go_back returns from the signal handler to dst_guarded.
 static void go_back(void *context) {
     struct frame *f = here;
     here = 0;
@@ -103,9 +106,9 @@ static void go_back(void *context) {
     siglongjmp(f->back, 1);
 }
 
-// call_back has the callers of all leaves but this thread's go back. Which leaf a thread of
-// OpenMP's works for is not known.
-static void call_back(void) {
+// interrupt_callers makes the callers of all leaves, except this thread, return. It interrupts all
+// of them because nothing tells which leaf an OpenMP thread works for.
+static void interrupt_callers(void) {
     acquire();
     for (struct frame *f = frames; f; f = f->next)
         if (!pthread_equal(f->thread, pthread_self()))
@@ -114,22 +117,24 @@ static void call_back(void) {
 }
 
 int dst_guard_stop(void) {
-    atomic_store(&noted, 1); // fault stays 0, unless there was one
+    atomic_store(&noted, 1); // fault stays 0, unless there was a fault
     atomic_store(&stopping, 1);
-    call_back();
+    interrupt_callers();
     return atomic_load(&running);
 }
 
-// of_leaf tells whether the thread runs a leaf: one that called it, or one that is not of Go's while leaves
-// run, or since one was left. Those of Go's all have a stack for signals.
-static int of_leaf(void) {
+// runs_leaf reports whether the current thread runs a leaf. Such a thread called the leaf, or is
+// not a thread of Go while leaves run or after one was abandoned. All threads of Go have a signal
+// stack.
+static int runs_leaf(void) {
     if (here)
         return 1;
     stack_t s;
-    return (atomic_load(&running) > 0 || atomic_load(&stopping)) && sigaltstack(0, &s) == 0 && (s.ss_flags & SS_DISABLE);
+    return (atomic_load(&running) > 0 || atomic_load(&stopping)) && sigaltstack(0, &s) == 0 &&
+        (s.ss_flags & SS_DISABLE);
 }
 
-// map_of is the number of the mapped file that an address is in, or -1.
+// map_of returns the number of the mapped file that contains an address, or -1.
 static int map_of(uintptr_t addr) {
     for (int i = 0; i < DST_GUARD_MAPS; i++) {
         uintptr_t lo = atomic_load(&maps[i].lo), hi = atomic_load(&maps[i].hi);
@@ -139,13 +144,15 @@ static int map_of(uintptr_t addr) {
     return -1;
 }
 
-// zeros puts zeros in the place of a page of map i, from there to the map's end, so that its reader goes on.
-static int zeros(int i, uintptr_t addr) {
+// map_zeros replaces map i by zeros, from the page of addr to the end of the map, so that its
+// reader can continue.
+static int map_zeros(int i, uintptr_t addr) {
     uintptr_t page = addr & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1);
-    return mmap((void *)page, atomic_load(&maps[i].hi) - page, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+    return mmap((void *)page, atomic_load(&maps[i].hi) - page, PROT_READ,
+        MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
-// pass_on gives a signal to the handler that was there before.
+// pass_on gives a signal to the handler that was installed before.
 static void pass_on(int sig, siginfo_t *info, void *context) {
     struct sigaction *o = &older[sig];
     if (o->sa_flags & SA_SIGINFO) {
@@ -160,7 +167,7 @@ static void pass_on(int sig, siginfo_t *info, void *context) {
 
 static void on_fault(int sig, siginfo_t *info, void *context) {
     int saved = errno;
-    int sent = info->si_code <= 0; // by a call, no fault of this instruction
+    int sent = info->si_code <= 0; // sent by a call, not a fault of this instruction
     if (sent && sig == SIGBUS && info->si_pid == getpid() && atomic_load(&stopping)) {
         if (here && dst_guard_held == 0)
             go_back(context);
@@ -171,19 +178,19 @@ static void on_fault(int sig, siginfo_t *info, void *context) {
     int map = sig == SIGBUS && !sent ? map_of((uintptr_t)info->si_addr) : -1;
     if (map >= 0)
         atomic_store(&maps[map].torn, 1);
-    if ((!sent || aborts) && of_leaf()) {
+    if ((!sent || aborts) && runs_leaf()) {
         if (atomic_exchange(&noted, 1) == 0) {
             fault.signal = sig;
             fault.address = sent ? 0 : (uint64_t)(uintptr_t)info->si_addr;
         }
         atomic_store(&stopping, 1);
-        call_back();
+        interrupt_callers();
         if (here)
             go_back(context);
         for (;;) // all signals are blocked
             pause();
     }
-    if (map >= 0 && zeros(map, (uintptr_t)info->si_addr)) {
+    if (map >= 0 && map_zeros(map, (uintptr_t)info->si_addr)) {
         errno = saved;
         return;
     }
@@ -194,7 +201,8 @@ static void on_fault(int sig, siginfo_t *info, void *context) {
 void dst_guard_arm(void) {
     for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++) {
         struct sigaction now, mine;
-        if (sigaction(signals[i], 0, &now) != 0 || ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault))
+        if (sigaction(signals[i], 0, &now) != 0 ||
+            ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault))
             continue;
         older[signals[i]] = now;
         memset(&mine, 0, sizeof mine);

@@ -23,13 +23,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FaultError says that a leaf was left in its middle: it faulted, or Stop was called. What it wrote
-// to is undefined, and other threads of it may still run: memory that it could reach stays, and
-// every later call of a leaf in this process fails alike.
+// FaultError reports that a leaf was abandoned because it faulted or because Stop was called. The
+// memory that it wrote to is undefined. Other threads of the leaf may still run, so memory that it
+// could reach is never freed. Every later call of a leaf in this process returns the same error.
 type FaultError struct {
 	What    string      // the statement
-	Signal  unix.Signal // that a thread of the leaf got; 0 for Stop
-	Address uint64      // that was accessed, for SIGSEGV and SIGBUS
+	Signal  unix.Signal // signal that a thread of the leaf got; 0 for Stop
+	Address uint64      // address of the access, for SIGSEGV and SIGBUS
 }
 
 func (e *FaultError) Error() string {
@@ -41,7 +41,8 @@ func (e *FaultError) Error() string {
 	case 0:
 		return what + " was stopped"
 	case unix.SIGSEGV, unix.SIGBUS:
-		return fmt.Sprintf("%s faulted: %s at address %#x", what, unix.SignalName(e.Signal), e.Address)
+		return fmt.Sprintf("%s faulted: %s at address %#x", what, unix.SignalName(e.Signal),
+			e.Address)
 	}
 	return fmt.Sprintf("%s faulted: %s", what, unix.SignalName(e.Signal))
 }
@@ -49,19 +50,19 @@ func (e *FaultError) Error() string {
 // ExitCode is 1.
 func (e *FaultError) ExitCode() int { return 1 }
 
-// Stop has every call of a leaf that runs in this process return a *FaultError, and every
-// later one. It returns how many still run: a leaf may be where it can't be left, so that the
-// caller comes back.
+// Stop makes every running and every later call of a leaf in this process return a *FaultError. It
+// returns the number of calls that still run. A leaf cannot be abandoned at every point, so the
+// caller must call Stop again until it returns 0.
 func Stop() (left int) { return int(C.dst_guard_stop()) }
 
-// Arm puts the handlers of faults in place, again where something, such as an MPI, has
-// replaced them since.
+// Arm installs the fault handlers. Call it again after code, for example an MPI, that may have
+// replaced them.
 func Arm() { C.dst_guard_arm() }
 
 func init() { tcs.SetGuard(guard{}) }
 
-// guard keeps the process alive when a mapped file shrinks: reads of pages that have no file
-// behind them any more give zeros, and a leaf that reads one is left.
+// guard keeps the process alive when a mapped file shrinks. Reads of pages that the file no longer
+// has return zeros. A leaf that reads such a page is abandoned.
 type guard struct{}
 
 var guards struct {
@@ -71,8 +72,8 @@ var guards struct {
 	next int
 }
 
-// Watch makes reads of [ptr, ptr+n) safe against a file that shrinks. With thousands of
-// files mapped at once, the last go without.
+// Watch makes reads of [ptr, ptr+n) safe against a file that shrinks. It has room for
+// DST_GUARD_MAPS files at a time. Further files are not protected.
 func (guard) Watch(ptr unsafe.Pointer, n int64) {
 	guards.Lock()
 	defer guards.Unlock()
@@ -92,7 +93,7 @@ func (guard) Watch(ptr unsafe.Pointer, n int64) {
 	C.dst_guard_map(C.int(i), C.uintptr_t(uintptr(ptr)), C.uintptr_t(uintptr(ptr)+uintptr(n)))
 }
 
-// Unwatch ends what Watch began at ptr.
+// Unwatch ends the protection that Watch started at ptr.
 func (guard) Unwatch(ptr unsafe.Pointer) {
 	guards.Lock()
 	defer guards.Unlock()
@@ -103,7 +104,7 @@ func (guard) Unwatch(ptr unsafe.Pointer) {
 	}
 }
 
-// Torn reports whether a page of the map at ptr was gone when it was read.
+// Torn reports whether a page of the map at ptr was missing when it was read.
 func (guard) Torn(ptr unsafe.Pointer) bool {
 	guards.Lock()
 	defer guards.Unlock()

@@ -12,8 +12,7 @@ import (
 // TestShrink truncates a mapped file and reads it, from C and from Go.
 func TestShrink(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tcs")
-	a,
-		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{1 << 20}, Type: tcs.Float64},
+	a, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{1 << 20}, Type: tcs.Float64},
 		Kinds: "d", Modes: []int{0}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +49,8 @@ func TestShrink(t *testing.T) {
 				t.Errorf("sum of what is left: %v", sum)
 			}
 		}
-		if err := b.Changed(); err == nil ||
-			!strings.Contains(err.Error(), "the file shrank while it was in use") {
+		if err := b.Changed(); err == nil || !strings.Contains(err.Error(),
+			"the file shrank while it was in use") {
 			t.Errorf("from %s: got %v", from, err)
 		}
 		b.Close()

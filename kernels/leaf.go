@@ -17,36 +17,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Leaf is a compiled function over tensors. It may be called from several
-// goroutines at once, each on its own result tensors.
+// Leaf is a compiled function over tensors. Several goroutines may call it at the same time, each
+// with its own result tensors.
 type Leaf interface {
-	// Call runs the leaf on args, in the order of its compiler, with the
+	// Call runs the leaf on args, which are in the order that its compiler chose. bounds are the
 	// half-open ranges of its loops.
 	//
-	// Arrays of args keep their addresses, except those that the leaf publishes:
-	// they are stored in their tensors, which own them. The caller sets the Width
-	// of every array beforehand, of those to be published too. Where a leaf gives
-	// a result the array of another argument (an equal pattern), the result shares
-	// it.
+	// The arrays of args keep their addresses, except arrays that the leaf publishes. Published
+	// arrays are stored in their tensors, which own them. The caller sets the Width of every array
+	// before the call, including the arrays that will be published. A leaf can give a result the
+	// array of another argument if both have an equal pattern; then the two tensors share it.
 	//
-	// Errors: *tcs.MemoryError, *DivideError, *BoundError, *PatternError, and the
-	// context's if it ended before the call; a running leaf is not interrupted by it.
-	// *FaultError, where the leaf was left in its middle: see there.
-	// After an error no array was published.
+	// Errors: *tcs.MemoryError, *DivideError, *BoundError, *SpaceError, *PatternError; a
+	// *FaultError if the leaf was abandoned; and ctx's error if ctx ended before the call. ctx does
+	// not interrupt a running leaf. After an error no array was published.
 	Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env Env) error
 	Close() error
 }
 
-// Env is what a call runs in.
+// Env is the environment of a call.
 type Env struct {
-	Threads int      // of this call, at least 1
-	Arena   *Arena   // where its memory comes from; nil: an arena without a limit
-	Vars    []string // names of the coordinates that the leaf gives when it fails
-	What    string   // what is computed, for messages: the statement
-	Runner  *Runner  // the thread to run on; nil: the caller's
+	Threads int      // number of threads of this call, at least 1
+	Arena   *Arena   // source of its memory; nil means an arena without a limit
+	Vars    []string // names of the coordinates that the leaf reports when it fails
+	What    string   // the statement, for messages
+	Runner  *Runner  // the thread to run on; nil means the caller's
 }
 
-// cLeaf is a function in a library, or one linked into the program (lib nil).
+// cLeaf is a function in a library, or one linked into the program (lib is nil).
 type cLeaf struct {
 	mu  sync.Mutex
 	fn  unsafe.Pointer
@@ -104,7 +102,7 @@ func callOn(r *Runner, fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64,
 	return err
 }
 
-// call runs fn on the thread that it is called on.
+// call runs fn on the current thread.
 func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, env *Env) error {
 	pins := new(runtime.Pinner)
 	f := newFrame(args, bounds, pins)
@@ -130,10 +128,10 @@ func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, env *Env) er
 	return failure(rc, c, env)
 }
 
-// kept is what leaves that were left in their middle may still reach.
+// kept holds everything that abandoned leaves may still access.
 var kept sync.Map
 
-// keepAll keeps the memory of a call for good.
+// keepAll keeps the memory of a call forever.
 func keepAll(args []*tcs.Tensor, arena *Arena, pins *runtime.Pinner) {
 	for _, t := range args {
 		kept.Store(t.Alias(), true)
@@ -142,9 +140,9 @@ func keepAll(args []*tcs.Tensor, arena *Arena, pins *runtime.Pinner) {
 	kept.Store(pins, true)
 }
 
-// frame holds the C structures of one call, in one piece of C memory.
+// frame holds the C structures of one call, in one block of C memory.
 type frame struct {
-	call    *C.dst_call // the memory's beginning
+	call    *C.dst_call // start of the memory
 	args    **C.dst_tensor
 	bounds  *[2]C.int64_t
 	tensors []C.dst_tensor
@@ -157,13 +155,13 @@ func newFrame(args []*tcs.Tensor, bounds [][2]int64, pins *runtime.Pinner) *fram
 		nlevels += len(t.Levels)
 	}
 	tensorSize, levelSize := unsafe.Sizeof(C.dst_tensor{}), unsafe.Sizeof(C.dst_level{})
-	// Of equal alignment, one after another.
+	// The structures have equal alignment and follow one another.
 	pointersAt := unsafe.Sizeof(C.dst_call{})
 	tensorsAt := pointersAt + uintptr(len(args))*unsafe.Sizeof(uintptr(0))
 	levelsAt := tensorsAt + uintptr(len(args))*tensorSize
 	boundsAt := levelsAt + uintptr(nlevels)*levelSize
 	size := boundsAt + uintptr(len(bounds))*unsafe.Sizeof([2]C.int64_t{})
-	// Zeroed: storing a pointer makes Go's collector look at what it replaces.
+	// The memory is zeroed, because Go's collector looks at the old value when a pointer is stored.
 	mem := C.calloc(1, C.size_t(size+1))
 	if mem == nil {
 		panic("BUG: kernels: no memory for a call's arguments")
@@ -186,7 +184,8 @@ func newFrame(args []*tcs.Tensor, bounds [][2]int64, pins *runtime.Pinner) *fram
 		c.levels = (*C.dst_level)(unsafe.SliceData(mine))
 		setArray(&c.vals, t.Vals, pins)
 		for l := range mine {
-			mine[l].size, mine[l].offset = C.int64_t(t.Levels[l].Size), C.int64_t(t.Levels[l].Offset)
+			mine[l].size, mine[l].offset = C.int64_t(t.Levels[l].Size),
+				C.int64_t(t.Levels[l].Offset)
 			setArray(&mine[l].pos, t.Levels[l].Pos, pins)
 			setArray(&mine[l].crd, t.Levels[l].Crd, pins)
 		}
@@ -196,12 +195,12 @@ func newFrame(args []*tcs.Tensor, bounds [][2]int64, pins *runtime.Pinner) *fram
 
 func setArray(c *C.dst_array, a tcs.Array, pins *runtime.Pinner) {
 	if a.Ptr != nil {
-		pins.Pin(a.Ptr) // does nothing outside the Go heap
+		pins.Pin(a.Ptr) // does nothing outside of the Go heap
 	}
 	c.ptr, c.len, c.first = a.Ptr, C.int64_t(a.Len), C.int64_t(a.First)
 }
 
-// arrays calls do with every array of the call, in Go and in C.
+// arrays calls do for every array of the call, with its Go and C forms.
 func (f *frame) arrays(args []*tcs.Tensor, do func(t *tcs.Tensor, a *tcs.Array, c *C.dst_array)) {
 	for i, t := range args {
 		for l := range t.Levels {
@@ -212,10 +211,9 @@ func (f *frame) arrays(args []*tcs.Tensor, do func(t *tcs.Tensor, a *tcs.Array, 
 	}
 }
 
-// publish moves the arrays that the leaf stored in its arguments into the
-// tensors.
+// publish moves the arrays that the leaf stored in its arguments to the tensors.
 func (f *frame) publish(args []*tcs.Tensor, arena *Arena) {
-	var owner map[unsafe.Pointer]*tcs.Tensor // of the arrays before the call
+	var owner map[unsafe.Pointer]*tcs.Tensor // owners of the arrays before the call
 	taken := map[unsafe.Pointer]*tcs.Memory{}
 	type change struct {
 		a *tcs.Array
@@ -248,7 +246,8 @@ func (f *frame) publish(args []*tcs.Tensor, arena *Arena) {
 		bytes := c.len * C.int64_t(a.Width)
 		size := C.dst_call_take(f.call, c.ptr, bytes)
 		if size < bytes {
-			panic("BUG: kernels: a leaf published memory that is not its own, or is shorter than it says")
+			panic("BUG: kernels: a leaf published memory that is not its own, or is shorter " +
+				"than it says")
 		}
 		taken[c.ptr] = arena.adopt(c.ptr, int64(size))
 		t.Hold(taken[c.ptr])
@@ -261,7 +260,7 @@ func (f *frame) publish(args []*tcs.Tensor, arena *Arena) {
 	}
 }
 
-// owners is the tensor of every array.
+// owners maps the address of every array to its tensor.
 func owners(args []*tcs.Tensor) map[unsafe.Pointer]*tcs.Tensor {
 	m := map[unsafe.Pointer]*tcs.Tensor{}
 	for _, t := range args {

@@ -15,7 +15,7 @@ import (
 	"distaff/kernels/cc"
 )
 
-// dst.h here, which cgo compiles, is the text that leaves begin with.
+// dst.h here, which cgo compiles, must be the text that leaves start with.
 func TestHeader(t *testing.T) {
 	b, err := os.ReadFile("dst.h")
 	if err != nil {
@@ -26,7 +26,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// leafSource is leaves written by hand, of the shapes that the compiler makes.
+// leafSource holds handwritten leaves of the forms that the compiler makes.
 const leafSource = `
 #include <stddef.h>
 #include <string.h>
@@ -178,7 +178,7 @@ func scalarInt(v []int64) *tcs.Tensor {
 	return &tcs.Tensor{Header: tcs.Header{Type: tcs.Int64}, Vals: tcs.Of(v)}
 }
 
-// sparseResult is a sparse vector that a leaf is to fill.
+// sparseResult returns an empty sparse vector that a leaf fills.
 func sparseResult() *tcs.Tensor {
 	w4, w8 := tcs.Array{Width: 4}, tcs.Array{Width: 8}
 	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{1 << 30}, Type: tcs.Float64}, Vals: w8,
@@ -189,7 +189,8 @@ func TestSpMV(t *testing.T) {
 	leaf := testLeaf(t, "spmv")
 	// Rows {0: 1 at 1}, {}, {2 at 0, 3 at 2}, and the same rows as a block from row 2 on.
 	pos, crd, vals := []int32{0, 1, 1, 3}, []int32{1, 0, 2}, []float64{1, 2, 3}
-	csr := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 3}, Type: tcs.Float64}, Vals: tcs.Of(vals),
+	csr := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 3}, Type: tcs.Float64},
+		Vals: tcs.Of(vals),
 		Levels: []tcs.Level{{Kind: 'd', Size: 3},
 			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
 	block := &tcs.Tensor{Header: csr.Header, Vals: csr.Vals.Sub(1, 3),
@@ -209,8 +210,8 @@ func TestSpMV(t *testing.T) {
 		{block, [2]int64{2, 3}, 1, "[-1 -1 110]"},
 	} {
 		y := []float64{-1, -1, -1}
-		if err := leaf.Call(context.Background(), []*tcs.Tensor{vector(y), c.a, x}, [][2]int64{c.bounds},
-			Env{Threads: c.threads}); err != nil {
+		if err := leaf.Call(context.Background(), []*tcs.Tensor{vector(y), c.a, x},
+			[][2]int64{c.bounds}, Env{Threads: c.threads}); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(y); got != c.want {
@@ -236,7 +237,8 @@ func TestPublishedResult(t *testing.T) {
 				crd, vals := tcs.Slice[int32](r.Levels[0].Crd), tcs.Slice[float64](r.Vals)
 				if int64(len(crd)) != want || int64(len(vals)) != want ||
 					fmt.Sprint(tcs.Slice[int32](r.Levels[0].Pos)) != fmt.Sprintf("[0 %d]", want) {
-					t.Fatalf("below %d: %d coordinates, %d values, want %d", n, len(crd), len(vals), want)
+					t.Fatalf("below %d: %d coordinates, %d values, want %d", n, len(crd), len(vals),
+						want)
 				}
 				for i, c := range crd {
 					if int64(c) != 3*int64(i) || vals[i] != 6*float64(i) {
@@ -253,7 +255,8 @@ func TestPublishedResult(t *testing.T) {
 					t.Fatal(err)
 				}
 				if arena.Live() != 0 || limit.Used() != 0 {
-					t.Errorf("round %d: after Close: %d blocks, %d bytes", round, arena.Live(), limit.Used())
+					t.Errorf("round %d: after Close: %d blocks, %d bytes", round, arena.Live(),
+						limit.Used())
 				}
 			}
 		}
@@ -262,13 +265,14 @@ func TestPublishedResult(t *testing.T) {
 		}
 		arena.Reuse(false)
 		if arena.Pooled() != 0 || arena.Leaks() != 0 || limit.Peak() < 12<<20 {
-			t.Errorf("%d bytes pooled, %d leaks, peak %d", arena.Pooled(), arena.Leaks(), limit.Peak())
+			t.Errorf("%d bytes pooled, %d leaks, peak %d", arena.Pooled(), arena.Leaks(),
+				limit.Peak())
 		}
 	}
 }
 
-// TestGrownResultsAreReused: arrays that grow take the pages that a repeat before grew to, and so
-// do not add to the pool each time.
+// TestGrownResultsAreReused checks that arrays that grow reuse the pages of the previous repeat, so
+// the pool does not grow with each repeat.
 func TestGrownResultsAreReused(t *testing.T) {
 	leaf, arena := testLeaf(t, "threes"), NewArena(nil)
 	arena.Reuse(true)
@@ -301,17 +305,17 @@ func TestWorkspaces(t *testing.T) {
 			limit := tcs.NewLimit(64 << 20)
 			arena := NewArena(limit)
 			sum := []int64{-1}
-			if err := leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(sum)}, [][2]int64{{0, bytes}},
-				Env{Threads: threads, Arena: arena}); err != nil {
+			if err := leaf.Call(context.Background(), []*tcs.Tensor{scalarInt(sum)},
+				[][2]int64{{0, bytes}}, Env{Threads: threads, Arena: arena}); err != nil {
 				t.Fatal(err)
 			}
 			if sum[0] != 200*bytes {
 				t.Errorf("%d bytes, %d threads: sum %d, want %d", bytes, threads, sum[0], 200*bytes)
 			}
-			if limit.Used() != 0 || arena.Live() != 0 || arena.Leaks() != 0 || arena.Pooled() != 0 ||
-				limit.Peak() == 0 {
-				t.Errorf("%d bytes in use, %d blocks, %d leaks, %d pooled, peak %d", limit.Used(), arena.Live(),
-					arena.Leaks(), arena.Pooled(), limit.Peak())
+			if limit.Used() != 0 || arena.Live() != 0 || arena.Leaks() != 0 ||
+				arena.Pooled() != 0 || limit.Peak() == 0 {
+				t.Errorf("%d bytes in use, %d blocks, %d leaks, %d pooled, peak %d", limit.Used(),
+					arena.Live(), arena.Leaks(), arena.Pooled(), limit.Peak())
 			}
 		}
 	}
@@ -333,8 +337,8 @@ func TestMemoryLimit(t *testing.T) {
 				t.Errorf("%d: got %v, want a MemoryError", n, err)
 			}
 			if r.Vals.Ptr != nil || limit.Used() != 0 || arena.Live() != 0 || arena.Leaks() != 0 {
-				t.Errorf("%d: after a failure: %v, %d bytes, %d blocks, %d leaks", n, r.Vals, limit.Used(),
-					arena.Live(), arena.Leaks())
+				t.Errorf("%d: after a failure: %v, %d bytes, %d blocks, %d leaks", n, r.Vals,
+					limit.Used(), arena.Live(), arena.Leaks())
 			}
 			if limit.Peak() > 3*n {
 				t.Errorf("peak %d, limit %d", limit.Peak(), 3*n)
@@ -412,8 +416,8 @@ func TestLeakIsFreedAndCounted(t *testing.T) {
 func TestSharedPattern(t *testing.T) {
 	arena := NewArena(nil)
 	b := sparseResult()
-	if err := testLeaf(t, "threes").Call(context.Background(), []*tcs.Tensor{b}, [][2]int64{{0, 10}},
-		Env{Threads: 1, Arena: arena}); err != nil {
+	if err := testLeaf(t, "threes").Call(context.Background(), []*tcs.Tensor{b},
+		[][2]int64{{0, 10}}, Env{Threads: 1, Arena: arena}); err != nil {
 		t.Fatal(err)
 	}
 	a := sparseResult()
@@ -440,8 +444,8 @@ func TestFailures(t *testing.T) {
 		exit int
 		want string
 	}{
-		{2, 3,
-			"integer division by zero at i = 3, coordinate 5497558138880 (counted from 0; from 1: 4,5497558138881) in a(i) = b(i) / c(i)"},
+		{2, 3, "integer division by zero at i = 3, coordinate 5497558138880 (counted from 0; " +
+			"from 1: 4,5497558138881) in a(i) = b(i) / c(i)"},
 		{3, 2, "a bound() of the schedule does not hold at i = 3"},
 		{5, 3, "the result that is given has another pattern than the operands make at i = 3"},
 	} {
@@ -466,8 +470,8 @@ func TestFailures(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := testLeaf(t, "leaky").Call(ctx, nil, [][2]int64{{1, 0}}, Env{Threads: 1}); !errors.Is(err,
-		context.Canceled) {
+	if err := testLeaf(t, "leaky").Call(ctx, nil, [][2]int64{{1, 0}},
+		Env{Threads: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -497,7 +501,7 @@ func TestRunnerKeepsItsThread(t *testing.T) {
 	}
 }
 
-// Leaves of many calls at once, with collections between them.
+// Many concurrent calls, with garbage collections between them.
 func TestConcurrentCalls(t *testing.T) {
 	leaf := testLeaf(t, "threes")
 	arena := NewArena(tcs.NewLimit(1 << 30))

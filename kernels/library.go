@@ -25,9 +25,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LoadError says why an object cannot be loaded. It ends a run with code 1.
+// LoadError reports that an object cannot be loaded. It ends a run with code 1.
 type LoadError struct {
-	What string // what the leaf computes, or its name; "" where that is unknown
+	What string // what the leaf computes, or its name; "" if that is unknown
 	Err  error
 }
 
@@ -42,36 +42,34 @@ func (e *LoadError) ExitCode() int { return 1 }
 
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// Library is a loaded object. Its methods may be called from several goroutines
-// at once.
+// Library is a loaded object. Several goroutines may call its methods at the same time.
 type Library struct {
 	mu     sync.Mutex
 	handle unsafe.Pointer
-	path   string // as it was opened
-	// what path names: a name in /proc/self/fd is that of one file only while it is open
-	file   *os.File
-	temp   string // a folder to remove, or ""
+	path   string   // the path that was opened
+	file   *os.File // the file at path; its name in /proc/self/fd is valid only while it is open
+	temp   string   // folder to remove, or ""
 	label  string
-	leaves int // open ones
+	leaves int // number of open leaves
 	closed bool
 }
 
-// Open loads an object. It must have been made for this machine's CPU, or a
-// level that the CPU has (cc.Runs).
+// Open loads an object. The object must have been compiled for this machine's CPU, or for an
+// architecture level that the CPU supports (cc.Runs).
 func Open(o *cc.Object) (*Library, error) {
-	// The bytes may have come from another rank.
+	// The bytes may come from another rank.
 	o, err := cc.Decode(o.Bytes)
 	if err != nil {
 		return nil, &LoadError{"", err}
 	}
 	if level, ok := strings.CutPrefix(o.Meta.CPU, "x86-64-v"); ok && !cc.Runs(o.Meta.CPU) {
-		return nil, &LoadError{o.Meta.Label,
-			fmt.Errorf("it was compiled for x86-64-v%s, which this CPU is not; choose a lower --cpu", level)}
+		return nil, &LoadError{o.Meta.Label, fmt.Errorf(
+			"it was compiled for x86-64-v%s, which this CPU is not; choose a lower --cpu", level)}
 	}
 	l := &Library{label: o.Meta.Label}
 	err = l.openMemory(o.Bytes)
 	if err != nil {
-		// Systems may forbid code in anonymous files, or have no /proc.
+		// A system may forbid code in anonymous files, or have no /proc.
 		if err2 := l.openTemp(o.Bytes); err2 != nil {
 			return nil, &LoadError{o.Meta.Label, errors.Join(err, err2)}
 		}
@@ -81,11 +79,11 @@ func Open(o *cc.Object) (*Library, error) {
 	return l, nil
 }
 
-// openMemory loads from an anonymous file, sealed before it is loaded.
+// openMemory loads from an anonymous file, which it seals first.
 func (l *Library) openMemory(b []byte) error {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("distaff-leaf", flags|unix.MFD_EXEC)
-	if err == unix.EINVAL { // a kernel before 6.3
+	if err == unix.EINVAL { // a kernel older than 6.3
 		fd, err = unix.MemfdCreate("distaff-leaf", flags)
 	}
 	if err != nil {
@@ -130,7 +128,7 @@ func (l *Library) dlopen() error {
 	path := C.CString(l.path)
 	defer C.free(unsafe.Pointer(path))
 	var why *C.char
-	// dlopen's error text belongs to the thread.
+	// dlerror's text belongs to the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l.handle = C.dst_open(path, &why)
@@ -141,8 +139,8 @@ func (l *Library) dlopen() error {
 	return nil
 }
 
-// Leaf finds the function called name. The library stays loaded until it and
-// all its leaves are closed.
+// Leaf returns the leaf of the function called name. The library stays loaded until it and all its
+// leaves are closed.
 func (l *Library) Leaf(name string) (Leaf, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,8 +157,8 @@ func (l *Library) Leaf(name string) (Leaf, error) {
 	return &cLeaf{fn: fn, lib: l}, nil
 }
 
-// Symbol is the address of what the object calls name; nil where it has no such thing. It is of use
-// until the library is closed.
+// Symbol returns the address of the object's symbol called name, or nil if there is none. The
+// address is valid until the library is closed.
 func (l *Library) Symbol(name string) unsafe.Pointer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,14 +170,14 @@ func (l *Library) Symbol(name string) unsafe.Pointer {
 	return C.dst_symbol(l.handle, s)
 }
 
-// keep has the library stay loaded for good: threads may still run in it.
+// keep keeps the library loaded forever, because threads may still run in it.
 func (l *Library) keep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.leaves++
 }
 
-// Close unloads the library once its leaves are closed too.
+// Close unloads the library, after its last leaf is closed too.
 func (l *Library) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,7 +188,7 @@ func (l *Library) Close() error {
 	return l.unload()
 }
 
-// unload is called with the lock held.
+// unload must be called with the lock held.
 func (l *Library) unload() error {
 	if !l.closed || l.leaves > 0 || l.handle == nil {
 		return nil
@@ -203,19 +201,19 @@ func (l *Library) unload() error {
 		return os.RemoveAll(l.temp)
 	}
 	if !gone {
-		// The loader knows the object by the descriptor's name, which no
-		// other object may get.
+		// The loader identifies the object by the descriptor's name, so no other object may get
+		// that name.
 		unclosed.Store(l.file, true)
 		return nil
 	}
 	return l.file.Close()
 }
 
-// unclosed holds the files of objects that the loader did not let go.
+// unclosed holds the files of objects that the loader did not unload.
 var unclosed sync.Map
 
-// Load loads an object, which a cc.Builder sealed with its length and hash, and finds one leaf in
-// it, which keeps the object.
+// Load loads an object that a cc.Builder sealed with its length and hash, and returns one leaf of
+// it. The leaf keeps the object loaded.
 func Load(o *cc.Object, name string) (Leaf, error) {
 	l, err := Open(o)
 	if err != nil {

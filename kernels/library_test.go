@@ -44,8 +44,8 @@ func run(t *testing.T, l Leaf) int64 {
 	return v[0]
 }
 
-// Objects that come and go must never be mistaken for one another, though the
-// loader knows them by a descriptor's number.
+// Objects that are loaded and unloaded must never be confused, although the loader identifies them
+// by the number of a descriptor.
 func TestLoadUnloadLoad(t *testing.T) {
 	one, two := buildObject(t, constant("1"), cc.NoCPU), buildObject(t, constant("2"), cc.NoCPU)
 	for range 20 {
@@ -82,7 +82,8 @@ func TestLibraryOutlivedByItsLeaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lib.Leaf("none"); err == nil || !strings.Contains(err.Error(), "no such function") {
+	if _, err := lib.Leaf("none"); err == nil ||
+		!strings.Contains(err.Error(), "no such function") {
 		t.Errorf("a function that is not there: %v", err)
 	}
 	if err := lib.Close(); err != nil {
@@ -110,8 +111,9 @@ func TestOpenRefuses(t *testing.T) {
 		"changed bytes":   {&cc.Object{Bytes: changed}, "hash"},
 		"truncated bytes": {&cc.Object{Bytes: o.Bytes[:len(o.Bytes)-1]}, "not a whole object"},
 		"no bytes":        {&cc.Object{}, "not a whole object"},
-		"missing symbol": {buildObject(t, "int nowhere(void); int leaf(void) { return nowhere(); }",
-			cc.NoCPU), "nowhere"},
+		"missing symbol": {
+			buildObject(t, "int nowhere(void); int leaf(void) { return nowhere(); }", cc.NoCPU),
+			"nowhere"},
 	} {
 		_, err := Open(c.o)
 		var coded interface{ ExitCode() int }

@@ -6,9 +6,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestPoolOfManyBlocks: a repeat finds the pages of all blocks that the one before freed, of as
-// many as the pieces of a result of several levels have that many threads make, and of the smaller
-// ones that ordered chunks take in turn.
+// TestPoolOfManyBlocks checks that a repeat reuses the pages of all blocks of the previous repeat:
+// the blocks of a result of several levels in as many pieces as threads, and the smaller blocks of
+// ordered chunks.
 func TestPoolOfManyBlocks(t *testing.T) {
 	for _, c := range []struct{ blocks, bytes int64 }{{300, 256 << 10}, {200, 120 << 10},
 		{100, 16 << 10}} {
@@ -24,7 +24,8 @@ func TestPoolOfManyBlocks(t *testing.T) {
 			}
 			free(t, held...)
 			if n := a.Pooled(); n < c.blocks*c.bytes {
-				t.Errorf("%d B, repeat %d: %d bytes are kept of %d", c.bytes, repeat, n, c.blocks*c.bytes)
+				t.Errorf("%d B, repeat %d: %d bytes are kept of %d", c.bytes, repeat, n,
+					c.blocks*c.bytes)
 			}
 		}
 		a.Reuse(false)
@@ -34,8 +35,8 @@ func TestPoolOfManyBlocks(t *testing.T) {
 	}
 }
 
-// TestPoolCountsWhatItGives: a block that is not mapped is reused for as many bytes only, so that
-// no request counts more than it asked for; nothing under 16 KiB is kept.
+// TestPoolCountsWhatItGives checks that an unmapped block is reused only for its exact size, so no
+// request counts more than it asked for, and that blocks under 16 KiB are not kept.
 func TestPoolCountsWhatItGives(t *testing.T) {
 	limit := tcs.NewLimit(0)
 	a := NewArena(limit)
@@ -52,7 +53,7 @@ func TestPoolCountsWhatItGives(t *testing.T) {
 	free(t, less)
 }
 
-// TestPoolUnderLimit: what the pool keeps is given back where a request would not fit beside it.
+// TestPoolUnderLimit checks that the pool is freed if a request would not fit together with it.
 func TestPoolUnderLimit(t *testing.T) {
 	a := NewArena(tcs.NewLimit(200 << 10))
 	a.Reuse(true)

@@ -7,21 +7,21 @@ import (
 	"unsafe"
 )
 
-// builtins are the functions in the program, by the SourceKey of their source.
+// builtins maps the SourceKey of a source to its function in the program.
 var builtins sync.Map
 
-// SourceKey identifies the text of a source.
+// SourceKey returns a hash that identifies the text of a source.
 func SourceKey(text string) string {
 	h := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(h[:16])
 }
 
-// Register makes fn, a C function of the leaf signature that is part of the
-// program, the built-in leaf of the source with the given key.
+// Register makes fn the built-in leaf of the source with the given key. fn is a C function that is
+// part of the program and has the signature of a leaf.
 func Register(key string, fn unsafe.Pointer) { builtins.Store(key, fn) }
 
-// BuiltIn is the leaf of exactly this source that is built into the program
-// (package builtin has them), or nil.
+// BuiltIn returns the built-in leaf for exactly this source text, or nil if the program has none.
+// Package builtin registers them.
 func BuiltIn(text string) Leaf {
 	fn, ok := builtins.Load(SourceKey(text))
 	if !ok {

@@ -2,8 +2,8 @@ package kernels
 
 import "runtime"
 
-// Runner is a thread that runs functions, one at a time: one per rank whose own
-// goroutine is not locked to a thread, so that OpenMP keeps one pool for it.
+// Runner is a thread that runs one function at a time. A rank uses a Runner if its own goroutine is
+// not locked to a thread, so that OpenMP keeps one pool of threads for the rank.
 type Runner struct {
 	work chan func()
 	done chan struct{}
@@ -13,8 +13,8 @@ type Runner struct {
 func NewRunner() *Runner {
 	r := &Runner{make(chan func()), make(chan struct{})}
 	go func() {
-		// Never unlocked: the thread ends with the goroutine, and OpenMP's
-		// pool with the thread.
+		// The goroutine is never unlocked, so the thread ends with it, and OpenMP's pool ends with
+		// the thread.
 		runtime.LockOSThread()
 		for f := range r.work {
 			f()
@@ -25,14 +25,14 @@ func NewRunner() *Runner {
 	return r
 }
 
-// Do runs f on the thread and waits for it. Calls from several goroutines take
-// turns. f must not call Do.
+// Do runs f on the thread and waits for it. Calls from several goroutines take turns. f must not
+// call Do.
 func (r *Runner) Do(f func()) {
 	r.work <- f
 	<-r.done
 }
 
-// Close ends the thread once what runs on it has ended. There is no Do after it.
+// Close ends the thread after the function that is running. Do must not be called after Close.
 func (r *Runner) Close() {
 	close(r.work)
 	<-r.done

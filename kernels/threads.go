@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cores is what decides a rank's threads.
+// cores holds the facts that determine a rank's number of threads.
 type cores struct {
-	affinity int     // CPUs in the affinity mask
-	quota    float64 // CPUs that the cgroup's quota pays for; 0: no quota
+	affinity int     // number of CPUs in the affinity mask
+	quota    float64 // number of CPUs that the cgroup's quota allows; 0 means no quota
 	getenv   func(string) string
 }
 
@@ -32,7 +32,8 @@ func findCores() cores {
 	return c
 }
 
-// Cores is the CPUs that the affinity mask and the cgroup leave this process.
+// Cores returns the number of CPUs that the affinity mask and the cgroup's quota allow this
+// process.
 func Cores() int { return findCores().count() }
 
 func (c cores) count() int {
@@ -44,14 +45,15 @@ func (c cores) count() int {
 	return n
 }
 
-// MostThreads is the most threads that a rank may be given: 8 times what the machine's hardware
-// runs at once, and 64 at least. OpenMP's library faults or hangs with far more than a process can
-// have.
+// MostThreads returns the largest number of threads that a rank may be given: 8 times the number of
+// hardware threads of the machine, and at least 64. OpenMP's library crashes or hangs if it gets
+// far more threads than a process can have.
 func MostThreads() int { return mostThreads(HardwareThreads()) }
 
 func mostThreads(hardware int) int { return max(64, 8*hardware) }
 
-// HardwareThreads is the CPUs that the machine has online, whatever this process may use of them.
+// HardwareThreads returns the number of online CPUs of the machine, including those that this
+// process may not use.
 func HardwareThreads() int {
 	b, err := os.ReadFile("/sys/devices/system/cpu/online")
 	n := 0
@@ -74,22 +76,22 @@ func HardwareThreads() int {
 	return n
 }
 
-// DefaultThreads is the number of threads of a rank where the user gives none,
-// and why, in words. ranksOnNode ranks share this process's CPUs (those on this
-// node with the same affinity mask), ranksInProcess of them are in this process.
+// DefaultThreads returns the number of threads of a rank if the user gives none, and the reason in
+// words. ranksOnNode ranks share this process's CPUs: the ranks on this node with the same affinity
+// mask. ranksInProcess of them are in this process.
 //
-// OMP_NUM_THREADS is taken as it is; else a rank gets an even share of the CPUs
-// that affinity mask and cgroup quota leave, and no more than its share of Slurm's
-// CPUs per task.
+// OMP_NUM_THREADS is used unchanged if it is set. Otherwise a rank gets an even share of the CPUs
+// that the affinity mask and the cgroup's quota allow, and at most its share of Slurm's CPUs per
+// task.
 func DefaultThreads(ranksOnNode, ranksInProcess int) (n int, why string) {
 	return findCores().threads(max(ranksOnNode, 1), max(ranksInProcess, 1))
 }
 
 func (c cores) threads(ranksOnNode, ranksInProcess int) (int, string) {
-	// A list gives a number for each level of nesting.
+	// A list has one number for each level of nesting.
 	first, _, _ := strings.Cut(c.getenv("OMP_NUM_THREADS"), ",")
 	v, err := strconv.Atoi(strings.TrimSpace(first))
-	// out of range, it is the largest int
+	// Atoi returns the largest int if the number is out of range
 	if (err == nil || errors.Is(err, strconv.ErrRange)) && v > 0 {
 		return v, "OMP_NUM_THREADS"
 	}
@@ -116,13 +118,13 @@ func (c cores) threads(ranksOnNode, ranksInProcess int) (int, string) {
 				why += fmt.Sprintf(" for %d ranks in a process", ranksInProcess)
 			}
 		}
-		break // srun's own number stands above the job's
+		break // srun's number overrides the job's
 	}
 	return n, why
 }
 
-// cgroupQuota is the CPUs that the tightest quota between this process's cgroup
-// and the root pays for, or 0. group is the text of /proc/self/cgroup.
+// cgroupQuota returns the number of CPUs that the tightest quota between this process's cgroup and
+// the root allows, or 0 if there is no quota. group is the text of /proc/self/cgroup.
 func cgroupQuota(group string, read func(string) ([]byte, error)) float64 {
 	quota := 0.0
 	take := func(q float64) {
@@ -150,10 +152,10 @@ func cgroupQuota(group string, read func(string) ([]byte, error)) float64 {
 		if !version2 && !strings.Contains(","+parts[1]+",", ",cpu,") {
 			continue
 		}
-		// A container may show only its own part of the path, at the mount's root.
+		// A container may mount only its own part of the path as the root.
 		for dir := path.Clean("/" + parts[2]); ; dir = path.Dir(dir) {
 			if version2 {
-				// "MAX PERIOD" in microseconds; "max" is no number.
+				// "MAX PERIOD" in microseconds; MAX may be the word "max".
 				b, err := read("/sys/fs/cgroup" + path.Join(dir, "cpu.max"))
 				if err == nil {
 					var limit, period float64
@@ -178,10 +180,10 @@ func cgroupQuota(group string, read func(string) ([]byte, error)) float64 {
 // libraries counts the objects loaded so far.
 var libraries atomic.Int64
 
-// WaitPassively makes OpenMP's threads sleep between parallel regions instead of
-// spinning, for when ranks times threads pass the cores. It must come before the
-// first leaf is loaded and reports whether it did; a user's own OMP_WAIT_POLICY
-// or GOMP_SPINCOUNT stands.
+// WaitPassively makes OpenMP's threads sleep between parallel regions instead of spinning. It is
+// for processes with more threads in all ranks than cores. It must be called before the first leaf
+// is loaded, and reports whether it was in time. It leaves a user's OMP_WAIT_POLICY or
+// GOMP_SPINCOUNT unchanged.
 func WaitPassively() bool {
 	if os.Getenv("OMP_WAIT_POLICY") != "" || os.Getenv("GOMP_SPINCOUNT") != "" {
 		return true
@@ -189,6 +191,6 @@ func WaitPassively() bool {
 	if libraries.Load() > 0 {
 		return false
 	}
-	// cgo hands it on to the C library's environment.
+	// With cgo, os.Setenv also changes the C library's environment.
 	return os.Setenv("OMP_WAIT_POLICY", "passive") == nil
 }

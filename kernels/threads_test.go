@@ -56,9 +56,9 @@ func TestCgroupQuota(t *testing.T) {
 			"/sys/fs/cgroup/job/cpu.max": "250000 100000\n"}, 1},
 		{"0::/outside\n", map[string]string{"/sys/fs/cgroup/cpu.max": "300000 100000\n"}, 3},
 		{"0::/\n", map[string]string{"/sys/fs/cgroup/cpu.max": "max 100000\n"}, 0},
-		{"3:memory:/m\n4:cpu,cpuacct:/c\n",
-			map[string]string{"/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us": "400000\n",
-				"/sys/fs/cgroup/cpu/c/cpu.cfs_period_us": "100000\n"}, 4},
+		{"3:memory:/m\n4:cpu,cpuacct:/c\n", map[string]string{
+			"/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us":  "400000\n",
+			"/sys/fs/cgroup/cpu/c/cpu.cfs_period_us": "100000\n"}, 4},
 		{"4:cpu,cpuacct:/c\n", map[string]string{"/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us": "-1\n",
 			"/sys/fs/cgroup/cpu/c/cpu.cfs_period_us": "100000\n"}, 0},
 		{"4:cpuset:/c\n", nil, 0},

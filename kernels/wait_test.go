@@ -12,13 +12,14 @@ import (
 	"distaff/kernels/cc"
 )
 
-// TestWaitPassively runs itself as a process of its own, where no OpenMP library
-// is loaded yet, and asks its C environment.
+// TestWaitPassively runs itself as a process in which no OpenMP library is loaded yet, and reads
+// the C environment of the process.
 func TestWaitPassively(t *testing.T) {
 	if os.Getenv("DISTAFF_TEST_WAIT") == "" {
 		for _, set := range []string{"", "OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT=7"} {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestWaitPassively$", "-test.v")
-			cmd.Env = append(os.Environ(), "DISTAFF_TEST_WAIT=1", "OMP_WAIT_POLICY=", "GOMP_SPINCOUNT=", set)
+			cmd.Env = append(os.Environ(), "DISTAFF_TEST_WAIT=1", "OMP_WAIT_POLICY=",
+				"GOMP_SPINCOUNT=", set)
 			out, err := cmd.CombinedOutput()
 			if strings.Contains(string(out), "SKIP") {
 				t.Skip(string(out))
