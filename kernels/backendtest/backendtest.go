@@ -1,5 +1,5 @@
-// Package backendtest is the suite that every kernels.Backend passes: leaves of each
-// way in which results come to be, and what a call promises where it fails.
+// Package backendtest is the test suite that every kernels.Backend passes. It tests leaves with
+// each way to make a result, and the guarantees of a call that fails.
 package backendtest
 
 import (
@@ -16,23 +16,24 @@ import (
 	"distaff/kernels"
 )
 
-// statement is compiled over matrices of 3 x 4 and vectors; levels are their formats'.
+// statement is compiled over matrices of 3 x 4 and vectors. levels gives their formats.
 type statement struct {
 	src    string
 	levels map[string]string
 	typ    ir.Type
 }
 
-// suite is the suite over a backend of a target.
+// suite is the suite for the backend of a target.
 type suite struct {
 	kernels.Backend
 	target codegen.Target
 }
 
-// Run runs the suite on b, a backend of CPUs. A machine without what b needs skips it.
+// Run runs the suite on b, a backend for CPUs. It skips the suite on a machine that lacks what b
+// needs.
 func Run(t *testing.T, b kernels.Backend) { RunOn(t, b, codegen.CPU) }
 
-// RunOn is Run for a backend of a target.
+// RunOn is like Run, for a backend of the given target.
 func RunOn(t *testing.T, backend kernels.Backend, target codegen.Target) {
 	b := suite{backend, target}
 	if b.Name() == "" {
@@ -58,10 +59,11 @@ func RunOn(t *testing.T, backend kernels.Backend, target codegen.Target) {
 	t.Run("several", func(t *testing.T) { several(t, b) })
 }
 
-// data are the operands by name.
+// data returns the operands by name.
 func data() map[string]*tcs.Tensor {
 	matrix := func(pos, crd []int32, vals []float64) *tcs.Tensor {
-		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Vals: tcs.Of(vals),
+		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64},
+			Vals: tcs.Of(vals),
 			Levels: []tcs.Level{{Kind: 'd', Size: 3},
 				{Kind: 's', Mode: 1, Size: 4, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
 	}
@@ -88,8 +90,8 @@ func unit(t *testing.T, s statement, target codegen.Target) *codegen.Unit {
 		codegen.Request{Sizes: map[string]int64{"i": 3, "j": 4}, Target: target})
 }
 
-// Compile compiles a statement as r says, whose Stmt and Tensors it sets: tensors have the type,
-// and the levels of levels, by name, or dense ones.
+// Compile compiles a statement as r says, and sets r.Stmt and r.Tensors. All tensors have the type
+// typ. levels gives the levels of a tensor by its name; other tensors are dense.
 func Compile(t *testing.T, src string, levels map[string]string, typ ir.Type,
 	r codegen.Request) *codegen.Unit {
 	t.Helper()
@@ -130,7 +132,7 @@ func Compile(t *testing.T, src string, levels map[string]string, typ ir.Type,
 	return u
 }
 
-// Unit is a statement that was compiled, for tests of what builds leaves.
+// Unit returns a compiled statement, for tests of code that builds leaves.
 func Unit(t *testing.T) *codegen.Unit {
 	return spmv(t, codegen.CPU)
 }
@@ -140,7 +142,7 @@ func spmv(t *testing.T, target codegen.Target) *codegen.Unit {
 		target)
 }
 
-// build makes a leaf; the test closes it.
+// build makes a leaf, which the test closes.
 func build(t *testing.T, b suite, u *codegen.Unit) kernels.Leaf {
 	t.Helper()
 	leaf, err := b.Build(context.Background(), u)
@@ -156,7 +158,7 @@ func build(t *testing.T, b suite, u *codegen.Unit) kernels.Leaf {
 	return leaf
 }
 
-// arguments are the operands of u, and its result before the leaf runs.
+// arguments returns the operands of u, and its result before the leaf runs.
 func arguments(u *codegen.Unit) []*tcs.Tensor {
 	in := data()
 	args := []*tcs.Tensor{nil}
@@ -178,7 +180,7 @@ func arguments(u *codegen.Unit) []*tcs.Tensor {
 	switch share := u.Result.Shares; {
 	case share >= 0:
 		c.Levels[1] = args[share].Levels[1]
-		c.Vals = tcs.Of([]float64{1e99, 1e99, 1e99}) // memory that nobody cleared
+		c.Vals = tcs.Of([]float64{1e99, 1e99, 1e99}) // uninitialized memory
 	case u.Result.Format.AllDense() && c.Header.Type == tcs.Int64:
 		c.Vals = tcs.Of([]int64{-9, -9, -9})
 	case u.Result.Format.AllDense():
@@ -203,8 +205,7 @@ func show(c *tcs.Tensor) string {
 		tcs.Slice[int32](c.Levels[1].Crd), tcs.Slice[float64](c.Vals))
 }
 
-// check calls the leaf of a statement on one thread and on three, with memory that is
-// counted and without.
+// check calls the leaf of a statement on one thread and on three, with and without a memory limit.
 func check(t *testing.T, b suite, s statement, want string) {
 	u := unit(t, s, b.target)
 	leaf := build(t, b, u)
@@ -227,7 +228,7 @@ func check(t *testing.T, b suite, s statement, want string) {
 	}
 }
 
-// divide: a division by zero is an error that has the coordinate.
+// divide checks that a division by zero is an error with the coordinate.
 func divide(t *testing.T, b suite) {
 	for _, c := range []struct{ by, want string }{{"z", "at i = 1"}, {"m", ""}} {
 		u := unit(t, statement{src: "q(i) = n(i) / " + c.by + "(i)", typ: ir.Int64}, b.target)
@@ -242,13 +243,14 @@ func divide(t *testing.T, b suite) {
 			t.Errorf("a division by zero: got %v, want a DivideError", err)
 		case c.want != "" && (len(zero.Coord) != 1 || zero.Coord[0] != 1):
 			t.Errorf("got a division by zero at %v, want [1]", zero.Coord)
-		case c.want == "" && (err != nil || fmt.Sprint(tcs.Slice[int64](args[0].Vals)) != "[2 7 4]"):
+		case c.want == "" && (err != nil || fmt.Sprint(
+			tcs.Slice[int64](args[0].Vals)) != "[2 7 4]"):
 			t.Errorf("got %v, %v, want [2 7 4]", tcs.Slice[int64](args[0].Vals), err)
 		}
 	}
 }
 
-// memory: a result that passes the limit is an error, and nothing is published.
+// memory checks that a result above the limit is an error, and that nothing is published.
 func memory(t *testing.T, b suite) {
 	u := unit(t, statement{src: "C(i,j) = A(i,j) + B(i,j)",
 		levels: map[string]string{"A": "ds", "B": "ds", "C": "ds"}}, b.target)
@@ -267,7 +269,7 @@ func memory(t *testing.T, b suite) {
 	}
 }
 
-// cancelled: a call whose context has ended does nothing.
+// cancelled checks that a call with a cancelled context does nothing.
 func cancelled(t *testing.T, b suite) {
 	u := spmv(t, b.target)
 	leaf := build(t, b, u)
@@ -284,7 +286,8 @@ func cancelled(t *testing.T, b suite) {
 	}
 }
 
-// several leaves, of one unit too, live side by side; closing one harms no other.
+// several checks that leaves, also of one unit, exist independently: closing one does not affect
+// the others.
 func several(t *testing.T, b suite) {
 	u := spmv(t, b.target)
 	first, second := build(t, b, u), build(t, b, u)

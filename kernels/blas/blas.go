@@ -1,10 +1,10 @@
-// Package blas multiplies row-major matrices: what a leaf calls for a dense product where
-// DISTAFF_BLAS is gonum.
+// Package blas multiplies row-major matrices. Leaves call it for dense products if DISTAFF_BLAS is
+// gonum.
 //
-// The BLAS is gonum's, in Go. The build tag openblas links OpenBLAS in (found by pkg-config), and
-// the product is then by that one, which leaves also find in the process and call directly, without
-// this package. Either may skip factors that are zero, so that zero times infinity is zero instead
-// of NaN, and adds in an order of its own.
+// The BLAS is gonum's, which is written in Go. With the build tag openblas, the program is linked
+// with OpenBLAS (found by pkg-config), and OpenBLAS computes the products. Leaves then also find
+// OpenBLAS in the process and call it directly, without this package. Either BLAS may skip zero
+// factors, so that zero times infinity is zero instead of NaN, and either adds in its own order.
 package blas
 
 import "fmt"
@@ -36,8 +36,8 @@ func (m Matrix[T]) dims(transposed bool) (rows, cols int) {
 	return m.Rows, m.Cols
 }
 
-// Gemm computes C = alpha*op(A)*op(B) + beta*C; op transposes where transA,
-// transB say so. C must not overlap A or B. With beta 0 what C holds is not read.
+// Gemm computes C = alpha*op(A)*op(B) + beta*C. op transposes A if transA is set, and B if transB
+// is set. C must not overlap A or B. If beta is 0, Gemm does not read C.
 func Gemm[T Scalar](transA, transB bool, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
 	a.check("A")
 	b.check("B")
@@ -45,7 +45,8 @@ func Gemm[T Scalar](transA, transB bool, alpha T, a, b Matrix[T], beta T, c Matr
 	m, k := a.dims(transA)
 	k2, n := b.dims(transB)
 	if k != k2 || m != c.Rows || n != c.Cols {
-		panic(fmt.Sprintf("BUG: blas: Gemm: %dx%d times %dx%d into %dx%d", m, k, k2, n, c.Rows, c.Cols))
+		panic(fmt.Sprintf("BUG: blas: Gemm: %dx%d times %dx%d into %dx%d", m, k, k2, n, c.Rows,
+			c.Cols))
 	}
 	if m == 0 || n == 0 {
 		return

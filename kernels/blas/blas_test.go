@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// integers fills n elements with small integers, so that every order of
-// additions gives the same sums.
+// integers returns n small integers, whose sums do not depend on the order of additions.
 func integers[T Scalar](n int, seed int) []T {
 	s := make([]T, n)
 	for i := range s {
@@ -72,8 +71,8 @@ func testGemm[T Scalar](t *testing.T, m, n, k int, tA, tB bool, pad int) {
 	Gemm(tA, tB, 2, a, b, 3, c)
 	for i, v := range c.Data {
 		if v != want[i] {
-			t.Fatalf("%T: %dx%dx%d, transposed %v %v: element %d is %v, want %v", v, m, n, k, tA, tB, i, v,
-				want[i])
+			t.Fatalf("%T: %dx%dx%d, transposed %v %v: element %d is %v, want %v", v, m, n, k, tA,
+				tB, i, v, want[i])
 		}
 	}
 }
@@ -91,7 +90,10 @@ func TestShapesThatDoNotFit(t *testing.T) {
 			Gemm(false, true, 1, good, good, 0,
 				Matrix[float64]{2, 2, 2, make([]float64, 3)})
 		},
-		"stride": func() { Gemm(false, true, 1, Matrix[float64]{2, 3, 2, good.Data}, good, 0, good) },
+		"stride": func() {
+			Gemm(false, true, 1, Matrix[float64]{2, 3, 2, good.Data}, good, 0,
+				good)
+		},
 	} {
 		func() {
 			defer func() {

@@ -10,7 +10,7 @@ import "C"
 
 import "unsafe"
 
-// trans is a CBLAS_TRANSPOSE, which cgo takes as its integer type.
+// trans returns a CBLAS_TRANSPOSE. cgo uses an integer type for the enumeration.
 func trans(t bool) uint32 {
 	if t {
 		return C.CblasTrans

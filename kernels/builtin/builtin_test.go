@@ -15,7 +15,7 @@ import (
 	"distaff/kernels/builtin/spec"
 )
 
-// sparse is a tensor as a set of coordinates (printed) with integer values.
+// sparse is a tensor: a set of coordinates (printed) with integer values.
 type sparse struct {
 	dims []int64
 	vals map[string]float64
@@ -78,7 +78,7 @@ func (s sparse) pack(f format.Format, width uint8) *tcs.Tensor {
 	return t
 }
 
-// below reports whether an entry's coordinates begin with these.
+// below reports whether an entry's coordinates start with the given ones.
 func (s sparse) below(prefix []int64) bool {
 	found := false
 	each(s.dims[len(prefix):], func(rest []int64) {
@@ -124,7 +124,7 @@ func unpack(t *tcs.Tensor) sparse {
 	return s
 }
 
-// evaluate is an expression's value at a point, and whether it is present.
+// evaluate returns the value of an expression at a point, and whether the value is present.
 func evaluate(e notation.Expr, tensors map[string]sparse, point map[string]int64) (float64, bool) {
 	switch e := e.(type) {
 	case *notation.Access:
@@ -145,7 +145,7 @@ func evaluate(e notation.Expr, tensors map[string]sparse, point map[string]int64
 	panic("BUG: a kernel with another operation")
 }
 
-// define evaluates a kernel by its definition: over all points of all variables.
+// define evaluates a kernel by its definition, over all points of all variables.
 func define(stmt *notation.Stmt, tensors map[string]sparse, sizes map[string]int64,
 	dims []int64) sparse {
 	var vars []string
@@ -172,7 +172,7 @@ func define(stmt *notation.Stmt, tensors map[string]sparse, sizes map[string]int
 	return out
 }
 
-// frame is a result before the leaf runs, as codegen.Result tells.
+// frame returns a result before the leaf runs, as codegen.Result describes it.
 func frame(u *codegen.Unit, dims []int64, args []*tcs.Tensor) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: dims, Type: tcs.Float64}, Vals: tcs.Array{Width: 8}}
 	n := int64(1)
@@ -193,14 +193,14 @@ func frame(u *codegen.Unit, dims []int64, args []*tcs.Tensor) *tcs.Tensor {
 	if u.Result.Format.AllDense() || u.Result.Shares >= 0 {
 		vals := make([]float64, n)
 		for i := range vals {
-			vals[i] = 1e99 // memory that nobody cleared
+			vals[i] = 1e99 // uninitialized memory
 		}
 		t.Vals = tcs.Of(vals)
 	}
 	return t
 }
 
-// request is a kernel as a job asks for it: under the user's names.
+// request returns a kernel as a job requests it, with the user's names.
 func request(t *testing.T, k spec.Kernel) codegen.Request {
 	t.Helper()
 	r, err := k.Request()
@@ -223,7 +223,7 @@ func request(t *testing.T, k spec.Kernel) codegen.Request {
 	return r
 }
 
-// dims are the sizes of an access's modes.
+// dims returns the sizes of an access's modes.
 func dims(stmt *notation.Stmt, tensor string, sizes map[string]int64) []int64 {
 	var out []int64
 	take := func(a *notation.Access) {
@@ -258,7 +258,7 @@ func TestKernels(t *testing.T) {
 			continue
 		}
 		for _, density := range []float64{0, 0.3, 1} {
-			// Compiled for the kernel's sizes, called on small ones.
+			// Compiled for the kernel's sizes, and called with small ones.
 			sizes := map[string]int64{}
 			for v := range r.Sizes {
 				sizes[v] = 1 + rng.Int64N(5)
@@ -296,8 +296,8 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// compare wants equal values, and equal coordinates but for the zeros that
-// dense levels make room for.
+// compare checks that values are equal, and that coordinates are equal except for zeros that dense
+// levels add.
 func compare(t *testing.T, name string, got, want sparse, f format.Format) {
 	t.Helper()
 	dense := false
@@ -316,7 +316,7 @@ func compare(t *testing.T, name string, got, want sparse, f format.Format) {
 	}
 }
 
-// Another operation, format or width is another statement.
+// Another operation, format or width makes another statement.
 func TestFindOnlyEquals(t *testing.T) {
 	k := spec.Kernels()[0]
 	parse := func(src string) func(*codegen.Request) {

@@ -9,18 +9,20 @@ import (
 	"distaff/kernels"
 )
 
-// StandIn makes a leaf for u where b has no compiler for it: why is that error
-// (kernels.ErrNoCompiler), which it returns where there is nothing. It tries the leaf for
-// any sizes, which `compile --cache` may have left, then the built-in one; a schedule asks
-// for a leaf of its own. The leaf is the caller's, and is called as the unit returned tells.
-// alike says that the result has to be made as u's, since blocks of several leaves
-// are put together. note is told of a built-in leaf.
+// StandIn makes a leaf for u if b has no compiler. why is b's error (kernels.ErrNoCompiler), which
+// StandIn returns if it finds no leaf. First it tries the leaf for unknown sizes, which `compile
+// --cache` may have stored, and then the built-in leaf. A statement with a schedule gets neither,
+// because the schedule requires a leaf of its own. The caller owns the leaf, and calls it as the
+// returned unit describes. If alike is set, the leaf must make its result in the form that u's leaf
+// does, because blocks of several leaves are combined. note receives a line if a built-in leaf is
+// used.
 func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool, note func(string),
 	why error) (kernels.Leaf, *codegen.Unit, error) {
 	if u.Request.Schedule != nil {
 		return nil, nil, why
 	}
-	if any := kernels.AnySize(u); any != nil && (!alike || reflect.DeepEqual(any.Result, u.Result)) {
+	if any := kernels.AnySize(u); any != nil &&
+		(!alike || reflect.DeepEqual(any.Result, u.Result)) {
 		leaf, err := b.Build(ctx, any)
 		if err == nil {
 			return leaf, any, nil
@@ -30,11 +32,11 @@ func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool
 		}
 	}
 	r := u.Request
-	// Built-in leaves take any size and operands as they are stored, write to memory of their own, and
-	// have the default forms.
+	// Built-in leaves work for any size and for operands as they are stored, write to memory of
+	// their own, and have the default forms.
 	r.Exact, r.InPlace, r.AsStored, r.Forms = nil, "", true, nil
 	ways := []string{r.Network}
-	// which may be to contract a product that a built-in leaf has in one nest
+	// "auto" may contract in steps, and a built-in leaf may have the product in one loop nest
 	if r.Network == "" || r.Network == "auto" {
 		ways = append(ways, "direct")
 	}

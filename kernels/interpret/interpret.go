@@ -1,5 +1,5 @@
-// Package interpret is the backend that interprets leaves: slowly, without a compiler,
-// and with every access to memory checked.
+// Package interpret is the backend that interprets leaves. It is slow, needs no compiler, and
+// checks every memory access.
 package interpret
 
 import (
@@ -14,10 +14,10 @@ import (
 	"distaff/kernels"
 )
 
-// leaf is a leaf that is interpreted.
+// leaf is an interpreted leaf.
 type leaf struct {
 	prog  *interp.Program
-	fresh bool // the result's memory holds anything
+	fresh bool // the result's memory is uninitialized
 }
 
 // Backend makes leaves for the checking interpreter (codegen/interp).
@@ -34,7 +34,7 @@ func (Backend) Build(_ context.Context, u *codegen.Unit) (kernels.Leaf, error) {
 func (Backend) Complete() bool { return true }
 func (Backend) Name() string   { return "interpreter" }
 
-// Key is "": nothing is kept.
+// Key returns "", because nothing is kept.
 func (Backend) Key(*codegen.Unit) string { return "" }
 
 func (f *leaf) Close() error { return nil }
@@ -65,8 +65,7 @@ func (f *leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	return publish(args[0], in[0], env)
 }
 
-// array is an array's memory as the interpreter takes it; integers of 4
-// bytes are read as such.
+// array returns an array's memory in the interpreter's form. 4-byte integers are read as int32.
 func array(a tcs.Array, t tcs.Type) interp.Array {
 	out := interp.Array{First: a.First}
 	if a.Ptr == nil || a.Len == 0 {
@@ -92,8 +91,8 @@ func array(a tcs.Array, t tcs.Type) interp.Array {
 	return out
 }
 
-// publish copies the arrays that the leaf made into memory of the result's: all of them,
-// or none where memory is refused.
+// publish copies the arrays that the leaf made to memory of the result. It publishes all of them
+// or, if memory is refused, none.
 func publish(out *tcs.Tensor, from interp.Arg, env kernels.Env) error {
 	var limit *tcs.Limit
 	if env.Arena != nil {
@@ -136,7 +135,7 @@ func publish(out *tcs.Tensor, from interp.Arg, env kernels.Env) error {
 	return err
 }
 
-// memory is where an array of the interpreter's lies, and its length.
+// memory returns the address and the length of one of the interpreter's arrays.
 func memory(a interp.Array) (unsafe.Pointer, int) {
 	switch d := a.Data.(type) {
 	case []int32:

@@ -1,11 +1,10 @@
-// Package lint reads C, that of leaves and of their users: it parses and types it without a C
-// compiler, in about a millisecond, and tells a function's signature.
+// Package lint checks C code of leaves and of users without a C compiler. It parses and types a
+// file in about a millisecond, and returns the signatures of functions.
 //
-// The C that it knows is that of leaves: C99 with GNU's common builtins, the
-// headers in include/ (declarations only, of what leaves use), the sizes of
-// 64-bit Linux. No file of the machine is read. Pragmas are passed over. It is a
-// lint beside the compiler's own warnings, not a proof: conversions between
-// pointer types, for one, pass.
+// It supports the C that leaves use: C99 with GNU's common builtins, the headers in include/
+// (declarations of the functions that leaves use), and the type sizes of 64-bit Linux. It reads no
+// file of the machine and ignores pragmas. It complements the compiler's own warnings and is not
+// complete. For example, it accepts conversions between any pointer types.
 package lint
 
 import (
@@ -23,7 +22,7 @@ import (
 //go:embed include/*.h
 var headers embed.FS
 
-// Error lists what is wrong with a source. It ends a run with code 1.
+// Error lists the faults of a source. It ends a run with code 1.
 type Error struct {
 	List []string // "FILE:LINE:COLUMN: words"
 }
@@ -38,8 +37,7 @@ func Check(src string) error {
 	return err
 }
 
-// Function is the function called name that src defines, the text of the file called file in
-// errors.
+// Function returns the function called name that src defines. file is the name of src in errors.
 func Function(file, src, name string) (*ir.Extern, error) {
 	ast, err := translate(file, src)
 	if err != nil {
@@ -68,15 +66,15 @@ func Function(file, src, name string) (*ir.Extern, error) {
 	return nil, &Error{[]string{fmt.Sprintf("%s defines no function %s", file, name)}}
 }
 
-// numbers are the kinds of C's numbers that leaves have, and void.
+// numbers maps the kinds of C numbers that leaves use, and void, to their names.
 var numbers = map[cc.Kind]string{
 	cc.Void: "void", cc.Bool: ir.Bool.C(), cc.Int: ir.Int32.C(), cc.Long: ir.Int64.C(),
 	cc.Float: ir.Float32.C(), cc.Double: ir.Float64.C(),
 	cc.ComplexFloat: ir.Complex64.C(), cc.ComplexDouble: ir.Complex128.C(),
 }
 
-// typeName is a type as leaves write it; any other one in the words of package cc. Qualifiers show
-// where they are about what is pointed to, but for restrict.
+// typeName returns the name of a type as leaves write it, or package cc's name for other types. It
+// keeps the qualifiers of a pointer's target, except restrict.
 func typeName(t cc.Type) string {
 	if s, ok := numbers[t.Kind()]; ok {
 		return s
@@ -121,7 +119,7 @@ func translate(file, src string) (*cc.AST, error) {
 	return ast, nil
 }
 
-// words are the lines of the parser's error, without its notes to itself.
+// words returns the lines of the parser's error, without the parser's internal notes.
 func words(file string, err error) []string {
 	var list []string
 	for line := range strings.Lines(err.Error()) {
@@ -140,8 +138,8 @@ func words(file string, err error) []string {
 	return list
 }
 
-// wrongCalls finds calls of functions that are not declared, and calls with too
-// few or too many arguments, which the type check lets pass.
+// wrongCalls finds calls of undeclared functions, and calls with too few or too many arguments. The
+// type check accepts both.
 func wrongCalls(ast *cc.AST) []string {
 	var list []string
 	walk(reflect.ValueOf(ast.TranslationUnit), map[uintptr]bool{}, func(n *cc.PostfixExpression) {
@@ -153,11 +151,12 @@ func wrongCalls(ast *cc.AST) []string {
 			return
 		}
 		name := callee.Token.SrcStr()
-		// The parser makes up a declaration where there is none.
+		// The parser invents a declaration if there is none.
 		d, _ := callee.ResolvedTo().(*cc.Declarator)
 		if callee.ResolvedTo() == nil || d != nil && d.IsSynthetic() {
 			if !knownBuiltin(name) {
-				list = append(list, fmt.Sprintf("%v: call of %s, which is not declared", n.Position(), name))
+				list = append(list, fmt.Sprintf("%v: call of %s, which is not declared",
+					n.Position(), name))
 			}
 			return
 		}
@@ -175,21 +174,21 @@ func wrongCalls(ast *cc.AST) []string {
 			args++
 		}
 		if args < t.MinArgs() || !t.IsVariadic() && t.MaxArgs() >= 0 && args > t.MaxArgs() {
-			list = append(list, fmt.Sprintf("%v: call of %s with %d arguments, want %d", n.Position(), name,
-				args, t.MinArgs()))
+			list = append(list, fmt.Sprintf("%v: call of %s with %d arguments, want %d",
+				n.Position(), name, args, t.MinArgs()))
 		}
 	})
 	return list
 }
 
-// knownBuiltin reports functions whose types C cannot write.
+// knownBuiltin reports whether a function is a builtin whose type C cannot express.
 func knownBuiltin(name string) bool {
 	return strings.HasPrefix(name, "__atomic_") || strings.HasPrefix(name, "__sync_") ||
 		name == "__builtin_complex"
 }
 
-// walk calls do once for every postfix expression below v. Nodes hang in several
-// fields of their parents; seen holds the addresses of those visited.
+// walk calls do once for every postfix expression below v. A node can be in several fields of its
+// parents, so seen holds the addresses of visited nodes.
 func walk(v reflect.Value, seen map[uintptr]bool, do func(*cc.PostfixExpression)) {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -211,7 +210,7 @@ func walk(v reflect.Value, seen map[uintptr]bool, do func(*cc.PostfixExpression)
 			if !f.IsExported() {
 				continue
 			}
-			// Only the tree itself: tokens, scopes and types are no part of it.
+			// Only the tree itself, without tokens, scopes and types.
 			if k := f.Type.Kind(); k == reflect.Pointer || k == reflect.Interface {
 				if f.Type.Implements(nodeType) {
 					walk(v.Field(i), seen, do)

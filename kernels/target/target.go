@@ -1,4 +1,4 @@
-// Package target has what leaves can run on, by the names that users give it.
+// Package target maps the names of targets to the backends that make their leaves.
 package target
 
 import (
@@ -14,31 +14,31 @@ import (
 	"distaff/kernels/interpret"
 )
 
-// The targets. CPU is that of a job that names none. CUDA is an NVIDIA GPU. Interpreter runs leaves
-// without a C compiler, very slowly, and checks every access, race and leak.
+// The targets. CPU is the default. CUDA is an NVIDIA GPU. Interpreter runs leaves without a C
+// compiler, very slowly, and checks every access, race and leak.
 const (
 	CPU         = "cpu"
 	CUDA        = "cuda"
 	Interpreter = "interpreter"
 )
 
-// stand, if not nil, makes the backend of CUDA in the place of a GPU's.
-var stand atomic.Pointer[func(Config) (kernels.Backend, error)]
+// standIn, if not nil, makes the backends of CUDA instead of package cuda.
+var standIn atomic.Pointer[func(Config) (kernels.Backend, error)]
 
-// StandIn has f make the backends of CUDA from here on, until restore is called: an emulated GPU,
-// for the tests of what is above.
+// StandIn makes f return the backends of CUDA until restore is called. Tests use it for an emulated
+// GPU.
 func StandIn(f func(Config) (kernels.Backend, error)) (restore func()) {
-	stand.Store(&f)
-	return func() { stand.Store(nil) }
+	standIn.Store(&f)
+	return func() { standIn.Store(nil) }
 }
 
-// Config is how backends make leaves.
+// Config describes how backends make leaves.
 type Config struct {
-	CC    cc.Config // how what is compiled on the CPU is; its cache is that of all leaves
-	Local int       // the number of the rank among those of its machine, which share its GPUs
+	CC    cc.Config // how code for CPUs is compiled; its cache is used by all targets
+	Local int       // number of the rank on its machine, whose ranks share the GPUs
 }
 
-// targets makes the backend of each target.
+// targets maps a target to the function that makes its backend.
 var targets = map[string]func(cfg Config) (kernels.Backend, error){
 	CPU: func(cfg Config) (kernels.Backend, error) {
 		c, err := kernels.NewC(cfg.CC)
@@ -48,7 +48,7 @@ var targets = map[string]func(cfg Config) (kernels.Backend, error){
 		return c, nil
 	},
 	CUDA: func(cfg Config) (kernels.Backend, error) {
-		if f := stand.Load(); f != nil {
+		if f := standIn.Load(); f != nil {
 			return (*f)(cfg)
 		}
 		b, err := cuda.New(cuda.Config{Cache: cfg.CC.Cache, Device: cfg.Local, Log: cfg.CC.Note})
@@ -60,13 +60,13 @@ var targets = map[string]func(cfg Config) (kernels.Backend, error){
 	Interpreter: func(Config) (kernels.Backend, error) { return interpret.Backend{}, nil },
 }
 
-// Names are the targets' names, in order.
+// Names returns the names of the targets in alphabetical order.
 func Names() []string { return slices.Sorted(maps.Keys(targets)) }
 
-// Has tells whether leaves can run on the target of that name; "" is the default.
+// Has reports whether there is a target with the given name; "" is the default target.
 func Has(name string) bool { return name == "" || targets[name] != nil }
 
-// Code is the kind of machine that leaves of the target of that name are compiled for.
+// Code returns the kind of machine that leaves of the named target are compiled for.
 func Code(name string) codegen.Target {
 	if name == CUDA {
 		return codegen.CUDA
@@ -74,8 +74,8 @@ func Code(name string) codegen.Target {
 	return codegen.CPU
 }
 
-// Backend makes the leaves of the target of that name, which there must be (Has). Its
-// errors are those of kernels.NewC and cuda.New.
+// Backend returns the backend of the named target, which must exist (Has). Its errors are the
+// errors of kernels.NewC and cuda.New.
 func Backend(name string, cfg Config) (kernels.Backend, error) {
 	if name == "" {
 		name = CPU

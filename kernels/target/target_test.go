@@ -12,8 +12,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// TestTargets: each name leads to its backend, of which only compiled leaves can be kept and
-// shared, and ask for a CPU that there is.
+// TestTargets checks the backend of each name. Only compiled leaves can be kept and shared, and
+// need a CPU that exists.
 func TestTargets(t *testing.T) {
 	for name, want := range map[string]string{"": "*kernels.C", "cpu": "*kernels.C",
 		"interpreter": "interpret.Backend", "gpu": "", "CPU": ""} {
@@ -30,8 +30,8 @@ func TestTargets(t *testing.T) {
 		if got := fmt.Sprintf("%T", b); got != want {
 			t.Errorf("%q: got a %s, want a %s", name, got, want)
 		}
-		if _, err := Backend(name,
-			Config{CC: cc.Config{CPU: "abacus"}}); (err != nil) != (want == "*kernels.C") {
+		_, err = Backend(name, Config{CC: cc.Config{CPU: "abacus"}})
+		if (err != nil) != (want == "*kernels.C") {
 			t.Errorf("%q: a CPU that is none: got %v", name, err)
 		}
 	}
@@ -40,8 +40,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestCUDA: without a driver the target cuda is there, and says what is missing, with the exit code
-// of a machine that lacks it.
+// TestCUDA checks that without a driver the target cuda exists, and that its error names the
+// missing part and has exit code 1.
 func TestCUDA(t *testing.T) {
 	if !Has(CUDA) || Code(CUDA) != codegen.CUDA || Code("") != codegen.CPU ||
 		Code(Interpreter) != codegen.CPU {

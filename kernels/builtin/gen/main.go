@@ -1,4 +1,4 @@
-// Gen writes the built-in leaves' C, by the compiler, and their table.
+// Gen compiles the built-in leaves to C files and writes their table.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// leaf is one kernel, compiled.
+// leaf is a compiled kernel.
 type leaf struct {
 	kernel      spec.Kernel
 	symbol, key string
@@ -68,8 +68,8 @@ func run(dir string) error {
 	return writeTableGo(dir, leaves)
 }
 
-// compile makes a kernel's leaf under its own symbol, and the key of its source
-// as a job makes it.
+// compile makes a kernel's leaf under its own symbol, and the key of its source as a job computes
+// it.
 func compile(k spec.Kernel) (leaf, error) {
 	r, err := k.Request()
 	if err != nil {
@@ -79,7 +79,8 @@ func compile(k spec.Kernel) (leaf, error) {
 	if err != nil {
 		return leaf{}, err
 	}
-	l := leaf{kernel: k, symbol: c.Symbol("builtin_" + k.Name), key: kernels.SourceKey(c.File(u.Func))}
+	l := leaf{kernel: k, symbol: c.Symbol("builtin_" + k.Name),
+		key: kernels.SourceKey(c.File(u.Func))}
 	r.Name = l.symbol
 	if u, err = codegen.Compile(r); err != nil {
 		return leaf{}, err
@@ -99,7 +100,7 @@ func writeLeaves(dir string, leaves []leaf) error {
 	return os.WriteFile(filepath.Join(dir, "leaf_"+name+".c"), []byte(text), 0o644)
 }
 
-// writeTableC writes the functions' addresses, in the order of the keys.
+// writeTableC writes the table of the functions' addresses, in the order of the keys.
 func writeTableC(dir string, leaves []leaf) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "/* %s */\n#include \"table.h\"\n\n", generated)
@@ -116,7 +117,8 @@ func writeTableC(dir string, leaves []leaf) error {
 
 func writeTableGo(dir string, leaves []leaf) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "// %s\n\npackage builtin\n\n// table is the built-in leaves, as table.c has them.\nvar table = []entry{\n", generated)
+	fmt.Fprintf(&b, "// %s\n\npackage builtin\n\n"+
+		"// table is the built-in leaves, as table.c has them.\nvar table = []entry{\n", generated)
 	for _, l := range leaves {
 		fmt.Fprintf(&b, "{%q, %q},\n", l.kernel.Name, l.key)
 	}

@@ -8,21 +8,21 @@ import (
 	"distaff/codegen/notation"
 )
 
-// The size of every dimension, as built-in leaves see it, where 32 bits hold
-// positions and coordinates and where they do not.
+// The size that every dimension has for built-in leaves: narrowSize if positions and coordinates
+// fit 32 bits, and wideSize otherwise.
 const (
 	narrowSize = 1000
 	wideSize   = 1 << 33
 )
 
-// Names are the canonical names that a statement's own were given.
+// Names maps the names in a statement to their canonical names.
 type Names struct{ Tensors, Vars map[string]string }
 
-// Canonical renames a request's tensors to T0, T1, ... and its variables to i0,
-// i1, ..., each in the order in which the statement first names them, and the leaf
-// to "leaf", on one thread, and forgets how large the tensors are, but for whether
-// 32 bits hold their positions and coordinates. Statements that differ only in names
-// and sizes become equal: what sizes choose is faster for some, and right for all.
+// Canonical returns a request with canonical names, one thread and fixed sizes. Tensors become T0,
+// T1, ... and variables become i0, i1, ..., in the order of their first use in the statement. The
+// leaf becomes "leaf". Of the sizes it keeps one fact: whether positions and coordinates fit 32
+// bits. Requests that differ only in names and sizes become equal. The code that the compiler
+// chooses by these sizes is correct for all sizes, although it is not the fastest for each.
 func Canonical(r codegen.Request) (codegen.Request, Names) {
 	n := Names{map[string]string{}, map[string]string{}}
 	c := r
@@ -86,7 +86,7 @@ func (n Names) expr(e notation.Expr) notation.Expr {
 	case *notation.Neg:
 		return &notation.Neg{X: n.expr(e.X)}
 	case *notation.Binary:
-		x := n.expr(e.X) // names are given from left to right
+		x := n.expr(e.X) // names are assigned from left to right
 		return &notation.Binary{Op: e.Op, X: x, Y: n.expr(e.Y)}
 	case *notation.Sum:
 		vars := n.list(e.Vars)

@@ -1,6 +1,6 @@
-// Package spec lists the kernels that are built into the program, as requests
-// to the compiler. Tensors and variables have canonical names (Canonical), as any
-// statement of the same shape gets them.
+// Package spec lists the kernels that are built into the program, as requests to the compiler.
+// Their tensors and variables have canonical names (Canonical), like any statement of the same
+// form.
 package spec
 
 import (
@@ -16,24 +16,23 @@ import (
 
 // Kernel is one built-in leaf: a statement over float64 tensors of given formats.
 type Kernel struct {
-	Name      string   // a C identifier: "spmm_ds_32"
-	Statement string   // as people write it
-	Formats   []string // "A:ds"; what is not named is dense
-	Width     uint8    // bytes of positions and coordinates: 4 or 8
+	Name      string   // a C identifier, for example "spmm_ds_32"
+	Statement string   // as a user writes it
+	Formats   []string // formats like "A:ds"; other tensors are dense
+	Width     uint8    // size of positions and coordinates: 4 or 8 bytes
 }
 
-// kernels are the statements, each with the formats that it comes in: those of
-// its tensors, in the order of their names in the statement's list.
+// kernels lists the statements. Each has one or more sets of formats.
 var kernels = []struct {
 	name, statement string
-	formats         []string // several tensors' apart by spaces
+	formats         []string // the formats of the sparse tensors, separated by spaces
 }{
 	{"spmv", "y(i) = A(i,j) * x(j)", []string{"A:ds", "A:ss"}},
 	{"spmm", "A(i,k) = B(i,j) * C(j,k)", []string{"B:ds", "B:ss"}},
 	{"sddmm", "A(i,j) = B(i,j) * C(i,k) * D(k,j)", []string{"A:ds B:ds"}},
 	{"sddmm_rows", "A(i,j) = B(i,j) * C(i,k) * D(j,k)", []string{"A:ds B:ds"}},
 	{"spadd", "A(i,j) = B(i,j) + C(i,j)", []string{"A:ds B:ds C:ds", "A:ss B:ss C:ss"}},
-	// of partial TTV and TTM
+	// for partial TTV and TTM
 	{"add3", "A(i,j,k) = B(i,j,k) + C(i,j,k)", []string{"A:sss B:sss C:sss", "A:ssd B:ssd C:ssd"}},
 	{"ttv", "A(i,j) = B(i,j,k) * c(k)", []string{"B:sss", "A:ss B:sss"}},
 	{"ttm", "A(i,j,l) = B(i,j,k) * C(k,l)", []string{"B:sss", "A:ssd B:sss"}},
@@ -47,7 +46,7 @@ var kernels = []struct {
 	{"mttkrp4_3", "A(l,m) = B(i,j,k,l) * C(i,m) * D(j,m) * E(k,m)", []string{"B:ssss"}},
 }
 
-// Kernels are all kernels, by statement, formats and width.
+// Kernels returns all kernels, by statement, formats and width.
 func Kernels() []Kernel {
 	var out []Kernel
 	for _, k := range kernels {
@@ -68,8 +67,8 @@ func Kernels() []Kernel {
 	return out
 }
 
-// Request is what the compiler is asked for: the kernel under canonical names,
-// over tensors whose sizes ask for its width.
+// Request returns the compiler's request for the kernel, under canonical names and with sizes that
+// need the kernel's width.
 func (k Kernel) Request() (codegen.Request, error) {
 	stmt, err := notation.Parse(k.Statement)
 	if err != nil {
@@ -82,15 +81,17 @@ func (k Kernel) Request() (codegen.Request, error) {
 	if k.Width == 8 {
 		size = wideSize
 	}
-	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-		Name: "leaf"}
+	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{},
+		Sizes: map[string]int64{}, Name: "leaf"}
 	add := func(a *notation.Access) error {
 		if _, ok := r.Tensors[a.Name]; ok {
 			return nil
 		}
 		f := format.DenseOf(len(a.Vars))
-		if i := slices.IndexFunc(k.Formats,
-			func(s string) bool { return strings.HasPrefix(s, a.Name+":") }); i >= 0 {
+		if i := slices.IndexFunc(k.Formats, func(
+			s string) bool {
+			return strings.HasPrefix(s, a.Name+":")
+		}); i >= 0 {
 			if _, f, err = format.ParseFlag(k.Formats[i]); err != nil {
 				return err
 			}
@@ -105,7 +106,7 @@ func (k Kernel) Request() (codegen.Request, error) {
 		}
 		for _, kind := range f.Levels {
 			if a == stmt.LHS {
-				break // the compiler finds the result's
+				break // the compiler chooses the result's widths
 			}
 			w := k.Width
 			if kind == format.Dense {

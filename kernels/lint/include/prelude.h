@@ -1,4 +1,4 @@
-/* What a leaf's compiler predefines, as far as leaves use it. */
+/* The predefined macros of a leaf's compiler that leaves use. */
 #define __STDC__ 1
 #define __STDC_VERSION__ 199901L
 #define __STDC_HOSTED__ 1

@@ -7,7 +7,8 @@ void *realloc(void *p, size_t n);
 void *aligned_alloc(size_t align, size_t n);
 void free(void *p);
 void qsort(void *base, size_t n, size_t size, int (*compare)(const void *, const void *));
-void *bsearch(const void *key, const void *base, size_t n, size_t size, int (*compare)(const void *, const void *));
+void *bsearch(const void *key, const void *base, size_t n, size_t size,
+    int (*compare)(const void *, const void *));
 void abort(void);
 int abs(int x);
 long labs(long x);
