@@ -14,49 +14,51 @@ import (
 	"distaff/codegen/emit/c"
 )
 
-// DefaultFlags compile a leaf.
+// DefaultFlags are the flags for leaves.
 var DefaultFlags = c.Flags("")
 
-// linkFlags make a shared object that refers to nothing it does not define or
-// that the C library and OpenMP do not.
+// linkFlags make a shared object. All its undefined symbols must be in the C library or in OpenMP.
 var linkFlags = []string{"-shared", "-fPIC", "-pipe"}
 
 // Source is one C translation unit.
 type Source struct {
 	Text  string
-	Label string // one line for people: the statement it computes
-	// Tensors are those of the statement, for people too; nil where it computes none.
+	Label string // one line for people: the statement that the source computes
+	// Tensors describes the tensors of the statement, for people. It is nil if there is no
+	// statement.
 	Tensors []Tensor
-	// Hasty says that the object will not run as long as it takes to compile it with Config.Flags: it
-	// may be compiled with less optimization (see Builder.flags).
+	// Hasty means that the object will run for less time than its compilation with Config.Flags
+	// takes. It may then be compiled with less optimization (see Builder.flags).
 	Hasty bool
 }
 
-// Config says how a Builder compiles. The zero value finds a compiler on no PATH
-// and has no cache; FromEnv is the usual start.
+// Config describes how a Builder compiles. The zero value finds no compiler and has no cache;
+// callers usually start from FromEnv.
 type Config struct {
-	Compiler  string   // DISTAFF_CC: a path or a name, with arguments; "": cc, gcc or clang on Path
+	// DISTAFF_CC: a path or a name, with arguments; "" means cc, gcc or clang on Path
+	Compiler  string
 	Path      string   // PATH
-	Flags     []string // nil: DefaultFlags
-	UserFlags []string // DISTAFF_CFLAGS: appended
+	Flags     []string // nil means DefaultFlags
+	UserFlags []string // DISTAFF_CFLAGS, appended to Flags
 	CPU       string   // "native" (or ""), "x86-64-v2", ...; NoCPU for the compiler's default
-	Kind      string   // the cache's folder; "" is "leaf"
-	Cache     string   // the cache's root; "": no cache
-	Tmp       string   // where compilations happen; "": os.TempDir
-	// Ours says that the sources are the program's own, of no interest to its user: one that
-	// the compiler refuses is not kept.
+	Kind      string   // folder in the cache; "" means "leaf"
+	Cache     string   // root of the cache; "" means no cache
+	Tmp       string   // folder for compilations; "" means os.TempDir
+	// Ours means that the sources belong to the program and do not interest its user. A source that
+	// the compiler refuses is then deleted.
 	Ours bool
-	// Run runs the compiler: Argv[0] is its absolute path. It returns what the
-	// compiler said, and an error where it did not end well. nil: as a child of this process.
-	Run  func(ctx context.Context, c Command) (string, error)
-	Note func(string) // told, in a line, what the user should know though nothing failed; nil: nobody
-	// Detail is told, in a line, what helps to find out why something happened; nil: nobody.
+	// Run runs the compiler, whose absolute path is Argv[0]. It returns the compiler's output, and
+	// an error if the compiler failed. If Run is nil, the compiler is a child of this process.
+	Run func(ctx context.Context, c Command) (string, error)
+	// receives one-line notes for the user about problems that were not errors; may be nil
+	Note func(string)
+	// Detail receives one-line notes that help to find the cause of an event. It may be nil.
 	Detail func(string)
 }
 
-// FromEnv is the configuration that the environment gives: DISTAFF_CC,
-// DISTAFF_CFLAGS, PATH, DISTAFF_CACHE and what stands in for it, DISTAFF_TMP.
-// The error says what is wrong with DISTAFF_CFLAGS.
+// FromEnv returns the configuration from the environment: DISTAFF_CC, DISTAFF_CFLAGS, PATH,
+// DISTAFF_CACHE and its alternatives (DefaultRoot), and DISTAFF_TMP. The error describes a fault in
+// DISTAFF_CFLAGS.
 func FromEnv(getenv func(string) string) (Config, error) {
 	cfg := Config{Compiler: getenv("DISTAFF_CC"), Path: getenv("PATH"), Tmp: getenv("DISTAFF_TMP")}
 	var err error
@@ -65,23 +67,22 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	}
 	cfg.Cache, err = DefaultRoot(getenv)
 	if err != nil {
-		cfg.Cache = "" // no home: compile without a cache
+		cfg.Cache = "" // no home folder: compile without a cache
 	}
 	return cfg, nil
 }
 
-// Builder compiles sources in one way. Its methods may be called from several
-// goroutines at once.
+// Builder compiles sources in one way. Several goroutines may call its methods at the same time.
 type Builder struct {
 	cfg      Config
-	compiler *Compiler // nil: none was found
-	missing  error     // why
-	cache    *Cache    // nil: none
+	compiler *Compiler // nil if none was found
+	missing  error     // the reason why compiler is nil
+	cache    *Cache    // nil if there is none
 }
 
-// New makes a Builder. A CPU that is not one is an error (a CPUError), and so is
-// a Compiler that the user named and that is not there (a FindError); a machine
-// without any compiler is one only once something has to be compiled.
+// New makes a Builder. An unknown CPU is an error (a CPUError), and so is a Compiler that the user
+// named and that does not exist (a FindError). A machine without a compiler is an error only later,
+// when something must be compiled.
 func New(cfg Config) (*Builder, error) {
 	if err := checkCPU(cfg.CPU); err != nil {
 		return nil, err
@@ -115,20 +116,20 @@ func New(cfg Config) (*Builder, error) {
 	return b, nil
 }
 
-// CPUKind tells kinds of CPU apart: objects of this Builder serve where its
-// kind is the same.
+// CPUKind returns the name of the kind of CPU. Objects of this Builder work on machines whose kind
+// is the same.
 func (b *Builder) CPUKind() string { return CPUKind(b.cfg.CPU) }
 
-// Compiler is the compiler found, or nil.
+// Compiler returns the compiler, or nil if none was found.
 func (b *Builder) Compiler() *Compiler { return b.compiler }
 
 // Keeps reports whether the objects that Build compiles go into a cache.
 func (b *Builder) Keeps() bool { return b.cache != nil }
 
-// Build returns the object of src: from the cache, or compiled and put there.
+// Build returns the object of src from the cache, or compiles it and caches it.
 //
-// Errors: ErrNoCompiler, where nothing in the cache serves either; CompileError,
-// with the compiler's message; the context's own.
+// The error is ErrNoCompiler if there is no compiler and the cache has no suitable object, a
+// CompileError with the compiler's message, or ctx's error.
 func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 	if b.compiler == nil {
 		if o := b.anyObject(src); o != nil {
@@ -147,7 +148,7 @@ func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 	}
 	if b.cache != nil {
 		defer lock(ctx, name)()
-		// Another process may have made it meanwhile.
+		// Another process may have compiled it meanwhile.
 		if o, err := b.cache.Get(name); err == nil {
 			return b.warned(o), nil
 		}
@@ -170,11 +171,11 @@ func (s Source) full() Source {
 	return s
 }
 
-// flags returns the compiler's flags for src, without those of the CPU and the user. Those of a
-// hasty source optimize less, and give its results the same bits: the text says which products are
-// fused with a sum, and compilers sum in another order only where it says "omp simd reduction".
-// There -O1 makes the same lanes as -O3. Text that is the user's, or that leaves fusing to the
-// compiler, is never compiled in haste.
+// flags returns the compiler's flags for src, without the flags for the CPU and from the user. For
+// a hasty source they optimize less without changing the bits of results. The text says which
+// products are fused with a sum, and compilers reorder a sum only at "omp simd reduction". With
+// such a reduction, -O1 makes the same lanes as -O3. Two kinds of text are never compiled with less
+// optimization: a user's C, and text that lets the compiler decide about fusing.
 func (b *Builder) flags(src Source) []string {
 	at := slices.Index(b.cfg.Flags, "-O3")
 	if !src.Hasty || at < 0 || strings.Contains(src.Text, "DST_FUSED") ||
@@ -195,8 +196,8 @@ func (b *Builder) warned(o *Object) *Object {
 	return o
 }
 
-// lookup returns the named object, or nil, with a note where there is one that
-// cannot be used.
+// lookup returns the named object, or nil. It writes a note if there is an object that cannot be
+// used.
 func (b *Builder) lookup(name string) *Object {
 	if b.cache == nil {
 		return nil
@@ -211,8 +212,9 @@ func (b *Builder) lookup(name string) *Object {
 	return nil
 }
 
-// anyObject finds an object of src, by any compiler, that runs on this CPU: for
-// --cpu=native one made on an equal CPU, else the highest level that it has.
+// anyObject returns an object of src from any compiler that runs on this CPU, or nil. For
+// --cpu=native it prefers an object made on an equal CPU, and then the highest level that this CPU
+// supports.
 func (b *Builder) anyObject(src Source) *Object {
 	if b.cache == nil {
 		return nil
@@ -229,7 +231,8 @@ func (b *Builder) anyObject(src Source) *Object {
 	hasty.Hasty = true
 	for _, src := range []Source{src.full(), hasty} {
 		for _, cpu := range cpus {
-			prefix := strings.Join([]string{b.sourceKey(src), CPUKind(cpu), b.flagsKey(src)}, ".") + "."
+			prefix := strings.Join([]string{b.sourceKey(src), CPUKind(cpu), b.flagsKey(src)}, ".") +
+				"."
 			for _, n := range names {
 				if strings.HasPrefix(n, prefix) {
 					if o := b.lookup(n); o != nil {
@@ -242,14 +245,14 @@ func (b *Builder) anyObject(src Source) *Object {
 	return nil
 }
 
-// name is an object's name in the cache.
+// name returns the name of src's object in the cache.
 func (b *Builder) name(src Source) string {
 	return strings.Join([]string{b.sourceKey(src), CPUKind(b.cfg.CPU), b.flagsKey(src),
 		b.compilerKey()}, ".") + objectSuffix
 }
 
-// Key is the name in the cache of the object that Build makes of src; without a compiler, what all
-// names of objects of src begin with.
+// Key returns the name of src's object in the cache. Without a compiler it returns the prefix that
+// all names of src's objects have.
 func (b *Builder) Key(src Source) string {
 	if b.compiler == nil {
 		return b.sourceKey(src)
@@ -257,7 +260,7 @@ func (b *Builder) Key(src Source) string {
 	return b.name(src)
 }
 
-// isObjectName reports whether a file's name is one that Build gives.
+// isObjectName reports whether a file's name has the form that Builder.name gives.
 func isObjectName(name string) bool {
 	base, ok := strings.CutSuffix(name, objectSuffix)
 	parts := strings.Split(base, ".")
@@ -266,7 +269,7 @@ func isObjectName(name string) bool {
 
 const keyBytes = 12
 
-// key hashes strings, unambiguously.
+// key returns a hash of a list of strings. Different lists have different hash inputs.
 func key(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -281,7 +284,8 @@ func (b *Builder) flagsKey(src Source) string {
 	return key(slices.Concat(b.flags(src), linkFlags, []string{"user"}, b.cfg.UserFlags)...)
 }
 
-// searchVars change where a compiler finds its parts, headers and libraries.
+// searchVars are variables that change where a compiler searches for its programs, headers and
+// libraries.
 var searchVars = []string{"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH",
 	"GCC_EXEC_PREFIX", "CCC_OVERRIDE_OPTIONS"}
 

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// maxObject bounds what is read as an object.
+// maxObject is the largest size of a file that is read as an object.
 const maxObject = 1 << 28
 
-// DefaultRoot is the cache's folder as the environment says: DISTAFF_CACHE, else
-// distaff in XDG_CACHE_HOME, else ~/.cache/distaff.
+// DefaultRoot returns the root of the cache from the environment: DISTAFF_CACHE, or distaff in
+// XDG_CACHE_HOME, or ~/.cache/distaff.
 func DefaultRoot(getenv func(string) string) (string, error) {
 	if d := getenv("DISTAFF_CACHE"); d != "" {
 		return filepath.Abs(d)
@@ -28,21 +28,21 @@ func DefaultRoot(getenv func(string) string) (string, error) {
 	return "", errors.New("no folder for the cache: set DISTAFF_CACHE, XDG_CACHE_HOME or HOME")
 }
 
-// Cache is one kind of objects in the cache's root. Its methods may be called
-// from several goroutines and processes at once.
+// Cache holds the objects of one kind in the cache's root. Several goroutines and processes may
+// call its methods at the same time.
 type Cache struct {
 	dir  string // ROOT/KIND, without links
 	kind string // the folder's name
 }
 
-// OpenCache opens the folder of kind in root, and makes both where they are
-// missing (mode 0700). It fails if the folder is not Trusted.
+// OpenCache opens the folder of kind in root, and creates missing folders with mode 0700. It fails
+// if the folder is not Trusted.
 func OpenCache(root, kind string) (*Cache, error) {
 	dir := filepath.Join(root, kind)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	// An own check of the root's mode: that of a folder passed through is laxer.
+	// The root needs its own check, because a folder on the path is checked less strictly.
 	if _, err := Trusted(root); err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func OpenCache(root, kind string) (*Cache, error) {
 	return &Cache{real, kind}, nil
 }
 
-// Get reads the object called name, and marks it as used. The error is fs.ErrNotExist where there
-// is none; any other says why what is there is of no use.
+// Get reads the object called name and marks it as used. The error is fs.ErrNotExist if there is no
+// such object. Any other error says why the object cannot be used.
 func (c *Cache) Get(name string) (*Object, error) { return c.read(name, true) }
 
 func (c *Cache) read(name string, used bool) (*Object, error) {
@@ -74,11 +74,11 @@ func (c *Cache) read(name string, used bool) (*Object, error) {
 	return o, nil
 }
 
-// key returns what an object stored under name holds as its Meta.Key.
+// key returns the Meta.Key of an object stored under name.
 func (c *Cache) key(name string) string { return c.kind + "/" + name }
 
-// Put stores an object under name: whole, or not at all. It sets o.Meta.Key, and o.Bytes with it,
-// so that Get refuses the object under any other name.
+// Put stores an object under name, completely or not at all. It sets o.Meta.Key, and changes
+// o.Bytes accordingly, so that Get refuses the object under any other name.
 func (c *Cache) Put(name string, o *Object) error {
 	m := o.Meta
 	m.Key = c.key(name)
@@ -93,7 +93,7 @@ func (c *Cache) Put(name string, o *Object) error {
 	}
 	_, err = f.Write(o.Bytes)
 	if err == nil {
-		// 0644: a site may open its cache's folder for reading.
+		// 0644, because a site may allow others to read its cache.
 		err = f.Chmod(0o644)
 	}
 	if cerr := f.Close(); err == nil {
@@ -113,7 +113,7 @@ const (
 	objectSuffix = ".so"
 )
 
-// names lists the objects whose names begin with prefix.
+// names lists the objects whose names start with prefix.
 func (c *Cache) names(prefix string) ([]string, error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -129,8 +129,7 @@ func (c *Cache) names(prefix string) ([]string, error) {
 	return out, nil
 }
 
-// Find is an object of the cache whose name begins with prefix and that is whole; nil where there
-// is none.
+// Find returns an undamaged object whose name starts with prefix, or nil if there is none.
 func (c *Cache) Find(prefix string) *Object {
 	names, err := c.names(prefix)
 	if err != nil {
@@ -144,8 +143,8 @@ func (c *Cache) Find(prefix string) *Object {
 	return nil
 }
 
-// Name is an object's name in a cache: of its source, the kind of machine that it is for, such as
-// "sm_90", the flags, and the compiler, by what tells it from others.
+// Name returns the name of an object in a cache. It is made of the source, the kind of machine (for
+// example "sm_90"), the flags, and strings that identify the compiler.
 func Name(source, machine string, flags, compiler []string) string {
 	return strings.Join([]string{key(magic, source), machine, key(flags...), key(compiler...)},
 		".") + objectSuffix
@@ -154,16 +153,17 @@ func Name(source, machine string, flags, compiler []string) string {
 // Entry is one object in the cache.
 type Entry struct {
 	Kind string // the folder: "leaf", ...
-	Name string // the file's name in it
+	Name string // the file's name in the folder
 	Size int64  // in bytes
-	// last, to a minute: when it was made, or Get gave it to one who may change the file's times
+	// time of the last use, or of creation, to a minute. Get updates it if this user may change the
+	// file's times.
 	Used time.Time
-	Meta Meta  // zero where Err is set
-	Err  error // why the object cannot be used
+	Meta Meta  // zero if Err is set
+	Err  error // the reason if the object cannot be used
 }
 
-// List lists what root holds, kind by kind, each by name. A root that does not
-// exist holds nothing.
+// List returns the objects in root, sorted by kind and name. It returns none if root does not
+// exist.
 func List(root string) ([]Entry, error) {
 	kinds, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {
@@ -198,9 +198,8 @@ func List(root string) ([]Entry, error) {
 	return out, nil
 }
 
-// Clear removes every object from root, and files that a killed process left
-// half written; nothing else that may stand there. It returns how many files
-// went and their bytes.
+// Clear removes every object from root, and incomplete files of killed processes. It leaves all
+// other files. It returns the number and the total size of the removed files.
 func Clear(root string) (files int, size int64, err error) {
 	kinds, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {
@@ -219,7 +218,8 @@ func Clear(root string) (files int, size int64, err error) {
 			return files, size, err
 		}
 		for _, e := range entries {
-			if !isObjectName(e.Name()) && !strings.HasPrefix(e.Name(), tempPrefix) || !e.Type().IsRegular() {
+			if !isObjectName(e.Name()) && !strings.HasPrefix(e.Name(), tempPrefix) ||
+				!e.Type().IsRegular() {
 				continue
 			}
 			st, err := e.Info()

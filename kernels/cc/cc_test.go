@@ -19,7 +19,7 @@ import (
 
 const add = `int add(int a, int b) { return a + b; }`
 
-// privateDir is a folder that passes Trusted wherever tests run.
+// privateDir returns a folder that passes Trusted wherever tests run.
 func privateDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func privateDir(t *testing.T) string {
 	return dir
 }
 
-// notes collects what a Builder says.
+// notes collects the notes of a Builder.
 type notes struct {
 	mu   sync.Mutex
 	list []string
@@ -44,7 +44,7 @@ func (n *notes) add(s string) {
 	n.list = append(n.list, s)
 }
 
-// testConfig compiles fast, into a cache of its own.
+// testConfig returns a configuration that compiles quickly, with a cache of its own.
 func testConfig(t *testing.T) Config {
 	t.Helper()
 	if _, err := Find("", os.Getenv("PATH")); err != nil {
@@ -206,7 +206,7 @@ func TestBuildAndCache(t *testing.T) {
 		t.Errorf("second build: %v, cached %v, equal %v", err, again.Cached,
 			bytes.Equal(again.Bytes, o.Bytes))
 	}
-	// Other source, flags, CPU or compiler: another object.
+	// Another source, flags, CPU or compiler makes another object.
 	names := map[string]bool{b.name(src): true}
 	other := func(what string, cfg Config, src Source) {
 		b, _ := newBuilder(t, cfg)
@@ -311,7 +311,8 @@ func TestUntrustedCache(t *testing.T) {
 		b, n := newBuilder(t, cfg)
 		o, err := b.Build(context.Background(), src)
 		if err != nil || o.Cached {
-			t.Errorf("%s with mode %o: %v, from the cache %v", c.path, c.mode, err, o != nil && o.Cached)
+			t.Errorf("%s with mode %o: %v, from the cache %v", c.path, c.mode, err,
+				o != nil && o.Cached)
 		}
 		if len(n.list) != 1 || !strings.Contains(n.list[0], "writable by") {
 			t.Errorf("%s with mode %o: notes %q", c.path, c.mode, n.list)
@@ -390,8 +391,8 @@ func TestTwoBuildersCompileOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := filepath.Join(t.TempDir(), "count")
-	cfg.Compiler = script(t,
-		fmt.Sprintf("echo x >> %s\nsleep 0.1\nexec %s \"$@\"\n", count, real.Path))
+	cfg.Compiler = script(t, fmt.Sprintf("echo x >> %s\nsleep 0.1\nexec %s \"$@\"\n", count,
+		real.Path))
 	var wg sync.WaitGroup
 	for range 4 {
 		b, _ := newBuilder(t, cfg)
@@ -407,8 +408,8 @@ func TestTwoBuildersCompileOnce(t *testing.T) {
 	}
 }
 
-// TestStoppedBuilder: a process that holds the lock and does not go on holds
-// others up for a while only.
+// TestStoppedBuilder checks that a stopped process that holds the lock delays others only for a
+// while.
 func TestStoppedBuilder(t *testing.T) {
 	cfg := testConfig(t)
 	if lockDir() == "" {
@@ -485,7 +486,8 @@ func TestListAndClear(t *testing.T) {
 	}
 	b, _ := newBuilder(t, cfg)
 	for i := range 2 {
-		if _, err := b.Build(context.Background(), Source{Text: add, Label: fmt.Sprint(i)}); err != nil {
+		if _, err := b.Build(context.Background(),
+			Source{Text: add, Label: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -520,7 +522,7 @@ func TestListAndClear(t *testing.T) {
 	}
 }
 
-// The list tells when an object was last used: by Get, not by the list.
+// The list has the time of an object's last use. Get changes the time, and List does not.
 func TestLastUse(t *testing.T) {
 	cfg := testConfig(t)
 	b, _ := newBuilder(t, cfg)
@@ -544,7 +546,8 @@ func TestLastUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if e := entry(); !e.Used.Equal(old) || !reflect.DeepEqual(e.Meta.Tensors, src.Tensors) ||
+			if e := entry(); !e.Used.Equal(old) ||
+				!reflect.DeepEqual(e.Meta.Tensors, src.Tensors) ||
 				time.Since(e.Meta.Made) > time.Hour {
 				t.Errorf("before its use: %+v, want the time %v", e, old)
 			}
@@ -556,7 +559,7 @@ func TestLastUse(t *testing.T) {
 			t.Errorf("mode %o, after its use: %v", mode, e.Used)
 		}
 	}
-	// What another may write is refused as before, and not marked.
+	// A file that others may write is still refused, and is not marked.
 	os.Chmod(path, 0o666)
 	os.Chtimes(path, old, old)
 	c, err := OpenCache(cfg.Cache, "leaf")
@@ -589,7 +592,7 @@ func TestDefaultRoot(t *testing.T) {
 	}
 }
 
-// Whatever kind of thing a cache keeps, it is found under its own name alone.
+// Objects of every kind are found only under their own names.
 func TestObjectUnderAnotherName(t *testing.T) {
 	root := filepath.Join(privateDir(t), "cache")
 	for _, kind := range []string{"leaf", "mpi", "cuda", "machine"} {
@@ -611,10 +614,12 @@ func TestObjectUnderAnotherName(t *testing.T) {
 				t.Fatalf("%s: %v", kind, err)
 			}
 		}
-		if err := os.Rename(filepath.Join(c.dir, names[1]), filepath.Join(c.dir, names[0])); err != nil {
+		if err := os.Rename(filepath.Join(c.dir, names[1]),
+			filepath.Join(c.dir, names[0])); err != nil {
 			t.Fatal(err)
 		}
-		if o, err := c.Get(names[0]); err == nil || !strings.Contains(err.Error(), "another object") {
+		if o, err := c.Get(names[0]); err == nil ||
+			!strings.Contains(err.Error(), "another object") {
 			t.Errorf("%s: got %+v, %v", kind, o, err)
 		}
 		if o := c.Find(names[0]); o != nil {

@@ -13,27 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is a compiler to run, for text that lies in a folder of its own.
+// Command is a compiler to run. Its source is in a folder of its own.
 type Command struct {
 	Argv, Env []string
-	// Dir is the folder, which the caller removes; one that runs the compiler in another process
-	// does so where the caller is gone.
+	// Dir is the folder. The caller removes it. If another process runs the compiler, that process
+	// removes the folder if the caller has died.
 	Dir string
 }
 
-// Run runs a compiler as a child of this process: see Config.Run. All that it
-// starts ends with ctx. Where this process is killed the driver ends too; what the driver has
-// started is then bounded by mostSeconds and mostMemory alone, unless Run was called in a process
-// of its own, which outlives this one for long enough (package spmd has such a one).
+// Run runs a compiler as a child of this process; see Config.Run. When ctx ends, all processes of
+// the compiler are killed. If this process is killed, the compiler's driver also dies. Programs
+// that the driver started may survive, and are then limited only by maxSeconds and maxMemory. To
+// avoid that, Run can be called in a process of its own that outlives this process for a while
+// (package spmd has such a process).
 func Run(ctx context.Context, c Command) (string, error) {
-	// The kernel takes the death of the thread that forks for that of the parent.
+	// The parent-death signal is sent when the thread that forked dies, so the thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Env = c.Env
-	// A driver starts others (cc1, as, ld): all die together.
+	// A driver starts other programs (cc1, as, ld). The process group makes them die together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 2 * time.Second
@@ -45,8 +46,8 @@ func Run(ctx context.Context, c Command) (string, error) {
 	return said.String(), err
 }
 
-// StartError says that a compiler was not started, or that nobody knows how it ended: the source
-// has no part in it.
+// StartError reports that a compiler was not started, or that its exit status is unknown. The
+// source is not the cause.
 type StartError struct{ Why string }
 
 func (e *StartError) Error() string {
@@ -59,7 +60,8 @@ func (e *StartError) Error() string {
 
 func (e *StartError) ExitCode() int { return 1 }
 
-// LimitWords returns which limits may be behind what the system or a compiler says; "" for none.
+// LimitWords returns a sentence about the limits that may have caused a message of the system or of
+// a compiler, or "" if it knows none.
 func LimitWords(said string) string {
 	limit := func(resource int, unit uint64) string {
 		var l unix.Rlimit
@@ -70,20 +72,21 @@ func LimitWords(said string) string {
 	}
 	switch said = strings.ToLower(said); {
 	case strings.Contains(said, "resource temporarily unavailable"):
-		return "the user's limit is " + limit(unix.RLIMIT_NPROC,
-			1) + " processes and threads (ulimit -u), and a cgroup may set another (pids.max)"
+		return "the user's limit is " + limit(unix.RLIMIT_NPROC, 1) +
+			" processes and threads (ulimit -u), and a cgroup may set another (pids.max)"
 	case strings.Contains(said, "cannot allocate memory"), strings.Contains(said, "out of memory"):
-		return "the limit of address space is " + limit(unix.RLIMIT_AS,
-			1024) + " KiB (ulimit -v), and a cgroup may set one of memory"
+		return "the limit of address space is " + limit(unix.RLIMIT_AS, 1024) +
+			" KiB (ulimit -v), and a cgroup may set one of memory"
 	}
 	return ""
 }
 
-// mostSeconds is the CPU time that each process of a compiler may take.
-const mostSeconds = 30 * 60
+// maxSeconds is the CPU time that each process of a compiler may use.
+const maxSeconds = 30 * 60
 
-// mostMemory is the memory that each may take: half of the machine's, and 1 GiB at least.
-func mostMemory() uint64 {
+// maxMemory returns the memory that each process may use: half of the machine's, and at least 1
+// GiB.
+func maxMemory() uint64 {
 	const least = 1 << 30
 	var s unix.Sysinfo_t
 	if unix.Sysinfo(&s) != nil {
@@ -92,11 +95,11 @@ func mostMemory() uint64 {
 	return max(uint64(s.Totalram)*uint64(s.Unit)/2, least)
 }
 
-// restrict sets the limits of a compiler that has just begun; what it starts inherits
-// them. A system that refuses leaves it without.
+// restrict sets the limits of a compiler that has just started. Its child processes inherit them.
+// If the system refuses, the compiler runs without limits.
 func restrict(pid int) {
-	for what, most := range map[int]uint64{unix.RLIMIT_CPU: mostSeconds,
-		unix.RLIMIT_AS: mostMemory()} {
+	for what, most := range map[int]uint64{unix.RLIMIT_CPU: maxSeconds,
+		unix.RLIMIT_AS: maxMemory()} {
 		var l unix.Rlimit
 		if unix.Prlimit(pid, what, nil, &l) == nil && most < l.Cur {
 			unix.Prlimit(pid, what, &unix.Rlimit{Cur: most, Max: l.Max}, nil)

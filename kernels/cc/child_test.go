@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// TestRunRestricts: a compiler and what it starts have limits.
+// TestRunRestricts checks that a compiler and its child processes have limits.
 func TestRunRestricts(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip(err)
 	}
-	said, err := Run(context.Background(),
-		Command{Argv: []string{sh, "-c", "sleep 0.1; ulimit -t; sh -c 'ulimit -v'"}})
+	said, err := Run(context.Background(), Command{
+		Argv: []string{sh, "-c", "sleep 0.1; ulimit -t; sh -c 'ulimit -v'"}})
 	words := strings.Fields(said)
 	if err != nil || len(words) != 2 {
 		t.Fatalf("got %q, %v", said, err)
 	}
-	for k, most := range []uint64{mostSeconds, mostMemory() >> 10} {
+	for k, most := range []uint64{maxSeconds, maxMemory() >> 10} {
 		if n, err := strconv.ParseUint(words[k], 10, 64); err != nil || n > most {
 			t.Errorf("got limit %s, want at most %d", words[k], most)
 		}
 	}
 }
 
-// TestRunStops: what a compiler has started ends with the context, long before it would by itself.
+// TestRunStops checks that the child processes of a compiler end with the context.
 func TestRunStops(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -42,16 +42,14 @@ func TestRunStops(t *testing.T) {
 	defer cancel()
 	begun := filepath.Join(t.TempDir(), "begun")
 	go cancelOnce(cancel, begun)
-	if _,
-		err := Run(ctx, Command{
-		Argv: []string{sh, "-c", "sleep 1000000 & echo $! > " + begun + "; sleep 1000000; wait"}}); err ==
-		nil {
+	if _, err := Run(ctx, Command{Argv: []string{sh, "-c",
+		"sleep 1000000 & echo $! > " + begun + "; sleep 1000000; wait"}}); err == nil {
 		t.Error("a compiler that is stopped gives no error")
 	}
 	wantGone(t, begun)
 }
 
-// cancelOnce cancels when a file has a line.
+// cancelOnce cancels as soon as a file has a line.
 func cancelOnce(cancel func(), file string) {
 	for {
 		if b, err := os.ReadFile(file); err == nil && bytes.HasSuffix(b, []byte("\n")) {
@@ -62,8 +60,8 @@ func cancelOnce(cancel func(), file string) {
 	cancel()
 }
 
-// wantGone waits for the end of the process whose number is in a file: it was killed, but its
-// parent may be the machine's first process, which takes its time.
+// wantGone waits for the end of the process whose number is in a file. The process was killed, but
+// its parent may be the machine's first process, which may wait for it late.
 func wantGone(t *testing.T, file string) {
 	t.Helper()
 	pid, err := os.ReadFile(file)
@@ -82,8 +80,8 @@ func wantGone(t *testing.T, file string) {
 	}
 }
 
-// TestCompilerThatDoesNotStart: where the system starts no compiler the source has no part in it,
-// and is not kept.
+// TestCompilerThatDoesNotStart checks that the source is not blamed and not kept if the system
+// cannot start a compiler.
 func TestCompilerThatDoesNotStart(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Compiler = script(t, "exit 0")
@@ -101,19 +99,21 @@ func TestCompilerThatDoesNotStart(t *testing.T) {
 		t.Errorf("left in the temporary folder: %v", left)
 	}
 	for why, want := range map[string]string{
-		"fork/exec /usr/bin/cc: resource temporarily unavailable": "processes and threads (ulimit -u)",
-		"fork/exec /usr/bin/cc: cannot allocate memory":           "address space",
+		"fork/exec /usr/bin/cc: resource temporarily unavailable": "processes and threads " +
+			"(ulimit -u)",
+		"fork/exec /usr/bin/cc: cannot allocate memory": "address space",
 	} {
 		if err := (&StartError{why}); !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
-		if err := (&CompileError{Output: why, Err: unstarted}); !strings.Contains(err.Error(), want) {
+		if err := (&CompileError{Output: why, Err: unstarted}); !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }
 
-// TestNoPlaceToCompile: the variable that names a folder which is not there is told.
+// TestNoPlaceToCompile checks that the error names the variable of a missing folder.
 func TestNoPlaceToCompile(t *testing.T) {
 	cfg := testConfig(t)
 	none := filepath.Join(t.TempDir(), "none")

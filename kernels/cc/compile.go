@@ -15,17 +15,18 @@ import (
 	"distaff/io/outfile"
 )
 
-// CompileError is a compiler's refusal. It ends a run with code 1.
+// CompileError reports that the compiler failed. It ends a run with code 1.
 type CompileError struct {
 	Compiler string   // path
-	Args     []string // what it was given
-	Source   string   // where the C source was kept; "" for nowhere
-	Output   string   // what it said
-	Err      error    // how it ended
+	Args     []string // arguments
+	Source   string   // the saved C source; "" if it was deleted
+	Output   string   // output
+	Err      error    // exit status
 }
 
 func (e *CompileError) Error() string {
-	s := fmt.Sprintf("the C compiler failed (%v): %s %s", e.Err, e.Compiler, strings.Join(e.Args, " "))
+	s := fmt.Sprintf("the C compiler failed (%v): %s %s", e.Err, e.Compiler,
+		strings.Join(e.Args, " "))
 	if e.Output != "" {
 		s += "\n" + e.Output
 	}
@@ -42,11 +43,12 @@ func (e *CompileError) ExitCode() int { return 1 }
 
 func (e *CompileError) Unwrap() error { return e.Err }
 
-// noOpenMP is the warning that an object made without OpenMP carries.
-const noOpenMP = "the C compiler %s has no OpenMP: leaves run on one thread (gcc with libgomp has it; name it with DISTAFF_CC)"
+// noOpenMP is the warning of an object that was compiled without OpenMP.
+const noOpenMP = "the C compiler %s has no OpenMP: leaves run on one thread (gcc with libgomp " +
+	"has it; name it with DISTAFF_CC)"
 
-// compile runs the compiler on src in a folder of its own. The folder stays only
-// where the compiler refuses the source, for the user to look at it.
+// compile runs the compiler on src in a temporary folder. It keeps the folder only if the compiler
+// refuses the source, so that the user can look at it.
 func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	dir, err := outfile.MkdirTemp(b.cfg.Tmp, "distaff-leaf-")
 	if err != nil {
@@ -74,7 +76,8 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}
 	if err != nil && ctx.Err() == nil && hasCrashed(said, err) {
 		if fewer, how := b.compileWithLess(ctx, dir, flags, in, out); fewer != nil {
-			warning = fmt.Sprintf(compiledWithLess, b.compiler.Path, src.Label, crashWords(said, err), how)
+			warning = fmt.Sprintf(compiledWithLess, b.compiler.Path, src.Label,
+				crashWords(said, err), how)
 			err, flags = nil, fewer
 		}
 	}
@@ -96,8 +99,8 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}
 	elfBytes, err := os.ReadFile(out)
 	if err != nil {
-		return nil, fmt.Errorf("the C compiler %s said nothing and made nothing: %w", b.compiler.Path,
-			err)
+		return nil, fmt.Errorf("the C compiler %s said nothing and made nothing: %w",
+			b.compiler.Path, err)
 	}
 	return Seal(elfBytes, Meta{
 		Label: src.Label, Compiler: signature(elfBytes), Path: b.compiler.Real, Flags: flags,
@@ -106,11 +109,11 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	})
 }
 
-// compiledWithLess is the warning that an object carries whose first compilation crashed.
+// compiledWithLess is the warning of an object whose first compilation crashed.
 const compiledWithLess = "the C compiler %s crashes on the leaf of %s (%s): it is compiled %s"
 
-// lessOptimized are the flags that a leaf is compiled with, in turn, after the compiler has crashed
-// on it.
+// lessOptimized lists additional flags, which are tried one after another after the compiler
+// crashed.
 var lessOptimized = []struct {
 	flags []string
 	how   string
@@ -119,8 +122,8 @@ var lessOptimized = []struct {
 	{[]string{"-fno-tree-vectorize", "-O1"}, "with -O1, without vectorization"},
 }
 
-// compileWithLess compiles with less optimization than flags say, as soon as the compiler takes it,
-// and returns the flags that it took; nil if it took none.
+// compileWithLess compiles with less optimization than flags request. It tries lessOptimized in
+// turn and returns the first flags that work, or nil if none do.
 func (b *Builder) compileWithLess(ctx context.Context, dir string, flags []string, in,
 	out string) (fewer []string, how string) {
 	command := func(flags []string) string {
@@ -140,23 +143,25 @@ func (b *Builder) compileWithLess(ctx context.Context, dir string, flags []strin
 	return nil, ""
 }
 
-// bySignal is how os/exec begins to say that a process ended by a signal. The error may have come
-// from another process as text.
+// bySignal is the start of os/exec's message about a process that a signal killed. The error may
+// have come from another process as text.
 const bySignal = "signal: "
 
-// crashMarks stand in what a compiler says of a fault of its own, or of a part of it that ended by
-// a signal.
+// crashMarks are parts of the messages of compilers that crash or whose child process was killed.
 var crashMarks = []string{"internal compiler error", "signal terminated program",
 	"frontend command failed", "PLEASE submit a bug report"}
 
-// hasCrashed reports whether a compiler that failed has a fault of its own, and found none in the
+// hasCrashed reports whether a failed compiler crashed, as opposed to finding a fault in the
 // source.
 func hasCrashed(said string, err error) bool {
 	return strings.HasPrefix(err.Error(), bySignal) ||
-		slices.ContainsFunc(crashMarks, func(mark string) bool { return strings.Contains(said, mark) })
+		slices.ContainsFunc(crashMarks, func(
+			mark string) bool {
+			return strings.Contains(said, mark)
+		})
 }
 
-// crashWords returns the part of a line in which a compiler tells of its crash.
+// crashWords returns the part of a line that reports the compiler's crash.
 func crashWords(said string, err error) string {
 	for _, mark := range crashMarks {
 		if at := strings.Index(said, mark); at >= 0 {
@@ -169,24 +174,24 @@ func crashWords(said string, err error) string {
 }
 
 func (b *Builder) args(flags []string, in, out string) []string {
-	// -lm last: a linker takes from a library only what is missing by then.
+	// -lm is last, because a linker takes from a library only the symbols that are missing by then.
 	return slices.Concat(b.compiler.Args, flags, []string{"-o", out, in, "-lm"})
 }
 
-// run starts the compiler and returns what it said.
+// run starts the compiler and returns its output.
 func (b *Builder) run(ctx context.Context, dir string, flags []string, in, out string) (string,
 	error) {
-	// Its temporary files go with ours; its words are in one language.
+	// Its temporary files are removed with this folder, and its messages are in English.
 	env := append(os.Environ(), "TMPDIR="+dir, "LC_ALL=C")
 	start := b.cfg.Run
 	if start == nil {
 		start = Run
 	}
-	return start(ctx, Command{append([]string{b.compiler.Path}, b.args(flags, in, out)...), env, dir})
+	return start(ctx, Command{append([]string{b.compiler.Path}, b.args(flags, in, out)...), env,
+		dir})
 }
 
-// lacksOpenMP reports whether a compiler that refused was asked for OpenMP and
-// spoke of it.
+// lacksOpenMP reports whether a compiler failed because it has no OpenMP.
 func lacksOpenMP(flags []string, said string) bool {
 	if !slices.Contains(flags, "-fopenmp") {
 		return false
@@ -200,7 +205,7 @@ func lacksOpenMP(flags []string, said string) bool {
 	return false
 }
 
-// printable bounds a compiler's words and takes control characters out of them.
+// printable limits the length of a compiler's message and replaces control characters.
 func printable(s string) string {
 	const most = 8 << 10
 	s = strings.TrimSpace(s)
@@ -215,10 +220,11 @@ func printable(s string) string {
 	}, s)
 }
 
-// Version is the first line of what the compiler says of itself. It starts a
-// process: for people who ask, not on the way to a leaf.
+// Version returns the first line of the compiler's version message. It starts a process, so it is
+// not used for compiling leaves.
 func (c *Compiler) Version(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, c.Path, append(slices.Clone(c.Args), "--version")...).Output()
+	out, err := exec.CommandContext(ctx, c.Path,
+		append(slices.Clone(c.Args), "--version")...).Output()
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", c.Path, err)
 	}

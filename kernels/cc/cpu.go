@@ -9,26 +9,25 @@ import (
 	"sync"
 )
 
-// Native is the CPU of this machine, NoCPU leaves the choice to the compiler's
-// default.
+// Native is the CPU of this machine. NoCPU leaves the choice to the compiler's default.
 const (
 	Native = "native"
 	NoCPU  = "none"
 )
 
-// Levels are the architecture levels that --cpu takes beside native, best first.
+// Levels are the architecture levels that --cpu accepts besides native, best first.
 var Levels = []string{"x86-64-v4", "x86-64-v3", "x86-64-v2"}
 
-// CPUError says that a --cpu is not one, or not one for this machine. It ends a
-// run with code 2.
+// CPUError reports that a --cpu is unknown, or does not exist on this machine. It ends a run with
+// code 2.
 type CPUError struct{ CPU, Reason string }
 
 func (e *CPUError) Error() string { return fmt.Sprintf("--cpu=%s: %s", e.CPU, e.Reason) }
 
 func (e *CPUError) ExitCode() int { return 2 }
 
-// checkCPU says whether cpu ("" is native) names a kind of CPU that this
-// machine's compiler can make code for.
+// checkCPU returns an error unless cpu is a kind of CPU that this machine's compiler can make code
+// for. "" means native.
 func checkCPU(cpu string) error {
 	switch {
 	case cpu == "" || cpu == Native || cpu == NoCPU:
@@ -50,8 +49,7 @@ func Runs(cpu string) bool {
 	return slices.Contains(levels(), cpu)
 }
 
-// CPUKind tells kinds of CPU apart: it is the part of a cache entry's name that says which CPU it
-// is for.
+// CPUKind returns the name of a kind of CPU. It is the part of a cache entry's name for the CPU.
 func CPUKind(cpu string) string {
 	switch cpu {
 	case "", Native:
@@ -62,13 +60,14 @@ func CPUKind(cpu string) string {
 	return cpu
 }
 
-// nativeKind asks the processor once: under a hypervisor each question takes tens of microseconds.
+// nativeKind reads the processor's identity once, because under a hypervisor each CPUID instruction
+// takes tens of microseconds.
 var nativeKind = sync.OnceValue(func() string {
 	h := sha256.Sum256([]byte(runtime.GOARCH + "\x00" + cpuIdentity()))
 	return Native + "-" + hex.EncodeToString(h[:6])
 })
 
-// marchFlags are the compiler's arguments for cpu.
+// marchFlags returns the compiler's arguments for cpu.
 func marchFlags(cpu string) []string {
 	switch cpu {
 	case "", Native:

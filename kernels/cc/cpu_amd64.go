@@ -10,13 +10,12 @@ import (
 // cpuid executes CPUID with eax and ecx.
 func cpuid(eax, ecx uint32) (a, b, c, d uint32)
 
-// xgetbv0 reads XCR0: which register state the operating system saves.
+// xgetbv0 reads XCR0, which lists the register state that the operating system saves.
 func xgetbv0() (eax, edx uint32)
 
-// cpuIdentity is what -march=native depends on: vendor, family, model and
-// stepping (tuning), the feature leaves, and the register state that the
-// operating system saves. Fields that differ between the cores of one machine
-// (APIC ids) are left out.
+// cpuIdentity returns everything that -march=native depends on: vendor, family, model and stepping
+// (for tuning), the feature leaves, and the register state that the operating system saves. It
+// leaves out fields that differ between the cores of one machine (APIC ids).
 func cpuIdentity() string {
 	var out []byte
 	put := func(v ...uint32) {
@@ -54,7 +53,7 @@ func cpuIdentity() string {
 	return string(out)
 }
 
-// levels are the x86-64 psABI's architecture levels that this CPU has, best first.
+// levels returns the architecture levels of the x86-64 psABI that this CPU supports, best first.
 func levels() []string {
 	x := cpu.X86
 	_, _, c1, _ := cpuid(1, 0)
@@ -62,7 +61,8 @@ func levels() []string {
 	has := func(reg uint32, bit uint) bool { return reg&(1<<bit) != 0 }
 	var out []string
 	// LAHF
-	v2 := x.HasSSE3 && x.HasSSSE3 && x.HasSSE41 && x.HasSSE42 && x.HasPOPCNT && x.HasCX16 && has(cx, 0)
+	v2 := x.HasSSE3 && x.HasSSSE3 && x.HasSSE41 && x.HasSSE42 && x.HasPOPCNT && x.HasCX16 &&
+		has(cx, 0)
 	v3 := v2 && x.HasAVX && x.HasAVX2 && x.HasBMI1 && x.HasBMI2 && x.HasFMA && x.HasOSXSAVE &&
 		has(c1, 29) && has(c1, 22) && has(cx, 5) // F16C, MOVBE, LZCNT
 	v4 := v3 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512CD && x.HasAVX512DQ && x.HasAVX512VL
@@ -74,7 +74,7 @@ func levels() []string {
 	return out
 }
 
-// CPUModel names the model of this CPU by its vendor, family and model, as the kernel counts these:
+// CPUModel returns this CPU's vendor, family and model, numbered as in the kernel, for example
 // "AuthenticAMD 25 17".
 func CPUModel() string {
 	_, b, c, d := cpuid(0, 0)

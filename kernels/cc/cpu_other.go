@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// cpuIdentity is what the kernel tells of the first CPU's model and features.
+// cpuIdentity returns the model and the features of the first CPU as the kernel reports them.
 func cpuIdentity() string {
 	midr, _ := os.ReadFile("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1")
 	info, _ := os.ReadFile("/proc/cpuinfo")
@@ -23,8 +23,8 @@ func cpuIdentity() string {
 	return string(midr) + features
 }
 
-// levels are those of x86-64, which this CPU is not.
+// levels returns nil, because the levels belong to x86-64.
 func levels() []string { return nil }
 
-// CPUModel is "": models of other CPUs than those of x86-64 are not told apart.
+// CPUModel returns "", because models are distinguished only for x86-64.
 func CPUModel() string { return "" }

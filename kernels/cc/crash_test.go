@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCompilerThatCrashes: a source on which the compiler has a fault of its own is compiled with
-// less optimization.
+// TestCompilerThatCrashes checks that a source that crashes the compiler is compiled with less
+// optimization.
 func TestCompilerThatCrashes(t *testing.T) {
 	base := testConfig(t)
 	real, err := Find("", base.Path)
@@ -21,17 +21,18 @@ func TestCompilerThatCrashes(t *testing.T) {
 	ice := `echo "leaf.c:1:5: internal compiler error: in some_pass, at pass.cc:12" >&2; exit 1`
 	for _, c := range []struct {
 		name, crash string
-		until       string // the flag with which the compiler does not crash
+		until       string // a flag that avoids the crash
 		words, how  string
 	}{
 		{"internal error", ice, "-fno-tree-vectorize",
 			"internal compiler error: in some_pass, at pass.cc:12", "without vectorization"},
 		{"internal error of scalar code", ice, "-O1",
-			"internal compiler error: in some_pass, at pass.cc:12", "with -O1, without vectorization"},
+			"internal compiler error: in some_pass, at pass.cc:12",
+			"with -O1, without vectorization"},
 		{"signal", "kill -SEGV $$", "-fno-tree-vectorize", "signal: segmentation fault",
 			"without vectorization"},
-		{"signal of a part", `echo "gcc: fatal error: Killed signal terminated program cc1" >&2; exit 1`,
-			"-O1",
+		{"signal of a part",
+			`echo "gcc: fatal error: Killed signal terminated program cc1" >&2; exit 1`, "-O1",
 			"Killed signal terminated program cc1", "with -O1, without vectorization"},
 	} {
 		cfg := base
@@ -58,8 +59,8 @@ func TestCompilerThatCrashes(t *testing.T) {
 		}
 	}
 
-	// One that crashes whatever the flags are is told as it crashed first; one that refuses the
-	// source is asked once.
+	// If the compiler always crashes, the error is the first crash. If it refuses the source, it
+	// runs only once.
 	for crash, times := range map[string]int{ice: 3,
 		`echo "leaf.c:1:5: error: expected ;" >&2; exit 1`: 1} {
 		cfg, count := base, t.TempDir()+"/count"

@@ -10,9 +10,9 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Compiler is a C compiler as found on this machine.
+// Compiler is a C compiler found on this machine.
 type Compiler struct {
-	// absolute, as it is started (names like "gcc" choose behaviour, so links are kept)
+	// absolute path that is started, with links kept, because names like "gcc" select behaviour
 	Path    string
 	Args    []string // arguments that belong to the command itself, as in "ccache gcc"
 	Real    string   // Path with links resolved
@@ -20,20 +20,20 @@ type Compiler struct {
 	ModTime int64    // of Real, in nanoseconds since 1970
 }
 
-// ErrNoCompiler says that no C compiler was found. It ends a run with code 1.
+// ErrNoCompiler reports that no C compiler was found. It ends a run with code 1.
 var ErrNoCompiler error = noCompiler{}
 
 type noCompiler struct{}
 
 func (noCompiler) Error() string {
-	return "no C compiler: looked for gcc, cc and clang on PATH; install one, or name one with DISTAFF_CC, " +
+	return "no C compiler: looked for gcc, cc and clang on PATH; install one, or name one with " +
+		"DISTAFF_CC, " +
 		"or fill the cache (DISTAFF_CACHE) with `distaff compile --cache` on a machine that has one"
 }
 
 func (noCompiler) ExitCode() int { return 1 }
 
-// FindError says that a compiler that the user named cannot be used. It ends a
-// run with code 1.
+// FindError reports that a compiler that the user named cannot be used. It ends a run with code 1.
 type FindError struct {
 	Given  string // as the user wrote it
 	Reason string
@@ -45,10 +45,9 @@ func (e *FindError) Error() string {
 
 func (e *FindError) ExitCode() int { return 1 }
 
-// Find finds the C compiler. command is DISTAFF_CC: a path, or a name on PATH,
-// with arguments after it if any; empty, cc, gcc and clang are looked for on
-// PATH, a GNU compiler first, because its OpenMP library comes with it. No
-// process is started.
+// Find finds the C compiler without starting a process. command is DISTAFF_CC: a path or a name on
+// PATH, followed by arguments. If command is "", Find searches PATH for cc, gcc and clang. It
+// prefers a GNU compiler, because that comes with its OpenMP library.
 func Find(command, path string) (*Compiler, error) {
 	if command != "" {
 		return findNamed(command, path)
@@ -99,9 +98,8 @@ func findNamed(command, path string) (*Compiler, error) {
 	return c, nil
 }
 
-// lookPath is exec.LookPath over an explicit PATH, with an absolute result.
-// Relative folders on PATH are skipped: what they hold depends on where the
-// user stands.
+// lookPath is like exec.LookPath over an explicit PATH, and returns an absolute path. It skips
+// relative folders on PATH, because their contents depend on the current folder.
 func lookPath(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		abs, err := filepath.Abs(name)
@@ -150,9 +148,8 @@ func identify(file string, args []string) (*Compiler, error) {
 		ModTime: st.ModTime().UnixNano()}, nil
 }
 
-// splitFlags splits a string as DISTAFF_CFLAGS holds it into arguments: at white
-// space, with 'single' and "double" quotes and backslashes as in a shell, and
-// nothing else of a shell.
+// splitFlags splits a string like DISTAFF_CFLAGS into arguments at white space. Single quotes,
+// double quotes and backslashes work as in a shell. Nothing else of a shell is supported.
 func splitFlags(s string) ([]string, error) {
 	var out []string
 	var word strings.Builder
@@ -169,7 +166,7 @@ func splitFlags(s string) ([]string, error) {
 			}
 		case quote == 0 && (r == '\'' || r == '"'):
 			quote, in = r, true
-		case r == quote: // not 0: a NUL cannot stand in an argument or the environment
+		case r == quote: // r is not 0, because arguments and the environment cannot contain NUL
 			quote = 0
 		case r == '\\' && quote != '\'':
 			if i+1 == len(runes) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHasty: hasty sources are compiled with less optimization, unless an object that was compiled
-// for speed is there, or the text leaves to the compiler what shows in bits.
+// TestHasty checks that hasty sources are compiled with less optimization, unless a fully optimized
+// object is in the cache, or the compiler's optimization could change the bits of results.
 func TestHasty(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Flags = []string{"-std=gnu99", "-O3", "-ffp-contract=off"}
@@ -35,13 +35,14 @@ func TestHasty(t *testing.T) {
 		}
 		full := build(b, x.text, false)
 		if !slices.Contains(full.Meta.Flags, "-O3") || full.Cached != (x.level == "-O3") {
-			t.Errorf("%s: for speed: compiled with %q, cached %v", x.text, full.Meta.Flags, full.Cached)
+			t.Errorf("%s: for speed: compiled with %q, cached %v", x.text, full.Meta.Flags,
+				full.Cached)
 		}
 		if o := build(b, x.text, true); !o.Cached || !slices.Contains(o.Meta.Flags, "-O3") {
 			t.Errorf("%s: got %q beside one for speed", x.text, o.Meta.Flags)
 		}
 	}
-	// A machine without a compiler takes either.
+	// A machine without a compiler accepts both objects.
 	text := add + "\n"
 	hasty := build(b, text, true)
 	cfg.Path = t.TempDir()

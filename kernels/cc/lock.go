@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// lockWait is how long a process waits for another one's compiler: one that is
-// stopped, or hangs, must not hold up the others.
+// lockWait limits how long a process waits for another process's compiler. A stopped or hanging
+// process must not block the others.
 var lockWait = 10 * time.Second
 
-// lock takes the lock of name among this machine's processes of this user, and
-// returns what gives it back. It waits until ctx ends, or lockWait; where no lock
-// can be had it goes without: a lock saves work, it does not make it right.
+// lock locks name among the processes of this user on this machine, and returns the function that
+// unlocks it. It waits at most until ctx ends or lockWait has passed. If the lock is not available,
+// lock returns without it: the lock saves work and is not needed for correctness.
 func lock(ctx context.Context, name string) (unlock func()) {
 	dir := lockDir()
 	if dir == "" {
@@ -32,8 +32,8 @@ func lock(ctx context.Context, name string) (unlock func()) {
 		if err == nil {
 			sweepLocks(dir)
 			return func() {
-				// The name goes first. A process that opened it before waits
-				// on the same lock; one that comes later finds the cache filled.
+				// Remove the file before unlocking. A process that opened the file earlier waits
+				// for the same lock. A later process finds the object in the cache.
 				os.Remove(path)
 				f.Close()
 			}
@@ -52,10 +52,10 @@ func lock(ctx context.Context, name string) (unlock func()) {
 	return func() {}
 }
 
-// lockAge is how old a lock is that nothing can be waiting for.
+// lockAge is the smallest age of an abandoned lock: no process waits that long.
 const lockAge = time.Hour
 
-// sweepLocks removes what processes that were killed have left in dir.
+// sweepLocks removes lock files in dir that killed processes left.
 func sweepLocks(dir string) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -78,8 +78,8 @@ func sweepLocks(dir string) {
 	}
 }
 
-// lockDir is a private folder on a file system of this machine: locks on
-// network file systems may hang. "" where there is none.
+// lockDir returns a private folder on a local file system, or "" if there is none. Locks on network
+// file systems may hang.
 func lockDir() string {
 	for _, base := range []string{"/dev/shm", os.TempDir()} {
 		dir := filepath.Join(base, fmt.Sprintf("distaff-%d", os.Geteuid()))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Old locks that nobody holds go; those that are held, or new, stay.
+// Old locks that nobody holds are removed. Locks that are held or new stay.
 func TestSweepLocks(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * lockAge)

@@ -13,39 +13,40 @@ import (
 	"time"
 )
 
-// Meta is what an object says about itself.
+// Meta is the description of an object in its trailer.
 type Meta struct {
 	Label string `json:"label"` // Source.Label
-	// as the compiler signs its objects: "GCC: (Debian 12.2.0-14) 12.2.0"
-	Compiler string    `json:"compiler"`
-	Path     string    `json:"path"` // the compiler's resolved path
-	Flags    []string  `json:"flags"`
-	CPU      string    `json:"cpu"`
-	Warning  string    `json:"warning,omitempty"` // what this object lacks, in words for the user
-	Made     time.Time `json:"made"`
-	Tensors  []Tensor  `json:"tensors,omitempty"` // Source.Tensors
-	// Key is the folder and name under which Cache.Put stored the object, such as "leaf/NAME";
-	// "" for an object that no cache holds.
+	// the compiler's signature in its objects: "GCC: (Debian 12.2.0-14) 12.2.0"
+	Compiler string   `json:"compiler"`
+	Path     string   `json:"path"` // the compiler's resolved path
+	Flags    []string `json:"flags"`
+	CPU      string   `json:"cpu"`
+	// a deficiency of the object, in words for the user
+	Warning string    `json:"warning,omitempty"`
+	Made    time.Time `json:"made"`
+	Tensors []Tensor  `json:"tensors,omitempty"` // Source.Tensors
+	// Key is the folder and name of the object in the cache, for example "leaf/NAME". Cache.Put
+	// sets it. It is "" for an object that is in no cache.
 	Key string `json:"key,omitempty"`
 }
 
-// Tensor is how an object's code takes a tensor.
+// Tensor describes how an object's code takes a tensor.
 type Tensor struct {
 	Name   string `json:"name"`
-	Format string `json:"format"` // as -f takes it; "" for a scalar
+	Format string `json:"format"` // as in the option -f; "" for a scalar
 	Type   string `json:"type"`
 }
 
-// Object is a compiled translation unit. Bytes are an ELF shared object with a
-// trailer after it, which the dynamic loader ignores; they may be sent anywhere
-// and read back with Decode. The holder owns Bytes.
+// Object is a compiled translation unit. Bytes are an ELF shared object followed by a trailer,
+// which the dynamic loader ignores. They may be sent anywhere and read back with Decode. The holder
+// owns Bytes.
 type Object struct {
 	Bytes  []byte
 	Meta   Meta
-	Cached bool // came from the cache
+	Cached bool // it came from the cache
 }
 
-// The trailer, after the ELF bytes: the meta as JSON, then at the end
+// The trailer follows the ELF bytes. It is the Meta as JSON, and then
 //
 //	length of meta uint32 LE, SHA-256 of all before it, magic
 const (
@@ -53,15 +54,15 @@ const (
 	trailerSize = 4 + sha256.Size + len(magic)
 )
 
-// Payload is what was compiled, without the trailer. It is a part of Bytes.
+// Payload returns the compiled code without the trailer. It is a part of Bytes.
 func (o *Object) Payload() []byte {
 	body := o.Bytes[:len(o.Bytes)-len(magic)-sha256.Size]
 	n := int(binary.LittleEndian.Uint32(body[len(body)-4:]))
 	return body[:len(body)-4-n]
 }
 
-// Seal makes an object of what was compiled, by appending the trailer: the payload is an ELF file,
-// or what else a device's driver takes. It fails if m cannot be written as JSON.
+// Seal makes an object by appending the trailer to the payload, which is an ELF file or another
+// form that a device's driver accepts. It fails if m cannot be written as JSON.
 func Seal(payload []byte, m Meta) (*Object, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -79,8 +80,8 @@ func Seal(payload []byte, m Meta) (*Object, error) {
 
 var errDamaged = errors.New("not a whole object: its length or its hash is wrong")
 
-// Decode reads an object back from its bytes, which it keeps. It fails if they
-// are not exactly those that Build returned.
+// Decode reads an object from its bytes and keeps them. It fails if the bytes differ from the bytes
+// that Build returned.
 func Decode(b []byte) (*Object, error) {
 	if len(b) < trailerSize || string(b[len(b)-len(magic):]) != magic {
 		return nil, errDamaged
@@ -102,7 +103,7 @@ func Decode(b []byte) (*Object, error) {
 	return o, nil
 }
 
-// signature reads the compiler's own name and version out of an ELF file.
+// signature returns the compiler's name and version from an ELF file, or "".
 func signature(elfBytes []byte) string {
 	f, err := elf.NewFile(bytes.NewReader(elfBytes))
 	if err != nil {
@@ -116,8 +117,8 @@ func signature(elfBytes []byte) string {
 	if err != nil {
 		return ""
 	}
-	// Each object that was linked leaves a string; ours is as good as the last,
-	// start-up files of the C library come first.
+	// Each linked object adds a string. The start-up files of the C library come first, so the last
+	// string is the compiler's.
 	parts := strings.FieldsFunc(string(text), func(r rune) bool { return r == 0 })
 	if len(parts) == 0 {
 		return ""

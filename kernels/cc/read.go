@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadTrusted reads a file that is to be run as code: one that the user, root or
-// the owner of this program owns and nobody else can write, in a folder that is
-// Trusted. What is returned is what was checked.
+// ReadTrusted reads a file that will be run as code. The user, root or the owner of this program
+// must own the file, nobody else may write to it, and its folder must be Trusted. The returned
+// bytes are the bytes that were checked.
 func ReadTrusted(path string) ([]byte, error) {
 	dir, err := Trusted(filepath.Dir(path))
 	if err != nil {
@@ -22,9 +22,9 @@ func ReadTrusted(path string) ([]byte, error) {
 	return readChecked(filepath.Join(dir, filepath.Base(path)), false)
 }
 
-// readChecked reads a regular file in a Trusted folder, after a check of its
-// owner and mode on the open descriptor. The error of a file that is not there
-// is fs.ErrNotExist. used marks what was read as used.
+// readChecked reads a regular file in a Trusted folder, after it checks the owner and mode of the
+// open descriptor. The error is fs.ErrNotExist if there is no such file. If used is set, it marks
+// the file as used.
 func readChecked(path string, used bool) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -54,9 +54,9 @@ func readChecked(path string, used bool) ([]byte, error) {
 	return b, nil
 }
 
-// markUsed sets the times of a file that was checked, by its open descriptor, to now. The time of
-// change serves, since a reader of the list changes the time of access too. Who may read the
-// file alone, or finds its file system read-only, leaves it as it is.
+// markUsed sets the times of an open file to now. It uses the modification time, because listing
+// the cache changes the access time too. It does nothing if the user may only read the file or if
+// the file system is read-only.
 func markUsed(f *os.File, last time.Time) {
 	now := time.Now()
 	if age := now.Sub(last); age >= 0 && age < time.Minute {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// programOwner is the owner of the running program's file, or -1.
+// programOwner returns the owner of the running program's file, or -1 if it is unknown.
 var programOwner = sync.OnceValue(func() int {
 	st, err := os.Stat("/proc/self/exe")
 	if err != nil {
@@ -21,9 +21,10 @@ var programOwner = sync.OnceValue(func() int {
 	return -1
 })
 
-// trustedStat says why what st describes could have been put there, or be
-// changed, by someone other than the user, root and the owner of this program.
-// The sticky bit makes a folder safe to pass through, not to keep objects in.
+// trustedStat returns an error if someone other than the user, root and the owner of this program
+// could have created or could change the file. If passing is set, the file is a folder on the path
+// to another one, and the sticky bit makes it safe. A folder of objects needs more than the sticky
+// bit.
 func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -31,8 +32,8 @@ func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	}
 	uid := int(sys.Uid)
 	if uid != os.Geteuid() && uid != 0 && uid != programOwner() {
-		return fmt.Errorf("%s belongs to user %d, who is neither you, root nor the owner of this program",
-			path, uid)
+		return fmt.Errorf("%s belongs to user %d, who is neither you, root nor the owner of "+
+			"this program", path, uid)
 	}
 	if passing && st.Mode()&fs.ModeSticky != 0 {
 		return nil
@@ -42,7 +43,7 @@ func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	case mode&worldWrite != 0:
 		return fmt.Errorf("%s is writable by everyone (mode %04o); chmod go-w it", path, mode)
 	case mode&groupWrite != 0:
-		// A group of one's own, by the convention that its number is the user's.
+		// A private group, by the convention that its number is the user's.
 		if passing && sys.Gid == sys.Uid {
 			return nil
 		}
@@ -51,9 +52,9 @@ func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	return nil
 }
 
-// Trusted checks a folder that holds code to be loaded, and every folder above
-// it: each must belong to the user, root or the owner of this program and be
-// writable by nobody else. It returns the folder's path without links.
+// Trusted checks a folder that holds code to be loaded, and every folder above it. Each must belong
+// to the user, root or the owner of this program, and nobody else may write to it. Trusted returns
+// the folder's path without links.
 func Trusted(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {

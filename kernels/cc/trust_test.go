@@ -23,7 +23,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// What another user made is not loaded, though nobody can write to it now.
+// A file that another user made is not loaded, although nobody else can write to it now.
 func TestOwners(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
@@ -83,7 +83,8 @@ func TestTrusted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{inner, link} {
-			if real, err := Trusted(path); (err == nil) != c.ok || err == nil && filepath.Base(real) != "b" {
+			if real, err := Trusted(path); (err == nil) != c.ok ||
+				err == nil && filepath.Base(real) != "b" {
 				t.Errorf("%s below a folder of mode %v: %q, %v", path, c.mode, real, err)
 			}
 		}
