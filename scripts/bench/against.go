@@ -9,7 +9,7 @@ import (
 	"distaff/kernels/cc"
 )
 
-// against is what a kernel took: Distaff, by hand, and each of the libraries that have it, by name.
+// against holds the times of a kernel: Distaff, the handwritten kernel, and each library by name.
 type against struct {
 	kernel       kernel
 	threads      int
@@ -17,7 +17,7 @@ type against struct {
 	theirs       map[string][]float64
 }
 
-// leaves is the section of leaves against kernels written by hand and against other libraries.
+// leaves is the section of leaves against handwritten kernels and other libraries.
 func leaves(b *bench) error {
 	object, err := b.object(hand)
 	if err != nil {
@@ -59,21 +59,22 @@ func leaves(b *bench) error {
 	return nil
 }
 
-// A side of a leaf that takes less than fills a turn has more timed runs, mostRuns at most: the
-// best of a few runs of a millisecond says more of what else the machine did than of the leaf.
+// A leaf whose runs are shorter than fills gets more timed runs per turn, and at most mostRuns. The
+// best of a few runs of a millisecond would measure mainly the other load of the machine.
 const (
 	turnSeconds = 0.05
 	mostRuns    = 50
 )
 
-// filling is b with as many timed runs a turn as a kernel, of which some were timed, fills it with.
+// filling returns b with as many timed runs per turn as a kernel needs to fill it, by some timed
+// runs.
 func (b *bench) filling(timed []float64) *bench {
 	t := *b
 	t.repeat = max(b.repeat, int(min(turnSeconds/slices.Min(timed), mostRuns)))
 	return &t
 }
 
-// inTurn times a kernel: in each round Distaff, the kernel by hand and each library.
+// inTurn times a kernel in rounds: Distaff, the handwritten kernel and each library.
 func (b *bench) inTurn(k kernel, threads int, object *cc.Object, list []*peer,
 	files []string) (against, error) {
 	a := against{kernel: k, threads: threads, theirs: map[string][]float64{}}
@@ -119,7 +120,7 @@ func (b *bench) inTurn(k kernel, threads int, object *cc.Object, list []*peer,
 	return a, nil
 }
 
-// best is the library with the smallest time; without one its name is empty.
+// best returns the library with the smallest time. Its name is empty if there is none.
 func (a against) best() (name string, times []float64) {
 	for p, t := range a.theirs {
 		if name == "" || slices.Min(t) < slices.Min(times) {
@@ -129,14 +130,14 @@ func (a against) best() (name string, times []float64) {
 	return name, times
 }
 
-// ratio is what Distaff takes at best of what a side takes at best: what else runs on a machine
-// only adds to times.
+// ratio returns Distaff's best time divided by a side's best time. It uses best times because other
+// load can only add time.
 func (a against) ratio(times []float64) float64 {
 	return slices.Min(a.ours) / slices.Min(times)
 }
 
 // print prints the line of a kernel: the best and the median of all runs of a side in milliseconds,
-// and the ratios of what is best.
+// and the ratios of the best times.
 func (a against) print(b *bench) {
 	ofHand := a.ratio(a.byHand)
 	b.printf("%-28s %7d %9.2f %9.2f %9.2f %9.2f", a.kernel.name, a.threads, 1e3*slices.Min(a.ours),
@@ -158,7 +159,7 @@ func (a against) print(b *bench) {
 		ofHand, ofPeer, over)
 }
 
-// meanLimit is what Distaff takes at most of the time of the best libraries, in the geometric mean.
+// meanLimit is the largest accepted geometric mean of the ratios to the best libraries.
 const meanLimit = 0.5
 
 // meanOf prints the geometric mean of the ratios to the best libraries.

@@ -11,17 +11,17 @@ import (
 	"distaff/spmd"
 )
 
-// alone is a leaf of a statement with a dense result, called by a loop in C: what it takes without
-// anything of Go.
+// alone is a leaf of a statement with a dense result. A loop in C calls it, so its time includes
+// nothing of Go.
 type alone struct {
 	leaf   kernels.Leaf
-	args   []*tcs.Tensor // the result first
-	bounds [][2]int64    // of the leaf, and behind them 0 and how often it is called
+	args   []*tcs.Tensor // the result comes first
+	bounds [][2]int64    // bounds of the leaf, followed by 0 and the number of calls
 	env    kernels.Env
 }
 
-// manyCalls calls a leaf as often as bounds says behind what it has for the leaf. A volatile
-// pointer keeps the compiler from making one call of several.
+// manyCalls calls a leaf repeatedly. The number of calls follows the leaf's bounds. A volatile
+// pointer prevents the compiler from combining calls.
 const manyCalls = `
 int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     int (*volatile one_call)(dst_tensor **, const int64_t (*)[2], dst_env *) = %s;
@@ -32,8 +32,7 @@ int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 }
 `
 
-// alone compiles a statement over operands in memory as a job would, and gives it a result of its
-// own.
+// alone compiles a statement over operands in memory, as a job would, and makes a result.
 func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int) (*alone, error) {
 	j := &spmd.Job{Statement: stmt, Inputs: map[string]spmd.Input{}}
 	for name, t := range operands {
@@ -44,8 +43,8 @@ func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int)
 		return nil, fmt.Errorf("%s: %w", stmt, err)
 	}
 	u := made.Unit
-	object, err := b.object(
-		made.Source() + fmt.Sprintf(manyCalls, emitc.Symbol(u.Func.Name), len(u.Vars)))
+	object, err := b.object(made.Source() + fmt.Sprintf(manyCalls, emitc.Symbol(u.Func.Name),
+		len(u.Vars)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", stmt, err)
 	}
@@ -79,7 +78,7 @@ func (a *alone) close() {
 	a.args[0].Close()
 }
 
-// seconds is what one of many calls takes.
+// seconds returns the time of one of many calls.
 func (a *alone) seconds(b *bench, calls int) (float64, error) {
 	a.bounds[len(a.bounds)-1][1] = int64(calls)
 	at := time.Now()
@@ -87,9 +86,8 @@ func (a *alone) seconds(b *bench, calls int) (float64, error) {
 	return time.Since(at).Seconds() / float64(calls), err
 }
 
-// leavesOfStep are the leaves of a step of conjugate gradients over the first rows of a system.
-// They read other tensors than they write, so that values stay what they are however often they are
-// called.
+// leavesOfStep returns the leaves of a step of conjugate gradients over the first rows of a system.
+// They read and write different tensors, so repeated calls do not change the values that they read.
 func (b *bench) leavesOfStep(s *system, rows int64) (list []*alone, err error) {
 	A, err := s.rows(rows)
 	if err != nil {
@@ -103,8 +101,8 @@ func (b *bench) leavesOfStep(s *system, rows int64) (list []*alone, err error) {
 	if err != nil {
 		return nil, err
 	}
-	operands := map[string]*tcs.Tensor{"A": A, "all": s.b, "p": part, "q": part, "r": part, "x": part,
-		"rr": one, "pq": one, "old": one}
+	operands := map[string]*tcs.Tensor{"A": A, "all": s.b, "p": part, "q": part, "r": part,
+		"x": part, "rr": one, "pq": one, "old": one}
 	for _, leaf := range []struct{ stmt, operands string }{
 		{"out(i) = A(i,j) * all(j)", "A all"},
 		{"out = p(i) * q(i)", "p q"},

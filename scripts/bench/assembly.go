@@ -11,15 +11,14 @@ import (
 //go:embed hand/compute.c
 var handCompute string
 
-// computeLimits are the limits of assembly and compute over compute alone, by
-// hand-written function; where its result's pattern is an operand's, the
-// hand-written kernel computes alone.
+// computeLimits are the largest accepted times of assembly and compute, relative to compute alone,
+// by handwritten function. If the pattern of a result is the pattern of an operand, the handwritten
+// kernel computes only values.
 var computeLimits = map[string]float64{"sddmm": 1.2, "ttv": 1.2, "ttm": 1.2, "spadd": 1.3,
 	"spadd3": 1.3, "spgemm": 2.5}
 
-// assembly is the section of leaves, which assemble their results, against
-// kernels by hand that compute values into a pattern that is known, and against our
-// own leaves that do so.
+// assembly is the section of leaves that assemble their results. It compares them with handwritten
+// kernels and with our own leaves that only compute values into a known pattern.
 func assembly(b *bench) error {
 	object, err := b.object(hand + handCompute)
 	if err != nil {
@@ -45,9 +44,9 @@ func assembly(b *bench) error {
 	return nil
 }
 
-// values times one kernel and prints its line: the ratios are those of the leaf that
-// assembles to our own that computes values alone and to the one by hand, and that of
-// these two.
+// values times one kernel and prints its line with three ratios: the assembling leaf over our leaf
+// that computes only values, the assembling leaf over the handwritten kernel, and our leaf that
+// computes only values over the handwritten kernel.
 func (b *bench) values(k kernel, threads int, object *cc.Object) error {
 	var whole, alone, byHand []float64
 	for range b.rounds {
@@ -79,7 +78,7 @@ func (b *bench) values(k kernel, threads int, object *cc.Object) error {
 	return nil
 }
 
-// into times Distaff's leaf that computes values alone, into a result that it has made.
+// into times Distaff's leaf that computes only values, into a result that it has made before.
 func (b *bench) into(k kernel, threads int, result *tcs.Tensor) ([]float64, error) {
 	j, err := b.job(k, threads)
 	if err != nil {

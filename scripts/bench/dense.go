@@ -18,14 +18,14 @@ import (
 //go:embed hand/dense.c
 var handDense string
 
-// contraction is a statement of dense operands that does the multiply-adds of a product of two
-// square matrices. sizes are those of the operands' modes: n is that of the matrices, s is 64, q is
-// n/64, and h is n/2.
+// contraction is a statement of dense operands with the same multiply-adds as a product of two
+// square matrices. sizes are the sizes of the operands' modes: n is the size of the matrices, s is
+// 64, q is n/64, and h is n/2.
 type contraction struct {
 	name, stmt string
 	sizes      map[string]string
-	least      float64 // of OpenBLAS's speed, called directly for the product of matrices
-	without    float64 // the same where leaves have no BLAS; 0 for no such line
+	least      float64 // smallest speed, relative to a direct call of OpenBLAS for the product
+	without    float64 // the same if leaves have no BLAS; 0 means no such line
 }
 
 var contractions = []contraction{
@@ -35,7 +35,8 @@ var contractions = []contraction{
 	{"TTM", "A(i,j,l) = B(i,j,k)*C(k,l)", map[string]string{"B": "sqn", "C": "nn"}, 0.8, 0},
 	{"pairs of variables", "A(i,j,k,l) = B(i,m,k,n)*C(n,j,m,l)",
 		map[string]string{"B": "sqqs", "C": "sqqs"}, 0.8, 0},
-	{"a pair apart", "A(a,b,c) = B(a,d,b)*C(d,c)", map[string]string{"B": "snq", "C": "nn"}, 0.8, 0},
+	{"a pair apart", "A(a,b,c) = B(a,d,b)*C(d,c)", map[string]string{"B": "snq", "C": "nn"}, 0.8,
+		0},
 	{"MTTKRP, mode 0", "A(i,l) = B(i,j,k)*C(j,l)*D(k,l)",
 		map[string]string{"B": "sqn", "C": "qn", "D": "nn"}, 0.8, 0},
 	{"MTTKRP, mode 1", "A(j,l) = B(i,j,k)*C(i,l)*D(k,l)",
@@ -49,8 +50,8 @@ var contractions = []contraction{
 // withoutBLAS is the environment of a run whose leaves have no BLAS.
 const withoutBLAS = "DISTAFF_BLAS=none"
 
-// dense is the section of dense contractions: against OpenBLAS called directly, and, by this
-// command in a process of its own, without a BLAS in leaves.
+// dense is the section of dense contractions. It compares them with direct calls of OpenBLAS. A
+// second process of this command measures leaves without a BLAS.
 func dense(b *bench) error {
 	object, err := b.object(handDense)
 	if err != nil {
@@ -63,11 +64,10 @@ func dense(b *bench) error {
 		if err != nil {
 			return err
 		}
-		b.printf(
-			"products of %d multiply-adds, as of matrices of %d rows and columns; leaves call %s\n\n", n*n*n,
-			n, path)
-		b.printf("%-36s %8s %12s %12s %7s %6s\n", "contraction", "threads", "distaff GF/s", "direct GF/s",
-			"ratio", "least")
+		b.printf("products of %d multiply-adds, as of matrices of %d rows and columns; leaves "+
+			"call %s\n\n", n*n*n, n, path)
+		b.printf("%-36s %8s %12s %12s %7s %6s\n", "contraction", "threads", "distaff GF/s",
+			"direct GF/s", "ratio", "least")
 	}
 	for _, c := range contractions {
 		name, least := c.name, c.least
@@ -90,11 +90,11 @@ func dense(b *bench) error {
 	return b.again(withoutBLAS)
 }
 
-// square is the number of rows and of columns of the matrices.
+// square returns the number of rows and columns of the matrices.
 func (b *bench) square() int64 { return 64 * int64(math.Round(64*math.Cbrt(b.scale))) }
 
-// again runs this section in a process with a variable of the environment more, whose lines are
-// part of this section.
+// again runs this section in a process with one more environment variable. Its lines are added to
+// this section.
 func (b *bench) again(variable string) error {
 	threads := strings.Trim(strings.ReplaceAll(fmt.Sprint(b.threads), " ", ","), "[]")
 	cmd := exec.CommandContext(b.ctx, os.Args[0], "-only=dense", "-lines="+b.lines.String(),
@@ -115,7 +115,7 @@ func (b *bench) again(variable string) error {
 	return nil
 }
 
-// contractDense times a contraction and what it is held to, in turn, and prints its line.
+// contractDense times a contraction and its reference alternately, and prints its line.
 func (b *bench) contractDense(c contraction, n int64, threads int, name string, least float64,
 	other func() ([]float64, error)) error {
 	var ours, theirs []float64
@@ -150,7 +150,7 @@ func (b *bench) contracted(c contraction, n int64, threads int) ([]float64, erro
 	return report.Stats.Phases.Compute, nil
 }
 
-// contraction is the job of one.
+// contraction returns the job of a contraction.
 func (b *bench) contraction(c contraction, n int64, threads int) (*spmd.Job, error) {
 	j := &spmd.Job{Statement: c.stmt, Inputs: map[string]spmd.Input{}}
 	j.Threads, j.Repeat, j.Warmup = threads, b.repeat, 1
@@ -168,7 +168,7 @@ func (b *bench) contraction(c contraction, n int64, threads int) (*spmd.Job, err
 	return j, nil
 }
 
-// full is a dense tensor, made once.
+// full returns a dense tensor. Each is made once.
 func (b *bench) full(dims []int64) (*tcs.Tensor, error) {
 	key := fmt.Sprint("full ", dims)
 	if t := b.tensors[key]; t != nil {
@@ -176,8 +176,8 @@ func (b *bench) full(dims []int64) (*tcs.Tensor, error) {
 	}
 	vars := "i,j,k,l"[:2*len(dims)-1]
 	j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")",
-		Sizes: map[string][]int64{"S": dims}, Inputs: map[string]spmd.Input{"S": spmd.Generated("dense")},
-		Keep: true}
+		Sizes:  map[string][]int64{"S": dims},
+		Inputs: map[string]spmd.Input{"S": spmd.Generated("dense")}, Keep: true}
 	report, err := j.Run(b.ctx)
 	if err != nil {
 		return nil, err

@@ -14,34 +14,34 @@ import (
 	"distaff/spmd/comm"
 )
 
-// placed is one line: a job at two ranks of a thread over tensors that are placed, against a peer
-// at two ranks, or against another job.
+// placed is one line: a job at two ranks of one thread over placed tensors, compared with a peer at
+// two ranks or with another job.
 type placed struct {
 	name   string
 	job    placedJob
-	inputs []string // of the operands, in the order in which the job and the peer have them
+	inputs []string // inputs of the operands, in the order of the job and the peer
 
-	peer, function string // the peer, and its function; "" where
+	peer, function string // the peer and its function; "" if there is none
 	against        placedJob
-	least          float64 // times as fast, at least
+	least          float64 // smallest accepted speedup
 }
 
-// placedJob is a statement with where its tensors lie and which rank computes what.
+// placedJob is a statement with the placements of its tensors and of its computation.
 type placedJob struct {
 	stmt       string
-	operands   string // by name, with a space between
+	operands   string // names separated by spaces
 	formats    map[string]string
 	machine    string
-	placements string // with ; between
+	placements string // separated by ;
 	schedule   string
 }
 
-// distributedRanks is how many ranks each side has, a thread each.
+// distributedRanks is the number of ranks of each side. Each has one thread.
 const distributedRanks = 2
 
 var (
-	// summa multiplies two matrices of which each rank has half of the columns: a rank takes the
-	// half of B that it has first, while the other one comes.
+	// summa multiplies two matrices. Each rank has half of the columns. A rank first uses its own
+	// half of B, while the other half arrives.
 	summa = placedJob{
 		stmt: "A(i,j) = B(i,k) * C(k,j)", operands: "B C", formats: map[string]string{"A": "dd"},
 		machine:    "1x2",
@@ -55,8 +55,9 @@ var (
 		schedule:   "divide(i,io,ii,M.x),distribute(io),communicate({a,B,c},io)",
 	}
 	spmvNonzeros = placedJob{
-		stmt: spmvRows.stmt, operands: spmvRows.operands, placements: "B(x,y) -> M(~(x,y)); c(x) -> M(x)",
-		schedule: "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo),communicate({a,B,c},fpo)",
+		stmt: spmvRows.stmt, operands: spmvRows.operands,
+		placements: "B(x,y) -> M(~(x,y)); c(x) -> M(x)",
+		schedule:   "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo),communicate({a,B,c},fpo)",
 	}
 	spmmRows = placedJob{
 		stmt: "A(i,k) = B(i,j) * C(j,k)", operands: "B C",
@@ -87,8 +88,8 @@ var (
 	}
 )
 
-// spmvChunks is SpMV by rows, over the columns in n chunks for each rank's part of the vector,
-// which stay in a cache: those of the rank's own part first, while the next ones come.
+// spmvChunks is SpMV by rows over chunks of columns. Each rank's part of the vector has n chunks,
+// which fit a cache. A rank starts with the chunks of its own part while the next ones arrive.
 func spmvChunks(n int) placedJob {
 	j := spmvRows
 	j.schedule = fmt.Sprintf(
@@ -99,8 +100,8 @@ func spmvChunks(n int) placedJob {
 var placedTable = []placed{
 	{name: "product 4096", job: summa, inputs: []string{"m", "m2"}, peer: "scalapack",
 		function: "gemm", least: 1.15},
-	{name: "SpMV a", job: spmvRows, inputs: []string{"a", "vec:a:1"}, peer: "petsc", function: "spmv",
-		least: 1.1},
+	{name: "SpMV a", job: spmvRows, inputs: []string{"a", "vec:a:1"}, peer: "petsc",
+		function: "spmv", least: 1.1},
 	{name: "SpMV b", job: spmvChunks(2), inputs: []string{"b", "vec:b:1"}, peer: "petsc",
 		function: "spmv", least: 1.3},
 	{name: "SpMV b non-zeros", job: spmvNonzeros, inputs: []string{"b", "vec:b:1"}, peer: "petsc",
@@ -109,8 +110,8 @@ var placedTable = []placed{
 		function: "spmm", least: 3},
 	{name: "SpMM 32 b", job: spmmRows, inputs: []string{"b", "mat:b:1"}, peer: "petsc",
 		function: "spmm", least: 2},
-	{name: "SpMM 32 b non-zeros", job: spmmNonzeros, inputs: []string{"b", "mat:b:1"}, peer: "petsc",
-		function: "spmm", least: 2},
+	{name: "SpMM 32 b non-zeros", job: spmmNonzeros, inputs: []string{"b", "mat:b:1"},
+		peer: "petsc", function: "spmm", least: 2},
 	{name: "SpAdd3 a", job: spadd3Rows, inputs: []string{"a", "a2", "a3"}, peer: "petsc",
 		function: "spadd3", least: 10},
 	{name: "SpAdd3 b", job: spadd3Rows, inputs: []string{"b", "b2", "b3"}, peer: "petsc",
@@ -121,14 +122,14 @@ var placedTable = []placed{
 		against: sddmmRows, least: 1.5},
 }
 
-// way is how the ranks of a line are started.
+// way is a way to start the ranks of a line.
 type way struct {
 	name string
 	run  func(*spmd.Job) (*outcome, error)
 }
 
-// distributed is the section of jobs over placed tensors. Distaff runs as ranks of this process
-// and, where mpirun is there with a built bin/distaff, under it, as its peers do.
+// distributed is the section of jobs over placed tensors. Distaff runs as ranks of this process. If
+// mpirun and a built bin/distaff exist, it also runs under mpirun, as its peers do.
 func distributed(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-distributed-")
 	if err != nil {
@@ -137,8 +138,10 @@ func distributed(b *bench) error {
 	defer os.RemoveAll(dir)
 	ways := []way{{"local", b.localRanks}}
 	if launcher := mpirun(); launcher != "" {
-		ways = append(ways, way{"mpirun",
-			func(j *spmd.Job) (*outcome, error) { return b.mpiRanks(j, dir, launcher) }})
+		ways = append(ways, way{"mpirun", func(j *spmd.Job) (*outcome,
+			error) {
+			return b.mpiRanks(j, dir, launcher)
+		}})
 	} else {
 		b.printf("(no mpirun with bin/distaff: make build, scripts/install-mpi.sh)\n")
 	}
@@ -166,7 +169,7 @@ func distributed(b *bench) error {
 	return nil
 }
 
-// placedLines measures one job, in each way that ranks are started.
+// placedLines measures one job in each way to start ranks.
 func (b *bench) placedLines(k placed, ways []way, list map[string]*peer, dir string) error {
 	files, dumps, err := b.placedFiles(k, dir, true)
 	if err != nil {
@@ -182,10 +185,12 @@ func (b *bench) placedLines(k placed, ways []way, list map[string]*peer, dir str
 		p = nil
 	}
 	for _, w := range ways {
-		other, name := func() (*outcome, error) { return w.run(b.placedJob(k.against, files)) }, "by rows"
+		other, name := func() (*outcome, error) { return w.run(b.placedJob(k.against, files)) },
+			"by rows"
 		switch {
 		case p != nil:
-			other, name = func() (*outcome, error) { return b.placedPeer(p, k.function, dumps) }, p.name
+			other, name = func() (*outcome, error) { return b.placedPeer(p, k.function, dumps) },
+				p.name
 		case k.peer != "":
 			other, name = nil, "-"
 		}
@@ -202,8 +207,9 @@ func (b *bench) placedLines(k placed, ways []way, list map[string]*peer, dir str
 	return nil
 }
 
-// placedLine runs a job and the other side in turn, and prints how much faster it is: by medians,
-// which the limit is for, and by the least times, which other load on the machine changes less.
+// placedLine runs a job and the other side alternately, and prints the speedup. The limit applies
+// to the speedup by medians. The speedup by minimum times is printed too, because other load
+// changes it less.
 func (b *bench) placedLine(k placed, w way, files []string, name string,
 	other func() (*outcome, error)) error {
 	var ours, theirs []float64
@@ -226,13 +232,14 @@ func (b *bench) placedLine(k placed, w way, files []string, name string,
 		theirs = append(theirs, its.times...)
 	}
 	if other == nil {
-		b.printf("%-22s %-8s %12.2f %-10s %12s %8s %7s %8.2f\n", k.name, w.name, 1e3*median(ours), name,
-			"-", "-", "-", k.least)
+		b.printf("%-22s %-8s %12.2f %-10s %12s %8s %7s %8.2f\n", k.name, w.name, 1e3*median(ours),
+			name, "-", "-", "-", k.least)
 		return nil
 	}
 	faster, byLeast := median(theirs)/median(ours), slices.Min(theirs)/slices.Min(ours)
-	b.printf("%-22s %-8s %12.2f %-10s %12.2f %8.2f %7.2f %8.2f%s\n", k.name, w.name, 1e3*median(ours),
-		name, 1e3*median(theirs), byLeast, faster, k.least, b.over(faster < k.least))
+	b.printf("%-22s %-8s %12.2f %-10s %12.2f %8.2f %7.2f %8.2f%s\n", k.name, w.name,
+		1e3*median(ours), name, 1e3*median(theirs), byLeast, faster, k.least,
+		b.over(faster < k.least))
 	return nil
 }
 
@@ -241,7 +248,7 @@ func (b *bench) placedPeer(p *peer, function string, dumps []string) (*outcome, 
 	return &outcome{times: times, sum: sum}, err
 }
 
-// placedJob is a job over files of its operands.
+// placedJob returns a job over files of its operands.
 func (b *bench) placedJob(k placedJob, files []string) *spmd.Job {
 	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Inputs: map[string]spmd.Input{}}
 	operands := strings.Fields(k.operands)
@@ -254,8 +261,8 @@ func (b *bench) placedJob(k placedJob, files []string) *spmd.Job {
 	return j
 }
 
-// placedFiles writes the operands of a line, as .tcs files for Distaff and, where asked for, as
-// dumps for a peer.
+// placedFiles writes the operands of a line as .tcs files for Distaff and, if asked for, as dumps
+// for a peer.
 func (b *bench) placedFiles(k placed, dir string, dumped bool) (files, dumps []string, err error) {
 	for _, in := range k.inputs {
 		t, err := b.input(in)
@@ -277,11 +284,11 @@ func (b *bench) placedFiles(k placed, dir string, dumped bool) (files, dumps []s
 	return files, dumps, nil
 }
 
-// bandWidth is how far from the diagonal the banded matrix has entries.
+// bandWidth is the largest distance of an entry of the banded matrix from the diagonal.
 const bandWidth = 100
 
-// band runs SpMV on a banded matrix, whose ranks are to get the entries of the vector within the
-// band, and no others.
+// band runs SpMV on a banded matrix. The ranks should receive only the vector's entries within the
+// band.
 func (b *bench) band(w way) error {
 	const name = "SpMV banded"
 	if !b.wants(name) {

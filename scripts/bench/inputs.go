@@ -10,7 +10,7 @@ import (
 	"distaff/spmd"
 )
 
-// inputs are generated once; dense operands have 32 columns, or are vectors.
+// inputs are generated once. Dense operands have 32 columns or are vectors.
 var inputs = map[string]struct {
 	kind, format string
 	dims         []int64
@@ -42,7 +42,7 @@ const columns = 32
 func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 16) }
 
 // input makes a named input: one of inputs, vec:INPUT:MODE, mat:INPUT:MODE, or "INPUT last MODE",
-// its copy that stores this mode last.
+// which is a copy of INPUT that stores the mode last.
 func (b *bench) input(name string) (*tcs.Tensor, error) {
 	if t := b.tensors[name]; t != nil {
 		return t, nil
@@ -64,7 +64,8 @@ func (b *bench) input(name string) (*tcs.Tensor, error) {
 		if kind == "vec" {
 			j = &spmd.Job{Statement: "T(i) = S(i)", Sizes: map[string][]int64{"S": {n}}}
 		} else {
-			j = &spmd.Job{Statement: "T(i,j) = S(i,j)", Sizes: map[string][]int64{"S": {n, columns}}}
+			j = &spmd.Job{Statement: "T(i,j) = S(i,j)",
+				Sizes: map[string][]int64{"S": {n, columns}}}
 		}
 		j.Inputs = map[string]spmd.Input{"S": spmd.Generated("dense")}
 	} else {
@@ -108,7 +109,7 @@ func (b *bench) input(name string) (*tcs.Tensor, error) {
 	return report.Result, nil
 }
 
-// lastMode copies a tensor to one that stores a mode last.
+// lastMode returns a copy of a tensor that stores a mode last.
 func lastMode(t *tcs.Tensor, mode string) *spmd.Job {
 	var order []string
 	for m := range t.Header.Dims {
@@ -122,8 +123,8 @@ func lastMode(t *tcs.Tensor, mode string) *spmd.Job {
 		Inputs: map[string]spmd.Input{"S": spmd.InMemory(t)}}
 }
 
-// zipfRows makes a square matrix of n rows, of which row r has its share of
-// about nnz entries by 1/(r+1)^skew, in columns of no pattern.
+// zipfRows makes a square matrix of n rows with about nnz entries. The share of row r is
+// proportional to 1/(r+1)^skew, and the columns are pseudo-random.
 func (b *bench) zipfRows(name string, n, nnz int64, skew float64) error {
 	sum := 0.0
 	for r := range n {

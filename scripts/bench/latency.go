@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// command builds the distaff command into dir, once.
+// command builds the distaff command in dir, once.
 func (b *bench) command(dir string) (string, error) {
 	exe := filepath.Join(dir, "distaff")
 	out, err := exec.CommandContext(b.ctx, "go", "build", "-o", exe,
@@ -19,7 +19,7 @@ func (b *bench) command(dir string) (string, error) {
 	return exe, nil
 }
 
-// timed runs a command from start to exit.
+// timed runs a command and returns the time from start to exit.
 func timed(argv ...string) (float64, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	at := time.Now()
@@ -31,8 +31,8 @@ func timed(argv ...string) (float64, error) {
 	return seconds, nil
 }
 
-// latency is the section of a tiny statement, from process start to exit: with
-// its leaf in the cache, and with an empty cache.
+// latency is the section of a tiny statement, from process start to exit: with its leaf in the
+// cache, and with an empty cache.
 func latency(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-latency-")
 	if err != nil {
@@ -58,7 +58,7 @@ func latency(b *bench) error {
 		"most ms", "limit ms")
 	for _, x := range []struct {
 		name  string
-		fresh bool // an empty cache each time
+		fresh bool // an empty cache for each run
 		runs  int
 		limit float64
 	}{{"leaf in the cache", false, 20, 20}, {"first compile of the leaf", true, 5, 400}} {
@@ -76,7 +76,7 @@ func latency(b *bench) error {
 			if err != nil {
 				return err
 			}
-			if k >= 0 { // the first one fills the cache
+			if k >= 0 { // the first run fills the cache
 				times = append(times, t*1e3)
 			}
 		}
@@ -84,8 +84,8 @@ func latency(b *bench) error {
 		for _, t := range times {
 			least, most = min(least, t), max(most, t)
 		}
-		b.printf("%-28s %12.1f %12.1f %12.1f %9.0f%s\n", x.name, median(times), least, most, x.limit,
-			b.over(median(times) > x.limit))
+		b.printf("%-28s %12.1f %12.1f %12.1f %9.0f%s\n", x.name, median(times), least, most,
+			x.limit, b.over(median(times) > x.limit))
 	}
 	return nil
 }

@@ -21,30 +21,32 @@ var hand string
 // kernel is one line of the table.
 type kernel struct {
 	name, stmt string
-	formats    map[string]string // of the result
+	formats    map[string]string // formats of the result
 	inputs     map[string]string // operand -> input
-	args       []string          // operands in the order of the hand-written function
+	args       []string          // operands in the order of the handwritten function
 	function   string
-	limit      float64 // of the time of the kernel by hand
-	peer       float64 // of the time of the best library
+	limit      float64 // largest time, relative to the handwritten kernel
+	peer       float64 // largest time, relative to the best library
 }
 
 func table() []kernel {
 	var list []kernel
 	for _, m := range []string{"a", "b"} {
 		list = append(list,
-			kernel{"SpMV " + m, "y(i) = A(i,j)*x(j)", nil, map[string]string{"A": m, "x": "vec:" + m + ":1"},
-				[]string{"A", "x"}, "spmv", 1.05, 1.05},
+			kernel{"SpMV " + m, "y(i) = A(i,j)*x(j)", nil,
+				map[string]string{"A": m, "x": "vec:" + m + ":1"}, []string{"A", "x"}, "spmv", 1.05,
+				1.05},
 			kernel{"SpMM 32 " + m, "Y(i,k) = A(i,j)*X(j,k)", nil,
-				map[string]string{"A": m, "X": "mat:" + m + ":1"}, []string{"A", "X"}, "spmm", 1.05, 1.05},
+				map[string]string{"A": m, "X": "mat:" + m + ":1"}, []string{"A", "X"}, "spmm", 1.05,
+				1.05},
 			kernel{"SDDMM 32 " + m, "Y(i,j) = A(i,j)*C(i,k)*D(j,k)", map[string]string{"Y": "ds"},
 				map[string]string{"A": m, "C": "mat:" + m + ":0", "D": "mat:" + m + ":1"},
 				[]string{"A", "C", "D"}, "sddmm", 1.05, 1.05},
 			kernel{"SpAdd " + m, "Y(i,j) = A(i,j) + B(i,j)", map[string]string{"Y": "ds"},
 				map[string]string{"A": m, "B": m + "2"}, []string{"A", "B"}, "spadd", 1.05, 1.05},
 			kernel{"SpAdd3 " + m, "Y(i,j) = A(i,j) + B(i,j) + C(i,j)", map[string]string{"Y": "ds"},
-				map[string]string{"A": m, "B": m + "2", "C": m + "3"}, []string{"A", "B", "C"}, "spadd3", 1.05,
-				1.05},
+				map[string]string{"A": m, "B": m + "2", "C": m + "3"}, []string{"A", "B", "C"},
+				"spadd3", 1.05, 1.05},
 		)
 	}
 	list = append(list,
@@ -56,9 +58,11 @@ func table() []kernel {
 	for _, m := range []string{"c", "d"} {
 		list = append(list,
 			kernel{"TTV " + m, "Y(i,j) = A(i,j,k)*x(k)", map[string]string{"Y": "ss"},
-				map[string]string{"A": m, "x": "vec:" + m + ":2"}, []string{"A", "x"}, "ttv", 1.05, 1.05},
+				map[string]string{"A": m, "x": "vec:" + m + ":2"}, []string{"A", "x"}, "ttv", 1.05,
+				1.05},
 			kernel{"TTM 32 " + m, "Y(i,j,l) = A(i,j,k)*X(k,l)", map[string]string{"Y": "ssd"},
-				map[string]string{"A": m, "X": "mat:" + m + ":2"}, []string{"A", "X"}, "ttm", 1.05, 1.05},
+				map[string]string{"A": m, "X": "mat:" + m + ":2"}, []string{"A", "X"}, "ttm", 1.05,
+				1.05},
 			kernel{"MTTKRP 32 mode 0 " + m, "Y(i,l) = A(i,j,k)*C(j,l)*D(k,l)", nil,
 				map[string]string{"A": m, "C": "mat:" + m + ":1", "D": "mat:" + m + ":2"},
 				[]string{"A", "C", "D"}, "mttkrp", 1.05, 0.85},
@@ -66,11 +70,11 @@ func table() []kernel {
 	}
 	list = append(list,
 		kernel{"MTTKRP 32 mode 1 c", "Y(j,l) = A(i,j,k)*C(i,l)*D(k,l)", nil,
-			map[string]string{"A": "c1", "C": "mat:c:0", "D": "mat:c:2"}, []string{"A", "C", "D"}, "mttkrp",
-			1.05, 1.05},
+			map[string]string{"A": "c1", "C": "mat:c:0", "D": "mat:c:2"}, []string{"A", "C", "D"},
+			"mttkrp", 1.05, 1.05},
 		kernel{"MTTKRP 32 mode 2 c", "Y(k,l) = A(i,j,k)*C(i,l)*D(j,l)", nil,
-			map[string]string{"A": "c2", "C": "mat:c:0", "D": "mat:c:1"}, []string{"A", "C", "D"}, "mttkrp",
-			1.05, 1.05},
+			map[string]string{"A": "c2", "C": "mat:c:0", "D": "mat:c:1"}, []string{"A", "C", "D"},
+			"mttkrp", 1.05, 1.05},
 	)
 	for _, m := range []string{"c", "d"} {
 		list = append(list, mttkrp(m, 1), mttkrp(m, 2))
@@ -78,7 +82,7 @@ func table() []kernel {
 	return list
 }
 
-// object compiles C written by hand as leaves are.
+// object compiles handwritten C in the same way as leaves.
 func (b *bench) object(text string) (*cc.Object, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
@@ -89,12 +93,11 @@ func (b *bench) object(text string) (*cc.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return builder.Build(b.ctx,
-		cc.Source{Text: emitc.Header() + text, Label: "kernels written by hand"})
+	return builder.Build(b.ctx, cc.Source{Text: emitc.Header() + text,
+		Label: "kernels written by hand"})
 }
 
-// ours times Distaff's leaf, under a schedule if one is given; the last result is
-// returned.
+// ours times Distaff's leaf, with a schedule if one is given, and returns the last result.
 func (b *bench) ours(k kernel, threads int, schedule ...string) ([]float64, *tcs.Tensor, error) {
 	j, err := b.job(k, threads)
 	if err != nil {
@@ -108,9 +111,10 @@ func (b *bench) ours(k kernel, threads int, schedule ...string) ([]float64, *tcs
 	return report.Stats.Phases.Compute, report.Result, nil
 }
 
-// job is a kernel's job.
+// job returns a kernel's job.
 func (b *bench) job(k kernel, threads int) (*spmd.Job, error) {
-	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Inputs: map[string]spmd.Input{}, Keep: true}
+	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Inputs: map[string]spmd.Input{},
+		Keep: true}
 	j.Threads, j.Repeat, j.Warmup = threads, b.repeat, 1
 	for name, in := range k.inputs {
 		t, err := b.input(in)
@@ -122,7 +126,7 @@ func (b *bench) job(k kernel, threads int) (*spmd.Job, error) {
 	return j, nil
 }
 
-// byHand times the hand-written kernel on a result like ours.
+// byHand times the handwritten kernel on a result like ours.
 func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Object) ([]float64,
 	float64, error) {
 	leaf, err := kernels.Load(object, k.function)
@@ -164,15 +168,15 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 	return times, sum, nil
 }
 
-// emptyLike is a result for a hand-written kernel: values of a dense or shared pattern are
-// allocated, with the same pages at every repeat; other arrays are published by the kernel.
+// emptyLike returns a result for a handwritten kernel. The values of a dense or shared pattern are
+// allocated, with the same pages at every repeat. The kernel publishes other arrays.
 func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tensor, error) {
 	out := &tcs.Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals}
 	if strings.HasPrefix(function, "spadd") || function == "spgemm" {
 		for l := range out.Levels {
 			out.Levels[l].Pos.Ptr, out.Levels[l].Crd.Ptr = nil, nil
 			out.Levels[l].Pos.Len, out.Levels[l].Crd.Len = 0, 0
-			if out.Levels[l].Kind != 'd' { // by hand, positions have 32 bits
+			if out.Levels[l].Kind != 'd' { // handwritten kernels have 32-bit positions
 				out.Levels[l].Pos.Width, out.Levels[l].Crd.Width = 4, 4
 			}
 		}
@@ -188,7 +192,7 @@ func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tenso
 	return out, mem.Release()
 }
 
-// sameSum tells that two results have the same sum.
+// sameSum returns an error unless two results have the same sum.
 func sameSum(mine, sum float64, other string) error {
 	if mine-sum > 1e-6*mine || sum-mine > 1e-6*mine {
 		return fmt.Errorf("results differ: sum %v, %s %v", mine, other, sum)

@@ -15,12 +15,12 @@ import (
 	"distaff/spmd/partition"
 )
 
-// loadRanks is how many ranks of this process load.
+// loadRanks is the number of ranks of this process that load.
 const loadRanks = 2
 
-// loads is the section that times the loading of a .tcs file of a matrix (1 GB at
-// scale 1) at two ranks, from the page cache and checked, against the reading of
-// the file by one read after another.
+// loads is the section of loading. It times the loading of a .tcs file of a matrix (1 GB at scale
+// 1) at two ranks, from the page cache and with checks, and compares it with sequential reads of
+// the file.
 func loads(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-load-")
 	if err != nil {
@@ -30,14 +30,15 @@ func loads(b *bench) error {
 	path := filepath.Join(dir, "a.tcs")
 	n := b.scaled(4000000)
 	s := &rowStream{dims: []int64{n, n}, each: 20}
-	if err := coo.AssembleFile(path, s, coo.Spec{Kinds: "ds", Name: "A"}, coo.Config{}); err != nil {
+	if err := coo.AssembleFile(path, s, coo.Spec{Kinds: "ds", Name: "A"},
+		coo.Config{}); err != nil {
 		return err
 	}
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: s.dims, Type: tcs.Float64, Name: "A"}
 	cases := []struct {
 		name  string
 		cuts  [][]int64 // by mode
-		limit float64   // of the time of the load in that of the reading
+		limit float64   // largest time of loading, relative to reading
 	}{
 		{"load row blocks", [][]int64{{0, n / 2, n}}, 2},
 		{"load 2x4 blocks", [][]int64{{0, n / 2, n}, {0, n / 4, n / 2, n / 4 * 3, n}}, 20},
@@ -62,7 +63,8 @@ func loads(b *bench) error {
 				part.Axes = append(part.Axes, partition.Axis{Modes: []int{m}, Cuts: points})
 			}
 			at = time.Now()
-			if peak, err = loadOnce(b.ctx, path, &load.Target{Partition: part, Spec: spec}); err != nil {
+			if peak, err = loadOnce(b.ctx, path,
+				&load.Target{Partition: part, Spec: spec}); err != nil {
 				return err
 			}
 			ours = append(ours, time.Since(at).Seconds())
@@ -76,7 +78,7 @@ func loads(b *bench) error {
 	return nil
 }
 
-// readFile reads a file to its end, and returns its size.
+// readFile reads a file to its end and returns its size.
 func readFile(path string) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -96,8 +98,7 @@ func readFile(path string) (int64, error) {
 	}
 }
 
-// loadOnce loads the file's blocks at every rank, and returns the most that a
-// rank allocated.
+// loadOnce loads the file's blocks at every rank and returns the largest allocation of a rank.
 func loadOnce(ctx context.Context, path string, target *load.Target) (peak int64, err error) {
 	peaks := make([]int64, loadRanks)
 	err = local.Run(ctx, loadRanks, func(c comm.Comm) error {
@@ -119,8 +120,8 @@ func loadOnce(ctx context.Context, path string, target *load.Target) (peak int64
 	return max(peaks[0], peaks[1]), err
 }
 
-// rowStream is a matrix of rows with as many entries each, at places of no
-// pattern that grow along the row.
+// rowStream is a matrix with the same number of entries in each row, at pseudo-random ascending
+// columns.
 type rowStream struct {
 	dims []int64
 	each int64

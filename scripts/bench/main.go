@@ -1,16 +1,17 @@
-// Command bench measures Distaff on the inputs that docs/bench-lines.md
-// describes and prints a table a section: leaves against kernels written by hand
-// (hand/kernels.c), and so on. Whatever is compared runs in turn on the same
-// tensors and threads, so that a ratio holds when the machine's speed drifts.
+// Command bench measures Distaff on the inputs that docs/bench-lines.md describes, and prints one
+// table for each section, for example leaves against handwritten kernels (hand/kernels.c). The
+// sides of a comparison alternate on the same tensors and threads, so that a change of the
+// machine's speed affects both.
 //
-//	go run ./scripts/bench [-only leaves] [-lines spmv] [-peers mkl] [-scale 1] [-threads 1,2] [-rounds 3]
+// go run ./scripts/bench [-only leaves] [-lines spmv] [-peers mkl] [-scale 1] [-threads 1,2]
+// [-rounds 3]
 //
 // # Files
 //
 //	main.go         the command, and how it measures
 //	inputs.go       the inputs
-//	leaves.go       leaves against kernels by hand and other libraries
-//	predictions.go  what plans predict of leaves
+//	leaves.go       leaves against handwritten kernels and other libraries
+//	predictions.go  the times that plans predict for leaves
 //	modes.go        every mode from one copy
 //	dense.go        dense contractions against OpenBLAS
 //	assembly.go     assembly against compute alone
@@ -19,12 +20,12 @@
 //	text.go         text files
 //	load.go         loading
 //	store.go        storing
-//	ranks.go        ranks against one
+//	ranks.go        several ranks against one
 //	distributed.go  placed tensors at two ranks, against other libraries
 //	latency.go      small jobs
 //	programs.go     prepared statements
 //	alone.go        leaves called by a loop in C
-//	against.go      a leaf, a kernel by hand and libraries in turn
+//	against.go      a leaf, a handwritten kernel and libraries, alternately
 //	peers.go        other libraries
 package main
 
@@ -42,61 +43,58 @@ import (
 	"distaff/io/tcs"
 )
 
-// section is a table of the report. It prints through bench.printf, asks
-// bench.wants which of its lines are wanted, and marks with bench.over each figure that
-// passes its limit. What a section lacks on this machine it says in a line of
-// its own; an error ends the run.
+// section is a table of the report. It prints with bench.printf, asks bench.wants which of its
+// lines to measure, and marks each figure that exceeds its limit with bench.over. If this machine
+// lacks something, the section reports it in a line. An error ends the run.
 type section struct {
 	name, about string
 	run         func(*bench) error
 }
 
-// sections in the order in which they run; a file for each.
+// sections lists the sections in the order of execution. Each is in a file of its own.
 var sections = []section{
-	{"leaves",
-		"leaves against kernels written by hand and against other libraries, of which the best has the line", leaves},
-	{"predictions",
-		"what plans predict of leaves by the machine's model, against what they take at best",
-		predictions},
+	{"leaves", "leaves against kernels written by hand and against other libraries, of which " +
+		"the best has the line", leaves},
+	{"predictions", "what plans predict of leaves by the machine's model, against what they " +
+		"take at best", predictions},
 	{"modes", "every mode from one copy, against the mode of its storage order", modes},
-	{"dense", "dense contractions against OpenBLAS called directly for as many multiply-adds", dense},
+	{"dense", "dense contractions against OpenBLAS called directly for as many multiply-adds",
+		dense},
 	{"store", "storing a .tcs against write() of its bytes", store},
 	{"load", "a .tcs file in the page cache: blocks at two ranks against read()", loads},
 	{"ranks", "two ranks of one thread against one; splits of a reduction variable against none",
 		ranks},
-	{"distributed",
-		"statements over placed tensors at two ranks of one thread, against other libraries",
-		distributed},
+	{"distributed", "statements over placed tensors at two ranks of one thread, against other " +
+		"libraries", distributed},
 	{"schedules", "loops by schedules, against each other and written by hand", schedules},
 	{"assembly", "leaves, which assemble their results, against compute alone", assembly},
-	{"networks",
-		"products of several tensors by default, against one nest and against contractions two by two",
-		networks},
+	{"networks", "products of several tensors by default, against one nest and against " +
+		"contractions two by two", networks},
 	{"text", "text files against bufio.Scanner, strings.Fields and strconv", texts},
 	{"latency", "the distaff command on a tiny statement", latency},
-	{"programs", "prepared statements against their leaves, and conjugate gradients against SciPy's",
-		programs},
+	{"programs", "prepared statements against their leaves, and conjugate gradients against " +
+		"SciPy's", programs},
 }
 
-// bench is what the sections share.
+// bench is the state that the sections share.
 type bench struct {
 	ctx     context.Context
-	scale   float64 // sizes and counts times this
-	threads []int   // numbers of threads to measure at
-	rounds  int     // turns of each side of a comparison
-	repeat  int     // timed runs a turn
+	scale   float64 // factor for sizes and counts
+	threads []int   // numbers of threads to measure
+	rounds  int     // number of turns of each side of a comparison
+	repeat  int     // timed runs per turn
 	lines   *regexp.Regexp
-	peers   *regexp.Regexp         // the libraries that leaves are compared with
+	peers   *regexp.Regexp         // the libraries to compare leaves with
 	tensors map[string]*tcs.Tensor // inputs made so far (inputs.go)
-	missed  int                    // figures over their limits
+	missed  int                    // number of figures over their limits
 }
 
-// wants tells whether a section's line of that name is to be measured.
+// wants reports whether the section should measure the line with the given name.
 func (b *bench) wants(name string) bool { return b.lines.MatchString(name) }
 
 func (b *bench) printf(format string, args ...any) { fmt.Printf(format, args...) }
 
-// over counts a figure that passes its limit, and gives the mark for its line.
+// over counts a figure that exceeds its limit, and returns the mark for its line.
 func (b *bench) over(is bool) string {
 	if !is {
 		return ""

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// modes is the section of products of a tensor in every mode, from the copy stored in the order of
-// its modes: MTTKRP against that of mode 0, whose result is written in that order, and products
-// that sum one mode, into a result in compressed levels, against making a copy that stores this
-// mode last, and those from it.
+// modes is the section of products of a tensor in every mode, from a copy that is stored in the
+// order of its modes. MTTKRP is compared with mode 0, whose result is written in storage order.
+// Products that sum one mode into a result in compressed levels are compared with making a copy
+// that stores the mode last, and with the products from such a copy.
 func modes(b *bench) error {
-	b.printf("%-22s %8s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "own order", "ratio",
-		"limit")
+	b.printf("%-22s %8s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "own order",
+		"ratio", "limit")
 	for _, t := range []string{"c", "d", "e", "f"} {
 		order := len(inputs[t].dims)
 		for mode := 1; mode < order; mode++ {
-			if err := b.mode(fmt.Sprintf("MTTKRP 32 mode %d %s", mode, t), mttkrp(t, mode), mttkrp(t, 0),
-				nil); err != nil {
+			if err := b.mode(fmt.Sprintf("MTTKRP 32 mode %d %s", mode, t), mttkrp(t, mode),
+				mttkrp(t, 0), nil); err != nil {
 				return err
 			}
 		}
@@ -29,7 +29,10 @@ func modes(b *bench) error {
 				name, k := summed(t, t, mode, columns)
 				_, last := summed(t, own, mode, columns)
 				if err := b.mode(name, k, last,
-					func() (float64, error) { return b.copying(t, strconv.Itoa(mode)) }); err != nil {
+					func() (float64, error) {
+						return b.copying(t,
+							strconv.Itoa(mode))
+					}); err != nil {
 					return err
 				}
 			}
@@ -38,13 +41,14 @@ func modes(b *bench) error {
 	return nil
 }
 
-// modeLimit is what a mode of MTTKRP takes at most, as a multiple of mode 0: its result's rows are
-// read and written once an entry, where mode 0 keeps them in registers. copyLimit is what a product
-// takes at most of the time that making a copy for it takes too.
+// modeLimit is the largest accepted time of a mode of MTTKRP, as a multiple of mode 0: the mode
+// reads and writes a row of its result for each entry, and mode 0 keeps rows in registers.
+// copyLimit is the largest accepted time of a product, relative to making the copy for it and using
+// it.
 const modeLimit, copyLimit = 1.5, 1
 
-// mode times a kernel and that of its own storage order in turn, with what copying takes for it
-// where that is not nil, and prints its lines.
+// mode times a kernel and the kernel of its own storage order alternately, and prints its lines. It
+// adds the time of copying if copying is not nil.
 func (b *bench) mode(name string, k, own kernel, copying func() (float64, error)) error {
 	if !b.wants(name) {
 		return nil
@@ -90,7 +94,7 @@ func (b *bench) modeLine(name string, threads int, k, own kernel,
 	return nil
 }
 
-// copying is what it takes to make a copy of a tensor that stores a mode last.
+// copying returns the time of making a copy of a tensor that stores a mode last.
 func (b *bench) copying(tensor, mode string) (seconds float64, err error) {
 	t, err := b.input(tensor)
 	if err != nil {
@@ -106,9 +110,9 @@ func (b *bench) copying(tensor, mode string) (seconds float64, err error) {
 	return time.Since(at).Seconds(), report.Result.Close()
 }
 
-// summed is the product of a tensor with a vector, or a matrix of so many columns, along one mode,
-// from an input that has its entries: TTV and TTM. The result has the levels of the other modes in
-// their order.
+// summed is the product of a tensor with a vector (TTV), or with a matrix of the given number of
+// columns (TTM), along one mode, from an input with its entries. The result has the levels of the
+// other modes in order.
 func summed(tensor, input string, mode int, column string) (name string, k kernel) {
 	vars := letters[:len(inputs[tensor].dims)]
 	rest := slices.Delete(slices.Clone(vars), mode, mode+1)
@@ -128,8 +132,8 @@ func summed(tensor, input string, mode int, column string) (name string, k kerne
 // letters are the variables of a tensor's modes.
 var letters = []string{"i", "j", "k", "m", "n"}
 
-// mttkrp is the product of a tensor with a factor for each of its modes but one, from the copy
-// stored in the order of its modes.
+// mttkrp is the product of a tensor with a factor for each mode except one, from the copy that is
+// stored in the order of the modes.
 func mttkrp(tensor string, mode int) kernel {
 	vars := letters[:len(inputs[tensor].dims)]
 	k := kernel{name: fmt.Sprintf("MTTKRP 32 mode %d %s, one copy", mode, tensor),

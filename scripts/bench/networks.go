@@ -12,21 +12,22 @@ import (
 	"distaff/spmd"
 )
 
-// product is a statement whose product of several tensors is contracted in every way.
+// product is a statement with a product of several tensors, which is contracted in each of the
+// ways.
 type product struct {
 	name, stmt string
-	formats    map[string]string // of the result
+	formats    map[string]string // formats of the result
 	inputs     map[string]string // operand -> input
-	faster     float64           // at least so many times as fast as one nest; 0 for as fast
-	// the contractions two by two take at least so many times the memory; 0 for no claim
+	faster     float64           // smallest speedup over one loop nest; 0 means as fast as the nest
+	// smallest ratio of the memory of pairwise contractions to the default's; 0 means no limit
 	smaller float64
 }
 
-// ways are how products are contracted, the default first.
+// ways are the ways to contract a product, the default first.
 var ways = []string{"auto", "direct", "pairwise"}
 
-// bestLimit is how much slower than the better of one nest and contractions two by two the default
-// may be.
+// bestLimit is the largest time of the default, relative to the faster of one nest and pairwise
+// contractions.
 const bestLimit = 1.05
 
 // products are the tensor networks of Raje et al. ("CoNST", sections 4 and 5), and a count of
@@ -44,7 +45,8 @@ func products() []product {
 		{"TTMc order 3", "A(i,l,m) = B(i,j,k)*C(j,l)*D(k,m)", nil,
 			map[string]string{"B": "fibers 3", "C": "rank 100", "D": "rank 5000"}, 3, 100},
 		{"TTMc order 4", "A(i,l,m,n) = B(i,j,k,p)*C(j,l)*D(k,m)*E(p,n)", nil,
-			map[string]string{"B": "fibers 4", "C": "rank 50", "D": "rank 20", "E": "rank 5000"}, 3, 100},
+			map[string]string{"B": "fibers 4", "C": "rank 50", "D": "rank 20", "E": "rank 5000"}, 3,
+			100},
 		{"transform", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil,
 			map[string]string{"B": "integrals 40", "C": "orbitals 40"}, 30, 100},
 		{"transform electrons", "A(i,j,k,l) = B(p,q,r,s)*C(p,i)*C(q,j)*C(r,k)*C(s,l)", nil,
@@ -53,24 +55,25 @@ func products() []product {
 			map[string]string{"E": "three", "C": "sparse u", "P": "sparse v"}, 0, 0},
 		{"integral restricted", "T(i,m,k) = S(i,m,k)*E(u,v,k)*C(u,i)*P(v,m)",
 			map[string]string{"T": "sss"},
-			map[string]string{"S": "pattern", "E": "three", "C": "sparse u", "P": "sparse v"}, 0, 0},
+			map[string]string{"S": "pattern", "E": "three", "C": "sparse u", "P": "sparse v"}, 0,
+			0},
 		{"triangles uniform", "a = A(i,j)*A(j,k)*A(i,k)", nil, map[string]string{"A": "g"}, 0, 0},
 		{"triangles skewed", "a = A(i,j)*A(j,k)*A(i,k)", nil, map[string]string{"A": "h"}, 0, 0},
 	}
 	for _, a := range []string{"dense", "sparse"} {
-		list = append(list, product{"running, A " + a, "R(j,k,i) = A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)",
-			nil,
+		list = append(list, product{"running, A " + a,
+			"R(j,k,i) = A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)", nil,
 			map[string]string{"A": a + " pqi", "B": "rjp", "C": "rqk", "D": "rjk"}, 3, 100})
 	}
 	return list
 }
 
-// networkInputs are the tensors of products, beside those of other sections. The entries of sparse
-// ones of more than 100,000 shrink with the scale, and of those of which fibers must keep their
-// lengths the outermost mode.
+// networkInputs are the tensors of products that other sections do not have. The entries of sparse
+// tensors with more than 100,000 entries shrink with the scale. If the fibers must keep their
+// lengths, the outermost mode shrinks too.
 var networkInputs = map[string]struct {
 	format  string
-	entries int64 // 0 of a dense one
+	entries int64 // 0 for a dense tensor
 	dims    []int64
 }{
 	"fibers 3":     {"sss", 4000000, []int64{5000, 100, 5000}},
@@ -93,12 +96,13 @@ var networkInputs = map[string]struct {
 	"rjk":          {"sss", 32000, []int64{40, 40, 40}},
 }
 
-// networks is the section of products of several tensors: by default against one nest of loops and
-// against contractions two by two.
+// networks is the section of products of several tensors. It compares the default with one nest of
+// loops and with pairwise contractions.
 func networks(b *bench) error {
-	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s %11s %11s  %s\n", "product",
-		"threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
-		"faster", "least", "auto KB", "pairw. KB", "smaller", "least", "peak KB", "predicted", "auto is")
+	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s %11s %11s  %s\n",
+		"product", "threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
+		"faster", "least", "auto KB", "pairw. KB", "smaller", "least", "peak KB", "predicted",
+		"auto is")
 	for _, p := range products() {
 		if !b.wants(p.name) {
 			continue
@@ -119,7 +123,7 @@ func networks(b *bench) error {
 	return nil
 }
 
-// lacks tells whether a product's input is a file that is not there.
+// lacks reports whether a product's input is a missing file.
 func (p *product) lacks() bool { return p.inputs["B"] == electrons && electronFile() == "" }
 
 // productInputs makes the inputs of a product.
@@ -132,18 +136,18 @@ func (b *bench) productInputs(p product) error {
 	return nil
 }
 
-// hopeless is how many times slower than the fastest a way is that runs no more than once.
+// hopeless is the slowdown from which a way runs only once.
 const hopeless = 10
 
-// contracted is what a way took: the times of its runs, the bytes that it allocated beyond its
-// result and in all, and what was predicted of these.
+// contracted is the result of a way: the times of its runs, the bytes that it allocated besides its
+// result and in all, and the prediction of these bytes.
 type contracted struct {
 	times                  []float64
 	bytes, peak, predicted int64
 }
 
-// leavesOf are the ways of a product by whose leaf is the same, the first of them: none is measured
-// against itself.
+// leavesOf maps each way of a product to the first way that has the same leaf, so that no leaf is
+// compared with itself.
 func (b *bench) leavesOf(p product, threads int) (map[string]string, error) {
 	first, same := map[string]string{}, map[string]string{} // by the text of a leaf, and by way
 	for _, way := range ways {
@@ -160,7 +164,7 @@ func (b *bench) leavesOf(p product, threads int) (map[string]string, error) {
 	return same, nil
 }
 
-// network times one product in all ways in turn, and prints its line.
+// network times all ways of one product alternately, and prints its line.
 func (b *bench) network(p product, threads int) error {
 	same, err := b.leavesOf(p, threads)
 	if err != nil {
@@ -195,7 +199,7 @@ func (b *bench) network(p product, threads int) error {
 			if err := sameSum(sums[0], again.sum, way); err != nil {
 				return err
 			}
-			if round < 2 { // the first run is for those that run once alone
+			if round < 2 { // ways that run only once have the first round to themselves
 				c = &contracted{}
 				seen[way] = c
 			}
@@ -222,32 +226,33 @@ func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted
 		return fmt.Sprintf("%.0f", x)
 	}
 	var others []string
-	nearest := seen["auto"] // to what was predicted of its memory
+	nearest := seen["auto"] // nearest to the predicted memory
 	for _, way := range ways[1:] {
 		if same[way] == "auto" {
 			others = append(others, way)
 		}
-		if c := seen[way]; float64(c.peak)*float64(nearest.predicted) > float64(nearest.peak)*float64(
-			c.predicted) {
+		if c := seen[way]; float64(c.peak)*float64(nearest.predicted) > float64(
+			nearest.peak)*float64(c.predicted) {
 			nearest = c
 		}
 	}
-	b.printf(
-		"%-20s %7d %10.2f %10.2f %12.2f %7.2f %6.2f %7.1f %6s %11.1f %11.1f %7.0f %6s %11.1f %11.1f  %s%s%s%s%s\n", p.name, threads, 1e3*auto, 1e3*direct, 1e3*pairwise, toBest, bestLimit,
-		faster, wanted(p.faster), float64(seen["auto"].bytes)/1e3, float64(seen["pairwise"].bytes)/1e3,
-		smaller, wanted(p.smaller),
+	b.printf("%-20s %7d %10.2f %10.2f %12.2f %7.2f %6.2f %7.1f %6s %11.1f %11.1f %7.0f %6s "+
+		"%11.1f %11.1f  %s%s%s%s%s\n", p.name, threads, 1e3*auto, 1e3*direct, 1e3*pairwise, toBest,
+		bestLimit,
+		faster, wanted(p.faster), float64(seen["auto"].bytes)/1e3,
+		float64(seen["pairwise"].bytes)/1e3, smaller, wanted(p.smaller),
 		float64(nearest.peak)/1e3, float64(nearest.predicted)/1e3,
 		cmp.Or(strings.Join(others, " and "), "-"), b.over(nearest.peak > nearest.predicted),
 		b.over(toBest > bestLimit), b.over(faster < p.faster), b.over(smaller < p.smaller))
 }
 
-// ran is what some runs of a product took, and the sum of the result's values.
+// ran is the result of some runs of a product, and the sum of the result's values.
 type ran struct {
 	contracted
 	sum float64
 }
 
-// contract runs a product in a way: once, or as often as the command says.
+// contract runs a product in one way, once or as often as the command asks.
 func (b *bench) contract(p product, way string, threads int, often bool) (*ran, error) {
 	j := b.networkJob(p, way, threads)
 	if often {
@@ -267,9 +272,10 @@ func (b *bench) contract(p product, way string, threads int, often bool) (*ran, 
 		slices.Max(plan.Memory)}, total(report.Result)}, nil
 }
 
-// networkJob is the job of a product in a way; its inputs are there.
+// networkJob returns the job of a product in one way. Its inputs must exist.
 func (b *bench) networkJob(p product, way string, threads int) *spmd.Job {
-	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{}, Keep: true}
+	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{},
+		Keep: true}
 	j.Threads, j.Network = threads, way
 	for name, in := range p.inputs {
 		j.Inputs[name] = spmd.InMemory(b.tensors[in])
@@ -277,7 +283,7 @@ func (b *bench) networkJob(p product, way string, threads int) *spmd.Job {
 	return j
 }
 
-// bytesOf is the memory of a tensor's arrays.
+// bytesOf returns the size of a tensor's arrays in memory.
 func bytesOf(t *tcs.Tensor) int64 {
 	bytes := t.Vals.Len * int64(t.Vals.Width)
 	for _, l := range t.Levels {
@@ -316,11 +322,11 @@ func (b *bench) networkInput(name string) error {
 	return b.generate(name, fmt.Sprintf("uniform:%d", entries), in.format, dims)
 }
 
-// electrons is the input of electron integrals of a molecule, a file of which is wanted in
-// DISTAFF_DATA or ../shared/data.
+// electrons is the input with the electron integrals of a molecule. It needs a file in DISTAFF_DATA
+// or ../shared/data.
 const electrons = "tensors/eri_co2_p321_4d.tns.gz"
 
-// electronFile is that file, "" where there is none.
+// electronFile returns the path of that file, or "" if there is none.
 func electronFile() string {
 	for _, dir := range []string{os.Getenv("DISTAFF_DATA"), "../shared/data"} {
 		path := dir + "/" + electrons
@@ -331,9 +337,9 @@ func electronFile() string {
 	return ""
 }
 
-// electrons makes the tensor of all electron integrals of the file, which has one of each eight
-// that are equal: two electrons, one at modes 0 and 3 and one at 1 and 2, each with its modes
-// either way.
+// electrons makes the tensor of all electron integrals. The file has one of each eight equal
+// integrals: the two electrons can be exchanged (one has modes 0 and 3, the other modes 1 and 2),
+// and each electron's modes can be exchanged.
 func (b *bench) electrons() error {
 	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)",
 		Formats: map[string]string{"T": "ssss", "S": "ssss"},

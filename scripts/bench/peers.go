@@ -19,30 +19,30 @@ import (
 //go:embed peers
 var peerSources embed.FS
 
-// A peer is another library, driven by a program of ours in peers/ in a process
-// of its own, on tensors that bench dumps: three int64 (rows, columns, stored
-// entries, little-endian as is all that follows), then, of a sparse matrix, rows+1
-// int32 positions, int32 column indices and float64 values; of a dense one its
-// float64 values by rows. A sparse tensor of order 3 has four int64 (three sizes,
-// stored entries), then each mode's coordinates as int32, then the values. It
-// prints its times in seconds and the sum of its result, which must be ours.
+// A peer is another library. One of our programs in peers/ calls it in a process of its own, on
+// tensors that bench writes to files. All numbers are little-endian. A file starts with three
+// int64: rows, columns and stored entries. A sparse matrix continues with rows+1 int32 positions,
+// int32 column indices and float64 values, and a dense matrix with its float64 values by rows. A
+// sparse tensor of order 3 has four int64 (three sizes, stored entries), then each mode's
+// coordinates as int32, then the values. The program prints its times in seconds and the sum of its
+// result, which must equal ours.
 type peer struct {
 	name   string
 	serial bool
-	free   bool                       // it has the threads that it takes by itself
+	free   bool                       // the peer chooses its number of threads itself
 	does   []string                   // functions of table()
-	argv   func(threads int) []string // nil where the peer is not there
-	reason string                     // why not
+	argv   func(threads int) []string // nil if the peer is missing
+	reason string                     // the reason
 }
 
-// matrixKernels are those of the libraries of sparse matrices, with results
-// sorted; tensorKernels those of the libraries of sparse tensors.
+// matrixKernels are the kernels of libraries of sparse matrices, with sorted results. tensorKernels
+// are the kernels of libraries of sparse tensors.
 var (
 	matrixKernels = []string{"spmv", "spmm", "spadd", "spadd3", "spgemm"}
 	tensorKernels = []string{"mttkrp", "onecopy1", "onecopy2"}
 )
 
-// libraries are the peers of leaves that -peers names; those that are not there it says.
+// libraries returns the peers of leaves that -peers names, and reports the missing ones.
 func (b *bench) libraries(dir string) []*peer {
 	var list []*peer
 	for _, make := range []func(string) *peer{eigen, scipy, petsc, graphblas, mkl, splatt, alto} {
@@ -59,13 +59,13 @@ func (b *bench) libraries(dir string) []*peer {
 	return list
 }
 
-// runs tells whether a peer has a kernel for that many threads.
+// runs reports whether a peer has a kernel for the given number of threads.
 func (p *peer) runs(k kernel, threads int) bool {
 	return slices.Contains(p.does, k.function) && !(p.serial && threads > 1)
 }
 
-// peerFunction names a kernel to a peer's program: MTTKRP's ends with the mode
-// that is left, of those of A(i,j,k).
+// peerFunction returns a kernel's name in a peer's program. MTTKRP's name ends with the mode of
+// A(i,j,k) that is left.
 func peerFunction(k kernel) string {
 	if k.function != "mttkrp" {
 		return k.function
@@ -80,9 +80,10 @@ func (p *peer) run(function string, threads, repeat int, files []string) ([]floa
 	argv = append(argv, files...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-		"GLIBC_TUNABLES=glibc.malloc.hugetlb=1") // huge pages, as ours have
+		"GLIBC_TUNABLES=glibc.malloc.hugetlb=1") // huge pages, as our memory has
 	if !p.free {
-		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS="+strconv.Itoa(threads), "OPENBLAS_NUM_THREADS=1")
+		cmd.Env = append(cmd.Env, "OMP_NUM_THREADS="+strconv.Itoa(threads),
+			"OPENBLAS_NUM_THREADS=1")
 	}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -104,7 +105,7 @@ func (p *peer) run(function string, threads, repeat int, files []string) ([]floa
 	return x[:repeat], x[repeat], nil
 }
 
-// source writes a file of peers/ to dir, and is its path there.
+// source writes a file of peers/ to dir and returns its path.
 func source(dir, name string) (string, error) {
 	text, err := peerSources.ReadFile("peers/" + name)
 	if err != nil {
@@ -114,7 +115,7 @@ func source(dir, name string) (string, error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// compiled makes p the program that compiling a source gives.
+// compiled makes p the program that a source compiles to.
 func (p *peer) compiled(dir, name string, argv ...string) *peer {
 	src, err := source(dir, name)
 	if err == nil {
@@ -134,7 +135,8 @@ func (p *peer) compiled(dir, name string, argv ...string) *peer {
 	return p
 }
 
-// firstError is the first line of a compiler's words that has an error, or the first of all.
+// firstError returns the first line of a compiler's output that has an error, or else its first
+// line.
 func firstError(words string) string {
 	for line := range strings.Lines(words) {
 		if strings.Contains(line, "error") {
@@ -157,7 +159,7 @@ func eigen(dir string) *peer {
 
 func scipy(dir string) *peer {
 	p := &peer{name: "scipy", serial: true, does: matrixKernels}
-	const python = "/usr/bin/python3" // Debian's, whose packages these are
+	const python = "/usr/bin/python3" // Debian's Python, which sees Debian's packages
 	if err := exec.Command(python, "-c", "import scipy.sparse").Run(); err != nil {
 		p.reason = python + " has no scipy (scripts/install-peers.sh)"
 		return p
@@ -182,7 +184,7 @@ func petsc(dir string) *peer {
 	return p.launched(dir, "petsc.c", "-I"+home+"/include", "-L"+home+"/lib", "-lpetsc_real")
 }
 
-// scalapack multiplies by the OpenBLAS that leaves load: its library stands before the one that
+// scalapack multiplies with the OpenBLAS that leaves load. That library comes before the one that
 // Debian's ScaLAPACK is linked with.
 func scalapack(dir string) *peer {
 	p := &peer{name: "scalapack", does: []string{"gemm"}}
@@ -194,7 +196,7 @@ func scalapack(dir string) *peer {
 	return p.launched(dir, "scalapack.c", "-lopenblas", "-lscalapack-openmpi")
 }
 
-// launched makes p a program that Open MPI's mpirun starts on as many ranks as it has threads.
+// launched makes p a program that Open MPI's mpirun starts, with a rank for each thread.
 func (p *peer) launched(dir, name string, flags ...string) *peer {
 	mpicc, err := exec.LookPath("mpicc.openmpi")
 	if err != nil {
@@ -204,8 +206,8 @@ func (p *peer) launched(dir, name string, flags ...string) *peer {
 	p.compiled(dir, name, append([]string{mpicc}, flags...)...)
 	if run := p.argv; run != nil {
 		p.argv = func(ranks int) []string {
-			return append([]string{"mpirun.openmpi", "-n", strconv.Itoa(ranks), "--bind-to", "core"},
-				run(ranks)...)
+			return append([]string{"mpirun.openmpi", "-n", strconv.Itoa(ranks), "--bind-to",
+				"core"}, run(ranks)...)
 		}
 	}
 	return p
@@ -215,15 +217,16 @@ func graphblas(dir string) *peer {
 	p := &peer{name: "graphblas", does: append([]string{"sddmm"}, matrixKernels...)}
 	for _, include := range []string{"/usr/include", "/usr/include/suitesparse"} {
 		if _, err := os.Stat(filepath.Join(include, "GraphBLAS.h")); err == nil {
-			return p.compiled(dir, "graphblas.c", "gcc", "-fopenmp", "-I"+include, "-lgraphblas", "-lm")
+			return p.compiled(dir, "graphblas.c", "gcc", "-fopenmp", "-I"+include, "-lgraphblas",
+				"-lm")
 		}
 	}
 	p.reason = "no GraphBLAS.h (scripts/install-peers.sh)"
 	return p
 }
 
-// mkl is looked for where MKLROOT says, as Intel's own scripts set it, and where install-peers.sh
-// puts it.
+// mkl looks for MKL in MKLROOT, which Intel's own scripts set, and in the folder of
+// install-peers.sh.
 func mkl(dir string) *peer {
 	p := &peer{name: "mkl", does: matrixKernels}
 	homes := []string{os.Getenv("MKLROOT")}
@@ -248,7 +251,7 @@ func mkl(dir string) *peer {
 	return p
 }
 
-// named is a peer for tensors whose folder a variable of the environment names; home is "" where it
+// named is a peer for tensors. An environment variable names its folder; home is "" if the variable
 // is not set.
 func named(name, variable string) (p *peer, home string) {
 	p, home = &peer{name: name, does: tensorKernels}, os.Getenv(variable)
@@ -258,8 +261,8 @@ func named(name, variable string) (p *peer, home string) {
 	return p, home
 }
 
-// splatt is in no Debian release: SPLATT_DIR says where its include/ and lib/ are,
-// built with 32-bit indices and installed by its own Makefile.
+// splatt is not in Debian. SPLATT_DIR names the folder with its include/ and lib/, built with
+// 32-bit indices and installed by its own Makefile.
 func splatt(dir string) *peer {
 	p, home := named("splatt", "SPLATT_DIR")
 	if home == "" {
@@ -269,8 +272,7 @@ func splatt(dir string) *peer {
 		"-L"+filepath.Join(home, "lib"), "-lsplatt", "-llapack", "-lblas", "-lm")
 }
 
-// alto is in no Debian release either: ALTO_DIR says where its source is, whose headers are all of
-// it that an MTTKRP takes.
+// alto is not in Debian either. ALTO_DIR names its source folder. An MTTKRP needs only its headers.
 func alto(dir string) *peer {
 	p, home := named("alto", "ALTO_DIR")
 	if home == "" {
@@ -280,8 +282,7 @@ func alto(dir string) *peer {
 		"-I"+filepath.Join(home, "include"), "-D_GLIBCXX_PARALLEL")
 }
 
-// dumpAll writes a kernel's operands to files in dir, in the order of its
-// arguments.
+// dumpAll writes a kernel's operands to files in dir, in the order of its arguments.
 func (b *bench) dumpAll(dir string, k kernel) ([]string, error) {
 	var files []string
 	for _, name := range k.args {
@@ -299,8 +300,8 @@ func (b *bench) dumpAll(dir string, k kernel) ([]string, error) {
 	return files, nil
 }
 
-// dump writes a tensor as peer says: CSR, a sparse tensor of order 3, or a dense
-// matrix or vector.
+// dump writes a tensor in the format that peer describes: CSR, a sparse tensor of order 3, or a
+// dense matrix or vector.
 func dump(path string, t *tcs.Tensor) error {
 	f, err := os.Create(path)
 	if err != nil {

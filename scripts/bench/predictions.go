@@ -11,17 +11,18 @@ import (
 	"distaff/spmd"
 )
 
-// Limits of how many times a prediction may be off: in the median, and at worst.
+// The largest accepted factors between a prediction and the measured time: in the median, and at
+// worst.
 const medianOff, worstOff = 1.3, 2
 
 // forecast is a line: a job of another section.
 type forecast struct {
 	section, name string
 	job           func(threads int) (*spmd.Job, error)
-	threads       []int // nil for those that are asked for
+	threads       []int // nil means the numbers of threads asked for
 }
 
-// forecasts are the jobs of all sections that time leaves.
+// forecasts returns the jobs of all sections that time leaves.
 func (b *bench) forecasts(dir string) []forecast {
 	var list []forecast
 	of := func(k kernel, schedule ...string) func(int) (*spmd.Job, error) {
@@ -39,7 +40,8 @@ func (b *bench) forecasts(dir string) []forecast {
 	for _, t := range []string{"c", "d", "e", "f"} {
 		for mode := range inputs[t].dims {
 			k := mttkrp(t, mode)
-			list = append(list, forecast{"modes", strings.TrimSuffix(k.name, ", one copy"), of(k), nil})
+			list = append(list, forecast{"modes", strings.TrimSuffix(k.name, ", one copy"), of(k),
+				nil})
 		}
 		for _, columns := range []string{"", ",l"} {
 			for mode := range inputs[t].dims[1:] {
@@ -50,7 +52,8 @@ func (b *bench) forecasts(dir string) []forecast {
 	}
 	for _, c := range contractions {
 		list = append(list, forecast{"dense", c.name,
-			func(threads int) (*spmd.Job, error) { return b.contraction(c, b.square(), threads) }, nil})
+			func(threads int) (*spmd.Job, error) { return b.contraction(c, b.square(), threads) },
+			nil})
 	}
 	for _, c := range contests() {
 		threads := []int{slices.Max(b.threads)}
@@ -83,8 +86,8 @@ func (b *bench) forecasts(dir string) []forecast {
 	return append(list, b.forecastsOfRanks(dir)...)
 }
 
-// forecastsOfRanks are the jobs of several ranks of a thread each, with their inputs in files of a
-// folder.
+// forecastsOfRanks returns the jobs of several ranks of one thread each. Their inputs are files in
+// a folder.
 func (b *bench) forecastsOfRanks(dir string) []forecast {
 	var list []forecast
 	add := func(section, name string, threads int, job func() (*spmd.Job, error)) {
@@ -122,8 +125,8 @@ func (b *bench) forecastsOfRanks(dir string) []forecast {
 	return list
 }
 
-// predictions holds what plans predict of the leaves of other sections, and of the messages between
-// ranks of this process, to what these take at best.
+// predictions compares the predictions of plans with the best measured times, for the leaves of
+// other sections and for messages between ranks of this process.
 func predictions(b *bench) error {
 	machine, err := spmd.MeasuredMachine()
 	if err != nil {
@@ -161,12 +164,12 @@ func predictions(b *bench) error {
 		return nil
 	}
 	off := median(all)
-	b.printf("\nthe median of %d is off by %.2f times, of %.2f at most%s\n", len(all), off, medianOff,
-		b.over(off > medianOff))
+	b.printf("\nthe median of %d is off by %.2f times, of %.2f at most%s\n", len(all), off,
+		medianOff, b.over(off > medianOff))
 	return nil
 }
 
-// prediction prints a line of the table, and returns how many times the prediction is off.
+// prediction prints a line of the table and returns the factor between prediction and measurement.
 func (b *bench) prediction(f forecast, threads int) (float64, error) {
 	j, err := f.job(threads)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd"
 )
 
-// figure is a line of the section of prepared statements: what Distaff takes, in the unit, beyond
-// another time, or as a share of it.
+// figure is a line of the section of prepared statements: Distaff's time minus another time in the
+// unit, or as a multiple of the other time.
 type figure struct {
 	name, unit  string
 	threads     int
@@ -25,8 +25,8 @@ type figure struct {
 	limit       float64
 }
 
-// figure prints a line: the figure by medians, which the limit is for, and by the least times,
-// which other load on the machine changes less.
+// figure prints a line. The limit applies to the figure from medians. The figure from minimum times
+// is printed too, because other load on the machine changes it less.
 func (b *bench) figure(f figure) {
 	least := f.value(slices.Min[[]float64])
 	value, other := f.value(median), "-"
@@ -37,7 +37,8 @@ func (b *bench) figure(f figure) {
 		median(f.ours), other, least, value, f.limit, b.over(value > f.limit))
 }
 
-// value is the figure by one number for each side.
+// value returns the figure. of computes one number from the times of each side, for example the
+// median.
 func (f *figure) value(of func([]float64) float64) float64 {
 	switch {
 	case f.other == nil:
@@ -48,8 +49,8 @@ func (f *figure) value(of func([]float64) float64) float64 {
 	return of(f.ours) - of(f.other)
 }
 
-// programs is the section of prepared statements. Its sizes do not shrink with the scale: the
-// limits are for these.
+// programs is the section of prepared statements. Its sizes do not depend on the scale, because its
+// limits hold for these sizes only.
 func programs(b *bench) error {
 	small, err := newSystem(1000)
 	if err != nil {
@@ -59,7 +60,7 @@ func programs(b *bench) error {
 	if err != nil {
 		return err
 	}
-	most := slices.Max(b.threads) // leaves of small tensors run on one all the same
+	most := slices.Max(b.threads) // leaves of small tensors run on one thread anyway
 	b.printf("%-46s %-4s %8s %12s %12s %9s %9s %7s\n", "program", "unit", "threads", "distaff",
 		"other", "by least", "figure", "limit")
 	for _, line := range []struct {
@@ -71,8 +72,8 @@ func programs(b *bench) error {
 		}},
 		{"SpMV 100k rows, of its leaf", func(name string) error {
 			for _, n := range b.threads {
-				if err := b.product(large, figure{name: name, unit: "us", threads: n, share: true, limit: 1.03},
-					n, 5); err != nil {
+				if err := b.product(large, figure{name: name, unit: "us", threads: n, share: true,
+					limit: 1.03}, n, 5); err != nil {
 					return err
 				}
 			}
@@ -85,7 +86,8 @@ func programs(b *bench) error {
 			return b.stepsOfFile(small, figure{name: name, unit: "ms", threads: most, limit: 100})
 		}},
 		{"CG 100k rows, 200 steps, of SciPy's", func(name string) error {
-			return b.stepsOfSciPy(large, figure{name: name, unit: "ms", threads: 2, share: true, limit: 0.7})
+			return b.stepsOfSciPy(large, figure{name: name, unit: "ms", threads: 2, share: true,
+				limit: 0.7})
 		}},
 		{"CG 1k rows, 2 ranks, a step beyond its leaves", func(name string) error {
 			return b.stepsOfRanks(small, figure{name: name, unit: "us", threads: 1, limit: 100})
@@ -101,7 +103,7 @@ func programs(b *bench) error {
 	return nil
 }
 
-// system is a symmetric positive definite matrix with 10 entries a row, and a right side.
+// system is a symmetric positive definite matrix with 10 entries per row, and a right-hand side.
 type system struct {
 	n      int64
 	pos    []int32
@@ -111,10 +113,9 @@ type system struct {
 	A, b   *tcs.Tensor
 }
 
-// newSystem makes the stiffness matrix of a ring of n points with springs between neighbours up to
-// four apart and between opposite points, each point held by a weak one. Its condition number is
-// such that conjugate gradients converge within 200 steps, and that residuals are normal numbers
-// for 1,000.
+// newSystem makes the stiffness matrix of a ring of n points. Springs connect neighbours up to four
+// apart and opposite points, and a weak spring holds each point. With its condition number,
+// conjugate gradients converge within 200 steps, and residuals are normal numbers for 1,000 steps.
 func newSystem(n int) (*system, error) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const held = 0.02
@@ -156,7 +157,7 @@ func newSystem(n int) (*system, error) {
 	return s, err
 }
 
-// rows are the first rows of the matrix.
+// rows returns the first rows of the matrix.
 func (s *system) rows(n int64) (*tcs.Tensor, error) {
 	end := s.pos[n]
 	return spmd.CSR(n, s.n, s.pos[:n+1], s.crd[:end], s.values[:end])
@@ -178,11 +179,11 @@ func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) err
 		})
 }
 
-// batches is how many times a turn is measured what takes microseconds.
+// batches is the number of measurements per turn for times of microseconds.
 const batches = 20
 
-// product times a prepared product, in turn with its leaf on the same operands and thread, where
-// that runs on so many threads.
+// product times a prepared product, alternating with its leaf on the same operands and thread if
+// that runs on the given number of threads.
 func (b *bench) product(s *system, f figure, threads, calls int) error {
 	const text = "y(i) = A(i,j) * b(j)"
 	err := s.start(b, 1, f.threads, func(p *spmd.Program) error {
@@ -206,8 +207,8 @@ func (b *bench) product(s *system, f figure, threads, calls int) error {
 		}
 		leaf := func() (float64, error) { return alone.seconds(b, calls) }
 		for k := range 1 + b.rounds*b.repeat*batches {
-			// Each side begins every other turn, since a turn's first calls find the caches as another turn
-			// left them.
+			// The sides alternate in starting, because the first calls of a turn find the caches of
+			// another turn.
 			sides, times := [2]func() (float64, error){program, leaf}, [2]float64{}
 			for n := range sides {
 				side := (n + k) % 2
@@ -227,7 +228,7 @@ func (b *bench) product(s *system, f figure, threads, calls int) error {
 	return err
 }
 
-// same tells whether a program's tensor has the sum.
+// same reports whether a program's tensor has the sum.
 func same(p *spmd.Program, name string, sum float64) error {
 	t, err := p.Tensor(name)
 	if err != nil || t == nil {
@@ -237,7 +238,7 @@ func same(p *spmd.Program, name string, sum float64) error {
 	return sameSum(total(t), sum, "the other's")
 }
 
-// Statements of conjugate gradients, those of testdata/jobs/cg.dst.
+// The statements of conjugate gradients from testdata/jobs/cg.dst.
 var (
 	cgStart = []string{"x(i) = 0", "r(i) = b(i)", "p(i) = b(i)", "rr = r(i) * r(i)"}
 	cgStep  = []string{"q(i) = A(i,j) * p(j)", "pq = p(i) * q(i)", "x(i) += rr / pq * p(i)",
@@ -245,7 +246,7 @@ var (
 		"old = rr", "rr = r(i) * r(i)", "p(i) = r(i) + rr / old * p(i)"}
 )
 
-// solver is conjugate gradients in a program.
+// solver is conjugate gradients as a program.
 type solver struct {
 	p           *spmd.Program
 	start, step []*spmd.ProgramStatement
@@ -272,7 +273,7 @@ func newSolver(p *spmd.Program) (*solver, error) {
 	return s, add(&s.step, cgStep)
 }
 
-// seconds solves the system from the start, and times the steps.
+// seconds solves the system from the start and returns the time of the steps.
 func (s *solver) seconds(steps int) (float64, error) {
 	all := func(list []*spmd.ProgramStatement) error {
 		for _, k := range list {
@@ -315,7 +316,8 @@ func (b *bench) stepsInGo(s *system, f figure) error {
 	return err
 }
 
-// turns measures something as often as all turns of a side do, and once before, in milliseconds.
+// turns measures f once without counting it and then as often as all turns of a side, in
+// milliseconds.
 func (b *bench) turns(f func() (float64, error)) ([]float64, error) {
 	var list []float64
 	for k := range 1 + b.rounds*b.repeat {
@@ -330,13 +332,13 @@ func (b *bench) turns(f func() (float64, error)) ([]float64, error) {
 	return list, nil
 }
 
-// stepsOfFile times the same as a job file, in this process: passes over the whole file, less those
-// with a repeat of one step, so that neither loading nor preparing counts.
+// stepsOfFile times the same steps in a job file in this process. It subtracts the time of a file
+// that repeats one step, so loading and preparation do not count.
 func (b *bench) stepsOfFile(s *system, f figure) error {
 	passes := func(steps string) (list []float64, err error) {
-		text :=
-			"param passes = 1\ntensor A(n, n): ds from \"A.tcs\"\ntensor b(n): d from \"b.tcs\"\ntensor x(n): d\n" + strings.Join(cgStart, "\n") +
-				"\nrepeat passes until rr <= 1e-300 {\n" + strings.Join(cgStep, "\n") + "\n}\n"
+		text := "param passes = 1\ntensor A(n, n): ds from \"A.tcs\"\ntensor b(n): d from " +
+			"\"b.tcs\"\ntensor x(n): d\n" + strings.Join(cgStart, "\n") +
+			"\nrepeat passes until rr <= 1e-300 {\n" + strings.Join(cgStep, "\n") + "\n}\n"
 		j := &spmd.FileJob{Inputs: map[string]spmd.Input{"A": spmd.InMemory(s.A),
 			"b": spmd.InMemory(s.b)}}
 		if j.File, err = jobfile.Parse("cg.dst", text); err != nil {
@@ -375,7 +377,7 @@ func (b *bench) stepsOfFile(s *system, f figure) error {
 	return nil
 }
 
-// stepsOfSciPy times 200 steps, in turn with SciPy's in a process of its own.
+// stepsOfSciPy times 200 steps, alternating with SciPy's in a separate process.
 func (b *bench) stepsOfSciPy(s *system, f figure) error {
 	const steps = 200
 	dir, err := os.MkdirTemp("", "bench-programs-")
@@ -429,8 +431,8 @@ func (b *bench) stepsOfSciPy(s *system, f figure) error {
 	return err
 }
 
-// stepsOfRanks times steps on two ranks of a thread each in this process, in turn with the leaves
-// of one of them, which are those of half of the rows.
+// stepsOfRanks times steps on two ranks of one thread each in this process, alternating with the
+// leaves of one rank, which compute half of the rows.
 func (b *bench) stepsOfRanks(s *system, f figure) error {
 	const steps = 200
 	leaves, err := b.leavesOfStep(s, s.n/2)

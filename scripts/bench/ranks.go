@@ -13,30 +13,31 @@ import (
 	"distaff/spmd"
 )
 
-// ranked is one line: a job at two ranks of a thread against the same job at
-// one rank, or at two without a split of its reduction variable.
+// ranked is one line: a job at two ranks of one thread, compared with the same job at one rank, or
+// at two ranks without a split of its reduction variable.
 type ranked struct {
 	name, stmt string
-	input      string // of ranksFiles, for the operand that its statement names first on the right
+	input      string // input in ranksFiles, for the first operand on the right of the statement
 	operand    string
 	dense      string // the other operand
 	formats    map[string]string
 	sizes      map[string][]int64
-	split      []string // of the measured side; the other has none
-	// bounds is what of memory the speed of two ranks is held to; nil for a line with a split.
+	split      []string // split of the measured side; the other side has none
+	// bounds selects the memory rate that limits the speed of two ranks; nil for a line with a
+	// split.
 	bounds func(l spmd.MachineLevel) spmd.MachinePair
-	limit  float64 // of the time with the split in that without
+	limit  float64 // largest time with the split, relative to the time without
 }
 
-// leastSpeedup is how many times as fast as one rank two are at least, and allowed the share that
-// they reach of what the bandwidths of memory at one core and at two allow.
+// leastSpeedup is the smallest accepted speedup of two ranks over one. allowed is the share of the
+// memory bandwidth's speedup from one core to two that they must reach.
 const leastSpeedup, allowed = 1.5, 0.9
 
-// splitRounds is how often jobs with a split run at least: what a run takes depends on where its
-// memory lies.
+// splitRounds is the smallest number of runs of a job with a split, because the time of a run
+// depends on the place of its memory.
 const splitRounds = 5
 
-// ranksFiles are generated once a run, as files: kind, entries, format, sizes.
+// ranksFiles are files that are generated once per run: number of entries, format and sizes.
 var ranksFiles = map[string]struct {
 	nnz    int64
 	format string
@@ -50,8 +51,8 @@ var ranksFiles = map[string]struct {
 func reads(l spmd.MachineLevel) spmd.MachinePair  { return l.Read }
 func writes(l spmd.MachineLevel) spmd.MachinePair { return l.Write }
 
-// speedup is the least that a line without a split is held to: by the model of this machine, where
-// it was measured.
+// speedup returns the smallest accepted speedup of a line without a split, from the model of this
+// machine if there is one.
 func (k *ranked) speedup(m *spmd.Machine) float64 {
 	if m == nil {
 		return leastSpeedup
@@ -64,15 +65,15 @@ var ranksTable = []ranked{
 	{"SpMV 5M, 50M", "y(i) = A(i,j)*x(j)", "spmv", "A", "x", nil, nil, nil, reads, 0},
 	{"TTM 12.5M, 32", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"},
 		map[string][]int64{"k": {columns}}, nil, writes, 0},
-	{"SpMV 30k, j in 20", "y(i) = A(i,j)*x(j)", "square", "A", "x", nil, nil, []string{"i:2", "j:20"},
-		nil, 1.3},
+	{"SpMV 30k, j in 20", "y(i) = A(i,j)*x(j)", "square", "A", "x", nil, nil,
+		[]string{"i:2", "j:20"}, nil, 1.3},
 	{"TTM, l in 20", "Y(i,j,k) = A(i,j,l)*C(k,l)", "ttm", "A", "C", map[string]string{"Y": "ssd"},
 		map[string][]int64{"k": {columns}}, []string{"i:2", "l:20"}, nil, 1.3},
 }
 
-// ranks times jobs at two ranks, in this process and, where mpirun is there
-// with a built bin/distaff, under it. Sizes shrink with the scale, so that vectors and
-// results of a small one stay in caches: its figures are no measure.
+// ranks times jobs at two ranks in this process. If mpirun and a built bin/distaff exist, it also
+// times them under mpirun. Sizes shrink with the scale. At a small scale vectors and results fit
+// the caches, so the figures do not count.
 func ranks(b *bench) error {
 	dir, err := os.MkdirTemp("", "distaff-bench-")
 	if err != nil {
@@ -84,8 +85,8 @@ func ranks(b *bench) error {
 		return err
 	}
 	if machine == nil {
-		b.printf(
-			"(this machine was not measured, by distaff doctor --tune: two ranks are held to %v times the speed of one)\n", leastSpeedup)
+		b.printf("(this machine was not measured, by distaff doctor --tune: two ranks are held "+
+			"to %v times the speed of one)\n", leastSpeedup)
 	}
 	b.printf("%-20s %-8s %12s %12s %7s %6s\n", "job", "ranks", "base ms", "2 ranks ms", "ratio",
 		"limit")
@@ -113,7 +114,7 @@ func ranks(b *bench) error {
 	return nil
 }
 
-// rankFile is a generated file, made when it is first asked for.
+// rankFile returns a generated file, and makes it at first use.
 func (b *bench) rankFile(dir, name string) (string, error) {
 	path := filepath.Join(dir, name+".tcs")
 	if _, err := os.Stat(path); err == nil {
@@ -126,7 +127,8 @@ func (b *bench) rankFile(dir, name string) (string, error) {
 	}
 	vars := "i,j,k"[:2*len(dims)-1]
 	j := &spmd.Job{Statement: "T(" + vars + ") = S(" + vars + ")",
-		Sizes: map[string][]int64{"S": dims}, Formats: map[string]string{"T": f.format, "S": f.format},
+		Sizes:   map[string][]int64{"S": dims},
+		Formats: map[string]string{"T": f.format, "S": f.format},
 		Inputs:  map[string]spmd.Input{"S": spmd.Generated(fmt.Sprint("uniform:", b.scaled(f.nnz)))},
 		Outputs: []spmd.Output{{Tensor: "T", File: path}}}
 	_, err := j.Run(b.ctx)
@@ -141,7 +143,7 @@ func (k *ranked) job(file string, ranks int, split []string) *spmd.Job {
 	return j
 }
 
-// rankLine times one job and prints it.
+// rankLine times one job and prints its line.
 func (b *bench) rankLine(k ranked, machine *spmd.Machine, file, how string,
 	run func(*spmd.Job) (*outcome, error)) error {
 	job := func(ranks int, split []string) *spmd.Job {
@@ -177,14 +179,14 @@ func (b *bench) rankLine(k ranked, machine *spmd.Machine, file, how string,
 	return nil
 }
 
-// outcome is what a job's ranks took, and the sum of its result.
+// outcome is the time of a job's ranks and the sum of its result.
 type outcome struct {
 	times []float64
 	sum   float64
-	stats *spmd.Stats // nil of a peer
+	stats *spmd.Stats // nil for a peer
 }
 
-// told is what a job's statistics say, and the line that sums its result up.
+// told returns the outcome in a job's statistics and in the line with the sum of its result.
 func told(s *spmd.Stats, line string) (*outcome, error) {
 	_, sum, ok := strings.Cut(line, ", sum ")
 	value, err := strconv.ParseFloat(strings.TrimSpace(sum), 64)
@@ -202,8 +204,8 @@ func (b *bench) localRanks(j *spmd.Job) (*outcome, error) {
 	return told(&report.Stats, strings.Join(report.Lines, "\n"))
 }
 
-// mpirun is the launcher's path where it and a built distaff are there, else "". Peers run under
-// Open MPI's.
+// mpirun returns the path of the launcher, or "" unless it and a built distaff exist. Peers run
+// under Open MPI's launcher.
 func mpirun() string {
 	if _, err := os.Stat("bin/distaff"); err != nil {
 		return ""
@@ -216,7 +218,7 @@ func mpirun() string {
 	return ""
 }
 
-// mpiRanks runs the job by bin/distaff under mpirun, each rank on a core of its own.
+// mpiRanks runs the job by bin/distaff under mpirun, with each rank on a core of its own.
 func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) (*outcome, error) {
 	path := filepath.Join(dir, "stats.json")
 	argv := append([]string{"-n", fmt.Sprint(j.Ranks), "--bind-to", "core", "bin/distaff", "run",
@@ -227,7 +229,8 @@ func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) (*outcome, error) {
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w\n%s", launcher, strings.Join(argv, " "), err, errs.String())
+		return nil, fmt.Errorf("%s %s: %w\n%s", launcher, strings.Join(argv, " "), err,
+			errs.String())
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -240,7 +243,7 @@ func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) (*outcome, error) {
 	return told(&s, string(out))
 }
 
-// flags say on the command line what a job says.
+// flags returns the command-line flags of a job.
 func flags(j *spmd.Job) []string {
 	argv := []string{j.Statement, fmt.Sprintf("--threads=%d", j.Threads),
 		fmt.Sprintf("--warmup=%d", j.Warmup), fmt.Sprintf("--repeat=%d", j.Repeat)}

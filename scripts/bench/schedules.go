@@ -24,22 +24,21 @@ type contest struct {
 	claims     []claim
 }
 
-// scheduled is a schedule and the function that has its loops by hand.
+// scheduled is a schedule and the handwritten function with the same loops.
 type scheduled struct{ name, schedule, function string }
 
-// claim is that of a contest's schedules one is at least so many times as fast
-// as another.
+// claim states the smallest speedup of one of a contest's schedules over another.
 type claim struct {
 	fast, slow string
 	least      float64
 }
 
-// byHandLimit is how much slower than the same loops by hand a schedule may be.
+// byHandLimit is the largest accepted time of a schedule, relative to the same loops by hand.
 const byHandLimit = 1.05
 
-// contests are those of source 004: tiles of entries and of rows (its chapter 2),
-// SpMM tiled and not (its section 8.6), MTTKRP with and without workspaces (its
-// appendix A.5 to A.7), and its A.1 and A.3.
+// contests are the contests of source 004: tiles of entries and of rows (chapter 2), SpMM with and
+// without tiles (section 8.6), MTTKRP with and without workspaces (appendix A.5 to A.7), and A.1
+// and A.3.
 func contests() []contest {
 	const byEntries = "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16384),parallelize(p0,CPUThread,Atomics)"
 	halves := scheduled{"rows in two halves", "divide(i,i0,i1,2),parallelize(i0,CPUThread,NoRaces)",
@@ -50,9 +49,10 @@ func contests() []contest {
 	bySixteen := scheduled{"figure 6-1, entries by 16",
 		"fuse(i,j,k),pos(k,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)", "spmv_16"}
 	spmv := func(m string, least float64, more ...scheduled) contest {
-		return contest{"SpMV " + m, "y(i) = A(i,j)*x(j)", map[string]string{"A": m, "x": "vec " + m},
-			[]string{"A", "x"}, false,
-			append([]scheduled{halves, positions}, more...), []claim{{positions.name, halves.name, least}}}
+		return contest{"SpMV " + m, "y(i) = A(i,j)*x(j)",
+			map[string]string{"A": m, "x": "vec " + m}, []string{"A", "x"}, false,
+			append([]scheduled{halves, positions}, more...),
+			[]claim{{positions.name, halves.name, least}}}
 	}
 	const eights, ahead = "pos(j,jpos,A),split(jpos,jpos0,jpos1,8)", ",prefetch(B,j,16)"
 	plain := scheduled{"A.13, untiled", "assemble(C,Insert)" + ahead, "spmm_plain"}
@@ -60,9 +60,8 @@ func contests() []contest {
 	lanes := scheduled{"A.12, 32 columns in lanes",
 		"bound(k,kb,32,MaxExact)," + eights +
 			",reorder(i,jpos0,kb,jpos1),parallelize(kb,CPUVector,NoRaces)" + ahead, "spmm_tiled32"}
-	threads := scheduled{"A.3",
-		"split(i,i0,i1,8)," + eights +
-			",reorder(i0,i1,jpos0,k,jpos1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)" + ahead, "spmm_threads"}
+	threads := scheduled{"A.3", "split(i,i0,i1,8)," + eights +
+		",reorder(i0,i1,jpos0,k,jpos1),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,IgnoreRaces)" + ahead, "spmm_threads"}
 	spmm := map[string]string{"A": "long", "B": "mat long"}
 	list := []contest{
 		spmv("skewed", 1.6, byRows, bySixteen),
@@ -70,8 +69,8 @@ func contests() []contest {
 		{"SpMM", "C(i,k) = A(i,j)*B(j,k)", spmm, []string{"A", "B"}, true,
 			[]scheduled{plain, tiled, lanes},
 			[]claim{{tiled.name, plain.name, 1}, {lanes.name, plain.name, 1}}},
-		{"SpMM threads", "C(i,k) = A(i,j)*B(j,k)", spmm, []string{"A", "B"}, false, []scheduled{threads},
-			nil},
+		{"SpMM threads", "C(i,k) = A(i,j)*B(j,k)", spmm, []string{"A", "B"}, false,
+			[]scheduled{threads}, nil},
 	}
 	const tiles = "split(i,i1,i2,32),parallelize(i1,CPUThread,NoRaces)"
 	for order, c := range map[int]struct{ stmt, spaces string }{
@@ -97,14 +96,14 @@ func contests() []contest {
 	return list
 }
 
-// schedules is the section of schedules, on the most threads asked for.
+// schedules is the section of schedules, on the largest number of threads asked for.
 func schedules(b *bench) error {
 	object, err := b.object(handScheduled)
 	if err != nil {
 		return err
 	}
-	b.printf("%-15s %-27s %8s %12s %12s %7s %6s\n", "statement", "schedule", "threads", "distaff ms",
-		"by hand ms", "ratio", "limit")
+	b.printf("%-15s %-27s %8s %12s %12s %7s %6s\n", "statement", "schedule", "threads",
+		"distaff ms", "by hand ms", "ratio", "limit")
 	for _, c := range contests() {
 		if !b.wants(c.name) {
 			continue
@@ -122,7 +121,7 @@ func schedules(b *bench) error {
 	return nil
 }
 
-// contest times each schedule and each function by hand in turn.
+// contest times each schedule and each handwritten function alternately.
 func (b *bench) contest(c contest, object *cc.Object) error {
 	for _, in := range c.inputs {
 		if err := b.made(in); err != nil {
@@ -136,7 +135,8 @@ func (b *bench) contest(c contest, object *cc.Object) error {
 	ours, theirs := map[string][]float64{}, map[string][]float64{}
 	for range b.rounds {
 		for _, s := range c.runs {
-			k := kernel{name: c.name, stmt: c.stmt, inputs: c.inputs, args: c.args, function: s.function}
+			k := kernel{name: c.name, stmt: c.stmt, inputs: c.inputs, args: c.args,
+				function: s.function}
 			x, result, err := b.ours(k, threads, s.schedule)
 			if err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
@@ -154,27 +154,27 @@ func (b *bench) contest(c contest, object *cc.Object) error {
 	}
 	for _, s := range c.runs {
 		x, y := median(ours[s.name]), median(theirs[s.name])
-		b.printf("%-15s %-27s %8d %12.2f %12.2f %7.2f %6.2f%s\n", c.name, s.name, threads, 1e3*x, 1e3*y,
-			x/y, byHandLimit, b.over(x > byHandLimit*y))
+		b.printf("%-15s %-27s %8d %12.2f %12.2f %7.2f %6.2f%s\n", c.name, s.name, threads, 1e3*x,
+			1e3*y, x/y, byHandLimit, b.over(x > byHandLimit*y))
 	}
 	for _, k := range c.claims {
 		ratio := median(ours[k.slow]) / median(ours[k.fast])
-		b.printf("%-15s %s: %.2f times as fast as %s, at least %.2f wanted%s\n", c.name, k.fast, ratio,
-			k.slow, k.least, b.over(ratio < k.least))
+		b.printf("%-15s %s: %.2f times as fast as %s, at least %.2f wanted%s\n", c.name, k.fast,
+			ratio, k.slow, k.least, b.over(ratio < k.least))
 	}
 	return nil
 }
 
-// tensorsOf are the generated tensors of orders 3 to 5: about ten entries in
-// each fiber of the last mode.
+// tensorsOf are the generated tensors of orders 3 to 5, with about ten entries in each fiber of the
+// last mode.
 var tensorsOf = map[string][]int64{
 	"order 3": {5000, 100, 5000},
 	"order 4": {500, 50, 20, 5000},
 	"order 5": {100, 25, 20, 10, 5000},
 }
 
-// made makes an input of a contest: one of the matrices or tensors, a vector or
-// matrix that has its columns as rows, or "TENSOR mode M", a factor.
+// made makes an input of a contest: one of the matrices or tensors; a vector or matrix with as many
+// rows as a matrix has columns; or "TENSOR mode M", a factor.
 func (b *bench) made(name string) error {
 	if b.tensors[name] != nil {
 		return nil
@@ -187,14 +187,16 @@ func (b *bench) made(name string) error {
 		return b.generate(name, "dense", "dd", []int64{b.columnsOf(kind), columns})
 	}
 	if n, _ := fmt.Sscanf(name, "order %s mode %s", &kind, &mode); n == 2 {
-		return b.generate(name, "dense", "dd", []int64{tensorsOf["order "+kind][mode[0]-'0'], columns})
+		return b.generate(name, "dense", "dd",
+			[]int64{tensorsOf["order "+kind][mode[0]-'0'], columns})
 	}
 	if dims := tensorsOf[name]; dims != nil {
-		return b.generate(name, fmt.Sprintf("uniform:%d", b.scaled(5000000)), "dssss"[:len(dims)], dims)
+		return b.generate(name, fmt.Sprintf("uniform:%d", b.scaled(5000000)), "dssss"[:len(dims)],
+			dims)
 	}
 	n := b.columnsOf(name)
 	switch name {
-	case "skewed": // 90% of the entries in half a percent of the rows
+	case "skewed": // 90% of the entries in 0.5% of the rows
 		dense := max(n/200, 1)
 		return b.rowsOf(name, n, func(i int64) int64 {
 			if i < dense {
@@ -233,16 +235,15 @@ func (b *bench) generate(name, kind, form string, dims []int64) error {
 	return err
 }
 
-// rowsOf makes a square matrix in CSR with so many entries in each row, each in
-// a random column of its even share of them.
+// rowsOf makes a square matrix in CSR with the given number of entries per row. Each entry is in a
+// random column of its equal part of the columns.
 func (b *bench) rowsOf(name string, n int64, entries func(row int64) int64) error {
 	nnz := int64(0)
 	for i := range n {
 		nnz += entries(i)
 	}
-	t,
-		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{n, n}, Type: tcs.Float64}, Kinds: "ds",
-		Modes: []int{0, 1}, Counts: []int64{n, nnz}}, nil, name)
+	t, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{n, n}, Type: tcs.Float64},
+		Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{n, nnz}}, nil, name)
 	if err != nil {
 		return err
 	}

@@ -9,17 +9,17 @@ import (
 	"distaff/spmd"
 )
 
-// stored is a line: a job of one statement, whose result is written.
+// stored is a line: a job of one statement whose result is written.
 type stored struct {
 	name, stmt, input, format string
 	ranks                     int
 	split, mapping            string
-	limit                     float64 // of the time against that of write(); 0 for none
+	limit                     float64 // largest time, relative to write(); 0 means no limit
 }
 
-// storedTable has for each way of storing a line a number of ranks: arrays as
-// they are, dense and sparse, and rows put together from blocks of columns, sparse
-// ones at most twice the time of write().
+// storedTable has a line for each way to store a result at each number of ranks: dense and sparse
+// arrays as they are, and rows that are combined from blocks of columns. Sparse ones may take at
+// most twice the time of write().
 var storedTable = []stored{
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 1, "", "", 2},
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 2, "", "", 2},
@@ -31,8 +31,8 @@ var storedTable = []stored{
 	{"sss last mode", "T(i,j,k) = 2*S(i,j,k)", "c", "sss", 2, "k:2", "k", 2},
 }
 
-// store times the store phase of a .tcs result, to the disk, against write() and
-// fsync of the same bytes to a file in the same folder, in turn.
+// store times the store phase of a .tcs result to the disk, alternating with write() and fsync of
+// the same bytes to a file in the same folder.
 func store(b *bench) error {
 	dir, err := os.MkdirTemp("", "distaff-bench-")
 	if err != nil {
@@ -93,12 +93,12 @@ func (b *bench) storeLine(k stored, dir string) error {
 	if k.limit > 0 {
 		limit = fmt.Sprintf("%.2f", k.limit)
 	}
-	b.printf("%-22s %8d %8d %12.2f %12.2f %7.2f %6s%s\n", k.name, k.ranks, bytes>>20, 1e3*median(ours),
-		1e3*median(theirs), ratio, limit, b.over(k.limit > 0 && ratio > k.limit))
+	b.printf("%-22s %8d %8d %12.2f %12.2f %7.2f %6s%s\n", k.name, k.ranks, bytes>>20,
+		1e3*median(ours), 1e3*median(theirs), ratio, limit, b.over(k.limit > 0 && ratio > k.limit))
 	return nil
 }
 
-// plainWrite times write() of data to a new file, with fsync, and removes it.
+// plainWrite times write() of data to a new file, with fsync, and removes the file.
 func plainWrite(path string, data []byte) (float64, error) {
 	at := time.Now()
 	f, err := os.Create(path)

@@ -18,9 +18,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// texts is the section of text files, all in the page cache: parsing on one
-// thread and conversion against a reader of bufio.Scanner, strings.Fields and
-// strconv, which keeps the entries in slices; and memory.
+// texts is the section of text files in the page cache. It compares parsing on one thread and
+// conversion with a reader of bufio.Scanner, strings.Fields and strconv that stores the entries in
+// slices. It also measures memory.
 func texts(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-text-")
 	if err != nil {
@@ -32,8 +32,8 @@ func texts(b *bench) error {
 	if err := writeText(tnsFile, "", n, true, 50000, 20000, 5000); err != nil {
 		return err
 	}
-	if err := writeText(mtxFile,
-		fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n1000000 1000000 %d\n", n), n, false,
+	if err := writeText(mtxFile, fmt.Sprintf(
+		"%%%%MatrixMarket matrix coordinate real general\n1000000 1000000 %d\n", n), n, false,
 		1000000, 1000000); err != nil {
 		return err
 	}
@@ -64,7 +64,8 @@ func texts(b *bench) error {
 			for _, side := range []struct {
 				run   func() error
 				times *[]float64
-			}{{x.ours, &ours}, {func() error { return scanAll(x.path, x.skip, x.order, n) }, &theirs}} {
+			}{{x.ours, &ours}, {func() error { return scanAll(x.path, x.skip, x.order, n) },
+				&theirs}} {
 				at := time.Now()
 				if err := side.run(); err != nil {
 					return fmt.Errorf("%s: %w", x.name, err)
@@ -73,8 +74,8 @@ func texts(b *bench) error {
 			}
 		}
 		ratio := median(theirs) / median(ours)
-		b.printf("%-28s %12.2f %12.2f %7.2f %6.2f%s\n", x.name, 1e3*median(ours), 1e3*median(theirs),
-			ratio, x.limit, b.over(ratio < x.limit))
+		b.printf("%-28s %12.2f %12.2f %7.2f %6.2f%s\n", x.name, 1e3*median(ours),
+			1e3*median(theirs), ratio, x.limit, b.over(ratio < x.limit))
 	}
 	if !b.wants("memory") {
 		return nil
@@ -82,9 +83,9 @@ func texts(b *bench) error {
 	return b.textMemory(dir, n)
 }
 
-// textMemory converts an unsorted file of 8 times the memory limit by the
-// command, and prints the most memory that the process had: of its own, which
-// is what a limit is about, and with the pages of mapped files.
+// textMemory runs the command to convert an unsorted file of 8 times the memory limit. It prints
+// the largest memory of the process: its own memory, which the limit is about, and also with the
+// pages of mapped files.
 func (b *bench) textMemory(dir string, n int) error {
 	exe, err := b.command(dir)
 	if err != nil {
@@ -99,20 +100,19 @@ func (b *bench) textMemory(dir string, n int) error {
 		return err
 	}
 	limit := info.Size() / 8
-	own, all, err := peakMemory(exe, "convert", in, filepath.Join(dir, "unsorted.tcs"), "--format=sss",
-		fmt.Sprintf("--memory-limit=%d", limit), "--tmp="+dir)
+	own, all, err := peakMemory(exe, "convert", in, filepath.Join(dir, "unsorted.tcs"),
+		"--format=sss", fmt.Sprintf("--memory-limit=%d", limit), "--tmp="+dir)
 	if err != nil {
 		return err
 	}
-	b.printf(
-		"\nan unsorted .tns of %s under a limit of %s: at most %s of its own%s, %s resident with mapped files\n",
+	b.printf("\nan unsorted .tns of %s under a limit of %s: at most %s of its own%s, %s "+
+		"resident with mapped files\n",
 		tcs.Size(info.Size()), tcs.Size(limit), tcs.Size(own), b.over(own > limit), tcs.Size(all))
 	return nil
 }
 
-// peakMemory runs a command, and is the most anonymous and the most resident
-// memory that it had, as read from /proc until it ended. (What wait4 tells
-// counts the parent's too.)
+// peakMemory runs a command and returns its largest anonymous and its largest resident memory, as
+// read from /proc until the command ended. (The numbers from wait4 include the parent's.)
 func peakMemory(argv ...string) (own, all int64, err error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	if err := cmd.Start(); err != nil {
@@ -135,7 +135,7 @@ func peakMemory(argv ...string) (own, all int64, err error) {
 	}
 }
 
-// statusBytes is a figure of /proc/PID/status, 0 where it is absent.
+// statusBytes returns a figure of /proc/PID/status, or 0 if the figure is absent.
 func statusBytes(text, key string) int64 {
 	_, rest, _ := strings.Cut(text, key)
 	var kb int64
@@ -143,8 +143,8 @@ func statusBytes(text, key string) int64 {
 	return kb << 10
 }
 
-// writeText writes n random entries, in lexicographic order of the first mode
-// if sorted, with values as a program prints them.
+// writeText writes n random entries, with values as a program prints them. If sorted, the entries
+// are in lexicographic order, by the first mode.
 func writeText(path, head string, n int, sorted bool, dims ...int) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -162,7 +162,7 @@ func writeText(path, head string, n int, sorted bool, dims ...int) error {
 			switch {
 			case sorted && m == 0:
 				c = k / 100 * d / (n/100 + 1)
-			case sorted && m == 1: // a hundred entries of one coordinate above
+			case sorted && m == 1: // a hundred entries for each coordinate of the mode above
 				c = (k%100*d + c) / 100
 			}
 			line = append(strconv.AppendInt(line, int64(c)+1, 10), ' ')
@@ -170,7 +170,7 @@ func writeText(path, head string, n int, sorted bool, dims ...int) error {
 		line = append(strconv.AppendFloat(line, r.Float64(), 'g', -1, 64), '\n')
 		w.Write(line)
 	}
-	return w.Flush() // which gives the first error of all writes
+	return w.Flush() // Flush returns the first error of all writes
 }
 
 // readAll parses a file on one thread.
@@ -193,7 +193,7 @@ func readAll(path string, n int) error {
 	}
 }
 
-// scanAll is the reader to beat.
+// scanAll is the reader that the parser is compared with.
 func scanAll(path string, skip, order, n int) error {
 	f, err := os.Open(path)
 	if err != nil {

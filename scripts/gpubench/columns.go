@@ -6,8 +6,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// touched is the bytes that rows of a dense operand move: each once where all of them stay in the
-// card's cache, else one for each use.
+// touched returns the bytes that are moved for rows of a dense operand: once for each row if all
+// rows fit the card's cache, and otherwise once for each use.
 func (b *bench) touched(rows, uses, rowBytes int64) float64 {
 	cache := int64(50 << 20)
 	if b.peers != nil {
@@ -49,15 +49,15 @@ func (b *bench) spmm() error {
 			}
 		}
 		for n, way := range []schedule{byDefault, a4(16, 16, k), a4(32, 16, k)} {
-			o,
-				err := b.measure(statement{name: fileName("spmm", way.name), text: "C(i,k) = A(i,j) * B(j,k)",
-				dims: []int64{m.rows, k}, operands: operands, schedule: way.text})
+			o, err := b.measure(statement{name: fileName("spmm", way.name),
+				text: "C(i,k) = A(i,j) * B(j,k)", dims: []int64{m.rows, k}, operands: operands,
+				schedule: way.text})
 			if err != nil {
 				b.failed(s.name, way.name, err)
 				continue
 			}
-			l := line{input: s.name, schedule: way.name, ours: o, want: ref, bytes: bytes, peer: t.algorithm,
-				peerMS: t.ms}
+			l := line{input: s.name, schedule: way.name, ours: o, want: ref, bytes: bytes,
+				peer: t.algorithm, peerMS: t.ms}
 			if n == 0 {
 				l.minRatio = 0.85
 			}
@@ -77,7 +77,8 @@ type product struct {
 
 const mttkrpColumns = 32
 
-// productOf makes an MTTKRP of 48M entries in 200k slices, of which one has that share.
+// productOf makes an MTTKRP of 48M entries in 200k slices. One slice has the given share of the
+// entries.
 func (b *bench) productOf(name string, share float64) (*product, error) {
 	const row = 8 * mttkrpColumns
 	dims := [3]int64{scaled(200e3, b.scale), scaled(2e6, b.scale), scaled(2e6, b.scale)}
@@ -89,10 +90,10 @@ func (b *bench) productOf(name string, share float64) (*product, error) {
 	p := &product{t: t, operands: map[string]*tcs.Tensor{"B": t.tensor(),
 		"C": dense(c, dims[1], mttkrpColumns), "D": dense(d, dims[2], mttkrpColumns)},
 		ref: t.mttkrp(c, d, mttkrpColumns)}
-	p.bytes = float64(12*t.nnz()+8*t.fibres+8*t.slices+row*t.slices) + b.touched(dims[1], t.fibres,
-		row) + b.touched(dims[2], t.nnz(), row)
-	b.printf("%s: %d x %d x %d, %d entries in %d fibres, at most %d fibres a slice\n", name, dims[0],
-		dims[1], dims[2], t.nnz(), t.fibres, t.widest)
+	p.bytes = float64(12*t.nnz()+8*t.fibres+8*t.slices+row*t.slices) +
+		b.touched(dims[1], t.fibres, row) + b.touched(dims[2], t.nnz(), row)
+	b.printf("%s: %d x %d x %d, %d entries in %d fibres, at most %d fibres a slice\n", name,
+		dims[0], dims[1], dims[2], t.nnz(), t.fibres, t.widest)
 	return p, nil
 }
 
@@ -103,7 +104,7 @@ func (b *bench) multiply(p *product, s schedule) (ours, error) {
 		operands: p.operands, schedule: s.text})
 }
 
-// mttkrp measures SpMTTKRP against the bound. The limit is the default's.
+// mttkrp measures SpMTTKRP, compared with the bound. The limit applies to the default schedule.
 func (b *bench) mttkrp() error {
 	b.header()
 	p, err := b.productOf("even slices", 0)
@@ -126,7 +127,7 @@ func (b *bench) mttkrp() error {
 	return nil
 }
 
-// hugeSlice measures A.8 with half of all entries in one slice against the same with even slices.
+// hugeSlice measures A.8 with half of all entries in one slice, compared with A.8 on even slices.
 func (b *bench) hugeSlice() error {
 	schedules := []schedule{a8(128, 8, mttkrpColumns), byDefault, a8(4, 16, mttkrpColumns)}
 	even := map[string]float64{}
@@ -161,7 +162,7 @@ func (b *bench) hugeSlice() error {
 	return nil
 }
 
-// sddmm measures SDDMM against the bound, and cuSPARSE.
+// sddmm measures SDDMM, compared with the bound and with cuSPARSE.
 func (b *bench) sddmm() error {
 	b.header()
 	for _, k := range []int64{32, 128} {
@@ -194,8 +195,7 @@ func (b *bench) sampled(s shape, k int64) error {
 			return err
 		}
 	}
-	o,
-		err := b.measure(statement{name: fileName("sddmm", fmt.Sprint(k)),
+	o, err := b.measure(statement{name: fileName("sddmm", fmt.Sprint(k)),
 		text: "Y(i,j) = A(i,j) * C(i,k) * D(j,k)", result: "ds", dims: []int64{m.rows, m.cols},
 		operands: map[string]*tcs.Tensor{"A": m.tensor(), "C": dense(c, m.rows, k),
 			"D": dense(d, m.cols, k)}})

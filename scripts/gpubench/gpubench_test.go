@@ -20,8 +20,8 @@ func TestInputs(t *testing.T) {
 		}
 		if int64(len(m.pos)) != m.rows+1 || len(m.crd) != len(m.vals) ||
 			int(m.pos[m.rows]) != len(m.crd) {
-			t.Errorf("%s: %d positions and %d coordinates of %d values", s.name, len(m.pos), len(m.crd),
-				len(m.vals))
+			t.Errorf("%s: %d positions and %d coordinates of %d values", s.name, len(m.pos),
+				len(m.crd), len(m.vals))
 		}
 		most := int64(0)
 		for r := range m.rows {
@@ -58,13 +58,14 @@ func TestTensor(t *testing.T) {
 	for f := range x.fibres {
 		increasing(t, "fibre", x.crd2[x.pos2[f]:x.pos2[f+1]], 500)
 	}
-	if _, err := newTensor3("many", [3]int64{1 << 20, 1 << 20, 1 << 20}, 1000, 1000, 0); err == nil {
+	if _, err := newTensor3("many", [3]int64{1 << 20, 1 << 20, 1 << 20}, 1000, 1000,
+		0); err == nil {
 		t.Error("10^12 entries are counted in 32 bits")
 	}
 }
 
-// Every statement is compiled for a GPU under every schedule, for an input of each section, and
-// interpreted right.
+// Compiles every statement for a GPU under every schedule, for an input of each section, and checks
+// its result with the interpreter.
 func TestDry(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")

@@ -17,12 +17,12 @@ type matrix struct {
 	rows, cols int64
 	pos, crd   []int32
 	vals       []float64
-	most       int64 // entries of the longest row
+	most       int64 // number of entries of the longest row
 }
 
 func (m *matrix) nnz() int64 { return int64(len(m.vals)) }
 
-// tensor3 is a tensor of order 3, all levels compressed: slices, their fibres, and entries.
+// tensor3 is a tensor of order 3 with compressed levels: slices, their fibres, and entries.
 type tensor3 struct {
 	name             string
 	dims             [3]int64
@@ -31,12 +31,12 @@ type tensor3 struct {
 	pos2, crd2       []int32
 	vals             []float64
 	slices, fibres   int64
-	perFibre, widest int64 // entries of each fibre, and fibres of the widest slice
+	perFibre, widest int64 // number of entries of each fibre, and of fibres of the widest slice
 }
 
 func (t *tensor3) nnz() int64 { return int64(len(t.vals)) }
 
-// mix is the finalizer of splitmix64: a number of no pattern for each z.
+// mix is the finalizer of splitmix64. It returns a pseudo-random number for each z.
 func mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -44,7 +44,7 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// unit is a number in [0, 1) for each z.
+// unit returns a pseudo-random number in [0, 1) for each z.
 func unit(z uint64) float64 { return float64(mix(z)>>11) / (1 << 53) }
 
 // parallel runs f over pieces of [0, n) on all cores.
@@ -68,7 +68,7 @@ func parallel(n int64, f func(lo, hi int64)) {
 	wait.Wait()
 }
 
-// values are numbers between 1/2 and 3/2.
+// values returns pseudo-random numbers between 1/2 and 3/2.
 func values(n int64, seed uint64) []float64 {
 	v := make([]float64, n)
 	parallel(n, func(lo, hi int64) {
@@ -79,7 +79,7 @@ func values(n int64, seed uint64) []float64 {
 	return v
 }
 
-// positions are the prefix sums of degrees.
+// positions returns the prefix sums of degrees.
 func positions(degree []int64) ([]int32, error) {
 	pos := make([]int32, len(degree)+1)
 	sum := int64(0)
@@ -92,8 +92,8 @@ func positions(degree []int64) ([]int32, error) {
 	return pos, nil
 }
 
-// scattered are strictly increasing coordinates below size under each parent: one of each of as
-// many even pieces of the range as the parent has children.
+// scattered returns strictly increasing coordinates below size under each parent. The range is
+// divided into as many equal parts as the parent has children, and each part has one coordinate.
 func scattered(pos []int32, size int64, seed uint64) []int32 {
 	crd := make([]int32, pos[len(pos)-1])
 	parallel(int64(len(crd)), func(lo, hi int64) {
@@ -110,7 +110,7 @@ func scattered(pos []int32, size int64, seed uint64) []int32 {
 	return crd
 }
 
-// banded are coordinates beside the diagonal, without gaps.
+// banded returns consecutive coordinates around the diagonal.
 func banded(pos []int32, size int64) []int32 {
 	crd := make([]int32, pos[len(pos)-1])
 	parallel(int64(len(pos)-1), func(lo, hi int64) {
@@ -151,8 +151,7 @@ func newMatrix(name string, rows, cols int64, degree func(r int64) int64, band b
 	return m, nil
 }
 
-// shuffled is a place of its own for each of n rows, so that rows of like lengths are not
-// neighbours.
+// shuffled returns a permutation of n rows, so that rows of similar lengths are not neighbours.
 func shuffled(r, n int64) int64 {
 	step := int64(2654435761 % uint64(n))
 	for gcd(step, n) != 1 {
@@ -168,7 +167,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// rounded is x rounded up or down, so that sums over many r are right.
+// rounded returns x rounded up or down pseudo-randomly, so that sums over many r are correct.
 func rounded(x float64, r int64) int64 {
 	n := math.Floor(x)
 	if unit(uint64(r)) < x-n {
@@ -186,7 +185,7 @@ type shape struct {
 // scaled shrinks a size or a count.
 func scaled(n int64, scale float64) int64 { return max(int64(float64(n)*scale), 64) }
 
-// uniform has rows of equal length in columns of no pattern.
+// uniform has rows of equal length in pseudo-random columns.
 func uniform(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		return newMatrix(name, scaled(rows, scale), scaled(cols, scale),
@@ -194,25 +193,28 @@ func uniform(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	}
 }
 
-// powerLaw has rows whose lengths are those of Zipf's law of exponent 1, in no order.
+// powerLaw has rows with lengths by Zipf's law of exponent 1, in a shuffled order.
 func powerLaw(rows, nnz int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
 		longest := float64(nnz) * scale / (math.Log(float64(n)) + 0.5772)
-		return newMatrix(name, n, n,
-			func(r int64) int64 { return rounded(longest/float64(shuffled(r, n)+1), r) }, false)
+		return newMatrix(name, n, n, func(r int64) int64 {
+			return rounded(
+				longest/float64(shuffled(r, n)+1), r)
+		}, false)
 	}
 }
 
-// bands has 10 to 20 entries a row, beside the diagonal.
+// bands has 10 to 20 entries per row around the diagonal.
 func bands(rows int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
-		return newMatrix(name, n, n, func(r int64) int64 { return 10 + int64(mix(uint64(r))%11) }, true)
+		return newMatrix(name, n, n, func(r int64) int64 { return 10 + int64(mix(uint64(r))%11) },
+			true)
 	}
 }
 
-// hugeRow has half of its entries in one row, the others in short ones.
+// hugeRow has half of its entries in one row, and the others in short rows.
 func hugeRow(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
@@ -225,8 +227,8 @@ func hugeRow(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	}
 }
 
-// skewed is that of source 004, figure 8-7: row i of n has k*c^i entries, in a shuffled order, k
-// such that there are nnz together.
+// skewed is the matrix of source 004, figure 8-7. Row i of n has k*c^i entries, in a shuffled
+// order. k is chosen so that there are nnz entries in all.
 func skewed(rows, cols, nnz int64, c float64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
@@ -240,8 +242,9 @@ func skewed(rows, cols, nnz int64, c float64) func(string, float64) (*matrix, er
 	}
 }
 
-// newTensor3 makes a tensor of that many slices, with fibres of each on average, all of perFibre
-// entries. share is the part of all fibres that one slice in the middle has; 0 for as many in each.
+// newTensor3 makes a tensor with the given numbers of slices and of fibres per slice on average.
+// Each fibre has perFibre entries. share is the part of all fibres in one slice in the middle; 0
+// means that all slices have the same number.
 func newTensor3(name string, dims [3]int64, fibres, perFibre int64, share float64) (*tensor3,
 	error) {
 	t := &tensor3{name: name, dims: dims, slices: dims[0], perFibre: perFibre}
@@ -276,12 +279,12 @@ func newTensor3(name string, dims [3]int64, fibres, perFibre int64, share float6
 	return t, nil
 }
 
-// compressed is a compressed level.
+// compressed returns a compressed level.
 func compressed(mode int, size int64, pos, crd []int32) tcs.Level {
 	return tcs.Level{Kind: 's', Mode: mode, Size: size, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}
 }
 
-// dense is a dense tensor, row-major.
+// dense returns a dense tensor in row-major order.
 func dense(vals []float64, dims ...int64) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: dims, Type: tcs.Float64}, Vals: tcs.Of(vals)}
 	for m, d := range dims {
@@ -290,14 +293,14 @@ func dense(vals []float64, dims ...int64) *tcs.Tensor {
 	return t
 }
 
-// tensor is the matrix of format ds, over its arrays.
+// tensor returns the matrix in format ds, over its arrays.
 func (m *matrix) tensor() *tcs.Tensor {
 	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{m.rows, m.cols}, Type: tcs.Float64},
 		Vals:   tcs.Of(m.vals),
 		Levels: []tcs.Level{{Kind: 'd', Size: m.rows}, compressed(1, m.cols, m.pos, m.crd)}}
 }
 
-// tensor is the tensor of format sss, over its arrays.
+// tensor returns the tensor in format sss, over its arrays.
 func (t *tensor3) tensor() *tcs.Tensor {
 	return &tcs.Tensor{Header: tcs.Header{Dims: t.dims[:], Type: tcs.Float64}, Vals: tcs.Of(t.vals),
 		Levels: []tcs.Level{compressed(0, t.dims[0], t.pos0, t.crd0),

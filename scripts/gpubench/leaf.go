@@ -18,17 +18,17 @@ import (
 	"distaff/spmd/bridge"
 )
 
-// statement is what a leaf computes, over tensors that are there.
+// statement is the statement of a leaf, over existing tensors.
 type statement struct {
 	name     string // for files
 	text     string
-	result   string // its format; "" for dense
+	result   string // format of the result; "" means dense
 	dims     []int64
 	operands map[string]*tcs.Tensor
-	schedule string // "" for the target's default
+	schedule string // "" means the target's default
 }
 
-// request is what the compiler is asked for.
+// request returns the compiler's request.
 func (s *statement) request() (r codegen.Request, err error) {
 	stmt, err := notation.Parse(s.text)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *statement) request() (r codegen.Request, err error) {
 	return r, nil
 }
 
-// describe is what the compiler knows of a tensor.
+// describe returns the compiler's description of a tensor.
 func describe(t *tcs.Tensor) codegen.Tensor {
 	d := codegen.Tensor{Format: bridge.Format(t), Type: bridge.IR(bridge.Type(t.Header.Type)),
 		Dims: t.Header.Dims, NNZ: t.Vals.Len}
@@ -78,12 +78,13 @@ func describe(t *tcs.Tensor) codegen.Tensor {
 			positions = level.Crd.Len
 		}
 		d.Counts = append(d.Counts, positions)
-		d.PosWidth, d.CrdWidth = append(d.PosWidth, level.Pos.Width), append(d.CrdWidth, level.Crd.Width)
+		d.PosWidth, d.CrdWidth = append(d.PosWidth, level.Pos.Width),
+			append(d.CrdWidth, level.Crd.Width)
 	}
 	return d
 }
 
-// arguments are those of u, with memory for the result.
+// arguments returns the arguments of u, with memory for the result.
 func (s *statement) arguments(u *codegen.Unit) ([]*tcs.Tensor, [][2]int64, error) {
 	args := []*tcs.Tensor{nil}
 	for _, a := range u.Args[1:] {
@@ -115,7 +116,7 @@ func (s *statement) arguments(u *codegen.Unit) ([]*tcs.Tensor, [][2]int64, error
 	return args, bounds, nil
 }
 
-// timer is a leaf that measures itself by its device's clock (kernels/cuda).
+// timer is a leaf that measures itself with its device's clock (kernels/cuda).
 type timer interface {
 	Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
 		n int) ([]float64, error)
@@ -127,7 +128,7 @@ type keeper interface {
 	Forget(t *tcs.Tensor)
 }
 
-// ours is what a leaf took, and made.
+// ours is the times and the result of a leaf.
 type ours struct {
 	ms     float64
 	result []float64
@@ -175,7 +176,7 @@ func (b *bench) measure(s statement) (o ours, err error) {
 	return o, leaf.Call(b.ctx, args, bounds, env)
 }
 
-// times are milliseconds of runs: by the device's clock, or by this machine's.
+// times returns the milliseconds of runs, by the device's clock or by this machine's.
 func (b *bench) times(leaf kernels.Leaf, args []*tcs.Tensor, bounds [][2]int64,
 	env kernels.Env) ([]float64, error) {
 	if t, ok := leaf.(timer); ok {
@@ -192,7 +193,7 @@ func (b *bench) times(leaf kernels.Leaf, args []*tcs.Tensor, bounds [][2]int64,
 	return ms, nil
 }
 
-// fileName is a name without what file systems mind.
+// fileName returns a name without characters that file systems do not accept.
 func fileName(parts ...string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' {

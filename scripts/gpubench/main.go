@@ -1,14 +1,16 @@
-// Command gpubench measures leaves of the target cuda on the inputs of docs/gpu.md and prints a
-// table a section: SpMV, SpMM and SDDMM against cuSPARSE's best algorithm, MTTKRP and SDDMM against
-// the memory bandwidth that the card reaches in a copy, and source 004's schedules against each
-// other. Times are medians by CUDA events of what is launched, results are compared with loops on
-// the CPU. cuSPARSE is opened at run time; where there is none its columns are empty.
+// Command gpubench measures leaves for the target cuda on the inputs of docs/gpu.md, and prints one
+// table for each section. It compares SpMV, SpMM and SDDMM with cuSPARSE's best algorithm, MTTKRP
+// and SDDMM with the memory bandwidth that the card reaches in a copy, and the schedules of source
+// 004 with each other. Times are medians of the launched work by CUDA events. Results are compared
+// with loops on the CPU. cuSPARSE is opened at run time. If it is missing, its columns are empty.
 //
-//	go run ./scripts/gpubench [-only spmv,skew] [-lines uniform] [-scale 1] [-rounds 21] [-cusparse PATH] [-emit FOLDER] [-dry]
+// go run ./scripts/gpubench [-only spmv,skew] [-lines uniform] [-scale 1] [-rounds 21] [-cusparse
+// PATH] [-emit FOLDER] [-dry]
 //
-// The program needs libcuda and libnvrtc when it runs, and no Go: what `go build` makes of it may
-// be carried to a machine with a GPU. -dry interprets the leaves instead, checked and slowly: with
-// a -scale of 0.0005 it takes seconds. Its times mean nothing, and no limits hold.
+// The program needs libcuda and libnvrtc at run time, and no Go: the result of `go build` can be
+// copied to a machine with a GPU. With -dry it interprets the leaves with all checks, which is
+// slow. With a -scale of 0.0005 that takes seconds. The times then mean nothing, and no limits
+// apply.
 //
 // # Files
 //
@@ -18,7 +20,7 @@
 //	reference.go  results by loops on the CPU
 //	leaf.go       statements, compiled and timed
 //	peers.go      cuSPARSE and the card's bandwidth
-//	peers.c       the same, behind peers.h
+//	peers.c       the C part of peers.go, with the header peers.h
 //	schedules.go  schedules of source 004
 //	matrices.go   sections of sparse matrices and vectors
 //	columns.go    sections of dense operands with columns
@@ -48,12 +50,12 @@ type section struct {
 
 var sections = []section{
 	{"spmv", "y(i) = A(i,j)*x(j) against cuSPARSE's best", (*bench).spmv},
-	{"skew",
-		"rows of k*c^i entries: a warp a row (A.10) against entries cut evenly (A.2); source 004, figure 8-7", (*bench).skew},
-	{"shortwide",
-		"100 rows of 10000 entries: entries cut evenly against a warp a row; source 004, section 8.5",
-		(*bench).shortWide},
-	{"unroll", "loads unrolled (A.2) against none (A.11); source 004, section 8.3", (*bench).unroll},
+	{"skew", "rows of k*c^i entries: a warp a row (A.10) against entries cut evenly (A.2); " +
+		"source 004, figure 8-7", (*bench).skew},
+	{"shortwide", "100 rows of 10000 entries: entries cut evenly against a warp a row; source " +
+		"004, section 8.5", (*bench).shortWide},
+	{"unroll", "loads unrolled (A.2) against none (A.11); source 004, section 8.3",
+		(*bench).unroll},
 	{"spmm", "C(i,k) = A(i,j)*B(j,k) of 128 columns against cuSPARSE's best", (*bench).spmm},
 	{"mttkrp", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j) of 32 columns against the memory's bandwidth",
 		(*bench).mttkrp},
@@ -63,19 +65,19 @@ var sections = []section{
 		(*bench).sddmm},
 }
 
-// bench is what the sections share.
+// bench is the state that the sections share.
 type bench struct {
 	ctx     context.Context
 	out     io.Writer
 	scale   float64
 	rounds  int
 	lines   *regexp.Regexp
-	emit    string // a folder for the kernels' text; "" for none
-	dry     bool   // interpreted
+	emit    string // folder for the kernels' source; "" means none
+	dry     bool   // leaves are interpreted
 	backend kernels.Backend
-	peers   *peers  // nil: none
-	speed   float64 // of the memory: bytes a second
-	missed  int     // figures beyond their limits, and results that are wrong
+	peers   *peers  // nil if there are none
+	speed   float64 // bandwidth of the memory in bytes per second
+	missed  int     // number of figures beyond their limits and of wrong results
 	noted   map[string]bool
 }
 
@@ -83,8 +85,8 @@ func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, 
 
 func main() {
 	b := &bench{ctx: context.Background(), out: os.Stdout, noted: map[string]bool{}}
-	only := flag.String("only", "",
-		"sections, by names with commas between: "+strings.Join(names(), ","))
+	only := flag.String("only", "", "sections, by names with commas between: "+strings.Join(names(),
+		","))
 	lines := flag.String("lines", "", "a regular expression of a section's lines")
 	sparse := flag.String("cusparse", "", "cuSPARSE's library, if the loader does not find it")
 	flag.Float64Var(&b.scale, "scale", 1, "sizes times this")
@@ -139,7 +141,7 @@ func run(b *bench, only, lines, sparse string) (err error) {
 	return nil
 }
 
-// note prints what the backend says beside its errors, such as a compiler's warnings, once.
+// note prints each message of the backend that is not an error, such as a compiler's warning, once.
 func (b *bench) note(s string) {
 	if !b.noted[s] {
 		b.noted[s] = true
@@ -147,7 +149,7 @@ func (b *bench) note(s string) {
 	}
 }
 
-// open opens what leaves run on, and its peers.
+// open opens the backend of leaves, and its peers.
 func (b *bench) open(sparse string) (err error) {
 	if b.dry {
 		b.backend, b.speed = interpret.Backend{}, 1e9

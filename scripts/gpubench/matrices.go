@@ -6,7 +6,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// vectors are the operands of SpMV over a matrix, and its result.
+// vectors holds the operands and the result of SpMV over a matrix.
 type vectors struct {
 	m       *matrix
 	a, x    *tcs.Tensor
@@ -25,7 +25,7 @@ func (b *bench) vectorsOf(s shape) (*vectors, error) {
 	return v, nil
 }
 
-// bytes are those that y = A*x must move: each array once.
+// bytes returns the bytes that y = A*x must move: each array once.
 func (v *vectors) bytes() float64 {
 	return float64(12*v.m.nnz() + 4*(v.m.rows+1) + 8*v.m.rows + 8*min(v.m.cols, v.m.nnz()))
 }
@@ -33,10 +33,11 @@ func (v *vectors) bytes() float64 {
 // by measures y = A*x under a schedule.
 func (b *bench) by(v *vectors, s schedule) (ours, error) {
 	return b.measure(statement{name: fileName("spmv", s.name), text: "y(i) = A(i,j) * x(j)",
-		dims: []int64{v.m.rows}, operands: map[string]*tcs.Tensor{"A": v.a, "x": v.x}, schedule: s.text})
+		dims: []int64{v.m.rows}, operands: map[string]*tcs.Tensor{"A": v.a, "x": v.x},
+		schedule: s.text})
 }
 
-// against is cuSPARSE's best, with its result checked; nothing where there is no cuSPARSE.
+// against returns cuSPARSE's best result, checked, or nothing if there is no cuSPARSE.
 func (b *bench) against(v *vectors) (theirs, error) {
 	if b.peers == nil || !b.peers.sparse {
 		return theirs{}, nil
@@ -45,7 +46,7 @@ func (b *bench) against(v *vectors) (theirs, error) {
 	return b.checked(t, v.ref, err)
 }
 
-// checked is a peer's time if its result is right.
+// checked returns a peer's time if its result is right.
 func (b *bench) checked(t theirs, want []float64, err error) (theirs, error) {
 	if err == errUnsupported {
 		return theirs{algorithm: "not supported"}, nil
@@ -78,7 +79,7 @@ func (b *bench) compare(v *vectors, t theirs, limit float64, schedules ...schedu
 	return nil
 }
 
-// spmv measures SpMV by default and by schedules of source 004. The limit is the default's.
+// spmv measures SpMV by default and with schedules of source 004. The limit applies to the default.
 func (b *bench) spmv() error {
 	shapes := []shape{
 		{"uniform 10M x 10", uniform(10e6, 10e6, 10)},
@@ -112,8 +113,8 @@ func (b *bench) spmv() error {
 	return nil
 }
 
-// skew measures A.10 against A.2 as rows become more uneven. A row of 10 million entries on
-// one warp takes a tenth of a second.
+// skew compares A.10 with A.2 as rows become more uneven. A row of 10 million entries takes a tenth
+// of a second on one warp.
 func (b *bench) skew() error {
 	b.header()
 	for _, c := range []float64{1, 1.0001, 1.001, 1.003, 1.01, 1.03, 1.1} {
@@ -140,9 +141,9 @@ func (b *bench) skew() error {
 	return nil
 }
 
-// shortWide measures entries cut evenly against a warp a row where rows are few: with the rows of a
-// block as A.10 has them elsewhere, which leaves all to one block, and with a block for each 16
-// rows.
+// shortWide compares entries that are divided evenly with one warp per row, when there are few
+// rows. It measures blocks of as many rows as in A.10, which leaves all rows to one block, and
+// blocks of 16 rows.
 func (b *bench) shortWide() error {
 	v, err := b.vectorsOf(shape{"100 x 100k", func(name string, scale float64) (*matrix, error) {
 		n := max(scaled(10000, scale), 640)
@@ -179,7 +180,7 @@ func (b *bench) shortWide() error {
 	return nil
 }
 
-// unroll measures A.2 against A.11.
+// unroll compares A.2 with A.11.
 func (b *bench) unroll() error {
 	b.header()
 	for _, s := range []shape{{"uniform 10M x 10", uniform(10e6, 10e6, 10)},
@@ -196,7 +197,8 @@ func (b *bench) unroll() error {
 			b.failed(s.name, "A.11", err)
 			continue
 		}
-		b.print(line{input: s.name, schedule: a11(7, 16).name, ours: o, want: v.ref, bytes: v.bytes()})
+		b.print(line{input: s.name, schedule: a11(7, 16).name, ours: o, want: v.ref,
+			bytes: v.bytes()})
 		if err := b.compare(v, theirs{algorithm: "A.11", ms: o.ms}, 1.3, a2(7, 16)); err != nil {
 			return err
 		}

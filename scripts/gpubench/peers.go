@@ -14,11 +14,11 @@ import (
 	"unsafe"
 )
 
-// sparseNames are where cuSPARSE is looked for, by the loader first.
+// sparseNames are the names and paths of cuSPARSE. The first is left to the loader.
 var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so",
 	"/usr/local/cuda/lib64/libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so"}
 
-// Attributes of devices, by the driver's numbers; rates are in kHz.
+// Attributes of devices, by the driver's numbers. Rates are in kHz.
 const (
 	attributeProcessors  = 16
 	attributeClockRate   = 13
@@ -26,14 +26,14 @@ const (
 	attributeL2          = 38
 )
 
-// peers is cuSPARSE on device 0, with device memory of its own. Its work belongs to one thread.
+// peers is cuSPARSE on device 0, with device memory of its own. One thread does all its work.
 type peers struct {
 	work   chan func()
 	sparse bool
-	why    string // cuSPARSE is missing
+	why    string // the reason why cuSPARSE is missing
 }
 
-// openPeers opens the driver, and cuSPARSE at path or where the loader finds it.
+// openPeers opens the driver, and cuSPARSE at path or by the loader.
 func openPeers(path string) (*peers, error) {
 	p := &peers{work: make(chan func())}
 	go func() {
@@ -70,7 +70,7 @@ func (p *peers) do(f func() error) error {
 	return <-done
 }
 
-// errUnsupported is that of an algorithm that cuSPARSE has not for what it is asked.
+// errUnsupported is the error of an algorithm that cuSPARSE does not have for a request.
 var errUnsupported = errors.New("not supported")
 
 func status(rc C.int) error {
@@ -83,12 +83,11 @@ func status(rc C.int) error {
 	return errors.New(C.GoString(&C.gb_error[0]))
 }
 
-// describe tells the card, in a line.
+// describe returns a line about the card.
 func (p *peers) describe() string {
 	version := int(C.gb_driver_version())
-	s := fmt.Sprintf(
-		"%s, %d multiprocessors, L2 %d MB, at most %d MHz, memory %d MHz, driver for CUDA %d.%d",
-		C.GoString(C.gb_device_name()), C.gb_attribute(attributeProcessors),
+	s := fmt.Sprintf("%s, %d multiprocessors, L2 %d MB, at most %d MHz, memory %d MHz, driver "+
+		"for CUDA %d.%d", C.GoString(C.gb_device_name()), C.gb_attribute(attributeProcessors),
 		C.gb_attribute(attributeL2)>>20, C.gb_attribute(attributeClockRate)/1000,
 		C.gb_attribute(attributeMemoryClock)/1000, version/1000, version%1000/10)
 	if p.sparse {
@@ -97,7 +96,7 @@ func (p *peers) describe() string {
 	return s + ", no cuSPARSE: " + p.why
 }
 
-// cache is the bytes of the card's level-2 cache.
+// cache returns the size of the card's level-2 cache in bytes.
 func (p *peers) cache() int64 { return int64(C.gb_attribute(attributeL2)) }
 
 // buffers are pieces of device memory that are freed together.
@@ -141,7 +140,7 @@ func milliseconds(ms []C.float) []float64 {
 	return out
 }
 
-// bandwidth is bytes a second, read and written, of copies within the device.
+// bandwidth returns the bytes per second, read and written, of copies within the device.
 func (p *peers) bandwidth() (float64, error) {
 	const bytes, n = 1 << 30, 11
 	ms := make([]C.float, n)
@@ -161,15 +160,15 @@ func (p *peers) bandwidth() (float64, error) {
 	return 2 * bytes / median(milliseconds(ms)) * 1e3, err
 }
 
-// theirs is what the library took by its best algorithm, and made.
+// theirs is the time and the result of the library's best algorithm.
 type theirs struct {
 	algorithm string
 	ms        float64
 	result    []float64
 }
 
-// algorithm is a way in which cuSPARSE computes something: its number there, and whether its
-// preprocessing is called.
+// algorithm is an algorithm of cuSPARSE: its number in cuSPARSE, and whether its preprocessing is
+// called.
 type algorithm struct {
 	name     string
 	number   int
@@ -199,7 +198,7 @@ func (b *buffers) csr(m *matrix) (a C.gb_csr, err error) {
 	return a, err
 }
 
-// best times all algorithms, and keeps the fastest; out is where each leaves n values.
+// best times all algorithms and returns the fastest. Each algorithm stores n values at out.
 func best(list []algorithm, n int64, out C.gb_ptr, rounds int,
 	run func(a algorithm, ms *C.float) C.int) (t theirs, err error) {
 	ms := make([]C.float, rounds)
@@ -267,15 +266,16 @@ func (p *peers) spmm(m *matrix, bs []float64, k int64, rounds int) (t theirs, er
 			return err
 		}
 		t, err = best(spmmAlgorithms, m.rows*k, dc, rounds, func(g algorithm, ms *C.float) C.int {
-			return C.gb_spmm(&a, C.int64_t(k), db, dc, C.int(g.number), truth(g.prepared), C.int(rounds), ms)
+			return C.gb_spmm(&a, C.int64_t(k), db, dc, C.int(g.number), truth(g.prepared),
+				C.int(rounds), ms)
 		})
 		return err
 	})
 	return t, err
 }
 
-// sddmm times the dots of rows of x and y at A's pattern, which cuSPARSE does not multiply by A's
-// values.
+// sddmm times the dot products of rows of x and y at A's pattern. cuSPARSE does not multiply them
+// by A's values.
 func (p *peers) sddmm(m *matrix, x, y []float64, k int64, rounds int) (t theirs, err error) {
 	err = p.do(func() error {
 		var b buffers

@@ -1,5 +1,5 @@
-// cuSPARSE and the CUDA driver, opened at run time, as far as the comparisons need
-// them: names, constants and signatures are those that their interfaces document.
+// cuSPARSE and the CUDA driver, opened at run time: the names, constants and signatures that the
+// comparisons need, as the interfaces are documented.
 #ifndef GPUBENCH_PEERS_H
 #define GPUBENCH_PEERS_H
 
@@ -12,7 +12,7 @@ typedef unsigned long long gb_ptr; // device memory
 extern char gb_error[256];
 
 // gb_open opens both libraries and makes device 0's primary context current to the thread. cuSPARSE
-// may be missing: gb_has_sparse tells. why is the loader's text where it is.
+// may be missing, which gb_has_sparse reports. gb_sparse_why then returns the reason.
 int gb_open(const char *const *sparse, int names);
 int gb_has_sparse(void);
 const char *gb_sparse_path(void);
@@ -35,9 +35,10 @@ typedef struct {
     gb_ptr pos, crd, vals;
 } gb_csr;
 
-// Each runs the operation n times after two that are not timed, and gives the milliseconds of each by
-// the device's clock. prepared calls the library's preprocessing first, which is not timed. Results are 0
-// where done, 1 for an error, 2 where the library does not support what is asked for.
+// Each function runs the operation twice without timing it and then n times, and stores the
+// milliseconds of each run by the device's clock. If prepared is set, it calls the library's
+// preprocessing first, which is not timed. The result is 0, or 1 for an error, or 2 if the library
+// does not support the request.
 int gb_spmv(const gb_csr *a, gb_ptr x, gb_ptr y, int algorithm, int prepared, int n, float *ms);
 // b and c are row-major, of k columns.
 int gb_spmm(const gb_csr *a, int64_t k, gb_ptr b, gb_ptr c, int algorithm, int prepared, int n, float *ms);

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// The results that every side of a comparison is held to, by plain loops on the cores of the
-// machine.
+// The results that all sides of a comparison are compared with, from plain loops on the cores of
+// the machine.
 
-// spmv is A*x.
+// spmv returns A*x.
 func (m *matrix) spmv(x []float64) []float64 {
 	y := make([]float64, m.rows)
 	parallel(m.rows, func(lo, hi int64) {
@@ -23,7 +23,7 @@ func (m *matrix) spmv(x []float64) []float64 {
 	return y
 }
 
-// spmm is A*B of k columns.
+// spmm returns A*B for a B of k columns.
 func (m *matrix) spmm(b []float64, k int64) []float64 {
 	c := make([]float64, m.rows*k)
 	parallel(m.rows, func(lo, hi int64) {
@@ -45,7 +45,7 @@ func addTimes(to, from []float64, v float64) {
 	}
 }
 
-// sddmm are A's values times the dots of rows of x and y.
+// sddmm returns A's values times the dot products of rows of x and y.
 func (m *matrix) sddmm(x, y []float64, k int64) []float64 {
 	out := make([]float64, m.nnz())
 	parallel(m.rows, func(lo, hi int64) {
@@ -64,8 +64,9 @@ func (m *matrix) sddmm(x, y []float64, k int64) []float64 {
 	return out
 }
 
-// mttkrp sums C(k,:)*D(l,:)*t(i,k,l) into row i, of columns columns. A slice may have more fibres
-// than a core should do alone: pieces add their sums under a lock.
+// mttkrp adds C(k,:)*D(l,:)*t(i,k,l) to row i of the result, which has the given number of columns.
+// A slice can have too many fibres for one core, so cores process pieces of slices and add their
+// sums under a lock.
 func (t *tensor3) mttkrp(c, d []float64, columns int64) []float64 {
 	a := make([]float64, t.dims[0]*columns)
 	owner := make([]int32, t.fibres)
@@ -100,7 +101,7 @@ func (t *tensor3) mttkrp(c, d []float64, columns int64) []float64 {
 	return a
 }
 
-// difference is the norm of got-want over that of want.
+// difference returns the norm of got-want divided by the norm of want.
 func difference(got, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// tolerance is how far results may be from the reference, in norm: sums are of other orders.
+// tolerance is the largest accepted difference from the reference, in norm. Sums have different
+// orders.
 const tolerance = 1e-10
 
 func median(x []float64) float64 {
@@ -15,24 +16,24 @@ func median(x []float64) float64 {
 
 // header begins a table.
 func (b *bench) header() {
-	b.printf("%-26s %-26s %10s %10s %-22s %7s %8s %7s\n", "input", "schedule", "ms", "peer ms", "peer",
-		"ratio", "GB/s", "share")
+	b.printf("%-26s %-26s %10s %10s %-22s %7s %8s %7s\n", "input", "schedule", "ms", "peer ms",
+		"peer", "ratio", "GB/s", "share")
 }
 
-// line is a line of a table. bytes are those that must move.
+// line is a line of a table. bytes is the number of bytes that must move.
 type line struct {
 	input, schedule string
 	ours            ours
 	want            []float64
 	bytes           float64
 	peer            string
-	peerMS          float64 // 0: none
-	// Limits; 0 for none.
-	minRatio float64 // of the peer's time to ours
-	minShare float64 // of the memory's bandwidth
+	peerMS          float64 // 0 if there is none
+	// Limits; 0 means none.
+	minRatio float64 // smallest ratio of the peer's time to ours
+	minShare float64 // smallest share of the memory's bandwidth
 }
 
-// print prints a line, and counts what it misses.
+// print prints a line and counts the limits that it misses.
 func (b *bench) print(l line) {
 	mark, limits := "", !b.dry
 	miss := func(is bool, text string) {
@@ -48,17 +49,18 @@ func (b *bench) print(l line) {
 		ratio, peer = fmt.Sprintf("%.3f", x), fmt.Sprintf("%.4f", l.peerMS)
 		miss(limits && l.minRatio > 0 && x < l.minRatio, fmt.Sprintf("below %.2f", l.minRatio))
 	}
-	miss(limits && l.minShare > 0 && share < l.minShare, fmt.Sprintf("share below %.2f", l.minShare))
+	miss(limits && l.minShare > 0 && share < l.minShare,
+		fmt.Sprintf("share below %.2f", l.minShare))
 	if l.want != nil {
 		d := difference(l.ours.result, l.want)
 		miss(!(d <= tolerance), fmt.Sprintf("WRONG: differs by %.1e", d))
 	}
-	b.printf("%-26s %-26s %10.4f %10s %-22s %7s %8.1f %7.3f%s\n", l.input, l.schedule, l.ours.ms, peer,
-		l.peer, ratio, l.bytes/l.ours.ms*1e-6, share, mark)
+	b.printf("%-26s %-26s %10.4f %10s %-22s %7s %8.1f %7.3f%s\n", l.input, l.schedule, l.ours.ms,
+		peer, l.peer, ratio, l.bytes/l.ours.ms*1e-6, share, mark)
 }
 
-// failed prints the line of a statement that was refused, or failed, under its schedule. The others
-// are measured all the same.
+// failed prints the line of a statement that was refused or failed under its schedule. The
+// measurement continues with the next line.
 func (b *bench) failed(input, schedule string, err error) {
 	b.missed++
 	b.printf("%-26s %-26s failed: %v\n", input, schedule, err)

@@ -2,24 +2,23 @@ package main
 
 import "fmt"
 
-// Schedules of source 004, appendix A. What it leaves open are parameters: the entries of a thread
-// or warp.
+// Schedules of source 004, appendix A. The number of entries of a thread or warp, which the source
+// does not fix, is a parameter.
 
-// schedule is a way to compute a statement; text "" is the default of the target.
+// schedule is a way to compute a statement. An empty text is the target's default.
 type schedule struct{ name, text string }
 
 var byDefault = schedule{"default", ""}
 
-// a2 gives each thread neighbouring entries, whose products are loaded before they are summed.
+// a2 gives each thread neighbouring entries. It loads their products before it sums them.
 func a2(perThread, warps int) schedule {
 	return schedule{fmt.Sprintf("A.2 %d entries a thread", perThread),
 		positionsOfThreads(perThread, warps,
-			fmt.Sprintf(
-				"precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,products), unroll(thread_nz_pre,%d), ",
-				perThread))}
+			fmt.Sprintf("precompute(A(i,j)*x(j),thread_nz,thread_nz_pre,products), "+
+				"unroll(thread_nz_pre,%d), ", perThread))}
 }
 
-// a11 is a2 with neither a temporary nor unrolling.
+// a11 is like a2, without a temporary and without unrolling.
 func a11(perThread, warps int) schedule {
 	return schedule{fmt.Sprintf("A.11 %d entries a thread", perThread),
 		positionsOfThreads(perThread, warps, "")}
@@ -27,32 +26,46 @@ func a11(perThread, warps int) schedule {
 
 func positionsOfThreads(perThread, warps int, loads string) string {
 	return fmt.Sprintf(
-		"fuse(i,j,f), pos(f,fpos,A(i,j)), split(fpos,block,fpos1,%d), split(fpos1,warp,fpos2,%d), split(fpos2,thread,thread_nz,%d), reorder(block,warp,thread,thread_nz), %s"+
-			"parallelize(block,GPUBlock,IgnoreRaces), parallelize(warp,GPUWarp,IgnoreRaces), parallelize(thread,GPUThread,Atomics)", perThread*32*warps, perThread*32, perThread, loads)
+		"fuse(i,j,f), pos(f,fpos,A(i,j)), split(fpos,block,fpos1,%d), "+
+			"split(fpos1,warp,fpos2,%d), split(fpos2,thread,thread_nz,%d), "+
+			"reorder(block,warp,thread,thread_nz), %s"+
+			"parallelize(block,GPUBlock,IgnoreRaces), parallelize(warp,GPUWarp,IgnoreRaces), "+
+			"parallelize(thread,GPUThread,Atomics)", perThread*32*warps, perThread*32, perThread,
+		loads)
 }
 
-// a10 gives rows to warps, which go through a row together.
+// a10 gives rows to warps. The threads of a warp traverse a row together.
 func a10(rows, warps int) schedule {
 	return schedule{fmt.Sprintf("A.10 %d rows a block", rows),
 		fmt.Sprintf(
-			"split(i,block,block_row,%d), split(block_row,warp_row,warp,%d), pos(j,jpos,A(i,j)), split(jpos,thread_nz,thread,32), "+
-				"reorder(block,warp,warp_row,thread,thread_nz), parallelize(block,GPUBlock,IgnoreRaces), parallelize(warp,GPUWarp,IgnoreRaces), parallelize(thread,GPUThread,Temporary)", rows, warps)}
+			"split(i,block,block_row,%d), split(block_row,warp_row,warp,%d), pos(j,jpos,A(i,j)), "+
+				"split(jpos,thread_nz,thread,32), "+
+				"reorder(block,warp,warp_row,thread,thread_nz), "+
+				"parallelize(block,GPUBlock,IgnoreRaces), parallelize(warp,GPUWarp,IgnoreRaces), "+
+				"parallelize(thread,GPUThread,Temporary)", rows, warps)}
 }
 
-// a4 gives each warp a few entries, whose threads have the columns.
+// a4 gives each warp a few entries. The warp's threads divide the columns.
 func a4(perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("A.4 %d entries a warp", perWarp),
 		fmt.Sprintf(
-			"reorder(i,j,k), fuse(i,j,f), pos(f,fpos,A(i,j)), split(fpos,block,fpos1,%d), split(fpos1,warp,nnz,%d), split(k,dense_val_unbounded,thread,32), "+
-				"bound(dense_val_unbounded,dense_val,%d,MaxExact), reorder(block,warp,dense_val,thread,nnz), parallelize(block,GPUBlock,IgnoreRaces), parallelize(warp,GPUWarp,IgnoreRaces), parallelize(thread,GPUThread,Atomics)",
+			"reorder(i,j,k), fuse(i,j,f), pos(f,fpos,A(i,j)), split(fpos,block,fpos1,%d), "+
+				"split(fpos1,warp,nnz,%d), split(k,dense_val_unbounded,thread,32), "+
+				"bound(dense_val_unbounded,dense_val,%d,MaxExact), "+
+				"reorder(block,warp,dense_val,thread,nnz), parallelize(block,GPUBlock,IgnoreRaces), "+
+				"parallelize(warp,GPUWarp,IgnoreRaces), parallelize(thread,GPUThread,Atomics)",
 			perWarp*warps, perWarp, columns/32)}
 }
 
-// a8 is a4 for a tensor of order 3.
+// a8 is like a4, for a tensor of order 3.
 func a8(perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("A.8 %d entries a warp", perWarp),
 		fmt.Sprintf(
-			"reorder(i,k,l,j), fuse(k,l,kl), fuse(i,kl,f), pos(f,fpos,B(i,k,l)), split(fpos,block,fpos1,%d), split(fpos1,warp,nnz,%d), split(j,dense_val_unbounded,thread,32), "+
-				"bound(dense_val_unbounded,dense_val,%d,MaxExact), reorder(block,warp,dense_val,thread,nnz), parallelize(block,GPUBlock,IgnoreRaces), parallelize(warp,GPUWarp,IgnoreRaces), parallelize(thread,GPUThread,Atomics)",
+			"reorder(i,k,l,j), fuse(k,l,kl), fuse(i,kl,f), pos(f,fpos,B(i,k,l)), "+
+				"split(fpos,block,fpos1,%d), split(fpos1,warp,nnz,%d), "+
+				"split(j,dense_val_unbounded,thread,32), "+
+				"bound(dense_val_unbounded,dense_val,%d,MaxExact), "+
+				"reorder(block,warp,dense_val,thread,nnz), parallelize(block,GPUBlock,IgnoreRaces), "+
+				"parallelize(warp,GPUWarp,IgnoreRaces), parallelize(thread,GPUThread,Atomics)",
 			perWarp*warps, perWarp, columns/32)}
 }

@@ -1,5 +1,6 @@
-// Command pictures draws docs/pictures: the way of a statement through the house, the tables of
-// leaves in docs/benchmarks.md as bars, and by distaff spy where the entries of real inputs lie.
+// Command pictures draws the pictures in docs/pictures: the path of a statement through the
+// program, the tables of leaves in docs/benchmarks.md as bars, and the entries of real inputs by
+// distaff spy.
 //
 //	go run ./scripts/pictures
 package main
@@ -11,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// spied are the inputs that distaff spy draws, and its pictures.
+// spied lists the inputs that distaff spy draws, and the names of the pictures.
 var spied = map[string]string{
 	"matrices/west0479.rb":           "matrix.svg",
 	"tensors/flights20k_odth.tns.gz": "tensor.svg",
@@ -33,7 +34,8 @@ func main() {
 		fail(err)
 	}
 	for file, picture := range spied {
-		spy := exec.Command("go", "run", "./cmd/distaff", "spy", filepath.Join("testdata", "real", file),
+		spy := exec.Command("go", "run", "./cmd/distaff", "spy",
+			filepath.Join("testdata", "real", file),
 			"--out="+filepath.Join("docs", "pictures", picture))
 		spy.Stderr = os.Stderr
 		if err := spy.Run(); err != nil {

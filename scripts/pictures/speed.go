@@ -18,16 +18,16 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// line is a row of the table of leaves of `make bench`: best times in milliseconds.
+// line is a row of the table of leaves of `make bench`, with the best times in milliseconds.
 type line struct {
 	kernel             string
 	threads            int
 	ours, byHand, peer float64
-	name               string // of the peer; empty where no library has the kernel
+	name               string // name of the peer; empty if no library has the kernel
 }
 
-// against is the time that a line's bar is drawn against: that of the peer, else that of the kernel
-// by hand.
+// against returns the time that a line's bar is compared with: the peer's, or the handwritten
+// kernel's if there is no peer.
 func (l line) against() float64 {
 	if l.name == "" {
 		return l.byHand
@@ -47,7 +47,7 @@ var (
 		`^(\S.*?\S) +(\d+) +([\d.]+) +[\d.]+ +([\d.]+) +[\d.]+ +(\S+) +([\d.]+|-) +(?:[\d.]+|-) +[\d.]+ +(?:[\d.]+|-)`)
 )
 
-// tables reads the tables of leaves in a page: each stands in a section whose heading is the
+// tables reads the tables of leaves in a page. Each is in a section whose heading is the
 // processor's name.
 func tables(text string) ([]run, error) {
 	var list []run
@@ -77,7 +77,7 @@ func tables(text string) ([]run, error) {
 	return list, nil
 }
 
-// lineOf reads a row, if the text is one.
+// lineOf parses a row. ok is false if the text is not a row.
 func lineOf(text string) (l line, ok bool, err error) {
 	m := row.FindStringSubmatch(text)
 	if m == nil {
@@ -95,7 +95,7 @@ func lineOf(text string) (l line, ok bool, err error) {
 	return l, true, errors.Join(errs[:]...)
 }
 
-// marks are strokes across bars: values at rows, offset as bars are.
+// marks are strokes across bars, at the values of rows. The offset is the bars' offset.
 type marks struct {
 	at     map[int]float64 // row -> value
 	offset vg.Length
@@ -121,7 +121,7 @@ func (m marks) Thumbnail(c *draw.Canvas) {
 	c.StrokeLine2(m.style(), mid, c.Min.Y, mid, c.Max.Y)
 }
 
-// label names a kernel with the libraries that its bars are drawn against.
+// label returns the name of a kernel and of the libraries that its bars are compared with.
 func label(lines []line, kernel string) string {
 	var names []string
 	for _, l := range lines {
@@ -136,8 +136,8 @@ func label(lines []line, kernel string) string {
 	return kernel + " (" + strings.Join(names, ", ") + ")"
 }
 
-// panel draws how many times as fast as the best library the leaves are on a processor, and the
-// kernels by hand.
+// panel draws the speed of the leaves and of the handwritten kernels on a processor, relative to
+// the best library.
 func panel(r run) (*plot.Plot, int, error) {
 	p := plot.New()
 	p.Title.Text = r.processor
@@ -151,7 +151,7 @@ func panel(r run) (*plot.Plot, int, error) {
 		}
 		most = max(most, l.threads)
 	}
-	// The first kernel of the table stands on top.
+	// The first kernel of the table is at the top.
 	at, names := map[string]int{}, make([]string, len(kernels))
 	for k, kernel := range kernels {
 		at[kernel] = len(kernels) - 1 - k
@@ -185,7 +185,8 @@ func panel(r run) (*plot.Plot, int, error) {
 			p.Legend.Add("by hand in C   ", strokes)
 		}
 	}
-	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.7}, {X: 1, Y: float64(len(kernels)) - 0.3}})
+	one, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.7},
+		{X: 1, Y: float64(len(kernels)) - 0.3}})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -193,7 +194,7 @@ func panel(r run) (*plot.Plot, int, error) {
 	p.Add(one)
 	p.NominalY(names...)
 	p.Y.Tick.Label.Font.Size = vg.Points(8)
-	p.Y.Padding = vg.Points(30) // where another font is wider
+	p.Y.Padding = vg.Points(30) // for wider fonts
 	p.X.Min = 0
 	p.X.Max *= 1.2 // room for the legend
 	p.Legend.Top = false
@@ -202,7 +203,7 @@ func panel(r run) (*plot.Plot, int, error) {
 	return p, len(kernels), nil
 }
 
-// speed draws a panel for each processor that was measured, beside one another.
+// speed draws a panel for each measured processor, next to one another.
 func speed(runs []run, file string) error {
 	plots := [][]*plot.Plot{make([]*plot.Plot, len(runs))}
 	rows := 0
@@ -222,7 +223,8 @@ func speed(runs []run, file string) error {
 	if _, err := image.WriteTo(&text); err != nil {
 		return err
 	}
-	// Times is as wide as the font that the places of labels were computed for, and more often there.
+	// Times is as wide as the font that the positions of labels were computed for, and is more
+	// often installed.
 	svg := strings.ReplaceAll(text.String(), "font-family:Liberation Serif",
 		"font-family:'Liberation Serif','Times New Roman',Times,serif")
 	return os.WriteFile(file, []byte(svg), 0o644)

@@ -6,7 +6,7 @@ import (
 	"html"
 )
 
-// box is a step: its name, what it does, and where it stands.
+// box is a step: its name, its task, and its position.
 type box struct {
 	x, y, w    int
 	name, text string
@@ -20,7 +20,7 @@ const (
 	files     = "#fbe8cf"
 )
 
-// way draws the path of a statement (above) and of the data (below).
+// way draws the path of a statement (above) and the path of the data (below).
 func way() []byte {
 	boxes := []box{
 		{20, 50, 170, "notation", "parse, check, types, sizes", compiler},
@@ -50,18 +50,17 @@ func way() []byte {
 <text x="20" y="172" font-size="15" fill="#333">and every rank runs it on its blocks.</text>
 `)
 	for _, k := range boxes {
-		fmt.Fprintf(&b,
-			"<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\" fill=\"%s\" stroke=\"#888\"/>\n",
-			k.x, k.y, k.w, boxHeight, k.fill)
-		fmt.Fprintf(&b,
-			"<text x=\"%d\" y=\"%d\" font-size=\"13\" font-weight=\"bold\" text-anchor=\"middle\" fill=\"#222\">%s</text>\n", k.x+k.w/2, k.y+24, html.EscapeString(k.name))
-		fmt.Fprintf(&b,
-			"<text x=\"%d\" y=\"%d\" font-size=\"10\" text-anchor=\"middle\" fill=\"#444\">%s</text>\n",
-			k.x+k.w/2, k.y+43, html.EscapeString(k.text))
+		fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\" "+
+			"fill=\"%s\" stroke=\"#888\"/>\n", k.x, k.y, k.w, boxHeight, k.fill)
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" font-size=\"13\" font-weight=\"bold\" "+
+			"text-anchor=\"middle\" fill=\"#222\">%s</text>\n", k.x+k.w/2, k.y+24,
+			html.EscapeString(k.name))
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" font-size=\"10\" text-anchor=\"middle\" "+
+			"fill=\"#444\">%s</text>\n", k.x+k.w/2, k.y+43, html.EscapeString(k.text))
 	}
 	for _, a := range arrows {
-		fmt.Fprintf(&b,
-			"<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#555\" stroke-width=\"1.5\" marker-end=\"url(#a)\"/>\n", a[0], a[1], a[2], a[3])
+		fmt.Fprintf(&b, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#555\" "+
+			"stroke-width=\"1.5\" marker-end=\"url(#a)\"/>\n", a[0], a[1], a[2], a[3])
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()

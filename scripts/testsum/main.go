@@ -1,9 +1,8 @@
-// Command testsum runs `go test -json`, given by its arguments, and prints what
-// a person wants to know, as it becomes known: the output of what fails, a line
-// a package as it ends, then what was skipped and why, and the totals. On a
-// terminal a last line says what runs; elsewhere a line says so after a minute
-// in which nothing ended. It exits 1 if anything failed, no test ran, or the
-// tests took more processor time than -budget.
+// Command testsum runs `go test -json` with its arguments and prints a summary as results arrive:
+// the output of failures, a line for each package when it ends, then the skipped tests with
+// reasons, and the totals. On a terminal the last line shows the running tests. Elsewhere a line
+// shows them after a minute in which nothing ended. It exits 1 if anything failed, if no test ran,
+// or if the tests used more processor time than -budget.
 package main
 
 import (
@@ -31,8 +30,8 @@ func main() {
 	}
 }
 
-// run hands the command's output to s, line by line, and returns the processor
-// time that it and its children took.
+// run passes the command's output to s, line by line, and returns the processor time of the command
+// and its children.
 func run(s *summary, argv []string) (time.Duration, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stderr = os.Stderr
@@ -74,7 +73,7 @@ func run(s *summary, argv []string) (time.Duration, error) {
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), err
 }
 
-// terminalWidth is the width of a terminal, 0 for anything else.
+// terminalWidth returns the width of a terminal, or 0 if the file is not a terminal.
 func terminalWidth(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {

@@ -15,27 +15,27 @@ type event struct {
 	Elapsed                       float64
 }
 
-// counts are numbers of tests.
+// counts holds numbers of tests.
 type counts struct{ passed, failed, skipped int }
 
-// pkg is a package whose tests run.
+// pkg is a package whose tests are running.
 type pkg struct {
 	counts
-	tests []string // that run, in the order of their starts
+	tests []string // running tests, in the order of their starts
 }
 
-// A summary prints events as they come.
+// A summary prints events as they arrive.
 type summary struct {
 	out      io.Writer
-	packages int // with tests; 0: unknown
-	width    int // of the terminal; 0: out is none
+	packages int // number of packages with tests; 0 if unknown
+	width    int // width of the terminal; 0 if out is not a terminal
 	total    counts
-	ended    int // packages
+	ended    int // number of packages that ended
 	running  map[string]*pkg
 	output   map[string][]string // by package and test
-	reasons  map[string]int      // of skips
+	reasons  map[string]int      // reasons of skips and their numbers
 	start    time.Time
-	said     time.Time // the last line
+	said     time.Time // time of the last line
 }
 
 func newSummary(out io.Writer, packages, width int) *summary {
@@ -44,17 +44,17 @@ func newSummary(out io.Writer, packages, width int) *summary {
 		running: map[string]*pkg{}, output: map[string][]string{}, reasons: map[string]int{}}
 }
 
-// add takes a line of the command's output.
+// add processes a line of the command's output.
 func (s *summary) add(line string, now time.Time) {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil {
-		s.say(now, line) // go's own words, of a package that cannot be listed
+		s.say(now, line) // go's own message about a package that cannot be listed
 		return
 	}
 	if e.Action == "build-output" {
 		s.say(now, strings.TrimSuffix(e.Output, "\n"))
 	}
-	if e.Package == "" { // a build's event
+	if e.Package == "" { // an event of a build
 		return
 	}
 	p := s.running[e.Package]
@@ -85,7 +85,8 @@ func (s *summary) endTest(e event, p *pkg, now time.Time) {
 		p.passed++
 	case "fail":
 		p.failed++
-		s.say(now, "--- FAIL "+e.Package+" "+e.Test+"\n"+strings.TrimSuffix(strings.Join(out, ""), "\n"))
+		s.say(now, "--- FAIL "+e.Package+" "+e.Test+"\n"+strings.TrimSuffix(strings.Join(out, ""),
+			"\n"))
 	case "skip":
 		p.skipped++
 		s.reasons[reason(out)]++
@@ -94,12 +95,12 @@ func (s *summary) endTest(e event, p *pkg, now time.Time) {
 
 func (s *summary) end(e event, p *pkg, now time.Time) {
 	delete(s.running, e.Package)
-	if e.Action == "skip" { // without tests
+	if e.Action == "skip" { // a package without tests
 		return
 	}
 	s.ended++
 	if e.Action == "fail" {
-		if p.failed == 0 { // not a test's: a build, a crash, TestMain, the time limit
+		if p.failed == 0 { // not a test's failure, but a build, a crash, TestMain or the time limit
 			p.failed++
 			s.say(now, strings.TrimSuffix(strings.Join(s.output[e.Package+" "], ""), "\n"))
 			for _, test := range p.tests {
@@ -130,7 +131,7 @@ func (c counts) String() string {
 	return text
 }
 
-// say prints a line, or several, in place of the line that says what runs.
+// say prints one or several lines, and overwrites the line that shows the running tests.
 func (s *summary) say(now time.Time, text string) {
 	if s.width > 0 {
 		fmt.Fprint(s.out, "\r\x1b[K")
@@ -139,8 +140,8 @@ func (s *summary) say(now time.Time, text string) {
 	s.said = now
 }
 
-// tick says what runs: each second on a terminal, elsewhere after a minute
-// without a line.
+// tick shows the running tests: each second on a terminal, and elsewhere after a minute without a
+// line.
 func (s *summary) tick(now time.Time) {
 	if s.width == 0 {
 		if now.Sub(s.said) >= time.Minute {
@@ -155,7 +156,7 @@ func (s *summary) tick(now time.Time) {
 	fmt.Fprint(s.out, "\r\x1b[K", string(line))
 }
 
-// state is the time, the number of packages that ended, and what runs.
+// state returns the time, the number of packages that ended, and the running tests.
 func (s *summary) state(now time.Time) string {
 	seconds := int(now.Sub(s.start).Seconds())
 	text := fmt.Sprintf("%d:%02d, %d", seconds/60, seconds%60, s.ended)
@@ -176,7 +177,7 @@ func (s *summary) state(now time.Time) string {
 	return text + "; " + strings.Join(names, ", ")
 }
 
-// close prints the totals, and tells whether all is well.
+// close prints the totals and reports whether everything passed.
 func (s *summary) close(used, budget time.Duration) bool {
 	now := time.Now()
 	if len(s.reasons) > 0 {
@@ -192,16 +193,16 @@ func (s *summary) close(used, budget time.Duration) bool {
 		now.Sub(s.start).Seconds(), used.Seconds()))
 	if budget > 0 && used > budget {
 		ok = false
-		s.say(now,
-			fmt.Sprintf(
-				"FAIL  the tests may take %.0f s of processor time: what is slow is to be mended, or belongs to `make fuzz`", budget.Seconds()))
+		s.say(now, fmt.Sprintf(
+			"FAIL  the tests may take %.0f s of processor time: what is slow is to be mended, "+
+				"or belongs to `make fuzz`", budget.Seconds()))
 	}
 	s.say(now, fmt.Sprintf("%d passed, %d failed, %d skipped", s.total.passed, s.total.failed,
 		s.total.skipped))
 	return ok
 }
 
-// reason is the message of a skip: its last line with "file.go:line: ".
+// reason returns the message of a skip, which is its last line with "file.go:line: ".
 func reason(lines []string) string {
 	for i := len(lines) - 1; i >= 0; i-- {
 		s := strings.TrimSpace(lines[i])

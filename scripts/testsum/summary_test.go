@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// events are two packages side by side: one that fails a test and skips one, one
-// that passes and one whose build fails.
+// events are the events of three packages that run in parallel: one fails a test and skips one, one
+// passes, and the build of one fails.
 const events = `{"Action":"start","Package":"p/a"}
 {"Action":"run","Package":"p/a","Test":"TestA"}
 {"Action":"start","Package":"p/b"}
@@ -33,9 +33,8 @@ func TestLinesAsPackagesEnd(t *testing.T) {
 	s := newSummary(&out, 3, 0)
 	for _, line := range strings.Split(events, "\n") {
 		s.add(line, s.start.Add(5*time.Second))
-		if strings.Contains(line, "2.04") &&
-			!strings.HasSuffix(out.String(),
-				"pass  p/b                                  2.0 s  1 passed (cached)\n") {
+		if strings.Contains(line, "2.04") && !strings.HasSuffix(out.String(),
+			"pass  p/b                                  2.0 s  1 passed (cached)\n") {
 			t.Errorf("when p/b ended, got %q", out.String())
 		}
 	}
@@ -63,7 +62,8 @@ func TestWhatRuns(t *testing.T) {
 	var log, screen strings.Builder
 	a, b := newSummary(&log, 3, 0), newSummary(&screen, 0, 40)
 	for _, s := range []*summary{a, b} {
-		s.add(`{"Action":"run","Package":"distaff/spmd","Test":"TestOf/which/the/name/is/long"}`, s.start)
+		s.add(`{"Action":"run","Package":"distaff/spmd","Test":"TestOf/which/the/name/is/long"}`,
+			s.start)
 		s.tick(s.start.Add(59 * time.Second))
 		s.tick(s.start.Add(65 * time.Second))
 	}
@@ -72,8 +72,8 @@ func TestWhatRuns(t *testing.T) {
 		t.Errorf("in a log: got %q, want %q", got, want)
 	}
 	if got, want := screen.String(),
-		"\r\x1b[K0:59, 0 packages; spmd TestOf/which/..."+
-			"\r\x1b[K1:05, 0 packages; spmd TestOf/which/..."; got != want {
+		"\r\x1b[K0:59, 0 packages; spmd TestOf/which/..."+"\r\x1b[K1:05, 0 packages; spmd "+
+			"TestOf/which/..."; got != want {
 		t.Errorf("on a terminal: got %q, want %q", got, want)
 	}
 }

@@ -1,8 +1,8 @@
-/* Kernels by hand that compute the values of a result whose pattern is known:
- * what assembly costs is measured against them. t[0] has its positions and
- * coordinates; this text follows that of kernels.c. */
+/* Handwritten kernels that compute the values of a result with a known pattern. The cost of
+ * assembly is measured against them. t[0] has the positions and coordinates. The compiler sees
+ * this text after kernels.c. */
 
-/* x where c holds, else 0, without a branch */
+/* returns x if c is 1 and 0 if c is 0, without a branch */
 static inline double pick(int c, double x)
 {
     unsigned long u;

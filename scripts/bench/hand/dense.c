@@ -1,11 +1,11 @@
-/* The product of the matrices t[1] and t[2], of as many rows as columns, by OpenBLAS, called directly: with as
- * many threads as env says, and one of them in each call from then on. */
+/* The product of the square matrices t[1] and t[2] by a direct call of OpenBLAS. It uses
+ * env->threads threads. Later calls of OpenBLAS use one thread. */
 #include <dlfcn.h>
 
 typedef void threads_fn(int);
 typedef void dgemm_fn(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
 
-/* 1 where there is no OpenBLAS. */
+/* Returns 1 if OpenBLAS is missing. */
 int openblas(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
 {
     static threads_fn *threads;

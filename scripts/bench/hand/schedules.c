@@ -173,9 +173,9 @@ int spmm_plain(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     return 0;
 }
 
-/* Of the entries q of the fiber at p of level l: their sums below, times the
- * rows of the level's factor, added to out. Sums are taken in w. A function for
- * each level, the last of which multiplies the values. */
+/* For the entries q of the fiber at p of level l: adds the sums below them, times the rows of
+ * the level's factor, to out. The sums are computed in w. There is a function for each level.
+ * The function for the last level multiplies the values. */
 #define LAST(name, l) \
     static inline void name(dst_tensor **t, int64_t p, double *restrict out, double *w, int64_t columns) \
     { \

@@ -1,7 +1,6 @@
-/* Times a kernel of PETSc on matrices that `bench` dumped (peers.go gives the
- * layout), at as many ranks as it is started with. petsc KERNEL THREADS REPEAT
- * FILE... prints, in one line, the times in seconds (of the slowest rank) and the
- * sum of the result's values. */
+/* Times a kernel of PETSc on matrices that `bench` dumped (peers.go describes the layout), on
+ * the ranks that mpirun started. petsc KERNEL THREADS REPEAT FILE... prints, in one line, the
+ * times in seconds (of the slowest rank) and the sum of the result's values. */
 #include <petscmat.h>
 #include <stdio.h>
 #include <stdlib.h>

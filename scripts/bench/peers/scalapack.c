@@ -1,9 +1,9 @@
-/* Times ScaLAPACK's pdgemm on square matrices that `bench` dumped (peers.go gives the
- * layout), at as many ranks as it is started with. scalapack gemm THREADS REPEAT FILE FILE
- * prints, in one line, the times in seconds (of the slowest rank) and the sum of the
- * result's values. ScaLAPACK stores columns one after another, and files have rows so: it reads
- * transposes, and computes that of the product. What it is given are the grid and the blocks that
- * are fastest of those that it tries first. */
+/* Times ScaLAPACK's pdgemm on square matrices that `bench` dumped (peers.go describes the
+ * layout), on the ranks that mpirun started. scalapack gemm THREADS REPEAT FILE FILE prints, in
+ * one line, the times in seconds (of the slowest rank) and the sum of the result's values.
+ * ScaLAPACK stores matrices by columns and the files by rows, so the program reads transposes
+ * and computes the transpose of the product. First it tries several grids and block sizes, and
+ * then it uses the fastest. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static double multiply(const struct layout *l, const double *a, const double *b,
     return slowest;
 }
 
-/* The times of as many products, and the sum of the last. */
+/* Measures repeat products and returns the sum of the last one. */
 static double run(const struct layout *l, char **files, int repeat, double *times)
 {
     double *a = matrix(l, files[0]), *b = matrix(l, files[1]), *c = room(l), mine = 0, sum;

@@ -1,8 +1,8 @@
-/* Times SPLATT's MTTKRP on what `bench` dumped. splatt KERNEL THREADS REPEAT TENSOR MATRIX MATRIX,
- * where the last letter of KERNEL is the mode that is left and the matrices are those of the other
- * two in order, prints, in one line, the times in seconds and the sum of the result's values. For
- * mttkrp it keeps a CSF for every mode, each with that mode first, as ours are stored; for onecopy
- * it has one. */
+/* Times SPLATT's MTTKRP on tensors that `bench` dumped. splatt KERNEL THREADS REPEAT TENSOR
+ * MATRIX MATRIX prints, in one line, the times in seconds and the sum of the result's values.
+ * The last letter of KERNEL is the mode that is left, and the matrices belong to the other two
+ * modes in order. For mttkrp the program stores a CSF for every mode, with the mode first, as
+ * ours does. For onecopy it stores one CSF. */
 #include "files.h"
 #include <splatt.h>
 #include <string.h>
