@@ -50,3 +50,13 @@ func PairText(i, j int64, line int, symmetry string) string {
 		"got (%d,%d) where line %d has (%d,%d), want entries of one triangle: a %s matrix has the mirror image of each",
 		j+1, i+1, line, i+1, j+1, symmetry)
 }
+
+// HasNegative reports whether the type of v holds -v. It does not for the least integer of a type.
+func HasNegative[T float64 | float32 | int64 | int32 | complex128 | complex64](v T) bool {
+	return v == 0 || v != -v
+}
+
+// NegativeText says what is wrong with the entry v of a skew-symmetric matrix where HasNegative is false.
+func NegativeText(v any) string {
+	return fmt.Sprintf("got %v, want a value whose negative %T can hold: the matrix is skew-symmetric", v, v)
+}

@@ -16,7 +16,7 @@ type cards struct {
 	in     *text.Head
 	line   []byte
 	no     int // the line number
-	col    int // the column of the last number that integer read, from 1
+	col    int // the column of the last number, from 1
 	next   int // index in format of the next field
 }
 
@@ -62,13 +62,13 @@ func (c *cards) number(what string) ([]byte, int, field, error) {
 	c.next++
 	tok := c.line[min(f.col, len(c.line)):min(f.col+f.width, len(c.line))]
 	trimmed := bytes.TrimLeft(tok, " ")
-	col := f.col + len(tok) - len(trimmed) + 1
+	c.col = f.col + len(tok) - len(trimmed) + 1
 	trimmed = bytes.TrimRight(trimmed, " \r")
 	if len(trimmed) == 0 {
 		return nil, 0, f, text.Dataf(c.file, c.no, f.col+1, "got blanks, want %s in %s", what,
 			tcs.Count(f.width, "column"))
 	}
-	return trimmed, col, f, nil
+	return trimmed, c.col, f, nil
 }
 
 // integer returns the next number, which must be from lo to hi.
@@ -77,7 +77,6 @@ func (c *cards) integer(what string, lo, hi int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.col = col
 	v, ok := int64(0), len(tok) <= 18
 	for _, d := range tok {
 		if d -= '0'; d > 9 {

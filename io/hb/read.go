@@ -250,8 +250,7 @@ func (s *stream) entry(n int) (int, error) {
 	}
 	s.noteSide(i, j)
 	s.cols[0][n+1], s.cols[1][n+1] = j, i
-	s.reflect(n)
-	return 2, nil
+	return 2, s.reflect(n)
 }
 
 // value reads part k of value n: 0 is the real part, 1 the imaginary part.

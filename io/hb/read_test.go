@@ -152,6 +152,7 @@ func TestRead(t *testing.T) {
 
 func TestMalformed(t *testing.T) {
 	formats := fmt.Sprintf("%-16s%-16s%-20s", "(16I5)", "(16I5)", "(3F5.1)")
+	wide := fmt.Sprintf("%-16s%-16s%-20s", "(16I5)", "(16I5)", "(I21)")
 	f1 := fmt.Sprintf("%-16s%-16s%-20s", "(16I5)", "(I1)", "(3F5.1)") // an index a line
 	for _, c := range []struct {
 		name, in string
@@ -213,6 +214,12 @@ func TestMalformed(t *testing.T) {
 			coo.Options{}, 3, "x.rb:7:1: got the end of the file, want a value"},
 		{"huge counts", file("RUA", "             1 999999999999999999 999999999999999999", formats,
 			"    1    2    3\n    1    2\n"), coo.Options{}, 3, "x.rb"},
+		{"skew least", file("IZA", counts(2, 2, 1), wide, "    1    2    2\n    2\n -9223372036854775808\n"),
+			coo.Options{Type: tcs.Int64}, 3,
+			"x.rb:7:2: got -9223372036854775808, want a value whose negative int64 can hold"},
+		{"skew least int32", file("IZA", counts(2, 2, 1), wide, "    1    2    2\n    2\n          -2147483648\n"),
+			coo.Options{Type: tcs.Int32}, 3,
+			"x.rb:7:11: got -2147483648, want a value whose negative int32 can hold"},
 		{"skew diagonal", file("RZA", counts(2, 2, 1), formats, "    1    2    2\n    1\n  1.0\n"),
 			coo.Options{}, 3, "x.rb:7:1: got 1 in row and column 1, want no entry, or a zero"},
 		{"hermitian diagonal", file("CHA", counts(2, 2, 1), formats,

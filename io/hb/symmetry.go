@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/io/text"
 )
@@ -14,17 +15,18 @@ func values[T float64 | float32 | int64 | int32 | complex128 | complex64](s *str
 	return unsafe.Slice((*T)(unsafe.Pointer(&s.words[0])), len(s.words)*8/int(unsafe.Sizeof(z)))
 }
 
-// reflect sets value n+1 to the value of the mirror image of entry n.
-func (s *stream) reflect(n int) {
+// reflect sets value n+1 to the value of the mirror image of entry n. It refuses an integer without
+// a negative in a skew-symmetric matrix.
+func (s *stream) reflect(n int) error {
 	switch s.typ {
 	case tcs.Float64:
 		reflect(values[float64](s), n, s.h.sym)
 	case tcs.Float32:
 		reflect(values[float32](s), n, s.h.sym)
 	case tcs.Int64:
-		reflect(values[int64](s), n, s.h.sym)
+		return reflectInt(s, values[int64](s), n)
 	case tcs.Int32:
-		reflect(values[int32](s), n, s.h.sym)
+		return reflectInt(s, values[int32](s), n)
 	case tcs.Complex128:
 		v := values[complex128](s)
 		if reflect(v, n, s.h.sym); s.h.sym == 'h' {
@@ -36,6 +38,15 @@ func (s *stream) reflect(n int) {
 			v[n+1] = complex(real(v[n]), -imag(v[n]))
 		}
 	}
+	return nil
+}
+
+func reflectInt[T int64 | int32](s *stream, v []T, n int) error {
+	if s.h.sym == 'z' && !coo.HasNegative(v[n]) {
+		return text.Dataf(s.src.Name, s.val.no, s.val.col, "%s", coo.NegativeText(v[n]))
+	}
+	reflect(v, n, s.h.sym)
+	return nil
 }
 
 func reflect[T float64 | float32 | int64 | int32 | complex128 | complex64](v []T, n int, sym byte) {

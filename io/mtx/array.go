@@ -60,12 +60,12 @@ func placeAs[T number](a *array, b *text.Block, reflect func(T, symmetry) T) (in
 			dst[n] = src[k]
 			n++
 			if a.h.sym != general {
+				if msg := against(src[k], a.h.sym, at[0] == at[1]); msg != "" {
+					return 0, text.Dataf(a.count.file, a.lines.LineBefore()-b.Lines+b.LineOf(k, '%'), 1, "%s", msg)
+				}
 				if at[0] != at[1] {
 					a.cols[0][n], a.cols[1][n], dst[n] = at[1], at[0], reflect(src[k], a.h.sym)
 					n++
-				} else if msg := onDiagonal(src[k], a.h.sym); msg != "" {
-					return 0, text.Dataf(a.count.file,
-						a.lines.LineBefore()-b.Lines+b.LineOf(k, '%'), 1, "%s", msg)
 				}
 			}
 		}

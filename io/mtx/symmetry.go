@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/io/text"
 )
@@ -61,11 +62,11 @@ func mirrorAs[T number](b *text.Block, l *text.Layout, sym symmetry, reflect fun
 	rows, cols := b.Coords[0], b.Coords[1]
 	n, marks := b.Raw, uint8(0)
 	for k := range b.Raw {
+		if msg := against(vals[k], sym, rows[k] == cols[k]); msg != "" {
+			b.Err = text.Dataf(l.File, b.LineOf(k, l.Comment), 1, "%s", msg)
+			return
+		}
 		if rows[k] == cols[k] {
-			if msg := onDiagonal(vals[k], sym); msg != "" {
-				b.Err = text.Dataf(l.File, b.LineOf(k, l.Comment), 1, "%s", msg)
-				return
-			}
 			continue
 		}
 		if rows[k] > cols[k] {
@@ -81,10 +82,14 @@ func mirrorAs[T number](b *text.Block, l *text.Layout, sym symmetry, reflect fun
 	b.Vals = b.Vals[:n*int(unsafe.Sizeof(z))]
 }
 
-// onDiagonal returns the error message for value v on the diagonal, or "" if the symmetry
-// allows v.
-func onDiagonal[T number](v T, sym symmetry) string {
+// against returns the error message for the value v of an entry on the diagonal or off it, or "" if
+// the symmetry allows v.
+func against[T number](v T, sym symmetry, diagonal bool) string {
 	switch {
+	case !diagonal:
+		if sym == skew && !coo.HasNegative(v) {
+			return coo.NegativeText(v)
+		}
 	case sym == skew && v != 0:
 		return fmt.Sprintf(
 			"got %v on the diagonal, want no entry, or a zero: the matrix is skew-symmetric", v)
