@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
 	"distaff/spmd/jobs"
-	"distaff/spmd/launch"
 )
 
 // A FileJob is a job file with what is said of it beside: see RunFile.
@@ -146,29 +144,6 @@ func (j *FileJob) memoryOf(name string) place.Memory {
 		return t.Placement.Placement.Memory()
 	}
 	return place.AnyMemory
-}
-
-// told is what all ranks must be told alike: what flags have changed of the file is in its
-// printed form.
-func (j *FileJob) told() launch.Told {
-	t := launch.Told{{"job file", j.File.String()}}
-	outputs := map[string]string{}
-	maps.Copy(outputs, j.Outputs)
-	t.Say("-o", launch.Named(outputs)...)
-	t.Say("-d", launch.Named(j.File.Sizes)...)
-	t.Number("--seed", j.Seed)
-	t.Number("--repeat", int64(j.Repeat))
-	t.Number("--warmup", int64(j.Warmup))
-	t.Option("--check", j.Check)
-	t.Option("--trust-input", j.TrustInput)
-	t.Say("--stats", j.StatsFile)
-	var code []string
-	j.checkCode(func(list []*schedule.Command) error {
-		code = append(code, j.inFolder().userCode().Told(list)...)
-		return nil
-	})
-	t.Say("the C of the file's schedules", code...)
-	return t
 }
 
 // inFolder are the options, for a file whose paths are relative to its folder.

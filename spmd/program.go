@@ -35,7 +35,9 @@ type (
 // How. The limit of memory is for all tensors and statements together. The error is f's, or that
 // of the rank that failed first. An error of f at one rank ends the program at all.
 func Start(ctx context.Context, o Options, f func(p *Program) error) error {
-	return o.start(ctx, nil, f)
+	told := launch.Told{{"version", Version()}}
+	o.tell(&told)
+	return o.start(ctx, told, f)
 }
 
 // start is Start, once the ranks of a launcher know that they were told the same.
@@ -47,7 +49,7 @@ func (o Options) start(ctx context.Context, told launch.Told, f func(p *Program)
 		return err
 	} else if ok {
 		return o.launched(ctx, l, func(c comm.Comm, set Options, here int) error {
-			if err := append(launch.Told{{"version", Version()}}, told...).Same(c); err != nil {
+			if err := told.Same(c); err != nil {
 				return err
 			}
 			return set.program(c, here, 1, f)

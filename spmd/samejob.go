@@ -7,14 +7,49 @@ import (
 	"distaff/spmd/launch"
 )
 
-// told is what all ranks of the job must be told alike. Threads, memory and folders may differ.
+// told is what all ranks of the job must be told alike.
 func (j *Job) told() launch.Told {
 	t := launch.Told{{"version", Version()}, {"statement", j.Statement}}
 	t.Say("-f", launch.Named(j.Formats)...)
 	t.Say("-t", launch.Named(j.Types)...)
 	t.Say("-d", launch.Named(j.Sizes)...)
+	tellInputs(&t, j.Inputs)
+	var outputs []string
+	for _, o := range j.Outputs {
+		outputs = append(outputs, o.Tensor+":"+o.File)
+	}
+	t.Say("-o", outputs...)
+	t.Option("a result to keep", j.Keep)
+	t.Option("a result to compute into", j.FixedPattern != nil)
+	j.Options.tell(&t)
+	if list, err := schedule.Parse(j.Schedule); err == nil {
+		t.Say("the C of -s", j.userCode().Told(list)...)
+	}
+	return t
+}
+
+// told is what all ranks of the job file must be told alike. What flags have changed of the file's tensors is in
+// the file's printed form, what they have changed of its params is not.
+func (j *FileJob) told() launch.Told {
+	t := launch.Told{{"version", Version()}, {"job file", j.File.String()}}
+	t.Say("-D", launch.Named(j.File.Given())...)
+	t.Say("-d", launch.Named(j.File.Sizes)...)
+	tellInputs(&t, j.Inputs)
+	t.Say("-o", launch.Named(j.Outputs)...)
+	j.inFolder().tell(&t)
+	var code []string
+	j.checkCode(func(list []*schedule.Command) error {
+		code = append(code, j.inFolder().userCode().Told(list)...)
+		return nil
+	})
+	t.Say("the C of the file's schedules", code...)
+	return t
+}
+
+// tellInputs adds where tensors come from.
+func tellInputs(t *launch.Told, inputs map[string]Input) {
 	files, kinds, more := map[string]string{}, map[string]string{}, map[string]string{}
-	for name, in := range j.Inputs {
+	for name, in := range inputs {
 		switch {
 		case in.Generate != "":
 			kinds[name] = in.Generate
@@ -35,34 +70,28 @@ func (j *Job) told() launch.Told {
 	t.Say("-i", launch.Named(files)...)
 	t.Say("-g", launch.Named(kinds)...)
 	t.Say("--index-base or --duplicates", launch.Named(more)...)
-	var outputs []string
-	for _, o := range j.Outputs {
-		outputs = append(outputs, o.Tensor+":"+o.File)
-	}
-	t.Say("-o", outputs...)
-	t.Number("--seed", j.Seed)
-	t.Say("--target", j.Target)
-	t.Say("--cpu", j.CPU)
-	t.Number("--repeat", int64(j.Repeat))
-	t.Number("--warmup", int64(j.Warmup))
-	t.Option("--check", j.Check)
-	t.Option("--trust-input", j.TrustInput)
-	t.Say("--tune", j.Tune)
-	t.Option("a result to keep", j.Keep)
-	t.Option("a result to compute into", j.FixedPattern != nil)
-	t.Say("--write", j.Write)
-	t.Say("-s", j.Schedule...)
-	if list, err := schedule.Parse(j.Schedule); err == nil {
-		t.Say("the C of -s", j.userCode().Told(list)...)
-	}
-	t.Say("-m", j.Machine)
-	t.Say("-p", j.Placements...)
-	t.Say("--split", j.Splits...)
-	t.Say("--order", j.BlockOrder)
-	t.Say("--extend", j.Extend...)
-	t.Say("--map", j.Map)
-	t.Say("--network", j.Network)
-	t.Number("--intermediate-order", int64(j.IntermediateOrder))
-	t.Say("--stats", j.StatsFile)
-	return t
+}
+
+// tell adds the options that all ranks must have alike. Threads, memory, folders and what a rank shows or checks by
+// itself may differ.
+func (o *Options) tell(t *launch.Told) {
+	t.Number("--seed", o.Seed)
+	t.Say("--target", o.Target)
+	t.Say("--cpu", o.CPU)
+	t.Number("--repeat", int64(o.Repeat))
+	t.Number("--warmup", int64(o.Warmup))
+	t.Option("--check", o.Check)
+	t.Option("--trust-input", o.TrustInput)
+	t.Say("--tune", o.Tune)
+	t.Say("--write", o.Write)
+	t.Say("-s", o.Schedule...)
+	t.Say("-m", o.Machine)
+	t.Say("-p", o.Placements...)
+	t.Say("--split", o.Splits...)
+	t.Say("--order", o.BlockOrder)
+	t.Say("--extend", o.Extend...)
+	t.Say("--map", o.Map)
+	t.Say("--network", o.Network)
+	t.Number("--intermediate-order", int64(o.IntermediateOrder))
+	t.Say("--stats", o.StatsFile)
 }

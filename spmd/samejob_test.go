@@ -2,9 +2,14 @@ package spmd
 
 import (
 	"context"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"distaff/codegen/jobfile"
+	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 )
@@ -61,4 +66,113 @@ func TestRanksAreToldTheSame(t *testing.T) {
 			t.Errorf("got %v, want %q from rank 2", err, c.want)
 		}
 	}
+}
+
+// mayDiffer are the fields of jobs, options and inputs that ranks need not be told alike, each with the reason.
+var mayDiffer = map[string]string{
+	"Ranks":         "a launcher's job has one a process",
+	"Threads":       "no bit of a result depends on them",
+	"MemoryLimit":   "nodes have different memory",
+	"Tmp":           "nodes have different folders",
+	"AllowUserCode": "a rank without it refuses the job by itself",
+	"Verify":        "it checks what a rank compiles",
+	"Checksums":     "rank 0 alone tells them",
+	"Argv":          "rank 0 alone tells it",
+	"Say":           "rank 0 alone prints", "Running": "rank 0 alone prints", "RunningAfter": "rank 0 alone prints",
+	"Note": "rank 0 alone prints", "Detail": "rank 0 alone prints", "Trace": "rank 0 alone prints",
+	"Progress": "rank 0 alone prints", "Working": "rank 0 alone prints",
+}
+
+// Every field of a job, a job file's job and an input is told to the ranks, or it is said why not.
+func TestEveryOptionIsTold(t *testing.T) {
+	const text = "param n = 3\nparam tol = 1e-3\ntensor A(n,n): ds\ntensor x(n)\ny(i) = A(i,j)*x(j)\n"
+	file := func() *jobfile.File {
+		f, err := jobfile.Parse("j.dst", text)
+		if err == nil {
+			err = f.Bind(nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	seen := map[string]bool{}
+	fields := func(v any, told func() any) {
+		base := told()
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+			if f.Anonymous || !f.IsExported() || f.Type == reflect.TypeFor[*jobfile.File]() {
+				continue
+			}
+			old := reflect.New(f.Type).Elem()
+			at := reflect.ValueOf(v).Elem().FieldByIndex(f.Index)
+			old.Set(at)
+			at.Set(filled(f.Type))
+			differs := !reflect.DeepEqual(base, told())
+			at.Set(old)
+			if _, may := mayDiffer[f.Name]; differs == may {
+				t.Errorf("%T.%s: told %v, want %v", v, f.Name, differs, !may)
+			}
+			seen[f.Name] = true
+		}
+	}
+	j := &Job{Statement: "y(i) = x(i)"}
+	fields(j, func() any { return j.told() })
+	fj := &FileJob{File: file()}
+	fields(fj, func() any { return fj.told() })
+	var in Input
+	fields(&in, func() any { return (&Job{Inputs: map[string]Input{"x": in}}).told() })
+	for name := range mayDiffer {
+		if !seen[name] {
+			t.Errorf("there is no %s", name)
+		}
+	}
+
+	for _, params := range []map[string]string{{"n": "4"}, {"tol": "1e-4"}} {
+		base, other := fj.told(), &FileJob{File: file()}
+		if err := other.File.Bind(params); err != nil {
+			t.Fatal(err)
+		}
+		err := local.Run(context.Background(), 2, func(w comm.Comm) error {
+			if w.Rank() == 1 {
+				return other.told().Same(w)
+			}
+			return base.Same(w)
+		})
+		for _, name := range slices.Collect(maps.Keys(params)) {
+			if want := "-D " + name + ":" + params[name] + ", and there nothing;"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+	}
+}
+
+// filled returns a value of the type that is not its zero value.
+func filled(typ reflect.Type) reflect.Value {
+	v := reflect.New(typ).Elem()
+	switch typ.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.String:
+		v.SetString("s")
+	case reflect.Slice:
+		v = reflect.Append(v, filled(typ.Elem()))
+	case reflect.Map:
+		v = reflect.MakeMap(typ)
+		v.SetMapIndex(filled(typ.Key()), filled(typ.Elem()))
+	case reflect.Struct:
+		for k := range typ.NumField() {
+			if v.Field(k).CanSet() {
+				v.Field(k).Set(filled(typ.Field(k).Type))
+			}
+		}
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(5))
+	case reflect.Pointer:
+		if typ == reflect.TypeFor[*tcs.Tensor]() {
+			return reflect.ValueOf(&tcs.Tensor{})
+		}
+	}
+	return v
 }
