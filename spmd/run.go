@@ -105,7 +105,8 @@ func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int,
 			true, !j.Check, true
 	}
 	s := &run.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
-		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes, SizesFrom: "-d",
+		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes,
+			SizesFrom:    func(string, int) string { return "-d" },
 			FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput,
 			Checksums: j.Checksums},
 		Prepared: prep,

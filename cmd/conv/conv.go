@@ -117,7 +117,8 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 		if o.Dims, err = parseSizes(v); err != nil {
 			return o, argv.Errorf("-d=%s: %v", v, err)
 		}
-		o.Order, o.DimsFrom = len(o.Dims), "-d"
+		o.Order = len(o.Dims)
+		o.DimsFrom = slices.Repeat([]string{"-d"}, o.Order)
 	}
 	base, err := choice(x, "index-base", "1", "0", "1")
 	if err != nil {

@@ -253,6 +253,21 @@ func TestTwoPlacesOfASize(t *testing.T) {
 			check("mode 0 of B ("+b+")", "mode 0 of D ("+d+")", "-i=B:"+b, "-i=D:"+d)
 		}
 	}
+	for _, d := range []string{"D.mtx", "D.tcs", "D.npy"} {
+		text := "tensor B(m,k): ss from \"B.tns\"\ntensor D(m,l) from \"" + d +
+			"\"\nA(i,l) = B(i,k)*D(i,l)\nprint A\n"
+		if err := os.WriteFile(filepath.Join(dir, "j.dst"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		want := "j.dst:3:1: B.tns:2:1: got coordinate 5 in mode 0, want at most 3: " +
+			"its size is 3, by mode 0 of D (" + d + ")"
+		for _, ranks := range []string{"--ranks=1", "--ranks=2"} {
+			out, _ := distaffCommand(t, dir, "run", "j.dst", ranks).CombinedOutput()
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s: got %s, want %q", ranks, out, want)
+			}
+		}
+	}
 	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-g=D:dense",
 		"-d=D:3,4")
 	check("B.tns:2:1: got coordinate 5", "its size is 3, by -d", "-i=B:B.tns", "-g=D:dense",

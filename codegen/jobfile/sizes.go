@@ -13,6 +13,7 @@ import (
 // Sizes are the sizes of a file.
 type Sizes struct {
 	Names map[string]int64   // of names among the sizes of tensors
+	From  map[string]string  // what gave them, by name
 	Dims  map[string][]int64 // of tensors that have modes, a size each; absent where one is not known
 }
 
@@ -41,9 +42,9 @@ func (f *File) CheckSizes(known map[string][]notation.Known) (*Sizes, error) {
 	if err := f.statements(f.Items, c.statement); err != nil {
 		return nil, err
 	}
-	out := &Sizes{Names: map[string]int64{}, Dims: map[string][]int64{}}
+	out := &Sizes{Names: map[string]int64{}, From: map[string]string{}, Dims: map[string][]int64{}}
 	for name, n := range c.names {
-		out.Names[name] = n.Size
+		out.Names[name], out.From[name] = n.Size, n.From
 	}
 	for name, dims := range c.dims {
 		if slices.ContainsFunc(dims, unknown) {

@@ -11,7 +11,7 @@ import (
 type Options struct {
 	Order     int      // the number of modes wanted; 0 where unknown
 	Dims      []int64  // sizes from -d, one a mode, negative where not given; nil for none
-	DimsFrom  string   // what gave Dims, for messages; "" for what is not known
+	DimsFrom  []string // what gave each of Dims, for messages; "" for what is not known, nil if nothing is
 	Type      tcs.Type // the value type wanted; Invalid for the file's own
 	ZeroBased bool     // --index-base=0, for the .tns format
 	Threads   int      // parsers of a text file; 0 for GOMAXPROCS

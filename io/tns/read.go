@@ -81,7 +81,9 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 		lim, from := int64(tcs.MaxSize), ""
 		switch {
 		case m < len(opt.Dims) && opt.Dims[m] >= 0:
-			lim, from = opt.Dims[m], opt.DimsFrom
+			if lim = opt.Dims[m]; opt.DimsFrom != nil {
+				from = opt.DimsFrom[m]
+			}
 		case h.Sizes != nil:
 			lim, from = h.Sizes[m], "the file's first lines"
 		default:

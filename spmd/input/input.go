@@ -59,9 +59,10 @@ func Hold(h *Held) Input { return Input{held: h} }
 
 // Options are how inputs are read; see spmd.Options.
 type Options struct {
-	Inputs    map[string]Input
-	Sizes     map[string][]int64 // those that are given
-	SizesFrom string             // what gives them, for messages; "" for what is not known
+	Inputs map[string]Input
+	Sizes  map[string][]int64 // those that are given
+	// SizesFrom returns what gives a size, for messages, or "" if that is not known. It may be nil.
+	SizesFrom func(tensor string, mode int) string
 	// a result that is there already, whose format then is the result's; nil for none
 	FixedPattern *tcs.Tensor
 	Missing      Missing

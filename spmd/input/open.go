@@ -220,8 +220,14 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 			dims = nil
 		}
 	}
+	var from []string
+	for m := range dims {
+		if r.o.SizesFrom != nil {
+			from = append(from, r.o.SizesFrom(s.name, m))
+		}
+	}
 	return coo.Options{
-		Order: s.order, Dims: dims, DimsFrom: r.o.SizesFrom, Type: bridge.TCS(r.p.Types[s.name]),
+		Order: s.order, Dims: dims, DimsFrom: from, Type: bridge.TCS(r.p.Types[s.name]),
 		ZeroBased: s.In.ZeroBased,
 		Threads:   r.Env.Threads, Tmp: r.Env.Tmp, Limit: r.Env.Limit.Max(),
 	}

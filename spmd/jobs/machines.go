@@ -82,6 +82,7 @@ func (r *names) how(s *jobfile.Statement, ranks int) (how program.How, err error
 // known is what is told of all tensors of a file before it runs.
 type known struct {
 	Names map[string]int64      // sizes, by their names
+	From  map[string]string     // what gave them, by their names
 	Dims  map[string][]int64    // of tensors
 	Types map[string]dtype.Type // of inputs that tell theirs
 }

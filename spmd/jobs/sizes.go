@@ -27,6 +27,7 @@ type names struct {
 	given map[string]input.Input // of tensors, in the place of what the file says
 	dir   string                 // of the file, to which paths in it are relative
 	sizes map[string]int64
+	from  map[string]string     // what gave the sizes, for messages; nil for what is not known
 	types map[string]dtype.Type // of tensors that are declared without one, by their inputs
 	// grids are those of machines that are computed for products, where placements lie over them.
 	grids map[*jobfile.Machine]*place.Machine
@@ -55,6 +56,7 @@ func (r *execution) bind() error {
 	}
 	r.found = found
 	maps.Copy(r.names.sizes, found.Names)
+	r.names.from = found.From
 	r.names.types = found.Types
 	return r.names.products(found, r.p.Ranks(), r.p.MemoryLimit())
 }
@@ -66,7 +68,7 @@ func (r *names) found() (known, error) {
 		return known{}, err
 	}
 	types, err := r.typed()
-	return known{sizes.Names, sizes.Dims, types}, err
+	return known{sizes.Names, sizes.From, sizes.Dims, types}, err
 }
 
 // path is a file that the job file names, which is relative to it.
@@ -150,7 +152,11 @@ func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 		if err != nil {
 			return how, err
 		}
-		how.Sizes = append(how.Sizes, n)
+		from := ""
+		if name, ok := s.Name(); ok {
+			from = r.from[name]
+		}
+		how.Sizes, how.SizesFrom = append(how.Sizes, n), append(how.SizesFrom, from)
 	}
 	return how, nil
 }

@@ -111,6 +111,8 @@ type Storage struct {
 	Format string  // "ds", "ss:1,0"
 	Type   string  // "float32"
 	Sizes  []int64 // of its modes; -1 for one that is not given; of a scalar, none, but not nil
+	// SizesFrom says for messages what gave each of Sizes, "" for what is not known. It may be nil.
+	SizesFrom []string
 }
 
 // Set gives the name a tensor, in the place of the one that it had. Files are opened, and generated

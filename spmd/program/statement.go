@@ -202,8 +202,8 @@ func (s *Statement) try(sized bool) error {
 		return err
 	}
 	s.reader = input.NewReader(p.env, s.parsed,
-		input.Options{Inputs: s.parsed.Inputs, Sizes: s.parsed.UserSizes, Seed: p.o.Seed,
-			TrustInput: p.o.TrustInput})
+		input.Options{Inputs: s.parsed.Inputs, Sizes: s.parsed.UserSizes, SizesFrom: p.sizesFrom,
+			Seed: p.o.Seed, TrustInput: p.o.TrustInput})
 	r := s.reader
 	if err := r.Open(); err != nil {
 		return p.failed(err)
@@ -323,6 +323,14 @@ func say(g *input.Given, t *tensor) {
 	if len(t.how.Sizes) > 0 {
 		g.Sizes[t.name] = t.how.Sizes
 	}
+}
+
+// sizesFrom returns what gave the size of a tensor's mode, or "" if that is not known.
+func (p *Program) sizesFrom(tensor string, mode int) string {
+	if t := p.tensors[tensor]; t != nil && mode < len(t.how.SizesFrom) {
+		return t.how.SizesFrom[mode]
+	}
+	return ""
 }
 
 // reading lists the tensors on the right side, each once.
