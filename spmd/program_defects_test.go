@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +208,45 @@ func TestAddsToNarrowerType(t *testing.T) {
 				t.Errorf("%s, %d ranks: got %v, %v, want %s", stmt, ranks, got, err, want)
 			}
 			r.Result.Close()
+		}
+	}
+}
+
+// TestWriteOneFileTwice: one file for two tensors, under another name too, ends the program before
+// anything is written.
+func TestWriteOneFileTwice(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "y.tns"), filepath.Join(dir, "link.tns")
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, second := range []string{file, dir + "/sub/../y.tns", link} {
+		for _, ranks := range []int{1, 3} {
+			wrote := false
+			o := spmd.Options{Ranks: ranks, Target: spmd.Interpreter}
+			err := spmd.Start(context.Background(), o, func(p *spmd.Program) error {
+				how := spmd.Storage{Format: "d", Sizes: []int64{4}}
+				if err := p.Set("x", spmd.Generated("dense:int"), how); err != nil {
+					return err
+				}
+				if err := p.Do("z(i) = x(i) + x(i)"); err != nil {
+					return err
+				}
+				err := p.Write(spmd.Output{Tensor: "x", File: file}, spmd.Output{Tensor: "z", File: second})
+				if p.Rank() == 0 {
+					wrote = err == nil
+				}
+				return err
+			})
+			if wrote || err == nil || !strings.Contains(err.Error(), "want a file for each") {
+				t.Errorf("%s, %d ranks: got %v, want a refusal of the second file", second, ranks, err)
+			}
+			if _, err := os.Stat(file); err == nil {
+				t.Errorf("%s, %d ranks: %s was written", second, ranks, file)
+			}
 		}
 	}
 }
