@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
+	"distaff/codegen/ir"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
 	"distaff/kernels/lint"
@@ -111,7 +112,16 @@ func (c *C) load(o *cc.Object, u *codegen.Unit) (Leaf, error) {
 	if err := checkBLAS(u.Func, c.note); err != nil {
 		return nil, err
 	}
-	return Load(o, symbol(u))
+	own := false // C of the user's, which may keep state between calls
+	ir.Walk(u.Func.Body, func(s ir.Stmt) {
+		if _, ok := s.(*ir.Call); ok {
+			own = true
+		}
+	})
+	if own {
+		return Load(o, symbol(u))
+	}
+	return LoadShared(o, symbol(u))
 }
 
 func (c *C) Complete() bool { return c.builder.Compiler() != nil }

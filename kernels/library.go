@@ -10,6 +10,7 @@ import "C"
 //go:generate cp ../codegen/emit/c/dst.h dst.h
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -52,6 +53,7 @@ type Library struct {
 	label  string
 	leaves int // number of open leaves
 	closed bool
+	hash   [sha256.Size]byte // the key in shared; of use only there
 }
 
 // Open loads an object. The object must have been compiled for this machine's CPU, or for an
@@ -147,6 +149,11 @@ func (l *Library) Leaf(name string) (Leaf, error) {
 	if l.closed {
 		return nil, &LoadError{name, errors.New("its library is closed")}
 	}
+	return l.leaf(name)
+}
+
+// leaf is called with the lock held, while the object is loaded.
+func (l *Library) leaf(name string) (Leaf, error) {
 	s := C.CString(name)
 	defer C.free(unsafe.Pointer(s))
 	fn := C.dst_symbol(l.handle, s)
@@ -197,6 +204,7 @@ func (l *Library) unload() error {
 	defer C.free(unsafe.Pointer(path))
 	gone := C.dst_close(l.handle, path) == 1
 	l.handle = nil
+	shared.CompareAndDelete(l.hash, l)
 	if l.temp != "" {
 		return os.RemoveAll(l.temp)
 	}
@@ -221,4 +229,39 @@ func Load(o *cc.Object, name string) (Leaf, error) {
 	}
 	leaf, err := l.Leaf(name)
 	return leaf, errors.Join(err, l.Close())
+}
+
+// shared holds by their hashes the libraries that LoadShared opened and that are loaded: *Library.
+var shared sync.Map
+
+// LoadShared is Load of an object whose functions keep no state between calls: leaves of equal
+// objects have one library.
+func LoadShared(o *cc.Object, name string) (Leaf, error) {
+	hash := sha256.Sum256(o.Bytes)
+	if found, ok := shared.Load(hash); ok {
+		if leaf, err := found.(*Library).another(name); leaf != nil || err != nil {
+			return leaf, err
+		}
+	}
+	l, err := Open(o)
+	if err != nil {
+		return nil, err
+	}
+	l.hash = hash
+	leaf, err := l.Leaf(name)
+	if err == nil {
+		shared.Store(hash, l)
+	}
+	return leaf, errors.Join(err, l.Close())
+}
+
+// another is Leaf, also of a library that is closed and whose leaves are not; it returns nil if the
+// library is unloaded.
+func (l *Library) another(name string) (Leaf, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.handle == nil {
+		return nil, nil
+	}
+	return l.leaf(name)
 }

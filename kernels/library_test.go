@@ -145,3 +145,45 @@ func TestOpenFromFile(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// Leaves of equal objects share a library, which is unloaded with the last of them.
+func TestLoadShared(t *testing.T) {
+	o := buildObject(t, constant("7"), cc.NoCPU)
+	for range 2 {
+		before := libraries.Load()
+		var leaves []Leaf
+		for range 3 {
+			l, err := LoadShared(o, "leaf")
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaves = append(leaves, l)
+		}
+		if n := libraries.Load() - before; n != 1 {
+			t.Errorf("three leaves of one object loaded %d libraries, want 1", n)
+		}
+		other, err := LoadShared(buildObject(t, constant("8"), cc.NoCPU), "leaf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = LoadShared(o, "none")
+		if err == nil || !strings.Contains(err.Error(), "no such function") {
+			t.Errorf("a function that is not there: %v", err)
+		}
+		for _, l := range leaves {
+			if run(t, l) != 7 || run(t, other) != 8 {
+				t.Fatal("leaves are mistaken for one another")
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+		shared.Range(func(hash, l any) bool {
+			t.Errorf("a library without leaves is still shared: %x", hash)
+			return true
+		})
+	}
+}

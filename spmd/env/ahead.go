@@ -35,10 +35,11 @@ func (e *Env) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (st
 	all.Go(func() {
 		begun := map[string]bool{}
 		for u := range units(ctx) {
-			if e.Allow(u) != nil || begun[p.Key(u)] {
+			key := p.Key(u)
+			if e.Allow(u) != nil || begun[key] {
 				continue
 			}
-			begun[p.Key(u)] = true
+			begun[key] = true
 			select {
 			case <-ctx.Done():
 				return

@@ -164,9 +164,16 @@ func (r *execution) ahead() (stop func(), err error) {
 	ranks := r.p.Ranks()
 	return r.p.Ahead(func(ctx context.Context) iter.Seq[*codegen.Unit] {
 		return func(yield func(*codegen.Unit) bool) {
+			begun := map[string]bool{}
 			for _, s := range statements {
 				if r.runs == nil {
 					s.Runs = 0
+				}
+				if key := s.alike(); key != "" {
+					if begun[key] {
+						continue
+					}
+					begun[key] = true
 				}
 				units, err := r.o.Leaves(ctx, s, ranks)
 				if err != nil {

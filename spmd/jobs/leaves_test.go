@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"distaff/kernels/cc"
+	"distaff/spmd/jobs"
 )
 
 // cached is how many leaves a cache has.
@@ -62,6 +63,43 @@ func TestNamesShareLeaves(t *testing.T) {
 	}
 	if len(j.said) != 2 {
 		t.Errorf("got %q, want two lines", j.said)
+	}
+}
+
+// TestAheadOnce: leaves of statements that differ in names alone are made ahead once.
+func TestAheadOnce(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
+	f := job(t, dir, `tensor A(n, n): ds from "A.tns"
+tensor x(n): d
+tensor f(n): d type float32
+x(i) = A(i,j)
+r0(i) = A(i,j) * x(j) + 1e3
+r1(row) = A(row,col) * x(col) + 1e3
+r2(i) = A(i,j) * x(j) + 1e4
+r3(i) = A(j,i) * x(j) + 1e3
+r4(i) = A(i,j) * r0(j) + 1e3
+f(i) = A(i,j) * x(j) + 1e3
+repeat 5 {
+  r5(i) = A(i,j) * x(j) + 1e3
+}
+r6(i) = A(i,j) * x(j) + 1e3
+  parallelize(i, CPUThread, NoRaces)
+r7(i) = A(i,j) * x(j) + 1e3
+`, nil).File
+	statements, err := jobs.Statements(f, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := jobs.Alike(statements)
+	for a, one := range keys {
+		for b, two := range keys[:a] {
+			// r1 and r0; r7, r0 and r1
+			want := one != "" && (a == 2 && b == 1 || a == 9 && (b == 1 || b == 2))
+			if got := one == two; got != want {
+				t.Errorf("statements %d and %d are alike: %t, want %t\n%s\n%s", b, a, got, want, two, one)
+			}
+		}
 	}
 }
 

@@ -1,10 +1,14 @@
 package jobs
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"math/bits"
+	"regexp"
+	"strings"
 
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
@@ -77,6 +81,45 @@ func (r *names) statements(found known, ranks int) ([]Statement, error) {
 		out = append(out, Statement{s, g, runs[s]})
 	}
 	return out, nil
+}
+
+// words are the names and numbers of a statement.
+var words = regexp.MustCompile(`[0-9][0-9A-Za-z_.]*|[A-Za-z_][0-9A-Za-z_]*`)
+
+// alike returns a text that is the same for statements that differ in names alone and read the same
+// inputs, so that their leaves are expected to be the same; "" for a statement with commands or
+// placements, which name variables and tensors too.
+func (s Statement) alike() string {
+	g := s.Given
+	placed := len(g.Placements) > 0 || g.Machine != nil
+	if placed || len(g.Schedule) > 0 || schedule(s.Statement) != "default" {
+		return ""
+	}
+	stmt, err := notation.Parse(g.Statement)
+	if err != nil {
+		return ""
+	}
+	names := map[string]string{}
+	for _, a := range append(stmt.Accesses(), stmt.LHS) {
+		names[a.Name] = ""
+		for _, v := range a.Vars {
+			names[v] = ""
+		}
+	}
+	var tensors strings.Builder
+	n := 0
+	text := words.ReplaceAllStringFunc(g.Statement, func(name string) string {
+		number, ok := names[name]
+		if ok && number == "" {
+			n++
+			number = fmt.Sprintf("$%d", n)
+			names[name] = number
+			fmt.Fprintf(&tensors, " %s:%q %q %d %+v",
+				number, g.Formats[name], g.Types[name], g.Sizes[name], g.Inputs[name])
+		}
+		return cmp.Or(number, name)
+	})
+	return fmt.Sprint(text, tensors.String(), s.Runs)
 }
 
 // timesOf returns how often each statement of items runs at most.
