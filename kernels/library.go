@@ -11,11 +11,14 @@ import "C"
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -177,6 +180,20 @@ func (l *Library) Symbol(name string) unsafe.Pointer {
 	return C.dst_symbol(l.handle, s)
 }
 
+// Fill copies values to the array of as many doubles that the object calls symbol. No leaf of the
+// library may run meanwhile. Without values it does nothing.
+func (l *Library) Fill(symbol string, values []float64) error {
+	if len(values) == 0 {
+		return nil
+	}
+	at := l.Symbol(symbol)
+	if at == nil {
+		return &LoadError{l.label, fmt.Errorf("the object has no array %s", symbol)}
+	}
+	copy(unsafe.Slice((*float64)(at), len(values)), values)
+	return nil
+}
+
 // keep keeps the library loaded forever, because threads may still run in it.
 func (l *Library) keep() {
 	l.mu.Lock()
@@ -234,10 +251,18 @@ func Load(o *cc.Object, name string) (Leaf, error) {
 // shared holds by their hashes the libraries that LoadShared opened and that are loaded: *Library.
 var shared sync.Map
 
-// LoadShared is Load of an object whose functions keep no state between calls: leaves of equal
-// objects have one library.
-func LoadShared(o *cc.Object, name string) (Leaf, error) {
-	hash := sha256.Sum256(o.Bytes)
+// LoadShared is Load of an object whose functions keep no state between calls. The array of doubles
+// that the object calls symbol gets the values, if there are any, and nothing else may write to it.
+// Leaves of equal objects with the same values have one library.
+func LoadShared(o *cc.Object, name, symbol string, values []float64) (Leaf, error) {
+	key := o.Bytes
+	if len(values) > 0 {
+		key = slices.Clone(key)
+		for _, x := range values {
+			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(x))
+		}
+	}
+	hash := sha256.Sum256(key)
 	if found, ok := shared.Load(hash); ok {
 		if leaf, err := found.(*Library).another(name); leaf != nil || err != nil {
 			return leaf, err
@@ -246,6 +271,9 @@ func LoadShared(o *cc.Object, name string) (Leaf, error) {
 	l, err := Open(o)
 	if err != nil {
 		return nil, err
+	}
+	if err := l.Fill(symbol, values); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
 	l.hash = hash
 	leaf, err := l.Leaf(name)

@@ -153,7 +153,7 @@ func TestLoadShared(t *testing.T) {
 		before := libraries.Load()
 		var leaves []Leaf
 		for range 3 {
-			l, err := LoadShared(o, "leaf")
+			l, err := LoadShared(o, "leaf", "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,11 +162,11 @@ func TestLoadShared(t *testing.T) {
 		if n := libraries.Load() - before; n != 1 {
 			t.Errorf("three leaves of one object loaded %d libraries, want 1", n)
 		}
-		other, err := LoadShared(buildObject(t, constant("8"), cc.NoCPU), "leaf")
+		other, err := LoadShared(buildObject(t, constant("8"), cc.NoCPU), "leaf", "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = LoadShared(o, "none")
+		_, err = LoadShared(o, "none", "", nil)
 		if err == nil || !strings.Contains(err.Error(), "no such function") {
 			t.Errorf("a function that is not there: %v", err)
 		}

@@ -66,6 +66,47 @@ func TestNamesShareLeaves(t *testing.T) {
 	}
 }
 
+// TestParamsShareLeaves: jobs that differ in the value of a param have one leaf, for each value its own
+// results, also where two statements of a job have different ones.
+func TestParamsShareLeaves(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "x.tns", "1 2\n2 4\n3 8\n")
+	text := `param alpha = 0.5
+param beta = 0.75
+tensor x(n): s from "x.tns"
+y(i) = alpha * x(i)
+z(i) = beta * x(i)
+print y
+print z
+`
+	cache := ""
+	for _, c := range []struct {
+		alpha string
+		want  []string
+	}{{"", []string{"7", "10.5"}}, {"0.625", []string{"8.75", "10.5"}}, {"1e-3", []string{"0.014", "10.5"}}} {
+		params := map[string]string{}
+		if c.alpha != "" {
+			params["alpha"] = c.alpha
+		}
+		j := job(t, dir, text, params)
+		if cache == "" {
+			cache = runCompiled(t, j)
+		} else {
+			j.Target = ""
+			j.run(t)
+		}
+		if n := cached(t, cache); n != 1 {
+			t.Errorf("alpha %q: %d leaves, want 1", c.alpha, n)
+		}
+		for n, line := range j.said {
+			_, sum, _ := strings.Cut(line, "sum ")
+			if len(j.said) != 2 || sum != c.want[n] {
+				t.Errorf("alpha %q: got %q, want sum %s", c.alpha, line, c.want[n])
+			}
+		}
+	}
+}
+
 // TestAheadOnce: leaves of statements that differ in names alone are made ahead once.
 func TestAheadOnce(t *testing.T) {
 	dir := t.TempDir()

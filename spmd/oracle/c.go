@@ -17,9 +17,10 @@ import (
 // C compiles a case to C, loads the leaf and calls it, at one to three threads.
 // What the compiler warns of, or package lint finds, is a failure.
 type C struct {
-	b     *cc.Builder
-	flags string
-	hasty bool // leaves are compiled as those that run for a short time only
+	b       *cc.Builder
+	flags   string
+	hasty   bool // leaves are compiled as those that run for a short time only
+	unnamed bool // leaves are compiled from the texts that compilers get for a cache
 }
 
 // NewC makes the engine with the machine's C compiler (that of the environment
@@ -135,6 +136,9 @@ func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error
 		return nil, nil
 	}
 	text := emitc.File(funcs...)
+	if e.unnamed {
+		text = emitc.Unnamed(funcs...)
+	}
 	if err := lint.Check(text); err != nil {
 		return nil, err
 	}
@@ -142,7 +146,16 @@ func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error
 	if err != nil {
 		return nil, err
 	}
-	return kernels.Open(o)
+	lib, err := kernels.Open(o)
+	if err != nil || !e.unnamed {
+		return lib, err
+	}
+	for _, fn := range funcs {
+		if err := lib.Fill(emitc.ValuesSymbol(fn.Name), emitc.Values(fn)); err != nil {
+			return nil, errors.Join(err, lib.Close())
+		}
+	}
+	return lib, nil
 }
 
 func call(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, error) {

@@ -79,30 +79,35 @@ func TestHastyBits(t *testing.T) {
 	}
 	ctx := context.Background()
 	for _, list := range groups {
-		for cases := range slices.Chunk(list, 20) {
-			var runs [2][]func(context.Context) (*Output, error)
-			for w, e := range []*C{full, &hasty} {
-				var made []*Prepared
-				for _, c := range cases {
-					p, err := c.Prepare()
-					if err != nil {
-						t.Fatal(err)
-					}
-					made = append(made, p)
+		compareBits(ctx, t, full, &hasty, list, "in haste")
+	}
+}
+
+// compareBits runs cases by two engines, the second of which is what, and wants equal bits.
+func compareBits(ctx context.Context, t *testing.T, one, other *C, list []*Case, what string) {
+	for cases := range slices.Chunk(list, 20) {
+		var runs [2][]func(context.Context) (*Output, error)
+		for w, e := range []*C{one, other} {
+			var made []*Prepared
+			for _, c := range cases {
+				p, err := c.Prepare()
+				if err != nil {
+					t.Fatal(err)
 				}
-				runs[w] = e.batch(ctx, made)
+				made = append(made, p)
 			}
-			for k, c := range cases {
-				x, err := runs[0][k](ctx)
-				y, err2 := runs[1][k](ctx)
-				switch {
-				case (err == nil) != (err2 == nil):
-					t.Errorf("%s: got %v in haste, want %v", c.Stmt, err2, err)
-				case err != nil && !refused(err) && exitCode(err) != 3:
-					t.Errorf("%s: %v", c.Stmt, err)
-				case err == nil && !sameBits(x.Entries, y.Entries):
-					t.Errorf("other bits in haste:\n%s", c.Text())
-				}
+			runs[w] = e.batch(ctx, made)
+		}
+		for k, c := range cases {
+			x, err := runs[0][k](ctx)
+			y, err2 := runs[1][k](ctx)
+			switch {
+			case (err == nil) != (err2 == nil):
+				t.Errorf("%s: got %v %s, want %v", c.Stmt, err2, what, err)
+			case err != nil && !refused(err) && exitCode(err) != 3:
+				t.Errorf("%s: %v", c.Stmt, err)
+			case err == nil && !sameBits(x.Entries, y.Entries):
+				t.Errorf("other bits %s:\n%s", what, c.Text())
 			}
 		}
 	}

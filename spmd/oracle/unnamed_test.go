@@ -1,13 +1,17 @@
 package oracle
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/notation"
+	"distaff/kernels/cc"
 )
 
 // renamed is the case under other names, the order of which in the alphabet is the reverse of what
@@ -94,4 +98,39 @@ func TestUnnamed(t *testing.T) {
 	if differ < 200 {
 		t.Errorf("names differ in the texts for people of %d cases, want most", differ)
 	}
+}
+
+// TestUnnamedBits: leaves of the texts that compilers get, with their numbers in arrays, give the
+// bits of leaves of the texts for people.
+func TestUnnamedBits(t *testing.T) {
+	named, err := NewC(os.Getenv, "-O3")
+	if errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	unnamed := *named
+	unnamed.unnamed = true
+	n := uint64(40)
+	if *nFlag > 0 {
+		n = *nFlag
+	}
+	var list []*Case
+	for k := *firstFlag; uint64(len(list)) < n; k++ {
+		c := rounding(*seedFlag, k)
+		p, err := c.Prepare()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, c.Text())
+		}
+		made, err := compile(p, "leaf")
+		if err != nil {
+			continue
+		}
+		if len(emitc.Values(made.unit.Func)) > 0 {
+			list = append(list, c)
+		}
+		made.close()
+	}
+	compareBits(context.Background(), t, named, &unnamed, list, "with numbers in arrays")
 }

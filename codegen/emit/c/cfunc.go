@@ -23,6 +23,9 @@ type cfunc struct {
 	split  map[*ir.Var][2]string // sums of a vector loop that run on two scalars
 	owns   bool                  // there is something to release at the end
 	lines  bool                  // it stores lines past the caches
+	reads  []bool                // which of the leaf's values it uses; nil for none
+	// divisor is the last literal that was a divisor: it stays in the text.
+	divisor *ir.Lit
 	// orderedOf is the loop whose iterations have an ordered section, nil for none; changing is what
 	// iterations before have changed.
 	orderedOf *ir.For
@@ -37,6 +40,9 @@ func (l *leaf) newFunc() *cfunc {
 	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done",
 		"none"} {
 		f.Names.Take(own)
+	}
+	for n := range l.values {
+		f.Names.Take(valueName(n))
 	}
 	return f
 }
@@ -154,7 +160,7 @@ func (l *leaf) main(bodyName string) string {
 	signature := fmt.Sprintf("int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {\n",
 		l.symbol)
 	if bodyName == "" {
-		b.WriteString("\n" + signature + unpacked + inner.Text() + "}\n")
+		b.WriteString("\n" + signature + unpacked + inner.valueLines() + inner.Text() + "}\n")
 		return b.String()
 	}
 	params, args := l.bodyParams(inner, entry, u)
@@ -162,7 +168,7 @@ func (l *leaf) main(bodyName string) string {
 	if u.fails {
 		result = "int"
 	}
-	fmt.Fprintf(&b, "\n%s {\n%s}\n", prototype(result, bodyName, params), inner.Text())
+	fmt.Fprintf(&b, "\n%s {\n%s}\n", prototype(result, bodyName, params), inner.valueLines()+inner.Text())
 	call := fmt.Sprintf("%s(%s);\n", bodyName, strings.Join(args, ", "))
 	if u.fails {
 		call = "    return " + call

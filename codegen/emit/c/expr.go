@@ -38,7 +38,12 @@ func (f *cfunc) Helper(name string, t ir.Type) string {
 // of a complex number.
 func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
+	case *ir.Lit:
+		return f.value(x)
 	case *ir.Binary:
+		if l, ok := x.Y.(*ir.Lit); ok && x.Op == ir.Div {
+			f.divisor = l
+		}
 		if x.Type().IsFloat() && (x.Op == ir.Add || x.Op == ir.Sub) {
 			return f.fused(x.X, x.Y, x.Op == ir.Sub)
 		}

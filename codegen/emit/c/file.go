@@ -71,6 +71,7 @@ type leaf struct {
 	slots    map[ir.Slot]lateSlot // published late: the locals that hold the arrays
 	order    []*ir.Publish        // those slots, in order
 	tail     bool                 // nothing fails from the first Publish on
+	values   []*ir.Lit            // numbers that are no part of the text, in an array beside the leaf
 }
 
 // lateSlot names the locals that hold an array until it can be published, and
@@ -83,6 +84,13 @@ func (f *file) leaf(fn *ir.Func) {
 		printed: map[*ir.For]*piece{}}
 	l.live, l.assigned = ir.Reads(fn.Body), clike.Assigned(fn.Body)
 	l.used = l.usage(fn.Body).seen
+	if f.names.Unnamed() {
+		l.values = values(fn)
+	}
+	if len(l.values) > 0 {
+		fmt.Fprintf(&f.body, "\nextern double %s[%d];\ndouble %[1]s[%[2]d];\n",
+			ValuesSymbol(fn.Name), len(l.values))
+	}
 	hasBody := false
 	// Names of functions come first, so that no local has one of them.
 	outer(fn.Body, func(s ir.Stmt) {

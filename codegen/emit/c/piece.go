@@ -124,7 +124,8 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 		// One for both of its calls: a second copy takes as long to compile.
 		result = "__attribute__((noinline)) " + result
 	}
-	fmt.Fprintf(&l.file.body, "%s {\n%s%s}\n", prototype(result, p.name, params), unused, f.Text())
+	fmt.Fprintf(&l.file.body, "%s {\n%s%s%s}\n",
+		prototype(result, p.name, params), unused, f.valueLines(), f.Text())
 	return p
 }
 
