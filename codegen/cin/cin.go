@@ -1,24 +1,24 @@
-// Package cin is concrete index notation: a statement of tensor index notation
-// with its loops, temporaries and their order made explicit, and nothing yet
-// said about how a loop finds its coordinates.
+// Package cin is concrete index notation: a statement of tensor index notation whose loops,
+// temporaries and order of execution are explicit. It does not yet say how a loop finds the
+// coordinates that it visits.
 //
 //	forall(i, where(y(i) = t, forall(j, t += B(i,j) * x(j))))
 //
-// A Forall runs its body for every coordinate of a variable at which the body
-// may have a value. A Where runs its producer, which fills a temporary (a
-// scalar, or a workspace over index variables) that starts out empty, then its
-// consumer, which reads it. A Seq runs its statements one after another, all of which
-// accumulate into the same target. What is absent from every operand is absent
-// from the target: a temporary is absent where its producer assigned nothing.
+// A Forall runs its body for every coordinate of a variable at which the body may have a value. A
+// Where first runs its producer, which fills a temporary (a scalar, or a workspace over index
+// variables) that starts out empty. It then runs its consumer, which reads the temporary. A Seq
+// runs its statements one after another; all of them accumulate into the same target. If a
+// coordinate is absent from every operand, it is absent from the target. A temporary is absent if
+// its producer assigned nothing.
 //
-// A schedule makes loops over derived variables, and notes on loops: who runs
-// the iterations, and how. SuchThat, around a whole statement, holds the
-// relations of these variables to the original ones, which accesses name:
+// A schedule makes loops over derived variables. It also notes on a loop which unit runs the
+// iterations and how. SuchThat surrounds a whole statement and holds the relations between the
+// derived variables and the original variables. Accesses name the original variables:
 //
 //	suchthat(forall(i0, forall(i1, forall(j, y(i) += B(i,j) * x(j)))), split(i, i0, i1, 32))
 //
-// Nodes are immutable: a rewrite makes new ones. String and Parse are the text
-// form, both ways; Verify holds a statement to the rules.
+// Nodes are immutable: a rewrite makes new nodes. String prints the text form and Parse reads it.
+// Verify checks the rules of a statement.
 //
 // # Files
 //
@@ -27,7 +27,7 @@
 //	print.go   the text form, which parse.go reads back
 //	parse.go   the reader of the text form
 //	verify.go  the rules that every statement keeps
-//	units.go   those of the units of a GPU
+//	units.go   the rules for loops on the units of a GPU
 package cin
 
 import (
@@ -45,24 +45,25 @@ type (
 	Forall struct {
 		Var  string
 		Body Stmt
-		// Unit says who runs the iterations.
+		// Unit is the hardware unit that runs the iterations.
 		Unit Unit
-		// Race says what is done about iterations that write one place. Where
-		// a schedule says nothing of it, CPUThread cuts the loop into chunks of
-		// about equal work, over a variable of the result.
+		// Race says how iterations that write to the same place are kept apart. If Unit is
+		// CPUThread and the schedule names no strategy (Unsaid), the loop must run over a variable
+		// of the result, and it is cut into chunks of about equal work.
 		Race Race
-		// Chunk is the number of consecutive iterations that one thread takes
-		// at a time; 0 for even shares.
+		// Chunk is the number of consecutive iterations that one thread takes at a time. If it is
+		// 0, every thread takes an equal share.
 		Chunk int64
-		// Unroll: 0 for a loop that is not unrolled, AllIterations, or a factor.
+		// Unroll is 0 for a loop that is not unrolled, AllIterations for a completely unrolled
+		// loop, or else the unroll factor.
 		Unroll int64
-		// Gallop: an intersection searches for the next coordinate in each
-		// operand instead of going through all of them.
+		// Gallop makes an intersection search for the next coordinate in each operand, instead of
+		// advancing through all coordinates.
 		Gallop bool
 	}
 	// Where computes the temporary that Producer assigns, then runs Consumer.
 	Where struct{ Consumer, Producer Stmt }
-	// Assign sets LHS (adds to it where Accumulate).
+	// Assign sets LHS to RHS, or adds RHS to it if Accumulate is set.
 	Assign struct {
 		LHS        *Access
 		Accumulate bool
@@ -70,17 +71,19 @@ type (
 	}
 	// Seq runs List in order.
 	Seq struct{ List []Stmt }
-	// SuchThat is Body, whose loops run over variables of these relations.
+	// SuchThat is Body together with Relations, which define the derived variables that its loops
+	// run over.
 	SuchThat struct {
 		Body      Stmt
 		Relations *provenance.Graph
-		// Insert: a result with compressed levels of its own is counted first and
-		// then written to its places, instead of growing in order.
+		// Insert makes the leaf assemble a result with compressed levels in two passes: the first
+		// counts the entries, the second writes each to its place. Otherwise the result grows in
+		// order.
 		Insert bool
 	}
 )
 
-// AllIterations as Forall.Unroll unrolls a loop completely.
+// AllIterations is the value of Forall.Unroll that unrolls a loop completely.
 const AllIterations = -1
 
 func (*Forall) stmt() {}
@@ -90,28 +93,28 @@ func (*Seq) stmt()    {}
 
 func (*SuchThat) stmt() {}
 
-// Unit is what runs the iterations of a Forall.
+// Unit is the hardware unit that runs the iterations of a Forall.
 type Unit uint8
 
 const (
 	Serial    Unit = iota
-	CPUThread      // threads, each with a chunk of consecutive iterations
+	CPUThread      // CPU threads, each with a chunk of consecutive iterations
 	CPUVector      // the lanes of a vector unit
-	GPUBlock       // blocks of a GPU's threads
+	GPUBlock       // the blocks of a GPU
 	GPUWarp        // the warps of a block
-	GPUThread      // the threads of a warp, or of a block outside of a loop on warps
+	GPUThread      // the threads of a warp; in a block without loops on warps, the block's threads
 )
 
-// Race is what a parallel loop does where iterations may write one place.
+// Race is the strategy of a parallel loop whose iterations may write to the same place.
 type Race uint8
 
 const (
-	Unsaid            Race = iota
-	NoRaces                // it was proved that none do
-	IgnoreRaces            // the user says that none do
-	Atomics                // they add atomically
-	Temporary              // each thread adds to a copy; the copies are added in order
-	ParallelReduction      // they add to one scalar, in parts that are added in order
+	Unsaid            Race = iota // the schedule names no strategy
+	NoRaces                       // it was proved that no two iterations write to one place
+	IgnoreRaces                   // the user promises that no two iterations do
+	Atomics                       // iterations add atomically
+	Temporary                     // each thread adds to its own copy; the copies are added in order
+	ParallelReduction             // threads sum parts of one scalar; the parts are added in order
 )
 
 var unitNames = [...]string{Serial: "NotParallel", CPUThread: "CPUThread", CPUVector: "CPUVector",
@@ -119,13 +122,13 @@ var unitNames = [...]string{Serial: "NotParallel", CPUThread: "CPUThread", CPUVe
 
 func (u Unit) String() string { return unitNames[u] }
 
-// UnitByName is the inverse of String.
+// UnitByName returns the unit whose String is s. The second result is false if there is none.
 func UnitByName(s string) (Unit, bool) {
 	k := slices.Index(unitNames[:], s)
 	return Unit(max(k, 0)), k >= 0
 }
 
-// OnGPU tells whether the unit is one of a GPU.
+// OnGPU reports whether the unit belongs to a GPU.
 func (u Unit) OnGPU() bool { return u >= GPUBlock }
 
 var raceNames = [...]string{Unsaid: "", NoRaces: "NoRaces", IgnoreRaces: "IgnoreRaces",
@@ -134,13 +137,13 @@ var raceNames = [...]string{Unsaid: "", NoRaces: "NoRaces", IgnoreRaces: "Ignore
 
 func (r Race) String() string { return raceNames[r] }
 
-// RaceByName is the inverse of String.
+// RaceByName returns the strategy whose String is s. The second result is false if there is none.
 func RaceByName(s string) (Race, bool) {
 	k := slices.Index(raceNames[1:], s)
 	return Race(k + 1), k >= 0
 }
 
-// Relations are those of a statement, nil for none.
+// Relations returns the relations of s, or nil if s is not a SuchThat.
 func Relations(s Stmt) *provenance.Graph {
 	if s, ok := s.(*SuchThat); ok {
 		return s.Relations
@@ -148,7 +151,7 @@ func Relations(s Stmt) *provenance.Graph {
 	return nil
 }
 
-// Body is a statement without its relations.
+// Body returns the statement inside a SuchThat, or s itself if it is another statement.
 func Body(s Stmt) Stmt {
 	if s, ok := s.(*SuchThat); ok {
 		return s.Body
@@ -156,16 +159,17 @@ func Body(s Stmt) Stmt {
 	return s
 }
 
-// Expr is a right side: *Access, *Lit, *Neg or *Binary.
+// Expr is an expression on the right-hand side: *Access, *Lit, *Neg or *Binary.
 type Expr interface{ expr() }
 
 type (
-	// Access is a tensor, or a temporary, at index variables, in mode order.
+	// Access reads or writes a tensor or a temporary. Vars are its index variables in mode order; a
+	// scalar has none.
 	Access struct {
 		Name string
 		Vars []string
 	}
-	// Lit is a number.
+	// Lit is a literal number.
 	Lit struct {
 		Text  string // as the user wrote it
 		Value *ir.Lit
@@ -184,11 +188,12 @@ func (*Lit) expr()    {}
 func (*Neg) expr()    {}
 func (*Binary) expr() {}
 
-// Key names an access: accesses of one key have one value wherever both are
-// in scope.
+// Key returns the text of the access. Two accesses with the same key have the same value in any
+// scope that contains both.
 func (a *Access) Key() string { return accessText(a) }
 
-// Target is the access that a statement assigns, through loops and consumers.
+// Target returns the access that s assigns to. It looks inside loops and inside the consumer of a
+// Where.
 func Target(s Stmt) *Access {
 	switch s := s.(type) {
 	case *SuchThat:
@@ -205,8 +210,8 @@ func Target(s Stmt) *Access {
 	panic("BUG: cin.Target: unknown statement")
 }
 
-// Accesses calls fn for each access on right sides of s, in producers too, in
-// the order of the text.
+// Accesses calls fn for each access on the right-hand sides of s, including producers, in the order
+// of the text.
 func Accesses(s Stmt, fn func(*Access)) {
 	switch s := s.(type) {
 	case *SuchThat:
@@ -225,7 +230,7 @@ func Accesses(s Stmt, fn func(*Access)) {
 	}
 }
 
-// ExprAccesses calls fn for each access of x, left to right.
+// ExprAccesses calls fn for each access of x, from left to right.
 func ExprAccesses(x Expr, fn func(*Access)) {
 	switch x := x.(type) {
 	case *Access:
@@ -238,8 +243,8 @@ func ExprAccesses(x Expr, fn func(*Access)) {
 	}
 }
 
-// MapAccesses is x with each access in it replaced by what fn makes of it. Expressions that do
-// not change are the same afterwards.
+// MapAccesses returns x with each access replaced by the expression that fn returns for it.
+// Subexpressions that do not change are reused.
 func MapAccesses(x Expr, fn func(*Access) *Access) Expr {
 	switch x := x.(type) {
 	case *Access:
@@ -257,8 +262,8 @@ func MapAccesses(x Expr, fn func(*Access) *Access) Expr {
 	return x
 }
 
-// Walk calls fn for s and the statements in it, outer ones first, consumers
-// before producers.
+// Walk calls fn for s and all statements inside it. An outer statement comes before inner
+// statements, and a consumer before its producer.
 func Walk(s Stmt, fn func(Stmt)) {
 	fn(s)
 	switch s := s.(type) {

@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Paths calls fn for each assignment of s with the loops around it, outermost
-// first. fn does not keep the loops.
+// Paths calls fn for each assignment of s, with the loops around it from the outermost to the
+// innermost. fn must not keep the slice of loops.
 func Paths(s Stmt, fn func(loops []*Forall, a *Assign)) { paths(s, nil, fn) }
 
 func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
@@ -28,8 +28,9 @@ func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
 	}
 }
 
-// Standing is a statement's body with each loop over the variable that its own
-// stands for.
+// Standing returns the body of s with the variable of each loop replaced by g.ConsumerVar of it. A
+// loop over the new variable of a precompute then runs over the variable that it replaces in the
+// producer.
 func Standing(s Stmt, g *provenance.Graph) Stmt {
 	return Map(Body(s), func(t Stmt) Stmt {
 		if f, ok := t.(*Forall); ok {
@@ -43,8 +44,9 @@ func Standing(s Stmt, g *provenance.Graph) Stmt {
 	})
 }
 
-// Natural tells whether on every path the loops over c's variables come in
-// natural order, so that each of them narrows what those before it left.
+// Natural reports whether, around every assignment of s, the loops over c's variables come in the
+// order of c.Leaves. Each of these loops then narrows the range that the loops before it left. It
+// returns false if c has no top variable.
 func Natural(s Stmt, g *provenance.Graph, c *provenance.Component) bool {
 	if c.Top == "" {
 		return false
@@ -63,10 +65,9 @@ func Natural(s Stmt, g *provenance.Graph, c *provenance.Component) bool {
 	return natural
 }
 
-// Descend is s with statements in it replaced by what fn makes of them, outer
-// ones first: where fn returns true its statement stands as it is, and elsewhere
-// what t holds is descended into. Statements that do not change are the same
-// afterwards.
+// Descend rewrites s from the outside in. It calls fn for a statement: if fn returns true, its
+// statement replaces the original and Descend does not look inside. Otherwise Descend continues
+// with the statements inside the original. Statements that do not change are reused.
 func Descend(s Stmt, fn func(t Stmt) (Stmt, bool)) Stmt {
 	if t, ok := fn(s); ok {
 		return t
@@ -74,13 +75,15 @@ func Descend(s Stmt, fn func(t Stmt) (Stmt, bool)) Stmt {
 	return children(s, func(t Stmt) Stmt { return Descend(t, fn) })
 }
 
-// Map is s with each statement in it replaced by what fn makes of it, inner
-// ones first. Statements that do not change are the same afterwards.
+// Map returns s with each statement replaced by the statement that fn returns for it. Inner
+// statements are replaced before the statement around them. Statements that do not change are
+// reused.
 func Map(s Stmt, fn func(Stmt) Stmt) Stmt {
 	return fn(children(s, func(t Stmt) Stmt { return Map(t, fn) }))
 }
 
-// children is s with each statement that it holds directly replaced.
+// children returns s with each of its direct substatements replaced by fn's result, or s itself if
+// none changes.
 func children(s Stmt, fn func(Stmt) Stmt) Stmt {
 	switch t := s.(type) {
 	case *SuchThat:
@@ -110,7 +113,7 @@ func children(s Stmt, fn func(Stmt) Stmt) Stmt {
 	return s
 }
 
-// Threaded tells whether some loop of s runs on threads.
+// Threaded reports whether any loop of s runs on CPU threads.
 func Threaded(s Stmt) bool {
 	found := false
 	Walk(s, func(s Stmt) {

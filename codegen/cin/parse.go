@@ -10,7 +10,7 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Parse reads the text that String and Pretty write.
+// Parse reads the text that String and Pretty write. An error names the byte at which it occurs.
 func Parse(text string) (Stmt, error) {
 	p := &parser{text: text}
 	p.next()
@@ -24,10 +24,11 @@ func Parse(text string) (Stmt, error) {
 	return s, nil
 }
 
+// parser reads a statement token by token. After the first error it skips the rest of the text.
 type parser struct {
 	text    string
-	at, pos int    // the end and the start of tok
-	tok     string // "" at the end
+	at, pos int    // the offsets of tok's end and start
+	tok     string // the current token; "" at the end of the text
 	err     error
 }
 
@@ -71,7 +72,7 @@ func (p *parser) fail(want string) {
 	p.tok, p.at = "", len(p.text)
 }
 
-// take goes past tok if it is next.
+// take advances past tok and returns true if it is the current token.
 func (p *parser) take(tok string) bool {
 	if p.tok == tok && p.err == nil {
 		p.next()
@@ -106,7 +107,8 @@ func (p *parser) number() int64 {
 	return n
 }
 
-// opens tells whether tok and a parenthesis are next, and goes past both.
+// opens reports whether the current token is tok and a parenthesis follows. If so it advances past
+// both.
 func (p *parser) opens(tok string) bool {
 	rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
 	if p.tok != tok || !strings.HasPrefix(rest, "(") {
@@ -202,7 +204,8 @@ func (p *parser) forall() Stmt {
 	return f
 }
 
-// notes tells whether a note on a loop is next, and no scalar of its name.
+// notes reports whether the current token is a note on a loop: one of words. A scalar may have the
+// same name; notes returns false if an assignment or an access to it follows.
 func (p *parser) notes(words ...string) bool {
 	for _, w := range words {
 		if p.tok != w {
@@ -215,7 +218,8 @@ func (p *parser) notes(words ...string) bool {
 	return false
 }
 
-// inserts reads how the result is put together: "C, Insert)", C the target.
+// inserts reads the rest of "assemble(C, Insert)", where C must be the target of s, and sets
+// s.Insert.
 func (p *parser) inserts(s *SuchThat) {
 	if p.err == nil {
 		p.expect(Target(s).Name)
@@ -300,8 +304,8 @@ func (p *parser) access() *Access {
 	return a
 }
 
-// expr reads an expression of operators that bind at least as prec says: 1 for
-// + and -, 2 for * and /, 3 for what stands alone.
+// expr reads an expression whose operators have at least the given precedence: 1 for + and -, 2 for
+// * and /, 3 for a single operand.
 func (p *parser) expr(prec int) Expr {
 	if prec == 3 {
 		return p.alone()
@@ -323,6 +327,7 @@ func (p *parser) expr(prec int) Expr {
 	}
 }
 
+// alone reads an operand: a parenthesized expression, a number or an access.
 func (p *parser) alone() Expr {
 	switch {
 	case p.take("("):

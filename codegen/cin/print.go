@@ -7,14 +7,14 @@ import (
 	"distaff/codegen/ir"
 )
 
-// String is the text form on one line, which Parse reads back.
+// String returns the text form on one line, which Parse reads back.
 func String(s Stmt) string {
 	var b strings.Builder
 	write(&b, s)
 	return b.String()
 }
 
-// Pretty is the text form with a line for each statement, indented.
+// Pretty returns the text form with one line for each statement, indented.
 func Pretty(s Stmt) string {
 	var b strings.Builder
 	pretty(&b, s, 0)
@@ -99,7 +99,7 @@ func pretty(b *strings.Builder, s Stmt, depth int) {
 
 func insertText(s *SuchThat) string { return "assemble(" + Target(s).Name + ", Insert)" }
 
-// head writes a forall up to its body: the variable, then what is noted of it.
+// head returns the text of a forall before its body: the variable and the notes.
 func head(f *Forall) string {
 	parts := []string{f.Var}
 	if f.Unit != Serial {
@@ -139,11 +139,11 @@ func accessText(a *Access) string {
 	return a.Name + "(" + strings.Join(a.Vars, ",") + ")"
 }
 
-// ExprString is the text form of an expression.
+// ExprString returns the text form of an expression.
 func ExprString(x Expr) string { return exprText(x, 0) }
 
-// exprText writes x, in parentheses where it binds less than prec: 1 for + and
-// -, 2 for * and /, 3 for what stands alone.
+// exprText returns the text of x. It is put in parentheses if its operator binds less tightly than
+// prec: 1 for + and -, 2 for * and /, 3 for a single operand.
 func exprText(x Expr, prec int) string {
 	var s string
 	own := 3
@@ -170,5 +170,5 @@ func exprText(x Expr, prec int) string {
 	return s
 }
 
-// Number is a literal of the text and value.
+// Number returns a literal with the given text and value.
 func Number(text string, v *ir.Lit) *Lit { return &Lit{Text: text, Value: v} }

@@ -2,34 +2,38 @@ package cin
 
 import "fmt"
 
-// MisplacedUnit is the first loop of s that stands where the hardware has no such unit, with
-// the reason; nil where there is none. A GPU runs blocks, each of warps of ir.WarpSize threads:
+// MisplacedUnit returns the first loop of s whose unit does not exist at that place on the
+// hardware, and the reason. It returns nil if there is no such loop. A GPU runs blocks; each block
+// has warps of ir.WarpSize threads. The rules are:
 //
-//   - GPUBlock stands in no other loop on a GPU's units;
-//   - GPUWarp stands in one on GPUBlock, and in no other on GPUWarp or GPUThread;
-//   - GPUThread stands in one on GPUBlock, and in no other on GPUThread. Its threads are those of a
-//     warp, where the block has loops on warps, and else those of the block;
-//   - a statement has units of a CPU or of a GPU.
+//   - A loop on GPUBlock is not inside another loop on a unit of a GPU.
+//   - A loop on GPUWarp is inside a loop on GPUBlock, and not inside another on GPUWarp or
+//     GPUThread.
+//   - A loop on GPUThread is inside a loop on GPUBlock, and not inside another on GPUThread. If the
+//     block has loops on warps, it must be inside one of them and uses the threads of that warp.
+//     Otherwise it uses all threads of the block.
+//   - All units of a statement belong to a CPU, or all belong to a GPU.
 func MisplacedUnit(s Stmt) (f *Forall, why string) {
 	p := &unitPlaces{}
 	p.walk(Body(s))
 	return p.bad, p.why
 }
 
-// SettlesRaces tells whether a strategy says how iterations of a loop on a GPU's unit add where
-// they meet. IgnoreRaces of a loop around it leaves that to it, as the schedules of source 004,
-// appendix A, have it: what the inner loop adds is added atomically if iterations of the outer one
-// may add there too.
+// SettlesRaces reports whether r says how iterations of a loop on a GPU unit add to the same place.
+// If an outer loop has IgnoreRaces, the strategy of an inner loop covers both, as in the schedules
+// of source 004, appendix A: if iterations of the outer loop may add to the same place, the inner
+// loop's additions are atomic.
 func SettlesRaces(r Race) bool { return r == Atomics || r == Temporary || r == ParallelReduction }
 
-// unitPlaces follows the loops on units.
+// unitPlaces walks a statement for MisplacedUnit and keeps the loops on units around the current
+// place.
 type unitPlaces struct {
-	first *Forall // on any unit
+	first *Forall // the first loop on any unit
 	bad   *Forall
 	why   string
-	// Around the place at hand; nil where there is none.
+	// The loops on GPU units around the current place; nil if there is none.
 	block, warp, thread *Forall
-	// warps is a loop on warps of the block at hand.
+	// warps is a loop on warps inside the current block, or nil.
 	warps *Forall
 }
 
@@ -47,7 +51,7 @@ func (p *unitPlaces) walk(s Stmt) {
 	}
 }
 
-// enter checks a loop, and those inside it.
+// enter checks the loop f and then the loops inside it.
 func (p *unitPlaces) enter(f *Forall) {
 	around := *p
 	if f.Unit != Serial && p.bad == nil {
@@ -70,7 +74,7 @@ func (p *unitPlaces) enter(f *Forall) {
 	p.block, p.warp, p.thread, p.warps = around.block, around.warp, around.thread, around.warps
 }
 
-// misplaced is why f cannot stand where it is, "" where it can.
+// misplaced returns the reason why f is not allowed at the current place, or "" if it is.
 func (p *unitPlaces) misplaced(f *Forall) string {
 	around := func(o *Forall) string {
 		return fmt.Sprintf("the loop over %s around it runs on %s",
@@ -100,7 +104,7 @@ func (p *unitPlaces) misplaced(f *Forall) string {
 	return ""
 }
 
-// firstOn is the first loop in s on such a unit; nil for none.
+// firstOn returns the first loop in s on unit u, or nil if there is none.
 func firstOn(s Stmt, u Unit) (found *Forall) {
 	Walk(s, func(t Stmt) {
 		if f, ok := t.(*Forall); ok && found == nil && f.Unit == u {

@@ -7,14 +7,15 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Verify reports the first broken rule:
+// Verify returns an error for the first broken rule:
 //
-//   - a variable is bound by one Forall around each of its uses, and by one only;
-//     one that a schedule replaced, by those over all that come from it, or by its own;
-//   - a temporary is read only in the consumer of the Where whose producer
-//     assigns it, at variables that are bound there;
-//   - the statements of a Seq have one target, and each adds to it or comes first;
-//   - loops on a GPU's units stand as MisplacedUnit has it, and say what is done about races.
+//   - A variable is bound by exactly one Forall around each of its uses. A variable that the
+//     schedule replaced is bound if it has its own Forall, or if every variable derived from it has
+//     one.
+//   - A temporary is read only in the consumer of the Where whose producer assigns it. The index
+//     variables of the read are bound there.
+//   - The statements of a Seq have the same target.
+//   - Loops on GPU units satisfy MisplacedUnit, name a strategy for races and have no chunks.
 func Verify(s Stmt) error {
 	if f, why := MisplacedUnit(s); f != nil {
 		return fmt.Errorf("forall over %s: %s", f.Var, why)
@@ -23,12 +24,13 @@ func Verify(s Stmt) error {
 	return v.stmt(Body(s))
 }
 
+// verifier checks a statement and keeps the names that are in scope at the current place.
 type verifier struct {
 	relations *provenance.Graph
 
 	bound []string
-	temps map[string]int // temporaries in scope, with their number of modes
-	owned []string       // temporaries not in scope: those whose producers are at hand
+	temps map[string]int // the number of modes of each temporary in scope
+	owned []string       // temporaries whose producers are being checked: they cannot be read
 }
 
 func (v *verifier) stmt(s Stmt) error {
