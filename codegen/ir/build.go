@@ -1,13 +1,13 @@
 package ir
 
-// Constructors of expressions. They fold constants and drop identities, and no
-// more: what they return means exactly what the plain node would, in every bit
-// (so x+0.0, which turns -0 into 0, stays; x*1.0 goes).
+// The constructors of expressions fold constants and drop identities, and nothing
+// more: the value of the returned expression equals that of the plain node in every bit
+// (x*1.0 becomes x, but x+0.0 stays, because it turns -0 into 0).
 
-// Int is an Int64 literal.
+// Int returns an Int64 literal.
 func Int(i int64) *Lit { return &Lit{Typ: Int64, I: i} }
 
-// Truth is a Bool literal.
+// Truth returns a Bool literal.
 func Truth(b bool) *Lit {
 	if b {
 		return &Lit{Typ: Bool, I: 1}
@@ -15,15 +15,15 @@ func Truth(b bool) *Lit {
 	return &Lit{Typ: Bool}
 }
 
-// Number is c as a literal of a numeric type, rounded or truncated to it.
+// Number returns c as a literal of the numeric type t, rounded or truncated to t.
 func Number(t Type, c complex128) *Lit {
 	return convert(&Lit{Typ: Complex128, C: c}, t)
 }
 
-// Zero is the zero of a type (false for Bool).
+// Zero returns the zero of a type (false for Bool).
 func Zero(t Type) *Lit { return &Lit{Typ: t} }
 
-// One is the one of a type (true for Bool).
+// One returns the one of a type (true for Bool).
 func One(t Type) *Lit {
 	if t == Bool || t.IsInt() {
 		return &Lit{Typ: t, I: 1}
@@ -31,57 +31,57 @@ func One(t Type) *Lit {
 	return &Lit{Typ: t, C: 1}
 }
 
-// NewVar is a fresh variable.
+// NewVar returns a new variable.
 func NewVar(name string, t Type) *Var { return &Var{Name: name, Typ: t} }
 
-// NewArray is a fresh array that may be stored to.
+// NewArray returns a new array that can be stored to.
 func NewArray(name string, elem Type) *Array { return &Array{Name: name, Elem: elem} }
 
-// Plus is x + y.
+// Plus returns x + y.
 func Plus(x, y Expr) Expr { return Bin(Add, x, y) }
 
-// Minus is x - y.
+// Minus returns x - y.
 func Minus(x, y Expr) Expr { return Bin(Sub, x, y) }
 
-// Times is x * y.
+// Times returns x * y.
 func Times(x, y Expr) Expr { return Bin(Mul, x, y) }
 
-// Over is x / y; of integers, truncated.
+// Over returns x / y. The quotient of integers is truncated.
 func Over(x, y Expr) Expr { return Bin(Div, x, y) }
 
-// Modulo is the remainder of x / y, with x's sign.
+// Modulo returns the remainder of x / y, which has the sign of x.
 func Modulo(x, y Expr) Expr { return Bin(Rem, x, y) }
 
-// Least is the smaller of x and y.
+// Least returns the minimum of x and y.
 func Least(x, y Expr) Expr { return Bin(Min, x, y) }
 
-// Greatest is the larger of x and y.
+// Greatest returns the maximum of x and y.
 func Greatest(x, y Expr) Expr { return Bin(Max, x, y) }
 
-// Equal is x == y.
+// Equal returns x == y.
 func Equal(x, y Expr) Expr { return Bin(Eq, x, y) }
 
-// Unequal is x != y.
+// Unequal returns x != y.
 func Unequal(x, y Expr) Expr { return Bin(Ne, x, y) }
 
-// Less is x < y.
+// Less returns x < y.
 func Less(x, y Expr) Expr { return Bin(Lt, x, y) }
 
-// AtMost is x <= y.
+// AtMost returns x <= y.
 func AtMost(x, y Expr) Expr { return Bin(Le, x, y) }
 
-// Greater is x > y.
+// Greater returns x > y.
 func Greater(x, y Expr) Expr { return Bin(Lt, y, x) }
 
-// AtLeast is x >= y.
+// AtLeast returns x >= y.
 func AtLeast(x, y Expr) Expr { return Bin(Le, y, x) }
 
-// Both is the conjunction of the operands, evaluated left to right as far as
-// needed; true of none.
+// Both returns the conjunction of xs, with short-circuit evaluation from left to right. Without
+// operands it is true.
 func Both(xs ...Expr) Expr { return chain(And, true, xs) }
 
-// Either is the disjunction of the operands, evaluated left to right as far as
-// needed; false of none.
+// Either returns the disjunction of xs, with short-circuit evaluation from left to right. Without
+// operands it is false.
 func Either(xs ...Expr) Expr { return chain(Or, false, xs) }
 
 func chain(op Op, unit bool, xs []Expr) Expr {
@@ -92,7 +92,7 @@ func chain(op Op, unit bool, xs []Expr) Expr {
 	return r
 }
 
-// Negated is -x.
+// Negated returns -x.
 func Negated(x Expr) Expr {
 	if l, ok := x.(*Lit); ok {
 		return foldNeg(l)
@@ -103,7 +103,7 @@ func Negated(x Expr) Expr {
 	return &Unary{Op: Neg, X: x}
 }
 
-// Inverse is !x.
+// Inverse returns !x.
 func Inverse(x Expr) Expr {
 	switch e := x.(type) {
 	case *Lit:
@@ -129,13 +129,13 @@ func Inverse(x Expr) Expr {
 	return &Unary{Op: Not, X: x}
 }
 
-// At is A[i] with A's own element type.
+// At returns A[i], of A's element type.
 func At(a *Array, i Expr) Expr { return &Load{A: a, Index: i} }
 
-// Coord is A[i] of a pos or crd array of either width, as an Int64.
+// Coord returns A[i] as an Int64, for a pos or crd array of either width.
 func Coord(a *Array, i Expr) Expr { return &Load{A: a, Index: i, Widen: true} }
 
-// Convert is x as a value of type t; x itself where it is one.
+// Convert returns x as a value of type t, or x itself if it already has that type.
 func Convert(t Type, x Expr) Expr {
 	if x.Type() == t {
 		return x
@@ -146,7 +146,8 @@ func Convert(t Type, x Expr) Expr {
 	return &Cast{Typ: t, X: x}
 }
 
-// Choose is x where cond holds, else y; only the chosen one is evaluated.
+// Choose returns an expression that is x if cond holds, else y. Only the chosen operand is
+// evaluated.
 func Choose(cond, x, y Expr) Expr {
 	if l, ok := cond.(*Lit); ok {
 		if l.I != 0 {
@@ -160,8 +161,8 @@ func Choose(cond, x, y Expr) Expr {
 	return &Select{Cond: cond, X: x, Y: y}
 }
 
-// Seq is a block of the statements; blocks among them are spliced in where they
-// declare nothing, and nil ones are left out.
+// Seq returns a block of the statements. The statements of a block in list are inserted directly if
+// it declares no variable. Nil statements are left out.
 func Seq(list ...Stmt) *Block {
 	b := &Block{}
 	for _, s := range list {
@@ -170,7 +171,8 @@ func Seq(list ...Stmt) *Block {
 	return b
 }
 
-// Append adds a statement at the block's end, as Seq does.
+// Append adds s at the end of b. A nil s is left out, and a block without declarations is replaced
+// by its statements.
 func (b *Block) Append(s Stmt) {
 	switch s := s.(type) {
 	case nil:

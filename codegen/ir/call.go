@@ -8,24 +8,24 @@ import (
 )
 
 type (
-	// Call calls a C function of the user's. It adds to the elements that its Added arguments
-	// lead to, reads those of the others, and has no other effect; what it adds to shares no
-	// memory with another argument. Nothing but C runs it.
+	// Call calls a C function that the user provides. The function adds to the elements that the
+	// Added arguments point to, reads those that the other pointers point to, and has no other
+	// effect. The memory that it adds to does not overlap another argument. Only C can run it.
 	Call struct {
 		Func *Extern
 		Args []Argument
 	}
-	// Extern is a C function of the user's: the one called Name, which Text defines, the text of
-	// the file called File in messages.
+	// Extern is a C function that the user provides. Text is C source that defines the function
+	// Name; messages call the source File.
 	Extern struct {
 		File, Name, Text string
-		// Result and Params are types as C writes them, without the names of parameters: "void";
-		// "int64_t", "const double *".
+		// Result and Params are the types in C without parameter names, such as "void", "int64_t"
+		// and "const double *".
 		Result string
 		Params []string
 	}
-	// Argument is the number X, or, where A is not nil, a pointer to A[X], which need not be in
-	// bounds: the function adds multiples of strides to it.
+	// Argument is the number X if A is nil. Otherwise it is a pointer to A[X]. X need not be in
+	// bounds, because the function adds multiples of strides to the pointer.
 	Argument struct {
 		A     *Array
 		X     Expr
@@ -33,7 +33,7 @@ type (
 	}
 )
 
-// C is the type of the argument as C writes it.
+// C returns the C type of the argument.
 func (a Argument) C() string {
 	switch {
 	case a.A == nil:
@@ -44,7 +44,7 @@ func (a Argument) C() string {
 	return "const " + a.A.Elem.C() + " *"
 }
 
-// Types are the types of the arguments as C writes them.
+// Types returns the C types of the arguments.
 func (s *Call) Types() []string {
 	out := make([]string, len(s.Args))
 	for k, a := range s.Args {
@@ -53,7 +53,7 @@ func (s *Call) Types() []string {
 	return out
 }
 
-// arrays are those that pointers lead to.
+// arrays returns the arrays that arguments point into.
 func (s *Call) arrays() (list []*Array) {
 	for _, a := range s.Args {
 		if a.A != nil {
@@ -71,7 +71,7 @@ func (s *Call) exprs() []Expr {
 	return out
 }
 
-// mapped is s with fn of each of its expressions.
+// mapped returns a copy of s with fn applied to each of its expressions.
 func (s *Call) mapped(fn func(Expr) Expr) *Call {
 	t := &Call{Func: s.Func}
 	for _, a := range s.Args {
@@ -80,7 +80,8 @@ func (s *Call) mapped(fn func(Expr) Expr) *Call {
 	return t
 }
 
-// text is the text form: a pointer to a[x] is [a, x], with += before it where the function adds.
+// text returns the text form. A pointer to a[x] is written [a, x], after += if the function adds to
+// it.
 func (s *Call) text() string {
 	args := make([]string, len(s.Args))
 	for k, a := range s.Args {
@@ -96,7 +97,7 @@ func (s *Call) text() string {
 		name(s.Func.File), name(s.Func.Text))
 }
 
-// call is a call, behind its first word.
+// call reads the rest of a call statement after the word call.
 func (p *parser) call() Stmt {
 	s := &Call{Func: &Extern{Name: p.name(), Result: "void"}}
 	p.expect("(")

@@ -1,9 +1,9 @@
 package ir
 
-// Carry has loops that sum over segments carry their position from one parent to the next: the
-// segment of a parent begins where that of the parent before it ends, which is where the loop
-// over that one has left its position. A bound fewer is loaded for each parent, and no load
-// delays the first iteration. Of
+// Carry removes loads of segment bounds from nested loops that sum over segments, such as the rows
+// of a CSR matrix. The segment of a parent begins where the segment of the previous parent ends,
+// and the loop over the previous segment has left its position there. The inner loop therefore
+// continues with this position and needs to load only the segment's end. Carry rewrites
 //
 //	for p in lo : hi {
 //	  var begin = pos[p]
@@ -11,7 +11,7 @@ package ir
 //	  for q in begin : end { ... }
 //	}
 //
-// it makes
+// to
 //
 //	var q = select(lo < hi, pos[lo], 0)
 //	for p in lo : hi {
@@ -19,17 +19,17 @@ package ir
 //	  while q < end { ...; q = q + 1 }
 //	}
 //
-// where both loops are serial and go by 1, pos is never stored to, nothing else reads begin, and
-// positions in pos are those of p plus what the loop over p does not change. The inner loop may
-// stand in a branch: the others then set q to their segment's end. The order of what is computed
-// stays. Statements that f shares with others are not changed.
+// It does so if both loops are serial with step 1, nothing stores to pos, nothing else reads begin,
+// and the index into pos is p plus a value that the loop over p does not change. The inner loop may
+// be in a branch: the other branch then sets q to the end of its segment. The order of the
+// computation does not change. Statements that f shares with other functions are not modified.
 func Carry(f *Func) {
 	if f.Body != nil {
 		f.Body = carryIn(f.Body)
 	}
 }
 
-// carryIn is b with the loops in it rewritten, inner ones first.
+// carryIn returns b with the loops in it rewritten, inner loops first.
 func carryIn(b *Block) *Block {
 	if b == nil {
 		return nil
@@ -58,18 +58,20 @@ func carryIn(b *Block) *Block {
 	return out
 }
 
-// segments are a loop over parents and the loop that sums over the segment of each.
+// segments is a loop over parents together with the loop that sums over the segment of each parent.
 type segments struct {
 	parents, inner *For
 	begin          *Declare
 	pos            *Array
-	defs           map[*Var]Expr // what the body of parents declares
-	changed        map[*Var]bool // what it declares or assigns, and its own variable
-	// of a segment's begin in pos, in parents.V and variables that the loop does not change
+	defs           map[*Var]Expr // values of variables that the body of parents declares only
+	changed        map[*Var]bool // variables that the body declares or assigns, and parents.V
+	// index is the place in pos of the begin of a segment. It consists of parents.V and variables
+	// that the loop does not change.
 	index Expr
 }
 
-// segmentsOf is nil where the loop is none over the parents of segments.
+// segmentsOf returns the segments that the loop parents iterates over, or nil if it is not such a
+// loop or Carry cannot rewrite it.
 func segmentsOf(parents *For) *segments {
 	if parents.Kind != Serial || parents.Step != 1 || !simple(parents.Lo) || !simple(parents.Hi) {
 		return nil
@@ -121,7 +123,8 @@ func simple(x Expr) bool {
 	return false
 }
 
-// outsideLoops is the one loop in b that is in no other; nil for none, or several.
+// outsideLoops returns the only loop in b that is not inside another loop, or nil if there is none
+// or several.
 func outsideLoops(b *Block) (found *For) {
 	n := 0
 	var walk func(s Stmt)
@@ -151,7 +154,7 @@ func outsideLoops(b *Block) (found *For) {
 	return found
 }
 
-// onlySums tells whether b computes nothing but variables.
+// onlySums reports whether b only assigns variables: it stores nothing and has no control flow.
 func onlySums(b *Block) bool {
 	for _, s := range b.List {
 		switch s.(type) {
@@ -163,16 +166,16 @@ func onlySums(b *Block) bool {
 	return true
 }
 
-// bound is the variable that a bound of the inner loop is, and the load that the loop over
-// parents declares it as.
+// bound returns the variable x and the load that the loop over parents declares it with. The load
+// is nil if x is not such a variable.
 func (c *segments) bound(x Expr) (*Var, *Load) {
 	v, _ := x.(*Var)
 	l, _ := c.defs[v].(*Load)
 	return v, l
 }
 
-// expanded is an index with what the loop declares replaced by its value; nil where it is no sum
-// or product of variables and literals.
+// expanded returns the index x with variables that the loop declares replaced by their values. It
+// returns nil if x is not built from variables that do not change, literals and binary operators.
 func (c *segments) expanded(x Expr) Expr {
 	switch x := x.(type) {
 	case *Lit:
@@ -195,7 +198,7 @@ func (c *segments) expanded(x Expr) Expr {
 	return nil
 }
 
-// byOne tells whether an expanded index grows by 1 with each parent.
+// byOne reports whether x, an expanded index, grows by 1 from one parent to the next.
 func (c *segments) byOne(x Expr) bool {
 	if x, ok := x.(*Binary); ok {
 		return x.Op == Add && (c.byOne(x.X) && !c.mentions(x.Y) || !c.mentions(x.X) && c.byOne(x.Y)) ||
@@ -209,7 +212,7 @@ func (c *segments) mentions(x Expr) (found bool) {
 	return found
 }
 
-// at is x, an expanded index, where the loop over parents is at p.
+// at returns x, an expanded index, with p in place of the loop's variable.
 func (c *segments) at(x, p Expr) Expr {
 	switch x := x.(type) {
 	case *Var:
@@ -222,7 +225,8 @@ func (c *segments) at(x, p Expr) Expr {
 	return x
 }
 
-// carried is the loop over parents, whose body is as given, with a position that goes on.
+// carried returns the rewritten loop over parents with the given body, after a declaration of the
+// position.
 func (c *segments) carried(body *Block) Stmt {
 	loop := *c.parents
 	loop.Body = c.rewritten(body)
@@ -230,8 +234,7 @@ func (c *segments) carried(body *Block) Stmt {
 	return &Block{List: []Stmt{&Declare{V: c.inner.V, Init: first}, &loop}}
 }
 
-// rewritten is b with the loop over a segment in its new form, and without the declaration of its
-// begin.
+// rewritten returns b with the inner loop in its new form and without the declaration of begin.
 func (c *segments) rewritten(b *Block) *Block {
 	out := &Block{}
 	for _, s := range b.List {
@@ -257,7 +260,8 @@ func (c *segments) rewritten(b *Block) *Block {
 	return out
 }
 
-// branch is a branch of a statement in whose other one the loop stands, or in which it does itself.
+// branch returns the rewritten branch b of an If that contains the inner loop. If the inner loop is
+// in the other branch, then b sets the position to the end of the segment.
 func (c *segments) branch(b *Block) *Block {
 	if b != nil && outsideLoops(b) != nil {
 		return c.rewritten(b)

@@ -2,18 +2,17 @@ package ir
 
 import "math"
 
-// MulComplex is the product of two complex numbers as every engine computes it:
-// (ac-bd) + (ad+bc)i, with no repair of infinities.
+// MulComplex returns the product of two complex numbers as every engine computes it: (ac-bd) +
+// (ad+bc)i, without the special handling of infinities in C99.
 func MulComplex(x, y complex128) complex128 {
 	a, b, c, d := real(x), imag(x), real(y), imag(y)
 	return complex(a*c-b*d, a*d+b*c)
 }
 
-// DivComplex is the quotient of two complex numbers as every engine computes it
-// (reference, interp, and generated C and CUDA): Smith's algorithm (CACM 5(8),
-// 1962), scaled by the larger component of the divisor. Where the divisor is
-// zero, each component is divided by +0, as NumPy does. A quotient of complex64
-// is this one of the widened operands, rounded.
+// DivComplex returns the quotient of two complex numbers as every engine computes it (reference,
+// interp, and generated C and CUDA). It uses Smith's algorithm (CACM 5(8), 1962), which scales by
+// the larger component of the divisor. If the divisor is zero, each component is divided by +0, as
+// in NumPy. A complex64 quotient is computed from the widened operands and then rounded.
 func DivComplex(x, y complex128) complex128 {
 	a, b, c, d := real(x), imag(x), real(y), imag(y)
 	if math.Abs(c) >= math.Abs(d) {
@@ -30,8 +29,8 @@ func DivComplex(x, y complex128) complex128 {
 	return complex((a*r+b)/den, (b*r-a)/den)
 }
 
-// Truncate is the cast of a float to an integer: towards zero, saturating at
-// the bounds of int64; NaN becomes 0.
+// Truncate returns the cast of a float to int64: it rounds towards zero and saturates at the bounds
+// of int64. NaN becomes 0.
 func Truncate(x float64) int64 {
 	switch {
 	case x != x:
@@ -44,7 +43,8 @@ func Truncate(x float64) int64 {
 	return int64(x)
 }
 
-// Truncate32 is Truncate to the bounds of int32.
+// Truncate32 returns the cast of a float to int32: it rounds towards zero and saturates at the
+// bounds of int32. NaN becomes 0.
 func Truncate32(x float64) int32 {
 	switch {
 	case x != x:

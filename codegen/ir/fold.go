@@ -2,7 +2,7 @@ package ir
 
 import "math"
 
-// Bin is the binary node, folded where that changes no bit of its value.
+// Bin returns the node x op y, folded if the folded expression has the same value in every bit.
 func Bin(op Op, x, y Expr) Expr {
 	lx, okx := x.(*Lit)
 	ly, oky := y.(*Lit)
@@ -90,13 +90,13 @@ func foldInt(op Op, x, y Expr, lx, ly *Lit) Expr {
 	return nil
 }
 
-// isInner reports whether outer is the same min or max with y already in it.
+// isInner reports whether outer is a min or max, as op says, with y as an operand.
 func isInner(op Op, outer, y Expr) bool {
 	b, ok := outer.(*Binary)
 	return ok && b.Op == op && (Same(b.X, y) || Same(b.Y, y))
 }
 
-// foldAdd keeps constants at the right: (x + 2) + 3 is x + 5.
+// foldAdd folds x + y. It moves constants to the right: (x + 2) + 3 becomes x + 5.
 func foldAdd(x, y Expr, lx, ly *Lit) Expr {
 	if lx != nil {
 		return Bin(Add, y, x)
@@ -196,7 +196,7 @@ func minOf(t Type) int64 {
 	return math.MinInt64
 }
 
-// wrap brings i into the range of an integer type, as its arithmetic does.
+// wrap returns i wrapped to the range of the integer type t.
 func wrap(t Type, i int64) int64 {
 	if t == Int32 {
 		return int64(int32(i))
@@ -204,7 +204,7 @@ func wrap(t Type, i int64) int64 {
 	return i
 }
 
-// rounded brings c into a float or complex type.
+// rounded returns c rounded to the float or complex type t.
 func rounded(t Type, c complex128) complex128 {
 	switch t {
 	case Float32:
@@ -217,7 +217,8 @@ func rounded(t Type, c complex128) complex128 {
 	return c
 }
 
-// foldLits is the literal that x op y is, or nil for a division by zero.
+// foldLits returns the value of x op y as a literal. It returns nil if the value cannot be computed
+// here, such as a division by zero.
 func foldLits(op Op, x, y *Lit) *Lit {
 	switch t := x.Typ; {
 	case t == Bool:
@@ -272,7 +273,7 @@ func foldInts(op Op, t Type, x, y int64) *Lit {
 	return &Lit{Typ: t, I: wrap(t, r)}
 }
 
-// foldOrder compares numbers; nil where op is no comparison.
+// foldOrder compares x with y. It returns nil if op is not a comparison.
 func foldOrder[T int64 | float64](op Op, x, y T) *Lit {
 	switch op {
 	case Eq:
@@ -349,7 +350,7 @@ func foldNeg(l *Lit) *Lit {
 	return &Lit{Typ: l.Typ, C: -l.C}
 }
 
-// convert is the literal of type t that Cast makes of l.
+// convert returns the literal of type t that a Cast makes of l.
 func convert(l *Lit, t Type) *Lit {
 	switch {
 	case t == l.Typ:
@@ -371,8 +372,8 @@ func convert(l *Lit, t Type) *Lit {
 	return &Lit{Typ: t, C: rounded(t, l.C)}
 }
 
-// Same reports whether x and y are the same expression, node by node. Literals
-// are the same where their bits are; variables and arrays where they are one.
+// Same reports whether x and y are the same expression node by node. Two literals are the same if
+// their bits are equal. Variables and arrays are compared by pointer.
 func Same(x, y Expr) bool {
 	switch a := x.(type) {
 	case *Var:

@@ -7,18 +7,19 @@ import (
 )
 
 type (
-	// Gemm adds Alpha*A*B to C, for matrices A of M rows and K columns, B of K rows and N columns, and
-	// C of M rows and N columns. The rows, or columns, of a matrix may be those of several index
-	// variables together: M, N and K have the extent of each, and where one of these is below 1
-	// nothing is done. All matrices have the element type of Alpha, a float or a complex number, and C
-	// shares no memory with A and B. The sums may be made in any order.
+	// Gemm adds Alpha*A*B to C, where A has M rows and K columns, B has K rows and N columns, and C
+	// has M rows and N columns. The rows or columns of a matrix may range over several index
+	// variables together. M, N and K list the extent of each variable; if any extent is below 1,
+	// the statement does nothing. The elements of all matrices have the type of Alpha, a float or a
+	// complex number. C shares no memory with A and B. The sums may be computed in any order.
 	Gemm struct {
 		M, N, K []Expr
 		C, A, B Matrix
 		Alpha   Expr
 	}
-	// Matrix is a dense matrix in an array: element (i,j) is A[At + i*Row + j*Col], where i and j are
-	// as many numbers as the matrix has extents along its rows and columns, each with a stride.
+	// Matrix is a dense matrix in an array. Element (i,j) is A[At + i*Row + j*Col]. Here i has one
+	// number for each extent along the rows and j one for each extent along the columns. Row and
+	// Col hold the stride of each extent.
 	Matrix struct {
 		A        *Array
 		At       Expr
@@ -26,13 +27,13 @@ type (
 	}
 )
 
-// String is the text of a matrix in a Gemm.
+// String returns the text of a matrix in a Gemm.
 func (m Matrix) String() string {
 	return fmt.Sprintf("%s[%s, %s, %s]", name(m.A.Name), expr(m.At, 0), together(m.Row),
 		together(m.Col))
 }
 
-// together is the text of the extents, or strides, of index variables together: in braces where
+// together returns the text of the extents or strides of a list of index variables, in braces if
 // there are several.
 func together(list []Expr) string {
 	texts := make([]string, len(list))
@@ -45,15 +46,15 @@ func together(list []Expr) string {
 	return "{" + strings.Join(texts, ", ") + "}"
 }
 
-// String is the text of the statement.
+// String returns the text of the statement.
 func (s *Gemm) String() string {
 	return fmt.Sprintf("gemm(%s, %s, %s) %s += %s * %s * %s", together(s.M), together(s.N),
 		together(s.K), s.C, s.A, s.B, expr(s.Alpha, unaryPrecedence))
 }
 
-// SideBySide tells whether one variable of the rows of C, one of its columns and one of what is
-// summed can be chosen so that each matrix has a stride of 1 along one of the two that it is over:
-// the others may be loops around such products.
+// SideBySide reports whether the product can run as loops around plain matrix products. It can if
+// there is a variable of M, one of N and one of K such that each matrix has stride 1 along one of
+// the two chosen variables that index it. The other variables become the outer loops.
 func (s *Gemm) SideBySide() bool {
 	one := func(x Expr) bool {
 		l, ok := x.(*Lit)
@@ -84,7 +85,7 @@ func (m Matrix) mapped(fn func(Expr) Expr) Matrix {
 	return Matrix{A: m.A, At: fn(m.At), Row: each(m.Row, fn), Col: each(m.Col, fn)}
 }
 
-// at is the index of element (i,j).
+// at returns the index of element (i,j).
 func (m Matrix) at(i, j []Expr) Expr {
 	at := m.At
 	for k := range i {
@@ -96,7 +97,7 @@ func (m Matrix) at(i, j []Expr) Expr {
 	return at
 }
 
-// numbers are all expressions of the statement that are integers.
+// numbers returns all integer expressions of the statement.
 func (s *Gemm) numbers() []Expr {
 	list := slices.Concat(s.M, s.N, s.K)
 	for _, m := range []Matrix{s.C, s.A, s.B} {
@@ -105,10 +106,10 @@ func (s *Gemm) numbers() []Expr {
 	return list
 }
 
-// exprs are all expressions of the statement.
+// exprs returns all expressions of the statement.
 func (s *Gemm) exprs() []Expr { return append(s.numbers(), s.Alpha) }
 
-// mapped is s with fn of each of its expressions.
+// mapped returns a copy of s with fn applied to each of its expressions.
 func (s *Gemm) mapped(fn func(Expr) Expr) *Gemm {
 	return &Gemm{
 		M: each(s.M, fn), N: each(s.N, fn), K: each(s.K, fn),
@@ -116,8 +117,8 @@ func (s *Gemm) mapped(fn func(Expr) Expr) *Gemm {
 	}
 }
 
-// Loops is what the statement does, as plain loops: over the rows and columns of C, and inside
-// them over what is summed. The names of their variables are not unique in a function.
+// Loops returns plain loops that compute the same: loops over the rows and columns of C around
+// loops over the summed variables. The names of their variables are not unique in a function.
 func (s *Gemm) Loops() *Block {
 	b := &Block{}
 	t := s.mapped(func(x Expr) Expr {
@@ -145,7 +146,7 @@ func (s *Gemm) Loops() *Block {
 	return b
 }
 
-// gemm is a product of matrices, behind its first word.
+// gemm reads the rest of a product of matrices after the word gemm.
 func (p *parser) gemm() Stmt {
 	s := &Gemm{}
 	p.expect("(")
@@ -177,7 +178,7 @@ func (p *parser) matrix() Matrix {
 	return m
 }
 
-// together reads what the function of that name prints.
+// together reads the text that the function together returns.
 func (p *parser) together() (list []Expr) {
 	if !p.accept("{") {
 		return []Expr{p.expr()}

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// ReadInPlace has f read the values of argument old, which has the result's levels, from the
-// memory of the result's values, argument 0, which then holds them as f begins. It tells
-// whether that is shown to give the same result, and leaves f as it is where it is not.
+// ReadInPlace tries to let f read the values of argument old from the memory of the result's
+// values, argument 0. That memory must contain old's values when f starts, and old has the same
+// levels as the result. ReadInPlace changes f and returns true if it proves that the result stays
+// the same. Otherwise it returns false and does not change f.
 //
-// It is shown where each value of old is read before the one at its place is written:
+// The proof shows that each value of old is read before the value at its place is written:
 //
-//   - The result's values are written by plain stores alone. They are not read, filled, copied to
-//     or added to.
-//   - The place of a store depends on every loop around it, so that no loop stores at one place
-//     again
-//     and again. That loops whose variables the place depends on store at different places is
-//     the caller's to know.
-//   - A read of old is followed, wherever it runs, by a store at its place, in the same iteration of
-//     all loops around both, and none goes before it there. A read that a condition lets run where
-//     it lets no store run is followed by none. Two loops with the same bounds, one after the
-//     other, go through the same places.
+//   - The result's values are only written by plain stores. They are not read, filled, copied to or
+//     added to.
+//   - The place of a store depends on the variables of every loop around it, so that no loop stores
+//     to one place repeatedly. The caller guarantees that two iterations of a loop whose variables
+//     the place depends on store to different places.
+//   - After each read of old, a store to the same place follows in the same iteration of all loops
+//     around both, and no such store comes before the read. If a condition lets the read run
+//     without the store, the proof fails. Two consecutive loops with the same bounds visit the same
+//     places.
 //
-// What any other iteration stores is then at other places than those that this one reads, whichever
-// thread or lane runs it.
+// Other iterations, on whichever thread or lane, then store only to places that this iteration does
+// not read.
 func ReadInPlace(f *Func, old int) bool {
 	c := &inPlace{stands: map[*Var]polynomial{}, depends: map[*Var][]*Var{}}
 	if !c.parameters(f, old) {
@@ -42,25 +42,28 @@ func ReadInPlace(f *Func, old int) bool {
 	return true
 }
 
-// inPlace is a ReadInPlace in progress.
+// inPlace is the state of one call of ReadInPlace.
 type inPlace struct {
 	result, old *Array
-	fixed       map[*Var]bool       // variables that do not change
-	stands      map[*Var]polynomial // what variables stand for, where that is one
-	depends     map[*Var][]*Var     // the variables that one is computed from, or a loop's bounds are
-	// of each loop around the statement at hand, the variables that change in it
+	fixed       map[*Var]bool       // variables that are assigned only once
+	stands      map[*Var]polynomial // the values of variables that are polynomials
+	depends     map[*Var][]*Var     // variables that determine a variable's value or loop bounds
+	// around has an entry for each loop around the current statement: the variables that change in
+	// the loop.
 	around    [][]*Var
-	otherwise bool // values are used in another way
+	otherwise bool // the proof has failed: values are used in another way
 }
 
-// places are indices by their text.
+// places is a set of places, keyed by the text of their index.
 type places map[string]polynomial
 
-// uses are what a statement reads of old that it does not store to behind that, what it
-// stores to, and of this what it stores to whenever it runs.
+// uses describes what a statement does with the values. reads are the places of old that it reads
+// and does not store to afterwards. stores are the places that it may store to, and sure the places
+// that it stores to whenever it runs.
 type uses struct{ reads, stores, sure places }
 
-// parameters finds the arrays of values, and takes old's sizes and offsets for the result's.
+// parameters finds the arrays of values in f's parameters. It records that the sizes and offsets of
+// old equal those of the result. It returns false if there are no two such arrays of one type.
 func (c *inPlace) parameters(f *Func, old int) bool {
 	heads := map[Slot]*Var{}
 	for _, p := range f.Params {
@@ -83,7 +86,7 @@ func (c *inPlace) parameters(f *Func, old int) bool {
 	return c.result != nil && c.old != nil && c.result.Elem == c.old.Elem
 }
 
-// dependencies finds what variables are computed from.
+// dependencies records for each variable the variables that its value is computed from.
 func (c *inPlace) dependencies(b *Block) {
 	Walk(b, func(t Stmt) {
 		switch t := t.(type) {
@@ -108,7 +111,7 @@ func variables(list ...Expr) (vars []*Var) {
 	return vars
 }
 
-// block is what b's statements use, one after another.
+// block returns the uses of b's statements, one after another.
 func (c *inPlace) block(b *Block) uses {
 	all := uses{places{}, places{}, places{}}
 	if b == nil {
@@ -127,7 +130,7 @@ func (c *inPlace) block(b *Block) uses {
 	return all
 }
 
-// stmt is what a statement uses.
+// stmt returns the uses of the statement t.
 func (c *inPlace) stmt(t Stmt) uses {
 	u := uses{places{}, places{}, places{}}
 	for _, x := range Exprs(t) {
@@ -177,7 +180,7 @@ func (c *inPlace) stmt(t Stmt) uses {
 	return u
 }
 
-// handles tells whether a statement on whole arrays is about the values.
+// handles reports whether a statement on whole arrays uses the values of the result or of old.
 func (c *inPlace) handles(t Stmt) bool {
 	is := func(list ...*Array) bool {
 		return slices.Contains(list, c.result) ||
@@ -218,7 +221,7 @@ func (c *inPlace) handles(t Stmt) bool {
 	return false
 }
 
-// changing are the variables that a loop's body declares or sets.
+// changing returns the variables that b declares or assigns.
 func changing(b *Block) (vars []*Var) {
 	Walk(b, func(t Stmt) {
 		switch t := t.(type) {
@@ -233,7 +236,7 @@ func changing(b *Block) (vars []*Var) {
 	return vars
 }
 
-// inLoop is what the body of a loop uses.
+// inLoop returns the uses of the body of a loop in which vars change.
 func (c *inPlace) inLoop(vars []*Var, body *Block) uses {
 	c.around = append(c.around, vars)
 	u := c.block(body)
@@ -241,14 +244,15 @@ func (c *inPlace) inLoop(vars []*Var, body *Block) uses {
 	return u
 }
 
-// bounds are those of a loop, as text: the same of loops through the same numbers.
+// bounds returns the bounds and step of a loop as text. Loops with equal text run through the same
+// numbers. ok is false if the bounds are not polynomials.
 func (c *inPlace) bounds(t *For) (text string, ok bool) {
 	lo, okLo := c.polynomial(t.Lo)
 	hi, okHi := c.polynomial(t.Hi)
 	return fmt.Sprint(lo, ":", hi, ":", t.Step), okLo && okHi
 }
 
-// reads adds the places of old that x reads.
+// reads adds the places of old that x reads to the set to.
 func (c *inPlace) reads(x Expr, to places) {
 	WalkExpr(x, func(x Expr) {
 		switch x := x.(type) {
@@ -265,7 +269,8 @@ func (c *inPlace) reads(x Expr, to places) {
 	})
 }
 
-// store adds the place of a store to the result, which follows what its value reads.
+// store adds the place of a store to u, if it stores to the result. Loads in the stored value come
+// before the store.
 func (c *inPlace) store(t *Store, u uses) {
 	if t.A != c.result {
 		c.otherwise = c.otherwise || t.A == c.old
@@ -282,7 +287,7 @@ func (c *inPlace) store(t *Store, u uses) {
 	u.stores[at], u.sure[at] = p, p
 }
 
-// follow finds all that variables are computed from, and they.
+// follow adds vars, and all variables that they are computed from, to the set on.
 func (c *inPlace) follow(vars []*Var, on map[*Var]bool) {
 	for _, v := range vars {
 		if !on[v] {
@@ -292,7 +297,7 @@ func (c *inPlace) follow(vars []*Var, on map[*Var]bool) {
 	}
 }
 
-// rewrite has all reads of old go to the result.
+// rewrite replaces old by the result in all reads, and removes old's parameter.
 func (c *inPlace) rewrite(f *Func) {
 	Walk(f.Body, func(t Stmt) {
 		if t, ok := t.(*Prefetch); ok && t.A == c.old {

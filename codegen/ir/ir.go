@@ -1,20 +1,19 @@
-// Package ir is the imperative, target-neutral representation of a leaf: C and
-// CUDA are printed from it, interp runs it.
+// Package ir is the imperative, target-neutral representation of a leaf. codegen/emit/c prints C and
+// CUDA from it, and package interp runs it.
 //
-// Expressions are pure and immutable. A Var is a scalar local, an Array a
-// handle on memory; both are compared by pointer and carry names that are
-// unique within a function. Memory is typed: an Array has one element type.
-// Integer arithmetic on coordinates and positions is Int64; values of 32-bit
-// pos and crd arrays are widened as they are loaded.
+// Expressions are pure and immutable. A Var is a scalar local variable and an Array is a handle on
+// memory. Both are compared by pointer; their names are unique within a function. Memory is typed:
+// an Array has one element type. Coordinates and positions are computed as Int64. Pos and crd
+// arrays may hold 32-bit integers, which are widened when they are loaded.
 //
-// Every engine computes alike: integers wrap; a float32 or complex64 operation
-// rounds to its type; Min and Max of floats are (y < x ? y : x) and
-// (x < y ? y : x); complex products and quotients are MulComplex's and
-// DivComplex's. Only generated C may fuse a multiplication with an addition, and
-// reorder the sums of Reduce.
+// Every engine computes the same values: integers wrap; a float32 or complex64 operation rounds to
+// its type; Min and Max of floats are (y < x ? y : x) and (x < y ? y : x); complex products and
+// quotients are computed by MulComplex and DivComplex. Only generated C may fuse a multiplication
+// with an addition, and reorder the sums of Reduce.
 //
-// Constructors (Plus, Less, At, Seq, ...) fold constants; Verify states the
-// rules of a well-formed Func; Simplify cleans one; Print and Parse are its text form.
+// The constructors (Plus, Less, At, Seq, ...) fold constants. Verify checks the rules of a
+// well-formed Func, Simplify removes what is redundant in it, and Print and Parse write and read
+// its text form.
 //
 // # Files
 //
@@ -23,25 +22,25 @@
 //	build.go        constructors
 //	fold.go         constant folding
 //	complex.go      complex products and quotients, and casts to integers
-//	simplify.go     clean code of the same meaning
+//	simplify.go     simplification that keeps the meaning of a function
 //	gemm.go         products of dense matrices
-//	spmm.go         products of a sparse matrix and a dense one
+//	spmm.go         products of a sparse matrix and a dense matrix
 //	union.go        sums of sparse segments
-//	call.go         calls of C functions of the user's
-//	carry.go        positions that loops over segments carry on
+//	call.go         calls of the user's C functions
+//	carry.go        loops over consecutive segments that share their position
 //	inplace.go      reads of an argument from the result's memory
-//	polynomial.go   indices that can be told to be the same
+//	polynomial.go   index expressions in a normal form, to compare them
 //	walk.go         walks over statements and expressions
 //	print.go        the text form, which parse.go reads back
 //	lex.go          its tokens
-//	parse.go        its statements,
-//	parsegpu.go     those of a GPU,
-//	parseexpr.go    and its expressions
-//	verify.go       the rules of statements,
-//	verifyexpr.go   of expressions,
-//	verifyloop.go   of loops, and what is made in them,
-//	verifytable.go  of tables, sorts and bitmaps,
-//	verifygpu.go    and of a GPU's loops and statements
+//	parse.go        the parser of statements
+//	parsegpu.go     the parser of GPU statements
+//	parseexpr.go    the parser of expressions
+//	verify.go       the rules of statements
+//	verifyexpr.go   the rules of expressions
+//	verifyloop.go   the rules of loops, and of variables and arrays declared in them
+//	verifytable.go  the rules of tables, sorts and bitmaps
+//	verifygpu.go    the rules of GPU loops and statements
 package ir
 
 // Type is the type of an expression or of an array's elements.
@@ -58,14 +57,14 @@ const (
 	Complex128
 )
 
-// Op is a binary or unary operator.
+// Op is a unary or binary operator.
 type Op uint8
 
 const (
 	Add Op = iota
 	Sub
 	Mul
-	Div // integer division truncates; by zero it is the lowering's duty to guard
+	Div // integer division truncates; the lowering must guard against zero divisors
 	Rem
 	Min
 	Max
@@ -100,24 +99,24 @@ type (
 		Op Op
 		X  Expr
 	}
-	// Load reads A[Index]; the value has type A.Elem, except that pos and crd
-	// arrays of either width load as Int64 when Widen is set.
+	// Load reads A[Index]. Its type is A.Elem. If Widen is set, A is a pos or crd array of either
+	// width and the value is an Int64.
 	Load struct {
 		A     *Array
 		Index Expr
 		Widen bool
 	}
-	// Cast converts: integers wrap, floats round, a float to an integer is
-	// truncated and saturates (Truncate), a complex number to a float is its
-	// real part, anything to Bool is whether it differs from zero.
+	// Cast converts X to Typ. Integers wrap and floats round. A float is truncated to an integer
+	// and saturates (see Truncate). A complex number becomes a float by dropping the imaginary
+	// part. A number becomes a Bool that says whether it differs from zero.
 	Cast struct {
 		Typ Type
 		X   Expr
 	}
-	// Select is X where Cond holds, else Y; only that one is evaluated.
+	// Select is X if Cond holds, else Y. Only the chosen operand is evaluated.
 	Select struct{ Cond, X, Y Expr }
-	// Search is the first p in [Lo, Hi) with A[p] >= Key (or > Key if Upper),
-	// or Hi: a binary search over ascending A. Int64.
+	// Search is a binary search over A, which must ascend. Its value is the first p in [Lo, Hi)
+	// with A[p] >= Key (A[p] > Key if Upper), or Hi if there is none. Its type is Int64.
 	Search struct {
 		A           *Array
 		Lo, Hi, Key Expr
@@ -129,11 +128,11 @@ type (
 type Array struct {
 	Name  string
 	Elem  Type
-	Const bool // never stored to: restrict, and shared between threads
+	Const bool // nothing stores to it; C declares it const and restrict
 }
 
-// Table holds arrays of one element type, by index: what the iterations of a
-// Parallel loop make for a later loop to gather.
+// Table holds arrays of one element type under an index. The iterations of a Parallel loop put the
+// arrays that they make there, and a later loop gathers them.
 type Table struct {
 	Name string
 	Elem Type
@@ -142,53 +141,55 @@ type Table struct {
 // Stmt is an imperative statement.
 type Stmt interface{ stmt() }
 
-// ForKind says how a loop's iterations run.
+// ForKind says how the iterations of a loop run.
 type ForKind uint8
 
 const (
 	Serial   ForKind = iota
-	Parallel         // OpenMP threads; iterations touch disjoint memory or use Atomic stores
-	Vector           // omp simd
-	Unrolled         // fully unrolled or by Factor
+	Parallel         // on OpenMP threads; iterations write disjoint memory or use Atomic stores
+	Vector           // in vector lanes (omp simd)
+	Unrolled         // unrolled fully, or by Factor
 
-	// The loops of a GPU, which package simt turns into Launch. Blocks stands in no other
-	// loop of these, Warps in one of Blocks, Lanes in one of Blocks or of Warps. Their
-	// iterations touch disjoint memory or use Atomic stores; Reduce lists scalars that they sum.
+	// Blocks, Warps and Lanes are loops on a GPU; package simt turns them into a Launch. Blocks is
+	// not inside another GPU loop, Warps is inside Blocks, and Lanes is inside Blocks or Warps.
+	// Their iterations write disjoint memory or use Atomic stores. Reduce lists the scalars that
+	// they sum.
 	Blocks // an iteration is run by a block of threads
 	Warps  // iteration number n, from 0, is run by warp n mod Width of the block
-	// iteration number n by thread n mod Width: of the warp, which has 32, or of the block outside of
-	// Warps
+	// Iteration n (from 0) is run by thread n mod Width: a thread of the warp if the loop is inside
+	// Warps, where Width is 32, and otherwise a thread of the block.
 	Lanes
 )
 
-// OnGPU reports Blocks, Warps or Lanes.
+// OnGPU reports whether k is Blocks, Warps or Lanes.
 func (k ForKind) OnGPU() bool { return k >= Blocks && k <= Lanes }
 
-// WarpSize is the number of threads of a warp.
+// WarpSize is the number of threads of a GPU warp.
 const WarpSize = 32
 
-// MaxThreads is the largest number of threads of a block.
+// MaxThreads is the largest number of threads of a GPU block.
 const MaxThreads = 1024
 
-// MaxShared is the largest number of bytes of the Shared arrays of a block.
+// MaxShared is the most bytes that the Shared arrays of a GPU block may occupy together.
 const MaxShared = 48 << 10
 
 type (
 	Block   struct{ List []Stmt }
 	Comment struct{ Text string }
-	// Declare introduces V with Init; its scope is the rest of the enclosing block.
+	// Declare introduces V with the value Init. The scope of V is the rest of the enclosing block.
 	Declare struct {
 		V    *Var
 		Init Expr
 	}
-	// Assign sets V (or V op= X where Accumulate says Add).
+	// Assign sets V to X, or adds X to V if Accumulate is set.
 	Assign struct {
 		V          *Var
 		Accumulate bool
 		X          Expr
 	}
-	// Store sets A[Index] (adds to it where Accumulate; atomically where Atomic).
-	// An Int64 goes into an Int32 array if it fits: that it does is the lowering's duty.
+	// Store sets A[Index] to X, or adds X to it if Accumulate is set. The addition is atomic if
+	// Atomic is set. An Int64 may be stored to an Int32 array; the lowering guarantees that it
+	// fits.
 	Store struct {
 		A          *Array
 		Index      Expr
@@ -196,25 +197,27 @@ type (
 		Atomic     bool
 		X          Expr
 	}
-	// For runs V from Lo while V < Hi by Step (a positive constant). Lo and Hi
-	// are evaluated once. A Parallel loop inside a Parallel one runs serially.
+	// For runs Body with V from Lo while V < Hi, in steps of Step, a positive constant. Lo and Hi
+	// are evaluated once. A Parallel loop inside a Parallel loop runs serially.
 	For struct {
 		V      *Var
 		Lo, Hi Expr
 		Step   int64
 		Kind   ForKind
-		// Factor is the unroll factor of Unrolled (0: fully).
+		// Factor is the unroll factor of an Unrolled loop; 0 unrolls it fully.
 		Factor int64
-		// Dynamic and Chunk are the OpenMP schedule of Parallel; Chunk 0 is the default.
+		// Dynamic and Chunk are the OpenMP schedule of a Parallel loop: dynamic or static, and the
+		// iterations per chunk. If Chunk is 0, OpenMP chooses.
 		Dynamic bool
 		Chunk   int64
-		// Reduce lists scalars summed over the iterations of a Vector loop
-		// (and, where the schedule says ParallelReduction, a Parallel one).
+		// Reduce lists scalars that are summed over the iterations of a Vector or GPU loop, or of a
+		// Parallel loop if the schedule says ParallelReduction.
 		Reduce []*Var
-		// Nontemporal is advice, of a Vector loop that reduces nothing: what it stores is written once,
-		// is too large to stay in a cache until it is read, and goes past the caches.
+		// Nontemporal is advice for a Vector loop without Reduce. The loop stores every value once
+		// and the data is too large to stay in a cache until it is read, so that the stores should
+		// bypass the caches.
 		Nontemporal bool
-		// Width is the number of warps or threads that a loop of Warps or Lanes is spread over.
+		// Width is the number of warps or threads among which a Warps or Lanes loop is divided.
 		Width int64
 		Body  *Block
 	}
@@ -225,52 +228,52 @@ type (
 	If struct {
 		Cond Expr
 		Then *Block
-		Else *Block // nil for none
+		Else *Block // nil if there is none
 	}
-	// Ordered stands once in the body of a Parallel loop, not inside another statement:
-	// the loop's iterations run it one after another, in their order. An
-	// iteration after one that fails does not come to it.
+	// Ordered occurs once in the body of a Parallel loop, not inside another statement. The
+	// iterations run it one at a time, in their order. If an iteration fails, later iterations do
+	// not run their Ordered.
 	Ordered struct{ Body *Block }
-	// Alloc makes A a fresh array of Len elements, owned by the leaf until
-	// Free or Publish; zeroed where Zero. Failure returns the out-of-memory code.
+	// Alloc makes A a new array of Len elements, set to zero if Zero is set. The leaf owns it until
+	// Free, Keep or Publish. If memory runs out, the leaf returns FailMemory.
 	Alloc struct {
 		A    *Array
 		Len  Expr
 		Zero bool
 	}
-	// Local makes A a zeroed array of Len elements for the rest of the enclosing
-	// block: few enough for registers or the stack. It is not the leaf's to
-	// grow, free or hand out. Where Undefined, its elements are so until they are stored.
+	// Local makes A an array of Len elements for the rest of the enclosing block. Len is small
+	// enough for registers or the stack. The elements are zero, or undefined until they are stored
+	// if Undefined is set. The leaf cannot grow, free or publish A.
 	Local struct {
 		A         *Array
 		Len       int64
 		Undefined bool
 	}
-	// Prefetch says that A[Index], or Len elements from there on where that is more than 1, will soon
-	// be read: they come into the nearest cache, or where Far into that of the second level. It has no
-	// effect, and Index need not be in bounds.
+	// Prefetch is advice that A[Index] will soon be read, or Len elements from Index on if Len
+	// exceeds 1. They are brought into the first-level cache, or into the second-level cache if Far
+	// is set. Index need not be in bounds.
 	Prefetch struct {
 		A     *Array
 		Index Expr
 		Len   int64
 		Far   bool
 	}
-	// Grow raises the capacity of A to at least Need elements (which Alloc made),
-	// keeping the first ones: where Need > Cap, Cap becomes max(Need, 2*Cap).
-	// New elements are undefined.
+	// Grow makes A, which Alloc made, hold at least Need elements. Cap is A's capacity in elements:
+	// if Need exceeds Cap, then A is reallocated and Cap becomes max(Need, 2*Cap). Old elements are
+	// kept and new elements are undefined.
 	Grow struct {
 		A    *Array
 		Cap  *Var
 		Need Expr
 	}
 	Free struct{ A *Array }
-	// Fill sets A[Lo:Hi] to X.
+	// Fill sets every element of A[Lo:Hi] to X.
 	Fill struct {
 		A      *Array
 		Lo, Hi Expr
 		X      Expr
 	}
-	// Copy copies Src[SrcLo : SrcLo+N] to Dst[DstLo:].
+	// Copy copies the N elements Src[SrcLo : SrcLo+N] to Dst, from DstLo on.
 	Copy struct {
 		Dst   *Array
 		DstLo Expr
@@ -280,103 +283,106 @@ type (
 		// Stream is advice: Dst is too large to stay in a cache until it is read.
 		Stream bool
 	}
-	// Sort sorts the integers A[Lo:Hi] ascending.
+	// Sort sorts the integers A[Lo:Hi] in ascending order.
 	Sort struct {
 		A      *Array
 		Lo, Hi Expr
 	}
-	// SortBy orders the indices Perm[Lo:Hi] (Int64) so that the tuples
-	// (Keys[0][p], Keys[1][p], ...) of Int64 keys ascend lexicographically,
-	// stably: equal tuples keep the order in which Perm had them.
+	// SortBy reorders the Int64 indices in Perm[Lo:Hi] so that the tuples (Keys[0][p], Keys[1][p],
+	// ...) of Int64 keys ascend lexicographically. The sort is stable: indices with equal tuples
+	// keep their order.
 	SortBy struct {
 		Perm   *Array
 		Keys   []*Array
 		Lo, Hi Expr
 	}
-	// Mark sets bit At of Bits (Int64, the bits of each from the lowest on). Where
-	// it is the first in its word, the number of that is appended to Words (Int32)
-	// at N, which grows by one. Words has capacity for one word more than there are.
+	// Mark sets bit At of the bitmap Bits, an Int64 array whose words hold their bits from the
+	// lowest to the highest. If no other bit of the word was set, Mark appends the number of the
+	// word to Words (Int32) at N and increments N. Words has room for one entry more than Bits has
+	// words.
 	Mark struct {
 		Bits, Words *Array
 		N           *Var
 		At          Expr
 	}
-	// Collect writes Base and the numbers of the bits that Marks have set, added
-	// up and ascending, to List (Int32) from 0 on, and clears them. Words[0:N] are
-	// those with bits; N becomes the number of bits. Len is the number of words of
-	// Bits; Flags (Bool) has as many elements, rounded up to 64, all false before
-	// and after; List has capacity for one more.
+	// Collect lists the bits that Marks have set, and clears the bitmap. It writes Base plus the
+	// number of each set bit to List (Int32), from 0 on and ascending. Before, Words[0:N] are the
+	// words of Bits that are not zero; after, N is the number of bits listed. Len is the number of
+	// words of Bits. Flags (Bool) is scratch memory: it has Len elements, rounded up to a multiple
+	// of 64, all false before and after. List has room for one more element than bits.
 	Collect struct {
 		Bits, Words, Flags, List *Array
 		N                        *Var
 		Len, Base                Expr
 	}
-	// AllocTable makes T a fresh table of Len empty entries.
+	// AllocTable makes T a new table of Len empty entries.
 	AllocTable struct {
 		T   *Table
 		Len Expr
 	}
-	// Keep moves A, which Alloc made, into T[Index], which must be empty: a
-	// Parallel loop's iteration hands out the array that it made. A may not be
-	// used afterwards.
+	// Keep moves A, which Alloc made, into T[Index], which must be empty. An iteration of a
+	// Parallel loop hands over the array that it made in this way. A must not be used afterwards.
 	Keep struct {
 		T     *Table
 		Index Expr
 		A     *Array
 	}
-	// Take moves T[Index] out into A, owned by the leaf as if from Alloc; its
-	// scope is that of a Declare.
+	// Take moves the array T[Index] into A. The leaf then owns A as if Alloc had made it. A is
+	// visible in the rest of the enclosing block.
 	Take struct {
 		A     *Array
 		T     *Table
 		Index Expr
 	}
-	// FreeTable frees T and what is still in it.
+	// FreeTable frees T and the arrays that are still in it.
 	FreeTable struct{ T *Table }
-	// Publish gives A, with Len elements, to the result: Slot says to which of
-	// its arrays. The caller owns it from then on.
+	// Publish hands A, with Len elements, over to the caller as the array Slot of the result. The
+	// caller owns it from then on.
 	Publish struct {
 		Slot Slot
 		A    *Array
 		Len  Expr
 	}
-	// Fail ends the leaf with an error; Coord are coordinates for the message. In a
-	// Launch it ends the thread: the leaf ends once the others did, with one of their errors.
+	// Fail ends the leaf with an error. The message shows the coordinates Coord. In a Launch, Fail
+	// ends only its thread; when all threads have ended, the leaf returns the error of one of them.
 	Fail struct {
 		Code  FailCode
 		Coord []Expr
 	}
-	// Launch runs Body once for each of Threads threads (a multiple of WarpSize) of each of Grid
-	// blocks, on a GPU: Block and Thread (Int64) are their numbers, from 0. What follows sees what all
-	// of them stored. Of the leaf's arrays and variables Body may read all, and store to arrays; it
-	// assigns to no variable from outside. Inside there is no other Launch, no loop other than Serial
-	// and Unrolled, and no statement about whole arrays but Local and Shared.
+	// Launch runs a kernel on a GPU: Grid blocks of Threads threads each, a multiple of WarpSize.
+	// Every thread runs Body with its own Block and Thread (Int64), its numbers from 0. Statements
+	// after the Launch see the values that all threads stored. Body may read all variables and
+	// arrays of the leaf, and store to arrays; it does not assign to variables declared outside.
+	// Body contains no Launch, no loops except Serial and Unrolled, and no statements about whole
+	// arrays except Local and Shared.
 	Launch struct {
-		Name          string // of the kernel, unique in the leaf
+		Name          string // the kernel's name, unique in the leaf
 		Grid          Expr
 		Threads       int64
 		Block, Thread *Var
 		Body          *Block
 	}
 	// Shared makes A an array of Len elements that the threads of a block share, for the rest of
-	// the enclosing block; what it holds is undefined until it is stored. It stands in a Launch.
+	// the enclosing block. Elements are undefined until they are stored. It is only used in a
+	// Launch.
 	Shared struct {
 		A   *Array
 		Len int64
 	}
-	// Barrier: no thread of the block (of the warp, where Warp) goes on before all have come to it,
-	// and what they stored before is seen behind it. Every thread that has not ended comes to the
-	// same ones. It stands in a Launch.
+	// Barrier waits until all threads of the block reach it, or all threads of the warp if Warp is
+	// set. Each then sees the values that the others stored before. Every thread that has not ended
+	// must reach the same barriers. It is only used in a Launch.
 	Barrier struct{ Warp bool }
-	// Shuffle sets V to the X of the thread whose number in the warp differs from this one's in
-	// the bits of Mask. All threads of the warp come to it. It stands in a Launch.
+	// Shuffle exchanges values within a warp: it sets V to the X of the thread whose number in the
+	// warp is this thread's number XOR Mask. All threads of the warp must reach it. It is only used
+	// in a Launch.
 	Shuffle struct {
 		V    *Var
 		X    Expr
 		Mask int64
 	}
-	// Scan replaces A[Lo:Hi], integers, by their sums from Lo on: A[k] becomes A[Lo] + ... + A[k].
-	// It stands in no loop.
+	// Scan replaces the integers A[Lo:Hi] by their prefix sums: A[k] becomes A[Lo] + ... + A[k]. It
+	// is not inside a loop.
 	Scan struct {
 		A      *Array
 		Lo, Hi Expr
@@ -417,7 +423,7 @@ func (*Scan) stmt()       {}
 func (*Gemm) stmt()       {}
 func (*Call) stmt()       {}
 
-// FailCode is a leaf's return value.
+// FailCode is the return value of a leaf.
 type FailCode int
 
 const (
@@ -425,34 +431,35 @@ const (
 	FailMemory  FailCode = 1
 	FailDivide  FailCode = 2 // integer division by zero
 	FailBound   FailCode = 3 // a bound() of the schedule does not hold
-	FailSpace   FailCode = 4 // fused variables have too many points to number: Coord are their sizes
-	FailPattern FailCode = 5 // the result's level arrays are of another pattern
+	FailSpace   FailCode = 4 // the number of points of fused variables overflows; Coord: their sizes
+	FailPattern FailCode = 5 // the result's level arrays have another sparsity pattern
 )
 
-// Field names one field of a tensor argument.
+// Field names a field of a tensor argument.
 type Field uint8
 
 const (
 	Pos  Field = iota // array
 	Crd               // array
 	Vals              // array; Level is ignored
-	// array: Vals, moved so that the rows of level 0 begin at coordinate 0; Level is the last one, and
-	// all are dense
+	// Vals as an array, shifted so that the rows of level 0 start at coordinate 0. Level is the
+	// last level. All levels are dense.
 	Rows
 	Size   // Int64, of a dense level
 	Offset // Int64, of a dense level
 	NNZ    // Int64, length of vals
-	// Int64, the position after the last of crd, which is its length where crd is all of a tensor's
+	// Int64: the position after the last element of crd, relative to the whole tensor. If crd holds
+	// the whole tensor's coordinates, End is its length.
 	End
 )
 
-// Slot is a part of a tensor argument: Arg indexes the leaf's arguments.
+// Slot names a field of a tensor argument. Arg is the index of the argument, Level the level.
 type Slot struct {
 	Arg, Level int
 	Field      Field
 }
 
-// Param binds a local to a slot of an argument: A for arrays, V for sizes.
+// Param binds a slot of an argument to a local name: A if it is an array, V if it is a scalar.
 type Param struct {
 	Slot Slot
 	A    *Array
@@ -463,8 +470,8 @@ type Param struct {
 //
 //	int NAME(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
 //
-// Bounds[k] are the variables that receive bounds[k][0] and bounds[k][1];
-// Threads receives env->threads. Either side may be nil where unused.
+// Bounds[k] are the variables that receive bounds[k][0] and bounds[k][1]; Threads receives
+// env->threads. A variable that is not used may be nil.
 type Func struct {
 	Name    string
 	Params  []Param

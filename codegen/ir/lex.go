@@ -11,16 +11,16 @@ type tokenKind uint8
 const (
 	tokEnd tokenKind = iota
 	tokName
-	tokQuoted // @"...": a name, never a word
+	tokQuoted // @"...": always a name, even if the text is a word of the text form
 	tokNumber
 	tokMark    // an operator or a bracket
-	tokComment // # text
-	tokMore    // #| text
+	tokComment // # text, the first line of a comment
+	tokMore    // #| text, a further line of a comment
 )
 
 type token struct {
 	kind tokenKind
-	text string // of a quoted name: unquoted
+	text string // a quoted name is stored without its quotes
 	pos  int
 }
 
@@ -37,7 +37,7 @@ type lexer struct {
 	pos int
 }
 
-// marks, longest first.
+// marks lists the operators and brackets, longer ones first.
 var marks = []string{"&&", "||", "==", "!=", "<=", "+=", "<", "=", "+", "-", "*", "/", "%", "!",
 	"(", ")", "[", "]", "{", "}", ",", ":", "."}
 
@@ -96,8 +96,7 @@ func (l *lexer) comment(rest string, start int) token {
 	return token{kind, strings.TrimPrefix(text, " "), start}
 }
 
-// numberLen is the length of the number at the start of s, with its suffix f
-// or i32.
+// numberLen returns the length of the number at the start of s, including its suffix f or i32.
 func numberLen(s string) int {
 	n := 0
 	for n < len(s) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Parse reads the text form that Print writes. Errors have a line and a column
-// and say what was found and what was wanted. The function is not verified.
+// Parse reads the text form that Print writes. An error names the line and column, what was found
+// there and what was wanted. Parse does not verify the function.
 func Parse(src string) (f *Func, err error) {
 	p := &parser{lex: lexer{src: src}, names: map[string]any{}}
 	defer func() {
@@ -47,7 +47,7 @@ func (p *parser) advance() {
 	p.tok = t
 }
 
-// is reports whether the next token is the word or mark.
+// is reports whether the next token is the given word or mark.
 func (p *parser) is(text string) bool {
 	return (p.tok.kind == tokMark || p.tok.kind == tokName) && p.tok.text == text
 }
@@ -66,7 +66,7 @@ func (p *parser) expect(text string) {
 	}
 }
 
-// enter bounds the nesting, and so the stack.
+// enter counts a level of nesting. It fails past a limit, which bounds the depth of recursion.
 func (p *parser) enter() {
 	p.depth++
 	if p.depth > 2000 {
@@ -94,7 +94,8 @@ func (p *parser) typ() Type {
 	return t
 }
 
-// newVar is the variable of that name, new unless a sibling scope has one.
+// newVar returns the variable with this name. If an earlier scope declared it, newVar returns the
+// same variable.
 func (p *parser) newVar(name string, t Type) *Var {
 	switch old := p.names[name].(type) {
 	case nil:
@@ -163,7 +164,7 @@ func (p *parser) function() *Func {
 	return f
 }
 
-// headVar is an Int64 variable, or nil for _.
+// headVar reads the name of an Int64 variable. It returns nil for _.
 func (p *parser) headVar() *Var {
 	if p.accept("_") {
 		return nil
@@ -186,7 +187,7 @@ func (p *parser) param() Param {
 	return Param{Slot: p.slot(), A: a}
 }
 
-// numbered is the number in a word such as t3 or level0.
+// numbered reads a word such as t3 or level0 and returns the number after its prefix.
 func (p *parser) numbered(prefix string) int {
 	digits, ok := strings.CutPrefix(p.tok.text, prefix)
 	n, err := strconv.Atoi(digits)
@@ -295,7 +296,8 @@ func (p *parser) comment() Stmt {
 	return &Comment{Text: text}
 }
 
-// memory is a statement about a whole array or a range, nil if none is next.
+// memory reads a statement about a whole array or a range. It returns nil if no such statement is
+// next.
 func (p *parser) memory() Stmt {
 	switch {
 	case p.accept("alloc"):
@@ -369,7 +371,8 @@ func (p *parser) memory() Stmt {
 	return p.bits()
 }
 
-// bits is a statement about bits, or one of table's; nil if none is next.
+// bits reads a statement about bitmaps, or one that table reads. It returns nil if no such
+// statement is next.
 func (p *parser) bits() Stmt {
 	switch {
 	case p.accept("mark"):
@@ -399,7 +402,7 @@ func (p *parser) bits() Stmt {
 	return p.table()
 }
 
-// table is a statement about tables, or a sort by tuples; nil if none is next.
+// table reads a statement about tables, or a sortby. It returns nil if no such statement is next.
 func (p *parser) table() Stmt {
 	switch {
 	case p.accept("sortby"):
@@ -497,7 +500,7 @@ func (p *parser) fail() Stmt {
 	return s
 }
 
-// simple is an assignment or a store.
+// simple reads an assignment or a store.
 func (p *parser) simple() Stmt {
 	name := p.name()
 	switch object := p.names[name].(type) {

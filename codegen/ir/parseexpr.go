@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// levels are the binary operators by precedence, loosest first.
+// levels lists the binary operators by precedence, those that bind loosest first.
 var levels = [][]Op{{Or}, {And}, {Eq, Ne, Lt, Le}, {Add, Sub}, {Mul, Div, Rem}}
 
 func (p *parser) expr() Expr { return p.binary(0) }
@@ -100,7 +100,7 @@ func (p *parser) primary() Expr {
 	return p.named()
 }
 
-// args is a list of n expressions in parentheses.
+// args reads a list of n expressions in parentheses.
 func (p *parser) args(n int) []Expr {
 	p.expect("(")
 	list := make([]Expr, n)
@@ -114,7 +114,7 @@ func (p *parser) args(n int) []Expr {
 	return list
 }
 
-// cast is T(x), or the literal complex128(re, im).
+// cast reads T(x) or the literal complex128(re, im).
 func (p *parser) cast() Expr {
 	t := p.typ()
 	p.expect("(")
@@ -153,7 +153,7 @@ func (p *parser) named() Expr {
 	return nil
 }
 
-// number is a literal; its suffix and shape say its type.
+// number reads a literal. Its suffix and its shape determine its type.
 func (p *parser) number(negative bool) Expr {
 	text := p.tok.text
 	sign := ""

@@ -1,6 +1,6 @@
 package ir
 
-// gpuLoop reads the kind of a loop of a GPU, if one is next.
+// gpuLoop reads the kind of a GPU loop into s, if one is next.
 func (p *parser) gpuLoop(s *For) {
 	switch {
 	case p.accept("blocks"):
@@ -18,7 +18,7 @@ func (p *parser) gpuLoop(s *For) {
 	p.expect(")")
 }
 
-// gpu is a statement of a GPU's; nil if none is next.
+// gpu reads a GPU statement. It returns nil if no such statement is next.
 func (p *parser) gpu() Stmt {
 	switch {
 	case p.accept("launch"):
@@ -47,8 +47,8 @@ func (p *parser) gpu() Stmt {
 	return nil
 }
 
-// ofWarp reads the word warp behind barrier, which is not the variable that the next statement
-// sets.
+// ofWarp reads the word warp after barrier and reports whether it is there. If an assignment or an
+// index follows, warp is instead the variable or array of the next statement.
 func (p *parser) ofWarp() bool {
 	lex, tok := p.lex, p.tok
 	if p.accept("warp") && !p.is("=") && !p.is("+=") && !p.is("[") {

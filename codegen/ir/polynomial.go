@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// polynomial is an Int64 expression as a sum of products: by the names of their variables, in order
-// and with a space between two, what number each product is multiplied by. Int64 wraps, and so do
-// these numbers: two expressions with one polynomial have one value.
+// polynomial is an Int64 expression in a normal form, a sum of products. A key is the names of the
+// variables of a product, sorted and separated by spaces; the value is the product's coefficient.
+// Coefficients wrap like Int64, so that expressions with the same polynomial have the same value.
 type polynomial map[string]int64
 
 func variable(v *Var) polynomial { return polynomial{v.Name: 1} }
 
-// String is the same text for the same polynomial.
+// String returns a text that is equal for equal polynomials.
 func (p polynomial) String() string {
 	var b strings.Builder
 	for _, product := range slices.Sorted(maps.Keys(p)) {
@@ -26,7 +26,7 @@ func (p polynomial) String() string {
 	return b.String()
 }
 
-// plus is p + n*q.
+// plus returns p + n*q.
 func (p polynomial) plus(q polynomial, n int64) polynomial {
 	sum := maps.Clone(p)
 	for product, k := range q {
@@ -49,9 +49,9 @@ func (p polynomial) times(q polynomial) polynomial {
 	return out
 }
 
-// over is p with the variable of a loop that it stands outside of as one whose name says the
-// bounds, and how many such variables p has already, so that those of two loops inside one another
-// differ.
+// over returns p as seen from outside the loop over v: v is renamed to a variable named after the
+// loop's bounds, so that loops with the same bounds give the same name. The name also contains a
+// number, which is one more than the largest number in p: nested loops then get different names.
 func (p polynomial) over(v *Var, bounds string) polynomial {
 	n := 0
 	has := false
@@ -82,7 +82,8 @@ func (p polynomial) over(v *Var, bounds string) polynomial {
 	return out
 }
 
-// polynomial is x as one, where it is one of variables that do not change.
+// polynomial returns x as a polynomial. ok is false if x is not a polynomial of variables that are
+// assigned only once.
 func (c *inPlace) polynomial(x Expr) (p polynomial, ok bool) {
 	switch x := x.(type) {
 	case *Var:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Print writes f in the text form, which Parse reads back:
+// Print returns f in the text form, which Parse reads back:
 //
 //	func spmv
 //	  param y float64 = t0.vals
@@ -25,10 +25,10 @@ import (
 //	  }
 //	}
 //
-// A load A[i:64] widens. Literals carry their type in their shape: 5 and 5i32,
-// 1.5 and 1.5f, complex128(1.0, 2.0). A comment is # and a space, its further
-// lines #| and a space. A name that is no identifier, or a word of
-// the text form, is quoted: @"for".
+// A load A[i:64] widens to Int64. The shape of a literal shows its type: 5 and 5i32, 1.5 and 1.5f,
+// complex128(1.0, 2.0). The first line of a comment starts with # and a space, and its further
+// lines with #| and a space. A name is quoted, as in @"for", if it is not an identifier or is a
+// word of the text form.
 func Print(f *Func) string {
 	p := &printer{}
 	p.line("func %s", name(f.Name))
@@ -59,14 +59,14 @@ func Print(f *Func) string {
 	return p.b.String()
 }
 
-// PrintStmt is the text form of one statement.
+// PrintStmt returns the text form of one statement.
 func PrintStmt(s Stmt) string {
 	p := &printer{}
 	p.stmt(s)
 	return p.b.String()
 }
 
-// PrintExpr is the text form of one expression.
+// PrintExpr returns the text form of one expression.
 func PrintExpr(x Expr) string { return expr(x, 0) }
 
 func (x *Var) String() string    { return PrintExpr(x) }
@@ -78,7 +78,7 @@ func (x *Cast) String() string   { return PrintExpr(x) }
 func (x *Select) String() string { return PrintExpr(x) }
 func (x *Search) String() string { return PrintExpr(x) }
 
-// words are the names that the text form uses itself.
+// words is the set of words that have a meaning in the text form.
 var words = map[string]bool{
 	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true,
 	"for": true, "in": true,
@@ -347,8 +347,8 @@ func exprs(xs []Expr) string {
 	return strings.Join(list, ", ")
 }
 
-// precedence of binary operators in the text form; 0 for min and max, which are
-// written as calls.
+// precedence returns the precedence of a binary operator in the text form. It returns 0 for min and
+// max, which are written as calls.
 func precedence(op Op) int {
 	switch op {
 	case Or:
@@ -367,7 +367,7 @@ func precedence(op Op) int {
 
 const unaryPrecedence = 6
 
-// expr is x in text, in parentheses if it binds less than prec.
+// expr returns the text of x, in parentheses if its operator binds less tightly than prec.
 func expr(x Expr, prec int) string {
 	switch x := x.(type) {
 	case *Var:
@@ -414,7 +414,7 @@ func expr(x Expr, prec int) string {
 	panic(fmt.Sprintf("BUG: ir.Print: expression %T", x))
 }
 
-// literal writes a literal so that its type is seen.
+// literal returns the text of a literal, which shows its type.
 func literal(l *Lit) string {
 	switch l.Typ {
 	case Bool:
@@ -435,8 +435,8 @@ func literal(l *Lit) string {
 	return fmt.Sprintf("%s(%d)", l.Typ, l.I)
 }
 
-// real64 is the shortest text that reads back as x, always with a point, an
-// exponent or a word.
+// real64 returns the shortest text that reads back as x. It always contains a point, an exponent or
+// a word.
 func real64(x float64, bits int) string {
 	switch {
 	case math.IsInf(x, 1):

@@ -1,25 +1,25 @@
 package ir
 
-// Simplify cleans f in place of its body; what f means stays, bit for bit.
-// Statements that the old body shares with others are not changed.
+// Simplify replaces f's body by a simpler one that computes the same, bit for bit. Statements that
+// the old body shares with other functions are not modified. The rules are:
 //
-//   - Expressions are built again by the folding constructors.
-//   - A variable that is declared as a literal or as another variable, neither of
-//     which changes, is replaced by it (copy propagation).
-//   - Variables that nothing reads are dropped with their assignments.
-//   - Constant conditions are decided; loops that do not run, empty blocks,
-//     branches, launches and loops are dropped; a loop of one iteration becomes a block, but for
-//     those of a GPU, which say what runs the loops inside.
-//   - Blocks that declare nothing, or end the block around them, are spliced in.
-//   - What follows a Fail in a block is dropped.
+//   - Expressions are rebuilt by the folding constructors.
+//   - Copy propagation: if a variable is declared as a literal or another variable, and neither
+//     changes, its uses are replaced.
+//   - Variables that are never read are removed, with their assignments.
+//   - Conditions that are constant are decided. Loops that do not run are removed, and so are empty
+//     blocks, branches, loops and launches. A loop of one iteration becomes a block, except on a
+//     GPU, where it determines who runs the loops inside.
+//   - A block is spliced into the block around it if it declares nothing or is the last statement.
+//   - Statements after a Fail in a block are removed.
 //
-// Allocations stay, used or not.
+// Allocations are kept even if nothing uses them.
 func Simplify(f *Func) {
 	if f.Body == nil {
 		return
 	}
-	// Each round may open work for the next; every one but the last removes a
-	// statement or a node, so that the end is near.
+	// A round may make the next round possible. Every round except the last removes a
+	// statement or a node, so that there are few.
 	for range 100 {
 		s := &simplifier{f: f, subst: map[*Var]Expr{}}
 		s.survey()
@@ -33,12 +33,12 @@ func Simplify(f *Func) {
 type simplifier struct {
 	f       *Func
 	fixed   map[*Var]bool // never assigned after its only declaration
-	read    map[*Var]bool // by something that itself matters
-	subst   map[*Var]Expr // copies that are being replaced
+	read    map[*Var]bool // variables that are read, as Reads defines it
+	subst   map[*Var]Expr // the replacements of variables that are copies
 	changed bool
 }
 
-// survey finds what is assigned, declared and read.
+// survey finds the variables that are assigned, declared and read.
 func (s *simplifier) survey() {
 	declared, assigned := map[*Var]int{}, map[*Var]bool{}
 	Walk(s.f.Body, func(t Stmt) {
@@ -87,8 +87,8 @@ func (s *simplifier) survey() {
 	s.read = Reads(s.f.Body)
 }
 
-// Reads are the variables that are read, other than to compute one that is not
-// read itself.
+// Reads returns the variables that are read in b. Reads that only compute a variable that is not
+// read itself do not count.
 func Reads(b *Block) map[*Var]bool {
 	read := map[*Var]bool{}
 	for changed := true; changed; {
@@ -160,7 +160,7 @@ func (s *simplifier) block(b *Block) *Block {
 	return out
 }
 
-// nothing reports a block that does nothing.
+// nothing reports whether b has no effect.
 func nothing(b *Block) bool {
 	if b == nil {
 		return true
@@ -173,13 +173,13 @@ func nothing(b *Block) bool {
 	return true
 }
 
-// drop notes a change and stands for no statement.
+// drop notes a change and returns nil: the statement is removed.
 func (s *simplifier) drop() Stmt {
 	s.changed = true
 	return nil
 }
 
-// stmt is t made simpler; nil for none.
+// stmt returns a simpler form of t, or nil if t is removed.
 func (s *simplifier) stmt(t Stmt) Stmt {
 	switch t := t.(type) {
 	case *Block:
@@ -273,7 +273,7 @@ func (s *simplifier) memory(t Stmt) Stmt {
 	return s.gpu(t)
 }
 
-// gpu rebuilds a statement of a GPU's.
+// gpu rebuilds a GPU statement.
 func (s *simplifier) gpu(t Stmt) Stmt {
 	switch t := t.(type) {
 	case *Launch:
@@ -286,7 +286,7 @@ func (s *simplifier) gpu(t Stmt) Stmt {
 		return &c
 	case *Shuffle:
 		if !s.read[t.V] {
-			return s.drop() // in all threads alike
+			return s.drop() // no thread of the warp reads it
 		}
 		return &Shuffle{V: t.V, X: s.expr(t.X), Mask: t.Mask}
 	case *Scan:
@@ -299,7 +299,7 @@ func (s *simplifier) gpu(t Stmt) Stmt {
 	return t
 }
 
-// declare keeps a declaration unless nothing reads the variable, or it is a copy.
+// declare returns the declaration t, or nil if nothing reads the variable or it is a copy.
 func (s *simplifier) declare(t *Declare) Stmt {
 	init := s.expr(t.Init)
 	if !s.read[t.V] {
@@ -382,7 +382,7 @@ func (s *simplifier) loop(t *For) Stmt {
 	return &c
 }
 
-// expr is x with copies replaced, built again by the constructors.
+// expr returns x rebuilt by the constructors, with copies replaced.
 func (s *simplifier) expr(x Expr) Expr {
 	y := s.rebuild(x)
 	if !Same(x, y) {

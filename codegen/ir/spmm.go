@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// SpMM adds Alpha*A*B to C, for a sparse matrix A of M rows and K columns, a dense B of K rows and
-// N columns, and a dense C of M rows and N columns. Row i of A has the entries from Pos[At+i] up to
-// Pos[At+i+1]; entry p is in column Crd[From+p], which is below K, and has the value Vals[From+p].
-// There are Entries in all, and Pos[At] is 0. Pos and Crd hold integers of one width, B and C have
-// one stride along their rows and one along their columns, and the values of all matrices have the
-// type of Alpha, a float or a complex number. C shares no memory with the others. Where M, N or K
-// is below 1 nothing is done. The sums may be made in any order.
+// SpMM adds Alpha*A*B to C. A is sparse, with M rows and K columns; B and C are dense, with K and M
+// rows and N columns. The entries of row i of A are p = Pos[At+i] to Pos[At+i+1]-1. Entry p is in
+// column Crd[From+p], which is below K, and has the value Vals[From+p]. A has Entries entries, and
+// Pos[At] is 0. Pos and Crd hold integers of the same width. B and C have one stride along their
+// rows and one along their columns. The values of all matrices have the type of Alpha, a float or a
+// complex number. C shares no memory with the others. If M, N or K is below 1, the statement does
+// nothing. The sums may be computed in any order.
 type SpMM struct {
 	M, N, K        Expr
 	Entries        Expr
@@ -24,7 +24,7 @@ type SpMM struct {
 
 func (*SpMM) stmt() {}
 
-// String is the text of the statement.
+// String returns the text of the statement.
 func (s *SpMM) String() string {
 	return fmt.Sprintf("spmm(%s, %s, %s, %s) %s += (%s[%s], %s[%s], %s) * %s * %s", expr(s.M, 0),
 		expr(s.N, 0), expr(s.K, 0), expr(s.Entries, 0), s.C,
@@ -32,7 +32,7 @@ func (s *SpMM) String() string {
 		expr(s.Alpha, unaryPrecedence))
 }
 
-// numbers are all expressions of the statement that are integers.
+// numbers returns all integer expressions of the statement.
 func (s *SpMM) numbers() []Expr {
 	list := []Expr{s.M, s.N, s.K, s.Entries, s.At, s.From}
 	for _, m := range []Matrix{s.C, s.B} {
@@ -41,13 +41,13 @@ func (s *SpMM) numbers() []Expr {
 	return list
 }
 
-// exprs are all expressions of the statement.
+// exprs returns all expressions of the statement.
 func (s *SpMM) exprs() []Expr { return append(s.numbers(), s.Alpha) }
 
-// Arrays are those that the statement uses, C's first.
+// Arrays returns the arrays that the statement uses, the array of C first.
 func (s *SpMM) Arrays() []*Array { return []*Array{s.C.A, s.B.A, s.Pos, s.Crd, s.Vals} }
 
-// mapped is s with fn of each of its expressions.
+// mapped returns a copy of s with fn applied to each of its expressions.
 func (s *SpMM) mapped(fn func(Expr) Expr) *SpMM {
 	return &SpMM{
 		M: fn(s.M), N: fn(s.N), K: fn(s.K), Entries: fn(s.Entries), C: s.C.mapped(fn), B: s.B.mapped(fn),
@@ -55,7 +55,7 @@ func (s *SpMM) mapped(fn func(Expr) Expr) *SpMM {
 	}
 }
 
-// Loops is what the statement does, as plain loops: over the rows of A, the entries of each, and
+// Loops returns plain loops that compute the same: over the rows of A, the entries of each row and
 // the columns of B. The names of their variables are not unique in a function.
 func (s *SpMM) Loops() *Block {
 	b := &Block{}
@@ -79,7 +79,7 @@ func (s *SpMM) Loops() *Block {
 	return b
 }
 
-// spmm is a product with a sparse matrix, behind its first word.
+// spmm reads the rest of a product with a sparse matrix after the word spmm.
 func (p *parser) spmm() Stmt {
 	s := &SpMM{}
 	p.expect("(")
@@ -105,7 +105,7 @@ func (p *parser) spmm() Stmt {
 	return s
 }
 
-// element is a place in an array.
+// element reads A[x] and returns the array and the index.
 func (p *parser) element() (a *Array, at Expr) {
 	a = p.oldArray()
 	p.expect("[")

@@ -7,7 +7,7 @@ var typeNames = [...]string{
 	Float32: "float32", Float64: "float64", Complex64: "complex64", Complex128: "complex128",
 }
 
-// String is the type's name in the text form: bool, int32, ..., complex128.
+// String returns the type's name in the text form: bool, int32, ..., complex128.
 func (t Type) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]
@@ -15,7 +15,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type(%d)", uint8(t))
 }
 
-// typeByName is the inverse of String; Invalid for a name that is no type.
+// typeByName returns the type with the name s, or Invalid if there is none.
 func typeByName(s string) Type {
 	for t := Bool; int(t) < len(typeNames); t++ {
 		if typeNames[t] == s {
@@ -25,7 +25,7 @@ func typeByName(s string) Type {
 	return Invalid
 }
 
-// C is the type's name in C.
+// C returns the type's name in C.
 func (t Type) C() string {
 	return map[Type]string{
 		Bool: "_Bool", Int32: "int32_t", Int64: "int64_t", Float32: "float", Float64: "double",
@@ -33,19 +33,19 @@ func (t Type) C() string {
 	}[t]
 }
 
-// IsInt reports Int32 or Int64.
+// IsInt reports whether t is Int32 or Int64.
 func (t Type) IsInt() bool { return t == Int32 || t == Int64 }
 
-// IsFloat reports Float32 or Float64.
+// IsFloat reports whether t is Float32 or Float64.
 func (t Type) IsFloat() bool { return t == Float32 || t == Float64 }
 
-// IsComplex reports Complex64 or Complex128.
+// IsComplex reports whether t is Complex64 or Complex128.
 func (t Type) IsComplex() bool { return t == Complex64 || t == Complex128 }
 
-// IsNumber reports a type with arithmetic: all but Bool and Invalid.
+// IsNumber reports whether t has arithmetic: all types except Bool and Invalid.
 func (t Type) IsNumber() bool { return t.IsInt() || t.IsFloat() || t.IsComplex() }
 
-// Size is the number of bytes of an element in memory; 0 for Invalid.
+// Size returns the number of bytes of an element in memory, or 0 for Invalid.
 func (t Type) Size() int64 {
 	switch t {
 	case Bool:
@@ -65,7 +65,7 @@ var opNames = [...]string{
 	And: "&&", Or: "||", Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Neg: "-", Not: "!",
 }
 
-// String is the operator as the text form writes it.
+// String returns the operator as the text form writes it.
 func (op Op) String() string {
 	if int(op) < len(opNames) {
 		return opNames[op]
@@ -73,17 +73,17 @@ func (op Op) String() string {
 	return fmt.Sprintf("op(%d)", uint8(op))
 }
 
-// IsCompare reports Eq, Ne, Lt or Le.
+// IsCompare reports whether op is Eq, Ne, Lt or Le.
 func (op Op) IsCompare() bool { return op >= Eq && op <= Le }
 
-// IsLogic reports And or Or.
+// IsLogic reports whether op is And or Or.
 func (op Op) IsLogic() bool { return op == And || op == Or }
 
 var forKindNames = [...]string{Serial: "serial", Parallel: "parallel", Vector: "vector",
 	Unrolled: "unrolled",
 	Blocks:   "blocks", Warps: "warps", Lanes: "lanes"}
 
-// String is the loop kind as the text form writes it.
+// String returns the loop kind as the text form writes it.
 func (k ForKind) String() string {
 	if int(k) < len(forKindNames) {
 		return forKindNames[k]
@@ -96,7 +96,7 @@ var failNames = [...]string{
 	FailPattern: "pattern",
 }
 
-// String is the code's name in the text form.
+// String returns the code's name in the text form.
 func (c FailCode) String() string {
 	if c >= 0 && int(c) < len(failNames) {
 		return failNames[c]
@@ -107,7 +107,7 @@ func (c FailCode) String() string {
 var partNames = [...]string{Pos: "pos", Crd: "crd", Vals: "vals", Rows: "rows", Size: "size",
 	Offset: "offset", NNZ: "nnz", End: "end"}
 
-// String is the part's name in the text form.
+// String returns the field's name in the text form.
 func (p Field) String() string {
 	if int(p) < len(partNames) {
 		return partNames[p]
@@ -115,13 +115,13 @@ func (p Field) String() string {
 	return fmt.Sprintf("part(%d)", uint8(p))
 }
 
-// IsArray reports whether the part is an array; the others are Int64 scalars.
+// IsArray reports whether the field is an array. The other fields are Int64 scalars.
 func (p Field) IsArray() bool { return p <= Rows }
 
-// HasLevel reports whether the slot's Level is meaningful for the part.
+// HasLevel reports whether a slot of the field uses Slot.Level.
 func (p Field) HasLevel() bool { return p != Vals && p != NNZ }
 
-// String is the slot in the text form: t1.level0.pos, t0.vals.
+// String returns the slot in the text form, such as t1.level0.pos or t0.vals.
 func (s Slot) String() string {
 	if s.Field.HasLevel() {
 		return fmt.Sprintf("t%d.level%d.%s", s.Arg, s.Level, s.Field)

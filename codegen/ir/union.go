@@ -5,22 +5,24 @@ import (
 	"fmt"
 )
 
-// Union appends to Crd and Vals, at N and behind, the coordinates that one of several segments
-// holds, ascending, each with the sum of its values there, added in the order of the segments; N
-// becomes the place behind the last. The coordinates of a segment ascend strictly; those of all,
-// and Crd, are Int32, and all values have one type, a float. There is capacity for the coordinates
-// of all segments. The first segment may be in Crd and Vals itself, where it begins at N plus the
-// lengths of the others or behind; else no array is both written and read.
+// Union adds several sparse segments. It appends to Crd and Vals, from N on, each coordinate that
+// is in at least one segment, in ascending order, with the sum of its values. Values are added in
+// the order of the segments. N becomes the position after the last element.
+//
+// The coordinates of a segment ascend strictly. All coordinates are Int32, and all values have the
+// same float type. Crd and Vals have room for the coordinates of all segments. The first segment
+// may be in Crd and Vals itself if it starts at least the total length of the other segments after
+// N. Otherwise no array is both read and written.
 type Union struct {
 	Crd, Vals *Array
 	N         *Var
-	Of        []Segment // from two to MostSegments
+	Of        []Segment // two to MostSegments segments
 }
 
-// MostSegments is how many segments a union has at most.
+// MostSegments is the largest number of segments in a Union.
 const MostSegments = 3
 
-// Segment has the coordinates Crd[Lo:Hi], and the values Vals[Lo:Hi], times Factor.
+// Segment has the coordinates Crd[Lo:Hi] and the values Vals[Lo:Hi] multiplied by Factor.
 type Segment struct {
 	Crd, Vals      *Array
 	Lo, Hi, Factor Expr
@@ -28,7 +30,7 @@ type Segment struct {
 
 func (*Union) stmt() {}
 
-// String is the text of the statement.
+// String returns the text of the statement.
 func (s *Union) String() string {
 	text, before := fmt.Sprintf("union %s, %s, %s", name(s.Crd.Name), name(s.Vals.Name),
 		name(s.N.Name)), " = "
@@ -44,7 +46,7 @@ func (g Segment) String() string {
 		name(g.Vals.Name), expr(g.Factor, 0))
 }
 
-// exprs are all expressions of the statement.
+// exprs returns all expressions of the statement.
 func (s *Union) exprs() (list []Expr) {
 	for _, g := range s.Of {
 		list = append(list, g.Lo, g.Hi, g.Factor)
@@ -52,7 +54,7 @@ func (s *Union) exprs() (list []Expr) {
 	return list
 }
 
-// Arrays are those that the statement uses, those that it writes first.
+// Arrays returns the arrays that the statement uses, the two that it writes first.
 func (s *Union) Arrays() []*Array {
 	list := []*Array{s.Crd, s.Vals}
 	for _, g := range s.Of {
@@ -61,7 +63,7 @@ func (s *Union) Arrays() []*Array {
 	return list
 }
 
-// mapped is s with fn of each of its expressions.
+// mapped returns a copy of s with fn applied to each of its expressions.
 func (s *Union) mapped(fn func(Expr) Expr) *Union {
 	t := *s
 	t.Of = nil
@@ -72,7 +74,7 @@ func (s *Union) mapped(fn func(Expr) Expr) *Union {
 	return &t
 }
 
-// union is a union, behind its first word.
+// union reads the rest of a union after the word union.
 func (p *parser) union() Stmt {
 	s := &Union{Crd: p.oldArray()}
 	p.expect(",")

@@ -7,26 +7,27 @@ import (
 	"strings"
 )
 
-// MaxFailCoord is the largest number of coordinates that a Fail reports.
+// MaxFailCoord is the largest number of coordinates in a Fail.
 const MaxFailCoord = 16
 
-// Verify reports the first broken rule of f, with the statement that breaks it:
+// Verify returns an error for the first broken rule of f. The error shows the statement that breaks
+// it. The rules are:
 //
-//   - Types agree: operands with each other, values with what they are stored
-//     to (an Int64 may go into an Int32 array), conditions are Bool, indices,
-//     sizes, bounds and loop variables Int64. Complex numbers have no order,
-//     minimum, remainder, nor a cast to integers; Bool has no arithmetic.
-//   - A name belongs to one variable or array. A variable is declared before its
-//     uses, in an enclosing block, and once there; loop variables and those of
-//     the function's head are never assigned.
-//   - An array is a parameter or allocated before its uses. Const arrays are
-//     never stored to; only arrays that Alloc made are grown, freed and
-//     published; a slot is published once, outside loops.
-//   - In a Parallel or Vector loop, scalars from outside are assigned only if
-//     Reduce lists them, and then only added to and not read; arrays from
-//     outside are not allocated, grown, freed. No Parallel loop is in a Vector one. So it is in the
-//     loops of a GPU and in a Launch, with the rules of verifygpu.go.
-//   - An Ordered stands once in the body itself of a Parallel loop of chunks of 1.
+//   - Types agree: operands with each other, and a value with the variable or array that it is
+//     stored to (an Int64 may be stored to an Int32 array). Conditions are Bool; indices, sizes,
+//     bounds and loop variables are Int64. Complex numbers have no order, minimum or remainder, and
+//     are not cast to integers. Bool has no arithmetic.
+//   - A name belongs to one variable or array. A variable is declared before its uses, in a block
+//     around them, and only once in that block. Loop variables and the variables of the function's
+//     head are never assigned.
+//   - An array is a parameter or is allocated before its uses. Nothing stores to a Const array.
+//     Only arrays that Alloc made are grown, freed and published. A slot is published once, outside
+//     loops.
+//   - Inside a Parallel or Vector loop, variables declared outside are assigned only if Reduce
+//     lists them; they are then only added to and not read. Arrays from outside are not allocated,
+//     grown or freed. A Parallel loop is not inside a Vector loop. The same holds inside GPU loops
+//     and a Launch, which also have the rules of verifygpu.go.
+//   - An Ordered occurs once, directly in the body of a Parallel loop with chunks of 1.
 func Verify(f *Func) error {
 	v := &verifier{
 		f:       f,
@@ -45,8 +46,7 @@ func Verify(f *Func) error {
 	return fmt.Errorf("ir: %s%s: %w", f.Name, v.where(), err)
 }
 
-// where is the first line of the statement at hand; its type alone where it
-// lacks what printing needs.
+// where returns the first line of the current statement, or its type if it cannot be printed.
 func (v *verifier) where() (s string) {
 	if v.at == nil {
 		return ""
@@ -78,15 +78,15 @@ type verifier struct {
 	f       *Func
 	names   map[string]any // *Var, *Array or *Table
 	visible map[*Var]varKind
-	home    map[any]*verifyLoop // the innermost loop that a variable, an array or a table was made in
+	home    map[any]*verifyLoop // the innermost loop around each declaration
 	arrays  map[*Array]arrayKind
 	tables  map[*Table]bool
 	slots   map[Slot]bool // published
 	kernels map[string]bool
-	units   bool // some loop is of Blocks
+	units   bool // there is a Blocks loop
 
-	launched    bool  // the statement at hand is in a Launch
-	sharedBytes int64 // of the Launch at hand
+	launched    bool  // the current statement is in a Launch
+	sharedBytes int64 // bytes of Shared arrays in the current Launch
 	loops       []*verifyLoop
 	at          Stmt
 }
@@ -162,7 +162,7 @@ func (v *verifier) slotElem(s Slot, a *Array) error {
 	return nil
 }
 
-// head introduces a variable of the function's head.
+// head introduces an Int64 variable of the function's head.
 func (v *verifier) head(x *Var) error {
 	if x.Typ != Int64 {
 		return fmt.Errorf("%s is of type %s, want int64", x.Name, x.Typ)
@@ -317,7 +317,7 @@ func want(t Type, x Expr, what string) error {
 	return nil
 }
 
-// fits checks that x can be stored to a.
+// fits returns an error if x cannot be stored to a because of its type.
 func fits(a *Array, x Expr) error {
 	if t := x.Type(); t != a.Elem && !(t == Int64 && a.Elem == Int32) {
 		return fmt.Errorf("%s holds %s, the value is of type %s", a.Name, a.Elem, t)
@@ -355,7 +355,7 @@ func (v *verifier) store(s *Store) error {
 	return firstError(want(Int64, s.Index, "index"), v.stored(s.A), fits(s.A, s.X))
 }
 
-// known checks that an array is a parameter or was allocated before.
+// known returns an error unless a is a parameter or was allocated before.
 func (v *verifier) known(a *Array) error {
 	if a == nil {
 		return errors.New("a nil array")
@@ -376,7 +376,8 @@ func (v *verifier) stored(a *Array) error {
 	return nil
 }
 
-// owned checks that Alloc made a, in the innermost guarded loop if there is one.
+// owned returns an error unless Alloc made a. Inside loops that run in parallel, a must be made in
+// the innermost of them.
 func (v *verifier) owned(a *Array) error {
 	if err := v.known(a); err != nil {
 		return err
@@ -454,7 +455,7 @@ func (v *verifier) copy(s *Copy) error {
 	return err
 }
 
-// holds checks that a can be stored to and holds t.
+// holds returns an error unless a can be stored to and has elements of type t.
 func (v *verifier) holds(a *Array, t Type) error {
 	if err := v.stored(a); err != nil {
 		return err

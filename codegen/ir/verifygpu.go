@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// The rules of a GPU's loops and statements:
+// The rules of GPU loops and statements:
 //
-//   - Blocks, Warps and Lanes nest as their comments say, and stand in no Parallel or Vector loop.
-//     Warps have at most 32 warps, Lanes 32 threads in a loop of Warps and at most MaxThreads in
-//     one of Blocks. In them stands no Parallel loop, no Ordered and no Scan.
-//   - A leaf has loops of Blocks or Launches, and not both.
-//   - A Launch has a name of its own and between WarpSize and MaxThreads threads, a multiple of
-//     WarpSize. What stands in it, its comment says.
-//   - Shared, Barrier and Shuffle stand in a Launch. The mask of a Shuffle is below WarpSize, and
-//     what Shared arrays of one block hold is at most MaxShared bytes.
-//   - Scan is of integers, and stands in no loop.
+//   - Blocks, Warps and Lanes nest as their comments say, and not inside a Parallel or Vector loop.
+//     A Warps loop has at most 32 warps. A Lanes loop has 32 threads inside Warps, and at most
+//     MaxThreads directly inside Blocks. They contain no Parallel loop, Ordered or Scan.
+//   - A leaf does not have both Blocks loops and Launches.
+//   - A Launch has a unique name and between WarpSize and MaxThreads threads, a multiple of
+//     WarpSize. The comment of Launch says which statements it may contain.
+//   - Shared, Barrier and Shuffle are inside a Launch. The mask of a Shuffle is below WarpSize. The
+//     Shared arrays of a block occupy at most MaxShared bytes.
+//   - Scan has an array of integers and is not inside a loop.
 
-// nested checks the kind of a loop by those around it.
+// nested checks the kind of a loop against the kinds of the loops around it.
 func (v *verifier) nested(s *For) error {
 	if s.Kind != Warps && s.Kind != Lanes && s.Width != 0 {
 		return fmt.Errorf("width %d of a %s loop: want none but of warps and lanes", s.Width, s.Kind)
@@ -32,7 +32,7 @@ func (v *verifier) nested(s *For) error {
 	if !s.Kind.OnGPU() {
 		return nil
 	}
-	unit := Serial // the innermost of a GPU's around s
+	unit := Serial // the kind of the innermost GPU loop around s
 	for _, outer := range v.loops {
 		if outer.kind == Parallel || outer.kind == Vector {
 			return fmt.Errorf("a %s loop in a %s", s.Kind, outer)
@@ -67,7 +67,7 @@ func (v *verifier) nested(s *For) error {
 	return nil
 }
 
-// inLaunch checks that s may stand where it does: launches, and what may stand in one.
+// inLaunch checks that s is allowed at its place: outside a Launch, or inside the body of one.
 func (v *verifier) inLaunch(s Stmt) error {
 	in := v.launched
 	switch s := s.(type) {
@@ -88,7 +88,7 @@ func (v *verifier) inLaunch(s Stmt) error {
 	return nil
 }
 
-// gpu checks the statements of a GPU's.
+// gpu checks the GPU statements.
 func (v *verifier) gpu(s Stmt) error {
 	switch s := s.(type) {
 	case *Launch:

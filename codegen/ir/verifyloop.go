@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// verifyLoop is a loop, or a launch, around the statement at hand.
+// verifyLoop is a loop or a Launch around the current statement.
 type verifyLoop struct {
 	kind    ForKind
 	launch  bool
-	ordered *Ordered // that stands where it may
+	ordered *Ordered // the loop's Ordered, if it is at an allowed place
 	reduce  []*Var
 	outer   *verifyLoop // the loop around it
 }
 
-// within tells whether l is outer or in it.
+// within reports whether l is outer or inside it.
 func (l *verifyLoop) within(outer *verifyLoop) bool {
 	for ; l != nil; l = l.outer {
 		if l == outer {
@@ -28,7 +28,7 @@ func (l *verifyLoop) guarded() bool {
 	return l.launch || l.kind == Parallel || l.kind == Vector || l.kind.OnGPU()
 }
 
-// String is what an error calls the loop.
+// String returns the loop's name in errors.
 func (l *verifyLoop) String() string {
 	if l.launch {
 		return "launch"
@@ -36,7 +36,7 @@ func (l *verifyLoop) String() string {
 	return l.kind.String() + " loop"
 }
 
-// innermost is the innermost loop around the statement at hand, or nil.
+// innermost returns the innermost loop around the current statement, or nil.
 func (v *verifier) innermost() *verifyLoop {
 	if n := len(v.loops); n > 0 {
 		return v.loops[n-1]
@@ -90,7 +90,7 @@ func (v *verifier) orderedSection(s *Ordered) error {
 	return v.block(s.Body)
 }
 
-// inLoop verifies the body of a loop, or a launch, that has variables of its own.
+// inLoop verifies the body of a loop or a Launch. own are the variables that it declares itself.
 func (v *verifier) inLoop(l *verifyLoop, b *Block, own ...*Var) error {
 	l.outer = v.innermost()
 	for _, x := range own {

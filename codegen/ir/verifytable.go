@@ -60,7 +60,8 @@ func (v *verifier) allocTable(s *AllocTable) error {
 	return v.named(s.T.Name, s.T)
 }
 
-// ownTable checks that t exists, in the innermost guarded loop if there is one.
+// ownTable returns an error unless t exists. Inside loops that run in parallel, t must be made in
+// the innermost of them.
 func (v *verifier) ownTable(t *Table) error {
 	if t == nil || !v.tables[t] {
 		return errors.New("a table that is not allocated before")
@@ -85,7 +86,7 @@ func (v *verifier) entry(t *Table, a *Array) error {
 	return nil
 }
 
-// marks checks what Mark and Collect have in common.
+// marks checks the operands that Mark and Collect have in common.
 func (v *verifier) marks(bits, words *Array, n *Var) error {
 	if n == nil {
 		return errors.New("a nil variable")

@@ -1,6 +1,7 @@
 package ir
 
-// Walk calls fn for s and every statement in it, outer ones first, in order.
+// Walk calls fn for s and every statement inside it, in order, an outer statement before the
+// statements inside it.
 func Walk(s Stmt, fn func(Stmt)) {
 	if b, ok := s.(*Block); ok && b == nil {
 		return
@@ -25,7 +26,7 @@ func Walk(s Stmt, fn func(Stmt)) {
 	}
 }
 
-// OrderedOf is the ordered section of a Parallel loop; nil for none.
+// OrderedOf returns the ordered section of a Parallel loop, or nil if there is none.
 func OrderedOf(s *For) *Ordered {
 	for _, t := range s.Body.List {
 		if t, ok := t.(*Ordered); ok {
@@ -35,8 +36,7 @@ func OrderedOf(s *For) *Ordered {
 	return nil
 }
 
-// Exprs are the expressions that s itself holds, without those of statements
-// inside it.
+// Exprs returns the expressions of s itself, without the expressions of statements inside it.
 func Exprs(s Stmt) []Expr {
 	switch s := s.(type) {
 	case *Declare:
@@ -97,7 +97,7 @@ func Exprs(s Stmt) []Expr {
 	return nil
 }
 
-// WalkExpr calls fn for x and every expression in it, outer ones first.
+// WalkExpr calls fn for x and every expression inside it, outer expressions first.
 func WalkExpr(x Expr, fn func(Expr)) {
 	fn(x)
 	switch x := x.(type) {
@@ -121,8 +121,7 @@ func WalkExpr(x Expr, fn func(Expr)) {
 	}
 }
 
-// WalkExprs calls fn for every expression in s, those of statements inside it
-// too.
+// WalkExprs calls fn for every expression in s and in the statements inside it.
 func WalkExprs(s Stmt, fn func(Expr)) {
 	Walk(s, func(t Stmt) {
 		for _, x := range Exprs(t) {
