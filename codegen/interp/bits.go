@@ -20,7 +20,7 @@ func (c *compiler) mark(s *ir.Mark) stmtFn {
 		fr.read(m, w, end, setTracks)
 		if m.i64[w] == 0 {
 			list := fr.arrays[words]
-			// Room for another is asked for: it is written to without need.
+			// The check asks for one element more, because generated code may write past the end.
 			k, _ := fr.span(list, fr.ints[n], fr.ints[n]+2)
 			list.i32[k] = int32(x / 64)
 			fr.wrote(list, k, k+1, wordsTracks)
@@ -66,7 +66,7 @@ func (c *compiler) collect(s *ir.Collect) stmtFn {
 			}
 		}
 		out := fr.arrays[list]
-		p, q := fr.span(out, 0, int64(len(found))+1) // the last is written to without need
+		p, q := fr.span(out, 0, int64(len(found))+1) // generated code may write one more
 		copy(out.i32[p:q], found)
 		fr.wrote(out, p, q-1, tracks[list])
 		fr.ints[n] = int64(len(found))

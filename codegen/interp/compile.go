@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Program is a leaf compiled to closures. It has no state: runs may go on at
-// once.
+// Program is a leaf compiled to closures. It is immutable, so that several runs may be in progress
+// at the same time.
 type Program struct {
 	name                           string
 	ints, floats, complexs, tracks int
@@ -16,13 +16,13 @@ type Program struct {
 	tables                         []*ir.Table
 	params                         []param
 	publishes                      []ir.Slot
-	bounds                         [][2]int // slots in ints; -1 for none
+	bounds                         [][2]int // indices in frame.ints; -1 if unused
 	threads                        int
 	kernels                        int
 	body                           stmtFn
 }
 
-// param binds a slot to an array or to an integer variable.
+// param binds a slot of an argument to an index in frame.arrays or frame.ints.
 type param struct {
 	slot  ir.Slot
 	index int
@@ -30,33 +30,33 @@ type param struct {
 
 type (
 	stmtFn    func(*frame)
-	intFn     func(*frame) int64 // Bool as 0 and 1, too
+	intFn     func(*frame) int64 // also of Bool, as 0 and 1
 	floatFn   func(*frame) float64
 	complexFn func(*frame) complex128
 )
 
-// compiler turns nodes into closures. An invalid node panics: ir.Verify stands
-// before it.
+// compiler turns nodes into closures. Compile runs ir.Verify first, so that an invalid node is a
+// bug and panics.
 type compiler struct {
 	p      *Program
 	vars   map[*ir.Var]int
 	arrays map[*ir.Array]int
 	tables map[*ir.Table]int
 	loops  []trackedLoop
-	// kernel is that of the Launch around the statement at hand, launched the arrays that it stores
-	// to.
+	// kernel belongs to the Launch around the current statement, nil outside. launched are the
+	// arrays that the Launch stores to.
 	kernel   *kernel
 	launched map[*ir.Array]bool
 }
 
-// trackedLoop is a loop whose iterations must not race around the statement at hand.
+// trackedLoop is a loop around the current statement whose iterations are checked for races.
 type trackedLoop struct {
 	kind    ir.ForKind
 	written map[*ir.Array]bool
-	ordered *ir.Ordered // nil for none
+	ordered *ir.Ordered // the loop's ordered section, or nil
 }
 
-// Compile turns f into a Program; the error is ir.Verify's.
+// Compile turns f into a Program. It returns the error of ir.Verify.
 func Compile(f *ir.Func) (*Program, error) {
 	if err := ir.Verify(f); err != nil {
 		return nil, fmt.Errorf("interp: %w", err)
@@ -91,7 +91,7 @@ func Compile(f *ir.Func) (*Program, error) {
 	return c.p, nil
 }
 
-// array is the handle's place in the frame.
+// array returns the index of a in frame.arrays.
 func (c *compiler) array(a *ir.Array) int {
 	k, ok := c.arrays[a]
 	if !ok {
@@ -102,7 +102,7 @@ func (c *compiler) array(a *ir.Array) int {
 	return k
 }
 
-// variable is the variable's place among those of its class.
+// variable returns the index of v in the frame's ints, floats or complexs.
 func (c *compiler) variable(v *ir.Var) int {
 	k, ok := c.vars[v]
 	if ok {
@@ -124,11 +124,12 @@ func (c *compiler) variable(v *ir.Var) int {
 	return k
 }
 
-// launchTracks are those of an array in which the threads of a launch may race. They have no
-// number: frame.touch tells them by its thread.
+// launchTracks is the list of tracks for an array that a Launch stores to. It is empty and not nil:
+// frame.touch checks the threads of a Launch without a track.
 var launchTracks = []int{}
 
-// tracks lists the loops around in which a may race; nil for most.
+// tracks returns the numbers of the loops around the current statement in which accesses to a may
+// race. It returns nil if there are none, as for most arrays.
 func (c *compiler) tracks(a *ir.Array) []int {
 	if c.launched[a] {
 		return launchTracks

@@ -58,7 +58,8 @@ func (c *compiler) complexBinary(x *ir.Binary) complexFn {
 	panic(fmt.Sprintf("BUG: interp: complex operator %s", x.Op))
 }
 
-// mulComplex64 rounds each of the four products and the two sums to float32.
+// mulComplex64 multiplies like float32 arithmetic: it rounds each of the four products and the two
+// sums to float32.
 func mulComplex64(x, y complex128) complex128 {
 	a, b, c, d := float32(real(x)), float32(imag(x)), float32(real(y)), float32(imag(y))
 	re := float32(a*c) - float32(b*d)

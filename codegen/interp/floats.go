@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// narrow rounds after every operation where t is Float32; the operation in
-// float64 and this one rounding give what float32 arithmetic gives.
+// narrow returns f with its result rounded to float32 if t is Float32. Computing in float64 and
+// rounding once gives the same result as float32 arithmetic.
 func narrow(t ir.Type, f floatFn) floatFn {
 	if t != ir.Float32 {
 		return f

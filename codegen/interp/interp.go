@@ -1,48 +1,47 @@
-// Package interp is the executable meaning of the IR: it runs an ir.Func over
-// typed arrays, checks everything that C would leave undefined, and says where
-// a leaf breaks the rules.
+// Package interp defines the meaning of the IR by executing it: it runs an ir.Func over typed
+// arrays, checks everything that C leaves undefined, and reports where a leaf breaks the rules.
 //
-// A leaf is compiled once to closures (Compile), one for each node, and run as
-// often as wanted (Program.Run). Scalars live in a frame of 64-bit integers,
-// floats and complex numbers; arithmetic of narrower types is rounded or
-// wrapped in its type after each operation. Arrays are handles on blocks of
-// memory that know their bounds, which of their elements were written, and who
-// owns them. What is found wrong is an *Error: an index out of bounds, a read of an
-// element never written, use after free or after Publish, a leak, a 64-bit
-// value stored where 32 bits cannot hold it, an integer division by zero, a loop that does not end,
-// a race,
-// and a divergent barrier.
+// Compile turns a leaf into closures, one for each node. Program.Run runs them any number of times.
+// Scalars are stored in a frame of 64-bit integers, floats and complex numbers; after each
+// operation of a narrower type, the result is rounded or wrapped to that type. Arrays are handles
+// on blocks of memory. A block knows its bounds, its owner, and which of its elements were written.
+// A broken rule is returned as an *Error: an index out of bounds, a read of an element that was
+// never written, a use after free or after Publish, a leak, a 64-bit value stored where 32 bits
+// cannot hold it, an integer division by zero, a loop that does not end, a race, or a divergent
+// barrier.
 //
-// Iterations of a Parallel loop run one after another in an order shuffled by Env.Seed, and so do
-// those of Blocks, Warps and Lanes; those of a Vector loop in order. In all, a location that one
-// iteration writes and another touches is a race, except where both write it by atomic stores, or
-// both in their ordered sections. A Parallel loop inside a Parallel loop is a serial one. In a loop
-// with an ordered section, iterations are cut before and behind it, and their parts run in any
-// order that keeps the ordered sections in theirs.
+// The iterations of a Parallel, Blocks, Warps or Lanes loop run one after another, in an order
+// shuffled by Env.Seed. The iterations of a Vector loop run in order. In all these loops it is a
+// race if one iteration writes a location and another one reads or writes it, unless both write it
+// by atomic stores, or both accesses are in ordered sections. A Parallel loop inside a Parallel
+// loop is serial. In a loop with an ordered section, each iteration is divided into three parts:
+// before the section, the section, and after it. The parts of different iterations run in a random
+// order in which the ordered sections keep theirs.
 //
-// The blocks of a Launch run one after another, and so do the threads of a block from one
-// Barrier or Shuffle to the next, all in shuffled orders. Threads that wait for others at one
-// statement while these are at another, in another iteration or have ended without a Fail are an
-// error, a divergent barrier. An element that one thread writes and another touches is a race,
-// except where both update it atomically, or a barrier of their block or warp is between.
+// The blocks of a Launch run one after another, in shuffled order. The threads of a block run in
+// shuffled order too, each until its next Barrier or Shuffle. If a thread waits at one statement
+// while another waits at a different statement or in another iteration, or has ended without a
+// Fail, the error is a divergent barrier. It is a race if one thread writes an element and another
+// one reads or writes it, unless both update it atomically, or a barrier of their block or warp
+// separates them.
 //
 // # Files
 //
 //	interp.go     Run, and its errors
-//	compile.go    a function as closures
+//	compile.go    functions compiled to closures
 //	stmts.go      statements
 //	loops.go      loops, and their iterations in shuffled order
 //	ordered.go    loops with an ordered section
 //	ints.go       expressions of type Bool, Int32 and Int64
-//	floats.go     of floats
-//	complexes.go  of complex numbers
-//	memory.go     arrays, with bounds and what was written
+//	floats.go     expressions of floats
+//	complexes.go  expressions of complex numbers
+//	memory.go     arrays, their bounds, and which elements were written
 //	tables.go     tables of arrays
 //	bits.go       bitmaps
-//	union.go      sums of two sparse segments
+//	union.go      sums of sparse segments
 //	race.go       races between iterations
-//	launch.go     launches as code that stops where threads meet
-//	threads.go    the threads of a block
+//	launch.go     compiles a launch to code that can stop at barriers
+//	threads.go    runs the threads of a block
 //	threadrace.go races between threads
 package interp
 
@@ -53,29 +52,28 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Array is memory that the caller gives to a leaf or receives from it. Data is
-// a []bool, []int32, []int64, []float32, []float64, []complex64 or
-// []complex128, or nil for none; Data[0] is element First of the whole array.
-// The contents of a Fresh array are undefined on entry.
+// Array is memory that the caller gives to a leaf or receives from it. Data is a []bool, []int32,
+// []int64, []float32, []float64, []complex64 or []complex128, or nil if there is no memory. Data[0]
+// is element First of the whole array. If Fresh is set, the contents are undefined on entry.
 type Array struct {
 	Data  any
 	First int64
 	Fresh bool
 }
 
-// Level is one level of an argument.
+// Level is one level of an argument. Size and Offset belong to dense levels.
 type Level struct {
 	Size, Offset int64
 	Pos, Crd     Array
 }
 
-// Arg is one tensor argument. Params of part NNZ receive the length of Vals.
+// Arg is one tensor argument. A parameter with the field NNZ receives the length of Vals.
 type Arg struct {
 	Levels []Level
 	Vals   Array
 }
 
-// Failure is what a Fail statement reports.
+// Failure is the error that a Fail statement reports.
 type Failure struct {
 	Code  ir.FailCode
 	Coord []int64
@@ -85,11 +83,11 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("leaf failed: %s at %v", f.Code, f.Coord)
 }
 
-// Error is a broken rule: the leaf is wrong, or its arguments do not fit it.
+// Error describes a broken rule: the leaf is wrong, or its arguments do not fit it.
 type Error struct {
 	Func string // name of the leaf
-	Msg  string // what, with the array and the index
-	Vars string // loop variables and their values at that point
+	Msg  string // what is wrong, with the array and the index
+	Vars string // the loop variables and their values at that point
 }
 
 func (e *Error) Error() string {
@@ -100,18 +98,18 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Env is what a run depends on beside its arguments.
+// Env holds the settings of a run.
 type Env struct {
-	Threads int    // what ir.Func.Threads receives; at least 1
-	Seed    uint64 // of the order of parallel iterations, blocks and threads
-	Steps   int64  // limit of loop iterations; 0: 10^9
-	Memory  int64  // limit of live allocated bytes, past which Alloc fails; 0: 2^31
-	// Watch, where it is not nil, is told of the bytes that an array of the leaf's own takes, as it is
-	// allocated and as it grows.
+	Threads int    // the value of ir.Func.Threads; at least 1
+	Seed    uint64 // shuffles the order of parallel iterations, blocks and threads
+	Steps   int64  // the largest number of loop iterations; 0 means 10^9
+	Memory  int64  // Alloc fails if more bytes are allocated at once; 0 means 2^31
+	// Watch, if not nil, is called when an array that the leaf owns is allocated or grows, with the
+	// bytes that it then occupies.
 	Watch func(array string, bytes int64)
 }
 
-// Run compiles and runs f: see Program.Run.
+// Run compiles f and runs it once: see Program.Run.
 func Run(f *ir.Func, args []Arg, bounds [][2]int64, threads int) (*Failure, error) {
 	p, err := Compile(f)
 	if err != nil {
@@ -120,10 +118,10 @@ func Run(f *ir.Func, args []Arg, bounds [][2]int64, threads int) (*Failure, erro
 	return p.Run(args, bounds, Env{Threads: threads, Seed: 1})
 }
 
-// Run runs the leaf over args, whose arrays it reads and writes in place;
-// published arrays replace those of their slots. A Failure is the leaf's own
-// error return; arrays are then as far as the leaf came, and nothing is
-// published. An error is a broken rule.
+// Run runs the leaf over args, whose arrays it reads and writes in place. At the end, published
+// arrays replace the arrays of their slots in args. A Failure is the leaf's own error return;
+// nothing is then published, and the arrays keep what was stored before the failure. An error is a
+// broken rule.
 func (p *Program) Run(args []Arg, bounds [][2]int64, env Env) (fail *Failure, err error) {
 	if env.Threads < 1 {
 		env.Threads = 1
@@ -185,19 +183,19 @@ type frame struct {
 	arrays    []*memory
 	tables    []*table
 	tracks    []track
-	steps     int64 // loop iterations left
+	steps     int64 // how many more loop iterations may run
 	limit     int64 // bytes that may still be allocated
 	watch     func(array string, bytes int64)
 	rng       *rand.Rand
-	live      map[*memory]bool // allocated, neither freed nor published
+	live      map[*memory]bool // arrays that are allocated and neither freed nor published
 	published []published
-	inLoops   []int // slots of the loop variables, outermost first
+	inLoops   []int // indices in ints of the loop variables, outermost first
 	launches  uint32
-	grids     []*grid // of the leaf's launches, once they ran
-	thread    *thread // whose frame it is; nil for the leaf's
+	grids     []*grid // the grid of each launch of the leaf; nil until it has run
+	thread    *thread // the GPU thread that the frame belongs to; nil for the leaf's frame
 }
 
-// errorf ends the run with an *Error.
+// errorf ends the run with an *Error, by a panic that Run recovers.
 func (fr *frame) errorf(format string, args ...any) {
 	e := &Error{Func: fr.prog.name, Msg: fmt.Sprintf(format, args...)}
 	for i, k := range fr.inLoops {
@@ -209,7 +207,7 @@ func (fr *frame) errorf(format string, args ...any) {
 	panic(e)
 }
 
-// step counts a loop iteration.
+// step counts a loop iteration, and ends the run after too many.
 func (fr *frame) step() {
 	fr.steps--
 	if fr.steps < 0 {
@@ -217,7 +215,7 @@ func (fr *frame) step() {
 	}
 }
 
-// published is an array given to a result.
+// published is an array that the leaf gave to its result.
 type published struct {
 	slot ir.Slot
 	m    *memory
@@ -236,7 +234,8 @@ func (o published) publish(args []Arg) {
 	}
 }
 
-// slot finds a slot of the arguments, or ends the run where there is none.
+// slot returns the argument of a slot and its level, which is nil for fields without a level. It
+// ends the run if the arguments do not have them.
 func (fr *frame) slot(args []Arg, s ir.Slot) (arg *Arg, level *Level) {
 	if s.Arg < 0 || s.Arg >= len(args) {
 		fr.errorf("slot %s: got %d arguments", s, len(args))
@@ -251,7 +250,7 @@ func (fr *frame) slot(args []Arg, s ir.Slot) (arg *Arg, level *Level) {
 	return arg, &arg.Levels[s.Level]
 }
 
-// bind loads parameters, bounds and the thread count into the frame.
+// bind stores parameters, bounds and the thread count in the frame.
 func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 	for k, a := range p.arrays {
 		fr.arrays[k] = &memory{name: a.Name, elem: a.Elem, state: unallocated}
@@ -301,8 +300,8 @@ func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 	}
 }
 
-// checkAliases refuses memory that the leaf stores to and that it also sees by
-// another array: generated code relies on restrict.
+// checkAliases ends the run if two array parameters are the same memory and the leaf stores to one
+// of them: generated code declares its arrays restrict.
 func (p *Program) checkAliases(fr *frame) {
 	seen := map[any]int{}
 	for _, q := range p.params {

@@ -78,7 +78,7 @@ func (c *compiler) logic(x *ir.Binary) intFn {
 	}
 }
 
-// arithmetic computes in 64 bits; operands of Int32 are in its range.
+// arithmetic compiles an integer operation in 64 bits. Operands of type Int32 are within its range.
 func (c *compiler) arithmetic(x *ir.Binary) intFn {
 	a, b := c.int(x.X), c.int(x.Y)
 	if l, ok := x.Y.(*ir.Lit); ok && (x.Op == ir.Add || x.Op == ir.Sub) {
@@ -225,8 +225,8 @@ func (c *compiler) castInt(x *ir.Cast) intFn {
 	return f
 }
 
-// search probes like the generated binary search does, so that it reads what
-// that reads.
+// search compiles a binary search that probes the same elements as the generated C, so that it
+// checks the reads of the C code.
 func (c *compiler) search(x *ir.Search) intFn {
 	k, lo, hi, key := c.array(x.A), c.int(x.Lo), c.int(x.Hi), c.int(x.Key)
 	tracks, upper := c.tracks(x.A), x.Upper

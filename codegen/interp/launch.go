@@ -7,23 +7,22 @@ import (
 	"distaff/codegen/ir"
 )
 
-// kernel is a Launch as code that a thread runs from one meeting point to the next.
-// What meets nobody on its way is one closure, as elsewhere; only the statements around
-// Barriers and Shuffles are taken apart into jumps, so that a thread can stop at
-// one while others run.
+// kernel is a Launch compiled to code that a thread runs from one meeting (Barrier or Shuffle) to
+// the next. Statements that contain no meeting are one closure, as elsewhere. The statements around
+// meetings become jumps, so that a thread can stop at a meeting while other threads run.
 type kernel struct {
 	name          string
 	number        int // among the leaf's launches
 	threads       int
-	block, thread int // slots of the variables that hold their numbers
+	block, thread int // indices in frame.ints of the block's and the thread's numbers
 	code          []op
 	own           own
 	shared        int // number of Shared statements
 	meetings      int // number of Barriers and Shuffles
 }
 
-// op is a step of a kernel's code: run, a meeting, a conditional jump (to where cond does not
-// hold) or, with none of them, a jump.
+// op is a step of a kernel's code. It runs a closure, or is a meeting, or jumps to the step to: if
+// cond is set, only if cond is 0.
 type op struct {
 	run  stmtFn
 	meet *meeting
@@ -35,16 +34,16 @@ type op struct {
 type meeting struct {
 	what   string // barrier or shuffle
 	text   string
-	number int  // among the kernel's, from 1, in their order in the text
-	warp   bool // the threads of a warp meet, not of the block
+	number int  // from 1, in the order of the kernel's text
+	warp   bool // the threads of a warp meet, instead of the threads of the block
 	trips  []trip
-	mask   int                    // of a Shuffle; 0 for a Barrier
-	bring  stmtFn                 // before a thread waits at a Shuffle, it computes its value
-	take   func(fr, other *frame) // it gets the other thread's
-	lose   stmtFn                 // it gets that of a thread that failed
+	mask   int                    // the mask of a Shuffle; 0 for a Barrier
+	bring  stmtFn                 // computes the value of a Shuffle before the thread waits
+	take   func(fr, other *frame) // sets the variable of fr to the value that other brought
+	lose   stmtFn                 // sets the variable to an undefined value: the partner has failed
 }
 
-// trip is a loop around a meeting: the slot that counts its iterations.
+// trip is a loop around a meeting. slot is the index in frame.ints of its count of iterations.
 type trip struct {
 	slot int
 	what string
@@ -68,7 +67,7 @@ func (c *compiler) launch(s *ir.Launch) stmtFn {
 	return func(fr *frame) { k.run(fr, grid(fr)) }
 }
 
-// meets reports whether a thread meets others in s.
+// meets reports whether s contains a Barrier or a Shuffle.
 func meets(s ir.Stmt) (found bool) {
 	ir.Walk(s, func(s ir.Stmt) {
 		switch s.(type) {
@@ -79,12 +78,12 @@ func meets(s ir.Stmt) (found bool) {
 	return found
 }
 
-// coder makes a kernel's code.
+// coder generates the code of a kernel.
 type coder struct {
 	c     *compiler
 	k     *kernel
 	code  []op
-	trips []trip // of the loops around
+	trips []trip // the loops around the current statement
 }
 
 func (b *coder) emit(o op) int {
@@ -111,7 +110,7 @@ func (b *coder) block(s *ir.Block) {
 	flush()
 }
 
-// stmt makes code of a statement in which threads meet.
+// stmt generates the code of a statement that contains a meeting.
 func (b *coder) stmt(s ir.Stmt) {
 	switch s := s.(type) {
 	case *ir.Block:
@@ -147,10 +146,11 @@ func (b *coder) branch(s *ir.If) {
 	b.code[skip].to = len(b.code)
 }
 
-// hidden is a slot for a value of a type that no variable of the leaf has.
+// hidden returns the index in the frame of a new variable of type t that the leaf does not have.
 func (b *coder) hidden(t ir.Type) int { return b.c.variable(&ir.Var{Typ: t}) }
 
-// enter begins a loop around meetings and is the slot that counts its iterations from 1.
+// enter begins a loop around meetings. It returns the index in frame.ints of the count of its
+// iterations, which the loop's code increments.
 func (b *coder) enter(what string) int {
 	k := b.hidden(ir.Int64)
 	b.trips = append(b.trips, trip{k, what})
@@ -159,7 +159,8 @@ func (b *coder) enter(what string) int {
 
 func (b *coder) leave() { b.trips = b.trips[:len(b.trips)-1] }
 
-// loop makes code of a For. The loop variable is its own cursor: the body cannot assign to it.
+// loop generates the code of a For. The loop variable itself counts, because the body cannot assign
+// to it.
 func (b *coder) loop(s *ir.For) {
 	v, end, lo, hi, step := b.c.variable(s.V), b.hidden(ir.Int64), b.c.int(s.Lo), b.c.int(s.Hi), s.Step
 	count := b.enter("the loop over " + s.V.Name)
@@ -205,8 +206,8 @@ func (b *coder) meeting(what, text string, warp bool) *meeting {
 	return m
 }
 
-// shuffle makes a meeting to which each thread brings its value in a slot of its own: X may
-// read V. From a thread that failed comes what memory holds that nobody has written.
+// shuffle adds the meeting of a Shuffle. Each thread brings its value in a hidden variable, because
+// X may read V. If the partner has failed, V gets the value that unwritten memory has.
 func (b *coder) shuffle(s *ir.Shuffle) {
 	x, v := b.hidden(s.V.Typ), b.c.variable(s.V)
 	m := b.meeting("shuffle", fmt.Sprintf("shuffle %s = %s, %d", s.V.Name, s.X, s.Mask), true)

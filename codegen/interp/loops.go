@@ -2,6 +2,7 @@ package interp
 
 import "distaff/codegen/ir"
 
+// loop compiles a For.
 func (c *compiler) loop(s *ir.For) stmtFn {
 	v := c.variable(s.V)
 	lo, hi, step := c.int(s.Lo), c.int(s.Hi), s.Step
@@ -30,8 +31,8 @@ func (c *compiler) loop(s *ir.For) stmtFn {
 	}
 }
 
-// orderedSection compiles an ordered section. In a loop without a track, which is inside another
-// Parallel one, it is compiled like any other block.
+// orderedSection compiles an ordered section. If its loop has no track, because it is inside
+// another Parallel loop, the section is compiled like any other block.
 func (c *compiler) orderedSection(s *ir.Ordered) stmtFn {
 	body := c.block(s.Body)
 	for d, l := range c.loops {
@@ -46,10 +47,10 @@ func (c *compiler) orderedSection(s *ir.Ordered) stmtFn {
 	return body
 }
 
-// track opens a track for a loop whose iterations must not race, and is its
-// number; -1 for a serial loop. A Warps loop in a Blocks loop has its own, and so has
-// a Lanes loop in either: an element may pass from one loop over the lanes to the next
-// one of the same warp, but not to another warp.
+// track opens a track for a loop whose iterations must not race, and returns its number, or -1 for
+// a serial loop. Blocks, Warps and Lanes loops inside each other each have their own track. An
+// element may thus be passed from one Lanes loop to the next one of the same warp, but not to
+// another warp.
 func (c *compiler) track(s *ir.For) int {
 	if s.Kind == ir.Serial || s.Kind == ir.Unrolled {
 		return -1
@@ -66,7 +67,8 @@ func (c *compiler) track(s *ir.For) int {
 	return d
 }
 
-// tracked runs the iterations in order and watches for races.
+// tracked returns the closure of a loop that runs its iterations in order and checks for races in
+// track d.
 func tracked(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 	return func(fr *frame) {
 		fr.inLoops = append(fr.inLoops, v)
@@ -87,7 +89,8 @@ func tracked(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 	}
 }
 
-// shuffled runs the iterations in a random order, and watches for races.
+// shuffled returns the closure of a loop that runs its iterations in a random order and checks for
+// races in track d.
 func shuffled(v int, lo, hi intFn, step int64, d int, kind ir.ForKind, body stmtFn) stmtFn {
 	return func(fr *frame) {
 		first := lo(fr)
@@ -102,7 +105,7 @@ func shuffled(v int, lo, hi intFn, step int64, d int, kind ir.ForKind, body stmt
 	}
 }
 
-// enter begins a loop whose iterations run in any order and counts them.
+// enter begins a loop whose iterations run in any order, and returns their number.
 func (fr *frame) enter(v int, first, end, step int64, d int, kind ir.ForKind) int {
 	fr.inLoops = append(fr.inLoops, v)
 	t := &fr.tracks[d]

@@ -13,16 +13,17 @@ const (
 	alive state = iota
 	unallocated
 	freed
-	given // published
-	kept  // in a table
+	given // owned by the caller, after Publish
+	kept  // in a table, after Keep
 )
 
 var stateNames = [...]string{alive: "alive", unallocated: "used before it is allocated",
 	freed: "used after it is freed", given: "used after it is published",
 	kept: "used after it is kept in a table"}
 
-// memory is a block of memory; the slice of its element type is set. When it
-// is gone, its slices are empty, so that every use takes the slow path.
+// memory is a block of memory. Only the slice of its element type is set. When the leaf has given
+// the block up, its handles hold a memory with empty slices, so that every use fails the bounds
+// check.
 type memory struct {
 	name   string
 	elem   ir.Type
@@ -35,9 +36,9 @@ type memory struct {
 	f64    []float64
 	c64    []complex64
 	c128   []complex128
-	init   []bool // which elements were written; nil: all
+	init   []bool // whether each element was written; nil if all were
 	shadow [][]cell
-	// byThread has a cell for each element, where threads of a launch stored.
+	// byThread has a cell for each element if threads of a launch accessed the block.
 	byThread []threadCell
 }
 
@@ -60,7 +61,7 @@ func (m *memory) len() int64 {
 	}
 }
 
-// address identifies the block; nil for an empty one.
+// address returns a pointer that identifies the block, or nil if the block is empty.
 func (m *memory) address() any {
 	if m.len() == 0 {
 		return nil
@@ -83,7 +84,7 @@ func (m *memory) address() any {
 	}
 }
 
-// prefix is the first n elements as the slice that Array.Data holds.
+// prefix returns the first n elements as a slice for Array.Data.
 func (m *memory) prefix(n int64) any {
 	switch m.elem {
 	case ir.Bool:
@@ -123,7 +124,7 @@ func dataLen(data any) int64 {
 	return 0
 }
 
-// wrap makes a caller's array memory of the leaf.
+// wrap returns the caller's array x as the memory of a. It ends the run if the types differ.
 func (fr *frame) wrap(a *ir.Array, x Array) *memory {
 	m := &memory{name: a.Name, elem: a.Elem, first: x.First}
 	got := ir.Invalid
@@ -154,10 +155,11 @@ func (fr *frame) wrap(a *ir.Array, x Array) *memory {
 	return m
 }
 
-// poison is what memory holds that nobody has written, where Go's zero would
-// hide a mistake of the checks themselves.
+// poison is the value of integers in memory that was never written. Zeros would hide faults in the
+// checks themselves.
 const poison = 0x7b7b7b7b
 
+// makeMemory returns a block of n elements: zeros if zero is set, otherwise unwritten.
 func makeMemory(name string, elem ir.Type, n int64, zero bool) *memory {
 	m := &memory{name: name, elem: elem}
 	m.extend(n)
@@ -182,8 +184,8 @@ func makeMemory(name string, elem ir.Type, n int64, zero bool) *memory {
 	return m
 }
 
-// extend makes m longer by n elements, zero and marked unwritten where m has
-// marks.
+// extend appends n zero elements to m. If m records which elements were written, they are
+// unwritten.
 func (m *memory) extend(n int64) {
 	switch m.elem {
 	case ir.Bool:
@@ -206,7 +208,7 @@ func (m *memory) extend(n int64) {
 	}
 }
 
-// markAll gives m marks, all of its present elements being written.
+// markAll makes m record which elements were written, and marks all present elements as written.
 func (m *memory) markAll() {
 	if m.init != nil {
 		return
@@ -217,7 +219,7 @@ func (m *memory) markAll() {
 	}
 }
 
-// gone is what a handle holds when its memory is no longer its own.
+// gone returns the memory for a handle that has lost its block, with the reason s.
 func (m *memory) gone(s state) *memory {
 	return &memory{name: m.name, elem: m.elem, state: s}
 }
@@ -225,7 +227,7 @@ func (m *memory) gone(s state) *memory {
 // readable ends the run unless element i (counted from m.first) can be read.
 func (fr *frame) readable(m *memory, i int64) {
 	fr.within(m, i)
-	if m.init != nil && !m.init[i] && !fr.bereft() {
+	if m.init != nil && !m.init[i] && !fr.siblingFailed() {
 		fr.errorf("%s[%d] is read but was never written", m.name, i+m.first)
 	}
 }
@@ -240,8 +242,8 @@ func (fr *frame) within(m *memory, i int64) {
 	}
 }
 
-// span ends the run unless [lo, hi), absolute, lies in m; it returns the range
-// relative to the slice. An empty range lies anywhere.
+// span returns the range [lo, hi) of m relative to m.first. It ends the run if the range is not
+// within m. An empty range is always accepted.
 func (fr *frame) span(m *memory, lo, hi int64) (int64, int64) {
 	if m.state != alive {
 		fr.errorf("%s[%d : %d]: %s", m.name, lo, hi, stateNames[m.state])

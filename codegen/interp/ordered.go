@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// parts compiles the body of a loop with an ordered section in three parts: what stands before
-// the ordered section, the ordered section, and what stands behind it.
+// parts compiles the body of a loop with an ordered section in three parts: the statements before
+// the ordered section, the section itself, and the statements after it.
 func (c *compiler) parts(s *ir.For) (parts [3]stmtFn) {
 	at := slices.Index(s.Body.List, ir.Stmt(ir.OrderedOf(s)))
 	for k, list := range [3][]ir.Stmt{s.Body.List[:at], s.Body.List[at : at+1], s.Body.List[at+1:]} {
@@ -16,10 +16,11 @@ func (c *compiler) parts(s *ir.For) (parts [3]stmtFn) {
 	return parts
 }
 
-// own are the variables, arrays and tables that a loop's body declares: each
-// iteration has its own.
+// own lists the frame indices of the variables, arrays and tables that a loop's body declares. Each
+// iteration has its own values for them.
 type own struct{ ints, floats, complexs, arrays, tables []int }
 
+// ownOf returns the variables, arrays and tables that b declares.
 func (c *compiler) ownOf(b *ir.Block) (o own) {
 	variable := func(v *ir.Var) {
 		k := c.variable(v)
@@ -53,7 +54,7 @@ func (c *compiler) ownOf(b *ir.Block) (o own) {
 	return o
 }
 
-// held are the values of an iteration's own while another one runs.
+// held stores the values of one iteration's own variables while another iteration runs.
 type held struct {
 	ints     []int64
 	floats   []float64
@@ -89,16 +90,16 @@ func put[T any](all []T, at []int, values []T) {
 	}
 }
 
-// ordered runs the iterations of a loop with an ordered section, and watches for races. The
-// three parts of an iteration follow one another, the ordered sections are in the order of the
-// iterations, and anything else is in a random order: an iteration may begin before
-// or after any other one's ordered section that it does not wait for, and end as late.
+// ordered returns the closure of a loop with an ordered section. It checks for races in track d.
+// The three parts of an iteration run in order, and the ordered sections run in the order of the
+// iterations. Otherwise the order is random: an iteration may start before or after the ordered
+// section of any other iteration, and may end as late.
 func ordered(v int, lo, hi intFn, step int64, d int, parts [3]stmtFn, o own) stmtFn {
 	return func(fr *frame) {
 		first := lo(fr)
 		n := fr.enter(v, first, hi(fr), step, d, ir.Parallel)
 		start := o.save(fr)
-		iters := make([]*held, n) // nil: not begun
+		iters := make([]*held, n) // nil if not begun
 		run := func(part, k int) {
 			if iters[k] == nil {
 				iters[k] = start

@@ -2,28 +2,31 @@ package interp
 
 import "distaff/codegen/ir"
 
-// A track is a loop whose iterations must not race: its current execution
-// (epoch) and iteration, from 1.
+// track is the state of a loop whose iterations are checked for races. epoch numbers the executions
+// of the loop, and iter is the current iteration, from 1.
 type track struct {
 	epoch uint32
 	iter  int32
 	kind  ir.ForKind
-	// inOrdered: the iteration is in its ordered section.
+	// inOrdered is set while the iteration is in its ordered section.
 	inOrdered bool
 }
 
-// cell is what the current epoch of one track did to one element: the
-// iteration that wrote it and the one that read it, 0 for none, many for several.
+// cell records what the iterations of one loop did to one element during the loop's current
+// execution: the iteration that wrote it and the iteration that read it. 0 means none and many
+// means several.
 type cell struct {
 	epoch          uint32
 	writer, reader int32
 	atomic         bool
-	// wroteOrdered and readOrdered: nobody did outside of an ordered section.
+	// wroteOrdered and readOrdered: every write, or read, was in an ordered section.
 	wroteOrdered, readOrdered bool
 }
 
+// many stands for several iterations, threads, warps or blocks.
 const many = -1
 
+// access is the way in which an element is accessed.
 type access uint8
 
 const (
@@ -32,6 +35,8 @@ const (
 	updating // by an atomic store
 )
 
+// cell returns the cell of element i for track d, cleared if it is from an earlier execution of the
+// loop.
 func (m *memory) cell(fr *frame, d int, i int64) *cell {
 	for len(m.shadow) <= d {
 		m.shadow = append(m.shadow, nil)
@@ -46,8 +51,8 @@ func (m *memory) cell(fr *frame, d int, i int64) *cell {
 	return c
 }
 
-// touch records an access to element i of m in the given tracks, and ends the
-// run where it races with another iteration.
+// touch records an access to element i of m in the given tracks. It ends the run if the access
+// races with an access of another iteration.
 func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
 	if fr.thread != nil {
 		fr.thread.touch(m, i, a)
@@ -100,8 +105,8 @@ func (fr *frame) race(m *memory, i int64, t *track, now, before string, other in
 		i+m.first, now, t.iter-1, before, other-1)
 }
 
-// written is the set of arrays that the statements store to and that were not
-// made inside them: those in which iterations can meet.
+// written returns the arrays that statements in b write to, except arrays that are made inside b.
+// Only in these arrays can iterations race.
 func written(b *ir.Block) map[*ir.Array]bool {
 	set, own := map[*ir.Array]bool{}, map[*ir.Array]bool{}
 	ir.Walk(b, func(s ir.Stmt) {

@@ -31,7 +31,7 @@ func (c *compiler) block(b *ir.Block) stmtFn {
 	}
 }
 
-// stmt compiles a statement; nil for one that does nothing.
+// stmt compiles a statement. It returns nil for a statement that does nothing.
 func (c *compiler) stmt(s ir.Stmt) stmtFn {
 	switch s := s.(type) {
 	case *ir.Block:
@@ -166,7 +166,7 @@ func (c *compiler) branch(s *ir.If) stmtFn {
 	}
 }
 
-// place finds the element that a store goes to, and marks it written.
+// place returns a closure that finds the element that a store goes to and marks it as written.
 func (c *compiler) place(s *ir.Store) func(*frame) (*memory, int64) {
 	k, index, tracks, accumulate := c.array(s.A), c.int(s.Index), c.tracks(s.A), s.Accumulate
 	kind := writing
@@ -211,7 +211,7 @@ func (c *compiler) store(s *ir.Store) stmtFn {
 	return c.storeInt(s, place)
 }
 
-// stored stores values in elements, or adds them.
+// stored returns a closure that sets an element to a value, or adds the value to it.
 func stored[T float32 | float64 | complex64 | complex128](x func(*frame) T,
 	place func(*frame) (*memory, int64), add bool, elements func(*memory) []T) stmtFn {
 	return func(fr *frame) {
@@ -276,7 +276,8 @@ func (c *compiler) alloc(s *ir.Alloc) stmtFn {
 	}
 }
 
-// reserve takes n elements from what may be allocated.
+// reserve subtracts n elements from the bytes that may still be allocated. If they do not suffice,
+// the run ends with FailMemory.
 func (fr *frame) reserve(n int64, elem ir.Type) {
 	if n > fr.limit/elem.Size() {
 		panic(&Failure{Code: ir.FailMemory})
@@ -284,14 +285,14 @@ func (fr *frame) reserve(n int64, elem ir.Type) {
 	fr.limit -= n * elem.Size()
 }
 
-// took says that an array takes so many bytes now.
+// took tells fr.watch, if set, that an array now occupies the given number of bytes.
 func (fr *frame) took(array string, bytes int64) {
 	if fr.watch != nil {
 		fr.watch(array, bytes)
 	}
 }
 
-// owned is the memory of a handle that must have come from Alloc.
+// owned returns the memory of array k. It ends the run unless Alloc or Take made it.
 func (fr *frame) owned(k int, what string) *memory {
 	m := fr.arrays[k]
 	if !fr.live[m] {
@@ -303,7 +304,7 @@ func (fr *frame) owned(k int, what string) *memory {
 	return m
 }
 
-// drop takes the memory of a handle away from the leaf.
+// drop takes the memory of array k away from the leaf. s says what became of it.
 func (fr *frame) drop(k int, s state) {
 	m := fr.owned(k, "free")
 	delete(fr.live, m)
@@ -333,7 +334,7 @@ func (c *compiler) grow(s *ir.Grow) stmtFn {
 	}
 }
 
-// wrote marks [lo, hi), relative, written by a Fill, Copy or Sort.
+// wrote marks the elements [lo, hi), relative to m.first, as written by a Fill, Copy or Sort.
 func (fr *frame) wrote(m *memory, lo, hi int64, tracks []int) {
 	if m.init != nil {
 		for i := lo; i < hi; i++ {
@@ -347,7 +348,7 @@ func (fr *frame) wrote(m *memory, lo, hi int64, tracks []int) {
 	}
 }
 
-// read checks that [lo, hi), relative, can be read.
+// read ends the run unless the elements [lo, hi), relative to m.first, can be read.
 func (fr *frame) read(m *memory, lo, hi int64, tracks []int) {
 	for i := lo; i < hi; i++ {
 		fr.readable(m, i)
@@ -460,8 +461,8 @@ func (c *compiler) sort(s *ir.Sort) stmtFn {
 	}
 }
 
-// scan compiles sums from the first element on. One that does not fit into the array's
-// elements is a broken rule: they are positions.
+// scan compiles a Scan. The sums are positions; it is a broken rule if a sum does not fit into the
+// array's element type.
 func (c *compiler) scan(s *ir.Scan) stmtFn {
 	k, lo, hi, tracks := c.array(s.A), c.int(s.Lo), c.int(s.Hi), c.tracks(s.A)
 	return func(fr *frame) {

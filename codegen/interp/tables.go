@@ -6,9 +6,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// table holds the memory that Keep put into it.
+// table holds the memory that Keep moved into it; nil entries are empty.
 type table struct{ entries []*memory }
 
+// table returns the index of t in frame.tables.
 func (c *compiler) table(t *ir.Table) int {
 	k, ok := c.tables[t]
 	if !ok {
@@ -34,7 +35,7 @@ func (c *compiler) allocTable(s *ir.AllocTable) stmtFn {
 	}
 }
 
-// entry finds an entry of a table.
+// entry returns a closure that finds an entry of a table. It ends the run if there is none.
 func (c *compiler) entry(t *ir.Table, index ir.Expr) func(*frame) **memory {
 	k, x, name := c.table(t), c.int(index), t.Name
 	return func(fr *frame) **memory {

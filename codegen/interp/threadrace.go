@@ -1,26 +1,25 @@
 package interp
 
-// A threadCell is what the threads of a launch did to one element. Two accesses of two threads, one
-// of them a store and not both atomic, race unless a barrier is between them: of the block, or of
-// the warp if both threads are of it.
+// threadCell records what the threads of a launch did to one element. Accesses of two threads race
+// if at least one is a store, they are not both atomic, and no barrier separates them: a barrier of
+// the block, or a barrier of the warp if both threads are in it.
 type threadCell struct {
 	launch uint32
-	done   [3]doers // by access
+	done   [3]doers // indexed by access
 }
 
-// doers are those threads that did something to an element and that a barrier need not have
-// separated from the thread at hand: as blocks run one after another, and the threads of a block
-// from barrier to barrier, those of the latest block, of it since the latest barrier, and of
-// one warp since its latest.
+// doers are the threads that accessed an element in one way and may race with the current thread.
+// Blocks run one after another, and the threads of a block from barrier to barrier. It is therefore
+// enough to keep the latest block, its accesses since its latest barrier, and of a single warp the
+// accesses since that warp's latest barrier.
 type doers struct {
-	block        int32  // from 1; 0 for none, many for several
-	epoch        uint32 // of the block: from barrier to barrier
+	block        int32  // from 1; 0 if there was no access, many if there were several blocks
+	epoch        uint32 // the block's epoch: a new one starts at each barrier
 	warpEpoch    uint32
-	warp, thread int16 // from 1, many for several
+	warp, thread int16 // from 1, or many
 }
 
-// conflict reports whether some of the doers are other threads than t, and not
-// separated from it by a barrier.
+// conflict reports whether one of d is a thread other than t that no barrier separates from t.
 func (d *doers) conflict(t *thread) bool {
 	w := t.warp
 	switch g := w.grid; {
@@ -36,6 +35,7 @@ func (d *doers) conflict(t *thread) bool {
 	return d.warpEpoch == w.epoch && d.thread != t.number
 }
 
+// add adds the thread t to d.
 func (d *doers) add(t *thread) {
 	w := t.warp
 	switch g := w.grid; {
@@ -54,8 +54,8 @@ func (d *doers) add(t *thread) {
 
 var didWhat = [...]string{reading: "read", writing: "written", updating: "written atomically"}
 
-// touch records a thread's access to element i of m, and ends the run where it races with
-// another thread's.
+// touch records an access of t to element i of m. It ends the run if the access races with an
+// access of another thread.
 func (t *thread) touch(m *memory, i int64, a access) {
 	if n := m.len(); int64(len(m.byThread)) < n {
 		m.byThread = append(m.byThread, make([]threadCell, n-int64(len(m.byThread)))...)

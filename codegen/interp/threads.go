@@ -11,49 +11,50 @@ type threadState uint8
 
 const (
 	ready   threadState = iota
-	waiting             // at the meeting of its pc
+	waiting             // at the meeting to which pc points
 	ended
-	failed // by a Fail
+	failed // ended by a Fail
 )
 
-// thread is a thread of a block. Its frame has its own variables, and the leaf's arrays.
+// thread is a thread of a block. Its frame has its own variables and shares the leaf's arrays.
 type thread struct {
 	fr     *frame
 	warp   *warp
 	number int16 // in the block, from 1
 	state  threadState
 	pc     int
-	made   []int // how often it came to each Shared statement
+	made   []int // for each Shared statement, how many times the thread has run it
 }
 
-// at is the meeting that a waiting thread is at.
+// at returns the meeting at which t waits. t must be waiting.
 func (t *thread) at(k *kernel) *meeting { return k.code[t.pc].meet }
 
+// warp is a warp of the current block.
 type warp struct {
 	grid   *grid
 	number int16 // in the block, from 1
-	// epoch is another one behind each barrier, of the warp or of the block.
+	// epoch changes at each barrier of the warp or of the block.
 	epoch   uint32
 	threads []thread
-	order   []int // of its threads, shuffled
+	order   []int // the indices of its threads, shuffled
 }
 
-// grid runs the blocks of a launch one after another, with the same threads.
+// grid runs the blocks of a launch one after another. All blocks reuse the same threads.
 type grid struct {
 	k       *kernel
 	outside *frame
 	launch  uint32
-	block   int32 // the number of the present one, from 1
-	// epoch is another one behind each barrier of a block, and in each block.
+	block   int32 // the number of the current block, from 1
+	// epoch changes at each barrier of the block and when a block begins.
 	epoch   uint32
-	epochs  uint32 // last given
+	epochs  uint32 // the last value that nextEpoch returned
 	threads []thread
 	warps   []warp
-	shared  [][]*memory // of the block, for each Shared statement each time that a thread comes to it
-	failure *Failure    // of the first thread that failed
+	shared  [][]*memory // the block's arrays: for each Shared statement, one for each time it is run
+	failure *Failure    // the failure of the first thread that failed
 }
 
-// run runs a launch of so many blocks, in a random order.
+// run runs a launch with the given number of blocks, in a random order.
 func (k *kernel) run(fr *frame, blocks int64) {
 	switch {
 	case blocks < 0 || blocks > math.MaxInt32:
@@ -100,13 +101,13 @@ func newGrid(k *kernel, fr *frame) *grid {
 	return g
 }
 
-// part is the i-th of n parts of s.
+// part returns the i-th of n equal parts of s.
 func part[T any](s []T, i, n int) []T {
 	size := len(s) / n
 	return s[i*size : (i+1)*size : (i+1)*size]
 }
 
-// begin shows the threads what the launch can read from outside.
+// begin copies the leaf's variables and arrays to the frames of the threads.
 func (g *grid) begin() {
 	fr := g.outside
 	fr.launches++
@@ -125,7 +126,7 @@ func (g *grid) nextEpoch() uint32 {
 	return g.epochs
 }
 
-// enter begins a block.
+// enter prepares the threads for block number b, from 0.
 func (g *grid) enter(b int32) {
 	g.outside.steps -= int64(g.k.threads)
 	g.block, g.epoch = b+1, g.nextEpoch()
@@ -145,8 +146,8 @@ func (g *grid) enter(b int32) {
 	}
 }
 
-// run runs the threads of a block. A warp, any that can go on, runs to the next meeting of its
-// threads; where it is the block's, the warp waits for the others.
+// run runs the threads of a block to their end. It advances a random warp to the next meeting of
+// its threads. If all threads of the block meet there, the warp waits for the other warps.
 func (g *grid) run() {
 	going := make([]*warp, 0, len(g.warps))
 	for i := range g.warps {
@@ -174,8 +175,8 @@ func (g *grid) run() {
 	}
 }
 
-// advance runs the threads of a warp, in a random order, until each has met others or ended, and
-// reports whether the warp can go on by itself.
+// advance runs the threads of a warp in a random order, each until its next meeting or its end. It
+// reports whether the warp can continue without the other warps.
 func (g *grid) advance(w *warp) bool {
 	g.outside.rng.Shuffle(len(w.order),
 		func(i, j int) { w.order[i], w.order[j] = w.order[j], w.order[i] })
@@ -196,14 +197,16 @@ func (g *grid) advance(w *warp) bool {
 	return w.goOn()
 }
 
-// bereft tells whether a thread of this one's block has failed: what it left out, such as its part
-// of a sum, is undefined to the others, which run to their end.
-func (fr *frame) bereft() bool {
+// siblingFailed reports whether a thread in the block of fr's thread has failed. Values that the
+// failed thread was to compute, such as its part of a sum, are then undefined for the other
+// threads, which run to their end.
+func (fr *frame) siblingFailed() bool {
 	return fr.thread != nil &&
 		slices.ContainsFunc(fr.thread.warp.grid.threads, func(t thread) bool { return t.state == failed })
 }
 
-// goOn lets the waiting threads of a warp go on, and reports whether there are any.
+// goOn makes the waiting threads of a warp ready, past their meeting. It reports whether there are
+// any.
 func (w *warp) goOn() (any bool) {
 	for i := range w.threads {
 		if t := &w.threads[i]; t.state == waiting {
@@ -214,8 +217,8 @@ func (w *warp) goOn() (any bool) {
 	return any
 }
 
-// exchange gives each thread what its partner brought to a Shuffle. It orders no accesses to
-// memory.
+// exchange gives each thread of a Shuffle the value that its partner brought. It does not order
+// accesses to memory.
 func (w *warp) exchange(m *meeting) {
 	for i := range w.threads {
 		t, other := &w.threads[i], &w.threads[i^m.mask]
@@ -267,8 +270,8 @@ func (g *grid) resume(t *thread) {
 	t.state = ended
 }
 
-// met is the meeting at which the threads wait, all but those that failed; nil where
-// all have ended. It ends the run where they are not at the same one, in the same iteration
+// met returns the meeting at which the threads wait, or nil if none waits. Threads that failed do
+// not count. It ends the run if the others are not all at the same meeting, in the same iteration
 // of the loops around it.
 func (g *grid) met(threads []thread) *meeting {
 	var first, gone *thread
@@ -296,6 +299,8 @@ func (g *grid) met(threads []thread) *meeting {
 	return m
 }
 
+// compare ends the run unless the waiting threads a and b are at the same meeting and in the same
+// iteration.
 func (g *grid) compare(a, b *thread) {
 	m, other := a.at(g.k), b.at(g.k)
 	if m != other {
@@ -311,8 +316,8 @@ func (g *grid) compare(a, b *thread) {
 	}
 }
 
-// sharedArray compiles a Shared statement. A thread that comes to it again finds the same memory,
-// in which nothing is written yet: others may still use what they stored before.
+// sharedArray compiles a Shared statement. If a thread runs it again, it gets the same memory, but
+// with all elements marked as not written: other threads may still use the values stored before.
 func (c *compiler) sharedArray(s *ir.Shared) stmtFn {
 	k, a, n, number := c.array(s.A), s.A, s.Len, c.kernel.shared
 	c.kernel.shared++

@@ -6,15 +6,15 @@ import (
 	"distaff/codegen/ir"
 )
 
-// entry is a coordinate of a union's segment, and its value times the factor.
+// entry is one element of a segment: its coordinate, and its value times the segment's factor.
 type entry struct {
 	crd int32
 	val float64
 }
 
-// union computes the union aside, and writes it behind N. What the leaf must see to is checked:
-// that coordinates ascend, that there is capacity for all segments, and that a segment in the
-// arrays that are written begins far enough behind.
+// union compiles a Union, which collects all entries before it writes any. It checks what the leaf
+// must guarantee: coordinates ascend, there is room for all segments, and a first segment in the
+// written arrays starts far enough after N.
 func (c *compiler) union(s *ir.Union) stmtFn {
 	crd, vals, n, t := c.array(s.Crd), c.array(s.Vals), c.variable(s.N), s.Vals.Elem
 	crdTracks, valTracks := c.tracks(s.Crd), c.tracks(s.Vals)
@@ -27,7 +27,7 @@ func (c *compiler) union(s *ir.Union) stmtFn {
 	return func(fr *frame) {
 		at := fr.ints[n]
 		var all []entry
-		own := 0 // of the first segment
+		own := 0 // the number of entries of the first segment
 		for k, segment := range segments {
 			all = append(all, segment(fr)...)
 			if k == 0 {
@@ -58,7 +58,7 @@ func (c *compiler) union(s *ir.Union) stmtFn {
 	}
 }
 
-// segment reads a segment.
+// segment returns a closure that reads the entries of a segment.
 func (c *compiler) segment(g ir.Segment) func(fr *frame) []entry {
 	crd, vals, lo, hi, factor, t := c.array(g.Crd), c.array(g.Vals), c.int(g.Lo), c.int(g.Hi),
 		c.float(g.Factor), g.Vals.Elem
@@ -85,9 +85,9 @@ func (c *compiler) segment(g ir.Segment) func(fr *frame) []entry {
 	}
 }
 
-// merged is the union of segments, given one behind the other.
+// merged returns the union of segments, which are concatenated in out.
 func merged(out []entry, t ir.Type) []entry {
-	// Of the same coordinate, those of earlier segments first.
+	// The sort is stable: for equal coordinates, entries of earlier segments come first.
 	slices.SortStableFunc(out, func(a, b entry) int { return int(int64(a.crd) - int64(b.crd)) })
 	k := 0
 	for _, e := range out {
