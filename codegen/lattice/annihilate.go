@@ -2,7 +2,8 @@ package lattice
 
 import "distaff/codegen/cin"
 
-// Annihilates tells whether x is absent wherever the access of a key is.
+// Annihilates reports whether x is absent at every coordinate where the access with the given key
+// is absent.
 func Annihilates(x cin.Expr, key string) bool {
 	switch x := x.(type) {
 	case *cin.Access:

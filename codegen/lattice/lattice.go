@@ -1,16 +1,20 @@
-// Package lattice is merge lattices: which coordinates of a variable a loop
-// must visit, given the iterators of sparse levels below it, and what may be
-// present at each.
+// Package lattice implements merge lattices. The lattice of a loop says which coordinates of its
+// variable the loop must visit, and which operands may be present at each. Its inputs are the
+// iterators of the sparse levels that hold coordinates of the variable.
 //
-// A lattice is a set of points. A point is a set of iterators, and says that
-// there may be a value at coordinates where all of them are present; Universe
-// says that there may be one at every coordinate, whose value those iterators
-// that are present take part in. The points of a sum are its sides' points, and
-// each pair of them together; of a product each pair together; of a quotient
-// x/y each pair together and x's own, since an absent denominator is a zero
-// (Kjolstad et al., "The Tensor Algebra Compiler", 2017, section 5, with the
-// quotient added). With two points a lattice has their union, so that at any
-// coordinate one largest point describes all that is present.
+// A lattice is a set of points, and a point is a set of iterators. A point says that the loop's
+// body may have a value at coordinates where all of its iterators are present. A point with
+// Universe says that there may be a value at every coordinate; the iterators that are present there
+// contribute to it. Expressions combine points as follows (Kjolstad et al., "The Tensor Algebra
+// Compiler", 2017, section 5, with the quotient added):
+//
+//   - The points of a product x*y are the unions of each point of x with each point of y.
+//   - The points of a sum are the points of both operands, and the union of each pair.
+//   - The points of a quotient x/y are the points of x, because an absent denominator counts as
+//     zero, and the union of each pair.
+//
+// If a lattice has two points, it also has their union. At any coordinate, one largest point
+// therefore describes everything that is present.
 package lattice
 
 import (
@@ -23,21 +27,21 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Set is a set of iterators, by number: their bits, iterator 0 in the lowest bit of the
-// first byte. The last byte is not 0, so that equal sets are equal strings.
+// Set is a set of iterators, which are numbered from 0. Iterator k is bit k%8 of byte k/8. The last
+// byte is not 0, so that equal sets are equal strings.
 type Set string
 
-// Only is the set of iterator k.
+// Only returns the set that contains only iterator k.
 func Only(k int) Set {
 	s := make([]byte, k/8+1)
 	s[k/8] = 1 << (k % 8)
 	return Set(s)
 }
 
-// Has tells whether iterator k is in s.
+// Has reports whether iterator k is in s.
 func (s Set) Has(k int) bool { return k/8 < len(s) && s[k/8]>>(k%8)&1 != 0 }
 
-// Len is the number of iterators in s.
+// Len returns the number of iterators in s.
 func (s Set) Len() int {
 	n := 0
 	for k := range len(s) {
@@ -46,7 +50,7 @@ func (s Set) Len() int {
 	return n
 }
 
-// First is the smallest iterator in s, which is not empty.
+// First returns the smallest iterator in s, which must not be empty.
 func (s Set) First() int {
 	k := 0
 	for s[k] == 0 {
@@ -55,7 +59,7 @@ func (s Set) First() int {
 	return k*8 + bits.TrailingZeros8(s[k])
 }
 
-// Union is what s or t has.
+// Union returns the set of iterators that are in s or t.
 func (s Set) Union(t Set) Set {
 	if len(s) < len(t) {
 		s, t = t, s
@@ -67,7 +71,7 @@ func (s Set) Union(t Set) Set {
 	return Set(u)
 }
 
-// compare orders sets as numbers, of which iterator 0 is the lowest bit.
+// compare orders sets as binary numbers, in which iterator 0 is the lowest bit.
 func (s Set) compare(t Set) int {
 	if c := cmp.Compare(len(s), len(t)); c != 0 {
 		return c
@@ -80,44 +84,45 @@ func (s Set) compare(t Set) int {
 	return 0
 }
 
-// Point is one point.
+// Point is a set of iterators that may be present together. If Universe is set, the loop's body may
+// have a value even where none of them is present.
 type Point struct {
 	Iters    Set
 	Universe bool
 }
 
-// covers tells whether what q needs is needed at p as well.
+// covers reports whether p has all iterators of q, and Universe if q has it.
 func (p Point) covers(q Point) bool {
 	return p.Iters.Union(q.Iters) == p.Iters && (p.Universe || !q.Universe)
 }
 
-// Lattice has its points by falling number of iterators. No points: the
-// statement is absent at every coordinate.
+// Lattice is the merge lattice of a loop. Points with more iterators come first. If it has no
+// points, the loop's body has a value at no coordinate.
 type Lattice struct {
-	Iters  []string // the key of each iterator's access
+	Iters  []string // for each iterator, the key of its access
 	Points []Point
-	// Coarse: there were too many points. The one point that is left holds every
-	// iterator, and any subset of it may be present.
+	// Coarse is set if there were more than maxPoints points. The lattice then has one point with
+	// all iterators, and any subset of them may be present.
 	Coarse bool
 }
 
-// kind is what an access is to a loop over a variable.
+// kind is what a loop over a variable does with an access.
 type kind uint8
 
 const (
-	absent  kind = iota // it has no value here
-	full                // it has one at every coordinate: dense, located, or not of this variable
-	iterate             // a sparse level holds its coordinates
+	absent  kind = iota // it has no value in this loop
+	full                // it may have a value at every coordinate: a dense level, or another variable
+	iterate             // a sparse level holds the coordinates, and the loop iterates over them
 )
 
-// query tells what an access is to the loop at hand.
+// query returns the kind of an access in the current loop.
 type query func(a *cin.Access) kind
 
-// maxPoints is the number of points past which a lattice becomes coarse.
+// maxPoints is the largest number of points before a lattice becomes coarse.
 const maxPoints = 256
 
-// of is the lattice of a loop with body s. An access to a temporary whose producer lies in s
-// stands for the producer.
+// of returns the lattice of a loop with the body s. An access to a temporary is replaced by the
+// expression of its producer if the producer is in s.
 func of(s cin.Stmt, q query) *Lattice {
 	b := &builder{q: q, temps: map[string]points{}}
 	pts := b.stmt(s)
@@ -237,7 +242,7 @@ func (b *builder) union(l, r points) points {
 	return b.join(b.join(out, l), r)
 }
 
-// join adds the points of r to l; where points are coarse, there is one.
+// join adds the points of r to l. If the lattice is coarse, it merges all of them into one point.
 func (b *builder) join(l, r points) points {
 	for _, p := range r {
 		if b.coarse && len(l) > 0 {
@@ -249,13 +254,13 @@ func (b *builder) join(l, r points) points {
 	return l
 }
 
-// Universe tells whether the loop visits every coordinate.
+// Universe reports whether the loop visits every coordinate.
 func (l *Lattice) Universe() bool {
 	return slices.ContainsFunc(l.Points, func(p Point) bool { return p.Universe })
 }
 
-// UniversePoints are the points that hold at every coordinate; the last has no
-// iterators. Each other point is one of them without the universe.
+// UniversePoints returns the points that hold at every coordinate. The last of them has no
+// iterators.
 func (l *Lattice) UniversePoints() []Point {
 	var out []Point
 	for _, p := range l.Points {
@@ -266,7 +271,7 @@ func (l *Lattice) UniversePoints() []Point {
 	return out
 }
 
-// All is the set of iterators that take part.
+// All returns the set of all iterators in the lattice.
 func (l *Lattice) All() Set {
 	var s Set
 	for _, p := range l.Points {
@@ -275,8 +280,8 @@ func (l *Lattice) All() Set {
 	return s
 }
 
-// Under are the points that p covers, itself among them, larger ones first:
-// the cases at a coordinate while the iterators of p have not run out.
+// Under returns the points that p covers, including p, with larger points first. They are the cases
+// that may occur at a coordinate while all iterators of p have coordinates left.
 func (l *Lattice) Under(p Point) []Point {
 	var out []Point
 	for _, q := range l.Points {
@@ -287,8 +292,8 @@ func (l *Lattice) Under(p Point) []Point {
 	return out
 }
 
-// String is the lattice on one line: {B(i,j), C(i,j)} {B(i,j)} {C(i,j)}, with
-// U for the universe.
+// String returns the lattice on one line: {B(i,j), C(i,j)} {B(i,j)} {C(i,j)}. U stands for the
+// universe.
 func (l *Lattice) String() string {
 	if len(l.Points) == 0 {
 		return "absent"

@@ -5,10 +5,11 @@ import (
 	"distaff/codegen/format"
 )
 
-// Place is how far the loops around one have come down the storage levels of an access.
-// The zero Place is behind all levels: the access has a value at every coordinate.
+// Place says which storage level of an access a loop nest reaches next. The zero Place means that
+// the loops outside bind the variables of all levels: the access may have a value at every
+// coordinate.
 type Place struct {
-	// Absent: it is known to have no value here.
+	// Absent is set if the access is known to have no value here.
 	Absent bool
 	// Next is the variable of the next level, and Walked tells that this level holds
 	// coordinates, which a loop over the variable steps through: it cannot locate one.
@@ -16,8 +17,8 @@ type Place struct {
 	Walked bool
 }
 
-// Below is the place of an access to a tensor of format f inside loops over the variables
-// for which bound holds, in whose bodies nothing is known to be absent.
+// Below returns the place of access a to a tensor of format f inside loops over the variables for
+// which bound returns true. It assumes that a is not known to be absent.
 func Below(a *cin.Access, f format.Format, bound func(v string) bool) Place {
 	for l, mode := range f.Order {
 		if v := a.Vars[mode]; !bound(v) {
@@ -27,9 +28,9 @@ func Below(a *cin.Access, f format.Format, bound func(v string) bool) Place {
 	return Place{}
 }
 
-// Loop is the lattice of a loop over v with a body, where place is that of each access in
-// the body. An access to a temporary whose producer lies in the body stands for the
-// producer.
+// Loop returns the lattice of a loop over v with the given body. place returns the place of an
+// access in the body. An access to a temporary is replaced by the expression of its producer if the
+// producer is in the body.
 func Loop(v string, body cin.Stmt, place func(a *cin.Access) Place) *Lattice {
 	return of(body, func(a *cin.Access) kind {
 		switch p := place(a); {
