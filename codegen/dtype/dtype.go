@@ -1,14 +1,14 @@
-// Package dtype is the types of tensor values: their names, sizes, and how
-// they promote when they meet, which is NumPy's rule.
+// Package dtype defines the types of tensor values: their names, their sizes, and the type that two
+// types promote to, which follows NumPy's rules.
 //
-// Six types exist: 32- and 64-bit integers, floats, and complex numbers of
-// 32- and 64-bit parts. Promote gives the smallest of them that holds every
-// value of both, where int64 counts as held by float64.
+// There are six types: 32- and 64-bit integers and floats, and complex numbers with parts of 32 or
+// 64 bits. Promote returns the smallest type that holds every value of both types; float64 counts
+// as holding every int64.
 package dtype
 
 import "distaff/codegen/diag"
 
-// Type is the type of a value. The zero Type is no type: "not given".
+// Type is the type of a value. The zero Type, None, means that no type was given.
 type Type uint8
 
 const (
@@ -21,21 +21,21 @@ const (
 	Complex128
 )
 
-// All lists the types.
+// All lists the types except None.
 var All = []Type{Int32, Int64, Float32, Float64, Complex64, Complex128}
 
 var names = [...]string{"none", "int32", "int64", "float32", "float64", "complex64", "complex128"}
 
-// String is SPEC's name of the type, such as "float64".
+// String returns the type's name, such as "float64".
 func (t Type) String() string { return names[t] }
 
-// aliases are TACO's names.
+// aliases are the names that TACO uses.
 var aliases = map[string]Type{
 	"double": Float64, "float": Float32, "long": Int64, "int": Int32,
 	"complexdouble": Complex128, "complexfloat": Complex64,
 }
 
-// Parse reads a type's name, SPEC's or TACO's.
+// Parse returns the type with the given name, or with the given name in TACO.
 func Parse(s string) (Type, error) {
 	for _, t := range All {
 		if names[t] == s {
@@ -49,18 +49,18 @@ func Parse(s string) (Type, error) {
 		"got type %q, want float64, float32, int64, int32, complex128 or complex64", s)
 }
 
-// Size is the number of bytes of a value.
+// Size returns the number of bytes of a value.
 func (t Type) Size() int {
 	return [...]int{0, 4, 8, 4, 8, 8, 16}[t]
 }
 
-// IsInt, IsFloat and IsComplex tell the three families apart.
+// IsInt, IsFloat and IsComplex report whether the type is an integer, float or complex type.
 func (t Type) IsInt() bool     { return t == Int32 || t == Int64 }
 func (t Type) IsFloat() bool   { return t == Float32 || t == Float64 }
 func (t Type) IsComplex() bool { return t == Complex64 || t == Complex128 }
 
-// Epsilon is the distance from 1 to the next larger value of the type (of its
-// parts, if complex): 0 for integers.
+// Epsilon returns the distance from 1 to the next larger value of the type, or of its parts if it
+// is complex. It returns 0 for integers.
 func (t Type) Epsilon() float64 {
 	switch t {
 	case Float32, Complex64:
@@ -71,7 +71,7 @@ func (t Type) Epsilon() float64 {
 	return 0
 }
 
-// ExactMax is the largest n such that every integer of [-n, n] is a value.
+// ExactMax returns the largest n such that the type represents every integer in [-n, n] exactly.
 func (t Type) ExactMax() float64 {
 	switch t {
 	case Int32:
@@ -84,7 +84,8 @@ func (t Type) ExactMax() float64 {
 	return 0x1p53
 }
 
-// Promote is NumPy's promotion of two arrays' types. None promotes to the other.
+// Promote returns the type that NumPy promotes two arrays of types a and b to. If one of them is
+// None, it returns the other.
 func Promote(a, b Type) Type {
 	if a == b || b == None {
 		return a
@@ -112,8 +113,8 @@ func Promote(a, b Type) Type {
 	return Complex128
 }
 
-// Narrow tells whether values of type from may be stored as to: SPEC refuses
-// complex to real and non-integer to integer; fewer bits of one family are allowed.
+// Narrow reports whether values of type from may be stored as type to. Complex to real and
+// non-integer to integer are refused. Fewer bits within the same family are allowed.
 func Narrow(from, to Type) bool {
 	switch {
 	case from.IsComplex():

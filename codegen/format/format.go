@@ -1,14 +1,15 @@
-// Package format describes how a tensor's coordinate tree is stored: one level
-// kind a storage level, outermost first, and the order of modes.
+// Package format describes how the coordinate tree of a tensor is stored: the kind of each storage
+// level, outermost first, and the order of the modes.
 //
-// A level maps each position of its parent (the root has position 0 alone) to
-// positions of its own, each with a coordinate. The compiler asks a kind for
-// what it can do (Caps), never for its letter where a capability will do: how it
-// is iterated, whether a coordinate can be located, how results are assembled.
+// A level maps each position of its parent level to some positions of its own, each of which has a
+// coordinate. The parent of the outermost level is the root, which has only position 0. The
+// compiler asks a kind for its capabilities (Caps) and tests its letter only where no capability
+// says enough. Capabilities say how a level is iterated, whether a coordinate can be located, and
+// how a result is assembled.
 //
-// The positions of the last level number the values. What lies on a path from
-// the root to a value is stored (present), zero or not; every coordinate of a
-// dense level is on a path, the padding of a padded singleton is on none.
+// The positions of the last level number the values. A coordinate is present if there is a path to
+// it from the root, whether its value is zero or not. Every coordinate of a dense level is on a
+// path, and the padding of a padded singleton is on none.
 package format
 
 import (
@@ -26,9 +27,9 @@ const (
 	Dense               Kind = 'd' // every coordinate of [offset, offset+size)
 	Compressed          Kind = 's' // pos/crd segments, unique sorted coordinates
 	CompressedNonunique Kind = 'u' // pos/crd segments, a coordinate may repeat
-	Singleton           Kind = 'q' // one coordinate a parent position
-	SingletonNonunique  Kind = 'c' // one a parent position, repeats among siblings kept
-	// one slot a parent position; coordinate -1 marks padding, an absent entry
+	Singleton           Kind = 'q' // one coordinate for each parent position
+	SingletonNonunique  Kind = 'c' // the same, but a coordinate may repeat
+	// one slot for each parent position; coordinate -1 marks padding, an absent entry
 	SingletonPadded Kind = 'p'
 )
 
@@ -36,18 +37,18 @@ const (
 var Kinds = []Kind{Dense, Compressed, CompressedNonunique, Singleton, SingletonNonunique,
 	SingletonPadded}
 
-// Format is the storage of one tensor.
+// Format is the storage format of one tensor.
 type Format struct {
 	Levels []Kind
 	// Order[l] is the mode that level l stores. len(Order) == len(Levels).
 	Order []int
 }
 
-// Parse reads a level string and an optional mode order: "ds", "ds:1,0", and
-// "" for a scalar.
+// Parse reads a level string with an optional mode order, such as "ds" or "ds:1,0". "" is the
+// format of a scalar.
 func Parse(s string) (Format, error) { return parse(s, 0) }
 
-// ParseFlag reads the value of -f, NAME:LEVELS[:ORDER].
+// ParseFlag reads the value of the flag -f, NAME:LEVELS[:ORDER].
 func ParseFlag(s string) (name string, f Format, err error) {
 	name, _, ok := strings.Cut(s, ":")
 	if !ok || name == "" {
@@ -58,11 +59,11 @@ func ParseFlag(s string) (name string, f Format, err error) {
 	return name, f, err
 }
 
-// named are formats that go by names elsewhere.
+// named maps common names of formats to the level strings that they mean. Error messages use it.
 var named = map[string]string{"csr": "ds", "csc": "ds:1,0", "coo": "uq", "dcsr": "ss",
 	"dcsc": "ss:1,0", "csf": "sss", "bcsr": "dsdd", "bsr": "dsdd", "dense": "dd"}
 
-// parse reads src[at:]; errors point into src.
+// parse reads src[at:]. Errors point into src.
 func parse(src string, at int) (Format, error) {
 	levels, order, hasOrder := strings.Cut(src[at:], ":")
 	var f Format
@@ -116,7 +117,7 @@ func parse(src string, at int) (Format, error) {
 	return f, nil
 }
 
-// listed are the kinds in words.
+// listed returns the level kinds and their names, for a message.
 func listed() string {
 	var out []string
 	for _, k := range Kinds {
@@ -125,17 +126,17 @@ func listed() string {
 	return strings.Join(out, ", ")
 }
 
-// Check refuses a format that was built by hand and could not have been parsed.
+// Check returns an error if Parse would refuse the format. Code that builds a Format uses it.
 func (f Format) Check() error {
 	_, err := Parse(f.full())
 	return err
 }
 
-// refuse says why level l may not stand where it does, or "".
+// refuse returns the reason why level l is not allowed at its place, or "" if it is.
 //
-// A q or c holds exactly one coordinate for each position of its parent, so
-// each such position must belong to an entry: those of u, s, c and q do, those
-// of d (any coordinate) and p (a slot that may be padding) do not.
+// A level of kind q or c has exactly one coordinate for each position of its parent. Each parent
+// position must therefore belong to an entry. That holds for parents of kind u, s, c and q. It does
+// not hold for d, which has positions for all coordinates, or p, whose slots may be padding.
 func (f Format) refuse(l int) string {
 	k := f.Levels[l]
 	if k != Singleton && k != SingletonNonunique {
@@ -152,11 +153,12 @@ func (f Format) refuse(l int) string {
 	return ""
 }
 
-// DenseOf is the row-major dense format: what a dense file, a generated dense
-// tensor and a result are without -f.
+// DenseOf returns the row-major dense format of the given number of modes. It is the default format
+// of dense files, generated dense tensors and results.
 func DenseOf(order int) Format { return uniform(Dense, order) }
 
-// SparseOf is the format of a sparse file without -f: s, ds, or sss...
+// SparseOf returns the default format of a sparse file: s for one mode, ds for two, and sss... for
+// more.
 func SparseOf(order int) Format {
 	f := uniform(Compressed, order)
 	if order == 2 {
@@ -173,8 +175,8 @@ func uniform(k Kind, order int) Format {
 	return f
 }
 
-// String is the level string, and the mode order where it is not 0,1,2...
-// Parse gives the same format back.
+// String returns the level string, followed by the mode order if it is not 0,1,2... Parse reads it
+// back.
 func (f Format) String() string {
 	for l, m := range f.Order {
 		if l != m {
@@ -184,7 +186,7 @@ func (f Format) String() string {
 	return f.Letters()
 }
 
-// Letters is the level string alone.
+// Letters returns the level string without the mode order.
 func (f Format) Letters() string {
 	b := make([]byte, len(f.Levels))
 	for l, k := range f.Levels {
@@ -201,10 +203,10 @@ func (f Format) full() string {
 	return f.Letters() + ":" + strings.Join(modes, ",")
 }
 
-// NumModes is the number of modes (and levels).
+// NumModes returns the number of modes, which is also the number of levels.
 func (f Format) NumModes() int { return len(f.Levels) }
 
-// Level returns the level that stores a mode.
+// Level returns the level that stores the given mode.
 func (f Format) Level(mode int) int {
 	l := slices.Index(f.Order, mode)
 	if l < 0 {
@@ -213,16 +215,16 @@ func (f Format) Level(mode int) int {
 	return l
 }
 
-// Equal tells whether two formats are the same.
+// Equal reports whether two formats are the same.
 func (f Format) Equal(g Format) bool {
 	return slices.Equal(f.Levels, g.Levels) && slices.Equal(f.Order, g.Order)
 }
 
-// AllDense tells whether every level is dense (true of a scalar).
+// AllDense reports whether every level is dense. It is true for a scalar.
 func (f Format) AllDense() bool { return f.TrailingDense() == len(f.Levels) }
 
-// TrailingDense is the number of innermost levels that are dense: all their
-// coordinates are stored below each position that the levels above store.
+// TrailingDense returns the number of dense levels at the inner end. Below each position that the
+// other levels store, all their coordinates are stored.
 func (f Format) TrailingDense() int {
 	n := 0
 	for n < len(f.Levels) && f.Levels[len(f.Levels)-1-n] == Dense {
@@ -231,10 +233,9 @@ func (f Format) TrailingDense() int {
 	return n
 }
 
-// Repeats tells whether one coordinate may be stored several times: whether
-// the last level is u, or c under a run of c that begins with u. The tensor's
-// value there is the sum. (A c that begins under s has one place a coordinate,
-// as q has.)
+// Repeats reports whether a coordinate may be stored several times; the tensor's value is then the
+// sum. This is so if the last level is u, or c in a run of c levels that begins below a u. (In a
+// run of c levels below an s, each coordinate has only one place, as in a q.)
 func (f Format) Repeats() bool {
 	l := len(f.Levels) - 1
 	for l > 0 && f.Levels[l] == SingletonNonunique {
@@ -243,11 +244,10 @@ func (f Format) Repeats() bool {
 	return l >= 0 && f.Levels[l] == CompressedNonunique
 }
 
-// Sharing says which coordinates make a position: entries share a position of
-// level l exactly where they agree in levels 0 to Sharing()[l]. That is l
-// itself but for levels that repeat their coordinate (u, and c below it, before a
-// singleton or last), where it is the depth of the level below;
-// len(f.Levels) stands for entries that never share.
+// Sharing returns a depth d[l] for each level l: two entries share a position of level l exactly if
+// they agree in the coordinates of levels 0 to d[l]. Usually d[l] is l. In a level that may repeat
+// its coordinate (u, or c below u), the depth is d[l+1] if level l+1 is a singleton, and
+// len(f.Levels) if l is the last level: entries then never share a position.
 func (f Format) Sharing() []int {
 	n := len(f.Levels)
 	d := make([]int, n)
@@ -265,7 +265,7 @@ func (f Format) Sharing() []int {
 	return d
 }
 
-// repeating tells whether level l is u, or c below a run of c that begins with u.
+// repeating reports whether level l is u, or c in a run of c levels that begins below a u.
 func (f Format) repeating(l int) bool {
 	for l > 0 && f.Levels[l] == SingletonNonunique {
 		l--
@@ -273,9 +273,9 @@ func (f Format) repeating(l int) bool {
 	return f.Levels[l] == CompressedNonunique
 }
 
-// Bound returns the singleton levels that hold only some tensors: level l is
-// listed where the levels above give entries of different coordinates in l one
-// position, which has room for one. sq, dp and uqq are such formats, uq and ucq not.
+// Bound returns the singleton levels that cannot hold every tensor. Level l is one of them if the
+// levels above give the same position to entries with different coordinates in l: the position has
+// room for one coordinate only. The formats sq, dp and uqq have such levels; uq and ucq do not.
 func (f Format) Bound() []int {
 	var out []int
 	d := f.Sharing()
@@ -287,8 +287,8 @@ func (f Format) Bound() []int {
 	return out
 }
 
-// RunEnd is the last level of the run of singletons below level l (l itself if
-// none): levels l to RunEnd number their positions alike, one for one.
+// RunEnd returns the last level of the run of singletons below level l, or l if there is none.
+// Levels l to RunEnd have the same positions, one for one.
 func (f Format) RunEnd(l int) int {
 	for l+1 < len(f.Levels) && f.Levels[l+1].Caps().Branchless {
 		l++

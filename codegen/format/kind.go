@@ -1,17 +1,17 @@
 package format
 
-// Caps is what a level kind is and can do: of the properties and capabilities of Chou, Kjolstad
-// and Amarasinghe ("Format abstraction", 2018) those that the compiler asks, and the padded
+// Caps lists the properties and capabilities of a level kind. They are those of Chou, Kjolstad and
+// Amarasinghe ("Format abstraction", 2018) that the compiler needs, and Padded for the padded
 // singleton of TACO's tool.
 type Caps struct {
-	Unique     bool // a coordinate stands at most once among its siblings
+	Unique     bool // siblings have different coordinates
 	Branchless bool // exactly one position for each parent position
 	Padded     bool // coordinate -1 marks a position without an entry
 
 	HasPos bool // stores a pos array: pos[p] to pos[p+1] are the children of parent position p
 	HasCrd bool // stores a crd array: the coordinate at each position
-	// Locate: the position of a coordinate is computed at once. Coordinates are then counted from the
-	// range; of other kinds positions are counted, and coordinates loaded.
+	// Locate: the position of a coordinate is computed directly. A loop over such a level counts
+	// coordinates. A loop over another level counts positions and loads their coordinates.
 	Locate bool
 }
 
@@ -24,7 +24,7 @@ var caps = map[Kind]Caps{
 	SingletonPadded:     {Unique: true, Branchless: true, Padded: true, HasCrd: true},
 }
 
-// Valid tells whether k is the letter of a kind.
+// Valid reports whether k is the letter of a kind.
 func (k Kind) Valid() bool { _, ok := caps[k]; return ok }
 
 // Caps returns the kind's properties and capabilities.
@@ -42,8 +42,8 @@ var words = map[Kind]string{
 	SingletonPadded: "padded singleton",
 }
 
-// Word is the kind in words, such as "compressed with repeats".
+// Word returns the kind in words, such as "compressed with repeats".
 func (k Kind) Word() string { return words[k] }
 
-// String is the letter.
+// String returns the letter of the kind.
 func (k Kind) String() string { return string(rune(k)) }
