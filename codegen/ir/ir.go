@@ -1,5 +1,5 @@
-// Package ir is the imperative, target-neutral representation of a leaf. codegen/emit/c prints C and
-// CUDA from it, and package interp runs it.
+// Package ir is the imperative, target-neutral representation of a leaf. codegen/emit/c prints C
+// from it, codegen/emit/cuda prints CUDA, and codegen/interp runs it.
 //
 // Expressions are pure and immutable. A Var is a scalar local variable and an Array is a handle on
 // memory. Both are compared by pointer; their names are unique within a function. Memory is typed:
@@ -12,8 +12,7 @@
 // with an addition, and reorder the sums of Reduce.
 //
 // The constructors (Plus, Less, At, Seq, ...) fold constants. Verify checks the rules of a
-// well-formed Func, Simplify removes what is redundant in it, and Print and Parse write and read
-// its text form.
+// well-formed Func, Simplify shortens it, and Print and Parse write and read its text form.
 //
 // # Files
 //

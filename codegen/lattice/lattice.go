@@ -106,12 +106,12 @@ type Lattice struct {
 	Coarse bool
 }
 
-// kind is what a loop over a variable does with an access.
+// kind says how a loop over a variable visits an access.
 type kind uint8
 
 const (
 	absent  kind = iota // it has no value in this loop
-	full                // it may have a value at every coordinate: a dense level, or another variable
+	full                // it may have a value everywhere: a dense level, or another variable
 	iterate             // a sparse level holds the coordinates, and the loop iterates over them
 )
 

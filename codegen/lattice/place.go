@@ -11,8 +11,8 @@ import (
 type Place struct {
 	// Absent is set if the access is known to have no value here.
 	Absent bool
-	// Next is the variable of the next level, and Walked tells that this level holds
-	// coordinates, which a loop over the variable steps through: it cannot locate one.
+	// Next is the variable of the next level. Walked says that the level stores coordinates that a
+	// loop over Next must iterate over, because the level cannot locate a coordinate.
 	Next   string
 	Walked bool
 }
