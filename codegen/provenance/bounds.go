@@ -1,17 +1,17 @@
 package provenance
 
-// Namer gives a form a name, by which it is read from then on: code is computed where it
-// is named. The name says what it is, such as i_n for the number of i's values.
+// Namer gives a form a name and returns the form that reads it. Lowering emits the code of f at
+// this place. The name describes the value, such as i_n for the number of values of i.
 type Namer func(name string, f Form) Form
 
-// Range is the values of a variable that the loops so far leave, from Lo up to Hi.
+// Range is the range of values [Lo, Hi) of a variable that the loops around leave.
 type Range struct {
 	Lo, Hi Form
-	// Size is Hi-Lo where that is known beforehand; else -1.
+	// Size is Hi-Lo if it is a known constant, otherwise -1.
 	Size int64
 }
 
-// Extent is the number of values.
+// Extent returns the number of values.
 func (x Range) Extent() Form {
 	if x.Size >= 0 {
 		return Const(x.Size)
@@ -19,7 +19,7 @@ func (x Range) Extent() Form {
 	return Bin(Sub, x.Hi, x.Lo)
 }
 
-// Points is the number of points of several variables' space.
+// Points returns the number of points in the space of several variables with the given ranges.
 func Points(spans []Range) Form {
 	n := Form(Const(1))
 	for _, s := range spans {
@@ -28,14 +28,15 @@ func Points(spans []Range) Form {
 	return n
 }
 
-// Times is the points of a range of rows, counted from 0, of n points each.
+// Times returns the range of the points in a range of rows that have n points each. Rows and points
+// are counted from 0. v names the variable of the points.
 func (x Range) Times(n Form, v string, name Namer) Range {
 	return Range{Lo: name(v+"_lo", Bin(Mul, x.Lo, n)), Hi: name(v+"_hi", Bin(Mul, x.Hi, n)), Size: -1}
 }
 
-// Digits are the coordinates of point number x of the space of several variables, in
-// lexicographic order; of its end, the first coordinate is one too large and the others are
-// their first ones.
+// Digits returns the coordinates of point number x in the space of several variables, in
+// lexicographic order. If x is the number of points, the first coordinate is one past its range and
+// the others are the first of theirs.
 func Digits(roots []string, spans []Range, x Form, name Namer) []Form {
 	out := make([]Form, len(roots))
 	for d := len(roots) - 1; d > 0; d-- {
@@ -47,7 +48,7 @@ func Digits(roots []string, spans []Range, x Form, name Namer) []Form {
 	return out
 }
 
-// Bounded is the range of the variable that a bound makes.
+// Bounded returns the range of the variable that the Bound r makes of a variable with the range of.
 func (r *Relation) Bounded(of Range) Range {
 	if r.Bound == MaxExact {
 		of.Size = r.N
@@ -56,24 +57,25 @@ func (r *Relation) Bounded(of Range) Range {
 	return of
 }
 
-// Tiling is a range that a split or divide parts.
+// Tiling is a range that a split or divide cuts into tiles.
 type Tiling struct {
 	Rel    *Relation
 	Of     Range
-	Length Form  // of a tile
-	Known  int64 // the length where it is known; else -1
+	Length Form  // the length of a tile
+	Known  int64 // the length if it is a known constant, otherwise -1
 }
 
-// TileOptions are what tiles depend on beside the range.
+// TileOptions are properties of the tiled range.
 type TileOptions struct {
-	// Positions: the range is one of positions, of which Size is no more than a promise:
-	// their number is computed in any case.
+	// Positions: the range consists of positions. Its Size is then only a promise, and the number
+	// of tiles is always computed.
 	Positions bool
-	// Some: there is one tile at least, where a split makes none of an empty range.
+	// Some: there must be at least one tile, even if the range is empty.
 	Some bool
 }
 
-// Tile parts a range, and gives the range of the tiles' numbers.
+// Tile cuts the range of into the tiles of the Split or Divide r. It also returns the range of the
+// tile numbers.
 func (r *Relation) Tile(of Range, o TileOptions, name Namer) (t Tiling, numbers Range) {
 	t = Tiling{Rel: r, Of: of, Length: Const(r.N), Known: r.N}
 	extent := of.Extent()
@@ -103,18 +105,18 @@ func (r *Relation) Tile(of Range, o TileOptions, name Namer) (t Tiling, numbers 
 	return t, Range{Lo: Const(0), Hi: name(r.To[0]+"_n", n), Size: count}
 }
 
-// roundedUp is the number of tiles of n of so many things.
+// roundedUp returns extent/n rounded up.
 func roundedUp(extent Form,
 	n int64) Form {
 	return Bin(Div, Bin(Add, extent, Const(n-1)), Const(n))
 }
 
-// manyPieces is from how many pieces on a divide that finds less to part makes
-// fewer of them: the others would be empty.
+// manyPieces is the number of pieces from which on a divide makes fewer pieces if there are fewer
+// values than pieces: the others would be empty.
 const manyPieces = 256
 
-// Pieces is the number of pieces that a divide of so many things by n makes; one at
-// least, since it may have a place of the result to set.
+// Pieces returns the number of pieces that a divide by n makes of extent values. It is at least
+// one, because the loop may have to set an element of the result.
 func Pieces(extent Form, n int64) Form {
 	if n < manyPieces {
 		return Const(n)
@@ -122,13 +124,13 @@ func Pieces(extent Form, n int64) Form {
 	return Bin(Min, Const(n), Bin(Max, extent, Const(1)))
 }
 
-// even tells whether tiles are all of one length, which is known, and part all.
+// even reports whether all tiles have the same known length and cover the range exactly.
 func (t Tiling) even() bool {
 	return t.Of.Size >= 0 && t.Known >= 0 && t.Of.Size%t.Known == 0 &&
 		(t.Rel.Kind == Split || t.Of.Size/t.Known == t.Rel.N)
 }
 
-// At is the range of tile number v.
+// At returns the range of tile number v.
 func (t Tiling) At(v Form, name Namer) Range {
 	x, even := t.Rel.To[1], t.even()
 	lo := Bin(Add, t.Of.Lo, Bin(Mul, v, t.Length))
@@ -146,17 +148,17 @@ func (t Tiling) At(v Form, name Namer) Range {
 	return in
 }
 
-// Edge is where tile number n begins, or the range ends before that.
+// Edge returns where tile number n begins, but at most the end of the range.
 func (t Tiling) Edge(n Form) Form {
 	return Bin(Min, Bin(Add, t.Of.Lo, Bin(Mul, n, t.Length)), t.Of.Hi)
 }
 
-// Narrowed is how far the loops over a component have come whose loops come in natural
-// order, where none of them is over positions: what is left of its space.
+// Narrowed is the part of a component's space that is left inside some of its loops. The loops are
+// in natural order and none of them runs over positions.
 type Narrowed struct {
-	// Leaf is the variable of the next loop, and Range what it runs over: tile numbers;
-	// or, where Tiles is empty, the coordinates of the only root, or the numbers of the
-	// points of Roots.
+	// Leaf is the variable of the next loop and Range its values. These are tile numbers of the
+	// last of Tiles. If Tiles is empty, they are coordinates of the only root, or numbers of points
+	// in the space of Roots.
 	Leaf  string
 	Range Range
 	Tiles []Tiling
@@ -167,8 +169,8 @@ type Narrowed struct {
 	name Namer
 }
 
-// Narrow is the whole space of a component, where span is the range of each root; nil
-// where a loop is over positions.
+// Narrow returns the whole space of component c. span returns the range of a root. The result is
+// nil if a loop runs over positions.
 func (g *Graph) Narrow(c *Component, span func(root string) Range, name Namer) *Narrowed {
 	n := &Narrowed{Roots: g.Underived(c.Top), g: g, span: span, name: name}
 	all := span(n.Roots[0])
@@ -186,7 +188,8 @@ func (n *Narrowed) spans(roots []string) []Range {
 	return out
 }
 
-// descend goes from x, of which of is left, down to the next variable that has a loop.
+// descend follows relations from x, of whose values the range of is left, to the next variable that
+// has a loop.
 func (n *Narrowed) descend(x string, of Range) *Narrowed {
 	out := *n
 	for r := n.g.ReplacedBy(x); r != nil; r = n.g.ReplacedBy(x) {
@@ -214,7 +217,8 @@ func (n *Narrowed) descend(x string, of Range) *Narrowed {
 	return &out
 }
 
-// Enter is what is left inside tile number v; nil where a loop there is over positions.
+// Enter returns the part that is left inside tile number v. It is nil if a loop there runs over
+// positions.
 func (n *Narrowed) Enter(v Form) *Narrowed {
 	last := len(n.Tiles) - 1
 	t := n.Tiles[last]
@@ -223,7 +227,7 @@ func (n *Narrowed) Enter(v Form) *Narrowed {
 	return out.descend(t.Rel.To[1], t.At(v, n.name))
 }
 
-// At are the coordinates of the roots at value x of the last loop.
+// At returns the coordinates of the roots at value x of the last loop.
 func (n *Narrowed) At(x Form) []Form {
 	if len(n.Roots) == 1 {
 		return []Form{x}
@@ -231,9 +235,9 @@ func (n *Narrowed) At(x Form) []Form {
 	return Digits(n.Roots, n.spans(n.Roots), x, n.name)
 }
 
-// Most is the largest number of values that v can have, as far as the factors and bounds of the
-// schedule tell; 0 where they do not. A tile of positions may have more where a level repeats
-// coordinates, since it ends behind the repeats.
+// Most returns the largest number of values that v can have according to the factors and bounds of
+// the schedule, or 0 if they do not limit it. A tile of positions may have more values if a level
+// repeats coordinates, because the tile then ends after the repeats.
 func (g *Graph) Most(v string) int64 {
 	r := g.MadeBy(v)
 	if r == nil {
@@ -260,7 +264,7 @@ func (g *Graph) Most(v string) int64 {
 	case r.Kind == Bound && (r.Bound == MaxExact || r.Bound == MaxConstraint) && r.N > 0:
 		return least(r.N)
 	case r.Kind == Coord:
-		return 0 // coordinates between two entries are any number
+		return 0 // the number of coordinates between two entries is not limited
 	}
 	return of
 }

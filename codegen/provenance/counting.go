@@ -2,16 +2,16 @@ package provenance
 
 import "maps"
 
-// Counting is a component whose loops do not come in natural order: they count. N is the
-// number of values of each of its variables, and Value those of the variables that are
-// bound, counted from 0; but where positions are counted, the coordinates are those that
-// they hold.
+// Counting computes coordinates in a component whose loops are not in natural order. Its variables
+// count from 0. N holds the number of values of each variable, and Value the current value of each
+// bound variable. If a variable counts positions, the root's value is the coordinate that is stored
+// at the position.
 type Counting struct {
 	G        *Graph
 	N, Value map[string]Form
 }
 
-// Bind is the counting inside a loop over v, at a value.
+// Bind returns the counting inside a loop over v whose current value is at.
 func (c *Counting) Bind(v string, at Form) *Counting {
 	out := &Counting{G: c.G, N: c.N, Value: maps.Clone(c.Value)}
 	if out.Value == nil {
@@ -21,8 +21,8 @@ func (c *Counting) Bind(v string, at Form) *Counting {
 	return out
 }
 
-// Count finds the numbers of values of what r makes of variables whose numbers are known;
-// not of a pos, which counts positions.
+// Count sets N for the variables that r makes, from N of the variables that it replaces. It is not
+// called for a pos, whose variable counts positions.
 func (c *Counting) Count(r *Relation, name Namer) {
 	n := c.N[r.From[0]]
 	switch r.Kind {
@@ -31,7 +31,7 @@ func (c *Counting) Count(r *Relation, name Namer) {
 	case Fuse:
 		n = name(r.To[0]+"_n", Bin(Mul, n, c.N[r.From[1]]))
 	case Split, Divide:
-		// There are no more parts, and none is longer, than there are things to part.
+		// Neither the number of parts nor their length exceeds the number of values.
 		few, many := r.To[0], r.To[1]
 		if r.Kind == Divide {
 			few, many = many, few
@@ -43,9 +43,9 @@ func (c *Counting) Count(r *Relation, name Namer) {
 	c.N[r.To[0]] = n
 }
 
-// Reach is where the loop over v, the last of the component's, ends instead of at to, so
-// that variables which grow with v stay in their ranges, and which these are: no
-// iteration has to ask.
+// Reach limits the loop over v, the last loop of the component, which would end at to. It returns
+// an end at which all variables that grow with v are still in their ranges. sure contains these
+// variables: no iteration needs to check them.
 func (c *Counting) Reach(v string, to Form, name Namer) (end Form, sure map[string]bool) {
 	sure = map[string]bool{}
 	a, b := Form(Const(1)), Form(Const(0)) // x is a*v + b
@@ -82,15 +82,15 @@ func (c *Counting) Reach(v string, to Form, name Namer) (end Form, sure map[stri
 func times(x, y Form) Form { return Bin(Mul, x, y) }
 func plus(x, y Form) Form  { return Bin(Add, x, y) }
 
-// even tells whether a number of coordinates is known, and a multiple of n, so that
-// neither tiles of n nor n tiles of them reach past the end.
+// even reports whether x is a constant and a multiple of n. Tiles of length n, or n equal tiles,
+// then do not reach past the end of x values.
 func even(x Form, n int64) bool {
 	c, ok := x.(Const)
 	return ok && int64(c)%n == 0
 }
 
-// valueOf is the value of a variable where the loops around determine it; nil where they
-// do not, or by a coordinate that is looked up.
+// valueOf returns the value of variable x, or nil if the loops around do not determine it, or
+// determine it only by looking up a coordinate.
 func (c *Counting) valueOf(x string) Form {
 	r := c.G.ReplacedBy(x)
 	if r == nil {
@@ -119,9 +119,9 @@ func (c *Counting) valueOf(x string) Form {
 	return v
 }
 
-// Recover computes the values of what r replaced from those of what it made; not of a pos.
-// guarded tells that the value may be past the range, which an iteration has to ask;
-// sure are the variables of which Reach says that they are not.
+// Recover sets Value for the variables that r replaced, from the values of the variables that it
+// made. It is not called for a pos. sure are the variables that Reach keeps in their ranges.
+// guarded reports whether the value may be past its range, so that the iteration must check it.
 func (c *Counting) Recover(r *Relation, sure map[string]bool, name Namer) (guarded bool) {
 	x := c.Value[r.To[0]]
 	switch r.Kind {

@@ -2,24 +2,22 @@ package provenance
 
 import "fmt"
 
-// Form is an integer by which ranges and coordinates of index variables are given: a
-// constant, a symbol, or what the operations make of them. It is affine in the symbols but
-// for quotients, remainders, and the least and greatest of two forms. Lowering makes code
-// of it, planning a number (Fold).
+// Form is a symbolic integer, such as a bound or a coordinate of an index variable: a constant, a
+// symbol, or an operation on forms. Lowering turns it into code, and planning into a number (Fold).
 type Form interface{ String() string }
 
-// Symbol is what stands for an integer that is known only where a form is evaluated: the
-// end of a variable's range, a position, a tile's number.
+// Symbol stands for an integer that is known only when a form is evaluated: the end of a variable's
+// range, a position, or the number of a tile.
 type Symbol interface{ String() string }
 
-// Op is an operation of two forms.
+// Op is an operation on two forms.
 type Op uint8
 
 const (
 	Add Op = iota
 	Sub
 	Mul
-	Div // truncated; of numbers that are not negative, by a positive one
+	Div // truncated; the dividend is not negative and the divisor is positive
 	Rem
 	Min
 	Max
@@ -48,10 +46,10 @@ func (b *binary) String() string {
 	return fmt.Sprintf("(%v %v %v)", b.x, b.op, b.y)
 }
 
-// Of is the form of a symbol.
+// Of returns the form of a symbol.
 func Of(s Symbol) Form { return symbol{s} }
 
-// Bin is an operation, done where both sides are constants.
+// Bin returns the form x op y. If both operands are constants, it is a constant.
 func Bin(op Op, x, y Form) Form {
 	c, ok := x.(Const)
 	d, also := y.(Const)
@@ -61,7 +59,7 @@ func Bin(op Op, x, y Form) Form {
 	return &binary{op, x, y}
 }
 
-// Number is an operation of two numbers.
+// Number returns the result of an operation on two numbers.
 func Number(op Op, x, y int64) int64 {
 	switch op {
 	case Add:
@@ -80,14 +78,14 @@ func Number(op Op, x, y int64) int64 {
 	return max(x, y)
 }
 
-// Arith is how a form is evaluated.
+// Arith says how Fold evaluates constants, symbols and operations.
 type Arith[T any] struct {
 	Const  func(int64) T
 	Symbol func(Symbol) T
 	Binary func(op Op, x, y T) T
 }
 
-// Fold evaluates a form.
+// Fold evaluates a form with the functions of a.
 func Fold[T any](f Form, a Arith[T]) T {
 	switch f := f.(type) {
 	case Const:
@@ -101,7 +99,7 @@ func Fold[T any](f Form, a Arith[T]) T {
 	panic(fmt.Sprintf("BUG: provenance: form %T", f))
 }
 
-// Eval is a form's number, where value gives that of each symbol.
+// Eval returns the value of a form. value returns the value of a symbol.
 func Eval(f Form, value func(Symbol) int64) int64 {
 	return Fold(f, Arith[int64]{Const: func(n int64) int64 { return n }, Symbol: value,
 		Binary: Number})

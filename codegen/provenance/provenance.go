@@ -1,29 +1,28 @@
-// Package provenance is how the index variables of a scheduled statement come
-// from those of the original one.
+// Package provenance records how the index variables of a scheduled statement are derived from the
+// index variables of the original statement.
 //
-// A relation replaces its variables by new ones: split and divide one by an
-// outer and an inner one, fuse two by one, pos, coord and bound one by another
-// that runs over the same range. A variable is replaced at most once, so that
-// the relations make a forest: a variable that no relation made is underived,
-// one that none replaces is fully derived (Ahrens, Kjolstad and Amarasinghe's
-// framework as in source 004, section 4.2). Accesses name underived variables,
-// loops run over fully derived ones.
+// A relation replaces variables by new ones. Split and divide replace a variable by an outer and an
+// inner one, fuse replaces two by one, and pos, coord and bound replace one by another that runs
+// over the same range. A variable is replaced at most once, so that the relations form a forest. A
+// variable that no relation made is underived; a variable that no relation replaces is fully
+// derived (the framework of Ahrens, Kjolstad and Amarasinghe, as in source 004, section 4.2).
+// Accesses name underived variables, and loops run over fully derived variables.
 //
-// Everything that fusions connect is a component: its underived variables,
-// outermost first, and its fully derived ones in natural order, which is the
-// order of loops that visits the original space in its own order.
+// A component is the set of variables that relations connect with each other. Only a fuse
+// connects several underived variables. A component has underived variables, outermost first, the
+// original iteration space in lexicographic order.
 //
-// Bounds and coordinates are forms (form.go), which lowering turns into code, and Eval into
-// numbers, by which tests hold the forms to what loops visit: the ranges that tiles leave of a
-// variable (bounds.go: Relation.Tile, Narrowed), and the coordinates of loops that count
-// (counting.go).
+// Bounds and coordinates are symbolic integers called forms (form.go). Lowering turns forms into
+// code. Eval turns them into numbers, which tests compare with the values that loops visit. Forms
+// describe the range of each tile of a variable (bounds.go: Relation.Tile, Narrowed), and the
+// coordinates in loops that are not in natural order (counting.go).
 //
 // # Files
 //
 //	provenance.go  relations, and the components of the graph that they make
 //	form.go        symbolic integers
 //	bounds.go      ranges of variables: tiles, bounds, fused spaces
-//	counting.go    loops that count, in any order
+//	counting.go    loops in any order, which count values
 package provenance
 
 import (
@@ -33,7 +32,7 @@ import (
 	"strings"
 )
 
-// Kind is what a relation does.
+// Kind is the kind of a relation.
 type Kind uint8
 
 const (
@@ -43,10 +42,10 @@ const (
 	Pos
 	Coord
 	Bound
-	// Precompute says that To runs over the same range as From, in the producer
-	// of a workspace. It replaces nothing. Where a relation made From, accesses keep
-	// the underived variables: To stands for From, or, once one of both is replaced,
-	// is a variable of its own that runs over what From does.
+	// Precompute says that To, a variable in the producer of a workspace, runs over the same range
+	// as From. It replaces no variable. If a relation made From, accesses still name underived
+	// variables. To is then another name for From, until From or To is itself replaced: from then
+	// on To is a separate variable that runs over the values of From.
 	Precompute
 )
 
@@ -55,7 +54,7 @@ var kindNames = [...]string{Split: "split", Divide: "divide", Fuse: "fuse", Pos:
 
 func (k Kind) String() string { return kindNames[k] }
 
-// BoundKind is what a Bound says of the variable's range.
+// BoundKind says what a Bound states about the range of its variable.
 type BoundKind uint8
 
 const (
@@ -70,24 +69,24 @@ var boundNames = [...]string{MinExact: "MinExact", MinConstraint: "MinConstraint
 
 func (k BoundKind) String() string { return boundNames[k] }
 
-// BoundByName is the inverse of String.
+// BoundByName returns the kind whose String is s. The second result is false if there is none.
 func BoundByName(s string) (BoundKind, bool) {
 	k := slices.Index(boundNames[:], s)
 	return BoundKind(max(k, 0)), k >= 0
 }
 
-// Relation replaces the variables From by To.
+// Relation replaces the variables From by the variables To.
 type Relation struct {
 	Kind     Kind
 	From, To []string
-	N        int64 // the factor of Split, the pieces of Divide, the number of Bound
+	N        int64 // Split: the tile size; Divide: the number of pieces; Bound: the bound
 	Bound    BoundKind
-	// Access is the access whose positions a Pos is about, as text.
+	// Access is the text of the access whose positions the new variable of a Pos runs over.
 	Access string
 }
 
-// String is the relation as the text form writes it, which is the command
-// that makes it.
+// String returns the relation as the text form writes it. It is also the scheduling command that
+// makes the relation.
 func (r Relation) String() string {
 	args := slices.Concat(r.From, r.To)
 	switch r.Kind {
@@ -101,11 +100,11 @@ func (r Relation) String() string {
 	return r.Kind.String() + "(" + strings.Join(args, ", ") + ")"
 }
 
-// Graph is the relations, in the order in which they were made. It is not
-// changed once made.
+// Graph is a list of relations in the order in which they were made. It is immutable. A nil Graph
+// has no relations.
 type Graph struct{ relations []Relation }
 
-// Relations lists the relations. The caller does not change them.
+// Relations returns the relations. The caller must not change them.
 func (g *Graph) Relations() []Relation {
 	if g == nil {
 		return nil
@@ -113,7 +112,8 @@ func (g *Graph) Relations() []Relation {
 	return g.relations
 }
 
-// With is g and one more relation, or the rule that this breaks.
+// With returns a graph with the relations of g and r. It returns an error if r replaces a variable
+// that was already replaced, or makes a variable whose name is in use.
 func (g *Graph) With(r Relation) (*Graph, error) {
 	for _, v := range r.From {
 		if r.Kind == Precompute {
@@ -137,7 +137,7 @@ func (g *Graph) With(r Relation) (*Graph, error) {
 	return &Graph{relations: append(slices.Clone(g.Relations()), r)}, nil
 }
 
-// ReplacedBy is the relation that replaces v; nil if v is fully derived.
+// ReplacedBy returns the relation that replaces v, or nil if v is fully derived.
 func (g *Graph) ReplacedBy(v string) *Relation {
 	for k := range g.Relations() {
 		if g.relations[k].Kind != Precompute && slices.Contains(g.relations[k].From, v) {
@@ -147,7 +147,7 @@ func (g *Graph) ReplacedBy(v string) *Relation {
 	return nil
 }
 
-// MadeBy is the relation that made v; nil if v is underived.
+// MadeBy returns the relation that made v, or nil if v is underived.
 func (g *Graph) MadeBy(v string) *Relation {
 	for k := range g.Relations() {
 		if g.relations[k].Kind != Precompute && slices.Contains(g.relations[k].To, v) {
@@ -157,11 +157,11 @@ func (g *Graph) MadeBy(v string) *Relation {
 	return nil
 }
 
-// Derived tells whether a relation made or replaced v.
+// Derived reports whether a relation made or replaced v.
 func (g *Graph) Derived(v string) bool { return g.MadeBy(v) != nil || g.ReplacedBy(v) != nil }
 
-// Original is the variable of the statement whose range an underived variable
-// runs over: itself, or the one that a workspace's stands for.
+// Original returns the variable of the statement that has the same range as the underived variable
+// v. It is v itself, or the variable for which a precompute made v.
 func (g *Graph) Original(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v {
@@ -171,9 +171,9 @@ func (g *Graph) Original(v string) string {
 	return v
 }
 
-// ConsumerVar is the variable of the consumer that v stands for in the producer of a
-// workspace, where a precompute says so; else v. A loop over v is then one over
-// that variable, under a name of its own.
+// ConsumerVar returns the variable of the consumer for which v is another name in the producer of a
+// workspace, as a Precompute says. A loop over v is then a loop over the returned variable. In all
+// other cases it returns v.
 func (g *Graph) ConsumerVar(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && !g.cutApart(&r) {
@@ -183,14 +183,14 @@ func (g *Graph) ConsumerVar(v string) string {
 	return v
 }
 
-// cutApart tells whether loops of producer and consumer come from the variables of a Precompute,
-// in ways of their own.
+// cutApart reports whether a variable of the Precompute r was itself replaced, so that the loops of
+// producer and consumer are different.
 func (g *Graph) cutApart(r *Relation) bool {
 	return g.ReplacedBy(r.From[0]) != nil || g.ReplacedBy(r.To[0]) != nil
 }
 
-// TileOf is the variable of the consumer of a workspace whose tile the producer's variable v
-// runs over, where v is a variable of its own; else "".
+// TileOf returns the variable x of a workspace's consumer if v, a variable of the producer, runs
+// over the values of x in loops of its own. Otherwise it returns "".
 func (g *Graph) TileOf(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && g.cutApart(&r) {
@@ -200,8 +200,8 @@ func (g *Graph) TileOf(v string) string {
 	return ""
 }
 
-// Filled are the variables of consumers whose tiles some loops of a producer visit: all
-// loops over a variable of its own are among them.
+// Filled returns the consumer variables (see TileOf) whose values the given loops of a producer
+// visit completely: the loops include all variables derived from the producer's variable.
 func (g *Graph) Filled(loops []string) (tiles []string) {
 	for _, r := range g.Relations() {
 		if r.Kind != Precompute || g.TileOf(r.To[0]) == "" {
@@ -218,7 +218,7 @@ func (g *Graph) Filled(loops []string) (tiles []string) {
 	return tiles
 }
 
-// Underived are the original variables that v comes from, outermost first.
+// Underived returns the original variables that v is derived from, outermost first.
 func (g *Graph) Underived(v string) []string {
 	r := g.MadeBy(v)
 	if r == nil {
@@ -231,7 +231,7 @@ func (g *Graph) Underived(v string) []string {
 	return out
 }
 
-// FullyDerived are the loop variables that come from v, in natural order.
+// FullyDerived returns the loop variables that are derived from v, in natural order.
 func (g *Graph) FullyDerived(v string) []string {
 	r := g.ReplacedBy(v)
 	if r == nil {
@@ -244,8 +244,9 @@ func (g *Graph) FullyDerived(v string) []string {
 	return out
 }
 
-// PositionsOf is the access whose positions v runs over, or "": on its way back the nearest
-// of pos and coord is a pos, and it is not the outer part of a split since.
+// PositionsOf returns the access whose positions v runs over, or "" if v runs over something else.
+// v runs over positions if it is derived from the new variable of a pos, with no coord or fuse in
+// between, and not as the outer variable of a split or divide.
 func (g *Graph) PositionsOf(v string) string {
 	for r := g.MadeBy(v); r != nil; r = g.MadeBy(r.From[0]) {
 		switch {
@@ -261,20 +262,20 @@ func (g *Graph) PositionsOf(v string) string {
 	return ""
 }
 
-// Component is what fusions connect.
+// Component is a set of variables that relations connect with each other.
 type Component struct {
 	// Roots are the underived variables, outermost first.
 	Roots []string
-	// Leaves are the fully derived ones, in natural order.
+	// Leaves are the fully derived variables, in natural order.
 	Leaves []string
-	// Top is the variable that the loops narrow from: the only root, what fusing
-	// the roots themselves made, or, where what is left of one inside its tiles is
-	// fused with whole variables, the one that was tiled. It is "" where anything
-	// else was fused: tile numbers, or a part of the inner variable.
+	// Top is the variable whose range the loops narrow step by step. It is the only root, or the
+	// variable made by fusing the roots themselves, or, if the inner rest of a tiled variable is
+	// fused with whole variables, the tiled variable. Top is "" if anything else was fused, such as
+	// tile numbers or a part of the inner variable.
 	Top string
 }
 
-// Component is the one of variable v; nil where no relation touches it.
+// Component returns the component of variable v, or nil if no relation made or replaced v.
 func (g *Graph) Component(v string) *Component {
 	if !g.Derived(v) {
 		return nil
@@ -302,7 +303,7 @@ func (g *Graph) Component(v string) *Component {
 			}
 		}
 	}
-	// Roots stand in the order of the relations; the outermost may be any of them.
+	// Roots are in the order of the relations; the outermost may be any of them.
 	for _, r := range c.Roots {
 		if g.narrows(r, c) {
 			return c
@@ -318,9 +319,8 @@ func (g *Graph) Component(v string) *Component {
 	return c
 }
 
-// narrows fills in a component whose outermost root is v, where its loops, each
-// tile outside of what it holds, visit the points of all roots in lexicographic
-// order; false where they do not.
+// narrows fills in the component c if v is its outermost root and its loops, in natural order,
+// visit the points of all roots in lexicographic order. Otherwise it returns false.
 func (g *Graph) narrows(v string, c *Component) bool {
 	roots, leaves, top := []string{v}, []string(nil), v
 	whole := true // nothing was cut yet
@@ -358,13 +358,13 @@ func (g *Graph) narrows(v string, c *Component) bool {
 	return true
 }
 
-// pure tells whether v has every point of its roots: fusions alone made it.
+// pure reports whether v has every point of its roots, which is so if only fusions made it.
 func (g *Graph) pure(v string) bool {
 	r := g.MadeBy(v)
 	return r == nil || r.Kind == Fuse && g.pure(r.From[0]) && g.pure(r.From[1])
 }
 
-// fusedBelow tells whether what comes from v is fused again.
+// fusedBelow reports whether v, or a variable derived from it, is fused.
 func (g *Graph) fusedBelow(v string) bool {
 	r := g.ReplacedBy(v)
 	if r == nil {
@@ -373,8 +373,8 @@ func (g *Graph) fusedBelow(v string) bool {
 	return r.Kind == Fuse || slices.ContainsFunc(r.To, g.fusedBelow)
 }
 
-// Picture is the graph in the DOT language: an ellipse for each variable, blue
-// where it runs over positions, and a box for each relation.
+// Picture returns the graph in the DOT language: an ellipse for each variable, blue if it runs over
+// positions, and a box for each relation. vars are drawn even if no relation mentions them.
 func (g *Graph) Picture(vars []string) string {
 	var b strings.Builder
 	b.WriteString("digraph provenance {\n")
