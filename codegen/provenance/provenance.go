@@ -9,8 +9,9 @@
 // Accesses name underived variables, and loops run over fully derived variables.
 //
 // A component is the set of variables that relations connect with each other. Only a fuse
-// connects several underived variables. A component has underived variables, outermost first, the
-// original iteration space in lexicographic order.
+// connects several underived variables. A component has underived variables, outermost first,
+// and fully derived variables in natural order: loops in this order visit the original iteration
+// space in lexicographic order.
 //
 // Bounds and coordinates are symbolic integers called forms (form.go). Lowering turns forms into
 // code. Eval turns them into numbers, which tests compare with the values that loops visit. Forms
