@@ -8,9 +8,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// fit brings the result of an operation into type t: integers wrap, floats
-// round. (An operation on 32-bit floats, done in 64 bits and then rounded, is
-// the 32-bit operation.)
+// fit returns the result of an operation in type t: integers wrap and floats round. An operation on
+// 32-bit floats may be done in 64 bits; after the rounding it has the 32-bit result.
 func fit(t dtype.Type, v Value) Value {
 	switch t {
 	case dtype.Int32:
@@ -32,7 +31,7 @@ func mul(t dtype.Type, a, b Value) Value {
 	return fit(t, Value{I: a.I * b.I, C: complex(real(a.C)*real(b.C), 0)})
 }
 
-// div divides; integers towards zero, and not by zero.
+// div returns a/b. Integers are truncated towards zero, and b must then not be 0.
 func div(t dtype.Type, a, b Value) Value {
 	switch {
 	case t.IsInt():
@@ -43,8 +42,8 @@ func div(t dtype.Type, a, b Value) Value {
 	return fit(t, Value{C: complex(real(a.C)/real(b.C), 0)})
 }
 
-// Convert turns a value of one type into another's. Of lossy conversions only
-// those that SPEC allows are asked for: to fewer bits, or an integer to a float.
+// Convert converts v from one type to another. Callers use only the lossy conversions that Distaff
+// allows: to fewer bits, or from an integer to a float.
 func Convert(v Value, from, to dtype.Type) Value {
 	switch {
 	case from == to:
@@ -61,16 +60,10 @@ func Convert(v Value, from, to dtype.Type) Value {
 	return fit(to, v)
 }
 
-// num is a value with what is known of its rounding: mag bounds the sum of the absolute values of
-// all products that went into it, ops the number of operations on the longest way to it, and exact
-// says that it is an integer that no order of evaluation can round (or of an integer type, which
-// wraps). unsigned says that a -0 went into it: if it is zero, its sign is uncertain, since adding
-// -0 to an absent value, or to memory that was cleared, may or may not keep it. wild says that a
-// product or quotient was infinite, or infinity times zero; loose that there was a division by a
-// zero of uncertain sign, or a sum of what was wild: with a factor that all products have taken out
-// of it, as workspaces and schedules do, inf*1 - inf*3 is inf*(1-3), an infinity instead of NaN.
-// open says that it was divided by what may as well be zero, or of the other sign, by the rounding
-// of the sum that it is.
+// num is a value together with bounds on its rounding error. mag bounds the sum of the absolute
+// values of all products that went into it. ops is the number of operations on the longest path to
+// it. exact says that no order of evaluation can round it: it is an integer of moderate size, or of
+// an integer type, which wraps.
 type num struct {
 	v     Value
 	mag   float64
@@ -79,17 +72,27 @@ type num struct {
 	flags flags
 }
 
-// flags are what else is known of a num; they go from operands to results.
+// flags are further properties of a num. A result has all flags of its operands.
 type flags uint8
 
 const (
+	// The flags of a num:
+	//
+	//   - unsigned: a -0 went into the value. If the value is zero, its sign is uncertain, because
+	//     adding -0 to an absent value or to cleared memory may or may not keep the sign.
+	//   - wild: a product or quotient was infinite, or infinity times zero.
+	//   - loose: there was a division by a zero of uncertain sign, or a sum with wild operands.
+	//     Workspaces and schedules may take a common factor out of a sum: inf*1 - inf*3, a NaN,
+	//     becomes inf*(1-3), an infinity.
+	//   - open: there was a division by a sum that is, within its rounding error, zero or of
+	//     another sign.
 	unsigned flags = 1 << iota
 	wild
 	loose
 	open
 )
 
-// marked is unsigned where a float's value is -0.
+// marked returns unsigned if the value is a float -0, otherwise 0.
 func (v Value) marked() flags {
 	if re := real(v.C); re == 0 && math.Signbit(re) {
 		return unsigned
@@ -97,7 +100,8 @@ func (v Value) marked() flags {
 	return 0
 }
 
-// madeWild is wild where v, of a and b that are not NaN, is not finite.
+// madeWild returns wild if v is not finite, although its operands a and b are not NaN. Otherwise it
+// returns 0.
 func madeWild(v Value, a, b *num) flags {
 	if !finite(v) && !cmplx.IsNaN(a.v.C) && !cmplx.IsNaN(b.v.C) {
 		return wild
@@ -105,7 +109,7 @@ func madeWild(v Value, a, b *num) flags {
 	return 0
 }
 
-// operand makes a num of an input value or literal.
+// operand returns the num of an input value or a literal.
 func operand(t dtype.Type, v Value) num {
 	if t.IsInt() {
 		return num{v: v, mag: math.Abs(float64(v.I)), exact: true}
@@ -143,7 +147,7 @@ func (x *num) negate(t dtype.Type) {
 	x.flags |= x.v.marked()
 }
 
-// over is a/b. The error of the denominator counts relative to its size.
+// over returns a/b. The error of the denominator counts relative to its size.
 func over(t dtype.Type, a, b *num) num {
 	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}
 	q.flags = a.flags | b.flags | q.v.marked() | madeWild(q.v, a, b)
@@ -166,11 +170,11 @@ func over(t dtype.Type, a, b *num) num {
 	return q
 }
 
-// openWithin is up to how many times its rounding a denominator leaves a quotient open:
-// below that its relative error is past what a bound of first order covers.
+// openWithin decides when a quotient is open: if the denominator is at most this many times its
+// rounding error. A first-order bound does not cover such a relative error.
 const openWithin = 4
 
-// rounding bounds the difference between two orders of evaluation of a value.
+// rounding returns a bound on the difference between two orders of evaluation of a value.
 func rounding(eps float64, ops int64, mag float64) float64 {
 	least := 0x1p-1074 // what underflow may lose
 	if eps == dtype.Float32.Epsilon() {

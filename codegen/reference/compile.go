@@ -10,9 +10,9 @@ import (
 	"distaff/codegen/notation"
 )
 
-// node is a part of the right side. eval writes its value at the coordinates of env (one for each
-// variable) to x, and tells whether it is present there; x is of no meaning where it is not. An
-// error counts only where the node, and all it is multiplied by, are present.
+// node is a part of the right-hand side. eval stores its value at a coordinate in x. env has the
+// coordinate of each variable. eval reports whether the node is present there; if not, x is
+// undefined. An error counts only if the node, and everything that it is multiplied by, is present.
 type node interface {
 	eval(env []int64, x *num) (present bool, err error)
 }
@@ -25,8 +25,8 @@ type (
 		slots []int // the variable of each mode
 		to    dtype.Type
 		coord []int64
-		// joined accesses are found by the join of their term, which sets
-		// entry before it evaluates the term.
+		// joined is set if the join of the term finds the entry: it sets entry before it evaluates
+		// the term.
 		joined bool
 		entry  int
 	}
@@ -35,18 +35,18 @@ type (
 		t dtype.Type
 		x node
 	}
-	// product is all factors; it is absent where one is.
+	// product multiplies all its factors. It is absent if any factor is absent.
 	product struct {
 		t        dtype.Type
 		factors  []node
 		negative bool
-		factor   num // the current one
+		factor   num // the value of the current factor
 	}
 	sum struct {
 		t        dtype.Type
 		x, y     node
 		subtract bool
-		right    num // y's value
+		right    num // the value of y
 	}
 	quotient struct {
 		t        dtype.Type
@@ -78,7 +78,7 @@ func (a *access) eval(env []int64, x *num) (bool, error) {
 	return ok, nil
 }
 
-// num is the value of entry e.
+// num returns the value of entry e.
 func (a *access) num(e int) num { return operand(a.to, Convert(a.t.Value(e), a.t.Type, a.to)) }
 
 func (c *constant) eval(_ []int64, x *num) (bool, error) {
@@ -96,7 +96,7 @@ func (n *negation) eval(env []int64, x *num) (bool, error) {
 
 func (p *product) eval(env []int64, x *num) (bool, error) { return p.from(0, env, x) }
 
-// from multiplies x, the product of the first lead factors, by the others.
+// from multiplies x by the factors from number lead on. x is the product of the factors before.
 func (p *product) from(lead int, env []int64, x *num) (bool, error) {
 	var first error
 	for k := lead; k < len(p.factors); k++ {
@@ -210,14 +210,14 @@ func (a *accumulator) add(t dtype.Type, x *num) {
 		a.present, a.x = true, *x
 		return
 	}
-	// The longest way is through one term and all additions, not through all terms.
+	// The longest path passes through one term and all additions, not through all terms.
 	ops := max(a.x.ops, x.ops)
 	a.x.plus(t, x)
 	a.x.ops = ops
 	a.adds++
 }
 
-// merge adds what another accumulator of the coordinate has added.
+// merge adds the sum of another accumulator for the same coordinate.
 func (a *accumulator) merge(t dtype.Type, b *accumulator) {
 	if !b.present {
 		return
@@ -232,18 +232,19 @@ func (a *accumulator) num() num {
 	return x
 }
 
-// term is a product and the accesses without which it is absent. The join of these multiplies
-// the term's leading factors, as far as they are accesses of it, where it finds their entries: a
-// factor of outer steps is multiplied once for all points of the inner ones.
+// term is a product together with the accesses that must be present for it to be present (needs).
+// The join finds the entries of these accesses step by step. The leading factors that are such
+// accesses are multiplied as soon as their entries are found: a factor found in an outer step is
+// then multiplied once for all points of the inner steps.
 type term struct {
 	product product
 	needs   []*access
-	leads   int
-	led     []num // by number of leading factors, 1 and on: their product
+	leads   int   // the number of such leading factors
+	led     []num // led[k], for k of 1 and more, is the product of the first k factors
 	x       num   // the value
 }
 
-// lead multiplies the leading factors from the from-th on to the to-th, which have their entries.
+// lead multiplies the leading factors with numbers in [from, to), whose entries have been found.
 func (t *term) lead(from, to int) {
 	for k := from; k < to; k++ {
 		a := t.product.factors[k].(*access)
@@ -317,7 +318,7 @@ func (b *builder) term(t *notation.Term) *term {
 	return out
 }
 
-// need notes the accesses without which n is absent.
+// need adds the accesses that must be present for n to be present.
 func (t *term) need(n node) {
 	switch n := n.(type) {
 	case *access:
@@ -370,8 +371,8 @@ func (b *builder) quotient(x, y notation.Expr) node {
 	return q
 }
 
-// reduction plans each body term with every variable known but those that the
-// reduction binds.
+// reduction builds a reduction. In the plan of each of its terms, all variables are known except
+// the variables that the term sums.
 func (b *builder) reduction(r *notation.Reduction) node {
 	out := &reduction{t: b.p.Compute}
 	for _, t := range r.Body {

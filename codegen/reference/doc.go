@@ -1,34 +1,33 @@
-// Package reference evaluates a statement from its definition, over
-// coordinates: it says what is right. It knows nothing of formats, loops or
-// schedules, and is slow.
+// Package reference evaluates a statement from its definition, over coordinates: its results define
+// what is right. It knows nothing of formats, loops or schedules, and is slow.
 //
-// A tensor is a set of coordinates, each with a value; what is not in the set
-// is absent. A result's coordinate is present where a term of the normal form
-// is, at any values of the variables that the term sums:
+// A tensor is a set of coordinates, each with a value. A coordinate that is not in the set is
+// absent. A coordinate of the result is present if a term of the normal form is present there, for
+// any values of the variables that the term sums:
 //
-//   - an access is present where its tensor is; a number or a scalar everywhere;
-//   - a product is present where all its factors are, and only there are its
-//     factors multiplied (or divided: no error arises elsewhere);
-//   - a sum is present where any of its terms is, and adds those that are;
-//   - a quotient is present where its numerator is; an absent denominator is
-//     zero. Integers divided by zero are an error that names the coordinate.
+//   - An access is present where its tensor is. A number or a scalar is present everywhere.
+//   - A product is present where all its factors are. The factors are multiplied (or divided) only
+//     there, so that no error occurs elsewhere.
+//   - A sum is present where any of its terms is, and adds the terms that are present.
+//   - A quotient is present where its numerator is. An absent denominator is zero. An integer
+//     division by zero is an error that names the coordinate.
 //
-// Every operation is carried out in the statement's compute type. Besides its
-// value, each coordinate gets a bound on the rounding error of any other order
-// of evaluation (Point.Tolerance), and whether none can differ (Point.Exact).
+// Every operation is computed in the statement's compute type. Each coordinate also gets a bound on
+// the difference that another order of evaluation may make by rounding (Point.Tolerance), and says
+// whether there can be any difference (Point.Exact).
 //
-// Not every point of the iteration space is visited: the points of a term are
-// found by joining the entries of its sparse factors (join.go), a superset of
-// those where it is present, at each of which the definition is then applied.
+// The evaluator does not visit every point of the iteration space. It joins the entries of a term's
+// sparse factors (join.go), which finds all points where the term may be present, and applies the
+// definition at these points.
 //
 // # Files
 //
 //	eval.go     a problem, and its points
-//	team.go     its points by several threads
-//	compile.go  the right side as closures
+//	team.go     evaluation on several threads
+//	compile.go  the right-hand side as closures
 //	join.go     the points of a term
 //	row.go      the points of one row, accumulated
-//	point.go    a point, and how near two values are to be
+//	point.go    a point, and whether another value agrees with it
 //	tensor.go   tensors as maps of coordinates
 //	arith.go    arithmetic of all types
 package reference

@@ -12,32 +12,32 @@ import (
 // Problem is a statement with its data.
 type Problem struct {
 	Normal *notation.Normal
-	// Sizes are those of the normal form's variables.
+	// Sizes has the size of each variable of the normal form.
 	Sizes map[string]int64
-	// Compute is the type that the statement is evaluated in, Result the one
-	// that its values are stored as (notation.InferTypes).
+	// Compute is the type in which the statement is evaluated, and Result the type in which its
+	// values are stored (notation.InferTypes).
 	Compute, Result dtype.Type
-	// Tensors holds a finished tensor for each on the right side, and for the
-	// left one of += where it has an input.
+	// Tensors has a finished tensor for each tensor on the right-hand side. A += may also have one
+	// for its left-hand side, the old value.
 	Tensors map[string]*Tensor
 
-	slotSizes []int64 // by variable
+	slotSizes []int64 // the size of each variable
 }
 
-// Evaluator evaluates one Problem. It is not for use by several goroutines.
+// Evaluator evaluates one Problem. Only one goroutine may use it at a time.
 type Evaluator struct {
 	p     Problem
 	terms []*term
 	sums  [][]int // the variables that each term sums
-	left  []int   // the variables of the left side
+	left  []int   // the variables of the left-hand side
 	env   []int64
-	at    []*plan // of each term, the whole left side known
+	at    []*plan // for At: the plan of each term if the whole left-hand side is known
 	inRow *row    // nil until a row is computed
 	pulse *pulse
 }
 
-// New checks that the problem is complete (a missing or unfinished tensor, or
-// one of other sizes, is a panic with BUG) and prepares its evaluation.
+// New prepares the evaluation of a problem. It panics with BUG if the problem is not complete: a
+// tensor is missing, unfinished or of a wrong size.
 func New(p Problem) *Evaluator {
 	e := &Evaluator{p: p, pulse: &pulse{}}
 	slots := map[string]int{}
@@ -100,8 +100,8 @@ func (e *Evaluator) checkTensor(a *notation.Access) {
 	}
 }
 
-// At evaluates the statement at one coordinate of the left side. An integer
-// division by zero there is the error (a *diag.Error of exit code 3).
+// At evaluates the statement at one coordinate of the left-hand side. For an integer division by
+// zero it returns a *diag.Error with exit code 3.
 func (e *Evaluator) At(coord []int64) (Point, error) {
 	for m, s := range e.left {
 		e.env[s] = coord[m]
@@ -130,26 +130,25 @@ func (e *Evaluator) point(a *accumulator) Point {
 	return p
 }
 
-// Each calls f for every present coordinate, in ascending order. f must keep
-// neither coord nor p past its return. An integer division by zero, f's error,
-// and the context's end it.
+// Each calls f for every present coordinate in ascending order. f must not keep coord or p. Each
+// stops at an integer division by zero, an error of f, or the end of the context, and returns the
+// error.
 //
-// It works row by row: one coordinate of the left side's first mode at a time,
-// whose points are kept until the row is done.
+// It works row by row: a row has one coordinate of the left-hand side's first mode, and its points
+// are kept in memory until the row is complete.
 func (e *Evaluator) Each(ctx context.Context, f func(coord []int64, p Point) error) error {
 	t := &Team{members: []*Evaluator{e}}
 	return t.Each(ctx, func(lo, hi int64) (Visitor, error) { return visitor(f), nil })
 }
 
-// visitor is a function of points.
+// visitor makes a function a Visitor.
 type visitor func(coord []int64, p Point) error
 
 func (f visitor) Point(coord []int64, p Point) error { return f(coord, p) }
 func (f visitor) Close() error                       { return nil }
 
-// All evaluates the whole statement: the result tensor and, for each of its
-// entries in order, the point. It holds the result in memory, some 100 bytes
-// an entry.
+// All evaluates the whole statement. It returns the result tensor and the point of each of its
+// entries. The result is held in memory, with about 100 bytes for each entry.
 func (e *Evaluator) All(ctx context.Context) (*Tensor, []Point, error) {
 	dims := make([]int64, len(e.left))
 	for m, s := range e.left {
@@ -168,9 +167,9 @@ func (e *Evaluator) All(ctx context.Context) (*Tensor, []Point, error) {
 	return out.Finish(), points, nil
 }
 
-// candidates lists the coordinates of the first mode that can be present:
-// those of one sparse access of each term. ok is false where a term has no
-// such access, and so may be present anywhere.
+// candidates returns the coordinates of the first mode that may be present, ascending: the
+// coordinates of one sparse access of each term. ok is false if a term has no such access, so that
+// any coordinate may be present.
 func (e *Evaluator) candidates() (rows []int64, ok bool) {
 	first := e.left[0]
 	for _, t := range e.terms {

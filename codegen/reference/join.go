@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// plan finds the points of a term: the values of its open variables, given
-// all others, at which each access in steps has an entry. Steps run in order,
-// each over the entries that agree with what is known; the variables left
-// open by all then run over their whole ranges.
+// plan finds the points of a term: the values of its open variables at which each access in steps
+// has an entry. The values of all other variables are given. Steps run in order, each over the
+// entries that agree with the variables known so far. Open variables that no step finds then run
+// over their whole ranges, in loops.
 type plan struct {
 	t     *term
 	steps []step
@@ -17,19 +17,19 @@ type plan struct {
 	pulse *pulse
 }
 
-// step matches one access.
+// step finds the entries of one access.
 type step struct {
 	a     *access
 	known []int // modes whose variable is known before the step
 	key   []int64
 	perm  []int32
-	open  []int // modes whose variable is not
-	leads int   // of the term's leading factors, those that have an entry after the step
+	open  []int // modes whose variable the step finds
+	leads int   // the number of leading factors of the term that have an entry after the step
 }
 
-// newPlan orders the accesses so that the number of visited points is
-// smallest, by an estimate that takes coordinates as evenly spread. open are
-// the variables to be found; sizes are by variable.
+// newPlan orders the accesses so that the fewest points are visited, according to an estimate that
+// takes coordinates as evenly spread. open are the variables to find, and sizes has the size of
+// each variable.
 func newPlan(t *term, open []int, sizes []int64, pulse *pulse) *plan {
 	p := &plan{t: t, sizes: sizes, pulse: pulse}
 	isOpen := map[int]bool{}
@@ -71,8 +71,8 @@ func newPlan(t *term, open []int, sizes []int64, pulse *pulse) *plan {
 	return p
 }
 
-// order tries every order of up to 6 accesses, and beyond takes the cheapest
-// next one.
+// order returns needs in the cheapest order. It tries all orders of up to 6 accesses. If there are
+// more, it always takes the cheapest next one.
 func order(needs []*access, isOpen map[int]bool) []*access {
 	known := map[int]bool{} // open variables found so far
 	best, bestCost := []*access(nil), math.Inf(1)
@@ -129,13 +129,13 @@ func matches(a *access, isOpen, known map[int]bool) float64 {
 	return n
 }
 
-// each calls f at every point, with env set to it; f's error stops it.
+// each calls f at every point, with env set to the point. An error of f stops it.
 func (p *plan) each(env []int64, f func() error) error { return p.step(0, env, piece{}, f) }
 
-// piece is the k-th of n pieces, in order, of the points of a plan; all of them where n is 0.
+// piece is the k-th of n consecutive pieces of the points of a plan. It is all points if n is 0.
 type piece struct{ k, n int }
 
-// of is the piece's share of [lo, hi).
+// of returns the piece's share of [lo, hi).
 func (c piece) of(lo, hi int64) (int64, int64) {
 	if c.n <= 1 {
 		return lo, hi
@@ -147,11 +147,12 @@ func (c piece) of(lo, hi int64) (int64, int64) {
 	return at(c.k), at(c.k + 1)
 }
 
-// pieceOf is about how many points a piece has at the least.
+// pieceOf is about the smallest number of points that a piece is made for.
 const pieceOf = 64
 
-// pieces is into how many pieces, of at most max, the points are cut: along the first access or
-// loop that has a choice. It depends on nothing but the data, and so do the sums of pieces.
+// pieces returns the number of pieces, at most max, that the plan's points are divided into: along
+// the first access or loop that has a choice. The number depends only on the data, and not on the
+// number of threads, so that the sums of the pieces do not either.
 func (p *plan) pieces(env []int64, max int) int {
 	n := int64(1)
 	for k := range p.steps {
@@ -169,7 +170,7 @@ func (p *plan) pieces(env []int64, max int) int {
 	return int(min(int64(max), n/pieceOf+1))
 }
 
-// segment is the range of the entries that agree with what is known.
+// segment returns the range of the entries that agree with the known variables.
 func (st *step) segment(env []int64) (lo, hi int) {
 	for i, m := range st.known {
 		st.key[i] = env[st.a.slots[m]]
@@ -177,7 +178,7 @@ func (st *step) segment(env []int64) (lo, hi int) {
 	return st.a.t.segment(st.perm, st.known, st.key)
 }
 
-// step joins the accesses from the k-th on.
+// step joins the accesses from the k-th on and then runs the loops.
 func (p *plan) step(k int, env []int64, c piece, f func() error) error {
 	if k == len(p.steps) {
 		return p.loop(0, env, c, f)

@@ -9,24 +9,23 @@ import (
 // Point is the result at one coordinate.
 type Point struct {
 	Present bool
-	Value   Value   // of the result's type; zero where absent
-	Mag     float64 // the sum of the absolute values of what was added up
+	Value   Value   // of the result's type; zero if absent
+	Mag     float64 // the sum of the absolute values of all products that were added
 	Ops     int64   // the number of operations that may have rounded
-	Exact   bool    // no order of evaluation gives another value
+	Exact   bool    // every order of evaluation gives the same value
 
-	Overflow bool // an integer that the result's type does not hold: Value is what is left of it
+	Overflow bool // the integer does not fit the result's type: Value has its low bits
 
-	loose           bool // not finite: which of NaN and the infinities is open
-	open            bool // any value may come of it
+	loose           bool // if Value is not finite, NaN and both infinities are right
+	open            bool // every value is right
 	compute, result dtype.Type
 }
 
-// Tolerance is the largest difference (of a component, if complex) that a
-// right evaluation in another order may show: 0 where Exact. It is the
-// standard bound on the error of a sum of products, Ops times the rounding
-// unit times Mag, for each of the two evaluations, with what underflow loses.
-// The unit is that of the wider-spaced of compute and result type: a sum may be
-// accumulated in either.
+// Tolerance returns the largest difference that a correct evaluation in another order may have, for
+// each component if the value is complex. It is 0 if Exact is set. It is the standard bound on the
+// error of a sum of products: Ops times the rounding unit times Mag for each of the two
+// evaluations, plus the loss by underflow. The rounding unit is the larger one of the compute type
+// and the result type, because a sum may be accumulated in either.
 func (p Point) Tolerance() float64 {
 	if p.Exact {
 		return 0
@@ -34,12 +33,12 @@ func (p Point) Tolerance() float64 {
 	return rounding(max(p.compute.Epsilon(), p.result.Epsilon()), p.Ops, p.Mag)
 }
 
-// Agrees tells whether v, of the result's type, is a right value: equal where
-// Exact, else within Tolerance. Infinities must be the same, a NaN a NaN; but
-// where a division by a zero of uncertain sign took part, in sums of products or quotients that are
-// infinite, and among complex numbers, whose infinities become NaN in one order and
-// not in another, any of them is as good. Zeros of either sign are equal. Where a denominator
-// is zero within its rounding, as x - y + (y - x) may be, nothing can be told.
+// Agrees reports whether v, of the result's type, is a correct value. Integers must be equal; other
+// values may differ by Tolerance. Zeros of either sign are equal. An infinity must be the same
+// infinity, and a NaN a NaN. But NaN and infinities are interchangeable among complex numbers,
+// after a division by a zero of uncertain sign, and after a sum of infinite products or quotients:
+// the order of evaluation then decides which of them results. If a denominator is zero within its
+// rounding error, as x - y + (y - x) may be, every value is accepted.
 func (p Point) Agrees(v Value) bool {
 	if p.result.IsInt() {
 		return p.Value.I == v.I
@@ -66,7 +65,7 @@ func near(want, got, tol float64) bool {
 	case math.IsInf(want, 0):
 		return got == want
 	case math.IsNaN(tol) || math.IsInf(tol, 0):
-		// Something infinite went in and left no trace: 1/inf, say.
+		// An operand was infinite, but the value is not, as in 1/inf.
 		return got == want
 	}
 	return math.Abs(got-want) <= tol

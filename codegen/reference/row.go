@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// row accumulates the points of one coordinate of the first mode. The others'
-// are numbered in row-major order where an int64 holds them (they order as
-// their numbers do), and named by their bytes otherwise.
+// row accumulates the points of one row: of one coordinate of the first mode. The coordinates of
+// the other modes are numbered in row-major order if an int64 can hold the numbers, which order as
+// the coordinates do. Otherwise the bytes of the coordinates are a key.
 type row struct {
 	e     *Evaluator
-	plans []*plan        // of each term, the left side's first variable known
-	adds  []func() error // add each at the current point
-	rest  []int          // the left side's variables but the first
+	plans []*plan        // for each term, with the first variable of the left-hand side known
+	adds  []func() error // for each term, adds it at the current point
+	rest  []int          // the variables of the left-hand side except the first
 	dims  []int64
-	dense []int32 // by number, 1 + the index in accs; nil for large rows
+	dense []int32 // for each number, 1 + the index in accs; nil for large rows
 	byNum map[int64]int32
 	byKey map[string]int32
 	accs  []accumulator
@@ -26,7 +26,7 @@ type row struct {
 	coord []int64
 }
 
-// denseRow is the largest row whose accumulators are found by an array.
+// denseRow is the largest number of coordinates of a row that uses the array dense.
 const denseRow = 1 << 22
 
 func newRow(e *Evaluator) *row {
@@ -59,7 +59,7 @@ func newRow(e *Evaluator) *row {
 	return r
 }
 
-// row is the evaluator's.
+// row returns the evaluator's row.
 func (e *Evaluator) row() *row {
 	if e.inRow == nil {
 		e.inRow = newRow(e)
@@ -67,7 +67,7 @@ func (e *Evaluator) row() *row {
 	return e.inRow
 }
 
-// rowSpace is how many coordinates a row has, at most math.MaxInt64.
+// rowSpace returns the number of coordinates in a row, at most math.MaxInt64.
 func (e *Evaluator) rowSpace() int64 {
 	space := uint64(1)
 	for _, s := range e.left[min(1, len(e.left)):] {
@@ -80,15 +80,15 @@ func (e *Evaluator) rowSpace() int64 {
 	return int64(space)
 }
 
-// enter empties the row and makes first its coordinate (of no meaning for a scalar).
+// enter empties the row and sets its coordinate to first, which a scalar ignores.
 func (r *row) enter(first int64) {
-	r.clear() // of a call that ended with an error
+	r.clear() // an earlier call may have ended with an error
 	if len(r.e.left) > 0 {
 		r.e.env[r.e.left[0]] = first
 	}
 }
 
-// run evaluates the row at first and calls f for each point.
+// run evaluates the row at coordinate first and calls f for each point.
 func (r *row) run(first int64, f func([]int64, Point) error) error {
 	if err := r.e.pulse.ctx.Err(); err != nil {
 		return err
@@ -102,10 +102,10 @@ func (r *row) run(first int64, f func([]int64, Point) error) error {
 	return r.flush(first, f)
 }
 
-// add adds a piece of the k-th term, where it is present.
+// add adds the k-th term at all points of the piece c where it is present.
 func (r *row) add(k int, c piece) error { return r.plans[k].step(0, r.e.env, c, r.adds[k]) }
 
-// addHere adds the term at the current point, if it is present there.
+// addHere adds the term at the current point if it is present there.
 func (r *row) addHere(t *term) error {
 	ok, err := t.eval(r.e.env, &t.x)
 	if !ok || err != nil {
@@ -115,7 +115,7 @@ func (r *row) addHere(t *term) error {
 	return nil
 }
 
-// at is the accumulator of the current point.
+// at returns the accumulator of the current point.
 func (r *row) at() *accumulator {
 	if r.byKey != nil {
 		key := r.key[:0]
@@ -139,7 +139,7 @@ func (r *row) at() *accumulator {
 	return r.numbered(n)
 }
 
-// numbered is the accumulator of point n.
+// numbered returns the accumulator of point n.
 func (r *row) numbered(n int64) *accumulator {
 	k := int32(-1)
 	if r.dense != nil {
@@ -160,7 +160,7 @@ func (r *row) numbered(n int64) *accumulator {
 	return &r.accs[k]
 }
 
-// flush calls f for the row's points in order, and empties the row.
+// flush calls f for the row's points in order, and then empties the row.
 func (r *row) flush(first int64, f func([]int64, Point) error) error {
 	if len(r.coord) > 0 {
 		r.coord[0] = first

@@ -9,24 +9,25 @@ import (
 	"sync/atomic"
 )
 
-// Team evaluates one Problem on several threads. What it finds does not depend on how many.
+// Team evaluates one Problem on several threads. The results do not depend on the number of
+// threads.
 type Team struct {
 	members []*Evaluator
-	// Of the call in progress: calls of run, and pieces of work of the last of them.
+	// Progress of the current call: its calls of run, how many of them are done, and the pieces of
+	// work of the current one.
 	runs, runsDone, total, done atomic.Int64
-	failed                      atomic.Int64 // the first piece of work that gave an error
+	failed                      atomic.Int64 // the first piece of work that returned an error
 }
 
-// Visitor takes the points of a range of the result's first mode.
+// Visitor receives the points of a range of the result's first mode.
 type Visitor interface {
-	// Point is called for every present coordinate, in ascending order. It must keep neither
-	// coord nor p past its return.
+	// Point is called for every present coordinate in ascending order. It must not keep coord or p.
 	Point(coord []int64, p Point) error
-	// Close is called after all of the range's points, unless there was an error.
+	// Close is called after all points of the range, unless there was an error.
 	Close() error
 }
 
-// NewTeam is New for the given number of threads, at least 1.
+// NewTeam prepares the evaluation like New, for the given number of threads; at least 1.
 func NewTeam(p Problem, threads int) *Team {
 	t := &Team{}
 	for range max(threads, 1) {
@@ -38,28 +39,27 @@ func NewTeam(p Problem, threads int) *Team {
 const (
 	// teamParts is the largest number of ranges that Each divides a result into.
 	teamParts = 1024
-	// fewRows is up to how many rows are each computed by all members, and smallRow the
-	// number of coordinates up to which: every piece of a row keeps its sums until they are added.
+	// If a result has fewer than fewRows rows of at most smallRow coordinates, all members compute
+	// each row together. smallRow is small because every piece of a row keeps its own sums.
 	fewRows  = 64
 	smallRow = 1 << 12
 	// rowPieces is the largest number of pieces of such a row.
 	rowPieces = 64
-	// pointsHeld is how many points the rows in progress may have together, if they are of more
-	// than one member.
+	// pointsHeld limits the points of all rows in progress, if several members compute rows.
 	pointsHeld = 1 << 24
 )
 
-// Progress is how much of a call in progress is done, and of how much, in no unit; it may be
-// called meanwhile.
+// Progress returns how much of the current call is done, in relation to total. It may be called
+// while the call runs.
 func (t *Team) Progress() (done, total int64) {
 	n := t.total.Load()
 	return t.runsDone.Load()*n + t.done.Load(), t.runs.Load() * n
 }
 
-// Each opens a Visitor for each of several ranges [lo,hi) of the first mode, which together are all
-// of it ([0,1) for a scalar), and gives it the points there. Visitors of different ranges run side
-// by side. Of several errors (an integer division by zero, a Visitor's, the context's end), Each
-// returns that of the lowest coordinates.
+// Each divides the range of the first mode into ranges [lo,hi) ([0,1) for a scalar), opens a
+// Visitor for each, and gives it the points of its range. Visitors of different ranges run in
+// parallel. An error is an integer division by zero, an error of a Visitor, or the end of the
+// context; if there are several, Each returns the error at the lowest coordinates.
 func (t *Team) Each(ctx context.Context, open func(lo, hi int64) (Visitor, error)) error {
 	e := t.members[0]
 	t.begin(1)
@@ -112,7 +112,7 @@ func (t *Team) Each(ctx context.Context, open func(lo, hi int64) (Visitor, error
 	})
 }
 
-// together computes one row after another, the pieces of each by all members.
+// together computes one row after another. All members compute pieces of the same row.
 func (t *Team) together(ctx context.Context, rows []int64, size int64,
 	open func(lo, hi int64) (Visitor, error)) error {
 	t.begin(len(rows))
@@ -167,8 +167,9 @@ func (t *Team) together(ctx context.Context, rows []int64, size int64,
 	return v.Close()
 }
 
-// At evaluates the statement at n coordinates of the left side: coord gives the k-th, and f takes
-// its point, of different k side by side. Of several errors it returns that of the lowest k.
+// At evaluates the statement at n coordinates of the left-hand side. coord returns the k-th
+// coordinate, and f receives its point; f is called in parallel for different k. If there are
+// several errors, At returns the one with the lowest k.
 func (t *Team) At(ctx context.Context, n int, coord func(k int) []int64,
 	f func(k int, p Point)) error {
 	t.begin(1)
@@ -181,7 +182,7 @@ func (t *Team) At(ctx context.Context, n int, coord func(k int) []int64,
 	})
 }
 
-// begin sets the progress of a call that is to make so many calls of run.
+// begin resets the progress for a call that makes the given number of calls of run.
 func (t *Team) begin(runs int) {
 	t.runs.Store(int64(runs))
 	t.runsDone.Store(0)
@@ -189,8 +190,9 @@ func (t *Team) begin(runs int) {
 	t.done.Store(0)
 }
 
-// run does pieces of work 0 to n-1, each by one of the members. After an error no later piece is
-// begun, and those that were stop; all earlier ones are done, and the first error counts.
+// run does the pieces of work 0 to n-1, each on one of the members. After an error, later pieces
+// are neither started nor finished. All earlier pieces are done, so that run returns the first
+// error.
 func (t *Team) run(ctx context.Context, members, n int,
 	work func(e *Evaluator, k int) error) error {
 	t.done.Store(0)
@@ -240,13 +242,13 @@ func (t *Team) run(ctx context.Context, members, n int,
 	return first
 }
 
-// errLater ends work of coordinates after those of an error.
+// errLater stops a piece of work after an earlier piece returned an error.
 var errLater = errors.New("reference: work after an error")
 
-// pulse tells the loops of an evaluator now and then whether they are to go on.
+// pulse makes the loops of an evaluator check from time to time whether they must stop.
 type pulse struct {
 	n      uint32
-	ctx    context.Context // nil: they are
+	ctx    context.Context // nil if they never stop
 	failed *atomic.Int64
 	k      int64 // the piece of work
 }

@@ -9,17 +9,17 @@ import (
 	"distaff/codegen/dtype"
 )
 
-// Value is a number of any type: integers are in I, floats in C's real part.
+// Value is a number of any type. An integer is stored in I, and a float in the real part of C.
 type Value struct {
 	I int64
 	C complex128
 }
 
-// Int and Float make values of integer and float types.
+// Int and Float return values of integer and float types.
 func Int(i int64) Value     { return Value{I: i} }
 func Float(f float64) Value { return Value{C: complex(f, 0)} }
 
-// Format prints the value as one of type t.
+// Format returns the text of the value, which has type t.
 func (v Value) Format(t dtype.Type) string {
 	switch {
 	case t.IsInt():
@@ -30,10 +30,10 @@ func (v Value) Format(t dtype.Type) string {
 	return fmt.Sprint(v.C)
 }
 
-// Tensor is the present coordinates of a tensor, with their values. Entries
-// are sorted by coordinate, mode 0 first, each once, after Finish. One mode's
-// coordinates are one array; values are held in 8 bytes, or 16 if complex.
-// A scalar is a tensor of no modes, with one entry.
+// Tensor holds the present coordinates of a tensor with their values. After Finish, entries are
+// sorted by coordinate, mode 0 first, and each coordinate occurs once. Each mode has one array of
+// coordinates. A value occupies 8 bytes, or 16 if it is complex. A scalar is a tensor without modes
+// that has one entry.
 type Tensor struct {
 	Dims   []int64
 	Type   dtype.Type
@@ -46,19 +46,19 @@ type Tensor struct {
 	full     bool
 	finished bool
 	indexing sync.Mutex
-	indexes  map[string][]int32 // by the modes that lead the order
+	indexes  map[string][]int32 // the results of index, by the text of modes
 }
 
-// NewTensor makes an empty tensor.
+// NewTensor returns an empty tensor.
 func NewTensor(t dtype.Type, dims ...int64) *Tensor {
 	return &Tensor{Dims: slices.Clone(dims), Type: t, Coords: make([][]int64, len(dims))}
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (t *Tensor) Len() int { return t.n }
 
-// Append adds an entry; entries may come in any order and repeat. The value is
-// one of the tensor's type. coord is not kept.
+// Append adds an entry. Entries may come in any order, and coordinates may repeat. The value must
+// have the tensor's type. Append does not keep coord.
 func (t *Tensor) Append(coord []int64, v Value) {
 	if len(coord) != len(t.Dims) {
 		panic(fmt.Sprintf("BUG: reference: %d coordinates for %d modes", len(coord), len(t.Dims)))
@@ -81,8 +81,8 @@ func (t *Tensor) Append(coord []int64, v Value) {
 	}
 }
 
-// Finish sorts the entries and adds up those of one coordinate, in the order
-// of Append and in the tensor's type. It returns t.
+// Finish sorts the entries. It adds up entries of the same coordinate in the order of Append, in
+// the tensor's type. It returns t.
 func (t *Tensor) Finish() *Tensor {
 	if t.n > 1<<31-1 {
 		panic("BUG: reference: too many entries")
@@ -101,7 +101,7 @@ func (t *Tensor) Finish() *Tensor {
 	return t
 }
 
-// ascending tells whether the entries are sorted and distinct already.
+// ascending reports whether the entries are already sorted and distinct.
 func (t *Tensor) ascending() bool {
 	for k := 1; k < t.n; k++ {
 		if t.compare(k-1, k) >= 0 {
@@ -143,7 +143,7 @@ func (t *Tensor) sortAndSum() {
 	t.Coords, t.n, t.ints, t.floats, t.complex = s.Coords, s.n, s.ints, s.floats, s.complex
 }
 
-// Value is the value of entry e, of the tensor's type.
+// Value returns the value of entry e, of the tensor's type.
 func (t *Tensor) Value(e int) Value {
 	switch {
 	case t.Type.IsInt():
@@ -154,14 +154,14 @@ func (t *Tensor) Value(e int) Value {
 	return Value{C: t.complex[e]}
 }
 
-// Coord writes the coordinates of entry e to coord.
+// Coord copies the coordinates of entry e to coord.
 func (t *Tensor) Coord(e int, coord []int64) {
 	for m, c := range t.Coords {
 		coord[m] = c[e]
 	}
 }
 
-// Find returns the entry at a coordinate.
+// Find returns the entry at a coordinate. ok is false if it is absent.
 func (t *Tensor) Find(coord []int64) (e int, ok bool) {
 	if t.full {
 		p := int64(0)
@@ -196,9 +196,9 @@ func (t *Tensor) compareTo(e int, coord []int64) int {
 	return 0
 }
 
-// index returns the entries in an order that groups those of equal
-// coordinates in the given modes: ascending by these, in their order. It is
-// nil where the entries' own order does.
+// index returns the entries sorted by their coordinates in the given modes, in the order of modes,
+// so that entries that agree in them are consecutive. It returns nil if the entries already have
+// this order.
 func (t *Tensor) index(modes []int) []int32 {
 	prefix := true
 	for k, m := range modes {
@@ -232,8 +232,8 @@ func (t *Tensor) index(modes []int) []int32 {
 	return perm
 }
 
-// segment returns the range of positions in an index's order whose
-// coordinates in modes are key.
+// segment returns the range of entries whose coordinates in modes are key. The range is in the
+// order of perm, which index returned.
 func (t *Tensor) segment(perm []int32, modes []int, key []int64) (lo, hi int) {
 	at := func(p int) int {
 		e := p
