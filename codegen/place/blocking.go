@@ -9,29 +9,29 @@ import (
 	"distaff/codegen/notation"
 )
 
-// Blocking is a block schedule resolved for one statement: the split variables
-// in the order of their loops, and the mapping.
+// Blocking is a block schedule resolved for one statement: the split variables in the order of
+// their loops, and the mapping.
 type Blocking struct {
 	Vars []BlockVar
 	// Map indexes Vars: the mapping variables, the most significant first.
 	Map []int
-	// Groups partitions the statement's terms by the split reduction variables
-	// that they hold. A group runs at the blocks where every other split
-	// reduction variable is at its first range, so that each term is added once.
+	// Groups partitions the statement's terms by the split reduction variables that they contain. A
+	// group runs only at blocks where all other split reduction variables are at their first range,
+	// so that each term is added once.
 	Groups []Group
 }
 
-// BlockVar is one split variable, of which range k is [Cuts[k], Cuts[k+1]). Or it stands for the
-// entries of a tensor in its storage order, Positions, of which range k is chunk k.
+// BlockVar is one split variable, whose range k is [Cuts[k], Cuts[k+1]). If Positions is set, it is
+// the entries of a tensor in storage order instead, and range k is chunk k of Positions.
 type BlockVar struct {
-	Name      string // "" where Positions is set
+	Name      string // "" if Positions is set
 	Positions *Positions
 	Cuts      []int64
-	Reduction bool // several of its ranges add to one block of the result
+	Reduction bool // different ranges add to the same block of the result
 	Extended  bool
 }
 
-// Ranges is the number of split ranges.
+// Ranges returns the number of split ranges.
 func (v *BlockVar) Ranges() int64 {
 	if v.Positions != nil {
 		return v.Positions.Ranges()
@@ -39,14 +39,14 @@ func (v *BlockVar) Ranges() int64 {
 	return int64(len(v.Cuts) - 1)
 }
 
-// Group is a set of terms of the normal form, and the split reduction
-// variables (by index in Blocking.Vars) that its terms hold.
+// Group is a set of terms of the normal form. Held are the split reduction variables that the terms
+// contain, as indices of Blocking.Vars.
 type Group struct {
 	Terms []int
 	Held  []int
 }
 
-// EvenCuts cuts [0, size) into n ranges whose sizes differ by at most one.
+// EvenCuts returns the cuts of [0, size) into n ranges whose sizes differ by at most one.
 func EvenCuts(size, n int64) []int64 {
 	cuts := make([]int64, n+1)
 	for k := range cuts {
@@ -55,16 +55,16 @@ func EvenCuts(size, n int64) []int64 {
 	return cuts
 }
 
-// EvenCut is where range k of EvenCuts begins; range n is the end.
+// EvenCut returns where range k of EvenCuts begins. For k = n it is the end of the last range.
 func EvenCut(size, n, k int64) int64 { return mulDiv(k, size, n) }
 
-// mulDiv is k*size/n without overflow, for 0 <= k <= n.
+// mulDiv returns k*size/n without overflow, for 0 <= k <= n.
 func mulDiv(k, size, n int64) int64 {
 	return k*(size/n) + k*(size%n)/n
 }
 
-// Splittable says for a variable of the normal form why its range cannot be
-// cut into blocks, or "" where it can.
+// Splittable returns the reason why the range of variable v of the normal form cannot be cut into
+// blocks, or "" if it can.
 func Splittable(n *notation.Normal, v string) string {
 	if slices.Contains(n.LHS.Vars, v) {
 		return ""
@@ -85,12 +85,12 @@ func source(n *notation.Normal, v string) string {
 	return v
 }
 
-// mostBlocks is how many blocks a schedule may cut a statement's space into. A
-// block is a run of a leaf, of microseconds at least: more would never end.
+// mostBlocks is the largest number of blocks of a statement. A block runs a leaf for microseconds
+// at least, so that more blocks would hardly ever end.
 const mostBlocks = 1 << 24
 
-// Resolve gives a block schedule its meaning for a statement. sizes holds the
-// size of every variable of n, by its name in n.
+// Resolve returns the meaning of a block schedule for a statement. sizes has the size of every
+// variable of n, by its name in n.
 func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Blocking, error) {
 	b := &Blocking{}
 	seen := map[string]bool{}
@@ -143,7 +143,7 @@ func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Bloc
 	return b, nil
 }
 
-// ranges is how many ranges the split makes, at least 1.
+// ranges returns the number of ranges that the split makes, at least 1.
 func (s SplitSpec) ranges() int64 {
 	if s.Count > 0 {
 		return s.Count
@@ -166,7 +166,7 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	return append(cuts, size), nil
 }
 
-// renamed lists the variables of n that a name of the spec stands for.
+// renamed returns the variables of n that a name in the spec stands for.
 func (spec *BlockSpec) renamed(n *notation.Normal, user string) []string {
 	var list []string
 	for _, v := range n.Vars {
@@ -188,8 +188,8 @@ func unknown(n *notation.Normal, flag, name string) error {
 		name, strings.Join(have, ", "))
 }
 
-// order puts the split variables into the given order; those that it does not
-// name stay behind the named ones, in the order of the normal form.
+// order sorts the split variables into the order that the spec names. Variables that it does not
+// name come after the named ones, in the order of the normal form.
 func (b *Blocking) order(spec *BlockSpec, n *notation.Normal) error {
 	names := spec.Order
 	rank := map[string]int{}
@@ -233,7 +233,7 @@ func (b *Blocking) extend(spec *BlockSpec, n *notation.Normal) error {
 	return nil
 }
 
-// mapping resolves --map; without it the split variables of the output decide,
+// mapping resolves --map. Without it, the mapping variables are the split variables of the output,
 // in the output's order.
 func (b *Blocking) mapping(spec *BlockSpec, n *notation.Normal) error {
 	if spec.Map == nil {
@@ -283,7 +283,7 @@ func (b *Blocking) group(n *notation.Normal) {
 	}
 }
 
-// mentions tells whether an access of a term has one of these variables.
+// mentions reports whether an access in the term has one of vars.
 func mentions(term *notation.Term, vars []string) bool {
 	found := false
 	notation.WalkTerm(term, func(e notation.Expr) bool {
@@ -295,10 +295,9 @@ func mentions(term *notation.Term, vars []string) bool {
 	return found
 }
 
-// Default is the block schedule for several ranks when nothing is said: v, the
-// outermost stored variable of the largest operand, is cut in even ranges over
-// all ranks; where it is a reduction variable, its partial results are summed
-// in a tree.
+// Default returns the block schedule for several ranks if the user gives none. v is the outermost
+// stored variable of the largest operand. Its range is cut evenly over all ranks. If v is a
+// reduction variable, a tree reduction sums the partial results.
 func Default(n *notation.Normal, v string, ranks int) *BlockSpec {
 	spec := &BlockSpec{Splits: []SplitSpec{{Var: v, Count: int64(ranks)}}, Map: []string{v},
 		Exact: true}

@@ -13,22 +13,22 @@ type BlockSpec struct {
 	Splits []SplitSpec
 	Order  []string // block loops, outermost first
 	Extend []string // reduction variables with partial results of their own
-	Map    []string // variables that decide the rank
-	// Exact says that the names are those of the normal form, in which the
-	// variables of each sum() have names of their own; else they are the user's.
+	Map    []string // variables that determine the rank of a block
+	// Exact says that the names are names of the normal form, in which the variables of each sum()
+	// are renamed apart. Otherwise they are the names that the user wrote.
 	Exact bool
 }
 
-// Empty tells whether nothing was said.
+// Empty reports whether the spec says nothing.
 func (s *BlockSpec) Empty() bool {
 	return s == nil || len(s.Splits)+len(s.Order)+len(s.Extend)+len(s.Map) == 0
 }
 
-// SplitSpec cuts one variable: into Count even ranges, or at Points.
+// SplitSpec cuts one variable into Count even ranges, or at Points.
 type SplitSpec struct {
 	Var    string
 	Count  int64
-	Points []int64 // used where Count is 0; may be empty (one range)
+	Points []int64 // used if Count is 0; may be empty (one range)
 }
 
 // ParseSplit reads the value of --split: "i:4" is a count, "i:100,200" are
@@ -69,7 +69,7 @@ func ParseSplit(s string) (SplitSpec, error) {
 	return spec, nil
 }
 
-// ParseVars reads the value of --order, --extend or --map: names with commas.
+// ParseVars reads the value of the flag --order, --extend or --map: names separated by commas.
 func ParseVars(flag, s string) ([]string, error) {
 	var names []string
 	at := 0
@@ -90,7 +90,8 @@ func ParseVars(flag, s string) ([]string, error) {
 	return names, nil
 }
 
-// ParseBlocks reads a block schedule: the values of --split, --order, --extend and --map.
+// ParseBlocks returns the block schedule with the given values of --split, --order, --extend and
+// --map.
 func ParseBlocks(splits []string, order string, extend []string, mapped string) (*BlockSpec,
 	error) {
 	s := &BlockSpec{}

@@ -7,16 +7,16 @@ import (
 	"distaff/codegen/diag"
 )
 
-// idleMost is the share of work per rank, over the least that any grid has, that a grid may have to
-// save communication, in parts of 100.
+// idleMost is the tolerance, in percent, for more work in exchange for less communication: the work
+// of a rank may exceed the least work of any grid by that much.
 const idleMost = 3
 
-// Cosma is the machine on which a product of dense matrices, of m by k and k by n elements, is to
-// be distributed over i, j and k, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling
-// Revisited", 2019): of the grids of at most so many ranks with about the least work a rank, that
-// of which a rank receives the fewest elements in the mean, where the operands lie on faces of the
-// grid. A rank takes the k of its block in Steps parts, as few as its memory allows: memory is how
-// many elements that holds, 0 for any number.
+// Cosma returns the machine over i, j and k for a product of dense matrices of m by k and k by n
+// elements, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling Revisited", 2019). It
+// considers the grids of at most ranks points with about the least work for each rank. Of these it
+// takes the grid in which a rank receives the fewest elements on average, if the operands are
+// stored on faces of the grid. A rank computes the k of its block in Steps parts, as few as its
+// memory allows. memory is the number of elements that a rank can store, or 0 if it is not limited.
 func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 	p := product{m: max(m, 1), n: max(n, 1), k: max(k, 1), memory: memory}
 	least := -1.0
@@ -36,7 +36,7 @@ func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 			return
 		}
 		w := p.words(g)
-		// Of two that receive the same, up to rounding, that with fewer partial results is the better.
+		// Among grids with equal words up to rounding, fewer partial results are better.
 		if same := math.Abs(w-words) <= 1e-9*w; words < 0 || w < words && !same ||
 			same && g[2] < best[2] {
 			best, words = g, w
@@ -45,14 +45,14 @@ func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 	return &Machine{Name: "M", Grids: []Grid{{Extents: best[:]}}, Steps: p.steps(best)}, nil
 }
 
-// product is a product of matrices for which a grid is wanted.
+// product is a product of matrices for which a grid is chosen.
 type product struct{ m, n, k, memory int64 }
 
-// grid3 is the extents over m, n and k.
+// grid3 has the extents of a grid over m, n and k.
 type grid3 [3]int64
 
-// grids yields the grids of at most so many ranks, each with the longest third extent that they
-// allow.
+// grids calls yield for the grids of at most the given number of ranks, each with the largest third
+// extent that they allow.
 func (p *product) grids(ranks int64, yield func(grid3)) {
 	for x := int64(1); x <= min(ranks, p.m); x++ {
 		for y := int64(1); y <= min(ranks/x, p.n); y++ {
@@ -61,29 +61,30 @@ func (p *product) grids(ranks int64, yield func(grid3)) {
 	}
 }
 
-// block is the largest block of a rank.
+// block returns the size of the largest block of a rank.
 func (p *product) block(g grid3) (m, n, k int64) {
 	return ceil(p.m, g[0]), ceil(p.n, g[1]), ceil(p.k, g[2])
 }
 
 func ceil(a, b int64) int64 { return (a + b - 1) / b }
 
-// work is the multiply-adds of the rank that has most.
+// work returns the multiply-adds of the rank that has the most.
 func (p *product) work(g grid3) float64 {
 	m, n, k := p.block(g)
 	return float64(m) * float64(n) * float64(k)
 }
 
-// words is how many elements a rank receives in the mean: of both operands, and of partial results.
+// words returns the elements that a rank receives on average, of both operands and of partial
+// results.
 func (p *product) words(g grid3) float64 {
 	m, n, k := float64(p.m), float64(p.n), float64(p.k)
 	x, y, z := float64(g[0]), float64(g[1]), float64(g[2])
 	return m*k/(x*z)*(1-1/y) + k*n/(y*z)*(1-1/x) + m*n/(x*y)*(1-1/z)
 }
 
-// steps is in how many parts a rank takes its k, 0 where memory does not suffice for any number. A
-// rank holds its own blocks, its partial result with another that is added to it, and of each
-// operand the part in use and the one that arrives.
+// steps returns the number of parts in which a rank computes its k, or 0 if no number fits in
+// memory. A rank stores its own blocks, its partial result and another one that is added to it, and
+// for each operand the part in use and the part that arrives.
 func (p *product) steps(g grid3) int64 {
 	if p.memory == 0 {
 		return 1
@@ -113,7 +114,7 @@ func (p *product) steps(g grid3) int64 {
 	return 0
 }
 
-// product64 is a*b, and whether it is too large to be added to others.
+// product64 returns a*b, and whether it is too large to be added to others.
 func product64(a, b int64) (int64, bool) {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	return int64(low), high != 0 || low > 1<<59

@@ -7,29 +7,32 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Home says where the pieces of a tensor lie on a machine: what becomes of it along each dimension.
+// Home says where the pieces of a tensor are stored on a machine: how it is distributed along each
+// dimension.
 type Home struct {
 	Machine *Machine
 	Dims    []HomeDim // one for each of Machine.Dims()
 	ordered *Ordered
 }
 
-// HomeDim says what becomes of a tensor along one dimension of a machine.
+// HomeDim says how a tensor is distributed along one dimension of a machine.
 type HomeDim struct {
-	// Kind is Cut, Copy, Fix, or Nonzeros: the dimension is one of those over which the ranges of
-	// Home.Ordered lie. The number of a range is in mixed radix by these dimensions, as its Cuts.
+	// Kind is Cut, Copy, Fix or Nonzeros. Nonzeros dimensions distribute the ranges of
+	// Home.Ordered. The coordinates of these dimensions are the digits of a range's number in mixed
+	// radix, in the order of Ordered.Cuts.
 	Kind DimKind
-	// Cut: the mode. An inner dimension that cuts it again cuts each of the outer one's pieces.
+	// Cut: the mode. If an inner dimension cuts the mode again, it cuts each piece of the outer
+	// one.
 	Mode int
 	At   int64 // Fix: the coordinate of the machine
 }
 
-// Ordered is how the tensor is cut along its storage order, nil where no dimension does so.
+// Ordered returns how the tensor is cut along its storage order, or nil if no dimension does so.
 func (h *Home) Ordered() *Ordered { return h.ordered }
 
-// Check refuses a placement that no tensor of so many modes has on a machine. A machine that is one
-// grid goes by its name or the grid's; in a hierarchy each level names its grid, in the order of
-// the machine.
+// Check returns an error if a tensor with the given number of modes cannot have the placement on
+// machine m. A single grid goes by its own name or the machine's. In a hierarchy, each level names
+// its grid, in the order of the machine.
 func (p Placement) Check(m *Machine, modes int) error {
 	if len(p) != len(m.Grids) {
 		return p.refused("it has %s, want one for each grid of the machine %s: %d",
@@ -57,7 +60,7 @@ func (p Placement) Check(m *Machine, modes int) error {
 	return nil
 }
 
-// Lies refuses a placement in the memory of a device where leaves run on none.
+// Lies returns an error if the placement is in the memory of a device and leaves do not run on one.
 func (p Placement) Lies(device bool) error {
 	if p.Memory() == Device && !device {
 		return p.refused(
@@ -70,8 +73,8 @@ func (p Placement) refused(format string, args ...any) error {
 	return diag.Errorf("placement", "got the placement %s: %s", p, diag.Sprintf(format, args...))
 }
 
-// Resolve gives a placement its meaning on a machine, for a tensor with as many modes as it has
-// levels, of which level l stores the mode order[l].
+// Resolve returns the meaning of a placement on a machine, for a tensor whose level l stores mode
+// order[l].
 func (p Placement) Resolve(m *Machine, order []int) (*Home, error) {
 	if err := p.Check(m, len(order)); err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func (p Placement) Resolve(m *Machine, order []int) (*Home, error) {
 	return h, nil
 }
 
-// gridNames are the names by which a placement may call a grid of the machine.
+// gridNames returns the names by which a placement may call grid g of the machine.
 func (m *Machine) gridNames(g Grid) []string {
 	switch {
 	case g.Name == "":
@@ -110,9 +113,9 @@ func (m *Machine) gridNames(g Grid) []string {
 	return []string{g.Name}
 }
 
-// Cuts are the cuts of each mode by coordinates, nil of one that is not cut or that Ordered has:
-// [c[k], c[k+1]) is its range k, which may be empty. A mode that several dimensions cut has the
-// cuts of all of them.
+// Cuts returns the cuts of each mode by coordinates: range k is [c[k], c[k+1]), which may be empty.
+// The entry of a mode is nil if no dimension cuts it by coordinates, or if Ordered does. If several
+// dimensions cut a mode, its entry has the cuts of all of them.
 func (h *Home) Cuts(sizes []int64) [][]int64 {
 	cuts := make([][]int64, len(sizes))
 	extents := h.Machine.Dims()
@@ -128,8 +131,8 @@ func (h *Home) Cuts(sizes []int64) [][]int64 {
 	return cuts
 }
 
-// CutEvenly cuts each range of cuts into n whose sizes differ by one at most: range k of [a,b)
-// begins at a + floor(k*(b-a)/n).
+// CutEvenly cuts each range of cuts into n ranges whose sizes differ by at most one: range k of
+// [a,b) begins at a + floor(k*(b-a)/n).
 func CutEvenly(cuts []int64, n int64) []int64 {
 	out := make([]int64, 1, int64(len(cuts)-1)*n+1)
 	out[0] = cuts[0]

@@ -10,31 +10,32 @@ import (
 	"distaff/codegen/notation"
 )
 
-// Machine is a grid of points, or a hierarchy of grids: that of the nodes, then the one inside
-// each node. Point p is on rank p mod the number of ranks; points are numbered row-major.
+// Machine is a grid of points, or a hierarchy of grids: the grid of nodes, and then the grid inside
+// each node. Points are numbered in row-major order. Rank p mod the number of ranks runs point p.
 type Machine struct {
 	Name  string
-	Grids []Grid // one at least
-	// OfProduct says that the grid is to be computed for a product of dense matrices (Cosma), in
-	// whose place the one of three dimensions that is here stands.
+	Grids []Grid // at least one
+	// OfProduct says that Cosma will compute the grid for a product of dense matrices. Until then
+	// Grids has a placeholder of three dimensions.
 	OfProduct bool
-	// Steps, of a machine that was computed so, is in how many parts a rank takes the sum; else 0.
+	// Steps is the number of parts in which a rank computes the sum, on a machine that Cosma
+	// computed. On other machines it is 0.
 	Steps int64
 }
 
 // Grid is one level of a machine.
 type Grid struct {
-	Name    string  // as in "nodes=2x2;gpus=4"; "" where the machine is one grid
-	Extents []int64 // each 1 at least
+	Name    string  // as in "nodes=2x2;gpus=4"; may be "" if there is only one grid
+	Extents []int64 // each at least 1
 }
 
-// Line is the machine of one dimension that there is where nothing is said.
+// Line returns the default machine, which has one dimension with a point for each rank.
 func Line(ranks int64) *Machine {
 	return &Machine{Name: "M", Grids: []Grid{{Extents: []int64{ranks}}}}
 }
 
-// ParseMachine reads a machine: "4", "2x2", "nodes=2x2;gpus=4", or "cosma" for the grid that
-// Cosma computes. Errors are *diag.Error with the place in text.
+// ParseMachine reads a machine: "4", "2x2", "nodes=2x2;gpus=4", or "cosma" for the grid that Cosma
+// computes. An error is a *diag.Error with the place in text.
 func ParseMachine(text string) (*Machine, error) {
 	if text == "cosma" {
 		return &Machine{Name: "M", Grids: []Grid{{Extents: []int64{1, 1, 1}}}, OfProduct: true}, nil
@@ -66,7 +67,7 @@ func ParseMachine(text string) (*Machine, error) {
 	return m, nil
 }
 
-// parseGrid reads one level, which stands at text[at:].
+// parseGrid reads one level, part, which is at text[at:]. named says that it must have a name.
 func parseGrid(text string, at int, part string, named bool) (Grid, error) {
 	var g Grid
 	name, extents, ok := strings.Cut(part, "=")
@@ -95,7 +96,7 @@ func parseGrid(text string, at int, part string, named bool) (Grid, error) {
 	return g, nil
 }
 
-// Dims are the extents of all dimensions, those of outer grids first.
+// Dims returns the extents of all dimensions, outer grids first.
 func (m *Machine) Dims() []int64 {
 	var dims []int64
 	for _, g := range m.Grids {
@@ -104,7 +105,7 @@ func (m *Machine) Dims() []int64 {
 	return dims
 }
 
-// Points is how many points there are.
+// Points returns the number of points.
 func (m *Machine) Points() int64 {
 	n := int64(1)
 	for _, d := range m.Dims() {
@@ -113,8 +114,8 @@ func (m *Machine) Points() int64 {
 	return n
 }
 
-// Dim is the index of a dimension by its name: x, y, z or 0, 1, 2 and so on of one grid, nodes.x of
-// a hierarchy.
+// Dim returns the index in Dims of the dimension with the given name: x, y, z or 0, 1, 2 and so on
+// in a single grid, and nodes.x in a hierarchy. The second result is false if there is none.
 func (m *Machine) Dim(name string) (int, bool) {
 	before := 0
 	for _, g := range m.Grids {
@@ -145,8 +146,8 @@ func (m *Machine) Dim(name string) (int, bool) {
 	return 0, false
 }
 
-// DimName is the name by which commands call a dimension, an index of Dims: M.x, or M.nodes.x of a
-// hierarchy.
+// DimName returns the name that commands use for dimension d, an index in Dims: M.x, or M.nodes.x
+// in a hierarchy.
 func (m *Machine) DimName(d int) string {
 	for _, g := range m.Grids {
 		if d >= len(g.Extents) {
@@ -165,7 +166,7 @@ func (m *Machine) DimName(d int) string {
 	panic("BUG: a dimension that the machine does not have")
 }
 
-// String prints the machine so that ParseMachine gives it back.
+// String returns the text of the machine, which ParseMachine reads back.
 func (m *Machine) String() string {
 	if m.OfProduct {
 		return "cosma"
@@ -184,11 +185,11 @@ func (m *Machine) String() string {
 	return strings.Join(levels, ";")
 }
 
-// maxPoints is how many points of a machine a rank may stand for. Blocks and steps are listed for
-// each of them, which takes some KiB and up to a millisecond, also where most are empty.
+// maxPoints is the largest number of points that one rank may run. Blocks and steps are listed for
+// each point, which takes some KiB and up to a millisecond even if most are empty.
 const maxPoints = 1 << 12
 
-// CheckRanks refuses a machine with more points than so many ranks can stand for.
+// CheckRanks returns an error if the machine has too many points for the given number of ranks.
 func (m *Machine) CheckRanks(ranks int) error {
 	if n := m.Points(); n > maxPoints*int64(ranks) {
 		return diag.Errorf(diag.ScheduleRefused,
@@ -198,8 +199,8 @@ func (m *Machine) CheckRanks(ranks int) error {
 	return nil
 }
 
-// IdleNote tells the user of ranks that have no point of the machine, so that nothing that is
-// distributed over it runs there; "" for none.
+// IdleNote returns a note for the user if some ranks have no point of the machine, so that no
+// distributed work runs there. Otherwise it returns "".
 func (m *Machine) IdleNote(ranks int) string {
 	n := m.Points()
 	if n >= int64(ranks) || m.OfProduct {

@@ -2,52 +2,54 @@ package place
 
 import "slices"
 
-// Nest is the loops that are peeled off a schedule: those that run over ranks, and those that run
-// in order around others, or bring pieces of tensors. What is under them is the leaf.
+// Nest holds the loops around the leaf: loops that are distributed over ranks, and loops that run
+// in order because they are around others or communicate pieces of tensors.
 type Nest struct {
 	Machine *Machine
 	Loops   []Loop // outermost first
 	Chunks  []Chunks
-	// Leaf is the schedule of the leaf, over the statement's own variables. Scheduled tells whether
-	// the user gave it, else the leaf gets the default one.
+	// Leaf is the schedule of the leaf, over the statement's own variables. Scheduled says whether
+	// the user gave it; otherwise the leaf gets the default schedule.
 	Leaf      []string
 	Scheduled bool
-	// Written has where the user wrote what each command of Leaf is made of.
+	// Written has for each command of Leaf the place where the user wrote the command it is made
+	// of.
 	Written []Written
 }
 
-// Written is a command of the user's in the text that has it, and its arguments as schedule.Places
-// has them; none where the leaf's command has others.
+// Written is a command in the user's text: text[Pos:End]. Args are the places of its arguments, as
+// in schedule.Places, or nil if the leaf's command has other arguments.
 type Written struct {
 	Text     string
 	Pos, End int
 	Args     [][2]int
 }
 
-// Loop is a loop of a nest, over the values 0 to N-1.
+// Loop is a loop of a nest over the values 0 to N-1.
 type Loop struct {
 	Var string
 	N   int64
-	// Dim is the dimension of the machine over which it is distributed; -1: it runs in
-	// order at each rank.
+	// Dim is the dimension of the machine over which the loop is distributed. If it is -1, the loop
+	// runs in order at each rank.
 	Dim int
-	// Communicate lists the tensors whose pieces are brought once an iteration, and kept for it.
+	// Communicate lists the tensors whose pieces are fetched at the start of each iteration and
+	// kept until its end.
 	Communicate []string
 }
 
-// Digit is a part of the number of a chunk: the value of a loop, which has N of them, or of a loop
-// that others rotate, which is the sum of theirs and its own, mod N.
+// Digit is a digit of a chunk's number. It is the value of a loop with N values. If other loops
+// rotate the loop, it is the sum of their values and its own, mod N.
 type Digit struct {
 	Loop int   // an index of Nest.Loops
 	Plus []int // the loops that rotate it
 	N    int64
 }
 
-// Chunks are those that the loops of a nest cut, of an index variable or of the entries of a
-// tensor. Their numbers are in mixed radix by the digits, the most significant first. Chunk k of a
-// variable is [Cuts[k], Cuts[k+1]), which may be empty.
+// Chunks are the chunks into which the loops of a nest cut an index variable, or the entries of a
+// tensor. Digits are the digits of a chunk's number in mixed radix, the most significant first.
+// Chunk k of a variable is [Cuts[k], Cuts[k+1]), which may be empty.
 type Chunks struct {
-	Var       string     // an index variable; "" where Positions is set
+	Var       string     // an index variable; "" if Positions is set
 	Positions *Positions // chunks of the entries of a tensor; Cuts is then nil
 	Digits    []Digit
 	Cuts      []int64
@@ -57,14 +59,14 @@ type Chunks struct {
 // tensor.
 type Positions struct {
 	Tensor string
-	Vars   []string // of the access's outermost levels, in storage order
+	Vars   []string // the variables of the access's outermost levels, in storage order
 	Cuts   []OrderedCut
 }
 
-// Ranges is how many chunks there are of the entries.
+// Ranges returns the number of chunks of the entries.
 func (p *Positions) Ranges() int64 { return (&Ordered{Cuts: p.Cuts}).Ranges() }
 
-// N is how many chunks there are.
+// N returns the number of chunks.
 func (c *Chunks) N() int64 {
 	n := int64(1)
 	for _, d := range c.Digits {
@@ -73,7 +75,7 @@ func (c *Chunks) N() int64 {
 	return n
 }
 
-// Value is the digit at a point, which has the value of each loop.
+// Value returns the digit at a point, which holds the value of each loop.
 func (d Digit) Value(point []int64) int64 {
 	v := point[d.Loop]
 	for _, k := range d.Plus {
@@ -82,7 +84,7 @@ func (d Digit) Value(point []int64) int64 {
 	return v % d.N
 }
 
-// Of is the number of the variable's chunk at a point.
+// Of returns the number of the chunk at a point.
 func (c *Chunks) Of(point []int64) int64 {
 	n := int64(0)
 	for _, d := range c.Digits {
@@ -91,13 +93,13 @@ func (c *Chunks) Of(point []int64) int64 {
 	return n
 }
 
-// Uses tells whether a chunk's number depends on a loop.
+// Uses reports whether the number of a chunk depends on a loop.
 func (c *Chunks) Uses(loop int) bool {
 	return slices.ContainsFunc(c.Digits,
 		func(d Digit) bool { return d.Loop == loop || slices.Contains(d.Plus, loop) })
 }
 
-// Rotating lists the loops that rotate a loop, as indices of Loops.
+// Rotating returns the loops that rotate a loop, as indices of Loops.
 func (n *Nest) Rotating(loop int) []int {
 	for _, c := range n.Chunks {
 		for _, d := range c.Digits {
@@ -109,8 +111,8 @@ func (n *Nest) Rotating(loop int) []int {
 	return nil
 }
 
-// Spread tells whether a variable, an index of Chunks, is cut by a loop that is distributed, so
-// that ranks have chunks of their own of it.
+// Spread reports whether Chunks[chunks] is cut by a distributed loop, so that ranks have different
+// chunks.
 func (n *Nest) Spread(chunks int) bool {
 	return slices.ContainsFunc(n.Chunks[chunks].Digits,
 		func(d Digit) bool { return n.Loops[d.Loop].Dim >= 0 })

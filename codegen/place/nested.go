@@ -7,9 +7,10 @@ import (
 	"distaff/codegen/notation"
 )
 
-// Nest is the block schedule as a nest. Each split variable has a loop, in their order; those of
-// the mapping are distributed over a machine whose extents are their numbers of ranges, so that a
-// point of the machine is the number that the mapping gives a block.
+// Nest returns the block schedule as a nest. Each split variable has a loop, in the same order. The
+// loops of mapping variables are distributed over a machine whose extents are their numbers of
+// ranges. The number of a point of the machine is then the number that the mapping gives to a
+// block.
 func (b *Blocking) Nest() *Nest {
 	n := &Nest{Machine: &Machine{Name: "M", Grids: []Grid{{}}}}
 	extents := &n.Machine.Grids[0].Extents
@@ -25,16 +26,17 @@ func (b *Blocking) Nest() *Nest {
 	return n
 }
 
-// Blocking is what a statement's blocks are under the nest: the variables that it cuts are split at
-// its chunks, and the groups of terms are those of a block schedule with these variables. Which
-// rank runs a block is the nest's to say, so that there is no mapping. Chunks of the entries of a
-// tensor add to one block of the result where that has none of their variables; else each makes a
-// block of its own. A nest that cuts the range of a sum inside a product or quotient is refused.
+// Blocking returns the blocks into which the nest divides the statement. Its variables are split at
+// the nest's chunks, and the groups of terms are the same as in a block schedule with these
+// variables. There is no mapping, because the nest says which rank runs a block. Chunks of the
+// entries of a tensor add to one block of the result if the result has none of their variables;
+// otherwise each makes its own block. If the nest cuts the range of a sum inside a product or
+// quotient, Blocking returns an error.
 func (n *Nest) Blocking(norm *notation.Normal) (*Blocking, error) {
 	b := &Blocking{}
 	for _, c := range n.Chunks {
 		if c.Positions != nil {
-			// Every term has the tensor as a factor, and so sums its variables itself; but for the old value
+			// Every term has the tensor as a factor and sums its variables, except the old value
 			// of a +=.
 			held := slices.ContainsFunc(c.Positions.Vars,
 				func(v string) bool { return slices.Contains(norm.LHS.Vars, v) })

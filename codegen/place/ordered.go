@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// Ordered says how the entries of a tensor are cut along its storage order: into ranges that follow
-// one another in it. An entry is known by its tuple, the coordinates of Modes.
+// Ordered says how the entries of a tensor are cut along its storage order into consecutive ranges.
+// The tuple of an entry is its coordinates of Modes.
 type Ordered struct {
 	// the modes of the outermost levels, in storage order, down to the innermost level that Cuts names
 	Modes []int
-	Cuts  []OrderedCut // each cuts every range of those before it, the coarsest first
+	Cuts  []OrderedCut // the coarsest first; each cuts every range of the cuts before it
 }
 
-// OrderedCut cuts a range into N: by the positions of a level, whose numbers then differ by one at
-// most, or by the coordinates of the outermost mode.
+// OrderedCut cuts a range into N parts: by the positions of a level, so that the numbers of
+// positions differ by at most one, or by the coordinates of the outermost mode.
 type OrderedCut struct {
 	N     int64
 	Level int // positions of this level (0 is the outermost); -1: coordinates of Modes[0]
 }
 
-// Ranges is the number of ranges.
+// Ranges returns the number of ranges.
 func (o *Ordered) Ranges() int64 {
 	n := int64(1)
 	for _, c := range o.Cuts {
@@ -31,11 +31,11 @@ func (o *Ordered) Ranges() int64 {
 	return n
 }
 
-// Even are the keys between which the ranges lie of entries that are spread evenly over coordinates
-// below these sizes, those of Modes; the first and the last are nil. Where positions are cut that
-// have several coordinates, a range begins behind the first coordinate of the innermost of these,
-// if there are more: within a row, not at its beginning, so that what is shared at the ends of
-// ranges is there as often as it can be.
+// Even returns the tuples at which the ranges begin if the entries are spread evenly over all
+// coordinates. sizes are the sizes of Modes. The first and the last tuple, at the ends, are nil. If
+// positions with several coordinates are cut, a range begins after the first coordinate of the
+// innermost mode if that has more: within a row and not at its start. Ranges then share as much at
+// their ends as they can.
 func (o *Ordered) Even(sizes []int64) [][]int64 {
 	rows, parts := []int64{0, sizes[0]}, int64(1)
 	for _, c := range o.Cuts {
@@ -56,7 +56,7 @@ func (o *Ordered) Even(sizes []int64) [][]int64 {
 	return append(keys, nil)
 }
 
-// evenWithin cuts each of the ranges between numbers into n.
+// evenWithin cuts each of the ranges between cuts into n ranges.
 func evenWithin(cuts []int64, n int64) []int64 {
 	out := cuts[:1:1]
 	for k := range len(cuts) - 1 {
@@ -67,8 +67,8 @@ func evenWithin(cuts []int64, n int64) []int64 {
 	return out
 }
 
-// within is the tuple, of coordinates below these sizes, with which the given one of so many parts
-// of n outermost coordinates from first on begins.
+// within returns the tuple at which part number part of parts begins, in the rows first to
+// first+n-1. sizes are the sizes of the modes.
 func within(first, n, part, parts int64, sizes []int64) []int64 {
 	key := make([]int64, len(sizes))
 	key[0] = first
@@ -92,7 +92,7 @@ func within(first, n, part, parts int64, sizes []int64) []int64 {
 	return key
 }
 
-// Equal tells whether two tensors of one storage order are cut alike.
+// Equal reports whether two tensors with the same storage order are cut in the same way.
 func (o *Ordered) Equal(p *Ordered) bool {
 	if o == nil || p == nil {
 		return o == p
@@ -100,9 +100,9 @@ func (o *Ordered) Equal(p *Ordered) bool {
 	return slices.Equal(o.Modes, p.Modes) && slices.Equal(o.Cuts, p.Cuts)
 }
 
-// nonzeros adds a dimension of the machine, of so many coordinates, that cuts the positions of the
-// innermost of these modes, or says why it cannot. The modes of the levels above are to be among
-// these, or in ranges that the dimensions before cut along the storage order.
+// nonzeros adds a dimension of the machine, with n coordinates, that cuts the positions of the
+// innermost of modes. It returns the reason if it cannot, otherwise "". The modes of the levels
+// above must be in modes, or cut along the storage order by earlier dimensions.
 func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	level := 0
 	for _, m := range modes {
@@ -146,7 +146,8 @@ func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	return ""
 }
 
-// coordinates says why a mode cannot be cut by coordinates behind the dimensions so far.
+// coordinates returns the reason why a mode cannot be cut by coordinates after the dimensions so
+// far, or "" if it can.
 func (h *Home) coordinates(l *Level, mode int) (why string) {
 	if h.ordered == nil || !slices.Contains(h.ordered.Modes, mode) {
 		return ""

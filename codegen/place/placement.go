@@ -11,38 +11,39 @@ import (
 	"distaff/codegen/notation"
 )
 
-// Placement says where the pieces of a tensor lie: one Level for each level of the
-// machine's hierarchy, the nodes first.
+// Placement says where the pieces of a tensor are stored. It has one Level for each level of the
+// machine's hierarchy, with the nodes first.
 type Placement []Level
 
-// Level places a tensor on one grid: (Modes...) -> Machine(Dims...), with a Dim for each
-// dimension of the grid. The names of modes are the placement's own.
+// Level places a tensor on one grid: (Modes...) -> Machine(Dims...), with a Dim for each dimension
+// of the grid. The placement chooses the names in Modes itself.
 type Level struct {
 	Modes   []string
 	Machine string
 	Dims    []Dim
-	// Memory is where the pieces lie at a rank, said on the last level alone.
+	// Memory is the memory of the rank that stores the pieces. Only the last level of a placement
+	// sets it.
 	Memory Memory
 }
 
-// Memory is one of a rank's memories.
+// Memory names one of the memories of a rank.
 type Memory string
 
 const (
-	// the host's, and the device's where leaves run there, as long as that has room
+	// the host's memory; if leaves run on a device, also the device's memory while it has room
 	AnyMemory Memory = ""
-	Device    Memory = "device" // the device's, until the tensor goes
-	Host      Memory = "host"   // the host's; in the device's for as long as a leaf runs
+	Device    Memory = "device" // the device's memory, until the tensor is released
+	Host      Memory = "host"   // the host's memory; also the device's memory while a leaf runs
 )
 
-// Dim says what becomes of a tensor along one dimension of a grid.
+// Dim says how a tensor is distributed along one dimension of a grid.
 type Dim struct {
 	Kind  DimKind
 	Modes []int // Cut, Nonzeros: the modes, as indices
 	At    int64 // Fix: the coordinate of the grid
 }
 
-// DimKind is a kind of Dim.
+// DimKind is the kind of a Dim.
 type DimKind byte
 
 const (
@@ -52,7 +53,7 @@ const (
 	Nonzeros
 	// Copy: every coordinate of the grid has a copy.
 	Copy
-	// Fix: one coordinate of the grid has it.
+	// Fix: one coordinate of the grid has everything.
 	Fix
 )
 
@@ -63,9 +64,9 @@ const (
 //	(x,y) -> M(~(x,y))       equal counts of stored entries
 //	(x,y) -> M(x,0)          at column 0 of a grid
 //	(x,y) -> M(x); (x,y) -> N(y)
-//	(x,y) -> M(x) in device  in the memory of a GPU; in host, in that of its machine
+//	(x,y) -> M(x) in device  in the memory of a GPU; in host, in the memory of its machine
 //
-// and gives where it ended. Errors are *diag.Error with the place in src.
+// It also returns the offset in src of its end. An error is a *diag.Error with the place in src.
 func ParsePlacement(src string, from, end int) (Placement, int, error) {
 	p := &placementReader{src: src[:end], at: from}
 	for {
@@ -84,8 +85,8 @@ func ParsePlacement(src string, from, end int) (Placement, int, error) {
 	}
 }
 
-// ParsePlaced reads the name of a tensor and its placement, such as B(x,y) -> M(x), which end
-// the text. Errors are *diag.Error with the place in src.
+// ParsePlaced reads the name of a tensor and its placement, such as B(x,y) -> M(x). Nothing may
+// follow in src. An error is a *diag.Error with the place in src.
 func ParsePlaced(src string) (tensor string, p Placement, err error) {
 	r := &placementReader{src: src}
 	tensor = r.name("the name of a tensor and its placement, as in B(x,y) -> M(x)")
@@ -102,8 +103,8 @@ func ParsePlaced(src string) (tensor string, p Placement, err error) {
 	return tensor, p, r.err
 }
 
-// Over tells whether the levels of the placement have the names of the machine's, in their order:
-// a machine of one grid has its own name, a hierarchy those of its grids.
+// Over reports whether the levels of the placement have the names of m's grids, in the same order.
+// A single grid may also go by the name of the machine.
 func (p Placement) Over(m *Machine) bool {
 	if len(p) != len(m.Grids) {
 		return false
@@ -129,7 +130,7 @@ func (p *placementReader) fail(pos, end int, format string, args ...any) {
 	}
 }
 
-// got fails at the next character, which is not what is wanted.
+// got fails at the next character, which is not the wanted one.
 func (p *placementReader) got(want string) {
 	p.space()
 	got, n := "the end of the placement", 0
@@ -146,7 +147,7 @@ func (p *placementReader) space() {
 	}
 }
 
-// skip goes past a text, where it is next.
+// skip advances past text and returns true if it is next.
 func (p *placementReader) skip(text string) bool {
 	p.space()
 	if !strings.HasPrefix(p.src[p.at:], text) {
@@ -176,7 +177,7 @@ func (p *placementReader) word() (word string, pos int) {
 	return p.src[pos:p.at], pos
 }
 
-// name reads a NAME.
+// name reads a name. want describes it for the error.
 func (p *placementReader) name(want string) string {
 	w, pos := p.word()
 	if notation.IsName(w) {
@@ -189,7 +190,7 @@ func (p *placementReader) name(want string) string {
 	return ""
 }
 
-// list reads items with commas between them up to a closing parenthesis.
+// list reads a parenthesized list with commas. item reads one item.
 func (p *placementReader) list(after string, item func()) {
 	if p.want("(", after); p.err != nil || p.skip(")") {
 		return
@@ -237,7 +238,7 @@ func (p *placementReader) level() Level {
 	return l
 }
 
-// memory reads the memory that a placement names behind its last level, if it does.
+// memory reads the memory after the last level and returns true if the placement names one.
 func (p *placementReader) memory() bool {
 	if w, _ := p.word(); w != "in" {
 		return false
@@ -253,7 +254,7 @@ func (p *placementReader) memory() bool {
 	return true
 }
 
-// nextAt is where the next word begins.
+// nextAt returns the offset of the next word.
 func (p *placementReader) nextAt() int {
 	p.space()
 	return p.at
@@ -296,8 +297,8 @@ func (p *placementReader) dim(l *Level) Dim {
 	return Dim{Kind: Cut, Modes: []int{mode()}}
 }
 
-// Even gives the mode whose range the placement cuts evenly over a machine of one
-// dimension, or -1 where each rank has a copy. ok is false for any other placement.
+// Even returns the mode whose range the placement cuts evenly over a machine of one dimension, or
+// -1 if each rank has a copy. ok is false for any other placement.
 func (p Placement) Even() (mode int, ok bool) {
 	if len(p) != 1 || len(p[0].Dims) != 1 {
 		return 0, false
@@ -311,7 +312,7 @@ func (p Placement) Even() (mode int, ok bool) {
 	return 0, false
 }
 
-// String prints the placement so that ParsePlacement gives it back.
+// String returns the text of the placement, which ParsePlacement reads back.
 func (p Placement) String() string {
 	levels := make([]string, len(p))
 	for k, l := range p {
@@ -329,7 +330,7 @@ func (p Placement) String() string {
 	return text
 }
 
-// Memory is the memory that the placement names.
+// Memory returns the memory that the placement names.
 func (p Placement) Memory() Memory {
 	if len(p) == 0 {
 		return AnyMemory
