@@ -19,10 +19,10 @@ func MisplacedUnit(s Stmt) (f *Forall, why string) {
 	return p.bad, p.why
 }
 
-// SettlesRaces reports whether r says how iterations of a loop on a GPU unit add to the same place.
-// If an outer loop has IgnoreRaces, the strategy of an inner loop covers both, as in the schedules
-// of source 004, appendix A: if iterations of the outer loop may add to the same place, the inner
-// loop's additions are atomic.
+// SettlesRaces reports whether r is a strategy that a loop on a GPU unit may use for additions to
+// the same place. An outer loop may have IgnoreRaces and leave the strategy to an inner loop, as in
+// the schedules of source 004, appendix A. If iterations of the outer loop may then add to the same
+// place, the inner loop's additions are atomic.
 func SettlesRaces(r Race) bool { return r == Atomics || r == Temporary || r == ParallelReduction }
 
 // unitPlaces walks a statement for MisplacedUnit and keeps the loops on units around the current

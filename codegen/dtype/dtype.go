@@ -35,7 +35,7 @@ var aliases = map[string]Type{
 	"complexdouble": Complex128, "complexfloat": Complex64,
 }
 
-// Parse returns the type with the given name, or with the given name in TACO.
+// Parse returns the type with the given name. It also accepts TACO's names.
 func Parse(s string) (Type, error) {
 	for _, t := range All {
 		if names[t] == s {

@@ -44,8 +44,8 @@ type Format struct {
 	Order []int
 }
 
-// Parse reads a level string with an optional mode order, such as "ds" or "ds:1,0". "" is the
-// format of a scalar.
+// Parse reads a level string with an optional mode order, such as "ds" or "ds:1,0". The empty
+// string is the format of a scalar.
 func Parse(s string) (Format, error) { return parse(s, 0) }
 
 // ParseFlag reads the value of the flag -f, NAME:LEVELS[:ORDER].
@@ -223,8 +223,8 @@ func (f Format) Equal(g Format) bool {
 // AllDense reports whether every level is dense. It is true for a scalar.
 func (f Format) AllDense() bool { return f.TrailingDense() == len(f.Levels) }
 
-// TrailingDense returns the number of dense levels at the inner end. Below each position that the
-// other levels store, all their coordinates are stored.
+// TrailingDense returns how many of the innermost levels are dense. Below each position of the
+// level above them, every coordinate is stored.
 func (f Format) TrailingDense() int {
 	n := 0
 	for n < len(f.Levels) && f.Levels[len(f.Levels)-1-n] == Dense {

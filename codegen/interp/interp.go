@@ -234,8 +234,8 @@ func (o published) publish(args []Arg) {
 	}
 }
 
-// slot returns the argument of a slot and its level, which is nil for fields without a level. It
-// ends the run if the arguments do not have them.
+// slot returns the argument and the level of a slot. The level is nil if the slot's field has no
+// level. If args do not contain the slot, the run ends.
 func (fr *frame) slot(args []Arg, s ir.Slot) (arg *Arg, level *Level) {
 	if s.Arg < 0 || s.Arg >= len(args) {
 		fr.errorf("slot %s: got %d arguments", s, len(args))

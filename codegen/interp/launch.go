@@ -21,8 +21,9 @@ type kernel struct {
 	meetings      int // number of Barriers and Shuffles
 }
 
-// op is a step of a kernel's code. It runs a closure, or is a meeting, or jumps to the step to: if
-// cond is set, only if cond is 0.
+// op is a step of a kernel's code. If run is set, the step runs it. If meet is set, the thread
+// waits there. Otherwise the step jumps to step number to, but if cond is set and not 0, it does
+// not jump.
 type op struct {
 	run  stmtFn
 	meet *meeting

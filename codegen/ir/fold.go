@@ -273,7 +273,7 @@ func foldInts(op Op, t Type, x, y int64) *Lit {
 	return &Lit{Typ: t, I: wrap(t, r)}
 }
 
-// foldOrder compares x with y. It returns nil if op is not a comparison.
+// foldOrder returns the value of the comparison x op y, or nil if op is not a comparison.
 func foldOrder[T int64 | float64](op Op, x, y T) *Lit {
 	switch op {
 	case Eq:

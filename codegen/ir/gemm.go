@@ -117,7 +117,7 @@ func (s *Gemm) mapped(fn func(Expr) Expr) *Gemm {
 	}
 }
 
-// Loops returns plain loops that compute the same: loops over the rows and columns of C around
+// Loops returns plain loops with the same effect as s: loops over the rows and columns of C around
 // loops over the summed variables. The names of their variables are not unique in a function.
 func (s *Gemm) Loops() *Block {
 	b := &Block{}

@@ -55,8 +55,8 @@ func (s *SpMM) mapped(fn func(Expr) Expr) *SpMM {
 	}
 }
 
-// Loops returns plain loops that compute the same: over the rows of A, the entries of each row and
-// the columns of B. The names of their variables are not unique in a function.
+// Loops returns plain loops with the same effect as s: over the rows of A, the entries of each row
+// and the columns of B. The names of their variables are not unique in a function.
 func (s *SpMM) Loops() *Block {
 	b := &Block{}
 	t := s.mapped(func(x Expr) Expr {

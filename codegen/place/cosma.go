@@ -68,14 +68,14 @@ func (p *product) block(g grid3) (m, n, k int64) {
 
 func ceil(a, b int64) int64 { return (a + b - 1) / b }
 
-// work returns the multiply-adds of the rank that has the most.
+// work returns the number of multiply-adds of the rank that has the most.
 func (p *product) work(g grid3) float64 {
 	m, n, k := p.block(g)
 	return float64(m) * float64(n) * float64(k)
 }
 
-// words returns the elements that a rank receives on average, of both operands and of partial
-// results.
+// words returns the average number of elements that a rank receives: of both operands, and of
+// partial results.
 func (p *product) words(g grid3) float64 {
 	m, n, k := float64(p.m), float64(p.n), float64(p.k)
 	x, y, z := float64(g[0]), float64(g[1]), float64(g[2])

@@ -150,9 +150,9 @@ func (c piece) of(lo, hi int64) (int64, int64) {
 // pieceOf is about the smallest number of points that a piece is made for.
 const pieceOf = 64
 
-// pieces returns the number of pieces, at most max, that the plan's points are divided into: along
-// the first access or loop that has a choice. The number depends only on the data, and not on the
-// number of threads, so that the sums of the pieces do not either.
+// pieces returns how many pieces, at most max, the plan's points are divided into: along the first
+// access or loop that has a choice. The number depends only on the data, so that the sums of the
+// pieces are the same for any number of threads.
 func (p *plan) pieces(env []int64, max int) int {
 	n := int64(1)
 	for k := range p.steps {

@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// row accumulates the points of one row: of one coordinate of the first mode. The coordinates of
-// the other modes are numbered in row-major order if an int64 can hold the numbers, which order as
-// the coordinates do. Otherwise the bytes of the coordinates are a key.
+// row accumulates the points of one row: the coordinates of the result that share their first
+// coordinate. A point is identified by its row-major number within the row. If these numbers may
+// exceed an int64, it is identified by the bytes of its coordinates. Both sort like the
+// coordinates.
 type row struct {
 	e     *Evaluator
 	plans []*plan        // for each term, with the first variable of the left-hand side known
