@@ -2,7 +2,7 @@ package dtype
 
 import "testing"
 
-// TestPromote holds NumPy's table (np.promote_types) in full.
+// TestPromote compares Promote with NumPy's complete table (np.promote_types).
 func TestPromote(t *testing.T) {
 	i4, i8, f4, f8, c8, c16 := Int32, Int64, Float32, Float64, Complex64, Complex128
 	table := [][]Type{

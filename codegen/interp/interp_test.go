@@ -12,8 +12,8 @@ import (
 	"distaff/codegen/ir/irtest"
 )
 
-// TestCases runs every leaf in several orders of its parallel iterations and threads, which
-// must not be seen in the results: all data are whole numbers.
+// TestCases runs every leaf in several orders of its parallel iterations and threads. The results
+// must be equal, because all data are whole numbers.
 func TestCases(t *testing.T) {
 	for _, c := range irtest.All() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func find(t *testing.T, name string) *ir.Func {
 	return nil
 }
 
-// TestRules holds a case for every rule that a run can break.
+// TestRules has a case for every rule that a run can break.
 func TestRules(t *testing.T) {
 	const head = "func f\n param x float64 = t0.vals\n param k int32 = t1.vals\n param y float64 = t2.vals\n param z float64 const = t4.vals\n bounds n _\n{\n"
 	cases := []struct{ body, want string }{
@@ -189,8 +189,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestOrders looks at which iteration of a loop is the first to come to a statement
-// that fails: any, and to its ordered section the first one.
+// TestOrders checks which iteration of a loop is the first to reach a failing statement. It may be
+// any iteration, but the first one if the statement is in an ordered section.
 func TestOrders(t *testing.T) {
 	for _, c := range []struct {
 		loop string
@@ -225,8 +225,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestPartsAreHeld: an iteration finds what it declared as it left it, whichever
-// others ran in between, and sums over all are whole.
+// TestPartsAreHeld checks that the parts of an iteration see its own variables unchanged, whichever
+// other iterations run in between, and that sums over all iterations are complete.
 func TestPartsAreHeld(t *testing.T) {
 	f, err := ir.Parse(`func f
  param x int64 = t0.vals

@@ -8,7 +8,7 @@ import (
 	"distaff/codegen/interp"
 )
 
-// launched runs the body of a launch of 2 blocks of 64 threads.
+// launched runs the given body in a launch of 2 blocks of 64 threads.
 func launched(t *testing.T, body string, x []float64, k []int32, seed uint64) (*interp.Failure,
 	error) {
 	t.Helper()
@@ -17,7 +17,7 @@ func launched(t *testing.T, body string, x []float64, k []int32, seed uint64) (*
 		[][2]int64{{2, 0}}, interp.Env{Seed: seed, Steps: 1e5})
 }
 
-// TestLaunchRules plants mistakes, which are to be found whatever the order.
+// TestLaunchRules checks that mistakes are found in every order of the threads.
 func TestLaunchRules(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"a store of two threads", "x[b] = 1.0", "race in launch kernel: x["},
@@ -93,7 +93,7 @@ func TestLaunchRules(t *testing.T) {
 	}
 }
 
-// TestLaunches runs right programs, without complaint in any order.
+// TestLaunches checks that correct programs run without an error in every order of the threads.
 func TestLaunches(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
@@ -224,8 +224,8 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
-// TestThreadsFail: a thread that fails is not waited for, the others run to their end, and the
-// leaf returns one of the failures.
+// TestThreadsFail checks that no thread waits for a failed thread, that the other threads run to
+// their end, and that the leaf returns one of the failures.
 func TestThreadsFail(t *testing.T) {
 	body := `
  if t % 32 == 5 {
@@ -266,8 +266,8 @@ func TestThreadsFail(t *testing.T) {
 	}
 }
 
-// TestPartsLeftOut: what a thread that failed did not store is no error of the others, which read
-// it; what one that goes on did not store is.
+// TestPartsLeftOut checks that other threads may read elements that a failed thread did not store.
+// If a thread that did not fail left an element out, reading it is an error.
 func TestPartsLeftOut(t *testing.T) {
 	const body = "shared s float64[64]\nif t != 5 {\ns[t] = 1.0\n} else {\nfail divide(b, t)\n}\nbarrier\nx[64 * b + t] = s[63 - t]"
 	for seed := range uint64(20) {
@@ -283,7 +283,8 @@ func TestPartsLeftOut(t *testing.T) {
 	}
 }
 
-// TestGrids: launches see each other's stores, and a grid has no blocks or a sensible number.
+// TestGrids checks that a launch sees the stores of an earlier launch, and that a grid may be empty
+// and must not have too many blocks.
 func TestGrids(t *testing.T) {
 	two :=
 		"launch one[n, 64] b, t {\n atomic x[t] += 1.0\n }\n for i in 0 : 3 {\n launch two[n, 64] b2, t2 {\n if b2 == 0 {\n x[t2] += x[63 - t2 + 64] + float64(i)\n }\n }\n }"
@@ -310,7 +311,7 @@ func TestGrids(t *testing.T) {
 	}
 }
 
-// BenchmarkLaunch is of threads that meet often.
+// BenchmarkLaunch runs threads that meet often.
 func BenchmarkLaunch(b *testing.B) {
 	benchmark(b, "warprows")
 }

@@ -7,14 +7,15 @@ import (
 	"testing"
 )
 
-// threadAccess is an access to an element by a thread, behind some barriers of its block and some
-// of its warp. Its kind is 0 for a load, 1 for a store, 2 for an atomic one.
+// threadAccess is an access of a thread to an element, after some barriers of its block and some of
+// its warp. Its kind is 0 for a load, 1 for a store and 2 for an atomic store.
 type threadAccess struct {
 	kind, elem, block, thread, barriers, warpBarriers int
 }
 
-// races is the definition: two accesses of two threads to one element, not both reads, not both
-// atomic, and no barrier of the block between them, nor of the warp if both are of it.
+// races implements the definition: two accesses race if different threads make them to the same
+// element, they are not both loads, not both atomic, and no barrier of the block separates them,
+// nor one of the warp if both threads are in it.
 func races(list []threadAccess) bool {
 	for i, p := range list {
 		for _, q := range list[:i] {
@@ -32,7 +33,8 @@ func races(list []threadAccess) bool {
 	return false
 }
 
-// TestThreadRaces draws programs of a few accesses and barriers, and compares with the definition.
+// TestThreadRaces draws programs of a few accesses and barriers, and compares the interpreter with
+// races.
 func TestThreadRaces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	found := 0

@@ -9,7 +9,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// unitLeaf is a leaf with a float64 array x, an int32 array k and a number n.
+// unitLeaf returns a leaf with the given body, a float64 array x, an int32 array k and a number n.
 func unitLeaf(t *testing.T, body string) *interp.Program {
 	t.Helper()
 	f,

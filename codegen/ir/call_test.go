@@ -14,8 +14,8 @@ const calls = `func leaf
 }
 `
 
-// TestCalls: the text form of a call is read back, the verifier takes it, and refuses calls that do
-// not fit the function or add to what they read.
+// TestCalls checks that Parse reads back the text form of a call, that Verify accepts it, and that
+// Verify refuses calls that do not match the function or that add to an array they also read.
 func TestCalls(t *testing.T) {
 	parse := func() (*Func, *Call) {
 		f, err := Parse(calls)

@@ -9,7 +9,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// sums is a leaf of sums over segments, whose loop over parents has the body given.
+// sums returns a leaf that sums over segments, with the given body of the loop over parents.
 func sums(t *testing.T, head, body string) *ir.Func {
 	t.Helper()
 	f,
@@ -22,7 +22,7 @@ func sums(t *testing.T, head, body string) *ir.Func {
 	return f
 }
 
-// inner is the loop over a segment.
+// inner is the loop over one segment.
 const inner = "for q in b : e {\ns += a[q]\n}\ny[i] = s"
 
 func TestCarry(t *testing.T) {
@@ -67,7 +67,8 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// TestCarryNot: what goes on elsewhere than at the segment before, or is read besides, stays.
+// TestCarryNot checks that Carry does not change loops that start elsewhere than at the end of the
+// previous segment, or whose begin is read by another statement.
 func TestCarryNot(t *testing.T) {
 	const bounds = "var s float64 = 0.0\nvar b int64 = pos[i:64]\nvar e int64 = pos[i + 1:64]\n"
 	for _, c := range []struct{ name, head, body string }{
@@ -108,7 +109,7 @@ func unindented(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// sumsRun is y after a run of a leaf of sums.
+// sumsRun returns y after a run of a leaf of sums.
 func sumsRun(t *testing.T, text string, bounds [2]int64) []float64 {
 	t.Helper()
 	f, err := ir.Parse(text)

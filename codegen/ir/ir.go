@@ -127,7 +127,7 @@ type (
 type Array struct {
 	Name  string
 	Elem  Type
-	Const bool // nothing stores to it; C declares it const and restrict
+	Const bool // nothing stores to it, so that threads may share it
 }
 
 // Table holds arrays of one element type under an index. The iterations of a Parallel loop put the

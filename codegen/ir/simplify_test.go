@@ -76,7 +76,7 @@ func TestSimplify(t *testing.T) {
 	}
 }
 
-// TestSimplifyMeaning runs every leaf before and after.
+// TestSimplifyMeaning runs every leaf before and after Simplify and compares the results.
 func TestSimplifyMeaning(t *testing.T) {
 	for _, c := range irtest.Cases() {
 		f := c.Func()

@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/ir/irtest"
 )
 
-// TestRoundTrip holds Parse(Print(f)) = f and, as the leaves are written in
-// Print's own style but for redundant parentheses, Print(Parse(s)) = s.
+// TestRoundTrip checks that Parse(Print(f)) equals f. The leaves are written in the style of Print,
+// except for redundant parentheses, so that it also checks that Print(Parse(s)) equals s.
 func TestRoundTrip(t *testing.T) {
 	for _, c := range irtest.All() {
 		f := c.Func()

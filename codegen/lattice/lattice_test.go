@@ -7,7 +7,7 @@ import (
 	"distaff/codegen/cin"
 )
 
-// kinds: lower-case names are dense or located, Z is absent, others are iterated.
+// kinds returns full for lower-case names, absent for Z, and iterate for other names.
 func kinds(a *cin.Access) kind {
 	switch {
 	case a.Name == "Z":
@@ -53,7 +53,7 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// sameText compares lattices up to the order of iterators and points.
+// sameText compares the texts of two lattices up to the order of iterators and points.
 func sameText(a, b string) bool {
 	norm := func(s string) map[string]bool {
 		out := map[string]bool{}
@@ -82,8 +82,8 @@ func sameText(a, b string) bool {
 	return len(x) == len(y)
 }
 
-// TestClosed checks that two points have their union, which makes one largest
-// point hold at any coordinate.
+// TestClosed checks that a lattice with two points also has their union, so that one largest point
+// holds at any coordinate.
 func TestClosed(t *testing.T) {
 	for _, src := range []string{"a = B + C * D + E / F", "a = (B + C) * (D + E)",
 		"a = B / (C + D) - E", "a = (B + c) * (D + e) + F"} {
@@ -106,7 +106,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestCoarse: a long sum has too many points, and becomes one that says that
+// TestCoarse checks that a long sum, which has too many points, becomes one point that says that
 // any of its iterators may be present.
 func TestCoarse(t *testing.T) {
 	var names []string

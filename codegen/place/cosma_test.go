@@ -43,7 +43,7 @@ func TestCosma(t *testing.T) {
 	}
 }
 
-// TestCosmaIsBest compares with a search over all grids.
+// TestCosmaIsBest compares Cosma with a search over all grids.
 func TestCosmaIsBest(t *testing.T) {
 	for _, p := range []product{{m: 60, n: 48, k: 100}, {m: 7, n: 300, k: 11}, {m: 33, n: 33, k: 33}} {
 		for ranks := int64(1); ranks <= 40; ranks++ {

@@ -63,8 +63,8 @@ func identity(n int) []int {
 	return order
 }
 
-// Nested cuts have as many ranges as the product of the extents, each of which the outer grid's
-// hold.
+// TestHomePieces checks that nested cuts have as many ranges as the product of the extents, and
+// that the ranges of the outer grid contain them.
 func TestHomePieces(t *testing.T) {
 	for nodes := int64(1); nodes < 5; nodes++ {
 		for gpus := int64(1); gpus < 4; gpus++ {

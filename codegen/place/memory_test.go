@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMemory: a placement names a memory behind its last level, and prints it there.
+// TestMemory checks that a placement names a memory after its last level, and that String prints it
+// there.
 func TestMemory(t *testing.T) {
 	for text, want := range map[string]Memory{
 		"(x,y) -> M(x)":           AnyMemory,

@@ -10,7 +10,7 @@ import (
 	"distaff/codegen/notation"
 )
 
-// normal is the normal form of a statement.
+// normal returns the normal form of a statement.
 func normal(t *testing.T, statement string) *notation.Normal {
 	t.Helper()
 	s, err := notation.Parse(statement)
@@ -20,8 +20,8 @@ func normal(t *testing.T, statement string) *notation.Normal {
 	return notation.Normalize(s)
 }
 
-// TestBlockingNest: the points of a block schedule's nest are its blocks, and the values of its
-// distributed loops are the number that the mapping gives them.
+// TestBlockingNest checks that the points of a block schedule's nest are its blocks, and that the
+// values of the distributed loops are the number that the mapping gives to the block.
 func TestBlockingNest(t *testing.T) {
 	for _, c := range []struct {
 		splits, order, mapping string
@@ -68,8 +68,8 @@ func TestBlockingNest(t *testing.T) {
 	}
 }
 
-// TestNestBlocking: a nest cuts variables of the result, and sums in parts, and groups the terms by
-// the sums that they have.
+// TestNestBlocking checks that a nest cuts variables of the result and sums, and groups the terms
+// by the cut sums that they contain.
 func TestNestBlocking(t *testing.T) {
 	n := normal(t, "y(i) = d(i) + A(i,j)*x(j)")
 	nest := &Nest{Machine: Line(2),
@@ -95,7 +95,7 @@ func TestNestBlocking(t *testing.T) {
 	}
 }
 
-// TestNestBlockingRefused: the parts of a sum inside a quotient cannot be summed one by one.
+// TestNestBlockingRefused checks that a nest cannot cut a sum inside a quotient.
 func TestNestBlockingRefused(t *testing.T) {
 	n := normal(t, "y(i) = b(i) / sum(j, A(i,j))")
 	nest := &Nest{Machine: Line(2), Loops: []Loop{{Var: "jo", N: 2, Dim: 0}},
@@ -109,7 +109,7 @@ func TestNestBlockingRefused(t *testing.T) {
 	}
 }
 
-// TestDimName: the name of each dimension is one by which Dim finds it.
+// TestDimName checks that Dim finds each dimension by its DimName.
 func TestDimName(t *testing.T) {
 	for text, want := range map[string]string{
 		"4": "M.x", "2x3": "M.x M.y", "2x3x4": "M.x M.y M.z", "1x2x3x4": "M.0 M.1 M.2 M.3",

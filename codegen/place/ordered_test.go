@@ -9,7 +9,8 @@ import (
 	"distaff/codegen/diag"
 )
 
-// TestOrdered: what a placement cuts by stored entries, and along which dimensions of the machine.
+// TestOrdered checks which modes a placement cuts by stored entries, and along which dimensions of
+// the machine.
 func TestOrdered(t *testing.T) {
 	for _, c := range []struct {
 		machine, placement string
@@ -112,8 +113,8 @@ func TestChunksN(t *testing.T) {
 	}
 }
 
-// TestEvenKeys: ranges of entries that are spread evenly begin where their share of the coordinates
-// does, and within a row where there are several coordinates.
+// TestEvenKeys checks where ranges of evenly spread entries begin: at their share of the
+// coordinates, and within a row if positions have several coordinates.
 func TestEvenKeys(t *testing.T) {
 	for _, c := range []struct {
 		name  string

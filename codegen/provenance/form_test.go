@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// unnamed leaves forms as they are, for numbers.
+// unnamed is a Namer that leaves forms as they are, for evaluation.
 func unnamed(_ string, f Form) Form { return f }
 
 type named string
 
 func (n named) String() string { return string(n) }
 
-// TestForms: a form's text, and its number for i = 17 and j = 5.
+// TestForms checks a form's text, and its value for i = 17 and j = 5.
 func TestForms(t *testing.T) {
 	i, j := Of(named("i")), Of(named("j"))
 	values := map[Symbol]int64{named("i"): 17, named("j"): 5}
@@ -44,8 +44,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestTiles: how many tiles a range has, where each lies, and what is known of that
-// beforehand.
+// TestTiles checks how many tiles a range has, the range of each tile, and which sizes are known
+// constants.
 func TestTiles(t *testing.T) {
 	for _, c := range []struct {
 		kind  Kind

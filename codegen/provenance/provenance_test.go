@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// relation reads a relation from its text form, in which pos names an access
-// after the variables.
+// relation reads a relation from its text form, in which pos names an access after the variables.
 func relation(t *testing.T, text string) Relation {
 	t.Helper()
 	name, rest, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
@@ -40,7 +39,7 @@ func relation(t *testing.T, text string) Relation {
 	return r
 }
 
-// graph is the relations of a text, apart by semicolons.
+// graph reads relations that are separated by semicolons.
 func graph(t *testing.T, text string) *Graph {
 	t.Helper()
 	var g *Graph
@@ -182,8 +181,8 @@ func TestOriginal(t *testing.T) {
 	}
 }
 
-// TestTileOf: the variables of a producer stand for the consumer's until one of both is replaced,
-// and are of their own then.
+// TestTileOf checks that a variable of the producer is another name for the consumer's variable
+// until one of them is replaced.
 func TestTileOf(t *testing.T) {
 	const tile = "pos(j, p, A(i,j)); split(p, p0, p1, 8); precompute(p1, pw)"
 	for _, c := range []struct {
@@ -236,7 +235,7 @@ func TestWithRefuses(t *testing.T) {
 	}
 }
 
-// TestWithBranches makes two graphs of one, which do not meet.
+// TestWithBranches makes two graphs from one and checks that they do not affect each other.
 func TestWithBranches(t *testing.T) {
 	g := graph(t, stripMined+"; split(j, j0, j1, 2)")
 	a, err := g.With(relation(t, "split(i1, a0, a1, 2)"))

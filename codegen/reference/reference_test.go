@@ -14,7 +14,7 @@ import (
 	"distaff/codegen/notation"
 )
 
-// entries makes a tensor from a map of "1,2" to values.
+// tensor makes a tensor from a map of coordinates, such as "1,2", to values.
 func tensor(t dtype.Type, dims []int64, entries map[string]float64) *Tensor {
 	out := NewTensor(t, dims...)
 	for key, v := range entries {
@@ -32,7 +32,7 @@ func tensor(t dtype.Type, dims []int64, entries map[string]float64) *Tensor {
 	return out.Finish()
 }
 
-// problem is a statement over variables of these sizes, without its tensors.
+// problem returns a statement over variables of the given sizes, without its tensors.
 func problem(t testing.TB, src string, ty dtype.Type, sizes map[string]int64) Problem {
 	t.Helper()
 	s, err := notation.Parse(src)
@@ -107,8 +107,8 @@ func same(a, b map[string]float64) bool {
 	return true
 }
 
-// TestSpec has the sentences of SPEC's "Tensor index notation", each with
-// results computed by hand.
+// TestSpec has the rules of "Tensor index notation" in the specification, with results computed by
+// hand.
 func TestSpec(t *testing.T) {
 	type m = map[string]float64
 	type ts = map[string]m
@@ -199,7 +199,7 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// compareAt holds At to what All gave, at every coordinate.
+// compareAt compares At with the points of All at every coordinate.
 func compareAt(t *testing.T, e *Evaluator, src string, want map[string]float64) {
 	t.Helper()
 	coord := make([]int64, len(e.left))
@@ -399,7 +399,8 @@ func TestExactAndTolerance(t *testing.T) {
 	}
 }
 
-// TestLargeSpaces reaches rows by number and by name, and hypersparse modes.
+// TestLargeSpaces covers rows whose points are identified by numbers and by bytes, and hypersparse
+// modes.
 func TestLargeSpaces(t *testing.T) {
 	for _, size := range []int64{1 << 24, 1 << 40} {
 		b := NewTensor(dtype.Float64, size, size, size)

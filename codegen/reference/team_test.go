@@ -14,7 +14,7 @@ import (
 	"distaff/codegen/dtype"
 )
 
-// teamProblem is a statement over random tensors of sizes that its variables have.
+// teamProblem returns a statement over random tensors whose sizes are the sizes of its variables.
 func teamProblem(t *testing.T, src string, ty dtype.Type, sizes map[string]int64, entries int,
 	seed int64) Problem {
 	t.Helper()
@@ -45,7 +45,7 @@ func teamProblem(t *testing.T, src string, ty dtype.Type, sizes map[string]int64
 	return p
 }
 
-// gathered is every point of a problem as text, the ranges in order, and the error.
+// gathered returns every point of a problem as text, with the ranges in order, and the error.
 func gathered(p Problem, threads int) (string, error) {
 	var mu sync.Mutex
 	ranges := map[int64]*gathering{}
@@ -93,8 +93,8 @@ func (g *gathering) Point(coord []int64, p Point) error {
 
 func (g *gathering) Close() error { g.closed = true; return nil }
 
-// TestTeam: points, to the last bit, and errors are the same with any number of threads, and the
-// points are those of At but for the order of the sum.
+// TestTeam checks that points, to the last bit, and errors are the same for any number of threads,
+// and that the points agree with At except for the order of the sums.
 func TestTeam(t *testing.T) {
 	sizes := map[string]int64{"i": 90, "j": 80, "k": 70, "l": 85, "s": 5, "h": 1 << 40, "g": 1 << 41}
 	for _, src := range []string{
@@ -149,7 +149,7 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// TestTeamSamples: At gives each coordinate its point, and the first error.
+// TestTeamSamples checks that At returns the point of each coordinate, and the first error.
 func TestTeamSamples(t *testing.T) {
 	p := teamProblem(t, "A(i,j) = B(i,k)/C(k,j)", dtype.Int64,
 		map[string]int64{"i": 50, "j": 50, "k": 50}, 300, 3)
@@ -173,7 +173,8 @@ func TestTeamSamples(t *testing.T) {
 	}
 }
 
-// TestTeamEnds: a context ends rows of many points within them, and a Visitor's error the rest.
+// TestTeamEnds checks that the end of a context stops the evaluation within a large row, and that a
+// Visitor's error stops the other ranges.
 func TestTeamEnds(t *testing.T) {
 	p := teamProblem(t, "A(i) = B(i) + C(j)*D(k)*E(l)", dtype.Float64,
 		map[string]int64{"i": 200, "j": 3000, "k": 3000, "l": 3000}, 5000, 1)

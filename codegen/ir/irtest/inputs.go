@@ -182,9 +182,9 @@ var inputs = map[string]input{
 	}, bounds: [][2]int64{{0, 20}}},
 }
 
-// rowsOf are n rows of a matrix of m columns, some empty, some with nearly all coordinates, and
-// most with few: windows of 16 end everywhere in them. Values are of either sign, zeros among them,
-// and their sums are rounded.
+// rowsOf returns n rows of a matrix with m columns. Some rows are empty, some have nearly all
+// coordinates, and most have few, so that windows of 16 entries end at every place in a row. The
+// values have both signs and include zeros; their sums are rounded.
 func rowsOf(n, m int, seed uint64) (pos, crd []int32, vals []float64) {
 	r := rand.New(rand.NewPCG(seed, 13))
 	pos = []int32{0}
@@ -242,7 +242,8 @@ func complexes(n int) []complex128 {
 	return z
 }
 
-// arithArgs holds the corners of every type: extremes, infinities, NaN, both zeros.
+// arithArgs returns the special values of every type: extremes, infinities, NaN, and zeros of both
+// signs.
 func arithArgs() []interp.Arg {
 	inf, nan, negz := math.Inf(1), math.NaN(), math.Copysign(0, -1)
 	i32 := append([]int32{0, 1, -1, math.MinInt32, math.MaxInt32, math.MinInt32, -1, 46341, -46341, 7},

@@ -1,5 +1,5 @@
-// Package irtest holds leaves written by hand that cover every node of the IR,
-// with inputs, for the tests of what prints, reads, runs and compiles them.
+// Package irtest has hand-written leaves that together contain every node of the IR, with inputs.
+// Tests of the packages that print, parse, run and compile leaves use them.
 package irtest
 
 import (
@@ -17,7 +17,7 @@ import (
 //go:embed testdata
 var files embed.FS
 
-// A Case is a leaf and what to run it on.
+// A Case is a leaf with the inputs to run it on.
 type Case struct {
 	Name   string
 	Text   string
@@ -36,16 +36,16 @@ func (c Case) Func() *ir.Func {
 	return f
 }
 
-// Cases are the leaves for a CPU, with their inputs.
+// Cases returns the leaves for a CPU.
 func Cases() []Case { return cases("testdata") }
 
-// Units are leaves with the loops of a GPU, before any Launch is made of them.
+// Units returns the leaves with GPU loops, which have no Launch yet.
 func Units() []Case { return cases("testdata/units") }
 
-// Launches are leaves with launches.
+// Launches returns the leaves with launches.
 func Launches() []Case { return cases("testdata/launches") }
 
-// All are the leaves of Cases, Units and Launches.
+// All returns the leaves of Cases, Units and Launches.
 func All() []Case { return slices.Concat(Cases(), Units(), Launches()) }
 
 func cases(dir string) []Case {
@@ -90,7 +90,7 @@ func result(levels int) interp.Arg {
 func level(pos, crd any) interp.Level       { return interp.Level{Pos: data(pos), Crd: data(crd)} }
 func dense(size, offset int64) interp.Level { return interp.Level{Size: size, Offset: offset} }
 
-// integers fills a slice with small whole numbers, of which sums are exact.
+// integers returns n random small whole numbers, whose sums are exact.
 func integers[T int32 | int64 | float32 | float64](n int, seed uint64) []T {
 	r := rand.New(rand.NewPCG(seed, 7))
 	s := make([]T, n)
@@ -100,7 +100,7 @@ func integers[T int32 | int64 | float32 | float64](n int, seed uint64) []T {
 	return s
 }
 
-// spread fills a slice with integers of the whole range.
+// spread returns n random integers from the whole range of the type.
 func spread[T int32 | int64](n int, seed uint64) []T {
 	r := rand.New(rand.NewPCG(seed, 9))
 	s := make([]T, n)
@@ -110,7 +110,7 @@ func spread[T int32 | int64](n int, seed uint64) []T {
 	return s
 }
 
-// sparse is a matrix of n rows and m columns in compressed rows.
+// sparse returns a random matrix of n rows and m columns in compressed rows.
 func sparse[I int32 | int64](n, m, perRow int, seed uint64) (pos, crd []I, vals []float64) {
 	r := rand.New(rand.NewPCG(seed, 11))
 	pos = []I{0}

@@ -13,8 +13,8 @@ import (
 	"distaff/codegen/ir/irtest"
 )
 
-// nodes are the types of the package's statements and expressions: those that have the methods
-// of Stmt and Expr.
+// nodes returns the names of the statement and expression types of package ir: the types that have
+// the methods of Stmt or Expr.
 func nodes(t *testing.T) map[string]bool {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "../ir.go", nil, 0)
@@ -34,8 +34,9 @@ func nodes(t *testing.T) map[string]bool {
 	return out
 }
 
-// TestEveryNode: the leaves have every statement and expression of the IR but calls of a user's C,
-// every kind of loop and every operator, so that what runs all of them has met all.
+// TestEveryNode checks that the leaves contain every statement and expression of the IR except
+// calls of user-provided C, every kind of loop and every operator. A test that runs all leaves then
+// covers them.
 func TestEveryNode(t *testing.T) {
 	want := nodes(t)
 	if len(want) < 25 {
@@ -75,8 +76,8 @@ func TestEveryNode(t *testing.T) {
 	}
 }
 
-// TestInputs: each leaf is right by the rules of the IR, and ends on its inputs as the case says;
-// inputs are the same at each call, and fresh.
+// TestInputs checks that each leaf passes Verify and ends on its inputs as its case says, and that
+// each call returns new and equal inputs.
 func TestInputs(t *testing.T) {
 	for _, c := range irtest.Cases() {
 		f := c.Func()
