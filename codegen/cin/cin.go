@@ -4,7 +4,7 @@
 //
 //	forall(i, where(y(i) = t, forall(j, t += B(i,j) * x(j))))
 //
-// A Forall runs its body for every coordinate of a variable at which the body may have a value. A
+// A Forall runs its body for every coordinate of a variable where the body may have a value. A
 // Where first runs its producer, which fills a temporary (a scalar, or a workspace over index
 // variables) that starts out empty. It then runs its consumer, which reads the temporary. A Seq
 // runs its statements one after another; all of them accumulate into the same target. If a
@@ -243,8 +243,8 @@ func ExprAccesses(x Expr, fn func(*Access)) {
 	}
 }
 
-// MapAccesses returns x with each access replaced by the expression that fn returns for it.
-// Subexpressions that do not change are reused.
+// MapAccesses returns x with each access replaced by fn's result. Subexpressions that do not change
+// are reused.
 func MapAccesses(x Expr, fn func(*Access) *Access) Expr {
 	switch x := x.(type) {
 	case *Access:

@@ -28,8 +28,8 @@ func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
 	}
 }
 
-// Standing returns the body of s with the variable of each loop replaced by g.ConsumerVar of it. A
-// loop over the new variable of a precompute then runs over the variable that it replaces in the
+// Standing returns the body of s with each loop variable v replaced by g.ConsumerVar(v). A loop
+// over the new variable of a precompute then runs over the variable that it replaces in the
 // producer.
 func Standing(s Stmt, g *provenance.Graph) Stmt {
 	return Map(Body(s), func(t Stmt) Stmt {
@@ -75,9 +75,8 @@ func Descend(s Stmt, fn func(t Stmt) (Stmt, bool)) Stmt {
 	return children(s, func(t Stmt) Stmt { return Descend(t, fn) })
 }
 
-// Map returns s with each statement replaced by the statement that fn returns for it. Inner
-// statements are replaced before the statement around them. Statements that do not change are
-// reused.
+// Map returns s with each statement replaced by fn's result. Inner statements are replaced before
+// the statement around them. Statements that do not change are reused.
 func Map(s Stmt, fn func(Stmt) Stmt) Stmt {
 	return fn(children(s, func(t Stmt) Stmt { return Map(t, fn) }))
 }

@@ -10,7 +10,7 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Parse reads the text that String and Pretty write. An error names the byte at which it occurs.
+// Parse reads the text that String and Pretty write. An error names its byte offset.
 func Parse(text string) (Stmt, error) {
 	p := &parser{text: text}
 	p.next()

@@ -3,8 +3,8 @@ package cin
 import "fmt"
 
 // MisplacedUnit returns the first loop of s whose unit does not exist at that place on the
-// hardware, and the reason. It returns nil if there is no such loop. A GPU runs blocks; each block
-// has warps of ir.WarpSize threads. The rules are:
+// hardware, and the reason. If every loop is in order, it returns nil. A GPU runs blocks; each
+// block has warps of ir.WarpSize threads. The rules are:
 //
 //   - A loop on GPUBlock is not inside another loop on a unit of a GPU.
 //   - A loop on GPUWarp is inside a loop on GPUBlock, and not inside another on GPUWarp or

@@ -128,8 +128,8 @@ func (c *compiler) variable(v *ir.Var) int {
 // frame.touch checks the threads of a Launch without a track.
 var launchTracks = []int{}
 
-// tracks returns the numbers of the loops around the current statement in which accesses to a may
-// race. It returns nil if there are none, as for most arrays.
+// tracks returns the numbers of the loops around the current statement whose iterations may race on
+// a. It returns nil if there are none, as for most arrays.
 func (c *compiler) tracks(a *ir.Array) []int {
 	if c.launched[a] {
 		return launchTracks

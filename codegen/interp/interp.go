@@ -192,7 +192,7 @@ type frame struct {
 	inLoops   []int // indices in ints of the loop variables, outermost first
 	launches  uint32
 	grids     []*grid // the grid of each launch of the leaf; nil until it has run
-	thread    *thread // the GPU thread that the frame belongs to; nil for the leaf's frame
+	thread    *thread // the GPU thread that owns the frame; nil if the leaf owns it
 }
 
 // errorf ends the run with an *Error, by a panic that Run recovers.
@@ -301,7 +301,7 @@ func (p *Program) bind(fr *frame, args []Arg, bounds [][2]int64, threads int) {
 }
 
 // checkAliases ends the run if two array parameters are the same memory and the leaf stores to one
-// of them: generated code declares its arrays restrict.
+// of them, because generated code declares its arrays restrict.
 func (p *Program) checkAliases(fr *frame) {
 	seen := map[any]int{}
 	for _, q := range p.params {

@@ -161,7 +161,7 @@ func (b *coder) enter(what string) int {
 func (b *coder) leave() { b.trips = b.trips[:len(b.trips)-1] }
 
 // loop generates the code of a For. The loop variable itself counts, because the body cannot assign
-// to it.
+// it.
 func (b *coder) loop(s *ir.For) {
 	v, end, lo, hi, step := b.c.variable(s.V), b.hidden(ir.Int64), b.c.int(s.Lo), b.c.int(s.Hi), s.Step
 	count := b.enter("the loop over " + s.V.Name)

@@ -23,10 +23,10 @@ type cell struct {
 	wroteOrdered, readOrdered bool
 }
 
-// many stands for several iterations, threads, warps or blocks.
+// many means several iterations, threads, warps or blocks.
 const many = -1
 
-// access is the way in which an element is accessed.
+// access says how an element is accessed.
 type access uint8
 
 const (

@@ -31,7 +31,7 @@ func (c *compiler) block(b *ir.Block) stmtFn {
 	}
 }
 
-// stmt compiles a statement. It returns nil for a statement that does nothing.
+// stmt compiles a statement. If the statement does nothing, it returns nil.
 func (c *compiler) stmt(s ir.Stmt) stmtFn {
 	switch s := s.(type) {
 	case *ir.Block:
@@ -211,7 +211,7 @@ func (c *compiler) store(s *ir.Store) stmtFn {
 	return c.storeInt(s, place)
 }
 
-// stored returns a closure that sets an element to a value, or adds the value to it.
+// stored returns a closure that sets an element to the value of x, or adds the value if add is set.
 func stored[T float32 | float64 | complex64 | complex128](x func(*frame) T,
 	place func(*frame) (*memory, int64), add bool, elements func(*memory) []T) stmtFn {
 	return func(fr *frame) {
@@ -304,7 +304,7 @@ func (fr *frame) owned(k int, what string) *memory {
 	return m
 }
 
-// drop takes the memory of array k away from the leaf. s says what became of it.
+// drop takes the memory of array k away from the leaf. s is the new state of the array.
 func (fr *frame) drop(k int, s state) {
 	m := fr.owned(k, "free")
 	delete(fr.live, m)

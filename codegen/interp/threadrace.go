@@ -1,8 +1,8 @@
 package interp
 
 // threadCell records what the threads of a launch did to one element. Accesses of two threads race
-// if at least one is a store, they are not both atomic, and no barrier separates them: a barrier of
-// the block, or a barrier of the warp if both threads are in it.
+// if at least one is a store, they are not both atomic, and no barrier separates the threads. A
+// barrier of the block separates all its threads, and a barrier of a warp the threads of the warp.
 type threadCell struct {
 	launch uint32
 	done   [3]doers // indexed by access

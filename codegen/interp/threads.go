@@ -11,7 +11,7 @@ type threadState uint8
 
 const (
 	ready   threadState = iota
-	waiting             // at the meeting to which pc points
+	waiting             // waits at the meeting code[pc]
 	ended
 	failed // ended by a Fail
 )
@@ -26,7 +26,7 @@ type thread struct {
 	made   []int // for each Shared statement, how many times the thread has run it
 }
 
-// at returns the meeting at which t waits. t must be waiting.
+// at returns the meeting where t waits. t must be waiting.
 func (t *thread) at(k *kernel) *meeting { return k.code[t.pc].meet }
 
 // warp is a warp of the current block.
@@ -270,9 +270,9 @@ func (g *grid) resume(t *thread) {
 	t.state = ended
 }
 
-// met returns the meeting at which the threads wait, or nil if none waits. Threads that failed do
-// not count. It ends the run if the others are not all at the same meeting, in the same iteration
-// of the loops around it.
+// met returns the meeting where the threads wait, or nil if none waits. Threads that failed do not
+// count. It ends the run if the others are not all at the same meeting, in the same iteration of
+// the loops around it.
 func (g *grid) met(threads []thread) *meeting {
 	var first, gone *thread
 	for i := range threads {

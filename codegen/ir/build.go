@@ -1,7 +1,7 @@
 package ir
 
 // The constructors of expressions fold constants and drop identities, and nothing
-// more: the value of the returned expression equals that of the plain node in every bit
+// more: the returned expression has the same value as the plain node in every bit
 // (x*1.0 becomes x, but x+0.0 stays, because it turns -0 into 0).
 
 // Int returns an Int64 literal.
@@ -20,7 +20,7 @@ func Number(t Type, c complex128) *Lit {
 	return convert(&Lit{Typ: Complex128, C: c}, t)
 }
 
-// Zero returns the zero of a type (false for Bool).
+// Zero returns the zero of a type. It is false for Bool.
 func Zero(t Type) *Lit { return &Lit{Typ: t} }
 
 // One returns the one of a type (true for Bool).
@@ -146,8 +146,8 @@ func Convert(t Type, x Expr) Expr {
 	return &Cast{Typ: t, X: x}
 }
 
-// Choose returns an expression that is x if cond holds, else y. Only the chosen operand is
-// evaluated.
+// Choose returns an expression with the value of x if cond holds, and of y otherwise. Only the
+// chosen operand is evaluated.
 func Choose(cond, x, y Expr) Expr {
 	if l, ok := cond.(*Lit); ok {
 		if l.I != 0 {

@@ -8,9 +8,9 @@ import (
 )
 
 type (
-	// Call calls a C function that the user provides. The function adds to the elements that the
-	// Added arguments point to, reads those that the other pointers point to, and has no other
-	// effect. The memory that it adds to does not overlap another argument. Only C can run it.
+	// Call calls a C function that the user provides. The function adds to the elements under the
+	// Added pointers, reads the elements under the other pointers, and has no other effect. The
+	// memory that it adds to does not overlap another argument. Only C can run it.
 	Call struct {
 		Func *Extern
 		Args []Argument

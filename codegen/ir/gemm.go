@@ -7,10 +7,10 @@ import (
 )
 
 type (
-	// Gemm adds Alpha*A*B to C, where A has M rows and K columns, B has K rows and N columns, and C
-	// has M rows and N columns. The rows or columns of a matrix may range over several index
-	// variables together. M, N and K list the extent of each variable; if any extent is below 1,
-	// the statement does nothing. The elements of all matrices have the type of Alpha, a float or a
+	// Gemm adds Alpha*A*B to C. A has M rows and K columns, B has K rows and N columns, and C has M
+	// rows and N columns. The rows or columns of a matrix may range over several index variables
+	// together. M, N and K list the extent of each variable; if any extent is below 1, the
+	// statement does nothing. The elements of all matrices have the type of Alpha, a float or a
 	// complex number. C shares no memory with A and B. The sums may be computed in any order.
 	Gemm struct {
 		M, N, K []Expr

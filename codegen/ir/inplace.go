@@ -62,8 +62,8 @@ type places map[string]polynomial
 // that it stores to whenever it runs.
 type uses struct{ reads, stores, sure places }
 
-// parameters finds the arrays of values in f's parameters. It records that the sizes and offsets of
-// old equal those of the result. It returns false if there are no two such arrays of one type.
+// parameters finds the arrays of values in f's parameters. It records that old has the sizes and
+// offsets of the result. It returns false unless both arrays exist and have the same type.
 func (c *inPlace) parameters(f *Func, old int) bool {
 	heads := map[Slot]*Var{}
 	for _, p := range f.Params {
@@ -236,7 +236,7 @@ func changing(b *Block) (vars []*Var) {
 	return vars
 }
 
-// inLoop returns the uses of the body of a loop in which vars change.
+// inLoop returns the uses of a loop's body. vars are the variables that change in the loop.
 func (c *inPlace) inLoop(vars []*Var, body *Block) uses {
 	c.around = append(c.around, vars)
 	u := c.block(body)

@@ -107,12 +107,12 @@ type (
 	}
 	// Cast converts X to Typ. Integers wrap and floats round. A float is truncated to an integer
 	// and saturates (see Truncate). A complex number becomes a float by dropping the imaginary
-	// part. A number becomes a Bool that says whether it differs from zero.
+	// part. A number becomes a Bool: true if it differs from zero.
 	Cast struct {
 		Typ Type
 		X   Expr
 	}
-	// Select is X if Cond holds, else Y. Only the chosen operand is evaluated.
+	// Select is X if Cond holds, and otherwise Y. Only the chosen operand is evaluated.
 	Select struct{ Cond, X, Y Expr }
 	// Search is a binary search over A, which must ascend. Its value is the first p in [Lo, Hi)
 	// with A[p] >= Key (A[p] > Key if Upper), or Hi if there is none. Its type is Int64.
@@ -127,7 +127,7 @@ type (
 type Array struct {
 	Name  string
 	Elem  Type
-	Const bool // nothing stores to it, so that threads may share it
+	Const bool // nothing stores to the array, so that threads may share it
 }
 
 // Table holds arrays of one element type under an index. The iterations of a Parallel loop put the
@@ -333,7 +333,7 @@ type (
 		T     *Table
 		Index Expr
 	}
-	// FreeTable frees T and the arrays that are still in it.
+	// FreeTable frees T and the arrays that are still in the table.
 	FreeTable struct{ T *Table }
 	// Publish hands A, with Len elements, over to the caller as the array Slot of the result. The
 	// caller owns it from then on.
@@ -343,7 +343,7 @@ type (
 		Len  Expr
 	}
 	// Fail ends the leaf with an error. The message shows the coordinates Coord. In a Launch, Fail
-	// ends only its thread; when all threads have ended, the leaf returns the error of one of them.
+	// ends only its thread; when all threads have ended, the leaf returns one of their errors.
 	Fail struct {
 		Code  FailCode
 		Coord []Expr

@@ -164,7 +164,7 @@ func (p *parser) function() *Func {
 	return f
 }
 
-// headVar reads the name of an Int64 variable. It returns nil for _.
+// headVar reads the name of an Int64 variable. If the name is _, it returns nil.
 func (p *parser) headVar() *Var {
 	if p.accept("_") {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// levels lists the binary operators by precedence, those that bind loosest first.
+// levels lists the binary operators by precedence, the loosest first.
 var levels = [][]Op{{Or}, {And}, {Eq, Ne, Lt, Le}, {Add, Sub}, {Mul, Div, Rem}}
 
 func (p *parser) expr() Expr { return p.binary(0) }

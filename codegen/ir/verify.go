@@ -376,8 +376,8 @@ func (v *verifier) stored(a *Array) error {
 	return nil
 }
 
-// owned returns an error unless Alloc made a. Inside loops that run in parallel, a must be made in
-// the innermost of them.
+// owned returns an error unless Alloc made a. Inside parallel loops, a must be made in the
+// innermost parallel loop.
 func (v *verifier) owned(a *Array) error {
 	if err := v.known(a); err != nil {
 		return err

@@ -60,8 +60,8 @@ func (v *verifier) allocTable(s *AllocTable) error {
 	return v.named(s.T.Name, s.T)
 }
 
-// ownTable returns an error unless t exists. Inside loops that run in parallel, t must be made in
-// the innermost of them.
+// ownTable returns an error unless t exists. Inside parallel loops, t must be made in the innermost
+// parallel loop.
 func (v *verifier) ownTable(t *Table) error {
 	if t == nil || !v.tables[t] {
 		return errors.New("a table that is not allocated before")

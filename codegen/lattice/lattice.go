@@ -5,7 +5,7 @@
 // A lattice is a set of points, and a point is a set of iterators. A point says that the loop's
 // body may have a value at coordinates where all of its iterators are present. A point with
 // Universe says that there may be a value at every coordinate; the iterators that are present there
-// contribute to it. Expressions combine points as follows (Kjolstad et al., "The Tensor Algebra
+// contribute to the value. Expressions combine points as follows (Kjolstad et al., "The Tensor Algebra
 // Compiler", 2017, section 5, with the quotient added):
 //
 //   - The points of a product x*y are the unions of each point of x with each point of y.
@@ -71,7 +71,7 @@ func (s Set) Union(t Set) Set {
 	return Set(u)
 }
 
-// compare orders sets as binary numbers, in which iterator 0 is the lowest bit.
+// compare orders sets as binary numbers whose lowest bit is iterator 0.
 func (s Set) compare(t Set) int {
 	if c := cmp.Compare(len(s), len(t)); c != 0 {
 		return c
@@ -292,8 +292,7 @@ func (l *Lattice) Under(p Point) []Point {
 	return out
 }
 
-// String returns the lattice on one line: {B(i,j), C(i,j)} {B(i,j)} {C(i,j)}. U stands for the
-// universe.
+// String returns the lattice on one line: {B(i,j), C(i,j)} {B(i,j)} {C(i,j)}. U is the universe.
 func (l *Lattice) String() string {
 	if len(l.Points) == 0 {
 		return "absent"

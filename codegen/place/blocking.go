@@ -109,7 +109,7 @@ func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Bloc
 		if len(cut) == 0 {
 			return nil, diag.Errorf("split", "--split=%s: %s", s.Var, Splittable(n, vars[0]))
 		}
-		// One name may stand for several variables, of different sizes.
+		// One name may mean several variables, of different sizes.
 		most := int64(0)
 		for _, v := range cut {
 			most = max(most, sizes[v])
@@ -166,7 +166,7 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	return append(cuts, size), nil
 }
 
-// renamed returns the variables of n that a name in the spec stands for.
+// renamed returns the variables of n that the user's name means.
 func (spec *BlockSpec) renamed(n *notation.Normal, user string) []string {
 	var list []string
 	for _, v := range n.Vars {

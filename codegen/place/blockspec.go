@@ -14,8 +14,8 @@ type BlockSpec struct {
 	Order  []string // block loops, outermost first
 	Extend []string // reduction variables with partial results of their own
 	Map    []string // variables that determine the rank of a block
-	// Exact says that the names are names of the normal form, in which the variables of each sum()
-	// are renamed apart. Otherwise they are the names that the user wrote.
+	// Exact says that the names are names of the normal form, which renames the variables of each
+	// sum() apart. Otherwise they are the names that the user wrote.
 	Exact bool
 }
 

@@ -13,10 +13,11 @@ const idleMost = 3
 
 // Cosma returns the machine over i, j and k for a product of dense matrices of m by k and k by n
 // elements, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling Revisited", 2019). It
-// considers the grids of at most ranks points with about the least work for each rank. Of these it
-// takes the grid in which a rank receives the fewest elements on average, if the operands are
-// stored on faces of the grid. A rank computes the k of its block in Steps parts, as few as its
-// memory allows. memory is the number of elements that a rank can store, or 0 if it is not limited.
+// considers the grids of at most ranks points with about the least work for each rank. Among them
+// it takes the grid with the fewest elements received by a rank on average, if the operands are
+// stored on faces of the grid. A rank computes the k of its block in Steps parts, the smallest
+// number for which its memory suffices. memory is the number of elements that a rank can store, or
+// 0 if it is not limited.
 func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 	p := product{m: max(m, 1), n: max(n, 1), k: max(k, 1), memory: memory}
 	least := -1.0
@@ -82,9 +83,9 @@ func (p *product) words(g grid3) float64 {
 	return m*k/(x*z)*(1-1/y) + k*n/(y*z)*(1-1/x) + m*n/(x*y)*(1-1/z)
 }
 
-// steps returns the number of parts in which a rank computes its k, or 0 if no number fits in
-// memory. A rank stores its own blocks, its partial result and another one that is added to it, and
-// for each operand the part in use and the part that arrives.
+// steps returns how many parts a rank divides its k into, or 0 if no number fits in memory. A rank
+// stores its own blocks, its partial result, another partial result that is added, and for each
+// operand the part in use and the part that arrives.
 func (p *product) steps(g grid3) int64 {
 	if p.memory == 0 {
 		return 1

@@ -102,7 +102,7 @@ func (p Placement) Resolve(m *Machine, order []int) (*Home, error) {
 	return h, nil
 }
 
-// gridNames returns the names by which a placement may call grid g of the machine.
+// gridNames returns the names that a placement may use for grid g of the machine.
 func (m *Machine) gridNames(g Grid) []string {
 	switch {
 	case g.Name == "":
@@ -115,7 +115,7 @@ func (m *Machine) gridNames(g Grid) []string {
 
 // Cuts returns the cuts of each mode by coordinates: range k is [c[k], c[k+1]), which may be empty.
 // The entry of a mode is nil if no dimension cuts it by coordinates, or if Ordered does. If several
-// dimensions cut a mode, its entry has the cuts of all of them.
+// dimensions cut a mode, its entry has the cuts of all these dimensions.
 func (h *Home) Cuts(sizes []int64) [][]int64 {
 	cuts := make([][]int64, len(sizes))
 	extents := h.Machine.Dims()

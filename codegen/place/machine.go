@@ -18,8 +18,8 @@ type Machine struct {
 	// OfProduct says that Cosma will compute the grid for a product of dense matrices. Until then
 	// Grids has a placeholder of three dimensions.
 	OfProduct bool
-	// Steps is the number of parts in which a rank computes the sum, on a machine that Cosma
-	// computed. On other machines it is 0.
+	// Steps is the number of parts of the sum that a rank computes one after another, on a machine
+	// that Cosma computed. On other machines it is 0.
 	Steps int64
 }
 
@@ -185,8 +185,8 @@ func (m *Machine) String() string {
 	return strings.Join(levels, ";")
 }
 
-// maxPoints is the largest number of points that one rank may run. Blocks and steps are listed for
-// each point, which takes some KiB and up to a millisecond even if most are empty.
+// maxPoints is the largest number of points that one rank may run. Every point has lists of blocks
+// and steps, which take some KiB and up to a millisecond even if most are empty.
 const maxPoints = 1 << 12
 
 // CheckRanks returns an error if the machine has too many points for the given number of ranks.

@@ -8,7 +8,7 @@ type Nest struct {
 	Machine *Machine
 	Loops   []Loop // outermost first
 	Chunks  []Chunks
-	// Leaf is the schedule of the leaf, over the statement's own variables. Scheduled says whether
+	// Leaf is the schedule of the leaf, over the statement's own variables. Scheduled is true if
 	// the user gave it; otherwise the leaf gets the default schedule.
 	Leaf      []string
 	Scheduled bool

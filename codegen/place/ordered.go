@@ -31,11 +31,11 @@ func (o *Ordered) Ranges() int64 {
 	return n
 }
 
-// Even returns the tuples at which the ranges begin if the entries are spread evenly over all
+// Even returns the tuples where the ranges begin if the entries are spread evenly over all
 // coordinates. sizes are the sizes of Modes. The first and the last tuple, at the ends, are nil. If
 // positions with several coordinates are cut, a range begins after the first coordinate of the
-// innermost mode if that has more: within a row and not at its start. Ranges then share as much at
-// their ends as they can.
+// innermost mode if that has more: within a row and not at its start. Neighbouring ranges then
+// share a row wherever possible.
 func (o *Ordered) Even(sizes []int64) [][]int64 {
 	rows, parts := []int64{0, sizes[0]}, int64(1)
 	for _, c := range o.Cuts {
@@ -67,8 +67,8 @@ func evenWithin(cuts []int64, n int64) []int64 {
 	return out
 }
 
-// within returns the tuple at which part number part of parts begins, in the rows first to
-// first+n-1. sizes are the sizes of the modes.
+// within returns the tuple where part number part of parts begins, in the rows first to first+n-1.
+// sizes are the sizes of the modes.
 func within(first, n, part, parts int64, sizes []int64) []int64 {
 	key := make([]int64, len(sizes))
 	key[0] = first

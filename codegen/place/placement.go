@@ -298,7 +298,7 @@ func (p *placementReader) dim(l *Level) Dim {
 }
 
 // Even returns the mode whose range the placement cuts evenly over a machine of one dimension, or
-// -1 if each rank has a copy. ok is false for any other placement.
+// -1 if each rank has a copy. If the placement is different, ok is false.
 func (p Placement) Even() (mode int, ok bool) {
 	if len(p) != 1 || len(p[0].Dims) != 1 {
 		return 0, false

@@ -111,8 +111,8 @@ func roundedUp(extent Form,
 	return Bin(Div, Bin(Add, extent, Const(n-1)), Const(n))
 }
 
-// manyPieces is the number of pieces from which on a divide makes fewer pieces if there are fewer
-// values than pieces: the others would be empty.
+// manyPieces is the smallest n for which a divide into n pieces makes only as many pieces as there
+// are values. More pieces would be empty.
 const manyPieces = 256
 
 // Pieces returns the number of pieces that a divide by n makes of extent values. It is at least
@@ -188,8 +188,8 @@ func (n *Narrowed) spans(roots []string) []Range {
 	return out
 }
 
-// descend follows relations from x, of whose values the range of is left, to the next variable that
-// has a loop.
+// descend follows relations from x to the next variable that has a loop. of is the part of x's
+// range that is left.
 func (n *Narrowed) descend(x string, of Range) *Narrowed {
 	out := *n
 	for r := n.g.ReplacedBy(x); r != nil; r = n.g.ReplacedBy(x) {

@@ -44,8 +44,8 @@ func (c *Counting) Count(r *Relation, name Namer) {
 }
 
 // Reach limits the loop over v, the last loop of the component, which would end at to. It returns
-// an end at which all variables that grow with v are still in their ranges. sure contains these
-// variables: no iteration needs to check them.
+// an end that keeps all variables that grow with v in their ranges. sure contains these variables:
+// no iteration needs to check them.
 func (c *Counting) Reach(v string, to Form, name Namer) (end Form, sure map[string]bool) {
 	sure = map[string]bool{}
 	a, b := Form(Const(1)), Form(Const(0)) // x is a*v + b

@@ -6,8 +6,8 @@ import "fmt"
 // symbol, or an operation on forms. Lowering turns it into code, and planning into a number (Fold).
 type Form interface{ String() string }
 
-// Symbol stands for an integer that is known only when a form is evaluated: the end of a variable's
-// range, a position, or the number of a tile.
+// Symbol is an integer that is known only when a form is evaluated: the end of a variable's range,
+// a position, or the number of a tile.
 type Symbol interface{ String() string }
 
 // Op is an operation on two forms.

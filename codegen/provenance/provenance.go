@@ -101,8 +101,7 @@ func (r Relation) String() string {
 	return r.Kind.String() + "(" + strings.Join(args, ", ") + ")"
 }
 
-// Graph is a list of relations in the order in which they were made. It is immutable. A nil Graph
-// has no relations.
+// Graph is a list of relations, oldest first. It is immutable. A nil Graph has no relations.
 type Graph struct{ relations []Relation }
 
 // Relations returns the relations. The caller must not change them.
@@ -304,7 +303,7 @@ func (g *Graph) Component(v string) *Component {
 			}
 		}
 	}
-	// Roots are in the order of the relations; the outermost may be any of them.
+	// Roots are in the order of the relations; any root may be the outermost.
 	for _, r := range c.Roots {
 		if g.narrows(r, c) {
 			return c
@@ -365,7 +364,7 @@ func (g *Graph) pure(v string) bool {
 	return r == nil || r.Kind == Fuse && g.pure(r.From[0]) && g.pure(r.From[1])
 }
 
-// fusedBelow reports whether v, or a variable derived from it, is fused.
+// fusedBelow reports whether a fuse replaces v or a variable derived from v.
 func (g *Graph) fusedBelow(v string) bool {
 	r := g.ReplacedBy(v)
 	if r == nil {

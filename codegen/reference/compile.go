@@ -233,9 +233,9 @@ func (a *accumulator) num() num {
 }
 
 // term is a product together with the accesses that must be present for it to be present (needs).
-// The join finds the entries of these accesses step by step. The leading factors that are such
-// accesses are multiplied as soon as their entries are found: a factor found in an outer step is
-// then multiplied once for all points of the inner steps.
+// The join finds the entries of these accesses step by step. When it finds the entry of a leading
+// factor, it multiplies the factor at once: a factor found in an outer step is then multiplied once
+// for all points of the inner steps.
 type term struct {
 	product product
 	needs   []*access
