@@ -1,11 +1,11 @@
 // Package format describes how the coordinate tree of a tensor is stored: the kind of each storage
 // level, outermost first, and the order of the modes.
 //
-// A level maps each position of its parent level to some positions of its own, each of which has a
-// coordinate. The parent of the outermost level is the root, which has only position 0. The
-// compiler asks a kind for its capabilities (Caps) and tests its letter only where no capability
-// says enough. Capabilities say how a level is iterated, whether a coordinate can be located, and
-// how a result is assembled.
+// A level maps each position of its parent level to some positions of its own, and each of its
+// positions has a coordinate. The parent of the outermost level is the root, which has only
+// position 0. The compiler asks a kind for its capabilities (Caps) and tests its letter only where
+// no capability says enough. Capabilities say how a level is iterated, whether a coordinate can be
+// located, and how a result is assembled.
 //
 // The positions of the last level number the values. A coordinate is present if there is a path to
 // it from the root, whether its value is zero or not. Every coordinate of a dense level is on a

@@ -1,8 +1,8 @@
 package format
 
-// Caps lists the properties and capabilities of a level kind. They are those of Chou, Kjolstad and
-// Amarasinghe ("Format abstraction", 2018) that the compiler needs, and Padded for the padded
-// singleton of TACO's tool.
+// Caps lists the properties and capabilities of a level kind. They come from Chou, Kjolstad and
+// Amarasinghe ("Format abstraction", 2018), as far as the compiler needs them, except Padded, which
+// describes the padded singleton of TACO's tool.
 type Caps struct {
 	Unique     bool // siblings have different coordinates
 	Branchless bool // exactly one position for each parent position

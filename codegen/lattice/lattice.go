@@ -5,8 +5,8 @@
 // A lattice is a set of points, and a point is a set of iterators. A point says that the loop's
 // body may have a value at coordinates where all of its iterators are present. A point with
 // Universe says that there may be a value at every coordinate; the iterators that are present there
-// contribute to the value. Expressions combine points as follows (Kjolstad et al., "The Tensor Algebra
-// Compiler", 2017, section 5, with the quotient added):
+// contribute to the value. Expressions combine points as follows (Kjolstad et al., "The Tensor
+// Algebra Compiler", 2017, section 5, with the quotient added):
 //
 //   - The points of a product x*y are the unions of each point of x with each point of y.
 //   - The points of a sum are the points of both operands, and the union of each pair.
