@@ -30,8 +30,9 @@ in memory that does not depend on its size.
 Without --out the picture is made of characters, as wide as the terminal, or 80
 wide where there is none: a dot for each bin that has an entry, where at most half
 of them have, else shades. They are plain ASCII where NO_COLOR is set, or where
-LC_ALL, LC_CTYPE or LANG says no UTF-8. An .svg file suits light and dark pages,
-a .png file has a white page. Either appears whole or not at all.`,
+LC_ALL, LC_CTYPE or LANG says no UTF-8. An .svg file and a .png file show the same,
+on white; a dark screen shows an .svg file inverted. Either appears whole or not at
+all.`,
 		examples: []string{
 			"distaff spy matrix.mtx",
 			"distaff spy matrix.mtx.gz --out=matrix.svg",

@@ -2,13 +2,16 @@ package spy
 
 import (
 	"fmt"
+	"image"
+	"image/color"
+	"io"
 	"math"
-	"unicode/utf8"
 
 	"distaff/io/bins"
+	"distaff/io/picture"
 )
 
-// Sizes in a drawing, in its unit, a pixel of a screen.
+// Sizes in a drawing, in its unit.
 const (
 	largest   = 512 // the longer side of the grid of one view
 	least     = 48  // and of each of a great many
@@ -31,48 +34,15 @@ func DrawnLongest(views int) int {
 	return max(least, min(largest, int(allSides/math.Sqrt(float64(max(views, 1))))))
 }
 
-// label is a text in a drawing.
-type label struct {
-	x, y, size float64
-	anchor     int // the part of its width that is left of x: 0, 1 for half, 2 for all
-	up         bool
-	bold       bool
-	text       string
-}
+// SVG draws the picture as SVG.
+func (p *Picture) SVG(w io.Writer) error { return p.scene().SVG(w) }
 
-// panelDrawn is a view in a drawing: a grid whose bins are sx by sy, and its frame.
-type panelDrawn struct {
-	grid         *bins.Grid
-	scale        scale
-	x, y, sx, sy float64
-	w, h         float64 // of the frame
-}
+// PNG draws the picture as PNG.
+func (p *Picture) PNG(w io.Writer) error { return p.scene().PNG(w) }
 
-// key is a class's color in a legend.
-type key struct {
-	x, y float64
-	at   float64
-}
-
-// scene is where things are in a drawing.
-type scene struct {
-	w, h   float64
-	title  string
-	desc   string
-	labels []label
-	marks  [][4]float64 // of ticks: x1, y1, x2, y2
-	keys   []key
-	panels []panelDrawn
-}
-
-// textWidth is about how wide a text is in the sans-serif fonts that there are.
-func textWidth(s string, size float64) float64 {
-	return 0.6 * size * float64(utf8.RuneCountInString(s))
-}
-
-// newScene puts a title above the views, which stand in rows and columns.
-func (p *Picture) newScene() *scene {
-	s := &scene{title: p.Name, desc: p.summary()}
+// scene draws a title, and below it the views in rows and columns.
+func (p *Picture) scene() *picture.Picture {
+	s := &scene{Picture: picture.Picture{Title: p.Name, About: p.summary()}}
 	columns := int(math.Ceil(math.Sqrt(float64(len(p.Grids)))))
 	longest := DrawnLongest(len(p.Grids))
 	wide := make([]float64, columns)
@@ -90,16 +60,126 @@ func (p *Picture) newScene() *scene {
 		}
 		_, h := s.view(g, longest, x, top)
 		high = max(high, h)
-		s.w = max(s.w, x+wide[k%columns])
+		s.W = max(s.W, x+wide[k%columns])
 		x += wide[k%columns] + between
 	}
-	s.w = math.Ceil(max(s.w, page+240, page+textWidth(s.desc, textSize)) + page)
-	s.h = math.Ceil(top + high + page)
-	name := shorten(s.title, int((s.w-2*page)/(0.6*titleSize)))
-	s.labels = append(s.labels,
-		label{x: page, y: page + titleSize - 2, size: titleSize, bold: true, text: name},
-		label{x: page, y: page + titleSize + lineHigh, size: textSize, text: s.desc})
-	return s
+	s.W = math.Ceil(max(s.W, page+240, page+room(s.About, textSize)) + page)
+	s.H = math.Ceil(top + high + page)
+	name := s.Title
+	for n := len(name); 1.15*picture.Width(name, titleSize, true) > s.W-2*page && n > 5; n-- {
+		name = shorten(s.Title, n)
+	}
+	s.Write(picture.Text{X: page, Y: page + titleSize - 2, Size: titleSize, Bold: true, Text: name})
+	s.text(page, page+titleSize+lineHigh, textSize, 0, s.About)
+	return &s.Picture
+}
+
+// scene is a drawing in the making.
+type scene struct{ picture.Picture }
+
+func (s *scene) text(x, y, size, anchor float64, text string) {
+	s.Write(picture.Text{X: x, Y: y, Size: size, Anchor: anchor, Text: text})
+}
+
+// room returns how wide a text is at most in the fonts that a program may show an SVG file with.
+func room(text string, size float64) float64 { return 1.15 * picture.Width(text, size, false) }
+
+// tint returns the color of a place between few entries (0) and many (1). Many entries are dark.
+// The bright end of the scale, which is near the page's color, is left out, so that a single
+// entry is seen.
+func tint(at float64) color.RGBA { return picture.Viridis(0.7 - 0.7*at) }
+
+// image returns a grid whose bins are sx by sy as an image.
+func (s *scale) image(g *bins.Grid, sx, sy float64) image.Image {
+	colors := color.Palette{picture.Paper}
+	for k := range s.classes {
+		colors = append(colors, tint(s.at(k)))
+	}
+	w, h := int(sx*picture.Pixels), int(sy*picture.Pixels)
+	m := image.NewPaletted(image.Rect(0, 0, w*g.Bins[1], h*g.Bins[0]), colors)
+	for y := range m.Rect.Dy() {
+		row, line := g.Row(y/h), m.Pix[y*m.Stride:]
+		for x := range m.Rect.Dx() {
+			line[x] = uint8(s.of(row[x/w]) + 1)
+		}
+	}
+	return m
+}
+
+// view draws a view whose top left corner is at x, y, and returns how much room it takes.
+func (s *scene) view(g *bins.Grid, longest int, x, y float64) (w, h float64) {
+	classes := newScale(g, mostNamed)
+	sx, sy := cell(g, longest)
+	w, h = max(sx*float64(g.Bins[1]), 1), max(sy*float64(g.Bins[0]), 1)
+	perAcross, perDown := sx/float64(g.Width[1]), sy/float64(g.Width[0])
+	left := 0.0
+	var down []tick
+	if g.Modes[0] >= 0 {
+		down = ticks(g.Size[0], float64(g.Size[0])*perDown, 30)
+		for _, t := range down {
+			left = max(left, room(t.text, tickSize))
+		}
+		left += lineHigh + tickMark + 4
+	}
+	above := float64(lineHigh + tickSize + tickMark + 4)
+	px, py := math.Ceil(x+left), math.Ceil(y+above)
+	if len(classes.classes) > 0 {
+		s.Image(px, py, classes.image(g, sx, sy))
+	}
+	s.Frame(px, py, w, h)
+
+	name := fmt.Sprintf("mode %d: %d", g.Modes[1], g.Size[1])
+	wide := max(w, room(name, textSize))
+	if wide > w {
+		s.text(px, y+textSize, textSize, 0, name)
+	} else {
+		s.text(px+w/2, y+textSize, textSize, 0.5, name)
+	}
+	widest := room(fmt.Sprint(min(g.Size[1], 99999)), tickSize)
+	for _, t := range ticks(g.Size[1], float64(g.Size[1])*perAcross, 12+widest) {
+		s.text(px+t.at, py-tickMark-3, tickSize, 0.5, t.text)
+		s.mark(px+t.at, py-tickMark, px+t.at, py)
+	}
+	high := h
+	if g.Modes[0] >= 0 {
+		name := fmt.Sprintf("mode %d: %d", g.Modes[0], g.Size[0])
+		l := picture.Text{X: x + textSize, Y: py + h/2, Size: textSize, Anchor: 0.5, Up: true, Text: name}
+		if n := room(name, textSize); n > h { // its end is at the top
+			l.Y, l.Anchor, high = py, 1, n
+		}
+		s.Write(l)
+	}
+	for _, t := range down {
+		s.text(px-tickMark-3, py+t.at+0.35*tickSize, tickSize, 1, t.text)
+		s.mark(px-tickMark, py+t.at, px, py+t.at)
+	}
+	lw, lh := s.legend(g, &classes, px+wide+14, py)
+	return px - x + wide + 14 + lw, above + max(high, lh)
+}
+
+// mark draws the mark of a tick.
+func (s *scene) mark(x1, y1, x2, y2 float64) {
+	s.Path(picture.Faint, 1, nil, picture.Point{X: x1, Y: y1}, picture.Point{X: x2, Y: y2})
+}
+
+// legend tells what a view's colors mean.
+func (s *scene) legend(g *bins.Grid, classes *scale, x, y float64) (w, h float64) {
+	line := func(indent float64, text string) {
+		s.text(x+indent, y+h+textSize-2, textSize, 0, text)
+		w, h = max(w, indent+room(text, textSize)), h+lineHigh
+	}
+	if len(classes.classes) == 0 {
+		line(0, "no entry")
+		return w, h
+	}
+	line(0, "entries in a bin of")
+	line(0, bin(g))
+	h += 4
+	for k, c := range classes.classes {
+		s.Rect(x, y+h, swatch, swatch, tint(classes.at(k)))
+		line(swatch+6, c.text("–"))
+	}
+	return w, h
 }
 
 // cell is the sides of a bin in a drawing: a whole number of half pixels where bins are many, so
@@ -119,77 +199,4 @@ func cell(g *bins.Grid, longest int) (sx, sy float64) {
 
 func side(length, bins int) float64 {
 	return min(mostCell, max(1, math.Floor(2*float64(length)/float64(max(bins, 1)))/2))
-}
-
-// view adds a view whose top left corner is at x, y, and returns how much room it takes.
-func (s *scene) view(g *bins.Grid, longest int, x, y float64) (w, h float64) {
-	d := panelDrawn{grid: g, scale: newScale(g, mostNamed)}
-	d.sx, d.sy = cell(g, longest)
-	d.w, d.h = max(d.sx*float64(g.Bins[1]), 1), max(d.sy*float64(g.Bins[0]), 1)
-	perAcross, perDown := d.sx/float64(g.Width[1]), d.sy/float64(g.Width[0])
-	left := 0.0
-	var down []tick
-	if g.Modes[0] >= 0 {
-		down = ticks(g.Size[0], float64(g.Size[0])*perDown, 30)
-		for _, t := range down {
-			left = max(left, textWidth(t.text, tickSize))
-		}
-		left += lineHigh + tickMark + 4
-	}
-	above := float64(lineHigh + tickSize + tickMark + 4)
-	d.x, d.y = math.Ceil(x+left), math.Ceil(y+above)
-	s.panels = append(s.panels, d)
-
-	name := fmt.Sprintf("mode %d: %d", g.Modes[1], g.Size[1])
-	wide := max(d.w, textWidth(name, textSize))
-	if wide > d.w {
-		s.labels = append(s.labels, label{x: d.x, y: y + textSize, size: textSize, text: name})
-	} else {
-		s.labels = append(s.labels,
-			label{x: d.x + d.w/2, y: y + textSize, size: textSize, anchor: 1, text: name})
-	}
-	for _, t := range ticks(g.Size[1], float64(g.Size[1])*perAcross,
-		12+textWidth(fmt.Sprint(min(g.Size[1], 99999)), tickSize)) {
-		s.labels = append(s.labels,
-			label{x: d.x + t.at, y: d.y - tickMark - 3, size: tickSize, anchor: 1, text: t.text})
-		s.marks = append(s.marks, [4]float64{d.x + t.at, d.y - tickMark, d.x + t.at, d.y})
-	}
-	high := d.h
-	if g.Modes[0] >= 0 {
-		name := fmt.Sprintf("mode %d: %d", g.Modes[0], g.Size[0])
-		l := label{x: x + textSize, y: d.y + d.h/2, size: textSize, anchor: 1, up: true, text: name}
-		if n := textWidth(name, textSize); n > d.h { // its end is at the top
-			l.y, l.anchor, high = d.y, 2, n
-		}
-		s.labels = append(s.labels, l)
-	}
-	for _, t := range down {
-		s.labels = append(s.labels,
-			label{x: d.x - tickMark - 3, y: d.y + t.at + 0.35*tickSize, size: tickSize, anchor: 2,
-				text: t.text})
-		s.marks = append(s.marks, [4]float64{d.x - tickMark, d.y + t.at, d.x, d.y + t.at})
-	}
-	lw, lh := s.legend(&d, d.x+wide+14, d.y)
-	return d.x - x + wide + 14 + lw, above + max(high, lh)
-}
-
-// legend tells what a view's colors mean.
-func (s *scene) legend(d *panelDrawn, x, y float64) (w, h float64) {
-	line := func(indent float64, text string) {
-		s.labels = append(s.labels,
-			label{x: x + indent, y: y + h + textSize - 2, size: textSize, text: text})
-		w, h = max(w, indent+textWidth(text, textSize)), h+lineHigh
-	}
-	if len(d.scale.classes) == 0 {
-		line(0, "no entry")
-		return w, h
-	}
-	line(0, "entries in a bin of")
-	line(0, bin(d.grid))
-	h += 4
-	for k, c := range d.scale.classes {
-		s.keys = append(s.keys, key{x, y + h, d.scale.at(k)})
-		line(swatch+6, c.text("–"))
-	}
-	return w, h
 }

@@ -12,13 +12,10 @@
 //	spy.go      views of a tensor; what a picture is made of
 //	shape.go    the sides of a view, and how wide its bins are
 //	classes.go  classes of counts
-//	color.go    their colors
 //	text.go     a picture in characters
 //	marks.go    characters that stand for bins
-//	scene.go    where things are in a drawing
+//	scene.go    a picture as a drawing: SVG and PNG
 //	ticks.go    coordinates along an axis
-//	svg.go      a drawing as SVG
-//	png.go      a drawing as PNG
 package spy
 
 import (

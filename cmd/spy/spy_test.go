@@ -2,7 +2,9 @@ package spy
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/xml"
+	"image"
 	"image/color"
 	"image/png"
 	"io"
@@ -15,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"distaff/io/bins"
+	"distaff/io/picture"
 )
 
 // grid is a grid of modes 0 and 1 with bins of one coordinate.
@@ -299,47 +302,32 @@ func (e *element) attr(name string) string {
 	return ""
 }
 
-// cells counts, for each color, in which bins the paths of a view draw: row, column.
-func cells(t *testing.T, group element) map[[2]int]string {
+// images are the images in an element, each with where it is drawn: x, y, width, height.
+func (e *element) images(t *testing.T) (list []image.Image, at [][4]float64) {
 	t.Helper()
-	out := map[[2]int]string{}
-	for _, p := range group.Inside {
-		d := p.attr("d")
-		var x, y int
-		number := func() int {
-			n := 0
-			for n < len(d) && (d[n] >= '0' && d[n] <= '9' || d[n] == '-') {
-				n++
-			}
-			v, err := strconv.Atoi(d[:n])
-			if err != nil {
-				t.Fatalf("a path goes on with %.20q", d)
-			}
-			d = strings.TrimPrefix(d[n:], " ")
-			return v
-		}
-		for d != "" {
-			c := d[0]
-			d = d[1:]
-			switch c {
-			case 'M':
-				x, y = number(), number()
-			case 'm':
-				x, y = x+number(), y+number()
-			case 'h':
-				for n := number(); n > 0; n-- {
-					if out[[2]int{y, x}] != "" {
-						t.Fatalf("bin %d,%d is drawn twice", y, x)
-					}
-					out[[2]int{y, x}] = p.attr("stroke")
-					x++
-				}
-			default:
-				t.Fatalf("a path has %q", c)
-			}
+	for k := range e.Inside {
+		m, places := e.Inside[k].images(t)
+		list, at = append(list, m...), append(at, places...)
+	}
+	if e.XMLName.Local != "image" {
+		return list, at
+	}
+	data, ok := strings.CutPrefix(e.attr("href"), "data:image/png;base64,")
+	b, err := base64.StdEncoding.DecodeString(data)
+	if err != nil || !ok {
+		t.Fatalf("an image is %.40q: %v", e.attr("href"), err)
+	}
+	m, err := png.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var place [4]float64
+	for k, name := range []string{"x", "y", "width", "height"} {
+		if place[k], err = strconv.ParseFloat(e.attr(name), 64); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return out
+	return append(list, m), append(at, place)
 }
 
 // drawn is an SVG file of one grid.
@@ -356,46 +344,63 @@ func drawn(t *testing.T, p *Picture) ([]byte, element) {
 	return b.Bytes(), root
 }
 
-// TestSVG: a file draws each bin that has entries, once, in the color of its class, and holds
-// nothing that runs or is fetched.
-func TestSVG(t *testing.T) {
-	for _, g := range []*bins.Grid{random(57, 0.4, 300), random(40, 1, 3), grid([]int64{5}),
-		grid([]int64{0, 0}), grid([]int64{1, 1, 0, 2, 2, 1})} {
-		name := `a<b>&"c".mtx`
-		text, root := drawn(t, &Picture{Name: name, Dims: g.Size[:], Grids: []*bins.Grid{g}})
-		s := newScale(g, mostNamed)
-		want := map[[2]int]string{}
-		for i := range g.Bins[0] {
-			for j, n := range g.Row(i) {
-				if n > 0 {
-					want[[2]int{i, j}] = hex(light.color(s.at(s.of(n))))
+// checkBins checks that all pixels of an image, whose first bin is at x, y, have the colors of a
+// grid's classes, and that bins are that many pixels wide and high.
+func checkBins(t *testing.T, m image.Image, x, y, w, h int, g *bins.Grid) {
+	t.Helper()
+	s := newScale(g, mostNamed)
+	for i := range g.Bins[0] {
+		for j, n := range g.Row(i) {
+			want := picture.Paper
+			if k := s.of(n); k >= 0 {
+				want = tint(s.at(k))
+			}
+			for _, at := range [][2]int{{0, 0}, {w - 1, h - 1}, {w / 2, h / 2}} {
+				got := color.RGBAModel.Convert(m.At(x+j*w+at[0], y+i*h+at[1]))
+				if got != want {
+					t.Fatalf("bin %d,%d of %v: got color %v, want %v", i, j, g.Bins, got, want)
 				}
-			}
-		}
-		k := slices.IndexFunc(root.Inside,
-			func(e element) bool { return e.attr("shape-rendering") != "" })
-		got := cells(t, root.Inside[k])
-		if len(got) != len(want) {
-			t.Fatalf("got %d bins, want %d", len(got), len(want))
-		}
-		for at, c := range want {
-			if got[at] != c {
-				t.Fatalf("bin %v: got color %q, want %q", at, got[at], c)
-			}
-		}
-		if root.Inside[0].Text != name {
-			t.Errorf("got the title %q, want %q", root.Inside[0].Text, name)
-		}
-		for _, no := range []string{"<script", "href", "url(", "@import", "onload"} {
-			if bytes.Contains(text, []byte(no)) {
-				t.Errorf("the file has %q", no)
 			}
 		}
 	}
 }
 
-// TestSVGSize: neighbors of one color are one line, so that a full grid of the largest size is
-// small, and one of noise a few MB.
+var drawnGrids = []*bins.Grid{random(57, 0.4, 300), random(310, 0.4, 300), random(40, 1, 3), grid([]int64{5}),
+	grid([]int64{0, 0}), grid([]int64{1, 1, 0, 2, 2, 1}), grid([]int64{1, 2, 0})}
+
+// TestSVG: a file draws each bin that has entries in the color of its class, where its frame is,
+// tells its name to who does not see it, and holds nothing that runs or is fetched.
+func TestSVG(t *testing.T) {
+	for _, g := range drawnGrids {
+		name := `a<b>&"c".mtx`
+		text, root := drawn(t, &Picture{Name: name, Dims: g.Size[:], Grids: []*bins.Grid{g}})
+		images, at := root.images(t)
+		if want := min(g.Filled(), 1); len(images) != want {
+			t.Fatalf("%v: got %d images, want %d", g.Bins, len(images), want)
+		}
+		for k, m := range images {
+			size := m.Bounds().Size()
+			if at[k][2]*picture.Pixels != float64(size.X) || at[k][3]*picture.Pixels != float64(size.Y) {
+				t.Errorf("an image of %v pixels is drawn as %v", size, at[k])
+			}
+			checkBins(t, m, 0, 0, size.X/g.Bins[1], size.Y/g.Bins[0], g)
+		}
+		if root.Inside[0].Text != name {
+			t.Errorf("got the title %q, want %q", root.Inside[0].Text, name)
+		}
+		plain := strings.ReplaceAll(string(text), `xlink:href="data:image/png;base64,`, "")
+		for _, no := range []string{"<script", "href=", "url(", "@import", "onload", "image/jpg"} {
+			if strings.Contains(plain, no) {
+				t.Errorf("the file has %q", no)
+			}
+		}
+		if !strings.Contains(plain, "prefers-color-scheme: dark") {
+			t.Error("the file has no colors for a dark screen")
+		}
+	}
+}
+
+// TestSVGSize: a full grid of the largest size makes a small file, and one of noise a moderate one.
 func TestSVGSize(t *testing.T) {
 	for _, c := range []struct {
 		g    *bins.Grid
@@ -408,11 +413,9 @@ func TestSVGSize(t *testing.T) {
 	}
 }
 
-// TestPNG: the middle of each bin has the color of its class, and labels are on the page, also the
-// one that goes up.
+// TestPNG: each bin has the color of its class, and labels are on the page, also the one that goes up.
 func TestPNG(t *testing.T) {
-	for _, g := range []*bins.Grid{random(57, 0.4, 300), random(310, 0.4, 300), grid([]int64{5}),
-		grid([]int64{1, 2, 0})} {
+	for _, g := range drawnGrids {
 		p := &Picture{Name: "a.mtx", Dims: g.Size[:], Grids: []*bins.Grid{g}}
 		var b bytes.Buffer
 		if err := p.PNG(&b); err != nil {
@@ -422,36 +425,42 @@ func TestPNG(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := p.newScene().panels[0]
-		at := func(x, y float64) color.RGBA {
-			return color.RGBAModel.Convert(img.At(int(x*pixels), int(y*pixels))).(color.RGBA)
+		_, root := drawn(t, p)
+		s := p.scene()
+		if got := img.Bounds().Size(); got != image.Pt(int(s.W)*picture.Pixels, int(s.H)*picture.Pixels) {
+			t.Errorf("the file has %v pixels, and the drawing is %v x %v", got, s.W, s.H)
 		}
-		for i := range g.Bins[0] {
-			for j, n := range g.Row(i) {
-				want := light.page
-				if k := d.scale.of(n); k >= 0 {
-					want = light.color(d.scale.at(k))
-				}
-				if got := at(d.x+(float64(j)+0.5)*d.sx, d.y+(float64(i)+0.5)*d.sy); got != want {
-					t.Fatalf("bin %d,%d of %v: got %v, want %v", i, j, g.Bins, got, want)
+		_, at := root.images(t)
+		for _, a := range at { // the canvas counts from below, and draws images upside down
+			w, h := int(a[2]*picture.Pixels)/g.Bins[1], int(a[3]*picture.Pixels)/g.Bins[0]
+			checkBins(t, img, int(a[0])*picture.Pixels, int(s.H+a[1])*picture.Pixels, w, h, g)
+		}
+		ups := 0
+		for _, l := range s.Texts {
+			from, to := l.Box()
+			ink := 0
+			for x := int(from.X * picture.Pixels); x < int(to.X*picture.Pixels); x++ {
+				for y := int(from.Y * picture.Pixels); y < int(to.Y*picture.Pixels); y++ {
+					if r, _, _, _ := img.At(x, y).RGBA(); r < 0x8000 {
+						ink++
+					}
 				}
 			}
-		}
-		ink := 0
-		for x := page * pixels; x < (page+textSize)*pixels; x++ {
-			for y := int(d.y) * pixels; y < int(d.y+60)*pixels && y < img.Bounds().Dy(); y++ {
-				if r, _, _, _ := img.At(x, y).RGBA(); r < 0x8000 {
-					ink++
-				}
+			if ink < 8 {
+				t.Errorf("%q is not at %v to %v: %d dark pixels", l.Text, from, to, ink)
+			}
+			if l.Up {
+				ups++
 			}
 		}
-		if ink < 50 && g.Size[0] == 1 {
-			t.Errorf("no label goes up beside the grid: %d dark pixels", ink)
+		if ups != 1 {
+			t.Errorf("%d labels go up, want 1", ups)
 		}
 	}
 }
 
-// TestScene: all of a drawing is on its page, and views do not overlap.
+// TestScene: all texts of a drawing are on its page, and none lies over another, also where a font
+// is wider than ours.
 func TestScene(t *testing.T) {
 	for order := 1; order < 8; order++ {
 		for _, sizes := range [][2]int64{{1, 1}, {500, 500}, {1, 500}, {500, 2}} {
@@ -460,25 +469,37 @@ func TestScene(t *testing.T) {
 				g := &bins.Grid{Modes: m, Size: sizes, Width: [2]int64{1, 1},
 					Bins: [2]int{int(sizes[0]), int(sizes[1])}}
 				g.Counts = make([]int64, sizes[0]*sizes[1])
+				for k := range g.Counts {
+					g.Counts[k] = int64(k % 9)
+				}
 				p.Grids = append(p.Grids, g.Coarsen([2]int{6, 6}))
 			}
-			s := p.newScene()
-			for k, d := range s.panels {
-				if d.x < page || d.y < page || d.x+d.w > s.w-page || d.y+d.h > s.h-page {
-					t.Errorf("order %d, sizes %v: view %d is at %v,%v and %v x %v on a page of %v x %v", order,
-						sizes, k, d.x, d.y, d.w, d.h, s.w, s.h)
+			_, root := drawn(t, p)
+			s := p.scene()
+			if _, at := root.images(t); sizes[1] > 1 {
+				if len(at) != len(p.Grids) {
+					t.Fatalf("order %d: %d views are drawn, want %d", order, len(at), len(p.Grids))
 				}
-				for _, e := range s.panels[:k] {
-					if d.x < e.x+e.w && e.x < d.x+d.w && d.y < e.y+e.h && e.y < d.y+d.h {
-						t.Errorf("order %d, sizes %v: two views overlap", order, sizes)
+				for k, a := range at {
+					if a[0] < page || a[0]+a[2] > s.W-page || s.H+a[1] < page || s.H+a[1]+a[3] > s.H-page {
+						t.Errorf("order %d, sizes %v: view %d is at %v on a page of %v x %v", order, sizes, k, a, s.W, s.H)
+					}
+					for _, b := range at[:k] {
+						if a[0] < b[0]+b[2] && b[0] < a[0]+a[2] && a[1] < b[1]+b[3] && b[1] < a[1]+a[3] {
+							t.Errorf("order %d, sizes %v: two views overlap", order, sizes)
+						}
 					}
 				}
 			}
-			for _, l := range s.labels {
-				if n := textWidth(l.text, l.size); !l.up &&
-					(l.x-n*float64(l.anchor)/2 < 0 || l.x+n*(1-float64(l.anchor)/2) > s.w) ||
-					l.up && l.y-n*float64(2-l.anchor)/2 < 0 || l.y > s.h {
-					t.Errorf("order %d, sizes %v: %q is outside the page", order, sizes, l.text)
+			for k, l := range s.Texts {
+				from, to := l.Box()
+				if from.X < 0 || to.X > s.W || from.Y < 0 || to.Y > s.H {
+					t.Errorf("order %d, sizes %v: %q is outside the page", order, sizes, l.Text)
+				}
+				for _, o := range s.Texts[:k] {
+					if a, b := o.Box(); from.X < b.X && a.X < to.X && from.Y < b.Y && a.Y < to.Y {
+						t.Errorf("order %d, sizes %v: %q lies over %q", order, sizes, l.Text, o.Text)
+					}
 				}
 			}
 		}
