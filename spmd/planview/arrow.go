@@ -2,10 +2,12 @@ package planview
 
 import (
 	"fmt"
+	"html/template"
+	"image/color"
 	"math"
 	"slices"
 
-	"distaff/io/tcs"
+	"distaff/io/picture"
 )
 
 // The cells of ranks between which arrows go, in pixels: their distance from one to the next, and
@@ -15,269 +17,186 @@ const (
 	cellWidth  = 44
 	cellHeight = 32
 	margin     = 12
+	cellLine   = 8 // cells in a line of a machine of one dimension
 )
 
-// arrowColors is how many colors of arrows the page's style has: classes a0, a1 and so on, one for
-// each tensor.
-const arrowColors = 7
+// arrowColors are the colors of arrows, one for each tensor.
+var arrowColors = []color.RGBA{{0x00, 0x72, 0xb2, 255}, {0xb3, 0x4a, 0x00, 255}, {0x00, 0x77, 0x5a, 255},
+	{0xa3, 0x41, 0x7c, 255}, {0x6a, 0x5a, 0xcd, 255}, {0x7a, 0x62, 0x00, 255}, {0xb0, 0x00, 0x20, 255}}
 
-// stage is the drawing of a flow: the arrows of each moment, with cells of ranks over them.
+// stage is the drawing of a flow. If blocks travel at a moment, the moment has a picture.
 type stage struct {
-	Says          string
-	Left, Top     float64 // the upper left corner, in the coordinates of cells
-	Width, Height float64
-	Cells         []stageCell
-	Keys          []arrowKey
-	Moments       []drawnMoment
-	Last          int // moment
-}
-
-type stageCell struct {
-	X, Y, W, H float64
-	CX, CY     float64 // of the label
-	Fill, Ink  string
-	Label      string
+	Says    string
+	Keys    []arrowKey
+	Moments []drawnMoment
 }
 
 // arrowKey is a tensor's color in the legend.
-type arrowKey struct{ Class, Name string }
+type arrowKey struct{ Color, Name string }
 
 // drawnMoment is a moment as it is drawn.
 type drawnMoment struct {
 	Name, Says string
-	Arrows     []arrow
-	Idle       []stageCell // cells that are faint
+	Picture    template.HTML // "" if nothing travels and no rank is idle
 	Lines      []string
 }
 
-// arrow is a block on its way.
+// arrow is the way of a block: a curve from start to end, with the control point mid.
 type arrow struct {
-	Class  string
-	Path   string
-	Title  string
-	Label  string // "" where there are many, or no room
-	LX, LY float64
-}
-
-// point is a place on the stage.
-type point struct{ x, y float64 }
-
-func (p point) String() string {
-	return fmt.Sprintf("%d %d", int(math.Round(p.x)), int(math.Round(p.y)))
+	color           color.RGBA
+	sum             bool
+	start, mid, end picture.Point
 }
 
 // stager makes a stage.
 type stager struct {
 	flow   *flow
 	layout *layout
-	class  map[string]string // by tensor
-	lo, hi point             // the corners of all that is drawn
-	out    *stage
+	color  map[string]color.RGBA // by tensor
 }
 
-// newStage draws a flow; nil where there is one rank, between which and itself nothing travels.
+// newStage draws a flow. For one rank, to which nothing travels, it returns nil.
 func newStage(x *flow) *stage {
 	if x.p.Ranks == 1 || len(x.moments) == 0 {
 		return nil
 	}
-	s := &stager{flow: x, layout: newLayout(x.p, cellLine), class: map[string]string{},
-		out: &stage{Says: x.says()}}
+	s := &stager{x, newLayout(x.p, cellLine), map[string]color.RGBA{}}
+	out := &stage{Says: joined(s.layout.says(), s.layout.note, x.says())}
 	for _, t := range x.p.Tensors {
-		if s.class[t.Name] == "" {
-			s.class[t.Name] = fmt.Sprintf("a%d", len(s.class)%arrowColors)
-			s.out.Keys = append(s.out.Keys, arrowKey{s.class[t.Name], t.Name})
+		if _, ok := s.color[t.Name]; !ok {
+			c := arrowColors[len(s.color)%len(arrowColors)]
+			s.color[t.Name] = c
+			out.Keys = append(out.Keys, arrowKey{hex(c), t.Name})
 		}
 	}
-	s.cells()
 	for _, m := range x.moments {
-		s.moment(&m)
+		d := drawnMoment{Name: m.name, Says: m.says, Lines: m.lines}
+		if m.drawn() {
+			d.Picture = s.draw(&m)
+		}
+		out.Moments = append(out.Moments, d)
 	}
-	s.out.Left, s.out.Top = pixels(s.lo.x-margin), pixels(s.lo.y-margin)
-	s.out.Width, s.out.Height = pixels(s.hi.x-s.lo.x+2*margin), pixels(s.hi.y-s.lo.y+2*margin)
-	s.out.Last = len(s.out.Moments) - 1
-	return s.out
+	return out
 }
 
-// at is the middle of a rank's cell. The ranks elsewhere have one below all others.
-func (s *stager) at(rank int) point {
+// at returns the middle of a rank's cell. Ranks elsewhere share one cell below all others.
+func (s *stager) at(rank int) picture.Point {
 	if rank == elsewhere {
 		rows := 0
 		for r := range s.flow.drawn {
 			_, row, _ := s.layout.place(r)
 			rows = max(rows, row+1)
 		}
-		return point{cellWidth, float64(rows)*pitch + cellHeight/2}
+		return picture.Point{X: cellWidth, Y: float64(rows)*pitch + cellHeight/2}
 	}
 	layer, row, col := s.layout.place(rank)
-	return point{pixels(s.layout.column(layer, col)*pitch + cellWidth/2),
-		float64(row)*pitch + cellHeight/2}
+	return picture.Point{X: s.layout.column(layer, col)*pitch + cellWidth/2,
+		Y: float64(row)*pitch + cellHeight/2}
 }
 
-// cell is a rank's.
-func (s *stager) cell(rank int) stageCell {
-	at := s.at(rank)
-	c := stageCell{X: at.x - cellWidth/2, Y: at.y - cellHeight/2, W: cellWidth, H: cellHeight,
-		CX: at.x, CY: at.y + 4}
-	if rank == elsewhere {
-		c.X, c.W = 0, 2*cellWidth
-		c.Label, c.Fill, c.Ink = "others", "#707070", "#fff"
-		return c
-	}
-	c.Label = fmt.Sprint(rank)
-	c.Fill, c.Ink = newRankColors(s.flow.p.Ranks).of(rank)
-	return c
-}
-
-// cells draws the ranks.
-func (s *stager) cells() {
-	for r := range s.flow.drawn {
-		s.out.Cells = append(s.out.Cells, s.cell(r))
+// draw draws the ranks at a moment, with an arrow for each block that travels.
+func (s *stager) draw(m *moment) template.HTML {
+	ranks := make([]int, s.flow.drawn)
+	for r := range ranks {
+		ranks[r] = r
 	}
 	if s.flow.drawn < s.flow.p.Ranks {
-		s.out.Cells = append(s.out.Cells, s.cell(elsewhere))
+		ranks = append(ranks, elsewhere)
 	}
-	for _, c := range s.out.Cells {
-		s.cover(point{c.X, c.Y})
-		s.cover(point{c.X + c.W, c.Y + c.H})
+	var lo, hi picture.Point // the corners of all that is drawn
+	cover := func(p picture.Point, w, h float64) {
+		lo = picture.Point{X: min(lo.X, p.X-w), Y: min(lo.Y, p.Y-h)}
+		hi = picture.Point{X: max(hi.X, p.X+w), Y: max(hi.Y, p.Y+h)}
 	}
-}
-
-// cover makes room for a point.
-func (s *stager) cover(p point) {
-	s.lo, s.hi = point{min(s.lo.x, p.x), min(s.lo.y, p.y)}, point{max(s.hi.x, p.x), max(s.hi.y, p.y)}
-}
-
-// moment draws what travels.
-func (s *stager) moment(m *moment) {
-	d := drawnMoment{Name: m.name, Says: m.says, Lines: m.lines}
-	moves := m.moves[:min(len(m.moves), momentArrows)]
+	for _, r := range ranks {
+		cover(s.at(r), cellWide(r)/2, cellHeight/2)
+	}
+	var arrows []arrow
 	before := map[[2]int]int{} // arrows of a pair of ranks
-	for _, v := range moves {
+	for _, v := range m.moves[:min(len(m.moves), momentArrows)] {
 		pair := [2]int{v.from, v.to}
-		d.Arrows = append(d.Arrows, s.arrow(v, before[pair]))
+		a := s.arrow(v, before[pair])
 		before[pair]++
+		cover(picture.Point{X: (a.start.X+a.end.X)/4 + a.mid.X/2,
+			Y: (a.start.Y+a.end.Y)/4 + a.mid.Y/2}, 0, 0) // the peak
+		arrows = append(arrows, a)
 	}
-	if len(moves) <= labelled {
-		s.labels(d.Arrows, moves)
+	p := &picture.Picture{W: math.Ceil(hi.X - lo.X + 2*margin), H: math.Ceil(hi.Y - lo.Y + 2*margin),
+		Title: "Ranks, with arrows where blocks travel; the lines below say the same"}
+	move := func(q picture.Point) picture.Point {
+		return picture.Point{X: q.X - lo.X + margin, Y: q.Y - lo.Y + margin}
 	}
-	for _, r := range m.idle {
-		d.Idle = append(d.Idle, s.cell(r))
-	}
-	s.out.Moments = append(s.out.Moments, d)
-}
-
-// The height of a label in pixels, about the width of a letter, and how far from its arrow a label
-// may be, in labels.
-const (
-	labelHeight = 14
-	letterWidth = 6.2
-	labelsAway  = 4
-)
-
-// labels puts one at each arrow, but for those of a block that goes from one rank to several, of
-// which the longest has it.
-func (s *stager) labels(arrows []arrow, moves []move) {
-	var taken []stageCell // by labels
-	for n, v := range moves {
-		if slices.ContainsFunc(moves,
-			func(o move) bool { return s.sameBlock(o, v) && s.reach(o) > s.reach(v) }) {
-			continue
+	for _, a := range arrows {
+		var dashes []float64
+		if a.sum {
+			dashes = []float64{5, 3}
 		}
-		taken = s.label(&arrows[n], s.reach(v),
-			v.block.Tensor+" "+About(s.flow.exact[v.block.Tensor], tcs.Size(v.block.Bytes)), taken)
+		p.Curve(a.color, 2, dashes, move(a.start), move(a.mid), move(a.end))
+		left, right := head(a.mid, a.end)
+		p.Path(a.color, 2, nil, move(left), move(a.end), move(right))
 	}
-}
-
-// sameBlock tells whether two moves are of one block, from one rank.
-func (s *stager) sameBlock(a, b move) bool {
-	return a.from == b.from && a.sum == b.sum && s.flow.block(a.block) == s.flow.block(b.block)
-}
-
-// reach is how far a move goes on the stage.
-func (s *stager) reach(v move) float64 {
-	a, b := s.at(v.from), s.at(v.to)
-	return math.Hypot(b.x-a.x, b.y-a.y)
-}
-
-// label puts a text beside the middle of an arrow, where no label is yet that is among those taken,
-// and adds it to these. On a short arrow, which it would hide, it does not stand. An arrow that has
-// no room for one has none: the lines below say the same.
-func (s *stager) label(a *arrow, reach float64, text string, taken []stageCell) []stageCell {
-	w := letterWidth * float64(len(text))
-	first := 0
-	if reach < 3*w/2+cellWidth {
-		first = 1
+	for _, r := range ranks {
+		s.cell(p, move(s.at(r)), r, slices.Contains(m.idle, r))
 	}
-	for n := first; n <= 2*labelsAway; n++ {
-		away := float64((n + 1) / 2 * labelHeight)
-		if n%2 == 0 {
-			away = -away
-		}
-		c := stageCell{X: a.LX - w/2, Y: a.LY + away - labelHeight + 3, W: w, H: labelHeight}
-		if slices.ContainsFunc(taken, c.over) || slices.ContainsFunc(s.out.Cells, c.over) {
-			continue
-		}
-		a.Label, a.LY = text, a.LY+away
-		s.cover(point{c.X, c.Y})
-		s.cover(point{c.X + c.W, c.Y + c.H})
-		return append(taken, c)
+	return template.HTML(p.Inline())
+}
+
+// cellWide returns the width of a rank's cell.
+func cellWide(rank int) float64 {
+	if rank == elsewhere {
+		return 2 * cellWidth
 	}
-	return taken
+	return cellWidth
 }
 
-// over tells whether two rectangles overlap.
-func (c stageCell) over(d stageCell) bool {
-	return c.X < d.X+d.W && d.X < c.X+c.W && c.Y < d.Y+d.H && d.Y < c.Y+c.H
+// cell draws a rank, whose cell has the middle at. An idle one has a dashed frame and no color.
+func (s *stager) cell(p *picture.Picture, at picture.Point, rank int, idle bool) {
+	label, w, fill := "others", cellWide(rank), color.RGBA{0x70, 0x70, 0x70, 255}
+	if rank != elsewhere {
+		label, fill = fmt.Sprint(rank), rankColor(rank, s.flow.p.Ranks)
+	}
+	text := picture.Text{X: at.X, Y: at.Y + 4, Size: 12, Anchor: .5, Color: inkOn(fill), Text: label}
+	if x, y := at.X-w/2, at.Y-cellHeight/2; idle {
+		p.Frame(x, y, w, cellHeight, 3, 3)
+		text.Color = picture.Faint
+	} else {
+		p.Rect(x, y, w, cellHeight, fill)
+	}
+	p.Write(text)
 }
 
-// arrow draws a move, the nth between its two ranks. It is bent to its left, the more the longer it
-// is and the more arrows lie beside it, so that the arrows of both directions and of several blocks
-// are seen.
+// arrow returns the way of a move, the nth between its two ranks. A long
+// arrow is bent more, and a later arrow more than an earlier one. All are bent to their left, so
+// that the arrows of both directions and of several blocks are seen.
 func (s *stager) arrow(v move, nth int) arrow {
 	a, b := s.at(v.from), s.at(v.to)
-	dx, dy := b.x-a.x, b.y-a.y
+	dx, dy := b.X-a.X, b.Y-a.Y
 	length := max(math.Hypot(dx, dy), 1)
 	bend := .14*length + 14*float64(min(nth, 8)) + 4
-	mid := point{(a.x+b.x)/2 + dy/length*2*bend, (a.y+b.y)/2 - dx/length*2*bend}
-	start, end := trim(a, mid), trim(b, mid)
-	peak := point{start.x/4 + mid.x/2 + end.x/4, start.y/4 + mid.y/2 + end.y/4}
-	s.cover(peak)
-	out := arrow{Class: s.class[v.block.Tensor], LX: math.Round(peak.x), LY: math.Round(peak.y + 4)}
-	if v.sum {
-		out.Class += " sum"
-	}
-	left, right := head(mid, end)
-	out.Path = fmt.Sprintf("M%vQ%v %vM%vL%vL%v", start, mid, end, left, end, right)
-	out.Title = fmt.Sprintf("%s from %s to %s", s.flow.block(v.block), s.name(v.from), s.name(v.to))
-	return out
+	mid := picture.Point{X: (a.X+b.X)/2 + dy/length*2*bend, Y: (a.Y+b.Y)/2 - dx/length*2*bend}
+	return arrow{s.color[v.block.Tensor], v.sum, trim(a, mid), mid, trim(b, mid)}
 }
 
-// name is a rank in words.
-func (s *stager) name(rank int) string {
-	if rank == elsewhere {
-		return "a rank that is not drawn"
-	}
-	return fmt.Sprintf("rank %d", rank)
-}
-
-// trim is where the way from the middle of a cell towards a point leaves the cell.
-func trim(a, to point) point {
-	dx, dy := to.x-a.x, to.y-a.y
+// trim returns where the way from the middle of a cell towards a point leaves the cell.
+func trim(a, to picture.Point) picture.Point {
+	dx, dy := to.X-a.X, to.Y-a.Y
 	w, h := float64(cellWidth)/2+3, float64(cellHeight)/2+3
 	share := min(1, w/max(math.Abs(dx), 1e-9), h/max(math.Abs(dy), 1e-9))
-	return point{a.x + dx*share, a.y + dy*share}
+	return picture.Point{X: a.X + dx*share, Y: a.Y + dy*share}
 }
 
-// head are the ends of the two strokes of an arrow's head, which comes from a point to its end.
-func head(from, end point) (left, right point) {
-	dx, dy := end.x-from.x, end.y-from.y
+// head returns the ends of the two strokes of the head of an arrow that comes from a point.
+func head(from, end picture.Point) (left, right picture.Point) {
+	dx, dy := end.X-from.X, end.Y-from.Y
 	length := max(math.Hypot(dx, dy), 1)
 	dx, dy = dx/length*7, dy/length*7
-	return point{end.x - dx - dy*.6, end.y - dy + dx*.6}, point{end.x - dx + dy*.6, end.y - dy - dx*.6}
+	return picture.Point{X: end.X - dx - dy*.6, Y: end.Y - dy + dx*.6},
+		picture.Point{X: end.X - dx + dy*.6, Y: end.Y - dy - dx*.6}
 }
 
-// drawsSums tells whether some arrow is that of a sum, which has dashes.
+// drawsSums reports whether some arrow is of a block of the result, which has dashes.
 func (x *flow) drawsSums() bool {
-	return slices.ContainsFunc(x.moments,
-		func(m moment) bool { return len(m.moves) > 0 && m.moves[0].sum })
+	return slices.ContainsFunc(x.moments, func(m moment) bool {
+		return len(m.moves) > 0 && m.moves[0].sum
+	})
 }

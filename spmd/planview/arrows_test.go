@@ -82,8 +82,9 @@ func TestAlgorithmArrows(t *testing.T) {
 				want += len(m.Routes)
 				messages += m.Messages
 			}
-			if n := len(root.find("arrow")); n != want || want == 0 || messages != sent ||
-				name == "cannon" != (int64(n) == sent) && g > 2 {
+			arrows, _ := root.arrows()
+			n := len(arrows)
+			if n != want || want == 0 || messages != sent || name == "cannon" != (int64(n) == sent) && g > 2 {
 				t.Errorf("%s on %d ranks: %d arrows, want %d, of %d messages", name, g*g, n, want, sent)
 			}
 			checkStages(t, root)
@@ -91,49 +92,57 @@ func TestAlgorithmArrows(t *testing.T) {
 	}
 }
 
-// TestLabels: the labels of a moment lie over no cell, on the stage, and are as many as there is
-// room for.
-func TestLabels(t *testing.T) {
-	p := algorithm(t, "cannon", 2).Items[0].Plan
-	s := newStage(newFlow(p, math.MaxInt32))
-	for _, m := range s.Moments {
-		labels := 0
-		for _, a := range m.Arrows {
-			if a.Label == "" {
-				continue
+// arrows lists the curves below n, one for each arrow; sums are those with dashes.
+func (n *node) arrows() (list []string, sums int) {
+	for _, p := range n.find("<path") {
+		if strings.Contains(p.attrs["d"], "Q") {
+			list = append(list, p.attrs["d"])
+			if strings.Contains(p.attrs["style"], "dasharray") {
+				sums++
 			}
-			labels++
-			w := letterWidth * float64(len(a.Label))
-			c := stageCell{X: a.LX - w/2, Y: a.LY - labelHeight + 3, W: w, H: labelHeight}
-			if slices.ContainsFunc(s.Cells, c.over) || c.X < s.Left || c.Y < s.Top ||
-				c.X+c.W > s.Left+s.Width || c.Y+c.H > s.Top+s.Height {
-				t.Errorf("%s: the label %q lies over a cell, or leaves the stage", m.Name, a.Label)
-			}
-		}
-		if want := len(m.Arrows); labels < want-1 {
-			t.Errorf("%s: %d labels of %d arrows", m.Name, labels, want)
 		}
 	}
+	return list, sums
 }
 
-// TestBroadcastLabel: of the arrows of a block that goes to several ranks one has a label, which
-// does not hide it.
-func TestBroadcastLabel(t *testing.T) {
-	f := fileOf(t,
-		"tensor A(64, 64): ds from uniform:100\ntensor x(64): d from dense\ny(i) = A(i,j) * x(j)\n", 4,
-		nil)
-	s := newStage(newFlow(f.Items[0].Plan, math.MaxInt32))
-	m := s.Moments[0]
-	var labels []string
-	for _, a := range m.Arrows {
-		if a.Label != "" {
-			labels = append(labels, a.Title+": "+a.Label)
+// rectangles lists the rectangles below n whose path ends with a text.
+func (n *node) rectangles(t *testing.T, end string, is func(style string) bool) (list []box) {
+	t.Helper()
+	for _, p := range n.find("<path") {
+		d := p.attrs["d"]
+		if strings.Contains(d, "Q") || strings.HasSuffix(d, "Z") != (end == "Z") || !is(p.attrs["style"]) {
+			continue
 		}
+		var x, y [4]float64
+		if _, err := fmt.Sscanf(d, "M%g,%gL%g,%gL%g,%gL%g,%g"+end,
+			&x[0], &y[0], &x[1], &y[1], &x[2], &y[2], &x[3], &y[3]); err != nil {
+			t.Fatalf("%s: %v", d, err)
+		}
+		list = append(list, box{slices.Min(x[:]), slices.Min(y[:]), slices.Max(x[:]), slices.Max(y[:])})
 	}
-	if want := []string{"x[0:64], 512 bytes, from rank 0 to rank 3: x 512 bytes"}; len(m.Arrows) !=
-		3 || !slices.Equal(labels, want) {
-		t.Errorf("got %d arrows with the labels %q, want 3 with %q", len(m.Arrows), labels, want)
+	return list
+}
+
+// boxes lists the rectangles below n that have a color.
+func (n *node) boxes(t *testing.T) []box {
+	t.Helper()
+	return n.rectangles(t, "Z", func(string) bool { return true })
+}
+
+// idle lists the frames with dashes below n, one for each rank that is idle.
+func (n *node) idle(t *testing.T) []box {
+	t.Helper()
+	return n.rectangles(t, "L", func(style string) bool { return strings.Contains(style, "dasharray") })
+}
+
+// size is the frame of the only drawing below n.
+func (n *node) size(t *testing.T) box {
+	t.Helper()
+	svg := n.find("<svg")
+	if len(svg) != 1 {
+		t.Fatalf("%d drawings, want 1", len(svg))
 	}
+	return box{0, 0, svg[0].num(t, "width"), svg[0].num(t, "height")}
 }
 
 // checkStages checks that cells of ranks do not overlap, and that each arrow leads from one to
@@ -141,18 +150,11 @@ func TestBroadcastLabel(t *testing.T) {
 func checkStages(t *testing.T, root *node) {
 	t.Helper()
 	for _, svg := range root.find("stage") {
-		view := make([]float64, 4)
-		if n, err := fmt.Sscan(svg.attrs["viewBox"], &view[0], &view[1], &view[2], &view[3]); n != 4 {
-			t.Fatal(err)
-		}
-		frame := box{view[0], view[1], view[0] + view[2], view[1] + view[3]}
-		var cells []box
-		for _, c := range svg.find("cell") {
-			cells = append(cells, boxOf(t, c))
-		}
+		frame, cells := svg.size(t), append(svg.boxes(t), svg.idle(t)...)
 		disjoint(t, "the stage", frame, cells)
-		for _, a := range svg.find("arrow") {
-			checkArrow(t, a.attrs["d"], frame, cells)
+		list, _ := svg.arrows()
+		for _, a := range list {
+			checkArrow(t, a, frame, cells)
 		}
 	}
 }
@@ -190,8 +192,8 @@ func TestPlacedArrows(t *testing.T) {
 				p.Comm.BytesReceived)
 		}
 		root := pageOf(t, p)
-		if n := len(root.find("arrow")); n != arrows {
-			t.Errorf("%s: %d arrows are drawn, want %d", name, n, arrows)
+		if list, _ := root.arrows(); len(list) != arrows {
+			t.Errorf("%s: %d arrows are drawn, want %d", name, len(list), arrows)
 		}
 		checkStages(t, root)
 	}
@@ -231,10 +233,10 @@ print a
 		if it.Plan != nil {
 			continue
 		}
-		if n := len(s.find("arrow")); n != want || want == 0 {
-			t.Errorf("line %d: %d arrows, want %d", it.Line, n, want)
+		if list, _ := s.arrows(); len(list) != want || want == 0 {
+			t.Errorf("line %d: %d arrows, want %d", it.Line, len(list), want)
 		}
-		if cells := s.find("cell"); len(cells) != 4 || cells[0].attrs["x"] != cells[2].attrs["x"] {
+		if cells := s.find("stage")[0].boxes(t); len(cells) != 4 || cells[0].x0 != cells[2].x0 {
 			t.Errorf("line %d: the ranks are not drawn as a grid", it.Line)
 		}
 		if !strings.Contains(s.all(), "tensors come to where the item wants them") {
@@ -268,9 +270,9 @@ print s
 			p.Items[0].Comm.BytesReceived)
 	}
 	root := drawn(t, p)
-	if n, want := len(root.find("<section")[0].find("arrow")),
-		min(DrawnRanks*DrawnRanks, momentArrows); n != want {
-		t.Errorf("%d arrows, want %d", n, want)
+	list, _ := root.find("<section")[0].arrows()
+	if want := min(DrawnRanks*DrawnRanks, momentArrows); len(list) != want {
+		t.Errorf("%d arrows, want %d", len(list), want)
 	}
 	if !strings.Contains(root.all(), "from ranks that are not drawn") {
 		t.Error("no line tells of the ranks that are not drawn")

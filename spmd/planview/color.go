@@ -2,116 +2,86 @@ package planview
 
 import (
 	"fmt"
+	"html/template"
+	"image/color"
 	"math"
+
+	"distaff/io/picture"
 )
 
-// rgb is a color.
-type rgb [3]uint8
-
-func (c rgb) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
-
-// luminance is the relative luminance of c, from 0 to 1, as WCAG 2.1 defines it.
-func (c rgb) luminance() float64 {
-	sum := 0.0
-	for i, weight := range []float64{.2126, .7152, .0722} {
-		v := float64(c[i]) / 255
+// luminance returns the relative luminance of c, from 0 to 1, as WCAG 2.1 defines it.
+func luminance(c color.RGBA) float64 {
+	part := func(x uint8) float64 {
+		v := float64(x) / 255
 		if v <= .04045 {
-			v /= 12.92
-		} else {
-			v = math.Pow((v+.055)/1.055, 2.4)
+			return v / 12.92
 		}
-		sum += weight * v
+		return math.Pow((v+.055)/1.055, 2.4)
 	}
-	return sum
+	return .2126*part(c.R) + .7152*part(c.G) + .0722*part(c.B)
 }
 
-// ink is the color of text on c: black or white, whichever has more contrast with it.
-func (c rgb) ink() string {
-	if c.luminance() > .179 {
-		return "#000"
+// inkOn returns the color of text on c: black or white, the one with more contrast to c.
+func inkOn(c color.RGBA) color.Color {
+	if luminance(c) > .179 {
+		return color.Black
 	}
-	return "#fff"
+	return color.White
 }
 
-// Few ranks have colors that the color-blind tell apart (Okabe and Ito 2008).
-var fewColors = []rgb{{0, 114, 178}, {230, 159, 0}, {0, 158, 115}, {204, 121, 167}, {86, 180, 233},
-	{213, 94, 0}, {240, 228, 66}, {120, 120, 120}}
+// hex returns a color as style sheets have it.
+func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
-// Many have colors of a scale that grows lighter evenly (viridis, of van der Walt and Smith 2015),
-// here at even distances.
-var scaleColors = []rgb{{68, 1, 84}, {71, 45, 123}, {59, 82, 139}, {44, 114, 142}, {33, 145, 140},
-	{40, 174, 128}, {94, 201, 98}, {173, 220, 48}, {253, 231, 37}}
+// fewColors are colors that the color-blind tell apart (Okabe and Ito 2008).
+var fewColors = []color.RGBA{{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255},
+	{204, 121, 167, 255}, {86, 180, 233, 255}, {213, 94, 0, 255}, {240, 228, 66, 255}, {120, 120, 120, 255}}
 
-// rankColors gives ranks colors.
-type rankColors struct{ ranks int }
+// few reports whether each of the ranks has a color that is easily told from the others.
+func few(ranks int) bool { return ranks <= len(fewColors) }
 
-func newRankColors(ranks int) rankColors { return rankColors{ranks} }
-
-// few tells whether every rank has a color of its own that is easily told from others.
-func (x rankColors) few() bool { return x.ranks <= len(fewColors) }
-
-// of is a rank's color, and that of text on it.
-func (x rankColors) of(rank int) (fill, ink string) {
-	c := x.at(rank)
-	return c.String(), c.ink()
-}
-
-func (x rankColors) at(rank int) rgb {
-	if x.few() {
+// rankColor returns the color of a rank. Many ranks have colors at even distances on a scale.
+func rankColor(rank, ranks int) color.RGBA {
+	if few(ranks) {
 		return fewColors[rank]
 	}
-	at := float64(rank) / float64(x.ranks-1) * float64(len(scaleColors)-1)
-	k := min(int(at), len(scaleColors)-2)
-	var c rgb
-	for i := range c {
-		a, b := float64(scaleColors[k][i]), float64(scaleColors[k+1][i])
-		c[i] = uint8(a + (b-a)*(at-float64(k)) + 0.5)
-	}
-	return c
+	return picture.Viridis(float64(rank) / float64(ranks-1))
 }
 
-// legendKey is a color of the legend, and the rank that it is of.
-type legendKey struct {
-	X, W   float64
-	Fill   string
-	Label  string // the rank; "" where there is no room for it
-	At     float64
-	Anchor string // how the label lies at At: start, middle or end
-}
-
-// A scale of colors in the legend is this wide; the key of one rank of few takes less.
+// legendWidth is the width of the scale in the legend of many ranks, legendKeyWidth the width of
+// the key of one rank of few.
 const legendWidth, legendKeyWidth = 480, 48
 
-// legend has the colors of few ranks, else the scale, with some ranks' numbers.
-func legend(ranks int) []legendKey {
-	x := newRankColors(ranks)
-	var keys []legendKey
-	if x.few() {
+// legend draws the colors of few ranks, or else the scale with the numbers of some ranks.
+func legend(ranks int) template.HTML {
+	p := &picture.Picture{W: legendWidth + 12, H: 36, Title: "The colors of ranks"}
+	write := func(x, y, anchor float64, text string) {
+		p.Write(picture.Text{X: x, Y: y, Size: 12, Anchor: anchor, Text: text})
+	}
+	if few(ranks) {
+		p.W = 40 + float64(ranks)*legendKeyWidth
+		p.H = 16
+		write(0, 12, 0, "rank")
 		for r := range ranks {
-			left := float64(r * legendKeyWidth)
-			keys = append(keys, legendKey{X: left, W: 16, Fill: x.at(r).String(), Label: fmt.Sprint(r),
-				At: left + 21, Anchor: "start"})
+			left := float64(40 + r*legendKeyWidth)
+			p.Rect(left, 0, 16, 16, rankColor(r, ranks))
+			write(left+21, 12, 0, fmt.Sprint(r))
 		}
-		return keys
+		return template.HTML(p.Inline())
 	}
 	n := min(ranks, 65)
-	quarter := 0 // of the ranks, that has a label next
 	for k := range n {
 		w := float64(legendWidth) / float64(n)
 		rank := k * (ranks - 1) / (n - 1)
-		key := legendKey{X: pixels(float64(k) * w), W: pixels(w), Fill: x.at(rank).String(),
-			At: pixels((float64(k) + 0.5) * w), Anchor: "middle"}
-		if 4*k >= quarter*(n-1) {
-			quarter++
-			key.Label = grouped(int64(rank))
-		}
-		switch k {
-		case 0:
-			key.At, key.Anchor = 0, "start"
-		case n - 1:
-			key.At, key.Anchor = legendWidth, "end"
-		}
-		keys = append(keys, key)
+		p.Rect(float64(k)*w, 0, w, 16, rankColor(rank, ranks))
 	}
-	return keys
+	for quarter := range 5 {
+		k := (quarter*(n-1) + 3) / 4
+		share := float64(k) / float64(n-1)
+		text := grouped(int64(k * (ranks - 1) / (n - 1)))
+		if quarter == 0 {
+			text = "rank " + text
+		}
+		write(share*legendWidth, 32, share, text)
+	}
+	return template.HTML(p.Inline())
 }

@@ -2,6 +2,8 @@ package planview
 
 import (
 	"fmt"
+	"image/color"
+	"strings"
 	"testing"
 )
 
@@ -9,26 +11,26 @@ import (
 // read.
 func TestRankColors(t *testing.T) {
 	for _, ranks := range []int{1, 2, 8, 9, 64, 200} {
-		seen := map[rgb]int{}
+		seen := map[color.RGBA]int{}
 		for r := range ranks {
-			c := newRankColors(ranks).at(r)
+			c := rankColor(r, ranks)
 			if other, ok := seen[c]; ok {
 				t.Errorf("%d ranks: %d and %d are both %v", ranks, other, r, c)
 			}
 			seen[c] = r
-			light, dark := c.luminance()+.05, .05
-			if c.ink() == "#fff" {
-				light, dark = 1.05, c.luminance()+.05
+			bright, dark := luminance(c)+.05, .05
+			if inkOn(c) == color.White {
+				bright, dark = 1.05, luminance(c)+.05
 			}
-			if light/dark < 4.5 {
-				t.Errorf("the contrast of %s on %v, rank %d of %d, is %.2f, want 4.5", c.ink(), c, r, ranks,
-					light/dark)
+			if bright/dark < 4.5 {
+				t.Errorf("the contrast of %v on %v, rank %d of %d, is %.2f, want 4.5", inkOn(c), c, r, ranks, bright/dark)
 			}
 		}
-		keys := legend(ranks)
-		if last := keys[len(keys)-1]; last.Label != fmt.Sprint(ranks-1) ||
-			last.Fill != newRankColors(ranks).at(ranks-1).String() {
-			t.Errorf("%d ranks: the legend ends with %+v", ranks, last)
+		root := parse(t, []byte(legend(ranks)))
+		texts, keys := root.find("<text"), root.find("<path")
+		last := strings.ToLower(keys[len(keys)-1].attrs["style"])
+		if texts[len(texts)-1].text != fmt.Sprint(ranks-1) || last != "fill:"+hex(rankColor(ranks-1, ranks)) {
+			t.Errorf("%d ranks: the legend ends with %q and %s", ranks, texts[len(texts)-1].text, last)
 		}
 	}
 }

@@ -9,10 +9,9 @@
 // # Files
 //
 //	page.go      the page of a statement or a job file, and how much it draws
-//	page.tmpl    the page's template, with its style and its script
+//	page.tmpl    the page's template, with its style
 //	color.go     the colors of ranks, and their legend
 //	layout.go    where the ranks of a machine are drawn
-//	rank.go      the ranks of a machine, each with what it does
 //	tensor.go    the picture of a tensor: slices that show two modes
 //	axis.go      how a mode is cut, and which parts of it are drawn
 //	flow.go      what travels before the steps, at each of them and after them

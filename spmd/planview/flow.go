@@ -14,8 +14,8 @@ import (
 // lists that many.
 const DrawnRanks = 64
 
-// momentArrows is the most arrows of one moment, and labelled the most that carry labels.
-const momentArrows, labelled = 1 << 10, 16
+// momentArrows is the most arrows of one moment.
+const momentArrows = 1 << 10
 
 // elsewhere stands for the ranks behind those that are drawn.
 const elsewhere = -1
@@ -53,7 +53,7 @@ func newFlow(p *forecast.Planned, most int) *flow {
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks, len(p.PerRank)), exact: Exact(p), left: most}
 	before, after := []moment{x.placed(), x.broadcasts()}, x.sums()
 	for _, m := range slices.Concat(before, after) {
-		x.left -= m.cost()
+		x.left -= x.cost(&m)
 	}
 	for _, r := range p.PerRank[:x.drawn] {
 		x.steps = max(x.steps, len(r.Steps))
@@ -65,7 +65,7 @@ func newFlow(p *forecast.Planned, most int) *flow {
 	}
 	for x.shown < x.steps {
 		m := x.step(x.shown)
-		if x.left -= m.cost(); x.left < 0 && x.shown > 0 {
+		if x.left -= x.cost(&m); x.left < 0 && x.shown > 0 {
 			break
 		}
 		x.moments = append(x.moments, m)
@@ -75,10 +75,16 @@ func newFlow(p *forecast.Planned, most int) *flow {
 	return x
 }
 
-// cost is what of a page's room a moment takes.
-func (m *moment) cost() int {
-	return min(len(m.moves),
-		momentArrows) + len(m.lines) + len(m.idle) + 1
+// drawn reports whether a moment has a picture.
+func (m *moment) drawn() bool { return len(m.moves)+len(m.idle) > 0 }
+
+// cost returns how much of a page's room a moment takes.
+func (x *flow) cost(m *moment) int {
+	n := min(len(m.moves), momentArrows) + len(m.lines) + 1
+	if m.drawn() {
+		n += x.drawn
+	}
+	return n
 }
 
 // bytes are those of all blocks that travel.

@@ -13,17 +13,16 @@ import (
 // over the dimensions. A machine of one dimension is a row, which goes on in the next line where
 // one is full.
 type layout struct {
-	dims   []int64
-	wrap   int // the length of a line of a machine of one dimension
-	note   string
-	layers int
-	rows   int
-	cols   int
+	dims []int64
+	wrap int // the length of a line of a machine of one dimension
+	note string
+	rows int
+	cols int
 }
 
 // newLayout is that of a plan's ranks.
 func newLayout(p *forecast.Planned, wrap int) *layout {
-	x := &layout{dims: p.Machine, wrap: wrap, layers: 1}
+	x := &layout{dims: p.Machine, wrap: wrap}
 	points := int64(1)
 	for _, n := range p.Machine {
 		points *= n
@@ -42,9 +41,6 @@ func newLayout(p *forecast.Planned, wrap int) *layout {
 		return x
 	}
 	x.rows, x.cols = int(x.dims[0]), int(x.dims[1])
-	for _, n := range x.dims[2:] {
-		x.layers *= int(n)
-	}
 	return x
 }
 
@@ -88,29 +84,6 @@ func (x *layout) place(rank int) (layer, row, col int) {
 		layer = layer*int(x.dims[2+d]) + int(c)
 	}
 	return layer, int(at[0]), int(at[1])
-}
-
-// rank is the one at a place, which is none in the last line of a row that is not full.
-func (x *layout) rank(layer, row, col int) (int, bool) {
-	if len(x.dims) == 1 {
-		r := row*x.wrap + col
-		return r, r < int(x.dims[0])
-	}
-	return (row*x.cols+col)*x.layers + layer, true
-}
-
-// layerName is a layer in words; "" where there is one.
-func (x *layout) layerName(layer int) string {
-	if x.layers == 1 {
-		return ""
-	}
-	rank, _ := x.rank(layer, 0, 0)
-	at := x.point(rank)
-	parts := []string{"*", "*"}
-	for _, c := range at[2:] {
-		parts = append(parts, fmt.Sprint(c))
-	}
-	return "layer (" + strings.Join(parts, ",") + ")"
 }
 
 // coordinates are those of a rank in words: " at (1,2)"; "" on a machine of one dimension.

@@ -6,7 +6,7 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// TestLayout: every rank has a place of its own, from which it is found again.
+// TestLayout: every rank has a place of its own, and no other rank has it.
 func TestLayout(t *testing.T) {
 	for _, c := range []struct {
 		machine            []int64
@@ -24,26 +24,24 @@ func TestLayout(t *testing.T) {
 			"The machine 2x2 has 4 points, so that the ranks are drawn in a row."},
 	} {
 		x := newLayout(&forecast.Planned{Ranks: c.ranks, Machine: c.machine}, cellLine)
-		if x.layers != c.layers || x.rows != c.rows || x.cols != c.cols || x.says() != c.says ||
-			x.note != c.note {
-			t.Errorf("%v: %d layers of %dx%d, %q, %q", c.machine, x.layers, x.rows, x.cols, x.says(), x.note)
+		if x.rows != c.rows || x.cols != c.cols || x.says() != c.says || x.note != c.note {
+			t.Errorf("%v: layers of %dx%d, %q, %q", c.machine, x.rows, x.cols, x.says(), x.note)
 		}
-		seen := map[[3]int]bool{}
+		seen, layers := map[[3]int]int{}, map[int]bool{}
 		for r := range c.ranks {
 			layer, row, col := x.place(r)
 			at := [3]int{layer, row, col}
-			if back, ok := x.rank(layer, row, col); seen[at] || !ok || back != r {
-				t.Errorf("%v: rank %d is at %v, where rank %d is", c.machine, r, at, back)
+			if other, ok := seen[at]; ok || layer >= c.layers || row >= c.rows || col >= c.cols {
+				t.Errorf("%v: rank %d is at %v, where rank %d is", c.machine, r, at, other)
 			}
-			seen[at] = true
+			seen[at], layers[layer] = r, true
+		}
+		if len(layers) != c.layers {
+			t.Errorf("%v: %d layers, want %d", c.machine, len(layers), c.layers)
 		}
 	}
 	x := newLayout(&forecast.Planned{Ranks: 24, Machine: []int64{2, 3, 2, 2}}, cellLine)
-	if got := x.coordinates(23) + x.layerName(2) + x.coordinates(7); got !=
-		" at (1,2,1,1)layer (*,*,1,0) at (0,1,1,1)" {
+	if got := x.coordinates(23) + x.coordinates(7); got != " at (1,2,1,1) at (0,1,1,1)" {
 		t.Errorf("got %s", got)
-	}
-	if _, ok := newLayout(&forecast.Planned{Ranks: 12}, cellLine).rank(0, 1, 4); ok {
-		t.Error("the last line of a row has a rank too many")
 	}
 }

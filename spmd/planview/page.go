@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"sync"
 
 	"distaff/io/tcs"
 	"distaff/spmd/forecast"
@@ -20,7 +21,6 @@ const openRanks = 64
 type budget struct {
 	blocks int // of tensors
 	arrows int // and lines of what ranks do
-	cells  int // of ranks
 	rows   int // of the table of all ranks
 	bars   int // of the profile of a quantity
 }
@@ -28,15 +28,13 @@ type budget struct {
 // share is the budget of one of so many statements.
 func share(statements int) budget {
 	part := func(all, least int) int { return max(all/max(statements, 1), least) }
-	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), cells: part(4<<10, 256),
-		rows: part(1<<10, 16), bars: min(part(1<<10, 32), profileBars)}
+	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), rows: part(1<<10, 16), bars: min(part(1<<10, 32), profileBars)}
 }
 
 // page is what the template is given.
 type page struct {
 	Title    string
-	Keys     []legendKey
-	Few      bool
+	Legend   template.HTML
 	Sections []*section
 	File     *fileTotals // nil for one statement
 }
@@ -66,8 +64,7 @@ type statementPlan struct {
 	Estimated       bool
 	Several         bool // ranks
 	Tensors         []tensorRow
-	Machine         *machine
-	Pictures        []picture
+	Pictures        []blocks
 	Stage           *stage
 	Sums            bool // the stage has arrows of sums
 	Memory          []string
@@ -89,13 +86,13 @@ type rankRow struct {
 // pageTotal is a line of the table of totals, with a profile over the ranks.
 type pageTotal struct {
 	Total
-	Bars []bar
+	Profile template.HTML // "" for one rank
 }
 
 // Page is the plan of a statement as a page. Of more ranks than DrawnRanks it needs the steps of
 // that many.
 func Page(p *forecast.Planned) ([]byte, error) {
-	d := &page{Title: p.Statement, Keys: legend(p.Ranks), Few: newRankColors(p.Ranks).few()}
+	d := &page{Title: p.Statement, Legend: legend(p.Ranks)}
 	d.Sections = []*section{{Plan: newStatementPlan(p, share(1))}}
 	return d.html()
 }
@@ -103,7 +100,7 @@ func Page(p *forecast.Planned) ([]byte, error) {
 // FilePage is the plan of a job file as a page, with a section for each statement.
 func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 	ranks := len(p.Comm.BytesSent)
-	d := &page{Title: tcs.Printable(file), Keys: legend(ranks), Few: newRankColors(ranks).few()}
+	d := &page{Title: tcs.Printable(file), Legend: legend(ranks)}
 	statements := 0
 	for _, it := range p.Items {
 		if it.Plan != nil {
@@ -166,9 +163,9 @@ func sentence(lines []Line) string {
 // newStatementPlan draws a plan.
 func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 	x := newFlow(p, r.arrows)
-	d := &statementPlan{Ranks: countOf(p.Ranks, "rank"), Schedule: sentence(Schedule(p)),
-		Estimated: p.Estimated, Several: p.Ranks > 1, Open: p.Ranks <= openRanks,
-		Machine: newMachine(p, r.cells), Stage: newStage(x), Sums: x.drawsSums()}
+	d := &statementPlan{Ranks: countOf(p.Ranks, "rank"), Schedule: sentence(Schedule(p)), Estimated: p.Estimated, Several: p.Ranks > 1, Open: p.Ranks <= openRanks,
+		Stage: newStage(x), Sums: x.drawsSums()}
+	l := newLayout(p, cellLine)
 	for _, line := range MemoryNotes(p) {
 		d.Memory = append(d.Memory, strings.ToUpper(line[:1])+line[1:]+".")
 	}
@@ -185,23 +182,22 @@ func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 				About(t.Counted, grouped(t.Entries)), About(t.Exact, tcs.Size(t.Bytes)), source})
 		d.Pictures = append(d.Pictures, draw(p, t, r.blocks/len(p.Tensors)))
 	}
-	d.table(p, r)
+	d.table(p, r, l)
 	return d
 }
 
 // table fills the tables of totals and of ranks.
-func (d *statementPlan) table(p *forecast.Planned, r budget) {
-	colors := newRankColors(p.Ranks)
+func (d *statementPlan) table(p *forecast.Planned, r budget, l *layout) {
 	quantities := Quantities(p)
 	for _, q := range quantities {
 		t := pageTotal{Total: q.Total(number)}
 		if p.Ranks > 1 {
-			t.Bars = profile(q.Values, r.bars, func(n int64) string { return q.text(float64(n), number) })
+			t.Profile = drawProfile(q.Name, profile(q.Values, r.bars))
 		}
 		d.Totals = append(d.Totals, t)
 	}
 	for rank := range min(p.Ranks, r.rows) {
-		row := rankRow{Rank: grouped(int64(rank)), Fill: colors.at(rank).String()}
+		row := rankRow{Rank: grouped(int64(rank)) + l.coordinates(rank), Fill: hex(rankColor(rank, p.Ranks))}
 		for _, q := range quantities {
 			row.Cells = append(row.Cells, q.text(float64(q.Values[rank]), number))
 		}
@@ -216,17 +212,14 @@ func (d *statementPlan) table(p *forecast.Planned, r budget) {
 //go:embed page.tmpl
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"profileWidth":  func() int { return profileWidth },
-	"profileHeight": func() int { return profileHeight },
-	"legendWidth":   func() int { return legendWidth },
-	"smallCell":     func() int { return smallCell },
-}).Parse(pageText))
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(pageText))
+})
 
 // html is the page's text.
 func (d *page) html() ([]byte, error) {
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, d); err != nil {
+	if err := pageTemplate().Execute(&b, d); err != nil {
 		return nil, err
 	}
 	return []byte(strings.TrimLeft(b.String(), "\n")), nil

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"distaff/codegen/jobfile"
+	"distaff/io/picture"
 	"distaff/spmd"
 	"distaff/spmd/forecast"
 	"distaff/spmd/jobs"
@@ -142,14 +143,17 @@ func plans(t *testing.T) map[string]*forecast.Planned {
 	return list
 }
 
-// TestElements: the page has a cell for each rank, a rectangle for each block of each tensor, and
-// an arrow for each block that comes to a rank or goes to be added at one.
+// TestElements: the page has a row for each rank, with a cell wherever something travels, a rectangle for each block of each tensor, and an arrow for
+// each block that comes to a rank or goes to be added at one.
 func TestElements(t *testing.T) {
 	for name, p := range plans(t) {
 		t.Run(name, func(t *testing.T) {
 			root := pageOf(t, p)
-			if n := len(root.find("rank")); n != p.Ranks {
-				t.Errorf("%d cells of ranks, want %d", n, p.Ranks)
+			for _, m := range root.find("stage") {
+				want := min(p.Ranks, DrawnRanks+1) // the last for all others
+				if n := len(m.boxes(t)) + len(m.idle(t)); n != want {
+					t.Errorf("%d cells of ranks, want %d", n, want)
+				}
 			}
 			if n := len(root.find("rankrow")); n != p.Ranks {
 				t.Errorf("%d rows of ranks, want %d", n, p.Ranks)
@@ -159,7 +163,7 @@ func TestElements(t *testing.T) {
 			}
 			pictures := root.find("picture")
 			for k, x := range p.Tensors {
-				if n := len(pictures[k].find("block")); int64(n) != x.Blocks {
+				if n := len(pictures[k].boxes(t)); int64(n) != x.Blocks {
 					t.Errorf("%s: %d blocks are drawn, want %d", x.Name, n, x.Blocks)
 				}
 			}
@@ -183,8 +187,8 @@ func TestElements(t *testing.T) {
 					}
 				}
 			}
-			if n := len(root.find("arrow")); n != want {
-				t.Errorf("%d arrows, want %d", n, want)
+			if list, _ := root.arrows(); len(list) != want {
+				t.Errorf("%d arrows, want %d", len(list), want)
 			}
 		})
 	}
@@ -218,13 +222,7 @@ func TestTravel(t *testing.T) {
 // box is a rectangle of a drawing.
 type box struct{ x0, y0, x1, y1 float64 }
 
-func boxOf(t *testing.T, n *node) box {
-	x, y := n.num(t, "x"), n.num(t, "y")
-	return box{x, y, x + n.num(t, "width"), y + n.num(t, "height")}
-}
-
-// disjoint checks that rectangles lie in a frame and do not overlap by more than is lost in
-// rounding.
+// disjoint checks that rectangles lie in a frame and do not overlap by more than is lost in rounding.
 func disjoint(t *testing.T, what string, frame box, list []box) {
 	t.Helper()
 	const lost = .03
@@ -248,21 +246,17 @@ func TestGeometry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := pageOf(t, p)
 			for _, svg := range root.find("blocks") {
-				var list []box
-				area := 0.0
-				for _, b := range svg.find("block") {
-					x := boxOf(t, b)
-					list = append(list, x)
+				frame, list := svg.size(t), svg.boxes(t)
+				area, title := 0.0, svg.find("<title")[0].text
+				for _, x := range list {
 					area += (x.x1 - x.x0) * (x.y1 - x.y0)
 				}
-				w, h := svg.num(t, "width"), svg.num(t, "height")
-				disjoint(t, svg.attrs["aria-label"], box{0, 0, w, h}, list)
-				if name != "a diagonal" && math.Abs(area-w*h) > .01*w*h {
-					t.Errorf("%s: blocks fill %v of %v", svg.attrs["aria-label"], area, w*h)
+				disjoint(t, title, frame, list)
+				if all := frame.x1 * frame.y1; name != "a diagonal" && math.Abs(area-all) > .01*all {
+					t.Errorf("%s: blocks fill %v of %v", title, area, all)
 				}
 			}
 			checkStages(t, root)
-
 		})
 	}
 }
@@ -271,36 +265,32 @@ func TestGeometry(t *testing.T) {
 func checkArrow(t *testing.T, path string, frame box, cells []box) {
 	t.Helper()
 	var x0, y0, cx, cy, x1, y1 float64
-	if _, err := fmt.Sscanf(path, "M%g %gQ%g %g %g %gM", &x0, &y0, &cx, &cy, &x1, &y1); err != nil {
+	if _, err := fmt.Sscanf(path, "M%g,%gQ%g,%g,%g,%g", &x0, &y0, &cx, &cy, &x1, &y1); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	for _, p := range []point{{x0, y0}, {x1, y1}} {
-		if p.x < frame.x0 || p.x > frame.x1 || p.y < frame.y0 || p.y > frame.y1 {
+	for _, p := range []picture.Point{{X: x0, Y: y0}, {X: x1, Y: y1}} {
+		if p.X < frame.x0 || p.X > frame.x1 || p.Y < frame.y0 || p.Y > frame.y1 {
 			t.Errorf("%s leaves the stage %v", path, frame)
 		}
-		if !slices.ContainsFunc(cells,
-			func(b box) bool { return p.x > b.x0-5 && p.x < b.x1+5 && p.y > b.y0-5 && p.y < b.y1+5 }) {
+		if !slices.ContainsFunc(cells, func(b box) bool { return p.X > b.x0-5 && p.X < b.x1+5 && p.Y > b.y0-5 && p.Y < b.y1+5 }) {
 			t.Errorf("%s begins or ends at no rank", path)
 		}
 	}
 }
 
-// TestMoments: one moment is seen when the page opens, the slider reaches all of them, and each has
-// its drawing and its lines.
+// TestMoments: each moment has its lines, and a drawing where something travels.
 func TestMoments(t *testing.T) {
-	root := pageOf(t, plans(t)["sums"])
-	moments := map[string][]string{}
-	for _, n := range root.find("moment") {
-		moments[n.attrs["data-moment"]] = append(moments[n.attrs["data-moment"]], n.name)
+	p := plans(t)["sums"]
+	root, x := pageOf(t, p), newFlow(p, share(1).arrows)
+	moments := root.find("moment")
+	if len(moments) != len(x.moments) || len(moments) < 2 {
+		t.Fatalf("%d moments, want %d", len(moments), len(x.moments))
 	}
-	slider := root.find("<input")[0]
-	if max := int(slider.num(t, "max")); len(moments) != max+1 || len(root.find("on")) != 3 {
-		t.Errorf("%d moments, of which the slider reaches %d; %d elements are seen at first",
-			len(moments), max+1, len(root.find("on")))
-	}
-	for k, names := range moments {
-		if !slices.Equal(names, []string{"g", "g", "div"}) {
-			t.Errorf("moment %s is drawn by %v", k, names)
+	for k, m := range x.moments {
+		list, _ := moments[k].arrows()
+		if name := moments[k].find("<h4")[0].text; name != m.name || len(list) != len(m.moves) ||
+			len(moments[k].find("stage")) != min(len(m.moves), 1) || len(moments[k].find("<li")) != len(m.lines) {
+			t.Errorf("moment %d, %q, has %d arrows, want %q with %d", k, name, len(list), m.name, len(m.moves))
 		}
 	}
 	text := root.find("flow")[0].all()
@@ -327,8 +317,8 @@ func TestEscaped(t *testing.T) {
 		}
 	}
 	root := pageOf(t, p)
-	if n := len(root.find("<script")); n != 1 {
-		t.Errorf("the page has %d scripts, want 1", n)
+	if n := len(root.find("<script")); n != 0 {
+		t.Errorf("the page has %d scripts, want none", n)
 	}
 	if h := root.find("<h1")[0].text; h != bad {
 		t.Errorf("the title is %q, want %q", h, bad)
@@ -341,8 +331,7 @@ func TestEscaped(t *testing.T) {
 	}
 }
 
-// TestSelfContained: the page names no other file, and every drawing has a text alternative or is
-// hidden from who cannot see it.
+// TestSelfContained: the page names no other file, and every drawing has a text alternative.
 func TestSelfContained(t *testing.T) {
 	root := pageOf(t, plans(t)["many ranks"])
 	var walk func(n *node)
@@ -352,9 +341,8 @@ func TestSelfContained(t *testing.T) {
 				t.Errorf("<%s %s=%q> names another file", n.name, a, v)
 			}
 		}
-		if n.name == "svg" && n.attrs["aria-hidden"] != "true" &&
-			(n.attrs["role"] == "" || n.attrs["aria-label"] == "") {
-			t.Errorf("<svg class=%q> has no text alternative", n.attrs["class"])
+		if n.name == "svg" && (n.attrs["role"] != "img" || len(n.find("<title")) != 1 || n.find("<title")[0].text == "") {
+			t.Error("a drawing has no text alternative")
 		}
 		if n.name == "link" || n.name == "img" || n.name == "iframe" {
 			t.Errorf("the page has <%s>", n.name)
@@ -394,7 +382,7 @@ func TestWords(t *testing.T) {
 			"Drawn are the first 64 of 1,024 ranks"); drawn != (ranks > DrawnRanks) {
 			t.Errorf("%d ranks: the page says that it leaves out ranks: %v", ranks, drawn)
 		}
-		if stages := len(root.find("stage")); (stages == 1) != (ranks > 1) {
+		if stages := len(root.find("flow")); (stages == 1) != (ranks > 1) {
 			t.Errorf("%d ranks: %d stages", ranks, stages)
 		}
 	}
@@ -456,7 +444,7 @@ func TestFileSize(t *testing.T) {
 	if len(text) > 8<<20 {
 		t.Errorf("the page has %d bytes", len(text))
 	}
-	if n := len(parse(t, text).find("stage")); n != 30 {
+	if n := len(parse(t, text).find("flow")); n != 30 {
 		t.Errorf("the page has %d stages, want 30", n)
 	}
 }
@@ -465,7 +453,7 @@ func TestFileSize(t *testing.T) {
 func TestIdle(t *testing.T) {
 	p := plans(t)["idle ranks"]
 	root := pageOf(t, p)
-	if n := len(root.find("idle")); n != 5 || !strings.Contains(root.all(), "4 ranks of 9 run") {
+	if n := len(root.idle(t)); n != 5 || !strings.Contains(root.all(), "4 ranks of 9 run") {
 		t.Errorf("%d ranks are idle, want 5:\n%s", n, root.find("flow")[0].all())
 	}
 }
@@ -503,17 +491,21 @@ func TestSize(t *testing.T) {
 	}
 	root := parse(t, text)
 	for _, want := range []string{"The first 1,024 of 10,000 ranks; --json has all.",
-		"10,000 ranks in 3,334 cells: each stands for 3 ranks",
 		"at even distances", "Drawn are the first 64 of 10,000 ranks"} {
 		if !strings.Contains(root.all(), want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if n := len(root.find("arrow")) + len(root.find("<li")); n > share(1).arrows {
+	list, _ := root.arrows()
+	if n := len(list) + len(root.find("<li")); n > share(1).arrows {
 		t.Errorf("%d arrows and lines, want %d at most", n, share(1).arrows)
 	}
-	if n := len(root.find("block")); n > share(1).blocks {
-		t.Errorf("%d blocks, want %d at most", n, share(1).blocks)
+	blocks := 0
+	for _, p := range root.find("picture") {
+		blocks += len(p.boxes(t))
+	}
+	if blocks > share(1).blocks {
+		t.Errorf("%d blocks, want %d at most", blocks, share(1).blocks)
 	}
 }
 
@@ -542,9 +534,8 @@ func TestManyMoves(t *testing.T) {
 			forecast.PlannedSum{PlannedMove: forecast.PlannedMove{PlannedBlock: b, From: 0, To: 1}})
 	}
 	root := pageOf(t, p)
-	drawn := len(root.find("sum"))
-	if drawn != momentArrows ||
-		!strings.Contains(root.all(), "2,048 blocks travel, 2 KiB; the first 1,024 have arrows") {
+	_, drawn := root.arrows()
+	if drawn != momentArrows || !strings.Contains(root.all(), "2,048 blocks travel, 2 KiB; the first 1,024 have arrows") {
 		t.Errorf("%d arrows of sums:\n%s", drawn, root.find("flow")[0].all())
 	}
 }
@@ -582,7 +573,7 @@ func TestFilePage(t *testing.T) {
 		if got := len(s.find("move")); got != len(it.Moves) {
 			t.Errorf("section %d has %d moves, want %d", k, got, len(it.Moves))
 		}
-		if got := len(s.find("rank")); got != 2 {
+		if got := len(s.find("rankrow")); got != 2 {
 			t.Errorf("section %d has %d ranks", k, got)
 		}
 		if !strings.Contains(s.all(), fmt.Sprintf("line %d, 3 runs", it.Line)) {
@@ -596,9 +587,7 @@ func TestFilePage(t *testing.T) {
 		t.Error("the page has no totals of the file")
 	}
 	p.AtMost, p.Items[0].Plan = true, nil
-	if text, err = FilePage("a.dst", p); err != nil ||
-		!bytes.Contains(text, []byte("A repeat may end earlier")) ||
-		len(parse(t, text).find("stage")) != 1 {
+	if text, err = FilePage("a.dst", p); err != nil || !bytes.Contains(text, []byte("A repeat may end earlier")) || len(parse(t, text).find("flow")) != 1 {
 		t.Errorf("a file with a place and a condition: %v", err)
 	}
 }

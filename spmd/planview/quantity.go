@@ -2,9 +2,12 @@ package planview
 
 import (
 	"fmt"
+	"html/template"
+	"image/color"
 	"math"
 	"slices"
 
+	"distaff/io/picture"
 	"distaff/io/tcs"
 	"distaff/spmd/forecast"
 	"distaff/spmd/stats"
@@ -82,42 +85,43 @@ func (q Quantity) Total(plain func(float64) string) Total {
 	return t
 }
 
-// bar is some neighbouring ranks in a profile: the least of their values, and the most.
+// bar is some neighbouring ranks in a profile.
 type bar struct {
-	X, W        float64
-	Wide        float64 // the width of what is drawn of the most, so that it is seen
-	Most, Least float64 // heights
-	Top, Middle float64 // their upper ends
-	Fill        string
-	Title       string
+	x, w        float64
+	most, least float64 // heights of their largest value and of their smallest
+	fill        color.RGBA
 }
 
-// A profile is this wide and high in pixels, and has this many bars at most.
+// A profile has this width and height, and this many bars at most.
 const profileWidth, profileHeight, profileBars = 256, 32, 256
 
-// profile draws a value of every rank, from rank 0 on the left, in so many bars at most. The
-// highest bar is the most.
-func profile(values []int64, bars int, show func(int64) string) []bar {
-	colors := newRankColors(len(values))
+// profile returns the bars of a value of every rank, from rank 0 on the left. The highest bar is
+// the largest value.
+func profile(values []int64, bars int) []bar {
 	n := min(len(values), bars)
 	most := max(slices.Max(values), 1)
+	height := func(v int64) float64 { return float64(v) / float64(most) * profileHeight }
 	var list []bar
 	for k := range n {
 		lo, hi := k*len(values)/n, (k+1)*len(values)/n
 		part := values[lo:hi]
-		height := func(v int64) float64 { return pixels(float64(v) / float64(most) * profileHeight) }
-		b := bar{X: pixels(float64(k) * profileWidth / float64(n)), W: pixels(profileWidth / float64(n)),
-			Most: height(slices.Max(part)), Least: height(slices.Min(part))}
-		b.Wide = max(b.W, 2)
-		b.Top, b.Middle = pixels(profileHeight-b.Most), pixels(profileHeight-b.Least)
-		b.Fill, _ = colors.of((lo + hi - 1) / 2)
-		if hi-lo == 1 {
-			b.Title = fmt.Sprintf("rank %d: %s", lo, show(part[0]))
-		} else {
-			b.Title = fmt.Sprintf("ranks %d to %d: %s to %s", lo, hi-1, show(slices.Min(part)),
-				show(slices.Max(part)))
-		}
-		list = append(list, b)
+		list = append(list, bar{float64(k) * profileWidth / float64(n), profileWidth / float64(n),
+			height(slices.Max(part)), height(slices.Min(part)), rankColor((lo+hi-1)/2, len(values))})
 	}
 	return list
+}
+
+// drawProfile draws the bars of a quantity. What is above the smallest value of a bar is pale.
+func drawProfile(name string, bars []bar) template.HTML {
+	p := &picture.Picture{W: profileWidth, H: profileHeight, Title: name + " by rank"}
+	for _, b := range bars {
+		pale := color.NRGBA{b.fill.R, b.fill.G, b.fill.B, 0x66}
+		if b.most > b.least {
+			p.Rect(b.x, profileHeight-b.most, max(b.w, 2), b.most-b.least, pale)
+		}
+		if b.least > 0 {
+			p.Rect(b.x, profileHeight-b.least, b.w, b.least, b.fill)
+		}
+	}
+	return template.HTML(p.Inline())
 }

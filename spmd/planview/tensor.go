@@ -2,10 +2,12 @@ package planview
 
 import (
 	"fmt"
+	"html/template"
 	"maps"
 	"slices"
 	"strings"
 
+	"distaff/io/picture"
 	"distaff/spmd/forecast"
 )
 
@@ -17,12 +19,11 @@ const (
 	minOutline = 8
 )
 
-// drawnPanels is the most slices of a tensor that are drawn, and titledBlocks the most blocks of a
-// picture that say what they are where the mouse is.
-const drawnPanels, titledBlocks = 6, 1 << 10
+// drawnPanels is the most slices of a tensor that are drawn.
+const drawnPanels = 6
 
-// picture is a tensor's blocks, in a panel for each of its slices.
-type picture struct {
+// blocks is the picture of a tensor's blocks, in a panel for each of its slices.
+type blocks struct {
 	Title, Sizes, Note string
 	Panels             []panel
 }
@@ -35,14 +36,31 @@ type panel struct {
 	Width, Height float64
 	Blocks        []drawnBlock
 	Outlined      bool
+	Picture       template.HTML
 }
 
 type drawnBlock struct {
 	X, Y, W, H float64
-	Fill, Ink  string
-	Label      string // the rank, where there is room for it, at (CX, CY)
-	CX, CY     float64
-	Title      string
+	Owner      int
+	Label      string // the owner, if there is room for it
+}
+
+// draw draws a panel. The argument is the number of ranks, which decides their colors.
+func (g *panel) draw(ranks int) template.HTML {
+	p := &picture.Picture{W: g.Width, H: g.Height, Title: g.Label}
+	for _, b := range g.Blocks {
+		fill := rankColor(b.Owner, ranks)
+		p.Rect(b.X, b.Y, b.W, b.H, fill)
+		if g.Outlined {
+			a, c := picture.Point{X: b.X, Y: b.Y}, picture.Point{X: b.X + b.W, Y: b.Y + b.H}
+			p.Path(picture.Paper, .5, nil, a, picture.Point{X: c.X, Y: a.Y}, c, picture.Point{X: a.X, Y: c.Y}, a)
+		}
+		if b.Label != "" {
+			p.Write(picture.Text{X: b.X + b.W/2, Y: b.Y + b.H/2 + 4, Size: 12, Anchor: .5,
+				Color: inkOn(fill), Text: b.Label})
+		}
+	}
+	return template.HTML(p.Inline())
 }
 
 // drawing is the making of a picture.
@@ -53,17 +71,16 @@ type drawing struct {
 	across     axis
 	hidden     []axis
 	most       int // blocks of a panel
-	titled     bool
 	sampled    bool
 	notToScale bool
 }
 
 // draw draws a tensor, with about that many blocks at most.
-func draw(p *forecast.Planned, t forecast.PlannedTensor, most int) picture {
+func draw(p *forecast.Planned, t forecast.PlannedTensor, most int) blocks {
 	axes := axesOf(t)
-	x := &drawing{p: p, t: t, titled: t.Blocks <= titledBlocks}
+	x := &drawing{p: p, t: t}
 	x.choose(axes)
-	out := picture{Title: Label(t), Sizes: extents(t.Sizes)}
+	out := blocks{Title: Label(t), Sizes: extents(t.Sizes)}
 	if slices.Contains(t.Sizes, 0) {
 		out.Note = x.note() + ", empty"
 		return out
@@ -195,6 +212,7 @@ func (x *drawing) panel(at map[int]int) panel {
 	if g.Slice != "" {
 		g.Label += ", slice " + g.Slice
 	}
+	g.Picture = g.draw(x.p.Ranks)
 	return g
 }
 
@@ -202,21 +220,10 @@ func (x *drawing) panel(at map[int]int) panel {
 func (x *drawing) block(slice map[int]int, v, h span) drawnBlock {
 	at := maps.Clone(slice)
 	at[x.down.cut], at[x.across.cut] = v.at, h.at
-	owner := x.t.Owners[blockAt(x.t, at)]
-	b := drawnBlock{X: h.from, Y: v.from, W: pixels(h.to - h.from), H: pixels(v.to - v.from)}
-	b.Fill, b.Ink = newRankColors(x.p.Ranks).of(owner)
-	if label := fmt.Sprint(owner); b.W >= float64(8*len(label)+6) && b.H >= 12 {
-		b.Label, b.CX, b.CY = label, pixels((h.from+h.to)/2), pixels((v.from+v.to)/2+4)
-	}
-	if x.titled {
-		var parts []string
-		if x.down.name != "" {
-			parts = append(parts, x.down.says(v.at))
-		}
-		if x.across.name != "" {
-			parts = append(parts, x.across.says(h.at))
-		}
-		b.Title = strings.Join(append(parts, fmt.Sprintf("at rank %d", owner)), ", ")
+	b := drawnBlock{X: h.from, Y: v.from, W: pixels(h.to - h.from), H: pixels(v.to - v.from),
+		Owner: x.t.Owners[blockAt(x.t, at)]}
+	if label := fmt.Sprint(b.Owner); b.W >= float64(8*len(label)+6) && b.H >= 12 {
+		b.Label = label
 	}
 	return b
 }

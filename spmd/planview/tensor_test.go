@@ -82,7 +82,7 @@ func TestManyBlocks(t *testing.T) {
 	}
 	colors := map[string]bool{}
 	for _, c := range x.Blocks {
-		colors[c.Fill] = true
+		colors[hex(rankColor(c.Owner, 1000))] = true
 	}
 	if len(colors) < 100 {
 		t.Errorf("many blocks: %d colors", len(colors))
@@ -100,20 +100,22 @@ func TestNotDrawn(t *testing.T) {
 // TestProfile: a profile's bars are as high as values are, and of many ranks show the least and the
 // most.
 func TestProfile(t *testing.T) {
-	show := func(n int64) string { return fmt.Sprint(n) }
-	bars := profile([]int64{0, 5, 10}, profileBars, show)
-	if len(bars) != 3 || bars[0].Most != 0 || bars[1].Most != profileHeight/2 ||
-		bars[2].Least != profileHeight || bars[2].Title != "rank 2: 10" {
+	bars := profile([]int64{0, 5, 10}, profileBars)
+	if len(bars) != 3 || bars[0].most != 0 || bars[1].most != profileHeight/2 || bars[2].least != profileHeight ||
+		bars[2].fill != rankColor(2, 3) {
 		t.Errorf("got %+v", bars)
 	}
 	values := make([]int64, 2*profileBars)
 	values[3] = 8
-	bars = profile(values, profileBars, show)
-	if len(bars) != profileBars || bars[1].Most != profileHeight || bars[1].Least != 0 ||
-		bars[1].Title != "ranks 2 to 3: 0 to 8" {
+	bars = profile(values, profileBars)
+	if len(bars) != profileBars || bars[1].most != profileHeight || bars[1].least != 0 || bars[0].most != 0 {
 		t.Errorf("got %+v", bars[:2])
 	}
-	if got := profile(make([]int64, 4), profileBars, show); got[0].Most != 0 {
+	paths := parse(t, []byte(drawProfile("sent", bars))).find("<path")
+	if len(paths) != 1 || paths[0].attrs["d"] != "M1,0L3,0L3,32L1,32Z" && paths[0].attrs["d"] != "M1,32L3,32L3,0L1,0Z" {
+		t.Errorf("the profile has %d paths, and the first is %+v", len(paths), paths[0])
+	}
+	if got := profile(make([]int64, 4), profileBars); got[0].most != 0 {
 		t.Errorf("all zero: %+v", got)
 	}
 }

@@ -96,3 +96,15 @@ func extents(sizes []int64) string {
 	}
 	return cmp.Or(strings.Join(list, " x "), "scalar")
 }
+
+// joined are the sentences that are not empty.
+func joined(list ...string) string {
+	s := ""
+	for _, x := range list {
+		if x != "" && s != "" {
+			s += " "
+		}
+		s += x
+	}
+	return s
+}
