@@ -25,13 +25,12 @@ values of flags that have some words to choose from:
 		flags:    talkFlags(),
 		words:    []string{"bash", "zsh", "fish"},
 		action: func(x *invocation) error {
-			shells := map[string]func(io.Writer, []*command) error{"bash": bashCompletion,
-				"zsh": zshCompletion, "fish": fishCompletion}
-			print := shells[x.flags.Args().First()]
-			if x.flags.Args().Len() != 1 || print == nil {
+			script := shells[x.Args().First()]
+			if x.Args().Len() != 1 || script == "" {
 				return argv.Errorf("completion wants one of bash, zsh and fish")
 			}
-			return print(x.stdout, visible())
+			_, err := io.WriteString(x.stdout, strings.ReplaceAll(script, "ASK", askWords))
+			return err
 		},
 	}
 }
@@ -53,18 +52,7 @@ func dashes(n string) string {
 	return "--" + n
 }
 
-// spellings returns all names of the flags that help shows.
-func spellings(flags []cli.Flag) []string {
-	out := []string{"--help"}
-	for _, f := range flags {
-		for _, n := range f.Names() {
-			out = append(out, dashes(n))
-		}
-	}
-	return out
-}
-
-// values returns the words that a flag accepts, or nil if it accepts other values.
+// values are the words that a flag's value can be; nil where it is not one of some words.
 func values(f cli.Flag) []string {
 	out := argv.Values(f)
 	if strings.Contains(f.(cli.DocGenerationFlag).GetUsage(), "|after:PASS`") {
@@ -75,152 +63,103 @@ func values(f cli.Flag) []string {
 	return out
 }
 
-// settings returns each flag that accepts words with each of its words: --cpu=native.
-func settings(flags []cli.Flag) []string {
-	var out []string
-	for _, f := range flags {
-		for _, v := range values(f) {
-			for _, n := range f.Names() {
-				out = append(out, dashes(n)+"="+v)
+// askWords is the argument after a word that is not complete, as package cli has it. The program
+// then prints the words that this word can become.
+var askWords = "--" + cli.BashCompletionFlag.Names()[0]
+
+// complete prints the words that the last typed word can become. A line has a word, a tab and its
+// meaning. The typed words are the arguments, without the program's name.
+func complete(typed []string, w io.Writer) error {
+	last := typed[len(typed)-1]
+	list := func(word, means string) {
+		if strings.HasPrefix(word, last) {
+			means, _, _ = strings.Cut(means, ";")
+			fmt.Fprintf(w, "%s\t%s\n", word, means)
+		}
+	}
+	if len(typed) == 1 || len(typed) == 2 && typed[0] == "help" {
+		for _, c := range visible() {
+			list(c.name, c.short)
+		}
+		list("help", "prints what a command does")
+		return nil
+	}
+	c := find(visible(), typed[0])
+	if c == nil {
+		return nil
+	}
+	before := typed[len(typed)-2]
+	for _, f := range c.flags {
+		for _, n := range f.Names() {
+			if dashes(n) == before && len(values(f)) > 0 {
+				for _, v := range values(f) {
+					list(v, "")
+				}
+				return nil
 			}
 		}
 	}
-	return out
+	if !strings.HasPrefix(last, "-") {
+		for _, word := range c.words {
+			list(word, "")
+		}
+		return nil
+	}
+	list("--help", "prints what the command does")
+	for _, f := range c.flags {
+		_, usage := argv.Describe(f)
+		for _, n := range f.Names() {
+			if !strings.Contains(last, "=") {
+				list(dashes(n), usage)
+				continue
+			}
+			for _, v := range values(f) {
+				list(dashes(n)+"="+v, "")
+			}
+		}
+	}
+	return nil
 }
 
-// bashCompletion writes a script that completes the text from the last space to the cursor. If
-// COMP_WORDBREAKS contains = and :, Bash splits the text at these characters, and replaces only
-// the part after the last one.
-func bashCompletion(w io.Writer, commands []*command) error {
-	var names []string
-	var cases strings.Builder
-	for _, c := range commands {
-		names = append(names, c.name)
-		fmt.Fprintf(&cases, "        %s) flags=%q; settings=%q; words=%q ;;\n", c.name,
-			strings.Join(spellings(c.flags), " "), strings.Join(settings(c.flags), " "),
-			strings.Join(c.words, " "))
-	}
-	_, err := fmt.Fprintf(w, `_distaff() {
-    local word=${COMP_LINE:0:COMP_POINT} before=${COMP_WORDS[COMP_CWORD-1]} breaks=${COMP_WORDBREAKS//[^=:]/}
-    local flags= settings= words= kept= file all k
-    word=${word##*[[:space:]]}
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        COMPREPLY=($(compgen -W %q -- "$word"))
-        return
-    fi
-    case ${COMP_WORDS[1]} in
-%s        help) words=%q ;;
-    esac
-    [ -n "$breaks" ] && kept=${word%%"${word##*[$breaks]}"}
-    all=
-    for k in $settings; do
-        case $k in
-            "$before"=*) [ "$word" = "${word#*[=:]}" ] && all="$all ${k#*=}" ;;
-        esac
-    done
-    if [ -n "$all" ]; then
-        COMPREPLY=($(compgen -W "$all" -- "$word"))
-        return
-    fi
-    case $word in
-        -*=*) COMPREPLY=($(compgen -W "$settings" -- "$word")) ;;
-        -*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;
-        *) [ -n "$words" ] && COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
-    esac
-    if [ ${#COMPREPLY[@]} -eq 0 ] && [ -z "$words" ]; then
+// shells are the scripts. Each asks distaff for words, by the argument that stands for ASK, and if
+// there are none completes a file's name. Bash cuts the text from the last blank to the cursor at
+// each = and : in COMP_WORDBREAKS, and replaces only the text after the last cut.
+var shells = map[string]string{
+	"bash": `_distaff() {
+    local line=${COMP_LINE:0:COMP_POINT} breaks=${COMP_WORDBREAKS//[^=:]/} words word file kept= k
+    read -ra words <<< "$line"
+    word=${line##*[[:space:]]}
+    [ -n "$word" ] || words+=("")
+    mapfile -t COMPREPLY < <(command "${words[@]}" ASK 2>/dev/null)
+    COMPREPLY=("${COMPREPLY[@]%%$'\t'*}")
+    if [ ${#COMPREPLY[@]} -eq 0 ]; then
         file=${word##*[=:]}
-        COMPREPLY=($(compgen -f -P "${word%%"$file"}" -- "$file"))
+        mapfile -t COMPREPLY < <(compgen -f -P "${word%"$file"}" -- "$file")
     fi
-    for k in "${!COMPREPLY[@]}"; do
-        COMPREPLY[k]=${COMPREPLY[k]#"$kept"}
-    done
+    [ -n "$breaks" ] && kept=${word%"${word##*[$breaks]}"}
+    COMPREPLY=("${COMPREPLY[@]#"$kept"}")
 }
 complete -o default -F _distaff distaff
-`, strings.Join(append(names, "help"), " "), cases.String(), strings.Join(names, " "))
-	return err
-}
-
-func zshCompletion(w io.Writer, commands []*command) error {
-	var b strings.Builder
-	b.WriteString("#compdef distaff\n_distaff() {\n    local -a commands flags settings rest " +
-		"chosen\n    commands=(\n")
-	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-	var names []string
-	for _, c := range commands {
-		names = append(names, c.name)
-		fmt.Fprintf(&b, "        %s\n", quote(c.name+":"+c.short))
-	}
-	b.WriteString("        'help:prints what a command does'\n    )\n    if (( CURRENT == 2 )); " +
-		"then\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n")
-	for _, c := range commands {
-		fmt.Fprintf(&b, "        %s) flags=(%s); settings=(%s); rest=(%s) ;;\n", c.name,
-			strings.Join(spellings(c.flags), " "), strings.Join(settings(c.flags), " "),
-			strings.Join(c.words, " "))
-	}
-	fmt.Fprintf(&b, "        help) rest=(%s) ;;\n    esac\n", strings.Join(names, " "))
-	b.WriteString(`    chosen=(${(M)settings:#${words[CURRENT-1]}=*})
-    if (( $#chosen )); then
-        compadd -- ${chosen#*=}
-    elif [[ $PREFIX == -*=* ]]; then
-        chosen=(${(M)settings:#${PREFIX%%=*}=*})
-        if (( $#chosen )); then
-            compadd -- $chosen
-        else
-            compset -P '*[=:]'
-            _files
-        fi
-    elif [[ $PREFIX == -* ]]; then
-        compadd -- $flags
-    elif (( $#rest )); then
-        compadd -- $rest
+`,
+	"zsh": `#compdef distaff
+_distaff() {
+    local -a found
+    found=(${(f)"$(command "${(@)words[1,CURRENT-1]}" "$PREFIX" ASK 2>/dev/null)"})
+    if (( $#found )); then
+        compadd -- ${found%%$'\t'*}
     else
+        compset -P '*[=:]'
         _files
     fi
 }
 _distaff "$@"
-`)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func fishCompletion(w io.Writer, commands []*command) error {
-	var b strings.Builder
-	quote := func(s string) string {
-		return "'" + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), "'", `\'`) + "'"
-	}
-	var names []string
-	for _, c := range commands {
-		names = append(names, c.name)
-		fmt.Fprintf(&b, "complete -c distaff -n __fish_use_subcommand -f -a %s -d %s\n", c.name,
-			quote(c.short))
-		seen := "'__fish_seen_subcommand_from " + c.name + "'"
-		if len(c.words) > 0 {
-			fmt.Fprintf(&b, "complete -c distaff -n %s -f -a %s\n", seen,
-				quote(strings.Join(c.words, " ")))
-		}
-		for _, f := range c.flags {
-			_, usage := argv.Describe(f)
-			line := "complete -c distaff -n " + seen
-			for _, n := range f.Names() {
-				if len(n) == 1 {
-					line += " -s " + n
-				} else {
-					line += " -l " + n
-				}
-			}
-			_, isBool := f.(*cli.BoolFlag)
-			if words := values(f); len(words) > 0 {
-				line += " -x -a " + quote(strings.Join(words, " "))
-			} else if !isBool {
-				line += " -r"
-			}
-			fmt.Fprintf(&b, "%s -d %s\n", line, quote(usage))
-		}
-	}
-	fmt.Fprintf(&b,
-		"complete -c distaff -n __fish_use_subcommand -f -a help -d 'prints what a command "+
-			"does'\ncomplete -c distaff -n '__fish_seen_subcommand_from help' -f -a %s\n",
-		quote(strings.Join(names, " ")))
-	_, err := io.WriteString(w, b.String())
-	return err
+`,
+	"fish": `function __distaff_words
+    set -l before (commandline -opc)
+    set -l word (commandline -ct)
+    command $before "$word" ASK 2>/dev/null
+end
+complete -c distaff -n __fish_use_subcommand -f
+complete -c distaff -a '(__distaff_words)'
+`,
 }

@@ -76,6 +76,9 @@ func mainExit(args []string, stdout, stderr io.Writer) int {
 
 // dispatch finds the command, arranges its flags and runs it.
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if n := len(args) - 1; n > 1 && args[n] == askWords {
+		return complete(args[1:n], stdout)
+	}
 	commands := commands()
 	var all []cli.Flag
 	var names []string

@@ -1,10 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"distaff/cmd/argv"
 	"distaff/cmd/conv"
@@ -28,47 +30,82 @@ func writeMan(x *invocation) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	pages := map[string]string{"distaff.1": manOverview(visible())}
+	overview := &cli.App{Name: "distaff", UsageText: "distaff COMMAND [ARGUMENTS] [FLAGS]",
+		Usage: "compiles tensor index notation and runs it on tensors from files", Description: describe()}
+	pages := []*cli.App{overview, tns2tcs().page("tns2tcs", "tns2tcs")}
 	for _, c := range visible() {
-		pages["distaff-"+c.name+".1"] = c.man("distaff-"+c.name, "distaff "+c.name)
+		pages = append(pages, c.page("distaff-"+c.name, "distaff "+c.name))
 	}
-	pages["tns2tcs.1"] = tns2tcs().man("tns2tcs", "tns2tcs")
-	for name, text := range pages {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+	cli.MarkdownDocTemplate, cli.FlagStringer = manTemplate, manFlag
+	for _, a := range pages {
+		a.HideHelp, a.HideVersion = true, true
+		a.Setup()
+		text, err := a.ToManWithSection(1)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, a.Name+".1"), []byte(text), 0o666); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// roff escapes text for troff.
-func roff(s string) string {
-	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
-	lines := strings.Split(s, "\n")
-	for k, l := range lines {
-		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
-			lines[k] = `\&` + l
-		}
-	}
-	return strings.Join(lines, "\n")
+// manTemplate is the markdown of a man page. The template of package cli names no flag's value.
+const manTemplate = `% {{.App.Name}} {{.SectionNum}}
+
+# NAME
+
+{{.App.Name}} - {{.App.Usage}}
+
+# SYNOPSIS
+
+{{.App.UsageText}}
+
+# DESCRIPTION
+
+{{.App.Description}}
+{{range .App.VisibleFlagCategories}}
+# {{or .Name "Flags"}}
+{{range .Flags}}{{.}}{{end}}{{end}}
+{{with index .App.Metadata "examples"}}# EXAMPLES
+
+{{.}}{{end}}`
+
+// markdown escapes the characters of a text that mean something else in markdown.
+func markdown(s string) string { return special.ReplaceAllString(s, `\$0`) }
+
+var special = regexp.MustCompile("[\\\\`*_{}\\[\\]()#+!:|<>~-]")
+
+// manFlag returns what a man page has of a flag.
+func manFlag(f cli.Flag) string {
+	head, usage := argv.Describe(f)
+	return item(head, usage)
 }
 
-func manOverview(commands []*command) string {
-	var b strings.Builder
-	b.WriteString(".TH DISTAFF 1\n.SH NAME\ndistaff \\- compiles tensor index notation and runs " +
-		"it on tensors from files\n")
-	b.WriteString(".SH SYNOPSIS\n.B distaff\n.I COMMAND\n[ARGUMENTS] [FLAGS]\n.SH COMMANDS\n")
-	for _, c := range commands {
-		fmt.Fprintf(&b, ".TP\n.BR distaff\\-%s (1)\n%s\n", c.name, roff(c.short))
+// item returns a term of a list with its meaning.
+func item(term, means string) string {
+	return "\n**" + markdown(term) + "**\n: " + markdown(means) + "\n"
+}
+
+// verbatim returns lines that a man page prints unchanged.
+func verbatim(text string) string {
+	return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
+}
+
+// describe returns the description in the page of all commands.
+func describe() string {
+	text := "Each command has a page of its own.\n\n# COMMANDS\n"
+	for _, c := range visible() {
+		text += item("distaff-"+c.name+"(1)", c.short)
 	}
-	b.WriteString(".SH ENVIRONMENT\n")
+	text += "\n# ENVIRONMENT\n"
 	for _, e := range environment {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", e[0], roff(e[1]))
+		text += item(e[0], e[1])
 	}
-	b.WriteString(".SH EXIT STATUS\n0 done; 1 the run failed; 2 the command, statement, format, " +
-		"sizes, schedule or placement is wrong; 3 input data is wrong; " +
-		"4 a difference was found; 5 the memory limit would be passed; 130, 143 interrupted.\n")
-	return b.String()
+	return text + "\n# EXIT STATUS\n\n0 done; 1 the run failed; 2 the command, statement, format, " +
+		"sizes, schedule or placement is wrong; 3 input data is wrong; 4 a difference was found; " +
+		"5 the memory limit would be passed; 130, 143 interrupted.\n"
 }
 
 // environment lists the environment variables that distaff reads.
@@ -100,40 +137,20 @@ func tns2tcs() *command {
 	}
 }
 
-// man returns the man page named page of the command line name.
-func (c *command) man(page, name string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1\n.SH NAME\n%s \\- %s\n", strings.ToUpper(roff(page)), roff(page),
-		roff(c.short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n.SH DESCRIPTION\n", name,
-		roff(strings.TrimSpace(c.args+" [FLAGS]")))
+// page returns the program that a man page with that name describes. The program is started by call.
+func (c *command) page(name, call string) *cli.App {
+	text := ""
 	for _, part := range strings.Split(strings.TrimSpace(c.long), "\n\n") {
 		if strings.HasPrefix(part, "  ") {
-			fmt.Fprintf(&b, ".nf\n%s\n.fi\n", roff(part))
+			text += verbatim(part) + "\n"
 		} else {
-			fmt.Fprintf(&b, ".PP\n%s\n", roff(part))
+			text += markdown(part) + "\n\n"
 		}
 	}
-	for _, cat := range categories {
-		flags := c.category(cat)
-		if len(flags) == 0 {
-			continue
-		}
-		if cat == "" {
-			cat = "Flags"
-		}
-		fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(roff(cat)))
-		for _, f := range flags {
-			head, usage := argv.Describe(f)
-			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(head), roff(usage))
-		}
-	}
+	a := &cli.App{Name: name, Usage: markdown(c.short), Description: text, Flags: c.flags,
+		UsageText: markdown(call + " " + strings.TrimSpace(c.args+" [FLAGS]"))}
 	if len(c.examples) > 0 {
-		b.WriteString(".SH EXAMPLES\n.nf\n")
-		for _, e := range c.examples {
-			fmt.Fprintf(&b, "%s\n", roff(e))
-		}
-		b.WriteString(".fi\n")
+		a.Metadata = map[string]any{"examples": verbatim(strings.Join(c.examples, "\n"))}
 	}
-	return b.String()
+	return a
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"distaff/cmd/argv"
+)
+
+// TestMan: each command has a page that says all that help says, in the words that help has.
+func TestMan(t *testing.T) {
+	if _, err := exec.LookPath("man"); err != nil {
+		t.Skip("no man on PATH")
+	}
+	dir := t.TempDir()
+	var out, errs bytes.Buffer
+	if code := mainExit([]string{"distaff", "man", dir}, &out, &errs); code != 0 {
+		t.Fatal(errs.String())
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	if err != nil || len(files) != len(visible())+2 {
+		t.Fatalf("%d pages, %v, want one for each of %d commands, and two", len(files), err, len(visible()))
+	}
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	page := func(name string) string {
+		t.Helper()
+		cmd := exec.Command("man", "-l", filepath.Join(dir, name+".1"))
+		cmd.Env = append(os.Environ(), "MANWIDTH=1000", "MANPAGER=cat", "PAGER=cat", "LC_ALL=C.UTF-8", "MANROFFOPT=-rHY=0")
+		text, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return words(string(text))
+	}
+	for _, c := range visible() {
+		want := append([]string{c.name + " - " + c.short, "distaff " + c.name + " " + c.args}, c.examples...)
+		want = append(want, strings.Split(strings.TrimSpace(c.long), "\n\n")...)
+		for _, f := range c.flags {
+			head, usage := argv.Describe(f)
+			want = append(want, head, usage)
+		}
+		text := page("distaff-" + c.name)
+		for _, w := range want {
+			if !strings.Contains(text, words(w)) {
+				t.Errorf("the page of %s does not say %q", c.name, w)
+			}
+		}
+	}
+	text := page("distaff")
+	for _, e := range environment {
+		if !strings.Contains(text, words(e[0]+" "+e[1])) {
+			t.Errorf("the page does not say what %s is", e[0])
+		}
+	}
+	if !strings.Contains(text, "EXIT STATUS 0 done; 1 the run failed") {
+		t.Error("the page does not tell exit codes")
+	}
+	if text := page("tns2tcs"); !strings.Contains(text, "tns2tcs IN.tns OUT.tcs [FLAGS]") {
+		t.Errorf("the page of tns2tcs is %s", text)
+	}
+}
