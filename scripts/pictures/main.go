@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,7 +28,12 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	if err := os.WriteFile(filepath.Join("docs", "pictures", "way.svg"), way(), 0o644); err != nil {
+	var text bytes.Buffer
+	err = way().SVG(&text)
+	if err == nil {
+		err = os.WriteFile(filepath.Join("docs", "pictures", "way.svg"), text.Bytes(), 0o644)
+	}
+	if err != nil {
 		fail(err)
 	}
 	if err := speed(runs, filepath.Join("docs", "pictures", "speed.svg")); err != nil {

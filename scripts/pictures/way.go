@@ -1,27 +1,29 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"html"
+	"image/color"
+	"math"
+
+	"distaff/io/picture"
 )
 
-// box is a step: its name, its task, and its position.
+// box is a step: its name, what it does, and where it stands.
 type box struct {
-	x, y, w    int
+	x, y, w    float64
 	name, text string
-	fill       string
+	fill       color.RGBA
 }
 
-const (
-	boxHeight = 58
-	compiler  = "#dbe9f6"
-	runtime   = "#e3f1dc"
-	files     = "#fbe8cf"
+const boxHeight = 58
+
+var (
+	compiler = color.RGBA{0xdb, 0xe9, 0xf6, 0xff}
+	runtime  = color.RGBA{0xe3, 0xf1, 0xdc, 0xff}
+	files    = color.RGBA{0xfb, 0xe8, 0xcf, 0xff}
 )
 
-// way draws the path of a statement (above) and the path of the data (below).
-func way() []byte {
+// way draws the path of a statement (above) and of the data (below).
+func way() *picture.Picture {
 	boxes := []box{
 		{20, 50, 170, "notation", "parse, check, types, sizes", compiler},
 		{220, 50, 170, "loop order, schedule", "what is converted, workspaces", compiler},
@@ -36,32 +38,30 @@ func way() []byte {
 		{220, 310, 170, "store", "in order, whole or not at all", runtime},
 		{20, 310, 170, "files", ".tcs .tns .mtx .npy .npz", files},
 	}
-	arrows := [][4]int{
-		{190, 79, 220, 79}, {390, 79, 420, 79}, {590, 79, 620, 79}, {790, 79, 820, 79},
-		{900, 108, 900, 190},
+	arrows := [][4]float64{
+		{190, 79, 220, 79}, {390, 79, 420, 79}, {590, 79, 620, 79}, {790, 79, 820, 79}, {900, 108, 900, 190},
 		{190, 219, 220, 219}, {390, 219, 420, 219}, {590, 219, 620, 219},
 		{705, 248, 705, 310}, {420, 339, 390, 339}, {220, 339, 190, 339},
 	}
-	var b bytes.Buffer
-	b.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" width="1000" height="390" viewBox="0 0 1000 390" font-family="sans-serif">
-<defs><marker id="a" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L10 5L0 10z" fill="#555"/></marker></defs>
-<rect width="1000" height="390" fill="#fff"/>
-<text x="20" y="32" font-size="15" fill="#333">A statement becomes a leaf,</text>
-<text x="20" y="172" font-size="15" fill="#333">and every rank runs it on its blocks.</text>
-`)
+	p := &picture.Picture{W: 1000, H: 390, Title: "The way of a statement and of its data"}
+	write := func(x, y, size, anchor float64, bold bool, text string) {
+		p.Write(picture.Text{X: x, Y: y, Size: size, Anchor: anchor, Bold: bold, Text: text})
+	}
+	write(20, 32, 15, 0, false, "A statement becomes a leaf,")
+	write(20, 172, 15, 0, false, "and every rank runs it on its blocks.")
 	for _, k := range boxes {
-		fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"6\" "+
-			"fill=\"%s\" stroke=\"#888\"/>\n", k.x, k.y, k.w, boxHeight, k.fill)
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" font-size=\"13\" font-weight=\"bold\" "+
-			"text-anchor=\"middle\" fill=\"#222\">%s</text>\n", k.x+k.w/2, k.y+24,
-			html.EscapeString(k.name))
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" font-size=\"10\" text-anchor=\"middle\" "+
-			"fill=\"#444\">%s</text>\n", k.x+k.w/2, k.y+43, html.EscapeString(k.text))
+		p.Rect(k.x, k.y, k.w, boxHeight, k.fill)
+		p.Frame(k.x, k.y, k.w, boxHeight)
+		write(k.x+k.w/2, k.y+24, 13, .5, true, k.name)
+		write(k.x+k.w/2, k.y+43, 10, .5, false, k.text)
 	}
 	for _, a := range arrows {
-		fmt.Fprintf(&b, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#555\" "+
-			"stroke-width=\"1.5\" marker-end=\"url(#a)\"/>\n", a[0], a[1], a[2], a[3])
+		from, to := picture.Point{X: a[0], Y: a[1]}, picture.Point{X: a[2], Y: a[3]}
+		p.Path(picture.Faint, 1.5, nil, from, to)
+		long := math.Hypot(to.X-from.X, to.Y-from.Y)
+		dx, dy := (to.X-from.X)/long*8, (to.Y-from.Y)/long*8
+		p.Path(picture.Faint, 0, nil, to, picture.Point{X: to.X - dx - dy/2, Y: to.Y - dy - dx/2},
+			picture.Point{X: to.X - dx + dy/2, Y: to.Y - dy + dx/2})
 	}
-	b.WriteString("</svg>\n")
-	return b.Bytes()
+	return p
 }
