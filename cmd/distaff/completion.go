@@ -25,8 +25,8 @@ values of flags that have some words to choose from:
 		flags:    talkFlags(),
 		words:    []string{"bash", "zsh", "fish"},
 		action: func(x *invocation) error {
-			script := shells[x.Args().First()]
-			if x.Args().Len() != 1 || script == "" {
+			script := shells[x.flags.Args().First()]
+			if x.flags.Args().Len() != 1 || script == "" {
 				return argv.Errorf("completion wants one of bash, zsh and fish")
 			}
 			_, err := io.WriteString(x.stdout, strings.ReplaceAll(script, "ASK", askWords))

@@ -31,7 +31,8 @@ func writeMan(x *invocation) error {
 		return err
 	}
 	overview := &cli.App{Name: "distaff", UsageText: "distaff COMMAND [ARGUMENTS] [FLAGS]",
-		Usage: "compiles tensor index notation and runs it on tensors from files", Description: describe()}
+		Usage:       "compiles tensor index notation and runs it on tensors from files",
+		Description: describe()}
 	pages := []*cli.App{overview, tns2tcs().page("tns2tcs", "tns2tcs")}
 	for _, c := range visible() {
 		pages = append(pages, c.page("distaff-"+c.name, "distaff "+c.name))
@@ -137,7 +138,7 @@ func tns2tcs() *command {
 	}
 }
 
-// page returns the program that a man page with that name describes. The program is started by call.
+// page returns the program that the man page called name describes. Users start it by call.
 func (c *command) page(name, call string) *cli.App {
 	text := ""
 	for _, part := range strings.Split(strings.TrimSpace(c.long), "\n\n") {

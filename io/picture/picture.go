@@ -235,7 +235,8 @@ func (p *Picture) element(style string) string {
 			html.EscapeString(p.About))
 	}
 	head := fmt.Sprintf(`width="%v" height="%v" viewBox="0 0 %[1]v %[2]v"`, p.W, p.H)
-	return `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" ` + head +
+	return `<svg xmlns="http://www.w3.org/2000/svg" ` +
+		`xmlns:xlink="http://www.w3.org/1999/xlink" ` + head +
 		` font-family="Go,Arial,Helvetica,sans-serif" role="img">` + "\n" + about + style + drawn
 }
 

@@ -34,7 +34,8 @@ func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.
 
 // fewColors are colors that the color-blind tell apart (Okabe and Ito 2008).
 var fewColors = []color.RGBA{{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255},
-	{204, 121, 167, 255}, {86, 180, 233, 255}, {213, 94, 0, 255}, {240, 228, 66, 255}, {120, 120, 120, 255}}
+	{204, 121, 167, 255}, {86, 180, 233, 255}, {213, 94, 0, 255}, {240, 228, 66, 255},
+	{120, 120, 120, 255}}
 
 // few reports whether each of the ranks has a color that is easily told from the others.
 func few(ranks int) bool { return ranks <= len(fewColors) }

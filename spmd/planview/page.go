@@ -28,7 +28,8 @@ type budget struct {
 // share is the budget of one of so many statements.
 func share(statements int) budget {
 	part := func(all, least int) int { return max(all/max(statements, 1), least) }
-	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), rows: part(1<<10, 16), bars: min(part(1<<10, 32), profileBars)}
+	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), rows: part(1<<10, 16),
+		bars: min(part(1<<10, 32), profileBars)}
 }
 
 // page is what the template is given.
@@ -163,7 +164,8 @@ func sentence(lines []Line) string {
 // newStatementPlan draws a plan.
 func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 	x := newFlow(p, r.arrows)
-	d := &statementPlan{Ranks: countOf(p.Ranks, "rank"), Schedule: sentence(Schedule(p)), Estimated: p.Estimated, Several: p.Ranks > 1, Open: p.Ranks <= openRanks,
+	d := &statementPlan{Ranks: countOf(p.Ranks, "rank"), Schedule: sentence(Schedule(p)),
+		Estimated: p.Estimated, Several: p.Ranks > 1, Open: p.Ranks <= openRanks,
 		Stage: newStage(x), Sums: x.drawsSums()}
 	l := newLayout(p, cellLine)
 	for _, line := range MemoryNotes(p) {
@@ -197,7 +199,8 @@ func (d *statementPlan) table(p *forecast.Planned, r budget, l *layout) {
 		d.Totals = append(d.Totals, t)
 	}
 	for rank := range min(p.Ranks, r.rows) {
-		row := rankRow{Rank: grouped(int64(rank)) + l.coordinates(rank), Fill: hex(rankColor(rank, p.Ranks))}
+		row := rankRow{Rank: grouped(int64(rank)) + l.coordinates(rank),
+			Fill: hex(rankColor(rank, p.Ranks))}
 		for _, q := range quantities {
 			row.Cells = append(row.Cells, q.text(float64(q.Values[rank]), number))
 		}

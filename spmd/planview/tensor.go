@@ -53,7 +53,8 @@ func (g *panel) draw(ranks int) template.HTML {
 		p.Rect(b.X, b.Y, b.W, b.H, fill)
 		if g.Outlined {
 			a, c := picture.Point{X: b.X, Y: b.Y}, picture.Point{X: b.X + b.W, Y: b.Y + b.H}
-			p.Path(picture.Paper, .5, nil, a, picture.Point{X: c.X, Y: a.Y}, c, picture.Point{X: a.X, Y: c.Y}, a)
+			p.Path(picture.Paper, .5, nil, a, picture.Point{X: c.X, Y: a.Y}, c,
+				picture.Point{X: a.X, Y: c.Y}, a)
 		}
 		if b.Label != "" {
 			p.Write(picture.Text{X: b.X + b.W/2, Y: b.Y + b.H/2 + 4, Size: 12, Anchor: .5,
