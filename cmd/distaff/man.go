@@ -45,6 +45,8 @@ func writeMan(x *invocation) error {
 		if err != nil {
 			return err
 		}
+		// A bare - is a hyphen, which no flag begins with.
+		text = strings.NewReplacer(`\-`, `\-`, "-", `\-`).Replace(text)
 		if err := os.WriteFile(filepath.Join(dir, a.Name+".1"), []byte(text), 0o666); err != nil {
 			return err
 		}
