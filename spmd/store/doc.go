@@ -13,12 +13,9 @@
 //	             straight from memory; others travel to the rank of their window.
 //	concat.go    a sparse result to .tcs, cut in its outermost stored mode only: the
 //	             file's arrays are the blocks' one after another, positions shifted
-//	segments.go  a sparse result to .tcs whose last level alone is compressed, cut in
-//	rows.go      any modes: windows of rows; each row is the blocks' parts of it, copied
-//	             one after another in the order of their boxes
-//	fibers.go    the same where two or more compressed levels lie under dense ones:
-//	bundle.go    rows have keys, which are merged first, to count, and then again
-//	fiberrows.go with the rows (rowlist.go), to write
+//	rows.go      a sparse result to .tcs of a compressed last level, under dense levels,
+//	             compressed levels, or both, cut in any modes: windows of rows, each row
+//	             the blocks' parts of it, copied one after another in the order of their boxes
 //	merged.go    any other result to .tcs, in two passes over the merged entries: one
 //	             counts, where the cuts alone do not tell, and one fills (coo.CountPart,
 //	             coo.Join, Joined.WritePart)
@@ -32,8 +29,21 @@
 // sends every rank the runs' parts of its piece, in batches that two buffers a
 // pair of ranks bound; a tournament tree (spmd/merge) makes them one stream.
 //
-// What a window of rows is made of travels to the rank that puts it together (parcels.go);
-// ranks of one process read it where it is (nearby.go).
+// # Rows
+//
+// A row is what the last level stores under one coordinate of the levels above; its key is
+// the linear position of that coordinate. If the levels above are dense, every key is a row.
+// Else rows are listed: only keys with entries are stored. Both go through the same steps:
+//
+//	rows.go      cuts the keys in windows, and gives each rank consecutive ones
+//	rowkeys.go   which rows a block has, and the keys of listed rows
+//	rowcount.go  counts the nodes of the levels above listed rows, in a pass over the keys alone
+//	rowparts.go  the blocks' parts of a window, as they travel
+//	parcels.go   the traffic of windows; ranks of one process read the blocks where they are
+//	             (nearby.go) and send nothing
+//	rowfile.go   a window's rows put together and written: placed by position, or, if listed,
+//	             merged by key
+//	rowlist.go   rows in memory: placed and merged
 //
 // Blocks between keys, whose boxes may overlap, are written as the disjoint boxes that
 // each is made of (Blocks.Boxed).
@@ -52,7 +62,6 @@
 //
 // # Other files
 //
-//	windows.go   ranges of rows that ranks put together
 //	write.go     Write, and modes of writing one file
 //	blocks.go    blocks of one tensor, at their ranks
 //	box.go       boxes in an array's linear order

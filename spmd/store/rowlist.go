@@ -1,9 +1,12 @@
 package store
 
-import "sort"
+import (
+	"sort"
+	"unsafe"
+)
 
-// rowList is rows in the order of their keys. An end is the entries of all rows up to
-// it; coordinates are in the file's width.
+// rowList is rows in the order of their keys. The end of a row is the number of entries up to its
+// last. Coordinates have the file's width.
 type rowList struct {
 	keys []int64
 	ends []int32
@@ -13,12 +16,12 @@ type rowList struct {
 
 // drop moves on past rows.
 func (l *rowList) drop(p rowList) {
-	l.keys, l.ends, l.crd, l.vals = l.keys[len(p.keys):], l.ends[len(p.ends):], l.crd[len(p.crd):],
-		l.vals[len(p.vals):]
+	l.keys, l.ends = l.keys[len(p.keys):], l.ends[len(p.ends):]
+	l.crd, l.vals = l.crd[len(p.crd):], l.vals[len(p.vals):]
 }
 
-// mergeRows puts the rows of two lists into dst, which has room for them, and returns
-// what it filled. Of a row that both have, x's entries come first.
+// mergeRows puts the rows of two lists into dst, which has room for all of both, and returns
+// what it filled. If both have a row, x's entries come first.
 func mergeRows(dst, x, y rowList, width, size int64) rowList {
 	n := 0
 	switch {
@@ -35,11 +38,11 @@ func mergeRows(dst, x, y rowList, width, size int64) rowList {
 	default:
 		n = mergeOf[int64, [2]uint64](dst, x, y)
 	}
-	return rowList{dst.keys[:n], dst.ends[:n], dst.crd[:len(x.crd)+len(y.crd)],
-		dst.vals[:len(x.vals)+len(y.vals)]}
+	crd, vals := len(x.crd)+len(y.crd), len(x.vals)+len(y.vals)
+	return rowList{dst.keys[:n], dst.ends[:n], dst.crd[:crd], dst.vals[:vals]}
 }
 
-// typed is a rowList of known types, with the rows and entries before those.
+// typed is a rowList with known types, and how many of its rows and entries are used up.
 type typed[C, V any] struct {
 	keys      []int64
 	ends      []int32
@@ -52,7 +55,7 @@ func typedOf[C, V any](l rowList) *typed[C, V] {
 	return &typed[C, V]{keys: l.keys, ends: l.ends, crd: words[C](l.crd), vals: words[V](l.vals)}
 }
 
-// mergeOf is mergeRows, which returns the rows.
+// mergeOf is mergeRows with known types. It returns the number of rows.
 func mergeOf[C, V any](dst, x, y rowList) int {
 	d, a, b := typedOf[C, V](dst), typedOf[C, V](x), typedOf[C, V](y)
 	switch {
@@ -67,7 +70,8 @@ func mergeOf[C, V any](dst, x, y rowList) int {
 	return d.row
 }
 
-// fewRows is how many rows are merged in one way before another is thought of.
+// fewRows is the least number of rows that singles merges. After as many rows, runs returns, so that
+// the choice is made again.
 const fewRows = 32
 
 // both merges rows until one list ends.
@@ -81,7 +85,7 @@ func (d *typed[C, V]) both(x, y *typed[C, V]) {
 	}
 }
 
-// single is how many of the next rows have one entry each.
+// single returns the number of next rows that have one entry each.
 func (x *typed[C, V]) single() int {
 	// The entries that are more than rows only become more.
 	ends := x.ends[x.row:]
@@ -93,10 +97,10 @@ func (x *typed[C, V]) single() int {
 	return n/2 + sort.Search(min(n, len(ends))-n/2, func(i int) bool { return more(n/2 + i) })
 }
 
-// singles merges n rows of x and m of y, of one entry each, until either end. Nothing
-// branches on the keys, which follow one another at random: x's entry goes to the next
-// place, and y's there too, over x's, where its row comes first, else to the place
-// behind, where it stays if the row is x's too.
+// singles merges n rows of x and m rows of y, with one entry each, until either list ends. Keys
+// come in random order, so nothing branches on them. x's entry is written to the next place. If
+// y's row is before x's, y's entry is written over it; if not, it is written to the place after,
+// where it stays if both have the row.
 func (d *typed[C, V]) singles(x, y *typed[C, V], n, m int) {
 	i, j, r := 0, 0, 0
 	xk, xc, xv := x.keys[x.row:][:n], x.crd[x.done:][:n], x.vals[x.done:][:n]
@@ -159,5 +163,43 @@ func (d *typed[C, V]) rest(x *typed[C, V]) {
 	}
 	copy(d.crd[d.done:], x.crd[x.done:])
 	copy(d.vals[d.done:], x.vals[x.done:])
-	d.row, d.done = d.row+len(x.keys)-x.row, d.done+len(x.crd)-x.done
+	d.row += len(x.keys) - x.row
+	d.done += len(x.crd) - x.done
+}
+
+// place copies rows of l to dst: row i, which ends at ends[i] in l, to at[i], which it moves to the
+// row's end. from is where the first row begins in l. It returns where the last row ends in l.
+func place[C int32 | int64](at, ends []int32, from int32, dst, l rowList, size int64) int32 {
+	crd, c := words[C](dst.crd), words[C](l.crd)
+	switch size {
+	case 4:
+		return placeOf(at, ends, from, crd, c, words[uint32](dst.vals), words[uint32](l.vals))
+	case 8:
+		return placeOf(at, ends, from, crd, c, words[uint64](dst.vals), words[uint64](l.vals))
+	}
+	return placeOf(at, ends, from, crd, c, words[[2]uint64](dst.vals), words[[2]uint64](l.vals))
+}
+
+// placeOf is place with known types.
+func placeOf[C, V any](at, ends []int32, from int32, crd, c []C, vals, v []V) int32 {
+	for i, end := range ends {
+		p, n := at[i], end-from
+		if n > 16 {
+			copy(crd[p:p+n], c[from:end])
+			copy(vals[p:p+n], v[from:end])
+		} else {
+			d, s, e, u := crd[p:p+n], c[from:end], vals[p:p+n], v[from:end]
+			for j := range d {
+				d[j], e[j] = s[j], u[j]
+			}
+		}
+		at[i], from = p+n, end
+	}
+	return from
+}
+
+// words returns memory as numbers. It begins at a whole one.
+func words[T any](b []byte) []T {
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
 }

@@ -1,31 +1,277 @@
 package store
 
 import (
-	"fmt"
-	"hash/crc32"
-	"unsafe"
+	"math/bits"
+	"slices"
+	"strings"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/spmd/comm"
 )
 
-// writeSegments writes the file: every rank sends the others what it has of
-// their windows, and puts its own together. Collective.
-func writeSegments(s *site, x *segments) error {
+// rows writes a .tcs whose last level is compressed, from blocks that each hold a part of a row's
+// entries. A row is what the last level stores under one coordinate of the levels above, and its
+// key is the linear position of that coordinate, so that keys follow the order of storage. A row of
+// the result is its blocks' parts, one after another in the order of their boxes in the last mode.
+//
+// Where all levels above the last are dense, every key is a row, also one without entries. Else the
+// rows are listed: only keys with entries are stored, and they travel with the entries.
+//
+// The keys are cut in windows of bounded entries and rows. Each rank puts consecutive windows
+// together and writes them.
+type rows struct {
+	c     comm.Comm
+	t     *Blocks
+	f     *frame // of the levels above the last
+	dense int    // leading dense levels
+	row   int    // the level of rows, the last but one
+	order []int  // all blocks, in the order of their boxes in the last mode
+	limit *tcs.Limit
+	bytes int64 // of all buffers of a rank
+	near  bool  // all blocks are this rank's, in the memory of their owners
+
+	ends    []int64         // where windows end, as keys
+	rows    []int64         // of each window, by rank: [window*ranks + rank]
+	entries []int64         // of each window, by rank: [window*ranks + rank]
+	starts  []int64         // entries before each window, and all
+	first   []int           // by rank, its first window; then the number of windows
+	cuts    map[int][]int64 // of each own block, the rows before each window, and all
+	held    []int64         // by rank, how many blocks it has
+
+	nodes [][]int64 // of listed rows: by level from dense on, the nodes before each window
+	last  []int64   // of listed rows: by window, the last key up to its end, or -1
+
+	lay      *tcs.File
+	pos, crd []int // sections, by level
+	vals     int
+}
+
+// windowsMost bounds what the ranks tell one another of windows, in numbers.
+const windowsMost = 1 << 20
+
+// smaller divides the sizes of windows; tests have many windows of little data.
+var smaller int64 = 1
+
+// newRows returns nil, at every rank, if the result has another form, if blocks are stored in
+// another way than the result, if a listed row is empty, or if one row has more entries than a
+// window. Collective.
+func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
+	levels := len(t.Kinds)
+	compressed := strings.TrimLeft(t.Kinds, "d")
+	if levels < 2 || compressed == "" || strings.Trim(compressed, "s") != "" ||
+		!countable(t.Dims, t.Modes[:levels-1]) {
+		return nil, nil
+	}
+	x := &rows{c: c, t: t, f: newFrame(t.Dims, t.Modes[:levels-1]),
+		dense: levels - len(compressed), row: levels - 2, limit: limit}
+	fine := t.stored()
+	for _, b := range t.Own {
+		fine = fine && exact(b) && full(b, x.dense)
+	}
+	if fine, err := agree(c, fine); err != nil || !fine {
+		return nil, err
+	}
+	x.order = t.along(t.Modes[levels-1])
+	if ok, err := x.cut(); err != nil || !ok {
+		return nil, err
+	}
+	return x, nil
+}
+
+// countable reports whether keys of the modes' coordinates fit in 62 bits and there is any.
+func countable(dims []int64, modes []int) bool {
+	n := uint64(1)
+	for _, m := range modes {
+		hi, lo := bits.Mul64(n, uint64(dims[m]))
+		if hi != 0 || lo > 1<<62 {
+			return false
+		}
+		n = lo
+	}
+	return n > 0
+}
+
+// listed reports whether only rows with entries are stored.
+func (x *rows) listed() bool { return x.dense <= x.row }
+
+// entry returns the bytes that an entry takes in a message and in its place, at most. Every entry
+// may be a listed row, with a key and an end.
+func (x *rows) entry() int64 {
+	if x.listed() {
+		return 20 + int64(x.t.Type.Size())
+	}
+	return 8 + int64(x.t.Type.Size())
+}
+
+// perRow returns the bytes that a row takes without its entries, at most: an end in each block that
+// has a part of it, and where it begins. It returns 0 if rows are listed: entry counts them.
+func (x *rows) perRow() int64 {
+	if x.listed() {
+		return 0
+	}
+	last, parts := x.t.Modes[x.row+1], map[[2]int64]bool{}
+	for _, box := range x.t.Boxes {
+		parts[box[last]] = true
+	}
+	return int64(4*len(parts) + 16)
+}
+
+// cut divides the rows in windows and the windows among the ranks. ok is false if that cannot be
+// done within bounds. Collective.
+func (x *rows) cut() (ok bool, err error) {
+	ranks, entry, perRow := x.c.Size(), x.entry(), x.perRow()
+	sum := []int64{0}
+	var runs []*run
+	for _, k := range x.t.numbers() {
+		sum[0] += x.t.Own[k].Vals.Len
+		runs = append(runs, &run{t: x.t.Own[k]})
+	}
+	if err := x.c.Allreduce(comm.Of(sum), comm.Sum); err != nil {
+		return false, err
+	}
+	if x.bytes, err = bufferBytes(x.c, x.limit); err != nil {
+		return false, err
+	}
+	bytes := window(x.bytes, 2*ranks+4+x.halves())
+	total := sum[0] * entry
+	if perRow > 0 {
+		total += x.f.total * perRow
+	}
+	good := wanted(bytes, total, ranks)
+	parts, step := sum[0]/max(good/entry/smaller, 1)+1, x.f.total
+	windows := parts
+	if perRow > 0 {
+		step = max(good/perRow/smaller, 1)
+		windows += x.f.total/step + 1
+	}
+	if windows*int64(ranks) > windowsMost {
+		return false, nil
+	}
+	if x.ends, err = cutRows(x.c, runs, x.f, int(parts)); err != nil {
+		return false, err
+	}
+	for row := step; row < x.f.total; row += step {
+		x.ends = append(x.ends, row)
+	}
+	slices.Sort(x.ends)
+	x.ends = slices.Compact(x.ends)
+	x.rows, x.entries = make([]int64, len(x.ends)*ranks), make([]int64, len(x.ends)*ranks)
+	x.cutBlocks()
+	for k, at := range x.cuts {
+		pos := x.t.Own[k].Levels[x.row+1].Pos
+		for w := range x.ends {
+			if at[w] < at[w+1] {
+				i := w*ranks + x.c.Rank()
+				x.rows[i] += at[w+1] - at[w]
+				x.entries[i] += pos.Int(at[w+1]) - pos.Int(at[w])
+			}
+		}
+	}
+	for _, counts := range [][]int64{x.rows, x.entries} {
+		if err := x.c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
+			return false, err
+		}
+	}
+	return x.share(2 * max(bytes/entry/smaller, 1)), nil
+}
+
+// cutBlocks finds where windows cut this rank's blocks, and counts the blocks of each rank.
+func (x *rows) cutBlocks() {
+	x.cuts, x.held = map[int][]int64{}, make([]int64, x.c.Size())
+	for _, owner := range x.t.Owners {
+		x.held[owner]++
+	}
+	for k := range x.t.Own {
+		at := []int64{0}
+		for _, end := range x.ends {
+			at = append(at, x.before(k, at[len(at)-1], end))
+		}
+		x.cuts[k] = at
+	}
+}
+
+// share gives each rank windows of about the same bytes. It returns false if one window has more
+// than most entries.
+func (x *rows) share(most int64) bool {
+	ranks, weight := x.c.Size(), []int64{0}
+	x.starts = []int64{0}
+	for w := range x.ends {
+		n := int64(0)
+		for _, k := range x.entries[w*ranks : (w+1)*ranks] {
+			n += k
+		}
+		if n > most {
+			return false
+		}
+		x.starts = append(x.starts, x.starts[w]+n)
+		bytes := n * x.entry()
+		if lo, hi := x.span(w); !x.listed() {
+			bytes += 8 * (hi - lo)
+		}
+		weight = append(weight, weight[w]+bytes)
+	}
+	total := float64(weight[len(x.ends)])
+	for rank := range ranks {
+		w, _ := slices.BinarySearch(weight[:len(x.ends)], int64(total/float64(ranks)*float64(rank)))
+		x.first = append(x.first, w)
+	}
+	x.first = append(x.first, len(x.ends))
+	return true
+}
+
+// span returns the keys of window w, from lo up to hi.
+func (x *rows) span(w int) (lo, hi int64) {
+	if w > 0 {
+		lo = x.ends[w-1]
+	}
+	return lo, x.ends[w]
+}
+
+// along lists all blocks in the order of their boxes in a mode.
+func (t *Blocks) along(mode int) []int {
+	order := make([]int, len(t.Owners))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		p, q := t.Boxes[a][mode], t.Boxes[b][mode]
+		return slices.Compare(p[:], q[:])
+	})
+	return order
+}
+
+// nearby makes all blocks this rank's.
+func (x *rows) nearby(t *Blocks) {
+	x.t, x.near = t, true
+	x.cutBlocks()
+	for _, counts := range [][]int64{x.rows, x.entries} {
+		allMine(counts, x.c)
+	}
+}
+
+// write writes the file. Collective.
+func (x *rows) write(s *site) error {
 	near, err := x.t.nearby(x.c)
 	if err != nil {
 		return err
 	}
 	if near != nil {
 		defer near.close(x.t)
-		x.t, x.near = near, true
-		allMine(x.rowWindows.entries, x.c)
+		x.nearby(near)
+	}
+	if x.listed() {
+		if err := x.count(); err != nil {
+			return err
+		}
+	}
+	if err := x.layOut(); err != nil {
+		return err
+	}
+	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near, size: x.size,
+		pack: func(mem []byte, w int) { x.pack(x.bundle(mem, w, x.c.Rank()), w) },
 	}
 	var spans []coo.FileRange
-	p := &parcels{c: x.c, limit: x.limit, first: x.rowWindows.first, near: x.near,
-		size: func(w, rank int) int64 { n, _ := x.size(w, rank); return n },
-		pack: func(mem []byte, w int) { x.pack(x.parcel(mem, w, x.c.Rank()), w) },
-	}
 	err = s.resizing(x.lay.Size(), func() error {
 		return p.exchange(func() error {
 			return s.write(func() (err error) { spans, err = x.receive(s, p); return err })
@@ -35,205 +281,4 @@ func writeSegments(s *site, x *segments) error {
 		return err
 	}
 	return s.finish(x.lay, spans)
-}
-
-// receive puts together and writes this rank's windows.
-func (x *segments) receive(s *site, p *parcels) ([]coo.FileRange, error) {
-	first, end := x.rowWindows.first[x.c.Rank()], x.rowWindows.first[x.c.Rank()+1]
-	if first == end {
-		return nil, nil
-	}
-	in, rows, entries := p.most(), int64(0), int64(0) // of a window, at most
-	for w := first; w < end; w++ {
-		lo, hi := x.rowWindows.span(w)
-		rows, entries = max(rows, hi-lo), max(entries, x.rowWindows.starts[w+1]-x.rowWindows.starts[w])
-	}
-	a := &assembly{x: x, s: s}
-	sections := x.lay.Sections()
-	wide := func(n, width int64) int64 { return (n*width + 15) &^ 15 }
-	sizes := []int64{in, in, wide(rows+1, 8), wide(rows+1, 8),
-		wide(entries, int64(sections[x.crd].Width)), wide(entries, int64(sections[x.vals].Width))}
-	bufs, mem, err := rooms(x.limit, sizes)
-	if err != nil {
-		return nil, err
-	}
-	defer mem.Release()
-	a.next, a.pos, a.crd, a.vals = words[int64](bufs[2]), bufs[3], bufs[4], bufs[5]
-	lo, _ := x.rowWindows.span(first)
-	n := x.rowWindows.starts[end] - x.rowWindows.starts[first]
-	a.spans[0] = coo.FileRange{Section: int64(x.pos), From: lo + 1, N: x.rowWindows.ends[end-1] - lo}
-	a.spans[1] = coo.FileRange{Section: int64(x.crd), From: x.rowWindows.starts[first], N: n}
-	a.spans[2] = coo.FileRange{Section: int64(x.vals), From: x.rowWindows.starts[first], N: n}
-	if first == 0 {
-		a.spans[0].From, a.spans[0].N = 0, a.spans[0].N+1
-	}
-	err = p.each([2][]byte{bufs[0], bufs[1]}, a.window)
-	return a.spans[:], err
-}
-
-// assembly is where a rank's windows are put together.
-type assembly struct {
-	x     *segments
-	s     *site
-	next  []int64 // where a row's next entry goes, in the window
-	pos   []byte
-	crd   []byte
-	vals  []byte
-	spans [3]coo.FileRange
-}
-
-// window puts a window together and writes it.
-func (a *assembly) window(w int, in [][]byte) error {
-	x := a.x
-	parts := a.parts(w, in)
-	lo, hi := x.rowWindows.span(w)
-	next := a.next[:hi-lo+1]
-	clear(next)
-	ahead := map[*parcel][]int32{}
-	for _, q := range parts {
-		ahead[q] = q.counts
-	}
-	x.eachBlock(w, func(k int, p, n int64) {
-		q := parts[k]
-		for i, c := range ahead[q][:n] {
-			next[p-lo+int64(i)+1] += int64(c)
-		}
-		ahead[q] = ahead[q][n:]
-	})
-	for i := range hi - lo {
-		next[i+1] += next[i]
-	}
-	entries := x.rowWindows.starts[w+1] - x.rowWindows.starts[w]
-	if next[hi-lo] != entries {
-		panic(fmt.Sprintf("BUG: store: %d of %d entries in a window", next[hi-lo], entries))
-	}
-	sections := x.lay.Sections()
-	from := lo
-	ends := next
-	if w > 0 { // 0, which comes before all rows' ends, is written once
-		from, ends = lo+1, next[1:]
-	}
-	pos := a.ends(ends, x.rowWindows.starts[w], sections[x.pos].Width)
-	size := int64(x.t.Type.Size())
-	narrowCrd := sections[x.crd].Width == 4
-	x.eachBlock(w, func(k int, p, n int64) {
-		q := parts[k]
-		var entries int64
-		if at := next[p-lo : p-lo+n]; narrowCrd {
-			entries = place(at, q.counts[:n], words[int32](a.crd), words[int32](q.crd), a.vals, q.vals, size)
-		} else {
-			entries = place(at, q.counts[:n], words[int64](a.crd), words[int64](q.crd), a.vals, q.vals, size)
-		}
-		q.drop(int(n), int(entries)*int(sections[x.crd].Width), int(entries*size))
-	})
-	if err := a.write(0, sections[x.pos], pos, from); err != nil {
-		return err
-	}
-	if err := a.write(1, sections[x.crd], a.crd[:entries*int64(sections[x.crd].Width)],
-		x.rowWindows.starts[w]); err != nil {
-		return err
-	}
-	return a.write(2, sections[x.vals], a.vals[:entries*size], x.rowWindows.starts[w])
-}
-
-// parts are where each block's rows in window w are: those of other ranks' blocks
-// in the parcel of all of them, in the order of eachBlock.
-func (a *assembly) parts(w int, in [][]byte) []*parcel {
-	x, me := a.x, a.x.c.Rank()
-	parts, parcels := make([]*parcel, len(x.t.Owners)), make([]parcel, len(in))
-	for rank, mem := range in {
-		parcels[rank] = x.parcel(mem, w, rank)
-	}
-	buf := parcels[me]
-	for _, k := range x.order {
-		owner := x.t.Owners[k]
-		parts[k] = &parcels[owner]
-		if owner != me {
-			continue
-		}
-		parts[k] = &parcel{}
-		if x.t.Own[k] != nil {
-			q := x.part(k, w, buf)
-			parts[k] = &q
-			buf.drop(len(q.counts), len(q.crd), 0)
-		}
-	}
-	return parts
-}
-
-// eachBlock calls yield with the consecutive rows, n from p on, that block k has
-// in window w: block by block as they follow in the last mode.
-func (x *segments) eachBlock(w int, yield func(k int, p, n int64)) {
-	lo, hi := x.rowWindows.span(w)
-	for _, k := range x.order {
-		x.f.eachRun(x.t.Boxes[k], lo, hi, func(_ []int64, p, n int64) { yield(k, p, n) })
-	}
-}
-
-// place copies rows to where they go, moves that on, and returns their entries.
-func place[T int32 | int64](at []int64, counts []int32, crd, from []T, vals, values []byte,
-	size int64) int64 {
-	if size == 8 {
-		return copyRows(at, counts, crd, from, words[int64](vals), words[int64](values))
-	}
-	if size == 4 {
-		return copyRows(at, counts, crd, from, words[int32](vals), words[int32](values))
-	}
-	k := int64(0)
-	for i, c := range counts {
-		p, n := at[i], int64(c)
-		copy(crd[p:p+n], from[k:k+n])
-		copy(vals[p*size:(p+n)*size], values[k*size:(k+n)*size])
-		at[i], k = p+n, k+n
-	}
-	return k
-}
-
-// copyRows is place for values of one word.
-func copyRows[T, V int32 | int64](at []int64, counts []int32, crd, from []T, vals,
-	values []V) int64 {
-	k := int64(0)
-	for i, c := range counts {
-		p, n := at[i], int64(c)
-		if n > 16 {
-			copy(crd[p:p+n], from[k:k+n])
-			copy(vals[p:p+n], values[k:k+n])
-		} else {
-			d, s, e, u := crd[p:p+n], from[k:k+n], vals[p:p+n], values[k:k+n]
-			for j := range d {
-				d[j], e[j] = s[j], u[j]
-			}
-		}
-		at[i], k = p+n, k+n
-	}
-	return k
-}
-
-// ends are the rows' ends in the file's width, base added.
-func (a *assembly) ends(next []int64, base int64, width uint8) []byte {
-	if width == 4 {
-		dst := words[int32](a.pos)[:len(next)]
-		for i, n := range next {
-			dst[i] = int32(base + n)
-		}
-		return a.pos[:4*len(next)]
-	}
-	dst := words[int64](a.pos)[:len(next)]
-	for i, n := range next {
-		dst[i] = base + n
-	}
-	return a.pos[:8*len(next)]
-}
-
-// write writes bytes at element `from` of a section.
-func (a *assembly) write(span int, sec tcs.Section, bytes []byte, from int64) error {
-	a.spans[span].CRC = crc32.Update(a.spans[span].CRC, crc32.IEEETable, bytes)
-	_, err := a.s.WriteAt(bytes, sec.Offset+from*int64(sec.Width))
-	return err
-}
-
-// words is memory, which begins at a whole one, as numbers.
-func words[T any](b []byte) []T {
-	var t T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
 }

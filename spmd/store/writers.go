@@ -30,8 +30,7 @@ var writers = []writer{
 	{"array", denseArray},
 	{"listed", listedFile},
 	{"concat", concatFile},
-	{"segments", segmentsFile},
-	{"fibers", fibersFile},
+	{"rows", rowsFile},
 	{"merged", mergedFile},
 }
 
@@ -128,22 +127,13 @@ func concatFile(s *site, o *output) (func() error, error) {
 	}, nil
 }
 
-// segmentsFile writes a .tcs of rows under dense levels, whose parts the blocks hold.
-func segmentsFile(s *site, o *output) (func() error, error) {
-	x, err := newSegments(s.c, o.t, o.cfg.Limit)
+// rowsFile writes a .tcs of rows, whose parts the blocks hold.
+func rowsFile(s *site, o *output) (func() error, error) {
+	x, err := newRows(s.c, o.t, o.cfg.Limit)
 	if err != nil || x == nil {
 		return nil, err
 	}
-	return func() error { return writeSegments(s, x) }, nil
-}
-
-// fibersFile writes a .tcs of rows under compressed levels, whose parts the blocks hold.
-func fibersFile(s *site, o *output) (func() error, error) {
-	x, err := newFibers(s.c, o.t, o.cfg.Limit)
-	if err != nil || x == nil {
-		return nil, err
-	}
-	return func() error { return writeFibers(s, x) }, nil
+	return func() error { return x.write(s) }, nil
 }
 
 // mergedFile writes any .tcs from its merged entries.

@@ -10,8 +10,8 @@ import (
 	"distaff/spmd/comm/local"
 )
 
-// TestSegmentsTaken: which results are put together row by row.
-func TestSegmentsTaken(t *testing.T) {
+// TestRowsTaken: which results are put together row by row.
+func TestRowsTaken(t *testing.T) {
 	grid := [][][2]int64{{{0, 40}, {0, 30}}, {{0, 40}, {30, 100}}, {{40, 50}, {0, 30}},
 		{{40, 50}, {30, 100}}}
 	for _, k := range []struct {
@@ -27,7 +27,8 @@ func TestSegmentsTaken(t *testing.T) {
 		{"CSC", "ds", "ds", 50, 7, []int{1, 0}, true},
 		{"empty", "ds", "ds", 0, 0, []int{0, 1}, true},
 		{"stored otherwise", "ds", "ss", 50, 7, []int{0, 1}, false},
-		{"compressed rows", "ss", "ss", 50, 7, []int{0, 1}, false},
+		{"compressed rows", "ss", "ss", 50, 7, []int{0, 1}, true},
+		{"padded rows", "dp", "dp", 50, 1, []int{0, 1}, false},
 	} {
 		var list [][2]int64
 		for i := range k.rows {
@@ -47,7 +48,7 @@ func TestSegmentsTaken(t *testing.T) {
 	takes(t, "a long row", []int64{3, n}, half, long, "ds", "ds", []int{0, 1}, false)
 }
 
-// takes holds newSegments to want at two ranks, with the entries' counts where
+// takes holds newRows to want at two ranks, with the entries' counts where
 // it takes the blocks.
 func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][2]int64, kinds,
 	block string, modes []int, want bool) {
@@ -74,15 +75,15 @@ func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][
 			defer m.Close()
 			b.Own[k] = m
 		}
-		x, err := newSegments(c, b, nil)
+		x, err := newRows(c, b, nil)
 		if err != nil {
 			return err
 		}
 		if (x != nil) != want {
 			t.Errorf("%s: taken is %v, want %v", name, x != nil, want)
 		}
-		if x != nil && x.rowWindows.starts[len(x.rowWindows.ends)] != int64(len(list)) {
-			t.Errorf("%s: %d entries, want %d", name, x.rowWindows.starts[len(x.rowWindows.ends)], len(list))
+		if x != nil && x.starts[len(x.ends)] != int64(len(list)) {
+			t.Errorf("%s: %d entries, want %d", name, x.starts[len(x.ends)], len(list))
 		}
 		return nil
 	})

@@ -12,12 +12,12 @@ import (
 	"distaff/spmd/store"
 )
 
-// TestFibers: results of several compressed levels, cut in any modes and in many
+// TestRows: results of a compressed last level, cut in any modes and in many
 // windows, so that nodes of every level go on from window to window and rank to rank.
-func TestFibers(t *testing.T) {
+func TestRows(t *testing.T) {
 	dir := t.TempDir()
 	taken, windows := 0, 0
-	for _, kinds := range []string{"ss", "sss", "dss", "ddss", "dsss", "ssss"} {
+	for _, kinds := range []string{"ds", "dds", "ss", "sss", "dss", "ddss", "dsss", "ssss"} {
 		for seed := range uint64(40) {
 			rng := rand.New(rand.NewPCG(seed, 77))
 			whole := sample(t, rng, kinds)
@@ -38,7 +38,7 @@ func TestFibers(t *testing.T) {
 					return err
 				}
 				defer done()
-				n, err := store.FiberWindows(c, b)
+				n, err := store.RowWindows(c, b)
 				if c.Rank() == 0 && n > 0 {
 					taken, windows = taken+1, windows+n
 				}

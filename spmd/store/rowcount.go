@@ -1,0 +1,135 @@
+package store
+
+import (
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+)
+
+// count reads the keys of all listed rows once, and counts the nodes of each window, by level.
+// Collective.
+func (x *rows) count() error {
+	levels, windows := x.row+1-x.dense, len(x.ends)
+	// Of each window: its nodes by level, and one more than its first and last key.
+	found := make([]int64, windows*(levels+2))
+	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near, size: x.heading,
+		pack: func(mem []byte, w int) { x.packHeading(x.headingOf(mem, w, x.c.Rank()), w) },
+	}
+	err := p.exchange(func() error {
+		n, _ := x.most()
+		n = (8*n + 15) &^ 15
+		bufs, mem, err := rooms(x.limit, []int64{p.most(), p.most(), n, n})
+		if err != nil {
+			return err
+		}
+		defer mem.Release()
+		return p.each([2][]byte{bufs[0], bufs[1]}, func(w int, in [][]byte) error {
+			me := x.c.Rank()
+			x.packHeading(x.headingOf(in[me], w, me), w)
+			var lists [][]int64
+			for rank, mem := range in {
+				q := x.headingOf(mem, w, rank)
+				for _, n := range q.rows {
+					if n > 0 {
+						lists = append(lists, q.list.keys[:n])
+					}
+					q.list.keys = q.list.keys[n:]
+				}
+			}
+			keys := union(lists, words[int64](bufs[2]), words[int64](bufs[3]))
+			x.nodesOf(found[w*(levels+2):(w+1)*(levels+2)], keys)
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if err := x.c.Allreduce(comm.Of(found), comm.Sum); err != nil {
+		return err
+	}
+	x.scan(found)
+	return nil
+}
+
+// nodesOf counts the nodes of a window's keys, by level, and notes its first and last key.
+func (x *rows) nodesOf(found []int64, keys []int64) {
+	if len(keys) == 0 {
+		return
+	}
+	levels := len(found) - 2
+	found[levels-1] = int64(len(keys))
+	found[levels], found[levels+1] = keys[0]+1, keys[len(keys)-1]+1
+	for l := x.dense; l < x.row; l++ {
+		n := int64(0)
+		for i := 0; i < len(keys); n++ {
+			i += below(keys[i:], (keys[i]/x.f.stride[l]+1)*x.f.stride[l])
+		}
+		found[l-x.dense] = n
+	}
+}
+
+// below returns how many of the first keys are below end.
+func below(keys []int64, end int64) int {
+	i := 0
+	for i+8 < len(keys) && keys[i+8] < end {
+		i += 8
+	}
+	for i < len(keys) && keys[i] < end {
+		i++
+	}
+	return i
+}
+
+// scan sums what was found of each window to the nodes before it. A node that begins in the window
+// before counts there.
+func (x *rows) scan(found []int64) {
+	levels := x.row + 1 - x.dense
+	x.nodes = make([][]int64, levels)
+	for l := range x.nodes {
+		x.nodes[l] = []int64{0}
+	}
+	last := int64(-1)
+	for w := range x.ends {
+		here := found[w*(levels+2) : (w+1)*(levels+2)]
+		first := here[levels] - 1
+		for l := range levels {
+			n := here[l]
+			if stride := x.f.stride[x.dense+l]; n > 0 && last >= 0 && last/stride == first/stride {
+				n--
+			}
+			x.nodes[l] = append(x.nodes[l], x.nodes[l][w]+n)
+		}
+		if first >= 0 {
+			last = here[levels+1] - 1
+		}
+		x.last = append(x.last, last)
+	}
+}
+
+// layOut lays the file out, with the counts of all levels.
+func (x *rows) layOut() (err error) {
+	counts := make([]int64, x.row+2)
+	n := int64(1)
+	for l := range x.dense {
+		n *= x.f.dims[l]
+		counts[l] = n
+	}
+	for l, nodes := range x.nodes {
+		counts[x.dense+l] = nodes[len(x.ends)]
+	}
+	counts[x.row+1] = x.starts[len(x.ends)]
+	if x.lay, err = tcs.NewFile(x.t.shape(counts)); err != nil {
+		return err
+	}
+	x.pos, x.crd = make([]int, len(counts)), make([]int, len(counts))
+	for i, sec := range x.lay.Sections() {
+		switch sec.Array {
+		case tcs.ValsArray:
+			x.vals = i
+		case tcs.CrdArray:
+			x.crd[sec.Level] = i
+		default:
+			x.pos[sec.Level] = i
+		}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package store
+
+import (
+	"fmt"
+
+	"distaff/io/tcs"
+)
+
+// bundle holds a rank's part of a window: the number of rows of each of its blocks, then all keys
+// (if rows are listed), all ends, all coordinates and all values, block by block in the order of
+// their boxes in the last mode. Ends count from the first entry of a block's part.
+type bundle struct {
+	rows []int64 // by block of the rank
+	list rowList
+}
+
+// heading returns the bytes of the rows' numbers and keys in a rank's bundle of window w.
+func (x *rows) heading(w, rank int) int64 {
+	rows := x.rows[w*x.c.Size()+rank]
+	if rows == 0 {
+		return 0
+	}
+	n := x.held[rank]
+	if x.listed() {
+		n += rows
+	}
+	return (8*n + 15) &^ 15
+}
+
+// size returns the bytes of a rank's bundle of window w.
+func (x *rows) size(w, rank int) int64 {
+	i := w*x.c.Size() + rank
+	if x.rows[i] == 0 {
+		return 0
+	}
+	_, vals := x.offsets(w, rank)
+	return (vals + x.entries[i]*int64(x.t.Type.Size()) + 15) &^ 15
+}
+
+// offsets returns where a bundle's coordinates and values begin, at whole words.
+func (x *rows) offsets(w, rank int) (crd, vals int64) {
+	i := w*x.c.Size() + rank
+	crd = x.heading(w, rank) + (4*x.rows[i]+7)&^7
+	return crd, crd + (x.entries[i]*x.crdWidth()+7)&^7
+}
+
+// crdWidth returns the width in bytes of the last level's coordinates in the file.
+func (x *rows) crdWidth() int64 { return int64(x.lay.Sections()[x.crd[x.row+1]].Width) }
+
+// headingOf returns a rank's bundle of window w with the rows' numbers and keys alone. mem has
+// heading(w, rank) bytes at least.
+func (x *rows) headingOf(mem []byte, w, rank int) (q bundle) {
+	n, rows := x.held[rank], x.rows[w*x.c.Size()+rank]
+	if rows > 0 {
+		q.rows = words[int64](mem[:8*n])
+		if x.listed() {
+			q.list.keys = words[int64](mem[8*n : 8*(n+rows)])
+		}
+	}
+	return q
+}
+
+// bundle returns a rank's bundle of window w. mem has size(w, rank) bytes.
+func (x *rows) bundle(mem []byte, w, rank int) bundle {
+	q, i := x.headingOf(mem, w, rank), w*x.c.Size()+rank
+	if x.rows[i] == 0 {
+		return q
+	}
+	crd, vals := x.offsets(w, rank)
+	at := x.heading(w, rank)
+	q.list.ends = words[int32](mem[at : at+4*x.rows[i]])
+	q.list.crd = mem[crd : crd+x.entries[i]*x.crdWidth()]
+	q.list.vals = mem[vals : vals+x.entries[i]*int64(x.t.Type.Size())]
+	return q
+}
+
+// packHeading fills in the rows' numbers and keys of this rank's bundle of window w.
+func (x *rows) packHeading(q bundle, w int) {
+	if len(q.rows) == 0 {
+		return
+	}
+	n, keys := 0, q.list.keys
+	for _, k := range x.order {
+		if x.t.Owners[k] != x.c.Rank() {
+			continue
+		}
+		q.rows[n] = 0
+		if b := x.t.Own[k]; b != nil {
+			lo, hi := x.cuts[k][w], x.cuts[k][w+1]
+			q.rows[n] = hi - lo
+			if x.listed() {
+				x.keys(keys[:hi-lo], b, lo)
+				keys = keys[hi-lo:]
+			}
+		}
+		n++
+	}
+	if len(keys) > 0 {
+		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows", len(keys)))
+	}
+}
+
+// pack fills in this rank's bundle of window w.
+func (x *rows) pack(q bundle, w int) {
+	x.packHeading(q, w)
+	list := q.list
+	for _, k := range x.order {
+		if x.t.Own[k] == nil {
+			continue
+		}
+		p := x.part(k, w, list)
+		if len(p.crd) > 0 && &p.crd[0] != &list.crd[0] {
+			copy(list.crd, p.crd)
+		}
+		copy(list.vals, p.vals)
+		list.drop(p)
+	}
+	if len(list.ends)+len(list.crd)+len(list.vals) > 0 {
+		panic(fmt.Sprintf("BUG: store: a bundle lacks %d rows and %d bytes of values",
+			len(list.ends), len(list.vals)))
+	}
+}
+
+// part returns the rows of own block k in window w. Their keys are in buf already. Their ends, and
+// coordinates whose width in the file is another, are put into buf. The rest is the block's.
+func (x *rows) part(k, w int, buf rowList) (p rowList) {
+	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
+	if lo == hi {
+		return p
+	}
+	b, size := x.t.Own[k], int64(x.t.Type.Size())
+	lev := &b.Levels[x.row+1]
+	if p.ends = buf.ends[:hi-lo]; x.listed() {
+		p.keys = buf.keys[:hi-lo]
+	}
+	rowEnds(p.ends, lev.Pos.Sub(lo, hi+1))
+	from, to := lev.Pos.Int(lo)-lev.Pos.Int(0), lev.Pos.Int(hi)-lev.Pos.Int(0)
+	if from < to {
+		p.crd = inWidth(lev.Crd.Sub(from, to), x.crdWidth(), buf.crd)
+		p.vals = b.Vals.Bytes()[from*size : to*size]
+	}
+	return p
+}
+
+// part is a block's rows in a window.
+type part struct {
+	block int
+	list  rowList
+}
+
+// parts returns the blocks' rows in window w, in the order of the blocks' boxes in the last mode,
+// without the blocks that have none there.
+func (x *rows) parts(w int, bundles []bundle) []part {
+	var list []part
+	me, size, width := x.c.Rank(), int64(x.t.Type.Size()), x.crdWidth()
+	for _, k := range x.order {
+		q := &bundles[x.t.Owners[k]]
+		if len(q.rows) == 0 {
+			continue
+		}
+		n := q.rows[0]
+		q.rows = q.rows[1:]
+		if n == 0 {
+			continue
+		}
+		var p rowList
+		if x.t.Owners[k] == me {
+			p = x.part(k, w, q.list)
+		} else {
+			entries := int64(q.list.ends[n-1])
+			p.ends = q.list.ends[:n]
+			p.crd, p.vals = q.list.crd[:entries*width], q.list.vals[:entries*size]
+			if x.listed() {
+				p.keys = q.list.keys[:n]
+			}
+		}
+		q.list.drop(p)
+		list = append(list, part{k, p})
+	}
+	return list
+}
+
+// rowEnds sets dst to the ends of pos's segments, counted from where the first begins.
+func rowEnds(dst []int32, pos tcs.Array) {
+	if pos.Width == 4 {
+		p := tcs.Slice[int32](pos)
+		for i, end := range p[1:] {
+			dst[i] = end - p[0]
+		}
+		return
+	}
+	p := tcs.Slice[int64](pos)
+	for i, end := range p[1:] {
+		dst[i] = int32(end - p[0])
+	}
+}
+
+// inWidth returns the coordinates as bytes of that width: as they are, or copied to buf.
+func inWidth(crd tcs.Array, width int64, buf []byte) []byte {
+	if int64(crd.Width) == width {
+		return crd.Bytes()
+	}
+	buf = buf[:crd.Len*width]
+	if width == 4 {
+		narrow(words[int32](buf), crd)
+	} else {
+		narrow(words[int64](buf), crd)
+	}
+	return buf
+}
+
+// narrow copies coordinates to another width.
+func narrow[T int32 | int64](dst []T, crd tcs.Array) {
+	for i := range dst {
+		dst[i] = T(crd.Int(int64(i)))
+	}
+}
