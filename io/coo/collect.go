@@ -2,418 +2,186 @@ package coo
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
+	"unsafe"
 
 	"distaff/io/tcs"
 )
 
-// reader yields entries in storage order: columns by level. n 0 is the end.
+// reader yields entries in storage order: columns by level. At the end n is 0.
 type reader interface {
 	next(b *Batch) (n int, err error)
 	close()
 }
 
-// sorted is a stream's entries in storage order, to be read as often as
-// needed, from where they fit: memory, the stream itself (it was in order), or
-// runs on disk.
+// entries are a tensor's entries in storage order, which can be read several times. Entries at one
+// coordinate are summed, unless the spec keeps them. They are in memory (store), on disk (spill),
+// or still in a stream that is in order (replay).
+type entries interface {
+	// count makes the first pass, over parts for that many threads.
+	count(spec *Spec, threads int) ([]PartCount, error)
+	// read reads a part of the number of parts that count returned, or of 1. last says that it is
+	// read for the last time, to be put into a tensor.
+	read(spec *Spec, part, parts int, last bool) (reader, error)
+	free()
+}
+
+// sorted is a stream's entries in storage order, with the ranges of their coordinates.
 type sorted struct {
-	spec     Spec
+	spec     Spec // with the final sizes
 	cfg      Config
-	in       Stream
-	dims     []int64 // final sizes
-	n        int64   // entries, before repeated ones are summed
-	min, max []int64 // a level; max -1 without entries
-	keeps    bool    // repeated coordinates stay
-
-	mem  *store  // entries in memory, in order, repeats summed
-	runs *spill  // entries in runs on disk
-	hist []int64 // from the stream in place: see counter; nil elsewhere
-
-	fixed bool // the stream can't give other entries when it is read again
-	last  bool // entries in memory are read for the last time
+	min, max []int64 // by level; max is -1 without entries
+	entries  entries
 }
 
-func (s *sorted) free() {
-	if s.mem != nil {
-		s.mem.drop()
-	}
-	if s.runs != nil {
-		s.runs.close()
-	}
-}
+func (s *sorted) free() { s.entries.free() }
 
-// collector reads a stream once.
+// collector reads a stream once. It keeps the entries, or counts them only, while they come in
+// storage order and can be read again.
 type collector struct {
-	sorted *sorted
-	b      Batch
-	cols   [][]int64
-	conv   []byte
-	exact  bool
-	limits [][2]int64 // a level, the half-open range of coordinates; high -1 where unknown
-	store  *store
-	budget int64
-	count  *counter // counts in place; nil while entries are kept
-	spills bool     // in place was tried and the input is not in order
+	in     *Intake
+	sorter *Sorter
+	counts *counter // nil while entries are kept
+	keep   bool     // they must be kept, as the stream is not in order
 }
 
-// leastBudget is what a collector may take at least.
+// leastBudget is the bytes that a collector may take at least.
 const leastBudget = 64 << 10
 
-// errUnsorted ends an attempt to count in place.
+// errUnsorted says that entries that were counted only are not in order.
 var errUnsorted = errors.New("not in order")
 
-// collect reads the stream and brings its entries into the storage order of
-// the spec, which is normal.
+// collect reads the stream and brings its entries into the storage order of the spec, which is
+// normal.
 func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
-	c := &collector{sorted: &sorted{spec: spec, cfg: cfg, in: in, keeps: tcs.KeepsRepeats(spec.Kinds)}}
-	if spec.Duplicates == Refuse {
-		c.sorted.keeps = false
-	}
-	c.budget = max(cfg.Limit.Free()/4, leastBudget)
-	if t, ok := in.(*tensorStream); ok {
-		c.sorted.fixed = t.t.File() == ""
-	}
-	err := c.run()
+	s, err := collectOnce(in, spec, cfg, false)
 	if err == errUnsorted {
-		c.sorted.free()
-		c.spills = true
 		if err = in.Rewind(); err == nil {
-			err = c.run()
+			s, err = collectOnce(in, spec, cfg, true)
 		}
 	}
-	if err == nil {
-		err = c.finish()
-	}
-	if err != nil {
-		if c.store != nil {
-			c.store.drop()
-		}
-		c.sorted.free()
-		return nil, err
-	}
-	return c.sorted, nil
+	return s, err
 }
 
-// orderedStream is a stream that knows that it comes in storage order, or in
-// one from which a sort by the first levels is enough.
-type orderedStream interface {
-	// sortLevels is how many of the levels that store those modes, from the
-	// outermost on, the entries must be sorted by (stably) to be in order.
-	sortLevels(modes []int) int
-}
-
-// run reads the stream to its end.
-func (c *collector) run() error {
-	levels := len(c.sorted.spec.Kinds)
-	c.sorted.n, c.sorted.hist, c.sorted.runs, c.sorted.mem, c.count = 0, nil, nil, nil, nil
-	c.sorted.min, c.sorted.max = make([]int64, levels), make([]int64, levels)
-	c.cols = make([][]int64, levels)
-	for l := range c.sorted.max {
-		c.sorted.max[l] = -1
+// collectOnce reads the stream to its end. Unless keep is set, it may return errUnsorted.
+func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err error) {
+	dims, exact := in.Dims()
+	if spec.Dims != nil {
+		dims, exact = spec.Dims, true
 	}
-	dims, exact := c.sorted.in.Dims()
-	if c.sorted.spec.Dims != nil {
-		dims, exact = c.sorted.spec.Dims, true
-	}
-	c.exact = exact
-	width := make([]uint, levels)
-	c.limits = make([][2]int64, levels)
-	for l, m := range c.sorted.spec.Modes {
-		c.limits[l] = [2]int64{0, -1}
-		width[l] = 20
-		if exact {
-			c.limits[l][1] = dims[m]
+	width := make([]uint, len(spec.Kinds))
+	for l, m := range spec.Modes {
+		if width[l] = 20; exact {
 			width[l] = bitsFor(dims[m])
 		}
-		if c.sorted.spec.Box != nil {
-			c.limits[l] = c.sorted.spec.Box[m]
-		}
 	}
-	if c.store != nil {
-		c.store.drop()
+	if !exact {
+		dims = nil
 	}
-	c.store = newStore(newPacker(width), c.sorted.spec.Type.Size(), c.sorted.cfg.Limit)
-	if o, ok := c.sorted.in.(orderedStream); ok && !c.spills &&
-		o.sortLevels(c.sorted.spec.Modes) == 0 {
-		c.count = newCounter(c.sorted.spec.Kinds)
+	pool := &Pool{budget: max(cfg.Limit.Free()/4, leastBudget)}
+	c := &collector{in: newIntake(in, spec, dims), keep: keep}
+	c.sorter = newSorter(spec, cfg, newPacker(width), 1, pool)
+	if InOrder(in, spec.Modes) && !keep {
+		c.counts = newCounter(spec.Kinds)
 	}
-	for {
-		err := c.sorted.in.Next(&c.b)
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if c.b.N > 0 {
-			if err := c.take(); err != nil {
-				return err
-			}
-		}
+	defer c.sorter.Close()
+	for err == nil {
+		err = c.take()
 	}
+	if err != io.EOF {
+		return nil, err
+	}
+	if dims, _ = in.Dims(); spec.Dims == nil {
+		spec.Dims = slices.Clone(dims)
+	}
+	s = &sorted{spec: spec, cfg: cfg, min: c.in.min, max: c.in.max}
+	s.entries, err = c.entries()
+	return s, err
 }
 
-// take adds the batch.
+// take takes the next batch.
 func (c *collector) take() error {
-	vals, err := c.convert(&c.b)
+	cols, vals, n, err := c.in.Next()
 	if err != nil {
 		return err
 	}
-	if err := c.spans(); err != nil {
-		return err
-	}
-	c.sorted.n += int64(c.b.N)
-	if c.count != nil {
-		return c.inPlace(0)
-	}
-	if !c.store.pack.fits(c.sorted.max) {
-		if err := c.makeRoom(c.store.repack(c.store.pack.grown(c.sorted.max))); err != nil {
+	if c.counts == nil {
+		if err := c.sorter.widen(c.in.max); err != nil {
 			return err
 		}
 	}
-	for from := 0; from < c.b.N && c.count == nil; {
-		if c.store.bytes() > c.budget {
-			if err := c.overflow(from); err != nil {
-				return err
-			}
+	for from := 0; from < n && c.counts == nil; {
+		k, err := c.sorter.put(0, cols, vals, from, n)
+		if from += k; err == nil {
 			continue
 		}
-		n, err := c.store.add(c.cols, vals, from, c.b.N)
-		from += n
-		if err != nil {
-			var m *tcs.MemoryError
-			if !errors.As(err, &m) || c.store.n == 0 {
-				return err
-			}
-			if err := c.overflow(from); err != nil {
-				return err
-			}
+		if c.inOrder() && full(err) {
+			c.countKept()
+			return c.count(cols, from, n)
 		}
+		if err := c.sorter.makeRoom(err); err != nil {
+			return err
+		}
+	}
+	if c.counts != nil {
+		return c.count(cols, 0, n)
 	}
 	return nil
 }
 
-// makeRoom spills the store if repacking it failed for want of memory.
-func (c *collector) makeRoom(err error) error {
-	var m *tcs.MemoryError
-	if !errors.As(err, &m) {
-		return err
-	}
-	if err := c.spillStore(); err != nil {
-		return err
-	}
-	return c.store.repack(c.store.pack.grown(c.sorted.max))
+// inOrder reports whether all entries so far came in order and are in memory.
+func (c *collector) inOrder() bool {
+	s := c.sorter.lanes[0]
+	return !c.keep && c.sorter.disk == nil && s.n > 0 && s.sorted
 }
 
-// convert is the batch's values in the type wanted.
-func (c *collector) convert(b *Batch) ([]byte, error) {
-	from, to := c.sorted.in.Type(), c.sorted.spec.Type
-	if from == to {
-		return b.Vals, nil
-	}
-	if need := b.N * to.Size(); cap(c.conv) < need {
-		c.conv = make([]byte, need)
-	}
-	bad, err := tcs.ConvertValues(c.conv[:b.N*to.Size()], to, b.Vals, from, b.N)
-	if err != nil && bad >= 0 {
-		at := make([]int64, len(b.Coords))
-		for m := range at {
-			at[m] = b.Coords[m][bad]
+// countKept counts the entries that were kept, and leaves them to a second reading of the stream.
+func (c *collector) countKept() {
+	c.counts = newCounter(c.in.spec.Kinds)
+	s := c.sorter.lanes[0]
+	r := s.reader(0, s.n)
+	var b Batch
+	for n, _ := r.next(&b); n > 0; n, _ = r.next(&b) {
+		if !c.counts.add(b.Coords, n) {
+			panic("BUG: coo: a store in order is not in order")
 		}
-		return nil, &Error{Exit: 2, Name: c.sorted.spec.Name,
-			Msg: fmt.Sprintf("%v, at %s", err, place(at))}
 	}
-	return c.conv[:b.N*to.Size()], err
+	c.sorter.Close()
 }
 
-// spans sets the columns by level and widens the spans of coordinates seen.
-func (c *collector) spans() error {
-	for l, m := range c.sorted.spec.Modes {
-		col := c.b.Coords[m][:c.b.N]
-		c.cols[l] = col
-		lo, hi := col[0], col[0]
-		for _, x := range col {
-			lo, hi = min(lo, x), max(hi, x)
-		}
-		r := c.limits[l]
-		if lo < r[0] || hi < 0 || r[1] >= 0 && hi >= r[1] || hi > maxCoord {
-			return c.outside(l)
-		}
-		if c.sorted.max[l] < 0 {
-			c.sorted.min[l] = lo
-		}
-		c.sorted.min[l], c.sorted.max[l] = min(c.sorted.min[l], lo), max(c.sorted.max[l], hi)
-	}
-	return nil
-}
-
-// maxCoord is the largest coordinate.
-const maxCoord = tcs.MaxSize - 1
-
-func (c *collector) outside(l int) error {
-	r := c.limits[l]
-	m := c.sorted.spec.Modes[l]
-	for _, x := range c.cols[l] {
-		if x < 0 {
-			return c.sorted.spec.dataErr("coordinate %d of mode %d is no index", x, m)
-		}
-		if x > maxCoord {
-			return c.sorted.spec.dataErr(
-				"coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61", x+1, m,
-				int64(tcs.MaxSize))
-		}
-		if x < r[0] || r[1] >= 0 && x >= r[1] {
-			if r[0] > 0 || c.sorted.spec.Box != nil {
-				return c.sorted.spec.dataErr("coordinate %d of mode %d is outside its block, %d to %d", x+1, m,
-					r[0]+1, r[1])
-			}
-			return c.sorted.spec.dataErr("coordinate %d of mode %d is past its size %d", x+1, m, r[1])
-		}
-	}
-	panic("BUG: coo: a coordinate outside its range is not to be found")
-}
-
-// overflow makes room: entries that came in order so far are counted and left
-// to a second reading of the stream; others go to disk. The batch's entries
-// from from on are not in the store.
-func (c *collector) overflow(from int) error {
-	if c.store.sorted && c.sorted.runs == nil && !c.spills {
-		c.count = newCounter(c.sorted.spec.Kinds)
-		r := c.store.reader(0, c.store.n)
-		var b Batch
-		for {
-			n, err := r.next(&b)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				break
-			}
-			if !c.count.add(b.Coords, n) {
-				panic("BUG: coo: a store in order is not in order")
-			}
-		}
-		c.store.drop()
-		return c.inPlace(from)
-	}
-	return c.spillStore()
-}
-
-// inPlace counts the batch's entries from from on.
-func (c *collector) inPlace(from int) error {
-	cols := make([][]int64, len(c.cols))
+// count counts entries [from, n) of the batch.
+func (c *collector) count(cols [][]int64, from, n int) error {
+	rest := make([][]int64, len(cols))
 	for l := range cols {
-		cols[l] = c.cols[l][from:]
+		rest[l] = cols[l][from:]
 	}
-	if !c.count.add(cols, c.b.N-from) {
+	if !c.counts.add(rest, n-from) {
 		return errUnsorted
 	}
 	return nil
 }
 
-// spillStore sorts what is in memory and writes it to disk as a run.
-func (c *collector) spillStore() error {
-	if c.sorted.runs == nil {
-		f, err := newSpill(c.sorted.cfg.Tmp, c.store.valSize)
-		if err != nil {
-			return err
+// entries brings what was read into order.
+func (c *collector) entries() (entries, error) {
+	in, spec := c.in.in, &c.in.spec
+	if c.counts == nil {
+		low := 0
+		if o, ok := in.(orderedStream); ok {
+			low = c.sorter.pack.lowBit(o.sortLevels(spec.Modes))
 		}
-		c.sorted.runs = f
+		return c.sorter.sort(low)
 	}
-	if err := c.store.sort(0, c.sorted.cfg.threads()); err != nil {
-		return err
+	hist := c.counts.hist
+	if spec.Duplicates == Refuse && hist[len(hist)-1] > 0 {
+		return nil, spec.repeatErr(spec.byMode(c.counts.repeated))
 	}
-	if err := c.sorted.runs.write(c.store); err != nil {
-		return err
-	}
-	c.store.drop()
-	return nil
+	t, ok := in.(*tensorStream)
+	fixed := ok && t.t.File() == ""
+	return &replay{in: in, hist: hist, min: c.in.min, max: c.in.max, fixed: fixed}, nil
 }
 
-// finish sorts what is in memory, and settles sizes.
-func (c *collector) finish() error {
-	dims, _ := c.sorted.in.Dims()
-	if c.sorted.spec.Dims != nil {
-		dims = c.sorted.spec.Dims
-	}
-	c.sorted.dims = slices.Clone(dims)
-	if c.count != nil {
-		c.sorted.hist = c.count.hist
-		if c.sorted.spec.Duplicates == Refuse && c.sorted.hist[len(c.sorted.hist)-1] > 0 {
-			return c.sorted.spec.repeatErr(c.sorted.byMode(c.count.repeated))
-		}
-		return nil
-	}
-	if c.sorted.runs != nil {
-		if err := c.spillStore(); err != nil {
-			return err
-		}
-		c.store.free()
-		c.sorted.runs.pack = c.store.pack
-		return c.sorted.runs.reduce(c.budget)
-	}
-	low := 0
-	if o, ok := c.sorted.in.(orderedStream); ok {
-		low = c.store.pack.lowBit(o.sortLevels(c.sorted.spec.Modes))
-	}
-	if err := c.store.sort(low, c.sorted.cfg.threads()); err != nil {
-		var m *tcs.MemoryError
-		if !errors.As(err, &m) {
-			return err
-		}
-		return c.finishOnDisk()
-	}
-	c.sorted.mem = c.store
-	c.store = nil
-	if c.sorted.mem.dups && !c.sorted.keeps {
-		return c.sorted.mem.sum(&c.sorted.spec)
-	}
-	return nil
-}
-
-// finishOnDisk spills a store that is too large to be sorted in what memory
-// is left, in pieces.
-func (c *collector) finishOnDisk() error {
-	all := c.store
-	c.store = newStore(all.pack, all.valSize, all.limit)
-	if c.sorted.runs == nil {
-		f, err := newSpill(c.sorted.cfg.Tmp, all.valSize)
-		if err != nil {
-			all.drop()
-			return err
-		}
-		c.sorted.runs = f
-	}
-	for len(all.chunks) > 0 {
-		one := newStore(all.pack, all.valSize, all.limit)
-		one.chunks, all.chunks = all.chunks[:1], all.chunks[1:]
-		one.n = int64(len(one.chunks[0].recs) / one.stride())
-		err := one.sortHere()
-		if err == nil {
-			err = c.sorted.runs.write(one)
-		}
-		one.drop()
-		if err != nil {
-			all.drop()
-			return err
-		}
-	}
-	c.sorted.runs.pack = all.pack
-	return c.sorted.runs.reduce(c.budget)
-}
-
-// byMode is a coordinate by level in the order of modes.
-func (s *sorted) byMode(levels []int64) []int64 {
-	at := make([]int64, len(levels))
-	for l, x := range levels {
-		at[s.spec.Modes[l]] = x
-	}
-	return at
-}
-
-// lowBit is the lowest bit of the first n levels.
+// lowBit returns the lowest bit of the first n levels.
 func (p *packer) lowBit(n int) int {
 	if n == 0 || n >= len(p.word) {
 		return 0
@@ -421,103 +189,178 @@ func (p *packer) lowBit(n int) int {
 	return (p.words-1-p.word[n-1])*64 + int(min(p.shift[n-1], 63))
 }
 
-// open reads the entries; repeats are summed unless they stay.
-func (s *sorted) open() (reader, error) {
-	switch {
-	case s.mem != nil:
-		return s.mem.reader(0, s.mem.n), nil
-	case s.runs != nil:
-		r, err := s.runs.merge(s.runs.runs)
-		if err != nil || s.keeps {
-			return r, err
+// replay is the entries of a stream that is in order: they are read again.
+type replay struct {
+	in       Stream
+	hist     []int64 // see counter
+	min, max []int64 // by level
+	fixed    bool    // the stream cannot have other entries when it is read again
+}
+
+func (s *replay) free() {}
+
+// count returns what was counted when the stream was read first, after repeats are summed.
+func (s *replay) count(spec *Spec, _ int) ([]PartCount, error) {
+	p := PartCount{Hist: slices.Clone(s.hist), Sorted: true}
+	if last := len(p.Hist) - 1; !spec.keeps() {
+		if p.Hist[last] = 0; last == 0 { // a scalar: the first entry differs nowhere, too
+			p.Hist[last] = min(s.hist[last], 1)
 		}
-		return &summer{from: r, spec: &s.spec, byMode: s.byMode}, nil
-	default:
-		if err := s.in.Rewind(); err != nil {
-			return nil, err
-		}
-		r := &streamReader{c: &collector{sorted: s}}
-		if s.keeps || s.hist[len(s.hist)-1] == 0 {
-			return r, nil
-		}
-		return &summer{from: r, spec: &s.spec, byMode: s.byMode}, nil
 	}
+	for _, n := range p.Hist {
+		p.N += n
+	}
+	return []PartCount{p}, nil
+}
+
+func (s *replay) read(spec *Spec, _, _ int, last bool) (reader, error) {
+	if err := s.in.Rewind(); err != nil {
+		return nil, err
+	}
+	var r reader = &streamReader{newIntake(s.in, *spec, nil)}
+	if !spec.keeps() && s.hist[len(s.hist)-1] > 0 {
+		r = &summer{from: r, spec: spec}
+	}
+	if last && !s.fixed {
+		parts, err := s.count(spec, 1)
+		r = &verifier{from: r, spec: spec, s: s, want: parts[0].Hist, again: newCounter(spec.Kinds)}
+		return r, err
+	}
+	return r, nil
+}
+
+// verifier refuses an entry that the first reading did not have: the arrays have no room for it.
+type verifier struct {
+	from  reader
+	spec  *Spec
+	s     *replay
+	want  []int64
+	again *counter
+}
+
+func (v *verifier) close() { v.from.close() }
+
+func (v *verifier) next(b *Batch) (int, error) {
+	n, err := v.from.next(b)
+	if err != nil {
+		return 0, err
+	}
+	same := n > 0 || slices.Equal(v.again.hist, v.want)
+	for l, col := range b.Coords {
+		for _, x := range col[:n] {
+			same = same && x >= v.s.min[l] && x <= v.s.max[l]
+		}
+	}
+	same = same && v.again.add(b.Coords, n)
+	for k, h := range v.again.hist {
+		same = same && h <= v.want[k]
+	}
+	if !same {
+		return 0, v.spec.errChanged()
+	}
+	return n, nil
 }
 
 // streamReader reads a stream that is in order.
-type streamReader struct{ c *collector }
+type streamReader struct{ in *Intake }
 
 func (r *streamReader) close() {}
 
 func (r *streamReader) next(b *Batch) (int, error) {
-	for {
-		if err := r.c.sorted.in.Next(&r.c.b); err == io.EOF {
-			return 0, nil
-		} else if err != nil {
-			return 0, err
-		}
-		if r.c.b.N > 0 {
-			break
-		}
+	vals, err := r.in.read()
+	if err == io.EOF {
+		return 0, nil
 	}
-	vals, err := r.c.convert(&r.c.b)
 	if err != nil {
 		return 0, err
 	}
-	if len(b.Coords) != len(r.c.sorted.spec.Modes) {
-		b.Coords = make([][]int64, len(r.c.sorted.spec.Modes))
-	}
-	for l, m := range r.c.sorted.spec.Modes {
-		b.Coords[l] = r.c.b.Coords[m]
-	}
-	b.Vals, b.N = vals, r.c.b.N
+	b.Coords, b.Vals, b.N = append(b.Coords[:0], r.in.cols...), vals, r.in.b.N
 	return b.N, nil
 }
 
-// storeReader reads records [at, end) of a store in order.
-type storeReader struct {
-	s       *store
-	k       int   // chunk
-	off     int64 // record in the chunk
-	at, end int64
-	eat     bool // give chunks up that were read from their beginning to their end
-	whole   bool // chunk k was so far
+// summer adds the values of equal neighbours of a reader. The last entry of a batch waits for the
+// next.
+type summer struct {
+	from reader
+	spec *Spec
+
+	in       Batch
+	at       int // entries of in that are used up
+	held     bool
+	crd      []int64
+	val      []byte
+	capacity int // entries that a batch of next has room for, until it is extended
 }
 
-func (s *store) reader(from, to int64) *storeReader {
-	r := &storeReader{s: s, at: from, end: to}
-	for r.k < len(s.chunks) {
-		n := int64(len(s.chunks[r.k].recs) / s.stride())
-		if from < n {
-			break
-		}
-		from -= n
-		r.k++
+func (s *summer) close() { s.from.close() }
+
+func (s *summer) next(b *Batch) (int, error) {
+	typ := s.spec.Type
+	size := typ.Size()
+	levels := len(s.spec.Kinds)
+	if s.crd == nil {
+		s.crd, s.val, s.capacity = make([]int64, levels), make([]byte, size), firstBatch
 	}
-	r.off = from
-	r.whole = from == 0
-	return r
-}
-
-func (r *storeReader) close() {}
-
-func (r *storeReader) next(b *Batch) (int, error) {
-	for r.at < r.end {
-		recs := r.s.chunks[r.k].recs[r.off*int64(r.s.stride()):]
-		n := int(min(int64(len(recs)/r.s.stride()), BatchSize, r.end-r.at))
-		if n == 0 {
-			if r.eat && r.whole {
-				r.s.chunks[r.k].mem.Release()
-				r.s.chunks[r.k] = chunk{}
+	b.Resize(levels, s.capacity, size)
+	n := 0
+	put := func() {
+		if n == b.N {
+			b.Extend(levels, size)
+			s.capacity = b.N
+		}
+		for l := range s.crd {
+			b.Coords[l][n] = s.crd[l]
+		}
+		copy(b.Vals[n*size:], s.val)
+		n++
+	}
+	for n < BatchSize {
+		if s.at == s.in.N {
+			k, err := s.from.next(&s.in)
+			if err != nil {
+				return 0, err
 			}
-			r.k, r.off, r.whole = r.k+1, 0, true
+			s.at = 0
+			if s.in.N = k; k == 0 {
+				if s.held {
+					put()
+					s.held = false
+				}
+				break
+			}
+		}
+		same := s.held
+		for l := 0; same && l < levels; l++ {
+			same = s.in.Coords[l][s.at] == s.crd[l]
+		}
+		v := s.in.Vals[s.at*size : (s.at+1)*size]
+		if same {
+			if s.spec.Duplicates == Refuse {
+				return 0, s.spec.repeatErr(s.spec.byMode(s.crd))
+			}
+			addTo(typ, s.val, v)
+			s.at++
 			continue
 		}
-		b.Resize(len(r.s.pack.word), n, r.s.valSize)
-		r.s.decode(recs, n, b.Coords, b.Vals)
-		r.at += int64(n)
-		r.off += int64(n)
-		return n, nil
+		if s.held {
+			put()
+		}
+		for l := range s.crd {
+			s.crd[l] = s.in.Coords[l][s.at]
+		}
+		copy(s.val, v)
+		s.held = true
+		s.at++
 	}
-	return 0, nil
+	for l := range b.Coords {
+		b.Coords[l] = b.Coords[l][:n]
+	}
+	b.Vals, b.N = b.Vals[:n*size], n
+	return n, nil
+}
+
+// addTo adds the value at src to the value at dst.
+func addTo(t tcs.Type, dst, src []byte) {
+	d, s := unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0])
+	t.Store(d, t.Add(t.Load(d), t.Load(s)))
 }

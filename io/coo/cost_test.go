@@ -54,10 +54,10 @@ func TestBuildingCost(t *testing.T) {
 		limit := tcs.NewLimit(0)
 		cfg := Config{Limit: limit, Threads: threads, Tmp: t.TempDir()}
 		pool := NewPool(limit)
-		var makers []*Builder
+		var makers []*Sorter
 		var told []Foretold
 		for range blocks {
-			b := NewBuilder(spec, cfg, lanes, pool)
+			b := NewSorter(spec, cfg, lanes, pool)
 			all := 0
 			for range r.IntN(40) {
 				n := 1 + r.IntN([]int{3, 500, 4000}[r.IntN(3)])

@@ -35,8 +35,8 @@ type Differences struct {
 func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 	if !fits(a, b) {
 		return nil, &Error{Exit: 4,
-			Msg: fmt.Sprintf("the sizes differ: %s of %s, and %s of %s", extent(a.s.dims),
-				tcs.Printable(a.s.spec.Name), extent(b.s.dims), tcs.Printable(b.s.spec.Name))}
+			Msg: fmt.Sprintf("the sizes differ: %s of %s, and %s of %s", extent(a.s.spec.Dims),
+				tcs.Printable(a.s.spec.Name), extent(b.s.spec.Dims), tcs.Printable(b.s.spec.Name))}
 	}
 	d := &differ{rtol: rtol, atol: atol, keep: keep, modes: a.Modes()}
 	x, y := &side{o: a}, &side{o: b}
@@ -78,11 +78,11 @@ func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 
 // fits tells whether a and b may be tensors of the same sizes.
 func fits(a, b *Ordered) bool {
-	if len(a.s.dims) != len(b.s.dims) {
+	if len(a.s.spec.Dims) != len(b.s.spec.Dims) {
 		return false
 	}
-	for m, n := range a.s.dims {
-		k := b.s.dims[m]
+	for m, n := range a.s.spec.Dims {
+		k := b.s.spec.Dims[m]
 		if n != k && !(a.bounds && (b.bounds || n < k)) && !(b.bounds && k < n) {
 			return false
 		}

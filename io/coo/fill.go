@@ -124,6 +124,26 @@ func (f *filler) resume(prev, counts []int64) {
 	f.vals.n = int(parent + 1)
 }
 
+// addAll appends all entries of a reader, until a sink has an error: a full disk is not to be met
+// at each write.
+func (f *filler) addAll(r reader, sinks []*sink) error {
+	var b Batch
+	for {
+		n, err := r.next(&b)
+		if n == 0 || err != nil {
+			return err
+		}
+		if err := f.add(b.Coords, b.Vals, n); err != nil {
+			return err
+		}
+		for _, s := range sinks {
+			if s.err != nil {
+				return s.err
+			}
+		}
+	}
+}
+
 // add appends n entries: level by level, so that each array is written in one
 // loop.
 func (f *filler) add(cols [][]int64, vals []byte, n int) error {

@@ -1,15 +1,26 @@
 package coo
 
 import (
+	"fmt"
 	"io"
+
+	"distaff/io/tcs"
 )
 
-// Intake reads a stream for an assembly that is spread over several places: its
-// entries by level, with values in the spec's type, checked against the spec's
-// sizes as Assemble checks them.
-type Intake struct{ c collector }
+// Intake reads a stream's entries by level, with values in the spec's type, and checks their
+// coordinates.
+type Intake struct {
+	in       Stream
+	spec     Spec
+	b        Batch
+	cols     [][]int64  // of the batch, by level
+	conv     []byte     // the batch's values, if the stream has another type
+	limits   [][2]int64 // by level, the half-open range of coordinates; its end is -1 if unknown
+	min, max []int64    // by level, of all coordinates so far; max is -1 without entries
+}
 
-// NewIntake reads in, whose sizes are spec.Dims; spec.Box is not looked at.
+// NewIntake reads in, whose sizes are spec.Dims, for a tensor that is assembled in several places.
+// It does not look at spec.Box.
 func NewIntake(in Stream, spec Spec) (*Intake, error) {
 	spec, err := spec.normal(in)
 	if err != nil {
@@ -18,38 +29,73 @@ func NewIntake(in Stream, spec Spec) (*Intake, error) {
 	if spec.Dims == nil {
 		panic("BUG: coo: intake of a tensor without sizes")
 	}
-	levels := len(spec.Kinds)
-	i := &Intake{collector{sorted: &sorted{spec: spec, in: in, dims: spec.Dims}}}
-	i.c.cols, i.c.limits = make([][]int64, levels), make([][2]int64, levels)
-	i.c.sorted.min, i.c.sorted.max = make([]int64, levels), make([]int64, levels)
-	for l, m := range spec.Modes {
-		i.c.limits[l], i.c.sorted.max[l] = [2]int64{0, spec.Dims[m]}, -1
-	}
-	i.c.sorted.spec.Box = nil
-	return i, nil
+	spec.Box = nil
+	return newIntake(in, spec, spec.Dims), nil
 }
 
-// Next yields the next n entries, at least one: a column of coordinates a level
-// and the values, valid until the next call; io.EOF after the last.
-func (i *Intake) Next() (cols [][]int64, vals []byte, n int, err error) {
-	for {
-		if err := i.c.sorted.in.Next(&i.c.b); err != nil {
-			return nil, nil, 0, err
+// newIntake reads in for a spec that is normal. dims is nil if the sizes are unknown.
+func newIntake(in Stream, spec Spec, dims []int64) *Intake {
+	levels := len(spec.Modes)
+	i := &Intake{in: in, spec: spec, cols: make([][]int64, levels), limits: make([][2]int64, levels),
+		min: make([]int64, levels), max: make([]int64, levels)}
+	for l, m := range spec.Modes {
+		switch i.max[l] = -1; {
+		case spec.Box != nil:
+			i.limits[l] = spec.Box[m]
+		case dims != nil:
+			i.limits[l] = [2]int64{0, dims[m]}
+		default:
+			i.limits[l] = [2]int64{0, -1}
 		}
-		if i.c.b.N > 0 {
+	}
+	return i
+}
+
+// Next yields the next n entries, at least one: a column of coordinates by level, and the values.
+// They are valid until the next call. After the last entry it returns io.EOF.
+func (i *Intake) Next() (cols [][]int64, vals []byte, n int, err error) {
+	if vals, err = i.read(); err == nil {
+		err = i.span()
+	}
+	return i.cols, vals, i.b.N, err
+}
+
+// read is Next without a check of coordinates. The columns are i.cols, the number of entries i.b.N.
+func (i *Intake) read() (vals []byte, err error) {
+	for {
+		if err := i.in.Next(&i.b); err != nil {
+			return nil, err
+		}
+		if i.b.N > 0 {
 			break
 		}
 	}
-	if vals, err = i.c.convert(&i.c.b); err == nil {
-		err = i.c.spans()
+	for l, m := range i.spec.Modes {
+		i.cols[l] = i.b.Coords[m][:i.b.N]
 	}
-	return i.c.cols, vals, i.c.b.N, err
+	from, to := i.in.Type(), i.spec.Type
+	if from == to {
+		return i.b.Vals, nil
+	}
+	need := i.b.N * to.Size()
+	if cap(i.conv) < need {
+		i.conv = make([]byte, need)
+	}
+	bad, err := tcs.ConvertValues(i.conv[:need], to, i.b.Vals, from, i.b.N)
+	if err != nil && bad >= 0 {
+		at := make([]int64, len(i.b.Coords))
+		for m := range at {
+			at[m] = i.b.Coords[m][bad]
+		}
+		return nil, &Error{Exit: 2, Name: i.spec.Name, Msg: fmt.Sprintf("%v, at %s", err, place(at))}
+	}
+	return i.conv[:need], err
 }
 
 // Rewind goes back to the first entry.
-func (i *Intake) Rewind() error { return i.c.sorted.in.Rewind() }
+func (i *Intake) Rewind() error { return i.in.Rewind() }
 
-// Skim reads what is left, for its mistakes.
+// Skim reads the entries that are left, for their mistakes.
 func (i *Intake) Skim() error {
 	for {
 		if _, _, _, err := i.Next(); err == io.EOF {
@@ -60,9 +106,61 @@ func (i *Intake) Skim() error {
 	}
 }
 
-// InOrder tells whether the stream's entries come in the storage order of levels
-// that store those modes, as far as the stream knows.
+// span checks the coordinates of the batch, and widens the spans of all coordinates so far.
+func (i *Intake) span() error {
+	for l, col := range i.cols {
+		lo, hi := col[0], col[0]
+		for _, x := range col {
+			lo, hi = min(lo, x), max(hi, x)
+		}
+		r := i.limits[l]
+		if lo < r[0] || hi < 0 || r[1] >= 0 && hi >= r[1] || hi > maxCoord {
+			return i.outside(l)
+		}
+		if i.max[l] < 0 {
+			i.min[l] = lo
+		}
+		i.min[l], i.max[l] = min(i.min[l], lo), max(i.max[l], hi)
+	}
+	return nil
+}
+
+// maxCoord is the largest coordinate.
+const maxCoord = tcs.MaxSize - 1
+
+// outside says which coordinate of level l is wrong.
+func (i *Intake) outside(l int) error {
+	r, m := i.limits[l], i.spec.Modes[l]
+	for _, x := range i.cols[l] {
+		if x < 0 {
+			return i.spec.dataErr("coordinate %d of mode %d is no index", x, m)
+		}
+		if x > maxCoord {
+			return i.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61",
+				x+1, m, int64(tcs.MaxSize))
+		}
+		if x < r[0] || r[1] >= 0 && x >= r[1] {
+			if r[0] > 0 || i.spec.Box != nil {
+				return i.spec.dataErr("coordinate %d of mode %d is outside its block, %d to %d",
+					x+1, m, r[0]+1, r[1])
+			}
+			return i.spec.dataErr("coordinate %d of mode %d is past its size %d", x+1, m, r[1])
+		}
+	}
+	panic("BUG: coo: a coordinate outside its range is not to be found")
+}
+
+// InOrder reports whether the stream's entries come in the storage order of levels that store those
+// modes, if the stream knows.
 func InOrder(in Stream, modes []int) bool {
 	o, ok := in.(orderedStream)
 	return ok && o.sortLevels(modes) == 0
+}
+
+// orderedStream is a stream that knows that its entries come in storage order, or in an order from
+// which a sort by the first levels is enough.
+type orderedStream interface {
+	// sortLevels returns how many levels, from the outermost on, the entries must be sorted by
+	// (stably) to be in the order of levels that store those modes.
+	sortLevels(modes []int) int
 }

@@ -10,6 +10,7 @@ import (
 // Sort), with all sizes known and repeated coordinates summed or kept. It is
 // what writers of files take.
 type Ordered struct {
+	in    Stream
 	s     *sorted
 	r     reader
 	level Batch
@@ -56,7 +57,7 @@ func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Ordered{s: s, bounds: bounds}
+	o := &Ordered{in: in, s: s, bounds: bounds}
 	if o.nnz, err = s.count(); err == nil {
 		err = o.Rewind()
 	}
@@ -67,28 +68,16 @@ func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
 	return o, nil
 }
 
-// count is how many entries there are when repeats are summed.
-func (s *sorted) count() (int64, error) {
-	if s.mem != nil {
-		return s.mem.n, nil
+// count returns the number of entries, after repeats are summed.
+func (s *sorted) count() (n int64, err error) {
+	if mem, ok := s.entries.(*store); ok {
+		return mem.n, nil
 	}
-	hist := s.hist
-	if hist == nil {
-		var err error
-		if hist, err = s.countRuns(); err != nil {
-			return 0, err
-		}
+	parts, err := s.entries.count(&s.spec, 1)
+	for _, p := range parts {
+		n += p.N
 	}
-	n := int64(0)
-	for k, h := range hist {
-		if k < len(hist)-1 || s.keeps {
-			n += h
-		}
-	}
-	if len(hist) == 1 && hist[0] > 0 && !s.keeps {
-		n = 1 // of order 0 all entries, the first too, differ nowhere
-	}
-	return n, nil
+	return n, err
 }
 
 // NNZ is the number of entries.
@@ -98,7 +87,7 @@ func (o *Ordered) NNZ() int64 { return o.nnz }
 func (o *Ordered) Modes() []int { return o.s.spec.Modes }
 
 // Dims are the sizes; they are exact.
-func (o *Ordered) Dims() ([]int64, bool) { return o.s.dims, true }
+func (o *Ordered) Dims() ([]int64, bool) { return o.s.spec.Dims, true }
 
 func (o *Ordered) Type() tcs.Type { return o.s.spec.Type }
 
@@ -125,7 +114,7 @@ func (o *Ordered) Rewind() error {
 		o.r.close()
 	}
 	var err error
-	o.r, err = o.s.open()
+	o.r, err = o.s.entries.read(&o.s.spec, 0, 1, false)
 	return err
 }
 
@@ -140,5 +129,5 @@ func (o *Ordered) Free() {
 // Close is Free, and closes the stream that was sorted.
 func (o *Ordered) Close() error {
 	o.Free()
-	return o.s.in.Close()
+	return o.in.Close()
 }

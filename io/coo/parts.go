@@ -7,13 +7,13 @@ import (
 	"distaff/io/tcs"
 )
 
-// PartCount is what the first pass finds in one part of a tensor's entries, which
+// PartCount holds the counts of the first pass over one part of a tensor's entries, which
 // are in storage order; parts follow one another (SuperTaco section 4.4.2: the
 // partial header of a block, with the edges that the whole header needs).
 type PartCount struct {
 	N int64
-	// how many entries first differ at level k from the one before; the first entry: at 0; [levels]:
-	// nowhere
+	// Hist[k] entries differ from the entry before them at level k first. The first entry counts at
+	// level 0. Hist[levels] entries differ nowhere.
 	Hist        []int64
 	First, Last []int64 // coordinates by level, where N > 0
 	Sorted      bool
@@ -44,7 +44,19 @@ func (p *PartCounter) Add(cols [][]int64, n int) {
 	p.p.Sorted = p.c.add(cols, n)
 }
 
-// Part is what was counted.
+// addAll counts all entries of a reader.
+func (p *PartCounter) addAll(r reader) error {
+	var b Batch
+	for {
+		n, err := r.next(&b)
+		if n == 0 || err != nil {
+			return err
+		}
+		p.Add(b.Coords, n)
+	}
+}
+
+// Part returns what was counted.
 func (p *PartCounter) Part() PartCount {
 	p.p.Hist, p.p.Last = p.c.hist, p.c.prev
 	return p.p
@@ -65,11 +77,23 @@ type Joined struct {
 }
 
 // ErrUnordered says that parts are not in order, one after another, or that
-// coordinates repeat which the tensor does not keep: Join can't, Builder can.
+// coordinates repeat which the tensor does not keep: Join can't, Sorter can.
 var ErrUnordered = errors.New("parts are not in storage order")
 
 // Join puts parts together to the tensor of spec, whose sizes, modes and type are set.
 func Join(spec Spec, parts []PartCount) (*Joined, error) {
+	j, err := newJoined(spec, parts)
+	if err != nil {
+		return nil, err
+	}
+	if j.hist[len(spec.Kinds)] > 0 && !spec.keeps() {
+		return nil, ErrUnordered
+	}
+	return j, nil
+}
+
+// newJoined is Join without a look at repeated coordinates.
+func newJoined(spec Spec, parts []PartCount) (*Joined, error) {
 	levels := len(spec.Kinds)
 	j := &Joined{spec: spec, parts: parts, hist: make([]int64, levels+1)}
 	var last []int64
@@ -98,40 +122,70 @@ func Join(spec Spec, parts []PartCount) (*Joined, error) {
 		}
 		last = p.Last
 	}
-	if j.hist[levels] > 0 && (spec.Duplicates == Refuse || !tcs.KeepsRepeats(spec.Kinds)) {
-		return nil, ErrUnordered
-	}
 	return j, nil
+}
+
+// whole makes all parts one.
+func (j *Joined) whole() {
+	all := PartCount{Hist: j.hist, Sorted: true}
+	for _, p := range j.parts {
+		all.N += p.N
+	}
+	j.parts, j.before = []PartCount{all}, j.before[:1]
+}
+
+// Shape returns the joined tensor's shape.
+func (j *Joined) Shape() *tcs.Shape {
+	head := tcs.Header{Dims: j.spec.Dims, Box: slices.Clone(j.spec.Box), Splits: j.spec.Splits,
+		Type: j.spec.Type}
+	return &tcs.Shape{Header: head, Kinds: j.spec.Kinds, Modes: j.spec.Modes,
+		Counts: counts(j.spec.Kinds, j.hist), Wide: j.spec.Wide}
 }
 
 // Allocate makes the tensor's arrays, counted against the limit.
 func (j *Joined) Allocate(limit *tcs.Limit, wide bool) error {
-	j.shape = &tcs.Shape{Header: tcs.Header{Dims: j.spec.Dims, Box: slices.Clone(j.spec.Box),
-		Splits: j.spec.Splits, Type: j.spec.Type},
-		Kinds: j.spec.Kinds, Modes: j.spec.Modes, Counts: counts(j.spec.Kinds, j.hist), Wide: wide}
-	t, err := tcs.New(j.shape, limit, j.spec.Name)
-	if err != nil {
-		return err
-	}
-	j.t = t
-	j.fill, j.again = make([]*filler, len(j.parts)), make([]*counter, len(j.parts))
-	return nil
+	j.spec.Wide = wide
+	return j.allocate(limit, j.spec.Name)
 }
 
-// filler is where a part is filled in: after the last entry of those before it.
+// allocate makes the arrays. name is the tensor's, for messages.
+func (j *Joined) allocate(limit *tcs.Limit, name string) (err error) {
+	j.shape = j.Shape()
+	j.t, err = tcs.New(j.shape, limit, name)
+	j.fill, j.again = make([]*filler, len(j.parts)), make([]*counter, len(j.parts))
+	return err
+}
+
+// filler returns what fills a part in, after the last entry of the parts before it.
 func (j *Joined) filler(part int) *filler {
-	if f := j.fill[part]; f != nil {
-		return f
+	if j.fill[part] == nil {
+		j.fill[part] = j.resumed(part, newFiller(&j.spec, j.shape, sinksOf(j.t)))
 	}
-	f := newFiller(&j.spec, j.shape, sinksOf(j.t))
+	return j.fill[part]
+}
+
+// resumed sets a filler to before a part.
+func (j *Joined) resumed(part int, f *filler) *filler {
 	for i := part - 1; i >= 0; i-- {
 		if p := &j.parts[i]; p.N > 0 {
 			f.resume(p.Last, j.before[part])
 			break
 		}
 	}
-	j.fill[part], j.again[part] = f, newCounter(j.spec.Kinds)
 	return f
+}
+
+// sinksOf returns the arrays of a tensor in memory, from their start on.
+func sinksOf(t *tcs.Tensor) func(level int, part tcs.ArrayKind) *sink {
+	return func(level int, part tcs.ArrayKind) *sink {
+		switch part {
+		case tcs.PosArray:
+			return memorySink(t.Levels[level].Pos, 0)
+		case tcs.CrdArray:
+			return memorySink(t.Levels[level].Crd, 0)
+		}
+		return memorySink(t.Vals, 0)
+	}
 }
 
 // Add appends n entries to a part: columns by level. Entries of different parts
@@ -141,20 +195,19 @@ func (j *Joined) Add(part int, cols [][]int64, vals []byte, n int) error {
 		return nil
 	}
 	f := j.filler(part)
+	if j.again[part] == nil {
+		j.again[part] = newCounter(j.spec.Kinds)
+	}
 	c, want := j.again[part], j.parts[part].Hist
 	if !c.add(cols, n) {
-		return j.errChanged()
+		return j.spec.errChanged()
 	}
 	for k, h := range c.hist {
 		if h > want[k] {
-			return j.errChanged()
+			return j.spec.errChanged()
 		}
 	}
 	return f.add(cols, vals, n)
-}
-
-func (j *Joined) errChanged() error {
-	return j.spec.dataErr("the input changed between two readings")
 }
 
 // Finish is the tensor, which the caller closes, once all parts are whole.
@@ -163,10 +216,15 @@ func (j *Joined) Finish() (*tcs.Tensor, error) {
 	for i, p := range j.parts {
 		if p.N > 0 {
 			if end = i; j.again[i] == nil || !slices.Equal(j.again[i].hist, p.Hist) {
-				return nil, j.errChanged()
+				return nil, j.spec.errChanged()
 			}
 		}
 	}
+	return j.finished(end)
+}
+
+// finished returns the tensor once all parts are filled in. No part after end has entries.
+func (j *Joined) finished(end int) (*tcs.Tensor, error) {
 	if err := j.filler(end).finish(); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,162 @@ package coo
 import (
 	"slices"
 	"sync"
+	"unsafe"
+
+	"distaff/io/tcs"
 )
+
+// sort sorts the records by bits from lo of the key up (the bits below are in
+// order already, among records that agree above). What it takes beside them is Collection.Sorting.
+func (s *store) sort(lo, threads int) error {
+	if s.sorted {
+		return nil
+	}
+	var err error
+	switch s.stride() {
+	case 2:
+		err = sortAs[[2]uint64](s, lo, threads)
+	case 3:
+		err = sortAs[[3]uint64](s, lo, threads)
+	case 4:
+		err = sortAs[[4]uint64](s, lo, threads)
+	case 5:
+		err = sortAs[[5]uint64](s, lo, threads)
+	case 6:
+		err = sortAs[[6]uint64](s, lo, threads)
+	default:
+		err = s.sortAny()
+	}
+	if err == nil {
+		s.sorted = true
+		s.findDups(threads)
+	}
+	return err
+}
+
+// mostStride is the stride of the largest record.
+const mostStride = 6
+
+func sortAs[R record](s *store, lo, threads int) error {
+	if s.n >= inPlaceFrom {
+		if done, err := sortInPlace[R](s, lo, threads); done || err != nil {
+			return err
+		}
+	}
+	out, err := tcs.Alloc(s.limit, s.bytes(), "sorting entries")
+	if err != nil {
+		return err
+	}
+	one := chunk{out, unsafe.Slice((*uint64)(out.Ptr), s.n*int64(s.stride()))}
+	n := 0
+	for _, c := range s.chunks {
+		n += copy(one.recs[n:], c.recs)
+	}
+	s.free()
+	s.chunks = []chunk{one} // even where there is no memory to sort in, the records are all here
+	m, err := tcs.Alloc(s.limit, s.bytes(), "sorting entries")
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	sortRecords(unsafe.Slice((*R)(out.Ptr), s.n), unsafe.Slice((*R)(m.Ptr), s.n), s.pack.words, lo,
+		s.keyBits(), false)
+	return nil
+}
+
+// sortAny sorts records of any stride by comparison.
+func (s *store) sortAny() error {
+	st, w := s.stride(), s.pack.words
+	ref := make([][]uint64, 0, s.n)
+	for _, c := range s.chunks {
+		for at := 0; at < len(c.recs); at += st {
+			ref = append(ref, c.recs[at:at+st])
+		}
+	}
+	slices.SortStableFunc(ref, func(a, b []uint64) int { return slices.Compare(a[:w], b[:w]) })
+	old := s.chunks
+	s.chunks = nil
+	if err := s.grow(max(len(ref), 1)); err != nil {
+		s.chunks = old
+		return err
+	}
+	c := &s.chunks[0]
+	for _, r := range ref {
+		c.recs = append(c.recs, r...)
+	}
+	for _, c := range old {
+		c.mem.Release()
+	}
+	return nil
+}
+
+// findDups notes whether neighbours are equal.
+func (s *store) findDups(threads int) {
+	st, w := s.stride(), s.pack.words
+	found := make([]bool, threads)
+	each(threads, func(t int) {
+		from, to := s.n*int64(t)/int64(threads), s.n*int64(t+1)/int64(threads)
+		if from == to {
+			return
+		}
+		r := s.reader(max(from-1, 0), to)
+		var last []uint64
+		for left := to - max(from-1, 0); left > 0; r.k, r.off = r.k+1, 0 {
+			recs := s.chunks[r.k].recs[int(r.off)*st:]
+			n := min(int64(len(recs)/st), left)
+			for i := range int(n) {
+				x := recs[i*st : i*st+w]
+				if last != nil && last[w-1] == x[w-1] && slices.Equal(last, x) {
+					found[t] = true
+					return
+				}
+				last = x
+			}
+			left -= n
+		}
+	})
+	s.dups = slices.Contains(found, true)
+}
+
+// sortHere sorts the one chunk of a store in place, in no more memory than a
+// reference a record, by comparison.
+func (s *store) sortHere() error {
+	st, w := s.stride(), s.pack.words
+	recs := s.chunks[0].recs
+	n := len(recs) / st
+	perm := make([]int32, n)
+	for i := range perm {
+		perm[i] = int32(i)
+	}
+	slices.SortFunc(perm, func(a, b int32) int {
+		i, j := int(a)*st, int(b)*st
+		if c := slices.Compare(recs[i:i+w], recs[j:j+w]); c != 0 {
+			return c
+		}
+		return int(a - b)
+	})
+	// Records move along the permutation's cycles; -1 marks those in place.
+	hold := make([]uint64, st)
+	for i := range perm {
+		if perm[i] < 0 {
+			continue
+		}
+		copy(hold, recs[i*st:(i+1)*st])
+		at := i
+		for {
+			from := int(perm[at])
+			perm[at] = -1
+			if from == i {
+				copy(recs[at*st:(at+1)*st], hold)
+				break
+			}
+			copy(recs[at*st:(at+1)*st], recs[from*st:(from+1)*st])
+			at = from
+		}
+	}
+	s.sorted = true
+	return nil
+}
 
 // record is packed words and then the value's bits, in 2 to 6 words.
 type record interface {

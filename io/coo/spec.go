@@ -81,6 +81,21 @@ func (s *Spec) repeatErr(at []int64) error {
 		Msg: fmt.Sprintf("coordinate %s is there more than once, first in line %d", place(at), first)}
 }
 
+// keeps reports whether entries at one coordinate stay apart.
+func (s *Spec) keeps() bool { return tcs.KeepsRepeats(s.Kinds) && s.Duplicates != Refuse }
+
+// byMode returns the coordinates of levels by mode.
+func (s *Spec) byMode(levels []int64) []int64 {
+	at := make([]int64, len(levels))
+	for l, x := range levels {
+		at[s.Modes[l]] = x
+	}
+	return at
+}
+
+// errChanged says that a stream had other entries when it was read again.
+func (s *Spec) errChanged() error { return s.dataErr("the input changed between two readings") }
+
 func (s *Spec) dataErr(format string, args ...any) error {
 	return &Error{Exit: 3, Name: s.Name, Msg: fmt.Sprintf(format, args...)}
 }

@@ -16,7 +16,7 @@ type spill struct {
 	f       *os.File
 	size    int64
 	valSize int
-	pack    *packer // of what is read
+	pack    *packer // of the records that merge yields
 	runs    []run
 	buffer  int // bytes to read at a time from each run
 }
@@ -33,6 +33,34 @@ func newSpill(dir string, valSize int) (*spill, error) {
 	}
 	return &spill{dir: dir, f: f, valSize: valSize}, nil
 }
+
+// count makes the first pass over the merger of all runs.
+func (s *spill) count(spec *Spec, _ int) ([]PartCount, error) {
+	r, err := s.read(spec, 0, 1, false)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	p := NewPartCounter(spec.Kinds)
+	if err := p.addAll(r); err != nil {
+		return nil, err
+	}
+	if !p.p.Sorted {
+		panic("BUG: coo: merged entries are not in order")
+	}
+	return []PartCount{p.Part()}, nil
+}
+
+// read merges all runs.
+func (s *spill) read(spec *Spec, _, _ int, _ bool) (reader, error) {
+	m, err := s.merge(s.runs)
+	if err != nil || spec.keeps() {
+		return m, err
+	}
+	return &summer{from: m, spec: spec}, nil
+}
+
+func (s *spill) free() { s.close() }
 
 func (s *spill) close() {
 	if s.f != nil {
@@ -66,6 +94,38 @@ func (s *spill) write(st *store) error {
 		}
 	}
 	s.runs = append(s.runs, r)
+	return nil
+}
+
+// take sorts a store and appends it as a run, and empties the store. If memory has no room for that
+// sort, each chunk of the store becomes a run.
+func (s *spill) take(st *store, threads int) error {
+	err := st.sort(0, threads)
+	if full(err) {
+		return s.takeChunks(st)
+	}
+	if err == nil {
+		err = s.write(st)
+		st.drop()
+	}
+	return err
+}
+
+// takeChunks sorts each chunk of a store in place and appends it as a run, and empties the store.
+func (s *spill) takeChunks(st *store) error {
+	defer st.drop()
+	for len(st.chunks) > 0 {
+		one := newStore(st.pack, st.valSize, st.limit)
+		one.chunks, st.chunks = st.chunks[:1:1], st.chunks[1:]
+		one.n = int64(len(one.chunks[0].recs) / one.stride())
+		err := one.sortHere()
+		if err == nil {
+			err = s.write(one)
+		}
+		if one.drop(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

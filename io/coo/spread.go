@@ -1,6 +1,10 @@
 package coo
 
-import "distaff/io/tcs"
+import (
+	"unsafe"
+
+	"distaff/io/tcs"
+)
 
 // Spread puts entries into a dense block at once, in whatever order they come.
 type Spread struct {
@@ -99,5 +103,35 @@ func (s *Spread) release() {
 	if s.taken != nil {
 		s.taken.Release()
 		s.taken = nil
+	}
+}
+
+// addAll adds the values to the places at, which are zero before their first value. A value takes
+// the place of a zero: -0 plus 0 would be 0.
+func addAll(t *tcs.Tensor, at []int64, vals []byte) {
+	switch p := unsafe.Pointer(&vals[0]); t.Header.Type {
+	case tcs.Float64:
+		addEach(tcs.Values[float64](t), at, (*float64)(p))
+	case tcs.Float32:
+		addEach(tcs.Values[float32](t), at, (*float32)(p))
+	case tcs.Int64:
+		addEach(tcs.Values[int64](t), at, (*int64)(p))
+	case tcs.Int32:
+		addEach(tcs.Values[int32](t), at, (*int32)(p))
+	case tcs.Complex128:
+		addEach(tcs.Values[complex128](t), at, (*complex128)(p))
+	case tcs.Complex64:
+		addEach(tcs.Values[complex64](t), at, (*complex64)(p))
+	}
+}
+
+func addEach[T float64 | float32 | int64 | int32 | complex128 | complex64](dst []T, at []int64,
+	vals *T) {
+	for i, v := range unsafe.Slice(vals, len(at)) {
+		if p := &dst[at[i]]; *p == 0 {
+			*p = v
+		} else {
+			*p += v
+		}
 	}
 }

@@ -21,9 +21,9 @@ type store struct {
 	chunks []chunk
 	n      int64
 
-	sorted, dups bool // of what was added so far: in order; some equal
+	sorted, dups bool // all records so far are in order; some are equal
 	last         []uint64
-	vary         []uint64 // a word, the bits in which keys differ
+	vary         []uint64 // by word, the bits that differ among keys
 	first        []uint64
 }
 
@@ -32,25 +32,25 @@ type chunk struct {
 	recs []uint64 // the used part
 }
 
-// A chunk has room for a multiple of firstChunk records, or of a slab for a few: as many as its
-// store has, and leastChunk at least.
+// A chunk has room for a multiple of firstChunk records. If it is cut from a slab, it has room for
+// the number of records that its store has already, and for leastChunk at least.
 const (
 	leastChunk = 4
 	firstChunk = 1 << 10
 	lastChunk  = 1 << 18
-	// A slab has room for as many records as were cut from those before, or an eighth of them where
-	// that is more than firstChunk.
+	// A slab doubles the records that were cut so far, or adds an eighth if that is more than
+	// firstChunk. The first slab has firstSlab records.
 	firstSlab = 1 << 8
 )
 
-// slab is memory of which the first chunks of several stores are cut, that have few records each.
+// slab is memory for the first chunks of several stores, which have few records each.
 type slab struct {
 	mem  *tcs.Memory
 	rest []uint64
 	cut  int // records, of this and those before
 }
 
-// grow gives memory up that was not cut, for so many records or more.
+// grow takes new memory for at least that number of records, and gives up the rest of the old.
 func (b *slab) grow(s *store, records int) error {
 	b.free()
 	n := max(min(max(b.cut, firstSlab), firstChunk), b.cut/8, records)
@@ -63,16 +63,18 @@ func (b *slab) grow(s *store, records int) error {
 }
 
 func (b *slab) free() {
-	if b.mem != nil {
-		b.mem.Release() // chunks hold it
+	if b == nil || b.mem == nil {
+		return
 	}
+	b.mem.Release() // chunks hold it
 	b.mem, b.rest = nil, nil
 }
 
 func newStore(pack *packer, valSize int, limit *tcs.Limit) *store {
 	s := &store{pack: pack, valSize: valSize, valWords: (valSize + 7) / 8, limit: limit, sorted: true}
 	// Under a low limit chunks stay small, so that there is room to sort them.
-	s.largest = int(min(max(limit.Free()/32/int64(8*s.stride()), firstChunk), lastChunk)) &^ (firstChunk - 1)
+	s.largest = int(min(max(limit.Free()/32/int64(8*s.stride()), firstChunk), lastChunk))
+	s.largest &^= firstChunk - 1
 	s.reset()
 	return s
 }
@@ -111,7 +113,7 @@ func (s *store) drop() {
 	s.reset()
 }
 
-// grow adds an empty chunk, of a slab where it is small: with fewer records where that has no more.
+// grow adds an empty chunk. A small one is cut from the slab, whose end may make it smaller.
 func (s *store) grow(records int) error {
 	if b := s.slab; b != nil && records < firstChunk {
 		if len(b.rest) == 0 {
@@ -133,8 +135,8 @@ func (s *store) grow(records int) error {
 	return nil
 }
 
-// next is how many records the next chunk is to have: an eighth of what there is, so that little is
-// left over where many lanes are collected.
+// next returns the number of records of the next chunk: an eighth of the records so far, so that
+// little is left over if there are many lanes.
 func (s *store) next() int {
 	if s.slab != nil && s.n < firstChunk {
 		return max(int(s.n), leastChunk)
@@ -328,7 +330,41 @@ func (s *store) repack(p *packer) error {
 	return nil
 }
 
-// keyBits is the span [0, hi) of bits in which keys differ.
+// join moves the records of o, which has the same packing, to the end of s.
+func (s *store) join(o *store) {
+	if o.n == 0 {
+		o.free()
+		return
+	}
+	if s.n == 0 {
+		chunks := s.chunks
+		s.chunks, s.sorted, s.dups = o.chunks, o.sorted, o.dups
+		copy(s.first, o.first)
+		copy(s.last, o.last)
+		copy(s.vary, o.vary)
+		for _, c := range chunks {
+			c.mem.Release()
+		}
+	} else {
+		switch cmp := slices.Compare(o.first, s.last); {
+		case cmp < 0:
+			s.sorted = false
+		case cmp == 0:
+			s.dups = true
+		}
+		s.sorted, s.dups = s.sorted && o.sorted, s.dups || o.dups
+		for w := range s.vary {
+			s.vary[w] |= o.vary[w] | (o.first[w] ^ s.first[w])
+		}
+		copy(s.last, o.last)
+		s.chunks = append(s.chunks, o.chunks...)
+	}
+	s.n += o.n
+	o.chunks = nil
+	o.reset()
+}
+
+// keyBits returns hi so that keys agree in all bits from hi on.
 func (s *store) keyBits() int {
 	for w, v := range s.vary {
 		if v != 0 {
@@ -338,116 +374,187 @@ func (s *store) keyBits() int {
 	return 0
 }
 
-// sort sorts the records by bits from lo of the key up (the bits below are in
-// order already, among records that agree above). What it takes beside them is Collection.Sorting.
-func (s *store) sort(lo, threads int) error {
-	if s.sorted {
-		return nil
+// at unpacks the coordinates, by level, of record i.
+func (s *store) at(i int64, coords []int64) {
+	r := s.reader(i, i+1)
+	rec := s.chunks[r.k].recs[r.off*int64(s.stride()):]
+	for l := range coords {
+		coords[l] = s.pack.get(rec, l)
 	}
-	var err error
-	switch s.stride() {
-	case 2:
-		err = sortAs[[2]uint64](s, lo, threads)
-	case 3:
-		err = sortAs[[3]uint64](s, lo, threads)
-	case 4:
-		err = sortAs[[4]uint64](s, lo, threads)
-	case 5:
-		err = sortAs[[5]uint64](s, lo, threads)
-	case 6:
-		err = sortAs[[6]uint64](s, lo, threads)
-	default:
-		err = s.sortAny()
-	}
-	if err == nil {
-		s.sorted = true
-		s.findDups(threads)
-	}
-	return err
 }
 
-// mostStride is the stride of the largest record.
-const mostStride = 6
+// cut cuts the records in consecutive parts of about equal numbers.
+func (s *store) cut(parts int) []int64 {
+	cut := make([]int64, parts+1)
+	for i := range cut {
+		cut[i] = int64(float64(s.n) / float64(parts) * float64(i))
+	}
+	cut[parts] = s.n
+	return cut
+}
 
-func sortAs[R record](s *store, lo, threads int) error {
-	if s.n >= inPlaceFrom {
-		if done, err := sortInPlace[R](s, lo, threads); done || err != nil {
-			return err
+// count makes the first pass over parts, one for each thread if there are many records.
+func (s *store) count(spec *Spec, threads int) ([]PartCount, error) {
+	if s.n < 1<<16 {
+		threads = 1
+	}
+	cut, parts := s.cut(threads), make([]PartCount, threads)
+	each(threads, func(i int) { parts[i] = s.countPart(spec.Kinds, cut[i], cut[i+1]) })
+	return parts, nil
+}
+
+// countPart makes the first pass over records [from, to), which are in order.
+func (s *store) countPart(kinds string, from, to int64) PartCount {
+	p := NewPartCounter(kinds)
+	if s.pack.words > 1 || from == to || kinds == "" {
+		p.addAll(s.reader(from, to)) // a store's reader has no errors
+	} else {
+		p.p.First, p.p.N = make([]int64, len(kinds)), to-from
+		s.at(from, p.p.First)
+		s.at(to-1, p.c.prev)
+		s.countKeys(&p.c, from, to)
+	}
+	part := p.Part()
+	if !part.Sorted {
+		panic("BUG: coo: sorted entries are not in order")
+	}
+	return part
+}
+
+// countKeys counts keys of one word: the highest bit that differs between neighbours tells the
+// level.
+func (s *store) countKeys(c *counter, from, to int64) {
+	levels := len(s.pack.word)
+	var level [65]uint8 // by the length of the difference in bits
+	level[0] = uint8(levels)
+	for n := 1; n <= 64; n++ {
+		l := levels - 1
+		for l > 0 && uint(n) > s.pack.shift[l]+s.pack.bits[l] {
+			l--
+		}
+		level[n] = uint8(l)
+	}
+	var hist [65]int64
+	var last uint64
+	first := true
+	st := s.stride()
+	r := s.reader(from, to)
+	for left := to - from; left > 0; r.k, r.off = r.k+1, 0 {
+		recs := s.chunks[r.k].recs[int(r.off)*st:]
+		n := min(int64(len(recs)/st), left)
+		for i := range int(n) {
+			x := recs[i*st]
+			hist[bits.Len64(x^last)]++
+			last = x
+		}
+		left -= n
+		if first && n > 0 { // it was compared with nothing
+			hist[bits.Len64(recs[0])]--
+			c.hist[0]++
+			first = false
 		}
 	}
-	out, err := tcs.Alloc(s.limit, s.bytes(), "sorting entries")
-	if err != nil {
-		return err
+	for n, h := range hist {
+		c.hist[level[n]] += h
 	}
-	one := chunk{out, unsafe.Slice((*uint64)(out.Ptr), s.n*int64(s.stride()))}
-	n := 0
-	for _, c := range s.chunks {
-		n += copy(one.recs[n:], c.recs)
-	}
-	s.free()
-	s.chunks = []chunk{one} // even where there is no memory to sort in, the records are all here
-	m, err := tcs.Alloc(s.limit, s.bytes(), "sorting entries")
-	if err != nil {
-		return err
-	}
-	defer m.Release()
-	sortRecords(unsafe.Slice((*R)(out.Ptr), s.n), unsafe.Slice((*R)(m.Ptr), s.n), s.pack.words, lo,
-		s.keyBits(), false)
-	return nil
 }
 
-// sortAny sorts records of any stride by comparison.
-func (s *store) sortAny() error {
+// sum adds the values of equal neighbours, in order, in place; or refuses them.
+func (s *store) sum(spec *Spec) error {
 	st, w := s.stride(), s.pack.words
-	ref := make([][]uint64, 0, s.n)
-	for _, c := range s.chunks {
-		for at := 0; at < len(c.recs); at += st {
-			ref = append(ref, c.recs[at:at+st])
-		}
-	}
-	slices.SortStableFunc(ref, func(a, b []uint64) int { return slices.Compare(a[:w], b[:w]) })
-	old := s.chunks
-	s.chunks = nil
-	if err := s.grow(max(len(ref), 1)); err != nil {
-		s.chunks = old
-		return err
-	}
-	c := &s.chunks[0]
-	for _, r := range ref {
-		c.recs = append(c.recs, r...)
-	}
-	for _, c := range old {
-		c.mem.Release()
-	}
-	return nil
-}
-
-// findDups notes whether neighbours are equal.
-func (s *store) findDups(threads int) {
-	st, w := s.stride(), s.pack.words
-	found := make([]bool, threads)
-	each(threads, func(t int) {
-		from, to := s.n*int64(t)/int64(threads), s.n*int64(t+1)/int64(threads)
-		if from == to {
-			return
-		}
-		r := s.reader(max(from-1, 0), to)
-		var last []uint64
-		for left := to - max(from-1, 0); left > 0; r.k, r.off = r.k+1, 0 {
-			recs := s.chunks[r.k].recs[int(r.off)*st:]
-			n := min(int64(len(recs)/st), left)
-			for i := range int(n) {
-				x := recs[i*st : i*st+w]
-				if last != nil && last[w-1] == x[w-1] && slices.Equal(last, x) {
-					found[t] = true
-					return
+	wc, wo := 0, 0 // where the next record goes
+	var last []uint64
+	n := int64(0)
+	for k := range s.chunks {
+		recs := s.chunks[k].recs
+		for at := 0; at < len(recs); at += st {
+			r := recs[at : at+st]
+			if last != nil && slices.Equal(last[:w], r[:w]) {
+				if spec.Duplicates == Refuse {
+					at := make([]int64, len(s.pack.word))
+					for l, m := range spec.Modes {
+						at[m] = s.pack.get(r, l)
+					}
+					return spec.repeatErr(at)
 				}
-				last = x
+				a, b := unsafe.Pointer(&last[w]), unsafe.Pointer(&r[w])
+				spec.Type.Store(a, spec.Type.Add(spec.Type.Load(a), spec.Type.Load(b)))
+				continue
 			}
-			left -= n
+			if wo == len(s.chunks[wc].recs) {
+				wc, wo = wc+1, 0
+			}
+			last = s.chunks[wc].recs[wo : wo+st]
+			copy(last, r)
+			wo += st
+			n++
 		}
-	})
-	s.dups = slices.Contains(found, true)
+	}
+	if n > 0 {
+		s.chunks[wc].recs = s.chunks[wc].recs[:wo]
+		for _, c := range s.chunks[wc+1:] {
+			c.mem.Release()
+		}
+		s.chunks = s.chunks[:wc+1]
+	}
+	s.n, s.dups = n, false
+	return nil
+}
+
+// read reads a part of the records. Memory is given up as they are read for the last time.
+func (s *store) read(_ *Spec, part, parts int, last bool) (reader, error) {
+	cut := s.cut(parts)
+	r := s.reader(cut[part], cut[part+1])
+	r.eat = last
+	return r, nil
+}
+
+// storeReader reads records [at, end) of a store in order.
+type storeReader struct {
+	s       *store
+	k       int   // chunk
+	off     int64 // record in the chunk
+	at, end int64
+	eat     bool // give chunks up that were read from their beginning to their end
+	whole   bool // chunk k was so far
+}
+
+func (s *store) reader(from, to int64) *storeReader {
+	r := &storeReader{s: s, at: from, end: to}
+	for r.k < len(s.chunks) {
+		n := int64(len(s.chunks[r.k].recs) / s.stride())
+		if from < n {
+			break
+		}
+		from -= n
+		r.k++
+	}
+	r.off = from
+	r.whole = from == 0
+	return r
+}
+
+func (r *storeReader) close() {}
+
+func (r *storeReader) next(b *Batch) (int, error) {
+	for r.at < r.end {
+		recs := r.s.chunks[r.k].recs[r.off*int64(r.s.stride()):]
+		n := int(min(int64(len(recs)/r.s.stride()), BatchSize, r.end-r.at))
+		if n == 0 {
+			if r.eat && r.whole {
+				r.s.chunks[r.k].mem.Release()
+				r.s.chunks[r.k] = chunk{}
+			}
+			r.k, r.off, r.whole = r.k+1, 0, true
+			continue
+		}
+		b.Resize(len(r.s.pack.word), n, r.s.valSize)
+		r.s.decode(recs, n, b.Coords, b.Vals)
+		r.at += int64(n)
+		r.off += int64(n)
+		return n, nil
+	}
+	return 0, nil
 }
 
 // decode unpacks n records into columns, one a level, and values.
@@ -485,44 +592,4 @@ func decode(p *packer, valSize int, recs []uint64, n int, cols [][]int64, vals [
 			v[i] = [2]uint64{recs[i*st+w], recs[i*st+w+1]}
 		}
 	}
-}
-
-// sortHere sorts the one chunk of a store in place, in no more memory than a
-// reference a record, by comparison.
-func (s *store) sortHere() error {
-	st, w := s.stride(), s.pack.words
-	recs := s.chunks[0].recs
-	n := len(recs) / st
-	perm := make([]int32, n)
-	for i := range perm {
-		perm[i] = int32(i)
-	}
-	slices.SortFunc(perm, func(a, b int32) int {
-		i, j := int(a)*st, int(b)*st
-		if c := slices.Compare(recs[i:i+w], recs[j:j+w]); c != 0 {
-			return c
-		}
-		return int(a - b)
-	})
-	// Records move along the permutation's cycles; -1 marks those in place.
-	hold := make([]uint64, st)
-	for i := range perm {
-		if perm[i] < 0 {
-			continue
-		}
-		copy(hold, recs[i*st:(i+1)*st])
-		at := i
-		for {
-			from := int(perm[at])
-			perm[at] = -1
-			if from == i {
-				copy(recs[at*st:(at+1)*st], hold)
-				break
-			}
-			copy(recs[at*st:(at+1)*st], recs[from*st:(from+1)*st])
-			at = from
-		}
-	}
-	s.sorted = true
-	return nil
 }

@@ -292,26 +292,27 @@ func (s *scatterer) spread(how coo.Placing) (map[plan.Block]*tcs.Tensor, error) 
 	return finish(s.c, makers, nil)
 }
 
-// builder is a maker of a block from entries in any order.
-type builder struct {
-	*coo.Builder
-	wide bool
+// sorting makes a block from entries in any order.
+type sorting struct {
+	sorter *coo.Sorter
+	wide   bool
 }
 
-func (b *builder) Finish() (*tcs.Tensor, error) { return b.Builder.Finish(b.wide) }
+func (b *sorting) Finish() (*tcs.Tensor, error) { return b.sorter.Finish(b.wide) }
+func (b *sorting) Close()                       { b.sorter.Close() }
 
-type builders map[plan.Block]*builder
+type sortings map[plan.Block]*sorting
 
-func (m builders) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error {
-	return m[b].Add(lane, cols, vals, n)
+func (m sortings) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error {
+	return m[b].sorter.Add(lane, cols, vals, n)
 }
 
 // collect assembles blocks from entries in any order.
 func (s *scatterer) collect() (map[plan.Block]*tcs.Tensor, error) {
-	makers := builders{}
+	makers := sortings{}
 	pool := coo.NewPool(s.g.Cfg.Limit)
 	for _, b := range s.mine {
-		makers[b] = &builder{Builder: coo.NewBuilder(s.spec(b), s.g.Cfg, s.c.Size(), pool)}
+		makers[b] = &sorting{sorter: coo.NewSorter(s.spec(b), s.g.Cfg, s.c.Size(), pool)}
 	}
 	if err := s.exchange(makers); err != nil {
 		abandon(makers)
@@ -319,7 +320,7 @@ func (s *scatterer) collect() (map[plan.Block]*tcs.Tensor, error) {
 	}
 	most := int64(0)
 	for _, m := range makers {
-		most = max(most, m.N())
+		most = max(most, m.sorter.N())
 	}
 	wide, err := s.wide(most)
 	if err != nil {

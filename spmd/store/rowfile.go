@@ -204,7 +204,7 @@ func (a *rowFile) window(w int, in [][]byte) (err error) {
 	entries := x.starts[w+1] - x.starts[w]
 	if n := len(l.ends); int64(len(l.crd)) != entries*width || int64(len(l.vals)) != entries*size ||
 		n > 0 && int64(l.ends[n-1]) != entries {
-		panic(fmt.Sprintf("BUG: store: %d bytes of coordinates and %d of values in a window of %d entries",
+		panic(fmt.Sprintf("BUG: store: %d bytes of coordinates, %d of values in a window of %d entries",
 			len(l.crd), len(l.vals), entries))
 	}
 	for i, b := range [][]byte{a.begins(l.ends, x.starts[w]), l.crd, l.vals, crd}[:len(a.spans)] {

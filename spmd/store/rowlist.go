@@ -70,8 +70,8 @@ func mergeOf[C, V any](dst, x, y rowList) int {
 	return d.row
 }
 
-// fewRows is the least number of rows that singles merges. After as many rows, runs returns, so that
-// the choice is made again.
+// fewRows is the least number of rows that singles merges. After that number of rows, runs returns,
+// so that the choice is made again.
 const fewRows = 32
 
 // both merges rows until one list ends.

@@ -31,10 +31,10 @@ func (s *laneStream) Next(b *Batch) error {
 	return nil
 }
 
-// TestBuilder brings entries in lanes, in turns that do not matter: what comes
+// TestSorter brings entries in lanes, in turns that do not matter: what comes
 // out, to the last bit of sums, is the assembly of one lane after another, in
 // memory and by way of files.
-func TestBuilder(t *testing.T) {
+func TestSorter(t *testing.T) {
 	files := 0
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -70,7 +70,7 @@ func TestBuilder(t *testing.T) {
 		if seed%3 == 2 {
 			cfg.Limit = tcs.NewLimit(want.Bytes() + 3<<20)
 		}
-		b := NewBuilder(spec, cfg, len(s.lanes), nil)
+		b := NewSorter(spec, cfg, len(s.lanes), nil)
 		at := make([]int, len(s.lanes))
 		for _, l := range turns(rng, s.lanes) {
 			lane := &s.lanes[l]
@@ -81,7 +81,7 @@ func TestBuilder(t *testing.T) {
 			}
 			at[l] += n
 		}
-		spilled := b.runs != nil
+		spilled := b.disk != nil
 		if spilled {
 			files++
 		}

@@ -1,0 +1,341 @@
+package coo
+
+import (
+	"errors"
+	"slices"
+
+	"distaff/io/tcs"
+)
+
+// Sorter sorts entries that are brought to it in several lanes, and makes a tensor. Its input is
+// lane 0 with its entries in the order of Add, then lane 1, and so on, whatever turns the lanes
+// take. Repeated coordinates are summed in that order. Entries are kept packed in memory (store).
+// If memory has no room, they go to sorted runs on disk (spill).
+type Sorter struct {
+	spec  Spec
+	cfg   Config
+	pack  *packer
+	pool  *Pool
+	lanes []*store // nil before the first entry
+	slab  *slab    // of the lanes, or nil
+	n     int64    // entries so far
+	bytes int64    // of the stores' records
+	disk  *spill   // nil before a run is written
+	lane  []int    // by run, its lane
+}
+
+// Pool is the memory that several sorters share. If their records take more, the records of the
+// sorter with the most go to disk.
+type Pool struct {
+	budget, held int64
+	sorters      []*Sorter
+}
+
+// NewPool shares a quarter of the memory that the limit has left.
+func NewPool(limit *tcs.Limit) *Pool { return &Pool{budget: PoolBudget(limit.Free())} }
+
+// PoolBudget returns the bytes of records that a Pool holds, if that many bytes are free.
+func PoolBudget(free int64) int64 { return max(free/4, 1<<20) }
+
+// relieve sends the largest sorter's records to disk. It returns false if there are none.
+func (p *Pool) relieve() (bool, error) {
+	var most *Sorter
+	for _, s := range p.sorters {
+		if s.bytes > 0 && (most == nil || s.bytes > most.bytes) {
+			most = s
+		}
+	}
+	if most == nil {
+		return false, nil
+	}
+	return true, most.spill()
+}
+
+// NewSorter sorts for a tensor of spec, whose sizes, modes, type and, for a block, Box are set. If
+// pool is nil it has a pool of its own.
+func NewSorter(spec Spec, cfg Config, lanes int, pool *Pool) *Sorter {
+	width := make([]uint, len(spec.Kinds))
+	for l, m := range spec.Modes {
+		width[l] = bitsFor(spec.Dims[m])
+	}
+	if pool == nil {
+		pool = NewPool(cfg.Limit)
+	}
+	s := newSorter(spec, cfg, newPacker(width), lanes, pool)
+	s.slab = &slab{}
+	return s
+}
+
+func newSorter(spec Spec, cfg Config, pack *packer, lanes int, pool *Pool) *Sorter {
+	s := &Sorter{spec: spec, cfg: cfg, pack: pack, lanes: make([]*store, lanes), pool: pool}
+	pool.sorters = append(pool.sorters, s)
+	return s
+}
+
+// hold counts bytes of records that came, or went.
+func (s *Sorter) hold(bytes int64) {
+	s.bytes += bytes
+	s.pool.held += bytes
+}
+
+// N returns the number of entries that were added.
+func (s *Sorter) N() int64 { return s.n }
+
+// Add appends n entries of the block's box to a lane: columns by level.
+func (s *Sorter) Add(lane int, cols [][]int64, vals []byte, n int) error {
+	for from := 0; from < n; {
+		k, err := s.put(lane, cols, vals, from, n)
+		if from += k; err != nil {
+			if err := s.makeRoom(err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// errFull says that the pool's budget is used up.
+var errFull = errors.New("the pool is full")
+
+// full reports whether an error says that memory has no room.
+func full(err error) bool {
+	var m *tcs.MemoryError
+	return err == errFull || errors.As(err, &m)
+}
+
+// put appends entries [from, to) to a lane, and returns how many it appended. If memory has no
+// room for more, it returns an error that makeRoom takes.
+func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, error) {
+	if s.lanes[lane] == nil {
+		s.lanes[lane] = newStore(s.pack, s.spec.Type.Size(), s.cfg.Limit)
+		s.lanes[lane].slab = s.slab
+	}
+	if s.pool.held > s.pool.budget {
+		return 0, errFull
+	}
+	st := s.lanes[lane]
+	n, err := st.add(cols, vals, from, to)
+	s.n += int64(n)
+	s.hold(int64(n * st.stride() * 8))
+	return n, err
+}
+
+// makeRoom sends records to disk after put returned err. It returns err if there are none, or if
+// err has nothing to do with memory.
+func (s *Sorter) makeRoom(err error) error {
+	if !full(err) {
+		return err
+	}
+	ok, e := s.pool.relieve()
+	if e != nil || ok || err == errFull {
+		return e
+	}
+	return err
+}
+
+// widen changes the packing so that coordinates up to top, by level, fit. There is one lane.
+func (s *Sorter) widen(top []int64) error {
+	if s.pack.fits(top) {
+		return nil
+	}
+	s.pack = s.pack.grown(top)
+	st := s.lanes[0]
+	if st == nil {
+		return nil
+	}
+	err := st.repack(s.pack)
+	if full(err) {
+		if err = s.spill(); err == nil {
+			err = st.repack(s.pack)
+		}
+	}
+	s.hold(st.bytes() - s.bytes)
+	return err
+}
+
+// spill sorts what is in memory and writes it to disk, a run for each lane.
+func (s *Sorter) spill() error {
+	for i, st := range s.lanes {
+		if st == nil || st.n == 0 {
+			continue
+		}
+		err := s.spillLane(i, func(d *spill) error { return d.take(st, s.cfg.threads()) })
+		if err != nil {
+			return err
+		}
+	}
+	s.slab.free()
+	s.hold(-s.bytes)
+	return nil
+}
+
+// spillLane calls write, which appends runs of a lane.
+func (s *Sorter) spillLane(lane int, write func(*spill) error) error {
+	if s.disk == nil {
+		d, err := newSpill(s.cfg.Tmp, s.spec.Type.Size())
+		if err != nil {
+			return err
+		}
+		s.disk = d
+	}
+	err := write(s.disk)
+	for len(s.lane) < len(s.disk.runs) {
+		s.lane = append(s.lane, lane)
+	}
+	return err
+}
+
+// sort brings all entries into order by the bits of their keys from low on: entries that agree
+// there are in order already. The sorter is empty then.
+func (s *Sorter) sort(low int) (entries, error) {
+	defer s.Close()
+	if s.disk == nil {
+		all := s.joined()
+		err := all.sort(low, s.cfg.threads())
+		if err == nil && all.dups && !s.spec.keeps() {
+			err = all.sum(&s.spec)
+		}
+		if err == nil {
+			return all, nil
+		}
+		if full(err) {
+			err = s.spillLane(0, func(d *spill) error { return d.takeChunks(all) })
+		}
+		if all.drop(); err != nil {
+			return nil, err
+		}
+	}
+	return s.merged()
+}
+
+// joined returns all records in memory, lane by lane. They are to become the tensor's, so the pool
+// does not count them any more.
+func (s *Sorter) joined() *store {
+	s.slab.free()
+	s.hold(-s.bytes)
+	all := newStore(s.pack, s.spec.Type.Size(), s.cfg.Limit)
+	for i, st := range s.lanes {
+		if st != nil {
+			all.join(st)
+			s.lanes[i] = nil
+		}
+	}
+	return all
+}
+
+// merged returns all entries on disk, after the records in memory were written there too.
+func (s *Sorter) merged() (*spill, error) {
+	if err := s.spill(); err != nil {
+		return nil, err
+	}
+	d := s.disk
+	// Equal entries are in the order of runs.
+	order := tcs.Identity(len(s.lane))
+	slices.SortStableFunc(order, func(i, j int) int { return s.lane[i] - s.lane[j] })
+	runs := make([]run, len(order))
+	for i, k := range order {
+		runs[i] = d.runs[k]
+	}
+	d.runs, d.pack = runs, s.pack
+	if err := d.reduce(s.pool.budget); err != nil {
+		return nil, err
+	}
+	s.disk = nil
+	return d, nil
+}
+
+// Finish makes the tensor, which the caller closes. The sorter is empty then. wide asks for
+// positions and coordinates of 64 bits.
+func (s *Sorter) Finish(wide bool) (*tcs.Tensor, error) {
+	s.spec.Wide = s.spec.Wide || wide
+	if tcs.AllDense(s.spec.Kinds) && s.spec.Duplicates != Refuse {
+		return s.spread()
+	}
+	all := &sorted{spec: s.spec, cfg: s.cfg}
+	var err error
+	if all.entries, err = s.sort(0); err != nil {
+		return nil, err
+	}
+	defer all.free()
+	for {
+		t, err := all.tensor()
+		if ok, e := s.relieved(err); e != nil || !ok {
+			return t, e
+		}
+	}
+}
+
+// relieved returns err. If that says that memory has no room, and other sorters have gone to disk
+// to make some, it returns true.
+func (s *Sorter) relieved(err error) (bool, error) {
+	if !full(err) {
+		return false, err
+	}
+	ok, e := s.pool.relieve()
+	if e != nil || !ok {
+		return false, errors.Join(e, err)
+	}
+	return true, nil
+}
+
+// spread makes a dense tensor, which needs no sorting.
+func (s *Sorter) spread() (*tcs.Tensor, error) {
+	defer s.Close()
+	out, err := NewSpread(s.spec, s.cfg, Add)
+	for err != nil { // entries may have the memory that it needs
+		if ok, e := s.relieved(err); !ok {
+			return nil, e
+		}
+		out, err = NewSpread(s.spec, s.cfg, Add)
+	}
+	readers, err := s.unsummed()
+	for _, r := range readers {
+		var b Batch
+		for n := 1; n > 0 && err == nil; {
+			if n, err = r.next(&b); n > 0 && err == nil {
+				err = out.Add(b.Coords, b.Vals, n)
+			}
+		}
+		r.close()
+	}
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out.Finish()
+}
+
+// unsummed reads all entries, at each coordinate in the order of the input.
+func (s *Sorter) unsummed() (list []reader, err error) {
+	if s.disk != nil {
+		d, err := s.merged()
+		if err != nil {
+			return nil, err
+		}
+		s.disk = d // the sorter closes it
+		m, err := d.merge(d.runs)
+		return []reader{m}, err
+	}
+	for _, st := range s.lanes {
+		if st != nil {
+			list = append(list, st.reader(0, st.n))
+		}
+	}
+	return list, nil
+}
+
+// Close gives memory and files up.
+func (s *Sorter) Close() {
+	for i, st := range s.lanes {
+		if st != nil {
+			st.drop()
+			s.lanes[i] = nil
+		}
+	}
+	s.slab.free()
+	s.hold(-s.bytes)
+	if s.disk != nil {
+		s.disk.close()
+		s.disk = nil
+	}
+}
