@@ -9,13 +9,13 @@
 // them holding more than its share:
 //
 //	dense.go     a dense result to .tcs or .npy: the values are laid out in windows
-//	             of positions. Blocks that are whole rows are written where they are,
+//	             of positions. Blocks that are whole rows are written by their owners,
 //	             straight from memory; others travel to the rank of their window.
 //	concat.go    a sparse result to .tcs, cut in its outermost stored mode only: the
 //	             file's arrays are the blocks' one after another, positions shifted
 //	rows.go      a sparse result to .tcs of a compressed last level, under dense levels,
-//	             compressed levels, or both, cut in any modes: windows of rows, each row
-//	             the blocks' parts of it, copied one after another in the order of their boxes
+//	             compressed levels, or both, cut in any modes: windows of rows. A row is the
+//	             blocks' parts, copied one after another in the order of the blocks' boxes
 //	merged.go    any other result to .tcs, in two passes over the merged entries: one
 //	             counts, where the cuts alone do not tell, and one fills (coo.CountPart,
 //	             coo.Join, Joined.WritePart)
@@ -39,7 +39,7 @@
 //	rowkeys.go   which rows a block has, and the keys of listed rows
 //	rowcount.go  counts the nodes of the levels above listed rows, in a pass over the keys alone
 //	rowparts.go  the blocks' parts of a window, as they travel
-//	parcels.go   the traffic of windows; ranks of one process read the blocks where they are
+//	parcels.go   the traffic of windows; ranks of one process read each other's blocks
 //	             (nearby.go) and send nothing
 //	rowfile.go   a window's rows put together and written: placed by position, or, if listed,
 //	             merged by key
@@ -53,7 +53,7 @@
 //
 // # Files
 //
-// Rank 0 creates the file, without a name where the system has such files, and
+// Rank 0 creates the file, without a name if the system has such files, and
 // passes a handle to the others (outfile.Handle). Every rank writes its spans at
 // once, or, where Ordered says so, one rank after another, each opening the file
 // when the one before has closed it, as NFS wants. The spans' checksums meet at

@@ -47,7 +47,7 @@ func (x *rows) sections() []int {
 func (x *rows) width(section int) int64 { return int64(x.lay.Sections()[section].Width) }
 
 // most returns the largest number of rows, and of entries, of any window of this rank. A listed row
-// counts once for each rank that has a part of it.
+// counts once for each rank with a part.
 func (x *rows) most() (rows, entries int64) {
 	ranks := x.c.Size()
 	for w := x.first[x.c.Rank()]; w < x.first[x.c.Rank()+1]; w++ {
