@@ -43,6 +43,23 @@ func TestScheduledForms(t *testing.T) {
 			map[string]string{"B": "s", "C": "ds"}, map[string][]int64{"B": {29}, "C": {11, 29}},
 			"precompute(C(l,m),m,x,W),split(x,x0,x1,3),reorder(x1,x0)", 1, nil},
 
+		// Forms of TACO and DISTAL, which differ in spelling or in order.
+		{"sums of tiles", "a = b(i) * c(i)", map[string]string{"b": "s"},
+			map[string][]int64{"b": {23}}, "split(i,i0,i1,5),precompute(b(i)*c(i),i0,i0,W)", 1, nil},
+		{"sums of tiles, of workspaces", "a = b(i) * c(i)", nil, map[string][]int64{"b": {23}},
+			"bound(i,ib,MaxExact,23),split(ib,i0,i1,5),precompute(b(i)*c(i),i0,i0,W)," +
+				"precompute(b(i),i1,i1,V),precompute(c(i),i1,i1,U)", 1, nil},
+		{"sums of tiles, on threads", "a = b(i) * c(i)", map[string]string{"b": "s"},
+			map[string][]int64{"b": {23}}, "parallelize(i0,CPUThread,ParallelReduction)," +
+				"split(i,i0,i1,5),precompute(b(i)*c(i),i0,i0p,W)", 2, nil},
+		{"sums of tiles of a row", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"},
+			map[string][]int64{"A": {41, 23}, "B": {23, 17}}, "parallelize(i,CPUThread,NoRaces)," +
+				"divide(j,j0,j1,4),order({i,j0,k,j1}),precompute(A(i,j)*B(j,k),{j0,k},{j0,k},W)", 1, nil},
+		{"collapsed, after parallelize", spmv, map[string]string{"A": "ds"}, matrix,
+			"parallelize(p0,CPUThread,Atomics),collapse({i,j},f),pos(f,p,A),split(p,p0,p1,16)", 2, nil},
+		{"assembled, the third argument", add, map[string]string{"A": "ds", "B": "ss", "C": "ds"}, both,
+			"parallelize(i0,CPUThread,NoRaces),split(i,i0,i1,4),assemble(C,Insert,false)", 1, nil},
+
 		{"counted, serial", add, map[string]string{"A": "ds", "B": "ss", "C": "ds"}, both,
 			"assemble(C,Insert)", 1, nil},
 		{"counted, compressed twice", add, map[string]string{"A": "ds", "B": "ss", "C": "ss"}, both,
@@ -84,7 +101,7 @@ func TestScheduledForms(t *testing.T) {
 			Inputs: map[string]spmd.Input{}}
 		j.Target, j.Check, j.Threads, j.Ranks = spmd.Interpreter, true, 3, c.ranks
 		j.Schedule, j.Splits = []string{c.schedule}, c.splits
-		for _, name := range []string{"A", "B", "C", "b", "x"} {
+		for _, name := range []string{"A", "B", "C", "b", "c", "x"} {
 			if !operandOf(c.stmt, name) {
 				continue
 			}

@@ -95,6 +95,8 @@ var published = []struct {
 	{"gallop", "s = a(i) * b(i)", map[string]string{"a": "s", "b": "s"},
 		map[string][]int64{"a": {5000}},
 		"mergeby(i,Gallop)", []string{`search\(b_crd0`}, nil},
+	{"gallop, cut afterwards", "s = a(i) * b(i)", map[string]string{"a": "s", "b": "s"}, map[string][]int64{"a": {5000}},
+		"parallelize(p0,CPUThread,ParallelReduction),mergeby(i,Gallop),pos(i,p,a),split(p,p0,p1,16)", []string{`search\(b_crd0, b_p_?\d* \+ 1`, `parallel reduce`}, nil},
 }
 
 func scheduled(k int) *spmd.Job {

@@ -198,7 +198,7 @@ func (t Table) unknown(arg, name string) error {
 	if i := strings.IndexByte(arg, '='); i >= 0 {
 		shown = arg[:i]
 	}
-	if near := Nearest(name, names); near != "" {
+	if near := diag.Nearest(name, names); near != "" {
 		return Errorf("there is no flag %s; did you mean %s?", strconv.Quote(shown), Dashed(near))
 	}
 	return Errorf("there is no flag %s", strconv.Quote(shown))
@@ -233,55 +233,8 @@ func Choice(x *cli.Context, flag string, words ...string) (string, error) {
 	near, lower := "", strings.ToLower(v)
 	if n := synonyms[lower]; slices.Contains(words, n) {
 		near = "; did you mean " + n + "?"
-	} else if n := Nearest(lower, words); n != "" {
-		near = "; did you mean " + n + "?"
+	} else {
+		near = diag.Meant(lower, words)
 	}
 	return "", Errorf("--%s=%s: got %q, want %s%s", flag, v, v, strings.Join(words, ", "), near)
-}
-
-// Nearest returns the name with the smallest edit distance from typed, or "" if no name is
-// close. Among equal names it returns the first in alphabetical order.
-func Nearest(typed string, names []string) string {
-	best, bestDist := "", 1+len(typed)/3
-	if len(typed) == 1 {
-		return ""
-	}
-	for _, n := range names {
-		if len(n) == 1 {
-			continue
-		}
-		d := distance(typed, n)
-		// A prefix of a long name is a likely mistake too: --mem for --memory-limit.
-		if len(typed) >= 3 && strings.HasPrefix(n, typed) {
-			d = min(d, 1)
-		}
-		if d < bestDist || d == bestDist && (best == "" || n < best) {
-			best, bestDist = n, d
-		}
-	}
-	return best
-}
-
-// distance returns the Levenshtein distance, where swapping two neighbors counts as one step.
-func distance(a, b string) int {
-	prev2, prev := []int(nil), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur := make([]int, len(b)+1)
-		cur[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev = prev, cur
-	}
-	return prev[len(b)]
 }

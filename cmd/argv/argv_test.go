@@ -85,16 +85,3 @@ func TestPositional(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	names := []string{"run", "compile", "plan", "convert", "info", "show", "diff", "doctor",
-		"cache"}
-	for _, c := range []struct{ in, want string }{
-		{"rnu", "run"}, {"complie", "compile"}, {"conv", "convert"}, {"docter", "doctor"},
-		{"xyzzy", ""},
-	} {
-		if got := Nearest(c.in, names); got != c.want {
-			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
-		}
-	}
-}

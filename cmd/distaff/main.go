@@ -39,6 +39,7 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	_ "distaff/cmd/limits"
+	"distaff/codegen/diag"
 	"distaff/codegen/jobfile"
 	"distaff/io/outfile"
 	"distaff/spmd"
@@ -224,7 +225,7 @@ func unknownCommand(name string, names []string) error {
 	if strings.HasSuffix(name, ".dst") {
 		return argv.Errorf("a command comes before the job file: distaff run %s", name)
 	}
-	if near := argv.Nearest(name, names); near != "" {
+	if near := diag.Nearest(name, names); near != "" {
 		return argv.Errorf("there is no command %q; did you mean %s?", name, near)
 	}
 	return argv.Errorf("there is no command %q; the commands are %s", name,

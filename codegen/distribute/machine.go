@@ -1,9 +1,12 @@
 package distribute
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
+	"distaff/codegen/diag"
+	"distaff/codegen/place"
 	"distaff/codegen/schedule"
 )
 
@@ -29,6 +32,9 @@ func (p *peeling) grid(a schedule.Arg) (base int, extents []int64, err error) {
 	if a.Text == p.machine.Name {
 		return 0, p.machine.Dims(), nil
 	}
+	if strings.HasPrefix(a.Text, "Grid(") {
+		return p.sameGrid(a)
+	}
 	names := []string{p.machine.Name}
 	for _, g := range p.machine.Grids {
 		if g.Name != "" {
@@ -42,6 +48,28 @@ func (p *peeling) grid(a schedule.Arg) (base int, extents []int64, err error) {
 	}
 	return 0, nil, refuse(a, "distribute: got %s, want the machine: %s", a.Text,
 		strings.Join(names, " or "))
+}
+
+// sameGrid is an argument such as Grid(2,2) as the grid of the machine that has these extents.
+func (p *peeling) sameGrid(a schedule.Arg) (base int, extents []int64, err error) {
+	text, err := p.renamed(a, a.Text, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	want, err := place.ParseMachine(text)
+	if err != nil {
+		return 0, nil, refuse(a, "distribute: %s", err.(*diag.Error).Msg)
+	}
+	if slices.Equal(want.Dims(), p.machine.Dims()) {
+		return 0, p.machine.Dims(), nil
+	}
+	for _, g := range p.machine.Grids {
+		if slices.Equal(want.Dims(), g.Extents) {
+			return base, g.Extents, nil
+		}
+		base += len(g.Extents)
+	}
+	return 0, nil, refuse(a, "distribute: got %s, and the machine %s is %s; -m=%s, or a machine of a job file, makes it that", a.Text, p.machine.Name, p.machine, want)
 }
 
 // extent is the extent of the machine that M.x names, or its number of steps, M.steps.

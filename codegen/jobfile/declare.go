@@ -66,18 +66,28 @@ func (n Number) Expr() notation.Expr {
 	return &notation.Neg{X: x}
 }
 
-// machine reads NAME(E, ...) or NAME = "...".
+// machine reads NAME(E, ...), NAME = "...", or the first with Grid(E, ...) in either place.
 func (p *parser) machine(r *reader, at span) Item {
 	t := &Machine{span: at}
 	t.Name, t.at = r.name("a name, as in machine M(p)")
 	if r.skip("=") {
-		p.grids(r, t)
-		return t
+		if t.Extents = p.grid(r); t.Extents == nil {
+			p.grids(r, t)
+			return t
+		}
+	} else {
+		if r.next(); r.err == nil && r.next() != '(' {
+			r.got(`"(" and the extents, as in machine M(p), or "="`)
+		}
+		from := r.at
+		r.skip("(")
+		if t.Extents = p.grid(r); t.Extents == nil {
+			r.at = from
+			t.Extents = p.sizes(r)
+		} else {
+			r.want(")", `after the grid`)
+		}
 	}
-	if r.next(); r.err == nil && r.next() != '(' {
-		r.got(`"(" and the extents, as in machine M(p), or "="`)
-	}
-	t.Extents = p.sizes(r)
 	for k := range t.Extents {
 		e := &t.Extents[k]
 		e.what, e.least, e.ranks = "an extent of "+t.Name, 1, true
@@ -87,6 +97,17 @@ func (p *parser) machine(r *reader, at span) Item {
 			"got no extents, want one at least, as in machine M(p)")
 	}
 	return t
+}
+
+// grid reads the extents of a machine as source 002 writes them, Grid(2, 2), or returns nil if they
+// stand there in another way.
+func (p *parser) grid(r *reader) []Size {
+	from := r.at
+	if r.skip("Grid") && r.next() == '(' {
+		return append([]Size{}, p.sizes(r)...)
+	}
+	r.at = from
+	return nil
 }
 
 // grids reads the grids of a machine's levels in quotes.

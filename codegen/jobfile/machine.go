@@ -279,6 +279,12 @@ func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machin
 
 // named checks the machine, or the level of one, that a distribute names.
 func (c *checker) named(s *Statement, arg schedule.Arg) error {
+	if strings.HasPrefix(arg.Text, "Grid(") { // held to the machine's extents when they are known
+		if s.machine == nil {
+			s.machine = c.f.machines()[0]
+		}
+		return nil
+	}
 	name, level, ok := strings.Cut(arg.Text, ".")
 	m, err := c.uses(s, arg, name)
 	if err != nil || !ok {

@@ -35,7 +35,8 @@ func Line(ranks int64) *Machine {
 }
 
 // ParseMachine reads a machine: "4", "2x2", "nodes=2x2;gpus=4", or "cosma" for the grid that Cosma
-// computes. An error is a *diag.Error with the place in text.
+// computes. DISTAL's spelling "Grid(2,2)" means "2x2". An error is a *diag.Error with the place in
+// text.
 func ParseMachine(text string) (*Machine, error) {
 	if text == "cosma" {
 		return &Machine{Name: "M", Grids: []Grid{{Extents: []int64{1, 1, 1}}}, OfProduct: true}, nil
@@ -84,7 +85,14 @@ func parseGrid(text string, at int, part string, named bool) (Grid, error) {
 				"got %q, want NAME=EXTENTxEXTENT..., as in nodes=2x2;gpus=4", part)
 		}
 	}
-	for part := range strings.SplitSeq(extents, "x") {
+	by := "x"
+	if inside, ok := strings.CutPrefix(strings.TrimLeft(extents, " "), "Grid("); ok {
+		if inside, ok = strings.CutSuffix(strings.TrimRight(inside, " "), ")"); ok {
+			at += strings.Index(extents, "Grid(") + len("Grid(")
+			extents, by = inside, ","
+		}
+	}
+	for part := range strings.SplitSeq(extents, by) {
 		n, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
 		if err != nil || n < 1 {
 			return g, diag.At("machine", text, at, at+max(len(part), 1),

@@ -18,6 +18,9 @@ func TestMachine(t *testing.T) {
 		{" 2 x 3 ", "2x3", "[2 3]", 6},
 		{"nodes=2x2;gpus=4", "nodes=2x2;gpus=4", "[2 2 4]", 16},
 		{"nodes = 3 ; gpus=1", "nodes=3;gpus=1", "[3 1]", 3},
+		{"Grid(2,3)", "2x3", "[2 3]", 6},
+		{" Grid( 2 , 3 ) ", "2x3", "[2 3]", 6},
+		{"nodes=Grid(2,2);gpus=4", "nodes=2x2;gpus=4", "[2 2 4]", 16},
 		{"nodes=5", "nodes=5", "[5]", 5},
 		{"46340x46340", "46340x46340", "[46340 46340]", 46340 * 46340},
 	} {
@@ -40,6 +43,8 @@ func TestMachineErrors(t *testing.T) {
 	for _, c := range []struct{ text, want, at string }{
 		{"", `got "", want an extent of 1 or more, as in 2x2 or nodes=2x2;gpus=4`, ""},
 		{"2x0", `got "0", want an extent of 1 or more, as in 2x2 or nodes=2x2;gpus=4`, "0"},
+		{"Grid(2,0)", `got "0", want an extent of 1 or more, as in 2x2 or nodes=2x2;gpus=4`, "0"},
+		{"Grid(2,2", `got "Grid(2,2", want an extent of 1 or more, as in 2x2 or nodes=2x2;gpus=4`, "Grid(2,2"},
 		{"2xx2", `got "", want an extent of 1 or more, as in 2x2 or nodes=2x2;gpus=4`, "x"},
 		{"a=2;b=3xy", `got "y", want an extent of 1 or more, as in 2x2 or nodes=2x2;gpus=4`, "y"},
 		{"2;3", `got "2", want NAME=EXTENTxEXTENT..., as in nodes=2x2;gpus=4`, "2"},

@@ -33,8 +33,7 @@ func bound(s *state) error {
 	}
 	kind, ok := provenance.BoundByName(s.cmd.Args[3].Text)
 	if !ok {
-		return s.cmd.Args[3].errorf(BadCommand,
-			"bound: got %s, want MinExact, MinConstraint, MaxExact or MaxConstraint", s.cmd.Args[3].Text)
+		return s.wanted(3, bounds)
 	}
 	for _, r := range s.rootsOf(v) {
 		if slices.Contains(s.problem.Parts, r) &&
@@ -43,10 +42,12 @@ func bound(s *state) error {
 				"the range of %s is cut into blocks, over ranks or by --split, so that no exact bound of %s holds of each", r, v)
 		}
 	}
-	if err := s.noted(0, v); err != nil {
+	if err := s.mayReplace(0, v); err != nil {
 		return err
 	}
-	s.replace(v, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: b, Body: f.Body} })
+	s.replace(v, func(f *cin.Forall) cin.Stmt {
+		return &cin.Forall{Var: b, Gallop: f.Gallop, Body: f.Body}
+	})
 	return s.relate(provenance.Relation{Kind: provenance.Bound, From: []string{v}, To: []string{b},
 		N: n, Bound: kind})
 }

@@ -62,6 +62,5 @@ func (s *state) chunked() error {
 		}
 		return t
 	})
-	s.parallel = s.cmd
 	return s.order(o)
 }

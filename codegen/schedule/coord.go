@@ -21,9 +21,9 @@ func coord(s *state) error {
 	if s.g.PositionsOf(p) == "" {
 		return s.refuse(0, "%s runs over coordinates already", p)
 	}
-	if err := s.noted(0, p); err != nil {
+	if err := s.mayReplace(0, p); err != nil {
 		return err
 	}
-	s.replace(p, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: c, Body: f.Body} })
+	s.replace(p, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: c, Gallop: f.Gallop, Body: f.Body} })
 	return s.relate(provenance.Relation{Kind: provenance.Coord, From: []string{p}, To: []string{c}})
 }

@@ -29,8 +29,11 @@ func fuse(s *state) error {
 			return s.refuse(k,
 				"%s runs over positions of %s; fuse the coordinates first, and then take the positions with pos", v, a)
 		}
-		if err := s.noted(k, v); err != nil {
+		if err := s.mayReplace(k, v); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(s.loops(v), func(f *cin.Forall) bool { return f.Gallop }) {
+			return s.refuse(k, "the loop over %s has its way of merging; mergeby comes after fuse, and names the fused variable", v)
 		}
 	}
 	var pairs []*cin.Forall

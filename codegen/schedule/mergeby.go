@@ -1,7 +1,11 @@
 package schedule
 
 import (
+	"slices"
+	"strings"
+
 	"distaff/codegen/cin"
+	"distaff/codegen/lattice"
 	"distaff/codegen/strategy"
 )
 
@@ -10,7 +14,7 @@ import (
 // that another stands at. mergeby(i, Predicated) has a union's sum of floats computed without
 // branches: all terms are, and predicates choose which are added. mergeby(i, Windows) has those
 // that a result appends made in windows, whose coordinates are sorted. mergeby(i, OneBody) has one
-// body for all cases of what is present.
+// body for all cases of what is present. Loops that take the place of i's loop inherit Gallop.
 func mergeby(s *state) error {
 	how := s.cmd.Args[1].Text
 	named := s.variable
@@ -30,8 +34,10 @@ func mergeby(s *state) error {
 	case "OneBody":
 		return s.order(strategy.Unite{Var: v})
 	default:
-		return s.cmd.Args[1].errorf(BadCommand,
-			"mergeby: got %s, want TwoFinger, Gallop, Predicated, Windows or OneBody", how)
+		return s.wanted(1, merges)
+	}
+	if how == "Gallop" {
+		s.gallops = append(s.gallops, s.cmd)
 	}
 	s.replace(v, func(f *cin.Forall) cin.Stmt {
 		g := *f
@@ -39,4 +45,86 @@ func mergeby(s *state) error {
 		return &g
 	})
 	return nil
+}
+
+// galloping refuses Gallop of loops in which no search can be made, as the commands have left them:
+// those that visit coordinates which one operand alone has, or that no operand tells.
+func (s *state) galloping() error {
+	var err error
+	cin.Walk(s.body, func(t cin.Stmt) {
+		f, ok := t.(*cin.Forall)
+		if !ok || !f.Gallop || err != nil {
+			return
+		}
+		if why := s.searchless(f); why != "" {
+			s.cmd = s.gallops[len(s.gallops)-1]
+			for _, c := range s.gallops {
+				if slices.Contains(s.rootsOf(f.Var), s.g.Underived(c.Args[0].Text)[0]) {
+					s.cmd = c
+				}
+			}
+			err = s.refuse(1, "Gallop searches for coordinates that operands have in common, and %s", why)
+		}
+	})
+	return err
+}
+
+// searchless returns why the loop f has no coordinates in common to search for, or "" if it may.
+func (s *state) searchless(f *cin.Forall) string {
+	outer, _ := s.around(f)
+	if c := s.component(f.Var); c != nil && (!cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1]) {
+		return "the loop over " + f.Var + " computes each coordinate, and looks every operand up there"
+	}
+	for k, v := range s.rootsOf(f.Var) {
+		inside := slices.Clone(outer)
+		for _, u := range s.rootsOf(f.Var)[:k] {
+			inside = append(inside, &cin.Forall{Var: u})
+		}
+		lat := s.lattice(v, f.Body, inside)
+		if len(lat.Points) > 1 || len(lat.Iters) > 0 && lat.Universe() {
+			return "the loop over " + f.Var + " also visits those that one alone has: " + strings.Join(lat.Iters, ", ") + "; TwoFinger does"
+		}
+		for _, key := range lat.Iters {
+			if why := s.unordered(key, v); why != "" && len(lat.Iters) > 1 {
+				return key + " " + why
+			}
+		}
+	}
+	return ""
+}
+
+// unordered returns why no search is made in the level of v of an access, or "" if one may.
+func (s *state) unordered(key, v string) (why string) {
+	cin.Accesses(s.body, func(a *cin.Access) {
+		if a.Key() != key || !s.tensor(a.Name) {
+			return
+		}
+		f := s.formatOf(a)
+		for l, mode := range f.Order {
+			switch caps := f.Levels[l].Caps(); {
+			case a.Vars[mode] != v:
+			case caps.Padded:
+				why = "is padded there (its format is " + f.String() + ")"
+			case !caps.Unique && (l == len(f.Levels)-1 || f.Levels[l+1].Caps().Branchless):
+				why = "keeps repeated coordinates there (its format is " + f.String() + ")"
+			}
+		}
+	})
+	return why
+}
+
+// lattice is the merge lattice of a loop over v with a body, inside the loops outer.
+func (s *state) lattice(v string, body cin.Stmt, outer []*cin.Forall) *lattice.Lattice {
+	bound := map[string]bool{}
+	for _, o := range outer {
+		for _, r := range s.rootsOf(o.Var) {
+			bound[r] = r != v
+		}
+	}
+	return lattice.Loop(v, body, func(a *cin.Access) lattice.Place {
+		if !s.tensor(a.Name) {
+			return lattice.Place{}
+		}
+		return lattice.Below(a, s.formatOf(a), func(u string) bool { return bound[u] })
+	})
 }

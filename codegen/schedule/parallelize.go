@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/lattice"
 )
 
 // parallelize runs a loop's iterations on threads, or in the lanes of a vector
@@ -34,9 +33,7 @@ func parallelize(s *state) error {
 	}
 	race, ok := cin.RaceByName(s.cmd.Args[2].Text)
 	if !ok {
-		return s.cmd.Args[2].errorf(BadCommand,
-			"parallelize: got %s, want NoRaces, IgnoreRaces, Atomics, Temporary or ParallelReduction",
-			s.cmd.Args[2].Text)
+		return s.wanted(2, races)
 	}
 	chunk := int64(0)
 	if len(s.cmd.Args) == 4 {
@@ -75,7 +72,6 @@ func (s *state) runs(v string, unit cin.Unit, race cin.Race, chunk int64) error 
 		g.Unit, g.Race, g.Chunk = unit, race, chunk
 		return &g
 	})
-	s.parallel = s.cmd
 	return nil
 }
 
@@ -85,9 +81,7 @@ func (s *state) unit(k int) (cin.Unit, error) {
 	unit, ok := cin.UnitByName(name)
 	switch {
 	case !ok:
-		return 0, s.cmd.Args[k].errorf(BadCommand,
-			"parallelize: got %s, want CPUThread, CPUVector, GPUBlock, GPUWarp, GPUThread or NotParallel",
-			name)
+		return 0, s.wanted(k, units)
 	case unit.OnGPU() && !s.problem.GPU:
 		return 0,
 			s.refuse(k,
@@ -309,18 +303,7 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 	if s.appended() && cin.Target(f.Body).Name == cin.Target(s.body).Name {
 		return nil // chunks of it are loops of their own
 	}
-	bound := map[string]bool{}
-	for _, o := range outer {
-		for _, r := range s.rootsOf(o.Var) {
-			bound[r] = true
-		}
-	}
-	lat := lattice.Loop(v, f.Body, func(a *cin.Access) lattice.Place {
-		if _, tensor := s.problem.Formats[a.Name]; !tensor {
-			return lattice.Place{}
-		}
-		return lattice.Below(a, s.formatOf(a), func(u string) bool { return bound[u] })
-	})
+	lat := s.lattice(v, f.Body, outer)
 	if n := len(lat.Iters); n > 1 || n == 1 && lat.Universe() {
 		what := "several operands together: " + strings.Join(lat.Iters, ", ")
 		if n == 1 {

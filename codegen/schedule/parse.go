@@ -1,11 +1,11 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/strategy"
 )
 
 // Codes of schedules' errors.
@@ -16,7 +16,7 @@ const (
 	Refused = diag.ScheduleRefused
 )
 
-// Command is one scheduling command as it was written.
+// Command is one scheduling command, in this language's spelling. Places are those of the text.
 type Command struct {
 	Name string
 	Args []Arg
@@ -80,21 +80,6 @@ func (c *Command) Function() (file, name string, at Arg, ok bool) {
 	return text[:k], text[k+1:], at, true
 }
 
-// words are those of the language that stand behind the first argument of a command.
-var words = map[string]bool{
-	"CPUThread": true, "CPUVector": true, "GPUBlock": true, "GPUWarp": true, "GPUThread": true,
-	"NotParallel": true,
-	"NoRaces":     true, "IgnoreRaces": true, "Atomics": true, "Temporary": true,
-	"ParallelReduction": true,
-	"Work":              true, "Ordered": true, "Rows": true, "Whole": true,
-	"MinExact": true, "MinConstraint": true, "MaxExact": true, "MaxConstraint": true,
-	"TwoFinger": true, "Gallop": true, "Predicated": true, "Windows": true, "OneBody": true,
-	"Append": true, "Insert": true,
-	"Hash": true, "List": true, "Bitmap": true, "Dense": true, "Sorted": true, "Marks": true,
-	"Positions": true, "Terms": true,
-	strategy.BLAS: true, strategy.CuBLAS: true, strategy.CuSPARSE: true,
-}
-
 // Words tells which arguments of a command are words of the language, whatever a variable is
 // called.
 func (c *Command) Words() (which []bool) {
@@ -102,7 +87,7 @@ func (c *Command) Words() (which []bool) {
 		"substitute": 1}
 	for k, a := range c.Args {
 		n, ok := from[c.Name]
-		which = append(which, ok && k >= n && (words[a.Text] || strings.HasPrefix(a.Text, `"`)))
+		which = append(which, ok && k >= n && (slices.Contains(words, a.Text) || strings.HasPrefix(a.Text, `"`)))
 	}
 	return which
 }
@@ -211,6 +196,7 @@ func (p *reader) command() (*Command, error) {
 	}
 	c.Args = args
 	c.arg = arg{p.src, from, p.at}
+	c.spell()
 	return c, nil
 }
 

@@ -26,7 +26,7 @@ func pos(s *state) error {
 	if s.numbers(v) {
 		return s.refuse(0, "%s numbers tiles; only what runs over coordinates has positions", v)
 	}
-	if err := s.noted(0, v); err != nil {
+	if err := s.mayReplace(0, v); err != nil {
 		return err
 	}
 	a, err := s.access(2)
@@ -36,7 +36,9 @@ func pos(s *state) error {
 	if err := s.positions(v, a); err != nil {
 		return err
 	}
-	s.replace(v, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: p, Body: f.Body} })
+	s.replace(v, func(f *cin.Forall) cin.Stmt {
+		return &cin.Forall{Var: p, Gallop: f.Gallop, Body: f.Body}
+	})
 	return s.relate(provenance.Relation{Kind: provenance.Pos, From: []string{v}, To: []string{p},
 		Access: a.Key()})
 }

@@ -17,7 +17,8 @@ import (
 //
 // A variable may be derived, where its loop is the one that determines
 // coordinates, inside those over its tiles: the workspace then holds a tile, over the
-// original variables, and the producer's loop visits the same tile.
+// original variables, and the producer's loop visits the same tile. It may also number the tiles: W
+// then holds what EXPR sums in one tile, and is filled and read in one iteration of the loop over it.
 //
 // Loops over variables that only EXPR has move into the producer, which sums
 // them, where EXPR is a factor: the rest distributes over that sum.
@@ -136,6 +137,7 @@ type recipe struct {
 	expr         cin.Expr
 	vars, into   []string  // of the workspace, in the consumer and the producer
 	loops, names []string  // the loops over it there
+	tiles        []string  // the loops over tiles that are each summed in the workspace
 	name         string    // of the workspace
 	instead      *replaced // the implicit workspace that it takes the place of, nil for none
 }
@@ -168,6 +170,13 @@ func (r *recipe) read() error {
 		}
 		if slices.Contains(r.loops, a.Text) {
 			return r.state.refuse(1, "%s stands twice", a.Text)
+		}
+		if r.isTiles(a.Text) {
+			if w := to[k].Text; w != a.Text && (!notation.IsName(w) || r.state.inUse(w)) {
+				return r.state.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
+			}
+			r.tiles = append(r.tiles, a.Text)
+			continue
 		}
 		roots, err := r.determined(a.Text)
 		if err != nil {
@@ -219,6 +228,14 @@ func (r *recipe) takeName() error {
 		r.name = fmt.Sprintf("w%d", k)
 	}
 	return nil
+}
+
+// isTiles reports whether v numbers tiles whose loops stand in natural order, and EXPR may thus be
+// summed in each of them.
+func (r *recipe) isTiles(v string) bool {
+	c, g := r.state.component(v), r.state.g
+	return c != nil && r.state.numbers(v) && g.ConsumerVar(v) == v &&
+		cin.Natural(r.state.body, g, c) && v != c.Leaves[len(c.Leaves)-1]
 }
 
 // determined are the original variables that the loop over v determines.
@@ -374,7 +391,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 			func(v string) bool { return slices.Contains(inside, v) })
 	}
 	d := len(chain)
-	for d > 0 && !r.tiles(chain[d-1]) &&
+	for d > 0 && !r.around(chain[d-1]) &&
 		(r.over(chain[d-1]) || producer(chain[d-1]) || consumer(chain[d-1])) {
 		d--
 	}
@@ -393,6 +410,9 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 			return nil, r.state.refuse(1,
 				"the loop over %s is around the loop over %s, in which the workspace over %s would have one entry; reorder puts it inside", v, chain[d-1].Var, v)
 		}
+	}
+	if err := r.sumsTiles(chain, d); err != nil {
+		return nil, err
 	}
 	if err := r.divided(a.RHS,
 		slices.DeleteFunc(slices.Clone(chain[d:]),
@@ -430,6 +450,26 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	return out, nil
 }
 
+// sumsTiles refuses a workspace that would not hold all that its expression sums in a tile. Producer
+// and consumer are inside the first d loops of the chain.
+func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
+	expr := r.state.cmd.Args[0].Text
+	for _, v := range r.tiles {
+		at := slices.IndexFunc(chain, func(f *cin.Forall) bool { return f.Var == v })
+		if at < 0 {
+			return r.state.refuse(1, "the loop over %s is not around %s", v, expr)
+		}
+		for _, f := range chain[at+1 : d] {
+			if !slices.Contains(r.tiles, f.Var) {
+				return r.state.refuse(1, "%s numbers tiles, and the loop over %s inside it does not sum "+
+					"%s alone; a workspace over what is left of %s inside the tiles holds a tile",
+					v, f.Var, expr, strings.Join(r.state.rootsOf(v), ", "))
+			}
+		}
+	}
+	return nil
+}
+
 // positive is x without the minus signs before all of it.
 func positive(x cin.Expr) cin.Expr {
 	for {
@@ -444,8 +484,11 @@ func positive(x cin.Expr) cin.Expr {
 // over tells whether f is over a variable of the workspace.
 func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.loops, f.Var) }
 
-// tiles tells whether f is over tiles of which the workspace holds one.
-func (r *recipe) tiles(f *cin.Forall) bool {
+// around reports whether f is over tiles, and the workspace holds one of the tiles or the sum of one.
+func (r *recipe) around(f *cin.Forall) bool {
+	if slices.Contains(r.tiles, f.Var) {
+		return true
+	}
 	c := r.state.component(f.Var)
 	return c != nil && !r.over(f) &&
 		slices.ContainsFunc(r.loops, func(v string) bool { return slices.Contains(c.Leaves, v) })

@@ -17,6 +17,7 @@
 //
 //	schedule.go     Apply, and the state that commands change
 //	parse.go        the text of commands
+//	spelling.go     words of the language, and how TACO and DISTAL write them
 //	check.go        what a scheduled statement must keep
 //	split.go        split and divide
 //	fuse.go         fuse; fission.go, the loop fission that it may need
@@ -51,6 +52,7 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/diag"
 	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
@@ -87,7 +89,7 @@ type command struct {
 	// min and max are the numbers of arguments.
 	min, max int
 	apply    func(*state) error
-	// late commands may follow a parallelize.
+	// late commands do not change loops, and stay behind a parallelize that they follow.
 	late bool
 }
 
@@ -103,7 +105,7 @@ var commands = map[string]command{
 	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true},
 	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
 	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|Windows|OneBody)", 2, 2, mergeby, false},
-	"assemble":    {"assemble(T, Append|Insert)", 2, 2, assemble, true},
+	"assemble":    {"assemble(T, Append|Insert[, true|false])", 2, 3, assemble, true},
 	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
 	"workspace": {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Marks|Positions|Terms)", 2, 2,
 		workspace, true},
@@ -136,11 +138,10 @@ type state struct {
 	list    []*Command // all of them
 	cmd     *Command   // at hand
 	first   *Command
-	insert  bool // assemble says Insert
-	// parallel is the first parallelize, nil before.
-	parallel *Command
-	orders   []Order
-	made     []string // the workspaces of precompute commands
+	insert  bool       // assemble says Insert
+	gallops []*Command // each mergeby that says Gallop
+	orders  []Order
+	made    []string // the workspaces of precompute commands
 }
 
 // Order is what a command says of how the statement is lowered.
@@ -169,14 +170,15 @@ func (s *state) order(o strategy.Order) error {
 	return nil
 }
 
-// Apply applies commands in order. Refusals are *diag.Error with the place.
+// Apply applies commands in order, each parallelize behind all that change loops. Refusals are
+// *diag.Error with the place.
 func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if p.Source == nil {
 		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
 	}
 	s := &state{problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list,
 		insert: p.GPU}
-	for _, c := range list {
+	for _, c := range parallelLast(list) {
 		s.cmd = c
 		if s.first == nil {
 			s.first = c
@@ -189,11 +191,6 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 				"%s: a statement is distributed over the ranks of a run, and the part of it that one rank runs at a time is not", c.Name)
 		}
 		rule := commands[c.Name]
-		if s.parallel != nil && !rule.late {
-			return nil, c.errorf(Refused,
-				"%s after %s: commands assume loops in order, so that parallelize comes last", c.Name,
-				s.parallel)
-		}
 		if why := onCPUOnly[c.Name]; s.problem.GPU && why != "" {
 			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name, why)
 		}
@@ -205,6 +202,9 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		}
 	}
 	if err := s.units(); err != nil {
+		return nil, err
+	}
+	if err := s.galloping(); err != nil {
 		return nil, err
 	}
 	if s.g == nil {
@@ -222,6 +222,9 @@ func (c *Command) Check() error {
 	}
 	switch {
 	case !ok:
+		if near := diag.Meant(c.Name, Names()); near != "" {
+			return c.errorf(BadCommand, "there is no scheduling command %s%s", c.Name, near)
+		}
 		return c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name,
 			strings.Join(Names(), " "))
 	case len(c.Args) < rule.min || len(c.Args) > rule.max:
@@ -420,12 +423,13 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 	})
 }
 
-// noted refuses to rewrite a loop whose notes (unroll, mergeby) would be lost.
-func (s *state) noted(k int, v string) error {
+// mayReplace refuses to put another loop in the place of one that unroll was said of, or that a
+// workspace's producer and consumer share. How a loop merges is handed on to what replaces it.
+func (s *state) mayReplace(k int, v string) error {
 	if err := s.ofWorkspace(k, v); err != nil {
 		return err
 	}
-	return s.unnoted(k, v)
+	return s.rolled(k, v)
 }
 
 // ofWorkspace refuses to replace a variable that stands for one of a workspace's consumer, or that
@@ -446,12 +450,12 @@ func (s *state) ofWorkspace(k int, v string) error {
 	return nil
 }
 
-// unnoted refuses to rewrite a loop that has notes.
-func (s *state) unnoted(k int, v string) error {
+// rolled refuses to rewrite a loop that is unrolled.
+func (s *state) rolled(k int, v string) error {
 	for _, f := range s.loops(v) {
-		if f.Unroll != 0 || f.Gallop {
-			return s.refuse(k,
-				"the loop over %s is unrolled, or has its way of merging; such commands come after those that replace the variable", v)
+		if f.Unroll != 0 {
+			return s.refuse(k, "the loop over %s is unrolled; unroll comes after the commands that "+
+				"replace the variable", v)
 		}
 	}
 	return nil

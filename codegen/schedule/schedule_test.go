@@ -32,6 +32,9 @@ var (
 		formats: "C:dd A:dd B:dd"}
 	add = problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))",
 		formats: "C:ds A:ds B:ds"}
+	meet = problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) * B(i,j)))",
+		formats: "C:ds A:ds B:ds"}
+	dot   = problem{stmt: "forall(i, a += B(i) * C(i))", formats: "a: B:d C:d"}
 	addTo = problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))",
 		formats: "C:dd A:ss B:ss"}
 	twice = problem{stmt: "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * A(j,k))))",
@@ -282,6 +285,10 @@ func TestCommands(t *testing.T) {
 			"suchthat(forall(i, forall(p0, forall(c, y(i) += A(i,j) * x(j)))), pos(j, p, A(i,j)), split(p, p0, p1, 8), coord(p1, c))"},
 		{spmv, "bound(i,ib,100,MaxExact)",
 			"suchthat(forall(ib, forall(j, y(i) += A(i,j) * x(j))), bound(i, ib, 100, MaxExact))"},
+		{spmv, "bound(i,ib,MaxExact,100)",
+			"suchthat(forall(ib, forall(j, y(i) += A(i,j) * x(j))), bound(i, ib, 100, MaxExact))"},
+		{spmv, "bound(j,jb,BoundType::MinConstraint,7)",
+			"suchthat(forall(i, forall(jb, y(i) += A(i,j) * x(j))), bound(j, jb, 7, MinConstraint))"},
 		{spmv, "bound(j,jb,7,MinConstraint)",
 			"suchthat(forall(i, forall(jb, y(i) += A(i,j) * x(j))), bound(j, jb, 7, MinConstraint))"},
 
@@ -289,10 +296,22 @@ func TestCommands(t *testing.T) {
 		{spmv, "split(i,i0,i1,4),unroll(i1)",
 			"suchthat(forall(i0, forall(i1, unroll, forall(j, y(i) += A(i,j) * x(j)))), split(i, i0, i1, 4))"},
 
-		{add, "mergeby(j,Gallop)", "suchthat(forall(i, forall(j, gallop, C(i,j) = A(i,j) + B(i,j))))"},
+		{meet, "mergeby(j,Gallop)", "suchthat(forall(i, forall(j, gallop, C(i,j) = A(i,j) * B(i,j))))"},
+		// What says how a loop merges may come before the commands that cut it.
+		{meet, "mergeby(j,Gallop),split(j,j0,j1,4)",
+			"suchthat(forall(i, forall(j0, forall(j1, gallop, C(i,j) = A(i,j) * B(i,j)))), split(j, j0, j1, 4))"},
+		{meet, "mergeby(j,Gallop),pos(j,p,A),split(p,p0,p1,4)",
+			"suchthat(forall(i, forall(p0, forall(p1, gallop, C(i,j) = A(i,j) * B(i,j)))), pos(j, p, A(i,j)), split(p, p0, p1, 4))"},
+		{meet, "mergeby(j,Gallop),bound(j,jb,9,MaxConstraint)",
+			"suchthat(forall(i, forall(jb, gallop, C(i,j) = A(i,j) * B(i,j))), bound(j, jb, 9, MaxConstraint))"},
+		{spmv, "mergeby(j,Gallop)", "suchthat(forall(i, forall(j, gallop, y(i) += A(i,j) * x(j))))"},
 		{add, "mergeby(j,Gallop),mergeby(j,TwoFinger)",
 			"suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))))"},
 		{add, "assemble(C,Append)", "suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))))"},
+		{add, "assemble(C,Insert,true)",
+			"suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))), assemble(C, Insert))"},
+		{add, "assemble(C,AssembleStrategy::Insert,false)",
+			"suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))), assemble(C, Insert))"},
 		{add, "assemble(C,Insert)",
 			"suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))), assemble(C, Insert))"},
 		{addTo, "assemble(C,Insert)", "suchthat(forall(i, forall(j, C(i,j) = A(i,j) + B(i,j))))"},
@@ -315,6 +334,22 @@ func TestCommands(t *testing.T) {
 			"suchthat(forall(j, CPUThread/IgnoreRaces, forall(i, y(i) += A(i,j) * x(j))))"},
 		{sum, "parallelize(i,CPUThread,ParallelReduction)",
 			"suchthat(forall(i, CPUThread/ParallelReduction, forall(j, s += A(i,j))))"},
+		// The sources' spellings.
+		{spmv, "parallelize(i,ParallelUnit::CPUThread,OutputRaceStrategy::NoRaces)",
+			"suchthat(forall(i, CPUThread/NoRaces, forall(j, y(i) += A(i,j) * x(j))))"},
+		{spmv, "split(i,i0,i1,4),split(j,j0,j1,4),order({i0,j0,i1,j1})",
+			"suchthat(forall(i0, forall(j0, forall(i1, forall(j1, y(i) += A(i,j) * x(j))))), split(i, i0, i1, 4), split(j, j0, j1, 4))"},
+		{spmm, "reorder({i,k,j})",
+			"suchthat(forall(i, forall(k, forall(j, C(i,k) += A(i,j) * B(j,k)))))"},
+		{spmm, "order(i,k,j)", "suchthat(forall(i, forall(k, forall(j, C(i,k) += A(i,j) * B(j,k)))))"},
+		{spmv, "collapse(i,j,f)", "suchthat(forall(f, y(i) += A(i,j) * x(j)), fuse(i, j, f))"},
+		{spmv, "fuse({i,j},f)", "suchthat(forall(f, y(i) += A(i,j) * x(j)), fuse(i, j, f))"},
+		// Commands that change loops may follow a parallelize.
+		{spmv, "parallelize(i,CPUThread,NoRaces),unroll(j,2)",
+			"suchthat(forall(i, CPUThread/NoRaces, forall(j, unroll 2, y(i) += A(i,j) * x(j))))"},
+		{spmv, "parallelize(i0,CPUThread,NoRaces),split(i,i0,i1,4)," +
+			"parallelize(j,CPUVector,ParallelReduction),bound(i1,b,4,MaxConstraint)",
+			"suchthat(forall(i0, CPUThread/NoRaces, forall(b, forall(j, CPUVector/ParallelReduction, y(i) += A(i,j) * x(j)))), split(i, i0, i1, 4), bound(i1, b, 4, MaxConstraint))"},
 		// Several levels of parallelism.
 		{spmm, "split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,NoRaces)",
 			"suchthat(forall(i0, CPUThread/NoRaces, forall(i1, forall(j, forall(k, CPUVector/NoRaces, C(i,k) += A(i,j) * B(j,k))))), split(i, i0, i1, 8))"},
@@ -341,6 +376,12 @@ func TestCommands(t *testing.T) {
 			"suchthat(where(forall(i, y(i) += W(i)), forall(i, forall(j, W(i) += A(i,j) * x(j)))))"},
 		{spmm, "reorder(i,k,j),precompute(A(i,j)*B(j,k),{i,k},{iw,kw},W)",
 			"suchthat(where(forall(i, forall(k, C(i,k) += W(i,k))), forall(iw, forall(kw, forall(j, W(iw,kw) += A(iw,j) * B(j,kw))))), precompute(i, iw), precompute(k, kw))"},
+		// Over the numbers of tiles: what each tile sums.
+		{dot, "split(i,i0,i1,5),precompute(B(i)*C(i),i0,i0,W)", "suchthat(forall(i0, where(a += W, forall(i1, W += B(i) * C(i)))), split(i, i0, i1, 5))"},
+		{dot, "split(i,i0,i1,5),precompute(B(i)*C(i),i0,iw,W),precompute(B(i),i1,i1,V)",
+			"suchthat(forall(i0, where(a += W, where(forall(i1, W += V(i) * C(i)), forall(i1, V(i) += B(i))))), split(i, i0, i1, 5))"},
+		{spmm, "split(j,j0,j1,4),reorder(i,j0,k,j1),precompute(A(i,j)*B(j,k),{j0,k},{j0,k},W)",
+			"suchthat(forall(i, forall(j0, where(forall(k, C(i,k) += W(k)), forall(k, forall(j1, W(k) += A(i,j) * B(j,k)))))), split(j, j0, j1, 4))"},
 		// A part of a sum, negated, with numbers.
 		{poly, "precompute((b(i)+2*c(i))*d(i),{},{},t)",
 			"suchthat(forall(i, where(y(i) = a(i) - t, t += (b(i) + 2 * c(i)) * d(i))))"},

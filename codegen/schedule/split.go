@@ -38,11 +38,11 @@ func cut(s *state, kind provenance.Kind) error {
 			return err
 		}
 	}
-	if err := s.unnoted(0, v); err != nil {
+	if err := s.rolled(0, v); err != nil {
 		return err
 	}
 	s.replace(v, func(f *cin.Forall) cin.Stmt {
-		return &cin.Forall{Var: outer, Body: &cin.Forall{Var: inner, Body: f.Body}}
+		return &cin.Forall{Var: outer, Body: &cin.Forall{Var: inner, Gallop: f.Gallop, Body: f.Body}}
 	})
 	return s.relate(provenance.Relation{Kind: kind, From: []string{v}, To: []string{outer, inner},
 		N: n})

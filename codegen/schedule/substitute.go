@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
+	"distaff/codegen/diag"
 	"distaff/codegen/format"
 	"distaff/codegen/strategy"
 )
@@ -15,8 +16,8 @@ func (c *Command) checkKernel() error {
 	if _, _, _, ok := c.Function(); ok || slices.Contains(strategy.Libraries, k.Text) {
 		return nil
 	}
-	return k.errorf(Refused, "substitute: got %s, want %s, or a C function as in \"file.c:name\"",
-		k.Text, strings.Join(strategy.Libraries, ", "))
+	return k.errorf(Refused, "substitute: got %s, want %s, or a C function as in \"file.c:name\"%s",
+		k.Text, strings.Join(strategy.Libraries, ", "), diag.Meant(k.Text, strategy.Libraries))
 }
 
 // checkTarget refuses a kernel of another target.

@@ -11,9 +11,7 @@ import "distaff/codegen/strategy"
 func workspace(s *state) error {
 	k, ok := strategy.KindByName(s.cmd.Args[1].Text)
 	if !ok {
-		return s.cmd.Args[1].errorf(BadCommand,
-			"workspace: got %s, want Hash, List, Bitmap, Dense, Sorted, Marks, Positions or Terms",
-			s.cmd.Args[1].Text)
+		return s.wanted(1, kinds)
 	}
 	return s.order(strategy.Workspace{Name: s.cmd.Args[0].Text, Kind: k})
 }

@@ -24,6 +24,9 @@ import (
 
 // reasons are the letters of refusals, and what these say.
 var reasons = map[byte]string{
+	'g': "also visits those that one alone has",
+	'h': "keeps repeated coordinates there",
+	'q': "is padded there",
 	'o': "and the loops would reach j first",
 	'd': "is dense, and has no positions of its own",
 	'v': "keeps repeated coordinates, which are visited together",
@@ -142,7 +145,14 @@ eeeeeeeeeeeeeeeeeeee split(j,j0,j1,3),reorder(j0,i,j1)
 aaaaaaaaaaaaaaaaaaaa split(i,i0,i1,3),parallelize(i0,CPUThread,Temporary)
 dddd............pppp pos(i,p,A),split(p,p0,p1,2),parallelize(p0,CPUThread,NoRaces)
 .................... unroll(j,2)
-.................... mergeby(i,Gallop)
+gggggggggggggggggggg mergeby(i,Gallop)
+`},
+	{"C(i,j) = A(i,j) * B(i,j)", "C:dd B:ss", "dd ds du dp sd ss su sq sc sp ud us uu uq uc up pd ps pu pp", `
+..hq..h.hq..hhhhqqqq mergeby(i,Gallop),mergeby(j,Gallop)
+..hq..h.hq..h.hq..hq mergeby(j,Gallop),split(j,j0,j1,3)
+..hq..h.hq..hhhhqqqq mergeby(i,Gallop),split(i,i0,i1,2),mergeby(j,Gallop),split(j,j0,j1,3),reorder(i0,j0,i1,j1)
+d.hpd.h.hpd.h.hpd.hp mergeby(j,Gallop),pos(j,p,A),split(p,p0,p1,3)
+....mmmmmmmmmmmmmmmm parallelize(i,CPUThread,NoRaces),split(j,j0,j1,3)
 `},
 	{"y(j) = A(i,j) * z(i)", "y:s z:d", "dd ds du dp sd ss su sq sc sp ud us uu uq uc up pd ps pu pp", `
 .................... split(i,i0,i1,3)

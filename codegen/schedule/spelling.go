@@ -1,0 +1,97 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/diag"
+	"distaff/codegen/strategy"
+)
+
+// The enumerations of the language, as messages list them.
+var (
+	units      = []string{"CPUThread", "CPUVector", "GPUBlock", "GPUWarp", "GPUThread", "NotParallel"}
+	races      = []string{"NoRaces", "IgnoreRaces", "Atomics", "Temporary", "ParallelReduction"}
+	cuts       = []string{"Work", "Ordered", "Rows", "Whole"}
+	bounds     = []string{"MinExact", "MinConstraint", "MaxExact", "MaxConstraint"}
+	merges     = []string{"TwoFinger", "Gallop", "Predicated", "Windows", "OneBody"}
+	assemblies = []string{"Append", "Insert"}
+	schedules  = []string{"true", "false"} // assemble's third argument
+	kinds      = []string{"Hash", "List", "Bitmap", "Dense", "Sorted", "Marks", "Positions", "Terms"}
+)
+
+// words are those of the language that stand behind the first argument of a command.
+var words = slices.Concat(units, races, cuts, bounds, merges, assemblies, schedules, kinds,
+	strategy.Libraries)
+
+// scopes are TACO's types of the enumerations, which its C++ interface writes in front of a word.
+var scopes = []string{"ParallelUnit", "OutputRaceStrategy", "BoundType", "MergeStrategy",
+	"AssembleStrategy"}
+
+// synonyms has the commands of source 002 and source 004 that are ours by another name.
+var synonyms = map[string]string{"order": "reorder", "collapse": "fuse"}
+
+// kernels has other names of libraries: source 002's.
+var kernels = map[string]string{"CuBLAS::GeMM": strategy.CuBLAS}
+
+// spell brings a command into this language's spelling: names and words that TACO and DISTAL
+// write in another way, variables of reorder and fuse in braces, and a bound's type before its
+// number. Places in the text stay.
+func (c *Command) spell() {
+	if name, ok := synonyms[c.Name]; ok {
+		c.Name = name
+	}
+	switch c.Name {
+	case "reorder", "fuse":
+		var flat []Arg
+		for _, a := range c.Args {
+			if a.List != nil {
+				flat = append(flat, a.List...)
+			} else {
+				flat = append(flat, a)
+			}
+		}
+		c.Args = flat
+	case "substitute":
+		if len(c.Args) == 2 {
+			if name, ok := kernels[c.Args[1].Text]; ok {
+				c.Args[1].Text = name
+			}
+		}
+	}
+	for k := range c.Args {
+		scope, word, scoped := strings.Cut(c.Args[k].Text, "::")
+		if k > 0 && scoped && slices.Contains(scopes, scope) {
+			c.Args[k].Text = word
+		}
+	}
+	if c.Name == "bound" && len(c.Args) == 4 && slices.Contains(bounds, c.Args[2].Text) {
+		c.Args[2], c.Args[3] = c.Args[3], c.Args[2]
+	}
+}
+
+// wanted returns the error for argument k, which is none of the words that may stand there.
+func (s *state) wanted(k int, among []string) error {
+	got := s.cmd.Args[k].Text
+	return s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want %s%s", s.cmd.Name, got, diag.Either(among), diag.Meant(got, among))
+}
+
+// parallelLast returns the commands with each parallelize behind the commands that change loops,
+// wherever the list has it. All commands that change loops assume that loops run in order.
+func parallelLast(list []*Command) []*Command {
+	last := -1 // the last command that changes loops
+	for k, c := range list {
+		if rule, ok := commands[c.Name]; ok && !rule.late {
+			last = k
+		}
+	}
+	var before, moved []*Command
+	for _, c := range list[:last+1] {
+		if c.Name == "parallelize" {
+			moved = append(moved, c)
+		} else {
+			before = append(before, c)
+		}
+	}
+	return slices.Concat(before, moved, list[last+1:])
+}
