@@ -181,6 +181,9 @@ func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
 	if err := j.memories(); err != nil {
 		return nil, err
 	}
+	for _, s := range jobs.TypeNotes(j.File) {
+		j.note(s)
+	}
 	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), j.MemoryLimit,
 		func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
 			k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes,

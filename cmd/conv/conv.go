@@ -16,6 +16,7 @@ import (
 
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
+	"distaff/codegen/dtype"
 	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/io/convert"
@@ -103,8 +104,11 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 			return o, err
 		}
 		if !ok {
-			return o, argv.Errorf("-t=%s: got type %q, want float64, float32, int64, int32, "+
-				"complex128 or complex64", v, v)
+			_, err := dtype.Parse(v)
+			return o, argv.Errorf("-t=%s: %v", v, err)
+		}
+		if s := dtype.Note(v); s != "" && !x.Bool("q") {
+			fmt.Fprintf(x.App.ErrWriter, "%s: %s\n", x.App.Name, s)
 		}
 		o.Type = t
 	}

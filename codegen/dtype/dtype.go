@@ -6,7 +6,12 @@
 // as holding every int64.
 package dtype
 
-import "distaff/codegen/diag"
+import (
+	"maps"
+	"slices"
+
+	"distaff/codegen/diag"
+)
 
 // Type is the type of a value. The zero Type, None, means that no type was given.
 type Type uint8
@@ -29,11 +34,17 @@ var names = [...]string{"none", "int32", "int64", "float32", "float64", "complex
 // String returns the type's name, such as "float64".
 func (t Type) String() string { return names[t] }
 
-// aliases are the names that TACO uses.
+// aliases maps other names, TACO's among them, to the type in which values are kept.
 var aliases = map[string]Type{
-	"double": Float64, "float": Float32, "long": Int64, "int": Int32,
-	"complexdouble": Complex128, "complexfloat": Complex64,
+	"double": Float64, "float": Float32, "complexdouble": Complex128, "complexfloat": Complex64,
+	"bool": Int32, "char": Int32, "uchar": Int32, "short": Int32, "ushort": Int32, "int": Int32,
+	"int8": Int32, "uint8": Int32, "int16": Int32, "uint16": Int32,
+	"uint": Int64, "uint32": Int64, "long": Int64, "longlong": Int64,
+	"ulong": Int64, "ulonglong": Int64, "uint64": Int64,
 }
+
+// native lists the aliases whose own type is the type that values are kept in.
+var native = []string{"double", "float", "complexdouble", "complexfloat", "int", "long", "longlong"}
 
 // Parse returns the type with the given name. It also accepts TACO's names.
 func Parse(s string) (Type, error) {
@@ -45,8 +56,28 @@ func Parse(s string) (Type, error) {
 	if t, ok := aliases[s]; ok {
 		return t, nil
 	}
+	known := slices.Sorted(maps.Keys(aliases))
+	for _, t := range All {
+		known = append(known, names[t])
+	}
 	return None, diag.Errorf(diag.BadType,
-		"got type %q, want float64, float32, int64, int32, complex128 or complex64", s)
+		"got type %q, want float64, float32, int64, int32, complex128 or complex64%s",
+		s, diag.Meant(s, known))
+}
+
+// Note returns what a user should know who gives a tensor the type of that name, whose values are
+// kept in another type; "" for any other name.
+func Note(name string) string {
+	t, ok := aliases[name]
+	switch {
+	case !ok || slices.Contains(native, name):
+		return ""
+	case t == Int64 && name != "uint" && name != "uint32":
+		return name + " is kept as int64: values from 2^63 on are refused, and sums wrap there"
+	case name == "bool":
+		return "bool is kept as int32: sums count"
+	}
+	return name + " is kept as " + t.String() + ", in which sums wrap later"
 }
 
 // Size returns the number of bytes of a value.

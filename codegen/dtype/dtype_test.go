@@ -32,12 +32,14 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]Type{"double": Float64, "float": Float32, "long": Int64,
-		"int": Int32, "complexdouble": Complex128, "complexfloat": Complex64} {
+		"int": Int32, "complexdouble": Complex128, "complexfloat": Complex64, "bool": Int32,
+		"uint8": Int32, "ushort": Int32, "uint32": Int64, "uint": Int64, "ulonglong": Int64,
+		"longlong": Int64} {
 		if got, err := Parse(s); err != nil || got != want {
 			t.Errorf("Parse(%q) = %v, %v, want %v", s, got, err, want)
 		}
 	}
-	for _, s := range []string{"", "none", "float16", "Float64", "bool"} {
+	for _, s := range []string{"", "none", "float16", "Float64", "int128", "boolean"} {
 		if _, err := Parse(s); err == nil {
 			t.Errorf("Parse(%q) gave no error", s)
 		}

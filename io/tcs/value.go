@@ -51,24 +51,23 @@ func (t Type) IsComplex() bool { return t == Complex128 || t == Complex64 }
 // IsInt reports whether t is an integer type.
 func (t Type) IsInt() bool { return t == Int64 || t == Int32 }
 
+// typesByName has the names of types, this project's and TACO's. Each has the type that its values
+// are kept in.
+var typesByName = map[string]Type{
+	"float64": Float64, "double": Float64, "float32": Float32, "float": Float32,
+	"complex128": Complex128, "complexdouble": Complex128,
+	"complex64": Complex64, "complexfloat": Complex64,
+	"int64": Int64, "long": Int64, "longlong": Int64, "uint": Int64, "uint32": Int64,
+	"ulong": Int64, "ulonglong": Int64, "uint64": Int64,
+	"int32": Int32, "int": Int32, "bool": Int32, "char": Int32, "uchar": Int32, "short": Int32,
+	"ushort": Int32, "int8": Int32, "uint8": Int32, "int16": Int32, "uint16": Int32,
+}
+
 // ParseType returns the type with the given name: this project's name or TACO's. It returns
 // false for any other name.
 func ParseType(name string) (Type, bool) {
-	switch name {
-	case "float64", "double":
-		return Float64, true
-	case "float32", "float":
-		return Float32, true
-	case "int64", "long":
-		return Int64, true
-	case "int32", "int":
-		return Int32, true
-	case "complex128", "complexdouble":
-		return Complex128, true
-	case "complex64", "complexfloat":
-		return Complex64, true
-	}
-	return Invalid, false
+	t, ok := typesByName[name]
+	return t, ok
 }
 
 // Value is one value of any type. I holds an integer, C a real or complex number.

@@ -2,6 +2,7 @@ package input
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"distaff/codegen/diag"
@@ -67,6 +68,7 @@ func (r *Reader) Infer() error {
 	if err != nil {
 		return err
 	}
+	r.noteTypes(computed)
 	r.ComputeType, r.Types = computed, operands
 	r.Types[r.p.Result], r.ResultType = result, result
 	if result.IsInt() { // partial sums may pass what the result can hold
@@ -80,6 +82,26 @@ func (r *Reader) Infer() error {
 		return nil
 	}
 	return r.bindGenerated()
+}
+
+// noteTypes tells the user of types whose values are kept in other ones, and of quotients of
+// integers, where the statement computes in type t.
+func (r *Reader) noteTypes(t dtype.Type) {
+	if !r.Env.Root() {
+		return
+	}
+	for _, s := range r.p.typeNotes {
+		r.Env.Note(s)
+	}
+	divides := false
+	notation.Walk(r.p.Stmt.RHS, func(e notation.Expr) bool {
+		b, ok := e.(*notation.Binary)
+		divides = divides || ok && b.Op == '/'
+		return !divides
+	})
+	if divides && t.IsInt() {
+		r.Env.Note(fmt.Sprintf(`%s is computed in %s, where "/" drops the remainder: 1/2 is 0; -t=%s:float64 divides as floats do`, r.p.Result, t, r.p.Result))
+	}
 }
 
 // guessOldType gives what += adds to, where it has neither an input nor a type, the type

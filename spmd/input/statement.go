@@ -37,7 +37,8 @@ type Statement struct {
 	Placements map[string]place.Placement
 	Schedule   []string
 
-	memoryOf func(tensor string) place.Memory
+	memoryOf  func(tensor string) place.Memory
+	typeNotes []string // on types whose values are kept in other ones
 }
 
 // Memory is the memory that a tensor is placed in at a rank.
@@ -126,6 +127,9 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 			return nil, fault.Commandf("-t=%s:%s: %v", name, tcs.Printable(j.Types[name]), err)
 		}
 		p.Types[name] = t
+		if s := dtype.Note(j.Types[name]); s != "" && name != old {
+			p.typeNotes = append(p.typeNotes, name+": "+s)
+		}
 	}
 	if err := p.placements(); err != nil {
 		return nil, err

@@ -41,6 +41,17 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	return r
 }
 
+// TypeNotes returns what a user should know of the types that a file declares: a line for each
+// tensor whose values are kept in another type.
+func TypeNotes(f *jobfile.File) (notes []string) {
+	for _, t := range f.Tensors {
+		if s := dtype.Note(t.Type); s != "" {
+			notes = append(notes, t.Name+": "+s)
+		}
+	}
+	return notes
+}
+
 // bind gives values to the names of sizes, and types to tensors: rank 0 reads what files say of
 // theirs. What types do not hold is an error. Collective.
 func (r *execution) bind() error {
@@ -55,6 +66,9 @@ func (r *execution) bind() error {
 		return err
 	}
 	r.found = found
+	for _, s := range TypeNotes(r.names.f) {
+		r.note(s)
+	}
 	maps.Copy(r.names.sizes, found.Names)
 	r.names.from = found.From
 	r.names.types = found.Types
