@@ -84,8 +84,8 @@ func (o *Options) tooManyThreads() error {
 		from = "OMP_NUM_THREADS=" + tcs.Printable(os.Getenv(from))
 	}
 	if most := kernels.MostThreads(); n > most {
-		return fault.Commandf(
-			"%s: a rank has %d threads at most, 8 times the %d that this machine's hardware runs at once, and 64 at least", from, most, kernels.HardwareThreads())
+		return fault.Commandf("%s: want at most %d here: 8 times the %d threads that this machine's "+
+			"hardware runs at once, or 64", from, most, kernels.HardwareThreads())
 	}
 	return nil
 }

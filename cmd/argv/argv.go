@@ -194,9 +194,9 @@ func (t Table) unknown(arg, name string) error {
 			names = append(names, n)
 		}
 	}
-	shown := arg
-	if i := strings.IndexByte(arg, '='); i >= 0 {
-		shown = arg[:i]
+	shown, _, _ := strings.Cut(arg, "=")
+	if ours, ok := taco[name]; ok {
+		return Errorf("there is no flag %s: TACO's is here %s", strconv.Quote(shown), ours)
 	}
 	if near := diag.Nearest(name, names); near != "" {
 		return Errorf("there is no flag %s; did you mean %s?", strconv.Quote(shown), Dashed(near))
@@ -207,6 +207,19 @@ func (t Table) unknown(arg, name string) error {
 func split(arg string) (name, value string, hasValue bool) {
 	arg = strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-")
 	return strings.Cut(arg, "=")
+}
+
+// taco has TACO's flags that Distaff lacks, with what is written here.
+var taco = map[string]string{
+	"time": "--repeat=N with --stats=FILE.json, which has the times", "write-time": "--stats=FILE.json",
+	"write-source": "distaff compile STATEMENT --emit=c --out=FILE.c", "write-compute": "distaff compile STATEMENT --emit=c --out=FILE.c",
+	"write-assembly": "distaff compile STATEMENT --emit=c --out=FILE.c", "read-source": `-s='substitute({i,j},"file.c:name")'`,
+	"print-compute": "distaff compile STATEMENT --emit=c", "print-assembly": "distaff compile STATEMENT --emit=c",
+	"print-kernels": "distaff compile STATEMENT --emit=c", "print-lattice": "distaff compile STATEMENT --emit=lattice",
+	"print-concrete": "distaff compile STATEMENT --emit=cin", "print-iteration-graph": "distaff compile STATEMENT --emit=provenance",
+	"print-nocolor": "no flag: what compile prints has no colors", "nocolor": "no flag: what compile prints has no colors",
+	"cuda": "--target=cuda", "nthreads": "--threads=N", "verify": "--check", "O": "-o=T:FILE for each tensor",
+	"c": "no flag: a leaf assembles and computes at once", "prefix": "no flag: --emit=go makes a package of a name of its own",
 }
 
 // Dashed returns a flag as it is written on the command line: -i, --ranks.

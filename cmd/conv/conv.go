@@ -81,18 +81,6 @@ func checkUnnamed(flag, v, want string, isValue func(rest string) bool) error {
 		"tensor: %s=%s", flag, v, name, flag, want, flag, rest)
 }
 
-// parseSizes parses sizes: 1000,32.
-func parseSizes(v string) (dims []int64, err error) {
-	for _, s := range strings.Split(v, ",") {
-		n, err := tcs.ParseSize(s)
-		if err != nil {
-			return nil, err
-		}
-		dims = append(dims, n)
-	}
-	return dims, nil
-}
-
 // ReadOptions parses the flags for reading files: -t, -d, --index-base, --trust-input, --tmp
 // and --threads, if the command has them. files are the files that will be read.
 func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
@@ -114,11 +102,13 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	}
 	if v := x.String("d"); v != "" {
 		var err error
-		if err := checkUnnamed("-d", v, "N,N,...",
-			func(rest string) bool { _, err := parseSizes(rest); return err == nil }); err != nil {
+		if err := checkUnnamed("-d", v, "N,N,...", func(rest string) bool {
+			_, err := tcs.ParseSizes(rest)
+			return err == nil
+		}); err != nil {
 			return o, err
 		}
-		if o.Dims, err = parseSizes(v); err != nil {
+		if o.Dims, err = tcs.ParseSizes(v); err != nil {
 			return o, argv.Errorf("-d=%s: %v", v, err)
 		}
 		o.Order = len(o.Dims)

@@ -10,6 +10,7 @@ import (
 	"distaff/cmd/argv"
 	"distaff/codegen"
 	"distaff/codegen/cin"
+	"distaff/codegen/diag"
 	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/emit/clib"
 	"distaff/codegen/emit/gopkg"
@@ -84,8 +85,8 @@ func compile(x *invocation) (err error) {
 	stage := x.flags.String("emit")
 	pass, after := strings.CutPrefix(stage, "after:")
 	if passes := codegen.PassNames(); after && !slices.Contains(passes, pass) {
-		return argv.Errorf("--emit=%s: got no pass, want one of %s", stage,
-			strings.Join(passes, ", "))
+		return argv.Errorf("--emit=%s: got no pass, want one of %s%s", stage,
+			strings.Join(passes, ", "), diag.Meant(pass, passes))
 	}
 	if !after {
 		if stage, err = x.choice("emit", "cin", "provenance", "lattice", "schedule", "network",

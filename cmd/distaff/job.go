@@ -119,7 +119,7 @@ func (x *invocation) tensors(j *spmd.Job) error {
 		if err != nil {
 			return err
 		}
-		sizes, err := parseSizes(list)
+		sizes, err := tcs.ParseSizes(list)
 		if err != nil {
 			return argv.Errorf("-d=%s: %v", v, err)
 		}
@@ -132,20 +132,7 @@ func (x *invocation) tensors(j *spmd.Job) error {
 	return nil
 }
 
-// parseSizes parses sizes: 1000,32.
-func parseSizes(list string) ([]int64, error) {
-	var sizes []int64
-	for _, s := range strings.Split(list, ",") {
-		n, err := tcs.ParseSize(s)
-		if err != nil {
-			return nil, err
-		}
-		sizes = append(sizes, n)
-	}
-	return sizes, nil
-}
-
-// joinSizes formats sizes in the syntax of parseSizes.
+// joinSizes formats sizes in the syntax of tcs.ParseSizes.
 func joinSizes(sizes []int64) string {
 	words := make([]string, len(sizes))
 	for k, n := range sizes {

@@ -25,7 +25,9 @@ func ParseTree(text string) (*Tree, error) {
 		err = p.fail("a * or the end")
 	}
 	if err == nil && len(t.Children) == 0 {
-		err = p.fail("a *: a tree has two factors or more")
+		ways := []string{Auto.String(), Direct.String(), Pairwise.String()}
+		err = diag.At(diag.NetworkSyntax, text, 0, len(text), "--network: got %s, want %s, or a tree of two factors or more, as in (A*B)*C%s",
+			text, strings.Join(ways, ", "), diag.Meant(text, ways))
 	}
 	return t, err
 }

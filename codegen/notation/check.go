@@ -80,7 +80,8 @@ func (c *checker) use(a *Access) {
 	c.tensors[a.Name] = a.At
 	if _, ok := c.vars[a.Name]; ok {
 		c.err = c.at(diag.NameClash, nil, 0, a.At,
-			"got %s as a tensor and as an index variable, want two names", a.Name)
+			"got %s as a tensor and as an index variable, want two names%s", a.Name,
+			valueHint(a.Name, len(a.Vars)))
 		return
 	}
 	for k, v := range a.Vars {
@@ -92,8 +93,16 @@ func (c *checker) variable(v string, spans []Span, k int, whole Span) {
 	c.vars[v] = whole
 	if _, ok := c.tensors[v]; ok && c.err == nil {
 		c.err = c.at(diag.NameClash, spans, k, whole,
-			"got %s as an index variable and as a tensor, want two names", v)
+			"got %s as an index variable and as a tensor, want two names%s", v, valueHint(v, c.orders[v]))
 	}
+}
+
+// valueHint says where the value of a variable comes from that stands as an operand.
+func valueHint(v string, order int) string {
+	if order > 0 {
+		return ""
+	}
+	return "; a variable is no value: a tensor that holds its values, as in n(" + v + "), is given by -i=n:FILE"
 }
 
 func (c *checker) sum(e *Sum) {

@@ -44,7 +44,7 @@ func ParseExprIn(src string, at Span) (Expr, error) {
 	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the expression"}
 	x := p.expr()
 	if p.err == nil && p.peek().kind != tokEnd {
-		p.got(p.peek(), "an operator or the end of the expression")
+		p.gotMore(p.peek(), "an operator or the end of the expression")
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -81,7 +81,21 @@ func (p *parser) text(t token) string { return p.src[t.at.Pos:t.at.End] }
 
 // got fails at token t, which is not what is wanted there.
 func (p *parser) got(t token, want string) {
-	p.fail(diag.Syntax, t.at, "got %s, want %s%s", p.describe(t), want, hint(p.src, t.at))
+	p.gotHint(t, want, p.hint(t.at))
+}
+
+// gotHint fails at token t, which is not what is wanted there, with a hint of what to write.
+func (p *parser) gotHint(t token, want, hint string) {
+	p.fail(diag.Syntax, t.at, "got %s, want %s%s", p.describe(t), want, hint)
+}
+
+// gotMore fails at token t, before which all that the text wants has been read.
+func (p *parser) gotMore(t token, want string) {
+	hint := p.hint(t.at)
+	if hint == "" {
+		hint = productHint(t)
+	}
+	p.gotHint(t, want, hint)
 }
 
 func (p *parser) fail(code diag.Code, at Span, format string, args ...any) {
@@ -123,7 +137,7 @@ func (p *parser) statement() (*Stmt, error) {
 		s.RHS = p.expr()
 	}
 	if p.err == nil && p.peek().kind != tokEnd {
-		p.got(p.peek(), "an operator or the end of the statement")
+		p.gotMore(p.peek(), "an operator or the end of the statement")
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -143,7 +157,12 @@ func (p *parser) access(name token) *Access {
 		return a
 	}
 	for p.err == nil {
-		v := p.expect(tokName, "an index variable")
+		v := p.peek()
+		if v.kind != tokName {
+			p.gotHint(v, "an index variable", p.callHint(a.Name, v))
+			break
+		}
+		p.next()
 		a.Vars = append(a.Vars, p.text(v))
 		a.VarAt = append(a.VarAt, v.at)
 		if p.err != nil {
@@ -155,11 +174,7 @@ func (p *parser) access(name token) *Access {
 			a.At.End = t.at.End
 			return a
 		default:
-			want := `"," or ")" after an index variable of ` + a.Name
-			if t.kind == '(' {
-				want += "; " + a.Name + "(...) is a tensor's access, and sum(i, ...) the only function"
-			}
-			p.got(t, want)
+			p.gotHint(t, `"," or ")" after an index variable of `+a.Name, p.callHint(a.Name, t))
 		}
 	}
 	return a
@@ -201,7 +216,11 @@ func (p *parser) factor() Expr {
 		return &Neg{X: x, At: Span{t.at.Pos, x.Span().End}}
 	case '(':
 		x := p.expr()
-		p.expect(')', `an operator or ")"`)
+		if t := p.peek(); t.kind != ')' {
+			p.gotMore(t, `an operator or ")"`)
+			return x
+		}
+		p.next()
 		return x
 	case tokNumber:
 		return p.number(t)
@@ -237,8 +256,11 @@ func (p *parser) sum(name token) Expr {
 		return s
 	}
 	s.X = p.expr()
-	end := p.expect(')', `an operator or ")" at the end of sum(...)`)
-	s.At.End = end.at.End
+	end := p.peek()
+	if end.kind != ')' {
+		p.gotMore(end, `an operator or ")" at the end of sum(...)`)
+	}
+	s.At.End = p.next().at.End
 	return s
 }
 

@@ -49,7 +49,8 @@ func TestParse(t *testing.T) {
 		{"A(i) = sum(i)*sum()", "A(i) = sum(i)*sum", "(sum(i)*sum)"},
 		{"A(i) = sum(i)*sum(j, B(j))", "A(i) = sum(i)*sum(j, B(j))", "(sum(i)*sum[j]{B(j)})"},
 		{"a = sum + 1", "a = sum + 1", "(sum+1)"},
-		{"a = 1e-3 + 2. + .5 + 1E+4*x_1", "a = 1e-3 + 2. + .5 + 1E+4*x_1", "(((1e-3+2.)+.5)+(1E+4*x_1))"},
+		{"a = 1e-3 + 2. + .5 + 1E+4*x_1",
+			"a = 1e-3 + 2. + .5 + 1E+4*x_1", "(((1e-3+2.)+.5)+(1E+4*x_1))"},
 		{" a\t=\n b \r\n", "a = b", "b"},
 	} {
 		s, err := Parse(c.src)
@@ -98,7 +99,43 @@ func TestParseErrors(t *testing.T) {
 			`got "[", want "=" or "+=" after the left side; indices stand in parentheses, as in A(i,j)`, 1},
 		{"A(i) = B[i]", `indices stand in parentheses`, 8},
 		{"A(i) = sin(B(i))",
-			`want "," or ")" after an index variable of sin; sin(...) is a tensor's access, and sum(i, ...) the only function`, 12},
+			`want "," or ")" after an index variable of sin; there is no sin: compute its values outside, and give them as a tensor (-i=T:FILE)`, 12},
+		{"A(i) = C(B(i))",
+			`want "," or ")" after an index variable of C; C(...) is a tensor's access, and sum(i, ...) the only function`, 10},
+		{"y(i) = exp(x(i))", "there is no exp: compute its values outside", 12},
+		{"y(i) = 2 * log(x(i) + 1)", "there is no log: compute its values outside", 16},
+		{"y(i) = conj(x(i))", "there is no conj: compute its values outside", 13},
+		{"y(i) = exp(2)", "there is no exp: compute its values outside", 11},
+		{"y(i) = max(x(i), z(i))", "there is no max: compute its values outside", 12},
+		{"y(i) = pow(x(i), 2)", "a power is a product, as in x(i)*x(i)", 12},
+		{"y(i) = x(i) > 1",
+			"there are no comparisons: give their outcome as a tensor of zeros and ones, and multiply by it, as in m(i)*x(i)", 12},
+		{"y(i) = (x(i) <= 1) * x(i)", "there are no comparisons", 13},
+		{"y(i) = x(i) == 1", "there are no comparisons", 12},
+		{"y(i) = x(i) != 1", "there are no comparisons", 12},
+		{"y(i) = X(i,0)",
+			"an index is a variable: one coordinate of k is taken by a tensor that is 1 there alone, as in X(i,k)*e(k)", 11},
+		{"y(i) = x(i+1)",
+			"an index is a variable alone: another coordinate of it is taken by a matrix that is 1 where both meet, as in S(i,j)*x(j)", 10},
+		{"y(i) = 2x(i)", "a product has a * between its factors, as in 2*x(i)", 8},
+		{"y(i) = sum(j, 2 A(i,j))", "a product has a * between its factors", 16},
+		{"y(i) = (x(i))(z(i))", "a product has a * between its factors", 13},
+		{"y(i) = A(i,j) .* B(i,j)",
+			"* is elementwise where both factors have the same variables, as in A(i,j)*B(i,j)", 14},
+		{"y(i) = A(i,j)./B(i,j)", "/ is elementwise where both sides have the same variables", 13},
+		{"y(i) = x.T", "a transpose is another order of variables, as in A(j,i)", 8},
+		{"y(i) = A(i,j)'", "a transpose is another order of variables", 13},
+		{"if (x(i)) y(i) = 1",
+			"there are no conditions: give a tensor of zeros and ones, and multiply by it, as in m(i)*x(i)", 5},
+		{"y(i) = 1 if x(i)", "there are no conditions", 9},
+		{"y(i) = x(i) ? 1 : 2", "there are no conditions", 12},
+		{"while x",
+			"a statement has no loops of its own: variables run over their ranges, and repeat, of a job file, runs statements again (docs/jobs.md)", 6},
+		{"for (i = 0)", "a statement has no loops of its own", 7},
+		{"for(i) = 2x(i)", "a product has a * between its factors", 10},
+		{"y(i) = x(i) and z(i)", "there is no logic: of zeros and ones a*b is and, and 1-a is not", 12},
+		{"y(i) *= x(i)", "the old value may stand on the right side, as in y(i) = y(i)*x(i)", 5},
+		{"y(i) = x(i); z(i) = y(i)", "a command has one statement, and a job file has several", 11},
 		{"A(i) = B(i)^2",
 			`want an operator or the end of the statement; a power is a product, as in x(i)*x(i)`, 11},
 		{"A(i) = B(i)**2",
@@ -151,9 +188,8 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestCaret(t *testing.T) {
-	_, err := Parse("A(i) =\tB(i) ? C(i)")
-	want :=
-		"got \"?\", want an operator or the end of the statement\n    A(i) = B(i) ? C(i)\n                ^"
+	_, err := Parse("A(i) =\tB(i) $ C(i)")
+	want := "got \"$\", want an operator or the end of the statement\n    A(i) = B(i) $ C(i)\n                ^"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

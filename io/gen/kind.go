@@ -2,7 +2,6 @@ package gen
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -37,6 +36,9 @@ func Parse(tensor, kind string) (*Kind, error) {
 	}
 	n, ok := parameters[k.name]
 	if !ok {
+		if ours, ok := taco[k.name]; ok {
+			return nil, bad("TACO's " + k.name + " is here -g=" + tcs.Printable(tensor) + ":" + ours)
+		}
 		return nil, bad("there is no kind " + strconv.Quote(k.name))
 	}
 	if len(parts)-1 != n {
@@ -44,7 +46,7 @@ func Parse(tensor, kind string) (*Kind, error) {
 	}
 	switch k.name {
 	case "uniform", "zipf":
-		if k.nnz, ok = whole(parts[1]); !ok {
+		if k.nnz, ok = tcs.ParseCount(parts[1]); !ok {
 			return nil, bad("NNZ is " + strconv.Quote(parts[1]) + ", no count")
 		}
 		if k.name == "zipf" {
@@ -55,20 +57,17 @@ func Parse(tensor, kind string) (*Kind, error) {
 			}
 		}
 	case "banded":
-		if k.width, ok = whole(parts[1]); !ok {
+		if k.width, ok = tcs.ParseCount(parts[1]); !ok {
 			return nil, bad("WIDTH is " + strconv.Quote(parts[1]) + ", no count")
 		}
 	}
 	return k, nil
 }
 
-// whole parses a count, which may be written as 1e6.
-func whole(s string) (int64, bool) {
-	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return v, v >= 0
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	return int64(f), err == nil && f >= 0 && f < 1<<62 && f == math.Trunc(f)
+// taco has the letters of TACO's kinds, each with what it is and what is written here.
+var taco = map[string]string{
+	"d": "dense", "r": "dense", "u": "uniform:NNZ", "s": "uniform:NNZ", "h": "uniform:NNZ", "v": "uniform:NNZ", "l": "uniform:NNZ",
+	"f": "banded:WIDTH", "b": "banded:WIDTH",
 }
 
 // String returns the kind in the syntax of -g, without :int.

@@ -37,6 +37,31 @@ func ParseSize(s string) (int64, error) {
 	return n, nil
 }
 
+// ParseCount reads a count, which may be written as 1e6; false for a text that is none.
+func ParseCount(s string) (int64, bool) {
+	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return v, v >= 0
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return int64(f), err == nil && f >= 0 && f < 1<<62 && f == math.Trunc(f)
+}
+
+// ParseSizes reads sizes of modes as flags give them, 1000,32, each of which may be written as 1e6.
+func ParseSizes(list string) ([]int64, error) {
+	var sizes []int64
+	for s := range strings.SplitSeq(list, ",") {
+		if n, ok := ParseCount(strings.TrimSpace(s)); ok && strings.ContainsAny(s, "eE") {
+			s = strconv.FormatInt(n, 10)
+		}
+		n, err := ParseSize(s)
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
+}
+
 func sizeError(got string) error {
 	return fmt.Errorf("got size %s, want a whole number from 0 to %d (2^61)", got, int64(MaxSize))
 }
