@@ -52,9 +52,11 @@ func dataFlags() []cli.Flag {
 			"`T:LEVELS[:ORDER]` how tensor T is stored, outermost level first: "+levelKinds()+
 				"; B:ds is CSR, B:ds:1,0 CSC, B:sss CSF"),
 		list("t", al("type"), catData,
-			"`T:TYPE` float64, float32, int64, int32, complex128 or complex64"),
+			"`T:TYPE` float64, float32, int64, int32, complex128 or complex64, or TACO's names; "+
+				"a type that is not stored, as uint8, is read into a wider one"),
 		list("d", al("dims"), catData,
-			"`i:N` or T:N,N,... the size of an index variable, or of each mode of a tensor"),
+			"`i:N` or T:N,N,... the size of an index variable, or of each mode of a tensor; 1e6 "+
+				"is 1000000"),
 		list("i", al("input"), catData,
 			"`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz and .zst too); "+
 				"T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
@@ -81,8 +83,8 @@ func placeFlags() []cli.Flag {
 			"`COMMAND(...),...` scheduling commands, applied in order; the default schedule is "+
 				"then off"),
 		text("m", al("machine"), catSchedule,
-			"`GRID` arranges the ranks in a grid named M, as in 2x2, or in a hierarchy, as in "+
-				"\"nodes=2x2;gpus=4\" (default: one dimension with all ranks)"),
+			"`GRID` arranges the ranks in a grid named M, as in 2x2 or Grid(2,2), or in a "+
+				"hierarchy, as in \"nodes=2x2;gpus=4\" (default: one dimension with all ranks)"),
 		list("p", al("place"), catSchedule,
 			"`\"B(x,y) -> M(x)\"` where the pieces of tensor B lie: a mode is cut evenly over a "+
 				"dimension of the machine, * copies, a number fixes a coordinate; a hierarchy "+

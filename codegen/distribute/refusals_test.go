@@ -59,6 +59,10 @@ func TestRefusals(t *testing.T) {
 		{"divide(i,io,ii,M.z), distribute(io)", "got M.z, and the machine 2x2 has no dimension z", "M.z"},
 		{"distribute(i,io,ii,M), unroll(ii,M.2)", "got M.2, and the machine 2x2 has no dimension 2",
 			"M.2"},
+		{"distribute(i,io,ii,Grid(3,2))", "distribute: got Grid(3,2), and the machine M is 2x2; " +
+			"-m=3x2, or a machine of a job file, makes it that", "Grid(3,2)"},
+		{"distribute(i,io,ii,Grid(3,y))", "distribute: got \"y\", want an extent of 1 or more",
+			"Grid(3,y)"},
 		{"distribute(i,io,ii,N)", "distribute: got N, want the machine: M", "N"},
 		{"distribute(i,io,ii,M.nodes)", "distribute: got M.nodes, want the machine: M", "M.nodes"},
 		{"distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)",

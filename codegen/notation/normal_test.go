@@ -52,8 +52,15 @@ func TestCheck(t *testing.T) {
 		{"a = " + strings.Repeat("(b+c)*", 13) + "b", diag.TooLarge, 0},
 		{"a = " + strings.Repeat("(b+c)*", 500) + "b", diag.TooLarge, 0},
 		{"a = 1/sum(i, x(i)*" + strings.Repeat("(b+c)*", 500) + "b)", diag.TooLarge, 0},
+		{"x(i) = i", diag.NameClash, 7},
+		{"y = i * x(i)", diag.NameClash, 10},
 	} {
 		err := Check(mustParse(t, c.src))
+		if value := "a variable is no value: a tensor that holds its values, as in n(i), is given by -i=n:FILE"; c.src == "x(i) = i" || c.src == "y = i * x(i)" {
+			if err == nil || !strings.Contains(err.Error(), value) {
+				t.Errorf("Check(%q): got %v, want %q", c.src, err, value)
+			}
+		}
 		if c.code == "" {
 			if err != nil {
 				t.Errorf("Check(%.60q): %v", c.src, err)
