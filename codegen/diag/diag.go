@@ -5,6 +5,13 @@
 // place: a caret under the statement's or flag's own text, or file:line:column.
 // ExitCode tells the process how to end. A broken invariant of ours is no
 // Error: it panics with "BUG:".
+//
+// # Files
+//
+//	diag.go     errors and their text
+//	codes.go    the codes
+//	shown.go    text of the user's in messages
+//	nearest.go  the word that a user may have meant
 package diag
 
 import (

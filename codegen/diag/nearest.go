@@ -2,8 +2,8 @@ package diag
 
 import "strings"
 
-// Meant returns the question that ends a message about a word that is none of those that there are:
-// "; did you mean split?", or "" if no word is near.
+// Meant returns a question for the end of a message that refuses a word: "; did you mean split?".
+// words are the words that would be right. It returns "" if none of them is near.
 func Meant(typed string, words []string) string {
 	for _, w := range words {
 		if strings.EqualFold(w, typed) {

@@ -43,7 +43,7 @@ var aliases = map[string]Type{
 	"ulong": Int64, "ulonglong": Int64, "uint64": Int64,
 }
 
-// native lists the aliases whose own type is the type that values are kept in.
+// native lists the aliases that are only other names of a type that is stored.
 var native = []string{"double", "float", "complexdouble", "complexfloat", "int", "long", "longlong"}
 
 // Parse returns the type with the given name. It also accepts TACO's names.

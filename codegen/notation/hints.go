@@ -6,12 +6,19 @@ import (
 	"strings"
 )
 
-// absent has what programs write and the language lacks, as the text at a mistake begins, with what
-// to write in its place. Of two that begin alike the longer comes first.
-var absent = []struct{ text, hint string }{
+// written lists operators of other languages that stand for what this language writes otherwise, each
+// with a hint: what to write instead.
+var written = []replacement{
 	{"[", "indices stand in parentheses, as in A(i,j)"},
 	{"^", "a power is a product, as in x(i)*x(i)"},
 	{"@", "a matrix product is a sum over the variable that its factors share, as in A(i,k)*B(k,j)"},
+}
+
+type replacement struct{ text, hint string }
+
+// absent lists operators of other languages that this language lacks, each with a hint: what to write
+// instead. If one operator begins with another, the longer one comes first.
+var absent = []replacement{
 	{":=", `an assignment is one "="`},
 	{"-=", "to subtract, add the negative, as in y(i) += -x(i)"},
 	{"*=", "the old value may stand on the right side, as in y(i) = y(i)*x(i)"},
@@ -34,13 +41,13 @@ const (
 	noLoop       = "a statement has no loops of its own: variables run over their ranges, and repeat, of a job file, runs statements again (docs/jobs.md)"
 )
 
-// keywords are words of programs, with what is said where one stands between the parts of a statement.
+// keywords has the keywords of other languages, each with a hint: what to write instead.
 var keywords = map[string]string{
 	"if": noCondition, "else": noCondition, "where": noCondition, "and": noLogic, "or": noLogic, "not": noLogic,
 	"while": noLoop, "for": noLoop, "forall": noLoop,
 }
 
-// functions are functions of other languages, with what is written in their place.
+// functions has functions of other languages, each with a hint: what to write instead.
 var functions = map[string]string{
 	"pow": "a power is a product, as in x(i)*x(i)", "square": "a square is a product, as in x(i)*x(i)",
 	"transpose": transposed, "trace": "a trace has one variable twice, as in t = A(i,i)",
@@ -48,38 +55,46 @@ var functions = map[string]string{
 	"norm": "the square of a norm is s = x(i)*x(i), and there is no root", "mean": "a mean is a sum over a count, as in m = x(i)/n",
 }
 
-// values are functions of values, of which the language has none.
+// values lists functions of numbers. The language has no such function.
 var values = strings.Fields("exp log log2 log10 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh abs sign floor ceil round " +
 	"conj real imag angle max min mod erf relu sigmoid inv det")
 
-// hint says how the notation writes what stands at a place where the grammar does not want it, or "".
+// hint returns a hint for a mistake at a place of the text: how the notation writes what the user
+// may have meant. It returns "" if it knows none.
 func (p *parser) hint(at Span) string {
 	rest, before := p.src[at.Pos:p.part.End], p.src[p.part.Pos:at.Pos]
 	starts := func(s string) bool { return strings.HasPrefix(rest, s) }
 	word := p.src[at.Pos:at.End]
 	switch {
+	case starts("*") && strings.HasSuffix(before, "*"):
+		return "; a power is a product, as in x(i)*x(i)"
+	case p.alone:
+		return begins(rest, written)
 	case keywords[p.text(p.toks[0])] != "" && at.Pos > p.toks[0].at.Pos && !strings.Contains(before, "="):
 		return "; " + keywords[p.text(p.toks[0])]
 	case keywords[word] != "":
 		return "; " + keywords[word]
-	case starts("*") && strings.HasSuffix(before, "*"):
-		return "; a power is a product, as in x(i)*x(i)"
 	case starts("=") && strings.HasSuffix(before, "="):
 		if strings.Count(before, "=") > 1 {
 			return "; " + noComparison
 		}
 		return `; an assignment is one "="`
 	}
-	for _, a := range absent {
-		if starts(a.text) {
+	return begins(rest, slices.Concat(written, absent))
+}
+
+// begins returns the hint of the first operator of a list with which a text begins, or "".
+func begins(text string, list []replacement) string {
+	for _, a := range list {
+		if strings.HasPrefix(text, a.text) {
 			return "; " + a.hint
 		}
 	}
 	return ""
 }
 
-// callHint says what is written in the place of an access that is a call of a function, or has an index that
-// is no variable: at is what stands there.
+// callHint returns a hint for a mistake in the parentheses of an access: a call of a function, or an
+// index that is not a variable. name is the tensor's name, and at is the token that is wrong.
 func (p *parser) callHint(name string, at token) string {
 	switch {
 	case functions[name] != "":
@@ -96,7 +111,7 @@ func (p *parser) callHint(name string, at token) string {
 	return p.hint(at.at)
 }
 
-// productHint says that a product has its sign, where an operand follows another one.
+// productHint returns the hint for an operand that follows another operand without a sign.
 func productHint(t token) string {
 	if t.kind == tokName || t.kind == tokNumber || t.kind == '(' {
 		return "; a product has a * between its factors, as in 2*x(i)"

@@ -41,7 +41,7 @@ func ParseIn(src string, at Span) (*Stmt, error) {
 // ParseExprIn reads a part of src that is an expression by SPEC's grammar. Spans, of
 // errors too, are those of src.
 func ParseExprIn(src string, at Span) (Expr, error) {
-	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the expression"}
+	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the expression", alone: true}
 	x := p.expr()
 	if p.err == nil && p.peek().kind != tokEnd {
 		p.gotMore(p.peek(), "an operator or the end of the expression")
@@ -59,6 +59,7 @@ type parser struct {
 	part  Span // of src, that is parsed
 	toks  []token
 	end   string // what tokEnd is called in messages
+	alone bool   // the text is an expression of something else than a statement
 	k     int
 	depth int
 	err   *diag.Error
@@ -92,7 +93,7 @@ func (p *parser) gotHint(t token, want, hint string) {
 // gotMore fails at token t, before which all that the text wants has been read.
 func (p *parser) gotMore(t token, want string) {
 	hint := p.hint(t.at)
-	if hint == "" {
+	if hint == "" && !p.alone {
 		hint = productHint(t)
 	}
 	p.gotHint(t, want, hint)

@@ -47,8 +47,9 @@ func mergeby(s *state) error {
 	return nil
 }
 
-// galloping refuses Gallop of loops in which no search can be made, as the commands have left them:
-// those that visit coordinates which one operand alone has, or that no operand tells.
+// galloping refuses Gallop for a loop that cannot search. It looks at the loops that all commands
+// together have made. A loop cannot search if it visits coordinates that one operand alone has, or
+// if it computes its coordinates.
 func (s *state) galloping() error {
 	var err error
 	cin.Walk(s.body, func(t cin.Stmt) {

@@ -20,9 +20,8 @@ var (
 	kinds      = []string{"Hash", "List", "Bitmap", "Dense", "Sorted", "Marks", "Positions", "Terms"}
 )
 
-// words are those of the language that stand behind the first argument of a command.
-var words = slices.Concat(units, races, cuts, bounds, merges, assemblies, schedules, kinds,
-	strategy.Libraries)
+// words lists the words of the language. They follow the first argument of a command.
+var words = slices.Concat(units, races, cuts, bounds, merges, assemblies, schedules, kinds, strategy.Libraries)
 
 // scopes are TACO's types of the enumerations, which its C++ interface writes in front of a word.
 var scopes = []string{"ParallelUnit", "OutputRaceStrategy", "BoundType", "MergeStrategy",
@@ -70,14 +69,14 @@ func (c *Command) spell() {
 	}
 }
 
-// wanted returns the error for argument k, which is none of the words that may stand there.
+// wanted returns the error for argument k, which is not one of the words that the command takes there.
 func (s *state) wanted(k int, among []string) error {
 	got := s.cmd.Args[k].Text
 	return s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want %s%s", s.cmd.Name, got, diag.Either(among), diag.Meant(got, among))
 }
 
-// parallelLast returns the commands with each parallelize behind the commands that change loops,
-// wherever the list has it. All commands that change loops assume that loops run in order.
+// parallelLast returns the commands with each parallelize after all commands that change loops,
+// because these assume that loops run in order.
 func parallelLast(list []*Command) []*Command {
 	last := -1 // the last command that changes loops
 	for k, c := range list {

@@ -122,7 +122,8 @@ var drawnCommands = strings.Fields(
 // drawForm draws.
 var (
 	insideParallel = strings.Fields(
-		"parallelize parallelize parallelize workspace flatten longrows tile vectorize prefetch nontemporal")
+		"parallelize parallelize parallelize workspace flatten longrows tile vectorize prefetch " +
+			"nontemporal split unroll reorder mergeby precompute")
 	formCommands = strings.Fields(
 		"workspace flatten longrows tile vectorize prefetch jam nontemporal layout")
 )
@@ -201,6 +202,9 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	case "reorder":
 		list := slices.Clone(vars)
 		rng.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
+		if rng.IntN(4) == 0 {
+			return kind, "order({" + strings.Join(list, ",") + "})"
+		}
 		return kind, "reorder(" + strings.Join(list[:min(len(list), 2+rng.IntN(3))], ",") + ")"
 	case "pos":
 		if rng.IntN(4) > 0 {
