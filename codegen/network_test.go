@@ -24,7 +24,7 @@ func TestNetworkRefusals(t *testing.T) {
 		{product, "A**B*C", diag.NetworkSyntax, 2, "got *, want the name of a tensor or a ("},
 		{product, "A*()*B*C", diag.NetworkSyntax, 3, "got ), want the name of a tensor or a ("},
 		{product, "A*B*C+D", diag.NetworkSyntax, 5, "got +, want a * or the end"},
-		{product, "A", diag.NetworkSyntax, 1, "a tree has two factors or more"},
+		{product, "A", diag.NetworkSyntax, 0, "want auto, direct, pairwise, or a tree of two factors or more"},
 		{product, "((A*B)*C)*D", diag.NetworkRefused, 10, "got D, which is no factor"},
 		{product, "(A*B)*R", diag.NetworkRefused, 6, "got R, which is no factor"},
 		{product, "(A*B)*i", diag.NetworkRefused, 6, "got i, which is no factor"},

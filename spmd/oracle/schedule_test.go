@@ -501,7 +501,7 @@ func TestScheduleShrinks(t *testing.T) {
 
 // used tells whether a later command names a variable that command makes.
 func used(command string, later []string) bool {
-	args := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune("(),", r) })
+	args := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune("(),{}", r) })
 	return slices.ContainsFunc(args[1:], func(v string) bool {
 		return v[0] >= 'u' && slices.ContainsFunc(later,
 			func(c string) bool { return strings.Contains(c, v) })
