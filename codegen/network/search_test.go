@@ -404,7 +404,8 @@ func TestTreeOfPlan(t *testing.T) {
 // TestTrees: what is no tree is refused at its place.
 func TestTrees(t *testing.T) {
 	for text, want := range map[string]string{"": "got the end, want the name of a tensor or a (",
-		"A": "want a *", "A*": "got the end", "(A*B": "want a * or a )",
+		"A": "want auto, direct, pairwise, or a tree of two factors or more", "A*": "got the end",
+		"(A*B": "want a * or a )",
 		"A*B)": "got ), want a * or the end", "A+B": "got +"} {
 		_, err := ParseTree(text)
 		var d *diag.Error
