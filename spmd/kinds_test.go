@@ -73,7 +73,7 @@ func TestWiderTypes(t *testing.T) {
 }
 
 // TestQuotientsOfIntegersNoted: "/" of integers drops the remainder, which a note tells unless a type given
-// makes the statement one of floats.
+// makes the statement one of floats, or says that integers are meant.
 func TestQuotientsOfIntegersNoted(t *testing.T) {
 	for _, c := range []struct {
 		stmt, typ, result string
@@ -81,6 +81,7 @@ func TestQuotientsOfIntegersNoted(t *testing.T) {
 	}{
 		{"y(i) = 1/2*x(i)", "int32", "", true}, {"y(i) = 1/2*x(i)", "bool", "", true}, {"y(i) = x(i)/3", "int64", "", true}, {"y(i) = 2*x(i)", "int32", "", false},
 		{"y(i) = 1/2*x(i)", "float32", "", false}, {"y(i) = 1/2*x(i)", "int32", "float64", false}, {"y(i) = 1.0/2*x(i)", "int32", "", false},
+		{"y(i) = x(i)/x(i)", "int32", "", false}, {"y(i) = x(i)/3", "int64", "int64", false}, {"y(i) = x(i)/(x(i)+1)", "int64", "", true},
 	} {
 		var notes []string
 		j := &spmd.Job{Statement: c.stmt, Types: map[string]string{"x": c.typ}, Sizes: map[string][]int64{"i": {9}}, Inputs: map[string]spmd.Input{"x": spmd.Generated("dense:int")}}

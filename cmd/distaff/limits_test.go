@@ -25,11 +25,11 @@ func TestTooManyThreads(t *testing.T) {
 		args      []string
 		env, says string
 	}{
-		{append(run, "--threads=300000"), "", "--threads=300000: a rank has "},
-		{append(run, "--threads=1000000000", "--ranks=2"), "", "--threads=1000000000: a rank has "},
-		{run, "OMP_NUM_THREADS=1000000000", "OMP_NUM_THREADS=1000000000: a rank has "},
+		{append(run, "--threads=300000"), "", "--threads=300000: want at most "},
+		{append(run, "--threads=1000000000", "--ranks=2"), "", "--threads=1000000000: want at most "},
+		{run, "OMP_NUM_THREADS=1000000000", "OMP_NUM_THREADS=1000000000: want at most "},
 		{run, "OMP_NUM_THREADS=99999999999999999999",
-			"OMP_NUM_THREADS=99999999999999999999: a rank has "},
+			"OMP_NUM_THREADS=99999999999999999999: want at most "},
 		{[]string{"convert", "x.tns", "x.tcs", "--threads=300000"}, "",
 			"--threads=300000: at most "},
 	} {

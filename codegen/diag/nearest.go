@@ -26,9 +26,9 @@ func Either(words []string) string {
 }
 
 // Nearest returns the name closest to what was typed by edit distance, or "" if
-// none is close. Ties go to the first in alphabetical order.
+// none is close. Upper and lower case are the same. Ties go to the first in alphabetical order.
 func Nearest(typed string, names []string) string {
-	best, bestDist := "", 1+len(typed)/3
+	best, bestDist := "", 1+len(typed)/4
 	if len(typed) == 1 {
 		return ""
 	}
@@ -36,7 +36,7 @@ func Nearest(typed string, names []string) string {
 		if len(n) == 1 {
 			continue
 		}
-		d := distance(typed, n)
+		d := distance(strings.ToLower(typed), strings.ToLower(n))
 		// A long name's beginning is a likely slip too: --mem for --memory-limit.
 		if len(typed) >= 3 && strings.HasPrefix(n, typed) {
 			d = min(d, 1)

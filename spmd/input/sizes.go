@@ -84,8 +84,9 @@ func (r *Reader) Infer() error {
 	return r.bindGenerated()
 }
 
-// noteTypes tells the user of types whose values are kept in other ones, and of quotients of
-// integers, where the statement computes in type t.
+// noteTypes tells the user of types whose values are kept in other types. If the statement computes
+// in t, an integer type, it also tells of quotients that may drop a remainder, unless the user has
+// given the result an integer type. x/x drops none.
 func (r *Reader) noteTypes(t dtype.Type) {
 	if !r.Env.Root() {
 		return
@@ -96,11 +97,13 @@ func (r *Reader) noteTypes(t dtype.Type) {
 	divides := false
 	notation.Walk(r.p.Stmt.RHS, func(e notation.Expr) bool {
 		b, ok := e.(*notation.Binary)
-		divides = divides || ok && b.Op == '/'
+		divides = divides ||
+			ok && b.Op == '/' && notation.ExprString(b.X) != notation.ExprString(b.Y)
 		return !divides
 	})
-	if divides && t.IsInt() {
-		r.Env.Note(fmt.Sprintf(`%s is computed in %s, where "/" drops the remainder: 1/2 is 0; -t=%s:float64 divides as floats do`, r.p.Result, t, r.p.Result))
+	if divides && t.IsInt() && !r.p.Types[r.p.Result].IsInt() {
+		r.Env.Note(fmt.Sprintf(`%s is computed in %s, where "/" drops the remainder: 1/2 is 0; `+
+			`-t=%s:float64 divides as floats do`, r.p.Result, t, r.p.Result))
 	}
 }
 
