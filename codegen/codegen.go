@@ -107,6 +107,9 @@ type Request struct {
 	// store no more than the range.
 	Schedule []string
 	Parts    []string
+	// Elsewhere has the variables and tensors, as the user named them, that only terms of the
+	// statement have which Normal lacks: a command that names one of them is for these terms.
+	Elsewhere []string
 	// ConvertBySize says that the operands that are converted to fit the order of the loops are chosen
 	// by the sizes of their modes, and not by the entries that they store: a schedule is then taken,
 	// or refused, whatever they store.

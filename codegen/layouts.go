@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"distaff/codegen/format"
-	"distaff/codegen/schedule"
 )
 
 // layoutGain is how many times a leaf reads each value of a dense operand at least, where these lie
@@ -116,7 +115,7 @@ func (c *compilation) useText(u *use) string {
 // givenLayouts does what the schedule's layout commands say. What is wrong with other commands is
 // told when these are applied.
 func (c *compilation) givenLayouts() error {
-	list, err := schedule.Parse(c.request.Schedule)
+	list, err := c.parsed()
 	if err != nil {
 		return nil
 	}

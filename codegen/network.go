@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -210,7 +211,7 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	}
 	switch f := f.(type) {
 	case *notation.Access:
-		out.Text, out.Matrix = f.Name, c.byKey[useKey(f)].given.Type == c.unit.Compute
+		out.Text, out.Matrix = cmp.Or(c.request.Names[f.Name], f.Name), c.byKey[useKey(f)].given.Type == c.unit.Compute
 		add(f)
 	case *notation.Number:
 	case *notation.Group:

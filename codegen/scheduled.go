@@ -65,13 +65,19 @@ func (n *nest) perfectNest(vars []string) cin.Stmt {
 	return s
 }
 
+// parsed returns the request's scheduling commands that are for the terms at hand.
+func (c *compilation) parsed() ([]*schedule.Command, error) {
+	list, err := schedule.Parse(c.request.Schedule)
+	return schedule.Part(list, c.request.Elsewhere), err
+}
+
 // schedule applies the request's scheduling commands, if there are any.
 func (c *compilation) schedule() (err error) {
 	c.unit.CIN = c.plain
 	if c.request.Schedule == nil {
 		return nil
 	}
-	if c.commands, err = schedule.Parse(c.request.Schedule); err != nil {
+	if c.commands, err = c.parsed(); err != nil {
 		return err
 	}
 	formats := map[string]format.Format{}

@@ -215,9 +215,11 @@ func (s *Statement) Machine() *Machine { return s.machine }
 func (c *checker) distribution(s *Statement, commands []*schedule.Command) error {
 	s.machine = nil
 	distributes := slices.ContainsFunc(commands, (*schedule.Command).Distributes)
-	if distributes && len(s.lines) > 0 {
-		return c.f.Errorf(notation.Span(s.lines[0].span), Declaration,
-			"got %s under a statement that commands distribute: both say which rank runs what, want one of them", s.lines[0].word)
+	for _, b := range s.lines { // --network says what the loops of a leaf are, and goes with any schedule of ranks
+		if distributes && slices.Contains(blockSchedule, b.word) {
+			return c.f.Errorf(notation.Span(b.span), Declaration,
+				"got %s under a statement that commands distribute: both say which rank runs what, want one of them", b.word)
+		}
 	}
 	for _, x := range commands {
 		args := x.Args

@@ -1,6 +1,8 @@
 package jobfile
 
 import (
+	"slices"
+
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 )
@@ -15,7 +17,10 @@ type parser struct {
 var keywords = []string{"param", "machine", "tensor", "place", "repeat", "print"}
 
 // blockWords begin lines under a statement that are no scheduling commands.
-var blockWords = []string{"split", "order", "extend", "map", "network", "intermediate-order"}
+var blockWords = append(slices.Clone(blockSchedule), "network", "intermediate-order")
+
+// blockSchedule are those of them that say which rank runs what.
+var blockSchedule = []string{"split", "order", "extend", "map"}
 
 // items reads items up to the end of the file, or the brace that closes the repeat in which
 // they are: depth is the number of repeats around them.

@@ -20,7 +20,8 @@ const (
 type Command struct {
 	Name string
 	Args []Arg
-	arg  // the whole of it
+	arg           // the whole of it
+	of   *Command // in the schedule of the whole statement; nil for this one
 }
 
 // Arg is an argument: a name, a number, an access, an expression, a text in quotes, or a list in

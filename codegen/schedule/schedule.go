@@ -18,6 +18,7 @@
 //	schedule.go     Apply, and the state that commands change
 //	parse.go        the text of commands
 //	spelling.go     words of the language, and how TACO and DISTAL write them
+//	part.go         the commands for some of the terms
 //	check.go        what a scheduled statement must keep
 //	split.go        split and divide
 //	fuse.go         fuse; fission.go, the loop fission that it may need

@@ -38,6 +38,7 @@ func TestNetworkLines(t *testing.T) {
 			"--network=(B * D)*C --intermediate-order=1"},
 		{[]string{"  intermediate-order 2"}, "--intermediate-order=2"},
 		{[]string{"  network (B*C)*D", "  split i:3"}, "--split=i:3 --network=(B*C)*D"},
+		{[]string{"  network (B*C)*D", "  distribute(i)"}, "-s=distribute(i) --network=(B*C)*D"},
 	} {
 		for _, ranks := range []int{1, 3} {
 			dir := t.TempDir()

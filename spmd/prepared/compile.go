@@ -1,13 +1,17 @@
 package prepared
 
 import (
+	"cmp"
+	"errors"
 	"math"
 	"slices"
 	"strings"
 
 	"distaff/codegen"
+	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/codegen/schedule"
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/spmd/bridge"
@@ -119,13 +123,18 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 	if k.forms, err = k.Reader.Env.Forms(); err != nil {
 		return err
 	}
+	if err := k.allHeard(); err != nil {
+		return k.ofAllTerms(like, err)
+	}
 	k.leaves = nil
+	var refused error
+	networks := 0 // groups whose terms are contracted as the user said
 	for _, g := range k.Problem.Blocking.Groups {
 		s := k.leafOf(like)
 		s.accumulate, s.norm = into, k.part(g.Terms)
 		s.inPlace = k.oldOperand()
 		if list, given := k.Problem.LeafSchedule(); given {
-			k.scheduled(s, list)
+			k.scheduled(s, list, g.Terms)
 		} else {
 			k.unscheduled(s)
 		}
@@ -134,8 +143,15 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 		} else if len(k.leaves) > 0 { // blocks of all groups are summed
 			s.widths = &k.leaves[0].unit.Result
 		}
-		if err := s.compile(); err != nil {
-			return err
+		err := s.compile()
+		if networkRefused(err) && len(k.Problem.Blocking.Groups) > 1 { // a tree is that of some term
+			refused, s.direct = err, true
+			err = s.compile()
+		} else {
+			networks++
+		}
+		if err != nil {
+			return k.ofAllTerms(like, err)
 		}
 		if s.schedule != nil && s.vast() {
 			k.unscheduled(s)
@@ -150,7 +166,30 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 		}
 		k.leaves = append(k.leaves, s)
 	}
+	if networks == 0 {
+		return k.ofAllTerms(like, refused)
+	}
 	return nil
+}
+
+// networkRefused reports whether an error refuses the value of --network.
+func networkRefused(err error) bool {
+	var d *diag.Error
+	return errors.As(err, &d) && d.Code == diag.NetworkRefused
+}
+
+// ofAllTerms returns the error that one leaf of all terms has, as one rank would compile it. It returns err, the error of
+// one group's leaf, when that leaf has none.
+func (k *Statement) ofAllTerms(like map[string]codegen.Tensor, err error) error {
+	if len(k.Problem.Blocking.Groups) == 1 {
+		return err
+	}
+	s := k.leafOf(like)
+	s.norm = k.Problem.Norm
+	if list, given := k.Problem.LeafSchedule(); given {
+		s.schedule = list
+	}
+	return cmp.Or(s.compile(), err)
 }
 
 // part is the normal form of these terms; nil for the whole statement.
@@ -204,25 +243,80 @@ func (k *Statement) asWritten(terms []int) bool {
 // unscheduled gives the leaf of a group the sizes of what no split cuts, and no term that
 // need not be computed: it has the default schedule.
 func (k *Statement) unscheduled(s *leaf) {
-	s.schedule, s.parts, s.names, s.exact = nil, nil, nil, k.uncut()
+	s.schedule, s.elsewhere, s.parts, s.exact = nil, nil, nil, k.uncut()
 	if n := s.normal(); k.without(n, n.Accumulate && s.old != nil) != n {
 		s.norm = k.without(n, n.Accumulate && s.old != nil)
 	}
 }
 
-// scheduled gives the leaf of a group the user's schedule, which orders the loops
-// over a block.
-func (k *Statement) scheduled(s *leaf, list []string) {
-	s.schedule, s.names = list, map[string]string{}
+// scheduled gives the leaf of a group, which has these terms, the commands of the user's schedule for them, which order the
+// loops over a block; the default schedule where there are none.
+func (k *Statement) scheduled(s *leaf, list []string, terms []int) {
+	elsewhere := k.elsewhere(terms)
+	if commands, err := schedule.Parse(list); err == nil && len(commands) > 0 && len(schedule.Part(commands, elsewhere)) == 0 {
+		k.unscheduled(s)
+		return
+	}
+	s.schedule, s.elsewhere = list, elsewhere
 	if !k.Problem.Whole {
 		s.parts = k.Problem.Splits()
 	}
-	for _, o := range k.Problem.Operands {
-		s.names[o.Name] = o.Tensor
-		if o.Tensor == k.p.Old {
-			s.names[o.Name] = k.p.Result
+}
+
+// allHeard refuses a command of the user's schedule that no group of terms has all the names of.
+func (k *Statement) allHeard() error {
+	list, given := k.Problem.LeafSchedule()
+	commands, err := schedule.Parse(list)
+	if err != nil || !given {
+		return nil // what is wrong is said as a leaf is compiled
+	}
+	heard := map[*schedule.Command]bool{}
+	for _, g := range k.Problem.Blocking.Groups {
+		for _, c := range schedule.Part(commands, k.elsewhere(g.Terms)) {
+			heard[c.Of()] = true
 		}
 	}
+	for _, c := range commands {
+		if !heard[c] {
+			return k.Problem.AsWritten(c.Refuse(c.Name + ": the terms that have these variables are summed apart, each in its own loops"))
+		}
+	}
+	return nil
+}
+
+// elsewhere returns the variables and tensors, as the user named them, that the statement has and these terms lack.
+func (k *Statement) elsewhere(terms []int) (names []string) {
+	if k.Problem.Whole {
+		return nil
+	}
+	here, user := map[string]bool{k.p.Result: true}, k.userNames()
+	for _, v := range k.p.Stmt.LHS.Vars {
+		here[v] = true
+	}
+	for n, t := range k.Problem.Norm.Terms {
+		notation.WalkTerm(t, func(e notation.Expr) bool {
+			if a, ok := e.(*notation.Access); ok {
+				for _, name := range append([]string{cmp.Or(user[a.Name], a.Name)}, a.Vars...) {
+					if names = append(names, name); slices.Contains(terms, n) {
+						here[name] = true
+					}
+				}
+			}
+			return true
+		})
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return here[name] })
+}
+
+// userNames returns the user's names of operands, by those that they have here.
+func (k *Statement) userNames() map[string]string {
+	names := map[string]string{}
+	for _, o := range k.Problem.Operands {
+		if names[o.Name] = o.Tensor; o.Tensor == k.p.Old {
+			names[o.Name] = k.p.Result
+		}
+	}
+	return names
 }
 
 // uncut lists the variables that no split cuts.

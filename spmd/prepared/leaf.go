@@ -10,6 +10,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/dtype"
 	"distaff/codegen/format"
+	"distaff/codegen/network"
 	"distaff/codegen/notation"
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -42,6 +43,9 @@ type leaf struct {
 	schedule []string          // the job's
 	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
 	names    map[string]string // the user's names of operands, where norm has others
+	// elsewhere are the names that only terms of other leaves have. direct says that --network is for these.
+	elsewhere []string
+	direct    bool
 
 	unit     *codegen.Unit
 	leaf     kernels.Leaf
@@ -52,7 +56,8 @@ type leaf struct {
 // result's name is that of the tensor which += adds to.
 func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	name := k.p.Result
-	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands, format: k.Reader.Formats[name],
+	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands,
+		names: k.userNames(), format: k.Reader.Formats[name],
 		typ: k.Reader.ResultType, dims: k.Reader.Sizes.Dims[name]}
 	if old, ok := operands[name]; ok {
 		s.old = &old
@@ -78,7 +83,7 @@ func (s *leaf) request() codegen.Request {
 	req := codegen.Request{
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old,
 		Sizes:       k.Reader.Sizes.Vars,
-		ComputeType: bridge.IR(k.Reader.ComputeType), Schedule: s.schedule, Exact: s.exact,
+		ComputeType: bridge.IR(k.Reader.ComputeType), Schedule: s.schedule, Elsewhere: s.elsewhere, Exact: s.exact,
 		Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
 		InPlace:           s.inPlace,
 		CapacityBytes:     k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
@@ -91,7 +96,9 @@ func (s *leaf) request() codegen.Request {
 	}
 	if s.stmt == k.p.Stmt { // and not a sum of blocks
 		req.Cuts, req.Ranks = k.cuts(), k.Problem.Ranks
-		req.Network = k.o.Network
+		if req.Network = k.o.Network; s.direct {
+			req.Network = network.Direct.String()
+		}
 		if at := k.Problem.Stored(); at >= 0 {
 			req.Chunked = k.Problem.Operands[at].Name
 		}

@@ -1,0 +1,72 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// makes has, for each command that makes variables or workspaces, which of its arguments name them.
+var makes = map[string][]int{"split": {1, 2}, "divide": {1, 2}, "fuse": {2}, "pos": {1}, "coord": {1}, "bound": {1}, "precompute": {2, 3}}
+
+// Part returns the commands that apply to a part of a statement: to some of its terms, which are computed by themselves.
+// The part lacks the variables and tensors named in absent, which other parts have. A command that names one of them is
+// left out, and so is each command that names what the first one would have made; a reorder keeps the variables that the
+// part has.
+func Part(list []*Command, absent []string) (part []*Command) {
+	absent = slices.Clone(absent)
+	lacks := func(a Arg) bool {
+		return slices.ContainsFunc(a.names(), func(name string) bool { return slices.Contains(absent, name) })
+	}
+	for _, c := range list {
+		words, args := c.Words(), []Arg{}
+		for k, a := range c.Args {
+			if words[k] || !lacks(a) {
+				args = append(args, a)
+			}
+		}
+		switch {
+		case len(args) == len(c.Args):
+			part = append(part, c)
+		case c.Name == "reorder":
+			if len(args) > 1 {
+				part = append(part, &Command{c.Name, args, c.arg, c})
+			}
+		default:
+			for _, k := range makes[c.Name] {
+				if k >= len(c.Args) {
+					continue
+				}
+				for _, name := range c.Args[k].names() {
+					if !slices.Contains(c.Args[1].names(), name) || c.Name != "precompute" { // whose new variable may be the old one
+						absent = append(absent, name)
+					}
+				}
+			}
+		}
+	}
+	return part
+}
+
+// Of returns the command of the whole statement from which a command of a part was made, or c itself.
+func (c *Command) Of() *Command { return cmp.Or(c.of, c) }
+
+// names returns the names in an argument; for a list in braces, the names in all elements.
+func (a Arg) names() (names []string) {
+	for _, b := range a.List {
+		names = append(names, b.names()...)
+	}
+	if a.List != nil || strings.HasPrefix(a.Text, `"`) {
+		return names
+	}
+	for k := 0; k < len(a.Text); k++ {
+		from := k
+		for k < len(a.Text) && nameByte(a.Text[k], k > from) {
+			k++
+		}
+		if k > from {
+			names = append(names, a.Text[from:k])
+		}
+	}
+	return names
+}
