@@ -46,6 +46,7 @@ func (c *compilation) network() error {
 	for k, t := range c.normal.Terms {
 		x := c.productOf(t)
 		if x == nil {
+			c.notPairwise(t, way)
 			continue
 		}
 		c.contractions[k] = x
@@ -55,18 +56,24 @@ func (c *compilation) network() error {
 		x.problem.Keep = way == network.Auto && tree == nil &&
 			!slices.ContainsFunc(c.uses, func(u *use) bool { return u.convert })
 		if tree != nil {
+			if !x.problem.Searched() {
+				continue
+			}
 			if extra, missing := tree.Bind(x.problem.Factors); extra != nil || len(missing) > 0 {
 				continue
 			}
 		}
 		bound = true
-		if plan := network.Search(x.problem); plan != nil {
+		if plan := contractedBy(x.problem); plan != nil {
 			fits = true
 			asked := tree != nil || way == network.Pairwise
-			if plan.Serial > 0 && !asked && !plan.Root.IsGemm() {
+			if plan.Serial > 0 && !asked && !plan.Root.IsGemm() && x.problem.Searched() {
 				plan = x.insideOf(plan)
 			}
 			c.prefer(x, plan, asked)
+		}
+		if err := c.refuseNest(x, t); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -82,6 +89,63 @@ func (c *compilation) network() error {
 	}
 	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.request.Network,
 		End: len(c.request.Network)}
+}
+
+// contractedBy returns the plan that a product asks for, nil if there is none: one that is too large to be searched is contracted
+// from left to right.
+func contractedBy(p *network.Problem) *network.Plan {
+	switch {
+	case p.Searched():
+		return network.Search(p)
+	case p.Way == network.Direct:
+		return nil
+	}
+	return network.LeftToRight(p)
+}
+
+// A nest of loops is refused that costs manyTimes what contractions two by two cost, and longNest multiply-adds: some seconds.
+const manyTimes, longNest = 1000, 1e9
+
+// refuseNest refuses the nest of loops of a term for which two tensors at a time were asked for and --intermediate-order
+// forbids that, or that was not asked for and takes far longer.
+func (c *compilation) refuseNest(x *contracted, t *notation.Term) error {
+	refuse := func(format string, args ...any) error {
+		return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + fmt.Sprintf(format, args...), Src: c.request.Network, End: len(c.request.Network)}
+	}
+	asked := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
+	if !x.plan.Whole() || x.problem.Way == network.Direct || !asked && x.direct.Cost <= longNest {
+		return nil
+	}
+	p := *x.problem
+	p.Way, p.Tree, p.MaxOrder, p.Keep = network.Pairwise, nil, -1, false
+	pairs := contractedBy(&p)
+	switch {
+	case pairs == nil:
+		c.notPairwise(t, x.problem.Way)
+	case asked && c.request.IntermediateOrder > 0:
+		return refuse("two tensors at a time make an intermediate of %d variables, and --intermediate-order=%d allows no more than that", pairs.Order(), c.request.IntermediateOrder)
+	case x.direct.Cost > longNest && x.direct.Cost > manyTimes*pairs.Cost:
+		want := "--network=pairwise"
+		if c.request.IntermediateOrder > 0 {
+			want = fmt.Sprintf("--intermediate-order=%d", pairs.Order())
+		}
+		return refuse("%s in one nest of loops costs %.2g multiply-adds, and two tensors at a time %.2g; want %s, or --network=direct for the nest", t, x.direct.Cost, pairs.Cost, want)
+	}
+	return nil
+}
+
+// notPairwise notes that a term of several tensors is computed in one nest of loops, though two at a time were asked for.
+func (c *compilation) notPairwise(t *notation.Term, way network.Way) {
+	tensors := 0
+	notation.WalkTerm(t, func(e notation.Expr) bool {
+		if a, ok := e.(*notation.Access); ok && len(a.Vars) > 0 {
+			tensors++
+		}
+		return true
+	})
+	if way == network.Pairwise && tensors > 2 {
+		c.unit.Notes = append(c.unit.Notes, fmt.Sprintf("--network=pairwise: %s is computed in one nest of loops, which its form or storage asks for", t))
+	}
 }
 
 // networkWay is what the request says of contractions.
@@ -121,7 +185,7 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 	var nearest error
 	for _, t := range c.normal.Terms {
 		x := c.productOf(t)
-		if x == nil {
+		if x == nil || !x.problem.Searched() {
 			continue
 		}
 		extra, missing := tree.Bind(x.problem.Factors)
@@ -170,7 +234,7 @@ func (c *compilation) productOf(t *notation.Term) *contracted {
 	if len(c.normal.Terms) > 1 {
 		p.Order = c.unit.Order
 	}
-	if !p.Fits() {
+	if !p.Known() {
 		return nil
 	}
 	return x
@@ -269,6 +333,9 @@ func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
 
 // inOneNest is a product in one nest of the loops that pass order found.
 func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
+	if !p.Searched() {
+		return network.OneNest(p, c.unit.Order)
+	}
 	q := *p
 	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil
 	converting := 0.0
@@ -447,7 +514,7 @@ func (c *compilation) networkText() string {
 		fmt.Fprintf(&b, "direct %s\n", x.direct.Sums())
 		p := *x.problem
 		if p.Way, p.Tree = network.Pairwise, nil; len(p.Factors) > 2 {
-			if q := network.Search(&p); q != nil {
+			if q := contractedBy(&p); q != nil {
 				fmt.Fprintf(&b, "pairwise %s\n", q.Sums())
 			}
 		}

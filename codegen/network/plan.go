@@ -155,8 +155,7 @@ func (b *builder) contraction(x state, loops []string, share float64, way int) *
 			continue
 		}
 		made := b.made[it.factors]
-		slices.SortFunc(made.Vars,
-			func(u, v string) int { return slices.Index(c.Loops, u) - slices.Index(c.Loops, v) })
+		made.storedFor(c)
 		c.Items = append(c.Items, made)
 	}
 	return c
@@ -208,23 +207,38 @@ func (b *builder) part(x state, made set, loops []string, share float64, way int
 	c.Uses = share * alone * b.search.model.iterations(own, x.bound)
 	c.Entries = share * alone * b.search.model.places(open) * b.search.model.filled(c.set, open)
 	c.Places = b.search.model.places(open &^ x.bound)
+	b.plan.holds(c)
+	b.name(c)
+	b.made[c.set] = c
+	return c
+}
+
+// holds counts the memory of an intermediate.
+func (p *Plan) holds(c *Contraction) {
 	switch c.Kind {
 	case Array:
-		b.plan.Memory += c.Places * valueBytes
+		p.Memory += c.Places * valueBytes
 	case Marks:
-		b.plan.Memory += c.Places*(valueBytes+1) + c.Entries*(valueBytes+crdBytes)
+		p.Memory += c.Places*(valueBytes+1) + c.Entries*(valueBytes+crdBytes)
 	case Lists:
-		b.plan.Memory += c.Places * (valueBytes + crdBytes + 1)
+		p.Memory += c.Places * (valueBytes + crdBytes + 1)
 	case Hash:
-		b.plan.Memory += min(c.Entries, c.Places) * hashBytes
+		p.Memory += min(c.Entries, c.Places) * hashBytes
 	}
+}
+
+// name names an intermediate.
+func (b *builder) name(c *Contraction) {
 	c.Name = c.Letter()
 	if n := b.named[c.Name]; n > 0 {
 		c.Name += strconv.Itoa(n)
 	}
 	b.named[c.Letter()]++
-	b.made[c.set] = c
-	return c
+}
+
+// storedFor stores an intermediate in the order of the loops that read it.
+func (c *Contraction) storedFor(reader *Contraction) {
+	slices.SortFunc(c.Vars, func(u, v string) int { return slices.Index(reader.Loops, u) - slices.Index(reader.Loops, v) })
 }
 
 // Letter is what the name of an intermediate begins with: t of a scalar, w of a workspace.

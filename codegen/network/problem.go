@@ -19,6 +19,7 @@ type Factor struct {
 	Text     string // its name, where it is one access; "" for others
 	Accesses []Access
 	Matrix   bool // its values are of the type that is computed in
+	made     bool // an intermediate, which is stored in the order of the loops that read it
 }
 
 // Way says which contractions are looked for.
@@ -102,10 +103,20 @@ type model struct {
 	converted, walked, uniform, last []set
 }
 
-// Fits tells whether a product is small enough to be searched, and its statistics are known.
-func (p *Problem) Fits() bool {
-	if len(p.Factors) < 2 || len(p.Factors) > MaxFactors || len(p.variables()) > MaxVars {
+// Searched reports whether a product is small enough to be searched.
+func (p *Problem) Searched() bool {
+	return len(p.Factors) <= MaxFactors && len(p.variables()) <= MaxVars
+}
+
+// Known reports whether a product has factors to contract, of at most MaxStep variables each, and their statistics are known.
+func (p *Problem) Known() bool {
+	if len(p.Factors) < 2 {
 		return false
+	}
+	for k := range p.Factors {
+		if f := (&Problem{Factors: p.Factors[k : k+1]}); len(f.variables()) > MaxStep {
+			return false
+		}
 	}
 	for _, f := range p.Factors {
 		for _, a := range f.Accesses {
@@ -175,7 +186,7 @@ func newModel(p *Problem) *model {
 	for factors, vars := range m.held {
 		m.opened = append(m.opened, vars&(m.held[m.all()&^set(factors)]|m.result))
 	}
-	m.convert(make([]set, len(p.Factors)))
+	m.convert(m.anyOrder())
 	return m
 }
 
@@ -210,6 +221,17 @@ func (m *model) varsOf(factors set) set {
 // open are the variables of some factors that the others or the result have as well: those of
 // their contraction.
 func (m *model) open(factors set) set { return m.opened[factors] }
+
+// anyOrder has the accesses of sparse intermediates, which loops walk in any order, by factor, as bits.
+func (m *model) anyOrder() []set {
+	accesses := make([]set, len(m.problem.Factors))
+	for f, x := range m.problem.Factors {
+		if x.made && !x.Accesses[0].Tensor.Format.AllDense() {
+			accesses[f] = 1
+		}
+	}
+	return accesses
+}
 
 // convert has accesses stored in other orders, by factor, as bits.
 func (m *model) convert(accesses []set) {

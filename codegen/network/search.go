@@ -436,13 +436,13 @@ func (m *model) again(a Access) bool {
 
 // conversions are those that there may be, by their cost.
 func (m *model) conversions() []conversion {
-	out := []conversion{{accesses: make([]set, len(m.problem.Factors))}}
+	out := []conversion{{accesses: m.anyOrder()}}
 	if m.problem.Order != nil || m.problem.Keep {
 		return out
 	}
 	for f, x := range m.problem.Factors {
 		for k, a := range x.Accesses {
-			if a.Tensor.Format.AllDense() || len(a.Vars) < 2 || k >= mostAccesses || m.again(a) {
+			if x.made || a.Tensor.Format.AllDense() || len(a.Vars) < 2 || k >= mostAccesses || m.again(a) {
 				continue
 			}
 			for _, c := range slices.Clone(out) {

@@ -66,7 +66,9 @@ func (e Jobs) options(p *Prepared) spmd.Options {
 	o.Repeat = 1 + r.IntN(2) // a second run has the first one's patterns
 	if e.Networks {
 		o.Network = []string{"auto", "pairwise", "pairwise", "direct"}[r.IntN(4)]
-		o.IntermediateOrder = max(r.IntN(6)-3, 0)
+		if o.IntermediateOrder = max(r.IntN(6)-3, 0); o.Network == "pairwise" {
+			o.IntermediateOrder = 0 // which may be refused
+		}
 	}
 	return o
 }

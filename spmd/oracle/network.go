@@ -101,10 +101,10 @@ func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, er
 		if err == nil && r.IntN(3) == 0 {
 			return e.stored(r, c, how, request)
 		}
-		if err == nil || way > 0 || !strings.HasPrefix(err.Error(), "--network: ") {
+		if err == nil || way > 1 || !strings.HasPrefix(err.Error(), "--network: ") {
 			return c, how, err
 		}
-		way = 1 + r.IntN(len(ways)-1)
+		way += 1 + r.IntN(len(ways)-1-way)
 	}
 }
 
