@@ -247,9 +247,15 @@ func (g *group) allgather(name string, send, recv Buf, counts []int64) error {
 	if err := c.allgather(send, recv, counts); err != nil {
 		return err
 	}
-	if p := int64(len(counts)); p > 1 {
+	if len(counts) > 1 {
+		parts := int64(0) // of others
+		for r, n := range counts {
+			if r != g.Rank() {
+				parts += min(n, 1)
+			}
+		}
 		g.countSent(send.Bytes())
-		g.countReceives(p-1, recv.Bytes()-send.Bytes())
+		g.countReceives(parts, recv.Bytes()-send.Bytes())
 	}
 	return nil
 }

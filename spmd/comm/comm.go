@@ -140,7 +140,8 @@ const MaxTag = 1<<14 - 1
 // allgather, counts once for its sender and once for each receiver; a reduction counts one message
 // of every rank but the root to its parent in the binomial tree, an allreduce that and a broadcast
 // from rank 0; gather and alltoall count a message for each part that travels; scans what their
-// log2(Size) rounds send. A barrier, a split and the watchdog count nothing.
+// log2(Size) rounds send. A barrier, a split, the watchdog and what has no bytes count
+// nothing.
 type Counters struct {
 	BytesSent, BytesReceived       int64
 	MessagesSent, MessagesReceived int64

@@ -71,7 +71,7 @@ func (g *group) Count(c Counters) {
 	g.countReceives(c.MessagesReceived, c.BytesReceived)
 }
 
-func (g *group) countSent(n int64) { g.countSends(1, n) }
+func (g *group) countSent(n int64) { g.countSends(min(n, 1), n) }
 
 func (g *group) countSends(messages, bytes int64) {
 	if g.counted {
@@ -80,7 +80,7 @@ func (g *group) countSends(messages, bytes int64) {
 	}
 }
 
-func (g *group) countReceived(n int64) { g.countReceives(1, n) }
+func (g *group) countReceived(n int64) { g.countReceives(min(n, 1), n) }
 
 func (g *group) countReceives(messages, bytes int64) {
 	if g.counted {

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"math"
 	"strings"
 
 	"distaff/codegen/format"
@@ -15,6 +16,7 @@ import (
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/reduce"
+	"distaff/spmd/store"
 	"distaff/spmd/transfer"
 )
 
@@ -73,6 +75,35 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 	return own, nil
 }
 
+// StoredMoves tells travel what Stored sends from rank to rank, of a tensor that lies in other blocks: to the even
+// ranges, and from there. The partition of g is located. It is exact for a dense tensor that has the format and type of g.
+func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, ranks int, travel func(z plan.Size, from, to int)) (exact bool) {
+	plain, spec := Even(g, ranks), g.Spec
+	exact = plain.Moves(from, asIs && plain.Spec.Kinds == spec.Kinds, entries, travel)
+	s := &assemble.Sum{Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type, Kinds: plain.Spec.Kinds, Modes: spec.Modes},
+		Parts: assemble.PiecesOf(plain.Partition, spec.Dims), Pieces: assemble.PiecesOf(g.Partition, spec.Dims)}
+	all := 1.0
+	for _, n := range spec.Dims {
+		all *= float64(n)
+	}
+	dense := tcs.AllDense(plain.Spec.Kinds)
+	s.Moves(func(_ int, r assemble.Region) (z plan.Size) {
+		places := int64(1)
+		for _, side := range r.Box {
+			places *= side[1] - side[0]
+		}
+		if z.Add(places, int64(spec.Type.Size())); !dense {
+			z = plan.Size{Entries: int64(math.Ceil(float64(entries) * float64(places) / all))}
+			z.Add(z.Entries, int64(spec.Type.Size()+4*len(spec.Dims)))
+		}
+		return z
+	}, func(z plan.Size, from, to int) {
+		exact = exact && dense
+		travel(z, from, to)
+	})
+	return exact && !g.Partition.Guessed()
+}
+
 // Even is a tensor in even ranges of its outermost stored mode, one for each of so many ranks, of
 // levels that can be cut and put together.
 func Even(g *load.Target, ranks int) *load.Target {
@@ -115,11 +146,11 @@ func (r *Reader) Lasting(name string) *tcs.Tensor {
 // Keys are those between which ranges of a tensor's entries lie that o makes, where they can be
 // told before the tensor is loaded; else nil.
 func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
-	t := r.Everywhere(name)
-	if t == nil || !load.Findable(t) {
-		return nil, nil
+	if t := r.Everywhere(name); t != nil && load.Findable(t) {
+		return load.Keys(r.Env.Ctx, t, o)
 	}
-	return load.Keys(r.Env.Ctx, t, o)
+	keys, _ := load.DenseKeys(r.Formats[name].Letters(), o, r.Sizes.Dims[name])
+	return keys, nil
 }
 
 // assembled makes the pieces of a partition of the even ranges of a tensor, which it takes over.

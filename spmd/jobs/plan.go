@@ -316,8 +316,7 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 	asIs := h.AsIs && h.Blocks.Type == a.Blocks.Spec.Type && h.Blocks.Kinds == a.Blocks.Spec.Kinds &&
 		slices.Equal(h.Blocks.Modes, a.Blocks.Spec.Modes)
 	var all *stats.Comm
-	estimated := false
-	a.Blocks.Moves(h.Blocks, asIs, h.Entries, func(z plan.Size, from, to int) {
+	travel := func(z plan.Size, from, to int) {
 		if all == nil {
 			all = newComm(x.ranks)
 		}
@@ -325,15 +324,22 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 		tcs.Add(&all.MessagesSent[from], z.Arrays)
 		tcs.Add(&all.BytesReceived[to], z.Bytes)
 		x.tally.route(it, name, from, to, z.Bytes)
-		estimated = estimated || z.Entries > 0
-	})
+	}
+	exact := true
+	switch in := (load.Input{Tensor: h.File, AsIs: asIs}); {
+	case a.Blocks.Partition.Ordered() == nil:
+		exact = a.Blocks.Moves(h.Blocks, asIs, h.Entries, travel)
+	case h.File != nil && !h.Loose && a.Blocks.Betweens(in, x.ranks): // every rank has the tensor
+	default:
+		exact = input.StoredMoves(a.Blocks, h.Blocks, asIs, h.Entries, x.ranks, travel)
+	}
+	if !exact {
+		x.tally[count{item: it, what: inexact, tensor: name}]++
+	}
 	if all == nil {
 		return
 	}
 	x.tally.travel(it, name, all)
-	if estimated {
-		x.tally[count{item: it, what: inexact, tensor: name}]++
-	}
 	if first {
 		x.tally[count{item: it, what: times, tensor: name}]++
 	}
@@ -388,6 +394,9 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 		}
 	}
 	x.tally.travel(it, name, c)
+	if h != nil && h.Blocks.Guessed {
+		x.tally[count{item: it, what: inexact, tensor: name}]++
+	}
 	if first {
 		x.tally[count{item: it, what: times, tensor: name}]++
 	}
@@ -455,6 +464,11 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 		h := f.Left(f.Result())
 		x.share(h.Blocks)
 		k.left[f.Result()], x.known[h] = h, known
+		if p.Estimated && x.ranks > 1 && len(g.Schedule) == 0 && (how.Blocks == nil || how.Blocks.Empty()) {
+			for _, h := range k.left { // which operand is the largest, and cut, hangs on how many entries they have
+				h.Blocks.Guessed = true
+			}
+		}
 		return nil
 	})
 	return k, err
@@ -536,11 +550,14 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 				return err
 			}
 		default:
-			a.Guess(h.Blocks.Dims, float64(h.Entries))
+			keys, ok := load.DenseKeys(h.Blocks.Kinds, a.Ordered, h.Blocks.Dims)
+			if a.Keys = keys; !ok {
+				a.Guess(h.Blocks.Dims, float64(h.Entries))
+			}
 		}
 		g = program.Placed(h.Blocks, part)
 	}
-	if h.AsIs && g.Same(h.Blocks) {
+	if g.Partition.Ordered() == nil && h.AsIs && g.Same(h.Blocks) {
 		return nil
 	}
 	x.move(it, name, forecast.Access{Operand: name, Blocks: g}, h, true)

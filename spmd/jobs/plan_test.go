@@ -26,6 +26,29 @@ type fileStats struct {
 	}
 }
 
+// TestPlannedRows: of a compressed level a plan does not know where pieces of equal numbers of rows begin, and says that its
+// counts are estimates.
+func TestPlannedRows(t *testing.T) {
+	j := job(t, t.TempDir(), `machine M(3)
+tensor A(9, 4): ss
+tensor B(9, 4): ss from uniform:9:int
+A(i,j) = B(i,j) * 2
+place A (x,y) -> M(~x)
+`, nil)
+	j.Ranks = 3
+	p, err := j.Plan(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := p.Items[len(p.Items)-1]
+	if s := j.stats(t); slices.Max(s.Comm.BytesSent) == 0 {
+		t.Fatal("nothing is sent")
+	}
+	if !p.Estimated || len(last.Moves) != 1 || last.Moves[0].Exact {
+		t.Errorf("got moves %+v (estimated: %v), want them to be estimates", last.Moves, p.Estimated)
+	}
+}
+
 // stats runs a job, and reads its statistics.
 func (w *told) stats(t *testing.T) *fileStats {
 	t.Helper()
@@ -81,6 +104,19 @@ y(i) = A(i,j)
   extend j
   map j
 B(i,j) = A(j,i) * y(i)
+`,
+		"fewer pieces than ranks": `tensor C(2, 2, 2): ddd:1,2,0 from dense:int
+tensor A(2, 2, 2): ddd
+B(k) = C(i,k,j)
+repeat 3 {
+  A(k,j,i) = B(j) * C(j,k,i)
+}
+`,
+		"dense entries placed": `machine N(3)
+tensor A(2, 3): dd from dense:int
+place A (x,y) -> N(~(x,y))
+place A (x,y) -> N(x)
+s = A(i,j)
 `,
 		"once placed": `tensor A(12, 12): dd from dense:int
 repeat 4 {

@@ -295,21 +295,22 @@ func (m *moving) wait(most int64) (err error) {
 	return err
 }
 
-// Moves tells travel what Held sends from rank to rank, as comm.Counters count it: exactly of a
-// dense tensor that has the target's format and type, and else about, as if its entries were
-// spread evenly.
-func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
-	travel func(z plan.Size, from, to int)) {
+// Moves tells travel what Held sends from rank to rank, as comm.Counters count it. It is exact for a
+// dense tensor that has the target's format and type, and wherever nothing is sent. Else entries are taken to be spread evenly.
+func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64, travel func(z plan.Size, from, to int)) (exact bool) {
+	exact = !from.Guessed && !g.Partition.Guessed()
 	if asIs && g.Same(from) {
-		return
+		return exact
 	}
+	from = from.InBoxes()
 	if asIs && tcs.AllDense(from.Kinds) {
 		g.parts(from, travel)
-		return
+		return exact
 	}
 	x := g.overlaps(from)
 	for n, owner := range from.Owners {
 		for rank, blocks := range x.receivers(n) {
+			exact = false
 			var z plan.Size
 			for _, w := range blocks {
 				box := g.Partition.Box(w.b, from.Dims)
@@ -323,6 +324,7 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
 			}
 		}
 	}
+	return exact
 }
 
 // parts tells travel what moveDense sends from rank to rank.

@@ -68,7 +68,7 @@ func (g *Target) Blocks() *store.Blocks {
 // Blocks describes the blocks of a tensor that is cut so, without any of them.
 func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
 	x := &store.Blocks{Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes,
-		Own: map[int]*tcs.Tensor{}}
+		Own: map[int]*tcs.Tensor{}, Guessed: part.Guessed()}
 	x.Owners, x.Boxes = make([]int, 0, part.Pieces()), make([][][2]int64, 0, part.Pieces())
 	for b := range plan.Block(part.Pieces()) {
 		x.Owners = append(x.Owners, part.OwnerOf(b))

@@ -106,6 +106,54 @@ func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, erro
 	return Locate(c, t, o, t.Header.Dims)
 }
 
+// DenseKeys returns what Locate finds in any tensor with these sizes whose levels are dense down to the innermost
+// level that o cuts. ok is false for other levels, which are given by their letters: coordinates then tell where ranges begin.
+func DenseKeys(kinds string, o *place.Ordered, sizes []int64) (keys [][]int64, ok bool) {
+	for l := range o.Modes {
+		if kinds[l] != byte(format.Dense) {
+			return nil, false
+		}
+	}
+	c, end := local.Alone(context.Background())
+	defer end()
+	x := &locating{c: c, sizes: sizes}
+	places := make(full, len(o.Modes))
+	for l, m := range o.Modes {
+		places[l] = sizes[m]
+	}
+	x.t = places
+	keys, err := x.keys(o)
+	return keys, err == nil
+}
+
+// full is a tensor with dense levels of these sizes.
+type full []int64
+
+func (f full) Interval(l int) (lo, hi int64) {
+	hi = 1
+	for _, n := range f[:l+1] {
+		hi *= n
+	}
+	return 0, hi
+}
+
+func (f full) Find(key []int64) (int64, error) {
+	at := int64(0)
+	for l, x := range key {
+		at = at*f[l] + x
+	}
+	_, end := f.Interval(len(key) - 1)
+	return min(at, end), nil
+}
+
+func (f full) Key(l int, p int64) ([]int64, error) {
+	key := make([]int64, l+1)
+	for ; l >= 0; l-- {
+		key[l], p = p%f[l], p/f[l]
+	}
+	return key, nil
+}
+
 // Locate finds the keys between which the ranges of a tensor's entries lie that o makes, the first
 // and the last of them nil. Each rank has in t a range of the outermost stored mode, in the order
 // of the ranks: one rank alone has all. The tensor's modes have these sizes, its levels are dense
@@ -115,10 +163,17 @@ func Locate(c comm.Comm, t *tcs.Tensor, o *place.Ordered, sizes []int64) ([][]in
 	return x.keys(o)
 }
 
+// located is a tensor with positions: see tcs.Tensor.
+type located interface {
+	Interval(level int) (lo, hi int64)
+	Find(key []int64) (int64, error)
+	Key(level int, position int64) ([]int64, error)
+}
+
 // locating finds the keys of Locate.
 type locating struct {
 	c     comm.Comm
-	t     *tcs.Tensor // this rank's
+	t     located // this rank's
 	sizes []int64
 }
 

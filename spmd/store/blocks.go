@@ -25,6 +25,8 @@ type Blocks struct {
 	// say whose they are.
 	From, To [][]int64
 	Own      map[int]*tcs.Tensor
+	// Guessed says that, in a plan, some blocks are known by a guess alone: the tensor's entries tell where they begin.
+	Guessed bool
 	// Sums says that the values are sums, whose zeros are to have no sign (Unsign).
 	Sums bool
 }
@@ -64,6 +66,17 @@ func (t *Blocks) Boxed() (x *Blocks, end func(), err error) {
 		}
 	}
 	return &y, end, nil
+}
+
+// InBoxes describes the blocks of Boxed, without any of them.
+func (t *Blocks) InBoxes() *Blocks {
+	described := *t
+	described.Own = nil
+	boxed, _, err := described.Boxed()
+	if err != nil {
+		panic("BUG: store: no block is shown, and one fails: " + err.Error())
+	}
+	return boxed
 }
 
 // LaidAs tells whether two tensors share the lists of their blocks, and so lie alike.
