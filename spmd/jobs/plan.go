@@ -273,7 +273,7 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	for _, a := range k.accesses {
 		name := k.name(a.Operand)
 		switch h := at.held[name]; {
-		case at.has[s][name], h == nil && !a.Replicated:
+		case at.has[s][name], h == nil && !a.Replicated, !a.Replicated && adopts(a.Blocks, h):
 			continue
 		case a.Replicated:
 			x.replicate(s, name, a, h, !moved[name])
@@ -296,6 +296,13 @@ func (x *follower) statement(s *jobfile.Statement) error {
 		return nil
 	}
 	return x.place(s, t.Name, t.Placement.Placement)
+}
+
+// adopts reports whether a statement takes over the pieces of a tensor that is cut along its storage order, as
+// prepared.Statement.adopt does.
+func adopts(g *load.Target, h *input.Held) bool {
+	a := g.Partition.Ordered()
+	return a != nil && len(g.Partition.Axes) == 1 && len(a.Ordered.Cuts) == 1 && h.AsIs && g.Same(h.Blocks)
 }
 
 // name is the tensor that an operand is.
@@ -355,6 +362,9 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 		bytes = tcs.Times(bytes, d)
 	}
 	z.Add(bytes, 1)
+	if h != nil && h.Blocks.Guessed {
+		x.tally[count{item: it, what: inexact, tensor: name}]++
+	}
 	if h == nil && a.Number || x.known[h] {
 		return
 	}
@@ -394,9 +404,6 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 		}
 	}
 	x.tally.travel(it, name, c)
-	if h != nil && h.Blocks.Guessed {
-		x.tally[count{item: it, what: inexact, tensor: name}]++
-	}
 	if first {
 		x.tally[count{item: it, what: times, tensor: name}]++
 	}

@@ -45,13 +45,14 @@ func (k *Statement) oneStep(operand int) bool {
 	alike := slices.Equal(old.Cut, k.Problem.ResultCut) &&
 		slices.EqualFunc(old.Partition.Axes, result.Axes,
 			func(a, b partition.Axis) bool { return slices.Equal(a.Modes, b.Modes) })
-	if !k.Reader.Formats[k.p.Result].AllDense() || !alike {
+	if !k.Reader.Formats[k.p.Result].AllDense() || !alike ||
+		old.Before() != old.Partition { // what lies in parts of a block stays there
 		return false
 	}
 	seen := map[plan.Block]bool{}
 	for rank, s := range k.Problem.AllSteps() {
 		b := s.Partial.Result
-		if seen[b] || result.OwnerOf(b) != rank {
+		if seen[b] || result.OwnerOf(b) != rank || old.Partition.OwnerOf(b) != rank {
 			return false
 		}
 		seen[b] = true
