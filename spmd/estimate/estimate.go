@@ -125,6 +125,13 @@ func (t *Tensor) As(kinds string, modes []int) *Tensor {
 		Entries: t.Entries, Counted: t.Counted, Pattern: t.Pattern}
 }
 
+// Over returns the same tensor in the blocks of another partition.
+func (t *Tensor) Over(part *partition.Partition) *Tensor {
+	over := *t
+	over.Partition, over.known, over.found = part, nil, nil // the sizes that t knows are of its own blocks
+	return &over
+}
+
 // LevelSizes are the sizes of the levels' modes.
 func (t *Tensor) LevelSizes() []int64 {
 	sizes := make([]int64, len(t.Modes))

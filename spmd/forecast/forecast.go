@@ -80,12 +80,11 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	x.widen(s)
 	x.tensors, x.homes = append(x.tensors, s), append(x.homes, s)
 	if rests := k.ResultPartition(); rests != s.Partition {
-		resting := *s
-		resting.Partition = rests
+		resting := s.Over(rests)
 		if k.Lies(k.Problem.ResultHome) != nil { // brought there as it is wanted in the end
 			resting.Type = bridge.TCS(k.Reader.Types[name])
 		}
-		x.homes[len(x.homes)-1] = &resting
+		x.homes[len(x.homes)-1] = resting
 	}
 	return x
 }
@@ -110,9 +109,7 @@ func (x *Forecast) resting() *estimate.Tensor { return x.homes[len(x.homes)-1] }
 // blocks span.
 func (x *Forecast) assembled() *estimate.Tensor {
 	if x.p.Assembled != nil {
-		summed := *x.result()
-		summed.Partition = x.p.Resting()
-		return &summed
+		return x.result().Over(x.p.Resting())
 	}
 	return x.result()
 }

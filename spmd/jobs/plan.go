@@ -461,12 +461,16 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 		}
 		k.plan, k.running, k.accesses = p, &running, f.Accesses()
 		for _, a := range k.accesses {
-			h := f.Left(a.Operand)
-			x.share(h.Blocks)
-			if h.File != nil {
-				x.files = append(x.files, h.File)
+			h := k.left[a.Operand]
+			if h == nil { // the first access of the tensor
+				h = f.Left(a.Operand)
+				x.share(h.Blocks)
+				if h.File != nil {
+					x.files = append(x.files, h.File)
+				}
+				k.left[a.Operand] = h
 			}
-			k.left[a.Operand], x.known[h] = h, a.Replicated && len(h.Blocks.Owners) == 1
+			x.known[h] = x.known[h] || a.Replicated && len(h.Blocks.Owners) == 1
 		}
 		h := f.Left(f.Result())
 		x.share(h.Blocks)

@@ -118,6 +118,12 @@ place A (x,y) -> N(~(x,y))
 place A (x,y) -> N(x)
 s = A(i,j)
 `,
+		"read twice, at every rank": `tensor B(9, 9, 9): ddd from dense:int
+tensor C(9, 9): dd from dense:int
+tensor D(9, 9): dd from dense:int
+B(j,i,k) = B(j,k,i) * C(i,k) * C(j,i)
+D(j,k) = D(i,k) * C(k,j)
+`,
 		"once placed": `tensor A(12, 12): dd from dense:int
 repeat 4 {
   place A (i,j) -> M(j)
