@@ -91,8 +91,8 @@ func (c *compilation) network() error {
 		End: len(c.request.Network)}
 }
 
-// contractedBy returns the plan that a product asks for, nil if there is none: one that is too large to be searched is contracted
-// from left to right.
+// contractedBy returns the plan that a product asks for, nil if there is none: one that is too
+// large to be searched is contracted from left to right.
 func contractedBy(p *network.Problem) *network.Plan {
 	switch {
 	case p.Searched():
@@ -103,14 +103,17 @@ func contractedBy(p *network.Problem) *network.Plan {
 	return network.LeftToRight(p)
 }
 
-// A nest of loops is refused that costs manyTimes what contractions two by two cost, and longNest multiply-adds: some seconds.
+// A nest of loops is refused that costs manyTimes what contractions two by two cost, and longNest
+// multiply-adds: some seconds.
 const manyTimes, longNest = 1000, 1e9
 
-// refuseNest refuses the nest of loops of a term for which two tensors at a time were asked for and --intermediate-order
-// forbids that, or that was not asked for and takes far longer.
+// refuseNest refuses the nest of loops of a term for which two tensors at a time were asked for and
+// --intermediate-order forbids that, or that was not asked for and takes far longer.
 func (c *compilation) refuseNest(x *contracted, t *notation.Term) error {
 	refuse := func(format string, args ...any) error {
-		return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + fmt.Sprintf(format, args...), Src: c.request.Network, End: len(c.request.Network)}
+		text := c.request.Network
+		return &diag.Error{Code: diag.NetworkRefused,
+			Msg: "--network: " + fmt.Sprintf(format, args...), Src: text, End: len(text)}
 	}
 	asked := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
 	if !x.plan.Whole() || x.problem.Way == network.Direct || !asked && x.direct.Cost <= longNest {
@@ -123,18 +126,21 @@ func (c *compilation) refuseNest(x *contracted, t *notation.Term) error {
 	case pairs == nil:
 		c.notPairwise(t, x.problem.Way)
 	case asked && c.request.IntermediateOrder > 0:
-		return refuse("two tensors at a time make an intermediate of %d variables, and --intermediate-order=%d allows no more than that", pairs.Order(), c.request.IntermediateOrder)
+		return refuse("two tensors at a time make an intermediate of %d variables, "+
+			"and --intermediate-order=%d allows no more than that", pairs.Order(), c.request.IntermediateOrder)
 	case x.direct.Cost > longNest && x.direct.Cost > manyTimes*pairs.Cost:
 		want := "--network=pairwise"
 		if c.request.IntermediateOrder > 0 {
 			want = fmt.Sprintf("--intermediate-order=%d", pairs.Order())
 		}
-		return refuse("%s in one nest of loops costs %.2g multiply-adds, and two tensors at a time %.2g; want %s, or --network=direct for the nest", t, x.direct.Cost, pairs.Cost, want)
+		return refuse("%s in one nest of loops costs %.2g multiply-adds, and two tensors at a time %.2g; "+
+			"want %s, or --network=direct for the nest", t, x.direct.Cost, pairs.Cost, want)
 	}
 	return nil
 }
 
-// notPairwise notes that a term of several tensors is computed in one nest of loops, though two at a time were asked for.
+// notPairwise notes that a term of several tensors is computed in one nest of loops, though two at
+// a time were asked for.
 func (c *compilation) notPairwise(t *notation.Term, way network.Way) {
 	tensors := 0
 	notation.WalkTerm(t, func(e notation.Expr) bool {
@@ -144,7 +150,8 @@ func (c *compilation) notPairwise(t *notation.Term, way network.Way) {
 		return true
 	})
 	if way == network.Pairwise && tensors > 2 {
-		c.unit.Notes = append(c.unit.Notes, fmt.Sprintf("--network=pairwise: %s is computed in one nest of loops, which its form or storage asks for", t))
+		c.unit.Notes = append(c.unit.Notes, fmt.Sprintf("--network=pairwise: %s is computed "+
+			"in one nest of loops, which its form or storage asks for", t))
 	}
 }
 
@@ -275,7 +282,8 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	}
 	switch f := f.(type) {
 	case *notation.Access:
-		out.Text, out.Matrix = cmp.Or(c.request.Names[f.Name], f.Name), c.byKey[useKey(f)].given.Type == c.unit.Compute
+		out.Text = cmp.Or(c.request.Names[f.Name], f.Name)
+		out.Matrix = c.byKey[useKey(f)].given.Type == c.unit.Compute
 		add(f)
 	case *notation.Number:
 	case *notation.Group:

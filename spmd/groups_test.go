@@ -9,7 +9,8 @@ import (
 	"distaff/spmd"
 )
 
-// ofGroups is a job whose terms are summed apart on several ranks, or with splits: integers, so that all orders of sums agree.
+// ofGroups is a job whose terms are summed apart on several ranks, or with splits: integers, so
+// that all orders of sums agree.
 func ofGroups(stmt string, ranks int, splits ...string) *spmd.Job {
 	j := &spmd.Job{Statement: stmt, Formats: map[string]string{"A": "ds", "B": "ds"}, Types: map[string]string{},
 		Sizes: map[string][]int64{"A": {12, 12}, "B": {12, 12}, "E": {12, 12}, "x": {12}, "z": {12}, "w": {12}}, Inputs: map[string]spmd.Input{}}
@@ -29,8 +30,9 @@ func ofGroups(stmt string, ranks int, splits ...string) *spmd.Job {
 	return j
 }
 
-// TestGroupsAsOnOneRank: several ranks and block schedules take the trees of --network and the schedules that one rank takes.
-// Each of their leaves computes some of the terms, over operands with other names.
+// TestGroupsAsOnOneRank: several ranks and block schedules take the trees of --network and the
+// schedules that one rank takes. Each of their leaves computes some of the terms, over operands
+// with other names.
 func TestGroupsAsOnOneRank(t *testing.T) {
 	for _, c := range []struct{ stmt, network, schedule string }{
 		{"y(i) = A(i,j)*A(j,k)*x(k)", "A*(A*x)", ""},
@@ -61,7 +63,8 @@ func TestGroupsAsOnOneRank(t *testing.T) {
 	}
 }
 
-// TestGroupsRefused: what is right for no leaf is refused as one rank refuses it, at the same place.
+// TestGroupsRefused: what is right for no leaf is refused as one rank refuses it, at the same
+// place.
 func TestGroupsRefused(t *testing.T) {
 	for _, c := range []struct{ stmt, network, schedule, at string }{
 		{"y(i) = A(i,j)*B(j,k)*x(k) + z(i)", "A*(B*z)", "", "z"},

@@ -26,8 +26,8 @@ func matrixChain(n int, size int64, kind, format string) *spmd.Job {
 	return j
 }
 
-// TestLongProducts: products that are too large for the search are contracted from left to right, by default and when two
-// tensors at a time are asked for, on any number of ranks.
+// TestLongProducts: products that are too large for the search are contracted from left to right,
+// by default and when two tensors at a time are asked for, on any number of ranks.
 func TestLongProducts(t *testing.T) {
 	for _, network := range []string{"", "pairwise"} {
 		for _, n := range []int{9, 14, 40} { // one nest of loops would have 100^10 points
@@ -95,8 +95,9 @@ func TestLongProducts(t *testing.T) {
 	}
 }
 
-// TestEndlessNest: a nest of loops that costs far more than contractions two by two, which something else that was asked
-// for forbids, is refused with both figures, or taken where it is asked for.
+// TestEndlessNest: a nest of loops that costs far more than contractions two by two, which
+// something else that was asked for forbids, is refused with both figures, or taken where it is
+// asked for.
 func TestEndlessNest(t *testing.T) {
 	for _, c := range []struct {
 		n        int

@@ -215,10 +215,11 @@ func (s *Statement) Machine() *Machine { return s.machine }
 func (c *checker) distribution(s *Statement, commands []*schedule.Command) error {
 	s.machine = nil
 	distributes := slices.ContainsFunc(commands, (*schedule.Command).Distributes)
-	for _, b := range s.lines { // --network says what the loops of a leaf are, and goes with any schedule of ranks
+	for _, b := range s.lines { // network says what the loops of a leaf are
 		if distributes && slices.Contains(blockSchedule, b.word) {
 			return c.f.Errorf(notation.Span(b.span), Declaration,
-				"got %s under a statement that commands distribute: both say which rank runs what, want one of them", b.word)
+				"got %s under a statement that commands distribute: "+
+					"both say which rank runs what, want one of them", b.word)
 		}
 	}
 	for _, x := range commands {

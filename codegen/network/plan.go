@@ -238,7 +238,9 @@ func (b *builder) name(c *Contraction) {
 
 // storedFor stores an intermediate in the order of the loops that read it.
 func (c *Contraction) storedFor(reader *Contraction) {
-	slices.SortFunc(c.Vars, func(u, v string) int { return slices.Index(reader.Loops, u) - slices.Index(reader.Loops, v) })
+	slices.SortFunc(c.Vars, func(u, v string) int {
+		return slices.Index(reader.Loops, u) - slices.Index(reader.Loops, v)
+	})
 }
 
 // Letter is what the name of an intermediate begins with: t of a scalar, w of a workspace.

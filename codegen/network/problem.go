@@ -108,7 +108,8 @@ func (p *Problem) Searched() bool {
 	return len(p.Factors) <= MaxFactors && len(p.variables()) <= MaxVars
 }
 
-// Known reports whether a product has factors to contract, of at most MaxStep variables each, and their statistics are known.
+// Known reports whether a product has factors to contract, of at most MaxStep variables each, and
+// their statistics are known.
 func (p *Problem) Known() bool {
 	if len(p.Factors) < 2 {
 		return false
@@ -222,7 +223,8 @@ func (m *model) varsOf(factors set) set {
 // their contraction.
 func (m *model) open(factors set) set { return m.opened[factors] }
 
-// anyOrder has the accesses of sparse intermediates, which loops walk in any order, by factor, as bits.
+// anyOrder has the accesses of sparse intermediates, which loops walk in any order, by factor, as
+// bits.
 func (m *model) anyOrder() []set {
 	accesses := make([]set, len(m.problem.Factors))
 	for f, x := range m.problem.Factors {

@@ -442,7 +442,8 @@ func (m *model) conversions() []conversion {
 	}
 	for f, x := range m.problem.Factors {
 		for k, a := range x.Accesses {
-			if x.made || a.Tensor.Format.AllDense() || len(a.Vars) < 2 || k >= mostAccesses || m.again(a) {
+			if x.made || a.Tensor.Format.AllDense() || len(a.Vars) < 2 ||
+				k >= mostAccesses || m.again(a) {
 				continue
 			}
 			for _, c := range slices.Clone(out) {

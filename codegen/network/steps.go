@@ -8,12 +8,14 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// MaxStep is the most variables that a contraction of two items has in LeftToRight: tables have a number for each set of them.
+// MaxStep is the most variables that a contraction of two items has in LeftToRight: tables have a
+// number for each set of them.
 const MaxStep = 16
 
-// LeftToRight returns the plan that contracts the first two factors, then the intermediate and the third, and so on, for
-// any number of factors. The loops of each contraction are the best for it alone. It returns nil if an intermediate has
-// more than p.MaxOrder variables, a contraction has more than MaxStep, or storage orders forbid all loops.
+// LeftToRight returns the plan that contracts the first two factors, then the intermediate and the
+// third, and so on, for any number of factors. The loops of each contraction are the best for it
+// alone. It returns nil if an intermediate has more than p.MaxOrder variables, a contraction has
+// more than MaxStep, or storage orders forbid all loops.
 func LeftToRight(p *Problem) *Plan {
 	s := &steps{problem: p, builder: builder{plan: &Plan{}, named: map[string]int{}}}
 	last := len(p.Factors) - 1
@@ -49,7 +51,8 @@ type steps struct {
 	builder builder
 }
 
-// step returns the product of factor f and of have, which all factors before it are contracted to. ok is false if it is too large.
+// step returns the product of factor f and of have, which all factors before it are contracted to.
+// ok is false if it is too large.
 func (s *steps) step(have Factor, f int) (q *Problem, ok bool) {
 	c := *s.problem
 	c.Factors, c.Way, c.Tree, c.MaxOrder = []Factor{have, s.problem.Factors[f]}, Direct, nil, -1
@@ -71,7 +74,10 @@ func (s *steps) step(have Factor, f int) (q *Problem, ok bool) {
 func (s *steps) twice(f int) bool {
 	for g, x := range s.problem.Factors {
 		for _, a := range x.Accesses {
-			if g != f && slices.ContainsFunc(s.problem.Factors[f].Accesses, func(b Access) bool { return a.Tensor.Name == b.Tensor.Name && slices.Equal(a.Vars, b.Vars) }) {
+			same := func(b Access) bool {
+				return a.Tensor.Name == b.Tensor.Name && slices.Equal(a.Vars, b.Vars)
+			}
+			if g != f && slices.ContainsFunc(s.problem.Factors[f].Accesses, same) {
 				return true
 			}
 		}
@@ -79,11 +85,15 @@ func (s *steps) twice(f int) bool {
 	return false
 }
 
-// open returns the variables of the factors up to number last that another factor or the result has as well.
+// open returns the variables of the factors up to number last that another factor or the result has
+// as well.
 func (s *steps) open(last int) (vars []string) {
-	first, rest := Problem{Factors: s.problem.Factors[:last+1]}, Problem{Factors: s.problem.Factors[last+1:], Left: s.problem.Left}
+	first := Problem{Factors: s.problem.Factors[:last+1]}
+	rest := Problem{Factors: s.problem.Factors[last+1:], Left: s.problem.Left}
 	others := rest.variables()
-	return slices.DeleteFunc(first.variables(), func(v string) bool { return !slices.Contains(others, v) })
+	return slices.DeleteFunc(first.variables(), func(v string) bool {
+		return !slices.Contains(others, v)
+	})
 }
 
 // add adds the plan of the contraction of factor f and of made, nil for factor 0.
@@ -112,15 +122,16 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	s.builder.plan.Cost += c.made
 	s.builder.plan.holds(c)
 	s.builder.name(c)
-	t := strategy.Tensor{Name: c.Name + "'", Format: format.DenseOf(len(c.Vars)), NNZ: int64(min(math.Ceil(c.Entries), math.MaxInt32))}
+	t := strategy.Tensor{Name: c.Name + "'", Format: format.DenseOf(len(c.Vars)),
+		NNZ: int64(min(math.Ceil(c.Entries), math.MaxInt32))}
 	if c.Kind > Array {
 		t.Format = format.SparseOf(len(c.Vars))
 	}
 	return Factor{Accesses: []Access{{t, q.Left}}, Matrix: true, made: true}
 }
 
-// inStorageOrder returns an order of the loops of a product: the variables that are appended to the result in order, then the
-// factors', as these store them.
+// inStorageOrder returns an order of the loops of a product: the variables that are appended to the
+// result in order, then the factors', as these store them.
 func (p *Problem) inStorageOrder() []string {
 	order := slices.Clone(p.Left[:p.Ordered])
 	add := func(v string) {
@@ -141,13 +152,14 @@ func (p *Problem) inStorageOrder() []string {
 	return order
 }
 
-// OneNest returns an estimate of a product of any size in one nest of loops, in this order of all variables.
+// OneNest returns an estimate of a product of any size in one nest of loops, in this order of all
+// variables.
 func OneNest(p *Problem, order []string) *Plan {
 	c := &Contraction{Products: 1}
 	var each []*model
 	for f := range p.Factors {
 		c.Factors = append(c.Factors, f)
-		each = append(each, newModel(&Problem{Factors: p.Factors[f : f+1], Sizes: p.Sizes, Left: nil, MaxOrder: -1}))
+		each = append(each, newModel(&Problem{Factors: p.Factors[f : f+1], Sizes: p.Sizes, MaxOrder: -1}))
 	}
 	all, cost, places := p.variables(), 0.0, 1.0
 	bound := make([]set, len(each))

@@ -7,16 +7,19 @@ import (
 )
 
 // makes has, for each command that makes variables or workspaces, which of its arguments name them.
-var makes = map[string][]int{"split": {1, 2}, "divide": {1, 2}, "fuse": {2}, "pos": {1}, "coord": {1}, "bound": {1}, "precompute": {2, 3}}
+var makes = map[string][]int{"split": {1, 2}, "divide": {1, 2}, "fuse": {2}, "pos": {1},
+	"coord": {1}, "bound": {1}, "precompute": {2, 3}}
 
-// Part returns the commands that apply to a part of a statement: to some of its terms, which are computed by themselves.
-// The part lacks the variables and tensors named in absent, which other parts have. A command that names one of them is
-// left out, and so is each command that names what the first one would have made; a reorder keeps the variables that the
-// part has.
+// Part returns the commands that apply to a part of a statement: to some of its terms, which are
+// computed by themselves. The part lacks the variables and tensors named in absent, which other
+// parts have. A command that names one of them is left out, and so is each command that names what
+// the first one would have made; a reorder keeps the variables that the part has.
 func Part(list []*Command, absent []string) (part []*Command) {
 	absent = slices.Clone(absent)
 	lacks := func(a Arg) bool {
-		return slices.ContainsFunc(a.names(), func(name string) bool { return slices.Contains(absent, name) })
+		return slices.ContainsFunc(a.names(), func(name string) bool {
+			return slices.Contains(absent, name)
+		})
 	}
 	for _, c := range list {
 		words, args := c.Words(), []Arg{}
@@ -38,7 +41,8 @@ func Part(list []*Command, absent []string) (part []*Command) {
 					continue
 				}
 				for _, name := range c.Args[k].names() {
-					if !slices.Contains(c.Args[1].names(), name) || c.Name != "precompute" { // whose new variable may be the old one
+					// The new variable of a precompute may be the old one.
+					if c.Name != "precompute" || !slices.Contains(c.Args[1].names(), name) {
 						absent = append(absent, name)
 					}
 				}
@@ -48,7 +52,8 @@ func Part(list []*Command, absent []string) (part []*Command) {
 	return part
 }
 
-// Of returns the command of the whole statement from which a command of a part was made, or c itself.
+// Of returns the command of the whole statement from which a command of a part was made, or c
+// itself.
 func (c *Command) Of() *Command { return cmp.Or(c.of, c) }
 
 // names returns the names in an argument; for a list in braces, the names in all elements.

@@ -128,7 +128,8 @@ func (t *Tensor) As(kinds string, modes []int) *Tensor {
 // Over returns the same tensor in the blocks of another partition.
 func (t *Tensor) Over(part *partition.Partition) *Tensor {
 	over := *t
-	over.Partition, over.known, over.found = part, nil, nil // the sizes that t knows are of its own blocks
+	// The sizes that t knows are of its own blocks.
+	over.Partition, over.known, over.found = part, nil, nil
 	return &over
 }
 

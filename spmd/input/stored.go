@@ -75,13 +75,19 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 	return own, nil
 }
 
-// StoredMoves tells travel what Stored sends from rank to rank, of a tensor that lies in other blocks: to the even
-// ranges, and from there. The partition of g is located. It is exact for a dense tensor that has the format and type of g.
-func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, ranks int, travel func(z plan.Size, from, to int)) (exact bool) {
+// StoredMoves tells travel what Stored sends from rank to rank, of a tensor that lies in other
+// blocks: to the even ranges, and from there. The partition of g is located. It is exact for a
+// dense tensor that has the format and type of g.
+func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, ranks int,
+	travel func(z plan.Size, from, to int)) (exact bool) {
 	plain, spec := Even(g, ranks), g.Spec
 	exact = plain.Moves(from, asIs && plain.Spec.Kinds == spec.Kinds, entries, travel)
-	s := &assemble.Sum{Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type, Kinds: plain.Spec.Kinds, Modes: spec.Modes},
-		Parts: assemble.PiecesOf(plain.Partition, spec.Dims), Pieces: assemble.PiecesOf(g.Partition, spec.Dims)}
+	s := &assemble.Sum{
+		Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type,
+			Kinds: plain.Spec.Kinds, Modes: spec.Modes},
+		Parts:  assemble.PiecesOf(plain.Partition, spec.Dims),
+		Pieces: assemble.PiecesOf(g.Partition, spec.Dims),
+	}
 	all := 1.0
 	for _, n := range spec.Dims {
 		all *= float64(n)

@@ -298,11 +298,12 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	return x.place(s, t.Name, t.Placement.Placement)
 }
 
-// adopts reports whether a statement takes over the pieces of a tensor that is cut along its storage order, as
-// prepared.Statement.adopt does.
+// adopts reports whether a statement takes over the pieces of a tensor that is cut along its
+// storage order, as prepared.Statement.adopt does.
 func adopts(g *load.Target, h *input.Held) bool {
 	a := g.Partition.Ordered()
-	return a != nil && len(g.Partition.Axes) == 1 && len(a.Ordered.Cuts) == 1 && h.AsIs && g.Same(h.Blocks)
+	return a != nil && len(g.Partition.Axes) == 1 && len(a.Ordered.Cuts) == 1 &&
+		h.AsIs && g.Same(h.Blocks)
 }
 
 // name is the tensor that an operand is.
@@ -475,8 +476,9 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 		h := f.Left(f.Result())
 		x.share(h.Blocks)
 		k.left[f.Result()], x.known[h] = h, known
-		if p.Estimated && x.ranks > 1 && len(g.Schedule) == 0 && (how.Blocks == nil || how.Blocks.Empty()) {
-			for _, h := range k.left { // which operand is the largest, and cut, hangs on how many entries they have
+		if p.Estimated && x.ranks > 1 && len(g.Schedule) == 0 &&
+			(how.Blocks == nil || how.Blocks.Empty()) {
+			for _, h := range k.left { // the operand of the most entries is cut
 				h.Blocks.Guessed = true
 			}
 		}

@@ -26,8 +26,8 @@ type fileStats struct {
 	}
 }
 
-// TestPlannedRows: of a compressed level a plan does not know where pieces of equal numbers of rows begin, and says that its
-// counts are estimates.
+// TestPlannedRows: of a compressed level a plan does not know where pieces of equal numbers of rows
+// begin, and says that its counts are estimates.
 func TestPlannedRows(t *testing.T) {
 	j := job(t, t.TempDir(), `machine M(3)
 tensor A(9, 4): ss

@@ -295,9 +295,11 @@ func (m *moving) wait(most int64) (err error) {
 	return err
 }
 
-// Moves tells travel what Held sends from rank to rank, as comm.Counters count it. It is exact for a
-// dense tensor that has the target's format and type, and wherever nothing is sent. Else entries are taken to be spread evenly.
-func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64, travel func(z plan.Size, from, to int)) (exact bool) {
+// Moves tells travel what Held sends from rank to rank, as comm.Counters count it. It is exact for
+// a dense tensor that has the target's format and type, and wherever nothing is sent. Else entries
+// are taken to be spread evenly.
+func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
+	travel func(z plan.Size, from, to int)) (exact bool) {
 	exact = !from.Guessed && !g.Partition.Guessed()
 	if asIs && g.Same(from) {
 		return exact

@@ -106,8 +106,9 @@ func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, erro
 	return Locate(c, t, o, t.Header.Dims)
 }
 
-// DenseKeys returns what Locate finds in any tensor with these sizes whose levels are dense down to the innermost
-// level that o cuts. ok is false for other levels, which are given by their letters: coordinates then tell where ranges begin.
+// DenseKeys returns what Locate finds in any tensor with these sizes whose levels are dense down to
+// the innermost level that o cuts. ok is false for other levels, which are given by their letters:
+// coordinates then tell where ranges begin.
 func DenseKeys(kinds string, o *place.Ordered, sizes []int64) (keys [][]int64, ok bool) {
 	for l := range o.Modes {
 		if kinds[l] != byte(format.Dense) {

@@ -16,7 +16,8 @@ type planCase struct {
 // String is the file.
 func (c *planCase) String() string { return strings.Join(c.lines, "\n") + "\n" }
 
-// planGen draws job files for plans. All tensors have modes of the same few sizes, one for each index variable.
+// planGen draws job files for plans. All tensors have modes of the same few sizes, one for each
+// index variable.
 type planGen struct {
 	*rand.Rand
 	c        *planCase

@@ -21,9 +21,10 @@ import (
 	"distaff/spmd/stats"
 )
 
-// TestOraclePlans holds plans of random job files to their runs: of machines, placements with ~, block schedules, distributed
-// schedules, repeats and tensors that move between statements. Bytes and messages, of each rank and statement, are those of the
-// plan wherever it says that it is exact.
+// TestOraclePlans holds plans of random job files to their runs: of machines, placements with ~,
+// block schedules, distributed schedules, repeats and tensors that move between statements. Bytes
+// and messages, of each rank and statement, are those of the plan wherever it says that it is
+// exact.
 func TestOraclePlans(t *testing.T) {
 	t.Parallel()
 	n := uint64(300)

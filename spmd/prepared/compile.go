@@ -144,7 +144,7 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 			s.widths = &k.leaves[0].unit.Result
 		}
 		err := s.compile()
-		if networkRefused(err) && len(k.Problem.Blocking.Groups) > 1 { // a tree is that of some term
+		if networkRefused(err) && len(k.Problem.Blocking.Groups) > 1 { // the tree of another term
 			refused, s.direct = err, true
 			err = s.compile()
 		} else {
@@ -178,8 +178,8 @@ func networkRefused(err error) bool {
 	return errors.As(err, &d) && d.Code == diag.NetworkRefused
 }
 
-// ofAllTerms returns the error that one leaf of all terms has, as one rank would compile it. It returns err, the error of
-// one group's leaf, when that leaf has none.
+// ofAllTerms returns the error that one leaf of all terms has, as one rank would compile it. It
+// returns err, the error of one group's leaf, when that leaf has none.
 func (k *Statement) ofAllTerms(like map[string]codegen.Tensor, err error) error {
 	if len(k.Problem.Blocking.Groups) == 1 {
 		return err
@@ -249,11 +249,12 @@ func (k *Statement) unscheduled(s *leaf) {
 	}
 }
 
-// scheduled gives the leaf of a group, which has these terms, the commands of the user's schedule for them, which order the
-// loops over a block; the default schedule where there are none.
+// scheduled gives the leaf of a group, which has these terms, the commands of the user's schedule
+// for them, which order the loops over a block; the default schedule where there are none.
 func (k *Statement) scheduled(s *leaf, list []string, terms []int) {
 	elsewhere := k.elsewhere(terms)
-	if commands, err := schedule.Parse(list); err == nil && len(commands) > 0 && len(schedule.Part(commands, elsewhere)) == 0 {
+	commands, err := schedule.Parse(list)
+	if err == nil && len(commands) > 0 && len(schedule.Part(commands, elsewhere)) == 0 {
 		k.unscheduled(s)
 		return
 	}
@@ -278,13 +279,15 @@ func (k *Statement) allHeard() error {
 	}
 	for _, c := range commands {
 		if !heard[c] {
-			return k.Problem.AsWritten(c.Refuse(c.Name + ": the terms that have these variables are summed apart, each in its own loops"))
+			return k.Problem.AsWritten(c.Refuse(c.Name +
+				": the terms that have these variables are summed apart, each in its own loops"))
 		}
 	}
 	return nil
 }
 
-// elsewhere returns the variables and tensors, as the user named them, that the statement has and these terms lack.
+// elsewhere returns the variables and tensors, as the user named them, that the statement has and
+// these terms lack.
 func (k *Statement) elsewhere(terms []int) (names []string) {
 	if k.Problem.Whole {
 		return nil

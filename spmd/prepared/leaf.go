@@ -43,7 +43,8 @@ type leaf struct {
 	schedule []string          // the job's
 	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
 	names    map[string]string // the user's names of operands, where norm has others
-	// elsewhere are the names that only terms of other leaves have. direct says that --network is for these.
+	// elsewhere are the names that only terms of other leaves have. direct says that --network is
+	// for these.
 	elsewhere []string
 	direct    bool
 
@@ -83,8 +84,9 @@ func (s *leaf) request() codegen.Request {
 	req := codegen.Request{
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old,
 		Sizes:       k.Reader.Sizes.Vars,
-		ComputeType: bridge.IR(k.Reader.ComputeType), Schedule: s.schedule, Elsewhere: s.elsewhere, Exact: s.exact,
-		Parts: s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
+		ComputeType: bridge.IR(k.Reader.ComputeType), Schedule: s.schedule, Exact: s.exact,
+		Elsewhere: s.elsewhere,
+		Parts:     s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
 		InPlace:           s.inPlace,
 		CapacityBytes:     k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
 		Target:            k.Reader.Env.Code(),

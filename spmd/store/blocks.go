@@ -25,7 +25,8 @@ type Blocks struct {
 	// say whose they are.
 	From, To [][]int64
 	Own      map[int]*tcs.Tensor
-	// Guessed says that, in a plan, some blocks are known by a guess alone: the tensor's entries tell where they begin.
+	// Guessed says that, in a plan, some blocks are known by a guess alone: the tensor's entries
+	// tell where they begin.
 	Guessed bool
 	// Sums says that the values are sums, whose zeros are to have no sign (Unsign).
 	Sums bool
