@@ -127,14 +127,16 @@ func (c *compilation) refuseNest(x *contracted, t *notation.Term) error {
 		c.notPairwise(t, x.problem.Way)
 	case asked && c.request.IntermediateOrder > 0:
 		return refuse("two tensors at a time make an intermediate of %d variables, "+
-			"and --intermediate-order=%d allows no more than that", pairs.Order(), c.request.IntermediateOrder)
+			"and --intermediate-order=%d allows no more than that", pairs.Order(),
+			c.request.IntermediateOrder)
 	case x.direct.Cost > longNest && x.direct.Cost > manyTimes*pairs.Cost:
 		want := "--network=pairwise"
 		if c.request.IntermediateOrder > 0 {
 			want = fmt.Sprintf("--intermediate-order=%d", pairs.Order())
 		}
-		return refuse("%s in one nest of loops costs %.2g multiply-adds, and two tensors at a time %.2g; "+
-			"want %s, or --network=direct for the nest", t, x.direct.Cost, pairs.Cost, want)
+		return refuse(
+			"%s in one nest of loops costs %.2g multiply-adds, and two tensors at a time %.2g; "+
+				"want %s, or --network=direct for the nest", t, x.direct.Cost, pairs.Cost, want)
 	}
 	return nil
 }

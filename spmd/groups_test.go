@@ -12,10 +12,13 @@ import (
 // ofGroups is a job whose terms are summed apart on several ranks, or with splits: integers, so
 // that all orders of sums agree.
 func ofGroups(stmt string, ranks int, splits ...string) *spmd.Job {
-	j := &spmd.Job{Statement: stmt, Formats: map[string]string{"A": "ds", "B": "ds"}, Types: map[string]string{},
-		Sizes: map[string][]int64{"A": {12, 12}, "B": {12, 12}, "E": {12, 12}, "x": {12}, "z": {12}, "w": {12}}, Inputs: map[string]spmd.Input{}}
+	j := &spmd.Job{Statement: stmt, Formats: map[string]string{"A": "ds", "B": "ds"},
+		Types: map[string]string{},
+		Sizes: map[string][]int64{"A": {12, 12}, "B": {12, 12}, "E": {12, 12}, "x": {12}, "z": {12},
+			"w": {12}}, Inputs: map[string]spmd.Input{}}
 	left, right, _ := strings.Cut(stmt, "=")
-	for name, kind := range map[string]string{"A": "uniform:40:int", "B": "uniform:40:int", "E": "dense:int", "x": "dense:int", "z": "dense:int", "w": "dense:int"} {
+	for name, kind := range map[string]string{"A": "uniform:40:int", "B": "uniform:40:int",
+		"E": "dense:int", "x": "dense:int", "z": "dense:int", "w": "dense:int"} {
 		if strings.Contains(right, name) {
 			j.Inputs[name] = spmd.Generated(kind)
 		} else {
@@ -46,7 +49,8 @@ func TestGroupsAsOnOneRank(t *testing.T) {
 		{"y(k) += E(i,j)*w(k)", "", "precompute(E(i,j),i,i)"},
 		{"y(i) += E(i,j)", "", "split(j,j0,j1,4),unroll(j1,4)"},
 		{"y(i) = A(i,j) + z(i)", "", "pos(j,jp,A),split(jp,j0,j1,4)"},
-		{"y(i) = A(i,j) + z(i)*w(k)", "", "split(j,j0,j1,4),split(k,k0,k1,2),parallelize(i,CPUThread,NoRaces)"},
+		{"y(i) = A(i,j) + z(i)*w(k)", "",
+			"split(j,j0,j1,4),split(k,k0,k1,2),parallelize(i,CPUThread,NoRaces)"},
 	} {
 		for _, splits := range [][]string{nil, {"i:2"}, {"j:2"}, {"i:3", "j:2"}} {
 			for ranks := 1; ranks <= 3; ranks++ {
@@ -56,7 +60,8 @@ func TestGroupsAsOnOneRank(t *testing.T) {
 					j.Schedule = []string{c.schedule}
 				}
 				if _, err := j.Run(t.Context()); err != nil {
-					t.Errorf("%s --network=%q -s=%q, %d ranks, splits %v: %v", c.stmt, c.network, c.schedule, ranks, splits, err)
+					t.Errorf("%s --network=%q -s=%q, %d ranks, splits %v: %v", c.stmt, c.network, c.schedule,
+						ranks, splits, err)
 				}
 			}
 		}
@@ -83,7 +88,8 @@ func TestGroupsRefused(t *testing.T) {
 				_, err := j.Run(t.Context())
 				var d *diag.Error
 				if !errors.As(err, &d) || d.Src[d.Pos:d.End] != c.at {
-					t.Errorf("%s --network=%q -s=%q, %d ranks, splits %v: got %v, want it said of %s", c.stmt, c.network, c.schedule, ranks, splits, err, c.at)
+					t.Errorf("%s --network=%q -s=%q, %d ranks, splits %v: got %v, want it said of %s", c.stmt,
+						c.network, c.schedule, ranks, splits, err, c.at)
 				} else if strings.HasSuffix(d.Msg, ": ") {
 					t.Errorf("%s -s=%q: %v: an empty list", c.stmt, c.schedule, err)
 				}

@@ -14,7 +14,8 @@ import (
 
 // matrixChain is a product of n square matrices of integers, of so many rows.
 func matrixChain(n int, size int64, kind, format string) *spmd.Job {
-	j := &spmd.Job{Inputs: map[string]spmd.Input{}, Formats: map[string]string{}, Sizes: map[string][]int64{}}
+	j := &spmd.Job{Inputs: map[string]spmd.Input{}, Formats: map[string]string{},
+		Sizes: map[string][]int64{}}
 	var factors []string
 	for k := range n {
 		name := fmt.Sprintf("A%d", k)
@@ -40,7 +41,8 @@ func TestLongProducts(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
-		j, vars := &spmd.Job{Inputs: map[string]spmd.Input{}, Formats: map[string]string{}, Sizes: map[string][]int64{}}, 8+r.IntN(7)
+		j, vars := &spmd.Job{Inputs: map[string]spmd.Input{}, Formats: map[string]string{},
+			Sizes: map[string][]int64{}}, 8+r.IntN(7)
 		size := make([]int64, vars)
 		for v := range size {
 			size[v] = 1 + r.Int64N(2)
@@ -62,7 +64,8 @@ func TestLongProducts(t *testing.T) {
 			}
 			j.Formats[name] = format
 			if len(list) > 1 && r.IntN(2) == 0 {
-				j.Formats[name] += ":" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Perm(len(list)))), ","), "[]")
+				j.Formats[name] += ":" + strings.Trim(
+					strings.Join(strings.Fields(fmt.Sprint(r.Perm(len(list)))), ","), "[]")
 			}
 			j.Inputs[name] = spmd.Generated(fmt.Sprintf("uniform:%d:int", max(places*3/4, 1)))
 			factors = append(factors, name+"("+strings.Join(names, ",")+")")
@@ -70,7 +73,8 @@ func TestLongProducts(t *testing.T) {
 		all := strings.Join(factors, "*")
 		var left []string
 		for _, v := range r.Perm(vars)[:r.IntN(3)] {
-			if strings.Contains(all, fmt.Sprintf("i%d,", v)) || strings.Contains(all, fmt.Sprintf("i%d)", v)) {
+			if strings.Contains(all, fmt.Sprintf("i%d,", v)) ||
+				strings.Contains(all, fmt.Sprintf("i%d)", v)) {
 				left = append(left, fmt.Sprintf("i%d", v))
 			}
 		}
@@ -88,9 +92,11 @@ func TestLongProducts(t *testing.T) {
 				j.Statement = strings.TrimSuffix(j.Statement, "()")
 			}
 		}
-		j.Network, j.Ranks, j.Threads, j.Target, j.Check = []string{"pairwise", "", "direct"}[r.IntN(3)], 1+r.IntN(2), 1, spmd.Interpreter, true
+		j.Network, j.Ranks, j.Threads, j.Target, j.Check = []string{"pairwise", "", "direct"}[r.IntN(3)],
+			1+r.IntN(2), 1, spmd.Interpreter, true
 		if _, err := j.Run(t.Context()); err != nil {
-			t.Errorf("%s, --network=%s, %d ranks, formats %v: %v", j.Statement, j.Network, j.Ranks, j.Formats, err)
+			t.Errorf("%s, --network=%s, %d ranks, formats %v: %v", j.Statement, j.Network, j.Ranks,
+				j.Formats, err)
 		}
 	}
 }
@@ -107,15 +113,18 @@ func TestEndlessNest(t *testing.T) {
 	}{
 		{9, "", 1, "in one nest of loops costs 1e+20 multiply-adds, and two tensors at a time ", ""},
 		{12, "auto", 1, "want --intermediate-order=2, or --network=direct", "auto"},
-		{9, "pairwise", 1, "two tensors at a time make an intermediate of 2 variables, and --intermediate-order=1 allows no more than that", "pairwise"},
+		{9, "pairwise", 1,
+			"two tensors at a time make an intermediate of 2 variables, and --intermediate-order=1 allows no more than that", "pairwise"},
 		{3, "pairwise", 1, "two tensors at a time make an intermediate of 2 variables", "pairwise"},
 	} {
 		j := matrixChain(c.n, 100, "dense:int", "dd")
 		j.Network, j.IntermediateOrder = c.network, c.order
 		_, err := j.Run(t.Context())
 		var d *diag.Error
-		if !errors.As(err, &d) || d.Code != diag.NetworkRefused || !strings.Contains(d.Msg, c.says) || d.Src[d.Pos:d.End] != c.at {
-			t.Errorf("%d matrices, --network=%s --intermediate-order=%d: got %v, want %q", c.n, c.network, c.order, err, c.says)
+		if !errors.As(err, &d) || d.Code != diag.NetworkRefused || !strings.Contains(d.Msg, c.says) ||
+			d.Src[d.Pos:d.End] != c.at {
+			t.Errorf("%d matrices, --network=%s --intermediate-order=%d: got %v, want %q", c.n, c.network,
+				c.order, err, c.says)
 		}
 	}
 	j := matrixChain(9, 2, "dense:int", "dd")

@@ -28,8 +28,8 @@ func (j *Job) told() launch.Told {
 	return t
 }
 
-// told is what all ranks of the job file must be told alike. What flags have changed of the file's tensors is in
-// the file's printed form, what they have changed of its params is not.
+// told is what all ranks of the job file must be told alike. What flags have changed of the file's
+// tensors is in the file's printed form, what they have changed of its params is not.
 func (j *FileJob) told() launch.Told {
 	t := launch.Told{{"version", Version()}, {"job file", j.File.String()}}
 	t.Say("-D", launch.Named(j.File.Given())...)
@@ -72,8 +72,8 @@ func tellInputs(t *launch.Told, inputs map[string]Input) {
 	t.Say("--index-base or --duplicates", launch.Named(more)...)
 }
 
-// tell adds the options that all ranks must have alike. Threads, memory, folders and what a rank shows or checks by
-// itself may differ.
+// tell adds the options that all ranks must have alike. Threads, memory, folders and what a rank
+// shows or checks by itself may differ.
 func (o *Options) tell(t *launch.Told) {
 	t.Number("--seed", o.Seed)
 	t.Say("--target", o.Target)

@@ -68,7 +68,8 @@ func TestRanksAreToldTheSame(t *testing.T) {
 	}
 }
 
-// mayDiffer are the fields of jobs, options and inputs that ranks need not be told alike, each with the reason.
+// mayDiffer are the fields of jobs, options and inputs that ranks need not be told alike, each with
+// the reason.
 var mayDiffer = map[string]string{
 	"Ranks":         "a launcher's job has one a process",
 	"Threads":       "no bit of a result depends on them",
@@ -78,8 +79,10 @@ var mayDiffer = map[string]string{
 	"Verify":        "it checks what a rank compiles",
 	"Checksums":     "rank 0 alone tells them",
 	"Argv":          "rank 0 alone tells it",
-	"Say":           "rank 0 alone prints", "Running": "rank 0 alone prints", "RunningAfter": "rank 0 alone prints",
-	"Note": "rank 0 alone prints", "Detail": "rank 0 alone prints", "Trace": "rank 0 alone prints",
+	"Say":           "rank 0 alone prints", "Running": "rank 0 alone prints",
+	"RunningAfter": "rank 0 alone prints",
+	"Note":         "rank 0 alone prints", "Detail": "rank 0 alone prints",
+	"Trace":    "rank 0 alone prints",
 	"Progress": "rank 0 alone prints", "Working": "rank 0 alone prints",
 }
 
@@ -139,7 +142,8 @@ func TestEveryOptionIsTold(t *testing.T) {
 			return base.Same(w)
 		})
 		for _, name := range slices.Collect(maps.Keys(params)) {
-			if want := "-D " + name + ":" + params[name] + ", and there nothing;"; err == nil || !strings.Contains(err.Error(), want) {
+			if want := "-D " + name + ":" + params[name] + ", and there nothing;"; err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}

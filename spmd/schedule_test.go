@@ -95,8 +95,10 @@ var published = []struct {
 	{"gallop", "s = a(i) * b(i)", map[string]string{"a": "s", "b": "s"},
 		map[string][]int64{"a": {5000}},
 		"mergeby(i,Gallop)", []string{`search\(b_crd0`}, nil},
-	{"gallop, cut afterwards", "s = a(i) * b(i)", map[string]string{"a": "s", "b": "s"}, map[string][]int64{"a": {5000}},
-		"parallelize(p0,CPUThread,ParallelReduction),mergeby(i,Gallop),pos(i,p,a),split(p,p0,p1,16)", []string{`search\(b_crd0, b_p_?\d* \+ 1`, `parallel reduce`}, nil},
+	{"gallop, cut afterwards", "s = a(i) * b(i)", map[string]string{"a": "s", "b": "s"},
+		map[string][]int64{"a": {5000}},
+		"parallelize(p0,CPUThread,ParallelReduction),mergeby(i,Gallop),pos(i,p,a),split(p,p0,p1,16)",
+		[]string{`search\(b_crd0, b_p_?\d* \+ 1`, `parallel reduce`}, nil},
 }
 
 func scheduled(k int) *spmd.Job {
@@ -227,7 +229,8 @@ func TestScheduleRefusals(t *testing.T) {
 		{spmv, fm, "precompute(A(i,j)*x(j),k,k)", "want a variable that the statement loops over"},
 		{spmv, fm, "precompute(x(j),i,i)", "i is not in x(j)"},
 		{spmv, fm, "precompute(A(i,j)*x(j),i,y)", "want i, or a name that is not in use"},
-		{spmv, fm, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i0,w)", "i0 numbers tiles, and the loop over i1 inside it does not sum A(i,j)*x(j) alone"},
+		{spmv, fm, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i0,w)",
+			"i0 numbers tiles, and the loop over i1 inside it does not sum A(i,j)*x(j) alone"},
 		{spmv, fm, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,w),split(w,a,b,2)", "w stands for i1"},
 		{spmv, fm, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,w),split(i1,a,b,2)", "w stands for i1"},
 		{spmv, fm, "precompute(A(i,j)*x(j),j,j,W),parallelize(i,CPUVector,NoRaces)",

@@ -211,15 +211,24 @@ func split(arg string) (name, value string, hasValue bool) {
 
 // taco has TACO's flags that Distaff lacks, with what is written here.
 var taco = map[string]string{
-	"time": "--repeat=N with --stats=FILE.json, which has the times", "write-time": "--stats=FILE.json",
-	"write-source": "distaff compile STATEMENT --emit=c --out=FILE.c", "write-compute": "distaff compile STATEMENT --emit=c --out=FILE.c",
-	"write-assembly": "distaff compile STATEMENT --emit=c --out=FILE.c", "read-source": `-s='substitute({i,j},"file.c:name")'`,
-	"print-compute": "distaff compile STATEMENT --emit=c", "print-assembly": "distaff compile STATEMENT --emit=c",
-	"print-kernels": "distaff compile STATEMENT --emit=c", "print-lattice": "distaff compile STATEMENT --emit=lattice",
-	"print-concrete": "distaff compile STATEMENT --emit=cin", "print-iteration-graph": "distaff compile STATEMENT --emit=provenance",
-	"print-nocolor": "no flag: what compile prints has no colors", "nocolor": "no flag: what compile prints has no colors",
-	"cuda": "--target=cuda", "nthreads": "--threads=N", "verify": "--check", "O": "-o=T:FILE for each tensor",
-	"c": "no flag: a leaf assembles and computes at once", "prefix": "no flag: --emit=go makes a package of a name of its own",
+	"time":                  "--repeat=N with --stats=FILE.json, which has the times",
+	"write-time":            "--stats=FILE.json",
+	"write-source":          "distaff compile STATEMENT --emit=c --out=FILE.c",
+	"write-compute":         "distaff compile STATEMENT --emit=c --out=FILE.c",
+	"write-assembly":        "distaff compile STATEMENT --emit=c --out=FILE.c",
+	"read-source":           `-s='substitute({i,j},"file.c:name")'`,
+	"print-compute":         "distaff compile STATEMENT --emit=c",
+	"print-assembly":        "distaff compile STATEMENT --emit=c",
+	"print-kernels":         "distaff compile STATEMENT --emit=c",
+	"print-lattice":         "distaff compile STATEMENT --emit=lattice",
+	"print-concrete":        "distaff compile STATEMENT --emit=cin",
+	"print-iteration-graph": "distaff compile STATEMENT --emit=provenance",
+	"print-nocolor":         "no flag: what compile prints has no colors",
+	"nocolor":               "no flag: what compile prints has no colors",
+	"cuda":                  "--target=cuda", "nthreads": "--threads=N", "verify": "--check",
+	"O":      "-o=T:FILE for each tensor",
+	"c":      "no flag: a leaf assembles and computes at once",
+	"prefix": "no flag: --emit=go makes a package of a name of its own",
 }
 
 // Dashed returns a flag as it is written on the command line: -i, --ranks.

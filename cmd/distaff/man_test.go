@@ -23,13 +23,15 @@ func TestMan(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	if err != nil || len(files) != len(visible())+2 {
-		t.Fatalf("%d pages, %v, want one for each of %d commands, and two", len(files), err, len(visible()))
+		t.Fatalf("%d pages, %v, want one for each of %d commands, and two", len(files), err,
+			len(visible()))
 	}
 	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	page := func(name string) string {
 		t.Helper()
 		cmd := exec.Command("man", "-l", filepath.Join(dir, name+".1"))
-		cmd.Env = append(os.Environ(), "MANWIDTH=1000", "MANPAGER=cat", "PAGER=cat", "LC_ALL=C.UTF-8", "MANROFFOPT=-rHY=0")
+		cmd.Env = append(os.Environ(), "MANWIDTH=1000", "MANPAGER=cat", "PAGER=cat", "LC_ALL=C.UTF-8",
+			"MANROFFOPT=-rHY=0")
 		text, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -37,7 +39,8 @@ func TestMan(t *testing.T) {
 		return words(string(text))
 	}
 	for _, c := range visible() {
-		want := append([]string{c.name + " - " + c.short, "distaff " + c.name + " " + c.args}, c.examples...)
+		want := append([]string{c.name + " - " + c.short, "distaff " + c.name + " " + c.args},
+			c.examples...)
 		want = append(want, strings.Split(strings.TrimSpace(c.long), "\n\n")...)
 		for _, f := range c.flags {
 			head, usage := argv.Describe(f)

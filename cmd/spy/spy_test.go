@@ -365,7 +365,8 @@ func checkBins(t *testing.T, m image.Image, x, y, w, h int, g *bins.Grid) {
 	}
 }
 
-var drawnGrids = []*bins.Grid{random(57, 0.4, 300), random(310, 0.4, 300), random(40, 1, 3), grid([]int64{5}),
+var drawnGrids = []*bins.Grid{random(57, 0.4, 300), random(310, 0.4, 300), random(40, 1, 3),
+	grid([]int64{5}),
 	grid([]int64{0, 0}), grid([]int64{1, 1, 0, 2, 2, 1}), grid([]int64{1, 2, 0})}
 
 // TestSVG: a file draws each bin that has entries in the color of its class, where its frame is,
@@ -413,7 +414,8 @@ func TestSVGSize(t *testing.T) {
 	}
 }
 
-// TestPNG: each bin has the color of its class, and labels are on the page, also the one that goes up.
+// TestPNG: each bin has the color of its class, and labels are on the page, also the one that goes
+// up.
 func TestPNG(t *testing.T) {
 	for _, g := range drawnGrids {
 		p := &Picture{Name: "a.mtx", Dims: g.Size[:], Grids: []*bins.Grid{g}}
@@ -482,7 +484,8 @@ func TestScene(t *testing.T) {
 				}
 				for k, a := range at {
 					if a[0] < page || a[0]+a[2] > s.W-page || s.H+a[1] < page || s.H+a[1]+a[3] > s.H-page {
-						t.Errorf("order %d, sizes %v: view %d is at %v on a page of %v x %v", order, sizes, k, a, s.W, s.H)
+						t.Errorf("order %d, sizes %v: view %d is at %v on a page of %v x %v", order, sizes, k, a, s.W,
+							s.H)
 					}
 					for _, b := range at[:k] {
 						if a[0] < b[0]+b[2] && b[0] < a[0]+a[2] && a[1] < b[1]+b[3] && b[1] < a[1]+a[3] {

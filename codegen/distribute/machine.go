@@ -69,7 +69,9 @@ func (p *peeling) sameGrid(a schedule.Arg) (base int, extents []int64, err error
 		}
 		base += len(g.Extents)
 	}
-	return 0, nil, refuse(a, "distribute: got %s, and the machine %s is %s; -m=%s, or a machine of a job file, makes it that", a.Text, p.machine.Name, p.machine, want)
+	return 0, nil, refuse(a,
+		"distribute: got %s, and the machine %s is %s; -m=%s, or a machine of a job file, makes it that",
+		a.Text, p.machine.Name, p.machine, want)
 }
 
 // extent is the extent of the machine that M.x names, or its number of steps, M.steps.

@@ -151,7 +151,8 @@ func placements(items []Item, yield func(*Placed) bool) bool {
 // Param is the declaration of a parameter, of the given name or nil.
 func (f *File) Param(name string) *Param { return f.named[name] }
 
-// Given returns the values of the params that Bind was given for them and that differ from those of the file.
+// Given returns the values of the params that Bind was given for them and that differ from those of
+// the file.
 func (f *File) Given() map[string]string {
 	given := map[string]string{}
 	for _, p := range f.params {

@@ -26,7 +26,8 @@ func ParseTree(text string) (*Tree, error) {
 	}
 	if err == nil && len(t.Children) == 0 {
 		ways := []string{Auto.String(), Direct.String(), Pairwise.String()}
-		err = diag.At(diag.NetworkSyntax, text, 0, len(text), "--network: got %s, want %s, or a tree of two factors or more, as in (A*B)*C%s",
+		err = diag.At(diag.NetworkSyntax, text, 0, len(text),
+			"--network: got %s, want %s, or a tree of two factors or more, as in (A*B)*C%s",
 			text, strings.Join(ways, ", "), diag.Meant(text, ways))
 	}
 	return t, err

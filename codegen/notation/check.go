@@ -102,7 +102,8 @@ func valueHint(v string, order int) string {
 	if order > 0 {
 		return ""
 	}
-	return "; a variable is no value: a tensor that holds its values, as in n(" + v + "), is given by -i=n:FILE"
+	return "; a variable is no value: a tensor that holds its values, as in n(" + v +
+		"), is given by -i=n:FILE"
 }
 
 func (c *checker) sum(e *Sum) {

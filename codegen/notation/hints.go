@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// written lists operators of other languages that stand for what this language writes otherwise, each
-// with a hint: what to write instead.
+// written lists operators of other languages that stand for what this language writes otherwise,
+// each with a hint: what to write instead.
 var written = []replacement{
 	{"[", "indices stand in parentheses, as in A(i,j)"},
 	{"^", "a power is a product, as in x(i)*x(i)"},
@@ -16,8 +16,8 @@ var written = []replacement{
 
 type replacement struct{ text, hint string }
 
-// absent lists operators of other languages that this language lacks, each with a hint: what to write
-// instead. If one operator begins with another, the longer one comes first.
+// absent lists operators of other languages that this language lacks, each with a hint: what to
+// write instead. If one operator begins with another, the longer one comes first.
 var absent = []replacement{
 	{":=", `an assignment is one "="`},
 	{"-=", "to subtract, add the negative, as in y(i) += -x(i)"},
@@ -43,7 +43,8 @@ const (
 
 // keywords has the keywords of other languages, each with a hint: what to write instead.
 var keywords = map[string]string{
-	"if": noCondition, "else": noCondition, "where": noCondition, "and": noLogic, "or": noLogic, "not": noLogic,
+	"if": noCondition, "else": noCondition, "where": noCondition, "and": noLogic, "or": noLogic,
+	"not":   noLogic,
 	"while": noLoop, "for": noLoop, "forall": noLoop,
 }
 
@@ -52,12 +53,14 @@ var functions = map[string]string{
 	"pow": "a power is a product, as in x(i)*x(i)", "square": "a square is a product, as in x(i)*x(i)",
 	"transpose": transposed, "trace": "a trace has one variable twice, as in t = A(i,i)",
 	"dot": "a dot product is s = x(i)*y(i)", "matmul": "a matrix product is C(i,j) = A(i,k)*B(k,j)",
-	"norm": "the square of a norm is s = x(i)*x(i), and there is no root", "mean": "a mean is a sum over a count, as in m = x(i)/n",
+	"norm": "the square of a norm is s = x(i)*x(i), and there is no root",
+	"mean": "a mean is a sum over a count, as in m = x(i)/n",
 }
 
 // values lists functions of numbers. The language has no such function.
-var values = strings.Fields("exp log log2 log10 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh abs sign floor ceil round " +
-	"conj real imag angle max min mod erf relu sigmoid inv det")
+var values = strings.Fields(
+	"exp log log2 log10 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh abs sign floor ceil round " +
+		"conj real imag angle max min mod erf relu sigmoid inv det")
 
 // hint returns a hint for a mistake at a place of the text: how the notation writes what the user
 // may have meant. It returns "" if it knows none.
@@ -70,7 +73,8 @@ func (p *parser) hint(at Span) string {
 		return "; a power is a product, as in x(i)*x(i)"
 	case p.alone:
 		return begins(rest, written)
-	case keywords[p.text(p.toks[0])] != "" && at.Pos > p.toks[0].at.Pos && !strings.Contains(before, "="):
+	case keywords[p.text(p.toks[0])] != "" && at.Pos > p.toks[0].at.Pos &&
+		!strings.Contains(before, "="):
 		return "; " + keywords[p.text(p.toks[0])]
 	case keywords[word] != "":
 		return "; " + keywords[word]
@@ -93,14 +97,15 @@ func begins(text string, list []replacement) string {
 	return ""
 }
 
-// callHint returns a hint for a mistake in the parentheses of an access: a call of a function, or an
-// index that is not a variable. name is the tensor's name, and at is the token that is wrong.
+// callHint returns a hint for a mistake in the parentheses of an access: a call of a function, or
+// an index that is not a variable. name is the tensor's name, and at is the token that is wrong.
 func (p *parser) callHint(name string, at token) string {
 	switch {
 	case functions[name] != "":
 		return "; " + functions[name]
 	case slices.Contains(values, name):
-		return "; there is no " + name + ": compute its values outside, and give them as a tensor (-i=T:FILE)"
+		return "; there is no " + name +
+			": compute its values outside, and give them as a tensor (-i=T:FILE)"
 	case at.kind == tokNumber:
 		return "; an index is a variable: one coordinate of k is taken by a tensor that is 1 there alone, as in " + name + "(i,k)*e(k)"
 	case at.kind == '+' || at.kind == '-' || at.kind == '*' || at.kind == '/':

@@ -56,7 +56,8 @@ func TestCheck(t *testing.T) {
 		{"y = i * x(i)", diag.NameClash, 10},
 	} {
 		err := Check(mustParse(t, c.src))
-		if value := "a variable is no value: a tensor that holds its values, as in n(i), is given by -i=n:FILE"; c.src == "x(i) = i" || c.src == "y = i * x(i)" {
+		if value :=
+			"a variable is no value: a tensor that holds its values, as in n(i), is given by -i=n:FILE"; c.src == "x(i) = i" || c.src == "y = i * x(i)" {
 			if err == nil || !strings.Contains(err.Error(), value) {
 				t.Errorf("Check(%q): got %v, want %q", c.src, err, value)
 			}

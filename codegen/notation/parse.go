@@ -41,7 +41,8 @@ func ParseIn(src string, at Span) (*Stmt, error) {
 // ParseExprIn reads a part of src that is an expression by SPEC's grammar. Spans, of
 // errors too, are those of src.
 func ParseExprIn(src string, at Span) (Expr, error) {
-	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the expression", alone: true}
+	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the expression",
+		alone: true}
 	x := p.expr()
 	if p.err == nil && p.peek().kind != tokEnd {
 		p.gotMore(p.peek(), "an operator or the end of the expression")

@@ -126,7 +126,8 @@ func TestParseErrors(t *testing.T) {
 		{"y(i) = x.T", "a transpose is another order of variables, as in A(j,i)", 8},
 		{"y(i) = A(i,j)'", "a transpose is another order of variables", 13},
 		{"if (x(i)) y(i) = 1",
-			"there are no conditions: give a tensor of zeros and ones, and multiply by it, as in m(i)*x(i)", 5},
+			"there are no conditions: give a tensor of zeros and ones, and multiply by it, as in m(i)*x(i)",
+			5},
 		{"y(i) = 1 if x(i)", "there are no conditions", 9},
 		{"y(i) = x(i) ? 1 : 2", "there are no conditions", 12},
 		{"while x",
@@ -189,7 +190,8 @@ func TestParseErrors(t *testing.T) {
 
 func TestCaret(t *testing.T) {
 	_, err := Parse("A(i) =\tB(i) $ C(i)")
-	want := "got \"$\", want an operator or the end of the statement\n    A(i) = B(i) $ C(i)\n                ^"
+	want :=
+		"got \"$\", want an operator or the end of the statement\n    A(i) = B(i) $ C(i)\n                ^"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

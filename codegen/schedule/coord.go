@@ -24,6 +24,7 @@ func coord(s *state) error {
 	if err := s.mayReplace(0, p); err != nil {
 		return err
 	}
-	s.replace(p, func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: c, Gallop: f.Gallop, Body: f.Body} })
+	s.replace(p,
+		func(f *cin.Forall) cin.Stmt { return &cin.Forall{Var: c, Gallop: f.Gallop, Body: f.Body} })
 	return s.relate(provenance.Relation{Kind: provenance.Coord, From: []string{p}, To: []string{c}})
 }

@@ -33,7 +33,8 @@ func fuse(s *state) error {
 			return err
 		}
 		if slices.ContainsFunc(s.loops(v), func(f *cin.Forall) bool { return f.Gallop }) {
-			return s.refuse(k, "the loop over %s has its way of merging; mergeby comes after fuse, and names the fused variable", v)
+			return s.refuse(k,
+				"the loop over %s has its way of merging; mergeby comes after fuse, and names the fused variable", v)
 		}
 	}
 	var pairs []*cin.Forall

@@ -73,7 +73,8 @@ func (s *state) galloping() error {
 // searchless returns why the loop f has no coordinates in common to search for, or "" if it may.
 func (s *state) searchless(f *cin.Forall) string {
 	outer, _ := s.around(f)
-	if c := s.component(f.Var); c != nil && (!cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1]) {
+	if c := s.component(f.Var); c != nil &&
+		(!cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1]) {
 		return "the loop over " + f.Var + " computes each coordinate, and looks every operand up there"
 	}
 	for k, v := range s.rootsOf(f.Var) {
@@ -83,7 +84,8 @@ func (s *state) searchless(f *cin.Forall) string {
 		}
 		lat := s.lattice(v, f.Body, inside)
 		if len(lat.Points) > 1 || len(lat.Iters) > 0 && lat.Universe() {
-			return "the loop over " + f.Var + " also visits those that one alone has: " + strings.Join(lat.Iters, ", ") + "; TwoFinger does"
+			return "the loop over " + f.Var + " also visits those that one alone has: " + strings.Join(
+				lat.Iters, ", ") + "; TwoFinger does"
 		}
 		for _, key := range lat.Iters {
 			if why := s.unordered(key, v); why != "" && len(lat.Iters) > 1 {

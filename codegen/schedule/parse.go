@@ -88,7 +88,8 @@ func (c *Command) Words() (which []bool) {
 		"substitute": 1}
 	for k, a := range c.Args {
 		n, ok := from[c.Name]
-		which = append(which, ok && k >= n && (slices.Contains(words, a.Text) || strings.HasPrefix(a.Text, `"`)))
+		which = append(which, ok && k >= n &&
+			(slices.Contains(words, a.Text) || strings.HasPrefix(a.Text, `"`)))
 	}
 	return which
 }

@@ -15,10 +15,10 @@ import (
 // first: precompute(EXPR, i, iw[, W]) into W over i, filled by a loop over iw;
 // precompute(EXPR, {i,j}, {iw,jw}, W) over several variables, {} for a scalar.
 //
-// A variable may be derived, where its loop is the one that determines
-// coordinates, inside those over its tiles: the workspace then holds a tile, over the
-// original variables, and the producer's loop visits the same tile. It may also number the tiles: W
-// then holds what EXPR sums in one tile, and is filled and read in one iteration of the loop over it.
+// A variable may be derived, where its loop is the one that determines coordinates, inside those
+// over its tiles: the workspace then holds a tile, over the original variables, and the producer's
+// loop visits the same tile. It may also number the tiles: W then holds what EXPR sums in one tile,
+// and is filled and read in one iteration of the loop over it.
 //
 // Loops over variables that only EXPR has move into the producer, which sums
 // them, where EXPR is a factor: the rest distributes over that sum.
@@ -450,8 +450,8 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	return out, nil
 }
 
-// sumsTiles refuses a workspace that would not hold all that its expression sums in a tile. Producer
-// and consumer are inside the first d loops of the chain.
+// sumsTiles refuses a workspace that would not hold all that its expression sums in a tile.
+// Producer and consumer are inside the first d loops of the chain.
 func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
 	expr := r.state.cmd.Args[0].Text
 	for _, v := range r.tiles {
@@ -484,7 +484,8 @@ func positive(x cin.Expr) cin.Expr {
 // over tells whether f is over a variable of the workspace.
 func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.loops, f.Var) }
 
-// around reports whether f is over tiles, and the workspace holds one of the tiles or the sum of one.
+// around reports whether f is over tiles, and the workspace holds one of the tiles or the sum of
+// one.
 func (r *recipe) around(f *cin.Forall) bool {
 	if slices.Contains(r.tiles, f.Var) {
 		return true

@@ -499,13 +499,16 @@ func TestRefusals(t *testing.T) {
 		{spmv, "assemble(y,Insert,perhaps)", "got perhaps, want true or false", "perhaps"},
 		{spmv, "assemble(y,insert)", "got insert, want Append or Insert; did you mean Insert?", "insert"},
 		// A slip of the finger.
-		{spmv, "paralelize(i,CPUThread,NoRaces)", "there is no scheduling command paralelize; did you mean parallelize?", "paralelize(i,CPUThread,NoRaces)"},
+		{spmv, "paralelize(i,CPUThread,NoRaces)",
+			"there is no scheduling command paralelize; did you mean parallelize?",
+			"paralelize(i,CPUThread,NoRaces)"},
 		{spmv, "skew(i)", "got skew, want a scheduling command: assemble bound", "skew(i)"},
 		{spmv, "parallelize(i,CPUThreads,NoRaces)", "NotParallel; did you mean CPUThread?", "CPUThreads"},
 		{spmv, "parallelize(i,CPUThread,norace)", "did you mean NoRaces?", "norace"},
 		{spmv, "bound(i,ib,4,Maxexact)", "did you mean MaxExact?", "Maxexact"},
 		{spmv, "workspace(w,hash)", "did you mean Hash?", "hash"},
-		{gemm, "substitute({i,j,k},CuBLAS::GeMM)", "cublas runs on a GPU: want gemm, or --target=cuda", "CuBLAS::GeMM"},
+		{gemm, "substitute({i,j,k},CuBLAS::GeMM)", "cublas runs on a GPU: want gemm, or --target=cuda",
+			"CuBLAS::GeMM"},
 		{gemm, "substitute({i,j,k},gem)", "did you mean gemm?", "gem"},
 
 		// parallelize.

@@ -377,7 +377,8 @@ func TestCommands(t *testing.T) {
 		{spmm, "reorder(i,k,j),precompute(A(i,j)*B(j,k),{i,k},{iw,kw},W)",
 			"suchthat(where(forall(i, forall(k, C(i,k) += W(i,k))), forall(iw, forall(kw, forall(j, W(iw,kw) += A(iw,j) * B(j,kw))))), precompute(i, iw), precompute(k, kw))"},
 		// Over the numbers of tiles: what each tile sums.
-		{dot, "split(i,i0,i1,5),precompute(B(i)*C(i),i0,i0,W)", "suchthat(forall(i0, where(a += W, forall(i1, W += B(i) * C(i)))), split(i, i0, i1, 5))"},
+		{dot, "split(i,i0,i1,5),precompute(B(i)*C(i),i0,i0,W)",
+			"suchthat(forall(i0, where(a += W, forall(i1, W += B(i) * C(i)))), split(i, i0, i1, 5))"},
 		{dot, "split(i,i0,i1,5),precompute(B(i)*C(i),i0,iw,W),precompute(B(i),i1,i1,V)",
 			"suchthat(forall(i0, where(a += W, where(forall(i1, W += V(i) * C(i)), forall(i1, V(i) += B(i))))), split(i, i0, i1, 5))"},
 		{spmm, "split(j,j0,j1,4),reorder(i,j0,k,j1),precompute(A(i,j)*B(j,k),{j0,k},{j0,k},W)",

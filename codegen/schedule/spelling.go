@@ -21,7 +21,8 @@ var (
 )
 
 // words lists the words of the language. They follow the first argument of a command.
-var words = slices.Concat(units, races, cuts, bounds, merges, assemblies, schedules, kinds, strategy.Libraries)
+var words = slices.Concat(units, races, cuts, bounds, merges, assemblies, schedules, kinds,
+	strategy.Libraries)
 
 // scopes are TACO's types of the enumerations, which its C++ interface writes in front of a word.
 var scopes = []string{"ParallelUnit", "OutputRaceStrategy", "BoundType", "MergeStrategy",
@@ -69,10 +70,12 @@ func (c *Command) spell() {
 	}
 }
 
-// wanted returns the error for argument k, which is not one of the words that the command takes there.
+// wanted returns the error for argument k, which is not one of the words that the command takes
+// there.
 func (s *state) wanted(k int, among []string) error {
 	got := s.cmd.Args[k].Text
-	return s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want %s%s", s.cmd.Name, got, diag.Either(among), diag.Meant(got, among))
+	return s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want %s%s", s.cmd.Name, got,
+		diag.Either(among), diag.Meant(got, among))
 }
 
 // parallelLast returns the commands with each parallelize after all commands that change loops,

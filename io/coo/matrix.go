@@ -146,7 +146,8 @@ func (c *mirror) add(x, y *side, stored bool) {
 		c.equal++
 	}
 	if c.skew {
-		c.skew = v.Type.IsInt() && v.I == -w.I && HasNegative(v.I) || !v.Type.IsInt() && sameValue(v.C, -w.C)
+		c.skew = v.Type.IsInt() && v.I == -w.I && HasNegative(v.I) ||
+			!v.Type.IsInt() && sameValue(v.C, -w.C)
 	}
 	if c.hermitian {
 		c.hermitian = sameValue(v.C, complex(real(w.C), -imag(w.C)))

@@ -9,9 +9,10 @@ import (
 // Options are what a job says of one input file, over what the file says.
 // The zero value takes everything from the file.
 type Options struct {
-	Order     int      // the number of modes wanted; 0 where unknown
-	Dims      []int64  // sizes from -d, one a mode, negative where not given; nil for none
-	DimsFrom  []string // what gave each of Dims, for messages; "" for what is not known, nil if nothing is
+	Order int     // the number of modes wanted; 0 where unknown
+	Dims  []int64 // sizes from -d, one a mode, negative where not given; nil for none
+	// what gave each of Dims, for messages; "" for what is not known, nil if nothing is
+	DimsFrom  []string
 	Type      tcs.Type // the value type wanted; Invalid for the file's own
 	ZeroBased bool     // --index-base=0, for the .tns format
 	Threads   int      // parsers of a text file; 0 for GOMAXPROCS

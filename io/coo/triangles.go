@@ -56,7 +56,9 @@ func HasNegative[T float64 | float32 | int64 | int32 | complex128 | complex64](v
 	return v == 0 || v != -v
 }
 
-// NegativeText says what is wrong with the entry v of a skew-symmetric matrix where HasNegative is false.
+// NegativeText says what is wrong with the entry v of a skew-symmetric matrix where HasNegative is
+// false.
 func NegativeText(v any) string {
-	return fmt.Sprintf("got %v, want a value whose negative %T can hold: the matrix is skew-symmetric", v, v)
+	return fmt.Sprintf("got %v, want a value whose negative %T can hold: the matrix is skew-symmetric",
+		v, v)
 }

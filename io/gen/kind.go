@@ -66,7 +66,8 @@ func Parse(tensor, kind string) (*Kind, error) {
 
 // taco has the letters of TACO's kinds, each with what it is and what is written here.
 var taco = map[string]string{
-	"d": "dense", "r": "dense", "u": "uniform:NNZ", "s": "uniform:NNZ", "h": "uniform:NNZ", "v": "uniform:NNZ", "l": "uniform:NNZ",
+	"d": "dense", "r": "dense", "u": "uniform:NNZ", "s": "uniform:NNZ", "h": "uniform:NNZ",
+	"v": "uniform:NNZ", "l": "uniform:NNZ",
 	"f": "banded:WIDTH", "b": "banded:WIDTH",
 }
 

@@ -259,8 +259,8 @@ type leaf struct {
 
 // Leaf is a leaf that runs on a GPU. It implements kernels.Leaf.
 type Leaf struct {
-	mu sync.Mutex // guards leaf, which Close sets to nil
-	*leaf
+	mu   sync.Mutex // guards leaf, which Close sets to nil
+	leaf *leaf
 }
 
 // Close unloads the leaf's kernels.

@@ -66,8 +66,8 @@ func TestNamesShareLeaves(t *testing.T) {
 	}
 }
 
-// TestParamsShareLeaves: jobs that differ in the value of a param have one leaf, for each value its own
-// results, also where two statements of a job have different ones.
+// TestParamsShareLeaves: jobs that differ in the value of a param have one leaf, for each value its
+// own results, also where two statements of a job have different ones.
 func TestParamsShareLeaves(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "x.tns", "1 2\n2 4\n3 8\n")
@@ -83,7 +83,8 @@ print z
 	for _, c := range []struct {
 		alpha string
 		want  []string
-	}{{"", []string{"7", "10.5"}}, {"0.625", []string{"8.75", "10.5"}}, {"1e-3", []string{"0.014", "10.5"}}} {
+	}{{"", []string{"7", "10.5"}}, {"0.625", []string{"8.75", "10.5"}},
+		{"1e-3", []string{"0.014", "10.5"}}} {
 		params := map[string]string{}
 		if c.alpha != "" {
 			params["alpha"] = c.alpha

@@ -205,7 +205,8 @@ func (g *planGen) placement(t *planTensor) string {
 		if level == "" {
 			level = m.name
 		}
-		levels = append(levels, fmt.Sprintf("(%s) -> %s(%s)", strings.Join(names, ","), level, strings.Join(dims, ",")))
+		levels = append(levels, fmt.Sprintf("(%s) -> %s(%s)", strings.Join(names, ","), level,
+			strings.Join(dims, ",")))
 	}
 	return strings.Join(levels, "; ")
 }
@@ -295,7 +296,8 @@ func (g *planGen) statement() {
 func (g *planGen) target(all []int) (*planTensor, string) {
 	for _, t := range g.tensors {
 		text, vars := g.access(t)
-		if g.chance(0.35) && !slices.ContainsFunc(vars, func(v int) bool { return !slices.Contains(all, v) }) {
+		if g.chance(0.35) && !slices.ContainsFunc(vars,
+			func(v int) bool { return !slices.Contains(all, v) }) {
 			return t, text
 		}
 	}
@@ -358,7 +360,8 @@ func (g *planGen) distributed(all []int, stored map[string][]int) []string {
 		if v := planVars[vars[0] : vars[0]+1]; len(vars) == 1 {
 			commands = []string{fmt.Sprintf("pos(%s,q,%s)", v, name)}
 		} else {
-			commands = []string{fmt.Sprintf("fuse(%s,%c,f)", v, planVars[vars[1]]), fmt.Sprintf("pos(f,q,%s)", name)}
+			commands = []string{fmt.Sprintf("fuse(%s,%c,f)", v, planVars[vars[1]]),
+				fmt.Sprintf("pos(f,q,%s)", name)}
 		}
 		return append(commands, fmt.Sprintf("divide(q,qo,qi,%s)", dims[0]), "distribute(qo)")
 	}

@@ -47,15 +47,19 @@ func TestOraclePlans(t *testing.T) {
 				}
 				bad.Add(1)
 				small, why := c.shrink(filepath.Join(dir, fmt.Sprint(k)), err)
-				t.Errorf("%v\n\nreproduce with\n    go test ./spmd/oracle -run TestOraclePlans -oracle.seed=%d -oracle.first=%d -oracle.n=1\n%d ranks:\n%s\nbefore it was made small, %v, %d ranks:\n%s",
-					why, *seedFlag, *firstFlag+k, small.ranks, indent(small.String()), err, c.ranks, indent(c.String()))
+				t.Errorf(
+					"%v\n\nreproduce with\n    go test ./spmd/oracle -run TestOraclePlans -oracle.seed=%d -oracle.first=%d -oracle.n=1\n%d ranks:\n%s\nbefore it was made small, %v, %d ranks:\n%s",
+					why, *seedFlag, *firstFlag+k, small.ranks, indent(small.String()), err, c.ranks,
+					indent(c.String()))
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("seed %d: %d jobs, of which the plans of %d are exact, %d of these move something, and %d are refused; %d jobs not right", *seedFlag, min(next.Load(), n), exact.Load(), moved.Load(), refused.Load(), bad.Load())
+	t.Logf(
+		"seed %d: %d jobs, of which the plans of %d are exact, %d of these move something, and %d are refused; %d jobs not right", *seedFlag, min(next.Load(), n), exact.Load(), moved.Load(), refused.Load(), bad.Load())
 	if *nFlag == 0 && (moved.Load() < n/12 || refused.Load() > n*3/5) {
-		t.Errorf("%d of %d jobs move what an exact plan says, and %d are refused, want a twelfth at least and three fifths at most", moved.Load(), n, refused.Load())
+		t.Errorf(
+			"%d of %d jobs move what an exact plan says, and %d are refused, want a twelfth at least and three fifths at most", moved.Load(), n, refused.Load())
 	}
 }
 
@@ -75,7 +79,9 @@ func (c *planCase) hold(dir string) (held planHeld, err error) {
 	if err != nil {
 		return planHeld{refused: 1}, nil
 	}
-	j := &spmd.FileJob{File: f, Say: func(string) {}, Options: spmd.Options{Ranks: c.ranks, Threads: 1, Target: spmd.Interpreter, StatsFile: filepath.Join(dir, "stats.json")}}
+	j := &spmd.FileJob{File: f, Say: func(string) {},
+		Options: spmd.Options{Ranks: c.ranks, Threads: 1, Target: spmd.Interpreter,
+			StatsFile: filepath.Join(dir, "stats.json")}}
 	plan, planErr := j.Plan(ctx, 0)
 	_, err = j.Run(ctx)
 	switch {
@@ -107,9 +113,11 @@ func (c *planCase) hold(dir string) (held planHeld, err error) {
 	for _, s := range got.Statements {
 		k := slices.IndexFunc(plan.Items, func(it spmd.PlannedItem) bool { return it.Line == s.Line })
 		it := plan.Items[k]
-		inexact := it.Plan != nil && it.Plan.Estimated || slices.ContainsFunc(it.Moves, func(m jobs.PlannedTransfer) bool { return !m.Exact })
+		inexact := it.Plan != nil && it.Plan.Estimated ||
+			slices.ContainsFunc(it.Moves, func(m jobs.PlannedTransfer) bool { return !m.Exact })
 		if it.Runs != s.Runs || !inexact && !reflect.DeepEqual(it.Comm, s.Comm) {
-			return held, fmt.Errorf("line %d, %s: the plan says %+v in %d runs, a run moved %+v in %d", s.Line, it.Text, it.Comm, it.Runs, s.Comm, s.Runs)
+			return held, fmt.Errorf("line %d, %s: the plan says %+v in %d runs, a run moved %+v in %d",
+				s.Line, it.Text, it.Comm, it.Runs, s.Comm, s.Runs)
 		}
 	}
 	if plan.Estimated {

@@ -84,7 +84,8 @@ func TestAlgorithmArrows(t *testing.T) {
 			}
 			arrows, _ := root.arrows()
 			n := len(arrows)
-			if n != want || want == 0 || messages != sent || name == "cannon" != (int64(n) == sent) && g > 2 {
+			if n != want || want == 0 || messages != sent ||
+				name == "cannon" != (int64(n) == sent) && g > 2 {
 				t.Errorf("%s on %d ranks: %d arrows, want %d, of %d messages", name, g*g, n, want, sent)
 			}
 			checkStages(t, root)
@@ -110,7 +111,8 @@ func (n *node) rectangles(t *testing.T, end string, is func(style string) bool) 
 	t.Helper()
 	for _, p := range n.find("<path") {
 		d := p.attrs["d"]
-		if strings.Contains(d, "Q") || strings.HasSuffix(d, "Z") != (end == "Z") || !is(p.attrs["style"]) {
+		if strings.Contains(d, "Q") || strings.HasSuffix(d, "Z") != (end == "Z") ||
+			!is(p.attrs["style"]) {
 			continue
 		}
 		var x, y [4]float64
@@ -132,7 +134,8 @@ func (n *node) boxes(t *testing.T) []box {
 // idle lists the frames with dashes below n, one for each rank that is idle.
 func (n *node) idle(t *testing.T) []box {
 	t.Helper()
-	return n.rectangles(t, "L", func(style string) bool { return strings.Contains(style, "dasharray") })
+	return n.rectangles(t, "L",
+		func(style string) bool { return strings.Contains(style, "dasharray") })
 }
 
 // size is the frame of the only drawing below n.

@@ -23,13 +23,15 @@ func TestRankColors(t *testing.T) {
 				bright, dark = 1.05, luminance(c)+.05
 			}
 			if bright/dark < 4.5 {
-				t.Errorf("the contrast of %v on %v, rank %d of %d, is %.2f, want 4.5", inkOn(c), c, r, ranks, bright/dark)
+				t.Errorf("the contrast of %v on %v, rank %d of %d, is %.2f, want 4.5", inkOn(c), c, r, ranks,
+					bright/dark)
 			}
 		}
 		root := parse(t, []byte(legend(ranks)))
 		texts, keys := root.find("<text"), root.find("<path")
 		last := strings.ToLower(keys[len(keys)-1].attrs["style"])
-		if texts[len(texts)-1].text != fmt.Sprint(ranks-1) || last != "fill:"+hex(rankColor(ranks-1, ranks)) {
+		if texts[len(texts)-1].text != fmt.Sprint(ranks-1) ||
+			last != "fill:"+hex(rankColor(ranks-1, ranks)) {
 			t.Errorf("%d ranks: the legend ends with %q and %s", ranks, texts[len(texts)-1].text, last)
 		}
 	}

@@ -143,8 +143,9 @@ func plans(t *testing.T) map[string]*forecast.Planned {
 	return list
 }
 
-// TestElements: the page has a row for each rank, with a cell wherever something travels, a rectangle for each block of each tensor, and an arrow for
-// each block that comes to a rank or goes to be added at one.
+// TestElements: the page has a row for each rank, with a cell wherever something travels, a
+// rectangle for each block of each tensor, and an arrow for each block that comes to a rank or goes
+// to be added at one.
 func TestElements(t *testing.T) {
 	for name, p := range plans(t) {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +223,8 @@ func TestTravel(t *testing.T) {
 // box is a rectangle of a drawing.
 type box struct{ x0, y0, x1, y1 float64 }
 
-// disjoint checks that rectangles lie in a frame and do not overlap by more than is lost in rounding.
+// disjoint checks that rectangles lie in a frame and do not overlap by more than is lost in
+// rounding.
 func disjoint(t *testing.T, what string, frame box, list []box) {
 	t.Helper()
 	const lost = .03
@@ -272,7 +274,8 @@ func checkArrow(t *testing.T, path string, frame box, cells []box) {
 		if p.X < frame.x0 || p.X > frame.x1 || p.Y < frame.y0 || p.Y > frame.y1 {
 			t.Errorf("%s leaves the stage %v", path, frame)
 		}
-		if !slices.ContainsFunc(cells, func(b box) bool { return p.X > b.x0-5 && p.X < b.x1+5 && p.Y > b.y0-5 && p.Y < b.y1+5 }) {
+		if !slices.ContainsFunc(cells,
+			func(b box) bool { return p.X > b.x0-5 && p.X < b.x1+5 && p.Y > b.y0-5 && p.Y < b.y1+5 }) {
 			t.Errorf("%s begins or ends at no rank", path)
 		}
 	}
@@ -289,8 +292,10 @@ func TestMoments(t *testing.T) {
 	for k, m := range x.moments {
 		list, _ := moments[k].arrows()
 		if name := moments[k].find("<h4")[0].text; name != m.name || len(list) != len(m.moves) ||
-			len(moments[k].find("stage")) != min(len(m.moves), 1) || len(moments[k].find("<li")) != len(m.lines) {
-			t.Errorf("moment %d, %q, has %d arrows, want %q with %d", k, name, len(list), m.name, len(m.moves))
+			len(moments[k].find("stage")) != min(len(m.moves), 1) ||
+			len(moments[k].find("<li")) != len(m.lines) {
+			t.Errorf("moment %d, %q, has %d arrows, want %q with %d", k, name, len(list), m.name,
+				len(m.moves))
 		}
 	}
 	text := root.find("flow")[0].all()
@@ -341,7 +346,8 @@ func TestSelfContained(t *testing.T) {
 				t.Errorf("<%s %s=%q> names another file", n.name, a, v)
 			}
 		}
-		if n.name == "svg" && (n.attrs["role"] != "img" || len(n.find("<title")) != 1 || n.find("<title")[0].text == "") {
+		if n.name == "svg" && (n.attrs["role"] != "img" || len(n.find("<title")) != 1 ||
+			n.find("<title")[0].text == "") {
 			t.Error("a drawing has no text alternative")
 		}
 		if n.name == "link" || n.name == "img" || n.name == "iframe" {
@@ -535,7 +541,8 @@ func TestManyMoves(t *testing.T) {
 	}
 	root := pageOf(t, p)
 	_, drawn := root.arrows()
-	if drawn != momentArrows || !strings.Contains(root.all(), "2,048 blocks travel, 2 KiB; the first 1,024 have arrows") {
+	if drawn != momentArrows ||
+		!strings.Contains(root.all(), "2,048 blocks travel, 2 KiB; the first 1,024 have arrows") {
 		t.Errorf("%d arrows of sums:\n%s", drawn, root.find("flow")[0].all())
 	}
 }
@@ -587,7 +594,9 @@ func TestFilePage(t *testing.T) {
 		t.Error("the page has no totals of the file")
 	}
 	p.AtMost, p.Items[0].Plan = true, nil
-	if text, err = FilePage("a.dst", p); err != nil || !bytes.Contains(text, []byte("A repeat may end earlier")) || len(parse(t, text).find("flow")) != 1 {
+	if text, err = FilePage("a.dst", p); err != nil ||
+		!bytes.Contains(text, []byte("A repeat may end earlier")) ||
+		len(parse(t, text).find("flow")) != 1 {
 		t.Errorf("a file with a place and a condition: %v", err)
 	}
 }

@@ -101,18 +101,21 @@ func TestNotDrawn(t *testing.T) {
 // most.
 func TestProfile(t *testing.T) {
 	bars := profile([]int64{0, 5, 10}, profileBars)
-	if len(bars) != 3 || bars[0].most != 0 || bars[1].most != profileHeight/2 || bars[2].least != profileHeight ||
+	if len(bars) != 3 || bars[0].most != 0 || bars[1].most != profileHeight/2 ||
+		bars[2].least != profileHeight ||
 		bars[2].fill != rankColor(2, 3) {
 		t.Errorf("got %+v", bars)
 	}
 	values := make([]int64, 2*profileBars)
 	values[3] = 8
 	bars = profile(values, profileBars)
-	if len(bars) != profileBars || bars[1].most != profileHeight || bars[1].least != 0 || bars[0].most != 0 {
+	if len(bars) != profileBars || bars[1].most != profileHeight || bars[1].least != 0 ||
+		bars[0].most != 0 {
 		t.Errorf("got %+v", bars[:2])
 	}
 	paths := parse(t, []byte(drawProfile("sent", bars))).find("<path")
-	if len(paths) != 1 || paths[0].attrs["d"] != "M1,0L3,0L3,32L1,32Z" && paths[0].attrs["d"] != "M1,32L3,32L3,0L1,0Z" {
+	if len(paths) != 1 || paths[0].attrs["d"] != "M1,0L3,0L3,32L1,32Z" &&
+		paths[0].attrs["d"] != "M1,32L3,32L3,0L1,0Z" {
 		t.Errorf("the profile has %d paths, and the first is %+v", len(paths), paths[0])
 	}
 	if got := profile(make([]int64, 4), profileBars); got[0].most != 0 {

@@ -168,7 +168,8 @@ func (l *leaf) main(bodyName string) string {
 	if u.fails {
 		result = "int"
 	}
-	fmt.Fprintf(&b, "\n%s {\n%s}\n", prototype(result, bodyName, params), inner.valueLines()+inner.Text())
+	fmt.Fprintf(&b, "\n%s {\n%s}\n", prototype(result, bodyName, params),
+		inner.valueLines()+inner.Text())
 	call := fmt.Sprintf("%s(%s);\n", bodyName, strings.Join(args, ", "))
 	if u.fails {
 		call = "    return " + call

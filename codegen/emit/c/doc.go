@@ -45,9 +45,9 @@
 // A variable keeps its name where that is a C identifier that no header
 // defines; else it is changed a little. Names of the prelude begin with dst_.
 //
-// Unnamed numbers variables and arrays instead, and has an array in the place of numbers such as 0.5.
-// Compilers and their caches get its text, so that statements which differ in names and such numbers
-// alone have one leaf.
+// Unnamed numbers variables and arrays instead, and has an array in the place of numbers such as
+// 0.5. Compilers and their caches get its text, so that statements which differ in names and such
+// numbers alone have one leaf.
 //
 // # Files
 //

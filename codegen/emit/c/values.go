@@ -19,9 +19,9 @@ const mostValues = 16
 func ValuesSymbol(name string) string { return Symbol(name) + "_values" }
 
 // Values returns what the array of fn's unnamed text is to hold: the floating-point numbers of fn,
-// each once, in the order in which they stand there. Numbers that code is made for stay in the text:
-// 0, 1, -1, infinities and divisors. Values returns nil if there are more than mostValues, or if fn
-// calls the user's C.
+// each once, in the order in which they stand there. Numbers that code is made for stay in the
+// text: 0, 1, -1, infinities and divisors. Values returns nil if there are more than mostValues, or
+// if fn calls the user's C.
 func Values(fn *ir.Func) []float64 {
 	list := values(fn)
 	var out []float64
