@@ -34,8 +34,7 @@ func renamed(c *Case) (*Case, error) {
 	for n, t := range slices.Backward(c.Tensors) {
 		tensors[t.Name] = fmt.Sprintf("%c_tensor%d", 'A'+len(c.Tensors)-n, n)
 	}
-	var rename func(e notation.Expr) bool
-	rename = func(e notation.Expr) bool {
+	rename := func(e notation.Expr) bool {
 		switch e := e.(type) {
 		case *notation.Access:
 			other(e.Vars)
