@@ -115,10 +115,10 @@ func (c *compilation) refuseNest(x *contracted, t *notation.Term) error {
 		return &diag.Error{Code: diag.NetworkRefused,
 			Msg: "--network: " + fmt.Sprintf(format, args...), Src: text, End: len(text)}
 	}
-	if len(x.problem.Factors) <= 2 {
-		return nil // the nest is a contraction of two tensors itself
+	asked := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
+	if !asked && x.problem.Searched() {
+		return nil // the search has weighed the nest against contractions
 	}
-	asked := x.problem.Way == network.Pairwise
 	if !x.plan.Whole() || x.problem.Way == network.Direct || !asked && x.direct.Cost <= longNest {
 		return nil
 	}
