@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"distaff/codegen"
 	"distaff/codegen/format"
@@ -120,15 +121,28 @@ type Access struct {
 	Blocks     *load.Target
 	Replicated bool // every rank has the whole, once it was sent
 	Number     bool // a scalar that is given as a number, which every rank knows
+	Counted    bool // it is known how many values the operand stores
 }
 
 // Accesses lists those of the statement.
 func (x *Forecast) Accesses() (list []Access) {
 	for n, o := range x.p.Operands {
 		list = append(list, Access{o.Tensor, x.k.Reader.Target(o.Before(), o.Tensor), x.k.Replicated()[n],
-			x.k.Reader.Sources[o.Tensor].Scalar != nil})
+			x.k.Reader.Sources[o.Tensor].Scalar != nil, x.counted(n)})
 	}
 	return list
+}
+
+// counted reports whether it is known how many values operand n stores. Nobody knows that of a sparse result, and of
+// dense levels below lists of coordinates.
+func (x *Forecast) counted(n int) bool {
+	s, name := x.tensors[n], x.p.Operands[n].Tensor
+	src := x.k.Reader.Sources[name]
+	if !s.Sparse() {
+		return true
+	}
+	made := src.Held() && src.Generated() == nil && x.k.Reader.Everywhere(name) == nil
+	return src.CountKnown() && !made && !strings.HasSuffix(s.Kinds, "d")
 }
 
 // Running is what one run of the statement in a program moves, whose operands are where it wants

@@ -476,9 +476,10 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 		h := f.Left(f.Result())
 		x.share(h.Blocks)
 		k.left[f.Result()], x.known[h] = h, known
-		if p.Estimated && x.ranks > 1 && len(g.Schedule) == 0 &&
+		counted := !slices.ContainsFunc(k.accesses, func(a forecast.Access) bool { return !a.Counted })
+		if !counted && x.ranks > 1 && len(g.Schedule) == 0 &&
 			(how.Blocks == nil || how.Blocks.Empty()) {
-			for _, h := range k.left { // the operand of the most entries is cut
+			for _, h := range k.left { // the operand of the most values is cut
 				h.Blocks.Guessed = true
 			}
 		}
