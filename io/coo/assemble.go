@@ -8,10 +8,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// Assemble reads the stream, from its next entry on, and makes the tensor that the spec asks for.
-// The tensor's memory is counted against cfg.Limit; the caller closes it. Entries may come in any
-// order. What is wrong with them is an *Error (exit 3); a tensor past the limit is a
-// *tcs.MemoryError (exit 5).
+// Assemble reads the stream, starting with its next entry, and makes the tensor that the spec asks
+// for. Entries may come in any order. The tensor's memory is counted against cfg.Limit, and the
+// caller closes the tensor. Faults in the entries are reported as an *Error with exit code 3. A
+// tensor that exceeds the limit is reported as a *tcs.MemoryError (exit code 5).
 func Assemble(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	spec, err := spec.normal(in)
 	if err != nil {
@@ -28,8 +28,8 @@ func Assemble(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	return s.tensor()
 }
 
-// scatter makes a tensor of dense levels straight from a stream whose sizes are known: its entries
-// need no sorting. If the tensor has other levels, it returns nil, nil.
+// scatter stores the entries of a stream with known sizes straight into a tensor of dense levels,
+// without sorting them. If the tensor has other levels, it returns nil, nil.
 func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	dims, exact := in.Dims()
 	if spec.Dims != nil {
@@ -59,9 +59,9 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	return out.Finish()
 }
 
-// tensor makes both passes into memory. Entries in memory are given up as they are put into the
-// tensor, so that both together take little more than the larger of the two. They can be read no
-// more.
+// tensor makes both passes into memory. Memory of the entries is released while they are copied to
+// the tensor, so that both together occupy little more than the larger of the two. The entries
+// cannot be read again.
 func (s *sorted) tensor() (*tcs.Tensor, error) {
 	j, err := s.joined()
 	if err != nil {
@@ -74,8 +74,9 @@ func (s *sorted) tensor() (*tcs.Tensor, error) {
 		held = mem.uncount()
 	}
 	err = j.allocate(limit, s.spec.Name)
-	if mem != nil && full(err) {
-		if err = s.toDisk(mem); err == nil { // the entries took the memory that it needs
+	if mem != nil && isFull(err) {
+		// the entries occupied the memory that the tensor needs
+		if err = s.toDisk(mem); err == nil {
 			held = 0
 			j.whole()
 			err = j.allocate(limit, s.spec.Name)
@@ -97,7 +98,7 @@ func (s *sorted) tensor() (*tcs.Tensor, error) {
 	return s.fill(j)
 }
 
-// toDisk moves entries from memory to disk.
+// toDisk moves the entries from memory to disk.
 func (s *sorted) toDisk(mem *store) error {
 	d, err := newSpill(s.cfg.Tmp, mem.valSize)
 	if err != nil {
@@ -126,8 +127,8 @@ func (s *sorted) joined() (*Joined, error) {
 	return newJoined(spec, parts)
 }
 
-// fit returns the tensor's box with the modes that are stored dense narrowed to the coordinates
-// that there are.
+// fit returns the box of the tensor, narrowed in the modes of dense levels to the range of the
+// entries' coordinates.
 func (s *sorted) fit() [][2]int64 {
 	box := slices.Clone(s.spec.Box)
 	if box == nil {
@@ -143,17 +144,17 @@ func (s *sorted) fit() [][2]int64 {
 	return box
 }
 
-// fill makes the second pass into the arrays of j, the parts side by side.
+// fill makes the second pass into the arrays of j. It fills the parts in parallel.
 func (s *sorted) fill(j *Joined) (*tcs.Tensor, error) {
 	n := len(j.parts)
 	readers, errs := make([]reader, n), make([]error, n)
-	for i := range readers { // before any of them gives memory up
+	for i := range readers { // make all readers before the first of them releases memory
 		var err error
 		if readers[i], err = s.entries.read(&s.spec, i, n, true); err != nil {
 			return nil, err
 		}
 	}
-	each(n, func(i int) {
+	parallel(n, func(i int) {
 		errs[i] = j.filler(i).addAll(readers[i], nil)
 		readers[i].close()
 	})
@@ -165,8 +166,8 @@ func (s *sorted) fill(j *Joined) (*tcs.Tensor, error) {
 	return j.finished(n - 1)
 }
 
-// AssembleFile is Assemble into a .tcs file at path, in the memory that cfg.Limit leaves, whatever
-// the tensor's size. The file appears whole or not at all.
+// AssembleFile is Assemble into a .tcs file at path. It needs no more memory than cfg.Limit allows,
+// whatever the size of the tensor. If it fails, it leaves nothing at path.
 func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 	spec, err := spec.normal(in)
 	if err != nil {
@@ -220,8 +221,8 @@ func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 	return out.Commit()
 }
 
-// stream writes a .tcs to a pipe: by way of memory, since its checksums and statistics come before
-// its data.
+// stream writes a .tcs file to a pipe. It assembles the tensor in memory first, because the
+// checksums and statistics precede the data.
 func (s *sorted) stream(path string, out *outfile.File, j *Joined) error {
 	defer j.Close()
 	if err := j.allocate(s.cfg.Limit, path); err != nil {

@@ -9,25 +9,25 @@ import (
 	"distaff/io/tcs"
 )
 
-// reader yields entries in storage order: columns by level. At the end n is 0.
+// reader yields entries in storage order, as columns by level. At the end n is 0.
 type reader interface {
 	next(b *Batch) (n int, err error)
 	close()
 }
 
-// entries are a tensor's entries in storage order, which can be read several times. Entries at one
-// coordinate are summed, unless the spec keeps them. They are in memory (store), on disk (spill),
-// or still in a stream that is in order (replay).
+// entries are the entries of a tensor in storage order. They can be read several times. Values at
+// equal coordinates are summed, unless the spec keeps repeats. The entries are in memory (store),
+// on disk (spill), or still in a stream that is in order (replay).
 type entries interface {
-	// count makes the first pass, over parts for that many threads.
+	// count makes the first pass, over at most one part for each thread.
 	count(spec *Spec, threads int) ([]PartCount, error)
-	// read reads a part of the number of parts that count returned, or of 1. last says that it is
-	// read for the last time, to be put into a tensor.
+	// read returns a reader of one part. parts is the number of parts that count returned, or 1.
+	// last says that this part will not be read again, so that its memory can be released.
 	read(spec *Spec, part, parts int, last bool) (reader, error)
 	free()
 }
 
-// sorted is a stream's entries in storage order, with the ranges of their coordinates.
+// sorted holds the entries of a stream in storage order, and the ranges of their coordinates.
 type sorted struct {
 	spec     Spec // with the final sizes
 	cfg      Config
@@ -37,23 +37,23 @@ type sorted struct {
 
 func (s *sorted) free() { s.entries.free() }
 
-// collector reads a stream once. It keeps the entries, or counts them only, while they come in
-// storage order and can be read again.
+// collector reads a stream once. While the entries come in storage order and can be read again, it
+// may only count them. Otherwise it keeps them in the sorter.
 type collector struct {
 	in     *Intake
 	sorter *Sorter
 	counts *counter // nil while entries are kept
-	keep   bool     // they must be kept, as the stream is not in order
+	keep   bool     // entries must be kept, because the stream is not in order
 }
 
-// leastBudget is the bytes that a collector may take at least.
-const leastBudget = 64 << 10
+// minBudget is the smallest memory budget of a collector, in bytes.
+const minBudget = 64 << 10
 
-// errUnsorted says that entries that were counted only are not in order.
+// errUnsorted says that entries are not in order although they were only counted.
 var errUnsorted = errors.New("not in order")
 
-// collect reads the stream and brings its entries into the storage order of the spec, which is
-// normal.
+// collect reads the stream and brings its entries into the storage order of the spec, which must be
+// normal (Spec.normal).
 func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 	s, err := collectOnce(in, spec, cfg, false)
 	if err == errUnsorted {
@@ -64,7 +64,7 @@ func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 	return s, err
 }
 
-// collectOnce reads the stream to its end. Unless keep is set, it may return errUnsorted.
+// collectOnce reads the stream to its end. If keep is false, it may return errUnsorted.
 func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err error) {
 	dims, exact := in.Dims()
 	if spec.Dims != nil {
@@ -79,7 +79,7 @@ func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err er
 	if !exact {
 		dims = nil
 	}
-	pool := &Pool{budget: max(cfg.Limit.Free()/4, leastBudget)}
+	pool := &Pool{budget: max(cfg.Limit.Free()/4, minBudget)}
 	c := &collector{in: newIntake(in, spec, dims), keep: keep}
 	c.sorter = newSorter(spec, cfg, newPacker(width), 1, pool)
 	if InOrder(in, spec.Modes) && !keep {
@@ -100,7 +100,7 @@ func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err er
 	return s, err
 }
 
-// take takes the next batch.
+// take reads the next batch. At the end it returns io.EOF.
 func (c *collector) take() error {
 	cols, vals, n, err := c.in.Next()
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *collector) take() error {
 		if from += k; err == nil {
 			continue
 		}
-		if c.inOrder() && full(err) {
+		if c.inOrder() && isFull(err) {
 			c.countKept()
 			return c.count(cols, from, n)
 		}
@@ -136,7 +136,7 @@ func (c *collector) inOrder() bool {
 	return !c.keep && c.sorter.disk == nil && s.n > 0 && s.sorted
 }
 
-// countKept counts the entries that were kept, and leaves them to a second reading of the stream.
+// countKept counts the entries that were kept and then drops them. The stream will be read again.
 func (c *collector) countKept() {
 	c.counts = newCounter(c.in.spec.Kinds)
 	s := c.sorter.lanes[0]
@@ -162,7 +162,7 @@ func (c *collector) count(cols [][]int64, from, n int) error {
 	return nil
 }
 
-// entries brings what was read into order.
+// entries returns the entries that were read, in order.
 func (c *collector) entries() (entries, error) {
 	in, spec := c.in.in, &c.in.spec
 	if c.counts == nil {
@@ -181,7 +181,7 @@ func (c *collector) entries() (entries, error) {
 	return &replay{in: in, hist: hist, min: c.in.min, max: c.in.max, fixed: fixed}, nil
 }
 
-// lowBit returns the lowest bit of the first n levels.
+// lowBit returns the lowest bit of the key that belongs to the first n levels.
 func (p *packer) lowBit(n int) int {
 	if n == 0 || n >= len(p.word) {
 		return 0
@@ -189,21 +189,21 @@ func (p *packer) lowBit(n int) int {
 	return (p.words-1-p.word[n-1])*64 + int(min(p.shift[n-1], 63))
 }
 
-// replay is the entries of a stream that is in order: they are read again.
+// replay holds the entries of a stream that is in order, by reading the stream again.
 type replay struct {
 	in       Stream
-	hist     []int64 // see counter
+	hist     []int64 // counter.hist of the first reading
 	min, max []int64 // by level
-	fixed    bool    // the stream cannot have other entries when it is read again
+	fixed    bool    // the stream cannot change between two readings
 }
 
 func (s *replay) free() {}
 
-// count returns what was counted when the stream was read first, after repeats are summed.
+// count returns the counts of the first reading, after summing.
 func (s *replay) count(spec *Spec, _ int) ([]PartCount, error) {
 	p := PartCount{Hist: slices.Clone(s.hist), Sorted: true}
-	if last := len(p.Hist) - 1; !spec.keeps() {
-		if p.Hist[last] = 0; last == 0 { // a scalar: the first entry differs nowhere, too
+	if last := len(p.Hist) - 1; !spec.keepsRepeats() {
+		if p.Hist[last] = 0; last == 0 { // a scalar: its first entry is also counted here
 			p.Hist[last] = min(s.hist[last], 1)
 		}
 	}
@@ -218,7 +218,7 @@ func (s *replay) read(spec *Spec, _, _ int, last bool) (reader, error) {
 		return nil, err
 	}
 	var r reader = &streamReader{newIntake(s.in, *spec, nil)}
-	if !spec.keeps() && s.hist[len(s.hist)-1] > 0 {
+	if !spec.keepsRepeats() && s.hist[len(s.hist)-1] > 0 {
 		r = &summer{from: r, spec: spec}
 	}
 	if last && !s.fixed {
@@ -229,7 +229,8 @@ func (s *replay) read(spec *Spec, _, _ int, last bool) (reader, error) {
 	return r, nil
 }
 
-// verifier refuses an entry that the first reading did not have: the arrays have no room for it.
+// verifier returns an error if the second reading has entries that the first did not have, because
+// the arrays have room only for the first ones.
 type verifier struct {
 	from  reader
 	spec  *Spec
@@ -278,18 +279,18 @@ func (r *streamReader) next(b *Batch) (int, error) {
 	return b.N, nil
 }
 
-// summer adds the values of equal neighbours of a reader. The last entry of a batch waits for the
-// next.
+// summer adds the values of neighbouring entries with equal coordinates. The last entry of a batch
+// is pending until the next batch shows whether it repeats.
 type summer struct {
 	from reader
 	spec *Spec
 
 	in       Batch
-	at       int // entries of in that are used up
-	held     bool
+	at       int // number of entries of in that are used up
+	pending  bool
 	crd      []int64
 	val      []byte
-	capacity int // entries that a batch of next has room for, until it is extended
+	capacity int // number of entries that a batch of next has room for at first
 }
 
 func (s *summer) close() { s.from.close() }
@@ -322,14 +323,14 @@ func (s *summer) next(b *Batch) (int, error) {
 			}
 			s.at = 0
 			if s.in.N = k; k == 0 {
-				if s.held {
+				if s.pending {
 					put()
-					s.held = false
+					s.pending = false
 				}
 				break
 			}
 		}
-		same := s.held
+		same := s.pending
 		for l := 0; same && l < levels; l++ {
 			same = s.in.Coords[l][s.at] == s.crd[l]
 		}
@@ -342,14 +343,14 @@ func (s *summer) next(b *Batch) (int, error) {
 			s.at++
 			continue
 		}
-		if s.held {
+		if s.pending {
 			put()
 		}
 		for l := range s.crd {
 			s.crd[l] = s.in.Coords[l][s.at]
 		}
 		copy(s.val, v)
-		s.held = true
+		s.pending = true
 		s.at++
 	}
 	for l := range b.Coords {
@@ -359,7 +360,7 @@ func (s *summer) next(b *Batch) (int, error) {
 	return n, nil
 }
 
-// addTo adds the value at src to the value at dst.
+// addTo adds the value in src to the value in dst.
 func addTo(t tcs.Type, dst, src []byte) {
 	d, s := unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0])
 	t.Store(d, t.Add(t.Load(d), t.Load(s)))

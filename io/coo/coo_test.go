@@ -103,7 +103,7 @@ func meaning(t *tcs.Tensor) map[string]complex128 {
 }
 
 // singletons reports whether the format holds only some data.
-func picky(kinds string) bool {
+func hasClash(kinds string) bool {
 	d := tcs.Depths(kinds)
 	for l := range kinds {
 		if tcs.Singleton(kinds[l]) && (l == 0 || d[l-1] < d[l]) {
@@ -149,7 +149,7 @@ func TestAssembleRandom(t *testing.T) {
 			tcs.FormatString(kinds, modes), dims, len(in.coords), in.typ)
 		a, err := Assemble(in, spec, Config{Threads: 2})
 		if err != nil {
-			if !picky(kinds) {
+			if !hasClash(kinds) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			refused++
@@ -213,7 +213,7 @@ func TestAssembleRandom(t *testing.T) {
 		if err == nil {
 			check("repacked as "+tcs.FormatString(kinds2, modes2), d)
 			d.Close()
-		} else if !picky(kinds2) {
+		} else if !hasClash(kinds2) {
 			t.Fatalf("%s: to %s: %v", name, kinds2, err)
 		}
 		for _, x := range []*tcs.Tensor{a, b, c} {
@@ -478,7 +478,7 @@ func TestView(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			own.Close()
-		} else if !picky(kinds) {
+		} else if !hasClash(kinds) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		// A view by positions, cut into parts, has every entry once.

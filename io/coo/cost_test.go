@@ -55,7 +55,7 @@ func TestBuildingCost(t *testing.T) {
 		cfg := Config{Limit: limit, Threads: threads, Tmp: t.TempDir()}
 		pool := NewPool(limit)
 		var makers []*Sorter
-		var told []Foretold
+		var told []BlockCost
 		for range blocks {
 			b := NewSorter(spec, cfg, lanes, pool)
 			all := 0
@@ -70,7 +70,7 @@ func TestBuildingCost(t *testing.T) {
 				}
 				all += n
 			}
-			makers, told = append(makers, b), append(told, Foretold{Entries: int64(all)})
+			makers, told = append(makers, b), append(told, BlockCost{Entries: int64(all)})
 		}
 		for k, b := range makers {
 			made, err := b.Finish(false)
@@ -80,8 +80,8 @@ func TestBuildingCost(t *testing.T) {
 			defer made.Close()
 			told[k].Bytes = made.Bytes() + int64(2*len(made.Levels)+1)*tcs.Align
 		}
-		c := NewCollection(sizesOf(spec), spec.Type, threads)
-		if took, most := limit.Peak(), c.Building(told, int64(lanes), 0); took > most {
+		c := NewSortCost(sizesOf(spec), spec.Type, threads)
+		if took, most := limit.Peak(), c.BuildBytes(told, int64(lanes), 0); took > most {
 			t.Errorf("seed %d: %d lanes, %d blocks, %d threads of %+v: took %d, foretold %d", seed, lanes,
 				blocks, threads, spec, took, most)
 		} else if took > 0 {
@@ -106,8 +106,8 @@ func TestAssemblingCost(t *testing.T) {
 		}
 		bytes := made.Bytes() + int64(2*len(made.Levels)+1)*tcs.Align
 		made.Close()
-		c := NewCollection(sizesOf(spec), spec.Type, threads)
-		if took, most := limit.Peak(), bytes+c.Assembling(int64(n), bytes, 0); took > most {
+		c := NewSortCost(sizesOf(spec), spec.Type, threads)
+		if took, most := limit.Peak(), bytes+c.AssembleBytes(int64(n), bytes, 0); took > most {
 			t.Errorf("seed %d: %d entries, %d threads of %+v: took %d, foretold %d", seed, n, threads, spec,
 				took, most)
 		}

@@ -2,22 +2,22 @@ package coo
 
 import "distaff/io/tcs"
 
-// counter is the first pass: hist[k] is how many entries first differ at level
-// k from the one before (the first entry: at level 0); hist[L] counts those
-// that differ nowhere. The positions of level l are made by the entries with
-// k <= Depths[l].
+// counter makes the first pass. hist[k] is the number of entries that differ from the entry before
+// them at level k first. The first entry counts at level 0. The last element of hist counts entries
+// with the same coordinates as the entry before. Level l has one position for each entry with k <=
+// tcs.Depths(kinds)[l].
 type counter struct {
 	hist     []int64
 	prev     []int64
 	any      bool
-	repeated []int64 // a coordinate that is there twice; nil if none
+	repeated []int64 // the first coordinate that repeats; nil if none does
 }
 
 func newCounter(kinds string) *counter {
 	return &counter{hist: make([]int64, len(kinds)+1), prev: make([]int64, len(kinds))}
 }
 
-// add counts n entries; false if they are not in order.
+// add counts n entries. It returns false if they are not in order.
 func (c *counter) add(cols [][]int64, n int) bool {
 	var buf [BatchSize]uint8
 	for from := 0; from < n; {
@@ -47,9 +47,9 @@ func (c *counter) add(cols [][]int64, n int) bool {
 	return true
 }
 
-// diffs sets k[i] to the first level where entry from+i differs from the one
-// before it (entry from: from prev, or at level 0 without any), or to the
-// number of levels.
+// diffs sets k[i] to the first level whose coordinate differs between entry from+i and the entry
+// before it, or to the number of levels if they are equal. prev holds the coordinates of the entry
+// before entry from. If any is false, entry from is the first one and k[0] is 0.
 func diffs(k []uint8, cols [][]int64, prev []int64, any bool, from int) {
 	for i := range k {
 		k[i] = uint8(len(cols))
@@ -81,8 +81,8 @@ func (c *counter) noteRepeat(cols [][]int64, i int) {
 	}
 }
 
-// counts returns the number of coordinates of each level from the histogram. Entries that differ
-// nowhere count in levels that keep repeats.
+// counts returns the number of coordinates in each level from the histogram of a counter. Repeated
+// entries count in levels that keep repeats.
 func counts(kinds string, hist []int64) []int64 {
 	depth := tcs.Depths(kinds)
 	n := make([]int64, len(kinds))

@@ -11,27 +11,29 @@ import (
 	"distaff/io/tcs"
 )
 
-// Difference is a coordinate where two tensors differ. What a tensor lacks is
-// zero there.
+// Difference is a coordinate whose values differ in two tensors. A missing entry has the value
+// zero.
 type Difference struct {
 	Coords []int64
 	A, B   tcs.Value
 }
 
-// Differences is what Diff finds.
+// Differences is the result of Diff.
 type Differences struct {
-	Compared int64        // coordinates that either has
-	Differ   int64        // those where the values differ
-	MaxAbs   float64      // the largest |a-b|; NaN where a NaN meets a number
+	Compared int64        // number of coordinates with an entry in either tensor
+	Differ   int64        // number of coordinates whose values differ
+	MaxAbs   float64      // the largest |a-b|; NaN if one value is NaN and the other is not
 	MaxRel   float64      // the largest |a-b|/|b|
-	First    []Difference // the first that differ, in order of coordinates
+	First    []Difference // the first differences, in order of coordinates
 }
 
-// Diff compares two tensors by value: a and b at a coordinate are equal if |a-b| <= atol +
-// rtol*|b|, or both are NaN, or both the same infinity. Absent is zero. Sizes must be the same;
-// those that are only the largest coordinates of a stream may be larger in the other. Integers are
-// compared exactly if both tolerances are 0. keep is how many differences are listed. Both streams
-// must come in the same order of modes.
+// Diff compares two tensors by value. The values a and b at a coordinate are equal if |a-b| <= atol
+// + rtol*|b|, if both are NaN, or if both are the same infinity. A missing entry is zero. Integers
+// are compared exactly if both tolerances are 0. Both streams must come in the same order of modes.
+// At most keep differences are listed.
+//
+// The sizes must be equal. If the sizes of one stream are only its largest coordinates, the sizes
+// of the other may be larger.
 func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 	if !fits(a, b) {
 		return nil, &Error{Exit: 4,
@@ -76,7 +78,7 @@ func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 	return &d.out, nil
 }
 
-// fits tells whether a and b may be tensors of the same sizes.
+// fits reports whether a and b can have the same sizes.
 func fits(a, b *Ordered) bool {
 	if len(a.s.spec.Dims) != len(b.s.spec.Dims) {
 		return false
@@ -90,7 +92,7 @@ func fits(a, b *Ordered) bool {
 	return true
 }
 
-// extent prints sizes: 3 x 4.
+// extent formats sizes, such as "3 x 4".
 func extent(dims []int64) string {
 	if len(dims) == 0 {
 		return "those of a scalar"
@@ -105,7 +107,8 @@ type differ struct {
 	out        Differences
 }
 
-// side is where one of two streams stands.
+// side is one of two streams that are compared, at its entry i of batch b. has is false after the
+// last entry.
 type side struct {
 	o   *Ordered
 	b   Batch
@@ -171,7 +174,7 @@ func (d *differ) add(at *side, v, w tcs.Value) {
 	}
 }
 
-// equal compares two values; abs is how far they are apart.
+// equal compares two values. abs is the absolute value of their difference.
 func (d *differ) equal(v, w tcs.Value) (abs float64, equal bool) {
 	if v.Type.IsInt() && w.Type.IsInt() {
 		if v.I == w.I {
@@ -198,5 +201,5 @@ func (d *differ) equal(v, w tcs.Value) (abs float64, equal bool) {
 	return abs, abs <= d.atol+d.rtol*cmplx.Abs(y)
 }
 
-// same is equality with NaN equal to NaN.
+// same reports whether a equals b, where NaN equals NaN.
 func same(a, b float64) bool { return a == b || a != a && b != b }

@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// Distinct counts the different coordinates of a stream, whose batches Add takes, in bounded
-// memory. Of entries that come in order it counts any number; of others, as many as it keeps a
-// hash of each.
+// Distinct counts the different coordinates of a stream in bounded memory. Add takes the batches of
+// the stream. If the entries come in order, any number of them can be counted. Otherwise Distinct
+// stores a hash of each entry, up to maxHashes.
 type Distinct struct {
-	n        int64 // entries
-	disorder bool  // some did not come after the one before, mode 0 first
-	prev     []int64
-	hashes   []uint64
-	given    bool // up: too many for hashes
+	n          int64 // number of entries
+	disorder   bool  // an entry did not come after the one before it (mode 0 first)
+	prev       []int64
+	hashes     []uint64
+	overflowed bool // there are too many entries to store hashes
 }
 
-// maxHashes is the most coordinates of which hashes are kept: 32 MiB.
+// maxHashes is the largest number of hashes that are stored. They occupy 32 MiB.
 const maxHashes = 1 << 22
 
-// Add counts a batch.
+// Add counts the entries of a batch.
 func (d *Distinct) Add(b *Batch) {
 	order := len(b.Coords)
 	for k := range b.N {
 		if !d.disorder {
-			if d.n+int64(k) > 0 && !d.after(b, k) {
+			if d.n+int64(k) > 0 && !d.isAfter(b, k) {
 				d.disorder = true
 			}
 			d.prev = d.prev[:0]
@@ -32,18 +32,18 @@ func (d *Distinct) Add(b *Batch) {
 				d.prev = append(d.prev, b.Coords[m][k])
 			}
 		}
-		if !d.given {
+		if !d.overflowed {
 			d.hash(b, k)
 		}
 	}
 	d.n += int64(b.N)
-	if d.disorder && d.given {
+	if d.disorder && d.overflowed {
 		d.prev = nil
 	}
 }
 
-// after tells whether entry k of b comes after the one before it.
-func (d *Distinct) after(b *Batch, k int) bool {
+// isAfter reports whether entry k of b comes after the entry before it.
+func (d *Distinct) isAfter(b *Batch, k int) bool {
 	for m, x := range d.prev {
 		if y := b.Coords[m][k]; y != x {
 			return y > x
@@ -54,7 +54,7 @@ func (d *Distinct) after(b *Batch, k int) bool {
 
 func (d *Distinct) hash(b *Batch, k int) {
 	if len(d.hashes) == maxHashes {
-		d.given, d.hashes = true, nil
+		d.overflowed, d.hashes = true, nil
 		return
 	}
 	h := uint64(1)
@@ -65,13 +65,14 @@ func (d *Distinct) hash(b *Batch, k int) {
 	d.hashes = append(d.hashes, h)
 }
 
-// Count is how many different coordinates there were. It is exact where no two were equal; else
-// it is what is known: the hashes that differ, or all entries.
+// Count returns the number of different coordinates. exact is false if coordinates may have
+// repeated. n is then the number of different hashes, or of all entries if there were too many to
+// store hashes.
 func (d *Distinct) Count() (n int64, exact bool) {
 	if !d.disorder {
 		return d.n, true
 	}
-	if d.given {
+	if d.overflowed {
 		return d.n, false
 	}
 	slices.Sort(d.hashes)

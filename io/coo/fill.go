@@ -6,32 +6,35 @@ import (
 	"distaff/io/tcs"
 )
 
-// filler is the second pass: it appends to each array what the next entry, in
-// storage order, adds.
+// filler makes the second pass: it appends to each array what the next entry, in storage order,
+// adds.
 type filler struct {
 	spec   *Spec
 	levels []fillLevel
 	vals   *sink
-	clash  []int   // a first difference k, the level that it gives a second child; -1
-	prev   []int64 // the last entry's coordinates
-	any    bool
-	picky  bool // clash has levels
-	size   int
-	diff   []uint8
-	at     []int64 // positions of a block's entries
+	// by first difference k, the singleton level that such an entry gives a second child; or -1
+	clash    []int
+	prev     []int64 // coordinates of the last entry
+	any      bool
+	hasClash bool // some element of clash is a level
+	size     int
+	diff     []uint8
+	at       []int64 // positions of the entries of a block
 }
 
 type fillLevel struct {
 	kind         tcs.LevelKind
-	depth        uint8 // an entry that first differs at or above it has a new position
+	depth        uint8 // an entry whose first difference is at most depth has a new position
 	size, offset int64
-	// a singleton: its positions may have no child (they get -1) in whole spans: 1 for p, below a p
-	// what a slot of it holds; 0 for never
+	// of a singleton level: positions without a child get the coordinate -1, and may only come in
+	// groups of span positions. span is 1 for a p level. Below a p level it is the number of
+	// positions in one slot of it. span is 0 if each position must have a child
 	span     int64
 	pos, crd *sink
 }
 
-// newFiller fills the arrays of t, or the sinks that sinkOf gives for them.
+// newFiller returns a filler for a tensor of the given shape. sinkOf returns the sink of each
+// array.
 func newFiller(spec *Spec, shape *tcs.Shape,
 	sinkOf func(level int, part tcs.ArrayKind) *sink) *filler {
 	n := len(shape.Kinds)
@@ -65,15 +68,15 @@ func newFiller(spec *Spec, shape *tcs.Shape,
 			}
 			if tcs.Singleton(shape.Kinds[l]) && k > parent && k <= depth[l] {
 				f.clash[k] = l
-				f.picky = true
+				f.hasClash = true
 			}
 		}
 	}
 	return f
 }
 
-// padSpan is how many positions of the last of these levels lie below one slot
-// of a p level; 0 if there is no p with only dense levels and singletons after.
+// padSpan returns how many positions of the last of the levels are below one slot of a p level. It
+// returns 0 unless there is a p level that only dense levels and singletons follow.
 func padSpan(levels []fillLevel) int64 {
 	span := int64(1)
 	for l := len(levels) - 1; l >= 0; l-- {
@@ -91,8 +94,8 @@ func padSpan(levels []fillLevel) int64 {
 	return 0
 }
 
-// pad appends -1 for positions without a child up to upto; false where that is
-// not right.
+// pad appends -1 for all positions below upto that have no child. It returns false if such
+// positions are not allowed.
 func (lev *fillLevel) pad(upto int64) bool {
 	from := lev.crd.next()
 	if from != upto && (lev.span == 0 || from%lev.span != 0 || upto%lev.span != 0) {
@@ -102,8 +105,8 @@ func (lev *fillLevel) pad(upto int64) bool {
 	return true
 }
 
-// resume sets the filler to where it is after an entry: its coordinates by
-// level, and how many coordinates each s and u level has by then.
+// resume sets the filler to its state after an entry. prev holds the coordinates of the entry by
+// level. counts[l] is the number of coordinates that compressed level l has by then.
 func (f *filler) resume(prev, counts []int64) {
 	f.any = true
 	copy(f.prev, prev)
@@ -124,8 +127,8 @@ func (f *filler) resume(prev, counts []int64) {
 	f.vals.n = int(parent + 1)
 }
 
-// addAll appends all entries of a reader, until a sink has an error: a full disk is not to be met
-// at each write.
+// addAll appends all entries of a reader. It stops when a sink has an error, so that a full disk is
+// not reported again for each write.
 func (f *filler) addAll(r reader, sinks []*sink) error {
 	var b Batch
 	for {
@@ -144,8 +147,8 @@ func (f *filler) addAll(r reader, sinks []*sink) error {
 	}
 }
 
-// add appends n entries: level by level, so that each array is written in one
-// loop.
+// add appends n entries. It appends to one level after another, so that each array is written in
+// one loop.
 func (f *filler) add(cols [][]int64, vals []byte, n int) error {
 	for from := 0; from < n; from += BatchSize {
 		to := min(from+BatchSize, n)
@@ -156,7 +159,7 @@ func (f *filler) add(cols [][]int64, vals []byte, n int) error {
 	return nil
 }
 
-// block appends entries [from, to), at most BatchSize.
+// block appends entries [from, to), which are at most BatchSize.
 func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	n := to - from
 	if len(f.at) < n {
@@ -164,7 +167,7 @@ func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	}
 	diff, at := f.diff[:n], f.at[:n]
 	diffs(diff, cols, f.prev, f.any, from)
-	if f.picky {
+	if f.hasClash {
 		for i, k := range diff {
 			if f.clash[k] >= 0 && (f.any || i > 0) {
 				return f.clashErr(f.clash[k], cols, from+i)
@@ -207,8 +210,8 @@ func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	return nil
 }
 
-// appendChildren appends to a compressed level the entries that have a new
-// position there, and turns parents' positions in at into the level's own.
+// appendChildren appends to a compressed level the entries that have a new position there. at holds
+// the positions of the entries in the level above, and is set to their positions in this level.
 func appendChildren[T int32 | int64](lev *fillLevel, crd []T, diff []uint8, at, col []int64) {
 	w := lev.crd.n
 	base := lev.crd.base
@@ -227,11 +230,12 @@ func appendChildren[T int32 | int64](lev *fillLevel, crd []T, diff []uint8, at, 
 	lev.crd.n = w
 }
 
-// values stores values at positions at, and zeros in the gaps between.
+// values stores values at positions at, and zeros in the gaps between them.
 func (f *filler) values(vals []byte, at []int64) {
 	s := f.vals
 	n := len(at)
-	if s.next() == at[0] && at[n-1]-at[0] == int64(n-1) { // positions never repeat, so there is no gap
+	// positions never repeat, so there cannot be a gap
+	if s.next() == at[0] && at[n-1]-at[0] == int64(n-1) {
 		s.putValues(vals, n)
 		return
 	}
@@ -241,7 +245,7 @@ func (f *filler) values(vals []byte, at []int64) {
 	}
 }
 
-// finish appends what follows the last entry.
+// finish appends the elements that follow the last entry.
 func (f *filler) finish() error {
 	parents := int64(1)
 	for l := range f.levels {
@@ -279,7 +283,8 @@ func (f *filler) clashErr(l int, cols [][]int64, i int) error {
 
 func (f *filler) gapErr(l int) error {
 	return f.spec.dataErr(
-		"position %d above level %d (%c) of format %s has no coordinate, and %c wants exactly one: p allows none",
+		"position %d above level %d (%c) of format %s has no coordinate, "+
+			"and %c wants exactly one: p allows none",
 		f.levels[l].crd.next(), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes),
 		f.levels[l].kind.Letter)
 }

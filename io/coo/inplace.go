@@ -9,27 +9,28 @@ import (
 	"distaff/io/tcs"
 )
 
-// The sort of a large store takes little memory beside the records: they are
-// cut into buckets of keys block by block, in the memory that they leave. The
-// chunks of the store are divided into slots of one size. Each thread reads its
-// share of them in order, and writes every record to the block that its bucket
-// fills at the moment; a full block is followed by one in a slot that was read. A
-// bucket has one unfinished block a thread, and those slots are all that is taken beside. The
-// blocks are then brought into the order of buckets and, within one, of the input,
-// so that equal records stay in order; and each bucket is sorted by itself. (The
-// blocks are as in the in-place distribution of IPS4o, Axtmann, Witt, Ferizovic and
-// Sanders, 2017; that one is not stable.)
+// The sort of a large store needs little memory in addition to the records. It cuts the records
+// into buckets of keys, block by block, and reuses the memory of the records that were read. The
+// chunks of the store are divided into slots of one size. Each thread reads its share of the slots
+// in order. It writes every record to the current block of the record's bucket. When a block is
+// full, the next one uses a slot that was already read. Each thread has one unfinished block for
+// each bucket, and only these blocks need extra memory.
+//
+// Then the blocks are moved into the order of buckets and, within a bucket, of the input, so that
+// equal records stay in order. Last, each bucket is sorted by itself. (The blocks are taken from
+// the in-place distribution in IPS4o, Axtmann, Witt, Ferizovic and Sanders, 2017, whose sort is not
+// stable.)
 
-// inPlaceFrom is how many records a store has that is sorted so.
+// inPlaceFrom is the smallest number of records that are sorted in this way.
 const inPlaceFrom = 1 << 16
 
-// sampled is how many records of a sample each bucket has.
+// sampled is the mean number of sampled records in a bucket.
 const sampled = 128
 
-// leastBlock and mostBlock are the sizes of the smallest and the largest block, in records.
-const leastBlock, mostBlock = 16, 256
+// minBlock and maxBlock are the sizes of the smallest and the largest block, in records.
+const minBlock, maxBlock = 16, 256
 
-// slot is room for a block in some memory.
+// slot is room for one block.
 type slot[R record] struct {
 	mem  *tcs.Memory
 	recs []R // all of the room
@@ -42,44 +43,45 @@ type filled struct {
 	n      int32
 }
 
-// blockSort sorts a store.
+// blockSort holds the state of the sort of a store.
 type blockSort[R record] struct {
 	s       *store
 	split   *splitter
 	threads int
-	block   int // records of a slot
+	block   int // records that a slot has room for
 	slots   []slot[R]
-	used    []int // by slot, the records in it
+	used    []int // by slot, the number of records in it
 	spare   *tcs.Memory
-	scratch []*tcs.Memory // a thread: room for two buckets
-	most    int           // records of a bucket that is to be sorted
-	blocks  [][]filled    // a thread, in the order in which they were begun
-	starts  []int         // by bucket, its first slot, after the blocks were moved
-	runs    [][]int32     // by bucket, the records of each of its slots
+	scratch []*tcs.Memory // by thread, room for two buckets
+	most    int           // records in the largest bucket that must be sorted
+	blocks  [][]filled    // by thread, in the order of their start
+	starts  []int         // by bucket, its first slot after the blocks were moved
+	runs    [][]int32     // by bucket, the number of records in each of its slots
 }
 
-// bucketsOf is about how many buckets so many records are cut into, where no key is frequent.
+// bucketsOf returns about how many buckets n records are cut into if no key is frequent.
 func bucketsOf(n int64) int64 { return min(max(n>>17, 128), 2048) }
 
-// mostSmall is which share of the records at most is put together from small chunks.
-const mostSmall = 16
+// smallDivisor limits the records in small chunks to one in smallDivisor records of the store.
+const smallDivisor = 16
 
-// sortInPlace sorts the store by bits [lo, keyBits), unless many of its chunks are small, or its
-// unfinished blocks would take more than a copy of the records: done tells. Where memory for it is
-// not to be had all records are still there, those with one key in their order.
+// sortInPlace sorts the store by bits [lo, keyBits). It returns done false if it cannot: if many
+// records are in small chunks, or if the unfinished blocks would need more memory than a copy of
+// the records. If memory is too small for the blocks, it returns an error. All records are then
+// still in the store, and records with equal keys are in their order.
 func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	hi := s.keyBits()
 	if hi <= lo {
 		return true, nil
 	}
-	if whole, err := s.whole(); !whole || err != nil {
+	if merged, err := s.mergeSmall(); !merged || err != nil {
 		return false, err
 	}
 	b := &blockSort[R]{s: s, threads: threads}
 	n := int(s.n)
 	b.split = newSplitter(b.sample(sampled*int(bucketsOf(s.n))), s.pack.words, lo, hi, sampled)
-	b.block = leastBlock
-	for b.block < mostBlock && b.block*2*b.split.buckets()*threads*32 <= n {
+	b.block = minBlock
+	for b.block < maxBlock && b.block*2*b.split.buckets()*threads*32 <= n {
 		b.block *= 2
 	}
 	if b.block*b.split.buckets()*threads > n {
@@ -101,30 +103,30 @@ func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	return true, err
 }
 
-// whole puts the chunks that were cut from slabs, which are no whole blocks, together to others;
-// false where they have many records.
-func (s *store) whole() (bool, error) {
+// mergeSmall merges chunks that were cut from slabs into new chunks, because they do not consist of
+// whole blocks. It returns false if they have too many records.
+func (s *store) mergeSmall() (bool, error) {
 	words := 0
 	for _, c := range s.chunks {
-		if s.small(c) {
+		if s.isSmall(c) {
 			words += len(c.recs)
 		}
 	}
-	if words == 0 || words/s.stride() > int(s.n)/mostSmall {
+	if words == 0 || words/s.stride() > int(s.n)/smallDivisor {
 		return words == 0, nil
 	}
 	old := s.chunks
 	s.chunks = nil
 	for k := 0; k < len(old); k++ {
-		if !s.small(old[k]) {
+		if !s.isSmall(old[k]) {
 			s.chunks = append(s.chunks, old[k])
 			continue
 		}
 		words, end := 0, k
-		for ; end < len(old) && s.small(old[end]); end++ {
+		for ; end < len(old) && s.isSmall(old[end]); end++ {
 			words += len(old[end].recs)
 		}
-		if err := s.grow((words/s.stride() + firstChunk - 1) &^ (firstChunk - 1)); err != nil {
+		if err := s.grow((words/s.stride() + chunkUnit - 1) &^ (chunkUnit - 1)); err != nil {
 			s.chunks = append(s.chunks, old[k:]...)
 			return false, err
 		}
@@ -138,16 +140,16 @@ func (s *store) whole() (bool, error) {
 	return true, nil
 }
 
-// small tells whether a chunk was cut from a slab.
-func (s *store) small(c chunk) bool { return cap(c.recs) != int(c.mem.Bytes)/8 }
+// isSmall reports whether a chunk was cut from a slab.
+func (s *store) isSmall(c chunk) bool { return cap(c.recs) != int(c.mem.Bytes)/8 }
 
-// sample is that many records from all over the store, not at even distances, which may
-// be those of a pattern.
+// sample returns count records from all over the store. Their distances vary, because equal
+// distances could coincide with a pattern of the input.
 func (b *blockSort[R]) sample(count int) []R {
 	out := make([]R, 0, count)
 	step := int(b.s.n) / count
 	x := uint64(1)
-	before := 0 // records of the chunks before
+	before := 0 // number of records in the chunks before
 	next := 0
 	for _, c := range b.s.chunks {
 		recs := unsafe.Slice((*R)(c.mem.Ptr), len(c.recs)/b.s.stride())
@@ -163,8 +165,8 @@ func (b *blockSort[R]) sample(count int) []R {
 	return out
 }
 
-// allocate divides the chunks into slots, and takes those that are needed beside:
-// one for each bucket of each thread.
+// allocate divides the chunks into slots, and allocates one more slot for each bucket of each
+// thread.
 func (b *blockSort[R]) allocate() error {
 	size := b.s.stride() * 8
 	for _, c := range b.s.chunks {
@@ -185,7 +187,7 @@ func (b *blockSort[R]) allocate() error {
 	return nil
 }
 
-// allocateScratch takes what the buckets are sorted in.
+// allocateScratch allocates the memory that sorting a bucket needs.
 func (b *blockSort[R]) allocateScratch() error {
 	for k, runs := range b.runs {
 		n := 0
@@ -219,7 +221,7 @@ func (b *blockSort[R]) distribute() {
 	spare := b.split.buckets() * b.threads
 	input := len(b.slots) - spare
 	b.blocks = make([][]filled, b.threads)
-	each(b.threads, func(t int) {
+	parallel(b.threads, func(t int) {
 		free := make([]int32, 0, spare/b.threads)
 		for i := range spare / b.threads {
 			free = append(free, int32(input+t*(spare/b.threads)+i))
@@ -228,17 +230,17 @@ func (b *blockSort[R]) distribute() {
 	})
 }
 
-// distributed cuts the records in slots [from, to) into blocks, in those slots and
-// the free ones.
+// distributed cuts the records in slots [from, to) into blocks. The blocks are stored in these
+// slots and in the free ones.
 func (b *blockSort[R]) distributed(from, to int, free []int32) []filled {
 	type open struct {
-		recs []R // of the block that is being filled
+		recs []R // the block that is being filled
 		n    int
-		at   int // in done
+		at   int // index in done
 	}
 	opens := make([]open, b.split.buckets())
 	var done []filled
-	head := 0 // of free
+	head := 0 // first unused element of free
 	for i := from; i < to; i++ {
 		recs := b.slots[i].recs[:b.used[i]]
 		for r := range recs {
@@ -266,7 +268,7 @@ func (b *blockSort[R]) distributed(from, to int, free []int32) []filled {
 	return done
 }
 
-// move brings the blocks into the order of buckets, threads and input.
+// move moves the blocks into the order of buckets, then threads, then input.
 func (b *blockSort[R]) move() {
 	buckets := b.split.buckets()
 	b.starts, b.runs = make([]int, buckets+1), make([][]int32, buckets)
@@ -278,7 +280,7 @@ func (b *blockSort[R]) move() {
 	for k := range buckets {
 		b.starts[k+1] += b.starts[k]
 	}
-	to := make([]int32, len(b.slots)) // by slot, where its block goes; -1: it has none
+	to := make([]int32, len(b.slots)) // by slot, the new slot of its block; -1 if it has no block
 	for i := range to {
 		to[i] = -1
 	}
@@ -308,12 +310,12 @@ func (b *blockSort[R]) move() {
 	}
 }
 
-// sortBuckets sorts each bucket, the threads taking one after another, and leaves
-// it in the first of its slots.
+// sortBuckets sorts each bucket. Threads take one bucket after another. A sorted bucket is stored
+// in the first of its slots.
 func (b *blockSort[R]) sortBuckets(lo int) {
 	var next int
 	var mu sync.Mutex
-	each(b.threads, func(t int) {
+	parallel(b.threads, func(t int) {
 		scratch := unsafe.Slice((*R)(b.scratch[t].Ptr), 2*b.most)
 		for {
 			mu.Lock()
@@ -332,7 +334,7 @@ func (b *blockSort[R]) sortBuckets(lo int) {
 	})
 }
 
-// sortBucket sorts bucket k in x, with y as scratch.
+// sortBucket sorts bucket k in x, with y as scratch memory.
 func (b *blockSort[R]) sortBucket(k, lo int, x, y []R) {
 	n := 0
 	for i, m := range b.runs[k] {
@@ -351,7 +353,7 @@ func (b *blockSort[R]) sortBucket(k, lo int, x, y []R) {
 	}
 }
 
-// topBit is the bit under which keys differ, at most hi.
+// topBit returns the bit below which the keys differ. It returns at most hi.
 func topBit[R record](a []R, words, hi int) int {
 	for w := words - 1 - (hi-1)/64; w < words; w++ {
 		vary := uint64(0)
@@ -365,9 +367,9 @@ func topBit[R record](a []R, words, hi int) int {
 	return 0
 }
 
-// pack closes the gaps between the records of a bucket that is in order.
+// pack closes the gaps between the records of a bucket whose keys are equal.
 func (b *blockSort[R]) pack(k int) {
-	w, n := 0, 0 // the slot that is filled, and its records
+	w, n := 0, 0 // the slot that is being filled, and the number of its records
 	runs := b.runs[k]
 	for i, m := range runs {
 		from := b.slots[b.starts[k]+i].recs[:m]
@@ -389,12 +391,13 @@ func (b *blockSort[R]) pack(k int) {
 	}
 }
 
-// collect makes the store's chunks of the slots that have records.
+// collect makes the chunks of the store from the slots that have records.
 func (b *blockSort[R]) collect() {
 	st := b.s.stride()
 	old := b.s.chunks
 	b.s.chunks = nil
-	open := false // the last chunk ends where the next slot begins, if that is the same memory's
+	// the last chunk ends where the next slot starts, if both are in the same memory
+	open := false
 	for k, runs := range b.runs {
 		for i, m := range runs {
 			if m == 0 {

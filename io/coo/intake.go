@@ -7,20 +7,21 @@ import (
 	"distaff/io/tcs"
 )
 
-// Intake reads a stream's entries by level, with values in the spec's type, and checks their
-// coordinates.
+// Intake reads the entries of a stream by level, converts values to the type of the spec, and
+// checks coordinates.
 type Intake struct {
-	in       Stream
-	spec     Spec
-	b        Batch
-	cols     [][]int64  // of the batch, by level
-	conv     []byte     // the batch's values, if the stream has another type
-	limits   [][2]int64 // by level, the half-open range of coordinates; its end is -1 if unknown
-	min, max []int64    // by level, of all coordinates so far; max is -1 without entries
+	in   Stream
+	spec Spec
+	b    Batch
+	cols [][]int64 // coordinates of the batch, by level
+	conv []byte    // converted values of the batch, if the stream has another type
+	// by level, the half-open range of coordinates; the end is -1 if it is unknown
+	limits   [][2]int64
+	min, max []int64 // by level, over all entries so far; max is -1 without entries
 }
 
-// NewIntake reads in, whose sizes are spec.Dims, for a tensor that is assembled in several places.
-// It does not look at spec.Box.
+// NewIntake returns an Intake for a tensor that is assembled in several places. spec.Dims must be
+// set. spec.Box is ignored.
 func NewIntake(in Stream, spec Spec) (*Intake, error) {
 	spec, err := spec.normal(in)
 	if err != nil {
@@ -33,7 +34,8 @@ func NewIntake(in Stream, spec Spec) (*Intake, error) {
 	return newIntake(in, spec, spec.Dims), nil
 }
 
-// newIntake reads in for a spec that is normal. dims is nil if the sizes are unknown.
+// newIntake returns an Intake. spec must be normal (Spec.normal). dims is nil if the sizes are
+// unknown.
 func newIntake(in Stream, spec Spec, dims []int64) *Intake {
 	levels := len(spec.Modes)
 	i := &Intake{in: in, spec: spec, cols: make([][]int64, levels), limits: make([][2]int64, levels),
@@ -51,8 +53,8 @@ func newIntake(in Stream, spec Spec, dims []int64) *Intake {
 	return i
 }
 
-// Next yields the next n entries, at least one: a column of coordinates by level, and the values.
-// They are valid until the next call. After the last entry it returns io.EOF.
+// Next returns the next n entries, at least one: one column of coordinates for each level, and the
+// values. They are valid until the next call. After the last entry it returns io.EOF.
 func (i *Intake) Next() (cols [][]int64, vals []byte, n int, err error) {
 	if vals, err = i.read(); err == nil {
 		err = i.span()
@@ -60,7 +62,8 @@ func (i *Intake) Next() (cols [][]int64, vals []byte, n int, err error) {
 	return i.cols, vals, i.b.N, err
 }
 
-// read is Next without a check of coordinates. The columns are i.cols, the number of entries i.b.N.
+// read is Next without the check of coordinates. The columns are in i.cols, and i.b.N is the number
+// of entries.
 func (i *Intake) read() (vals []byte, err error) {
 	for {
 		if err := i.in.Next(&i.b); err != nil {
@@ -92,10 +95,10 @@ func (i *Intake) read() (vals []byte, err error) {
 	return i.conv[:need], err
 }
 
-// Rewind goes back to the first entry.
+// Rewind returns to the first entry.
 func (i *Intake) Rewind() error { return i.in.Rewind() }
 
-// Skim reads the entries that are left, for their mistakes.
+// Skim reads the remaining entries and returns their first error.
 func (i *Intake) Skim() error {
 	for {
 		if _, _, _, err := i.Next(); err == io.EOF {
@@ -106,7 +109,7 @@ func (i *Intake) Skim() error {
 	}
 }
 
-// span checks the coordinates of the batch, and widens the spans of all coordinates so far.
+// span checks the coordinates of the batch and updates i.min and i.max.
 func (i *Intake) span() error {
 	for l, col := range i.cols {
 		lo, hi := col[0], col[0]
@@ -125,10 +128,10 @@ func (i *Intake) span() error {
 	return nil
 }
 
-// maxCoord is the largest coordinate.
+// maxCoord is the largest coordinate of any tensor.
 const maxCoord = tcs.MaxSize - 1
 
-// outside says which coordinate of level l is wrong.
+// outside returns an error that names the invalid coordinate of level l.
 func (i *Intake) outside(l int) error {
 	r, m := i.limits[l], i.spec.Modes[l]
 	for _, x := range i.cols[l] {
@@ -150,17 +153,17 @@ func (i *Intake) outside(l int) error {
 	panic("BUG: coo: a coordinate outside its range is not to be found")
 }
 
-// InOrder reports whether the stream's entries come in the storage order of levels that store those
-// modes, if the stream knows.
+// InOrder reports whether the entries of the stream are known to come in the storage order of
+// levels that store the modes in this order.
 func InOrder(in Stream, modes []int) bool {
 	o, ok := in.(orderedStream)
 	return ok && o.sortLevels(modes) == 0
 }
 
-// orderedStream is a stream that knows that its entries come in storage order, or in an order from
-// which a sort by the first levels is enough.
+// orderedStream is a stream that knows the order of its entries: they come in storage order, or in
+// an order that needs only a sort by the first levels.
 type orderedStream interface {
-	// sortLevels returns how many levels, from the outermost on, the entries must be sorted by
-	// (stably) to be in the order of levels that store those modes.
+	// sortLevels returns a number of levels, counted from the outermost. A stable sort by these
+	// levels brings the entries into the order of levels that store modes.
 	sortLevels(modes []int) int
 }

@@ -2,20 +2,20 @@ package coo
 
 import "math/bits"
 
-// Matrix is where the entries of a tensor of two modes lie.
+// Matrix describes where the entries of a matrix are.
 type Matrix struct {
-	// bandwidths: the most that a row's number is above the column's, and below it; 0 where none is
+	// bandwidths: the largest distance below and above the diagonal; 0 if no entry is there
 	Lower, Upper  int64
-	Diagonal      int64 // coordinates of the diagonal with an entry
-	Places        int64 // and all that it has
-	DiagonalKnown bool  // Diagonal was counted: the diagonal is not too long for it
+	Diagonal      int64 // number of coordinates on the diagonal with an entry
+	Places        int64 // length of the diagonal
+	DiagonalKnown bool  // Diagonal was counted, because the diagonal is short enough
 }
 
-// band finds where the entries of a matrix lie.
+// band collects the facts of a Matrix.
 type band struct {
-	m     Matrix
-	seen  []uint64 // coordinates of the diagonal, a bit each
-	given bool     // up: too many
+	m          Matrix
+	seen       []uint64 // one bit for each coordinate of the diagonal
+	overflowed bool     // the diagonal is too long to count
 }
 
 func (b *band) add(rows, cols []int64) {
@@ -25,7 +25,7 @@ func (b *band) add(rows, cols []int64) {
 			b.m.Lower = d
 		case -d > b.m.Upper:
 			b.m.Upper = -d
-		case d == 0 && !b.given:
+		case d == 0 && !b.overflowed:
 			b.mark(i)
 		}
 	}
@@ -35,7 +35,7 @@ func (b *band) mark(i int64) {
 	w := i / 64
 	if w >= int64(len(b.seen)) {
 		if i >= maxTally {
-			b.given, b.seen = true, nil
+			b.overflowed, b.seen = true, nil
 			return
 		}
 		b.seen = append(b.seen, make([]uint64, max(w+1, 2*int64(len(b.seen)))-int64(len(b.seen)))...)
@@ -43,29 +43,30 @@ func (b *band) mark(i int64) {
 	b.seen[w] |= 1 << (i % 64)
 }
 
-// matrix sums up over a matrix of those sizes.
+// matrix returns the facts about a matrix with sizes dims.
 func (b *band) matrix(dims []int64) *Matrix {
 	m := b.m
-	m.Places, m.DiagonalKnown = min(dims[0], dims[1]), !b.given
+	m.Places, m.DiagonalKnown = min(dims[0], dims[1]), !b.overflowed
 	for _, w := range b.seen {
 		m.Diagonal += int64(bits.OnesCount64(w))
 	}
 	return &m
 }
 
-// Symmetry is how a square matrix compares with its transpose. A share is of the entries off
-// the diagonal, and 1 where there are none.
+// Symmetry compares a square matrix with its transpose. The shares count entries off the diagonal.
+// They are 1 if all entries are on the diagonal.
 type Symmetry struct {
-	Pattern   float64 // entries whose mirror image is stored too
-	Values    float64 // and has the same value
+	Pattern   float64 // share of entries whose mirror image is stored too
+	Values    float64 // share of entries whose mirror image has the same value
 	Symmetric bool
 	Skew      bool // A(j,i) = -A(i,j), on the diagonal too
-	// A(j,i) is the complex conjugate of A(i,j), on the diagonal too; real matrices are not said to be
+	// A(j,i) is the complex conjugate of A(i,j), on the diagonal too; it is false if the matrix is
+	// real
 	Hermitian bool
 }
 
-// CompareTransposed compares a matrix with its transpose. Repeated coordinates are summed.
-// It sorts the stream twice, on disk where cfg's memory has no room; NaN equals NaN.
+// CompareTransposed compares a matrix with its transpose. Entries with equal coordinates are summed
+// first. It sorts the stream twice, on disk if cfg's memory is too small. NaN equals NaN.
 func CompareTransposed(in Stream, cfg Config) (*Symmetry, error) {
 	rows, err := Sort(in, Spec{}, cfg)
 	if err != nil {
@@ -88,7 +89,8 @@ func CompareTransposed(in Stream, cfg Config) (*Symmetry, error) {
 	}
 	c := mirror{skew: true, hermitian: in.Type().IsComplex()}
 	for x.has {
-		// Row by row, x is the matrix and y its transpose, with as many entries.
+		// x reads the matrix row by row, and y reads its transpose. Both have the same number of
+		// entries.
 		order := -1
 		if y.has {
 			order = compareMirrored(x, y)
@@ -108,7 +110,7 @@ func CompareTransposed(in Stream, cfg Config) (*Symmetry, error) {
 	return c.symmetry(), nil
 }
 
-// compareMirrored compares the coordinate of x with the mirror image of that of y.
+// compareMirrored compares the coordinate of x with the mirror image of the coordinate of y.
 func compareMirrored(x, y *side) int {
 	for m := range 2 {
 		if p, q := x.b.Coords[m][x.i], y.b.Coords[1-m][y.i]; p < q {
@@ -122,11 +124,12 @@ func compareMirrored(x, y *side) int {
 
 // mirror counts entries and their mirror images.
 type mirror struct {
-	off, stored, equal int64 // entries off the diagonal; of these, with an image; with an equal one
-	skew, hermitian    bool  // of all so far
+	// entries off the diagonal, those whose mirror image is stored, and those whose image is equal
+	off, stored, equal int64
+	skew, hermitian    bool // true while all entries so far agree
 }
 
-// add counts an entry of x; y is at its mirror image where that is stored.
+// add counts an entry of x. If stored is true, y is at its mirror image.
 func (c *mirror) add(x, y *side, stored bool) {
 	diagonal := x.b.Coords[0][x.i] == x.b.Coords[1][x.i]
 	if !diagonal {
@@ -136,7 +139,7 @@ func (c *mirror) add(x, y *side, stored bool) {
 		return
 	}
 	v, w := x.value(), y.value()
-	if diagonal { // a NaN there is neither zero nor real
+	if diagonal { // NaN on the diagonal is neither zero nor real
 		c.skew = c.skew && (v.Type.IsInt() && v.I == 0 || !v.Type.IsInt() && v.C == 0)
 		c.hermitian = c.hermitian && imag(v.C) == 0
 		return

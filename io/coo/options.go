@@ -6,37 +6,36 @@ import (
 	"distaff/io/tcs"
 )
 
-// Options are what a job says of one input file, over what the file says.
-// The zero value takes everything from the file.
+// Options are the options of a job for reading one file. They override what the file says. The zero
+// value takes everything from the file.
 type Options struct {
-	Order int     // the number of modes wanted; 0 where unknown
-	Dims  []int64 // sizes from -d, one a mode, negative where not given; nil for none
-	// what gave each of Dims, for messages; "" for what is not known, nil if nothing is
+	Order int // the wanted number of modes, or 0 if it is unknown
+	// one size for each mode, from -d; negative if it is not given; nil if no size is given
+	Dims []int64
+	// for messages, the source of each size in Dims; "" if it is unknown. DimsFrom may be nil
 	DimsFrom  []string
-	Type      tcs.Type // the value type wanted; Invalid for the file's own
+	Type      tcs.Type // the wanted value type; Invalid selects the type of the file
 	ZeroBased bool     // --index-base=0, for the .tns format
-	Threads   int      // parsers of a text file; 0 for GOMAXPROCS
-	// the folder in which standard input is kept for a second pass; "" for os.TempDir
+	Threads   int      // number of threads that parse a text file; 0 selects GOMAXPROCS
+	// folder that stores standard input for a second pass; "" selects os.TempDir
 	Tmp   string
-	Trust bool  // --trust-input: the arrays of a .tcs are not checked
-	Limit int64 // bytes of memory that a reader or writer may take; 0 for no limit
+	Trust bool  // --trust-input: the arrays of a .tcs file are not checked
+	Limit int64 // bytes of memory that a reader or writer may use; 0 means no limit
 
-	Note func(string) // takes a line about what was passed over in the file; nil for none
+	Note func(string) // receives a message about parts of the file that were ignored; may be nil
 }
 
-// A Densed stream tells whether its file lists every coordinate (an .npy, an
-// array .mtx). Such a stream leaves out entries whose bits are all zero: they
-// are only there because a dense file has room for them. A stream of order 0
-// always yields its entry.
+// A Densed stream reports whether its file lists every coordinate (an .npy file, or an array .mtx
+// file). This stream leaves out entries whose bits are all zero, because a dense file stores them
+// only to fill the array. A stream of order 0 always yields its entry.
 type Densed interface{ Dense() bool }
 
-// A Progressed stream tells how many of its file's bytes it has read, and how
-// many there are (0 where that can't be known: a pipe). It may be asked from
-// another goroutine.
+// A Progressed stream returns how many bytes of its file it has read, and the size of the file. The
+// size is 0 if it is unknown, as for a pipe. Progress may be called from another goroutine.
 type Progressed interface{ Progress() (done, total int64) }
 
-// Watch calls tell with the progress of s, each time that every has passed, from a goroutine
-// of its own, until stop is called. It does nothing for what is not Progressed.
+// Watch calls tell with the progress of s once every interval, from a goroutine of its own, until
+// stop is called. If s is not Progressed, Watch does nothing.
 func Watch(s any, every time.Duration, tell func(done, total int64)) (stop func()) {
 	p, ok := s.(Progressed)
 	if !ok {
@@ -59,10 +58,11 @@ func Watch(s any, every time.Duration, tell func(done, total int64)) (stop func(
 	return func() { close(quit); <-ended }
 }
 
-// A Sizable stream is one whose file may have no sizes. SetDims gives it the
-// sizes that were found elsewhere, before its first Next or between a Rewind and
-// the next one: it is exact from then on, and a coordinate past them is an error
-// with its place, and what from says gave the size: by mode, "" for nothing. from may be nil.
+// A Sizable stream is one whose file may have no sizes. SetDims sets sizes that were found
+// elsewhere. It must be called before the first Next, or between a Rewind and the next call of
+// Next. From then on the sizes are exact, and a larger coordinate is an error that names its place
+// in the file and the source of the size. from lists the source of each size, "" if it is unknown;
+// from may be nil.
 type Sizable interface {
 	SetDims(dims []int64, from []string)
 }

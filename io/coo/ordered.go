@@ -6,9 +6,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// Ordered is a stream in the order of its modes (outermost first, as sorted by
-// Sort), with all sizes known and repeated coordinates summed or kept. It is
-// what writers of files take.
+// Ordered is a stream in the order of its modes (Sort sorts it by the outermost mode first). All
+// sizes are known, and values at equal coordinates are summed unless the spec keeps repeats.
+// Writers of files read their entries from an Ordered.
 type Ordered struct {
 	in    Stream
 	s     *sorted
@@ -16,19 +16,20 @@ type Ordered struct {
 	level Batch
 	nnz   int64
 
-	bounds bool // the sizes are lower bounds: the stream has only coordinates
+	bounds bool // the sizes are lower bounds, because the stream has only coordinates
 }
 
-// WriteOptions are what a job says of one output file.
+// WriteOptions are the options of a job for writing one file.
 type WriteOptions struct {
-	// list every coordinate, where the format has that: every level of the tensor is dense
-	Dense       bool
-	ColumnMajor bool // order 2: mode 1 is stored outermost; for formats that store either way (.npz)
-	Threads     int  // formatters of a text file; 0 for GOMAXPROCS
+	// list every coordinate, if the format can; every level of the tensor is dense
+	Dense bool
+	// mode 1 of a matrix is stored outermost; for formats that allow both orders (.npz)
+	ColumnMajor bool
+	Threads     int // number of threads that format a text file; 0 selects GOMAXPROCS
 }
 
-// Listed is the order of modes in which a file lists entries: mode 0 first, or, of a matrix by
-// columns, mode 1.
+// Listed returns the order of modes of the entries in a file: mode 0 first, or mode 1 first for a
+// matrix that is listed by columns.
 func Listed(order int, byColumns bool) []int {
 	modes := tcs.Identity(order)
 	if byColumns && order == 2 {
@@ -37,9 +38,9 @@ func Listed(order int, byColumns bool) []int {
 	return modes
 }
 
-// Sort brings a stream into the order of spec.Modes (nil: mode 0 first). Of the
-// spec's Kinds nothing is needed: with none, repeated coordinates are summed (or
-// refused). Closing the Ordered closes the stream.
+// Sort sorts a stream into the order of spec.Modes, or with mode 0 first if spec.Modes is nil.
+// spec.Kinds may be empty. Values at equal coordinates are then summed, or refused if the spec says
+// so. Closing the Ordered closes the stream.
 func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
 	if spec.Kinds == "" {
 		dims, _ := in.Dims()
@@ -68,7 +69,7 @@ func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
 	return o, nil
 }
 
-// count returns the number of entries, after repeats are summed.
+// count returns the number of entries after summing.
 func (s *sorted) count() (n int64, err error) {
 	if mem, ok := s.entries.(*store); ok {
 		return mem.n, nil
@@ -80,13 +81,13 @@ func (s *sorted) count() (n int64, err error) {
 	return n, err
 }
 
-// NNZ is the number of entries.
+// NNZ returns the number of entries.
 func (o *Ordered) NNZ() int64 { return o.nnz }
 
-// Modes is the order that entries come in, outermost mode first.
+// Modes returns the order of the entries, outermost mode first.
 func (o *Ordered) Modes() []int { return o.s.spec.Modes }
 
-// Dims are the sizes; they are exact.
+// Dims returns the sizes, which are exact.
 func (o *Ordered) Dims() ([]int64, bool) { return o.s.spec.Dims, true }
 
 func (o *Ordered) Type() tcs.Type { return o.s.spec.Type }
@@ -118,7 +119,7 @@ func (o *Ordered) Rewind() error {
 	return err
 }
 
-// Free gives back what the sort took; the stream that was sorted stays open.
+// Free releases the memory and files of the sort. The stream that was sorted stays open.
 func (o *Ordered) Free() {
 	if o.r != nil {
 		o.r.close()
@@ -126,7 +127,7 @@ func (o *Ordered) Free() {
 	o.s.free()
 }
 
-// Close is Free, and closes the stream that was sorted.
+// Close calls Free and closes the stream that was sorted.
 func (o *Ordered) Close() error {
 	o.Free()
 	return o.in.Close()

@@ -2,17 +2,17 @@ package coo
 
 import "math/bits"
 
-// packer lays the coordinates of a tensor's levels side by side in words of 64
-// bits, outermost first in the highest bits of word 0, so that the order of
-// the words is the storage order. A level's bits do not straddle words.
+// packer packs the coordinates of an entry into words of 64 bits, the outermost level in the
+// highest bits of word 0. Comparing the words therefore compares entries in storage order. The bits
+// of a level never cross a word boundary.
 type packer struct {
-	bits  []uint // a level
+	bits  []uint // by level
 	word  []int
 	shift []uint
 	words int
 }
 
-// newPacker packs levels of that many bits each.
+// newPacker returns a packer for levels with coordinates of width[l] bits.
 func newPacker(width []uint) *packer {
 	n := len(width)
 	p := &packer{bits: append([]uint(nil), width...), word: make([]int, n), shift: make([]uint, n),
@@ -26,13 +26,13 @@ func newPacker(width []uint) *packer {
 		p.word[l], p.shift[l] = p.words, used
 		used += width[l]
 	}
-	for l := range p.word { // counted from the last word; word 0 is the highest
+	for l := range p.word { // words were counted from the last one; word 0 is the highest
 		p.word[l] = p.words - max(p.word[l], 1)
 	}
 	return p
 }
 
-// bitsFor is how many bits coordinates below n take.
+// bitsFor returns the number of bits that hold coordinates below n.
 func bitsFor(n int64) uint {
 	if n <= 1 {
 		return 0
@@ -40,7 +40,7 @@ func bitsFor(n int64) uint {
 	return uint(bits.Len64(uint64(n - 1)))
 }
 
-// fits reports whether all coordinates up to top, a level, can be packed.
+// fits reports whether coordinates up to top[l] in each level l can be packed.
 func (p *packer) fits(top []int64) bool {
 	for l, x := range top {
 		if x >= 0 && uint(bits.Len64(uint64(x))) > p.bits[l] {
@@ -50,8 +50,8 @@ func (p *packer) fits(top []int64) bool {
 	return true
 }
 
-// grown is a packer for coordinates up to top, with room to grow: the outermost
-// level gets all that its word has left.
+// grown returns a packer for coordinates up to top[l] in each level l, with room to grow. The
+// outermost level gets all remaining bits of its word.
 func (p *packer) grown(top []int64) *packer {
 	width := append([]uint(nil), p.bits...)
 	for l, x := range top {
@@ -68,7 +68,7 @@ func (p *packer) grown(top []int64) *packer {
 	return q
 }
 
-// same reports whether both pack alike: records of one are records of the other.
+// same reports whether p and q pack entries into the same records.
 func (p *packer) same(q *packer) bool {
 	if p.words != q.words {
 		return false
@@ -81,12 +81,12 @@ func (p *packer) same(q *packer) bool {
 	return true
 }
 
-// get is level l's coordinate in a record.
+// get returns the coordinate of level l in a record.
 func (p *packer) get(rec []uint64, l int) int64 {
 	return int64(rec[p.word[l]] >> p.shift[l] & (1<<p.bits[l] - 1))
 }
 
-// convert packs the record of q in src into dst by p; payload words follow.
+// convert packs into dst the record src, which q has packed. It copies the words of the value too.
 func (p *packer) convert(dst, src []uint64, q *packer) {
 	clear(dst[:p.words])
 	for l := range p.word {

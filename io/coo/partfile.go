@@ -8,7 +8,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// CountPart makes the first pass over a part of a tensor's entries that come in the order of modes.
+// CountPart makes the first pass over one part of a tensor's entries, which come in the order of
+// modes.
 func CountPart(in Stream, kinds string, modes []int) (PartCount, error) {
 	c := NewPartCounter(kinds)
 	if err := c.addAll(inOrder(in, modes)); err != nil {
@@ -17,26 +18,27 @@ func CountPart(in Stream, kinds string, modes []int) (PartCount, error) {
 	return c.Part(), nil
 }
 
-// inOrder reads a stream that comes in the order of modes.
+// inOrder returns a reader of a stream that comes in the order of modes.
 func inOrder(in Stream, modes []int) reader {
 	return &streamReader{newIntake(in, Spec{Modes: modes, Type: in.Type()}, nil)}
 }
 
-// FileRange is a range of a section of a file that was written: N elements from From on, and the
+// FileRange is a written range of a section of a file: N elements starting at element From, and the
 // CRC-32 of their bytes.
 type FileRange struct {
 	Section, From, N int64
 	CRC              uint32
 }
 
-// WritePart makes the second pass over a part, whose entries it reads from in. It writes what the
-// part adds to each section of the file that lay lays out (source 000, sections 4.6.3 and 4.6.4).
-// For the last part it also writes what follows the last entry.
+// WritePart makes the second pass over a part, whose entries it reads from in. It writes the part's
+// range of each section to the file with the layout lay (source 000, sections 4.6.3 and 4.6.4). For
+// the last part it also writes the elements that follow the last entry, such as the ends of pos
+// arrays.
 func (j *Joined) WritePart(part int, in Stream, lay *tcs.File, w io.WriterAt) ([]FileRange, error) {
 	return j.write(part, inOrder(in, j.spec.Modes), lay, w)
 }
 
-// write is WritePart of a reader.
+// write is WritePart with a reader.
 func (j *Joined) write(part int, r reader, lay *tcs.File, w io.WriterAt) ([]FileRange, error) {
 	sections := lay.Sections()
 	sinks := make([]*sink, len(sections))
@@ -50,7 +52,7 @@ func (j *Joined) write(part int, r reader, lay *tcs.File, w io.WriterAt) ([]File
 	}
 	f := j.resumed(part, newFiller(&j.spec, j.Shape(), sinkOf))
 	from := make([]int64, len(sinks))
-	for i, s := range sinks { // what is before, another part writes
+	for i, s := range sinks { // other parts write the elements before the base
 		s.base, s.n = s.next(), 0
 		from[i] = s.base
 	}

@@ -7,15 +7,15 @@ import (
 	"distaff/io/tcs"
 )
 
-// PartCount holds the counts of the first pass over one part of a tensor's entries, which
-// are in storage order; parts follow one another (SuperTaco section 4.4.2: the
-// partial header of a block, with the edges that the whole header needs).
+// PartCount holds the counts of the first pass over one part of a tensor's entries. The entries are
+// in storage order, and parts follow one another (SuperTaco section 4.4.2: the partial header of a
+// block, with the edges that the whole header needs).
 type PartCount struct {
 	N int64
 	// Hist[k] entries differ from the entry before them at level k first. The first entry counts at
-	// level 0. Hist[levels] entries differ nowhere.
+	// level 0. The last element counts entries that are equal to the entry before.
 	Hist        []int64
-	First, Last []int64 // coordinates by level, where N > 0
+	First, Last []int64 // coordinates of the first and last entry by level, if N > 0
 	Sorted      bool
 }
 
@@ -25,12 +25,12 @@ type PartCounter struct {
 	p PartCount
 }
 
-// NewPartCounter counts a part of a tensor of those level kinds.
+// NewPartCounter returns a counter for a part of a tensor with these level kinds.
 func NewPartCounter(kinds string) *PartCounter {
 	return &PartCounter{c: *newCounter(kinds), p: PartCount{Sorted: true}}
 }
 
-// Add counts n entries: columns by level.
+// Add counts n entries, given as columns by level.
 func (p *PartCounter) Add(cols [][]int64, n int) {
 	if n == 0 || !p.p.Sorted {
 		return
@@ -56,43 +56,43 @@ func (p *PartCounter) addAll(r reader) error {
 	}
 }
 
-// Part returns what was counted.
+// Part returns the counts.
 func (p *PartCounter) Part() PartCount {
 	p.p.Hist, p.p.Last = p.c.hist, p.c.prev
 	return p.p
 }
 
-// Joined is a tensor that is filled from several parts of its entries side by
-// side, each at its place in every array (section 4.4.3: scanned counters). It
-// takes no memory but the tensor's.
+// Joined is a tensor that several parts fill in parallel, each at its own place in every array
+// (section 4.4.3: scanned counters). It allocates only the tensor.
 type Joined struct {
 	spec   Spec
 	hist   []int64
 	parts  []PartCount
-	before [][]int64 // a part, the coordinates that each level has before it
+	before [][]int64 // by part, the number of coordinates in each level before it
 	shape  *tcs.Shape
 	t      *tcs.Tensor
-	fill   []*filler  // a part; nil before its first entry
-	again  []*counter // a part, what was added to it
+	fill   []*filler  // by part; nil before its first entry
+	again  []*counter // by part, counts of the entries that were added
 }
 
-// ErrUnordered says that parts are not in order, one after another, or that
-// coordinates repeat which the tensor does not keep: Join can't, Sorter can.
+// ErrUnordered says that the parts do not follow one another in storage order, or that coordinates
+// repeat in a tensor that must not keep repeats. Join cannot handle this, and a Sorter can.
 var ErrUnordered = errors.New("parts are not in storage order")
 
-// Join puts parts together to the tensor of spec, whose sizes, modes and type are set.
+// Join plans the assembly of the parts into the tensor of spec. The sizes, modes and type of spec
+// must be set.
 func Join(spec Spec, parts []PartCount) (*Joined, error) {
 	j, err := newJoined(spec, parts)
 	if err != nil {
 		return nil, err
 	}
-	if j.hist[len(spec.Kinds)] > 0 && !spec.keeps() {
+	if j.hist[len(spec.Kinds)] > 0 && !spec.keepsRepeats() {
 		return nil, ErrUnordered
 	}
 	return j, nil
 }
 
-// newJoined is Join without a look at repeated coordinates.
+// newJoined is Join without the check for repeated coordinates.
 func newJoined(spec Spec, parts []PartCount) (*Joined, error) {
 	levels := len(spec.Kinds)
 	j := &Joined{spec: spec, parts: parts, hist: make([]int64, levels+1)}
@@ -109,7 +109,7 @@ func newJoined(spec Spec, parts []PartCount) (*Joined, error) {
 		for k, n := range p.Hist {
 			j.hist[k] += n
 		}
-		if last != nil { // the first entry has one before it after all
+		if last != nil { // the first entry of this part has an entry before it
 			k := 0
 			for k < levels && p.First[k] == last[k] {
 				k++
@@ -125,7 +125,7 @@ func newJoined(spec Spec, parts []PartCount) (*Joined, error) {
 	return j, nil
 }
 
-// whole makes all parts one.
+// whole merges all parts into one.
 func (j *Joined) whole() {
 	all := PartCount{Hist: j.hist, Sorted: true}
 	for _, p := range j.parts {
@@ -134,7 +134,7 @@ func (j *Joined) whole() {
 	j.parts, j.before = []PartCount{all}, j.before[:1]
 }
 
-// Shape returns the joined tensor's shape.
+// Shape returns the shape of the joined tensor.
 func (j *Joined) Shape() *tcs.Shape {
 	head := tcs.Header{Dims: j.spec.Dims, Box: slices.Clone(j.spec.Box), Splits: j.spec.Splits,
 		Type: j.spec.Type}
@@ -142,13 +142,14 @@ func (j *Joined) Shape() *tcs.Shape {
 		Counts: counts(j.spec.Kinds, j.hist), Wide: j.spec.Wide}
 }
 
-// Allocate makes the tensor's arrays, counted against the limit.
+// Allocate allocates the arrays of the tensor and counts them against the limit. wide selects
+// 64-bit positions and coordinates.
 func (j *Joined) Allocate(limit *tcs.Limit, wide bool) error {
 	j.spec.Wide = wide
 	return j.allocate(limit, j.spec.Name)
 }
 
-// allocate makes the arrays. name is the tensor's, for messages.
+// allocate is Allocate with the name of the tensor for messages.
 func (j *Joined) allocate(limit *tcs.Limit, name string) (err error) {
 	j.shape = j.Shape()
 	j.t, err = tcs.New(j.shape, limit, name)
@@ -156,7 +157,7 @@ func (j *Joined) allocate(limit *tcs.Limit, name string) (err error) {
 	return err
 }
 
-// filler returns what fills a part in, after the last entry of the parts before it.
+// filler returns the filler of a part, which starts after the last entry of the parts before it.
 func (j *Joined) filler(part int) *filler {
 	if j.fill[part] == nil {
 		j.fill[part] = j.resumed(part, newFiller(&j.spec, j.shape, sinksOf(j.t)))
@@ -164,7 +165,7 @@ func (j *Joined) filler(part int) *filler {
 	return j.fill[part]
 }
 
-// resumed sets a filler to before a part.
+// resumed sets the filler f to the state before a part and returns it.
 func (j *Joined) resumed(part int, f *filler) *filler {
 	for i := part - 1; i >= 0; i-- {
 		if p := &j.parts[i]; p.N > 0 {
@@ -175,7 +176,7 @@ func (j *Joined) resumed(part int, f *filler) *filler {
 	return f
 }
 
-// sinksOf returns the arrays of a tensor in memory, from their start on.
+// sinksOf returns a function that makes a sink for each array of a tensor in memory.
 func sinksOf(t *tcs.Tensor) func(level int, part tcs.ArrayKind) *sink {
 	return func(level int, part tcs.ArrayKind) *sink {
 		switch part {
@@ -188,8 +189,8 @@ func sinksOf(t *tcs.Tensor) func(level int, part tcs.ArrayKind) *sink {
 	}
 }
 
-// Add appends n entries to a part: columns by level. Entries of different parts
-// may come in any turn. What the first pass did not count is an error.
+// Add appends n entries to a part, given as columns by level. Calls for different parts may
+// alternate. An entry that the first pass did not count is an error.
 func (j *Joined) Add(part int, cols [][]int64, vals []byte, n int) error {
 	if n == 0 {
 		return nil
@@ -210,7 +211,7 @@ func (j *Joined) Add(part int, cols [][]int64, vals []byte, n int) error {
 	return f.add(cols, vals, n)
 }
 
-// Finish is the tensor, which the caller closes, once all parts are whole.
+// Finish returns the tensor after all entries of all parts were added. The caller closes it.
 func (j *Joined) Finish() (*tcs.Tensor, error) {
 	end := 0 // the last part that has an entry
 	for i, p := range j.parts {
@@ -223,7 +224,7 @@ func (j *Joined) Finish() (*tcs.Tensor, error) {
 	return j.finished(end)
 }
 
-// finished returns the tensor once all parts are filled in. No part after end has entries.
+// finished returns the tensor after all parts are filled. No part after end has entries.
 func (j *Joined) finished(end int) (*tcs.Tensor, error) {
 	if err := j.filler(end).finish(); err != nil {
 		return nil, err
@@ -234,7 +235,7 @@ func (j *Joined) finished(end int) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// Close gives the memory of a tensor up that was not finished.
+// Close releases the memory of a tensor that was not finished.
 func (j *Joined) Close() {
 	if j.t != nil {
 		j.t.Close()

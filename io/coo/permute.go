@@ -8,17 +8,18 @@ import (
 	"distaff/io/tcs"
 )
 
-// Where one tensor has the values of one mode side by side and the other those of another mode,
-// tiles of both modes are copied together, so that each line of a cache is read and written once:
-// as many along the copy's rows as a line has, since lines of a power of two apart share the few
-// places of a set, and more along the others.
+// If the innermost level of one tensor stores another mode than the innermost level of its copy,
+// both modes are copied in tiles, so that each cache line is read and written once. A tile is
+// alongRows elements wide in the innermost mode of the copy: the elements of one cache line. It is
+// not wider because addresses that are a power of two apart compete for the few ways of a cache
+// set. In the other mode a tile has acrossRows elements.
 const alongRows, acrossRows = 8, 64
 
-// leastShare is how many values a thread copies at least.
-const leastShare = 1 << 16
+// minShare is the smallest number of values that is worth a thread.
+const minShare = 1 << 16
 
-// permuted copies a tensor of dense levels alone with its levels in another order; nil where its
-// memory does not hold all of its box, as that of a view may not.
+// permuted copies a tensor that has only dense levels, with its levels in another order. It returns
+// nil if the tensor's memory does not hold its whole box, as can be the case for a view.
 func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	if len(t.Levels) == 0 {
 		return nil, nil
@@ -31,8 +32,8 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	if !t.Header.Whole() {
 		shape.Header.Box = t.Header.Box
 	}
-	// strides are how far apart values of t lie that are neighbours in a mode; first and last are its
-	// corners.
+	// strides[m] is the distance between values of t that are neighbours in mode m. first and last
+	// are the positions of two opposite corners.
 	strides, step := make([]int64, len(t.Header.Dims)), int64(1)
 	first, last, values := int64(0), int64(0), int64(1)
 	for l := len(t.Levels) - 1; l >= 0; l-- {
@@ -71,9 +72,9 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	for _, n := range c.tiles {
 		all *= n
 	}
-	threads := min(max(values/leastShare, 1), int64(cfg.threads()), all)
+	threads := min(max(values/minShare, 1), int64(cfg.threads()), all)
 	errs := make([]error, threads)
-	each(int(threads), func(i int) {
+	parallel(int(threads), func(i int) {
 		k := int64(i)
 		errs[i] = t.Guarded(func() error {
 			c.copy(out, t, all*k/threads, all*(k+1)/threads)
@@ -88,16 +89,17 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	return out, nil
 }
 
-// dense are so many dense levels.
+// dense returns the kinds of n dense levels.
 func dense(n int) string { return string(slices.Repeat([]byte("d"), n)) }
 
-// copying is how values are copied from one order of levels to another. Levels are those of the
-// copy; the innermost one, and the one that is innermost of what is copied, are cut into tiles,
-// unless they are the same.
+// copying describes how values are copied from one order of levels to another. Levels are counted
+// in the copy. The innermost level of the copy and the level that is innermost in the source are
+// cut into tiles, unless they are the same level.
 type copying struct {
-	sizes, from   []int64 // of each level, and how far apart neighbours of it lie where they come from
-	tiles         []int64 // how many parts each level is cut into: its coordinates, or its tiles
-	first         int64   // where the first value lies
+	sizes, from []int64 // by level, its size, and the distance of neighbours in the source
+	// by level, the number of its tiles; of its coordinates if it is not cut
+	tiles         []int64
+	first         int64 // position of the first value in the source
 	inner, across int
 }
 
@@ -113,13 +115,13 @@ func (c *copying) copy(out, t *tcs.Tensor, lo, hi int64) {
 	}
 }
 
-// cells are values, whatever they are, by their size.
+// cells returns the bytes of values as a slice of T, which must have the size of a value.
 func cells[T any](b []byte) []T {
 	var z T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
 }
 
-// copyTiles copies the tiles lo to hi, in the order of the copy's levels.
+// copyTiles copies tiles [lo, hi), counted in the order of the levels of the copy.
 func copyTiles[T any](c *copying, to, from []T, lo, hi int64) {
 	at := make([]int64, len(c.sizes))
 	for n := lo; n < hi; n++ {
@@ -127,7 +129,7 @@ func copyTiles[T any](c *copying, to, from []T, lo, hi int64) {
 		for l := len(at) - 1; l >= 0; l-- {
 			at[l], rest = rest%c.tiles[l], rest/c.tiles[l]
 		}
-		x, y := int64(0), c.first // where the tile begins in both
+		x, y := int64(0), c.first // positions of the first element of the tile in to and from
 		for l, k := range at {
 			switch l {
 			case c.inner:

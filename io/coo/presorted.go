@@ -2,9 +2,8 @@ package coo
 
 import "slices"
 
-// Presorted is a stream that is known to come in the order of modes, so that a
-// sort by them, or an assembly in a format of that order, reads it twice and
-// keeps nothing of it.
+// Presorted marks a stream whose entries are known to come in the order of modes. A sort in this
+// order, or an assembly in a format with this order, reads the stream twice and stores no entries.
 func Presorted(in Stream, modes []int) Stream { return &presorted{in, modes} }
 
 type presorted struct {

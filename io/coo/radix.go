@@ -8,8 +8,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// sort sorts the records by bits from lo of the key up (the bits below are in
-// order already, among records that agree above). What it takes beside them is Collection.Sorting.
+// sort sorts the records by the bits of their keys from lo upwards. Records that agree in these
+// bits must be in the order of the bits below already. SortCost.SortBytes bounds its extra memory.
 func (s *store) sort(lo, threads int) error {
 	if s.sorted {
 		return nil
@@ -36,8 +36,8 @@ func (s *store) sort(lo, threads int) error {
 	return err
 }
 
-// mostStride is the stride of the largest record.
-const mostStride = 6
+// maxStride is the number of words in the largest record that has a radix sort.
+const maxStride = 6
 
 func sortAs[R record](s *store, lo, threads int) error {
 	if s.n >= inPlaceFrom {
@@ -55,7 +55,7 @@ func sortAs[R record](s *store, lo, threads int) error {
 		n += copy(one.recs[n:], c.recs)
 	}
 	s.free()
-	s.chunks = []chunk{one} // even where there is no memory to sort in, the records are all here
+	s.chunks = []chunk{one} // if the sort runs out of memory, all records are still here
 	m, err := tcs.Alloc(s.limit, s.bytes(), "sorting entries")
 	if err != nil {
 		return err
@@ -92,11 +92,11 @@ func (s *store) sortAny() error {
 	return nil
 }
 
-// findDups notes whether neighbours are equal.
+// findDups sets s.dups if any neighbouring keys are equal.
 func (s *store) findDups(threads int) {
 	st, w := s.stride(), s.pack.words
 	found := make([]bool, threads)
-	each(threads, func(t int) {
+	parallel(threads, func(t int) {
 		from, to := s.n*int64(t)/int64(threads), s.n*int64(t+1)/int64(threads)
 		if from == to {
 			return
@@ -120,8 +120,8 @@ func (s *store) findDups(threads int) {
 	s.dups = slices.Contains(found, true)
 }
 
-// sortHere sorts the one chunk of a store in place, in no more memory than a
-// reference a record, by comparison.
+// sortHere sorts the only chunk of a store in place, by comparison. It allocates one index for each
+// record.
 func (s *store) sortHere() error {
 	st, w := s.stride(), s.pack.words
 	recs := s.chunks[0].recs
@@ -137,7 +137,7 @@ func (s *store) sortHere() error {
 		}
 		return int(a - b)
 	})
-	// Records move along the permutation's cycles; -1 marks those in place.
+	// Records move along the cycles of the permutation. -1 marks records that are in place.
 	hold := make([]uint64, st)
 	for i := range perm {
 		if perm[i] < 0 {
@@ -160,44 +160,44 @@ func (s *store) sortHere() error {
 	return nil
 }
 
-// record is packed words and then the value's bits, in 2 to 6 words.
+// record is the packed key followed by the bits of the value, in 2 to 6 words.
 type record interface {
 	[2]uint64 | [3]uint64 | [4]uint64 | [5]uint64 | [6]uint64
 }
 
-// A sort is stable and by the bits [lo, hi) of the key, where bit 0 is the
-// lowest of the last word. Records too many for the cache are first cut by
-// their highest bits, then each part is sorted from the lowest digit up.
+// A sort is stable and compares bits [lo, hi) of the key, where bit 0 is the lowest bit of the last
+// word. If the records exceed the cache, they are first distributed by their highest bits. Each
+// part is then sorted by one digit after another, starting with the lowest.
 const (
-	smallSort = 40      // records that are sorted by insertion
-	cacheSort = 1 << 13 // records that are sorted by the lowest digit first
+	smallSort = 40      // largest number of records that are sorted by insertion
+	cacheSort = 1 << 13 // largest number of records that are sorted by the lowest digit first
 	digitBits = 8
 )
 
-// digit is a field of a key: bits [shift, shift+width) of a word.
+// digit is a field of consecutive bits in one word of a key.
 type digit struct {
 	word  int
 	shift uint
 	mask  uint64
 }
 
-// below is the digit of at most width bits that ends under bit hi and stays
-// above lo, within one word; and the bit that it starts at.
-func below(words, lo, hi, width int) (digit, int) {
+// digitBelow returns the digit of at most width bits that ends below bit hi, and its lowest bit.
+// The digit is in one word and does not extend below bit lo.
+func digitBelow(words, lo, hi, width int) (digit, int) {
 	top := hi - 1
 	word := words - 1 - top/64
 	from := max(hi-width, lo, top/64*64)
 	return digit{word, uint(from % 64), 1<<(hi-from) - 1}, from
 }
 
-// above is the digit of at most width bits that starts at bit lo.
-func above(words, lo, hi, width int) (digit, int) {
+// digitAbove returns the digit of at most width bits that starts at bit lo, and the bit after it.
+func digitAbove(words, lo, hi, width int) (digit, int) {
 	word := words - 1 - lo/64
 	to := min(lo+width, hi, (lo/64+1)*64)
 	return digit{word, uint(lo % 64), 1<<(to-lo) - 1}, to
 }
 
-// less compares keys of that many words.
+// less compares keys of words words.
 func less[R record](a, b *R, words int) bool {
 	for w := range words {
 		if (*a)[w] != (*b)[w] {
@@ -207,8 +207,8 @@ func less[R record](a, b *R, words int) bool {
 	return false
 }
 
-// sortRecords sorts a by bits [lo, hi), with b as scratch; the result is in b
-// if toB, else in a.
+// sortRecords sorts a by bits [lo, hi) of the key, with b as scratch memory. The result is stored
+// in b if toB is true, and otherwise in a.
 func sortRecords[R record](a, b []R, words, lo, hi int, toB bool) {
 	switch {
 	case len(a) <= smallSort || hi <= lo:
@@ -221,12 +221,12 @@ func sortRecords[R record](a, b []R, words, lo, hi int, toB bool) {
 	case len(a) <= cacheSort:
 		lsd(a, b, words, lo, hi, toB)
 	default:
-		d, from := below(words, lo, hi, digitBits)
+		d, from := digitBelow(words, lo, hi, digitBits)
 		var ends [1 << digitBits]int
 		for i := range a {
 			ends[a[i][d.word]>>d.shift&d.mask]++
 		}
-		if slices.Contains(ends[:], len(a)) { // all alike in this digit
+		if slices.Contains(ends[:], len(a)) { // all keys have the same digit
 			sortRecords(a, b, words, lo, from, toB)
 			return
 		}
@@ -264,11 +264,12 @@ func insertionSort[R record](a []R, words int) {
 	}
 }
 
-// lsd sorts by digits from the lowest up, skipping those that are all alike.
+// lsd sorts by one digit after another, starting with the lowest. It skips a digit if all keys
+// agree in it.
 func lsd[R record](a, b []R, words, lo, hi int, toB bool) {
 	inB := false
 	for at := lo; at < hi; {
-		d, to := above(words, at, hi, digitBits)
+		d, to := digitAbove(words, at, hi, digitBits)
 		at = to
 		var ends [1 << digitBits]uint32
 		for i := range a {
@@ -294,8 +295,8 @@ func lsd[R record](a, b []R, words, lo, hi int, toB bool) {
 	}
 }
 
-// each runs f(0) to f(n-1), side by side.
-func each(n int, f func(int)) {
+// parallel calls f(0) to f(n-1) concurrently and returns after the last one.
+func parallel(n int, f func(int)) {
 	if n == 1 {
 		f(0)
 		return

@@ -8,24 +8,24 @@ import (
 	"distaff/io/tcs"
 )
 
-// sink is one array being appended to: the array itself in memory, or a window
-// that is written to a file as it fills.
+// sink is an array that grows. It is either the array itself in memory, or a window of the array
+// that is written to a file when it is full.
 type sink struct {
 	width  int
-	i32    []int32 // the window, in the one of these that has its width
+	i32    []int32 // the window: the slice whose elements have the right width
 	i64    []int64
 	w16    [][2]int64
-	n      int   // elements in the window, used
-	base   int64 // index in the array of the window's first element
-	zeroed bool  // memory that is zero already
+	n      int   // number of used elements in the window
+	base   int64 // index in the array of the first element of the window
+	zeroed bool  // the memory is already zero
 
-	file io.WriterAt // nil in memory
-	off  int64       // of the array in the file
+	file io.WriterAt // nil if the array is in memory
+	off  int64       // offset of the array in the file
 	crc  uint32
 	err  error
 }
 
-// window is the bytes of a sink's buffer for a file.
+// window is the size of a file sink's buffer in bytes.
 const window = 1 << 18
 
 func memorySink(a tcs.Array, next int64) *sink {
@@ -54,7 +54,7 @@ func (s *sink) view(p unsafe.Pointer, n int64) {
 	}
 }
 
-// next is the index of the next element.
+// next returns the index of the next element.
 func (s *sink) next() int64 { return s.base + int64(s.n) }
 
 func (s *sink) left() int {
@@ -68,7 +68,8 @@ func (s *sink) left() int {
 	}
 }
 
-// flush writes the window out. A sink in memory is never full before its end.
+// flush writes the window to the file. A sink in memory is full only at its end, where nothing may
+// follow.
 func (s *sink) flush() {
 	if s.file == nil {
 		panic("BUG: coo: more elements than were counted")
@@ -106,7 +107,7 @@ func (s *sink) put(v int64) {
 	s.n++
 }
 
-// fill appends v until the next element is upto.
+// fill appends v until the array has upto elements.
 func (s *sink) fill(v, upto int64) {
 	k := upto - s.next()
 	if k <= 0 {
@@ -137,7 +138,7 @@ func (s *sink) fill(v, upto int64) {
 				w[i] = v
 			}
 		default:
-			clear(s.w16[s.n : s.n+n]) // only values are that wide, and only zeros are filled in
+			clear(s.w16[s.n : s.n+n]) // only values have this width, and only zeros are filled in
 		}
 		s.n += n
 		k -= int64(n)

@@ -7,37 +7,39 @@ import (
 	"distaff/io/tcs"
 )
 
-// Sorter sorts entries that are brought to it in several lanes, and makes a tensor. Its input is
-// lane 0 with its entries in the order of Add, then lane 1, and so on, whatever turns the lanes
-// take. Repeated coordinates are summed in that order. Entries are kept packed in memory (store).
-// If memory has no room, they go to sorted runs on disk (spill).
+// Sorter sorts entries that are added in several lanes, and makes a tensor from the sorted entries.
+// The order of its input is lane 0 with its entries in the order of Add, then lane 1, and so on,
+// whatever the order of the calls of Add. Values at equal coordinates are summed in the order of
+// the input. Entries are stored packed in memory (store). If memory is full, they go to sorted runs
+// on disk (spill).
 type Sorter struct {
 	spec  Spec
 	cfg   Config
 	pack  *packer
 	pool  *Pool
 	lanes []*store // nil before the first entry
-	slab  *slab    // of the lanes, or nil
-	n     int64    // entries so far
-	bytes int64    // of the stores' records
+	slab  *slab    // shared by the lanes; may be nil
+	n     int64    // number of entries so far
+	bytes int64    // size of the records in memory
 	disk  *spill   // nil before a run is written
 	lane  []int    // by run, its lane
 }
 
-// Pool is the memory that several sorters share. If their records take more, the records of the
-// sorter with the most go to disk.
+// Pool is a memory budget that several Sorters share. If their records exceed it, the records of
+// the largest Sorter go to disk.
 type Pool struct {
 	budget, held int64
 	sorters      []*Sorter
 }
 
-// NewPool shares a quarter of the memory that the limit has left.
+// NewPool returns a pool with a quarter of the memory that the limit has left.
 func NewPool(limit *tcs.Limit) *Pool { return &Pool{budget: PoolBudget(limit.Free())} }
 
-// PoolBudget returns the bytes of records that a Pool holds, if that many bytes are free.
+// PoolBudget returns the budget of a Pool in bytes if free bytes are available.
 func PoolBudget(free int64) int64 { return max(free/4, 1<<20) }
 
-// relieve sends the largest sorter's records to disk. It returns false if there are none.
+// relieve moves the records of the largest Sorter to disk. It returns false if no Sorter has
+// records.
 func (p *Pool) relieve() (bool, error) {
 	var most *Sorter
 	for _, s := range p.sorters {
@@ -51,8 +53,8 @@ func (p *Pool) relieve() (bool, error) {
 	return true, most.spill()
 }
 
-// NewSorter sorts for a tensor of spec, whose sizes, modes, type and, for a block, Box are set. If
-// pool is nil it has a pool of its own.
+// NewSorter returns a Sorter for a tensor of spec. The sizes, modes, type and, for a block, Box of
+// spec must be set. If pool is nil, the Sorter has a pool of its own.
 func NewSorter(spec Spec, cfg Config, lanes int, pool *Pool) *Sorter {
 	width := make([]uint, len(spec.Kinds))
 	for l, m := range spec.Modes {
@@ -72,7 +74,7 @@ func newSorter(spec Spec, cfg Config, pack *packer, lanes int, pool *Pool) *Sort
 	return s
 }
 
-// hold counts bytes of records that came, or went.
+// hold adds bytes to the size of the records in memory. bytes may be negative.
 func (s *Sorter) hold(bytes int64) {
 	s.bytes += bytes
 	s.pool.held += bytes
@@ -81,7 +83,7 @@ func (s *Sorter) hold(bytes int64) {
 // N returns the number of entries that were added.
 func (s *Sorter) N() int64 { return s.n }
 
-// Add appends n entries of the block's box to a lane: columns by level.
+// Add appends n entries to a lane, given as columns by level. They must be inside the block's box.
 func (s *Sorter) Add(lane int, cols [][]int64, vals []byte, n int) error {
 	for from := 0; from < n; {
 		k, err := s.put(lane, cols, vals, from, n)
@@ -94,17 +96,17 @@ func (s *Sorter) Add(lane int, cols [][]int64, vals []byte, n int) error {
 	return nil
 }
 
-// errFull says that the pool's budget is used up.
+// errFull says that the budget of the pool is used up.
 var errFull = errors.New("the pool is full")
 
-// full reports whether an error says that memory has no room.
-func full(err error) bool {
+// isFull reports whether err says that there is not enough memory.
+func isFull(err error) bool {
 	var m *tcs.MemoryError
 	return err == errFull || errors.As(err, &m)
 }
 
-// put appends entries [from, to) to a lane, and returns how many it appended. If memory has no
-// room for more, it returns an error that makeRoom takes.
+// put appends entries [from, to) to a lane, and returns how many it appended. If memory is full, it
+// returns an error that the caller must pass to makeRoom.
 func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, error) {
 	if s.lanes[lane] == nil {
 		s.lanes[lane] = newStore(s.pack, s.spec.Type.Size(), s.cfg.Limit)
@@ -120,10 +122,10 @@ func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, 
 	return n, err
 }
 
-// makeRoom sends records to disk after put returned err. It returns err if there are none, or if
-// err has nothing to do with memory.
+// makeRoom moves records to disk after put returned err. It returns err if no Sorter has records,
+// or if err does not concern memory.
 func (s *Sorter) makeRoom(err error) error {
-	if !full(err) {
+	if !isFull(err) {
 		return err
 	}
 	ok, e := s.pool.relieve()
@@ -133,7 +135,8 @@ func (s *Sorter) makeRoom(err error) error {
 	return err
 }
 
-// widen changes the packing so that coordinates up to top, by level, fit. There is one lane.
+// widen changes the packing so that coordinates up to top[l] in each level l fit. There must be one
+// lane.
 func (s *Sorter) widen(top []int64) error {
 	if s.pack.fits(top) {
 		return nil
@@ -144,7 +147,7 @@ func (s *Sorter) widen(top []int64) error {
 		return nil
 	}
 	err := st.repack(s.pack)
-	if full(err) {
+	if isFull(err) {
 		if err = s.spill(); err == nil {
 			err = st.repack(s.pack)
 		}
@@ -153,7 +156,7 @@ func (s *Sorter) widen(top []int64) error {
 	return err
 }
 
-// spill sorts what is in memory and writes it to disk, a run for each lane.
+// spill sorts the records in memory and writes them to disk, one run for each lane.
 func (s *Sorter) spill() error {
 	for i, st := range s.lanes {
 		if st == nil || st.n == 0 {
@@ -169,7 +172,7 @@ func (s *Sorter) spill() error {
 	return nil
 }
 
-// spillLane calls write, which appends runs of a lane.
+// spillLane calls write, which must append runs of one lane to the spill.
 func (s *Sorter) spillLane(lane int, write func(*spill) error) error {
 	if s.disk == nil {
 		d, err := newSpill(s.cfg.Tmp, s.spec.Type.Size())
@@ -185,20 +188,20 @@ func (s *Sorter) spillLane(lane int, write func(*spill) error) error {
 	return err
 }
 
-// sort brings all entries into order by the bits of their keys from low on: entries that agree
-// there are in order already. The sorter is empty then.
+// sort sorts all entries by the bits of their keys from low upwards. Entries that agree in these
+// bits must be in order already. Afterwards the Sorter is empty.
 func (s *Sorter) sort(low int) (entries, error) {
 	defer s.Close()
 	if s.disk == nil {
 		all := s.joined()
 		err := all.sort(low, s.cfg.threads())
-		if err == nil && all.dups && !s.spec.keeps() {
+		if err == nil && all.dups && !s.spec.keepsRepeats() {
 			err = all.sum(&s.spec)
 		}
 		if err == nil {
 			return all, nil
 		}
-		if full(err) {
+		if isFull(err) {
 			err = s.spillLane(0, func(d *spill) error { return d.takeChunks(all) })
 		}
 		if all.drop(); err != nil {
@@ -208,8 +211,8 @@ func (s *Sorter) sort(low int) (entries, error) {
 	return s.merged()
 }
 
-// joined returns all records in memory, lane by lane. They are to become the tensor's, so the pool
-// does not count them any more.
+// joined moves the records of all lanes to one store, in the order of lanes. The pool no longer
+// counts them, because they will become the tensor.
 func (s *Sorter) joined() *store {
 	s.slab.free()
 	s.hold(-s.bytes)
@@ -223,13 +226,13 @@ func (s *Sorter) joined() *store {
 	return all
 }
 
-// merged returns all entries on disk, after the records in memory were written there too.
+// merged writes the records in memory to disk, and returns all entries on disk.
 func (s *Sorter) merged() (*spill, error) {
 	if err := s.spill(); err != nil {
 		return nil, err
 	}
 	d := s.disk
-	// Equal entries are in the order of runs.
+	// Equal entries must stay in the order of lanes.
 	order := tcs.Identity(len(s.lane))
 	slices.SortStableFunc(order, func(i, j int) int { return s.lane[i] - s.lane[j] })
 	runs := make([]run, len(order))
@@ -244,8 +247,8 @@ func (s *Sorter) merged() (*spill, error) {
 	return d, nil
 }
 
-// Finish makes the tensor, which the caller closes. The sorter is empty then. wide asks for
-// positions and coordinates of 64 bits.
+// Finish makes the tensor, which the caller closes. Afterwards the Sorter is empty. wide selects
+// 64-bit positions and coordinates.
 func (s *Sorter) Finish(wide bool) (*tcs.Tensor, error) {
 	s.spec.Wide = s.spec.Wide || wide
 	if tcs.AllDense(s.spec.Kinds) && s.spec.Duplicates != Refuse {
@@ -265,10 +268,10 @@ func (s *Sorter) Finish(wide bool) (*tcs.Tensor, error) {
 	}
 }
 
-// relieved returns err. If that says that memory has no room, and other sorters have gone to disk
-// to make some, it returns true.
+// relieved returns true if err says that memory is full and another Sorter's records could be moved
+// to disk, so that the caller can try again. Otherwise it returns false and err.
 func (s *Sorter) relieved(err error) (bool, error) {
-	if !full(err) {
+	if !isFull(err) {
 		return false, err
 	}
 	ok, e := s.pool.relieve()
@@ -282,7 +285,7 @@ func (s *Sorter) relieved(err error) (bool, error) {
 func (s *Sorter) spread() (*tcs.Tensor, error) {
 	defer s.Close()
 	out, err := NewSpread(s.spec, s.cfg, Add)
-	for err != nil { // entries may have the memory that it needs
+	for err != nil { // entries may occupy the memory that the tensor needs
 		if ok, e := s.relieved(err); !ok {
 			return nil, e
 		}
@@ -305,14 +308,15 @@ func (s *Sorter) spread() (*tcs.Tensor, error) {
 	return out.Finish()
 }
 
-// unsummed reads all entries, at each coordinate in the order of the input.
+// unsummed returns readers of all entries. Entries with equal coordinates come in the order of the
+// input.
 func (s *Sorter) unsummed() (list []reader, err error) {
 	if s.disk != nil {
 		d, err := s.merged()
 		if err != nil {
 			return nil, err
 		}
-		s.disk = d // the sorter closes it
+		s.disk = d // the Sorter closes it
 		m, err := d.merge(d.runs)
 		return []reader{m}, err
 	}
@@ -324,7 +328,7 @@ func (s *Sorter) unsummed() (list []reader, err error) {
 	return list, nil
 }
 
-// Close gives memory and files up.
+// Close releases memory and files.
 func (s *Sorter) Close() {
 	for i, st := range s.lanes {
 		if st != nil {

@@ -8,39 +8,42 @@ import (
 	"distaff/io/tcs"
 )
 
-// Duplicates says what becomes of a coordinate that is there twice.
+// Duplicates selects the treatment of entries with equal coordinates.
 type Duplicates uint8
 
 const (
-	Sum    Duplicates = iota // summed; kept where the innermost level keeps repeats (tcs.KeepsRepeats)
-	Refuse                   // an error, exit 3
+	// add the values; entries stay apart if the innermost level keeps repeats (tcs.KeepsRepeats)
+	Sum    Duplicates = iota
+	Refuse            // return an error with exit code 3
 )
 
-// Spec is the tensor wanted of a stream.
+// Spec describes the tensor to make of a stream.
 type Spec struct {
 	Kinds string // level kinds, outermost first
-	Modes []int  // the mode of each level; nil for 0, 1, ...
+	Modes []int  // the mode of each level; nil means 0, 1, ...
 
-	Dims   []int64    // sizes; nil for the stream's
-	Box    [][2]int64 // of a block; nil for the whole. Entries outside are an error
+	Dims []int64 // sizes; nil selects the sizes of the stream
+	// the box of a block; nil means the whole tensor. Entries outside the box are an error
+	Box    [][2]int64
 	Splits []tcs.Split
-	Type   tcs.Type // of values; Invalid for the stream's
+	Type   tcs.Type // value type; Invalid selects the type of the stream
 
 	Duplicates Duplicates
-	FitDense   bool   // dense levels cover the smallest to the largest coordinate only
-	Wide       bool   // pos and crd in 64 bits
-	Name       string // of the tensor or file, for messages
-	// Locate finds the lines of the first two entries at a coordinate, for
-	// messages; 0 where there is no such line. It may be nil, and is called when the
-	// input was read to its end.
+	// dense levels cover only the range from the smallest to the largest coordinate
+	FitDense bool
+	Wide     bool   // pos and crd arrays have 64-bit elements
+	Name     string // name of the tensor or file, for messages
+	// Locate returns the line numbers of the first two entries at a coordinate, for messages. A
+	// number is 0 if the line is unknown. Locate may be nil. It is called after the input was read
+	// to its end.
 	Locate func(at []int64) (first, second int)
 }
 
-// Config is what the work may use.
+// Config limits the resources of a sort or an assembly.
 type Config struct {
-	Limit   *tcs.Limit // memory; nil: what the machine has free
-	Tmp     string     // folder of temporary files; "" for os.TempDir
-	Threads int        // 0 for GOMAXPROCS
+	Limit   *tcs.Limit // memory; nil limits it to the memory that the machine has free
+	Tmp     string     // folder of temporary files; "" selects os.TempDir
+	Threads int        // number of threads; 0 selects GOMAXPROCS
 }
 
 func (c Config) threads() int {
@@ -50,11 +53,10 @@ func (c Config) threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Error is a fault in the data of a stream (exit 3) or in what is wanted of
-// it (exit 2).
+// Error reports a fault in the data of a stream (exit code 3), or in the request (exit code 2).
 type Error struct {
 	Exit int
-	Name string // of the tensor or file; may be ""
+	Name string // name of the tensor or file; may be ""
 	Msg  string
 }
 
@@ -65,10 +67,10 @@ func (e *Error) Error() string {
 	return tcs.Printable(e.Name) + ": " + e.Msg
 }
 
-// ExitCode is 2 or 3.
+// ExitCode returns 2 or 3.
 func (e *Error) ExitCode() int { return e.Exit }
 
-// repeatErr refuses a coordinate that is there more than once.
+// repeatErr returns the error for a coordinate that occurs more than once.
 func (s *Spec) repeatErr(at []int64) error {
 	first, second := 0, 0
 	if s.Locate != nil {
@@ -81,10 +83,10 @@ func (s *Spec) repeatErr(at []int64) error {
 		Msg: fmt.Sprintf("coordinate %s is there more than once, first in line %d", place(at), first)}
 }
 
-// keeps reports whether entries at one coordinate stay apart.
-func (s *Spec) keeps() bool { return tcs.KeepsRepeats(s.Kinds) && s.Duplicates != Refuse }
+// keepsRepeats reports whether entries with equal coordinates stay apart.
+func (s *Spec) keepsRepeats() bool { return tcs.KeepsRepeats(s.Kinds) && s.Duplicates != Refuse }
 
-// byMode returns the coordinates of levels by mode.
+// byMode converts coordinates listed by level to coordinates listed by mode.
 func (s *Spec) byMode(levels []int64) []int64 {
 	at := make([]int64, len(levels))
 	for l, x := range levels {
@@ -93,14 +95,14 @@ func (s *Spec) byMode(levels []int64) []int64 {
 	return at
 }
 
-// errChanged says that a stream had other entries when it was read again.
+// errChanged returns the error for a stream that had other entries when it was read again.
 func (s *Spec) errChanged() error { return s.dataErr("the input changed between two readings") }
 
 func (s *Spec) dataErr(format string, args ...any) error {
 	return &Error{Exit: 3, Name: s.Name, Msg: fmt.Sprintf(format, args...)}
 }
 
-// normal fills the spec's defaults in from the stream.
+// normal fills the defaults of the spec in from the stream, and checks the spec.
 func (s Spec) normal(in Stream) (Spec, error) {
 	dims, _ := in.Dims()
 	if s.Modes == nil {
@@ -119,7 +121,7 @@ func (s Spec) normal(in Stream) (Spec, error) {
 	return s, tcs.CanConvert(s.Type, in.Type())
 }
 
-// place prints coordinates as the user counts them, from 1.
+// place formats coordinates for the user, who counts from 1.
 func place(coords []int64) string {
 	var b strings.Builder
 	for i, x := range coords {

@@ -9,14 +9,14 @@ import (
 	"distaff/io/outfile"
 )
 
-// spill is sorted runs of records in a file that has no name, so that nothing
-// is left of it whatever happens.
+// spill is a file of sorted runs of records. The file has no name, so that it disappears when the
+// process ends, however it ends.
 type spill struct {
 	dir     string
 	f       *os.File
 	size    int64
 	valSize int
-	pack    *packer // of the records that merge yields
+	pack    *packer // packing of the records that merge yields
 	runs    []run
 	buffer  int // bytes to read at a time from each run
 }
@@ -34,7 +34,7 @@ func newSpill(dir string, valSize int) (*spill, error) {
 	return &spill{dir: dir, f: f, valSize: valSize}, nil
 }
 
-// count makes the first pass over the merger of all runs.
+// count makes the first pass over the merged runs.
 func (s *spill) count(spec *Spec, _ int) ([]PartCount, error) {
 	r, err := s.read(spec, 0, 1, false)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *spill) count(spec *Spec, _ int) ([]PartCount, error) {
 // read merges all runs.
 func (s *spill) read(spec *Spec, _, _ int, _ bool) (reader, error) {
 	m, err := s.merge(s.runs)
-	if err != nil || spec.keeps() {
+	if err != nil || spec.keepsRepeats() {
 		return m, err
 	}
 	return &summer{from: m, spec: spec}, nil
@@ -69,7 +69,7 @@ func (s *spill) close() {
 	}
 }
 
-// append writes words at the end.
+// append writes words at the end of the file.
 func (s *spill) append(words []uint64) error {
 	if len(words) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (s *spill) append(words []uint64) error {
 	return nil
 }
 
-// write appends the store, which is sorted, as a run.
+// write appends the records of a store, which must be sorted, as a run.
 func (s *spill) write(st *store) error {
 	if st.n == 0 {
 		return nil
@@ -97,11 +97,11 @@ func (s *spill) write(st *store) error {
 	return nil
 }
 
-// take sorts a store and appends it as a run, and empties the store. If memory has no room for that
-// sort, each chunk of the store becomes a run.
+// take sorts a store, appends it as a run, and empties the store. If memory is too small to sort
+// it, each chunk of the store becomes a run.
 func (s *spill) take(st *store, threads int) error {
 	err := st.sort(0, threads)
-	if full(err) {
+	if isFull(err) {
 		return s.takeChunks(st)
 	}
 	if err == nil {
@@ -111,7 +111,7 @@ func (s *spill) take(st *store, threads int) error {
 	return err
 }
 
-// takeChunks sorts each chunk of a store in place and appends it as a run, and empties the store.
+// takeChunks sorts each chunk of a store in place, appends it as a run, and empties the store.
 func (s *spill) takeChunks(st *store) error {
 	defer st.drop()
 	for len(st.chunks) > 0 {
@@ -129,7 +129,7 @@ func (s *spill) takeChunks(st *store) error {
 	return nil
 }
 
-// reduce merges runs until those left can be read at once within the budget.
+// reduce merges runs until the remaining ones can be merged at once within the budget, in bytes.
 func (s *spill) reduce(budget int64) error {
 	const least = 32 << 10
 	fan := int(min(max(budget/least, 2), 256))
@@ -153,7 +153,7 @@ func (s *spill) reduce(budget int64) error {
 	return nil
 }
 
-// mergeFrom appends the merger of some runs of another spill as one run.
+// mergeFrom merges some runs of another spill and appends the result as one run.
 func (s *spill) mergeFrom(o *spill, runs []run) error {
 	m, err := o.merge(runs)
 	if err != nil {
@@ -187,14 +187,14 @@ func (s *spill) mergeFrom(o *spill, runs []run) error {
 type cursor struct {
 	s    *spill
 	r    run
-	i    int // its place among the runs: equal records come in that order
+	i    int // index of the run; equal records are returned in the order of runs
 	buf  []uint64
 	at   int
-	head []uint64 // the record in front, as s.pack packs
+	head []uint64 // the current record, packed by s.pack
 	conv []uint64
 }
 
-// advance moves to the next record; false at the end.
+// advance moves to the next record. It returns false at the end.
 func (c *cursor) advance() (bool, error) {
 	st := c.r.pack.words + (c.s.valSize+7)/8
 	if c.at == len(c.buf) {
@@ -226,21 +226,21 @@ func (c *cursor) advance() (bool, error) {
 	return true, nil
 }
 
-// merger merges runs: a heap of cursors, the first by order in front.
+// merger merges runs. h is a heap of cursors whose first element has the smallest record.
 type merger struct {
 	s   *spill
 	h   []front
 	out []uint64
 }
 
-// front is a cursor with the first word of its head.
+// front is a cursor with the first word of its current record.
 type front struct {
 	key uint64
 	c   *cursor
 }
 
-// before reports whether a's head comes before b's; equal ones in the order of
-// runs, so that repeated coordinates stay in the order of input.
+// before reports whether a's record comes before b's. Equal records come in the order of runs, so
+// that entries with equal coordinates stay in the order of the input.
 func (m *merger) before(a, b *front) bool {
 	if a.key != b.key {
 		return a.key < b.key
@@ -253,7 +253,7 @@ func (m *merger) before(a, b *front) bool {
 	return a.c.i < b.c.i
 }
 
-// sink moves the element at i down to its place.
+// sink moves element i of the heap down to its place.
 func (m *merger) sink(i int) {
 	x := m.h[i]
 	for {
@@ -296,7 +296,7 @@ func (s *spill) merge(runs []run) (*merger, error) {
 
 func (m *merger) close() { m.h = nil }
 
-// pop is the next record, valid until the next pop; nil at the end.
+// pop returns the next record, which is valid until the next call. It returns nil at the end.
 func (m *merger) pop() ([]uint64, error) {
 	if len(m.h) == 0 {
 		return nil, nil

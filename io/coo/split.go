@@ -1,30 +1,31 @@
 package coo
 
-// splitter cuts the keys into buckets of about equal size that follow one another
-// in the order of keys, as a sample of them tells. It is a trie of tables, each by
-// one digit: a bin of the first that has too many records has a table of its own,
-// by the digit below. Bins with few share a bucket.
+// splitter cuts keys into consecutive buckets of about equal size, estimated from a sample of the
+// keys. It is a trie of tables. Each table distinguishes the keys by one digit. A bin with too many
+// records of the sample has a table of its own, for the next lower digit. Bins with few records
+// share a bucket.
 type splitter struct {
 	words, lo int
-	most      int // of the sample in a bucket, unless they agree down to bit lo
+	most      int // records of the sample in a bucket, unless their keys agree down to bit lo
 	tables    []splitTable
-	tops      []int // by bucket, the bit under which its keys differ: lo where they don't
+	tops      []int // by bucket, the bit below which its keys differ; lo if they are equal
 }
 
 type splitTable struct {
 	digit    digit
-	hi, from int      // the bits of the digit
-	counts   []int    // by bin, of the sample
-	to       []uint32 // by bin: the bucket, or deeper and the table
+	hi, from int      // the digit is bits [from, hi) of the key
+	counts   []int    // by bin, records of the sample
+	to       []uint32 // by bin, the number of its bucket, or of its table with the bit deeper
 }
 
-// deeper marks the number of a table.
+// deeper is set in an element of splitTable.to that is the number of a table.
 const deeper = 1 << 31
 
-// firstBits is the width of the first digit.
+// firstBits is the width of the first digit, in bits.
 const firstBits = 12
 
-// newSplitter makes buckets of which each has about most records of the sample.
+// newSplitter returns a splitter whose buckets each have about most records of the sample. It
+// distinguishes keys by their bits [lo, hi).
 func newSplitter[R record](sample []R, words, lo, hi, most int) *splitter {
 	s := &splitter{words: words, lo: lo, most: most}
 	s.table(hi, firstBits)
@@ -48,13 +49,13 @@ func newSplitter[R record](sample []R, words, lo, hi, most int) *splitter {
 }
 
 func (s *splitter) table(hi, width int) {
-	d, from := below(s.words, s.lo, hi, width)
+	d, from := digitBelow(s.words, s.lo, hi, width)
 	s.tables = append(s.tables,
 		splitTable{digit: d, hi: hi, from: from, counts: make([]int, d.mask+1),
 			to: make([]uint32, d.mask+1)})
 }
 
-// countBins counts the bins of the tables from first on.
+// countBins counts the sample in the bins of the tables from number first on.
 func countBins[R record](s *splitter, sample []R, first int) {
 	for i := range sample {
 		for k := 0; ; {
@@ -72,10 +73,10 @@ func countBins[R record](s *splitter, sample []R, first int) {
 	}
 }
 
-// number gives the bins of table k buckets.
+// number assigns buckets to the bins of table k.
 func (s *splitter) number(k int) {
 	t := &s.tables[k]
-	left := -1 // that the last bucket may still take
+	left := -1 // room for records that the current bucket has left
 	for bin, n := range t.counts {
 		if t.to[bin] >= deeper {
 			s.number(int(t.to[bin] &^ deeper))
@@ -86,7 +87,7 @@ func (s *splitter) number(k int) {
 			top := t.hi
 			left = s.most
 			if n > s.most && t.from <= s.lo {
-				top, left = s.lo, n // all are alike
+				top, left = s.lo, n // all keys are equal
 			}
 			s.tops = append(s.tops, top)
 		}
@@ -98,10 +99,10 @@ func (s *splitter) number(k int) {
 	}
 }
 
-// buckets is the number of buckets.
+// buckets returns the number of buckets.
 func (s *splitter) buckets() int { return len(s.tops) }
 
-// bucketOf is the bucket of a record.
+// bucketOf returns the bucket of a record.
 func bucketOf[R record](s *splitter, r *R) int {
 	t := &s.tables[0]
 	to := t.to[(*r)[t.digit.word]>>t.digit.shift&t.digit.mask]

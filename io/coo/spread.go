@@ -6,30 +6,31 @@ import (
 	"distaff/io/tcs"
 )
 
-// Spread puts entries into a dense block at once, in whatever order they come.
+// Spread stores entries straight into a dense block, in any order.
 type Spread struct {
 	t        *tcs.Tensor
 	how      Placing
 	size     int
 	at       []int64
-	taken    *tcs.Memory // Once: a bit for every place that has an entry
+	taken    *tcs.Memory // Once: one bit for each position, set if it has an entry
 	repeated bool
 }
 
-// Placing is how entries are put into places.
+// Placing selects how entries are stored in a dense block.
 type Placing uint8
 
 const (
-	// Set: values replace the zeros, of entries that have no coordinate twice.
+	// Set stores values over the zeros. No coordinate may repeat.
 	Set Placing = iota
-	// Add: they are added to what is there; of entries that have no coordinate twice, or come in the
-	// order of the input.
+	// Add adds values to the stored values. Coordinates must not repeat, unless the entries come in
+	// the order of the input.
 	Add
-	// Once: they are added, and looked at for repeated coordinates, at a bit a place.
+	// Once is Add, and it also detects repeated coordinates. This costs one bit of memory a
+	// position.
 	Once
 )
 
-// NewSpread makes the block that spec.Box says, of zeros.
+// NewSpread allocates the block of spec.Box, filled with zeros.
 func NewSpread(spec Spec, cfg Config, how Placing) (*Spread, error) {
 	t,
 		err := tcs.New(&tcs.Shape{
@@ -48,8 +49,8 @@ func NewSpread(spec Spec, cfg Config, how Placing) (*Spread, error) {
 	return s, nil
 }
 
-// Add places n entries of the block's box: columns by level. After a repeated
-// coordinate the block is of no use.
+// Add stores n entries, given as columns by level, which must be inside the block's box. After a
+// repeated coordinate (see Repeated) the block must not be used.
 func (s *Spread) Add(cols [][]int64, vals []byte, n int) error {
 	if n == 0 || s.repeated {
 		return nil
@@ -83,17 +84,17 @@ func (s *Spread) Add(cols [][]int64, vals []byte, n int) error {
 	return nil
 }
 
-// Repeated tells whether a coordinate came twice, where Once was asked for.
+// Repeated reports whether a coordinate repeated. It requires Once.
 func (s *Spread) Repeated() bool { return s.repeated }
 
-// Finish is the block, which the caller closes.
+// Finish returns the block, which the caller closes.
 func (s *Spread) Finish() (*tcs.Tensor, error) {
 	s.release()
 	s.t.Trust()
 	return s.t, nil
 }
 
-// Close gives the memory of a block up that was not finished.
+// Close releases the memory of a block that was not finished.
 func (s *Spread) Close() {
 	s.release()
 	s.t.Close()
@@ -106,8 +107,8 @@ func (s *Spread) release() {
 	}
 }
 
-// addAll adds the values to the places at, which are zero before their first value. A value takes
-// the place of a zero: -0 plus 0 would be 0.
+// addAll adds vals to the values at positions at. A value replaces a stored zero: an addition would
+// turn -0 into +0.
 func addAll(t *tcs.Tensor, at []int64, vals []byte) {
 	switch p := unsafe.Pointer(&vals[0]); t.Header.Type {
 	case tcs.Float64:

@@ -8,22 +8,22 @@ import (
 	"distaff/io/tcs"
 )
 
-// store holds packed entries in memory: records of stride words, the key and
-// then the value's bits (one word; two for complex128), in chunks.
+// store holds packed entries in memory, in chunks. The record of an entry is stride words: the key,
+// and then the bits of the value (two words for complex128, otherwise one).
 type store struct {
 	pack     *packer
 	valWords int
 	valSize  int
 	limit    *tcs.Limit
-	largest  int   // records of a chunk, at most
-	slab     *slab // that the chunks of few records are cut from; nil: there are none
+	largest  int   // maximum number of records in a chunk
+	slab     *slab // memory that small chunks are cut from; may be nil
 
 	chunks []chunk
 	n      int64
 
-	sorted, dups bool // all records so far are in order; some are equal
+	sorted, dups bool // all records so far are in order; some keys are equal
 	last         []uint64
-	vary         []uint64 // by word, the bits that differ among keys
+	vary         []uint64 // by word, the bits that are not equal in all keys
 	first        []uint64
 }
 
@@ -32,14 +32,15 @@ type chunk struct {
 	recs []uint64 // the used part
 }
 
-// A chunk has room for a multiple of firstChunk records. If it is cut from a slab, it has room for
-// the number of records that its store has already, and for leastChunk at least.
+// A chunk normally has room for a multiple of chunkUnit records. A chunk that is cut from a slab
+// has room for the number of records that its store already has, and at least for minChunk.
 const (
-	leastChunk = 4
-	firstChunk = 1 << 10
-	lastChunk  = 1 << 18
-	// A slab doubles the records that were cut so far, or adds an eighth if that is more than
-	// firstChunk. The first slab has firstSlab records.
+	minChunk  = 4
+	chunkUnit = 1 << 10
+	maxChunk  = 1 << 18
+	// A new slab doubles the number of records that were cut from slabs so far. Above chunkUnit
+	// records it adds an eighth instead, if that is more. The first slab has room for firstSlab
+	// records.
 	firstSlab = 1 << 8
 )
 
@@ -47,13 +48,13 @@ const (
 type slab struct {
 	mem  *tcs.Memory
 	rest []uint64
-	cut  int // records, of this and those before
+	cut  int // number of records that were cut from this slab and the ones before
 }
 
-// grow takes new memory for at least that number of records, and gives up the rest of the old.
+// grow replaces the memory of the slab by new memory for at least records records.
 func (b *slab) grow(s *store, records int) error {
 	b.free()
-	n := max(min(max(b.cut, firstSlab), firstChunk), b.cut/8, records)
+	n := max(min(max(b.cut, firstSlab), chunkUnit), b.cut/8, records)
 	m, err := tcs.Alloc(s.limit, int64(n*s.stride()*8), "sorting entries")
 	if err != nil {
 		return err
@@ -66,15 +67,15 @@ func (b *slab) free() {
 	if b == nil || b.mem == nil {
 		return
 	}
-	b.mem.Release() // chunks hold it
+	b.mem.Release() // chunks retain it
 	b.mem, b.rest = nil, nil
 }
 
 func newStore(pack *packer, valSize int, limit *tcs.Limit) *store {
 	s := &store{pack: pack, valSize: valSize, valWords: (valSize + 7) / 8, limit: limit, sorted: true}
-	// Under a low limit chunks stay small, so that there is room to sort them.
-	s.largest = int(min(max(limit.Free()/32/int64(8*s.stride()), firstChunk), lastChunk))
-	s.largest &^= firstChunk - 1
+	// With a low limit, chunks stay small so that there is room to sort them.
+	s.largest = int(min(max(limit.Free()/32/int64(8*s.stride()), chunkUnit), maxChunk))
+	s.largest &^= chunkUnit - 1
 	s.reset()
 	return s
 }
@@ -88,7 +89,7 @@ func (s *store) reset() {
 func (s *store) stride() int  { return s.pack.words + s.valWords }
 func (s *store) bytes() int64 { return s.n * int64(s.stride()) * 8 }
 
-// free gives the chunks' memory back.
+// free releases the memory of the chunks.
 func (s *store) free() {
 	for _, c := range s.chunks {
 		if c.mem != nil {
@@ -98,7 +99,8 @@ func (s *store) free() {
 	s.chunks = nil
 }
 
-// uncount gives back to the limit what the chunks count for, which stay.
+// uncount removes the memory of the chunks from the limit without releasing it. It returns the
+// bytes.
 func (s *store) uncount() int64 {
 	n := int64(0)
 	for _, c := range s.chunks {
@@ -107,15 +109,16 @@ func (s *store) uncount() int64 {
 	return n
 }
 
-// drop empties the store.
+// drop releases the chunks and empties the store.
 func (s *store) drop() {
 	s.free()
 	s.reset()
 }
 
-// grow adds an empty chunk. A small one is cut from the slab, whose end may make it smaller.
+// grow adds an empty chunk for records records. A small chunk is cut from the slab, and may be
+// smaller if the slab ends.
 func (s *store) grow(records int) error {
-	if b := s.slab; b != nil && records < firstChunk {
+	if b := s.slab; b != nil && records < chunkUnit {
 		if len(b.rest) == 0 {
 			if err := b.grow(s, records); err != nil {
 				return err
@@ -135,17 +138,17 @@ func (s *store) grow(records int) error {
 	return nil
 }
 
-// next returns the number of records of the next chunk: an eighth of the records so far, so that
-// little is left over if there are many lanes.
+// next returns the size of the next chunk in records: an eighth of the records so far, so that
+// little memory is unused if there are many lanes.
 func (s *store) next() int {
-	if s.slab != nil && s.n < firstChunk {
-		return max(int(s.n), leastChunk)
+	if s.slab != nil && s.n < chunkUnit {
+		return max(int(s.n), minChunk)
 	}
-	return min(max(int(min(s.n, 8*lastChunk))/8, firstChunk), s.largest) &^ (firstChunk - 1)
+	return min(max(int(min(s.n, 8*maxChunk))/8, chunkUnit), s.largest) &^ (chunkUnit - 1)
 }
 
-// add packs entries [from, to) of the columns (one a level) and values. What a
-// full memory refuses is not added: the count of those added tells.
+// add packs entries [from, to) of the columns (one for each level) and values. It returns how many
+// it added. If memory is full, it adds only some and returns an error.
 func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
 	added := 0
 	for from < to {
@@ -172,9 +175,8 @@ func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
 	return added, nil
 }
 
-// encodePairs is encode and track for one word of key and one of value, through
-// a buffer of keys that stays in the cache; it does at most a batch, and returns
-// how many.
+// encodePairs is encode and track for records of one key word and one value word. It uses a buffer
+// of keys that stays in the cache. It packs at most one batch, and returns the number of entries.
 func (s *store) encodePairs(c *chunk, old int, cols [][]int64, vals []byte, from, n int) int {
 	var buf [BatchSize]uint64
 	n = min(n, BatchSize)
@@ -207,7 +209,7 @@ func (s *store) encodePairs(c *chunk, old int, cols [][]int64, vals []byte, from
 		last = x
 	}
 	if s.n == 0 {
-		same-- // the first was compared with itself
+		same-- // the first key was compared with itself
 	}
 	s.last[0], s.vary[0] = last, vary
 	s.sorted, s.dups = s.sorted && drops == 0, s.dups || same > 0
@@ -227,7 +229,7 @@ func (s *store) encodePairs(c *chunk, old int, cols [][]int64, vals []byte, from
 	return n
 }
 
-// encode writes n entries from entry from on into recs.
+// encode packs n entries, starting with entry from, into recs.
 func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, from, n int) {
 	st, w := s.stride(), s.pack.words
 	for l := range cols {
@@ -239,7 +241,7 @@ func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, from, n int) 
 			}
 			continue
 		}
-		for i, x := range col { // the first of its word
+		for i, x := range col { // first level of its word
 			recs[i*st+word] = uint64(x) << shift
 		}
 	}
@@ -267,7 +269,7 @@ func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, from, n int) 
 	}
 }
 
-// track notes whether the n records just added are in order.
+// track updates what is known about the order of the records after n records were added.
 func (s *store) track(recs []uint64, n int) {
 	st := s.stride()
 	i := 0
@@ -313,7 +315,7 @@ func (s *store) repack(p *packer) error {
 	t := newStore(p, s.valSize, s.limit)
 	rec := make([]uint64, t.stride())
 	for _, c := range s.chunks {
-		if err := t.grow((len(c.recs)/s.stride() + firstChunk) &^ (firstChunk - 1)); err != nil {
+		if err := t.grow((len(c.recs)/s.stride() + chunkUnit) &^ (chunkUnit - 1)); err != nil {
 			t.free()
 			return err
 		}
@@ -330,7 +332,7 @@ func (s *store) repack(p *packer) error {
 	return nil
 }
 
-// join moves the records of o, which has the same packing, to the end of s.
+// join moves the records of o, which must have the same packing, to the end of s.
 func (s *store) join(o *store) {
 	if o.n == 0 {
 		o.free()
@@ -364,7 +366,7 @@ func (s *store) join(o *store) {
 	o.reset()
 }
 
-// keyBits returns hi so that keys agree in all bits from hi on.
+// keyBits returns the number of low bits of the key that are not equal in all records.
 func (s *store) keyBits() int {
 	for w, v := range s.vary {
 		if v != 0 {
@@ -374,7 +376,7 @@ func (s *store) keyBits() int {
 	return 0
 }
 
-// at unpacks the coordinates, by level, of record i.
+// at unpacks the coordinates of record i by level.
 func (s *store) at(i int64, coords []int64) {
 	r := s.reader(i, i+1)
 	rec := s.chunks[r.k].recs[r.off*int64(s.stride()):]
@@ -383,7 +385,7 @@ func (s *store) at(i int64, coords []int64) {
 	}
 }
 
-// cut cuts the records in consecutive parts of about equal numbers.
+// cut returns the boundaries of parts consecutive parts of about equal numbers of records.
 func (s *store) cut(parts int) []int64 {
 	cut := make([]int64, parts+1)
 	for i := range cut {
@@ -393,13 +395,13 @@ func (s *store) cut(parts int) []int64 {
 	return cut
 }
 
-// count makes the first pass over parts, one for each thread if there are many records.
+// count makes the first pass, over one part for each thread if there are many records.
 func (s *store) count(spec *Spec, threads int) ([]PartCount, error) {
 	if s.n < 1<<16 {
 		threads = 1
 	}
 	cut, parts := s.cut(threads), make([]PartCount, threads)
-	each(threads, func(i int) { parts[i] = s.countPart(spec.Kinds, cut[i], cut[i+1]) })
+	parallel(threads, func(i int) { parts[i] = s.countPart(spec.Kinds, cut[i], cut[i+1]) })
 	return parts, nil
 }
 
@@ -407,7 +409,7 @@ func (s *store) count(spec *Spec, threads int) ([]PartCount, error) {
 func (s *store) countPart(kinds string, from, to int64) PartCount {
 	p := NewPartCounter(kinds)
 	if s.pack.words > 1 || from == to || kinds == "" {
-		p.addAll(s.reader(from, to)) // a store's reader has no errors
+		p.addAll(s.reader(from, to)) // a store's reader returns no errors
 	} else {
 		p.p.First, p.p.N = make([]int64, len(kinds)), to-from
 		s.at(from, p.p.First)
@@ -421,8 +423,8 @@ func (s *store) countPart(kinds string, from, to int64) PartCount {
 	return part
 }
 
-// countKeys counts keys of one word: the highest bit that differs between neighbours tells the
-// level.
+// countKeys counts keys of one word. The highest different bit of two neighbouring keys determines
+// the level of their first difference.
 func (s *store) countKeys(c *counter, from, to int64) {
 	levels := len(s.pack.word)
 	var level [65]uint8 // by the length of the difference in bits
@@ -448,7 +450,7 @@ func (s *store) countKeys(c *counter, from, to int64) {
 			last = x
 		}
 		left -= n
-		if first && n > 0 { // it was compared with nothing
+		if first && n > 0 { // the first key was compared with nothing
 			hist[bits.Len64(recs[0])]--
 			c.hist[0]++
 			first = false
@@ -459,10 +461,11 @@ func (s *store) countKeys(c *counter, from, to int64) {
 	}
 }
 
-// sum adds the values of equal neighbours, in order, in place; or refuses them.
+// sum adds the values of neighbouring records with equal keys, in place and in order. If the spec
+// refuses duplicates, it returns an error instead.
 func (s *store) sum(spec *Spec) error {
 	st, w := s.stride(), s.pack.words
-	wc, wo := 0, 0 // where the next record goes
+	wc, wo := 0, 0 // place of the next record: chunk and offset in it
 	var last []uint64
 	n := int64(0)
 	for k := range s.chunks {
@@ -501,22 +504,23 @@ func (s *store) sum(spec *Spec) error {
 	return nil
 }
 
-// read reads a part of the records. Memory is given up as they are read for the last time.
+// read returns a reader of a part of the records. If last is true, the reader releases chunks after
+// it read them.
 func (s *store) read(_ *Spec, part, parts int, last bool) (reader, error) {
 	cut := s.cut(parts)
 	r := s.reader(cut[part], cut[part+1])
-	r.eat = last
+	r.release = last
 	return r, nil
 }
 
 // storeReader reads records [at, end) of a store in order.
 type storeReader struct {
 	s       *store
-	k       int   // chunk
-	off     int64 // record in the chunk
+	k       int   // index of the chunk
+	off     int64 // index of the record in the chunk
 	at, end int64
-	eat     bool // give chunks up that were read from their beginning to their end
-	whole   bool // chunk k was so far
+	release bool // release chunks that were read from their first to their last record
+	whole   bool // chunk k was read from its first record on
 }
 
 func (s *store) reader(from, to int64) *storeReader {
@@ -541,7 +545,7 @@ func (r *storeReader) next(b *Batch) (int, error) {
 		recs := r.s.chunks[r.k].recs[r.off*int64(r.s.stride()):]
 		n := int(min(int64(len(recs)/r.s.stride()), BatchSize, r.end-r.at))
 		if n == 0 {
-			if r.eat && r.whole {
+			if r.release && r.whole {
 				r.s.chunks[r.k].mem.Release()
 				r.s.chunks[r.k] = chunk{}
 			}
@@ -557,7 +561,7 @@ func (r *storeReader) next(b *Batch) (int, error) {
 	return 0, nil
 }
 
-// decode unpacks n records into columns, one a level, and values.
+// decode unpacks n records into values and columns of coordinates, one column for each level.
 func (s *store) decode(recs []uint64, n int, cols [][]int64, vals []byte) {
 	decode(s.pack, s.valSize, recs, n, cols, vals)
 }

@@ -5,35 +5,36 @@ import (
 	"slices"
 )
 
-// Survey is what a pass over a stream tells of it.
+// Survey holds statistics of a stream.
 type Survey struct {
-	Dims    []int64 // final
-	Entries int64   // as they come: repeated coordinates count each time
-	Sorted  bool    // mode 0 first, and no coordinate comes twice
+	Dims    []int64 // final sizes
+	Entries int64   // number of entries; repeated coordinates count each time
+	Sorted  bool    // entries come with mode 0 first, and no coordinate repeats
 	Modes   []ModeSurvey
-	Matrix  *Matrix // of two modes; else nil
+	Matrix  *Matrix // statistics of a matrix; nil if the order is not 2
 }
 
-// ModeSurvey is how the entries spread over the coordinates of a mode.
+// ModeSurvey describes the distribution of the entries over the coordinates of one mode.
 type ModeSurvey struct {
-	Filled int64   // coordinates with an entry
-	Empty  int64   // and without
-	Most   int64   // entries of the fullest
-	Mean   float64 // entries a coordinate, over all
-	Skew   float64 // Most/Mean: 1 where all are equal
-	// of the counts, over all coordinates: 0 where all are equal, near 1 where few have all
+	Filled int64   // number of coordinates with an entry
+	Empty  int64   // number of coordinates without an entry
+	Most   int64   // largest number of entries at one coordinate
+	Mean   float64 // mean number of entries, over all coordinates
+	Skew   float64 // Most/Mean; 1 if all coordinates have equally many entries
+	// Gini coefficient of the numbers of entries over all coordinates: 0 if they are equal, near 1
+	// if a few coordinates have all entries
 	Gini  float64
-	Known bool // false where there are too many coordinates to count
+	Known bool // false if there are too many coordinates to count
 }
 
-// most coordinates of a mode that are counted one by one.
+// maxTally is the largest number of coordinates of a mode that are counted one by one.
 const maxTally = 1 << 27
 
-// tally counts entries a coordinate: in a slice while coordinates are small.
+// tally counts the entries at each coordinate of a mode, in a slice if the coordinates are small.
 type tally struct {
-	dense []uint32
-	rest  map[int64]int64 // coordinates past the slice, and counts past 2^32
-	given bool            // up: too many
+	dense      []uint32
+	rest       map[int64]int64 // coordinates past the slice, and excess counts of coordinates in it
+	overflowed bool            // there are too many coordinates to count
 }
 
 func (t *tally) add(col []int64) {
@@ -47,7 +48,7 @@ func (t *tally) add(col []int64) {
 }
 
 func (t *tally) slow(x int64) {
-	if t.given {
+	if t.overflowed {
 		return
 	}
 	if x >= int64(len(t.dense)) && x < maxTally/8 && x < 4*int64(len(t.dense))+1<<12 {
@@ -68,13 +69,13 @@ func (t *tally) slow(x int64) {
 	}
 	t.rest[x]++
 	if len(t.rest) > maxTally/32 {
-		t.given, t.rest, t.dense = true, nil, nil
+		t.overflowed, t.rest, t.dense = true, nil, nil
 	}
 }
 
-// survey sums up the counts over a mode of that size.
+// survey returns the statistics of a mode of the given size.
 func (t *tally) survey(size, entries int64) ModeSurvey {
-	if t.given {
+	if t.overflowed {
 		return ModeSurvey{}
 	}
 	var counts []int64
@@ -96,8 +97,8 @@ func (t *tally) survey(size, entries int64) ModeSurvey {
 	s.Most = counts[len(counts)-1]
 	s.Mean = float64(entries) / float64(size)
 	s.Skew = float64(s.Most) / s.Mean
-	// Gini: with counts c in rising order and ranks i from 1 among all sizes,
-	// empty ones first, it is sum((2i-size-1)*c) / (size*entries).
+	// Let counts c be sorted in ascending order, with ranks i from 1 among all size coordinates,
+	// empty ones first. The Gini coefficient is sum((2i-size-1)*c) / (size*entries).
 	sum := 0.0
 	for i, c := range counts {
 		rank := float64(s.Empty) + float64(i) + 1
@@ -107,7 +108,7 @@ func (t *tally) survey(size, entries int64) ModeSurvey {
 	return s
 }
 
-// Look reads the stream to its end and sums it up.
+// Look reads the stream to its end and returns its statistics.
 func Look(in Stream) (*Survey, error) {
 	dims, _ := in.Dims()
 	n := len(dims)

@@ -8,29 +8,28 @@ import (
 	"distaff/io/tcs"
 )
 
-// Zeros says which zeros of a tensor are entries of its stream.
+// Zeros selects which zeros of a tensor are entries of its stream.
 type Zeros uint8
 
 const (
-	// DropFill leaves out zeros where the last level is dense: there they may be but
-	// room that a dense level makes. For files. Of a tensor whose levels are all dense,
-	// a zero with a minus sign stays: it is no room. Under a level that is not, sums of
-	// blocks turn it into one without a sign, at some numbers of ranks and not at
-	// others.
+	// DropFill leaves out zeros if the last level is dense, because a dense level stores zeros only
+	// to fill its range. Writers of files use it. If all levels of the tensor are dense, a zero
+	// with a minus sign stays, because it was computed. Below a level that is not dense, -0 is left
+	// out as well: sums of blocks turn -0 into +0 for some numbers of ranks, and the result must
+	// not depend on that number.
 	DropFill Zeros = iota
-	// KeepAll takes every value for an entry, as statements do: for operands.
+	// KeepAll yields every stored value, as statements do for their operands.
 	KeepAll
-	// KeepPaths is DropFill, but of the places that the last dense levels have
-	// under one coordinate above them the last stays where all are zero: the
-	// coordinate is stored.
+	// KeepPaths is DropFill with one exception. If all values under one stored coordinate are zero,
+	// the last of them stays, so that the coordinate is stored.
 	KeepPaths
 )
 
-// ZerosFor says which zeros of t are entries of a tensor of those levels that
-// is made of it. Under a coordinate that t stores, its last, dense levels have
-// room for every coordinate; where the other tensor has that room too, nothing is lost
-// or won by taking all. fit says that its dense levels are to cover no more than
-// the entries do.
+// ZerosFor returns which zeros of t should become entries of a tensor with level kinds kinds and
+// modes modes that is made from t. The last, dense levels of t store a value for every coordinate
+// under a stored one. If the dense levels of the other tensor cover the same modes, taking all
+// values changes nothing in its size. fit says that dense levels of the other tensor will cover
+// only the range of the entries.
 func ZerosFor(t *tcs.Tensor, kinds string, modes []int, fit bool) Zeros {
 	if modes == nil {
 		modes = tcs.Identity(len(kinds))
@@ -38,7 +37,7 @@ func ZerosFor(t *tcs.Tensor, kinds string, modes []int, fit bool) Zeros {
 	own, ownModes := t.Format()
 	from, to := trailing(own), trailing(kinds)
 	if from == 0 || from == len(own) {
-		return DropFill // no coordinate is stored above, or no level is dense below
+		return DropFill // no level above stores coordinates, or no level below is dense
 	}
 	for _, m := range ownModes[from:] {
 		if !slices.Contains(modes[to:], m) {
@@ -51,7 +50,7 @@ func ZerosFor(t *tcs.Tensor, kinds string, modes []int, fit bool) Zeros {
 	return KeepAll
 }
 
-// trailing is the first of the dense levels after all others.
+// trailing returns the index of the first of the dense levels at the end of kinds.
 func trailing(kinds string) int {
 	n := len(kinds)
 	for n > 0 && tcs.KindOf(kinds[n-1]).Form == tcs.Full {
@@ -60,19 +59,19 @@ func trailing(kinds string) int {
 	return n
 }
 
-// FromTensor is the tensor's entries as a stream, in storage order. The tensor
-// must be loaded and valid, and outlive the stream; closing the stream leaves
-// it open.
+// FromTensor returns a stream of the tensor's entries in storage order. The tensor must be loaded
+// and valid, and must stay open longer than the stream. Closing the stream does not close the
+// tensor.
 func FromTensor(t *tcs.Tensor, zeros Zeros) Stream { return FromTensorBy(t, zeros, BatchSize) }
 
-// FromTensorBy is FromTensor with batches of at most n entries, for many
-// streams at once.
+// FromTensorBy is FromTensor with batches of at most n entries. Small batches save memory if many
+// streams are open.
 func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
 	n = int(max(min(int64(n), t.Vals.Len), 1))
 	s := &tensorStream{t: t, c: t.Cursor(),
 		drop:  zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tcs.Full,
-		index: make([]int64, n), zero: allZero}
+		index: make([]int64, n), zero: isZeroBits}
 	if kinds, _ := t.Format(); s.drop && trailing(kinds) > 0 {
 		s.zero = zeroOf(t.Header.Type)
 		if zeros == KeepPaths {
@@ -86,9 +85,9 @@ type tensorStream struct {
 	t     *tcs.Tensor
 	c     *tcs.Cursor
 	drop  bool
-	zero  func(v []byte) bool // which values are left out
-	below []tcs.Level         // KeepPaths: the dense levels after all others
-	kept  bool                // some entry was kept under the coordinate above those
+	zero  func(v []byte) bool // reports which values are left out
+	below []tcs.Level         // KeepPaths: the dense levels at the end; otherwise nil
+	kept  bool                // an entry was kept under the current coordinate of the levels above
 	index []int64
 	own   Batch // memory of the batches
 	done  int64
@@ -98,12 +97,12 @@ func (s *tensorStream) Dims() ([]int64, bool) { return s.t.Header.Dims, true }
 func (s *tensorStream) Type() tcs.Type        { return s.t.Header.Type }
 func (s *tensorStream) Close() error          { return nil }
 
-// Dense, Tensor, Progress: see Densed, Tensored, Progressed.
+// Dense, Tensor and Progress implement Densed, Tensored and Progressed.
 func (s *tensorStream) Dense() bool                   { return s.t.Dense() }
 func (s *tensorStream) Tensor() *tcs.Tensor           { return s.t }
 func (s *tensorStream) Progress() (done, total int64) { return s.done, s.t.Bytes() }
 
-// Tensored streams stand for a tensor that is there already.
+// Tensored is a stream that reads an existing tensor.
 type Tensored interface{ Tensor() *tcs.Tensor }
 
 func (s *tensorStream) Rewind() error {
@@ -146,20 +145,20 @@ func (s *tensorStream) Next(b *Batch) error {
 	}
 }
 
-// copyKept copies the values of the n entries, without dropped zeros, and returns
-// how many there are.
+// copyKept copies the values of n entries to s.own without the dropped zeros, and returns how many
+// it copied.
 func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 	w := 0
 	for i, at := range s.index[:n] {
 		v := vals[at*int64(size):][:size]
-		if s.drop && s.zero(v) && !s.stands(i) {
-			if s.below != nil && s.ends(i) {
+		if s.drop && s.zero(v) && !s.isPathEntry(i) {
+			if s.below != nil && s.isLastUnder(i) {
 				s.kept = false
 			}
 			continue
 		}
 		if s.below != nil {
-			s.kept = !s.ends(i)
+			s.kept = !s.isLastUnder(i)
 		}
 		copy(s.own.Vals[w*size:], v)
 		if w != i {
@@ -172,17 +171,18 @@ func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 	return w
 }
 
-// stands tells whether entry i, a zero, is the one that stands for a coordinate
-// under which all are zero.
-func (s *tensorStream) stands(i int) bool {
+// isPathEntry reports whether entry i, a zero, must stay so that a coordinate with only zeros is
+// stored.
+func (s *tensorStream) isPathEntry(i int) bool {
 	if s.below == nil || s.kept {
 		return false
 	}
-	return s.ends(i)
+	return s.isLastUnder(i)
 }
 
-// ends tells whether entry i is the last under a coordinate above the levels below.
-func (s *tensorStream) ends(i int) bool {
+// isLastUnder reports whether entry i is the last one under its coordinate in the levels above
+// s.below.
+func (s *tensorStream) isLastUnder(i int) bool {
 	for l := range s.below {
 		if m := s.below[l].Mode; s.own.Coords[m][i] != s.t.Header.Range(m)[1]-1 {
 			return false
@@ -191,18 +191,18 @@ func (s *tensorStream) ends(i int) bool {
 	return true
 }
 
-// zeroOf tells whether a value of that type is zero, with any sign.
+// zeroOf returns a function that reports whether a value of type typ is zero with either sign.
 func zeroOf(typ tcs.Type) func(v []byte) bool {
 	switch typ {
 	case tcs.Float64, tcs.Complex128:
-		return signed[float64]
+		return isSignedZero[float64]
 	case tcs.Float32, tcs.Complex64:
-		return signed[float32]
+		return isSignedZero[float32]
 	}
-	return allZero
+	return isZeroBits
 }
 
-func signed[T float32 | float64](v []byte) bool {
+func isSignedZero[T float32 | float64](v []byte) bool {
 	var z T
 	for p := 0; p < len(v); p += int(unsafe.Sizeof(z)) {
 		if *(*T)(unsafe.Pointer(&v[p])) != 0 {
@@ -212,7 +212,7 @@ func signed[T float32 | float64](v []byte) bool {
 	return true
 }
 
-func allZero(v []byte) bool {
+func isZeroBits(v []byte) bool {
 	switch len(v) {
 	case 4:
 		return *(*uint32)(unsafe.Pointer(&v[0])) == 0
@@ -224,8 +224,8 @@ func allZero(v []byte) bool {
 	}
 }
 
-// sortLevels: entries that agree in the first k levels wanted come in order if
-// the levels after those are the tensor's own, in its order, without them.
+// sortLevels implements orderedStream. Sorting by the first k wanted levels is enough if the wanted
+// levels after them are the other levels of the tensor, in its order.
 func (s *tensorStream) sortLevels(modes []int) int {
 	_, own := s.t.Format()
 	for k := range modes {
@@ -242,9 +242,9 @@ func (s *tensorStream) sortLevels(modes []int) int {
 	return 0
 }
 
-// Filled tells whether a stream has every place that a tensor of these kinds and
-// modes stores for its entries: it is the stream of such a tensor, zeros and all,
-// whose last levels, where they are dense, cover their modes.
+// Filled reports whether a stream yields every position that a tensor with these kinds and modes
+// stores for the entries. This is true if in reads a tensor of the same format including its zeros,
+// and if its last dense levels cover their modes.
 func Filled(in Stream, kinds string, modes []int) bool {
 	s, ok := in.(*tensorStream)
 	if !ok || s.drop {
@@ -259,9 +259,9 @@ func Filled(in Stream, kinds string, modes []int) bool {
 	return k == kinds && slices.Equal(m, modes)
 }
 
-// Repack is the tensor in another format (modes nil: 0, 1, ...), in memory
-// counted against cfg.Limit; the caller closes it, and t stays as it is. With
-// KeepAll the result means the same as an operand.
+// Repack returns a copy of the tensor in another format. modes may be nil, which means 0, 1, ....
+// The memory is counted against cfg.Limit, and the caller closes the copy. t is not changed. With
+// KeepAll the copy has the same meaning as an operand.
 func Repack(t *tcs.Tensor, kinds string, modes []int, zeros Zeros, cfg Config) (*tcs.Tensor,
 	error) {
 	if t.Dense() && tcs.AllDense(kinds) && zeros == KeepAll {

@@ -8,14 +8,14 @@ import (
 	"distaff/io/tcs"
 )
 
-// pairMemory is the most memory for the entries that MirrorPair sorts.
+// pairMemory is the largest amount of memory for the entries that MirrorPair sorts, in bytes.
 const pairMemory = 256 << 20
 
-// MirrorPair finds an entry off the diagonal of a matrix whose mirror image is stored
-// too. The stream has all such entries as complex64, moved to one triangle: those from
-// below the diagonal with the value 1, and those from above it with the value i. In the
-// sum of one place, no part is zero where both were there. The entries are sorted in an
-// eighth of the limit at most, and on disk where they do not fit.
+// MirrorPair finds an entry off the diagonal of a matrix whose mirror image is stored too. The
+// caller moves all entries off the diagonal to one triangle and gives them complex64 values: 1 for
+// an entry from below the diagonal, and i for an entry from above. If the sum at one coordinate has
+// two nonzero parts, both entries are stored. The entries are sorted in at most an eighth of
+// opt.Limit, and on disk if they do not fit.
 func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, err error) {
 	limit := int64(pairMemory)
 	if opt.Limit > 0 {
@@ -43,21 +43,23 @@ func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, er
 	}
 }
 
-// PairText says what is wrong with the entry (j,i) of a file in which another line has (i,j),
-// from 0.
+// PairText returns the error message for entry (j,i) of a symmetric file if line number line stores
+// (i,j). Both coordinates count from 0.
 func PairText(i, j int64, line int, symmetry string) string {
 	return fmt.Sprintf(
-		"got (%d,%d) where line %d has (%d,%d), want entries of one triangle: a %s matrix has the mirror image of each",
+		"got (%d,%d) where line %d has (%d,%d), want entries of one triangle: "+
+			"a %s matrix has the mirror image of each",
 		j+1, i+1, line, i+1, j+1, symmetry)
 }
 
-// HasNegative reports whether the type of v holds -v. It does not for the least integer of a type.
+// HasNegative reports whether the type of v can hold -v. The least integer of a type has no
+// negative.
 func HasNegative[T float64 | float32 | int64 | int32 | complex128 | complex64](v T) bool {
 	return v == 0 || v != -v
 }
 
-// NegativeText says what is wrong with the entry v of a skew-symmetric matrix where HasNegative is
-// false.
+// NegativeText returns the error message for an entry v of a skew-symmetric matrix whose negative
+// the type cannot hold (see HasNegative).
 func NegativeText(v any) string {
 	return fmt.Sprintf("got %v, want a value whose negative %T can hold: the matrix is skew-symmetric",
 		v, v)

@@ -491,8 +491,8 @@ func (x *Forecast) assembling(s *estimate.Tensor, z plan.Size) int64 {
 	if !s.Sparse() { // each entry goes to its place
 		return 0
 	}
-	return coo.NewCollection(s.LevelSizes(), s.Type,
-		x.k.Reader.Env.Config().Threads).Assembling(z.Most(), z.Memory(), x.want.MemoryLimit)
+	return coo.NewSortCost(s.LevelSizes(), s.Type,
+		x.k.Reader.Env.Config().Threads).AssembleBytes(z.Most(), z.Memory(), x.want.MemoryLimit)
 }
 
 // as is an operand, or the result, in the format that a leaf has it in.

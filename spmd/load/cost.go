@@ -44,7 +44,7 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	way, c.Buffers = g.forecast(in, ranks, limit)
 	marks := make([]int64, ranks)
 	roomed := way == collecting && newSlots(g, g.split()) != nil
-	builds := make([][]coo.Foretold, ranks)
+	builds := make([][]coo.BlockCost, ranks)
 	for b := range plan.Block(g.Partition.Pieces()) {
 		rank, z := g.Partition.OwnerOf(b), sizes(b)
 		bytes := z.Memory()
@@ -57,7 +57,7 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 		}
 		if way == collecting {
 			builds[rank] = append(builds[rank],
-				coo.Foretold{Entries: records(in, roomed, sizes, b), Bytes: bytes,
+				coo.BlockCost{Entries: records(in, roomed, sizes, b), Bytes: bytes,
 					Dense: tcs.AllDense(g.Spec.Kinds) && g.Spec.Duplicates != coo.Refuse})
 		}
 	}
@@ -65,17 +65,17 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	if in.First || in.Alone {
 		lanes = 1
 	}
-	entries := coo.NewCollection(g.levelSizes(), g.Spec.Type, g.Cfg.Threads)
+	entries := coo.NewSortCost(g.levelSizes(), g.Spec.Type, g.Cfg.Threads)
 	for rank := range ranks {
 		c.Peak[rank] = c.Kept[rank]
 		if way != shared {
 			c.Peak[rank] += marks[rank]
 		}
 		if way == assembling {
-			c.Peak[0] += entries.Assembling(records(in, roomed, sizes, 0), c.Kept[0], limit)
+			c.Peak[0] += entries.AssembleBytes(records(in, roomed, sizes, 0), c.Kept[0], limit)
 		}
 		if way == collecting {
-			c.Peak[rank] = max(c.Peak[rank], entries.Building(builds[rank], lanes, limit))
+			c.Peak[rank] = max(c.Peak[rank], entries.BuildBytes(builds[rank], lanes, limit))
 		}
 		c.Peak[rank] += c.Buffers
 		if rank == 0 || !in.Alone {

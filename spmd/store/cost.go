@@ -46,7 +46,7 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	case f.Ranks == 1 && len(f.Blocks.Owners) == 1 && f.BlockKinds == f.Blocks.Kinds &&
 		slices.Equal(f.BlockModes, f.Blocks.Modes):
 		if form.Name != "tcs" && !slices.Equal(f.Blocks.Modes, modes) {
-			cost[0] = f.sorting(modes).Assembling(entries[0], 0, f.Limit)
+			cost[0] = f.sorting(modes).AssembleBytes(entries[0], 0, f.Limit)
 		}
 		return cost
 	// all in one stream
@@ -97,18 +97,18 @@ func (f *Forecast) copies(modes []int, sum bool) []int64 {
 		largest[owner] = max(largest[owner], n)
 	}
 	for rank := range cost {
-		cost[rank] += sorting.Assembling(largest[rank], largest[rank]*each, f.Limit)
+		cost[rank] += sorting.AssembleBytes(largest[rank], largest[rank]*each, f.Limit)
 	}
 	return cost
 }
 
 // sorting is what sorts entries in the order of modes.
-func (f *Forecast) sorting(modes []int) coo.Collection {
+func (f *Forecast) sorting(modes []int) coo.SortCost {
 	sizes := make([]int64, len(modes))
 	for l, m := range modes {
 		sizes[l] = f.Blocks.Dims[m]
 	}
-	return coo.NewCollection(sizes, f.Blocks.Type, f.Threads)
+	return coo.NewSortCost(sizes, f.Blocks.Type, f.Threads)
 }
 
 // SummaryCost is what each rank takes beside its blocks, at most, while Summary counts the entries
