@@ -7,7 +7,7 @@ import (
 	"distaff/io/bins"
 )
 
-// class is counts from low to high.
+// class is a range of counts, from low to high inclusive.
 type class struct{ low, high int64 }
 
 func (c class) text(dash string) string {
@@ -17,7 +17,7 @@ func (c class) text(dash string) string {
 	return fmt.Sprintf("%d%s%d", c.low, dash, c.high)
 }
 
-// entries is the class as a number of entries.
+// entries formats the class as a number of entries.
 func (c class) entries(dash string) string {
 	if c.high == 1 {
 		return "1 entry"
@@ -25,17 +25,17 @@ func (c class) entries(dash string) string {
 	return c.text(dash) + " entries"
 }
 
-// scale is classes of the counts of a grid, from the least on; without one where no bin has an
-// entry.
+// scale divides the counts of a grid into classes, in ascending order. It has no classes if all
+// bins are empty.
 type scale struct {
 	classes []class
 	log     bool
-	skipped int // classes of even steps below the first, in which no count is
+	skipped int // classes of equal width below the first, which contain no count
 }
 
-// newScale makes at most most classes of the counts above 0: even steps from 0 on, so that counts
-// that are nearly equal look so, or, where they span more than two decades, steps of nearly equal
-// ratio.
+// newScale divides the counts above 0 into at most most classes. The classes have equal widths,
+// counted from 0, so that nearly equal counts look nearly equal. If the counts span more than two
+// decades, the classes have nearly equal ratios instead.
 func newScale(g *bins.Grid, most int) scale {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, n := range g.Counts {
@@ -64,8 +64,8 @@ func newScale(g *bins.Grid, most int) scale {
 	return s
 }
 
-// niceStep is the least of 1, 2, 5, 10, 20, ... that makes at most that many steps of the counts up
-// to n, which is below 2^60.
+// niceStep returns the smallest of 1, 2, 5, 10, 20, ... that divides counts up to n into at most
+// most steps. n must be below 2^60.
 func niceStep(n int64, most int) int64 {
 	for ten := int64(1); ; ten *= 10 {
 		for _, k := range []int64{1, 2, 5} {
@@ -76,8 +76,8 @@ func niceStep(n int64, most int) int64 {
 	}
 }
 
-// ratios are classes from low to high that begin at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at
-// powers of ten, whichever makes the most of them that are not too many.
+// ratios returns at most most classes from low to high. The classes start at 1, 2, 5, 10, ..., at
+// 1, 3, 10, ..., or at powers of ten: it takes the first of these series that is coarse enough.
 func ratios(low, high int64, most int) []class {
 	for every := 1; ; every++ {
 		for _, leads := range [][]int64{{1, 2, 5}, {1, 3}, {1}} {
@@ -113,7 +113,7 @@ func ratios(low, high int64, most int) []class {
 	}
 }
 
-// of is the class of a count, -1 for 0.
+// of returns the index of the class that contains the count n, or -1 if n is 0.
 func (s *scale) of(n int64) int {
 	if n == 0 {
 		return -1
@@ -125,7 +125,7 @@ func (s *scale) of(n int64) int {
 	return k
 }
 
-// at is where class k lies between the least and the most that a color can show, from 0 to 1.
+// at returns the position of class k on the color scale, from 0 to 1.
 func (s *scale) at(k int) float64 {
 	all := s.skipped + len(s.classes)
 	if all == 1 {

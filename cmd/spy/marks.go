@@ -6,18 +6,18 @@ import (
 	"distaff/io/bins"
 )
 
-// A character holds two dots across and four down, which are about square.
+// A Braille character holds two dots across and four down, whose distances are about equal.
 const (
 	dotsAcross = 2
 	dotsDown   = 4
 )
 
-// charset is what a picture in characters is made of.
+// charset is the set of characters that a picture in text consists of.
 type charset struct {
-	shades  []rune // for classes, few entries first
-	braille bool   // there are dots
+	shades  []rune // for classes, in ascending order of counts
+	braille bool   // Braille characters are allowed
 	dash    string
-	// The frame: corners from the top left on, clockwise, then the lines across and down.
+	// corners of the frame clockwise from the top left, then the horizontal and the vertical line
 	frame [6]string
 }
 
@@ -28,11 +28,11 @@ var (
 		frame: [6]string{"+", "+", "+", "+", "-", "|"}}
 )
 
-// zoom is how many dots a bin takes down and across: 1, 2, or a multiple of 4, so that a character
-// holds whole bins or a bin whole characters.
+// zoom returns the size of a bin in dots, down and across. Each is 1, 2 or a multiple of 4, so that
+// a character holds whole bins or a bin occupies whole characters.
 func zoom(g *bins.Grid, longest int) [2]int {
 	sides, proportional := extents(g.Size, longest)
-	if g.Modes[0] < 0 { // two lines high
+	if g.Modes[0] < 0 { // a strip is two lines high
 		sides, proportional = [2]int{2 * dotsDown, min(longest, 2*dotsDown*g.Bins[1])}, false
 	}
 	var z [2]int
@@ -54,8 +54,9 @@ func zoom(g *bins.Grid, longest int) [2]int {
 	return [2]int{max(1, z[0]), max(1, z[1])}
 }
 
-// marks is a grid in characters, and what they mean. Where characters hold several bins and at most
-// half of the bins have an entry, each bin is a dot (Braille); elsewhere characters are shades.
+// marks returns a grid as rows of characters, and a legend. If a character holds several bins and
+// at most half of the bins have an entry, each bin is a Braille dot. Otherwise the characters are
+// shades.
 func marks(g *bins.Grid, longest int, set charset) (rows []string, legend []string) {
 	z := zoom(g, longest)
 	several := z[0] < dotsDown || z[1] < dotsAcross
@@ -66,7 +67,7 @@ func marks(g *bins.Grid, longest int, set charset) (rows []string, legend []stri
 	return shades(g, [2]int{max(1, z[0]/dotsDown), max(1, z[1]/dotsAcross)}, set)
 }
 
-// dotBits are the bits of a Braille character's dots, by row and column.
+// dotBits holds the bit of each dot of a Braille character, by row and column.
 var dotBits = [dotsDown][dotsAcross]rune{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
 func braille(g *bins.Grid, z [2]int) []string {
@@ -92,7 +93,7 @@ func braille(g *bins.Grid, z [2]int) []string {
 	return rows
 }
 
-// brailleLegend tells how many entries a dot stands for.
+// brailleLegend says how many entries a dot represents.
 func brailleLegend(g *bins.Grid, set charset) []string {
 	s := newScale(g, 1)
 	if len(s.classes) == 0 {
@@ -102,7 +103,8 @@ func brailleLegend(g *bins.Grid, set charset) []string {
 	return append(binWords("a dot:", g), "with "+c.entries(set.dash))
 }
 
-// binWords tells of a grid's bins in pieces that a line may end between.
+// binWords describes the size of a grid's bins, after the word what. Lines may break between the
+// pieces.
 func binWords(what string, g *bins.Grid) []string {
 	n, noun, _ := strings.Cut(bin(g), " c")
 	return []string{what, "a bin of", n, "c" + noun}

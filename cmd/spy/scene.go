@@ -13,34 +13,34 @@ import (
 
 // Sizes in a drawing, in its unit.
 const (
-	largest   = 512 // the longer side of the grid of one view
-	least     = 48  // and of each of a great many
-	allSides  = 640 // what decides in between
-	mostCell  = 32  // the side of a bin
-	stripHigh = 40  // of a strip
-	page      = 20  // the margin of the page
-	between   = 28  // of two views
-	titleSize = 16
-	textSize  = 12
-	tickSize  = 10
-	tickMark  = 4
-	swatch    = 12
-	lineHigh  = 16
-	mostNamed = 9 // classes of counts
+	maxSide     = 512 // longer side of the grid if there is one view
+	minSide     = 48  // longer side of the grid if there are very many views
+	allSides    = 640 // divided by the root of the number of views in between
+	maxCell     = 32  // largest side of a bin
+	stripHeight = 40  // height of a strip
+	page        = 20  // margin of the page
+	between     = 28  // distance of two views
+	titleSize   = 16
+	textSize    = 12
+	tickSize    = 10
+	tickMark    = 4
+	swatch      = 12
+	lineHeight  = 16
+	maxClasses  = 9 // largest number of classes of counts
 )
 
-// DrawnLongest is the longer side of a view, in bins, in a drawing of that many.
+// DrawnLongest returns the longer side of a view in bins, for a drawing of views views.
 func DrawnLongest(views int) int {
-	return max(least, min(largest, int(allSides/math.Sqrt(float64(max(views, 1))))))
+	return max(minSide, min(maxSide, int(allSides/math.Sqrt(float64(max(views, 1))))))
 }
 
-// SVG draws the picture as SVG.
+// SVG writes the picture as SVG.
 func (p *Picture) SVG(w io.Writer) error { return p.scene().SVG(w) }
 
-// PNG draws the picture as PNG.
+// PNG writes the picture as PNG.
 func (p *Picture) PNG(w io.Writer) error { return p.scene().PNG(w) }
 
-// scene draws a title, and below it the views in rows and columns.
+// scene draws the title, and below it the views in rows and columns.
 func (p *Picture) scene() *picture.Picture {
 	s := &scene{Picture: picture.Picture{Title: p.Name, About: p.summary()}}
 	columns := int(math.Ceil(math.Sqrt(float64(len(p.Grids)))))
@@ -50,7 +50,7 @@ func (p *Picture) scene() *picture.Picture {
 		w, _ := new(scene).view(g, longest, 0, 0)
 		wide[k%columns] = max(wide[k%columns], w)
 	}
-	x, top, high := 0.0, float64(page+titleSize+lineHigh+20), 0.0
+	x, top, high := 0.0, float64(page+titleSize+lineHeight+20), 0.0
 	for k, g := range p.Grids {
 		if k%columns == 0 {
 			if k > 0 {
@@ -70,26 +70,26 @@ func (p *Picture) scene() *picture.Picture {
 		name = shorten(s.Title, n)
 	}
 	s.Write(picture.Text{X: page, Y: page + titleSize - 2, Size: titleSize, Bold: true, Text: name})
-	s.text(page, page+titleSize+lineHigh, textSize, 0, s.About)
+	s.text(page, page+titleSize+lineHeight, textSize, 0, s.About)
 	return &s.Picture
 }
 
-// scene is a drawing in the making.
+// scene is a drawing under construction.
 type scene struct{ picture.Picture }
 
 func (s *scene) text(x, y, size, anchor float64, text string) {
 	s.Write(picture.Text{X: x, Y: y, Size: size, Anchor: anchor, Text: text})
 }
 
-// room returns how wide a text is at most in the fonts that a program may show an SVG file with.
+// room returns the maximum width of a text in the fonts that a program may use for an SVG file.
 func room(text string, size float64) float64 { return 1.15 * picture.Width(text, size, false) }
 
-// tint returns the color of a place between few entries (0) and many (1). Many entries are dark.
-// The bright end of the scale, which is near the page's color, is left out, so that a single
-// entry is seen.
+// tint returns the color for a position between few entries (0) and many (1). Many entries are
+// dark. The bright end of the scale is left out because it resembles the page, and a single entry
+// must be visible.
 func tint(at float64) color.RGBA { return picture.Viridis(0.7 - 0.7*at) }
 
-// image returns a grid whose bins are sx by sy as an image.
+// image returns a grid as an image with bins of sx by sy.
 func (s *scale) image(g *bins.Grid, sx, sy float64) image.Image {
 	colors := color.Palette{picture.Paper}
 	for k := range s.classes {
@@ -106,9 +106,9 @@ func (s *scale) image(g *bins.Grid, sx, sy float64) image.Image {
 	return m
 }
 
-// view draws a view whose top left corner is at x, y, and returns how much room it takes.
+// view draws a view whose top left corner is at x, y. It returns the width and height of the view.
 func (s *scene) view(g *bins.Grid, longest int, x, y float64) (w, h float64) {
-	classes := newScale(g, mostNamed)
+	classes := newScale(g, maxClasses)
 	sx, sy := cell(g, longest)
 	w, h = max(sx*float64(g.Bins[1]), 1), max(sy*float64(g.Bins[0]), 1)
 	perAcross, perDown := sx/float64(g.Width[1]), sy/float64(g.Width[0])
@@ -119,9 +119,9 @@ func (s *scene) view(g *bins.Grid, longest int, x, y float64) (w, h float64) {
 		for _, t := range down {
 			left = max(left, room(t.text, tickSize))
 		}
-		left += lineHigh + tickMark + 4
+		left += lineHeight + tickMark + 4
 	}
-	above := float64(lineHigh + tickSize + tickMark + 4)
+	above := float64(lineHeight + tickSize + tickMark + 4)
 	px, py := math.Ceil(x+left), math.Ceil(y+above)
 	if len(classes.classes) > 0 {
 		s.Image(px, py, classes.image(g, sx, sy))
@@ -144,7 +144,7 @@ func (s *scene) view(g *bins.Grid, longest int, x, y float64) (w, h float64) {
 	if g.Modes[0] >= 0 {
 		name := fmt.Sprintf("mode %d: %d", g.Modes[0], g.Size[0])
 		l := picture.Text{X: x + textSize, Y: py + h/2, Size: textSize, Anchor: 0.5, Up: true, Text: name}
-		if n := room(name, textSize); n > h { // its end is at the top
+		if n := room(name, textSize); n > h { // a longer name ends at the top of the grid
 			l.Y, l.Anchor, high = py, 1, n
 		}
 		s.Write(l)
@@ -162,11 +162,11 @@ func (s *scene) mark(x1, y1, x2, y2 float64) {
 	s.Path(picture.Faint, 1, nil, picture.Point{X: x1, Y: y1}, picture.Point{X: x2, Y: y2})
 }
 
-// legend tells what a view's colors mean.
+// legend draws the legend of a view's colors, and returns its width and height.
 func (s *scene) legend(g *bins.Grid, classes *scale, x, y float64) (w, h float64) {
 	line := func(indent float64, text string) {
 		s.text(x+indent, y+h+textSize-2, textSize, 0, text)
-		w, h = max(w, indent+room(text, textSize)), h+lineHigh
+		w, h = max(w, indent+room(text, textSize)), h+lineHeight
 	}
 	if len(classes.classes) == 0 {
 		line(0, "no entry")
@@ -182,11 +182,11 @@ func (s *scene) legend(g *bins.Grid, classes *scale, x, y float64) (w, h float64
 	return w, h
 }
 
-// cell is the sides of a bin in a drawing: a whole number of half pixels where bins are many, so
-// that all are alike.
+// cell returns the sides of a bin in a drawing. They are whole numbers of half pixels, so that all
+// bins have the same size.
 func cell(g *bins.Grid, longest int) (sx, sy float64) {
 	if g.Modes[0] < 0 {
-		return side(longest, g.Bins[1]), stripHigh
+		return side(longest, g.Bins[1]), stripHeight
 	}
 	sides, proportional := extents(g.Size, longest)
 	sy, sx = side(sides[0], g.Bins[0]), side(sides[1], g.Bins[1])
@@ -198,5 +198,5 @@ func cell(g *bins.Grid, longest int) (sx, sy float64) {
 }
 
 func side(length, bins int) float64 {
-	return min(mostCell, max(1, math.Floor(2*float64(length)/float64(max(bins, 1)))/2))
+	return min(maxCell, max(1, math.Floor(2*float64(length)/float64(max(bins, 1)))/2))
 }

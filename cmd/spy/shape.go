@@ -2,12 +2,12 @@ package spy
 
 import "distaff/io/bins"
 
-// maxRatio is how many times as long as the other a side of a view is at most: a matrix that is
-// taller or wider than that is drawn so, with bins that have fewer coordinates in its short mode.
+// maxRatio is the largest ratio of the sides of a view. A matrix that is taller or wider is drawn
+// with this ratio, and its bins cover fewer coordinates in the short mode.
 const maxRatio = 3
 
-// extents are the sides of a view, down and across, the longer one of that length; proportional
-// tells whether their ratio is that of the sizes.
+// extents returns the sides of a view, down and across. The longer side is longest. proportional
+// reports whether the sides have the same ratio as size.
 func extents(size [2]int64, longest int) (sides [2]int, proportional bool) {
 	ratio := float64(max(size[0], 1)) / float64(max(size[1], 1))
 	long, short := 0, 1
@@ -20,8 +20,8 @@ func extents(size [2]int64, longest int) (sides [2]int, proportional bool) {
 	return sides, proportional
 }
 
-// width is how many coordinates a bin has where a view has room for as many bins as its sides
-// are long. It is the same for both modes of a view that is proportional.
+// width returns how many coordinates of each mode a bin covers, if the view has one bin for each
+// unit of its sides. It is the same for both modes of a proportional view.
 func width(size [2]int64, longest int) [2]int64 {
 	sides, proportional := extents(size, longest)
 	var w [2]int64
@@ -35,8 +35,8 @@ func width(size [2]int64, longest int) [2]int64 {
 	return w
 }
 
-// Views are what to count for a picture of these modes in which a view's longer side is at most
-// longest(size) bins.
+// Views returns the views to count for a picture of the given pairs of modes. longest returns the
+// largest number of bins on the longer side of a view with the given sizes.
 func Views(modes [][2]int, longest func(size [2]int64) int) []bins.View {
 	views := make([]bins.View, len(modes))
 	for k, m := range modes {

@@ -1,19 +1,19 @@
-// Package spy draws where the entries of a tensor lie: a picture of a matrix, of each pair of a
-// tensor's modes, or of one mode as a strip. What is drawn are the counts of package
-// io/bins; nothing here reads a file.
+// Package spy draws a picture of the positions of a tensor's entries: of a matrix, of each pair of
+// a tensor's modes, or of one mode as a strip. It draws counts from package io/bins, and does not
+// read files itself.
 //
-// The first coordinate is at the top left, as a matrix is written. A bin has the color, or the
-// shade, of a class of counts; classes are even steps, or steps of equal ratio where the counts
-// span more than two decades. A bin without an entry is left blank, and one with a single entry of
-// millions is not.
+// The first coordinate is at the top left, as in a printed matrix. A bin has the color or the shade
+// of its class of counts. Classes have equal widths, or equal ratios if the counts span more than
+// two decades. A bin without an entry is blank. A bin with an entry never is, even if other bins
+// have millions.
 //
 // # Files
 //
-//	spy.go      views of a tensor; what a picture is made of
-//	shape.go    the sides of a view, and how wide its bins are
+//	spy.go      views of a tensor and the picture of them
+//	shape.go    sides of a view and width of its bins
 //	classes.go  classes of counts
 //	text.go     a picture in characters
-//	marks.go    characters that stand for bins
+//	marks.go    characters for bins
 //	scene.go    a picture as a drawing: SVG and PNG
 //	ticks.go    coordinates along an axis
 package spy
@@ -28,22 +28,22 @@ import (
 	"distaff/io/tcs"
 )
 
-// Picture is what is to be drawn of a tensor.
+// Picture is the picture of a tensor.
 type Picture struct {
-	Name    string // of the file, without its folder
+	Name    string // name of the file, without its folder
 	Dims    []int64
 	Entries int64
 	Grids   []*bins.Grid
 }
 
-// New is the picture of what was counted in a file.
+// New returns the picture of the counts c of the file called name.
 func New(name string, c *bins.Counted) *Picture {
 	return &Picture{Name: tcs.Printable(filepath.Base(name)), Dims: c.Dims, Entries: c.Entries,
 		Grids: c.Grids}
 }
 
-// Modes are the views of a tensor of that order: the modes that go down and across. For a vector
-// there is one, a strip (-1 down); else one for each pair.
+// Modes returns the views of a tensor of the given order: pairs of the modes that go down and
+// across. A vector has one view, a strip, whose mode down is -1.
 func Modes(order int) [][2]int {
 	if order == 1 {
 		return [][2]int{{-1, 0}}
@@ -57,7 +57,7 @@ func Modes(order int) [][2]int {
 	return all
 }
 
-// summary tells sizes and entries.
+// summary returns the sizes and the number of entries.
 func (p *Picture) summary() string {
 	s := tcs.Count(p.Entries, "entry")
 	space := 1.0
@@ -75,7 +75,7 @@ func (p *Picture) summary() string {
 	return strings.Join(sizes, " x ") + ", " + s
 }
 
-// bin tells how large a grid's bins are: "3 x 3 coordinates".
+// bin returns the size of a grid's bins, such as "3 x 3 coordinates".
 func bin(g *bins.Grid) string {
 	if g.Modes[0] < 0 {
 		return tcs.Count(g.Width[1], "coordinate")
@@ -83,7 +83,7 @@ func bin(g *bins.Grid) string {
 	return fmt.Sprintf("%d x %d coordinates", g.Width[0], g.Width[1])
 }
 
-// shorten cuts the middle out of a text of more than n characters.
+// shorten cuts characters out of the middle of a text if it has more than n.
 func shorten(s string, n int) string {
 	r := []rune(s)
 	if n = max(n, 5); len(r) <= n {

@@ -348,7 +348,7 @@ func drawn(t *testing.T, p *Picture) ([]byte, element) {
 // grid's classes, and that bins are that many pixels wide and high.
 func checkBins(t *testing.T, m image.Image, x, y, w, h int, g *bins.Grid) {
 	t.Helper()
-	s := newScale(g, mostNamed)
+	s := newScale(g, maxClasses)
 	for i := range g.Bins[0] {
 		for j, n := range g.Row(i) {
 			want := picture.Paper
@@ -406,7 +406,7 @@ func TestSVGSize(t *testing.T) {
 	for _, c := range []struct {
 		g    *bins.Grid
 		most int
-	}{{random(largest, 1, 1), 20 << 10}, {random(largest, 0.9, 100000), 3 << 20}} {
+	}{{random(maxSide, 1, 1), 20 << 10}, {random(maxSide, 0.9, 100000), 3 << 20}} {
 		text, _ := drawn(t, &Picture{Grids: []*bins.Grid{c.g}})
 		if len(text) > c.most {
 			t.Errorf("got %d bytes, want at most %d", len(text), c.most)

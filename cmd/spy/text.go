@@ -9,52 +9,52 @@ import (
 	"distaff/io/bins"
 )
 
-// Page is what a picture in characters is written on.
+// Page describes the page for a picture in characters.
 type Page struct {
-	Columns int  // characters in a line; the picture takes 24 at least
-	Unicode bool // else plain ASCII
+	Columns int  // characters in a line; a picture uses at least 24
+	Unicode bool // false restricts the picture to ASCII
 }
 
 const (
-	leastPanel = 38 // characters of a panel beside another
-	mostAcross = 80 // characters of a panel's grid
-	panelGap   = 2
+	minPanel  = 38 // smallest width of a panel that has neighbours, in characters
+	maxAcross = 80 // largest width of a panel's grid, in characters
+	panelGap  = 2
 )
 
-// panels is how many views stand side by side, and how wide one of them is.
-func (p Page) panels(views int) (beside, wide int) {
+// panels returns how many views are next to each other in a line, and the width of one of them.
+func (p Page) panels(views int) (perLine, wide int) {
 	columns := max(p.Columns, 24)
-	beside = max(1, min(views, (columns+panelGap)/(leastPanel+panelGap)))
-	return beside, (columns - (beside-1)*panelGap) / beside
+	perLine = max(1, min(views, (columns+panelGap)/(minPanel+panelGap)))
+	return perLine, (columns - (perLine-1)*panelGap) / perLine
 }
 
-// Longest is the longer side of a view, in bins, where that many are drawn; Most what it is at
-// most.
+// Longest returns a function that returns the longer side of a view with the given sizes, in bins.
+// views is the number of views in the picture.
 func (p Page) Longest(views int) func(size [2]int64) int {
 	_, wide := p.panels(views)
 	return func(size [2]int64) int {
-		return dotsAcross * max(4, min(mostAcross, wide-3-margin(size[0])))
+		return dotsAcross * max(4, min(maxAcross, wide-3-margin(size[0])))
 	}
 }
 
-// Most is what Longest is at most.
-func (p Page) Most() int { return dotsAcross * mostAcross }
+// Most returns the largest result of Longest.
+func (p Page) Most() int { return dotsAcross * maxAcross }
 
-// margin is the characters before a grid's frame, for its first and last coordinate down.
+// margin returns the width of the column of coordinates to the left of a grid.
 func margin(size int64) int { return len(fmt.Sprint(size)) }
 
-// Text draws the picture in characters.
+// Text writes the picture in characters.
 func (p *Picture) Text(w io.Writer, page Page) error {
 	set := asciiSet
 	if page.Unicode {
 		set = unicodeSet
 	}
-	beside, wide := page.panels(len(p.Grids))
+	perLine, wide := page.panels(len(p.Grids))
 	longest := page.Longest(len(p.Grids))
 	lines := wrap([]string{p.Name + ":", p.summary()}, max(page.Columns, 24))
-	for at := 0; at < len(p.Grids); at += beside {
+	for at := 0; at < len(p.Grids); at += perLine {
 		var group [][]string
-		for _, g := range p.Grids[at:min(at+beside, len(p.Grids))] {
+		for _, g := range p.Grids[at:min(at+perLine, len(p.Grids))] {
 			group = append(group, panel(g, longest(g.Size), wide, set))
 		}
 		if len(p.Grids) > 1 {
@@ -66,8 +66,8 @@ func (p *Picture) Text(w io.Writer, page Page) error {
 	return err
 }
 
-// panel is one view, with its frame, the first and the last coordinate of each side, and what its
-// marks mean.
+// panel returns the lines of one view: title, frame, the first and the last coordinate of each
+// side, and legend.
 func panel(g *bins.Grid, longest, wide int, set charset) []string {
 	rows, legend := marks(g, longest, set)
 	across := 1
@@ -110,7 +110,8 @@ func panel(g *bins.Grid, longest, wide int, set charset) []string {
 	return append(out, wrap(legend, wide)...)
 }
 
-// ends are the names of the first and the last coordinate of a mode, where it has them.
+// ends returns the labels of the first and the last coordinate of a mode. The second label is empty
+// if size is below 2.
 func ends(size int64) [2]string {
 	switch size {
 	case 0:
@@ -121,7 +122,7 @@ func ends(size int64) [2]string {
 	return [2]string{"1", fmt.Sprint(size)}
 }
 
-// wrap puts words into lines of at most that many characters, where they fit.
+// wrap joins words to lines of at most columns characters. A longer word has a line of its own.
 func wrap(words []string, columns int) []string {
 	var lines []string
 	for _, w := range words {
@@ -135,7 +136,7 @@ func wrap(words []string, columns int) []string {
 	return lines
 }
 
-// abreast puts panels side by side, each that many characters wide with the gap.
+// abreast puts panels next to each other, each columns characters wide including the gap.
 func abreast(panels [][]string, columns int) []string {
 	var lines []string
 	for k, p := range panels {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// tick is a coordinate that is named along an axis.
+// tick is a labelled coordinate on an axis.
 type tick struct {
-	at   float64 // from the start of the axis, in its unit
+	at   float64 // distance from the start of the axis
 	text string
 }
 
-// ticks names coordinates, which count from 1, along an axis of that size and length, with at least
-// gap between one and the next: multiples of 1, 2 or 5 times a power of ten.
+// ticks returns labelled coordinates, counted from 1, for a mode of the given size on an axis of
+// the given length. They are multiples of 1, 2 or 5 times a power of ten, at least gap apart.
 func ticks(size int64, length, gap float64) []tick {
 	if size == 0 {
 		return nil
@@ -33,7 +33,7 @@ func ticks(size int64, length, gap float64) []tick {
 	return out
 }
 
-// short prints a whole number of few digits: 20000, 300k, 1.2M.
+// short formats a whole number with few digits: 20000, 300k, 1.2M.
 func short(n float64) string {
 	if n < 1e5 {
 		return strconv.FormatFloat(n, 'f', -1, 64)
