@@ -2,22 +2,25 @@ package partition
 
 import "slices"
 
-// Image says that an axis has the ranges of another tensor's ordered axis, whose coordinates its
-// modes share: in each range it has the coordinates of the smallest box that holds the tuples
-// there, so that ranges overlap.
+// Image describes an axis whose ranges follow from the ranges of an ordered axis of another tensor.
+// The axis's modes share coordinates with modes of the ordered axis. Each range of the axis is the
+// smallest box that contains the coordinates of the tuples in the same range of the ordered axis.
+// Ranges of the axis may therefore overlap.
 type Image struct {
-	Of    *Axis   // which is ordered
-	Sizes []int64 // of its modes
-	// for each of the modes of the axis that is the image, which of Of.Modes has its coordinates
+	Of    *Axis   // the ordered axis
+	Sizes []int64 // sizes of the modes of Of
+	// for each mode of the image's axis, the index in Of.Modes of the mode with the same
+	// coordinates
 	Shows []int
 }
 
-// Overlaps tells whether pieces may have coordinates in common.
+// Overlaps reports whether pieces may have coordinates in common.
 func (p *Partition) Overlaps() bool {
 	return slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Image != nil })
 }
 
-// bound sets the ranges of the modes of the image in a box to those of range i.
+// bound sets box[m] to the coordinates of range i, for each mode m of modes, the modes of the
+// image's axis.
 func (x *Image) bound(modes []int, i int64, box [][2]int64) {
 	own := x.Of.Bounds(i, x.Sizes)
 	for k, m := range modes {

@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/place"
 )
 
-// Located tells whether the ranges are known: always, but of an ordered axis, whose keys come from
-// the tensor's entries, and of its images.
+// Located reports whether the ranges are known. The ranges of an ordered axis and of its images are
+// unknown until its keys are computed from the tensor's entries.
 func (a *Axis) Located() bool {
 	if a.Image != nil {
 		return a.Image.Of.Located()
@@ -16,14 +16,14 @@ func (a *Axis) Located() bool {
 	return a.Ordered == nil || a.Keys != nil
 }
 
-// Range is the number of the range of an ordered axis that holds a tuple of coordinates of its
-// modes.
+// Range returns the index of the range of an ordered axis that contains the tuple key of
+// coordinates.
 func (a *Axis) Range(key []int64) int64 {
 	last := len(a.Keys) - 2
 	return int64(sort.Search(last, func(k int) bool { return slices.Compare(key, a.Keys[k+1]) < 0 }))
 }
 
-// Ordered is the ordered axis of the partition, of which it has one at most; nil for none.
+// Ordered returns the ordered axis of the partition, or nil. A partition has at most one.
 func (p *Partition) Ordered() *Axis {
 	for k := range p.Axes {
 		if p.Axes[k].Ordered != nil {
@@ -33,19 +33,19 @@ func (p *Partition) Ordered() *Axis {
 	return nil
 }
 
-// Given tells whether all pieces are known whatever the tensor's entries are.
+// Given reports whether all pieces are known without reading the tensor's entries.
 func (p *Partition) Given() bool {
 	return !slices.ContainsFunc(p.Axes,
 		func(a Axis) bool { return a.Ordered != nil || a.Image != nil })
 }
 
-// Located tells whether all pieces are known.
+// Located reports whether all pieces are known.
 func (p *Partition) Located() bool {
 	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return !a.Located() })
 }
 
-// Guess locates an ordered axis, of a tensor of these sizes and about so many entries, as if these
-// were spread evenly.
+// Guess sets the keys of an ordered axis under the assumption that the entries are spread evenly.
+// dims holds the sizes of the tensor's modes, and entries is the estimated number of its entries.
 func (a *Axis) Guess(dims []int64, entries float64) {
 	of := make([]int64, len(a.Modes))
 	for k, m := range a.Modes {
@@ -54,8 +54,8 @@ func (a *Axis) Guess(dims []int64, entries float64) {
 	a.Keys, a.Guessed, a.Entries = a.Ordered.Even(of), true, entries
 }
 
-// GuessedIn is the axis, of p or of a partition whose parts those of p are images of, that cuts
-// mode m and is located by a guess; nil for none.
+// GuessedIn returns the axis that cuts mode m, if its ranges are a guess. If the axis of p is an
+// image, it returns the ordered axis of the other tensor. Otherwise it returns nil.
 func (p *Partition) GuessedIn(m int) *Axis {
 	for k := range p.Axes {
 		a := &p.Axes[k]
@@ -72,14 +72,14 @@ func (p *Partition) GuessedIn(m int) *Axis {
 	return nil
 }
 
-// Guessed tells whether some pieces are known by a guess alone.
+// Guessed reports whether some pieces are guesses.
 func (p *Partition) Guessed() bool {
 	return slices.ContainsFunc(p.Axes,
 		func(a Axis) bool { return a.Guessed || a.Image != nil && a.Image.Of.Guessed })
 }
 
-// Keys are those between which piece b lies along its ordered axis: its tuples begin at from, and
-// come before to; nil is open.
+// Keys returns the keys that bound piece b along the ordered axis: its tuples start at from and
+// come before to. nil means that the piece is unbounded on that side.
 func (p *Partition) Keys(b Piece) (from, to []int64) {
 	for k := len(p.Axes) - 1; k >= 0; k-- {
 		a := &p.Axes[k]
@@ -92,7 +92,7 @@ func (p *Partition) Keys(b Piece) (from, to []int64) {
 	return nil, nil
 }
 
-// bound sets the ranges of the axis's modes in a box to those of range i.
+// bound sets the ranges of the axis's modes in box to the bounds of range i.
 func (a *Axis) bound(i int64, sizes []int64, box [][2]int64) {
 	own := make([]int64, len(a.Modes))
 	for k, m := range a.Modes {
@@ -103,8 +103,9 @@ func (a *Axis) bound(i int64, sizes []int64, box [][2]int64) {
 	}
 }
 
-// Bounds is the smallest box that holds the tuples of range i of an ordered axis, in the order of
-// its modes, which have these sizes; before the axis is located, that of an even cut of the first.
+// Bounds returns the smallest box that contains the tuples of range i of an ordered axis, in the
+// order of the axis's modes. own holds the sizes of these modes. If the axis is not located, Bounds
+// returns the box of an even cut of its first mode.
 func (a *Axis) Bounds(i int64, own []int64) [][2]int64 {
 	if a.Keys != nil && !a.Wide {
 		return Bounds(a.Keys[i], a.Keys[i+1], own)
@@ -120,8 +121,9 @@ func (a *Axis) Bounds(i int64, own []int64) [][2]int64 {
 	return box
 }
 
-// Bounds is the smallest box, of the modes of the keys, that holds the tuples of coordinates below
-// these sizes from lo on and before hi; nil is open. A box of none is empty in its first mode.
+// Bounds returns the smallest box that contains all tuples of coordinates below sizes, from lo
+// inclusive to hi exclusive. A nil lo or hi leaves that side unbounded. If no tuple exists, the
+// first mode of the box is empty.
 func Bounds(lo, hi []int64, sizes []int64) [][2]int64 {
 	box := make([][2]int64, len(sizes))
 	for k, n := range sizes {
@@ -149,8 +151,9 @@ func Bounds(lo, hi []int64, sizes []int64) [][2]int64 {
 	return box
 }
 
-// Boxes are disjoint boxes, of the modes of the keys, that together are the tuples of coordinates
-// below these sizes from lo on and before hi, in order; nil is open.
+// Boxes returns disjoint boxes that together contain exactly the tuples of coordinates below sizes,
+// from lo inclusive to hi exclusive. The boxes are in lexicographic order. A nil lo or hi leaves
+// that side unbounded.
 func Boxes(lo, hi []int64, sizes []int64) [][][2]int64 {
 	first, ok := firstFrom(lo, sizes)
 	last, before := lastBefore(hi, sizes)
@@ -162,9 +165,9 @@ func Boxes(lo, hi []int64, sizes []int64) [][][2]int64 {
 	return x.list
 }
 
-// Regions are disjoint boxes that together are the tuples of coordinates in a box of all modes that
-// lie between two keys of the modes order[0], order[1] and so on: the box itself where both are
-// open.
+// Regions returns disjoint boxes that together contain the tuples of coordinates of box between two
+// keys. The keys are coordinates of modes order[0], order[1] and so on. If both keys are nil, the
+// result is box itself.
 func Regions(box [][2]int64, from, to []int64, order []int, sizes []int64) [][][2]int64 {
 	n := max(len(from), len(to))
 	if n == 0 {
@@ -187,23 +190,23 @@ func Regions(box [][2]int64, from, to []int64, order []int, sizes []int64) [][][
 	return list
 }
 
-// boxing makes the list of Boxes.
+// boxing collects the list of Boxes.
 type boxing struct {
 	sizes []int64
-	box   [][2]int64 // of the modes so far
+	box   [][2]int64 // ranges of the first modes
 	list  [][][2]int64
 }
 
-// add adds the boxes of what lies from first to last, both with them, which agree in the modes
+// add adds the boxes of the tuples from first to last inclusive. Both tuples agree in the modes
 // before k.
 func (x *boxing) add(k int, first, last []int64) {
 	if k == len(x.sizes) {
 		x.list = append(x.list, slices.Clone(x.box))
 		return
 	}
-	least, most := make([]int64, len(x.sizes)), make([]int64, len(x.sizes))
+	zeros, ends := make([]int64, len(x.sizes)), make([]int64, len(x.sizes))
 	for j, n := range x.sizes {
-		most[j] = n - 1
+		ends[j] = n - 1
 	}
 	a, b := first[k], last[k]
 	if a == b {
@@ -211,12 +214,12 @@ func (x *boxing) add(k int, first, last []int64) {
 		x.add(k+1, first, last)
 		return
 	}
-	if !slices.Equal(first[k+1:], least[k+1:]) {
+	if !slices.Equal(first[k+1:], zeros[k+1:]) {
 		x.box[k] = [2]int64{a, a + 1}
-		x.add(k+1, first, most)
+		x.add(k+1, first, ends)
 		a++
 	}
-	open := !slices.Equal(last[k+1:], most[k+1:])
+	open := !slices.Equal(last[k+1:], ends[k+1:])
 	if open {
 		b--
 	}
@@ -229,11 +232,12 @@ func (x *boxing) add(k int, first, last []int64) {
 	}
 	if open {
 		x.box[k] = [2]int64{b + 1, b + 2}
-		x.add(k+1, least, last)
+		x.add(k+1, zeros, last)
 	}
 }
 
-// firstFrom is the first tuple below the sizes from a key on; false where there is none.
+// firstFrom returns the first tuple of coordinates below sizes that is not before key. It returns
+// false if there is none. key may be shorter than sizes.
 func firstFrom(key, sizes []int64) ([]int64, bool) {
 	first := make([]int64, len(sizes))
 	copy(first, key)
@@ -253,7 +257,8 @@ func firstFrom(key, sizes []int64) ([]int64, bool) {
 	return first, true
 }
 
-// lastBefore is the last tuple below the sizes before a key; false where there is none.
+// lastBefore returns the last tuple of coordinates below sizes that comes before key. It returns
+// false if there is none. A nil key comes after all tuples.
 func lastBefore(key, sizes []int64) ([]int64, bool) {
 	last := make([]int64, len(sizes))
 	if key == nil {

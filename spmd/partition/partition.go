@@ -1,7 +1,8 @@
-// Package partition says how a tensor is cut into pieces, and at which ranks each piece lives.
+// Package partition describes how a tensor is cut into pieces and which ranks own each piece.
 //
-// A mode is cut by coordinates, or the outermost modes together along the storage order, by keys
-// (ordered.go). Parts of a tensor that overlap are images of such cuts of another (image.go).
+// A mode can be cut by coordinates. Alternatively, the modes of the outermost levels are cut
+// together into ranges of tuples in storage order, between keys (ordered.go). Pieces that overlap
+// are images of the pieces of another tensor (image.go).
 package partition
 
 import (
@@ -10,33 +11,35 @@ import (
 	"distaff/codegen/place"
 )
 
-// Piece is the number of a piece: its ranges of the axes as one number, row-major.
+// Piece is the number of a piece: the indices of its ranges of all axes as one row-major number.
 type Piece int64
 
-// Axis is a list of modes that are cut alike: one mode, or several where an access names one
-// variable for all of them, whose pieces lie on the diagonal. Or it is ordered: its modes are those
-// of the outermost levels, and ranges of tuples of their coordinates are cut.
+// Axis is a list of modes that are cut together. There are three kinds. Usually an axis is one
+// mode, or several modes whose coordinates an access names by the same variable; its pieces then
+// are on the diagonal. An ordered axis has the modes of the outermost levels, and ranges of tuples
+// of their coordinates. An image has ranges that follow from the ordered axis of another tensor.
 type Axis struct {
 	Modes []int
-	Cuts  []int64 // range k is [Cuts[k], Cuts[k+1]), which may be empty
+	// range k is [Cuts[k], Cuts[k+1]), which may be empty; nil for the other kinds of axes
+	Cuts []int64
 
-	// Ordered is nil but for an ordered axis, whose Modes are Ordered.Modes and whose Cuts is nil.
-	// Range k has the tuples from Keys[k] on that come before Keys[k+1]; the first key is nil, which
-	// is before all, and so is the last, which is behind all. Keys is nil until the axis is located.
+	// Ordered is set for an ordered axis only. Modes then equals Ordered.Modes. Range k contains
+	// the tuples from Keys[k] inclusive to Keys[k+1] exclusive. The first and the last key are nil,
+	// which means unbounded. Keys is nil until the axis is located.
 	Ordered *place.Ordered
 	Keys    [][]int64
-	// Guessed says that Keys are those of entries that are spread evenly, in a plan that has not read
-	// them; Entries is then about how many these are.
+	// Guessed says that Keys were not computed from entries. A plan that has not read the entries
+	// assumes that they are spread evenly. Entries is then their estimated number.
 	Guessed bool
 	Entries float64
-	// Wide says that pieces are to have boxes of all coordinates of the modes of an ordered axis.
+	// Wide says that the boxes of pieces cover all coordinates of the modes of an ordered axis.
 	Wide bool
 
-	// Image is nil but for an axis of parts that overlap: its Cuts is nil.
+	// Image is set for an axis that is an image only.
 	Image *Image
 }
 
-// Ranges is the number of ranges.
+// Ranges returns the number of ranges.
 func (a *Axis) Ranges() int64 {
 	switch {
 	case a.Ordered != nil:
@@ -47,23 +50,24 @@ func (a *Axis) Ranges() int64 {
 	return int64(len(a.Cuts)) - 1
 }
 
-// Partition is how a tensor is cut.
+// Partition describes how a tensor is cut into pieces, and the owners of the pieces.
 type Partition struct {
-	Order int    // the number of modes
-	Axes  []Axis // in the order of their first modes; a mode of no axis is whole
-	// Owner is the rank where the piece at these ranges of the axes lives. It does not keep the slice.
+	Order int    // number of modes
+	Axes  []Axis // in the order of their first modes; a mode without an axis is not cut
+	// Owner returns the rank that owns the piece with ranges at of the axes. It must not retain at.
 	Owner func(at []int64) int
-	// Copies lists all ranks where that piece lives, its owner first; nil: at the owner alone.
+	// Copies returns all ranks that have a copy of the piece, its owner first. If Copies is nil,
+	// only the owner has the piece.
 	Copies func(at []int64) []int
 }
 
-// Whole is the partition of one piece, which lives at rank 0.
+// Whole returns the partition with a single piece, which rank 0 owns.
 func Whole(order int) *Partition {
 	return &Partition{Order: order, Owner: func([]int64) int { return 0 }}
 }
 
-// Evenly is the partition that cuts a mode of a tensor with these sizes evenly over the ranks; with
-// mode -1 rank 0 has the whole.
+// Evenly returns the partition that cuts a mode evenly over the ranks. sizes holds the sizes of all
+// modes. If mode is -1, rank 0 owns the whole tensor.
 func Evenly(sizes []int64, mode, ranks int) *Partition {
 	p := Whole(len(sizes))
 	if mode >= 0 && ranks > 1 {
@@ -73,7 +77,7 @@ func Evenly(sizes []int64, mode, ranks int) *Partition {
 	return p
 }
 
-// Pieces is the number of pieces.
+// Pieces returns the number of pieces.
 func (p *Partition) Pieces() int64 {
 	n := int64(1)
 	for k := range p.Axes {
@@ -82,7 +86,7 @@ func (p *Partition) Pieces() int64 {
 	return n
 }
 
-// Of is the piece at these ranges of the axes.
+// Of returns the piece with ranges at of the axes.
 func (p *Partition) Of(at []int64) Piece {
 	b := int64(0)
 	for k := range p.Axes {
@@ -91,7 +95,7 @@ func (p *Partition) Of(at []int64) Piece {
 	return Piece(b)
 }
 
-// At sets at to the ranges of the axes at which piece b is.
+// At sets at to the ranges of the axes of piece b.
 func (p *Partition) At(b Piece, at []int64) {
 	for k := len(p.Axes) - 1; k >= 0; k-- {
 		n := p.Axes[k].Ranges()
@@ -100,9 +104,10 @@ func (p *Partition) At(b Piece, at []int64) {
 	}
 }
 
-// Box is the half-open range of each mode that piece b covers, of a tensor with these sizes of its
-// modes. Of an ordered axis it is the smallest box that holds the piece's tuples, so that boxes of
-// neighbours may overlap, and before it is located that of an even cut of the outermost mode.
+// Box returns the half-open range of coordinates of piece b in each mode. sizes holds the sizes of
+// all modes. For an ordered axis, the box is the smallest one that contains the piece's tuples, so
+// that boxes of neighbours may overlap. If the ordered axis is not located, the box is an even cut
+// of its first mode.
 func (p *Partition) Box(b Piece, sizes []int64) [][2]int64 {
 	box := make([][2]int64, p.Order)
 	for m := range box {
@@ -127,10 +132,10 @@ func (p *Partition) Box(b Piece, sizes []int64) [][2]int64 {
 	return box
 }
 
-// OwnerOf is the rank where piece b lives; of several, the first.
+// OwnerOf returns the rank that owns piece b.
 func (p *Partition) OwnerOf(b Piece) int { return p.Owner(p.ranges(b)) }
 
-// Ranks lists all ranks where piece b lives, its owner first.
+// Ranks returns all ranks that have a copy of piece b, its owner first.
 func (p *Partition) Ranks(b Piece) []int {
 	at := p.ranges(b)
 	if p.Copies == nil {
@@ -139,19 +144,20 @@ func (p *Partition) Ranks(b Piece) []int {
 	return p.Copies(at)
 }
 
-// ranges are those of the axes at which piece b is.
+// ranges returns the ranges of the axes of piece b.
 func (p *Partition) ranges(b Piece) []int64 {
 	at := make([]int64, len(p.Axes))
 	p.At(b, at)
 	return at
 }
 
-// AxisOf is the axis of a mode, -1 for a mode that is whole.
+// AxisOf returns the index of the axis of a mode, or -1 if the mode is not cut.
 func (p *Partition) AxisOf(mode int) int {
 	return slices.IndexFunc(p.Axes, func(a Axis) bool { return slices.Contains(a.Modes, mode) })
 }
 
-// Diagonal tells whether some modes are cut alike, so that the pieces are not all of the tensor.
+// Diagonal reports whether some modes are cut together by coordinates. The pieces then do not cover
+// the whole tensor.
 func (p *Partition) Diagonal() bool {
 	return slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Cuts != nil && len(a.Modes) > 1 })
 }
