@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// freeLoops are the distributed loops that none of the equations has, so that ranks that differ in
-// their values alone need the same. There are none where a rank may be several points of the
-// machine.
+// freeLoops returns the distributed loops that occur in no equation. Ranks that differ only in the
+// values of these loops need the same pieces. It returns nil if a rank may run several points of
+// the machine.
 func (f *Flow) freeLoops(eqs []equation) (free []int) {
 	if f.t.Reads != nil || !f.w.aligned || f.w.Nest.Machine.Points() > int64(f.w.Ranks) {
 		return nil
@@ -21,8 +21,8 @@ func (f *Flow) freeLoops(eqs []equation) (free []int) {
 	return free
 }
 
-// Alike yields all ranks, in lists of those that need the same pieces in the same instances. The
-// slice is used again for the next.
+// Alike yields lists of ranks that need the same pieces in the same instances. Each rank is in one
+// list. The slice is reused for the next list.
 func (f *Flow) Alike() iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		if len(f.free) == 0 {
@@ -49,8 +49,8 @@ func (f *Flow) Alike() iter.Seq[[]int] {
 	}
 }
 
-// firsts is, by rank, the first of those that need what it does: that whose free loops are at 0. It
-// is -1 where a rank runs nothing.
+// firsts returns, by rank, the first of the ranks that need the same pieces: the rank whose free
+// loops are at 0. The value is -1 if a rank runs nothing.
 func (f *Flow) firsts() []int {
 	if f.first != nil {
 		return f.first
@@ -74,10 +74,10 @@ func (f *Flow) firsts() []int {
 	return f.first
 }
 
-// atOnce appends the multicasts of a piece, found without a visit of the ranks that are alike;
-// false where it matters which of them fetch it, as some had it in the instance before or it lives
-// at several.
-func (f *Flow) atOnce(b int64, list []Multicast) ([]Multicast, bool) {
+// multicastsAlike appends the multicasts of piece b without visiting every rank of a list of Alike.
+// It returns false if the ranks of a list may fetch the piece from different ranks: because some
+// ranks needed it in the instance before, or because several ranks own it.
+func (f *Flow) multicastsAlike(b int64, list []Multicast) ([]Multicast, bool) {
 	homes := f.homes(b)
 	if len(f.free) == 0 || len(homes) > 1 {
 		return list, false
@@ -86,7 +86,7 @@ func (f *Flow) atOnce(b int64, list []Multicast) ([]Multicast, bool) {
 	for _, k := range f.free {
 		alike *= int(f.w.extents[k])
 	}
-	f.instant(f.found(f.some, b), func(_ int64, had, now []int) {
+	f.eachInstance(f.found(f.some, b), func(_ int64, had, now []int) {
 		to := 0
 		for _, r := range now {
 			if has(had, r) {

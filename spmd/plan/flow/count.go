@@ -2,17 +2,17 @@ package flow
 
 import "iter"
 
-// Need is a piece that a rank needs in an instance, by its number, row-major over the axes.
+// Need is a piece that a rank needs in an instance. Piece is its row-major number over the axes.
 type Need struct {
 	Piece int64
-	// it was not needed in the instance before, so that it comes, if it does not live at the rank
+	// the piece was not needed in the instance before: it is fetched unless the rank owns it
 	Comes bool
-	Homes []int // the ranks where it lives, sorted
+	Homes []int // ranks that own the piece, sorted
 }
 
-// Needs are the instances in which a rank reads something, with the pieces that it needs in them,
-// each once, in the order of their first use. It is Instances and Fetches for one that counts them:
-// the slice is used again for the next instance.
+// Needs yields the instances of a rank that read something. For each, it yields the needed pieces,
+// each once, in the order of their first use. It combines Instances and Fetches for callers that
+// only count. The slice is reused for the next instance.
 func (f *Flow) Needs(rank int) iter.Seq2[int64, []Need] {
 	return func(yield func(int64, []Need) bool) {
 		f.tabulate()
@@ -27,25 +27,25 @@ func (f *Flow) Needs(rank int) iter.Seq2[int64, []Need] {
 	}
 }
 
-// Multicast is a piece on its way from a rank to so many others.
+// Multicast is the transfer of a piece from rank From to To other ranks.
 type Multicast struct {
 	Piece    int64
 	From, To int
 }
 
-// Multicasts are those of all ranks and instances, by piece: Sends of all ranks for one that counts
-// them.
+// Multicasts yields the multicasts of all ranks and instances, grouped by piece. It serves callers
+// that only count, instead of Sends of every rank.
 func (f *Flow) Multicasts() iter.Seq[Multicast] {
 	return func(yield func(Multicast) bool) {
 		f.tabulate()
 		to := make([]int, f.w.Ranks)
-		var list []Multicast // of a piece
+		var list []Multicast // of one piece
 		for b := range f.pieces() {
 			if len(f.homes(b)) == f.w.Ranks {
 				continue
 			}
 			var ok bool
-			if list, ok = f.atOnce(b, list[:0]); !ok {
+			if list, ok = f.multicastsAlike(b, list[:0]); !ok {
 				list = f.oneByOne(b, list[:0], to)
 			}
 			for _, m := range list {
@@ -57,7 +57,7 @@ func (f *Flow) Multicasts() iter.Seq[Multicast] {
 	}
 }
 
-// oneByOne appends the multicasts of a piece. It uses to, which is all 0, and leaves it so.
+// oneByOne appends the multicasts of a piece. to must be all 0, and is all 0 again afterwards.
 func (f *Flow) oneByOne(b int64, list []Multicast, to []int) []Multicast {
 	f.eachUse(b, func(_ int64, had, now []int) {
 		f.roots = f.addRoots(b, had, now, to, f.roots[:0])
@@ -69,8 +69,9 @@ func (f *Flow) oneByOne(b int64, list []Multicast, to []int) []Multicast {
 	return list
 }
 
-// addRoots appends the ranks from which some of the ranks now fetch a piece, where those of had
-// needed it in the instance before, and adds to to how many do from each.
+// addRoots counts the sources of piece b in an instance. now lists the ranks that need it, and had
+// lists the ranks that needed it in the instance before. For each rank of now that fetches the
+// piece, it increments to[source]. It appends each source to roots when it first occurs.
 func (f *Flow) addRoots(b int64, had, now, to, roots []int) []int {
 	homes := f.homes(b)
 	for _, r := range now {

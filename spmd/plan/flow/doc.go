@@ -1,33 +1,33 @@
-// Package flow says which pieces of a tensor come to which rank when a nest of loops runs over
-// ranks, and from where.
+// Package flow computes which pieces of a tensor each rank receives, and from which ranks, when a
+// nest of loops runs over ranks.
 //
-// A point of a nest is the values of all its loops. The points of a rank run in the order of the
-// loops. The pieces of a tensor are brought when one of the loops of its scope goes on: an instance
-// of a scope is a longest run of a rank's points at which the scope's loops keep their values, and
-// instances are numbered from 0 at each rank. What a rank needs in an instance and did not need in
-// the one before, it fetches:
+// A point of a nest is one value for each loop. A rank runs its points in the order of the loops.
+// The scope of a tensor is the number of outermost loops whose iterations fetch its pieces. An
+// instance is a maximal sequence of a rank's points with the same values of the scope's loops. The
+// instances of a rank are numbered from 0. A rank fetches a piece in an instance if it needs the
+// piece in this instance and did not need it in the instance before. The source of the piece is:
 //
-//   - from itself, where the piece lives there;
-//   - else from a rank that needed it in the instance before, where instances are the same
-//     values of the loops at all ranks (Walk.Aligned) and the piece does not live at that rank anyway;
-//     of several the nearest, and where several could forward it and one at which it lives is as near, from that one;
-//   - else from the nearest of the ranks where it lives.
+//   - the rank itself, if it owns the piece;
+//   - otherwise a rank that is not an owner and needed the piece in the instance before. An
+//     instance must have the same values of the loops at all ranks (Walk.Aligned). If several ranks
+//     qualify, the nearest is the source, unless an owner is at least as near;
+//   - otherwise the nearest owner.
 //
-// The nearest is the rank whose coordinates differ in the fewest dimensions of the machine, of
-// several the lowest. All ranks that fetch a piece in the same instance from the same rank are one
-// multicast.
+// The nearest rank is the one whose coordinates differ in the fewest dimensions of the machine, and
+// among equals the lowest. All ranks that fetch a piece in the same instance from the same source
+// form one multicast.
 //
-// Who needs a piece is found by solving the digits of its chunks for the values of the loops,
-// not by a search over the points of all ranks.
+// The ranks that need a piece are found by solving equations for the values of the loops, given the
+// digits of the piece's chunks. The points of all ranks are not searched.
 //
 // # Files
 //
-//   - walk.go: the points of ranks, in the order in which they run
-//   - system.go: the points where chunks have given numbers
-//   - flow.go: tensors, their pieces, and the ranks where those live
+//   - walk.go: the points of each rank, in order
+//   - system.go: the points whose chunks have given numbers
+//   - flow.go: tensors, their pieces and the owners of the pieces
 //   - need.go: the pieces that a rank needs, and the ranks that need a piece
-//   - fetch.go: the pieces that come to a rank, and where they come from
-//   - send.go: the multicasts that a rank begins
-//   - count.go: what comes and goes, for one that counts it
-//   - alike.go: ranks that need the same
+//   - fetch.go: the pieces that a rank fetches, and their sources
+//   - send.go: the multicasts that a rank starts
+//   - count.go: fetches and multicasts for callers that only count
+//   - alike.go: ranks that need the same pieces
 package flow

@@ -2,15 +2,16 @@ package flow
 
 import "iter"
 
-// Fetch is a piece that comes to a rank at an instance of its scope, from the rank From. Where
-// that is the rank itself, the piece lives there and nothing travels.
+// Fetch is a piece that a rank fetches from rank From in instance T of its scope. If From is the
+// rank itself, it owns the piece and nothing is sent.
 type Fetch struct {
 	T    int64
-	At   []int64 // the chunks of its axes
+	At   []int64 // the chunks of the piece, one for each axis
 	From int
 }
 
-// Fetches are the pieces that come to a rank, in the order of its instances and of their first use.
+// Fetches yields the pieces that a rank fetches, in the order of its instances and of their first
+// use.
 func (f *Flow) Fetches(rank int) iter.Seq[Fetch] {
 	return func(yield func(Fetch) bool) {
 		var had []int
@@ -33,11 +34,12 @@ func (f *Flow) Fetches(rank int) iter.Seq[Fetch] {
 	}
 }
 
-// forwarding tells whether pieces come from ranks that needed them in the instance before.
+// forwarding reports whether ranks may fetch pieces from ranks that needed them in the instance
+// before.
 func (f *Flow) forwarding() bool { return f.w.aligned && !f.t.Direct }
 
-// holders puts into list the ranks that needed a piece in an instance, if instances can be
-// compared between ranks.
+// holders stores in list the ranks that needed piece b in instance t, and returns the list. The
+// list is empty if pieces are not forwarded.
 func (f *Flow) holders(list []int, t int64, b int64) []int {
 	if !f.forwarding() {
 		return list[:0]
@@ -45,8 +47,8 @@ func (f *Flow) holders(list []int, t int64, b int64) []int {
 	return f.readers(list, t, b)
 }
 
-// source is where a rank fetches a piece from that does not live there: one of those that had it
-// in the instance before, or one where it lives.
+// source returns the rank that sends piece b to a rank that does not own it: an owner or one of
+// had, the ranks that needed the piece in the instance before.
 func (f *Flow) source(rank int, b int64, had []int) int {
 	homes := f.homes(b)
 	forwarder, several := -1, false
@@ -66,8 +68,8 @@ func (f *Flow) source(rank int, b int64, had []int) int {
 	return home
 }
 
-// forwarder is the nearest to a rank of those that had a piece which does not live there, -1
-// for none; several tells whether there are more.
+// forwarder returns the rank of had that is nearest to rank and does not own the piece. It returns
+// -1 if there is none. several reports whether more ranks of had qualify. homes lists the owners.
 func (f *Flow) forwarder(rank int, homes, had []int) (nearest int, several bool) {
 	nearest = -1
 	for _, r := range had {
@@ -83,7 +85,8 @@ func (f *Flow) forwarder(rank int, homes, had []int) (nearest int, several bool)
 	return nearest, several
 }
 
-// nearer is which of a and b, where a is the lower, is nearer to a rank; a if both are as near.
+// nearer returns the one of ranks a and b that is nearer to rank, or a if both are equally near. a
+// must be less than b.
 func (f *Flow) nearer(rank, a, b int) int {
 	if f.w.distance(rank, b) < f.w.distance(rank, a) {
 		return b

@@ -6,39 +6,41 @@ import (
 	"distaff/codegen/place"
 )
 
-// Tensor is an operand as its flow sees it. Its functions must not keep the slices that they get,
-// and give the same for the same values.
+// Tensor describes an operand to package flow. Its functions must not retain the slices that they
+// get, and must return the same result for the same values.
 type Tensor struct {
-	Cut    []int                    // indices of Nest.Chunks, by axis of its partition
-	Owner  func(at []int64) int     // where the piece at these chunks of the axes lives
-	Copies func(at []int64) []int   // all ranks where it lives; nil: Owner alone
-	Scope  int                      // loops, a prefix of Nest.Loops, whose iterations bring its pieces
-	Reads  func(point []int64) bool // whether the leaf at a point reads it; nil: always
-	// whether there is no such piece, so that nobody needs it; nil: there are all
+	Cut   []int                // by axis of its partition, the index of its chunks in Nest.Chunks
+	Owner func(at []int64) int // returns the owner of the piece with chunks at
+	// returns all ranks with a copy, or is nil if only Owner has one
+	Copies func(at []int64) []int
+	Scope  int // number of outermost loops of the nest whose iterations fetch pieces
+	// reports whether the leaf at a point reads the tensor; nil means always
+	Reads func(point []int64) bool
+	// Lacks reports whether a piece does not exist, so that no rank needs it. nil means that all
+	// exist.
 	Lacks func(at []int64) bool
-	// Direct has every piece come from a rank where it lives.
+	// Direct makes owners the only sources of pieces.
 	Direct bool
 }
 
-// Flow is how the pieces of a tensor go between the ranks of a walk. It has working memory, so
-// that only one goroutine may use it at a time; its iterators may be nested.
+// Flow computes how the pieces of a tensor move between the ranks of a walk. It has working memory,
+// so that only one goroutine may use it at a time. Its iterators may be nested.
 type Flow struct {
 	w      *Walk
 	t      Tensor
 	chunks []*place.Chunks
-	counts []int64 // how many chunks there are along each axis
-	once   []bool  // the loops that run in order and change nothing for this tensor
-	times  []int   // the loops of the scope that run in order
-	steps  int64   // how many instances there are at each rank, where the walk is aligned
+	counts []int64 // by axis, the number of its chunks
+	once   []bool  // loops that are not distributed and do not affect this tensor
+	times  []int   // loops of the scope that are not distributed
+	steps  int64   // number of instances of each rank, if the walk is aligned
 
 	single bool // every instance of a rank has one piece
-	// the distributed loops that change nothing for this tensor, where all points of the machine are
-	// ranks
+	// distributed loops that do not affect this tensor, if each point of the machine is one rank
 	free   []int
-	all    *system // finds all loops
-	some   *system // finds all loops but the free ones
-	spread *system // finds the distributed loops, given those of times
-	inner  *system // finds the others, given these
+	all    *system // finds the values of all loops
+	some   *system // finds the values of all loops except the free ones
+	spread *system // finds the distributed loops, given the loops of times
+	inner  *system // finds the remaining loops, given the loops of times and the distributed ones
 
 	point, right, at []int64 // working memory of the systems
 	ranks            []int
@@ -46,22 +48,25 @@ type Flow struct {
 	roots            []int
 	now, had         []int
 	hit              bool
-	addRank, addUse  func() bool // what the systems call
+	addRank, addUse  func() bool // callbacks of the systems
 	test             func() bool
 
-	prefixes  map[int][]int64 // the instances of ranks, where the walk is not aligned
-	homePiece int64           // the piece whose ranks are in home; -1: none
+	// by rank, the numbers of its instances' scope values, if the walk is not aligned
+	prefixes  map[int][]int64
+	homePiece int64 // the piece whose owners are in home; -1 if home is not valid
 	home      []int
-	homeSets  [][]int // the ranks where pieces live, each list once, but for some that begin alike
-	homeOf    []int32 // by piece, which of them; nil: not yet found
-	first     []int   // see firsts
-	// of each rank, which of homeSets it is in and other ranks are not; nil: not yet found
+	homeSets  [][]int // different lists of owners; rarely, a list occurs twice
+	// by piece, the index of its owners in homeSets; nil until tabulate is called
+	homeOf []int32
+	first  []int // result of firsts; nil until it is called
+	// by rank, the indices of the homeSets that contain it but not all ranks; nil until livingAt is
+	// called
 	setsAt   [][]int32
-	piecesOf [][]int64 // the pieces of each of homeSets
-	slab     []int64   // memory for the pieces that are given out
+	piecesOf [][]int64 // by index of homeSets, the pieces with these owners
+	slab     []int64   // memory for the slices that chunksOf returns
 }
 
-// New returns the flow of a tensor.
+// New returns the flow of a tensor over a walk.
 func New(w *Walk, t Tensor) *Flow {
 	loops := len(w.extents)
 	f := &Flow{
@@ -83,7 +88,7 @@ func New(w *Walk, t Tensor) *Flow {
 	return f
 }
 
-// compile makes the systems of the equations of the tensor's chunks.
+// compile makes the systems for the equations of the tensor's chunks.
 func (f *Flow) compile(eqs []equation) {
 	var inner []int
 	known := slices.Clone(f.once)
@@ -105,10 +110,11 @@ func (f *Flow) compile(eqs []equation) {
 	}
 	f.single = f.w.aligned && len(inner) == 0
 	find := func(known []bool, loops []int) *system {
-		return newSystem(f.w.extents, eqs, known, sooner(eqs, known, loops))
+		return newSystem(f.w.extents, eqs, known, determinedFirst(eqs, known, loops))
 	}
 	f.free = f.freeLoops(eqs)
-	all := slices.Concat(f.times, f.w.spread, inner) // by instance first, as uses are wanted
+	// instances come first, because uses are listed by instance
+	all := slices.Concat(f.times, f.w.spread, inner)
 	f.all = find(f.once, all)
 	f.some = find(f.once, slices.DeleteFunc(all,
 		func(k int) bool { return slices.Contains(f.free, k) }))
@@ -119,7 +125,7 @@ func (f *Flow) compile(eqs []equation) {
 	f.inner = find(known, inner)
 }
 
-// piece is the number of the piece that the tensor has at a point: row-major over the axes.
+// piece returns the number of the piece that a point reads, row-major over the axes.
 func (f *Flow) piece(point []int64) int64 {
 	b := int64(0)
 	for k, c := range f.chunks {
@@ -128,7 +134,7 @@ func (f *Flow) piece(point []int64) int64 {
 	return b
 }
 
-// numbered is the number of the piece at these chunks of the axes.
+// numbered returns the number of the piece with chunks at.
 func (f *Flow) numbered(at []int64) int64 {
 	b := int64(0)
 	for k, n := range f.counts {
@@ -137,7 +143,7 @@ func (f *Flow) numbered(at []int64) int64 {
 	return b
 }
 
-// lacks tells whether there is no such piece.
+// lacks reports whether piece b does not exist.
 func (f *Flow) lacks(b int64) bool {
 	if f.t.Lacks == nil {
 		return false
@@ -146,7 +152,7 @@ func (f *Flow) lacks(b int64) bool {
 	return f.t.Lacks(f.at)
 }
 
-// open puts the chunks of a piece into at.
+// open sets at to the chunks of piece b.
 func (f *Flow) open(b int64, at []int64) {
 	for k := len(at) - 1; k >= 0; k-- {
 		at[k] = b % f.counts[k]
@@ -154,7 +160,7 @@ func (f *Flow) open(b int64, at []int64) {
 	}
 }
 
-// chunksOf gives the chunks of a piece, in memory that is not used again.
+// chunksOf returns the chunks of piece b in memory that is not reused.
 func (f *Flow) chunksOf(b int64) []int64 {
 	n := len(f.counts)
 	if len(f.slab) < n {
@@ -166,7 +172,7 @@ func (f *Flow) chunksOf(b int64) []int64 {
 	return at
 }
 
-// pieces is how many there are.
+// pieces returns the number of pieces.
 func (f *Flow) pieces() int64 {
 	n := int64(1)
 	for _, c := range f.counts {
@@ -175,12 +181,13 @@ func (f *Flow) pieces() int64 {
 	return n
 }
 
-// tabulate finds the ranks of all pieces.
+// tabulate computes the owners of all pieces.
 func (f *Flow) tabulate() {
 	if f.homeOf != nil {
 		return
 	}
-	of, sets := make([]int32, 0, f.pieces()), map[int]int32{} // by the first rank
+	// index in all of the last list that starts with a rank
+	of, sets := make([]int32, 0, f.pieces()), map[int]int32{}
 	var all [][]int
 	for b := range f.pieces() {
 		list := f.homes(b)
@@ -194,7 +201,7 @@ func (f *Flow) tabulate() {
 	f.homeSets, f.homeOf = all, of
 }
 
-// homes are the ranks where a piece lives, sorted. They are kept until the next call.
+// homes returns the owners of piece b, sorted. The slice is valid until the next call.
 func (f *Flow) homes(b int64) []int {
 	if f.homeOf != nil {
 		return f.homeSets[f.homeOf[b]]
@@ -215,7 +222,7 @@ func (f *Flow) homes(b int64) []int {
 	return f.home
 }
 
-// livingAt are the pieces that live at a rank and that another may lack, in order.
+// livingAt returns, in order, the pieces that a rank owns and that some other rank does not own.
 func (f *Flow) livingAt(rank int) []int64 {
 	if f.setsAt == nil {
 		f.tabulate()
@@ -243,7 +250,7 @@ func (f *Flow) livingAt(rank int) []int64 {
 	return list
 }
 
-// has tells whether a sorted list has a rank.
+// has reports whether a sorted list contains a rank.
 func has(list []int, rank int) bool {
 	if len(list) == 1 {
 		return list[0] == rank

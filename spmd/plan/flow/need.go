@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// need is a piece that a rank needs in an instance; had tells that it needed it in the one before.
+// need is a piece that a rank needs in an instance. had says that the rank also needed it in the
+// instance before.
 type need struct {
 	piece int64
 	had   bool
 }
 
-// Instances are those in which a rank reads something, with the pieces that it needs in them, each
-// once, in the order of their first use.
+// Instances yields the instances of a rank that read something. For each, it yields the chunks of
+// the needed pieces, each piece once, in the order of their first use.
 func (f *Flow) Instances(rank int) iter.Seq2[int64, [][]int64] {
 	return func(yield func(int64, [][]int64) bool) {
 		f.instances(rank, func(t int64, needs []need) bool {
@@ -26,8 +27,8 @@ func (f *Flow) Instances(rank int) iter.Seq2[int64, [][]int64] {
 	}
 }
 
-// instances calls yield with the instances of a rank in which it reads something, until it returns
-// false. The slice is used again for the next.
+// instances calls yield with each instance of a rank that reads something, until yield returns
+// false. The slice is reused for the next instance.
 func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
 	last, t := make([]int64, f.t.Scope), int64(-1)
 	used := used{f: f, only: -1}
@@ -59,15 +60,16 @@ func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
 	}
 }
 
-// used has the last instance of a rank that needed a piece.
+// used stores, for each piece, the last instance of a rank that needed it.
 type used struct {
 	f        *Flow
 	all      map[int64]int64
-	only, at int64 // where instances have one piece: that of the last, and its instance
+	only, at int64 // if each instance has one piece: the last piece and its instance
 }
 
-// by is the last instance that needed a piece, -1 for none, or one that is not the last but one;
-// instance t does now.
+// by records that instance t needs piece b. It returns the last instance that needed it so far,
+// which may be t itself, or -1. If instances have one piece, it returns -1 instead of an instance
+// before t-1.
 func (u *used) by(b, t int64) int64 {
 	before := int64(-1)
 	if u.f.single {
@@ -87,8 +89,8 @@ func (u *used) by(b, t int64) int64 {
 	return before
 }
 
-// readers appends to list the ranks that need a piece in an instance of an aligned walk, and
-// returns them sorted.
+// readers stores in list the ranks that need piece b in instance t, and returns them sorted. The
+// walk must be aligned.
 func (f *Flow) readers(list []int, t int64, b int64) []int {
 	list = list[:0]
 	if t < 0 || t >= f.steps || f.lacks(b) {
@@ -109,14 +111,14 @@ func (f *Flow) readers(list []int, t int64, b int64) []int {
 	return slices.Compact(list)
 }
 
-// seek sets the right sides of the systems to the digits of a piece.
+// seek sets the right sides of the equations to the digits of piece b.
 func (f *Flow) seek(b int64) {
 	f.open(b, f.at)
 	digits(f.w.Nest, f.t.Cut, f.at, f.right)
 }
 
-// rankFound adds the rank of a point where the leaf reads the piece at one of the points of
-// the other loops.
+// rankFound appends the rank of the current point if the leaf reads the piece for some values of
+// the inner loops.
 func (f *Flow) rankFound() bool {
 	f.hit = false
 	f.inner.each(f.point, f.right, f.test)
@@ -131,7 +133,7 @@ func (f *Flow) readTest() bool {
 	return !f.hit
 }
 
-// use says that a rank needs a piece in an instance.
+// use says that a rank needs the piece in instance t.
 type use struct {
 	t    int64
 	rank int
@@ -142,10 +144,11 @@ func (u use) compare(v use) int {
 		cmp.Compare(u.rank, v.rank))
 }
 
-// allUses are all uses of a piece, by instance and then by rank. They are kept until the next call.
+// allUses returns all uses of a piece, by instance and then by rank. The slice is valid until the
+// next call.
 func (f *Flow) allUses(b int64) []use { return f.found(f.all, b) }
 
-// found are the uses that a system finds, with the loops that it does not find at 0.
+// found returns the uses of piece b that a system finds. Free loops that it does not find are at 0.
 func (f *Flow) found(s *system, b int64) []use {
 	f.uses = f.uses[:0]
 	if f.lacks(b) {
@@ -171,7 +174,7 @@ func (f *Flow) useFound() bool {
 	return true
 }
 
-// instance is the number of a rank's instance that has a point.
+// instance returns the number of the rank's instance that contains a point.
 func (f *Flow) instance(rank int, point []int64) int64 {
 	if f.w.aligned {
 		t := int64(0)
@@ -189,7 +192,8 @@ func (f *Flow) instance(rank int, point []int64) int64 {
 	return int64(t)
 }
 
-// prefix numbers the values of the loops of the scope in the order in which they run.
+// prefix returns a number for the values of the scope's loops that increases in the order of the
+// loops.
 func (f *Flow) prefix(point []int64) int64 {
 	number := int64(0)
 	for k := range f.t.Scope {
@@ -198,7 +202,7 @@ func (f *Flow) prefix(point []int64) int64 {
 	return number
 }
 
-// prefixesOf are those of all instances of a rank.
+// prefixesOf returns the prefix of each instance of a rank.
 func (f *Flow) prefixesOf(rank int) []int64 {
 	once := make([]bool, len(f.w.extents))
 	for k := f.t.Scope; k < len(once); k++ {

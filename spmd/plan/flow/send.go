@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Send is a multicast that a rank begins: that of a piece at an instance of its receivers.
+// Send is a multicast of a piece in instance T of its receivers.
 type Send struct {
 	T  int64
-	At []int64 // the chunks of its axes
-	To []int   // the receivers, by rank
+	At []int64 // the chunks of the piece, one for each axis
+	To []int   // the receivers, sorted
 }
 
-// Sends are the multicasts that a rank begins, by instance and then by piece.
+// Sends yields the multicasts that a rank starts, by instance and then by piece.
 func (f *Flow) Sends(rank int) iter.Seq[Send] {
 	return func(yield func(Send) bool) {
-		list := f.forwards(f.sendsHome(nil, rank), rank)
+		list := f.forwardedSends(f.ownedSends(nil, rank), rank)
 		slices.SortFunc(list, func(a,
 			b Send) int {
 			return cmp.Or(cmp.Compare(a.T, b.T), slices.Compare(a.At, b.At))
@@ -29,8 +29,8 @@ func (f *Flow) Sends(rank int) iter.Seq[Send] {
 	}
 }
 
-// sendsHome appends the multicasts of the pieces that live at a rank.
-func (f *Flow) sendsHome(list []Send, rank int) []Send {
+// ownedSends appends the multicasts of the pieces that a rank owns.
+func (f *Flow) ownedSends(list []Send, rank int) []Send {
 	for _, b := range f.livingAt(rank) {
 		f.eachUse(b, func(t int64, had, now []int) {
 			if to := f.served(rank, b, had, now); len(to) > 0 {
@@ -41,15 +41,15 @@ func (f *Flow) sendsHome(list []Send, rank int) []Send {
 	return list
 }
 
-// eachUse calls yield with the instances in which ranks need a piece, the ranks that needed it in
-// the instance before, and those that do now.
+// eachUse calls yield for each instance that needs piece b. had lists the ranks that needed it in
+// the instance before, and now lists the ranks that need it in this one.
 func (f *Flow) eachUse(b int64,
 	yield func(t int64, had, now []int)) {
-	f.instant(f.allUses(b), yield)
+	f.eachInstance(f.allUses(b), yield)
 }
 
-// instant is eachUse of these uses.
-func (f *Flow) instant(uses []use, yield func(t int64, had, now []int)) {
+// eachInstance calls yield as eachUse does, for a list of uses.
+func (f *Flow) eachInstance(uses []use, yield func(t int64, had, now []int)) {
 	last := int64(-1)
 	now, had := f.now[:0], f.had[:0]
 	for k := 0; k < len(uses); {
@@ -67,8 +67,8 @@ func (f *Flow) instant(uses []use, yield func(t int64, had, now []int)) {
 	f.now, f.had = now, had
 }
 
-// forwards appends the multicasts of pieces that a rank needed in the instance before.
-func (f *Flow) forwards(list []Send, rank int) []Send {
+// forwardedSends appends the multicasts of pieces that a rank needed in the instance before.
+func (f *Flow) forwardedSends(list []Send, rank int) []Send {
 	if !f.forwarding() {
 		return list
 	}
@@ -91,8 +91,8 @@ func (f *Flow) forwards(list []Send, rank int) []Send {
 	return list
 }
 
-// served are those of the ranks now, which need a piece in an instance where those of had needed it
-// in the one before, that fetch it from a rank.
+// served returns the ranks of now that fetch piece b from rank from. now lists the ranks that need
+// it in an instance, and had lists the ranks that needed it in the instance before.
 func (f *Flow) served(from int, b int64, had, now []int) []int {
 	var to []int
 	homes := f.homes(b)
@@ -104,8 +104,8 @@ func (f *Flow) served(from int, b int64, had, now []int) []int {
 	return to
 }
 
-// Receivers are those that fetch the piece at these chunks in their instance t from a rank, by
-// rank.
+// Receivers returns the ranks that fetch the piece with chunks at from rank from in their instance
+// t, sorted.
 func (f *Flow) Receivers(t int64, at []int64, from int) []int {
 	b := f.numbered(at)
 	if f.w.aligned {

@@ -6,13 +6,15 @@ import (
 	"distaff/codegen/place"
 )
 
-// equation says that the values of loops have a given sum mod n. A loop may be named twice.
+// equation says that the sum of the values of some loops has a given remainder mod n. A loop may
+// occur twice.
 type equation struct {
 	loops []int
 	n     int64
 }
 
-// equations are those of the digits of chunks, in the order of the chunks and their digits.
+// equations returns the equations for the digits of chunks, in the order of the chunks and their
+// digits.
 func equations(n *place.Nest, chunks []int) []equation {
 	var eqs []equation
 	for _, c := range chunks {
@@ -23,7 +25,7 @@ func equations(n *place.Nest, chunks []int) []equation {
 	return eqs
 }
 
-// digits puts the right sides of the equations of chunks with the numbers at into right.
+// digits sets right to the right sides of the equations, for chunks with numbers at.
 func digits(n *place.Nest, chunks []int, at, right []int64) {
 	end := 0
 	for k, c := range chunks {
@@ -36,24 +38,25 @@ func digits(n *place.Nest, chunks []int, at, right []int64) {
 	}
 }
 
-// system finds the values of loops at which equations hold, in the order of steps.
+// system finds the values of loops that satisfy equations. Its steps determine the order of the
+// loops.
 type system struct {
 	extents []int64
 	eqs     []equation
-	given   []int // the equations that have no loop to find
+	given   []int // equations without a loop to find
 	steps   []step
 }
 
 // step finds the values of one loop.
 type step struct {
 	loop   int
-	by     int   // the equation that has this value; -1: none
-	others []int // the other loops of that equation
-	checks []int // further equations whose loops all have values when this one has
+	by     int   // the equation that determines the value; -1 if all values are tried
+	others []int // the other loops of this equation
+	checks []int // further equations whose last unknown loop is this one
 }
 
-// newSystem returns the system that finds the loops of find, in this order, where those of known
-// have values. Equations of other loops are left out.
+// newSystem returns the system that finds the loops of find, in this order. known says which other
+// loops have values. Equations with any further loop are ignored.
 func newSystem(extents []int64, eqs []equation, known []bool, find []int) *system {
 	s := &system{extents: extents, eqs: eqs, steps: make([]step, len(find))}
 	for p, l := range find {
@@ -77,7 +80,7 @@ func newSystem(extents []int64, eqs []equation, known []bool, find []int) *syste
 	return s
 }
 
-// add adds an equation whose other loops have values before the step.
+// add adds equation e, whose other loops have values before this step.
 func (st *step) add(e int, eq equation) {
 	others := slices.DeleteFunc(slices.Clone(eq.loops), func(l int) bool { return l == st.loop })
 	if st.by < 0 && len(others) == len(eq.loops)-1 {
@@ -87,9 +90,9 @@ func (st *step) add(e int, eq equation) {
 	st.checks = append(st.checks, e)
 }
 
-// sooner is loops to find in another order: one that an equation gives, because all others of that
-// equation have values, goes before those that have to be tried.
-func sooner(eqs []equation, known []bool, find []int) []int {
+// determinedFirst returns the loops of find in a better order. A loop whose value follows from an
+// equation comes before loops whose values must be tried.
+func determinedFirst(eqs []equation, known []bool, find []int) []int {
 	known, left := slices.Clone(known), slices.Clone(find)
 	order := make([]int, 0, len(find))
 	for len(left) > 0 {
@@ -102,7 +105,7 @@ func sooner(eqs []equation, known []bool, find []int) []int {
 	return order
 }
 
-// gives tells whether an equation fixes the value of a loop where those of known have values.
+// gives reports whether the equation determines the value of a loop if the known loops have values.
 func (e *equation) gives(loop int, known []bool) bool {
 	times := 0
 	for _, l := range e.loops {
@@ -115,11 +118,11 @@ func (e *equation) gives(loop int, known []bool) bool {
 	return times == 1
 }
 
-// each calls yield for all values of the loops to find, which are then in point, in lexicographic
-// order of the steps, until it returns false; it then does so too. right has the sums of the
-// equations.
+// each calls yield for all values of the loops to find, which it stores in point, in lexicographic
+// order of the steps. right holds the sums of the equations. If yield returns false, each stops and
+// returns false.
 func (s *system) each(point, right []int64, yield func() bool) bool {
-	if !s.hold(s.given, point, right) {
+	if !s.areSatisfied(s.given, point, right) {
 		return true
 	}
 	return s.from(0, point, right, yield)
@@ -144,15 +147,15 @@ func (s *system) from(p int, point, right []int64, yield func() bool) bool {
 	}
 	for ; v < s.extents[st.loop]; v += next {
 		point[st.loop] = v
-		if s.hold(st.checks, point, right) && !s.from(p+1, point, right, yield) {
+		if s.areSatisfied(st.checks, point, right) && !s.from(p+1, point, right, yield) {
 			return false
 		}
 	}
 	return true
 }
 
-// hold tells whether equations hold at a point.
-func (s *system) hold(list []int, point, right []int64) bool {
+// areSatisfied reports whether the equations of list hold at a point.
+func (s *system) areSatisfied(list []int, point, right []int64) bool {
 	for _, e := range list {
 		sum := int64(0)
 		for _, l := range s.eqs[e].loops {

@@ -7,18 +7,18 @@ import (
 	"distaff/codegen/place"
 )
 
-// Walk is the points of a nest over ranks.
+// Walk is the points of a nest, distributed over ranks.
 type Walk struct {
 	Nest  *place.Nest
 	Ranks int
 
-	dims    []int64 // of the machine
-	extents []int64 // the number of values of each loop
+	dims    []int64 // sizes of the machine
+	extents []int64 // by loop, the number of its values
 	spread  []int   // the distributed loops
 	aligned bool
 }
 
-// NewWalk returns the walk of ranks over a nest.
+// NewWalk returns the walk of ranks ranks over a nest.
 func NewWalk(n *place.Nest, ranks int) *Walk {
 	w := &Walk{Nest: n, Ranks: ranks, dims: n.Machine.Dims()}
 	for k, l := range n.Loops {
@@ -31,8 +31,8 @@ func NewWalk(n *place.Nest, ranks int) *Walk {
 	return w
 }
 
-// Aligned tells whether every rank runs at most one value of each distributed loop. An instance
-// of a scope then is the same values of the loops that run in order at all ranks.
+// Aligned reports whether every rank runs at most one value of each distributed loop. An instance
+// of a scope then has the same values of the other loops at all ranks.
 func (w *Walk) Aligned() bool { return w.aligned }
 
 func (w *Walk) align() bool {
@@ -49,7 +49,7 @@ func (w *Walk) align() bool {
 	if w.Nest.Machine.Points() <= int64(w.Ranks) {
 		return true
 	}
-	// There are more points of the machine than ranks, but some of them run nothing.
+	// There are more points of the machine than ranks, but some points run nothing.
 	point, used := make([]int64, len(w.extents)), map[int]bool{}
 	known := make([]bool, len(w.extents))
 	return newSystem(w.extents, nil, known, w.spread).each(point, nil, func() bool {
@@ -60,9 +60,9 @@ func (w *Walk) align() bool {
 	})
 }
 
-// Rank is the rank that runs a point: the values of the distributed loops, each mod the extent of
-// its dimension, are coordinates, and points of the machine are numbered row-major and dealt to
-// ranks in turn.
+// Rank returns the rank that runs a point. The values of the distributed loops, mod the sizes of
+// their dimensions, are coordinates in the machine. Points of the machine are numbered row-major,
+// and number n belongs to rank n mod w.Ranks.
 func (w *Walk) Rank(point []int64) int {
 	number := int64(0)
 	for _, k := range w.spread {
@@ -82,8 +82,8 @@ func (w *Walk) Rank(point []int64) int {
 	return int(number % int64(w.Ranks))
 }
 
-// Coordinates are those of the point of the machine that has a rank's own number. The first
-// coordinate of a rank behind the last point is beyond its dimension.
+// Coordinates returns the coordinates of the machine's point whose number is rank. If there are
+// more ranks than points, the first coordinate of the excess ranks exceeds its dimension.
 func (w *Walk) Coordinates(rank int) []int64 {
 	at := make([]int64, len(w.dims))
 	left := int64(rank)
@@ -95,7 +95,7 @@ func (w *Walk) Coordinates(rank int) []int64 {
 	return at
 }
 
-// distance is in how many dimensions the coordinates of two ranks differ.
+// distance returns the number of dimensions whose coordinates differ between two ranks.
 func (w *Walk) distance(a, b int) int {
 	x, y, differ := int64(a), int64(b), 0
 	for d := len(w.dims) - 1; d > 0 && x != y; d-- {
@@ -111,39 +111,40 @@ func (w *Walk) distance(a, b int) int {
 	return differ
 }
 
-// Points are those that a rank runs, in the order of the loops. The slice is used again for
-// the next point.
+// Points yields the points of a rank, in the order of the loops. The slice is reused for the next
+// point.
 func (w *Walk) Points(rank int) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) { w.each(rank, nil, yield) }
 }
 
-// Some are the points of Points where the loops of once, which run in order, are at 0.
+// Some yields the points of Points that have the loops of once at 0. These loops must not be
+// distributed.
 func (w *Walk) Some(rank int, once []bool) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) { w.each(rank, once, yield) }
 }
 
-// At are all points at which some of the nest's chunks have the numbers at, in the order of the
-// loops. The slice is used again for the next point.
+// At yields all points whose chunks have the numbers at, in the order of the loops. chunks are
+// indices in the nest's Chunks. The slice is reused for the next point.
 func (w *Walk) At(chunks []int, at []int64) iter.Seq[[]int64] {
 	return w.Finder(chunks, make([]bool, len(w.extents))).At(at)
 }
 
-// Finder finds the points at which some of the nest's chunks have given numbers.
+// Finder finds the points whose chunks have given numbers.
 type Finder struct {
 	w      *Walk
 	chunks []int
 	system *system
 }
 
-// Finder returns the one of these chunks, which leaves the loops of once, that none of the chunks
-// has, at 0.
+// Finder returns a Finder for some chunks of the nest. It leaves the loops of once at 0, which no
+// digit of the chunks may use.
 func (w *Walk) Finder(chunks []int, once []bool) *Finder {
 	find := slices.DeleteFunc(count(len(w.extents)), func(k int) bool { return once[k] })
 	return &Finder{w, chunks, newSystem(w.extents, equations(w.Nest, chunks), once, find)}
 }
 
-// At are the points where the chunks have the numbers at, in the order of the loops. The slice is
-// used again for the next point.
+// At yields the points whose chunks have the numbers at, in the order of the loops. The slice is
+// reused for the next point.
 func (x *Finder) At(at []int64) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
 		right := make([]int64, len(x.system.eqs))
@@ -153,7 +154,7 @@ func (x *Finder) At(at []int64) iter.Seq[[]int64] {
 	}
 }
 
-// count is the numbers from 0 to n-1.
+// count returns the numbers from 0 to n-1.
 func count(n int) []int {
 	list := make([]int, n)
 	for k := range list {
@@ -162,8 +163,8 @@ func count(n int) []int {
 	return list
 }
 
-// places are the points of the machine at which a rank runs something: the coordinates in the
-// dimensions of the distributed loops, in their order, sorted.
+// places returns the points of the machine that belong to a rank and run something, sorted. Each
+// lists only the coordinates of the dimensions of the distributed loops, in the order of the loops.
 func (w *Walk) places(rank int) [][]int64 {
 	var list [][]int64
 	at := make([]int64, len(w.dims))
@@ -181,8 +182,8 @@ func (w *Walk) places(rank int) [][]int64 {
 	return list
 }
 
-// active are the coordinates at of a point of the machine in the order of the distributed loops;
-// false where no value of these is there.
+// active returns the coordinates of a point of the machine in the order of the distributed loops.
+// It returns false if the point runs nothing.
 func (w *Walk) active(at []int64) ([]int64, bool) {
 	sum := int64(0)
 	for _, c := range at {
@@ -197,11 +198,11 @@ func (w *Walk) active(at []int64) ([]int64, bool) {
 		sum -= c
 		list = append(list, c)
 	}
-	return list, sum == 0 // else it is off 0 in a dimension that has no loop
+	return list, sum == 0 // a dimension without a loop only runs at 0
 }
 
-// each calls yield with the points of a rank in the order of the loops, until it returns false. The
-// loops of once, which run in order, stay at 0.
+// each calls yield with the points of a rank in the order of the loops, until yield returns false.
+// The loops of once, which must not be distributed, stay at 0.
 func (w *Walk) each(rank int, once []bool, yield func([]int64) bool) bool {
 	places := w.places(rank)
 	if len(places) == 0 {
@@ -211,7 +212,7 @@ func (w *Walk) each(rank int, once []bool, yield func([]int64) bool) bool {
 	return v.loop(0, places, 0)
 }
 
-// visit goes over the points of a rank.
+// visit iterates over the points of a rank.
 type visit struct {
 	w     *Walk
 	once  []bool
@@ -219,8 +220,7 @@ type visit struct {
 	yield func([]int64) bool
 }
 
-// loop runs a loop and those inside it at places, which agree in the coordinates of the
-// distributed loops before number d.
+// loop runs loop k and the loops inside it at places, which agree in their first d coordinates.
 func (v *visit) loop(k int, places [][]int64, d int) bool {
 	if k == len(v.point) {
 		return v.yield(v.point)
