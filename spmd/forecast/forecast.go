@@ -110,7 +110,7 @@ func (x *Forecast) resting() *estimate.Tensor { return x.homes[len(x.homes)-1] }
 // blocks span.
 func (x *Forecast) assembled() *estimate.Tensor {
 	if x.p.Assembled != nil {
-		return x.result().Over(x.p.Resting())
+		return x.result().Over(x.p.FinalPartition())
 	}
 	return x.result()
 }

@@ -111,7 +111,7 @@ func (x *Least) operand(o plan.Operand) {
 
 func (x *Least) result() {
 	p, name := x.k.Problem, x.k.Problem.Norm.LHS.Name
-	s := x.tensor(name, p.Resting())
+	s := x.tensor(name, p.FinalPartition())
 	if len(s.Dims) == 0 || s.Sparse() && !x.k.Reader.Full() || !s.Partition.Given() {
 		return
 	}

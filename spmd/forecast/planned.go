@@ -319,7 +319,7 @@ func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home pl
 	src := x.forecast.k.Reader.Sources[name]
 	t := PlannedTensor{Name: name, Sizes: s.Dims,
 		Format: fault.Format(x.forecast.k.Reader.Formats[name]), Type: s.Type.String(),
-		Blocks: s.Partition.Pieces(), Held: home.Holds,
+		Blocks: s.Partition.Pieces(), Held: home.MatchesBlocks,
 		Entries: estimate.Round(s.Entries), Exact: s.Exact(), Counted: s.Exact() || src.CountKnown(),
 		Vars: []string{}, Axes: axes(s)}
 	for _, v := range vars {

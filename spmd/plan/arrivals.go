@@ -8,42 +8,43 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// Arrival is what one scope of an operand brings to a rank: the blocks that the scope's steps read,
-// and those of them that the rank did not have in the scope before. Of an operand that lies in
-// parts these are the parts of blocks, as Operand.Parts numbers them.
+// Arrival lists what a rank receives in one scope of an operand: the blocks that the scope's steps
+// read, and the blocks that the rank did not have in the scope before. If the operand is stored in
+// parts of blocks, an Arrival lists these parts instead, numbered as in Operand.Parts.
 type Arrival struct {
-	T       int64 // the number of the scope at the rank, counted from 0
+	T       int64 // number of the scope at the rank, counted from 0
 	Blocks  []Block
 	Fetches []Fetch // in the order of blocks
 }
 
-// Fetch is a block that a rank comes to hold, or a part of one.
+// Fetch is a block, or a part of a block, that a rank fetches.
 type Fetch struct {
 	Need Need
-	From int // the rank that has it: the rank itself where it lives there, and nothing travels
-	// List is the ranks of the multicast that brings it, From first; nil where nothing travels.
+	From int // the sender; the rank itself if it owns the block and nothing is sent
+	// List holds the ranks of the multicast that sends the block, From first. It is nil if nothing
+	// is sent.
 	List []int
 }
 
-// Traffic is how the blocks of all operands go from rank to rank. It has working memory, so that
-// only one goroutine may use it at a time.
+// Traffic computes how the blocks of all operands move from rank to rank. It has working memory, so
+// that only one goroutine may use it at a time.
 type Traffic struct {
 	p     *Problem
 	flows []*flow.Flow // by operand
-	lanes [][]*Lane    // the same
+	lanes [][]*Lane    // by operand
 }
 
-// Lane is how blocks of an operand go from rank to rank; or, of an operand that lies in parts, how
-// one part of each block does.
+// Lane computes how the blocks of an operand move from rank to rank. If the operand is stored in
+// parts, a Lane concerns one part of each block.
 type Lane struct {
 	Flow *flow.Flow
 	p    *Problem
-	part func(at []int64) (Block, bool) // of the block at these ranges, what travels
+	part func(at []int64) (Block, bool) // returns what is sent of the block with ranges at
 	at   []int64
 	o    *Operand
 }
 
-// Traffic follows the blocks of all operands.
+// Traffic returns the traffic of all operands.
 func (p *Problem) Traffic() *Traffic {
 	t := &Traffic{p: p}
 	for k := range p.Operands {
@@ -57,7 +58,7 @@ func (p *Problem) Traffic() *Traffic {
 			continue
 		}
 		var lanes []*Lane
-		for n := range o.parts.most {
+		for n := range o.parts.maxCount {
 			lanes = append(lanes, p.lane(k, n))
 		}
 		t.lanes = append(t.lanes, lanes)
@@ -65,7 +66,7 @@ func (p *Problem) Traffic() *Traffic {
 	return t
 }
 
-// lane is how part number n of each block of an operand goes from rank to rank.
+// lane returns the Lane of part number n of each block of an operand.
 func (p *Problem) lane(operand int, n int64) *Lane {
 	o, t := &p.Operands[operand], p.flow(operand)
 	out := make([]int64, len(o.Parts.Axes))
@@ -90,7 +91,8 @@ func (p *Problem) lane(operand int, n int64) *Lane {
 	}}
 }
 
-// Block is what travels of a block of the operand; false where that has no such part.
+// Block returns what is sent of block b: the block or its part. It returns false if b has no such
+// part.
 func (l *Lane) Block(b Block) (Block, bool) {
 	if l.o.Parts == nil {
 		return b, true
@@ -102,13 +104,13 @@ func (l *Lane) Block(b Block) (Block, bool) {
 	return l.part(l.at)
 }
 
-// of is what travels of the block at these ranges, of which there is such a part.
+// of returns what is sent of the block with ranges at, which must have the part.
 func (l *Lane) of(at []int64) Block {
 	b, _ := l.part(at)
 	return b
 }
 
-// flow is an operand as its flow sees it.
+// flow describes an operand to package flow.
 func (p *Problem) flow(operand int) flow.Tensor {
 	o := &p.Operands[operand]
 	if p.Added != nil && p.Added.Operand == operand {
@@ -127,14 +129,15 @@ func (p *Problem) flow(operand int) flow.Tensor {
 	return t
 }
 
-// Arrivals lists the scopes of an operand at a rank in which a step reads it, in order.
+// Arrivals returns the arrivals of an operand at a rank: one for each scope whose steps read it, in
+// order.
 func (t *Traffic) Arrivals(rank, operand int) (list []Arrival) {
 	for _, l := range t.lanes[operand] {
 		list = append(list, l.arrivals(rank, operand)...)
 	}
 	slices.SortStableFunc(list, func(a, b Arrival) int { return cmp.Compare(a.T, b.T) })
 	n := 0
-	for _, a := range list { // one of each scope, of what all lanes bring
+	for _, a := range list { // merge the arrivals of all lanes in each scope
 		if n > 0 && list[n-1].T == a.T {
 			x := &list[n-1]
 			x.Blocks, x.Fetches = append(x.Blocks, a.Blocks...), append(x.Fetches, a.Fetches...)
@@ -151,7 +154,7 @@ func (t *Traffic) Arrivals(rank, operand int) (list []Arrival) {
 	return list
 }
 
-// arrivals lists those of a lane.
+// arrivals returns the arrivals of one lane.
 func (l *Lane) arrivals(rank, operand int) (list []Arrival) {
 	for t, pieces := range l.Flow.Instances(rank) {
 		a := Arrival{T: t}
@@ -174,7 +177,7 @@ func (l *Lane) arrivals(rank, operand int) (list []Arrival) {
 	return list
 }
 
-// list is the multicast that brings a fetch of a rank.
+// list returns the ranks of the multicast that a fetch of a rank belongs to.
 func (l *Lane) list(x flow.Fetch, rank int) []int {
 	if l.p.Direct() {
 		return []int{x.From, rank}
@@ -182,20 +185,22 @@ func (l *Lane) list(x flow.Fetch, rank int) []int {
 	return append([]int{x.From}, l.Flow.Receivers(x.T, x.At, x.From)...)
 }
 
-// Direct tells whether every block goes from a rank where it lives to one rank after another: in a
-// block schedule, and where ranks number their scopes apart, so that one that passed a block on
-// might be many steps behind the others. Elsewhere ranks pass on what several want.
+// Direct reports whether every block is sent from an owner to one rank after another. This is so in
+// a block schedule, and if ranks count their scopes independently: a rank that forwards a block
+// could then be many steps later than the ranks that wait for the block. In all other cases ranks
+// forward blocks that several ranks need.
 func (p *Problem) Direct() bool { return !p.Distributed || !p.Walk().Aligned() }
 
-// Send is a block, or a part of one, that a rank sends to others, in their scopes of number T.
+// Send is a block, or a part of a block, that a rank sends to other ranks, which receive it in
+// their scope T.
 type Send struct {
 	Need Need
 	T    int64
-	List []int // the rank, then its receivers
+	List []int // the sending rank, then the receivers
 }
 
-// Sends lists what a rank sends of an operand, by number of the scope, then by block, then by
-// receiver.
+// Sends returns what a rank sends of an operand, in the order of scopes, then of blocks, then of
+// receivers.
 func (t *Traffic) Sends(rank, operand int) []Send {
 	var list []Send
 	for _, l := range t.lanes[operand] {
@@ -220,36 +225,36 @@ func (t *Traffic) Sends(rank, operand int) []Send {
 	return list
 }
 
-// Arrivals lists those of Traffic.Arrivals, at one rank.
+// Arrivals returns the result of Traffic.Arrivals.
 func (p *Problem) Arrivals(rank,
 	operand int) []Arrival {
 	return p.Traffic().Arrivals(rank, operand)
 }
 
-// Sends lists those of Traffic.Sends, of one rank.
+// Sends returns the result of Traffic.Sends.
 func (p *Problem) Sends(rank, operand int) []Send { return p.Traffic().Sends(rank, operand) }
 
-// Needs are the scopes of an operand at a rank in which a step reads it, in order, with the blocks
-// that they read. The slice is used again for the next scope.
+// Needs yields the scopes of an operand at a rank whose steps read it, in order, and the blocks
+// that they read. The slice is reused for the next scope.
 func (t *Traffic) Needs(rank, operand int) iter.Seq2[int64, []flow.Need] {
 	return t.flows[operand].Needs(rank)
 }
 
-// Alike yields all ranks, in lists of those whose scopes read the same blocks of an operand. The
-// slice is used again for the next list.
+// Alike yields lists of ranks whose scopes read the same blocks of an operand. Each rank is in one
+// list. The slice is reused for the next list.
 func (t *Traffic) Alike(operand int) iter.Seq[[]int] { return t.flows[operand].Alike() }
 
-// Lanes are those in which an operand goes: one of its blocks, or one for each part of these.
+// Lanes returns the lanes of an operand: one for its blocks, or one for each part of a block.
 func (t *Traffic) Lanes(operand int) []*Lane { return t.lanes[operand] }
 
-// Sent yields, for all ranks, what each sends of an operand: the block or the part of one, the
-// rank, and in how many multicasts.
+// Sent yields the transfers of an operand by all ranks: the block or part, its sender, and the
+// number of multicasts.
 func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	return func(yield func(Block, [2]int) bool) {
 		for _, l := range t.lanes[operand] {
 			for m := range l.Flow.Multicasts() {
 				times := 1
-				if t.p.Direct() { // to one rank after another
+				if t.p.Direct() { // one message for each receiver
 					times = m.To
 				}
 				if b, _ := l.Block(Block(m.Piece)); !yield(b, [2]int{m.From, times}) {
@@ -260,8 +265,8 @@ func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	}
 }
 
-// Broadcasts tells for each operand whether one broadcast brings it to every
-// rank: it has a single block at one rank, and every rank reads it.
+// Broadcasts reports for each operand whether one broadcast sends it to every rank: it has a single
+// block with one owner, and every rank reads it.
 func (p *Problem) Broadcasts() []bool {
 	list := make([]bool, len(p.Operands))
 	single := func(o Operand) bool {
@@ -284,7 +289,7 @@ func (p *Problem) Broadcasts() []bool {
 	return list
 }
 
-// groupsAt sets for each group whether a rank runs it.
+// groupsAt sets, for each group, whether a rank runs it.
 func (p *Problem) groupsAt(w *flow.Walk, rank int, runs []bool) {
 	clear(runs)
 	tuple := make([]int64, len(p.Blocking.Vars))

@@ -9,25 +9,25 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// Add is one addition of a tree sum: rank From's partial block is added to rank
-// To's, which must both be complete. Where the ranks differ, the block travels.
+// Add is one addition of a tree sum: the partial block From is added to the partial block To. Both
+// must be complete. If their ranks differ, From is sent to To's rank.
 type Add struct {
 	From, To Partial
 }
 
-// Sum is how the partial blocks of one result block become the block: Adds in
-// an order in which each may run once those before it that touch the same
-// partials have, then the block at Root moves to Owner where that is another rank.
+// Sum describes how the partial blocks of a result block are added up. An addition may start when
+// all earlier elements of Adds that use the same partial blocks are done. At the end, the block is
+// sent from Root to Owner if these are different ranks.
 type Sum struct {
 	Result Block
 	Adds   []Add
 	Root   Partial
 	Owner  int
-	Copies []int // the other ranks where the block lives, which get it from Owner
+	Copies []int // the other ranks with a copy of the block, which Owner sends to them
 }
 
-// Partials lists every partial block of the job, by result block, then by the
-// ranges of the extended variables, then by rank.
+// Partials returns every partial block, ordered by result block, then by the ranges of the extended
+// variables, then by rank.
 func (p *Problem) Partials() []Partial {
 	var list []Partial
 	x := p.summing()
@@ -37,7 +37,7 @@ func (p *Problem) Partials() []Partial {
 	return list
 }
 
-// summing finds the sums of result blocks.
+// summing computes the sums of result blocks.
 type summing struct {
 	p         *Problem
 	extended  []int
@@ -58,7 +58,7 @@ func (p *Problem) summing() *summing {
 	return x
 }
 
-// partials lists those of one result block, in the order of Partials.
+// partials returns the partial blocks of one result block, in the order of Partials.
 func (x *summing) partials(b Block) []Partial {
 	p := x.p
 	p.Result.At(b, x.at)
@@ -82,10 +82,10 @@ func (x *summing) partials(b Block) []Partial {
 	return list
 }
 
-// Sums is the tree sum of every result block, in the order of blocks.
+// Sums returns the tree sum of every result block, in the order of blocks.
 func (p *Problem) Sums() []Sum { return slices.Collect(p.EachSum()) }
 
-// EachSum yields those of Sums, one after another.
+// EachSum yields the sums of Sums, one after another.
 func (p *Problem) EachSum() iter.Seq[Sum] {
 	return func(yield func(Sum) bool) {
 		x := p.summing()
@@ -97,7 +97,8 @@ func (p *Problem) EachSum() iter.Seq[Sum] {
 	}
 }
 
-// SumsOf are the sums that a rank takes part in: of blocks that its steps add to, or that it owns.
+// SumsOf returns the sums that a rank takes part in: of blocks that its steps add to, and of blocks
+// that it owns.
 func (p *Problem) SumsOf(rank int) []Sum {
 	blocks := map[Block]bool{}
 	for s := range p.EachStep(rank) {
@@ -118,9 +119,9 @@ func (p *Problem) SumsOf(rank int) []Sum {
 	return sums
 }
 
-// sum is that of one block; false where nothing makes it. In round r, partial k with k a multiple
-// of 2^(r+1) takes in partial k + 2^r: the order is that of the extended ranges and ranks,
-// whatever the timing.
+// sum returns the sum of one block, or false if no step contributes to the block. In round r,
+// partial k receives partial k + 2^r, for each k that is a multiple of 2^(r+1). The order of the
+// additions therefore depends on the extended ranges and the ranks only, and not on timing.
 func (x *summing) sum(b Block) (Sum, bool) {
 	parts := x.partials(b)
 	if len(parts) == 0 {

@@ -12,7 +12,7 @@ import (
 	"distaff/spmd/partition"
 )
 
-// nest is the loops that a schedule runs over ranks; nil where it distributes none.
+// nest returns the loops that a schedule distributes over ranks, or nil if it distributes none.
 func (g *Given) nest() (*place.Nest, error) {
 	list, err := schedule.Parse(g.Schedule)
 	if err != nil {
@@ -58,7 +58,8 @@ func (g *Given) nest() (*place.Nest, error) {
 	return nest, nil
 }
 
-// oneOf is the variable of the normal form that the user wrote as name: there is to be one.
+// oneOf returns the variable of the normal form that the user wrote as name. It returns an error if
+// there are several.
 func (g *Given) oneOf(name string) (string, error) {
 	var vars []string
 	for _, v := range g.Norm.Vars {
@@ -68,12 +69,13 @@ func (g *Given) oneOf(name string) (string, error) {
 	}
 	if len(vars) != 1 {
 		return "", diag.Errorf(diag.ScheduleRefused,
-			"distribute: %s is the variable of %d sums, each of which has a range of its own; give them names of their own", name, len(vars))
+			"distribute: %s is the variable of %d sums, each of which has a range of its own; "+
+				"give them names of their own", name, len(vars))
 	}
 	return vars[0], nil
 }
 
-// accesses are those of the right side, as the user wrote them, each once.
+// accesses returns the accesses of the right side as the user wrote them, without repetitions.
 func (g *Given) accesses() (list []distribute.Access) {
 	for _, t := range g.Norm.Terms {
 		notation.WalkTerm(t, func(e notation.Expr) bool {
@@ -81,7 +83,8 @@ func (g *Given) accesses() (list []distribute.Access) {
 			if !ok || len(a.Vars) == 0 {
 				return true
 			}
-			x := distribute.Access{Tensor: g.written(a.Name), Format: g.Format(a.Name), Beside: g.beside(a)}
+			x := distribute.Access{Tensor: g.written(a.Name), Format: g.Format(a.Name),
+				Beside: g.otherTerm(a)}
 			for _, v := range a.Vars {
 				x.Vars = append(x.Vars, g.source(v))
 			}
@@ -98,8 +101,8 @@ func (g *Given) accesses() (list []distribute.Access) {
 	return list
 }
 
-// beside is a term that is not zero wherever an access has no entry, as text; "" for none.
-func (g *Given) beside(a *notation.Access) string {
+// otherTerm returns the text of a term that can be nonzero although the access has no entry, or "".
+func (g *Given) otherTerm(a *notation.Access) string {
 	for _, t := range g.Norm.Terms {
 		if !slices.ContainsFunc(t.Factors, func(f notation.Factor) bool { return annihilates(f, a) }) {
 			return t.String()
@@ -108,7 +111,7 @@ func (g *Given) beside(a *notation.Access) string {
 	return ""
 }
 
-// annihilates tells whether a factor is zero wherever an access has no entry.
+// annihilates reports whether a factor is zero if an access has no entry.
 func annihilates(f notation.Factor, a *notation.Access) bool {
 	is := func(e notation.Expr) bool {
 		b, ok := e.(*notation.Access)
@@ -123,7 +126,7 @@ func annihilates(f notation.Factor, a *notation.Access) bool {
 	return false
 }
 
-// source is a variable of the normal form as the user wrote it.
+// source returns the user's name of a variable of the normal form.
 func (g *Given) source(v string) string {
 	if s, ok := g.Norm.Source[v]; ok {
 		return s
@@ -131,7 +134,7 @@ func (g *Given) source(v string) string {
 	return v
 }
 
-// written is the name that the user has for a tensor of the right side.
+// written returns the user's name of a tensor on the right side.
 func (g *Given) written(tensor string) string {
 	if tensor == g.Old {
 		return g.Norm.LHS.Name
@@ -139,7 +142,7 @@ func (g *Given) written(tensor string) string {
 	return tensor
 }
 
-// machine is the one that is given, or one dimension of all ranks.
+// machine returns the given machine, or by default a line of all ranks.
 func (g *Given) machine() *place.Machine {
 	if g.Machine != nil {
 		return g.Machine
@@ -147,20 +150,20 @@ func (g *Given) machine() *place.Machine {
 	return place.Line(int64(g.Ranks))
 }
 
-// distribute makes the problem that of a nest.
+// distribute completes the problem for a distributed nest.
 func (p *Problem) distribute(g *Given, nest *place.Nest) (err error) {
 	if p.Blocking, err = nest.Blocking(p.Norm); err != nil {
 		return err
 	}
 	p.Nest, p.Distributed = nest, true
-	p.settle(g)
+	p.cutTensors(g)
 	for k := range p.Operands {
 		p.Operands[k].Scope = p.scope(p.Operands[k].Tensor)
 	}
-	return p.homes(g)
+	return p.setHomes(g)
 }
 
-// Before is how an operand lies before the steps.
+// Before returns the partition of an operand before the first step.
 func (o *Operand) Before() *partition.Partition {
 	switch {
 	case o.Gathered != nil:
@@ -171,8 +174,8 @@ func (o *Operand) Before() *partition.Partition {
 	return o.Partition
 }
 
-// scope is the number of loops down to that which communicates a tensor, all of them where none
-// does.
+// scope returns the number of loops from the outermost one to the loop that communicates the
+// tensor. If none does, it returns the number of all loops.
 func (p *Problem) scope(tensor string) int {
 	for k, l := range p.Nest.Loops {
 		if slices.Contains(l.Communicate, tensor) {
@@ -182,8 +185,9 @@ func (p *Problem) scope(tensor string) int {
 	return len(p.Nest.Loops)
 }
 
-// AsWritten gives an error about a command of the leaves' schedule the place where the user wrote
-// what that is made of.
+// AsWritten corrects the position of an error in a command of the leaf schedule. That schedule is
+// derived, so the corrected position is the place in the user's schedule that the command was made
+// from.
 func (p *Problem) AsWritten(err error) error {
 	var d *diag.Error
 	if !p.Distributed || !errors.As(err, &d) || d.File != "" {
@@ -195,7 +199,7 @@ func (p *Problem) AsWritten(err error) error {
 	}
 	w, out := p.Nest.Written[k], *d
 	out.Src, out.Pos, out.End = w.Text, w.Pos, w.End
-	list, _ := schedule.Parse(p.Nest.Leaf[k : k+1]) // it was parsed before
+	list, _ := schedule.Parse(p.Nest.Leaf[k : k+1]) // it was parsed successfully before
 	if n := slices.Index(schedule.Places(list[0].Args), [2]int{d.Pos, d.End}); n >= 0 &&
 		n < len(w.Args) {
 		out.Pos, out.End = w.Args[n][0], w.Args[n][1]
@@ -203,8 +207,8 @@ func (p *Problem) AsWritten(err error) error {
 	return &out
 }
 
-// LeafSchedule is the schedule of the leaves. given tells whether the user gave it, else leaves get
-// the default one.
+// LeafSchedule returns the schedule of the leaves. given reports whether the user gave it.
+// Otherwise leaves have the default schedule.
 func (p *Problem) LeafSchedule() (list []string, given bool) {
 	if p.Distributed {
 		return p.Nest.Leaf, p.Nest.Scheduled

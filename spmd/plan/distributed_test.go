@@ -117,7 +117,7 @@ func TestHomes(t *testing.T) {
 		for b := range Block(o.Partition.Pieces()) {
 			ranks = append(ranks, fmt.Sprint(o.Partition.Ranks(b)))
 		}
-		if got := strings.Join(ranks, " "); got != c.want || o.Home.Holds != c.holds ||
+		if got := strings.Join(ranks, " "); got != c.want || o.Home.MatchesBlocks != c.holds ||
 			(o.Home.Placement == nil) != (c.placement == "") {
 			t.Errorf("-s=%q %s: %s lives at %s, %+v, want %s", c.schedule, c.placement, o.Tensor, got,
 				o.Home, c.want)

@@ -8,8 +8,8 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// homes settles at which ranks the blocks of all tensors live.
-func (p *Problem) homes(g *Given) (err error) {
+// setHomes determines the owners of the blocks of all tensors.
+func (p *Problem) setHomes(g *Given) (err error) {
 	if p.ResultHome, err = p.home(g, p.Norm.LHS.Name, p.Norm.LHS.Vars, p.Result,
 		p.ResultCut); err != nil {
 		return err
@@ -31,25 +31,26 @@ func (p *Problem) homes(g *Given) (err error) {
 		if o.Gathered, err = p.gathered(g, o); err != nil {
 			return err
 		}
-		if o.Gathered == nil && !o.Home.Holds {
-			if err := p.apart(g, o); err != nil {
+		if o.Gathered == nil && !o.Home.MatchesBlocks {
+			if err := p.setParts(g, o); err != nil {
 				return err
 			}
 		}
 		if o.Gathered != nil || o.Parts != nil {
-			o.Home.Holds, o.Home.Lies = true, nil
+			o.Home.MatchesBlocks, o.Home.Pieces = true, nil
 		}
 	}
 	return nil
 }
 
-// largeOperand is from how many elements on an operand without a placement is gathered, of which
-// each rank reads the rows that chunks of a tensor's entries name.
+// largeOperand is the smallest number of elements of an operand that is gathered without a
+// placement. Each rank then reads only the rows that the entries of its chunks name.
 const largeOperand = 1 << 17
 
-// gathered is how the rows of an operand lie that is gathered: its placement cuts the mode of its
-// outermost level alone, and the steps read all of it. Or it is large, has none, and chunks of
-// entries name the rows that are read. Nil for any other.
+// gathered returns the partition of an operand whose rows are gathered, or nil if the operand is
+// not gathered. An operand is gathered in two cases. In the first, its placement cuts only the mode
+// of its outermost level, and the steps read the whole operand. In the second, it is large, has no
+// placement, and chunks of entries determine the rows that are read.
 func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
 	if p.Ranks == 1 || len(o.Cut) > 0 || len(o.Vars) == 0 || !g.Format(o.Tensor).AllDense() {
 		return nil, nil
@@ -75,43 +76,44 @@ func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
 	return part, nil
 }
 
-// home settles at which ranks the blocks of a tensor live: each where its placement has the piece
-// that it lies in. Without a placement, or where some block lies in several of its pieces, a
-// distributed schedule has each at the first rank that runs a step with it, and a block schedule
-// where Partition has it.
+// home determines the owners of the blocks of a tensor. If the tensor has a placement and each
+// block is inside one piece of it, the owner of the piece owns the block. Otherwise, in a
+// distributed schedule, the owner of a block is the first rank that runs a step with the block. In
+// a block schedule, the owners are the ones that Problem.Partition chose.
 func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.Partition,
 	cut []int) (Home, error) {
 	sizes := g.modes(vars)
-	x := &homes{part: part, machine: g.machine().Dims(), size: p.Ranks}
+	x := &blockHomes{part: part, machine: g.machine().Dims(), size: p.Ranks}
 	home := Home{Placement: g.Placements[tensor]}
 	if home.Placement != nil {
 		h, err := home.Placement.Resolve(g.machine(), g.Format(tensor).Order)
 		if err != nil {
 			return home, err
 		}
-		if home.Holds = !part.Overlaps() && x.within(h, sizes); !home.Holds && !part.Overlaps() &&
+		if home.MatchesBlocks = !part.Overlaps() && x.placeWithin(h, sizes); !home.MatchesBlocks && !part.Overlaps() &&
 			part.Ordered() == nil {
-			if home.Lies, err = p.lies(g, home.Placement, tensor, sizes); err != nil {
+			if home.Pieces, err = p.placedPieces(g, home.Placement, tensor, sizes); err != nil {
 				return home, err
 			}
-			if part != p.Result && home.Lies != nil && home.Lies.Copies != nil {
-				// each block is loaded where it is read, and not sent there from one of the copies
-				home.Lies = nil
+			if part != p.Result && home.Pieces != nil && home.Pieces.Copies != nil {
+				// a rank loads the blocks that it reads; they are not sent from a copy
+				home.Pieces = nil
 			}
 		}
 	}
 	switch {
-	case home.Holds:
-		x.settle()
+	case home.MatchesBlocks:
+		x.setOwners()
 	case p.Distributed:
-		x.first(p.Walk(), cut)
-		x.settle()
+		x.placeAtFirstUse(p.Walk(), cut)
+		x.setOwners()
 	}
 	return home, nil
 }
 
-// lies is the pieces of a placement whose tensor the steps want in other blocks.
-func (p *Problem) lies(g *Given, placed place.Placement, tensor string,
+// placedPieces returns the partition that a placement makes of a tensor whose steps use different
+// blocks. It returns nil if there is one rank or if the partition is not located.
+func (p *Problem) placedPieces(g *Given, placed place.Placement, tensor string,
 	sizes []int64) (*partition.Partition, error) {
 	if p.Ranks == 1 {
 		return nil, nil
@@ -123,7 +125,7 @@ func (p *Problem) lies(g *Given, placed place.Placement, tensor string,
 	return part, nil
 }
 
-// modes are the sizes of modes of these variables.
+// modes returns the sizes of the modes that have these variables.
 func (g *Given) modes(vars []string) []int64 {
 	sizes := make([]int64, len(vars))
 	for m, v := range vars {
@@ -132,8 +134,9 @@ func (g *Given) modes(vars []string) []int64 {
 	return sizes
 }
 
-// Placed is the partition that a placement on a machine makes of a tensor with modes of these
-// sizes, whose level l stores the mode order[l]. An ordered axis is not located.
+// Placed returns the partition that a placement on a machine makes of a tensor. sizes holds the
+// sizes of its modes, and its level l stores mode order[l]. An ordered axis of the result is not
+// located.
 func Placed(placed place.Placement, m *place.Machine, sizes []int64, order []int,
 	ranks int) (*partition.Partition, error) {
 	if err := m.CheckRanks(ranks); err != nil {
@@ -154,24 +157,24 @@ func Placed(placed place.Placement, m *place.Machine, sizes []int64, order []int
 	}
 	slices.SortFunc(part.Axes,
 		func(a, b partition.Axis) int { return slices.Min(a.Modes) - slices.Min(b.Modes) })
-	x := &homes{part: part, machine: m.Dims(), size: ranks}
-	x.within(h, sizes)
-	x.settle()
+	x := &blockHomes{part: part, machine: m.Dims(), size: ranks}
+	x.placeWithin(h, sizes)
+	x.setOwners()
 	return part, nil
 }
 
-// homes are the ranks where the blocks of a tensor live.
-type homes struct {
+// blockHomes collects the ranks that have the blocks of a tensor.
+type blockHomes struct {
 	part    *partition.Partition
 	machine []int64
-	size    int             // the number of ranks
-	of      []int32         // by block: the rank, or which of lists it is where those are used
-	lists   [][]int         // the ranks of blocks with copies
-	numbers map[int64]int32 // of lists, by the first point of the machine
+	size    int             // number of ranks
+	of      []int32         // by block: its rank, or an index in lists if lists is not nil
+	lists   [][]int         // ranks of the blocks that have copies
+	numbers map[int64]int32 // index in lists, by the first point of the machine
 }
 
-// settle has the partition say so.
-func (x *homes) settle() {
+// setOwners stores the collected ranks in the partition.
+func (x *blockHomes) setOwners() {
 	if x.lists == nil {
 		x.part.Owner = func(at []int64) int { return int(x.of[x.part.Of(at)]) }
 		return
@@ -182,8 +185,8 @@ func (x *homes) settle() {
 	}
 }
 
-// first has each block live at the rank of the first point that reads it.
-func (x *homes) first(w *flow.Walk, cut []int) {
+// placeAtFirstUse assigns each block to the rank of the first point that reads it.
+func (x *blockHomes) placeAtFirstUse(w *flow.Walk, cut []int) {
 	at := make([]int64, len(cut))
 	x.of = make([]int32, 0, x.part.Pieces())
 	for b := range Block(x.part.Pieces()) {
@@ -197,15 +200,16 @@ func (x *homes) first(w *flow.Walk, cut []int) {
 	}
 }
 
-// within has each block live where the piece of a placement does that it lies in; false where one
-// lies in several.
-func (x *homes) within(h *place.Home, sizes []int64) bool {
+// placeWithin assigns each block to the ranks of the placement's piece that contains the block. It
+// returns false if a block is in several pieces.
+func (x *blockHomes) placeWithin(h *place.Home, sizes []int64) bool {
 	if o := h.Ordered(); o != nil {
 		if a := x.part.Ordered(); a == nil || !a.Ordered.Equal(o) {
 			return false
 		}
 	}
-	of := make([][]int64, len(sizes)) // by mode, the placement's range of each range of the axis
+	// by mode, the placement's range that contains each range of the axis
+	of := make([][]int64, len(sizes))
 	for m, cuts := range h.Cuts(sizes) {
 		if cuts == nil {
 			continue
@@ -230,9 +234,9 @@ func (x *homes) within(h *place.Home, sizes []int64) bool {
 	return true
 }
 
-// contained is, for each range of fine, the range of coarse in which it lies, false where it lies
-// in several. Where each of coarse is cut into as many, empty ones too lie in the one that they are
-// cut from.
+// contained returns, for each range of fine, the range of coarse that contains it. It returns false
+// if a range overlaps several. If each range of coarse is cut into equally many ranges of fine, an
+// empty range belongs to the range that it was cut from.
 func contained(fine, coarse []int64) ([]int64, bool) {
 	of := make([]int64, len(fine)-1)
 	if n := evenly(fine, coarse); n > 0 {
@@ -254,8 +258,8 @@ func contained(fine, coarse []int64) ([]int64, bool) {
 	return of, true
 }
 
-// evenly is into how many ranges of fine each of coarse is cut, 0 where these are not as many of
-// each.
+// evenly returns the number of ranges of fine that each range of coarse is cut into. It returns 0
+// if the numbers differ.
 func evenly(fine, coarse []int64) int {
 	n := (len(fine) - 1) / (len(coarse) - 1)
 	if n*(len(coarse)-1) != len(fine)-1 {
@@ -269,9 +273,10 @@ func evenly(fine, coarse []int64) int {
 	return n
 }
 
-// piece is where the block at these ranges of the axes lives, as of has it: of the dimensions that
-// cut a mode, or the storage order, the inner ones count fastest.
-func (x *homes) piece(h *place.Home, of [][]int64, at []int64) int32 {
+// piece returns the element of x.of for the block with ranges at. of is by mode the placement's
+// range of each range of the axis. If several dimensions cut a mode or the storage order, the last
+// one varies fastest.
+func (x *blockHomes) piece(h *place.Home, of [][]int64, at []int64) int32 {
 	coordinates := make([]int64, len(h.Dims))
 	left := map[int]int64{}
 	ordered := int64(0)
@@ -301,10 +306,10 @@ func (x *homes) piece(h *place.Home, of [][]int64, at []int64) int32 {
 	return x.points(h, coordinates)
 }
 
-// points is where a block lives whose placement has it at a point of the machine and at all that
-// differ from it in copied dimensions, of which its coordinates are 0. Blocks that live at the same
-// ranks share the list.
-func (x *homes) points(h *place.Home, coordinates []int64) int32 {
+// points returns the element of x.of for a block whose placement has it at a point of the machine
+// and at all points that differ from it in copied dimensions only. coordinates must be 0 in copied
+// dimensions. Blocks with the same ranks share an element of x.lists.
+func (x *blockHomes) points(h *place.Home, coordinates []int64) int32 {
 	if !slices.ContainsFunc(h.Dims, func(d place.HomeDim) bool { return d.Kind == place.Copy }) {
 		return int32(x.rank(coordinates))
 	}
@@ -331,8 +336,8 @@ func (x *homes) points(h *place.Home, coordinates []int64) int32 {
 	return k
 }
 
-// each calls yield with all coordinates of copied dimensions, from dimension d on.
-func (x *homes) each(h *place.Home, at []int64, d int, yield func()) {
+// each calls yield for all coordinates of the copied dimensions from d on.
+func (x *blockHomes) each(h *place.Home, at []int64, d int, yield func()) {
 	switch {
 	case d == len(at):
 		yield()
@@ -346,8 +351,8 @@ func (x *homes) each(h *place.Home, at []int64, d int, yield func()) {
 	}
 }
 
-// rank is that of a point of the machine.
-func (x *homes) rank(at []int64) int {
+// rank returns the rank of a point of the machine.
+func (x *blockHomes) rank(at []int64) int {
 	n := int64(0)
 	for d, c := range at {
 		n = n*x.machine[d] + c

@@ -10,13 +10,13 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// Mapping is how many ranks a map of blocks to ranks gives work to.
+// Mapping says how many ranks have work if blocks are mapped to ranks by some variables.
 type Mapping struct {
-	Vars    []string // of the map, as the user writes them
-	Working int      // ranks that run a block
+	Vars    []string // variables of the map, as the user writes them
+	Working int      // number of ranks that run a block
 }
 
-// Blocks is how many blocks are run, each group's for itself.
+// Blocks returns the number of blocks that run. A block counts once for each group that runs it.
 func (p *Problem) Blocks() int64 {
 	total := int64(0)
 	for _, g := range p.Blocking.Groups {
@@ -31,7 +31,7 @@ func (p *Problem) Blocks() int64 {
 	return total
 }
 
-// Mapping is the problem's own.
+// Mapping returns the mapping of the problem.
 func (p *Problem) Mapping() Mapping {
 	m := Mapping{}
 	for _, k := range p.Blocking.Map {
@@ -52,8 +52,8 @@ func (p *Problem) Mapping() Mapping {
 	return m
 }
 
-// BetterMapping is a mapping by more of the split variables, as few as will do, that gives
-// work to more ranks than the problem's own; false where there is none.
+// BetterMapping returns a mapping that gives work to more ranks than the problem's own, by adding
+// the smallest possible number of split variables. It returns false if none exists.
 func (p *Problem) BetterMapping() (Mapping, bool) {
 	best, found := p.Mapping(), false
 	for at := p; ; {
@@ -74,8 +74,8 @@ func (p *Problem) BetterMapping() (Mapping, bool) {
 	}
 }
 
-// mappedBy is the problem with one more variable in its map, and those that the user calls
-// by the same name.
+// mappedBy returns a copy of the problem that also maps by variable k, and by the variables with
+// the same user's name.
 func (p *Problem) mappedBy(k int) *Problem {
 	blocking := *p.Blocking
 	blocking.Map = slices.Clone(p.Blocking.Map)
@@ -90,7 +90,7 @@ func (p *Problem) mappedBy(k int) *Problem {
 	return &q
 }
 
-// userName is a split variable as the user wrote it.
+// userName returns the user's name of a split variable.
 func (p *Problem) userName(k int) string {
 	name := p.Blocking.Vars[k].Name
 	if s, ok := p.Norm.Source[name]; ok {
@@ -99,8 +99,8 @@ func (p *Problem) userName(k int) string {
 	return name
 }
 
-// IdleNote tells the user of ranks to which a block schedule gives no work where another map
-// would; "" for none.
+// IdleNote returns a message about ranks without work in a block schedule, if another map would
+// give them work. Otherwise it returns "".
 func (p *Problem) IdleNote(spec *place.BlockSpec) string {
 	if p.Ranks == 1 || p.Distributed || spec.Empty() {
 		return ""

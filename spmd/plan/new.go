@@ -10,32 +10,32 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// Given is what a problem is made of.
+// Given is the input of New.
 type Given struct {
 	Norm  *notation.Normal
-	Names []string // of all tensors
-	Read  []string // tensors that are read, what += adds to under the result's name
-	// under which the right side reads the result's old value; "" where it does not
+	Names []string // names of all tensors
+	Read  []string // tensors that are read; a result that += adds to is listed under its own name
+	// name of the result's old value on the right side; "" if the right side does not read it
 	Old    string
-	Sizes  map[string]int64 // of the index variables
-	Blocks *place.BlockSpec // empty for the default
+	Sizes  map[string]int64 // by index variable
+	Blocks *place.BlockSpec // empty selects the default
 	Ranks  int
-	// Machine is the grid of ranks; nil for one dimension of all. Placements say where tensors lie on
-	// it. Schedule is the user's commands, of which those that distribute make a nest.
+	// Machine is the grid of ranks. If it is nil, the ranks form a line. Placements place tensors
+	// on it. Schedule holds the user's commands. The commands that distribute loops make a nest.
 	Machine    *place.Machine
 	Placements map[string]place.Placement
-	Device     bool // leaves run on devices, whose memory placements may name
+	Device     bool // leaves run on devices, and placements may name device memory
 	Schedule   []string
-	// Limit is the bytes of memory that a rank may take, 0 for any number, and ValueBytes are those of
-	// a value of the result: for a machine that is computed for a product.
+	// Limit is the memory limit of a rank in bytes, or 0 if there is none. ValueBytes is the size
+	// of a value of the result. Both are used if the machine is computed for a product.
 	Limit      int64
 	ValueBytes int64
 	Format     func(tensor string) format.Format
-	Entries    func(tensor string) float64 // about how many it has
+	Entries    func(tensor string) float64 // returns the estimated number of entries
 }
 
-// New settles which rank holds which blocks of each tensor and runs which steps. Every rank
-// makes the same of the same.
+// New determines which rank has which blocks of each tensor, and which rank runs which steps. It is
+// deterministic, so that every rank computes the same problem from the same input.
 func New(g Given) (*Problem, error) {
 	for _, name := range g.Names {
 		if err := g.Placements[name].Lies(g.Device); err != nil {
@@ -59,7 +59,7 @@ func New(g Given) (*Problem, error) {
 	if p.Whole {
 		p.tensors(&g)
 	} else {
-		p.distinct(&g, nest)
+		p.nameOperands(&g, nest)
 	}
 	if nest != nil {
 		return p, p.distribute(&g, nest)
@@ -72,12 +72,12 @@ func New(g Given) (*Problem, error) {
 		return nil, err
 	}
 	p.Nest = p.Blocking.Nest()
-	p.settle(&g)
-	return p, p.homes(&g)
+	p.cutTensors(&g)
+	return p, p.setHomes(&g)
 }
 
-// settle cuts the result and the operands by the split variables.
-func (p *Problem) settle(g *Given) {
+// cutTensors cuts the result and the operands by the split variables.
+func (p *Problem) cutTensors(g *Given) {
 	p.walk = flow.NewWalk(p.Nest, p.Ranks)
 	p.Result, p.ResultCut = p.Partition(p.cuts(p.Norm.LHS.Vars))
 	for i := range p.Operands {
@@ -94,7 +94,7 @@ func (p *Problem) settle(g *Given) {
 	p.cutStored(g)
 }
 
-// cuts lists the split variables that cut modes of these variables, -1 for none.
+// cuts returns, for each variable, the index of the split variable that cuts its mode, or -1.
 func (p *Problem) cuts(vars []string) []int {
 	out := make([]int, len(vars))
 	for m, v := range vars {
@@ -103,12 +103,12 @@ func (p *Problem) cuts(vars []string) []int {
 	return out
 }
 
-// leftOld is the operand that += reads.
-const leftOld = "_old"
+// oldSuffix is appended to the result's name to name the operand that += reads.
+const oldSuffix = "_old"
 
-// distinct gives every access that differs in tensor or variables a name of
-// its own, and makes the old value that += reads an operand.
-func (p *Problem) distinct(g *Given, nest *place.Nest) {
+// nameOperands makes one operand of each different access and gives it a unique name. Accesses
+// differ in their tensor or their variables. The old value that += reads becomes an operand too.
+func (p *Problem) nameOperands(g *Given, nest *place.Nest) {
 	n := g.Norm
 	taken := map[string]bool{}
 	for _, name := range g.Names {
@@ -132,7 +132,7 @@ func (p *Problem) distinct(g *Given, nest *place.Nest) {
 		if !ok {
 			name = a.Name
 			if a.Name == n.LHS.Name {
-				name = fresh(a.Name + leftOld)
+				name = fresh(a.Name + oldSuffix)
 			} else if used[a.Name] {
 				name = fresh(a.Name)
 			}
@@ -147,8 +147,8 @@ func (p *Problem) distinct(g *Given, nest *place.Nest) {
 	out.Terms = nil
 	terms := n.Terms
 	old := n.Accumulate && slices.Contains(g.Read, n.LHS.Name)
-	beside := old && cutByEntries(n, nest)
-	if old && !beside {
+	separate := old && cutByEntries(n, nest)
+	if old && !separate {
 		terms = append([]*notation.Term{{Factors: []notation.Factor{n.LHS}}}, terms...)
 	}
 	out.Accumulate = false
@@ -156,15 +156,16 @@ func (p *Problem) distinct(g *Given, nest *place.Nest) {
 		out.Terms = append(out.Terms, notation.MapAccesses(t, rename))
 	}
 	p.Norm = &out
-	if beside {
+	if separate {
 		a := *n.LHS
-		a.Name = fresh(n.LHS.Name + leftOld)
+		a.Name = fresh(n.LHS.Name + oldSuffix)
 		p.Added = &Addend{len(p.Operands), &notation.Term{Factors: []notation.Factor{&a}}}
 		p.Operands = append(p.Operands, Operand{Name: a.Name, Tensor: n.LHS.Name, Vars: n.LHS.Vars})
 	}
 }
 
-// cutByEntries tells whether the result has coordinates of the tensor whose entries have chunks.
+// cutByEntries reports whether the result shares a variable with the tensor whose entries are cut
+// into chunks.
 func cutByEntries(n *notation.Normal, nest *place.Nest) bool {
 	return nest != nil && slices.ContainsFunc(nest.Chunks, func(c place.Chunks) bool {
 		return c.Positions != nil &&
@@ -173,7 +174,7 @@ func cutByEntries(n *notation.Normal, nest *place.Nest) bool {
 	})
 }
 
-// tensors makes every tensor that is read an operand.
+// tensors makes an operand of every tensor that is read.
 func (p *Problem) tensors(g *Given) {
 	p.Norm = g.Norm
 	for _, name := range g.Read {
@@ -181,7 +182,7 @@ func (p *Problem) tensors(g *Given) {
 	}
 }
 
-// accessVars are the variables of a tensor's first access.
+// accessVars returns the variables of the first access of a tensor.
 func (p *Problem) accessVars(name string) (vars []string) {
 	for _, t := range append([]*notation.Term{{Factors: []notation.Factor{p.Norm.LHS}}},
 		p.Norm.Terms...) {
@@ -206,8 +207,9 @@ func reads(t *notation.Term, name string) bool {
 	return found
 }
 
-// defaultSpec cuts the outermost stored mode of the largest operand over all
-// ranks; where its variable cannot be cut, the next stored mode or operand.
+// defaultSpec returns the block schedule that cuts the outermost stored mode of the largest operand
+// over all ranks. If the mode's variable cannot be cut, it tries the next stored mode, and then the
+// next operand.
 func (p *Problem) defaultSpec(g *Given) *place.BlockSpec {
 	ops := slices.Clone(p.Operands)
 	slices.SortStableFunc(ops, func(a, b Operand) int {

@@ -6,28 +6,28 @@ import (
 	"distaff/spmd/partition"
 )
 
-// mostParts is how many parts a block has at most that come to a rank from where they lie. A block
-// of more is put together once, at the first rank that reads it, which sends fewer and longer
-// messages.
-const mostParts = 128
+// maxParts is the largest number of parts of a block. A block with more parts is assembled once, at
+// the first rank that reads it, which then sends fewer and longer messages.
+const maxParts = 128
 
-// parts finds the parts of an operand's blocks.
+// parts describes how an operand's blocks are divided into parts.
 type parts struct {
-	axes []partAxis // of Operand.Parts
-	most int64      // how many parts a block has at most
+	axes     []partAxis // by axis of Operand.Parts
+	maxCount int64      // largest number of parts of a block
 }
 
-// partAxis says which ranges of an axis of Operand.Parts lie in each range of an axis of
-// Operand.Partition.
+// partAxis lists the ranges of an axis of Operand.Parts that each range of an axis of
+// Operand.Partition contains.
 type partAxis struct {
-	block        int // that axis; -1 where the blocks have all of the mode
+	// index of the axis of Operand.Partition; -1 if blocks are not cut in this mode
+	block        int
 	first, count []int64
-	most         int64
+	maxCount     int64
 }
 
-// apart has an operand with dense levels lie in the parts that its blocks and the pieces of its
-// placement have in common, where its placement cuts coordinates.
-func (p *Problem) apart(g *Given, o *Operand) error {
+// setParts divides an operand with dense levels into parts, the intersections of its blocks and the
+// pieces of its placement. It does nothing if the placement does not cut coordinates.
+func (p *Problem) setParts(g *Given, o *Operand) error {
 	f := g.Format(o.Tensor)
 	if o.Home.Placement == nil || p.Ranks == 1 || !f.AllDense() || o.Partition.Ordered() != nil ||
 		o.Partition.Overlaps() {
@@ -38,7 +38,7 @@ func (p *Problem) apart(g *Given, o *Operand) error {
 		return err
 	}
 	sizes := g.modes(o.Vars)
-	fine, x := partition.Whole(len(sizes)), &parts{most: 1}
+	fine, x := partition.Whole(len(sizes)), &parts{maxCount: 1}
 	for m, cuts := range h.Cuts(sizes) {
 		block, k := []int64{0, sizes[m]}, o.Partition.AxisOf(m)
 		if k >= 0 {
@@ -50,7 +50,7 @@ func (p *Problem) apart(g *Given, o *Operand) error {
 		case k < 0 && len(all) < 3:
 			continue // one range
 		case len(all) == 1:
-			all = append(all, all[0]) // of no coordinates
+			all = append(all, all[0]) // an empty range
 		}
 		fine.Axes = append(fine.Axes, partition.Axis{Modes: []int{m}, Cuts: all})
 		a := partAxis{block: k}
@@ -58,30 +58,31 @@ func (p *Problem) apart(g *Given, o *Operand) error {
 			first, _ := slices.BinarySearch(all, block[r])
 			end, _ := slices.BinarySearch(all, block[r+1])
 			a.first, a.count = append(a.first, int64(first)), append(a.count, int64(end-first))
-			a.most = max(a.most, int64(end-first))
+			a.maxCount = max(a.maxCount, int64(end-first))
 		}
 		x.axes = append(x.axes, a)
-		x.most *= a.most
+		x.maxCount *= a.maxCount
 	}
-	live := &homes{part: fine, machine: g.machine().Dims(), size: p.Ranks}
-	if x.most > mostParts || !live.within(h, sizes) {
+	live := &blockHomes{part: fine, machine: g.machine().Dims(), size: p.Ranks}
+	if x.maxCount > maxParts || !live.placeWithin(h, sizes) {
 		return nil
 	}
-	live.settle()
+	live.setOwners()
 	o.Parts, o.parts = fine, x
 	return nil
 }
 
-// at sets out to the ranges of the axes of Operand.Parts at which part number n is of the block at
-// these ranges of the axes of Operand.Partition; false where the block has no such part.
+// at sets out to the ranges of the axes of Operand.Parts of part number n of a block. block holds
+// the block's ranges of the axes of Operand.Partition. at returns false if the block has no such
+// part.
 func (x *parts) at(block []int64, n int64, out []int64) bool {
 	for k := len(x.axes) - 1; k >= 0; k-- {
 		a, r := &x.axes[k], int64(0)
 		if a.block >= 0 {
 			r = block[a.block]
 		}
-		i := n % a.most
-		n /= a.most
+		i := n % a.maxCount
+		n /= a.maxCount
 		if i >= a.count[r] {
 			return false
 		}
@@ -90,12 +91,12 @@ func (x *parts) at(block []int64, n int64, out []int64) bool {
 	return true
 }
 
-// PartsOf lists the parts of a block of an operand that lies in parts, as Operand.Parts numbers
-// them.
+// PartsOf returns the parts of a block of an operand that is stored in parts, numbered as in
+// Operand.Parts.
 func (o *Operand) PartsOf(b Block) (list []Block) {
 	block, at := make([]int64, len(o.Partition.Axes)), make([]int64, len(o.Parts.Axes))
 	o.Partition.At(b, block)
-	for n := range o.parts.most {
+	for n := range o.parts.maxCount {
 		if o.parts.at(block, n, at) {
 			list = append(list, o.Parts.Of(at))
 		}

@@ -1,26 +1,26 @@
-// Package plan turns a block schedule, or a distributed one, into what every rank does: which
-// blocks it runs in which order, which operand blocks it fetches and from whom, which partial
-// results it makes, and how a tree sums those. It is pure data, the same on every rank; executing
-// it is package exec's work, and printing it is `distaff plan`.
+// Package plan turns a block schedule or a distributed schedule into the work of every rank: the
+// blocks that the rank runs, their order, the operand blocks that it fetches, their senders, the
+// partial results that it makes, and the tree that sums them up. A plan is pure data and the same
+// on every rank. Package exec executes it, and `distaff plan` prints it.
 //
-// A Problem is a statement's block loops (codegen/place) with the accesses of
-// its operands. Everything is a function of block indices: the rank that runs a
-// block, the rank where a tensor's block lives, and so the whole traffic.
+// A Problem combines the block loops of a statement (codegen/place) with the accesses of its
+// operands. The rank that runs a block and the owner of a tensor's block are functions of block
+// indices. All traffic follows from these functions.
 //
 // # Files
 //
 //	plan.go         Problem, its operands and their partitions
 //	new.go          a plan from a block schedule
-//	distributed.go  a plan from a schedule with distribution commands, and the schedule of its leaves
+//	distributed.go  a plan from a schedule with distribution commands, and its leaf schedule
 //	product.go      the machine and the schedule of COSMA
-//	home.go         where tensors that are placed have their blocks
-//	parts.go        parts of blocks, which lie at several ranks
-//	stored.go       chunks of a tensor's entries, and results that are made of them
-//	steps.go        what a rank runs
-//	arrivals.go     which blocks come to a rank, and which it sends
+//	home.go         owners of the blocks of placed tensors
+//	parts.go        parts of blocks that are stored at several ranks
+//	stored.go       chunks of a tensor's entries, and results of such chunks
+//	steps.go        the steps that a rank runs
+//	arrivals.go     the blocks that a rank receives and sends
 //	combine.go      sums of partial blocks
-//	idle.go         ranks that run nothing
-//	size.go         what blocks take
+//	idle.go         ranks without work
+//	size.go         sizes of blocks
 package plan
 
 import (
@@ -35,87 +35,89 @@ import (
 // Problem is one statement over blocks, on Ranks ranks.
 type Problem struct {
 	Blocking *place.Blocking
-	// Nest is the loops that the blocks run in, over ranks and in order at each: those of the
-	// block schedule, or of a distributed one, where Distributed says so.
+	// Nest holds the loops over blocks: some are distributed over ranks, and each rank runs the
+	// others in order. It comes from a block schedule, or from a distributed schedule if
+	// Distributed is true.
 	Nest        *place.Nest
 	Distributed bool
 	Ranks       int
-	// Whole says that nothing is cut and one rank has everything: the leaf gets the
-	// tensors themselves, and its block is the result.
+	// Whole says that nothing is cut and one rank has everything. The leaf then reads the tensors
+	// themselves, and its block is the result.
 	Whole    bool
-	Norm     *notation.Normal // what is computed: its accesses are operands' names
+	Norm     *notation.Normal // the statement; its accesses name operands
 	Operands []Operand
 	Result   *partition.Partition
-	// ResultCut lists, for each axis of Result, the split variable that cuts it (an index of
-	// Blocking.Vars).
+	// ResultCut lists, for each axis of Result, the split variable that cuts it, as an index of
+	// Blocking.Vars.
 	ResultCut  []int
 	ResultHome Home
-	// Assembled is how the result lies whose blocks, those of Result, overlap: it is put together of
-	// them when they are complete. Nil where the result lies in its blocks.
+	// Assembled is the final partition of a result whose blocks, the pieces of Result, overlap. The
+	// final pieces are assembled from the complete blocks. It is nil if the blocks are final.
 	Assembled *partition.Partition
-	// Added is what is added to the blocks of chunks of entries as they are put together; nil for
-	// nothing.
+	// Added is the old value that is added while overlapping blocks are assembled, or nil.
 	Added *Addend
 
-	schedule []string // the user's
-	sizes    []int64  // of the variables of the levels whose entries have chunks
+	schedule []string // the user's schedule
+	sizes    []int64  // of the variables of the levels whose entries are cut into chunks
 
 	walk *flow.Walk
 }
 
-// Operand is what has blocks of its own: an access of the right side, so that a tensor that
-// is read through two accesses with different variables is two operands; or, where
-// nothing is cut, a tensor.
+// Operand is an access of the right side. A tensor that two accesses read with different variables
+// is two operands. If nothing is cut (Problem.Whole), an operand is a tensor.
 type Operand struct {
-	Name      string // in Norm
+	Name      string // name in Norm
 	Tensor    string
 	Vars      []string // by mode
 	Partition *partition.Partition
 	// Cut lists, for each axis of Partition, the split variable that cuts it.
 	Cut []int
-	// Home says what the job says of where it lies.
+	// Home is the job's placement of the operand.
 	Home Home
-	// Gathered is how rows of an operand with dense levels lie, which every rank reads whole, or those
-	// of its rows that it needs: those come from where they lie before the first step. Nil for any
-	// other operand.
+	// Gathered is the initial partition of an operand with dense levels whose rows are gathered.
+	// Every rank needs all rows, or some of them, and fetches them from their owners before the
+	// first step. It is nil if rows are not gathered.
 	Gathered *partition.Partition
-	// Parts is how an operand with dense levels lies whose blocks span several pieces of its
-	// placement: in what its blocks and these pieces have in common. A rank gets the parts of a block
-	// from where they lie, and puts them together. Nil for any other operand.
+	// Parts is the initial partition of an operand with dense levels whose blocks overlap several
+	// pieces of its placement. Its pieces are the intersections of blocks and pieces. A rank
+	// fetches the parts of a block from their owners and assembles the block. It is nil if blocks
+	// have no parts.
 	Parts *partition.Partition
 	parts *parts
-	// Groups lists the groups (Blocking.Groups) that read it.
+	// Groups lists the groups (Blocking.Groups) that read the operand.
 	Groups []int
-	// Scope is the number of loops of the nest, the outermost ones, whose iterations bring its blocks.
+	// Scope is the number of outermost loops of the nest whose iterations fetch blocks.
 	Scope int
 }
 
-// Addend is the old value of the result of a += whose chunks are those of a tensor's entries: no
-// chunk has all of it, and so no step reads it. Its pieces are added as if they were made by a step
-// before all others.
+// Addend is the old value of the result of a += whose chunks are cut from a tensor's entries. No
+// step reads it, because a chunk contributes to only some of a row's value. Its pieces are added
+// like the result of a step that precedes all others.
 type Addend struct {
 	Operand int
-	Term    *notation.Term // which is the operand
+	Term    *notation.Term // the operand as a term
 }
 
-// Home is what a placement says of where the blocks of a tensor live.
+// Home says where the blocks of a tensor are stored according to its placement.
 type Home struct {
-	Placement place.Placement // nil for none
-	// Holds says that each block lies in one piece of the placement, and so lives where that does.
-	Holds bool
-	// Lies is the pieces of the placement, where some block lies in several: those of an operand are
-	// to be moved to its blocks before the first step, and the blocks of a result to them after the
-	// last. Nil where Holds says that nothing moves, and of an operand's placement with copies, which
-	// is then not gone by.
-	Lies *partition.Partition
+	Placement place.Placement // nil if the tensor has no placement
+	// MatchesBlocks says that each block is inside one piece of the placement and has the owner of
+	// the piece.
+	MatchesBlocks bool
+	// Pieces holds the pieces of the placement if some block overlaps several pieces. Pieces of an
+	// operand are moved to its blocks before the first step, and blocks of a result are moved to the
+	// pieces after the last step. Pieces is nil if MatchesBlocks is true. It is also nil if the
+	// placement of an operand has copies; the placement is then ignored.
+	Pieces *partition.Partition
 }
 
 // Block is the number of a block of an operand or of the result.
 type Block = partition.Piece
 
-// Partition is how a tensor is cut of which each mode is cut by this split variable (an index
-// of Blocking.Vars), or by none where that is -1, and the variable of each of its axes. A block
-// lives at the rank of the blocks with its ranges, and the variables that the tensor lacks at 0.
+// Partition returns the partition of a tensor whose mode m is cut by split variable vars[m], an
+// index of Blocking.Vars, or not cut if vars[m] is -1. cut lists the variable of each axis. A block
+// is owned by the rank that runs the step with the block's ranges, and with range 0 of the
+// variables that the tensor does not have.
 func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 	part = &partition.Partition{Order: len(vars)}
 	for m, v := range vars {
@@ -142,7 +144,7 @@ func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 	return part, cut
 }
 
-// block is the number of the ranges that some split variables have at tuple, row-major.
+// block returns the row-major number of the ranges of some split variables at tuple.
 func (p *Problem) block(vars []int, tuple []int64) Block {
 	var b int64
 	for _, v := range vars {
@@ -151,18 +153,18 @@ func (p *Problem) block(vars []int, tuple []int64) Block {
 	return Block(b)
 }
 
-// Step is one run of a leaf: a group of terms at one block.
+// Step is one run of a leaf: a group of terms on one block.
 type Step struct {
 	Group int
-	// Tuple has the range index of each split variable. It is the caller's.
+	// Tuple holds the index of the range of each split variable. The caller may keep and change it.
 	Tuple []int64
 	// Need lists the operand blocks that the leaf reads.
 	Need []Need
-	// Partial is the block of partial results that the step adds to; First says
-	// that it makes it.
+	// Partial is the block of partial results that the step adds to. First says that the step is
+	// the first one and allocates the block.
 	Partial Partial
 	First   bool
-	// Instances are the numbers of the operands' scopes (see Arrivals) that the step is in.
+	// Instances holds, by operand, the number of the scope that contains the step (see Arrival.T).
 	Instances []int64
 }
 
@@ -172,16 +174,16 @@ type Need struct {
 	Block   Block
 }
 
-// Partial names one partial block of the result: the result's block, the
-// ranges of the extended variables, and the rank that makes it.
+// Partial identifies a partial block of the result: by the block of the result, the ranges of the
+// extended variables, and the rank that computes it.
 type Partial struct {
 	Result Block
 	Extend Block
 	Rank   int
 }
 
-// runs tells whether group g runs at tuple: every split reduction variable
-// that it does not hold is at its first range.
+// runs reports whether group g runs at tuple: every split reduction variable that is not in the
+// group's Held must be at its first range.
 func (p *Problem) runs(g int, tuple []int64) bool {
 	for k, v := range p.Blocking.Vars {
 		if v.Reduction && tuple[k] != 0 && !slices.Contains(p.Blocking.Groups[g].Held, k) {
@@ -191,7 +193,7 @@ func (p *Problem) runs(g int, tuple []int64) bool {
 	return true
 }
 
-// extended lists the extended variables.
+// extended returns the indices of the extended variables.
 func (p *Problem) extended() []int {
 	var list []int
 	for k, v := range p.Blocking.Vars {

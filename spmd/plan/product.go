@@ -11,13 +11,13 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// Grid is the grid of a machine that is to be computed for the statement, a product of dense
-// matrices.
+// Grid computes the machine for the statement, which must be a product of dense matrices.
 func (g *Given) Grid() (*place.Machine, error) {
 	x, why := g.product()
 	if why != "" {
 		return nil, diag.Errorf("machine",
-			"the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): %s", why)
+			"the grid of COSMA is that of a product of two dense matrices, "+
+				"as in A(i,j) = B(i,k) * C(k,j): %s", why)
 	}
 	memory := int64(0)
 	if g.Limit > 0 {
@@ -30,8 +30,8 @@ func (g *Given) Grid() (*place.Machine, error) {
 	return m, err
 }
 
-// compute gives a machine that is to be computed for a product its grid, and the statement, where
-// the user gave no schedule, that of COSMA.
+// compute replaces a machine that must be computed for a product by its grid. If the user gave no
+// schedule, it sets the schedule of COSMA.
 func (g *Given) compute() error {
 	if g.Machine == nil || !g.Machine.OfProduct {
 		return nil
@@ -50,15 +50,18 @@ func (g *Given) compute() error {
 		g.Schedule = g.cosma(x)
 	case !slices.ContainsFunc(list, (*schedule.Command).Distributes):
 		return list[0].Refuse(fmt.Sprintf(
-			"the grid of COSMA has a schedule that distributes the statement; want distribute({%s,%s,%s},...,%s) in this one, or none", g.source(x.i), g.source(x.j), g.source(x.k), m.Name))
+			"the grid of COSMA has a schedule that distributes the statement; "+
+				"want distribute({%s,%s,%s},...,%s) in this one, or none",
+			g.source(x.i), g.source(x.j), g.source(x.k), m.Name))
 	}
 	return nil
 }
 
-// matrices is a product left(i,k)*right(k,j), by the names of variables in the normal form.
+// matrices is a product left(i,k)*right(k,j). The variables are named as in the normal form.
 type matrices struct{ i, j, k, left, right string }
 
-// product is the statement as a product of dense matrices, or why it is none.
+// product returns the statement as a product of dense matrices. If it is something else, why is the
+// reason; otherwise it is empty.
 func (g *Given) product() (x matrices, why string) {
 	n := g.Norm
 	if len(n.LHS.Vars) != 2 || n.LHS.Vars[0] == n.LHS.Vars[1] {
@@ -91,8 +94,8 @@ func sameVars(vars []string, a, b string) bool {
 	return len(vars) == 2 && slices.Contains(vars, a) && slices.Contains(vars, b)
 }
 
-// cosma is the schedule of COSMA on its machine: all three variables over the grid, and the k of a
-// rank in steps.
+// cosma returns the schedule of COSMA for the computed machine: all three variables are distributed
+// over the grid, and each rank runs its part of k in steps.
 func (g *Given) cosma(x matrices) []string {
 	taken := append(slices.Clone(g.Names), g.Norm.Vars...)
 	fresh := func(v, end string) string {

@@ -2,20 +2,21 @@ package plan
 
 import "distaff/io/tcs"
 
-// Size is what a block takes, or is taken to take before there is one.
+// Size is the actual or estimated size of a block.
 type Size struct {
 	Entries int64
-	Bytes   int64 // of its arrays
-	Arrays  int64 // those that are not empty: the messages that carry the block
-	// Of a block of which these are estimates, by how many more entries and bytes it is to be reckoned
-	// with; 0 of others.
+	Bytes   int64 // bytes of its arrays
+	// number of arrays that are not empty, which is the number of messages that carry the block
+	Arrays int64
+	// MoreEntries and MoreBytes are added to estimates to obtain an upper bound. They are 0 if the
+	// size is exact.
 	MoreEntries, MoreBytes int64
 }
 
-// Sizes are those of the blocks of one tensor.
+// Sizes returns the sizes of the blocks of one tensor.
 type Sizes func(b Block) Size
 
-// Add adds an array of n elements.
+// Add adds an array of n elements of width bytes each.
 func (z *Size) Add(n, width int64) {
 	if n > 0 && width > 0 {
 		tcs.Add(&z.Bytes, tcs.Times(n, width))
@@ -23,11 +24,11 @@ func (z *Size) Add(n, width int64) {
 	}
 }
 
-// Most is the most entries that are reckoned with.
+// Most returns the upper bound of the number of entries.
 func (z Size) Most() int64 { return z.Entries + z.MoreEntries }
 
-// Memory is the most bytes of memory that the block is taken to take: its arrays are aligned, and
-// large memory is counted in pages. An empty block takes memory as well.
+// Memory returns the upper bound of the bytes that the block occupies in memory. Arrays are
+// aligned, and large memory is rounded up to pages. An empty block occupies memory too.
 func (z Size) Memory() int64 {
 	n := tcs.Plus(tcs.Plus(z.Bytes, z.MoreBytes), z.Arrays*tcs.Align)
 	if n >= 1<<18 {

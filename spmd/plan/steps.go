@@ -8,7 +8,7 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// Walk is the points of the nest over the ranks.
+// Walk returns the points of the nest, distributed over the ranks.
 func (p *Problem) Walk() *flow.Walk {
 	if p.walk != nil {
 		return p.walk
@@ -23,7 +23,7 @@ func (p *Problem) tuple(point, out []int64) {
 	}
 }
 
-// running lists the groups that run at a tuple, in the memory of list.
+// running returns the groups that run at a tuple. It reuses the memory of list.
 func (p *Problem) running(tuple []int64, list []int) []int {
 	list = list[:0]
 	for g := range p.Blocking.Groups {
@@ -34,17 +34,17 @@ func (p *Problem) running(tuple []int64, list []int) []int {
 	return list
 }
 
-// scopes follows the numbers of the operands' scopes as a rank's points go by.
+// scopes counts the operands' scopes while a rank visits its points.
 type scopes struct {
 	p    *Problem
 	last []int64 // the point before
-	any  bool    // there was one
-	at   []int64 // by operand
+	any  bool    // last is valid
+	at   []int64 // by operand, the number of the current scope
 }
 
 func (p *Problem) newScopes() *scopes { return &scopes{p: p, at: make([]int64, len(p.Operands))} }
 
-// begin goes to before the first point.
+// begin resets the counts to the state before the first point.
 func (s *scopes) begin() {
 	s.any = false
 	for k := range s.at {
@@ -52,9 +52,9 @@ func (s *scopes) begin() {
 	}
 }
 
-// next goes on to a point.
+// next advances to a point.
 func (s *scopes) next(point []int64) {
-	same := 0 // loops
+	same := 0 // number of outer loops with unchanged values
 	for s.any && same < len(point) && s.last[same] == point[same] {
 		same++
 	}
@@ -66,7 +66,7 @@ func (s *scopes) next(point []int64) {
 	s.last, s.any = append(s.last[:0], point...), true
 }
 
-// Steps yields what a rank runs, in order.
+// Steps yields the steps of a rank, in order.
 func (p *Problem) Steps(rank int) iter.Seq[Step] {
 	return func(yield func(Step) bool) {
 		for s := range p.EachStep(rank) {
@@ -77,7 +77,7 @@ func (p *Problem) Steps(rank int) iter.Seq[Step] {
 	}
 }
 
-// Clone is the step in memory of its own.
+// Clone returns a copy of the step in memory of its own.
 func (s *Step) Clone() Step {
 	own := *s
 	own.Tuple, own.Need, own.Instances = slices.Clone(s.Tuple), slices.Clone(s.Need),
@@ -85,13 +85,13 @@ func (s *Step) Clone() Step {
 	return own
 }
 
-// EachStep is Steps in memory that is used again for the next step.
+// EachStep is Steps, but reuses the memory of a step for the next one.
 func (p *Problem) EachStep(rank int) iter.Seq[*Step] {
 	return func(yield func(*Step) bool) { p.stepping().each(rank, yield) }
 }
 
-// AllSteps yields every rank's steps with the rank, those of rank 0 first, in memory that is used
-// again for the next step.
+// AllSteps yields the steps of every rank, in the order of ranks. It reuses the memory of a step
+// for the next one.
 func (p *Problem) AllSteps() iter.Seq2[int, *Step] {
 	return func(yield func(int, *Step) bool) {
 		x := p.stepping()
@@ -103,7 +103,7 @@ func (p *Problem) AllSteps() iter.Seq2[int, *Step] {
 	}
 }
 
-// stepping goes over the steps of one rank after another.
+// stepping iterates over the steps of one rank after another.
 type stepping struct {
 	p        *Problem
 	walk     *flow.Walk
@@ -119,11 +119,11 @@ func (p *Problem) stepping() *stepping {
 	return x
 }
 
-// each calls yield with the steps of a rank, in order, until it returns false.
+// each calls yield with the steps of a rank, in order, until yield returns false.
 func (x *stepping) each(rank int, yield func(*Step) bool) bool {
 	p, s := x.p, &x.step
 	x.scopes.begin()
-	made := begun{}
+	started := startedPartials{}
 	for point := range x.walk.Points(rank) {
 		p.tuple(point, s.Tuple)
 		x.scopes.next(point)
@@ -131,7 +131,7 @@ func (x *stepping) each(rank int, yield func(*Step) bool) bool {
 		for _, g := range x.groups {
 			s.Group, s.Partial = g, Partial{p.block(p.ResultCut, s.Tuple), p.block(x.extended, s.Tuple),
 				rank}
-			s.First, s.Need = made.first(s.Partial), s.Need[:0]
+			s.First, s.Need = started.first(s.Partial), s.Need[:0]
 			for k := range p.Operands {
 				if o := &p.Operands[k]; slices.Contains(o.Groups, g) {
 					s.Need = append(s.Need, Need{k, p.block(o.Cut, s.Tuple)})
@@ -145,15 +145,15 @@ func (x *stepping) each(rank int, yield func(*Step) bool) bool {
 	return true
 }
 
-// begun are the partial blocks that a rank has begun.
-type begun struct {
+// startedPartials is the set of partial blocks that a rank has started.
+type startedPartials struct {
 	any  bool
 	last Partial
-	all  map[Partial]bool // nil while there is one
+	all  map[Partial]bool // nil while the set has only one element
 }
 
-// first tells whether a step is the first of its partial block.
-func (m *begun) first(part Partial) bool {
+// first adds a partial block to the set, and reports whether it was not in the set.
+func (m *startedPartials) first(part Partial) bool {
 	switch {
 	case !m.any:
 		m.any, m.last = true, part
@@ -169,8 +169,8 @@ func (m *begun) first(part Partial) bool {
 	return !had
 }
 
-// Made yields the partial blocks that a rank makes with the number of steps that add to each, in
-// parts: a block may come again.
+// Made yields the partial blocks that a rank makes, and the number of steps that add to each. A
+// block may occur several times; the numbers must then be added.
 func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	return func(yield func(Partial, int64) bool) {
 		if !p.uniform() {
@@ -193,7 +193,7 @@ func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	}
 }
 
-// uniform tells whether every group runs at every block.
+// uniform reports whether every group runs at every block.
 func (p *Problem) uniform() bool {
 	for k, v := range p.Blocking.Vars {
 		if v.Reduction && slices.ContainsFunc(p.Blocking.Groups,
@@ -204,8 +204,8 @@ func (p *Problem) uniform() bool {
 	return true
 }
 
-// repeats are the loops that run in order and change neither the block of the result nor the ranges
-// of the extended variables, and how many iterations they have in all.
+// repeats finds the loops that are not distributed and change neither the block of the result nor
+// the ranges of the extended variables. times is the product of their numbers of iterations.
 func (p *Problem) repeats(extended []int) (once []bool, times int64) {
 	once, times = make([]bool, len(p.Nest.Loops)), 1
 	for k, l := range p.Nest.Loops {

@@ -8,7 +8,8 @@ import (
 	"distaff/spmd/partition"
 )
 
-// stored is the index in Vars of the chunks of a tensor's entries; -1 where the statement has none.
+// stored returns the index in Blocking.Vars of the chunks of a tensor's entries, or -1 if there are
+// none.
 func (p *Problem) stored() int {
 	if p.Blocking == nil {
 		return -1
@@ -16,7 +17,8 @@ func (p *Problem) stored() int {
 	return slices.IndexFunc(p.Blocking.Vars, func(v place.BlockVar) bool { return v.Positions != nil })
 }
 
-// Stored is the operand of which the loops go through chunks of entries; -1 for none.
+// Stored returns the index of the operand whose entries are cut into chunks, or -1 if there is
+// none.
 func (p *Problem) Stored() int {
 	v := p.stored()
 	if v < 0 {
@@ -26,8 +28,9 @@ func (p *Problem) Stored() int {
 		func(o Operand) bool { return o.Tensor == p.Blocking.Vars[v].Positions.Tensor })
 }
 
-// cutStored cuts the tensor whose entries have chunks along its storage order, and the blocks of
-// the result, where it shares coordinates with that, by the boxes of its pieces.
+// cutStored cuts the operand whose entries are cut into chunks along its storage order. If the
+// result shares variables with this operand, it also cuts the result by the boxes of the operand's
+// pieces.
 func (p *Problem) cutStored(g *Given) {
 	v := p.stored()
 	if v < 0 {
@@ -53,9 +56,9 @@ func (p *Problem) cutStored(g *Given) {
 	}
 }
 
-// merges tells whether leaves go through the coordinates that another operand stores of a variable
-// for which an operand has a dense level. That operand is not cut with this one, so that each block
-// of this one has to have the level whole.
+// merges reports whether leaves iterate over another operand's stored coordinates of a variable for
+// which o has a dense level. The other operand is not cut together with o, so that each block of o
+// must cover the whole level.
 func (p *Problem) merges(g *Given, o *Operand) bool {
 	for l, m := range g.Format(o.Tensor).Order {
 		if !g.Format(o.Tensor).Levels[l].Caps().Locate {
@@ -74,8 +77,8 @@ func (p *Problem) merges(g *Given, o *Operand) bool {
 	return false
 }
 
-// insert puts an axis, which split variable v cuts, into a partition whose axes these variables
-// cut.
+// insert inserts axis a into a partition and returns the new list of split variables by axis. v is
+// the split variable that cuts a, and cut lists the variables of the other axes.
 func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int {
 	first := slices.Min(a.Modes)
 	at := slices.IndexFunc(part.Axes,
@@ -87,9 +90,10 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 	return slices.Insert(slices.Clone(cut), at, v)
 }
 
-// assemble settles how the result lies that steps make in parts which overlap: as its placement
-// says; else its rows lie with the entries that they are made of, where they are stored in the
-// order of these, and evenly over the ranks where not.
+// assemble determines the final partition of a result whose blocks overlap. If the result has a
+// placement by coordinates, it is used. Otherwise, if the outer levels of the result have the
+// variables of the chunks in the same order, rows are stored with the entries that contribute to
+// the row. In all other cases the result is cut evenly over the ranks.
 func (p *Problem) assemble(g *Given) error {
 	v := p.stored()
 	if v < 0 || p.Blocking.Vars[v].Reduction {
@@ -103,13 +107,13 @@ func (p *Problem) assemble(g *Given) error {
 			return err
 		}
 		if part.Ordered() == nil {
-			p.Assembled, p.ResultHome.Holds = part, true
+			p.Assembled, p.ResultHome.MatchesBlocks = part, true
 			return nil
 		}
 	}
 	at := p.Blocking.Vars[v].Positions
-	// Innermost dense levels are not cut in the middle: a coordinate above them has one owner. Nor is
-	// anything below the outermost level, where other variables are cut too: rows then are whole in
+	// Innermost dense levels are not cut in the middle: a coordinate above them has one owner. If
+	// other variables are cut too, only the outermost level is cut, because rows must be whole in
 	// boxes.
 	cuttable := max(1, len(order)-f.TrailingDense())
 	if len(p.Result.Axes) > 1 {
@@ -138,7 +142,7 @@ func (p *Problem) assemble(g *Given) error {
 		ordered.Cuts[k].Level = min(ordered.Cuts[k].Level, len(prefix)-1)
 	}
 	cut = insert(p.Assembled, cut, v, partition.Axis{Modes: prefix, Ordered: ordered})
-	from := make([]int, len(cut)) // by axis of Result, the one of Assembled
+	from := make([]int, len(cut)) // by axis of Result, the index of the axis of Assembled
 	for k, v := range p.ResultCut {
 		from[k] = slices.Index(cut, v)
 	}
@@ -152,8 +156,9 @@ func (p *Problem) assemble(g *Given) error {
 	return nil
 }
 
-// addend settles how an operand lies that no step reads: as its placement says, where that cuts
-// coordinates, and else evenly over the ranks. Of copies one is read.
+// addend determines the partition of an operand that no step reads. A placement by coordinates is
+// used. Otherwise the operand is cut evenly over the ranks. If the placement makes copies, only one
+// is read.
 func (p *Problem) addend(g *Given, o *Operand) error {
 	sizes, order := g.modes(o.Vars), g.Format(o.Tensor).Order
 	o.Home.Placement, o.Cut = g.Placements[o.Tensor], nil
@@ -164,7 +169,7 @@ func (p *Problem) addend(g *Given, o *Operand) error {
 		}
 		if part.Ordered() == nil {
 			part.Copies = nil
-			o.Partition, o.Home.Holds = part, true
+			o.Partition, o.Home.MatchesBlocks = part, true
 			return nil
 		}
 	}
@@ -172,8 +177,7 @@ func (p *Problem) addend(g *Given, o *Operand) error {
 	return nil
 }
 
-// Summed is the normal form of all that the result is made of: of the terms that steps compute, and
-// of what is added to them.
+// Summed returns the normal form of the whole result: the terms that steps compute, and the addend.
 func (p *Problem) Summed() *notation.Normal {
 	if p.Added == nil {
 		return p.Norm
@@ -183,22 +187,22 @@ func (p *Problem) Summed() *notation.Normal {
 	return &all
 }
 
-// Resting is how the result lies when the statement has run.
-func (p *Problem) Resting() *partition.Partition {
+// FinalPartition returns the partition of the result after the statement has run.
+func (p *Problem) FinalPartition() *partition.Partition {
 	if p.Assembled != nil {
 		return p.Assembled
 	}
 	return p.Result
 }
 
-// Located tells whether it is known where chunks of entries begin.
+// Located reports whether the keys of the chunks of entries are known.
 func (p *Problem) Located() bool {
 	at := p.Stored()
 	return at < 0 || p.Operands[at].Partition.Located()
 }
 
-// Locate takes over the keys at which the pieces of the operand begin whose entries have chunks,
-// nil for none. Rows of the result lie with the first of the entries that they are made of.
+// Locate sets the keys of the operand whose entries are cut into chunks; nil removes them. A row of
+// the result is stored with the first entry that contributes to it.
 func (p *Problem) Locate(keys [][]int64) {
 	p.Operands[p.Stored()].Partition.Ordered().Keys = keys
 	if p.Assembled == nil {
@@ -212,9 +216,9 @@ func (p *Problem) Locate(keys [][]int64) {
 	}
 }
 
-// Guess locates the pieces of the operand whose entries, about so many, have chunks as if these
-// were spread evenly over its sizes. A chunk that begins within a row shares it with the one
-// before.
+// Guess sets the keys under the assumption that the operand's entries are spread evenly. sizes
+// holds the operand's sizes, and entries is the estimated number of its entries. A chunk that
+// starts within a row shares the row with the chunk before.
 func (p *Problem) Guess(sizes []int64, entries float64) {
 	a := p.Operands[p.Stored()].Partition.Ordered()
 	a.Guess(sizes, entries)
@@ -222,13 +226,13 @@ func (p *Problem) Guess(sizes []int64, entries float64) {
 	if p.Assembled == nil {
 		return
 	}
-	if rests := p.Assembled.Ordered(); rests != nil {
-		rests.Guessed, rests.Entries = true, entries
+	if assembled := p.Assembled.Ordered(); assembled != nil {
+		assembled.Guessed, assembled.Entries = true, entries
 	}
 }
 
-// shortened is a key for the first n coordinates alone: what begins in the middle of the entries
-// that share them begins behind these.
+// shortened returns a key of only the first n coordinates of key. If key is in the middle of the
+// tuples with these coordinates, the result comes after all tuples with these coordinates.
 func shortened(key []int64, n int) []int64 {
 	if key == nil || n == len(key) {
 		return key
@@ -240,8 +244,8 @@ func shortened(key []int64, n int) []int64 {
 	return short
 }
 
-// Bounds sets, of each variable of the levels whose entries have chunks, the range that holds the
-// coordinates of a chunk.
+// Bounds sets the ranges of the variables of the levels whose entries are cut into chunks. Each
+// range contains the coordinates of a chunk.
 func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 	o := &p.Operands[p.Stored()]
 	a := o.Partition.Ordered()
@@ -250,8 +254,8 @@ func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 	}
 }
 
-// Splits lists the variables of which leaves get a part of the range: those that are split, and
-// those of the levels whose entries have chunks.
+// Splits lists the variables that are cut, including the variables of the levels whose entries are
+// cut into chunks.
 func (p *Problem) Splits() (list []string) {
 	for _, v := range p.Blocking.Vars {
 		if v.Positions != nil {
@@ -263,13 +267,12 @@ func (p *Problem) Splits() (list []string) {
 	return list
 }
 
-// Part is the region of a block of the result that steps make: its box, and the keys between which
-// its entries lie in storage order, where they are those of a piece of the operand, or begin and
-// end with their coordinates.
+// Part returns the region of a block of the result: its box, and the keys that bound its entries in
+// storage order. The keys are nil if the block is bounded by its box only.
 func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, from, to []int64) {
 	box = p.Result.Box(b, sizes)
-	rests := p.Assembled.Ordered()
-	if rests == nil || rests.Keys == nil {
+	assembled := p.Assembled.Ordered()
+	if assembled == nil || assembled.Keys == nil {
 		return box, nil, nil
 	}
 	at := make([]int64, len(p.Result.Axes))
@@ -279,6 +282,6 @@ func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, from, to []int64
 			from, to = a.Image.Of.Keys[at[k]], a.Image.Of.Keys[at[k]+1]
 		}
 	}
-	n := len(rests.Modes)
+	n := len(assembled.Modes)
 	return box, from[:min(n, len(from))], shortened(to, n)
 }

@@ -19,8 +19,8 @@ func TestStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &p.Operands[p.Stored()]
-	if p.Located() || !b.Home.Holds || b.Partition.Pieces() != 4 || p.Assembled == nil {
-		t.Fatalf("got pieces of B %d, held %v, located %v", b.Partition.Pieces(), b.Home.Holds,
+	if p.Located() || !b.Home.MatchesBlocks || b.Partition.Pieces() != 4 || p.Assembled == nil {
+		t.Fatalf("got pieces of B %d, held %v, located %v", b.Partition.Pieces(), b.Home.MatchesBlocks,
 			p.Located())
 	}
 	p.Locate([][]int64{nil, {2, 3}, {2, 5}, {6, 8}, nil})

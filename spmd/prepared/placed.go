@@ -16,7 +16,7 @@ func (k *Statement) Lies(h plan.Home) *partition.Partition {
 	if !k.o.Places {
 		return nil
 	}
-	return h.Lies
+	return h.Pieces
 }
 
 // ResultPartition is how the result lies after the last step.
@@ -24,7 +24,7 @@ func (k *Statement) ResultPartition() *partition.Partition {
 	if lies := k.Lies(k.Problem.ResultHome); lies != nil {
 		return lies
 	}
-	return k.Problem.Resting()
+	return k.Problem.FinalPartition()
 }
 
 // Moved is what was sent and received to bring operands from where they lie to where the steps want
