@@ -96,13 +96,13 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
 	g := x.k.Reader.Target(s.Partition, o.Tensor)
 	if from, asIs := x.k.Reader.HeldIn(o.Tensor); from != nil && s.Partition.Located() {
-		c, moved := g.HeldCost(from, asIs, in, s.Block, ranks, x.want.MemoryLimit)
+		c, moved := g.RedistributeCost(from, asIs, in, s.Block, ranks, x.want.MemoryLimit)
 		if moved {
 			return c
 		}
-		return load.Resting(s.Partition, s.Block, ranks)
+		return load.ExistingCost(s.Partition, s.Block, ranks)
 	}
-	if operand != x.p.Stored() || x.k.Reader.Sources[o.Tensor].Held() || g.Betweens(in, ranks) {
+	if operand != x.p.Stored() || x.k.Reader.Sources[o.Tensor].Held() || g.UsesBetween(in, ranks) {
 		return g.Cost(in, s.Block, ranks, x.want.MemoryLimit)
 	}
 	plain := input.Even(g, ranks)
@@ -156,7 +156,7 @@ func (x *Forecast) moving(operand int) (c load.Cost, moved bool) {
 	from := x.k.Reader.Target(lies, o.Tensor).Blocks()
 	in := load.Input{Entries: estimate.Round(s.Entries),
 		Records: func(b plan.Block, roomed bool) int64 { return s.Records(b, s.Entries, roomed) }}
-	return x.k.Reader.Target(o.Before(), o.Tensor).HeldCost(from, true, in, s.Block, x.p.Ranks,
+	return x.k.Reader.Target(o.Before(), o.Tensor).RedistributeCost(from, true, in, s.Block, x.p.Ranks,
 		x.want.MemoryLimit)
 }
 

@@ -45,7 +45,7 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition,
 		}
 		return own, nil
 	case s.held != nil:
-		own, _, err := g.Held(c, s.held.Blocks, r.AsStored(s))
+		own, _, err := g.Redistribute(c, s.held.Blocks, r.AsStored(s))
 		return own, err
 	case s.Tensor != nil:
 		return g.Tensor(c, r.loading(s))

@@ -8,11 +8,10 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Agree settles whether a step that every rank has made by itself succeeded,
-// and if not, whose error the job ends with: that of the lowest rank that has
-// one. Pieces of a file follow one another in the order of ranks, so it is the
-// first in the file, whatever the number of ranks. It is nil at every rank or at
-// none. Collective.
+// Agree decides whether a step that every rank has made by itself succeeded. If ranks failed, the
+// job ends with the error of the lowest rank that failed. Pieces of a file follow one another in
+// the order of ranks, so that this error is the first one in the file, whatever the number of
+// ranks. Agree returns nil either at all ranks or at none. Every rank must call it.
 func Agree(c comm.Comm, err error) error {
 	first, cerr := firstFailed(c, err)
 	switch {
@@ -23,14 +22,14 @@ func Agree(c comm.Comm, err error) error {
 	case first == c.Rank():
 		return err
 	}
-	// The rank that failed does not come here: its error ends the wait.
+	// The rank that failed does not reach this barrier: its error ends the wait.
 	if cerr := c.Uncounted().Barrier(); cerr != nil {
 		return cerr
 	}
 	panic("BUG: load: a rank that failed went on")
 }
 
-// firstFailed is the lowest rank whose err is not nil, or the number of ranks.
+// firstFailed returns the lowest rank whose err is not nil, or the number of ranks.
 func firstFailed(c comm.Comm, err error) (int, error) {
 	mine := c.Size()
 	if err != nil {
@@ -39,10 +38,10 @@ func firstFailed(c comm.Comm, err error) (int, error) {
 	return comm.AllreduceValue(c.Uncounted(), mine, comm.Min)
 }
 
-// settle ends the reading of a text file in parts. err is what this rank's part
-// failed with, or nil: then rest reads what is left of it, for an earlier
-// mistake than another rank's. The entries are counted over the ranks and held
-// against what the file announces, their kinds against each other. Collective.
+// settle ends the reading of a text file in parts. err is the error of this rank's part, or nil. In
+// the latter case, if another rank failed, rest reads the remaining entries of this part, which may
+// contain an earlier mistake. settle compares the total number of entries with the number that the
+// file announces, and the kinds of the entries with each other. Every rank must call it.
 func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	first, cerr := firstFailed(c, err)
 	if cerr != nil {
@@ -71,8 +70,8 @@ func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	return judge(c, part)
 }
 
-// judge has rank 0 read a file of which the parts together have entries that may not
-// be in one file. Collective.
+// judge lets rank 0 read the file again if its parts together contain entries that a file must
+// not combine. Every rank must call it.
 func judge(c comm.Comm, part text.Part) error {
 	p, ok := part.(text.Marked)
 	if !ok {
@@ -88,8 +87,8 @@ func judge(c comm.Comm, part text.Part) error {
 	return Agree(c, err)
 }
 
-// begin tells the parts of a file whose entries have no coordinates of their
-// own which place in the file they start at. Collective.
+// begin tells a part whose entries have no coordinates of their own how many entries precede the
+// part in the file. Every rank must call it.
 func begin(c comm.Comm, part text.Part) error {
 	if part == nil || !part.Ordinals() {
 		return nil
@@ -101,9 +100,8 @@ func begin(c comm.Comm, part text.Part) error {
 	return err
 }
 
-// Sizes reads a text file that has no sizes of its own for its largest
-// coordinates, each rank its part: the result is a lower bound of every size.
-// The parts are then to be read again. Collective.
+// Sizes reads a text file without sizes to find its largest coordinates, each rank its part. The
+// results are lower bounds of the sizes. Afterwards the parts are rewound. Every rank must call it.
 func Sizes(c comm.Comm, part text.Part) ([]int64, error) {
 	err := skim(part)
 	if err := settle(c, part, err, func() error { return nil }); err != nil {

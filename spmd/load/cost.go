@@ -10,30 +10,31 @@ import (
 	"distaff/spmd/store"
 )
 
-// Input is what is known of a tensor's entries before they are read.
+// Input describes a tensor's entries before they are read.
 type Input struct {
-	Tensor   *tcs.Tensor // Source's; its head is enough; nil for entries that come in a stream
-	AsIs     bool        // Source's
-	InPlace  bool        // blocks are filled where they are, and nothing travels
-	Distinct bool        // no coordinate comes twice
-	Alone    bool        // Source's
-	Mapped   bool        // Tensor is a file whose pages take no memory of a rank's
-	First    bool        // entries in a stream come of rank 0 alone
+	Tensor   *tcs.Tensor // Source.Tensor; its header suffices; nil if entries come in a stream
+	AsIs     bool        // Source.AsIs
+	InPlace  bool        // blocks are filled in place, and nothing is sent
+	Distinct bool        // no coordinate repeats
+	Alone    bool        // Source.Alone
+	Mapped   bool        // Tensor is a mapped file, whose pages do not count as a rank's memory
+	First    bool        // entries of a stream all come from rank 0
 	Entries  int64
-	// Records is the most entries that come to a block, with zeros that make room in it where its
-	// tensor has such (roomed); nil: as many as the block has at most.
+	// Records returns the largest number of entries that a block receives. If roomed is true,
+	// zeros that make room in the block count too (see slots). Records may be nil; a block then
+	// receives no more entries than it stores.
 	Records func(b plan.Block, roomed bool) int64
 }
 
-// Cost is what loading a tensor takes at each rank.
+// Cost is the memory in bytes that loading a tensor needs, by rank.
 type Cost struct {
-	Kept    []int64 // by its blocks
-	Peak    []int64 // by those and what is on its way, at most
-	Buffers int64   // of Peak, what does not grow with blocks
+	Kept    []int64 // bytes of the rank's blocks
+	Peak    []int64 // maximum number of bytes, including entries that are being sent
+	Buffers int64   // bytes of Peak that do not depend on the size of the blocks
 }
 
-// Cost is what Tensor or Scatter take over so many ranks for blocks of those sizes, with that
-// limit of memory (0: none).
+// Cost estimates the memory of Tensor or Scatter for blocks of the given sizes over ranks ranks.
+// limit is the memory limit in bytes, or 0 if there is none.
 func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
 	inflated := int64(0)
@@ -49,11 +50,11 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 		rank, z := g.Partition.OwnerOf(b), sizes(b)
 		bytes := z.Memory()
 		if (in.Mapped || inflated > 0) && g.Partition.Ordered() == nil && g.shown(in, ranks) {
-			bytes = 0 // of views between keys, ends of segments are copied
+			bytes = 0 // for views between keys, only the ends of segments are copied
 		}
 		c.Kept[rank] += bytes
 		if in.Tensor == nil && tcs.AllDense(g.Spec.Kinds) {
-			marks[rank] += z.Most()/8 + 8 + tcs.Align // a bit for each place that is taken: coo.Once
+			marks[rank] += z.Most()/8 + 8 + tcs.Align // coo.Once needs one bit for each position
 		}
 		if way == collecting {
 			builds[rank] = append(builds[rank],
@@ -85,8 +86,8 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	return c
 }
 
-// Resting is the cost of blocks that are there.
-func Resting(part *partition.Partition, sizes plan.Sizes, ranks int) Cost {
+// ExistingCost returns the cost of blocks that exist already.
+func ExistingCost(part *partition.Partition, sizes plan.Sizes, ranks int) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
 	for b := range plan.Block(part.Pieces()) {
 		c.Kept[part.OwnerOf(b)] += sizes(b).Memory()
@@ -95,7 +96,7 @@ func Resting(part *partition.Partition, sizes plan.Sizes, ranks int) Cost {
 	return c
 }
 
-// records is the most entries that come to a block.
+// records returns the largest number of entries that a block receives.
 func records(in Input, roomed bool, sizes plan.Sizes, b plan.Block) int64 {
 	if in.Records == nil {
 		return sizes(b).Most()
@@ -103,10 +104,11 @@ func records(in Input, roomed bool, sizes plan.Sizes, b plan.Block) int64 {
 	return in.Records(b, roomed)
 }
 
-// HeldCost is what Held takes over so many ranks beside the blocks that there are, for blocks of
-// those sizes; moved is false where it shows what there is. Of in Entries and Records are read.
-func (g *Target) HeldCost(from *store.Blocks, asIs bool, in Input, sizes plan.Sizes, ranks int,
-	limit int64) (c Cost, moved bool) {
+// RedistributeCost estimates the memory of Redistribute for blocks of the given sizes, in addition
+// to the blocks of from. moved is false if the new blocks are views of the old ones. Only Entries
+// and Records of in are used.
+func (g *Target) RedistributeCost(from *store.Blocks, asIs bool, in Input, sizes plan.Sizes,
+	ranks int, limit int64) (c Cost, moved bool) {
 	switch {
 	case asIs && g.Same(from):
 		return Cost{}, false
@@ -125,13 +127,13 @@ func (g *Target) HeldCost(from *store.Blocks, asIs bool, in Input, sizes plan.Si
 	return c, true
 }
 
-// Betweens tells whether Between makes the blocks, over so many ranks.
-func (g *Target) Betweens(in Input, ranks int) bool {
+// UsesBetween reports whether Between will make the blocks over ranks ranks.
+func (g *Target) UsesBetween(in Input, ranks int) bool {
 	return in.Tensor != nil && g.between(in.Tensor, in.AsIs, in.Alone, ranks)
 }
 
-// Least is what the blocks of each of so many ranks take at least, of what each takes whatever its
-// entries are: nothing where they show the tensor.
+// Least returns a lower bound of the size of each rank's blocks. fixed returns the bytes that a
+// block needs whatever its entries are. The bound is 0 if blocks are views of the tensor.
 func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []float64 {
 	least := make([]float64, ranks)
 	if in.Tensor != nil && in.AsIs && g.Viewable(in.Tensor) {
@@ -143,7 +145,7 @@ func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []fl
 	return least
 }
 
-// forecast is the way in which blocks will be made, and what its buffers take at most.
+// forecast returns the way of making the blocks, and the maximum size of the buffers in bytes.
 func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.InPlace || g.shown(in, ranks) {
 		return shared, 0
@@ -168,7 +170,7 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 		entries = coo.FromTensor(in.Tensor, coo.ZerosFor(in.Tensor, g.Spec.Kinds, g.Spec.Modes, false))
 	}
 	way = g.way(entries, roomed)
-	// where a coordinate does come twice
+	// coordinates may repeat
 	if way == joining && !tcs.KeepsRepeats(g.Spec.Kinds) &&
 		tcs.KeepsRepeats(kindsOf(entries.(coo.Tensored))) {
 		return collecting, bytes
@@ -176,31 +178,33 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if way != spreading || in.Distinct {
 		return way, bytes
 	}
-	if g.placing(entries) == coo.Once { // where a coordinate does come twice, all are collected
+	if g.placing(entries) == coo.Once { // if a coordinate repeats, all entries are collected
 		way = collecting
 	}
 	return way, bytes
 }
 
-// travelling is what a rank sends and receives at a time at most, of so many entries over all
-// ranks: in a round no more than sendRoom, the last batch and what it stages, and from as many
-// ranks as there are inboxRooms.
+// travelling returns the maximum number of bytes that a rank sends and receives at a time. entries
+// is the number of entries over all ranks. In a round, a rank sends at most sendRoom, its last
+// batch and its staged entries, and it receives from at most inboxRooms ranks.
 func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
 	modes, typ := g.Partition.Order, g.Spec.Type
 	entry := groupBytes + recordBytes(modes, typ)
 	blocks := g.Partition.Pieces()
-	round := sendRoom(free) + entry*(blocks*staged(blocks, recordBytes(modes, typ), free)+coo.BatchSize)
-	if roomed { // each may make room in each block
+	stage := blocks * staged(blocks, recordBytes(modes, typ), free)
+	round := sendRoom(free) + entry*(stage+coo.BatchSize)
+	if roomed { // each entry may make room in each block
 		entries *= min(1+blocks, math.MaxInt64/(4*entry*max(entries, 1)))
 	}
-	// Of a small tensor each entry is a group at most, and nothing takes a line.
+	// In a small tensor, each entry is at most one group, and nothing needs a whole cache line.
 	return min((1+inboxRooms)*round, 2*max(entry*entries, tcs.Align))
 }
 
-// Of blocks that take no memory but their own, and of the one block of one rank.
+// Further ways (see collecting): blocks that need only their own memory, and the single block of
+// one rank.
 const shared, assembling = -1, -2
 
-// levelSizes are the sizes of the levels' modes.
+// levelSizes returns the sizes of the levels' modes.
 func (g *Target) levelSizes() []int64 {
 	sizes := make([]int64, len(g.Spec.Modes))
 	for l, m := range g.Spec.Modes {
@@ -209,7 +213,7 @@ func (g *Target) levelSizes() []int64 {
 	return sizes
 }
 
-// shown tells whether blocks are views of the tensor.
+// shown reports whether blocks are views of the tensor.
 func (g *Target) shown(in Input, ranks int) bool {
 	return in.Tensor != nil && in.AsIs && !(in.Alone && ranks > 1) &&
 		(g.Viewable(in.Tensor) || g.ViewableBetween(in.Tensor))

@@ -4,18 +4,18 @@ import (
 	"distaff/io/tcs"
 )
 
-// Piece is rank r's share of t: an even part of its bytes, in storage order
-// (source 000, section 4.4.1). It reads the few elements that its ends are
-// searched by. The caller closes it.
+// Piece returns rank r's share of t: an equal share of its bytes, in storage order (source 000,
+// section 4.4.1). It reads only the few elements that locate the ends of the share. The caller
+// closes it.
 func Piece(t *tcs.Tensor, r, ranks int) (*tcs.Tensor, error) {
 	s := newSizes(t)
 	lo, hi := s.cut(int64(r), int64(ranks)), s.cut(int64(r)+1, int64(ranks))
 	return t.View(tcs.Block{Cut: true, Level: -1, Lo: lo, Hi: hi})
 }
 
-// bytesBefore measures how much of a tensor lies before a position of its
-// values: the sum of the distances from the arrays' starts, in bytes, of that
-// position, of the last level's, and so on up to the root.
+// bytesBefore computes how many bytes of a tensor precede a position of its values: the sum of the
+// offsets, in each array, of this position, of its position in the last level, and so on up to the
+// root.
 type bytesBefore struct {
 	t          *tcs.Tensor
 	from, to   int64 // positions of the values
@@ -28,7 +28,7 @@ func newSizes(t *tcs.Tensor) *bytesBefore {
 	return s
 }
 
-// at is the bytes before position p.
+// at returns the number of bytes before position p.
 func (s *bytesBefore) at(p int64) int64 {
 	n := p * int64(s.t.Vals.Width)
 	for l := len(s.t.Levels) - 1; l >= 0; l-- {
@@ -46,21 +46,21 @@ func (s *bytesBefore) at(p int64) int64 {
 	return n
 }
 
-// parent is the last parent whose segment starts at or before position q, found
-// from where it would be if segments were of one length, in a window that grows
-// until it holds it.
+// parent returns the last parent whose segment starts at or before position q. The search starts
+// where the parent would be if all segments had the same length, in a window that grows until it
+// contains the parent.
 func parent(t *tcs.Tensor, l int, q int64) int64 {
 	lev := &t.Levels[l]
 	n := lev.Pos.Len - 1
 	if n < 1 {
 		return lev.Pos.First
 	}
-	ahead := func(i int64) bool { return t.PosAt(l, i) > q } // false, then true
+	ahead := func(i int64) bool { return t.PosAt(l, i) > q } // true from some i on
 	guess := int64(0)
 	if lev.Crd.Len > 0 {
 		guess = min(max(int64(float64(q-lev.Crd.First)/float64(lev.Crd.Len)*float64(n)), 0), n)
 	}
-	lo, hi := int64(-1), n+1 // not ahead at lo, ahead at hi: as if
+	lo, hi := int64(-1), n+1 // as if ahead were false at lo and true at hi
 	for step := int64(1); ; step *= 4 {
 		if ahead(guess) {
 			hi = guess
@@ -84,12 +84,12 @@ func parent(t *tcs.Tensor, l int, q int64) int64 {
 	return lev.Pos.First + max(lo, 0)
 }
 
-// near is the bytes by which a cut may miss its place, or half a part where that is
-// less: else the next part's cut could lie before it.
-const near = 1 << 10
+// maxMiss is the largest distance in bytes between a cut and its ideal place. If half a part is
+// less, that is the largest distance, because otherwise the next cut could precede this one.
+const maxMiss = 1 << 10
 
-// cut is a position with about k of n parts of the bytes before it, the same
-// wherever it is computed.
+// cut returns a position that about k of n parts of the bytes precede. It is deterministic, so that
+// all ranks compute the same cut.
 func (s *bytesBefore) cut(k, n int64) int64 {
 	if k == 0 {
 		return s.from
@@ -98,12 +98,12 @@ func (s *bytesBefore) cut(k, n int64) int64 {
 		return s.to
 	}
 	want := s.start + int64(float64(s.end-s.start)/float64(n)*float64(k))
-	miss := min(near, (s.end-s.start)/n/2)
+	miss := min(maxMiss, (s.end-s.start)/n/2)
 	lo, hi := s.from, s.to // at(lo) <= want < at(hi)
 	below, above := s.start, s.end
 	for try := 0; hi-lo > 1 && want-below > miss && above > below; try++ {
 		p := lo + (hi-lo)/2
-		if try%3 != 2 { // in proportion; now and then by halves, against uneven ones
+		if try%3 != 2 { // interpolate, and bisect now and then in case the bytes are uneven
 			p = lo + int64(float64(hi-lo)*(float64(want-below)/float64(above-below)))
 			p = min(max(p, lo+1), hi-1)
 		}

@@ -10,35 +10,36 @@ import (
 )
 
 const (
-	// sendBytes is about how much a rank sends in a round of the exchange.
+	// sendBytes is about the number of bytes that a rank sends in a round of the exchange.
 	sendBytes = 8 << 20
-	// inboxRooms is how much a rank receives at a time, in what a rank sends
-	// in a round. Where a round brings more to some rank, so many senders at most take turns.
+	// inboxRooms limits the bytes that a rank receives at a time to inboxRooms times the bytes that
+	// a rank sends in a round. If some rank would receive more, at most inboxRooms ranks send at a
+	// time.
 	inboxRooms = 4
-	// groupBytes is what a group of one entry takes at most beside it: the block, the number, and what
-	// pads the value.
+	// groupBytes is the maximum overhead of a group with one entry: the block, the number of
+	// entries and the padding of the value.
 	groupBytes = 8 + 8 + 8
 )
 
-// sink takes entries of the blocks that a rank owns. A lane is a sender's: those
-// of the lower rank come first in the input.
+// sink receives entries of the blocks that a rank owns. lane is the sending rank. Entries of lower
+// ranks come first in the input.
 type sink interface {
 	add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error
 }
 
-// exchange sends entries to the owners of their blocks, in rounds of bounded
-// size. A message is groups of entries: the block and their number, in 8 bytes
-// each, then a column of coordinates a level, in 4 or 8 bytes each, and the values;
-// each part is padded to 8 bytes.
+// exchange sends entries to the owners of their blocks, in rounds of bounded size. A message
+// consists of groups of entries. A group holds the block and the number of entries, in 8 bytes
+// each, then a column of coordinates for each level, in 4 or 8 bytes each, and then the values.
+// Each part of a group is padded to a multiple of 8 bytes.
 type exchange struct {
 	c      comm.Comm
 	owners []int32
 	to     sink
-	wide   []bool // by level: coordinates take 8 bytes
-	size   int    // of a value
+	wide   []bool // by level: coordinates occupy 8 bytes
+	size   int    // bytes of a value
 	out    [][]byte
 	sent   int
-	cols   [][]int64 // of a group that came
+	cols   [][]int64 // of the group that is being unpacked
 	limit  *tcs.Limit
 }
 
@@ -52,8 +53,8 @@ func newExchange(c comm.Comm, g *Target, owners []int32, to sink) *exchange {
 	return x
 }
 
-// pack puts a group into the message to its block's owner; what is this rank's
-// own goes to its place at once.
+// pack appends a group to the message for the owner of its block. A group of this rank goes
+// straight to the sink.
 func (x *exchange) pack(b plan.Block, cols [][]int64, vals []byte, n int) error {
 	owner := x.owners[b]
 	if int(owner) == x.c.Rank() {
@@ -82,7 +83,7 @@ func (x *exchange) pack(b plan.Block, cols [][]int64, vals []byte, n int) error 
 	return nil
 }
 
-// wide tells whether coordinates of a mode travel in 8 bytes.
+// wide reports whether coordinates of a mode are sent in 8 bytes.
 func wide(size int64) bool { return size > 1<<31 }
 
 func pad8(n int) int { return (n + 7) &^ 7 }
@@ -94,7 +95,7 @@ func (x *exchange) colBytes(l, n int) int {
 	return pad8(4 * n)
 }
 
-// unpack hands the groups of a message on.
+// unpack passes the groups of a message to the sink.
 func (x *exchange) unpack(from int, p []byte) error {
 	for len(p) > 0 {
 		b, n := plan.Block(binary.NativeEndian.Uint64(p)), int(binary.NativeEndian.Uint64(p[8:]))
@@ -104,7 +105,7 @@ func (x *exchange) unpack(from int, p []byte) error {
 				x.cols[l] = unsafe.Slice((*int64)(unsafe.Pointer(&p[0])), n)
 			} else {
 				if cap(x.cols[l]) < n {
-					x.cols[l] = make([]int64, max(n, stageMost))
+					x.cols[l] = make([]int64, max(n, maxStaged))
 				}
 				x.cols[l] = x.cols[l][:n]
 				for i, v := range unsafe.Slice((*int32)(unsafe.Pointer(&p[0])), n) {
@@ -121,7 +122,7 @@ func (x *exchange) unpack(from int, p []byte) error {
 	return nil
 }
 
-// deliver exchanges what was packed. Collective.
+// deliver exchanges the packed messages. Every rank must call it.
 func (x *exchange) deliver() error {
 	n := x.c.Size()
 	control := x.c.Uncounted()
@@ -139,7 +140,7 @@ func (x *exchange) deliver() error {
 		in += k
 	}
 	turns := min(in, 1)
-	if in > inboxRooms*sendRoom(x.limit.Free()) { // of so many ranks at a time at most
+	if in > inboxRooms*sendRoom(x.limit.Free()) { // only inboxRooms ranks may send at a time
 		turns = (int64(n) + inboxRooms - 1) / inboxRooms
 	}
 	turns, err := comm.AllreduceValue(control, turns, comm.Max)
@@ -165,7 +166,7 @@ func (x *exchange) deliver() error {
 	return nil
 }
 
-// turn moves the messages of every turns-th sender.
+// turn exchanges the messages of the senders whose rank is turn modulo turns.
 func (x *exchange) turn(send *tcs.Memory, total int64, counts, got []int64, turn, turns int) error {
 	sendCounts, recvCounts := make([]int64, len(counts)), make([]int64, len(got))
 	if x.c.Rank()%turns == turn {

@@ -19,11 +19,12 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Held makes this rank's blocks of a tensor that lies over the ranks in other blocks, or
-// in the same ones, which then are shown as they are: moved tells which. asIs says that the
-// blocks have the target's format and type. Collective. The caller closes the blocks.
-func (g *Target) Held(c comm.Comm, from *store.Blocks, asIs bool) (own map[plan.Block]*tcs.Tensor,
-	moved bool, err error) {
+// Redistribute makes this rank's blocks of a tensor that is distributed over the ranks in the
+// blocks of from. If the blocks are the same, the result are views of them and moved is false. asIs
+// says that from has the target's format and type. Every rank must call it. The caller closes the
+// blocks.
+func (g *Target) Redistribute(c comm.Comm, from *store.Blocks,
+	asIs bool) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
 	if asIs && g.Same(from) {
 		own = map[plan.Block]*tcs.Tensor{}
 		for n, t := range from.Own {
@@ -31,7 +32,7 @@ func (g *Target) Held(c comm.Comm, from *store.Blocks, asIs bool) (own map[plan.
 		}
 		return own, false, nil
 	}
-	// of what boxes of blocks between keys have in common, one has the entries
+	// if boxes of blocks between keys overlap, only one block has the entries of the overlap
 	from, end, err := from.Boxed()
 	if err := Agree(c, err); err != nil {
 		return nil, true, err
@@ -45,7 +46,7 @@ func (g *Target) Held(c comm.Comm, from *store.Blocks, asIs bool) (own map[plan.
 	return own, true, err
 }
 
-// Same tells whether blocks are the target's own: every rank says the same of the same.
+// Same reports whether the blocks are the target's own. All ranks return the same result.
 func (g *Target) Same(from *store.Blocks) bool {
 	n := g.Partition.Pieces()
 	keyed := g.Partition.Ordered() != nil
@@ -67,10 +68,10 @@ func (g *Target) Same(from *store.Blocks) bool {
 	return true
 }
 
-// tagHeld is the tag of blocks that move.
+// tagHeld is the message tag of blocks that are moved.
 const tagHeld = 0
 
-// overlaps finds what blocks of a tensor over the ranks have in common with those of a target.
+// overlaps finds which blocks of a target overlap the blocks of a distributed tensor.
 type overlaps struct {
 	g      *Target
 	from   *store.Blocks
@@ -79,7 +80,7 @@ type overlaps struct {
 	list   []wanted
 }
 
-// wanted is a block of the target, and a rank that owns it.
+// wanted is a block of the target, and the rank that owns it.
 type wanted struct {
 	rank int
 	b    plan.Block
@@ -90,7 +91,8 @@ func (g *Target) overlaps(from *store.Blocks) *overlaps {
 	return &overlaps{g: g, from: from, ranges: make([][2]int64, n), at: make([]int64, n)}
 }
 
-// of lists the target's blocks that overlap block n, by rank. The slice is used again for the next.
+// of returns the target's blocks that overlap block n, by rank. The slice is reused for the next
+// call.
 func (x *overlaps) of(n int) []wanted {
 	x.list = x.list[:0]
 	box := x.from.Boxes[n]
@@ -113,7 +115,8 @@ func (x *overlaps) of(n int) []wanted {
 	return x.list
 }
 
-// between are the ranges of an ordered axis whose boxes overlap a box in its outermost mode.
+// between returns the ranges of an ordered axis whose boxes overlap a box in the axis's outermost
+// mode.
 func (x *overlaps) between(a *partition.Axis, box [][2]int64) [2]int64 {
 	r := box[a.Modes[0]]
 	first := sort.Search(int(a.Ranges()), func(k int) bool { return x.rows(a, int64(k))[1] > r[0] })
@@ -121,7 +124,7 @@ func (x *overlaps) between(a *partition.Axis, box [][2]int64) [2]int64 {
 	return [2]int64{int64(first), int64(end)}
 }
 
-// rows are the coordinates of the outermost mode of an ordered axis in one of its ranges.
+// rows returns the coordinates in the outermost mode of one range of an ordered axis.
 func (x *overlaps) rows(a *partition.Axis, k int64) [2]int64 {
 	sizes := make([]int64, len(a.Modes))
 	for n, m := range a.Modes {
@@ -130,8 +133,8 @@ func (x *overlaps) rows(a *partition.Axis, k int64) [2]int64 {
 	return a.Bounds(k, sizes)[0]
 }
 
-// within are the ranges of an axis that overlap a box in each of its modes, the first and the one
-// behind the last.
+// within returns the half-open interval of the ranges of an axis that overlap a box in each of the
+// axis's modes.
 func within(a *partition.Axis, box [][2]int64) [2]int64 {
 	all := [2]int64{0, a.Ranges()}
 	for _, m := range a.Modes {
@@ -142,7 +145,7 @@ func within(a *partition.Axis, box [][2]int64) [2]int64 {
 	return all
 }
 
-// add adds the blocks at all ranges of the axes from number k on that are not empty.
+// add adds the blocks that are not empty at all combinations of ranges of the axes from k on.
 func (x *overlaps) add(k int) {
 	p := x.g.Partition
 	if k == len(x.at) {
@@ -161,8 +164,8 @@ func (x *overlaps) add(k int) {
 	}
 }
 
-// receivers are the ranks to which block n goes, with the blocks for which each wants it: those
-// that own some, but for its owner.
+// receivers yields the ranks that block n is sent to, and for each rank its blocks that overlap
+// block n. The owner of block n is left out.
 func (x *overlaps) receivers(n int) iter.Seq2[int, []wanted] {
 	return func(yield func(int, []wanted) bool) {
 		list := x.of(n)
@@ -179,14 +182,14 @@ func (x *overlaps) receivers(n int) iter.Seq2[int, []wanted] {
 	}
 }
 
-// moveDense copies what blocks of dense tensors have in common: of a block goes to a rank what its
-// own blocks have, for each of these in a message.
+// moveDense copies the overlaps of the blocks of dense tensors. Each overlap of two blocks on
+// different ranks is one message.
 func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (own map[plan.Block]*tcs.Tensor,
 	err error) {
 	own = map[plan.Block]*tcs.Tensor{}
 	m := &moving{g: g, c: c, from: from}
 	defer func() {
-		if err == nil { // else others may wait for this rank, whose error ends the job
+		if err == nil { // otherwise other ranks may wait for this rank, whose error ends the job
 			err = m.wait(0)
 		}
 		if err != nil {
@@ -225,27 +228,27 @@ func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (own map[plan.Block]
 	return own, nil
 }
 
-// moving are the messages of moveDense.
+// moving holds the messages of moveDense.
 type moving struct {
-	g     *Target
-	c     comm.Comm
-	from  *store.Blocks
-	way   []underWay
-	bytes int64 // of what is under way
+	g      *Target
+	c      comm.Comm
+	from   *store.Blocks
+	flight []inFlight
+	bytes  int64 // bytes of the messages in flight
 }
 
-// underWay is a message that was begun.
-type underWay struct {
+// inFlight is a message whose sending has started.
+type inFlight struct {
 	sending *transfer.Sending
 	t       *tcs.Tensor
 }
 
-// aheadBytes is how much of what it sends a rank holds before it waits for the first message. All
-// ranks go from block to block in one order, so that the receiver of the first never waits for a
-// rank that waits for it.
+// aheadBytes is the largest size of a rank's messages in flight before it waits for the first
+// message. All ranks visit blocks in the same order, so that the receiver of the first message
+// never waits for a rank that waits for the receiver.
 const aheadBytes = 64 << 20
 
-// send begins to send what block n and one of a rank's have in common.
+// send starts to send the overlap of block n and a block of another rank.
 func (m *moving) send(n int, w wanted, rank int) error {
 	box := common(m.g.Partition.Box(w.b, m.from.Dims), m.from.Boxes[n])
 	t, _, err := assemble.DensePart(m.from.Own[n], box, m.g.Spec.Name, transfer.Pages(m.g.Cfg.Limit))
@@ -257,11 +260,11 @@ func (m *moving) send(n int, w wanted, rank int) error {
 		t.Close()
 		return err
 	}
-	m.way, m.bytes = append(m.way, underWay{s, t}), m.bytes+t.Bytes()
+	m.flight, m.bytes = append(m.flight, inFlight{s, t}), m.bytes+t.Bytes()
 	return m.wait(aheadBytes)
 }
 
-// receive brings what a block of this rank and block n have in common to its place.
+// receive copies the overlap of a block of this rank and block n to its place.
 func (m *moving) receive(n int, to *tcs.Tensor) error {
 	if !overlap(to.Header.Box, m.from.Boxes[n]) {
 		return nil
@@ -281,12 +284,12 @@ func (m *moving) receive(n int, to *tcs.Tensor) error {
 	return t.Close()
 }
 
-// wait waits for messages under way until they have at most so many bytes, for all of them where
-// that is 0.
+// wait waits for messages in flight until at most most bytes remain, or until none remains if most
+// is 0.
 func (m *moving) wait(most int64) (err error) {
-	for len(m.way) > 0 && (m.bytes > most || most == 0) {
-		w := m.way[0]
-		m.way, m.bytes = m.way[1:], m.bytes-w.t.Bytes()
+	for len(m.flight) > 0 && (m.bytes > most || most == 0) {
+		w := m.flight[0]
+		m.flight, m.bytes = m.flight[1:], m.bytes-w.t.Bytes()
 		if e := w.sending.Wait(); err == nil {
 			err = e
 		}
@@ -295,9 +298,9 @@ func (m *moving) wait(most int64) (err error) {
 	return err
 }
 
-// Moves tells travel what Held sends from rank to rank, as comm.Counters count it. It is exact for
-// a dense tensor that has the target's format and type, and wherever nothing is sent. Else entries
-// are taken to be spread evenly.
+// Moves calls travel for each message that Redistribute sends from rank to rank, with the sizes
+// that comm.Counters would count. The sizes are exact if the tensor is dense with the target's
+// format and type, or if nothing is sent. Otherwise they assume that entries are spread evenly.
 func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
 	travel func(z plan.Size, from, to int)) (exact bool) {
 	exact = !from.Guessed && !g.Partition.Guessed()
@@ -329,7 +332,7 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
 	return exact
 }
 
-// parts tells travel what moveDense sends from rank to rank.
+// parts calls travel for each message of moveDense.
 func (g *Target) parts(from *store.Blocks, travel func(z plan.Size, from, to int)) {
 	x := g.overlaps(from)
 	for n, owner := range from.Owners {
@@ -344,7 +347,7 @@ func (g *Target) parts(from *store.Blocks, travel func(z plan.Size, from, to int
 	}
 }
 
-// messageBytes is what a group of entries takes in a message: see exchange.
+// messageBytes returns the size of a group of n entries in a message (see exchange).
 func (g *Target) messageBytes(n int64) int64 {
 	bytes := 16 + int64(pad8(int(n)*g.Spec.Type.Size()))
 	for _, m := range g.Spec.Modes {
@@ -357,7 +360,7 @@ func (g *Target) messageBytes(n int64) int64 {
 	return bytes
 }
 
-// whole is the box of all coordinates.
+// whole returns the box of all coordinates.
 func whole(dims []int64) [][2]int64 {
 	box := make([][2]int64, len(dims))
 	for m, d := range dims {
@@ -366,7 +369,7 @@ func whole(dims []int64) [][2]int64 {
 	return box
 }
 
-// common is what two boxes have in common.
+// common returns the intersection of two boxes.
 func common(a, b [][2]int64) [][2]int64 {
 	out := make([][2]int64, len(a))
 	for m := range a {
@@ -376,7 +379,7 @@ func common(a, b [][2]int64) [][2]int64 {
 	return out
 }
 
-// coordinates is the number of coordinates of a box.
+// coordinates returns the number of coordinates in a box.
 func coordinates(box [][2]int64) float64 {
 	n := 1.0
 	for _, r := range box {
@@ -394,8 +397,8 @@ func overlap(a, b [][2]int64) bool {
 	return true
 }
 
-// CopyCommon copies the values that two blocks of a dense tensor both hold. A block may be a
-// view, which shows a part of its levels.
+// CopyCommon copies the values of the coordinates that two blocks of a dense tensor share. A block
+// may be a view, which has only a part of its levels.
 func CopyCommon(to, from *tcs.Tensor) {
 	n := len(to.Levels)
 	if n == 0 {
@@ -403,7 +406,7 @@ func CopyCommon(to, from *tcs.Tensor) {
 		return
 	}
 	if to.Vals.Len == 0 || from.Vals.Len == 0 {
-		return // of an empty level inside a large one, each coordinate of the large one would be visited
+		return // otherwise each coordinate of a large level around an empty one would be visited
 	}
 	size := int64(to.Header.Type.Size())
 	src, dst := from.Vals.Bytes(), to.Vals.Bytes()
@@ -427,7 +430,7 @@ func CopyCommon(to, from *tcs.Tensor) {
 	below(0, 0, 0)
 }
 
-// entries are those of this rank's blocks.
+// entries returns the entries of this rank's blocks as a stream.
 func (g *Target) entries(from *store.Blocks) coo.Stream {
 	x := &blockStream{t: from}
 	for _, n := range slices.Sorted(maps.Keys(from.Own)) {
@@ -437,7 +440,7 @@ func (g *Target) entries(from *store.Blocks) coo.Stream {
 	return x
 }
 
-// blockStream is several blocks' entries, one block after another.
+// blockStream yields the entries of several blocks, one block after another.
 type blockStream struct {
 	t     *store.Blocks
 	parts []coo.Stream

@@ -56,7 +56,7 @@ func TestHeldBetweenKeys(t *testing.T) {
 					}
 					g := &load.Target{Partition: partition.Evenly(dims, 0, ranks), Spec: spec,
 						Cfg: coo.Config{Threads: 1}}
-					own, moved, err := g.Held(c, from, true)
+					own, moved, err := g.Redistribute(c, from, true)
 					if err != nil {
 						return err
 					}

@@ -1,30 +1,28 @@
-// Package load makes the blocks of a tensor at the ranks that own them (source
-// 000, section 4.4). Each rank reads a piece of the input: as many bytes of a .tcs
-// file as any other (Piece), or the lines that begin in an even share of a text
-// file (text.Part). It finds for every entry the block that it belongs to, and
-// sends it to that block's owner, which assembles its blocks (Scatter). Rows of
-// a tensor that every rank can map are not moved at all: the block is a view of
-// the file (Views).
+// Package load makes the blocks of a tensor at the ranks that own them (source 000, section 4.4).
+// Each rank reads a piece of the input: an equal share of the bytes of a .tcs file (Piece), or the
+// lines that start in an equal share of a text file (text.Part). It determines the block of every
+// entry and sends the entry to the owner of the block, which assembles its blocks (Scatter). Rows
+// of a tensor that every rank can map are not moved: the block is a view of the file (Views).
 //
-// A rank holds its blocks and a bounded number of entries on their way. Where the input is not in
-// the blocks' storage order it first holds its entries packed, which are sorted in their place and
-// go as the blocks are filled. What is wrong with the input is said by the rank with the first
-// mistake, and ends the job at all (Agree).
+// A rank stores its blocks and a bounded number of entries that are being sent. If the input is not
+// in the blocks' storage order, the rank first stores its entries packed. They are sorted in place,
+// and their memory is released while the blocks are filled. An error in the input is reported by
+// the rank with the first mistake, and it ends the job at all ranks (Agree).
 //
 // # Files
 //
 //	load.go      a target's blocks; blocks that are views
-//	tensor.go    from a tensor that every rank has
-//	cut.go       each rank's piece of it
-//	locate.go    keys that cut its storage order, and blocks between them
-//	held.go      from blocks of another kind that the ranks hold
-//	verify.go    its file, checked by all ranks
-//	scatter.go   from a stream at each rank
-//	route.go     entries to the ranks of their blocks
-//	exchange.go  in messages
-//	slots.go     dense levels inside others, across blocks
-//	agree.go     steps that succeed at all ranks or none
-//	cost.go      what it moves and holds, before there are entries
+//	tensor.go    blocks of a tensor that every rank has
+//	cut.go       each rank's piece of this tensor
+//	locate.go    keys that cut the storage order, and blocks between keys
+//	held.go      blocks of a tensor that is distributed in other blocks
+//	verify.go    a file that all ranks check together
+//	scatter.go   blocks of a stream at each rank
+//	route.go     the block of each entry
+//	exchange.go  messages with entries
+//	slots.go     dense levels inside other levels, across blocks
+//	agree.go     steps that succeed at all ranks or at none
+//	cost.go      estimates of memory and of messages, before there are entries
 package load
 
 import (
@@ -37,17 +35,17 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Target says what to make of the entries.
+// Target describes the blocks to make of the entries.
 type Target struct {
 	Partition *partition.Partition
 	Spec      coo.Spec // of the whole tensor; Box is set for each block
 	Cfg       coo.Config
 }
 
-// whole tells whether there is one rank and one block, which is the tensor.
+// whole reports whether there is one rank and one block, which is the whole tensor.
 func (g *Target) whole(c comm.Comm) bool { return c.Size() == 1 && g.Partition.Pieces() == 1 }
 
-// blocks lists the blocks that rank owns, in order.
+// blocks returns the blocks that a rank owns, in order.
 func (g *Target) blocks(rank int) []plan.Block {
 	var list []plan.Block
 	for b := range plan.Block(g.Partition.Pieces()) {
@@ -58,14 +56,14 @@ func (g *Target) blocks(rank int) []plan.Block {
 	return list
 }
 
-// Blocks describes the target's blocks over the ranks, without any of them.
+// Blocks describes the target's blocks at all ranks. The result contains no tensors.
 func (g *Target) Blocks() *store.Blocks {
 	s := &g.Spec
 	return Blocks(g.Partition,
 		transfer.Like{Name: s.Name, Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes})
 }
 
-// Blocks describes the blocks of a tensor that is cut so, without any of them.
+// Blocks describes the blocks of a tensor with the given partition. The result contains no tensors.
 func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
 	x := &store.Blocks{Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes,
 		Own: map[int]*tcs.Tensor{}, Guessed: part.Guessed()}
@@ -81,8 +79,8 @@ func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
 	return x
 }
 
-// Viewable tells whether every block of t is a contiguous part of its arrays:
-// nothing but the outermost stored mode is cut, and its coordinates can be searched.
+// Viewable reports whether every block of t is a contiguous part of its arrays: only the outermost
+// stored mode is cut, and its coordinates can be searched.
 func (g *Target) Viewable(t *tcs.Tensor) bool {
 	for m := range g.Partition.Order {
 		if g.Partition.AxisOf(m) >= 0 &&
@@ -93,8 +91,7 @@ func (g *Target) Viewable(t *tcs.Tensor) bool {
 	return true
 }
 
-// Views makes this rank's blocks views of t, which every rank has. The caller
-// closes them.
+// Views makes this rank's blocks as views of t, which every rank must have. The caller closes them.
 func (g *Target) Views(rank int, t *tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	own := map[plan.Block]*tcs.Tensor{}
 	for _, b := range g.blocks(rank) {

@@ -11,10 +11,10 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Between makes this rank's blocks of a tensor that every rank has, where they are cut along its
-// storage order alone and can be views between keys. These are found first: the partition is
-// located then. False where blocks are to be made otherwise. Collective. The caller closes the
-// blocks, which hold the memory of the tensor.
+// Between makes this rank's blocks as views between keys. Every rank must have the tensor, which
+// must be cut along its storage order only. Between first computes the keys and stores them in the
+// partition. It returns false if blocks cannot be made in this way. Every rank must call it. The
+// caller closes the blocks, which retain the memory of the tensor.
 func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor, ok bool,
 	err error) {
 	if !g.between(s.Tensor, s.AsIs, s.Alone, c.Size()) {
@@ -32,15 +32,15 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 	return own, true, err
 }
 
-// between tells whether blocks can be views of a tensor between keys, over so many ranks.
+// between reports whether blocks over ranks ranks can be views of a tensor between keys.
 func (g *Target) between(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
 	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) &&
 		g.ViewableBetween(t)
 }
 
-// ViewableBetween tells whether blocks can be views of t between keys: nothing but its storage
-// order is cut, and of the levels that are cut the outermost alone may be dense. Of others a block
-// has the positions in its box alone, and a view has those of whole slices.
+// ViewableBetween reports whether blocks can be views of t between keys: only its storage order is
+// cut, and among the levels that are cut only the outermost may be dense. In an inner dense level,
+// a block stores only the positions in its box, whereas a view has the positions of whole slices.
 func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	a := g.Partition.Ordered()
 	if a == nil || len(g.Partition.Axes) > 1 || !Findable(t) || !t.KeysViewable(len(a.Modes)) {
@@ -54,9 +54,9 @@ func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	return true
 }
 
-// shownParts are the file parts of all blocks, which are views of t. Between keys the arrays of a
-// block's dense levels reach over its neighbours' entries: such a part is then what has the block's
-// positions alone, until end.
+// shownParts returns the file parts of all blocks, which are views of t. Between keys, the arrays
+// of a block's dense levels contain entries of its neighbours. The part of this block is then a
+// view of the block's own positions only. The views are valid until end is called.
 func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list []filePart,
 	end func(), err error) {
 	list, end = g.viewParts(own), func() {}
@@ -89,7 +89,8 @@ func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list
 	return list, end, nil
 }
 
-// Findable tells whether keys can be found in a tensor: its levels are dense or compressed.
+// Findable reports whether keys can be found in a tensor: all its levels must be dense or
+// compressed.
 func Findable(t *tcs.Tensor) bool {
 	for l := range t.Levels {
 		if k := t.Levels[l].Kind; k != byte(format.Dense) && k != byte(format.Compressed) {
@@ -99,16 +100,16 @@ func Findable(t *tcs.Tensor) bool {
 	return len(t.Levels) > 0
 }
 
-// Keys is Locate of a tensor that is there as a whole, without communication.
+// Keys is Locate for a tensor that this rank has completely, without communication.
 func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, error) {
 	c, end := local.Alone(ctx)
 	defer end()
 	return Locate(c, t, o, t.Header.Dims)
 }
 
-// DenseKeys returns what Locate finds in any tensor with these sizes whose levels are dense down to
-// the innermost level that o cuts. ok is false for other levels, which are given by their letters:
-// coordinates then tell where ranges begin.
+// DenseKeys returns the keys that Locate would find in any tensor with these sizes, if all levels
+// down to the innermost level that o cuts are dense. Sizes alone then determine the keys. Otherwise
+// ok is false. kinds holds the letters of the level kinds.
 func DenseKeys(kinds string, o *place.Ordered, sizes []int64) (keys [][]int64, ok bool) {
 	for l := range o.Modes {
 		if kinds[l] != byte(format.Dense) {
@@ -127,7 +128,7 @@ func DenseKeys(kinds string, o *place.Ordered, sizes []int64) (keys [][]int64, o
 	return keys, err == nil
 }
 
-// full is a tensor with dense levels of these sizes.
+// full is a tensor of dense levels with these sizes. It implements located.
 type full []int64
 
 func (f full) Interval(l int) (lo, hi int64) {
@@ -155,16 +156,16 @@ func (f full) Key(l int, p int64) ([]int64, error) {
 	return key, nil
 }
 
-// Locate finds the keys between which the ranges of a tensor's entries lie that o makes, the first
-// and the last of them nil. Each rank has in t a range of the outermost stored mode, in the order
-// of the ranks: one rank alone has all. The tensor's modes have these sizes, its levels are dense
-// or compressed. Collective.
+// Locate finds the keys between the ranges that o makes of a tensor's entries. The first and the
+// last key are nil. t is this rank's range of the outermost stored mode, in the order of ranks; a
+// single rank has the whole tensor. sizes holds the sizes of the tensor's modes. All levels must be
+// dense or compressed. Every rank must call it.
 func Locate(c comm.Comm, t *tcs.Tensor, o *place.Ordered, sizes []int64) ([][]int64, error) {
 	x := &locating{c: c, t: t, sizes: sizes}
 	return x.keys(o)
 }
 
-// located is a tensor with positions: see tcs.Tensor.
+// located is a tensor whose positions and keys can be converted; see the methods of tcs.Tensor.
 type located interface {
 	Interval(level int) (lo, hi int64)
 	Find(key []int64) (int64, error)
@@ -174,11 +175,11 @@ type located interface {
 // locating finds the keys of Locate.
 type locating struct {
 	c     comm.Comm
-	t     located // this rank's
+	t     located // this rank's range
 	sizes []int64
 }
 
-// keys are those of the ranges of o.
+// keys returns the keys between the ranges of o.
 func (x *locating) keys(o *place.Ordered) (keys [][]int64, err error) {
 	keys = [][]int64{nil, nil}
 	for _, cut := range o.Cuts {
@@ -193,7 +194,8 @@ func (x *locating) keys(o *place.Ordered) (keys [][]int64, err error) {
 	return keys, nil
 }
 
-// coordinates cuts each range, which begins with whole coordinates of the outermost mode, by these.
+// coordinates cuts each range into n ranges of coordinates of the outermost mode. Each range must
+// start with a whole coordinate.
 func (x *locating) coordinates(keys [][]int64, n int64, o *place.Ordered) [][]int64 {
 	first := func(key []int64, open int64) int64 {
 		if key == nil {
@@ -214,28 +216,28 @@ func (x *locating) coordinates(keys [][]int64, n int64, o *place.Ordered) [][]in
 	return out
 }
 
-// positions cuts each range by the positions of a level.
+// positions cuts each range into ranges with equal numbers of positions of a level.
 func (x *locating) positions(keys [][]int64, cut place.OrderedCut, coordinates int) ([][]int64,
 	error) {
 	before, err := x.before(keys, cut.Level)
 	if err != nil {
 		return nil, err
 	}
-	var ends []int64 // of the ranges that are made, but for the last of each of keys: positions
+	var ends []int64 // positions that end a new range, except the last new range in each old one
 	for q := range len(keys) - 1 {
 		for _, at := range place.EvenCuts(before[q+1]-before[q], cut.N)[1:cut.N] {
 			ends = append(ends, before[q]+at)
 		}
 	}
-	behind, err := x.behind(ends, cut.Level, coordinates)
+	after, err := x.after(ends, cut.Level, coordinates)
 	if err != nil {
 		return nil, err
 	}
 	out := [][]int64{nil}
 	for q := range len(keys) - 1 {
 		for n := range int(cut.N) - 1 {
-			key := behind[q*int(cut.N-1)+n]
-			if ends[q*int(cut.N-1)+n] == before[q] { // nothing lies between
+			key := after[q*int(cut.N-1)+n]
+			if ends[q*int(cut.N-1)+n] == before[q] { // the range before is empty
 				if key = keys[q]; key == nil {
 					key = make([]int64, coordinates)
 				}
@@ -247,10 +249,10 @@ func (x *locating) positions(keys [][]int64, cut place.OrderedCut, coordinates i
 	return out, nil
 }
 
-// before is how many positions of a level lie before each key.
+// before returns, for each key, how many positions of a level over all ranks precede it.
 func (x *locating) before(keys [][]int64, level int) ([]int64, error) {
 	lo, hi := x.t.Interval(level)
-	n := make([]int64, len(keys)+1) // the last: whether a search failed
+	n := make([]int64, len(keys)+1) // by key
 	var failed error
 	for k, key := range keys {
 		switch {
@@ -271,9 +273,9 @@ func (x *locating) before(keys [][]int64, level int) ([]int64, error) {
 	return n[:len(keys)], err
 }
 
-// behind are the keys right behind the entries before some positions of a level, which are counted
-// over all ranks: each the successor of the last of these entries.
-func (x *locating) behind(ends []int64, level, coordinates int) ([][]int64, error) {
+// after returns the successor of the last entry before each of some positions of a level. ends
+// holds the positions, counted over all ranks. Each successor is a key.
+func (x *locating) after(ends []int64, level, coordinates int) ([][]int64, error) {
 	lo, hi := x.t.Interval(level)
 	counts := make([]int64, x.c.Size())
 	counts[x.c.Rank()] = hi - lo

@@ -8,61 +8,63 @@ import (
 	"distaff/spmd/plan"
 )
 
-// stageBytes is about how much a rank holds back, over all blocks, to hand
-// entries on many at a time; stageMost and stageLeast bound those of a block.
+// stageBytes is about the number of bytes that a rank stages over all blocks, so that it passes
+// many entries at a time. maxStaged and minStaged bound the staged entries of one block.
 const (
 	stageBytes = 4 << 20
-	stageMost  = 2048
-	stageLeast = 16
+	maxStaged  = 2048
+	minStaged  = 16
 )
 
-// router sorts a stream's entries by the block that they belong to.
+// router distributes the entries of a stream to the blocks that contain them.
 type router struct {
 	in       *coo.Intake
 	split    []modeCuts // by level
-	size     int        // of a value
-	vals     bool       // whether values are wanted
-	capacity int        // entries staged a block
+	size     int        // bytes of a value
+	vals     bool       // values are needed
+	capacity int        // entries that are staged for a block
 	stage    []stage    // by block
-	ids      []int32    // the blocks of a batch's entries; -1: none (off a diagonal)
-	at       []int32    // by entry, the range of the variable of a level
-	done     bool
-	slots    *slots // nil: entries go to their own blocks only
-	// flush takes n entries of a block: columns by level.
+	// the blocks of a batch's entries; -1 if no block contains an entry (off a diagonal)
+	ids   []int32
+	at    []int32 // by entry, the range in one level
+	done  bool
+	slots *slots // nil if entries go to their own blocks only
+	// flush receives n entries of a block, as columns by level.
 	flush func(b plan.Block, cols [][]int64, vals []byte, n int) error
 }
 
-// stage holds entries of one block back.
+// stage holds staged entries of one block.
 type stage struct {
 	cols [][]int64
 	vals []byte
 	n    int
 }
 
-// modeCuts finds ranges of one mode. Where a variable cuts two modes, the second
-// must be in the range of the first.
+// modeCuts finds the ranges of coordinates of one mode. If a variable cuts two modes, both
+// coordinates of an entry must be in the same range.
 type modeCuts struct {
-	cuts   []int64 // nil: not cut
-	shift  uint
-	table  []int32 // by coordinate>>shift, the range that its first coordinate is in
-	stride int32   // of the block's number; 0 where an earlier level has the variable
-	again  int     // the level that has it, or -1
+	cuts  []int64 // nil if the mode is not cut
+	shift uint
+	table []int32 // by coordinate>>shift, the range of the first of these coordinates
+	// weight of the range in the block's number; 0 if an earlier level has the same variable
+	stride  int32
+	earlier int // the earlier level with the same variable, or -1
 }
 
-// sendRoom is how much a rank sends in a round: sendBytes, or what so many free bytes of
-// memory allow.
+// sendRoom returns the number of bytes that a rank sends in a round: sendBytes, or less if memory
+// is low. free is the number of free bytes.
 func sendRoom(free int64) int64 { return min(sendBytes, max(free/16, 1<<16)) }
 
-// staged is how many entries of record bytes are staged for each of so many blocks.
+// staged returns how many entries of record bytes are staged for each of blocks blocks.
 func staged(blocks, record, free int64) int64 {
-	return min(max(min(stageBytes, sendRoom(free))/(record*max(blocks, 1)), stageLeast), stageMost)
+	return min(max(min(stageBytes, sendRoom(free))/(record*max(blocks, 1)), minStaged), maxStaged)
 }
 
-// recordBytes is what an entry takes of so many modes, while it is not packed.
+// recordBytes returns the size of an entry with the given number of modes that is not packed.
 func recordBytes(modes int, typ tcs.Type) int64 { return int64(8*modes + typ.Size()) }
 
-// buffers is what a rank takes from the beginning of a Scatter to its end, beside blocks:
-// what the router stages, and where there are several ranks a message to all.
+// buffers returns the bytes that a rank needs during a whole Scatter in addition to blocks: staged
+// entries, and the messages if there are several ranks.
 func buffers(ranks int, blocks int64, modes int, typ tcs.Type, free int64) int64 {
 	record := recordBytes(modes, typ)
 	n := blocks * staged(blocks, record, free) * record
@@ -72,7 +74,7 @@ func buffers(ranks int, blocks int64, modes int, typ tcs.Type, free int64) int64
 	return n
 }
 
-// tableBits is the size of the table: more costs cache, fewer steps.
+// tableBits is the logarithm of the largest table. A larger table needs more cache and fewer steps.
 const tableBits = 12
 
 func newRouter(g *Target, in *coo.Intake) *router {
@@ -84,20 +86,20 @@ func newRouter(g *Target, in *coo.Intake) *router {
 	return r
 }
 
-// split is how the mode of each level is cut.
+// split returns the cuts of the mode of each level.
 func (g *Target) split() []modeCuts {
 	split := make([]modeCuts, g.Partition.Order)
-	seen := map[int]int{} // the level of an axis
+	seen := map[int]int{} // by axis, its level
 	for l, m := range g.Spec.Modes {
 		s := &split[l]
-		s.again = -1
+		s.earlier = -1
 		axis := g.Partition.AxisOf(m)
 		if axis < 0 {
 			continue
 		}
 		s.cuts = g.Partition.Axes[axis].Cuts
 		if k, ok := seen[axis]; ok {
-			s.again = k
+			s.earlier = k
 		} else {
 			seen[axis] = l
 			s.stride = 1
@@ -125,7 +127,7 @@ func (s *modeCuts) tabulate(size int64) {
 	}
 }
 
-// find sets at[k] to the range of each coordinate: the first that ends past it.
+// find sets at[k] to the range of each coordinate: the first range that ends after it.
 func (s *modeCuts) find(at []int32, col []int64) {
 	for k, x := range col {
 		i := s.table[x>>s.shift]
@@ -136,7 +138,7 @@ func (s *modeCuts) find(at []int32, col []int64) {
 	}
 }
 
-// blocks sets ids for a batch. The stream was checked: coordinates are in range.
+// blocks sets r.ids for a batch. The coordinates must be in range.
 func (r *router) blocks(cols [][]int64, n int) {
 	if cap(r.ids) < n {
 		r.ids, r.at = make([]int32, n), make([]int32, n)
@@ -149,24 +151,24 @@ func (r *router) blocks(cols [][]int64, n int) {
 			continue
 		}
 		s.find(at, cols[l][:n])
-		if s.again < 0 {
+		if s.earlier < 0 {
 			for k, i := range at {
 				ids[k] += i * s.stride
 			}
 			continue
 		}
 		first := make([]int32, n)
-		r.split[s.again].find(first, cols[s.again][:n])
+		r.split[s.earlier].find(first, cols[s.earlier][:n])
 		for k, i := range at {
 			if i != first[k] {
-				ids[k] = -1 << 30 // more than any sum of strides
+				ids[k] = -1 << 30 // exceeds any sum of weights
 			}
 		}
 	}
 	r.ids = ids
 }
 
-// next routes the stream's next entries, and returns how many there were.
+// next routes the next entries of the stream, and returns how many they were.
 func (r *router) next() (int, error) {
 	cols, vals, n, err := r.in.Next()
 	if err == io.EOF {
@@ -196,7 +198,7 @@ func (r *router) next() (int, error) {
 	return n, nil
 }
 
-// put stages entries [from, to) of the batch, which are one block's.
+// put stages entries [from, to) of the batch, which all belong to block b.
 func (r *router) put(b int32, cols [][]int64, vals []byte, from, to int) error {
 	s := &r.stage[b]
 	if s.cols == nil {
@@ -210,7 +212,7 @@ func (r *router) put(b int32, cols [][]int64, vals []byte, from, to int) error {
 		n := min(to-from, r.capacity-s.n)
 		for l, col := range cols {
 			dst, src := s.cols[l][s.n:s.n+n], col[from:from+n]
-			for i := range dst { // mostly a few
+			for i := range dst { // usually only a few
 				dst[i] = src[i]
 			}
 		}
@@ -237,7 +239,7 @@ func (r *router) empty(b int32) error {
 	return r.flush(plan.Block(b), s.cols, s.vals[:n*r.size], n)
 }
 
-// finish hands on what is staged.
+// finish passes all staged entries on.
 func (r *router) finish() error {
 	for b := range r.stage {
 		if err := r.empty(int32(b)); err != nil {
@@ -257,7 +259,7 @@ func (r *router) all() error {
 	return r.finish()
 }
 
-// rewind starts over with nothing staged.
+// rewind starts the stream again and drops staged entries.
 func (r *router) rewind() error {
 	for b := range r.stage {
 		r.stage[b].n = 0

@@ -13,21 +13,21 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Scatter assembles the blocks that this rank owns from the pieces that all ranks read: the one
-// block of a single rank as coo.Assemble does. in is this rank's piece; pieces follow one another
-// in the order of ranks, so that repeated coordinates are summed in the order of the input.
+// Scatter assembles the blocks that this rank owns from the pieces that all ranks read. in is this
+// rank's piece. Pieces follow one another in the order of ranks, so that values at equal
+// coordinates are summed in the order of the input. With one rank and one block, Scatter is
+// coo.Assemble.
 //
-// Where every piece comes in the storage order of the blocks, as those of a
-// .tcs file of the same format do, each rank counts what it has of each block
-// first; the owners join the counts to headers, and a second pass fills the
-// blocks' arrays in place, each sender's entries where the counts before it say
-// (source 000, sections 4.4.2 to 4.4.4). Other entries are collected by their
-// owners, packed, and sorted there.
+// If every piece comes in the storage order of the blocks, as the pieces of a .tcs file of the same
+// format do, each rank first counts its entries of each block. The owners combine the counts to
+// headers. A second pass then fills the arrays of the blocks in place. The counts before a sender
+// determine the place of its entries (source 000, sections 4.4.2 to 4.4.4). Other entries are
+// collected by the owners of their blocks, packed and sorted.
 //
-// What fails is the same mistake at any number of ranks: the input's first.
-// Collective. The caller closes the blocks.
+// A mistake in the input causes the same error for any number of ranks: the first one. Every rank
+// must call Scatter. The caller closes the blocks.
 func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
-	if g.whole(c) { // nothing is cut, and nothing travels
+	if g.whole(c) { // nothing is cut and nothing is sent
 		t, err := coo.Assemble(in, g.Spec, g.Cfg)
 		if err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor
 	return own, nil
 }
 
-// settled is the target with what its spec leaves open.
+// settled returns the target with defaults filled in. typ is the default type of values.
 func (g *Target) settled(typ tcs.Type) *Target {
 	t := *g
 	if t.Spec.Modes == nil {
@@ -56,11 +56,11 @@ func (g *Target) settled(typ tcs.Type) *Target {
 	return &t
 }
 
-// scatterer is one Scatter at one rank.
+// scatterer holds the state of one Scatter at one rank.
 type scatterer struct {
 	g      *Target
 	c      comm.Comm
-	part   text.Part // the input, where it is a part of a text file
+	part   text.Part // the input, if it is a part of a text file
 	router *router
 	owners []int32 // by block
 	mine   []plan.Block
@@ -114,8 +114,8 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 		}
 	}
 	if slots != nil && g.Spec.Duplicates == coo.Refuse {
-		// The zeros that make room would be taken for repeated coordinates: those
-		// are looked for without them.
+		// The zeros that make room would look like repeated coordinates. Therefore look for
+		// repeated coordinates first, without these zeros.
 		own, err := s.collect()
 		tcs.CloseAll(own)
 		if err == nil {
@@ -134,13 +134,13 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 
 // The ways to assemble blocks.
 const (
-	collecting int64 = iota // packed at the owner, then sorted
-	spreading               // dense, each entry to its place
-	joining                 // counted first, then filled in place
+	collecting int64 = iota // entries are packed at the owner, then sorted
+	spreading               // the block is dense, and each entry is stored at its position
+	joining                 // entries are counted first, then filled in place
 )
 
-// way is how blocks are made of a stream, as far as a rank's piece tells; s is what
-// newSlots tells.
+// way returns the way to assemble blocks from a stream, to the extent that this rank's piece
+// determines it. s is the result of newSlots.
 func (g *Target) way(in coo.Stream, s *slots) int64 {
 	_, stored := in.(coo.Tensored)
 	switch {
@@ -153,7 +153,7 @@ func (g *Target) way(in coo.Stream, s *slots) int64 {
 	return collecting
 }
 
-// placing is how entries of a stream are put into dense blocks.
+// placing returns how entries of a stream are stored in dense blocks.
 func (g *Target) placing(in coo.Stream) coo.Placing {
 	t, stored := in.(coo.Tensored)
 	switch {
@@ -170,14 +170,14 @@ func kindsOf(t coo.Tensored) string {
 	return kinds
 }
 
-// spec is the spec of one block.
+// spec returns the spec of one block.
 func (s *scatterer) spec(b plan.Block) coo.Spec {
 	spec := s.g.Spec
 	spec.Box = s.g.Partition.Box(b, spec.Dims)
 	return spec
 }
 
-// exchange moves every rank's entries to the owners' sink.
+// exchange sends every rank's entries to the sinks of the owners.
 func (s *scatterer) exchange(to sink) error {
 	x := newExchange(s.c, s.g, s.owners, to)
 	r := s.router
@@ -191,7 +191,7 @@ func (s *scatterer) exchange(to sink) error {
 		if r.done && fail == nil {
 			fail = r.finish()
 		}
-		state := []int64{0, 0} // whether some rank has entries left, has failed
+		state := []int64{0, 0} // whether some rank has entries left, and whether some rank failed
 		if !r.done {
 			state[0] = 1
 		}
@@ -217,13 +217,13 @@ func (s *scatterer) exchange(to sink) error {
 	return nil
 }
 
-// A maker assembles one block.
+// maker assembles one block.
 type maker interface {
 	Finish() (*tcs.Tensor, error)
 	Close()
 }
 
-// finish takes the blocks from their makers. Collective.
+// finish takes the finished blocks from their makers. Every rank must call it.
 func finish[M maker](c comm.Comm, makers map[plan.Block]M, err error) (map[plan.Block]*tcs.Tensor,
 	error) {
 	own := map[plan.Block]*tcs.Tensor{}
@@ -243,25 +243,25 @@ func finish[M maker](c comm.Comm, makers map[plan.Block]M, err error) (map[plan.
 	return own, nil
 }
 
-// abandon gives makers up.
+// abandon closes all makers.
 func abandon[M maker](makers map[plan.Block]M) {
 	for _, m := range makers {
 		m.Close()
 	}
 }
 
-// spreads is the sink of dense blocks.
+// spreads is the sink for dense blocks.
 type spreads map[plan.Block]*coo.Spread
 
 func (m spreads) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error {
 	return m[b].Add(cols, vals, n)
 }
 
-// errRepeated says, at every rank, that some coordinate comes twice: the order in
-// which its values are summed is then that of the input.
+// errRepeated says, at every rank, that a coordinate repeats. Its values must then be summed in the
+// order of the input.
 var errRepeated = errors.New("a coordinate comes twice")
 
-// spread fills dense blocks with entries as they come.
+// spread stores entries in dense blocks in the order of their arrival.
 func (s *scatterer) spread(how coo.Placing) (map[plan.Block]*tcs.Tensor, error) {
 	makers := spreads{}
 	var err error
@@ -333,22 +333,22 @@ func (s *scatterer) collect() (map[plan.Block]*tcs.Tensor, error) {
 	return finish(s.c, makers, nil)
 }
 
-// wide tells whether some block of any rank has so many entries that positions
-// take 64 bits: then they do in all, so that one leaf fits.
+// wide reports whether some block of any rank needs positions of 64 bits for its entries. All
+// blocks then use 64 bits, so that one leaf can read them.
 func (s *scatterer) wide(most int64) (bool, error) {
 	most, err := comm.AllreduceValue(s.c.Uncounted(), most, comm.Max)
 	return most > math.MaxInt32, err
 }
 
-// joins is the sink of blocks whose entries were counted.
+// joins is the sink for blocks whose entries were counted.
 type joins map[plan.Block]*coo.Joined
 
 func (m joins) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) error {
 	return m[b].Add(lane, cols, vals, n)
 }
 
-// join makes both passes; coo.ErrUnordered, at every rank, where the entries
-// turn out not to be in order, or to need sums.
+// join makes both passes. It returns coo.ErrUnordered, at every rank, if entries are not in order
+// or must be summed.
 func (s *scatterer) join() (map[plan.Block]*tcs.Tensor, error) {
 	parts, err := s.count()
 	if err != nil {
@@ -397,8 +397,8 @@ func (s *scatterer) join() (map[plan.Block]*tcs.Tensor, error) {
 	return finish(s.c, makers, nil)
 }
 
-// count makes the first pass over this rank's piece, and sends what it found to
-// the owners: the result has, for each block of this rank, every rank's part.
+// count makes the first pass over this rank's piece and sends the counts to the owners. The result
+// has, for each block of this rank, the part of every rank.
 func (s *scatterer) count() (map[plan.Block][]coo.PartCount, error) {
 	r, kinds := s.router, s.g.Spec.Kinds
 	counters := make([]*coo.PartCounter, len(s.owners))
@@ -440,7 +440,7 @@ func (s *scatterer) count() (map[plan.Block][]coo.PartCount, error) {
 	return parts, nil
 }
 
-// appendPart writes a part as numbers; takePart reads it back.
+// appendPart appends a part to out as numbers. takePart reads it back.
 func appendPart(out []int64, p coo.PartCount) []int64 {
 	sorted := int64(0)
 	if p.Sorted {
@@ -460,7 +460,7 @@ func takePart(in []int64, levels int) (coo.PartCount, []int64) {
 	return p, in
 }
 
-// alltoallv sends out[r] to rank r.
+// alltoallv sends out[r] to rank r, and returns what each rank sent.
 func alltoallv(c comm.Comm, out [][]int64) ([][]int64, error) {
 	n := c.Size()
 	counts, got := make([]int64, n), make([]int64, n)

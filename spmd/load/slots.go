@@ -6,23 +6,23 @@ import (
 	"distaff/io/tcs"
 )
 
-// slots gives blocks the room that entries of other blocks make in them.
+// slots makes room in blocks for entries of other blocks.
 //
-// Dense levels below the last level of another kind have a place for every
-// coordinate under each path that is stored above them, and what stands there is
-// present, if only as a zero. Where those levels are cut, the path must be in
-// all their blocks, whichever of them has its entries: so each entry also goes,
-// as a zero, to the blocks beside its own. Blocks sum what comes to one place.
+// Dense levels below the last level of another kind have a position for every coordinate under each
+// path that the levels above store. All these positions are present, if only with the value zero.
+// If these dense levels are cut, all their blocks must store the path, whichever block has its
+// entries. Therefore each entry is also sent, as a zero, to the other blocks that share its path.
+// Blocks sum the values at equal coordinates.
 type slots struct {
 	from int       // the first of the dense levels
-	own  []int     // those that a variable cuts which cuts no level above
+	own  []int     // dense levels whose variable does not cut a level above them
 	cols [][]int64 // one entry
 	zero []byte    // its value
 	last []int64   // the path of the entry before
-	pick []int32   // by level, the range taken
+	pick []int32   // by level, the current range
 }
 
-// newSlots is nil where no entry makes room in blocks that are not its own.
+// newSlots returns nil if no entry makes room in other blocks.
 func newSlots(g *Target, split []modeCuts) *slots {
 	kinds := g.Spec.Kinds
 	from := strings.LastIndexFunc(kinds, func(k rune) bool { return tcs.KindOf(byte(k)).HasCrd() }) + 1
@@ -34,7 +34,7 @@ func newSlots(g *Target, split []modeCuts) *slots {
 	for l := from; l < len(split); l++ {
 		if split[l].cuts != nil {
 			cut = true
-			if split[l].again < 0 {
+			if split[l].earlier < 0 {
 				s.own = append(s.own, l)
 			}
 		}
@@ -49,7 +49,7 @@ func newSlots(g *Target, split []modeCuts) *slots {
 	return s
 }
 
-// makeRoom puts zeros for the n entries of the batch whose blocks are known.
+// makeRoom stages zeros for the n entries of a batch, whose blocks are known.
 func (r *router) makeRoom(cols [][]int64, n int) error {
 	s := r.slots
 	for k := range n {
@@ -69,20 +69,21 @@ func (r *router) makeRoom(cols [][]int64, n int) error {
 			s.cols[l][0] = cols[l][k]
 			if c := &r.split[l]; l < s.from && c.cuts != nil {
 				c.find(s.pick[l:l+1], s.cols[l])
-				if c.again < 0 {
+				if c.earlier < 0 {
 					base += s.pick[l] * c.stride
 				}
 			}
 		}
-		if err := r.beside(base, s.own); err != nil {
+		if err := r.stageZeros(base, s.own); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// beside puts a zero into every block that takes some range of the levels own.
-func (r *router) beside(base int32, own []int) error {
+// stageZeros stages a zero for every block with any combination of ranges of the levels own. base
+// is the number of the block without these levels.
+func (r *router) stageZeros(base int32, own []int) error {
 	s := r.slots
 	if len(own) > 0 {
 		l := own[0]
@@ -92,7 +93,7 @@ func (r *router) beside(base int32, own []int) error {
 				continue // an empty range
 			}
 			s.pick[l], s.cols[l][0] = i, c.cuts[i]
-			if err := r.beside(base+i*c.stride, own[1:]); err != nil {
+			if err := r.stageZeros(base+i*c.stride, own[1:]); err != nil {
 				return err
 			}
 		}
@@ -100,14 +101,14 @@ func (r *router) beside(base int32, own []int) error {
 	}
 	for l := range r.split {
 		c := &r.split[l]
-		if c.cuts == nil || c.again < 0 {
+		if c.cuts == nil || c.earlier < 0 {
 			continue
 		}
-		i := s.pick[c.again]
+		i := s.pick[c.earlier]
 		if l >= s.from {
 			s.pick[l], s.cols[l][0] = i, c.cuts[i]
 		} else if s.pick[l] != i {
-			return nil // off the diagonal above the dense levels: in no block
+			return nil // off the diagonal above the dense levels, so that no block contains it
 		}
 	}
 	return r.put(base, s.cols, s.zero, 0, 1)

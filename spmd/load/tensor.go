@@ -10,22 +10,21 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Source is a tensor that every rank has: a mapped file, or one in memory.
+// Source is a tensor that every rank has: a mapped file, or a tensor in memory.
 type Source struct {
 	Tensor *tcs.Tensor
-	Check  bool // it is a file that is not trusted
+	Check  bool // the tensor is a file that is not trusted
 	AsIs   bool // blocks have the tensor's format and type
-	// Alone says that rank 0 has it alone, and others a tcs.Nothing of it.
+	// Alone says that only rank 0 has the tensor. Other ranks have a tcs.Nothing.
 	Alone bool
 	Tmp   string // folder of temporary files
 	Limit *tcs.Limit
 }
 
-// Tensor makes this rank's blocks of a tensor that every rank has: views where
-// each block is a contiguous part of its arrays, else assembled from each
-// rank's piece. Of a file, a rank reads its blocks or its piece only, and checks what it
-// reads. Collective. The caller closes the blocks, which hold the memory of the
-// tensor that they show.
+// Tensor makes this rank's blocks of a tensor that every rank has. They are views if each block is
+// a contiguous part of the tensor's arrays. Otherwise they are assembled from each rank's piece. A
+// rank reads only its blocks or its piece of a file, and checks what it reads. Every rank must call
+// Tensor. The caller closes the blocks, which retain the memory of the tensor if they are views.
 func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	t := s.Tensor
 	switch {
@@ -54,8 +53,7 @@ func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, erro
 	return g.Scatter(c, coo.FromTensor(piece, coo.ZerosFor(t, g.Spec.Kinds, g.Spec.Modes, false)))
 }
 
-// fromWhole makes the one block of a single rank, which is the tensor itself where it
-// may stay as it is.
+// fromWhole makes the single block of a single rank. It is the tensor itself if s.AsIs is true.
 func (g *Target) fromWhole(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
@@ -67,7 +65,8 @@ func (g *Target) fromWhole(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, e
 		coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
 }
 
-// fromFirst makes the blocks of a tensor that rank 0 has alone, which streams it.
+// fromFirst makes the blocks of a tensor that only rank 0 has. Rank 0 streams it to the other
+// ranks.
 func (g *Target) fromFirst(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	var err error
 	if c.Rank() == 0 {
@@ -80,8 +79,8 @@ func (g *Target) fromFirst(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, e
 		coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
 }
 
-// ready loads and checks the whole tensor: a compressed one for which memory has no
-// room by way of a file.
+// ready loads and checks the whole tensor. If memory is too small to decompress a tensor, it is
+// decompressed into a temporary file.
 func (s *Source) ready() error {
 	t := s.Tensor
 	err := t.Load(s.Limit)
@@ -99,7 +98,7 @@ func (s *Source) ready() error {
 	return t.Verify()
 }
 
-// agree is Agree on an error of making a view.
+// agree is Agree for an error that occurred while a view was made.
 func (s *Source) agree(c comm.Comm, err error) error {
 	if s.Check {
 		return firstFault(c, s.Tensor, err)

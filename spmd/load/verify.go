@@ -9,10 +9,10 @@ import (
 // filePart is the part of a .tcs file that one rank reads: a piece or a block.
 type filePart struct {
 	owner int
-	view  *tcs.Tensor // at the owner
+	view  *tcs.Tensor // set at the owner only
 }
 
-// pieces are the file parts of every rank's piece.
+// pieces returns the file parts of the pieces of all ranks.
 func pieces(c comm.Comm, mine *tcs.Tensor) []filePart {
 	list := make([]filePart, c.Size())
 	for r := range list {
@@ -22,7 +22,7 @@ func pieces(c comm.Comm, mine *tcs.Tensor) []filePart {
 	return list
 }
 
-// viewParts are the file parts of all blocks, which are views.
+// viewParts returns the file parts of all blocks, which are views.
 func (g *Target) viewParts(own map[plan.Block]*tcs.Tensor) []filePart {
 	list := make([]filePart, g.Partition.Pieces())
 	for b := range list {
@@ -31,15 +31,15 @@ func (g *Target) viewParts(own map[plan.Block]*tcs.Tensor) []filePart {
 	return list
 }
 
-// verify checks the file of t, of which every rank has the spans that it owns:
-// together they cover it. Each rank reads its spans only. A fault is the one that
-// a single reader finds first, which then reads it all. Collective.
+// verify checks the file of t. Each rank reads only the spans that it owns; together the spans
+// cover the file. If there is a fault, verify returns the fault that a single reader of the file
+// would find first. To find it, rank 0 reads the whole file. Every rank must call verify.
 func verify(c comm.Comm, t *tcs.Tensor, spans []filePart) error {
 	at, err := fences(c, t, spans)
 	if err != nil {
 		return err
 	}
-	var mine []int64 // the checksums of this rank's spans
+	var mine []int64 // checksums of this rank's spans
 	var fault error
 	for k, s := range spans {
 		if s.owner != c.Rank() || fault != nil {
@@ -50,7 +50,7 @@ func verify(c comm.Comm, t *tcs.Tensor, spans []filePart) error {
 		}
 		for i := range at[k] {
 			if t.Compressed() {
-				break // its checksums are those of chunks
+				break // its checksums belong to chunks
 			}
 			sum, err := t.SumPart(i, at[k][i], at[k+1][i])
 			if err != nil {
@@ -76,8 +76,8 @@ func verify(c comm.Comm, t *tcs.Tensor, spans []filePart) error {
 	return firstFault(c, t, fault)
 }
 
-// firstFault is Agree for faults of a file that is not trusted: the message is
-// that of a single reader of the whole, which the first rank becomes.
+// firstFault is Agree for faults in a file that is not trusted. If any rank has a fault, rank 0
+// reads the whole file, so that the message is the same as with a single reader.
 func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 	first, err := firstFailed(c, fault)
 	if err != nil || first == c.Size() {
@@ -95,8 +95,8 @@ func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 	return Agree(c, fault)
 }
 
-// fences are where each span starts in every section, and after the last span
-// the sections' lengths. Collective.
+// fences returns the starts of each span in every section, followed by the lengths of the sections.
+// Every rank must call it.
 func fences(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
 	var mine []int64
 	for k, s := range spans {
@@ -116,7 +116,7 @@ func fences(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
 			at[part[0]] = part[1 : n+1]
 		}
 	}
-	// The first span has what lies before it. In a damaged file starts may go back.
+	// The first span also covers what precedes it. In a damaged file starts may decrease.
 	for i := range n {
 		at[0][i] = 0
 		for k := 1; k < len(at); k++ {
@@ -126,8 +126,8 @@ func fences(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
 	return at, nil
 }
 
-// compareSums puts the checksums of all spans together, at rank 0: of many ranks
-// each would do the same. Collective.
+// compareSums combines the checksums of all spans at rank 0. Other ranks would only repeat the
+// work. Every rank must call it.
 func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, at [][]int64, mine []int64) (fault,
 	err error) {
 	all, err := comm.Allgatherv(c.Uncounted(), mine)
@@ -145,8 +145,8 @@ func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, at [][]int64, min
 	return t.CheckSums(at, sums), nil
 }
 
-// compareChunks puts the checksums of all chunks of a compressed file together;
-// what nobody has looked at is dealt out. Collective.
+// compareChunks combines the checksums of all chunks of a compressed file. Chunks that no rank has
+// read are divided among the ranks. Every rank must call it.
 func compareChunks(c comm.Comm, t *tcs.Tensor) (fault, err error) {
 	sums := t.ChunkSums()
 	if err := c.Uncounted().Allreduce(comm.Of(sums), comm.Max); err != nil {

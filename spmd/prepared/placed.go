@@ -45,7 +45,7 @@ func (k *Statement) loaded(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	}
 	defer tcs.CloseAll(there)
 	before := k.Reader.Env.Comm.Counters()
-	own, _, err := k.Reader.Target(o.Before(), o.Tensor).Held(k.Reader.Env.Comm,
+	own, _, err := k.Reader.Target(o.Before(), o.Tensor).Redistribute(k.Reader.Env.Comm,
 		k.blocksOf(o.Tensor, lies, there), true)
 	k.moved = k.moved.Add(k.Reader.Env.Comm.Counters().Sub(before))
 	return own, err

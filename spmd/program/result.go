@@ -369,7 +369,7 @@ func (p *Program) laid(g *load.Target, h *input.Held) (own map[plan.Block]*tcs.T
 	err error) {
 	b, asIs := h.Blocks, h.AsIs
 	if g.Partition.Located() {
-		return g.Held(p.env.Comm, b, asIs)
+		return g.Redistribute(p.env.Comm, b, asIs)
 	}
 	if h.File != nil && !h.Loose { // nothing needs to travel
 		own, ok, err := g.Between(p.env.Comm, load.Source{Tensor: h.File, AsIs: true, Limit: p.env.Limit})
@@ -382,7 +382,7 @@ func (p *Program) laid(g *load.Target, h *input.Held) (own map[plan.Block]*tcs.T
 	}
 	own, err = input.Stored(p.env, p.env.Comm, g,
 		func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
-			own, _, err := even.Held(p.env.Comm, b, asIs && even.Spec.Kinds == g.Spec.Kinds)
+			own, _, err := even.Redistribute(p.env.Comm, b, asIs && even.Spec.Kinds == g.Spec.Kinds)
 			return own, err
 		})
 	return own, true, err
