@@ -23,7 +23,7 @@ import (
 func TestRanksGatherTheRowsThatTheyRead(t *testing.T) {
 	t.Parallel()
 	t.Run("apart", ranksGather)
-	defer exec.CommonLeast.Store(exec.CommonLeast.Swap(0))
+	defer exec.MinCommon.Store(exec.MinCommon.Swap(0))
 	t.Run("in common", ranksGather)
 }
 

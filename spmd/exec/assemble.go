@@ -8,8 +8,9 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// assembly is what a plan's result is put together of, and the pieces that it becomes: the blocks
-// that steps make, which overlap, behind those that are added to them, of which there are some.
+// assembly describes how a plan's result is assembled: the pieces that it becomes and the parts
+// that they are made of. The parts are the pieces of the addend, if there is one, followed by the
+// overlapping blocks that steps make. added is the number of pieces of the addend.
 func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) {
 	s = &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Dims)}
 	if p.Added != nil {
@@ -24,8 +25,8 @@ func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) 
 	return s, added
 }
 
-// parts are the blocks of an assembly that are at this rank, by their numbers there. It takes
-// blocks over.
+// parts returns this rank's parts of an assembly by number. added is the number of pieces of the
+// addend. parts takes ownership of blocks.
 func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Block]*tcs.Tensor,
 	error) {
 	if added == 0 {
@@ -46,8 +47,8 @@ func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Blo
 	return parts, nil
 }
 
-// assemble makes the pieces of the result that live at this rank of the blocks, which it takes
-// over, that are complete here, and those of other ranks. Collective.
+// assemble makes this rank's pieces of the result from the complete blocks of all ranks. It takes
+// ownership of blocks, which holds the complete blocks of this rank. Every rank must call it.
 func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	s, added := assembly(r.Plan, r.Result)
 	parts, err := r.parts(blocks, added)
@@ -66,8 +67,8 @@ func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.
 	return r.Copy(r.Plan.Assembled, r.Result, own)
 }
 
-// Copy brings pieces of the result, which their owners have in own, to the other ranks where they
-// live. It returns own, whose pieces it closes where it fails. Collective.
+// Copy sends pieces of the result from their owners to the other ranks with copies. own holds the
+// pieces of this rank. Copy returns own, or closes its pieces if it fails. Every rank must call it.
 func (r *Rank) Copy(part *partition.Partition, like transfer.Like,
 	own map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	if part.Copies == nil {
@@ -82,7 +83,7 @@ func (r *Rank) Copy(part *partition.Partition, like transfer.Like,
 	return own, nil
 }
 
-// assembled counts what is sent to put the result together, and what its pieces take beside the
+// assembled counts the messages of the assembly, and the memory of the pieces in addition to the
 // blocks that they are made of.
 func (f *Forecast) assembled(c *Cost) {
 	part := f.Plan.Assembled
@@ -92,13 +93,13 @@ func (f *Forecast) assembled(c *Cost) {
 	}
 	for b := range plan.Block(part.Pieces()) {
 		ranks := part.Ranks(b)
-		for _, to := range f.copies(c, f.Resting(b), ranks[0], ranks[1:]) {
+		for _, to := range f.copies(c, f.FinalPieces(b), ranks[0], ranks[1:]) {
 			if f.Watch != nil {
-				f.Watch.Part(part.Box(b, f.Like.Dims), f.Resting(b), ranks[0], to)
+				f.Watch.Part(part.Box(b, f.Like.Dims), f.FinalPieces(b), ranks[0], to)
 			}
 		}
 	}
-	if a := f.Plan.Added; a != nil { // beside the operand
+	if a := f.Plan.Added; a != nil { // in addition to the operand
 		part := f.Plan.Operands[a.Operand].Partition
 		for b := range plan.Block(part.Pieces()) {
 			c.ranks[part.OwnerOf(b)].added += f.Operands[a.Operand](b).Memory()

@@ -10,31 +10,30 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// CommonLeast is from how many bytes on a node spares itself, which its ranks would hold twice or
-// more often, that they have the rows of a gathered operand in one array: less is copied sooner
-// than they have agreed. Tests change it.
-var CommonLeast atomic.Int64
+// MinCommon is the number of bytes that a node must save to make its ranks share one array of
+// gathered rows. If less can be saved, copying is faster than agreeing. Tests change it.
+var MinCommon atomic.Int64
 
-func init() { CommonLeast.Store(1 << 20) }
+func init() { MinCommon.Store(1 << 20) }
 
-// common is how the ranks of a node have all rows of a gathered operand in one array. Each brings
-// its own rows there. Those of a rank of another node come once, as a whole, to one of the ranks
-// that read rows, their carrier. Whoever has written rows tells those that read them by an empty
-// message, and these tell him by another when they have, where he writes them again at the next
-// run.
+// common describes how the ranks of a node share one array with all rows of a gathered operand.
+// Each rank writes its own rows to the array. Rows of a rank of another node are sent only once, as
+// a whole, to one of the ranks that read rows, the node leader for this sender. A rank that has
+// written rows notifies the ranks that read them by an empty message. If it will write them again
+// in the next run, the readers send an empty message back when they have read the rows.
 type common struct {
-	node    []int         // by rank, a number for its node; -1 where the rank has an array of its own
-	readers map[int][]int // by that number, the ranks that read rows
+	node    []int         // by rank, the number of its node; -1 if the rank has an array of its own
+	readers map[int][]int // by number of a node, its ranks that read rows
 }
 
-// carrier is the rank of a node to which rows of a rank of another one come.
-func (x *common) carrier(node, from int) int {
+// leader returns the rank of a node that receives the rows of rank from of another node.
+func (x *common) leader(node, from int) int {
 	list := x.readers[node]
 	return list[from%len(list)]
 }
 
-// nodes are, by rank, a number for its node, the same for ranks that can have memory in common.
-// Collective.
+// nodes returns the number of each rank's node. Ranks with equal numbers can share memory. Every
+// rank must call it.
 func (r *Rank) nodes() ([]int, error) {
 	if r.Nodes != nil {
 		return r.Nodes, nil
@@ -58,9 +57,10 @@ func (r *Rank) nodes() ([]int, error) {
 	return nodes, nil
 }
 
-// sharing is how ranks of these nodes have so many rows, of so many bytes each, in common of which
-// each reads some: on a node whose ranks read them one and a half times together, where that spares
-// memory that is worth it. It is nil where no node does.
+// sharing decides which nodes share an array of gathered rows. nodes holds the node of each rank,
+// reads the number of rows that each rank reads, rows the number of all rows, and row the bytes of
+// a row. A node shares an array if its ranks together read at least 1.5 times all rows and if this
+// saves at least least bytes. sharing returns nil if no node does.
 func sharing(nodes []int, reads []int64, rows, row, least int64) *common {
 	sum, readers := map[int]int64{}, map[int][]int{}
 	for rank, n := range reads {
@@ -76,22 +76,23 @@ func sharing(nodes []int, reads []int64, rows, row, least int64) *common {
 			x.node[rank] = -1
 		}
 	}
-	return x.some()
+	return x.orNil()
 }
 
-// some is x, nil where no rank shares.
-func (x *common) some() *common {
+// orNil returns x, or nil if no rank shares an array.
+func (x *common) orNil() *common {
 	if slices.ContainsFunc(x.node, func(node int) bool { return node >= 0 }) {
 		return x
 	}
 	return nil
 }
 
-// share settles which ranks have the rows in common, and has those of this node have one array, of
-// which g.read is this rank's tensor; nil where it is to have one of its own. Collective.
+// share determines which ranks share an array of rows and, if this rank does, allocates the array
+// together with the ranks of its node. g.read is then this rank's tensor in the array; otherwise it
+// stays nil. Every rank must call it.
 func (g *gather) share(want Rows) (err error) {
 	r, like := g.r, g.r.Like[g.operand]
-	rows, least := like.Dims[like.Modes[0]], CommonLeast.Load()
+	rows, least := like.Dims[like.Modes[0]], MinCommon.Load()
 	if !r.Shares || r.Comm.Size() == 1 || int64(r.Comm.Size()-1)*rows*g.row < least {
 		return nil
 	}
@@ -132,7 +133,8 @@ func (g *gather) share(want Rows) (err error) {
 	return g.agree(x, bad)
 }
 
-// agree leaves out the nodes of which some rank has not got the memory. Collective.
+// agree removes the nodes whose shared memory could not be allocated. bad is 1 if this rank's
+// allocation failed. Every rank must call it.
 func (g *gather) agree(x *common, bad int64) error {
 	c := g.r.Comm
 	failed, err := comm.Allgather(c.Uncounted(), bad)
@@ -152,19 +154,19 @@ func (g *gather) agree(x *common, bad int64) error {
 		g.read.Close()
 		g.read = nil
 	}
-	g.common = x.some()
+	g.common = x.orNil()
 	return nil
 }
 
-// shares tells whether a rank has the rows in common with others.
+// shares reports whether a rank shares its array of rows with others.
 func (g *gather) shares(rank int) bool { return g.common != nil && g.common.node[rank] >= 0 }
 
-// beside tells whether a rank has them in common with this one.
-func (g *gather) beside(rank int) bool {
+// sharesWithMe reports whether a rank shares its array of rows with this rank.
+func (g *gather) sharesWithMe(rank int) bool {
 	return g.shares(rank) && g.common.node[rank] == g.common.node[g.r.Comm.Rank()]
 }
 
-// pieces are, by rank, the rows that each has.
+// pieces returns, by rank, the rows that it owns.
 func (g *gather) pieces() [][]rows {
 	part := g.r.Plan.Operands[g.operand].Gathered
 	cuts, out := part.Axes[0].Cuts, make([][]rows, g.r.Comm.Size())
@@ -177,7 +179,7 @@ func (g *gather) pieces() [][]rows {
 	return out
 }
 
-// route settles what is sent to whom, from what each rank asks others for.
+// route determines all messages from the requests of all ranks.
 func (g *gather) route() {
 	g.from, g.to = g.asks, g.asked
 	if g.common == nil {
@@ -199,8 +201,8 @@ func (g *gather) route() {
 	for node, readers := range g.common.readers {
 		switch {
 		case !g.shares(readers[0]):
-		case !g.beside(readers[0]):
-			g.to = append(g.to, parcel{rank: g.common.carrier(node, me), parts: pieces[me]})
+		case !g.sharesWithMe(readers[0]):
+			g.to = append(g.to, parcel{rank: g.common.leader(node, me), parts: pieces[me]})
 		default:
 			for _, rank := range g.others() {
 				g.to = append(g.to, parcel{rank: rank, parts: pieces[me], inPlace: true, again: !g.home})
@@ -209,7 +211,7 @@ func (g *gather) route() {
 	}
 }
 
-// others are the ranks beside this one that read rows.
+// others returns the other ranks that read rows from this rank's array.
 func (g *gather) others() (list []int) {
 	for _, rank := range g.common.readers[g.common.node[g.r.Comm.Rank()]] {
 		if rank != g.r.Comm.Rank() {
@@ -219,9 +221,9 @@ func (g *gather) others() (list []int) {
 	return list
 }
 
-// incoming is what comes to a rank that has the rows in common with others, if it reads some: first
-// word of the rows of these ranks themselves, then, in the order in which their carriers send word
-// of them, those of other nodes' ranks.
+// incoming returns the parcels that this rank receives if it shares an array and reads rows. First
+// come the notifications about rows of ranks of this node. Then come the parcels of ranks of other
+// nodes, in the order that their leaders send notifications in.
 func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 	me := g.r.Comm.Rank()
 	node := g.common.node[me]
@@ -229,16 +231,16 @@ func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 		return nil
 	}
 	for rank, parts := range pieces {
-		if rank != me && len(parts) > 0 && g.beside(rank) {
+		if rank != me && len(parts) > 0 && g.sharesWithMe(rank) {
 			list = append(list, parcel{rank: rank, parts: parts, inPlace: true, again: !g.home})
 		}
 	}
 	for rank, parts := range pieces {
-		if len(parts) == 0 || g.beside(rank) {
+		if len(parts) == 0 || g.sharesWithMe(rank) {
 			continue
 		}
 		p := parcel{rank: rank, parts: parts}
-		if by := g.common.carrier(node, rank); by != me {
+		if by := g.common.leader(node, rank); by != me {
 			p.rank, p.inPlace, p.again = by, true, true
 		}
 		list = append(list, p)
@@ -246,8 +248,8 @@ func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 	return list
 }
 
-// count counts what this rank reads of others' rows, and these of its, as the messages that would
-// carry it: a row that lies in an array of several ranks has come to each of them.
+// count counts the rows that ranks read from other ranks as if they were sent, if they are read
+// from a shared array. The counters then do not depend on sharing.
 func (g *gather) count() {
 	if g.common == nil {
 		return
@@ -266,14 +268,14 @@ func (g *gather) count() {
 	g.r.Comm.Count(n)
 }
 
-// carry waits for rows that come to this rank for all of its node, beside what the rank does, and
-// tells those that read them.
-func (g *gather) carry() {
+// relay waits, concurrently with this rank's steps, for rows that this rank receives on behalf of
+// its node, and then notifies the ranks that read them.
+func (g *gather) relay() {
 	var list []*parcel
 	var requests []*comm.Request
 	var came []chan error
 	for k := range g.from {
-		if p := &g.from[k]; g.carries(p) {
+		if p := &g.from[k]; g.isLeaderFor(p) {
 			p.came = make(chan error, 1)
 			list, requests, came = append(list, p), append(requests, p.coming), append(came, p.came)
 			p.coming = nil
@@ -282,7 +284,7 @@ func (g *gather) carry() {
 	if len(list) == 0 {
 		return
 	}
-	g.carrying.Go(func() {
+	g.relaying.Go(func() {
 		var err error
 		for k, p := range list {
 			if werr := requests[k].Wait(); err == nil {
@@ -290,18 +292,18 @@ func (g *gather) carry() {
 			}
 			if err == nil {
 				g.unpack(p)
-				err = g.tell(g.others(), tagOf(g.operand))
+				err = g.notify(g.others(), tagOf(g.operand))
 			}
 			came[k] <- err
 		}
 	})
 }
 
-// carries tells whether what comes to this rank comes for all of its node.
-func (g *gather) carries(p *parcel) bool { return !p.inPlace && g.shares(g.r.Comm.Rank()) }
+// isLeaderFor reports whether this rank receives a parcel on behalf of its node.
+func (g *gather) isLeaderFor(p *parcel) bool { return !p.inPlace && g.shares(g.r.Comm.Rank()) }
 
-// tell sends each of some ranks an empty message.
-func (g *gather) tell(ranks []int, tag int) error {
+// notify sends an empty message to each of some ranks.
+func (g *gather) notify(ranks []int, tag int) error {
 	for _, rank := range ranks {
 		if err := comm.Send(g.r.Comm.Uncounted(), []byte{}, rank, tag); err != nil {
 			return err
@@ -310,13 +312,13 @@ func (g *gather) tell(ranks []int, tag int) error {
 	return nil
 }
 
-// taken tells those who write rows again that this rank has read them, and waits until the others
-// have read those that it writes.
+// taken notifies the ranks that will write rows again that this rank has read the rows. It waits
+// until other ranks have read the rows that this rank will write again.
 func (g *gather) taken() error {
 	var writers, readers []int
 	for k := range g.from {
 		switch p := &g.from[k]; {
-		case g.carries(p):
+		case g.isLeaderFor(p):
 			readers = append(readers, g.others()...)
 		case p.again:
 			writers = append(writers, p.rank)
@@ -327,7 +329,7 @@ func (g *gather) taken() error {
 			readers = append(readers, p.rank)
 		}
 	}
-	if err := g.tell(writers, tagOf(g.operand)+1); err != nil {
+	if err := g.notify(writers, tagOf(g.operand)+1); err != nil {
 		return err
 	}
 	for _, rank := range readers {

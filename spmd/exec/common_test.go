@@ -22,8 +22,8 @@ import (
 
 // commonFrom has ranks have gathered rows in common from so many bytes on, to the test's end.
 func commonFrom(t *testing.T, bytes int64) {
-	old := exec.CommonLeast.Swap(bytes)
-	t.Cleanup(func() { exec.CommonLeast.Store(old) })
+	old := exec.MinCommon.Swap(bytes)
+	t.Cleanup(func() { exec.MinCommon.Store(old) })
 }
 
 // commonCase is what ranks on nodes read of rows that lie at ranks.

@@ -9,97 +9,98 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Forecast is a computation before there are blocks: what Compute would move and hold,
-// from the plan that it follows and the sizes that blocks are taken to have.
+// Forecast estimates a computation before there are blocks: the messages and the memory of
+// Rank.Compute, from the plan and the estimated sizes of blocks.
 type Forecast struct {
 	Plan     *plan.Problem
-	Operands []plan.Sizes  // by operand
-	Parts    []plan.Sizes  // the same, of the parts of an operand that lies in parts, and else nil
-	Result   plan.Sizes    // of the blocks that steps make
-	Like     transfer.Like // of the result
-	// PosWidth and CrdWidth are those of the result's levels.
+	Operands []plan.Sizes // by operand, the sizes of its blocks
+	// by operand, the sizes of the parts of its blocks; nil if blocks have no parts
+	Parts  []plan.Sizes
+	Result plan.Sizes    // sizes of the blocks that steps make
+	Like   transfer.Like // describes the result
+	// PosWidth and CrdWidth are the widths of the arrays of the result's levels, in bytes.
 	PosWidth, CrdWidth []uint8
-	// of the blocks that the result is put together of, and of what it becomes
+	// by how much the sizes of the result's blocks and pieces may differ from their estimates
 	Drift assemble.Drift
-	// of the result as it lies in the end, where that is put together of blocks that overlap
-	Resting plan.Sizes
-	// Part is the size of what a block of the result has in a box.
+	// sizes of the result's final pieces, if they are assembled from overlapping blocks
+	FinalPieces plan.Sizes
+	// Part returns the size of the part of the result in a box.
 	Part   func(box [][2]int64) plan.Size
-	Sparse bool    // the result is, so that Making asks what steps add
+	Sparse bool    // the result is sparse; Cost then also records which blocks steps read
 	Watch  Watcher // may be nil
-	Detail int     // how many ranks Watch is told of, the first ones
-	// Replicated says, by operand, that every rank has the whole, so that nothing of it
-	// travels; nil where none is.
+	Detail int     // number of ranks whose operations are passed to Watch: the first ones
+	// Replicated reports, by operand, whether every rank has the whole operand, so that it is not
+	// sent. nil means that no operand is replicated.
 	Replicated []bool
-	// Rows are the rows of a gathered operand among which are those that a rank reads, the rows that
-	// it has in memory (Rows.Within), and which share of the first it is taken to read; nil: all.
+	// Rows describes the rows of a gathered operand that a rank reads. They are in the range among,
+	// and the rank reads about the given share of this range. within is the range that the rank
+	// stores (Rows.Within). A nil Rows means that every rank reads all rows.
 	Rows func(t *plan.Traffic, rank, operand int) (among, within [2]int64, share float64)
 }
 
-// Watcher is told of all that some ranks do, in the order in which each does it.
+// Watcher receives the operations of some ranks, in the order of their execution at each rank.
 type Watcher interface {
-	// Step is one of a rank's steps.
+	// Step is called for each step of a rank.
 	Step(rank int, s plan.Step)
-	// Arrive is what comes to a rank of an operand that is not broadcast, before the first of its
-	// steps.
+	// Arrive is called for the blocks of an operand that a rank receives in one scope, before the
+	// first Step of the rank. It is not called for an operand that is broadcast.
 	Arrive(operand int, a plan.Arrival)
-	// Send is a block of an operand on its way from the first rank of the list to the others.
+	// Send is called for a block of an operand that the first rank of list sends to the others.
 	Send(operand int, b plan.Block, list []int)
-	// Broadcast is the one block of an operand on its way from a rank to all.
+	// Broadcast is called for the single block of an operand that rank from broadcasts.
 	Broadcast(operand, from int)
-	// Sum is a partial block of the result that is added to another, at rank to, or that
-	// is complete and goes to its owner.
+	// Sum is called for a partial block of the result that rank from sends to rank to, to be added
+	// there. If complete is true, the block is complete and is sent to its owner instead.
 	Sum(b plan.Block, from, to int, complete bool)
-	// Part is what a complete block of the result has of a piece, in a box, that is put together at
-	// rank to.
+	// Part is called for the part in a box of a complete block of the result. Rank from sends it to
+	// rank to, which assembles a piece.
 	Part(box [][2]int64, z plan.Size, from, to int)
-	// Gather is what a rank, of which steps are wanted, reads of the rows of a gathered operand that
-	// another has.
+	// Gather is called for the rows of a gathered operand that rank to reads from rank from.
 	Gather(operand int, bytes int64, from, to int)
 }
 
-// Cost is what a computation takes, by rank.
+// Cost is the estimated cost of a computation, by rank.
 type Cost struct {
 	Steps          []int64
-	Sent, Received []int64 // payload, in bytes, as comm.Counters counts it
-	Messages       []int64 // sent
-	// by operand: the entries of the blocks that each rank reads, each block once
+	Sent, Received []int64 // bytes of messages as comm.Counters counts them
+	Messages       []int64 // number of messages sent
+	// by operand: number of entries of the blocks that each rank reads, each block once
 	Read      [][]int64
 	ranks     []rankCost
-	assembled bool // the result's blocks are put together, and do not stay
+	assembled bool // the result's blocks are only parts of its pieces, and are closed at the end
 }
 
-// rankCost is what a rank holds beside its own blocks.
+// rankCost is the memory of a rank in addition to its own blocks.
 type rankCost struct {
 	incoming []arriving   // by operand
-	needs    []plan.Block // the same: the largest block that a step reads, -1 for none
-	stepped  int64        // memory of the largest block to which several steps add
-	moved    int64        // memory of the largest block that comes from another rank to be added
-	adds     bool         // it adds blocks, of other ranks or its own
-	// memory of copies of the result, of its blocks that come complete, and of what is put together
+	needs    []plan.Block // by operand: the largest block that a step reads, or -1
+	stepped  int64        // bytes of the largest block that several steps add to
+	moved    int64        // bytes of the largest block that another rank sends to be added
+	adds     bool         // the rank adds blocks, its own or others
+	// bytes of copies of the result, of its blocks that arrive complete, and of the assembly
 	added  int64
-	stays  int64 // of that, what is there afterwards
-	packed int64 // rows of gathered operands on their way
-	// the blocks of the scope that has most, by operand, that are put together of parts
+	stays  int64 // the part of added that remains after the computation
+	packed int64 // bytes of buffers for rows of gathered operands
+	// bytes of blocks assembled from parts, over all operands, in the scope that has most
 	joined   int64
 	partials []partialCost
 }
 
-// arriving are the foreign blocks of one operand: the most memory of those that come for one
-// scope, and for how many scopes some come.
+// arriving describes the blocks of one operand that a rank receives: the largest number of bytes in
+// one scope, and the number of scopes that receive blocks.
 type arriving struct{ most, count int64 }
 
-// heldScopes is of how many scopes of an operand a fetcher holds blocks: of the one in use, and of
-// the one whose blocks arrive.
+// heldScopes is the number of scopes of an operand whose blocks a fetcher stores: the current one,
+// and the one whose blocks arrive.
 const heldScopes = 2
 
-// partialCost is one block of partial results.
+// partialCost is the cost of one partial block of the result.
 type partialCost struct {
 	partial plan.Partial
 	steps   int64
 	size    plan.Size
-	// at most, entries of the largest block that each step reads: at least those whose pattern it
-	// follows
+	// upper bound of the number of entries of the patterns that the steps follow: the sum, over the
+	// steps, of the entries of the largest block that a step reads
 	sources int64
 }
 
@@ -135,7 +136,7 @@ func (f *Forecast) Cost(ctx context.Context) (*Cost, error) {
 	return c, nil
 }
 
-// newCost is that of nothing.
+// newCost returns a Cost of zeros.
 func newCost(ranks, operands int) *Cost {
 	c := &Cost{Steps: make([]int64, ranks), Sent: make([]int64, ranks), Received: make([]int64, ranks),
 		Messages: make([]int64, ranks), ranks: make([]rankCost, ranks)}
@@ -153,15 +154,15 @@ func newCost(ranks, operands int) *Cost {
 	return c
 }
 
-// travel counts a block that goes from one rank to another.
+// travel counts a block that is sent from one rank to another.
 func (c *Cost) travel(z plan.Size, from, to int) {
 	tcs.Add(&c.Sent[from], z.Bytes)
 	tcs.Add(&c.Messages[from], z.Arrays)
 	tcs.Add(&c.Received[to], z.Bytes)
 }
 
-// broadcasts counts the operands that are broadcast: once for the sender, and
-// once for each receiver.
+// broadcasts counts the operands that are broadcast. The sender sends the block once, and each
+// receiver receives it.
 func (f *Forecast) broadcasts(c *Cost, all []bool) {
 	for n, one := range all {
 		if !one {
@@ -192,7 +193,7 @@ func (f *Forecast) replicated(operand int) bool {
 	return f.Replicated != nil && f.Replicated[operand]
 }
 
-// travels are the sizes of what travels of an operand: of its blocks, or of parts of them.
+// travels returns the sizes of an operand's messages: of its blocks, or of their parts.
 func (f *Forecast) travels(operand int) plan.Sizes {
 	if f.Plan.Operands[operand].Parts != nil {
 		return f.Parts[operand]
@@ -200,10 +201,11 @@ func (f *Forecast) travels(operand int) plan.Sizes {
 	return f.Operands[operand]
 }
 
-// stride is after how many ranks, or messages, a count looks whether it is to end.
+// stride is the number of ranks or messages after which a loop checks whether its context has
+// ended.
 const stride = 1024
 
-// sends counts what the ranks send of an operand.
+// sends counts what all ranks send of an operand.
 func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
 	if f.replicated(operand) {
 		return nil
@@ -220,7 +222,7 @@ func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 	return nil
 }
 
-// partials counts the steps of the ranks, and the partial blocks that they make.
+// partials counts the steps of all ranks and the partial blocks that they make.
 func (f *Forecast) partials(ctx context.Context, c *Cost) error {
 	index := map[plan.Partial]int{}
 	for rank := range c.ranks {
@@ -248,7 +250,8 @@ func (f *Forecast) partials(ctx context.Context, c *Cost) error {
 	return nil
 }
 
-// made is what a rank's partial block takes; index is where each of its blocks is.
+// made returns the cost of a rank's partial block. index maps the rank's partial blocks to elements
+// of k.partials.
 func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
 	size plan.Sizes) *partialCost {
 	if n := len(k.partials) - 1; n >= 0 && k.partials[n].partial == part {
@@ -263,19 +266,19 @@ func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
 	return &k.partials[n]
 }
 
-// come counts a block of the result that comes complete.
+// come counts a block of the result that arrives complete.
 func (k *rankCost) come(z plan.Size) {
 	k.added += z.Memory()
 	k.stays += z.Memory()
 }
 
-// add counts steps that follow patterns of so many entries.
+// add counts steps that follow patterns of sources entries in total.
 func (p *partialCost) add(steps, sources int64) {
 	p.steps += steps
 	p.sources += sources
 }
 
-// largest is the entries of the largest block that a step reads.
+// largest returns the number of entries of the largest block that a step reads.
 func (f *Forecast) largest(needs []plan.Need) (most int64) {
 	for _, n := range needs {
 		most = max(most, f.Operands[n.Operand](n.Block).Most())
@@ -283,7 +286,7 @@ func (f *Forecast) largest(needs []plan.Need) (most int64) {
 	return most
 }
 
-// watch tells what a rank does before the sums.
+// watch passes the operations of a rank before the sums to f.Watch.
 func (f *Forecast) watch(rank int, all []bool, t *plan.Traffic) {
 	for k, one := range all {
 		if one || f.Plan.Operands[k].Gathered != nil {
@@ -304,7 +307,7 @@ func (f *Forecast) watch(rank int, all []bool, t *plan.Traffic) {
 	}
 }
 
-// sums counts the tree sums and the moves of results to their owners.
+// sums counts the tree sums, and the moves of results to their owners.
 func (f *Forecast) sums(c *Cost) {
 	move := func(b plan.Block, from, to int, complete bool) {
 		if from != to {
@@ -323,7 +326,7 @@ func (f *Forecast) sums(c *Cost) {
 		}
 		if s.Root.Rank != s.Owner {
 			move(s.Result, s.Root.Rank, s.Owner, true)
-			c.ranks[s.Owner].come(f.Result(s.Result)) // beside those that it makes
+			c.ranks[s.Owner].come(f.Result(s.Result)) // in addition to the blocks that it makes
 		}
 		f.spread(c, s)
 	}
@@ -341,7 +344,7 @@ func (f *Forecast) spread(c *Cost, s plan.Sum) {
 	}
 }
 
-// copies counts what one broadcast brings from a rank to others, and returns these.
+// copies counts one broadcast from a rank to the ranks of list. It returns list.
 func (f *Forecast) copies(c *Cost, z plan.Size, from int, list []int) []int {
 	if len(list) == 0 {
 		return nil

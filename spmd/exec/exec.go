@@ -1,18 +1,19 @@
-// Package exec runs a plan on one rank: it fetches operand blocks (those of the
-// next step while the current one computes, where they travel), runs a leaf a step, accumulates
-// partial blocks of the result, and takes part in the tree sums.
+// Package exec runs a plan on one rank. It fetches operand blocks, if possible the blocks of the
+// next step while the current step computes. It runs one leaf for each step, accumulates partial
+// blocks of the result, and takes part in the tree sums.
 //
 // # Files
 //
-//	exec.go    Compute: a rank's steps
-//	fetch.go   operand blocks, fetched ahead
-//	sparse.go  steps that add to one sparse block
-//	assemble.go  a result of blocks that overlap
-//	gather.go  rows of operands that ranks read of one another; gathercost.go, what that costs
-//	common.go  one array of such rows for the ranks of a node
-//	cost.go    what it moves, before there are blocks
-//	reads.go   what ranks read, and what of that comes from others
-//	holding.go what it holds, as far as that is known then
+//	exec.go        Rank.Compute: the steps of a rank
+//	fetch.go       operand blocks, fetched ahead
+//	sparse.go      steps that add to one sparse block
+//	assemble.go    a result that is assembled from overlapping blocks
+//	gather.go      rows of operands that ranks read from one another
+//	gathercost.go  the cost of gathering
+//	common.go      one array of gathered rows for the ranks of a node
+//	cost.go        estimates of steps and messages, before there are blocks
+//	reads.go       estimates of the blocks that ranks read and receive
+//	holding.go     estimates of memory
 package exec
 
 import (
@@ -25,82 +26,80 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Rank is one rank's part of a computation. Its fields are the caller's; the
-// blocks stay where they are, so that Compute can run again.
+// Rank is one rank's part of a computation. The caller owns the fields. Compute does not close the
+// blocks of Own, so that it can run again.
 type Rank struct {
 	Comm  comm.Comm
 	Plan  *plan.Problem
 	Limit *tcs.Limit
-	Alloc transfer.Alloc // of blocks that arrive
+	Alloc transfer.Alloc // allocates blocks that arrive
 
-	// Own has, for each operand, the blocks that live at this rank.
+	// Own has, for each operand, the blocks that this rank owns.
 	Own []map[plan.Block]*tcs.Tensor
-	// Replicas are, by operand, this rank's copy of the one block, where every rank has one; they
-	// are not broadcast. Nil, or nil of an operand, where the owner alone has it.
+	// Replicas has, by operand, this rank's copy of the operand's single block, if every rank has a
+	// copy. The block is then not broadcast. Replicas or an element may be nil.
 	Replicas []*tcs.Tensor
-	// Rows tell which rows of an operand that is gathered this rank's steps read, by operand. They are
-	// asked for once, before the first run.
+	// Rows returns the rows of a gathered operand that this rank's steps read. It is called once
+	// for each gathered operand, before the first run.
 	Rows func(operand int) Rows
-	// Moves says that the blocks of Own are the computation's alone, which may have them lie
-	// elsewhere: those of a gathered operand among the rows that are read.
+	// Moves says that only the computation uses the blocks of Own. It may then move the rows of a
+	// gathered operand next to the rows that it reads.
 	Moves bool
-	// Shares says that the rows of a gathered operand may lie in one array for several ranks of a
-	// node.
+	// Shares allows ranks of a node to share one array of the rows of a gathered operand.
 	Shares bool
-	// Nodes are, by rank, a number for its node: ranks of one number can have memory in common. Nil
-	// where that is to be found.
+	// Nodes has, by rank, the number of its node. Ranks with equal numbers can share memory. If it
+	// is nil, Compute determines the nodes.
 	Nodes []int
-	// Like describes each operand's blocks, Result those of the result.
+	// Like describes the blocks of each operand, and Result describes the blocks of the result.
 	Like   []transfer.Like
 	Result transfer.Like
 
-	// Leaf computes a step's partial block from its operand blocks (indexed as
-	// Plan.Operands; nil where the step does not read one). The block is fresh.
+	// Leaf computes a step's partial block from its operand blocks, which are indexed as in
+	// Plan.Operands; nil if the step does not read the operand. The returned block is new.
 	Leaf func(s plan.Step, operands []*tcs.Tensor) (*tcs.Tensor, error)
-	// Into, if not nil, takes its place where the result is dense: it adds to sum what the step
-	// makes, and returns sum; where that is nil, a block of its own.
+	// Into replaces Leaf if it is not nil. The result must be dense. Into adds the block of the
+	// step to sum and returns sum. If sum is nil, it returns a new block.
 	Into func(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor) (*tcs.Tensor, error)
-	// Add sums two blocks of one box and storage. It may change and return
-	// a, or make a block of its own; what it does not return stays the caller's.
+	// Add adds two blocks with equal boxes and formats. It may change and return a, or return a new
+	// block. The caller keeps the blocks that Add does not return.
 	Add func(a, b *tcs.Tensor) (*tcs.Tensor, error)
-	// Located, if not nil, is an error with where it arose, for other ranks.
+	// Located adds this rank's position to an error, for other ranks. It may be nil.
 	Located func(error) error
-	// Sparse, where the result has compressed levels, is how a rank's own
-	// steps add to one block; nil: by Add.
+	// Sparse, if the result has compressed levels, determines how the rank's steps add to one
+	// block. If it is nil, Add is used.
 	Sparse *Sparse
-	// Added brings a block of the operand that Plan.Added names, given as this rank has it, into the
-	// form of blocks that steps make.
+	// Added converts a block of the operand Plan.Added to the format of the blocks that steps make.
 	Added func(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error)
-	// Threads are those that add parts of the result where it is assembled.
+	// Threads is the number of threads that add parts of an assembled result.
 	Threads int
 
-	traffic []traffic  // by operand, once it is known
-	gathers []*gather  // by operand, nil of one that is not gathered
-	sums    []plan.Sum // that this rank takes part in, once they are known
-	// copied are the blocks of the last result that live at this rank beside their owner's.
+	traffic []traffic  // by operand; nil before the first run
+	gathers []*gather  // by operand; nil if the operand is not gathered
+	sums    []plan.Sum // the sums that this rank takes part in; nil before the first run
+	// copied has the blocks of the last result that this rank stores but does not own.
 	copied map[plan.Block]*tcs.Tensor
 	spent  Spent
 }
 
-// Spent is where the time of a rank's last Compute went.
+// Spent is the time of a rank's last Compute, divided into phases.
 type Spent struct {
 	Fetch time.Duration // waiting for operand blocks
-	Leaf  time.Duration // in leaves, and making what they read and write
-	Sum   time.Duration // adding partial blocks, and moving them to their owners
+	Leaf  time.Duration // in leaves, including the preparation of their operands and results
+	Sum   time.Duration // adding partial blocks and moving them to their owners
 }
 
-// Spent is where the time of the last Compute went.
+// Spent returns the times of the last Compute.
 func (r *Rank) Spent() Spent { return r.spent }
 
-// since adds the time from at on to *to, and returns the time it is now.
+// since adds the time since at to *to, and returns the current time.
 func since(at time.Time, to *time.Duration) time.Time {
 	now := time.Now()
 	*to += now.Sub(at)
 	return now
 }
 
-// Compute runs the statement once and returns the result blocks that this rank
-// owns. Collective. The caller closes the blocks.
+// Compute runs the statement once and returns the result blocks that this rank owns. The caller
+// closes them. Every rank must call it.
 func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	at := time.Now()
 	r.spent = Spent{}
@@ -111,7 +110,7 @@ func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 		partials, err = r.steps(f)
 	}
 	if err != nil && r.Comm.Size() > 1 {
-		err = r.Abort(err) // the other ranks stop too, so that waiting for what is under way ends
+		err = r.Abort(err) // stop the other ranks, so that waiting for messages in flight ends
 	}
 	at = time.Now()
 	if ferr := f.finish(err == nil); err == nil {
@@ -126,7 +125,7 @@ func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	return r.combine(partials)
 }
 
-// Abort ends the job at all ranks by an error, which it returns with where it arose.
+// Abort ends the job at all ranks with an error. It returns the error with this rank's position.
 func (r *Rank) Abort(err error) error {
 	if r.Located != nil {
 		err = r.Located(err)
@@ -155,7 +154,7 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 		}
 		n++
 		since(at, &r.spent.Fetch)
-		done := r.Comm.Busy() // while blocks of the next step come
+		done := r.Comm.Busy() // while blocks of the next step arrive
 		err = r.step(s, operands, partials, sums)
 		done()
 		if err != nil {
@@ -165,7 +164,7 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 	return partials, nil
 }
 
-// step runs one step, whose block it adds to a partial one.
+// step runs one step and adds its block to a partial block.
 func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Partial]*tcs.Tensor,
 	sums *sums) (err error) {
 	at := time.Now()
@@ -184,7 +183,7 @@ func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Parti
 	return err
 }
 
-// stepApart runs one step whose block is one of its own, and then added.
+// stepApart runs one step that makes a block of its own, and adds the block to a partial block.
 func (r *Rank) stepApart(s plan.Step, operands []*tcs.Tensor,
 	partials map[plan.Partial]*tcs.Tensor) error {
 	at := time.Now()
@@ -202,7 +201,7 @@ func (r *Rank) stepApart(s plan.Step, operands []*tcs.Tensor,
 	return err
 }
 
-// add adds block, which it takes over, to a partial.
+// add adds block to a partial block. It takes ownership of block.
 func (r *Rank) add(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, block *tcs.Tensor) error {
 	old := partials[p]
 	sum, err := r.Add(old, block)
@@ -219,7 +218,7 @@ func (r *Rank) add(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, block 
 	return nil
 }
 
-// combine runs the tree sums and brings each result block to its owner.
+// combine runs the tree sums and moves each result block to its owner.
 func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	me := r.Comm.Rank()
 	blocks := map[plan.Block]*tcs.Tensor{}
@@ -262,7 +261,7 @@ func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*t
 	return blocks, nil
 }
 
-// spread brings a block of the result, which the first of some ranks has, to the others.
+// spread sends a block of the result from the first of some ranks to the others.
 func (r *Rank) spread(b plan.Block, block *tcs.Tensor, like transfer.Like, ranks []int) error {
 	t, err := transfer.Spread(r.Comm, block, like, ranks, tagSpread, r.Alloc)
 	if t == nil || err != nil {
@@ -278,14 +277,14 @@ func (r *Rank) spread(b plan.Block, block *tcs.Tensor, like transfer.Like, ranks
 	return nil
 }
 
-// Close gives back the copies of the last result, and what was gathered.
+// Close releases the copies of the last result, and gathered rows.
 func (r *Rank) Close() error {
 	tcs.CloseAll(r.copied)
 	r.Forget()
 	return nil
 }
 
-// Forget drops what is kept of operands' patterns: the rows that are gathered.
+// Forget releases data that depend on the operands' patterns: the gathered rows.
 func (r *Rank) Forget() {
 	for k, g := range r.gathers {
 		if g != nil {
@@ -295,14 +294,15 @@ func (r *Rank) Forget() {
 	}
 }
 
-// tagCombine is the tag of blocks that a tree sum moves; fetches have those below.
+// tagCombine is the message tag of blocks that a tree sum moves. Fetches use the tags below
+// tagSpread.
 const tagCombine = comm.MaxTag
 
-// tagSpread and the tag behind it are those of blocks of the result that live at several ranks.
+// tagSpread and tagSpread+1 are the tags of copies of the result's blocks.
 const tagSpread = tagCombine - 2
 
-// move takes partial p out of partials at its rank and returns it at rank to;
-// nil at other ranks.
+// move takes partial block p out of partials at its rank and returns it at rank to. At all other
+// ranks it returns nil.
 func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, to int) (*tcs.Tensor,
 	error) {
 	me := r.Comm.Rank()

@@ -10,47 +10,48 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// fetcher brings operand blocks to a rank in the order of its plan. Of each operand it holds the
-// blocks of the scope in use, and those of the next one while they arrive.
+// fetcher fetches operand blocks for a rank in the order of its plan. For each operand it stores
+// the blocks of the current scope, and the blocks of the next scope while they arrive.
 type fetcher struct {
 	r    *Rank
 	in   []*incoming // by operand
-	step int         // the number of the step whose blocks are asked for next
+	step int         // number of the next step that needs blocks
 }
 
-// incoming is one operand at a rank.
+// incoming holds the blocks of one operand at a rank.
 type incoming struct {
 	r       *Rank
 	operand int
-	// always, if not nil, is the one block, which every rank has from the beginning.
+	// always is the operand's single block, which is available from the beginning; or nil.
 	always  *tcs.Tensor
 	foreign bool    // always came from another rank
-	rows    *gather // of which always is made; nil of an operand that is not gathered
+	rows    *gather // the rows that always consists of; nil if the operand is not gathered
 
-	arrivals []plan.Arrival // of scopes that were not begun
-	sends    []plan.Send    // that were not begun
-	t        int64          // the scope in use; -1 before the first
+	arrivals []plan.Arrival // of scopes that have not started
+	sends    []plan.Send    // that have not started
+	t        int64          // the current scope; -1 before the first
 	held     map[plan.Block]*held
-	joined   map[plan.Block]*tcs.Tensor // blocks that were put together of the parts in held
-	coming   chan arrived               // the blocks of the next scope on their way; nil for none
+	joined   map[plan.Block]*tcs.Tensor // blocks that were assembled from parts in held
+	coming   chan arrived               // delivers the blocks of the next scope; nil if none is due
 	leaving  []*transfer.Sending
 }
 
 // held is a block at this rank.
 type held struct {
 	t       *tcs.Tensor
-	foreign bool                // it came from another rank, and is closed when dropped
-	leaving []*transfer.Sending // to others that read it next
+	foreign bool                // it came from another rank and is closed when it is dropped
+	leaving []*transfer.Sending // to other ranks that read it next
 }
 
-// arrived is the blocks that came for a scope.
+// arrived holds the blocks that arrived for a scope.
 type arrived struct {
 	blocks map[plan.Block]*held
 	err    error
 }
 
-// newFetcher starts the sends of each operand's first scope, its fetches and what is gathered, and
-// runs the broadcasts. What it returns with an error is to be finished too. Collective.
+// newFetcher starts the sends and fetches of each operand's first scope and the gathering of rows,
+// and runs the broadcasts. The caller must finish the fetcher, even if newFetcher returns an error.
+// Every rank must call it.
 func (r *Rank) newFetcher() (*fetcher, error) {
 	f := &fetcher{r: r}
 	bcast := r.Plan.Broadcasts()
@@ -94,13 +95,13 @@ func (r *Rank) newFetcher() (*fetcher, error) {
 	return f, nil
 }
 
-// traffic is what comes to a rank of one operand, and what it sends.
+// traffic holds what a rank receives and sends of one operand.
 type traffic struct {
 	arrivals []plan.Arrival
 	sends    []plan.Send
 }
 
-// broadcast brings the one block of an operand to every rank, unless each has it.
+// broadcast sends the single block of an operand to every rank, unless every rank has it.
 func (in *incoming) broadcast() error {
 	r, k := in.r, in.operand
 	if r.Replicas != nil && r.Replicas[k] != nil {
@@ -113,7 +114,7 @@ func (in *incoming) broadcast() error {
 	return err
 }
 
-// gather begins to bring the rows of an operand that this rank reads. Collective.
+// gather starts to gather the rows of an operand that this rank reads. Every rank must call it.
 func (in *incoming) gather() error {
 	r, k := in.r, in.operand
 	if r.gathers == nil {
@@ -131,8 +132,8 @@ func (in *incoming) gather() error {
 	return in.rows.start()
 }
 
-// tagOf is the first of an operand's two tags (see transfer.Multicast). Those of all operands lie
-// below tagSpread.
+// tagOf returns the first of an operand's two message tags (see transfer.Multicast). The tags of
+// all operands are below tagSpread.
 func tagOf(operand int) int { return 2 * operand }
 
 func (in *incoming) own(b plan.Block) *tcs.Tensor {
@@ -144,10 +145,10 @@ func (in *incoming) own(b plan.Block) *tcs.Tensor {
 	return t
 }
 
-// send begins the sends to scopes of others up to number t: of blocks that live here, and of those
-// that came for the scope in use. Where none are passed on it begins all: where, besides, the
-// numbers of two ranks say nothing of which is the earlier, no rank then waits for one that waits
-// for it.
+// send starts the sends for scopes of other ranks up to scope t. The blocks either belong to this
+// rank or were received for its current scope. If blocks are never forwarded (plan.Problem.Direct),
+// it starts all sends at once. This also avoids a deadlock when the scope numbers of two ranks are
+// unrelated: no rank waits for a rank that waits for it.
 func (in *incoming) send(t int64) error {
 	for len(in.sends) > 0 && (in.sends[0].T <= t || in.r.Plan.Direct()) {
 		s := in.sends[0]
@@ -168,9 +169,9 @@ func (in *incoming) send(t int64) error {
 	return nil
 }
 
-// start begins to receive the blocks of the next scope. Between ranks of one process nothing
-// travels: these blocks are taken when they are read (see arrive), and no goroutine wakes beside
-// the leaf for each step.
+// start starts to receive the blocks of the next scope. Between ranks of one process, nothing is
+// copied: the blocks are taken when they are needed (see arrive), so that no goroutine competes
+// with the leaf.
 func (in *incoming) start() {
 	if in.coming != nil || len(in.arrivals) == 0 || in.r.Comm.OneProcess() {
 		return
@@ -184,11 +185,11 @@ func (in *incoming) start() {
 	go func() { ch <- in.receive(fetches) }()
 }
 
-// travels tells whether a block comes from another rank.
+// travels reports whether a block comes from another rank.
 func travels(x plan.Fetch) bool { return x.List != nil }
 
-// receive receives those of some blocks that come from other ranks, one after another: ranks that
-// have several in common receive them in the same order.
+// receive receives the blocks that come from other ranks, one after another. Ranks that receive
+// several of the same blocks receive them in the same order.
 func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	r, a := in.r, arrived{blocks: map[plan.Block]*held{}}
 	for _, x := range fetches {
@@ -206,7 +207,8 @@ func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	return a
 }
 
-// to goes on to scope t: its blocks are held when it returns, and others are under way.
+// to advances to scope t. When it returns, the blocks of this scope are in held, and the blocks of
+// the next one are being received.
 func (in *incoming) to(t int64) error {
 	if t == in.t || in.always != nil {
 		return nil
@@ -229,7 +231,7 @@ func (in *incoming) to(t int64) error {
 	return in.send(t + 1)
 }
 
-// arrive takes in the blocks of a scope, and drops those that it does not read.
+// arrive receives the blocks of a scope, and drops the blocks that the scope does not read.
 func (in *incoming) arrive(a plan.Arrival) error {
 	for b, h := range in.held {
 		if slices.Contains(a.Blocks, b) {
@@ -267,10 +269,10 @@ func (in *incoming) came(a plan.Arrival) arrived {
 	return came
 }
 
-// take holds blocks that came from other ranks.
+// take stores blocks that came from other ranks in held.
 func (in *incoming) take(came arrived) error {
 	for b, h := range came.blocks {
-		if old := in.held[b]; old != nil { // of a scope before the last
+		if old := in.held[b]; old != nil { // from an earlier scope
 			if err := old.drop(); err != nil {
 				return err
 			}
@@ -280,7 +282,7 @@ func (in *incoming) take(came arrived) error {
 	return came.err
 }
 
-// parts lists the parts of a block of an operand that lies in parts; nil for none.
+// parts returns the parts of a block, or nil if the operand is not stored in parts.
 func (in *incoming) parts(b plan.Block) []plan.Block {
 	if o := &in.r.Plan.Operands[in.operand]; o.Parts != nil {
 		return o.PartsOf(b)
@@ -288,7 +290,7 @@ func (in *incoming) parts(b plan.Block) []plan.Block {
 	return nil
 }
 
-// block is a block of the scope in use, put together of its parts where it has several.
+// block returns a block of the current scope. If it has several parts, they are assembled.
 func (in *incoming) block(b plan.Block) (*tcs.Tensor, error) {
 	o, like := &in.r.Plan.Operands[in.operand], in.r.Like[in.operand]
 	if o.Parts == nil {
@@ -301,7 +303,7 @@ func (in *incoming) block(b plan.Block) (*tcs.Tensor, error) {
 	for _, n := range in.parts(b) {
 		list = append(list, in.held[n].t)
 	}
-	if len(list) == 1 { // which is all of it
+	if len(list) == 1 { // the part is the whole block
 		return list[0], nil
 	}
 	t, err := assemble.Join(like, o.Partition.Box(b, like.Dims), list, in.r.Alloc)
@@ -311,7 +313,7 @@ func (in *incoming) block(b plan.Block) (*tcs.Tensor, error) {
 	return t, err
 }
 
-// drop closes a block that came from another rank, when it has left for others.
+// drop closes a block that came from another rank, after its forwarding is complete.
 func (h *held) drop() (err error) {
 	for _, s := range h.leaving {
 		if e := s.Wait(); err == nil {
@@ -324,8 +326,9 @@ func (h *held) drop() (err error) {
 	return err
 }
 
-// blocks returns the operand blocks of step s, and starts the fetches of those that follow. Before
-// it waits it sends what others may wait for that are at the steps that this rank lacks.
+// blocks returns the operand blocks of step s, and starts the fetches of later ones. Before it
+// waits, it sends blocks that other ranks may wait for. They may be at steps that this rank does
+// not have.
 func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 	for k, in := range f.in {
 		if err := in.send(s.Instances[k]); err != nil {
@@ -357,8 +360,8 @@ func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 	return out, nil
 }
 
-// finish sends what others still want, drops what is held and waits until this rank's blocks
-// have left.
+// finish sends what other ranks still need if sends is true, drops all blocks, and waits until all
+// sends are complete.
 func (f *fetcher) finish(sends bool) error {
 	var first error
 	note := func(err error) {

@@ -12,66 +12,67 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Rows are the rows of a gathered operand that a rank reads: coordinates of the mode of its
-// outermost level, sorted; or all of them.
+// Rows are the rows of a gathered operand that a rank reads: coordinates in the mode of its
+// outermost level, in ascending order.
 type Rows struct {
 	List []int64
 	All  bool
-	// Within is a range in which all those lie, and beside which leaves do not look at any: no others
-	// are in memory. Where All says so it is the range of all.
+	// Within is a range that contains all these rows. Only the rows of this range are stored in
+	// memory, and leaves do not access others. If All is true, it is the range of all rows.
 	Within [2]int64
-	// Spans are, by step of the rank, a range in which the rows lie that it reads: it does not wait
-	// for others. Nil says that any step may read all.
+	// Spans has, for each step of the rank, a range that contains the rows that the step reads. The
+	// step does not wait for other rows. nil means that each step may read all rows.
 	Spans [][2]int64
 }
 
-// gather is an operand with dense levels of which ranks hold ranges of rows, and each reads some of
-// all (plan.Operand.Gathered). Which rows go where is asked for once, and kept for the runs that
-// follow.
+// gather is an operand with dense levels whose rows are distributed over the ranks, and each rank
+// reads some of all rows (plan.Operand.Gathered). The ranks exchange requests for rows once, and
+// reuse the result in later runs.
 type gather struct {
 	r       *Rank
 	operand int
-	// this rank's: a range of rows; of those that it does not read the values are 0, unless others
-	// have it too
+	// the tensor that leaves read: a range of rows. Rows that this rank does not read are 0, unless
+	// other ranks share the array
 	read   *tcs.Tensor
 	row    int64    // bytes of a row
-	home   bool     // this rank's own rows lie there, and its blocks show them
-	common *common  // how ranks of one node have one array; nil where no node's do
-	asked  []parcel // what others read of this rank's rows, by rank
-	asks   []parcel // what this rank reads of others' rows
-	// what is sent and received of these: the same, where each rank has an array of its own (see
-	// route)
+	home   bool     // this rank's own rows are stored in read, and its blocks are views of read
+	common *common  // how ranks of a node share an array; nil if no node does
+	asked  []parcel // rows of this rank that other ranks read, by rank
+	asks   []parcel // rows of other ranks that this rank reads
+	// the messages to send and to receive: the same as asked and asks, unless ranks share an array
+	// (see route)
 	to, from []parcel
-	spans    [][2]int64 // of the rows that steps read, as Rows has them
+	spans    [][2]int64 // Rows.Spans
 	leaving  []*comm.Request
-	carrying sync.WaitGroup // of what comes to this rank for others too
+	relaying sync.WaitGroup // goroutines that receive rows on behalf of the node
 	memory   []*tcs.Memory
 }
 
-// parcel is rows that go from one rank to another, in one message.
+// parcel is a message with rows from one rank to another.
 type parcel struct {
 	rank  int
 	parts []rows
-	// where they are packed; empty of rows that lie together, which are sent from and to their places
+	// buffer for the packed rows; empty if the rows are contiguous, and then are not copied
 	packed comm.Buf
-	coming *comm.Request // on its way to this rank; nil for none
-	// inPlace says that the rows lie in an array that both ranks have: the message is empty, and says
-	// that they are there. They are written again at the next run, where again says so.
+	coming *comm.Request // the running receive; nil if there is none
+	// inPlace says that both ranks share the array with the rows. The message is then empty and
+	// says that the rows are written. again says that they are written again in the next run.
 	inPlace, again bool
-	came           chan error // of rows that this rank carries: tells when they are there
+	// rows that this rank receives on behalf of its node: delivers the result of the receive
+	came chan error
 }
 
-// together tells whether the rows lie one after another at both ends.
-func (p *parcel) together() bool { return len(p.parts) == 1 && p.parts[0].list == nil }
+// isContiguous reports whether the rows are contiguous in memory at both ends.
+func (p *parcel) isContiguous() bool { return len(p.parts) == 1 && p.parts[0].list == nil }
 
-// rows are those from lo to hi of one piece, or those of them that a list has.
+// rows are the rows [lo, hi) of one piece. If list is not nil, only the rows of the list are meant.
 type rows struct {
 	piece  partition.Piece
 	lo, hi int64
 	list   []int64
 }
 
-// listed are the rows of a list, which are of one piece.
+// listed returns the rows of a list, which must all be in piece b.
 func listed(b partition.Piece, list []int64) rows {
 	x := rows{piece: b, list: list}
 	if n := int64(len(list)); n > 0 {
@@ -90,7 +91,7 @@ func (x *rows) count() int64 {
 	return x.hi - x.lo
 }
 
-// newGather asks the owners of an operand's rows for those that this rank reads. Collective.
+// newGather requests the rows that this rank reads from their owners. Every rank must call it.
 func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 	g := &gather{r: r, operand: operand, spans: want.Spans}
 	like := r.Like[operand]
@@ -105,7 +106,7 @@ func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 	return g, nil
 }
 
-// settle makes the array, and what is sent and received. Collective.
+// settle allocates the array and determines all messages. Every rank must call it.
 func (g *gather) settle(want Rows) error {
 	if err := g.share(want); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (g *gather) settle(want Rows) error {
 	return nil
 }
 
-// alone makes an array of this rank's own, for a range of rows.
+// alone allocates an array that this rank does not share, for a range of rows.
 func (g *gather) alone(within [2]int64) (err error) {
 	like := g.r.Like[g.operand]
 	box := make([][2]int64, len(like.Dims))
@@ -151,8 +152,8 @@ func (g *gather) alone(within [2]int64) (err error) {
 	return err
 }
 
-// moveIn has this rank's own rows lie among those that it reads, where these have memory for all of
-// them: its blocks then show that memory, and no run copies them.
+// moveIn moves this rank's own rows into the array of rows that it reads, if the array has room for
+// all of them. The rank's blocks become views of the array, and later runs do not copy the rows.
 func (g *gather) moveIn() error {
 	own, within, mode := g.r.Own[g.operand], g.within(), g.read.Levels[0].Mode
 	for _, t := range own {
@@ -178,7 +179,7 @@ func (g *gather) moveIn() error {
 	return nil
 }
 
-// wanted is what this rank reads of the rows of others.
+// wanted returns the rows of other ranks that this rank reads.
 func (g *gather) wanted(want Rows) []parcel {
 	part := g.r.Plan.Operands[g.operand].Gathered
 	byRank := map[int]*parcel{}
@@ -212,8 +213,8 @@ func (g *gather) wanted(want Rows) []parcel {
 	return out
 }
 
-// ask tells the owners of rows what is wanted of them: a piece, the first of its rows and the one
-// behind the last, how many rows a list has, and these.
+// ask sends requests to the owners of rows. A request consists of the piece, its first row, the row
+// after its last one, the length of the list, and the list.
 func (g *gather) ask() error {
 	c := g.r.Comm.Uncounted()
 	counts, asked := make([]int64, c.Size()), make([]int64, c.Size())
@@ -255,9 +256,9 @@ func (g *gather) ask() error {
 	return nil
 }
 
-// reserve makes the buffer of a parcel whose rows are sent and do not lie together.
+// reserve allocates the buffer of a parcel whose rows are sent but not contiguous.
 func (g *gather) reserve(p *parcel) error {
-	if p.inPlace || p.together() {
+	if p.inPlace || p.isContiguous() {
 		return nil
 	}
 	bytes := g.bytes(p)
@@ -270,7 +271,7 @@ func (g *gather) reserve(p *parcel) error {
 	return nil
 }
 
-// bytes are those of a parcel's rows.
+// bytes returns the size of a parcel's rows.
 func (g *gather) bytes(p *parcel) (n int64) {
 	for _, x := range p.parts {
 		n += x.count() * g.row
@@ -278,7 +279,7 @@ func (g *gather) bytes(p *parcel) (n int64) {
 	return n
 }
 
-// start sends what others read of this rank's rows, and begins to receive what it reads of theirs.
+// start sends the rows that other ranks read, and starts to receive the rows that this rank reads.
 func (g *gather) start() (err error) {
 	c := g.r.Comm
 	if g.shares(c.Rank()) {
@@ -297,13 +298,14 @@ func (g *gather) start() (err error) {
 	}
 	if err == nil {
 		g.count()
-		g.carry()
+		g.relay()
 	}
 	g.read.Trust()
 	return err
 }
 
-// send sends the messages with rows, or those that say that they are in place.
+// send sends the messages with rows, or, if inPlace is true, the messages that say that rows are in
+// place.
 func (g *gather) send(inPlace bool) error {
 	for k := range g.to {
 		p, c := &g.to[k], g.r.Comm
@@ -322,7 +324,7 @@ func (g *gather) send(inPlace bool) error {
 	return nil
 }
 
-// bringOwn brings this rank's own rows to where they are read.
+// bringOwn copies this rank's own rows to the array that leaves read.
 func (g *gather) bringOwn() {
 	for _, t := range g.r.Own[g.operand] {
 		if g.home {
@@ -344,7 +346,7 @@ func (g *gather) ready(step int) error {
 	return g.wait(span)
 }
 
-// wait waits for the messages with rows of a range, and brings these to their places.
+// wait waits for the messages with rows of a range, and unpacks them.
 func (g *gather) wait(span [2]int64) error {
 	var requests []*comm.Request
 	var came []*parcel
@@ -373,18 +375,18 @@ func (g *gather) wait(span [2]int64) error {
 	return nil
 }
 
-// meets tells whether some of the rows may lie in a range.
+// meets reports whether some of the rows may be in a range.
 func (p *parcel) meets(span [2]int64) bool {
 	return slices.ContainsFunc(p.parts, func(x rows) bool { return x.lo < span[1] && span[0] < x.hi })
 }
 
-// finish waits for what is still on its way, to this rank and from it.
+// finish waits for all running sends and receives.
 func (g *gather) finish() error {
 	err := g.wait([2]int64{math.MinInt64, math.MaxInt64})
 	if err == nil {
 		err = g.taken()
 	}
-	g.carrying.Wait()
+	g.relaying.Wait()
 	if serr := comm.WaitAll(g.leaving...); err == nil {
 		err = serr
 	}
@@ -392,22 +394,22 @@ func (g *gather) finish() error {
 	return err
 }
 
-// arriving is where the message with a parcel is received.
+// arriving returns the buffer that receives a parcel.
 func (g *gather) arriving(p *parcel) comm.Buf {
-	if p.inPlace || !p.together() {
+	if p.inPlace || !p.isContiguous() {
 		return p.packed
 	}
 	first := g.within()[0]
 	return transfer.Values(g.read).Slice((p.parts[0].lo-first)*g.row, (p.parts[0].hi-first)*g.row)
 }
 
-// message is that with a parcel.
+// message returns the buffer to send for a parcel, after packing the rows if necessary.
 func (g *gather) message(p *parcel) comm.Buf {
 	own := g.r.Own[g.operand]
 	if p.inPlace {
 		return p.packed
 	}
-	if p.together() {
+	if p.isContiguous() {
 		t := own[p.parts[0].piece]
 		return transfer.Values(t).Slice(g.at(t, p.parts[0].lo), g.at(t, p.parts[0].hi))
 	}
@@ -425,9 +427,9 @@ func (g *gather) message(p *parcel) comm.Buf {
 	return p.packed
 }
 
-// unpack brings rows that came packed to their places.
+// unpack copies packed rows to their places.
 func (g *gather) unpack(p *parcel) {
-	if p.inPlace || p.together() {
+	if p.inPlace || p.isContiguous() {
 		return
 	}
 	from := unsafe.Slice((*byte)(p.packed.Ptr), p.packed.Len)
@@ -442,8 +444,8 @@ func (g *gather) unpack(p *parcel) {
 	}
 }
 
-// packRows copies rows of a list, of so many bytes each, from where row first begins, one behind
-// the other.
+// packRows copies the rows of list from from to to without gaps. from starts with row first. A row
+// has bytes bytes.
 func packRows(to, from []byte, list []int64, first, bytes int64) {
 	if bytes == 8 {
 		to, from := words(to), words(from)
@@ -458,7 +460,8 @@ func packRows(to, from []byte, list []int64, first, bytes int64) {
 	}
 }
 
-// unpackRows copies what packRows has packed to its places behind the one where row first begins.
+// unpackRows copies rows that packRows has packed to their places in to, which starts with row
+// first.
 func unpackRows(to, from []byte, list []int64, first, bytes int64) {
 	if bytes == 8 {
 		to, from := words(to), words(from)
@@ -473,25 +476,25 @@ func unpackRows(to, from []byte, list []int64, first, bytes int64) {
 	}
 }
 
-// words are values of 8 bytes, as which single values are copied without a call.
+// words returns b as a slice of 8-byte words, which can be copied without a function call.
 func words(b []byte) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
 
-// at is the byte of a piece's values where a row begins.
+// at returns the offset in bytes of a row in the values of a piece.
 func (g *gather) at(t *tcs.Tensor, row int64) int64 {
 	return (row-t.Levels[0].Offset)*g.row - t.Vals.First*int64(t.Vals.Width)
 }
 
-// within is the range of rows that are in memory.
+// within returns the range of rows that are in memory.
 func (g *gather) within() [2]int64 { return g.read.Header.Range(g.read.Levels[0].Mode) }
 
-// own are rows from lo to hi of a piece that this rank has.
+// own returns rows [lo, hi) of a piece that this rank owns.
 func (g *gather) own(t *tcs.Tensor, lo, hi int64) []byte {
 	return t.Vals.Bytes()[g.at(t, lo):g.at(t, hi)]
 }
 
-// place is where rows from lo to hi lie in memory.
+// place returns the memory of rows [lo, hi) in the array that leaves read.
 func (g *gather) place(lo, hi int64) []byte {
 	first := g.within()[0]
 	return g.read.Vals.Bytes()[(lo-first)*g.row : (hi-first)*g.row]

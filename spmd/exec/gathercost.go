@@ -6,26 +6,26 @@ import (
 	"distaff/spmd/plan"
 )
 
-// gathering counts what ranks read of a gathered operand.
+// gathering counts the rows that ranks read of a gathered operand.
 type gathering struct {
 	c     *Cost
 	cuts  []int64
-	owner []int   // of each range of rows
+	owner []int   // by range of rows, its owner
 	row   float64 // bytes of a row
-	// shares and ranks are the sum of the shares that ranks read of all rows, and how many these ranks
-	// are.
+	// shares is the sum, over the ranks that read a share of all rows, of these shares. ranks is
+	// the number of these ranks.
 	shares float64
 	ranks  int64
 }
 
-// gathered counts the rows of an operand that ranks read of one another's: the share of those among
-// which they are, of each range of rows.
+// gathered counts the rows that each rank reads from other ranks. It assumes that the rank reads
+// the same share of every range of rows in the range among (see Forecast.Rows).
 func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 	part, all := f.Plan.Operands[operand].Gathered, f.Operands[operand](0)
 	g := gathering{c: c, cuts: part.Axes[0].Cuts}
 	rows := g.cuts[len(g.cuts)-1]
 	g.row = float64(all.Bytes) / float64(max(rows, 1))
-	own := make([]int64, len(c.ranks)) // rows
+	own := make([]int64, len(c.ranks)) // number of rows that each rank owns
 	pieces := make([]int64, len(c.ranks))
 	for b := range plan.Block(part.Pieces()) {
 		r := part.OwnerOf(b)
@@ -35,11 +35,11 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 			pieces[r] = 1
 		}
 	}
-	before := make([]int64, len(c.ranks)) // bytes that were counted of other operands
+	before := make([]int64, len(c.ranks)) // bytes that were counted for other operands
 	for rank := range before {
 		before[rank] = c.Sent[rank] + c.Received[rank]
 	}
-	shares := make([]float64, len(c.ranks)) // that ranks read of all
+	shares := make([]float64, len(c.ranks)) // by rank, the share that it reads of all rows
 	for rank := range c.ranks {
 		c.ranks[rank].needs[operand], c.Read[operand][rank] = 0, all.Entries
 		among, within, share := [2]int64{0, rows}, [2]int64{0, rows}, 1.0
@@ -80,7 +80,7 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 
 // some counts a rank that reads a share of the rows in a range.
 func (g *gathering) some(rank int, among [2]int64, share float64) {
-	last := -1 // the rank that sent before
+	last := -1 // the sender of the previous rows
 	g.others(rank, among, share, func(bytes int64, from int) {
 		g.c.Received[rank] += bytes
 		g.c.Sent[from] += bytes
@@ -91,8 +91,8 @@ func (g *gathering) some(rank int, among [2]int64, share float64) {
 	})
 }
 
-// others yields what a rank that reads a share of the rows in a range reads of each of others'
-// ranges.
+// others yields, for each range of rows of another rank, the bytes that rank reads if it reads a
+// share of the rows in the range among.
 func (g *gathering) others(rank int, among [2]int64, share float64,
 	yield func(bytes int64, from int)) {
 	first := sort.Search(len(g.owner), func(b int) bool { return g.cuts[b+1] > among[0] })
@@ -104,7 +104,7 @@ func (g *gathering) others(rank int, among [2]int64, share float64,
 	}
 }
 
-// watched yields the same, once for each rank that has neighbouring ranges.
+// watched is others, but yields neighbouring ranges of one owner together.
 func (g *gathering) watched(rank int, among [2]int64, share float64,
 	yield func(bytes int64, from int)) {
 	at, sum := -1, int64(0)

@@ -6,11 +6,11 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// Needs is, by operand, the block with most entries that a step of a rank reads; -1 for none.
+// Needs returns, by operand, the block with most entries that a step of a rank reads, or -1.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
-// LargestMade is the largest block of the result that steps of a rank make; false where it runs
-// none.
+// LargestMade returns the largest block of the result that steps of a rank make. It returns false
+// if the rank has no steps.
 func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
 	most := int64(0)
 	for _, p := range c.ranks[rank].partials {
@@ -22,7 +22,7 @@ func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
 	return largest, made
 }
 
-// Several tells whether several steps of some rank add to one block.
+// Several reports whether several steps of some rank add to one block.
 func (c *Cost) Several() bool {
 	for _, k := range c.ranks {
 		for _, p := range k.partials {
@@ -34,39 +34,40 @@ func (c *Cost) Several() bool {
 	return false
 }
 
-// Making is how leaves make blocks of the result, and how steps add to them.
+// Making describes how leaves make blocks of the result, and how steps add to them.
 type Making struct {
-	Dense  bool
-	Shared bool // blocks have the level arrays of an operand, and values of a known number
-	// that operand is a copy, which a leaf reads in place of one stored otherwise, and which stays as
-	// long as a block does
+	Dense bool
+	// blocks share the level arrays of an operand, so that the number of their values is known
+	Shared bool
+	// the shared operand is a copy, made because a leaf needs another order; the copy exists as
+	// long as a block
 	Copied bool
-	// CopiedBytes is what the largest such copy takes at the rank at hand. Widened says that it has
-	// other level arrays, which wider ones were made of.
+	// CopiedBytes is the size of the largest such copy at the current rank. Widened says that the
+	// blocks have level arrays of their own, which were converted from wider ones.
 	CopiedBytes int64
 	Widened     bool
-	// steps add to a dense block, or over the union of patterns, which comes from an operand's arrays
+	// steps add to a dense block, or over a union of patterns that comes from an operand's arrays
 	InPlace bool
-	Value   int64
-	// Begun is what the arrays of a block that grows take before its first entry is there, at the rank
-	// at hand. They keep it.
+	// Value is the number of bytes of a value
+	Value int64
+	// Begun is the number of bytes that the arrays of a growing block occupy before its first
+	// entry, at the current rank. The block keeps them.
 	Begun int64
-	// Adding is what the leaf that adds two blocks takes for pieces of their sum, and to join them, at
-	// the rank at hand.
+	// Adding is the number of bytes that the leaf that adds two blocks needs for pieces of their
+	// sum and to join them, at the current rank.
 	Adding int64
-	// Made is the sizes of blocks as leaves make them, where these are brought into another format;
-	// nil where they are not.
+	// Made returns the sizes of blocks as leaves make them, if they are then converted to another
+	// format. Otherwise it is nil.
 	Made plan.Sizes
-	// PosWidth and CrdWidth are those of the blocks' levels.
+	// PosWidth and CrdWidth are the widths of the arrays of the blocks' levels, in bytes.
 	PosWidth, CrdWidth []uint8
 	Ahead              int64 // Sparse.Ahead
 }
 
-// position is the bytes of a position in a map that Sparse adds by.
+// position is the size in bytes of a position in a map (see Sparse.Accumulate).
 const position = 8
 
-// made is what a block takes as leaves make it, or in the format that it is brought into, whichever
-// is more.
+// made returns the bytes of a block as leaves make it, or in its final format, whichever is larger.
 func (m *Making) made(p *partialCost) int64 {
 	if m.Made == nil {
 		return p.size.Memory()
@@ -74,15 +75,16 @@ func (m *Making) made(p *partialCost) int64 {
 	return max(p.size.Memory(), m.Made(p.partial.Result).Memory())
 }
 
-// bytes is what one block of partial results takes while its steps add to it, and what making the
-// union of their patterns takes beside that. Arrays of unknown length grow to twice what they need.
+// bytes returns the memory of one partial block while steps add to it, and the additional memory
+// for making the union of the steps' patterns. Arrays of unknown length may grow to twice their
+// final size.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := m.made(p)
 	grown := 2*all + m.Begun
 	if m.Shared {
 		grown = all
 	}
-	if m.Copied { // as far as they lie in the pages of its levels
+	if m.Copied { // the copy's arrays share pages with its levels up to this size
 		if grown += min(m.CopiedBytes, tcs.Uncut); m.Widened {
 			grown += all - p.size.Most()*m.Value
 		}
@@ -90,9 +92,9 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	switch {
 	case m.Dense:
 		return all, 0
-	case p.steps == 1 && !m.InPlace: // else its block is made of a union too
+	case p.steps == 1 && !m.InPlace: // in place, the block is made from a union too
 		if !m.Shared {
-			building = all // pieces are joined, or an array copied as it grows
+			building = all // pieces are joined, or an array is copied when it grows
 		}
 		return grown, building
 	}
@@ -100,12 +102,13 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	if m.InPlace {
 		return all + position*p.sources + p.steps*(position*m.Ahead+tcs.Align), building
 	}
-	// The blocks of all steps, where memory allows, beside their union and a map for each.
+	// The blocks of all steps, if memory allows, in addition to their union and a map for each
+	// step.
 	return p.steps*(grown+position*p.size.Most()+tcs.Align) + all, building
 }
 
-// added is the most that the sum of two sparse blocks takes beside them: its arrays have capacity
-// for the entries of both at first, and threads make pieces of it.
+// added returns the maximum memory for the sum of two sparse blocks, in addition to the blocks. Its
+// arrays first have capacity for the entries of both blocks, and threads make pieces of the sum.
 func (m *Making) added(k *rankCost) (bytes int64) {
 	const beyond = 64 // entries
 	for i := range k.partials {
@@ -118,11 +121,12 @@ func (m *Making) added(k *rankCost) (bytes int64) {
 	return max(bytes, 2*k.moved) + m.Adding
 }
 
-// Memory is what a rank holds beside its own blocks of operands: most is the most while it
-// computes, kept what its blocks of the result take afterwards. While it computes it has two blocks
-// of each operand at most, its partial results with what adding to them takes, one union of
-// patterns on its way, and the largest block that comes to be added; copies are those of operands
-// that leaves read in another order, and making is what the making of one takes more.
+// Memory returns the memory of a rank in addition to its own operand blocks: most is the maximum
+// during the computation, and kept is the size of its result blocks afterwards. During the
+// computation, the rank has at most two blocks of each operand, its partial results, the memory to
+// add to them, one union of patterns under construction, and the largest block that arrives to be
+// added. copies is the memory of operands that leaves read in another order, and making is the
+// additional memory for making one such copy.
 func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
 	k := &c.ranks[rank]
 	most = k.added + k.packed + k.joined
@@ -142,12 +146,12 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 		p := &k.partials[i]
 		n, more := m.bytes(p)
 		made, largest, building = made+n, max(largest, n), max(building, more)
-		// the levels are there already
+		// the levels exist already
 		if n := p.size.Memory() - p.size.Most()*m.Value; m.Copied && (i == 0 || n < shared) {
 			shared = n
 		}
 	}
-	if kept = k.stays; !c.assembled { // else pieces are made of them
+	if kept = k.stays; !c.assembled { // otherwise the blocks become pieces
 		kept += made
 	}
 	return most + copies + max(making+made-largest, made+building-shared), kept

@@ -8,7 +8,7 @@ import (
 	"distaff/spmd/plan"
 )
 
-// reads counts what the ranks read of an operand, and what of that comes from others.
+// reads counts the blocks of an operand that the ranks read, and the blocks that other ranks send.
 func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
 	parts := f.Plan.Operands[operand].Parts != nil
 	x := &reading{f: f, c: c, t: t, operand: operand, joins: parts,
@@ -37,35 +37,35 @@ func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 	return nil
 }
 
-// reading follows the scopes of an operand at ranks that read the same.
+// reading follows the scopes of an operand at ranks that read the same blocks.
 type reading struct {
 	f       *Forecast
 	c       *Cost
 	t       *plan.Traffic
 	operand int
-	travels bool  // whether blocks come, and not parts of them
-	joins   bool  // whether they are put together of parts
-	whole   int64 // memory of the blocks of a scope at most
-	classes int   // lists of ranks so far
-	class   []int // by rank, the list that it is in, counted from 1
-	readers []int // by block, the last list that was found to read it
+	travels bool  // blocks are sent, and not parts of blocks
+	joins   bool  // blocks are assembled from parts
+	whole   int64 // largest number of bytes of a scope's blocks
+	classes int   // number of lists of ranks so far
+	class   []int // by rank, the number of its list, counted from 1
+	readers []int // by block, the number of the last list that reads it
 	scopes  []coming
 	own     []living
 	largest plan.Block
-	most    int64 // its entries
-	read    int64 // the entries of all blocks, each once
+	most    int64 // number of entries of the largest block
+	read    int64 // number of entries of all blocks, each block once
 }
 
-// coming is what comes for a scope to a rank where none of it lives.
+// coming is what a rank receives in a scope if it owns none of the scope's blocks.
 type coming struct{ memory, bytes, blocks int64 }
 
-// living is a block of a scope, given as what comes of it, that lives at a rank.
+// living is a block of a scope that a rank owns.
 type living struct {
 	rank, scope int
 	block       coming
 }
 
-// begin begins with the next list of ranks.
+// begin starts with the next list of ranks.
 func (x *reading) begin(ranks []int) {
 	x.scopes, x.own = x.scopes[:0], x.own[:0]
 	for _, r := range ranks {
@@ -73,7 +73,7 @@ func (x *reading) begin(ranks []int) {
 	}
 }
 
-// follow finds what some ranks, which read the same, read and what comes for it.
+// follow determines what ranks that read the same blocks read, and what they receive.
 func (x *reading) follow(ranks []int) {
 	x.begin(ranks)
 	x.largest, x.most, x.read, x.whole = -1, 0, 0, 0
@@ -98,7 +98,7 @@ func (x *reading) follow(ranks []int) {
 	x.sort(ranks)
 }
 
-// comes finds what comes in a lane for what some ranks, which read the same, read.
+// comes determines what ranks that read the same parts receive in a lane.
 func (x *reading) comes(ranks []int, lane *plan.Lane) {
 	x.begin(ranks)
 	for _, needs := range lane.Flow.Needs(ranks[0]) {
@@ -113,8 +113,8 @@ func (x *reading) comes(ranks []int, lane *plan.Lane) {
 	x.sort(ranks)
 }
 
-// brings adds to a scope what comes of these ranks' homes, but for those of the ranks where it
-// lives.
+// brings counts a block that is received in a scope, unless all of the ranks own it. homes lists
+// the owners.
 func (x *reading) brings(s *coming, ranks, homes []int, z plan.Size) {
 	if x.everywhere(ranks, homes) {
 		return
@@ -124,14 +124,14 @@ func (x *reading) brings(s *coming, ranks, homes []int, z plan.Size) {
 	x.lives(ranks, homes, block)
 }
 
-// sort sorts what lives at the ranks by these.
+// sort sorts the owned blocks by rank.
 func (x *reading) sort(ranks []int) {
 	if len(ranks) > 1 {
 		slices.SortFunc(x.own, func(a, b living) int { return cmp.Compare(a.rank, b.rank) })
 	}
 }
 
-// everywhere tells whether a block lives at all of the ranks, so that it comes to none.
+// everywhere reports whether all of the ranks own a block, so that none receives it.
 func (x *reading) everywhere(ranks, homes []int) bool {
 	n := 0
 	for k := 0; k < len(homes) && len(ranks)-n <= len(homes)-k; k++ {
@@ -142,7 +142,7 @@ func (x *reading) everywhere(ranks, homes []int) bool {
 	return n == len(ranks)
 }
 
-// lives notes at which of the ranks a block of the next scope lives.
+// lives records which of the ranks own a block of the next scope.
 func (x *reading) lives(ranks, homes []int, block coming) {
 	if len(ranks) < len(homes) {
 		for _, r := range ranks {
@@ -159,7 +159,7 @@ func (x *reading) lives(ranks, homes []int, block coming) {
 	}
 }
 
-// count counts for each of the ranks what was found.
+// count adds the results of follow to the costs of each rank.
 func (x *reading) count(ranks []int) {
 	for _, rank := range ranks {
 		k := &x.c.ranks[rank]
@@ -171,7 +171,7 @@ func (x *reading) count(ranks []int) {
 	x.arrive(ranks)
 }
 
-// arrive counts for each of the ranks what comes, but for what lives there.
+// arrive counts what each rank receives, without the blocks that it owns.
 func (x *reading) arrive(ranks []int) {
 	own := x.own
 	for _, rank := range ranks {
@@ -197,7 +197,7 @@ func (x *reading) arrive(ranks []int) {
 	}
 }
 
-// add adds a block so many times.
+// add adds a block times times.
 func (s *coming) add(block coming, times int64) {
 	s.memory += times * block.memory
 	s.bytes += times * block.bytes

@@ -6,35 +6,35 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// Sparse is how the steps of a rank that add to one sparse block do so: over
-// the union of their patterns, which is built once. It is built from the level arrays
-// of operands, before the steps run, where each step's block would have those of one
-// (Accumulate); the leaves then add in place. Else steps make blocks of their own, which are
-// gathered, as far as memory allows, and merged at once.
+// Sparse determines how the steps of a rank add to one sparse block. The block has the union of the
+// steps' patterns. There are two ways. If each step's block would have the level arrays of an
+// operand (Accumulate), the union is built from these arrays before the steps run, and the leaves
+// add in place. Otherwise steps make blocks of their own. The blocks are collected while memory
+// allows, and then merged at once.
 //
-// Either way a value is the sum over the steps in their order, whatever was merged when.
+// Either way, a value is the sum over the steps in their order, independent of the merges.
 type Sparse struct {
 	Shape   *reduce.Shape
-	Box     func(plan.Block) [][2]int64 // of a block of the result
-	Alloc   reduce.Alloc                // of values
+	Box     func(plan.Block) [][2]int64 // returns the box of a block of the result
+	Alloc   reduce.Alloc                // allocates values
 	Threads int
-	// Keep the unions and maps for the next Compute, which has the same
-	// patterns. Close gives them back.
+	// Keep stores the unions and maps for the next Compute, which must have the same patterns.
+	// Close releases them.
 	Keep bool
-	// Accumulate, if not nil, runs a step's leaf to add to sum, of a pattern that
-	// holds what the step stores, at the positions that the map at tells.
+	// Accumulate runs a step's leaf, which adds to sum. The pattern of sum contains the entries of
+	// the step, at the positions that the map at lists. Accumulate may be nil.
 	Accumulate func(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error
-	// Ahead is how many elements of a map such a leaf reads behind the last.
+	// Ahead is the number of elements that the leaf reads after the end of a map.
 	Ahead int64
-	// Source is, with Accumulate, the operand whose level arrays the blocks of a
-	// group's steps would have. This rank owns all blocks of it that its steps read.
+	// Source returns the operand whose level arrays the blocks of a group's steps would have, if
+	// Accumulate is set. This rank owns all blocks of the operand that its steps read.
 	Source func(group int) int
 
 	kept map[plan.Partial]*layout
 }
 
-// layout is where the steps of one partial block add: the block's pattern, and
-// a map for each step.
+// layout determines where the steps of one partial block add: the block's pattern, and a map of
+// positions for each step.
 type layout struct {
 	pattern *reduce.Pattern
 	maps    []*tcs.Tensor
@@ -45,7 +45,7 @@ func (y *layout) close() {
 	tcs.CloseList(y.maps...)
 }
 
-// Close gives back what was kept.
+// Close releases the kept unions and maps.
 func (p *Sparse) Close() error {
 	for k, y := range p.kept {
 		y.close()
@@ -54,29 +54,29 @@ func (p *Sparse) Close() error {
 	return nil
 }
 
-// sums are the partial blocks of a rank while its steps run.
+// sums holds the partial blocks of a rank while its steps run.
 type sums struct {
 	sparse *Sparse
 	r      *Rank
-	done   map[plan.Partial]*tcs.Tensor // those that are complete
-	steps  map[plan.Partial][]source    // of each, in order
+	done   map[plan.Partial]*tcs.Tensor // complete partial blocks
+	steps  map[plan.Partial][]source    // the steps of each partial block, in order
 	open   map[plan.Partial]*sum
 }
 
-// source is a step of a partial block: its group, and the block of the group's
-// Source that it reads.
+// source is a step of a partial block: the group's Source operand, and the block of it that the
+// step reads.
 type source struct {
 	operand int
 	block   plan.Block
 }
 
-// sum is one partial block on its way.
+// sum is one incomplete partial block.
 type sum struct {
-	n       int         // steps so far
-	sum     *tcs.Tensor // of the first ones; nil for none
-	layout  *layout     // of sum, where several steps are in it
+	n       int         // number of steps so far
+	sum     *tcs.Tensor // the sum of the first steps; nil before the first merge
+	layout  *layout     // of sum, if several steps are in it
 	pending []*tcs.Tensor
-	bytes   int64 // of pending
+	bytes   int64 // size of pending
 }
 
 func (r *Rank) newSums(done map[plan.Partial]*tcs.Tensor) *sums {
@@ -100,7 +100,7 @@ func (r *Rank) newSums(done map[plan.Partial]*tcs.Tensor) *sums {
 	return u
 }
 
-// close drops what an error left.
+// close releases what remains after an error.
 func (u *sums) close() {
 	for p, x := range u.open {
 		if x.sum != nil {
@@ -131,7 +131,8 @@ func (u *sums) step(s plan.Step, operands []*tcs.Tensor) error {
 	return u.finish(s.Partial, x)
 }
 
-// begin opens the sum of a partial block: with its pattern, where that is known.
+// begin opens the sum of a partial block. If its pattern is known, the sum has the pattern from the
+// beginning.
 func (u *sums) begin(p plan.Partial) (*sum, error) {
 	x := &sum{layout: u.sparse.kept[p]}
 	u.open[p] = x
@@ -155,7 +156,7 @@ func (u *sums) begin(p plan.Partial) (*sum, error) {
 	return x, err
 }
 
-// run adds a step to its sum, or puts its block beside it.
+// run adds the block of a step to the sum, or to the pending blocks.
 func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 	if u.sparse.Accumulate != nil {
 		return u.sparse.Accumulate(s, operands, x.sum, x.layout.maps[x.n])
@@ -170,17 +171,17 @@ func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 	}
 	x.pending = append(x.pending, block)
 	x.bytes += block.Bytes()
-	if u.due(x) {
+	if u.isDue(x) {
 		return u.merge(s.Partial, x)
 	}
 	return nil
 }
 
-// due tells whether pending blocks are to be merged before there are more: they
-// take a good part of what memory is left. So few merges as that do not show in the
-// result. Each at least doubles what was merged before, so that all take no more time
+// isDue reports whether the pending blocks must be merged before more blocks are collected, because
+// they occupy a good part of the remaining memory. Merges are rare enough not to affect the running
+// time: each at least doubles the size of the sum, so that all merges together take no more time
 // than a few passes over the blocks.
-func (u *sums) due(x *sum) bool {
+func (u *sums) isDue(x *sum) bool {
 	var base int64
 	rest := x.bytes
 	if x.sum != nil {
@@ -217,7 +218,7 @@ func (u *sums) merge(p plan.Partial, x *sum) error {
 		reduce.Add(whole, t, maps[k], u.sparse.Threads)
 		t.Close()
 	}
-	if x.layout != nil { // where the earlier steps are now
+	if x.layout != nil { // the new positions of the earlier steps
 		for _, at := range x.layout.maps {
 			reduce.Compose(at, maps[0])
 		}
@@ -235,7 +236,7 @@ func (u *sums) finish(p plan.Partial, x *sum) error {
 		return err
 	}
 	delete(u.open, p)
-	if x.sum == nil { // one step
+	if x.sum == nil { // there was one step
 		u.done[p] = x.pending[0]
 		return nil
 	}

@@ -232,7 +232,7 @@ func (x *Forecast) exec() *exec.Forecast {
 	f := &exec.Forecast{PosWidth: pos, CrdWidth: crd, Drift: drift(x.result()), Plan: x.p,
 		Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
 		Like: transfer.Like{Name: x.Result(), Dims: x.result().Dims, Type: x.result().Type,
-			Kinds: x.result().Kinds, Modes: x.result().Modes}, Resting: x.assembled().Block,
+			Kinds: x.result().Kinds, Modes: x.result().Modes}, FinalPieces: x.assembled().Block,
 		Part: x.result().In}
 	for n, s := range x.tensors[:len(x.tensors)-1] {
 		f.Operands, f.Parts = append(f.Operands, s.Block), append(f.Parts, x.homes[n].Block)

@@ -15,7 +15,8 @@ import (
 	"distaff/spmd/store"
 )
 
-// AsStored tells whether a tensor in memory, over ranks or in a .tcs file serves as it is.
+// AsStored reports whether a source has the tensor's format and type already, so that it needs no
+// conversion. The source must be a tensor in memory, over ranks or in a .tcs file.
 func (r *Reader) AsStored(s *Source) bool {
 	if h := s.held; h != nil {
 		return h.AsIs && h.Blocks.Type == s.typ &&
@@ -25,8 +26,8 @@ func (r *Reader) AsStored(s *Source) bool {
 		r.Formats[s.name].Equal(bridge.Format(s.Tensor)) && !s.In.NoDuplicates
 }
 
-// Blocks makes the blocks of a tensor that live at this rank of c, cut as part says. The caller
-// closes them. Collective.
+// Blocks makes the blocks of a tensor that rank c.Rank() owns in the partition part. The caller
+// closes them. Every rank of c must call it.
 func (r *Reader) Blocks(c comm.Comm, part *partition.Partition,
 	name string) (map[plan.Block]*tcs.Tensor, error) {
 	if !part.Located() {
@@ -34,7 +35,7 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition,
 	}
 	s := r.Sources[name]
 	f, g := r.Formats[name], r.Target(part, name)
-	if s.held == nil { // what loading sends is no part of a statement's traffic
+	if s.held == nil { // loading is not counted as traffic of the statement
 		c = c.Uncounted()
 	}
 	switch {
@@ -62,7 +63,7 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition,
 	case s.stream != nil:
 		in = s.stream
 	}
-	if s.read { // by an operand before, or for the sizes
+	if s.read { // for an earlier operand, or to find the sizes
 		if err := in.Rewind(); err != nil {
 			return nil, err
 		}
@@ -73,14 +74,14 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition,
 	return g.Scatter(c, in)
 }
 
-// loading is what load is told of a tensor in memory or in a .tcs file.
+// loading describes a tensor in memory or in a .tcs file to package load.
 func (r *Reader) loading(s *Source) load.Source {
 	return load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput,
 		AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Env.Tmp, Limit: r.Env.Limit}
 }
 
-// Replica is an operand that every rank has whole, and stored as it is to be: nil at every rank
-// where they do not. The caller closes it.
+// Replica returns an operand that every rank has completely in the required format and type.
+// Otherwise it returns nil, at all ranks. The caller closes the tensor.
 func (r *Reader) Replica(name string) *tcs.Tensor {
 	s := r.Sources[name]
 	switch {
@@ -92,14 +93,14 @@ func (r *Reader) Replica(name string) *tcs.Tensor {
 	return nil
 }
 
-// HasReplica tells whether Replica has one.
+// HasReplica reports whether Replica returns a tensor.
 func (r *Reader) HasReplica(name string) bool {
 	s := r.Sources[name]
 	return s.Scalar != nil || s.held != nil && s.held.Replica != nil && r.AsStored(s)
 }
 
-// HeldBlocks are the blocks of an operand that a program holds, stored as they are to be; nil at
-// every rank for any other.
+// HeldBlocks returns the blocks of an operand that a program holds in the required format and type.
+// Otherwise it returns nil, at all ranks.
 func (r *Reader) HeldBlocks(name string) *store.Blocks {
 	if s := r.Sources[name]; s.held != nil && r.AsStored(s) {
 		return s.held.Blocks
@@ -107,8 +108,8 @@ func (r *Reader) HeldBlocks(name string) *store.Blocks {
 	return nil
 }
 
-// HeldIn are the blocks of an operand that a program holds, and whether they are stored as they are
-// to be; nil for any other.
+// HeldIn returns the blocks of an operand that a program holds, or nil. asIs reports whether they
+// have the required format and type.
 func (r *Reader) HeldIn(name string) (b *store.Blocks, asIs bool) {
 	s := r.Sources[name]
 	if s.held == nil {
@@ -117,13 +118,13 @@ func (r *Reader) HeldIn(name string) (b *store.Blocks, asIs bool) {
 	return s.held.Blocks, r.AsStored(s)
 }
 
-// Loose tells whether an operand is a program's, of which the memory is not the program's alone.
+// Loose reports whether an operand belongs to a program that does not own its memory exclusively.
 func (r *Reader) Loose(name string) bool {
 	s := r.Sources[name]
 	return s.held != nil && s.held.Loose
 }
 
-// Target says what blocks are to be made of a tensor that is cut so.
+// Target describes the blocks to make of a tensor with a partition.
 func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 	f, s := r.Formats[name], r.Sources[name]
 	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.Sizes.Dims[name], Type: s.typ,
@@ -135,8 +136,8 @@ func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 	return &load.Target{Partition: part, Spec: spec, Cfg: r.Env.Config()}
 }
 
-// Foretold is what load is told of a tensor to say what making its blocks costs. entries
-// is about how many its source lists.
+// Foretold describes a tensor to package load for an estimate of the cost of making its blocks.
+// entries is the approximate number of entries that its source lists.
 func (r *Reader) Foretold(name string, entries int64) load.Input {
 	s := r.Sources[name]
 	in := load.Input{Entries: entries}
@@ -153,7 +154,7 @@ func (r *Reader) Foretold(name string, entries int64) load.Input {
 	return in
 }
 
-// scatterGenerated makes blocks of what every rank generates of a tensor.
+// scatterGenerated makes blocks of a tensor that all ranks generate together.
 func (r *Reader) scatterGenerated(c comm.Comm, s *Source,
 	g *load.Target) (map[plan.Block]*tcs.Tensor, error) {
 	sum := func(n []int64) error { return c.Uncounted().Allreduce(comm.Of(n), comm.Sum) }

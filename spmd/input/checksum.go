@@ -10,9 +10,9 @@ import (
 	"distaff/io/text"
 )
 
-// Checksums notes what the input files held, before any output replaces them.
-// A .tcs file's is what its own checksums say, another one's the SHA-256 of its
-// bytes; standard input and pipes have none.
+// Checksums records the checksums of the input files, before an output replaces any of them. A .tcs
+// file contains its checksum. The checksum of another file is the SHA-256 of its bytes. Standard
+// input and pipes have none.
 func (r *Reader) Checksums() error {
 	if !r.o.Checksums {
 		return nil
@@ -34,7 +34,7 @@ func (r *Reader) Checksums() error {
 	return nil
 }
 
-// Checksum is what statistics say of an input file, as Checksums does.
+// Checksum returns the checksum of an input file for statistics, as Checksums computes it.
 func Checksum(file, tmp string) (string, error) {
 	if text.Stdin(file) || convert.Ext(file) != ".tcs" {
 		return FileSum(file)
@@ -47,8 +47,8 @@ func Checksum(file, tmp string) (string, error) {
 	return t.Checksum(), nil
 }
 
-// FileSum is the SHA-256 of a plain file's bytes, as statistics give it; ""
-// for standard input, pipes and devices, which are read once.
+// FileSum returns the SHA-256 of a file's bytes, in the form of the statistics. It returns "" for
+// standard input, pipes and devices, which can be read only once.
 func FileSum(path string) (string, error) {
 	if info, err := os.Stat(path); text.Stdin(path) || err == nil && !info.Mode().IsRegular() {
 		return "", nil

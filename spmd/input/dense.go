@@ -13,16 +13,16 @@ import (
 	"distaff/spmd/plan"
 )
 
-// A user is told of a dense result from worthBytes on, where it takes worthTimes what it
-// would take with compressed levels.
+// DenseResult returns a message only if the dense result occupies at least worthBytes bytes, and at
+// least worthTimes times the bytes of a result with compressed levels.
 const (
 	worthBytes = 64 << 20
 	worthTimes = 10
 )
 
-// DenseResult says that the result, which is dense because nothing else was said, would be far
-// smaller in the format that other sparse tensors get, as estimated from what inputs tell of
-// their entries; "" where it would not, or nothing is known.
+// DenseResult returns a message if the result is dense by default and would be far smaller in the
+// default format of sparse tensors. The sizes are estimated from the numbers of entries of the
+// inputs. Otherwise, or if nothing is known, it returns "".
 func (r *Reader) DenseResult() string {
 	name := r.p.Result
 	f, dims, typ := r.Formats[name], r.Sizes.Dims[name], bridge.TCS(r.Types[name])
@@ -40,17 +40,17 @@ func (r *Reader) DenseResult() string {
 		return ""
 	}
 	return fmt.Sprintf(
-		"%s (%s) is dense where -f does not say else, and takes %s; of operands whose entries are spread evenly it has about %s, for which -f=%s:%v takes %s",
-		name, fault.Sizes(dims), fault.Bytes(bytes), tcs.Count(z.Entries, "entry"), name, g,
-		tcs.Size(z.Bytes))
+		"%s (%s) is dense because no -f gives its format, and occupies %s; if the entries of its "+
+			"operands are spread evenly, it has about %s, which occupy %s with -f=%s:%v",
+		name, fault.Sizes(dims), fault.Bytes(bytes), tcs.Count(z.Entries, "entry"),
+		tcs.Size(z.Bytes), name, g)
 }
 
-// BytesAs returns about how many bytes the tensor takes in the format g, as estimated from what
-// inputs tell of their entries.
+// BytesAs returns the estimated number of bytes of a tensor in the format g.
 func (r *Reader) BytesAs(name string, g format.Format) int64 { return r.storedAs(name, g).Bytes }
 
-// storedAs estimates the tensor in the format g. The result has the entries that its operands
-// have if these are spread evenly.
+// storedAs estimates the size of a tensor in the format g. The number of entries of the result
+// assumes that the entries of the operands are spread evenly.
 func (r *Reader) storedAs(name string, g format.Format) plan.Size {
 	dims := r.Sizes.Dims[name]
 	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Kinds: g.Letters(),
@@ -61,15 +61,15 @@ func (r *Reader) storedAs(name string, g format.Format) plan.Size {
 	}
 	d := estimate.Densities{Of: r.sparse, Size: r.Sizes.Vars}
 	terms := r.p.Norm.Terms
-	if r.Sources[name] != nil { // of +=
+	if r.Sources[name] != nil { // the old value of +=
 		terms = append([]*notation.Term{{Factors: []notation.Factor{r.p.Norm.LHS}}}, terms...)
 	}
 	t.Entries, t.Pattern = d.Sum(terms, nil)*estimate.Space(dims), d.Pattern(r.p.Norm.LHS.Vars, terms)
 	return t.Block(0)
 }
 
-// sparse is a tensor that may have entries at some coordinates alone; nil of another, and of one of
-// which that is not known.
+// sparse returns a tensor that may lack entries. It returns nil if the tensor has all entries, or
+// if nothing is known about them.
 func (r *Reader) sparse(name string) *estimate.Tensor {
 	f, src := r.Formats[name], r.Sources[name]
 	if f.AllDense() || src == nil {

@@ -10,8 +10,7 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Estimate is about how many entries a tensor has, from what is known before
-// it is loaded.
+// Estimate returns the approximate number of entries of a tensor that is not loaded yet.
 func (r *Reader) Estimate(name string) float64 {
 	s := r.Sources[name]
 	all := estimate.Space(r.Sizes.Dims[name])
@@ -28,8 +27,8 @@ func (r *Reader) Estimate(name string) float64 {
 	return all
 }
 
-// EntryCount is how many entries a source has, as far as can be told without
-// reading it.
+// EntryCount returns the number of entries of a source, or an estimate if the source must be read
+// to count them (see CountKnown). s may be nil.
 func (s *Source) EntryCount(dims []int64) float64 {
 	all := estimate.Space(dims)
 	switch {
@@ -54,8 +53,8 @@ func (s *Source) EntryCount(dims []int64) float64 {
 	return all
 }
 
-// Listed is how many entries a source lists, with those of one coordinate, of which the tensor has
-// about so many.
+// Listed returns the number of entries that a source lists, including repeated coordinates. entries
+// is the approximate number of different coordinates.
 func (s *Source) Listed(entries float64) float64 {
 	if s != nil && s.about != nil && !s.Dense && s.Scalar == nil {
 		return max(entries, float64(*s.about), float64(s.counted))
@@ -63,8 +62,9 @@ func (s *Source) Listed(entries float64) float64 {
 	return entries
 }
 
-// aboutEntries is about how many entries a stream has, from what its file says in its
-// beginning: the count of a header, or the length of its first lines; nil where that is not known.
+// aboutEntries returns the approximate number of entries of a stream: the number in the file's
+// header, or an estimate from the length of its first lines or from the size of the file. It
+// returns nil if nothing is known.
 func aboutEntries(s coo.Stream, order int) *int64 {
 	if n, ok := s.(interface{ NNZ() int64 }); ok {
 		n := n.NNZ()
@@ -76,7 +76,8 @@ func aboutEntries(s coo.Stream, order int) *int64 {
 		}
 	}
 	if p, ok := s.(coo.Progressed); ok {
-		if _, bytes := p.Progress(); bytes > 0 { // a short number for each coordinate, and a value
+		// a short number for each coordinate, and a value
+		if _, bytes := p.Progress(); bytes > 0 {
 			n := bytes / int64(4*order+6)
 			return &n
 		}
@@ -84,7 +85,7 @@ func aboutEntries(s coo.Stream, order int) *int64 {
 	return nil
 }
 
-// CountKnown tells whether EntryCount is no estimate.
+// CountKnown reports whether the result of EntryCount is exact.
 func (s *Source) CountKnown() bool {
 	switch {
 	case s == nil:
@@ -98,8 +99,8 @@ func (s *Source) CountKnown() bool {
 	return s.Dense || s.Scalar != nil || s.distinct
 }
 
-// Plan is what a plan of the statement is made of, for a number of ranks.
-// limit is the bytes that a rank may take as the user said it, 0 where nothing was said.
+// Plan returns the input of a plan of the statement for ranks ranks. limit is the user's memory
+// limit of a rank in bytes, or 0 if the user gave none.
 func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, limit int64) plan.Given {
 	var read []string
 	for _, name := range r.p.Names {

@@ -5,7 +5,7 @@ import (
 	"distaff/spmd/bridge"
 )
 
-// pickFormats settles how every tensor is stored.
+// pickFormats determines the format of every tensor.
 func (r *Reader) pickFormats() {
 	for _, name := range r.p.Names {
 		f, given := r.p.Formats[name]
@@ -29,8 +29,8 @@ func (r *Reader) pickFormats() {
 	}
 }
 
-// bindGenerated readies generated data, whose number of entries is known beforehand. The result's
-// old value is of the result's name, whatever name the right side has for it.
+// bindGenerated prepares generated data. The old value of the result is generated under the name of
+// the result, whatever its name on the right side.
 func (r *Reader) bindGenerated() (err error) {
 	for _, name := range r.p.Names {
 		if s := r.Sources[name]; s != nil && s.Gen != nil {
@@ -46,8 +46,8 @@ func (r *Reader) bindGenerated() (err error) {
 	return nil
 }
 
-// EntryBytes is the least memory that an entry takes of a tensor with compressed levels:
-// its value, and its coordinate in the innermost level.
+// EntryBytes returns the least number of bytes that an entry of a tensor with compressed levels
+// occupies: its value and its coordinate in the innermost level.
 func (r *Reader) EntryBytes(name string) int {
 	f := r.Formats[name]
 	bytes := r.Types[name].Size()

@@ -2,8 +2,8 @@ package input
 
 import "distaff/codegen/notation"
 
-// Full reports whether a term of the statement alone makes every coordinate of
-// the result present; false where that is not plain to see.
+// Full reports whether some term of the statement makes every coordinate of the result present. It
+// may return false although this is so, if it is hard to prove.
 func (r *Reader) Full() bool {
 	for _, n := range r.Sizes.Vars {
 		if n == 0 {

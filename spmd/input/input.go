@@ -10,60 +10,61 @@ import (
 	"distaff/spmd/store"
 )
 
-// Input is where a tensor comes from: exactly one of File, Generate, Scalar and
-// Tensor.
+// Input is the source of a tensor. Exactly one of File, Generate, Scalar and Tensor must be set.
 type Input struct {
-	// File is read by its extension. "-.tns" reads standard input as a .tns
-	// file. Where the tensor is a scalar, a number may stand here.
+	// File is read in the format of its extension. "-.tns" reads standard input as a .tns file. If
+	// the tensor is a scalar, File may be a number.
 	File string
-	// ZeroBased says that a .tns file's first coordinate is 0.
+	// ZeroBased says that coordinates of a .tns file start at 0.
 	ZeroBased bool
-	// NoDuplicates refuses repeated coordinates, which are summed otherwise.
+	// NoDuplicates makes repeated coordinates an error. Otherwise their values are summed.
 	NoDuplicates bool
-	// Generate is a kind of generated data: "uniform:1000".
+	// Generate is a kind of generated data, such as "uniform:1000".
 	Generate string
-	// Scalar is the value of a scalar: an int, int64, int32, float64, float32,
-	// complex128 or complex64, whose type becomes the tensor's.
+	// Scalar is the value of a scalar: an int, int64, int32, float64, float32, complex128 or
+	// complex64. Its type becomes the tensor's type.
 	Scalar any
-	// Tensor is a tensor in memory, which stays the caller's: the job reads it
-	// and neither changes nor closes it. It must be whole. What a leaf relies on is checked
-	// in every job; its positions and coordinates in the first alone (and where the tensor has other
-	// arrays since), and not with Options.TrustInput.
+	// Tensor is a tensor in memory. The caller keeps it: the job neither changes nor closes it. It
+	// must be whole. Each job checks the properties that leaves depend on. Positions and
+	// coordinates are checked only in the first job (and again if the tensor has other arrays), and
+	// not if Options.TrustInput is set.
 	Tensor *tcs.Tensor
 
 	held *Held
 }
 
-// Held is a tensor that a program holds, over its ranks.
+// Held is a tensor of a program that is distributed over the program's ranks.
 type Held struct {
 	Blocks  *store.Blocks
-	Entries int64 // stored, at all ranks
-	AsIs    bool  // every block has the tensor's own storage
-	// Replica is, of a tensor of one block that every rank has, this rank's: at the block's
-	// owner the block. It is nil at every rank where the owner alone has it.
+	Entries int64 // number of stored entries at all ranks
+	AsIs    bool  // every block has the storage format of the tensor
+	// Replica is this rank's copy of a tensor with one block, if every rank has a copy. The block's
+	// owner has the block itself as its replica. Otherwise Replica is nil at every rank.
 	Replica *tcs.Tensor
-	// Apart says that each rank's leaf made its block or its replica, in memory that no other rank has
-	// a part of. The same at every rank.
+	// Apart says that each rank's leaf made its block or its replica in memory that no other rank
+	// shares. It is the same at every rank.
 	Apart bool
-	// Loose says that others than statements may change its values: it is not kept (env.Env.Keep).
+	// Loose says that the program may change the values too. The tensor is then not kept
+	// (env.Env.Keep).
 	Loose bool
-	// Kind is what it was generated as, for plans; nil where it was not, or that is not known.
+	// Kind is the kind of data that the tensor was generated as, for plans. It is nil if it was not
+	// generated or if this is unknown.
 	Kind *gen.Kind
-	// File is the tensor itself where every rank has it as a mapped file, stored as the blocks; nil at
-	// every rank where not.
+	// File is the tensor as a mapped file, if every rank has mapped it and its format is the format
+	// of the blocks. Otherwise it is nil at every rank.
 	File *tcs.Tensor
 }
 
-// Hold is an Input of a tensor that the ranks hold. It stays the caller's.
+// Hold returns an Input for a tensor that the ranks hold. The caller keeps the tensor.
 func Hold(h *Held) Input { return Input{held: h} }
 
-// Options are how inputs are read; see spmd.Options.
+// Options select how inputs are read; see spmd.Options.
 type Options struct {
 	Inputs map[string]Input
-	Sizes  map[string][]int64 // those that are given
-	// SizesFrom returns what gives a size, for messages, or "" if that is not known. It may be nil.
+	Sizes  map[string][]int64 // the given sizes
+	// SizesFrom returns the source of a size, for messages, or "" if it is unknown. It may be nil.
 	SizesFrom func(tensor string, mode int) string
-	// a result that is there already, whose format then is the result's; nil for none
+	// an existing result, whose format the result must have; may be nil
 	FixedPattern *tcs.Tensor
 	Missing      Missing
 	Seed         int64
@@ -71,7 +72,7 @@ type Options struct {
 	Checksums    bool
 }
 
-// Reader takes the operands of a statement to blocks, at one rank.
+// Reader brings the operands of a statement to blocks, at one rank.
 type Reader struct {
 	Env *env.Env
 	p   *Statement
@@ -80,8 +81,9 @@ type Reader struct {
 	Sources     map[string]*Source
 	Sizes       *notation.Sizes
 	Types       map[string]dtype.Type // of every tensor
-	ComputeType dtype.Type            // that the statement computes in
-	// that the result is computed and summed in: wider than in Types where integers are to be narrowed
+	ComputeType dtype.Type            // type of the computation
+	// type of the result while it is computed and summed; wider than in Types if the result is an
+	// integer type that must be narrowed
 	ResultType dtype.Type
 	Formats    map[string]format.Format
 
@@ -89,18 +91,18 @@ type Reader struct {
 	ending  ending
 }
 
-// NewReader is a reader that has opened nothing. The caller closes it.
+// NewReader returns a reader that has not opened its inputs. The caller closes it.
 func NewReader(e *env.Env, p *Statement, o Options) *Reader {
 	return &Reader{Env: e, p: p, o: o, Sources: map[string]*Source{},
 		Formats: map[string]format.Format{}}
 }
 
-// Close closes the inputs, as the last of what the job closes: until then the process of a job
-// whose inputs have changed is ended where the job does not end. Blocks that show their memory hold
-// it.
+// Close closes the inputs. The job must call it last: until then, if an input has changed and the
+// job does not end by itself, the process is ended. Blocks that are views of an input retain its
+// memory.
 func (r *Reader) Close() {
 	for k := len(r.closers) - 1; k >= 0; k-- {
-		r.closers[k]() // what was read only; an error here changes no result
+		r.closers[k]() // the files were only read, so that an error changes no result
 	}
-	r.ending.over()
+	r.ending.cancel()
 }

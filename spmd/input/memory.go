@@ -2,8 +2,8 @@ package input
 
 import "distaff/io/memory"
 
-// checkMemory checks the tensors that the program gives. Ranks of one process have the same
-// ones, whose arrays rank 0 looks at: it comes here before the others do.
+// checkMemory checks the tensors that the program gives. If ranks are threads of one process, they
+// share the tensors' arrays. Rank 0 checks the arrays before the others call this function.
 func (r *Reader) checkMemory() error {
 	for _, name := range r.p.Names {
 		if in, ok := r.o.Inputs[name]; ok && in.Tensor != nil {

@@ -15,46 +15,47 @@ import (
 	"distaff/spmd/fault"
 )
 
-// Source is an operand before it is loaded: what its input tells of it without
-// reading the data.
+// Source is an operand before it is loaded: what its input says about it without reading the data.
 type Source struct {
 	name  string
 	In    Input
 	order int
 	From  string   // for messages: the file, or -g=...
-	typ   tcs.Type // of the tensor to be
-	Dense bool     // every coordinate is there: stored dense by default
+	typ   tcs.Type // type of the tensor
+	Dense bool     // every coordinate has an entry, so that the default format is dense
 
-	// One of these holds the data.
+	// Exactly one of the following holds the data.
 	stream coo.Stream // a text file, .npy, .npz; at rank 0 only
-	// of several ranks: this rank's part of the stream's file; nil where rank 0 reads it alone
+	// if there are several ranks, this rank's part of the stream's file; nil if rank 0 reads it
+	// alone
 	part   text.Part
 	Tensor *tcs.Tensor // a .tcs file, or the caller's
 	Gen    *gen.Kind
 	held   *Held
-	data   *gen.Generator // of gen, once sizes and formats are known
+	data   *gen.Generator // of Gen; set when sizes and formats are known
 	Scalar *tcs.Value
 
-	alone   bool  // the tensor is at rank 0 only, and others have nothing of it
-	entries int64 // of the tensor
+	alone   bool  // only rank 0 has the tensor, and others have a tcs.Nothing
+	entries int64 // number of stored entries of the tensor
 
-	Checksum string // of the file, where Options.Checksums asks for it
+	Checksum string // of the file, if Options.Checksums is set
 
-	dims  []int64 // of stream and tensor
-	exact bool    // dims are the sizes, not lower bounds
-	about *int64  // stream's entries, about, as its beginning tells; nil unknown
-	read  bool    // stream was read before: for the sizes, or for another use
+	dims  []int64 // of the stream or tensor
+	exact bool    // dims are the sizes; otherwise they are lower bounds
+	about *int64  // approximate number of the stream's entries; nil if unknown
+	read  bool    // the stream was read before: to find the sizes, or for another operand
 
-	counted  int64 // stream's entries, where it was read for its sizes
-	distinct bool  // counted has no repeats in it
+	counted  int64 // number of the stream's entries, if it was read to find the sizes
+	distinct bool  // the counted entries have different coordinates
 
-	found os.FileInfo // of stream's file, as it was opened; nil for standard input and devices
+	// state of the stream's file when it was opened; nil for standard input and devices
+	found os.FileInfo
 }
 
-// Held tells whether the ranks of a program hold the tensor already.
+// Held reports whether the ranks of a program hold the tensor already.
 func (s *Source) Held() bool { return s.held != nil }
 
-// openInputs finds out what each input says about itself.
+// openInputs opens each input to find its type, its sizes and its number of entries.
 func (r *Reader) openInputs() error {
 	for _, name := range r.p.Names {
 		in, ok := r.o.Inputs[name]
@@ -86,7 +87,7 @@ func (r *Reader) openInputs() error {
 		case in.held != nil:
 			err = s.setHeld(in.held, want)
 		default:
-			s.find()
+			s.recordState()
 			err = r.openFile(s, want)
 		}
 		if err != nil {
@@ -96,7 +97,8 @@ func (r *Reader) openInputs() error {
 	return nil
 }
 
-// setScalar converts v to the wanted type, which refuses what would be lost.
+// setScalar sets the value of a scalar, converted to the type want. It returns an error if digits
+// would be lost.
 func (s *Source) setScalar(v tcs.Value, want tcs.Type) error {
 	s.typ, s.Dense = v.Type, true
 	if want != tcs.Invalid {
@@ -110,7 +112,7 @@ func (s *Source) setScalar(v tcs.Value, want tcs.Type) error {
 	return nil
 }
 
-// promote gives what += adds to the result's type; s may be nil.
+// promote converts the old value that += adds to to the type of the result. s may be nil.
 func (s *Source) promote(to tcs.Type) (err error) {
 	if s == nil || s.typ == to {
 		return nil
@@ -148,8 +150,8 @@ func (s *Source) setHeld(h *Held, want tcs.Type) error {
 	return nil
 }
 
-// Hold puts a tensor over the ranks in the place of the source called name, of the same
-// sizes, and of a type that the source's takes.
+// Hold replaces the source called name by a distributed tensor of the same sizes. The tensor's type
+// must be convertible to the source's type.
 func (r *Reader) Hold(name string, h *Held) error {
 	if s := r.Sources[name]; s.held != nil && s.held.Blocks.Type == h.Blocks.Type &&
 		s.held.Blocks.Kinds == h.Blocks.Kinds && slices.Equal(s.dims, h.Blocks.Dims) {
@@ -164,8 +166,8 @@ func (r *Reader) Hold(name string, h *Held) error {
 	return nil
 }
 
-// openFile opens a file by its extension. A number in a scalar's place is its
-// value.
+// openFile opens a file in the format of its extension. If the tensor is a scalar, the file name
+// may be a number.
 func (r *Reader) openFile(s *Source, want tcs.Type) error {
 	if s.order == 0 {
 		if v, ok := parseScalar(s.In.File, want); ok {
@@ -210,7 +212,7 @@ func (r *Reader) openFile(s *Source, want tcs.Type) error {
 	return nil
 }
 
-// streamOptions are what a reader of s is told; dims are the sizes, where known.
+// streamOptions returns the options for reading s. dims holds the sizes; nil if they are unknown.
 func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 	if dims == nil {
 		dims = r.o.Sizes[s.name]
@@ -233,7 +235,7 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 	}
 }
 
-// locate finds the lines of a coordinate of s, for messages.
+// locate returns a function that finds the lines of a coordinate in s, for messages.
 func (r *Reader) locate(s *Source) func(at []int64) (first, second int) {
 	return func(at []int64) (first, second int) {
 		if s.In.File == "" {
@@ -248,7 +250,7 @@ func (r *Reader) locate(s *Source) func(at []int64) (first, second int) {
 	}
 }
 
-// known is what s tells of its sizes.
+// known returns the sizes that s determines.
 func (s *Source) known() []notation.Known {
 	out := make([]notation.Known, len(s.dims))
 	for m, d := range s.dims {
@@ -257,7 +259,7 @@ func (s *Source) known() []notation.Known {
 	return out
 }
 
-// types lists the operands' types for InferTypes.
+// operandTypes returns the types of the operands for notation.InferTypes.
 func (r *Reader) operandTypes() map[string]dtype.Type {
 	out := map[string]dtype.Type{}
 	for name, s := range r.Sources {
@@ -266,7 +268,7 @@ func (r *Reader) operandTypes() map[string]dtype.Type {
 	return out
 }
 
-// Generated is the kind of a tensor that is generated, or was; nil for any other.
+// Generated returns the kind of data that a tensor is or was generated as, or nil.
 func (s *Source) Generated() *gen.Kind {
 	if s.held != nil {
 		return s.held.Kind

@@ -9,9 +9,9 @@ import (
 	"distaff/spmd/fault"
 )
 
-// parseScalar reads 2.5, -1e-3, inf, nan, 1+2i; false for text that is no
-// number. Its type is complex128 where it has an imaginary part, else float64,
-// and the wanted type where that is an integer type and so is the number.
+// parseScalar parses a number such as 2.5, -1e-3, inf, nan or 1+2i. It returns false if the text is
+// not a number. The type is complex128 if the number has an imaginary part, int64 if want is int64
+// and the number is an integer, and otherwise float64.
 func parseScalar(s string, want tcs.Type) (tcs.Value, bool) {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && want == tcs.Int64 {
@@ -20,7 +20,7 @@ func parseScalar(s string, want tcs.Type) (tcs.Value, bool) {
 	if f, err := strconv.ParseFloat(s, 64); err == nil && !strings.ContainsAny(s, "_xX") {
 		return tcs.Value{Type: tcs.Float64, C: complex(f, 0)}, true
 	}
-	// j: as Python prints them
+	// Python prints j
 	if k := len(strings.TrimSuffix(s, ")")) - 1; k >= 0 && (s[k] == 'i' || s[k] == 'j') {
 		if c, err := strconv.ParseComplex(s[:k]+"i"+s[k+1:], 128); err == nil {
 			return tcs.Value{Type: tcs.Complex128, C: c}, true
@@ -29,7 +29,7 @@ func parseScalar(s string, want tcs.Type) (tcs.Value, bool) {
 	return tcs.Value{}, false
 }
 
-// scalarValue is a Go number as a value of its type.
+// scalarValue converts a Go number to a value of the same type.
 func scalarValue(x any) (tcs.Value, error) {
 	switch x := x.(type) {
 	case int:
@@ -50,8 +50,8 @@ func scalarValue(x any) (tcs.Value, error) {
 	return tcs.Value{}, fault.Commandf("got a scalar of Go type %T; want a number", x)
 }
 
-// ScalarTensor is the value of Input.Scalar as a tensor, of the type wanted, if it is one. The
-// caller closes it.
+// ScalarTensor returns the value of Input.Scalar as a tensor, converted to the type want unless
+// want is tcs.Invalid. The caller closes it.
 func ScalarTensor(name string, x any, want tcs.Type) (*tcs.Tensor, error) {
 	v, err := scalarValue(x)
 	if err != nil {
@@ -64,7 +64,7 @@ func ScalarTensor(name string, x any, want tcs.Type) (*tcs.Tensor, error) {
 	return tcs.Scalar(*s.Scalar), nil
 }
 
-// convertValue is v as a value of type to; what would be lost is an error.
+// convertValue converts v to the type to. It returns an error if digits would be lost.
 func convertValue(v tcs.Value, to tcs.Type) (tcs.Value, error) {
 	var src, dst [16]byte
 	v.Type.Store(unsafe.Pointer(&src[0]), v)

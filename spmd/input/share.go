@@ -9,12 +9,12 @@ import (
 	"distaff/spmd/comm"
 )
 
-// sourceHeader is what every rank must know of an input that rank 0 reads.
+// sourceHeader holds what every rank must know about an input that rank 0 opened.
 type sourceHeader struct {
 	Type    tcs.Type
 	Dense   bool
 	Dims    []int64
-	About   int64 // Source.about, if Counted: gob sends no pointer to 0
+	About   int64 // Source.about, if Counted is set; gob does not send a pointer to 0
 	Counted bool
 	Scalar  *tcs.Value
 	Stream  bool
@@ -23,8 +23,8 @@ type sourceHeader struct {
 	Alone   *storedHeader
 }
 
-// storedHeader is a .tcs that only rank 0 can open: it is compressed as a whole, or
-// comes through a pipe.
+// storedHeader describes a .tcs file that only rank 0 can open, because it is compressed as one
+// piece or comes through a pipe.
 type storedHeader struct {
 	Header  tcs.Header
 	Kinds   string
@@ -32,10 +32,10 @@ type storedHeader struct {
 	Entries int64
 }
 
-// Open opens the inputs. Rank 0 reads the heads of all, and tells other ranks what
-// they say; every rank then opens .tcs
-// files and those text files that can be read in parts, of which it reads its
-// own part only. Array files, files compressed as a whole and pipes are read by rank 0. Collective.
+// Open opens the inputs. Rank 0 opens all of them and sends their descriptions to the other ranks.
+// Every rank then opens .tcs files, and its part of each text file that can be read in parts. Array
+// files, files that are compressed as one piece, and pipes are read by rank 0 only. Every rank must
+// call Open.
 func (r *Reader) Open() error {
 	if err := r.declare(); err != nil {
 		return err
@@ -68,7 +68,8 @@ func (r *Reader) Open() error {
 	return r.openParts(heads)
 }
 
-// shareHeads tells every rank what rank 0 has found. Collective.
+// shareHeads sends the descriptions of the inputs from rank 0 to every rank. Every rank must call
+// it.
 func (r *Reader) shareHeads() (map[string]sourceHeader, error) {
 	heads := map[string]sourceHeader{}
 	if r.Env.Root() {
@@ -98,8 +99,8 @@ func (s *Source) aloneHeader() *storedHeader {
 	return h
 }
 
-// openParts opens this rank's part of every text file that has a head. A file
-// that some rank does not see, or sees otherwise, stays with rank 0. Collective.
+// openParts opens this rank's part of every text file that can be read in parts. If some rank
+// cannot see the file, or sees another one, rank 0 reads the file alone. Every rank must call it.
 func (r *Reader) openParts(heads map[string]sourceHeader) error {
 	c := r.Env.Comm
 	for _, name := range r.p.Names {
@@ -128,7 +129,7 @@ func (r *Reader) openParts(heads map[string]sourceHeader) error {
 	return nil
 }
 
-// openTold opens an input at a rank other than 0.
+// openTold opens an input at a rank other than 0, described by the header of rank 0.
 func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 	s := &Source{name: name, In: in, order: r.p.Orders[name], From: in.File,
 		typ: h.Type, Dense: h.Dense, dims: h.Dims, exact: h.Exact, Scalar: h.Scalar}
@@ -138,7 +139,7 @@ func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 	r.Sources[name] = s
 	switch {
 	case h.Scalar != nil || h.Stream:
-		s.find()
+		s.recordState()
 		return nil
 	case in.Generate != "":
 		s.From = "-g=" + name + ":" + in.Generate

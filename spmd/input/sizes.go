@@ -17,13 +17,13 @@ import (
 	"distaff/spmd/load"
 )
 
-// Missing is what becomes of operands without an input.
+// Missing selects the treatment of operands without an input.
 type Missing uint8
 
 const (
-	Refused Missing = iota // the job must not come here
-	Dense                  // they are dense tensors, whose sizes must be known
-	// so, what += adds to is one of them, and sizes that are not known are kernels.UnknownSize
+	Refused Missing = iota // not allowed; the caller has checked this before
+	Dense                  // dense tensors, whose sizes must be known
+	// like Dense, also for the old value that += adds to; unknown sizes are kernels.UnknownSize
 	Guessed
 )
 
@@ -40,7 +40,8 @@ func (r *Reader) declare() error {
 		f, given := r.p.Formats[name]
 		if r.o.Missing == Dense && given && !f.AllDense() {
 			return fault.Commandf(
-				"%s is stored as %v, and no input tells how many entries it has: give -i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
+				"%s is stored as %v, and no input tells how many entries it has: "+
+					"give -i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
 		}
 		typ := bridge.TCS(r.p.Types[name])
 		if typ == tcs.Invalid {
@@ -51,7 +52,7 @@ func (r *Reader) declare() error {
 	return nil
 }
 
-// Infer settles every size, type and format. Collective.
+// Infer determines every size, type and format. Every rank must call it.
 func (r *Reader) Infer() error {
 	settle := r.inferSizes
 	if r.o.Missing == Guessed {
@@ -71,7 +72,7 @@ func (r *Reader) Infer() error {
 	r.noteTypes(computed)
 	r.ComputeType, r.Types = computed, operands
 	r.Types[r.p.Result], r.ResultType = result, result
-	if result.IsInt() { // partial sums may pass what the result can hold
+	if result.IsInt() { // partial sums may exceed the range of the result's type
 		r.ResultType = computed
 	}
 	if err := r.Sources[r.p.Result].promote(bridge.TCS(result)); err != nil {
@@ -84,9 +85,9 @@ func (r *Reader) Infer() error {
 	return r.bindGenerated()
 }
 
-// noteTypes tells the user of types whose values are kept in other types. If the statement computes
-// in t, an integer type, it also tells of quotients that may drop a remainder, unless the user has
-// given the result an integer type. x/x drops none.
+// noteTypes tells the user about types whose values are stored in other types. If the statement
+// computes in t, an integer type, it also warns of quotients that drop a remainder, unless the user
+// has chosen an integer type for the result. x/x never drops a remainder.
 func (r *Reader) noteTypes(t dtype.Type) {
 	if !r.Env.Root() {
 		return
@@ -107,8 +108,8 @@ func (r *Reader) noteTypes(t dtype.Type) {
 	}
 }
 
-// guessOldType gives what += adds to, where it has neither an input nor a type, the type
-// that the result has without it.
+// guessOldType handles a result that += adds to and that has neither an input nor a type. It sets
+// its type to the type that the result would have without the old value.
 func (r *Reader) guessOldType(operands map[string]dtype.Type) error {
 	name := r.p.Result
 	s := r.Sources[name]
@@ -121,7 +122,7 @@ func (r *Reader) guessOldType(operands map[string]dtype.Type) error {
 	return err
 }
 
-// guessSizes takes a guess as a lower bound, which counts only where nothing is exact.
+// guessSizes treats a guess as a lower bound, which is used only if no exact size is known.
 func (r *Reader) guessSizes() (err error) {
 	known := map[string][]notation.Known{}
 	for _, name := range r.p.Names {
@@ -138,8 +139,8 @@ func (r *Reader) guessSizes() (err error) {
 	return err
 }
 
-// inferSizes settles every size. A .tns file has none: where nothing else
-// decides a mode's size, the file is read for its largest coordinates first. Collective.
+// inferSizes determines every size. A .tns file has no sizes: if nothing else determines the size
+// of a mode, the file is first read to find its largest coordinates. Every rank must call it.
 func (r *Reader) inferSizes() error {
 	sizes, err := r.sizesFrom(func(s *Source) bool { return s.exact })
 	var e *diag.Error
@@ -147,7 +148,7 @@ func (r *Reader) inferSizes() error {
 		return err
 	}
 	if err != nil {
-		// Something is left open; the files without sizes must tell.
+		// Some size is unknown; read the files without sizes.
 		for _, name := range r.p.Names {
 			if s := r.Sources[name]; s != nil && s.dims != nil && !s.exact {
 				if err := r.scan(s); err != nil {
@@ -173,8 +174,8 @@ func (r *Reader) sizesFrom(use func(*Source) bool) (*notation.Sizes, error) {
 	return notation.InferSizes(r.p.Norm, known, r.o.Sizes)
 }
 
-// scan finds the largest coordinates of a file without sizes: every rank in its
-// part, or rank 0 alone. Collective.
+// scan finds the largest coordinates of a file without sizes. Every rank reads its part, or rank 0
+// reads all. Every rank must call it.
 func (r *Reader) scan(s *Source) (err error) {
 	if s.part != nil {
 		s.dims, err = load.Sizes(r.Env.Comm, s.part)
@@ -188,8 +189,8 @@ func (r *Reader) scan(s *Source) (err error) {
 	return r.Env.Comm.Uncounted().Bcast(comm.Of(s.dims), 0)
 }
 
-// scanStream reads a stream to its end for its largest coordinates, and for a plan counts its
-// entries.
+// scanStream reads a stream to its end to find its largest coordinates. For a plan it also counts
+// the entries.
 func (r *Reader) scanStream(s *Source) error {
 	var b coo.Batch
 	count, planned := coo.Distinct{}, r.o.Missing == Dense
@@ -218,8 +219,8 @@ func (r *Reader) scanStream(s *Source) error {
 	return s.stream.Rewind()
 }
 
-// settleStreams tells streams without sizes those that were found, so that a
-// coordinate past them is refused with its line.
+// settleStreams sets the sizes of streams without sizes. A larger coordinate is then an error that
+// names its line.
 func (r *Reader) settleStreams() error {
 	for _, name := range r.p.Names {
 		s := r.Sources[name]
@@ -230,7 +231,7 @@ func (r *Reader) settleStreams() error {
 			s.part.SetDims(r.Sizes.Dims[name], r.Sizes.From[name])
 		}
 		if s.stream == nil {
-			if s.dims != nil { // of a stream that rank 0 has
+			if s.dims != nil { // rank 0 has the stream
 				s.dims, s.exact = r.Sizes.Dims[name], true
 			}
 			continue

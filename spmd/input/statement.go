@@ -15,33 +15,34 @@ import (
 	"distaff/spmd/fault"
 )
 
-// Statement is a statement and what is said of its tensors, which fit each other.
+// Statement is a parsed statement with the properties of its tensors. They were checked against
+// each other.
 type Statement struct {
 	Stmt    *notation.Stmt
 	Norm    *notation.Normal
 	Result  string
-	Names   []string                 // every tensor, the result first
-	Orders  map[string]int           // modes of each
-	Formats map[string]format.Format // those that are given
-	Types   map[string]dtype.Type    // those that are given
-	Sizes   map[string][]int64       // of each tensor, those that are given; -1 for others
+	Names   []string                 // all tensors, the result first
+	Orders  map[string]int           // number of modes
+	Formats map[string]format.Format // the given formats
+	Types   map[string]dtype.Type    // the given types
+	Sizes   map[string][]int64       // the given sizes of each tensor; -1 if a size is not given
 
-	// Old is the operand's name under which the right side reads the result's old value,
-	// which it has from the result's input; "" where it does not.
+	// Old is the name of the operand that represents the result's old value on the right side. Its
+	// input is the result's input. It is "" if the right side does not read the old value.
 	Old string
-	// Inputs and UserSizes are those of Given, for Old too.
+	// Inputs and UserSizes are the fields of Given, extended by Old.
 	Inputs    map[string]Input
 	UserSizes map[string][]int64
-	// Machine, Placements and Schedule are those of Given, Placements of Old too.
+	// Machine, Placements and Schedule are the fields of Given; Placements is extended by Old.
 	Machine    *place.Machine
 	Placements map[string]place.Placement
 	Schedule   []string
 
 	memoryOf  func(tensor string) place.Memory
-	typeNotes []string // on types whose values are kept in other ones
+	typeNotes []string // messages on types whose values are stored in other types
 }
 
-// Memory is the memory that a tensor is placed in at a rank.
+// Memory returns the memory that a tensor is placed in at a rank.
 func (p *Statement) Memory(tensor string) place.Memory {
 	if p.memoryOf == nil {
 		return p.Placements[tensor].Memory()
@@ -52,23 +53,23 @@ func (p *Statement) Memory(tensor string) place.Memory {
 	return p.memoryOf(tensor)
 }
 
-// Given is a statement with what a job says of its tensors, by their names: see spmd.Job.
+// Given is a statement, and what a job says about its tensors, by their names; see spmd.Job.
 type Given struct {
 	Statement string
 	Formats   map[string]string
 	Types     map[string]string
-	Sizes     map[string][]int64 // of index variables, too
+	Sizes     map[string][]int64 // of tensors and of index variables
 	Inputs    map[string]Input
-	Partial   bool // a size of -1 is one that is not given
+	Partial   bool // a size of -1 means that it is not given
 
-	Machine    *place.Machine             // nil for one dimension with all ranks
-	Placements map[string]place.Placement // of tensors
+	Machine    *place.Machine             // nil means a line of all ranks
+	Placements map[string]place.Placement // by tensor
 	Schedule   []string                   // scheduling commands
-	// MemoryOf, if not nil, is the memory that a tensor lies in, whether Placements have it or not.
+	// MemoryOf returns the memory of a tensor, even if it has no placement. It may be nil.
 	MemoryOf func(tensor string) place.Memory
 }
 
-// Parse reads the statement and all that names its tensors. complete says that
+// Parse parses the statement and checks everything that names its tensors. If complete is true,
 // every operand must have an input.
 func (j *Given) Parse(complete bool) (*Statement, error) {
 	stmt, err := notation.Parse(j.Statement)
@@ -140,20 +141,22 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	return p, p.inputs(j, complete)
 }
 
-// withOld gives the operand old what is said of the result, whose old value it is.
+// withOld copies what is given for the result to the operand old, which represents the result's old
+// value.
 func (j *Given) withOld(old string, stmt *notation.Stmt) *Given {
 	result := stmt.LHS.Name
 	g := *j
-	g.Formats, g.Types, g.Sizes, g.Inputs = also(j.Formats, result, old), also(j.Types, result, old),
-		also(j.Sizes, result, old), also(j.Inputs, result, old)
-	g.Placements = also(j.Placements, result, old)
+	g.Formats, g.Types = copyValue(j.Formats, result, old), copyValue(j.Types, result, old)
+	g.Sizes, g.Inputs = copyValue(j.Sizes, result, old), copyValue(j.Inputs, result, old)
+	g.Placements = copyValue(j.Placements, result, old)
 	if !stmt.Accumulate {
 		delete(g.Inputs, result)
 	}
 	return &g
 }
 
-// placements checks that placements are of the statement's tensors, and fit them.
+// placements checks that placements name tensors of the statement and have the right number of
+// modes.
 func (p *Statement) placements() error {
 	for _, name := range sorted(p.Placements) {
 		flag := "-p=" + name + p.Placements[name].String()
@@ -170,8 +173,9 @@ func (p *Statement) placements() error {
 	return nil
 }
 
-// also is a map in which a second key has the value of a first, where there is one.
-func also[V any](m map[string]V, first, second string) map[string]V {
+// copyValue returns a copy of a map that has the value of key first under key second too, if there
+// is one.
+func copyValue[V any](m map[string]V, first, second string) map[string]V {
 	out := maps.Clone(m)
 	if v, ok := m[first]; ok {
 		out[second] = v
@@ -179,7 +183,7 @@ func also[V any](m map[string]V, first, second string) map[string]V {
 	return out
 }
 
-// sorted lists a map's keys in order, so that messages do not vary.
+// sorted returns a map's keys in order, so that messages are deterministic.
 func sorted[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
@@ -196,7 +200,8 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// Has refuses what is said of a tensor that the statement lacks.
+// Has returns an error if the statement has no tensor called name. what describes the property that
+// flag gives to the tensor, such as "format".
 func (p *Statement) Has(name, what, flag string) error {
 	if _, ok := p.Orders[name]; ok {
 		return nil
@@ -206,8 +211,8 @@ func (p *Statement) Has(name, what, flag string) error {
 			", a tensor that the statement lacks; its tensors are " + strings.Join(p.Names, ", ")}
 }
 
-// inputs checks that operands have one input each, where complete says that they
-// must, and that nothing else has.
+// inputs checks that operands have at most one input each, and exactly one if complete is true, and
+// that nothing else has an input.
 func (p *Statement) inputs(j *Given, complete bool) error {
 	for _, name := range sorted(j.Inputs) {
 		in := j.Inputs[name]
@@ -226,7 +231,8 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 		}
 		if kinds == 0 {
 			return fault.Commandf(
-				"the input of %s is empty: none of File, Generate, Scalar and Tensor is set, or the tensor is nil; want one", name)
+				"the input of %s is empty: none of File, Generate, Scalar and Tensor is set, "+
+					"or the tensor is nil; want one", name)
 		}
 		if kinds != 1 {
 			return fault.Commandf("the input of %s has %d of File, Generate, Scalar and Tensor; want one",
@@ -242,7 +248,9 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 		}
 		if name == p.Result && !p.Stmt.Accumulate {
 			return fault.Commandf(
-				"%s: got an input for the result %s, which = overwrites; %s += ... adds to it, and on the right side %[2]s is its old value", tcs.Printable(flag), name, p.Stmt.LHS)
+				"%s: got an input for the result %s, which = overwrites; "+
+					"%s += ... adds to it, and on the right side %[2]s is its old value",
+				tcs.Printable(flag), name, p.Stmt.LHS)
 		}
 	}
 	stdin := ""
@@ -266,7 +274,7 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 		name := missing[0]
 		if name == p.Old {
 			return fault.Commandf(
-				"%s stands on the right side for its old value, and has no input; give it with -i=%[1]s:FILE",
+				"%s on the right side is its old value, which has no input; give it with -i=%[1]s:FILE",
 				p.Result)
 		}
 		if p.Orders[name] == 0 {

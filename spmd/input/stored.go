@@ -20,10 +20,11 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// storedBlocks makes the blocks of a tensor that is cut along its storage order. Collective.
+// storedBlocks makes the blocks of a tensor that is cut along its storage order. Every rank must
+// call it.
 func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition,
 	name string) (map[plan.Block]*tcs.Tensor, error) {
-	if r.Sources[name].held == nil { // what loading sends is no part of a statement's traffic
+	if r.Sources[name].held == nil { // loading is not counted as traffic of the statement
 		c = c.Uncounted()
 	}
 	f, s := r.Formats[name], r.Sources[name]
@@ -40,10 +41,10 @@ func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition,
 		})
 }
 
-// Stored makes this rank's blocks of a tensor that is cut along its storage order. even makes the
-// tensor in even ranges of its outermost stored mode first, in which the ranks find where pieces
-// begin; the partition of g is then located. The entries go from there to where their pieces live.
-// Collective. The caller closes the blocks.
+// Stored makes this rank's blocks of a tensor that is cut along its storage order. First, even
+// makes blocks that are even ranges of the outermost stored mode. The ranks use them to find the
+// keys of the pieces, and Stored locates the partition of g. The entries are then sent to the
+// owners of their pieces. Every rank must call Stored. The caller closes the blocks.
 func Stored(e *env.Env, c comm.Comm, g *load.Target,
 	even func(*load.Target) (map[plan.Block]*tcs.Tensor, error)) (map[plan.Block]*tcs.Tensor, error) {
 	plain := Even(g, c.Size())
@@ -75,9 +76,9 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 	return own, nil
 }
 
-// StoredMoves tells travel what Stored sends from rank to rank, of a tensor that lies in other
-// blocks: to the even ranges, and from there. The partition of g is located. It is exact for a
-// dense tensor that has the format and type of g.
+// StoredMoves calls travel for each block that Stored sends from rank to rank, if the tensor is
+// stored in the blocks of from: to the even ranges, and from there to the pieces. The partition of
+// g must be located. The sizes are exact if the tensor is dense and has the format and type of g.
 func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, ranks int,
 	travel func(z plan.Size, from, to int)) (exact bool) {
 	plain, spec := Even(g, ranks), g.Spec
@@ -110,8 +111,8 @@ func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, r
 	return exact && !g.Partition.Guessed()
 }
 
-// Even is a tensor in even ranges of its outermost stored mode, one for each of so many ranks, of
-// levels that can be cut and put together.
+// Even returns a target with even ranges of the outermost stored mode, one for each rank. Its
+// levels are dense or compressed, so that they can be cut and joined.
 func Even(g *load.Target, ranks int) *load.Target {
 	even := *g
 	even.Spec.Kinds = strings.Map(func(k rune) rune {
@@ -124,8 +125,8 @@ func Even(g *load.Target, ranks int) *load.Target {
 	return &even
 }
 
-// Everywhere is a tensor that every rank has as a mapped file, stored as it is to be; nil for any
-// other.
+// Everywhere returns a tensor that every rank has as a mapped file in the required format and type,
+// or nil.
 func (r *Reader) Everywhere(name string) *tcs.Tensor {
 	s := r.Sources[name]
 	var t *tcs.Tensor
@@ -141,7 +142,8 @@ func (r *Reader) Everywhere(name string) *tcs.Tensor {
 	return t
 }
 
-// Lasting is Everywhere in memory that stays when the reader is closed. The caller closes it.
+// Lasting is Everywhere in memory that remains valid when the reader is closed. The caller closes
+// it.
 func (r *Reader) Lasting(name string) *tcs.Tensor {
 	if t := r.Everywhere(name); t != nil {
 		return t.Alias()
@@ -149,8 +151,8 @@ func (r *Reader) Lasting(name string) *tcs.Tensor {
 	return nil
 }
 
-// Keys are those between which ranges of a tensor's entries lie that o makes, where they can be
-// told before the tensor is loaded; else nil.
+// Keys returns the keys between the ranges that o makes of a tensor's entries, if they can be
+// computed before the tensor is loaded. Otherwise it returns nil.
 func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	if t := r.Everywhere(name); t != nil && load.Findable(t) {
 		return load.Keys(r.Env.Ctx, t, o)
@@ -159,7 +161,7 @@ func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	return keys, nil
 }
 
-// assembled makes the pieces of a partition of the even ranges of a tensor, which it takes over.
+// assembled makes the pieces of a partition from even ranges of a tensor. It closes parts.
 func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Partition,
 	parts map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	spec := from.Spec
@@ -179,7 +181,7 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 		Threads: e.Threads})
 }
 
-// shapeOf is that of blocks whose arrays are as wide as the widest at any rank.
+// shapeOf returns the shape of blocks whose arrays are as wide as the widest ones at any rank.
 func shapeOf(c comm.Comm, like transfer.Like, parts map[plan.Block]*tcs.Tensor) (*reduce.Shape,
 	error) {
 	n := len(like.Modes)

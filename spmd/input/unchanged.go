@@ -8,8 +8,8 @@ import (
 	"distaff/spmd/fault"
 )
 
-// find notes the source's file as it is before it is opened.
-func (s *Source) find() {
+// recordState records the state of the source's file before it is opened.
+func (s *Source) recordState() {
 	if text.Stdin(s.In.File) {
 		return
 	}
@@ -18,15 +18,15 @@ func (s *Source) find() {
 	}
 }
 
-// Unchanged refuses a result of files that were cut or written meanwhile: a
-// text file that ends earlier reads as another tensor.
+// Unchanged returns an error if an input file was written meanwhile: a text file that was
+// truncated, for example, is another tensor.
 func (r *Reader) Unchanged() error {
 	for _, name := range r.p.Names {
 		s := r.Sources[name]
 		if s == nil {
 			continue
 		}
-		if s.Tensor != nil { // a caller's may be of a file, too
+		if s.Tensor != nil { // a caller's tensor may be a mapped file too
 			if err := s.Tensor.Changed(); err != nil {
 				return err
 			}
@@ -37,9 +37,10 @@ func (r *Reader) Unchanged() error {
 	return nil
 }
 
-// changed is an error (exit 3) if the stream's file is another than was found.
-// One that was replaced as a whole, or removed, was read as it had been, unless
-// several ranks may have opened both.
+// changed returns an error with exit code 3 if the stream's file has changed since recordState. A
+// file that was replaced or removed was read as it was before. If there are several ranks (several
+// is true), a replaced file is an error too, because some ranks may have opened the old file and
+// some the new one.
 func (s *Source) changed(several bool) error {
 	if s.found == nil || s.Scalar != nil {
 		return nil

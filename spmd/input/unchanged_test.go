@@ -28,7 +28,7 @@ func TestChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &Source{In: Input{File: path}}
-		s.find()
+		s.recordState()
 		if err := k.do(path); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestChanged(t *testing.T) {
 		}
 	}
 	s := &Source{In: Input{File: "-.tns"}}
-	if s.find(); s.found != nil {
+	if s.recordState(); s.found != nil {
 		t.Error("standard input was looked for as a file")
 	}
 }

@@ -15,22 +15,22 @@ import (
 	"distaff/spmd/fault"
 )
 
-// A .tcs file is mapped, and another program may write it while leaves run. What a leaf then makes
-// of it has no meaning: it may fault, write anywhere that the process can, or never end. So the job
-// ends with the file's name as soon as that is seen: by a fault (package kernels catches it), by
-// the watch here, or before an output gets its name (Unchanged).
+// A .tcs file is mapped, and another program may write to it while leaves run. The leaf's behaviour
+// is then undefined: it may fault, write anywhere in the process, or never end. Therefore the job
+// ends with an error that names the file as soon as the change is detected: by a fault (package
+// kernels catches it), by the watch in this file, or before an output gets its name (Unchanged).
 
-// watchEvery is how often the input files are looked at while leaves run. stopEvery is how often a
-// leaf that could not be left is told again. endWithin is how long a job whose input has changed
-// may take to end in order; the process is ended then.
+// watchEvery is the interval between checks of the input files while leaves run. stopEvery is the
+// interval between requests to a leaf that could not be stopped. endWithin is the time that a job
+// with a changed input has to end in order, before the process is ended.
 const (
 	watchEvery = time.Second
 	stopEvery  = 20 * time.Millisecond
 	endWithin  = 10 * time.Second
 )
 
-// Watch looks at the job's input files once a second until stop is called. Where
-// one has changed it has every leaf left.
+// Watch checks the job's input files every second until stop is called. If a file has changed, it
+// stops every leaf.
 func (r *Reader) Watch() (stop func()) {
 	kernels.Arm()
 	files := r.mapped()
@@ -54,7 +54,7 @@ func (r *Reader) Watch() (stop func()) {
 					continue
 				}
 				told = true
-				r.ending.by(err)
+				r.ending.endAfter(err)
 				tick.Reset(stopEvery)
 			}
 			kernels.Stop()
@@ -66,7 +66,7 @@ func (r *Reader) Watch() (stop func()) {
 	}
 }
 
-// mapped lists the operands that are files, or a caller's tensors of files.
+// mapped lists the operands that are mapped files, including a caller's tensors.
 func (r *Reader) mapped() []*tcs.Tensor {
 	var list []*tcs.Tensor
 	for _, name := range r.p.Names {
@@ -77,7 +77,7 @@ func (r *Reader) mapped() []*tcs.Tensor {
 	return list
 }
 
-// changed is the error of the first file that is not as it was opened.
+// changed returns the error of the first file that was changed after it was opened.
 func changed(files []*tcs.Tensor) error {
 	for _, t := range files {
 		if err := t.Changed(); err != nil {
@@ -93,10 +93,10 @@ type ending struct {
 	timer *time.Timer
 }
 
-// by ends the process with an error's message and code where the job is not over after a
-// while: a leaf that was left may have harmed what the rest of the program needs, or holds
-// one of the C library's locks.
-func (e *ending) by(err error) {
+// endAfter ends the process with the message and exit code of err if the job is not over after
+// endWithin. A leaf that was stopped may have damaged memory that the rest of the program needs, or
+// may hold a lock of the C library.
+func (e *ending) endAfter(err error) {
 	e.once.Do(func() {
 		comm.OnExit(outfile.Cleanup)
 		e.timer = time.AfterFunc(endWithin, func() {
@@ -106,23 +106,22 @@ func (e *ending) by(err error) {
 	})
 }
 
-// End ends the process with an error's message and code, where the job that has it does not
-// end by itself after a while.
-func (r *Reader) End(err error) { r.ending.by(err) }
+// End ends the process with the message and exit code of err if the job does not end by itself
+// after a while.
+func (r *Reader) End(err error) { r.ending.endAfter(err) }
 
-// over is called when the job has come to its end.
-func (e *ending) over() {
+// cancel stops the timer. The job calls it at its end.
+func (e *ending) cancel() {
 	e.once.Do(func() {})
 	if e.timer != nil {
 		e.timer.Stop()
 	}
 }
 
-// Fault is what is wrong with the input files of a job in which something broke that a valid input
-// cannot break: one has changed, or one that was trusted is invalid. It is nil where nothing is
-// found.
+// Fault explains a failure that valid inputs cannot cause. It returns an error if an input file has
+// changed, or if a trusted input is invalid. Otherwise it returns nil.
 func (r *Reader) Fault() error {
-	// A reader may see what is written before the file's time says so.
+	// A reader may see changed data before the file's modification time changes.
 	for range 3 {
 		if err := r.Unchanged(); err != nil {
 			return err
@@ -147,9 +146,9 @@ func (r *Reader) Fault() error {
 	return nil
 }
 
-// Blame makes the failure of a job, a panic too, that of an input that changed
-// meanwhile, where one did: arrays that were checked and then overwritten break
-// what the code relies on. A panic of trusted input that is invalid is that input's.
+// Blame replaces the error or the panic of a job by the error of an input that changed meanwhile,
+// if there is one: arrays that were checked and then overwritten violate what the code assumes. A
+// panic is also replaced if a trusted input is invalid. Blame must be deferred.
 func (r *Reader) Blame(err *error) {
 	if v := recover(); v != nil {
 		broken := r.Fault()

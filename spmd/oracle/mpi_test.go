@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	kernels.Poisoned.Store(true)
 	// of some cases' gathered rows ranks have one array, of smaller ones each its own
-	exec.CommonLeast.Store(40)
+	exec.MinCommon.Store(40)
 	if what := os.Getenv(rankVar); what != "" {
 		os.Exit(oracleRank(what))
 	}
