@@ -1,5 +1,5 @@
-// Package bridge turns types and formats of the compiler into those of files, and back:
-// the two know nothing of each other.
+// Package bridge converts types and formats between the compiler (codegen) and files (io), because
+// neither of them imports the other.
 package bridge
 
 import (
@@ -20,13 +20,13 @@ var irTypes = map[dtype.Type]ir.Type{
 	dtype.Float64: ir.Float64, dtype.Complex64: ir.Complex64, dtype.Complex128: ir.Complex128,
 }
 
-// TCS is a type as files have it; Invalid for none.
+// TCS returns a type as files name it. It returns tcs.Invalid for dtype.None.
 func TCS(t dtype.Type) tcs.Type { return tcsTypes[t] }
 
-// IR is a type as leaves have it.
+// IR returns a type as leaves name it.
 func IR(t dtype.Type) ir.Type { return irTypes[t] }
 
-// Type is a file's type as statements have it.
+// Type returns a file's type as statements name it.
 func Type(t tcs.Type) dtype.Type {
 	for d, x := range tcsTypes {
 		if x == t {
@@ -36,12 +36,12 @@ func Type(t tcs.Type) dtype.Type {
 	panic("BUG: bridge: a tensor of an unknown type")
 }
 
-// Format is a stored tensor's format.
+// Format returns the format of a stored tensor.
 func Format(t *tcs.Tensor) format.Format {
 	return FormatOf(t.Format())
 }
 
-// FormatOf is the format of these level kinds and modes.
+// FormatOf returns the format with these level kinds, whose level l stores mode order[l].
 func FormatOf(kinds string, order []int) format.Format {
 	f := format.Format{Order: order}
 	for _, k := range []byte(kinds) {

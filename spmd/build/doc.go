@@ -1,6 +1,6 @@
-// Package build makes the leaves of a job that runs on several ranks, and has the C
-// compiler run outside of processes that must not start any.
+// Package build makes the leaves of a job that runs on several ranks. It also runs the C compiler
+// in a child process, because some processes must not start others.
 //
-//	share.go   one compilation a kind of CPU: a kernels.Backend over another one
+//	share.go   one compilation for each kind of CPU: a kernels.Backend on top of another one
 //	server.go  a child of this program that runs the compiler
 package build

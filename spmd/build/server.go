@@ -15,25 +15,26 @@ import (
 	"distaff/kernels/cc"
 )
 
-// The C compiler runs in a child of this program: this same program, which runs the
-// compiler when it is asked to, over pipes. When the pipes end it stops the compiler with all that
-// that has started, so that a job that is killed leaves nothing running. And an MPI may forbid that
-// a process forks once it is open, and hangs or harms data where it does: a rank that may
-// have to compile starts the child before.
+// The C compiler runs in a child of this process. The child executes the same program, which
+// receives requests to compile over a pipe. There are two reasons. First, when the pipe is closed,
+// the child stops the compiler and all processes that the compiler started, so that a killed job
+// leaves nothing running. Second, an MPI may forbid a process to fork after MPI_Init: the process
+// may hang, or its data may be damaged. A rank that may have to compile therefore starts the child
+// before.
 
 // serverVar is set in the environment of the child.
 const serverVar = "DISTAFF_COMPILE_SERVER"
 
-// serves tells that main called Serve, so that a child of this program would serve.
+// serves says that main has called Serve, so that a child of this program would serve.
 var serves bool
 
 type compileReply struct {
 	Said, Err string
 	Failed    bool
-	Unstarted bool // Err is a cc.StartError's Why
+	Unstarted bool // Err is the Why of a cc.StartError
 }
 
-// Serve is for the beginning of main: see spmd.ServeCompiler.
+// Serve must be called at the beginning of main; see spmd.ServeCompiler.
 func Serve() {
 	if os.Getenv(serverVar) == "" {
 		serves = true
@@ -44,14 +45,14 @@ func Serve() {
 	os.Exit(0)
 }
 
-// serveCompiles answers requests until they end; a compiler that still runs then is stopped.
+// serveCompiles answers requests until their stream ends. It then stops a running compiler.
 func serveCompiles(in io.Reader, out io.Writer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	requests := make(chan cc.Command)
 	go func() {
 		defer close(requests)
-		defer cancel() // the job is gone
+		defer cancel() // the job has ended
 		for d := gob.NewDecoder(in); ; {
 			var q cc.Command
 			if d.Decode(&q) != nil {
@@ -79,19 +80,20 @@ func serveCompiles(in io.Reader, out io.Writer) {
 	}
 }
 
-// Server is the parent's end of a child that compiles.
+// Server is the parent's end of the connection to a child that compiles.
 type Server struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
-	// said is what the child wrote to standard error, which is read once it has ended.
+	// said is the standard error output of the child. It may be read only after the child has
+	// ended.
 	said *bytes.Buffer
 
-	mu  sync.Mutex // one request at a time
+	mu  sync.Mutex // serializes requests
 	enc *gob.Encoder
 	dec *gob.Decoder
 }
 
-// Start starts the child; nil where this program cannot serve.
+// Start starts the child. It returns nil if this program cannot serve.
 func Start() (*Server, error) {
 	if !serves {
 		return nil, nil
@@ -104,7 +106,8 @@ func Start() (*Server, error) {
 	s.cmd.Stderr = s.said
 	s.cmd.Args[0] = os.Args[0]
 	s.cmd.Env = append(os.Environ(), serverVar+"=1")
-	// A signal to this process's group is not for the child, which has to outlive this process.
+	// A signal to this process's group must not reach the child, which must live longer than this
+	// process.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -120,11 +123,11 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// Run is cc.Config.Run in the child.
+// Run implements cc.Config.Run by a request to the child.
 func (s *Server) Run(ctx context.Context, c cc.Command) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { s.in.Close() }) // the child stops the compiler
+	stop := context.AfterFunc(ctx, func() { s.in.Close() }) // the child then stops the compiler
 	defer stop()
 	err := s.enc.Encode(c)
 	var a compileReply
@@ -143,8 +146,8 @@ func (s *Server) Run(ctx context.Context, c cc.Command) (string, error) {
 	return a.Said, nil
 }
 
-// gone returns why the child does not answer: the first line of what it said as it ended, or else
-// how its pipes failed.
+// gone returns an error that explains why the child does not answer: the first line of its output,
+// or otherwise the failure of the pipe.
 func (s *Server) gone(err error) error {
 	why := err.Error()
 	if s.cmd != nil {
@@ -162,10 +165,11 @@ func (s *Server) gone(err error) error {
 // Close ends the child.
 func (s *Server) Close() {
 	s.in.Close()
-	s.cmd.Wait() // its code tells nothing
+	s.cmd.Wait() // the exit code has no meaning
 }
 
-// Aside is cc.Config.Run in a child of its own, and in this process where it cannot serve.
+// Aside implements cc.Config.Run in a new child. If this program cannot serve, it compiles in this
+// process.
 func Aside(ctx context.Context, c cc.Command) (string, error) {
 	s, err := Start()
 	if err != nil || s == nil {
@@ -181,7 +185,7 @@ type Pool struct {
 	free    chan *Server
 }
 
-// StartPool starts n children; nil where this program cannot serve.
+// StartPool starts n children. It returns nil if this program cannot serve.
 func StartPool(n int) (*Pool, error) {
 	p := &Pool{free: make(chan *Server, n)}
 	for range n {
@@ -196,7 +200,7 @@ func StartPool(n int) (*Pool, error) {
 	return p, nil
 }
 
-// Run is cc.Config.Run in a child that is free, which it waits for.
+// Run implements cc.Config.Run in a free child. If all are busy, it waits.
 func (p *Pool) Run(ctx context.Context, c cc.Command) (string, error) {
 	select {
 	case <-ctx.Done():

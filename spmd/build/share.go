@@ -12,10 +12,10 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Shared is a Backend over all ranks of c, on which b makes leaves: the lowest rank of each
-// Kind makes a leaf's object, and its bytes go to the others of that kind. So there is one
-// compilation a job, however many nodes share no cache. Build is collective; its leaf is made
-// at every rank, or at none.
+// Shared returns a Backend for all ranks of c that makes leaves with b. The lowest rank of each
+// Kind makes the object of a leaf, and sends its bytes to the other ranks of this Kind. A job
+// therefore compiles a leaf once for each Kind, even if its nodes do not share a cache. Every rank
+// must call Build. It makes the leaf at every rank, or at none.
 func Shared(c comm.Comm, b kernels.Portable) kernels.Backend {
 	return &shared{b, c.Uncounted()}
 }
@@ -35,8 +35,8 @@ func (s *shared) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, erro
 	}
 	mine := int64(h.Sum64())
 	var object []byte
-	// Where no one of a kind has a compiler, each of that kind looks for what it has:
-	// alone, if it is one of them, and somewhere, if there are any.
+	// If the compiling rank of a kind has no compiler, all ranks of this kind look in their own
+	// caches. alone says that this rank is one of them, and somewhere that such ranks exist.
 	alone, somewhere := false, false
 	for root, kind := range kinds {
 		if slices.Index(kinds, kind) != root {
@@ -75,7 +75,7 @@ func (s *shared) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, erro
 	if !somewhere || err != nil && !errors.Is(err, kernels.ErrNoCompiler) {
 		return leaf, err
 	}
-	// Leaves that differ may not combine: all ranks have this one, or none.
+	// Different leaves may compute different bits: all ranks must have this leaf, or none.
 	lacks := []int64{0}
 	if err != nil {
 		lacks[0] = 1

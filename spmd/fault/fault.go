@@ -1,4 +1,4 @@
-// Package fault makes the errors of jobs, and the words that they have in common.
+// Package fault makes the errors of jobs, and formats the terms that their messages share.
 package fault
 
 import (
@@ -10,7 +10,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// Error is a failure of a job, with the exit code that it asks for (SPEC, Errors).
+// Error is a failure of a job with its exit code (SPEC, Errors).
 type Error struct {
 	Exit int
 	Msg  string
@@ -18,30 +18,30 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Msg }
 
-// ExitCode is the process's exit code for this error.
+// ExitCode returns the exit code of the process for this error.
 func (e *Error) ExitCode() int { return e.Exit }
 
-// Commandf is a mistake in what a job was told.
+// Commandf returns an error for a mistake in a command or a job.
 func Commandf(format string, args ...any) error {
 	return &Error{diag.ExitCommand, diag.Sprintf(format, args...)}
 }
 
-// Dataf is a mistake in what a job was given to read.
+// Dataf returns an error for a mistake in input data.
 func Dataf(format string, args ...any) error {
 	return &Error{diag.ExitData, diag.Sprintf(format, args...)}
 }
 
-// Memoryf is a memory limit that would be passed.
+// Memoryf returns an error for a memory limit that would be exceeded.
 func Memoryf(format string, args ...any) error {
 	return &Error{diag.ExitMemory, diag.Sprintf(format, args...)}
 }
 
-// Runf is any other failure.
+// Runf returns an error for any other failure.
 func Runf(format string, args ...any) error {
 	return &Error{diag.ExitRun, diag.Sprintf(format, args...)}
 }
 
-// Sizes is "3x4x5", or "scalar".
+// Sizes formats sizes as "3x4x5", or as "scalar".
 func Sizes(dims []int64) string {
 	if len(dims) == 0 {
 		return "scalar"
@@ -49,7 +49,7 @@ func Sizes(dims []int64) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "x")
 }
 
-// Format is a format as flags have it, or "a scalar".
+// Format formats a tensor format as flags do, or as "a scalar".
 func Format(f format.Format) string {
 	if len(f.Levels) == 0 {
 		return "a scalar"
@@ -57,7 +57,7 @@ func Format(f format.Format) string {
 	return f.String()
 }
 
-// Bytes prints a count of bytes that may pass 64 bits.
+// Bytes formats a number of bytes that may exceed 64 bits.
 func Bytes(b float64) string {
 	if b < 1<<62 {
 		return tcs.Size(int64(b))

@@ -5,13 +5,13 @@ import (
 	"distaff/spmd/check"
 )
 
-// Snapshot is what a statement read in one run, and what it wrote, whole at rank 0.
+// Snapshot holds the operands and the result of one run of a statement, as whole tensors at rank 0.
 type Snapshot struct {
 	operands map[string]*tcs.Tensor
 	result   *tcs.Tensor
 }
 
-// Close gives the tensors back.
+// Close releases the tensors.
 func (n *Snapshot) Close() {
 	for _, t := range n.operands {
 		t.Close()
@@ -21,10 +21,10 @@ func (n *Snapshot) Close() {
 	}
 }
 
-// Before is what a run of the statement will read. Of a program with Options.Fresh, nothing
-// writes over it. Collective.
+// Before returns a snapshot of the tensors that a run of the statement will read. If the program
+// has Options.Fresh, the run does not overwrite them. Every rank must call it.
 func (s *Statement) Before() (*Snapshot, error) {
-	if err := s.ready(); err != nil { // what it reads is settled
+	if err := s.ready(); err != nil { // brings the operands up to date
 		return nil, err
 	}
 	n := &Snapshot{operands: map[string]*tcs.Tensor{}}
@@ -41,14 +41,14 @@ func (s *Statement) Before() (*Snapshot, error) {
 	return n, nil
 }
 
-// After adds what the run wrote. Collective.
+// After adds the result of the run to the snapshot. Every rank must call it.
 func (s *Statement) After(n *Snapshot) (err error) {
 	n.result, err = s.p.Tensor(s.parsed.Result)
 	return err
 }
 
-// Compare compares a run with the reference evaluator, at rank 0: what was compared, in
-// words, and a difference.
+// Compare compares a run with the reference evaluator, at rank 0. It returns a description of the
+// comparison, and the first difference or nil.
 func (s *Statement) Compare(n *Snapshot) (said string, d *check.Difference, err error) {
 	if n.result == nil {
 		return "", nil, nil

@@ -1,18 +1,18 @@
-// Package program keeps tensors in memory, over the ranks, and statements over them that are
-// prepared once: parsed, planned, compiled, their operands' blocks at their ranks. Running one
-// again opens no file and compiles nothing.
+// Package program stores tensors in memory, distributed over the ranks, and statements that are
+// prepared once. A prepared statement is parsed, planned and compiled, and the blocks of its
+// operands are at the ranks that need them. Running it again opens no file and compiles nothing.
 //
-// Every rank has a Program, and makes the same calls in the same order: those that are
-// collective say so.
+// Every rank has a Program. All ranks must make the same calls in the same order, at least of the
+// methods that every rank must call.
 //
 // # Files
 //
 //	program.go    Program: its tensors by name
-//	tensor.go     one tensor, and where it lies
-//	statement.go  Statement: prepared, run, prepared again where a tensor no longer fits
-//	result.go     what becomes of a result
-//	check.go      a run against the reference evaluator
-//	read.go       values, whole tensors and files of what a program holds
+//	tensor.go     one tensor, and where its values are
+//	statement.go  Statement: it is prepared, run, and prepared again if a tensor no longer fits
+//	result.go     results of statements, and new placements of tensors
+//	check.go      comparison of a run with the reference evaluator
+//	read.go       values, whole tensors and files of a program's tensors
 package program
 
 import (
@@ -33,68 +33,69 @@ import (
 	"distaff/spmd/output"
 )
 
-// Options are how all statements of a program are prepared and run; see spmd.Options.
+// Options determine how all statements of a program are prepared and run; see spmd.Options.
 type Options struct {
 	Seed        int64
-	MemoryLimit int64 // that is given, 0 for none
+	MemoryLimit int64 // the given limit; 0 if none is given
 	TrustInput  bool
 	Write       string
-	Verify      bool // the compiler checks what its passes make
-	Fresh       bool // results are never written over what their names held
+	Verify      bool // the compiler checks the output of its passes
+	Fresh       bool // results never overwrite the old values of their tensors
 }
 
-// Program is one rank's part of a program. Its methods are for one goroutine.
+// Program is one rank's part of a program. Only one goroutine may use it.
 type Program struct {
 	env        *env.Env
 	o          Options
 	tensors    map[string]*tensor
 	statements map[*Statement]bool
-	done       map[string]*Statement // of Do, by text
+	done       map[string]*Statement // statements of Do, by text
 	versions   int64
-	ended      error // nothing runs any more
+	ended      error // the error that ended the program; nil while it can run
 	spent      Spent
 }
 
-// Spent is the time that a rank has taken beside runs of statements, all so far.
+// Spent is the total time of a rank so far that is not spent in runs of statements.
 type Spent struct {
-	// reading, and bringing tensors to where statements want them as they are prepared
+	// reading tensors, and moving them to the ranks that need them while statements are prepared
 	Load    time.Duration
 	Compile time.Duration
 }
 
-// Spent is the time that this rank has taken beside runs of statements.
+// Spent returns the total time of this rank so far that was not spent in runs of statements.
 func (p *Program) Spent() Spent { return p.spent }
 
-// since adds the time from at on to one of what is spent, and returns the time it is now.
+// since adds the time since at to *to, and returns the current time.
 func since(at time.Time, to *time.Duration) time.Time {
 	now := time.Now()
 	*to += now.Sub(at)
 	return now
 }
 
-// New is a program without tensors. The caller closes it, and then e.
+// New returns a program without tensors. The caller closes it, and then e.
 func New(e *env.Env, o Options) *Program {
 	return &Program{env: e, o: o, tensors: map[string]*tensor{}, statements: map[*Statement]bool{},
 		done: map[string]*Statement{}}
 }
 
-// Rank is this rank's number, from 0, and Ranks how many there are.
+// Rank returns this rank's number, from 0. Ranks returns the number of ranks.
 func (p *Program) Rank() int  { return p.env.Comm.Rank() }
 func (p *Program) Ranks() int { return p.env.Comm.Size() }
 
-// MemoryLimit is the bytes that a rank may take, as they were given; 0 where nothing was said.
+// MemoryLimit returns the given memory limit of a rank in bytes, or 0 if none is given.
 func (p *Program) MemoryLimit() int64 { return p.o.MemoryLimit }
 
-// Context is the program's: it ends with that of Start, or when a rank fails.
+// Context returns the context of the program. It ends with the context of Start, or when a rank
+// fails.
 func (p *Program) Context() context.Context { return p.env.Ctx }
 
-// Ahead compiles leaves on other threads, before statements ask for them: see env.Env.Ahead.
+// Ahead compiles leaves on other threads before statements need them; see env.Env.Ahead.
 func (p *Program) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
 	err error) {
 	return p.env.Ahead(units)
 }
 
-// Close gives back the memory of all tensors and statements.
+// Close releases the memory of all tensors and statements.
 func (p *Program) Close() {
 	for s := range p.statements {
 		s.close()
@@ -105,32 +106,36 @@ func (p *Program) Close() {
 	p.statements, p.tensors = nil, nil
 }
 
-// Storage is how a tensor is stored, as -f, -t and -d say it. The zero value leaves all to
-// where it comes from.
+// Storage describes how a tensor is stored, in the words of -f, -t and -d. The zero value leaves
+// everything to the tensor's input.
 type Storage struct {
-	Format string  // "ds", "ss:1,0"
-	Type   string  // "float32"
-	Sizes  []int64 // of its modes; -1 for one that is not given; of a scalar, none, but not nil
-	// SizesFrom says for messages what gave each of Sizes, "" for what is not known. It may be nil.
+	Format string // "ds", "ss:1,0"
+	Type   string // "float32"
+	// by mode; -1 if a size is not given; a scalar has an empty slice that is not nil
+	Sizes []int64
+	// SizesFrom lists the source of each of Sizes for messages, or "" if it is unknown. It may be
+	// nil.
 	SizesFrom []string
 }
 
-// Set gives the name a tensor, in the place of the one that it had. Files are opened, and generated
-// data is made, when a statement first reads it. A tensor in memory must be the same at every rank.
-// Memory of the caller's is read and not written, and stays as it is, values too, as long as the
-// name has it: to change values, set the tensor again, which compiles nothing.
+// Set assigns a tensor to a name and replaces the old one. Files are opened, and data are
+// generated, when a statement first reads the tensor. A tensor in memory must be the same at every
+// rank. The program only reads its memory. The caller must not change the memory or the values
+// while the name has the tensor. To change values, the caller sets the tensor again, which compiles
+// nothing.
 func (p *Program) Set(name string, in input.Input, how Storage) error {
-	if err := p.may(); err != nil {
+	if err := p.usable(); err != nil {
 		return err
 	}
 	if !notation.IsName(name) {
 		return fault.Commandf(
-			"got %q for a tensor's name, want a letter, and letters, digits and _ behind it",
+			"got %q for a tensor's name, want a letter, and letters, digits and _ after it",
 			tcs.Printable(name))
 	}
 	if in.File == "" && in.Generate == "" && in.Scalar == nil && in.Tensor == nil {
 		return fault.Commandf(
-			"the input of %s is empty: none of File, Generate, Scalar and Tensor is set, or the tensor is nil; want one (Declare is for what statements write)", name)
+			"the input of %s is empty: none of File, Generate, Scalar and Tensor is set, "+
+				"or the tensor is nil; want one (Declare is for what statements write)", name)
 	}
 	t, err := p.newTensor(name, in, how)
 	if err != nil {
@@ -140,14 +145,14 @@ func (p *Program) Set(name string, in input.Input, how Storage) error {
 	return nil
 }
 
-// Declare says how the tensor that statements will write is stored.
+// Declare sets how a tensor that statements will write is stored.
 func (p *Program) Declare(name string, how Storage) error {
-	if err := p.may(); err != nil {
+	if err := p.usable(); err != nil {
 		return err
 	}
 	if !notation.IsName(name) {
 		return fault.Commandf(
-			"got %q for a tensor's name, want a letter, and letters, digits and _ behind it",
+			"got %q for a tensor's name, want a letter, and letters, digits and _ after it",
 			tcs.Printable(name))
 	}
 	t, err := p.newTensor(name, input.Input{}, how)
@@ -158,7 +163,7 @@ func (p *Program) Declare(name string, how Storage) error {
 	return nil
 }
 
-// Drop forgets a tensor, and gives its memory back.
+// Drop removes a tensor and releases its memory.
 func (p *Program) Drop(name string) {
 	if t := p.tensors[name]; t != nil {
 		p.release(name)
@@ -167,24 +172,24 @@ func (p *Program) Drop(name string) {
 	}
 }
 
-// put gives the name a tensor.
+// put assigns a tensor to a name.
 func (p *Program) put(name string, t *tensor) {
 	p.Drop(name)
 	p.tensors[name] = t
 }
 
-// release has statements let go of a tensor's memory.
+// release makes statements release the memory of a tensor.
 func (p *Program) release(name string) {
 	for s := range p.statements {
 		s.release(name)
 	}
 }
 
-// Names lists the tensors that have a value, in order.
+// Names returns the names of the tensors that have a value, in order.
 func (p *Program) Names() []string {
 	var list []string
 	for name, t := range p.tensors {
-		if t.valued() {
+		if t.hasValue() {
 			list = append(list, name)
 		}
 	}
@@ -192,14 +197,14 @@ func (p *Program) Names() []string {
 	return list
 }
 
-// version is a new number for what a tensor holds.
+// version returns a new version number for a tensor's values.
 func (p *Program) version() int64 {
 	p.versions++
 	return p.versions
 }
 
-// may is an error where nothing can run any more.
-func (p *Program) may() error {
+// usable returns an error if the program can no longer run anything.
+func (p *Program) usable() error {
 	if p.ended != nil {
 		return fmt.Errorf("the program has ended: %w", p.ended)
 	}
@@ -209,12 +214,12 @@ func (p *Program) may() error {
 	return context.Cause(p.env.Ctx)
 }
 
-// Locate has errors say where they arose, by f, before other ranks are told of them; nil for no
-// more.
+// Locate sets a function that adds this rank's position to errors before other ranks receive them.
+// nil removes the function.
 func (p *Program) Locate(f func(error) error) { p.env.Locate = f }
 
-// failed ends a program of several ranks with an error of what they do together: the other
-// ranks stop too. A program of one rank goes on.
+// failed handles an error of an operation that all ranks perform together. If there are several
+// ranks, it ends the program at all ranks. A program of one rank continues. It returns the error.
 func (p *Program) failed(err error) error {
 	err = p.env.Located(err)
 	if p.env.Comm.Size() > 1 && p.ended == nil {
@@ -224,31 +229,32 @@ func (p *Program) failed(err error) error {
 	return err
 }
 
-// tensor is the tensor of a name that has a value.
+// tensor returns the tensor of a name. It returns an error if it has no value.
 func (p *Program) tensor(name string) (*tensor, error) {
 	t := p.tensors[name]
 	switch {
 	case t == nil:
 		known := "none has a value yet"
 		if list := p.Names(); len(list) > 0 {
-			known = "those that have one: " + strings.Join(list, ", ")
+			known = "tensors with a value: " + strings.Join(list, ", ")
 		}
 		return nil, fault.Commandf("%s has no value; %s", tcs.Printable(name), known)
 	case t.broken != "":
 		return nil, fault.Commandf("%s has no value: %s failed while it wrote it", name, t.broken)
-	case !t.valued():
+	case !t.hasValue():
 		return nil, fault.Commandf("%s has no value: nothing was assigned to it, and it has no input",
 			name)
 	}
 	return t, nil
 }
 
-// result is a tensor over the ranks as files and rank 0 want it.
+// result returns a distributed tensor in the form that package output needs.
 func (p *Program) result(t *tensor) *output.Result {
 	return t.result(p.env)
 }
 
-// Shared sets a value at every rank to what rank 0 finds. Collective.
+// Shared sets *value at every rank to the value that find stores in it at rank 0. Every rank must
+// call it.
 func Shared[T any](p *Program, value *T, find func() error) error {
 	if p.env.Root() {
 		if err := find(); err != nil {

@@ -15,9 +15,9 @@ import (
 	"distaff/spmd/store"
 )
 
-// held is a tensor that lies in memory, whose blocks are read outside of a statement's run, by
-// other ranks perhaps.
-func (p *Program) held(name string) (*tensor, error) {
+// lentTensor returns a tensor in memory whose blocks are read outside of a run of a statement,
+// perhaps by other ranks.
+func (p *Program) lentTensor(name string) (*tensor, error) {
 	t, err := p.inMemory(name)
 	if err == nil {
 		t.lent = true
@@ -25,9 +25,9 @@ func (p *Program) held(name string) (*tensor, error) {
 	return t, err
 }
 
-// inMemory is a tensor that lies in memory.
+// inMemory returns a tensor whose values are in memory.
 func (p *Program) inMemory(name string) (*tensor, error) {
-	if err := p.may(); err != nil {
+	if err := p.usable(); err != nil {
 		return nil, err
 	}
 	t, err := p.tensor(name)
@@ -45,8 +45,8 @@ func (p *Program) inMemory(name string) (*tensor, error) {
 	return t, nil
 }
 
-// fetch loads a tensor that no statement has read, to where a block schedule of Loading cuts it;
-// nil for the default one.
+// fetch loads a tensor that no statement has read. blocks is a block schedule of the statement that
+// Loading returns; nil selects the default one.
 func (p *Program) fetch(t *tensor, blocks *place.BlockSpec) error {
 	order, err := t.order()
 	if err != nil {
@@ -58,8 +58,8 @@ func (p *Program) fetch(t *tensor, blocks *place.BlockSpec) error {
 	return s.prepare()
 }
 
-// Loading is a statement that reads a tensor, and its index variables, one a mode. Its result is
-// none of the tensors that are taken.
+// Loading returns a statement that reads a tensor, and the index variables of its modes. taken
+// reports whether a name is in use; the result of the statement has a name that is not.
 func Loading(name string, order int, taken func(name string) bool) (statement string,
 	vars []string) {
 	for k := range order {
@@ -72,8 +72,8 @@ func Loading(name string, order int, taken func(name string) bool) (statement st
 	return sum + " = " + name + "(" + strings.Join(vars, ",") + ")", vars
 }
 
-// Evenly is the block schedule of Loading that cuts one of its variables evenly over the ranks,
-// or, where mode is -1, brings all to rank 0.
+// Evenly returns a block schedule for Loading's statement that cuts one mode evenly over the ranks.
+// If mode is -1, rank 0 has the whole tensor. vars holds the variables of the modes.
 func Evenly(vars []string, mode, ranks int) *place.BlockSpec {
 	switch {
 	case len(vars) == 0:
@@ -86,7 +86,7 @@ func Evenly(vars []string, mode, ranks int) *place.BlockSpec {
 		Extend: []string{v}, Map: []string{v}}
 }
 
-// order is the number of modes of a tensor that is not held.
+// order returns the number of modes of a tensor that is not loaded.
 func (t *tensor) order() (int, error) {
 	switch {
 	case t.how.Sizes != nil: // a scalar has none
@@ -98,10 +98,11 @@ func (t *tensor) order() (int, error) {
 		return len(letters), nil
 	}
 	return 0, fault.Commandf(
-		"%s: no statement has read it yet, and neither its sizes nor its format say how many modes it has", t.name)
+		"%s: no statement has read it yet, and neither its sizes nor its format "+
+			"say how many modes it has", t.name)
 }
 
-// Value is the value of a scalar, at every rank. Collective.
+// Value returns the value of a scalar at every rank. Every rank must call it.
 func (p *Program) Value(name string) (tcs.Value, error) {
 	t, err := p.inMemory(name)
 	if err != nil {
@@ -134,11 +135,11 @@ func (p *Program) Value(name string) (tcs.Value, error) {
 	return tcs.Value{Type: b.Type, I: number[0], C: complex(parts[0], parts[1])}, nil
 }
 
-// Tensor is the whole tensor at rank 0, nil at other ranks. The caller closes it. On one rank
-// it lies over the program's memory: a statement that writes the tensor later may change its
-// values. Collective.
+// Tensor returns the whole tensor at rank 0, and nil at other ranks. The caller closes it. With one
+// rank it is a view of the program's memory, so that a later statement that writes the tensor may
+// change its values. Every rank must call it.
 func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
-	t, err := p.held(name)
+	t, err := p.lentTensor(name)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 	return whole, nil
 }
 
-// loosen notes that the caller comes to have a tensor's memory, whose values he may change.
+// loosen records that the caller has the memory of a tensor and may change its values.
 func (p *Program) loosen(t *tensor) {
 	t.held.Loose = true
 	t.forget()
@@ -166,17 +167,19 @@ func (p *Program) loosen(t *tensor) {
 	}
 }
 
-// Traffic is what this rank has sent and received so far of what statements compute, and of what
-// moves between them.
+// Traffic returns what this rank has sent and received so far during the runs of statements and
+// between them.
 func (p *Program) Traffic() comm.Counters { return p.env.Comm.Counters() }
 
-// Statistics are the ranks', as a job's are: their traffic, which is that in parts or, without
-// any, all so far, and the most memory that each has taken. At rank 0; nil elsewhere. Collective.
+// Statistics returns the statistics of all ranks at rank 0, and nil at other ranks: the traffic and
+// the peak memory of each rank. The traffic is the sum of parts, or all traffic so far if there are
+// no parts. Every rank must call it.
 func (p *Program) Statistics(parts ...comm.Counters) ([]stats.Rank, error) {
 	return p.StatisticsWith(stats.Rank{}, parts...)
 }
 
-// StatisticsWith is Statistics with what else this rank tells of itself. Collective.
+// StatisticsWith is Statistics with further statistics of this rank in mine. Every rank must call
+// it.
 func (p *Program) StatisticsWith(mine stats.Rank, parts ...comm.Counters) ([]stats.Rank, error) {
 	all := p.Traffic()
 	if parts != nil {
@@ -191,15 +194,16 @@ func (p *Program) StatisticsWith(mine stats.Rank, parts ...comm.Counters) ([]sta
 	return stats.Gather(p.env.Comm.Uncounted(), mine)
 }
 
-// Tmp is the folder for temporary files.
+// Tmp returns the folder for temporary files.
 func (p *Program) Tmp() string { return p.env.Tmp }
 
-// Threads is the number of threads of a rank.
+// Threads returns the number of threads of a rank.
 func (p *Program) Threads() int { return p.env.Threads }
 
-// Summary is a line about a tensor, as run prints it, at rank 0. Collective.
+// Summary returns a line about a tensor at rank 0, as the command run prints it. Every rank must
+// call it.
 func (p *Program) Summary(name string) (string, error) {
-	t, err := p.held(name)
+	t, err := p.lentTensor(name)
 	if err != nil {
 		return "", err
 	}
@@ -210,12 +214,13 @@ func (p *Program) Summary(name string) (string, error) {
 	return line, nil
 }
 
-// Write writes tensors to files, by their extensions, which all appear together and whole, or
-// none does. Collective.
+// Write writes tensors to files in the formats of their extensions. Either all files appear
+// completely, or none does. Every rank must call it.
 func (p *Program) Write(list ...output.Output) error { return p.WriteWith("", nil, list...) }
 
-// WriteWith is Write with one more file, of what stats gives rank 0 when the tensors are on
-// disk; it is called at every rank. No file where its name is "". Collective.
+// WriteWith is Write with one more file, called name. Its contents are the result of stats at rank
+// 0. stats is called at every rank after the tensors were written. If name is "", it writes no
+// such file. Every rank must call WriteWith.
 func (p *Program) WriteWith(name string, stats func() ([]byte, error),
 	list ...output.Output) (err error) {
 	if p.env.Root() {
@@ -228,7 +233,7 @@ func (p *Program) WriteWith(name string, stats func() ([]byte, error),
 		}
 	}
 	for _, o := range list {
-		t, err := p.held(o.Tensor)
+		t, err := p.lentTensor(o.Tensor)
 		if err != nil {
 			return err
 		}
@@ -262,7 +267,7 @@ func (p *Program) WriteWith(name string, stats func() ([]byte, error),
 			return p.failed(err)
 		}
 	}
-	for s := range p.statements { // what was read is what was there
+	for s := range p.statements { // refuse the files if an input changed after it was read
 		if s.reader != nil {
 			if err := s.reader.Unchanged(); err != nil {
 				return p.failed(err)

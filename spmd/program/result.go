@@ -16,7 +16,7 @@ import (
 	"distaff/spmd/store"
 )
 
-// compute runs the statement, and gives the result's name what it makes.
+// compute runs the statement and assigns the result to its name.
 func (s *Statement) compute() error {
 	p := s.p
 	name := s.parsed.Result
@@ -59,8 +59,8 @@ func (s *Statement) compute() error {
 	return nil
 }
 
-// computeWhole runs a statement on whole tensors, over the result's own memory where it
-// can.
+// computeWhole runs a statement on whole tensors at one rank. If possible, it overwrites the old
+// result.
 func (s *Statement) computeWhole(t *tensor) error {
 	into := s.over(t)
 	out, err := s.k.ComputeWhole(into)
@@ -88,14 +88,15 @@ func (s *Statement) result(own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	return b
 }
 
-// sums tells whether the sign of zeros is uncertain: of what the statement adds, or reads.
+// sums reports whether the sign of zeros in the result is uncertain, because the statement adds
+// values or reads such a tensor.
 func (s *Statement) sums() bool {
 	return s.k.Sums() || slices.ContainsFunc(s.reads,
 		func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
 }
 
-// computeNear runs a statement of which every rank runs a step over what it has, over the result's
-// former value where that can be.
+// computeNear runs a statement whose every rank runs one step on data that it already has. If
+// possible, it overwrites the old result.
 func (s *Statement) computeNear(t *tensor) error {
 	p := s.p
 	var into *input.Held
@@ -105,7 +106,7 @@ func (s *Statement) computeNear(t *tensor) error {
 			return p.failed(err)
 		}
 		into = t.held
-	case s.standing(t) && !s.readsOwn(t) && !p.mayRead(t) && s.k.NearInto(t.held):
+	case s.hasFinalStorage(t) && !s.readsOwn(t) && !p.mayRead(t) && s.k.NearInto(t.held):
 		into = t.held
 	}
 	h, err := s.k.ComputeNear(into)
@@ -121,8 +122,8 @@ func (s *Statement) computeNear(t *tensor) error {
 	return nil
 }
 
-// computeOver runs a statement over ranks that writes over its result's old value, whose blocks
-// stay the tensor's.
+// computeOver runs a statement on several ranks that overwrites its result's old value. The result
+// keeps its blocks.
 func (s *Statement) computeOver(t *tensor) error {
 	if err := s.p.settle(t); err != nil {
 		return s.p.failed(err)
@@ -136,13 +137,13 @@ func (s *Statement) computeOver(t *tensor) error {
 	return nil
 }
 
-// wroteOver notes that the result has other values, in the same memory.
+// wroteOver records that the result has new values in the same memory.
 func (s *Statement) wroteOver(t *tensor) {
 	t.held.Blocks.Sums = s.sums()
 	t.version, t.broken = s.p.version(), ""
 }
 
-// lends notes the tensors of which a run of the statement hands blocks to other ranks.
+// lends marks the tensors whose blocks other ranks read directly during a run of the statement.
 func (s *Statement) lends() {
 	for _, r := range s.reads {
 		if t := s.p.tensors[r.name]; t != nil && t.held != nil && s.k.Lends(r.operand, t.held.Blocks) {
@@ -151,7 +152,7 @@ func (s *Statement) lends() {
 	}
 }
 
-// settle waits until no rank reads any more what it was handed of a tensor's blocks. Collective.
+// settle waits until no other rank reads a tensor's blocks. Every rank must call it.
 func (p *Program) settle(t *tensor) error {
 	if !p.mayRead(t) {
 		return nil
@@ -160,35 +161,35 @@ func (p *Program) settle(t *tensor) error {
 	return p.env.Comm.Uncounted().Barrier()
 }
 
-// mayRead tells whether another rank may still read a tensor's blocks.
+// mayRead reports whether another rank may still read a tensor's blocks.
 func (p *Program) mayRead(t *tensor) bool {
 	c := p.env.Comm
 	return t.lent && c.Size() > 1 && c.OneProcess()
 }
 
-// over is the result's own tensor, where the statement may write over it: it is not read, or is its
-// old value that the leaf reads in place. Whether it has the pattern of what the statement makes is
-// the leaf's to know.
+// over returns the tensor whose memory the result may overwrite, or nil. That is the old result, if
+// the statement does not read it or its leaf reads it in place. Whether its pattern is the result's
+// pattern is checked by the leaf.
 func (s *Statement) over(t *tensor) *tcs.Tensor {
 	if s.overOld(t) {
 		return t.held.Blocks.Own[0]
 	}
-	if !s.standing(t) || len(t.held.Blocks.Owners) != 1 || s.readsOwn(t) {
+	if !s.hasFinalStorage(t) || len(t.held.Blocks.Owners) != 1 || s.readsOwn(t) {
 		return nil
 	}
 	return t.held.Blocks.Own[0]
 }
 
-// readsOwn tells whether the statement reads its result.
+// readsOwn reports whether the statement reads its result.
 func (s *Statement) readsOwn(t *tensor) bool {
 	return slices.ContainsFunc(s.reads, func(r read) bool { return r.name == t.name })
 }
 
-// overOld tells whether the statement can write over the result's old value: the leaf reads that in
-// place, from blocks that are the tensor's own, and so at every rank. What every rank has whole is
-// written over where each writes its own.
+// overOld reports whether the statement can overwrite its result's old value: the leaf must read
+// the old value in place, from blocks that the tensor owns, at every rank. A tensor that every rank
+// has completely is overwritten only if each rank writes its own copy.
 func (s *Statement) overOld(t *tensor) bool {
-	if !s.k.Overwrites() || !s.standing(t) ||
+	if !s.k.Overwrites() || !s.hasFinalStorage(t) ||
 		t.held.Replica != nil && s.p.Ranks() > 1 && !s.k.NearKnown() {
 		return false
 	}
@@ -200,8 +201,9 @@ func (s *Statement) overOld(t *tensor) bool {
 	return false
 }
 
-// standing tells whether the result is stored as it will be, in memory that a statement made.
-func (s *Statement) standing(t *tensor) bool {
+// hasFinalStorage reports whether the result has its final format, type and sizes already, in
+// memory that a statement made.
+func (s *Statement) hasFinalStorage(t *tensor) bool {
 	if !t.ours || t.held == nil || !t.held.AsIs || s.p.o.Fresh {
 		return false
 	}
@@ -210,22 +212,22 @@ func (s *Statement) standing(t *tensor) bool {
 		r.Formats[t.name].Equal(bridge.FormatOf(b.Kinds, b.Modes))
 }
 
-// replace gives a tensor that a statement made to a name.
+// replace assigns a tensor that a statement made to the name of t.
 func (p *Program) replace(t *tensor, h *input.Held) {
 	p.release(t.name)
 	t.hold(h)
 	t.version, t.ours, t.broken = p.version(), true, ""
 }
 
-// breaks notes that a statement failed while it wrote its result.
+// breaks records that the statement failed while it wrote its result. It returns err.
 func (s *Statement) breaks(t *tensor, err error) error {
 	t.broken = s.text
 	return err
 }
 
-// Place cuts a mode of a tensor evenly over the ranks, or, where mode is -1, brings the whole of
-// it to rank 0, from where statements have it sent. What was not read yet is read to there. Its
-// values stay. Collective.
+// Place moves a tensor so that a mode is cut evenly over the ranks. If mode is -1, rank 0 gets the
+// whole tensor. A tensor that was not loaded yet is loaded in this way. Its values do not change.
+// Every rank must call it.
 func (p *Program) Place(name string, mode int) error {
 	return p.place(name, func(order int) (int, error) {
 		if mode < -1 || mode >= order {
@@ -238,7 +240,8 @@ func (p *Program) Place(name string, mode int) error {
 	})
 }
 
-// PlaceOn brings a tensor to where a placement on a machine says. Its values stay. Collective.
+// PlaceOn moves a tensor to a placement on a machine. Its values do not change. Every rank must
+// call it.
 func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) error {
 	if err := to.Lies(p.env.Code() == codegen.CUDA); err != nil {
 		return err
@@ -254,7 +257,7 @@ func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) err
 	return err
 }
 
-// LieIn has a tensor lie in a memory of each rank's, as a placement names it.
+// LieIn moves a tensor to the given memory of each rank.
 func (p *Program) LieIn(name string, m place.Memory) error {
 	t := p.tensors[name]
 	if t == nil {
@@ -264,7 +267,7 @@ func (p *Program) LieIn(name string, m place.Memory) error {
 	return nil
 }
 
-// memoryOf is the memory that a tensor lies in.
+// memoryOf returns the memory that a tensor is stored in.
 func (p *Program) memoryOf(name string) place.Memory {
 	if t := p.tensors[name]; t != nil {
 		return t.memory
@@ -272,14 +275,15 @@ func (p *Program) memoryOf(name string) place.Memory {
 	return place.AnyMemory
 }
 
-// LoadedBy is the mode by which a tensor is read that is then placed on a machine.
+// LoadedBy is the mode that cuts a tensor while it is loaded, before it is placed on a machine.
 const LoadedBy = 0
 
-// place brings a tensor to where cut says, given its blocks. What was not read yet is read in parts
-// of the mode that loaded gives, which also checks the number of modes.
+// place moves a tensor to the partition that cut returns for its blocks. A tensor that was not
+// loaded yet is loaded in parts of the mode that loaded returns. loaded also checks the number of
+// modes.
 func (p *Program) place(name string, loaded func(order int) (int, error),
 	cut func(*store.Blocks) (*partition.Partition, error)) error {
-	if err := p.may(); err != nil {
+	if err := p.usable(); err != nil {
 		return err
 	}
 	t, err := p.tensor(name)
@@ -320,12 +324,13 @@ func (p *Program) place(name string, loaded func(order int) (int, error),
 	return nil
 }
 
-// moved is the tensor in the pieces of a partition; nil where it is so already. Collective.
+// moved returns the tensor in the pieces of a partition, or nil if it has these pieces already.
+// Every rank must call it.
 func (p *Program) moved(t *tensor, part *partition.Partition) (*input.Held, error) {
 	b := t.held.Blocks
 	g := Placed(b, part)
 	g.Spec.Name, g.Cfg = t.name, p.env.Config()
-	own, moved, err := p.laid(g, t.held)
+	own, moved, err := p.redistributed(g, t.held)
 	if err != nil {
 		return nil, err
 	}
@@ -344,18 +349,18 @@ func (p *Program) moved(t *tensor, part *partition.Partition) (*input.Held, erro
 		File: lasting(t.held.File)}, nil
 }
 
-// Placed is a tensor over the ranks as the target of Place.
+// Placed returns the target of a tensor that is moved to a partition.
 func Placed(b *store.Blocks, part *partition.Partition) *load.Target {
 	return &load.Target{Partition: part,
 		Spec: coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type}}
 }
 
-// PlacedEvenly is Placed of Place.
+// PlacedEvenly returns the target of Place.
 func PlacedEvenly(b *store.Blocks, mode, ranks int) *load.Target {
 	return Placed(b, partition.Evenly(b.Dims, mode, ranks))
 }
 
-// lasting is a tensor, if there is one, in memory that it holds itself.
+// lasting returns a tensor that shares and retains the memory of t, or nil if t is nil.
 func lasting(t *tcs.Tensor) *tcs.Tensor {
 	if t == nil {
 		return nil
@@ -363,18 +368,18 @@ func lasting(t *tcs.Tensor) *tcs.Tensor {
 	return t.Alias()
 }
 
-// laid makes this rank's blocks of a tensor that lies in others, or in the same ones: moved tells
-// which.
-func (p *Program) laid(g *load.Target, h *input.Held) (own map[plan.Block]*tcs.Tensor, moved bool,
-	err error) {
+// redistributed returns this rank's blocks of a tensor for the target g. moved is false if the
+// tensor has these blocks already.
+func (p *Program) redistributed(g *load.Target,
+	h *input.Held) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
 	b, asIs := h.Blocks, h.AsIs
 	if g.Partition.Located() {
 		return g.Redistribute(p.env.Comm, b, asIs)
 	}
-	if h.File != nil && !h.Loose { // nothing needs to travel
+	if h.File != nil && !h.Loose { // no data are sent
 		own, ok, err := g.Between(p.env.Comm, load.Source{Tensor: h.File, AsIs: true, Limit: p.env.Limit})
 		for _, t := range own {
-			t.Trust() // the file was checked as it was read
+			t.Trust() // the file was checked when it was read
 		}
 		if ok {
 			return own, true, err

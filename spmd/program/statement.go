@@ -21,26 +21,26 @@ import (
 	"distaff/spmd/prepared"
 )
 
-// How is how one statement is scheduled. The zero value is the default schedule.
+// How determines how one statement is scheduled. The zero value selects the default schedule.
 type How struct {
 	Schedule []string         // scheduling commands
-	Blocks   *place.BlockSpec // nil for the default
-	// Machine is that over which commands distribute the statement; nil for one dimension with all
-	// ranks.
+	Blocks   *place.BlockSpec // nil selects the default
+	// Machine is the machine that commands distribute the statement over. If it is nil, all ranks
+	// form a line.
 	Machine *place.Machine
-	// Placements say where the statement is to find its tensors, and to leave its result.
+	// Placements place the operands of the statement before the run, and the result after it.
 	Placements map[string]place.Placement
-	// Network says how products of several tensors are contracted: "auto" (also ""), "direct",
-	// "pairwise" or a tree such as "((A*B)*C)*D"; IntermediateOrder is the most index variables that
-	// an intermediate has, 0 for any number.
+	// Network selects how products of several tensors are contracted: "auto" (also ""), "direct",
+	// "pairwise" or a tree such as "((A*B)*C)*D". IntermediateOrder is the largest number of index
+	// variables of an intermediate; 0 allows any number.
 	Network           string
 	IntermediateOrder int
-	// Runs is how often the statement will run at most; 0 where nobody knows. One that does little in
-	// all of its runs is compiled with less optimization, and gives the same bits.
+	// Runs is the largest number of runs of the statement, or 0 if it is unknown. A statement with
+	// little work in all its runs is compiled with less optimization. It computes the same bits.
 	Runs int64
 }
 
-// check refuses what no statement can be contracted by.
+// check refuses invalid ways of contraction.
 func (h *How) check() error {
 	if h.IntermediateOrder < 0 {
 		return fault.Commandf("got the intermediate order %d, want 1 or more, or 0 for any",
@@ -55,35 +55,37 @@ type Statement struct {
 	text string
 	how  How
 
-	parsed    *input.Statement
-	reader    *input.Reader
-	k         *prepared.Statement // nil until it is prepared, and after it no longer fits
+	parsed *input.Statement
+	reader *input.Reader
+	// nil before the statement is prepared and when it no longer fits
+	k         *prepared.Statement
 	unwatch   func()
 	reads     []read
-	loads     bool // it only brings its tensors, and is not compiled
-	mayNotFit bool // sparse operands were exchanged since the leaves were last found to fit
+	loads     bool // the statement only loads its tensors, and is not compiled
+	mayNotFit bool // sparse operands were exchanged since the leaves were last checked
 
-	// What is said of the result:
-	sized []bool  // the modes that have the sizes which they had, since nothing else tells them
-	sizes []int64 // that are given
+	// The state of the result:
+	sized []bool  // by mode: the mode keeps its old size, because nothing else determines it
+	sizes []int64 // given sizes
 	adds  bool    // += adds to a value
-	wrote *tensor // what it wrote, with all that was said of it then, and added to its value, if +=
+	// the tensor that the last run wrote, if the next run may write it again without a check
+	wrote *tensor
 }
 
 // read is a tensor that a statement reads.
 type read struct {
-	operand string // its name in the statement
-	name    string // the tensor's: another one, where the operand is the result's old value
-	version int64  // of the values in the statement's blocks
+	operand string // name in the statement
+	name    string // name of the tensor; it differs if the operand is the result's old value
+	version int64  // version of the values in the statement's blocks
 	held    *input.Held
-	shown   bool // the statement's blocks are held's own
-	gone    bool // the statement has let go of them
+	shown   bool // the statement's blocks are the blocks of held
+	gone    bool // the statement has released the blocks
 }
 
-// Prepare parses, plans and compiles a statement over tensors that have a value, and brings
-// them to where the plan wants them. Collective. The program closes it.
+// Prepare parses, plans and compiles a statement on tensors that have values, and moves the tensors
+// to the ranks that need them. The program closes the statement. Every rank must call it.
 func (p *Program) Prepare(text string, how How) (*Statement, error) {
-	if err := p.may(); err != nil {
+	if err := p.usable(); err != nil {
 		return nil, err
 	}
 	if err := how.check(); err != nil {
@@ -98,7 +100,8 @@ func (p *Program) Prepare(text string, how How) (*Statement, error) {
 	return s, nil
 }
 
-// Do prepares a statement, unless the program did so before, and runs it. Collective.
+// Do runs a statement. It prepares the statement unless an earlier call of Do did. Every rank must
+// call it.
 func (p *Program) Do(text string) error {
 	s := p.done[text]
 	if s == nil {
@@ -111,13 +114,13 @@ func (p *Program) Do(text string) error {
 	return s.Run()
 }
 
-// Text is the statement.
+// Text returns the text of the statement.
 func (s *Statement) Text() string { return s.text }
 
-// Result is the name of the tensor that it writes.
+// Result returns the name of the tensor that the statement writes.
 func (s *Statement) Result() string { return s.parsed.Result }
 
-// Compiler is what made its leaves; "" before it is prepared.
+// Compiler returns the name of the compiler of the leaves, or "" before the statement is prepared.
 func (s *Statement) Compiler() string {
 	if s.k == nil {
 		return ""
@@ -125,7 +128,7 @@ func (s *Statement) Compiler() string {
 	return s.k.Compiler()
 }
 
-// close gives back all that it holds.
+// close releases all resources of the statement. It can be prepared again.
 func (s *Statement) close() {
 	s.mayNotFit = false
 	if s.unwatch != nil {
@@ -142,7 +145,7 @@ func (s *Statement) close() {
 	}
 }
 
-// release lets go of a tensor that another takes the place of.
+// release releases the statement's blocks of a tensor that will be replaced.
 func (s *Statement) release(name string) {
 	if s.k == nil {
 		return
@@ -155,23 +158,23 @@ func (s *Statement) release(name string) {
 	}
 }
 
-// prepare brings the statement to where it can run.
+// prepare makes the statement ready to run.
 func (s *Statement) prepare() error {
 	s.close()
 	err := s.try(false)
-	if unsized(err) && s.parsed != nil {
-		// What the result was before tells the sizes that nothing else does.
+	if isUnsized(err) && s.parsed != nil {
+		// Take the sizes that nothing else determines from the old result.
 		s.close()
 		err = s.try(true)
 	}
 	if err != nil {
-		s.close() // what is half prepared must not run
+		s.close() // a partly prepared statement must not run
 	}
 	return err
 }
 
-// alone tells of each mode of the result whether its variable stands nowhere else.
-func (s *Statement) alone() []bool {
+// lhsOnly reports, for each mode of the result, whether its variable occurs only on the left side.
+func (s *Statement) lhsOnly() []bool {
 	n := s.parsed.Norm
 	list := make([]bool, len(n.LHS.Vars))
 	for m, v := range n.LHS.Vars {
@@ -181,18 +184,20 @@ func (s *Statement) alone() []bool {
 	return list
 }
 
-// unsized tells whether nothing gives a size that is needed: every rank says the same.
-func unsized(err error) bool {
+// isUnsized reports whether err says that a necessary size is unknown. It is the same at every
+// rank.
+func isUnsized(err error) bool {
 	var e *diag.Error
 	return errors.As(err, &e) && e.Code == diag.SizeUnknown
 }
 
-// try prepares the statement; sized says that the result has the sizes that it had.
+// try prepares the statement. sized says that unknown sizes of the result are taken from its old
+// value.
 func (s *Statement) try(sized bool) error {
 	p := s.p
 	at := time.Now()
 	if s.sized = nil; sized {
-		s.sized = s.alone()
+		s.sized = s.lhsOnly()
 	}
 	given, err := s.given()
 	if err != nil {
@@ -208,8 +213,8 @@ func (s *Statement) try(sized bool) error {
 	if err := r.Open(); err != nil {
 		return p.failed(err)
 	}
-	if err := r.Infer(); err != nil { // at every rank alike, but for what files say
-		if p.known(s.parsed) || s.sized == nil && unsized(err) {
+	if err := r.Infer(); err != nil { // the same at every rank, unless it depends on files
+		if p.known(s.parsed) || s.sized == nil && isUnsized(err) {
 			return err
 		}
 		return p.failed(err)
@@ -224,7 +229,7 @@ func (s *Statement) try(sized bool) error {
 			Replicas: true, Leaves: true, Verify: p.o.Verify,
 			Network: s.how.Network, Order: s.how.IntermediateOrder, Runs: s.how.Runs}, problem)
 	if err := forecast.NewLeast(s.k, s.loads).Fits(); err != nil {
-		return err // at every rank alike, before anything is done
+		return err // the same at every rank, before anything was done
 	}
 	if !s.loads {
 		if err := forecast.FitsDevice(s.k); err != nil {
@@ -249,8 +254,8 @@ func (s *Statement) try(sized bool) error {
 	return nil
 }
 
-// known tells whether the program holds all that a statement reads, so that every
-// rank knows the same of it.
+// known reports whether the program has loaded all operands of a statement, so that every rank
+// knows the same about them.
 func (p *Program) known(parsed *input.Statement) bool {
 	for name := range parsed.Inputs {
 		if t := p.tensors[name]; t != nil && t.held == nil {
@@ -260,7 +265,7 @@ func (p *Program) known(parsed *input.Statement) bool {
 	return true
 }
 
-// given is the statement with what the program knows of its tensors.
+// given returns the statement with the properties of its tensors that the program knows.
 func (s *Statement) given() (*input.Given, error) {
 	p := s.p
 	stmt, err := notation.Parse(s.text)
@@ -285,7 +290,7 @@ func (s *Statement) given() (*input.Given, error) {
 		if g.Inputs[x], err = t.input(); err != nil {
 			return nil, err
 		}
-		say(g, t)
+		addStorage(g, t)
 	}
 	t := p.tensors[result]
 	s.sizes, s.adds, s.wrote = nil, false, nil
@@ -296,7 +301,7 @@ func (s *Statement) given() (*input.Given, error) {
 		}
 		return g, nil
 	}
-	s.adds = stmt.Accumulate && t.added()
+	s.adds = stmt.Accumulate && t.isAddedTo()
 	if old || s.adds {
 		if t, err = p.tensor(result); err != nil {
 			return nil, err
@@ -305,15 +310,15 @@ func (s *Statement) given() (*input.Given, error) {
 			return nil, err
 		}
 	}
-	say(g, t)
+	addStorage(g, t)
 	if s.sizes = t.sizes(s.sized); len(s.sizes) > 0 {
 		g.Sizes[result] = s.sizes
 	}
 	return g, nil
 }
 
-// say adds what is known of a tensor's storage.
-func say(g *input.Given, t *tensor) {
+// addStorage adds the known storage of a tensor to g.
+func addStorage(g *input.Given, t *tensor) {
 	if f := t.format(); f != "" {
 		g.Formats[t.name] = f
 	}
@@ -325,7 +330,7 @@ func say(g *input.Given, t *tensor) {
 	}
 }
 
-// sizesFrom returns what gave the size of a tensor's mode, or "" if that is not known.
+// sizesFrom returns the source of the size of a tensor's mode, or "" if it is unknown.
 func (p *Program) sizesFrom(tensor string, mode int) string {
 	if t := p.tensors[tensor]; t != nil && mode < len(t.how.SizesFrom) {
 		return t.how.SizesFrom[mode]
@@ -333,7 +338,7 @@ func (p *Program) sizesFrom(tensor string, mode int) string {
 	return ""
 }
 
-// reading lists the tensors on the right side, each once.
+// reading returns the names of the tensors on the right side, each once.
 func reading(stmt *notation.Stmt) []string {
 	var list []string
 	seen := map[string]bool{}
@@ -347,8 +352,8 @@ func reading(stmt *notation.Stmt) []string {
 	return list
 }
 
-// adopt takes what loading has made as the program's: tensors that came from elsewhere,
-// and those that were moved, lie where this statement wants them. Collective.
+// adopt makes the program own the tensors that the statement has loaded. Tensors from inputs get
+// the blocks of this statement. Every rank must call it.
 func (s *Statement) adopt() error {
 	p := s.p
 	s.reads = nil
@@ -387,8 +392,8 @@ func (s *Statement) adopt() error {
 	return nil
 }
 
-// shows tells whether this rank's blocks of an operand, through all of its accesses, are
-// those that the program holds: the same at every rank.
+// shows reports whether this rank's blocks of an operand, in all its accesses, are the program's
+// own blocks. It is the same at every rank.
 func (s *Statement) shows(operand string, h *input.Held) bool {
 	if !h.AsIs {
 		return false
@@ -401,11 +406,11 @@ func (s *Statement) shows(operand string, h *input.Held) bool {
 	return true
 }
 
-// refresh gives the statement the values that tensors have by now. again says that one
-// no longer fits, so that the statement is to be prepared again, and why. Collective.
+// refresh updates the statement with the current values of its tensors. If a tensor no longer fits,
+// the statement must be prepared again, and again is the reason. Every rank must call it.
 func (s *Statement) refresh() (again string, err error) {
 	p := s.p
-	if again := s.rewritten(); again != "" {
+	if again := s.resultChange(); again != "" {
 		return again, nil
 	}
 	for n := range s.reads {
@@ -426,10 +431,10 @@ func (s *Statement) refresh() (again string, err error) {
 		}
 		if t.held != r.held && !sameStorage(t.held, s.reader.Sizes.Dims[r.operand],
 			bridge.TCS(s.reader.Types[r.operand]), s.reader.Formats[r.operand]) {
-			return r.name + " is stored otherwise, or has other sizes", nil
+			return r.name + " has another format, type or size", nil
 		}
 		s.mayNotFit = s.mayNotFit || !tcs.AllDense(t.held.Blocks.Kinds)
-		if !s.shows(r.operand, t.held) { // blocks of it travel
+		if !s.shows(r.operand, t.held) { // blocks of the tensor are sent
 			if err := t.fetch(); err != nil {
 				return "", p.failed(err)
 			}
@@ -440,7 +445,7 @@ func (s *Statement) refresh() (again string, err error) {
 		*r = read{operand: r.operand, name: r.name, version: t.version, held: t.held,
 			shown: s.shows(r.operand, t.held)}
 	}
-	if !s.mayNotFit { // operands of this run, or of one before that failed at a later operand
+	if !s.mayNotFit { // of this run, or of an earlier run that failed at a later operand
 		return "", nil
 	}
 	fits, err := s.k.Fits()
@@ -454,12 +459,12 @@ func (s *Statement) refresh() (again string, err error) {
 	return "", nil
 }
 
-// rewritten tells why the statement, prepared anew, would write its result otherwise, or add to
-// another value; "" where it would not.
-func (s *Statement) rewritten() string {
+// resultChange returns the reason why the statement, if it were prepared now, would store its
+// result in another way or add to another value. It returns "" if it would not.
+func (s *Statement) resultChange() string {
 	name := s.parsed.Result
 	t := s.p.tensors[name]
-	if t != nil && t == s.wrote && s.sized == nil && t.added() { // so it is stored as it was
+	if t != nil && t == s.wrote && s.sized == nil && t.isAddedTo() { // it is stored as before
 		return ""
 	}
 	if t == nil {
@@ -472,21 +477,22 @@ func (s *Statement) rewritten() string {
 	typ, given := s.reader.Types[name].String(), s.parsed.Types[name] != dtype.None
 	switch now := t.typ(); {
 	case !f.Equal(s.reader.Formats[name]), now != "" && now != typ, now == "" && given:
-		return name + " is to be stored otherwise"
+		return name + " must have another format or type"
 	case !slices.Equal(s.sizes, t.sizes(s.sized)):
 		return name + " has other sizes"
-	case s.parsed.Stmt.Accumulate && t.added() != s.adds:
+	case s.parsed.Stmt.Accumulate && t.isAddedTo() != s.adds:
 		return name + " has a value to add to, or has none any more"
 	}
 	return ""
 }
 
-// Run computes the statement once, from what its tensors are by now. Collective.
+// Run computes the statement once, from the current values of its tensors. Every rank must call it.
 //
-// After an error that is found before it computes, such as an operand without a value, all tensors
-// have the values that they had. After one of what it computes, such as a division of integers by
-// zero, the result has no value until something gives it one. The program of one rank goes on; that
-// of several ranks has ended, unless the error was found at every rank before anything was done.
+// Run may fail before it computes, for example because an operand has no value. All tensors then
+// keep their values. If it fails while it computes, for example in a division of integers by zero,
+// the result has no value until it is assigned again. A program of one rank continues after an
+// error. A program of several ranks ends, unless the error was found at every rank before anything
+// was done.
 func (s *Statement) Run() error {
 	if err := s.ready(); err != nil {
 		return err
@@ -500,10 +506,10 @@ func (s *Statement) Run() error {
 	return nil
 }
 
-// ready has the statement fit what its tensors are by now. Collective.
+// ready makes the statement fit the current state of its tensors. Every rank must call it.
 func (s *Statement) ready() error {
 	p := s.p
-	if err := p.may(); err != nil {
+	if err := p.usable(); err != nil {
 		return err
 	}
 	if !p.statements[s] {
@@ -520,8 +526,8 @@ func (s *Statement) ready() error {
 	return s.prepare()
 }
 
-// Balance counts the stored entries of the statement's largest operand, as its next run finds it.
-// Collective.
+// Balance counts the stored entries of the statement's largest operand at each rank, as the next
+// run will read it. Every rank must call it.
 func (s *Statement) Balance() (prepared.Balance, error) {
 	if err := s.ready(); err != nil {
 		return prepared.Balance{}, err
@@ -533,7 +539,7 @@ func (s *Statement) Balance() (prepared.Balance, error) {
 	return b, err
 }
 
-// Close forgets the statement.
+// Close removes the statement from the program.
 func (s *Statement) Close() {
 	s.close()
 	delete(s.p.statements, s)

@@ -24,17 +24,17 @@ type tensor struct {
 	env  *env.Env
 	name string
 	how  Storage
-	in   input.Input // where it comes from, while it is not held; the zero one for nowhere
+	in   input.Input // the input, while held is nil; the zero Input if there is none
 
 	held    *input.Held
-	version int64        // of its values: another number for others
+	version int64        // changes whenever the values change
 	ours    bool         // a statement made its memory
 	lent    bool         // other ranks of this process may still read its blocks
-	memory  place.Memory // that its placement names
-	broken  string       // the statement that left it half written; "" for none
+	memory  place.Memory // memory that its placement names
+	broken  string       // the statement that failed while it wrote the tensor; or ""
 }
 
-// newTensor is a tensor that no statement has read or written yet.
+// newTensor returns a tensor that no statement has read or written yet.
 func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, error) {
 	t := &tensor{env: p.env, name: name, in: in, how: how, version: p.version()}
 	order := len(how.Sizes)
@@ -42,7 +42,7 @@ func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, 
 		if err := memory.Check(in.Tensor, name, p.o.TrustInput); err != nil {
 			return nil, err
 		}
-		p.env.Changed(in.Tensor) // it may be the memory of a tensor that was set before
+		p.env.Changed(in.Tensor) // its memory may belong to a tensor that was set before
 		order = in.Tensor.Order()
 		if len(how.Sizes) > 0 && len(how.Sizes) != order {
 			return nil, fault.Commandf("%s: got %s, want %d: the tensor in memory has %s", name,
@@ -80,7 +80,7 @@ func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, 
 	return t, nil
 }
 
-// holdScalar holds a scalar that is given as a number.
+// holdScalar sets the value of a scalar that is given as a number.
 func (p *Program) holdScalar(t *tensor) error {
 	if order := max(len(t.how.Sizes), len(t.how.Format)); order > 0 {
 		return fault.Commandf("%s: got a scalar, and sizes or a format of a tensor with modes", t.name)
@@ -103,7 +103,7 @@ func (p *Program) holdScalar(t *tensor) error {
 	return x.Close()
 }
 
-// storedAs tells whether a tensor in memory has the storage that is asked for.
+// storedAs reports whether a tensor in memory has the requested storage.
 func (t *tensor) storedAs(x *tcs.Tensor) bool {
 	for m, n := range t.how.Sizes {
 		if n != -1 && n != x.Header.Dims[m] {
@@ -124,7 +124,7 @@ func (t *tensor) storedAs(x *tcs.Tensor) bool {
 	return x.Header.Whole()
 }
 
-// alone is a tensor that rank 0 holds whole.
+// alone returns a tensor that only rank 0 has.
 func (p *Program) alone(x *tcs.Tensor) *input.Held {
 	kinds, modes := x.Format()
 	b := &store.Blocks{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type, Kinds: kinds,
@@ -140,7 +140,7 @@ func (p *Program) alone(x *tcs.Tensor) *input.Held {
 	return &input.Held{Blocks: b, Entries: summary.Entries(x), AsIs: true}
 }
 
-// hold gives the tensor its blocks.
+// hold sets the tensor's blocks.
 func (t *tensor) hold(h *input.Held) {
 	t.unhold()
 	t.held, t.in, t.lent = h, input.Input{}, false
@@ -165,8 +165,9 @@ func (t *tensor) unhold() {
 	t.held = nil
 }
 
-// keep has the blocks stay where leaves run, from one statement to the next. They hold still: a
-// statement makes blocks of its own, or its leaf, on one rank, writes over these.
+// keep keeps the blocks where leaves run (on a device), from one statement to the next. Their
+// values change only if a statement with one rank overwrites them; other statements make blocks of
+// their own.
 func (t *tensor) keep() {
 	if t.held.Loose {
 		return
@@ -179,7 +180,7 @@ func (t *tensor) keep() {
 	}
 }
 
-// lieIn has the tensor lie in the memory that a placement names.
+// lieIn moves the tensor to the memory that a placement names.
 func (t *tensor) lieIn(m place.Memory) {
 	if t.memory == m {
 		return
@@ -192,7 +193,7 @@ func (t *tensor) lieIn(m place.Memory) {
 	}
 }
 
-// forget ends what keep began.
+// forget ends the effect of keep.
 func (t *tensor) forget() {
 	for _, b := range t.held.Blocks.Own {
 		t.env.Forget(b)
@@ -200,23 +201,25 @@ func (t *tensor) forget() {
 	t.env.Forget(t.held.Replica)
 }
 
-// drop gives its memory back.
+// drop releases the tensor's memory.
 func (t *tensor) drop() {
 	t.unhold()
 	t.in = input.Input{}
 }
 
-// valued tells whether the tensor has a value.
-func (t *tensor) valued() bool {
+// hasValue reports whether the tensor has a value.
+func (t *tensor) hasValue() bool {
 	in := &t.in
 	return t.broken == "" && (t.held != nil || in.File != "" || in.Generate != "" || in.Tensor != nil)
 }
 
-// added tells whether += adds to the tensor, or refuses to, since it is half written.
-func (t *tensor) added() bool { return t.valued() || t.broken != "" }
+// isAddedTo reports whether += adds to the tensor. It is also true if the last write failed, and +=
+// then returns an error.
+func (t *tensor) isAddedTo() bool { return t.hasValue() || t.broken != "" }
 
-// sizes are those that a statement which writes the tensor is given, which takes those of
-// some modes from the tensor's value where none were declared; nil for none.
+// sizes returns the sizes to give to a statement that writes the tensor. They are the declared
+// ones. If none were declared, the sizes of the modes with asTheyWere[m] are taken from the
+// tensor's value. It may return nil.
 func (t *tensor) sizes(asTheyWere []bool) []int64 {
 	var dims []int64
 	switch {
@@ -238,7 +241,7 @@ func (t *tensor) sizes(asTheyWere []bool) []int64 {
 	return dims
 }
 
-// input is where a statement gets it.
+// input returns the tensor as an input of a statement.
 func (t *tensor) input() (input.Input, error) {
 	if t.held != nil {
 		return input.Hold(t.held), t.fetch()
@@ -246,8 +249,8 @@ func (t *tensor) input() (input.Input, error) {
 	return t.in, nil
 }
 
-// fetch has this rank's memory hold the values, which statements may have left where leaves run. It
-// comes before anything but a leaf reads them.
+// fetch copies the values to this rank's memory, if statements have left newer ones where leaves
+// run. It must be called before anything except a leaf reads the values.
 func (t *tensor) fetch() error {
 	for _, b := range t.held.Blocks.Own {
 		if err := t.env.Fetch(b); err != nil {
@@ -257,7 +260,7 @@ func (t *tensor) fetch() error {
 	return t.env.Fetch(t.held.Replica)
 }
 
-// format is its format as -f says it, "" where that is not settled.
+// format returns the format as -f names it, or "" if it is not determined.
 func (t *tensor) format() string {
 	if t.held != nil {
 		return tcs.FormatString(t.held.Blocks.Kinds, t.held.Blocks.Modes)
@@ -268,7 +271,7 @@ func (t *tensor) format() string {
 	return t.how.Format
 }
 
-// typ is its type as -t says it, "" where that is not settled.
+// typ returns the type as -t names it, or "" if it is not determined.
 func (t *tensor) typ() string {
 	if t.held != nil {
 		return bridge.Type(t.held.Blocks.Type).String()
@@ -279,14 +282,14 @@ func (t *tensor) typ() string {
 	return t.how.Type
 }
 
-// sameStorage tells whether h stores what a statement was prepared for.
+// sameStorage reports whether h has the sizes, type and format that a statement was prepared for.
 func sameStorage(h *input.Held, dims []int64, typ tcs.Type, f format.Format) bool {
 	b := h.Blocks
 	return h.AsIs && b.Type == typ && slices.Equal(b.Dims, dims) &&
 		f.Equal(bridge.FormatOf(b.Kinds, b.Modes))
 }
 
-// result is the tensor over the ranks as files and rank 0 want it.
+// result returns the tensor in the form that package output needs.
 func (t *tensor) result(e *env.Env) *output.Result {
 	b := t.held.Blocks
 	return &output.Result{Env: e, Name: t.name, Blocks: b,
@@ -294,7 +297,8 @@ func (t *tensor) result(e *env.Env) *output.Result {
 		Like:  transfer.Like{Name: t.name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes}}
 }
 
-// counted is a tensor over the ranks, whose blocks asIs says have its own storage. Collective.
+// counted returns a distributed tensor with its number of entries. asIs says that the blocks have
+// the storage format of the tensor. Every rank must call it.
 func (p *Program) counted(b *store.Blocks, asIs bool) (*input.Held, error) {
 	h := &input.Held{Blocks: b, AsIs: asIs}
 	if tcs.AllDense(b.Kinds) {

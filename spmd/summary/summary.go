@@ -1,4 +1,4 @@
-// Package summary says in a line what a tensor is, also one of which no rank has all.
+// Package summary describes a tensor in one line. No rank needs to have the whole tensor.
 package summary
 
 import (
@@ -13,14 +13,14 @@ import (
 	"distaff/spmd/fault"
 )
 
-// Line is the line about a result of which no rank has all.
+// Line returns the line about a result that is distributed over the ranks.
 func Line(name string, dims []int64, format string, typ tcs.Type, stored int64,
 	total tcs.Value) string {
 	return fmt.Sprintf("%s: %s, %s, %v, %s, sum %s", name, fault.Sizes(dims), format, typ,
 		tcs.Count(stored, "entry"), total.Text())
 }
 
-// Describe is a line about a tensor: sizes, format, type, entries.
+// Describe returns a line about a tensor: its sizes, format, type and number of entries.
 func Describe(name string, t *tcs.Tensor) string {
 	if t.Order() == 0 {
 		return name + " = " + t.Value(0).Text()
@@ -29,7 +29,7 @@ func Describe(name string, t *tcs.Tensor) string {
 		t.Header.Type, tcs.Count(Entries(t), "entry"))
 }
 
-// Of is the line about a result that no file was asked for.
+// Of returns the line about a result that is not written to a file.
 func Of(name string, t *tcs.Tensor) string {
 	if t.Order() == 0 {
 		return Describe(name, t)
@@ -37,8 +37,7 @@ func Of(name string, t *tcs.Tensor) string {
 	return Describe(name, t) + ", sum " + sumOf(t).Text()
 }
 
-// Entries counts the stored entries: every position of the values that is not
-// padding.
+// Entries returns the number of stored entries: positions of values that are not padding.
 func Entries(t *tcs.Tensor) int64 {
 	kinds, _ := t.Format()
 	if !strings.Contains(kinds, "p") {
@@ -49,15 +48,15 @@ func Entries(t *tcs.Tensor) int64 {
 	return n
 }
 
-// sumOf adds all values.
+// sumOf returns the sum of all values.
 func sumOf(t *tcs.Tensor) tcs.Value {
 	a := Sum{Type: t.Header.Type}
 	a.Add(t.Vals.Bytes())
 	return a.total()
 }
 
-// Sum adds values, floats with compensation (Neumaier 1974), so that the
-// printed sum does not depend on the size of the tensor.
+// Sum adds values. Floating-point values are added with compensation (Neumaier 1974), so that the
+// printed sum does not lose digits for large tensors.
 type Sum struct {
 	Type     tcs.Type
 	n        int64
@@ -65,7 +64,7 @@ type Sum struct {
 	cre, cim float64
 }
 
-// Add adds the values in b.
+// Add adds the values in b, which are in the machine's representation of Type.
 func (a *Sum) Add(b []byte) {
 	size := a.Type.Size()
 	if a.Type == tcs.Float64 {
@@ -97,7 +96,7 @@ func compensated(s, c *float64, x float64) {
 	*s = n
 }
 
-// merge adds what another Sum has added.
+// merge adds the sum of o.
 func (a *Sum) merge(o Sum) {
 	a.n += o.n
 	for _, x := range []struct {
@@ -108,7 +107,7 @@ func (a *Sum) merge(o Sum) {
 	}
 }
 
-// Gather is the sum over all ranks, at rank 0. Collective.
+// Gather returns the sum over all ranks, at rank 0. Every rank must call it.
 func (a *Sum) Gather(c comm.Comm) (tcs.Value, error) {
 	ints, floats := make([]int64, c.Size()), make([]float64, 4*c.Size())
 	if err := c.Gather(comm.Of([]int64{a.n}), comm.Of(ints), 0); err != nil {

@@ -1,4 +1,4 @@
-// Package usercode reads the C files of the user's whose functions schedules substitute for loops.
+// Package usercode reads the user's C files whose functions schedules substitute for loops.
 package usercode
 
 import (
@@ -20,8 +20,8 @@ import (
 	"distaff/spmd/fault"
 )
 
-// Files are the files that schedules name, each read once. Its methods may be called from several
-// goroutines at once.
+// Files holds the files that schedules name. Each file is read once. Several goroutines may call
+// the methods at the same time.
 type Files struct {
 	dir     string
 	allowed bool
@@ -30,8 +30,8 @@ type Files struct {
 	texts map[string]string
 }
 
-// New has the files whose paths are relative to dir, "" for the working folder. allowed tells
-// whether their functions may be compiled and run.
+// New returns an empty Files. Paths are relative to dir; "" is the working folder. allowed says
+// whether the functions may be compiled and run.
 func New(dir string, allowed bool) *Files {
 	return &Files{dir: dir, allowed: allowed, texts: map[string]string{}}
 }
@@ -43,7 +43,7 @@ func (f *Files) path(file string) string {
 	return filepath.Join(f.dir, file)
 }
 
-// Uses are the files of the functions that a schedule names.
+// Uses returns the files of the functions that a schedule names.
 func (f *Files) Uses(list []*schedule.Command) (uses []outfile.Use) {
 	for _, c := range list {
 		if file, _, at, ok := c.Function(); ok {
@@ -53,10 +53,10 @@ func (f *Files) Uses(list []*schedule.Command) (uses []outfile.Use) {
 	return uses
 }
 
-// maxBytes is how long a file may be.
+// maxBytes is the largest size of a file in bytes.
 const maxBytes = 1 << 20
 
-// text is what a file holds.
+// text returns the contents of a file.
 func (f *Files) text(file string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +67,7 @@ func (f *Files) text(file string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return "", fault.Runf("%s is no file", path)
+		return "", fault.Runf("%s is not a regular file", path)
 	case err == nil && info.Size() > maxBytes:
 		return "", fault.Runf("%s has %d bytes, want at most %d", path, info.Size(), maxBytes)
 	}
@@ -82,7 +82,7 @@ func (f *Files) text(file string) (string, error) {
 	return string(text), nil
 }
 
-// Extern is the function called name that a file defines.
+// Extern returns the function called name that a file defines.
 func (f *Files) Extern(file, name string) (*ir.Extern, error) {
 	text, err := f.text(file)
 	if err != nil {
@@ -91,8 +91,9 @@ func (f *Files) Extern(file, name string) (*ir.Extern, error) {
 	return lint.Function(file, text, name)
 }
 
-// Check refuses functions that cannot be read, with their places in the schedule; and, where a
-// schedule is to be followed, any that the user has not allowed to run.
+// Check returns an error with the place in the schedule if a function cannot be read. If runs is
+// true, the schedule will be executed, and Check also refuses functions that the user has not
+// allowed.
 func (f *Files) Check(list []*schedule.Command, runs bool) error {
 	for _, c := range list {
 		file, name, at, ok := c.Function()
@@ -111,10 +112,10 @@ func (f *Files) Check(list []*schedule.Command, runs bool) error {
 
 func refusal(what string) string {
 	return diag.Sprintf(
-		"%s is C of the user's, which is compiled and run with --allow-user-code alone", what)
+		"%s is C code of the user, which is compiled and run only with --allow-user-code", what)
 }
 
-// Allow refuses a leaf that calls functions which the user has not allowed to run.
+// Allow returns an error if a leaf calls functions that the user has not allowed.
 func (f *Files) Allow(u *codegen.Unit) error {
 	var err error
 	ir.Walk(u.Func.Body, func(s ir.Stmt) {
@@ -125,7 +126,8 @@ func (f *Files) Allow(u *codegen.Unit) error {
 	return err
 }
 
-// Told is what a schedule's files hold, so that ranks can tell whether they have the same.
+// Told returns the hashes of a schedule's files, so that ranks can check that they have the same
+// files.
 func (f *Files) Told(list []*schedule.Command) (out []string) {
 	for _, c := range list {
 		if file, _, _, ok := c.Function(); ok {

@@ -45,11 +45,11 @@ func TestFilesRefused(t *testing.T) {
 		{"rows.c:rows", false, false, ""},
 		{filepath.Join(dir, "rows.c") + ":rows", true, true, ""},
 		{"rows.c:rows", true, false,
-			"rows.c:rows is C of the user's, which is compiled and run with --allow-user-code alone"},
+			"rows.c:rows is C code of the user, which is compiled and run only with --allow-user-code"},
 		{"rows.c:columns", false, false, "substitute: rows.c defines no function columns"},
 		{"none.c:rows", false, false, "none.c: no such file or directory"},
 		{"long.c:rows", false, false, "bytes, want at most 1048576"},
-		{"folder.c:rows", false, false, "folder.c is no file"},
+		{"folder.c:rows", false, false, "folder.c is not a regular file"},
 		{"two.c:f", false, false, "; two.c:2:"},
 	} {
 		list, err := schedule.Parse([]string{`split(i,a,b,2), substitute({b},"` + c.function + `")`})
@@ -105,7 +105,7 @@ func TestAllow(t *testing.T) {
 		t.Error(err)
 	}
 	if err := New("", false).Allow(u); err == nil ||
-		!strings.Contains(err.Error(), "rows.c:rows is C of the user's") {
+		!strings.Contains(err.Error(), "rows.c:rows is C code of the user") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	if err := New("", false).Allow(&codegen.Unit{Func: &ir.Func{Body: &ir.Block{}}}); err != nil {
