@@ -30,8 +30,8 @@ func grid(rows ...[]int64) *bins.Grid {
 	return g
 }
 
-// random is a grid of n bins down and across in which that share of the bins has entries, up to
-// most.
+// random returns a grid of n bins down and across. About the given share of the bins has entries,
+// up to most each.
 func random(n int, share float64, most int64) *bins.Grid {
 	r := rand.New(rand.NewPCG(3, uint64(n)))
 	rows := make([][]int64, n)
@@ -102,8 +102,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestWidth: bins fit the room of a view, are square where it is proportional, and none is wider
-// than it must be.
+// TestWidth checks that bins fit into a view, are square if the view is proportional, and are not
+// wider than necessary.
 func TestWidth(t *testing.T) {
 	for _, c := range []struct {
 		size    [2]int64
@@ -183,7 +183,7 @@ mode 0 down, mode 1 across
 	}
 }
 
-// TestDots: the dots of a Braille character are where Unicode has them.
+// TestDots checks that the dots of a Braille character have the order of Unicode.
 func TestDots(t *testing.T) {
 	for i, row := range []string{"⠁⠈", "⠂⠐", "⠄⠠", "⡀⢀"} {
 		for j, want := range []rune(row) {
@@ -196,7 +196,8 @@ func TestDots(t *testing.T) {
 	}
 }
 
-// TestBraille: each dot of a sparse picture is a bin, and stands where the bin is.
+// TestBraille checks that each dot of a sparse picture represents one bin at the position of the
+// bin.
 func TestBraille(t *testing.T) {
 	g := random(131, 0.2, 5)
 	lines := strings.Split(text(t, g, Page{Columns: 80, Unicode: true}), "\n")
@@ -237,8 +238,8 @@ func TestBraille(t *testing.T) {
 	}
 }
 
-// TestTextWidth: no line is wider than the page, whatever the sizes and the number of views; ASCII
-// is ASCII; every grid is drawn.
+// TestTextWidth checks that no line is wider than the page for any sizes and number of views, that
+// an ASCII picture is ASCII, and that every grid is drawn.
 func TestTextWidth(t *testing.T) {
 	for _, columns := range []int{24, 40, 79, 80, 133, 400} {
 		for order := 1; order < 6; order++ {
@@ -285,7 +286,7 @@ func TestTextWidth(t *testing.T) {
 	}
 }
 
-// element is what these tests read of an SVG file.
+// element is the part of an SVG file that these tests read.
 type element struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -302,7 +303,7 @@ func (e *element) attr(name string) string {
 	return ""
 }
 
-// images are the images in an element, each with where it is drawn: x, y, width, height.
+// images returns the images in an element, and the position of each: x, y, width and height.
 func (e *element) images(t *testing.T) (list []image.Image, at [][4]float64) {
 	t.Helper()
 	for k := range e.Inside {
@@ -330,7 +331,7 @@ func (e *element) images(t *testing.T) (list []image.Image, at [][4]float64) {
 	return append(list, m), append(at, place)
 }
 
-// drawn is an SVG file of one grid.
+// drawn returns an SVG file of one grid.
 func drawn(t *testing.T, p *Picture) ([]byte, element) {
 	t.Helper()
 	var b bytes.Buffer
@@ -344,8 +345,8 @@ func drawn(t *testing.T, p *Picture) ([]byte, element) {
 	return b.Bytes(), root
 }
 
-// checkBins checks that all pixels of an image, whose first bin is at x, y, have the colors of a
-// grid's classes, and that bins are that many pixels wide and high.
+// checkBins checks that all pixels of an image have the colors of a grid's classes. Its first bin
+// is at x, y, and each bin is w pixels wide and h pixels high.
 func checkBins(t *testing.T, m image.Image, x, y, w, h int, g *bins.Grid) {
 	t.Helper()
 	s := newScale(g, maxClasses)
@@ -369,8 +370,9 @@ var drawnGrids = []*bins.Grid{random(57, 0.4, 300), random(310, 0.4, 300), rando
 	grid([]int64{5}),
 	grid([]int64{0, 0}), grid([]int64{1, 1, 0, 2, 2, 1}), grid([]int64{1, 2, 0})}
 
-// TestSVG: a file draws each bin that has entries in the color of its class, where its frame is,
-// tells its name to who does not see it, and holds nothing that runs or is fetched.
+// TestSVG checks that an SVG file draws each bin that has entries in the color of its class, at its
+// place in the frame, that the file has a title for screen readers, and that it contains no scripts
+// and no links.
 func TestSVG(t *testing.T) {
 	for _, g := range drawnGrids {
 		name := `a<b>&"c".mtx`
@@ -401,7 +403,8 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestSVGSize: a full grid of the largest size makes a small file, and one of noise a moderate one.
+// TestSVGSize checks that a full grid of the largest size makes a small file, and a random one a
+// moderate file.
 func TestSVGSize(t *testing.T) {
 	for _, c := range []struct {
 		g    *bins.Grid
@@ -414,8 +417,8 @@ func TestSVGSize(t *testing.T) {
 	}
 }
 
-// TestPNG: each bin has the color of its class, and labels are on the page, also the one that goes
-// up.
+// TestPNG checks that each bin has the color of its class, and that all labels are on the page,
+// including the vertical one.
 func TestPNG(t *testing.T) {
 	for _, g := range drawnGrids {
 		p := &Picture{Name: "a.mtx", Dims: g.Size[:], Grids: []*bins.Grid{g}}
@@ -433,7 +436,7 @@ func TestPNG(t *testing.T) {
 			t.Errorf("the file has %v pixels, and the drawing is %v x %v", got, s.W, s.H)
 		}
 		_, at := root.images(t)
-		for _, a := range at { // the canvas counts from below, and draws images upside down
+		for _, a := range at { // the canvas counts from below and draws images upside down
 			w, h := int(a[2]*picture.Pixels)/g.Bins[1], int(a[3]*picture.Pixels)/g.Bins[0]
 			checkBins(t, img, int(a[0])*picture.Pixels, int(s.H+a[1])*picture.Pixels, w, h, g)
 		}
@@ -461,8 +464,8 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// TestScene: all texts of a drawing are on its page, and none lies over another, also where a font
-// is wider than ours.
+// TestScene checks that all texts of a drawing are on its page and do not overlap, even if a font
+// is wider than the one of this package.
 func TestScene(t *testing.T) {
 	for order := 1; order < 8; order++ {
 		for _, sizes := range [][2]int64{{1, 1}, {500, 500}, {1, 500}, {500, 2}} {

@@ -10,7 +10,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// columns is a stream over columns, for benchmarks.
+// columns is a stream of entries that are stored in columns, for benchmarks.
 type columns struct {
 	dims   []int64
 	coords [][]int64

@@ -17,12 +17,12 @@ import (
 	"distaff/io/tcs"
 )
 
-// memStream is a stream over slices, for tests.
+// memStream is a stream of entries in memory, for tests.
 type memStream struct {
 	dims   []int64
 	exact  bool
 	typ    tcs.Type
-	coords [][]int64 // an entry
+	coords [][]int64 // by entry
 	vals   []tcs.Value
 	at     int
 	reads  int
@@ -60,7 +60,7 @@ func (s *memStream) Next(b *Batch) error {
 	return nil
 }
 
-// random is a stream of n entries with integer values, some at one coordinate.
+// random returns a stream of n entries with integer values, some of which have equal coordinates.
 func random(r *rand.Rand, dims []int64, n int, typ tcs.Type) *memStream {
 	s := &memStream{dims: dims, exact: true, typ: typ, batch: 1 + r.IntN(100)}
 	for range n {
@@ -81,7 +81,7 @@ func random(r *rand.Rand, dims []int64, n int, typ tcs.Type) *memStream {
 	return s
 }
 
-// sums is what the stream means: a value a coordinate.
+// sums returns the sum of the stream's values at each coordinate.
 func (s *memStream) sums() map[string]complex128 {
 	out := map[string]complex128{}
 	for i, c := range s.coords {
@@ -90,7 +90,7 @@ func (s *memStream) sums() map[string]complex128 {
 	return out
 }
 
-// meaning is what the tensor means, without zeros that only dense levels have.
+// meaning returns the tensor's value at each coordinate, without zeros that only fill dense levels.
 func meaning(t *tcs.Tensor) map[string]complex128 {
 	out := map[string]complex128{}
 	t.Entries(func(c []int64, i int64) bool {
@@ -102,7 +102,7 @@ func meaning(t *tcs.Tensor) map[string]complex128 {
 	return out
 }
 
-// singletons reports whether the format holds only some data.
+// hasClash reports whether the format can store only some data.
 func hasClash(kinds string) bool {
 	d := tcs.Depths(kinds)
 	for l := range kinds {
@@ -166,7 +166,7 @@ func TestAssembleRandom(t *testing.T) {
 			}
 		}
 		check("assembled", a)
-		if round%10 != 0 { // files cost a flush to disk each
+		if round%10 != 0 { // each file costs a flush to disk
 			a.Close()
 			continue
 		}
@@ -238,7 +238,7 @@ func TestSpill(t *testing.T) {
 				in := random(r, dims, 40000, typ)
 				in.exact = exact
 				in.batch = 4096
-				for k := range 1000 { // far repeats, and repeats across runs
+				for k := range 1000 { // distant repeats, and repeats across runs
 					in.coords[30000+k] = in.coords[k]
 				}
 				limit := tcs.NewLimit(4 << 20)
@@ -265,8 +265,8 @@ func TestSpill(t *testing.T) {
 	}
 }
 
-// TestLowLimit sorts what is several times its memory into a file, however
-// little memory that is.
+// TestLowLimit assembles entries that exceed their memory limit several times into a file, for
+// several low limits.
 func TestLowLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	in := random(r, []int64{1 << 40, 1 << 20, 1 << 35}, 60000, tcs.Float64) // 1.4 MB of records
@@ -327,7 +327,7 @@ func TestSortedInputIsCounted(t *testing.T) {
 	if in.reads != 1 || a.Vals.Len != 300000 {
 		t.Errorf("read again %d times, %d values", in.reads, a.Vals.Len)
 	}
-	// Out of order at the end, after entries went uncounted: read anew and sorted.
+	// The end is out of order, after entries were only counted: they are read again and sorted.
 	in.coords[299999] = []int64{0, 1}
 	in.Rewind()
 	in.reads = 0
@@ -464,7 +464,7 @@ func TestView(t *testing.T) {
 		if err := v.Check(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		// The block on its own, its dense levels cut to the box.
+		// Assemble the block alone, with its dense levels cut to the box.
 		own, err := Assemble(FromTensor(v, KeepAll), Spec{Kinds: kinds, Modes: modes, Box: box}, Config{})
 		if err == nil {
 			if err := own.Check(); err != nil {
@@ -481,7 +481,7 @@ func TestView(t *testing.T) {
 		} else if !hasClash(kinds) {
 			t.Fatalf("%s: %v", name, err)
 		}
-		// A view by positions, cut into parts, has every entry once.
+		// The parts of a view by positions have every entry once.
 		level := r.IntN(n)
 		var all []string
 		parts := int64(1 + r.IntN(4))
@@ -567,7 +567,7 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestMinusZero: -0 is kept in every format, and a sum of -0 and numbers is what IEEE says.
+// TestMinusZero checks that every format keeps -0, and that a sum with -0 follows IEEE 754.
 func TestMinusZero(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Complex128, tcs.Complex64} {
@@ -599,8 +599,8 @@ func TestMinusZero(t *testing.T) {
 	}
 }
 
-// TestMinusZeroInRoom: of a dense level that has room under a stored coordinate, a zero
-// with a minus sign is left out as others are; of dense levels alone it stays.
+// TestMinusZeroInRoom checks that a zero with a minus sign in a dense level below a stored
+// coordinate is left out like other zeros. If all levels are dense, it stays.
 func TestMinusZeroInRoom(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Complex128, tcs.Complex64} {

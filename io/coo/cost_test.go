@@ -9,8 +9,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// drawn are random entries of a tensor with those sizes, which repeat some coordinates, and crowd
-// at few of the first mode.
+// drawn returns n random entries of a tensor with sizes dims. Some coordinates repeat, and many
+// entries are at a few coordinates of the first mode.
 func drawn(r *rand.Rand, dims []int64, typ tcs.Type, n int) (cols [][]int64, vals []byte) {
 	crowd := r.IntN(3) == 0
 	for m, d := range dims {
@@ -25,7 +25,7 @@ func drawn(r *rand.Rand, dims []int64, typ tcs.Type, n int) (cols [][]int64, val
 	return cols, make([]byte, n*typ.Size())
 }
 
-// draw draws sizes of three modes, kinds and a type.
+// draw draws the sizes of three modes, the level kinds and the type.
 func draw(r *rand.Rand) Spec {
 	s := Spec{Kinds: []string{"sss", "dss", "dds", "uqq"}[r.IntN(4)], Modes: tcs.Identity(3),
 		Type: []tcs.Type{tcs.Float32, tcs.Float64, tcs.Complex128}[r.IntN(3)]}
@@ -37,7 +37,7 @@ func draw(r *rand.Rand) Spec {
 	return s
 }
 
-// sizesOf are those of levels.
+// sizesOf returns the sizes of the levels' modes.
 func sizesOf(s Spec) (sizes []int64) {
 	for _, m := range s.Modes {
 		sizes = append(sizes, s.Dims[m])
@@ -45,9 +45,9 @@ func sizesOf(s Spec) (sizes []int64) {
 	return sizes
 }
 
-// TestBuildingCost: builders of several blocks, with entries in many lanes, take no more than is
-// foretold of them, with their blocks.
-func TestBuildingCost(t *testing.T) {
+// TestBuildBytes checks that Sorters of several blocks, with entries in many lanes, need no more
+// memory than SortCost.BuildBytes returns.
+func TestBuildBytes(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		spec, lanes, blocks, threads := draw(r), 1+r.IntN(9), 1+r.IntN(12), 1+r.IntN(4)
@@ -91,8 +91,8 @@ func TestBuildingCost(t *testing.T) {
 	}
 }
 
-// TestAssemblingCost is the same of a tensor that is assembled of one stream.
-func TestAssemblingCost(t *testing.T) {
+// TestAssembleBytes checks SortCost.AssembleBytes for a tensor that is assembled from one stream.
+func TestAssembleBytes(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		spec, threads := draw(r), 1+r.IntN(4)

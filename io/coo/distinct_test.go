@@ -7,7 +7,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestDistinct: what has no repeats is counted exactly, in any order; repeats are seen.
+// TestDistinct checks that different coordinates are counted exactly, in any order, and that
+// repeats are detected.
 func TestDistinct(t *testing.T) {
 	count := func(dims []int64, at [][]int64) (int64, bool) {
 		t.Helper()
@@ -42,7 +43,7 @@ func TestDistinct(t *testing.T) {
 			t.Errorf("%s: got %d, %v, want %d, %v", c.name, n, exact, c.n, c.exact)
 		}
 	}
-	var grid [][]int64 // hashes of neighbours differ
+	var grid [][]int64 // the hashes of neighbours must differ
 	for i := range int64(300) {
 		for j := range int64(300) {
 			grid = append(grid, []int64{(i * 7) % 300, j})
@@ -51,7 +52,7 @@ func TestDistinct(t *testing.T) {
 	if n, exact := count([]int64{300, 300}, grid); n != 90000 || !exact {
 		t.Errorf("a grid: got %d, %v", n, exact)
 	}
-	// More than there are hashes for: exact in order, else not.
+	// There are more entries than hashes: the count is exact only if they are in order.
 	for _, order := range []bool{true, false} {
 		var d Distinct
 		at := [][]int64{make([]int64, BatchSize)}

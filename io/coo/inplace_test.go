@@ -10,16 +10,17 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestSortInPlace sorts stores that are past the small ones, keys all over, crowded
-// at a few places and all but alike, and compares with a stable sort by comparison.
+// TestSortInPlace sorts stores that are too large for the copying sort, and compares the result
+// with a stable sort by comparison. The keys are spread, crowded at a few places, or nearly all
+// equal.
 func TestSortInPlace(t *testing.T) {
 	const n = inPlaceFrom + 12345
 	for _, c := range []struct {
 		name  string
 		width []uint
-		size  int // of values
+		size  int // bytes of a value
 		draw  func(r *rand.Rand, i int) []int64
-		lo    int // levels from the outermost on that are sorted by; 0: all
+		lo    int // number of outer levels to sort by; 0 means all
 	}{
 		{"uniform", []uint{22, 22}, 8,
 			func(r *rand.Rand, i int) []int64 { return []int64{r.Int64N(1 << 22), r.Int64N(1 << 22)} }, 0},
@@ -58,7 +59,7 @@ func TestSortInPlace(t *testing.T) {
 				}
 				val := make([]byte, c.size)
 				var want [][]uint64
-				// Three lanes, so that chunks end before they are full.
+				// There are three lanes, so that chunks end before they are full.
 				for lane := range 3 {
 					s := newStore(pack, c.size, limit)
 					for i := n * lane / 3; i < n*(lane+1)/3; i++ {
@@ -109,8 +110,8 @@ func TestSortInPlace(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAssembly holds what the assembly of entries in no order takes against
-// what the entries take, packed, and the tensor.
+// TestMemoryOfAssembly compares the memory for assembling unsorted entries with the sizes of the
+// packed entries and of the tensor.
 func TestMemoryOfAssembly(t *testing.T) {
 	const n = 600_000
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestKeys holds Key and Find to a search of all positions, and views between keys to the entries
-// there, over random tensors of every format.
+// TestKeys compares Key and Find with a search of all positions, and views between keys with the
+// entries between them, for random tensors of every format.
 func TestKeys(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
 	tried := map[byte]int{}
@@ -44,7 +44,8 @@ type keyCase struct {
 	name string
 }
 
-// search holds Key and Find at a level to all its positions, and returns random keys in order.
+// search compares Key and Find at a level with all positions of the level, and returns random keys
+// in order.
 func (c *keyCase) search(r *rand.Rand, level int) [][]int64 {
 	lo, hi := c.a.Interval(level)
 	if lo != 0 || hi != c.a.Positions(level) && c.a.Vals.Len > 0 {
@@ -89,14 +90,14 @@ func (c *keyCase) search(r *rand.Rand, level int) [][]int64 {
 	return keys
 }
 
-// views cuts the tensor at keys, and holds the views to its entries.
+// views cuts the tensor at keys, and compares the views with the tensor's entries.
 func (c *keyCase) views(keys [][]int64) {
 	a := c.a
 	ends := append(append([][]int64{nil}, keys...), nil)
 	for k := range ends[1:] {
 		from, to := ends[k], ends[k+1]
 		tuple := make([]int64, len(keys[0]))
-		// of the outermost mode, of what lies between the keys
+		// the range in the outermost mode of the coordinates between the keys
 		box := make([][2]int64, len(a.Header.Dims))
 		for m, d := range a.Header.Dims {
 			box[m] = [2]int64{0, d}
@@ -148,8 +149,8 @@ func (c *keyCase) views(keys [][]int64) {
 	}
 }
 
-// loops are the entries that loops over a tensor's arrays meet, which look at the box for dense
-// levels alone, as a leaf's do.
+// loops returns the entries that loops over a tensor's arrays find. Like the loops of a leaf, they
+// use the box for dense levels only.
 func loops(v *tcs.Tensor) map[string]int64 {
 	got := map[string]int64{}
 	x := make([]int64, len(v.Levels))

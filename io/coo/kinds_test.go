@@ -11,11 +11,11 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestEveryLevelKind is what a level kind has to do, at each place of a format: every
-// format of three levels, over all kinds that there are, holds one entry and one entry
-// a row, or refuses them with the place; what holds them has the arrays that its kinds
-// say, is valid, gives its entries back, whole and in blocks, from memory and from a file, and is
-// invalid with a coordinate that its kinds forbid.
+// TestEveryLevelKind is the conformance test of level kinds. Every format of three levels, over all
+// kinds, must either store one entry, and one entry in each row, or refuse them with an error that
+// names the place. A tensor that was stored must have the arrays of its kinds, be valid, return its
+// entries, whole and in blocks, from memory and from a file, and be invalid with a coordinate that
+// its kinds forbid.
 func TestEveryLevelKind(t *testing.T) {
 	dims := []int64{5, 4, 6}
 	one := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 3,
@@ -25,7 +25,7 @@ func TestEveryLevelKind(t *testing.T) {
 		rows.coords = append(rows.coords, []int64{i, (3 * i) % 4, (5*i + 1) % 6})
 		rows.vals = append(rows.vals, tcs.Value{Type: tcs.Float64, C: complex(float64(i+1), 0)})
 	}
-	held := map[string]bool{} // letter and level
+	held := map[string]bool{} // by letter and level
 	for _, a := range tcs.LevelLetters {
 		for _, b := range tcs.LevelLetters {
 			for _, c := range tcs.LevelLetters {
@@ -63,7 +63,7 @@ func TestEveryLevelKind(t *testing.T) {
 	}
 }
 
-// conforms holds a tensor to what its kinds say.
+// conforms compares a tensor with the properties of its level kinds.
 func conforms(t *testing.T, x *tcs.Tensor, want map[string]complex128) error {
 	kinds, _ := x.Format()
 	shape, whole := x.Shape()
@@ -112,7 +112,7 @@ func conforms(t *testing.T, x *tcs.Tensor, want map[string]complex128) error {
 	return forbidden(x)
 }
 
-// inBlocks holds two blocks of rows to the whole.
+// inBlocks compares two blocks of rows with the whole tensor.
 func inBlocks(x *tcs.Tensor, want map[string]complex128) error {
 	got := map[string]complex128{}
 	for _, r := range [][2]int64{{0, 3}, {3, 5}} {
@@ -134,7 +134,8 @@ func inBlocks(x *tcs.Tensor, want map[string]complex128) error {
 	return nil
 }
 
-// forbidden puts into each array what its kind forbids, and wants Check to say so.
+// forbidden stores an element in each array that the level's kind forbids, and expects an error
+// from Check.
 func forbidden(x *tcs.Tensor) error {
 	kinds, _ := x.Format()
 	for l := range x.Levels {
@@ -169,8 +170,8 @@ func forbidden(x *tcs.Tensor) error {
 	return x.Check()
 }
 
-// padding tells whether the first position of level l may have no entry: its kind is
-// padded, or it is a singleton below such a position without one.
+// padding reports whether the first position of level l may have no entry: its kind is padded, or
+// it is a singleton below a position without an entry.
 func padding(x *tcs.Tensor, l int) bool {
 	for k := tcs.KindOf(x.Levels[l].Kind); k.Form == tcs.Single &&
 		!k.Padded; k = tcs.KindOf(x.Levels[l].Kind) {
@@ -184,7 +185,8 @@ func padding(x *tcs.Tensor, l int) bool {
 	return tcs.KindOf(x.Levels[l].Kind).Padded
 }
 
-// A letter that is no level kind is a bug wherever a tensor's levels are looked at.
+// TestUnknownLevelKind checks that a letter without a level kind causes a panic wherever levels are
+// used.
 func TestUnknownLevelKind(t *testing.T) {
 	bad := func() *tcs.Tensor {
 		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tcs.Float64},

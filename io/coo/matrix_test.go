@@ -8,7 +8,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestMatrix: bandwidth, diagonal and symmetry of matrices, in any order of entries, with
+// TestMatrix computes bandwidth, diagonal and symmetry of matrices with entries in any order, with
 // repeats, in memory and on disk.
 func TestMatrix(t *testing.T) {
 	nan := complex(math.NaN(), 0)
@@ -84,7 +84,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// A diagonal that is too long is not counted, and said not to be.
+// TestLongDiagonal checks that a diagonal that is too long is reported as not counted.
 func TestLongDiagonal(t *testing.T) {
 	n := int64(1) << 40
 	s := &memStream{dims: []int64{n, n}, exact: true, typ: tcs.Float64, batch: 2,
@@ -99,7 +99,7 @@ func TestLongDiagonal(t *testing.T) {
 	}
 }
 
-// Where memory has no room for the entries, the sorts go by way of files.
+// TestSymmetryInLittleMemory sorts entries that exceed the memory limit by way of files.
 func TestSymmetryInLittleMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 300

@@ -8,11 +8,12 @@ import (
 	"distaff/io/tcs"
 )
 
-// If the innermost level of one tensor stores another mode than the innermost level of its copy,
-// both modes are copied in tiles, so that each cache line is read and written once. A tile is
-// alongRows elements wide in the innermost mode of the copy: the elements of one cache line. It is
-// not wider because addresses that are a power of two apart compete for the few ways of a cache
-// set. In the other mode a tile has acrossRows elements.
+// alongRows and acrossRows are the sides of a tile, in elements. Tiles are used if the innermost
+// level of the source stores another mode than the innermost level of the copy. Both modes are then
+// copied tile by tile, so that each cache line is read and written once. alongRows is the side in
+// the innermost mode of the copy: the elements of one cache line. It is not larger because
+// addresses that are a power of two apart compete for the few ways of a cache set. acrossRows is
+// the side in the other mode.
 const alongRows, acrossRows = 8, 64
 
 // minShare is the smallest number of values that is worth a thread.

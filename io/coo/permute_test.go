@@ -9,8 +9,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestPermuted: a tensor of dense levels, a part of one, and a view are copied with their levels in
-// another order, on any number of threads, as entry by entry.
+// TestPermuted copies tensors with dense levels, parts of them and views with their levels in
+// another order, on several numbers of threads, and compares the copies with copies made entry by
+// entry.
 func TestPermuted(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	copied := 0
@@ -72,7 +73,7 @@ func TestPermuted(t *testing.T) {
 	if copied < 2e6 {
 		t.Errorf("%d values were copied", copied)
 	}
-	// A view that lacks values of its box is left to the way entry by entry.
+	// A view that lacks values of its box must be copied entry by entry.
 	x,
 		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{8, 8}, Type: tcs.Float64}, Kinds: "dd",
 		Modes: []int{0, 1}}, nil, "")

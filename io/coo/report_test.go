@@ -49,7 +49,7 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%v against %v: got %+v, %v", c.a, c.b, d, err)
 		}
 	}
-	// Absent is zero; a NaN against a number differs.
+	// A missing entry is zero. A NaN differs from a number.
 	a := order(t, tcs.Float64, dims, [][]int64{{0, 0}, {1, 1}, {3, 3}}, 0, 7, 1)
 	b := order(t, tcs.Int64, dims, [][]int64{{1, 1}, {2, 2}, {3, 3}}, 7, 5, 1)
 	d, err := Diff(a, b, 0, 0, 10)

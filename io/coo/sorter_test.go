@@ -11,7 +11,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// laneStream is the lanes of a builder as one stream.
+// laneStream yields the lanes of a Sorter as one stream.
 type laneStream struct {
 	dims  []int64
 	lanes []Batch
@@ -31,22 +31,21 @@ func (s *laneStream) Next(b *Batch) error {
 	return nil
 }
 
-// TestSorter brings entries in lanes, in turns that do not matter: what comes
-// out, to the last bit of sums, is the assembly of one lane after another, in
-// memory and by way of files.
+// TestSorter adds entries in lanes, in random turns. The result must equal the assembly of one lane
+// after another, to the last bit of sums, in memory and by way of files.
 func TestSorter(t *testing.T) {
 	files := 0
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		dims := []int64{1 + rng.Int64N(300), 1 + rng.Int64N(40)}
 		if seed%7 == 6 {
-			dims[0] <<= 40 // keys of more words
+			dims[0] <<= 40 // keys with more words
 			dims[1] <<= 40
 		}
 		s := &laneStream{dims: dims, lanes: make([]Batch, 1+rng.IntN(4))}
 		most := 30
 		if seed%3 == 2 {
-			most = 40000 // past the budget
+			most = 40000 // exceeds the budget
 		}
 		for l := range s.lanes {
 			b := &s.lanes[l]
@@ -107,7 +106,7 @@ func TestSorter(t *testing.T) {
 	}
 }
 
-// turns lists each lane as often as it has fifties of entries, shuffled.
+// turns lists each lane once for every fifty of its entries, shuffled.
 func turns(rng *rand.Rand, lanes []Batch) []int {
 	var list []int
 	for l := range lanes {

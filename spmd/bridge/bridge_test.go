@@ -9,8 +9,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// TestTypes: every type of files is one of statements and back, of the same size and name, and
-// has a type of leaves to itself.
+// TestTypes checks that every type of files corresponds to one type of statements with the same
+// size and name, and to one type of leaves.
 func TestTypes(t *testing.T) {
 	n, leaves := 0, map[ir.Type]bool{}
 	for x := tcs.Type(1); x.Valid(); x++ {
@@ -36,7 +36,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestFormats: a format of files is that of the same letters and order, and back.
+// TestFormats checks that a format of files corresponds to the format with the same letters and
+// order.
 func TestFormats(t *testing.T) {
 	for _, text := range []string{"d", "ds", "ds:1,0", "ucq", "dsdd:2,0,1,3", "up"} {
 		f, err := format.Parse(text)

@@ -16,7 +16,7 @@ import (
 	"distaff/kernels/cc"
 )
 
-// served is a compile server in this process.
+// served returns a compile server that runs in this process.
 func served(t *testing.T) *Server {
 	t.Helper()
 	inR, inW := io.Pipe()
@@ -29,8 +29,8 @@ func served(t *testing.T) *Server {
 	return &Server{in: inW, enc: gob.NewEncoder(inW), dec: gob.NewDecoder(outR)}
 }
 
-// TestServerThatEnded: what a child that has ended said last is the error, and the source is not to
-// blame.
+// TestServerThatEnded checks that the last output of a child that has ended becomes the error, and
+// that the source is not blamed.
 func TestServerThatEnded(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo 'distaff: too few threads' >&2; echo more >&2; exit 1": "the process that runs it has ended: distaff: too few threads",
@@ -108,7 +108,7 @@ func TestCompileServer(t *testing.T) {
 		Dir: dir}); err == nil {
 		t.Error("a compiler that is stopped gives no error")
 	}
-	for tries := 0; ; tries++ { // it is removed once the compiler has ended
+	for tries := 0; ; tries++ { // it is removed after the compiler has ended
 		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 			break
 		}
@@ -119,7 +119,8 @@ func TestCompileServer(t *testing.T) {
 	}
 }
 
-// TestPool: children of a pool run compilers side by side, and one more waits.
+// TestPool checks that the children of a pool run compilers concurrently, and that one more request
+// waits.
 func TestPool(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -130,7 +131,7 @@ func TestPool(t *testing.T) {
 		p.free <- served(t)
 	}
 	dir := t.TempDir()
-	// Each waits for the other.
+	// Each request waits for the other one.
 	met := func(mine, other string) string {
 		return "echo > " + mine + "; while ! test -e " + other + "; do sleep 0.01; done; echo met"
 	}

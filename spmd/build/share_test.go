@@ -16,8 +16,8 @@ import (
 	"distaff/spmd/comm/local"
 )
 
-// machine is one rank's: C under a Kind of its own, which counts what it makes, and has
-// a compiler or none.
+// machine is the backend of one rank: C with a Kind of its own. It counts the objects that it
+// makes, and may have no compiler.
 type machine struct {
 	*kernels.C
 	kind string
@@ -55,8 +55,8 @@ func newC(t *testing.T) *kernels.C {
 	return c
 }
 
-// A shared backend passes the suite at every rank. Ranks run it one beside another: they
-// compile in the same order.
+// TestSharedSuite checks that a shared backend passes the suite at every rank. Ranks run the tests
+// in the same order.
 func TestSharedSuite(t *testing.T) {
 	c := newC(t)
 	err := local.Run(context.Background(), 3, func(k comm.Comm) error {
@@ -68,18 +68,20 @@ func TestSharedSuite(t *testing.T) {
 	}
 }
 
-// One rank of a kind makes the object. Where no rank of a kind can, no rank has the leaf.
+// TestSharedKinds checks that one rank of a kind makes the object, and that no rank has the leaf if
+// no rank of some kind can make it.
 func TestSharedKinds(t *testing.T) {
 	c := newC(t)
 	u := backendtest.Unit(t)
 	for _, x := range []struct {
-		kinds string // a letter a rank; upper case: without a compiler
+		kinds string // a letter for each rank; upper case means without a compiler
 		made  int32
-		want  string // of the error; "" for a leaf everywhere
+		want  string // the error; "" if every rank has the leaf
 	}{
 		{"aaa", 1, ""}, {"abab", 2, ""}, {"aAA", 1, ""}, {"aab", 2, ""},
 		{"aB", 1, kernels.ErrNoCompiler.Error()}, {"AB", 0, kernels.ErrNoCompiler.Error()},
-		{"Aa", 1, kernels.ErrNoCompiler.Error()}, // the lowest of a kind compiles, or each has to have it
+		// the lowest rank of a kind compiles; otherwise each must have the leaf
+		{"Aa", 1, kernels.ErrNoCompiler.Error()},
 	} {
 		made := new(atomic.Int32)
 		err := local.Run(context.Background(), len(x.kinds), func(k comm.Comm) error {

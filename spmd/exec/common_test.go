@@ -20,13 +20,13 @@ import (
 	"distaff/spmd/plan"
 )
 
-// commonFrom has ranks have gathered rows in common from so many bytes on, to the test's end.
+// commonFrom sets exec.MinCommon until the test ends.
 func commonFrom(t *testing.T, bytes int64) {
 	old := exec.MinCommon.Swap(bytes)
 	t.Cleanup(func() { exec.MinCommon.Store(old) })
 }
 
-// commonCase is what ranks on nodes read of rows that lie at ranks.
+// commonCase describes the rows that ranks on several nodes own and read.
 type commonCase struct {
 	ranks    int
 	nodes    []int
@@ -34,10 +34,10 @@ type commonCase struct {
 	cuts     []int64
 	reads    []exec.Rows
 	moves    bool
-	apart    bool // the ranks are no ranks of one process
-	refused  bool // there is no memory to have in common
+	apart    bool // the ranks are different processes
+	refused  bool // shared memory cannot be allocated
 	problem  *plan.Problem
-	pointers []unsafe.Pointer // by rank, of what its leaf reads
+	pointers []unsafe.Pointer // by rank, the array that its leaf reads
 	limits   []*tcs.Limit     // by rank
 }
 
@@ -78,7 +78,7 @@ func (k *commonCase) String() string {
 		k.owners, k.cuts, k.reads, k.moves, k.apart, k.refused)
 }
 
-// count is how many rows a rank reads.
+// count returns the number of rows that a rank reads.
 func (k *commonCase) count(rank int) int {
 	if k.reads[rank].All {
 		return cols
@@ -86,8 +86,8 @@ func (k *commonCase) count(rank int) int {
 	return len(k.reads[rank].List)
 }
 
-// common tells whether the ranks of a rank's node are to have the rows in one array: together they
-// read them one and a half times.
+// common reports whether the ranks of a rank's node must share the rows: together they read at
+// least 1.5 times all rows.
 func (k *commonCase) common(rank int) bool {
 	sum, readers := 0, 0
 	for q, node := range k.nodes {
@@ -98,7 +98,7 @@ func (k *commonCase) common(rank int) bool {
 	return !k.refused && readers > 1 && 2*sum >= 3*cols
 }
 
-// lingering is a group whose ranks do nothing for a moment when they have begun to send.
+// lingering is a group whose ranks pause for a moment after they have started to send.
 type lingering struct{ comm.Comm }
 
 func (l lingering) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
@@ -109,7 +109,7 @@ func (l lingering) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
 
 func (l lingering) Uncounted() comm.Comm { return lingering{l.Comm.Uncounted()} }
 
-// value is a row's in a run: it stays where blocks have moved.
+// value returns the value of a row in a run. It does not change if blocks are moved.
 func (k *commonCase) value(run int, row int64) float64 {
 	if k.moves {
 		run = 0
@@ -117,8 +117,8 @@ func (k *commonCase) value(run int, row int64) float64 {
 	return float64(100*run) + float64(row) + 1
 }
 
-// run runs the problem at a rank some times, with other values each time, and looks at what its
-// leaves read, and at what is counted.
+// run runs the problem several times at a rank, with other values each time, and checks what its
+// leaves read and the counters.
 func (k *commonCase) run(t *testing.T, c comm.Comm) error {
 	me := c.Rank()
 	c = lingering{c}
@@ -136,7 +136,7 @@ func (k *commonCase) run(t *testing.T, c comm.Comm) error {
 func (k *commonCase) runs(t *testing.T, c comm.Comm, r *exec.Rank, me int) error {
 	r.Rows = func(int) exec.Rows { return k.reads[me] }
 	r.Own[2] = map[plan.Block]*tcs.Tensor{}
-	received := int64(0) // rows of others that are read
+	received := int64(0) // rows of other ranks that are read
 	read := slices.Clone(k.reads[me].List)
 	for b, owner := range k.owners {
 		for row := k.cuts[b]; row < k.cuts[b+1]; row++ {
@@ -183,7 +183,7 @@ func (k *commonCase) runs(t *testing.T, c comm.Comm, r *exec.Rank, me int) error
 	return nil
 }
 
-// look looks at what a leaf reads, early and late.
+// look checks the values that a leaf reads, at its start and at its end.
 func (k *commonCase) look(me, run int, t *tcs.Tensor, read []int64) error {
 	within := t.Header.Range(0)
 	if want := k.reads[me].Within; k.common(me) && within != [2]int64{0, cols} ||
@@ -202,9 +202,9 @@ func (k *commonCase) look(me, run int, t *tcs.Tensor, read []int64) error {
 	return nil
 }
 
-// TestRowsInCommon: ranks of a node have gathered rows in one array where together they read them
-// one and a half times. A rank reads the values of the run, which no other overwrites while it
-// does, and counts what it reads of others' rows.
+// TestRowsInCommon checks that ranks of a node share gathered rows if together they read at least
+// 1.5 times all rows. A rank must read the values of the current run, which no other rank may
+// overwrite meanwhile, and must count the rows of other ranks that it reads.
 func TestRowsInCommon(t *testing.T) {
 	commonFrom(t, 0)
 	shared := 0
@@ -237,8 +237,8 @@ func TestRowsInCommon(t *testing.T) {
 	}
 }
 
-// TestRowsInCommonFail: a rank whose leaf fails while others wait for its word, or for it to have
-// read, ends the job.
+// TestRowsInCommonFail checks that the job ends if a leaf fails while other ranks wait for
+// notifications of its rank.
 func TestRowsInCommonFail(t *testing.T) {
 	commonFrom(t, 0)
 	for failing := range 3 {

@@ -20,7 +20,7 @@ import (
 
 const rows, cols = 10, 7
 
-// dense makes an all-dense block of box with value f at each coordinate.
+// dense returns a block of box with dense levels and the value f at each coordinate.
 func dense(t *testing.T, dims []int64, box [][2]int64, f func(c []int64) float64) *tcs.Tensor {
 	t.Helper()
 	kinds := strings.Repeat("d", len(dims))
@@ -35,7 +35,7 @@ func dense(t *testing.T, dims []int64, box [][2]int64, f func(c []int64) float64
 	return b
 }
 
-// problem is a(i) = d(i) + B(i,j)*c(j) over ni x nj blocks.
+// problem is a(i) = d(i) + B(i,j)*c(j) over ni by nj blocks.
 func problem(ranks int, ni, nj int64, extend bool, mapping []int) *plan.Problem {
 	p := &plan.Problem{
 		Blocking: &place.Blocking{
@@ -67,7 +67,7 @@ var values = []func(c []int64) float64{
 	func(c []int64) float64 { return float64(1 + c[0]) },
 }
 
-// rank is a rank of the problem with the blocks that it owns.
+// rank returns a rank of the problem with the blocks that it owns.
 func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 	r := &exec.Rank{Comm: c, Plan: p, Alloc: transfer.Pages(nil),
 		Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tcs.Float64, Kinds: "d",
@@ -135,7 +135,7 @@ func TestBlocksGiveTheWholeResult(t *testing.T) {
 					got := make([]float64, rows)
 					err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
 						r := rank(t, c, p)
-						for range 2 { // a second run finds the blocks where they were
+						for range 2 { // a second run finds the blocks in the same place
 							before := c.Counters()
 							blocks, err := r.Compute()
 							if err != nil {
@@ -166,8 +166,8 @@ func TestBlocksGiveTheWholeResult(t *testing.T) {
 	}
 }
 
-// TestCopiesOfTheResult: blocks of a result that live at several ranks come to all of them, as is
-// forecast, and Close gives back what a rank has of others' blocks.
+// TestCopiesOfTheResult checks that result blocks with copies are sent to all their ranks as
+// forecast, and that Close releases a rank's copies.
 func TestCopiesOfTheResult(t *testing.T) {
 	p := problem(3, 2, 3, true, []int{0, 1})
 	p.Result.Copies = func(at []int64) []int {
@@ -178,7 +178,7 @@ func TestCopiesOfTheResult(t *testing.T) {
 		var limit tcs.Limit
 		r := rank(t, apart{c, nil}, p)
 		r.Alloc = transfer.Pages(&limit)
-		want := int64(0) // blocks that the rank has of others
+		want := int64(0) // blocks of other ranks that this rank has a copy of
 		for b := range plan.Block(p.Result.Pieces()) {
 			if slices.Contains(p.Result.Ranks(b)[1:], c.Rank()) {
 				want++
@@ -212,7 +212,7 @@ func TestCopiesOfTheResult(t *testing.T) {
 	}
 }
 
-// traffic compares what a rank sent and received with what is forecast.
+// traffic compares the messages of a rank with the forecast.
 func traffic(p *plan.Problem, c comm.Comm, before comm.Counters) error {
 	sized := func(part *partition.Partition, dims []int64) plan.Sizes {
 		return func(b plan.Block) (z plan.Size) {
@@ -263,8 +263,8 @@ func TestAFailedLeafEndsEveryRank(t *testing.T) {
 	}
 }
 
-// TestBlocksThatComeComplete: a rank that owns blocks of the result which others make holds all of
-// them at last, and what is foretold has room for that.
+// TestBlocksThatComeComplete checks the memory of a rank that owns result blocks which other ranks
+// compute: at the end it stores all of them, and the forecast must include them.
 func TestBlocksThatComeComplete(t *testing.T) {
 	p := problem(2, 4, 1, false, []int{0})
 	p.Result.Owner = func([]int64) int { return 1 }
@@ -289,7 +289,7 @@ func TestBlocksThatComeComplete(t *testing.T) {
 	for range p.Made(0) {
 		made++
 	}
-	// The blocks of operands are empty, and take as little as a block does.
+	// The blocks of operands are empty, but each occupies the smallest block size.
 	if most, _ := cost.Memory(1, exec.Making{Dense: true, InPlace: true, Value: 8}, 0, 0); made < 2 ||
 		most < all {
 		t.Errorf("rank 0 makes %d of 4 blocks, and rank 1, which holds %d bytes at last, is foretold %d",

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// TestGatheredRows: each rank gets the rows of a gathered operand that it reads, has memory for
-// those of their range and no others, and counts what comes of other ranks.
+// TestGatheredRows checks that each rank receives the rows of a gathered operand that it reads,
+// stores only rows of their range, and counts the rows of other ranks.
 func TestGatheredRows(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -46,7 +46,7 @@ func TestGatheredRows(t *testing.T) {
 	}
 }
 
-// drawRows draws what a rank reads.
+// drawRows draws the rows that a rank reads.
 func drawRows(r *rand.Rand) exec.Rows {
 	a, b := r.Int64N(cols+1), r.Int64N(cols+1)
 	rows := exec.Rows{Within: [2]int64{min(a, b), max(a, b)}}
@@ -61,8 +61,8 @@ func drawRows(r *rand.Rand) exec.Rows {
 	return rows
 }
 
-// gathered runs a problem at one rank, twice, and looks at what its leaves get of operand 2, and
-// whether the rank's own blocks of it have moved where they may.
+// gathered runs a problem twice at one rank. It checks what its leaves read of operand 2, and
+// whether the rank's own blocks of this operand were moved if moves is true.
 func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves bool) error {
 	part := p.Operands[2].Gathered
 	r := rank(t, c, p)
@@ -85,7 +85,7 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves 
 		}
 	}
 	r.Rows, r.Moves = func(int) exec.Rows { return want }, moves
-	all := true // of the rank's rows are among those that have memory
+	all := true // all of the rank's rows are stored in the array
 	for b, block := range r.Own[2] {
 		own := block.Header.Range(0)
 		all = all && own[0] >= want.Within[0] && own[1] <= want.Within[1]
@@ -131,7 +131,7 @@ func gathered(t *testing.T, c comm.Comm, p *plan.Problem, want exec.Rows, moves 
 	return nil
 }
 
-// within tells whether an array lies in the memory of another.
+// within reports whether an array is inside the memory of another one.
 func within(a, b tcs.Array) bool {
 	from, first := uintptr(a.Ptr), uintptr(b.Ptr)
 	return from >= first && from+uintptr(a.Len)*uintptr(a.Width) <= first+uintptr(b.Len)*uintptr(

@@ -8,8 +8,8 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// TestUnionOfOneStep: leaves that add in place add over a union also where it is of one step's
-// pattern alone, and that takes what is foretold.
+// TestUnionOfOneStep checks that leaves that add in place use a union even for the pattern of a
+// single step, and that the memory is forecast.
 func TestUnionOfOneStep(t *testing.T) {
 	x,
 		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{9}, Type: tcs.Float64}, Kinds: "s",
@@ -40,7 +40,8 @@ func TestUnionOfOneStep(t *testing.T) {
 	}
 }
 
-// TestCopiesHeld: blocks of several steps that share the arrays of copies hold a copy each.
+// TestCopiesHeld checks that blocks of several steps that share the arrays of copies count one copy
+// each.
 func TestCopiesHeld(t *testing.T) {
 	size := plan.Size{Entries: 10, Bytes: 11*4 + 10*4 + 10*8, Arrays: 3}
 	c := newCost(1, 1)

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// apart is a group whose ranks share no memory. came, if not nil, gets a token for
-// each payload when it has arrived.
+// apart is a group whose ranks share no memory. If came is not nil, it receives a token for each
+// payload that has arrived.
 type apart struct {
 	comm.Comm
 	came chan struct{}
@@ -33,8 +33,9 @@ func (a apart) Irecv(b comm.Buf, from, tag int) (*comm.Request, error) {
 	return r, err
 }
 
-// TestBlocksTravelWhileOthersCompute: a leaf that does not return before the block of
-// the next step has arrived does return, and no block but that one is under way.
+// TestBlocksTravelWhileOthersCompute checks that the block of the next step arrives while a leaf
+// runs, and that no other block is fetched meanwhile. The leaf returns only after the block has
+// arrived.
 func TestBlocksTravelWhileOthersCompute(t *testing.T) {
 	const steps = cols
 	p := problem(2, 2, steps, false, []int{0})
@@ -87,7 +88,7 @@ func TestBlocksTravelWhileOthersCompute(t *testing.T) {
 	}
 }
 
-// Messages carry the same blocks that shared memory does.
+// TestBlocksOverMessages checks that messages carry the same blocks as shared memory.
 func TestBlocksOverMessages(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 5} {
 		p := problem(ranks, 4, 3, true, []int{1, 0})
@@ -116,7 +117,7 @@ func TestBlocksOverMessages(t *testing.T) {
 	}
 }
 
-// late is a group that sends no rows of a gathered operand before told.
+// late is a group that sends no rows of a gathered operand before told is closed.
 type late struct {
 	comm.Comm
 	tag  int
@@ -134,10 +135,11 @@ func (l late) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
 	return l.Comm.Isend(b, to, tag)
 }
 
-// TestRowsTravelWhileOthersCompute: a rank runs its steps up to the first that reads rows of
-// another rank before these come, and that step has them.
+// TestRowsTravelWhileOthersCompute checks that a rank runs its steps before the rows of another
+// rank arrive, up to the first step that reads these rows, and that this step reads the right
+// values.
 func TestRowsTravelWhileOthersCompute(t *testing.T) {
-	const c = 2 // the operand
+	const c = 2 // index of the operand
 	p := problem(2, 4, 1, false, []int{0})
 	half := int64(cols / 2)
 	p.Operands[c].Gathered = &partition.Partition{Order: 1,
@@ -154,7 +156,7 @@ func TestRowsTravelWhileOthersCompute(t *testing.T) {
 		own := [2]int64{[]int64{0, half}[me], []int64{half, cols}[me]}
 		r.Own[c] = map[plan.Block]*tcs.Tensor{
 			plan.Block(me): dense(t, sizes[c], [][2]int64{own}, values[c])}
-		reading := 3 // the step that reads all rows; those before read this rank's
+		reading := 3 // the step that reads all rows; earlier steps read this rank's rows
 		spans := [][2]int64{{}, own, {}, {0, cols}}
 		r.Rows = func(int) exec.Rows {
 			return exec.Rows{All: true, Within: [2]int64{0, cols},
@@ -201,9 +203,9 @@ func (r receives) Irecv(b comm.Buf, from, tag int) (*comm.Request, error) {
 	return r.Comm.Irecv(b, from, tag)
 }
 
-// TestBlocksOfOneProcess: between ranks of one process a block is taken when it is read. Nothing
-// receives the next one while the leaf runs: it would take the processor from one of them, and
-// travels no sooner.
+// TestBlocksOfOneProcess checks that ranks of one process take a block when they read it. A
+// goroutine that received the next block while the leaf runs would only take a processor from a
+// leaf.
 func TestBlocksOfOneProcess(t *testing.T) {
 	const steps = cols
 	p := problem(2, 2, steps, false, []int{0})
@@ -215,7 +217,8 @@ func TestBlocksOfOneProcess(t *testing.T) {
 		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 			if s.Group == 1 && c.Rank() == 1 {
 				step++
-				time.Sleep(time.Millisecond) // for what would receive the next one
+				// time for a goroutine that would receive the next block
+				time.Sleep(time.Millisecond)
 				if got := n.Load(); got != step {
 					t.Errorf("step %d: %d blocks were received, want one for each step", step, got)
 				}

@@ -16,7 +16,7 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("got %v of exit code %d, want %d", err, exit.ExitCode(), want)
 		}
 	}
-	// What a user wrote cannot change the terminal that shows it.
+	// Text from a user must not control the terminal that shows it.
 	if s := Commandf("got %s", "a\x1b[2J").Error(); strings.ContainsRune(s, 0x1b) ||
 		!strings.HasPrefix(s, "got a") {
 		t.Errorf("got %q", s)

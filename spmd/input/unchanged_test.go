@@ -9,7 +9,7 @@ import (
 	"distaff/spmd/fault"
 )
 
-// TestChanged: a text file that changes between its opening and the result.
+// TestChanged checks a text file that changes after it was opened.
 func TestChanged(t *testing.T) {
 	for _, k := range []struct {
 		name    string

@@ -200,8 +200,8 @@ func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
 	return min((1+inboxRooms)*round, 2*max(entry*entries, tcs.Align))
 }
 
-// Further ways (see collecting): blocks that need only their own memory, and the single block of
-// one rank.
+// shared and assembling are further ways to make blocks (see collecting): blocks that need only
+// their own memory, and the single block of one rank.
 const shared, assembling = -1, -2
 
 // levelSizes returns the sizes of the levels' modes.

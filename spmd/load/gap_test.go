@@ -12,8 +12,8 @@ import (
 	"distaff/spmd/load"
 )
 
-// TestPiecesTile: pieces of a tensor have each entry once, at any number of ranks,
-// where they are of a few bytes, and where empty rows take more than a piece.
+// TestPiecesTile checks that the pieces of a tensor have each entry once, for any number of ranks,
+// even if pieces have only a few bytes, or if empty rows occupy more than a piece.
 func TestPiecesTile(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 21))
@@ -51,8 +51,7 @@ func TestPiecesTile(t *testing.T) {
 	}
 }
 
-// tiles counts the entries of all pieces of a file, and has every rank read and
-// check its own.
+// tiles counts the entries of all pieces of a file. Every rank reads and checks its own piece.
 func tiles(t *testing.T, what, file string, ranks, entries int) {
 	t.Helper()
 	f, err := tcs.Open(file)

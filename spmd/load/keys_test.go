@@ -17,8 +17,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// TestHeldBetweenKeys: blocks between keys, whose boxes overlap, are moved to even rows.
-func TestHeldBetweenKeys(t *testing.T) {
+// TestRedistributeBetweenKeys moves blocks between keys, whose boxes overlap, to even rows.
+func TestRedistributeBetweenKeys(t *testing.T) {
 	dims := []int64{7, 5, 3}
 	for _, kinds := range []string{"ddd", "sdd", "dds", "sss", "dsd"} {
 		whole, err := coo.Assemble(random(rand.New(rand.NewPCG(1, 2)), dims, 2, false, false),

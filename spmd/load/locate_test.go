@@ -25,22 +25,23 @@ import (
 	"distaff/spmd/partition"
 )
 
-// stored is a tensor with the tuples of coordinates that each of its levels has positions for, in
-// storage order, found from the entries alone.
+// stored is a tensor with, for each of its levels, the tuples of coordinates of the positions in
+// storage order. The tuples are computed from the entries alone.
 type stored struct {
 	name   string
 	t      *tcs.Tensor
 	tuples [][][]int64
 }
 
-// mostTuples is how many positions dense levels may have, and mostSmall how many entries a tensor
-// that takes no time.
+// maxTuples is the largest number of positions in dense levels. maxSmall is the largest number of
+// entries of a tensor that is tested completely.
 const (
-	mostTuples = 1 << 15
-	mostSmall  = 3000
+	maxTuples = 1 << 15
+	maxSmall  = 3000
 )
 
-// storedAs assembles a tensor in a format; false where a level would have too many positions.
+// storedAs assembles a tensor in a format. It returns false if a level would have too many
+// positions.
 func storedAs(t *testing.T, name string, in coo.Stream, kinds string, modes []int) (*stored, bool) {
 	t.Helper()
 	dims, _ := in.Dims()
@@ -50,7 +51,7 @@ func storedAs(t *testing.T, name string, in coo.Stream, kinds string, modes []in
 			every *= float64(dims[modes[l]])
 		}
 	}
-	if every > mostTuples {
+	if every > maxTuples {
 		return nil, false
 	}
 	entries := entriesOf(t, in, modes)
@@ -64,7 +65,7 @@ func storedAs(t *testing.T, name string, in coo.Stream, kinds string, modes []in
 			}
 			list = slices.CompactFunc(list, slices.Equal)
 		} else {
-			if int64(len(above))*dims[modes[l]] > mostTuples {
+			if int64(len(above))*dims[modes[l]] > maxTuples {
 				return nil, false
 			}
 			for _, tuple := range above {
@@ -87,7 +88,7 @@ func storedAs(t *testing.T, name string, in coo.Stream, kinds string, modes []in
 	return s, true
 }
 
-// entriesOf are the coordinates of a stream's entries, in the order of the modes, sorted.
+// entriesOf returns the coordinates of a stream's entries, in the order of the modes, sorted.
 func entriesOf(t *testing.T, in coo.Stream, modes []int) (entries [][]int64) {
 	t.Helper()
 	if err := in.Rewind(); err != nil {
@@ -129,7 +130,7 @@ func (s *stored) even(level, parts int, keys [][]int64) error {
 	return nil
 }
 
-// rowOf is a matrix of which one row has all entries.
+// rowOf returns a matrix with all entries in one row.
 func rowOf(entries int64) *points {
 	p := &points{dims: []int64{50, 3 * entries}}
 	for k := range entries {
@@ -138,8 +139,8 @@ func rowOf(entries int64) *points {
 	return p
 }
 
-// eachStored calls test with all real tensors that are at hand in files of at most so many bytes,
-// and some others, in several formats.
+// eachStored calls test for the real tensors in files of at most most bytes that exist on this
+// machine, and for some others, in several formats.
 func eachStored(t *testing.T, most int64, test func(s *stored)) {
 	formats := func(name string, in coo.Stream) {
 		dims, _ := in.Dims()
@@ -179,8 +180,8 @@ func eachStored(t *testing.T, most int64, test func(s *stored)) {
 	}
 }
 
-// TestLocate: of every tensor, parts of the positions of every level differ by one at most, found
-// by one rank that has all, and by several that have even parts.
+// TestLocate checks that the parts of the positions of every level differ by at most one. The keys
+// are found by one rank that has the whole tensor, and by several ranks that have even parts.
 func TestLocate(t *testing.T) {
 	eachStored(t, math.MaxInt64, func(s *stored) {
 		modes := modesOf(s.t)
@@ -195,7 +196,7 @@ func TestLocate(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if parts != 3 || s.t.Vals.Len > mostSmall {
+				if parts != 3 || s.t.Vals.Len > maxSmall {
 					continue
 				}
 				err = local.Run(context.Background(), parts, func(c comm.Comm) error {
@@ -219,7 +220,7 @@ func TestLocate(t *testing.T) {
 	})
 }
 
-// TestBetween: blocks that are views between keys have all entries, one after another.
+// TestBetween checks that blocks that are views between keys have all entries in order.
 func TestBetween(t *testing.T) {
 	shown := 0
 	eachStored(t, 10000, func(s *stored) {
@@ -272,7 +273,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// modesOf are the modes of a tensor's levels.
+// modesOf returns the modes of a tensor's levels.
 func modesOf(t *tcs.Tensor) []int {
 	_, modes := t.Format()
 	return modes

@@ -13,12 +13,12 @@ import (
 	"distaff/spmd/plan"
 )
 
-// scattered yields every entry i of n with i%of == part, at coordinates in no order.
+// scattered yields every entry i of n with i%of == part, in no order.
 type scattered struct {
 	dims         []int64
 	n, of, part  int64
 	at           int64
-	repeats, all bool // every 100th coordinate comes twice; all coordinates are there
+	repeats, all bool // every 100th coordinate repeats; all coordinates have entries
 }
 
 func (s *scattered) Dims() ([]int64, bool) { return s.dims, true }
@@ -41,7 +41,7 @@ func (s *scattered) Next(b *coo.Batch) error {
 		if !s.all {
 			c = i * (space / s.n)
 		}
-		c = c * 7919 % space // prime
+		c = c * 7919 % space // a prime
 		b.Coords[0][k], b.Coords[1][k] = c/s.dims[1], c%s.dims[1]
 		b.Vals[8*k+7], b.Vals[8*k+6], b.Vals[8*k] = 0x3f, byte(i), byte(s.at)
 		k++
@@ -53,15 +53,15 @@ func (s *scattered) Next(b *coo.Batch) error {
 	return nil
 }
 
-// TestMemoryOfUnorderedInput holds what a rank takes that loads entries in no order
-// against one and a half times its share of the tensor.
+// TestMemoryOfUnorderedInput checks that a rank that loads unordered entries needs at most 1.5
+// times its share of the tensor.
 func TestMemoryOfUnorderedInput(t *testing.T) {
 	const n = 900_000
 	for _, c := range []struct {
 		kinds        string
 		dims         []int64
 		repeats, all bool
-		alone        bool // rank 0 reads all
+		alone        bool // rank 0 reads everything
 	}{
 		{kinds: "ds", dims: []int64{60000, 50000}},
 		{kinds: "ds", dims: []int64{60000, 50000}, alone: true},

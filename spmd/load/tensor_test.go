@@ -26,7 +26,7 @@ import (
 // points is a stream of entries in the order of the list, in batches of 100.
 type points struct {
 	dims []int64
-	at   []int64 // the coordinates of one after another
+	at   []int64 // the coordinates of all entries, one entry after another
 	next int
 }
 
@@ -52,7 +52,7 @@ func (s *points) Next(b *coo.Batch) error {
 	return nil
 }
 
-// random draws distinct points; where single, j is a function of i. twice repeats some.
+// random draws distinct points. If single is set, j is a function of i. twice repeats some points.
 func random(rng *rand.Rand, dims []int64, one int, single, twice bool) *points {
 	s := &points{dims: dims}
 	for i := range dims[0] {
@@ -73,8 +73,8 @@ func random(rng *rand.Rand, dims []int64, one int, single, twice bool) *points {
 	return s
 }
 
-// schedule cuts modes by variables: cuts[m] is the variable of mode m or -1,
-// points those of a variable. The first variable maps to ranks, last rank first.
+// schedule cuts modes by variables. cuts[m] is the variable of mode m or -1, and points[v] holds
+// the cuts of variable v. The first variable is mapped to ranks, the last rank first.
 func schedule(ranks int, points [][]int64, cuts []int) *partition.Partition {
 	b := &place.Blocking{}
 	for v, p := range points {
@@ -85,8 +85,8 @@ func schedule(ranks int, points [][]int64, cuts []int) *partition.Partition {
 	return part
 }
 
-// blocksOf are all ranks' blocks of a file, as lists of entries where they are
-// small, and the peaks of their limits.
+// blocksOf returns the blocks of a file at all ranks, as lists of entries if they are small, and
+// the peaks of the ranks' memory.
 func blocksOf(path string, part *partition.Partition, ranks int, spec coo.Spec, check,
 	asIs bool) (map[plan.Block][]string, []int64, error) {
 	var mu sync.Mutex
@@ -128,8 +128,8 @@ func blocksOf(path string, part *partition.Partition, ranks int, spec coo.Spec, 
 	return out, peaks, err
 }
 
-// TestBlocksOfEveryFormat loads tensors of every level kind in blocks, and
-// compares each with the assembly of the entries in its box alone.
+// TestBlocksOfEveryFormat loads tensors of every level kind in blocks, and compares each block with
+// the assembly of the entries in its box.
 func TestBlocksOfEveryFormat(t *testing.T) {
 	dims := []int64{23, 11, 13}
 	formats := []struct {
@@ -196,7 +196,7 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 	}
 }
 
-// boxed is the assembly of the entries in a box.
+// boxed assembles the entries in a box.
 func boxed(t *testing.T, whole *tcs.Tensor, box [][2]int64, spec coo.Spec, asIs bool) []string {
 	t.Helper()
 	v, err := whole.View(tcs.Block{Box: box})
@@ -217,7 +217,7 @@ func boxed(t *testing.T, whole *tcs.Tensor, box [][2]int64, spec coo.Spec, asIs 
 	return list(b)
 }
 
-// large writes a matrix of rows with 0 to 40 entries; bytes are those of its arrays.
+// large writes a matrix of rows with 0 to 40 entries. bytes is the size of its arrays.
 func large(t *testing.T, rows int64, compress bool) (path string, bytes int64) {
 	t.Helper()
 	s := &points{dims: []int64{rows, 1000}}
@@ -225,7 +225,7 @@ func large(t *testing.T, rows int64, compress bool) (path string, bytes int64) {
 	for i := range rows {
 		n := rng.Int64N(41)
 		if i > rows/2 {
-			n /= 4 // uneven
+			n /= 4 // make the rows uneven
 		}
 		for j := range n {
 			s.at = append(s.at, i, j*24)
@@ -243,8 +243,8 @@ func large(t *testing.T, rows int64, compress bool) (path string, bytes int64) {
 	return path, whole.Bytes()
 }
 
-// TestMemoryOfARank: blocks of two cut modes take the rank's share, and buffers
-// of a size that is known beforehand.
+// TestMemoryOfARank checks that blocks with two cut modes need the rank's share of the memory, and
+// buffers of known size.
 func TestMemoryOfARank(t *testing.T) {
 	path, bytes := large(t, 60000, false)
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{60000, 1000}, Type: tcs.Float64,
@@ -262,7 +262,7 @@ func TestMemoryOfARank(t *testing.T) {
 			t.Errorf("%d ranks: %d bytes of buffers, want at most 100 MB", ranks, buffers)
 		}
 		for r, peak := range peaks {
-			// Blocks are dealt out row-major; none has more than a third of the rows' bytes.
+			// Blocks are assigned row-major; none has more than a third of the rows' bytes.
 			if most := bytes*3/2 + buffers; peak > most || peak == 0 {
 				t.Errorf("%d ranks: rank %d took %d bytes, want at most %d", ranks, r, peak, most)
 			}
@@ -270,8 +270,8 @@ func TestMemoryOfARank(t *testing.T) {
 	}
 }
 
-// touched is how many bytes of the arrays of t are in this process's page
-// table, a page before and after each left out.
+// touched returns how many bytes of the arrays of t are in this process's page table, except the
+// first and the last page of each array.
 func touched(t *testing.T, x *tcs.Tensor) int64 {
 	t.Helper()
 	f, err := os.Open("/proc/self/pagemap")
@@ -305,8 +305,8 @@ func touched(t *testing.T, x *tcs.Tensor) int64 {
 	return n
 }
 
-// TestARankReadsItsPiece counts the pages of the mapped file that each of four
-// ranks reads: its part, and what a fault brings in around a search's elements.
+// TestARankReadsItsPiece counts the pages of the mapped file that each of four ranks reads: its
+// part, and the pages around the elements that a search reads.
 func TestARankReadsItsPiece(t *testing.T) {
 	path, bytes := large(t, 400000, false)
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{400000, 1000}, Type: tcs.Float64,
@@ -316,7 +316,7 @@ func TestARankReadsItsPiece(t *testing.T) {
 		name   string
 		cuts   []int
 		points [][]int64
-		shares []float64 // of the bytes; nil: even ones
+		shares []float64 // of the bytes; nil means equal shares
 	}{
 		{"pieces", []int{0, 1}, [][]int64{{0, 200000, 400000}, {0, 500, 1000}}, nil},
 		{"row blocks", []int{0, -1}, [][]int64{{0, 100000, 200000, 300000, 400000}},
@@ -354,8 +354,8 @@ func TestARankReadsItsPiece(t *testing.T) {
 	}
 }
 
-// TestChunksOfAPiece: of a compressed file a rank decompresses the chunks of its
-// blocks, and those that the search looks at.
+// TestChunksOfAPiece checks that a rank decompresses only the chunks of its blocks in a compressed
+// file, and the chunks that the search reads.
 func TestChunksOfAPiece(t *testing.T) {
 	const rows = 400000
 	path, bytes := large(t, rows, true)
@@ -382,8 +382,8 @@ func TestChunksOfAPiece(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles changes single bytes of a file: whichever rank has them, the
-// message is that of a single reader.
+// TestDamagedFiles changes single bytes of a file. Whichever rank reads them, the message must
+// equal the message of a single reader.
 func TestDamagedFiles(t *testing.T) {
 	for _, compress := range []bool{false, true} {
 		path, _ := large(t, 20000, compress)
@@ -429,7 +429,8 @@ func damage(t *testing.T, path string) {
 	}
 }
 
-// TestATruncatedFile is cut after it was opened: an error at every rank count.
+// TestATruncatedFile truncates a file after it was opened. This must be an error for every number
+// of ranks.
 func TestATruncatedFile(t *testing.T) {
 	path, bytes := large(t, 40000, false)
 	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{40000, 1000}, Type: tcs.Float64,

@@ -25,7 +25,7 @@ import (
 	"distaff/spmd/plan"
 )
 
-// list is a tensor's entries as lines of text, values as bits.
+// list returns a tensor's entries as lines of text, with values as bits.
 func list(t *tcs.Tensor) []string {
 	var out []string
 	size := t.Header.Type.Size()
@@ -36,8 +36,8 @@ func list(t *tcs.Tensor) []string {
 	return out
 }
 
-// uneven cuts every mode of a tensor in three at odd places, one of the ranges
-// empty; the first mode's variable picks the rank.
+// uneven cuts every mode of a tensor into three uneven ranges, one of them empty. The variable of
+// the first mode determines the rank.
 func uneven(dims []int64, ranks int) *partition.Partition {
 	b := &place.Blocking{}
 	cuts := make([]int, len(dims))
@@ -53,8 +53,8 @@ func uneven(dims []int64, ranks int) *partition.Partition {
 	return part
 }
 
-// loaded is what several ranks make of a text file: every block's entries, in
-// order of blocks, or the job's error.
+// loaded loads a text file at several ranks. It returns the entries of all blocks, in the order of
+// blocks, or the job's error.
 func loaded(path string, opt coo.Options, dims []int64, kinds string, ranks int) ([]string, error) {
 	var mu sync.Mutex
 	blocks := map[plan.Block][]string{}
@@ -109,10 +109,10 @@ func loaded(path string, opt coo.Options, dims []int64, kinds string, ranks int)
 	return out, nil
 }
 
-// rankOf is what a job of several ranks puts before a rank's message.
+// rankOf matches the prefix that a job of several ranks adds to a rank's message.
 var rankOf = regexp.MustCompile(`^\[\d+\] `)
 
-// message is an error's text and exit code, whichever rank had it.
+// message returns an error's text and exit code, without the rank.
 func message(err error) string {
 	if err == nil {
 		return ""
@@ -125,8 +125,8 @@ func message(err error) string {
 	return fmt.Sprintf("%s (exit %d)", rankOf.ReplaceAllString(err.Error(), ""), code)
 }
 
-// TestTextInParts reads files at 1 to 8 ranks; blocks, to the last bit, and
-// messages are those of the one stream that reads it whole.
+// TestTextInParts reads files at 1 to 8 ranks. Blocks must equal the blocks of a single reader to
+// the last bit, and so must messages.
 func TestTextInParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	var big, twice, array, symm strings.Builder
@@ -222,7 +222,7 @@ func TestTextInParts(t *testing.T) {
 			for ranks := 1; ranks <= 8; ranks++ {
 				d := dims
 				if test.ext == ".tns" && ranks%2 == 0 {
-					d = nil // found by the ranks
+					d = nil // the ranks find the sizes
 				}
 				got, err := loaded(path, opt, d, "ss", ranks)
 				if message(err) != message(werr) {
@@ -236,7 +236,7 @@ func TestTextInParts(t *testing.T) {
 				if got, err := loaded(path, opt, dims, "dd", 3); err != nil || len(got) == 0 {
 					t.Fatalf("dense: %v, %v", got, err)
 				}
-				// A row that one block has an entry of has room in all.
+				// A row with an entry in one block has room in all blocks.
 				want, _, err := whole(path, opt, "sd")
 				if err != nil {
 					t.Fatal(err)
@@ -251,7 +251,7 @@ func TestTextInParts(t *testing.T) {
 	}
 }
 
-// whole is what one stream makes of the file: blocks as loaded lists them.
+// whole reads the file as one stream, and returns the blocks as loaded lists them.
 func whole(path string, opt coo.Options, kinds string) (out []string, dims []int64, err error) {
 	s, err := convert.Open(path, opt)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"distaff/spmd/partition"
 )
 
-// tuples lists all tuples of coordinates below the sizes, in order.
+// tuples returns all tuples of coordinates below the sizes, in order.
 func tuples(sizes []int64) [][]int64 {
 	list := [][]int64{{}}
 	for _, n := range sizes {
@@ -25,7 +25,7 @@ func tuples(sizes []int64) [][]int64 {
 	return list
 }
 
-// randomKey is the successor of some tuple, which may have its last coordinate at the size.
+// randomKey returns the successor of a random tuple, whose last coordinate may equal the size.
 func randomKey(rng *rand.Rand, sizes []int64) []int64 {
 	key := make([]int64, len(sizes))
 	for k, n := range sizes {
@@ -37,8 +37,8 @@ func randomKey(rng *rand.Rand, sizes []int64) []int64 {
 	return key
 }
 
-// TestBounds: the box is the one of a brute-force search: as small as one can be whose modes inside
-// of the first one that has several coordinates are whole.
+// TestBounds compares the box with a brute-force search. The box must be the smallest one that
+// covers the whole modes after the first mode with several coordinates.
 func TestBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -103,7 +103,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestRange: each tuple is in the one range whose keys are around it.
+// TestRange checks that the range of each tuple is the only range whose keys enclose the tuple.
 func TestRange(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {
@@ -136,7 +136,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestOrderedPieces: an ordered axis beside another one, before and after it is located.
+// TestOrderedPieces tests an ordered axis together with another axis, before and after it is
+// located.
 func TestOrderedPieces(t *testing.T) {
 	p := &partition.Partition{Order: 3, Owner: owner, Axes: []partition.Axis{
 		{Modes: []int{0, 1}, Ordered: &place.Ordered{Modes: []int{0, 1},

@@ -7,7 +7,7 @@ import (
 	"distaff/spmd/partition"
 )
 
-// owner is the sum of the ranges, so that it tells which pieces it was asked of.
+// owner returns the sum of the ranges, so that the result identifies the piece.
 func owner(at []int64) int {
 	n := 0
 	for _, i := range at {
@@ -16,7 +16,7 @@ func owner(at []int64) int {
 	return n
 }
 
-// grid cuts modes 0 and 2 of three, the first in two ranges and the other in three.
+// grid cuts mode 0 into two ranges and mode 2 into three. The tensor has three modes.
 func grid() *partition.Partition {
 	return &partition.Partition{
 		Order: 3,

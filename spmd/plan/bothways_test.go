@@ -12,19 +12,19 @@ import (
 	"distaff/codegen/place"
 )
 
-// bothWays is a block schedule, by flags and by commands.
+// bothWays is a block schedule, given by flags and by commands.
 type bothWays struct {
 	statement string
 	ranks     int
 	sizes     map[string]int64
 	spec      place.BlockSpec
-	machine   string // its extents are the numbers of ranges of the mapping's variables
+	machine   string // its sizes are the numbers of ranges of the mapping's variables
 	commands  []string
 }
 
-// draw draws a block schedule that commands can express: ranges are even, or of so many coordinates
-// each; some variable that is split decides the rank; and a variable has partial results of its own
-// only where each rank runs one range of it.
+// draw draws a block schedule that commands can express. Ranges are even or have a fixed number of
+// coordinates. Some split variable determines the rank. A variable has partial results of its own
+// only if each rank runs one range of it.
 func draw(r *rand.Rand) *bothWays {
 	statements := []string{
 		"A(i,j) = B(i,k)*C(k,j)", "a(i) = B(i,j)*c(j) + d(i)", "a(i) += B(i,j)*c(j)", "s = B(i,j)*C(j,i)",
@@ -59,7 +59,7 @@ func (x *bothWays) normal() *notation.Normal {
 	return notation.Normalize(s)
 }
 
-// cut splits a variable, and says into how many ranges.
+// cut splits a variable, and returns the number of its ranges.
 func (x *bothWays) cut(r *rand.Rand, v string) int64 {
 	n := 1 + r.Int64N(4)
 	if r.IntN(2) == 0 {
@@ -98,7 +98,7 @@ func (x *bothWays) loops(r *rand.Rand, n *notation.Normal, split []string) {
 		fmt.Sprintf("communicate({%s},%s)", strings.Join(x.tensors(), ","), outer[len(order)-1]))
 }
 
-// tensors are the names of the statement's, the result's first.
+// tensors returns the names of the statement's tensors, the result's first.
 func (x *bothWays) tensors() (list []string) {
 	s, err := notation.Parse(x.statement)
 	if err != nil {
@@ -112,7 +112,7 @@ func (x *bothWays) tensors() (list []string) {
 	return list
 }
 
-// format is that of a tensor, all of whose levels are dense.
+// format returns the format of a tensor, whose levels are all dense.
 func (x *bothWays) format(name string) format.Format {
 	s, err := notation.Parse(x.statement)
 	if err != nil {
@@ -126,7 +126,8 @@ func (x *bothWays) format(name string) format.Format {
 	panic("no tensor " + name)
 }
 
-// mapping draws the variables that decide the rank, and which have partial results of their own.
+// mapping draws the variables that determine the rank, and the variables with partial results of
+// their own.
 func (x *bothWays) mapping(r *rand.Rand, n *notation.Normal, split []string,
 	ranges map[string]int64) {
 	list := slices.DeleteFunc(slices.Clone(n.LHS.Vars),
@@ -157,7 +158,7 @@ func (x *bothWays) mapping(r *rand.Rand, n *notation.Normal, split []string,
 	}
 }
 
-// problems are the plans of both.
+// problems returns the plans of both schedules.
 func (x *bothWays) problems(t *testing.T) (blocks, commands *Problem) {
 	t.Helper()
 	m, err := place.ParseMachine(x.machine)
@@ -183,8 +184,8 @@ func (x *bothWays) problems(t *testing.T) (blocks, commands *Problem) {
 		plan(&place.BlockSpec{}, m, []string{strings.Join(x.commands, ", ")})
 }
 
-// told is what a plan says, in words that do not depend on the order in which it numbers variables.
-// From says from whom pieces come as well.
+// told describes a plan in words that do not depend on the numbering of variables. If from is true,
+// it includes the sources of pieces.
 func told(p *Problem, from bool) string {
 	var b strings.Builder
 	for k, o := range p.Operands {
@@ -226,7 +227,7 @@ func told(p *Problem, from bool) string {
 	return b.String()
 }
 
-// ranges are those of the split variables at a tuple, by name.
+// ranges returns the ranges of the split variables at a tuple, by name.
 func ranges(p *Problem, tuple []int64) map[string][2]int64 {
 	out := map[string][2]int64{}
 	for k, v := range p.Blocking.Vars {
@@ -235,7 +236,7 @@ func ranges(p *Problem, tuple []int64) map[string][2]int64 {
 	return out
 }
 
-// sizesOf are the sizes of variables that are split, and 1 of others, which no box cuts.
+// sizesOf returns the sizes of split variables, and 1 for other variables, which no box cuts.
 func sizesOf(p *Problem, vars []string) []int64 {
 	out := make([]int64, len(vars))
 	for m, v := range vars {
@@ -249,9 +250,9 @@ func sizesOf(p *Problem, vars []string) []int64 {
 	return out
 }
 
-// TestBlockSchedulesAsCommands: a block schedule and the commands that say the same give one plan:
-// who owns, runs, gets and adds what. From whom pieces come differs where ranks under commands pass
-// on what they have.
+// TestBlockSchedulesAsCommands checks that a block schedule and the equivalent commands give the
+// same plan: owners, steps, arrivals and sums. The sources of pieces may differ, because ranks
+// forward pieces under commands.
 func TestBlockSchedulesAsCommands(t *testing.T) {
 	direct, forwarded := 0, 0
 	for seed := range uint64(3000) {

@@ -13,7 +13,7 @@ import (
 	"distaff/codegen/place"
 )
 
-// given is a statement with index variables of size 8 on 4 ranks in a grid of two by two.
+// given returns a statement with index variables of size 8 on 4 ranks in a grid of two by two.
 func given(t *testing.T, statement, schedule string, placements ...string) Given {
 	t.Helper()
 	s, err := notation.Parse(statement)
@@ -61,8 +61,8 @@ const (
 	grid    = "distribute({i,j},{io,jo},{ii,ji},M), split(k,ko,ki,2), reorder(io,jo,ko,ii,ji,ki), communicate(C,ko)"
 )
 
-// TestLeafSchedule: the leaf of a distributed schedule has its commands for what is under the nest;
-// any other leaf has the user's.
+// TestLeafSchedule checks that the leaf of a distributed schedule has the commands for the loops
+// inside the nest, and that any other leaf has the user's schedule.
 func TestLeafSchedule(t *testing.T) {
 	for _, c := range []struct {
 		schedule string
@@ -86,18 +86,19 @@ func TestLeafSchedule(t *testing.T) {
 	}
 }
 
-// TestHomes: where blocks live by placements, and without.
+// TestHomes checks the owners of blocks with and without placements.
 func TestHomes(t *testing.T) {
 	for _, c := range []struct {
 		schedule, placement string
 		holds               bool
 		want                string // the ranks of each block of B
 	}{
-		// Four panels of k of two rows: where the placement's two pieces of a row are.
+		// There are four panels of k with two rows each, owned like the placement's two pieces of a
+		// row.
 		{grid, "B(x,y) -> M(x,y)", true, "[0] [0] [1] [1] [2] [2] [3] [3]"},
 		{grid, "B(x,y) -> M(x,*)", true, "[0 1] [0 1] [0 1] [0 1] [2 3] [2 3] [2 3] [2 3]"},
-		// Without a placement, or where a row lies in two pieces of it: at the first rank that reads the
-		// block.
+		// Without a placement, or if a row overlaps two of its pieces, the owner is the first rank
+		// that reads the block.
 		{grid, "", false, "[0] [0] [0] [0] [2] [2] [2] [2]"},
 		{"distribute(i)", "B(x,y) -> M(x,y)", false, "[0] [2] [0] [2] [0] [2] [0] [2]"},
 		// The default schedule has four ranges of i.
@@ -125,7 +126,8 @@ func TestHomes(t *testing.T) {
 	}
 }
 
-// TestScopes: an operand's blocks come with the loop that communicates it, else with the innermost.
+// TestScopes checks that an operand's blocks arrive in the loop that communicates it, and otherwise
+// in the innermost loop.
 func TestScopes(t *testing.T) {
 	p, err := New(given(t, product, grid+", communicate(B,jo)"))
 	if err != nil {
@@ -136,7 +138,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestDistributedRefused: schedules and placements that make no plan.
+// TestDistributedRefused checks that schedules and placements without a valid plan are refused.
 func TestDistributedRefused(t *testing.T) {
 	for _, c := range []struct {
 		statement, schedule, placement string

@@ -9,12 +9,12 @@ import (
 	"distaff/codegen/place"
 )
 
-// TestContained: each range lies in the range of the coarser cuts that is found, and none is found
-// where one lies in several.
+// TestContained checks that contained finds the range of the coarser cuts that contains each range,
+// and that it returns false if a range overlaps several.
 func TestContained(t *testing.T) {
 	for _, c := range []struct {
 		fine, coarse []int64
-		want         []int64 // nil for none
+		want         []int64 // nil if contained returns false
 	}{
 		{[]int64{0, 10}, []int64{0, 10}, []int64{0}},
 		{[]int64{0, 2, 5, 7, 10}, []int64{0, 5, 10}, []int64{0, 0, 1, 1}},
@@ -24,9 +24,10 @@ func TestContained(t *testing.T) {
 		// equal cuts, with empty ranges
 		{[]int64{0, 0, 1, 1, 2}, []int64{0, 0, 1, 1, 2}, []int64{0, 1, 2, 3}},
 		{[]int64{0, 1, 2}, []int64{0, 0, 1, 1, 2}, []int64{1, 3}},
-		{[]int64{0, 2, 2}, []int64{0, 2}, []int64{0, 0}},                // an empty range at the end
-		{[]int64{0, 0, 0}, []int64{0, 0}, []int64{0, 0}},                // no coordinates
-		{[]int64{0, 0, 0, 0, 1}, []int64{0, 0, 1}, []int64{0, 0, 1, 1}}, // an empty range of the second
+		{[]int64{0, 2, 2}, []int64{0, 2}, []int64{0, 0}}, // an empty range at the end
+		{[]int64{0, 0, 0}, []int64{0, 0}, []int64{0, 0}}, // no coordinates
+		// an empty range in the second of two
+		{[]int64{0, 0, 0, 0, 1}, []int64{0, 0, 1}, []int64{0, 0, 1, 1}},
 	} {
 		got, ok := contained(c.fine, c.coarse)
 		if ok != (c.want != nil) || ok && !slices.Equal(got, c.want) {
@@ -35,7 +36,7 @@ func TestContained(t *testing.T) {
 	}
 }
 
-// TestContainedAtRandom: contained tells of each range whether some coarser one holds it.
+// TestContainedAtRandom compares contained with a search of all coarser ranges.
 func TestContainedAtRandom(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -66,12 +67,12 @@ func TestContainedAtRandom(t *testing.T) {
 	}
 }
 
-// TestPlaced: the pieces of a placement and the ranks where they live.
+// TestPlaced checks the pieces of a placement and their owners.
 func TestPlaced(t *testing.T) {
 	for _, c := range []struct {
 		machine, placement string
 		ranks              int
-		want               string // of each piece its box and its ranks
+		want               string // by piece, its box and its ranks
 	}{
 		{"2", "A(x,y) -> M(x)", 2, "0:3,0:4 [0]; 3:6,0:4 [1]"},
 		{"2", "A(x,y) -> M(y)", 1, "0:6,0:2 [0]; 0:6,2:4 [0]"},
@@ -80,11 +81,12 @@ func TestPlaced(t *testing.T) {
 		{"2x2", "A(x,y) -> M(x,y)", 3, "0:3,0:2 [0]; 0:3,2:4 [1]; 3:6,0:2 [2]; 3:6,2:4 [0]"},
 		{"2x2", "A(x,y) -> M(x,*)", 4, "0:3,0:4 [0 1]; 3:6,0:4 [2 3]"},
 		{"2x2", "A(x,y) -> M(*,1)", 4, "0:6,0:4 [1 3]"},
-		{"2x2", "A(x,y) -> M(*,*)", 2, "0:6,0:4 [0 1]"}, // two points at each rank
+		{"2x2", "A(x,y) -> M(*,*)", 2, "0:6,0:4 [0 1]"}, // each rank has two points
 		{"nodes=2;gpus=2", "A(x,y) -> nodes(x); (x,y) -> gpus(x)", 4,
 			"0:1,0:4 [0]; 1:3,0:4 [1]; 3:4,0:4 [2]; 4:6,0:4 [3]"},
 		{"nodes=2;gpus=2", "A(x,y) -> nodes(*); (x,y) -> gpus(y)", 4, "0:6,0:2 [0 2]; 0:6,2:4 [1 3]"},
-		// By stored entries, before there are any: as if these were even.
+		// The placement cuts stored entries. Before there are any, they are assumed to be spread
+		// evenly.
 		{"3", "A(x,y) -> M(~(x,y))", 3, "0:2,0:4 [0]; 2:4,0:4 [1]; 4:6,0:4 [2]"},
 		{"2x2", "A(x,y) -> M(y,~x)", 4, "0:3,0:2 [0]; 0:3,2:4 [2]; 3:6,0:2 [1]; 3:6,2:4 [3]"},
 		{"2x2", "A(x,y) -> M(*,~x)", 4, "0:3,0:4 [0 2]; 3:6,0:4 [1 3]"},

@@ -8,16 +8,16 @@ import (
 	"distaff/codegen/place"
 )
 
-// TestBetterMapping: what gives work to idle ranks is found, and nothing where all work or
-// there are no more blocks.
+// TestBetterMapping checks that a mapping is found that gives work to idle ranks, and that none is
+// found if all ranks work or if there are no more blocks.
 func TestBetterMapping(t *testing.T) {
 	for _, c := range []struct {
 		statement    string
 		splits       []string
 		extend, maps []string
 		ranks        int
-		working      int      // by the schedule's own map
-		better       []string // nil for none
+		working      int      // with the schedule's own map
+		better       []string // nil if there is no better mapping
 		then         int
 	}{
 		{"y(i) = A(i,j)*x(j)", []string{"j:4"}, []string{"j"}, nil, 4, 1, []string{"j"}, 4},

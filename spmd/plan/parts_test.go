@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/format"
 )
 
-// apartProblem is the product of dense matrices with sizes of 1 to 9 on two by two ranks, scheduled
-// so, placed at random.
+// apartProblem returns the product of dense matrices with sizes of 1 to 9 on two by two ranks, with
+// the given schedule and random placements.
 func apartProblem(t *testing.T, r *rand.Rand, schedule string) (*Problem, *Given) {
 	t.Helper()
 	dims := []string{"x", "y", "*", "0", "1"}
@@ -37,7 +37,7 @@ func apartProblem(t *testing.T, r *rand.Rand, schedule string) (*Problem, *Given
 	return p, &g
 }
 
-// elements is how many a box has.
+// elements returns the number of elements in a box.
 func elements(box [][2]int64) int64 {
 	n := int64(1)
 	for _, r := range box {
@@ -46,9 +46,9 @@ func elements(box [][2]int64) int64 {
 	return n
 }
 
-// TestParts: the parts of a block are all of it, each is had from where it lies or from a rank that
-// had it in the scope before, a rank receives none that lives there, and what is received is what
-// is sent.
+// TestParts checks that the parts of a block cover it, that each part comes from its owner or from
+// a rank that had it in the scope before, that no rank receives a part that it owns, and that sends
+// match receives.
 func TestParts(t *testing.T) {
 	schedules := []string{grid, "distribute(i)",
 		"distribute({i,j},{io,jo},{ii,ji},M), divide(k,ko,ki,2), reorder(io,jo,ko,ii,ji,ki), rotate(ko,{io,jo},kos), communicate({B,C},kos)", ""}
@@ -88,7 +88,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// checkTravel holds what comes of an operand that lies in parts to what is sent.
+// checkTravel compares the arrivals of an operand that is stored in parts with the sends.
 func checkTravel(t *testing.T, name string, p *Problem, operand int) {
 	o := &p.Operands[operand]
 	sent := map[string]int{}

@@ -15,7 +15,7 @@ func blockVar(name string, size, n int64, reduction, extended bool) place.BlockV
 		Extended: extended}
 }
 
-// spmv is a(i) = d(i) + B(i,j)*c(j) with i cut in ni and j in nj.
+// spmv is a(i) = d(i) + B(i,j)*c(j), with i cut into ni ranges and j into nj.
 func spmv(ranks int, ni, nj int64, extend bool) *plan.Problem {
 	p := &plan.Problem{
 		Blocking: &place.Blocking{
@@ -37,7 +37,7 @@ func spmv(ranks int, ni, nj int64, extend bool) *plan.Problem {
 	return p
 }
 
-// remap has other variables decide which rank runs a block.
+// remap makes other variables determine the rank of a block.
 func remap(p *plan.Problem, vars ...int) {
 	p.Blocking.Map = vars
 	p.Nest = p.Blocking.Nest()

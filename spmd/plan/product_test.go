@@ -10,7 +10,8 @@ import (
 	"distaff/codegen/place"
 )
 
-// productGiven is a statement of dense tensors on a machine of COSMA, over variables of 64.
+// productGiven returns a statement of dense tensors on a machine of COSMA, with variables of size
+// 64.
 func productGiven(t *testing.T, statement string, ranks int, limit int64,
 	commands ...string) *Given {
 	s, err := notation.Parse(statement)

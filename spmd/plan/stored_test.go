@@ -7,9 +7,9 @@ import (
 	"distaff/codegen/place"
 )
 
-// TestStored: a tensor whose entries have chunks lies in as many pieces, and what steps make of the
-// result overlaps by at most the row that two pieces share; its rows lie with the first of their
-// entries.
+// TestStored checks that a tensor whose entries are cut into chunks has one piece for each chunk,
+// that blocks of the result overlap in at most the row that two chunks share, and that rows of the
+// result are stored with their first entries.
 func TestStored(t *testing.T) {
 	g := given(t, "A(i,k) = B(i,j)*C(j,k)",
 		"fuse(i,j,f), pos(f,p,B), divide(p,po,pi,4), distribute(po)", "B(x,y) -> M(~(x,y))")

@@ -15,7 +15,7 @@ import (
 
 const source = "#include <stdint.h>\nvoid rows(int64_t a, double *y) {}\n"
 
-// folder has files with these texts.
+// folder makes a folder of files with these texts.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,8 +27,8 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestFilesRefused: files that are missing, too long, no files, or no C that defines the function,
-// are refused with the place in the schedule, and so is any function that may not run.
+// TestFilesRefused checks that missing files, files that are too long, and files that do not define
+// the function in C are refused with the place in the schedule, as are functions that may not run.
 func TestFilesRefused(t *testing.T) {
 	dir := folder(t, map[string]string{"rows.c": source,
 		"long.c": source + strings.Repeat("\n", maxBytes),
@@ -69,8 +69,8 @@ func TestFilesRefused(t *testing.T) {
 	}
 }
 
-// TestReadOnce: what is checked is what is compiled and told to other ranks, whatever becomes of
-// the file.
+// TestReadOnce checks that the text that was checked is compiled and hashed, even if the file
+// changes meanwhile.
 func TestReadOnce(t *testing.T) {
 	dir := folder(t, map[string]string{"rows.c": source})
 	f := New(dir, true)
@@ -97,7 +97,8 @@ func TestReadOnce(t *testing.T) {
 	}
 }
 
-// TestAllow: a leaf that calls a function wants permission, and any other none.
+// TestAllow checks that a leaf that calls a function needs permission, and that other leaves do
+// not.
 func TestAllow(t *testing.T) {
 	call := &ir.Call{Func: &ir.Extern{File: "rows.c", Name: "rows", Result: "void"}}
 	u := &codegen.Unit{Func: &ir.Func{Body: &ir.Block{List: []ir.Stmt{call}}}}

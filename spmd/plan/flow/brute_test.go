@@ -8,19 +8,19 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// brute follows a tensor over all ranks and all points, from the definitions alone.
+// brute computes the flow of a tensor over all ranks and points straight from the definitions.
 type brute struct {
 	nest   *place.Nest
 	ranks  int
 	t      flow.Tensor
-	points [][][]int64  // of each rank
-	needs  [][][]string // of each rank in each instance, each piece once
+	points [][][]int64  // by rank
+	needs  [][][]string // by rank and instance, each piece once
 	at     map[string][]int64
-	alike  bool // instances are the same values at all ranks
+	alike  bool // instances have the same values at all ranks
 	comes  [][]arrival
 }
 
-// arrival is a piece that comes to a rank.
+// arrival is a piece that a rank receives.
 type arrival struct {
 	t    int
 	name string
@@ -62,7 +62,7 @@ func newBrute(n *place.Nest, ranks int, t flow.Tensor) *brute {
 	return b
 }
 
-// allPoints are those of the nest in the order of its loops.
+// allPoints returns the points of the nest in the order of its loops.
 func (b *brute) allPoints() [][]int64 {
 	list := [][]int64{{}}
 	for _, l := range b.nest.Loops {
@@ -147,7 +147,8 @@ func (b *brute) distance(x, y int) int {
 	return differ
 }
 
-// nearest is the nearest of some ranks to another, of several the lowest, and how far it is.
+// nearest returns the rank of list that is nearest to rank, or the lowest of several, and its
+// distance.
 func (b *brute) nearest(rank int, list []int) (best, far int) {
 	best = -1
 	for r := range b.ranks {
@@ -158,7 +159,7 @@ func (b *brute) nearest(rank int, list []int) (best, far int) {
 	return best, far
 }
 
-// aligned tells whether all points of each rank have the same values of the distributed loops.
+// aligned reports whether all points of each rank have the same values of the distributed loops.
 func (b *brute) aligned() bool {
 	for _, list := range b.points {
 		for _, p := range list {
@@ -172,7 +173,7 @@ func (b *brute) aligned() bool {
 	return true
 }
 
-// needed tells whether a rank needs a piece in an instance.
+// needed reports whether a rank needs a piece in an instance.
 func (b *brute) needed(rank, t int, name string) bool {
 	return t >= 0 && t < len(b.needs[rank]) && slices.Contains(b.needs[rank][t], name)
 }
@@ -197,7 +198,7 @@ func (b *brute) source(rank, t int, name string) int {
 	}
 }
 
-// fetches lists what comes to a rank: instance, piece and source.
+// fetches returns the fetches of a rank: instance, piece and source.
 func (b *brute) fetches(rank int) []string {
 	var list []string
 	for _, x := range b.comes[rank] {
@@ -206,7 +207,7 @@ func (b *brute) fetches(rank int) []string {
 	return list
 }
 
-// number is that of a piece, row-major over the axes.
+// number returns the row-major number of a piece over the axes.
 func (b *brute) number(at []int64) (piece int64) {
 	for k, c := range b.t.Cut {
 		for _, d := range b.nest.Chunks[c].Digits {
@@ -217,7 +218,7 @@ func (b *brute) number(at []int64) (piece int64) {
 	return piece
 }
 
-// sends lists the multicasts of a rank: instance, piece and receivers, in no order.
+// sends returns the multicasts of a rank in no particular order: instance, piece and receivers.
 func (b *brute) sends(rank int) []string {
 	to := map[string][]int{}
 	for r, list := range b.comes {

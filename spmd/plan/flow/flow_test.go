@@ -10,7 +10,7 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// draw is a random nest, ranks and tensor.
+// draw is a random nest with ranks and a tensor.
 type draw struct {
 	*rand.Rand
 	nest  *place.Nest
@@ -33,7 +33,7 @@ func newDraw(seed uint64) *draw {
 	}
 	for k, l := range d.nest.Loops {
 		if d.IntN(8) == 0 {
-			continue // a loop that cuts nothing, as one that only repeats
+			continue // a loop that does not cut anything, so that it only repeats
 		}
 		c := &d.nest.Chunks[d.IntN(len(d.nest.Chunks))]
 		digit := place.Digit{Loop: k, N: l.N}
@@ -49,8 +49,8 @@ func newDraw(seed uint64) *draw {
 	return d
 }
 
-// loops draws distributed loops, most often of as many values as their dimension, and some in order
-// above, between and below.
+// loops draws distributed loops, most of them with as many values as their dimension has, and other
+// loops above, between and below them.
 func (d *draw) loops(extents []int64) {
 	dims := d.Perm(len(extents))
 	if d.IntN(4) == 0 {
@@ -108,7 +108,7 @@ func hash(salt int64, list []int64) uint64 {
 	return h >> 7
 }
 
-// TestRandom compares flows of random nests with one that looks at all points of all ranks.
+// TestRandom compares flows of random nests with a search of all points of all ranks.
 func TestRandom(t *testing.T) {
 	aligned, forwarded := 0, 0
 	for seed := range uint64(600) {
@@ -189,7 +189,8 @@ func checkInstances(t *testing.T, name string, f *flow.Flow, want *brute, r int)
 	}
 }
 
-// checkFetches returns how many pieces come from a rank where they do not live.
+// checkFetches checks the fetches of rank r, and returns how many pieces come from a rank that does
+// not own them.
 func checkFetches(t *testing.T, name string, f *flow.Flow, want *brute, r int) (forwarded int) {
 	var got []string
 	for x := range f.Fetches(r) {
@@ -197,7 +198,7 @@ func checkFetches(t *testing.T, name string, f *flow.Flow, want *brute, r int) (
 		if !slices.Contains(want.homes(fmt.Sprint(x.At)), x.From) {
 			forwarded++
 		}
-		// The flow is asked for something else while it lists fetches.
+		// Ask the flow for something else while it lists fetches.
 		if to := f.Receivers(x.T, x.At, x.From); slices.Contains(to, r) != (x.From != r) {
 			t.Errorf("%s: rank %d fetches %v, receivers are %v", name, r, x, to)
 		}
@@ -229,7 +230,7 @@ func checkSends(t *testing.T, name string, f *flow.Flow, want *brute, r int) {
 	}
 }
 
-// checkCounts: what is counted is what Instances, Fetches and Sends list.
+// checkCounts compares the counting functions with Instances, Fetches and Sends.
 func checkCounts(t *testing.T, name string, f *flow.Flow, want *brute) {
 	var sends, counted []string
 	for r := range want.ranks {
@@ -330,7 +331,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestNoReceivers asks for instances that there are not.
+// TestNoReceivers asks for instances that do not exist.
 func TestNoReceivers(t *testing.T) {
 	w, b, _ := summa(3)
 	f := flow.New(w, b)

@@ -9,8 +9,8 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// product is the walk of A(i,j) = B(i,k) * C(k,j) over a grid, and the flows of B and C whose
-// pieces lie in the order of their chunks, at coordinate 0 of further dimensions.
+// product returns the walk of A(i,j) = B(i,k) * C(k,j) over a grid, and the flows of B and C. Their
+// pieces are distributed in the order of their chunks, at coordinate 0 of further dimensions.
 func product(extents []int64, loops []place.Loop, k []place.Digit) (*flow.Walk, flow.Tensor,
 	flow.Tensor) {
 	n, ranks := extents[0], int64(1)
@@ -33,8 +33,8 @@ func product(extents []int64, loops []place.Loop, k []place.Digit) (*flow.Walk, 
 		flow.Tensor{Cut: []int{2, 1}, Owner: owner, Scope: len(loops)}
 }
 
-// square is product on an n by n grid, where the chunks of k are those of a loop in order plus
-// others.
+// square is product on an n by n grid. The chunks of k are the sum of a sequential loop and the
+// loops of plus.
 func square(n int64, plus ...int) (*flow.Walk, flow.Tensor, flow.Tensor) {
 	return product([]int64{n, n},
 		[]place.Loop{{Var: "io", N: n, Dim: 0}, {Var: "jo", N: n, Dim: 1}, {Var: "ko", N: n, Dim: -1}},
@@ -45,7 +45,7 @@ func summa(n int64) (*flow.Walk, flow.Tensor, flow.Tensor)  { return square(n) }
 func cannon(n int64) (*flow.Walk, flow.Tensor, flow.Tensor) { return square(n, 0, 1) }
 func pumma(n int64) (*flow.Walk, flow.Tensor, flow.Tensor)  { return square(n, 0) }
 
-// received counts the pieces that come to a rank from others.
+// received counts the pieces that a rank receives from other ranks.
 func received(f *flow.Flow, rank int) int {
 	n := 0
 	for x := range f.Fetches(rank) {
@@ -56,7 +56,7 @@ func received(f *flow.Flow, rank int) int {
 	return n
 }
 
-// sent lists the multicasts of all ranks.
+// sent returns the multicasts of all ranks.
 func sent(f *flow.Flow, ranks int) []flow.Send {
 	var list []flow.Send
 	for r := range ranks {
@@ -65,8 +65,8 @@ func sent(f *flow.Flow, ranks int) []flow.Send {
 	return list
 }
 
-// multicasts checks that a piece comes to all others of its row or column in one multicast from its
-// home.
+// multicasts checks that the owner of a piece sends it to all other ranks of its row or column in
+// one multicast.
 func multicasts(t *testing.T, name string, w *flow.Walk, tensor flow.Tensor, n int) {
 	t.Helper()
 	f := flow.New(w, tensor)
@@ -91,8 +91,8 @@ func multicasts(t *testing.T, name string, w *flow.Walk, tensor flow.Tensor, n i
 	}
 }
 
-// shifts checks that after the first step each block comes from the neighbour to the right (down 0)
-// or below (down 1).
+// shifts checks that, after the first step, each block comes from the neighbour to the right (down
+// is 0) or below (down is 1).
 func shifts(t *testing.T, name string, w *flow.Walk, tensor flow.Tensor, n, down int) {
 	t.Helper()
 	f := flow.New(w, tensor)
@@ -143,7 +143,7 @@ func TestPUMMA(t *testing.T) {
 	}
 }
 
-// TestJohnson has a cube of ranks: B lies on the face where j is 0, C on that where i is 0.
+// TestJohnson has a cube of ranks: B is on the face with j = 0, and C on the face with i = 0.
 func TestJohnson(t *testing.T) {
 	n := int64(3)
 	w, b, c := product([]int64{n, n, n}, []place.Loop{{N: n, Dim: 0}, {N: n, Dim: 1}, {N: n, Dim: 2}},
@@ -166,8 +166,8 @@ func TestJohnson(t *testing.T) {
 	}
 }
 
-// TestSolomonik has layers of a square grid, each with a part of k that goes around as in
-// Cannon's algorithm; the operands lie in the first layer.
+// TestSolomonik has layers of a square grid. Each layer has a part of k that is shifted as in
+// Cannon's algorithm. The operands are in the first layer.
 func TestSolomonik(t *testing.T) {
 	n, layers := int64(4), int64(2)
 	m := n / layers
@@ -179,7 +179,8 @@ func TestSolomonik(t *testing.T) {
 		for r := range w.Ranks {
 			at := w.Coordinates(r)
 			want := int(m)
-			if at[2] == 0 && at[1-number] < m { // its own block is one of the first layer's part
+			// its own block belongs to the part of the first layer
+			if at[2] == 0 && at[1-number] < m {
 				want--
 			}
 			if got := received(f, r); got != want {
@@ -196,8 +197,8 @@ func TestSolomonik(t *testing.T) {
 	}
 }
 
-// TestSeveralForwarders has a vector that goes around the rows of a grid and is used in all
-// columns: each rank takes it from its own column, or from its home where that is as near.
+// TestSeveralForwarders shifts a vector along the rows of a grid, and all columns use it. Each rank
+// receives it from its own column, or from its owner if the owner is equally near.
 func TestSeveralForwarders(t *testing.T) {
 	n := int64(3)
 	nest := &place.Nest{
