@@ -33,9 +33,9 @@ type scale struct {
 	skipped int // classes of equal width below the first, which contain no count
 }
 
-// newScale divides the counts above 0 into at most most classes. The classes have equal widths,
-// counted from 0, so that nearly equal counts look nearly equal. If the counts span more than two
-// decades, the classes have nearly equal ratios instead.
+// newScale divides the counts above 0 into classes. most is the largest number of classes. The
+// classes have equal widths, counted from 0, so that nearly equal counts look nearly equal. If the
+// counts span more than two decades, the classes have nearly equal ratios instead.
 func newScale(g *bins.Grid, most int) scale {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, n := range g.Counts {
@@ -76,8 +76,9 @@ func niceStep(n int64, most int) int64 {
 	}
 }
 
-// ratios returns at most most classes from low to high. The classes start at 1, 2, 5, 10, ..., at
-// 1, 3, 10, ..., or at powers of ten: it takes the first of these series that is coarse enough.
+// ratios returns the classes from low to high. most is the largest number of classes. The classes
+// start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at powers of ten: it takes the first of these
+// series that is coarse enough.
 func ratios(low, high int64, most int) []class {
 	for every := 1; ; every++ {
 		for _, leads := range [][]int64{{1, 2, 5}, {1, 3}, {1}} {

@@ -29,7 +29,8 @@ const (
 	maxClasses  = 9 // largest number of classes of counts
 )
 
-// DrawnLongest returns the longer side of a view in bins, for a drawing of views views.
+// DrawnLongest returns the longer side of a view in bins. views is the number of views in the
+// drawing.
 func DrawnLongest(views int) int {
 	return max(minSide, min(maxSide, int(allSides/math.Sqrt(float64(max(views, 1))))))
 }

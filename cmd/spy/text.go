@@ -122,7 +122,8 @@ func ends(size int64) [2]string {
 	return [2]string{"1", fmt.Sprint(size)}
 }
 
-// wrap joins words to lines of at most columns characters. A longer word has a line of its own.
+// wrap joins words to lines. A line has at most columns characters. A longer word has a line of its
+// own.
 func wrap(words []string, columns int) []string {
 	var lines []string
 	for _, w := range words {

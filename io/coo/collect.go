@@ -49,7 +49,8 @@ type collector struct {
 // minBudget is the smallest memory budget of a collector, in bytes.
 const minBudget = 64 << 10
 
-// errUnsorted says that entries are not in order although they were only counted.
+// errUnsorted says that entries which were only counted, because they came in order, are not in
+// order after all. They must be read again.
 var errUnsorted = errors.New("not in order")
 
 // collect reads the stream and brings its entries into the storage order of the spec, which must be

@@ -90,8 +90,8 @@ type Stream interface {
 // BatchSize is the largest number of entries in a batch that this package makes.
 const BatchSize = 4096
 
-// Resize makes room in b for n entries of order coordinates and a value of valueSize bytes each. It
-// does not keep the old entries if it allocates.
+// Resize makes room in b for n entries. order is the number of coordinates of an entry, and
+// valueSize the size of its value in bytes. It does not keep the old entries if it allocates.
 func (b *Batch) Resize(order, n, valueSize int) {
 	if len(b.Coords) != order {
 		b.Coords = make([][]int64, order)

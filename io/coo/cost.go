@@ -31,8 +31,8 @@ func NewSortCost(sizes []int64, typ tcs.Type, threads int) SortCost {
 	return c
 }
 
-// StoredBytes returns the maximum number of bytes that entries occupy in builders Sorters together.
-// lanes is the number of lanes of all Sorters that have entries.
+// StoredBytes returns the maximum number of bytes that entries occupy in Sorters. builders is the
+// number of Sorters, and lanes is the number of lanes of all Sorters that have entries.
 func (c SortCost) StoredBytes(entries, builders, lanes int64) int64 {
 	if entries == 0 {
 		return 0
@@ -52,10 +52,10 @@ func (c SortCost) SortBytes(entries, lanes int64) int64 {
 	}
 	// In place, the sort allocates one unfinished block for each bucket and thread, and scratch
 	// memory for the largest bucket. The blocks are either of the minimum size or together a 32nd
-	// of all records. A bucket can have more records of the sample than the mean, namely if its
-	// bin's neighbours are large or if it has a single key. The same holds for each table after the
-	// first. Each depth has at most one table for each bucket, and a table splits a bucket of
-	// another table in two.
+	// of all records. The number of buckets is bounded because each of the following has more of
+	// the sample than a mean bucket: two neighbouring buckets of a table together, a bucket of a
+	// single key, and each table after the first. There is at most one of them for each mean bucket
+	// at each depth. A table also splits a bucket of its parent table in two.
 	buckets := bucketsOf(entries)
 	unfinished := max(minBlock*c.threads*(buckets*(4+2*c.depths)+2), entries/32)
 	n := min(unfinished, entries) + 2*c.threads*min(entries, largestBucket*entries/buckets)
@@ -71,8 +71,7 @@ func (c SortCost) SortBytes(entries, lanes int64) int64 {
 }
 
 // largestBucket is the maximum size of a bucket in units of the mean size. By Bernstein's
-// inequality with 2^12 buckets, a range of twice the mean size has no more sampled records than one
-// bucket with a probability of one in a billion.
+// inequality with 2^12 buckets, the probability of a larger bucket is below one in a billion.
 const largestBucket = 2
 
 // AssembleBytes returns the maximum number of bytes that Assemble needs in addition to a tensor of
@@ -90,8 +89,8 @@ func (c SortCost) AssembleBytes(entries, bytes, limit int64) int64 {
 }
 
 // BuildBytes returns the maximum number of bytes for Sorters that build the blocks, including the
-// blocks. The entries of each block come in lanes lanes. limit is the memory limit, or 0 if there
-// is none. Blocks are finished one after another.
+// blocks. lanes is the number of lanes that the entries of each block arrive in. limit is the
+// memory limit, or 0 if there is none. Blocks are finished one after another.
 func (c SortCost) BuildBytes(blocks []BlockCost, lanes, limit int64) int64 {
 	sum, kept, most, all, n := int64(0), int64(0), int64(0), int64(0), int64(len(blocks))
 	for _, b := range blocks {

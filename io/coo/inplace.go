@@ -62,7 +62,8 @@ type blockSort[R record] struct {
 // bucketsOf returns about how many buckets n records are cut into if no key is frequent.
 func bucketsOf(n int64) int64 { return min(max(n>>17, 128), 2048) }
 
-// smallDivisor limits the records in small chunks to one in smallDivisor records of the store.
+// smallDivisor is the inverse of a share: if a larger share of a store's records is in small
+// chunks, the store is not sorted in place.
 const smallDivisor = 16
 
 // sortInPlace sorts the store by bits [lo, keyBits). It returns done false if it cannot: if many
@@ -143,8 +144,8 @@ func (s *store) mergeSmall() (bool, error) {
 // isSmall reports whether a chunk was cut from a slab.
 func (s *store) isSmall(c chunk) bool { return cap(c.recs) != int(c.mem.Bytes)/8 }
 
-// sample returns count records from all over the store. Their distances vary, because equal
-// distances could coincide with a pattern of the input.
+// sample returns a sample of the store's records. count is their number. Their distances vary,
+// because equal distances could coincide with a pattern of the input.
 func (b *blockSort[R]) sample(count int) []R {
 	out := make([]R, 0, count)
 	step := int(b.s.n) / count

@@ -197,7 +197,7 @@ func digitAbove(words, lo, hi, width int) (digit, int) {
 	return digit{word, uint(lo % 64), 1<<(to-lo) - 1}, to
 }
 
-// less compares keys of words words.
+// less reports whether the key of a is less than the key of b. words is the length of a key.
 func less[R record](a, b *R, words int) bool {
 	for w := range words {
 		if (*a)[w] != (*b)[w] {

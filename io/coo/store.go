@@ -51,7 +51,8 @@ type slab struct {
 	cut  int // number of records that were cut from this slab and the ones before
 }
 
-// grow replaces the memory of the slab by new memory for at least records records.
+// grow replaces the memory of the slab by new memory. records is the smallest number of records
+// that must fit.
 func (b *slab) grow(s *store, records int) error {
 	b.free()
 	n := max(min(max(b.cut, firstSlab), chunkUnit), b.cut/8, records)
@@ -115,8 +116,8 @@ func (s *store) drop() {
 	s.reset()
 }
 
-// grow adds an empty chunk for records records. A small chunk is cut from the slab, and may be
-// smaller if the slab ends.
+// grow adds an empty chunk. records is the number of records that it must hold. A small chunk is
+// cut from the slab, and may be smaller if the slab ends.
 func (s *store) grow(records int) error {
 	if b := s.slab; b != nil && records < chunkUnit {
 		if len(b.rest) == 0 {
@@ -385,7 +386,8 @@ func (s *store) at(i int64, coords []int64) {
 	}
 }
 
-// cut returns the boundaries of parts consecutive parts of about equal numbers of records.
+// cut divides the records into consecutive parts of about equal size, and returns their boundaries.
+// parts is their number.
 func (s *store) cut(parts int) []int64 {
 	cut := make([]int64, parts+1)
 	for i := range cut {

@@ -60,7 +60,7 @@ func (r *Rank) nodes() ([]int, error) {
 // sharing decides which nodes share an array of gathered rows. nodes holds the node of each rank,
 // reads the number of rows that each rank reads, rows the number of all rows, and row the bytes of
 // a row. A node shares an array if its ranks together read at least 1.5 times all rows and if this
-// saves at least least bytes. sharing returns nil if no node does.
+// saves enough memory. least is the smallest saving in bytes. sharing returns nil if no node does.
 func sharing(nodes []int, reads []int64, rows, row, least int64) *common {
 	sum, readers := map[int]int64{}, map[int][]int{}
 	for rank, n := range reads {

@@ -444,8 +444,8 @@ func (g *gather) unpack(p *parcel) {
 	}
 }
 
-// packRows copies the rows of list from from to to without gaps. from starts with row first. A row
-// has bytes bytes.
+// packRows copies the rows of list from from to to without gaps. from starts with row first. bytes
+// is the size of a row.
 func packRows(to, from []byte, list []int64, first, bytes int64) {
 	if bytes == 8 {
 		to, from := words(to), words(from)

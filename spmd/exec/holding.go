@@ -43,7 +43,7 @@ type Making struct {
 	// long as a block
 	Copied bool
 	// CopiedBytes is the size of the largest such copy at the current rank. Widened says that the
-	// blocks have level arrays of their own, which were converted from wider ones.
+	// blocks share level arrays that were made wider than the copy's own, so that both exist.
 	CopiedBytes int64
 	Widened     bool
 	// steps add to a dense block, or over a union of patterns that comes from an operand's arrays
@@ -84,7 +84,7 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	if m.Shared {
 		grown = all
 	}
-	if m.Copied { // the copy's arrays share pages with its levels up to this size
+	if m.Copied { // the rest of the copy that is in the pages of its levels
 		if grown += min(m.CopiedBytes, tcs.Uncut); m.Widened {
 			grown += all - p.size.Most()*m.Value
 		}

@@ -197,7 +197,7 @@ func (x *reading) arrive(ranks []int) {
 	}
 }
 
-// add adds a block times times.
+// add adds a block to the sum, times times over; times may be negative.
 func (s *coming) add(block coming, times int64) {
 	s.memory += times * block.memory
 	s.bytes += times * block.bytes

@@ -178,9 +178,8 @@ func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 }
 
 // isDue reports whether the pending blocks must be merged before more blocks are collected, because
-// they occupy a good part of the remaining memory. Merges are rare enough not to affect the running
-// time: each at least doubles the size of the sum, so that all merges together take no more time
-// than a few passes over the blocks.
+// they occupy a good part of the remaining memory. Each merge at least doubles the size of the sum,
+// so that all merges together take no more time than a few passes over the blocks.
 func (u *sums) isDue(x *sum) bool {
 	var base int64
 	rest := x.bytes

@@ -13,8 +13,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// DenseResult returns a message only if the dense result occupies at least worthBytes bytes, and at
-// least worthTimes times the bytes of a result with compressed levels.
+// worthBytes and worthTimes restrict the message of DenseResult. The dense result must occupy at
+// least worthBytes bytes, and worthTimes times the bytes of a result with compressed levels.
 const (
 	worthBytes = 64 << 20
 	worthTimes = 10

@@ -99,8 +99,8 @@ func (s *Source) CountKnown() bool {
 	return s.Dense || s.Scalar != nil || s.distinct
 }
 
-// Plan returns the input of a plan of the statement for ranks ranks. limit is the user's memory
-// limit of a rank in bytes, or 0 if the user gave none.
+// Plan returns the input of a plan of the statement. ranks is the number of ranks. limit is the
+// user's memory limit of a rank in bytes, or 0 if the user gave none.
 func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, limit int64) plan.Given {
 	var read []string
 	for _, name := range r.p.Names {

@@ -70,8 +70,8 @@ func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	return judge(c, part)
 }
 
-// judge lets rank 0 read the file again if its parts together contain entries that a file must
-// not combine. Every rank must call it.
+// judge checks the kinds of entries that all parts of a file contain together. If one file must not
+// contain all of them, rank 0 reads the whole file to find the error. Every rank must call it.
 func judge(c comm.Comm, part text.Part) error {
 	p, ok := part.(text.Marked)
 	if !ok {

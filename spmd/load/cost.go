@@ -33,8 +33,8 @@ type Cost struct {
 	Buffers int64   // bytes of Peak that do not depend on the size of the blocks
 }
 
-// Cost estimates the memory of Tensor or Scatter for blocks of the given sizes over ranks ranks.
-// limit is the memory limit in bytes, or 0 if there is none.
+// Cost estimates the memory of Tensor or Scatter for blocks of the given sizes. ranks is the number
+// of ranks. limit is the memory limit in bytes, or 0 if there is none.
 func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
 	inflated := int64(0)
@@ -127,7 +127,7 @@ func (g *Target) RedistributeCost(from *store.Blocks, asIs bool, in Input, sizes
 	return c, true
 }
 
-// UsesBetween reports whether Between will make the blocks over ranks ranks.
+// UsesBetween reports whether Between will make the blocks. ranks is the number of ranks.
 func (g *Target) UsesBetween(in Input, ranks int) bool {
 	return in.Tensor != nil && g.between(in.Tensor, in.AsIs, in.Alone, ranks)
 }

@@ -284,8 +284,8 @@ func (m *moving) receive(n int, to *tcs.Tensor) error {
 	return t.Close()
 }
 
-// wait waits for messages in flight until at most most bytes remain, or until none remains if most
-// is 0.
+// wait waits for messages in flight until the size of the rest is at most most, or until no message
+// is left if most is 0.
 func (m *moving) wait(most int64) (err error) {
 	for len(m.flight) > 0 && (m.bytes > most || most == 0) {
 		w := m.flight[0]

@@ -32,7 +32,8 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 	return own, true, err
 }
 
-// between reports whether blocks over ranks ranks can be views of a tensor between keys.
+// between reports whether blocks can be views of a tensor between keys. ranks is the number of
+// ranks.
 func (g *Target) between(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
 	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) &&
 		g.ViewableBetween(t)

@@ -139,8 +139,8 @@ func rowOf(entries int64) *points {
 	return p
 }
 
-// eachStored calls test for the real tensors in files of at most most bytes that exist on this
-// machine, and for some others, in several formats.
+// eachStored calls test for the real tensors in files on this machine whose size is at most most,
+// and for some others, in several formats.
 func eachStored(t *testing.T, most int64, test func(s *stored)) {
 	formats := func(name string, in coo.Stream) {
 		dims, _ := in.Dims()

@@ -55,7 +55,8 @@ type modeCuts struct {
 // is low. free is the number of free bytes.
 func sendRoom(free int64) int64 { return min(sendBytes, max(free/16, 1<<16)) }
 
-// staged returns how many entries of record bytes are staged for each of blocks blocks.
+// staged returns how many entries are staged for each block. record is the size of an entry in
+// bytes, and blocks the number of blocks.
 func staged(blocks, record, free int64) int64 {
 	return min(max(min(stageBytes, sendRoom(free))/(record*max(blocks, 1)), minStaged), maxStaged)
 }

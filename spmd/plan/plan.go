@@ -7,6 +7,20 @@
 // operands. The rank that runs a block and the owner of a tensor's block are functions of block
 // indices. All traffic follows from these functions.
 //
+// # Terms
+//
+// A split variable is an index variable whose range is cut. A tuple selects one range of every
+// split variable. A block is the part of a tensor in the selected ranges. Its owner is the rank
+// that stores it; other ranks may have copies. A step runs one leaf on the blocks of a tuple: the
+// terms of one group. An extended variable is a split variable whose ranges have partial results of
+// their own. A partial block is the contribution of one rank, and of one combination of ranges of
+// the extended variables, to a block of the result.
+//
+// The scope of an operand is the number of outermost loops whose iterations fetch its blocks. One
+// iteration of these loops is called a scope too; a rank numbers its scopes from 0. Entries of a
+// tensor can be cut into chunks by their positions in storage order instead of their coordinates.
+// Blocks of the result then overlap, and are assembled into pieces after the last step.
+//
 // # Files
 //
 //	plan.go         Problem, its operands and their partitions
@@ -105,8 +119,8 @@ type Home struct {
 	// the piece.
 	MatchesBlocks bool
 	// Pieces holds the pieces of the placement if some block overlaps several pieces. Pieces of an
-	// operand are moved to its blocks before the first step, and blocks of a result are moved to the
-	// pieces after the last step. Pieces is nil if MatchesBlocks is true. It is also nil if the
+	// operand are moved to its blocks before the first step, and blocks of a result are moved to
+	// the pieces after the last step. Pieces is nil if MatchesBlocks is true. It is also nil if the
 	// placement of an operand has copies; the placement is then ignored.
 	Pieces *partition.Partition
 }

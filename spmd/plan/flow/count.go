@@ -33,8 +33,8 @@ type Multicast struct {
 	From, To int
 }
 
-// Multicasts yields the multicasts of all ranks and instances, grouped by piece. It serves callers
-// that only count, instead of Sends of every rank.
+// Multicasts yields the multicasts of all ranks and instances, grouped by piece. Callers that only
+// count use it instead of Sends.
 func (f *Flow) Multicasts() iter.Seq[Multicast] {
 	return func(yield func(Multicast) bool) {
 		f.tabulate()

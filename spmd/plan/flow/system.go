@@ -25,7 +25,8 @@ func equations(n *place.Nest, chunks []int) []equation {
 	return eqs
 }
 
-// digits sets right to the right sides of the equations, for chunks with numbers at.
+// digits computes the right sides of the equations for chunks whose numbers are at, and stores them
+// in right.
 func digits(n *place.Nest, chunks []int, at, right []int64) {
 	end := 0
 	for k, c := range chunks {

@@ -18,7 +18,7 @@ type Walk struct {
 	aligned bool
 }
 
-// NewWalk returns the walk of ranks ranks over a nest.
+// NewWalk returns the walk over a nest. ranks is the number of ranks.
 func NewWalk(n *place.Nest, ranks int) *Walk {
 	w := &Walk{Nest: n, Ranks: ranks, dims: n.Machine.Dims()}
 	for k, l := range n.Loops {
