@@ -78,7 +78,7 @@ func (s *sorted) tensor() (*tcs.Tensor, error) {
 		// the entries occupied the memory that the tensor needs
 		if err = s.toDisk(mem); err == nil {
 			held = 0
-			j.whole()
+			j.mergeParts()
 			err = j.allocate(limit, s.spec.Name)
 		}
 	}
@@ -182,7 +182,7 @@ func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	j.whole()
+	j.mergeParts()
 	lay, err := tcs.NewFile(j.Shape())
 	if err != nil {
 		return err

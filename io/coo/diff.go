@@ -35,10 +35,10 @@ type Differences struct {
 // The sizes must be equal. If the sizes of one stream are only its largest coordinates, the sizes
 // of the other may be larger.
 func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
-	if !fits(a, b) {
+	if !sizesCompatible(a, b) {
 		return nil, &Error{Exit: 4,
-			Msg: fmt.Sprintf("the sizes differ: %s of %s, and %s of %s", extent(a.s.spec.Dims),
-				tcs.Printable(a.s.spec.Name), extent(b.s.spec.Dims), tcs.Printable(b.s.spec.Name))}
+			Msg: fmt.Sprintf("the sizes differ: %s of %s, and %s of %s", formatSizes(a.s.spec.Dims),
+				tcs.Printable(a.s.spec.Name), formatSizes(b.s.spec.Dims), tcs.Printable(b.s.spec.Name))}
 	}
 	d := &differ{rtol: rtol, atol: atol, keep: keep, modes: a.Modes()}
 	x, y := &side{o: a}, &side{o: b}
@@ -78,8 +78,8 @@ func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 	return &d.out, nil
 }
 
-// fits reports whether a and b can have the same sizes.
-func fits(a, b *Ordered) bool {
+// sizesCompatible reports whether a and b can have the same sizes.
+func sizesCompatible(a, b *Ordered) bool {
 	if len(a.s.spec.Dims) != len(b.s.spec.Dims) {
 		return false
 	}
@@ -92,10 +92,10 @@ func fits(a, b *Ordered) bool {
 	return true
 }
 
-// extent formats sizes, such as "3 x 4".
-func extent(dims []int64) string {
+// formatSizes formats sizes, such as "3 x 4".
+func formatSizes(dims []int64) string {
 	if len(dims) == 0 {
-		return "those of a scalar"
+		return "none (a scalar)"
 	}
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", " x ")
 }
@@ -191,7 +191,7 @@ func (d *differ) equal(v, w tcs.Value) (abs float64, equal bool) {
 	switch {
 	case x == y:
 		return 0, true
-	case same(real(x), real(y)) && same(imag(x), imag(y)):
+	case equalOrNaN(real(x), real(y)) && equalOrNaN(imag(x), imag(y)):
 		return 0, true
 	}
 	abs = cmplx.Abs(x - y)
@@ -201,5 +201,5 @@ func (d *differ) equal(v, w tcs.Value) (abs float64, equal bool) {
 	return abs, abs <= d.atol+d.rtol*cmplx.Abs(y)
 }
 
-// same reports whether a equals b, where NaN equals NaN.
-func same(a, b float64) bool { return a == b || a != a && b != b }
+// equalOrNaN reports whether a equals b, where NaN equals NaN.
+func equalOrNaN(a, b float64) bool { return a == b || a != a && b != b }

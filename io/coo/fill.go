@@ -278,7 +278,7 @@ func (f *filler) clashErr(l int, cols [][]int64, i int) error {
 	}
 	return f.spec.dataErr(
 		"entry %s gives a position of level %d (%c) of format %s a second coordinate: %s",
-		place(at), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes), what)
+		formatCoords(at), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes), what)
 }
 
 func (f *filler) gapErr(l int) error {

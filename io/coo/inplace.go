@@ -227,13 +227,13 @@ func (b *blockSort[R]) distribute() {
 		for i := range spare / b.threads {
 			free = append(free, int32(input+t*(spare/b.threads)+i))
 		}
-		b.blocks[t] = b.distributed(input*t/b.threads, input*(t+1)/b.threads, free)
+		b.blocks[t] = b.distributePart(input*t/b.threads, input*(t+1)/b.threads, free)
 	})
 }
 
-// distributed cuts the records in slots [from, to) into blocks. The blocks are stored in these
+// distributePart cuts the records in slots [from, to) into blocks. The blocks are stored in these
 // slots and in the free ones.
-func (b *blockSort[R]) distributed(from, to int, free []int32) []filled {
+func (b *blockSort[R]) distributePart(from, to int, free []int32) []filled {
 	type open struct {
 		recs []R // the block that is being filled
 		n    int

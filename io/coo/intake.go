@@ -57,7 +57,7 @@ func newIntake(in Stream, spec Spec, dims []int64) *Intake {
 // values. They are valid until the next call. After the last entry it returns io.EOF.
 func (i *Intake) Next() (cols [][]int64, vals []byte, n int, err error) {
 	if vals, err = i.read(); err == nil {
-		err = i.span()
+		err = i.updateSpan()
 	}
 	return i.cols, vals, i.b.N, err
 }
@@ -90,7 +90,8 @@ func (i *Intake) read() (vals []byte, err error) {
 		for m := range at {
 			at[m] = i.b.Coords[m][bad]
 		}
-		return nil, &Error{Exit: 2, Name: i.spec.Name, Msg: fmt.Sprintf("%v, at %s", err, place(at))}
+		return nil, &Error{Exit: 2, Name: i.spec.Name,
+			Msg: fmt.Sprintf("%v, at %s", err, formatCoords(at))}
 	}
 	return i.conv[:need], err
 }
@@ -109,8 +110,8 @@ func (i *Intake) Skim() error {
 	}
 }
 
-// span checks the coordinates of the batch and updates i.min and i.max.
-func (i *Intake) span() error {
+// updateSpan checks the coordinates of the batch and updates i.min and i.max.
+func (i *Intake) updateSpan() error {
 	for l, col := range i.cols {
 		lo, hi := col[0], col[0]
 		for _, x := range col {
@@ -118,7 +119,7 @@ func (i *Intake) span() error {
 		}
 		r := i.limits[l]
 		if lo < r[0] || hi < 0 || r[1] >= 0 && hi >= r[1] || hi > maxCoord {
-			return i.outside(l)
+			return i.outsideErr(l)
 		}
 		if i.max[l] < 0 {
 			i.min[l] = lo
@@ -131,8 +132,8 @@ func (i *Intake) span() error {
 // maxCoord is the largest coordinate of any tensor.
 const maxCoord = tcs.MaxSize - 1
 
-// outside returns an error that names the invalid coordinate of level l.
-func (i *Intake) outside(l int) error {
+// outsideErr returns an error that names the invalid coordinate of level l.
+func (i *Intake) outsideErr(l int) error {
 	r, m := i.limits[l], i.spec.Modes[l]
 	for _, x := range i.cols[l] {
 		if x < 0 {

@@ -157,7 +157,9 @@ func (c *mirror) add(x, y *side, stored bool) {
 	}
 }
 
-func sameValue(v, w complex128) bool { return same(real(v), real(w)) && same(imag(v), imag(w)) }
+func sameValue(v, w complex128) bool {
+	return equalOrNaN(real(v), real(w)) && equalOrNaN(imag(v), imag(w))
+}
 
 func (c *mirror) symmetry() *Symmetry {
 	s := &Symmetry{Pattern: 1, Values: 1}

@@ -40,8 +40,8 @@ func bitsFor(n int64) uint {
 	return uint(bits.Len64(uint64(n - 1)))
 }
 
-// fits reports whether coordinates up to top[l] in each level l can be packed.
-func (p *packer) fits(top []int64) bool {
+// canPack reports whether coordinates up to top[l] in each level l can be packed.
+func (p *packer) canPack(top []int64) bool {
 	for l, x := range top {
 		if x >= 0 && uint(bits.Len64(uint64(x))) > p.bits[l] {
 			return false
@@ -50,9 +50,9 @@ func (p *packer) fits(top []int64) bool {
 	return true
 }
 
-// grown returns a packer for coordinates up to top[l] in each level l, with room to grow. The
+// widened returns a packer for coordinates up to top[l] in each level l, with room to grow. The
 // outermost level gets all remaining bits of its word.
-func (p *packer) grown(top []int64) *packer {
+func (p *packer) widened(top []int64) *packer {
 	width := append([]uint(nil), p.bits...)
 	for l, x := range top {
 		if n := uint(bits.Len64(uint64(max(x, 0)))); n > width[l] {
@@ -68,8 +68,8 @@ func (p *packer) grown(top []int64) *packer {
 	return q
 }
 
-// same reports whether p and q pack entries into the same records.
-func (p *packer) same(q *packer) bool {
+// isSame reports whether p and q pack entries into the same records.
+func (p *packer) isSame(q *packer) bool {
 	if p.words != q.words {
 		return false
 	}

@@ -50,7 +50,7 @@ func (j *Joined) write(part int, r reader, lay *tcs.File, w io.WriterAt) ([]File
 			return s.Level == level && s.Array == array
 		})]
 	}
-	f := j.resumed(part, newFiller(&j.spec, j.Shape(), sinkOf))
+	f := j.resumeBefore(part, newFiller(&j.spec, j.Shape(), sinkOf))
 	from := make([]int64, len(sinks))
 	for i, s := range sinks { // other parts write the elements before the base
 		s.base, s.n = s.next(), 0

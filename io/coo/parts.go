@@ -125,8 +125,8 @@ func newJoined(spec Spec, parts []PartCount) (*Joined, error) {
 	return j, nil
 }
 
-// whole merges all parts into one.
-func (j *Joined) whole() {
+// mergeParts merges all parts into one.
+func (j *Joined) mergeParts() {
 	all := PartCount{Hist: j.hist, Sorted: true}
 	for _, p := range j.parts {
 		all.N += p.N
@@ -160,13 +160,13 @@ func (j *Joined) allocate(limit *tcs.Limit, name string) (err error) {
 // filler returns the filler of a part, which starts after the last entry of the parts before it.
 func (j *Joined) filler(part int) *filler {
 	if j.fill[part] == nil {
-		j.fill[part] = j.resumed(part, newFiller(&j.spec, j.shape, sinksOf(j.t)))
+		j.fill[part] = j.resumeBefore(part, newFiller(&j.spec, j.shape, sinksOf(j.t)))
 	}
 	return j.fill[part]
 }
 
-// resumed sets the filler f to the state before a part and returns it.
-func (j *Joined) resumed(part int, f *filler) *filler {
+// resumeBefore sets the filler f to the state before a part and returns it.
+func (j *Joined) resumeBefore(part int, f *filler) *filler {
 	for i := part - 1; i >= 0; i-- {
 		if p := &j.parts[i]; p.N > 0 {
 			f.resume(p.Last, j.before[part])

@@ -29,7 +29,7 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 		modes = tcs.Identity(len(t.Header.Dims))
 	}
 	shape := &tcs.Shape{Header: tcs.Header{Dims: t.Header.Dims, Splits: t.Header.Splits,
-		Type: t.Header.Type}, Kinds: dense(len(modes)), Modes: modes}
+		Type: t.Header.Type}, Kinds: denseKinds(len(modes)), Modes: modes}
 	if !t.Header.Whole() {
 		shape.Header.Box = t.Header.Box
 	}
@@ -90,8 +90,8 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	return out, nil
 }
 
-// dense returns the kinds of n dense levels.
-func dense(n int) string { return string(slices.Repeat([]byte("d"), n)) }
+// denseKinds returns the kinds of n dense levels.
+func denseKinds(n int) string { return string(slices.Repeat([]byte("d"), n)) }
 
 // copying describes how values are copied from one order of levels to another. Levels are counted
 // in the copy. The innermost level of the copy and the level that is innermost in the source are
@@ -108,16 +108,16 @@ func (c *copying) copy(out, t *tcs.Tensor, lo, hi int64) {
 	to, from := out.Vals.Bytes(), t.Vals.Bytes()
 	switch t.Header.Type.Size() {
 	case 4:
-		copyTiles(c, cells[uint32](to), cells[uint32](from), lo, hi)
+		copyTiles(c, asCells[uint32](to), asCells[uint32](from), lo, hi)
 	case 8:
-		copyTiles(c, cells[uint64](to), cells[uint64](from), lo, hi)
+		copyTiles(c, asCells[uint64](to), asCells[uint64](from), lo, hi)
 	default:
-		copyTiles(c, cells[[2]uint64](to), cells[[2]uint64](from), lo, hi)
+		copyTiles(c, asCells[[2]uint64](to), asCells[[2]uint64](from), lo, hi)
 	}
 }
 
-// cells returns the bytes of values as a slice of T, which must have the size of a value.
-func cells[T any](b []byte) []T {
+// asCells returns the bytes of values as a slice of T, which must have the size of a value.
+func asCells[T any](b []byte) []T {
 	var z T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
 }

@@ -29,7 +29,7 @@ func TestPermuted(t *testing.T) {
 		typ := []tcs.Type{tcs.Float64, tcs.Int32, tcs.Complex128}[r.IntN(3)]
 		x,
 			err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: typ},
-			Kinds: dense(order), Modes: r.Perm(order)}, nil, "")
+			Kinds: denseKinds(order), Modes: r.Perm(order)}, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestPermuted(t *testing.T) {
 			t.Fatalf("%s: not copied", name)
 		}
 		copied += int(got.Vals.Len)
-		spec := Spec{Kinds: dense(order), Modes: modes, Box: from.Header.Box}
+		spec := Spec{Kinds: denseKinds(order), Modes: modes, Box: from.Header.Box}
 		want, err := Assemble(FromTensor(from, KeepAll), spec, Config{Threads: 1})
 		if err != nil {
 			t.Fatal(name, err)

@@ -74,8 +74,8 @@ func newSorter(spec Spec, cfg Config, pack *packer, lanes int, pool *Pool) *Sort
 	return s
 }
 
-// hold adds bytes to the size of the records in memory. bytes may be negative.
-func (s *Sorter) hold(bytes int64) {
+// countBytes adds bytes to the size of the records in memory. bytes may be negative.
+func (s *Sorter) countBytes(bytes int64) {
 	s.bytes += bytes
 	s.pool.held += bytes
 }
@@ -118,7 +118,7 @@ func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, 
 	st := s.lanes[lane]
 	n, err := st.add(cols, vals, from, to)
 	s.n += int64(n)
-	s.hold(int64(n * st.stride() * 8))
+	s.countBytes(int64(n * st.stride() * 8))
 	return n, err
 }
 
@@ -138,10 +138,10 @@ func (s *Sorter) makeRoom(err error) error {
 // widen changes the packing so that coordinates up to top[l] in each level l fit. There must be one
 // lane.
 func (s *Sorter) widen(top []int64) error {
-	if s.pack.fits(top) {
+	if s.pack.canPack(top) {
 		return nil
 	}
-	s.pack = s.pack.grown(top)
+	s.pack = s.pack.widened(top)
 	st := s.lanes[0]
 	if st == nil {
 		return nil
@@ -152,7 +152,7 @@ func (s *Sorter) widen(top []int64) error {
 			err = st.repack(s.pack)
 		}
 	}
-	s.hold(st.bytes() - s.bytes)
+	s.countBytes(st.bytes() - s.bytes)
 	return err
 }
 
@@ -168,7 +168,7 @@ func (s *Sorter) spill() error {
 		}
 	}
 	s.slab.free()
-	s.hold(-s.bytes)
+	s.countBytes(-s.bytes)
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (s *Sorter) sort(low int) (entries, error) {
 // counts them, because they will become the tensor.
 func (s *Sorter) joined() *store {
 	s.slab.free()
-	s.hold(-s.bytes)
+	s.countBytes(-s.bytes)
 	all := newStore(s.pack, s.spec.Type.Size(), s.cfg.Limit)
 	for i, st := range s.lanes {
 		if st != nil {
@@ -337,7 +337,7 @@ func (s *Sorter) Close() {
 		}
 	}
 	s.slab.free()
-	s.hold(-s.bytes)
+	s.countBytes(-s.bytes)
 	if s.disk != nil {
 		s.disk.close()
 		s.disk = nil

@@ -77,10 +77,11 @@ func (s *Spec) repeatErr(at []int64) error {
 		first, second = s.Locate(at)
 	}
 	if second == 0 {
-		return s.dataErr("coordinate %s is there more than once", place(at))
+		return s.dataErr("coordinate %s is there more than once", formatCoords(at))
 	}
 	return &Error{Exit: 3, Name: fmt.Sprintf("%s:%d:1", s.Name, second),
-		Msg: fmt.Sprintf("coordinate %s is there more than once, first in line %d", place(at), first)}
+		Msg: fmt.Sprintf("coordinate %s is there more than once, first in line %d", formatCoords(at),
+			first)}
 }
 
 // keepsRepeats reports whether entries with equal coordinates stay apart.
@@ -121,8 +122,8 @@ func (s Spec) normal(in Stream) (Spec, error) {
 	return s, tcs.CanConvert(s.Type, in.Type())
 }
 
-// place formats coordinates for the user, who counts from 1.
-func place(coords []int64) string {
+// formatCoords formats coordinates for the user, who counts from 1.
+func formatCoords(coords []int64) string {
 	var b strings.Builder
 	for i, x := range coords {
 		if i > 0 {

@@ -253,8 +253,8 @@ func (m *merger) before(a, b *front) bool {
 	return a.c.i < b.c.i
 }
 
-// sink moves element i of the heap down to its place.
-func (m *merger) sink(i int) {
+// siftDown moves element i of the heap down to its place.
+func (m *merger) siftDown(i int) {
 	x := m.h[i]
 	for {
 		k := 2*i + 1
@@ -277,7 +277,7 @@ func (s *spill) merge(runs []run) (*merger, error) {
 	m := &merger{s: s, out: make([]uint64, s.pack.words+(s.valSize+7)/8)}
 	for i, r := range runs {
 		c := &cursor{s: s, r: r, i: i}
-		if !r.pack.same(s.pack) {
+		if !r.pack.isSame(s.pack) {
 			c.conv = make([]uint64, len(m.out))
 		}
 		ok, err := c.advance()
@@ -289,7 +289,7 @@ func (s *spill) merge(runs []run) (*merger, error) {
 		}
 	}
 	for i := len(m.h)/2 - 1; i >= 0; i-- {
-		m.sink(i)
+		m.siftDown(i)
 	}
 	return m, nil
 }
@@ -315,7 +315,7 @@ func (m *merger) pop() ([]uint64, error) {
 		m.h = m.h[:last]
 	}
 	if len(m.h) > 1 {
-		m.sink(0)
+		m.siftDown(0)
 	}
 	return m.out, nil
 }

@@ -28,7 +28,7 @@ const firstBits = 12
 // distinguishes keys by their bits [lo, hi).
 func newSplitter[R record](sample []R, words, lo, hi, most int) *splitter {
 	s := &splitter{words: words, lo: lo, most: most}
-	s.table(hi, firstBits)
+	s.addTable(hi, firstBits)
 	for done := 0; done < len(s.tables); {
 		end := len(s.tables)
 		countBins(s, sample, done)
@@ -37,18 +37,18 @@ func newSplitter[R record](sample []R, words, lo, hi, most int) *splitter {
 			for bin, n := range t.counts {
 				if n > most && t.from > lo {
 					t.to[bin] = uint32(deeper | len(s.tables))
-					s.table(t.from, digitBits)
+					s.addTable(t.from, digitBits)
 					t = &s.tables[k]
 				}
 			}
 		}
 		done = end
 	}
-	s.number(0)
+	s.numberBuckets(0)
 	return s
 }
 
-func (s *splitter) table(hi, width int) {
+func (s *splitter) addTable(hi, width int) {
 	d, from := digitBelow(s.words, s.lo, hi, width)
 	s.tables = append(s.tables,
 		splitTable{digit: d, hi: hi, from: from, counts: make([]int, d.mask+1),
@@ -73,13 +73,13 @@ func countBins[R record](s *splitter, sample []R, first int) {
 	}
 }
 
-// number assigns buckets to the bins of table k.
-func (s *splitter) number(k int) {
+// numberBuckets assigns buckets to the bins of table k.
+func (s *splitter) numberBuckets(k int) {
 	t := &s.tables[k]
 	left := -1 // room for records that the current bucket has left
 	for bin, n := range t.counts {
 		if t.to[bin] >= deeper {
-			s.number(int(t.to[bin] &^ deeper))
+			s.numberBuckets(int(t.to[bin] &^ deeper))
 			left = -1
 			continue
 		}

@@ -309,7 +309,7 @@ func (s *store) track(recs []uint64, n int) {
 
 // repack changes the packing of all records.
 func (s *store) repack(p *packer) error {
-	if p.same(s.pack) {
+	if p.isSame(s.pack) {
 		s.pack = p
 		return nil
 	}

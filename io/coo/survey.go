@@ -43,11 +43,11 @@ func (t *tally) add(col []int64) {
 			t.dense[x]++
 			continue
 		}
-		t.slow(x)
+		t.addOutside(x)
 	}
 }
 
-func (t *tally) slow(x int64) {
+func (t *tally) addOutside(x int64) {
 	if t.overflowed {
 		return
 	}

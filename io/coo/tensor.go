@@ -35,7 +35,7 @@ func ZerosFor(t *tcs.Tensor, kinds string, modes []int, fit bool) Zeros {
 		modes = tcs.Identity(len(kinds))
 	}
 	own, ownModes := t.Format()
-	from, to := trailing(own), trailing(kinds)
+	from, to := firstTrailingDense(own), firstTrailingDense(kinds)
 	if from == 0 || from == len(own) {
 		return DropFill // no level above stores coordinates, or no level below is dense
 	}
@@ -50,8 +50,8 @@ func ZerosFor(t *tcs.Tensor, kinds string, modes []int, fit bool) Zeros {
 	return KeepAll
 }
 
-// trailing returns the index of the first of the dense levels at the end of kinds.
-func trailing(kinds string) int {
+// firstTrailingDense returns the index of the first of the dense levels at the end of kinds.
+func firstTrailingDense(kinds string) int {
 	n := len(kinds)
 	for n > 0 && tcs.KindOf(kinds[n-1]).Form == tcs.Full {
 		n--
@@ -72,10 +72,10 @@ func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	s := &tensorStream{t: t, c: t.Cursor(),
 		drop:  zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tcs.Full,
 		index: make([]int64, n), zero: isZeroBits}
-	if kinds, _ := t.Format(); s.drop && trailing(kinds) > 0 {
+	if kinds, _ := t.Format(); s.drop && firstTrailingDense(kinds) > 0 {
 		s.zero = zeroOf(t.Header.Type)
 		if zeros == KeepPaths {
-			s.below = t.Levels[trailing(kinds):]
+			s.below = t.Levels[firstTrailingDense(kinds):]
 		}
 	}
 	return s
@@ -251,7 +251,7 @@ func Filled(in Stream, kinds string, modes []int) bool {
 		return false
 	}
 	k, m := s.t.Format()
-	for _, mode := range m[trailing(k):] {
+	for _, mode := range m[firstTrailingDense(k):] {
 		if s.t.Header.Range(mode) != [2]int64{0, s.t.Header.Dims[mode]} {
 			return false
 		}

@@ -158,12 +158,12 @@ func (g *gather) agree(x *common, bad int64) error {
 	return nil
 }
 
-// shares reports whether a rank shares its array of rows with others.
-func (g *gather) shares(rank int) bool { return g.common != nil && g.common.node[rank] >= 0 }
+// isShared reports whether a rank shares its array of rows with others.
+func (g *gather) isShared(rank int) bool { return g.common != nil && g.common.node[rank] >= 0 }
 
 // sharesWithMe reports whether a rank shares its array of rows with this rank.
 func (g *gather) sharesWithMe(rank int) bool {
-	return g.shares(rank) && g.common.node[rank] == g.common.node[g.r.Comm.Rank()]
+	return g.isShared(rank) && g.common.node[rank] == g.common.node[g.r.Comm.Rank()]
 }
 
 // pieces returns, by rank, the rows that it owns.
@@ -186,12 +186,12 @@ func (g *gather) route() {
 		return
 	}
 	me, pieces := g.r.Comm.Rank(), g.pieces()
-	if g.shares(me) {
+	if g.isShared(me) {
 		g.from = g.incoming(pieces)
 	}
 	g.to = nil
 	for _, p := range g.asked {
-		if !g.shares(p.rank) {
+		if !g.isShared(p.rank) {
 			g.to = append(g.to, p)
 		}
 	}
@@ -200,7 +200,7 @@ func (g *gather) route() {
 	}
 	for node, readers := range g.common.readers {
 		switch {
-		case !g.shares(readers[0]):
+		case !g.isShared(readers[0]):
 		case !g.sharesWithMe(readers[0]):
 			g.to = append(g.to, parcel{rank: g.common.leader(node, me), parts: pieces[me]})
 		default:
@@ -256,12 +256,12 @@ func (g *gather) count() {
 	}
 	var n comm.Counters
 	for k := range g.asks {
-		if g.shares(g.r.Comm.Rank()) {
+		if g.isShared(g.r.Comm.Rank()) {
 			n.MessagesReceived, n.BytesReceived = n.MessagesReceived+1, n.BytesReceived+g.bytes(&g.asks[k])
 		}
 	}
 	for k := range g.asked {
-		if p := &g.asked[k]; g.shares(p.rank) {
+		if p := &g.asked[k]; g.isShared(p.rank) {
 			n.MessagesSent, n.BytesSent = n.MessagesSent+1, n.BytesSent+g.bytes(p)
 		}
 	}
@@ -300,7 +300,7 @@ func (g *gather) relay() {
 }
 
 // isLeaderFor reports whether this rank receives a parcel on behalf of its node.
-func (g *gather) isLeaderFor(p *parcel) bool { return !p.inPlace && g.shares(g.r.Comm.Rank()) }
+func (g *gather) isLeaderFor(p *parcel) bool { return !p.inPlace && g.isShared(g.r.Comm.Rank()) }
 
 // notify sends an empty message to each of some ranks.
 func (g *gather) notify(ranks []int, tag int) error {
@@ -312,9 +312,9 @@ func (g *gather) notify(ranks []int, tag int) error {
 	return nil
 }
 
-// taken notifies the ranks that will write rows again that this rank has read the rows. It waits
-// until other ranks have read the rows that this rank will write again.
-func (g *gather) taken() error {
+// confirmRead notifies the ranks that will write rows again that this rank has read the rows. It
+// waits until other ranks have read the rows that this rank will write again.
+func (g *gather) confirmRead() error {
 	var writers, readers []int
 	for k := range g.from {
 		switch p := &g.from[k]; {

@@ -172,7 +172,7 @@ func (f *Forecast) broadcasts(c *Cost, all []bool) {
 		for rank := range c.ranks {
 			c.ranks[rank].needs[n], c.Read[n][rank] = 0, z.Entries
 		}
-		if f.replicated(n) {
+		if f.isReplicated(n) {
 			continue
 		}
 		tcs.Add(&c.Sent[owner], z.Bytes)
@@ -189,7 +189,7 @@ func (f *Forecast) broadcasts(c *Cost, all []bool) {
 	}
 }
 
-func (f *Forecast) replicated(operand int) bool {
+func (f *Forecast) isReplicated(operand int) bool {
 	return f.Replicated != nil && f.Replicated[operand]
 }
 
@@ -207,7 +207,7 @@ const stride = 1024
 
 // sends counts what all ranks send of an operand.
 func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
-	if f.replicated(operand) {
+	if f.isReplicated(operand) {
 		return nil
 	}
 	n := 0
@@ -266,8 +266,8 @@ func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
 	return &k.partials[n]
 }
 
-// come counts a block of the result that arrives complete.
-func (k *rankCost) come(z plan.Size) {
+// addComplete counts a block of the result that arrives complete.
+func (k *rankCost) addComplete(z plan.Size) {
 	k.added += z.Memory()
 	k.stays += z.Memory()
 }
@@ -295,7 +295,7 @@ func (f *Forecast) watch(rank int, all []bool, t *plan.Traffic) {
 		for _, a := range t.Arrivals(rank, k) {
 			f.Watch.Arrive(k, a)
 		}
-		if f.replicated(k) {
+		if f.isReplicated(k) {
 			continue
 		}
 		for _, s := range t.Sends(rank, k) {
@@ -326,7 +326,7 @@ func (f *Forecast) sums(c *Cost) {
 		}
 		if s.Root.Rank != s.Owner {
 			move(s.Result, s.Root.Rank, s.Owner, true)
-			c.ranks[s.Owner].come(f.Result(s.Result)) // in addition to the blocks that it makes
+			c.ranks[s.Owner].addComplete(f.Result(s.Result)) // in addition to the blocks that it makes
 		}
 		f.spread(c, s)
 	}
@@ -353,7 +353,7 @@ func (f *Forecast) copies(c *Cost, z plan.Size, from int, list []int) []int {
 	tcs.Add(&c.Messages[from], z.Arrays)
 	for _, to := range list {
 		tcs.Add(&c.Received[to], z.Bytes)
-		c.ranks[to].come(z)
+		c.ranks[to].addComplete(z)
 	}
 	return list
 }

@@ -177,7 +177,7 @@ func (in *incoming) start() {
 		return
 	}
 	fetches := in.arrivals[0].Fetches
-	if !slices.ContainsFunc(fetches, travels) {
+	if !slices.ContainsFunc(fetches, isForeign) {
 		return
 	}
 	ch := make(chan arrived, 1)
@@ -185,15 +185,15 @@ func (in *incoming) start() {
 	go func() { ch <- in.receive(fetches) }()
 }
 
-// travels reports whether a block comes from another rank.
-func travels(x plan.Fetch) bool { return x.List != nil }
+// isForeign reports whether a block comes from another rank.
+func isForeign(x plan.Fetch) bool { return x.List != nil }
 
 // receive receives the blocks that come from other ranks, one after another. Ranks that receive
 // several of the same blocks receive them in the same order.
 func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	r, a := in.r, arrived{blocks: map[plan.Block]*held{}}
 	for _, x := range fetches {
-		if !travels(x) {
+		if !isForeign(x) {
 			continue
 		}
 		t, sending, err := transfer.RecvMulticast(r.Comm, r.Like[in.operand], x.List, tagOf(in.operand),
@@ -207,9 +207,9 @@ func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	return a
 }
 
-// to advances to scope t. When it returns, the blocks of this scope are in held, and the blocks of
-// the next one are being received.
-func (in *incoming) to(t int64) error {
+// advanceTo advances to scope t. When it returns, the blocks of this scope are in held, and the
+// blocks of the next one are being received.
+func (in *incoming) advanceTo(t int64) error {
 	if t == in.t || in.always != nil {
 		return nil
 	}
@@ -336,7 +336,7 @@ func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 		}
 	}
 	for k, in := range f.in {
-		if err := in.to(s.Instances[k]); err != nil {
+		if err := in.advanceTo(s.Instances[k]); err != nil {
 			return nil, err
 		}
 	}

@@ -112,7 +112,7 @@ func (g *gather) settle(want Rows) error {
 		return err
 	}
 	if g.read == nil {
-		if err := g.alone(want.Within); err != nil {
+		if err := g.allocateOwn(want.Within); err != nil {
 			return err
 		}
 	}
@@ -136,8 +136,8 @@ func (g *gather) settle(want Rows) error {
 	return nil
 }
 
-// alone allocates an array that this rank does not share, for a range of rows.
-func (g *gather) alone(within [2]int64) (err error) {
+// allocateOwn allocates an array that this rank does not share, for a range of rows.
+func (g *gather) allocateOwn(within [2]int64) (err error) {
 	like := g.r.Like[g.operand]
 	box := make([][2]int64, len(like.Dims))
 	for m, n := range like.Dims {
@@ -282,7 +282,7 @@ func (g *gather) bytes(p *parcel) (n int64) {
 // start sends the rows that other ranks read, and starts to receive the rows that this rank reads.
 func (g *gather) start() (err error) {
 	c := g.r.Comm
-	if g.shares(c.Rank()) {
+	if g.isShared(c.Rank()) {
 		c = c.Uncounted()
 	}
 	for k := 0; k < len(g.from) && err == nil; k++ {
@@ -312,7 +312,7 @@ func (g *gather) send(inPlace bool) error {
 		if p.inPlace != inPlace {
 			continue
 		}
-		if g.shares(p.rank) {
+		if g.isShared(p.rank) {
 			c = c.Uncounted()
 		}
 		r, err := c.Isend(g.message(p), p.rank, tagOf(g.operand))
@@ -352,7 +352,7 @@ func (g *gather) wait(span [2]int64) error {
 	var came []*parcel
 	for k := range g.from {
 		p := &g.from[k]
-		if !p.meets(span) {
+		if !p.overlapsSpan(span) {
 			continue
 		}
 		if p.coming != nil {
@@ -375,8 +375,8 @@ func (g *gather) wait(span [2]int64) error {
 	return nil
 }
 
-// meets reports whether some of the rows may be in a range.
-func (p *parcel) meets(span [2]int64) bool {
+// overlapsSpan reports whether some of the rows may be in a range.
+func (p *parcel) overlapsSpan(span [2]int64) bool {
 	return slices.ContainsFunc(p.parts, func(x rows) bool { return x.lo < span[1] && span[0] < x.hi })
 }
 
@@ -384,7 +384,7 @@ func (p *parcel) meets(span [2]int64) bool {
 func (g *gather) finish() error {
 	err := g.wait([2]int64{math.MinInt64, math.MaxInt64})
 	if err == nil {
-		err = g.taken()
+		err = g.confirmRead()
 	}
 	g.relaying.Wait()
 	if serr := comm.WaitAll(g.leaving...); err == nil {

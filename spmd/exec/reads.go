@@ -12,7 +12,7 @@ import (
 func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
 	parts := f.Plan.Operands[operand].Parts != nil
 	x := &reading{f: f, c: c, t: t, operand: operand, joins: parts,
-		travels: !parts && !f.replicated(operand),
+		travels: !parts && !f.isReplicated(operand),
 		class:   make([]int, f.Plan.Ranks),
 		readers: make([]int, f.Plan.Operands[operand].Partition.Pieces())}
 	for ranks := range t.Alike(operand) {
@@ -22,7 +22,7 @@ func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 		x.follow(ranks)
 		x.count(ranks)
 	}
-	if !parts || f.replicated(operand) {
+	if !parts || f.isReplicated(operand) {
 		return nil
 	}
 	for _, lane := range t.Lanes(operand) {
@@ -30,7 +30,7 @@ func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 			if x.classes++; x.classes%stride == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			x.comes(ranks, lane)
+			x.followLane(ranks, lane)
 			x.arrive(ranks)
 		}
 	}
@@ -90,7 +90,7 @@ func (x *reading) follow(ranks []int) {
 				x.largest, x.most = plan.Block(n.Piece), z.Most()
 			}
 			if n.Comes && x.travels {
-				x.brings(&s, ranks, n.Homes, z)
+				x.addArrival(&s, ranks, n.Homes, z)
 			}
 		}
 		x.scopes, x.whole = append(x.scopes, s), max(x.whole, whole)
@@ -98,14 +98,14 @@ func (x *reading) follow(ranks []int) {
 	x.sort(ranks)
 }
 
-// comes determines what ranks that read the same parts receive in a lane.
-func (x *reading) comes(ranks []int, lane *plan.Lane) {
+// followLane determines what ranks that read the same parts receive in a lane.
+func (x *reading) followLane(ranks []int, lane *plan.Lane) {
 	x.begin(ranks)
 	for _, needs := range lane.Flow.Needs(ranks[0]) {
 		s := coming{}
 		for _, n := range needs {
 			if b, ok := lane.Block(plan.Block(n.Piece)); ok && n.Comes {
-				x.brings(&s, ranks, n.Homes, x.f.Parts[x.operand](b))
+				x.addArrival(&s, ranks, n.Homes, x.f.Parts[x.operand](b))
 			}
 		}
 		x.scopes = append(x.scopes, s)
@@ -113,15 +113,15 @@ func (x *reading) comes(ranks []int, lane *plan.Lane) {
 	x.sort(ranks)
 }
 
-// brings counts a block that is received in a scope, unless all of the ranks own it. homes lists
-// the owners.
-func (x *reading) brings(s *coming, ranks, homes []int, z plan.Size) {
-	if x.everywhere(ranks, homes) {
+// addArrival counts a block that is received in a scope, unless all of the ranks own it. homes
+// lists the owners.
+func (x *reading) addArrival(s *coming, ranks, homes []int, z plan.Size) {
+	if x.ownedByAll(ranks, homes) {
 		return
 	}
 	block := coming{z.Memory(), z.Bytes, 1}
 	s.add(block, 1)
-	x.lives(ranks, homes, block)
+	x.recordOwners(ranks, homes, block)
 }
 
 // sort sorts the owned blocks by rank.
@@ -131,8 +131,8 @@ func (x *reading) sort(ranks []int) {
 	}
 }
 
-// everywhere reports whether all of the ranks own a block, so that none receives it.
-func (x *reading) everywhere(ranks, homes []int) bool {
+// ownedByAll reports whether all of the ranks own a block, so that none receives it.
+func (x *reading) ownedByAll(ranks, homes []int) bool {
 	n := 0
 	for k := 0; k < len(homes) && len(ranks)-n <= len(homes)-k; k++ {
 		if x.class[homes[k]] == x.classes {
@@ -142,8 +142,8 @@ func (x *reading) everywhere(ranks, homes []int) bool {
 	return n == len(ranks)
 }
 
-// lives records which of the ranks own a block of the next scope.
-func (x *reading) lives(ranks, homes []int, block coming) {
+// recordOwners records which of the ranks own a block of the next scope.
+func (x *reading) recordOwners(ranks, homes []int, block coming) {
 	if len(ranks) < len(homes) {
 		for _, r := range ranks {
 			if _, ok := slices.BinarySearch(homes, r); ok {

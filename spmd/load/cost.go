@@ -49,7 +49,7 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	for b := range plan.Block(g.Partition.Pieces()) {
 		rank, z := g.Partition.OwnerOf(b), sizes(b)
 		bytes := z.Memory()
-		if (in.Mapped || inflated > 0) && g.Partition.Ordered() == nil && g.shown(in, ranks) {
+		if (in.Mapped || inflated > 0) && g.Partition.Ordered() == nil && g.areViews(in, ranks) {
 			bytes = 0 // for views between keys, only the ends of segments are copied
 		}
 		c.Kept[rank] += bytes
@@ -129,7 +129,7 @@ func (g *Target) RedistributeCost(from *store.Blocks, asIs bool, in Input, sizes
 
 // UsesBetween reports whether Between will make the blocks. ranks is the number of ranks.
 func (g *Target) UsesBetween(in Input, ranks int) bool {
-	return in.Tensor != nil && g.between(in.Tensor, in.AsIs, in.Alone, ranks)
+	return in.Tensor != nil && g.canUseKeys(in.Tensor, in.AsIs, in.Alone, ranks)
 }
 
 // Least returns a lower bound of the size of each rank's blocks. fixed returns the bytes that a
@@ -147,7 +147,7 @@ func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []fl
 
 // forecast returns the way of making the blocks, and the maximum size of the buffers in bytes.
 func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
-	if in.InPlace || g.shown(in, ranks) {
+	if in.InPlace || g.areViews(in, ranks) {
 		return shared, 0
 	}
 	if one := ranks == 1 && g.Partition.Pieces() == 1; one && tcs.AllDense(g.Spec.Kinds) &&
@@ -213,8 +213,8 @@ func (g *Target) levelSizes() []int64 {
 	return sizes
 }
 
-// shown reports whether blocks are views of the tensor.
-func (g *Target) shown(in Input, ranks int) bool {
+// areViews reports whether blocks are views of the tensor.
+func (g *Target) areViews(in Input, ranks int) bool {
 	return in.Tensor != nil && in.AsIs && !(in.Alone && ranks > 1) &&
 		(g.Viewable(in.Tensor) || g.ViewableBetween(in.Tensor))
 }

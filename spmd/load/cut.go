@@ -39,17 +39,17 @@ func (s *bytesBefore) at(p int64) int64 {
 		}
 		n += p * int64(lev.Crd.Width)
 		if !tcs.Singleton(lev.Kind) {
-			p = parent(s.t, l, p)
+			p = lastParent(s.t, l, p)
 			n += p * int64(lev.Pos.Width)
 		}
 	}
 	return n
 }
 
-// parent returns the last parent whose segment starts at or before position q. The search starts
-// where the parent would be if all segments had the same length, in a window that grows until it
-// contains the parent.
-func parent(t *tcs.Tensor, l int, q int64) int64 {
+// lastParent returns the last parent whose segment starts at or before position q. The search
+// starts where the parent would be if all segments had the same length, in a window that grows
+// until it contains the parent.
+func lastParent(t *tcs.Tensor, l int, q int64) int64 {
 	lev := &t.Levels[l]
 	n := lev.Pos.Len - 1
 	if n < 1 {

@@ -96,15 +96,15 @@ func (g *Target) overlaps(from *store.Blocks) *overlaps {
 func (x *overlaps) of(n int) []wanted {
 	x.list = x.list[:0]
 	box := x.from.Boxes[n]
-	if !overlap(box, whole(x.from.Dims)) {
+	if !boxesOverlap(box, whole(x.from.Dims)) {
 		return nil
 	}
 	for k := range x.g.Partition.Axes {
 		a := &x.g.Partition.Axes[k]
 		if a.Ordered != nil {
-			x.ranges[k] = x.between(a, box)
+			x.ranges[k] = x.orderedRanges(a, box)
 		} else {
-			x.ranges[k] = within(a, box)
+			x.ranges[k] = axisRanges(a, box)
 		}
 	}
 	x.add(0)
@@ -115,17 +115,18 @@ func (x *overlaps) of(n int) []wanted {
 	return x.list
 }
 
-// between returns the ranges of an ordered axis whose boxes overlap a box in the axis's outermost
-// mode.
-func (x *overlaps) between(a *partition.Axis, box [][2]int64) [2]int64 {
+// orderedRanges returns the ranges of an ordered axis whose boxes overlap a box in the axis's
+// outermost mode.
+func (x *overlaps) orderedRanges(a *partition.Axis, box [][2]int64) [2]int64 {
 	r := box[a.Modes[0]]
-	first := sort.Search(int(a.Ranges()), func(k int) bool { return x.rows(a, int64(k))[1] > r[0] })
-	end := sort.Search(int(a.Ranges()), func(k int) bool { return x.rows(a, int64(k))[0] >= r[1] })
+	n := int(a.Ranges())
+	first := sort.Search(n, func(k int) bool { return x.outerRange(a, int64(k))[1] > r[0] })
+	end := sort.Search(n, func(k int) bool { return x.outerRange(a, int64(k))[0] >= r[1] })
 	return [2]int64{int64(first), int64(end)}
 }
 
-// rows returns the coordinates in the outermost mode of one range of an ordered axis.
-func (x *overlaps) rows(a *partition.Axis, k int64) [2]int64 {
+// outerRange returns the coordinates in the outermost mode of one range of an ordered axis.
+func (x *overlaps) outerRange(a *partition.Axis, k int64) [2]int64 {
 	sizes := make([]int64, len(a.Modes))
 	for n, m := range a.Modes {
 		sizes[n] = x.from.Dims[m]
@@ -133,9 +134,9 @@ func (x *overlaps) rows(a *partition.Axis, k int64) [2]int64 {
 	return a.Bounds(k, sizes)[0]
 }
 
-// within returns the half-open interval of the ranges of an axis that overlap a box in each of the
-// axis's modes.
-func within(a *partition.Axis, box [][2]int64) [2]int64 {
+// axisRanges returns the half-open interval of the ranges of an axis that overlap a box in each of
+// the axis's modes.
+func axisRanges(a *partition.Axis, box [][2]int64) [2]int64 {
 	all := [2]int64{0, a.Ranges()}
 	for _, m := range a.Modes {
 		first, _ := slices.BinarySearch(a.Cuts[1:], box[m][0]+1)
@@ -155,7 +156,7 @@ func (x *overlaps) add(k int) {
 	a := &p.Axes[k]
 	for i := x.ranges[k][0]; i < x.ranges[k][1]; i++ {
 		if x.at[k] = i; a.Ordered != nil {
-			if r := x.rows(a, i); r[0] < r[1] {
+			if r := x.outerRange(a, i); r[0] < r[1] {
 				x.add(k + 1)
 			}
 		} else if a.Cuts[i] < a.Cuts[i+1] {
@@ -250,7 +251,7 @@ const aheadBytes = 64 << 20
 
 // send starts to send the overlap of block n and a block of another rank.
 func (m *moving) send(n int, w wanted, rank int) error {
-	box := common(m.g.Partition.Box(w.b, m.from.Dims), m.from.Boxes[n])
+	box := intersection(m.g.Partition.Box(w.b, m.from.Dims), m.from.Boxes[n])
 	t, _, err := assemble.DensePart(m.from.Own[n], box, m.g.Spec.Name, transfer.Pages(m.g.Cfg.Limit))
 	if err != nil {
 		return err
@@ -266,7 +267,7 @@ func (m *moving) send(n int, w wanted, rank int) error {
 
 // receive copies the overlap of a block of this rank and block n to its place.
 func (m *moving) receive(n int, to *tcs.Tensor) error {
-	if !overlap(to.Header.Box, m.from.Boxes[n]) {
+	if !boxesOverlap(to.Header.Box, m.from.Boxes[n]) {
 		return nil
 	}
 	owner := m.from.Owners[n]
@@ -319,7 +320,7 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
 			var z plan.Size
 			for _, w := range blocks {
 				box := g.Partition.Box(w.b, from.Dims)
-				if share := coordinates(common(box, from.Boxes[n])) / coordinates(whole(from.Dims)); share > 0 {
+				if share := volume(intersection(box, from.Boxes[n])) / volume(whole(from.Dims)); share > 0 {
 					z.Entries += int64(math.Ceil(float64(entries) * share))
 				}
 			}
@@ -339,7 +340,7 @@ func (g *Target) parts(from *store.Blocks, travel func(z plan.Size, from, to int
 		for rank, blocks := range x.receivers(n) {
 			for _, w := range blocks {
 				var z plan.Size
-				z.Add(int64(coordinates(common(g.Partition.Box(w.b, from.Dims), from.Boxes[n]))),
+				z.Add(int64(volume(intersection(g.Partition.Box(w.b, from.Dims), from.Boxes[n]))),
 					int64(from.Type.Size()))
 				travel(z, owner, rank)
 			}
@@ -369,8 +370,8 @@ func whole(dims []int64) [][2]int64 {
 	return box
 }
 
-// common returns the intersection of two boxes.
-func common(a, b [][2]int64) [][2]int64 {
+// intersection returns the intersection of two boxes.
+func intersection(a, b [][2]int64) [][2]int64 {
 	out := make([][2]int64, len(a))
 	for m := range a {
 		lo := max(a[m][0], b[m][0])
@@ -379,8 +380,8 @@ func common(a, b [][2]int64) [][2]int64 {
 	return out
 }
 
-// coordinates returns the number of coordinates in a box.
-func coordinates(box [][2]int64) float64 {
+// volume returns the number of coordinates in a box.
+func volume(box [][2]int64) float64 {
 	n := 1.0
 	for _, r := range box {
 		n *= float64(r[1] - r[0])
@@ -388,7 +389,7 @@ func coordinates(box [][2]int64) float64 {
 	return n
 }
 
-func overlap(a, b [][2]int64) bool {
+func boxesOverlap(a, b [][2]int64) bool {
 	for m := range a {
 		if max(a[m][0], b[m][0]) >= min(a[m][1], b[m][1]) {
 			return false

@@ -42,8 +42,8 @@ type Target struct {
 	Cfg       coo.Config
 }
 
-// whole reports whether there is one rank and one block, which is the whole tensor.
-func (g *Target) whole(c comm.Comm) bool { return c.Size() == 1 && g.Partition.Pieces() == 1 }
+// isWhole reports whether there is one rank and one block, which is the whole tensor.
+func (g *Target) isWhole(c comm.Comm) bool { return c.Size() == 1 && g.Partition.Pieces() == 1 }
 
 // blocks returns the blocks that a rank owns, in order.
 func (g *Target) blocks(rank int) []plan.Block {

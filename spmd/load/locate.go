@@ -17,7 +17,7 @@ import (
 // caller closes the blocks, which retain the memory of the tensor.
 func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor, ok bool,
 	err error) {
-	if !g.between(s.Tensor, s.AsIs, s.Alone, c.Size()) {
+	if !g.canUseKeys(s.Tensor, s.AsIs, s.Alone, c.Size()) {
 		return nil, false, nil
 	}
 	if err := Agree(c, s.Tensor.LoadLazily(s.Limit)); err != nil {
@@ -32,9 +32,9 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 	return own, true, err
 }
 
-// between reports whether blocks can be views of a tensor between keys. ranks is the number of
+// canUseKeys reports whether blocks can be views of a tensor between keys. ranks is the number of
 // ranks.
-func (g *Target) between(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
+func (g *Target) canUseKeys(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
 	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) &&
 		g.ViewableBetween(t)
 }

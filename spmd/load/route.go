@@ -222,7 +222,7 @@ func (r *router) put(b int32, cols [][]int64, vals []byte, from, to int) error {
 		}
 		s.n, from = s.n+n, from+n
 		if s.n == r.capacity {
-			if err := r.empty(b); err != nil {
+			if err := r.flushStage(b); err != nil {
 				return err
 			}
 		}
@@ -230,7 +230,7 @@ func (r *router) put(b int32, cols [][]int64, vals []byte, from, to int) error {
 	return nil
 }
 
-func (r *router) empty(b int32) error {
+func (r *router) flushStage(b int32) error {
 	s := &r.stage[b]
 	n := s.n
 	s.n = 0
@@ -243,7 +243,7 @@ func (r *router) empty(b int32) error {
 // finish passes all staged entries on.
 func (r *router) finish() error {
 	for b := range r.stage {
-		if err := r.empty(int32(b)); err != nil {
+		if err := r.flushStage(int32(b)); err != nil {
 			return err
 		}
 	}

@@ -27,14 +27,14 @@ import (
 // A mistake in the input causes the same error for any number of ranks: the first one. Every rank
 // must call Scatter. The caller closes the blocks.
 func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
-	if g.whole(c) { // nothing is cut and nothing is sent
+	if g.isWhole(c) { // nothing is cut and nothing is sent
 		t, err := coo.Assemble(in, g.Spec, g.Cfg)
 		if err != nil {
 			return nil, err
 		}
 		return map[plan.Block]*tcs.Tensor{0: t}, nil
 	}
-	s := &scatterer{g: g.settled(in.Type()), c: c}
+	s := &scatterer{g: g.withDefaults(in.Type()), c: c}
 	s.part, _ = in.(text.Part)
 	own, err := s.run(in)
 	if err != nil {
@@ -44,8 +44,8 @@ func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor
 	return own, nil
 }
 
-// settled returns the target with defaults filled in. typ is the default type of values.
-func (g *Target) settled(typ tcs.Type) *Target {
+// withDefaults returns the target with defaults filled in. typ is the default type of values.
+func (g *Target) withDefaults(typ tcs.Type) *Target {
 	t := *g
 	if t.Spec.Modes == nil {
 		t.Spec.Modes = tcs.Identity(len(t.Spec.Kinds))

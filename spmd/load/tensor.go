@@ -28,7 +28,7 @@ type Source struct {
 func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	t := s.Tensor
 	switch {
-	case g.whole(c):
+	case g.isWhole(c):
 		return g.fromWhole(c, s)
 	case s.Alone && c.Size() > 1:
 		return g.fromFirst(c, s)

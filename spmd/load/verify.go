@@ -35,7 +35,7 @@ func (g *Target) viewParts(own map[plan.Block]*tcs.Tensor) []filePart {
 // cover the file. If there is a fault, verify returns the fault that a single reader of the file
 // would find first. To find it, rank 0 reads the whole file. Every rank must call verify.
 func verify(c comm.Comm, t *tcs.Tensor, spans []filePart) error {
-	at, err := fences(c, t, spans)
+	at, err := spanStarts(c, t, spans)
 	if err != nil {
 		return err
 	}
@@ -95,9 +95,9 @@ func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 	return Agree(c, fault)
 }
 
-// fences returns the starts of each span in every section, followed by the lengths of the sections.
-// Every rank must call it.
-func fences(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
+// spanStarts returns the starts of each span in every section, followed by the lengths of the
+// sections. Every rank must call it.
+func spanStarts(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
 	var mine []int64
 	for k, s := range spans {
 		if s.owner == c.Rank() {

@@ -104,8 +104,8 @@ func (l *Lane) Block(b Block) (Block, bool) {
 	return l.part(l.at)
 }
 
-// of returns what is sent of the block with ranges at, which must have the part.
-func (l *Lane) of(at []int64) Block {
+// partAt returns what is sent of the block with ranges at, which must have the part.
+func (l *Lane) partAt(at []int64) Block {
 	b, _ := l.part(at)
 	return b
 }
@@ -123,7 +123,7 @@ func (p *Problem) flow(operand int) flow.Tensor {
 		tuple := make([]int64, len(p.Blocking.Vars))
 		t.Reads = func(point []int64) bool {
 			p.tuple(point, tuple)
-			return slices.ContainsFunc(o.Groups, func(g int) bool { return p.runs(g, tuple) })
+			return slices.ContainsFunc(o.Groups, func(g int) bool { return p.groupRuns(g, tuple) })
 		}
 	}
 	return t
@@ -159,7 +159,7 @@ func (l *Lane) arrivals(rank, operand int) (list []Arrival) {
 	for t, pieces := range l.Flow.Instances(rank) {
 		a := Arrival{T: t}
 		for _, at := range pieces {
-			a.Blocks = append(a.Blocks, l.of(at))
+			a.Blocks = append(a.Blocks, l.partAt(at))
 		}
 		list = append(list, a)
 	}
@@ -168,7 +168,7 @@ func (l *Lane) arrivals(rank, operand int) (list []Arrival) {
 		for list[k].T != x.T {
 			k++
 		}
-		fetch := Fetch{Need: Need{operand, l.of(x.At)}, From: x.From}
+		fetch := Fetch{Need: Need{operand, l.partAt(x.At)}, From: x.From}
 		if x.From != rank {
 			fetch.List = l.list(x, rank)
 		}
@@ -205,7 +205,7 @@ func (t *Traffic) Sends(rank, operand int) []Send {
 	var list []Send
 	for _, l := range t.lanes[operand] {
 		for s := range l.Flow.Sends(rank) {
-			send := Send{Need: Need{operand, l.of(s.At)}, T: s.T}
+			send := Send{Need: Need{operand, l.partAt(s.At)}, T: s.T}
 			if !t.p.Direct() {
 				send.List = append([]int{rank}, s.To...)
 				list = append(list, send)
@@ -296,7 +296,7 @@ func (p *Problem) groupsAt(w *flow.Walk, rank int, runs []bool) {
 	for point := range w.Points(rank) {
 		p.tuple(point, tuple)
 		for g := range runs {
-			runs[g] = runs[g] || p.runs(g, tuple)
+			runs[g] = runs[g] || p.groupRuns(g, tuple)
 		}
 		if !slices.Contains(runs, false) {
 			return

@@ -51,7 +51,7 @@ func (p *Problem) summing() *summing {
 	x := &summing{p: p, extended: p.extended(), at: make([]int64, len(p.ResultCut)),
 		tuple: make([]int64, len(p.Blocking.Vars)), seen: map[Partial]bool{}}
 	once := make([]bool, len(p.Nest.Loops))
-	if p.uniform() {
+	if p.isUniform() {
 		once, _ = p.repeats(x.extended)
 	}
 	x.finder = p.Walk().Finder(p.ResultCut, once)

@@ -86,7 +86,7 @@ func (p *Problem) cutTensors(g *Given) {
 		o.Scope = len(p.Nest.Loops)
 		for n, group := range p.Blocking.Groups {
 			if p.Whole || slices.ContainsFunc(group.Terms,
-				func(t int) bool { return reads(p.Norm.Terms[t], o.Name) }) {
+				func(t int) bool { return readsTensor(p.Norm.Terms[t], o.Name) }) {
 				o.Groups = append(o.Groups, n)
 			}
 		}
@@ -196,7 +196,7 @@ func (p *Problem) accessVars(name string) (vars []string) {
 	return vars
 }
 
-func reads(t *notation.Term, name string) bool {
+func readsTensor(t *notation.Term, name string) bool {
 	found := false
 	notation.WalkTerm(t, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok && a.Name == name {

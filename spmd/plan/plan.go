@@ -196,9 +196,9 @@ type Partial struct {
 	Rank   int
 }
 
-// runs reports whether group g runs at tuple: every split reduction variable that is not in the
-// group's Held must be at its first range.
-func (p *Problem) runs(g int, tuple []int64) bool {
+// groupRuns reports whether group g runs at tuple: every split reduction variable that is not in
+// the group's Held must be at its first range.
+func (p *Problem) groupRuns(g int, tuple []int64) bool {
 	for k, v := range p.Blocking.Vars {
 		if v.Reduction && tuple[k] != 0 && !slices.Contains(p.Blocking.Groups[g].Held, k) {
 			return false

@@ -27,7 +27,7 @@ func (p *Problem) tuple(point, out []int64) {
 func (p *Problem) running(tuple []int64, list []int) []int {
 	list = list[:0]
 	for g := range p.Blocking.Groups {
-		if p.runs(g, tuple) {
+		if p.groupRuns(g, tuple) {
 			list = append(list, g)
 		}
 	}
@@ -173,7 +173,7 @@ func (m *startedPartials) first(part Partial) bool {
 // block may occur several times; the numbers must then be added.
 func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	return func(yield func(Partial, int64) bool) {
-		if !p.uniform() {
+		if !p.isUniform() {
 			for s := range p.EachStep(rank) {
 				if !yield(s.Partial, 1) {
 					return
@@ -193,8 +193,8 @@ func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	}
 }
 
-// uniform reports whether every group runs at every block.
-func (p *Problem) uniform() bool {
+// isUniform reports whether every group runs at every block.
+func (p *Problem) isUniform() bool {
 	for k, v := range p.Blocking.Vars {
 		if v.Reduction && slices.ContainsFunc(p.Blocking.Groups,
 			func(g place.Group) bool { return !slices.Contains(g.Held, k) }) {

@@ -43,7 +43,7 @@ func (p *Problem) cutStored(g *Given) {
 		ordered.Modes, sizes[l] = append(ordered.Modes, slices.Index(o.Vars, name)), g.Sizes[name]
 	}
 	o.Cut = insert(o.Partition, o.Cut, v,
-		partition.Axis{Modes: ordered.Modes, Ordered: ordered, Wide: p.merges(g, o)})
+		partition.Axis{Modes: ordered.Modes, Ordered: ordered, Wide: p.mergesLevel(g, o)})
 	p.sizes = sizes
 	image := partition.Axis{Image: &partition.Image{Of: o.Partition.Ordered(), Sizes: sizes}}
 	for m, name := range p.Norm.LHS.Vars {
@@ -56,10 +56,10 @@ func (p *Problem) cutStored(g *Given) {
 	}
 }
 
-// merges reports whether leaves iterate over another operand's stored coordinates of a variable for
-// which o has a dense level. The other operand is not cut together with o, so that each block of o
-// must cover the whole level.
-func (p *Problem) merges(g *Given, o *Operand) bool {
+// mergesLevel reports whether leaves iterate over another operand's stored coordinates of a
+// variable for which o has a dense level. The other operand is not cut together with o, so that
+// each block of o must cover the whole level.
+func (p *Problem) mergesLevel(g *Given, o *Operand) bool {
 	for l, m := range g.Format(o.Tensor).Order {
 		if !g.Format(o.Tensor).Levels[l].Caps().Locate {
 			continue

@@ -31,29 +31,29 @@ func (s *Statement) compute() error {
 	if s.k.Problem.Whole {
 		return s.computeWhole(t)
 	}
-	s.lends()
+	s.markLent()
 	if s.k.Near() {
 		return s.computeNear(t)
 	}
-	if s.overOld(t) {
+	if s.canOverwriteOld(t) {
 		return s.computeOver(t)
 	}
 	own, err := s.k.Compute()
 	if err != nil {
-		return p.failed(s.breaks(t, err))
+		return p.failed(s.markBroken(t, err))
 	}
 	for _, x := range own {
 		if err := p.env.Fetch(x); err != nil {
-			return p.failed(s.breaks(t, err))
+			return p.failed(s.markBroken(t, err))
 		}
 	}
 	b := s.result(own)
 	if err := s.k.Complete(b); err != nil {
-		return p.failed(s.breaks(t, err))
+		return p.failed(s.markBroken(t, err))
 	}
 	h, err := p.counted(b, s.k.ResultStored())
 	if err != nil {
-		return p.failed(s.breaks(t, err))
+		return p.failed(s.markBroken(t, err))
 	}
 	p.replace(t, h)
 	return nil
@@ -62,10 +62,10 @@ func (s *Statement) compute() error {
 // computeWhole runs a statement on whole tensors at one rank. If possible, it overwrites the old
 // result.
 func (s *Statement) computeWhole(t *tensor) error {
-	into := s.over(t)
+	into := s.overwritable(t)
 	out, err := s.k.ComputeWhole(into)
 	if err != nil {
-		return s.breaks(t, err)
+		return s.markBroken(t, err)
 	}
 	if into == out {
 		s.wroteOver(t)
@@ -75,7 +75,7 @@ func (s *Statement) computeWhole(t *tensor) error {
 	if err != nil {
 		s.p.env.Forget(out)
 		out.Close()
-		return s.breaks(t, err)
+		return s.markBroken(t, err)
 	}
 	s.p.replace(t, h)
 	return nil
@@ -84,13 +84,13 @@ func (s *Statement) computeWhole(t *tensor) error {
 // result describes the blocks that the statement made.
 func (s *Statement) result(own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	b := s.k.ResultBlocks(own)
-	b.Sums = s.sums()
+	b.Sums = s.hasUncertainZeros()
 	return b
 }
 
-// sums reports whether the sign of zeros in the result is uncertain, because the statement adds
-// values or reads such a tensor.
-func (s *Statement) sums() bool {
+// hasUncertainZeros reports whether the sign of zeros in the result is uncertain, because the
+// statement adds values or reads such a tensor.
+func (s *Statement) hasUncertainZeros() bool {
 	return s.k.Sums() || slices.ContainsFunc(s.reads,
 		func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
 }
@@ -101,22 +101,22 @@ func (s *Statement) computeNear(t *tensor) error {
 	p := s.p
 	var into *input.Held
 	switch {
-	case s.overOld(t):
+	case s.canOverwriteOld(t):
 		if err := p.settle(t); err != nil {
 			return p.failed(err)
 		}
 		into = t.held
-	case s.hasFinalStorage(t) && !s.readsOwn(t) && !p.mayRead(t) && s.k.NearInto(t.held):
+	case s.hasFinalStorage(t) && !s.readsResult(t) && !p.mayRead(t) && s.k.NearInto(t.held):
 		into = t.held
 	}
 	h, err := s.k.ComputeNear(into)
 	switch {
 	case err != nil:
-		return p.failed(s.breaks(t, err))
+		return p.failed(s.markBroken(t, err))
 	case into != nil:
 		s.wroteOver(t)
 	default:
-		h.Blocks.Sums = s.sums()
+		h.Blocks.Sums = s.hasUncertainZeros()
 		p.replace(t, h)
 	}
 	return nil
@@ -131,7 +131,7 @@ func (s *Statement) computeOver(t *tensor) error {
 	own, err := s.k.ComputeOver()
 	tcs.CloseAll(own)
 	if err != nil {
-		return s.p.failed(s.breaks(t, err))
+		return s.p.failed(s.markBroken(t, err))
 	}
 	s.wroteOver(t)
 	return nil
@@ -139,12 +139,12 @@ func (s *Statement) computeOver(t *tensor) error {
 
 // wroteOver records that the result has new values in the same memory.
 func (s *Statement) wroteOver(t *tensor) {
-	t.held.Blocks.Sums = s.sums()
+	t.held.Blocks.Sums = s.hasUncertainZeros()
 	t.version, t.broken = s.p.version(), ""
 }
 
-// lends marks the tensors whose blocks other ranks read directly during a run of the statement.
-func (s *Statement) lends() {
+// markLent marks the tensors whose blocks other ranks read directly during a run of the statement.
+func (s *Statement) markLent() {
 	for _, r := range s.reads {
 		if t := s.p.tensors[r.name]; t != nil && t.held != nil && s.k.Lends(r.operand, t.held.Blocks) {
 			t.lent = true
@@ -167,28 +167,28 @@ func (p *Program) mayRead(t *tensor) bool {
 	return t.lent && c.Size() > 1 && c.OneProcess()
 }
 
-// over returns the tensor whose memory the result may overwrite, or nil. That is the old result, if
-// the statement does not read it or its leaf reads it in place. Whether its pattern is the result's
-// pattern is checked by the leaf.
-func (s *Statement) over(t *tensor) *tcs.Tensor {
-	if s.overOld(t) {
+// overwritable returns the tensor whose memory the result may overwrite, or nil. That is the old
+// result, if the statement does not read it or its leaf reads it in place. Whether its pattern is
+// the result's pattern is checked by the leaf.
+func (s *Statement) overwritable(t *tensor) *tcs.Tensor {
+	if s.canOverwriteOld(t) {
 		return t.held.Blocks.Own[0]
 	}
-	if !s.hasFinalStorage(t) || len(t.held.Blocks.Owners) != 1 || s.readsOwn(t) {
+	if !s.hasFinalStorage(t) || len(t.held.Blocks.Owners) != 1 || s.readsResult(t) {
 		return nil
 	}
 	return t.held.Blocks.Own[0]
 }
 
-// readsOwn reports whether the statement reads its result.
-func (s *Statement) readsOwn(t *tensor) bool {
+// readsResult reports whether the statement reads its result.
+func (s *Statement) readsResult(t *tensor) bool {
 	return slices.ContainsFunc(s.reads, func(r read) bool { return r.name == t.name })
 }
 
-// overOld reports whether the statement can overwrite its result's old value: the leaf must read
-// the old value in place, from blocks that the tensor owns, at every rank. A tensor that every rank
-// has completely is overwritten only if each rank writes its own copy.
-func (s *Statement) overOld(t *tensor) bool {
+// canOverwriteOld reports whether the statement can overwrite its result's old value: the leaf must
+// read the old value in place, from blocks that the tensor owns, at every rank. A tensor that every
+// rank has completely is overwritten only if each rank writes its own copy.
+func (s *Statement) canOverwriteOld(t *tensor) bool {
 	if !s.k.Overwrites() || !s.hasFinalStorage(t) ||
 		t.held.Replica != nil && s.p.Ranks() > 1 && !s.k.NearKnown() {
 		return false
@@ -219,8 +219,8 @@ func (p *Program) replace(t *tensor, h *input.Held) {
 	t.version, t.ours, t.broken = p.version(), true, ""
 }
 
-// breaks records that the statement failed while it wrote its result. It returns err.
-func (s *Statement) breaks(t *tensor, err error) error {
+// markBroken records that the statement failed while it wrote its result. It returns err.
+func (s *Statement) markBroken(t *tensor, err error) error {
 	t.broken = s.text
 	return err
 }
@@ -346,7 +346,7 @@ func (p *Program) moved(t *tensor, part *partition.Partition) (*input.Held, erro
 		out.Own[int(n)] = x
 	}
 	return &input.Held{Blocks: out, Entries: t.held.Entries, AsIs: true, Loose: t.held.Loose,
-		File: lasting(t.held.File)}, nil
+		File: aliasOf(t.held.File)}, nil
 }
 
 // Placed returns the target of a tensor that is moved to a partition.
@@ -360,8 +360,8 @@ func PlacedEvenly(b *store.Blocks, mode, ranks int) *load.Target {
 	return Placed(b, partition.Evenly(b.Dims, mode, ranks))
 }
 
-// lasting returns a tensor that shares and retains the memory of t, or nil if t is nil.
-func lasting(t *tcs.Tensor) *tcs.Tensor {
+// aliasOf returns a tensor that shares and retains the memory of t, or nil if t is nil.
+func aliasOf(t *tcs.Tensor) *tcs.Tensor {
 	if t == nil {
 		return nil
 	}

@@ -161,11 +161,11 @@ func (s *Statement) release(name string) {
 // prepare makes the statement ready to run.
 func (s *Statement) prepare() error {
 	s.close()
-	err := s.try(false)
+	err := s.tryPrepare(false)
 	if isUnsized(err) && s.parsed != nil {
 		// Take the sizes that nothing else determines from the old result.
 		s.close()
-		err = s.try(true)
+		err = s.tryPrepare(true)
 	}
 	if err != nil {
 		s.close() // a partly prepared statement must not run
@@ -191,9 +191,9 @@ func isUnsized(err error) bool {
 	return errors.As(err, &e) && e.Code == diag.SizeUnknown
 }
 
-// try prepares the statement. sized says that unknown sizes of the result are taken from its old
-// value.
-func (s *Statement) try(sized bool) error {
+// tryPrepare prepares the statement. sized says that unknown sizes of the result are taken from its
+// old value.
+func (s *Statement) tryPrepare(sized bool) error {
 	p := s.p
 	at := time.Now()
 	if s.sized = nil; sized {
@@ -214,7 +214,7 @@ func (s *Statement) try(sized bool) error {
 		return p.failed(err)
 	}
 	if err := r.Infer(); err != nil { // the same at every rank, unless it depends on files
-		if p.known(s.parsed) || s.sized == nil && isUnsized(err) {
+		if p.allLoaded(s.parsed) || s.sized == nil && isUnsized(err) {
 			return err
 		}
 		return p.failed(err)
@@ -254,9 +254,9 @@ func (s *Statement) try(sized bool) error {
 	return nil
 }
 
-// known reports whether the program has loaded all operands of a statement, so that every rank
+// allLoaded reports whether the program has loaded all operands of a statement, so that every rank
 // knows the same about them.
-func (p *Program) known(parsed *input.Statement) bool {
+func (p *Program) allLoaded(parsed *input.Statement) bool {
 	for name := range parsed.Inputs {
 		if t := p.tensors[name]; t != nil && t.held == nil {
 			return false
@@ -386,15 +386,15 @@ func (s *Statement) adopt() error {
 			h.File = s.k.Reader.Lasting(o.Tensor)
 			t.hold(h)
 		}
-		r.version, r.held, r.shown = t.version, t.held, s.shows(o.Tensor, t.held)
+		r.version, r.held, r.shown = t.version, t.held, s.ownsBlocks(o.Tensor, t.held)
 		s.reads = append(s.reads, r)
 	}
 	return nil
 }
 
-// shows reports whether this rank's blocks of an operand, in all its accesses, are the program's
-// own blocks. It is the same at every rank.
-func (s *Statement) shows(operand string, h *input.Held) bool {
+// ownsBlocks reports whether this rank's blocks of an operand, in all its accesses, are the
+// program's own blocks. It is the same at every rank.
+func (s *Statement) ownsBlocks(operand string, h *input.Held) bool {
 	if !h.AsIs {
 		return false
 	}
@@ -434,7 +434,7 @@ func (s *Statement) refresh() (again string, err error) {
 			return r.name + " has another format, type or size", nil
 		}
 		s.mayNotFit = s.mayNotFit || !tcs.AllDense(t.held.Blocks.Kinds)
-		if !s.shows(r.operand, t.held) { // blocks of the tensor are sent
+		if !s.ownsBlocks(r.operand, t.held) { // blocks of the tensor are sent
 			if err := t.fetch(); err != nil {
 				return "", p.failed(err)
 			}
@@ -443,7 +443,7 @@ func (s *Statement) refresh() (again string, err error) {
 			return "", p.failed(err)
 		}
 		*r = read{operand: r.operand, name: r.name, version: t.version, held: t.held,
-			shown: s.shows(r.operand, t.held)}
+			shown: s.ownsBlocks(r.operand, t.held)}
 	}
 	if !s.mayNotFit { // of this run, or of an earlier run that failed at a later operand
 		return "", nil

@@ -35,7 +35,7 @@ func (f *Flow) Alike() iter.Seq[[]int] {
 			return
 		}
 		lists := make([][]int, f.w.Ranks)
-		for rank, first := range f.firsts() {
+		for rank, first := range f.representatives() {
 			if first < 0 {
 				first = rank
 			}
@@ -49,9 +49,9 @@ func (f *Flow) Alike() iter.Seq[[]int] {
 	}
 }
 
-// firsts returns, by rank, the first of the ranks that need the same pieces: the rank whose free
-// loops are at 0. The value is -1 if a rank runs nothing.
-func (f *Flow) firsts() []int {
+// representatives returns, by rank, the first of the ranks that need the same pieces: the rank
+// whose free loops are at 0. The value is -1 if a rank runs nothing.
+func (f *Flow) representatives() []int {
 	if f.first != nil {
 		return f.first
 	}
@@ -78,18 +78,18 @@ func (f *Flow) firsts() []int {
 // It returns false if the ranks of a list may fetch the piece from different ranks: because some
 // ranks needed it in the instance before, or because several ranks own it.
 func (f *Flow) multicastsAlike(b int64, list []Multicast) ([]Multicast, bool) {
-	homes := f.homes(b)
+	homes := f.owners(b)
 	if len(f.free) == 0 || len(homes) > 1 {
 		return list, false
 	}
-	alike, home, ok := 1, f.firsts()[homes[0]], true
+	alike, home, ok := 1, f.representatives()[homes[0]], true
 	for _, k := range f.free {
 		alike *= int(f.w.extents[k])
 	}
-	f.eachInstance(f.found(f.some, b), func(_ int64, had, now []int) {
+	f.eachInstance(f.usesOf(f.some, b), func(_ int64, had, now []int) {
 		to := 0
 		for _, r := range now {
-			if has(had, r) {
+			if hasRank(had, r) {
 				continue
 			}
 			if to += alike; r == home {

@@ -114,7 +114,7 @@ func (b *brute) name(at []int64) string {
 	return s
 }
 
-func (b *brute) homes(name string) []int {
+func (b *brute) owners(name string) []int {
 	if b.t.Copies != nil {
 		return b.t.Copies(b.at[name])
 	}
@@ -179,7 +179,7 @@ func (b *brute) needed(rank, t int, name string) bool {
 }
 
 func (b *brute) source(rank, t int, name string) int {
-	homes := b.homes(name)
+	homes := b.owners(name)
 	if slices.Contains(homes, rank) {
 		return rank
 	}

@@ -20,7 +20,7 @@ func (f *Flow) Needs(rank int) iter.Seq2[int64, []Need] {
 		f.instances(rank, func(t int64, needs []need) bool {
 			list = list[:0]
 			for _, n := range needs {
-				list = append(list, Need{n.piece, !n.had, f.homes(n.piece)})
+				list = append(list, Need{n.piece, !n.had, f.owners(n.piece)})
 			}
 			return yield(t, list)
 		})
@@ -41,12 +41,12 @@ func (f *Flow) Multicasts() iter.Seq[Multicast] {
 		to := make([]int, f.w.Ranks)
 		var list []Multicast // of one piece
 		for b := range f.pieces() {
-			if len(f.homes(b)) == f.w.Ranks {
+			if len(f.owners(b)) == f.w.Ranks {
 				continue
 			}
 			var ok bool
 			if list, ok = f.multicastsAlike(b, list[:0]); !ok {
-				list = f.oneByOne(b, list[:0], to)
+				list = f.multicastsOf(b, list[:0], to)
 			}
 			for _, m := range list {
 				if !yield(m) {
@@ -57,8 +57,8 @@ func (f *Flow) Multicasts() iter.Seq[Multicast] {
 	}
 }
 
-// oneByOne appends the multicasts of a piece. to must be all 0, and is all 0 again afterwards.
-func (f *Flow) oneByOne(b int64, list []Multicast, to []int) []Multicast {
+// multicastsOf appends the multicasts of a piece. to must be all 0, and is all 0 again afterwards.
+func (f *Flow) multicastsOf(b int64, list []Multicast, to []int) []Multicast {
 	f.eachUse(b, func(_ int64, had, now []int) {
 		f.roots = f.addRoots(b, had, now, to, f.roots[:0])
 		for _, r := range f.roots {
@@ -73,9 +73,9 @@ func (f *Flow) oneByOne(b int64, list []Multicast, to []int) []Multicast {
 // lists the ranks that needed it in the instance before. For each rank of now that fetches the
 // piece, it increments to[source]. It appends each source to roots when it first occurs.
 func (f *Flow) addRoots(b int64, had, now, to, roots []int) []int {
-	homes := f.homes(b)
+	homes := f.owners(b)
 	for _, r := range now {
-		if has(had, r) || has(homes, r) {
+		if hasRank(had, r) || hasRank(homes, r) {
 			continue
 		}
 		from := f.source(r, b, had)

@@ -21,7 +21,7 @@ func (f *Flow) Fetches(rank int) iter.Seq[Fetch] {
 					continue
 				}
 				from := rank
-				if !has(f.homes(n.piece), rank) {
+				if !hasRank(f.owners(n.piece), rank) {
 					had = f.holders(had, t-1, n.piece)
 					from = f.source(rank, n.piece, had)
 				}
@@ -50,7 +50,7 @@ func (f *Flow) holders(list []int, t int64, b int64) []int {
 // source returns the rank that sends piece b to a rank that does not own it: an owner or one of
 // had, the ranks that needed the piece in the instance before.
 func (f *Flow) source(rank int, b int64, had []int) int {
-	homes := f.homes(b)
+	homes := f.owners(b)
 	forwarder, several := -1, false
 	if f.forwarding() {
 		forwarder, several = f.forwarder(rank, homes, had)
@@ -74,7 +74,7 @@ func (f *Flow) forwarder(rank int, homes, had []int) (nearest int, several bool)
 	nearest = -1
 	for _, r := range had {
 		switch {
-		case has(homes, r):
+		case hasRank(homes, r):
 		case nearest < 0:
 			nearest = r
 		default:

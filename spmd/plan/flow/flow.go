@@ -58,8 +58,8 @@ type Flow struct {
 	homeSets  [][]int // different lists of owners; rarely, a list occurs twice
 	// by piece, the index of its owners in homeSets; nil until tabulate is called
 	homeOf []int32
-	first  []int // result of firsts; nil until it is called
-	// by rank, the indices of the homeSets that contain it but not all ranks; nil until livingAt is
+	first  []int // result of representatives; nil until it is called
+	// by rank, the indices of the homeSets that contain it but not all ranks; nil until ownedBy is
 	// called
 	setsAt   [][]int32
 	piecesOf [][]int64 // by index of homeSets, the pieces with these owners
@@ -134,8 +134,8 @@ func (f *Flow) piece(point []int64) int64 {
 	return b
 }
 
-// numbered returns the number of the piece with chunks at.
-func (f *Flow) numbered(at []int64) int64 {
+// pieceAt returns the number of the piece with chunks at.
+func (f *Flow) pieceAt(at []int64) int64 {
 	b := int64(0)
 	for k, n := range f.counts {
 		b = b*n + at[k]
@@ -143,17 +143,17 @@ func (f *Flow) numbered(at []int64) int64 {
 	return b
 }
 
-// lacks reports whether piece b does not exist.
-func (f *Flow) lacks(b int64) bool {
+// isMissing reports whether piece b does not exist.
+func (f *Flow) isMissing(b int64) bool {
 	if f.t.Lacks == nil {
 		return false
 	}
-	f.open(b, f.at)
+	f.chunksInto(b, f.at)
 	return f.t.Lacks(f.at)
 }
 
-// open sets at to the chunks of piece b.
-func (f *Flow) open(b int64, at []int64) {
+// chunksInto sets at to the chunks of piece b.
+func (f *Flow) chunksInto(b int64, at []int64) {
 	for k := len(at) - 1; k >= 0; k-- {
 		at[k] = b % f.counts[k]
 		b /= f.counts[k]
@@ -168,7 +168,7 @@ func (f *Flow) chunksOf(b int64) []int64 {
 	}
 	at := f.slab[:n:n]
 	f.slab = f.slab[n:]
-	f.open(b, at)
+	f.chunksInto(b, at)
 	return at
 }
 
@@ -190,7 +190,7 @@ func (f *Flow) tabulate() {
 	of, sets := make([]int32, 0, f.pieces()), map[int]int32{}
 	var all [][]int
 	for b := range f.pieces() {
-		list := f.homes(b)
+		list := f.owners(b)
 		k, ok := sets[list[0]]
 		if !ok || !slices.Equal(all[k], list) {
 			k = int32(len(all))
@@ -201,15 +201,15 @@ func (f *Flow) tabulate() {
 	f.homeSets, f.homeOf = all, of
 }
 
-// homes returns the owners of piece b, sorted. The slice is valid until the next call.
-func (f *Flow) homes(b int64) []int {
+// owners returns the owners of piece b, sorted. The slice is valid until the next call.
+func (f *Flow) owners(b int64) []int {
 	if f.homeOf != nil {
 		return f.homeSets[f.homeOf[b]]
 	}
 	if b == f.homePiece {
 		return f.home
 	}
-	f.open(b, f.at)
+	f.chunksInto(b, f.at)
 	f.home = f.home[:0]
 	if f.t.Copies == nil {
 		f.home = append(f.home, f.t.Owner(f.at))
@@ -222,8 +222,8 @@ func (f *Flow) homes(b int64) []int {
 	return f.home
 }
 
-// livingAt returns, in order, the pieces that a rank owns and that some other rank does not own.
-func (f *Flow) livingAt(rank int) []int64 {
+// ownedBy returns, in order, the pieces that a rank owns and that some other rank does not own.
+func (f *Flow) ownedBy(rank int) []int64 {
 	if f.setsAt == nil {
 		f.tabulate()
 		f.setsAt, f.piecesOf = make([][]int32, f.w.Ranks), make([][]int64, len(f.homeSets))
@@ -250,8 +250,8 @@ func (f *Flow) livingAt(rank int) []int64 {
 	return list
 }
 
-// has reports whether a sorted list contains a rank.
-func has(list []int, rank int) bool {
+// hasRank reports whether a sorted list contains a rank.
+func hasRank(list []int, rank int) bool {
 	if len(list) == 1 {
 		return list[0] == rank
 	}

@@ -195,7 +195,7 @@ func checkFetches(t *testing.T, name string, f *flow.Flow, want *brute, r int) (
 	var got []string
 	for x := range f.Fetches(r) {
 		got = append(got, fmt.Sprint(x.T, fmt.Sprint(x.At), x.From))
-		if !slices.Contains(want.homes(fmt.Sprint(x.At)), x.From) {
+		if !slices.Contains(want.owners(fmt.Sprint(x.At)), x.From) {
 			forwarded++
 		}
 		// Ask the flow for something else while it lists fetches.

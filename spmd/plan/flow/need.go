@@ -45,10 +45,10 @@ func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
 			return true
 		}
 		b := f.piece(point)
-		if f.lacks(b) {
+		if f.isMissing(b) {
 			return true
 		}
-		before := used.by(b, t)
+		before := used.neededBy(b, t)
 		if before == t {
 			return true
 		}
@@ -67,10 +67,10 @@ type used struct {
 	only, at int64 // if each instance has one piece: the last piece and its instance
 }
 
-// by records that instance t needs piece b. It returns the last instance that needed it so far,
-// which may be t itself, or -1. If instances have one piece, it returns -1 instead of an instance
-// before t-1.
-func (u *used) by(b, t int64) int64 {
+// neededBy records that instance t needs piece b. It returns the last instance that needed it so
+// far, which may be t itself, or -1. If instances have one piece, it returns -1 instead of an
+// instance before t-1.
+func (u *used) neededBy(b, t int64) int64 {
 	before := int64(-1)
 	if u.f.single {
 		if b == u.only {
@@ -93,7 +93,7 @@ func (u *used) by(b, t int64) int64 {
 // walk must be aligned.
 func (f *Flow) readers(list []int, t int64, b int64) []int {
 	list = list[:0]
-	if t < 0 || t >= f.steps || f.lacks(b) {
+	if t < 0 || t >= f.steps || f.isMissing(b) {
 		return list
 	}
 	for k := len(f.times) - 1; k >= 0; k-- {
@@ -113,7 +113,7 @@ func (f *Flow) readers(list []int, t int64, b int64) []int {
 
 // seek sets the right sides of the equations to the digits of piece b.
 func (f *Flow) seek(b int64) {
-	f.open(b, f.at)
+	f.chunksInto(b, f.at)
 	digits(f.w.Nest, f.t.Cut, f.at, f.right)
 }
 
@@ -146,12 +146,13 @@ func (u use) compare(v use) int {
 
 // allUses returns all uses of a piece, by instance and then by rank. The slice is valid until the
 // next call.
-func (f *Flow) allUses(b int64) []use { return f.found(f.all, b) }
+func (f *Flow) allUses(b int64) []use { return f.usesOf(f.all, b) }
 
-// found returns the uses of piece b that a system finds. Free loops that it does not find are at 0.
-func (f *Flow) found(s *system, b int64) []use {
+// usesOf returns the uses of piece b that a system finds. Free loops that it does not find are at
+// 0.
+func (f *Flow) usesOf(s *system, b int64) []use {
 	f.uses = f.uses[:0]
-	if f.lacks(b) {
+	if f.isMissing(b) {
 		return f.uses
 	}
 	f.seek(b)

@@ -31,9 +31,9 @@ func (f *Flow) Sends(rank int) iter.Seq[Send] {
 
 // ownedSends appends the multicasts of the pieces that a rank owns.
 func (f *Flow) ownedSends(list []Send, rank int) []Send {
-	for _, b := range f.livingAt(rank) {
+	for _, b := range f.ownedBy(rank) {
 		f.eachUse(b, func(t int64, had, now []int) {
-			if to := f.served(rank, b, had, now); len(to) > 0 {
+			if to := f.receiversFrom(rank, b, had, now); len(to) > 0 {
 				list = append(list, Send{t, f.chunksOf(b), to})
 			}
 		})
@@ -75,14 +75,14 @@ func (f *Flow) forwardedSends(list []Send, rank int) []Send {
 	var now, had []int
 	f.instances(rank, func(t int64, needs []need) bool {
 		for _, n := range needs {
-			if has(f.homes(n.piece), rank) {
+			if hasRank(f.owners(n.piece), rank) {
 				continue
 			}
 			if now = f.readers(now, t+1, n.piece); len(now) == 0 {
 				continue
 			}
 			had = f.readers(had, t, n.piece)
-			if to := f.served(rank, n.piece, had, now); len(to) > 0 {
+			if to := f.receiversFrom(rank, n.piece, had, now); len(to) > 0 {
 				list = append(list, Send{t + 1, f.chunksOf(n.piece), to})
 			}
 		}
@@ -91,13 +91,13 @@ func (f *Flow) forwardedSends(list []Send, rank int) []Send {
 	return list
 }
 
-// served returns the ranks of now that fetch piece b from rank from. now lists the ranks that need
-// it in an instance, and had lists the ranks that needed it in the instance before.
-func (f *Flow) served(from int, b int64, had, now []int) []int {
+// receiversFrom returns the ranks of now that fetch piece b from rank from. now lists the ranks
+// that need it in an instance, and had lists the ranks that needed it in the instance before.
+func (f *Flow) receiversFrom(from int, b int64, had, now []int) []int {
 	var to []int
-	homes := f.homes(b)
+	homes := f.owners(b)
 	for _, r := range now {
-		if !has(had, r) && !has(homes, r) && f.source(r, b, had) == from {
+		if !hasRank(had, r) && !hasRank(homes, r) && f.source(r, b, had) == from {
 			to = append(to, r)
 		}
 	}
@@ -107,9 +107,9 @@ func (f *Flow) served(from int, b int64, had, now []int) []int {
 // Receivers returns the ranks that fetch the piece with chunks at from rank from in their instance
 // t, sorted.
 func (f *Flow) Receivers(t int64, at []int64, from int) []int {
-	b := f.numbered(at)
+	b := f.pieceAt(at)
 	if f.w.aligned {
-		return f.served(from, b, f.readers(nil, t-1, b), f.readers(nil, t, b))
+		return f.receiversFrom(from, b, f.readers(nil, t-1, b), f.readers(nil, t, b))
 	}
 	var had, now []int
 	for _, u := range f.allUses(b) {
@@ -120,5 +120,5 @@ func (f *Flow) Receivers(t int64, at []int64, from int) []int {
 			now = append(now, u.rank)
 		}
 	}
-	return f.served(from, b, had, now)
+	return f.receiversFrom(from, b, had, now)
 }

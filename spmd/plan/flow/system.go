@@ -98,7 +98,7 @@ func determinedFirst(eqs []equation, known []bool, find []int) []int {
 	order := make([]int, 0, len(find))
 	for len(left) > 0 {
 		k := max(0, slices.IndexFunc(left, func(l int) bool {
-			return slices.ContainsFunc(eqs, func(e equation) bool { return e.gives(l, known) })
+			return slices.ContainsFunc(eqs, func(e equation) bool { return e.determines(l, known) })
 		}))
 		order, known[left[k]] = append(order, left[k]), true
 		left = slices.Delete(left, k, k+1)
@@ -106,8 +106,9 @@ func determinedFirst(eqs []equation, known []bool, find []int) []int {
 	return order
 }
 
-// gives reports whether the equation determines the value of a loop if the known loops have values.
-func (e *equation) gives(loop int, known []bool) bool {
+// determines reports whether the equation determines the value of a loop if the known loops have
+// values.
+func (e *equation) determines(loop int, known []bool) bool {
 	times := 0
 	for _, l := range e.loops {
 		if l == loop {
