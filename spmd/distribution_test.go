@@ -20,7 +20,7 @@ func TestDistributionRefused(t *testing.T) {
 	}{
 		{spmd.Options{Machine: "2x0"}, `got "0", want an extent of 1 or more`, "machine"},
 		{spmd.Options{Machine: "cosma"},
-			"the grid of COSMA is that of a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): y is no matrix", "machine"},
+			"the grid of COSMA needs a product of two dense matrices, as in A(i,j) = B(i,k) * C(k,j): y is not a matrix", "machine"},
 		{spmd.Options{Machine: "2", Splits: []string{"i:2"}}, "got --split=i:2 and -m=2: both say", ""},
 		{spmd.Options{Placements: []string{"A(x,y) -> M(x)"}, Map: "i"},
 			"got --map=i and -p=A(x,y) -> M(x): both say", ""},

@@ -64,8 +64,8 @@ func newScale(g *bins.Grid, most int) scale {
 	return s
 }
 
-// niceStep returns the smallest of 1, 2, 5, 10, 20, ... that divides counts up to n into at most
-// most steps. n must be below 2^60.
+// niceStep returns the smallest of 1, 2, 5, 10, 20, ... that divides counts up to n into few enough
+// steps. most is the largest number of steps. n must be below 2^60.
 func niceStep(n int64, most int) int64 {
 	for ten := int64(1); ; ten *= 10 {
 		for _, k := range []int64{1, 2, 5} {

@@ -359,7 +359,7 @@ func TestRefusals(t *testing.T) {
 			"b.tns: coordinate (1,2) is there more than once"},
 		{one([]int64{3, 3}, []int64{0, 3}), Spec{Kinds: "ds"}, 3,
 			"coordinate 4 of mode 1 is past its size 3"},
-		{one([]int64{3, 3}, []int64{0, -1}), Spec{Kinds: "ds"}, 3, "coordinate -1 of mode 1 is no index"},
+		{one([]int64{3, 3}, []int64{0, -1}), Spec{Kinds: "ds"}, 3, "coordinate -1 of mode 1 is negative"},
 		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "dp"}, 3,
 			"entry (1,3) gives a position of level 1 (p) of format dp a second coordinate"},
 		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "sq"}, 3,

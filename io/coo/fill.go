@@ -75,8 +75,9 @@ func newFiller(spec *Spec, shape *tcs.Shape,
 	return f
 }
 
-// padSpan returns how many positions of the last of the levels are below one slot of a p level. It
-// returns 0 unless there is a p level that only dense levels and singletons follow.
+// padSpan returns how many positions of the last of the levels belong to one position of the padded
+// (p) level above it. It returns 0 if there is no padded level, or if a compressed level follows
+// it.
 func padSpan(levels []fillLevel) int64 {
 	span := int64(1)
 	for l := len(levels) - 1; l >= 0; l-- {

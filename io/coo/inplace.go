@@ -21,7 +21,7 @@ import (
 // the in-place distribution in IPS4o, Axtmann, Witt, Ferizovic and Sanders, 2017, whose sort is not
 // stable.)
 
-// inPlaceFrom is the smallest number of records that are sorted in this way.
+// inPlaceFrom is the smallest number of records of a store that is sorted in place.
 const inPlaceFrom = 1 << 16
 
 // sampled is the mean number of sampled records in a bucket.

@@ -137,7 +137,7 @@ func (i *Intake) outsideErr(l int) error {
 	r, m := i.limits[l], i.spec.Modes[l]
 	for _, x := range i.cols[l] {
 		if x < 0 {
-			return i.spec.dataErr("coordinate %d of mode %d is no index", x, m)
+			return i.spec.dataErr("coordinate %d of mode %d is negative", x, m)
 		}
 		if x > maxCoord {
 			return i.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61",

@@ -20,7 +20,7 @@ type Forecast struct {
 	Like   transfer.Like // describes the result
 	// PosWidth and CrdWidth are the widths of the arrays of the result's levels, in bytes.
 	PosWidth, CrdWidth []uint8
-	// by how much the sizes of the result's blocks and pieces may differ from their estimates
+	// by how much the regions of the result's blocks and pieces may differ from guessed ones
 	Drift assemble.Drift
 	// sizes of the result's final pieces, if they are assembled from overlapping blocks
 	FinalPieces plan.Sizes
@@ -272,7 +272,8 @@ func (k *rankCost) addComplete(z plan.Size) {
 	k.stays += z.Memory()
 }
 
-// add counts steps that follow patterns of sources entries in total.
+// add counts further steps. sources is the sum, over the steps, of the entries of the largest block
+// that a step reads.
 func (p *partialCost) add(steps, sources int64) {
 	p.steps += steps
 	p.sources += sources

@@ -63,7 +63,7 @@ type Rank struct {
 	// Add adds two blocks with equal boxes and formats. It may change and return a, or return a new
 	// block. The caller keeps the blocks that Add does not return.
 	Add func(a, b *tcs.Tensor) (*tcs.Tensor, error)
-	// Located adds this rank's position to an error, for other ranks. It may be nil.
+	// Located adds to an error where it arose, for other ranks. It may be nil.
 	Located func(error) error
 	// Sparse, if the result has compressed levels, determines how the rank's steps add to one
 	// block. If it is nil, Add is used.
@@ -125,7 +125,7 @@ func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	return r.combine(partials)
 }
 
-// Abort ends the job at all ranks with an error. It returns the error with this rank's position.
+// Abort ends the job at all ranks with an error. It returns the error after Located has changed it.
 func (r *Rank) Abort(err error) error {
 	if r.Located != nil {
 		err = r.Located(err)

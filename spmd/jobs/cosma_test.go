@@ -86,7 +86,7 @@ func TestComputedGrids(t *testing.T) {
 			"coordinate 7 of M is past its extent, 4"},
 		{
 			operands +
-				"tensor A(8, 8): dd from dense:int\ns = A(i,j)\n  distribute({i,j},{io,jo},{ii,ji},M)\nplace A (x,y) -> M(x,y,0)\n", "the grid of COSMA is that of a product of two dense matrices"},
+				"tensor A(8, 8): dd from dense:int\ns = A(i,j)\n  distribute({i,j},{io,jo},{ii,ji},M)\nplace A (x,y) -> M(x,y,0)\n", "the grid of COSMA needs a product of two dense matrices"},
 	} {
 		j := job(t, t.TempDir(), c.text, nil)
 		j.Ranks, j.Check = 4, c.want == ""

@@ -20,9 +20,9 @@ import (
 )
 
 // Redistribute makes this rank's blocks of a tensor that is distributed over the ranks in the
-// blocks of from. If the blocks are the same, the result are views of them and moved is false. asIs
-// says that from has the target's format and type. Every rank must call it. The caller closes the
-// blocks.
+// blocks of from. If the blocks are the same, the results are views of the old blocks and moved is
+// false. asIs says that from has the target's format and type. Every rank must call it. The caller
+// closes the blocks.
 func (g *Target) Redistribute(c comm.Comm, from *store.Blocks,
 	asIs bool) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
 	if asIs && g.Same(from) {

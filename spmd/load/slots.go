@@ -22,7 +22,7 @@ type slots struct {
 	pick []int32   // by level, the current range
 }
 
-// newSlots returns nil if no entry makes room in other blocks.
+// newSlots returns the slots of a target. It returns nil if no entry makes room in other blocks.
 func newSlots(g *Target, split []modeCuts) *slots {
 	kinds := g.Spec.Kinds
 	from := strings.LastIndexFunc(kinds, func(k rune) bool { return tcs.KindOf(byte(k)).HasCrd() }) + 1

@@ -170,7 +170,8 @@ func (p *Problem) block(vars []int, tuple []int64) Block {
 // Step is one run of a leaf: a group of terms on one block.
 type Step struct {
 	Group int
-	// Tuple holds the index of the range of each split variable. The caller may keep and change it.
+	// Tuple holds the index of the range of each split variable. It belongs to the caller, unless
+	// the step comes from EachStep or AllSteps.
 	Tuple []int64
 	// Need lists the operand blocks that the leaf reads.
 	Need []Need

@@ -16,7 +16,7 @@ func (g *Given) Grid() (*place.Machine, error) {
 	x, why := g.product()
 	if why != "" {
 		return nil, diag.Errorf("machine",
-			"the grid of COSMA is that of a product of two dense matrices, "+
+			"the grid of COSMA needs a product of two dense matrices, "+
 				"as in A(i,j) = B(i,k) * C(k,j): %s", why)
 	}
 	memory := int64(0)
@@ -65,10 +65,10 @@ type matrices struct{ i, j, k, left, right string }
 func (g *Given) product() (x matrices, why string) {
 	n := g.Norm
 	if len(n.LHS.Vars) != 2 || n.LHS.Vars[0] == n.LHS.Vars[1] {
-		return x, n.LHS.Name + " is no matrix"
+		return x, n.LHS.Name + " is not a matrix"
 	}
 	if n.Accumulate || len(n.Terms) != 1 || len(n.Terms[0].Sum) != 1 || len(n.Terms[0].Factors) != 2 {
-		return x, "the right side is no product of two tensors that is summed over one variable"
+		return x, "the right side is not a product of two tensors that is summed over one variable"
 	}
 	x.i, x.j, x.k = n.LHS.Vars[0], n.LHS.Vars[1], n.Terms[0].Sum[0]
 	for _, f := range n.Terms[0].Factors {
@@ -79,7 +79,7 @@ func (g *Given) product() (x matrices, why string) {
 		case ok && sameVars(a.Vars, x.k, x.j) && x.right == "":
 			x.right = a.Name
 		default:
-			return x, "a factor is no matrix over the summed variable and one of the result's"
+			return x, "a factor is not a matrix over the summed variable and a variable of the result"
 		}
 	}
 	for _, name := range []string{n.LHS.Name, x.left, x.right} {

@@ -82,11 +82,11 @@ func TestComputedMachineRefused(t *testing.T) {
 		commands  []string
 		want      string
 	}{
-		{"a(i) = B(i,k) * c(k)", 0, nil, "a is no matrix"},
+		{"a(i) = B(i,k) * c(k)", 0, nil, "a is not a matrix"},
 		{"A(i,j) = B(i,j)", 0, nil,
-			"the right side is no product of two tensors that is summed over one variable"},
-		{"A(i,j) += B(i,k) * C(k,j)", 0, nil, "the right side is no product"},
-		{"A(i,j) = B(i,j) * c(k)", 0, nil, "a factor is no matrix"},
+			"the right side is not a product of two tensors that is summed over one variable"},
+		{"A(i,j) += B(i,k) * C(k,j)", 0, nil, "the right side is not a product"},
+		{"A(i,j) = B(i,j) * c(k)", 0, nil, "a factor is not a matrix"},
 		{"A(i,j) = S(i,k) * C(k,j)", 0, nil, "S has levels that are not dense"},
 		{"A(i,j) = B(i,k) * C(k,j)", 800, nil, "does not fit 4 ranks with memory for 100 elements each"},
 		{"A(i,j) = B(i,k) * C(k,j)", 0, []string{"split(i,i0,i1,4)"},

@@ -214,8 +214,8 @@ func (p *Program) usable() error {
 	return context.Cause(p.env.Ctx)
 }
 
-// Locate sets a function that adds this rank's position to errors before other ranks receive them.
-// nil removes the function.
+// Locate sets a function that adds to an error where it arose, before other ranks receive the
+// error. nil removes the function.
 func (p *Program) Locate(f func(error) error) { p.env.Locate = f }
 
 // failed handles an error of an operation that all ranks perform together. If there are several
