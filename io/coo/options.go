@@ -34,8 +34,8 @@ type Densed interface{ Dense() bool }
 // size is 0 if it is unknown, as for a pipe. Progress may be called from another goroutine.
 type Progressed interface{ Progress() (done, total int64) }
 
-// Watch calls tell with the progress of s once every interval, from a goroutine of its own, until
-// stop is called. If s is not Progressed, Watch does nothing.
+// Watch calls tell with the progress of s each time that the duration every has passed, from a
+// goroutine of its own, until stop is called. If s is not Progressed, Watch does nothing.
 func Watch(s any, every time.Duration, tell func(done, total int64)) (stop func()) {
 	p, ok := s.(Progressed)
 	if !ok {

@@ -285,10 +285,10 @@ func (m *moving) receive(n int, to *tcs.Tensor) error {
 	return t.Close()
 }
 
-// wait waits for messages in flight until the size of the rest is at most most, or until no message
-// is left if most is 0.
-func (m *moving) wait(most int64) (err error) {
-	for len(m.flight) > 0 && (m.bytes > most || most == 0) {
+// wait waits for messages in flight until the rest has at most rest bytes, or until no message is
+// left if rest is 0.
+func (m *moving) wait(rest int64) (err error) {
+	for len(m.flight) > 0 && (m.bytes > rest || rest == 0) {
 		w := m.flight[0]
 		m.flight, m.bytes = m.flight[1:], m.bytes-w.t.Bytes()
 		if e := w.sending.Wait(); err == nil {
