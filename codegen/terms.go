@@ -119,10 +119,12 @@ func (n *nest) expr(x notation.Expr, t *term) cin.Expr {
 }
 
 func number(x *notation.Number) *cin.Lit {
-	if x.IsInt {
-		return cin.Number(x.Text, ir.Int(x.Int))
+	l := ir.Int(x.Int)
+	if !x.IsInt {
+		l = ir.Number(ir.Float64, complex(x.Float, 0))
 	}
-	return cin.Number(x.Text, ir.Number(ir.Float64, complex(x.Float, 0)))
+	l.At = x.At.Pos + 1
+	return cin.Number(x.Text, l)
 }
 
 // String is the term with what it sums and waits for: a sum that was taken out stands

@@ -121,7 +121,7 @@ func (c *C) load(o *cc.Object, u *codegen.Unit) (Leaf, error) {
 	if own {
 		return Load(o, symbol(u))
 	}
-	return LoadShared(o, symbol(u), emitc.ValuesSymbol(u.Func.Name), emitc.Values(u.Func))
+	return LoadShared(o, symbol(u), emitc.Values(u.Func))
 }
 
 func (c *C) Complete() bool { return c.builder.Compiler() != nil }

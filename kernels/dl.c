@@ -51,9 +51,10 @@ static int run(void *arg) {
     return r->leaf(r->t, r->bounds, r->env);
 }
 
-int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], dst_call *c, dst_arena *a,
-    int32_t threads) {
+int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], const char *values, dst_call *c,
+    dst_arena *a, int32_t threads) {
     dst_call_init(c, a, threads);
+    c->env.values = values;
     struct run r = {(int (*)(dst_tensor **, const int64_t (*)[2], dst_env *))leaf, t, bounds,
         &c->env};
     int rc;

@@ -12,7 +12,7 @@ void *dst_symbol(void *handle, const char *name);
 // called (see guard.h). Then c->fault has the reason, and the caller must neither finish nor free
 // c.
 enum { DST_STOPPED = -1000 };
-int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], dst_call *c, dst_arena *a,
-    int32_t threads);
+int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], const char *values, dst_call *c,
+    dst_arena *a, int32_t threads);
 
 #endif

@@ -102,7 +102,7 @@ func TestProducts(t *testing.T) {
 	}
 	defer lib.Close()
 	for k, x := range list {
-		leaf, err := lib.Leaf(funcs[k].Name)
+		leaf, err := lib.Leaf(funcs[k].Name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,9 +46,10 @@ type Env struct {
 
 // cLeaf is a function in a library, or one linked into the program (lib is nil).
 type cLeaf struct {
-	mu  sync.Mutex
-	fn  unsafe.Pointer
-	lib *Library
+	mu     sync.Mutex
+	fn     unsafe.Pointer
+	lib    *Library
+	values []byte // the numbers of the statement that its calls are given (see emitc.Values)
 }
 
 func (f *cLeaf) Close() error {
@@ -83,11 +84,11 @@ func (f *cLeaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	}
 	var err error
 	if env.Runner != nil {
-		err = callOn(env.Runner, fn, args, bounds, env)
+		err = callOn(env.Runner, fn, args, bounds, f.values, env)
 	} else {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err = call(fn, args, bounds, &env)
+		err = call(fn, args, bounds, f.values, &env)
 	}
 	if _, left := err.(*FaultError); left && lib != nil {
 		lib.keep()
@@ -96,18 +97,19 @@ func (f *cLeaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 }
 
 // callOn runs fn on a runner's thread.
-func callOn(r *Runner, fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64,
+func callOn(r *Runner, fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, values []byte,
 	env Env) (err error) {
-	r.Do(func() { err = call(fn, args, bounds, &env) })
+	r.Do(func() { err = call(fn, args, bounds, values, &env) })
 	return err
 }
 
 // call runs fn on the current thread.
-func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, env *Env) error {
+func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, values []byte,
+	env *Env) error {
 	pins := new(runtime.Pinner)
-	f := newFrame(args, bounds, pins)
+	f := newFrame(args, bounds, values, pins)
 	c := f.call
-	rc := int(C.dst_run(fn, f.args, f.bounds, c, env.Arena.c, C.int32_t(env.Threads)))
+	rc := int(C.dst_run(fn, f.args, f.bounds, f.values, c, env.Arena.c, C.int32_t(env.Threads)))
 	if rc == C.DST_STOPPED {
 		keepAll(args, env.Arena, pins)
 		return &FaultError{env.What, unix.Signal(c.fault.signal), uint64(c.fault.address)}
@@ -145,11 +147,13 @@ type frame struct {
 	call    *C.dst_call // start of the memory
 	args    **C.dst_tensor
 	bounds  *[2]C.int64_t
+	values  *C.char
 	tensors []C.dst_tensor
 	levels  [][]C.dst_level
 }
 
-func newFrame(args []*tcs.Tensor, bounds [][2]int64, pins *runtime.Pinner) *frame {
+func newFrame(args []*tcs.Tensor, bounds [][2]int64, values []byte,
+	pins *runtime.Pinner) *frame {
 	nlevels := 0
 	for _, t := range args {
 		nlevels += len(t.Levels)
@@ -160,7 +164,8 @@ func newFrame(args []*tcs.Tensor, bounds [][2]int64, pins *runtime.Pinner) *fram
 	tensorsAt := pointersAt + uintptr(len(args))*unsafe.Sizeof(uintptr(0))
 	levelsAt := tensorsAt + uintptr(len(args))*tensorSize
 	boundsAt := levelsAt + uintptr(nlevels)*levelSize
-	size := boundsAt + uintptr(len(bounds))*unsafe.Sizeof([2]C.int64_t{})
+	valuesAt := boundsAt + uintptr(len(bounds))*unsafe.Sizeof([2]C.int64_t{})
+	size := valuesAt + uintptr(len(values))
 	// The memory is zeroed, because Go's collector looks at the old value when a pointer is stored.
 	mem := C.calloc(1, C.size_t(size+1))
 	if mem == nil {
@@ -171,6 +176,8 @@ func newFrame(args []*tcs.Tensor, bounds [][2]int64, pins *runtime.Pinner) *fram
 	f.tensors = unsafe.Slice((*C.dst_tensor)(unsafe.Add(mem, tensorsAt)), len(args))
 	all := unsafe.Slice((*C.dst_level)(unsafe.Add(mem, levelsAt)), nlevels)
 	f.bounds = (*[2]C.int64_t)(unsafe.Add(mem, boundsAt))
+	f.values = (*C.char)(unsafe.Add(mem, valuesAt))
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(f.values)), len(values)), values)
 	for i, b := range bounds {
 		unsafe.Slice(f.bounds, len(bounds))[i] = [2]C.int64_t{C.int64_t(b[0]), C.int64_t(b[1])}
 	}

@@ -160,7 +160,7 @@ func testLeaf(t *testing.T, name string) Leaf {
 	if library.err != nil {
 		t.Fatal(library.err)
 	}
-	l, err := library.lib.Leaf(name)
+	l, err := library.lib.Leaf(name, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

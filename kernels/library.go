@@ -11,14 +11,11 @@ import "C"
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -144,19 +141,19 @@ func (l *Library) dlopen() error {
 	return nil
 }
 
-// Leaf returns the leaf of the function called name. The library stays loaded until it and all its
-// leaves are closed.
-func (l *Library) Leaf(name string) (Leaf, error) {
+// Leaf returns the leaf of the function called name, for calls with the given values (see
+// emitc.Values). The library stays loaded until it and all its leaves are closed.
+func (l *Library) Leaf(name string, values []byte) (Leaf, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil, &LoadError{name, errors.New("its library is closed")}
 	}
-	return l.leaf(name)
+	return l.leaf(name, values)
 }
 
 // leaf is called with the lock held, while the object is loaded.
-func (l *Library) leaf(name string) (Leaf, error) {
+func (l *Library) leaf(name string, values []byte) (Leaf, error) {
 	s := C.CString(name)
 	defer C.free(unsafe.Pointer(s))
 	fn := C.dst_symbol(l.handle, s)
@@ -164,7 +161,7 @@ func (l *Library) leaf(name string) (Leaf, error) {
 		return nil, &LoadError{name, errors.New("the object has no such function")}
 	}
 	l.leaves++
-	return &cLeaf{fn: fn, lib: l}, nil
+	return &cLeaf{fn: fn, lib: l, values: values}, nil
 }
 
 // Symbol returns the address of the object's symbol called name, or nil if there is none. The
@@ -178,20 +175,6 @@ func (l *Library) Symbol(name string) unsafe.Pointer {
 	s := C.CString(name)
 	defer C.free(unsafe.Pointer(s))
 	return C.dst_symbol(l.handle, s)
-}
-
-// Fill copies values to the array of as many doubles that the object calls symbol. No leaf of the
-// library may run meanwhile. Without values it does nothing.
-func (l *Library) Fill(symbol string, values []float64) error {
-	if len(values) == 0 {
-		return nil
-	}
-	at := l.Symbol(symbol)
-	if at == nil {
-		return &LoadError{l.label, fmt.Errorf("the object has no array %s", symbol)}
-	}
-	copy(unsafe.Slice((*float64)(at), len(values)), values)
-	return nil
 }
 
 // keep keeps the library loaded forever, because threads may still run in it.
@@ -244,27 +227,19 @@ func Load(o *cc.Object, name string) (Leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := l.Leaf(name)
+	leaf, err := l.Leaf(name, nil)
 	return leaf, errors.Join(err, l.Close())
 }
 
 // shared holds by their hashes the libraries that LoadShared opened and that are loaded: *Library.
 var shared sync.Map
 
-// LoadShared is Load of an object whose functions keep no state between calls. The array of doubles
-// that the object calls symbol gets the values, if there are any, and nothing else may write to it.
-// Leaves of equal objects with the same values have one library.
-func LoadShared(o *cc.Object, name, symbol string, values []float64) (Leaf, error) {
-	key := o.Bytes
-	if len(values) > 0 {
-		key = slices.Clone(key)
-		for _, x := range values {
-			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(x))
-		}
-	}
-	hash := sha256.Sum256(key)
+// LoadShared is Load of an object whose functions keep no state between calls. Leaves of equal
+// objects have one library. values are the numbers that the leaf is called with (see emitc.Values).
+func LoadShared(o *cc.Object, name string, values []byte) (Leaf, error) {
+	hash := sha256.Sum256(o.Bytes)
 	if found, ok := shared.Load(hash); ok {
-		if leaf, err := found.(*Library).another(name); leaf != nil || err != nil {
+		if leaf, err := found.(*Library).another(name, values); leaf != nil || err != nil {
 			return leaf, err
 		}
 	}
@@ -272,11 +247,8 @@ func LoadShared(o *cc.Object, name, symbol string, values []float64) (Leaf, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Fill(symbol, values); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
 	l.hash = hash
-	leaf, err := l.Leaf(name)
+	leaf, err := l.Leaf(name, values)
 	if err == nil {
 		shared.Store(hash, l)
 	}
@@ -285,11 +257,11 @@ func LoadShared(o *cc.Object, name, symbol string, values []float64) (Leaf, erro
 
 // another is Leaf, also of a library that is closed and whose leaves are not; it returns nil if the
 // library is unloaded.
-func (l *Library) another(name string) (Leaf, error) {
+func (l *Library) another(name string, values []byte) (Leaf, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handle == nil {
 		return nil, nil
 	}
-	return l.leaf(name)
+	return l.leaf(name, values)
 }

@@ -78,11 +78,11 @@ func TestLibraryOutlivedByItsLeaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaf, err := lib.Leaf("leaf")
+	leaf, err := lib.Leaf("leaf", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lib.Leaf("none"); err == nil ||
+	if _, err := lib.Leaf("none", nil); err == nil ||
 		!strings.Contains(err.Error(), "no such function") {
 		t.Errorf("a function that is not there: %v", err)
 	}
@@ -92,7 +92,7 @@ func TestLibraryOutlivedByItsLeaf(t *testing.T) {
 	if run(t, leaf) != 5 {
 		t.Error("the leaf is not 5")
 	}
-	if _, err := lib.Leaf("leaf"); err == nil || !strings.Contains(err.Error(), "closed") {
+	if _, err := lib.Leaf("leaf", nil); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a leaf of a closed library: %v", err)
 	}
 	if err := leaf.Close(); err != nil || lib.handle != nil {
@@ -131,7 +131,7 @@ func TestOpenFromFile(t *testing.T) {
 	if err := l.openTemp(o.Bytes); err != nil {
 		t.Fatal(err)
 	}
-	leaf, err := l.Leaf("leaf")
+	leaf, err := l.Leaf("leaf", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestLoadShared(t *testing.T) {
 		before := libraries.Load()
 		var leaves []Leaf
 		for range 3 {
-			l, err := LoadShared(o, "leaf", "", nil)
+			l, err := LoadShared(o, "leaf", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,11 +162,11 @@ func TestLoadShared(t *testing.T) {
 		if n := libraries.Load() - before; n != 1 {
 			t.Errorf("three leaves of one object loaded %d libraries, want 1", n)
 		}
-		other, err := LoadShared(buildObject(t, constant("8"), cc.NoCPU), "leaf", "", nil)
+		other, err := LoadShared(buildObject(t, constant("8"), cc.NoCPU), "leaf", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = LoadShared(o, "none", "", nil)
+		_, err = LoadShared(o, "none", nil)
 		if err == nil || !strings.Contains(err.Error(), "no such function") {
 			t.Errorf("a function that is not there: %v", err)
 		}

@@ -219,17 +219,21 @@ func rounded(t Type, c complex128) complex128 {
 
 // foldLits returns the value of x op y as a literal. It returns nil if the value cannot be computed
 // here, such as a division by zero.
-func foldLits(op Op, x, y *Lit) *Lit {
+func foldLits(op Op, x, y *Lit) (folded *Lit) {
 	switch t := x.Typ; {
 	case t == Bool:
-		return foldBools(op, x.I != 0, y.I != 0)
+		folded = foldBools(op, x.I != 0, y.I != 0)
 	case t.IsInt():
-		return foldInts(op, t, x.I, y.I)
+		folded = foldInts(op, t, x.I, y.I)
 	case t.IsFloat():
-		return foldFloats(op, t, real(x.C), real(y.C))
+		folded = foldFloats(op, t, real(x.C), real(y.C))
 	default:
-		return foldComplexes(op, t, x.C, y.C)
+		folded = foldComplexes(op, t, x.C, y.C)
 	}
+	if folded != nil {
+		folded.At = max(x.At, y.At)
+	}
+	return folded
 }
 
 func foldBools(op Op, x, y bool) *Lit {
@@ -342,34 +346,37 @@ func foldComplexes(op Op, t Type, x, y complex128) *Lit {
 
 func foldNeg(l *Lit) *Lit {
 	if l.Typ.IsInt() {
-		return &Lit{Typ: l.Typ, I: wrap(l.Typ, -l.I)}
+		return &Lit{Typ: l.Typ, I: wrap(l.Typ, -l.I), At: l.At}
 	}
 	if l.Typ.IsFloat() {
-		return &Lit{Typ: l.Typ, C: complex(-real(l.C), 0)}
+		return &Lit{Typ: l.Typ, C: complex(-real(l.C), 0), At: l.At}
 	}
-	return &Lit{Typ: l.Typ, C: -l.C}
+	return &Lit{Typ: l.Typ, C: -l.C, At: l.At}
 }
 
 // convert returns the literal of type t that a Cast makes of l.
 func convert(l *Lit, t Type) *Lit {
-	switch {
-	case t == l.Typ:
+	if t == l.Typ {
 		return l
-	case t == Bool:
-		return Truth(l.I != 0 || l.C != 0)
-	case t.IsInt() && (l.Typ.IsInt() || l.Typ == Bool):
-		return &Lit{Typ: t, I: wrap(t, l.I)}
-	case t == Int32:
-		return &Lit{Typ: t, I: int64(Truncate32(real(l.C)))}
-	case t == Int64:
-		return &Lit{Typ: t, I: Truncate(real(l.C))}
-	case l.Typ.IsInt() || l.Typ == Bool:
-		if t == Float32 || t == Complex64 {
-			return &Lit{Typ: t, C: complex(float64(float32(l.I)), 0)}
-		}
-		return &Lit{Typ: t, C: complex(float64(l.I), 0)}
 	}
-	return &Lit{Typ: t, C: rounded(t, l.C)}
+	to := &Lit{Typ: t, At: l.At}
+	switch fromInt := l.Typ.IsInt() || l.Typ == Bool; {
+	case t == Bool:
+		to.I = Truth(l.I != 0 || l.C != 0).I
+	case t.IsInt() && fromInt:
+		to.I = wrap(t, l.I)
+	case t == Int32:
+		to.I = int64(Truncate32(real(l.C)))
+	case t == Int64:
+		to.I = Truncate(real(l.C))
+	case fromInt && (t == Float32 || t == Complex64):
+		to.C = complex(float64(float32(l.I)), 0)
+	case fromInt:
+		to.C = complex(float64(l.I), 0)
+	default:
+		to.C = rounded(t, l.C)
+	}
+	return to
 }
 
 // Same reports whether x and y are the same expression node by node. Two literals are the same if

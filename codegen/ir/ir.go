@@ -89,6 +89,9 @@ type (
 		Typ Type
 		I   int64      // Bool (0, 1) and integers
 		C   complex128 // floats and complex; floats in the real part
+		// At is where the statement has the number from which the literal was made, in bytes from 1.
+		// It is 0 for the compiler's own literals. Texts of the IR do not show it.
+		At int
 	}
 	Binary struct {
 		Op   Op

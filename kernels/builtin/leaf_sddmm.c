@@ -62,7 +62,9 @@ typedef struct {
  * called. What the leaf stores into a tensor's array belongs to the caller; all else
  * it releases. After a failure, fail_coord holds fail_ncoord coordinates that say
  * where. gemm, which may be null, computes a product, and returns 1; or it returns
- * 0, having done nothing. It is called from any thread of the leaf, and uses no other. */
+ * 0, having done nothing. It is called from any thread of the leaf, and uses no other.
+ * values are the numbers of the statement, for leaves that have none in their text; null
+ * for others, such as every leaf that Distaff writes as C for other programs. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
@@ -71,6 +73,7 @@ typedef struct dst_env {
     int32_t fail_ncoord;
     int64_t fail_coord[16];
     int32_t (*gemm)(struct dst_env *, const dst_gemm *);
+    const char *values;
 } dst_env;
 
 #endif

@@ -148,7 +148,7 @@ func formKey(choice string, form int64) string { return fmt.Sprintf("%s_%d", cho
 // leaf returns the leaf of a form. The caller closes it.
 func (x *formLeaves) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, error) {
 	u := x.units[formKey(choice, form)]
-	leaf, err := x.libraries[choice].Leaf(c.Symbol(u.Func.Name))
+	leaf, err := x.libraries[choice].Leaf(c.Symbol(u.Func.Name), nil)
 	return u, leaf, err
 }
 

@@ -130,7 +130,7 @@ func (l *leaves) compile(cfg cc.Config) error {
 		names = append(names, string(k))
 	}
 	for _, name := range names {
-		f, err := l.library.Leaf("probe_" + name)
+		f, err := l.library.Leaf("probe_"+name, nil)
 		if err != nil {
 			return err
 		}

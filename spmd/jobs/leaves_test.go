@@ -67,42 +67,58 @@ func TestNamesShareLeaves(t *testing.T) {
 }
 
 // TestParamsShareLeaves: jobs that differ in the value of a param have one leaf, for each value its
-// own results, also where two statements of a job have different ones.
+// own results, also where two statements of a job have different ones, and where two params of a
+// statement are equal. It is so in every type that a statement is computed in. A sign is code.
 func TestParamsShareLeaves(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "x.tns", "1 2\n2 4\n3 8\n")
-	text := `param alpha = 0.5
-param beta = 0.75
-tensor x(n): s from "x.tns"
+	text := `param alpha = 5
+param beta = 7
+tensor x(n): s type %s from "x.tns"
 y(i) = alpha * x(i)
 z(i) = beta * x(i)
 print y
 print z
+v(i) = alpha * x(i) + beta * x(i) * x(i)
+print v
 `
-	cache := ""
-	for _, c := range []struct {
-		alpha string
-		want  []string
-	}{{"", []string{"7", "10.5"}}, {"0.625", []string{"8.75", "10.5"}},
-		{"1e-3", []string{"0.014", "10.5"}}} {
-		params := map[string]string{}
-		if c.alpha != "" {
-			params["alpha"] = c.alpha
-		}
-		j := job(t, dir, text, params)
-		if cache == "" {
-			cache = runCompiled(t, j)
-		} else {
-			j.Target = ""
-			j.run(t)
-		}
-		if n := cached(t, cache); n != 1 {
-			t.Errorf("alpha %q: %d leaves, want 1", c.alpha, n)
-		}
-		for n, line := range j.said {
-			_, sum, _ := strings.Cut(line, "sum ")
-			if len(j.said) != 2 || sum != c.want[n] {
-				t.Errorf("alpha %q: got %q, want sum %s", c.alpha, line, c.want[n])
+	for _, typ := range []string{"int32", "int64", "float32", "float64", "complex64", "complex128"} {
+		cache := ""
+		for _, c := range []struct {
+			alpha  string
+			want   []string
+			leaves int
+			reals  bool
+		}{{"", []string{"70", "98", "658"}, 2, false},
+			{"6", []string{"84", "98", "672"}, 2, false},
+			{"123", []string{"1722", "98", "2310"}, 2, false},
+			{"7", []string{"98", "98", "686"}, 2, false},
+			{"-3", []string{"-42", "98", "546"}, 4, false},
+			{"-4", []string{"-56", "98", "532"}, 4, false},
+			{"0.625", []string{"8.75", "98", "596.75"}, 4, true}} {
+			if c.reals && strings.HasPrefix(typ, "int") {
+				continue
+			}
+			params := map[string]string{}
+			if c.alpha != "" {
+				params["alpha"] = c.alpha
+			}
+			j := job(t, dir, fmt.Sprintf(text, typ), params)
+			if cache == "" {
+				cache = runCompiled(t, j)
+			} else {
+				j.Target = ""
+				j.run(t)
+			}
+			if n := cached(t, cache); n != c.leaves {
+				t.Errorf("%s, alpha %q: %d leaves, want %d", typ, c.alpha, n, c.leaves)
+			}
+			for n, line := range j.said {
+				_, sum, _ := strings.Cut(line, "sum ")
+				sum = strings.TrimSuffix(sum, "+0i")
+				if len(j.said) != 3 || sum != c.want[n] {
+					t.Errorf("%s, alpha %q: got %q, want sum %s", typ, c.alpha, line, c.want[n])
+				}
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
@@ -17,10 +18,10 @@ import (
 // C compiles a case to C, loads the leaf and calls it, at one to three threads.
 // What the compiler warns of, or package lint finds, is a failure.
 type C struct {
-	b       *cc.Builder
-	flags   string
-	hasty   bool // leaves are compiled as those that run for a short time only
-	unnamed bool // leaves are compiled from the texts that compilers get for a cache
+	b      *cc.Builder
+	flags  string
+	hasty  bool // leaves are compiled as those that run for a short time only
+	people bool // leaves are compiled from the texts for people, instead of those that jobs run
 }
 
 // NewC makes the engine with the machine's C compiler (that of the environment
@@ -32,15 +33,9 @@ func NewC(getenv func(string) string, level string, more ...string) (*C, error) 
 		return nil, err
 	}
 	cfg.Cache = "" // a random case does not come again
-	for _, f := range emitc.Flags("") {
-		if f != "-O3" {
-			cfg.Flags = append(cfg.Flags, f)
-		}
-	}
-	cfg.Flags = append(cfg.Flags, level, "-Wall", "-Wextra", "-Werror")
-	if level == "-O3" {
-		cfg.Flags = append(cfg.Flags, emitc.Flags("native")...)
-	}
+	cfg.Flags = emitc.Flags("")
+	cfg.Flags[slices.Index(cfg.Flags, "-O3")] = level
+	cfg.Flags = append(cfg.Flags, "-Wall", "-Wextra", "-Werror")
 	cfg.Flags = append(cfg.Flags, more...)
 	b, err := cc.New(cfg)
 	if err != nil {
@@ -135,10 +130,7 @@ func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error
 	if len(funcs) == 0 {
 		return nil, nil
 	}
-	text := emitc.File(funcs...)
-	if e.unnamed {
-		text = emitc.Unnamed(funcs...)
-	}
+	text := e.text(funcs...)
 	if err := lint.Check(text); err != nil {
 		return nil, err
 	}
@@ -146,23 +138,22 @@ func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error
 	if err != nil {
 		return nil, err
 	}
-	lib, err := kernels.Open(o)
-	if err != nil || !e.unnamed {
-		return lib, err
+	return kernels.Open(o)
+}
+
+// text returns the C of leaves.
+func (e *C) text(funcs ...*ir.Func) string {
+	if e.people {
+		return emitc.File(funcs...)
 	}
-	for _, fn := range funcs {
-		if err := lib.Fill(emitc.ValuesSymbol(fn.Name), emitc.Values(fn)); err != nil {
-			return nil, errors.Join(err, lib.Close())
-		}
-	}
-	return lib, nil
+	return emitc.Unnamed(funcs...)
 }
 
 func call(ctx context.Context, lib *kernels.Library, c *compiled) (*Output, error) {
 	arena := kernels.NewArena(nil)
 	with := func(u *codegen.Unit) func(args []*tcs.Tensor, bounds [][2]int64) error {
 		return func(args []*tcs.Tensor, bounds [][2]int64) error {
-			leaf, err := lib.Leaf(emitc.Symbol(u.Func.Name))
+			leaf, err := lib.Leaf(emitc.Symbol(u.Func.Name), emitc.Values(u.Func))
 			if err != nil {
 				return err
 			}

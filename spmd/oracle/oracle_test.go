@@ -116,6 +116,7 @@ func TestOracleC(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			e.people = l.level == "-O1"
 			if l.level == "-O0" || *nFlag > 0 { // at length, at every level
 				caseFiles(t, e)
 			}

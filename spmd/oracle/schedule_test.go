@@ -445,6 +445,7 @@ func TestOracleSchedulesInC(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			c.people = l.level == "-O1"
 			sweep(t, scheduledC{c, drawer{&seen}}, Options{Beside: 0.15}, l.n)
 		})
 	}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/notation"
+	"distaff/kernels"
 	"distaff/kernels/cc"
 )
 
@@ -99,18 +101,49 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// TestUnnamedBits: leaves of the texts that compilers get, with their numbers in arrays, give the
-// bits of leaves of the texts for people.
-func TestUnnamedBits(t *testing.T) {
-	named, err := NewC(os.Getenv, "-O3")
+// TestRunTexts: the engine compiles the texts that a backend compiles and caches.
+func TestRunTexts(t *testing.T) {
+	e, err := NewC(os.Getenv, "-O0")
 	if errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	unnamed := *named
-	unnamed.unnamed = true
+	b, err := kernels.NewC(cc.Config{Flags: []string{"-O0"}, Path: os.Getenv("PATH"), CPU: cc.NoCPU})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range uint64(20) {
+		p, err := Generate(Rand(*seedFlag, k), Options{}).Prepare()
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := compile(p, "leaf")
+		if err != nil {
+			continue
+		}
+		u := made.unit
+		want, _, _ := strings.Cut(b.Key(u), ".")
+		if got, _, _ := strings.Cut(cc.Name(e.text(u.Func), "", nil, nil), "."); got != want {
+			t.Errorf("%s: another text than a job's leaf has: key %s, want %s", p.Case.Stmt, got, want)
+		}
+		made.close()
+	}
+}
+
+// TestUnnamedBits: leaves of the texts that jobs run, which read their numbers from the caller, give
+// the bits of leaves of the texts for people.
+func TestUnnamedBits(t *testing.T) {
+	unnamed, err := NewC(os.Getenv, "-O3")
+	if errors.Is(err, cc.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := *unnamed
+	named.people = true
 	n := uint64(40)
 	if *nFlag > 0 {
 		n = *nFlag
@@ -131,5 +164,5 @@ func TestUnnamedBits(t *testing.T) {
 		}
 		made.close()
 	}
-	compareBits(context.Background(), t, named, &unnamed, list, "with numbers in arrays")
+	compareBits(context.Background(), t, &named, unnamed, list, "with numbers from the caller")
 }

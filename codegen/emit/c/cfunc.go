@@ -24,8 +24,6 @@ type cfunc struct {
 	owns   bool                  // there is something to release at the end
 	lines  bool                  // it stores lines past the caches
 	reads  []bool                // which of the leaf's values it uses; nil for none
-	// divisor is the last literal that was a divisor: it stays in the text.
-	divisor *ir.Lit
 	// orderedOf is the loop whose iterations have an ordered section, nil for none; changing is what
 	// iterations before have changed.
 	orderedOf *ir.For

@@ -45,9 +45,9 @@
 // A variable keeps its name where that is a C identifier that no header
 // defines; else it is changed a little. Names of the prelude begin with dst_.
 //
-// Unnamed numbers variables and arrays instead, and has an array in the place of numbers such as
-// 0.5. Compilers and their caches get its text, so that statements which differ in names and such
-// numbers alone have one leaf.
+// Unnamed numbers variables and arrays instead, and reads the numbers of the statement, such as
+// 0.5, from env. Compilers and their caches get its text, so that statements which differ in names
+// and such numbers alone have one leaf.
 //
 // # Files
 //
@@ -56,7 +56,7 @@
 //	stmt.go     statements; gemm.go, products of matrices
 //	call.go     calls of the user's functions, and their text
 //	expr.go     expressions
-//	values.go   numbers that an unnamed text has an array for
+//	values.go   numbers that an unnamed text reads from env
 //	loop.go     loops: serial, unrolled, of lanes, parallel
 //	line.go     loops of lanes that store past the caches
 //	piece.go    the function that runs a part of a parallel loop's range

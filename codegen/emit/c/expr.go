@@ -41,9 +41,6 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	case *ir.Lit:
 		return f.value(x)
 	case *ir.Binary:
-		if l, ok := x.Y.(*ir.Lit); ok && x.Op == ir.Div {
-			f.divisor = l
-		}
 		if x.Type().IsFloat() && (x.Op == ir.Add || x.Op == ir.Sub) {
 			return f.fused(x.X, x.Y, x.Op == ir.Sub)
 		}

@@ -71,7 +71,7 @@ type leaf struct {
 	slots    map[ir.Slot]lateSlot // published late: the locals that hold the arrays
 	order    []*ir.Publish        // those slots, in order
 	tail     bool                 // nothing fails from the first Publish on
-	values   []*ir.Lit            // numbers that are no part of the text, in an array beside the leaf
+	values   []*ir.Lit            // numbers that are no part of the text, but env's
 }
 
 // lateSlot names the locals that hold an array until it can be published, and
@@ -83,14 +83,10 @@ func (f *file) leaf(fn *ir.Func) {
 	l := &leaf{file: f, fn: fn, symbol: Symbol(fn.Name), pieces: map[*ir.For]string{},
 		printed: map[*ir.For]*piece{}}
 	l.live, l.assigned = ir.Reads(fn.Body), clike.Assigned(fn.Body)
-	l.used = l.usage(fn.Body).seen
 	if f.names.Unnamed() {
 		l.values = values(fn)
 	}
-	if len(l.values) > 0 {
-		fmt.Fprintf(&f.body, "\nextern double %s[%d];\ndouble %[1]s[%[2]d];\n",
-			ValuesSymbol(fn.Name), len(l.values))
-	}
+	l.used = l.usage(fn.Body).seen
 	hasBody := false
 	// Names of functions come first, so that no local has one of them.
 	outer(fn.Body, func(s ir.Stmt) {
@@ -141,6 +137,7 @@ func outer(s ir.Stmt, fn func(ir.Stmt)) {
 
 // usage is what statements use and do.
 type usage struct {
+	values     []*ir.Lit // of the leaf
 	vars       []*ir.Var // in the order of their first use
 	arrays     []*ir.Array
 	tables     []*ir.Table
@@ -149,7 +146,7 @@ type usage struct {
 	madeTables []*ir.Table
 	seen       map[any]bool // vars, arrays, tables
 	isMade     map[any]bool // arrays, tables
-	env        bool         // allocates, frees, or asks for threads
+	env        bool         // allocates, frees, asks for threads, or reads numbers
 	fails      bool
 	publishes  bool
 	piece      bool
@@ -160,7 +157,7 @@ func (l *leaf) usage(list ...ir.Stmt) *usage { return l.usageIn(false, list...) 
 // usageIn is usage in the function of a parallel loop, where further ones run in
 // order, or elsewhere.
 func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
-	u := &usage{piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{},
+	u := &usage{values: l.values, piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{},
 		isMade: map[any]bool{}}
 	for _, s := range list {
 		ir.Walk(s, func(s ir.Stmt) {
@@ -277,6 +274,8 @@ func (u *usage) expr(x ir.Expr) {
 		u.array(x.A)
 	case *ir.Search:
 		u.array(x.A)
+	case *ir.Lit:
+		u.env = u.env || valueOf(u.values, x) >= 0
 	}
 }
 

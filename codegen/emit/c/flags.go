@@ -40,9 +40,9 @@ func Symbol(name string) string {
 func File(funcs ...*ir.Func) string { return print(clike.NewNamer(nil), funcs) }
 
 // Unnamed is a C file with the leaves in it, whose variables and arrays are numbered: it is the
-// same for all leaves that differ in names alone, but for the leaf's own. Numbers are in an array
-// of the object, which must be filled with Values before the leaf is called. The text is for
-// compilers and their caches, and that of File for people.
+// same for all leaves that differ in names alone, but for the leaf's own, and in numbers of the
+// statement. Values returns the numbers, which the leaf reads from env. The text is for compilers
+// and their caches. People and other programs get the text of File, which has the numbers in it.
 func Unnamed(funcs ...*ir.Func) string { return print(clike.NewUnnamed(), funcs) }
 
 func print(names *clike.Namer, funcs []*ir.Func) string {
