@@ -122,6 +122,14 @@ var lessOptimized = []struct {
 	{[]string{"-fno-tree-vectorize", "-O1"}, "with -O1, without vectorization"},
 }
 
+// LessOptimized lists the additional flags that are tried after the compiler crashed.
+func LessOptimized() (list [][]string) {
+	for _, less := range lessOptimized {
+		list = append(list, less.flags)
+	}
+	return list
+}
+
 // compileWithLess compiles with less optimization than flags request. It tries lessOptimized in
 // turn and returns the first flags that work, or nil if none do.
 func (b *Builder) compileWithLess(ctx context.Context, dir string, flags []string, in,

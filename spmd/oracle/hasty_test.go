@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -52,8 +53,8 @@ func lanes(t *testing.T, c *Case) bool {
 		made.values != nil && strings.Contains(emitc.Unnamed(made.values.Func), "omp simd reduction")
 }
 
-// TestHastyBits: leaves that are compiled in haste give the bits of leaves that are compiled for
-// speed.
+// TestHastyBits: leaves that are compiled in haste, or after a crash of the compiler, give the bits
+// of leaves that are compiled for speed.
 func TestHastyBits(t *testing.T) {
 	full, err := NewC(os.Getenv, "-O3")
 	if errors.Is(err, cc.ErrNoCompiler) {
@@ -80,6 +81,15 @@ func TestHastyBits(t *testing.T) {
 	ctx := context.Background()
 	for _, list := range groups {
 		compareBits(ctx, t, full, &hasty, list, "in haste")
+	}
+	for _, flags := range cc.LessOptimized() {
+		less, err := NewC(os.Getenv, "-O3", flags...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range groups {
+			compareBits(ctx, t, full, less, list, fmt.Sprint("with ", flags))
+		}
 	}
 }
 

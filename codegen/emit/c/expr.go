@@ -54,6 +54,14 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 			return fmt.Sprintf("%s(%s, %s, %s)", f.leaf.file.helper(name, x.Type()), f.expr(x.Cond, 0),
 				f.expr(x.X, 0), f.expr(x.Y, 0)), true
 		}
+	case *ir.Unary:
+		if x.Op == ir.Neg && isComputed(x.X, f.leaf.computed) {
+			name := "neg"
+			if x.Type().IsComplex() {
+				name = "neg_complex"
+			}
+			return f.leaf.file.helper(name, x.Type()) + "(" + f.expr(x.X, 0) + ")", true
+		}
 	case *ir.Cast:
 		from, to := x.X.Type(), x.Typ
 		if !from.IsComplex() || !to.IsFloat() {
@@ -66,6 +74,41 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 		return clike.Paren(s, clike.PrecUnary, prec), true
 	}
 	return "", false
+}
+
+// isComputed reports whether x is a floating-point or complex number that is computed, and not just
+// loaded: compilers may see a sum in it that they fuse with a negation (see prelude/neg.h). vars
+// are the variables for which it holds.
+func isComputed(x ir.Expr, vars map[*ir.Var]bool) bool {
+	switch x := x.(type) {
+	case *ir.Load, *ir.Lit:
+		return false
+	case *ir.Var:
+		return vars[x]
+	}
+	return x.Type().IsFloat() || x.Type().IsComplex()
+}
+
+// computedVars returns the variables of a body for which isComputed holds.
+func computedVars(body *ir.Block) map[*ir.Var]bool {
+	vars := map[*ir.Var]bool{}
+	for more := true; more; {
+		more = false
+		set := func(v *ir.Var, x ir.Expr) {
+			if x != nil && !vars[v] && isComputed(x, vars) {
+				vars[v], more = true, true
+			}
+		}
+		ir.Walk(body, func(s ir.Stmt) {
+			switch s := s.(type) {
+			case *ir.Declare:
+				set(s.V, s.Init)
+			case *ir.Assign:
+				set(s.V, s.X)
+			}
+		})
+	}
+	return vars
 }
 
 // fused prints x + y, or x - y if minus is set, where one of the two is a product: as one

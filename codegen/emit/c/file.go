@@ -66,6 +66,7 @@ type leaf struct {
 	printed  map[*ir.For]*piece
 	live     map[*ir.Var]bool     // variables that something reads
 	assigned map[*ir.Var]bool     // variables that change after their declaration
+	computed map[*ir.Var]bool     // variables that hold computed values (isComputed)
 	used     map[any]bool         // variables, arrays and tables that a statement uses
 	pieces   map[*ir.For]string   // names of the functions of parallel loops
 	slots    map[ir.Slot]lateSlot // published late: the locals that hold the arrays
@@ -83,6 +84,7 @@ func (f *file) leaf(fn *ir.Func) {
 	l := &leaf{file: f, fn: fn, symbol: Symbol(fn.Name), pieces: map[*ir.For]string{},
 		printed: map[*ir.For]*piece{}}
 	l.live, l.assigned = ir.Reads(fn.Body), clike.Assigned(fn.Body)
+	l.computed = computedVars(fn.Body)
 	if f.names.Unnamed() {
 		l.values = values(fn)
 	}
