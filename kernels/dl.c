@@ -1,14 +1,41 @@
 #define _GNU_SOURCE
 #include "dl.h"
 #include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
-// OpenMP's threads wait inside its library between parallel regions, so the library must stay
-// loaded when the last leaf that needs it is unloaded.
-static void pin_openmp(void) {
-    static const char *const names[] = {"libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"};
+// openmp is where note_openmp puts the paths of OpenMP libraries that are loaded.
+struct openmp {
+    char *paths[4];
+    unsigned n;
+};
+
+static int note_openmp(struct dl_phdr_info *info, size_t size, void *data) {
+    static const char *const names[] = {"libgomp.so", "libomp.so", "libiomp5.so"};
+    struct openmp *found = data;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *base = slash ? slash + 1 : info->dlpi_name;
+    (void)size;
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        dlopen(names[i], RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+        if (!strncmp(base, names[i], strlen(names[i])) &&
+            found->n < sizeof found->paths / sizeof *found->paths)
+            found->paths[found->n++] = strdup(info->dlpi_name);
+    return 0;
+}
+
+// OpenMP's threads wait inside its library between parallel regions, so the library must stay
+// loaded when the last leaf that needs it is unloaded. A path that is loaded is found without a
+// search of the disk; the loader's lock is not held any more.
+static void pin_openmp(void) {
+    struct openmp found = {{0}, 0};
+    dl_iterate_phdr(note_openmp, &found);
+    while (found.n > 0) {
+        char *path = found.paths[--found.n];
+        if (path)
+            dlopen(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+        free(path);
+    }
     dlerror();
 }
 

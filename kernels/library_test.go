@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,9 +17,9 @@ import (
 	"distaff/kernels/cc"
 )
 
-func buildObject(t *testing.T, text string, cpu string) *cc.Object {
+func buildObject(t *testing.T, text string, cpu string, flags ...string) *cc.Object {
 	t.Helper()
-	b, err := cc.New(cc.Config{Path: os.Getenv("PATH"), Flags: []string{"-O0"}, CPU: cpu})
+	b, err := cc.New(cc.Config{Path: os.Getenv("PATH"), Flags: append(flags, "-O0"), CPU: cpu})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +127,54 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenMPStays: the OpenMP library of a leaf stays loaded when the leaf is closed. Only the leaf's
+// own need of it makes the loader search the disk for one. The test runs itself as a process whose
+// loader keeps a log.
+func TestOpenMPStays(t *testing.T) {
+	if os.Getenv("LD_DEBUG_OUTPUT") != "" {
+		o := buildObject(t, "void omp_set_num_threads(int);\n"+
+			strings.Replace(constant("3"), "{", "{ omp_set_num_threads(1);", 1), cc.NoCPU, "-fopenmp")
+		l, err := Load(o, "leaf")
+		if err != nil {
+			t.Skip(err)
+		}
+		if run(t, l) != 3 || l.Close() != nil {
+			t.Error("the leaf is not 3")
+		}
+		if maps, err := os.ReadFile("/proc/self/maps"); err != nil || !openMP.Match(maps) {
+			t.Errorf("no OpenMP library is loaded any more: %v", err)
+		}
+		return
+	}
+	log := filepath.Join(t.TempDir(), "ld")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOpenMPStays$", "-test.v")
+	cmd.Env = append(os.Environ(), "LD_DEBUG=libs", "LD_DEBUG_OUTPUT="+log)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if strings.Contains(string(out), "--- SKIP") {
+		t.Skip(string(out))
+	}
+	lines, err := os.ReadFile(fmt.Sprintf("%s.%d", log, cmd.Process.Pid))
+	if err != nil {
+		t.Skip("the loader keeps no log: ", err)
+	}
+	var searches []string
+	for line := range strings.Lines(string(lines)) {
+		if strings.Contains(line, "find library=") && openMP.MatchString(line) {
+			searches = append(searches, line)
+		}
+	}
+	if len(searches) != 1 {
+		t.Errorf("got %d searches of the disk, want the leaf's alone:\n%s", len(searches),
+			strings.Join(searches, ""))
+	}
+}
+
+// openMP matches the file names of OpenMP libraries.
+var openMP = regexp.MustCompile(`lib(g|i)?omp5?\.so`)
 
 func TestOpenFromFile(t *testing.T) {
 	o := buildObject(t, constant("3"), cc.NoCPU)
