@@ -224,7 +224,7 @@ func (r *execution) list() {
 	for s := range r.names.f.Statements() {
 		line, _ := r.names.f.Position(s.Span().Pos)
 		r.report.Statements = append(r.report.Statements,
-			Taken{Statement: s.Text, Line: line, Schedule: schedule(s)})
+			Taken{Statement: s.Text, Line: line, Schedule: scheduleText(s)})
 	}
 	n := 0
 	for s := range r.names.f.Statements() {
@@ -427,8 +427,8 @@ func (r *execution) prepared(s *jobfile.Statement) (k *program.Statement, err er
 	return k, err
 }
 
-// schedule is that of a statement, as flags say it.
-func schedule(s *jobfile.Statement) string {
+// scheduleText returns the schedule of a statement, as flags say it.
+func scheduleText(s *jobfile.Statement) string {
 	var commands []string
 	for _, c := range s.Schedule {
 		commands = append(commands, c.Text)

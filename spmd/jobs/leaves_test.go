@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/codegen/jobfile"
 	"distaff/kernels/cc"
 	"distaff/spmd/jobs"
 )
@@ -145,20 +146,77 @@ r6(i) = A(i,j) * x(j) + 1e3
   parallelize(i, CPUThread, NoRaces)
 r7(i) = A(i,j) * x(j) + 1e3
 `, nil).File
-	statements, err := jobs.Statements(f, nil, 1)
+	// r1 and r0; r7, r0 and r1
+	wantAlike(t, f, 1, [][]int{{1, 2, 9}})
+}
+
+// wantAlike checks which statements of a file have leaves that are made ahead once: groups has lists
+// of their numbers.
+func wantAlike(t *testing.T, f *jobfile.File, ranks int, groups [][]int) {
+	t.Helper()
+	statements, err := jobs.Statements(f, nil, ranks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	keys := jobs.Alike(statements)
 	for a, one := range keys {
 		for b, two := range keys[:a] {
-			// r1 and r0; r7, r0 and r1
-			want := one != "" && (a == 2 && b == 1 || a == 9 && (b == 1 || b == 2))
-			if got := one == two; got != want {
-				t.Errorf("statements %d and %d are alike: %t, want %t\n%s\n%s", b, a, got, want, two, one)
+			want := slices.ContainsFunc(groups, func(g []int) bool {
+				return slices.Contains(g, a) && slices.Contains(g, b)
+			})
+			if got := one == two; got != want || one == "" {
+				t.Errorf("statements %d and %d are alike: %t, want %t\n%s\n\n%s", b, a, got, want, two, one)
 			}
 		}
 	}
+}
+
+// TestAheadOnceOfSchedules: leaves of statements whose commands, placements and machines differ in
+// names alone, too, are made ahead once.
+func TestAheadOnceOfSchedules(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
+	f := job(t, dir, `machine M(2)
+machine grid(2)
+machine square(2, 1)
+tensor A(n, n): ds place (x,y) -> M(x) from "A.tns"
+tensor B(n, n): ds place (row,column) -> grid(row) from "A.tns"
+tensor C(n, n): ds place (x,y) -> M(y) from "A.tns"
+tensor v(n): d
+v(i) = A(i,j)
+y0(i) = A(i,j) * v(j)
+  distribute(i, io, ii, M)
+  communicate(v, io)
+y1(row) = B(row,col) * v(col)
+  distribute(row, part, rest, grid)
+  communicate(v, part)
+y2(i) = C(i,j) * v(j)
+  distribute(i, io, ii, M)
+  communicate(v, io)
+y3(i) = A(i,j) * v(j)
+  distribute(i, io, ii, M)
+  communicate({A, v}, io)
+y4(i) = A(i,j) * v(j)
+  split(i, i0, i1, 4)
+  parallelize(i0, CPUThread, NoRaces)
+y5(k) = A(k,z) * v(z)
+  split(k, outer, inner, 4)
+  parallelize(outer, CPUThread, NoRaces)
+y6(k) = A(k,z) * v(z)
+  split(k, outer, inner, 4)
+  parallelize(inner, CPUThread, NoRaces)
+y7(k) = A(k,z) * v(z)
+  split(k, outer, inner, 8)
+  parallelize(outer, CPUThread, NoRaces)
+y8(k) = A(k,z) * v(z)
+  split(k, outer, inner, 4)
+  parallelize(outer, CPUThread, Atomics)
+y9(k) = A(k,z) * v(z)
+  network direct
+y10(i) = A(i,j) * v(j)
+  network direct
+`, nil).File
+	wantAlike(t, f, 2, [][]int{{1, 2}, {5, 6}, {10, 11}})
 }
 
 // TestHastyLeaves: leaves that do little in all of their runs are compiled with less optimization,

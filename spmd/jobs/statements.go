@@ -8,12 +8,16 @@ import (
 	"math"
 	"math/bits"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"distaff/codegen/diag"
 	"distaff/codegen/dtype"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
+	"distaff/codegen/place"
+	"distaff/codegen/schedule"
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
@@ -83,43 +87,91 @@ func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	return out, nil
 }
 
-// words are the names and numbers of a statement.
-var words = regexp.MustCompile(`[0-9][0-9A-Za-z_.]*|[A-Za-z_][0-9A-Za-z_]*`)
+// words are the names and numbers of a statement, with a point in front of those that name a part.
+var words = regexp.MustCompile(`[0-9][0-9A-Za-z_.]*|\.?[A-Za-z_][0-9A-Za-z_]*`)
 
-// alike returns a text that is the same for statements that differ in names alone and read the same
-// inputs, so that their leaves are expected to be the same; "" for a statement with commands or
-// placements, which name variables and tensors too.
+// numbered gives names numbers, in the order in which they first stand in texts.
+type numbered map[string]string
+
+// rename returns text with numbers in the place of the names that are names by isName.
+func (n numbered) rename(text string, isName func(string) bool) string {
+	return words.ReplaceAllStringFunc(text, func(name string) string {
+		if strings.ContainsRune(".0123456789", rune(name[0])) || n[name] == "" && !isName(name) {
+			return name
+		}
+		if n[name] == "" {
+			n[name] = fmt.Sprintf("$%d", len(n)+1)
+		}
+		return n[name]
+	})
+}
+
+// command returns the text of a command with numbers in the place of names. Words of the scheduling
+// language stay.
+func (n numbered) command(c *schedule.Command) string {
+	args := make([]string, len(c.Args))
+	all := func(string) bool { return true }
+	for k, isWord := range c.Words() {
+		switch a := c.Args[k]; {
+		case isWord || strings.HasPrefix(a.Text, `"`):
+			args[k] = a.Text
+		case a.List != nil:
+			for _, x := range a.List {
+				args[k] += n.rename(x.Text, all) + ";"
+			}
+		default:
+			args[k] = n.rename(a.Text, all)
+		}
+	}
+	return c.Name + "(" + strings.Join(args, ",") + ")"
+}
+
+// alike returns a text that is the same for statements that differ in names alone, read the same
+// inputs, and have the same commands, placements and machine up to names: their leaves are expected
+// to be the same. It returns "" for a statement that cannot be read.
 func (s Statement) alike() string {
 	g := s.Given
-	placed := len(g.Placements) > 0 || g.Machine != nil
-	if placed || len(g.Schedule) > 0 || schedule(s.Statement) != "default" {
-		return ""
-	}
 	stmt, err := notation.Parse(g.Statement)
 	if err != nil {
 		return ""
 	}
-	names := map[string]string{}
+	commands, err := schedule.Parse(g.Schedule)
+	if err != nil {
+		return ""
+	}
+	used := map[string]bool{}
 	for _, a := range append(stmt.Accesses(), stmt.LHS) {
-		names[a.Name] = ""
+		used[a.Name] = true
 		for _, v := range a.Vars {
-			names[v] = ""
+			used[v] = true
 		}
 	}
-	var tensors strings.Builder
-	n := 0
-	text := words.ReplaceAllStringFunc(g.Statement, func(name string) string {
-		number, ok := names[name]
-		if ok && number == "" {
-			n++
-			number = fmt.Sprintf("$%d", n)
-			names[name] = number
-			fmt.Fprintf(&tensors, " %s:%q %q %d %+v",
-				number, g.Formats[name], g.Types[name], g.Sizes[name], g.Inputs[name])
+	isUsed := func(name string) bool { return used[name] }
+	names := numbered{}
+	parts := []string{names.rename(g.Statement, isUsed), fmt.Sprint(s.Runs)}
+	if g.Machine != nil {
+		names[g.Machine.Name] = "$machine"
+		parts = append(parts, g.Machine.String())
+	}
+	for _, a := range stmt.Tensors() {
+		number := names[a.Name]
+		parts = append(parts, fmt.Sprintf("%s:%q %q %d %+v", number, g.Formats[a.Name],
+			g.Types[a.Name], g.Sizes[a.Name], g.Inputs[a.Name]))
+		for _, l := range g.Placements[a.Name] {
+			l.Modes = slices.Clone(l.Modes)
+			for k := range l.Modes {
+				l.Modes[k] = strconv.Itoa(k)
+			}
+			l.Machine = cmp.Or(names[l.Machine], l.Machine)
+			parts = append(parts, place.Placement{l}.String())
 		}
-		return cmp.Or(number, name)
-	})
-	return fmt.Sprint(text, tensors.String(), s.Runs)
+	}
+	for _, c := range commands {
+		parts = append(parts, names.command(c))
+	}
+	own := *s.Statement // without the commands, which are in the statement's Given
+	own.Schedule = nil
+	return strings.Join(append(parts, names.rename(scheduleText(&own), isUsed)), "\n")
 }
 
 // timesOf returns how often each statement of items runs at most.
