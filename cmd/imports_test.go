@@ -44,9 +44,10 @@ func rank(path string) int {
 }
 
 type pkg struct {
-	ImportPath string
-	Imports    []string
-	CgoFiles   []string
+	ImportPath                string
+	Imports, Deps             []string
+	TestImports, XTestImports []string
+	CgoFiles                  []string
 }
 
 func room(path string) string {
@@ -59,21 +60,8 @@ func room(path string) string {
 }
 
 func TestImportGraph(t *testing.T) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,CgoFiles", "distaff/...")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	dec := json.NewDecoder(strings.NewReader(string(out)))
-	n := 0
-	for {
-		var p pkg
-		if err := dec.Decode(&p); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		n++
+	list := packages(t)
+	for _, p := range list {
 		from := room(p.ImportPath)
 		ok, known := allowed[from]
 		if !known {
@@ -105,8 +93,53 @@ func TestImportGraph(t *testing.T) {
 			}
 		}
 	}
-	if n < 5 {
-		t.Fatalf("go list named %d packages, want the whole module", n)
+}
+
+// packages lists the module's packages.
+func packages(t *testing.T) (list []pkg) {
+	t.Helper()
+	out, err := exec.Command("go", "list",
+		"-json=ImportPath,Imports,Deps,CgoFiles,TestImports,XTestImports", "distaff/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		if err := dec.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+	if len(list) < 5 {
+		t.Fatalf("go list named %d packages, want the whole module", len(list))
+	}
+	return list
+}
+
+// TestVerified: tests that may compile leaves verify the leaves' C, by an import of verified. Only
+// packages for tests, whose names end so, know of package testing.
+func TestVerified(t *testing.T) {
+	const kernels, verified = "distaff/kernels", "distaff/kernels/verified"
+	list := packages(t)
+	needs := map[string]bool{kernels: true} // packages that import kernels at some depth
+	for _, p := range list {
+		if slices.Contains(p.Deps, kernels) {
+			needs[p.ImportPath] = true
+		}
+	}
+	for _, p := range list {
+		if slices.Contains(p.Imports, "testing") && !strings.HasSuffix(p.ImportPath, "test") {
+			t.Errorf("%s imports testing outside of its tests", p.ImportPath)
+		}
+		tests := slices.Concat(p.TestImports, p.XTestImports)
+		may := len(tests) > 0 && needs[p.ImportPath] ||
+			slices.ContainsFunc(tests, func(s string) bool { return needs[s] })
+		if may && !slices.Contains(tests, verified) {
+			t.Errorf("tests of %s may compile leaves, and do not import %s", p.ImportPath, verified)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package kernels
 import (
 	"context"
 	"sync"
-	"testing"
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
@@ -148,9 +147,13 @@ func (c *C) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
 	return o.Bytes, nil
 }
 
-// build makes the object of u. In tests, and if the request says so, it verifies the C first.
+// VerifyAll means that the C of all units is verified, and not only if the unit's request says so.
+// Package verified sets it in tests, before anything is built.
+var VerifyAll bool
+
+// build makes the object of u. It verifies the C first if the request or VerifyAll says so.
 func (c *C) build(ctx context.Context, u *codegen.Unit) (*cc.Object, error) {
-	if u.Request.Verify || testing.Testing() {
+	if u.Request.Verify || VerifyAll {
 		if err := Verify(u); err != nil {
 			return nil, err
 		}

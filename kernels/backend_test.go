@@ -13,6 +13,7 @@ import (
 	"distaff/kernels/backendtest"
 	"distaff/kernels/cc"
 	"distaff/kernels/lint"
+	_ "distaff/kernels/verified"
 )
 
 // quick are flags that compile a leaf quickly.

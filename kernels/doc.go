@@ -20,7 +20,8 @@
 //   - cuda, the backend for NVIDIA GPUs;
 //   - target, which maps the name of a target to its backend;
 //   - builtin, leaves for machines without a compiler;
-//   - backendtest, the test suite that every Backend passes.
+//   - backendtest, the test suite that every Backend passes;
+//   - verified, which has tests verify the C of every leaf.
 //
 // # Memory
 //

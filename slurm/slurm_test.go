@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"distaff/kernels/cuda"
+	_ "distaff/kernels/verified"
 )
 
 var limit = flag.Bool("limit", false,

@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/tcs"
 	"distaff/kernels"
+	_ "distaff/kernels/verified"
 	"distaff/spmd"
 )
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"distaff/kernels/cuda"
+	_ "distaff/kernels/verified"
 )
 
 func TestMain(m *testing.M) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	_ "distaff/kernels/verified"
 )
 
 func TestConvert(t *testing.T) {

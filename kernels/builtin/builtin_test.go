@@ -13,6 +13,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/kernels/builtin/spec"
+	_ "distaff/kernels/verified"
 )
 
 // sparse is a tensor: a set of coordinates (printed) with integer values.

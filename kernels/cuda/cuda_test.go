@@ -16,6 +16,7 @@ import (
 	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/kernels/cc"
+	_ "distaff/kernels/verified"
 )
 
 // The embedded testdata lets the test's binary run on machines that have a GPU and no sources.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"distaff/kernels/backendtest"
+	_ "distaff/kernels/verified"
 )
 
 func TestBackend(t *testing.T) { backendtest.Run(t, Backend{}) }

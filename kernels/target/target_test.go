@@ -10,6 +10,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/kernels/cc"
+	_ "distaff/kernels/verified"
 )
 
 // TestTargets checks the backend of each name. Only compiled leaves can be kept and shared, and

@@ -17,6 +17,7 @@ import (
 	"distaff/codegen/strategy"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
+	_ "distaff/kernels/verified"
 )
 
 // formerFunc times forms on a machine whose clock stands still.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	_ "distaff/kernels/verified"
 )
 
 func TestInputs(t *testing.T) {

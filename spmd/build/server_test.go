@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"distaff/kernels/cc"
+	_ "distaff/kernels/verified"
 )
 
 // served returns a compile server that runs in this process.

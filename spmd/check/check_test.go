@@ -9,6 +9,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/memory"
 	"distaff/io/tcs"
+	_ "distaff/kernels/verified"
 	"distaff/spmd/check"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/env"

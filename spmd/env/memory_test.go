@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "distaff/kernels/verified"
 	"distaff/spmd/comm/local"
 )
 

@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/kernels/tune"
+	_ "distaff/kernels/verified"
 )
 
 // TestInserts: many entries of a list are put in order by digits, which no branch decides, few by

@@ -14,6 +14,7 @@ import (
 	"distaff/kernels/cuda"
 	"distaff/kernels/interpret"
 	"distaff/kernels/target"
+	_ "distaff/kernels/verified"
 	"distaff/spmd"
 )
 

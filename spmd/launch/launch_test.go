@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"distaff/kernels"
+	_ "distaff/kernels/verified"
 	"distaff/spmd/comm"
 )
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"distaff/kernels/tune"
+	_ "distaff/kernels/verified"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 )

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"distaff/kernels"
+	_ "distaff/kernels/verified"
 	"distaff/spmd"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/commtest"

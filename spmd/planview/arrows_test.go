@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"distaff/codegen/jobfile"
+	_ "distaff/kernels/verified"
 	"distaff/spmd"
 	"distaff/spmd/forecast"
 	"distaff/spmd/jobs"

@@ -3,6 +3,8 @@ package prepared
 import (
 	"strings"
 	"testing"
+
+	_ "distaff/kernels/verified"
 )
 
 func TestWhichBound(t *testing.T) {

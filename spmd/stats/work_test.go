@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"distaff/kernels/tune"
+	_ "distaff/kernels/verified"
 	"distaff/spmd/exec"
 )
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "distaff/kernels/verified"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 )
