@@ -87,13 +87,14 @@ func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	return out, nil
 }
 
-// words are the names and numbers of a statement, with a point in front of those that name a part.
+// words matches names and numbers. The name of a part, such as x in M.x, has its point in front.
 var words = regexp.MustCompile(`[0-9][0-9A-Za-z_.]*|\.?[A-Za-z_][0-9A-Za-z_]*`)
 
-// numbered gives names numbers, in the order in which they first stand in texts.
+// numbered maps names to numbers, which follow the order of their first use in texts.
 type numbered map[string]string
 
-// rename returns text with numbers in the place of the names that are names by isName.
+// rename returns text with numbers instead of names. isName reports whether a word without a number
+// is a name.
 func (n numbered) rename(text string, isName func(string) bool) string {
 	return words.ReplaceAllStringFunc(text, func(name string) string {
 		if strings.ContainsRune(".0123456789", rune(name[0])) || n[name] == "" && !isName(name) {
