@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/format"
+	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
 )
 
@@ -57,6 +58,32 @@ func (u *Unit) Operations(x Extents) Operations {
 		out.Reads[n] = w.reads[u.Args[n].Name]
 	}
 	return out
+}
+
+// Foresee estimates the steps that the loops of a call take, and finds a failure that depends on
+// sizes alone: see ir.Foresee. bounds are the ranges of Vars. counts holds, by argument, the number
+// of positions of each level; an unknown argument, or counts, is nil.
+func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Foreseen {
+	g := ir.Given{Bounds: bounds, Threads: int64(threads), Args: make([][]ir.GivenLevel, len(u.Args))}
+	for n, a := range u.Args {
+		if n == 0 || a.Map {
+			continue
+		}
+		dims, positions := u.Request.Tensors[a.Tensor].Dims, 1.0
+		if a.Old {
+			dims = u.Request.Old.Dims
+		}
+		for l, m := range a.Format.Order {
+			switch {
+			case counts != nil && counts[n] != nil:
+				positions = float64(max(counts[n][l], 1))
+			case a.Format.Levels[l] == format.Dense:
+				positions *= float64(max(dims[m], 1))
+			}
+			g.Args[n] = append(g.Args[n], ir.GivenLevel{Positions: positions, Size: dims[m]})
+		}
+	}
+	return ir.Foresee(u.Func, g)
 }
 
 // share is that of the coordinates of some variables.

@@ -29,6 +29,7 @@
 //	carry.go        loops over consecutive segments that share their position
 //	inplace.go      reads of an argument from the result's memory
 //	polynomial.go   index expressions in a normal form, to compare them
+//	foresee.go      the steps of a call, and its failure, before it runs
 //	walk.go         walks over statements and expressions
 //	print.go        the text form, which parse.go reads back
 //	lex.go          its tokens

@@ -380,7 +380,10 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Type.Size()), Ahead: codegen.MapAhead}
 	units, inPlace, err := k.Units(x.like(), cost.Several())
 	x.units, x.refused = units, err
-	if m.InPlace = inPlace; err != nil || m.Dense {
+	if m.InPlace = inPlace; err != nil {
+		return m
+	}
+	if x.refused = k.Refused(x.counts()); x.refused != nil || m.Dense {
 		return m
 	}
 	if x.sum, x.refused = k.SumUnit(); x.refused != nil {
@@ -403,6 +406,17 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	}
 	m.Copied = m.Copied && m.Shared
 	return m
+}
+
+// counts returns the number of positions of each level of the operands whose sizes are exact.
+func (x *Forecast) counts() map[string][]int64 {
+	out := map[string][]int64{}
+	for n, o := range x.k.Problem.Operands {
+		if s := x.tensors[n]; s.Exact() {
+			out[o.Name] = s.Positions()
+		}
+	}
+	return out
 }
 
 // begun is what a leaf that reads such blocks takes at most for a result that grows before there is

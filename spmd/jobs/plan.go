@@ -196,9 +196,7 @@ func (x *follower) items(items []jobfile.Item) error {
 		var err error
 		switch it := it.(type) {
 		case *jobfile.Statement:
-			if err = x.statement(it); err != nil {
-				err = it.Locate(err)
-			}
+			err = x.names.at(it, x.statement(it))
 		case *jobfile.Place:
 			x.tally[count{item: it, what: runs}]++
 			err = x.names.at(it, x.place(it, it.Name, it.Placement.Placement))

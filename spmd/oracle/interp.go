@@ -40,9 +40,16 @@ func runInterpreted(c *compiled) (*Output, error) {
 	}
 	spaces := newSpaceWatch(c.unit)
 	out, err := c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
-		env := interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7, Watch: spaces.watch}
-		return interpret(prog, args, bounds, env, c.unit.Result.Format.AllDense() ||
+		ran := int64(0)
+		env := interp.Env{Threads: c.threads, Seed: p.Case.Variant, Steps: 2e7, Watch: spaces.watch,
+			Ran: &ran}
+		seen := c.unit.Foresee(bounds, positions(args), c.threads)
+		err := interpret(prog, args, bounds, env, c.unit.Result.Format.AllDense() ||
 			c.unit.Result.Shares >= 0)
+		if err == nil && seen.Steps > 10*float64(ran)+2000 {
+			err = fmt.Errorf("the leaf takes %d steps, and %v were foreseen", ran, seen.Steps)
+		}
+		return err
 	})
 	if err == nil {
 		err = spaces.check()
@@ -60,6 +67,17 @@ func runInterpreted(c *compiled) (*Output, error) {
 		err = fmt.Errorf("%w\n%s", err, c.stages())
 	}
 	return out, err
+}
+
+// positions returns the number of positions of each level of a leaf's arguments.
+func positions(args []*tcs.Tensor) [][]int64 {
+	out := make([][]int64, len(args))
+	for n, t := range args[1:] {
+		for l := range t.Levels {
+			out[n+1] = append(out[n+1], t.Positions(l))
+		}
+	}
+	return out
 }
 
 // spaceWatch measures what the workspaces of a leaf take, each of their arrays where it is largest.

@@ -31,6 +31,9 @@ func (k *Statement) Compile() error {
 	if err != nil {
 		return err
 	}
+	if err := k.Refused(nil); err != nil {
+		return err
+	}
 	for _, s := range k.leaves {
 		if err := s.load(); err != nil {
 			return err

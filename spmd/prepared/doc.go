@@ -19,5 +19,6 @@
 //	into.go       values into a result that is there (spmd.Job.FixedPattern)
 //	bounds.go     bound() commands that do not hold
 //	work.go       what the leaves of a run have to do at least
+//	refused.go    calls of leaves that would fail or never end, for runs and plans
 //	balance.go    entries that each rank computes with
 package prepared

@@ -9,7 +9,6 @@ import (
 	"distaff/codegen/dtype"
 	"distaff/io/tcs"
 	"distaff/kernels/tune"
-	"distaff/spmd/fault"
 	"distaff/spmd/plan"
 )
 
@@ -56,33 +55,6 @@ func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
 	w.sum.Model.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64},
 		k.Reader.ComputeType)
 	w.done, w.read = true, nil
-}
-
-// maxSteps is how many operations a call of a leaf may do for each of its threads. They would take
-// a core weeks.
-const maxSteps = 1 << 53
-
-// maxOperations is more than the operations of a statement at one coordinate.
-const maxOperations = 1 << 10
-
-// endless refuses a call of a leaf on its operands, over bounds of its variables, that would not
-// end: loops over coordinates, stored or not, may be as long as sizes can be.
-func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
-	points := 1.0
-	for _, b := range bounds {
-		points *= float64(max(b[1]-b[0], 1))
-	}
-	most := maxSteps * float64(max(s.k.Reader.Env.Threads, 1))
-	if points <= most/maxOperations { // so it is of most statements, which need not be looked at
-		return nil
-	}
-	done, _ := s.operations(args, bounds)
-	if n := done.Multiplications + done.Additions; done.Exact && n > most {
-		return fault.Commandf("%s takes %.3g steps, and would not end: want at most %.3g for each thread"+
-			" (a term without a sparse tensor has a value at every coordinate)", s.k.p.Stmt, n,
-			float64(maxSteps))
-	}
-	return nil
 }
 
 // operations are what a call of a leaf does, on its operands and over bounds of its variables. at

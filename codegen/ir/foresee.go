@@ -1,0 +1,540 @@
+package ir
+
+import (
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Given holds the known properties of a call of a leaf before it runs.
+type Given struct {
+	Bounds  [][2]int64 // as Func.Bounds
+	Threads int64
+	Args    [][]GivenLevel // by argument; nil if its arrays are unknown
+}
+
+// GivenLevel is a level of an argument.
+type GivenLevel struct {
+	Positions float64 // at least 1
+	Size      int64   // of its mode
+}
+
+// Foreseen holds the findings of Foresee about a call.
+type Foreseen struct {
+	// Steps is about how many iterations the loops of the leaf run, on all threads together.
+	Steps float64
+	// Fail is the Fail that the call is sure to reach, whatever its arguments store, and Coord has
+	// the values of Fail.Coord. Fail is nil if there is none.
+	Fail  *Fail
+	Coord []int64
+}
+
+// Foresee estimates the steps of a call without running it, and finds a failure that depends on the
+// bounds alone. It assumes that every argument stores an entry at least, and that entries are spread
+// evenly over the sizes. It follows two iterations of a loop and takes each for half of the
+// iterations.
+//
+// A condition on stored data may hold or not. Foresee therefore computes two sums: the steps that
+// run in either case, and the steps of one way through the leaf that enters every such branch and
+// loop once. Steps is the larger sum. So a loop over coordinates that would not end is found
+// wherever it is.
+func Foresee(f *Func, g Given) Foreseen {
+	x := &foreseer{given: g, vars: map[*Var]number{}, slots: map[*Array]Slot{}, certain: true,
+		assigned: map[*Block][]*Var{}}
+	for _, p := range f.Params {
+		switch {
+		case p.A != nil:
+			x.slots[p.A] = p.Slot
+		case p.V != nil:
+			x.scalar(p)
+		}
+	}
+	for k, b := range f.Bounds {
+		for side, v := range b {
+			if v != nil {
+				x.vars[v] = number{g.Bounds[k][side], true}
+			}
+		}
+	}
+	if f.Threads != nil {
+		x.vars[f.Threads] = number{g.Threads, true}
+	}
+	c := x.block(f.Body)
+	return Foreseen{Steps: max(c.sure, c.once), Fail: x.fail, Coord: x.coord}
+}
+
+// number is the value of an integer or Bool expression. It is an estimate unless sure is set.
+type number struct {
+	n    int64
+	sure bool
+}
+
+func truth(b, sure bool) number {
+	if b {
+		return number{1, sure}
+	}
+	return number{0, sure}
+}
+
+// cost counts the steps of a statement: the steps that run in any case, and the steps of one way
+// through it.
+type cost struct{ sure, once float64 }
+
+// foreseer is a Foresee in progress.
+type foreseer struct {
+	given Given
+	vars  map[*Var]number // the variables whose values are known
+	slots map[*Array]Slot
+	// certain: the call is sure to reach the current statement, with these values.
+	certain bool
+	// running: a condition on estimates is decided by them.
+	running  bool
+	depth    int // of the loops around
+	fail     *Fail
+	coord    []int64
+	assigned map[*Block][]*Var // see forget
+}
+
+// scalar sets a parameter that is a number.
+func (x *foreseer) scalar(p Param) {
+	levels := x.given.Args[p.Slot.Arg]
+	if levels == nil {
+		return
+	}
+	switch p.Slot.Field {
+	case Size:
+		x.vars[p.V] = number{n: levels[p.Slot.Level].Size}
+	case NNZ:
+		x.vars[p.V] = number{n: whole(levels[len(levels)-1].Positions)}
+	case End:
+		x.vars[p.V] = number{n: whole(levels[p.Slot.Level].Positions)}
+	}
+}
+
+// whole returns x as an integer, which is far from the end of its range.
+func whole(x float64) int64 { return int64(min(x, 1<<62)) }
+
+// forget makes the variables unknown that statements of b assign to.
+func (x *foreseer) forget(b *Block) {
+	list, ok := x.assigned[b]
+	if !ok {
+		Walk(b, func(s Stmt) {
+			if v := assignedVar(s); v != nil {
+				list = append(list, v)
+			}
+		})
+		x.assigned[b] = list
+	}
+	for _, v := range list {
+		delete(x.vars, v)
+	}
+}
+
+// assignedVar returns the variable that s itself changes, or nil.
+func assignedVar(s Stmt) *Var {
+	switch s := s.(type) {
+	case *Assign:
+		return s.V
+	case *Grow:
+		return s.Cap
+	case *Mark:
+		return s.N
+	case *Collect:
+		return s.N
+	case *Union:
+		return s.N
+	case *Shuffle:
+		return s.V
+	}
+	return nil
+}
+
+// block returns the cost of a block, up to the failure that it is sure to end in.
+func (x *foreseer) block(b *Block) (c cost) {
+	if b == nil {
+		return c
+	}
+	for _, s := range b.List {
+		d := x.stmt(s)
+		c.sure, c.once = c.sure+d.sure, c.once+max(d.sure, d.once)
+		if x.fail != nil {
+			break
+		}
+	}
+	return c
+}
+
+func (x *foreseer) stmt(s Stmt) cost {
+	switch s := s.(type) {
+	case *Block:
+		return x.block(s)
+	case *Ordered:
+		return x.block(s.Body)
+	case *Declare:
+		x.set(s.V, s.Init)
+	case *Assign:
+		if s.Accumulate {
+			x.set(s.V, &Binary{Add, s.V, s.X})
+		} else {
+			x.set(s.V, s.X)
+		}
+	case *If:
+		return x.branch(s)
+	case *For:
+		return x.loop(s)
+	case *While:
+		return x.while(s)
+	case *Fill:
+		return x.elements(s.Lo, s.Hi)
+	case *Copy:
+		return x.elements(Int(0), s.N)
+	case *Gemm:
+		n := 1.0
+		for _, e := range slices.Concat(s.M, s.N, s.K) {
+			n *= x.elements(Int(0), e).sure
+		}
+		return cost{n, n}
+	case *Launch: // one thread of it
+		defer x.unsure()()
+		x.vars[s.Block], x.vars[s.Thread] = number{}, number{}
+		return x.block(s.Body)
+	case *Fail:
+		x.reach(s)
+	default:
+		if v := assignedVar(s); v != nil {
+			delete(x.vars, v)
+		}
+	}
+	return cost{}
+}
+
+// set gives a variable the value of an expression.
+func (x *foreseer) set(v *Var, to Expr) {
+	if n, ok := x.value(to); ok {
+		x.vars[v] = n
+	} else {
+		delete(x.vars, v)
+	}
+}
+
+// unsure says that what follows may not run, until its result is called.
+func (x *foreseer) unsure() func() {
+	was := x.certain
+	x.certain = false
+	return func() { x.certain = was }
+}
+
+// reach notes a failure that is sure.
+func (x *foreseer) reach(s *Fail) {
+	if !x.certain {
+		return
+	}
+	coord := make([]int64, len(s.Coord))
+	for k, e := range s.Coord {
+		n, ok := x.value(e)
+		if !ok || !n.sure {
+			return
+		}
+		coord[k] = n.n
+	}
+	x.fail, x.coord = s, coord
+}
+
+// elements returns the cost of writing the elements from lo up to hi.
+func (x *foreseer) elements(lo, hi Expr) cost {
+	from, ok := x.value(lo)
+	to, also := x.value(hi)
+	if !ok || !also || to.n <= from.n {
+		return cost{}
+	}
+	n := float64(to.n) - float64(from.n)
+	return cost{n, n}
+}
+
+// branch returns the cost of an If. Of a condition that is not sure it follows both branches.
+func (x *foreseer) branch(s *If) cost {
+	if n, ok := x.value(s.Cond); ok && (n.sure || x.running) {
+		if n.n != 0 {
+			return x.block(s.Then)
+		}
+		return x.block(s.Else)
+	}
+	defer x.unsure()()
+	before := maps.Clone(x.vars)
+	then := x.block(s.Then)
+	x.vars = before
+	other := x.block(s.Else)
+	x.forget(s.Then)
+	x.forget(s.Else)
+	return cost{min(then.sure, other.sure), max(then.once, other.once)}
+}
+
+// mostDepth is the depth of nested loops at which only one iteration is followed. The time to follow
+// a leaf doubles with each loop above it.
+const mostDepth = 12
+
+// loop returns the cost of a For.
+func (x *foreseer) loop(s *For) cost {
+	lo, ok := x.value(s.Lo)
+	hi, also := x.value(s.Hi)
+	sure := ok && also && lo.sure && hi.sure
+	if sure && hi.n <= lo.n {
+		return cost{}
+	}
+	x.depth++
+	defer func() { x.depth-- }()
+	at := func(n int64) cost {
+		x.forget(s.Body)
+		x.vars[s.V] = number{n, sure}
+		c := x.block(s.Body)
+		x.forget(s.Body)
+		return c
+	}
+	if !ok || !also || hi.n <= lo.n {
+		defer x.unsure()()
+		c := at(lo.n)
+		return cost{once: 1 + c.once}
+	}
+	trips := math.Ceil((float64(hi.n) - float64(lo.n)) / float64(s.Step))
+	if !sure {
+		defer x.unsure()()
+	}
+	var first cost
+	if x.certain {
+		if first = at(lo.n); x.fail != nil {
+			return first
+		}
+	}
+	defer x.unsure()()
+	half := math.Floor(trips / 2)
+	c := at(lo.n + int64(trips/4)*s.Step)
+	later := c
+	if trips > 1 && x.depth < mostDepth {
+		later = at(lo.n + int64(3*(trips/4))*s.Step)
+	}
+	all := trips + (trips-half)*c.sure + half*later.sure
+	return cost{all, max(all, 1+max(first.once, c.once, later.once))}
+}
+
+// mostRounds is the largest number of iterations of a While that are followed one by one. A binary
+// search takes fewer.
+const mostRounds = 128
+
+// while returns the cost of a While. One that has no loops inside is a search, or takes no more
+// steps than there are entries: it is run on estimates.
+func (x *foreseer) while(s *While) cost {
+	nested := false
+	Walk(s.Body, func(t Stmt) {
+		switch t.(type) {
+		case *For, *While, *Fill, *Copy:
+			nested = true
+		}
+	})
+	defer x.unsure()()
+	if nested {
+		if n, ok := x.value(s.Cond); ok && n.sure && n.n == 0 {
+			return cost{}
+		}
+		trips := x.trips(s.Cond)
+		x.forget(s.Body)
+		c := x.block(s.Body)
+		x.forget(s.Body)
+		all := trips * (1 + c.sure)
+		return cost{all, max(all, 1+c.once)}
+	}
+	was := x.running
+	x.running = true
+	defer func() { x.running = was }()
+	for range mostRounds {
+		n, ok := x.value(s.Cond)
+		switch {
+		case !ok:
+			x.forget(s.Body)
+			return cost{}
+		case n.n == 0:
+			return cost{}
+		}
+		x.block(s.Body)
+	}
+	x.forget(s.Body)
+	return cost{}
+}
+
+// trips returns a lower bound of the iterations of a While with condition cond that increments
+// positions by one until they reach their ends. It returns 0 if the positions are unknown.
+func (x *foreseer) trips(cond Expr) float64 {
+	b, ok := cond.(*Binary)
+	if !ok {
+		return 0
+	}
+	if b.Op == And {
+		return min(x.trips(b.X), x.trips(b.Y))
+	}
+	lo, ok := x.value(b.X)
+	hi, also := x.value(b.Y)
+	if b.Op != Lt || !ok || !also {
+		return 0
+	}
+	return max(float64(hi.n)-float64(lo.n), 0)
+}
+
+// value returns the value of an integer or Bool expression. ok is false if the value is unknown.
+func (x *foreseer) value(e Expr) (n number, ok bool) {
+	switch e := e.(type) {
+	case *Lit:
+		return number{e.I, true}, e.Typ == Bool || e.Typ.IsInt()
+	case *Var:
+		n, ok = x.vars[e]
+		return n, ok
+	case *Cast:
+		n, ok = x.value(e.X)
+		if e.Typ == Bool {
+			return truth(n.n != 0, n.sure), ok
+		}
+		return n, ok && (e.Typ == Int64 || e.Typ == Int32 && int64(int32(n.n)) == n.n)
+	case *Unary:
+		n, ok = x.value(e.X)
+		switch {
+		case e.Op == Not:
+			return truth(n.n == 0, n.sure), ok
+		default:
+			return number{-n.n, n.sure}, ok && n.n != math.MinInt64
+		}
+	case *Select:
+		c, known := x.value(e.Cond)
+		if !known {
+			return number{}, false
+		}
+		if c.n != 0 {
+			n, ok = x.value(e.X)
+		} else {
+			n, ok = x.value(e.Y)
+		}
+		return number{n.n, n.sure && c.sure}, ok
+	case *Binary:
+		return x.binary(e)
+	case *Load:
+		return x.load(e)
+	case *Search:
+		return x.search(e)
+	}
+	return number{}, false
+}
+
+func (x *foreseer) binary(e *Binary) (number, bool) {
+	if !e.X.Type().IsInt() && e.X.Type() != Bool {
+		return number{}, false
+	}
+	a, ok := x.value(e.X)
+	b, also := x.value(e.Y)
+	if e.Op.IsLogic() {
+		decides := int64(0)
+		if e.Op == Or {
+			decides = 1
+		}
+		switch {
+		case ok && a.n == decides && (a.sure || !also):
+			return a, true
+		case also && b.n == decides && (b.sure || !ok):
+			return b, true
+		}
+	}
+	if !ok || !also {
+		return number{}, false
+	}
+	sure := a.sure && b.sure
+	if e.Op.IsCompare() {
+		return truth(compare(e.Op, a.n, b.n), sure), true
+	}
+	n, ok := arith(e.Op, a.n, b.n)
+	return number{n, sure}, ok
+}
+
+func compare(op Op, a, b int64) bool {
+	switch op {
+	case Eq:
+		return a == b
+	case Ne:
+		return a != b
+	case Lt:
+		return a < b
+	}
+	return a <= b
+}
+
+// arith returns a op b. ok is false if that is undefined or exceeds 64 bits.
+func arith(op Op, a, b int64) (n int64, ok bool) {
+	switch op {
+	case Add:
+		n = a + b
+		return n, (n > a) == (b > 0)
+	case Sub:
+		n = a - b
+		return n, (n < a) == (b > 0)
+	case Mul:
+		hi, lo := bits.Mul64(uint64(max(a, -a)), uint64(max(b, -b)))
+		return a * b, hi == 0 && lo <= math.MaxInt64
+	case Div, Rem:
+		if b == 0 || a == math.MinInt64 {
+			return 0, false
+		}
+		if op == Div {
+			return a / b, true
+		}
+		return a % b, true
+	case Min:
+		return min(a, b), true
+	case Max:
+		return max(a, b), true
+	case And:
+		return a & b, true
+	case Or:
+		return a | b, true
+	}
+	return 0, false
+}
+
+// segments returns how many positions of a level lie below each one of the level above, on
+// average, and the level; nil if nothing is known of the array.
+func (x *foreseer) segments(a *Array) (each float64, level *GivenLevel, field Field) {
+	slot, ok := x.slots[a]
+	if !ok || x.given.Args[slot.Arg] == nil || slot.Field != Pos && slot.Field != Crd {
+		return 0, nil, 0
+	}
+	levels := x.given.Args[slot.Arg]
+	above := 1.0
+	if slot.Level > 0 {
+		above = levels[slot.Level-1].Positions
+	}
+	level = &levels[slot.Level]
+	return level.Positions / above, level, slot.Field
+}
+
+// load returns an estimate of an element of an argument's pos or crd array.
+func (x *foreseer) load(e *Load) (number, bool) {
+	each, level, field := x.segments(e.A)
+	at, ok := x.value(e.Index)
+	switch {
+	case level == nil || !ok:
+		return number{}, false
+	case field == Pos:
+		return number{n: whole(float64(at.n) * each)}, true
+	}
+	row := math.Max(each, 1)
+	return number{n: int64(math.Mod(float64(at.n), row) / row * float64(level.Size))}, true
+}
+
+// search returns an estimate of where a search for a coordinate ends.
+func (x *foreseer) search(e *Search) (number, bool) {
+	each, level, field := x.segments(e.A)
+	lo, ok := x.value(e.Lo)
+	hi, also := x.value(e.Hi)
+	key, given := x.value(e.Key)
+	if level == nil || field != Crd || !ok || !also || !given {
+		return number{}, false
+	}
+	row := math.Max(each, 1)
+	n := float64(lo.n) + math.Ceil(float64(key.n)*row/float64(max(level.Size, 1)))
+	return number{n: max(lo.n, int64(math.Min(n, float64(hi.n))))}, true
+}
