@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"math/bits"
@@ -32,7 +33,7 @@ type Foreseen struct {
 
 // Foresee estimates the steps of a call without running it, and finds a failure that depends on the
 // bounds alone. It assumes that every argument stores an entry at least, and that entries are spread
-// evenly over the sizes. It follows two iterations of a loop and takes each for half of the
+// evenly over the sizes. It follows two iterations of a long loop and takes each for half of the
 // iterations.
 //
 // A condition on stored data may hold or not. Foresee therefore computes two sums: the steps that
@@ -274,6 +275,10 @@ func (x *foreseer) branch(s *If) cost {
 // a leaf doubles with each loop above it.
 const mostDepth = 12
 
+// mostTrips is the largest number of iterations of an outermost loop that are all followed. Such a
+// loop may be over the chunks of threads, few of which have anything to do.
+const mostTrips = 256
+
 // loop returns the cost of a For.
 func (x *foreseer) loop(s *For) cost {
 	lo, ok := x.value(s.Lo)
@@ -300,21 +305,41 @@ func (x *foreseer) loop(s *For) cost {
 	if !sure {
 		defer x.unsure()()
 	}
-	var first cost
+	c := cost{sure: trips}
 	if x.certain {
-		if first = at(lo.n); x.fail != nil {
+		first := at(lo.n)
+		if x.fail != nil {
 			return first
 		}
+		c.once = 1 + first.once
 	}
 	defer x.unsure()()
-	half := math.Floor(trips / 2)
-	c := at(lo.n + int64(trips/4)*s.Step)
-	later := c
-	if trips > 1 && x.depth < mostDepth {
-		later = at(lo.n + int64(3*(trips/4))*s.Step)
+	for n, weight := range x.samples(trips) {
+		d := at(lo.n + n*s.Step)
+		c.sure, c.once = c.sure+weight*d.sure, max(c.once, 1+d.once)
 	}
-	all := trips + (trips-half)*c.sure + half*later.sure
-	return cost{all, max(all, 1+max(first.once, c.once, later.once))}
+	c.once = max(c.once, c.sure)
+	return c
+}
+
+// samples yields the numbers of the iterations of a loop that are followed, each with the number of
+// iterations that it is taken for.
+func (x *foreseer) samples(trips float64) iter.Seq2[int64, float64] {
+	return func(yield func(int64, float64) bool) {
+		switch {
+		case x.depth == 1 && trips <= mostTrips:
+			for n := range int64(trips) {
+				if !yield(n, 1) {
+					return
+				}
+			}
+		case trips == 1 || x.depth >= mostDepth:
+			yield(int64(trips/2), trips)
+		default:
+			half := math.Floor(trips / 2)
+			_ = yield(int64(trips/4), trips-half) && yield(int64(3*(trips/4)), half)
+		}
+	}
 }
 
 // mostRounds is the largest number of iterations of a While that are followed one by one. A binary
