@@ -32,7 +32,7 @@
 //	gpudefault.go  the default schedule of a GPU: one of the forms of gpuforms.go and gpurows.go
 //	leaf.go        lowering, and what comes before and after it
 //	inplace.go     leaves that write over the left tensor's old value
-//	operations.go  how many operations a leaf does
+//	operations.go  how many operations a leaf does, and how many steps its loops take
 //	moves.go       how a leaf goes through memory, for predictions of its time
 //	positiontiles.go  what tiles of an operand's positions take besides
 //	segments.go    how long the segments of a level are

@@ -25,6 +25,8 @@ tensor, and a file that was read and repeats no coordinate: repeats are summed, 
 tell of them. Without a header a text file's entries are told from its first lines. Of many ranks the first four are printed in full, with --json the first 4096, and all with -v. Of a job file it prints the
 plan of each statement, where it stands, with what moves tensors from where others left them to where it wants them,
 how often it runs, and what all of the file sends. Repeats count with all of their passes, also those that a condition may end.
+A plan is refused, with the same words, where its run is refused for sizes alone: too many points of fused loops,
+a bound that does not hold, loops that would not end.
 Where this machine was measured (distaff doctor --tune) a line a phase says what it is predicted to take, in --json as predicted_seconds.`,
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 -d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},

@@ -79,14 +79,15 @@ func (s *leaf) tooMany(steps float64) error {
 // lacks operands that nobody has counted. Refused is called after Units. Every rank gets the same
 // error.
 func (k *Statement) Refused(counted map[string][]int64) error {
-	looked := make([]bool, len(k.leaves))
+	looked, bounded := make([]bool, len(k.leaves)), make([]bool, len(k.leaves))
 	for g, s := range k.leaves {
-		looked[g] = !s.few(s.bounds(nil)) || s.fails()
+		bounded[g] = s.fails()
+		looked[g] = bounded[g] || !s.few(s.bounds(nil))
 	}
 	if !slices.Contains(looked, true) {
 		return nil
 	}
-	known := map[string]float64{} // loop steps, by group and lengths of ranges
+	known := map[string]float64{} // loop steps, by group and ranges
 	all := make([]float64, k.Problem.Ranks)
 	for rank, step := range k.Problem.AllSteps() {
 		s := k.leaves[step.Group]
@@ -97,6 +98,9 @@ func (k *Statement) Refused(counted map[string][]int64) error {
 		key := strconv.Itoa(step.Group)
 		for _, b := range bounds {
 			key += " " + strconv.FormatInt(b[1]-b[0], 36)
+			if bounded[step.Group] { // bound() is about where a range ends
+				key += ":" + strconv.FormatInt(b[1], 36)
+			}
 		}
 		n, ok := known[key]
 		if !ok {
