@@ -137,8 +137,8 @@ func TestForesee(t *testing.T) {
 		// Where entries of several operands meet, no more than a part of the steps is foreseen.
 		merged := !dense && len(given) > 1
 		if got := float64(took); seen.Steps > 6*got+500 || !merged && got > 4*seen.Steps+500 {
-			t.Errorf("seed %d: %s, -s=%s with sizes %v: %v steps are foreseen, and the leaf takes %v\n%s", seed,
-				s, strings.Join(r.Schedule, ","), r.Sizes, seen.Steps, got, ir.Print(u.Func))
+			t.Errorf("seed %d: %s, -s=%s with sizes %v: %v steps are foreseen, the leaf takes %v\n%s",
+				seed, s, strings.Join(r.Schedule, ","), r.Sizes, seen.Steps, got, ir.Print(u.Func))
 		}
 		if !dense {
 			sparse++

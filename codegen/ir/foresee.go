@@ -32,9 +32,9 @@ type Foreseen struct {
 }
 
 // Foresee estimates the steps of a call without running it, and finds a failure that depends on the
-// bounds alone. It assumes that every argument stores an entry at least, and that entries are spread
-// evenly over the sizes. It follows two iterations of a long loop and takes each for half of the
-// iterations.
+// bounds alone. It assumes that every argument stores an entry at least, and that entries are
+// spread evenly over the sizes. It follows two iterations of a long loop and takes each for half of
+// the iterations.
 //
 // A condition on stored data may hold or not. Foresee therefore computes two sums: the steps that
 // run in either case, and the steps of one way through the leaf that enters every such branch and
@@ -271,8 +271,8 @@ func (x *foreseer) branch(s *If) cost {
 	return cost{min(then.sure, other.sure), max(then.once, other.once)}
 }
 
-// mostDepth is the depth of nested loops at which only one iteration is followed. The time to follow
-// a leaf doubles with each loop above it.
+// mostDepth is the depth of nested loops at which only one iteration is followed. The time to
+// follow a leaf doubles with each loop above it.
 const mostDepth = 12
 
 // mostTrips is the largest number of iterations of an outermost loop that are all followed. Such a

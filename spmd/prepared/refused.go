@@ -74,8 +74,8 @@ func (s *leaf) tooMany(steps float64) error {
 }
 
 // Refused returns the error that refuses a run before its first step, or nil: at some rank a leaf
-// would fail whatever its operands store, or the rank's steps together would not end. A plan calls it
-// as a run does. counted holds the number of positions of each level of an operand, by name, and
+// would fail whatever its operands store, or the rank's steps together would not end. A plan calls
+// it as a run does. counted holds the number of positions of each level of an operand, by name, and
 // lacks operands that nobody has counted. Refused is called after Units. Every rank gets the same
 // error.
 func (k *Statement) Refused(counted map[string][]int64) error {
