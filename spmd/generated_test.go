@@ -128,6 +128,9 @@ func TestWaysOutOfMemory(t *testing.T) {
 		{"C(i,j) = b(i) * c(j)", "dense", nil, 1000, "(--memory-limit): raise --memory-limit", ""},
 		{"C(i,j) = A(i,j) + 1", "uniform:1000", map[string]string{"C": "dd"}, 1000,
 			"(--memory-limit): raise --memory-limit", ""},
+		// compressed columns have room, and an array over all rows has none
+		{"s = A(i,j)", "uniform:1000", map[string]string{"A": "dd"}, 9000000000,
+			"(--memory-limit): store it sparse (-f=A:ss)", "A:ss"},
 		// more than any machine has
 		{"C(i,j) = b(i) * c(j)", "dense", nil, 4000000, "(--memory-limit)", ""},
 		{"y(i) = A(i,j)", "dense", map[string]string{"A": "ds"}, 4000000,

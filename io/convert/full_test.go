@@ -31,7 +31,7 @@ func TestNoRoom(t *testing.T) {
 		dims []int64
 		want string
 	}{
-		{"out.npy", []int64{1 << 40, 1 << 10}, "with every coordinate listed it takes"},
+		{"out.npy", []int64{1 << 40, 1 << 10}, "stores entries only, and takes 80 bytes at most"},
 		{"out.npz", []int64{1 << 55, 5}, "with every row or column listed it takes"},
 		{"full.npy", []int64{1 << 40, 1 << 10}, ""},
 		{"full.npz", []int64{1 << 40, 5}, ""},
@@ -52,6 +52,21 @@ func TestNoRoom(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Only entries that would have room in a .tcs get the advice to write one.
+func TestEntriesOnly(t *testing.T) {
+	for _, c := range []struct {
+		nnz  int64
+		want string
+	}{
+		{2, ": a .tcs of compressed levels stores entries only, and takes 80 bytes at most"},
+		{100, ""}, {0, ""},
+	} {
+		if got := entriesOnly(tcs.Float64, []int64{1 << 40, 5}, c.nnz, 1000); got != c.want {
+			t.Errorf("%d entries in 1000 bytes: got %q, want %q", c.nnz, got, c.want)
+		}
 	}
 }
 

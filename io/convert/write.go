@@ -159,10 +159,21 @@ func (f *Format) Room(to *outfile.File, name string, typ tcs.Type, dims []int64,
 	if free := to.Free(); free >= 0 && bytes > float64(free) {
 		return &tcs.Error{Exit: 1, File: name,
 			Msg: fmt.Sprintf(
-				"with %s listed it takes %s, and the disk has %s: .tcs and .tns store entries only",
-				what, atLeast(bytes), tcs.Size(free))}
+				"with %s listed it takes %s, and the disk has %s%s",
+				what, atLeast(bytes), tcs.Size(free), entriesOnly(typ, dims, nnz, float64(free)))}
 	}
 	return nil
+}
+
+// entriesOnly returns advice to write a .tcs file if its nnz entries take at most room bytes there.
+// Otherwise, and if nnz is 0, which is also an unknown number, it returns "".
+func entriesOnly(typ tcs.Type, dims []int64, nnz int64, room float64) string {
+	bytes := float64(nnz) * float64(16*len(dims)+typ.Size()) // a position and a coordinate a level
+	if nnz == 0 || bytes > room {
+		return ""
+	}
+	return ": a .tcs of compressed levels stores entries only, and takes " + tcs.Size(int64(bytes)) +
+		" at most"
 }
 
 // write sorts the stream in the format's order and writes it. It adds repeated entries, unless

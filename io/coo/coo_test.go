@@ -373,7 +373,9 @@ func TestRefusals(t *testing.T) {
 		{one([]int64{1 << 40, 1 << 40}, []int64{0, 1}), Spec{Kinds: "dd"}, 5,
 			"takes more than 2^62 bytes"},
 		{one([]int64{1 << 30, 1 << 11}, []int64{0, 1}), Spec{Kinds: "dd", Name: "B"}, 5,
-			"tensor B of sizes [1073741824 2048] as dd takes 16 TiB; with 0 bytes in use that passes the memory limit of 1 GiB (--memory-limit); compressed levels (-f) store entries only"},
+			"tensor B of sizes [1073741824 2048] as dd takes 16 TiB; with 0 bytes in use that passes the memory limit of 1 GiB (--memory-limit)"},
+		{one([]int64{1 << 30, 1 << 11}, []int64{0, 1}), Spec{Kinds: "ds", Name: "B"}, 5,
+			"tensor B of sizes [1073741824 2048] as ds takes 4 GiB; with 0 bytes in use that passes the memory limit of 1 GiB (--memory-limit); stored as ss (-f) it takes 264 bytes at most"},
 		{one([]int64{1 << 30, 1 << 10}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "memory limit of 1 GiB"},
 	} {
 		_, err := Assemble(c.in, c.spec, Config{Limit: tcs.NewLimit(1 << 30)})

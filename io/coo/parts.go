@@ -138,8 +138,12 @@ func (j *Joined) mergeParts() {
 func (j *Joined) Shape() *tcs.Shape {
 	head := tcs.Header{Dims: j.spec.Dims, Box: slices.Clone(j.spec.Box), Splits: j.spec.Splits,
 		Type: j.spec.Type}
+	entries := int64(0)
+	for _, n := range j.hist {
+		entries += n
+	}
 	return &tcs.Shape{Header: head, Kinds: j.spec.Kinds, Modes: j.spec.Modes,
-		Counts: counts(j.spec.Kinds, j.hist), Wide: j.spec.Wide}
+		Counts: counts(j.spec.Kinds, j.hist), Wide: j.spec.Wide, Entries: entries}
 }
 
 // Allocate allocates the arrays of the tensor and counts them against the limit. wide selects

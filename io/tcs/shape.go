@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,9 @@ type Shape struct {
 	Modes  []int
 	Counts []int64
 	Wide   bool // all pos and crd elements have 64 bits, even if 32 are enough
+	// Entries is the number of entries that the tensor will hold, or 0 if it is not known. Only the
+	// advice in errors depends on it.
+	Entries int64
 }
 
 // ArrayKind selects one array of a level, or the values.
@@ -153,16 +157,51 @@ func KeepsRepeats(kinds string) bool {
 // Layout computes the layout. It returns an error with exit code 5 if the arrays would exceed
 // 2^62 bytes.
 func (s *Shape) Layout() (*Layout, error) {
+	lay, err := s.layout()
+	if err == errSpace {
+		err = &Error{Exit: exitMemory, Msg: fmt.Sprintf(
+			"a tensor of sizes %v as %s takes more than 2^62 bytes", s.Header.Dims,
+			FormatString(s.Kinds, s.Modes))}
+		if hint := s.smaller(MachineMemory()); hint != "" {
+			err.(*Error).Msg += "; " + hint
+		}
+	}
+	return lay, err
+}
+
+// errSpace is the error of layout if the arrays would exceed 2^62 bytes.
+var errSpace = errors.New("more than 2^62 bytes")
+
+// smaller returns advice to compress the dense levels, if the entries then take at most room
+// bytes. Otherwise, and if their number is not known, it returns "".
+func (s *Shape) smaller(room int64) string {
+	if s.Entries == 0 || !strings.Contains(s.Kinds, "d") {
+		return ""
+	}
+	t := *s
+	t.Kinds, t.Counts = strings.ReplaceAll(s.Kinds, "d", "s"), slices.Clone(s.Counts)
+	space := int64(1) // all coordinates of the levels down to l
+	for l := range t.Kinds {
+		r := s.Header.Range(s.Modes[l])
+		space = Times(space, r[1]-r[0])
+		if s.Kinds[l] == 'd' {
+			t.Counts[l] = min(space, s.Entries)
+		}
+	}
+	lay, err := t.layout()
+	if err != nil || lay.Bytes > room {
+		return ""
+	}
+	return fmt.Sprintf("stored as %s (-f) it takes %s at most", FormatString(t.Kinds, t.Modes),
+		Size(lay.Bytes))
+}
+
+// layout is Layout, with errSpace where the arrays would exceed 2^62 bytes.
+func (s *Shape) layout() (*Layout, error) {
 	if err := CheckFormat(s.Kinds, s.Modes, len(s.Header.Dims)); err != nil {
 		return nil, err
 	}
 	lay := &Layout{Positions: make([]int64, len(s.Kinds))}
-	over := func() error {
-		return &Error{Exit: exitMemory,
-			Msg: fmt.Sprintf("a tensor of sizes %v as %s takes more than 2^62 bytes; compressed "+
-				"levels (-f) store entries only",
-				s.Header.Dims, FormatString(s.Kinds, s.Modes))}
-	}
 	add := func(level int, part ArrayKind, width uint8, n int64) bool {
 		off := (lay.Bytes + Align - 1) &^ (Align - 1)
 		hi, lo := bits.Mul64(uint64(n), uint64(width))
@@ -183,7 +222,7 @@ func (s *Shape) Layout() (*Layout, error) {
 		case Full:
 			hi, lo := bits.Mul64(uint64(parent), uint64(r[1]-r[0]))
 			if hi != 0 || lo > MaxCount {
-				return nil, over()
+				return nil, errSpace
 			}
 			n = int64(lo)
 		case Segmented:
@@ -194,13 +233,13 @@ func (s *Shape) Layout() (*Layout, error) {
 			ok = add(l, CrdArray, s.width(s.Header.Dims[s.Modes[l]]), n)
 		}
 		if !ok {
-			return nil, over()
+			return nil, errSpace
 		}
 		lay.Positions[l] = n
 		parent = n
 	}
 	if !add(-1, ValsArray, uint8(s.Header.Type.Size()), parent) {
-		return nil, over()
+		return nil, errSpace
 	}
 	return lay, nil
 }
@@ -248,8 +287,8 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 			FormatString(s.Kinds, s.Modes)), " as "))
 	if err != nil {
 		var full *MemoryError
-		if errors.As(err, &full) && strings.Contains(s.Kinds, "d") {
-			full.Hint = "compressed levels (-f) store entries only"
+		if errors.As(err, &full) {
+			full.Hint = s.smaller(full.Max - full.Used)
 		}
 		return nil, err
 	}

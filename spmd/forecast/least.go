@@ -204,7 +204,7 @@ func (x *Least) refusal(rank int) error {
 			name, sizes, fault.Format(f), typ, takes, ways(raise(need), "leave out what makes them present"))
 	}
 	return fault.Memoryf("%s (%s) stored as %s in %v takes %s%s", name, sizes, fault.Format(f), typ,
-		takes, ways(x.smaller(name, float64(limit)-float64(need)+part), raise(need)))
+		takes, ways(x.smaller(name, float64(limit)-(max(x.at[rank], x.mean)-part)), raise(need)))
 }
 
 // raise names the flag of the memory limit if need bytes are there; else it is "".
@@ -228,22 +228,21 @@ func ways(all ...string) string {
 // can be told; "" if there is none.
 func (x *Least) smaller(name string, room float64) string {
 	f := x.k.Reader.Formats[name]
-	g, what := format.SparseOf(f.NumModes()), "store it sparse"
-	if !f.AllDense() {
-		letters := strings.Repeat("s", f.NumModes())
-		if f.Letters() == letters {
-			return ""
-		}
-		var err error
-		if g, err = format.Parse(letters); err != nil {
+	n, what := f.NumModes(), "compress its outer levels"
+	letters := []string{strings.Repeat("s", n)}
+	if f.AllDense() {
+		letters, what = append([]string{format.SparseOf(n).Letters()}, letters...), "store it sparse"
+	}
+	for _, l := range letters {
+		g, err := format.Parse(l)
+		if err != nil {
 			panic("BUG: forecast: " + err.Error())
 		}
-		what = "compress its outer levels"
+		if l != f.Letters() && float64(x.k.Reader.BytesAs(name, g))/float64(len(x.at)) <= room {
+			return fmt.Sprintf("%s (-f=%s:%v)", what, name, g)
+		}
 	}
-	if float64(x.k.Reader.BytesAs(name, g))/float64(len(x.at)) > room {
-		return ""
-	}
-	return fmt.Sprintf("%s (-f=%s:%v)", what, name, g)
+	return ""
 }
 
 // count prints a number that may pass 64 bits: exactly where a float64 is exact.
