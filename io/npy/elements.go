@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"unsafe"
 
 	"distaff/io/tcs"
@@ -69,20 +70,37 @@ func (e *elements) values(dst []byte, n int) (int, error) {
 	return n, e.header.dtype.convert(dst, raw, n)
 }
 
-// ints reads up to len(dst) elements, which must be integers, and returns their number.
+// ints reads up to len(dst) elements, which must be integers or floats without a fraction, and
+// returns their number.
 func (e *elements) ints(dst []int64) (int, error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), len(dst)*8)
+	first := e.header.count - e.after - e.left
 	n, err := e.values(b, len(dst))
-	if err == nil && e.header.dtype.typ() == tcs.Int32 {
-		small := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), n)
-		for k := n - 1; k >= 0; k-- {
-			dst[k] = int64(small[k])
+	if err != nil {
+		return n, err
+	}
+	small := unsafe.Pointer(&dst[0]) // dst[k] is behind small values 0 to k
+	switch e.header.dtype.typ() {
+	case tcs.Int32:
+		for k, v := range slices.Backward(unsafe.Slice((*int32)(small), n)) {
+			dst[k] = int64(v)
+		}
+	case tcs.Float32:
+		for k, v := range slices.Backward(unsafe.Slice((*float32)(small), n)) {
+			*(*float64)(unsafe.Pointer(&dst[k])) = float64(v)
+		}
+		fallthrough
+	case tcs.Float64:
+		for k, v := range unsafe.Slice((*float64)(small), n) {
+			if dst[k] = int64(v); v != math.Trunc(v) || math.Abs(v) >= 1<<63 {
+				return 0, fmt.Errorf("got %v as element %d, want an integer of 64 bits", v, first+int64(k))
+			}
 		}
 	}
-	return n, err
+	return n, nil
 }
 
 func (e *elements) close() {

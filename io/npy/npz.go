@@ -148,7 +148,7 @@ func (a *archive) elements(name string, dims int) (*elements, error) {
 	return e, nil
 }
 
-// integers opens a member, which must be integers in one dimension.
+// integers opens a member of one dimension, whose elements are read by ints.
 func (a *archive) integers(name string) (*elements, error) {
 	e, err := a.elements(name, 1)
 	if err != nil {
@@ -161,13 +161,13 @@ func (a *archive) integers(name string) (*elements, error) {
 	return e, nil
 }
 
+// wantIntegers returns an error if the type of a member's elements is none that ints reads.
 func (a *archive) wantIntegers(name string, e *elements) error {
-	if typ := e.header.dtype.typ(); typ.Valid() && typ.IsInt() {
+	if typ := e.header.dtype.typ(); typ.Valid() && !typ.IsComplex() {
 		return nil
 	}
 	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers",
-		e.header.dtype.kind,
-		e.header.dtype.size)
+		e.header.dtype.kind, e.header.dtype.size)
 }
 
 // format returns the name of the storage format, which is stored as bytes or a string.

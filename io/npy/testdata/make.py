@@ -67,6 +67,10 @@ sparse.save_npz("sparse_fill.npz", sparse.COO(at, np.array([1.5, 0, -3]), shape=
 sparse.save_npz("sparse_gcxs.npz", sparse.GCXS.from_coo(sparse.COO(at, np.array([1.5, 2, -3]), shape=(2, 3, 4))))
 np.savez("coo_old.npz", data=np.array([1.5, 0, -3]), coords=at, shape=(2, 3, 4), fill_value=0.0)
 np.savez("coo_fortran.npz", format="coo", data=np.array([1.5, 0, -3]), coords=np.asfortranarray(at), shape=(2, 3, 4))
+# Index arrays of floats that are integers, as MATLAB has them.
+np.savez("csr_float.npz", format=b"csr", shape=np.array([4.0, 4]), indptr=m2.indptr.astype(">f8"), indices=m2.indices.astype("f4"), data=m2.data)
+np.savez("coo_float.npz", format=b"coo", shape=(4, 4), row=m2.tocoo().row.astype("f8"), col=m2.tocoo().col.astype("f2"), data=m2.data)
+np.savez("coo3_float.npz", format="coo", shape=(2, 3, 4), coords=at * 1.0, data=np.array([1.5, 0, -3]))
 
 # Malformed ones.
 def npz(name, **kw):
@@ -81,7 +85,11 @@ npz("bad_index.npz", format=b"csr", shape=(2, 2), indptr=[0, 1, 2], indices=[0, 
 npz("bad_data.npz", format=b"csr", shape=(2, 2), indptr=[0, 1, 2], indices=[0, 1], data=[1.0])
 npz("bad_shape.npz", format=b"csr", shape=(2, 2, 2), indptr=[0, 1, 2], indices=[0, 1], data=[1.0, 2])
 npz("bad_format.npz", format=b"xyz", shape=(2, 2))
-npz("bad_float.npz", format=b"csr", shape=(2, 2), indptr=[0.0, 1, 2], indices=[0, 1], data=[1.0, 2])
+npz("bad_float.npz", format=b"csr", shape=(2, 2), indptr=[0, 1.5, 2], indices=[0, 1], data=[1.0, 2])
+npz("bad_float_range.npz", format=b"coo", shape=(2, 2), row=[0.0, 2], col=[1, 1], data=[1.0, 2])
+npz("bad_float_nan.npz", format=b"coo", shape=(2, 2), row=[0, np.nan], col=[1, 1], data=[1.0, 2])
+npz("bad_float_large.npz", format=b"coo", shape=(2, 2), row=[0, 1], col=[1, 2.0**63], data=[1.0, 2])
+npz("bad_complex.npz", format=b"coo", shape=(2, 2), row=[0j, 1], col=[1, 1], data=[1.0, 2])
 npz("bad_block.npz", format=b"bsr", shape=(3, 3), indptr=[0, 1], indices=[0], data=np.ones((1, 2, 2)))
 npz("missing.npz", format=b"csr", shape=(2, 2), indptr=[0, 1, 2], data=[1.0, 2])
 def points(name, **kw):
@@ -92,12 +100,12 @@ points("bad_coords_fortran.npz", shape=(2, 2, 4), coords=np.asfortranarray(at))
 points("bad_coords_rows.npz", coords=at[:2])
 points("bad_coords_count.npz", data=[1.0, 2])
 points("bad_coords_flat.npz", coords=at.ravel())
-points("bad_coords_float.npz", coords=at * 1.0)
+points("bad_coords_float.npz", coords=at + [[0], [0.5], [0]])
 points("bad_coords_objects.npz", coords=at.astype(object))
 points("bad_data_objects.npz", data=np.array([1, 2, None], dtype=object))
 points("bad_shape_negative.npz", shape=(2, -3, 4))
 points("bad_shape_past.npz", shape=np.array([2, 2**62, 4]))
-points("bad_shape_float.npz", shape=np.array([2.0, 3, 4]))
+points("bad_shape_float.npz", shape=np.array([2, 3.5, 4]))
 points("bad_shape_many.npz", shape=(1,) * 65)
 points("bad_fill_string.npz", fill_value="zero")
 points("bad_fill_array.npz", fill_value=[0.0])
