@@ -196,7 +196,7 @@ func (s *Shape) smaller(room int64) string {
 		Size(lay.Bytes))
 }
 
-// layout is Layout, with errSpace where the arrays would exceed 2^62 bytes.
+// layout computes the layout. It returns errSpace if the arrays would exceed 2^62 bytes.
 func (s *Shape) layout() (*Layout, error) {
 	if err := CheckFormat(s.Kinds, s.Modes, len(s.Header.Dims)); err != nil {
 		return nil, err

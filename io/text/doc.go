@@ -21,6 +21,7 @@
 //	source.go   a file that can be read from its start any number of times
 //	spool.go    a pipe that can be read from its start any number of times
 //	gunzip.go   the members of a gzip file
+//	frames.go   the frames of a zstd file
 //	kept.go     the decompressed content of a file, kept for later readers
 //	pipe.go     reading in blocks
 //	head.go     header lines

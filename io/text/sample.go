@@ -56,8 +56,8 @@ func (s *Source) sample(n int) (content []byte, share float64) {
 		defer z.Close()
 		r = z
 	case zstandard:
-		// A single decoder does not read ahead.
-		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(uint64(s.window())),
+		// A single decoder does not read ahead, and buffered input counts as read.
+		z, err := zstd.NewReader(newFrames(r, 1<<12), zstd.WithDecoderMaxWindow(uint64(s.window())),
 			zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, 0

@@ -167,7 +167,7 @@ func (s *Source) decompressed() (*wrapped, error) {
 		}
 		return &wrapped{s: s, r: z, what: "gzip", close: z.Close}, nil
 	case zstandard:
-		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(uint64(s.window())),
+		z, err := zstd.NewReader(newFrames(raw, 1<<18), zstd.WithDecoderMaxWindow(uint64(s.window())),
 			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, s.wrap(err, "zstd")

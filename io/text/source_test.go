@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 func TestExt(t *testing.T) {
@@ -112,31 +115,64 @@ func compressed(t *testing.T, name string, content []byte, limit int64) (string,
 	return string(b), err
 }
 
-// Zero bytes after the members of a gzip file are ignored. Any other bytes are an error.
-func TestGzipPadding(t *testing.T) {
+// Zero bytes after the members of a gzip file, and after the frames of a zstd file, are ignored.
+// Any other bytes are an error.
+func TestPadding(t *testing.T) {
 	var one bytes.Buffer
 	z := gzip.NewWriter(&one)
 	io.WriteString(z, "1 2 3\n")
 	z.Close()
-	member, zeros := one.String(), strings.Repeat("\x00", 700)
-	for _, c := range []struct{ in, want, err string }{
-		{member, "1 2 3\n", ""},
-		{member + zeros, "1 2 3\n", ""},
-		{member + "\x00", "1 2 3\n", ""},
-		{member + member, "1 2 3\n1 2 3\n", ""},
-		{member + zeros + member + zeros, "1 2 3\n1 2 3\n", ""},
-		{member + "garbage", "", `a.gz: gzip: got "ga" after the compressed data, want their end`},
-		{member + zeros + "g", "", `a.gz: gzip: got "g" after the compressed data, want their end`},
-		{member + member[:15], "", "the compressed data end early"},
-		{member[:15], "", "the compressed data end early"},
+	testPadding(t, "gzip", one.String(), "1 2 3\n")
+	for _, content := range []string{
+		"1 2 3\n",
+		strings.Repeat("\x00", 9),    // a frame that ends in a zero
+		strings.Repeat("1", 3000000), // several blocks
+		strings.Repeat("1 2 3\n", 100000),
 	} {
-		got, err := compressed(t, "a.gz", []byte(c.in), 0)
-		if c.err == "" && (err != nil || got != c.want) || c.err != "" &&
-			(err == nil || !strings.Contains(err.Error(), c.err)) {
-			t.Errorf("%q: got %q, %v; want %q, %s", c.in, got, err, c.want, c.err)
+		for _, sum := range []bool{true, false} {
+			for _, known := range []bool{true, false} { // whether the header has the size
+				one.Reset()
+				z, _ := zstd.NewWriter(&one, zstd.WithEncoderCRC(sum), zstd.WithEncoderConcurrency(1))
+				if known {
+					one.Write(z.EncodeAll([]byte(content), nil))
+				} else {
+					io.WriteString(z, content)
+					z.Flush()
+					z.Close()
+				}
+				testPadding(t, "zstd", one.String(), content)
+				skipped := "\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
+				testPadding(t, "zstd", skipped+one.String()+skipped, content)
+			}
 		}
 	}
 }
+
+// testPadding reads a member, or some frames, of that content with zeros and other bytes after it.
+func testPadding(t *testing.T, what, member, content string) {
+	zeros := strings.Repeat("\x00", 700)
+	after := what + ": got %s after the compressed data, want their end"
+	for _, c := range []struct{ in, want, err string }{
+		{member, content, ""},
+		{member + zeros, content, ""},
+		{member + "\x00", content, ""},
+		{member + member, content + content, ""},
+		{member + zeros + member + zeros, content + content, ""},
+		{member + "garbage", "", fmt.Sprintf(after, `"ga"`)},
+		{member + zeros + "g", "", fmt.Sprintf(after, `"g"`)},
+		{member + member[:len(member)/2], "", "the compressed data end early"},
+		{member[:len(member)/2], "", "the compressed data end early"},
+	} {
+		got, err := compressed(t, "a", []byte(c.in), 0)
+		if c.err == "" && (err != nil || got != c.want) || c.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s of %d bytes: got %q, %v; want %q, %s", what, len(c.in), clip(got), err, clip(c.want), c.err)
+		}
+	}
+}
+
+// clip returns the start of a long string.
+func clip(s string) string { return s[:min(len(s), 50)] }
 
 // A zstd frame may have a window of half of the memory limit, and always the default one.
 func TestLongWindow(t *testing.T) {
