@@ -82,7 +82,7 @@ func (e *elements) ints(dst []int64) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	small := unsafe.Pointer(&dst[0]) // dst[k] is behind small values 0 to k
+	small := unsafe.Pointer(&dst[0]) // dst[k] is past or at small value k
 	switch e.header.dtype.typ() {
 	case tcs.Int32:
 		for k, v := range slices.Backward(unsafe.Slice((*int32)(small), n)) {

@@ -38,7 +38,7 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// frame finds the next frame, and passes its header on, or all of it if it is to be skipped. It
+// frame finds the next frame, and passes its header on, or all of a skippable frame. It
 // returns io.EOF if there is none.
 func (f *frames) frame() error {
 	for f.started {
@@ -69,7 +69,8 @@ func (f *frames) frame() error {
 	case m&^0xf == skipped && len(head) == most:
 		f.left = most + int64(binary.LittleEndian.Uint32(head[4:]))
 	case m != magic && m&^0xf != skipped && f.started:
-		return fmt.Errorf("got %s after the compressed data, want their end", Quote(head[:min(2, len(head))]))
+		return fmt.Errorf("got %s after the compressed data, want their end",
+			Quote(head[:min(2, len(head))]))
 	}
 	f.started = true
 	return nil

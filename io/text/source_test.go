@@ -166,7 +166,8 @@ func testPadding(t *testing.T, what, member, content string) {
 		got, err := compressed(t, "a", []byte(c.in), 0)
 		if c.err == "" && (err != nil || got != c.want) || c.err != "" &&
 			(err == nil || !strings.Contains(err.Error(), c.err)) {
-			t.Errorf("%s of %d bytes: got %q, %v; want %q, %s", what, len(c.in), clip(got), err, clip(c.want), c.err)
+			t.Errorf("%s of %d bytes: got %q, %v; want %q, %s", what, len(c.in), clip(got), err,
+				clip(c.want), c.err)
 		}
 	}
 }
