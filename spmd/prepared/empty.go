@@ -106,3 +106,9 @@ func (s *leaf) idle() []string {
 	}
 	return slices.DeleteFunc(slices.Clone(s.unit.Vars), func(v string) bool { return needed[v] })
 }
+
+// emptyBox reports whether a box has no coordinates: most do on a machine of more points than
+// a mode has coordinates.
+func emptyBox(box [][2]int64) bool {
+	return slices.ContainsFunc(box, func(r [2]int64) bool { return r[0] >= r[1] })
+}

@@ -102,6 +102,9 @@ func (k *Statement) accumulate(inPlace bool) {
 
 // leafAccumulate runs a step's group on its operand blocks, added to sum.
 func (k *Statement) leafAccumulate(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
+	if emptyBox(sum.Header.Box) {
+		return nil
+	}
 	return k.onBlocks(s, operands,
 		func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
 			return st.run(k.Reader.Env.Ctx, sum, append(args, at), ranges)
@@ -120,6 +123,10 @@ func (k *Statement) runInto(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor
 			return nil, err
 		}
 		reduce.Clear(sum, k.Reader.Env.Threads)
+	}
+	if emptyBox(sum.Header.Box) {
+		sum.Trust()
+		return sum, nil
 	}
 	err := k.onBlocks(s, operands,
 		func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {

@@ -202,7 +202,8 @@ func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][
 // run runs the leaf on its result and args.
 func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor,
 	ranges map[string][2]int64) error {
-	return s.called(s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), s.bounds(ranges), s.env()))
+	bounds := s.bounds(ranges)
+	return s.called(s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, s.env(bounds)))
 }
 
 // bounds are the ranges of the leaf's variables: all of a variable's where ranges has none.
@@ -221,10 +222,15 @@ func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 	return bounds
 }
 
-// env is what the leaf is called in.
-func (s *leaf) env() kernels.Env {
+// env returns what the leaf is called in, over bounds of its variables. A call over few coordinates
+// runs on one thread.
+func (s *leaf) env(bounds [][2]int64) kernels.Env {
 	k := s.k
-	return kernels.Env{Threads: k.Reader.Env.Threads, Arena: k.Reader.Env.Arena,
+	threads := k.Reader.Env.Threads
+	if points(bounds) < smallWork {
+		threads = 1
+	}
+	return kernels.Env{Threads: threads, Arena: k.Reader.Env.Arena,
 		Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Reader.Env.Runner}
 }
 

@@ -21,9 +21,9 @@ type whole struct {
 	env    kernels.Env
 }
 
-// smallWork is the number of entries, of all tensors of a statement together, below which its leaf
-// runs on one thread: waking another takes longer than what it would do. No bit of a result
-// depends on the number of threads.
+// smallWork is the number of coordinates of a call of a leaf, and of entries of all tensors of a
+// statement together, below which the leaf runs on one thread: waking another takes longer than
+// what it would do. No bit of a result depends on the number of threads.
 const smallWork = 1 << 15
 
 // bind brings the operands of the one call into the form in which its leaf reads them, once for
@@ -55,7 +55,7 @@ func (k *Statement) bind() error {
 			}
 		}
 	}
-	w.env.Threads = k.threads(w.box)
+	w.env.Threads = min(k.leaves[0].env(w.bounds).Threads, k.threads(w.box))
 	w.ready = true
 	return nil
 }
@@ -63,7 +63,7 @@ func (k *Statement) bind() error {
 // newCall is the call on these blocks.
 func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 	s := k.leaves[0]
-	w := &whole{env: s.env(), at: make([]int, len(blocks))}
+	w := &whole{at: make([]int, len(blocks))}
 	var err error
 	if w.args, err = w.made.arguments(s, k.given(blocks)); err != nil {
 		w.made.close()
@@ -83,9 +83,10 @@ func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 	}
 	if k.near == nil {
 		w.bounds = s.bounds(nil)
-		return w, nil
+	} else {
+		w.bounds, w.box = s.bounds(k.ranges(k.near.step)), k.near.box()
 	}
-	w.bounds, w.box = s.bounds(k.ranges(k.near.step)), k.near.box()
+	w.env = s.env(w.bounds)
 	return w, nil
 }
 

@@ -57,6 +57,15 @@ func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
 	w.done, w.read = true, nil
 }
 
+// points returns the number of coordinates of loops over these bounds. An empty range counts as 1.
+func points(bounds [][2]int64) float64 {
+	n := 1.0
+	for _, b := range bounds {
+		n *= float64(max(b[1]-b[0], 1))
+	}
+	return n
+}
+
 // operations are what a call of a leaf does, on its operands and over bounds of its variables. at
 // are the operands by argument, nil for those that are no tensors of the call.
 func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.Operations,
