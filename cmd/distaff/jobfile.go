@@ -181,8 +181,8 @@ func override(f *jobfile.File, j *spmd.Job) error {
 // overrideSizes gives the file the sizes of -d. A name of a size gets its value. A tensor gets
 // the sizes of its modes, even if the file declares others.
 func overrideSizes(f *jobfile.File, given map[string][]int64) error {
-	f.Sizes = map[string]int64{}
-	from := map[string]string{} // the flag that gave each name its size
+	f.Sizes, f.SizesFrom = map[string]int64{}, map[string]string{}
+	from := f.SizesFrom // the flag that gave each name its size
 	give := func(flag, name string, n int64) error {
 		old, ok := f.Sizes[name]
 		if ok && old != n && from[name] == flag {
@@ -218,7 +218,7 @@ func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 		for m, s := range t.Sizes {
 			size, ok := s.Name()
 			if !ok {
-				t.Sizes[m].Set(sizes[m])
+				t.Sizes[m].Set(sizes[m], flag)
 				continue
 			}
 			if err := give(flag, size, sizes[m]); err != nil {

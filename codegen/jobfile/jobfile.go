@@ -63,6 +63,8 @@ type File struct {
 	// Sizes are those that names have from elsewhere than the file and its inputs, as -d
 	// gives them. Nil for none.
 	Sizes map[string]int64
+	// SizesFrom has what gave each of Sizes, for messages, or nothing.
+	SizesFrom map[string]string
 
 	text   string   // without a byte order mark
 	clean  string   // text with spaces for comments

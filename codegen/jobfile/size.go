@@ -23,6 +23,7 @@ type Size struct {
 	what  string
 	least int64
 	ranks bool // p is the number of ranks
+	from  string
 }
 
 // size reads the arithmetic that stands at a place.
@@ -52,12 +53,15 @@ func (s Size) Name() (string, bool) {
 	return a.Name, true
 }
 
-// Set gives s another value than the file does.
-func (s *Size) Set(n int64) {
+// Set gives s another value than the file does. from says what gives it, for messages.
+func (s *Size) Set(n int64, from string) {
 	x := &notation.Number{At: notation.Span(s.span), Text: strconv.FormatInt(n, 10), IsInt: true,
 		Int: n, Float: float64(n)}
-	s.raw, s.expr = x, x
+	s.raw, s.expr, s.from = x, x, from
 }
+
+// From returns what gives the value that Set has given, or "".
+func (s *Size) From() string { return s.from }
 
 // Names are the names in s that are no params, each once; with those of machine extents, p.
 func (s Size) Names() []string {

@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,7 +28,7 @@ func (f *File) CheckSizes(known map[string][]notation.Known) (*Sizes, error) {
 	c := &sizeChecker{f: f, known: known, names: map[string]notation.Known{},
 		dims: map[string][]notation.Known{}}
 	for name, n := range f.Sizes {
-		c.names[name] = notation.Known{Size: n, Exact: true, From: fmt.Sprintf("-d=%s:%d", name, n)}
+		c.names[name] = notation.Known{Size: n, Exact: true, From: cmp.Or(f.SizesFrom[name], fmt.Sprintf("-d=%s:%d", name, n))}
 	}
 	for _, step := range []func(*Tensor) error{c.bind, c.declared} {
 		for _, t := range f.Tensors {
@@ -105,7 +106,12 @@ func (c *sizeChecker) declared(t *Tensor) error {
 			n, ok := c.names[name]
 			exact, bound = exact && n.Exact, bound && ok
 		}
-		dims[m].From = fmt.Sprintf("line %d", c.f.line(t.span))
+		dims[m].From = cmp.Or(s.From(), fmt.Sprintf("line %d", c.f.line(t.span)))
+		if name, ok := s.Name(); ok {
+			if _, ok := c.f.Sizes[name]; ok {
+				dims[m].From = c.names[name].From
+			}
+		}
 		if !bound {
 			continue
 		}
@@ -147,7 +153,8 @@ func (c *sizeChecker) statement(s *Statement) error {
 			user[name] = []int64{n}
 		}
 	}
-	sizes, err := notation.InferSizes(norm, tensors, user)
+	sizes, err := notation.InferSizes(norm, tensors, user,
+		func(name string, mode int) string { return c.names[name].From })
 	var d *diag.Error
 	switch {
 	case partly && errors.As(err, &d) && d.Code == diag.SizeUnknown:

@@ -79,7 +79,7 @@ s = z(i) * x(i)
 	f.Sizes["i"] = 6
 	if err := f.Check(); err == nil ||
 		!strings.HasPrefix(err.Error(),
-			"job.dst:2:3: got size 6 for i from -d=i:6, and 5 from mode 0 of A (line 1)") &&
+			"job.dst:2:3: got size 6 for i from -d=i:6, and 5 from mode 0 of A (-d=n:5)") &&
 			!strings.HasPrefix(err.Error(), "job.dst:2:3: got size 5") {
 		t.Errorf("got %v", err)
 	}

@@ -94,7 +94,7 @@ func TestUserSizes(t *testing.T) {
 			"got size 3 for i from -d=B:3,7, and 4 from -d=i:4"},
 		{"a(i) = B(i,j)", map[string][]int64{"k": {4}}, "", "got -d=k:4, want a variable or tensor"},
 	} {
-		got, err := UserSizes(Normalize(mustParse(t, c.src)), c.user)
+		got, err := UserSizes(Normalize(mustParse(t, c.src)), c.user, nil)
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%s: got %v, want %q", c.src, err, c.err)
@@ -146,7 +146,7 @@ func TestInferSizes(t *testing.T) {
 		{"a = 1", nil, nil, "", ""},
 	} {
 		n := Normalize(mustParse(t, c.src))
-		got, err := InferSizes(n, c.known, c.user)
+		got, err := InferSizes(n, c.known, c.user, nil)
 		if c.err != "" {
 			var d *diag.Error
 			if !errors.As(err, &d) || !strings.Contains(d.Error(), c.err) || d.ExitCode() != 2 {
@@ -173,7 +173,7 @@ func itoa(n int64) string { return (&Number{IsInt: true, Int: n}).String() }
 func TestOverrun(t *testing.T) {
 	n := Normalize(mustParse(t, "a(i) = B(i,j)*c(j)"))
 	got, err := InferSizes(n, map[string][]Known{"B": atLeast("b.tns", 3, 9), "c": exact("c.npy", 5)},
-		nil)
+		nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package notation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,14 +43,17 @@ type Overrun struct {
 // what files and generators tell, a Known a mode (a tensor of which nothing is
 // known is absent); user has -d's values, by variable (one size) or tensor (one
 // a mode, -1 for a mode that is not given). A variable's size is that of every mode that
-// it indexes; exact sizes must agree, and lower bounds count only where none is exact.
+// it indexes; exact sizes must agree, and lower bounds count only where none is exact. from returns
+// what gave a size of user, for messages: of a mode of a tensor, or of a variable (mode 0). If from
+// is nil or returns "", it is -d.
 //
 // Errors are *diag.Error: a clash names both places, and a size that nothing
 // gives asks for -d. A variable of sum() that was renamed takes -d's size
 // under the name that the user wrote.
-func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64) (*Sizes, error) {
+func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
+	from func(name string, mode int) string) (*Sizes, error) {
 	g := newSizeGraph(n)
-	if err := g.addUser(user); err != nil {
+	if err := g.addUser(user, from); err != nil {
 		return nil, err
 	}
 	for _, name := range g.tensors {
@@ -68,12 +72,13 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64) 
 	return g.solve()
 }
 
-// UserSizes is the sizes that user alone (as of InferSizes) gives to each tensor's modes, -1
+// UserSizes is the sizes that user alone (as of InferSizes, with from) gives to each tensor's modes, -1
 // where it gives none: by the tensor, or by a variable that a mode must agree with.
 // It errs as InferSizes does.
-func UserSizes(n *Normal, user map[string][]int64) (map[string][]int64, error) {
+func UserSizes(n *Normal, user map[string][]int64,
+	from func(name string, mode int) string) (map[string][]int64, error) {
 	g := newSizeGraph(n)
-	if err := g.addUser(user); err != nil {
+	if err := g.addUser(user, from); err != nil {
 		return nil, err
 	}
 	given := map[string]sizeFact{}
@@ -171,8 +176,10 @@ func (g *sizeGraph) access(a *Access) {
 	}
 }
 
-// addUser adds -d's sizes, in order of name so that messages do not vary.
-func (g *sizeGraph) addUser(user map[string][]int64) error {
+// addUser adds the sizes of user, in order of name so that messages do not vary. from is that of
+// InferSizes.
+func (g *sizeGraph) addUser(user map[string][]int64,
+	from func(name string, mode int) string) error {
 	names := make([]string, 0, len(user))
 	for name := range user {
 		names = append(names, name)
@@ -184,17 +191,23 @@ func (g *sizeGraph) addUser(user map[string][]int64) error {
 		for k, s := range sizes {
 			text[k] = strconv.FormatInt(s, 10)
 		}
-		from := "-d=" + name + ":" + strings.Join(text, ",")
+		flag := "-d=" + name + ":" + strings.Join(text, ",")
+		by := func(mode int) string {
+			if from == nil {
+				return flag
+			}
+			return cmp.Or(from(name, mode), flag)
+		}
 		if order, ok := g.orders[name]; ok {
 			if len(sizes) != order {
-				return diag.Errorf(diag.OrderMismatch, "got %s with %s, want %d, one a mode of %s", from,
+				return diag.Errorf(diag.OrderMismatch, "got %s with %s, want %d, one a mode of %s", flag,
 					diag.Count(len(sizes), "size"), order, name)
 			}
 			for m, s := range sizes {
 				if s == -1 {
 					continue
 				}
-				g.facts = append(g.facts, sizeFact{Known{s, true, from}, name, m, modeNode(name, m)})
+				g.facts = append(g.facts, sizeFact{Known{s, true, by(m)}, name, m, modeNode(name, m)})
 			}
 			continue
 		}
@@ -204,13 +217,13 @@ func (g *sizeGraph) addUser(user map[string][]int64) error {
 				found = true
 				if len(sizes) != 1 {
 					return diag.Errorf(diag.OrderMismatch, "got %s with %s, want one: %s is an index variable",
-						from, diag.Count(len(sizes), "size"), name)
+						flag, diag.Count(len(sizes), "size"), name)
 				}
-				g.facts = append(g.facts, sizeFact{known: Known{sizes[0], true, from}, node: v})
+				g.facts = append(g.facts, sizeFact{known: Known{sizes[0], true, by(0)}, node: v})
 			}
 		}
 		if !found {
-			return diag.Errorf(diag.NoTensor, "got %s, want a variable or tensor of the statement", from)
+			return diag.Errorf(diag.NoTensor, "got %s, want a variable or tensor of the statement", flag)
 		}
 	}
 	return nil

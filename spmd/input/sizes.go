@@ -135,7 +135,7 @@ func (r *Reader) guessSizes() (err error) {
 				notation.Known{Size: kernels.UnknownSize, From: "the compiler's guess"})
 		}
 	}
-	r.Sizes, err = notation.InferSizes(r.p.Norm, known, r.o.Sizes)
+	r.Sizes, err = notation.InferSizes(r.p.Norm, known, r.o.Sizes, r.p.SizesFrom)
 	return err
 }
 
@@ -171,7 +171,7 @@ func (r *Reader) sizesFrom(use func(*Source) bool) (*notation.Sizes, error) {
 			known[name] = s.known()
 		}
 	}
-	return notation.InferSizes(r.p.Norm, known, r.o.Sizes)
+	return notation.InferSizes(r.p.Norm, known, r.o.Sizes, r.p.SizesFrom)
 }
 
 // scan finds the largest coordinates of a file without sizes. Every rank reads its part, or rank 0

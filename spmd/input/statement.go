@@ -1,6 +1,7 @@
 package input
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -33,6 +34,8 @@ type Statement struct {
 	// Inputs and UserSizes are the fields of Given, extended by Old.
 	Inputs    map[string]Input
 	UserSizes map[string][]int64
+	// SizesFrom is that of Given.
+	SizesFrom func(name string, mode int) string
 	// Machine, Placements and Schedule are the fields of Given; Placements is extended by Old.
 	Machine    *place.Machine
 	Placements map[string]place.Placement
@@ -59,6 +62,8 @@ type Given struct {
 	Formats   map[string]string
 	Types     map[string]string
 	Sizes     map[string][]int64 // of tensors and of index variables
+	// SizesFrom returns what gives one of Sizes, for messages; see notation.InferSizes. It may be nil.
+	SizesFrom func(name string, mode int) string
 	Inputs    map[string]Input
 	Partial   bool // a size of -1 means that it is not given
 
@@ -84,7 +89,8 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 		j = j.withOld(old, stmt)
 	}
 	p := &Statement{
-		Old: old, Inputs: j.Inputs, UserSizes: j.Sizes, Stmt: stmt, Norm: notation.Normalize(stmt),
+		Old: old, Inputs: j.Inputs, UserSizes: j.Sizes, SizesFrom: j.SizesFrom,
+		Stmt: stmt, Norm: notation.Normalize(stmt),
 		Result: stmt.LHS.Name,
 		Orders: map[string]int{}, Formats: map[string]format.Format{}, Types: map[string]dtype.Type{},
 		Machine: j.Machine, Placements: j.Placements, Schedule: j.Schedule, memoryOf: j.MemoryOf,
@@ -135,10 +141,19 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	if err := p.placements(); err != nil {
 		return nil, err
 	}
-	if p.Sizes, err = notation.UserSizes(p.Norm, j.Sizes); err != nil {
+	if p.Sizes, err = notation.UserSizes(p.Norm, j.Sizes, j.SizesFrom); err != nil {
 		return nil, err
 	}
 	return p, p.inputs(j, complete)
+}
+
+// SizeFrom returns the words for what gave the size of a tensor's mode: the mode, and from in
+// parentheses, unless from is such words itself, about another mode with the same name for its size.
+func SizeFrom(tensor string, mode int, from string) string {
+	if strings.HasPrefix(from, "mode ") {
+		return from
+	}
+	return fmt.Sprintf("mode %d of %s (%s)", mode, tensor, from)
 }
 
 // withOld copies what is given for the result to the operand old, which represents the result's old

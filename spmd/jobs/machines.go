@@ -137,7 +137,7 @@ func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (
 			}
 		}
 	}
-	found, err := notation.InferSizes(norm, sizes, nil)
+	found, err := notation.InferSizes(norm, sizes, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -522,6 +522,9 @@ func (x *follower) fetch(name string, mode *int) error {
 	}
 	if len(how.Sizes) > 0 {
 		g.Sizes[name] = how.Sizes
+		g.SizesFrom = func(_ string, mode int) string {
+			return input.SizeFrom(name, mode, how.SizesFrom[mode])
+		}
 	}
 	var loading program.How
 	if mode != nil {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -161,18 +162,25 @@ func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 	if typ := r.types[t.Name]; typ != dtype.None && t.Type == "" {
 		how.Type = typ.String()
 	}
-	for _, s := range t.Sizes {
+	for m, s := range t.Sizes {
 		n, err := s.Eval(r.lookup)
 		if err != nil {
 			return how, err
 		}
-		from := ""
-		if name, ok := s.Name(); ok {
-			from = r.from[name]
-		}
-		how.Sizes, how.SizesFrom = append(how.Sizes, n), append(how.SizesFrom, from)
+		how.Sizes, how.SizesFrom = append(how.Sizes, n), append(how.SizesFrom, r.sizeFrom(t, m))
 	}
 	return how, nil
+}
+
+// sizeFrom returns what gives the size of a tensor's mode, for messages.
+func (r *names) sizeFrom(t *jobfile.Tensor, mode int) string {
+	if mode >= len(t.Sizes) {
+		return "an earlier statement"
+	}
+	if name, ok := t.Sizes[mode].Name(); ok {
+		return cmp.Or(r.from[name], r.where(t))
+	}
+	return cmp.Or(t.Sizes[mode].From(), r.where(t))
 }
 
 // where is the line of an item.

@@ -208,7 +208,13 @@ func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims m
 	}
 	old := notation.NameOld(stmt)
 	result := stmt.LHS.Name
-	sizes := map[string][]notation.Known{}
+	sizes := map[string][]int64{}
+	g.SizesFrom = func(name string, mode int) string {
+		if name == old {
+			name = result
+		}
+		return input.SizeFrom(name, mode, r.sizeFrom(r.f.Tensor(name), mode))
+	}
 	for _, a := range stmt.Tensors() {
 		name := a.Name
 		if name == old {
@@ -225,17 +231,14 @@ func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims m
 			g.Types[name] = typ.String()
 		}
 		if d := dims[name]; d != nil {
-			g.Sizes[name] = d
-			for _, n := range d {
-				sizes[a.Name] = append(sizes[a.Name], notation.Known{Size: n, Exact: true, From: name})
-			}
+			g.Sizes[name], sizes[a.Name] = d, d
 		}
 		in, ok := r.input(t)
 		if ok && !written[name] && (a.Name != result || stmt.Accumulate || old != "") {
 			g.Inputs[name] = in
 		}
 	}
-	if n, err := notation.InferSizes(notation.Normalize(stmt), sizes, nil); err == nil {
+	if n, err := notation.InferSizes(notation.Normalize(stmt), nil, sizes, g.SizesFrom); err == nil {
 		dims[result] = n.Dims[result]
 	} else if e := (*diag.Error)(nil); !errors.As(err, &e) || e.Code != diag.SizeUnknown {
 		return g, s.Locate(err)

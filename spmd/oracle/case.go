@@ -127,7 +127,7 @@ func (c *Case) Prepare() (*Prepared, error) {
 	if left.Input && !s.Accumulate {
 		return nil, fmt.Errorf("an input for %s, which = overwrites", left.Name)
 	}
-	if p.Sizes, err = notation.InferSizes(p.Normal, known, nil); err != nil {
+	if p.Sizes, err = notation.InferSizes(p.Normal, known, nil, nil); err != nil {
 		return nil, err
 	}
 	p.Compute, p.Result, err = notation.InferTypes(s, types, left.Type)

@@ -275,7 +275,7 @@ func (s *Statement) given() (*input.Given, error) {
 	g := &input.Given{Statement: s.text, Formats: map[string]string{}, Types: map[string]string{},
 		Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}, Partial: true,
 		Machine: s.how.Machine, Placements: s.how.Placements, Schedule: s.how.Schedule,
-		MemoryOf: p.memoryOf}
+		MemoryOf: p.memoryOf, SizesFrom: p.givesSize}
 	result := stmt.LHS.Name
 	old := false // the right side reads the result's old value
 	for _, x := range reading(stmt) {
@@ -336,6 +336,14 @@ func (p *Program) sizesFrom(tensor string, mode int) string {
 		return t.how.SizesFrom[mode]
 	}
 	return ""
+}
+
+// givesSize returns what gave the size of a tensor's mode, or "" of an index variable.
+func (p *Program) givesSize(tensor string, mode int) string {
+	if p.tensors[tensor] == nil {
+		return ""
+	}
+	return input.SizeFrom(tensor, mode, cmp.Or(p.sizesFrom(tensor, mode), "as declared"))
 }
 
 // reading returns the names of the tensors on the right side, each once.
