@@ -136,7 +136,7 @@ func (r *lineReader) end(from int) (int, error) {
 			if len(open) > 0 {
 				b := open[len(open)-1]
 				if b.close != c {
-					return 0, r.unclosed(b, text[k:k+1])
+					return 0, slip(r.unclosed(b, text[k:k+1]), text[from:], []string{"repeat"})
 				}
 				open = open[:len(open)-1]
 			}
@@ -144,7 +144,7 @@ func (r *lineReader) end(from int) (int, error) {
 		last = k + 1
 	}
 	if len(open) > 0 {
-		return 0, r.unclosed(open[0], "")
+		return 0, slip(r.unclosed(open[0], ""), text[from:], []string{"repeat"})
 	}
 	return last, nil
 }

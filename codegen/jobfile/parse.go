@@ -1,7 +1,9 @@
 package jobfile
 
 import (
+	"errors"
 	"slices"
+	"strings"
 
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
@@ -67,6 +69,7 @@ func (p *parser) item(l line, depth int) (Item, error) {
 	p.lines.past(l.at.End)
 	r := p.f.reader(l.at)
 	r.skip(word)
+	r.words = secondWords[word]
 	if depth > 0 && (word == "param" || word == "machine" || word == "tensor") {
 		r.fail(l.at, Declaration, "got a %s inside a repeat, want declarations outside of it", word)
 		return nil, r.err
@@ -76,6 +79,11 @@ func (p *parser) item(l line, depth int) (Item, error) {
 		return nil, r.err
 	}
 	return item, p.nothingUnder(l, word)
+}
+
+// secondWords are the words of each kind of item that stand behind its name.
+var secondWords = map[string][]string{
+	"tensor": {"type", "place", "from", "to", "index-base", "duplicates"},
 }
 
 // wants is what may follow each kind of item.
@@ -200,6 +208,10 @@ func (p *parser) header(r *reader, t *Repeat) {
 		r.got("the number of passes, as in repeat 10 { ... }")
 	}
 	t.count = p.size(r, r.before("until", "or"))
+	if d := (*diag.Error)(nil); errors.As(r.err, &d) && d.Pos < len(p.f.clean) {
+		word, _, _ := strings.Cut(p.f.clean[d.Pos:], " ")
+		d.Msg += diag.Meant(word, []string{"until", "or"})
+	}
 	t.count.what, t.count.least = "the number of passes", 1
 	if until, _ := r.word(); until == "until" {
 		t.Fail = r.orFail()

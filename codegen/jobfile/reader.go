@@ -19,6 +19,8 @@ type reader struct {
 	at  int
 	end int
 	err error
+	// words are what a word that is not wanted may be a slip for.
+	words []string
 }
 
 func (f *File) reader(at notation.Span) *reader { return &reader{f: f, at: at.Pos, end: at.End} }
@@ -56,6 +58,10 @@ func (r *reader) got(want string) {
 	if k == r.at {
 		_, n := utf8.DecodeRuneInString(r.f.clean[k:])
 		k += n
+	}
+	typed, _, _ := strings.Cut(r.f.clean[r.at:r.end], " ")
+	if !slices.Contains(r.words, typed) {
+		want += diag.Meant(typed, r.words)
 	}
 	r.fail(notation.Span{Pos: r.at, End: k}, Syntax, "got %q, want %s", r.f.text[r.at:k], want)
 }

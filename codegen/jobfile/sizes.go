@@ -28,7 +28,8 @@ func (f *File) CheckSizes(known map[string][]notation.Known) (*Sizes, error) {
 	c := &sizeChecker{f: f, known: known, names: map[string]notation.Known{},
 		dims: map[string][]notation.Known{}}
 	for name, n := range f.Sizes {
-		c.names[name] = notation.Known{Size: n, Exact: true, From: cmp.Or(f.SizesFrom[name], fmt.Sprintf("-d=%s:%d", name, n))}
+		c.names[name] = notation.Known{Size: n, Exact: true,
+			From: cmp.Or(f.SizesFrom[name], fmt.Sprintf("-d=%s:%d", name, n))}
 	}
 	for _, step := range []func(*Tensor) error{c.bind, c.declared} {
 		for _, t := range f.Tensors {

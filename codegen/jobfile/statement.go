@@ -26,7 +26,7 @@ func (p *parser) statement(l line) (Item, error) {
 	}
 	raw, err := notation.ParseIn(f.clean, l.at)
 	if err != nil {
-		return nil, f.placed(err, 0)
+		return nil, slip(f.placed(err, 0), f.clean[l.at.Pos:l.at.End], keywords)
 	}
 	raw.Src = f.text
 	s := &Statement{span: span(l.at), Stmt: raw, file: f, raw: raw}
@@ -59,7 +59,7 @@ func (s *Statement) under(l line) error {
 		}
 		list, err := schedule.Parse([]string{f.clean[at.Pos:at.End]})
 		if err != nil {
-			return under(f.placed(err, at.Pos))
+			return slip(under(f.placed(err, at.Pos)), f.clean[at.Pos:at.End], blockWords)
 		}
 		for _, c := range list {
 			s.Schedule = append(s.Schedule, newCommand(f, at, c))
@@ -107,6 +107,21 @@ func underWord(text string, at notation.Span) string {
 		return "network"
 	}
 	return ""
+}
+
+// slip adds to an error about a line which of the words its first one is a slip for. No statement
+// and no command has a word, a number or a quote behind its first word.
+func slip(err error, text string, words []string) error {
+	end := strings.IndexFunc(text, func(r rune) bool { return r > 0x7f || !wordByte(byte(r)) && r != '-' })
+	var d *diag.Error
+	if end < 0 || !errors.As(err, &d) || strings.Contains(d.Msg, "did you mean") {
+		return err
+	}
+	if after := strings.TrimLeft(text[end:], " \t\r"); after != text[end:] && after != "" &&
+		(wordByte(after[0]) || after[0] == '"') {
+		d.Msg += diag.Meant(text[:end], words)
+	}
+	return err
 }
 
 // under adds what may be wrong with a line that is no scheduling command.

@@ -2,6 +2,8 @@ package gen
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +21,9 @@ type Kind struct {
 
 // parameters is the number of parameters of each kind.
 var parameters = map[string]int{"dense": 0, "uniform": 1, "zipf": 2, "banded": 1}
+
+// Kinds returns the names of all kinds, in alphabetical order.
+func Kinds() []string { return slices.Sorted(maps.Keys(parameters)) }
 
 // Parse parses a kind: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, each with an optional
 // :int. tensor is the tensor's name, for messages. The error is an *Error.

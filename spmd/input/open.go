@@ -73,7 +73,7 @@ func (r *Reader) openInputs() error {
 			if s.typ == tcs.Invalid {
 				s.typ = tcs.Float64
 			}
-			if s.Gen, err = gen.Parse(name, in.Generate); err == nil {
+			if s.Gen, err = ParseKind(name, in.Generate); err == nil {
 				s.Dense = s.Gen.Dense()
 			}
 		case in.Scalar != nil:

@@ -1,8 +1,12 @@
 package input
 
 import (
+	"errors"
+	"slices"
 	"strconv"
+	"strings"
 
+	"distaff/codegen/diag"
 	"distaff/io/convert"
 	"distaff/io/gen"
 	"distaff/io/tcs"
@@ -144,7 +148,7 @@ func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 	case in.Generate != "":
 		s.From = "-g=" + name + ":" + in.Generate
 		var err error
-		s.Gen, err = gen.Parse(name, in.Generate)
+		s.Gen, err = ParseKind(name, in.Generate)
 		return err
 	case in.held != nil:
 		s.held, s.entries = in.held, in.held.Entries
@@ -166,4 +170,15 @@ func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 		return nil
 	}
 	panic("BUG: spmd: rank 0 opened an input that no other rank knows")
+}
+
+// ParseKind parses a kind of generated data for a tensor, as gen.Parse does. An error about the
+// kind's name asks whether a similar name was meant.
+func ParseKind(tensor, kind string) (*gen.Kind, error) {
+	k, err := gen.Parse(tensor, kind)
+	name, _, _ := strings.Cut(kind, ":")
+	if e := (*gen.Error)(nil); errors.As(err, &e) && !slices.Contains(gen.Kinds(), name) {
+		err = &gen.Error{Msg: e.Msg + diag.Meant(name, gen.Kinds())}
+	}
+	return k, err
 }

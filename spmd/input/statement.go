@@ -148,7 +148,8 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 }
 
 // SizeFrom returns the words for what gave the size of a tensor's mode: the mode, and from in
-// parentheses, unless from is such words itself, about another mode with the same name for its size.
+// parentheses. If from is such words itself, about another mode with the same name for its size, it
+// returns from.
 func SizeFrom(tensor string, mode int, from string) string {
 	if strings.HasPrefix(from, "mode ") {
 		return from

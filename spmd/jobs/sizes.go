@@ -14,7 +14,6 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/convert"
 	"distaff/io/coo"
-	"distaff/io/gen"
 	"distaff/io/tcs"
 	"distaff/io/text"
 	"distaff/spmd/fault"
@@ -140,7 +139,7 @@ func Inputs(f *jobfile.File, given map[string]input.Input) error {
 		if !ok || in.Generate == "" {
 			continue
 		}
-		_, err := gen.Parse(t.Name, in.Generate)
+		_, err := input.ParseKind(t.Name, in.Generate)
 		if _, given := r.given[t.Name]; err != nil && !given {
 			msg := strings.TrimPrefix(err.Error(), fmt.Sprintf("-g=%s:", tcs.Printable(t.Name)))
 			return r.f.Errorf(t.FromAt, jobfile.Declaration, "from %s", msg)
