@@ -112,7 +112,9 @@ func underWord(text string, at notation.Span) string {
 // slip adds to an error about a line which of the words its first one is a slip for. No statement
 // and no command has a word, a number or a quote behind its first word.
 func slip(err error, text string, words []string) error {
-	end := strings.IndexFunc(text, func(r rune) bool { return r > 0x7f || !wordByte(byte(r)) && r != '-' })
+	end := strings.IndexFunc(text, func(r rune) bool {
+		return r > 0x7f || !wordByte(byte(r)) && r != '-'
+	})
 	var d *diag.Error
 	if end < 0 || !errors.As(err, &d) || strings.Contains(d.Msg, "did you mean") {
 		return err

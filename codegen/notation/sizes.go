@@ -72,8 +72,9 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 	return g.solve()
 }
 
-// UserSizes returns the sizes that user alone gives to each tensor's modes, -1 where it gives none; see
-// InferSizes for user and from. A size is given by the tensor, or by a variable that a mode must agree with.
+// UserSizes returns the sizes that user alone gives to each tensor's modes, -1 where it gives none;
+// see InferSizes for user and from. A size is given by the tensor, or by a variable that a mode must
+// agree with.
 // It errs as InferSizes does.
 func UserSizes(n *Normal, user map[string][]int64,
 	from func(name string, mode int) string) (map[string][]int64, error) {
