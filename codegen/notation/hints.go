@@ -110,6 +110,8 @@ func (p *parser) callHint(name string, at token) string {
 		return "; an index is a variable: one coordinate of k is taken by a tensor that is 1 there alone, as in " + name + "(i,k)*e(k)"
 	case at.kind == '+' || at.kind == '-' || at.kind == '*' || at.kind == '/':
 		return "; an index is a variable alone: another coordinate of it is taken by a matrix that is 1 where both meet, as in S(i,j)*" + name + "(j)"
+	case keywords[name] != "" && p.hint(at.at) == "":
+		return "; " + keywords[name]
 	case at.kind == '(' && p.hint(at.at) == "":
 		return "; " + name + "(...) is a tensor's access, and sum(i, ...) the only function"
 	}

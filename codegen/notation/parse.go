@@ -2,6 +2,7 @@ package notation
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,8 +97,20 @@ func (p *parser) gotMore(t token, want string) {
 	hint := p.hint(t.at)
 	if hint == "" && !p.alone {
 		hint = productHint(t)
+		if word := p.textBefore(t); hint != "" && keywords[word] != "" {
+			hint = "; " + keywords[word]
+		}
 	}
 	p.gotHint(t, want, hint)
+}
+
+// textBefore returns the text of the token before t, or "" if t is the first.
+func (p *parser) textBefore(t token) string {
+	k := slices.IndexFunc(p.toks, func(u token) bool { return u.at == t.at })
+	if k < 1 {
+		return ""
+	}
+	return p.text(p.toks[k-1])
 }
 
 func (p *parser) fail(code diag.Code, at Span, format string, args ...any) {

@@ -129,6 +129,8 @@ func TestParseErrors(t *testing.T) {
 			"there are no conditions: give a tensor of zeros and ones, and multiply by it, as in m(i)*x(i)",
 			5},
 		{"y(i) = 1 if x(i)", "there are no conditions", 9},
+		{"y(i) = if x(i)", "there are no conditions", 10},
+		{"y(i) = if(x(i))", "there are no conditions", 11},
 		{"y(i) = x(i) ? 1 : 2", "there are no conditions", 12},
 		{"while x",
 			"a statement has no loops of its own: variables run over their ranges, and repeat, of a job file, runs statements again (docs/jobs.md)", 6},
