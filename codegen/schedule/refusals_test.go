@@ -16,8 +16,33 @@ func (p problem) with(formats string) problem {
 	return p
 }
 
-// TestRefusals has each precondition of each command: what the refusal says, and
-// the part of the command that it points at.
+// refusal is commands that are refused: what is said, and the part of the commands that it points
+// at.
+type refusal struct {
+	problem
+	commands, want, at string
+}
+
+// checkRefusals holds the refusals to what is said and pointed at.
+func checkRefusals(t *testing.T, list []refusal) {
+	t.Helper()
+	for _, c := range list {
+		_, _, err := c.apply(t, c.commands)
+		var d *diag.Error
+		if !errors.As(err, &d) || !strings.Contains(d.Msg, c.want) ||
+			d.Code != schedule.Refused && d.Code != schedule.BadCommand {
+			t.Errorf("%s\n-s=%s: got %v\nwant %q", c.stmt, c.commands, err, c.want)
+			continue
+		}
+		if d.ExitCode() != 2 || d.Src != c.commands || d.Pos > d.End || d.Src[d.Pos:d.End] != c.at {
+			t.Errorf("-s=%s: exit %d, points at %q of %q, want %q", c.commands, d.ExitCode(),
+				d.Src[d.Pos:d.End], d.Src, c.at)
+		}
+	}
+}
+
+// TestRefusals has each precondition of each command but those of TestRefusalsOnGPUs and
+// TestPrecomputeRefusals.
 func TestRefusals(t *testing.T) {
 	complexes := outer
 	complexes.compute = ir.Complex128
@@ -35,8 +60,6 @@ func TestRefusals(t *testing.T) {
 		stmt: "forall(i, forall(k, where(forall(j, C(i,j) += W(j)), forall(j, W(j) += A(i,j) * B(k,j)))))", formats: "C:dd A:dd B:dd"}
 	blocks := problem{stmt: "forall(i, forall(j, forall(k, y(i) += T(i,j,k) * x(k))))",
 		formats: "y:d T:sds x:d", parts: []string{"i", "j"}}
-	quotient := problem{stmt: "forall(i, forall(j, y(i) += a(i) / B(i,j)))", formats: "y:d a:d B:dd"}
-	difference := problem{stmt: "forall(i, forall(j, y(i) += c(i) - B(i,j)))", formats: "y:d c:d B:dd"}
 	both := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j))))",
 		formats: "C:ss A:dd B:dd"}
 	gemm := problem{stmt: "forall(i, forall(j, forall(k, C(i,j) += A(i,k) * B(k,j))))",
@@ -55,103 +78,7 @@ func TestRefusals(t *testing.T) {
 	for _, p := range []*problem{&spmvGPU, &spmmGPU, &addGPU, &rowSumGPU, &complexGPU, &spaceGPU} {
 		p.gpu = true
 	}
-	complexGPU.compute = ir.Complex64
-	columnsGPU := problem{stmt: "forall(i, forall(j, y(j) += A(i,j)))", formats: "y:d A:ds", gpu: true}
-	totalGPU := problem{stmt: "forall(i, forall(j, s += A(i,j)))", formats: "s: A:ds", gpu: true}
-	tiled := func(command string) string {
-		return "fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,64)," + command
-	}
-	for _, c := range []struct {
-		problem
-		commands, want, at string
-	}{
-		// A GPU.
-		{spmvGPU, "parallelize(i,CPUThread,NoRaces)",
-			"CPUThread is a unit of a CPU, and --target=cuda compiles for a GPU", "CPUThread"},
-		{spmvGPU, "parallelize(i,CPUVector,NoRaces)", "CPUVector is a unit of a CPU", "CPUVector"},
-		{spmvGPU, "parallelize(i,GPUBlock,NoRaces,4)", "GPUBlock takes no chunk", "4"},
-		{spmvGPU, "parallelize(i,CPUThread,NoRaces,Work)", "chunks of work are for the threads of a CPU",
-			"Work"},
-		{spmmGPU, "vectorize(k)",
-			"vectorize: the loop would run in the lanes of a CPU, and --target=cuda compiles for a GPU",
-			"vectorize(k)"},
-		{spmmGPU, "jam(k,8)", "jam: rows are summed in the registers of a CPU", "jam(k,8)"},
-		{spmmGPU, "tile(k,8)", "tile: rows are summed in the registers of a CPU", "tile(k,8)"},
-		{spmmGPU, "prefetch(B,j,8)", "prefetch: rows are fetched into the caches of a CPU",
-			"prefetch(B,j,8)"},
-		{spmvGPU, "longrows(i,A,100)", "longrows: long rows are cut for the threads of a CPU",
-			"longrows(i,A,100)"},
-		{addGPU, "assemble(C,Append)", "the blocks of a GPU do not append in order; with Insert",
-			"Append"},
-		{spmvGPU, "split(i,i0,i1,4)",
-			"nothing runs the loop over i0, around y(i) += A(i,j) * x(j), on GPUBlock", "split(i,i0,i1,4)"},
-		{spmmGPU, "reorder(i,k,j),parallelize(k,GPUBlock,NoRaces)",
-			"k on GPUBlock: the loop over i is around it, and each of its iterations would launch a grid",
-			"parallelize(k,GPUBlock,NoRaces)"},
-		{spmvGPU, "parallelize(i,GPUThread,NoRaces)", "i on GPUThread: GPUThread is a part of a block",
-			"parallelize(i,GPUThread,NoRaces)"},
-		{spmvGPU, "parallelize(i,GPUWarp,NoRaces)", "i on GPUWarp: GPUWarp is a part of a block",
-			"parallelize(i,GPUWarp,NoRaces)"},
-		{spmmGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(k,GPUBlock,NoRaces)",
-			"k on GPUBlock: the loop over i around it runs on GPUBlock already",
-			"parallelize(k,GPUBlock,NoRaces)"},
-		{spmmGPU,
-			"parallelize(k,GPUThread,NoRaces),parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)",
-			"k on GPUThread: the loop over j around it runs on GPUThread, and a thread runs alone",
-			"parallelize(k,GPUThread,NoRaces)"},
-		{spmvGPU, "split(j,j0,j1,4),reorder(j0,i,j1),parallelize(j0,GPUBlock,NoRaces)",
-			"iterations of j0 add to the same places of y(i)", "NoRaces"},
-		{spmvGPU, "split(j,j0,j1,4),reorder(j0,i,j1),parallelize(j0,GPUBlock,Temporary)",
-			"iterations of j0 add to many places of y(i), and a GPU's threads have no copies of it; Atomics works", "Temporary"},
-		{spmmGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,ParallelReduction)",
-			"iterations of j add to many places of C(i,k)", "ParallelReduction"},
-		{problem{stmt: "forall(j, s += x(j))", formats: "s: x:d", gpu: true},
-			"parallelize(j,GPUBlock,ParallelReduction)",
-			"iterations of j add to s, and blocks have no sum in common", "ParallelReduction"},
-		{problem{stmt: "where(s = t * t, forall(j, t += x(j)))", formats: "s: x:d", gpu: true},
-			"parallelize(j,GPUBlock,ParallelReduction)",
-			"iterations of j add to the scalar t, and blocks have none in common", "GPUBlock"},
-		{rowSumGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,NoRaces)",
-			"iterations of j add to the scalar t", "NoRaces"},
-		{complexGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)",
-			"complex numbers are not added atomically", "Atomics"},
-		{complexGPU,
-			"split(j,j0,j1,4),reorder(j0,i,j1,k),parallelize(j0,GPUBlock,IgnoreRaces),parallelize(k,GPUThread,Atomics)",
-			"j0 on GPUBlock: its iterations add to the same places of C(i,k), and complex numbers are not added atomically", "parallelize(j0,GPUBlock,IgnoreRaces)"},
-		{spaceGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)",
-			"the loop over j fills the workspace W(j), which its iterations share", "Atomics"},
-		{addGPU, "split(i,i0,i1,4),parallelize(i0,GPUBlock,Atomics)",
-			"C(i,j) (its format is ds) is counted and written row by row: NoRaces holds for loops over its outermost variable, i", "Atomics"},
-		{addGPU, "split(j,j0,j1,4),parallelize(i,GPUBlock,NoRaces),parallelize(j0,GPUThread,NoRaces)",
-			"C(i,j) (its format is ds) is counted and written in parts of its outermost variable i only",
-			"j0"},
-
-		// The rows of a tile on a GPU's threads.
-		{spmvGPU, tiled("parallelize(tile,GPUThread,Temporary,Rows)"),
-			"rows are shared out with Atomics; got Temporary", "Temporary"},
-		{spmvGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows,0)"), "got 0, want a number of rows",
-			"0"},
-		{spmvGPU, tiled("parallelize(tile,GPUThread,Atomics)"),
-			"the loop over tile is one over rows and one inside", "tile"},
-		{spmv, tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
-			"GPUThread is a unit of a GPU, and this leaf is for a CPU", "GPUThread"},
-		{spmvGPU, "parallelize(j,GPUThread,Atomics,Rows)",
-			"the loop over j is not the innermost one over positions of rows and what is in them, fused",
-			"parallelize(j,GPUThread,Atomics,Rows)"},
-		{spmvGPU, tiled("parallelize(block,GPUThread,Atomics,Rows)"),
-			"the loop over block is not the innermost one over positions",
-			"parallelize(block,GPUThread,Atomics,Rows)"},
-		{spmvGPU.with("y:d A:uq x:d"), tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
-			"where its last level is compressed", "parallelize(tile,GPUThread,Atomics,Rows)"},
-		{spmvGPU.with("y:d A:ds x:s"), tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
-			"x(j), beside A(i,j), is not found by position", "parallelize(tile,GPUThread,Atomics,Rows)"},
-		{spmmGPU,
-			"reorder(i,j,k),fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,64),parallelize(tile,GPUThread,Atomics,Rows)", "the loop over tile has more inside it than one sum", "parallelize(tile,GPUThread,Atomics,Rows)"},
-		{columnsGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
-			"the loop over tile has a place of y(j) for each position: it sums no rows",
-			"parallelize(tile,GPUThread,Atomics,Rows)"},
-		{totalGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
-			"s is one value for all rows of A(i,j)", "parallelize(tile,GPUThread,Atomics,Rows)"},
+	checkRefusals(t, []refusal{
 		// The language.
 		{spmv, "skew(i,4)", "got skew, want a scheduling command: assemble bound communicate coord",
 			"skew(i,4)"},
@@ -577,114 +504,7 @@ func TestRefusals(t *testing.T) {
 		{lanes, "parallelize(i,CPUVector,NoRaces)",
 			"fills the workspace W(j) in each iteration, which lanes would share", "CPUVector"},
 		{both, "reorder(j,i,k)", "the loop over j would come too early", "reorder(j,i,k)"},
-
-		// precompute.
-		{spmv, "pos(j,p,A),split(p,p0,p1,4),precompute(A(i,j)*x(j),p1,pw,W),bound(p1,b,4,MaxExact)",
-			"pw stands for p1 in the producer of a workspace; what replaces p1 comes before the precompute",
-			"p1"},
-		{spmv, "pos(j,p,A),split(p,p0,p1,20000),precompute(A(i,j)*x(j),p1,pw,W),split(pw,a,b,4)",
-			"the tiles of positions over which W(j) is filled have no constant length of at most 16384",
-			"split(pw,a,b,4)"},
-		{spmv,
-			"pos(j,p,A),split(p,p0,p1,4),precompute(A(i,j)*x(j),p1,pw,W),split(p1,a,b,2),workspace(W,Hash)",
-			"W is filled and read by loops that are cut in different ways", "workspace(W,Hash)"},
-		{problem{stmt: "forall(i, forall(j, y(i) += A(i,j) * B(i,j)))", formats: "y:d A:ds B:ds"},
-			"pos(j,p,A),split(p,p0,p1,4),precompute(A(i,j)*B(i,j),p1,pw,W),workspace(W,Positions)",
-			"A(i,j) * B(i,j) has no value at positions of A(i,j) where B(i,j) has none",
-			"workspace(W,Positions)"},
-		{spmv,
-			"fuse(i,j,f),pos(f,p,A),split(p,p0,p1,4),precompute(A(i,j)*x(j),p1,pw,W),divide(p1,p2,p3,2),bound(pw,pb,5001,MaxConstraint)",
-			"the loop over pb, which fills W(i,j), has bounds of its own",
-			"bound(pw,pb,5001,MaxConstraint)"},
-		{spmv, "precompute(A(i,j)*x(j),j,jw,W),workspace(W,Positions)",
-			"the loop over jw, which fills W(jw), runs over coordinates", "workspace(W,Positions)"},
-		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),split(iw,a,b,4)",
-			"iw stands for i1 in the producer of a workspace; what replaces i1 comes before the precompute",
-			"iw"},
-		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),split(i1,a,b,4)",
-			"iw stands for i1 in the producer of a workspace", "i1"},
-		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),precompute(A(i,j)*x(j),iw,iv,V)",
-			"iw stands for i1 in the producer", "iw"},
-		{spmv, "precompute(A(j,i)*x(j),i,i)", "A(j,i)*x(j) is not a part of the statement",
-			"A(j,i)*x(j)"},
-		{spmv, "precompute(A(i,j)*,i,i)", "got A(i,j)*, want an expression of the statement", "A(i,j)*"},
-		{spmv, "precompute(sum(j, A(i,j)*x(j)),i,i)", "an expression with sum() cannot be precomputed",
-			"sum(j, A(i,j)*x(j))"},
-		{spmv, "precompute(A(i,j)*x(j),k,k)", "got k, want a variable that the statement loops over",
-			"k"},
-		{spmv, "precompute(x(j),i,i)", "i is not in x(j)", "i"},
-		{spmv, "precompute(A(i,j)*x(j),{i,i},{a,b})", "i stands twice", "{i,i}"},
-		{spmv, "precompute(A(i,j)*x(j),{i},{a,b})", "got 2 variables, want as many as in {i}", "{a,b}"},
-		{spmv, "precompute(A(i,j)*x(j),i,y)", "got y, want i, or a name that is not in use", "y"},
-		{spmv, "precompute(A(i,j)*x(j),i,i,x)", "the name x is in use", "x"},
-		{spmv, "precompute(A(i,j)*x(j),i,i,1)", "got 1, want a name for the workspace", "1"},
-		{spmv, "split(j,j0,j1,8),reorder(i,j1,j0),precompute(x(j),j0,j0,W)",
-			"j0 does not determine j; a workspace is over variables of the statement", "j0"},
-		{spmv, "split(j,j0,j1,8),precompute(x(j),j0,j0,W)",
-			"j0 numbers tiles, and the loop over j1 inside it does not sum x(j) alone", "j0"},
-		{spmv, "split(i,i0,i1,8),precompute(A(i,j)*x(j),i0,i0,W)",
-			"i0 numbers tiles, and the loop over i1 inside it does not sum A(i,j)*x(j) alone", "i0"},
-		{difference.with("y:d c:d B:dd"), "split(j,j0,j1,8),precompute(B(i,j),j0,j0,W)",
-			"j0 numbers tiles, and the loop over j1 inside it does not sum B(i,j) alone", "j0"},
-		{dot, "split(i,i0,i1,5),precompute(B(i)*C(i),i0,a,W)",
-			"got a, want i0, or a name that is not in use", "a"},
-		{spmm, "precompute(A(i,j),i,i)",
-			"the loop over i is around the loop over j, in which the workspace over i would have one entry",
-			"i"},
-		// A sum that its factors' or terms' operations do not distribute over.
-		{quotient, "precompute(B(i,j),i,i,W)",
-			"the workspace would sum B(i,j) over j, and a(i) / B(i,j) does not distribute over that sum",
-			"B(i,j)"},
-		{difference, "precompute(B(i,j),i,iw,W)", "and c(i) - B(i,j) does not distribute over that sum",
-			"B(i,j)"},
-		// A division of integers that the statement does not make everywhere.
-		{integers("forall(j, A += B(j) / C(j) * D(j))"), "precompute(B(j)/C(j),j,j,W)",
-			"B(j)/C(j) divides integers, and B(j) / C(j) * D(j) divides them where D(j) is present alone: a divisor of 0 elsewhere is no error", "B(j)/C(j)"},
-		{integers("forall(j, A += (E(j) - 7 / C(j)) * (-D(j)))"), "precompute(7/C(j),{},{},W)",
-			"where -D(j) is present alone", "7/C(j)"},
-		{integers("forall(j, A += D(j) / (B(j) / C(j)))"), "precompute(B(j)/C(j),j,w,W)",
-			"where D(j) is present alone", "B(j)/C(j)"},
-		{integers("forall(j, A += (B(j) / C(j)) * (D(j) + C(j)))"), "precompute(B(j)/C(j),j,j,W)",
-			"where D(j) + C(j) is present alone", "B(j)/C(j)"},
-		{integers("forall(j, A += B(j) / (C(j) / 2) * D(j))"), "precompute(B(j)/(C(j)/2),j,j,W)",
-			"where D(j) is present alone", "B(j)/(C(j)/2)"},
-		{integers("forall(j, A += B(j) / 0 * D(j))"), "precompute(B(j)/0,j,j,W)",
-			"where D(j) is present alone", "B(j)/0"},
-		{integers("forall(j, A += B(j) / C(j) * D(j))"),
-			"precompute(D(j),j,j,V),precompute(B(j)/C(j),j,j,W)", "where V(j) is present alone",
-			"B(j)/C(j)"},
-		{integers("forall(j, forall(none, A += B(j) / C(j) * E(none)))"), "precompute(B(j)/C(j),j,j,W)",
-			"no coordinates of none, of size 0, need it", "B(j)/C(j)"},
-		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l,k)", "the loops are not directly nested",
-			"reorder(j,l,k)"},
-		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),precompute(C(k,j),k,k)",
-			"the loop over k is around the loop over j", "k"},
-		{spgemm, "precompute(B(i,k)*C(k,j),i,i,w)",
-			"the loop over i is around the loop over j, in which the workspace over i would have one entry",
-			"i"},
-		{spgemm, "precompute(B(i,k)*C(k,j),{j,i},{j,i},w)",
-			"w(j,i) is read in the order of its variables, and the loops reach i before j: name them in the order of the loops", "precompute(B(i,k)*C(k,j),{j,i},{j,i},w)"},
-		{spgemm, "precompute(B(i,k)*C(k,j),j,j,B)", "the name B is in use", "B"},
-		{spgemm, "precompute(B(i,k)*C(k,j),j,j,v),precompute(v(j),j,j,v)", "the name v is in use", "v"},
-		{sddmmOwn, "parallelize(k,CPUThread,ParallelReduction)", "is appended to in order", "CPUThread"},
-		{parts, "precompute(z(i),i,i)",
-			"the loop over i holds other statements too, so that the workspace over i would have one entry",
-			"i"},
-		{problem{stmt: "forall(i, seq(y(i) = a(i) * b(i), y(i) += a(i) * b(i)))", formats: "y:d a:d b:d"},
-			"precompute(a(i)*b(i),{},{})", "is a part of 2 statements", "a(i)*b(i)"},
-	} {
-		_, _, err := c.apply(t, c.commands)
-		var d *diag.Error
-		if !errors.As(err, &d) || !strings.Contains(d.Msg, c.want) ||
-			d.Code != schedule.Refused && d.Code != schedule.BadCommand {
-			t.Errorf("%s\n-s=%s: got %v\nwant %q", c.stmt, c.commands, err, c.want)
-			continue
-		}
-		if d.ExitCode() != 2 || d.Src != c.commands || d.Pos > d.End || d.Src[d.Pos:d.End] != c.at {
-			t.Errorf("-s=%s: exit %d, points at %q of %q, want %q", c.commands, d.ExitCode(),
-				d.Src[d.Pos:d.End], d.Src, c.at)
-		}
-	}
+	})
 }
 
 // TestBlank: a blank schedule has no commands, and one that ends early is none.

@@ -1,13 +1,10 @@
 package coo
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,9 +38,13 @@ func (s *memStream) Dims() ([]int64, bool) {
 	}
 	return top, false
 }
+
 func (s *memStream) Type() tcs.Type { return s.typ }
-func (s *memStream) Rewind() error  { s.at = 0; s.reads++; return nil }
-func (s *memStream) Close() error   { return nil }
+
+func (s *memStream) Rewind() error { s.at = 0; s.reads++; return nil }
+
+func (s *memStream) Close() error { return nil }
+
 func (s *memStream) Next(b *Batch) error {
 	if s.at == len(s.coords) {
 		return io.EOF
@@ -228,74 +229,6 @@ func TestAssembleRandom(t *testing.T) {
 	}
 }
 
-func TestSpill(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	tmp := t.TempDir()
-	for _, dims := range [][]int64{{50, 40, 30}, {1 << 40, 1 << 30, 1 << 35},
-		{1 << 60, 1 << 60, 1 << 60}} {
-		for _, exact := range []bool{true, false} {
-			for _, typ := range []tcs.Type{tcs.Float64, tcs.Complex128} {
-				in := random(r, dims, 40000, typ)
-				in.exact = exact
-				in.batch = 4096
-				for k := range 1000 { // distant repeats, and repeats across runs
-					in.coords[30000+k] = in.coords[k]
-				}
-				limit := tcs.NewLimit(4 << 20)
-				a, err := Assemble(in, Spec{Kinds: "sss", Modes: []int{1, 2, 0}},
-					Config{Limit: limit, Tmp: tmp, Threads: 2})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := a.Check(); err != nil {
-					t.Fatal(err)
-				}
-				if !maps.Equal(meaning(a), in.sums()) {
-					t.Fatalf("%v: wrong tensor", dims)
-				}
-				a.Close()
-				if limit.Used() != 0 || limit.Peak() > 4<<20 {
-					t.Errorf("limit: %d used after all is closed, peak %d", limit.Used(), limit.Peak())
-				}
-			}
-		}
-	}
-	if left, _ := os.ReadDir(tmp); len(left) > 0 {
-		t.Fatalf("left behind: %v", left)
-	}
-}
-
-// TestLowLimit assembles entries that exceed their memory limit several times into a file, for
-// several low limits.
-func TestLowLimit(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	in := random(r, []int64{1 << 40, 1 << 20, 1 << 35}, 60000, tcs.Float64) // 1.4 MB of records
-	in.batch = 4096
-	for _, max := range []int64{256 << 10, 512 << 10, 1 << 20, 2 << 20} {
-		path := filepath.Join(t.TempDir(), "t.tcs")
-		limit := tcs.NewLimit(max)
-		if err := in.Rewind(); err != nil {
-			t.Fatal(err)
-		}
-		if err := AssembleFile(path, in, Spec{Kinds: "sss", Modes: []int{2, 0, 1}},
-			Config{Limit: limit, Tmp: t.TempDir(), Threads: 2}); err != nil {
-			t.Errorf("%d bytes: %v", max, err)
-			continue
-		}
-		if limit.Used() != 0 || limit.Peak() > max {
-			t.Errorf("%d bytes: %d used after all is closed, peak %d", max, limit.Used(), limit.Peak())
-		}
-		a, err := tcs.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !maps.Equal(meaning(a), in.sums()) {
-			t.Errorf("%d bytes: wrong tensor", max)
-		}
-		a.Close()
-	}
-}
-
 // TestWideKeys sorts by keys of eight words.
 func TestWideKeys(t *testing.T) {
 	const n = 1 << 60
@@ -425,106 +358,6 @@ func TestKeepAll(t *testing.T) {
 	}
 }
 
-func TestView(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	for round := range 1200 {
-		n := 1 + r.IntN(4)
-		dims := randomDims(r, n)
-		in := random(r, dims, r.IntN(40), tcs.Int64)
-		kinds, modes := randomFormat(r, n)
-		a, err := Assemble(in, Spec{Kinds: kinds, Modes: modes}, Config{})
-		if err != nil {
-			continue
-		}
-		box := make([][2]int64, n)
-		for m, d := range dims {
-			lo := r.Int64N(d + 1)
-			box[m] = [2]int64{lo, lo + r.Int64N(d-lo+1)}
-			if r.IntN(2) == 0 {
-				box[m] = [2]int64{0, d}
-			}
-		}
-		v, err := a.View(tcs.Block{Box: box})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[string]complex128{}
-		for i, c := range in.coords {
-			inside := true
-			for m, x := range c {
-				inside = inside && x >= box[m][0] && x < box[m][1]
-			}
-			if inside {
-				want[fmt.Sprint(c)] += in.vals[i].Complex()
-			}
-		}
-		name := fmt.Sprintf("round %d: %s of %v, box %v", round, tcs.FormatString(kinds, modes), dims,
-			box)
-		if got := meaning(v); !maps.Equal(got, want) {
-			t.Fatalf("%s: got %v\nwant %v", name, got, want)
-		}
-		if err := v.Check(); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		// Assemble the block alone, with its dense levels cut to the box.
-		own, err := Assemble(FromTensor(v, KeepAll), Spec{Kinds: kinds, Modes: modes, Box: box}, Config{})
-		if err == nil {
-			if err := own.Check(); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if got := meaning(own); !maps.Equal(got, want) {
-				t.Fatalf("%s: the block on its own: got %v\nwant %v", name, got, want)
-			}
-			var file bytes.Buffer
-			if err := own.WriteTo(&file, tcs.WriteOptions{}); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			own.Close()
-		} else if !hasClash(kinds) {
-			t.Fatalf("%s: %v", name, err)
-		}
-		// The parts of a view by positions have every entry once.
-		level := r.IntN(n)
-		var all []string
-		parts := int64(1 + r.IntN(4))
-		total := a.Positions(level)
-		for p := range parts {
-			w,
-				err := a.View(tcs.Block{Cut: true, Level: level, Lo: total * p / parts,
-				Hi: total * (p + 1) / parts})
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if err := w.Check(); err != nil {
-				t.Fatalf("%s: level %d part %d of %d: %v", name, level, p, parts, err)
-			}
-			w.Entries(func(c []int64,
-				i int64) bool {
-				all = append(all, fmt.Sprint(c, w.Value(i)))
-				return true
-			})
-			if err := w.OwnEdges(nil); err != nil {
-				t.Fatal(err)
-			}
-			w.Close()
-		}
-		var each []string
-		a.Entries(func(c []int64,
-			i int64) bool {
-			each = append(each, fmt.Sprint(c, a.Value(i)))
-			return true
-		})
-		if !slices.Equal(all, each) {
-			t.Fatalf("%s: level %d in %d parts: got %v\nwant %v", name, level, parts, all, each)
-		}
-		a.Close()
-		if !maps.Equal(meaning(v), want) {
-			t.Fatalf("%s: the view went with its tensor", name)
-		}
-		v.Close()
-	}
-}
-
 func TestSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, limit := range []int64{0, 3 << 20} {
@@ -566,64 +399,5 @@ func TestSort(t *testing.T) {
 			}
 		}
 		o.Close()
-	}
-}
-
-// TestMinusZero checks that every format keeps -0, and that a sum with -0 follows IEEE 754.
-func TestMinusZero(t *testing.T) {
-	minus := math.Copysign(0, -1)
-	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Complex128, tcs.Complex64} {
-		for _, kinds := range []string{"dd", "ds", "sd", "ss", "uq", "uc"} {
-			in := &memStream{dims: []int64{3, 3}, exact: true, typ: typ, batch: 2}
-			for _, e := range []struct {
-				c []int64
-				v float64
-			}{{[]int64{2, 1}, minus}, {[]int64{0, 0}, 2}, {[]int64{1, 1}, minus}, {[]int64{0, 0}, minus},
-				{[]int64{2, 1}, minus}} {
-				in.coords = append(in.coords, e.c)
-				in.vals = append(in.vals, tcs.Value{Type: typ, C: complex(e.v, 0)})
-			}
-			a, err := Assemble(in, Spec{Kinds: kinds}, Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			a.Entries(func(c []int64, i int64) bool {
-				v := real(a.Value(i).Complex())
-				want := fmt.Sprint(c) == "[1 1]" || fmt.Sprint(c) == "[2 1]" ||
-					kinds == "uc" && fmt.Sprint(c) == "[0 0]" && v == 0
-				if math.Signbit(v) != want {
-					t.Errorf("%v as %s: got %v at %v", typ, kinds, v, c)
-				}
-				return true
-			})
-			a.Close()
-		}
-	}
-}
-
-// TestMinusZeroInRoom checks that a zero with a minus sign in a dense level below a stored
-// coordinate is left out like other zeros. If all levels are dense, it stays.
-func TestMinusZeroInRoom(t *testing.T) {
-	minus := math.Copysign(0, -1)
-	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Complex128, tcs.Complex64} {
-		for kinds, want := range map[string]int{"dd": 2, "sd": 1, "ds": 2, "ss": 2} {
-			in := &memStream{dims: []int64{3, 3}, exact: true, typ: typ, batch: 2,
-				coords: [][]int64{{0, 1}, {1, 2}},
-				vals:   []tcs.Value{{Type: typ, C: complex(minus, 0)}, {Type: typ, C: 2}}}
-			a, err := Assemble(in, Spec{Kinds: kinds}, Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := FromTensor(a, DropFill)
-			n := 0
-			var b Batch
-			for s.Next(&b) == nil {
-				n += b.N
-			}
-			if n != want {
-				t.Errorf("%v as %s: got %d entries, want %d", typ, kinds, n, want)
-			}
-			a.Close()
-		}
 	}
 }

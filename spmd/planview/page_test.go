@@ -12,17 +12,15 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/jobfile"
-	"distaff/io/picture"
 	"distaff/spmd"
 	"distaff/spmd/forecast"
-	"distaff/spmd/jobs"
 )
 
 // planOf plans a statement, with the steps of all ranks.
 func planOf(t *testing.T, statement string, sizes map[string][]int64,
 	o spmd.Options) *forecast.Planned {
 	t.Helper()
+
 	p, err := (&spmd.Job{Statement: statement, Sizes: sizes, Options: o}).Plan(context.Background(),
 		-1)
 	if err != nil {
@@ -220,94 +218,6 @@ func TestTravel(t *testing.T) {
 	}
 }
 
-// box is a rectangle of a drawing.
-type box struct{ x0, y0, x1, y1 float64 }
-
-// disjoint checks that rectangles lie in a frame and do not overlap by more than is lost in
-// rounding.
-func disjoint(t *testing.T, what string, frame box, list []box) {
-	t.Helper()
-	const lost = .03
-	for k, b := range list {
-		if b.x0 < frame.x0-lost || b.y0 < frame.y0-lost || b.x1 > frame.x1+lost || b.y1 > frame.y1+lost ||
-			b.x1 <= b.x0 || b.y1 <= b.y0 {
-			t.Errorf("%s: rectangle %d %v is empty, or passes the frame %v", what, k, b, frame)
-		}
-		for _, c := range list[:k] {
-			if min(b.x1, c.x1)-max(b.x0, c.x0) > lost && min(b.y1, c.y1)-max(b.y0, c.y0) > lost {
-				t.Errorf("%s: rectangles %v and %v overlap", what, b, c)
-			}
-		}
-	}
-}
-
-// TestGeometry: blocks lie inside their tensor's frame, cells of ranks on the stage, and none over
-// another; arrows begin and end on the stage.
-func TestGeometry(t *testing.T) {
-	for name, p := range plans(t) {
-		t.Run(name, func(t *testing.T) {
-			root := pageOf(t, p)
-			for _, svg := range root.find("blocks") {
-				frame, list := svg.size(t), svg.boxes(t)
-				area, title := 0.0, svg.find("<title")[0].text
-				for _, x := range list {
-					area += (x.x1 - x.x0) * (x.y1 - x.y0)
-				}
-				disjoint(t, title, frame, list)
-				if all := frame.x1 * frame.y1; name != "a diagonal" && math.Abs(area-all) > .01*all {
-					t.Errorf("%s: blocks fill %v of %v", title, area, all)
-				}
-			}
-			checkStages(t, root)
-		})
-	}
-}
-
-// checkArrow checks that an arrow's ends lie on the stage, outside of all cells but near one.
-func checkArrow(t *testing.T, path string, frame box, cells []box) {
-	t.Helper()
-	var x0, y0, cx, cy, x1, y1 float64
-	if _, err := fmt.Sscanf(path, "M%g,%gQ%g,%g,%g,%g", &x0, &y0, &cx, &cy, &x1, &y1); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	for _, p := range []picture.Point{{X: x0, Y: y0}, {X: x1, Y: y1}} {
-		if p.X < frame.x0 || p.X > frame.x1 || p.Y < frame.y0 || p.Y > frame.y1 {
-			t.Errorf("%s leaves the stage %v", path, frame)
-		}
-		if !slices.ContainsFunc(cells,
-			func(b box) bool { return p.X > b.x0-5 && p.X < b.x1+5 && p.Y > b.y0-5 && p.Y < b.y1+5 }) {
-			t.Errorf("%s begins or ends at no rank", path)
-		}
-	}
-}
-
-// TestMoments: each moment has its lines, and a drawing where something travels.
-func TestMoments(t *testing.T) {
-	p := plans(t)["sums"]
-	root, x := pageOf(t, p), newFlow(p, share(1).arrows)
-	moments := root.find("moment")
-	if len(moments) != len(x.moments) || len(moments) < 2 {
-		t.Fatalf("%d moments, want %d", len(moments), len(x.moments))
-	}
-	for k, m := range x.moments {
-		list, _ := moments[k].arrows()
-		if name := moments[k].find("<h4")[0].text; name != m.name || len(list) != len(m.moves) ||
-			len(moments[k].find("stage")) != min(len(m.moves), 1) ||
-			len(moments[k].find("<li")) != len(m.lines) {
-			t.Errorf("moment %d, %q, has %d arrows, want %q with %d", k, name, len(list), m.name,
-				len(m.moves))
-		}
-	}
-	text := root.find("flow")[0].all()
-	for _, want := range []string{"step 0", "4 ranks of 4 run; nothing travels",
-		"sums: partial results are added",
-		"C[0:60,0:50], 23.44 KiB, of rank 1 is added to that of rank 0"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the flow does not say %q:\n%s", want, text)
-		}
-	}
-}
-
 // TestEscaped: names and files that hold what HTML reads as its own stay text.
 func TestEscaped(t *testing.T) {
 	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{Ranks: 2})
@@ -430,31 +340,6 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestFileSize: the statements of a job file share the room of a page.
-func TestFileSize(t *testing.T) {
-	p,
-		err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {100000, 1000}},
-		Options: spmd.Options{Ranks: 1000, Splits: []string{"i:1000", "j:4"}, Map: "i"}}).Plan(
-		context.Background(), DrawnRanks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := &jobs.Planned{Comm: p.Comm}
-	for range 30 {
-		file.Items = append(file.Items, jobs.PlannedItem{Runs: 1, Comm: p.Comm, Plan: p})
-	}
-	text, err := FilePage("a.dst", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(text) > 8<<20 {
-		t.Errorf("the page has %d bytes", len(text))
-	}
-	if n := len(parse(t, text).find("flow")); n != 30 {
-		t.Errorf("the page has %d stages, want 30", n)
-	}
-}
-
 // TestIdle: ranks without a step are faint, and counted.
 func TestIdle(t *testing.T) {
 	p := plans(t)["idle ranks"]
@@ -528,75 +413,5 @@ func TestManySteps(t *testing.T) {
 		last.name != "sums: partial results are added" || len(last.moves) != 60 {
 		t.Errorf("the last of %d moments is %q, with %d moves", len(x.moments), last.name,
 			len(last.moves))
-	}
-}
-
-// TestManyMoves: a moment of more moves than are drawn says so.
-func TestManyMoves(t *testing.T) {
-	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{Ranks: 2})
-	b := forecast.PlannedBlock{Tensor: "y", Box: [][2]int64{{0, 8}}, Bytes: 1}
-	for range 2 * momentArrows {
-		p.PerRank[1].Sums = append(p.PerRank[1].Sums,
-			forecast.PlannedSum{PlannedMove: forecast.PlannedMove{PlannedBlock: b, From: 0, To: 1}})
-	}
-	root := pageOf(t, p)
-	_, drawn := root.arrows()
-	if drawn != momentArrows ||
-		!strings.Contains(root.all(), "2,048 blocks travel, 2 KiB; the first 1,024 have arrows") {
-		t.Errorf("%d arrows of sums:\n%s", drawn, root.find("flow")[0].all())
-	}
-}
-
-// TestFilePage: a job file has a section for each of its statements, with its moves, and totals.
-func TestFilePage(t *testing.T) {
-	f, err := jobfile.Parse("a.dst",
-		"tensor A(8, 6): dd from dense\nrepeat 3 {\n  x(j) = A(i,j)\n  y(i) = A(i,j) * x(j)\n}\nprint y\n")
-	if err == nil {
-		err = f.Bind(nil)
-	}
-	if err == nil {
-		err = f.Check()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := (&spmd.FileJob{File: f, Options: spmd.Options{Ranks: 2}}).Plan(context.Background(),
-		DrawnRanks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := FilePage("a<b>.dst", p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := parse(t, text)
-	sections := root.find("<section")
-	if len(sections) != len(p.Items) || len(sections) != 2 || root.find("<h1")[0].text != "a<b>.dst" {
-		t.Fatalf("%d sections of %d items, under %q", len(sections), len(p.Items),
-			root.find("<h1")[0].text)
-	}
-	for k, s := range sections {
-		it := p.Items[k]
-		if got := len(s.find("move")); got != len(it.Moves) {
-			t.Errorf("section %d has %d moves, want %d", k, got, len(it.Moves))
-		}
-		if got := len(s.find("rankrow")); got != 2 {
-			t.Errorf("section %d has %d ranks", k, got)
-		}
-		if !strings.Contains(s.all(), fmt.Sprintf("line %d, 3 runs", it.Line)) {
-			t.Errorf("section %d does not say where it stands", k)
-		}
-		if links := root.find("<nav")[0].find("<a"); links[k].attrs["href"] != "#"+s.attrs["id"] {
-			t.Errorf("link %d goes to %s, want %s", k, links[k].attrs["href"], s.attrs["id"])
-		}
-	}
-	if !strings.Contains(root.all(), "Of all runs of all statements") {
-		t.Error("the page has no totals of the file")
-	}
-	p.AtMost, p.Items[0].Plan = true, nil
-	if text, err = FilePage("a.dst", p); err != nil ||
-		!bytes.Contains(text, []byte("A repeat may end earlier")) ||
-		len(parse(t, text).find("flow")) != 1 {
-		t.Errorf("a file with a place and a condition: %v", err)
 	}
 }
