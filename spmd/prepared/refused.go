@@ -58,7 +58,7 @@ func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
 func (s *leaf) refused(bounds [][2]int64, counts [][]int64) (steps float64, err error) {
 	seen := s.unit.Foresee(bounds, counts, max(s.k.Reader.Env.Threads, 1))
 	if seen.Fail != nil {
-		err = s.called(kernels.Failure(seen.Fail.Code, seen.Coord, s.env()))
+		err = s.called(kernels.Failure(seen.Fail.Code, seen.Coord, s.env(bounds)))
 	}
 	return seen.Steps, err
 }
