@@ -116,7 +116,7 @@ func (c *compilation) refuseNest(x *contracted, t *notation.Term) error {
 			Msg: "--network: " + fmt.Sprintf(format, args...), Src: text, End: len(text)}
 	}
 	asked := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
-	if !asked && x.problem.Searched() {
+	if false && !asked && x.problem.Searched() {
 		return nil // the search has weighed the nest against contractions
 	}
 	if !x.plan.Whole() || x.problem.Way == network.Direct || !asked && x.direct.Cost <= longNest {
@@ -346,9 +346,6 @@ func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
 
 // inOneNest is a product in one nest of the loops that pass order found.
 func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
-	if !p.Searched() {
-		return network.OneNest(p, c.unit.Order)
-	}
 	q := *p
 	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil
 	converting := 0.0
@@ -357,20 +354,24 @@ func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
 		for n := range f.Accesses {
 			a := &f.Accesses[n]
 			if u := c.useOf(a); u.convert {
+				converting += a.Converting(p.Sizes)
 				a.Tensor.Format, a.Tensor.Counts = u.format, nil
-				converting += network.ConvertCost * float64(max(u.given.NNZ, 1))
 			}
 		}
 		q.Factors = append(q.Factors, f)
 	}
-	direct := network.Search(&q)
-	if direct == nil {
+	var direct *network.Plan
+	if !p.Searched() {
+		direct = network.OneNest(&q, c.unit.Order)
+	} else if direct = network.Search(&q); direct == nil {
 		panic("BUG: codegen: the loops of all terms do not serve " + c.normal.String())
 	}
 	if len(c.normal.Terms) > 1 {
 		return direct
 	}
-	direct.Cost += converting
+	if direct.Cost += converting; !p.Searched() {
+		return direct
+	}
 	if q.Order, q.Keep = nil, true; converting == 0 { // products of matrices have loops of their own
 		if free := network.Search(&q); free != nil && free.Root.Gemm != nil && free.Cost < direct.Cost {
 			return free

@@ -104,8 +104,7 @@ type Env struct {
 	Seed    uint64 // shuffles the order of parallel iterations, blocks and threads
 	Steps   int64  // the largest number of loop iterations; 0 means 10^9
 	Memory  int64  // Alloc fails if more bytes are allocated at once; 0 means 2^31
-	// Ran, if not nil, is set to the number of loop iterations that ran.
-	Ran *int64
+	Ran     *int64 // if not nil, is set to the number of loop iterations that ran
 	// Watch, if not nil, is called when an array that the leaf owns is allocated or grows, with the
 	// bytes that it then occupies.
 	Watch func(array string, bytes int64)
@@ -150,6 +149,9 @@ func (p *Program) Run(args []Arg, bounds [][2]int64, env Env) (fail *Failure, er
 		live:     map[*memory]bool{},
 	}
 	defer func() {
+		if env.Ran != nil {
+			*env.Ran = env.Steps - fr.steps
+		}
 		switch r := recover().(type) {
 		case nil:
 		case *Failure:
@@ -162,9 +164,6 @@ func (p *Program) Run(args []Arg, bounds [][2]int64, env Env) (fail *Failure, er
 	}()
 	p.bind(fr, args, bounds, env.Threads)
 	p.body(fr)
-	if env.Ran != nil {
-		*env.Ran = env.Steps - fr.steps
-	}
 	for m := range fr.live {
 		fr.errorf("leak: %s is neither freed nor published", m.name)
 	}

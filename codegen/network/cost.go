@@ -65,8 +65,25 @@ var (
 	orderCost = [...]float64{Scalar: 0, Array: 0, Marks: 2, Lists: 4, Hash: 25}
 )
 
-// ConvertCost is that of an entry that is sorted into another order, once.
-const ConvertCost = 50
+// convertCost is the cost of an entry that is sorted into another order, once.
+const convertCost = 50
+
+// Converting returns the cost of storing an access in another order. It counts no more entries than
+// the tensor has positions, or than its modes of these sizes have coordinates.
+func (a Access) Converting(sizes map[string]int64) float64 {
+	entries := float64(a.Tensor.NNZ)
+	if counts := a.Tensor.Counts; counts != nil {
+		entries = min(entries, float64(counts[len(counts)-1]))
+	}
+	if !a.Tensor.Format.Repeats() {
+		places := 1.0
+		for _, v := range a.Vars {
+			places *= float64(sizes[v])
+		}
+		entries = min(entries, places)
+	}
+	return convertCost * max(entries, 1)
+}
 
 // missCost is what reading or adding to a place of memory of so many bytes costs on top, at
 // random: the second level of a cache has about cacheBytes, the last manyBytes.
@@ -197,12 +214,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	if m.isAll(items) {
 		moved += m.written(items, bound, v, n)
 	}
-	switch {
-	case walked == 0:
-		n = before * m.size[v]
-	case walked > 1:
-		n = max(n, steps) * mergeCost
-	}
+	n = stepsOf(walked, before*m.size[v], steps, n)
 	if inside != vars {
 		return loop{n + stored, moved, bytes + rows, 0}
 	}
@@ -225,6 +237,18 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		steps += n * apartCost
 	}
 	return loop{steps + stored, moved, bytes + rows, 0}
+}
+
+// stepsOf returns the steps of a loop that walks so many lists, with this many positions in all, and
+// comes to its body meets times: without a list it counts all coordinates.
+func stepsOf(lists int, coordinates, positions, meets float64) float64 {
+	switch lists {
+	case 0:
+		return coordinates
+	case 1:
+		return meets
+	}
+	return max(meets, positions) * mergeCost
 }
 
 // inLanes tells whether a loop over v along what an item has can go in lanes.
@@ -264,8 +288,11 @@ func (m *model) keeps(items []item,
 	return m.open(state{items: items}.factors()).has(v)
 }
 
-// appendCost is what a loop over v costs on top, inside of loops over bound, where it keeps
-// the product from being appended to the result in order.
+// appendCost returns what a loop over v, inside of loops over bound, costs because it keeps the
+// product from being appended to the result in order: the additions to a workspace. The loops that
+// are inside of all loops over the result's variables sum a number first, which is added once. The
+// first loop out of order is charged as if the result's other variables came next, and each loop
+// over a sum that comes before they are all bound for the additions that it makes more.
 func (m *model) appendCost(items []item, bound set, v int) float64 {
 	front := set(0)
 	k := 0
@@ -273,14 +300,23 @@ func (m *model) appendCost(items []item, bound set, v int) float64 {
 		front |= 1 << m.ordered[k]
 		k++
 	}
-	if k == len(m.ordered) || bound != front || m.ordered[k] == v {
+	if k == len(m.ordered) || bound == front && m.ordered[k] == v {
 		return 0
 	}
+	all := m.iterations(items, m.varsIn(items)|m.result)
+	added := min(m.iterations(items, bound|1<<v|m.result), all)
+	if bound != front {
+		if m.result.has(v) {
+			return 0
+		}
+		added = max(added-min(m.iterations(items, bound|m.result), all), 0)
+	}
 	each := float64(appendHash)
-	if (m.result &^ bound).len() == 1 {
+	if rest := m.result &^ bound; rest.len() == 1 ||
+		strategy.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(m.all(), bound)) {
 		each = appendList
 	}
-	return each * m.iterations(items, m.varsIn(items)|m.result)
+	return each * added
 }
 
 // kindOf is the kind of the intermediate of some factors, of which the variables bound are not.

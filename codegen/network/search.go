@@ -449,7 +449,7 @@ func (m *model) conversions() []conversion {
 			for _, c := range slices.Clone(out) {
 				with := slices.Clone(c.accesses)
 				with[f] |= 1 << k
-				out = append(out, conversion{with, c.cost + ConvertCost*max(float64(a.Tensor.NNZ), 1)})
+				out = append(out, conversion{with, c.cost + a.Converting(m.problem.Sizes)})
 			}
 		}
 	}

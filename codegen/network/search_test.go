@@ -364,6 +364,43 @@ func TestSerial(t *testing.T) {
 	}
 }
 
+// TestAppendedSums: a result that is appended to in another order than its own is added to once for
+// each sum that the loops inside make, and not for each of its products.
+func TestAppendedSums(t *testing.T) {
+	p := &Problem{MaxOrder: -1, Left: []string{"i", "j"}, Ordered: 2, Order: []string{"j", "i", "k"},
+		Sizes: map[string]int64{"i": 10, "j": 10, "k": 1000}}
+	p.Factors = []Factor{factor(tensor("A", "dd", 10000), "j", "k"),
+		factor(tensor("B", "dd", 10000), "i", "k")}
+	outer := Search(p)
+	p.Order = []string{"k", "j", "i"}
+	if inner := Search(p); outer.Cost > 5e4 || inner.Cost < 4e5 {
+		t.Errorf("the sum in the innermost loop costs %g, want less than a step for each of the 1e5 "+
+			"products; in the outermost %g, want more than four", outer.Cost, inner.Cost)
+	}
+}
+
+// TestConverting: converting an access costs no more than its tensor's positions, or its modes'
+// coordinates, do, whatever the number of entries is said to be.
+func TestConverting(t *testing.T) {
+	sizes := map[string]int64{"i": 3, "j": 5}
+	for _, c := range []struct {
+		tensor strategy.Tensor
+		want   float64 // entries
+	}{
+		{tensor("A", "ss", 7), 7},
+		{tensor("A", "ss", 1<<30), 15},
+		{tensor("A", "ss", 1<<30, 2, 4), 4},
+		{tensor("A", "uc", 1<<30), 1 << 30}, // entries may repeat
+		{tensor("A", "uc", 1<<30, 9, 9), 9},
+		{tensor("A", "ss", 0), 1},
+	} {
+		a := Access{Tensor: c.tensor, Vars: []string{"i", "j"}}
+		if got := a.Converting(sizes); got != convertCost*c.want {
+			t.Errorf("%v: got %g, want that of %g entries", c.tensor, got, c.want)
+		}
+	}
+}
+
 // TestTreeOfPlan: the tree of the best plan, asked for, gives a plan that costs as much, in
 // whichever loops its intermediates are made; so does a search in trees alone, which is what a beam
 // does.

@@ -161,22 +161,30 @@ func OneNest(p *Problem, order []string) *Plan {
 		c.Factors = append(c.Factors, f)
 		each = append(each, newModel(&Problem{Factors: p.Factors[f : f+1], Sizes: p.Sizes, MaxOrder: -1}))
 	}
-	all, cost, places := p.variables(), 0.0, 1.0
+	all, cost := p.variables(), 0.0
 	bound := make([]set, len(each))
 	for _, v := range order {
 		if !slices.Contains(all, v) {
 			continue
 		}
 		c.Steps, c.Loops = append(c.Steps, Step{Var: v}), append(c.Loops, v)
-		places *= max(float64(p.Sizes[v]), 1)
-		c.Products = places
+		coordinates := c.Products * max(float64(p.Sizes[v]), 1)
+		lists, positions := 0, 0.0
+		c.Products = coordinates
 		for f, m := range each {
-			if n := m.number(v); n >= 0 {
-				bound[f] |= 1 << n
+			n := m.number(v)
+			if n < 0 {
+				continue
 			}
-			c.Products *= m.density[0][bound[f]]
+			inside := bound[f] | 1<<n
+			share := m.density[0][inside] / max(m.density[0][bound[f]], 1e-300)
+			if bound[f] = inside; m.walked[0].has(n) {
+				lists++
+				positions += coordinates * share
+			}
+			c.Products *= share
 		}
-		cost += c.Products
+		cost += stepsOf(lists, coordinates, positions, c.Products)
 	}
 	return &Plan{Root: c, Cost: cost, Products: c.Products}
 }
