@@ -8,6 +8,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
+	"distaff/codegen/network"
 )
 
 // The default schedule of a GPU is one of a few forms (gpuforms.go, gpurows.go), which are
@@ -52,6 +53,10 @@ func chooseGPU(r Request) (*gpuChoice, error) {
 		c := &compilation{request: q, unit: &Unit{Request: r, Compute: r.ComputeType}}
 		if refused = c.run(); refused == nil {
 			return &gpuChoice{f, c}, nil
+		}
+		var nest *diag.Error
+		if errors.As(refused, &nest) && nest.Code == diag.NetworkRefused {
+			return nil, refused // by any form
 		}
 	}
 	return nil, noGPU(reason(refused))
@@ -137,6 +142,7 @@ type gpuShape struct {
 // that of a CPU, whose loops may be serial.
 func newGPUShape(r Request, commands []string) (*gpuShape, error) {
 	r.Target, r.Schedule, r.Parts, r.Trace, r.InPlace = CPU, commands, partsOf(r), nil, ""
+	r.Network = network.Direct.String() // the nest is checked when a form is compiled
 	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
 	if err := c.runTo("schedule"); err != nil {
 		return nil, err

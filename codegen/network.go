@@ -35,7 +35,8 @@ const serialLoss = 16
 const serialGain = 0.5
 
 // network finds the contractions of each term. A statement of one term takes the loops, and the
-// operands' storage, that serve them; several terms keep the loops that they share.
+// operands' storage, that serve them; several terms keep the loops that they share. A tree holds
+// for the terms that have its factors; the others are contracted as by default.
 func (c *compilation) network() error {
 	c.contractions = make([]*contracted, len(c.normal.Terms))
 	way, tree, err := c.networkWay()
@@ -53,26 +54,23 @@ func (c *compilation) network() error {
 		x.direct = c.inOneNest(x.problem)
 		x.plan = x.direct
 		x.problem.Way, x.problem.Tree = way, tree
-		x.problem.Keep = way == network.Auto && tree == nil &&
-			!slices.ContainsFunc(c.uses, func(u *use) bool { return u.convert })
 		if tree != nil {
-			if !x.problem.Searched() {
-				continue
-			}
 			if extra, missing := tree.Bind(x.problem.Factors); extra != nil || len(missing) > 0 {
-				continue
+				x.problem.Tree = nil
 			}
 		}
-		bound = true
+		x.problem.Keep = way == network.Auto && x.problem.Tree == nil &&
+			!slices.ContainsFunc(c.uses, func(u *use) bool { return u.convert })
+		bound = bound || x.problem.Tree != nil
 		if plan := contractedBy(x.problem); plan != nil {
-			fits = true
-			asked := tree != nil || way == network.Pairwise
+			fits = fits || x.problem.Tree != nil
+			asked := x.problem.Tree != nil || way == network.Pairwise
 			if plan.Serial > 0 && !asked && !plan.Root.IsGemm() && x.problem.Searched() {
 				plan = x.insideOf(plan)
 			}
 			c.prefer(x, plan, asked)
 		}
-		if err := c.refuseNest(x, t); err != nil {
+		if err := c.checkNest(x, t); err != nil {
 			return err
 		}
 	}
@@ -87,61 +85,85 @@ func (c *compilation) network() error {
 		msg += fmt.Sprintf(", or for an intermediate of more variables than --intermediate-order=%d",
 			c.request.IntermediateOrder)
 	}
+	if slices.ContainsFunc(c.contractions,
+		func(x *contracted) bool { return x != nil && !x.problem.Searched() }) {
+		msg += fmt.Sprintf(", or for an intermediate of more than %d tensors or variables",
+			network.MaxStep)
+	}
 	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.request.Network,
 		End: len(c.request.Network)}
 }
 
 // contractedBy returns the plan that a product asks for, nil if there is none: one that is too
-// large to be searched is contracted from left to right.
+// large to be searched is contracted by its tree or from left to right.
 func contractedBy(p *network.Problem) *network.Plan {
 	switch {
 	case p.Searched():
 		return network.Search(p)
+	case p.Tree != nil:
+		return network.ByTree(p, p.Tree)
 	case p.Way == network.Direct:
 		return nil
 	}
 	return network.LeftToRight(p)
 }
 
-// A nest of loops is refused that costs manyTimes what contractions two by two cost, and longNest
-// multiply-adds: some seconds.
-const manyTimes, longNest = 1000, 1e9
+// A nest of loops is refused if it costs more than manyTimes what two tensors at a time cost, and
+// more multiply-adds than run in some seconds: longNest, and longGPU on a GPU.
+const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 
-// refuseNest refuses the nest of loops of a term for which two tensors at a time were asked for and
-// --intermediate-order forbids that, or that was not asked for and takes far longer.
-func (c *compilation) refuseNest(x *contracted, t *notation.Term) error {
-	refuse := func(format string, args ...any) error {
-		text := c.request.Network
-		return &diag.Error{Code: diag.NetworkRefused,
-			Msg: "--network: " + fmt.Sprintf(format, args...), Src: text, End: len(text)}
+// checkNest refuses the nest of loops of a term if two tensors at a time take far less and a
+// schedule, a GPU or --intermediate-order forbids them. If nothing does, the term is contracted so.
+// A nest that --network asks for, as direct or by a tree, is taken. The function also refuses a
+// nest, or notes it, if --network=pairwise asked for two tensors at a time.
+func (c *compilation) checkNest(x *contracted, t *notation.Term) error {
+	pairwise := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
+	long := longNest
+	if c.request.Target == CUDA {
+		long = longGPU
 	}
-	asked := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
-	if false && !asked && x.problem.Searched() {
-		return nil // the search has weighed the nest against contractions
-	}
-	if !x.plan.Whole() || x.problem.Way == network.Direct || !asked && x.direct.Cost <= longNest {
+	switch {
+	case !x.plan.Whole() || x.problem.Tree != nil, c.request.Network == network.Direct.String(),
+		!pairwise && x.direct.Cost <= long:
 		return nil
 	}
 	p := *x.problem
-	p.Way, p.Tree, p.MaxOrder, p.Keep = network.Pairwise, nil, -1, false
+	p.Way, p.MaxOrder, p.Keep = network.Pairwise, -1, false
 	pairs := contractedBy(&p)
+	order := c.request.IntermediateOrder
+	text := c.request.Network
+	refused := &diag.Error{Code: diag.NetworkRefused, Src: text, End: len(text)}
 	switch {
-	case pairs == nil:
+	case pairs == nil || pairs.Whole():
 		c.notPairwise(t, x.problem.Way)
-	case asked && c.request.IntermediateOrder > 0:
-		return refuse("two tensors at a time make an intermediate of %d variables, "+
-			"and --intermediate-order=%d allows no more than that", pairs.Order(),
-			c.request.IntermediateOrder)
-	case x.direct.Cost > longNest && x.direct.Cost > manyTimes*pairs.Cost:
-		want := "--network=pairwise"
-		if c.request.IntermediateOrder > 0 {
-			want = fmt.Sprintf("--intermediate-order=%d", pairs.Order())
-		}
-		return refuse(
-			"%s in one nest of loops costs %.2g multiply-adds, and two tensors at a time %.2g; "+
-				"want %s, or --network=direct for the nest", t, x.direct.Cost, pairs.Cost, want)
+		return nil
+	case pairwise && order > 0:
+		refused.Msg = fmt.Sprintf("--network: two tensors at a time make an intermediate of %d "+
+			"variables, and --intermediate-order=%d allows no more than that", pairs.Order(), order)
+		return refused
+	case x.direct.Cost <= manyTimes*pairs.Cost:
+		return nil
 	}
-	return nil
+	given := c.unit.Request.Schedule
+	var want string
+	switch {
+	case slices.ContainsFunc(given, func(s string) bool { return strings.Contains(s, "precompute") }):
+		return nil // the schedule makes intermediates itself
+	case c.request.Target == CUDA:
+		want = "a GPU runs one nest: want a statement for each intermediate, --target=cpu"
+	case x.problem.Way == network.Direct:
+		want = "a schedule says what the loops are: want precompute in it, " +
+			"a statement for each intermediate"
+	case order > 0:
+		want = fmt.Sprintf("want --intermediate-order=%d", pairs.Order())
+	default:
+		c.prefer(x, pairs, true)
+		return nil
+	}
+	refused.Msg = fmt.Sprintf("--network: %s in one nest of loops costs %.2g multiply-adds, and two "+
+		"tensors at a time %.2g; %s, or --network=direct for the nest", t, x.direct.Cost, pairs.Cost,
+		want)
+	return refused
 }
 
 // notPairwise notes that a term of several tensors is computed in one nest of loops, though two at
@@ -197,7 +219,7 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 	var nearest error
 	for _, t := range c.normal.Terms {
 		x := c.productOf(t)
-		if x == nil || !x.problem.Searched() {
+		if x == nil {
 			continue
 		}
 		extra, missing := tree.Bind(x.problem.Factors)
@@ -211,7 +233,7 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 	}
 	if nearest == nil {
 		nearest = refuse(0, len(c.request.Network),
-			"the statement has no product of two to %d tensors, with up to %d variables, that can be contracted", network.MaxFactors, network.MaxVars)
+			"the statement has no product of two tensors or more that can be contracted")
 	}
 	return nearest
 }

@@ -2,6 +2,7 @@ package codegen_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -36,9 +37,9 @@ func TestNetworkRefusals(t *testing.T) {
 		{"R(i,l)=A(i,j)*A(j,k)*C(k,l)\nA:ds\nC:ds\n", "(A*A)*A*C", diag.NetworkRefused, 6,
 			"got A, which is no factor, or is one fewer times"},
 		{"R(i,j)=A(i,j)\nA:ds\n", "A*A", diag.NetworkRefused, 0,
-			"the statement has no product of two to 8 tensors"},
+			"the statement has no product of two tensors or more"},
 		{"R(i)=A(i,j)/B(j)\nA:ds\n", "A*B", diag.NetworkRefused, 0,
-			"the statement has no product of two to 8 tensors"},
+			"the statement has no product of two tensors or more"},
 		{"R(i,l)=A(i,j)*B(j,k)*C(k,l)+D(i,l)\nA:ds\nB:ds\nC:ds\n--intermediate-order=1\n", "A*(B*C)",
 			diag.NetworkRefused, 0,
 			"do not allow, or for an intermediate of more variables than --intermediate-order=1"},
@@ -84,6 +85,105 @@ func TestNetworkTrees(t *testing.T) {
 			t.Errorf("%q: %v", x.tree, err)
 		} else if text := u.Network(); !strings.Contains(text, x.want) {
 			t.Errorf("%q: got\n%s\nwant %s in it", x.tree, text, x.want)
+		}
+	}
+}
+
+// TestDearNests: a nest of loops that costs far more than two tensors at a time is made only if it
+// is asked for. What forbids contractions is told with both costs, and with what to write instead.
+func TestDearNests(t *testing.T) {
+	chain := func(n int) string {
+		vars, names := "ijklmnopqrst", "ABCDEFGHK"
+		var factors []string
+		for k := range n {
+			factors = append(factors, fmt.Sprintf("%c(%c,%c)", names[k], vars[k], vars[k+1]))
+		}
+		return fmt.Sprintf("Y(i,%c)=%s", vars[n], strings.Join(factors, "*"))
+	}
+	const costs = " in one nest of loops costs 5.7e+17 multiply-adds, and two tensors at a time " +
+		"1.6e+09"
+	for _, c := range []struct {
+		request, network, want string // what is refused, or "" with how the product is contracted
+		tree                   string
+	}{
+		{chain(5), "", "", "direct"},
+		{chain(9), "", "", "tree   (((((((A * B) * C) * D) * E) * F) * G) * H) * K\n"},
+		{chain(9), "((A*B)*(C*D)*E)*((F*G)*(H*K))", "",
+			"tree   ((A * B) * (C * D) * E) * ((F * G) * (H * K))\n"},
+		{chain(5) + "+Z(i,n)", "", "", "direct"},
+		{chain(9) + "+Z(i,r)", "", "", "tree   (((((((A * B) * C) * D) * E) * F) * G) * H) * K\n"},
+		{chain(5) + "+A(i,j)*B(j,n)", "A*B", "", "\n  Y(i,n) += w"}, // the tree is for one term
+		{chain(5), "direct", "", "tree   A * B * C * D * E\n"},
+		{chain(9), "direct", "", "tree   A * B * C * D * E * F * G * H * K\n"},
+		{chain(9), "A*B*C*D*E*F*G*H*K", "", "tree   A * B * C * D * E * F * G * H * K\n"},
+		{chain(5) + "\n--intermediate-order=1", "", "", "direct"}, // inside of shared loops
+		{chain(9) + "\n--intermediate-order=1", "auto",
+			"; want --intermediate-order=2, or --network=direct for the nest", ""},
+		{chain(5) + "\n--intermediate-order=1", "direct", "", "tree   A * B * C * D * E\n"},
+		{chain(5) + "\n-s=parallelize(i,CPUThread,NoRaces)", "", costs, ""},
+		{chain(5) + "\n-s=parallelize(i,CPUThread,NoRaces)", "auto", "; a schedule says what the loops " +
+			"are: want precompute in it, a statement for each intermediate, or --network=direct", ""},
+		{chain(5) + "\n-s=parallelize(i,CPUThread,NoRaces)", "direct", "", "tree   A * B * C * D * E\n"},
+		{chain(5) + "\n-s=precompute(D(l,m)*E(m,n),{l,n},{l,n},W)", "", "", "tree   A * B * C * D * E\n"},
+		{chain(5) + "\n-s=temporaries(Y)", "", "", "direct"},
+		{chain(5) + "\n--target=cuda", "", costs, ""},
+		{chain(5) + "\n--target=cuda", "auto", "; a GPU runs one nest: want a statement for each " +
+			"intermediate, --target=cpu, or --network=direct", ""},
+		{chain(9) + "\n--target=cuda", "", "; a GPU runs one nest", ""},
+		{chain(5) + "\n--target=cuda", "direct", "", "tree   A * B * C * D * E\n"},
+		{chain(3) + "\n--target=cuda", "", "", "tree   A * B * C\n"}, // 500 times two at a time
+	} {
+		r := goldenRequest(t, c.request)
+		r.Network = c.network
+		u, err := codegen.Compile(r)
+		var d *diag.Error
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s, --network=%s: %v", c.request, c.network, err)
+		case c.want == "" && !strings.Contains(u.Network(), c.tree):
+			t.Errorf("%s, --network=%s: got\n%s\nwant %s in it", c.request, c.network, u.Network(), c.tree)
+		case c.tree == "direct" && strings.Contains(u.Network(), "tree   A * B * C * D * E\n"):
+			t.Errorf("%s: computed in one nest of loops:\n%s", c.request, u.Network())
+		case c.want != "" && (!errors.As(err, &d) || d.Code != diag.NetworkRefused ||
+			!strings.Contains(d.Msg, c.want) || d.Src[d.Pos:d.End] != c.network):
+			t.Errorf("%s, --network=%s: got %v, want %s", c.request, c.network, err, c.want)
+		}
+	}
+}
+
+// TestLargeTrees: a tree of a product that is too large for the search is refused for an
+// intermediate of too many variables, for factors that it lacks, or for factors that it has twice.
+func TestLargeTrees(t *testing.T) {
+	var factors []string
+	for k := range 20 {
+		factors = append(factors, fmt.Sprintf("A%d(i%d,i%d)", k, k, k+1))
+	}
+	request := "Y(i0,i20)=" + strings.Join(factors, "*") + "\n"
+	names := func(from, to int) string {
+		var list []string
+		for k := from; k < to; k++ {
+			list = append(list, fmt.Sprintf("A%d", k))
+		}
+		return strings.Join(list, "*")
+	}
+	const loops = "--network: the tree asks for loops that storage orders, or the other terms, " +
+		"do not allow"
+	for _, c := range []struct{ request, tree, want string }{
+		{request, "(" + names(0, 10) + ")*(" + names(10, 20) + ")", ""},
+		{request, names(0, 3) + "*(" + names(3, 18) + ")*" + names(18, 20), ""},
+		{request, "(" + names(0, 17) + ")*" + names(17, 20),
+			loops + ", or for an intermediate of more than 16 tensors or variables"},
+		{request + "--intermediate-order=1\n", "(" + names(0, 10) + ")*" + names(10, 20), loops +
+			", or for an intermediate of more variables than --intermediate-order=1"},
+		{request, "(" + names(0, 10) + ")*" + names(10, 19), "--network: the tree lacks the factor A19"},
+		{request, "(" + names(0, 10) + ")*" + names(9, 20), "--network: got A9, which is no factor"},
+	} {
+		r := goldenRequest(t, c.request)
+		r.Network = c.tree
+		_, err := codegen.Compile(r)
+		switch {
+		case (err != nil) != (c.want != ""), err != nil && !strings.HasPrefix(err.Error(), c.want):
+			t.Errorf("%s: got %v, want %q", c.tree, err, c.want)
 		}
 	}
 }

@@ -27,8 +27,55 @@ func matrixChain(n int, size int64, kind, format string) *spmd.Job {
 	return j
 }
 
+// someTree returns a tree of these factors, two or three at a time, in any order.
+func someTree(r *rand.Rand, names []string) string {
+	parts := slices.Clone(names)
+	for len(parts) > 1 {
+		r.Shuffle(len(parts), func(a, b int) { parts[a], parts[b] = parts[b], parts[a] })
+		n := min(2+r.IntN(2), len(parts))
+		text := strings.Join(parts[:n], "*")
+		if parts = parts[n:]; len(parts) > 0 {
+			text = "(" + text + ")"
+		}
+		parts = append(parts, text)
+	}
+	return parts[0]
+}
+
+// TestLongTrees: a chain of any number of matrices is contracted as a tree says.
+func TestLongTrees(t *testing.T) {
+	for _, n := range []int{9, 14, 40} {
+		var level []string
+		for k := range n {
+			level = append(level, fmt.Sprintf("A%d", k))
+		}
+		for len(level) > 1 { // neighbours, so that no intermediate has more than two variables
+			var next []string
+			for k := 0; k < len(level); k += 2 {
+				if text := strings.Join(level[k:min(k+2, len(level))], "*"); k+1 < len(level) &&
+					len(level) > 2 {
+					next = append(next, "("+text+")")
+				} else {
+					next = append(next, text)
+				}
+			}
+			level = next
+		}
+		for _, ranks := range []int{1, 3} {
+			j := matrixChain(n, 100, "banded:1:int", "ds")
+			j.Network, j.Ranks = level[0], ranks
+			if ranks > 1 {
+				j.Splits = []string{fmt.Sprintf("i%d:4", n/2)}
+			}
+			if _, err := j.Run(t.Context()); err != nil {
+				t.Errorf("%d matrices, --network=%s: %v", n, level[0], err)
+			}
+		}
+	}
+}
+
 // TestLongProducts: products that are too large for the search are contracted from left to right,
-// by default and when two tensors at a time are asked for, on any number of ranks.
+// by default and when two tensors at a time are asked for, or by a tree, on any number of ranks.
 func TestLongProducts(t *testing.T) {
 	for _, network := range []string{"", "pairwise"} {
 		for _, n := range []int{9, 14, 40} { // one nest of loops would have 100^10 points
@@ -40,7 +87,7 @@ func TestLongProducts(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 60 {
+	for range 100 {
 		j, vars := &spmd.Job{Inputs: map[string]spmd.Input{}, Formats: map[string]string{},
 			Sizes: map[string][]int64{}}, 8+r.IntN(7)
 		size := make([]int64, vars)
@@ -48,7 +95,7 @@ func TestLongProducts(t *testing.T) {
 			size[v] = 1 + r.Int64N(2)
 		}
 		size[r.IntN(vars)] = 3
-		var factors []string
+		var factors, tensors []string
 		for k := range 9 + r.IntN(3) {
 			name, list, format := fmt.Sprintf("A%d", k), r.Perm(vars)[:1+r.IntN(3)], ""
 			list[0] = k % vars
@@ -69,6 +116,7 @@ func TestLongProducts(t *testing.T) {
 			}
 			j.Inputs[name] = spmd.Generated(fmt.Sprintf("uniform:%d:int", max(places*3/4, 1)))
 			factors = append(factors, name+"("+strings.Join(names, ",")+")")
+			tensors = append(tensors, name)
 		}
 		all := strings.Join(factors, "*")
 		var left []string
@@ -92,8 +140,11 @@ func TestLongProducts(t *testing.T) {
 				j.Statement = strings.TrimSuffix(j.Statement, "()")
 			}
 		}
-		j.Network, j.Ranks, j.Threads, j.Target, j.Check = []string{"pairwise", "", "direct"}[r.IntN(3)],
-			1+r.IntN(2), 1, spmd.Interpreter, true
+		j.Network = []string{"pairwise", "", "direct", someTree(r, tensors)}[r.IntN(4)]
+		j.Ranks, j.Threads, j.Target, j.Check = 1+r.IntN(3), 1, spmd.Interpreter, true
+		if v := r.IntN(vars); r.IntN(3) == 0 && strings.Contains(all, fmt.Sprintf("i%d,", v)) {
+			j.Splits = []string{fmt.Sprintf("i%d:2", v)}
+		}
 		if _, err := j.Run(t.Context()); err != nil {
 			t.Errorf("%s, --network=%s, %d ranks, formats %v: %v", j.Statement, j.Network, j.Ranks,
 				j.Formats, err)
@@ -127,7 +178,15 @@ func TestEndlessNest(t *testing.T) {
 				c.order, err, c.says)
 		}
 	}
-	j := matrixChain(9, 2, "dense:int", "dd")
+	j := matrixChain(9, 100, "dense:int", "dd")
+	j.Statement += " + Z(i0,i9)" // a leaf of its own on several ranks
+	j.Inputs["Z"], j.IntermediateOrder, j.Ranks = spmd.Generated("dense:int"), 1, 2
+	j.Splits = []string{"i4:2"}
+	if _, err := j.Run(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "want --intermediate-order=2, or --network=direct") {
+		t.Errorf("on two ranks, with another term: got %v", err)
+	}
+	j = matrixChain(9, 2, "dense:int", "dd")
 	j.Network, j.Check = "direct", true
 	if _, err := j.Run(t.Context()); err != nil {
 		t.Error(err)

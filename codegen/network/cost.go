@@ -239,8 +239,8 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	return loop{steps + stored, moved, bytes + rows, 0}
 }
 
-// stepsOf returns the steps of a loop that walks so many lists, with this many positions in all, and
-// comes to its body meets times: without a list it counts all coordinates.
+// stepsOf returns the steps of a loop that walks so many lists, with this many positions in all,
+// and comes to its body meets times: without a list it counts all coordinates.
 func stepsOf(lists int, coordinates, positions, meets float64) float64 {
 	switch lists {
 	case 0:

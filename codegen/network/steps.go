@@ -8,66 +8,102 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// MaxStep is the most variables that a contraction of two items has in LeftToRight: tables have a
-// number for each set of them.
+// MaxStep is the most variables, and the most items, of a contraction that makes an intermediate of
+// a product that is not searched: tables have a number for each set of them.
 const MaxStep = 16
 
 // LeftToRight returns the plan that contracts the first two factors, then the intermediate and the
-// third, and so on, for any number of factors. The loops of each contraction are the best for it
-// alone. It returns nil if an intermediate has more than p.MaxOrder variables, a contraction has
-// more than MaxStep, or storage orders forbid all loops.
+// third, and so on, for any number of factors. It returns nil if there is none: see ByTree.
 func LeftToRight(p *Problem) *Plan {
-	s := &steps{problem: p, builder: builder{plan: &Plan{}, named: map[string]int{}}}
-	last := len(p.Factors) - 1
-	have, made := p.Factors[0], (*Contraction)(nil)
-	s.builder.plan.Converted = append(s.builder.plan.Converted, make([]bool, len(have.Accesses)))
-	var parts []Step
-	for f := 1; f <= last; f++ {
-		q, ok := s.step(have, f)
-		if !ok {
-			return nil
+	t := &Tree{}
+	for f := range p.Factors {
+		if leaf := (&Tree{factor: f}); f == 0 {
+			t = leaf
+		} else {
+			t = &Tree{Children: []*Tree{t, leaf}}
 		}
-		plan := Search(q)
-		if plan == nil {
-			return nil
-		}
-		c := s.add(plan, made, f)
-		if f == last {
-			c.Steps = append(parts, c.Steps...)
-			s.builder.plan.Root = c
-			break
-		}
-		have, made = s.keep(c, q), c
-		parts = append(parts, Step{Part: c})
 	}
-	s.builder.plan.Root.ungemm()
-	s.builder.plan.Serial = s.builder.plan.Root.serial()
+	return ByTree(p, t)
+}
+
+// ByTree returns the plan that contracts the factors as t says, which is bound to them, for any
+// number of factors. Each intermediate is whole before the next is made, and the loops of each
+// contraction are the best for it alone. It returns nil if an intermediate has more than p.MaxOrder
+// variables, if its contraction has more than MaxStep items or variables, or if storage orders
+// forbid all loops.
+func ByTree(p *Problem, t *Tree) *Plan {
+	s := &steps{problem: p, builder: builder{plan: &Plan{}, named: map[string]int{}}}
+	for _, f := range p.Factors {
+		s.builder.plan.Converted = append(s.builder.plan.Converted, make([]bool, len(f.Accesses)))
+	}
+	root, _ := s.contract(t, true)
+	if root == nil {
+		return nil
+	}
+	root.Steps = append(s.parts, root.Steps...)
+	root.ungemm()
+	s.builder.plan.Root, s.builder.plan.Serial = root, root.serial()
 	return s.builder.plan
 }
 
-// steps is a product that is contracted from left to right.
+// steps is a product that is contracted by a tree. parts are the contractions made so far, in the
+// order in which they run.
 type steps struct {
 	problem *Problem
 	builder builder
+	parts   []Step
 }
 
-// step returns the product of factor f and of have, which all factors before it are contracted to.
-// ok is false if it is too large.
-func (s *steps) step(have Factor, f int) (q *Problem, ok bool) {
-	c := *s.problem
-	c.Factors, c.Way, c.Tree, c.MaxOrder = []Factor{have, s.problem.Factors[f]}, Direct, nil, -1
-	c.Keep = c.Keep || s.twice(f) || f == 1 && s.twice(0)
-	if f < len(s.problem.Factors)-1 {
-		c.Left, c.Ordered, c.Order = s.open(f), 0, nil
-		if s.problem.MaxOrder >= 0 && len(c.Left) > s.problem.MaxOrder {
-			return nil, false
+// contract contracts the children of t, and before them the children's own. It returns nil if that
+// cannot be done, and for a t that is not the root its intermediate as a factor.
+func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
+	q := *s.problem
+	q.Factors, q.Way, q.Tree, q.MaxOrder = nil, Direct, nil, -1
+	items := make([]*Contraction, len(t.Children)) // nil: a factor of the product
+	for k, child := range t.Children {
+		if len(child.Children) == 0 {
+			q.Factors = append(q.Factors, s.problem.Factors[child.factor])
+			q.Keep = q.Keep || s.twice(child.factor)
+			continue
+		}
+		item, factor := s.contract(child, false)
+		if item == nil {
+			return nil, made
+		}
+		items[k], q.Factors = item, append(q.Factors, factor)
+	}
+	if !root {
+		q.Keep = q.Keep || q.Order != nil // nothing is converted for one of several terms
+		q.Left, q.Ordered, q.Order = s.open(t), 0, nil
+		if s.problem.MaxOrder >= 0 && len(q.Left) > s.problem.MaxOrder ||
+			len(q.Factors) > MaxStep || len(q.variables()) > MaxStep {
+			return nil, made
 		}
 	}
-	vars := c.variables()
-	if len(vars) > MaxVars && c.Order == nil {
-		c.Order = c.inStorageOrder()
+	plan := q.nest()
+	if plan == nil {
+		return nil, made
 	}
-	return &c, len(vars) <= MaxStep
+	c = s.add(plan, t, items)
+	if !root {
+		made = s.keep(c, &q)
+		s.parts = append(s.parts, Step{Part: c})
+	}
+	return c, made
+}
+
+// nest returns the plan of a product in one nest of loops, nil if storage orders forbid all loops.
+func (p *Problem) nest() *Plan {
+	if p.Searched() {
+		return Search(p)
+	}
+	order := p.Order
+	if order == nil {
+		if order = p.inStorageOrder(); order == nil {
+			return nil
+		}
+	}
+	return OneNest(p, order)
 }
 
 // twice reports whether another factor has an access of factor f, so that both read the same copy.
@@ -85,29 +121,40 @@ func (s *steps) twice(f int) bool {
 	return false
 }
 
-// open returns the variables of the factors up to number last that another factor or the result has
-// as well.
-func (s *steps) open(last int) (vars []string) {
-	first := Problem{Factors: s.problem.Factors[:last+1]}
-	rest := Problem{Factors: s.problem.Factors[last+1:], Left: s.problem.Left}
-	others := rest.variables()
-	return slices.DeleteFunc(first.variables(), func(v string) bool {
+// open returns the variables of the factors of t that another factor or the result has as well.
+func (s *steps) open(t *Tree) []string {
+	inside, outside := Problem{}, Problem{Left: s.problem.Left}
+	leaves := map[int]bool{}
+	t.each(func(leaf *Tree) { leaves[leaf.factor] = true })
+	for f, x := range s.problem.Factors {
+		if leaves[f] {
+			inside.Factors = append(inside.Factors, x)
+		} else {
+			outside.Factors = append(outside.Factors, x)
+		}
+	}
+	others := outside.variables()
+	return slices.DeleteFunc(inside.variables(), func(v string) bool {
 		return !slices.Contains(others, v)
 	})
 }
 
-// add adds the plan of the contraction of factor f and of made, nil for factor 0.
-func (s *steps) add(plan *Plan, made *Contraction, f int) *Contraction {
+// add adds the plan of the contraction of the children of t, which are items or, where these are
+// nil, factors of the product.
+func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 	s.builder.plan.Cost += plan.Cost
 	s.builder.plan.Bytes += plan.Bytes
 	s.builder.plan.Products += plan.Products
-	s.builder.plan.Converted = append(s.builder.plan.Converted, plan.Converted[1])
 	c := plan.Root
-	if c.Factors = []int{f}; made == nil {
-		c.Factors, s.builder.plan.Converted[0] = []int{0, f}, plan.Converted[0]
-	} else {
-		made.storedFor(c)
-		c.Items = []*Contraction{made}
+	c.Factors = nil
+	for k, item := range items {
+		if item != nil {
+			item.storedFor(c)
+			c.Items = append(c.Items, item)
+			continue
+		}
+		f := t.Children[k].factor
+		c.Factors, s.builder.plan.Converted[f] = append(c.Factors, f), plan.Converted[k]
 	}
 	return c
 }
@@ -130,38 +177,52 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	return Factor{Accesses: []Access{{t, q.Left}}, Matrix: true, made: true}
 }
 
-// inStorageOrder returns an order of the loops of a product: the variables that are appended to the
-// result in order, then the factors', as these store them.
+// inStorageOrder returns an order of the loops of a product in which all factors are walked as they
+// are stored, nil if there is none. The variables that are appended to the result in order come as
+// early as they can.
 func (p *Problem) inStorageOrder() []string {
-	order := slices.Clone(p.Left[:p.Ordered])
-	add := func(v string) {
-		if !slices.Contains(order, v) {
-			order = append(order, v)
+	left, each := p.variables(), p.each()
+	bound := make([]set, len(each))
+	order := []string{}
+	for len(left) > 0 {
+		next := slices.IndexFunc(left, func(v string) bool {
+			for f, m := range each {
+				if n := m.number(v); n >= 0 && !m.canWalk(0, n, bound[f]) {
+					return false
+				}
+			}
+			return true
+		})
+		if next < 0 {
+			return nil
 		}
-	}
-	for _, f := range slices.Backward(p.Factors) { // of an intermediate any order will do
-		for _, a := range f.Accesses {
-			for _, mode := range a.Tensor.Format.Order {
-				add(a.Vars[mode])
+		for f, m := range each {
+			if n := m.number(left[next]); n >= 0 {
+				bound[f] |= 1 << n
 			}
 		}
-	}
-	for _, v := range p.Left {
-		add(v)
+		order, left = append(order, left[next]), slices.Delete(left, next, next+1)
 	}
 	return order
+}
+
+// each returns a model of each factor alone.
+func (p *Problem) each() (list []*model) {
+	for f := range p.Factors {
+		list = append(list, newModel(&Problem{Factors: p.Factors[f : f+1], Sizes: p.Sizes, MaxOrder: -1}))
+	}
+	return list
 }
 
 // OneNest returns an estimate of a product of any size in one nest of loops, in this order of all
 // variables.
 func OneNest(p *Problem, order []string) *Plan {
-	c := &Contraction{Products: 1}
-	var each []*model
-	for f := range p.Factors {
+	c, plan := &Contraction{Products: 1}, &Plan{}
+	for f, x := range p.Factors {
 		c.Factors = append(c.Factors, f)
-		each = append(each, newModel(&Problem{Factors: p.Factors[f : f+1], Sizes: p.Sizes, MaxOrder: -1}))
+		plan.Converted = append(plan.Converted, make([]bool, len(x.Accesses)))
 	}
-	all, cost := p.variables(), 0.0
+	all, each := p.variables(), p.each()
 	bound := make([]set, len(each))
 	for _, v := range order {
 		if !slices.Contains(all, v) {
@@ -184,7 +245,8 @@ func OneNest(p *Problem, order []string) *Plan {
 			}
 			c.Products *= share
 		}
-		cost += stepsOf(lists, coordinates, positions, c.Products)
+		plan.Cost += stepsOf(lists, coordinates, positions, c.Products)
 	}
-	return &Plan{Root: c, Cost: cost, Products: c.Products}
+	plan.Root, plan.Products = c, c.Products
+	return plan
 }

@@ -7,13 +7,14 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Tree says which factors are multiplied in one nest of loops, as their numbers, and which
-// intermediates. A leaf has no children.
+// Tree says which factors and intermediates are multiplied in one nest of loops. A leaf, which has
+// no children, is a factor.
 type Tree struct {
-	Name     string // of a leaf
-	At       int    // where it stands in the text
+	Name     string // a leaf's
+	At       int    // where it begins in the text
 	Children []*Tree
-	factors  set
+	factor   int // a leaf's number
+	factors  set // of a product that is searched, the numbers of all leaves
 }
 
 // ParseTree reads a tree: names with * between them, and parentheses around what is an
@@ -126,7 +127,7 @@ func (t *Tree) bind(left map[string][]int) (extra *Tree) {
 		if len(list) == 0 {
 			return t
 		}
-		t.factors, left[t.Name] = 1<<list[0], list[1:]
+		t.factor, t.factors, left[t.Name] = list[0], 1<<list[0], list[1:]
 		return nil
 	}
 	for _, c := range t.Children {
@@ -136,6 +137,16 @@ func (t *Tree) bind(left map[string][]int) (extra *Tree) {
 		t.factors |= c.factors
 	}
 	return nil
+}
+
+// each calls fn for the leaves of a tree.
+func (t *Tree) each(fn func(leaf *Tree)) {
+	if len(t.Children) == 0 {
+		fn(t)
+	}
+	for _, c := range t.Children {
+		c.each(fn)
+	}
 }
 
 // over is the product of exactly these factors in a tree, nil where there is none.

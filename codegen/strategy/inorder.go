@@ -156,20 +156,29 @@ func producedIn(s cin.Stmt, loops []string, out map[string]produced) {
 func (f *facts) uniformAlong(s cin.Stmt, t *cin.Access, mode int) bool {
 	producers := map[string]produced{}
 	producedIn(s, nil, producers)
+	return f.uniformIn(s, t.Name, producers, func(a *cin.Assign) string { return a.LHS.Vars[mode] })
+}
+
+// uniformIn reports whether each assignment in s to workspace name has a value at all coordinates
+// of a variable or at none. variable returns the variable, given the assignment; producers has all
+// workspaces that are made in the loop over it.
+func (f *facts) uniformIn(s cin.Stmt, name string, producers map[string]produced,
+	variable func(*cin.Assign) string) bool {
 	ok := true
 	cin.Paths(s, func(_ []*cin.Forall, a *cin.Assign) {
-		if a.LHS.Name != t.Name {
+		if a.LHS.Name != name {
 			return
 		}
-		v := a.LHS.Vars[mode]
+		v := variable(a)
 		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 			m := slices.Index(x.Vars, v)
 			p, made := producers[x.Name]
 			op := f.tensor(x.Name)
 			switch {
 			case m < 0:
-				// Computed anew at each coordinate, it is present at some.
-				ok = ok && !(made && f.loopOver(p.loops, v))
+				// A workspace that is computed anew at each coordinate may be present at some.
+				ok = ok && !(made && f.loopOver(p.loops, v) && (f.g != nil ||
+					!f.uniformIn(p.by, x.Name, producers, func(*cin.Assign) string { return v })))
 			case made:
 				ok = ok && f.uniformAlong(p.by, cin.Target(p.by), m)
 			case op == nil:

@@ -127,8 +127,8 @@ func nestSteps(c *Case) (cost float64, ran int64, ok bool, err error) {
 // aside is about how many iterations the loops run that put together what threads sum.
 const aside = 400
 
-// TestNestCosts holds the cost of one nest of loops to the iterations that its loops run. Where
-// the coordinates of different tensors are alike though they fill next to nothing of their modes, the
+// TestNestCosts holds the cost of one nest of loops to the iterations that its loops run. If the
+// coordinates of different tensors are alike though they fill next to nothing of their modes, the
 // cost may be too low.
 func TestNestCosts(t *testing.T) {
 	t.Parallel()

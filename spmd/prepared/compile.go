@@ -9,6 +9,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/diag"
+	"distaff/codegen/network"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
@@ -147,8 +148,8 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 			s.widths = &k.leaves[0].unit.Result
 		}
 		err := s.compile()
-		if networkRefused(err) && len(k.Problem.Blocking.Groups) > 1 { // the tree of another term
-			refused, s.direct = err, true
+		if networkRefused(err) && network.IsTree(k.o.Network) && len(k.Problem.Blocking.Groups) > 1 {
+			refused, s.otherTree = err, true // the tree of another term
 			err = s.compile()
 		} else {
 			networks++

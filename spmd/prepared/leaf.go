@@ -43,10 +43,10 @@ type leaf struct {
 	schedule []string          // the job's
 	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
 	names    map[string]string // the user's names of operands, where norm has others
-	// elsewhere are the names that only terms of other leaves have. direct says that --network is
-	// for these.
+	// elsewhere are the names that only terms of other leaves have. otherTree says that --network is
+	// a tree of these.
 	elsewhere []string
-	direct    bool
+	otherTree bool
 
 	unit     *codegen.Unit
 	leaf     kernels.Leaf
@@ -98,8 +98,8 @@ func (s *leaf) request() codegen.Request {
 	}
 	if s.stmt == k.p.Stmt { // and not a sum of blocks
 		req.Cuts, req.Ranks = k.cuts(), k.Problem.Ranks
-		if req.Network = k.o.Network; s.direct {
-			req.Network = network.Direct.String()
+		if req.Network = k.o.Network; s.otherTree {
+			req.Network = network.Auto.String()
 		}
 		if at := k.Problem.Stored(); at >= 0 {
 			req.Chunked = k.Problem.Operands[at].Name
