@@ -65,6 +65,9 @@ func (c *compilation) network() error {
 		if plan := contractedBy(x.problem); plan != nil {
 			fits = fits || x.problem.Tree != nil
 			asked := x.problem.Tree != nil || way == network.Pairwise
+			if !asked && plan.Whole() && plan.Cost < gain*x.direct.Cost && !c.request.ConvertBySize {
+				plan = x.contraction(plan)
+			}
 			if plan.Serial > 0 && !asked && !plan.Root.IsGemm() && x.problem.Searched() {
 				plan = x.insideOf(plan)
 			}
@@ -334,11 +337,19 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 // parallelCost is that of a plan where threads wait for what runs on one.
 func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
 
+// contraction returns the plan of least cost that makes intermediates. It returns nest if there is
+// none: a plan of one nest in loops for which those of pass order are not given up.
+func (x *contracted) contraction(nest *network.Plan) *network.Plan {
+	q := *x.problem
+	q.Contracted = true
+	return cmp.Or(contractedBy(&q), nest)
+}
+
 // insideOf is the plan of least cost that makes no intermediate outside of all loops, where that
 // costs less than one that does, or this one does not pay.
 func (x *contracted) insideOf(outside *network.Plan) *network.Plan {
 	q := *x.problem
-	q.Inside = true
+	q.Inside, q.Contracted = true, true
 	if plan := network.Search(&q); plan != nil &&
 		(!x.pays(outside) || parallelCost(plan) <= parallelCost(outside)) {
 		return plan

@@ -34,7 +34,7 @@ func (m *model) beam() *Plan {
 			p.Tree = f.trees[0]
 			try(p)
 		}
-		if p.Tree = nil; m.problem.Way == Auto {
+		if p.Tree = nil; m.problem.Way == Auto && !p.Contracted {
 			p.Way = Direct
 			try(p)
 		}

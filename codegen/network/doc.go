@@ -36,7 +36,7 @@
 //	spent.go    what ways to do the same take, and which of them are kept
 //	beam.go     trees of products that are too large for it
 //	plan.go     what is found: contractions, their loops and producers
-//	steps.go    products of any size, contracted from left to right
+//	steps.go    products of any size, contracted from left to right or by a tree
 //	tree.go     the text of a tree, both ways
 //	way.go      the ways as users say them
 //	print.go    a plan as text

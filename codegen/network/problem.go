@@ -51,6 +51,8 @@ type Problem struct {
 	Exact bool
 	// Inside: no intermediate with variables is made outside of all loops.
 	Inside bool
+	// Contracted: some intermediate is made.
+	Contracted bool
 	// MaxOrder is the most variables that an intermediate has, -1 for any number.
 	MaxOrder int
 	Way      Way

@@ -213,6 +213,10 @@ func (s *search) mayLoop(x state, v int) bool {
 
 // complete tells whether the items may be multiplied as they are.
 func (s *search) complete(x state) bool {
+	if s.model.problem.Contracted && s.isRoot(x) &&
+		!slices.ContainsFunc(x.items, func(it item) bool { return it.made }) {
+		return false
+	}
 	if s.model.problem.Tree == nil {
 		return true
 	}
