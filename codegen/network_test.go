@@ -151,6 +151,25 @@ func TestDearNests(t *testing.T) {
 	}
 }
 
+// TestOtherNest: where a nest in other loops than those that run costs least, the one that runs
+// gives way to the best contractions.
+func TestOtherNest(t *testing.T) {
+	r := goldenRequest(t, "A(k,l,j,i)=B(k,i,j)*C(i,l)*D(l,i)\nA:dsss:0,2,1,3\nB:dsd:1,2,0\nC:ss\n"+
+		"D:ds\nk=13\nl=2\nj=2\ni=31")
+	for name, n := range map[string]int64{"B": 418, "C": 10, "D": 26} {
+		x := r.Tensors[name]
+		x.NNZ, x.Counts = n, nil
+		r.Tensors[name] = x
+	}
+	u, err := codegen.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := u.Network(); strings.Contains(text, "tree   B * C * D\n") {
+		t.Errorf("computed in one nest of loops:\n%s", text)
+	}
+}
+
 // TestLargeTrees: a tree of a product that is too large for the search is refused for an
 // intermediate of too many variables, for factors that it lacks, or for factors that it has twice.
 func TestLargeTrees(t *testing.T) {
