@@ -2,22 +2,24 @@ package network
 
 import "slices"
 
-// beamWidth is the number of trees that a beam keeps.
+// beamWidth is the number of trees that the beam keeps at each step.
 const beamWidth = 6
 
-// treeStates is the number of states that the search for the loops of one tree looks at.
+// treeStates is the largest number of states that the search visits to find the loops of one tree.
 const treeStates = 5000
 
-// forest is what a beam has made so far: items, and the multiply-adds of their contractions.
+// forest is a partial contraction: the remaining items, the tree of each, and the multiply-adds of
+// the contractions so far.
 type forest struct {
 	items []item
 	trees []*Tree
 	cost  float64
 }
 
-// beam finds a plan of a product that has too many states: trees are kept by their multiply-adds
-// alone, two items contracted at a time, and the loops of those that are left are found
-// exactly. The plan says what no plan costs less than.
+// beam returns a plan of a product with too many states for the exact search. It contracts two
+// items at a time and keeps the trees with the fewest multiply-adds. The loops of these trees are
+// searched exactly. The plan's Bound is a lower bound of the cost of any plan. The result is nil
+// if no loops were found.
 func (m *model) beam() *Plan {
 	var best *Plan
 	try := func(p Problem) {
@@ -45,7 +47,7 @@ func (m *model) beam() *Plan {
 	return best
 }
 
-// forests are the trees of the least multiply-adds, of two items each.
+// forests returns the trees of two items at each node that have the fewest multiply-adds.
 func (m *model) forests() []forest {
 	first := forest{items: m.whole().items}
 	for f := range m.problem.Factors {
@@ -75,13 +77,13 @@ func (m *model) forests() []forest {
 	return beam
 }
 
-// joinedAt is a forest with two of its items contracted.
+// joinedAt returns a copy of forest f with its items a and b contracted.
 func (m *model) joinedAt(f forest, a, b int) forest {
 	own, rest := state{items: f.items}.parted(1<<a|1<<b, make([]item, 2*MaxFactors))
 	both := &Tree{Children: []*Tree{f.trees[a], f.trees[b]},
 		factors: f.trees[a].factors | f.trees[b].factors}
 	g := forest{items: rest, cost: f.cost + m.iterations(own, m.varsIn(own))}
-	for _, it := range rest { // each tree stands where its item does
+	for _, it := range rest { // a tree has the index of its item
 		k := slices.IndexFunc(f.trees, func(t *Tree) bool { return t.factors == it.factors })
 		if k < 0 {
 			g.trees = append(g.trees, both)
@@ -92,7 +94,8 @@ func (m *model) joinedAt(f forest, a, b int) forest {
 	return g
 }
 
-// least is a cost that no plan is below: each value of the result takes a step in lanes.
+// least returns a lower bound of the cost of any plan: each value of the result takes one
+// vectorized step.
 func (m *model) least() float64 {
 	return laneCost * m.places(m.result) * m.filled(m.all(), m.result)
 }

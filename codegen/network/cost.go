@@ -6,66 +6,69 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Costs are in multiply-adds of a scalar loop.
+// The unit of all costs is one multiply-add of a scalar loop.
 const (
-	// laneCost is that of loading a value in the lanes of a loop along contiguous memory, which takes
-	// as long as all that is done with it, and shortRow of such a loop at least, in which one sum
-	// waits for another.
+	// laneCost is the cost of loading one value in a vectorized loop along contiguous memory. The
+	// arithmetic on the value overlaps with the load. shortRow is the least cost of one run of such
+	// a loop, because each sum waits for the one before.
 	laneCost, shortRow = 1. / 8, 2
-	madeLane           = laneCost / 2 // of a value of an intermediate, which is near or in registers
-	// of bringing a place of a row that is summed into to the registers, and back
+	madeLane           = laneCost / 2 // the same for an intermediate's value, which is in a cache
+	// storeCost is the cost of loading and storing one element of a result's row that is summed into.
 	storeCost = 0.2
-	byteCost  = 1. / 64 // of a byte that is read
-	mergeCost = 1.5     // of a step in a list, where several are walked together
-	// A coordinate and a value that is read take about so many bytes.
+	byteCost  = 1. / 64 // the cost of reading one byte
+	mergeCost = 1.5     // the cost of one step of a loop that walks several lists together
+	// crdBytes and valueBytes are the assumed sizes of one coordinate and one value.
 	crdBytes, valueBytes = 4, 8
-	// astray is that of an addition to an intermediate along another variable than the result's last,
-	// along which what reads it goes where it can, and by which it is stored then.
+	// astray is the extra cost of one addition to an intermediate in a loop over another variable than
+	// the result's last. The reader of the intermediate loops over the result's last variable
+	// innermost if it can, and the intermediate is stored in this order.
 	astray = 0.05
-	// apartCost is that of an addition to a place which has to be computed from more than the
-	// coordinate of the innermost loop: measured, 0.65 ns for 0.5, from places 16 bytes apart on and
-	// in the nearest cache.
+	// apartCost is the extra cost of one addition whose address depends on more than the coordinate
+	// of the innermost loop. Measured: 0.65 ns when a multiply-add takes 0.5 ns, for elements at least
+	// 16 bytes apart in the nearest cache.
 	apartCost = 0.6
-	// beginCost is that of loops of a producer that begin.
+	// beginCost is the cost of starting the loops of a producer once.
 	beginCost = 8
-	// clearCost is that of setting a place of an array to 0.
+	// clearCost is the cost of setting one element of an array to 0.
 	clearCost = 0.05
-	// rowCost is that of saying where a row of an intermediate begins.
+	// rowCost is the cost of recording where one row of an intermediate starts.
 	rowCost = 0.5
-	// appendList and appendHash are those of an addition to a workspace that a result which is
-	// appended to in order needs where its loops come in another: over one variable or several.
+	// appendList and appendHash are the costs of one addition to a workspace for a result that is
+	// appended to in order, when the loops have another order. The workspace is a
+	// list or a hash table.
 	appendList, appendHash = 4, 30
-	// serialCost is the share of their own cost that a producer's loops cost on top where it stands
-	// outside of all loops and other threads wait for one that runs them.
+	// serialCost is the extra cost of a producer's loops, as a share of their own cost, if one thread
+	// runs them outside of all loops while the other threads wait.
 	serialCost = 0.5
-	// partsCost is that of loops that all threads run, each for a part of the result.
+	// partsCost is the extra cost, as a share, of loops that each thread runs for a part of the
+	// result.
 	partsCost = 0.02
 )
 
-// Kind is the kind of an intermediate.
+// Kind says how an intermediate is stored.
 type Kind uint8
 
 const (
 	Scalar Kind = iota // one number
-	Array              // a place for every coordinate; filled everywhere or nowhere
-	Marks              // a place and a mark for every coordinate, outside of all loops
-	Lists              // a place for every coordinate, and a list of those that are filled
-	Hash               // a hash table
+	Array              // a place for every coordinate; all are filled or none is
+	Marks              // a place and a mark for every coordinate; made outside of all loops only
+	Lists              // a place for every coordinate, and a list of the filled ones
+	Hash               // a hash table of the filled coordinates
 )
 
 func (k Kind) String() string {
 	return [...]string{"scalar", "array", "array with marks", "list", "hash table"}[k]
 }
 
-// Of each kind: what a use costs, an addition more than the multiplication itself, and an entry as
-// it is put in order.
+// useCost, addCost and orderCost are, by kind of intermediate, the costs of making it once, of one
+// addition to it beyond the multiply-add, and of sorting one entry.
 var (
 	useCost   = [...]float64{Scalar: 1, Array: 4, Marks: 6, Lists: 6, Hash: 40}
 	addCost   = [...]float64{Scalar: 0, Array: 0, Marks: 1, Lists: 2, Hash: 20}
 	orderCost = [...]float64{Scalar: 0, Array: 0, Marks: 2, Lists: 4, Hash: 25}
 )
 
-// convertCost is the cost of an entry that is sorted into another order, once.
+// convertCost is the cost of sorting one entry into another storage order.
 const convertCost = 50
 
 // Converting returns the cost of storing an access in another order. It counts no more entries than
@@ -85,8 +88,8 @@ func (a Access) Converting(sizes map[string]int64) float64 {
 	return convertCost * max(entries, 1)
 }
 
-// missCost is what reading or adding to a place of memory of so many bytes costs on top, at
-// random: the second level of a cache has about cacheBytes, the last manyBytes.
+// missCost returns the extra cost of one access at random to memory of this many bytes. A core's
+// second cache has about cacheBytes, and the last cache manyBytes.
 func missCost(bytes float64) float64 {
 	switch {
 	case bytes <= cacheBytes:
@@ -99,13 +102,15 @@ func missCost(bytes float64) float64 {
 
 const nearBytes, cacheBytes, manyBytes = 1 << 15, 1 << 20, 1 << 25
 
-// item is a factor, or an intermediate that stands for several, or for one that was summed.
+// item is one operand of a contraction: a factor, or an intermediate. An intermediate (made is
+// true) is the contraction of several factors, or one factor summed over the variables that
+// nothing else has.
 type item struct {
 	factors set
 	made    bool
 }
 
-// holds are the variables of an item.
+// holds returns the variables of an item.
 func (m *model) holds(it item) set {
 	if it.made {
 		return m.open(it.factors)
@@ -113,7 +118,7 @@ func (m *model) holds(it item) set {
 	return m.has[it.factors.first()]
 }
 
-// varsIn are the variables of some items.
+// varsIn returns the variables of the items.
 func (m *model) varsIn(items []item) set {
 	out := set(0)
 	for _, it := range items {
@@ -122,7 +127,7 @@ func (m *model) varsIn(items []item) set {
 	return out
 }
 
-// at is the density of an item.
+// at returns the density of an item at some variables: see density.go.
 func (m *model) at(it item, vars set) float64 {
 	if it.made {
 		return m.filled(it.factors, vars)
@@ -130,7 +135,8 @@ func (m *model) at(it item, vars set) float64 {
 	return m.density[it.factors.first()][vars]
 }
 
-// iterations is how often loops over vars come to their body, for items.
+// iterations returns how many times loops over vars reach their body. They reach it where all
+// items have a value.
 func (m *model) iterations(items []item, vars set) float64 {
 	n := m.places(vars)
 	for _, it := range items {
@@ -139,8 +145,8 @@ func (m *model) iterations(items []item, vars set) float64 {
 	return n
 }
 
-// uniformAt tells whether the contraction of some factors has a value at all coordinates of v or at
-// none.
+// uniformAt reports whether the contraction of the factors has, for given other coordinates, a
+// value at every coordinate of v or at none.
 func (m *model) uniformAt(factors set, v int) bool {
 	for s := factors; s != 0; s &= s - 1 {
 		if f := s.first(); m.has[f].has(v) && !m.uniform[f].has(v) {
@@ -150,7 +156,7 @@ func (m *model) uniformAt(factors set, v int) bool {
 	return true
 }
 
-// walks tells whether a loop over v steps through a list of an item's coordinates.
+// walks reports whether a loop over v steps through a list of an item's coordinates.
 func (m *model) walks(it item, v int) bool {
 	switch {
 	case !m.holds(it).has(v):
@@ -161,7 +167,8 @@ func (m *model) walks(it item, v int) bool {
 	return m.walked[it.factors.first()].has(v)
 }
 
-// allowed tells whether a loop over v inside of loops over bound can walk all items.
+// allowed reports whether a loop over v, inside of loops over bound, can walk all items in their
+// storage order.
 func (m *model) allowed(items []item, bound set, v int) bool {
 	for _, it := range items {
 		if !it.made && !m.canWalk(it.factors.first(), v, bound) {
@@ -171,19 +178,19 @@ func (m *model) allowed(items []item, bound set, v int) bool {
 	return true
 }
 
-// loop is what a loop does in all: steps, of which some are in lanes or through several lists, and
-// what it takes to bring near what they read, both in multiply-adds, and the bytes that they read,
-// with those of lanes, which their steps count.
+// loop is the total work of one loop over all its runs. steps and moved are costs: of the
+// iterations, and of bringing the data that they read into caches. bytes are the bytes that the
+// iterations read. lanes are the bytes of vectorized loads, whose cost steps already has.
 type loop struct{ steps, moved, bytes, lanes float64 }
 
 func (l loop) spent() spent { return spent{l.steps + (l.bytes-l.lanes)*byteCost, l.moved} }
 
-// loopOver is the loop over v inside of loops over bound, of items that with the result have
-// vars: the innermost where these are then all bound.
+// loopOver returns the work of a loop over v inside of loops over bound. vars are the variables of
+// the items and the result. The loop is the innermost if bound and v are all of vars.
 func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	inside := bound | 1<<v
 	before, n := m.iterations(items, bound), m.iterations(items, inside)
-	walked, steps, bytes, rows := 0, 0.0, 0.0, 0.0 // rows: the bytes of what is read along v
+	walked, steps, bytes, rows := 0, 0.0, 0.0, 0.0 // rows: the bytes that are read along v
 	lanes, inner, outer, row := true, 0, 0, 0.0
 	for _, it := range items {
 		has := m.holds(it)
@@ -215,7 +222,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		moved += m.written(items, bound, v, n)
 	}
 	n = stepsOf(walked, before*m.size[v], steps, n)
-	if inside != vars {
+	if inside != vars { // not the innermost loop
 		return loop{n + stored, moved, bytes + rows, 0}
 	}
 	if !m.problem.Exact && !m.keeps(items, v) {
@@ -239,8 +246,9 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	return loop{steps + stored, moved, bytes + rows, 0}
 }
 
-// stepsOf returns the steps of a loop that walks so many lists, with this many positions in all,
-// and comes to its body meets times: without a list it counts all coordinates.
+// stepsOf returns the number of iterations of a loop. lists is the number of lists that the loop
+// walks, positions the sum of their lengths, and meets how many times the loop reaches its body. A
+// loop that walks no list visits all coordinates.
 func stepsOf(lists int, coordinates, positions, meets float64) float64 {
 	switch lists {
 	case 0:
@@ -251,14 +259,15 @@ func stepsOf(lists int, coordinates, positions, meets float64) float64 {
 	return max(meets, positions) * mergeCost
 }
 
-// inLanes tells whether a loop over v along what an item has can go in lanes.
+// inLanes reports whether a loop over v along an item can be vectorized: the item lacks v, or its
+// values are neighbours along v.
 func (m *model) inLanes(it item, v int) bool {
 	return !m.holds(it).has(v) || !m.walks(it, v) && (it.made || m.last[it.factors.first()].has(v))
 }
 
-// stored is what it costs that sums go to rows of what items are contracted to, where the loop over
-// v, with what is then bound, leaves one of its variables, along which lanes can go: loops further
-// in over others keep the row in registers.
+// stored returns the cost of loading and storing the rows that sums are added to. There is such a
+// cost if, after the loop over v, one variable of the product is unbound and its loop can be
+// vectorized. Loops over other variables inside of the loop over v keep the row in registers.
 func (m *model) stored(items []item, inside set, v int) float64 {
 	target := m.open(state{items: items}.factors())
 	if m.isAll(items) {
@@ -272,7 +281,8 @@ func (m *model) stored(items []item, inside set, v int) float64 {
 	return storeCost * m.iterations(items, inside|target)
 }
 
-// lastLeft is the variable along which the result's values are neighbours, -1 of one value.
+// lastLeft returns the variable along which the result's values are neighbours in memory, or -1 if
+// the result has one value.
 func (m *model) lastLeft() int {
 	for _, v := range slices.Backward(m.left()) {
 		if m.size[v] > 1 {
@@ -282,17 +292,17 @@ func (m *model) lastLeft() int {
 	return -1
 }
 
-// keeps tells whether what items are contracted to has the variable.
-func (m *model) keeps(items []item,
-	v int) bool {
+// keeps reports whether the contraction of the items has the variable v.
+func (m *model) keeps(items []item, v int) bool {
 	return m.open(state{items: items}.factors()).has(v)
 }
 
-// appendCost returns what a loop over v, inside of loops over bound, costs because it keeps the
-// product from being appended to the result in order: the additions to a workspace. The loops that
-// are inside of all loops over the result's variables sum a number first, which is added once. The
-// first loop out of order is charged as if the result's other variables came next, and each loop
-// over a sum that comes before they are all bound for the additions that it makes more.
+// appendCost returns the extra cost of a loop over v, inside of loops over bound, if it prevents
+// the product from being appended to the result in order. The sums are then added to a workspace.
+// Loops inside of all loops over the result's variables first sum a scalar, which is added once.
+// The first loop that is out of order is charged as if the loops over the other variables of the
+// result came next. Each later loop over a summed variable is charged for the additions that it
+// causes, until all variables of the result are bound.
 func (m *model) appendCost(items []item, bound set, v int) float64 {
 	front := set(0)
 	k := 0
@@ -319,7 +329,8 @@ func (m *model) appendCost(items []item, bound set, v int) float64 {
 	return each * added
 }
 
-// kindOf is the kind of the intermediate of some factors, of which the variables bound are not.
+// kindOf returns the kind of the intermediate that contracts the factors inside of loops over
+// bound. The intermediate has the other variables of the contraction.
 func (m *model) kindOf(factors, bound set) Kind {
 	rest := m.open(factors) &^ bound
 	uniform := true
@@ -340,9 +351,9 @@ func (m *model) kindOf(factors, bound set) Kind {
 	return Hash
 }
 
-// onThreads tells whether a loop over v, the outermost of those that make an intermediate of some
-// items outside of all loops, runs on threads: where these sum one number, or share the
-// intermediate and each fill places of their own.
+// onThreads reports whether several threads run a loop over v that makes an intermediate of the
+// items, as the outermost loop and outside of all others. They do if the intermediate is one
+// number, or if they share it and v is one of its variables.
 func (m *model) onThreads(items []item, v int) bool {
 	factors := state{items: items}.factors()
 	open := m.open(factors)
@@ -352,9 +363,10 @@ func (m *model) onThreads(items []item, v int) bool {
 	return open == 0 || open.has(v) && (k == Array || k == Marks) && x.Shared()
 }
 
-// sumsAlone tells whether one thread runs an outermost loop that sums into a dense result, as far
-// as the loop over v directly inside of it says: where that is not over the result's outermost
-// variable, threads have no parts of the result's other variables, and partial results do not pay.
+// sumsAlone reports whether one thread alone runs the outermost loop of state x, which sums into a
+// dense result. v is the variable of the loop directly inside. One thread does if v is not the
+// result's outermost variable, the threads cannot divide the result by another variable, and a
+// partial result for each thread does not pay.
 func (m *model) sumsAlone(x state, v int) bool {
 	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 ||
 		v == m.number(m.problem.Left[0]) {
@@ -368,11 +380,11 @@ func (m *model) sumsAlone(x state, v int) bool {
 			parts++
 		}
 	}
-	// one may be over the innermost, which is no part
+	// one of the variables may be the innermost, which threads do not divide
 	return parts < 2 && !strategy.Partials(float64(m.entries), m.places(m.result))
 }
 
-// entriesOf is the number of entries that the intermediate of some factors has each time that it is
+// entriesOf returns the number of entries that the intermediate of the factors has each time it is
 // made inside of loops over bound.
 func (m *model) entriesOf(factors, bound set) float64 {
 	open := m.open(factors)
@@ -380,9 +392,9 @@ func (m *model) entriesOf(factors, bound set) float64 {
 	return m.places(open) * m.filled(factors, open) / max(times, 1)
 }
 
-// begun is what it takes to begin the loops of a producer of some items inside of loops over bound:
-// a core guesses wrong when those before end, while it goes on to load. Those of a number begin and
-// end as often without it.
+// begun returns the cost of starting the loops of a producer inside of loops over bound. The
+// branch at the end of a loop is mispredicted, which delays arithmetic but not loads. A scalar
+// intermediate costs nothing here, because its loops would start as often without the producer.
 func (m *model) begun(items []item, bound set) spent {
 	if bound == 0 || m.open(state{items: items}.factors()).within(bound) {
 		return spent{}
@@ -390,9 +402,9 @@ func (m *model) begun(items []item, bound set) spent {
 	return spent{loaded: beginCost * m.iterations(items, bound)}
 }
 
-// makeCost is what the intermediate costs that is made of some items, inside of loops over bound,
-// beyond the loops that make it; share is that of the points of bound, among those that these items
-// alone have, to which the loops come.
+// makeCost returns the cost of an intermediate beyond the loops that make it. made are the items
+// that are contracted into it, inside of loops over bound. Among the points of bound at which
+// every item has a value, the loops reach a share.
 func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	factors := set(0)
 	for _, it := range made {
@@ -418,7 +430,8 @@ func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	return cost + 1e-6*m.places(rest)
 }
 
-// rows is the number of rows of an intermediate of several variables, were they along the largest.
+// rows returns the number of rows of an intermediate with the variables rest, along its largest
+// variable. It returns 0 for an intermediate of one variable.
 func (m *model) rows(rest set) float64 {
 	if rest.len() <= 1 {
 		return 0

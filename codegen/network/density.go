@@ -2,12 +2,13 @@ package network
 
 import "math"
 
-// Densities are shares: of the points of a space of some variables, how many a factor or an
-// intermediate has a value at or below. Sizes, entries and counts of positions at each level
-// give those of a factor at the variables of its outer levels; at others, its entries are
-// taken to lie uniformly, and patterns of different factors to be independent.
+// The density of a factor or an intermediate at a set of variables is a share: it has a value at,
+// or below, this share of the points of the variables' space. At the variables of a factor's outer
+// levels the density follows from sizes and from the number of positions of each level. At other
+// variables the entries are assumed to be uniformly distributed. Patterns of different factors are
+// assumed to be independent.
 
-// places is the number of points of a space of variables.
+// places returns the number of points in the space of the variables.
 func (m *model) places(vars set) float64 {
 	n := 1.0
 	for s := vars; s != 0; s &= s - 1 {
@@ -16,10 +17,10 @@ func (m *model) places(vars set) float64 {
 	return n
 }
 
-// thrown is the share of so many places that so many entries take, if thrown at random.
+// thrown returns the expected share of filled places if entries are put into places at random.
 func thrown(entries, places float64) float64 { return -math.Expm1(-entries / places) }
 
-// densities are those of a factor, at each set of variables.
+// densities returns the densities of factor f, indexed by set of variables.
 func (m *model) densities(f int) []float64 {
 	out := make([]float64, 1<<len(m.vars))
 	for s := range out {
@@ -36,7 +37,7 @@ func (m *model) densities(f int) []float64 {
 	return out
 }
 
-// share is the density of an access at some of its variables.
+// share returns the density of an access at some of its variables.
 func (m *model) share(a Access, levels []level, vars set) float64 {
 	t := &a.Tensor
 	if t.Format.AllDense() || vars == 0 {
@@ -56,7 +57,7 @@ func (m *model) share(a Access, levels []level, vars set) float64 {
 			return min(float64(t.Counts[n])/places, 1)
 		}
 	}
-	// Of a variable that it has twice, only the diagonal counts.
+	// Only the diagonal counts if the access has a variable twice.
 	entries, space := float64(t.NNZ), 1.0
 	for _, l := range levels {
 		space *= m.size[l.v]
@@ -68,7 +69,7 @@ func (m *model) share(a Access, levels []level, vars set) float64 {
 	return thrown(entries, places)
 }
 
-// products is the number of points at which all of some factors have a value.
+// products returns the number of points where every given factor has a value.
 func (m *model) products(factors set) float64 {
 	vars := m.held[factors]
 	n := m.places(vars)
@@ -78,7 +79,7 @@ func (m *model) products(factors set) float64 {
 	return n
 }
 
-// filled is the density of the contraction of some factors at vars.
+// filled returns the density at vars of the contraction of the factors.
 func (m *model) filled(factors, vars set) float64 {
 	vars &= m.open(factors)
 	known := m.joined[factors]

@@ -7,21 +7,21 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Gemm is the innermost loops of a contraction of two dense items, as one product of matrices: over
-// Rows, which the first has with what is contracted to, over Cols, which the second has with it,
-// and over Sums, which both have.
+// Gemm is a product of matrices that computes the innermost loops of a contraction of two dense
+// items. The first item and the result have the variables Rows, the second item and the result
+// have Cols, and both items have Sums.
 type Gemm struct{ Rows, Cols, Sums []string }
 
-// Vars are all variables of a product of matrices, in the order of its loops: an intermediate that
-// it reads is stored so.
+// Vars returns all variables in the order of the loops. An intermediate that the product reads is
+// stored in this order.
 func (g *Gemm) Vars() []string { return slices.Concat(g.Sums, g.Rows, g.Cols) }
 
-// IsGemm tells whether a contraction is one product of matrices.
+// IsGemm reports whether a contraction is one product of matrices without loops around it.
 func (c *Contraction) IsGemm() bool { return c.Gemm != nil && len(c.Gemm.Vars()) == len(c.Loops) }
 
-// gemmAt is what is left to do in a state, whose loops are over vars, as one product of matrices:
-// of two items with variables that are not bound, all of which are dense levels. Not ok where it is
-// none.
+// gemmAt returns the rest of state x, whose loops are over vars, as one product of matrices. ok is
+// false unless two items have unbound variables, all in dense levels, and the sets of variables
+// fit.
 func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	rest := vars &^ x.bound
 	if s.model.problem.Gemm == nil || rest == 0 || !s.complete(x) ||
@@ -58,7 +58,8 @@ func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	return rows, cols, sums, true
 }
 
-// isMatrix tells whether an item has dense levels of these variables below all others.
+// isMatrix reports whether the levels of these variables in an item are dense and below all
+// others.
 func (s *search) isMatrix(it item, vars set) bool {
 	if it.made {
 		for v := vars; v != 0; v &= v - 1 {
@@ -83,8 +84,8 @@ func (s *search) isMatrix(it item, vars set) bool {
 	return true
 }
 
-// gemmCost is what a state costs that is a product of matrices; infinite where it is none, or none
-// that is wanted.
+// gemmCost returns the cost of the rest of state x as one product of matrices. It is infinite if
+// the rest is none, or if loops are preferred.
 func (s *search) gemmCost(x state, vars set) float64 {
 	rows, cols, sums, ok := s.gemmAt(x, vars)
 	if !ok {
@@ -108,12 +109,12 @@ func (s *search) gemmCost(x state, vars set) float64 {
 	return s.model.iterations(x.items, x.bound) * each
 }
 
-// What a place of a matrix costs on top that is packed before it is multiplied, and of one that has
-// no neighbour in memory.
+// packedPlace is the extra cost of one element of a matrix that is packed before it is multiplied,
+// and lonePlace the extra cost of one without a neighbour in memory.
 const packedPlace, lonePlace = 2, 6
 
-// placeCost is what each place of a matrix costs, of a tensor with so stored variables, of which it
-// is over some.
+// placeCost returns the cost of one element of a matrix over the variables over. stored lists the
+// variables of its tensor in storage order, and is nil if the tensor is an intermediate.
 func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
 	cost := bring(m.places(over)*valueBytes, 0, valueBytes)
 	if stored == nil {
@@ -144,8 +145,8 @@ func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
 	return cost
 }
 
-// layoutOf are the variables of a factor in its storage order; nil of an intermediate, which is
-// stored as its loops want it.
+// layoutOf returns the variables of a factor in its storage order. It returns nil if the item is
+// an intermediate, which is stored as its reader needs it.
 func (m *model) layoutOf(it item) (vars []int) {
 	if !it.made {
 		for _, l := range m.levels[it.factors.first()][0] {
@@ -155,7 +156,7 @@ func (m *model) layoutOf(it item) (vars []int) {
 	return vars
 }
 
-// left are the variables of the result in its storage order.
+// left returns the variables of the result in its storage order.
 func (m *model) left() (vars []int) {
 	for _, v := range m.problem.Left {
 		vars = append(vars, m.number(v))
@@ -163,7 +164,7 @@ func (m *model) left() (vars []int) {
 	return vars
 }
 
-// names are the variables of a set.
+// names returns the names of the variables in a set.
 func (m *model) names(vars set) (list []string) {
 	for ; vars != 0; vars &= vars - 1 {
 		list = append(list, m.vars[vars.first()])
@@ -171,7 +172,7 @@ func (m *model) names(vars set) (list []string) {
 	return list
 }
 
-// gemm ends the loops of a contraction by a product of matrices.
+// gemm makes the innermost loops of contraction c a product of matrices.
 func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
 	rows, cols, sums, _ := b.search.gemmAt(x, vars)
 	c.Gemm = &Gemm{Rows: b.search.model.names(rows), Cols: b.search.model.names(cols),
@@ -184,7 +185,8 @@ func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
 		x.bound) * valueBytes * (m*k + k*n + m*n)
 }
 
-// ungemm has plain loops where a matrix of a product is an intermediate that is no array.
+// ungemm replaces products of matrices by loops if one of their matrices is an intermediate that
+// is not an array.
 func (c *Contraction) ungemm() {
 	c.Each(func(y *Contraction) {
 		for _, z := range y.Items {
@@ -195,6 +197,6 @@ func (c *Contraction) ungemm() {
 	})
 }
 
-// most is the number of places that an intermediate may have which is an array: those of the
-// operands, where these have more than strategy.MaxPlaces.
+// most returns the largest number of places of an intermediate that is an array:
+// strategy.MaxPlaces, or the number of entries of all operands if there are more.
 func (m *model) most() float64 { return max(strategy.MaxPlaces, float64(m.entries)) }

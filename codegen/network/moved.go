@@ -1,20 +1,22 @@
 package network
 
-// Reading and adding cost what it takes to bring values near. What an item has is brought into a
-// cache once inside of the loops around the first of which all of that fits there, and whatever the
-// loops further in read of it is there then. So rows that stay while another factor is walked cost
-// nothing, and rows of a large factor, intermediate or result that change with each entry do.
+// The cost of reading and adding values includes bringing them into caches. The part of an item
+// that loops have not bound yet gets smaller from loop to loop. Each iteration of the first loop
+// whose body needs a part that fits into a cache brings this part there once, and the loops inside
+// find it there. So rows that stay while another factor is walked cost nothing. Rows of a large
+// factor, intermediate or result that change with each entry cost a transfer each.
 
-// caches are by how many bytes fit, and what a byte costs that is brought there from the next, the
-// last from memory: in multiply-adds of a scalar loop.
+// caches lists the caches of a core, nearest first: the size of each, and the cost of bringing one
+// byte there from the next. The next of the last cache is memory.
 var caches = [...]struct{ bytes, cost float64 }{{nearBytes, 1. / 32}, {cacheBytes, 1. / 20},
 	{manyBytes, 1. / 3}}
 
-// lineBytes are brought at least for a value that has no neighbour which is used.
+// lineBytes is the size of a cache line, the least that is brought for a value without neighbours
+// that are used.
 const lineBytes = 64
 
-// footprint is how many bytes an item has inside of loops over bound, on average; listed tells
-// whether these are lists.
+// footprint returns the average size in bytes of the part of an item that is left inside of loops
+// over bound. listed reports whether the part has lists of coordinates.
 func (m *model) footprint(it item, bound set) (bytes float64, listed bool) {
 	has := m.holds(it)
 	each := float64(valueBytes)
@@ -31,8 +33,8 @@ func (m *model) footprint(it item, bound set) (bytes float64, listed bool) {
 	return 0, listed
 }
 
-// moved is what it costs to bring near what a loop over v, inside of loops over bound, reads of
-// items, where the loop comes to its body n times.
+// moved returns the cost of bringing into caches what a loop over v, inside of loops over bound,
+// reads of the items. n is how many times the loop reaches its body.
 func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) {
 	for _, it := range items {
 		if !m.holds(it).has(v) {
@@ -45,11 +47,11 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 		before, listed := m.footprint(it, bound)
 		after, _ := m.footprint(it, bound|1<<v)
 		brought := after
-		if !listed { // it may have more than what is read
+		if !listed { // the loop may skip a part of it
 			visits := max(n, 1e-300)
 			brought = min(after, valueBytes*max(m.iterations(items, bound|1<<v|m.holds(it))/visits, 1))
 			outside := max(m.iterations(items, bound), 1e-300)
-			// it stays until loops further out come back
+			// the data that is read stays until an outer loop reads it again
 			if read := brought * visits / outside; read < before {
 				before = read + whole*(1-read/before)
 			}
@@ -62,16 +64,16 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 	return cost
 }
 
-// written is moved of a result that is written at random, beside what items have: lines that are
-// come back to stay only where all of that has room. Loops do not wait for what the nearest cache
-// gives to the next.
+// written returns the cost of bringing into caches the lines of a result that is written at
+// random. A line stays in a cache only if it and the items' parts fit together. The nearest cache
+// is not counted, because loops do not wait for stores into the next.
 func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	if !m.result.has(v) || len(m.ordered) > 0 {
 		return 0
 	}
 	before, after := m.resultBytes(bound), m.resultBytes(bound|1<<v)
-	lines := lineBytes * m.iterations(items, bound|1<<v|m.result) // that are written, at most
-	bytes := max(min(n*after, lines)-m.resultBytes(0), 0)         // every way brings all of it once
+	lines := lineBytes * m.iterations(items, bound|1<<v|m.result) // lines written, at most
+	bytes := max(min(n*after, lines)-m.resultBytes(0), 0)         // every plan brings it once
 	for _, it := range items {
 		outside, _ := m.footprint(it, bound)
 		inside, _ := m.footprint(it, bound|1<<v)
@@ -80,8 +82,8 @@ func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	return bringTo(1, before, after, bytes)
 }
 
-// resultBytes is how many bytes the result has inside of loops over bound: lines, where values
-// there are no neighbours.
+// resultBytes returns the size in bytes of the part of the result inside of loops over bound. A
+// value without neighbours in that part counts as a line.
 func (m *model) resultBytes(bound set) float64 {
 	each := float64(valueBytes)
 	if v := m.lastLeft(); v >= 0 && bound.has(v) {
@@ -90,11 +92,11 @@ func (m *model) resultBytes(bound set) float64 {
 	return m.places(m.result&^bound) * each
 }
 
-// bring is what it costs to bring so many bytes in all near, of what takes before bytes outside of
-// a loop and after inside.
+// bring returns the cost of bringing this many bytes into caches. before and after are the sizes
+// of the data outside and inside of the loop: a cache is filled if it holds after but not before.
 func bring(before, after, bytes float64) (cost float64) { return bringTo(0, before, after, bytes) }
 
-// bringTo is bring of what is brought no nearer than to the cache of that number.
+// bringTo is bring without the caches nearer than the one of index nearest.
 func bringTo(nearest int, before, after, bytes float64) (cost float64) {
 	for _, c := range caches[nearest:] {
 		if before > c.bytes && after <= c.bytes {

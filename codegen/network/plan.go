@@ -10,55 +10,57 @@ import (
 // Plan is a way to compute a product.
 type Plan struct {
 	Root *Contraction
-	// Converted are the accesses, by factor and number, that are stored in another order first,
-	// and Cost the estimate of all, in multiply-adds of a scalar loop.
+	// Converted says, by factor and access, what is first stored in another order. Cost is the
+	// estimated cost of everything, in multiply-adds of a scalar loop.
 	Converted [][]bool
 	Cost      float64
-	// Products is the number of multiply-adds, Bytes what is read for them, and Memory the bytes
-	// that intermediates take, a thread.
+	// Products is the number of multiply-adds, Bytes the bytes that they read, and Memory the bytes
+	// that the intermediates of one thread occupy.
 	Products, Bytes, Memory float64
-	// Serial is the part of Cost that makes intermediates with variables outside of all loops, on one
-	// thread.
+	// Serial is the part of Cost that one thread alone spends, on intermediates with variables, made
+	// outside of all loops.
 	Serial float64
-	// Bound, of a plan that a beam found, is a cost that no plan is below; 0 of the best plan.
+	// Bound is a lower bound of the cost of any plan if a beam found this one. It is 0 if this plan
+	// is the best.
 	Bound float64
 }
 
-// Contraction multiplies items in loops of its own, inside of those that it shares with what
-// it is a part of.
+// Contraction multiplies factors and intermediates in loops of its own. They are inside of the
+// loops that it shares with the contraction that it is a part of.
 type Contraction struct {
-	Name string // of the intermediate: another where a tensor has this one
-	// Steps are its loops and parts, outermost first; the first Shared of Loops are around it.
+	Name string // of the intermediate; the compiler renames it if a tensor has this name
+	// Steps lists its own loops, and the producers between them, outermost first. Loops has all loops
+	// around its body; the first Shared of them belong to the contraction that it is a part of.
 	Steps  []Step
 	Loops  []string
 	Shared int
-	// Factors are those that it multiplies itself, and Items the intermediates.
+	// Factors has the numbers of the factors that it multiplies, and Items the intermediates.
 	Factors []int
 	Items   []*Contraction
-	Gemm    *Gemm // its innermost loops, where they are a product of matrices; else nil
-	// Vars are those of the intermediate that it makes, in the order in which they are stored: that of
-	// its consumer's loops. Kind says how; it is made so often, with so many Entries in all, of which
-	// Places may be there at a time.
+	Gemm    *Gemm // its innermost loops if they are a product of matrices; nil if not
+	// Vars has the variables of the intermediate that it makes, in storage order, which is the order
+	// of its consumer's loops. The intermediate is made Uses times, with Entries entries in all, and
+	// has Places coordinates each time.
 	Vars                  []string
 	Kind                  Kind
 	Uses, Entries, Places float64
 	Products              float64
 	set                   set
-	// loops is what its loops cost, and made what the intermediate costs beyond these, where it is
-	// made outside of all others and by loops.
+	// loops is the cost of its loops, and made the cost of the intermediate beyond them. Both are 0 if
+	// it is made inside of other loops.
 	loops, made float64
 }
 
-// Step is a loop over Var or, where Part is not nil, the producer of an intermediate.
+// Step is a loop over Var or, if Part is not nil, the producer of an intermediate.
 type Step struct {
 	Var  string
 	Part *Contraction
 }
 
-// Whole tells whether a plan multiplies all factors in one nest of loops.
+// Whole reports whether a plan multiplies all factors in one nest of loops.
 func (p *Plan) Whole() bool { return len(p.Root.Items) == 0 }
 
-// Order is the largest number of variables that an intermediate has.
+// Order returns the largest number of variables of an intermediate.
 func (p *Plan) Order() int {
 	most := 0
 	p.Root.Each(func(c *Contraction) {
@@ -69,14 +71,15 @@ func (p *Plan) Order() int {
 	return most
 }
 
-// Filled tells whether all intermediates are numbers and arrays.
+// Filled reports whether all intermediates are scalars and arrays.
 func (p *Plan) Filled() bool {
 	filled := true
 	p.Root.Each(func(c *Contraction) { filled = filled && (c == p.Root || c.Kind <= Array) })
 	return filled
 }
 
-// Each calls fn for a contraction and its parts, in the order in which they are computed.
+// Each calls fn for the parts of a contraction, first computed first, and then for the
+// contraction.
 func (c *Contraction) Each(fn func(*Contraction)) {
 	for _, s := range c.Steps {
 		if s.Part != nil {
@@ -86,7 +89,7 @@ func (c *Contraction) Each(fn func(*Contraction)) {
 	fn(c)
 }
 
-// plan follows the moves that the search found.
+// plan returns the plan of the moves that the search found with the conversions c.
 func (s *search) plan(c conversion) *Plan {
 	b := &builder{search: s, plan: &Plan{}, made: map[set]*Contraction{}, named: map[string]int{}}
 	x := s.model.whole()
@@ -105,7 +108,7 @@ func (s *search) plan(c conversion) *Plan {
 	return b.plan
 }
 
-// builder makes a plan of moves.
+// builder makes a plan from moves.
 type builder struct {
 	search *search
 	plan   *Plan
@@ -113,8 +116,9 @@ type builder struct {
 	named  map[string]int
 }
 
-// contraction is the plan of a state, inside of loops, which are run for a share of the points that
-// its items alone would have, by one of its ways.
+// contraction returns the contraction of state x, inside of loops. way is the index of the
+// alternative to follow. Among the points at which every item has a value, the contraction runs
+// for a share.
 func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.search.loopsOf(x)
@@ -161,8 +165,8 @@ func (b *builder) contraction(x state, loops []string, share float64, way int) *
 	return c
 }
 
-// serial is what a plan's intermediates cost that one thread makes outside of all loops. A number
-// is summed on threads, and a product of matrices runs on them.
+// serial returns the cost of the intermediates made outside of all loops by one thread. Scalars
+// and products of matrices are not counted, because several threads compute them.
 func (c *Contraction) serial() (cost float64) {
 	for _, s := range c.Steps {
 		if s.Part == nil {
@@ -173,15 +177,15 @@ func (c *Contraction) serial() (cost float64) {
 	return cost
 }
 
-// alone is what an intermediate costs that is made outside of all loops on one thread, 0 where
-// several make it.
+// alone returns the cost of an intermediate made outside of all loops by one thread, or 0 if
+// several threads make it.
 func (c *Contraction) alone() float64 {
 	x := strategy.Intermediate{Added: c.Products, Entries: c.Entries}
 	first := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Part == nil })
 	switch {
 	case len(c.Vars) == 0 || first < 0 || c.IsGemm():
 		return 0
-	// else it is filled in order
+	// otherwise one thread fills it in order
 	case c.Kind == Array, c.Kind == Marks &&
 		(x.Summed() || !slices.Equal(c.Loops[:len(c.Vars)], c.Vars)):
 		if x.Shared() && slices.Contains(c.Vars, c.Steps[first].Var) {
@@ -191,7 +195,7 @@ func (c *Contraction) alone() float64 {
 	return c.loops + c.made
 }
 
-// part is the producer of some items of a state.
+// part returns the producer that contracts the items of state x whose numbers made has.
 func (b *builder) part(x state, made set, loops []string, share float64, way int) *Contraction {
 	own, _ := x.parted(made, make([]item, 2*MaxFactors))
 	alone := b.search.share(x, made)
@@ -213,7 +217,7 @@ func (b *builder) part(x state, made set, loops []string, share float64, way int
 	return c
 }
 
-// holds counts the memory of an intermediate.
+// holds adds the memory of an intermediate to the plan's.
 func (p *Plan) holds(c *Contraction) {
 	switch c.Kind {
 	case Array:
@@ -227,7 +231,7 @@ func (p *Plan) holds(c *Contraction) {
 	}
 }
 
-// name names an intermediate.
+// name gives an intermediate its name.
 func (b *builder) name(c *Contraction) {
 	c.Name = c.Letter()
 	if n := b.named[c.Name]; n > 0 {
@@ -236,14 +240,14 @@ func (b *builder) name(c *Contraction) {
 	b.named[c.Letter()]++
 }
 
-// storedFor stores an intermediate in the order of the loops that read it.
+// storedFor sorts the variables of an intermediate by the loops of its reader.
 func (c *Contraction) storedFor(reader *Contraction) {
 	slices.SortFunc(c.Vars, func(u, v string) int {
 		return slices.Index(reader.Loops, u) - slices.Index(reader.Loops, v)
 	})
 }
 
-// Letter is what the name of an intermediate begins with: t of a scalar, w of a workspace.
+// Letter returns the first letter of an intermediate's name: t for a scalar, w for a workspace.
 func (c *Contraction) Letter() string {
 	if len(c.Vars) == 0 {
 		return "t"
@@ -251,5 +255,5 @@ func (c *Contraction) Letter() string {
 	return "w"
 }
 
-// hashBytes is about what an entry of a hash table takes.
+// hashBytes is the approximate size of one entry of a hash table.
 const hashBytes = 64

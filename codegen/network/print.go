@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Text is a plan with its tree, its contractions in the order in which they are computed, and
-// what it costs.
+// Text describes a plan: its tree, its loops, its contractions with the first computed first, and
+// its costs. target is the text of the result.
 func (p *Problem) Text(q *Plan, target string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree   %s\nloops  %s\n", p.treeOf(q.Root), p.loopsOf(q.Root))
@@ -34,7 +34,7 @@ func (p *Problem) Text(q *Plan, target string) string {
 	return b.String()
 }
 
-// Sums are a plan's costs.
+// Sums describes a plan's costs.
 func (q *Plan) Sums() string {
 	text := fmt.Sprintf("%.4g multiply-adds, %.4g bytes read, %.4g bytes of intermediates, cost %.4g",
 		q.Products, q.Bytes, q.Memory, q.Cost)
@@ -51,7 +51,8 @@ func (c *Contraction) access() string {
 	return c.Name + "(" + strings.Join(c.Vars, ",") + ")"
 }
 
-// loopsOf are the loops of a contraction with its producers in braces, where they stand.
+// loopsOf returns the loops of a contraction as text. Each producer is in braces at its place
+// between the loops.
 func (p *Problem) loopsOf(c *Contraction) string {
 	var parts []string
 	for _, s := range c.Steps {

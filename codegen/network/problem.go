@@ -7,22 +7,23 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Access is a tensor at variables, in mode order, as an operand of the leaf is stored.
+// Access is a tensor with the variables of its modes, in mode order, as the leaf's operand is
+// stored.
 type Access struct {
 	Tensor strategy.Tensor
 	Vars   []string
 }
 
-// Factor is one factor of a product. One of several accesses, such as a sum in
-// parentheses, is taken as it is, and to have a value everywhere.
+// Factor is one factor of a product. A factor of several accesses, such as a sum in parentheses,
+// is not taken apart, and is assumed to have a value everywhere.
 type Factor struct {
-	Text     string // its name, where it is one access; "" for others
+	Text     string // its name if it is one access; "" if not
 	Accesses []Access
 	Matrix   bool // its values are of the type that is computed in
-	made     bool // an intermediate, which is stored in the order of the loops that read it
+	made     bool // an intermediate: it is stored in the order of the loops that read it
 }
 
-// Way says which contractions are looked for.
+// Way restricts the contractions that are searched.
 type Way uint8
 
 const (
@@ -37,32 +38,32 @@ func (w Way) String() string { return [...]string{"auto", "direct", "pairwise"}[
 type Problem struct {
 	Factors []Factor
 	Sizes   map[string]int64
-	// Left are the variables of the result, in its storage order; the first Ordered of them
-	// are appended to in order, the others are written at random.
+	// Left lists the variables of the result, in its storage order. The result is appended to in the
+	// order of the first Ordered variables, and written at random along the others.
 	Left    []string
 	Ordered int
-	// Order, where it is not nil, is the order of the loops around the product itself, as other
-	// terms of the statement ask for it. Nothing is converted then.
+	// Order, if not nil, is the order of the loops of the product itself, which the other terms of
+	// the statement share. No access is converted then.
 	Order []string
-	// Keep: nothing is converted.
+	// Keep forbids conversions.
 	Keep bool
-	// Exact: multiplications count, as where the numbers are integers; else a product of several
-	// numbers that do not change in a loop costs no more than one.
+	// Exact says that all multiplications are done, as with integers. Otherwise a product of values
+	// that do not change in a loop is computed once.
 	Exact bool
-	// Inside: no intermediate with variables is made outside of all loops.
+	// Inside forbids intermediates with variables that are made outside of all loops.
 	Inside bool
-	// Contracted: some intermediate is made.
+	// Contracted forbids plans without an intermediate.
 	Contracted bool
-	// MaxOrder is the most variables that an intermediate has, -1 for any number.
+	// MaxOrder is the largest number of variables of an intermediate, -1 for no limit.
 	MaxOrder int
 	Way      Way
-	Tree     *Tree // nil for any
-	// Gemm is what the multiply-adds of a product of matrices cost that has so many rows, columns and
-	// terms, infinite where it is to be loops. nil: there are none.
+	Tree     *Tree // nil if any tree is allowed
+	// Gemm returns the cost of the multiply-adds of a product of matrices of these sizes, infinite if
+	// it should be loops. Gemm is nil if products of matrices are not wanted.
 	Gemm func(rows, cols, terms float64) float64
 }
 
-// MaxFactors and MaxVars are the largest product that is searched.
+// MaxFactors and MaxVars bound the products that are searched.
 const (
 	MaxFactors = 8
 	MaxVars    = 12
@@ -79,7 +80,7 @@ func (s set) first() int        { return bits.TrailingZeros32(uint32(s)) }
 // level is a storage level of an access.
 type level struct {
 	v      int
-	walked bool // its coordinates are a list: those of the levels above it are known first
+	walked bool // its coordinates are a list, so the levels above must be bound before it
 	above  set
 }
 
@@ -91,27 +92,27 @@ type model struct {
 	levels  [][][]level // by factor and access
 	has     []set       // the variables of each factor
 	result  set
-	ordered []int // the variables that are appended in order
-	fixed   []int // Order
+	ordered []int // the variables along which the result is appended to in order
+	fixed   []int // the variables of Order
 	density [][]float64
-	// Of sets of factors: their variables, those that others or the result have as well, and how full
-	// their contraction is at each set of variables, -1 where that was not asked for.
+	// By set of factors: held has their variables, and opened the variables that other factors or the
+	// result have too. joined has the density of their contraction by set of variables, -1 if it is
+	// not computed yet.
 	held, opened []set
 	joined       [][]float64
 	entries      int64 // of all tensors
-	// converted are the accesses that are stored in another order, by factor, as bits; walked the
-	// variables of each factor that a list of coordinates has, uniform those at all of whose
-	// coordinates it has a value or at none, and last those that are in no level but the last.
+	// By factor, as bits: converted has the accesses that are stored in another order. The others are
+	// sets of variables, see isWalked, isUniform and isLast.
 	converted, walked, uniform, last []set
 }
 
-// Searched reports whether a product is small enough to be searched.
+// Searched reports whether a product is small enough for the search.
 func (p *Problem) Searched() bool {
 	return len(p.Factors) <= MaxFactors && len(p.variables()) <= MaxVars
 }
 
-// Known reports whether a product has factors to contract, of at most MaxStep variables each, and
-// their statistics are known.
+// Known reports whether a product has at least two factors, of at most MaxStep variables each, and
+// the number of entries of all their tensors is known.
 func (p *Problem) Known() bool {
 	if len(p.Factors) < 2 {
 		return false
@@ -195,8 +196,8 @@ func newModel(p *Problem) *model {
 
 func (m *model) number(v string) int { return slices.Index(m.vars, v) }
 
-// levelsOf are the storage levels of an access. The second level of a variable that it has
-// twice is searched, and asks for nothing.
+// levelsOf returns the storage levels of an access. If it has a variable twice, the second level
+// is searched, so it does not restrict the order of loops.
 func (m *model) levelsOf(a Access) []level {
 	var out []level
 	above := set(0)
@@ -209,10 +210,10 @@ func (m *model) levelsOf(a Access) []level {
 	return out
 }
 
-// all are the factors.
+// all returns the set of all factors.
 func (m *model) all() set { return 1<<len(m.problem.Factors) - 1 }
 
-// varsOf are the variables of some factors.
+// varsOf returns the variables of the factors.
 func (m *model) varsOf(factors set) set {
 	out := set(0)
 	for s := factors; s != 0; s &= s - 1 {
@@ -221,12 +222,12 @@ func (m *model) varsOf(factors set) set {
 	return out
 }
 
-// open are the variables of some factors that the others or the result have as well: those of
-// their contraction.
+// open returns the variables of the contraction of the factors: each of their variables that
+// another factor or the result has too.
 func (m *model) open(factors set) set { return m.opened[factors] }
 
-// anyOrder has the accesses of sparse intermediates, which loops walk in any order, by factor, as
-// bits.
+// anyOrder returns, by factor and as bits, the accesses that are sparse intermediates. Loops can
+// walk them in any order.
 func (m *model) anyOrder() []set {
 	accesses := make([]set, len(m.problem.Factors))
 	for f, x := range m.problem.Factors {
@@ -237,7 +238,7 @@ func (m *model) anyOrder() []set {
 	return accesses
 }
 
-// convert has accesses stored in other orders, by factor, as bits.
+// convert sets the accesses, by factor and as bits, that are stored in other orders.
 func (m *model) convert(accesses []set) {
 	n := len(m.problem.Factors)
 	m.converted, m.walked, m.uniform, m.last = accesses, make([]set, n), make([]set, n), make([]set, n)
@@ -255,8 +256,8 @@ func (m *model) convert(accesses []set) {
 	}
 }
 
-// canWalk tells whether a loop over v, inside of loops over bound, can step through what a factor
-// stores.
+// canWalk reports whether a loop over v, inside of loops over bound, can walk factor f in its
+// storage order.
 func (m *model) canWalk(f, v int, bound set) bool {
 	for k, levels := range m.levels[f] {
 		if m.converted[f].has(k) {
@@ -271,7 +272,7 @@ func (m *model) canWalk(f, v int, bound set) bool {
 	return true
 }
 
-// isWalked tells whether a level of v in a factor is a list of coordinates.
+// isWalked reports whether a level of v in factor f is a list of coordinates.
 func (m *model) isWalked(f, v int) bool {
 	for k, levels := range m.levels[f] {
 		for _, l := range levels {
@@ -283,8 +284,8 @@ func (m *model) isWalked(f, v int) bool {
 	return false
 }
 
-// isUniform tells whether a factor has a value at all coordinates of v or at none: the level of v,
-// and those below it, are dense.
+// isUniform reports whether the levels of v in factor f, and all levels below them, are dense. For
+// given other coordinates, the factor then has a value at every coordinate of v or at none.
 func (m *model) isUniform(f, v int) bool {
 	for k, levels := range m.levels[f] {
 		below := false
@@ -299,7 +300,7 @@ func (m *model) isUniform(f, v int) bool {
 	return true
 }
 
-// isLast tells whether v's level is the last of each access of a factor that has it.
+// isLast reports whether each level of v in factor f is the last level of its access.
 func (m *model) isLast(f, v int) bool {
 	for _, levels := range m.levels[f] {
 		for n, l := range levels {

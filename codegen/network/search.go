@@ -7,20 +7,21 @@ import (
 	"sync"
 )
 
-// state is what is left to do in a nest: items to be multiplied, inside of loops over bound.
+// state is the rest of a nest: the items that are not multiplied yet, inside of loops over bound.
 type state struct {
 	items []item
 	bound set
 }
 
-// key is a state as numbers, with the accesses of its factors that are converted.
+// key is a state as numbers, together with the accesses of its factors that are converted.
 type key struct{ state, converted uint64 }
 
-// mostAccesses is how many accesses a factor has at most of which one may be converted.
+// mostAccesses is the largest number of a factor's accesses that may be converted.
 const mostAccesses = 8
 
-// key has for each factor of a state the first of its item, or 15, in four bits; for each single
-// factor whether it was summed; and the variables bound.
+// key returns the key of a state. For each factor, four bits hold the number of the first factor
+// of its item, or 15 if the state lacks the factor. One bit for each single factor says whether it
+// was summed. The last bits are the bound variables.
 func (m *model) key(x state) key {
 	n := len(m.problem.Factors)
 	k := key{state: uint64(1)<<(4*n) - 1}
@@ -40,41 +41,43 @@ func (m *model) key(x state) key {
 	return k
 }
 
-// move is what comes next in a nest: a loop over a variable, all that is left as a product of
-// matrices or, where made is not 0, the producer of an intermediate of these items, by number.
+// move is the next step in a nest: a loop over variable v; a product of matrices for all that is
+// left, if gemm is true; or, if made is not 0, the producer of an intermediate of the items with
+// these numbers.
 type move struct {
 	v    int
 	made set
 	gemm bool // what is left is one product of matrices
 }
 
-// found is a way to do what is left of a state: what it takes, the move that it begins with and
-// which of the ways of the states that it leads to it goes on with: behind the move, and inside of
-// the producer.
+// found is one alternative for the rest of a state: its cost and its first move. next is the index
+// of the alternative of the state after the move. inside is the index of the alternative of the
+// producer's own state.
 type found struct {
 	spent        spent
 	first        move
 	next, inside int
 }
 
-// search is one for all sets of conversions: what is left of factors that two of them store alike
-// costs the same.
+// search is a search over all sets of conversions. They share the table memo, because the rest of
+// a state costs the same for two sets that store its factors alike.
 type search struct {
 	model *model
 	memo  map[key][]found
-	// budget is the number of states that may still be looked at; below 0 the search is given up.
+	// budget is the number of states that may still be visited. The search stops if it is negative.
 	budget int
 }
 
-// maxStates is the number of states that the exact search looks at; of up to exactFactors factors
-// over up to exactVars variables it looks at all.
+// maxStates is the largest number of states that the exact search visits. It has no limit for
+// products of at most exactFactors factors over at most exactVars variables.
 const (
 	maxStates    = 100_000
 	exactFactors = 5
 	exactVars    = 8
 )
 
-// cheapestOf is the least cost of some ways, and which it is; infinite where there are none.
+// cheapestOf returns the least cost of the alternatives and its index. The cost is infinite if
+// there are none.
 func cheapestOf(ways []found) (cost float64, number int) {
 	cost = math.Inf(1)
 	for k, f := range ways {
@@ -85,8 +88,8 @@ func cheapestOf(ways []found) (cost float64, number int) {
 	return cost, number
 }
 
-// ways are those of doing what is left to do of which no other both loads and brings near less:
-// which of them is the best hangs on what the loops around have spent of the two.
+// ways returns the alternatives for the rest of a state that no other covers in both parts of the
+// cost. The loops around decide which is the best, because the nest costs the larger of two sums.
 func (s *search) ways(x state) []found {
 	key := s.model.key(x)
 	if ways, ok := s.memo[key]; ok {
@@ -118,7 +121,7 @@ func (s *search) ways(x state) []found {
 		if f.covers(cost) {
 			return
 		}
-		var parts front // of own, with what makes them an intermediate
+		var parts front // of own, with the cost of the intermediate
 		for _, way := range s.producer(state{own, x.bound}, share) {
 			if spent := cost.and(way.spent); !f.covers(spent) {
 				parts = append(parts, found{spent: spent, inside: way.inside})
@@ -137,8 +140,9 @@ func (s *search) ways(x state) []found {
 	return f
 }
 
-// producer are the ways of a producer, which is run for a share of the points of the loops around
-// it. Outside of all loops nothing of what reads the intermediate goes on beside it.
+// producer returns the alternatives of a producer whose own state is x. It runs for a share of the
+// points of the loops around it. Outside of all loops only the cheapest alternative is returned,
+// because no other work overlaps with a producer there.
 func (s *search) producer(x state, share float64) []found {
 	ways := s.ways(x)
 	if x.bound == 0 {
@@ -155,9 +159,10 @@ func (s *search) producer(x state, share float64) []found {
 	return out
 }
 
-// waiting is how many times what it takes a loop over v costs that begins a state: more where it
-// makes an intermediate outside of all loops on one thread, or is inside of an outermost loop that
-// sums into the result on one, and where that sums into it on all.
+// waiting returns a factor for the cost of state x if its first loop is over v. It exceeds 1 for a
+// loop that makes an intermediate outside of all loops on one thread; for a loop inside of an
+// outermost loop that sums into the result on one thread; and for an outermost loop that sums into
+// the result on all threads.
 func (s *search) waiting(x state, v int) float64 {
 	switch root := s.isRoot(x); {
 	case root && s.model.sumsAlone(x, v), !root && x.bound == 0 && !s.model.onThreads(x.items, v):
@@ -169,7 +174,7 @@ func (s *search) waiting(x state, v int) float64 {
 	return 1
 }
 
-// loopsOf are the variables of all loops of a state.
+// loopsOf returns the variables of all loops of a state.
 func (s *search) loopsOf(x state) set {
 	vars := s.model.varsIn(x.items)
 	if s.isRoot(x) {
@@ -178,13 +183,13 @@ func (s *search) loopsOf(x state) set {
 	return vars
 }
 
-// isRoot tells whether a state is of the product itself, and of no producer.
+// isRoot reports whether a state belongs to the product itself and not to a producer.
 func (s *search) isRoot(x state) bool { return s.model.isAll(x.items) }
 
-// isAll tells whether some items are the whole product.
+// isAll reports whether the items make up the whole product.
 func (m *model) isAll(items []item) bool { return state{items: items}.factors() == m.all() }
 
-// loop is what a loop costs in a state.
+// loop returns the cost of a loop over v as the first move of state x.
 func (s *search) loop(x state, vars set, v int) spent {
 	cost := s.model.loopOver(x.items, vars, x.bound, v).spent()
 	if s.isRoot(x) {
@@ -193,7 +198,7 @@ func (s *search) loop(x state, vars set, v int) spent {
 	return cost
 }
 
-// mayLoop tells whether a loop over v may come next.
+// mayLoop reports whether a loop over v may be the next move.
 func (s *search) mayLoop(x state, v int) bool {
 	if s.model.problem.Way == Pairwise && len(x.items) > 2 {
 		return false
@@ -211,7 +216,7 @@ func (s *search) mayLoop(x state, v int) bool {
 	return s.model.allowed(x.items, x.bound, v)
 }
 
-// complete tells whether the items may be multiplied as they are.
+// complete reports whether the items of state x may be multiplied as they are.
 func (s *search) complete(x state) bool {
 	if s.model.problem.Contracted && s.isRoot(x) &&
 		!slices.ContainsFunc(x.items, func(it item) bool { return it.made }) {
@@ -224,7 +229,7 @@ func (s *search) complete(x state) bool {
 	return t != nil && t.matches(x.items)
 }
 
-// factors are those of a state's items.
+// factors returns the factors of all items of a state.
 func (x state) factors() set {
 	out := set(0)
 	for _, it := range x.items {
@@ -233,8 +238,8 @@ func (x state) factors() set {
 	return out
 }
 
-// producers calls fn for the items, by number, that may be contracted next; with these, and with
-// what is left then, which are good until fn returns.
+// producers calls fn for each set of items that may be contracted next. made holds their numbers,
+// own the items, and rest the items of the state afterwards. fn must not keep own and rest.
 func (s *search) producers(x state, fn func(made set, own, rest []item)) {
 	if s.model.problem.Way == Direct ||
 		s.model.problem.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
@@ -248,7 +253,7 @@ func (s *search) producers(x state, fn func(made set, own, rest []item)) {
 	}
 }
 
-// mayMake tells whether some items of a state may be contracted in it.
+// mayMake reports whether a contraction of the items own may be made in state x.
 func (s *search) mayMake(x state, own []item) bool {
 	factors := state{items: own}.factors()
 	open := s.model.open(factors)
@@ -259,19 +264,19 @@ func (s *search) mayMake(x state, own []item) bool {
 		s.model.problem.MaxOrder >= 0 && (open&^x.bound).len() > s.model.problem.MaxOrder:
 		return false
 	case s.model.problem.Tree != nil:
-		// parts of it may be made inside of its own loops
+		// an intermediate of the tree may be made inside of the loops of another
 		return s.model.problem.Tree.over(factors) != nil
 	case s.model.problem.Way == Pairwise:
 		return len(own) == 2
 	case len(own) == 1:
 		return !own[0].made && s.model.varsIn(own) != open
 	}
-	return s.model.varsIn(own) != x.bound // nothing is left to share
+	return s.model.varsIn(own) != x.bound // else the contraction has no loops
 }
 
-// parted are the items of a set, and what is left where their contraction takes their place: by
-// their first factors, so that a state's moves are those of all ways to it. Both lie in buffer, of
-// 2*MaxFactors items.
+// parted returns the items whose numbers made has, and the items of the state after their
+// contraction. The items are sorted by their first factors, so that equal states have equal items.
+// Both results are stored in buffer, which has 2*MaxFactors items.
 func (x state) parted(made set, buffer []item) (own, rest []item) {
 	own, rest = buffer[:0:MaxFactors], buffer[MaxFactors:MaxFactors]
 	all := item{made: true}
@@ -297,8 +302,8 @@ func (x state) parted(made set, buffer []item) (own, rest []item) {
 	return own, rest
 }
 
-// share is that of the points of the variables bound, among those that some items of a state have,
-// at which all others have a value as well.
+// share returns a share of the points of the bound variables: at these points the items outside of
+// made have values too.
 func (s *search) share(x state, made set) float64 {
 	share := 1.0
 	for k, it := range x.items {
@@ -309,7 +314,7 @@ func (s *search) share(x state, made set) float64 {
 	return share
 }
 
-// whole is the state of the whole product.
+// whole returns the state of the whole product, before any loop.
 func (m *model) whole() state {
 	x := state{}
 	for f := range m.problem.Factors {
@@ -318,15 +323,15 @@ func (m *model) whole() state {
 	return x
 }
 
-// Search finds the plan of least cost, nil where there is none: where a tree that is asked for, or
-// an order of loops that is given, asks for what storage orders forbid.
+// Search returns the plan of least cost. It returns nil if storage orders contradict the tree or
+// the order of loops in p.
 func Search(p *Problem) *Plan {
 	m := newModel(p)
 	best := m.cheapest()
 	if best == nil || p.MaxOrder >= 0 || p.Way == Direct || best.Bound > 0 {
 		return best
 	}
-	// Of those that cost about the same, one with the smallest intermediates.
+	// Among plans of about the same cost, prefer the intermediates with the fewest variables.
 	for order := 0; order < best.Order(); order++ {
 		small := *p
 		small.MaxOrder = order
@@ -337,10 +342,11 @@ func Search(p *Problem) *Plan {
 	return best
 }
 
-// sameCost is how much more a plan may cost for intermediates of lower order.
+// sameCost is the factor by which a plan may cost more if its intermediates have fewer variables.
 const sameCost = 1.05
 
-// cheapest is the plan of least cost, or one that a beam finds.
+// cheapest returns the plan of least cost, or a plan of the beam if the search is too large. It
+// returns nil if neither finds a plan.
 func (m *model) cheapest() *Plan {
 	best, all := m.within(m.states())
 	if !all {
@@ -349,8 +355,8 @@ func (m *model) cheapest() *Plan {
 	return best
 }
 
-// states is how many states the exact search of a product looks at: each has more moves the more
-// factors there are.
+// states returns the number of states that the exact search may visit. A state has more moves if
+// there are more factors.
 func (m *model) states() int {
 	if len(m.problem.Factors) <= exactFactors && len(m.vars) <= exactVars {
 		return math.MaxInt
@@ -358,8 +364,8 @@ func (m *model) states() int {
 	return maxStates >> (2 * max(len(m.problem.Factors)-exactFactors, 0))
 }
 
-// within is the plan of least cost over all sets of accesses that may be converted; all says that
-// so many states were enough to be sure of that.
+// within returns the plan of least cost over all sets of conversions, nil if there is none. all is
+// false if the given number of states did not suffice to be sure.
 func (m *model) within(states int) (best *Plan, all bool) {
 	s := &search{model: m, memo: map[key][]found{}, budget: states}
 	list := m.conversions()
@@ -381,7 +387,7 @@ func (m *model) within(states int) (best *Plan, all bool) {
 	return best, true
 }
 
-// converting is the plan of least cost with those accesses converted, nil where there is none.
+// converting returns the plan of least cost with one set of conversions, nil if there is none.
 func (s *search) converting(c conversion) *Plan {
 	s.model.convert(c.accesses)
 	if cost, _ := cheapestOf(s.ways(s.model.whole())); s.budget < 0 || math.IsInf(cost, 1) {
@@ -390,8 +396,9 @@ func (s *search) converting(c conversion) *Plan {
 	return s.plan(c)
 }
 
-// sideBySide is the plan of least cost over some conversions, the first of them in the list. They
-// have little in common, so that several threads search, each for itself.
+// sideBySide returns the plan of least cost over the sets of conversions in list, and the first in
+// the list among equal ones. Different sets share few states, so each thread has a search of its
+// own.
 func (m *model) sideBySide(list []conversion) (best *Plan) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -418,14 +425,14 @@ func (m *model) sideBySide(list []conversion) (best *Plan) {
 	return best
 }
 
-// conversion is a set of accesses that are stored in other orders first, by factor.
+// conversion is a set of accesses that are first stored in another order, by factor, and its cost.
 type conversion struct {
 	accesses []set
 	cost     float64
 }
 
-// again tells whether an access stands in a product twice: both are read as it is stored, so that
-// loops of one must not ask for what those of the other forbid.
+// again reports whether the product has an access twice. Both operands then read the tensor in one
+// storage order, so loops of one must not need an order that loops of the other forbid.
 func (m *model) again(a Access) bool {
 	n := 0
 	for _, f := range m.problem.Factors {
@@ -438,7 +445,7 @@ func (m *model) again(a Access) bool {
 	return n > 1
 }
 
-// conversions are those that there may be, by their cost.
+// conversions returns all sets of accesses that may be converted, cheapest first.
 func (m *model) conversions() []conversion {
 	out := []conversion{{accesses: m.anyOrder()}}
 	if m.problem.Order != nil || m.problem.Keep {

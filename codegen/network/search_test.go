@@ -30,8 +30,8 @@ func factor(t strategy.Tensor, vars ...string) Factor {
 	return Factor{Text: t.Name, Accesses: []Access{{Tensor: t, Vars: vars}}}
 }
 
-// randomProblem is a product of so many tensors, of levels among these, with up to as many
-// variables as names has letters.
+// randomProblem returns a random product of this many tensors. Their levels are drawn from among,
+// and their variables from the letters of names.
 func randomProblem(r *rand.Rand, tensors int, names, among string) *Problem {
 	p := &Problem{Sizes: map[string]int64{}, MaxOrder: -1, Exact: r.IntN(2) == 0}
 	for _, v := range strings.Split(names, "") {
@@ -68,7 +68,7 @@ type exhaustive struct {
 	shared map[string]totals // nil: each sequence is followed by itself
 }
 
-// totals are what sequences take, each as it is: none is left out for another.
+// totals are the costs of sequences. No sequence is dropped in favour of another.
 type totals map[spent]bool
 
 func (list totals) least() float64 {
@@ -216,7 +216,7 @@ func TestExhaustive(t *testing.T) {
 	}
 }
 
-// exactProblem is a random product of as many tensors and variables as are always searched exactly.
+// exactProblem returns a random product of the largest size that is always searched exactly.
 func exactProblem(k uint64) *Problem {
 	p := randomProblem(rand.New(rand.NewPCG(9, k)), exactFactors, "abcdefgh"[:exactVars], "dss")
 	p.Keep = k%2 == 0
@@ -232,8 +232,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestSideBySide: threads that search conversions side by side find the plan that one finds, which
-// takes them in order.
+// TestSideBySide: threads that search conversions side by side find the same plan as one thread
+// that takes the conversions in order.
 func TestSideBySide(t *testing.T) {
 	converted := 0
 	for k := uint64(1); k < 30; k += 2 {
@@ -294,7 +294,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// runningExample is that of CoNST, section 4.
+// runningExample returns the example of CoNST, section 4.
 func runningExample() *Problem {
 	p := &Problem{MaxOrder: -1, Left: []string{"j", "k", "i"}, Sizes: map[string]int64{}}
 	for v := range strings.SplitSeq("rjpqik", "") {
@@ -379,8 +379,8 @@ func TestAppendedSums(t *testing.T) {
 	}
 }
 
-// TestConverting: converting an access costs no more than its tensor's positions, or its modes'
-// coordinates, do, whatever the number of entries is said to be.
+// TestConverting: the cost of converting an access counts no more entries than its tensor has
+// positions or its modes have coordinates, even if the tensor claims more.
 func TestConverting(t *testing.T) {
 	sizes := map[string]int64{"i": 3, "j": 5}
 	for _, c := range []struct {
@@ -438,7 +438,7 @@ func TestTreeOfPlan(t *testing.T) {
 	}
 }
 
-// TestTrees: what is no tree is refused at its place.
+// TestTrees: a text that is not a tree is refused at its place.
 func TestTrees(t *testing.T) {
 	for text, want := range map[string]string{"": "got the end, want the name of a tensor or a (",
 		"A": "want auto, direct, pairwise, or a tree of two factors or more", "A*": "got the end",

@@ -1,34 +1,35 @@
 package network
 
-// spent is what a nest of loops takes: the multiply-adds and loads of their bodies, and what it
-// takes to bring near what these load. A core does the two side by side, so that they cost the
-// larger of the two, and little of the other. What nothing else goes on beside is added to both:
-// what it takes to clear and to order an intermediate, and all of a producer outside of all loops.
+// spent is the cost of a nest of loops in two parts: loaded is the cost of the arithmetic and
+// loads of its bodies, moved the cost of bringing the loaded data into caches. A core overlaps
+// them, so the nest costs the larger part and a small share of the other. Work that overlaps with
+// nothing is added to both parts: clearing and sorting an intermediate, and a producer outside of
+// all loops.
 type spent struct{ loaded, moved float64 }
 
-// both is what nothing else goes on beside.
+// both returns the cost of work that overlaps with nothing.
 func both(cost float64) spent { return spent{cost, cost} }
 
 func (s spent) cost() float64 {
 	return (max(s.loaded, s.moved) + hidden*min(s.loaded, s.moved)) / (1 + hidden)
 }
 
-// hidden is the share that the lesser of the two still counts.
+// hidden is the share of the smaller part that still counts.
 const hidden = 1. / 16
 
 func (s spent) and(t spent) spent { return spent{s.loaded + t.loaded, s.moved + t.moved} }
 
 func (s spent) times(n float64) spent { return spent{n * s.loaded, n * s.moved} }
 
-// front is a list of ways to do the same, of which none takes as much as another of both. Whatever
-// is added to all of them, or multiplies them, one of these is the best of all that were offered to
-// it.
+// front is a list of alternatives for the same work. No alternative is at least as expensive as
+// another in both parts. Adding the same costs to all alternatives, or multiplying them, leaves
+// the cheapest of all that were ever added in the list.
 type front []found
 
-// nearly is how much less must be taken to count as less.
+// nearly is the factor below which a cost counts as less than another.
 const nearly = 1 - 1e-9
 
-// covers tells whether a way in the front takes as little of both.
+// covers reports whether the front has an alternative that exceeds s in neither part.
 func (f front) covers(s spent) bool {
 	for _, way := range f {
 		if nearly*way.spent.loaded <= s.loaded && nearly*way.spent.moved <= s.moved {
@@ -38,7 +39,8 @@ func (f front) covers(s spent) bool {
 	return false
 }
 
-// add offers a way to the front, which drops those that it makes needless.
+// add adds an alternative to the front, unless another covers it, and drops the alternatives that
+// are at least as expensive in both parts.
 func (f *front) add(way found) {
 	if f.covers(way.spent) {
 		return

@@ -8,12 +8,13 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// MaxStep is the most variables, and the most items, of a contraction that makes an intermediate of
-// a product that is not searched: tables have a number for each set of them.
+// MaxStep is the largest number of variables, and of items, of a contraction that makes an
+// intermediate of a product that is not searched. Tables of the contraction have an element for
+// each set of items and each set of variables.
 const MaxStep = 16
 
 // LeftToRight returns the plan that contracts the first two factors, then the intermediate and the
-// third, and so on, for any number of factors. It returns nil if there is none: see ByTree.
+// third factor, and so on, for any number of factors. It returns nil if there is none: see ByTree.
 func LeftToRight(p *Problem) *Plan {
 	t := &Tree{}
 	for f := range p.Factors {
@@ -26,11 +27,11 @@ func LeftToRight(p *Problem) *Plan {
 	return ByTree(p, t)
 }
 
-// ByTree returns the plan that contracts the factors as t says, which is bound to them, for any
-// number of factors. Each intermediate is whole before the next is made, and the loops of each
-// contraction are the best for it alone. It returns nil if an intermediate has more than p.MaxOrder
-// variables, if its contraction has more than MaxStep items or variables, or if storage orders
-// forbid all loops.
+// ByTree returns the plan that contracts the factors by a tree that is bound to them, for any
+// number of factors. Each intermediate is complete before the next is made, and the loops of each
+// contraction are the best for it alone. The result is nil if an intermediate has more than
+// p.MaxOrder variables, if its contraction has more than MaxStep items or variables, or if storage
+// orders forbid all loops.
 func ByTree(p *Problem, t *Tree) *Plan {
 	s := &steps{problem: p, builder: builder{plan: &Plan{}, named: map[string]int{}}}
 	for _, f := range p.Factors {
@@ -46,16 +47,17 @@ func ByTree(p *Problem, t *Tree) *Plan {
 	return s.builder.plan
 }
 
-// steps is a product that is contracted by a tree. parts are the contractions made so far, in the
-// order in which they run.
+// steps contracts a product by a tree. parts lists the contractions made so far, in the order in
+// which they run.
 type steps struct {
 	problem *Problem
 	builder builder
 	parts   []Step
 }
 
-// contract contracts the children of t, and before them the children's own. It returns nil if that
-// cannot be done, and for a t that is not the root its intermediate as a factor.
+// contract contracts the children of t, after their own children. It returns the contraction, and
+// its intermediate as a factor. The contraction is nil if storage orders or sizes forbid it. If
+// root is true, it makes the result and no factor.
 func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
 	q := *s.problem
 	q.Factors, q.Way, q.Tree, q.MaxOrder = nil, Direct, nil, -1
@@ -92,7 +94,8 @@ func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
 	return c, made
 }
 
-// nest returns the plan of a product in one nest of loops, nil if storage orders forbid all loops.
+// nest returns the plan of a product in one nest of loops. It returns nil if storage orders forbid
+// all loops.
 func (p *Problem) nest() *Plan {
 	if p.Searched() {
 		return Search(p)
@@ -106,7 +109,8 @@ func (p *Problem) nest() *Plan {
 	return OneNest(p, order)
 }
 
-// twice reports whether another factor has an access of factor f, so that both read the same copy.
+// twice reports whether another factor has an access of factor f, so that both read one stored
+// tensor.
 func (s *steps) twice(f int) bool {
 	for g, x := range s.problem.Factors {
 		for _, a := range x.Accesses {
@@ -121,7 +125,7 @@ func (s *steps) twice(f int) bool {
 	return false
 }
 
-// open returns the variables of the factors of t that another factor or the result has as well.
+// open returns the variables of the factors in t that another factor or the result has too.
 func (s *steps) open(t *Tree) []string {
 	inside, outside := Problem{}, Problem{Left: s.problem.Left}
 	leaves := map[int]bool{}
@@ -139,8 +143,8 @@ func (s *steps) open(t *Tree) []string {
 	})
 }
 
-// add adds the plan of the contraction of the children of t, which are items or, where these are
-// nil, factors of the product.
+// add adds the costs of the plan that contracts the children of t, and returns its contraction.
+// items has the contraction that makes each child, or nil if the child is a factor.
 func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 	s.builder.plan.Cost += plan.Cost
 	s.builder.plan.Bytes += plan.Bytes
@@ -159,7 +163,7 @@ func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 	return c
 }
 
-// keep makes an intermediate of the contraction of q, and returns it as a factor.
+// keep makes an intermediate of contraction c, which computes q, and returns it as a factor.
 func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	m := newModel(q)
 	all, items := m.all(), m.whole().items
@@ -177,9 +181,8 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	return Factor{Accesses: []Access{{t, q.Left}}, Matrix: true, made: true}
 }
 
-// inStorageOrder returns an order of the loops of a product in which all factors are walked as they
-// are stored, nil if there is none. The variables that are appended to the result in order come as
-// early as they can.
+// inStorageOrder returns an order of loops that walks all factors as they are stored, nil if there
+// is none. The variables along which the result is appended to come as early as possible.
 func (p *Problem) inStorageOrder() []string {
 	left, each := p.variables(), p.each()
 	bound := make([]set, len(each))
@@ -214,8 +217,8 @@ func (p *Problem) each() (list []*model) {
 	return list
 }
 
-// OneNest returns an estimate of a product of any size in one nest of loops, in this order of all
-// variables.
+// OneNest returns an estimate of a product of any size in one nest of loops. order is the order of
+// the loops.
 func OneNest(p *Problem, order []string) *Plan {
 	c, plan := &Contraction{Products: 1}, &Plan{}
 	for f, x := range p.Factors {

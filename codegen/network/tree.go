@@ -17,8 +17,8 @@ type Tree struct {
 	factors  set // of a product that is searched, the numbers of all leaves
 }
 
-// ParseTree reads a tree: names with * between them, and parentheses around what is an
-// intermediate. A * B * C is one nest of three; (A * B) * C has an intermediate.
+// ParseTree reads a tree: names with * between them, and parentheses around each intermediate. A *
+// B * C is one nest of three factors; (A * B) * C has an intermediate.
 func ParseTree(text string) (*Tree, error) {
 	p := &treeParser{text: text}
 	t, err := p.product()
@@ -58,7 +58,7 @@ func (p *treeParser) fail(want string) error {
 		Src: p.text, Pos: p.at, End: min(p.at+1, len(p.text))}
 }
 
-// product is a product up to the end or a parenthesis that it does not open.
+// product reads a product up to the end or up to a parenthesis that it does not open.
 func (p *treeParser) product() (*Tree, error) {
 	t := &Tree{At: p.at}
 	for {
@@ -102,9 +102,10 @@ func nameByte(c byte, later bool) bool {
 	return letter || later && (c == '_' || c >= '0' && c <= '9')
 }
 
-// Bind gives the leaves of a tree the numbers of factors of their names: of several of one name the
-// first to the first. It returns a leaf that is no factor, or nil and the names of factors that the
-// tree lacks. Trees are bound anew for each product.
+// Bind gives each leaf the number of a factor of its name. The first leaf of a name gets the first
+// factor of that name. extra is a leaf without a factor; if it is nil, missing has the names of
+// the factors that the tree lacks. A tree must be bound again before it is used for another
+// product.
 func (t *Tree) Bind(factors []Factor) (extra *Tree, missing []string) {
 	left := map[string][]int{}
 	for k, f := range factors {
@@ -139,7 +140,7 @@ func (t *Tree) bind(left map[string][]int) (extra *Tree) {
 	return nil
 }
 
-// each calls fn for the leaves of a tree.
+// each calls fn for all leaves of a tree.
 func (t *Tree) each(fn func(leaf *Tree)) {
 	if len(t.Children) == 0 {
 		fn(t)
@@ -149,7 +150,7 @@ func (t *Tree) each(fn func(leaf *Tree)) {
 	}
 }
 
-// over is the product of exactly these factors in a tree, nil where there is none.
+// over returns the node that multiplies exactly these factors, nil if there is none.
 func (t *Tree) over(factors set) *Tree {
 	if t.factors == factors && len(t.Children) > 0 {
 		return t
@@ -162,7 +163,8 @@ func (t *Tree) over(factors set) *Tree {
 	return nil
 }
 
-// matches tells whether the items are the children of t: leaves as they are, products made.
+// matches reports whether the items are the children of t: factors for leaves, intermediates for
+// products.
 func (t *Tree) matches(items []item) bool {
 	if len(items) != len(t.Children) {
 		return false
@@ -176,7 +178,7 @@ func (t *Tree) matches(items []item) bool {
 	return true
 }
 
-// treeOf is the text of the tree of a contraction.
+// treeOf returns the text of a contraction's tree.
 func (p *Problem) treeOf(c *Contraction) string {
 	var parts []string
 	for _, x := range c.Items {
@@ -194,7 +196,7 @@ func (p *Problem) treeOf(c *Contraction) string {
 	return strings.Join(parts, " * ")
 }
 
-// text is a factor's, as a plan shows it.
+// text returns the text of factor f in a plan.
 func (p *Problem) text(f int) string {
 	if t := p.Factors[f].Text; t != "" {
 		return t

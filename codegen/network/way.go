@@ -2,13 +2,13 @@ package network
 
 import "slices"
 
-// IsTree reports whether the text that says how products are contracted, as flags and job files
-// have it, is a tree: anything but auto (also ""), direct and pairwise.
+// IsTree reports whether the value of --network is a tree, which is anything but auto (also ""),
+// direct and pairwise.
 func IsTree(text string) bool {
 	return !slices.Contains([]string{"", Auto.String(), Direct.String(), Pairwise.String()}, text)
 }
 
-// CheckWay returns an error if that text is none of these words, and no tree.
+// CheckWay returns an error if the value of --network is neither of these words nor a tree.
 func CheckWay(text string) error {
 	if !IsTree(text) {
 		return nil
