@@ -10,14 +10,14 @@ import (
 	"distaff/kernels"
 )
 
-// Ahead compiles the leaves of units that statements are expected to ask for, at this rank and on
-// other threads, and puts them into the cache. As many are compiled at once as there are cores. A
-// statement that asks for one of them waits for it, or compiles it if nothing has yet begun to.
-// What the units are is thus of no importance to any result. Units is asked on another thread. stop
-// gives up what is not yet done, and waits for what is under way.
+// Ahead compiles leaves that statements are expected to ask for, on other threads of this rank, and
+// puts them into the cache. units returns their units; it is called on another thread. It compiles
+// one leaf for each core at a time. A statement that asks for one of the leaves waits for it, or
+// compiles it itself if nobody has begun. A wrong expectation therefore costs time but changes no
+// result. stop cancels what has not begun, and waits for the rest.
 //
-// Nothing is done where leaves are not kept, where there is one core, or where the leaves do not
-// run on CPUs.
+// Ahead does nothing if leaves are not kept in a cache, if there is only one core, or if leaves do
+// not run on CPUs.
 func (e *Env) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
 	err error) {
 	b, err := e.Backend()
@@ -46,7 +46,7 @@ func (e *Env) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (st
 			case free <- struct{}{}:
 			}
 			all.Go(func() {
-				p.Object(ctx, u) // its error is told by the statement that asks for it
+				p.Object(ctx, u) // the statement that asks for the leaf reports the error
 				<-free
 			})
 		}

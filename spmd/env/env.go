@@ -1,11 +1,11 @@
-// Package env is where statements run at one rank: what outlives a statement and its
-// tensors. The memory that a rank may take is found in memory.go.
+// Package env is the environment of the statements of one rank: the communicator, the memory
+// limit, the thread and the backend that leaves use. It outlives statements and their tensors.
 //
-//	env.go       Env, and what a job says of it
-//	memory.go    how much memory a rank may take
-//	progress.go  how far what takes long is
-//	forms.go     the forms of code with which leaves are compiled
-//	ahead.go     leaves that are compiled before statements ask for them
+//	env.go       Env, and the settings of a job that concern it
+//	memory.go    how much memory a rank may use
+//	progress.go  reports the progress of long work
+//	forms.go     the forms of code that leaves are compiled with
+//	ahead.go     compiles leaves before statements ask for them
 package env
 
 import (
@@ -29,54 +29,60 @@ import (
 	"distaff/spmd/usercode"
 )
 
-// Settings are what a job says of its environment.
+// Settings are the settings of a job that concern its environment.
 type Settings struct {
-	Threads     int   // a rank; 0 for the default
-	MemoryLimit int64 // bytes a rank; 0 for the default
+	Threads     int   // of each rank; 0 for the default
+	MemoryLimit int64 // bytes for each rank; 0 for the default
 	Tmp         string
 	Target      string // what leaves run on; "" for the default
-	Compiled    string // the target that they are compiled for, where that is another one
-	Local       int    // the rank's number among those of its machine, where some are on others
-	CPU         string // what leaves are compiled for
-	Untuned     bool   // leaves have the default forms, whatever was measured
-	Locked      bool   // the caller's goroutine is locked to its thread, which runs the leaves
-	// Compiler starts the C compiler (cc.Config.Run), where this process must not.
+	Compiled    string // the target that leaves are compiled for, if it differs from Target
+	// the rank's number among the ranks of its machine, if some ranks are on other machines
+	Local   int
+	CPU     string // the CPU that leaves are compiled for
+	Untuned bool   // use the default forms of code, whatever was measured
+	// the caller's goroutine is locked to its thread, and leaves run on that thread
+	Locked bool
+	// Compiler, if not nil, starts the C compiler (cc.Config.Run). It is set if this process must
+	// not start one itself.
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
-	// UserCode has the C files that schedules name; nil where there can be none.
+	// UserCode holds the C files that schedules name; nil if there are none.
 	UserCode *usercode.Files
-	// Note is told, in a line each, what a user should know, Detail more. Either may be nil.
+	// Note is called with lines that a user should read, Detail with further lines. Either may be
+	// nil.
 	Note, Detail func(string)
-	// Progress is told how far the reading of a file is, from another goroutine. It may be nil.
+	// Progress, if not nil, is called from another goroutine with the progress of reading a file.
 	Progress func(file string, done, total int64)
-	// Working is told how far what takes long is, in no unit, from another goroutine; what is ""
-	// when it is done. It may be nil.
+	// Working, if not nil, is called from another goroutine with the progress of long work, as two
+	// numbers without a unit. what is "" when the work is done.
 	Working func(what string, done, total int64)
 }
 
-// Env is one rank's.
+// Env is the environment of one rank. Its methods are called by that rank's goroutine, unless they
+// say otherwise.
 type Env struct {
 	Ctx      context.Context
 	Comm     comm.Comm
 	Threads  int
 	OneNode  bool // all ranks are on this machine
 	Limit    *tcs.Limit
-	LimitWhy string          // what sets the limit, in words
-	Arena    *kernels.Arena  // where leaves get memory
-	Runner   *kernels.Runner // the thread that they run on; nil for the caller's
+	LimitWhy string          // which limit of the machine or the user Limit is, in words
+	Arena    *kernels.Arena  // allocates the memory of leaves
+	Runner   *kernels.Runner // the thread that leaves run on; nil if it is the caller's thread
 	Tmp      string
-	// Locate, if not nil, has errors say where they arose, before other ranks are told of them.
+	// Locate, if not nil, adds to an error the place where it arose. It is called before other
+	// ranks receive the error.
 	Locate func(error) error
 
 	set     Settings
-	backend kernels.Backend // nil until a leaf is made
-	// the same, where leaves run in memory of a device's own; nil for any other
+	backend kernels.Backend // nil until the first leaf is made
+	// keeper is backend if leaves run in a device's own memory, otherwise nil.
 	keeper kernels.Keeper
 	kept   map[*tcs.Tensor]bool
-	left   bool           // values of some tensor were left where leaves run
-	forms  strategy.Forms // nil until they are asked for
+	left   bool           // values of some tensor are on the device only: see Leave
+	forms  strategy.Forms // nil until Forms is called
 }
 
-// Located is an error with where it arose.
+// Located returns err with the place where it arose, if Locate is set.
 func (e *Env) Located(err error) error {
 	if e.Locate == nil || err == nil {
 		return err
@@ -84,8 +90,8 @@ func (e *Env) Located(err error) error {
 	return e.Locate(err)
 }
 
-// New is the environment of a rank of c; onNode of its ranks are on this machine,
-// inProcess of them in this process. The caller closes it.
+// New returns the environment of a rank of c. onNode is the number of c's ranks on this machine,
+// and inProcess the number in this process. The caller must close it.
 func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	var said sync.Mutex // leaves are compiled on other threads, too
 	s.Note, s.Detail = oneAtATime(&said, s.Note), oneAtATime(&said, s.Detail)
@@ -107,15 +113,14 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	if e.OneNode {
 		e.set.Local = c.Rank()
 	}
-	// each of several ranks has a thread (comm/local)
+	// with several ranks in a process each rank has its own thread already (comm/local)
 	if e.Threads > 1 && inProcess == 1 && !s.Locked {
 		e.Runner = kernels.NewRunner()
 	}
 	return e
 }
 
-// oneAtATime returns a function that calls say while no other function of the same mutex does; nil
-// if say is nil.
+// oneAtATime returns a function that calls say while it holds mu. It returns nil if say is nil.
 func oneAtATime(mu *sync.Mutex, say func(string)) func(string) {
 	if say == nil {
 		return nil
@@ -127,7 +132,7 @@ func oneAtATime(mu *sync.Mutex, say func(string)) func(string) {
 	}
 }
 
-// Close gives the memory and the thread back, and what is still kept.
+// Close frees the memory, ends the thread, and drops all tensors that are still kept.
 func (e *Env) Close() {
 	for t := range e.kept {
 		e.Drop(t)
@@ -138,15 +143,16 @@ func (e *Env) Close() {
 	}
 }
 
-// Root tells whether this is the rank that speaks for all.
+// Root reports whether this is rank 0, the rank that reports for all.
 func (e *Env) Root() bool { return e.Comm.Rank() == 0 }
 
-// Config is how entries are sorted and tensors assembled.
+// Config returns the memory limit, folder and threads that sorting entries and assembling tensors
+// use.
 func (e *Env) Config() coo.Config {
 	return coo.Config{Limit: e.Limit, Tmp: e.Tmp, Threads: e.Threads}
 }
 
-// Note tells the user what he should know, if he listens.
+// Note calls Settings.Note with a line that a user should read, unless it is nil.
 func (e *Env) Note(s string) { e.set.note(s) }
 
 func (s *Settings) note(line string) {
@@ -155,14 +161,14 @@ func (s *Settings) note(line string) {
 	}
 }
 
-// Detail tells him more.
+// Detail calls Settings.Detail with a further line, unless it is nil.
 func (e *Env) Detail(s string) {
 	if e.set.Detail != nil {
 		e.set.Detail(s)
 	}
 }
 
-// Extern is the C function of the user's called name that a file defines.
+// Extern returns the user's C function that is called name and defined in file.
 func (e *Env) Extern(file, name string) (*ir.Extern, error) {
 	if e.set.UserCode == nil {
 		return nil, fault.Commandf("there are no C functions of the user's here")
@@ -170,7 +176,7 @@ func (e *Env) Extern(file, name string) (*ir.Extern, error) {
 	return e.set.UserCode.Extern(file, name)
 }
 
-// Allow refuses a leaf that calls functions of the user's which may not run.
+// Allow refuses a unit that calls the user's C functions if these may not run.
 func (e *Env) Allow(u *codegen.Unit) error {
 	if e.set.UserCode == nil || e.set.Target == target.Interpreter {
 		return nil
@@ -178,8 +184,8 @@ func (e *Env) Allow(u *codegen.Unit) error {
 	return e.set.UserCode.Allow(u)
 }
 
-// Ready makes sure that this machine has the target's hardware and libraries, where these are not a
-// matter of course, before anything is read.
+// Ready returns an error if this machine lacks the hardware or the libraries that the target needs.
+// It is called before anything is read.
 func (e *Env) Ready() error {
 	if e.set.Target != target.CUDA {
 		return nil
@@ -188,13 +194,13 @@ func (e *Env) Ready() error {
 	return err
 }
 
-// Code is the kind of target that leaves are compiled for.
+// Code returns the kind of target that leaves are compiled for.
 func (e *Env) Code() codegen.Target { return e.set.Code() }
 
-// Code is the kind of target that leaves are compiled for.
+// Code returns the kind of target that leaves are compiled for.
 func (s *Settings) Code() codegen.Target { return target.Code(cmp.Or(s.Compiled, s.Target)) }
 
-// Backend is what makes the leaves.
+// Backend returns the backend that makes leaves. It is created at the first call.
 func (e *Env) Backend() (kernels.Backend, error) {
 	if e.backend != nil {
 		return e.backend, nil
@@ -211,8 +217,8 @@ func (e *Env) Backend() (kernels.Backend, error) {
 	return b, nil
 }
 
-// DeviceMemory is what a device has on which this rank's leaves run; 0 where they run on CPUs, or
-// it is not known.
+// DeviceMemory returns the memory in bytes of the device that this rank's leaves run on. It returns
+// 0 if leaves run on CPUs or if the size is not known.
 func (e *Env) DeviceMemory() (int64, error) {
 	if _, err := e.Backend(); err != nil || e.keeper == nil {
 		return 0, err
@@ -220,9 +226,9 @@ func (e *Env) DeviceMemory() (int64, error) {
 	return e.keeper.Memory(), nil
 }
 
-// Keep has a tensor's arrays stay where leaves run, where that is memory of a device's own: until
-// Forget nobody changes them but leaves of this rank, which may store to all of them, as to a
-// result's. The memory is held meanwhile. Of a tensor that is kept already it does nothing.
+// Keep keeps a tensor's arrays in the device's memory until Forget. Meanwhile only leaves of this
+// rank may write the arrays, and the device memory remains allocated. Keep does nothing if leaves
+// run on CPUs or if t is already kept.
 func (e *Env) Keep(t *tcs.Tensor) {
 	if e.keeper == nil || t == nil || e.kept[t] {
 		return
@@ -234,8 +240,8 @@ func (e *Env) Keep(t *tcs.Tensor) {
 	e.keeper.Resident(t)
 }
 
-// KeepIn is Keep of a tensor whose placement names a memory: of the device, which it does not leave
-// then, or of the host, where nothing is kept.
+// KeepIn keeps a tensor whose placement names memory m. In the device's memory it is also pinned,
+// so that it is never evicted. In the host's memory KeepIn does nothing.
 func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 	if m == place.Host {
 		return
@@ -246,8 +252,9 @@ func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 	}
 }
 
-// Leave has the values that leaves store to a tensor that is kept stay where leaves run, until it
-// is fetched: nothing else may read them before, through another tensor of the same memory neither.
+// Leave leaves the values that leaves store to a kept tensor in the device's memory until Fetch.
+// Nothing else may read the values before that, not even through another tensor over the same
+// memory.
 func (e *Env) Leave(t *tcs.Tensor) {
 	if e.kept[t] {
 		e.left = true
@@ -255,7 +262,8 @@ func (e *Env) Leave(t *tcs.Tensor) {
 	}
 }
 
-// Fetch comes before the host reads values of a tensor that may have been left, or sends them.
+// Fetch copies values that Leave left on the device back to the host. It must be called before the
+// host reads or sends the tensor's values.
 func (e *Env) Fetch(t *tcs.Tensor) error {
 	if !e.left || t == nil {
 		return nil
@@ -263,8 +271,9 @@ func (e *Env) Fetch(t *tcs.Tensor) error {
 	return e.keeper.Fetch(t)
 }
 
-// Forget comes before others read or write a tensor that was kept, and before it is closed. Of one
-// that was not, it does nothing.
+// Forget ends what Keep began, and copies newer values back to the host. It must be called before
+// anyone else reads or writes the tensor, and before the tensor is closed. It does nothing if t is
+// not kept.
 func (e *Env) Forget(t *tcs.Tensor) {
 	if e.kept[t] {
 		delete(e.kept, t)
@@ -272,7 +281,7 @@ func (e *Env) Forget(t *tcs.Tensor) {
 	}
 }
 
-// Drop is Forget of a tensor whose values nobody reads any more.
+// Drop ends what Keep began without copying values back, because nobody reads them any more.
 func (e *Env) Drop(t *tcs.Tensor) {
 	if e.kept[t] {
 		delete(e.kept, t)
@@ -280,15 +289,15 @@ func (e *Env) Drop(t *tcs.Tensor) {
 	}
 }
 
-// Changed comes after others wrote to a tensor's memory, which may be that of tensors that are
-// kept, such as an operand to which a statement is still bound.
+// Changed must be called after anything but a leaf wrote to a tensor's memory. That memory may
+// belong to kept tensors, such as an operand that a statement is still bound to.
 func (e *Env) Changed(t *tcs.Tensor) {
 	if e.keeper != nil && len(e.kept) > 0 {
 		e.keeper.Changed(t)
 	}
 }
 
-// Backend is the target's, as the settings and the environment say.
+// Backend returns the backend that the settings and the environment variables select.
 func (s Settings) Backend() (kernels.Backend, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
@@ -304,7 +313,7 @@ func (s Settings) Backend() (kernels.Backend, error) {
 	return target.Backend(s.Target, target.Config{CC: cfg, Local: s.Local})
 }
 
-// Portable is the same, for leaves that are kept.
+// Portable returns the same backend, or an error if it cannot keep its leaves in a cache.
 func (s Settings) Portable() (kernels.Portable, error) {
 	b, err := s.Backend()
 	if err != nil {

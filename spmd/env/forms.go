@@ -11,9 +11,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Forms are the forms of code that leaves are compiled with, at every rank those that rank 0's
-// cache has of its CPU, or that are shipped for its model; none where neither was measured.
-// Collective the first time.
+// Forms returns the forms of code that leaves are compiled with. At every rank they are the forms
+// that rank 0 measured on its CPU and stored in its cache, or the ones that are shipped for that
+// model of CPU. Forms returns none if there are neither. Every rank must call it the first time.
 func (e *Env) Forms() (strategy.Forms, error) {
 	if e.forms != nil || e.set.Untuned || e.set.CPU != "" && e.set.CPU != cc.Native {
 		return e.forms, nil
@@ -35,12 +35,12 @@ func (e *Env) Forms() (strategy.Forms, error) {
 	return e.forms, nil
 }
 
-// measured are the forms that this rank's cache has; of choices for which it has none, those
-// shipped for the CPU's model.
+// measured returns the forms in this rank's cache. For choices that were not measured it returns
+// the forms that are shipped for the CPU's model.
 func (e *Env) measured() strategy.Forms {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
-		return strategy.Forms{} // what compiles leaves says so
+		return strategy.Forms{} // the first leaf that is compiled reports this error
 	}
 	m, err := tune.Kept(cfg.Cache)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"distaff/spmd/fault"
 )
 
-// ParseSize reads a count of bytes: 1000, 512M, 1.5G. K, M, G and T are powers
-// of 1024; B, iB after them and lower case are allowed.
+// ParseSize reads a number of bytes: 1000, 512M, 1.5G. K, M, G and T are powers of 1024; they may
+// be lower case and may be followed by B or iB.
 func ParseSize(s string) (int64, error) {
 	t := strings.ToUpper(strings.TrimSpace(s))
 	t = strings.TrimSuffix(strings.TrimSuffix(t, "B"), "I")
@@ -32,8 +32,8 @@ func ParseSize(s string) (int64, error) {
 	return int64(v * unit), nil
 }
 
-// DefaultMemory is a rank's share of 90% of what machine, cgroup and Slurm allow,
-// and what sets it, in words.
+// DefaultMemory returns a rank's share of 90% of the memory that the machine has or that the cgroup
+// or Slurm allows, whichever is least, and in words which of them it is.
 func DefaultMemory(ranksOnNode int) (int64, string) {
 	bytes, why := machineMemory(), "the machine's memory"
 	if b := cgroupMemory(); b > 0 && b < bytes {
@@ -53,8 +53,8 @@ func machineMemory() int64 {
 	return int64(s.Totalram) * int64(s.Unit)
 }
 
-// cgroupMemory is the tightest limit between this process's cgroup and the
-// root, or 0.
+// cgroupMemory returns the smallest limit of this process's cgroup and its ancestors, in bytes, or
+// 0 if there is none.
 func cgroupMemory() int64 {
 	f, err := os.Open("/proc/self/cgroup")
 	if err != nil {
@@ -92,7 +92,7 @@ func cgroupMemory() int64 {
 	return best
 }
 
-// slurmMemory is what Slurm's environment grants this node, or 0.
+// slurmMemory returns the bytes that Slurm's environment variables grant on this node, or 0.
 func slurmMemory(getenv func(string) string) int64 {
 	number := func(name string) int64 {
 		v, err := strconv.ParseInt(getenv(name), 10, 64)
@@ -112,7 +112,7 @@ func slurmMemory(getenv func(string) string) int64 {
 	return per * cpus
 }
 
-// PeakRSS is the largest resident set of this process so far, in bytes.
+// PeakRSS returns the largest resident set of this process so far, in bytes.
 func PeakRSS() int64 {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

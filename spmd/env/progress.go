@@ -6,10 +6,11 @@ import (
 	"distaff/io/coo"
 )
 
-// progressTick is how often progress is told, and how long what is told must have taken.
+// progressTick is the time between two reports of progress, and the shortest time after which there
+// is a first report.
 const progressTick = time.Second / 5
 
-// WatchFile tells Settings.Progress how far the reading of a file is, until stop is called.
+// WatchFile calls Settings.Progress with the progress of reading a file, until stop is called.
 func (e *Env) WatchFile(file string, in coo.Stream) (stop func()) {
 	if e.set.Progress == nil {
 		return func() {}
@@ -17,7 +18,7 @@ func (e *Env) WatchFile(file string, in coo.Stream) (stop func()) {
 	return coo.Watch(in, progressTick, func(done, total int64) { e.set.Progress(file, done, total) })
 }
 
-// WatchWork tells Settings.Working how far p is, until stop is called.
+// WatchWork calls Settings.Working with the progress of p, until stop is called.
 func (e *Env) WatchWork(what string, p coo.Progressed) (stop func()) {
 	if e.set.Working == nil {
 		return func() {}
