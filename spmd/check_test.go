@@ -13,8 +13,7 @@ import (
 	"distaff/spmd/input"
 )
 
-// checked loads a job, computes its result, lets spoil change
-// it, and returns what the check finds.
+// checked loads a job, computes its result, lets spoil change it, and returns what the check finds.
 func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Difference {
 	t.Helper()
 	_, d := checkedBy(t, j, format, spoil)
@@ -27,11 +26,11 @@ func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) (st
 	j.Check = true
 	c, end := local.Alone(context.Background())
 	defer end()
-	p, err := j.faults(1)
+	p, err := j.parseAndCheck(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := j.at(p, c, 1, 1, input.Refused)
+	r, err := j.rankJob(p, c, 1, 1, input.Refused)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,25 +14,29 @@ import (
 	"distaff/spmd/input"
 )
 
-// Compiled is a statement that was compiled and not run.
+// Compiled is a statement that was compiled but not run.
 type Compiled struct {
 	Statement string
 	Unit      *codegen.Unit
 	Types     []ir.Type // value types of the unit's arguments
 
 	job   *Job
-	ranks bool // Build compiles the leaves of several ranks or blocks, too
-	// units are what Build compiles: Unit; where what += adds to has no input, the same for a
-	// run without one; and both for any sizes, where not all data is known or ranks have parts of it.
+	ranks bool // Build also compiles the leaves of several ranks or blocks
+	// units are the units that Build compiles. The first is Unit. If the statement adds to a tensor
+	// that has no input (+=), the second is the unit of a run without that input. If the data is
+	// not completely known, or if ranks hold parts of it, the list also has a unit for
+	// any sizes for each unit before.
 	units []*codegen.Unit
 }
 
-// Compile compiles the job's statement. Where every operand has an input, they
-// are loaded and the leaf is the one that Run would call; else the compiler is
-// told what formats, types, sizes and the files' headers say, and takes tensors
-// to have fewer than 2^31 entries; what += adds to is then an operand of the leaf, with an
-// input or without. name is the leaf's; "" is "leaf", with the
-// trip counts of short dense loops compiled in, as Run has them.
+// Compile compiles the job's statement without running it. If every operand has an input, Compile
+// loads them and returns the leaf that Run would call. Otherwise the compiler knows only the
+// formats, types and sizes that the job gives and the headers of the files that it names; it
+// assumes that every tensor has fewer than 2^31 entries, and the tensor that += adds to is an
+// operand of the leaf.
+//
+// name is the name of the leaf's function. If name is "", the function is called "leaf" and the
+// trip counts of short dense loops are compiled in, as for Run.
 func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	p, err := j.parse(false)
 	if err != nil {
@@ -45,7 +49,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Machine == nil { // the leaf is planned for one rank, and its loops are those of all
+	if p.Machine == nil { // the leaf is planned for one rank, but its loops cover all ranks
 		p.Machine = place.Line(int64(max(j.Ranks, 1)))
 	}
 	given := true
@@ -60,7 +64,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	if !given {
 		missing = input.Guessed
 	}
-	r, err := j.at(p, c, 1, 1, missing)
+	r, err := j.rankJob(p, c, 1, 1, missing)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +119,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	return out, nil
 }
 
-// Source is the text of the leaf: C or, for a GPU, CUDA C++.
+// Source returns the text of the leaf: C, or CUDA C++ for a GPU.
 func (u *Compiled) Source() string {
 	if u.Unit.Request.Target == codegen.CUDA {
 		return emitcuda.File(u.Unit.Func)
@@ -123,7 +127,7 @@ func (u *Compiled) Source() string {
 	return emitc.File(u.Unit.Func)
 }
 
-// addToZero adds the leaf that a run calls where what += adds to has no input.
+// addToZero adds the unit of the leaf that a run calls if the tensor that += adds to has no input.
 func (u *Compiled) addToZero() error {
 	req := u.Unit.Request
 	req.Old, req.Trace = nil, nil
@@ -132,11 +136,11 @@ func (u *Compiled) addToZero() error {
 	return err
 }
 
-// Build compiles the C of the leaf into the cache, and where that is another,
-// the one for any sizes: a machine without a compiler runs the statement by it on
-// whatever data has these formats and types. Of a job of several ranks or blocks
-// whose operands all have inputs, it compiles the leaves that Run would call, too:
-// those of groups of terms, and the sum of blocks.
+// Build compiles the C of the leaf into the cache. If the leaf depends on sizes, Build also
+// compiles the leaf for any sizes, so that a machine without a compiler can run the statement on
+// any data with these formats and types. For a job of several ranks or blocks whose operands all
+// have inputs, Build also compiles the leaves that Run would call: one for each group of terms, and
+// the sum of blocks.
 func (u *Compiled) Build(ctx context.Context) error {
 	for _, unit := range u.units {
 		if err := u.job.userCode().Allow(unit); err != nil {
@@ -159,7 +163,7 @@ func (u *Compiled) Build(ctx context.Context) error {
 	return j.runLeaves(ctx)
 }
 
-// runLeaves runs a job of several ranks or blocks until its leaves are there.
+// runLeaves runs a job of several ranks or blocks until all its leaves are compiled.
 func (j *Job) runLeaves(ctx context.Context) (err error) {
 	j.compileOnly, j.Outputs, j.StatsFile = true, nil, ""
 	if j.Ranks > 1 {
@@ -172,13 +176,14 @@ func (j *Job) runLeaves(ctx context.Context) (err error) {
 	return err
 }
 
-// Leaves are the units of all leaves that Run would call: that of the whole statement, or, of a
-// job of several ranks or blocks whose operands all have inputs, those of groups of its terms.
+// Leaves returns the units of all leaves that Run would call. That is one unit for the whole
+// statement, or one for each group of terms if the job has several ranks or blocks and all its
+// operands have inputs.
 func (u *Compiled) Leaves(ctx context.Context) (units []*codegen.Unit, err error) {
 	if !u.ranks {
 		return []*codegen.Unit{u.Unit}, nil
 	}
 	j := *u.job
-	j.Target, j.compiled, j.made = Interpreter, j.Target, &units
+	j.Target, j.compileTarget, j.leafUnits = Interpreter, j.Target, &units
 	return units, j.runLeaves(ctx)
 }

@@ -10,18 +10,19 @@ import (
 	"distaff/spmd/fault"
 )
 
-// machine is that of the job; nil for one dimension with all ranks.
+// machine returns the machine that the job names, or nil if it names none. The ranks then form one
+// dimension.
 func (o *Options) machine() (*place.Machine, error) {
-	if o.over != nil || o.Machine == "" {
-		return o.over, nil
+	if o.fileMachine != nil || o.Machine == "" {
+		return o.fileMachine, nil
 	}
 	return place.ParseMachine(o.Machine)
 }
 
-// placements are those of the job, by tensor.
+// placements returns the placement of each tensor that the job places, by the tensor's name.
 func (o *Options) placements() (map[string]place.Placement, error) {
-	if o.placed != nil {
-		return o.placed, nil
+	if o.filePlacements != nil {
+		return o.filePlacements, nil
 	}
 	placed, said := map[string]place.Placement{}, map[string]string{}
 	for _, text := range o.Placements {
@@ -38,9 +39,9 @@ func (o *Options) placements() (map[string]place.Placement, error) {
 	return placed, nil
 }
 
-// distributes is the first command of the schedule that runs the statement over the ranks; nil for
-// none.
-func (o *Options) distributes() (*schedule.Command, error) {
+// distributingCommand returns the first scheduling command that distributes the statement over
+// ranks, or nil if there is none.
+func (o *Options) distributingCommand() (*schedule.Command, error) {
 	list, err := schedule.Parse(o.Schedule)
 	if err != nil {
 		return nil, err
@@ -53,13 +54,14 @@ func (o *Options) distributes() (*schedule.Command, error) {
 	return nil, nil
 }
 
-// apart refuses a block schedule beside what says otherwise which rank runs what.
-func (o *Options) apart() error {
+// checkOneDistribution refuses a block schedule together with any other option that decides which
+// rank computes which part.
+func (o *Options) checkOneDistribution() error {
 	blocks := o.blockFlag()
 	if blocks == "" {
 		return nil
 	}
-	c, err := o.distributes()
+	c, err := o.distributingCommand()
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ func (o *Options) apart() error {
 	return nil
 }
 
-// blockFlag is the first flag of the job's block schedule, "" without one.
+// blockFlag returns the first flag of the job's block schedule, or "" if it has no block schedule.
 func (o *Options) blockFlag() string {
 	switch {
 	case len(o.Splits) > 0:

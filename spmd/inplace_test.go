@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/input"
 )
 
-// summed are statements with a result that splits of a reduction
-// variable make several steps of a rank add to. inPlace says that their leaves add to it.
+// summed are statements with a result that splits of a reduction variable make several steps of a
+// rank add to. inPlace says that their leaves add to it.
 var summed = []struct {
 	stmt    string
 	formats map[string]string
@@ -214,11 +214,11 @@ func TestLeavesAddInPlace(t *testing.T) {
 		j := (&summedCase{c.stmt, c.formats}).job()
 		j.Splits, j.Ranks, j.Network = []string{"i:2", "l:4"}, 2, "direct"
 		err := local.Run(context.Background(), 2, func(comm comm.Comm) error {
-			p, err := j.faults(2)
+			p, err := j.parseAndCheck(2)
 			if err != nil {
 				return err
 			}
-			r, err := j.at(p, comm, 2, 2, input.Refused)
+			r, err := j.rankJob(p, comm, 2, 2, input.Refused)
 			if err != nil {
 				return err
 			}

@@ -16,79 +16,83 @@ import (
 	"distaff/spmd/output"
 )
 
-// Job is one statement with its data. The zero value of every field but
-// Statement is a good default.
+// Job is one statement with its data. Only Statement must be set; the zero value of every other
+// field is a good default.
 type Job struct {
 	Statement string
 
-	// Formats and Types give a tensor's storage ("ds", "ss:1,0") and value type
-	// ("float32") by its name.
+	// Formats and Types hold the storage ("ds", "ss:1,0") and the value type ("float32") of
+	// tensors, by name.
 	Formats map[string]string
 	Types   map[string]string
-	// Sizes gives an index variable's size ("i": {1000}) or those of a tensor's
-	// modes ("A": {1000, 32}).
+	// Sizes holds the size of an index variable ("i": {1000}) or the sizes of a tensor's modes
+	// ("A": {1000, 32}).
 	Sizes map[string][]int64
-	// Inputs says where each operand comes from, and, for +=, what the result
-	// is added to.
+	// Inputs holds where each operand comes from. For +=, it may also hold the tensor that the
+	// statement adds to, under the name of the result.
 	Inputs map[string]Input
-	// Outputs are files to write. Any tensor of the statement can be written.
+	// Outputs are the files to write. Any tensor of the statement can be written.
 	Outputs []Output
-	// Keep leaves the result in Report.Result; the caller closes it.
+	// Keep leaves the result in Report.Result. The caller must close it.
 	Keep bool
-	// FixedPattern, if not nil, is a former result of the statement (of a job with Keep)
-	// over operands with the same patterns: the job computes its values alone, in
-	// place, and makes no level arrays. It stays the caller's, who closes it after
-	// the job; Report.Result is one more tensor over the same memory. It must be
-	// whole and valid; its values must lie in memory, not in a file, nor be an
-	// operand's. Coordinates that it stores and the statement no longer gives have
-	// the value 0; one that it lacks is a *kernels.PatternError (exit code 3), after
-	// which, as after any error of computing, its values are undefined. It is for one
-	// rank without a schedule. Compute times are those of values alone.
+	// FixedPattern, if not nil, is the kept result of an earlier run of the statement over operands
+	// with the same patterns. The job then computes only its values, in place, and makes no level
+	// arrays. It needs one rank and no schedule.
+	//
+	// The tensor must be complete and valid. Its values must be in memory (not in a mapped file)
+	// and must not be the values of an operand. The caller closes it after the job; Report.Result
+	// is another tensor over the same memory. A coordinate that it stores but the statement no
+	// longer produces gets the value 0. A coordinate that it lacks is a *kernels.PatternError (exit
+	// code 3). After any error of the compute phase its values are undefined. The reported compute
+	// times count the computation of values only.
 	FixedPattern *tcs.Tensor
 
 	Options
 }
 
-// Interpreter is the Target that needs no C compiler, and checks every access, very slowly.
+// Interpreter is the Target that needs no C compiler. It checks every memory access and is very
+// slow.
 const Interpreter = target.Interpreter
 
-// CUDA is the Target of NVIDIA GPUs: each rank takes the one that has its number among the ranks of
-// its machine. Without a driver and a GPU a job ends with exit code 1; nothing runs on the CPU
-// instead.
+// CUDA is the Target of NVIDIA GPUs. The n-th rank of a machine uses the n-th GPU of that machine.
+// Without a driver and a GPU the job ends with exit code 1; nothing runs on the CPU instead.
 const CUDA = target.CUDA
 
-// Options are how a job runs.
+// Options say how a job runs.
 type Options struct {
-	Seed    int64 // fixes generated data, with the tensor's name
-	Ranks   int   // ranks in this process; 0 is 1
-	Threads int   // threads a rank; 0 for the default
-	// what leaves run on: "cpu" (also ""), "cuda", see CUDA, or "interpreter", see Interpreter
+	Seed    int64 // seed of generated data, together with the tensor's name
+	Ranks   int   // ranks in this process; 0 means 1
+	Threads int   // threads of each rank; 0 for the default
+	// Target says what leaves run on: "cpu" (or ""), "cuda" (see CUDA) or "interpreter" (see
+	// Interpreter).
 	Target string
 	CPU    string // "native" (also ""), or an architecture level
-	Repeat int    // timed runs of the compute phase; 0 is 1
-	Warmup int    // runs before those, untimed
-	Check  bool   // compare with the reference evaluator
-	// hold what each pass of the compiler makes, and the C of leaves, to their rules
+	Repeat int    // timed runs of the compute phase; 0 means 1
+	Warmup int    // runs before the timed ones
+	Check  bool   // compare the result with the reference evaluator
+	// Verify checks the output of each pass of the compiler, and the C of leaves, against their
+	// rules.
 	Verify      bool
-	MemoryLimit int64  // bytes a rank; 0 for the default
+	MemoryLimit int64  // bytes for each rank; 0 for the default
 	Tmp         string // the folder for temporary files; "" for the default
-	// Tune is "auto" (also ""), where leaves have the forms that were measured to be fastest on this
-	// CPU, or "off", where they have the defaults. No bit of a result depends on it.
+	// Tune is "auto" (or "") for the forms of code that were measured to be fastest on this CPU, or
+	// "off" for the default forms. The results are the same, bit by bit.
 	Tune          string
 	TrustInput    bool   // do not validate the level arrays of .tcs files and tensors in memory
 	Write         string // "auto" (also ""), "parallel" or "ordered"
-	AllowUserCode bool   // C functions that a schedule substitutes for loops may be compiled and run
-	Checksums     bool   // note the checksums of input files in Stats
-	// StatsFile is where Stats are written ("-" is standard output), together with the
-	// outputs: a job that cannot write one of its files replaces none. "" for nowhere.
+	AllowUserCode bool   // compile and run the C functions that a schedule substitutes for loops
+	Checksums     bool   // put the checksums of input files into Stats
+	// StatsFile is the file for Stats: "-" is standard output, "" writes none. It is renamed
+	// together with the outputs, so that a job that cannot write one of its files replaces none of
+	// them.
 	StatsFile string
 
 	Schedule []string // scheduling commands
-	// Machine arranges the ranks, as in "2x2" or "nodes=2x2;gpus=4"; "" is one dimension with all
-	// ranks. Point n of it, row-major, is on rank n mod the number of ranks. Schedules and placements
-	// call it M.
+	// Machine arranges the ranks in a grid, as in "2x2" or "nodes=2x2;gpus=4"; "" is one dimension
+	// fileMachine all ranks. Point n of the grid, in row-major order, is rank n mod the number of
+	// ranks. Schedules and placements call the machine M.
 	Machine string
-	// Placements say where the pieces of tensors lie, each as in "B(x,y) -> M(x)".
+	// Placements say which rank holds which part of a tensor, each as in "B(x,y) -> M(x)".
 	Placements        []string
 	Splits            []string
 	BlockOrder        string
@@ -97,104 +101,105 @@ type Options struct {
 	Network           string
 	IntermediateOrder int
 
-	// Note is told, in a line each, what a user should know: a conversion, a
-	// default that matters. Detail is told more. Either may be nil.
+	// Note is called with lines that a user should read, such as a conversion or a default that
+	// matters. Detail is called with further lines. Either may be nil.
 	Note, Detail func(string)
-	// Trace is told of each pass of the compiler behind it; text prints what the pass made,
-	// and is called before Trace returns, if at all. It may be nil.
+	// Trace, if not nil, is called after each pass of the compiler. text prints what the pass made;
+	// it must not be called after Trace has returned.
 	Trace func(pass string, text func() string)
-	// Progress is told how far loading is: bytes read of a file, and its size (0 where
-	// that cannot be known). It is called from another goroutine. It may be nil.
+	// Progress, if not nil, is called with the bytes read of a file so far, and with the file's
+	// size or 0 if the size cannot be known. It is called from another goroutine.
 	Progress func(file string, done, total int64)
-	// Working is told how far what takes longer than a moment is, in no unit: the runs of the
-	// compute phase, and the check. what is "" when it is done. It is called from another goroutine.
-	// It may be nil.
+	// Working, if not nil, is called with the progress of long work (the runs of the compute phase,
+	// and Check) as two numbers without a unit. what is "" when the work is done. It is called from
+	// another goroutine.
 	Working func(what string, done, total int64)
 
-	// Argv is the command line, for Stats.
+	// Argv is the command line. Stats records it.
 	Argv []string
 
-	// over and placed are the machine and the placements of a job file's statement, to which the file
-	// brings tensors itself.
-	over   *place.Machine
-	placed map[string]place.Placement
-	// memoryOf, if not nil, is the memory that the file has a tensor lie in.
+	// fileMachine and placed are the machine and the placements of a statement of a job file. The
+	// file itself moves tensors to their placements.
+	fileMachine    *place.Machine
+	filePlacements map[string]place.Placement
+	// memoryOf, if not nil, returns the memory that the job file declares for a tensor.
 	memoryOf func(tensor string) place.Memory
 
-	// inProgram says that the job stands for a statement of a program, which runs at most runs times
+	// inProgram is set if the job stands for a statement of a program that runs at most runs times
 	// (prepared.Options).
 	inProgram bool
 	runs      int64
 
-	// compiler starts the C compiler (cc.Config.Run), where this process must not.
+	// compiler, if not nil, starts the C compiler (cc.Config.Run). It is set if this process must
+	// not start one itself.
 	compiler func(ctx context.Context, c cc.Command) (string, error)
-	// compiled is the target that leaves are compiled for, where Target does not say it.
-	compiled string
-	// local is the rank's number among those of its machine, of a launcher's job.
+	// compileTarget is the target that leaves are compiled for, if it differs from Target.
+	compileTarget string
+	// local is the number of this rank among the ranks of its machine, in a process of a launcher.
 	local int
-	// folder is where the C files of a job file's schedules are, "" for the working folder.
+	// folder is the folder of the C files that a job file's schedules name; "" is the working
+	// folder.
 	folder string
-	// compileOnly ends a job of several ranks when its leaves are there.
+	// compileOnly ends a job of several ranks once its leaves are compiled.
 	compileOnly bool
-	// made, if not nil, is told the units of such a job's leaves.
-	made *[]*codegen.Unit
+	// leafUnits, if not nil, receives the units of the leaves.
+	leafUnits *[]*codegen.Unit
 }
 
-// Input is where a tensor comes from: exactly one of File, Generate, Scalar and
-// Tensor.
+// Input says where a tensor comes from. Exactly one of File, Generate, Scalar and Tensor is set.
 type Input = input.Input
 
 // File is an Input that reads a file.
 func File(path string) Input { return Input{File: path} }
 
-// Generated is an Input of generated data: "dense", "uniform:NNZ",
-// "zipf:NNZ:SKEW", "banded:WIDTH", each also with ":int".
+// Generated is an Input of generated data. kind is "dense", "uniform:NNZ", "zipf:NNZ:SKEW" or
+// "banded:WIDTH", each optionally followed by ":int".
 func Generated(kind string) Input { return Input{Generate: kind} }
 
-// Scalar is an Input of one value; see Input.Scalar for v's types.
+// Scalar is an Input of one value. Input.Scalar lists the types that v may have.
 func Scalar(v any) Input { return Input{Scalar: v} }
 
-// InMemory is an Input of a tensor that the program holds: one of Dense, CSR, CSC, COO and
+// InMemory is an Input of a tensor in the program's memory: one made by Dense, CSR, CSC, COO or
 // CSF, or a result that was kept.
 func InMemory(t *tcs.Tensor) Input { return Input{Tensor: t} }
 
-// Output is a file to be written, by its extension. "-.mtx" writes standard
-// output as a .mtx file.
+// Output is a file to write. Its extension decides the format; "-.mtx" writes a .mtx file to
+// standard output.
 type Output = output.Output
 
-// Error is a failure of a job, with the exit code that it asks for (SPEC, Errors).
+// Error is a failure of a job, with the exit code that the process should end with.
 type Error = fault.Error
 
-// Difference is what Check found (exit 4).
+// Difference is the error that Check returns if the result is wrong (exit code 4).
 type Difference = check.Difference
 
-// Abandon removes what unfinished jobs of this process were writing, and lets
-// none of them finish: what a program calls before it exits on a signal.
+// Abandon removes the temporary files of all unfinished jobs of this process, and lets none of them
+// finish. A program calls it before it exits on a signal.
 func Abandon() { outfile.Cleanup() }
 
-// FormatSize prints bytes with a binary unit: 1.5 GiB.
+// FormatSize prints a number of bytes with a binary unit, such as 1.5 GiB.
 func FormatSize(bytes int64) string { return tcs.Size(bytes) }
 
-// FileSum is the SHA-256 of a plain file's bytes, as statistics give it; ""
-// for standard input, pipes and devices, which are read once.
+// FileSum returns the SHA-256 of the file's bytes, as Stats records it. It returns "" for standard
+// input, pipes and devices, which can be read only once.
 func FileSum(path string) (string, error) { return input.FileSum(path) }
 
-// ParseSize reads a count of bytes: 1000, 512M, 1.5G. K, M, G and T are powers
-// of 1024; B, iB after them and lower case are allowed.
+// ParseSize reads a number of bytes: 1000, 512M, 1.5G. K, M, G and T are powers of 1024; they may
+// be lower case and may be followed by B or iB.
 func ParseSize(s string) (int64, error) { return env.ParseSize(s) }
 
-// DefaultMemory is the memory limit of a job of one rank where none is given,
-// and what it is 90% of, in words.
+// DefaultMemory returns the default memory limit of a job of one rank, which is 90% of a limit of
+// the machine, and that limit in words.
 func DefaultMemory() (bytes int64, why string) { return env.DefaultMemory(1) }
 
-// note reports to the user, if he listens.
+// note calls Note unless it is nil.
 func (o *Options) note(s string) {
 	if o.Note != nil {
 		o.Note(s)
 	}
 }
 
-// blockSpec is the job's own block schedule.
+// blockSpec returns the block schedule that the job's flags describe.
 func (o *Options) blockSpec() (*place.BlockSpec, error) {
 	return place.ParseBlocks(o.Splits, o.BlockOrder, o.Extend, o.Map)
 }

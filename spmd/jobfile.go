@@ -21,52 +21,52 @@ import (
 	"distaff/spmd/jobs"
 )
 
-// A FileJob is a job file with what is said of it beside: see RunFile.
+// A FileJob is a job file together with the options and files of one run. Run runs it.
 type FileJob struct {
-	File *jobfile.File // bound and checked
-	// Inputs and Outputs are by tensor, in the place of what the file says.
+	File *jobfile.File // parsed, bound and checked
+	// Inputs and Outputs replace the inputs and outputs that the file gives, by tensor.
 	Inputs  map[string]Input
 	Outputs map[string]string
-	// Say is told each line that the job prints, as soon as it does, at rank 0.
+	// Say is called at rank 0 with each line that the job prints, immediately.
 	Say func(line string)
-	// Running is told now and then which statement runs, in which pass of its repeats, and for how
-	// long the job has run, once that is longer than RunningAfter. It is called from another goroutine
-	// of rank 0. It may be nil.
+	// Running, if not nil, is called from time to time once the job has run for longer than
+	// RunningAfter. what names the statement that runs, the pass of its repeats and the time so
+	// far. It is called from another goroutine of rank 0.
 	Running      func(what string)
 	RunningAfter time.Duration
 
 	Options
 }
 
-// FileReport is what a job file's run tells.
+// FileReport is the report of a job file's run.
 type FileReport = jobs.Report
 
-// Run runs the file, as the program that it is: see Start. Where it ends with a difference that
-// Check found, or with a repeat whose condition was to hold, the error has exit code 4, and there
-// is a report. In a process of a launcher the report is rank 0's, and nil at other ranks.
+// Run runs the job file as a program: see Start. If Check finds a difference, or if a repeat ends
+// although its condition was to hold, the error has exit code 4 and there is also a report. In a
+// process of a launcher the report is rank 0's, and nil at other ranks.
 func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := jobs.Inputs(j.File, j.Inputs); err != nil {
 		return nil, err
 	}
-	if err := j.checkCode(j.inFolder().allowed); err != nil {
+	if err := j.checkCode(j.inFolder().checkUserCode); err != nil {
 		return nil, err
 	}
-	if err := j.memories(); err != nil {
+	if err := j.checkMemories(); err != nil {
 		return nil, err
 	}
 	if err := outfile.Apart(j.Files()...); err != nil {
 		return nil, err
 	}
-	located, at := j.located()
+	placedNotes, at := j.placedNotes()
 	o := jobs.Options{At: at, Running: j.Running, RunningAfter: j.RunningAfter, Repeat: j.Repeat,
 		Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note,
 		Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
 	o.Leaves = j.leaves
 	var report *FileReport
-	var ended error // at every rank alike
+	var ended error // the same at every rank
 	options := j.inFolder()
-	options.Note = located
-	err := options.start(ctx, j.told(), func(p *Program) error {
+	options.Note = placedNotes
+	err := options.start(ctx, j.description(), func(p *Program) error {
 		rep, err := jobs.Run(p, j.File, o)
 		var e *jobs.Ended
 		agreed := errors.As(err, &e)
@@ -75,7 +75,7 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 			if report = rep; agreed {
 				ended = err
 			}
-		case agreed && j.Ranks <= 1: // a process of its own
+		case agreed && j.Ranks <= 1: // each rank is a process of its own
 			ended = &OtherRank{Err: err}
 		}
 		if agreed {
@@ -89,9 +89,10 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	return report, ended
 }
 
-// located has the notes of what a job file runs say where in the file that is: note is told them,
-// and at the places, "" for none. A nil note is for a job without notes.
-func (j *FileJob) located() (note, at func(string)) {
+// placedNotes returns a function that passes notes on to j.Note and puts the current place in the
+// job file before them, and the function at that sets this place ("" clears it). note is nil if
+// j.Note is nil.
+func (j *FileJob) placedNotes() (note, at func(string)) {
 	var place atomic.Pointer[string]
 	at = func(where string) { place.Store(&where) }
 	if j.Note == nil {
@@ -105,7 +106,7 @@ func (j *FileJob) located() (note, at func(string)) {
 	}, at
 }
 
-// Files are the files that the job reads and writes, the job file itself among them.
+// Files returns the files that the job reads and writes, including the job file itself.
 func (j *FileJob) Files() []outfile.Use {
 	list := jobs.Files(j.File, j.Inputs, j.Outputs, j.StatsFile)
 	j.checkCode(func(commands []*schedule.Command) error {
@@ -115,7 +116,7 @@ func (j *FileJob) Files() []outfile.Use {
 	return list
 }
 
-// leaves returns the units of the leaves that a statement of the file is expected to call.
+// leaves returns the units of the leaves that a run of statement s is expected to call.
 func (j *FileJob) leaves(ctx context.Context, s jobs.Statement, ranks int) ([]*codegen.Unit,
 	error) {
 	k := j.job(s).Job
@@ -128,8 +129,8 @@ func (j *FileJob) leaves(ctx context.Context, s jobs.Statement, ranks int) ([]*c
 	return k.leaves(ctx, blocks)
 }
 
-// memories refuses placements in a memory that ranks do not have.
-func (j *FileJob) memories() error {
+// checkMemories refuses placements in a memory that the job's ranks do not have.
+func (j *FileJob) checkMemories() error {
 	for p := range j.File.Placements() {
 		if err := p.Placement.Lies(j.Target == target.CUDA); err != nil {
 			return err
@@ -138,7 +139,7 @@ func (j *FileJob) memories() error {
 	return nil
 }
 
-// memoryOf is the memory that the file declares a tensor to lie in.
+// memoryOf returns the memory that the file declares for a tensor.
 func (j *FileJob) memoryOf(name string) place.Memory {
 	if t := j.File.Tensor(name); t != nil && t.Placement != nil {
 		return t.Placement.Placement.Memory()
@@ -146,14 +147,14 @@ func (j *FileJob) memoryOf(name string) place.Memory {
 	return place.AnyMemory
 }
 
-// inFolder are the options, for a file whose paths are relative to its folder.
+// inFolder returns a copy of the options whose C files are in the job file's folder.
 func (j *FileJob) inFolder() *Options {
 	o := j.Options
 	o.folder = filepath.Dir(j.File.Name)
 	return &o
 }
 
-// checkCode has the schedule of each statement checked.
+// checkCode calls check with each command of each statement's schedule.
 func (j *FileJob) checkCode(check func([]*schedule.Command) error) error {
 	for s := range j.File.Statements() {
 		for _, c := range s.Schedule {
@@ -169,16 +170,17 @@ func (j *FileJob) checkCode(check func([]*schedule.Command) error) error {
 	return nil
 }
 
-// PlannedFile is what a job file would do on its ranks, without running it, and PlannedItem what
-// one of its statements would.
+// PlannedFile describes what a job file would do on its ranks, and PlannedItem what one of its
+// statements would do.
 type (
 	PlannedFile = jobs.Planned
 	PlannedItem = jobs.PlannedItem
 )
 
-// Plan plans the file for Options.Ranks ranks, as Job.Plan does each of its statements.
+// Plan plans the file for Options.Ranks ranks without running it. Each of its statements is planned
+// as Job.Plan plans a job.
 func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
-	if err := j.memories(); err != nil {
+	if err := j.checkMemories(); err != nil {
 		return nil, err
 	}
 	for _, s := range jobs.TypeNotes(j.File) {
@@ -188,24 +190,25 @@ func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
 		func(g *input.Given, how How, use func(*forecast.Forecast, *Planned) error) error {
 			k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes,
 				Inputs: g.Inputs, Options: *j.inFolder()}
-			k.Schedule, k.over, k.placed, k.Check = how.Schedule, how.Machine, how.Placements, false
+			k.Schedule, k.Check = how.Schedule, false
+			k.fileMachine, k.filePlacements = how.Machine, how.Placements
 			k.memoryOf = j.memoryOf
 			k.Network, k.IntermediateOrder = how.Network, how.IntermediateOrder
 			return k.forecast(ctx, cmp.Or(how.Blocks, &place.BlockSpec{}), detail, use)
 		})
 }
 
-// StatementJob is a statement of a job file as a job of its own.
+// StatementJob is a statement of a job file as a separate job.
 type StatementJob struct {
 	*Job
-	Line int // of the statement in the file
-	// Locate gives an error of the job its place in the file.
+	Line int // the statement's line in the file
+	// Locate adds the place in the file to an error of the job.
 	Locate func(error) error
 }
 
-// Jobs are the statements of the file, each as the job that it would be where it stands: tensors
-// that the file's inputs give, and those that statements before it write, with the sizes, types
-// and formats that they will have. Nothing is run. It is what plan and compile go by.
+// Jobs returns the statements of the file as separate jobs. Their tensors are the inputs of the
+// file and the results of earlier statements, with the sizes, types and formats that these tensors
+// will have. Nothing is run. The commands plan and compile use it.
 func (j *FileJob) Jobs() ([]StatementJob, error) {
 	statements, err := jobs.Statements(j.File, j.Inputs, max(j.Ranks, 1))
 	if err != nil {
@@ -218,12 +221,12 @@ func (j *FileJob) Jobs() ([]StatementJob, error) {
 	return out, nil
 }
 
-// job returns a statement of the file as a job of its own.
+// job returns a statement of the file as a separate job.
 func (j *FileJob) job(x jobs.Statement) StatementJob {
 	s, g := x.Statement, x.Given
 	k := &Job{Statement: g.Statement, Formats: g.Formats, Types: g.Types, Sizes: g.Sizes,
 		Inputs: g.Inputs, Options: *j.inFolder()}
-	k.Schedule, k.over, k.placed = g.Schedule, g.Machine, g.Placements
+	k.Schedule, k.fileMachine, k.filePlacements = g.Schedule, g.Machine, g.Placements
 	k.Splits, k.BlockOrder, k.Extend, k.Map = s.Split, s.Order, s.Extend, s.Map
 	k.Network, k.IntermediateOrder = s.Network, s.IntermediateOrder
 	line, _ := j.File.Position(s.Span().Pos)

@@ -11,15 +11,18 @@ import (
 	"distaff/spmd/launch"
 )
 
-// OtherRank is the error of a process of a launcher's job whose failure was told,
-// or is told by another process. It has that failure's exit code.
+// OtherRank is the error of a process of a launcher's job if another process reports the failure.
+// It has the exit code of that failure.
 type OtherRank = launch.OtherRank
 
-// EndLaunched is for a program's main that mpirun or srun started as one of several ranks, with the
-// error that ends it: where that is from before MPI was opened, such as of the command line, other
-// ranks may wait for this one, and the launcher may let them. So it is where MPI opens, and ranks
-// do not meet. It has say say the error, at one rank where all fail alike, and ends the job. It
-// returns the error to exit with: *OtherRank where it was said.
+// EndLaunched ends a job of mpirun or srun for a process that fails before all ranks have met. A
+// program's main calls it with the error that the process ends with.
+//
+// If the process fails before MPI is open (for example because of a wrong flag), or if opening or
+// closing MPI failed, other ranks may wait for this process forever. EndLaunched then calls say
+// with the error, at one rank only if all ranks fail in the same way, and ends the job. It returns
+// the error that the process should exit with: an *OtherRank if the error was reported, otherwise
+// err.
 func EndLaunched(ctx context.Context, err error, say func(error)) error {
 	l, ok, _ := launch.Launched()
 	var unmet *launch.Unmet
@@ -30,17 +33,16 @@ func EndLaunched(ctx context.Context, err error, say func(error)) error {
 	return &OtherRank{Err: err}
 }
 
-// ServeCompiler is what a program that runs jobs calls first in its main, at least where
-// they run under mpirun or srun. In a child that a job started to compile it serves, and does not
-// return. Elsewhere it returns at once. A program that does not call it starts the C compiler
-// from its own process, or from the ranks'.
+// ServeCompiler must be called first in the main function of a program that runs jobs under mpirun
+// or srun, and may be called in any other. If a job started this process in order to compile,
+// ServeCompiler serves compile requests and never returns; otherwise it returns at once. Without
+// it, the C compiler is started from the process of the program, or of a rank.
 func ServeCompiler() { build.Serve() }
 
-// runLaunched runs the job as the rank that this process is of the launcher's
-// job. At ranks other than 0 there is no report. An error from before MPI is open is this
-// process's own: see EndLaunched.
+// runLaunched runs the job as one rank of the launcher's job. The report is nil at ranks other than
+// 0. An error before MPI is open concerns this process only: see EndLaunched.
 func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) {
-	if _, err := j.faults(l.Size); err != nil {
+	if _, err := j.parseAndCheck(l.Size); err != nil {
 		return nil, err
 	}
 	var report *Report
@@ -48,7 +50,7 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 	err := j.launched(ctx, l, func(c comm.Comm, o Options, here int) error {
 		k := *j
 		k.Options = o
-		if err := k.told().Same(c); err != nil {
+		if err := k.description().CheckSame(c); err != nil {
 			return err
 		}
 		rep, err := k.RunOn(c, here, 1)
@@ -65,8 +67,8 @@ func (j *Job) runLaunched(ctx context.Context, l mpi.Launcher) (*Report, error) 
 	return report, difference
 }
 
-// launched opens MPI as the rank that this process is of the launcher's job, and runs f, with
-// the options as they are for this rank; here of the ranks are on this machine.
+// launched opens MPI as one rank of the launcher's job and calls f with the communicator, the
+// options for this rank and the number of ranks on this machine.
 func (o Options) launched(ctx context.Context, l mpi.Launcher,
 	f func(c comm.Comm, o Options, here int) error) error {
 	set := launch.Options{Ranks: o.Ranks, Threads: o.Threads, Note: o.Note, Detail: o.Detail,

@@ -9,29 +9,29 @@ import (
 	"distaff/spmd/tuned"
 )
 
-// Machine is the model of a machine: see package tune.
+// Machine is the model of a machine. Package tune describes it.
 type Machine = tune.Model
 
-// MachineLevel is a cache of a machine, or its memory.
+// MachineLevel is a cache of a machine, or its main memory.
 type MachineLevel = tune.Level
 
-// MachinePair is a figure of a machine at one thread, and at all together.
+// MachinePair is a measured value for one thread, and for all threads together.
 type MachinePair = tune.Pair
 
-// GatheredRow is the bytes of the rows whose gathers a machine's model tells of.
+// GatheredRow is the size in bytes of the rows that the model's measurements of gathers read.
 const GatheredRow = tune.RowBytes
 
-// MeasuredMachine is the model of this machine that the cache has; nil where it was not measured.
-// The error says why what the cache has is of no use.
+// MeasuredMachine returns the model of this machine from the cache, or nil if the machine was not
+// measured. The error says why a model in the cache cannot be used.
 func MeasuredMachine() (*Machine, error) { return tuned.Kept() }
 
-// MeasureMachine measures this machine, with messages between ranks of a process, within some 3
-// seconds, and keeps the model in the cache. Nothing else is to run beside it.
+// MeasureMachine measures this machine and the messages between ranks of one process, in about 3
+// seconds, and stores the model in the cache. Nothing else should run on the machine meanwhile.
 func MeasureMachine(ctx context.Context) (*Machine, error) { return tuned.Machine(ctx) }
 
-// MeasureMessages measures, in a process that mpirun or srun started as one of several ranks, the
-// messages between these, at all of them, for the model that the cache has. The model is rank 0's,
-// and nil at other ranks. In any other process it does nothing, and launched is false.
+// MeasureMessages measures the messages between the ranks that mpirun or srun started, and adds
+// them to the model in the cache. Every rank must call it. The model is returned at rank 0 and is
+// nil at other ranks. In a process without a launcher it does nothing and launched is false.
 func MeasureMessages(ctx context.Context) (m *Machine, launched bool, err error) {
 	l, launched, err := launch.Launched()
 	if err != nil || !launched {

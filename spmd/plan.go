@@ -11,8 +11,8 @@ import (
 	"distaff/spmd/input"
 )
 
-// Planned is what a job would do on its ranks, without running it, and what it lists:
-// see package forecast.
+// Planned describes what a job would do on its ranks. The other types are its parts: see package
+// forecast.
 type (
 	Planned         = forecast.Planned
 	PlannedLoop     = forecast.PlannedLoop
@@ -26,9 +26,10 @@ type (
 	PlannedTime     = forecast.PlannedTime
 )
 
-// Plan plans the job for Options.Ranks ranks. It reads headers only (and a text
-// file without sizes, as a run does), and needs no input of a dense tensor whose sizes are
-// known. detail says how many ranks' steps to list, the first ones; negative for all.
+// Plan plans the job for Options.Ranks ranks without running it. It reads the headers of files
+// only, except that it reads a text file whose sizes are not given, as a run does. A dense tensor
+// whose sizes are known needs no input. detail is the number of ranks whose steps are listed,
+// starting at rank 0; if it is negative, the steps of all ranks are listed.
 func (j *Job) Plan(ctx context.Context, detail int) (out *Planned, err error) {
 	spec, err := j.blockSpec()
 	if err != nil {
@@ -39,10 +40,10 @@ func (j *Job) Plan(ctx context.Context, detail int) (out *Planned, err error) {
 	return out, err
 }
 
-// forecast plans the job, and gives use the plan before anything is closed.
+// forecast plans the job and calls use with the plan while the job's tensors are still open.
 func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int,
 	use func(*forecast.Forecast, *Planned) error) error {
-	return j.foreseen(ctx, spec, func(x *forecast.Forecast, statement string) error {
+	return j.withForecast(ctx, spec, func(x *forecast.Forecast, statement string) error {
 		out, err := x.Plan(ctx, statement, detail)
 		if err != nil {
 			return err
@@ -55,18 +56,19 @@ func (j *Job) forecast(ctx context.Context, spec *place.BlockSpec, detail int,
 // leaves returns the units of the leaves that a run of the job is expected to call.
 func (j *Job) leaves(ctx context.Context, spec *place.BlockSpec) (units []*codegen.Unit,
 	err error) {
-	err = j.foreseen(ctx, spec, func(x *forecast.Forecast, _ string) error {
+	err = j.withForecast(ctx, spec, func(x *forecast.Forecast, _ string) error {
 		units, err = x.Leaves()
 		return err
 	})
 	return units, err
 }
 
-// foreseen gives use what is estimated of the job before anything of it runs.
-func (j *Job) foreseen(ctx context.Context, spec *place.BlockSpec,
+// withForecast estimates what a run of the job would do, and calls use with the estimate while the
+// job's tensors are still open.
+func (j *Job) withForecast(ctx context.Context, spec *place.BlockSpec,
 	use func(x *forecast.Forecast, statement string) error) error {
-	if j.Ranks > mostPlanned {
-		return fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks, mostPlanned)
+	if j.Ranks > maxPlannedRanks {
+		return fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks, maxPlannedRanks)
 	}
 	p, err := j.parse(false)
 	if err != nil {
@@ -77,7 +79,7 @@ func (j *Job) foreseen(ctx context.Context, spec *place.BlockSpec,
 	}
 	c, end := local.Alone(ctx)
 	defer end()
-	r, err := j.at(p, c, 1, 1, input.Dense)
+	r, err := j.rankJob(p, c, 1, 1, input.Dense)
 	if err != nil {
 		return err
 	}

@@ -12,36 +12,39 @@ import (
 	"distaff/spmd/program"
 )
 
-// A Program holds tensors by name, which stay in memory, over its ranks, and statements that
-// were prepared once. Start makes one.
+// A Program holds named tensors in memory, distributed over its ranks, and prepared statements.
+// Start creates it.
 type Program = program.Program
 
-// A ProgramStatement is a statement of a program, made by Program.Prepare.
+// A ProgramStatement is a statement that Program.Prepare prepared.
 type ProgramStatement = program.Statement
 
-// Storage is how a tensor of a program is stored, and How how a statement of one is scheduled.
+// Storage says how a tensor of a program is stored. How says how a statement of a program is
+// scheduled.
 type (
 	Storage = program.Storage
 	How     = program.How
 )
 
-// Start runs f with a new program, at every rank: on the calling goroutine, which is locked to its
-// thread meanwhile; on o.Ranks goroutines of this process, each its rank's; or, in a process
-// that mpirun or srun started, as the rank that the process is. All ranks make the same calls of
-// the program's methods in the same order, since most are collective. When f has returned, all that
-// the program holds is given back.
+// Start calls f with a new program at every rank, and frees everything that the program holds when
+// f has returned. In a process that mpirun or srun started, f runs as the rank that this process
+// is. Otherwise, if o.Ranks is more than 1, it runs on one goroutine for each rank; and on one rank
+// it runs on the calling goroutine, which is locked to its thread meanwhile. All ranks must make
+// the same calls of the program's methods in the same order, because most of the methods
+// communicate.
 //
-// Of the options, those that say how one statement is scheduled or stored do not count: see
-// How. The limit of memory is for all tensors and statements together. The error is f's, or that
-// of the rank that failed first. An error of f at one rank ends the program at all.
+// The memory limit holds for all tensors and statements together. Options that schedule or store a
+// single statement are ignored: see How. The returned error is f's, or the error of the rank that
+// failed first. If f fails at one rank, the program ends at all ranks.
 func Start(ctx context.Context, o Options, f func(p *Program) error) error {
-	told := launch.Told{{"version", Version()}}
-	o.tell(&told)
-	return o.start(ctx, told, f)
+	same := launch.Description{{"version", Version()}}
+	o.describe(&same)
+	return o.start(ctx, same, f)
 }
 
-// start is Start, once the ranks of a launcher know that they were told the same.
-func (o Options) start(ctx context.Context, told launch.Told, f func(p *Program) error) error {
+// start starts the program. In a process of a launcher it first checks that all ranks were given
+// the same job.
+func (o Options) start(ctx context.Context, same launch.Description, f func(p *Program) error) error {
 	if err := o.refuse(); err != nil {
 		return err
 	}
@@ -49,14 +52,14 @@ func (o Options) start(ctx context.Context, told launch.Told, f func(p *Program)
 		return err
 	} else if ok {
 		return o.launched(ctx, l, func(c comm.Comm, set Options, here int) error {
-			if err := told.Same(c); err != nil {
+			if err := same.CheckSame(c); err != nil {
 				return err
 			}
 			return set.program(c, here, 1, f)
 		})
 	}
-	if o.Ranks > mostEmbedded {
-		return fault.Commandf("got %d ranks, want at most %d in one process", o.Ranks, mostEmbedded)
+	if o.Ranks > maxEmbeddedRanks {
+		return fault.Commandf("got %d ranks, want at most %d in one process", o.Ranks, maxEmbeddedRanks)
 	}
 	if o.Ranks > 1 {
 		return local.RunWith(ctx, o.Ranks, local.Options{Unlocked: o.Target == Interpreter},
@@ -69,7 +72,7 @@ func (o Options) start(ctx context.Context, told launch.Told, f func(p *Program)
 	return o.program(c, 1, 1, f)
 }
 
-// program runs f at one rank.
+// program runs f at one rank of c.
 func (o Options) program(c comm.Comm, onNode, inProcess int, f func(p *Program) error) error {
 	if c.Rank() != 0 {
 		o.Note, o.Detail, o.Progress, o.Working = nil, nil, nil, nil

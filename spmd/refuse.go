@@ -14,8 +14,8 @@ import (
 	"distaff/spmd/usercode"
 )
 
-// refuse says which part of what is asked for is not built: a job must not
-// silently run as another one.
+// refuse returns an error for the first option that is wrong or not supported. Without it a job
+// could silently ignore the option.
 func (o *Options) refuse() error {
 	list, err := schedule.Parse(o.Schedule)
 	if err == nil {
@@ -24,7 +24,7 @@ func (o *Options) refuse() error {
 	if err != nil {
 		return err
 	}
-	if err := o.tooManyThreads(); err != nil {
+	if err := o.checkThreads(); err != nil {
 		return err
 	}
 	for _, x := range []struct {
@@ -52,16 +52,16 @@ func (o *Options) refuse() error {
 	return network.CheckWay(o.Network)
 }
 
-// tuneOff is what Options.Tune says for the default forms.
+// tuneOff is the value of Options.Tune for the default forms of code.
 const tuneOff = "off"
 
-// userCode has the C files that schedules name.
+// userCode returns the C files that schedules may name.
 func (o *Options) userCode() *usercode.Files { return usercode.New(o.folder, o.AllowUserCode) }
 
-// allowed refuses a schedule of functions that the job may not run, or that what leaves run on does
-// not.
-func (o *Options) allowed(list []*schedule.Command) error {
-	if o.made != nil { // nothing is compiled and run
+// checkUserCode refuses a schedule that calls C functions if the job may not run them, or if the
+// target cannot.
+func (o *Options) checkUserCode(list []*schedule.Command) error {
+	if o.leafUnits != nil { // nothing is compiled and run
 		return nil
 	}
 	if o.Target == target.Interpreter {
@@ -74,8 +74,9 @@ func (o *Options) allowed(list []*schedule.Command) error {
 	return o.userCode().Check(list, true)
 }
 
-// tooManyThreads refuses more threads a rank than the machine can be meant to run.
-func (o *Options) tooManyThreads() error {
+// checkThreads refuses a number of threads for each rank that is far beyond what the machine's
+// hardware can run at once.
+func (o *Options) checkThreads() error {
 	n, from := o.Threads, fmt.Sprintf("--threads=%d", o.Threads)
 	if n == 0 {
 		if n, from = kernels.DefaultThreads(1, 1); from != "OMP_NUM_THREADS" {

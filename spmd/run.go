@@ -23,15 +23,15 @@ import (
 	"distaff/spmd/run"
 )
 
-// Report is what a job tells when it is done.
+// Report is the report of a finished job.
 type Report = run.Report
 
-// Run runs the job. Where Check finds a difference, the error is a *Difference
-// and the report is there as well; with any other error there is none. Nothing
-// is written then, except that outputs to pipes and devices may have begun.
+// Run runs the job. If Check finds a difference, the error is a *Difference and the report is
+// returned as well. With any other error the report is nil. If there is an error, no output is
+// written, except that writing to pipes and devices may have begun.
 //
-// In a process that mpirun or srun started as one of several ranks, the job
-// runs on all of them. The report is then rank 0's, and nil at other ranks.
+// In a process that mpirun or srun started as one of several ranks, the job runs on all these
+// ranks. The report is then rank 0's, and nil at other ranks.
 func (j *Job) Run(ctx context.Context) (*Report, error) {
 	if l, ok, err := launch.Launched(); err != nil {
 		return nil, err
@@ -46,9 +46,9 @@ func (j *Job) Run(ctx context.Context) (*Report, error) {
 	return j.RunOn(c, 1, 1)
 }
 
-// runEmbedded runs the job on ranks of this process.
+// runEmbedded runs the job on several ranks of this process.
 func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
-	if _, err := j.faults(j.Ranks); err != nil { // said once, before any rank starts
+	if _, err := j.parseAndCheck(j.Ranks); err != nil { // reported once, before any rank starts
 		return nil, err
 	}
 	var report *Report
@@ -63,19 +63,19 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 	return report, err
 }
 
-// RunOn runs the job as one rank of c; onNode of its ranks are on this machine,
-// inProcess of them in this process. Every rank calls it with the same job. The report is rank 0's;
-// other ranks get nil. An error of any rank is every rank's.
+// RunOn runs the job as one rank of c. onNode is the number of c's ranks on this machine, and
+// inProcess the number in this process. Every rank must call it with the same job. The report is
+// rank 0's, and nil at other ranks. An error at any rank is returned at every rank.
 func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err error) {
 	start := time.Now()
 	if c.Rank() != 0 {
 		j = j.quiet()
 	}
-	p, err := j.faults(c.Size())
+	p, err := j.parseAndCheck(c.Size())
 	if err != nil {
 		return nil, err
 	}
-	r, err := j.at(p, c, onNode, inProcess, input.Refused)
+	r, err := j.rankJob(p, c, onNode, inProcess, input.Refused)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,8 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	return r.Run(start)
 }
 
-// at is the job at one rank before anything is opened.
-func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int,
+// rankJob returns the job at one rank, before any of its files are opened.
+func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
 	missing input.Missing) (*run.Job, error) {
 	blocks, err := j.blockSpec()
 	if err != nil {
@@ -94,13 +94,14 @@ func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int,
 		j.note(q.String())
 	}
 	runs := int64(1)
-	if j.Repeat+j.Warmup > 1 || j.compileOnly { // they are timed, or it is not known what they are of
+	// several timed runs, or leaves for an unknown number of runs
+	if j.Repeat+j.Warmup > 1 || j.compileOnly {
 		runs = 0
 	}
 	prep := prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-		Places: j.placed == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network,
+		Places: j.filePlacements == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network,
 		Order: j.IntermediateOrder, Runs: runs, Verify: j.verifies(), Trace: j.Trace}
-	if j.inProgram { // as program.Statement has it
+	if j.inProgram { // the same as for program.Statement
 		prep.Runs, prep.Places, prep.Several, prep.Locked, prep.Over, prep.Replicas = j.runs, false, true,
 			true, !j.Check, true
 	}
@@ -112,41 +113,41 @@ func (j *Job) at(p *input.Statement, c comm.Comm, onNode, inProcess int,
 		Prepared: prep,
 		Warmup:   j.Warmup, Repeat: j.Repeat, Check: j.Check, Keep: j.Keep, Outputs: j.Outputs,
 		StatsFile: j.StatsFile, Write: j.Write,
-		LeavesOnly: j.compileOnly, Made: j.made,
+		LeavesOnly: j.compileOnly, Made: j.leafUnits,
 		Stats: Stats{Version: Version(), Argv: append([]string{}, j.Argv...), Statement: j.Statement,
 			Schedule: j.scheduleText(), Target: cmp.Or(j.Target, target.CPU)}}
 	return run.New(c, s, onNode, inProcess), nil
 }
 
-// verifies reports whether the compiler's passes and the C of leaves are verified.
+// verifies reports whether the passes of the compiler and the C of leaves are verified.
 func (o *Options) verifies() bool { return o.Verify || o.Detail != nil }
 
-// settings are what the options say of the environment; locked tells whether leaves run on the
-// caller's thread.
+// settings returns the part of the options that concerns the environment. locked means that the
+// caller's goroutine is locked to its thread, so that leaves can run on it.
 func (o *Options) settings(locked bool) env.Settings {
 	return env.Settings{Threads: o.Threads, MemoryLimit: o.MemoryLimit, Tmp: o.Tmp, Target: o.Target,
-		Compiled: o.compiled, Local: o.local, CPU: o.CPU, Untuned: o.Tune == tuneOff,
+		Compiled: o.compileTarget, Local: o.local, CPU: o.CPU, Untuned: o.Tune == tuneOff,
 		Compiler: o.compiler, Locked: locked, UserCode: o.userCode(),
 		Note: o.Note, Detail: o.Detail, Progress: o.Progress, Working: o.Working}
 }
 
-// parse reads the statement and all that names its tensors. complete says that
-// every operand must have an input.
+// parse reads the statement and every option that names a tensor. If complete is true, every
+// operand must have an input.
 func (j *Job) parse(complete bool) (*input.Statement, error) {
-	if err := j.apart(); err != nil {
+	if err := j.checkOneDistribution(); err != nil {
 		return nil, err
 	}
 	machine, err := j.machine()
 	if err != nil {
 		return nil, err
 	}
-	placed, err := j.placements()
+	filePlacements, err := j.placements()
 	if err != nil {
 		return nil, err
 	}
 	g := input.Given{Statement: j.Statement, Formats: j.Formats, Types: j.Types, Sizes: j.Sizes,
 		Inputs:  j.Inputs,
-		Machine: machine, Placements: placed, Schedule: j.Schedule, MemoryOf: j.memoryOf}
+		Machine: machine, Placements: filePlacements, Schedule: j.Schedule, MemoryOf: j.memoryOf}
 	p, err := g.Parse(complete)
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (j *Job) parse(complete bool) (*input.Statement, error) {
 	return p, outfile.Apart(j.Files()...)
 }
 
-// Files are the files that the job reads and writes.
+// Files returns the files that the job reads and writes.
 func (j *Job) Files() []outfile.Use {
 	var list []outfile.Use
 	for _, name := range slices.Sorted(maps.Keys(j.Inputs)) {
@@ -171,15 +172,16 @@ func (j *Job) Files() []outfile.Use {
 	return append(list, output.Uses(j.Outputs, j.StatsFile)...)
 }
 
-// mostEmbedded is how many ranks one process may hold: each takes threads of the
-// operating system. mostPlanned is how many a plan counts for.
-const mostEmbedded, mostPlanned = 1024, 1 << 20
+// maxEmbeddedRanks is the largest number of ranks in one process. Each rank occupies threads of the
+// operating system. mostPlanned is the largest number of ranks that a plan counts for.
+const maxEmbeddedRanks, maxPlannedRanks = 1024, 1 << 20
 
-// faults is what is wrong with the job on so many ranks before any file is opened.
-func (j *Job) faults(ranks int) (*input.Statement, error) {
-	if j.Ranks > mostEmbedded {
+// parseAndCheck parses the job and returns what is wrong with it on this number of ranks, before
+// any file is opened.
+func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
+	if j.Ranks > maxEmbeddedRanks {
 		return nil, fault.Commandf(
-			"--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan counts for them", j.Ranks, mostEmbedded)
+			"--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan counts for them", j.Ranks, maxEmbeddedRanks)
 	}
 	p, err := j.parse(true)
 	if err != nil {
@@ -200,10 +202,10 @@ func (j *Job) faults(ranks int) (*input.Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, j.allowed(list)
+	return p, j.checkUserCode(list)
 }
 
-// quiet is the job without what only rank 0 says.
+// quiet returns a copy of the job that reports nothing, for ranks other than 0.
 func (j *Job) quiet() *Job {
 	q := *j
 	q.Note, q.Detail, q.Progress, q.Working = nil, nil, nil, nil

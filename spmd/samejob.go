@@ -7,47 +7,47 @@ import (
 	"distaff/spmd/launch"
 )
 
-// told is what all ranks of the job must be told alike.
-func (j *Job) told() launch.Told {
-	t := launch.Told{{"version", Version()}, {"statement", j.Statement}}
-	t.Say("-f", launch.Named(j.Formats)...)
-	t.Say("-t", launch.Named(j.Types)...)
-	t.Say("-d", launch.Named(j.Sizes)...)
-	tellInputs(&t, j.Inputs)
+// description returns the description of the job that must be the same at all ranks.
+func (j *Job) description() launch.Description {
+	t := launch.Description{{"version", Version()}, {"statement", j.Statement}}
+	t.Add("-f", launch.Named(j.Formats)...)
+	t.Add("-t", launch.Named(j.Types)...)
+	t.Add("-d", launch.Named(j.Sizes)...)
+	describeInputs(&t, j.Inputs)
 	var outputs []string
 	for _, o := range j.Outputs {
 		outputs = append(outputs, o.Tensor+":"+o.File)
 	}
-	t.Say("-o", outputs...)
-	t.Option("a result to keep", j.Keep)
-	t.Option("a result to compute into", j.FixedPattern != nil)
-	j.Options.tell(&t)
+	t.Add("-o", outputs...)
+	t.AddSwitch("a result to keep", j.Keep)
+	t.AddSwitch("a result to compute into", j.FixedPattern != nil)
+	j.Options.describe(&t)
 	if list, err := schedule.Parse(j.Schedule); err == nil {
-		t.Say("the C of -s", j.userCode().Told(list)...)
+		t.Add("the C of -s", j.userCode().Told(list)...)
 	}
 	return t
 }
 
-// told is what all ranks of the job file must be told alike. What flags have changed of the file's
-// tensors is in the file's printed form, what they have changed of its params is not.
-func (j *FileJob) told() launch.Told {
-	t := launch.Told{{"version", Version()}, {"job file", j.File.String()}}
-	t.Say("-D", launch.Named(j.File.Given())...)
-	t.Say("-d", launch.Named(j.File.Sizes)...)
-	tellInputs(&t, j.Inputs)
-	t.Say("-o", launch.Named(j.Outputs)...)
-	j.inFolder().tell(&t)
+// description returns the description of the job file that must be the same at all ranks. The
+// printed file contains the tensors as flags changed them, but the params without such changes.
+func (j *FileJob) description() launch.Description {
+	t := launch.Description{{"version", Version()}, {"job file", j.File.String()}}
+	t.Add("-D", launch.Named(j.File.Given())...)
+	t.Add("-d", launch.Named(j.File.Sizes)...)
+	describeInputs(&t, j.Inputs)
+	t.Add("-o", launch.Named(j.Outputs)...)
+	j.inFolder().describe(&t)
 	var code []string
 	j.checkCode(func(list []*schedule.Command) error {
 		code = append(code, j.inFolder().userCode().Told(list)...)
 		return nil
 	})
-	t.Say("the C of the file's schedules", code...)
+	t.Add("the C of the file's schedules", code...)
 	return t
 }
 
-// tellInputs adds where tensors come from.
-func tellInputs(t *launch.Told, inputs map[string]Input) {
+// describeInputs adds where tensors come from.
+func describeInputs(t *launch.Description, inputs map[string]Input) {
 	files, kinds, more := map[string]string{}, map[string]string{}, map[string]string{}
 	for name, in := range inputs {
 		switch {
@@ -67,31 +67,31 @@ func tellInputs(t *launch.Told, inputs map[string]Input) {
 			more[name] += "error"
 		}
 	}
-	t.Say("-i", launch.Named(files)...)
-	t.Say("-g", launch.Named(kinds)...)
-	t.Say("--index-base or --duplicates", launch.Named(more)...)
+	t.Add("-i", launch.Named(files)...)
+	t.Add("-g", launch.Named(kinds)...)
+	t.Add("--index-base or --duplicates", launch.Named(more)...)
 }
 
-// tell adds the options that all ranks must have alike. Threads, memory, folders and what a rank
-// shows or checks by itself may differ.
-func (o *Options) tell(t *launch.Told) {
-	t.Number("--seed", o.Seed)
-	t.Say("--target", o.Target)
-	t.Say("--cpu", o.CPU)
-	t.Number("--repeat", int64(o.Repeat))
-	t.Number("--warmup", int64(o.Warmup))
-	t.Option("--check", o.Check)
-	t.Option("--trust-input", o.TrustInput)
-	t.Say("--tune", o.Tune)
-	t.Say("--write", o.Write)
-	t.Say("-s", o.Schedule...)
-	t.Say("-m", o.Machine)
-	t.Say("-p", o.Placements...)
-	t.Say("--split", o.Splits...)
-	t.Say("--order", o.BlockOrder)
-	t.Say("--extend", o.Extend...)
-	t.Say("--map", o.Map)
-	t.Say("--network", o.Network)
-	t.Number("--intermediate-order", int64(o.IntermediateOrder))
-	t.Say("--stats", o.StatsFile)
+// describe adds the options that must be the same at all ranks. Threads, memory, folders and what a
+// rank shows or verifies by itself may differ.
+func (o *Options) describe(t *launch.Description) {
+	t.AddNumber("--seed", o.Seed)
+	t.Add("--target", o.Target)
+	t.Add("--cpu", o.CPU)
+	t.AddNumber("--repeat", int64(o.Repeat))
+	t.AddNumber("--warmup", int64(o.Warmup))
+	t.AddSwitch("--check", o.Check)
+	t.AddSwitch("--trust-input", o.TrustInput)
+	t.Add("--tune", o.Tune)
+	t.Add("--write", o.Write)
+	t.Add("-s", o.Schedule...)
+	t.Add("-m", o.Machine)
+	t.Add("-p", o.Placements...)
+	t.Add("--split", o.Splits...)
+	t.Add("--order", o.BlockOrder)
+	t.Add("--extend", o.Extend...)
+	t.Add("--map", o.Map)
+	t.Add("--network", o.Network)
+	t.AddNumber("--intermediate-order", int64(o.IntermediateOrder))
+	t.Add("--stats", o.StatsFile)
 }

@@ -54,9 +54,9 @@ func TestRanksAreToldTheSame(t *testing.T) {
 		c.change(&other)
 		err := local.Run(context.Background(), 3, func(w comm.Comm) error {
 			if w.Rank() == 2 {
-				return other.told().Same(w)
+				return other.description().CheckSame(w)
 			}
-			return base.told().Same(w)
+			return base.description().CheckSame(w)
 		})
 		switch {
 		case c.want == "" && err != nil:
@@ -119,11 +119,11 @@ func TestEveryOptionIsTold(t *testing.T) {
 		}
 	}
 	j := &Job{Statement: "y(i) = x(i)"}
-	fields(j, func() any { return j.told() })
+	fields(j, func() any { return j.description() })
 	fj := &FileJob{File: file()}
-	fields(fj, func() any { return fj.told() })
+	fields(fj, func() any { return fj.description() })
 	var in Input
-	fields(&in, func() any { return (&Job{Inputs: map[string]Input{"x": in}}).told() })
+	fields(&in, func() any { return (&Job{Inputs: map[string]Input{"x": in}}).description() })
 	for name := range mayDiffer {
 		if !seen[name] {
 			t.Errorf("there is no %s", name)
@@ -131,15 +131,15 @@ func TestEveryOptionIsTold(t *testing.T) {
 	}
 
 	for _, params := range []map[string]string{{"n": "4"}, {"tol": "1e-4"}} {
-		base, other := fj.told(), &FileJob{File: file()}
+		base, other := fj.description(), &FileJob{File: file()}
 		if err := other.File.Bind(params); err != nil {
 			t.Fatal(err)
 		}
 		err := local.Run(context.Background(), 2, func(w comm.Comm) error {
 			if w.Rank() == 1 {
-				return other.told().Same(w)
+				return other.description().CheckSame(w)
 			}
-			return base.Same(w)
+			return base.CheckSame(w)
 		})
 		for _, name := range slices.Collect(maps.Keys(params)) {
 			if want := "-D " + name + ":" + params[name] + ", and there nothing;"; err == nil ||

@@ -6,11 +6,11 @@ import (
 	"distaff/spmd/stats"
 )
 
-// version is set by the linker (make build).
+// version is set by the linker in make build.
 var version = ""
 
-// Version is this build's version: what make build found, else the commit that
-// the go command noted, else "unknown".
+// Version returns the version that make build set. If it is not set, Version returns the commit
+// that the go command recorded, or "unknown".
 func Version() string {
 	if version != "" {
 		return version
@@ -27,7 +27,7 @@ func Version() string {
 	return "unknown"
 }
 
-// Stats is what --stats writes, and its parts: see package stats.
+// Stats holds the statistics that --stats writes. The other types are its parts: see package stats.
 type (
 	Stats      = stats.Stats
 	InputStats = stats.Input
@@ -37,7 +37,7 @@ type (
 	Work       = stats.Work
 )
 
-// scheduleText is the job's schedule as flags say it.
+// scheduleText returns the job's schedule as the flags of the command line.
 func (o *Options) scheduleText() string {
 	one := func(name, value string) stats.Flag {
 		return stats.Flag{Name: name,

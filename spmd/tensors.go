@@ -5,66 +5,68 @@ import (
 	"distaff/io/tcs"
 )
 
-// Value is a type of values of a tensor in memory, and Index one of its positions and
-// coordinates, of 32 or 64 bits.
+// Value is a type of values of tensors in memory. Index is a type of positions and coordinates, of
+// 32 or 64 bits.
 type (
 	Value = memory.Value
 	Index = memory.Index
 )
 
-// A TensorOption changes how a tensor is made of slices.
+// A TensorOption changes how a tensor is made from slices.
 type TensorOption = memory.Option
 
-// Trusted is the option to leave out the pass over positions and coordinates of a tensor that
-// is made of slices. One that is wrong then makes results wrong, or ends the program.
+// Trusted is the option to skip the check of positions and coordinates when a tensor is made from
+// slices. If they are wrong, results are wrong or the program crashes.
 func Trusted() TensorOption { return memory.Trusted() }
 
-// Dense is a tensor of all values of the given sizes, in row-major order: the last mode's
-// coordinate changes fastest. Without sizes it is a scalar. As of all tensors that are made of
-// slices, the memory stays the caller's: see the package comment.
+// Dense makes a tensor of the given sizes that stores all values, in row-major order: the
+// coordinate of the last mode changes fastest. Without sizes it is a scalar. The memory of the
+// slices remains the caller's, as for the functions below: see the package comment.
 func Dense[V Value](values []V, dims ...int64) (*tcs.Tensor, error) {
 	return memory.Dense(values, dims...)
 }
 
-// CSR is a matrix in compressed rows (ds): the entries of row i are those from pos[i] to
-// pos[i+1]-1, each with its column in crd, in increasing order, and its value.
+// CSR makes a matrix in compressed rows (format ds). The entries of row i are those from pos[i] to
+// pos[i+1]-1. Entry q has the column crd[q] and the value values[q]; the columns of a row increase.
 func CSR[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
 	options ...TensorOption) (*tcs.Tensor, error) {
 	return memory.CSR(rows, cols, pos, crd, values, options...)
 }
 
-// CSC is a matrix in compressed columns (ds:1,0): the entries of column j are those from
-// pos[j] to pos[j+1]-1, each with its row in crd, in increasing order, and its value.
+// CSC makes a matrix in compressed columns (format ds:1,0). The entries of column j are those from
+// pos[j] to pos[j+1]-1. Entry q has the row crd[q] and the value values[q]; the rows of a column
+// increase.
 func CSC[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
 	options ...TensorOption) (*tcs.Tensor, error) {
 	return memory.CSC(rows, cols, pos, crd, values, options...)
 }
 
-// COO is a tensor as a list of entries (s, uq, ucq, ...): entry q has the coordinate
-// coords[m][q] in mode m, and the value values[q]. Entries are sorted by their coordinates,
-// those of mode 0 first, and each coordinate is there once; otherwise the error names the entry.
+// COO makes a tensor from a list of entries (formats s, uq, ucq, ...). Entry q has the coordinate
+// coords[m][q] in mode m, and the value values[q]. Entries must be sorted by their coordinates,
+// mode 0 first, without duplicates; otherwise the error names the entry.
 func COO[V Value, I Index](dims []int64, coords [][]I, values []V,
 	options ...TensorOption) (*tcs.Tensor, error) {
 	return memory.COO(dims, coords, values, options...)
 }
 
-// CSF is a tensor in compressed sparse fibers (s for every level): a tree whose level l has
-// the coordinates of mode order[l] (nil: modes in their order). The children of node p of the
-// level above are those from pos[l][p] to pos[l][p+1]-1 in crd[l], whose coordinates
-// increase; the root is the one node above level 0, and each node of the last level has a value.
+// CSF makes a tensor in compressed sparse fibers (format s for every level). It is a tree: its
+// level l has the coordinates of mode order[l], or of mode l if order is nil. The children of node
+// p of the level above are the nodes from pos[l][p] to pos[l][p+1]-1, whose coordinates in crd[l]
+// increase. Above level 0 there is one node, the root. Each node of the last level has a value.
 func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, values []V,
 	options ...TensorOption) (*tcs.Tensor, error) {
 	return memory.CSF(dims, order, pos, crd, values, options...)
 }
 
-// Values are the values of t, in storage order, over its memory: they may be read and changed until
-// t is closed. V must be the type of the tensor's values.
+// Values returns the values of t in storage order. The slice is t's own memory; it may be read and
+// written until t is closed. V must be the type of the tensor's values.
 func Values[V Value](t *tcs.Tensor) ([]V, error) { return memory.Values[V](t) }
 
-// Pos and Crd are the positions and the coordinates of a level of t, over its memory: they may
-// be read until t is closed, and not changed. I must have the array's width, which is
-// t.Levels[level].Pos.Width or t.Levels[level].Crd.Width bytes.
+// Pos returns the positions of a level of t. The slice is t's own memory; it may be read until t is
+// closed, and must not be changed. I must have the array's width, which is
+// t.Levels[level].Pos.Width bytes.
 func Pos[I Index](t *tcs.Tensor, level int) ([]I, error) { return memory.Pos[I](t, level) }
 
-// Crd is described at Pos.
+// Crd returns the coordinates of a level of t, as Pos returns the positions. I must have a width of
+// t.Levels[level].Crd.Width bytes.
 func Crd[I Index](t *tcs.Tensor, level int) ([]I, error) { return memory.Crd[I](t, level) }

@@ -91,7 +91,7 @@ func unitsOf(t *testing.T, j *Job, entries map[string]int64) []*codegen.Unit {
 	}
 	c, end := local.Alone(context.Background())
 	defer end()
-	r, err := j.at(p, c, 1, 1, input.Dense)
+	r, err := j.rankJob(p, c, 1, 1, input.Dense)
 	if err != nil {
 		t.Fatal(err)
 	}

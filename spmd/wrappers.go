@@ -7,8 +7,8 @@ import (
 	"distaff/spmd/comm/mpi"
 )
 
-// InstallWrappers writes the wrapper of every MPI that is found into dir, for
-// a Distaff installed beside it, and returns a line about each.
+// InstallWrappers writes the wrapper of every MPI library that it finds into dir, for a Distaff
+// that is installed next to dir, and returns a line about each wrapper.
 func InstallWrappers(ctx context.Context, dir string) ([]string, error) {
 	return mpi.Install(ctx, dir, os.Getenv)
 }

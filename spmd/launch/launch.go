@@ -1,6 +1,6 @@
-// Package launch is the way of a process that mpirun or srun started as one of several ranks
-// into MPI and to its work (launch.go), and the ranks' agreement that they were told the
-// same (same.go).
+// Package launch starts the work of a process that mpirun or srun started as one of several ranks:
+// it opens MPI and runs a function as that rank (launch.go). It also checks that all ranks were
+// given the same job (same.go).
 package launch
 
 import (
@@ -18,41 +18,41 @@ import (
 	"distaff/spmd/fault"
 )
 
-// OtherRank is the error of a process of a launcher's job whose failure was told,
-// or is told by another process. It has that failure's exit code.
+// OtherRank is the error of a process of a launcher's job if another process reports the failure.
+// It has the exit code of that failure.
 type OtherRank struct{ Err error }
 
 func (e *OtherRank) Error() string { return e.Err.Error() }
 func (e *OtherRank) Unwrap() error { return e.Err }
 
-// Unmet is the error of a process that opened or closed MPI in vain. What others have met with, or
-// whether there are others, it does not know.
+// Unmet is the error of a process that failed to open or close MPI. The process does not know
+// whether other ranks have failed too, or whether they wait for this process.
 type Unmet struct{ Err error }
 
 func (e *Unmet) Error() string { return e.Err.Error() }
 func (e *Unmet) Unwrap() error { return e.Err }
 
-// Options are what was asked for.
+// Options are the parts of a job's options that launch needs.
 type Options struct {
-	Ranks        int          // in this process, which must not be asked for beside a launcher
-	Threads      int          // a rank; 0 for the default
-	Note, Detail func(string) // at rank 0
-	Abandon      func()       // what is to be done before the process exits in its middle
+	Ranks        int          // ranks in this process; more than 1 is refused
+	Threads      int          // threads of each rank; 0 for the default
+	Note, Detail func(string) // called at rank 0; may be nil
+	Abandon      func()       // called before the process exits in the middle of a job
 }
 
-// Rank is what a rank has found out.
+// Rank describes the rank that this process is.
 type Rank struct {
-	Threads  int // of this rank
-	Here     int // ranks on this machine
-	Local    int // this one's number among them
+	Threads  int // threads of this rank
+	Here     int // number of ranks on this machine
+	Local    int // the rank's number among them
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
 }
 
-// mostCompilers is the largest number of compilers that run side by side under MPI. Each has a
-// process that waits for it from before MPI is open.
+// mostCompilers is the largest number of compilers that run at the same time under MPI. Each of
+// them needs a process that is started before MPI is open.
 const mostCompilers = 4
 
-// Run opens MPI as the rank that this process is, and runs f.
+// Run opens MPI as the rank that this process is, and calls f.
 func Run(ctx context.Context, l mpi.Launcher, set Options,
 	f func(c comm.Comm, r Rank) error) error {
 	if set.Ranks > 1 {
@@ -71,9 +71,9 @@ func Run(ctx context.Context, l mpi.Launcher, set Options,
 		return err
 	}
 	rank := Rank{Threads: set.Threads}
-	if l.Rank == 0 || l.LocalRank == 0 { // those that compile: see build.Shared
+	if l.Rank == 0 || l.LocalRank == 0 { // the ranks that compile: see build.Shared
 		n := 1
-		if l.Rank == 0 { // which compiles a job's leaves side by side: see env.Env.Ahead
+		if l.Rank == 0 { // rank 0 compiles several leaves at a time: see env.Env.Ahead
 			n = min(runtime.NumCPU(), mostCompilers)
 		}
 		servers, err := build.StartPool(n)
@@ -100,15 +100,16 @@ func Run(ctx context.Context, l mpi.Launcher, set Options,
 	if errors.As(err, &agreed) {
 		return &OtherRank{err}
 	}
-	if err != nil { // of MPI itself
+	if err != nil { // an error of MPI itself
 		err = &Unmet{err}
 	}
 	return err
 }
 
-// shareCores gives a rank threads whose cores only some of the node's ranks share,
-// where the user gives none: mpirun binds each rank to cores of its own. Where the ranks have more
-// threads than cores, those that wait sleep: OpenMP's library knows of one process's alone.
+// shareCores sets the number of threads of a rank if the user gives none. Only the ranks that share
+// cores divide them, because mpirun usually binds each rank to cores of its own. If the ranks have
+// more threads than cores, waiting threads sleep instead of spinning, because the OpenMP library
+// knows only the threads of its own process.
 func (r *Rank) shareCores(places []comm.Place, rank int, detail func(string)) {
 	sharing := comm.Sharing(places, rank)
 	if r.Threads == 0 {
@@ -123,5 +124,6 @@ func (r *Rank) shareCores(places []comm.Place, rank int, detail func(string)) {
 	}
 }
 
-// Launched is what started this process as one of several ranks, if anything did.
+// Launched returns the launcher that started this process as one of several ranks. ok is false if
+// there is none.
 func Launched() (l mpi.Launcher, ok bool, err error) { return mpi.Launched(os.Getenv) }

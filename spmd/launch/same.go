@@ -11,34 +11,34 @@ import (
 	"distaff/spmd/fault"
 )
 
-// Told is what a rank was told, in the words of the command line, "" for nothing:
-// all that the ranks of one job must be told alike.
-type Told [][2]string
+// Description describes a job in the words of the command line, as pairs of a flag and its value;
+// the value is "" if the flag is not given. It lists everything that must be the same at all ranks.
+type Description [][2]string
 
-// Say adds what a flag says.
-func (t *Told) Say(flag string, values ...string) {
+// Add adds a flag with its values.
+func (t *Description) Add(flag string, values ...string) {
 	*t = append(*t, [2]string{flag, strings.Join(values, " ")})
 }
 
-// Number adds a number; 0 is nothing.
-func (t *Told) Number(flag string, n int64) {
+// AddNumber adds a flag with a number, where 0 means that the flag is not given.
+func (t *Description) AddNumber(flag string, n int64) {
 	v := ""
 	if n != 0 {
 		v = strconv.FormatInt(n, 10)
 	}
-	t.Say(flag, v)
+	t.Add(flag, v)
 }
 
-// Option adds whether an option is on.
-func (t *Told) Option(flag string, on bool) {
+// AddSwitch adds a flag that is on or off.
+func (t *Description) AddSwitch(flag string, on bool) {
 	v := ""
 	if on {
 		v = "on"
 	}
-	t.Say(flag, v)
+	t.Add(flag, v)
 }
 
-// Named is the words NAME:VALUE of a flag that is given by names, sorted.
+// Named returns the words NAME:VALUE of a flag that has a value for each name, sorted.
 func Named[V any](values map[string]V) []string {
 	var list []string
 	for name, v := range values {
@@ -48,10 +48,11 @@ func Named[V any](values map[string]V) []string {
 	return list
 }
 
-// Same refuses a job whose ranks were started with different statements, flags or
-// versions of the program: they would wait for each other, or be wrong. Collective.
-func (t Told) Same(c comm.Comm) error {
-	var first Told
+// CheckSame returns an error if a rank was started with another statement, other flags or another
+// version of the program than rank 0. Such ranks would wait for each other forever, or compute
+// wrong results. Every rank must call it.
+func (t Description) CheckSame(c comm.Comm) error {
+	var first Description
 	if c.Rank() == 0 {
 		first = t
 	}

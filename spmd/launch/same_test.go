@@ -12,12 +12,12 @@ import (
 )
 
 // told is what a rank was told of a statement and two flags.
-func told(statement string, ranks int64, formats map[string]string) Told {
-	var t Told
-	t.Say("the statement", statement)
-	t.Number("--repeat", ranks)
-	t.Option("--check", ranks > 1)
-	t.Say("-f", Named(formats)...)
+func describe(statement string, ranks int64, formats map[string]string) Description {
+	var t Description
+	t.Add("the statement", statement)
+	t.AddNumber("--repeat", ranks)
+	t.AddSwitch("--check", ranks > 1)
+	t.Add("-f", Named(formats)...)
 	return t
 }
 
@@ -25,24 +25,24 @@ func told(statement string, ranks int64, formats map[string]string) Told {
 // are told what.
 func TestSame(t *testing.T) {
 	for _, c := range []struct {
-		second Told
+		second Description
 		want   string
 	}{
-		{told("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), ""},
-		{told("y = z(i)", 2, map[string]string{"x": "s", "A": "ds"}),
+		{describe("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), ""},
+		{describe("y = z(i)", 2, map[string]string{"x": "s", "A": "ds"}),
 			"the statement y = z(i), and there y = x(i)"},
-		{told("y = x(i)", 0, map[string]string{"x": "s", "A": "ds"}), "--repeat nothing, and there 2"},
-		{told("y = x(i)", 2, map[string]string{"x": "s"}), "-f x:s, and there A:ds x:s"},
-		{append(told("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), [2]string{"--new", "on"}),
+		{describe("y = x(i)", 0, map[string]string{"x": "s", "A": "ds"}), "--repeat nothing, and there 2"},
+		{describe("y = x(i)", 2, map[string]string{"x": "s"}), "-f x:s, and there A:ds x:s"},
+		{append(describe("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), [2]string{"--new", "on"}),
 			"--new on, and there nothing"},
 	} {
 		ended := make([]error, 3)
 		local.Run(context.Background(), 3, func(r comm.Comm) error {
-			mine := told("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"})
+			mine := describe("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"})
 			if r.Rank() == 1 {
 				mine = c.second
 			}
-			ended[r.Rank()] = mine.Same(r)
+			ended[r.Rank()] = mine.CheckSame(r)
 			return nil
 		})
 		for rank, err := range ended {
