@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// Board shows what one rank waits for: the group code writes it, the
-// transport's watchdog reads it. Its Progress grows with every
-// message that starts or ends at the rank.
+// Board records what one rank waits for. The group code writes it, and the transport's watchdog
+// reads it. Progress grows with every message that starts or ends at the rank.
 type Board struct {
 	Rank     int
-	Ranks    int // of the job
+	Ranks    int // number of ranks of the job
 	Progress atomic.Uint64
 
 	finished atomic.Pointer[time.Time]
 	mu       sync.Mutex
-	busy     int           // goroutines that compute
-	idle     chan struct{} // closed when there is none any more; nil where there is none
+	busy     int           // number of goroutines that compute
+	idle     chan struct{} // closed when busy becomes 0; nil while busy is 0
 	waits    map[*waiting]struct{}
 }
 
-// NewBoard is the board of a job-wide rank of so many.
+// NewBoard returns the board of a rank; rank and ranks are its number and the number of ranks in
+// the job.
 func NewBoard(rank, ranks int) *Board {
 	return &Board{Rank: rank, Ranks: ranks, waits: map[*waiting]struct{}{}}
 }
 
-// compute says that the rank computes in one goroutine while others wait (Comm.Busy).
+// compute adds a goroutine that computes, even if others wait (Comm.Busy).
 func (b *Board) compute() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,7 +38,7 @@ func (b *Board) compute() {
 	}
 }
 
-// computed ends what compute has begun, each by one call.
+// computed ends one call of compute.
 func (b *Board) computed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,22 +48,23 @@ func (b *Board) computed() {
 	}
 }
 
-// Computing is closed when the rank computes no more; nil where it does not.
+// Computing returns a channel that is closed when no goroutine of the rank computes any more. It
+// returns nil if none computes now.
 func (b *Board) Computing() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.idle
 }
 
-// Finish says that the rank's function has returned.
+// Finish records that the rank's function has returned.
 func (b *Board) Finish() {
 	now := time.Now()
 	b.finished.Store(&now)
 }
 
-// waiting is one goroutine's wait.
+// waiting is the wait of one goroutine.
 type waiting struct {
-	call  *call // nil for point to point
+	call  *call // the collective; nil if the message is point to point
 	reqs  []*Request
 	since time.Time
 }
@@ -81,19 +82,19 @@ func (b *Board) leave(w *waiting) {
 	b.mu.Unlock()
 }
 
-// Report is a rank's state for the watchdog.
+// Report is the state of a rank, for the watchdog.
 type Report struct {
 	Rank       int
-	Finished   bool          // its function has returned
-	Waiting    bool          // some goroutine waits and none is Busy, or the rank has finished
-	For        time.Duration // how long the longest wait has lasted
+	Finished   bool          // the rank's function has returned
+	Waiting    bool          // some goroutine waits and none computes, or the rank has finished
+	For        time.Duration // duration of the longest wait, or time since the rank finished
 	Progress   uint64
-	Bytes      int64  // of the messages waited for
-	Collective string // "Bcast #3 on world", or ""
+	Bytes      int64  // bytes of the messages that the rank waits for
+	Collective string // such as "Bcast #3 on world", or ""
 	Text       string // the waits in words
 }
 
-// Report reads the board.
+// Report returns the current state of the rank.
 func (b *Board) Report() Report {
 	r := Report{Rank: b.Rank, Progress: b.Progress.Load()}
 	if at := b.finished.Load(); at != nil {
@@ -128,7 +129,7 @@ func (b *Board) Report() Report {
 	return r
 }
 
-// String says what is waited for: "waits in Bcast #3 on world (root 0): receive from rank 0".
+// String describes the wait: "waits in Bcast #3 on world (root 0): receive from rank 0".
 func (w *waiting) String() string {
 	var s strings.Builder
 	s.WriteString("waits")

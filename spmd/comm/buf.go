@@ -9,7 +9,7 @@ import (
 // Type is the type of a buffer's elements.
 type Type uint8
 
-// The element types. Byte is raw: it travels, and reduces bitwise only.
+// The element types. Byte is raw data: it can be sent, and reduced only by And and Or.
 const (
 	Byte Type = iota
 	Int32
@@ -38,15 +38,15 @@ func (t Type) String() string {
 	return typeInfo[t].name
 }
 
-// Size is an element's size in bytes.
+// Size returns the size of an element in bytes.
 func (t Type) Size() int64 { return typeInfo[t].size }
 
-// Elem are the Go types that a Buf can hold.
+// Elem lists the Go types that a Buf can hold.
 type Elem interface {
 	~uint8 | ~int8 | ~int32 | ~int64 | ~int | ~uint64 | ~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// TypeOf is the Type of T's values.
+// TypeOf returns the Type of values of type T.
 func TypeOf[T Elem]() Type {
 	switch reflect.TypeFor[T]().Kind() {
 	case reflect.Int32:
@@ -67,9 +67,9 @@ func TypeOf[T Elem]() Type {
 	return Byte
 }
 
-// Buf is Len elements of a Type at Ptr, in memory that the caller owns. Heap
-// says that the memory belongs to the Go heap, which an MPI must not hold on to:
-// such buffers are staged there. The zero Buf is empty.
+// Buf is Len elements of a Type at Ptr, in memory that the caller owns. Heap means that the memory
+// is on the Go heap. An MPI library must not keep addresses of the Go heap, so that transport
+// copies such buffers. The zero Buf is empty.
 type Buf struct {
 	Ptr  unsafe.Pointer
 	Len  int64
@@ -77,26 +77,26 @@ type Buf struct {
 	Heap bool
 }
 
-// Of is a view of a Go slice.
+// Of returns a view of a Go slice.
 func Of[T Elem](s []T) Buf {
 	return Buf{Ptr: unsafe.Pointer(unsafe.SliceData(s)), Len: int64(len(s)), Type: TypeOf[T](),
 		Heap: true}
 }
 
-// Mem is a view of n elements of memory outside the Go heap: C's, or mapped.
+// Mem returns a view of n elements of memory outside the Go heap: memory of C, or mapped memory.
 func Mem(p unsafe.Pointer, n int64, t Type) Buf { return Buf{Ptr: p, Len: n, Type: t} }
 
-// MemOf is a view of a slice whose memory is known to lie outside the Go heap.
+// MemOf returns a view of a slice whose memory is known to be outside the Go heap.
 func MemOf[T Elem](s []T) Buf {
 	b := Of(s)
 	b.Heap = false
 	return b
 }
 
-// Bytes is the buffer's size in bytes.
+// Bytes returns the buffer's size in bytes.
 func (b Buf) Bytes() int64 { return b.Len * b.Type.Size() }
 
-// Slice is the view of elements lo to hi of b.
+// Slice returns a view of elements lo to hi-1 of b.
 func (b Buf) Slice(lo, hi int64) Buf {
 	if lo < 0 || hi < lo || hi > b.Len {
 		panic(fmt.Sprintf("BUG: slice [%d:%d] of a buffer of %d elements", lo, hi, b.Len))
@@ -108,7 +108,7 @@ func (b Buf) Slice(lo, hi int64) Buf {
 	return b
 }
 
-// check refuses a buffer that describes no memory.
+// check returns an error if the buffer describes no memory.
 func (b Buf) check() error {
 	switch {
 	case b.Type >= numTypes:
@@ -121,10 +121,10 @@ func (b Buf) check() error {
 	return nil
 }
 
-// raw is the buffer's memory as bytes.
+// raw returns the buffer's memory as bytes.
 func (b Buf) raw() []byte { return unsafe.Slice((*byte)(b.Ptr), b.Bytes()) }
 
-// copyTo copies b to dst, of the same size.
+// copyTo copies b to dst, which must have the same size.
 func (b Buf) copyTo(dst Buf) {
 	if b.Bytes() != dst.Bytes() {
 		panic(fmt.Sprintf("BUG: copy of %d bytes to %d", b.Bytes(), dst.Bytes()))

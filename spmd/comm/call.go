@@ -2,8 +2,8 @@ package comm
 
 import "fmt"
 
-// The kinds of collective. Each call's messages carry its kind and number in
-// their tag, so that ranks in different collectives never exchange data by mistake.
+// The kinds of collective. The tag of every message of a collective contains the collective's kind
+// and number, so that ranks that are in different collectives never exchange data by mistake.
 const (
 	kindBarrier = iota
 	kindBcast
@@ -18,15 +18,16 @@ const (
 	kindClose
 )
 
-// internalTag is the first tag that only collectives use: 1 bit, then 10 of the
-// call's number, 4 of its kind. Numbers may come round again: messages of one
-// tag keep their order.
+// internalTag is the first tag that only collectives use. The tag of a collective has this bit, 10
+// bits of the collective's number and 4 bits of its kind. Numbers may repeat, because messages with
+// the same tag are received in the order of their sends.
 const internalTag = MaxTag + 1
 
-// TagLimit is the number of tags a Link must tell apart.
+// TagLimit is the number of different tags that a Link must support.
 const TagLimit = 2 * internalTag
 
-// call is one collective at one rank. What most have of messages and memory, it has room for.
+// call is one collective at one rank. It contains room for two messages and one temporary buffer,
+// which are enough for most collectives, to save allocations.
 type call struct {
 	g      *group
 	name   string
@@ -36,14 +37,15 @@ type call struct {
 	reqs   []*Request
 	temps  []Buf
 
-	started  int // messages, of which the first are in messages
+	started  int // number of messages started; the first two are in messages
 	messages [2]Request
 	reqRoom  [2]*Request
 	tempRoom [1]Buf
 }
 
-// detail is what is said of a collective behind its name; noDetail for nothing.
-type detail struct{ op, root int } // -1 for none
+// detail is the operation and the root of a collective, for messages. It is printed after the
+// collective's name. noDetail prints nothing.
+type detail struct{ op, root int } // -1 if the collective has none
 
 var noDetail = detail{-1, -1}
 
@@ -72,21 +74,22 @@ func (g *group) begin(name string, kind int, d detail) *call {
 
 func (c *call) String() string { return fmt.Sprintf("%s #%d on %s", c.name, c.seq, c.g.core.name) }
 
-// wrong is a wrong use of the collective, found before any message.
-func (c *call) wrong(format string, args ...any) error {
+// misuse returns the error of a wrong use of the collective that was found before any message was
+// sent.
+func (c *call) misuse(format string, args ...any) error {
 	return c.g.fail(c.String(), -1, -1, fmt.Errorf("wrong use: "+format, args...))
 }
 
 func (c *call) checkRoot(root int) error {
 	if err := c.g.checkPeer("root", root); err != nil {
-		return c.wrong("%w", err)
+		return c.misuse("%w", err)
 	}
 	return nil
 }
 
 func (c *call) checkBuf(b Buf) error {
 	if err := b.check(); err != nil {
-		return c.wrong("%w", err)
+		return c.misuse("%w", err)
 	}
 	return nil
 }
@@ -107,7 +110,7 @@ func (c *call) start(kind string, b Buf, peer int) error {
 	return nil
 }
 
-// isend and irecv start a message of the call; wait waits for all started.
+// isend and irecv start a message of the call. wait waits for all messages that were started.
 func (c *call) isend(b Buf, to int) error   { return c.start("send", b, to) }
 func (c *call) irecv(b Buf, from int) error { return c.start("receive", b, from) }
 
@@ -124,7 +127,7 @@ func (c *call) recv(b Buf, from int) error {
 	return c.wait()
 }
 
-// temp is memory for n elements of t, freed by end.
+// temp allocates memory for n elements of type t. end frees it.
 func (c *call) temp(n int64, t Type) (Buf, error) {
 	b, err := c.g.core.t.Alloc(n * t.Size())
 	if err != nil {
@@ -135,7 +138,8 @@ func (c *call) temp(n int64, t Type) (Buf, error) {
 	return b, nil
 }
 
-// end gives up what an error left under way and frees the call's memory.
+// end ends the call with err, which it returns. It frees the call's memory. If err is not nil, it
+// also releases the messages that have not finished.
 func (c *call) end(err error) error {
 	for _, r := range c.reqs {
 		if err == nil {

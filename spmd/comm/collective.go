@@ -2,19 +2,20 @@ package comm
 
 import "fmt"
 
-// Sizes, in bytes, where an algorithm for long messages begins to pay. They
-// change cost, never a result.
+// From these sizes in bytes on, an algorithm for long messages is faster. They change the cost of a
+// collective but never its result.
 const (
 	longBcast     = 512 << 10
 	longReduce    = 128 << 10
 	longAllgather = 32 << 10
-	window        = 64 // messages in flight of an alltoall
+	window        = 64 // largest number of messages of an alltoall that are sent at the same time
 )
 
-// Barrier: see Comm.
+// Barrier implements Comm.
 func (g *group) Barrier() error { return g.begin("Barrier", kindBarrier, noDetail).barrier() }
 
-// barrier is the dissemination barrier: log2(P) rounds, each twice as far.
+// barrier is the dissemination barrier: in round k of log2(P) rounds, each rank signals the rank
+// 2^k after it.
 func (c *call) barrier() (err error) {
 	defer func() { err = c.end(err) }()
 	p, r := len(c.g.core.members), c.g.core.rank
@@ -32,7 +33,7 @@ func (c *call) barrier() (err error) {
 	return nil
 }
 
-// Bcast: see Comm.
+// Bcast implements Comm.
 func (g *group) Bcast(b Buf, root int) error {
 	c := g.begin("Bcast", kindBcast, rootOf(root))
 	if err := c.checkRoot(root); err != nil {
@@ -81,7 +82,7 @@ func (c *call) bcast(b Buf, root int) error {
 	return c.bcastTree(b, root)
 }
 
-// bcastTree sends along the binomial tree rooted at root.
+// bcastTree sends b along the binomial tree rooted at root.
 func (c *call) bcastTree(b Buf, root int) error {
 	p := len(c.g.core.members)
 	v := (c.g.core.rank - root + p) % p
@@ -104,8 +105,8 @@ func (c *call) bcastTree(b Buf, root int) error {
 	return c.wait()
 }
 
-// bcastLong scatters b and gathers it in a ring, so that no rank sends more
-// than twice its size (van de Geijn's broadcast).
+// bcastLong scatters b over the ranks and then gathers the parts in a ring (van de Geijn's
+// broadcast), so that no rank sends more than twice the size of b.
 func (c *call) bcastLong(b Buf, root int) error {
 	p := len(c.g.core.members)
 	v := (c.g.core.rank - root + p) % p
@@ -137,7 +138,7 @@ func (c *call) bcastLong(b Buf, root int) error {
 	return nil
 }
 
-// cut is where part i of p begins in n.
+// cut returns the start of part i if n elements are cut into p parts of almost equal size.
 func cut(n int64, i, p int) int64 {
 	q, r := n/int64(p), n%int64(p)
 	return q*int64(i) + min(int64(i), r)
@@ -151,7 +152,7 @@ func evenCounts(p int, n int64) []int64 {
 	return c
 }
 
-// offsets are the positions where parts of the given counts begin, and the total.
+// offsets returns the start of each part if the parts have these counts, followed by the total.
 func offsets(counts []int64) ([]int64, error) {
 	off := make([]int64, len(counts)+1)
 	for i, n := range counts {
@@ -166,30 +167,30 @@ func offsets(counts []int64) ([]int64, error) {
 	return off, nil
 }
 
-// checkParts checks a buffer of one part for each rank and returns where they begin.
+// checkParts checks a buffer that holds one part for each rank. It returns the start of each part.
 func (c *call) checkParts(what string, b Buf, counts []int64) ([]int64, error) {
 	if err := c.checkBuf(b); err != nil {
 		return nil, err
 	}
 	if len(counts) != len(c.g.core.members) {
-		return nil, c.wrong("%d %s counts for %d ranks", len(counts), what, len(c.g.core.members))
+		return nil, c.misuse("%d %s counts for %d ranks", len(counts), what, len(c.g.core.members))
 	}
 	off, err := offsets(counts)
 	if err != nil {
-		return nil, c.wrong("%s %w", what, err)
+		return nil, c.misuse("%s %w", what, err)
 	}
 	if total := off[len(counts)]; total != b.Len {
-		return nil, c.wrong("%s buffer of %d elements, counts add up to %d", what, b.Len, total)
+		return nil, c.misuse("%s buffer of %d elements, counts add up to %d", what, b.Len, total)
 	}
 	return off, nil
 }
 
-// Gather: see Comm.
+// Gather implements Comm.
 func (g *group) Gather(send, recv Buf, root int) error {
 	return g.gather("Gather", send, recv, evenCounts(len(g.core.members), send.Len), root)
 }
 
-// Gatherv: see Comm.
+// Gatherv implements Comm.
 func (g *group) Gatherv(send, recv Buf, counts []int64, root int) error {
 	return g.gather("Gatherv", send, recv, counts, root)
 }
@@ -215,7 +216,7 @@ func (g *group) gather(name string, send, recv Buf, counts []int64, root int) (e
 		return err
 	}
 	if recv.Type != send.Type || counts[root] != send.Len {
-		return c.wrong("root sends %d %v to a part of %d %v", send.Len, send.Type, counts[root],
+		return c.misuse("root sends %d %v to a part of %d %v", send.Len, send.Type, counts[root],
 			recv.Type)
 	}
 	for r := range counts {
@@ -232,12 +233,12 @@ func (g *group) gather(name string, send, recv Buf, counts []int64, root int) (e
 	return c.wait()
 }
 
-// Allgather: see Comm.
+// Allgather implements Comm.
 func (g *group) Allgather(send, recv Buf) error {
 	return g.allgather("Allgather", send, recv, evenCounts(len(g.core.members), send.Len))
 }
 
-// Allgatherv: see Comm.
+// Allgatherv implements Comm.
 func (g *group) Allgatherv(send, recv Buf, counts []int64) error {
 	return g.allgather("Allgatherv", send, recv, counts)
 }
@@ -248,7 +249,7 @@ func (g *group) allgather(name string, send, recv Buf, counts []int64) error {
 		return err
 	}
 	if len(counts) > 1 {
-		parts := int64(0) // of others
+		parts := int64(0) // nonempty parts of other ranks
 		for r, n := range counts {
 			if r != g.Rank() {
 				parts += min(n, 1)
@@ -271,15 +272,15 @@ func (c *call) allgather(send, recv Buf, counts []int64) (err error) {
 	}
 	me := c.g.core.rank
 	if recv.Type != send.Type || counts[me] != send.Len {
-		return c.wrong("sends %d %v to a part of %d %v", send.Len, send.Type, counts[me], recv.Type)
+		return c.misuse("sends %d %v to a part of %d %v", send.Len, send.Type, counts[me], recv.Type)
 	}
 	send.copyTo(recv.Slice(off[me], off[me+1]))
-	return c.spread(recv, off)
+	return c.allgatherParts(recv, off)
 }
 
-// spread gives every rank the parts that the others hold of b; off has where
-// each begins.
-func (c *call) spread(b Buf, off []int64) error {
+// allgatherParts is an allgather in place: part r of b, from off[r] to off[r+1], is rank r's at the
+// start and every rank's at the end.
+func (c *call) allgatherParts(b Buf, off []int64) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	part := func(r int) Buf { return b.Slice(off[r], off[r+1]) }
 	switch {
@@ -296,9 +297,9 @@ func (c *call) spread(b Buf, off []int64) error {
 		}
 		return c.wait()
 	case b.Bytes() < longAllgather:
-		return c.spreadShort(b, off)
+		return c.allgatherShort(b, off)
 	}
-	for s := 0; s < p-1; s++ { // a ring: each step passes on what the last one brought
+	for s := 0; s < p-1; s++ { // a ring: each step passes on the part that the last step received
 		if err := c.irecv(part((me-s-1+p)%p), (me-1+p)%p); err != nil {
 			return err
 		}
@@ -312,9 +313,9 @@ func (c *call) spread(b Buf, off []int64) error {
 	return nil
 }
 
-// spreadShort gathers the parts at rank 0 along the binomial tree, in which a
-// rank's subtree holds consecutive parts, and broadcasts the whole.
-func (c *call) spreadShort(b Buf, off []int64) error {
+// allgatherShort gathers the parts at rank 0 along the binomial tree, and then broadcasts b. A
+// subtree of the binomial tree is a range of consecutive ranks, so its parts are consecutive in b.
+func (c *call) allgatherShort(b Buf, off []int64) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	for d := 1; d < p; d *= 2 {
 		if me&d != 0 {
@@ -335,23 +336,23 @@ func (c *call) spreadShort(b Buf, off []int64) error {
 	return c.bcastTree(b, 0)
 }
 
-// Alltoall: see Comm.
+// Alltoall implements Comm.
 func (g *group) Alltoall(send, recv Buf) error {
 	c := g.begin("Alltoall", kindAlltoall, noDetail)
 	p := int64(len(g.core.members))
 	if send.Len%p != 0 || recv.Len%p != 0 {
-		return c.wrong("buffers of %d and %d elements for %d ranks", send.Len, recv.Len, p)
+		return c.misuse("buffers of %d and %d elements for %d ranks", send.Len, recv.Len, p)
 	}
 	return c.alltoall(send, evenCounts(int(p), send.Len/p), recv, evenCounts(int(p), recv.Len/p))
 }
 
-// Alltoallv: see Comm.
+// Alltoallv implements Comm.
 func (g *group) Alltoallv(send Buf, sendCounts []int64, recv Buf, recvCounts []int64) error {
 	return g.begin("Alltoallv", kindAlltoall, noDetail).alltoall(send, sendCounts, recv, recvCounts)
 }
 
-// alltoall exchanges pairwise, at growing distance, a window of messages at a
-// time; both sides know which parts are empty and skip them.
+// alltoall exchanges parts between pairs of ranks, at distance 1, 2, 3 and so on, with at most
+// window messages at a time. Sender and receiver both know which parts are empty and skip them.
 func (c *call) alltoall(send Buf, sendCounts []int64, recv Buf, recvCounts []int64) (err error) {
 	g := c.g
 	defer func() { err = c.end(err) }()
@@ -365,7 +366,7 @@ func (c *call) alltoall(send Buf, sendCounts []int64, recv Buf, recvCounts []int
 	}
 	p, me := len(g.core.members), g.core.rank
 	if send.Type != recv.Type || sendCounts[me] != recvCounts[me] {
-		return c.wrong("sends itself %d %v, receives %d %v", sendCounts[me], send.Type, recvCounts[me],
+		return c.misuse("sends itself %d %v, receives %d %v", sendCounts[me], send.Type, recvCounts[me],
 			recv.Type)
 	}
 	send.Slice(soff[me], soff[me+1]).copyTo(recv.Slice(roff[me], roff[me+1]))

@@ -31,7 +31,7 @@ func TestTree(t *testing.T) {
 			for r := range p {
 				n := 0
 				sent := false
-				err := tree(p, r, root, func(from int, left bool) error {
+				err := walkTree(p, r, root, func(from int, left bool) error {
 					moves[move{from, r}] = left
 					level[move{from, r}] = n
 					n++

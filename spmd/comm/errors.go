@@ -13,10 +13,10 @@ import (
 
 // Error is a failure of one operation at one rank.
 type Error struct {
-	Rank int    // job-wide
-	Op   string // "Isend", "Bcast #3 on world", "Bcast #3 on world: receive", ...
-	Peer int    // job-wide, -1 for none
-	Tag  int    // -1 for none
+	Rank int    // job-wide number of the rank
+	Op   string // such as "Isend", "Bcast #3 on world", "Bcast #3 on world: receive"
+	Peer int    // job-wide number of the other rank, or -1
+	Tag  int    // tag of the message, or -1
 	Err  error
 }
 
@@ -41,21 +41,21 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is the cause's, else 1.
+// ExitCode returns the exit code of the cause, or 1 if the cause has none.
 func (e *Error) ExitCode() int { return ExitCode(e.Err) }
 
-// RankError is a rank's failure, which ends the job. It prints as `[rank] message`, and
-// as the message alone if the job has one rank, or the failure is a mistake in the command line,
-// which all ranks share.
+// RankError is the failure of a rank, which ends the job. It is printed as `[rank] message`. It is
+// printed as the message alone if the job has one rank, or if all ranks fail because of the same
+// mistake in the command line.
 type RankError struct {
 	Rank  int
 	Alone bool // the job has one rank
-	Own   bool // a mistake in the command line that this rank was given, and others were not
+	Own   bool // a mistake in the command line of this rank, which other ranks do not have
 	Code  int  // the exit code
 	Err   error
 }
 
-// exitCommand is the exit code of a mistake in the command line.
+// exitCommand is the exit code for a mistake in the command line.
 const exitCommand = 2
 
 // Numbered reports whether e prints with the rank's number.
@@ -70,21 +70,21 @@ func (e *RankError) Error() string {
 
 func (e *RankError) Unwrap() error { return e.Err }
 
-// ExitCode is the job's exit code.
+// ExitCode returns the exit code of the job.
 func (e *RankError) ExitCode() int { return e.Code }
 
-// AgreedError is a failure that every rank knows, by Agree: the lowest failed
-// rank's. All ranks return it, so the job can end in order.
+// AgreedError is a failure that Agree has made known to all ranks: the failure of the lowest rank
+// that failed. All ranks return it, so that the job can end in order.
 type AgreedError struct{ RankError }
 
-// OwnMistake marks a mistake in the command line of one rank, which others were not given. Agree
-// keeps the mark.
+// OwnMistake marks an error as a mistake in the command line of one rank, which other ranks do not
+// have. Agree keeps the mark.
 type OwnMistake struct{ Err error }
 
 func (e *OwnMistake) Error() string { return e.Err.Error() }
 func (e *OwnMistake) Unwrap() error { return e.Err }
 
-// PanicError is a panic of a rank's function, with its stack.
+// PanicError is the error of a rank whose function panicked. Stack is the stack of the panic.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -92,12 +92,12 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
 
-// Interrupted is the cause of a job that a signal ends.
+// Interrupted is the cause of a job that a signal ended.
 type Interrupted struct{ Signal os.Signal }
 
 func (e *Interrupted) Error() string { return "interrupted by " + SignalName(e.Signal) }
 
-// SignalName returns a signal's name, as SIGTERM.
+// SignalName returns the name of a signal, such as SIGTERM.
 func SignalName(s os.Signal) string {
 	if n, ok := s.(syscall.Signal); ok && unix.SignalName(n) != "" {
 		return unix.SignalName(n)
@@ -105,7 +105,7 @@ func SignalName(s os.Signal) string {
 	return s.String()
 }
 
-// ExitCode is 128 plus the signal's number: 130 for SIGINT, 143 for SIGTERM.
+// ExitCode returns 128 plus the number of the signal: 130 for SIGINT, 143 for SIGTERM.
 func (e *Interrupted) ExitCode() int {
 	if s, ok := e.Signal.(syscall.Signal); ok {
 		return 128 + int(s)
@@ -113,7 +113,7 @@ func (e *Interrupted) ExitCode() int {
 	return 1
 }
 
-// StuckError says that every rank waits and none can go on.
+// StuckError is the error of a job whose ranks all wait, so that none can continue.
 type StuckError struct{ Reports []Report }
 
 func (e *StuckError) Error() string {
@@ -128,7 +128,8 @@ func (e *StuckError) Error() string {
 	return s.String()
 }
 
-// differing names the collectives that ranks of one group are in, where they differ.
+// differing lists the different collectives that ranks are in. It returns "" if there are fewer
+// than two.
 func differing(rs []Report) string {
 	var names []string
 	seen := map[string]bool{}
@@ -147,8 +148,8 @@ func differing(rs []Report) string {
 // ErrTruncated is the cause of a receive whose message is longer than its buffer.
 var ErrTruncated = errors.New("message is longer than the buffer")
 
-// ExitCode is the process exit code that err asks for by an ExitCode method
-// anywhere in its chain, else 1; 0 for nil.
+// ExitCode returns the exit code of the first error in err's chain that has an ExitCode method. It
+// returns 1 if none has one, and 0 if err is nil.
 func ExitCode(err error) int {
 	if err == nil {
 		return 0
@@ -162,7 +163,8 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Failure makes err the failure of one of a job's ranks, unless it already says whose it is.
+// Failure returns err as a *RankError of rank. If err already names a rank, or is an interruption,
+// Failure returns it unchanged. ranks is the number of ranks in the job.
 func Failure(rank, ranks int, err error) error {
 	var re *RankError
 	var ae *AgreedError

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What must not outlive the process, such as a temporary file, is registered
-// here: deferred calls do not run where an MPI or a signal ends the process.
+// Whatever must not outlive the process, such as a temporary file, is registered here. A deferred
+// call would not do, because it does not run if MPI or a signal ends the process.
 
 var exits struct {
 	mu   sync.Mutex
@@ -19,8 +19,8 @@ var exits struct {
 	f    map[int]func()
 }
 
-// OnExit registers f to run once, if the process ends by Exit before forget is
-// called; the last registered runs first.
+// OnExit registers f. If the process ends by Exit, f runs once, unless forget was called before.
+// The function that was registered last runs first.
 func OnExit(f func()) (forget func()) {
 	exits.mu.Lock()
 	defer exits.mu.Unlock()
@@ -37,8 +37,8 @@ func OnExit(f func()) (forget func()) {
 	}
 }
 
-// Cleanup runs what OnExit registered, each once, as Exit does before it ends
-// the process.
+// Cleanup runs each function that OnExit registered, once. Exit calls it before it ends the
+// process.
 func Cleanup() {
 	exits.mu.Lock()
 	defer exits.mu.Unlock()
@@ -52,31 +52,31 @@ func Cleanup() {
 
 var ending atomic.Int32
 
-// End notes the exit code that all ranks of this process's job have agreed on. A signal that comes
-// later, such as the launcher's once another rank has ended, does not change it.
+// End records the exit code that all ranks of this process's job have agreed on. A later signal
+// does not change the code. The launcher may send one when another rank has ended.
 func End(code int) { ending.CompareAndSwap(0, int32(code)) }
 
-// Ending is the code that End noted, or 0.
+// Ending returns the exit code that End recorded, or 0.
 func Ending() int { return int(ending.Load()) }
 
-// Exit cleans up and ends the process.
+// Exit cleans up and ends the process with an exit code.
 func Exit(code int) {
 	ended := make(chan struct{})
 	go func() { Cleanup(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(2 * time.Second): // a hook that hangs must not hold the job
+	case <-time.After(2 * time.Second): // a registered function that hangs must not block the exit
 	}
 	os.Exit(code)
 }
 
-// Grace is how long an interrupted rank may take to return by itself, before
-// the process cleans up and ends: launchers kill soon after.
+// Grace is the time that an interrupted rank has to return by itself. After it the process cleans
+// up and exits, because launchers kill it soon afterwards.
 const Grace = 700 * time.Millisecond
 
-// Signals is ctx, cancelled with an *Interrupted cause at SIGINT or SIGTERM.
-// If the process is still there Grace later, or at a second signal, it
-// ends by Exit with 130 or 143. stop ends the watch.
+// Signals returns a context derived from ctx that is cancelled at SIGINT or SIGTERM, with an
+// *Interrupted as the cause. If the process still runs after Grace, or gets a second signal, it
+// ends by Exit with code 130 or 143. stop stops watching for signals.
 func Signals(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 2)

@@ -15,7 +15,7 @@ type group struct {
 	counted bool
 }
 
-// core is what a group and its uncounted view share.
+// core is shared by a group and its view that Uncounted returns.
 type core struct {
 	t       Transport
 	link    Link
@@ -24,23 +24,23 @@ type core struct {
 	members []int // job-wide rank of every rank of the group
 	name    string
 	id      int
-	first   bool // the job's first group
+	first   bool // this is the job's first group
 	seq     atomic.Uint32
 	own     *ownState
 }
 
-// ownState is what all groups of one rank share.
+// ownState is shared by all groups of one rank.
 type ownState struct {
 	sent, received, sends, receives atomic.Int64
 
 	mu     sync.Mutex
-	groups [maxGroups / 64]uint64 // a bit for each group that the rank is in
+	groups [maxGroups / 64]uint64 // one bit for each group that the rank is in
 }
 
 const maxGroups = 512
 
-// World is the job's first group, of all its ranks, as rank board.Rank sees it.
-// The transport keeps the board for its watchdog.
+// World returns the job's first group, which has all ranks, as rank board.Rank sees it. The
+// transport reads the board for its watchdog.
 func World(t Transport, size int, board *Board) Comm {
 	members := make([]int, size)
 	for i := range members {
@@ -65,7 +65,7 @@ func (g *group) Counters() Counters {
 
 func (g *group) OneProcess() bool { return g.core.t.OneProcess() }
 
-// Count: see Comm.
+// Count implements Comm.
 func (g *group) Count(c Counters) {
 	g.countSends(c.MessagesSent, c.BytesSent)
 	g.countReceives(c.MessagesReceived, c.BytesReceived)
@@ -89,7 +89,7 @@ func (g *group) countReceives(messages, bytes int64) {
 	}
 }
 
-// Busy: see Comm.
+// Busy implements Comm.
 func (g *group) Busy() func() {
 	g.core.board.compute()
 	var once atomic.Bool
@@ -101,7 +101,7 @@ func (g *group) Busy() func() {
 	}
 }
 
-// Abort: see Comm.
+// Abort implements Comm.
 func (g *group) Abort(code int, msg string) error {
 	err := &RankError{Rank: g.core.board.Rank, Alone: g.core.board.Ranks == 1, Code: code,
 		Err: errors.New(msg)}
@@ -109,7 +109,7 @@ func (g *group) Abort(code int, msg string) error {
 	return err
 }
 
-// cancelled is the job's failure, nil while it runs.
+// cancelled returns the cause of the job's failure, or nil while the job runs.
 func (g *group) cancelled() error {
 	ctx := g.core.t.Context()
 	if ctx.Err() == nil {
@@ -118,7 +118,8 @@ func (g *group) cancelled() error {
 	return context.Cause(ctx)
 }
 
-// fail is an Error of this rank; peer is the group's, -1 for none.
+// fail returns an Error of this rank. peer is the other rank's number in the group, or -1 if there
+// is none.
 func (g *group) fail(op string, peer, tag int, err error) error {
 	if peer >= 0 && peer < len(g.core.members) {
 		peer = g.core.members[peer]
@@ -133,10 +134,10 @@ func (g *group) checkPeer(what string, peer int) error {
 	return nil
 }
 
-// Isend: see Comm.
+// Isend implements Comm.
 func (g *group) Isend(b Buf, to, tag int) (*Request, error) { return g.message("send", b, to, tag) }
 
-// Irecv: see Comm.
+// Irecv implements Comm.
 func (g *group) Irecv(b Buf, from, tag int) (*Request, error) {
 	return g.message("receive", b, from, tag)
 }
@@ -164,13 +165,13 @@ func (g *group) message(kind string, b Buf, peer, tag int) (*Request, error) {
 		if kind == "send" {
 			g.countSent(b.Bytes())
 		} else {
-			r.cnt = true
+			r.isCounted = true
 		}
 	}
 	return r, nil
 }
 
-// start hands the message to the link.
+// start passes the message to the link.
 func (r *Request) start(b Buf, tag int) error {
 	r.buf, r.size = b, b.Bytes()
 	err := r.g.cancelled()
@@ -188,8 +189,8 @@ func (r *Request) start(b Buf, tag int) error {
 	return nil
 }
 
-// Split: see Comm. The ranks exchange colors, keys and the numbers of the
-// groups that each is in; the new groups all take the lowest number free at every rank.
+// Split implements Comm. The ranks exchange their colors, their keys and the sets of group numbers
+// that they use. All new groups get the same number: the lowest that is free at every rank.
 func (g *group) Split(color, key int) (Comm, error) {
 	c := g.begin("Split", kindSplit, noDetail)
 	const row = 2 + maxGroups/64
@@ -219,7 +220,8 @@ func (g *group) Split(color, key int) (Comm, error) {
 		id++
 	}
 	if most := min(maxGroups, g.core.t.Groups()); id >= most {
-		return nil, g.fail(c.String(), -1, -1, fmt.Errorf("%d groups are open at once: close some", most))
+		return nil, g.fail(c.String(), -1, -1, fmt.Errorf("%d groups are open at once: close some",
+			most))
 	}
 	if color < 0 {
 		return nil, nil
@@ -240,8 +242,8 @@ func (g *group) Split(color, key int) (Comm, error) {
 	return &group{core: sub, counted: g.counted}, nil
 }
 
-// Close: see Comm. Its barrier sees to it that no member uses the group's
-// number again before all have left it.
+// Close implements Comm. The barrier ensures that no rank reuses the group's number before all
+// ranks have closed the group.
 func (g *group) Close() error {
 	if g.core.first || g.cancelled() != nil {
 		return nil

@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// Op combines two elements. All are associative but for rounding; none is
-// assumed commutative: the left operand is always the lower ranks'.
+// Op combines two elements. Every operation is associative except for rounding. None is assumed to
+// be commutative: the left operand always comes from the lower ranks.
 type Op uint8
 
-// The operations. Min and Max of floats give NaN where an operand is NaN, and
-// order -0 below 0; complex types have Sum and Prod alone, floats no And and Or.
+// The operations. Min and Max of floats return NaN if an operand is NaN, and order -0 below 0.
+// Complex types have only Sum and Prod; floats have no And and Or.
 const (
 	Sum Op = iota
 	Prod
@@ -29,10 +29,10 @@ func (o Op) String() string {
 	return fmt.Sprintf("Op(%d)", uint8(o))
 }
 
-// combiner sets dst[i] = a[i] op b[i] for n elements; dst may be a or b.
+// combiner sets dst[i] = a[i] op b[i] for n elements. dst may be the same memory as a or b.
 type combiner func(dst, a, b unsafe.Pointer, n int64)
 
-// combiners are those of every operation on every type, nil where there is none.
+// combiners holds the combiner of each operation and type, or nil if the type lacks the operation.
 var combiners = func() (all [Or + 1][numTypes]combiner) {
 	for op := range all {
 		for t := range all[op] {
@@ -42,7 +42,7 @@ var combiners = func() (all [Or + 1][numTypes]combiner) {
 	return all
 }()
 
-// combinerOf is op on elements of t.
+// combinerOf returns the combiner of op for type t, or an error if there is none.
 func combinerOf(op Op, t Type) (combiner, error) {
 	if op <= Or && t < numTypes && combiners[op][t] != nil {
 		return combiners[op][t], nil
@@ -109,7 +109,7 @@ func integer[T ints](op Op) combiner {
 	return ordered[T](op)
 }
 
-// ordered combines values that have an order.
+// ordered returns the combiner of op for a type whose values are ordered.
 func ordered[T ints | ~float32 | ~float64](op Op) combiner {
 	switch op {
 	case Min: // the built-in min and max propagate NaN and order zeros
@@ -146,7 +146,7 @@ func arithmetic[T Elem](op Op) combiner {
 	return nil
 }
 
-// setNeutral fills b with op's neutral element.
+// setNeutral fills b with the neutral element of op.
 func setNeutral(op Op, b Buf) {
 	switch b.Type {
 	case Byte:

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is where a rank runs.
+// Place is the machine, process and cores of a rank.
 type Place struct {
 	Host  string
-	Node  string // what ranks on one machine share: its boot's number
-	Space string // the process namespace, where PID means something
+	Node  string // the boot number, which the ranks of one machine share
+	Space string // the process namespace that PID belongs to
 	PID   int
-	CPUs  []int // that affinity leaves the process
+	CPUs  []int // cores that the process may run on, by its affinity
 }
 
-// Here is the calling process's place.
+// Here returns the place of the calling process.
 func Here() Place {
 	p := Place{PID: os.Getpid()}
 	p.Host, _ = os.Hostname()
@@ -39,10 +39,11 @@ func Here() Place {
 	return p
 }
 
-// Places is every rank's place. Collective.
+// Places returns the place of every rank, in order of rank. Every rank must call it.
 func Places(c Comm) ([]Place, error) { return AllgatherValue(c, Here()) }
 
-// Local is rank's number among the ranks of its node, and how many those are.
+// Local returns the number of rank among the ranks of its node, and the number of ranks on that
+// node.
 func Local(places []Place, rank int) (local, size int) {
 	for r, p := range places {
 		if p.Node == places[rank].Node {
@@ -55,21 +56,25 @@ func Local(places []Place, rank int) (local, size int) {
 	return local, size
 }
 
-// Sharing is how many ranks of rank's node, itself among them, may run on cores
-// that rank may run on.
+// Sharing returns how many ranks of rank's node may run on a core that rank may also run on. rank
+// itself is counted.
 func Sharing(places []Place, rank int) int {
 	n := 0
 	for _, p := range places {
 		if p.Node == places[rank].Node &&
-			slices.ContainsFunc(p.CPUs, func(c int) bool { return slices.Contains(places[rank].CPUs, c) }) {
+			slices.ContainsFunc(p.CPUs, func(c int) bool {
+				return slices.Contains(places[rank].CPUs,
+					c)
+			}) {
 			n++
 		}
 	}
 	return max(n, 1)
 }
 
-// PlaceNotes says in words where ranks of so many threads have fewer cores than
-// that: ranks bound to too few, and nodes with more threads than cores.
+// PlaceNotes returns notes about places that slow the job down: ranks that are bound to fewer cores
+// than they have threads, and nodes that have fewer cores than threads. threads is the number of
+// threads of each rank.
 func PlaceNotes(places []Place, threads int) []string {
 	var notes []string
 	tight := map[int][]int{} // ranks, by the number of cores that they are bound to
@@ -102,7 +107,8 @@ func PlaceNotes(places []Place, threads int) []string {
 	sort.Ints(counts)
 	for _, n := range counts {
 		notes = append(notes, fmt.Sprintf(
-			"%s bound to %s and to run %d threads each: give each rank %d cores (mpirun --map-by slot:PE=%d or --bind-to none; srun --cpus-per-task=%d), or ask for fewer with --threads",
+			"%s bound to %s and to run %d threads each: give each rank %d cores (mpirun --map-by "+
+				"slot:PE=%d or --bind-to none; srun --cpus-per-task=%d), or ask for fewer with --threads",
 			rankList(tight[n]), plural(n, "core"), threads, threads, threads, threads))
 	}
 	for _, k := range order {
@@ -122,7 +128,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// rankList is "rank 3 is", or "ranks 0-2, 5 are".
+// rankList returns "rank 3 is" or "ranks 0-2, 5 are".
 func rankList(ranks []int) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d is", ranks[0])

@@ -1,13 +1,12 @@
 package comm
 
-// Every reduction combines operands as the binomial tree over rank numbers
-// does: blocks of 1, 2, 4, ... consecutive ranks, each the combination of its
-// left and right half, an incomplete right half as it is. The long-message
-// algorithm cuts the buffer into a part a rank and folds each part in that same
-// order, so size and root change no bit. A sum of floats therefore depends on
-// the number of ranks alone.
+// Every reduction combines its operands as a binomial tree over rank numbers does. A block of 2, 4,
+// 8, ... consecutive ranks is the combination of its left half and its right half; if the number of
+// ranks is not a power of two, the last right half may be incomplete or missing. For long messages,
+// each rank combines one part of the buffer, in the same order. Neither the size of the buffer nor
+// the root changes a bit of the result, so a sum of floats depends on the number of ranks only.
 
-// Reduce: see Comm.
+// Reduce implements Comm.
 func (g *group) Reduce(b Buf, op Op, root int) error {
 	c := g.begin("Reduce", kindReduce, opToRoot(op, root))
 	if err := c.checkRoot(root); err != nil {
@@ -29,7 +28,7 @@ func (g *group) Reduce(b Buf, op Op, root int) error {
 	return nil
 }
 
-// Allreduce: see Comm.
+// Allreduce implements Comm.
 func (g *group) Allreduce(b Buf, op Op) error {
 	c := g.begin("Allreduce", kindAllreduce, opOf(op))
 	f, err := c.combiner(b, op)
@@ -55,19 +54,20 @@ func (c *call) combiner(b Buf, op Op) (combiner, error) {
 	}
 	f, err := combinerOf(op, b.Type)
 	if err != nil {
-		return nil, c.wrong("no %w", err)
+		return nil, c.misuse("no %w", err)
 	}
 	return f, nil
 }
 
-// long says that folding in parts pays: many bytes, and a part not tiny.
+// long reports whether reducing the buffer in parts is faster: the buffer is large, and each part
+// is not tiny.
 func (c *call) long(b Buf) bool {
 	p := int64(len(c.g.core.members))
 	return p > 1 && p <= 256 && b.Bytes() >= longReduce && b.Bytes()/p >= 4<<10
 }
 
-// holder is the rank that holds the combination of ranks lo to lo+n-1: the
-// root where it is one of them, else the lowest.
+// holder returns the rank that holds the combination of ranks lo to lo+n-1. That is root if root is
+// among these ranks, otherwise the lowest rank.
 func holder(lo, n, root int) int {
 	if lo <= root && root < lo+n {
 		return root
@@ -75,9 +75,11 @@ func holder(lo, n, root int) int {
 	return lo
 }
 
-// tree walks a rank's way up the binomial tree: recv is called for each block
-// that it combines with its own, in order, send for the rank that takes its own at the end.
-func tree(p, me, root int, recv func(from int, left bool) error, send func(to int) error) error {
+// walkTree follows rank me up the binomial tree of p ranks. It calls recv for each block whose
+// combination me receives, in order; left says that the received block is the left operand. Unless
+// me is root, it finally calls send with the rank that receives me's combination.
+func walkTree(p, me, root int, recv func(from int, left bool) error,
+	send func(to int) error) error {
 	for n := 1; n < p; n *= 2 {
 		lo := me &^ (n - 1)
 		left := lo&n == 0 // this block is the left half of the next
@@ -101,12 +103,12 @@ func (c *call) reduceTree(b Buf, f combiner, root int) error {
 	me := c.g.core.rank
 	acc := b
 	var in Buf
-	return tree(len(c.g.core.members), me, root, func(from int, left bool) (err error) {
+	return walkTree(len(c.g.core.members), me, root, func(from int, left bool) (err error) {
 		if in.Ptr == nil {
 			if in, err = c.temp(b.Len, b.Type); err != nil {
 				return err
 			}
-			if me != root { // b stays as it was everywhere but at the root
+			if me != root { // b must not change except at the root
 				if acc, err = c.temp(b.Len, b.Type); err != nil {
 					return err
 				}
@@ -130,9 +132,10 @@ func (c *call) reduceTree(b Buf, f combiner, root int) error {
 	})
 }
 
-// allreduceShort leaves the combination in b of every rank, in log2(P) rounds: in each, the
-// two halves of a block of the tree exchange theirs, and every rank combines the left with the
-// right one. Where the right half is incomplete, its ranks send theirs to several of the left.
+// allreduceShort leaves the combination in b of every rank after log2(P) rounds. In each round the
+// two halves of a block of the tree exchange their combinations, and every rank combines the left
+// one with the right one. If the right half is incomplete, its ranks send to several ranks of the
+// left half.
 func (c *call) allreduceShort(b Buf, f combiner) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	if p == 1 {
@@ -146,7 +149,7 @@ func (c *call) allreduceShort(b Buf, f combiner) error {
 		left := me &^ (2*n - 1)
 		right := left + n
 		if right >= p {
-			continue // a left half alone
+			continue // a left half without a right half
 		}
 		width := min(n, p-right)
 		isLeft, i := me < right, me&(n-1)
@@ -178,8 +181,7 @@ func (c *call) allreduceShort(b Buf, f combiner) error {
 	return nil
 }
 
-// reduceParts leaves in the result part me of the combination over all ranks.
-// b is only read.
+// reduceParts returns part me of the combination over all ranks. It only reads b.
 func (c *call) reduceParts(b Buf, f combiner) (Buf, error) {
 	p, me := len(c.g.core.members), c.g.core.rank
 	part := func(r int) Buf { return b.Slice(cut(b.Len, r, p), cut(b.Len, r+1, p)) }
@@ -245,18 +247,18 @@ func (c *call) allreduceLong(b Buf, f combiner) error {
 		off[r] = cut(b.Len, r, p)
 	}
 	mine.copyTo(b.Slice(off[me], off[me+1]))
-	return c.spread(b, off)
+	return c.allgatherParts(b, off)
 }
 
-// countReduce counts the binomial tree's messages, whatever carried the sum.
+// countReduce counts the messages of the binomial tree, whichever algorithm computed the result.
 func (g *group) countReduce(n int64, root int) {
-	// tree's callbacks here never fail.
-	_ = tree(len(g.core.members), g.core.rank, root,
+	// The callbacks never fail, so walkTree does not.
+	_ = walkTree(len(g.core.members), g.core.rank, root,
 		func(int, bool) error { g.countReceived(n); return nil },
 		func(int) error { g.countSent(n); return nil })
 }
 
-// Scan: see Comm.
+// Scan implements Comm.
 func (g *group) Scan(b Buf, op Op) error {
 	c := g.begin("Scan", kindScan, opOf(op))
 	f, err := c.combiner(b, op)
@@ -266,7 +268,7 @@ func (g *group) Scan(b Buf, op Op) error {
 	return c.end(c.scan(b, f))
 }
 
-// Exscan: see Comm.
+// Exscan implements Comm.
 func (g *group) Exscan(b Buf, op Op) error {
 	c := g.begin("Exscan", kindExscan, opOf(op))
 	f, err := c.combiner(b, op)
@@ -276,8 +278,8 @@ func (g *group) Exscan(b Buf, op Op) error {
 	return c.end(c.exscan(b, f, op))
 }
 
-// scan is Hillis and Steele's: log2(P) rounds, in which each rank adds what the
-// rank 1, 2, 4, ... below it has summed so far.
+// scan is the algorithm of Hillis and Steele: in log2(P) rounds, each rank adds the sum so far of
+// the rank that is 1, 2, 4, ... below it.
 func (c *call) scan(b Buf, f combiner) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	in, err := c.temp(b.Len, b.Type)

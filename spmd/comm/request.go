@@ -5,31 +5,30 @@ import (
 	"sync/atomic"
 )
 
-// Request is a message under way. One goroutine at a time may
-// use it; Wait (or a Test that says done) must be called once at least, and
-// the buffer stays untouched until then.
+// Request is a message under way. Only one goroutine may use it at a time. The caller must call
+// Wait at least once, or Test until it returns true, and must leave the buffer alone until then.
 type Request struct {
 	g    *group
 	kind string // "send" or "receive"
-	peer int    // in the group
+	peer int    // the other rank's number in the group
 	tag  int
-	call *call // the collective it serves, nil for point to point
-	buf  Buf   // keeps a Go buffer alive
-	size int64 // of buf, in bytes
+	call *call // the collective that the message belongs to; nil if the message is point to point
+	buf  Buf   // keeps a buffer on the Go heap alive
+	size int64 // size of buf in bytes
 
-	op  Pending
-	cnt bool // a receive whose bytes count
+	op        Pending
+	isCounted bool // a receive whose bytes Counters counts
 
 	finished atomic.Bool // read by the watchdog
 	bytes    int64
 	err      error
 }
 
-// Wait blocks until the request is done, or the job fails.
+// Wait blocks until the request is done or the job has failed.
 func (r *Request) Wait() error { return WaitAll(r) }
 
-// Test says, without blocking for others, whether the request is done. It may
-// carry out the copy of a message whose two sides have met.
+// Test reports whether the request is done, without waiting for other ranks. It may copy a message
+// whose sender and receiver are both ready.
 func (r *Request) Test() (bool, error) {
 	if r.poll() {
 		return true, r.err
@@ -41,10 +40,10 @@ func (r *Request) Test() (bool, error) {
 	return false, nil
 }
 
-// Bytes is the length of a finished receive's message.
+// Bytes returns the length in bytes of the message that a finished receive got.
 func (r *Request) Bytes() int64 { return r.bytes }
 
-// poll moves the request on; it notes the result when it is done.
+// poll makes progress, and reports whether the request is done. It stores the result when it is.
 func (r *Request) poll() bool {
 	if r.finished.Load() {
 		return true
@@ -64,7 +63,7 @@ func (r *Request) poll() bool {
 
 func (r *Request) finish(n int64, err error) {
 	r.bytes, r.err = n, err
-	if r.cnt && err == nil {
+	if r.isCounted && err == nil {
 		r.g.countReceived(n)
 	}
 	r.g.core.board.Progress.Add(1)
@@ -72,8 +71,8 @@ func (r *Request) finish(n int64, err error) {
 	r.finished.Store(true)
 }
 
-// release gives an unfinished request up, with the job's failure as its error.
-// Its buffer is the caller's again.
+// release ends an unfinished request; cause, the failure of the job, becomes its error. The caller
+// may use the buffer again afterwards.
 func (r *Request) release(cause error) {
 	if r.finished.Load() {
 		return
@@ -93,7 +92,7 @@ func (r *Request) wrap(err error) error {
 	return r.g.fail(op, r.peer, r.tag, err)
 }
 
-// describe says what the request is, with job-wide ranks.
+// describe describes the request in words, with the job-wide number of the other rank.
 func (r *Request) describe() string {
 	prep := "from"
 	if r.kind == "send" {
@@ -109,8 +108,8 @@ func (r *Request) describe() string {
 	return s
 }
 
-// WaitAll blocks until every request is done, and returns the first error. Nil
-// requests are skipped. If the job fails meanwhile, all are given up.
+// WaitAll blocks until every request is done, and returns the first error. It skips nil requests.
+// If the job fails meanwhile, it ends all requests with the failure.
 func WaitAll(rs ...*Request) error {
 	var few [2]*Request
 	pending := few[:0]
@@ -156,7 +155,8 @@ func WaitAll(rs ...*Request) error {
 	}
 }
 
-// parking blocks a goroutine on requests, in sight of the watchdog.
+// parking blocks a goroutine until some of its requests may be done. The rank's board shows what it
+// waits for.
 type parking struct {
 	g   *group
 	w   waiting
@@ -177,7 +177,8 @@ func (p *parking) park(pending []*Request) error {
 	for _, r := range pending {
 		p.ops = append(p.ops, r.op)
 	}
-	// The watchdog reads this list while the caller shortens its own; between two waits it reads none.
+	// The watchdog may read this list only while the board shows the wait. The caller shortens its
+	// own list between waits.
 	p.w.reqs = append(p.w.reqs[:0], pending...)
 	p.g.core.board.enter(&p.w)
 	defer p.g.core.board.leave(&p.w)

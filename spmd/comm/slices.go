@@ -1,7 +1,7 @@
 package comm
 
-// Go slices, by value types. Each of these is the Comm method of its name on
-// Of(slice) that waits where the method does not.
+// The functions below take Go slices. Each is like the method of Comm that has its name, but waits
+// until the operation is done.
 
 // Send sends s and waits until s may be written again.
 func Send[T Elem](c Comm, s []T, to, tag int) error {
@@ -37,28 +37,29 @@ func Reduce[T Elem](c Comm, s []T, op Op, root int) error { return c.Reduce(Of(s
 // Allreduce combines s elementwise into every rank's s.
 func Allreduce[T Elem](c Comm, s []T, op Op) error { return c.Allreduce(Of(s), op) }
 
-// AllreduceValue is the combination of every rank's v.
+// AllreduceValue returns the combination of v over all ranks.
 func AllreduceValue[T Elem](c Comm, v T, op Op) (T, error) {
 	s := []T{v}
 	err := c.Allreduce(Of(s), op)
 	return s[0], err
 }
 
-// ExscanValue is the combination of v over the ranks below this one.
+// ExscanValue returns the combination of v over the ranks below this one.
 func ExscanValue[T Elem](c Comm, v T, op Op) (T, error) {
 	s := []T{v}
 	err := c.Exscan(Of(s), op)
 	return s[0], err
 }
 
-// Allgather is every rank's v, in order of rank.
+// Allgather returns v of every rank, in order of rank.
 func Allgather[T Elem](c Comm, v T) ([]T, error) {
 	all := make([]T, c.Size())
 	err := c.Allgather(Of([]T{v}), Of(all))
 	return all, err
 }
 
-// Allgatherv is every rank's s, of any length. Two collectives: lengths travel first.
+// Allgatherv returns s of every rank, in order of rank. The slices may have different lengths,
+// which are exchanged first.
 func Allgatherv[T Elem](c Comm, s []T) ([][]T, error) {
 	counts, err := Allgather(c.Uncounted(), int64(len(s)))
 	if err != nil {
@@ -75,7 +76,7 @@ func Allgatherv[T Elem](c Comm, s []T) ([][]T, error) {
 	return split(flat, off), nil
 }
 
-// Gatherv is every rank's s at root, nil elsewhere. Lengths travel first.
+// Gatherv returns s of every rank at root, and nil at other ranks. The lengths are sent first.
 func Gatherv[T Elem](c Comm, s []T, root int) ([][]T, error) {
 	var counts []int64
 	var flat []T
@@ -99,8 +100,8 @@ func Gatherv[T Elem](c Comm, s []T, root int) ([][]T, error) {
 	return split(flat, off), nil
 }
 
-// Alltoallv sends parts[r] to rank r and returns what each rank sent to this
-// one. Lengths travel first.
+// Alltoallv sends parts[r] to rank r, and returns the part that each rank sent to this one. The
+// lengths are exchanged first.
 func Alltoallv[T Elem](c Comm, parts [][]T) ([][]T, error) {
 	p := c.Size()
 	if len(parts) != p {

@@ -2,45 +2,46 @@ package comm
 
 import "context"
 
-// Transport moves bytes between the ranks of a job: what comm/local and
-// comm/mpi implement. Everything else is this package's.
+// Transport sends bytes between the ranks of a job. comm/local and comm/mpi implement it;
+// everything else is implemented in this package.
 type Transport interface {
-	// Open is the matching context of a group: messages of one link never meet
-	// another's. members are the group's job-wide ranks, the caller among them. No
-	// other group that is open at a member has the same id, 0 <= id < Groups.
+	// Open returns the link of a group. Messages of one link never match receives of another.
+	// members are the job-wide numbers of the group's ranks, including the caller. id is in [0,
+	// Groups), and no other group that is open at one of the members has it.
 	Open(id int, members []int) Link
-	// Groups is how many groups may be open at once, the first included.
+	// Groups returns how many groups may be open at once, including the first group.
 	Groups() int
-	// Park blocks until one of some operations may have moved, or the job is cancelled, when
-	// it returns the cause.
+	// Park blocks until at least one of the operations may have made progress. If the job is
+	// cancelled, it returns the cause.
 	Park(ops []Pending) error
-	// Alloc returns n bytes, aligned to 64, fit to be sent and received without
-	// staging; Free takes them back.
+	// Alloc allocates n bytes, aligned to 64 bytes, that can be sent and received without a staging
+	// buffer. Free frees them.
 	Alloc(n int64) (Buf, error)
 	Free(b Buf)
-	// Flat says that sending one buffer to many ranks costs each receiver one
-	// copy and the sender nothing more, as in shared memory, so that trees gain nothing.
+	// Flat reports whether sending one buffer to many ranks costs one copy at each receiver and
+	// nothing more at the sender, as in shared memory. Trees gain nothing then.
 	Flat() bool
-	// OneProcess says that all ranks of the job are in this process.
+	// OneProcess reports whether all ranks of the job are in this process.
 	OneProcess() bool
-	// Fail fails the job, once: later calls change nothing.
+	// Fail fails the job with err. Only the first call has an effect.
 	Fail(err error)
-	// Context is cancelled with its cause when the job fails or is interrupted.
+	// Context returns a context that is cancelled, with its cause, when the job fails or is
+	// interrupted.
 	Context() context.Context
 }
 
-// Link is one group's matching context; ranks are the group's.
+// Link sends and receives the messages of one group. Ranks are numbers in the group.
 type Link interface {
 	Isend(b Buf, to, tag int) (Pending, error)
 	Irecv(b Buf, from, tag int) (Pending, error)
 }
 
-// Pending is a message under way. One goroutine at a time uses it.
+// Pending is a message under way. Only one goroutine may use it at a time.
 type Pending interface {
-	// Test moves the message on and says whether it is done. Once done, bytes
-	// is what arrived (or was sent), and the buffer is the caller's again.
+	// Test makes progress and reports whether the message is done. If so, bytes is the number of
+	// bytes received or sent, and the caller may use the buffer again.
 	Test() (done bool, bytes int64, err error)
-	// Release gives the message up, after the job was cancelled; on return
-	// nothing at this rank touches the buffer any more.
+	// Release ends the message after the job was cancelled. When it returns, nothing at this rank
+	// uses the buffer any more.
 	Release()
 }

@@ -17,7 +17,8 @@ type partsError struct{ got, want int }
 
 func (e partsError) Error() string { return fmt.Sprintf("%d parts for %d ranks", e.got, e.want) }
 
-// BcastBytes is root's b, at every rank; the others' b is ignored. Its length travels first.
+// BcastBytes returns b of root at every rank, and ignores b of the other ranks. The length is sent
+// first.
 func BcastBytes(c Comm, b []byte, root int) ([]byte, error) {
 	n := []int64{int64(len(b))}
 	if err := c.Uncounted().Bcast(Of(n), root); err != nil {
@@ -29,8 +30,8 @@ func BcastBytes(c Comm, b []byte, root int) ([]byte, error) {
 	return b, c.Bcast(Of(b), root)
 }
 
-// BcastValue sets *v of every rank to root's, through encoding/gob: for
-// control values that are not payload, which Counters leaves out.
+// BcastValue sets *v of every rank to the value at root, which is encoded by encoding/gob. It is
+// for control values; Counters does not count it.
 func BcastValue[T any](c Comm, v *T, root int) error {
 	c = c.Uncounted()
 	var b []byte
@@ -47,8 +48,8 @@ func BcastValue[T any](c Comm, v *T, root int) error {
 	return decode(b, v)
 }
 
-// AllgatherValue is every rank's v, in order of rank, through encoding/gob;
-// Counters leaves it out.
+// AllgatherValue returns v of every rank, in order of rank. Values are encoded by encoding/gob.
+// Counters does not count it.
 func AllgatherValue[T any](c Comm, v T) ([]T, error) {
 	c = c.Uncounted()
 	b, err := encode(&v)
@@ -76,9 +77,9 @@ func encode(v any) ([]byte, error) {
 
 func decode(b []byte, v any) error { return gob.NewDecoder(bytes.NewReader(b)).Decode(v) }
 
-// Agree makes the ranks agree on failure before anything rests on success:
-// every rank passes its error or nil, and every rank gets the same result, nil
-// or an *AgreedError, of the lowest rank that failed. Collective.
+// Agree lets the ranks agree whether any of them has failed, before they rely on success. Every
+// rank must call it with its error or nil. Every rank gets the same result: nil, or an *AgreedError
+// with the error of the lowest rank that failed.
 func Agree(c Comm, err error) error {
 	c = c.Uncounted()
 	n := int64(c.Size())
@@ -86,7 +87,7 @@ func Agree(c Comm, err error) error {
 	if err != nil {
 		var cancelled *RankError
 		if c.Context().Err() != nil || errors.As(err, &cancelled) {
-			return err // the job has failed already: no collective can be held
+			return err // the job has failed already, so no collective can complete
 		}
 		mine = int64(c.Rank())
 	}
@@ -114,7 +115,7 @@ func Agree(c Comm, err error) error {
 	return a
 }
 
-// alone tells whether the job has one rank; a group of one rank may be part of a larger job.
+// alone reports whether the job has one rank. A group of one rank may be part of a larger job.
 func alone(c Comm) bool {
 	g, ok := c.(*group)
 	return ok && g.core.board.Ranks == 1

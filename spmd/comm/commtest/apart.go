@@ -2,7 +2,7 @@ package commtest
 
 import "distaff/spmd/comm"
 
-// Apart is the group c as one whose ranks share no memory.
+// Apart returns a view of the group c whose ranks claim to share no memory.
 func Apart(c comm.Comm) comm.Comm { return apart{c} }
 
 type apart struct{ comm.Comm }

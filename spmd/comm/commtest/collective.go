@@ -10,7 +10,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// barrier: no rank leaves before the last has come. All ranks share a clock.
+// barrier checks that no rank leaves the barrier before the last rank has entered it. All ranks
+// read the same clock.
 func barrier(c comm.Comm) error {
 	for last := range c.Size() {
 		if c.Rank() == last {
@@ -50,8 +51,9 @@ func bcast(c comm.Comm) error {
 	return nil
 }
 
-// fold is the definition of a reduction: ranks lo to lo+n-1 are the left
-// block, of the largest power of two below n, and the rest, each folded so.
+// fold is the definition of a reduction over ranks lo to lo+n-1. The left block has the largest
+// power of two of ranks that is less than n, the right block has the rest, and each block is folded
+// in the same way.
 func fold[T any](lo, n int, at func(rank int) T, op func(a, b T) T) T {
 	if n == 1 {
 		return at(lo)
@@ -67,7 +69,7 @@ type number interface {
 	int32 | int64 | uint64 | float32 | float64 | complex64 | complex128
 }
 
-// reduceType checks one type: value(rank, i) is rank's element i.
+// reduceType tests the operations of one type. value(rank, i) is element i of rank.
 func reduceType[T number](c comm.Comm, ops map[comm.Op]func(a, b T) T,
 	value func(rank, i int) T) error {
 	p, me := c.Size(), c.Rank()
@@ -93,7 +95,8 @@ func reduceType[T number](c comm.Comm, ops map[comm.Op]func(a, b T) T,
 			check := func(what string) error {
 				for i := range own {
 					if own[i] != want[i] {
-						return fmt.Errorf("%s %v of %d %v: element %d is %v, want %v", what, op, n, comm.TypeOf[T](),
+						return fmt.Errorf("%s %v of %d %v: element %d is %v, want %v", what, op, n,
+							comm.TypeOf[T](),
 							i, own[i], want[i])
 					}
 				}
@@ -180,9 +183,8 @@ func reduce(c comm.Comm) error {
 	return nil
 }
 
-// reduceBits: floats whose sum depends on the order give the same bits at
-// every rank, by every root, and in a long buffer as in a short one, with
-// ranks arriving in any order.
+// reduceBits sums floats whose sum depends on the order. The bits must be the same at every rank,
+// with every root, in long and short buffers, and whichever rank arrives first.
 func reduceBits(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	value := func(rank, i int) float64 {
@@ -248,8 +250,8 @@ func scan(c comm.Comm) error {
 			}
 		}
 	}
-	// The left operand is the lower rank's: a non-commutative use would show in
-	// Min's neutral element and in the order of products that overflow.
+	// The left operand belongs to the lower ranks. A wrong order would show in the neutral element
+	// of Min, and in the order of products that overflow.
 	m := []float64{float64(p - me)}
 	if err := c.Exscan(comm.Of(m), comm.Min); err != nil {
 		return err
@@ -275,7 +277,8 @@ func scan(c comm.Comm) error {
 	return nil
 }
 
-// count is how much rank `from` has for rank `to` in round k: zero at times, much at others.
+// count returns how many elements rank from has for rank to in round k. The number is sometimes
+// zero and sometimes large.
 func count(from, to, k int) int {
 	switch (from*3 + to*5 + k) % 4 {
 	case 0:

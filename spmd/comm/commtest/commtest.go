@@ -1,11 +1,11 @@
-// Package commtest is the suite that every communicator passes: Cases hold at
-// any number of ranks and leave the communicator as they found it, so that one
-// launch runs them all; Failures each end a job, and say how it must end. Tests of what runs over
-// communicators have ranks that share no memory by Apart.
+// Package commtest is the test suite that every communicator must pass. Cases succeed with any
+// number of ranks and leave the communicator as it was, so that one launch can run all cases. Every
+// job of Failures ends in a prescribed way. Tests of other packages use Apart to get ranks that
+// share no memory.
 //
 // # Files
 //
-//	commtest.go    the cases, and what runs them
+//	commtest.go    the cases, and the function that runs them
 //	collective.go  collectives
 //	group.go       groups
 //	failure.go     jobs that must fail
@@ -24,13 +24,13 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Case is one test that every rank of the job runs.
+// Case is a test that every rank of the job runs.
 type Case struct {
 	Name string
 	Run  func(c comm.Comm) error
 }
 
-// Cases are the tests that succeed.
+// Cases returns the tests that must succeed.
 func Cases() []Case {
 	return []Case{
 		{"sizes", sizes},
@@ -58,7 +58,8 @@ func Cases() []Case {
 	}
 }
 
-// RunAll runs the cases one after another, a barrier between them.
+// RunAll runs the cases one after another, with a barrier after each. done, if not nil, is called
+// with the name and the duration of each case.
 func RunAll(c comm.Comm, cases []Case, done func(name string, took time.Duration)) error {
 	for _, k := range cases {
 		start := time.Now()
@@ -75,7 +76,7 @@ func RunAll(c comm.Comm, cases []Case, done func(name string, took time.Duration
 	return nil
 }
 
-// pattern fills b with bytes that depend on who sends what.
+// pattern fills b with bytes that depend on parts, which identify the message.
 func pattern(b []byte, parts ...int) {
 	x := uint64(0x9e3779b97f4a7c15)
 	for _, p := range parts {
@@ -95,14 +96,15 @@ func wantPattern(b []byte, parts ...int) error {
 	if !bytes.Equal(b, want) {
 		for i := range b {
 			if b[i] != want[i] {
-				return fmt.Errorf("message %v: byte %d of %d is %#x, want %#x", parts, i, len(b), b[i], want[i])
+				return fmt.Errorf("message %v: byte %d of %d is %#x, want %#x", parts, i, len(b), b[i],
+					want[i])
 			}
 		}
 	}
 	return nil
 }
 
-// mapped is n bytes outside the Go heap, and how to free them.
+// mapped returns n bytes outside the Go heap, and a function that frees them.
 func mapped(n int) ([]byte, func()) {
 	if n == 0 {
 		return nil, func() {}
@@ -114,8 +116,8 @@ func mapped(n int) ([]byte, func()) {
 	return b, func() { _ = unix.Munmap(b) }
 }
 
-// sizes sends messages of many sizes around a ring, from Go and from mapped
-// memory, with the receive before and after the send.
+// sizes sends messages of many sizes around a ring. The memory is Go memory or mapped memory, and
+// the receive starts before or after the send.
 func sizes(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	to, from := (me+1)%p, (me-1+p)%p
@@ -160,8 +162,8 @@ func sizes(c comm.Comm) error {
 	return nil
 }
 
-// order: of two messages that match, the first sent is the first received,
-// whether short or long.
+// order checks that messages with the same tag are received in the order of their sends, whether
+// they are short or long.
 func order(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	to, from := (me+1)%p, (me-1+p)%p
@@ -177,7 +179,7 @@ func order(c comm.Comm) error {
 			return err
 		}
 		rs = append(rs, s)
-		if i%3 == 2 { // receives come late, in bursts
+		if i%3 == 2 { // receives start late, in bursts
 			for len(ins) <= i {
 				in := make([]byte, size(len(ins)))
 				r, err := c.Irecv(comm.Of(in), from, 5)
@@ -209,7 +211,7 @@ func order(c comm.Comm) error {
 	return nil
 }
 
-// tags: messages are told apart by tag, whatever their order.
+// tags checks that messages with different tags are not mixed up, in any order.
 func tags(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	to, from := (me+1)%p, (me-1+p)%p
@@ -279,8 +281,8 @@ func self(c comm.Comm) error {
 	return nil
 }
 
-// storm exchanges random messages, the same list at every rank, started and
-// awaited in an order of each rank's own.
+// storm exchanges random messages. All ranks know the same list of messages, but each starts its
+// messages and waits for them in an order of its own.
 func storm(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	shared := rand.New(rand.NewPCG(42, uint64(p)))
@@ -332,7 +334,7 @@ func storm(c comm.Comm) error {
 	return nil
 }
 
-// goroutines: several goroutines of one rank exchange messages at once.
+// goroutines lets several goroutines of each rank exchange messages at the same time.
 func goroutines(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	errs := make(chan error)
@@ -372,8 +374,8 @@ func goroutines(c comm.Comm) error {
 	return first
 }
 
-// Large sends one message of n bytes from each even rank to the next, and
-// broadcasts and sums as much; it wants some 3n bytes of memory a rank.
+// Large sends one message of n bytes from each even rank to the next rank, and then broadcasts and
+// sums buffers of n bytes. It needs about 3n bytes of memory at each rank.
 func Large(c comm.Comm, n int64) error {
 	b, free := mapped(int(n))
 	defer free()

@@ -7,21 +7,21 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Failure is a job that must fail: with an exit code, and with words that its
-// error holds. Each wants a job of its own, of at least two ranks.
+// Failure is a job that must fail with an exit code, and with an error that contains certain words.
+// Each needs a job of its own with at least two ranks.
 type Failure struct {
 	Name string
 	Run  func(c comm.Comm) error
 	Code int
 	Want []string
-	// Stuck says that the watchdog is what ends the job.
+	// Stuck means that the watchdog ends the job.
 	Stuck bool
 }
 
 type failing struct{ n int }
 
-// Failures are the jobs that fail. Their ranks other than the failing one wait
-// for what never comes.
+// Failures returns the jobs that must fail. One rank of each fails, and the other ranks wait for a
+// message that is never sent.
 func Failures() []Failure {
 	last := func(c comm.Comm) bool { return c.Rank() == c.Size()-1 }
 	never := func(c comm.Comm) error {
@@ -42,7 +42,8 @@ func Failures() []Failure {
 					time.Sleep(20 * time.Millisecond)
 					return fmt.Errorf("disk full")
 				}
-				select { // a rank that does not wait in the communicator sees its context end
+				// a rank that does not wait in the communicator sees that its context is cancelled
+				select {
 				case <-c.Context().Done():
 					return c.Context().Err()
 				case <-time.After(20 * time.Second):
@@ -56,7 +57,8 @@ func Failures() []Failure {
 				}
 				return never(c)
 			}},
-		{Name: "nil pointer", Code: 1, Want: []string{"[1] panic: runtime error: invalid memory address"},
+		{Name: "nil pointer", Code: 1,
+			Want: []string{"[1] panic: runtime error: invalid memory address"},
 			Run: func(c comm.Comm) error {
 				if c.Rank() == 1 {
 					var p *failing

@@ -9,7 +9,7 @@ import (
 	"distaff/spmd/comm"
 )
 
-// split makes groups in several ways and uses them beside their parent.
+// split makes groups in several ways and uses them together with their parent.
 func split(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	odd, err := c.Split(me%2, -me) // ranks in reverse
@@ -30,7 +30,7 @@ func split(c comm.Comm) error {
 			return fmt.Errorf("group's rank %d is %d of its parent", i, r)
 		}
 	}
-	// The same tag in parent and child, sent in one order, received in the other.
+	// The parent and the child use the same tag, and receive in another order than they send.
 	q, v := odd.Size(), odd.Rank()
 	s1, err := c.Isend(comm.Of([]int64{int64(me)}), (me+1)%p, 3)
 	if err != nil {
@@ -53,7 +53,7 @@ func split(c comm.Comm) error {
 	if a[0] != int64(1000+(v-1+q)%q) || b[0] != int64((me-1+p)%p) {
 		return fmt.Errorf("group's message %d, parent's %d", a[0], b[0])
 	}
-	// A group of a group, and ranks that join none.
+	// A group of a group, and ranks that join no group.
 	color := 0
 	if v == 0 {
 		color = -1
@@ -80,10 +80,10 @@ func split(c comm.Comm) error {
 	return odd.Close()
 }
 
-// splitMany: groups are given back when closed.
+// splitMany checks that groups can be opened again after they are closed.
 func splitMany(c comm.Comm) error {
 	var open []comm.Comm
-	for i := range 40 { // many at once, all in use
+	for i := range 40 { // many groups at once, all in use
 		g, err := c.Split(i%2, i%3*c.Rank())
 		if err != nil {
 			return err
@@ -104,7 +104,7 @@ func splitMany(c comm.Comm) error {
 			return err
 		}
 	}
-	for i := range 520 { // more than can be open at once
+	for i := range 520 { // more groups than can be open at once
 		g, err := c.Split((c.Rank()+i)%3, 0)
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func splitMany(c comm.Comm) error {
 	return nil
 }
 
-// counters holds each operation's counts to their definition.
+// counters checks the counts of each operation against their definition.
 func counters(c comm.Comm) error {
 	p, me := int64(c.Size()), int64(c.Rank())
 	if p == 1 {
@@ -140,7 +140,7 @@ func counters(c comm.Comm) error {
 	}
 	root := p - 1
 	s := make([]float64, 10)
-	children := int64(0) // of rank 0 in the binomial tree
+	children := int64(0) // children of rank 0 in the binomial tree
 	for d := int64(1); d < p; d *= 2 {
 		children++
 	}
@@ -191,7 +191,7 @@ func counters(c comm.Comm) error {
 			return fmt.Errorf("%s: rank %d of %d counted %+v, want %+v", k.name, me, p, got, k.want)
 		}
 	}
-	// Over the ranks, what a reduction sends is what it receives: p-1 messages.
+	// Over all ranks, a reduction sends and receives p-1 messages.
 	for root := range int(p) {
 		before := c.Counters()
 		if err := comm.Reduce(c, s, comm.Sum, root); err != nil {
@@ -257,7 +257,7 @@ func values(c comm.Comm) error {
 	return nil
 }
 
-// codeError is an error with an exit code of its own.
+// codeError is an error with its own exit code.
 type codeError struct {
 	code int
 	text string
@@ -281,7 +281,7 @@ func agree(c comm.Comm) error {
 			return fmt.Errorf("got %v, want an AgreedError", err)
 		}
 		want := fmt.Sprintf("[%d] file of rank %d is malformed", lowest, lowest)
-		if c.Size() == 1 { // a job of one rank names none
+		if c.Size() == 1 { // a job of one rank does not name the rank
 			want = "file of rank 0 is malformed"
 		}
 		if a.Rank != lowest || comm.ExitCode(err) != 3 || err.Error() != want {
@@ -292,7 +292,8 @@ func agree(c comm.Comm) error {
 	return nil
 }
 
-// wrongUse: each misuse is an error value at every rank, and the group still works.
+// wrongUse checks that each misuse is an error at every rank, and that the group still works
+// afterwards.
 func wrongUse(c comm.Comm) error {
 	p := c.Size()
 	s := make([]float64, 2*p)
@@ -329,7 +330,7 @@ func wrongUse(c comm.Comm) error {
 		err := k.run()
 		var e *comm.Error
 		if p == 1 && k.want == "elements for" {
-			continue // any size divides by one
+			continue // any size can be divided by one
 		}
 		if err == nil || !strings.Contains(err.Error(), k.want) || !errors.As(err, &e) ||
 			e.Rank != c.WorldRank(c.Rank()) || e.Op == "" {
@@ -339,7 +340,7 @@ func wrongUse(c comm.Comm) error {
 	return nil
 }
 
-// truncation: a message longer than its buffer is an error of its receive alone.
+// truncation checks that a message longer than its buffer is an error of its receive only.
 func truncation(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	for _, n := range []int{100, 100000} {

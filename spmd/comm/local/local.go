@@ -1,18 +1,17 @@
-// Package local runs the ranks of a job as goroutines of one process, each on
-// an operating system thread of its own (the OpenMP pool of a leaf belongs to
-// the thread that calls it), unless Options.Unlocked says that they need none.
+// Package local runs the ranks of a job as goroutines of one process. Each rank has an operating
+// system thread of its own, because the OpenMP thread pool of a leaf belongs to the thread that
+// calls the leaf. With Options.Unlocked ranks have no threads of their own.
 //
 // # Model
 //
-// Every rank has a mailbox: receives that wait for their message, and messages
-// that wait for their receive, by group, sender and tag. A short message is
-// copied into the mailbox and its send is done. A long one stays where it is;
-// once its receive is there, whichever side waits first copies it, once, from
-// the sender's memory to the receiver's. So Isend and Irecv never copy much,
-// and a broadcast's receivers copy side by side.
+// Every rank has a mailbox. It holds receives that wait for their message and messages that wait
+// for their receive, by group, sender and tag. A short message is copied into the mailbox, and its
+// send is then done. A long message stays in the sender's memory. Once its receive has started, the
+// first side that waits copies it directly to the receiver's memory. Isend and Irecv therefore
+// never copy much, and the receivers of a broadcast copy in parallel.
 //
-// All ranks' boards are in one process, so the watchdog sees for certain that
-// every rank waits and nothing moves.
+// The boards of all ranks are in one process, so that the watchdog knows for certain when every
+// rank waits and nothing moves.
 package local
 
 import (
@@ -27,20 +26,20 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Options are Run's settings; zero values mean the defaults.
+// Options are the settings of RunWith. Zero values mean the defaults.
 type Options struct {
-	// Stuck is how long all ranks may wait with nothing moving before the
-	// watchdog ends the job. Default 2 s; negative turns it off.
+	// Stuck is the time that all ranks may wait while nothing moves, before the watchdog ends the
+	// job. The default is 2 s; a negative value turns the watchdog off.
 	Stuck time.Duration
-	// Unlocked says that ranks keep no thread of their own: for those that call no compiled leaf,
-	// whose messages then wake goroutines and not threads.
+	// Unlocked lets ranks run without threads of their own. It is for ranks that call no compiled
+	// leaf. Messages are faster then, because they wake goroutines and not threads.
 	Unlocked bool
 }
 
-// Run runs f as ranks 0 to n-1 and waits for all of them. The first failure,
-// an error or a panic, cancels the others and is returned as a
-// *comm.RankError; a cancelled ctx returns its cause. No goroutine of Run's
-// is left behind. A message that was sent and never received is an error.
+// Run runs f as ranks 0 to n-1 and waits until all ranks have ended. The first failure, an error or
+// a panic, cancels the other ranks and is returned as a *comm.RankError. If ctx is cancelled, its
+// cause is returned. All goroutines that Run started have ended when it returns. A message that was
+// sent but never received is an error.
 func Run(ctx context.Context, n int, f func(comm.Comm) error) error {
 	return RunWith(ctx, n, Options{}, f)
 }
@@ -83,16 +82,16 @@ func RunWith(ctx context.Context, n int, o Options, f func(comm.Comm) error) err
 	return w.leftover()
 }
 
-// Alone is the communicator of a job of one rank, for the calling goroutine: no
-// thread and no watchdog is started, and an error keeps the form in which it was made.
-// end gives it back. A failure that Abort reports ends it as well.
+// Alone returns the communicator of a job of one rank, for the calling goroutine. It starts no
+// thread and no watchdog, and returns errors unchanged. end frees it. After Abort it cannot be used
+// any more.
 func Alone(ctx context.Context) (c comm.Comm, end func()) {
 	w := newWorld(ctx, 1)
 	p := w.ranks[0]
 	return comm.World(p, 1, p.board), func() { w.cancel(nil) }
 }
 
-// run is one rank, on its locked thread.
+// run runs f as one rank.
 func (w *world) run(r int, f func(comm.Comm) error) {
 	p := w.ranks[r]
 	returned := false
@@ -118,7 +117,8 @@ func (w *world) run(r int, f func(comm.Comm) error) {
 	}
 }
 
-// agreedFailure is the failure that all ranks returned by agreement.
+// agreedFailure returns the failure that all ranks returned by agreement (comm.Agree), or nil if
+// there is none.
 func (w *world) agreedFailure() error {
 	for r, p := range w.ranks {
 		if p.agreed != nil {
@@ -134,13 +134,13 @@ func (w *world) agreedFailure() error {
 	return nil
 }
 
-// watch ends the job when all ranks wait and nothing has moved for the time given.
+// watch ends the job if all ranks wait and nothing has moved for the time stuck.
 func (w *world) watch(stuck time.Duration, quit chan struct{}) {
 	tick := time.NewTicker(max(stuck/4, time.Millisecond))
 	defer tick.Stop()
 	var since time.Time
 	var last uint64
-	looks := 0 // since anything moved: a process that was stopped for a while is not stuck
+	looks := 0 // ticks since something moved: a process that was stopped for a while is not stuck
 	for {
 		select {
 		case <-quit:

@@ -11,16 +11,16 @@ import (
 	"distaff/spmd/comm"
 )
 
-// op is one side of a message: a send or a receive under way.
+// op is one side of a message, a send or a receive, that is under way.
 type op struct {
 	board *comm.Board
 	ptr   unsafe.Pointer
-	n     int64 // bytes to send, or room to receive
-	at    *rank // whose mailbox it is queued in
+	n     int64 // bytes to send, or the size of the receive's buffer
+	at    *rank // the rank whose mailbox the operation is queued in
 	key   key
 	send  bool
 
-	pair   atomic.Pointer[pair] // set when both sides have met and the copy is to be made
+	pair   atomic.Pointer[pair] // set when both sides have met and a copy must be made
 	done   atomic.Bool
 	got    int64
 	err    error
@@ -30,21 +30,22 @@ type op struct {
 // waiter wakes a parked goroutine.
 type waiter chan struct{}
 
-// pair is a long message whose two sides have met. claim decides which copies.
+// pair is a long message whose two sides have met. The side that sets claim makes the copy.
 type pair struct {
 	send, recv *op
 	claim      atomic.Bool
 }
 
-// message waits in a mailbox: short ones as a copy, long ones as their send.
+// message is a message in a mailbox that waits for its receive. data is a copy of a short message;
+// send is the send of a long one.
 type message struct {
 	data []byte
 	send *op
 	n    int64
 }
 
-// shorts are short messages that have arrived, whose memory those that follow take.
-var shorts = sync.Pool{New: func() any { return new(message) }}
+// shortMessages holds the memory of short messages that were received, for reuse.
+var shortMessages = sync.Pool{New: func() any { return new(message) }}
 
 func (o *op) wake() {
 	if w := o.waiter.Load(); w != nil {
@@ -63,7 +64,7 @@ func (o *op) finish(got int64, err error) {
 	o.wake()
 }
 
-// ready says that Test would get further.
+// ready reports whether Test would make progress.
 func (o *op) ready() bool {
 	if o.done.Load() {
 		return true
@@ -72,7 +73,7 @@ func (o *op) ready() bool {
 	return x != nil && !x.claim.Load()
 }
 
-// Test makes the copy if the sides have met and none has begun.
+// Test copies the message if both sides have met and no copy has begun.
 func (o *op) Test() (bool, int64, error) {
 	if x := o.pair.Load(); x != nil && x.claim.CompareAndSwap(false, true) {
 		x.copy()
@@ -90,7 +91,7 @@ func (x *pair) copy() {
 	s.finish(n, nil)
 }
 
-// deliver copies a message to its receive and finishes that.
+// deliver copies a message to its receive, and finishes the receive.
 func deliver(r *op, data []byte) {
 	n := int64(len(data))
 	if n > r.n {
@@ -103,8 +104,7 @@ func deliver(r *op, data []byte) {
 	r.finish(n, nil)
 }
 
-// Release takes the operation out of the mailbox, or waits until the copy that
-// has begun is over.
+// Release removes the operation from the mailbox, or waits until a copy that has begun is done.
 func (o *op) Release() {
 	if o.done.Load() {
 		return
@@ -123,7 +123,8 @@ func (o *op) Release() {
 	}
 }
 
-// unqueue removes the operation from its mailbox; false if it has met its other side.
+// unqueue removes the operation from its mailbox. It returns false if the operation has met its
+// other side.
 func (o *op) unqueue() bool {
 	p := o.at
 	p.mu.Lock()
@@ -146,7 +147,7 @@ func (o *op) unqueue() bool {
 	return false
 }
 
-// setQueue keeps the map free of empty queues.
+// setQueue stores q in m, or deletes the key if q is empty.
 func setQueue[T any](m map[key][]T, k key, q []T) {
 	if len(q) == 0 {
 		delete(m, k)
@@ -155,7 +156,7 @@ func setQueue[T any](m map[key][]T, k key, q []T) {
 	}
 }
 
-// pop takes the first of a queue.
+// pop removes and returns the first element of a queue, or nil if the queue is empty.
 func pop[T any](m map[key][]*T, k key) *T {
 	q := m[k]
 	if len(q) == 0 {
@@ -186,7 +187,7 @@ func (l *link) Isend(b comm.Buf, to, tag int) (comm.Pending, error) {
 	case r != nil && !short:
 		meet(o, r)
 	case r == nil && short:
-		m := shorts.Get().(*message)
+		m := shortMessages.Get().(*message)
 		m.data, m.n = append(m.data[:0], data...), o.n
 		dst.arrived[k] = append(dst.arrived[k], m)
 	case r == nil:
@@ -222,7 +223,7 @@ func (l *link) Irecv(b comm.Buf, from, tag int) (comm.Pending, error) {
 	if m != nil {
 		if m.send == nil {
 			deliver(o, m.data)
-			shorts.Put(m)
+			shortMessages.Put(m)
 		} else {
 			m.send.wake()
 		}

@@ -17,17 +17,17 @@ func TestSpinsBesideOthers(t *testing.T) {
 		}
 		done.Store(true)
 	}()
-	if !spun(done.Load, time.Hour) {
+	if !spinUntil(done.Load, time.Hour) {
 		t.Error("got false, want true as the other goroutine is done")
 	}
 }
 
 // A wait in vain ends, and one for what is there already does not begin to count.
 func TestSpinsEnd(t *testing.T) {
-	if spun(func() bool { return false }, time.Millisecond) {
+	if spinUntil(func() bool { return false }, time.Millisecond) {
 		t.Error("nothing was ready: got true")
 	}
-	if !spun(func() bool { return true }, 0) {
+	if !spinUntil(func() bool { return true }, 0) {
 		t.Error("all was ready: got false")
 	}
 }

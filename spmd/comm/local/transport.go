@@ -13,7 +13,7 @@ import (
 	"distaff/spmd/comm"
 )
 
-// eager is the size in bytes up to which a message is copied into the mailbox.
+// eager is the largest size in bytes of a message that is copied into the mailbox.
 const eager = 16 << 10
 
 // world is a job.
@@ -21,10 +21,10 @@ type world struct {
 	ranks  []*rank
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	spins  bool // waits spin before they sleep: every rank has a processor
+	spins  bool // waits spin before they sleep, because every rank has a processor
 }
 
-// rank is one rank's mailbox and transport.
+// rank is the mailbox and the transport of one rank.
 type rank struct {
 	w      *world
 	board  *comm.Board
@@ -35,7 +35,7 @@ type rank struct {
 	arrived map[key][]*message // messages that wait for a receive
 }
 
-// key is what a message and its receive have in common; from is job-wide.
+// key identifies the messages that a receive matches. from is a job-wide number.
 type key struct {
 	link      uint32
 	from, tag int32
@@ -49,12 +49,13 @@ func newWorld(ctx context.Context, n int) *world {
 	}
 	for r := range n {
 		w.ranks = append(w.ranks,
-			&rank{w: w, board: comm.NewBoard(r, n), posted: map[key][]*op{}, arrived: map[key][]*message{}})
+			&rank{w: w, board: comm.NewBoard(r, n), posted: map[key][]*op{},
+				arrived: map[key][]*message{}})
 	}
 	return w
 }
 
-// Fail cancels the job; the first cause stays.
+// Fail cancels the job. Only the first cause counts.
 func (w *world) Fail(err error) { w.cancel(err) }
 
 func (p *rank) Fail(err error)           { p.w.Fail(err) }
@@ -62,7 +63,7 @@ func (p *rank) Context() context.Context { return p.w.ctx }
 func (p *rank) Flat() bool               { return true }
 func (p *rank) OneProcess() bool         { return true }
 
-// Alloc is Go memory: ranks share the heap.
+// Alloc allocates Go memory, because ranks share the heap.
 func (p *rank) Alloc(n int64) (comm.Buf, error) {
 	const align = 64
 	s := make([]byte, n+align)
@@ -72,7 +73,7 @@ func (p *rank) Alloc(n int64) (comm.Buf, error) {
 
 func (p *rank) Free(comm.Buf) {}
 
-// link is a group's matching context at one rank.
+// link is a group's link at one rank.
 type link struct {
 	p       *rank
 	id      uint32
@@ -83,10 +84,10 @@ func (p *rank) Open(id int, members []int) comm.Link {
 	return &link{p: p, id: uint32(id), members: members}
 }
 
-// Groups has no bound of its own.
+// Groups returns no limit.
 func (p *rank) Groups() int { return math.MaxInt }
 
-// leftover names a message or receive that no rank matched.
+// leftover returns an error if a message or a receive was never matched.
 func (w *world) leftover() error {
 	for r, p := range w.ranks {
 		for k, q := range p.arrived {
@@ -103,21 +104,22 @@ func (w *world) leftover() error {
 	return nil
 }
 
-// A wait spins before it sleeps: waking a sleeping goroutine that is locked to its thread takes two
-// threads that wake one after the other, some hundred microseconds, and makes the other side's next
-// wait as much longer. Two ranks that both run meet within spinBusy. After it a wait offers the
-// processor between two looks to other threads, so that a rank that has no processor gets that of
-// one which waits for it; and after spinAlone to other goroutines as well, which costs what a sleep
-// does: the goroutine is locked to its thread, which gives its place among those that run Go code
-// to another.
+// A wait spins before it sleeps. Waking a sleeping goroutine that is locked to its thread takes two
+// threads that wake one after the other, some hundred microseconds, and delays the other side's
+// next wait by the same time. Two ranks that both run meet within spinBusy. After spinBusy a wait
+// yields the processor between two checks, so that a rank without a processor can run on the
+// processor of a rank that waits. After spinAlone it also calls the Go scheduler, which is as slow
+// as a sleep, because the thread that is locked to the goroutine must hand its place among the
+// running Go threads to another thread.
 const (
 	spinBusy  = 5 * time.Microsecond
 	spinAlone = 200 * time.Microsecond
-	spinMost  = 2 * time.Millisecond
+	maxSpin   = 2 * time.Millisecond
 )
 
-// spun spins until ready, for most at the longest: false where that was in vain.
-func spun(ready func() bool, most time.Duration) bool {
+// spinUntil spins until ready returns true, or for the duration most. It reports whether ready returned
+// true.
+func spinUntil(ready func() bool, most time.Duration) bool {
 	begin := time.Now()
 	for {
 		for range 32 {
@@ -138,7 +140,7 @@ func spun(ready func() bool, most time.Duration) bool {
 	}
 }
 
-// Park sleeps until an operation is done or can be moved by its owner.
+// Park blocks until an operation is done, or until its owner can move it on.
 func (p *rank) Park(ops []comm.Pending) error {
 	ready := func() bool {
 		for _, o := range ops {
@@ -148,7 +150,7 @@ func (p *rank) Park(ops []comm.Pending) error {
 		}
 		return false
 	}
-	if p.w.spins && spun(ready, spinMost) {
+	if p.w.spins && spinUntil(ready, maxSpin) {
 		return nil
 	}
 	w := make(waiter, 1)

@@ -29,8 +29,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// engine calls the MPI behind a wrapper: directly where MPI lets any thread
-// call, else by the thread that opened it.
+// engine calls MPI through a wrapper. If MPI lets any thread call, calls are direct; otherwise the
+// thread that opened MPI makes them.
 type engine struct {
 	api    *C.dst_mpi_api
 	direct bool
@@ -44,7 +44,7 @@ type engine struct {
 var levelNames = [...]string{"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED",
 	"MPI_THREAD_MULTIPLE"}
 
-// load opens a wrapper from its bytes, which have been checked.
+// load opens a wrapper from its bytes, which have been checked before.
 func (w *Wrapper) load() (*engine, error) {
 	path, done, err := w.file()
 	if err != nil {
@@ -56,8 +56,8 @@ func (w *Wrapper) load() (*engine, error) {
 	var why *C.char
 	runtime.LockOSThread() // dlopen's error text belongs to the thread
 	defer runtime.UnlockOSThread()
-	// UCX, at its loading, sets out to report faults by itself, before Go can
-	// make panics of them; the handlers are put back in any case.
+	// When UCX is loaded, it installs handlers that report faults before Go can turn them into
+	// panics. This setting stops it. The handlers are restored in any case.
 	if os.Getenv("UCX_HANDLE_ERRORS") == "" {
 		os.Setenv("UCX_HANDLE_ERRORS", "none")
 	}
@@ -67,7 +67,8 @@ func (w *Wrapper) load() (*engine, error) {
 	if api == nil {
 		defer C.free(unsafe.Pointer(why))
 		return nil, &LaunchError{
-			fmt.Sprintf("the MPI wrapper (%s, for %s %s) cannot be loaded: %s", w.From, w.Family, w.Version,
+			fmt.Sprintf("the MPI wrapper (%s, for %s %s) cannot be loaded: %s", w.From, w.Family,
+				w.Version,
 				C.GoString(why))}
 	}
 	if api.abi != abi {
@@ -77,15 +78,15 @@ func (w *Wrapper) load() (*engine, error) {
 	return &engine{api: api, calls: make(chan func())}, nil
 }
 
-// file puts the wrapper where the loader can open it: in an anonymous file, or,
-// on systems that forbid code there, a private folder.
+// file writes the wrapper to a file that the loader can open: an anonymous file, or a file in a
+// private folder on systems that forbid to execute anonymous files. done removes the folder.
 func (w *Wrapper) file() (path string, done func(), err error) {
 	fd, err := unix.MemfdCreate("distaff-mpi", unix.MFD_CLOEXEC|unix.MFD_EXEC)
 	if err == unix.EINVAL { // a kernel before 6.3
 		fd, err = unix.MemfdCreate("distaff-mpi", unix.MFD_CLOEXEC)
 	}
 	if err == nil {
-		// Never closed: the loader knows the object by this descriptor's name.
+		// Never closed, because the loader knows the object by the name of this descriptor.
 		f := os.NewFile(uintptr(fd), "distaff-mpi")
 		if _, err = f.Write(w.bytes); err == nil {
 			kept = f
@@ -105,13 +106,13 @@ func (w *Wrapper) file() (path string, done func(), err error) {
 	return path, func() { os.RemoveAll(dir) }, nil
 }
 
-// kept holds the loaded wrapper's descriptor.
+// kept is the open file of the loaded wrapper.
 var kept *os.File
 
-// funneled is set by tests.
+// funneled is set by tests: one thread then makes all calls.
 var funneled bool
 
-// do runs f where MPI may be called.
+// do runs f on a thread that may call MPI.
 func (e *engine) do(f func()) {
 	if e.direct {
 		f()
@@ -122,7 +123,7 @@ func (e *engine) do(f func()) {
 	<-done
 }
 
-// init opens MPI on a thread of its own, which then makes calls until finalize.
+// init opens MPI on a new thread, which makes calls for other threads until finalize.
 func (e *engine) init() error {
 	ready := make(chan error)
 	go func() {
@@ -152,13 +153,13 @@ func (e *engine) finalize() error {
 	return <-done
 }
 
-// abort ends the job; it does not return.
+// abort ends the job with an exit code. It does not return.
 func (e *engine) abort(code int) {
 	C.dst_mpi_call_abort(e.api, C.int32_t(code))
 	os.Exit(code)
 }
 
-// libraryText is the first line of what the library calls itself.
+// libraryText returns the first line of the library's own version text.
 func (e *engine) libraryText() string {
 	var text [512]C.char
 	C.dst_mpi_call_library(e.api, &text[0], C.int32_t(len(text)))
@@ -167,7 +168,7 @@ func (e *engine) libraryText() string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// err is an MPI error code in words.
+// err returns an MPI error code as an error with the text of MPI, or nil if code is 0.
 func (e *engine) err(code C.int) error {
 	if code == 0 {
 		return nil
@@ -177,7 +178,7 @@ func (e *engine) err(code C.int) error {
 	return errors.New("MPI: " + strings.TrimSpace(C.GoString(&text[0])))
 }
 
-// openLink duplicates the world. Collective.
+// openLink duplicates the world communicator. Every rank must call it.
 func (e *engine) openLink() (link int64, err error) {
 	e.do(func() {
 		var l C.int64_t
@@ -187,7 +188,7 @@ func (e *engine) openLink() (link int64, err error) {
 	return link, err
 }
 
-// isend and irecv start a message in memory outside the Go heap.
+// isend and irecv start a message. The n bytes at p must be outside the Go heap.
 func (e *engine) isend(link int64, p unsafe.Pointer, n int64, to, tag int) (int64, error) {
 	var r C.int64_t
 	var code C.int
@@ -218,8 +219,8 @@ func (e *engine) irecv(link int64, p unsafe.Pointer, n int64, from, tag int) (in
 	return int64(r), e.err(code)
 }
 
-// test says whether a request is done, and ends it if so. It makes no progress
-// and calls no MPI function that could wait, so any thread may call it.
+// test reports whether request r is done, and frees it if so. It makes no progress and calls no MPI
+// function that could wait, so that any thread may call it.
 func (e *engine) test(r int64) (done bool, n int64, err error) {
 	var d, code, truncated C.int32_t
 	var bytes C.int64_t
@@ -233,10 +234,11 @@ func (e *engine) test(r int64) (done bool, n int64, err error) {
 	return true, int64(bytes), e.err(C.int(code))
 }
 
-// giveUp cancels a receive.
-func (e *engine) giveUp(r int64) { e.do(func() { C.dst_mpi_call_cancel(e.api, C.int64_t(r)) }) }
+// cancelReceive cancels a receive.
+func (e *engine) cancelReceive(r int64) { e.do(func() { C.dst_mpi_call_cancel(e.api, C.int64_t(r)) }) }
 
-// poll makes progress until one of the requests is done, at most for so long.
+// poll makes progress until one of the requests is done, or until the time has passed. It returns
+// how many requests are done.
 func (e *engine) poll(rs []int64, nanoseconds int64) int {
 	var p *C.int64_t
 	if len(rs) > 0 {
@@ -246,7 +248,10 @@ func (e *engine) poll(rs []int64, nanoseconds int64) int {
 		return int(C.dst_mpi_call_poll(e.api, p, C.int32_t(len(rs)), C.int64_t(nanoseconds)))
 	}
 	n := 0
-	e.do(func() { n = int(C.dst_mpi_call_poll(e.api, p, C.int32_t(len(rs)), C.int64_t(nanoseconds))) })
+	e.do(func() {
+		n = int(C.dst_mpi_call_poll(e.api, p, C.int32_t(len(rs)),
+			C.int64_t(nanoseconds)))
+	})
 	return n
 }
 
@@ -260,7 +265,7 @@ func (e *engine) probe(link int64, tag int) (found bool, from int, n int64, err 
 	return found, from, n, err
 }
 
-// cAlloc is memory that MPI may hold on to, aligned to 64 bytes.
+// cAlloc allocates memory outside the Go heap, aligned to 64 bytes, whose address MPI may keep.
 func cAlloc(n int64) (unsafe.Pointer, error) {
 	p := C.aligned_alloc(64, C.size_t((n+63)&^63))
 	if p == nil && n > 0 {

@@ -7,4 +7,4 @@ import "time"
 func ForceFunneled() { funneled = true }
 
 // ForceApart has ranks watch each other as across nodes, with little patience.
-func ForceApart(limit time.Duration) { apart = limit }
+func ForceApart(limit time.Duration) { soloSilence = limit }

@@ -9,49 +9,52 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Most launchers end a job when one of its processes dies; srun, unless told
-// otherwise, waits on. So every rank holds the process of the next rank on its
-// node, whose end the system tells at once, and the first ranks of the nodes send
-// each other signs of life in a ring: those are let be missing for long, because a
-// machine may stand still and go on.
+// Most launchers end a job when one of its processes dies, but srun waits unless an option says
+// otherwise. Therefore every rank holds a descriptor of the process of the next rank on its node,
+// through which the system reports the process's end at once. The first ranks of the nodes send
+// each other signs of life in a ring. The signs may be missing for a long time, because a machine
+// may be suspended and continue.
 const (
 	beat    = time.Second
 	silence = 30 * time.Second
 )
 
-// guard is what one rank watches.
+// guard holds whom one rank watches.
 type guard struct {
 	on   bool
-	peer int // on this node, and its process; nil fd for none
-	fd   *int
-	dead time.Time // when it was seen dead
+	peer int       // the watched rank on this node, or -1
+	fd   *int      // the descriptor of its process, or nil
+	dead time.Time // when its process was first seen dead
 
-	hears, tells int // first ranks of the next and the last node, -1 for none
+	// first rank of the next node, and of the previous one; -1 if there is only one node
+	hears, tells int
 	heard, next  time.Time
 	limit        time.Duration
 }
 
-// apart is set by tests: every rank is taken to be alone on its node.
-var apart time.Duration
+// soloSilence is set by tests. If it is not 0, every rank counts as alone on its node, and apart is the
+// longest silence.
+var soloSilence time.Duration
 
-// watchLater has the monitor watch, once all ranks are there.
+// watchLater gives the monitor the places of all ranks. The monitor watches from then on.
 func (m *monitor) watchLater(places []comm.Place) {
 	m.mu.Lock()
 	m.places = places
 	m.mu.Unlock()
 }
 
-// newGuard chooses whom rank me watches.
+// newGuard chooses which ranks rank me watches. The error says that the rank's process has already
+// died.
 func newGuard(places []comm.Place, me int) (g guard, err error) {
 	g = guard{on: true, peer: -1, hears: -1, tells: -1, limit: silence, heard: time.Now()}
 	node := func(r int) string {
-		if apart > 0 {
+		if soloSilence > 0 {
 			return fmt.Sprint(r)
 		}
 		return places[r].Node + " " + places[r].Space
 	}
-	if apart > 0 {
-		g.limit = apart
+	if soloSilence > 0 {
+		g.limit = soloSilence
 	}
 	for s := 1; s < len(places); s++ {
 		if r := (me + s) % len(places); node(r) == node(me) {
@@ -98,7 +101,7 @@ func (g *guard) close() {
 	}
 }
 
-// watchRanks fails the job when a rank that this one watches has died.
+// watchRanks fails the job if a rank that this rank watches has died.
 func (m *monitor) watchRanks() {
 	me := m.t.e.rank
 	g := &m.guard
@@ -122,7 +125,7 @@ func (m *monitor) watchRanks() {
 			if g.dead.IsZero() {
 				g.dead = now
 			}
-			// One that has ended in order may be gone before the goodbye is here.
+			// The process of a rank that ended in order may be gone before its goodbye arrives.
 			if !m.endSent || now.Sub(g.dead) > time.Second {
 				g.close()
 				m.fail(g.death(me))
@@ -137,6 +140,7 @@ func (m *monitor) watchRanks() {
 	if g.hears >= 0 && now.Sub(g.heard) > g.limit {
 		m.fail(&comm.RankError{Rank: g.hears, Code: 1,
 			Err: fmt.Errorf(
-				"it has given no sign of life for %v, as rank %d sees: its node is down, or its process was killed or stopped", g.limit, me)})
+				"it has given no sign of life for %v, as rank %d sees: its node is down, or its process "+
+					"was killed or stopped", g.limit, me)})
 	}
 }

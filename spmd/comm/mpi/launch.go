@@ -6,22 +6,22 @@ import (
 	"strconv"
 )
 
-// Launcher is what started the process as one of several ranks.
+// Launcher is the program that started this process as one of several ranks.
 type Launcher struct {
-	Kind string // "mpirun of Open MPI", ...: for people
-	// Family is the MPI that the launcher serves: "openmpi", "mpich" (and its
-	// kin), "" where it does not say.
+	Kind string // for messages, such as "mpirun of Open MPI"
+	// Family is the MPI that the launcher serves: "openmpi", or "mpich" for MPICH and its
+	// relatives. It is "" if the launcher does not say.
 	Family    string
 	Rank      int
 	Size      int
-	LocalRank int // among the ranks of this node; -1 unknown
-	// Bare says that the launcher offers no way for ranks to meet (srun
-	// --mpi=none): an MPI would come up as Size jobs of one rank.
+	LocalRank int // number among the ranks of this node; -1 if unknown
+	// Bare means that the launcher gives ranks no way to meet (srun --mpi=none). MPI would then
+	// start Size jobs of one rank each.
 	Bare bool
 }
 
-// Launched reads the launcher's environment. ok is false where the process was
-// started alone, or as the only rank: then no MPI is needed.
+// Launched reads from the environment which launcher started the process. ok is false if no
+// launcher did, or if this is the only rank; MPI is not needed then.
 func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
 	number := func(names ...string) int {
 		for _, n := range names {
@@ -57,18 +57,18 @@ func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
 		l.Kind = "srun --mpi=pmix"
 		l.Size, l.Rank, l.LocalRank = step, number("PMIX_RANK"), number("SLURM_LOCALID")
 	case getenv("PMIX_RANK") != "":
-		// Another launcher by PMIx, as Open MPI 5's prterun, which sets OMPI_* too where it serves Open
-		// MPI.
+		// Another launcher that uses PMIx, such as prterun of Open MPI 5. If it serves Open MPI, it
+		// sets OMPI_* too.
 		l.Kind = "a launcher by PMIx"
 		l.Size, l.Rank = number("PMIX_SIZE", "OMPI_UNIVERSE_SIZE"), number("PMIX_RANK")
 		if l.Size < 0 {
-			l.Size = 0 // unknown until MPI says
+			l.Size = 0 // unknown until MPI is open
 		}
 	case step > 1:
-		// A batch script and an allocation's shell are steps of one task; so is srun -n 1.
+		// A batch script and the shell of an allocation are steps of one task, and so is srun -n 1.
 		l.Kind = "srun --mpi=" + cmp.Or(getenv("SLURM_MPI_TYPE"), "none")
 		l.Size, l.Rank, l.LocalRank = step, number("SLURM_PROCID"), number("SLURM_LOCALID")
-		// cray_shasta and its like speak PMI without PMI_RANK.
+		// Types such as cray_shasta use PMI without setting PMI_RANK.
 		l.Bare = getenv("SLURM_MPI_TYPE") == "none" || getenv("SLURM_MPI_TYPE") == ""
 	default:
 		return Launcher{}, false, nil
@@ -79,33 +79,39 @@ func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
 	return l, err == nil && l.Size != 1, err
 }
 
-// LaunchError says that a launcher and an MPI do not fit together.
+// LaunchError says that the launcher and the MPI do not fit together, or that no MPI can be used.
 type LaunchError struct{ Text string }
 
 func (e *LaunchError) Error() string { return e.Text }
 
-// ExitCode is 1: the run failed.
+// ExitCode returns 1.
 func (e *LaunchError) ExitCode() int { return 1 }
 
-// singletons is the error of a job that came up as many jobs of one rank.
-func (l Launcher) singletons(size int, library string) error {
+// singletonsError returns the error of a job whose ranks each started as a job of one rank.
+func (l Launcher) singletonsError(size int, library string) error {
 	if l.Bare {
 		return &LaunchError{fmt.Sprintf(
-			"started as %d ranks by %s, by which no MPI's ranks can meet: use srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH (srun --mpi=list shows what there is), or --ranks for ranks within one process", l.Size, l.Kind)}
+			"started as %d ranks by %s, by which no MPI's ranks can meet: use srun --mpi=pmix for "+
+				"Open MPI, --mpi=pmi2 for MPICH (srun --mpi=list shows what there is), or --ranks for "+
+				"ranks within one process", l.Size, l.Kind)}
 	}
 	return &LaunchError{fmt.Sprintf(
-		"started as rank %d of %d by %s, but MPI (%s) says %d of them: the launcher and the MPI do not know each other, and this would be %d jobs instead of one; %s",
+		"started as rank %d of %d by %s, but MPI (%s) says %d of them: the launcher and the MPI do "+
+			"not know each other, and this would be %d jobs instead of one; %s",
 		l.Rank, l.Size, l.Kind, library, size, l.Size, l.hint())}
 }
 
 func (l Launcher) hint() string {
 	switch {
 	case len(l.Kind) > 4 && l.Kind[:4] == "srun":
-		return "use srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH, or name the MPI's compiler with DISTAFF_MPICC"
+		return "use srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH, or name the MPI's compiler " +
+			"with DISTAFF_MPICC"
 	case l.Family == "openmpi":
-		return "name Open MPI's compiler with DISTAFF_MPICC=mpicc.openmpi or by its path, or a wrapper built by it with DISTAFF_MPI_WRAPPER"
+		return "name Open MPI's compiler with DISTAFF_MPICC=mpicc.openmpi or by its path, or a " +
+			"wrapper built by it with DISTAFF_MPI_WRAPPER"
 	case l.Family == "mpich":
-		return "name MPICH's compiler with DISTAFF_MPICC=mpicc.mpich or by its path, or a wrapper built by it with DISTAFF_MPI_WRAPPER"
+		return "name MPICH's compiler with DISTAFF_MPICC=mpicc.mpich or by its path, or a wrapper " +
+			"built by it with DISTAFF_MPI_WRAPPER"
 	}
 	return "name the compiler of the launcher's MPI with DISTAFF_MPICC"
 }

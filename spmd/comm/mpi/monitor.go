@@ -13,34 +13,35 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Times of the monitor.
+// The times of the monitor.
 const (
 	tick       = 20 * time.Millisecond
-	settleTime = 2 * time.Second // that ranks have to clean up after a failure
-	// MPICH's launcher drops output that it has not read when a job aborts.
+	settleTime = 2 * time.Second // time that ranks have to clean up after a failure
+	// When a job aborts, MPICH's launcher drops output that it has not yet read.
 	drainTime = 200 * time.Millisecond
-	patience  = 5 * time.Second // after which a rank that hears nothing aborts by itself
-	lastly    = 8 * time.Second // after which the process of a failed rank ends, whatever MPI does
+	abortTime = 5 * time.Second // time after which a rank that gets no answer aborts by itself
+	// time after which the process of a failed rank exits, whatever MPI does
+	dieTime = 8 * time.Second
 )
 
-// The kinds of control message.
+// The kinds of control message. Rank 0 sends messages to all ranks down a binary tree.
 const (
-	ctlFail   = "fail"   // to rank 0: this rank fails
-	ctlCancel = "cancel" // down the tree: the job ends with this failure
+	ctlFail   = "fail"   // to rank 0: this rank has failed
+	ctlCancel = "cancel" // to all ranks: the job ends with this failure
 	ctlDone   = "done"   // to rank 0: this rank has cleaned up
-	ctlEnd    = "end"    // to rank 0: this rank's function has returned, all well
-	ctlBye    = "bye"    // down the tree: all have
-	ctlExit   = "exit"   // down the tree: all have cleaned up, each exits
-	ctlAlive  = "alive"  // to the node before: this node's first rank lives
-	ctlStuck  = "stuck"  // to rank 0: this rank has waited for long
-	ctlMoved  = "moved"  // to rank 0: no longer
+	ctlEnd    = "end"    // to rank 0: this rank's function has returned without a failure
+	ctlBye    = "bye"    // to all ranks: the functions of all ranks have returned
+	ctlExit   = "exit"   // to all ranks: all have cleaned up, and each must exit
+	ctlAlive  = "alive"  // to the previous node: the first rank of this node lives
+	ctlStuck  = "stuck"  // to rank 0: this rank has waited for a long time
+	ctlMoved  = "moved"  // to rank 0: this rank no longer waits
 )
 
 // control is a message between monitors.
 type control struct {
 	Kind       string
-	Rank       int // who fails
-	Reporter   int // who prints it: a dead rank cannot
+	Rank       int // the rank that failed
+	Reporter   int // the rank that prints the failure; a dead rank cannot
 	Code       int
 	Text       string       `json:",omitempty"`
 	Collective string       `json:",omitempty"`
@@ -49,34 +50,34 @@ type control struct {
 
 const maxControl = 16 << 10
 
-// monitor is one rank's part in ending the job. Its goroutine alone touches
-// what the mutex does not guard.
+// monitor is one rank's part in ending the job. Fields that the mutex does not guard belong to the
+// monitor's goroutine.
 type monitor struct {
 	t     *transport
 	link  int64
-	stuck time.Duration // how long is too long, or negative
+	stuck time.Duration // how long all ranks may wait while nothing moves; negative for no limit
 	onErr func(error)
-	// exits says that the ranks of a failed job exit each by itself: srun gives
-	// the code of a job that one rank aborts by PMI as that of the killed others.
+	// exits means that each rank of a failed job exits by itself. If one rank aborts the job under
+	// srun, srun reports the exit code of the ranks that it kills.
 	exits bool
 	note  func(string)
 
 	mu       sync.Mutex
-	failed   error        // this rank's failure, or the job's
-	failedAt time.Time    // when this rank learnt of either
-	returned bool         // the rank's function has
-	places   []comm.Place // known since this rank's start
-	endCode  int          // its code if all is well: that of an agreed failure
+	failed   error        // the failure of this rank or of the job
+	failedAt time.Time    // when this rank learnt of the failure
+	returned bool         // the rank's function has returned
+	places   []comm.Place // known once all ranks have started
+	endCode  int          // the exit code without a failure; an agreed failure has one
 
 	wake chan struct{}
 	over chan struct{} // closed when the job may end in order
 	quit chan struct{} // closed when the monitor has stopped
 
-	told    bool        // rank 0 knows of this rank's failure
+	told    bool        // this rank has sent its failure to rank 0
 	agreed  *control    // the failure that ends the job
 	said    atomic.Bool // the failure was printed, or another rank prints it
 	cleaned bool
-	done    int // at rank 0: ranks that have cleaned up, and when the last had
+	done    int // at rank 0: number of ranks that have cleaned up, and when the last one did
 	doneAt  time.Time
 	ended   map[int]int
 	endSent bool
@@ -112,20 +113,21 @@ func newMonitor(t *transport, o Options) *monitor {
 	}
 }
 
-// fail notes this rank's failure, if it is the first, and ends its waits.
+// fail stores this rank's failure, if it is the first, and ends the rank's waits.
 func (m *monitor) fail(err error) {
 	m.mu.Lock()
 	if m.failed == nil {
 		m.failed, m.failedAt = err, time.Now()
-		time.AfterFunc(lastly, m.die)
+		time.AfterFunc(dieTime, m.die)
 	}
 	m.mu.Unlock()
 	m.t.cancel(err)
-	m.poke()
+	m.wakeMonitor()
 }
 
-// die ends the process of a failed rank that is still there: a call of MPI that does not return,
-// MPI_Abort too, holds up the monitor. The launcher and the other ranks see that it is gone.
+// die ends the process of a failed rank that still runs, because a call of MPI, maybe MPI_Abort,
+// does not return and blocks the monitor. The launcher and the other ranks see that the process is
+// gone.
 func (m *monitor) die() {
 	m.mu.Lock()
 	failed := m.failed
@@ -145,15 +147,15 @@ func (m *monitor) sinceFailure() time.Duration {
 	return time.Since(m.failedAt)
 }
 
-func (m *monitor) poke() {
+func (m *monitor) wakeMonitor() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
 	}
 }
 
-// finish is called when the rank's function has returned. It returns when all
-// ranks have ended well; after a failure, never.
+// finish is called when the rank's function has returned err. It returns when all ranks have ended
+// without a failure. After a failure it never returns.
 func (m *monitor) finish(err error) {
 	var agreed *comm.AgreedError
 	switch {
@@ -169,14 +171,14 @@ func (m *monitor) finish(err error) {
 		m.fail(comm.Failure(m.t.e.rank, m.t.e.size, err))
 	}
 	m.t.board.Finish()
-	m.poke()
+	m.wakeMonitor()
 	<-m.over
 }
 
 // run is the monitor's goroutine.
 func (m *monitor) run() {
 	defer close(m.quit)
-	// The caller's context ends the job too.
+	// Cancelling the caller's context ends the job too.
 	stopWatch := context.AfterFunc(m.t.ctx, func() { m.fail(context.Cause(m.t.ctx)) })
 	defer stopWatch()
 	timer := time.NewTimer(tick)
@@ -197,7 +199,7 @@ func (m *monitor) run() {
 	close(m.over)
 }
 
-// step does what the state asks for.
+// step does the next step of ending the job, if there is one.
 func (m *monitor) step() {
 	rank, size := m.t.e.rank, m.t.e.size
 	m.mu.Lock()
@@ -232,7 +234,7 @@ func (m *monitor) step() {
 	case m.agreed != nil && rank == 0 &&
 		(m.done == size && time.Since(m.doneAt) > drainTime || since > settleTime):
 		m.t.e.abort(m.agreed.Code)
-	case since > patience:
+	case since > abortTime:
 		if m.said.CompareAndSwap(false, true) {
 			m.onErr(failed)
 		}
@@ -247,7 +249,7 @@ func (m *monitor) step() {
 	}
 }
 
-// failure puts a failure of this rank into a message.
+// failure returns the message for a failure of this rank.
 func (m *monitor) failure(err error) control {
 	c := control{Kind: ctlFail, Rank: m.t.e.rank, Reporter: m.t.e.rank, Code: comm.ExitCode(err),
 		Text: err.Error()}
@@ -261,7 +263,8 @@ func (m *monitor) failure(err error) control {
 	return c
 }
 
-// words is the agreed failure as its reporter says it: in full where it is this rank's own.
+// words returns the agreed failure as its reporter prints it. It is the rank's own error if that is
+// the agreed failure, because the message may be shortened.
 func (m *monitor) words(own error) error {
 	if c := m.failure(own); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code &&
 		c.Text == m.agreed.Text {
@@ -271,7 +274,7 @@ func (m *monitor) words(own error) error {
 		Err: errors.New(m.agreed.Text)}
 }
 
-// endAll says goodbye where all ranks have ended alike.
+// endAll ends the job in order if all ranks have ended with the same exit code.
 func (m *monitor) endAll(code int) {
 	for r, c := range m.ended {
 		if c != code {
@@ -282,7 +285,7 @@ func (m *monitor) endAll(code int) {
 	m.send(0, control{Kind: ctlBye})
 }
 
-// send sends a control message; to this rank itself, it is handled at once.
+// send sends a control message. A message to this rank itself is handled at once.
 func (m *monitor) send(to int, c control) {
 	if to == m.t.e.rank {
 		m.handle(to, c)
@@ -294,7 +297,7 @@ func (m *monitor) send(to int, c control) {
 	}
 	p, err := cAlloc(int64(len(b)))
 	if err != nil {
-		return // the launcher or patience ends the job
+		return // the launcher, or the time limit of another rank, ends the job
 	}
 	copy(unsafe.Slice((*byte)(p), len(b)), b)
 	r, err := m.t.e.isend(m.link, p, int64(len(b)), to, 1)
@@ -305,7 +308,7 @@ func (m *monitor) send(to int, c control) {
 	m.sends = append(m.sends, controlSend{r, p})
 }
 
-// spread passes a message down the binary tree of ranks.
+// spread passes a message on to two ranks, the children in the binary tree of ranks.
 func (m *monitor) spread(c control) {
 	for _, to := range []int{2*m.t.e.rank + 1, 2*m.t.e.rank + 2} {
 		if to < m.t.e.size {
@@ -314,7 +317,7 @@ func (m *monitor) spread(c control) {
 	}
 }
 
-// flush waits until what has been sent is on its way, for a while.
+// flush waits until all messages are sent, for one second at most.
 func (m *monitor) flush() {
 	for end := time.Now().Add(time.Second); len(m.sends) > 0 && time.Now().Before(end); {
 		m.reap()
@@ -337,7 +340,7 @@ func (m *monitor) reap() {
 	m.sends = left
 }
 
-// receive handles the control messages that have come.
+// receive handles the control messages that have arrived.
 func (m *monitor) receive() {
 	for !m.stop {
 		found, from, n, err := m.t.e.probe(m.link, 1)
@@ -354,12 +357,12 @@ func (m *monitor) receive() {
 			return
 		}
 		done := false
-		for end := time.Now().Add(patience); !done && time.Now().Before(end); {
+		for end := time.Now().Add(abortTime); !done && time.Now().Before(end); {
 			m.t.e.poll([]int64{r}, 1_000_000)
 			done, _, err = m.t.e.test(r)
 		}
 		if !done {
-			return // half a message: its sender is gone, and p stays with MPI
+			return // only part of a message: its sender is gone, and MPI keeps p
 		}
 		var c control
 		if err == nil {
@@ -375,7 +378,7 @@ func (m *monitor) receive() {
 func (m *monitor) handle(from int, c control) {
 	switch c.Kind {
 	case ctlFail:
-		if m.agreed == nil { // the first failure that rank 0 hears of is the job's
+		if m.agreed == nil { // the job ends with the first failure that rank 0 hears of
 			c.Kind = ctlCancel
 			m.handle(0, c)
 		}
@@ -391,7 +394,7 @@ func (m *monitor) handle(from int, c control) {
 		}
 	case ctlEnd:
 		m.ended[from] = c.Code
-		m.poke()
+		m.wakeMonitor()
 	case ctlBye:
 		m.spread(c)
 		m.stop = true

@@ -12,11 +12,12 @@ import (
 	"distaff/io/outfile"
 )
 
-// probeVar holds the wrapper's path in the process that Probe starts.
+// probeVar is the environment variable that holds the wrapper's path in the process that Probe
+// starts.
 const probeVar = "DISTAFF_MPI_PROBE"
 
-// Probe opens the wrapper's MPI in a process of its own, which is this program
-// again, and returns the library's version and the thread level that it grants.
+// Probe opens the wrapper's MPI in another process, which runs this program again. It returns the
+// library's version and the thread level that the library grants.
 func Probe(ctx context.Context, w *Wrapper) (library, threads string, err error) {
 	dir, err := outfile.MkdirTemp("", "distaff-probe-")
 	if err != nil {
@@ -32,7 +33,7 @@ func Probe(ctx context.Context, w *Wrapper) (library, threads string, err error)
 		return "", "", err
 	}
 	cmd := exec.CommandContext(ctx, exe)
-	// Without the last, Open MPI starts a daemon for a job of one rank.
+	// Without the last variable, Open MPI starts a daemon for a job of one rank.
 	cmd.Env = append(os.Environ(), probeVar+"="+path, "OMPI_MCA_ess_singleton_isolated=1")
 	out, err := cmd.Output()
 	if err != nil {
@@ -42,8 +43,8 @@ func Probe(ctx context.Context, w *Wrapper) (library, threads string, err error)
 	return library, threads, nil
 }
 
-// init does nothing, except in the process that Probe starts, which it ends:
-// whatever program this is, its main must not run there.
+// init does nothing, except in the process that Probe starts. It ends that process, because the
+// program's main must not run there.
 func init() {
 	path := os.Getenv(probeVar)
 	if path == "" {

@@ -14,23 +14,24 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Options are a job's settings; zero values mean the defaults.
+// Options are the settings of a job. Zero values mean the defaults.
 type Options struct {
-	// Getenv reads the environment; os.Getenv.
+	// Getenv reads an environment variable. The default is os.Getenv.
 	Getenv func(string) string
-	// Stuck is how long all ranks may wait, with nothing moving, before the
-	// watchdog ends the job: 60 s, and longer for long messages; negative turns it off.
+	// Stuck is the time that all ranks may wait while nothing moves, before the watchdog ends the
+	// job. It is longer for long messages. The default is 60 s; a negative value turns the watchdog
+	// off.
 	Stuck time.Duration
-	// Opening is how long MPI may take to open, which waits for every rank to start:
-	// 3 minutes; negative for ever.
+	// Opening is the time that MPI may take to open, including the wait for all ranks to start. The
+	// default is 3 minutes; a negative value means no limit.
 	Opening time.Duration
-	// Threads is how many threads each rank computes with; 1. It decides how waits
-	// poll, and what Info.Notes says.
+	// Threads is the number of threads that each rank computes with; the default is 1. It decides
+	// how waits poll, and which notes Info has.
 	Threads int
-	// OnFail is told the failure that ends the job, in the one process that is to
-	// print it: mostly the rank's that failed. Default: to stderr.
+	// OnFail is called with the failure that ends the job, in the one process that prints it.
+	// Usually that is the rank that failed. The default prints to standard error.
 	OnFail func(error)
-	// Note is told, in a line, what the user should know though nothing failed.
+	// Note is called with a line that the user should read although nothing failed.
 	Note func(string)
 }
 
@@ -42,16 +43,16 @@ type Job struct {
 	e        *engine
 }
 
-// Info is what an open job knows about itself.
+// Info describes an open job.
 type Info struct {
-	Library string // the MPI's own name and version
-	Threads string // the thread level that it grants
+	Library string // the library's own name and version
+	Threads string // the thread level that the library grants
 	Places  []comm.Place
-	Notes   []string // bindings and sharing of cores that cost speed, in words
+	Notes   []string // bindings and shared cores that slow the job down, in words
 }
 
-// Prepare finds, or builds, the wrapper for the launcher's MPI and loads it.
-// What has to start processes must do so after this at the latest, and before Run.
+// Prepare finds or builds the wrapper for the launcher's MPI, and loads it. A program must start
+// all processes that it needs before Run.
 func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
@@ -70,7 +71,7 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 		o.OnFail = func(err error) { fmt.Fprintln(os.Stderr, diag.Lines(words(err))) }
 	}
 	if l.Bare {
-		return nil, l.singletons(1, "")
+		return nil, l.singletonsError(1, "")
 	}
 	w, err := find(ctx, l, o.Getenv, o.Note)
 	if err != nil {
@@ -83,7 +84,8 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 	return &Job{Launcher: l, Wrapper: w, o: o, e: e}, nil
 }
 
-// words is what is printed of a failure: with the program's name where it is no rank's own.
+// words returns the text to print for a failure. It starts with the program's name, unless it
+// starts with the number of a rank.
 func words(err error) string {
 	var rank *comm.RankError
 	var agreed *comm.AgreedError
@@ -96,15 +98,14 @@ func words(err error) string {
 	return filepath.Base(os.Args[0]) + ": " + err.Error()
 }
 
-// Run opens MPI and runs f as this process's rank. It returns when every
-// rank's f has returned nil, or every rank's the same *comm.AgreedError, which Run then
-// returns at every rank. After any other failure, of any rank, it does
-// not return: what comm.OnExit registered runs, and the process ends with the job's
-// exit code. It can be called once.
+// Run opens MPI and runs f as this process's rank. It returns when f has returned nil at every
+// rank, or the same *comm.AgreedError at every rank, which Run then returns. It does not return
+// after any other failure of any rank: the functions that comm.OnExit registered run, and the
+// process ends with the job's exit code. It can be called once.
 func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) error {
 	e := j.e
 	opening.Store(true)
-	opened, started := endable(), j.watchOpening(ctx)
+	opened, started := endOnSignal(), j.watchOpening(ctx)
 	err := e.init()
 	opened()
 	started()
@@ -112,7 +113,7 @@ func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) err
 		return err
 	}
 	if err := j.check(); err != nil {
-		// As many jobs as ranks: each ends by itself, in order.
+		// Each rank is a job by itself, which ends in order.
 		return errors.Join(err, e.finalize())
 	}
 	t := &transport{e: e, board: comm.NewBoard(e.rank, e.size), kick: make(chan struct{}, 1)}
@@ -140,7 +141,7 @@ func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) err
 	return errors.Join(err, j.finalize())
 }
 
-// call runs f, and makes a panic its error.
+// call runs f. If f panics, call returns the panic as an error.
 func (t *transport) call(j *Job, f func(comm.Comm, Info) error) (err error) {
 	returned := false
 	defer func() {
@@ -148,11 +149,11 @@ func (t *transport) call(j *Job, f func(comm.Comm, Info) error) (err error) {
 		case v != nil:
 			err = &comm.PanicError{Value: v, Stack: debug.Stack()}
 		case !returned:
-			// Goexit: this goroutine will not come back to end the job.
+			// Goexit ended this goroutine, so another one must end the job.
 			go t.mon.finish(errors.New("the rank's function ended its goroutine"))
 		}
 	}()
-	// By a view of its own, so that the job's collectives count from 1.
+	// A separate view of the world, so that the job's collectives count from 1.
 	places, err := comm.Places(comm.World(t, t.e.size, t.board))
 	if err == nil {
 		t.mon.watchLater(places)
@@ -170,7 +171,7 @@ func (t *transport) call(j *Job, f func(comm.Comm, Info) error) (err error) {
 	return err
 }
 
-// cores is how many cores the ranks of rank's node have together.
+// cores returns how many cores the ranks of rank's node may run on.
 func cores(places []comm.Place, rank int) int {
 	all := map[int]bool{}
 	for _, p := range places {
@@ -183,11 +184,11 @@ func cores(places []comm.Place, rank int) int {
 	return len(all)
 }
 
-// check compares what MPI says with what the launcher said.
+// check compares the size that MPI reports with the launcher's.
 func (j *Job) check() error {
 	l, e := j.Launcher, j.e
 	if l.Size > 0 && e.size != l.Size {
-		return l.singletons(e.size, e.library)
+		return l.singletonsError(e.size, e.library)
 	}
 	if e.tagLimit < comm.TagLimit-1 {
 		return &LaunchError{fmt.Sprintf("MPI (%s) has tags to %d only, want %d", e.library, e.tagLimit,
@@ -196,8 +197,8 @@ func (j *Job) check() error {
 	return nil
 }
 
-// finalize closes MPI. All ranks have ended well by now, so one that hangs in
-// it is left behind, not waited for.
+// finalize closes MPI. All ranks have ended well by now, so finalize stops waiting for MPI after 10
+// seconds.
 func (j *Job) finalize() error {
 	done := make(chan error, 1)
 	go func() { done <- j.e.finalize() }()

@@ -9,12 +9,12 @@ import (
 	"distaff/spmd/comm"
 )
 
-// slowest is the rate, in bytes a second, at which a message is taken to travel
-// still: a wait for many bytes may last so much longer.
+// slowest is the lowest assumed rate of a message that makes progress, in bytes a second.
+// The time limit for a wait grows with the bytes that it waits for.
 const slowest = 20 << 20
 
-// watchStuck reports this rank's long waits to rank 0, and lets rank 0 end the
-// job when all ranks report one.
+// watchStuck reports long waits of this rank to rank 0. Rank 0 ends the job if all ranks report
+// one.
 func (m *monitor) watchStuck() {
 	if m.stuck < 0 {
 		return
@@ -44,7 +44,8 @@ func (m *monitor) watchStuck() {
 	}
 }
 
-// judge is rank 0's: stuck is who has reported so lately, through three intervals.
+// judge runs at rank 0. The job is stuck if all ranks have recently reported a long wait, in three
+// intervals in a row.
 func (m *monitor) judge(now time.Time, interval time.Duration, long bool) {
 	for r, s := range m.reports {
 		if r != 0 && now.Sub(s.at) > 4*interval+4*tick {

@@ -10,23 +10,22 @@ import (
 	"distaff/spmd/comm"
 )
 
-// releaseTime is how long after a failure messages under way are waited for.
+// releaseTime is the time to wait, after a failure, for messages under way.
 const releaseTime = 300 * time.Millisecond
 
-// transport is one rank's side of the job.
+// transport is one rank's transport.
 type transport struct {
 	e      *engine
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	board  *comm.Board
-	world  int64 // the communicator of all messages but the monitors'
+	world  int64 // the communicator of all messages except control messages
 	mon    *monitor
-	// spin is how long a wait polls before it sleeps between polls; zero where
-	// ranks share cores.
+	// spin is the time that a wait polls without sleeping. It is 0 if ranks share cores.
 	spin time.Duration
 
 	pending atomic.Int64
-	bytes   atomic.Int64  // of the messages that are pending
+	bytes   atomic.Int64  // bytes of the messages that are pending
 	kick    chan struct{} // wakes the progress goroutine
 }
 
@@ -34,8 +33,7 @@ func (t *transport) Context() context.Context { return t.ctx }
 func (t *transport) Flat() bool               { return false }
 func (t *transport) OneProcess() bool         { return false }
 
-// Fail hands the failure to the monitor, which tells the others, and ends this
-// rank's waits.
+// Fail passes the failure to the monitor, which tells the other ranks and ends this rank's waits.
 func (t *transport) Fail(err error) { t.mon.fail(err) }
 
 func (t *transport) Alloc(n int64) (comm.Buf, error) {
@@ -45,11 +43,11 @@ func (t *transport) Alloc(n int64) (comm.Buf, error) {
 
 func (t *transport) Free(b comm.Buf) { cFree(b.Ptr) }
 
-// link is a group's part of the job's one communicator: tags hold the group's
-// number. So no call of MPI that makes groups, and blocks meanwhile, is needed.
+// link is a group's part of the job's one communicator. Tags contain the group's number, so that
+// making a group needs no blocking call of MPI.
 type link struct {
 	t       *transport
-	tag     int // of the group's tag 0
+	tag     int // what the group adds to each tag
 	members []int
 }
 
@@ -59,14 +57,15 @@ func (t *transport) Open(id int, members []int) comm.Link {
 
 func (t *transport) Groups() int { return (t.e.tagLimit + 1) / comm.TagLimit }
 
-// op is a message under way. Memory of the Go heap is staged: an MPI may keep
-// an address registered with the network beyond what the heap knows of.
+// op is a message under way. A message in memory of the Go heap is copied to a staging buffer,
+// because an MPI may keep an address registered with the network after the heap has reused the
+// memory.
 type op struct {
 	t     *transport
 	r     int64
-	bytes int64 // bytes, of a receive what there is room for
+	bytes int64 // length of a send, or size of a receive's buffer
 	stage unsafe.Pointer
-	user  comm.Buf // where a staged receive belongs
+	user  comm.Buf // buffer of a receive that is staged
 }
 
 func (l *link) Isend(b comm.Buf, to, tag int) (comm.Pending, error) {
@@ -140,11 +139,11 @@ func (o *op) Test() (bool, int64, error) {
 	return true, n, err
 }
 
-// Release cancels a receive that nothing has come for, and gives a message that
-// is half way the chance to end. After a failure the other side may be gone, so
-// the wait is bounded; what is left then ends with the process.
+// Release cancels a receive whose message has not arrived, and waits for a message that is partly
+// sent. After a failure the other side may be gone, so the wait is bounded; a message that is still
+// not done ends with the process.
 func (o *op) Release() {
-	o.t.e.giveUp(o.r)
+	o.t.e.cancelReceive(o.r)
 	for {
 		if done, _, _ := o.Test(); done {
 			return
@@ -162,28 +161,27 @@ func (t *transport) ended(o *op) {
 	t.pending.Add(-1)
 }
 
-// large is how many bytes under way are worth more than a glance each time: an
-// MPI that moves them in parts needs a call for each few.
+// large is the smallest number of bytes under way for which each poll lasts longer than an instant.
+// An MPI that moves a message in parts needs a call for every few parts.
 const large = 1 << 20
 
-// patience is how long to look out for parts of messages, in nanoseconds.
-func (t *transport) patience() int64 {
+// pollTime returns how long to poll for the parts of messages, in nanoseconds.
+func (t *transport) pollTime() int64 {
 	if t.bytes.Load() >= large {
 		return 40_000
 	}
 	return 0
 }
 
-// A look for what has moved takes the core from a leaf that computes there, for some 40 µs with
-// waking up and what the leaf then lacks in its caches. So the pauses between looks grow while
-// nothing moves.
+// A poll takes the core from a leaf that computes there, for about 40 µs including the wake-up and
+// the leaf's cache misses afterwards. Therefore the pauses between polls grow while nothing moves.
 const (
-	leastPause = 20 * time.Microsecond
-	pause      = 200 * time.Microsecond
-	mostPause  = 2 * time.Millisecond
+	minPause = 20 * time.Microsecond
+	pause    = 200 * time.Microsecond
+	maxPause = 2 * time.Millisecond
 )
 
-// progress moves messages on while nobody waits for them.
+// progress moves messages on while no goroutine waits.
 func (t *transport) progress(quit <-chan struct{}) {
 	for {
 		select {
@@ -197,31 +195,31 @@ func (t *transport) progress(quit <-chan struct{}) {
 				last, next = n, pause
 			}
 			time.Sleep(next)
-			begun, burst := time.Now(), t.patience()
+			begun, burst := time.Now(), t.pollTime()
 			t.e.poll(nil, burst)
-			// parts of a message came
-			if next = min(2*next, mostPause); burst > 0 && time.Since(begun) > 2*time.Duration(burst) {
+			// parts of a message arrived
+			if next = min(2*next, maxPause); burst > 0 && time.Since(begun) > 2*time.Duration(burst) {
 				next = pause
 			}
 		}
 	}
 }
 
-// Park polls, at first without pause, then with growing ones; while a large message comes to a core
-// of its own, without. Where the rank computes meanwhile, the core is the leaf's: there are pauses
-// from the beginning, which end with the leaf.
+// Park polls at first without pause, and then with growing pauses. While a large message arrives at
+// a rank with its own core, it polls without pause. If the rank computes at the same time, the core
+// belongs to the leaf: Park then pauses from the beginning, until the leaf ends.
 func (t *transport) Park(ops []comm.Pending) error {
 	rs := make([]int64, len(ops))
 	for i, o := range ops {
 		rs[i] = o.(*op).r
 	}
 	start := time.Now()
-	next := leastPause
+	next := minPause
 	for {
-		burst, spin, most := t.patience(), t.spin, pause
+		burst, spin, most := t.pollTime(), t.spin, pause
 		computing := t.board.Computing()
 		if computing != nil {
-			spin, most = 0, mostPause
+			spin, most = 0, maxPause
 		}
 		waited := time.Since(start)
 		if waited < spin {
@@ -235,7 +233,7 @@ func (t *transport) Park(ops []comm.Pending) error {
 		}
 		if waited >= spin && (spin == 0 || burst == 0) {
 			next = min(next, most)
-			select { // no case but the first where computing is nil
+			select { // if computing is nil, only the first case can happen
 			case <-time.After(next):
 			case <-computing:
 			}

@@ -18,24 +18,26 @@ import (
 	"distaff/spmd/comm"
 )
 
-// A rank that fails before it opens MPI leaves the others waiting in MPI_Init:
-// mpiexec of MPICH and srun let them wait for ever. So it tells its launcher.
+// A rank that fails before it opens MPI leaves the other ranks waiting in MPI_Init. mpiexec of
+// MPICH and srun let them wait forever. Therefore the failing rank tells its launcher to end the
+// job.
 
-// linger is how long a rank other than 0 waits with a failure from before it opens
-// MPI, which mostly is every rank's: rank 0 has then said it and ended the job.
+// linger is the time that a rank other than 0 waits after a failure that happens before MPI is
+// open. Usually all ranks fail alike, and rank 0 has reported the failure and ended the job by
+// then.
 const linger = 2 * time.Second
 
-// opening is set once this process begins to open MPI.
+// opening is set when this process begins to open MPI.
 var opening atomic.Bool
 
-// Opened tells whether this process has begun to open MPI: from then on Job.Run
-// ends what fails.
+// Opened reports whether this process has begun to open MPI. From then on Job.Run ends the job
+// after a failure.
 func Opened() bool { return opening.Load() }
 
-// Refuse ends the job for a rank that fails with err before it opens MPI: it has
-// the failure said, by one rank of a node where several fail alike, and tells the
-// launcher to end the other ranks. The process must then end, with the code
-// comm.ExitCode(err). say gets err at rank 0, and with the rank's number elsewhere.
+// Refuse ends the job if a rank fails with err before it opens MPI. If several ranks of a node fail
+// alike, one of them reports the failure. Refuse calls say with err at rank 0, and at other ranks
+// with an error that contains the rank's number. It then tells the launcher to end the other ranks.
+// Afterwards the process must exit with the code comm.ExitCode(err).
 func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) string,
 	say func(error)) {
 	stop := make(chan os.Signal, 1)
@@ -76,25 +78,26 @@ func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) str
 	l.end(comm.ExitCode(err), getenv)
 }
 
-// shown is how long a claim is held, for ranks that start a little later, and
-// output given to a launcher before the end.
+// shown is the time that the reporting rank keeps its claim, for ranks that start a little later,
+// and for the launcher to read the output before the job ends.
 const shown = 500 * time.Millisecond
 
-// claim is an address that one rank of this node's can hold; it leaves no file.
+// claim returns an abstract socket address that only one rank of this node can listen on. It leaves
+// no file.
 func (l Launcher) claim(getenv func(string) string) string {
 	return fmt.Sprintf("@distaff-refused-%d-%s-%s", os.Getppid(), getenv("SLURM_STEP_ID"),
 		getenv("PMIX_NAMESPACE"))
 }
 
-// endSignal is what ranks that wait in MPI_Init are sent under srun.
+// endSignal is the signal that Refuse sends under srun to ranks that wait in MPI_Init.
 const endSignal = syscall.SIGUSR2
 
-// end has the launcher end the job, where one rank's exit is not enough for it.
+// end makes the launcher end the job, if the exit of one rank is not enough.
 func (l Launcher) end(code int, getenv func(string) string) {
 	switch {
 	case strings.HasPrefix(l.Kind, "srun"):
-		// Not waited for: when the others end, Slurm may kill what is left of the step,
-		// and this rank is to end by its own code before.
+		// It is not waited for, because Slurm may kill the rest of the step when the other ranks
+		// end, and this rank must exit with its own code before that.
 		step := getenv("SLURM_JOB_ID") + "." + getenv("SLURM_STEP_ID")
 		if exec.Command("scancel", "--signal=USR2", step).Start() == nil {
 			return
@@ -107,7 +110,7 @@ func (l Launcher) end(code int, getenv func(string) string) {
 	}
 }
 
-// abortPMI says by PMI's wire protocol, version 1, what MPI_Abort would.
+// abortPMI sends the launcher the same message as MPI_Abort, by version 1 of PMI's wire protocol.
 func abortPMI(fd, code int) {
 	f := os.NewFile(uintptr(fd), "PMI")
 	if f == nil {
@@ -132,8 +135,8 @@ func abortPMI(fd, code int) {
 	}
 }
 
-// endable lets another rank's Refuse end this one while it waits in MPI_Init.
-func endable() (done func()) {
+// endOnSignal lets Refuse of another rank end this process while it waits in MPI_Init.
+func endOnSignal() (done func()) {
 	stop := make(chan os.Signal, 1)
 	quit := make(chan struct{})
 	signal.Notify(stop, endSignal)
@@ -150,9 +153,8 @@ func endable() (done func()) {
 	}
 }
 
-// watchOpening ends the job where MPI does not open in time: a rank that ended
-// before, or another program in its place, leaves the others in MPI_Init, and
-// launchers let them wait.
+// watchOpening ends the job if MPI does not open in time. If a rank has ended before, or if another
+// program runs in its place, the other ranks wait in MPI_Init, and launchers let them wait.
 func (j *Job) watchOpening(ctx context.Context) (done func()) {
 	quit := make(chan struct{})
 	if j.o.Opening < 0 {
@@ -168,7 +170,8 @@ func (j *Job) watchOpening(ctx context.Context) (done func()) {
 		}
 		l := j.Launcher
 		var err error = fmt.Errorf(
-			"MPI did not open within %v: of the %d ranks that %s started some have not come, or have ended before, or are another program", j.o.Opening, l.Size, l.Kind)
+			"MPI did not open within %v: of the %d ranks that %s started some have not come, or have "+
+				"ended before, or are another program", j.o.Opening, l.Size, l.Kind)
 		if l.Rank == 0 {
 			err = &comm.RankError{Rank: 0, Alone: l.Size == 1, Code: 1, Err: err}
 		}

@@ -24,16 +24,16 @@ var wrapperSource string
 // abi is DST_MPI_ABI of wrapper.h.
 const abi = 1
 
-// Wrapper is a wrapper's shared object, not yet loaded.
+// Wrapper is the shared object of a wrapper that is not yet loaded.
 type Wrapper struct {
-	From    string // where it comes from: a path, or the mpicc that built it
+	From    string // a path, or the mpicc that built it
 	Family  string // "openmpi", "mpich", "other"
 	Version string
 	bytes   []byte
 }
 
-// Compilers are the MPI compilers on PATH, or the one that DISTAFF_MPICC names;
-// those of the family first.
+// Compilers returns the MPI compiler that DISTAFF_MPICC names, otherwise the MPI compilers on PATH.
+// Compilers of the given family come first.
 func Compilers(getenv func(string) string, family string) []string {
 	if c := getenv("DISTAFF_MPICC"); c != "" {
 		return []string{c}
@@ -62,8 +62,8 @@ func Compilers(getenv func(string) string, family string) []string {
 	return found
 }
 
-// Build is the wrapper made by an MPI's compiler, from the cache if it is there.
-// note is told what the user should know though nothing failed.
+// Build returns the wrapper that an MPI's compiler makes, from the cache if it was built before.
+// note is called with lines that the user should read although nothing failed.
 func Build(ctx context.Context, mpicc string, getenv func(string) string,
 	note func(string)) (*Wrapper, error) {
 	cfg, err := cc.FromEnv(getenv)
@@ -88,10 +88,11 @@ func Build(ctx context.Context, mpicc string, getenv func(string) string,
 	return identify(b.Compiler().Path, o.Bytes)
 }
 
-// WriteTo stores the wrapper, for DISTAFF_MPI_WRAPPER or beside an installed binary.
+// WriteTo writes the wrapper to a file, for DISTAFF_MPI_WRAPPER or for installation.
 func (w *Wrapper) WriteTo(path string) error { return os.WriteFile(path, w.bytes, 0o755) }
 
-// identify reads what a wrapper says of itself.
+// identify reads from a wrapper's bytes which MPI it was built for. from says in errors where the
+// wrapper comes from.
 func identify(from string, b []byte) (*Wrapper, error) {
 	_, rest, ok := bytes.Cut(b, []byte("@dst-mpi-wrapper "))
 	text, _, ok2 := bytes.Cut(rest[:min(len(rest), 200)], []byte("@"))
@@ -102,14 +103,15 @@ func identify(from string, b []byte) (*Wrapper, error) {
 	if v, err := strconv.Atoi(f[0]); err != nil || v != abi {
 		return nil,
 			fmt.Errorf(
-				"%s is an MPI wrapper of version %s, want %d: it belongs to another version of this program",
+				"%s is an MPI wrapper of version %s, want %d: it belongs to another version of this "+
+					"program",
 				from, f[0], abi)
 	}
 	return &Wrapper{From: from, Family: f[1], Version: f[2], bytes: b}, nil
 }
 
-// read opens a wrapper's file, whose owner and folder must be trusted: it is
-// run as code. It is checked and loaded from the bytes read here.
+// read reads a wrapper's file. The owner of the file and its folder must be trusted, because the
+// file is run as code. The bytes that are checked here are the bytes that are loaded later.
 func read(path string) (*Wrapper, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -126,8 +128,8 @@ func read(path string) (*Wrapper, error) {
 	return identify(path, b)
 }
 
-// Installed is where `make install` puts the wrapper of a family: beside the
-// binary's folder, in lib/distaff.
+// Installed returns the path of the wrapper of a family that make install has installed:
+// lib/distaff, next to the folder of the binary.
 func Installed(family string) string {
 	exe, err := os.Executable()
 	if err != nil {
@@ -139,7 +141,7 @@ func Installed(family string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(exe)), "lib", "distaff", "mpi-"+family+".so")
 }
 
-// find is the wrapper for a launcher.
+// find returns the wrapper for the launcher's MPI.
 func find(ctx context.Context, l Launcher, getenv func(string) string, note func(string)) (*Wrapper,
 	error) {
 	fits := func(w *Wrapper) bool {
@@ -161,7 +163,7 @@ func find(ctx context.Context, l Launcher, getenv func(string) string, note func
 		}
 		return w, nil
 	}
-	families := []string{"openmpi", "mpich"} // the order that PMIx, which says no family, wants
+	families := []string{"openmpi", "mpich"} // the order to try if PMIx does not name a family
 	if l.Family != "" {
 		families = []string{l.Family}
 	}
@@ -197,16 +199,18 @@ func find(ctx context.Context, l Launcher, getenv func(string) string, note func
 	}
 	text := fmt.Sprintf("started as one of %d ranks by %s, but no MPI can be used: ", l.Size, l.Kind)
 	if len(tried) == 0 {
-		text += "no mpicc is on PATH to build the MPI wrapper with; install the MPI's development package, or name mpicc with DISTAFF_MPICC, or a wrapper built elsewhere with DISTAFF_MPI_WRAPPER; or use --ranks for ranks within one process"
+		text += "no mpicc is on PATH to build the MPI wrapper with; install the MPI's development " +
+			"package, or name mpicc with DISTAFF_MPICC, or a wrapper built elsewhere with " +
+			"DISTAFF_MPI_WRAPPER; or use --ranks for ranks within one process"
 	} else {
 		text += strings.Join(problems, "; ")
 	}
 	return nil, &LaunchError{text}
 }
 
-// Install builds the wrapper of every MPI whose compiler is found and writes
-// them into dir, under the names that Installed looks for. It returns a line
-// about each. An MPI whose wrapper does not build is a line, and no error.
+// Install builds the wrapper of every MPI whose compiler it finds, and writes it into dir under the
+// name that Installed expects. It returns a line about each MPI. If the wrapper of an MPI does not
+// build, its line says so; that is not an error.
 func Install(ctx context.Context, dir string, getenv func(string) string) (lines []string,
 	err error) {
 	done := map[string]bool{}
@@ -231,7 +235,8 @@ func Install(ctx context.Context, dir string, getenv func(string) string) (lines
 	}
 	if len(lines) == 0 {
 		lines = []string{
-			"no MPI compiler was found: mpirun and srun jobs will build their wrapper when they first run"}
+			"no MPI compiler was found: mpirun and srun jobs will build their wrapper when they first " +
+				"run"}
 	}
 	return lines, nil
 }

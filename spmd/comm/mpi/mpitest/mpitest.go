@@ -1,6 +1,6 @@
-// Package mpitest starts programs under the MPIs of this machine, for tests:
-// Launchers finds them, or skips the test with the reason, and Run runs a command to
-// its end, which must come.
+// Package mpitest starts programs under the MPI libraries of this machine, for tests. Launchers
+// returns the libraries, or skips the test with a reason. Run runs a command and fails the test if
+// the command does not end.
 package mpitest
 
 import (
@@ -17,26 +17,27 @@ import (
 	"time"
 )
 
-// Launcher is an MPI of this machine.
+// Launcher is an MPI library of this machine.
 type Launcher struct {
 	Name   string // "openmpi" or "mpich"
 	MPICC  string // its compiler
 	Mpirun []string
 }
 
-// Argv runs a program as n ranks.
+// Argv returns the command line that runs a program as n ranks.
 func (l Launcher) Argv(n int, program ...string) []string {
 	argv := append([]string{}, l.Mpirun...)
 	return append(append(argv, "-n", fmt.Sprint(n)), program...)
 }
 
-// Launchers lists the MPIs that have both a launcher and a compiler here. One that has not is a
-// skipped test below t. With none t itself is skipped.
+// Launchers returns the MPI libraries that have both a launcher and a compiler here. For each
+// missing one it adds a skipped subtest to t. If there are none, it skips t.
 func Launchers(t testing.TB) []Launcher {
 	t.Helper()
 	var found []Launcher
 	for _, l := range []Launcher{
-		{"openmpi", "mpicc.openmpi", []string{"mpirun.openmpi", "--oversubscribe", "--bind-to", "none"}},
+		{"openmpi", "mpicc.openmpi", []string{"mpirun.openmpi", "--oversubscribe", "--bind-to",
+			"none"}},
 		{"mpich", "mpicc.mpich", []string{"mpirun.mpich"}},
 	} {
 		_, err1 := exec.LookPath(l.Mpirun[0])
@@ -56,26 +57,26 @@ func Launchers(t testing.TB) []Launcher {
 	return found
 }
 
-// Command is what Run runs.
+// Command is a command for Run.
 type Command struct {
 	Argv []string
-	Dir  string   // "": the test's own
-	Env  []string // beside the test's environment
-	// Limit is how long it may take before the test fails; 3 minutes.
+	Dir  string   // working folder; "" is the test's folder
+	Env  []string // added to the test's environment
+	// Limit is the time after which the test fails. The default is 3 minutes.
 	Limit time.Duration
-	// Started may act on the running command and read what it has said.
+	// Started, if not nil, may act on the running command and read its output.
 	Started func(cmd *exec.Cmd, out *Buffer)
 }
 
-// Result is how a command ended: by a signal, its code is 128 and the signal's number.
+// Result says how a command ended. After a signal, Code is 128 plus the number of the signal.
 type Result struct {
 	Out, Err string
 	Code     int
 	Took     time.Duration
 }
 
-// Run runs a command with what root wants of Open MPI and a cache for wrappers
-// that all tests share. One that does not end fails the test.
+// Run runs a command with the settings that Open MPI needs to run as root, and with a cache for
+// wrappers that all tests share. It fails the test if the command does not end.
 func Run(t testing.TB, c Command) Result {
 	t.Helper()
 	if c.Limit == 0 {
@@ -87,8 +88,9 @@ func Run(t testing.TB, c Command) Result {
 	cmd.Dir = c.Dir
 	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
 		"DISTAFF_CACHE="+Cache(t))
-	// A mpirun of Open MPI that ends removes the folder that all of a user share in TMPDIR, below
-	// which another one that starts makes its own. Names of sockets there are short.
+	// When mpirun of Open MPI ends, it removes the folder in TMPDIR that all jobs of a user share.
+	// Another mpirun may be about to create its own folder there. The names must be short because
+	// sockets are created there.
 	base, err := os.MkdirTemp("", "mpi")
 	if err != nil {
 		t.Fatal(err)
@@ -99,8 +101,7 @@ func Run(t testing.TB, c Command) Result {
 	var out, errs Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 5 * time.Second
-	// below a command that does not end, in which case a launcher alone is at fault where this is
-	// empty
+	// the processes below a command that hung; if there are none, the launcher itself hung
 	left := ""
 	cmd.Cancel = func() error {
 		left = below(cmd.Process.Pid)
@@ -129,15 +130,14 @@ func Run(t testing.TB, c Command) Result {
 	return r
 }
 
-// below lists the processes that a process has started and that have not ended, a line each: id,
-// state and command line.
+// below returns a line with the id, state and command line of each running child of a process.
 func below(pid int) string {
 	list, _ := exec.Command("ps", "-o", "pid=,stat=,args=", "--ppid", fmt.Sprint(pid)).Output()
 	return string(list)
 }
 
-// Cache is the folder for compiled wrappers and leaves: DISTAFF_CACHE, which scripts/test.sh makes
-// new, else one in the user's cache.
+// Cache returns the folder for compiled wrappers and leaves: the one that DISTAFF_CACHE names
+// (scripts/test.sh makes a new one), otherwise a folder in the user's cache.
 func Cache(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv("DISTAFF_CACHE"); dir != "" {
@@ -154,7 +154,7 @@ func Cache(t testing.TB) string {
 	return dir
 }
 
-// Buffer is read while a process writes it.
+// Buffer can be read while a process writes.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -1,6 +1,6 @@
-/* The wrapper: built by a site's mpicc, opened by Distaff at run time. One
- * mutex serializes all calls into MPI, none of which blocks but opening and closing, so that
- * MPI_THREAD_SERIALIZED is enough for any number of threads. */
+/* The wrapper: built by a site's mpicc, opened by Distaff at run time. One mutex serializes all
+ * calls of MPI. No call blocks except opening and closing, so that MPI_THREAD_SERIALIZED is enough
+ * for any number of threads. */
 #define _POSIX_C_SOURCE 200809L
 #include <limits.h>
 #include <mpi.h>
@@ -12,9 +12,10 @@
 #define STR2(x) #x
 #define STR(x) STR2(x)
 
-/* Read from the file's bytes before it is loaded. */
+/* Read from the bytes of the file before it is loaded. */
 #if defined(OPEN_MPI)
-#define FAMILY "openmpi " STR(OMPI_MAJOR_VERSION) "." STR(OMPI_MINOR_VERSION) "." STR(OMPI_RELEASE_VERSION)
+#define FAMILY "openmpi " STR(OMPI_MAJOR_VERSION) "." STR(OMPI_MINOR_VERSION) \
+    "." STR(OMPI_RELEASE_VERSION)
 #elif defined(MPICH_VERSION)
 #define FAMILY "mpich " MPICH_VERSION
 #elif defined(I_MPI_VERSION)
@@ -22,7 +23,8 @@
 #else
 #define FAMILY "other " STR(MPI_VERSION) "." STR(MPI_SUBVERSION)
 #endif
-__attribute__((used)) const char dst_mpi_built_for[] = "@dst-mpi-wrapper " STR(DST_MPI_ABI) " " FAMILY "@";
+__attribute__((used)) const char dst_mpi_built_for[] =
+    "@dst-mpi-wrapper " STR(DST_MPI_ABI) " " FAMILY "@";
 
 typedef struct {
     int32_t done, error, is_recv;
@@ -33,7 +35,7 @@ typedef struct {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static slot *slots;
 static int32_t slots_room, first_free = -1;
-/* Requests under way: parallel arrays for MPI_Testsome. */
+/* The requests under way: parallel arrays, as MPI_Testsome needs them. */
 static MPI_Request *active;
 static int32_t *active_slot;
 static int *indices;
@@ -84,20 +86,21 @@ static void complete(slot *s, int error, MPI_Status *st) {
     __atomic_store_n(&s->done, 1, __ATOMIC_RELEASE);
 }
 
-/* Notes what is done; called with the mutex held. */
+/* Marks the requests that are done. The caller must hold the mutex. */
 static void progress(void) {
     if (n_active == 0) return;
     int n = 0;
     int e = MPI_Testsome(n_active, active, &n, indices, statuses);
     if (e != MPI_SUCCESS && e != MPI_ERR_IN_STATUS) {
-        /* Nothing says which requests are hurt: all are. */
+        /* MPI does not say which requests failed, so all of them do. */
         for (int32_t i = 0; i < n_active; i++) complete(&slots[active_slot[i]], e, 0);
         n_active = 0;
         return;
     }
     if (n == MPI_UNDEFINED || n == 0) return;
     for (int i = 0; i < n; i++)
-        complete(&slots[active_slot[indices[i]]], e == MPI_SUCCESS ? MPI_SUCCESS : statuses[i].MPI_ERROR, &statuses[i]);
+        complete(&slots[active_slot[indices[i]]],
+            e == MPI_SUCCESS ? MPI_SUCCESS : statuses[i].MPI_ERROR, &statuses[i]);
     int32_t kept = 0;
     for (int32_t i = 0; i < n_active; i++)
         if (active[i] != MPI_REQUEST_NULL) {
@@ -107,7 +110,7 @@ static void progress(void) {
     n_active = kept;
 }
 
-/* Bytes as one element: an int counts to 2^31 only. */
+/* Makes a type for a message of more than 2^31 bytes as one element, because counts are ints. */
 static int long_type(int64_t bytes, MPI_Datatype *t) {
     const int64_t block = 1 << 20;
     MPI_Datatype blocks;
@@ -121,7 +124,8 @@ static int long_type(int64_t bytes, MPI_Datatype *t) {
     return e ? e : MPI_Type_commit(t);
 }
 
-static int start(int recv, int64_t link, void *p, int64_t bytes, int32_t peer, int32_t tag, int64_t *request) {
+static int start(int recv, int64_t link, void *p, int64_t bytes, int32_t peer, int32_t tag,
+        int64_t *request) {
     lock();
     int e = MPI_SUCCESS;
     if (first_free < 0) e = grow();
@@ -134,7 +138,8 @@ static int start(int recv, int64_t link, void *p, int64_t bytes, int32_t peer, i
     if (!e) {
         MPI_Comm c = links[link];
         MPI_Request r;
-        e = recv ? MPI_Irecv(p, count, type, peer, tag, c, &r) : MPI_Isend(p, count, type, peer, tag, c, &r);
+        e = recv ? MPI_Irecv(p, count, type, peer, tag, c, &r) : MPI_Isend(p, count, type, peer,
+            tag, c, &r);
         if (type != MPI_BYTE) MPI_Type_free(&type);
         if (!e) {
             int32_t k = first_free;
@@ -144,7 +149,7 @@ static int start(int recv, int64_t link, void *p, int64_t bytes, int32_t peer, i
             s->is_recv = recv;
             s->bytes = bytes;
             int flag = 0;
-            if (!recv && bytes <= 65536) { /* most short sends are done at once */
+            if (!recv && bytes <= 65536) { /* most short sends are done immediately */
                 MPI_Status st;
                 int te = MPI_Test(&r, &flag, &st);
                 if (te) flag = 1;
@@ -170,7 +175,7 @@ static int dst_irecv(int64_t link, void *p, int64_t n, int32_t from, int32_t tag
 }
 
 static int dst_test(int64_t r, int32_t *done, int64_t *bytes, int32_t *error, int32_t *truncated) {
-    lock(); /* the table may move */
+    lock(); /* another thread may move the table */
     slot *s = &slots[r];
     *done = s->done;
     if (s->done) {
@@ -204,8 +209,8 @@ static int64_t now(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Makes progress until a time without any as long as this has passed: a call that
- * moves parts of a large message takes longer than one that finds nothing. */
+/* Makes progress until there has been none for idle nanoseconds, for 2 ms at most. A call that
+ * moves parts of a large message is recognized because it takes longer than 1.5 us. */
 static void dst_push(int64_t idle) {
     const int64_t begin = now();
     for (int64_t before = begin, last = begin; before - last <= idle && before - begin < 2000000;) {
@@ -267,7 +272,8 @@ static int dst_init(int32_t *rank, int32_t *size, int32_t *provided, int32_t *ta
     e = MPI_Init_thread(0, 0, MPI_THREAD_MULTIPLE, &level);
     if (e) return e;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    if ((e = MPI_Comm_rank(MPI_COMM_WORLD, &r)) || (e = MPI_Comm_size(MPI_COMM_WORLD, &n))) return e;
+    if ((e = MPI_Comm_rank(MPI_COMM_WORLD, &r)) || (e = MPI_Comm_size(MPI_COMM_WORLD,
+        &n))) return e;
     *rank = r;
     *size = n;
     *provided = level == MPI_THREAD_MULTIPLE ? DST_MPI_MULTIPLE
@@ -294,7 +300,7 @@ static int dst_finalize(void) {
     return e;
 }
 
-/* Not under the mutex: whoever holds it may never let go. */
+/* Does not take the mutex, because its holder may never release it. */
 static void dst_abort(int32_t code) { MPI_Abort(MPI_COMM_WORLD, code); }
 
 static int dst_error_string(int32_t code, char *text, int32_t room) {
