@@ -31,7 +31,8 @@ func (o *Options) placements() (map[string]place.Placement, error) {
 			return nil, err
 		}
 		if old, ok := said[name]; ok {
-			return nil, fault.Commandf("got -p=%s and -p=%s: want one placement for %s", tcs.Printable(old),
+			return nil, fault.Commandf("got -p=%s and -p=%s: want one placement for %s",
+				tcs.Printable(old),
 				tcs.Printable(text), name)
 		}
 		placed[name], said[name] = p, text

@@ -59,8 +59,9 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	}
 	placedNotes, at := j.placedNotes()
 	o := jobs.Options{At: at, Running: j.Running, RunningAfter: j.RunningAfter, Repeat: j.Repeat,
-		Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say, Note: j.Note,
-		Stats: j.StatsFile, Argv: j.Argv, Version: Version(), Target: cmp.Or(j.Target, target.CPU)}
+		Warmup: j.Warmup, Check: j.Check, Inputs: j.Inputs, Outputs: j.Outputs, Say: j.Say,
+		Note: j.Note, Stats: j.StatsFile, Argv: j.Argv, Version: Version(),
+		Target: cmp.Or(j.Target, target.CPU)}
 	o.Leaves = j.leaves
 	var report *FileReport
 	var ended error // the same at every rank

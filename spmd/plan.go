@@ -68,7 +68,8 @@ func (j *Job) leaves(ctx context.Context, spec *place.BlockSpec) (units []*codeg
 func (j *Job) withForecast(ctx context.Context, spec *place.BlockSpec,
 	use func(x *forecast.Forecast, statement string) error) error {
 	if j.Ranks > maxPlannedRanks {
-		return fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks, maxPlannedRanks)
+		return fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks,
+			maxPlannedRanks)
 	}
 	p, err := j.parse(false)
 	if err != nil {

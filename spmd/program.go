@@ -44,7 +44,8 @@ func Start(ctx context.Context, o Options, f func(p *Program) error) error {
 
 // start starts the program. In a process of a launcher it first checks that all ranks were given
 // the same job.
-func (o Options) start(ctx context.Context, same launch.Description, f func(p *Program) error) error {
+func (o Options) start(ctx context.Context, same launch.Description,
+	f func(p *Program) error) error {
 	if err := o.refuse(); err != nil {
 		return err
 	}

@@ -43,7 +43,8 @@ func (o *Options) refuse() error {
 			strings.Join(target.Names(), ", "))
 	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
 		return fault.Commandf(
-			"--cpu=%s: with --target=cuda leaves are compiled for the GPU that the rank has; leave the flag out", tcs.Printable(o.CPU))
+			"--cpu=%s: with --target=cuda leaves are compiled for the GPU that the rank has; leave "+
+				"the flag out", tcs.Printable(o.CPU))
 	}
 	if o.Tune != "" && o.Tune != "auto" && o.Tune != tuneOff {
 		return fault.Commandf("got %q for what leaves are tuned by, want auto or off",

@@ -99,11 +99,12 @@ func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
 		runs = 0
 	}
 	prep := prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
-		Places: j.filePlacements == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true, Network: j.Network,
-		Order: j.IntermediateOrder, Runs: runs, Verify: j.verifies(), Trace: j.Trace}
+		Places: j.filePlacements == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true,
+		Network: j.Network, Order: j.IntermediateOrder, Runs: runs, Verify: j.verifies(),
+		Trace: j.Trace}
 	if j.inProgram { // the same as for program.Statement
-		prep.Runs, prep.Places, prep.Several, prep.Locked, prep.Over, prep.Replicas = j.runs, false, true,
-			true, !j.Check, true
+		prep.Runs, prep.Over = j.runs, !j.Check
+		prep.Places, prep.Several, prep.Locked, prep.Replicas = false, true, true, true
 	}
 	s := &run.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
 		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes,
@@ -181,7 +182,8 @@ const maxEmbeddedRanks, maxPlannedRanks = 1024, 1 << 20
 func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
 	if j.Ranks > maxEmbeddedRanks {
 		return nil, fault.Commandf(
-			"--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan counts for them", j.Ranks, maxEmbeddedRanks)
+			"--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan "+
+				"counts for them", j.Ranks, maxEmbeddedRanks)
 	}
 	p, err := j.parse(true)
 	if err != nil {
@@ -193,7 +195,8 @@ func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
 	}
 	if j.FixedPattern != nil && (ranks > 1 || !spec.Empty()) {
 		return nil, fault.Commandf(
-			"a result to compute into is for a job of one rank without --split: blocks of several ranks are assembled anew")
+			"a result to compute into is for a job of one rank without --split: blocks of several " +
+				"ranks are assembled anew")
 	}
 	if err := j.refuse(); err != nil {
 		return nil, err

@@ -46,6 +46,7 @@ func (o *Options) scheduleText() string {
 	return stats.Schedule(stats.Flag{Name: "-s", Values: o.Schedule}, one("-m", o.Machine),
 		stats.Flag{Name: "-p", Values: o.Placements},
 		stats.Flag{Name: "--split", Values: o.Splits}, one("--order", o.BlockOrder),
-		stats.Flag{Name: "--extend", Values: o.Extend}, one("--map", o.Map), one("--network", o.Network),
+		stats.Flag{Name: "--extend", Values: o.Extend}, one("--map", o.Map), one("--network",
+			o.Network),
 		stats.NumberFlag("--intermediate-order", o.IntermediateOrder))
 }
