@@ -9,30 +9,30 @@ import (
 	"distaff/spmd/partition"
 )
 
-// Blocks are the blocks of one tensor: which rank holds each, the box that each
-// covers, and those of this rank by their number. All but Own is the same at
-// every rank.
+// Blocks describes the blocks of one tensor: the rank that holds each block, the box of coordinates
+// that it covers, and the blocks of this rank. Everything except Own is the same at every rank.
 type Blocks struct {
 	Dims   []int64
 	Type   tcs.Type
-	Kinds  string // storage of the tensor; a block may have another
+	Kinds  string // storage of the tensor; a block may be stored differently
 	Modes  []int
 	Owners []int
-	Boxes  [][][2]int64 // a block, the range of each mode; together they are the tensor
-	// From and To are nil; or the blocks follow one another in storage order, and block k has the
-	// entries whose tuples of coordinates of the outermost modes come from From[k] on and before
-	// To[k], nil for open. Boxes of neighbours then may have coordinates in common, of which the keys
-	// say whose they are.
+	Boxes  [][][2]int64 // for each block, its range in each mode; together the boxes are the tensor
+	// From and To are nil, or the blocks follow one another in storage order. Block k then has the
+	// entries whose coordinates in the outermost modes are at least From[k] and less than To[k];
+	// nil means no bound. The boxes of neighbouring blocks may then overlap, and From and To decide
+	// which block an entry belongs to.
 	From, To [][]int64
 	Own      map[int]*tcs.Tensor
-	// Guessed says that, in a plan, some blocks are known by a guess alone: the tensor's entries
-	// tell where they begin.
+	// Guessed is set in a plan if some blocks are only guessed, because their bounds depend on the
+	// tensor's entries.
 	Guessed bool
-	// Sums says that the values are sums, whose zeros are to have no sign (Unsign).
+	// Sums means that the values are sums, whose zeros must have no sign (Unsign).
 	Sums bool
 }
 
-// Regions are disjoint boxes that together are block k: one, its own, but of a block between keys.
+// Regions returns disjoint boxes that together are block k. It is one box, the block's own, unless
+// the block is bounded by the keys From[k] and To[k].
 func (t *Blocks) Regions(k int) [][][2]int64 {
 	if t.From == nil {
 		return t.Boxes[k : k+1]
@@ -40,8 +40,8 @@ func (t *Blocks) Regions(k int) [][][2]int64 {
 	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Modes, t.Dims)
 }
 
-// Boxed is the tensor in blocks that are boxes, of which those of blocks between keys are views.
-// end closes these. Blocks that are boxes are given as they are.
+// Boxed returns the tensor in blocks that are boxes. Blocks between keys become views of their
+// boxes, which end closes. If all blocks are boxes already, Boxed returns t.
 func (t *Blocks) Boxed() (x *Blocks, end func(), err error) {
 	if t.From == nil {
 		return t, func() {}, nil
@@ -69,7 +69,7 @@ func (t *Blocks) Boxed() (x *Blocks, end func(), err error) {
 	return &y, end, nil
 }
 
-// InBoxes describes the blocks of Boxed, without any of them.
+// InBoxes returns the description of the blocks that Boxed returns, without their entries.
 func (t *Blocks) InBoxes() *Blocks {
 	described := *t
 	described.Own = nil
@@ -80,13 +80,13 @@ func (t *Blocks) InBoxes() *Blocks {
 	return boxed
 }
 
-// LaidAs tells whether two tensors share the lists of their blocks, and so lie alike.
+// LaidAs reports whether two tensors share the lists of their blocks, and so are distributed alike.
 func (t *Blocks) LaidAs(o *Blocks) bool {
 	return len(t.Owners) > 0 && len(o.Owners) > 0 && &t.Owners[0] == &o.Owners[0] &&
 		&t.Boxes[0] == &o.Boxes[0]
 }
 
-// numbers lists this rank's blocks in order.
+// numbers returns the numbers of this rank's blocks, in order.
 func (t *Blocks) numbers() []int {
 	var list []int
 	for k := range t.Owners {
@@ -97,8 +97,8 @@ func (t *Blocks) numbers() []int {
 	return list
 }
 
-// stored tells whether this rank's blocks have the tensor's own storage.
-func (t *Blocks) stored() bool {
+// hasTensorFormat reports whether this rank's blocks are stored in the tensor's own format.
+func (t *Blocks) hasTensorFormat() bool {
 	for _, b := range t.Own {
 		if kinds, modes := b.Format(); kinds != t.Kinds || !slices.Equal(modes, t.Modes) {
 			return false
@@ -107,10 +107,10 @@ func (t *Blocks) stored() bool {
 	return true
 }
 
-// dense tells whether every level is dense; scalars are.
-func (t *Blocks) dense() bool { return tcs.AllDense(t.Kinds) }
+// isDense reports whether every level is dense. A scalar is dense.
+func (t *Blocks) isDense() bool { return tcs.AllDense(t.Kinds) }
 
-// shape is the whole tensor's, given its counts.
+// shape returns the shape of the whole tensor, given the number of positions of each level.
 func (t *Blocks) shape(counts []int64) *tcs.Shape {
 	return &tcs.Shape{Header: tcs.Header{Dims: t.Dims, Type: t.Type}, Kinds: t.Kinds, Modes: t.Modes,
 		Counts: counts}
@@ -120,8 +120,8 @@ func (t *Blocks) spec() coo.Spec {
 	return coo.Spec{Kinds: t.Kinds, Modes: t.Modes, Dims: t.Dims, Type: t.Type}
 }
 
-// rowwise sorts the blocks by their range in a mode, where nothing cuts the
-// others: ok is false where something does.
+// rowwise returns the blocks sorted by their range in a mode. ok is false if the blocks do not tile
+// that mode, or if they are cut in another mode.
 func (t *Blocks) rowwise(mode int) (order []int, ok bool) {
 	for k, box := range t.Boxes {
 		for m, r := range box {
@@ -146,9 +146,9 @@ func (t *Blocks) rowwise(mode int) (order []int, ok bool) {
 	return order, end == t.Dims[mode]
 }
 
-// exact tells whether a block's arrays hold its entries and nothing else: each
-// begins and ends with what its box has of the level. pos need not begin at 0.
-func exact(t *tcs.Tensor) bool {
+// isExact reports whether a block's arrays hold the entries of its box and nothing else, level by
+// level. pos need not begin at 0.
+func isExact(t *tcs.Tensor) bool {
 	lo, hi := int64(0), int64(1)
 	for l := range t.Levels {
 		lev := &t.Levels[l]
@@ -173,22 +173,23 @@ func exact(t *tcs.Tensor) bool {
 		if lev.Crd.First != lo || lev.Crd.Len != hi-lo {
 			return false
 		}
-		if r != [2]int64{0, t.Header.Dims[lev.Mode]} && !inside(lev.Crd, r) {
+		if r != [2]int64{0, t.Header.Dims[lev.Mode]} && !isInside(lev.Crd, r) {
 			return false
 		}
 	}
 	return t.Vals.First == lo && t.Vals.Len == hi-lo
 }
 
-// inside tells whether all coordinates are in the range; -1 is padding.
-func inside(crd tcs.Array, r [2]int64) bool {
+// isInside reports whether all coordinates are in the range r. The coordinate -1 is padding and is
+// ignored.
+func isInside(crd tcs.Array, r [2]int64) bool {
 	if crd.Width == 4 {
-		return within(tcs.Slice[int32](crd), r)
+		return isWithin(tcs.Slice[int32](crd), r)
 	}
-	return within(tcs.Slice[int64](crd), r)
+	return isWithin(tcs.Slice[int64](crd), r)
 }
 
-func within[T int32 | int64](crd []T, r [2]int64) bool {
+func isWithin[T int32 | int64](crd []T, r [2]int64) bool {
 	lo, last, out := r[0], r[1]-1, int64(0)
 	for _, x := range crd {
 		out |= int64(x) - lo | last - int64(x)
@@ -204,7 +205,7 @@ func within[T int32 | int64](crd []T, r [2]int64) bool {
 	return true
 }
 
-// agree is whether all ranks say yes. Collective.
+// agree reports whether yes is true at all ranks. Every rank must call it.
 func agree(c comm.Comm, yes bool) (bool, error) {
 	v := []int64{0}
 	if yes {
@@ -214,7 +215,7 @@ func agree(c comm.Comm, yes bool) (bool, error) {
 	return v[0] == 1, err
 }
 
-// bcast sends rank 0's bytes to every rank. Collective.
+// bcast sends rank 0's data to every rank. Every rank must call it.
 func bcast(c comm.Comm, data []byte) ([]byte, error) {
 	n := []int64{int64(len(data))}
 	if err := c.Bcast(comm.Of(n), 0); err != nil {

@@ -1,7 +1,7 @@
 package store
 
-// frame is an array's linear order: its positions count the coordinates of the
-// modes, the outermost first.
+// frame is the linear order of a dense array: positions number the coordinates of the modes in
+// row-major order, the outermost mode first.
 type frame struct {
 	modes  []int
 	dims   []int64 // by level
@@ -21,7 +21,7 @@ func newFrame(dims []int64, modes []int) *frame {
 	return f
 }
 
-// ranges is a box by level.
+// ranges returns a box by level instead of by mode.
 func (f *frame) ranges(box [][2]int64) [][2]int64 {
 	out := make([][2]int64, len(f.modes))
 	for l, m := range f.modes {
@@ -30,7 +30,8 @@ func (f *frame) ranges(box [][2]int64) [][2]int64 {
 	return out
 }
 
-// rows is the interval of positions that the box fills, if that is one.
+// rows returns the interval of positions that the box fills. ok is false if the box is not an
+// interval.
 func (f *frame) rows(box [][2]int64) (lo, hi int64, ok bool) {
 	r := f.ranges(box)
 	for l := 1; l < len(r); l++ {
@@ -44,10 +45,11 @@ func (f *frame) rows(box [][2]int64) (lo, hi int64, ok bool) {
 	return r[0][0] * f.stride[0], r[0][1] * f.stride[0], true
 }
 
-// before counts the positions of the box that are below p.
+// before returns how many positions of the box are below p.
 func (f *frame) before(box [][2]int64, p int64) int64 {
 	r := f.ranges(box)
-	below := make([]int64, len(r)+1) // positions of the box under one coordinate of the level above
+	// number of positions of the box under one coordinate of the level above
+	below := make([]int64, len(r)+1)
 	below[len(r)] = 1
 	for l := len(r) - 1; l >= 0; l-- {
 		below[l] = below[l+1] * (r[l][1] - r[l][0])
@@ -67,9 +69,9 @@ func (f *frame) before(box [][2]int64, p int64) int64 {
 	return n
 }
 
-// eachRun calls yield with the runs of consecutive positions of the box in [a, b): the
-// coordinates by level of the first, valid for the call, its position, and
-// their number.
+// eachRun calls yield with each run of consecutive positions of the box in [a, b): the coordinates
+// of its first position by level, which are valid during the call, that position, and the length of
+// the run.
 func (f *frame) eachRun(box [][2]int64, a, b int64, yield func(x []int64, p, n int64)) {
 	if a >= b {
 		return
@@ -107,7 +109,8 @@ func (f *frame) eachRun(box [][2]int64, a, b int64, yield func(x []int64, p, n i
 	}
 }
 
-// first is the first coordinates of the box, by level, at or after position a.
+// first returns the coordinates, by level, of the first position of box r that is not below a. ok
+// is false if there is none.
 func (f *frame) first(r [][2]int64, a int64) (x []int64, ok bool) {
 	x = make([]int64, len(r))
 	for l := range r {
@@ -119,7 +122,7 @@ func (f *frame) first(r [][2]int64, a int64) (x []int64, ok bool) {
 		if c < r[l][0] {
 			return x, true
 		}
-		if c >= r[l][1] { // past this level's range: on to the next above
+		if c >= r[l][1] { // past this level's range: advance the level above
 			for l--; l >= 0; l-- {
 				if x[l]++; x[l] < r[l][1] {
 					return x, true

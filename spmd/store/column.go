@@ -7,31 +7,31 @@ import (
 	"distaff/io/tcs"
 )
 
-// columnMost and columnLeast bound the bytes of a column's buffer.
+// maxColumn and minColumn bound the size of a column's buffer in bytes.
 const (
-	columnMost  = 256 << 10
-	columnLeast = 4 << 10
+	maxColumn = 256 << 10
+	minColumn = 4 << 10
 )
 
-// column is numbers of a section, one after another, on their way to the file.
+// column writes consecutive numbers of a section to the file, through a buffer.
 type column struct {
-	s    *site
+	s    *sharedFile
 	sec  tcs.Section
 	buf  []int64
 	n    int
-	span coo.FileRange // what was written
+	span coo.FileRange // the elements that were written
 	err  error
 }
 
 func (c *column) push(v int64) {
 	if c.n == len(c.buf) {
-		c.flush() // which keeps its error
+		c.flush() // an error is stored in c.err
 	}
 	c.buf[c.n] = v
 	c.n++
 }
 
-// flush writes what is in the buffer.
+// flush writes the contents of the buffer.
 func (c *column) flush() error {
 	n := c.n
 	c.n = 0
@@ -41,7 +41,7 @@ func (c *column) flush() error {
 	bytes := tcs.Of(c.buf[:n]).Bytes()
 	if c.sec.Width == 4 {
 		narrower := words[int32](bytes)
-		for i, v := range c.buf[:n] { // each is read before its place is written
+		for i, v := range c.buf[:n] { // each element is read before its memory is overwritten
 			narrower[i] = int32(v)
 		}
 		bytes = bytes[:4*n]

@@ -9,35 +9,35 @@ import (
 	"distaff/spmd/comm"
 )
 
-// skewMost is how many times the mean share a rank may hold for blocks to be
-// written where they are.
-const skewMost = 2
+// maxSkew is the largest share of the entries, as a multiple of the mean share, that a rank may
+// hold if each rank writes its own blocks.
+const maxSkew = 2
 
-// concat is a .tcs whose arrays are those of the blocks, one after another.
+// concat writes a .tcs file whose arrays are the concatenated arrays of the blocks.
 type concat struct {
 	t      *Blocks
-	order  []int           // the blocks in storage order
-	starts map[int][]int64 // an own block's first position, a level
+	order  []int           // the numbers of the blocks, in storage order
+	starts map[int][]int64 // for each block of this rank, its first position in each level
 	shape  *tcs.Shape
 	w      io.WriterAt
 	lay    *tcs.File
 }
 
-// newConcat is nil, at every rank, where the blocks are no such parts: where
-// another mode than the outermost stored one is cut, or one rank has too much.
-// Collective.
+// newConcat returns nil, at every rank, if the arrays of the blocks cannot simply be concatenated:
+// if a mode other than the outermost stored one is cut, or if one rank holds too many entries.
+// Every rank must call it.
 func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	order, ok := t.parts()
 	if !ok {
 		return nil, nil
 	}
 	levels := len(t.Kinds)
-	fine := t.stored()
-	counts := make([]int64, len(t.Owners)*levels) // positions, a block and level
+	fine := t.hasTensorFormat()
+	counts := make([]int64, len(t.Owners)*levels) // number of positions, by block and level
 	share := make([]int64, c.Size())
 	for _, k := range t.numbers() {
 		b := t.Own[k]
-		if fine = fine && exact(b); !fine {
+		if fine = fine && isExact(b); !fine {
 			break
 		}
 		for l := range b.Levels {
@@ -51,7 +51,7 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	if err := c.Allreduce(comm.Of(share), comm.Sum); err != nil {
 		return nil, err
 	}
-	if skewed(share) {
+	if isSkewed(share) {
 		return nil, nil
 	}
 	if err := c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
@@ -73,8 +73,8 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	return x, err
 }
 
-// parts are the blocks in the order in which their arrays follow one another, where their
-// cuts let them.
+// parts returns the blocks in the order of their arrays in the file. ok is false if the
+// blocks are cut in another way.
 func (t *Blocks) parts() (order []int, ok bool) {
 	if len(t.Kinds) == 0 || tcs.Singleton(t.Kinds[0]) {
 		return nil, false
@@ -82,19 +82,20 @@ func (t *Blocks) parts() (order []int, ok bool) {
 	return t.rowwise(t.Modes[0])
 }
 
-// skewed tells whether some rank has too many of the entries, of which each has a share.
-func skewed(share []int64) bool {
+// isSkewed reports whether some rank holds too many of the entries. share is the number of entries
+// of each rank.
+func isSkewed(share []int64) bool {
 	total, most := int64(0), int64(0)
 	for _, n := range share {
 		total, most = total+n, max(most, n)
 	}
-	return float64(most) > skewMost*float64(total)/float64(len(share)) && total > smallResult
+	return float64(most) > maxSkew*float64(total)/float64(len(share)) && total > smallResult
 }
 
-// smallResult is the entries up to which shares do not matter.
+// smallResult is the largest number of entries for which a skewed distribution does not matter.
 const smallResult = 1 << 16
 
-// positions is how many positions of level l a block that is exact has.
+// positions returns the number of positions of level l of block b, for which isExact holds.
 func positions(b *tcs.Tensor, l int) int64 {
 	if b.Levels[l].Form() != tcs.Full {
 		return b.Levels[l].Crd.Len
@@ -127,8 +128,8 @@ func (x *concat) write(w io.WriterAt) ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// section writes what a block has of a section: the block that is first in
-// storage order also what comes before all of them.
+// section writes a block's part of a section. first is set for the first block in storage order,
+// which also writes the first element of a pos array.
 func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bool) (coo.FileRange,
 	error) {
 	switch sec.Array {
@@ -137,7 +138,7 @@ func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bo
 	case tcs.CrdArray:
 		return x.array(sec, b.Levels[sec.Level].Crd, start[sec.Level], 0)
 	}
-	if sec.Level == 0 { // one segment, over all blocks
+	if sec.Level == 0 { // one segment over all blocks
 		if !first {
 			return coo.FileRange{}, nil
 		}
@@ -152,15 +153,15 @@ func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bo
 	return x.array(sec, pos.Sub(1, pos.Len), start[sec.Level-1]+1, shift)
 }
 
-// piece is the bytes that are written at a time.
+// piece is the number of bytes that are written at a time.
 const piece = 1 << 20
 
-// array writes a to the section from element `from` on, shift added to each.
+// array writes a to the section, starting at element from, with shift added to each element.
 func (x *concat) array(sec tcs.Section, a tcs.Array, from, shift int64) (coo.FileRange, error) {
 	span := coo.FileRange{From: from, N: a.Len}
 	width := int64(sec.Width)
 	step := piece / width
-	var buf []int64 // converted, in words
+	var buf []int64 // converted elements
 	for i := int64(0); i < a.Len; i += step {
 		part := a.Sub(i, min(i+step, a.Len))
 		if a.Width != sec.Width || shift != 0 {
@@ -178,8 +179,8 @@ func (x *concat) array(sec tcs.Section, a tcs.Array, from, shift int64) (coo.Fil
 	return span, nil
 }
 
-// shifted is a's elements plus shift, in that width, in buf's memory. -1, which
-// marks padding in crd, is not met: crd is not shifted.
+// shifted returns a's elements plus shift in buf's memory, each width bytes wide. It is not used
+// for crd, whose -1 marks padding.
 func shifted(buf []int64, a tcs.Array, width uint8, shift int64) tcs.Array {
 	out := tcs.Of(buf)
 	out.Width, out.Len = width, a.Len

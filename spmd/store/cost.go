@@ -10,21 +10,21 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Forecast is a tensor before it has blocks.
+// Forecast describes a tensor that is going to be written, before it has blocks.
 type Forecast struct {
 	Blocks     Blocks // without Own
 	BlockKinds string
-	BlockModes []int // of the blocks, as leaves make them
+	BlockModes []int // of the blocks that leaves make
 	Sizes      plan.Sizes
 	Ranks      int
-	Limit      int64 // of a rank's memory; 0: none
+	Limit      int64 // of a rank's memory; 0 for no limit
 	Threads    int   // of a rank
 }
 
-// Cost is what each rank takes beside its blocks, at most but for very many ranks, while
-// Write writes the tensor to a file of that name together with others: its buffers, unless
-// blocks stand in the file as they are, and copies of blocks that are to come in another order.
-// used is what each holds. A name of no format costs nothing: Write refuses it.
+// Cost returns how many bytes each rank needs besides its blocks while Write writes the tensor to
+// the file name: its buffers, unless blocks are written directly from memory, and copies of blocks
+// that must be sorted. Only very many ranks need more. used is what each rank holds already. If
+// name has no known format, the cost is 0, because Write refuses it.
 func (f *Forecast) Cost(name string, used []int64) []int64 {
 	cost := make([]int64, f.Ranks)
 	form, err := convert.FormatOf(name)
@@ -39,7 +39,7 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	}
 	modes, lists := f.Blocks.Modes, form.Name != "tcs" && !form.Filled
 	if form.Name != "tcs" {
-		modes = form.Order(len(f.Blocks.Dims), form.Options(f.Blocks.dense(), f.Blocks.Modes, 1))
+		modes = form.Order(len(f.Blocks.Dims), form.Options(f.Blocks.isDense(), f.Blocks.Modes, 1))
 	}
 	switch {
 	// the block is the tensor
@@ -49,28 +49,29 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 			cost[0] = f.sorting(modes).AssembleBytes(entries[0], 0, f.Limit)
 		}
 		return cost
-	// all in one stream
+	// all entries go through one stream
 	case len(f.Blocks.Dims) == 0 || form.Name != "tcs" && form.Head == nil ||
 		convert.Compressed(name) || text.Stdin(name):
 		return f.gathering(modes, form.Name != "tcs")
 	}
-	arrays := f.Blocks.dense() && (form.Name == "tcs" || form.Filled)
+	arrays := f.Blocks.isDense() && (form.Name == "tcs" || form.Filled)
 	buffered, copies := !f.inPlace(form, modes, entries), f.copies(modes, form.Name != "tcs")
 	for rank := range cost {
 		n := &cost[rank]
 		free := max(f.Limit-used[rank], 1)
 		switch {
 		case !buffered:
-		// dense.exchange: two windows that come and one put together, and one to each other rank
+		// dense.exchange: two windows that arrive and one that is assembled, and one for each other
+		// rank
 		case arrays:
 			size := int64(f.Blocks.Type.Size())
 			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Blocks.Dims, modes).total, size, f.Ranks,
-				buffersOf(f.Limit > 0, free)).step
+				rankBufferBytes(f.Limit > 0, free)).step
 		default:
 			*n = f.buffers(share[rank], free)
 		}
 		if lists {
-			*n += spooled(entries[rank] * int64(textMost*(len(f.Blocks.Dims)+1)))
+			*n += spooled(entries[rank] * int64(maxNumberText*(len(f.Blocks.Dims)+1)))
 		}
 		if !arrays {
 			*n += copies[rank]
@@ -79,11 +80,12 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 	return cost
 }
 
-// copies is what each rank takes for copies of its blocks in the order of modes, where they do not
-// have it, and for making one (sortedCopy); sum says that entries of one coordinate become one.
+// copies returns how many bytes each rank needs for copies of its blocks in the order of modes,
+// including the memory for sorting one block (sortedCopy). It returns 0 for blocks that have this
+// order. sum means that entries with equal coordinates are added.
 func (f *Forecast) copies(modes []int, sum bool) []int64 {
 	cost, largest := make([]int64, f.Ranks), make([]int64, f.Ranks)
-	if slices.Equal(f.BlockModes, modes) && !padded(f.BlockKinds) &&
+	if slices.Equal(f.BlockModes, modes) && !isPadded(f.BlockKinds) &&
 		!(sum && tcs.KeepsRepeats(f.BlockKinds)) {
 		return cost
 	}
@@ -102,7 +104,7 @@ func (f *Forecast) copies(modes []int, sum bool) []int64 {
 	return cost
 }
 
-// sorting is what sorts entries in the order of modes.
+// sorting returns the collection that sorts entries in the order of modes.
 func (f *Forecast) sorting(modes []int) coo.SortCost {
 	sizes := make([]int64, len(modes))
 	for l, m := range modes {
@@ -111,13 +113,13 @@ func (f *Forecast) sorting(modes []int) coo.SortCost {
 	return coo.NewSortCost(sizes, f.Blocks.Type, f.Threads)
 }
 
-// SummaryCost is what each rank takes beside its blocks, at most, while Summary counts the entries
-// of a sparse tensor whose blocks are no parts of its arrays: two messages to each other rank that
-// gets some of its entries, and two from each that sends some, of which there are as many as
-// buffers allow.
+// SummaryCost returns how many bytes each rank needs at most, besides its blocks, while Summary
+// counts the entries of a sparse tensor whose blocks cannot simply be concatenated. Those are two
+// messages to each rank that gets some of this rank's entries, and two from each rank that sends
+// some. The size of a message is limited by the memory for buffers.
 func (f *Forecast) SummaryCost() []int64 {
 	cost := make([]int64, f.Ranks)
-	if f.Blocks.dense() {
+	if f.Blocks.isDense() {
 		return cost
 	}
 	entries, total := make([]int64, f.Ranks), int64(0)
@@ -127,21 +129,22 @@ func (f *Forecast) SummaryCost() []int64 {
 		total += n
 	}
 	entry, others := int64(8*len(f.Blocks.Dims)+f.Blocks.Type.Size()), int64(f.Ranks-1)
-	most := max(bufferMemory/2, 4*others*batchLeast*entry)
+	most := max(bufferMemory/2, 4*others*minBatch*entry)
 	copies := f.copies(f.Blocks.Modes, false)
 	for rank := range cost {
-		// a message has whole multiples of 16
+		// a message holds a multiple of 16 entries
 		rounded := 15 * (min(entries[rank], others) + min(total, others))
 		cost[rank] = copies[rank] + min(most, 2*entry*(entries[rank]+total+rounded))
 	}
 	return cost
 }
 
-// GatherCost is what each rank takes beside its blocks, at most, while Gather brings all entries to
-// rank 0: two messages, and there two from each of the others.
+// GatherCost returns how many bytes each rank needs at most, besides its blocks, while Gather sends
+// all entries to rank 0: two messages at each other rank, and two for each of them at rank 0.
 func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Modes, false) }
 
-// gathering is the same in an order of modes; sum says that entries of one coordinate become one.
+// gathering returns the same if the entries are in the order of modes. sum means that entries with
+// equal coordinates are added.
 func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	cost := make([]int64, f.Ranks)
 	entries := make([]int64, f.Ranks)
@@ -151,7 +154,7 @@ func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	copies := f.copies(modes, sum)
 	for rank := 1; rank < f.Ranks; rank++ {
 		cost[rank] = 2 * messageEntries(max(entries[rank], 1),
-			batchMost) * int64(8*len(f.Blocks.Dims)+f.Blocks.Type.Size())
+			maxBatch) * int64(8*len(f.Blocks.Dims)+f.Blocks.Type.Size())
 		cost[0] += cost[rank]
 	}
 	for rank := range cost {
@@ -160,32 +163,32 @@ func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	return cost
 }
 
-// inPlace tells whether each rank writes its blocks, of so many entries, as they stand in
-// memory.
+// inPlace reports whether each rank writes its blocks directly from memory. entries is the number
+// of entries of each rank.
 func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) bool {
 	if f.BlockKinds != f.Blocks.Kinds || !slices.Equal(f.BlockModes, modes) {
 		return false
 	}
 	switch {
-	case f.Blocks.dense() && (form.Name == "tcs" || form.Filled):
+	case f.Blocks.isDense() && (form.Name == "tcs" || form.Filled):
 		return f.Blocks.intervals(newFrame(f.Blocks.Dims, modes))
 	case form.Name == "tcs":
 		_, ok := f.Blocks.parts()
-		return ok && !skewed(entries)
+		return ok && !isSkewed(entries)
 	}
 	return false
 }
 
-// buffers is what windows or messages take of a share of so many bytes: two windows of all
-// that comes, one put together, two for each rank that this one's own goes to; each is
-// part of a share.
+// buffers returns how many bytes the windows or messages of a rank occupy that holds share bytes:
+// two windows that arrive, one that is assembled, and two for each other rank. Each window is a
+// part of the share. free is the memory that is left.
 func (f *Forecast) buffers(share, free int64) int64 {
 	windows := int64(2*f.Ranks + 4)
-	n := max(buffersOf(f.Limit > 0, free), windows*windowLeast)
-	return min(n, windows*windowMost, 8*share+1<<20)
+	n := max(rankBufferBytes(f.Limit > 0, free), windows*minWindow)
+	return min(n, windows*maxWindow, 8*share+1<<20)
 }
 
-// spooled is what a spool holds in memory of so many bytes of text at most.
+// spooled returns how many bytes of a text a spool keeps in memory at most.
 func spooled(text int64) int64 {
 	if text == 0 {
 		return 0
@@ -194,7 +197,7 @@ func spooled(text int64) int64 {
 	return spoolFirst + spoolChunk*min(chunks, spoolMemory/spoolChunk)
 }
 
-// width is the bytes of a coordinate below n.
+// width returns the width in bytes of a coordinate below n.
 func width(n int64) int64 {
 	if n <= 1<<31-1 {
 		return 4
@@ -202,5 +205,5 @@ func width(n int64) int64 {
 	return 8
 }
 
-// textMost is the characters of a number, and what follows it, at most.
-const textMost = 26
+// maxNumberText is the largest number of characters of a number and the separator after it.
+const maxNumberText = 26

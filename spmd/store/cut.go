@@ -6,20 +6,20 @@ import (
 	"distaff/spmd/comm"
 )
 
-// samples is how many a piece takes of all runs together, at least. A cut is off
-// by at most the spacing of samples for each run: half a percent of a piece, or the
-// runs' number over samplesPerRun. Windows, of which a rank has many, take windowSamples.
+// samples is the least number of samples for each piece. A cut is wrong by at most the distance
+// between samples for each run, which is half a percent of a piece, or the number of runs divided
+// by samplesPerRun. Windows use windowSamples, because a rank has many windows.
 const (
 	samples       = 1024
 	windowSamples = 32
 	samplesPerRun = 16
-	samplesMost   = 1 << 19 // of all pieces together
+	maxSamples    = 1 << 19 // largest number of samples of all pieces together
 )
 
-// cutPoints finds coordinates, by level, that cut the entries of all runs at all
-// ranks in parts of equal counts, by that many samples of each: the first entry of each
-// part but the first. Entries of one coordinate stay together. They are the same at
-// every rank. Collective.
+// cutPoints returns coordinates, by level, that cut the entries of all runs at all ranks into parts
+// of about equal counts. Each is the lower bound of a part, except of the first part. Entries with
+// equal coordinates stay together. samples is the number of samples for each part. The cuts are the
+// same at every rank. Every rank must call it.
 func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]int64, error) {
 	sum := []int64{0, int64(len(runs))}
 	for _, r := range runs {
@@ -29,7 +29,7 @@ func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]i
 		return nil, err
 	}
 	total, wanted := sum[0], max(samples, samplesPerRun*sum[1])
-	wanted = max(min(wanted, int64(samplesMost/parts)), 16)
+	wanted = max(min(wanted, int64(maxSamples/parts)), 16)
 	every := max(total/(wanted*int64(parts)), 1)
 	var mine []int64
 	for _, r := range runs {
@@ -63,8 +63,8 @@ func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]i
 	return cuts, nil
 }
 
-// cutRows finds where windows of about equal entries end, as positions of the frame, which
-// has all levels but the last one: the last window ends all. Collective.
+// cutRows returns the ends of windows with about equal numbers of entries, as positions of f, which
+// contains all levels except the last. The last window ends at f.total. Every rank must call it.
 func cutRows(c comm.Comm, runs []*run, f *frame, parts int) ([]int64, error) {
 	cuts, err := cutPoints(c, runs, len(f.modes)+1, parts, windowSamples)
 	if err != nil {
@@ -84,8 +84,8 @@ func cutRows(c comm.Comm, runs []*run, f *frame, parts int) ([]int64, error) {
 	return slices.Compact(ends), nil
 }
 
-// bounds are where the cuts divide each run: part k of run r is its entries
-// [b[r][k], b[r][k+1]). With fewer cuts than parts, the last parts are empty.
+// bounds returns where the cuts divide each run: part k of run r has the entries [b[r][k],
+// b[r][k+1]). If there are fewer cuts than parts, the last parts are empty.
 func bounds(runs []*run, cuts [][]int64, parts int) [][]int64 {
 	list := make([][]int64, len(runs))
 	for i, r := range runs {

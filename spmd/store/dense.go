@@ -12,23 +12,25 @@ import (
 	"distaff/spmd/comm"
 )
 
-// dense writes the values of an all-dense tensor into one array of a file.
+// dense writes the values of a tensor whose levels are all dense into one array of a file.
 type dense struct {
 	c     comm.Comm
 	t     *Blocks
-	f     *frame // of the array
+	f     *frame // order of the array
 	own   []int
-	size  int64 // of a value
+	size  int64 // size of a value in bytes
 	limit *tcs.Limit
 	w     io.WriterAt
-	off   int64 // of the array in the file
+	off   int64 // start of the array in the file
 }
 
-// writeDense writes the values in the order of modes, at off in the site's file,
-// and returns the spans of them (of section 0). Collective.
-func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([]coo.FileRange,
+// writeDense writes the values in the order of modes, starting at offset off of the file. It
+// returns the spans that this rank has written, as section 0. Every rank must call it.
+func writeDense(s *sharedFile, t *Blocks, modes []int, off int64,
+	limit *tcs.Limit) ([]coo.FileRange,
 	error) {
-	d := &dense{c: s.c, t: t, f: newFrame(t.Dims, modes), own: t.numbers(), size: int64(t.Type.Size()),
+	d := &dense{c: s.c, t: t, f: newFrame(t.Dims, modes), own: t.numbers(),
+		size:  int64(t.Type.Size()),
 		limit: limit, w: s, off: off}
 	for _, k := range d.own {
 		if !covers(t.Own[k]) {
@@ -43,7 +45,7 @@ func writeDense(s *site, t *Blocks, modes []int, off int64, limit *tcs.Limit) ([
 	return d.exchange(s)
 }
 
-// covers tells whether a dense block's levels have all coordinates of its box, and maybe others.
+// covers reports whether a dense block stores all coordinates of its box. It may store others too.
 func covers(t *tcs.Tensor) bool {
 	return !slices.ContainsFunc(t.Levels, func(l tcs.Level) bool {
 		r := t.Header.Range(l.Mode)
@@ -51,7 +53,7 @@ func covers(t *tcs.Tensor) bool {
 	})
 }
 
-// intervals tells whether each block fills an interval of the array.
+// intervals reports whether each block fills an interval of the array.
 func (t *Blocks) intervals(f *frame) bool {
 	for _, box := range t.Boxes {
 		if _, _, ok := f.rows(box); !ok {
@@ -61,7 +63,7 @@ func (t *Blocks) intervals(f *frame) bool {
 	return true
 }
 
-// sameOrder tells whether blocks are stored in the order of the array.
+// sameOrder reports whether blocks are stored in the order of the array.
 func (d *dense) sameOrder() bool {
 	for l, m := range d.f.modes {
 		if d.t.Modes[l] != m {
@@ -71,7 +73,7 @@ func (d *dense) sameOrder() bool {
 	return true
 }
 
-// writeRows writes blocks that each fill an interval of the array.
+// writeRows writes blocks if each of them fills an interval of the array.
 func (d *dense) writeRows() ([]coo.FileRange, error) {
 	var spans []coo.FileRange
 	var window []byte
@@ -80,7 +82,7 @@ func (d *dense) writeRows() ([]coo.FileRange, error) {
 		lo, hi, _ := d.f.rows(d.t.Boxes[k])
 		direct := ordered && d.t.Own[k].Vals.Len == hi-lo
 		span := coo.FileRange{From: lo, N: hi - lo}
-		step := int64(windowMost) / d.size
+		step := int64(maxWindow) / d.size
 		for a := lo; a < hi; a += step {
 			b := min(a+step, hi)
 			var bytes []byte
@@ -88,7 +90,7 @@ func (d *dense) writeRows() ([]coo.FileRange, error) {
 				bytes = d.t.Own[k].Vals.Bytes()[(a-lo)*d.size : (b-lo)*d.size]
 			} else {
 				if window == nil {
-					window = make([]byte, windowMost)
+					window = make([]byte, maxWindow)
 				}
 				bytes = window[:(b-a)*d.size]
 				d.read(k, a, b, func(p, n int64) []byte { return bytes[(p-a)*d.size:][:n*d.size] })
@@ -103,12 +105,12 @@ func (d *dense) writeRows() ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// read copies what block k has of positions [a, b), run by run, to where dst
-// says, in the order of the array.
+// read copies the values of block k at positions [a, b) of the array, in the order of the array.
+// For each run of n values at position p it calls dst, which returns the memory to copy to.
 func (d *dense) read(k int, a, b int64, dst func(p, n int64) []byte) {
 	t := d.t.Own[k]
 	levels := len(t.Levels)
-	stride := make([]int64, levels) // of the block, by level of the array
+	stride := make([]int64, levels) // strides of the block, by level of the array
 	base := make([]int64, levels)
 	n := int64(1)
 	for l := levels - 1; l >= 0; l-- {
@@ -130,7 +132,7 @@ func (d *dense) read(k int, a, b int64, dst func(p, n int64) []byte) {
 	})
 }
 
-// copyStrided copies every step-th value to dst.
+// copyStrided copies every step-th value of src to dst.
 func copyStrided(dst, src []byte, step, size int64) {
 	if step == 1 {
 		copy(dst, src)
@@ -141,15 +143,15 @@ func copyStrided(dst, src []byte, step, size int64) {
 	}
 }
 
-// windows cut the array evenly over the ranks, and each rank's part in windows
-// of at most step positions.
+// windows divides the array evenly among the ranks, and each rank's part into windows of at most
+// step positions.
 type windows struct {
 	total, step int64
 	ranks       int
 }
 
-// newWindows are those of an array of so many values, of size bytes each, whose buffers may take so
-// many bytes at a rank.
+// newWindows returns the windows of an array of total values of size bytes each. bytes is the
+// memory for the buffers of each rank.
 func newWindows(total, size int64, ranks int, bytes int64) windows {
 	part := total/int64(ranks) + 1
 	return windows{total: total, step: min(max(window(bytes, ranks+3)/size, 1), part), ranks: ranks}
@@ -163,9 +165,9 @@ func (w windows) part(rank int) (lo, hi int64) {
 	return at(int64(rank)), at(int64(rank) + 1)
 }
 
-// exchange writes blocks that share rows: every rank assembles the windows of its part of the array
-// from what all ranks send, or from their blocks themselves where ranks have one memory.
-func (d *dense) exchange(s *site) ([]coo.FileRange, error) {
+// exchange writes blocks that share rows. Every rank assembles the windows of its part of the array
+// from messages of all ranks, or directly from their blocks if all ranks are in one process.
+func (d *dense) exchange(s *sharedFile) ([]coo.FileRange, error) {
 	near, err := d.t.nearby(d.c)
 	if err != nil {
 		return nil, err
@@ -212,7 +214,7 @@ func (d *dense) exchange(s *site) ([]coo.FileRange, error) {
 	return []coo.FileRange{span}, err
 }
 
-// shares are how many positions of [a, b) each rank has.
+// shares returns the number of positions of [a, b) that each rank holds.
 func (d *dense) shares(a, b int64) []int64 {
 	n := make([]int64, d.c.Size())
 	for k, owner := range d.t.Owners {
@@ -221,7 +223,7 @@ func (d *dense) shares(a, b int64) []int64 {
 	return n
 }
 
-// send sends what this rank has of each window of rank `to`.
+// send sends this rank's values of each window of rank to.
 func (d *dense) send(w windows, to int) error {
 	lo, hi := w.part(to)
 	var mem *tcs.Memory
@@ -257,14 +259,14 @@ func (d *dense) send(w windows, to int) error {
 	return nil
 }
 
-// arriving is a window's parts on their way.
+// arriving is the parts of a window that are being received.
 type arriving struct {
 	a, b  int64
 	parts map[int][]byte // by rank
 	under []*comm.Request
 }
 
-// ask starts to receive the parts of window [a, b).
+// ask starts to receive the parts of window [a, b) into mem.
 func (d *dense) ask(a, b int64, mem []byte) (*arriving, error) {
 	v := &arriving{a: a, b: b, parts: map[int][]byte{}}
 	for rank, n := range d.shares(a, b) {
@@ -283,8 +285,7 @@ func (d *dense) ask(a, b int64, mem []byte) (*arriving, error) {
 	return v, nil
 }
 
-// receive assembles and writes this rank's windows; the next one's parts are on
-// their way meanwhile.
+// receive assembles and writes this rank's windows. Meanwhile the parts of the next window arrive.
 func (d *dense) receive(w windows) (coo.FileRange, error) {
 	lo, hi := w.part(d.c.Rank())
 	span := coo.FileRange{From: lo, N: hi - lo}
@@ -322,7 +323,7 @@ func (d *dense) receive(w windows) (coo.FileRange, error) {
 	return span, err
 }
 
-// place puts the parts of a window where they belong.
+// place copies the parts of a window to their positions.
 func (d *dense) place(v *arriving, window []byte) {
 	filled := int64(0)
 	at := func(p, n int64) []byte {

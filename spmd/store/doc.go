@@ -1,78 +1,80 @@
-// Package store writes the blocks of a distributed tensor to one file, by all
-// ranks, in storage order, with the same bytes at every number of ranks
-// (source 000, section 4.6).
+// Package store writes the blocks of a distributed tensor to one file. All ranks write, in storage
+// order, and the bytes are the same for every number of ranks (source 000, section 4.6).
 //
-// # Who calls whom
+// # Ways of writing
 //
-// Write takes the first of the ways in writers.go that applies, the same one at every
-// rank. Each ends in ranks that write at offsets of one file (a site), without any of
-// them holding more than its share:
+// Write uses the first way in writers.go that applies; every rank chooses the same one. In each way
+// the ranks write at offsets of one shared file (sharedFile), and no rank needs memory for more
+// than its share of the tensor:
 //
-//	dense.go     a dense result to .tcs or .npy: the values are laid out in windows
-//	             of positions. Blocks that are whole rows are written by their owners,
-//	             straight from memory; others travel to the rank of their window.
-//	concat.go    a sparse result to .tcs, cut in its outermost stored mode only: the
-//	             file's arrays are the blocks' one after another, positions shifted
-//	rows.go      a sparse result to .tcs of a compressed last level, under dense levels,
-//	             compressed levels, or both, cut in any modes: windows of rows. A row is the
-//	             blocks' parts, copied one after another in the order of the blocks' boxes
-//	merged.go    any other result to .tcs, in two passes over the merged entries: one
-//	             counts, where the cuts alone do not tell, and one fills (coo.CountPart,
-//	             coo.Join, Joined.WritePart)
-//	listed.go    entries as text (.tns, .mtx), or an array filled out with zeros (.npy)
+//	dense.go     a dense result to .tcs or .npy: the values are arranged in windows of
+//	             positions. Blocks of whole rows are written by their owners, directly from
+//	             memory; other values are sent to the rank that writes their window.
+//	concat.go    a sparse result to .tcs that is cut in its outermost stored mode only: the
+//	             arrays of the file are the concatenated arrays of the blocks, with
+//	             positions shifted
+//	rows.go      a sparse result to .tcs whose last level is compressed, under dense levels,
+//	             compressed levels or both, cut in any modes: windows of rows. A row is the
+//	             concatenation of the blocks' parts, in the order of the blocks' boxes
+//	merged.go    any other result to .tcs, in two passes over the merged entries: one counts,
+//	             unless the cuts give the counts, and one fills (coo.CountPart, coo.Join,
+//	             Joined.WritePart)
+//	listed.go    entries as text (.tns, .mtx), or an array that includes the zeros (.npy)
 //
-// The last two take the entries as pieces of the result. A run (run.go) is a
-// block's entries in the order wanted, found by position: the block itself, or
-// a copy sorted by coordinate. Cut points are coordinates: cutPoints takes even
-// samples of all runs, so that pieces hold equal counts of stored entries, however
-// skewed their coordinates are; entries of one coordinate stay together. An exchange
-// sends every rank the runs' parts of its piece, in batches that two buffers a
-// pair of ranks bound; a tournament tree (spmd/merge) makes them one stream.
+// The last two divide the result into pieces, one for each rank. A run (run.go) is the entries of a
+// block in the order of the file, accessible by position: the block itself, or a copy sorted by
+// coordinates. cutPoints takes samples of all runs at equal distances, and chooses coordinates that
+// cut the result into pieces. Pieces therefore hold about equal numbers of stored entries, however
+// skewed the coordinates are, and entries with equal coordinates stay together. An exchange
+// (exchange.go) sends each rank the parts of all runs that belong to its piece, in batches, with
+// two buffers for each pair of ranks. A tournament tree (spmd/merge) merges the parts into one
+// stream.
 //
 // # Rows
 //
-// A row is what the last level stores under one coordinate of the levels above; its key is
-// the linear position of that coordinate. If the levels above are dense, every key is a row.
-// Else rows are listed: only keys with entries are stored. Both go through the same steps:
+// A row is the entries of the last level under one coordinate of the levels above. The key of a row
+// is the linear position of that coordinate. If the levels above are dense, every key has a row.
+// Otherwise rows are listed: only keys with entries are stored. Both kinds go through the same
+// steps:
 //
-//	rows.go      cuts the keys in windows, and gives each rank consecutive ones
-//	rowkeys.go   which rows a block has, and the keys of listed rows
-//	rowcount.go  counts the nodes of the levels above listed rows, in a pass over the keys alone
-//	rowparts.go  the blocks' parts of a window, as they travel
-//	parcels.go   the traffic of windows; ranks of one process read each other's blocks
-//	             (nearby.go) and send nothing
-//	rowfile.go   a window's rows put together and written: placed by position, or, if listed,
-//	             merged by key
-//	rowlist.go   rows in memory: placed and merged
+//	rows.go      cuts the keys into windows, and gives consecutive windows to each rank
+//	rowkeys.go   finds the rows of a block, and the keys of listed rows
+//	rowcount.go  counts the nodes of the levels above listed rows, in a pass over the keys
+//	rowparts.go  packs the blocks' parts of a window into messages
+//	parcels.go   sends the messages. Ranks of one process send nothing and read each other's
+//	             blocks (nearby.go)
+//	rowfile.go   assembles and writes the rows of a window: placed by position, or merged by
+//	             key if they are listed
+//	rowlist.go   rows in memory: places and merges them
 //
-// Blocks between keys, whose boxes may overlap, are written as the disjoint boxes that
-// each is made of (Blocks.Boxed).
+// Blocks between keys, whose boxes may overlap, are written as disjoint boxes (Blocks.Boxed).
 //
-// What goes out in order only (pipes, compressed files, .npz, and files that the
-// ranks cannot all open) is one piece, at rank 0 (gather.go); it passes through.
+// Files that must be written in order are written by rank 0, which gets the whole result as one
+// stream (gather.go). These are pipes, compressed files, .npz files, and files that some rank
+// cannot open.
 //
 // # Files
 //
-// Rank 0 creates the file, without a name if the system has such files, and
-// passes a handle to the others (outfile.Handle). Every rank writes its spans at
-// once, or, where Ordered says so, one rank after another, each opening the file
-// when the one before has closed it, as NFS wants. The spans' checksums meet at
-// rank 0, which holds them against the layout: a file with a gap is a bug, not an
-// output. Naming the file is left to the caller, after all ranks are through.
+// Rank 0 creates the file, without a name if the system supports that, and sends a handle to the
+// other ranks (outfile.Handle). All ranks write their spans at the same time. In mode Ordered one
+// rank writes after another, and each opens the file after the previous rank has closed it, as NFS
+// requires. Rank 0 gathers the checksums of the spans and compares the spans with the layout, so
+// that a file with a gap is reported as a bug. The caller gives the file its name when all ranks
+// are done.
 //
 // # Other files
 //
-//	write.go     Write, and modes of writing one file
-//	blocks.go    blocks of one tensor, at their ranks
-//	box.go       boxes in an array's linear order
-//	cost.go      what it moves and holds, before there are blocks
-//	cut.go       where pieces are cut
-//	exchange.go  runs' parts to the ranks of their pieces
-//	union.go     sorted lists of keys, merged
-//	column.go    a column of a file, through a buffer
-//	buffers.go   how much memory windows take
-//	site.go      the file as one rank writes it
-//	spool.go     text that waits for its place
-//	unsign.go    zeros of sums, which have no sign
-//	summary.go   counts of the whole tensor
+//	write.go     Write, and the modes of writing one file
+//	blocks.go    the blocks of one tensor and their ranks
+//	box.go       boxes in the linear order of an array
+//	cost.go      the memory that writing needs, before there are blocks
+//	cut.go       chooses the cuts between pieces
+//	exchange.go  sends the parts of runs to the ranks of their pieces
+//	union.go     merges sorted lists of keys
+//	column.go    writes a column of a file through a buffer
+//	buffers.go   how much memory windows may use
+//	sharedfile.go  the shared file as one rank writes it
+//	spool.go     text that is kept until its offset is known
+//	unsign.go    removes the sign of zeros that are sums
+//	summary.go   counts the entries of the whole tensor
 package store

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	tagCommand = comm.MaxTag - 1 // from a piece's rank to one that sends to it
-	tagEntries = comm.MaxTag - 2 // the other way
-	tagValues  = comm.MaxTag - 3 // of dense windows
-	tagTurn    = comm.MaxTag - 4 // of ordered writing
+	tagCommand = comm.MaxTag - 1 // from the rank of a piece to a rank that sends to it
+	tagEntries = comm.MaxTag - 2 // entries, in the other direction
+	tagValues  = comm.MaxTag - 3 // values of windows
+	tagTurn    = comm.MaxTag - 4 // the turn in ordered writing
 
 	commandEnd   = 0
 	commandAgain = 1
 
-	// batchMost and batchLeast bound the entries of a message.
-	batchMost  = 1 << 15
-	batchLeast = 64
+	// maxBatch and minBatch bound the number of entries of a message.
+	maxBatch = 1 << 15
+	minBatch = 64
 )
 
-// exchange brings the runs' parts of each piece to the piece's rank. A rank has
-// for each other one at most a sender and a receiver of one sorted stream, with
-// two buffers each. Senders are goroutines that serve until the receiver ends
-// them, so that pieces may be read at different times, and again.
+// exchange sends the parts of all runs that belong to a piece to the piece's rank. For each other
+// rank, a rank has at most one sender and one receiver of a sorted stream, with two buffers each. A
+// sender is a goroutine that serves its stream until the receiver ends it. Pieces may therefore be
+// read at different times, and more than once.
 type exchange struct {
 	c      comm.Comm
 	t      *Blocks
@@ -36,18 +36,18 @@ type exchange struct {
 	runs   []*run
 	bounds [][]int64
 	batch  int // entries of a message
-	small  int // entries of a batch of a run's stream
+	small  int // entries of a batch of one run's stream
 
 	limit     *tcs.Limit
-	stream    coo.Stream // this rank's piece
+	stream    coo.Stream // the entries of this rank's piece
 	receivers []*receiver
 	senders   sync.WaitGroup
 	mu        sync.Mutex
-	err       error // of a sender
+	err       error // first error of a sender
 }
 
-// newExchange starts the exchange of pieces: part k of each run goes to rank k.
-// Collective; so is close.
+// newExchange starts the exchange: part k of each run goes to rank k. Every rank must call it, and
+// close too.
 func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]int64,
 	limit *tcs.Limit) (*exchange, error) {
 	x := &exchange{c: c, t: t, modes: modes, runs: runs, bounds: bounds, limit: limit}
@@ -57,8 +57,9 @@ func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]in
 	if err != nil {
 		return nil, err
 	}
-	x.batch = int(min(max(bytes/2/(pairs*entry), batchLeast), batchMost)) &^ 15 // buffers stay aligned
-	x.small = int(min(max(bytes/2/(int64(max(len(runs), 1)*c.Size())*entry), batchLeast),
+	// a multiple of 16, so that buffers stay aligned
+	x.batch = int(min(max(bytes/2/(pairs*entry), minBatch), maxBatch)) &^ 15
+	x.small = int(min(max(bytes/2/(int64(max(len(runs), 1)*c.Size())*entry), minBatch),
 		coo.BatchSize))
 	out := make([]int64, c.Size())
 	for _, b := range bounds {
@@ -102,7 +103,7 @@ func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]in
 	return x, nil
 }
 
-// note keeps a sender's first error, and ends the job with it: the receiver
+// note stores the first error of a sender, and ends the job with that error, because the receiver
 // waits.
 func (x *exchange) note(err error) {
 	if err == nil {
@@ -116,15 +117,14 @@ func (x *exchange) note(err error) {
 	}
 }
 
-// pass runs f while other ranks may be waiting for this one's senders.
+// pass runs f while other ranks may wait for this rank's senders.
 func (x *exchange) pass(f func() error) error {
 	defer x.c.Busy()()
 	return f()
 }
 
-// close ends the exchange, after this rank's work on its piece, which failed
-// with err or not, and returns the first error. The other ranks are told of a
-// failure, which ends their waiting.
+// close ends the exchange after this rank has read its piece. err is the error of that work, or
+// nil. close returns the first error. A failure ends the job, so that other ranks do not wait.
 func (x *exchange) close(err error) error {
 	if err != nil {
 		x.c.Abort(comm.ExitCode(err), err.Error())
@@ -152,7 +152,7 @@ func (x *exchange) free() {
 	x.receivers = nil
 }
 
-// local is what this rank's runs hold of piece k.
+// local returns a stream of the entries of piece k in this rank's runs.
 func (x *exchange) local(k int) (coo.Stream, error) {
 	var list []coo.Stream
 	for i, r := range x.runs {
@@ -184,11 +184,10 @@ func (s *none) Next(b *coo.Batch) error { return io.EOF }
 func (s *none) Rewind() error           { return nil }
 func (s *none) Close() error            { return nil }
 
-// message is a buffer of n entries as they travel: the coordinates mode by mode,
-// then the values.
+// message is a buffer of n entries: first the coordinates, mode by mode, then the values.
 type message struct {
 	mem  []byte
-	size int // of a value
+	size int // of a value, in bytes
 }
 
 func (x *exchange) messages(entries int64) (*tcs.Memory, [2]message, error) {
@@ -201,21 +200,22 @@ func (x *exchange) messages(entries int64) (*tcs.Memory, [2]message, error) {
 	return mem, [2]message{{mem.Slice()[:n], size}, {mem.Slice()[n : 2*n], size}}, nil
 }
 
-// most is the entries of a message where two ranks exchange that many in all.
+// most returns the number of entries of a message if two ranks exchange this number of entries in
+// total.
 func (x *exchange) most(entries int64) int64 { return messageEntries(entries, int64(x.batch)) }
 
-// messageEntries is how many of some entries a message has room for, at most batch: whole multiples
-// of 16, which are aligned.
+// messageEntries returns the number of entries that a message has room for: at most batch, and a
+// multiple of 16 for alignment.
 func messageEntries(entries, batch int64) int64 { return min(batch, (entries+15)&^15) }
 
 func (m message) column(k, n int) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(&m.mem[8*k*n])), n)
 }
 
-// buf is the buffer's first n bytes, which lie outside the Go heap.
+// buf returns the buffer's first n bytes, which are outside the Go heap.
 func (m message) buf(n int) comm.Buf { return comm.MemOf(m.mem[:n]) }
 
-// send serves this rank's part of piece `to`.
+// send serves this rank's part of piece to.
 func (x *exchange) send(to int, entries int64) error {
 	mem, buffers, err := x.messages(entries)
 	if err != nil {
@@ -244,8 +244,8 @@ func (x *exchange) send(to int, entries int64) error {
 	}
 }
 
-// sendAll sends the stream, and two empty messages after it, since the receiver
-// waits for one ahead.
+// sendAll sends the stream, followed by two empty messages, because the receiver always waits for
+// two messages.
 func (x *exchange) sendAll(s coo.Stream, buffers [2]message, to, most int) error {
 	var under [2]*comm.Request
 	p := &packer{s: s, order: len(x.t.Dims)}
@@ -290,7 +290,7 @@ func wait(r *comm.Request, err error) error {
 	return r.Wait()
 }
 
-// packer takes entries off a stream and puts them into messages.
+// packer reads entries from a stream and packs them into messages.
 type packer struct {
 	s     coo.Stream
 	order int
@@ -299,10 +299,10 @@ type packer struct {
 	end   bool
 }
 
-// pack fills a message with up to most entries and returns how many.
+// pack fills a message with up to most entries and returns their number.
 func (p *packer) pack(m message, most int) (int, error) {
-	// Columns begin where the last message's do; they are moved together if it
-	// has fewer entries than there is room for.
+	// Columns are placed as for a full message. They are moved together if the message has fewer
+	// entries.
 	n := 0
 	for n < most && !p.end {
 		if p.at == p.b.N {
@@ -333,17 +333,17 @@ func (p *packer) pack(m message, most int) (int, error) {
 	return n, nil
 }
 
-// receiver is what another rank sends to this one's piece, as a stream.
+// receiver is the stream of entries that another rank sends to this rank's piece.
 type receiver struct {
 	x       *exchange
 	from    int
 	mem     *tcs.Memory
 	buffers [2]message
 	under   [2]*comm.Request
-	at      int   // the buffer that is next
-	started bool  // requests are out, or all have come
-	ended   bool  // all have come
-	err     error // a message that did not come; none after it will
+	at      int   // the index of the next buffer
+	started bool  // receives were started, or all messages have arrived
+	ended   bool  // all messages have arrived
+	err     error // the first error; no message follows it
 }
 
 func (x *exchange) newReceiver(from int, entries int64) (*receiver, error) {
@@ -360,14 +360,14 @@ func (r *receiver) Dims() ([]int64, bool) { return r.x.t.Dims, true }
 func (r *receiver) Type() tcs.Type        { return r.x.t.Type }
 func (r *receiver) Close() error          { return nil }
 
-// post asks for the next message in buffer k.
+// post starts to receive the next message into buffer k.
 func (r *receiver) post(k int) (err error) {
 	b := r.buffers[k]
 	r.under[k], err = r.x.c.Irecv(b.buf(len(b.mem)), r.from, tagEntries)
 	return err
 }
 
-// begin asks for the first messages.
+// begin starts to receive the first messages.
 func (r *receiver) begin() error {
 	if r.started {
 		return nil
@@ -379,8 +379,8 @@ func (r *receiver) begin() error {
 	return r.post(1)
 }
 
-// Next hands out a message; its buffer goes out again at the next call. After an
-// error it returns that.
+// Next returns the next message. Its buffer is reused at the next call. After an error Next always
+// returns that error.
 func (r *receiver) Next(b *coo.Batch) error {
 	if r.err != nil {
 		return r.err
@@ -392,7 +392,7 @@ func (r *receiver) Next(b *coo.Batch) error {
 	return err
 }
 
-// take is Next where nothing has failed.
+// take is Next without the check for earlier errors.
 func (r *receiver) take(b *coo.Batch) error {
 	if r.ended {
 		return io.EOF
@@ -431,7 +431,7 @@ func (r *receiver) take(b *coo.Batch) error {
 	return nil
 }
 
-// drain takes what is still to come.
+// drain reads and discards all remaining messages.
 func (r *receiver) drain() error {
 	var b coo.Batch
 	for {
@@ -458,7 +458,7 @@ func (r *receiver) Rewind() error {
 	return r.command(commandAgain)
 }
 
-// end lets the sender go; what is under way ends with the job where it fails.
+// end ends the sender. If the job fails, messages under way end too.
 func (r *receiver) end() error {
 	err := r.drain()
 	if err == nil {

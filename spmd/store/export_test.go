@@ -8,8 +8,8 @@ import (
 // SmallWindows has windows of rows hold fewer entries, until the function that it
 // returns is called.
 func SmallWindows(by int64) func() {
-	smaller = by
-	return func() { smaller = 1 }
+	shrinkWindows = by
+	return func() { shrinkWindows = 1 }
 }
 
 // RowWindows returns in how many windows the blocks are put together row by row, or 0 if they are
@@ -28,7 +28,7 @@ func WayOf(c comm.Comm, t *Blocks, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	way, _, err := choose(&site{c: c}, &output{t: t, format: f})
+	way, _, err := choose(&sharedFile{c: c}, &output{t: t, format: f})
 	return way, err
 }
 

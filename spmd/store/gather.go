@@ -5,10 +5,10 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Gather runs write at rank 0 with the tensor's entries, in the order of modes,
-// which it may read again; a batch of each rank is in memory at a time. Of zeros that
-// only a dense level makes room for, zeros says whether they are entries; without
-// them, as files have it, entries of one coordinate are summed. Collective.
+// Gather calls write at rank 0 with a stream of the whole tensor's entries, in the order of modes.
+// write may read the stream again. Only one batch of each rank is in memory at a time. zeros says
+// whether zeros that are stored only because a dense level has room for them count as entries; if
+// not, as in files, entries with equal coordinates are added. Every rank must call it.
 func Gather(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, cfg coo.Config,
 	write func(coo.Stream) error) error {
 	c = c.Uncounted()

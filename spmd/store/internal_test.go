@@ -189,7 +189,7 @@ func TestOrderedRanksTakeTurns(t *testing.T) {
 		if c.Rank() == 0 {
 			f = file
 		}
-		s, ok, err := newSite(c, f, true)
+		s, ok, err := newSharedFile(c, f, true)
 		if err != nil || !ok {
 			return fmt.Errorf("rank %d cannot open the file: %v", c.Rank(), err)
 		}

@@ -8,9 +8,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// writeListed writes a format that is a head and a list, of entries or of all
-// values. Collective.
-func writeListed(s *site, t *Blocks, f *convert.Format, wo coo.WriteOptions,
+// writeListed writes a format that consists of a head and a list, of entries or of all values.
+// Every rank must call it.
+func writeListed(s *sharedFile, t *Blocks, f *convert.Format, wo coo.WriteOptions,
 	cfg coo.Config) (err error) {
 	modes := f.Order(len(t.Dims), wo)
 	p, err := newPieces(s.c, t, modes, coo.DropFill, true, cfg)
@@ -25,7 +25,7 @@ func writeListed(s *site, t *Blocks, f *convert.Format, wo coo.WriteOptions,
 	}
 	from, to := p.span(strides, total)
 	in := &counted{Stream: p.exchange.stream}
-	if f.Filled { // values have their places
+	if f.Filled { // each value has a fixed offset
 		return p.writeFilled(s, f, in, [2]int64{from, to}, total, wo)
 	}
 	text := &spool{limit: cfg.Limit, tmp: cfg.Tmp}
@@ -62,8 +62,8 @@ func writeListed(s *site, t *Blocks, f *convert.Format, wo coo.WriteOptions,
 	})
 }
 
-// head writes what comes before the list, at rank 0.
-func (s *site) head(b []byte) error {
+// head writes the bytes before the list, at rank 0.
+func (s *sharedFile) head(b []byte) error {
 	if s.c.Rank() != 0 || len(b) == 0 {
 		return nil
 	}
@@ -71,13 +71,13 @@ func (s *site) head(b []byte) error {
 	return err
 }
 
-// span is the positions of this rank's piece in a file that lists all: from its
-// first coordinate on, to the next piece's.
+// span returns the positions of this rank's piece in a file that lists all values: from the first
+// coordinate of the piece to the first of the next piece.
 func (p *pieces) span(strides []int64, total int64) (from, to int64) {
 	if strides == nil {
 		return 0, 0
 	}
-	at := func(k int) int64 { // where piece k begins
+	at := func(k int) int64 { // start of piece k
 		if k == 0 {
 			return 0
 		}
@@ -93,8 +93,9 @@ func (p *pieces) span(strides []int64, total int64) (from, to int64) {
 	return at(p.exchange.c.Rank()), at(p.exchange.c.Rank() + 1)
 }
 
-// writeFilled writes a piece of a file whose values all have the same size.
-func (p *pieces) writeFilled(s *site, f *convert.Format, in coo.Stream, span [2]int64, total int64,
+// writeFilled writes a piece of a file that lists all values with the same size.
+func (p *pieces) writeFilled(s *sharedFile, f *convert.Format, in coo.Stream, span [2]int64,
+	total int64,
 	wo coo.WriteOptions) error {
 	head, err := f.Head(p.exchange.t.Type, p.exchange.t.Dims, 0, wo)
 	if err != nil {
@@ -114,7 +115,7 @@ func (p *pieces) writeFilled(s *site, f *convert.Format, in coo.Stream, span [2]
 	})
 }
 
-// counted counts the entries that pass.
+// counted is a stream that counts its entries.
 type counted struct {
 	coo.Stream
 	n int64

@@ -8,14 +8,15 @@ import (
 	"distaff/spmd/comm"
 )
 
-// pieces are the result's entries in the order of modes, cut in a part a rank.
+// pieces are the result's entries in the order of modes, cut into one piece for each rank.
 type pieces struct {
 	exchange *exchange
 	cuts     [][]int64
 	own      []*run
 }
 
-// newPieces starts an exchange of equal pieces. Collective; so is close.
+// newPieces starts an exchange of pieces of about equal size. Every rank must call it, and close
+// too. sum means that entries with equal coordinates are added.
 func newPieces(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, sum bool,
 	cfg coo.Config) (*pieces, error) {
 	runs, err := t.runs(modes, zeros, sum, cfg)
@@ -39,8 +40,8 @@ func (p *pieces) close(err error) error {
 	return err
 }
 
-// count makes the first pass over this rank's piece, and joins it with the
-// others'. Collective.
+// count makes the first pass over this rank's piece and combines its counts with the counts of all
+// other pieces. Every rank must call it.
 func (p *pieces) count() (*coo.Joined, error) {
 	levels := len(p.exchange.t.Kinds)
 	if n := strings.TrimLeft(p.exchange.t.Kinds, "d"); n == "s" {
@@ -67,11 +68,12 @@ func (p *pieces) count() (*coo.Joined, error) {
 	return p.join(mine)
 }
 
-// bounded is count where nothing need be read: under dense levels, a last
-// compressed one has a coordinate for each entry. Collective.
+// bounded is count for dense levels above one compressed level. It reads no entries, because each
+// entry has a coordinate in the compressed level. Every rank must call it.
 func (p *pieces) bounded() (*coo.Joined, error) {
 	levels := len(p.exchange.t.Kinds)
-	// Of each piece, the entries of this rank's runs, and the first and the last.
+	// For each piece: the number of entries in this rank's runs, and the first and the last
+	// coordinates.
 	ends := 2*levels + 1
 	out, in := make([]int64, ends*p.exchange.c.Size()), make([]int64, ends*p.exchange.c.Size())
 	for k := range p.exchange.c.Size() {
@@ -87,13 +89,14 @@ func (p *pieces) bounded() (*coo.Joined, error) {
 	for k := range p.exchange.c.Size() {
 		addEnds(mine[:ends], in[k*ends:(k+1)*ends])
 	}
-	mine[ends] = min(mine[0], 1) // which level the others differ at is the same to dense levels
+	// dense levels do not need the level where two entries first differ
+	mine[ends] = min(mine[0], 1)
 	mine[ends+levels-1] += mine[0] - mine[ends]
 	return p.join(mine)
 }
 
-// ends are the number of entries [lo, hi), and the first one's and the last
-// one's coordinates.
+// ends returns the number of the entries [lo, hi), followed by the coordinates of the first and of
+// the last entry.
 func (r *run) ends(lo, hi int64, levels int) []int64 {
 	e := make([]int64, 2*levels+1)
 	if e[0] = hi - lo; hi > lo {
@@ -103,7 +106,7 @@ func (r *run) ends(lo, hi int64, levels int) []int64 {
 	return e
 }
 
-// addEnds makes a the ends of what it was and of b.
+// addEnds merges the ends b into a.
 func addEnds(a, b []int64) {
 	n := (len(a) - 1) / 2
 	switch {
@@ -122,7 +125,8 @@ func addEnds(a, b []int64) {
 	}
 }
 
-// join puts this rank's part, as numbers, together with the others'. Collective.
+// join combines the counts of this rank's piece with the counts of all other pieces. Every rank
+// must call it.
 func (p *pieces) join(mine []int64) (*coo.Joined, error) {
 	levels := len(p.exchange.t.Kinds)
 	all := make([]int64, len(mine)*p.exchange.c.Size())
@@ -137,8 +141,8 @@ func (p *pieces) join(mine []int64) (*coo.Joined, error) {
 	return coo.Join(p.exchange.t.spec(), list)
 }
 
-// writeMerged writes a .tcs in two passes over the pieces. Collective.
-func writeMerged(s *site, t *Blocks, cfg coo.Config) (err error) {
+// writeMerged writes a .tcs file in two passes over the pieces. Every rank must call it.
+func writeMerged(s *sharedFile, t *Blocks, cfg coo.Config) (err error) {
 	p, err := newPieces(s.c, t, t.Modes, coo.KeepAll, false, cfg)
 	if err != nil {
 		return err

@@ -6,9 +6,10 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// nearby is the blocks as ranks of one process have them: all are this rank's, which reads the
-// others' where they are, so that none travels. It is nil where ranks are apart. The
-// blocks stay until close, also where their owners close them before. Collective.
+// nearby returns the blocks as if all of them belonged to this rank, which reads the blocks of
+// other ranks directly, so that nothing is sent. It returns nil unless all ranks are in one
+// process. The blocks stay open until close, even if their owners close them before. Every rank
+// must call it.
 func (t *Blocks) nearby(c comm.Comm) (*Blocks, error) {
 	if !c.OneProcess() {
 		return nil, nil
@@ -37,7 +38,7 @@ func (t *Blocks) nearby(c comm.Comm) (*Blocks, error) {
 	return &near, nil
 }
 
-// close lets go of nearby blocks that are not t's.
+// close closes the blocks that belong to other ranks.
 func (near *Blocks) close(t *Blocks) {
 	for k, b := range near.Own {
 		if t.Own[k] == nil {
@@ -46,7 +47,7 @@ func (near *Blocks) close(t *Blocks) {
 	}
 }
 
-// allMine makes all ranks' counts, window by window, this rank's.
+// allMine adds the counts of all ranks to this rank's count, for each window.
 func allMine(counts []int64, c comm.Comm) {
 	for w := 0; w < len(counts); w += c.Size() {
 		sum, here := int64(0), counts[w:w+c.Size()]

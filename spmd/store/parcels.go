@@ -7,20 +7,21 @@ import (
 	"distaff/spmd/comm"
 )
 
-// parcels is the traffic of windows of a result: what each rank has of a window
-// goes to the rank that puts it together, as one message. While a window is
-// put together the next one's messages are on their way.
+// parcels exchanges the windows of a result. Each rank sends its part of a window, as one message,
+// to the rank that assembles the window. While one window is assembled, the messages of the next
+// one arrive.
 type parcels struct {
 	c     comm.Comm
 	limit *tcs.Limit
-	first []int                   // a rank's first window, and their number
-	size  func(w, rank int) int64 // bytes of a rank's message of window w, in whole words; 0 for none
-	pack  func(mem []byte, w int) // fills in this rank's
-	near  bool                    // nothing travels: this rank has all of its windows
+	first []int // by rank, its first window; then the number of windows
+	// bytes of a rank's message for window w, a multiple of the word size; 0 if there is none
+	size func(w, rank int) int64
+	pack func(mem []byte, w int) // writes this rank's message for window w
+	near bool                    // this rank has all parts of its windows, so that nothing is sent
 }
 
-// exchange runs receive, which takes this rank's windows (each), while its messages
-// to the others leave. Collective.
+// exchange calls receive, which assembles this rank's windows (each), while this rank's messages to
+// other ranks are sent. Every rank must call it.
 func (p *parcels) exchange(receive func() error) error {
 	var senders sync.WaitGroup
 	var mu sync.Mutex
@@ -53,8 +54,8 @@ func (p *parcels) exchange(receive func() error) error {
 	return err
 }
 
-// send sends this rank's messages of rank `to`'s windows: one is put together
-// while the one before it is on its way.
+// send sends this rank's parts of the windows of rank to. It packs one message while the previous
+// one is being sent.
 func (p *parcels) send(to int) error {
 	most, me := int64(0), p.c.Rank()
 	for w := p.first[to]; w < p.first[to+1]; w++ {
@@ -88,8 +89,8 @@ func (p *parcels) send(to int) error {
 	return err
 }
 
-// most is the bytes of all messages of one of this rank's windows, at most, with
-// room for its own.
+// most returns the largest number of bytes of all messages for one of this rank's windows,
+// including room for the rank's own part.
 func (p *parcels) most() int64 {
 	most, me := int64(0), p.c.Rank()
 	for w := p.first[me]; w < p.first[me+1]; w++ {
@@ -102,13 +103,13 @@ func (p *parcels) most() int64 {
 	return most
 }
 
-// coming is a window's messages, by rank, on their way.
+// coming is the messages for a window, by rank, that are being received.
 type coming struct {
 	mem   [][]byte
 	under []*comm.Request
 }
 
-// ask starts to receive the messages of window w.
+// ask starts to receive the messages for window w into mem.
 func (p *parcels) ask(w int, mem []byte) (*coming, error) {
 	v := &coming{mem: make([][]byte, p.c.Size())}
 	for rank := range v.mem {
@@ -127,8 +128,9 @@ func (p *parcels) ask(w int, mem []byte) (*coming, error) {
 	return v, nil
 }
 
-// each calls f with this rank's windows in order, and of each the ranks' messages;
-// this rank's own is room for it, holding anything. The buffers have most bytes each.
+// each calls f with each of this rank's windows, in order, and with the ranks' messages for that
+// window. The memory for this rank's own message has its size, with undefined contents. The buffers
+// have most bytes each.
 func (p *parcels) each(bufs [2][]byte, f func(w int, in [][]byte) error) error {
 	first, end := p.first[p.c.Rank()], p.first[p.c.Rank()+1]
 	if first == end {
@@ -153,7 +155,7 @@ func (p *parcels) each(bufs [2][]byte, f func(w int, in [][]byte) error) error {
 	return err
 }
 
-// rooms is memory for buffers of those sizes, which are of whole words.
+// rooms allocates buffers of the given sizes, which must be multiples of the word size.
 func rooms(limit *tcs.Limit, sizes []int64) ([][]byte, *tcs.Memory, error) {
 	total := int64(0)
 	for _, n := range sizes {

@@ -5,11 +5,11 @@ import (
 	"distaff/spmd/comm"
 )
 
-// count reads the keys of all listed rows once, and counts the nodes of each window, by level.
-// Collective.
+// count reads the keys of all listed rows once, and counts the nodes that each window has in each
+// level. Every rank must call it.
 func (x *rows) count() error {
 	levels, windows := x.row+1-x.dense, len(x.ends)
-	// Of each window: its nodes by level, and one more than its first and last key.
+	// For each window: the number of nodes by level, and its first and last key plus 1.
 	found := make([]int64, windows*(levels+2))
 	p := &parcels{c: x.c, limit: x.limit, first: x.first, near: x.near, size: x.heading,
 		pack: func(mem []byte, w int) { x.packHeading(x.headingOf(mem, w, x.c.Rank()), w) },
@@ -50,7 +50,7 @@ func (x *rows) count() error {
 	return nil
 }
 
-// nodesOf counts the nodes of a window's keys, by level, and notes its first and last key.
+// nodesOf counts the nodes of a window's keys by level, and stores the window's first and last key.
 func (x *rows) nodesOf(found []int64, keys []int64) {
 	if len(keys) == 0 {
 		return
@@ -67,7 +67,7 @@ func (x *rows) nodesOf(found []int64, keys []int64) {
 	}
 }
 
-// below returns how many of the first keys are below end.
+// below returns how many of the first keys are less than end.
 func below(keys []int64, end int64) int {
 	i := 0
 	for i+8 < len(keys) && keys[i+8] < end {
@@ -79,8 +79,8 @@ func below(keys []int64, end int64) int {
 	return i
 }
 
-// scan sums what was found of each window to the nodes before it. A node that begins in the window
-// before counts there.
+// scan computes how many nodes come before each window. A node that begins in an earlier window
+// counts there.
 func (x *rows) scan(found []int64) {
 	levels := x.row + 1 - x.dense
 	x.nodes = make([][]int64, levels)
@@ -105,7 +105,7 @@ func (x *rows) scan(found []int64) {
 	}
 }
 
-// layOut lays the file out, with the counts of all levels.
+// layOut computes the layout of the file from the counts of all levels.
 func (x *rows) layOut() (err error) {
 	counts := make([]int64, x.row+2)
 	n := int64(1)

@@ -9,35 +9,36 @@ import (
 	"distaff/io/tcs"
 )
 
-// rowFile puts a rank's windows together, and writes them. Only listed rows have columns.
+// rowFile assembles the windows of a rank and writes them. Only listed rows have columns.
 type rowFile struct {
-	x        *rows
-	s        *site
-	pos, crd []*column // by level, of the levels above the rows; pos also of their own
-	count    []int64   // nodes of a level so far, in the whole result
-	end      []int64   // of a level's last node: the first key after it
-	top      int64     // the dense position whose rows come next
-	under    int64     // the keys below a dense position
+	x *rows
+	s *sharedFile
+	// by level, for the levels above the rows; pos also for the level of the rows
+	pos, crd []*column
+	count    []int64 // number of nodes so far in the whole result, by level
+	end      []int64 // by level, the first key after the last node
+	top      int64   // the dense position whose rows come next
+	under    int64   // number of keys below one dense position
 
-	half   [2]rowList // of a window, where more than two parts are merged
-	all    rowList    // a window's rows
-	rowCrd []byte     // their coordinates, if they are listed
-	rowPos []byte     // where they begin
+	half   [2]rowList // used while more than two parts of a window are merged
+	all    rowList    // the rows of a window
+	rowCrd []byte     // coordinates of the rows, if they are listed
+	rowPos []byte     // starts of the rows
 	spans  []coo.FileRange
 }
 
-// Sections that are written by whole windows, as rowFile.spans has them.
+// The sections that are written by whole windows, as indices of rowFile.spans.
 const (
-	spanPos = iota // where rows begin
-	spanCrd        // of the last level
+	spanPos = iota // starts of the rows
+	spanCrd        // coordinates of the last level
 	spanVals
-	spanRows // the coordinates of listed rows
+	spanRows // coordinates of listed rows
 )
 
-// sections returns the sections that are written by whole windows.
+// sections returns the numbers of the sections that are written by whole windows.
 func (x *rows) sections() []int {
 	list := []int{x.pos[x.row+1], x.crd[x.row+1], x.vals}
-	if x.listed() {
+	if x.isListed() {
 		list = append(list, x.crd[x.row])
 	}
 	return list
@@ -46,14 +47,14 @@ func (x *rows) sections() []int {
 // width returns the width in bytes of a section's elements.
 func (x *rows) width(section int) int64 { return int64(x.lay.Sections()[section].Width) }
 
-// most returns the largest number of rows, and of entries, of any window of this rank. A listed row
-// counts once for each rank with a part.
+// most returns the largest number of rows and of entries in a window of this rank. A listed row
+// counts once for each rank that has a part.
 func (x *rows) most() (rows, entries int64) {
 	ranks := x.c.Size()
 	for w := x.first[x.c.Rank()]; w < x.first[x.c.Rank()+1]; w++ {
 		lo, hi := x.span(w)
 		n := hi - lo
-		if x.listed() {
+		if x.isListed() {
 			n = 0
 			for _, k := range x.rows[w*ranks : (w+1)*ranks] {
 				n += k
@@ -64,8 +65,8 @@ func (x *rows) most() (rows, entries int64) {
 	return rows, entries
 }
 
-// receive puts together and writes this rank's windows.
-func (x *rows) receive(s *site, p *parcels) ([]coo.FileRange, error) {
+// receive assembles and writes this rank's windows.
+func (x *rows) receive(s *sharedFile, p *parcels) ([]coo.FileRange, error) {
 	first, end := x.first[x.c.Rank()], x.first[x.c.Rank()+1]
 	if first == end {
 		return nil, nil
@@ -79,7 +80,7 @@ func (x *rows) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 	if err := p.each(in, a.window); err != nil {
 		return nil, err
 	}
-	if end == len(x.ends) { // what ends the last node's segments
+	if end == len(x.ends) { // the end of the last node's segments
 		for l := x.dense; l <= x.row; l++ {
 			a.pos[l].push(a.count[l])
 		}
@@ -99,26 +100,26 @@ func (x *rows) receive(s *site, p *parcels) ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// allocate takes the memory for all windows of this rank, and sets the state to before its first
-// window w. It returns the buffers for messages.
+// allocate allocates the memory for all windows of this rank, and sets the state to the one before
+// its first window w. It returns the buffers for messages.
 func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, err error) {
 	x := a.x
 	rows, entries := x.most()
 	wide := func(n, width int64) int64 { return (n*width + 15) &^ 15 }
 	sizes := []int64{p.most(), p.most(), wide(rows+1, x.width(x.pos[x.row+1]))}
-	if x.listed() {
+	if x.isListed() {
 		sizes = append(sizes, wide(rows, x.width(x.crd[x.row])))
 	}
 	lists := 1 + x.halves()
 	for range lists {
 		size := int64(x.t.Type.Size())
 		sizes = append(sizes, wide(rows, 4), wide(entries, x.crdWidth()), wide(entries, size))
-		if x.listed() {
+		if x.isListed() {
 			sizes = append(sizes, wide(rows, 8))
 		}
 	}
-	for l := x.dense; l <= x.row; l++ { // columns: pos of each level, and crd but of the rows
-		n := min(columnMost, max(x.bytes/64, columnLeast)) &^ 15
+	for l := x.dense; l <= x.row; l++ { // columns: pos of each level, and crd except of the rows
+		n := min(maxColumn, max(x.bytes/64, minColumn)) &^ 15
 		if sizes = append(sizes, n); l < x.row {
 			sizes = append(sizes, n)
 		}
@@ -129,11 +130,11 @@ func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, er
 	}
 	next := func() (b []byte) { b, bufs = bufs[0], bufs[1:]; return b }
 	in = [2][]byte{next(), next()}
-	if a.rowPos = next(); x.listed() {
+	if a.rowPos = next(); x.isListed() {
 		a.rowCrd = next()
 	}
 	for _, l := range []*rowList{&a.all, &a.half[0], &a.half[1]}[:lists] {
-		if *l = (rowList{ends: words[int32](next()), crd: next(), vals: next()}); x.listed() {
+		if *l = (rowList{ends: words[int32](next()), crd: next(), vals: next()}); x.isListed() {
 			l.keys = words[int64](next())
 		}
 	}
@@ -141,7 +142,7 @@ func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, er
 	return in, mem, nil
 }
 
-// begin sets the state to before window w. next returns the buffer of the next column.
+// begin sets the state to the one before window w. next returns the buffer for the next column.
 func (a *rowFile) begin(w int, next func() []byte) {
 	x := a.x
 	lo, _ := x.span(w)
@@ -153,7 +154,7 @@ func (a *rowFile) begin(w int, next func() []byte) {
 		return &column{s: a.s, sec: sections[section], buf: words[int64](next()),
 			span: coo.FileRange{Section: int64(section), From: from}}
 	}
-	if x.listed() {
+	if x.isListed() {
 		if a.under = x.f.total; x.dense > 0 {
 			a.under = x.f.stride[x.dense-1]
 		}
@@ -181,7 +182,7 @@ func (a *rowFile) begin(w int, next func() []byte) {
 	}
 }
 
-// window puts a window together and writes it.
+// window assembles a window from the messages in, and writes it.
 func (a *rowFile) window(w int, in [][]byte) (err error) {
 	x, me := a.x, a.x.c.Rank()
 	bundles := make([]bundle, len(in))
@@ -192,7 +193,7 @@ func (a *rowFile) window(w int, in [][]byte) (err error) {
 	parts := x.parts(w, bundles)
 	var l rowList
 	var crd []byte
-	if x.listed() {
+	if x.isListed() {
 		l = a.merge(parts)
 		if crd, err = a.nodes(w, l.keys); err != nil {
 			return err
@@ -215,16 +216,16 @@ func (a *rowFile) window(w int, in [][]byte) (err error) {
 	return nil
 }
 
-// halves returns how many lists of rows hold a window's rows while more than two parts are merged
-// two by two.
+// halves returns how many lists are needed for intermediate results if more than two parts of a
+// window are merged in pairs.
 func (x *rows) halves() int {
-	if !x.listed() {
+	if !x.isListed() {
 		return 0
 	}
 	return min(max(bits.Len(uint(len(x.order)-1))-1, 0), 2)
 }
 
-// merge returns one list of all parts' listed rows.
+// merge merges the listed rows of all parts into one list.
 func (a *rowFile) merge(parts []part) rowList {
 	width, size := a.x.crdWidth(), int64(a.x.t.Type.Size())
 	for round := 0; len(parts) > 2; round++ {
@@ -232,7 +233,7 @@ func (a *rowFile) merge(parts []part) rowList {
 		for i := 0; i+1 < len(parts); i += 2 {
 			p, q := parts[i].list, parts[i+1].list
 			l := mergeRows(buf, p, q, width, size)
-			n := len(p.keys) + len(q.keys) // rows that both have leave room
+			n := len(p.keys) + len(q.keys) // rows that both lists have leave room
 			buf.drop(rowList{buf.keys[:n], buf.ends[:n], l.crd, l.vals})
 			parts[i/2].list = l
 		}
@@ -250,8 +251,9 @@ func (a *rowFile) merge(parts []part) rowList {
 	return mergeRows(a.all, parts[0].list, parts[1].list, width, size)
 }
 
-// place returns one list of all parts' rows in window w, where every key is a row: it counts each
-// row's entries, which say where a row begins, and copies the parts there, one after another.
+// place puts the rows of all parts in window w into one list, if every key has a row. It first
+// counts each row's entries, which gives the starts of the rows, and then copies the parts one
+// after another.
 func (a *rowFile) place(w int, parts []part) rowList {
 	x, all := a.x, a.all
 	lo, hi := x.span(w)
@@ -288,7 +290,8 @@ func (a *rowFile) place(w int, parts []part) rowList {
 	return all
 }
 
-// begins returns where rows with those ends begin, after base entries, in the file's width.
+// begins returns the starts of rows with the given ends, in the width of the file. base is the
+// number of entries before them.
 func (a *rowFile) begins(ends []int32, base int64) []byte {
 	if a.x.width(int(a.spans[spanPos].Section)) == 4 {
 		return beginsIn(words[int32](a.rowPos), ends, base)
@@ -305,8 +308,9 @@ func beginsIn[T int32 | int64](dst []T, ends []int32, base int64) []byte {
 	return tcs.Of(dst).Bytes()
 }
 
-// nodes writes the levels above the rows of a window of those keys: each node where it begins, and
-// with it where its segment begins. It returns the rows' coordinates in the file's width.
+// nodes writes the levels above the rows of a window with these keys. A node and the start of its
+// segment are written with the window where the node begins. nodes returns the rows' coordinates in
+// the width of the file.
 func (a *rowFile) nodes(w int, keys []int64) (crd []byte, err error) {
 	if a.x.width(int(a.spans[spanRows].Section)) == 4 {
 		crd = nodesIn(a, w, keys, words[int32](a.rowCrd))
@@ -330,7 +334,8 @@ func nodesIn[T int32 | int64](a *rowFile, w int, keys []int64, dst []T) []byte {
 			a.pos[x.dense].push(a.count[x.dense])
 			a.top++
 		}
-		l, from, end := x.dense, (a.top-1)*a.under, a.top*a.under // the keys of the node above level l
+		// the keys of the node above level l
+		l, from, end := x.dense, (a.top-1)*a.under, a.top*a.under
 		for ; l < x.row && key < a.end[l]; l++ {
 			from, end = a.end[l]-x.f.stride[l], a.end[l]
 		}

@@ -6,15 +6,15 @@ import (
 	"distaff/io/tcs"
 )
 
-// full reports whether no segment below the first compressed level, level l, is empty.
-func full(b *tcs.Tensor, l int) bool {
+// hasNoEmptySegment reports whether no segment below level l, the first compressed level, is empty.
+func hasNoEmptySegment(b *tcs.Tensor, l int) bool {
 	for l++; l < len(b.Levels); l++ {
 		pos := b.Levels[l].Pos
 		ok := false
 		if pos.Width == 4 {
-			ok = rising(tcs.Slice[int32](pos))
+			ok = isIncreasing(tcs.Slice[int32](pos))
 		} else {
-			ok = rising(tcs.Slice[int64](pos))
+			ok = isIncreasing(tcs.Slice[int64](pos))
 		}
 		if !ok {
 			return false
@@ -23,7 +23,7 @@ func full(b *tcs.Tensor, l int) bool {
 	return true
 }
 
-func rising[T int32 | int64](pos []T) bool {
+func isIncreasing[T int32 | int64](pos []T) bool {
 	if len(pos) == 0 {
 		return true
 	}
@@ -35,9 +35,10 @@ func rising[T int32 | int64](pos []T) bool {
 	return less >= 0
 }
 
-// before counts the rows of own block k whose keys are below `key`: at least `least` are.
+// before returns how many rows of block k, which belongs to this rank, have a key less than key. At
+// least least rows have.
 func (x *rows) before(k int, least, key int64) int64 {
-	if !x.listed() {
+	if !x.isListed() {
 		return max(least, x.f.before(x.t.Boxes[k], key))
 	}
 	b := x.t.Own[k]
@@ -49,7 +50,7 @@ func (x *rows) before(k int, least, key int64) int64 {
 	}))
 }
 
-// keys sets dst to the keys of a block's listed rows, from row number lo on.
+// keys sets dst to the keys of a block's listed rows, starting with row lo.
 func (x *rows) keys(dst []int64, b *tcs.Tensor, lo int64) {
 	if len(dst) == 0 {
 		return
@@ -58,7 +59,7 @@ func (x *rows) keys(dst []int64, b *tcs.Tensor, lo int64) {
 	at, base := make([]int64, x.row+1), make([]int64, x.row+1)
 	row := &b.Levels[x.row]
 	at[x.row] = row.Crd.First + lo
-	top := int64(0) // the position of the dense levels
+	top := int64(0) // the position in the dense levels
 	for l := x.row; l >= x.dense; l-- {
 		pos := b.Levels[l].Pos
 		p := pos.First + after(pos, at[l]) - 1
@@ -79,7 +80,7 @@ func (x *rows) keys(dst []int64, b *tcs.Tensor, lo int64) {
 		_, key := parent(l)
 		base[l] = key + b.Levels[l].Crd.At(at[l])*x.f.stride[l]
 	}
-	var next func(l int) // moves on to the next node of level l
+	var next func(l int) // advances to the next node of level l
 	next = func(l int) {
 		if l < x.dense {
 			top++

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// rowList is rows in the order of their keys. The end of a row is the number of entries up to its
-// last. Coordinates have the file's width.
+// rowList holds rows in the order of their keys. ends[i] is the number of entries up to the last
+// entry of row i. Coordinates have the width of the file.
 type rowList struct {
 	keys []int64
 	ends []int32
@@ -14,14 +14,15 @@ type rowList struct {
 	vals []byte
 }
 
-// drop moves on past rows.
+// drop removes the rows of p, which are the first rows of l.
 func (l *rowList) drop(p rowList) {
 	l.keys, l.ends = l.keys[len(p.keys):], l.ends[len(p.ends):]
 	l.crd, l.vals = l.crd[len(p.crd):], l.vals[len(p.vals):]
 }
 
-// mergeRows puts the rows of two lists into dst, which has room for all of both, and returns
-// what it filled. If both have a row, x's entries come first.
+// mergeRows merges the rows of two lists into dst, which has room for all rows of both, and returns
+// the part of dst that it filled. If both lists have a row, x's entries come first. width and size
+// are the bytes of a coordinate and of a value.
 func mergeRows(dst, x, y rowList, width, size int64) rowList {
 	n := 0
 	switch {
@@ -42,7 +43,8 @@ func mergeRows(dst, x, y rowList, width, size int64) rowList {
 	return rowList{dst.keys[:n], dst.ends[:n], dst.crd[:crd], dst.vals[:vals]}
 }
 
-// typed is a rowList with known types, and how many of its rows and entries are used up.
+// typed is a rowList with known types. row and done are the numbers of rows and entries that are
+// used up.
 type typed[C, V any] struct {
 	keys      []int64
 	ends      []int32
@@ -70,8 +72,8 @@ func mergeOf[C, V any](dst, x, y rowList) int {
 	return d.row
 }
 
-// fewRows is the least number of rows that singles merges. After that number of rows, runs returns,
-// so that the choice is made again.
+// fewRows is the smallest number of rows that singles merges. runs returns after that number of
+// rows, so that the choice between the two is made again.
 const fewRows = 32
 
 // both merges rows until one list ends.
@@ -85,9 +87,9 @@ func (d *typed[C, V]) both(x, y *typed[C, V]) {
 	}
 }
 
-// single returns the number of next rows that have one entry each.
+// single returns the number of next rows that have exactly one entry.
 func (x *typed[C, V]) single() int {
-	// The entries that are more than rows only become more.
+	// The number of entries in excess of the number of rows never decreases.
 	ends := x.ends[x.row:]
 	more := func(i int) bool { return int(ends[i])-x.done > i+1 }
 	n := 1
@@ -97,10 +99,10 @@ func (x *typed[C, V]) single() int {
 	return n/2 + sort.Search(min(n, len(ends))-n/2, func(i int) bool { return more(n/2 + i) })
 }
 
-// singles merges n rows of x and m rows of y, with one entry each, until either list ends. Keys
-// come in random order, so nothing branches on them. x's entry is written to the next place. If
-// y's row is before x's, y's entry is written over it; if not, it is written to the place after,
-// where it stays if both have the row.
+// singles merges n rows of x and m rows of y, which have one entry each, until either list ends.
+// Keys come in random order, so the code has no branch that depends on them. It writes x's entry to
+// the next place. If y's row comes before x's, it overwrites that place with y's entry. Otherwise
+// it writes y's entry to the place after, where the entry stays if both lists have the row.
 func (d *typed[C, V]) singles(x, y *typed[C, V], n, m int) {
 	i, j, r := 0, 0, 0
 	xk, xc, xv := x.keys[x.row:][:n], x.crd[x.done:][:n], x.vals[x.done:][:n]
@@ -120,7 +122,7 @@ func (d *typed[C, V]) singles(x, y *typed[C, V], n, m int) {
 	x.row, x.done, y.row, y.done = x.row+i, x.done+i, y.row+j, y.done+j
 }
 
-// runs merges a few rows of any numbers of entries.
+// runs merges a few rows with any numbers of entries.
 func (d *typed[C, V]) runs(x, y *typed[C, V]) {
 	for n := 0; n < fewRows && x.row < len(x.keys) && y.row < len(y.keys); n++ {
 		p, q := x.keys[x.row], y.keys[y.row]
@@ -153,7 +155,7 @@ func (d *typed[C, V]) take(x *typed[C, V]) {
 	x.row, x.done, d.done = x.row+1, end, at+n
 }
 
-// rest appends the rows that x still has.
+// rest appends the remaining rows of x.
 func (d *typed[C, V]) rest(x *typed[C, V]) {
 	shift := int32(d.done - x.done)
 	copy(d.keys[d.row:], x.keys[x.row:])
@@ -167,8 +169,9 @@ func (d *typed[C, V]) rest(x *typed[C, V]) {
 	d.done += len(x.crd) - x.done
 }
 
-// place copies rows of l to dst: row i, which ends at ends[i] in l, to at[i], which it moves to the
-// row's end. from is where the first row begins in l. It returns where the last row ends in l.
+// place copies rows of l to dst. Row i ends at ends[i] in l and is copied to position at[i] of dst;
+// at[i] becomes the end of the copy. from is the start of the first row in l. place returns the end
+// of the last row in l.
 func place[C int32 | int64](at, ends []int32, from int32, dst, l rowList, size int64) int32 {
 	crd, c := words[C](dst.crd), words[C](l.crd)
 	switch size {
@@ -198,7 +201,7 @@ func placeOf[C, V any](at, ends []int32, from int32, crd, c []C, vals, v []V) in
 	return from
 }
 
-// words returns memory as numbers. It begins at a whole one.
+// words returns memory as numbers of type T. The memory must be aligned for T.
 func words[T any](b []byte) []T {
 	var t T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))

@@ -6,28 +6,29 @@ import (
 	"distaff/io/tcs"
 )
 
-// bundle holds a rank's part of a window: the number of rows of each of its blocks, then all keys
-// (if rows are listed), all ends, all coordinates and all values, block by block in the order of
-// their boxes in the last mode. Ends count from the first entry of a block's part.
+// bundle is a rank's part of a window. It holds the number of rows of each of the rank's blocks,
+// then all keys (if rows are listed), all ends, all coordinates and all values, block by block in
+// the order of the blocks' boxes in the last mode. Ends count from the first entry of a block's
+// part.
 type bundle struct {
 	rows []int64 // by block of the rank
 	list rowList
 }
 
-// heading returns the bytes of the rows' numbers and keys in a rank's bundle of window w.
+// heading returns the size in bytes of the row counts and keys in a rank's bundle for window w.
 func (x *rows) heading(w, rank int) int64 {
 	rows := x.rows[w*x.c.Size()+rank]
 	if rows == 0 {
 		return 0
 	}
 	n := x.held[rank]
-	if x.listed() {
+	if x.isListed() {
 		n += rows
 	}
 	return (8*n + 15) &^ 15
 }
 
-// size returns the bytes of a rank's bundle of window w.
+// size returns the size in bytes of a rank's bundle for window w.
 func (x *rows) size(w, rank int) int64 {
 	i := w*x.c.Size() + rank
 	if x.rows[i] == 0 {
@@ -37,7 +38,7 @@ func (x *rows) size(w, rank int) int64 {
 	return (vals + x.entries[i]*int64(x.t.Type.Size()) + 15) &^ 15
 }
 
-// offsets returns where a bundle's coordinates and values begin, at whole words.
+// offsets returns the aligned offsets of the coordinates and the values in a bundle.
 func (x *rows) offsets(w, rank int) (crd, vals int64) {
 	i := w*x.c.Size() + rank
 	crd = x.heading(w, rank) + (4*x.rows[i]+7)&^7
@@ -47,20 +48,20 @@ func (x *rows) offsets(w, rank int) (crd, vals int64) {
 // crdWidth returns the width in bytes of the last level's coordinates in the file.
 func (x *rows) crdWidth() int64 { return int64(x.lay.Sections()[x.crd[x.row+1]].Width) }
 
-// headingOf returns a rank's bundle of window w with the rows' numbers and keys alone. mem has
-// heading(w, rank) bytes at least.
+// headingOf returns a rank's bundle for window w with its row counts and keys only. mem has at
+// least heading(w, rank) bytes.
 func (x *rows) headingOf(mem []byte, w, rank int) (q bundle) {
 	n, rows := x.held[rank], x.rows[w*x.c.Size()+rank]
 	if rows > 0 {
 		q.rows = words[int64](mem[:8*n])
-		if x.listed() {
+		if x.isListed() {
 			q.list.keys = words[int64](mem[8*n : 8*(n+rows)])
 		}
 	}
 	return q
 }
 
-// bundle returns a rank's bundle of window w. mem has size(w, rank) bytes.
+// bundle returns a rank's bundle for window w. mem has size(w, rank) bytes.
 func (x *rows) bundle(mem []byte, w, rank int) bundle {
 	q, i := x.headingOf(mem, w, rank), w*x.c.Size()+rank
 	if x.rows[i] == 0 {
@@ -74,7 +75,7 @@ func (x *rows) bundle(mem []byte, w, rank int) bundle {
 	return q
 }
 
-// packHeading fills in the rows' numbers and keys of this rank's bundle of window w.
+// packHeading fills in the row counts and keys of this rank's bundle for window w.
 func (x *rows) packHeading(q bundle, w int) {
 	if len(q.rows) == 0 {
 		return
@@ -88,7 +89,7 @@ func (x *rows) packHeading(q bundle, w int) {
 		if b := x.t.Own[k]; b != nil {
 			lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 			q.rows[n] = hi - lo
-			if x.listed() {
+			if x.isListed() {
 				x.keys(keys[:hi-lo], b, lo)
 				keys = keys[hi-lo:]
 			}
@@ -100,7 +101,7 @@ func (x *rows) packHeading(q bundle, w int) {
 	}
 }
 
-// pack fills in this rank's bundle of window w.
+// pack fills in this rank's bundle for window w.
 func (x *rows) pack(q bundle, w int) {
 	x.packHeading(q, w)
 	list := q.list
@@ -121,8 +122,9 @@ func (x *rows) pack(q bundle, w int) {
 	}
 }
 
-// part returns the rows of own block k in window w. Their keys are in buf already. Their ends, and
-// coordinates whose width in the file is another, are put into buf. The rest is the block's.
+// part returns the rows of block k, which belongs to this rank, in window w. buf already contains
+// their keys. part stores the ends in buf, and also the coordinates if their width in the file
+// differs. The other arrays are the block's own.
 func (x *rows) part(k, w int, buf rowList) (p rowList) {
 	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 	if lo == hi {
@@ -130,7 +132,7 @@ func (x *rows) part(k, w int, buf rowList) (p rowList) {
 	}
 	b, size := x.t.Own[k], int64(x.t.Type.Size())
 	lev := &b.Levels[x.row+1]
-	if p.ends = buf.ends[:hi-lo]; x.listed() {
+	if p.ends = buf.ends[:hi-lo]; x.isListed() {
 		p.keys = buf.keys[:hi-lo]
 	}
 	rowEnds(p.ends, lev.Pos.Sub(lo, hi+1))
@@ -142,14 +144,14 @@ func (x *rows) part(k, w int, buf rowList) (p rowList) {
 	return p
 }
 
-// part is a block's rows in a window.
+// part is the rows of one block in a window.
 type part struct {
 	block int
 	list  rowList
 }
 
-// parts returns the blocks' rows in window w, in the order of the blocks' boxes in the last mode,
-// without the blocks that have none there.
+// parts returns the rows of each block in window w, in the order of the blocks' boxes in the last
+// mode. It leaves out blocks without rows in w.
 func (x *rows) parts(w int, bundles []bundle) []part {
 	var list []part
 	me, size, width := x.c.Rank(), int64(x.t.Type.Size()), x.crdWidth()
@@ -170,7 +172,7 @@ func (x *rows) parts(w int, bundles []bundle) []part {
 			entries := int64(q.list.ends[n-1])
 			p.ends = q.list.ends[:n]
 			p.crd, p.vals = q.list.crd[:entries*width], q.list.vals[:entries*size]
-			if x.listed() {
+			if x.isListed() {
 				p.keys = q.list.keys[:n]
 			}
 		}
@@ -180,7 +182,7 @@ func (x *rows) parts(w int, bundles []bundle) []part {
 	return list
 }
 
-// rowEnds sets dst to the ends of pos's segments, counted from where the first begins.
+// rowEnds sets dst to the ends of pos's segments, counted from the start of the first segment.
 func rowEnds(dst []int32, pos tcs.Array) {
 	if pos.Width == 4 {
 		p := tcs.Slice[int32](pos)
@@ -195,7 +197,8 @@ func rowEnds(dst []int32, pos tcs.Array) {
 	}
 }
 
-// inWidth returns the coordinates as bytes of that width: as they are, or copied to buf.
+// inWidth returns the coordinates as bytes with the given width: their own memory if they have this
+// width, otherwise a copy in buf.
 func inWidth(crd tcs.Array, width int64, buf []byte) []byte {
 	if int64(crd.Width) == width {
 		return crd.Bytes()

@@ -10,64 +10,65 @@ import (
 	"distaff/spmd/comm"
 )
 
-// rows writes a .tcs whose last level is compressed, from blocks that each hold a part of a row's
-// entries. A row is what the last level stores under one coordinate of the levels above, and its
-// key is the linear position of that coordinate, so that keys follow the order of storage. A row of
-// the result is its blocks' parts, one after another in the order of their boxes in the last mode.
+// rows writes a .tcs file whose last level is compressed, from blocks that each hold a part of a
+// row's entries. A row is the entries of the last level under one coordinate of the levels above.
+// Its key is the linear position of that coordinate, so keys have the order of storage. A row of
+// the result is the concatenation of its blocks' parts, in the order of their boxes in the last
+// mode.
 //
-// Where all levels above the last are dense, every key is a row, also one without entries. Else the
-// rows are listed: only keys with entries are stored, and they travel with the entries.
+// If all levels above the last are dense, every key has a row, which may be empty. Otherwise the
+// rows are listed: only keys with entries are stored, and the keys are sent along with the entries.
 //
-// The keys are cut in windows of bounded entries and rows. Each rank puts consecutive windows
-// together and writes them.
+// The keys are cut into windows with bounded numbers of entries and rows. Each rank assembles and
+// writes consecutive windows.
 type rows struct {
 	c     comm.Comm
 	t     *Blocks
-	f     *frame // of the levels above the last
-	dense int    // leading dense levels
+	f     *frame // linear order of the levels above the last
+	dense int    // number of leading dense levels
 	row   int    // the level of rows, the last but one
 	order []int  // all blocks, in the order of their boxes in the last mode
 	limit *tcs.Limit
 	bytes int64 // of all buffers of a rank
-	near  bool  // all blocks are this rank's, in the memory of their owners
+	near  bool  // all blocks count as this rank's, in the memory of their owners
 
-	ends    []int64         // where windows end, as keys
-	rows    []int64         // of each window, by rank: [window*ranks + rank]
-	entries []int64         // of each window, by rank: [window*ranks + rank]
-	starts  []int64         // entries before each window, and all
+	ends    []int64         // ends of the windows, as keys
+	rows    []int64         // number of rows, by window and rank: [window*ranks + rank]
+	entries []int64         // number of entries, by window and rank: [window*ranks + rank]
+	starts  []int64         // number of entries before each window, then of all
 	first   []int           // by rank, its first window; then the number of windows
-	cuts    map[int][]int64 // of each own block, the rows before each window, and all
-	held    []int64         // by rank, how many blocks it has
+	cuts    map[int][]int64 // for each block of this rank, the rows before each window, then all
+	held    []int64         // number of blocks of each rank
 
-	nodes [][]int64 // of listed rows: by level from dense on, the nodes before each window
-	last  []int64   // of listed rows: by window, the last key up to its end, or -1
+	nodes [][]int64 // for listed rows: by level from dense on, the nodes before each window
+	last  []int64   // for listed rows: by window, the last key before its end, or -1
 
 	lay      *tcs.File
-	pos, crd []int // sections, by level
+	pos, crd []int // numbers of the sections, by level
 	vals     int
 }
 
-// windowsMost bounds what the ranks tell one another of windows, in numbers.
-const windowsMost = 1 << 20
+// maxWindowCounts bounds how many numbers about windows the ranks exchange.
+const maxWindowCounts = 1 << 20
 
-// smaller divides the sizes of windows; tests have many windows of little data.
-var smaller int64 = 1
+// shrinkWindows divides the sizes of windows. Tests set it to get many windows from little data.
+var shrinkWindows int64 = 1
 
-// newRows returns nil, at every rank, if the result has another form, if blocks are stored in
-// another way than the result, if a listed row is empty, or if one row has more entries than a
-// window. Collective.
+// newRows returns nil, at every rank, if the result has another form, if blocks are stored
+// differently from the result, if a listed row is empty, or if one row has more entries than fit in
+// a window. Every rank must call it.
 func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
 	levels := len(t.Kinds)
 	compressed := strings.TrimLeft(t.Kinds, "d")
 	if levels < 2 || compressed == "" || strings.Trim(compressed, "s") != "" ||
-		!countable(t.Dims, t.Modes[:levels-1]) {
+		!isCountable(t.Dims, t.Modes[:levels-1]) {
 		return nil, nil
 	}
 	x := &rows{c: c, t: t, f: newFrame(t.Dims, t.Modes[:levels-1]),
 		dense: levels - len(compressed), row: levels - 2, limit: limit}
-	fine := t.stored()
+	fine := t.hasTensorFormat()
 	for _, b := range t.Own {
-		fine = fine && exact(b) && full(b, x.dense)
+		fine = fine && isExact(b) && hasNoEmptySegment(b, x.dense)
 	}
 	if fine, err := agree(c, fine); err != nil || !fine {
 		return nil, err
@@ -79,8 +80,9 @@ func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
 	return x, nil
 }
 
-// countable reports whether keys of the modes' coordinates fit in 62 bits and there is any.
-func countable(dims []int64, modes []int) bool {
+// isCountable reports whether the keys of the modes' coordinates fit in 62 bits and there is at
+// least one.
+func isCountable(dims []int64, modes []int) bool {
 	n := uint64(1)
 	for _, m := range modes {
 		hi, lo := bits.Mul64(n, uint64(dims[m]))
@@ -92,22 +94,23 @@ func countable(dims []int64, modes []int) bool {
 	return n > 0
 }
 
-// listed reports whether only rows with entries are stored.
-func (x *rows) listed() bool { return x.dense <= x.row }
+// isListed reports whether only rows with entries are stored.
+func (x *rows) isListed() bool { return x.dense <= x.row }
 
-// entry returns the bytes that an entry takes in a message and in its place, at most. Every entry
-// may be a listed row, with a key and an end.
+// entry returns the largest number of bytes that an entry occupies in a message and in an assembled
+// window. Every entry may be a listed row, with a key and an end.
 func (x *rows) entry() int64 {
-	if x.listed() {
+	if x.isListed() {
 		return 20 + int64(x.t.Type.Size())
 	}
 	return 8 + int64(x.t.Type.Size())
 }
 
-// perRow returns the bytes that a row takes without its entries, at most: an end in each block that
-// has a part of it, and where it begins. It returns 0 if rows are listed: entry counts them.
+// perRow returns the largest number of bytes that a row occupies besides its entries: an end in
+// each block that has a part of the row, and the row's start. It returns 0 if rows are listed,
+// because entry includes them.
 func (x *rows) perRow() int64 {
-	if x.listed() {
+	if x.isListed() {
 		return 0
 	}
 	last, parts := x.t.Modes[x.row+1], map[[2]int64]bool{}
@@ -117,8 +120,8 @@ func (x *rows) perRow() int64 {
 	return int64(4*len(parts) + 16)
 }
 
-// cut divides the rows in windows and the windows among the ranks. ok is false if that cannot be
-// done within bounds. Collective.
+// cut divides the rows into windows and the windows among the ranks. ok is false if that is
+// impossible within the bounds. Every rank must call it.
 func (x *rows) cut() (ok bool, err error) {
 	ranks, entry, perRow := x.c.Size(), x.entry(), x.perRow()
 	sum := []int64{0}
@@ -138,14 +141,14 @@ func (x *rows) cut() (ok bool, err error) {
 	if perRow > 0 {
 		total += x.f.total * perRow
 	}
-	good := wanted(bytes, total, ranks)
-	parts, step := sum[0]/max(good/entry/smaller, 1)+1, x.f.total
+	good := windowBytes(bytes, total, ranks)
+	parts, step := sum[0]/max(good/entry/shrinkWindows, 1)+1, x.f.total
 	windows := parts
 	if perRow > 0 {
-		step = max(good/perRow/smaller, 1)
+		step = max(good/perRow/shrinkWindows, 1)
 		windows += x.f.total/step + 1
 	}
-	if windows*int64(ranks) > windowsMost {
+	if windows*int64(ranks) > maxWindowCounts {
 		return false, nil
 	}
 	if x.ends, err = cutRows(x.c, runs, x.f, int(parts)); err != nil {
@@ -173,10 +176,10 @@ func (x *rows) cut() (ok bool, err error) {
 			return false, err
 		}
 	}
-	return x.share(2 * max(bytes/entry/smaller, 1)), nil
+	return x.share(2 * max(bytes/entry/shrinkWindows, 1)), nil
 }
 
-// cutBlocks finds where windows cut this rank's blocks, and counts the blocks of each rank.
+// cutBlocks finds where the windows cut this rank's blocks, and counts the blocks of each rank.
 func (x *rows) cutBlocks() {
 	x.cuts, x.held = map[int][]int64{}, make([]int64, x.c.Size())
 	for _, owner := range x.t.Owners {
@@ -191,8 +194,8 @@ func (x *rows) cutBlocks() {
 	}
 }
 
-// share gives each rank windows of about the same bytes. It returns false if one window has more
-// than most entries.
+// share gives each rank windows with about the same number of bytes. It returns false if a window
+// has more than most entries.
 func (x *rows) share(most int64) bool {
 	ranks, weight := x.c.Size(), []int64{0}
 	x.starts = []int64{0}
@@ -206,7 +209,7 @@ func (x *rows) share(most int64) bool {
 		}
 		x.starts = append(x.starts, x.starts[w]+n)
 		bytes := n * x.entry()
-		if lo, hi := x.span(w); !x.listed() {
+		if lo, hi := x.span(w); !x.isListed() {
 			bytes += 8 * (hi - lo)
 		}
 		weight = append(weight, weight[w]+bytes)
@@ -220,7 +223,7 @@ func (x *rows) share(most int64) bool {
 	return true
 }
 
-// span returns the keys of window w, from lo up to hi.
+// span returns the range of keys of window w, [lo, hi).
 func (x *rows) span(w int) (lo, hi int64) {
 	if w > 0 {
 		lo = x.ends[w-1]
@@ -228,7 +231,7 @@ func (x *rows) span(w int) (lo, hi int64) {
 	return lo, x.ends[w]
 }
 
-// along lists all blocks in the order of their boxes in a mode.
+// along returns the numbers of all blocks in the order of their boxes in a mode.
 func (t *Blocks) along(mode int) []int {
 	order := make([]int, len(t.Owners))
 	for k := range order {
@@ -241,7 +244,7 @@ func (t *Blocks) along(mode int) []int {
 	return order
 }
 
-// nearby makes all blocks this rank's.
+// nearby replaces the blocks by t, all of whose blocks belong to this rank.
 func (x *rows) nearby(t *Blocks) {
 	x.t, x.near = t, true
 	x.cutBlocks()
@@ -250,8 +253,8 @@ func (x *rows) nearby(t *Blocks) {
 	}
 }
 
-// write writes the file. Collective.
-func (x *rows) write(s *site) error {
+// write writes the file. Every rank must call it.
+func (x *rows) write(s *sharedFile) error {
 	near, err := x.t.nearby(x.c)
 	if err != nil {
 		return err
@@ -260,7 +263,7 @@ func (x *rows) write(s *site) error {
 		defer near.close(x.t)
 		x.nearby(near)
 	}
-	if x.listed() {
+	if x.isListed() {
 		if err := x.count(); err != nil {
 			return err
 		}

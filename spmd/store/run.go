@@ -11,27 +11,27 @@ import (
 	"distaff/io/tcs"
 )
 
-// run is a block's entries in the order of modes, outermost first, to be found
-// by position and by coordinate. Its positions are those of the values, and
-// count zeros that a stream may leave out.
+// run is a block's entries in the order of modes, outermost first, which can be found by position
+// and by coordinates. Its positions are the positions of the values, and include zeros that a
+// stream may leave out.
 type run struct {
 	t     *tcs.Tensor
-	own   bool // t was made for the run
+	own   bool // t was made for this run
 	zeros coo.Zeros
 }
 
-// runs makes runs of this rank's blocks. A block that is stored in the order
-// wanted is its own run; of others a sorted copy is made, in memory or, where
-// the limit leaves no room, in a file that is mapped. With sum, entries of one
-// coordinate, which a block has all of, become one.
+// runs returns the runs of this rank's blocks. A block that is stored in the order of modes is its
+// own run. Other blocks are copied and sorted, in memory, or in a mapped file if the memory limit
+// leaves too little room. sum means that entries with equal coordinates are added; all entries with
+// the same coordinates are in one block.
 func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([]*run, error) {
 	var list []*run
 	for _, k := range t.numbers() {
 		b := t.Own[k]
 		kinds, _ := b.Format()
 		repeats := tcs.KeepsRepeats(kinds)
-		if !padded(kinds) && !(sum && repeats) && coo.InOrder(coo.FromTensorBy(b, zeros, 0), modes) &&
-			exact(b) {
+		if !isPadded(kinds) && !(sum && repeats) && coo.InOrder(coo.FromTensorBy(b, zeros, 0), modes) &&
+			isExact(b) {
 			list = append(list, &run{t: b, zeros: zeros})
 			continue
 		}
@@ -45,8 +45,8 @@ func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([
 	return list, nil
 }
 
-// padded tells whether positions may have no entry.
-func padded(kinds string) bool {
+// isPadded reports whether a format with these kinds may have positions without an entry.
+func isPadded(kinds string) bool {
 	return strings.ContainsFunc(kinds, func(k rune) bool { return tcs.KindOf(byte(k)).Padded })
 }
 
@@ -58,7 +58,7 @@ func closeRuns(list []*run) {
 	}
 }
 
-// sortedCopy is a block's entries as coordinates, sorted by modes.
+// sortedCopy returns a copy of a block's entries as a coordinate list sorted by modes.
 func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool,
 	cfg coo.Config) (*tcs.Tensor, error) {
 	spec := coo.Spec{Kinds: coordinates(len(modes), repeats), Modes: modes, Dims: b.Header.Dims,
@@ -72,7 +72,7 @@ func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool,
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) // the map keeps the file
+	defer os.RemoveAll(dir) // the mapping keeps the file alive
 	path := filepath.Join(dir, "block.tcs")
 	if err := coo.AssembleFile(path, coo.FromTensor(b, zeros), spec, cfg); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool,
 	return t, nil
 }
 
-// coordinates is the format of n modes' coordinates, one entry after another.
+// coordinates returns the kinds of a coordinate list of n modes.
 func coordinates(n int, repeats bool) string {
 	switch {
 	case n == 0:
@@ -99,7 +99,7 @@ func coordinates(n int, repeats bool) string {
 
 func (r *run) len() int64 { return r.t.Vals.Len }
 
-// at is the coordinates, by level, of entry i.
+// at sets coord to the coordinates, by level, of entry i.
 func (r *run) at(i int64, coord []int64) {
 	p := r.t.Vals.First + i
 	for l := len(r.t.Levels) - 1; l >= 0; l-- {
@@ -117,7 +117,7 @@ func (r *run) at(i int64, coord []int64) {
 	}
 }
 
-// after is the first index whose element is past key.
+// after returns the first index whose element is greater than key.
 func after(a tcs.Array, key int64) int64 {
 	lo, hi := int64(0), a.Len
 	for lo < hi {
@@ -131,7 +131,7 @@ func after(a tcs.Array, key int64) int64 {
 	return lo
 }
 
-// find is the first entry that is not before the coordinates.
+// find returns the first entry that is not before the coordinates.
 func (r *run) find(coord []int64) int64 {
 	at := make([]int64, len(coord))
 	lo, hi := int64(0), r.len()
@@ -147,7 +147,7 @@ func (r *run) find(coord []int64) int64 {
 	return lo
 }
 
-// compare orders coordinates.
+// compare compares coordinates lexicographically.
 func compare(a, b []int64) int {
 	for l, x := range a {
 		if x != b[l] {
@@ -160,17 +160,18 @@ func compare(a, b []int64) int {
 	return 0
 }
 
-// stream is entries [lo, hi), in batches of at most n.
+// stream returns the entries [lo, hi) as a stream of batches of at most n entries.
 func (r *run) stream(lo, hi int64, n int) (coo.Stream, error) {
 	v,
-		err := r.t.View(tcs.Block{Cut: true, Level: -1, Lo: r.t.Vals.First + lo, Hi: r.t.Vals.First + hi})
+		err := r.t.View(tcs.Block{Cut: true, Level: -1, Lo: r.t.Vals.First + lo,
+		Hi: r.t.Vals.First + hi})
 	if err != nil {
 		return nil, err
 	}
 	return &viewStream{coo.FromTensorBy(v, r.zeros, n), v}, nil
 }
 
-// viewStream is a stream of a view that it closes.
+// viewStream is a stream over a view, which Close closes.
 type viewStream struct {
 	coo.Stream
 	v *tcs.Tensor

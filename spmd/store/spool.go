@@ -8,25 +8,25 @@ import (
 	"distaff/io/tcs"
 )
 
-// spoolMemory is how much of its text a rank keeps in memory until it knows
-// where it goes; the rest waits in a file.
+// spoolMemory is the largest part of its text that a rank keeps in memory until the text's offset
+// is known. The rest is written to a temporary file.
 const (
 	spoolMemory = 64 << 20
 	spoolChunk  = 4 << 20
-	spoolFirst  = 64 << 10 // the first chunk, for little text
+	spoolFirst  = 64 << 10 // size of the first chunk, for short texts
 )
 
-// spool takes text of unknown length, and gives it back.
+// spool stores text of unknown length until it can be written.
 type spool struct {
 	limit  *tcs.Limit
 	tmp    string
 	chunks [][]byte
-	held   int64    // bytes of the chunks, as counted
-	file   *os.File // what the chunks had no room for
+	held   int64    // bytes of the chunks that are counted against limit
+	file   *os.File // the text that did not fit into the chunks
 	filed  int64
 }
 
-// length is how much was written.
+// length returns the number of bytes that were written.
 func (s *spool) length() int64 {
 	n := s.filed
 	for _, c := range s.chunks {
@@ -67,7 +67,7 @@ func (s *spool) Write(b []byte) (int, error) {
 	return done + n, err
 }
 
-// writeTo writes everything to w from off on.
+// writeTo writes everything to w, starting at off.
 func (s *spool) writeTo(w io.WriterAt, off int64) error {
 	for _, c := range s.chunks {
 		if _, err := w.WriteAt(c, off); err != nil {

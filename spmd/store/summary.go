@@ -7,9 +7,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Summary counts the entries that the whole tensor stores, and hands each rank's
-// values to add, block by block. Not for padded levels, whose padding it would
-// count. Collective.
+// Summary returns the number of entries that the whole tensor stores, and calls add with this
+// rank's values, block by block. It must not be used for padded levels, because it would count the
+// padding. Every rank must call it.
 func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (entries int64,
 	err error) {
 	c = c.Uncounted()
@@ -23,7 +23,7 @@ func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (ent
 			return 0, err
 		}
 	}
-	if t.dense() {
+	if t.isDense() {
 		return newFrame(t.Dims, t.Modes).total, nil
 	}
 	x, err := newConcat(c, t)
@@ -52,10 +52,10 @@ func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (ent
 	return lay.Positions[len(t.Kinds)-1], nil
 }
 
-// values hands out a block's values.
+// values calls add with the values of block k.
 func values(t *Blocks, k int, add func([]byte)) error {
 	b := t.Own[k]
-	if exact(b) {
+	if isExact(b) {
 		add(b.Vals.Bytes())
 		return nil
 	}

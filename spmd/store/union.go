@@ -2,8 +2,8 @@ package store
 
 import "slices"
 
-// union merges sorted lists of distinct keys to one, which is returned: one of the lists
-// itself, or in a or b, that have room for the keys of all lists.
+// union merges sorted lists of distinct keys into one list and returns it. The result is one of the
+// lists itself, or is in a or b, which must both have room for the keys of all lists.
 func union(lists [][]int64, a, b []int64) []int64 {
 	for len(lists) > 1 {
 		at, n := 0, 0
@@ -27,7 +27,7 @@ func union(lists [][]int64, a, b []int64) []int64 {
 	return lists[0]
 }
 
-// merged puts the keys of two lists into dst, each once, and returns their number.
+// merged merges two lists of keys into dst, each key once, and returns the number of keys.
 func merged(dst, x, y []int64) int {
 	if len(x) == 0 || len(y) == 0 || x[len(x)-1] < y[0] {
 		return copy(dst, x) + copy(dst[len(x):], y)
@@ -35,14 +35,15 @@ func merged(dst, x, y []int64) int {
 	if y[len(y)-1] < x[0] {
 		return copy(dst, y) + copy(dst[len(y):], x)
 	}
-	// Two halves side by side, as what is next waits for the comparison before.
+	// The two halves are merged side by side, because each step has to wait for the comparison of
+	// the step before.
 	i := len(x) / 2
 	j, _ := slices.BinarySearch(y, x[i])
 	n, m := keysOf(dst, dst[i+j:], x[:i], y[:j], x[i:], y[j:])
 	return n + copy(dst[n:], dst[i+j:i+j+m])
 }
 
-// keysOf merges x and y to a, and u and v to b, and returns the keys of each.
+// keysOf merges x and y into a, and u and v into b. It returns the number of keys in each.
 func keysOf(a, b, x, y, u, v []int64) (n, m int) {
 	i, j, k, l := 0, 0, 0, 0
 	for i < len(x) && j < len(y) && k < len(u) && l < len(v) {
@@ -56,7 +57,7 @@ func keysOf(a, b, x, y, u, v []int64) (n, m int) {
 	return n + restOf(a[n:], x[i:], y[j:]), m + restOf(b[m:], u[k:], v[l:])
 }
 
-// restOf is keysOf of two lists.
+// restOf merges two lists.
 func restOf(dst, x, y []int64) int {
 	n, i, j := 0, 0, 0
 	for i < len(x) && j < len(y) {
@@ -68,6 +69,6 @@ func restOf(dst, x, y []int64) int {
 	return n + copy(dst[n:], y[j:])
 }
 
-// notAfter is 1 where key p is not after q, else 0, without a branch that the order of
-// keys would decide at random.
+// notAfter returns 1 if key p is not after q, otherwise 0. It has no branch, because the order of
+// keys is random.
 func notAfter(p, q int64) int { return int(uint64(p-q-1) >> 63) }

@@ -8,9 +8,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// Unsign takes the sign off zeros among this rank's values, where they are sums (Sums):
-// where -0 is all that is added, it depends on how a sum is cut whether a 0 is added
-// to it.
+// Unsign removes the sign of zeros among this rank's values if these are sums (Sums). Otherwise the
+// sign of a zero could depend on how the sum is cut: if all terms are -0, the sum is -0 or 0
+// depending on whether a 0 was added.
 func (t *Blocks) Unsign(threads int) {
 	if !t.Sums {
 		return
@@ -25,7 +25,7 @@ func (t *Blocks) Unsign(threads int) {
 	}
 }
 
-// parts are values as real numbers, two for a complex one.
+// parts returns values as real numbers, two for each complex value.
 func parts[T float64 | float32](a tcs.Array) []T {
 	if a.Len == 0 {
 		return nil
@@ -34,9 +34,9 @@ func parts[T float64 | float32](a tcs.Array) []T {
 	return unsafe.Slice((*T)(a.Ptr), a.Len*int64(a.Width)/int64(unsafe.Sizeof(z)))
 }
 
-// unsign writes to zeros with a minus sign alone.
+// unsign writes only to zeros with a minus sign.
 func unsign[T float64 | float32](x []T, threads int) {
-	const least = 1 << 18 // values a thread
+	const least = 1 << 18 // least number of values for a thread
 	n := max(min(threads, len(x)/least), 1)
 	var wait sync.WaitGroup
 	for k := range n {

@@ -10,16 +10,16 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Mode is how ranks write one file.
+// Mode says how the ranks write one file.
 type Mode uint8
 
 const (
 	Auto     Mode = iota // Parallel, but Ordered on network file systems
-	Parallel             // all ranks at once
+	Parallel             // all ranks at the same time
 	Ordered              // one rank after another
 )
 
-// ParseMode reads --write's value.
+// ParseMode reads the value of --write.
 func ParseMode(s string) (Mode, error) {
 	switch s {
 	case "", "auto":
@@ -32,13 +32,12 @@ func ParseMode(s string) (Mode, error) {
 	return 0, fmt.Errorf("%q is none of auto, parallel, ordered", s)
 }
 
-// Write writes the tensor to rank 0's file (nil elsewhere), in the format of
-// name's ending, which takes a tensor of that order. The file is not committed:
-// once Write has returned at every rank without an error, all of it is there.
-// The bytes are the same at every number of ranks. What a rank allocates is
-// bounded, whatever the tensor's size, but for blocks that must be sorted:
-// those are copied, within cfg.Limit. A failure of one rank ends the job.
-// Collective.
+// Write writes the tensor to rank 0's file; file is nil at other ranks. The extension of name
+// selects the format, which must support the order of the tensor. Once Write has returned at every
+// rank without an error, the file is complete but not committed. The bytes are the same for every
+// number of ranks. The memory that a rank allocates is bounded, whatever the size of the tensor,
+// except for copies of blocks that must be sorted, which are made within cfg.Limit. A failure of
+// one rank ends the job. Every rank must call it.
 func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 	cfg coo.Config) error {
 	c = c.Uncounted()
@@ -55,13 +54,13 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 	if err := convert.Writable(name, len(t.Dims)); err != nil {
 		return err
 	}
-	wo := f.Options(t.dense(), t.Modes, cfg.Threads)
-	how := []int64{0, 0} // whether ranks write by themselves, and in order
+	wo := f.Options(t.isDense(), t.Modes, cfg.Threads)
+	how := []int64{0, 0} // whether ranks write by themselves, and whether in order
 	if c.Rank() == 0 {
 		if err := f.Room(file, name, t.Type, t.Dims, 0, wo); err != nil {
 			return err
 		}
-		if c.Size() == 1 && len(t.Owners) == 1 && t.stored() { // the block is the tensor
+		if c.Size() == 1 && len(t.Owners) == 1 && t.hasTensorFormat() { // the block is the tensor
 			return convert.WriteTo(file, name, t.Own[0],
 				convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
 		}
@@ -77,7 +76,7 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 		return err
 	}
 	if how[0] == 1 {
-		s, ok, err := newSite(c, file, how[1] == 1)
+		s, ok, err := newSharedFile(c, file, how[1] == 1)
 		if err != nil {
 			return err
 		}
@@ -89,7 +88,7 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 			return err
 		}
 	}
-	if c.Rank() == 0 && !file.Streams() { // what newSite has marked it with
+	if c.Rank() == 0 && !file.Streams() { // removes what newSharedFile has written
 		if err := file.Resize(0); err != nil {
 			return err
 		}
@@ -104,8 +103,8 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 	})
 }
 
-// finishArray writes the head of an array whose values are there. Collective.
-func (s *site) finishArray(head []byte, total int64, spans []coo.FileRange) error {
+// finishArray writes the head of an array whose values are complete. Every rank must call it.
+func (s *sharedFile) finishArray(head []byte, total int64, spans []coo.FileRange) error {
 	all, err := gatherSpans(s.c, spans)
 	if err != nil || s.c.Rank() != 0 {
 		return err

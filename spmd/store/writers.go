@@ -6,25 +6,25 @@ import (
 	"distaff/io/tcs"
 )
 
-// output is what is written to a file by all ranks.
+// output is a tensor that all ranks write to a file.
 type output struct {
 	t      *Blocks
 	format *convert.Format
 	wo     coo.WriteOptions
 	cfg    coo.Config
-	dense  bool // the values are an array, in the order of the result
+	dense  bool // the values are an array in the order of the result
 }
 
 func (o *output) tcs() bool { return o.format.Name == "tcs" }
 
-// writer is a way to write a file by all ranks. applies gives what writes it, or nil,
-// at every rank, where the way is not for that output. Both are collective.
+// writer is a way to write a file. applies returns the function that writes, or nil at every rank
+// if the way does not fit the output. Every rank must call both.
 type writer struct {
 	name    string
-	applies func(s *site, o *output) (write func() error, err error)
+	applies func(s *sharedFile, o *output) (write func() error, err error)
 }
 
-// writers are all ways; the first that applies is taken, and the last one always does.
+// writers lists all ways. The first one that applies is used; the last one always applies.
 var writers = []writer{
 	{"dense", denseFile},
 	{"array", denseArray},
@@ -34,10 +34,11 @@ var writers = []writer{
 	{"merged", mergedFile},
 }
 
-// choose finds the way for an output, and what writes it. Collective.
-func choose(s *site, o *output) (way string, write func() error, err error) {
-	if o.dense = o.t.dense(); o.dense {
-		if o.dense, err = agree(s.c, o.t.stored()); err != nil {
+// choose returns the name of the way for an output, and the function that writes. Every rank must
+// call it.
+func choose(s *sharedFile, o *output) (way string, write func() error, err error) {
+	if o.dense = o.t.isDense(); o.dense {
+		if o.dense, err = agree(s.c, o.t.hasTensorFormat()); err != nil {
 			return "", nil, err
 		}
 	}
@@ -49,8 +50,8 @@ func choose(s *site, o *output) (way string, write func() error, err error) {
 	panic("BUG: store: no way to write a file " + o.format.Name)
 }
 
-// store writes the file by all ranks.
-func (s *site) store(o *output) error {
+// store writes the file. Every rank must call it.
+func (s *sharedFile) store(o *output) error {
 	_, write, err := choose(s, o)
 	if err != nil {
 		return err
@@ -58,8 +59,8 @@ func (s *site) store(o *output) error {
 	return write()
 }
 
-// denseFile writes the values of a dense .tcs.
-func denseFile(s *site, o *output) (func() error, error) {
+// denseFile writes the values of a dense .tcs file.
+func denseFile(s *sharedFile, o *output) (func() error, error) {
 	if !o.dense || !o.tcs() {
 		return nil, nil
 	}
@@ -79,8 +80,8 @@ func denseFile(s *site, o *output) (func() error, error) {
 	}, nil
 }
 
-// denseArray writes the values of an array of another format, behind its head.
-func denseArray(s *site, o *output) (func() error, error) {
+// denseArray writes the values of an array in another format, after its head.
+func denseArray(s *sharedFile, o *output) (func() error, error) {
 	if !o.dense || !o.format.Filled {
 		return nil, nil
 	}
@@ -101,16 +102,16 @@ func denseArray(s *site, o *output) (func() error, error) {
 	}, nil
 }
 
-// listedFile writes any other output that is no .tcs.
-func listedFile(s *site, o *output) (func() error, error) {
+// listedFile writes any other output that is not a .tcs file.
+func listedFile(s *sharedFile, o *output) (func() error, error) {
 	if o.tcs() {
 		return nil, nil
 	}
 	return func() error { return writeListed(s, o.t, o.format, o.wo, o.cfg) }, nil
 }
 
-// concatFile writes a .tcs whose arrays are the blocks' one after another.
-func concatFile(s *site, o *output) (func() error, error) {
+// concatFile writes a .tcs file whose arrays are the concatenated arrays of the blocks.
+func concatFile(s *sharedFile, o *output) (func() error, error) {
 	x, err := newConcat(s.c, o.t)
 	if err != nil || x == nil {
 		return nil, err
@@ -127,8 +128,8 @@ func concatFile(s *site, o *output) (func() error, error) {
 	}, nil
 }
 
-// rowsFile writes a .tcs of rows, whose parts the blocks hold.
-func rowsFile(s *site, o *output) (func() error, error) {
+// rowsFile writes a .tcs file of rows, whose parts the blocks hold.
+func rowsFile(s *sharedFile, o *output) (func() error, error) {
 	x, err := newRows(s.c, o.t, o.cfg.Limit)
 	if err != nil || x == nil {
 		return nil, err
@@ -136,7 +137,7 @@ func rowsFile(s *site, o *output) (func() error, error) {
 	return func() error { return x.write(s) }, nil
 }
 
-// mergedFile writes any .tcs from its merged entries.
-func mergedFile(s *site, o *output) (func() error, error) {
+// mergedFile writes any .tcs file from its merged entries.
+func mergedFile(s *sharedFile, o *output) (func() error, error) {
 	return func() error { return writeMerged(s, o.t, o.cfg) }, nil
 }

@@ -32,8 +32,8 @@ type guard struct {
 	limit        time.Duration
 }
 
-// soloSilence is set by tests. If it is not 0, every rank counts as alone on its node, and apart is the
-// longest silence.
+// soloSilence is set by tests. If it is not 0, every rank counts as alone on its node, and
+// soloSilence is the longest silence between nodes.
 var soloSilence time.Duration
 
 // watchLater gives the monitor the places of all ranks. The monitor watches from then on.

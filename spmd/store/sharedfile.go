@@ -11,24 +11,25 @@ import (
 	"distaff/spmd/comm"
 )
 
-// site is the file as this rank writes it.
-type site struct {
+// sharedFile is the shared file as this rank writes it.
+type sharedFile struct {
 	c       comm.Comm
-	file    *outfile.File // at rank 0
+	file    *outfile.File // at rank 0 only
 	handle  outfile.Handle
-	part    *outfile.Writer // open; nil in ordered mode but in a rank's turn
+	part    *outfile.Writer // the open file; in ordered mode nil unless it is this rank's turn
 	ordered bool
 }
 
-// newSite opens rank 0's file at every rank. ok is false, everywhere, where some
-// rank cannot open it. Collective.
-func newSite(c comm.Comm, file *outfile.File, ordered bool) (s *site, ok bool, err error) {
-	s = &site{c: c, file: file, ordered: ordered}
+// newSharedFile opens rank 0's file at every rank. ok is false at every rank if some rank cannot
+// open it. Every rank must call it.
+func newSharedFile(c comm.Comm, file *outfile.File, ordered bool) (s *sharedFile, ok bool,
+	err error) {
+	s = &sharedFile{c: c, file: file, ordered: ordered}
 	for _, named := range []bool{false, true} {
 		var data []byte
 		if c.Rank() == 0 {
 			if named {
-				file.Named() // if it can't be named, the others can't open it, and say so
+				file.Named() // if this fails, the others cannot open the file either, and say so
 			}
 			h, err := file.Handle()
 			if err != nil {
@@ -46,7 +47,7 @@ func newSite(c comm.Comm, file *outfile.File, ordered bool) (s *site, ok bool, e
 		}
 		opened := s.open()
 		if ok, err = agree(c, opened == nil); ok && err == nil {
-			s.handle.Token = nil // data takes its place
+			s.handle.Token = nil // the file's data will overwrite the token
 			if ordered {
 				err = s.closePart()
 			}
@@ -62,8 +63,9 @@ func newSite(c comm.Comm, file *outfile.File, ordered bool) (s *site, ok bool, e
 	return nil, false, nil
 }
 
-// open opens the file; rank 0 too where it must see what others have written.
-func (s *site) open() (err error) {
+// open opens the file. In ordered mode rank 0 opens it too, in order to see what others have
+// written.
+func (s *sharedFile) open() (err error) {
 	if s.c.Rank() == 0 && !s.ordered {
 		s.part = s.file.Writer()
 		return nil
@@ -74,7 +76,7 @@ func (s *site) open() (err error) {
 	return err
 }
 
-func (s *site) closePart() error {
+func (s *sharedFile) closePart() error {
 	if s.part == nil {
 		return nil
 	}
@@ -84,20 +86,21 @@ func (s *site) closePart() error {
 }
 
 // WriteAt writes to the file.
-func (s *site) WriteAt(b []byte, off int64) (int, error) { return s.part.WriteAt(b, off) }
+func (s *sharedFile) WriteAt(b []byte, off int64) (int, error) { return s.part.WriteAt(b, off) }
 
-// resize gives the file its length, and asks for the room. Only rank 0's call
-// does anything.
-func (s *site) resize(n int64) error {
+// resize sets the length of the file to n bytes and reserves the space. It does something only at
+// rank 0.
+func (s *sharedFile) resize(n int64) error {
 	if s.c.Rank() != 0 {
 		return nil
 	}
-	defer s.c.Busy()() // a long time, on some file systems
+	defer s.c.Busy()() // takes long on some file systems
 	return s.file.Resize(n)
 }
 
-// resizing is resize and then f, at once where ranks write at once: f writes below n.
-func (s *site) resizing(n int64, f func() error) error {
+// resizing resizes the file to n bytes and calls f, which must write below n. If all ranks write at
+// the same time, rank 0 does both at once.
+func (s *sharedFile) resizing(n int64, f func() error) error {
 	if s.ordered || s.c.Rank() != 0 {
 		if err := s.resize(n); err != nil {
 			return err
@@ -113,9 +116,9 @@ func (s *site) resizing(n int64, f func() error) error {
 	return err
 }
 
-// write runs f, which writes this rank's spans: at once, or in this rank's turn.
-// What it wrote is on disk afterwards, or will be with rank 0's own flush.
-func (s *site) write(f func() error) error {
+// write calls f, which writes this rank's spans: immediately, or in ordered mode when it is this
+// rank's turn. Afterwards the data is on disk, or is written by rank 0's own flush.
+func (s *sharedFile) write(f func() error) error {
 	if !s.ordered {
 		if err := f(); err != nil {
 			return err
@@ -132,7 +135,8 @@ func (s *site) write(f func() error) error {
 			panic("BUG: store: a turn out of order")
 		}
 	}
-	if err := s.open(); err != nil { // anew, so that what was written before is seen
+	// opened again, so that this rank sees what others have written
+	if err := s.open(); err != nil {
 		return err
 	}
 	err := f()
@@ -149,9 +153,9 @@ func (s *site) write(f func() error) error {
 	return wait(s.c.Isend(comm.Of(token), me+1, tagTurn))
 }
 
-// finish writes the header of a .tcs file whose sections are there: their spans
-// must tile the layout. Collective.
-func (s *site) finish(lay *tcs.File, spans []coo.FileRange) error {
+// finish writes the header of a .tcs file whose sections are complete. The spans of all ranks must
+// tile the layout. Every rank must call it.
+func (s *sharedFile) finish(lay *tcs.File, spans []coo.FileRange) error {
 	if err := s.c.Barrier(); err != nil {
 		return err
 	}
@@ -178,7 +182,8 @@ func (s *site) finish(lay *tcs.File, spans []coo.FileRange) error {
 	return err
 }
 
-// gatherSpans brings all ranks' spans to rank 0. Collective.
+// gatherSpans returns the spans of all ranks at rank 0, and nil at other ranks. Every rank must
+// call it.
 func gatherSpans(c comm.Comm, spans []coo.FileRange) ([]coo.FileRange, error) {
 	var mine []int64
 	for _, s := range spans {
@@ -200,12 +205,14 @@ func gatherSpans(c comm.Comm, spans []coo.FileRange) ([]coo.FileRange, error) {
 	}
 	var list []coo.FileRange
 	for ; len(all) > 0; all = all[4:] {
-		list = append(list, coo.FileRange{Section: all[0], From: all[1], N: all[2], CRC: uint32(all[3])})
+		list = append(list, coo.FileRange{Section: all[0], From: all[1], N: all[2],
+			CRC: uint32(all[3])})
 	}
 	return list, nil
 }
 
-// tile puts the spans together to checksums of whole sections.
+// tile combines the checksums of the spans into the checksums of whole sections. It panics if the
+// spans leave a gap.
 func tile(sections []tcs.Section, spans []coo.FileRange) []uint32 {
 	slices.SortFunc(spans, func(a, b coo.FileRange) int {
 		return compare([]int64{a.Section, a.From}, []int64{b.Section, b.From})
