@@ -1,21 +1,21 @@
-// Package assemble makes the pieces of a tensor, each at its rank, of partial results that lie at
-// several ranks and may overlap.
+// Package assemble computes the pieces of a tensor, each at its rank, from partial results that are
+// stored at several ranks and may overlap.
 //
-// A part and a piece each cover a region: a box of coordinates, and of that the tuples between two
-// keys in storage order. Pieces are disjoint. Which part has something of which piece is known from
-// the regions alone, so that ranks ask nothing of each other: the rank of a part sends what it has
-// of a piece to the piece's rank, which adds what comes, in the order of the parts. The bits of a
-// piece therefore depend on the parts alone.
+// A part (a partial result) and a piece each cover a region: a box of coordinates, or the entries
+// of a box between two keys in storage order. Pieces are disjoint. The regions alone determine
+// which parts overlap which pieces, so ranks exchange no requests. The rank of a part sends the
+// overlap with a piece to the rank of the piece, which adds what it receives in the order of the
+// parts. The bits of a piece therefore depend on the parts only.
 //
 // # Files
 //
-//	assemble.go  a Sum of parts, and what it moves
-//	region.go    regions, and what two of them have in common
+//	assemble.go  Sum: adds parts to pieces, and lists the messages that this takes
+//	region.go    regions, and the intersection of two regions
 //	overlap.go   the parts that overlap a piece
-//	restrict.go  what a tensor has of a region
+//	restrict.go  the restriction of a tensor to a region
 //	dense.go     pieces of dense tensors
-//	cost.go      what a Sum takes, before there are parts
-//	paths.go     the coordinates that pieces beside one another have in common
+//	cost.go      the memory that a Sum needs, before there are parts
+//	paths.go     makes neighbouring pieces store the same coordinates
 package assemble
 
 import (
@@ -29,38 +29,40 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Piece is a region of a tensor at a rank.
+// Piece is a region of a tensor and the rank that holds it.
 type Piece struct {
 	Rank   int
 	Region Region
 }
 
-// Sum is partial results of one tensor, or of one block of it, and what is to be made of them.
+// Sum describes the partial results of one tensor, or of one block of a tensor, and the pieces to
+// compute.
 type Sum struct {
 	Like transfer.Like
-	// Parts are the partial results, in the order in which they are added. A part of a dense tensor is
-	// 0 outside of its region.
+	// Parts are the partial results, in the order of their addition. A part of a dense tensor
+	// is 0 outside its region.
 	Parts []Piece
-	// Pieces are disjoint. An element of a part that lies in none of them is left out.
+	// Pieces are disjoint. An element of a part that is in no piece is dropped.
 	Pieces []Piece
 }
 
-// Options are what a rank makes pieces with.
+// Options are the resources that a rank computes pieces with.
 type Options struct {
-	Alloc transfer.Alloc // of blocks that arrive, and of pieces
+	Alloc transfer.Alloc // allocates blocks that arrive, and pieces
 	Limit *tcs.Limit     // counts the coordinates of sparse pieces
-	// Shape is that of sparse blocks, its levels d and s; not read of a dense tensor.
+	// Shape is the shape of sparse blocks, whose levels are d and s. It is not used for dense
+	// tensors.
 	Shape   *reduce.Shape
 	Threads int
 	Tag     int
-	// Abort ends the job at all ranks; nil: by the error's message. It is called where this rank fails
-	// with messages under way.
+	// Abort ends the job at all ranks if this rank fails while messages are under way. If it is
+	// nil, the job ends with the error's message.
 	Abort func(error) error
 }
 
-// Run makes the pieces of this rank, by their numbers, of the parts of all ranks, of which this one
-// has those of its own by their numbers. It takes the parts over, also where it fails. A part that
-// is a piece by itself is that piece. Collective. The caller closes the pieces.
+// Run computes the pieces of this rank, by number, from the parts of all ranks. parts are this
+// rank's parts, by number; Run closes or reuses them, even if it fails. If a part by itself is a
+// piece, Run returns the part. Every rank must call it. The caller must close the pieces.
 func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor,
 	o Options) (map[partition.Piece]*tcs.Tensor, error) {
 	x := &running{sum: s, options: o, c: c, parts: parts, over: s.overlaps(),
@@ -87,8 +89,9 @@ func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor,
 	return x.pieces, nil
 }
 
-// Moves tells travel what Run sends from rank to rank, of the sizes that the regions of parts are
-// taken to have. The message of a dense tensor has the values of the region's box.
+// Moves calls travel for each message that Run sends from one rank to another. size returns the
+// estimated size of a region of a part. A message of a dense tensor has the values of the region's
+// box.
 func (s *Sum) Moves(size func(part int, r Region) plan.Size,
 	travel func(z plan.Size, from, to int)) {
 	x := s.overlaps()
@@ -102,31 +105,33 @@ func (s *Sum) Moves(size func(part int, r Region) plan.Size,
 	}
 }
 
-// running is a Sum at a rank.
+// running is the state of Run at one rank.
 type running struct {
 	sum     *Sum
 	options Options
 	c       comm.Comm
 	over    *overlaps
-	parts   map[partition.Piece]*tcs.Tensor // that were not handed on
+	parts   map[partition.Piece]*tcs.Tensor // this rank's parts that are not pieces
 	pieces  map[partition.Piece]*tcs.Tensor
 	way     []underWay
-	bytes   int64 // of copies under way
+	bytes   int64 // bytes of copies under way
 }
 
-// underWay is a message that was begun.
+// underWay is a message that is being sent.
 type underWay struct {
 	sending *transfer.Sending
 	t       *tcs.Tensor
-	bytes   int64 // that it takes beside the part that it is of
+	bytes   int64 // bytes of the copy that is sent; 0 if the part's own memory is sent
 }
 
-// aheadBytes is how much a rank holds of copies that are under way before it waits for the first of
-// them. All ranks go from piece to piece in one order, and from part to part, so that the receiver
-// of the first that is under way never waits for a rank that waits for it.
-var aheadBytes int64 = 64 << 20
+// maxCopiesUnderWay is the largest number of bytes of copies that are under way before a rank waits
+// for the first of them. It cannot deadlock: all ranks handle pieces, and the parts of a piece, in
+// the same order, so the receiver of the first message under way never waits for a rank that waits
+// for that receiver.
+var maxCopiesUnderWay int64 = 64 << 20
 
-// piece sends what this rank has of piece k, or makes the piece where it is this rank's.
+// piece computes piece k if it belongs to this rank, otherwise it sends this rank's overlaps with
+// the piece.
 func (x *running) piece(k int) error {
 	list := x.over.of(k)
 	if to := x.sum.Pieces[k].Rank; to != x.c.Rank() {
@@ -155,8 +160,8 @@ func (x *running) piece(k int) error {
 	return err
 }
 
-// alone is a part of this rank that is piece k by itself, in its form or a view that shows nothing
-// else; nil for none.
+// alone returns the part of this rank that equals piece k, either in the form of a piece or as a
+// view that shows nothing else. It returns nil if no part does.
 func (x *running) alone(k int, list []share) *tcs.Tensor {
 	if len(list) != 1 || x.sum.Parts[list[0].part].Rank != x.c.Rank() {
 		return nil
@@ -164,30 +169,30 @@ func (x *running) alone(k int, list []share) *tcs.Tensor {
 	n := partition.Piece(list[0].part)
 	part, _ := x.over.normal(x.sum.Parts[n].Region)
 	if t := x.parts[n]; list[0].region.equal(part) && x.covers(t, x.sum.Pieces[k].Region, list) &&
-		(formed(t) || exact(t)) {
+		(isFormed(t) || isExact(t)) {
 		delete(x.parts, n)
 		return t
 	}
 	return nil
 }
 
-// covers tells whether the tensor that shares of a piece made covers the piece: there is one share,
-// which is all of it.
+// covers reports whether t covers the whole piece. t is made from list, the parts' overlaps with
+// the piece; it covers the piece if list has one element, which is the whole piece.
 func (x *running) covers(t *tcs.Tensor, piece Region, list []share) bool {
 	all, _ := x.over.normal(piece)
 	return len(list) == 1 && list[0].region.equal(all) && slices.Equal(boxOf(t), piece.Box)
 }
 
-// formed tells whether a tensor's arrays are those of its box.
-func formed(t *tcs.Tensor) bool {
+// isFormed reports whether a tensor's arrays are exactly the arrays of its box.
+func isFormed(t *tcs.Tensor) bool {
 	_, ok := t.Shape()
-	return ok && ended(t)
+	return ok && isEnded(t)
 }
 
-// exact tells whether a view shows what lies in its box and nothing else: all but its outermost
-// level is whole.
-func exact(t *tcs.Tensor) bool {
-	return len(t.Levels) > 0 && ended(t) &&
+// isExact reports whether a view shows the entries of its box and nothing else: every level except
+// the outermost one is complete.
+func isExact(t *tcs.Tensor) bool {
+	return len(t.Levels) > 0 && isEnded(t) &&
 		!slices.ContainsFunc(t.Levels[1:],
 			func(lev tcs.Level) bool {
 				return t.Header.Range(lev.Mode) != [2]int64{0,
@@ -195,19 +200,20 @@ func exact(t *tcs.Tensor) bool {
 			})
 }
 
-// ended tells whether all segments lie in what is shown of them. Those at the ends of a view
-// between keys may be longer.
-func ended(t *tcs.Tensor) bool {
+// isEnded reports whether all segments are within the part of crd that the tensor shows. The first
+// and last segment of a view between keys may be longer.
+func isEnded(t *tcs.Tensor) bool {
 	return !slices.ContainsFunc(t.Levels, func(lev tcs.Level) bool {
 		n := lev.Pos.Len
-		return n > 0 && (lev.Pos.Int(0) != lev.Crd.First || lev.Pos.Int(n-1) != lev.Crd.First+lev.Crd.Len)
+		return n > 0 && (lev.Pos.Int(0) != lev.Crd.First ||
+			lev.Pos.Int(n-1) != lev.Crd.First+lev.Crd.Len)
 	})
 }
 
-// own is the part of this rank that a share is of.
+// own returns the part of this rank that an overlap belongs to.
 func (x *running) own(h share) *tcs.Tensor { return x.parts[partition.Piece(h.part)] }
 
-// send begins to send what a part has of a region.
+// send starts to send an overlap to rank to.
 func (x *running) send(h share, to int) error {
 	part := x.own(h)
 	t, copied, err := restrict(part, h.region, x.sum.Like.Name, x.options.Alloc)
@@ -224,11 +230,11 @@ func (x *running) send(h share, to int) error {
 		w.bytes = t.Bytes()
 	}
 	x.way, x.bytes = append(x.way, w), x.bytes+w.bytes
-	return x.wait(aheadBytes)
+	return x.wait(maxCopiesUnderWay)
 }
 
-// wait waits for messages under way until copies of at most so many bytes are, for all of them
-// where that is 0.
+// wait waits for messages under way until at most most bytes of copies are under way. If most is 0,
+// it waits for all messages.
 func (x *running) wait(most int64) (err error) {
 	for len(x.way) > 0 && (x.bytes > most || most == 0) {
 		w := x.way[0]
@@ -241,7 +247,7 @@ func (x *running) wait(most int64) (err error) {
 	return err
 }
 
-// take is what a part has of a region: what this rank has of it, or what comes of another.
+// take returns an overlap: this rank's own, or one received from another rank.
 func (x *running) take(h share) (*tcs.Tensor, error) {
 	if from := x.sum.Parts[h.part].Rank; from != x.c.Rank() {
 		return transfer.Recv(x.c, x.sum.Like, from, x.options.Tag, x.options.Alloc)
@@ -250,7 +256,8 @@ func (x *running) take(h share) (*tcs.Tensor, error) {
 	return t, err
 }
 
-// sparse makes a piece of a tensor with compressed levels: the union of what the parts have of it.
+// sparse computes a piece of a tensor with compressed levels: the union of the parts' overlaps,
+// with added values.
 func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
 	var sources []*tcs.Tensor
 	defer func() { tcs.CloseList(sources...) }()
@@ -261,7 +268,7 @@ func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
 		}
 		sources = append(sources, t)
 	}
-	if len(sources) == 1 && x.covers(sources[0], piece, list) && formed(sources[0]) {
+	if len(sources) == 1 && x.covers(sources[0], piece, list) && isFormed(sources[0]) {
 		t := sources[0]
 		sources = nil
 		return t, nil
@@ -286,7 +293,7 @@ func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// boxOf is the box that a tensor covers.
+// boxOf returns the box that a tensor covers.
 func boxOf(t *tcs.Tensor) [][2]int64 {
 	box := make([][2]int64, len(t.Header.Dims))
 	for m := range box {

@@ -74,8 +74,8 @@ var storages = []struct {
 var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
 	tcs.Complex64}
 
-// within tells whether a coordinate lies in a region, by the definition.
-func within(at []int64, r Region, modes []int) bool {
+// inRegion reports whether a coordinate is in a region, by the definition.
+func inRegion(at []int64, r Region, modes []int) bool {
 	tuple := make([]int64, len(modes))
 	for l, m := range modes {
 		tuple[l] = at[m]
@@ -223,7 +223,7 @@ func (x *trial) part(r *rand.Rand, rank int) {
 	s := &list{dims: x.sum.Like.Dims, typ: x.sum.Like.Type}
 	filled := []float64{0, 0.3, 1}[r.IntN(3)]
 	everywhere(p.Box, func(at []int64) {
-		if within(at, p, x.sum.Like.Modes) && r.Float64() < filled {
+		if inRegion(at, p, x.sum.Like.Modes) && r.Float64() < filled {
 			s.at = append(s.at, slices.Clone(at))
 			s.vals = append(s.vals, number(r, s.typ)...)
 		}
@@ -293,7 +293,7 @@ func (x *trial) want(t *testing.T, k int) map[string]tcs.Value {
 			t.Fatal(err)
 		}
 		part.Entries(func(at []int64, i int64) bool {
-			if !within(at, piece, modes) || !within(at, x.sum.Parts[n].Region, modes) {
+			if !inRegion(at, piece, modes) || !inRegion(at, x.sum.Parts[n].Region, modes) {
 				return true
 			}
 			paths[x.path(at)] = true
@@ -422,9 +422,9 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 	if testing.Short() {
 		trials = 200
 	}
-	defer func(n int64) { aheadBytes = n }(aheadBytes)
+	defer func(n int64) { maxCopiesUnderWay = n }(maxCopiesUnderWay)
 	for seed := range uint64(trials) {
-		aheadBytes = int64(1 + seed%2*1e6) // each copy is waited for before the next, or none
+		maxCopiesUnderWay = int64(1 + seed%2*1e6) // each copy is waited for before the next, or none
 		r := rand.New(rand.NewPCG(seed, 7))
 		ranks := 1 + r.IntN(8)
 		x := draw(r, ranks)

@@ -9,36 +9,37 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// Cost is what Run takes at each rank.
+// Cost is the memory in bytes that Run needs at each rank.
 type Cost struct {
-	Kept []int64 // by pieces, and what is Left
-	Peak []int64 // by those and what is on its way to them, beside the parts
-	// Left is by pieces that other ranks of the process have in this one's memory: those that one part
-	// has all of.
+	Kept []int64 // pieces, and Left
+	Peak []int64 // largest use during Run, besides the parts: Kept, and data that is being added
+	// Left is memory of this rank that pieces of other ranks of the process use. A piece uses it if
+	// one part contains the whole piece.
 	Left []int64
 }
 
-// Drift is how far from where they are taken to begin regions may begin in storage order, whose
-// keys are guessed: a region may have that share more of what it is taken to have, and parts have
-// something of that many more pieces, and pieces of so many more parts.
+// Drift says how wrong the assumed bounds of regions may be, if their keys in storage order are
+// guessed. A region may be larger by Share of its assumed size. A part may overlap Regions more
+// pieces than assumed, and a piece Regions more parts.
 type Drift struct {
 	Share   float64
 	Regions int64
 }
 
-// of is what a region of such a size may have more, in copies with empty arrays of so many bytes.
+// of returns how many bytes more than assumed the copies of a region may need. bytes is the
+// region's assumed size, and empty the size of a copy without entries.
 func (d Drift) of(bytes, empty int64) int64 {
 	return int64(math.Ceil(d.Share*float64(bytes))) + d.Regions*empty
 }
 
-// position is the bytes of a position in a map into a union (reduce.Union).
+// position is the size in bytes of a position in a map into a union (reduce.Union).
 const position = 8
 
-// Cost tells what Run takes at most at so many ranks, of the sizes that regions are taken to have,
-// which may be off by drift, and level arrays of those widths.
+// Cost returns how much memory Run needs at most at each of the ranks. size returns the assumed
+// size of a region, which may be wrong by drift. pos and crd are the widths of the level arrays.
 func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region) plan.Size) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks), Left: make([]int64, ranks)}
-	// by part, which stays as a whole where a piece is a view of it
+	// by part, which stays allocated entirely if a piece is a view of it
 	left := make([]int64, len(s.Parts))
 	sent, building := make([]int64, ranks), make([]int64, ranks)
 	x := s.overlaps()
@@ -74,8 +75,8 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region)
 	return c
 }
 
-// copied is what a copy of a part takes, each of whose arrays takes some memory, also where it is
-// empty.
+// copied returns the size in bytes of a copy of a part. Each array occupies some memory even if it
+// is empty.
 func (s *Sum) copied(z plan.Size) int64 {
 	n := z.Memory()
 	for _, k := range s.Like.Kinds {
@@ -86,8 +87,9 @@ func (s *Sum) copied(z plan.Size) int64 {
 	return n
 }
 
-// building is what making a piece of size z takes beside it: of a dense tensor what comes of one
-// part, and of others what all parts have of it, the maps of these, and level arrays on their way.
+// building returns the memory that is needed, besides the piece itself, to compute a piece of size
+// z. For a dense tensor that is the overlap of one part. For other tensors it is the overlaps of
+// all parts, their maps, and level arrays while they grow.
 func (s *Sum) building(piece Piece, list []share, z plan.Size, pos, crd []uint8,
 	size func(r Region) plan.Size) (bytes int64) {
 	dense := tcs.AllDense(s.Like.Kinds)
@@ -104,7 +106,8 @@ func (s *Sum) building(piece Piece, list []share, z plan.Size, pos, crd []uint8,
 		levels := z.Memory() - z.Most()*int64(s.Like.Type.Size())
 		pos = slices.Clone(pos)
 		for l := range pos {
-			if crd[l] > 0 && pos[l] == 0 { // as a compressed level it has positions while it is made
+			// a compressed level, which has positions while it is built
+			if crd[l] > 0 && pos[l] == 0 {
 				pos[l] = crd[l]
 				levels += int64(pos[l]) * (z.Most() + 1)
 			}

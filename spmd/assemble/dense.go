@@ -10,12 +10,12 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// dense makes a piece of a dense tensor. An element that one part has is that part's, and of
-// several it is their sum in the order of the parts; one that no part has is 0. A piece of which
-// the first part, this rank's, has all elements shows these, and the others are added to them
-// there.
+// dense computes a piece of a dense tensor. An element that is in one part is copied. An element
+// that is in several parts is their sum, in the order of the parts. An element that is in no part
+// is 0. If the first part belongs to this rank and contains the whole piece, the piece is a view of
+// that part, and the other parts are added to it in place.
 func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
-	t, err = x.within(piece, list)
+	t, err = x.viewOfFirst(piece, list)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
 			if x.whole(part, h, piece, list) {
 				return part, nil
 			}
-			t, err = x.zeroed(piece, list)
+			t, err = x.newZeroed(piece, list)
 		}
 		if err != nil {
 			tcs.CloseList(t, part)
@@ -42,18 +42,19 @@ func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
 		part.Close()
 	}
 	if t == nil {
-		return x.zeroed(piece, nil)
+		return x.newZeroed(piece, nil)
 	}
 	return t, nil
 }
 
-// mostOfPart is the share of a part, in eighths, that a piece has at least which stays in the
-// part's memory.
-const mostOfPart = 7
+// minShareEighths is the smallest share of a part, in eighths, that a piece must have to stay in
+// the part's memory.
+const minShareEighths = 7
 
-// within is a piece that lies together within the first of its shares, which is this rank's and not
-// much larger; nil for any other.
-func (x *running) within(piece Region, list []share) (*tcs.Tensor, error) {
+// viewOfFirst returns the piece as a view of its first overlap, if the values are contiguous there,
+// the part belongs to this rank, and the part is not much larger than the piece. Otherwise it
+// returns nil.
+func (x *running) viewOfFirst(piece Region, list []share) (*tcs.Tensor, error) {
 	if len(list) == 0 || x.sum.Parts[list[0].part].Rank != x.c.Rank() ||
 		!list[0].region.equal(Region{Box: piece.Box}) {
 		return nil, nil
@@ -67,7 +68,7 @@ func (x *running) within(piece Region, list []share) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	defer v.Close()
-	if n := v.Vals.Len; n != piece.coordinates() || 8*n < mostOfPart*part.Vals.Len {
+	if n := v.Vals.Len; n != piece.coordinates() || 8*n < minShareEighths*part.Vals.Len {
 		return nil, nil
 	}
 	t := &tcs.Tensor{Header: tcs.Header{Dims: x.sum.Like.Dims, Box: slices.Clone(piece.Box),
@@ -82,7 +83,7 @@ func (x *running) within(piece Region, list []share) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// lend is a tensor that has what a part has of a region.
+// lend returns a tensor that contains an overlap.
 func (x *running) lend(h share) (*tcs.Tensor, error) {
 	if x.sum.Parts[h.part].Rank == x.c.Rank() {
 		return x.own(h).Alias(), nil
@@ -90,16 +91,17 @@ func (x *running) lend(h share) (*tcs.Tensor, error) {
 	return x.take(h)
 }
 
-// whole tells whether a tensor that came of another rank is the piece: it is 0 where the piece is.
+// whole reports whether t, which was received from another rank, is the complete piece, so that it
+// can be used as the piece.
 func (x *running) whole(t *tcs.Tensor, h share, piece Region, list []share) bool {
 	return x.sum.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil &&
-		x.covers(t, piece, list) && formed(t)
+		x.covers(t, piece, list) && isFormed(t)
 }
 
-// zeroed is a piece to which the shares of a list can be added: 0, but for the elements that
-// several of them may have. There it is the number that a sum begins with, -0, so that the sum of
-// one element is the element itself.
-func (x *running) zeroed(piece Region, list []share) (*tcs.Tensor, error) {
+// newZeroed returns a piece that is ready for the addition of the overlaps of list. It is 0, except
+// that elements which several overlaps may have are -0: a sum that starts with -0 and has one term
+// is that term, even if the term is -0.
+func (x *running) newZeroed(piece Region, list []share) (*tcs.Tensor, error) {
 	t, err := newDense(x.sum.Like, piece.Box, x.options.Alloc)
 	if err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func (x *running) zeroed(piece Region, list []share) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// overlapsEarlier tells whether share k of a list has elements that one before it has.
+// overlapsEarlier reports whether overlap k of list has elements in common with an earlier overlap.
 func overlapsEarlier(list []share, k int, modes []int) bool {
 	for _, h := range list[:k] {
 		if _, ok := h.region.common(list[k].region, modes); ok {
@@ -123,8 +125,8 @@ func overlapsEarlier(list []share, k int, modes []int) bool {
 	return false
 }
 
-// Join makes the block of a box of a dense tensor, of parts that have all of it between them. The
-// caller closes it.
+// Join returns the block of a box of a dense tensor, copied from parts that together contain the
+// whole box. The caller must close it.
 func Join(like transfer.Like, box [][2]int64, parts []*tcs.Tensor,
 	alloc transfer.Alloc) (*tcs.Tensor, error) {
 	t, err := newDense(like, box, alloc)
@@ -137,7 +139,7 @@ func Join(like transfer.Like, box [][2]int64, parts []*tcs.Tensor,
 	return t, nil
 }
 
-// newDense is a dense tensor of a box, with any values.
+// newDense returns a dense tensor of a box with undefined values.
 func newDense(like transfer.Like, box [][2]int64, alloc transfer.Alloc) (*tcs.Tensor, error) {
 	s := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type}, Kinds: like.Kinds,
 		Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
@@ -148,13 +150,14 @@ func newDense(like transfer.Like, box [][2]int64, alloc transfer.Alloc) (*tcs.Te
 	return t, err
 }
 
-// runs are the elements of a region in the dense levels of two tensors, in runs that lie together
-// in both.
+// runs are the elements of a region that two tensors with dense levels have in common, as runs that
+// are contiguous in both tensors.
 type runs struct {
 	r        Region
 	to, from *tcs.Tensor
-	// row has, for each level, the elements below one of its coordinates where those are all of
-	// both tensors', and so lie together; else 0.
+	// row holds, for each level, the number of elements below one of its coordinates, if the region
+	// contains all elements that both tensors have there, so that they are contiguous. Otherwise it
+	// is 0.
 	row []int64
 }
 
@@ -173,8 +176,8 @@ func newRuns(r Region, to, from *tcs.Tensor) *runs {
 	return x
 }
 
-// walk calls f with the runs below a position of the level above l of each tensor: where one begins
-// among the values of each, and how long it is.
+// walk calls f with each run below one position of the level above l. to and from are the positions
+// in the two tensors. f gets the start of the run among the values of each tensor, and its length.
 func (x *runs) walk(l int, e edge, to, from int64, f func(to, from, n int64)) {
 	if l == len(x.to.Levels) {
 		f(to-x.to.Vals.First, from-x.from.Vals.First, 1)
@@ -197,18 +200,19 @@ func (x *runs) walk(l int, e edge, to, from int64, f func(to, from, n int64)) {
 	}
 }
 
-// copyRuns copies a region of a dense tensor.
+// copyRuns copies the values of a region from one dense tensor to another.
 func copyRuns(r Region, to, from *tcs.Tensor) {
-	newRuns(r, to, from).walk(0, r.edge(), 0, 0, func(q, p, n int64) { copyValues(to, q, from, p, n) })
+	newRuns(r, to, from).walk(0, r.edge(), 0, 0,
+		func(q, p, n int64) { copyValues(to, q, from, p, n) })
 }
 
-// copyValues copies n values from place p of a tensor to place q of another.
+// copyValues copies n values from position p of from to position q of to.
 func copyValues(to *tcs.Tensor, q int64, from *tcs.Tensor, p, n int64) {
 	size := int64(to.Vals.Width)
 	copy(to.Vals.Bytes()[q*size:(q+n)*size], from.Vals.Bytes()[p*size:(p+n)*size])
 }
 
-// fillRuns sets a region of a dense tensor to -0.
+// fillRuns sets the values of a region of a dense tensor to -0.
 func fillRuns(r Region, t *tcs.Tensor) {
 	zero := negativeZero(t.Header.Type)
 	newRuns(r, t, t).walk(0, r.edge(), 0, 0, func(q, _, n int64) {
@@ -219,7 +223,7 @@ func fillRuns(r Region, t *tcs.Tensor) {
 	})
 }
 
-// negativeZero is -0 in memory, of a type that has no such number 0.
+// negativeZero returns the bytes of -0, or of 0 for types without a negative zero.
 func negativeZero(t tcs.Type) []byte {
 	b := make([]byte, 0, 16)
 	switch t {
@@ -233,7 +237,7 @@ func negativeZero(t tcs.Type) []byte {
 	return append(b, b[:t.Size()-len(b)]...)
 }
 
-// addRuns adds a region of a dense tensor to another.
+// addRuns adds the values of a region of one dense tensor to another.
 func addRuns(r Region, to, from *tcs.Tensor) {
 	x := newRuns(r, to, from)
 	reduce.AddRuns(to, from, func(add func(q, p, n int64)) { x.walk(0, r.edge(), 0, 0, add) })

@@ -6,23 +6,23 @@ import (
 	"sort"
 )
 
-// overlaps finds which parts have something of a piece.
+// overlaps finds the parts that overlap a piece.
 type overlaps struct {
 	s *Sum
-	// list has the parts by the beginning of their range of a mode, and ends the largest end of the
-	// first ones. Of a scalar, whose mode is -1, every part has something of every piece.
+	// list has the parts sorted by the start of their range in a mode, and ends[n] is the largest
+	// end of the first n+1 parts. For a scalar, mode is -1, and every part overlaps every piece.
 	mode int
 	list []int
 	ends []int64
 }
 
-// share is what a part has of a piece.
+// share is the overlap of a part with a piece.
 type share struct {
 	part   int
 	region Region // in normal form
 }
 
-// overlaps sorts the parts by the mode that distinguishes most of them.
+// overlaps sorts the parts by one mode: the mode with the largest number of different starts.
 func (s *Sum) overlaps() *overlaps {
 	x := &overlaps{s: s, mode: -1}
 	most := 0
@@ -55,7 +55,7 @@ func (s *Sum) overlaps() *overlaps {
 	return x
 }
 
-// of lists what the parts have of piece k, in the order of the parts.
+// of returns the overlaps of the parts with piece k, in the order of the parts.
 func (x *overlaps) of(k int) []share {
 	piece := x.s.Pieces[k].Region
 	first, end := 0, len(x.list)
@@ -76,5 +76,5 @@ func (x *overlaps) of(k int) []share {
 	return out
 }
 
-// normal is a region in normal form; false for an empty one.
+// normal returns a region in normal form, or false if it is empty.
 func (x *overlaps) normal(r Region) (Region, bool) { return r.common(r, x.s.Like.Modes) }

@@ -17,20 +17,22 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Complete gives pieces of a tensor the paths, of coordinates of the levels down to the last
-// compressed one, that pieces beside them store. The dense levels below have a place for every
-// coordinate under a path, and what stands there is present, if only as a zero. Where these levels
-// are cut, a path is therefore stored by each of the pieces into which they are cut, or by none.
-// Places that a piece gets have the value 0. A piece that has all of its paths stays.
+// Complete makes neighbouring pieces of a tensor store the same paths. A path is a tuple of
+// coordinates of the levels down to the last compressed level. The dense levels below have a
+// position for every coordinate under a path, and all elements there are present, if only as zeros.
+// If these dense levels are cut, a path must therefore be stored by all pieces along the cut or by
+// none. Complete adds the missing paths with the value 0. A piece that misses no path is not
+// changed.
 //
-// Of the options Shape is that of the pieces; it may be nil where Cut is false. The messages are
-// not counted. Collective.
+// o.Shape is the shape of the pieces. It may be nil if no two pieces are neighbours. The messages
+// are not counted. Every rank must call it.
 func Complete(c comm.Comm, b *store.Blocks, o Options) error {
-	groups := beside(b)
+	groups := neighbours(b)
 	if len(groups) == 0 {
 		return nil
 	}
-	x := &completing{options: o, c: c.Uncounted(), b: b, deep: deepest(b.Kinds), shape: *o.Shape}
+	x := &completing{options: o, c: c.Uncounted(), b: b, deep: lastCompressed(b.Kinds),
+		shape: *o.Shape}
 	x.shape.Type = b.Type
 	x.like = transfer.Like{Name: o.Shape.Name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds,
 		Modes: b.Modes}
@@ -62,14 +64,15 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 	return err
 }
 
-// deepest is the last compressed level, -1 for none.
-func deepest(kinds string) int { return strings.LastIndexByte(kinds, byte(format.Compressed)) }
+// lastCompressed returns the last compressed level, or -1 if there is none.
+func lastCompressed(kinds string) int { return strings.LastIndexByte(kinds,
+	byte(format.Compressed)) }
 
-// beside lists groups of pieces that lie beside one another: they differ in modes of the dense
-// levels below the last compressed one alone. It leaves out pieces without coordinates, and those
-// with none beside them. A tensor with levels of other kinds has no groups.
-func beside(b *store.Blocks) (groups [][]int) {
-	deep := deepest(b.Kinds)
+// neighbours returns groups of neighbouring pieces. The pieces of a group differ only in modes of
+// the dense levels below the last compressed level. Empty pieces, and pieces without a neighbour,
+// are left out. A tensor with levels of other kinds than d and s has no groups.
+func neighbours(b *store.Blocks) (groups [][]int) {
+	deep := lastCompressed(b.Kinds)
 	if deep < 0 || deep == len(b.Kinds)-1 || strings.Trim(b.Kinds, "ds") != "" {
 		return nil
 	}
@@ -100,7 +103,7 @@ func beside(b *store.Blocks) (groups [][]int) {
 	return slices.DeleteFunc(groups, func(g []int) bool { return len(g) < 2 })
 }
 
-// completing is a Complete at a rank.
+// completing is the state of Complete at one rank.
 type completing struct {
 	options Options
 	c       comm.Comm
@@ -111,10 +114,12 @@ type completing struct {
 	way     []underWay
 }
 
-// differ are the groups whose pieces have different paths, by the SHA-256 of these. Collective.
+// differ returns the groups whose pieces have different paths. It compares the SHA-256 of the
+// paths. Every rank must call it.
 func (x *completing) differ(groups [][]int) (list [][]int, err error) {
 	const words = sha256.Size / 8
-	most := make([]int64, 2*words*len(groups)) // of each word, and of its complement
+	// for each word, its maximum and the maximum of its complement
+	most := make([]int64, 2*words*len(groups))
 	for n := range most {
 		most[n] = math.MinInt64
 	}
@@ -145,7 +150,7 @@ func (x *completing) differ(groups [][]int) (list [][]int, err error) {
 	return list, nil
 }
 
-// sum is that of what says which paths a piece has: pieces with the same sum have the same ones.
+// sum returns the SHA-256 of the arrays that determine a piece's paths.
 func (x *completing) sum(t *tcs.Tensor) [sha256.Size]byte {
 	h := sha256.New()
 	buf := make([]byte, 0, 1<<13)
@@ -172,7 +177,7 @@ func (x *completing) sum(t *tcs.Tensor) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// paths is a piece without the values below its paths.
+// paths returns a piece without the values below its paths.
 func (x *completing) paths(t *tcs.Tensor) *tcs.Tensor {
 	p := t.Alias()
 	p.Levels, p.Header.Box = slices.Clone(p.Levels), boxOf(t)
@@ -184,7 +189,8 @@ func (x *completing) paths(t *tcs.Tensor) *tcs.Tensor {
 	return p
 }
 
-// send begins to send the paths of this rank's pieces of a group to the other ranks that have some.
+// send starts to send the paths of this rank's pieces of a group to the other ranks that have
+// pieces of the group.
 func (x *completing) send(group []int) error {
 	to := map[int]bool{x.c.Rank(): true}
 	for _, k := range group {
@@ -217,7 +223,7 @@ func (x *completing) sendTo(group []int, rank int) error {
 	return nil
 }
 
-// complete gives this rank's pieces of a group the paths of all of its pieces.
+// complete adds the paths of the whole group to this rank's pieces of the group.
 func (x *completing) complete(group []int) error {
 	if !slices.ContainsFunc(group, func(k int) bool { return x.b.Own[k] != nil }) {
 		return nil
@@ -256,7 +262,7 @@ func (x *completing) complete(group []int) error {
 	return nil
 }
 
-// take is the paths of a piece.
+// take returns the paths of piece k: its own, or those received from the piece's rank.
 func (x *completing) take(k int) (*tcs.Tensor, error) {
 	if t := x.b.Own[k]; t != nil {
 		return x.paths(t), nil
@@ -264,9 +270,10 @@ func (x *completing) take(k int) (*tcs.Tensor, error) {
 	return transfer.Recv(x.c, x.like, x.b.Owners[k], x.options.Tag, x.options.Alloc)
 }
 
-// union is the paths that one of two has.
+// union returns the union of the paths of p and q.
 func (x *completing) union(p, q *tcs.Tensor) (*tcs.Tensor, error) {
-	pattern, maps, err := reduce.Union(&x.shape, p.Header.Box, []*tcs.Tensor{p, q}, 0, x.options.Limit)
+	pattern, maps, err := reduce.Union(&x.shape, p.Header.Box, []*tcs.Tensor{p, q}, 0,
+		x.options.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -275,10 +282,10 @@ func (x *completing) union(p, q *tcs.Tensor) (*tcs.Tensor, error) {
 	return pattern.Block(reduce.Alloc(x.options.Alloc))
 }
 
-// fill gives a piece the paths that it lacks.
+// fill adds to piece k the paths of all that it misses.
 func (x *completing) fill(k int, all *tcs.Tensor) error {
 	t := x.b.Own[k]
-	if !formed(t) {
+	if !isFormed(t) {
 		own, err := copyPart(t, Region{Box: x.b.Boxes[k]}, x.like.Name, x.options.Alloc)
 		if err != nil {
 			return err
@@ -287,7 +294,7 @@ func (x *completing) fill(k int, all *tcs.Tensor) error {
 		t.Close()
 		t = own
 	}
-	if t.Levels[x.deep].Crd.Len == all.Levels[x.deep].Crd.Len { // which has all of the piece's
+	if t.Levels[x.deep].Crd.Len == all.Levels[x.deep].Crd.Len { // then t has all paths
 		return nil
 	}
 	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, all}, 0,
@@ -313,13 +320,13 @@ func closeList(list []*tcs.Tensor) {
 	}
 }
 
-// CompleteCost is what Complete takes at most at each of so many ranks beside the pieces as it
-// leaves them, of the sizes that these are taken to have: the piece that is replaced, the paths
-// that come and those so far, their union, whose arrays of those widths are on their way, and a map
-// of each into it.
+// CompleteCost returns how many bytes Complete needs at most at each of the ranks, besides the
+// completed pieces. size returns the assumed sizes of the pieces. At its peak, Complete holds the
+// piece that it replaces, the paths that arrive, the paths so far, their union, whose arrays have
+// the widths pos and crd and grow, and a map of each into the union.
 func CompleteCost(b *store.Blocks, ranks int, pos, crd []uint8, size plan.Sizes) []int64 {
 	most := make([]int64, ranks)
-	for _, g := range beside(b) {
+	for _, g := range neighbours(b) {
 		for _, k := range g {
 			z := size(plan.Block(k))
 			paths := z.Memory() - z.Most()*int64(b.Type.Size())

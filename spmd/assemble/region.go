@@ -6,15 +6,17 @@ import (
 	"distaff/spmd/partition"
 )
 
-// Region is some coordinates of a tensor: those in Box, of each mode a half-open range, and between
-// two keys. A key is a tuple of coordinates of the outermost levels; the coordinates of the region
-// are, in storage order, From or behind it and before To. A key without coordinates bounds nothing.
+// Region is a set of coordinates of a tensor: the coordinates in Box, which has a half-open range
+// for each mode, that are also between two keys in storage order. A key is a tuple of coordinates
+// of the outermost levels. The region's coordinates are at least From and less than To. An empty
+// key does not bound the region.
 type Region struct {
 	Box      [][2]int64
 	From, To []int64
 }
 
-// PiecesOf are the pieces of a tensor with modes of these sizes that is cut so, each at its owner.
+// PiecesOf returns the pieces of a partitioned tensor with their owners. sizes are the sizes of the
+// tensor's modes.
 func PiecesOf(part *partition.Partition, sizes []int64) []Piece {
 	list := make([]Piece, part.Pieces())
 	for b := range list {
@@ -25,9 +27,10 @@ func PiecesOf(part *partition.Partition, sizes []int64) []Piece {
 	return list
 }
 
-// common is what two regions have in common, of a tensor whose levels store these modes; false for
-// nothing. It is in normal form, in which equal regions are equal: the box is the smallest one, and
-// a key is nil where the box says as much, and has no coordinates at its end that say nothing.
+// common returns the intersection of two regions of a tensor whose levels store modes. It returns
+// false if the intersection is empty. The result is in normal form, so that equal sets of
+// coordinates are equal values: the box is as small as possible, a key is nil if the box implies
+// it, and a key has no final coordinates that do not matter.
 func (r Region) common(o Region, modes []int) (Region, bool) {
 	box := make([][2]int64, len(r.Box))
 	for m := range box {
@@ -46,7 +49,7 @@ func (r Region) common(o Region, modes []int) (Region, bool) {
 	return bound(box, from, to, modes)
 }
 
-// bound is the region of a box, which it changes, between keys.
+// bound returns the region of box between two keys, in normal form. It changes box.
 func bound(box [][2]int64, from, to []int64, modes []int) (Region, bool) {
 	first, ok := atLeast(box, from, modes)
 	if !ok {
@@ -85,7 +88,8 @@ func bound(box [][2]int64, from, to []int64, modes []int) (Region, bool) {
 	return out, true
 }
 
-// atLeast is the first tuple of coordinates of a box that is not before a key; false for none.
+// atLeast returns the first tuple of coordinates in the box that is not before key, or false if
+// there is none.
 func atLeast(box [][2]int64, key []int64, modes []int) ([]int64, bool) {
 	t := slices.Clone(key)
 	for l, c := range key {
@@ -109,14 +113,15 @@ func atLeast(box [][2]int64, key []int64, modes []int) ([]int64, bool) {
 	return t, true
 }
 
-// restart sets the coordinates of a tuple from level l on to the first of the box.
+// restart sets the coordinates of tuple t from level l on to the first coordinates of the box.
 func restart(t []int64, l int, box [][2]int64, modes []int) {
 	for ; l < len(t); l++ {
 		t[l] = box[modes[l]][0]
 	}
 }
 
-// before is the last tuple of coordinates of a box that is before a key; false for none.
+// before returns the last tuple of coordinates in the box that is before key, or false if there is
+// none.
 func before(box [][2]int64, key []int64, modes []int) ([]int64, bool) {
 	if len(key) == 0 {
 		return nil, true
@@ -143,19 +148,19 @@ func before(box [][2]int64, key []int64, modes []int) ([]int64, bool) {
 	return nil, false
 }
 
-// end sets the coordinates of a tuple from level l on to the last of the box.
+// end sets the coordinates of tuple t from level l on to the last coordinates of the box.
 func end(t []int64, l int, box [][2]int64, modes []int) {
 	for ; l < len(t); l++ {
 		t[l] = box[modes[l]][1] - 1
 	}
 }
 
-// equal tells whether two regions in normal form are the same.
+// equal reports whether two regions in normal form are the same.
 func (r Region) equal(o Region) bool {
 	return slices.Equal(r.Box, o.Box) && slices.Equal(r.From, o.From) && slices.Equal(r.To, o.To)
 }
 
-// coordinates is the number of coordinates of the box.
+// coordinates returns the number of coordinates in the box.
 func (r Region) coordinates() int64 {
 	n := int64(1)
 	for _, b := range r.Box {
@@ -164,17 +169,17 @@ func (r Region) coordinates() int64 {
 	return n
 }
 
-// edge is where a path of coordinates from the outermost level on lies in a region: at the
-// coordinates of From so far, and of To.
+// edge describes a path of coordinates from the outermost level on: from means that the path equals
+// the first coordinates of From, and to that it equals the first coordinates of To.
 type edge struct{ from, to bool }
 
-// edge is that of no coordinates.
+// edge returns the edge of an empty path.
 func (r Region) edge() edge { return edge{r.From != nil, r.To != nil} }
 
-// open tells whether the path lies between the keys, whatever follows.
+// open reports whether all coordinates below the path are between the keys.
 func (e edge) open() bool { return !e.from && !e.to }
 
-// span is the range of coordinates that the region has in level l below a path.
+// span returns the range of coordinates of level l that the region has below a path.
 func (r Region) span(l, mode int, e edge) (lo, hi int64) {
 	lo, hi = r.Box[mode][0], r.Box[mode][1]
 	if e.from {
@@ -183,14 +188,16 @@ func (r Region) span(l, mode int, e edge) (lo, hi int64) {
 	if e.to {
 		key := r.To[l]
 		if l+1 < len(r.To) {
-			key++ // below that coordinate, the key's next one bounds
+			key++ // the next coordinate of the key bounds the level below
 		}
 		hi = min(hi, key)
 	}
 	return lo, hi
 }
 
-// below is the edge of a path and a coordinate of level l, which is in its span.
+// below returns the edge of a path that is extended by coordinate c of level l. c must be in the
+// span.
 func (r Region) below(l int, c int64, e edge) edge {
-	return edge{e.from && l+1 < len(r.From) && c == r.From[l], e.to && l+1 < len(r.To) && c == r.To[l]}
+	return edge{e.from && l+1 < len(r.From) && c == r.From[l],
+		e.to && l+1 < len(r.To) && c == r.To[l]}
 }

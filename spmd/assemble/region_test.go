@@ -32,14 +32,14 @@ func TestNormalForm(t *testing.T) {
 		box := [][2]int64{{9, 0}, {9, 0}, {9, 0}}
 		n := 0
 		everywhere(x.whole(), func(at []int64) {
-			in := within(at, a, modes) && within(at, b, modes)
+			in := inRegion(at, a, modes) && inRegion(at, b, modes)
 			if in {
 				n++
 				for m, c := range at {
 					box[m] = [2]int64{min(box[m][0], c), max(box[m][1], c+1)}
 				}
 			}
-			if ok && in != within(at, got, modes) || !ok && in {
+			if ok && in != inRegion(at, got, modes) || !ok && in {
 				t.Fatalf("seed %d: %+v and %+v have %+v in common, which is wrong at %v", seed, a, b, got, at)
 			}
 		})

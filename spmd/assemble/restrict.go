@@ -7,14 +7,15 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// restrict is what a tensor has of a region in it: the tensor again or a view of it, where that is
-// all that the arrays show, else a copy. Of a dense tensor it has the values of the region's box.
+// restrict returns the restriction of a tensor to a region that the tensor contains. If possible it
+// is a view of the tensor; otherwise it is a copy, and copied is true. The restriction of a dense
+// tensor has the values of the region's box.
 func restrict(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (part *tcs.Tensor,
 	copied bool, err error) {
 	if tcs.AllDense(kindsOf(t)) {
 		return DensePart(t, r.Box, name, alloc)
 	}
-	if b, ok := shown(t, r); ok {
+	if b, ok := viewFor(t, r); ok {
 		v, err := t.View(b)
 		return v, false, err
 	}
@@ -27,9 +28,9 @@ func kindsOf(t *tcs.Tensor) string {
 	return kinds
 }
 
-// shown is the block of which a view shows what a tensor has of a region and no more; false for
-// none. Nothing but the outermost level is cut, or the storage order between keys.
-func shown(t *tcs.Tensor, r Region) (tcs.Block, bool) {
+// viewFor returns the block whose view shows exactly the restriction of t to r. It returns false if
+// no view does. A view can cut only the outermost level, or the storage order between keys.
+func viewFor(t *tcs.Tensor, r Region) (tcs.Block, bool) {
 	b := tcs.Block{Box: r.Box}
 	n := max(len(r.From), len(r.To))
 	if n > 0 && !t.KeysViewable(n) {
@@ -45,7 +46,7 @@ func shown(t *tcs.Tensor, r Region) (tcs.Block, bool) {
 	return b, true
 }
 
-// padded is a key with n coordinates, which bounds as it does with fewer.
+// padded returns a key extended to n coordinates that gives the same bound.
 func padded(key []int64, n int) []int64 {
 	if key == nil {
 		return nil
@@ -53,8 +54,8 @@ func padded(key []int64, n int) []int64 {
 	return append(slices.Clone(key), make([]int64, n-len(key))...)
 }
 
-// DensePart is what a dense tensor has in a box: a view of it where the values lie together, else a
-// copy. The caller closes it.
+// DensePart returns the restriction of a dense tensor to a box: a view if the values are
+// contiguous, otherwise a copy. The caller must close it.
 func DensePart(t *tcs.Tensor, box [][2]int64, name string, alloc transfer.Alloc) (part *tcs.Tensor,
 	copied bool, err error) {
 	r := Region{Box: box}
@@ -70,18 +71,19 @@ func DensePart(t *tcs.Tensor, box [][2]int64, name string, alloc transfer.Alloc)
 	return part, true, err
 }
 
-// copier copies what a tensor of dense and compressed levels has of a region, in two passes: one
-// counts, and one fills. A coordinate of a compressed level stays where something stays below it.
+// copier copies the restriction of a tensor with dense and compressed levels to a region, in two
+// passes: the first counts, the second fills the copy. A coordinate of a compressed level is copied
+// if there is an entry below it in the region.
 type copier struct {
 	t        *tcs.Tensor
 	r        Region
 	deep     int         // the last compressed level
-	out      *tcs.Tensor // nil while coordinates are counted
+	out      *tcs.Tensor // nil during the first pass
 	runs     *runs       // the values below a position of level deep, of t in out
-	row      int64       // how many they are
-	n        []int64     // by level, the coordinates of a compressed one so far
-	segments []int64     // by level, the segments so far
-	saved    [][]int64   // by level, the segments of those below before a coordinate that may go
+	row      int64       // the number of these values
+	n        []int64     // by level, the number of coordinates of a compressed level so far
+	segments []int64     // by level, the number of segments so far
+	saved    [][]int64   // by level, segments before a coordinate that may be dropped
 }
 
 func copyPart(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.Tensor, error) {
@@ -113,8 +115,8 @@ func copyPart(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.
 	return c.out, nil
 }
 
-// allocate makes the copy's arrays, as wide as those of the tensor, for the coordinates that were
-// counted.
+// allocate allocates the copy's arrays for the counted coordinates, with the widths of the tensor's
+// arrays.
 func (c *copier) allocate(name string, alloc transfer.Alloc) error {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: c.t.Header.Dims, Box: slices.Clone(c.r.Box),
 		Type: c.t.Header.Type}, Levels: slices.Clone(c.t.Levels)}
@@ -153,7 +155,8 @@ func (c *copier) allocate(name string, alloc transfer.Alloc) error {
 
 func aligned(n int64) int64 { return (n + tcs.Align - 1) &^ (tcs.Align - 1) }
 
-// below copies what lies below a position of the level above l, and tells whether something does.
+// below copies everything below position p of the level above l. It reports whether there is any
+// entry.
 func (c *copier) below(l int, p int64, e edge) bool {
 	if c.t.Levels[l].Form() == tcs.Full {
 		return c.dense(l, p, e)
@@ -161,8 +164,7 @@ func (c *copier) below(l int, p int64, e edge) bool {
 	return c.compressed(l, p, e)
 }
 
-// dense visits all coordinates of the box: those that are outside of the keys have nothing below
-// them.
+// dense visits all coordinates of the box. Coordinates outside the keys have no entries.
 func (c *copier) dense(l int, p int64, e edge) bool {
 	lev := &c.t.Levels[l]
 	lo, hi := c.r.span(l, lev.Mode, e)
@@ -177,7 +179,7 @@ func (c *copier) dense(l int, p int64, e edge) bool {
 	return some
 }
 
-// nothing is a position of the level above l with nothing below it.
+// nothing records a position of the level above l that has no entries below it.
 func (c *copier) nothing(l int) {
 	lev := &c.t.Levels[l]
 	if lev.Form() != tcs.Full {
@@ -189,7 +191,7 @@ func (c *copier) nothing(l int) {
 	}
 }
 
-// compressed copies the coordinates of a segment below which something stays.
+// compressed copies the coordinates of a segment that have entries below them.
 func (c *copier) compressed(l int, p int64, e edge) bool {
 	lev := &c.t.Levels[l]
 	lo, hi := c.r.span(l, lev.Mode, e)
@@ -218,8 +220,8 @@ func (c *copier) compressed(l int, p int64, e edge) bool {
 	return c.n[l] > first
 }
 
-// stays copies what lies below a position of level l, and tells whether something does: if not, the
-// segments below are not ended.
+// stays copies everything below position q of level l. It reports whether there is any entry. If
+// not, it undoes the segments that were ended below.
 func (c *copier) stays(l int, q int64, e edge) bool {
 	copy(c.saved[l], c.segments)
 	some := c.below(l+1, q, e)
@@ -229,7 +231,8 @@ func (c *copier) stays(l int, q int64, e edge) bool {
 	return some
 }
 
-// end ends a segment. One behind all that were counted is of a coordinate that goes.
+// end ends a segment of level l. In the second pass a segment after the last counted one belongs to
+// a coordinate that is dropped.
 func (c *copier) end(l int) {
 	c.segments[l]++
 	if c.out != nil && c.segments[l] < c.out.Levels[l].Pos.Len {
@@ -237,10 +240,10 @@ func (c *copier) end(l int) {
 	}
 }
 
-// values copies those below a position of the last compressed level.
+// values copies the values below position q of the last compressed level.
 func (c *copier) values(q int64, e edge) {
 	to := c.n[c.deep]
-	if !e.open() { // some of the box are outside of the region
+	if !e.open() { // some elements of the box are outside the region
 		size := int64(c.out.Vals.Width)
 		clear(c.out.Vals.Bytes()[to*c.row*size : (to+1)*c.row*size])
 	}

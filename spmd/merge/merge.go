@@ -1,6 +1,6 @@
-// Package merge joins sorted streams of entries by a tournament tree (source
-// 000, section 4.6.2): a binary tree of matches in which each inner node keeps
-// the loser, so that the next winner is found in one match a level.
+// Package merge merges sorted streams of entries with a tournament tree (source 000, section
+// 4.6.2): a binary tree of matches, where each inner node stores the loser of its match. After
+// the winner's entry is taken, the next winner is found with one comparison for each level.
 package merge
 
 import (
@@ -10,10 +10,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// Streams is the merge of streams that are each sorted by the coordinates of
-// modes, in that order. Of equal coordinates the earlier stream's comes first.
-// All have one type and the same sizes; there is at least one. Closing it
-// closes them.
+// Streams returns the merge of at least one stream. Each stream must be sorted by the coordinates
+// of modes, in that order; all streams have the same type and the same sizes. If entries of several
+// streams have equal coordinates, the entry of the earlier stream comes first. Closing the merged
+// stream closes the streams.
 func Streams(in []coo.Stream, modes []int) coo.Stream {
 	if len(in) == 1 {
 		return in[0]
@@ -25,7 +25,7 @@ func Streams(in []coo.Stream, modes []int) coo.Stream {
 	return t
 }
 
-// leaf is one stream with its current entry.
+// leaf is one stream and its current entry.
 type leaf struct {
 	in   coo.Stream
 	b    coo.Batch
@@ -48,16 +48,16 @@ func (l *leaf) advance() error {
 	return nil
 }
 
-// tree is the tournament. loser[k] for k >= 1 is the leaf that lost the match
-// at node k, whose children are 2k and 2k+1; leaf i stands at node i+n.
+// tree is the tournament. loser[k] for k >= 1 is the leaf that lost the match at node k, whose
+// children are the nodes 2k and 2k+1. Leaf i is node i+n of a tree with n leaves.
 type tree struct {
 	modes    []int
 	leaves   []*leaf
 	loser    []int
 	winner   int
 	started  bool
-	own      coo.Batch // memory of the batches
-	capacity int       // entries of own, until it is extended
+	own      coo.Batch // memory of the batches that Next returns
+	capacity int       // entries that own has room for
 }
 
 func (t *tree) Dims() ([]int64, bool) { return t.leaves[0].in.Dims() }
@@ -84,7 +84,7 @@ func (t *tree) Rewind() error {
 	return nil
 }
 
-// before tells whether leaf a's entry comes before leaf b's.
+// before reports whether the entry of leaf a comes before the entry of leaf b.
 func (t *tree) before(a, b int) bool {
 	x, y := t.leaves[a], t.leaves[b]
 	if x.done || y.done {
@@ -98,7 +98,7 @@ func (t *tree) before(a, b int) bool {
 	return a < b
 }
 
-// start reads each stream's first entry and plays all matches.
+// start reads the first entry of each stream and plays all matches.
 func (t *tree) start() error {
 	n := len(t.leaves)
 	for _, l := range t.leaves {
@@ -123,7 +123,8 @@ func (t *tree) start() error {
 	return nil
 }
 
-// replay advances the winner and finds the next one on the way to the root.
+// replay advances the winner's stream, and plays the matches on its way to the root to find the
+// next winner.
 func (t *tree) replay() error {
 	w := t.winner
 	if err := t.leaves[w].advance(); err != nil {
@@ -138,11 +139,11 @@ func (t *tree) replay() error {
 	return nil
 }
 
-// run is how many of the winner's next entries, at most `most`, come before all
-// others'.
+// run returns how many of the winner's next entries come before the entries of all other leaves. It
+// returns at most most.
 func (t *tree) run(most int) int {
 	w := t.winner
-	next := -1 // the runner-up: it lost to the winner itself
+	next := -1 // the runner-up: it lost a match to the winner itself
 	for k := (w + len(t.leaves)) / 2; k >= 1; k /= 2 {
 		if next < 0 || t.before(t.loser[k], next) {
 			next = t.loser[k]
@@ -157,7 +158,7 @@ func (t *tree) run(most int) int {
 	}
 	l := t.leaves[w]
 	n := 1
-	// Where the outermost coordinates differ, they decide.
+	// If the outermost coordinates differ, they decide.
 	outer := t.modes[0]
 	col, bound := l.b.Coords[outer][l.at:l.at+most], other.b.Coords[outer][other.at]
 	for n < most && col[n] < bound {
@@ -169,8 +170,8 @@ func (t *tree) run(most int) int {
 	return n
 }
 
-// precedes tells whether entry i of a leaf comes before the current one of
-// another; of equal ones, the earlier stream's.
+// precedes reports whether entry i of leaf l comes before the current entry of leaf other. If the
+// coordinates are equal, the entry of the earlier stream comes first; earlier means that this is l.
 func (t *tree) precedes(l *leaf, i int, other *leaf, earlier bool) bool {
 	for _, m := range t.modes {
 		if c, d := l.b.Coords[m][i], other.b.Coords[m][other.at]; c != d {
@@ -180,7 +181,7 @@ func (t *tree) precedes(l *leaf, i int, other *leaf, earlier bool) bool {
 	return earlier
 }
 
-// Next fills b with entries in order. Its memory is reused.
+// Next fills b with entries in order. The next call reuses the memory of b.
 func (t *tree) Next(b *coo.Batch) error {
 	if !t.started {
 		if err := t.start(); err != nil {

@@ -11,9 +11,9 @@ type number interface {
 	float64 | float32 | int64 | int32 | complex128 | complex64
 }
 
-// apart runs f over [0, n) in pieces on threads, if that is worth it.
-func apart(n, work int64, threads int, f func(lo, hi int64)) {
-	const least = 1 << 16 // values a piece
+// parallel calls f on parts of [0, n), on several threads if the work, in values, is large enough.
+func parallel(n, work int64, threads int, f func(lo, hi int64)) {
+	const least = 1 << 16 // least number of values for each part
 	if most := int(work / least); threads > most {
 		threads = most
 	}
@@ -28,10 +28,10 @@ func apart(n, work int64, threads int, f func(lo, hi int64)) {
 	wait.Wait()
 }
 
-// Clear sets the values of a block of dense levels to 0.
+// Clear sets the values of a block to 0.
 func Clear(t *tcs.Tensor, threads int) {
 	values := t.Vals.Bytes()
-	apart(int64(len(values)), int64(len(values))/int64(t.Vals.Width), threads,
+	parallel(int64(len(values)), int64(len(values))/int64(t.Vals.Width), threads,
 		func(lo, hi int64) { clear(values[lo:hi]) })
 }
 
@@ -42,7 +42,7 @@ type adder interface {
 	at(sum, block, at *tcs.Tensor, threads int)
 }
 
-// adderOf adds values of the type of two tensors.
+// adderOf returns the adder for the type of two tensors.
 func adderOf(a, b *tcs.Tensor) adder {
 	if a.Header.Type != b.Header.Type {
 		panic("BUG: reduce: tensors of different types are added")
@@ -64,10 +64,10 @@ func adderOf(a, b *tcs.Tensor) adder {
 	panic("BUG: reduce: tensors of an unknown type are added")
 }
 
-// of is the adder of a type.
+// of is the adder of values of type T.
 type of[T number] struct{}
 
-// AddDense adds b's values to a's: blocks of dense levels, of one box and type.
+// AddDense adds b's values to a's. Both must be blocks of dense levels with the same box and type.
 func AddDense(a, b *tcs.Tensor, threads int) {
 	if a.Vals.Len != b.Vals.Len {
 		panic("BUG: reduce: blocks of different shapes are added")
@@ -77,11 +77,11 @@ func AddDense(a, b *tcs.Tensor, threads int) {
 
 func (of[T]) dense(a, b *tcs.Tensor, threads int) {
 	x, y := tcs.Values[T](a), tcs.Values[T](b)
-	apart(int64(len(x)), int64(len(x)), threads, func(lo, hi int64) { addTo(x[lo:hi], y[lo:hi]) })
+	parallel(int64(len(x)), int64(len(x)), threads, func(lo, hi int64) { addTo(x[lo:hi], y[lo:hi]) })
 }
 
-// AddRuns adds runs of a tensor's values to those of another of one type: walk calls add with where
-// each begins in the values of both, and how long it is.
+// AddRuns adds runs of values of one tensor to another tensor of the same type. walk calls add with
+// the start of each run in the values of both tensors, and its length.
 func AddRuns(to, from *tcs.Tensor, walk func(add func(to, from, n int64))) {
 	adderOf(to, from).runs(to, from, walk)
 }
@@ -91,7 +91,7 @@ func (of[T]) runs(to, from *tcs.Tensor, walk func(add func(to, from, n int64))) 
 	walk(func(q, p, n int64) { addTo(x[q:q+n], y[p:p+n]) })
 }
 
-// addTo adds values to as many others.
+// addTo adds the elements of y to the elements of x.
 func addTo[T number](x, y []T) {
 	x = x[:len(y)]
 	for i, v := range y {
@@ -99,9 +99,9 @@ func addTo[T number](x, y []T) {
 	}
 }
 
-// Add adds the values of a block, one of the sources of the pattern that sum has, at the positions
-// of the block's map (see Union). In dense levels below the last compressed one the block may have
-// a part of sum's box; the rest of it is 0.
+// Add adds the values of block to sum, at the positions that the map at gives. The pattern of sum
+// is a union of patterns, and block is one of its sources (see Union). In the dense levels below
+// the last compressed level, block may cover only a part of sum's box; its other values count as 0.
 func Add(sum, block, at *tcs.Tensor,
 	threads int) {
 	adderOf(sum, block).at(sum, block, at, threads)
@@ -124,17 +124,17 @@ func (of[T]) at(sum, block, at *tcs.Tensor, threads int) {
 	}
 }
 
-// values are those below a position of the last compressed level, of a sum and of a block that may
-// have a part of them: how many each has, and where that part lies in both.
+// values describes the values below one position of the last compressed level: how many the sum and
+// the block have, and which runs of them overlap.
 type values struct {
 	to, from int64
 	overlaps []overlap
 }
 
-// overlap is n values that follow one another in both.
+// overlap is a run of n values that is contiguous in the sum and in the block.
 type overlap struct{ to, from, n int64 }
 
-// below are the values below a position of a sum and of a block.
+// below returns the values below one position of a sum and of a block.
 func below(sum, block *tcs.Tensor) values {
 	v := values{to: 1, from: 1, overlaps: []overlap{{0, 0, 1}}}
 	for l := len(sum.Levels) - 1; l >= 0 && sum.Levels[l].Form() == tcs.Full; l-- {
@@ -156,9 +156,9 @@ func below(sum, block *tcs.Tensor) values {
 	return v
 }
 
-// addAt adds rows of values; no two rows have one place.
+// addAt adds rows of values. No two rows have the same target, so threads need no locks.
 func addAt[T number, I int32 | int64](x, y []T, at []I, b values, threads int) {
-	apart(int64(len(at)), int64(len(y)), threads, func(lo, hi int64) {
+	parallel(int64(len(at)), int64(len(y)), threads, func(lo, hi int64) {
 		if b.to == 1 {
 			for p, q := range at[lo:hi] {
 				if q < 0 {
@@ -175,7 +175,8 @@ func addAt[T number, I int32 | int64](x, y []T, at []I, b values, threads int) {
 	})
 }
 
-// addRow adds the values below one position, or sets them where the place is the first.
+// addRow adds the values below one position, or sets them if q is negative, because this source is
+// the first.
 func addRow[T number](x, row []T, q int64, b values) {
 	if q < 0 {
 		to := x[(-1-q)*b.to:][:b.to]
@@ -196,8 +197,8 @@ func addRow[T number](x, row []T, q int64, b values) {
 	}
 }
 
-// Compose makes a map into a pattern one into the union of this pattern, as a
-// source, with others: first is that source's map.
+// Compose changes at, a map into a pattern, into a map into a larger union. This pattern is a
+// source of the larger union. first is the pattern's map into the larger union.
 func Compose(at, first *tcs.Tensor) {
 	a, b := at.Levels[0].Crd, first.Levels[0].Crd
 	for i := range at.Levels[0].Size {

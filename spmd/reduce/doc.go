@@ -1,17 +1,18 @@
 // Package reduce sums partial blocks of a result.
 //
-// Blocks of dense levels alone have one shape: their values are added in place
-// (AddDense). Of sparse blocks the union of the patterns is built once (Union), from
-// the blocks themselves or from operands whose level arrays theirs would be, with a
-// map for each: where its positions are in the union. Values then are added at mapped
-// positions, by Add or by a leaf that was compiled to do so (codegen.Request.Accumulate).
-// The first source of a position finds no values there: its map says so, and nothing
-// is ever filled with zeros. A value's sum is in the order of the sources.
+// Blocks that have only dense levels all have the same arrays, so their values are added in place
+// (AddDense). For sparse blocks, Union first computes the union of the patterns. It takes the
+// patterns from the blocks, or from operands that have the same level arrays. Union also returns a
+// map for each source, from the source's positions to positions in the union. Values are then added
+// at the mapped positions, by Add or by a leaf that was compiled for this
+// (codegen.Request.Accumulate). The map marks the first source of each position, which stores its
+// value instead of adding it, so that the sum need not be filled with zeros before. Values are
+// added in the order of the sources.
 //
 // # Files
 //
-//	add.go      dense blocks
-//	pattern.go  sparse blocks: their common shape
+//	add.go      adds the values of blocks
+//	pattern.go  the pattern of a sparse block
 //	union.go    the union of patterns
-//	merge.go    of segments of one coordinate
+//	merge.go    merges the segments of several sources
 package reduce

@@ -2,7 +2,7 @@ package reduce
 
 import "slices"
 
-// mergeSource is a source's segment on its way.
+// mergeSource is a source's segment that is being merged.
 type mergeSource struct {
 	crd   *ints
 	p, hi int64
@@ -10,10 +10,10 @@ type mergeSource struct {
 	src   int32
 }
 
-// head is the position that the run stands at.
+// head returns the current position.
 func (r *mergeSource) head() head { return head{r.src, r.p} }
 
-// next moves the run on and tells whether it has another coordinate.
+// next advances to the next coordinate, and reports whether there is one.
 func (r *mergeSource) next() bool {
 	if r.p++; r.p >= r.hi {
 		return false
@@ -22,16 +22,16 @@ func (r *mergeSource) next() bool {
 	return true
 }
 
-// Few entries are sorted by insertion, with the number of the run beside the
-// coordinate in one word.
+// A few entries are sorted by insertion. A sort key is one word that contains the coordinate and
+// the entry's index.
 const (
 	fewEntries = 96
 	orderBits  = 8
 	maxSorted  = 1 << (63 - orderBits)
 )
 
-// denseRatio is how many places of a range there are at most for each entry
-// where entries are dealt out to places, rather than merged.
+// denseRatio is the largest number of coordinates in the range, for each entry, for which entries
+// are sorted by counting instead of merged with a heap.
 const denseRatio = 4
 
 // merge visits the coordinates of level l below heads, in order.
@@ -54,13 +54,13 @@ func (u *union) merge(l int, heads []head) {
 	case n <= fewEntries && r[1] <= maxSorted:
 		u.sorted(l, s)
 	case len(s.runs) > 2 && n < 1<<31 && (r[1]-r[0])/denseRatio <= n:
-		u.dealt(l, s, n)
+		u.countingSort(l, s, n)
 	default:
 		u.heap(l, s)
 	}
 }
 
-// alone visits one source's segment.
+// alone visits the segment of a single source.
 func (u *union) alone(l int, s *scratch) {
 	x := &s.runs[0]
 	for more := true; more && u.err == nil; more = x.next() {
@@ -69,8 +69,7 @@ func (u *union) alone(l int, s *scratch) {
 	}
 }
 
-// sorted visits a few entries: all of them are sorted, by coordinate and then
-// source.
+// sorted sorts a few entries by coordinate and then by source, and visits them.
 func (u *union) sorted(l int, s *scratch) {
 	keys, all := s.keys[:0], s.all[:0]
 	for k := range s.runs {
@@ -87,8 +86,8 @@ func (u *union) sorted(l int, s *scratch) {
 		}
 	}
 	s.keys, s.all = keys, all
-	// A level below has a scratch of its own, but this one may be entered again
-	// only after it has returned.
+	// A level below has its own scratch memory. This level is entered again only after it has
+	// returned.
 	for i := 0; i < len(keys) && u.err == nil; {
 		c := keys[i] >> orderBits
 		s.heads = s.heads[:0]
@@ -99,8 +98,9 @@ func (u *union) sorted(l int, s *scratch) {
 	}
 }
 
-// dealt visits n entries by dealing them out to the coordinates of the range.
-func (u *union) dealt(l int, s *scratch, n int64) {
+// countingSort sorts n entries by counting the entries of each coordinate of the range, and visits
+// them.
+func (u *union) countingSort(l int, s *scratch, n int64) {
 	r := u.box[u.shape.Modes[l]]
 	size := r[1] - r[0] + 1
 	count := slices.Grow(s.count[:0], int(size))[:size]
@@ -125,7 +125,7 @@ func (u *union) dealt(l int, s *scratch, n int64) {
 			count[c]++
 		}
 	}
-	// count[c] is now where the entries of c end.
+	// count[c] is now the end of the entries with coordinate c.
 	from := int32(0)
 	for k := int64(0); k < size-1 && u.err == nil; k++ {
 		if to := count[k]; to > from {
@@ -135,7 +135,7 @@ func (u *union) dealt(l int, s *scratch, n int64) {
 	}
 }
 
-// heap visits the entries of many runs, or long ones, by their smallest.
+// heap merges many or long segments with a heap, and visits their entries.
 func (u *union) heap(l int, s *scratch) {
 	h := s.runs
 	less := func(a, b *mergeSource) bool { return a.c < b.c || a.c == b.c && a.src < b.src }

@@ -7,7 +7,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// Shape is what all blocks of a result have in common. Kinds are levels d and s.
+// Shape is common to all blocks of a result. Kinds contains only the levels d and s.
 type Shape struct {
 	Name               string
 	Dims               []int64
@@ -17,7 +17,7 @@ type Shape struct {
 	PosWidth, CrdWidth []uint8
 }
 
-// deep is the last compressed level, or -1.
+// deep returns the last compressed level, or -1 if there is none.
 func (s *Shape) deep() int {
 	for l := len(s.Kinds) - 1; l >= 0; l-- {
 		if tcs.KindOf(s.Kinds[l]).Form != tcs.Full {
@@ -27,20 +27,21 @@ func (s *Shape) deep() int {
 	return -1
 }
 
-// Alloc gives memory that holds anything; what names it in a refusal.
+// Alloc allocates bytes of memory with undefined contents. what names the memory in an error
+// message.
 type Alloc func(bytes int64, what string) (*tcs.Memory, error)
 
-// Pattern is the coordinates of a block: its level arrays, without values.
+// Pattern is the level arrays of a block, without values.
 type Pattern struct {
 	shape *Shape
-	t     *tcs.Tensor // Vals has a length, and no memory
+	t     *tcs.Tensor // Vals has a length but no memory
 }
 
-// Bytes is the size of a block of the pattern, values included.
+// Bytes returns the size of a block with this pattern, including its values.
 func (p *Pattern) Bytes() int64 { return p.t.Bytes() }
 
-// Block is a block of the pattern over level arrays that it shares with others,
-// with values of its own, which hold anything. The caller closes it.
+// Block returns a block that shares the pattern's level arrays and has its own values, which are
+// undefined. The caller must close it.
 func (p *Pattern) Block(alloc Alloc) (*tcs.Tensor, error) {
 	n, width := p.t.Vals.Len, p.t.Vals.Width
 	mem, err := alloc(n*int64(width), "the values of "+p.shape.Name)
@@ -53,10 +54,10 @@ func (p *Pattern) Block(alloc Alloc) (*tcs.Tensor, error) {
 	return t, mem.Release()
 }
 
-// Close releases the level arrays; blocks hold them still.
+// Close releases the level arrays. Blocks of the pattern keep them alive.
 func (p *Pattern) Close() error { return p.t.Close() }
 
-// ErrWidth says that the union has more positions than its arrays count.
+// ErrWidth is the error of a union that has more positions than its arrays of 32 bits can count.
 type ErrWidth struct{ Name string }
 
 func (e *ErrWidth) Error() string {
@@ -65,16 +66,16 @@ func (e *ErrWidth) Error() string {
 		e.Name)
 }
 
-// leastColumn is how many elements an array of a pattern has room for to begin with.
-const leastColumn = 1024
+// minColumn is the initial capacity, in elements, of an array of a pattern.
+const minColumn = 1024
 
-// Building is the bytes that Union takes beside its sources, maps and level arrays, of so many
-// bytes, while it makes these, level arrays of a format with so wide elements: each grows to twice
-// what it holds while the old one is there as well.
+// Building returns how many bytes Union needs temporarily, besides its sources, maps and level
+// arrays. levels is the size of the level arrays, and pos and crd are the widths of their elements.
+// Each array grows to twice its contents while the old array still exists.
 func Building(levels int64, pos, crd []uint8) int64 {
 	bytes := 2 * levels
 	for l := range pos {
-		bytes += leastColumn * int64(pos[l]+crd[l])
+		bytes += minColumn * int64(pos[l]+crd[l])
 	}
 	return bytes
 }
@@ -82,8 +83,8 @@ func Building(levels int64, pos, crd []uint8) int64 {
 // column is a growing pos or crd array.
 type column struct {
 	mem   *tcs.Memory
-	arr   tcs.Array // over all of mem
-	all   ints      // of arr
+	arr   tcs.Array // all of mem
+	all   ints      // the elements of arr
 	n     int64
 	limit *tcs.Limit
 	what  string
@@ -92,7 +93,7 @@ type column struct {
 // push appends v.
 func (c *column) push(v int64) error {
 	if c.n == c.arr.Len {
-		if err := c.grow(max(2*c.n, leastColumn)); err != nil {
+		if err := c.grow(max(2*c.n, minColumn)); err != nil {
 			return err
 		}
 	}
@@ -122,7 +123,7 @@ func (c *column) close() {
 	}
 }
 
-// array is what was pushed, as an array of t's, which takes the memory over.
+// array returns the pushed elements as an array. The memory then belongs to t.
 func (c *column) array(t *tcs.Tensor) tcs.Array {
 	if c.mem == nil {
 		return tcs.Array{Width: c.arr.Width}
@@ -133,7 +134,7 @@ func (c *column) array(t *tcs.Tensor) tcs.Array {
 	return c.arr.Sub(0, c.n)
 }
 
-// frame is a block's tensor without arrays.
+// frame returns the tensor of a block without arrays.
 func (s *Shape) frame(box [][2]int64) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: s.Dims, Box: slices.Clone(box), Type: s.Type},
 		Levels: make([]tcs.Level, len(s.Kinds))}

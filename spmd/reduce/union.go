@@ -7,7 +7,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// union merges patterns, level by level below each coordinate.
+// union merges patterns: level by level, below each coordinate.
 type union struct {
 	shape   *Shape
 	deep    int
@@ -15,23 +15,23 @@ type union struct {
 	sources []*tcs.Tensor
 	arrays  [][]level // by level and source
 	maps    []*tcs.Tensor
-	at      []ints   // the maps' elements
+	at      []ints   // elements of the maps
 	pos     []column // by level
 	crd     []column
 	scratch []scratch // by level
 	err     error
 }
 
-// head is a position of a source, whose children take part.
+// head is a position of a source whose children are merged.
 type head struct {
 	src int32
 	p   int64
 }
 
-// level is a source's compressed level.
+// level is a compressed level of a source.
 type level struct{ pos, crd ints }
 
-// ints are the elements of an array, counted from the first of the whole tensor's.
+// ints are the elements of an array, indexed as in the whole tensor.
 type ints struct {
 	narrow []int32
 	wide   []int64
@@ -60,7 +60,7 @@ func (a *ints) set(p, v int64) {
 	a.wide[p-a.first] = v
 }
 
-// scratch is memory that a level uses again and again.
+// scratch is memory that a level reuses.
 type scratch struct {
 	heads []head
 	runs  []mergeSource
@@ -69,13 +69,17 @@ type scratch struct {
 	all   []head
 }
 
-// Union is the union of the sources' patterns, and a map for each of them: of one compressed level,
-// whose crd has the union's position q for each of the source's positions at the shape's last
-// compressed level, or -1-q for the first source that has q; the level's Size counts them. A
-// source's levels down to that one are the shape's; it may have others below. A source may hold
-// more than the box only along dense levels, and it may cover less of the box. Behind the elements
-// of each map lie ahead more, of value 0. limit counts the arrays, which the caller closes with the
-// pattern and the maps. Errors: *tcs.MemoryError, *ErrWidth.
+// Union returns the union of the sources' patterns, and a map for each source. A map is a tensor
+// with one compressed level. Its crd has, for each position of the source in the last compressed
+// level of s, the position q in the union, or -1-q for the first source that has q. The level's
+// Size is the number of these elements; after them crd has ahead more elements, which are 0.
+//
+// The levels of a source down to the last compressed level must be the levels of s. Below, a source
+// may have other levels. A source may cover less than the box; it may extend beyond the box only in
+// dense levels.
+//
+// limit counts the arrays. The caller must close the pattern and the maps. The error is a
+// *tcs.MemoryError or an *ErrWidth.
 func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 	limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
 	u := &union{shape: s, deep: s.deep(), box: box, sources: sources,
@@ -124,8 +128,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 	return u.pattern(), u.maps, nil
 }
 
-// newMap is a map for a source's crd array: its level's Size is the number of
-// elements that count.
+// newMap returns a map for a source's crd array, without its elements.
 func (s *Shape) newMap(crd tcs.Array, ahead int64, limit *tcs.Limit) (*tcs.Tensor, error) {
 	n, width := crd.Len+ahead, s.PosWidth[s.deep()]
 	mem, err := tcs.Alloc(limit, n*int64(width), "where partial results of "+s.Name+" are added")
@@ -151,7 +154,7 @@ func (u *union) columns(limit *tcs.Limit) {
 	}
 }
 
-// pattern is what was built.
+// pattern returns the finished union.
 func (u *union) pattern() *Pattern {
 	t := u.shape.frame(u.box)
 	n := int64(1)
@@ -175,8 +178,8 @@ func (u *union) push(c *column, v int64) {
 	}
 }
 
-// below merges the children of heads, in level l, which is at most the last
-// compressed one. The heads are in the order of their sources.
+// below merges the children of heads in level l, which is at most the last compressed level. The
+// heads are in the order of their sources.
 func (u *union) below(l int, heads []head) {
 	if u.err != nil {
 		return
@@ -195,7 +198,7 @@ func (u *union) below(l int, heads []head) {
 	u.push(&u.pos[l], n)
 }
 
-// dense visits every coordinate of the box, each with the sources that cover it.
+// dense visits every coordinate of the box with the sources that cover it.
 func (u *union) dense(l int, heads []head) {
 	r := u.box[u.shape.Modes[l]]
 	s := &u.scratch[l]
@@ -214,7 +217,7 @@ func (u *union) dense(l int, heads []head) {
 	}
 }
 
-// segment is where the children of a head begin and end.
+// segment returns the range [lo, hi) of the children of a head in crd.
 func (u *union) segment(l int, h head) (crd *ints, lo, hi int64) {
 	lev := &u.arrays[l][h.src]
 	crd = &lev.crd
@@ -222,7 +225,8 @@ func (u *union) segment(l int, h head) (crd *ints, lo, hi int64) {
 	return crd, max(lo, crd.first), min(hi, crd.first+int64(len(crd.narrow)+len(crd.wide)))
 }
 
-// visit takes coordinate c, which the heads (positions of level l) hold.
+// visit adds coordinate c of level l to the union. heads are the positions of the sources that have
+// c.
 func (u *union) visit(l int, c int64, heads []head) {
 	if l == u.deep {
 		q := u.crd[l].n

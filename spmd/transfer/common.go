@@ -11,17 +11,20 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Common makes a tensor with dense levels that the ranks of list, which run on one node, have in
-// one memory: what one writes there the others read, and it is theirs to agree on when. Its values
-// are 0. The first of list counts the memory against limit; each closes its tensor. Nil where the
-// memory is not to be had, at this rank or the first: they agree on that as well. Each of list
-// calls it, with the same list.
+// Common makes a tensor with dense levels in memory that several ranks of one node share. Its
+// values are 0. What one rank writes, the others can read; the ranks must synchronize by
+// themselves. list has the ranks. Each of them must call Common with the same list, and must close
+// its tensor. The memory counts against limit at the first rank of the list.
+//
+// Common returns nil if the memory cannot be allocated, at the first rank, or mapped, at this rank.
+// The ranks must then agree on how to continue.
 func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.Limit,
 	tag int) (*tcs.Tensor, error) {
 	if c.Rank() == list[0] {
 		return lend(c, list[1:], shape, name, limit, tag)
 	}
-	var says [3]int64 // whether there is memory, and where
+	// whether there is memory, and the process id and file descriptor to open it by
+	var says [3]int64
 	if err := comm.Recv(c.Uncounted(), says[:], list[0], tag); err != nil || says[0] == 0 {
 		return nil, err
 	}
@@ -31,12 +34,12 @@ func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.L
 	t, err := tcs.NewIn(shape, name,
 		func(bytes int64, _ string) (*tcs.Memory, error) { return openPages(says[1], says[2], bytes) })
 	if err != nil {
-		t = nil // the first is told that this rank has looked, and no more
+		t = nil // the first rank only waits until this rank has tried
 	}
 	return t, comm.Send(c.Uncounted(), []int64{0}, list[0], tag)
 }
 
-// lend is Common at the first rank.
+// lend is Common at the first rank of the list.
 func lend(c comm.Comm, others []int, shape *tcs.Shape, name string, limit *tcs.Limit,
 	tag int) (*tcs.Tensor, error) {
 	alloc, fd := Pages(limit), -1
@@ -62,7 +65,8 @@ func lend(c comm.Comm, others []int, shape *tcs.Shape, name string, limit *tcs.L
 	return t, nil
 }
 
-// tellAll tells others where the memory of t is, nil for none, and waits until they have it.
+// tellAll sends the location of t's memory to the other ranks, and waits until they have mapped it.
+// t is nil if memory could not be allocated.
 func tellAll(c comm.Comm, t *tcs.Tensor, others []int, says []int64, tag int) error {
 	for _, rank := range others {
 		if err := comm.Send(c.Uncounted(), says, rank, tag); err != nil {
@@ -91,8 +95,9 @@ func tellAll(c comm.Comm, t *tcs.Tensor, others []int, says []int64, tag int) er
 	return nil
 }
 
-// newPages are pages that other processes open by this process's file descriptor. They have no
-// name, so that nothing is left of them when the last process that has them ends, however it does.
+// newPages allocates pages that other processes can open through fd, this process's file
+// descriptor. The pages have no name, so that they are freed when the last process that uses them
+// ends, even if it crashes.
 func newPages(limit *tcs.Limit, bytes int64, what string) (m *tcs.Memory, fd int, err error) {
 	if err := limit.Reserve(bytes, what); err != nil {
 		return nil, -1, err
@@ -115,7 +120,7 @@ func newPages(limit *tcs.Limit, bytes int64, what string) (m *tcs.Memory, fd int
 	return m, fd, nil
 }
 
-// openPages are the pages of newPages of another process.
+// openPages opens the pages that another process has made with newPages.
 func openPages(pid, fd, bytes int64) (*tcs.Memory, error) {
 	own, err := unix.Open(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -125,10 +130,11 @@ func openPages(pid, fd, bytes int64) (*tcs.Memory, error) {
 	return mapPages(own, bytes, func() {})
 }
 
-// hugePage is the size of a huge page, and where those of mapped memory begin.
+// hugePage is the size and the alignment of a huge page.
 const hugePage = 2 << 20
 
-// mapped is how many bytes are mapped for so many: whole huge pages, where there is one at least.
+// mapped returns how many bytes to map for a size in bytes: a multiple of the size of a huge page,
+// unless bytes is less than a huge page.
 func mapped(bytes int64) int64 {
 	if bytes < hugePage {
 		return bytes
@@ -136,7 +142,8 @@ func mapped(bytes int64) int64 {
 	return (bytes + hugePage - 1) &^ (hugePage - 1)
 }
 
-// mapPages maps a file's pages where huge ones can lie; freed is called when they are unmapped.
+// mapPages maps the pages of a file at an address that is aligned for huge pages. freed is called
+// when the memory is unmapped.
 func mapPages(fd int, bytes int64, freed func()) (*tcs.Memory, error) {
 	size := uintptr(mapped(bytes) + hugePage)
 	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_NONE,
@@ -156,9 +163,9 @@ func mapPages(fd int, bytes int64, freed func()) (*tcs.Memory, error) {
 	}), nil
 }
 
-// hugePages has the system make huge pages of fresh ones that processes have in common, which it
-// does by itself on few machines: it takes that a page of each is there. Where there are none,
-// access costs more, and that is all.
+// hugePages asks the system for huge pages in new shared memory. Few systems use huge pages for
+// shared memory by themselves. The system needs one page of each huge page to be present. If it
+// cannot provide huge pages, access is slower but correct.
 func hugePages(b []byte) {
 	if len(b) < hugePage {
 		return

@@ -8,19 +8,20 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Multicast starts to send t from this rank, list[0], to the other ranks of list, all distinct,
-// along a binomial tree over the positions in list. Each of them calls RecvMulticast with the
-// same list and tag. The payload counts once as sent, whatever the number of receivers.
+// Multicast starts to send t from this rank, list[0], to the other ranks of list along a binomial
+// tree over the list. The ranks must be distinct, and each must call RecvMulticast with the same
+// list and tag. The payload counts once as sent, however many receivers there are.
 //
-// What this rank sends has the tag, and what others send on has tag+1: so the messages from one
-// rank to another keep their order where the first begins multicasts while it takes part in others,
-// and both take those that they have in common in one order.
+// Messages of this rank have the given tag, and messages that other ranks forward have tag+1. The
+// messages between two ranks therefore keep their order even if the sender starts some multicasts
+// and forwards others. Both ranks must handle the multicasts that they have in common in the same
+// order.
 //
-// Between ranks of one process there is no tree: every receiver is handed t itself.
+// Between ranks of one process the tree is not needed: every receiver gets t itself.
 func Multicast(c comm.Comm, t *tcs.Tensor, list []int, tag int) (*Sending, error) {
 	if at := position(c, list); at != 0 {
-		panic(fmt.Sprintf("BUG: transfer: rank %d starts a multicast as number %d of ranks %v", c.Rank(),
-			at, list))
+		panic(fmt.Sprintf("BUG: transfer: rank %d starts a multicast as number %d of ranks %v",
+			c.Rank(), at, list))
 	}
 	s := &Sending{}
 	var err error
@@ -39,8 +40,9 @@ func Multicast(c comm.Comm, t *tcs.Tensor, list []int, tag int) (*Sending, error
 	return s, nil
 }
 
-// Spread brings t from list[0] to the other ranks of list by Multicast, and waits. It returns the
-// block at those, whose caller closes it, and nil at list[0] and at a rank that is not on the list.
+// Spread sends t from list[0] to the other ranks of list by Multicast, and waits. It returns the
+// block at the receivers, which must close it. It returns nil at list[0] and at ranks that are not
+// in list.
 func Spread(c comm.Comm, t *tcs.Tensor, like Like, list []int, tag int,
 	alloc Alloc) (came *tcs.Tensor, err error) {
 	var s *Sending
@@ -62,13 +64,13 @@ func Spread(c comm.Comm, t *tcs.Tensor, like Like, list []int, tag int,
 	return came, nil
 }
 
-// RecvMulticast receives a block that list[0] sends by Multicast, and starts to send it on to
-// the ranks behind this one in the tree. The caller closes the block, as one of Recv, after it
-// has waited for the Sending, which is never nil without an error. What a rank sends on counts
-// as received there, and not as sent here.
+// RecvMulticast receives a block that list[0] sends by Multicast, and starts to forward it to the
+// ranks below this one in the tree. The caller must wait for the returned Sending, which is not nil
+// unless there is an error, and then close the block, as for Recv. Forwarded messages do not count
+// as sent by this rank.
 //
-// A rank sends on only while it is in this function. Ranks that receive several multicasts one
-// after another must take them in one order, or two ranks may wait for each other.
+// A rank forwards only during this call. Ranks that receive several multicasts must therefore
+// receive them in the same order; otherwise two ranks could wait for each other.
 func RecvMulticast(c comm.Comm, like Like, list []int, tag int, alloc Alloc) (*tcs.Tensor, *Sending,
 	error) {
 	at := position(c, list)
@@ -96,7 +98,8 @@ func RecvMulticast(c comm.Comm, like Like, list []int, tag int, alloc Alloc) (*t
 	if err != nil {
 		return nil, nil, err
 	}
-	// Without memory nothing is sent on: the job fails, and no message waits for a receiver.
+	// Without memory nothing is forwarded, because the job fails and no message waits for a
+	// receiver.
 	t, err := like.allocate(m, alloc)
 	if err != nil {
 		return nil, nil, err
@@ -110,14 +113,15 @@ func RecvMulticast(c comm.Comm, like Like, list []int, tag int, alloc Alloc) (*t
 	return t, s, nil
 }
 
-// position is this rank's index in list, -1 outside it.
+// position returns the index of this rank in list, or -1 if it is not in list.
 func position(c comm.Comm, list []int) int { return slices.Index(list, c.Rank()) }
 
-// treeParent is the position that position `at`, not 0, receives from: at without its lowest bit.
+// treeParent returns the index of the rank that sends to the rank at index at: at without its
+// lowest bit. at must not be 0.
 func treeParent(at int) int { return at & (at - 1) }
 
-// treeRanks are the ranks of list that position `at` sends to, the one with the most ranks
-// behind it first.
+// treeRanks returns the ranks of list that the rank at index at sends to, the rank with the largest
+// subtree first.
 func treeRanks(list []int, at int) []int {
 	var to []int
 	for d := 1; at+d < len(list) && at&d == 0; d *= 2 {
@@ -127,7 +131,7 @@ func treeRanks(list []int, at int) []int {
 	return to
 }
 
-// share hands t to every rank of to, in this process.
+// share passes t to every rank of to. All of them are in this process.
 func (s *Sending) share(c comm.Comm, t *tcs.Tensor, to []int, tag int) error {
 	for _, rank := range to {
 		one, err := share(c.Uncounted(), t, rank, tag)
@@ -156,7 +160,7 @@ func (s *Sending) start(c comm.Comm, t *tcs.Tensor, to []int, tag int) error {
 	return nil
 }
 
-// relay sends the control message on, and then each array of t as soon as it has come.
+// relay forwards the control message, and then each array of t when it has arrived.
 func (s *Sending) relay(c comm.Comm, t *tcs.Tensor, from, tag int, to []int, sendOn int) error {
 	err := s.forward(c, comm.Of(s.meta), to, sendOn)
 	if err != nil {
@@ -187,7 +191,7 @@ func (s *Sending) relay(c comm.Comm, t *tcs.Tensor, from, tag int, to []int, sen
 	return err
 }
 
-// forward starts a message, which does not count, to every rank of to.
+// forward starts a message to every rank of to. Counters do not count it.
 func (s *Sending) forward(c comm.Comm, b comm.Buf, to []int, tag int) error {
 	for _, rank := range to {
 		r, err := c.Uncounted().Isend(b, rank, tag)

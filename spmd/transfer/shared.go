@@ -9,13 +9,13 @@ import (
 	"distaff/spmd/comm"
 )
 
-// token names a block on its way from one rank of this process to another.
+// token identifies a block that is passed from one rank of this process to another.
 type token int64
 
-// entry is a block that was handed over and not yet taken.
+// entry is a block that was passed on but not yet received.
 type entry struct {
-	t    *tcs.Tensor // holds the block's memory
-	stop func() bool // of the clean-up at the job's end
+	t    *tcs.Tensor // holds a reference to the block's memory
+	stop func() bool // cancels the clean-up at the end of the job
 }
 
 var (
@@ -23,13 +23,13 @@ var (
 	handed    sync.Map // token -> entry
 )
 
-// hand makes n tokens that follow one another, each of t again. What nobody
-// has taken is closed when the job ends.
+// hand makes n consecutive tokens, each with its own reference to t. References that nobody has
+// received are closed when the job ends.
 func hand(c comm.Comm, t *tcs.Tensor, n int) token {
 	first := token(lastToken.Add(int64(n)) - int64(n) + 1)
 	for k := range token(n) {
 		e := entry{t: t.Alias()}
-		// It finds the token where it runs: the entry is there before it can matter.
+		// revoke finds the token in the map: it cannot matter before the entry is stored.
 		e.stop = context.AfterFunc(c.Context(), func() { (first + k).revoke() })
 		handed.Store(first+k, e)
 		if c.Context().Err() != nil {
@@ -39,8 +39,8 @@ func hand(c comm.Comm, t *tcs.Tensor, n int) token {
 	return first
 }
 
-// taken is the token's block, which is the caller's from now on; nil after the
-// job has failed.
+// taken returns the token's block, which the caller must close. It returns nil if the job has
+// failed.
 func (k token) taken() *tcs.Tensor {
 	e, ok := handed.LoadAndDelete(k)
 	if !ok {
@@ -50,14 +50,14 @@ func (k token) taken() *tcs.Tensor {
 	return e.(entry).t
 }
 
-// revoke closes the block if nobody has taken it.
+// revoke closes the block unless it was received.
 func (k token) revoke() {
 	if t := k.taken(); t != nil {
 		t.Close()
 	}
 }
 
-// payload is what t's arrays would be as messages.
+// payload returns the number of messages and bytes that sending t's arrays would take.
 func payload(t *tcs.Tensor) (messages, bytes int64) {
 	for _, a := range arrays(t) {
 		if a.Len > 0 {
@@ -104,7 +104,7 @@ func take(c comm.Comm, from, tag int) (*tcs.Tensor, error) {
 	return received(c, token(k[0]))
 }
 
-// received is the block of a token that came.
+// received returns the block of a token that has arrived.
 func received(c comm.Comm, k token) (*tcs.Tensor, error) {
 	t := k.taken()
 	if t == nil {

@@ -1,20 +1,20 @@
-// Package transfer moves blocks of tensors between ranks.
+// Package transfer sends blocks of tensors between ranks.
 //
-// A block travels as a short control message, which says how long its arrays
-// are and where in the whole tensor they begin, and then array by array. The
-// receiver's memory is allocated before the arrays come. A
-// control message is no payload: counters leave it out.
+// A block is sent as a short control message, which has the lengths of the block's arrays and their
+// first positions in the whole tensor, followed by the arrays. The receiver allocates memory after
+// the control message and before the arrays arrive. Control messages are not payload, so counters
+// do not count them.
 //
-// Between ranks of one process nothing is copied: the control message names the
-// block, and both ranks hold its memory (shared.go). Counters count the arrays
-// as if they had travelled. Ranks of one node can have memory in common too.
+// Between ranks of one process nothing is copied: the control message identifies the block, and
+// both ranks hold a reference to its memory (shared.go). Counters count the arrays as if they had
+// been sent. Ranks of one node can also share memory (common.go).
 //
 // # Files
 //
-//	transfer.go   a block from one rank to another, or to all
-//	multicast.go  a block to some ranks, along a tree
+//	transfer.go   sends a block to one rank, or to all ranks
+//	multicast.go  sends a block to several ranks, along a tree
 //	shared.go     the same between ranks of one process
-//	common.go     memory that ranks of a node have in common
+//	common.go     memory that ranks of a node share
 package transfer
 
 import (
@@ -24,8 +24,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Like is what the receiver knows of a block beforehand: the tensor's sizes,
-// type and storage. Name is for messages.
+// Like describes blocks of a tensor, as the receiver knows them beforehand. Name is used in
+// messages.
 type Like struct {
 	Name  string
 	Dims  []int64
@@ -34,28 +34,30 @@ type Like struct {
 	Modes []int
 }
 
-// Alloc is where a receiver gets the memory of a block: bytes of anything,
-// aligned to tcs.Align, with the caller's one reference.
+// Alloc allocates the memory for a block that is received: bytes of undefined contents, aligned to
+// tcs.Align. The caller owns one reference.
 type Alloc func(bytes int64, what string) (*tcs.Memory, error)
 
-// Pages allocates fresh pages that count against limit.
+// Pages returns an Alloc of new pages that count against limit.
 func Pages(limit *tcs.Limit) Alloc {
-	return func(bytes int64, what string) (*tcs.Memory, error) { return tcs.Alloc(limit, bytes, what) }
+	return func(bytes int64, what string) (*tcs.Memory, error) {
+		return tcs.Alloc(limit, bytes, what)
+	}
 }
 
-// LikeOf describes blocks of t.
+// LikeOf returns the description of blocks of t.
 func LikeOf(name string, t *tcs.Tensor) Like {
 	kinds, modes := t.Format()
 	return Like{Name: name, Dims: t.Header.Dims, Type: t.Header.Type, Kinds: kinds, Modes: modes}
 }
 
-// perLevel counts the numbers of a control message for each level: size,
-// offset, box, and length, first position and width of pos and of crd.
+// perLevel is the number of integers that a control message has for each level: size, offset, box,
+// and the length, first position and width of pos and of crd.
 const perLevel = 10
 
 func (k Like) metaLen() int { return perLevel*len(k.Kinds) + 2 }
 
-// meta is the control message of t.
+// meta returns the control message of t.
 func meta(t *tcs.Tensor) []int64 {
 	var m []int64
 	for _, l := range t.Levels {
@@ -66,7 +68,7 @@ func meta(t *tcs.Tensor) []int64 {
 	return append(m, t.Vals.Len, t.Vals.First)
 }
 
-// arrays lists t's arrays in the order in which they travel.
+// arrays returns t's arrays in the order of sending.
 func arrays(t *tcs.Tensor) []*tcs.Array {
 	var list []*tcs.Array
 	for k := range t.Levels {
@@ -75,28 +77,28 @@ func arrays(t *tcs.Tensor) []*tcs.Array {
 	return append(list, &t.Vals)
 }
 
-// buf is the memory of an array of t: the Go heap's, where the tensor shows slices of the
-// program's.
+// buf returns the memory of an array of t. It is on the Go heap if the tensor was made from slices
+// of the program.
 func buf(t *tcs.Tensor, a *tcs.Array) comm.Buf {
 	b := comm.Mem(a.Ptr, a.Len*int64(a.Width), comm.Byte)
 	b.Heap = !t.Holds(*a)
 	return b
 }
 
-// Values are a tensor's values as bytes to be sent or received.
+// Values returns a tensor's values as a buffer of bytes.
 func Values(t *tcs.Tensor) comm.Buf { return buf(t, &t.Vals) }
 
-// Sending is a block under way; its memory must stay as it is until Wait.
+// Sending is a block that is being sent. Its memory must not change until Wait returns.
 type Sending struct {
 	requests []*comm.Request
 	meta     []int64
 }
 
-// Wait returns when the block has left. The sender may close it then, but where
-// ranks share memory it must not change it: the receiver may have it still.
+// Wait waits until the block is sent. The sender may then close the block. It must not change the
+// block if ranks share memory, because the receiver may still use it.
 func (s *Sending) Wait() error { return comm.WaitAll(s.requests...) }
 
-// Send starts to send t to rank `to`.
+// Send starts to send t to rank to.
 func Send(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
 	if c.OneProcess() && to != c.Rank() {
 		return share(c, t, to, tag)
@@ -121,8 +123,8 @@ func Send(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
 	return s, nil
 }
 
-// Recv receives a block that Send sent. The caller closes it, and does not
-// change it: its memory may be the sender's.
+// Recv receives a block that Send sent. The caller must close it and must not change it, because
+// its memory may be the sender's.
 func Recv(c comm.Comm, like Like, from, tag int, alloc Alloc) (*tcs.Tensor, error) {
 	if c.OneProcess() && from != c.Rank() {
 		return take(c, from, tag)
@@ -160,8 +162,8 @@ func Recv(c comm.Comm, like Like, from, tag int, alloc Alloc) (*tcs.Tensor, erro
 	return t, nil
 }
 
-// Bcast sends rank root's t to every rank of the group: root gets t back, every
-// other rank a block as Recv gives it. Collective.
+// Bcast sends t of rank root to every rank of the group. It returns t at root, and a block as from
+// Recv at other ranks. Every rank must call it.
 func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, alloc Alloc) (*tcs.Tensor, error) {
 	if c.OneProcess() {
 		return shareAll(c, t, root)
@@ -193,7 +195,7 @@ func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, alloc Alloc) (*tcs.T
 	return t, nil
 }
 
-// allocate makes the block that control message m announces.
+// allocate makes the block that control message m describes.
 func (k Like) allocate(m []int64, alloc Alloc) (*tcs.Tensor, error) {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: k.Dims, Type: k.Type,
 		Box: make([][2]int64, len(k.Dims))}}
