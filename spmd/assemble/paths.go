@@ -65,8 +65,10 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 }
 
 // lastCompressed returns the last compressed level, or -1 if there is none.
-func lastCompressed(kinds string) int { return strings.LastIndexByte(kinds,
-	byte(format.Compressed)) }
+func lastCompressed(kinds string) int {
+	return strings.LastIndexByte(kinds,
+		byte(format.Compressed))
+}
 
 // neighbours returns groups of neighbouring pieces. The pieces of a group differ only in modes of
 // the dense levels below the last compressed level. Empty pieces, and pieces without a neighbour,
