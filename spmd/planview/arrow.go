@@ -10,22 +10,23 @@ import (
 	"distaff/io/picture"
 )
 
-// The cells of ranks between which arrows go, in pixels: their distance from one to the next, and
-// their size.
+// Sizes in pixels of the cells of ranks, between which arrows are drawn. pitch is the distance from
+// one cell to the next.
 const (
 	pitch      = 96
 	cellWidth  = 44
 	cellHeight = 32
 	margin     = 12
-	cellLine   = 8 // cells in a line of a machine of one dimension
+	cellLine   = 8 // cells in a line of a machine with one dimension
 )
 
 // arrowColors are the colors of arrows, one for each tensor.
 var arrowColors = []color.RGBA{{0x00, 0x72, 0xb2, 255}, {0xb3, 0x4a, 0x00, 255},
-	{0x00, 0x77, 0x5a, 255}, {0xa3, 0x41, 0x7c, 255}, {0x6a, 0x5a, 0xcd, 255}, {0x7a, 0x62, 0x00, 255},
+	{0x00, 0x77, 0x5a, 255}, {0xa3, 0x41, 0x7c, 255}, {0x6a, 0x5a, 0xcd, 255}, {0x7a, 0x62, 0x00,
+		255},
 	{0xb0, 0x00, 0x20, 255}}
 
-// stage is the drawing of a flow. If blocks travel at a moment, the moment has a picture.
+// stage is the drawing of a flow. A moment has a picture if blocks travel then.
 type stage struct {
 	Says    string
 	Keys    []arrowKey
@@ -35,28 +36,28 @@ type stage struct {
 // arrowKey is a tensor's color in the legend.
 type arrowKey struct{ Color, Name string }
 
-// drawnMoment is a moment as it is drawn.
+// drawnMoment is the drawing of a moment.
 type drawnMoment struct {
 	Name, Says string
 	Picture    template.HTML // "" if nothing travels and no rank is idle
 	Lines      []string
 }
 
-// arrow is the way of a block: a curve from start to end, with the control point mid.
+// arrow is the drawn path of a block: a curve from start to end with the control point mid.
 type arrow struct {
 	color           color.RGBA
 	sum             bool
 	start, mid, end picture.Point
 }
 
-// stager makes a stage.
+// stager draws a stage.
 type stager struct {
 	flow   *flow
 	layout *layout
 	color  map[string]color.RGBA // by tensor
 }
 
-// newStage draws a flow. For one rank, to which nothing travels, it returns nil.
+// newStage draws a flow. It returns nil if there is only one rank, so that nothing travels.
 func newStage(x *flow) *stage {
 	if x.p.Ranks == 1 || len(x.moments) == 0 {
 		return nil
@@ -80,9 +81,10 @@ func newStage(x *flow) *stage {
 	return out
 }
 
-// at returns the middle of a rank's cell. Ranks elsewhere share one cell below all others.
+// at returns the middle of a rank's cell. Ranks that are not drawn (otherRanks) share one cell below
+// all others.
 func (s *stager) at(rank int) picture.Point {
-	if rank == elsewhere {
+	if rank == otherRanks {
 		rows := 0
 		for r := range s.flow.drawn {
 			_, row, _ := s.layout.place(r)
@@ -102,9 +104,9 @@ func (s *stager) draw(m *moment) template.HTML {
 		ranks[r] = r
 	}
 	if s.flow.drawn < s.flow.p.Ranks {
-		ranks = append(ranks, elsewhere)
+		ranks = append(ranks, otherRanks)
 	}
-	var lo, hi picture.Point // the corners of all that is drawn
+	var lo, hi picture.Point // the corners of the whole picture
 	cover := func(p picture.Point, w, h float64) {
 		lo = picture.Point{X: min(lo.X, p.X-w), Y: min(lo.Y, p.Y-h)}
 		hi = picture.Point{X: max(hi.X, p.X+w), Y: max(hi.Y, p.Y+h)}
@@ -113,13 +115,13 @@ func (s *stager) draw(m *moment) template.HTML {
 		cover(s.at(r), cellWide(r)/2, cellHeight/2)
 	}
 	var arrows []arrow
-	before := map[[2]int]int{} // arrows of a pair of ranks
+	before := map[[2]int]int{} // number of arrows so far, for each pair of ranks
 	for _, v := range m.moves[:min(len(m.moves), momentArrows)] {
 		pair := [2]int{v.from, v.to}
 		a := s.arrow(v, before[pair])
 		before[pair]++
 		cover(picture.Point{X: (a.start.X+a.end.X)/4 + a.mid.X/2,
-			Y: (a.start.Y+a.end.Y)/4 + a.mid.Y/2}, 0, 0) // the peak
+			Y: (a.start.Y+a.end.Y)/4 + a.mid.Y/2}, 0, 0) // the peak of the curve
 		arrows = append(arrows, a)
 	}
 	p := &picture.Picture{W: math.Ceil(hi.X - lo.X + 2*margin), H: math.Ceil(hi.Y - lo.Y + 2*margin),
@@ -144,16 +146,17 @@ func (s *stager) draw(m *moment) template.HTML {
 
 // cellWide returns the width of a rank's cell.
 func cellWide(rank int) float64 {
-	if rank == elsewhere {
+	if rank == otherRanks {
 		return 2 * cellWidth
 	}
 	return cellWidth
 }
 
-// cell draws a rank, whose cell has the middle at. An idle one has a dashed frame and no color.
+// cell draws a rank's cell with the middle at at. The cell of an idle rank has a dashed frame and
+// no color.
 func (s *stager) cell(p *picture.Picture, at picture.Point, rank int, idle bool) {
 	label, w, fill := "others", cellWide(rank), color.RGBA{0x70, 0x70, 0x70, 255}
-	if rank != elsewhere {
+	if rank != otherRanks {
 		label, fill = fmt.Sprint(rank), rankColor(rank, s.flow.p.Ranks)
 	}
 	text := picture.Text{X: at.X, Y: at.Y + 4, Size: 12, Anchor: .5, Color: inkOn(fill), Text: label}
@@ -166,9 +169,9 @@ func (s *stager) cell(p *picture.Picture, at picture.Point, rank int, idle bool)
 	p.Write(text)
 }
 
-// arrow returns the way of a move, the nth between its two ranks. A long
-// arrow is bent more, and a later arrow more than an earlier one. All are bent to their left, so
-// that the arrows of both directions and of several blocks are seen.
+// arrow returns the path of a move; nth counts the earlier moves between the same two ranks. A long
+// arrow is bent more than a short one, and a later arrow more than an earlier one. All arrows are
+// bent to their left, so that arrows of both directions and of several blocks do not overlap.
 func (s *stager) arrow(v move, nth int) arrow {
 	a, b := s.at(v.from), s.at(v.to)
 	dx, dy := b.X-a.X, b.Y-a.Y
@@ -178,7 +181,7 @@ func (s *stager) arrow(v move, nth int) arrow {
 	return arrow{s.color[v.block.Tensor], v.sum, trim(a, mid), mid, trim(b, mid)}
 }
 
-// trim returns where the way from the middle of a cell towards a point leaves the cell.
+// trim returns the point where the line from the middle a of a cell towards to leaves the cell.
 func trim(a, to picture.Point) picture.Point {
 	dx, dy := to.X-a.X, to.Y-a.Y
 	w, h := float64(cellWidth)/2+3, float64(cellHeight)/2+3
@@ -186,7 +189,8 @@ func trim(a, to picture.Point) picture.Point {
 	return picture.Point{X: a.X + dx*share, Y: a.Y + dy*share}
 }
 
-// head returns the ends of the two strokes of the head of an arrow that comes from a point.
+// head returns the outer ends of the two strokes of an arrowhead at end, for an arrow that comes
+// from from.
 func head(from, end picture.Point) (left, right picture.Point) {
 	dx, dy := end.X-from.X, end.Y-from.Y
 	length := max(math.Hypot(dx, dy), 1)
@@ -195,7 +199,7 @@ func head(from, end picture.Point) (left, right picture.Point) {
 		picture.Point{X: end.X - dx + dy*.6, Y: end.Y - dy - dx*.6}
 }
 
-// drawsSums reports whether some arrow is of a block of the result, which has dashes.
+// drawsSums reports whether any arrow is a block of the result. Such arrows are dashed.
 func (x *flow) drawsSums() bool {
 	return slices.ContainsFunc(x.moments, func(m moment) bool {
 		return len(m.moves) > 0 && m.moves[0].sum

@@ -243,7 +243,7 @@ print a
 		if cells := s.find("stage")[0].boxes(t); len(cells) != 4 || cells[0].x0 != cells[2].x0 {
 			t.Errorf("line %d: the ranks are not drawn as a grid", it.Line)
 		}
-		if !strings.Contains(s.all(), "tensors come to where the item wants them") {
+		if !strings.Contains(s.all(), "tensors are moved to the ranks that need them") {
 			t.Errorf("line %d: the arrows have no name", it.Line)
 		}
 	}

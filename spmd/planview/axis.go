@@ -9,18 +9,18 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// pixels rounds a length to what is seen, so that it is short in the page.
+// pixels rounds a length to hundredths of a pixel, so that numbers in the page are short.
 func pixels(x float64) float64 { return math.Round(x*100) / 100 }
 
 // axis is one direction of a picture: a mode of the tensor.
 type axis struct {
 	name string
 	size int64
-	cut  int // of the modes that are cut alike, in PlannedTensor.Axes; -1 where nothing cuts the mode
+	cut  int // index of the mode's cuts in PlannedTensor.Axes; -1 if the mode is not cut
 	cuts []int64
 }
 
-// axisOf is the axis of a mode.
+// axisOf returns the axis of a mode.
 func axisOf(t forecast.PlannedTensor, mode int) axis {
 	a := axis{t.Vars[mode], t.Sizes[mode], -1, []int64{0, t.Sizes[mode]}}
 	k := slices.IndexFunc(t.Axes,
@@ -31,7 +31,7 @@ func axisOf(t forecast.PlannedTensor, mode int) axis {
 	return a
 }
 
-// axesOf are those of all modes.
+// axesOf returns the axes of all modes.
 func axesOf(t forecast.PlannedTensor) []axis {
 	var list []axis
 	for m := range t.Vars {
@@ -40,13 +40,13 @@ func axesOf(t forecast.PlannedTensor) []axis {
 	return list
 }
 
-// ranges is how many the axis is cut into.
+// ranges returns the number of ranges that the axis is cut into.
 func (a axis) ranges() int { return len(a.cuts) - 1 }
 
-// says is a range of the axis in words.
+// says returns range k of the axis in words.
 func (a axis) says(k int) string { return fmt.Sprintf("%s %d:%d", a.name, a.cuts[k], a.cuts[k+1]) }
 
-// cutsOf are the distinct cuts of some axes, in their order.
+// cutsOf returns the distinct cuts of some axes, in the order of the axes.
 func cutsOf(list []axis) (cuts []int) {
 	for _, a := range list {
 		if a.cut >= 0 && !slices.Contains(cuts, a.cut) {
@@ -56,8 +56,9 @@ func cutsOf(list []axis) (cuts []int) {
 	return cuts
 }
 
-// blockAt is the number of a tensor's block at the ranges of its cuts, row-major; of those that at
-// does not name it is the first.
+// blockAt returns the number of a tensor's block, given its range at each cut. Blocks are numbered
+// in row-major order. If at does not contain a cut, its range is 0. span is the part of an axis
+// that a picture draws for one range. If not all ranges are drawn, it represents several.
 func blockAt(t forecast.PlannedTensor, at map[int]int) int {
 	n := 0
 	for k, a := range t.Axes {
@@ -66,14 +67,15 @@ func blockAt(t forecast.PlannedTensor, at map[int]int) int {
 	return n
 }
 
-// span is a part of an axis that a picture draws: a range, or what stands for many.
+// span is a part of an axis that a picture draws for one range. If not all ranges are drawn, it
+// represents several.
 type span struct {
-	at       int // the range
+	at       int // the number of the range
 	from, to float64
 }
 
-// spans are n ranges of the axis or fewer, over a length in pixels. Of more ranges those are
-// drawn that lie at even distances.
+// spans divides a length in pixels among at most n ranges of the axis. If there are more ranges, it
+// takes ranges at equal distances, and sampled is true.
 func (a axis) spans(n int, length float64) (list []span, sampled bool) {
 	total := float64(max(a.size, 1))
 	if a.ranges() <= n {
@@ -86,7 +88,8 @@ func (a axis) spans(n int, length float64) (list []span, sampled bool) {
 	for k := range n {
 		middle := int64((float64(k) + 0.5) / float64(n) * total)
 		at := sort.Search(len(a.cuts), func(i int) bool { return a.cuts[i] > middle }) - 1
-		list = append(list, span{min(max(at, 0), a.ranges()-1), pixels(float64(k) / float64(n) * length),
+		list = append(list, span{min(max(at, 0), a.ranges()-1),
+			pixels(float64(k) / float64(n) * length),
 			pixels(float64(k+1) / float64(n) * length)})
 	}
 	return list, true

@@ -21,7 +21,7 @@ func luminance(c color.RGBA) float64 {
 	return .2126*part(c.R) + .7152*part(c.G) + .0722*part(c.B)
 }
 
-// inkOn returns the color of text on c: black or white, the one with more contrast to c.
+// inkOn returns the color of text on c: black or white, whichever has more contrast.
 func inkOn(c color.RGBA) color.Color {
 	if luminance(c) > .179 {
 		return color.Black
@@ -29,36 +29,38 @@ func inkOn(c color.RGBA) color.Color {
 	return color.White
 }
 
-// hex returns a color as style sheets have it.
+// hex returns a color as it is written in style sheets.
 func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
-// fewColors are colors that the color-blind tell apart (Okabe and Ito 2008).
+// fewColors are colors that color-blind people can distinguish (Okabe and Ito 2008).
 var fewColors = []color.RGBA{{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255},
 	{204, 121, 167, 255}, {86, 180, 233, 255}, {213, 94, 0, 255}, {240, 228, 66, 255},
 	{120, 120, 120, 255}}
 
-// few reports whether each of the ranks has a color that is easily told from the others.
-func few(ranks int) bool { return ranks <= len(fewColors) }
+// areFew reports whether there are few enough ranks to give each a color that is easy to distinguish.
+func areFew(ranks int) bool { return ranks <= len(fewColors) }
 
-// rankColor returns the color of a rank. Many ranks have colors at even distances on a scale.
+// rankColor returns the color of a rank. If there are many ranks, their colors are at equal
+// distances on a scale.
 func rankColor(rank, ranks int) color.RGBA {
-	if few(ranks) {
+	if areFew(ranks) {
 		return fewColors[rank]
 	}
 	return picture.Viridis(float64(rank) / float64(ranks-1))
 }
 
-// legendWidth is the width of the scale in the legend of many ranks, legendKeyWidth the width of
-// the key of one rank of few.
+// legendWidth is the width of the scale in the legend of many ranks. legendKeyWidth is the width of
+// one key in the legend of few ranks.
 const legendWidth, legendKeyWidth = 480, 48
 
-// legend draws the colors of few ranks, or else the scale with the numbers of some ranks.
+// legend draws the colors of few ranks, or the scale with the numbers of some ranks if there are
+// many.
 func legend(ranks int) template.HTML {
 	p := &picture.Picture{W: legendWidth + 12, H: 36, Title: "The colors of ranks"}
 	write := func(x, y, anchor float64, text string) {
 		p.Write(picture.Text{X: x, Y: y, Size: 12, Anchor: anchor, Text: text})
 	}
-	if few(ranks) {
+	if areFew(ranks) {
 		p.W = 40 + float64(ranks)*legendKeyWidth
 		p.H = 16
 		write(0, 12, 0, "rank")

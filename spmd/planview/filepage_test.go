@@ -97,12 +97,12 @@ func TestFilePage(t *testing.T) {
 			t.Errorf("link %d goes to %s, want %s", k, links[k].attrs["href"], s.attrs["id"])
 		}
 	}
-	if !strings.Contains(root.all(), "Of all runs of all statements") {
+	if !strings.Contains(root.all(), "Totals over all runs of all statements") {
 		t.Error("the page has no totals of the file")
 	}
 	p.AtMost, p.Items[0].Plan = true, nil
 	if text, err = FilePage("a.dst", p); err != nil ||
-		!bytes.Contains(text, []byte("A repeat may end earlier")) ||
+		!bytes.Contains(text, []byte("If a repeat ends earlier")) ||
 		len(parse(t, text).find("flow")) != 1 {
 		t.Errorf("a file with a place and a condition: %v", err)
 	}

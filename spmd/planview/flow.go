@@ -10,25 +10,25 @@ import (
 	"distaff/spmd/jobs"
 )
 
-// DrawnRanks is how many ranks' steps a page shows, the first ones: a plan that is drawn
-// lists that many.
+// DrawnRanks is the largest number of ranks whose steps a page shows; it shows the first ones. A
+// plan for a page must list the steps of at least this many ranks.
 const DrawnRanks = 64
 
-// momentArrows is the most arrows of one moment.
+// momentArrows is the largest number of arrows of one moment.
 const momentArrows = 1 << 10
 
-// elsewhere stands for the ranks behind those that are drawn.
-const elsewhere = -1
+// otherRanks represents all ranks that are not drawn.
+const otherRanks = -1
 
-// move is a block on its way from one rank to another, either of which may be elsewhere.
+// move is a block that travels from one rank to another. Either rank may be otherRanks.
 type move struct {
 	block    forecast.PlannedBlock
 	from, to int
-	sum      bool // of a partial or complete block of the result
+	sum      bool // a partial or complete block of the result
 }
 
-// moment is a part of the run in which blocks travel: the broadcasts before the steps, a step, or
-// the sums after them.
+// moment is a part of the run when blocks travel: the broadcasts before the steps, a step, or
+// the sums after the steps.
 type moment struct {
 	name  string
 	says  string
@@ -37,18 +37,18 @@ type moment struct {
 	idle  []int    // the ranks that run no step
 }
 
-// flow is the run of a plan as moments, or what brings tensors to a statement.
+// flow is the run of a plan as a list of moments, or the transfers of tensors to a statement.
 type flow struct {
 	p       *forecast.Planned
-	drawn   int // ranks
+	drawn   int // number of drawn ranks
 	exact   map[string]bool
 	moments []moment
-	left    int // arrows and lines that the page has room for
-	steps   int // of the rank with most
-	shown   int // of those
+	left    int // number of arrows and lines that the page still has room for
+	steps   int // number of steps of the rank with most steps
+	shown   int // number of steps that are shown
 }
 
-// newFlow follows a plan, with that many arrows and lines at most.
+// newFlow returns the flow of a plan with at most most arrows and lines.
 func newFlow(p *forecast.Planned, most int) *flow {
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks, len(p.PerRank)), exact: Exact(p), left: most}
 	before, after := []moment{x.placed(), x.broadcasts()}, x.sums()
@@ -75,10 +75,10 @@ func newFlow(p *forecast.Planned, most int) *flow {
 	return x
 }
 
-// drawn reports whether a moment has a picture.
+// drawn reports whether the moment has a picture.
 func (m *moment) drawn() bool { return len(m.moves)+len(m.idle) > 0 }
 
-// cost returns how much of a page's room a moment takes.
+// cost returns how many of the page's arrows and lines a moment uses.
 func (x *flow) cost(m *moment) int {
 	n := min(len(m.moves), momentArrows) + len(m.lines) + 1
 	if m.drawn() {
@@ -87,7 +87,7 @@ func (x *flow) cost(m *moment) int {
 	return n
 }
 
-// bytes are those of all blocks that travel.
+// bytes returns the size of all blocks that travel, in bytes.
 func (m *moment) bytes() (n int64) {
 	for _, v := range m.moves {
 		n += v.block.Bytes
@@ -95,17 +95,18 @@ func (m *moment) bytes() (n int64) {
 	return n
 }
 
-// rank is a rank as it is drawn.
+// rank returns r, or otherRanks if rank r is not drawn.
 func (x *flow) rank(r int) int {
 	if r >= x.drawn {
-		return elsewhere
+		return otherRanks
 	}
 	return r
 }
 
-// placed is what brings operands from where they lie to where the steps want them.
+// placed returns the moment when operands are moved from their placements to the ranks that
+// read them.
 func (x *flow) placed() moment {
-	m := moment{name: "operands come to where the steps want them"}
+	m := moment{name: "operands are moved to the ranks that read them"}
 	for r, d := range x.p.PerRank[:x.drawn] {
 		for _, v := range d.Moves {
 			if v.To == r {
@@ -117,7 +118,7 @@ func (x *flow) placed() moment {
 	return m
 }
 
-// arrives adds a block that comes to a rank to a moment.
+// arrives adds a block that is moved to a rank to moment m.
 func (x *flow) arrives(m *moment, v forecast.PlannedMove) {
 	m.moves = append(m.moves, move{block: v.PlannedBlock, from: x.rank(v.From), to: x.rank(v.To)})
 	if len(m.lines) < momentArrows {
@@ -130,7 +131,7 @@ func (x *flow) arrives(m *moment, v forecast.PlannedMove) {
 	}
 }
 
-// broadcasts are the operands that one broadcast brings to every rank.
+// broadcasts returns the moment when operands are broadcast to all ranks.
 func (x *flow) broadcasts() moment {
 	m := moment{name: "before the steps"}
 	for _, t := range x.p.Tensors {
@@ -153,7 +154,7 @@ func (x *flow) broadcasts() moment {
 	return m
 }
 
-// step is the k-th step of every rank.
+// step returns the moment of the k-th step of every rank.
 func (x *flow) step(k int) moment {
 	m := moment{name: fmt.Sprintf("step %d", k)}
 	running := 0
@@ -184,7 +185,7 @@ func (x *flow) step(k int) moment {
 	return m
 }
 
-// ranges are those of a step's split variables.
+// ranges returns the ranges of a step's split variables in words.
 func (x *flow) ranges(s forecast.PlannedStep) string {
 	var at []string
 	for v, c := range s.Ranges {
@@ -197,8 +198,8 @@ func (x *flow) ranges(s forecast.PlannedStep) string {
 	return strings.Join(at, ", ")
 }
 
-// sums are the moments after the steps: partial results are added, and complete ones go to their
-// owners.
+// sums returns the moments after the steps: partial results are added, and complete results are
+// sent to their owners.
 func (x *flow) sums() (list []moment) {
 	for _, final := range []bool{false, true} {
 		m := moment{name: "sums: partial results are added"}
@@ -208,7 +209,8 @@ func (x *flow) sums() (list []moment) {
 		}
 		for r, d := range x.p.PerRank[:x.drawn] {
 			for _, s := range d.Sums {
-				// Both ranks list a sum: it counts at the receiver, unless that is not drawn.
+				// Both ranks list a sum. It is counted at the receiver, or at the sender if the
+				// receiver is not drawn.
 				if s.Final != final || s.From == s.To || r != s.To && s.To < x.drawn {
 					continue
 				}
@@ -228,12 +230,13 @@ func (x *flow) sums() (list []moment) {
 	return list
 }
 
-// block is a block with its bytes, in words.
+// block returns a block and its size in words.
 func (x *flow) block(b forecast.PlannedBlock) string {
 	return fmt.Sprintf("%v, %s,", b, About(x.exact[b.Tensor], tcs.Size(b.Bytes)))
 }
 
-// travels says how much of a moment travels, and what of it has no arrow.
+// travels returns how many blocks travel in a moment and their size, in words, and says how many of
+// them have arrows.
 func (x *flow) travels(m *moment) string {
 	if len(m.moves) == 0 {
 		return "; nothing travels"
@@ -251,26 +254,27 @@ func (x *flow) travels(m *moment) string {
 	return s
 }
 
-// says is what of the run is drawn; "" where all is.
+// says returns which part of the run is drawn, or "" if all of it is.
 func (x *flow) says() string {
 	s := ""
 	if x.drawn < x.p.Ranks {
 		s = fmt.Sprintf(
-			"Drawn are the first %d of %s ranks, what comes to them, and what they add to others' results.",
+			"The pictures show the first %d of %s ranks, the blocks that they receive, and the "+
+				"blocks that they add to other ranks' results.",
 			x.drawn, grouped(int64(x.p.Ranks)))
 	}
 	if x.shown < x.steps {
-		s = joined(s, fmt.Sprintf("Of %s the first %d are drawn.", countOf(x.steps, "step"), x.shown))
+		s = joined(s, fmt.Sprintf("They show the first %d of %s.", x.shown, countOf(x.steps, "step")))
 	}
 	return s
 }
 
-// transfers are what brings tensors to an item of a job file, from where others left them, on the
-// machine of a plan.
+// transfers returns the flow of the tensors that an item of a job file needs, from the ranks where
+// earlier items left them. on is the plan whose machine is drawn.
 func transfers(it jobs.PlannedItem, on *forecast.Planned) *flow {
 	p := &forecast.Planned{Ranks: len(it.Comm.BytesSent), Machine: on.Machine}
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks)}
-	m := moment{name: "tensors come to where the item wants them"}
+	m := moment{name: "tensors are moved to the ranks that need them"}
 	for _, t := range it.Moves {
 		p.Tensors = append(p.Tensors, forecast.PlannedTensor{Name: t.Tensor, Exact: t.Exact})
 	}
@@ -278,7 +282,8 @@ func transfers(it jobs.PlannedItem, on *forecast.Planned) *flow {
 	for _, t := range it.Moves {
 		for _, r := range t.Routes {
 			x.arrives(&m, forecast.PlannedMove{
-				PlannedBlock: forecast.PlannedBlock{Tensor: t.Tensor, Bytes: r.Bytes}, From: r.From, To: r.To})
+				PlannedBlock: forecast.PlannedBlock{Tensor: t.Tensor,
+					Bytes: r.Bytes}, From: r.From, To: r.To})
 		}
 	}
 	if m.says = strings.TrimPrefix(x.travels(&m), "; "); len(m.moves) > 0 {

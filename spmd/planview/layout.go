@@ -8,19 +8,19 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// layout places the ranks of a machine: its first two dimensions are rows and columns, and each
-// point of the others is a layer of its own, beside the one before it. Ranks are numbered row-major
-// over the dimensions. A machine of one dimension is a row, which goes on in the next line where
-// one is full.
+// layout places the ranks of a machine in a picture. The machine's first two dimensions are rows
+// and columns. Each point of its other dimensions is a separate layer, next to the previous one.
+// Ranks are numbered in row-major order over the dimensions. A machine with one dimension is a row
+// that is wrapped into lines.
 type layout struct {
 	dims []int64
-	wrap int // the length of a line of a machine of one dimension
+	wrap int // length of a line of a machine with one dimension
 	note string
 	rows int
 	cols int
 }
 
-// newLayout is that of a plan's ranks.
+// newLayout returns the layout of a plan's ranks.
 func newLayout(p *forecast.Planned, wrap int) *layout {
 	x := &layout{dims: p.Machine, wrap: wrap}
 	points := int64(1)
@@ -44,12 +44,13 @@ func newLayout(p *forecast.Planned, wrap int) *layout {
 	return x
 }
 
-// says is the machine in words.
+// says returns the machine in words.
 func (x *layout) says() string {
 	switch {
 	case len(x.dims) > 2:
 		return fmt.Sprintf(
-			"A machine of %s: rows are its first dimension, columns its second, and layers the points of the others.", times(x.dims))
+			"A machine of %s: rows are its first dimension, columns its second, and layers the points "+
+				"of the others.", times(x.dims))
 	case len(x.dims) == 2:
 		return fmt.Sprintf("A machine of %s: rows are its first dimension and columns its second.",
 			times(x.dims))
@@ -64,7 +65,7 @@ func times(dims []int64) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "x")
 }
 
-// point are the coordinates of a rank.
+// point returns the coordinates of a rank.
 func (x *layout) point(rank int) []int64 {
 	at := make([]int64, len(x.dims))
 	n := int64(rank)
@@ -74,7 +75,7 @@ func (x *layout) point(rank int) []int64 {
 	return at
 }
 
-// place is where a rank is drawn: its layer, and its row and column there.
+// place returns the layer, the row and the column of a rank in the picture.
 func (x *layout) place(rank int) (layer, row, col int) {
 	if len(x.dims) == 1 {
 		return 0, rank / x.wrap, rank % x.wrap
@@ -86,7 +87,8 @@ func (x *layout) place(rank int) (layer, row, col int) {
 	return layer, int(at[0]), int(at[1])
 }
 
-// coordinates are those of a rank in words: " at (1,2)"; "" on a machine of one dimension.
+// coordinates returns a rank's coordinates in words: " at (1,2)". It returns "" for a machine with
+// one dimension.
 func (x *layout) coordinates(rank int) string {
 	if len(x.dims) == 1 {
 		return ""
@@ -94,8 +96,8 @@ func (x *layout) coordinates(rank int) string {
 	return " at (" + strings.ReplaceAll(strings.Trim(fmt.Sprint(x.point(rank)), "[]"), " ", ",") + ")"
 }
 
-// column is a rank's column in a drawing of all layers in one line, with the space of half a column
-// between layers.
+// column returns a rank's column if all layers are drawn side by side, with half a column between
+// layers.
 func (x *layout) column(layer, col int) float64 {
 	return float64(layer)*(float64(x.cols)+.5) + float64(col)
 }

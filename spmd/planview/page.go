@@ -13,57 +13,58 @@ import (
 	"distaff/spmd/jobs"
 )
 
-// openRanks is the most ranks whose table is open when the page is.
+// openRanks is the largest number of ranks for which the table of ranks is open at first.
 const openRanks = 64
 
-// budget is how much a page draws in all; each of its statements has an equal share, but for the
-// least of each, without which a picture says nothing.
+// budget limits how much a page draws. The statements of a page share it equally, but each gets a
+// minimum, because a smaller picture would show nothing.
 type budget struct {
-	blocks int // of tensors
-	arrows int // and lines of what ranks do
-	rows   int // of the table of all ranks
-	bars   int // of the profile of a quantity
+	blocks int // blocks of tensors
+	arrows int // arrows, and lines about ranks
+	rows   int // rows of the table of ranks
+	bars   int // bars of the profile of a quantity
 }
 
-// share is the budget of one of so many statements.
+// share returns the budget of one of several statements.
 func share(statements int) budget {
 	part := func(all, least int) int { return max(all/max(statements, 1), least) }
 	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), rows: part(1<<10, 16),
 		bars: min(part(1<<10, 32), profileBars)}
 }
 
-// page is what the template is given.
+// page is the data of the template.
 type page struct {
 	Title    string
 	Legend   template.HTML
 	Sections []*section
-	File     *fileTotals // nil for one statement
+	File     *fileTotals // nil if the page shows one statement
 }
 
 // section is a statement, or what a job file does between statements.
 type section struct {
-	Place  string // the line of a job file, and how often it runs; "" for one statement
+	// the line in the job file and the number of runs; "" if the page shows one statement
+	Place  string
 	Text   string
 	Moves  []transfer
-	Stage  *stage         // of these moves
-	Plan   *statementPlan // nil where no statement is planned
+	Stage  *stage         // the drawing of Moves
+	Plan   *statementPlan // nil if no statement is planned
 	Anchor string
 }
 
-// transfer is what moves of one tensor, in words.
+// transfer says in words how often and how much one tensor is moved.
 type transfer struct{ Tensor, Times, Messages, Bytes string }
 
-// fileTotals are those of a job file.
+// fileTotals are the totals of a job file.
 type fileTotals struct {
 	Note   string
 	Totals []Total
 }
 
-// statementPlan is the plan of a statement as it is drawn.
+// statementPlan is the drawing of a statement's plan.
 type statementPlan struct {
 	Ranks, Schedule string
 	Estimated       bool
-	Several         bool // ranks
+	Several         bool // there are several ranks
 	Tensors         []tensorRow
 	Pictures        []blocks
 	Stage           *stage
@@ -71,34 +72,34 @@ type statementPlan struct {
 	Memory          []string
 	Totals          []pageTotal
 	Rows            []rankRow
-	More            string // what the table of all ranks leaves out
-	Open            bool   // the table of all ranks
+	More            string // says which rows the table of ranks leaves out
+	Open            bool   // the table of ranks is open
 }
 
-// tensorRow is a tensor's line of the table of tensors.
+// tensorRow is a row of the table of tensors.
 type tensorRow struct{ Label, Storage, Sizes, Blocks, Entries, Bytes, Source string }
 
-// rankRow is a rank's line of the table.
+// rankRow is a row of the table of ranks.
 type rankRow struct {
 	Rank, Fill string
 	Cells      []string
 }
 
-// pageTotal is a line of the table of totals, with a profile over the ranks.
+// pageTotal is a row of the table of totals, with a profile over the ranks.
 type pageTotal struct {
 	Total
-	Profile template.HTML // "" for one rank
+	Profile template.HTML // "" if there is one rank
 }
 
-// Page is the plan of a statement as a page. Of more ranks than DrawnRanks it needs the steps of
-// that many.
+// Page returns the page of a statement's plan. The plan must list the steps of all ranks, or of
+// DrawnRanks ranks if there are more.
 func Page(p *forecast.Planned) ([]byte, error) {
 	d := &page{Title: p.Statement, Legend: legend(p.Ranks)}
 	d.Sections = []*section{{Plan: newStatementPlan(p, share(1))}}
 	return d.html()
 }
 
-// FilePage is the plan of a job file as a page, with a section for each statement.
+// FilePage returns the page of a job file's plan, with a section for each statement.
 func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 	ranks := len(p.Comm.BytesSent)
 	d := &page{Title: tcs.Printable(file), Legend: legend(ranks)}
@@ -109,7 +110,8 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 		}
 	}
 	for k, it := range p.Items {
-		s := &section{Place: fmt.Sprintf("line %d, %s", it.Line, countOf(it.Runs, "run")), Text: it.Text,
+		s := &section{Place: fmt.Sprintf("line %d, %s", it.Line, countOf(it.Runs, "run")),
+			Text:   it.Text,
 			Anchor: fmt.Sprintf("statement-%d", k)}
 		s.Stage = newStage(transfers(it, machineOf(p.Items, k)))
 		for _, m := range it.Moves {
@@ -122,12 +124,13 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 		}
 		d.Sections = append(d.Sections, s)
 	}
-	d.File = &fileTotals{Note: "Of all runs of all statements, with what moves tensors between them."}
+	d.File = &fileTotals{Note: "Totals over all runs of all statements, including moves of " +
+		"tensors between statements."}
 	if p.AtMost {
-		d.File.Note += " A repeat may end earlier, and then it is less."
+		d.File.Note += " If a repeat ends earlier, they are smaller."
 	}
 	if p.Estimated {
-		d.File.Note += " Entries of sparse tensors are taken to be spread evenly."
+		d.File.Note += " Entries of sparse tensors are assumed to be spread evenly."
 	}
 	for _, q := range Traffic(p.Comm) {
 		d.File.Totals = append(d.File.Totals, q.Total(number))
@@ -135,8 +138,8 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 	return d.html()
 }
 
-// machineOf is the plan on whose machine the moves of an item are drawn: its own, or that of the
-// nearest statement.
+// machineOf returns the plan whose machine is used to draw the moves of item k: the item's own
+// plan, or the plan of the nearest statement.
 func machineOf(items []jobs.PlannedItem, k int) *forecast.Planned {
 	for away := range items {
 		for _, n := range []int{k - away, k + away} {
@@ -148,7 +151,7 @@ func machineOf(items []jobs.PlannedItem, k int) *forecast.Planned {
 	return &forecast.Planned{}
 }
 
-// sentence is what lines about a plan say, in one sentence.
+// sentence returns the lines about a plan as one sentence.
 func sentence(lines []Line) string {
 	var list []string
 	for _, l := range lines {
@@ -219,7 +222,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Parse(pageText))
 })
 
-// html is the page's text.
+// html returns the text of the page.
 func (d *page) html() ([]byte, error) {
 	var b bytes.Buffer
 	if err := pageTemplate().Execute(&b, d); err != nil {

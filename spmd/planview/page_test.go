@@ -295,7 +295,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("%d ranks: the table is open: %v", ranks, open)
 		}
 		if drawn := strings.Contains(text,
-			"Drawn are the first 64 of 1,024 ranks"); drawn != (ranks > DrawnRanks) {
+			"The pictures show the first 64 of 1,024 ranks"); drawn != (ranks > DrawnRanks) {
 			t.Errorf("%d ranks: the page says that it leaves out ranks: %v", ranks, drawn)
 		}
 		if stages := len(root.find("flow")); (stages == 1) != (ranks > 1) {
@@ -328,14 +328,14 @@ func TestLies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := Lies(p, p.Tensors[0]),
-		"at (i,j) -> M(j), from where it is moved to its blocks before the first step, "; !strings.HasPrefix(got, want) {
+		"at (i,j) -> M(j), and moved from there to its blocks before the first step, "; !strings.HasPrefix(got, want) {
 		t.Errorf("A lies %q, want %q", got, want)
 	}
 	p = planOf(t, "y(i) = x(i)", map[string][]int64{"x": {64}},
 		spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,2),distribute(io)"},
 			Placements: []string{"y(i) -> M(i)"}})
 	if got, want := Lies(p, p.Tensors[1]),
-		"at (i) -> M(i), to where its blocks are moved after the last step, 384 bytes"; p.Tensors[1].Name != "y" || got != want {
+		"at (i) -> M(i), where its blocks are moved after the last step, 384 bytes"; p.Tensors[1].Name != "y" || got != want {
 		t.Errorf("%s lies %q, want %q", p.Tensors[1].Name, got, want)
 	}
 }
@@ -355,8 +355,8 @@ func TestMemoryNotes(t *testing.T) {
 	p.Least, p.Memory[2], p.MemoryLimit = 2048, 8192, 4096
 	text := pageOf(t, p).all()
 	for _, want := range []string{
-		"A rank takes 2 KiB of memory at least: a run with a lower limit is refused.",
-		"and --memory-limit is 4 KiB"} {
+		"A rank needs at least 2 KiB of memory: a run with a lower limit is refused.",
+		"but --memory-limit is 4 KiB"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -382,7 +382,7 @@ func TestSize(t *testing.T) {
 	}
 	root := parse(t, text)
 	for _, want := range []string{"The first 1,024 of 10,000 ranks; --json has all.",
-		"at even distances", "Drawn are the first 64 of 10,000 ranks"} {
+		"at even distances", "The pictures show the first 64 of 10,000 ranks"} {
 		if !strings.Contains(root.all(), want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -406,7 +406,7 @@ func TestManySteps(t *testing.T) {
 		spmd.Options{Ranks: 4, Splits: []string{"i:20", "k:4"}, Extend: []string{"k"}, Map: "k"})
 	x := newFlow(p, 200)
 	if x.steps != 20 || x.shown < 1 || x.shown > 19 ||
-		x.says() != fmt.Sprintf("Of 20 steps the first %d are drawn.", x.shown) {
+		x.says() != fmt.Sprintf("They show the first %d of 20 steps.", x.shown) {
 		t.Errorf("%d of %d steps are drawn: %q", x.shown, x.steps, x.says())
 	}
 	if last := x.moments[len(x.moments)-1]; len(x.moments) != x.shown+1 ||

@@ -13,20 +13,20 @@ import (
 	"distaff/spmd/stats"
 )
 
-// Quantity is something that each rank has, does or takes.
+// Quantity is a number for each rank, such as the bytes that it sends.
 type Quantity struct {
 	Name   string
 	Values []int64 // by rank
 	Bytes  bool
 }
 
-// Traffic are the quantities of what travels.
+// Traffic returns the quantities of communication.
 func Traffic(c stats.Comm) []Quantity {
 	return []Quantity{{"sent", c.BytesSent, true}, {"received", c.BytesReceived, true},
 		{"messages", c.MessagesSent, false}}
 }
 
-// Quantities are those of a plan.
+// Quantities returns all quantities of a plan.
 func Quantities(p *forecast.Planned) []Quantity {
 	list := []Quantity{{"steps", p.Steps, false}, {"owned", p.Owned, true}}
 	list = append(list, Traffic(p.Comm)...)
@@ -40,7 +40,7 @@ func Quantities(p *forecast.Planned) []Quantity {
 	return list
 }
 
-// text prints a value; plain prints a count.
+// text prints a value. plain prints a count.
 func (q Quantity) text(n float64, plain func(float64) string) string {
 	switch {
 	case q.Bytes && n < math.MaxInt64:
@@ -57,11 +57,11 @@ func (q Quantity) text(n float64, plain func(float64) string) string {
 type Total struct {
 	Name                  string
 	Total, Min, Mean, Max string
-	Ratio                 string // the most over the mean; "" where both are zero
-	At                    string // the first rank with the most; "all" where all are equal
+	Ratio                 string // maximum divided by mean; "" if both are zero
+	At                    string // the first rank with the maximum; "all" if all ranks are equal
 }
 
-// Total sums a quantity up over the ranks; plain prints a count.
+// Total returns the sum and other aggregates of a quantity. plain prints a count.
 func (q Quantity) Total(plain func(float64) string) Total {
 	var sum float64
 	lo, hi := q.Values[0], 0
@@ -85,17 +85,17 @@ func (q Quantity) Total(plain func(float64) string) Total {
 	return t
 }
 
-// bar is some neighbouring ranks in a profile.
+// bar is one bar of a profile. It shows some neighbouring ranks.
 type bar struct {
 	x, w        float64
-	most, least float64 // heights of their largest value and of their smallest
+	most, least float64 // heights of the largest and the smallest value
 	fill        color.RGBA
 }
 
-// A profile has this width and height, and this many bars at most.
+// The width and the height of a profile, and its largest number of bars.
 const profileWidth, profileHeight, profileBars = 256, 32, 256
 
-// profile returns the bars of a value of every rank, from rank 0 on the left. The highest bar is
+// profile returns the bars of a value of every rank, with rank 0 on the left. The highest bar is
 // the largest value.
 func profile(values []int64, bars int) []bar {
 	n := min(len(values), bars)
@@ -111,7 +111,7 @@ func profile(values []int64, bars int) []bar {
 	return list
 }
 
-// drawProfile draws the bars of a quantity. What is above the smallest value of a bar is pale.
+// drawProfile draws the bars of a quantity. The part of a bar above its smallest value is pale.
 func drawProfile(name string, bars []bar) template.HTML {
 	p := &picture.Picture{W: profileWidth, H: profileHeight, Title: name + " by rank"}
 	for _, b := range bars {

@@ -8,11 +8,11 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// Line is a line about a plan: what it is about, and what there is to say.
+// Line is a line about a plan. Label says what the line is about.
 type Line struct{ Label, Text string }
 
-// Schedule says which rank runs what: the loops of a block schedule in a line; or the machine and
-// the loops of a distributed one, each in a line, what they cut, and what is under them.
+// Schedule describes which rank runs what. A block schedule takes one line. A distributed schedule
+// takes lines for its machine, for each loop, for the cuts, and for the leaf.
 func Schedule(p *forecast.Planned) []Line {
 	if p.Nest == nil {
 		return []Line{{"blocks", blockLoops(p)}}
@@ -32,7 +32,7 @@ func Schedule(p *forecast.Planned) []Line {
 	return append(list, Line{"blocks", cuts(p)}, Line{"leaf", leaf})
 }
 
-// cuts are the variables that are cut, and how their parts come together.
+// cuts returns the variables that are cut, and how the parts of a sum are combined.
 func cuts(p *forecast.Planned) string {
 	var parts []string
 	for _, l := range p.Loops {
@@ -50,7 +50,7 @@ func cuts(p *forecast.Planned) string {
 	return strings.Join(parts, ", ")
 }
 
-// blockLoops are the loops of a block schedule in a line.
+// blockLoops returns the loops of a block schedule in one line.
 func blockLoops(p *forecast.Planned) string {
 	s := cuts(p)
 	switch {
@@ -62,7 +62,7 @@ func blockLoops(p *forecast.Planned) string {
 	return s + "; " + strings.Join(p.Map, ", ") + " decides the rank"
 }
 
-// nestLoop is a loop of a distributed schedule.
+// nestLoop returns a loop of a distributed schedule in words.
 func nestLoop(l forecast.PlannedNestLoop) string {
 	s := fmt.Sprintf("%s in %d, ", l.Var, l.Iterations)
 	if l.Dim == "" {
@@ -79,34 +79,34 @@ func nestLoop(l forecast.PlannedNestLoop) string {
 	return s
 }
 
-// Lies says where the blocks of a tensor live, as far as a placement or a distributed schedule
-// decides it; "" where neither does.
+// Lies says where the blocks of a tensor are, if a placement or a distributed schedule decides it.
+// Otherwise it returns "".
 func Lies(p *forecast.Planned, t forecast.PlannedTensor) string {
 	first := "where its blocks are first read"
 	if t.Result {
 		first = "where its blocks are first made"
 	}
 	if p.Nest == nil {
-		first = "where the block schedule has its blocks"
+		first = "where the block schedule places its blocks"
 	}
 	switch {
 	case t.Moved > 0 && t.Result:
-		return fmt.Sprintf("at %s, to where its blocks are moved after the last step, %s", t.Placement,
+		return fmt.Sprintf("at %s, where its blocks are moved after the last step, %s", t.Placement,
 			moved(t))
 	case t.Moved > 0:
-		return fmt.Sprintf("at %s, from where it is moved to its blocks before the first step, %s",
+		return fmt.Sprintf("at %s, and moved from there to its blocks before the first step, %s",
 			t.Placement, moved(t))
 	case t.Held:
 		return "at " + t.Placement
 	case t.Placement != "":
-		return first + ", since one lies in several pieces of " + t.Placement
+		return first + ", because one block covers several pieces of " + t.Placement
 	case p.Nest != nil:
 		return first
 	}
 	return ""
 }
 
-// moved is how much moves of a tensor from or to its placement.
+// moved returns how many bytes of a tensor move from or to its placement.
 func moved(t forecast.PlannedTensor) string {
 	if t.Exact {
 		return tcs.Size(t.Moved)

@@ -11,27 +11,27 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// What a picture draws, in pixels: the longest side of a panel, the least of a side, and the
-// narrowest block that has an outline.
+// Sizes in pixels: the longest side of a panel, the shortest side, and the smallest block that has
+// an outline.
 const (
 	panelSide  = 320
 	panelLeast = 28
 	minOutline = 8
 )
 
-// drawnPanels is the most slices of a tensor that are drawn.
+// drawnPanels is the largest number of slices of a tensor that are drawn.
 const drawnPanels = 6
 
-// blocks is the picture of a tensor's blocks, in a panel for each of its slices.
+// blocks is the picture of a tensor's blocks, with a panel for each of its slices.
 type blocks struct {
 	Title, Sizes, Note string
 	Panels             []panel
 }
 
-// panel shows blocks as a rectangle of two modes or a bar of one.
+// panel shows blocks in a rectangle of two modes, or in a bar of one mode.
 type panel struct {
 	Label         string // a text alternative
-	Slice         string // the ranges that the panel shows of split modes that are not seen
+	Slice         string // the ranges of split modes that the panel does not show
 	Down, Across  string // the variables of the axes
 	Width, Height float64
 	Blocks        []drawnBlock
@@ -45,7 +45,7 @@ type drawnBlock struct {
 	Label      string // the owner, if there is room for it
 }
 
-// draw draws a panel. The argument is the number of ranks, which decides their colors.
+// draw draws a panel. The number of ranks decides the colors.
 func (g *panel) draw(ranks int) template.HTML {
 	p := &picture.Picture{W: g.Width, H: g.Height, Title: g.Label}
 	for _, b := range g.Blocks {
@@ -64,19 +64,19 @@ func (g *panel) draw(ranks int) template.HTML {
 	return template.HTML(p.Inline())
 }
 
-// drawing is the making of a picture.
+// drawing is the state while a picture is made.
 type drawing struct {
 	p          *forecast.Planned
 	t          forecast.PlannedTensor
-	down       axis // of no name where the tensor has fewer modes than two
+	down       axis // without a name if the tensor has fewer than two modes
 	across     axis
 	hidden     []axis
-	most       int // blocks of a panel
+	most       int // largest number of blocks of a panel
 	sampled    bool
 	notToScale bool
 }
 
-// draw draws a tensor, with about that many blocks at most.
+// draw draws a tensor with about most blocks or fewer.
 func draw(p *forecast.Planned, t forecast.PlannedTensor, most int) blocks {
 	axes := axesOf(t)
 	x := &drawing{p: p, t: t}
@@ -109,8 +109,8 @@ func draw(p *forecast.Planned, t forecast.PlannedTensor, most int) blocks {
 	return out
 }
 
-// choose takes the two modes that panels show, in their order: those that are cut before
-// others. The only mode of a vector lies across.
+// choose chooses the two modes that panels show, preferring modes that are cut. The only mode of a
+// vector is drawn across.
 func (x *drawing) choose(all []axis) {
 	var chosen []int
 	for _, cut := range []bool{true, false} {
@@ -134,13 +134,15 @@ func (x *drawing) choose(all []axis) {
 	}
 }
 
-// unseen are the cuts of modes that panels do not show: each of their ranges has panels of its own.
+// unseen returns the cuts of modes that panels do not show. Each combination of their ranges has
+// its own panel.
 func (x *drawing) unseen() []int {
 	return slices.DeleteFunc(cutsOf(x.hidden),
 		func(k int) bool { return k == x.down.cut || k == x.across.cut })
 }
 
-// slice gives the unseen cuts the ranges of the n-th slice; those of the last go fastest.
+// slice returns the ranges of the unseen cuts in the n-th slice. The range of the last cut changes
+// fastest.
 func (x *drawing) slice(n int64) map[int]int {
 	at := map[int]int{}
 	for _, k := range slices.Backward(x.unseen()) {
@@ -151,7 +153,7 @@ func (x *drawing) slice(n int64) map[int]int {
 	return at
 }
 
-// slices is how many there are.
+// slices returns the number of slices.
 func (x *drawing) slices() int64 {
 	n := int64(1)
 	for _, k := range x.unseen() {
@@ -160,8 +162,8 @@ func (x *drawing) slices() int64 {
 	return n
 }
 
-// frame is the size of a panel: as its modes are to one another, but no side is too short
-// to be seen.
+// frame returns the size of a panel. Its sides have the ratio of the modes' sizes, unless a side
+// would be too short to see.
 func (x *drawing) frame() (width, height float64) {
 	if x.down.name == "" {
 		if x.across.name == "" {
@@ -199,7 +201,7 @@ func (x *drawing) panel(at map[int]int) panel {
 	for _, v := range down {
 		for _, h := range across {
 			if x.down.cut >= 0 && x.down.cut == x.across.cut && v.at != h.at {
-				continue // A(i,i) has blocks on the diagonal alone
+				continue // A(i,i) has blocks only on the diagonal
 			}
 			if b := x.block(at, v, h); b.W > 0 && b.H > 0 {
 				narrowest = min(narrowest, b.W, b.H)
@@ -217,7 +219,7 @@ func (x *drawing) panel(at map[int]int) panel {
 	return g
 }
 
-// block is the one at these parts of the axes.
+// block returns the block at these ranges of the axes.
 func (x *drawing) block(slice map[int]int, v, h span) drawnBlock {
 	at := maps.Clone(slice)
 	at[x.down.cut], at[x.across.cut] = v.at, h.at
@@ -229,7 +231,7 @@ func (x *drawing) block(slice map[int]int, v, h span) drawnBlock {
 	return b
 }
 
-// sliceOf is a slice in words.
+// sliceOf returns a slice in words.
 func (x *drawing) sliceOf(at map[int]int) string {
 	var parts []string
 	for _, a := range x.hidden {
@@ -240,7 +242,7 @@ func (x *drawing) sliceOf(at map[int]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// note says how many blocks there are, and what panels show of more than two modes.
+// note says how many blocks there are, and how panels show a tensor of more than two modes.
 func (x *drawing) note() string {
 	s := countOf(x.t.Blocks, "block")
 	if x.t.Broadcast && x.p.Ranks > 1 {

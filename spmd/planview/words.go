@@ -11,7 +11,7 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// Label is a tensor as the statement names it: A(i,j).
+// Label returns a tensor with its index variables: A(i,j).
 func Label(t forecast.PlannedTensor) string {
 	if len(t.Vars) == 0 {
 		return t.Name
@@ -19,7 +19,7 @@ func Label(t forecast.PlannedTensor) string {
 	return t.Name + "(" + strings.Join(t.Vars, ",") + ")"
 }
 
-// Exact tells of each tensor, by name, whether its bytes are no estimates.
+// Exact reports, for each tensor by name, whether its size in bytes is exact and not estimated.
 func Exact(p *forecast.Planned) map[string]bool {
 	exact := map[string]bool{}
 	for _, t := range p.Tensors {
@@ -29,21 +29,22 @@ func Exact(p *forecast.Planned) map[string]bool {
 	return exact
 }
 
-// MemoryNotes says what memory a rank takes for certain, and whether some rank would pass its
-// limit.
+// MemoryNotes returns notes about the memory that a rank certainly needs, and about ranks that
+// would exceed the memory limit.
 func MemoryNotes(p *forecast.Planned) (list []string) {
 	if p.Least > 0 {
 		list = append(list, fmt.Sprintf(
-			"a rank takes %s of memory at least: a run with a lower limit is refused", tcs.Size(p.Least)))
+			"a rank needs at least %s of memory: a run with a lower limit is refused", tcs.Size(p.Least)))
 	}
 	if most := slices.Max(p.Memory); p.MemoryLimit > 0 && most > p.MemoryLimit {
-		list = append(list, fmt.Sprintf("a rank would want %s, and --memory-limit is %s", tcs.Size(most),
+		list = append(list, fmt.Sprintf("a rank would need %s, but --memory-limit is %s",
+			tcs.Size(most),
 			tcs.Size(p.MemoryLimit)))
 	}
 	return list
 }
 
-// About marks what is an estimate.
+// About marks s with "~" unless it is exact.
 func About(exact bool, s string) string {
 	if exact {
 		return s
@@ -51,8 +52,8 @@ func About(exact bool, s string) string {
 	return "~" + s
 }
 
-// Compact prints a count, with one digit after the point where it is no whole number, and two
-// that count below one.
+// Compact prints a number: an integer as it is, other numbers with one digit after the point, or
+// with two significant digits if they are less than one.
 func Compact(n float64) string {
 	if n == float64(int64(n)) {
 		return strconv.FormatInt(int64(n), 10)
@@ -72,7 +73,7 @@ func grouped(n int64) string {
 	return s
 }
 
-// countOf is a count of things whose plural ends in s.
+// countOf prints a count and a noun whose plural ends in s.
 func countOf[T int | int64](n T, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -80,7 +81,7 @@ func countOf[T int | int64](n T, noun string) string {
 	return grouped(int64(n)) + " " + noun + "s"
 }
 
-// number prints a count, or a mean of counts, as a page does.
+// number prints a count, or a mean of counts, for a page.
 func number(n float64) string {
 	if n == float64(int64(n)) || n >= 1000 {
 		return grouped(int64(n + 0.5))
@@ -88,7 +89,7 @@ func number(n float64) string {
 	return Compact(n)
 }
 
-// extents prints sizes.
+// extents prints the sizes of a tensor.
 func extents(sizes []int64) string {
 	var list []string
 	for _, n := range sizes {
@@ -97,7 +98,7 @@ func extents(sizes []int64) string {
 	return cmp.Or(strings.Join(list, " x "), "scalar")
 }
 
-// joined are the sentences that are not empty.
+// joined returns the nonempty sentences, separated by spaces.
 func joined(list ...string) string {
 	s := ""
 	for _, x := range list {

@@ -11,23 +11,24 @@ import (
 	"distaff/spmd/exec"
 )
 
-// Rank is what a rank tells rank 0 about itself.
+// Rank is the statistics of one rank, which it sends to rank 0.
 type Rank struct {
 	Host                     string // set by Gather
 	Sent, Received, Messages int64  // payload of the last repeat
 	PeakRSS                  int64
-	Nonzeros                 int64 // entries of the largest operand that its steps read
+	Nonzeros                 int64 // entries of the largest operand that the rank's steps read
 	Load, Compile            float64
-	Spent                    exec.Spent // in the last repeat
+	Spent                    exec.Spent // times of the last repeat
 	Threads                  int
-	Work                     tune.Work // of a run's leaves
-	Estimated                bool      // the operations of Work are estimates
+	Work                     tune.Work // work of the leaves of one run
+	Estimated                bool      // the operations of Work are estimated
 	Allocated                int64
-	Parts                    []comm.Counters // of a job file: of each of its statements
-	Compute                  []float64       // of a job file: of each run of the whole file
+	Parts                    []comm.Counters // traffic of each statement of a job file
+	Compute                  []float64       // time of each run of a whole job file
 }
 
-// Gather brings what every rank tells to rank 0; nil elsewhere. Collective.
+// Gather returns the statistics of every rank at rank 0, and nil at other ranks. Every rank must
+// call it.
 func Gather(c comm.Comm, r Rank) ([]Rank, error) {
 	var err error
 	if r.Host, err = os.Hostname(); err != nil {
@@ -59,7 +60,7 @@ func Gather(c comm.Comm, r Rank) ([]Rank, error) {
 	return ranks, nil
 }
 
-// Spent says which rank spent most on each part of the last repeat.
+// Spent returns a line with the longest time that any rank spent on each part of the last repeat.
 func Spent(ranks []Rank) string {
 	most := func(part func(exec.Spent) time.Duration) string {
 		at := 0

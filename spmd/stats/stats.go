@@ -1,4 +1,4 @@
-// Package stats is what a job counts and times, at each rank (Gather) and in all (Stats).
+// Package stats holds what a job counts and measures: at one rank (Rank), and in total (Stats).
 package stats
 
 import (
@@ -10,7 +10,7 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Stats is what --stats writes. Times are in seconds, of the slowest rank.
+// Stats is the content of the file that --stats writes. Times are in seconds, of the slowest rank.
 type Stats struct {
 	Version   string           `json:"version"`
 	Argv      []string         `json:"argv"`
@@ -25,17 +25,17 @@ type Stats struct {
 	Phases    Phases           `json:"phases"`
 	Comm      Comm             `json:"comm"`
 	Balance   Balance          `json:"balance"`
-	Work      *Work            `json:"work,omitempty"` // nil of a job file
+	Work      *Work            `json:"work,omitempty"` // nil for a job file
 	PeakRSS   []int64          `json:"peak_rss_bytes"`
 }
 
-// Input names a file that was read, and its content's checksum.
+// Input is a file that was read, and the checksum of its content.
 type Input struct {
 	File     string `json:"file"`
 	Checksum string `json:"checksum"`
 }
 
-// Phases are the times of a job's phases.
+// Phases holds the times of a job's phases in seconds.
 type Phases struct {
 	Load    float64   `json:"load"`
 	Compile float64   `json:"compile"`
@@ -44,40 +44,41 @@ type Phases struct {
 	Total   float64   `json:"total"`
 }
 
-// Comm counts the payload of the last repeat, a rank.
+// Comm counts the payload of the last repeat, by rank.
 type Comm struct {
 	BytesSent     []int64 `json:"bytes_sent"`
 	BytesReceived []int64 `json:"bytes_received"`
 	MessagesSent  []int64 `json:"messages_sent"`
 }
 
-// Add adds what one more rank has counted.
+// Add appends the counts of one more rank.
 func (c *Comm) Add(n comm.Counters) {
 	c.BytesSent = append(c.BytesSent, n.BytesSent)
 	c.BytesReceived = append(c.BytesReceived, n.BytesReceived)
 	c.MessagesSent = append(c.MessagesSent, n.MessagesSent)
 }
 
-// Balance counts the stored entries of the largest operand that each rank
-// computes with: of the blocks that its steps read, wherever they live, each once.
+// Balance counts, for each rank, the stored entries of the largest operand that the rank's steps
+// read. Each block counts once, whichever rank owns it.
 type Balance struct {
 	Nonzeros []int64 `json:"nonzeros"`
 }
 
-// AddRanks adds what the ranks told of themselves, in their order.
+// AddRanks adds the statistics of all ranks, in order of rank.
 func (s *Stats) AddRanks(ranks []Rank) {
 	for _, x := range ranks {
 		if !slices.Contains(s.Hosts, x.Host) {
 			s.Hosts = append(s.Hosts, x.Host)
 		}
-		s.Comm.Add(comm.Counters{BytesSent: x.Sent, BytesReceived: x.Received, MessagesSent: x.Messages})
+		s.Comm.Add(comm.Counters{BytesSent: x.Sent, BytesReceived: x.Received,
+			MessagesSent: x.Messages})
 		s.Balance.Nonzeros = append(s.Balance.Nonzeros, x.Nonzeros)
 		s.PeakRSS = append(s.PeakRSS, x.PeakRSS)
 		s.Phases.Load, s.Phases.Compile = max(s.Phases.Load, x.Load), max(s.Phases.Compile, x.Compile)
 	}
 }
 
-// JSON is the text that --stats writes.
+// JSON returns the text that --stats writes.
 func (s *Stats) JSON() []byte {
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -86,13 +87,13 @@ func (s *Stats) JSON() []byte {
 	return append(b, '\n')
 }
 
-// Flag is a flag with the values that it is given; "" is none.
+// Flag is a flag with its values. The value "" means that the flag is not given.
 type Flag struct {
 	Name   string
 	Values []string
 }
 
-// NumberFlag is a flag with a number, or without a value where that is 0.
+// NumberFlag returns a flag with a number, or without a value if the number is 0.
 func NumberFlag(name string, n int) Flag {
 	if n == 0 {
 		return Flag{Name: name}
@@ -100,7 +101,7 @@ func NumberFlag(name string, n int) Flag {
 	return Flag{Name: name, Values: []string{strconv.Itoa(n)}}
 }
 
-// Schedule is a schedule as flags say it, "default" without any.
+// Schedule returns a schedule as flags of the command line, or "default" if there are none.
 func Schedule(flags ...Flag) string {
 	var parts []string
 	for _, f := range flags {

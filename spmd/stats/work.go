@@ -8,25 +8,25 @@ import (
 	"distaff/kernels/tune"
 )
 
-// Work is what the leaves of a run have to do at least, of all ranks together.
+// Work is the least work of the leaves of a run, over all ranks.
 type Work struct {
-	// Bytes are those of operands, each array read once, but for values that are not used, and of the
-	// result, written once.
+	// Bytes is the size of the operands, each array read once without the values that are not used,
+	// and of the result, written once.
 	Bytes int64 `json:"bytes"`
-	// Flops are multiplications and additions; of complex values those of their parts.
+	// Flops counts multiplications and additions of real numbers.
 	Flops int64 `json:"flops"`
-	// Estimated says that patterns of operands meet, which were taken to be spread evenly: Flops is no
-	// exact count.
+	// Estimated means that Flops is an estimate, because it depends on how the patterns of operands
+	// meet. They were assumed to be spread evenly.
 	Estimated bool `json:"estimated,omitempty"`
-	// Share is the least time that the machine model allows, as a share of the time that the leaves of
-	// the last repeat took; nil where the machine was not measured, or leaves do not run on its CPUs.
+	// Share is the least time that the machine model allows, divided by the time that the leaves of
+	// the last repeat took. It is nil if the machine was not measured, or if leaves do not run on
+	// its CPUs.
 	Share *float64 `json:"share_of_limit,omitempty"`
 
-	least, took float64 // seconds, where Share is there
+	least, took float64 // in seconds, if Share is not nil
 }
 
-// WorkOf adds up the ranks' work, and holds the time that it took to a machine model; m is nil
-// where there is none.
+// WorkOf adds up the ranks' work, and compares its time with machine model m. m may be nil.
 func WorkOf(ranks []Rank, m *tune.Model) *Work {
 	w, all, flops := &Work{}, map[string]*Rank{}, 0.0
 	for n := range ranks {
@@ -50,7 +50,7 @@ func WorkOf(ranks []Rank, m *tune.Model) *Work {
 	if m == nil || w.took <= 0 {
 		return w
 	}
-	for _, host := range all { // ranks of a machine share its memory
+	for _, host := range all { // the ranks of a machine share its memory
 		w.least = max(w.least, m.Least(host.Work, host.Threads))
 	}
 	share := w.least / w.took
@@ -58,7 +58,7 @@ func WorkOf(ranks []Rank, m *tune.Model) *Work {
 	return w
 }
 
-// String is the work in a line.
+// String returns a line about the work.
 func (w *Work) String() string {
 	about := ""
 	if w.Estimated {
@@ -68,7 +68,8 @@ func (w *Work) String() string {
 		"roofline: the leaves move %s at least and do %s%.4g multiplications and additions",
 		tcs.Size(w.Bytes), about, float64(w.Flops))
 	if w.Share == nil {
-		return line + "; of the machine no model says what that takes (distaff doctor --tune measures it)"
+		return line + "; there is no model of this machine to compare with (distaff doctor " +
+			"--tune measures it)"
 	}
 	return line + fmt.Sprintf(
 		": %.3g ms by the machine model, and took %.3g ms, so that they reached %.0f%% of its limit",
