@@ -12,7 +12,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// all compares every coordinate, ranges of the first mode side by side.
+// all compares every coordinate. Several threads compare ranges of the first mode.
 func (c *checker) all(result *tcs.Tensor) error {
 	t, err := c.inOrder(result)
 	if err != nil {
@@ -52,8 +52,9 @@ func (c *checker) all(result *tcs.Tensor) error {
 	return nil
 }
 
-// rangeCheck compares the coordinates of a range of the first mode: the evaluator's points and the
-// result's entries, both in order, are merged. What one side lacks is zero.
+// rangeCheck compares the coordinates of a range of the first mode. It merges the evaluator's
+// points with the result's entries, which are both in order. If one side lacks a coordinate, its
+// value there is zero.
 type rangeCheck struct {
 	c       *checker
 	lo      int64
@@ -102,7 +103,7 @@ func (r *rangeCheck) Close() error {
 	}
 }
 
-// inOrder is the result, or a tensor of its entries in order of modes.
+// inOrder returns the result, or a copy of it whose entries are in the order of the modes.
 func (c *checker) inOrder(result *tcs.Tensor) (*tcs.Tensor, error) {
 	kinds, order := result.Format()
 	if slices.Equal(order, tcs.Identity(len(order))) && !tcs.KeepsRepeats(kinds) {
@@ -115,7 +116,7 @@ func (c *checker) inOrder(result *tcs.Tensor) (*tcs.Tensor, error) {
 	return coo.Repack(result, string(sparse), nil, coo.KeepAll, c.problem.Env.Config())
 }
 
-// entryCursor walks a tensor's entries one by one.
+// entryCursor iterates over a tensor's entries.
 type entryCursor struct {
 	t      *tcs.Tensor // a view; nil when closed
 	stream coo.Stream
@@ -125,10 +126,12 @@ type entryCursor struct {
 	coord  []int64
 }
 
-// cursorBatch is how many entries a cursor takes at a time: there are many cursors.
+// cursorBatch is the number of entries that a cursor reads at a time. It is small because there are
+// many cursors.
 const cursorBatch = 512
 
-// entriesOf walks the entries whose first coordinate is in [lo, hi), or a scalar's.
+// entriesOf returns a cursor over the entries whose first coordinate is in [lo, hi), or over the
+// entry of a scalar.
 func entriesOf(t *tcs.Tensor, lo, hi int64) (*entryCursor, error) {
 	box := make([][2]int64, t.Order())
 	for m, d := range t.Header.Dims {
@@ -145,8 +148,8 @@ func entriesOf(t *tcs.Tensor, lo, hi int64) (*entryCursor, error) {
 		coord: make([]int64, t.Order())}, nil
 }
 
-// peek is the current entry; ok is false after the last. The coordinates are
-// valid until the next call.
+// peek returns the current entry; ok is false after the last one. coord is valid until the next
+// call.
 func (s *entryCursor) peek() (coord []int64, v tcs.Value, ok bool, err error) {
 	for !s.end && s.k == s.b.N {
 		s.k = 0

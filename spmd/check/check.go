@@ -1,13 +1,13 @@
-// Package check compares a result with the reference evaluator (codegen/reference), which
-// computes the statement by its definition, on all threads of the rank.
+// Package check compares a result with the reference evaluator (codegen/reference), which computes
+// the statement by its definition, on all threads of the rank.
 //
 // # Files
 //
-//	check.go      a problem, and a difference
-//	all.go        every coordinate compared
-//	sample.go     some of very many coordinates compared
+//	check.go      Problem and Difference
+//	all.go        compares every coordinate
+//	sample.go     compares a sample, if there are very many coordinates
 //	lookup.go     values of a tensor by coordinate
-//	reference.go  the problem as the reference evaluator takes it
+//	reference.go  the input of the reference evaluator
 package check
 
 import (
@@ -22,22 +22,22 @@ import (
 	"distaff/spmd/env"
 )
 
-// Up to checkAll coordinates the result is compared everywhere, beyond that at
-// checkSample of them.
+// Results with up to checkAll coordinates are compared completely, larger ones at checkSample
+// coordinates.
 const (
 	checkAll    = 100_000_000
 	checkSample = 10_000
 )
 
-// Difference is what Check found (exit 4).
+// Difference is the error that Check returns if the result is wrong (exit code 4).
 type Difference struct {
 	Tensor string
 	Vars   []string // the result's index variables
 	Coord  []int64
 	Got    string
 	Want   string
-	Within float64 // the tolerance; 0 where the values must be equal
-	More   int64   // coordinates that differ besides this one
+	Within float64 // the tolerance; 0 if the values must be equal
+	More   int64   // number of other coordinates that differ
 }
 
 func (d *Difference) Error() string {
@@ -58,7 +58,7 @@ func (d *Difference) Error() string {
 	return s
 }
 
-// ExitCode is that of a difference.
+// ExitCode returns the exit code for a difference.
 func (d *Difference) ExitCode() int { return diag.ExitDiffer }
 
 // checker compares a result with the reference.
@@ -68,26 +68,26 @@ type checker struct {
 	found   found
 }
 
-// found is what differs at some of the coordinates.
+// found holds the differences at some of the coordinates.
 type found struct {
 	first *Difference
-	n     int64 // of coordinates that differ
+	n     int64 // number of coordinates that differ
 }
 
-// Problem is what a result is compared with: a statement over operands in memory.
+// Problem is the statement whose result is checked, with its operands in memory.
 type Problem struct {
 	Env     *env.Env
 	Norm    *notation.Normal
 	Sizes   *notation.Sizes
-	Compute dtype.Type // that the statement computes in
+	Compute dtype.Type // the type that the statement computes in
 	Types   map[string]dtype.Type
-	Tensors map[string]*tcs.Tensor // the operands, whole, and what += adds to under the result's name
-	Seed    int64                  // of the sample
+	Tensors map[string]*tcs.Tensor // the whole operands; for +=, also the old result under its name
+	Seed    int64                  // seed of the sample
 }
 
-// Compare compares the whole result with the reference evaluator: at every coordinate
-// where there are few enough, else at a sample. said is a line for the user; where there is a
-// difference, which is no error yet, there is none.
+// Compare compares the whole result with the reference evaluator: at every coordinate, or at a
+// sample if there are too many. said is a line for the user; it is "" if there is a difference. A
+// difference is not returned as an error.
 func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Difference, err error) {
 	q, err := p.reference()
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 	return "check: " + said + " with the reference", nil, nil
 }
 
-// compare holds a value against the reference's point.
+// compare compares a value with the reference's point.
 func (c *checker) compare(f *found, coord []int64, p reference.Point, v tcs.Value) {
 	if p.Agrees(reference.Value{I: v.I, C: v.C}) {
 		return
@@ -126,7 +126,8 @@ func (c *checker) compare(f *found, coord []int64, p reference.Point, v tcs.Valu
 	c.differ(f, coord, v, tcsValue(v.Type, p.Value).Text(), p.Tolerance())
 }
 
-// compareAbsent holds a value against absence, which is zero.
+// compareAbsent compares a value with a coordinate that the reference lacks, which has the value
+// zero.
 func (c *checker) compareAbsent(f *found, coord []int64, v tcs.Value) {
 	if !v.IsZero() {
 		c.differ(f, coord, v, "0 (absent)", 0)

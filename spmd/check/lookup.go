@@ -6,15 +6,17 @@ import (
 	"distaff/io/tcs"
 )
 
-// lookup of a whole tensor finds values by coordinate, and coordinates by value, in any format.
+// lookup finds the values of a whole tensor by coordinates, and the coordinates of its values, in
+// any format.
 type lookup struct{ t *tcs.Tensor }
 
-// at is the value at a coordinate: zero where absent, the sum where it repeats.
+// at returns the value at a coordinate: zero if it is absent, and the sum if it is stored more than
+// once.
 func (k *lookup) at(coord []int64) tcs.Value {
 	return k.below(0, 0, coord, tcs.Value{Type: k.t.Header.Type})
 }
 
-// below adds the values under position p of the level above l that lie at coord.
+// below adds to acc the values at coord that are below position p of the level above l.
 func (k *lookup) below(l int, p int64, coord []int64, acc tcs.Value) tcs.Value {
 	t := k.t
 	if l == len(t.Levels) {
@@ -45,7 +47,8 @@ func (k *lookup) below(l int, p int64, coord []int64, acc tcs.Value) tcs.Value {
 	return acc
 }
 
-// entry finds the coordinates of the value at index i; false for padding.
+// entry sets coord to the coordinates of the value at index i. It returns false if the value is
+// padding.
 func (k *lookup) entry(i int64, coord []int64) bool {
 	p := i
 	for l := len(k.t.Levels) - 1; l >= 0; l-- {
@@ -62,8 +65,8 @@ func (k *lookup) entry(i int64, coord []int64) bool {
 		coord[lev.Mode] = c
 		if lev.Form() == tcs.Segmented {
 			// The parent is the last segment that begins at or before p.
-			p = int64(sort.Search(int(lev.Pos.Len), func(q int) bool { return lev.Pos.Int(int64(q)) > p })) -
-				1
+			p = int64(sort.Search(int(lev.Pos.Len),
+				func(q int) bool { return lev.Pos.Int(int64(q)) > p })) - 1
 		}
 	}
 	return true

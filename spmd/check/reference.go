@@ -9,8 +9,8 @@ import (
 	"distaff/spmd/fault"
 )
 
-// reference is the problem as the reference evaluator takes it: every operand as
-// coordinates in memory.
+// reference returns the input of the reference evaluator: a copy of every operand as a list of
+// coordinates.
 func (p *Problem) reference() (reference.Problem, error) {
 	out := reference.Problem{
 		Normal: p.Norm, Sizes: p.Sizes.Vars, Compute: p.Compute, Result: p.Types[p.Norm.LHS.Name],
@@ -26,7 +26,8 @@ func (p *Problem) reference() (reference.Problem, error) {
 		limit := p.Env.Limit
 		if max := limit.Max(); max > 0 && need > max-limit.Used() {
 			return out, fault.Memoryf(
-				"the reference evaluator's copy of %s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
+				"the reference evaluator's copy of %s takes %s; with %s in use that passes the memory "+
+					"limit of %s (--memory-limit)",
 				name, tcs.Size(need), tcs.Size(limit.Used()), tcs.Size(max))
 		}
 		out.Tensors[name] = referenceTensor(t)

@@ -7,7 +7,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// sample compares coordinates drawn evenly, and entries of the result.
+// sample compares coordinates that are drawn uniformly, and coordinates of entries of the result.
 func (c *checker) sample(result *tcs.Tensor) error {
 	look := &lookup{result}
 	rnd := rand.New(rand.NewPCG(uint64(c.problem.Seed), 0x636865636b))
@@ -15,8 +15,8 @@ func (c *checker) sample(result *tcs.Tensor) error {
 	all := make([]int64, checkSample*len(dims))
 	coord := func(k int) []int64 { return all[k*len(dims):][:len(dims)] }
 	for k := range checkSample {
-		// Every other one where the result has entries: an even draw would
-		// hardly meet one.
+		// Every other coordinate is an entry of the result, because uniform coordinates hardly ever
+		// hit one.
 		if k%2 != 0 || result.Vals.Len == 0 || !look.entry(rnd.Int64N(result.Vals.Len), coord(k)) {
 			for m, d := range dims {
 				coord(k)[m] = rnd.Int64N(d)

@@ -6,7 +6,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// gatherDense copies dense blocks into their places at rank 0.
+// gatherDense copies the dense blocks of all ranks into one tensor at rank 0. It returns nil at
+// other ranks.
 func (r *Result) gatherDense() (*tcs.Tensor, error) {
 	b, c, limit := r.Blocks, r.Env.Comm.Uncounted(), r.Env.Limit
 	if c.Rank() != 0 {
@@ -24,7 +25,8 @@ func (r *Result) gatherDense() (*tcs.Tensor, error) {
 		}
 		return nil, nil
 	}
-	shape := &tcs.Shape{Header: tcs.Header{Dims: b.Dims, Type: b.Type}, Kinds: b.Kinds, Modes: b.Modes,
+	shape := &tcs.Shape{Header: tcs.Header{Dims: b.Dims, Type: b.Type}, Kinds: b.Kinds,
+		Modes:  b.Modes,
 		Counts: make([]int64, len(b.Kinds))}
 	whole, err := tcs.New(shape, limit, r.Name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package output brings results to where they are wanted: to files, which appear together
-// and whole or not at all (Files), by package store; and whole to rank 0 (Result.Gather).
+// Package output delivers results: to files, which all appear complete or not at all (Files), and
+// as whole tensors to rank 0 (Result.Gather). Package store writes the files.
 package output
 
 import (
@@ -14,11 +14,11 @@ import (
 	"distaff/spmd/store"
 )
 
-// Output is a file to be written, by its extension. "-.mtx" writes standard
-// output as a .mtx file.
+// Output is a file to write. Its extension decides the format; "-.mtx" writes a .mtx file to
+// standard output.
 type Output struct{ Tensor, File string }
 
-// Check checks where tensors of a statement are to be written: names and extensions.
+// Check checks the tensors' names and the files' extensions of outputs of a statement.
 func Check(list []Output, p *input.Statement) error {
 	for _, o := range list {
 		if err := p.Has(o.Tensor, "output", o.flag()); err != nil {
@@ -28,7 +28,8 @@ func Check(list []Output, p *input.Statement) error {
 	return Writable(list, p.Orders)
 }
 
-// Writable checks that files can hold tensors of so many modes, by their extensions.
+// Writable checks, by the files' extensions, that the files can hold tensors with these numbers of
+// modes.
 func Writable(list []Output, orders map[string]int) error {
 	for _, o := range list {
 		if err := convert.Writable(o.File, orders[o.Tensor]); err != nil {
@@ -40,7 +41,8 @@ func Writable(list []Output, orders map[string]int) error {
 
 func (o Output) flag() string { return "-o=" + o.Tensor + ":" + o.File }
 
-// Uses are the files that outputs and statistics are written to; stats is "" for no statistics.
+// Uses returns the files that outputs and statistics are written to. stats is "" if there are no
+// statistics.
 func Uses(list []Output, stats string) (uses []outfile.Use) {
 	for _, o := range list {
 		uses = append(uses, convert.Writes(o.flag(), o.File))
@@ -51,17 +53,17 @@ func Uses(list []Output, stats string) (uses []outfile.Use) {
 	return uses
 }
 
-// Files are the files of a job at one rank: rank 0 has them, from before the job's inputs are
-// loaded, so that a folder that is not there is found out at once, to their common commit.
+// Files are the output files of a job at one rank. Rank 0 creates them before the job's inputs are
+// loaded, so that a missing folder is reported at once, and commits them together.
 type Files struct {
 	env   *env.Env
 	list  []Output
-	stats string          // where statistics go; "" for nowhere
-	files []*outfile.File // of list; none at ranks other than 0
+	stats string          // the file for statistics; "" if there is none
+	files []*outfile.File // the files of list; nil at ranks other than 0
 }
 
-// Create starts every output, at rank 0, and looks whether the statistics can be written.
-// The caller aborts the files in the end.
+// Create creates every output file at rank 0, and checks that the statistics can be written. The
+// caller must call Abort in the end, also after Commit.
 func Create(e *env.Env, list []Output, stats string) (*Files, error) {
 	f := &Files{env: e, list: list, stats: stats}
 	if !e.Root() {
@@ -83,20 +85,20 @@ func Create(e *env.Env, list []Output, stats string) (*Files, error) {
 	return f, nil
 }
 
-// Abort removes what has no name yet.
+// Abort removes the files that were not committed.
 func (f *Files) Abort() {
 	for _, file := range f.files {
 		file.Abort()
 	}
 }
 
-// Writes tells whether the tensor is written to some file.
+// Writes reports whether the tensor is written to a file.
 func (f *Files) Writes(tensor string) bool {
 	return slices.ContainsFunc(f.list, func(o Output) bool { return o.Tensor == tensor })
 }
 
-// Store writes every output: the result by all ranks, in the mode that write names, and
-// operands by rank 0, to which whole gives them. Collective.
+// Store writes every output. The ranks write the result together, in the mode that write names.
+// Rank 0 writes operands, which whole returns. Every rank must call it.
 func (f *Files) Store(result *Result, write string,
 	whole func(name string) (*tcs.Tensor, error)) error {
 	for n, o := range f.list {
@@ -130,7 +132,7 @@ func (f *Files) Store(result *Result, write string,
 	return nil
 }
 
-// blame names the file of an error where this rank has it.
+// blame adds the file's name to err if this rank has the file.
 func blame(file *outfile.File, err error) error {
 	if file == nil {
 		return err
@@ -138,11 +140,11 @@ func blame(file *outfile.File, err error) error {
 	return file.Errorf(err)
 }
 
-// Flush brings every output to disk.
+// Flush writes every output to disk.
 func (f *Files) Flush() error { return outfile.FlushAll(f.files...) }
 
-// Commit writes the statistics and then gives all files of the job their names: the
-// outputs' too, if results says so. After an error every file is as it was before the job.
+// Commit writes the statistics, and then gives all files of the job their names. The outputs are
+// included if results is true. After an error every file is as it was before the job.
 func (f *Files) Commit(results bool, stats []byte) error {
 	var files []*outfile.File
 	if results {

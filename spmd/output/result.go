@@ -11,18 +11,19 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Result is a statement's result: a tensor over ranks.
+// Result is the result of a statement, distributed over the ranks.
 type Result struct {
 	Env    *env.Env
 	Name   string
 	Blocks *store.Blocks
-	Like   transfer.Like // how blocks travel
-	// Whole says that the one block of a single rank is the tensor, in its own format.
+	Like   transfer.Like // describes the blocks for sending
+	// Whole means that there is one rank whose only block is the tensor, in the tensor's own
+	// format.
 	Whole bool
 }
 
-// Gather brings the result to rank 0, in its own format; nil elsewhere. The caller
-// closes it. Collective.
+// Gather returns the whole result at rank 0, in its own format, and nil at other ranks. The caller
+// must close it. Every rank must call it.
 func (r *Result) Gather() (*tcs.Tensor, error) {
 	b := r.Blocks
 	b.Unsign(r.Env.Threads)
@@ -42,10 +43,10 @@ func (r *Result) Gather() (*tcs.Tensor, error) {
 	return whole, err
 }
 
-// Summary is the line about the result, at rank 0. Collective.
+// Summary returns the line about the result at rank 0. Every rank must call it.
 func (r *Result) Summary() (string, error) {
 	b := r.Blocks
-	// a value; or padding, which is found in the whole
+	// a scalar is shown with its value, and padding is visible only in the whole tensor
 	if r.Whole || len(b.Dims) == 0 || strings.Contains(b.Kinds, "p") {
 		whole, err := r.Gather()
 		if err != nil || whole == nil {

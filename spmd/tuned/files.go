@@ -13,14 +13,15 @@ import (
 	"distaff/kernels/tune"
 )
 
-// The matrix whose files are timed has fileRows rows of fileEntries entries.
+// The matrix of the timed files has fileRows rows with fileEntries entries each.
 const fileRows, fileEntries = 20000, 8
 
-// fileRounds is how often each way is timed; the best counts.
+// fileRounds is the number of times that each step is timed. The best time counts.
 const fileRounds = 2
 
-// measureFiles times a text file that becomes a tensor, its storing as a .tcs file, and that file's
-// loading with its checks, in a folder of its own in tmp.
+// measureFiles measures three rates, in bytes a second: reading a text file into a tensor, storing
+// the tensor as a .tcs file, and loading that file with its checks. It uses a temporary folder in
+// tmp.
 func measureFiles(tmp string) (f tune.Files, err error) {
 	dir, err := outfile.MkdirTemp(tmp, "distaff-files-")
 	if err != nil {
@@ -60,7 +61,7 @@ func measureFiles(tmp string) (f tune.Files, err error) {
 	return f, nil
 }
 
-// matrixText is the matrix as a .tns file, with values of seven digits.
+// matrixText returns the matrix as a .tns file, whose values have seven digits.
 func matrixText() []byte {
 	var out []byte
 	value := uint64(1)
@@ -74,7 +75,7 @@ func matrixText() []byte {
 	return out
 }
 
-// parsed is a text file as a tensor.
+// parsed reads a text file into a tensor.
 func parsed(path, tmp string) (*tcs.Tensor, error) {
 	s, err := convert.Open(path, coo.Options{Tmp: tmp})
 	if err != nil {
@@ -85,7 +86,7 @@ func parsed(path, tmp string) (*tcs.Tensor, error) {
 	return coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: modes, Name: path}, coo.Config{Tmp: tmp})
 }
 
-// loaded opens a .tcs file, and checks it as a job does.
+// loaded opens and checks a .tcs file, as a job does.
 func loaded(path, tmp string) error {
 	t, err := convert.OpenTensor(path, tmp)
 	if err != nil {

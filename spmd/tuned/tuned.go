@@ -1,5 +1,5 @@
-// Package tuned measures the machine that ranks run on, and keeps what it found in the cache of
-// leaves: see package tune, which has the model, and messages.
+// Package tuned measures the machine that ranks run on, and stores the model in the cache of
+// leaves. Package tune has the model; package messages measures messages.
 package tuned
 
 import (
@@ -17,8 +17,8 @@ import (
 	"distaff/spmd/messages"
 )
 
-// Kept is the model of this machine that the cache has; nil where it was not measured. The error
-// says why what the cache has is of no use.
+// Kept returns the model of this machine from the cache, or nil if the machine was not measured.
+// The error says why a model in the cache cannot be used.
 func Kept() (*tune.Model, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
@@ -27,8 +27,8 @@ func Kept() (*tune.Model, error) {
 	return tune.Kept(cfg.Cache)
 }
 
-// Machine measures this machine, with messages between ranks of a process, within some 3 seconds,
-// and keeps the model in the cache. Nothing else is to run beside it.
+// Machine measures this machine and the messages between ranks of one process, in about 3 seconds,
+// and stores the model in the cache. Nothing else should run on the machine meanwhile.
 func Machine(ctx context.Context) (*tune.Model, error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
@@ -63,8 +63,8 @@ func Machine(ctx context.Context) (*tune.Model, error) {
 	return m, tune.Keep(cfg.Cache, m)
 }
 
-// Messages adds the messages between these ranks to the model that rank 0's cache has, which rank 0
-// gets. Collective.
+// Messages measures the messages between the ranks of c and adds them to the model in rank 0's
+// cache. It returns the model at rank 0, and nil at other ranks. Every rank must call it.
 func Messages(c comm.Comm) (m *tune.Model, err error) {
 	var cfg cc.Config
 	if c.Rank() == 0 {
@@ -73,7 +73,8 @@ func Messages(c comm.Comm) (m *tune.Model, err error) {
 		}
 		if err == nil && m == nil {
 			err = fault.Runf(
-				"this machine was not measured: distaff doctor --tune, without a launcher, measures its processor, and then under one the messages between ranks")
+				"this machine was not measured: distaff doctor --tune, without a launcher, measures its " +
+					"processor, and then under one the messages between ranks")
 		}
 	}
 	if err := comm.Agree(c, err); err != nil {
