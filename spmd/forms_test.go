@@ -104,7 +104,7 @@ func TestForms(t *testing.T) {
 	}
 	want(far, "auto", "prefetch(X,j,16,64)")
 	if _, err := job(near, "some").Run(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), `got "some" for what leaves are tuned by, want auto or off`) {
+		!strings.Contains(err.Error(), `got the tuning "some", want auto or off`) {
 		t.Errorf("got %v", err)
 	}
 }

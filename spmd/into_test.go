@@ -178,8 +178,8 @@ func TestIntoRefuses(t *testing.T) {
 		{func(j *spmd.Job) { j.Formats = map[string]string{"Y": "ss"} },
 			"got 10x10, ds, float64, want 10x10, ss, float64"},
 		{func(j *spmd.Job) { j.Types = map[string]string{"Y": "float32"} }, "want 10x10, ds, float32"},
-		{func(j *spmd.Job) { j.Ranks = 2 }, "for a job of one rank"},
-		{func(j *spmd.Job) { j.Splits = []string{"i:2"} }, "for a job of one rank"},
+		{func(j *spmd.Job) { j.Ranks = 2 }, "needs a job of one rank"},
+		{func(j *spmd.Job) { j.Splits = []string{"i:2"} }, "needs a job of one rank"},
 		{func(j *spmd.Job) { j.Schedule = []string{"reorder(j,i)"} }, "the job has a schedule"},
 	} {
 		j := newJob("Y(i,j) = 2 * A(i,j)", "", 1, map[string]*tcs.Tensor{"A": a})

@@ -31,7 +31,7 @@ func (o *Options) refuse() error {
 		n    int64
 		what string
 	}{{int64(o.Ranks), "ranks"}, {int64(o.Threads), "threads a rank"},
-		{o.MemoryLimit, "bytes as the limit of memory"}, {int64(o.Repeat), "runs"},
+		{o.MemoryLimit, "bytes as the memory limit"}, {int64(o.Repeat), "runs"},
 		{int64(o.Warmup), "runs that are not timed"}} {
 		if x.n < 0 {
 			return fault.Commandf("got %d %s, want 0, for the default, or more", x.n, x.what)
@@ -47,7 +47,7 @@ func (o *Options) refuse() error {
 				"the flag out", tcs.Printable(o.CPU))
 	}
 	if o.Tune != "" && o.Tune != "auto" && o.Tune != tuneOff {
-		return fault.Commandf("got %q for what leaves are tuned by, want auto or off",
+		return fault.Commandf("got the tuning %q, want auto or off",
 			tcs.Printable(o.Tune))
 	}
 	return network.CheckWay(o.Network)

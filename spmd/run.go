@@ -174,7 +174,7 @@ func (j *Job) Files() []outfile.Use {
 }
 
 // maxEmbeddedRanks is the largest number of ranks in one process. Each rank occupies threads of the
-// operating system. mostPlanned is the largest number of ranks that a plan counts for.
+// operating system. maxPlannedRanks is the largest number of ranks that a plan counts for.
 const maxEmbeddedRanks, maxPlannedRanks = 1024, 1 << 20
 
 // parseAndCheck parses the job and returns what is wrong with it on this number of ranks, before
@@ -195,8 +195,8 @@ func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
 	}
 	if j.FixedPattern != nil && (ranks > 1 || !spec.Empty()) {
 		return nil, fault.Commandf(
-			"a result to compute into is for a job of one rank without --split: blocks of several " +
-				"ranks are assembled anew")
+			"a result to compute into needs a job of one rank without --split: several blocks are " +
+				"assembled into new arrays")
 	}
 	if err := j.refuse(); err != nil {
 		return nil, err

@@ -25,26 +25,26 @@ func TestRanksAreToldTheSame(t *testing.T) {
 		{func(j *Job) {}, ""},
 		{func(j *Job) { j.Threads, j.MemoryLimit, j.Tmp = 3, 1<<30, "/tmp" }, ""},
 		{func(j *Job) { j.Statement = "y(i) = A(i,j)*x(j)" },
-			"statement y(i) = A(i,j)*x(j), and there y(i) = alpha*A(i,j)*x(j);"},
+			"statement y(i) = A(i,j)*x(j), at rank 0 y(i) = alpha*A(i,j)*x(j);"},
 		{func(j *Job) { j.Inputs["A"] = Input{File: "b.tns"} },
-			"-i A:b.tns alpha:2.5, and there A:a.tns alpha:2.5;"},
-		{func(j *Job) { j.Inputs["alpha"] = Input{File: "2"} }, "-i A:a.tns alpha:2, and there"},
-		{func(j *Job) { j.Inputs["alpha"] = Input{Scalar: 2} }, "alpha:2 of type int, and there"},
+			"-i A:b.tns alpha:2.5, at rank 0 A:a.tns alpha:2.5;"},
+		{func(j *Job) { j.Inputs["alpha"] = Input{File: "2"} }, "-i A:a.tns alpha:2, at rank 0"},
+		{func(j *Job) { j.Inputs["alpha"] = Input{Scalar: 2} }, "alpha:2 of type int, at rank 0"},
 		{func(j *Job) { j.Inputs["x"] = Input{Generate: "dense:int"} },
-			"-g x:dense:int, and there x:dense;"},
+			"-g x:dense:int, at rank 0 x:dense;"},
 		{func(j *Job) { j.Inputs["A"] = Input{File: "a.tns", ZeroBased: true} },
-			"--index-base or --duplicates A:0, and there nothing;"},
+			"--index-base or --duplicates A:0, at rank 0 nothing;"},
 		{func(j *Job) { j.Inputs["A"] = Input{File: "a.tns", NoDuplicates: true} },
-			"A:error, and there nothing;"},
-		{func(j *Job) { j.Formats = map[string]string{"A": "ds"} }, "-f A:ds, and there nothing;"},
-		{func(j *Job) { j.Sizes = map[string][]int64{"A": {3, 4}} }, "-d A:[3 4], and there nothing;"},
+			"A:error, at rank 0 nothing;"},
+		{func(j *Job) { j.Formats = map[string]string{"A": "ds"} }, "-f A:ds, at rank 0 nothing;"},
+		{func(j *Job) { j.Sizes = map[string][]int64{"A": {3, 4}} }, "-d A:[3 4], at rank 0 nothing;"},
 		{func(j *Job) { j.Outputs = []Output{{Tensor: "y", File: "y.tns"}} },
-			"-o y:y.tns, and there nothing;"},
-		{func(j *Job) { j.Splits = []string{"i:4", "j:2"} }, "--split i:4 j:2, and there nothing;"},
-		{func(j *Job) { j.Seed = 4 }, "--seed 4, and there nothing;"},
-		{func(j *Job) { j.TrustInput = true }, "--trust-input on, and there nothing;"},
-		{func(j *Job) { j.Target = Interpreter }, "--target interpreter, and there nothing;"},
-		{func(j *Job) { j.StatsFile = "s.json" }, "--stats s.json, and there nothing;"},
+			"-o y:y.tns, at rank 0 nothing;"},
+		{func(j *Job) { j.Splits = []string{"i:4", "j:2"} }, "--split i:4 j:2, at rank 0 nothing;"},
+		{func(j *Job) { j.Seed = 4 }, "--seed 4, at rank 0 nothing;"},
+		{func(j *Job) { j.TrustInput = true }, "--trust-input on, at rank 0 nothing;"},
+		{func(j *Job) { j.Target = Interpreter }, "--target interpreter, at rank 0 nothing;"},
+		{func(j *Job) { j.StatsFile = "s.json" }, "--stats s.json, at rank 0 nothing;"},
 	} {
 		other := base
 		other.Inputs = map[string]Input{}
@@ -87,7 +87,7 @@ var mayDiffer = map[string]string{
 }
 
 // Every field of a job, a job file's job and an input is told to the ranks, or it is said why not.
-func TestEveryOptionIsTold(t *testing.T) {
+func TestEveryOptionIsDescribed(t *testing.T) {
 	const text = "param n = 3\nparam tol = 1e-3\ntensor A(n,n): ds\ntensor x(n)\ny(i) = A(i,j)*x(j)\n"
 	file := func() *jobfile.File {
 		f, err := jobfile.Parse("j.dst", text)
@@ -142,7 +142,7 @@ func TestEveryOptionIsTold(t *testing.T) {
 			return base.CheckSame(w)
 		})
 		for _, name := range slices.Collect(maps.Keys(params)) {
-			if want := "-D " + name + ":" + params[name] + ", and there nothing;"; err == nil ||
+			if want := "-D " + name + ":" + params[name] + ", at rank 0 nothing;"; err == nil ||
 				!strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}

@@ -70,7 +70,7 @@ func TestLaunchedCodes(t *testing.T) {
 		{"ranks twice", 2, "leave the flag out", more("--ranks=4"), "", "all"},
 		{"no MPI at one rank", 1, "[1] started as one of", spmv, "", "nopath"},
 		{"a flag at one rank", 2, `[1] there is no flag "--bogus"`, spmv, "", "flag"},
-		{"another job at one rank", 2, "[1] this rank was given another job than rank 0: --seed",
+		{"another job at one rank", 2, "[1] this rank was given another job than rank 0: here --seed",
 			spmv, "", "job"},
 		{"no file at one rank", 1, "[1] a.tcs", spmv, "", "folder"},
 		{"no cache at one rank", 0, "", spmv, "", "nocache"},

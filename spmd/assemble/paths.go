@@ -284,7 +284,7 @@ func (x *completing) union(p, q *tcs.Tensor) (*tcs.Tensor, error) {
 	return pattern.Block(reduce.Alloc(x.options.Alloc))
 }
 
-// fill adds to piece k the paths of all that it misses.
+// fill completes piece k: it adds every path of all that the piece does not have.
 func (x *completing) fill(k int, all *tcs.Tensor) error {
 	t := x.b.Own[k]
 	if !isFormed(t) {
@@ -323,9 +323,10 @@ func closeList(list []*tcs.Tensor) {
 }
 
 // CompleteCost returns how many bytes Complete needs at most at each of the ranks, besides the
-// completed pieces. size returns the assumed sizes of the pieces. At its peak, Complete holds the
-// piece that it replaces, the paths that arrive, the paths so far, their union, whose arrays have
-// the widths pos and crd and grow, and a map of each into the union.
+// completed pieces. size returns the assumed sizes of the pieces, and pos and crd are the widths of
+// their level arrays. At its peak, Complete holds the piece that it replaces, the paths that have
+// just arrived, the paths that were collected before, the union of both while its arrays grow, and
+// their maps into the union.
 func CompleteCost(b *store.Blocks, ranks int, pos, crd []uint8, size plan.Sizes) []int64 {
 	most := make([]int64, ranks)
 	for _, g := range neighbours(b) {

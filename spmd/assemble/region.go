@@ -30,7 +30,7 @@ func PiecesOf(part *partition.Partition, sizes []int64) []Piece {
 // common returns the intersection of two regions of a tensor whose levels store modes. It returns
 // false if the intersection is empty. The result is in normal form, so that equal sets of
 // coordinates are equal values: the box is as small as possible, a key is nil if the box implies
-// it, and a key has no final coordinates that do not matter.
+// it, and a key does not end in coordinates that exclude nothing.
 func (r Region) common(o Region, modes []int) (Region, bool) {
 	box := make([][2]int64, len(r.Box))
 	for m := range box {
@@ -169,8 +169,9 @@ func (r Region) coordinates() int64 {
 	return n
 }
 
-// edge describes a path of coordinates from the outermost level on: from means that the path equals
-// the first coordinates of From, and to that it equals the first coordinates of To.
+// edge compares a path, the coordinates of the outermost levels, with a region's keys: from is true
+// if the path equals the first coordinates of From, and to is true if it equals the first
+// coordinates of To.
 type edge struct{ from, to bool }
 
 // edge returns the edge of an empty path.

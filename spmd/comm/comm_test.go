@@ -177,7 +177,7 @@ func TestPlaceNotes(t *testing.T) {
 			nil},
 		{"bound", []Place{{Node: "a", CPUs: cpus(0)}, {Node: "a", CPUs: cpus(1)},
 			{Node: "b", CPUs: cpus(0, 1)}}, 2,
-			[]string{"ranks 0-1 are bound to 1 core and to run 2 threads each: give each rank 2 cores",
+			[]string{"ranks 0-1 are bound to 1 core but should run 2 threads each: give each rank 2 cores",
 				": 2 ranks of 2 threads share 2 cores"}},
 		{"shared", []Place{{Node: "a", Host: "n1", CPUs: cpus(0, 1)},
 			{Node: "a", Host: "n1", CPUs: cpus(0, 1)}, {Node: "a", Host: "n1", CPUs: cpus(0, 1)}}, 1,

@@ -118,7 +118,7 @@ type StuckError struct{ Reports []Report }
 
 func (e *StuckError) Error() string {
 	var s strings.Builder
-	s.WriteString("every rank waits and none can go on")
+	s.WriteString("every rank waits and none can continue")
 	if d := differing(e.Reports); d != "" {
 		s.WriteString(": ranks are in different collectives (" + d + ")")
 	}

@@ -107,7 +107,7 @@ func PlaceNotes(places []Place, threads int) []string {
 	sort.Ints(counts)
 	for _, n := range counts {
 		notes = append(notes, fmt.Sprintf(
-			"%s bound to %s and to run %d threads each: give each rank %d cores (mpirun --map-by "+
+			"%s bound to %s but should run %d threads each: give each rank %d cores (mpirun --map-by "+
 				"slot:PE=%d or --bind-to none; srun --cpus-per-task=%d), or ask for fewer with --threads",
 			rankList(tight[n]), plural(n, "core"), threads, threads, threads, threads))
 	}

@@ -28,7 +28,7 @@ func Recv[T Elem](c Comm, s []T, from, tag int) error {
 	return nil
 }
 
-// Bcast copies root's s to every rank's s, of the same length.
+// Bcast copies root's s to every rank's s. All slices must have the same length.
 func Bcast[T Elem](c Comm, s []T, root int) error { return c.Bcast(Of(s), root) }
 
 // Reduce combines s elementwise into root's s.

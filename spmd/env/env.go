@@ -57,8 +57,7 @@ type Settings struct {
 	Working func(what string, done, total int64)
 }
 
-// Env is the environment of one rank. Its methods are called by that rank's goroutine, unless they
-// say otherwise.
+// Env is the environment of one rank.
 type Env struct {
 	Ctx      context.Context
 	Comm     comm.Comm

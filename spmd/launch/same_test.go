@@ -30,11 +30,11 @@ func TestSame(t *testing.T) {
 	}{
 		{describe("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), ""},
 		{describe("y = z(i)", 2, map[string]string{"x": "s", "A": "ds"}),
-			"the statement y = z(i), and there y = x(i)"},
-		{describe("y = x(i)", 0, map[string]string{"x": "s", "A": "ds"}), "--repeat nothing, and there 2"},
-		{describe("y = x(i)", 2, map[string]string{"x": "s"}), "-f x:s, and there A:ds x:s"},
+			"the statement y = z(i), at rank 0 y = x(i)"},
+		{describe("y = x(i)", 0, map[string]string{"x": "s", "A": "ds"}), "--repeat nothing, at rank 0 2"},
+		{describe("y = x(i)", 2, map[string]string{"x": "s"}), "-f x:s, at rank 0 A:ds x:s"},
 		{append(describe("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), [2]string{"--new", "on"}),
-			"--new on, and there nothing"},
+			"--new on, at rank 0 nothing"},
 	} {
 		ended := make([]error, 3)
 		local.Run(context.Background(), 3, func(r comm.Comm) error {

@@ -10,10 +10,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// Streams returns the merge of at least one stream. Each stream must be sorted by the coordinates
-// of modes, in that order; all streams have the same type and the same sizes. If entries of several
-// streams have equal coordinates, the entry of the earlier stream comes first. Closing the merged
-// stream closes the streams.
+// Streams merges one or more streams into one stream. Each stream must be sorted by the coordinates
+// of modes, in that order, and all must have the same type and the same sizes. If entries of
+// several streams have equal coordinates, the entry of the earlier stream comes first. Closing the
+// merged stream closes the streams.
 func Streams(in []coo.Stream, modes []int) coo.Stream {
 	if len(in) == 1 {
 		return in[0]

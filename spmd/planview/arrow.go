@@ -81,8 +81,8 @@ func newStage(x *flow) *stage {
 	return out
 }
 
-// at returns the middle of a rank's cell. Ranks that are not drawn (otherRanks) share one cell below
-// all others.
+// at returns the middle of a rank's cell. Ranks that are not drawn (otherRanks) share one cell
+// below all others.
 func (s *stager) at(rank int) picture.Point {
 	if rank == otherRanks {
 		rows := 0

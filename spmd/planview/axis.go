@@ -57,8 +57,7 @@ func cutsOf(list []axis) (cuts []int) {
 }
 
 // blockAt returns the number of a tensor's block, given its range at each cut. Blocks are numbered
-// in row-major order. If at does not contain a cut, its range is 0. span is the part of an axis
-// that a picture draws for one range. If not all ranges are drawn, it represents several.
+// in row-major order. If at does not contain a cut, its range is 0.
 func blockAt(t forecast.PlannedTensor, at map[int]int) int {
 	n := 0
 	for k, a := range t.Axes {

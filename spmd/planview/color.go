@@ -37,7 +37,8 @@ var fewColors = []color.RGBA{{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 11
 	{204, 121, 167, 255}, {86, 180, 233, 255}, {213, 94, 0, 255}, {240, 228, 66, 255},
 	{120, 120, 120, 255}}
 
-// areFew reports whether there are few enough ranks to give each a color that is easy to distinguish.
+// areFew reports whether there are few enough ranks to give each a color that is easy to
+// distinguish.
 func areFew(ranks int) bool { return ranks <= len(fewColors) }
 
 // rankColor returns the color of a rank. If there are many ranks, their colors are at equal

@@ -141,8 +141,8 @@ func (x *drawing) unseen() []int {
 		func(k int) bool { return k == x.down.cut || k == x.across.cut })
 }
 
-// slice returns the ranges of the unseen cuts in the n-th slice. The range of the last cut changes
-// fastest.
+// slice returns the range of each unseen cut (see unseen) in the n-th slice. The range of the last
+// cut changes fastest.
 func (x *drawing) slice(n int64) map[int]int {
 	at := map[int]int{}
 	for _, k := range slices.Backward(x.unseen()) {

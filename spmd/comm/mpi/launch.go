@@ -28,7 +28,7 @@ func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
 			if v := getenv(n); v != "" {
 				i, e := strconv.Atoi(v)
 				if e != nil || i < 0 {
-					err = fmt.Errorf("%s=%q in the environment is no rank or size", n, v)
+					err = fmt.Errorf("got %s=%q in the environment, want a rank or a size", n, v)
 					return -1
 				}
 				return i
@@ -74,7 +74,7 @@ func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
 		return Launcher{}, false, nil
 	}
 	if err == nil && l.Rank < 0 {
-		err = fmt.Errorf("started by %s, but nothing in the environment says as which rank", l.Kind)
+		err = fmt.Errorf("started by %s, but the environment does not say as which rank", l.Kind)
 	}
 	return l, err == nil && l.Size != 1, err
 }
@@ -91,13 +91,13 @@ func (e *LaunchError) ExitCode() int { return 1 }
 func (l Launcher) singletonsError(size int, library string) error {
 	if l.Bare {
 		return &LaunchError{fmt.Sprintf(
-			"started as %d ranks by %s, by which no MPI's ranks can meet: use srun --mpi=pmix for "+
-				"Open MPI, --mpi=pmi2 for MPICH (srun --mpi=list shows what there is), or --ranks for "+
-				"ranks within one process", l.Size, l.Kind)}
+			"started as %d ranks by %s, which gives the ranks of an MPI no way to meet: use srun "+
+				"--mpi=pmix for Open MPI, --mpi=pmi2 for MPICH (srun --mpi=list shows what there is), "+
+				"or --ranks for ranks within one process", l.Size, l.Kind)}
 	}
 	return &LaunchError{fmt.Sprintf(
-		"started as rank %d of %d by %s, but MPI (%s) says %d of them: the launcher and the MPI do "+
-			"not know each other, and this would be %d jobs instead of one; %s",
+		"started as rank %d of %d by %s, but MPI (%s) reports %d ranks: the launcher and the MPI do "+
+			"not belong together, and this would be %d jobs instead of one; %s",
 		l.Rank, l.Size, l.Kind, library, size, l.Size, l.hint())}
 }
 

@@ -76,8 +76,8 @@ func TestIdentify(t *testing.T) {
 	for _, k := range []struct{ text, family, err string }{
 		{"...@dst-mpi-wrapper 1 mpich 4.0.2@...", "mpich", ""},
 		{"...@dst-mpi-wrapper 0 mpich 4.0.2@...", "", "version 0, want 1"},
-		{"...@dst-mpi-wrapper 1 mpich", "", "is no MPI wrapper"},
-		{"", "", "is no MPI wrapper"},
+		{"...@dst-mpi-wrapper 1 mpich", "", "is not an MPI wrapper"},
+		{"", "", "is not an MPI wrapper"},
 	} {
 		w, err := identify("x.so", []byte(k.text))
 		if (err == nil) != (k.err == "") || (err != nil && !strings.Contains(err.Error(), k.err)) {

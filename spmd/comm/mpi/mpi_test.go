@@ -121,7 +121,7 @@ func TestInfo(t *testing.T) {
 		r := launchArgv(t, []string{"mpirun.openmpi", "-n", "2", "--bind-to", "core", os.Args[0]}, "info",
 			[]string{"DISTAFF_COMMTEST_THREADS=2"}, nil)
 		if r.Code == 0 && strings.Contains(r.Out, "cpus 1\n") &&
-			!strings.Contains(r.Out, "ranks 0-1 are bound to 1 core and to run 2 threads each") {
+			!strings.Contains(r.Out, "ranks 0-1 are bound to 1 core but should run 2 threads each") {
 			t.Errorf("binding is not reported:\n%s", r.Out)
 		}
 		t.Log(r.Out)

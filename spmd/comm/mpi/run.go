@@ -206,7 +206,7 @@ func (j *Job) finalize() error {
 	case err := <-done:
 		return err
 	case <-time.After(10 * time.Second):
-		j.o.Note("MPI_Finalize does not return; left behind")
+		j.o.Note("MPI_Finalize does not return; the process ends without it")
 		return nil
 	}
 }
