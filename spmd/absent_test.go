@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestAbsentIntermediate: where a rank's part of a sum's range is empty, an intermediate has no
-// value, and what the result stores at an operand's positions is 0 there.
+// TestAbsentIntermediate checks a rank whose part of a sum's range is empty: its intermediate has
+// no value, so the result is 0 at the positions of an operand that it stores.
 func TestAbsentIntermediate(t *testing.T) {
 	kernels.Poisoned.Store(true)
 	defer kernels.Poisoned.Store(false)

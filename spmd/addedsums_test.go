@@ -11,10 +11,10 @@ import (
 	"distaff/spmd"
 )
 
-// TestAddedSumsWithinPlan: ranks that add sparse blocks on several threads take no more than their
-// plans say, of blocks with no entries, with few and with many, and of two whose entries lie
-// elsewhere, so that one piece of a sum has most of it. Operands are views of files, so that
-// loading takes nothing.
+// TestAddedSumsWithinPlan checks that ranks which add sparse blocks on several threads use no more
+// memory than planned. The blocks have no, few or many entries, or two blocks have entries in
+// different places, so that one piece of the sum has most of them. Operands are views of files, so
+// loading needs no memory.
 func TestAddedSumsWithinPlan(t *testing.T) {
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(8, 9))
@@ -81,8 +81,8 @@ func TestAddedSumsWithinPlan(t *testing.T) {
 	}
 }
 
-// TestJoinedPositionsWithinPlan: chunks' pieces are joined in arrays that have room for all
-// positions below a dense level inside of another.
+// TestJoinedPositionsWithinPlan checks that the pieces of chunks are joined in arrays with room for
+// all positions below a dense level inside another level.
 func TestJoinedPositionsWithinPlan(t *testing.T) {
 	for _, threads := range []int{1, 2, 6} {
 		job := spmd.Job{Statement: "A(l,i,m) = sum(l, B(l)) - C(l,i,m)",

@@ -10,11 +10,11 @@ import (
 	"distaff/spmd"
 )
 
-// byEntries are the commands that give each rank as many entries of B.
+// byEntries are the commands that give each rank equally many entries of B.
 const byEntries = "fuse(i,j,f),pos(f,fp,B),divide(fp,fpo,fpi,M.x),distribute(fpo)"
 
-// addends are statements that add to a result by the entries of B: over the rows that these lie in,
-// others, and none.
+// addends are statements that add to a result by the entries of B: in the rows of those entries, in
+// other rows, and nowhere.
 var addends = []struct{ statement, format, kind, place string }{
 	{"a(i) += B(i,j) * c(j)", "d", "dense:int", ""},
 	{"a(i) += B(i,j) * c(j)", "d", "dense:int", "a(x) -> M(x)"},
@@ -31,8 +31,8 @@ var addends = []struct{ statement, format, kind, place string }{
 	{"B(i,j) = B(i,j) * c(j)", "ds", "uniform:60:int", ""},
 }
 
-// addendJob is a job of one of them; typ, if not "", is the type of a result that has modes and is
-// not B, which it computes in int64.
+// addendJob is a job of one of addends. typ, if not "", is the type of a result that has modes and
+// is not B; the statement is computed in int64.
 func addendJob(n, ranks int, typ string) *spmd.Job {
 	x := addends[n]
 	result := x.statement[:1]
@@ -58,8 +58,8 @@ func addendJob(n, ranks int, typ string) *spmd.Job {
 	return j
 }
 
-// TestAddsByEntries: what is added to is added once, whatever its form, and wherever it and the
-// result lie.
+// TestAddsByEntries checks that the old value of the result is added exactly once, in every format
+// of the result, and wherever the old value and the result are placed.
 func TestAddsByEntries(t *testing.T) {
 	t.Parallel()
 	for n, x := range addends {
@@ -76,8 +76,8 @@ func TestAddsByEntries(t *testing.T) {
 	}
 }
 
-// TestAddsByEntriesAsPlanned: of a dense result whose entries' places a file says, a run moves what
-// its plan says.
+// TestAddsByEntriesAsPlanned checks that a run moves as much of a dense result as its plan says, if
+// a file gives the places of the entries.
 func TestAddsByEntriesAsPlanned(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "B.tcs")
 	j := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"},

@@ -17,8 +17,8 @@ import (
 	"distaff/spmd"
 )
 
-// A .tcs that is compressed as a whole, or comes through a pipe, is read by rank 0
-// alone, and is the same at every number of ranks.
+// A .tcs file that is compressed, or comes through a pipe, is read by rank 0 only, and gives the
+// same result for every number of ranks.
 func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

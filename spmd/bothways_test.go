@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// blocksAndCommands are statements with block schedules, and the machines and commands that say the
-// same.
+// blocksAndCommands are statements with a block schedule, and a machine and commands with the same
+// meaning.
 var blocksAndCommands = []struct {
 	statement string
 	sizes     map[string][]int64
@@ -52,15 +52,15 @@ var blocksAndCommands = []struct {
 		"divide(i,io,ii,3), divide(j,jo,ji,2), reorder(jo,io,ii,ji,k,l), distribute(io), communicate({A,B,C,D},io)"},
 }
 
-// ran is what a job did.
+// ran records what a job did.
 type ran struct {
 	file  []byte // its result
 	stats spmd.Stats
 	steps []int64
 }
 
-// ranWith plans and runs a statement over generated data, and compares what the run counts with
-// what the plan says of it.
+// ranWith plans and runs a statement over generated data, and compares the counts of the run with
+// the plan.
 func ranWith(t *testing.T, statement string, sizes map[string][]int64, formats map[string]string,
 	o spmd.Options) ran {
 	t.Helper()
@@ -96,9 +96,10 @@ func ranWith(t *testing.T, statement string, sizes map[string][]int64, formats m
 	return ran{text, report.Stats, p.Steps}
 }
 
-// TestBlockSchedulesRunAsCommands: a block schedule and the commands that say the same write the
-// same file, run as many steps over the same entries at each rank, and receive the same bytes;
-// where points of the machine share ranks, which then pass nothing on, they send the same as well.
+// TestBlockSchedulesRunAsCommands checks that a block schedule and the commands with the same
+// meaning write the same file, run equally many steps over the same entries at each rank, and
+// receive the same bytes. If several points of the machine share a rank, so that no rank forwards
+// anything, they also send the same bytes.
 func TestBlockSchedulesRunAsCommands(t *testing.T) {
 	t.Parallel()
 	for _, c := range blocksAndCommands {

@@ -13,14 +13,15 @@ import (
 	"distaff/spmd/input"
 )
 
-// checked loads a job, computes its result, lets spoil change it, and returns what the check finds.
+// checked loads a job, computes its result, lets spoil change the result, and returns what the
+// check finds.
 func checked(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) *Difference {
 	t.Helper()
 	_, d := checkedBy(t, j, format, spoil)
 	return d
 }
 
-// checkedBy is checked, with the lines for the user.
+// checkedBy is like checked, and also returns the lines for the user.
 func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) (string, *Difference) {
 	t.Helper()
 	j.Check = true
@@ -69,8 +70,8 @@ func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) (st
 	return said, d
 }
 
-// TestCheckFinds: a right result passes in every format, and a value changed
-// by a little more than rounding is found, with its place.
+// TestCheckFinds checks that a correct result passes in every format, and that a value with an
+// error a little larger than rounding is found at its coordinate.
 func TestCheckFinds(t *testing.T) {
 	job := func() *Job {
 		return &Job{
@@ -110,7 +111,7 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// TestCheckExact: integer data must be equal to the last bit.
+// TestCheckExact checks that results of integer data must be exactly equal.
 func TestCheckExact(t *testing.T) {
 	j := &Job{
 		Statement: "y(i) = A(i,j) * x(j)",
@@ -127,7 +128,7 @@ func TestCheckExact(t *testing.T) {
 	}
 }
 
-// TestCheckAbsent: an entry where the reference has none must be zero.
+// TestCheckAbsent checks that a stored entry that the reference lacks must be zero.
 func TestCheckAbsent(t *testing.T) {
 	j := &Job{
 		Statement: "C(i,j) = A(i,j) * B(i,j)",
@@ -147,7 +148,8 @@ func TestCheckAbsent(t *testing.T) {
 	}
 }
 
-// TestCheckSampled: beyond 1e8 coordinates, entries are among the samples.
+// TestCheckSampled checks that entries are among the samples if there are more than 1e8
+// coordinates.
 func TestCheckSampled(t *testing.T) {
 	j := &Job{
 		Statement: "C(i,j) = A(i,j)",

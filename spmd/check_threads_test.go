@@ -14,7 +14,7 @@ import (
 	"distaff/kernels/cc"
 )
 
-// TestCheckThreads: what the check finds is the same with any number of threads.
+// TestCheckThreads checks that the check finds the same with any number of threads.
 func TestCheckThreads(t *testing.T) {
 	for k, c := range []struct {
 		statement, format string
@@ -70,7 +70,8 @@ func TestCheckThreads(t *testing.T) {
 	}
 }
 
-// TestWorking: a check that takes long is told of, and that it is over; a context ends it.
+// TestWorking checks that a long check reports its progress and its end, and that cancelling the
+// context ends it.
 func TestWorking(t *testing.T) {
 	j := &Job{
 		Statement: "C(i,l) = A(i,j) * B(j,k) * D(k,l)",

@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestEveryCode has a case for each code of diag.Codes: the code's own example
-// as a job, or, where flags and data make the error, a job or an evaluation here.
+// TestEveryCode has a case for each code of diag.Codes: the code's own example as a job or, if
+// flags or data cause the error, a job or an evaluation here.
 func TestEveryCode(t *testing.T) {
 	own := map[diag.Code]func() error{
 		diag.NoTensor: func() error {
@@ -70,7 +70,7 @@ func TestEveryCode(t *testing.T) {
 	}
 }
 
-// job runs a job whose operands are generated, and returns its error.
+// job runs a job with generated operands, and returns its error.
 func job(stmt string, set func(*spmd.Job)) error {
 	j := &spmd.Job{Statement: stmt, Formats: map[string]string{}, Inputs: map[string]spmd.Input{}}
 	j.Target = spmd.Interpreter

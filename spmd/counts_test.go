@@ -14,8 +14,8 @@ import (
 	"distaff/spmd"
 )
 
-// A rank's balance counts what it computes with, wherever that lives: once, also where
-// several of its steps read it. A run and a plan say the same.
+// A rank's balance counts each block that the rank computes with once, wherever the block is stored
+// and however many steps read it. A run and a plan agree.
 func TestBalanceCountsWhatRanksComputeWith(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -63,7 +63,7 @@ func TestBalanceCountsWhatRanksComputeWith(t *testing.T) {
 	}
 }
 
-// A plan tells about as many entries of a text file whose sizes are given, compressed or not.
+// A plan estimates the entries of a text file whose sizes are given, compressed or not.
 func TestEstimatesOfTextFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"distaff/spmd"
 )
 
-// TestDistributionRefused: what a job says of machines and placements, and what is wrong of it.
+// TestDistributionRefused checks the errors about machines and placements.
 func TestDistributionRefused(t *testing.T) {
 	for _, c := range []struct {
 		options spmd.Options
@@ -69,8 +69,8 @@ func TestDistributionRefused(t *testing.T) {
 	}
 }
 
-// TestMachineNote: ranks that have no point of the machine are told of, where anything is
-// distributed over it.
+// TestMachineNote checks that a note names ranks without a point of the machine, if anything is
+// distributed over the machine.
 func TestMachineNote(t *testing.T) {
 	for _, c := range []struct {
 		schedule, machine string
@@ -94,9 +94,8 @@ func TestMachineNote(t *testing.T) {
 	}
 }
 
-// TestReorderAcross: a reorder that puts a loop over chunks outside, in the place of one of the
-// leaf's, asks for no other order of the leaf's loops, which the storage of a sparse operand may
-// forbid.
+// TestReorderAcross checks that a reorder which moves a loop over chunks to the outside does not
+// change the order of the leaf's loops, which the storage of a sparse operand may forbid.
 func TestReorderAcross(t *testing.T) {
 	const cuts = "divide(k,ko,ki,3),divide(i,io,ii,M.x),distribute(io),"
 	for _, levels := range []string{"dd", "ds", "ds:1,0", "uq"} {
@@ -117,8 +116,8 @@ func TestReorderAcross(t *testing.T) {
 	}
 }
 
-// TestLeafRefusalsAtTheName: what a leaf refuses of an argument, or of an element of one in braces,
-// is said where the user wrote it.
+// TestLeafRefusalsAtTheName checks that an error about an argument of a leaf, or about an element
+// of an argument in braces, is reported at its place in the user's text.
 func TestLeafRefusalsAtTheName(t *testing.T) {
 	for command, at := range map[string]string{"substitute({ii,q},gemm)": "q", "unroll(q,2)": "q",
 		"precompute(x(j),{j,q},{v,w})": "q"} {
@@ -135,8 +134,8 @@ func TestLeafRefusalsAtTheName(t *testing.T) {
 	}
 }
 
-// TestNetworkBesideChunks: where ranks have chunks of the entries of D, and all of B's, which has
-// entries beside them, intermediates of B alone have what lies in the ranges of the chunks.
+// TestNetworkBesideChunks checks ranks that have chunks of the entries of D and all entries of B.
+// Intermediates of B alone contain only the entries in the ranges of the chunks.
 func TestNetworkBesideChunks(t *testing.T) {
 	for _, network := range []string{"", "auto", "direct", "pairwise", "(B*C)*D"} {
 		j := &spmd.Job{Statement: "A(i,k) = B(l,i,j) * C(j) * D(i,l,k)",

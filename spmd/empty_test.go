@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// A schedule changes nothing of that: not even where other terms remain, and where the
-// schedule is one of all terms. What it says is checked all the same.
+// A schedule does not change the result of a statement over an empty space, even if other terms
+// remain or if the schedule covers all terms. The schedule is checked nevertheless.
 func TestEmptySpacesScheduled(t *testing.T) {
 	const huge = 1 << 56
 	for _, c := range []struct {
@@ -124,7 +124,8 @@ func TestEmptySpaces(t *testing.T) {
 	}
 }
 
-// A matrix whose file says that it has no entries is small at every rank: all have one plan.
+// A matrix whose file says that it has no entries is small at every rank: all ranks have the same
+// plan.
 func TestEmptyFile(t *testing.T) {
 	dir := t.TempDir()
 	empty, v := filepath.Join(dir, "a.mtx"), filepath.Join(dir, "v.tns")

@@ -10,8 +10,8 @@ import (
 	"distaff/spmd"
 )
 
-// A job from Go code: a sparse matrix from a file times a vector that the
-// program holds, into a tensor that the program keeps.
+// A job from Go code: a sparse matrix from a file times a vector in the program's memory. The
+// program keeps the result.
 func Example() {
 	ctx := context.Background()
 	x, err := spmd.Dense([]float64{1, 2, 3, 4}, 4)
@@ -43,8 +43,8 @@ func Example() {
 	// y: 4, d, float64, 4 entries, sum 19
 }
 
-// A matrix whose arrays the program has, which are not copied: values may be changed
-// between runs. The result of a product of sparse matrices is read as slices, too.
+// A matrix over arrays of the program, which are not copied: their values may be changed between
+// runs. The result of a product of sparse matrices is read as slices, too.
 func ExampleCSR() {
 	ctx := context.Background()
 	// 1 2 0
@@ -124,8 +124,8 @@ func ExampleCSF() {
 	// [3 0 2] 40
 }
 
-// A scalar result of generated data. The seed and the tensor's name fix the
-// data, whatever the format.
+// A scalar result of generated data. The seed and the tensor's name determine the data, whatever
+// the format.
 func ExampleJob_Run() {
 	job := spmd.Job{
 		Statement: "s = A(i,j)",
@@ -145,8 +145,8 @@ func ExampleJob_Run() {
 	// s = 1463
 }
 
-// Mistakes are errors that say what was given and what was wanted, with the
-// exit code that the command would end with.
+// Mistakes are errors that say what was given and what was wanted. Their exit code is the
+// command's.
 func ExampleJob_Run_mistake() {
 	job := spmd.Job{
 		Statement: "y(i) = A(i,j) * x(j)",
@@ -163,8 +163,8 @@ func ExampleJob_Run_mistake() {
 	// 2
 }
 
-// The same statement over other values: the second run computes into the first
-// one's result, whose coordinates it does not find anew.
+// The same statement over other values. The second run computes into the result of the first run,
+// and does not search for its coordinates again.
 func ExampleJob_into() {
 	job := spmd.Job{
 		Statement: "C(i,j) = A(i,k) * B(k,j)",
@@ -193,7 +193,7 @@ func ExampleJob_into() {
 	// [3 8 5 3 8 3] <nil>
 }
 
-// bidiagonal is a 3x3 matrix with d on its diagonal and u above it.
+// bidiagonal returns a 3x3 matrix with d on its diagonal and u above it.
 func bidiagonal(d, u float64) *tcs.Tensor {
 	t, err := spmd.CSR(3, 3, []int32{0, 2, 4, 5}, []int32{0, 1, 1, 2, 2}, []float64{d, u, d, u, d})
 	if err != nil {
@@ -202,8 +202,9 @@ func bidiagonal(d, u float64) *tcs.Tensor {
 	return t
 }
 
-// power is power iteration: six statements, prepared once and run until the eigenvalue
-// stays. No entry is below 0, so x is scaled to the sum 1. The tensors stay in memory between runs.
+// power is power iteration: six statements that are prepared once and run until the eigenvalue is
+// stable. No entry is negative, so x is scaled to the sum 1. The tensors stay in memory between
+// runs.
 func power(p *spmd.Program) error {
 	for range 20 {
 		for _, text := range []string{

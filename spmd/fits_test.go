@@ -13,7 +13,7 @@ import (
 	"distaff/spmd"
 )
 
-// fitting are statements with what is known beforehand of their memory.
+// fitting are statements whose memory is partly known before they run.
 var fitting = []struct {
 	stmt    string
 	inputs  map[string]string // generated, or the name of a file
@@ -60,9 +60,9 @@ var fitting = []struct {
 		spmd.Options{Splits: []string{"i:3", "j:2"}}, false},
 }
 
-// TestRefusedIsPlanned: the least limit with which a run is let begin is the figure that the plan
-// gives as the least memory of a rank; a run with one byte less is refused with that figure. No
-// run that was let take more has taken less.
+// TestRefusedIsPlanned checks that the smallest limit with which a run may begin is the least
+// memory of a rank in the plan. A run with one byte less is refused with that number. No run that
+// was allowed used less.
 func TestRefusedIsPlanned(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f.tcs")
@@ -128,9 +128,9 @@ func TestRefusedIsPlanned(t *testing.T) {
 	}
 }
 
-// TestProgramsAreRefusedEarly: a statement of a program that takes more than the limit for certain
-// is refused at every rank before it allocates, and the program goes on. Tensors that it holds
-// count for nothing: these may lie in memory of the caller's.
+// TestProgramsAreRefusedEarly checks that a statement of a program that certainly needs more than
+// the limit is refused at every rank before it allocates, and that the program can continue.
+// Tensors that the program holds do not count, because they may be in the caller's memory.
 func TestProgramsAreRefusedEarly(t *testing.T) {
 	const n, limit = 1 << 10, 1 << 20
 	for ranks := 1; ranks <= 3; ranks++ {

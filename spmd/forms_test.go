@@ -12,8 +12,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestForms: leaves have the forms that the cache has for this CPU, at every rank, and say so;
-// --tune=off takes the defaults; no bit of a result depends on it.
+// TestForms checks that leaves have the forms that the cache has for this CPU, at every rank, and
+// report them; that --tune=off uses the default forms; and that results do not depend on the forms,
+// bit by bit.
 func TestForms(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("DISTAFF_CACHE", cache)
@@ -109,7 +110,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// modelOf is a model of a machine that has these forms.
+// modelOf returns a model of a machine that has these forms.
 func modelOf(forms strategy.Forms) *tune.Model {
 	rate := tune.Pair{One: 1e9, All: 1e9}
 	return &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}},

@@ -8,8 +8,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestGatheredRowsSuffice: the rows of a gathered operand that are in memory are all that a leaf
-// looks at, also where its loops come to coordinates of other operands. The interpreter checks
+// TestGatheredRowsSuffice checks that a leaf reads no other rows of a gathered operand than the
+// ones in memory, even if its loops visit coordinates of other operands. The interpreter checks
 // every index.
 func TestGatheredRowsSuffice(t *testing.T) {
 	t.Parallel()
@@ -76,8 +76,8 @@ func TestGatheredRowsSuffice(t *testing.T) {
 	}
 }
 
-// gatherJob gives a job the tensors of its statement: B, D and F sparse, the others dense, and c
-// and C in parts.
+// gatherJob gives a job the tensors of its statement: B, D and F are sparse, the others dense, and
+// c and C are in parts.
 func gatherJob(j *spmd.Job, data string) {
 	const n, m = 23, 3
 	for _, name := range j.Statement {

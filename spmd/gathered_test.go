@@ -17,9 +17,9 @@ import (
 	"distaff/spmd/exec"
 )
 
-// Ranks get those rows of a dense operand that their entries read and that lie elsewhere, whether
-// these are a range, several, or single ones, at every run; all of them where they read three
-// quarters. Where they have the rows in one array, they count the same.
+// Ranks receive the rows of a dense operand that their entries read and that other ranks own,
+// whether these rows are one range, several ranges, or single rows, at every run. They receive all
+// rows if they read three quarters. The counts are the same if ranks share one array of rows.
 func TestRanksGatherTheRowsThatTheyRead(t *testing.T) {
 	t.Parallel()
 	t.Run("apart", ranksGather)
@@ -86,7 +86,7 @@ func ranksGather(t *testing.T) {
 	}
 }
 
-// matrixOf is a square matrix with ones.
+// matrixOf returns a square matrix of ones.
 func matrixOf(t *testing.T, size int64, entries [][2]int64) *tcs.Tensor {
 	var coords [2][]int64
 	vals := make([]float64, len(entries))
@@ -100,7 +100,7 @@ func matrixOf(t *testing.T, size int64, entries [][2]int64) *tcs.Tensor {
 	return m
 }
 
-// gatheredRows counts, by rank, the rows that it reads of those of others.
+// gatheredRows returns how many rows of other ranks each rank reads.
 func gatheredRows(p int, size int64, entries [][2]int64) []int64 {
 	out := make([]int64, p)
 	cut := func(r int) int64 { return int64(r) * size / int64(p) }
@@ -128,8 +128,8 @@ func times(list []int64, by int64) []int64 {
 	return out
 }
 
-// Ranks that have chunks of a matrix's entries get those rows of an operand along its dense level
-// in which they have entries.
+// Ranks that have chunks of a matrix's entries receive the rows of an operand, along its dense
+// level, in which they have entries.
 func TestRanksGatherTheRowsOfTheirEntries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for n := range 40 {
@@ -180,8 +180,8 @@ func TestRanksGatherTheRowsOfTheirEntries(t *testing.T) {
 	}
 }
 
-// halting is a rank that counts what it asks to receive of rank 0, and one that sends nothing to
-// rank 1 before told.
+// halting is a rank that counts what it asks to receive from rank 0, or one that sends nothing to
+// rank 1 until it is allowed to.
 type halting struct {
 	comm.Comm
 	asked func()
@@ -209,9 +209,9 @@ func (h halting) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
 	return h.Comm.Isend(b, to, tag)
 }
 
-// TestChunksDoNotWaitForRowsOfLaterOnes: a rank that computes chunks of rows in order waits for
-// gathered rows of another rank where a chunk reads them, and not before. Which chunk it is at is
-// seen by the blocks of D that it asks for.
+// TestChunksDoNotWaitForRowsOfLaterOnes checks that a rank that computes chunks of rows in order
+// waits for a gathered row of another rank when a chunk reads it, and not before. The blocks of D
+// that the rank asks for show at which chunk it is.
 func TestChunksDoNotWaitForRowsOfLaterOnes(t *testing.T) {
 	run := func(asked func(), told <-chan struct{}) *spmd.Report {
 		job := spmd.Job{Statement: "a(i) = B(i,j) * c(j) + D(i)",

@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// Generated data whose entries, counted beforehand, cannot fit is refused before
-// anything is made, with the count; what fits is made, however large the sizes are.
+// Generated data whose entries, counted beforehand, cannot fit is refused with the count before
+// anything is made. Data that fits is made, however large the sizes are.
 func TestGeneratedThatCannotFit(t *testing.T) {
 	const huge = 1 << 60
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestGeneratedThatCannotFit(t *testing.T) {
 	}
 }
 
-// The one entry of a generated scalar is there once, at any number of ranks.
+// The one entry of a generated scalar exists once, on any number of ranks.
 func TestGeneratedScalarOnRanks(t *testing.T) {
 	for _, kind := range []string{"dense", "uniform:1", "zipf:1:2", "banded:3"} {
 		var lines [2]string
@@ -72,7 +72,7 @@ func TestGeneratedScalarOnRanks(t *testing.T) {
 	}
 }
 
-// exitCode is the code that an error asks for, 1 where it asks for none.
+// exitCode returns the exit code of an error, or 1 if it has none.
 func exitCode(err error) int {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {
@@ -81,8 +81,8 @@ func exitCode(err error) int {
 	return diag.ExitRun
 }
 
-// Ranks hold a tensor together that is too large for one of them; what is too large for all
-// is refused before anything is made.
+// Ranks together can hold a tensor that is too large for one of them. A tensor that is too large
+// for all of them is refused before anything is made.
 func TestDenseTensorsOverRanks(t *testing.T) {
 	for _, c := range []struct {
 		ranks int
@@ -110,7 +110,7 @@ func TestDenseTensorsOverRanks(t *testing.T) {
 	}
 }
 
-// A refusal for memory names a way out only if following it helps: what it names is followed here.
+// A refusal for lack of memory proposes a way out only if that way works: the test follows it.
 func TestWaysOutOfMemory(t *testing.T) {
 	for _, c := range []struct {
 		statement, kind string
@@ -158,7 +158,8 @@ func TestWaysOutOfMemory(t *testing.T) {
 	}
 }
 
-// The old value of a result is the data of its own name, on each side of a statement.
+// The old value of a result is the data generated under the result's name, on each side of a
+// statement.
 func TestGeneratedOldValue(t *testing.T) {
 	run := func(statement, name, kind, format string, ranks int) []float64 {
 		j := &spmd.Job{Statement: statement, Formats: map[string]string{name: format},

@@ -17,7 +17,7 @@ import (
 	"distaff/spmd"
 )
 
-// onMachine is a job file on ranks over GPUs, or CPUs.
+// onMachine runs a job file on ranks that have GPUs or CPUs.
 func onMachine(t *testing.T, text, target string, ranks int) *spmd.FileJob {
 	t.Helper()
 	f, err := jobfile.Parse("job.dst", text)
@@ -42,8 +42,8 @@ repeat 3 {
 }
 `
 
-// TestPlacedInHost: a tensor that is placed in the host's memory goes to the GPU at every use, and
-// any other one once.
+// TestPlacedInHost checks that a tensor that is placed in the host's memory is copied to the GPU at
+// every use, and any other tensor once.
 func TestPlacedInHost(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
@@ -79,8 +79,8 @@ func TestPlacedInHost(t *testing.T) {
 	}
 }
 
-// TestPlacedInDevice: a plan counts the blocks of a rank that are placed in a device's memory, also
-// those that a step does not use, and a job on CPUs has no such memory.
+// TestPlacedInDevice checks that a plan counts the blocks of a rank that are placed in a device's
+// memory, even if no step uses them, and that a job on CPUs has no such memory.
 func TestPlacedInDevice(t *testing.T) {
 	text := `machine M(4)
 tensor A(400, 400): dd  place (x,y) -> M(x)MEMORY  from dense:int
@@ -121,7 +121,7 @@ y(i) = A(i,j) * x(j)
 	}
 }
 
-// TestCachedForGPU: compile --cache leaves the kernels of a GPU in the cache.
+// TestCachedForGPU checks that compile --cache puts the kernels of a GPU into the cache.
 func TestCachedForGPU(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
@@ -149,8 +149,8 @@ func TestCachedForGPU(t *testing.T) {
 	}
 }
 
-// TestNoRoomOnGPU: what a GPU's memory certainly does not hold is refused before anything is
-// loaded, by jobs and programs; where ranks have a GPU each, by what a rank's has.
+// TestNoRoomOnGPU checks that data that certainly exceeds a GPU's memory is refused before anything
+// is loaded, by jobs and programs. If each rank has its own GPU, the data of one rank counts.
 func TestNoRoomOnGPU(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")

@@ -7,8 +7,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestPlannedGPUMemory: a plan for GPUs tells the blocks of a call, as the leaf reads them, and one
-// for CPUs nothing of it.
+// TestPlannedGPUMemory checks that a plan for GPUs counts the blocks of a call, as the leaf reads
+// them, and that a plan for CPUs has no GPU memory.
 func TestPlannedGPUMemory(t *testing.T) {
 	const n, nnz = 1000, 20000
 	for _, c := range []struct {

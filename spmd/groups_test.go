@@ -9,8 +9,8 @@ import (
 	"distaff/spmd"
 )
 
-// ofGroups is a job whose terms are summed apart on several ranks, or with splits: integers, so
-// that all orders of sums agree.
+// ofGroups is a job whose terms are summed separately, on several ranks or with splits. The data
+// are integers, so that every order of summation gives the same result.
 func ofGroups(stmt string, ranks int, splits ...string) *spmd.Job {
 	j := &spmd.Job{Statement: stmt, Formats: map[string]string{"A": "ds", "B": "ds"},
 		Types: map[string]string{},
@@ -33,9 +33,9 @@ func ofGroups(stmt string, ranks int, splits ...string) *spmd.Job {
 	return j
 }
 
-// TestGroupsAsOnOneRank: several ranks and block schedules take the trees of --network and the
-// schedules that one rank takes. Each of their leaves computes some of the terms, over operands
-// with other names.
+// TestGroupsAsOnOneRank checks that several ranks and block schedules accept the same trees of
+// --network and the same schedules as one rank. Each of their leaves computes some of the terms,
+// over operands with other names.
 func TestGroupsAsOnOneRank(t *testing.T) {
 	for _, c := range []struct{ stmt, network, schedule string }{
 		{"y(i) = A(i,j)*A(j,k)*x(k)", "A*(A*x)", ""},
@@ -68,8 +68,8 @@ func TestGroupsAsOnOneRank(t *testing.T) {
 	}
 }
 
-// TestGroupsRefused: what is right for no leaf is refused as one rank refuses it, at the same
-// place.
+// TestGroupsRefused checks that a schedule that fits no leaf is refused with the same error as on
+// one rank, at the same place.
 func TestGroupsRefused(t *testing.T) {
 	for _, c := range []struct{ stmt, network, schedule, at string }{
 		{"y(i) = A(i,j)*B(j,k)*x(k) + z(i)", "A*(B*z)", "", "z"},

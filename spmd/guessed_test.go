@@ -11,9 +11,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestScheduledJobsWithinPlan: ranks take no more memory than their plan says where they have
-// chunks of few entries, which lie as they happen to, where each iteration of a loop that a
-// schedule made gives a piece of the result, and where many parts of the result have no entries.
+// TestScheduledJobsWithinPlan checks that ranks use no more memory than planned if their chunks
+// have few entries at random places, if each iteration of a scheduled loop makes a piece of the
+// result, and if many parts of the result are empty.
 func TestScheduledJobsWithinPlan(t *testing.T) {
 	dir := t.TempDir()
 	held := func(name, text, format string, sizes ...int64) spmd.Input {

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/input"
 )
 
-// summed are statements with a result that splits of a reduction variable make several steps of a
-// rank add to. inPlace says that their leaves add to it.
+// summed are statements whose reduction variable is split, so that several steps of a rank add to
+// the result. inPlace says whether their leaves add in place.
 var summed = []struct {
 	stmt    string
 	formats map[string]string
@@ -79,7 +79,7 @@ type summedCase struct {
 
 func (s *summedCase) has(name string) bool { return slices.Contains(names(s.stmt), name) }
 
-// names are the tensors of a statement.
+// names returns the tensors of a statement.
 func names(stmt string) []string {
 	var list []string
 	for k := 1; k < len(stmt); k++ {
@@ -100,8 +100,8 @@ func storedIn(t *tcs.Tensor) map[string]int64 {
 	return out
 }
 
-// Blocks of a reduction variable give the whole result, whichever way they are
-// added, on any ranks, in a repeat too.
+// Blocks of a reduction variable give the whole result, however they are added, on any ranks, and
+// in a repeat.
 func TestStepsAddToBlocks(t *testing.T) {
 	t.Parallel()
 	for _, c := range summed {
@@ -160,9 +160,9 @@ func TestCompiledLeavesAdd(t *testing.T) {
 	}
 }
 
-// TestFirstRowsPastCaches: rows of a result that a step is the first to come to are stored past the
-// caches, others of the same step added to: whole lines and what is left of a row, below one dense
-// level or two, interpreted and compiled.
+// TestFirstRowsPastCaches checks that rows to which a step adds first are stored past the caches,
+// and other rows of the same step are added to: whole cache lines and the rest of a row, below one
+// or two dense levels, interpreted and compiled.
 func TestFirstRowsPastCaches(t *testing.T) {
 	t.Parallel()
 	targets := []string{Interpreter}
@@ -208,7 +208,7 @@ func TestFirstRowsPastCaches(t *testing.T) {
 	}
 }
 
-// Which leaves add in place, of one nest of loops, is known.
+// It is known which leaves of one loop nest add in place.
 func TestLeavesAddInPlace(t *testing.T) {
 	for _, c := range summed {
 		j := (&summedCase{c.stmt, c.formats}).job()

@@ -14,7 +14,7 @@ import (
 	"distaff/spmd"
 )
 
-// stored is a tensor of generated entries, which the test closes.
+// stored returns a tensor of generated entries, which the test closes.
 func stored(t *testing.T, name, formats, kind string, dims ...int64) *tcs.Tensor {
 	t.Helper()
 	vars := strings.Join(strings.Split("ijkl"[:len(dims)], ""), ",")
@@ -30,7 +30,7 @@ func stored(t *testing.T, name, formats, kind string, dims ...int64) *tcs.Tensor
 	return r.Result
 }
 
-// text is a tensor's format and entries.
+// text returns a tensor's format and entries.
 func text(x *tcs.Tensor) string {
 	s := x.FormatString() + "\n"
 	x.Entries(func(at []int64, i int64) bool {
@@ -52,7 +52,7 @@ func newJob(statement, result string, threads int, operands map[string]*tcs.Tens
 	return j
 }
 
-// keep runs a job and has its result closed.
+// keep runs a job, and closes its result at the end of the test.
 func keep(t *testing.T, j *spmd.Job) *tcs.Tensor {
 	t.Helper()
 	r, err := j.Run(context.Background())
@@ -63,7 +63,7 @@ func keep(t *testing.T, j *spmd.Job) *tcs.Tensor {
 	return r.Result
 }
 
-// Values computed into a former result are those of the whole statement, in every
+// Values that are computed into a former result are the values of the whole statement, in every
 // format that a result may have.
 func TestInto(t *testing.T) {
 	matrix := func(name, format string) *tcs.Tensor {
@@ -123,7 +123,7 @@ func TestInto(t *testing.T) {
 	}
 }
 
-// A pattern with more coordinates has zeros there; one with fewer is an error.
+// A pattern with more coordinates has zeros at them; a pattern with fewer is an error.
 func TestIntoOtherPatterns(t *testing.T) {
 	for _, c := range []struct{ statement, format string }{
 		{"Y(i,j) = A(i,j) + B(i,j)", "ds"}, {"Y(i,j) = A(i,k) * B(k,j)", "ds"},
@@ -156,7 +156,7 @@ func TestIntoOtherPatterns(t *testing.T) {
 	}
 }
 
-// What can't be computed into is refused, with the reason.
+// A result that cannot be computed into is refused with the reason.
 func TestIntoRefuses(t *testing.T) {
 	a := stored(t, "A", "ds", "uniform:20", 10, 10)
 	y := keep(t, newJob("Y(i,j) = 2 * A(i,j)", "ds", 1, map[string]*tcs.Tensor{"A": a}))

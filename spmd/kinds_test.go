@@ -14,7 +14,7 @@ import (
 	"distaff/spmd/bridge"
 )
 
-// The letter of a level kind means the same to the compiler and to files.
+// The letter of a level kind has the same meaning in the compiler and in files.
 func TestLevelKindsAgree(t *testing.T) {
 	for k := range 256 {
 		if letter := byte(k); format.Kind(letter).Valid() != containsByte(tcs.LevelLetters, letter) {
@@ -31,7 +31,8 @@ func TestLevelKindsAgree(t *testing.T) {
 	}
 }
 
-// The name of a type means the same to the compiler and to files: ours, NumPy's and TACO's.
+// The name of a type has the same meaning in the compiler and in files: our names, NumPy's and
+// TACO's.
 func TestTypeNamesAgree(t *testing.T) {
 	taco :=
 		"bool char uchar short ushort int uint long ulong longlong ulonglong float double complexfloat complexdouble " +
@@ -52,8 +53,8 @@ func TestTypeNamesAgree(t *testing.T) {
 	}
 }
 
-// TestWiderTypes reads integers as each of TACO's types, holds sums to the reference, and wants a
-// note for each type that is kept in another one.
+// TestWiderTypes reads integers as each of TACO's types, compares sums with the reference, and
+// requires a note for each type that is stored as another one.
 func TestWiderTypes(t *testing.T) {
 	for name, want := range map[string]string{
 		"bool":   "A: bool is kept as int32: sums count",
@@ -81,8 +82,8 @@ func TestWiderTypes(t *testing.T) {
 	}
 }
 
-// TestQuotientsOfIntegersNoted: "/" of integers drops the remainder, which a note tells unless a
-// type given makes the statement one of floats, or says that integers are meant.
+// TestQuotientsOfIntegersNoted checks the note that "/" of integers drops the remainder. There is
+// no note if a given type makes the statement one of floats, or says that integers are intended.
 func TestQuotientsOfIntegersNoted(t *testing.T) {
 	for _, c := range []struct {
 		stmt, typ, result string
@@ -114,7 +115,7 @@ func TestQuotientsOfIntegersNoted(t *testing.T) {
 	}
 }
 
-// The pages of the format and of the flags have a row for each letter.
+// The pages about the format and the flags have a row for each letter.
 func TestLevelKindsDocumented(t *testing.T) {
 	for page, row := range map[string]string{"../docs/tcs.md": "\n| `%c` ",
 		"../docs/reference.md": "\n| `%c` | "} {

@@ -9,10 +9,10 @@ import (
 	"distaff/spmd"
 )
 
-// TestLayouts: jobs that read dense operands from copies in another order are right, take no more
-// memory than their plans say, and make copies where plans do: whole, in blocks that many steps
-// read, repeated, and under a layout command. Where each rank would copy more than it reads, none
-// is made.
+// TestLayouts checks jobs that read dense operands from copies in another order. Their results are
+// right, they use no more memory than planned, and they make copies where their plans do: of the
+// whole operand, in blocks that many steps read, repeatedly, and for a layout command. No copy is
+// made if each rank would copy more than it reads.
 func TestLayouts(t *testing.T) {
 	const rows, columns = 600, 500
 	ttm := "Y(i,j,k) = B(i,j,l)*C(k,l)"

@@ -9,8 +9,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestLeavesOfRanks: the schedules of a job's leaves over ranks and blocks, given back, make
-// the same leaves.
+// TestLeavesOfRanks checks that the printed schedules of a job's leaves over ranks and blocks,
+// given back to the job, make the same leaves.
 func TestLeavesOfRanks(t *testing.T) {
 	for _, x := range []struct {
 		statement, format, split string

@@ -12,7 +12,7 @@ import (
 	"distaff/spmd"
 )
 
-// matrixChain is a product of n square matrices of integers, of so many rows.
+// matrixChain is a product of n square matrices of integers with size rows.
 func matrixChain(n int, size int64, kind, format string) *spmd.Job {
 	j := &spmd.Job{Inputs: map[string]spmd.Input{}, Formats: map[string]string{},
 		Sizes: map[string][]int64{}}
@@ -74,8 +74,8 @@ func TestLongTrees(t *testing.T) {
 	}
 }
 
-// TestLongProducts: products that are too large for the search are contracted from left to right,
-// by default and when two tensors at a time are asked for, or by a tree, on any number of ranks.
+// TestLongProducts checks that products that are too large for the search are contracted from left
+// to right, by default, for --network=pairwise and by a tree, on any number of ranks.
 func TestLongProducts(t *testing.T) {
 	for _, network := range []string{"", "pairwise"} {
 		for _, n := range []int{9, 14, 40} { // one nest of loops would have 100^10 points
@@ -152,9 +152,9 @@ func TestLongProducts(t *testing.T) {
 	}
 }
 
-// TestEndlessNest: a nest of loops that costs far more than contractions two by two, which
-// something else that was asked for forbids, is refused with both figures, or taken where it is
-// asked for.
+// TestEndlessNest checks a loop nest that costs far more than contractions of two tensors at a
+// time, which another option forbids. It is refused with both costs, and runs only if it is asked
+// for.
 func TestEndlessNest(t *testing.T) {
 	for _, c := range []struct {
 		n        int

@@ -14,7 +14,7 @@ import (
 	"distaff/spmd"
 )
 
-// ints is a tensor of int64 values, by coordinates.
+// ints returns a tensor of int64 values from a list of entries.
 func ints(t *testing.T, format string, dims []int64, entries map[[2]int64]int64) *tcs.Tensor {
 	t.Helper()
 	l := &readertest.List{Sizes: dims, Of: tcs.Int64}
@@ -29,8 +29,8 @@ func ints(t *testing.T, format string, dims []int64, entries map[[2]int64]int64)
 	return x
 }
 
-// An int32 result of an int64 statement holds what is computed, or its coordinate is
-// named: whatever parts of sums are, in every kind of result, on ranks and in blocks, in
+// An int32 result of an int64 statement is correct, or the error names the coordinate that does not
+// fit. Partial sums may exceed int32. It holds for every kind of result, on ranks and in blocks, in
 // compiled and interpreted leaves.
 func TestNarrowResult(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"distaff/spmd"
 )
 
-// Without a compiler, the built-in kernels run whatever the sizes are: nothing
-// that sizes choose in a leaf keeps a built-in one from standing in for it.
+// Without a compiler, the built-in kernels run for any sizes: no choice that depends on sizes
+// prevents a built-in kernel from replacing a leaf.
 func TestBuiltInLeavesTakeAnySize(t *testing.T) {
 	t.Setenv("PATH", "")
 	t.Setenv("DISTAFF_CC", "")
@@ -78,7 +78,8 @@ func TestBuiltInLeavesTakeAnySize(t *testing.T) {
 	}
 }
 
-// TestBuiltInLeavesTakeAnyForms: nor do forms that were measured on this machine keep one from it.
+// TestBuiltInLeavesTakeAnyForms checks the same for forms of code that were measured on this
+// machine.
 func TestBuiltInLeavesTakeAnyForms(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("PATH", "")
@@ -109,8 +110,9 @@ func TestBuiltInLeavesTakeAnyForms(t *testing.T) {
 	}
 }
 
-// What `compile --cache` leaves in the cache serves any data of the same formats,
-// on any number of ranks, and with the job's data, its blocks and their sums.
+// The leaves that `compile --cache` puts into the cache serve any data with the same formats, on
+// any number of ranks. With the job's data, it also compiles the leaves of its blocks and their
+// sums.
 func TestCachedLeavesServeRanks(t *testing.T) {
 	cache, path := t.TempDir(), os.Getenv("PATH")
 	t.Setenv("DISTAFF_CACHE", cache)

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd"
 )
 
-// A dense level below a compressed one makes room for all its coordinates, and a
-// sparse result has an entry for each, however the work is cut.
+// A dense level below a compressed level has an entry for each of its coordinates in a sparse
+// result, however the work is cut.
 func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -82,9 +82,9 @@ func TestRoomOfDenseLevelsIsTheSameInBlocks(t *testing.T) {
 	}
 }
 
-// A coordinate that a file stores with nothing but zeros under it stays stored when its
-// dense levels are filled out to the whole size, when its type changes, and when
-// the levels above are stored in another order.
+// A coordinate that a file stores with only zeros below it remains stored if its dense levels are
+// extended to their whole size, if its type changes, and if the levels above are stored in another
+// order.
 func TestStoredZerosStay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,8 +11,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestPlacementsOfOtherBlocks: tensors whose placements have other pieces than the steps go by
-// begin and end there. The result is right, and of dense tensors a run moves what its plan says.
+// TestPlacementsOfOtherBlocks checks tensors whose placements have other pieces than the steps use.
+// The tensors begin and end at their placements, the result is right, and a run moves as much of
+// dense tensors as its plan says.
 func TestPlacementsOfOtherBlocks(t *testing.T) {
 	trials := 60
 	if testing.Short() {
@@ -46,7 +47,8 @@ func TestPlacementsOfOtherBlocks(t *testing.T) {
 	}
 }
 
-// placedJob is a random job over a grid, which is checked. dense says that all of its tensors are.
+// placedJob returns a random job over a grid, with Check set. dense says whether all of its tensors
+// are dense.
 func placedJob(r *rand.Rand) (j *spmd.Job, name string, dense bool) {
 	statements := []string{"A(i,j) = B(i,j) + C(i,j)", "A(i,j) = B(i,k) * C(k,j)",
 		"a(i) = B(i,j) * c(j)", "A(i,j) = B(i,j) * c(j)", "A(i,j) = B(j,i) * C(i,j)"}
@@ -86,7 +88,7 @@ func placedJob(r *rand.Rand) (j *spmd.Job, name string, dense bool) {
 		j.Schedule, strings.Join(j.Placements, "; "), j.Sizes, j.Ranks, j.Machine, n), dense
 }
 
-// placementOf is a random placement of a tensor on a grid of two dimensions.
+// placementOf returns a random placement of a tensor on a grid of two dimensions.
 func placementOf(r *rand.Rand, modes int) string {
 	left, all := "(x,y)", []string{"x,y", "y,x", "x,0", "0,x", "y,0", "0,y", "0,0", "x,*", "*,y"}
 	if modes == 1 {

@@ -13,7 +13,7 @@ import (
 	"distaff/spmd/comm"
 )
 
-// plannedJobs are statements with dense operands, and block schedules.
+// plannedJobs are statements with dense operands and block schedules.
 var plannedJobs = []spmd.Job{
 	{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {13, 11}}},
 	{Statement: "y(j) = A(i,j)*x(i)", Sizes: map[string][]int64{"A": {13, 11}}},
@@ -49,8 +49,7 @@ var plannedJobs = []spmd.Job{
 			Schedule:   []string{"distribute({i,k,j},{io,ko,jo},{ii,ki,ji},M)"}}},
 }
 
-// A run of dense tensors sends and receives what the plan says, byte for byte
-// and message for message.
+// A run of dense tensors sends and receives exactly the bytes and messages that the plan says.
 func TestARunMovesWhatThePlanSays(t *testing.T) {
 	for _, job := range plannedJobs {
 		job.Inputs = map[string]spmd.Input{}
@@ -101,7 +100,7 @@ func containsTensor(statement, name string) bool {
 	return false
 }
 
-// agrees holds a plan's listed moves against its totals.
+// agrees compares a plan's list of moves with its totals.
 func agrees(p *spmd.Planned) error {
 	for _, r := range p.PerRank {
 		var sent, received int64
@@ -142,7 +141,7 @@ func agrees(p *spmd.Planned) error {
 	return nil
 }
 
-// Estimates of evenly spread sparse blocks lie near what a run moves.
+// Estimates for evenly spread sparse blocks are close to what a run moves.
 func TestEstimatesOfSparseBlocks(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "b.tcs")
@@ -210,7 +209,7 @@ func TestPlansOfManyRanksTakeSeconds(t *testing.T) {
 	}
 }
 
-// Ranks past what a process or a plan can hold are refused before anything is made for them.
+// Numbers of ranks beyond the limit of a process or of a plan are refused before anything is made.
 func TestTooManyRanks(t *testing.T) {
 	job := spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {13, 11}},
 		Inputs: map[string]spmd.Input{"A": spmd.Generated("dense"), "x": spmd.Generated("dense")}}
@@ -227,8 +226,8 @@ func TestTooManyRanks(t *testing.T) {
 	}
 }
 
-// A rank allocates no more than the plan says: its blocks, those that arrive,
-// partial results with the maps or blocks that sum them, workspaces, and what stores the result.
+// A rank allocates no more than the plan says: its blocks, blocks that arrive, partial results with
+// their maps, workspaces, and the buffers that store the result.
 func TestARunAllocatesNoMoreThanPlanned(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)

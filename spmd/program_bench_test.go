@@ -8,8 +8,8 @@ import (
 	"distaff/spmd"
 )
 
-// BenchmarkProgram times prepared statements: a product of a matrix of 10 entries a row and a
-// vector, and steps of conjugate gradients, of seven statements each.
+// BenchmarkProgram times prepared statements: a product of a vector and a matrix with 10 entries in
+// a row, and steps of conjugate gradients of seven statements each.
 func BenchmarkProgram(b *testing.B) {
 	for _, size := range []struct {
 		name  string

@@ -16,7 +16,7 @@ import (
 	"distaff/spmd"
 )
 
-// onRanks runs f as a program, its leaves interpreted, on each of these numbers of ranks.
+// onRanks runs f as a program on each of these numbers of ranks. The leaves are interpreted.
 func onRanks(t *testing.T, ranks []int, f func(t *testing.T, p *spmd.Program) error) {
 	t.Helper()
 	for _, n := range ranks {
@@ -31,7 +31,7 @@ func onRanks(t *testing.T, ranks []int, f func(t *testing.T, p *spmd.Program) er
 	}
 }
 
-// entriesOf are the stored entries of a tensor of a program, at rank 0.
+// entriesOf returns the stored entries of a program's tensor, at rank 0.
 func entriesOf(p *spmd.Program, name string) (map[string]float64, error) {
 	whole, err := p.Tensor(name)
 	if err != nil || whole == nil {
@@ -47,7 +47,7 @@ func entriesOf(p *spmd.Program, name string) (map[string]float64, error) {
 	return out, whole.Validate()
 }
 
-// holds compares a tensor of a program with what it should store, at rank 0.
+// holds compares the entries of a program's tensor with the expected ones, at rank 0.
 func holds(t *testing.T, p *spmd.Program, name string, want map[string]float64) error {
 	t.Helper()
 	got, err := entriesOf(p, name)
@@ -65,8 +65,8 @@ func setDense[T spmd.Value](p *spmd.Program, name string, values []T, dims ...in
 	return p.Set(name, spmd.InMemory(x), spmd.Storage{})
 }
 
-// TestProgramKeepsWholeTensors: a statement that needs a part of a tensor alone leaves the
-// rest in its place.
+// TestProgramKeepsWholeTensors checks that a statement that needs only a part of a tensor does not
+// move the rest.
 func TestProgramKeepsWholeTensors(t *testing.T) {
 	onRanks(t, []int{1, 2, 3}, func(t *testing.T, p *spmd.Program) error {
 		A, err := spmd.COO([]int64{6, 6}, [][]int32{{1, 5, 5}, {4, 2, 5}}, []float64{8, 6, 7})
@@ -84,8 +84,8 @@ func TestProgramKeepsWholeTensors(t *testing.T) {
 	})
 }
 
-// TestProgramWritesBlocks: a result that lies in several blocks is not written over as if it
-// were one.
+// TestProgramWritesBlocks checks that a result of several blocks is not overwritten as if it were
+// one block.
 func TestProgramWritesBlocks(t *testing.T) {
 	onRanks(t, []int{1, 2}, func(t *testing.T, p *spmd.Program) error {
 		if err := setDense(p, "y", []float64{1, 2, 3, 4, 5}, 5); err != nil {
@@ -110,8 +110,8 @@ func TestProgramWritesBlocks(t *testing.T) {
 	})
 }
 
-// TestProgramResultsAnew: a statement that was prepared follows what is said of its result
-// later: other storage, other sizes, a value to add to, or none.
+// TestProgramResultsAnew checks that a prepared statement follows later changes of its result:
+// other storage, other sizes, a value to add to, or none.
 func TestProgramResultsAnew(t *testing.T) {
 	onRanks(t, []int{1, 2}, func(t *testing.T, p *spmd.Program) error {
 		if err := setDense(p, "y", []float64{1, 2, 3}, 3); err != nil {
@@ -159,8 +159,8 @@ func TestProgramResultsAnew(t *testing.T) {
 	})
 }
 
-// TestProgramPatterns: what several steps of one statement add up follows the pattern that its
-// operands have at each run.
+// TestProgramPatterns checks that the sum of several steps of a statement follows the patterns that
+// its operands have at each run.
 func TestProgramPatterns(t *testing.T) {
 	onRanks(t, []int{1, 2, 3}, func(t *testing.T, p *spmd.Program) error {
 		X, err := spmd.COO([]int64{2}, [][]int32{{0}}, []float64{1})
@@ -182,7 +182,7 @@ func TestProgramPatterns(t *testing.T) {
 	})
 }
 
-// TestAddsToNarrowerType: what += adds to is brought to the result's type.
+// TestAddsToNarrowerType checks that the tensor that += adds to is converted to the result's type.
 func TestAddsToNarrowerType(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		y, err := spmd.Dense([]float64{1, 2, 3}, 3)
@@ -212,8 +212,8 @@ func TestAddsToNarrowerType(t *testing.T) {
 	}
 }
 
-// TestWriteOneFileTwice: one file for two tensors, under another name too, ends the program before
-// anything is written.
+// TestWriteOneFileTwice checks that writing two tensors to the same file, even under different
+// names, ends the program before anything is written.
 func TestWriteOneFileTwice(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "y.tns"), filepath.Join(dir, "link.tns")

@@ -8,8 +8,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramDiagonal: a statement that reads a tensor's diagonal alone leaves all of the tensor to
-// those after it, whatever else it reads, and wherever the tensor comes from.
+// TestProgramDiagonal checks that a statement that reads only a tensor's diagonal keeps the whole
+// tensor for later statements, whatever else it reads, and wherever the tensor comes from.
 func TestProgramDiagonal(t *testing.T) {
 	const n = 6
 	for _, in := range []spmd.Input{spmd.Generated("dense:int"), spmd.Generated("uniform:20:int")} {

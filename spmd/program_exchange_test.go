@@ -12,8 +12,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramExchange: a tensor set again is compiled for again where its indices are wider, its
-// sizes others, or its entries so many more that results may need wider ones, and only there.
+// TestProgramExchange checks that a statement is compiled again for a tensor that was set again if
+// the tensor's indices are wider, its sizes differ, or it has so many more entries that results may
+// need wider indices, and only then.
 func TestProgramExchange(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
 		var again []string
@@ -77,8 +78,8 @@ func TestProgramExchange(t *testing.T) {
 	}
 }
 
-// TestProgramExchangeWidens: where operands have so many more entries that the result may count
-// past 32 bits, the statement is compiled again.
+// TestProgramExchangeWidens checks that a statement is compiled again if its operands have so many
+// more entries that positions of the result may exceed 32 bits.
 func TestProgramExchangeWidens(t *testing.T) {
 	const n, many = 1 << 17, 1 << 15
 	said := ""
@@ -130,9 +131,8 @@ func TestProgramExchangeWidens(t *testing.T) {
 	}
 }
 
-// TestProgramExchangeRefused: a run that is refused since one operand has no value leaves the
-// statement with the others that were set again, and it is compiled for their indices by the next
-// run.
+// TestProgramExchangeRefused checks a run that is refused because one operand has no value, after
+// other operands were set again. The next run compiles the statement for the new operands.
 func TestProgramExchangeRefused(t *testing.T) {
 	onRanks(t, []int{1, 2}, func(t *testing.T, p *spmd.Program) error {
 		set := func(x *tcs.Tensor, err error) error {
@@ -167,7 +167,7 @@ func TestProgramExchangeRefused(t *testing.T) {
 	})
 }
 
-// TestProgramCancelled: a program whose context ends in the middle ends with an error.
+// TestProgramCancelled checks that a program whose context is cancelled ends with an error.
 func TestProgramCancelled(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -200,7 +200,8 @@ func TestProgramCancelled(t *testing.T) {
 	}
 }
 
-// TestProgramFailsAtOneRank: an error of one rank of three ends all, with that error.
+// TestProgramFailsAtOneRank checks that an error at one of three ranks ends all ranks with that
+// error.
 func TestProgramFailsAtOneRank(t *testing.T) {
 	wrong := errors.New("wrong at rank 1")
 	ended := make(chan error, 1)
@@ -233,7 +234,8 @@ func TestProgramFailsAtOneRank(t *testing.T) {
 	}
 }
 
-// TestProgramClosed: after Start has returned, or Close, all calls are errors, or do nothing.
+// TestProgramClosed checks that all calls after Close, or after Start has returned, are errors or
+// do nothing.
 func TestProgramClosed(t *testing.T) {
 	for _, ranks := range []int{1, 2} {
 		var p *spmd.Program
@@ -276,8 +278,8 @@ func TestProgramClosed(t *testing.T) {
 	}
 }
 
-// TestProgramMemoryLimit: the limit is for all that a program holds; one of one rank goes on
-// when there is room again.
+// TestProgramMemoryLimit checks that the limit holds for everything that a program holds, and that
+// a program of one rank can continue after memory was freed.
 func TestProgramMemoryLimit(t *testing.T) {
 	const n, limit = 1 << 15, 2 << 20 // vectors of 256 KiB, of which fewer than eight fit
 	err := spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, MemoryLimit: limit},
@@ -309,8 +311,8 @@ func TestProgramMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestProgramPreparedAgain: a statement that could not be prepared for another tensor runs when
-// its tensor fits again.
+// TestProgramPreparedAgain checks that a statement that could not be prepared for another tensor
+// runs again when its first tensor fits.
 func TestProgramPreparedAgain(t *testing.T) {
 	err := spmd.Start(context.Background(),
 		spmd.Options{Target: spmd.Interpreter, MemoryLimit: 1 << 20}, func(p *spmd.Program) error {
@@ -358,8 +360,8 @@ func TestProgramPreparedAgain(t *testing.T) {
 	}
 }
 
-// TestProgramMemoryConstant: runs of statements leave nothing behind: all that they make in a
-// thousand runs is many times what the limit leaves room for.
+// TestProgramMemoryConstant checks that runs of statements leak no memory: a thousand runs allocate
+// many times the limit.
 func TestProgramMemoryConstant(t *testing.T) {
 	const n, limit = 500, 400 << 10
 	for _, ranks := range []int{1, 2} {

@@ -9,8 +9,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramInPlace: a statement that reads its left side's own elements takes no second
-// memory for it, on any ranks. One that reads others' elements does.
+// TestProgramInPlace checks that a statement that reads only the same elements of its left side as
+// it writes needs no second memory for it, on any ranks, and that one that reads other elements
+// does.
 func TestProgramInPlace(t *testing.T) {
 	const n, bytes = 1 << 13, 8 << 13
 	for _, ranks := range []int{1, 3} {
@@ -71,7 +72,7 @@ func TestProgramInPlace(t *testing.T) {
 	}
 }
 
-// diagonal makes a tensor B of n entries.
+// diagonal makes a tensor B with n entries.
 func diagonal(p *spmd.Program, n int) error {
 	var at []int32
 	for i := range int32(n) {
@@ -85,8 +86,9 @@ func diagonal(p *spmd.Program, n int) error {
 		p.Declare("B", spmd.Storage{Format: "ds"}), p.Do("B(i,j) = D(i,j)"))
 }
 
-// TestProgramInPlaceSeen: what is written in place is seen where it was read before, also through a
-// conversion, and memory of the caller's, and of a tensor that shares it, stays.
+// TestProgramInPlaceSeen checks that values written in place are visible to statements that read
+// the tensor before, also through a conversion, and that memory of the caller, or of a tensor that
+// shares it, does not change.
 func TestProgramInPlaceSeen(t *testing.T) {
 	onRanks(t, []int{1, 2}, func(t *testing.T, p *spmd.Program) error {
 		values := []float64{1, 2, 3}

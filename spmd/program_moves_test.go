@@ -9,9 +9,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramMoves: statements of a program send what they need and no more, as Counters counts
-// it: those on scalars nothing, since every rank has them; a sum one exchange; a vector that every
-// rank reads whole each rank's part of it, once after it was written.
+// TestProgramMoves compares the traffic of statements of a program, by Counters, with the minimum.
+// Statements on scalars send nothing, because every rank has the scalars. A sum takes one exchange.
+// A vector that every rank reads is sent once after each time that it is written.
 func TestProgramMoves(t *testing.T) {
 	const n = 60
 	for _, ranks := range []int64{2, 3, 4} {
@@ -69,8 +69,8 @@ func TestProgramMoves(t *testing.T) {
 	}
 }
 
-// TestProgramSumsAsJobsDo: a sum that the ranks of a program exchange has the bits that a job
-// of as many ranks gives, at every rank.
+// TestProgramSumsAsJobsDo checks that a sum over the ranks of a program has the same bits, at every
+// rank, as in a job of equally many ranks.
 func TestProgramSumsAsJobsDo(t *testing.T) {
 	const n = 1000
 	values := make([]float64, n)
@@ -112,8 +112,8 @@ func TestProgramSumsAsJobsDo(t *testing.T) {
 	}
 }
 
-// TestProgramReplicas: ranks that have copies of a scalar or a vector see each value that its name
-// comes to have, whatever gives it.
+// TestProgramReplicas checks that the copies of a scalar or a vector at all ranks always have the
+// current value, whichever operation sets it.
 func TestProgramReplicas(t *testing.T) {
 	onRanks(t, []int{1, 2, 3}, func(t *testing.T, p *spmd.Program) error {
 		if err := setDense(p, "A", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}, 3, 3); err != nil {

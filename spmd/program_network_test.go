@@ -10,9 +10,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramNetworks: a statement of a program is contracted as How says, on one rank and on
-// several, with the result of one nest of loops; what it does not allow is refused, and leaves the
-// program as it was.
+// TestProgramNetworks checks that a statement of a program is contracted as How says, on one and on
+// several ranks, with the result of one loop nest. A How that is not allowed is refused, and leaves
+// the program unchanged.
 func TestProgramNetworks(t *testing.T) {
 	const text = "y(i) = B(i,j) * C(j,k) * x(k)"
 	for _, ranks := range []int{1, 2} {

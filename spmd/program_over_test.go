@@ -9,8 +9,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramSparseOver: a sparse result with the level arrays of an operand is written over its
-// former values: the second run takes no memory.
+// TestProgramSparseOver checks that a sparse result with the level arrays of an operand overwrites
+// its former values: the second run allocates nothing.
 func TestProgramSparseOver(t *testing.T) {
 	onRanks(t, []int{1}, func(t *testing.T, p *spmd.Program) error {
 		const n = 1 << 13
@@ -36,8 +36,8 @@ func TestProgramSparseOver(t *testing.T) {
 	})
 }
 
-// TestProgramSparseOverSeen: what is written over is seen where it was read before; a
-// new pattern of the operand makes a new result.
+// TestProgramSparseOverSeen checks that overwritten values are visible to statements that read the
+// tensor before, and that a new pattern of the operand makes a new result.
 func TestProgramSparseOverSeen(t *testing.T) {
 	onRanks(t, []int{1, 2}, func(t *testing.T, p *spmd.Program) error {
 		set := func(pos, crd []int32, values ...float64) error {
@@ -91,9 +91,9 @@ func TestProgramSparseOverSeen(t *testing.T) {
 	})
 }
 
-// TestProgramRanksOver: what each rank makes of what it has is written over the former result, sums
-// and scalars too, and rows are gathered into the memory that has the gathered ones: steps of
-// conjugate gradients make hardly any objects.
+// TestProgramRanksOver checks that the results of each rank overwrite the former results, including
+// sums and scalars, and that gathered rows reuse their memory: steps of conjugate gradients make
+// hardly any objects.
 func TestProgramRanksOver(t *testing.T) {
 	if detected {
 		t.Skip("the race detector makes objects of its own")
@@ -133,8 +133,9 @@ func TestProgramRanksOver(t *testing.T) {
 	}
 }
 
-// TestProgramRanksOverSeen: other statements see what was written over, wherever they read it and
-// whoever moved it meanwhile; a tensor that was asked for keeps its values.
+// TestProgramRanksOverSeen checks that other statements see overwritten values, wherever they read
+// them and whoever moved them meanwhile, and that a tensor that the program has taken out keeps its
+// values.
 func TestProgramRanksOverSeen(t *testing.T) {
 	onRanks(t, []int{2, 3}, func(t *testing.T, p *spmd.Program) error {
 		A, err := spmd.CSR(3, 3, []int32{0, 1, 2, 3}, []int32{2, 0, 1}, []float64{1, 10, 100})

@@ -8,7 +8,7 @@ import (
 	"distaff/spmd"
 )
 
-// sparse sets a tensor of order 2 or 3 that stores values at coordinates, with levels of its own.
+// sparse sets a tensor of order 2 or 3 with the given levels, whose entries are at coordinates.
 func sparse(p *spmd.Program, name, levels string, dims []int64, at [][]int32,
 	values []float64) error {
 	x, err := spmd.COO(dims, at, values)
@@ -18,8 +18,8 @@ func sparse(p *spmd.Program, name, levels string, dims []int64, at [][]int32,
 	return p.Set(name, spmd.InMemory(x), spmd.Storage{Format: levels})
 }
 
-// TestProgramStoresRowsAtAllRanks: a row that a result stores in one of its pieces is stored in all
-// of them, since its dense level has a place for every column, so that the zeros in it take part in
+// TestProgramStoresRowsAtAllRanks checks that a row that one piece of a result stores is stored in
+// all pieces. Its dense level has a place for every column, so the zeros in it take part in
 // products.
 func TestProgramStoresRowsAtAllRanks(t *testing.T) {
 	onRanks(t, []int{1, 2, 3}, func(t *testing.T, p *spmd.Program) error {
@@ -45,8 +45,8 @@ func TestProgramStoresRowsAtAllRanks(t *testing.T) {
 	})
 }
 
-// TestProgramStoresRowsWherePlaced: so it is along dense modes that a placement cuts or the
-// schedule's blocks, on one rank too, of results that are written again, added to and moved.
+// TestProgramStoresRowsWherePlaced checks the same for dense modes that a placement or the
+// schedule's blocks cut, on one rank too, for results that are written again, added to and moved.
 func TestProgramStoresRowsWherePlaced(t *testing.T) {
 	split, err := place.ParseSplit("k:2")
 	if err != nil {

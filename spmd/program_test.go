@@ -13,7 +13,8 @@ import (
 	"distaff/spmd"
 )
 
-// poisson is a matrix of the five-point stencil on a square of k x k points, and a right side.
+// poisson returns the matrix of the five-point stencil on a square of k x k points, and a
+// right-hand side.
 func poisson(k int) (n int64, pos, crd []int32, values, b []float64) {
 	n = int64(k * k)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -32,7 +33,7 @@ func poisson(k int) (n int64, pos, crd []int32, values, b []float64) {
 	return n, pos, crd, values, b
 }
 
-// conjugate is the conjugate gradients of SPEC's job file.
+// conjugate runs the conjugate gradients of SPEC's job file.
 func conjugate(p *spmd.Program, steps int) error {
 	for _, text := range []string{"x(i) = 0", "r(i) = b(i)", "p(i) = b(i)", "rr = r(i) * r(i)"} {
 		if err := p.Do(text); err != nil {
@@ -111,7 +112,8 @@ func TestConjugateGradients(t *testing.T) {
 	}
 }
 
-// TestProgramErrors: what is wrong is said, and a program of one rank goes on.
+// TestProgramErrors checks the errors of wrong calls, and that a program of one rank can continue
+// after them.
 func TestProgramErrors(t *testing.T) {
 	err := spmd.Start(context.Background(), spmd.Options{}, func(p *spmd.Program) error {
 		wants := func(err error, text string) {

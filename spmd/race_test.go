@@ -2,6 +2,5 @@
 
 package spmd_test
 
-// detected says that the race detector, which keeps notes of its own for what it has seen, has
-// memory beside the program's.
+// detected says that the race detector is on, which uses memory besides the program's.
 const detected = true

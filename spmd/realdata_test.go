@@ -12,8 +12,7 @@ import (
 	"distaff/spmd"
 )
 
-// TestRealData runs a product on every real file, and compares all of its
-// result with the reference.
+// TestRealData runs a product on every real file, and compares the whole result with the reference.
 func TestRealData(t *testing.T) {
 	byOrder := map[int]struct{ stmt, format string }{
 		2: {"y(i) = B(i,j)*c(j)", "ds"},

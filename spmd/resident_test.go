@@ -15,13 +15,13 @@ import (
 	"distaff/spmd"
 )
 
-// gpus are emulated GPUs, one a rank, which jobs of the target cuda run on.
+// gpus are emulated GPUs, one for each rank, that jobs with the target cuda run on.
 type gpus struct {
 	mu   sync.Mutex
 	list []*cuda.Backend
 }
 
-// emulatedGPUs has jobs of the target cuda run on emulated GPUs until the test ends.
+// emulatedGPUs makes jobs with the target cuda run on emulated GPUs until the test ends.
 func emulatedGPUs(t *testing.T) *gpus {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")
@@ -40,10 +40,10 @@ func emulatedGPUs(t *testing.T) *gpus {
 	return g
 }
 
-// uploaded are the bytes that went up to all of them so far.
+// uploaded returns the bytes that were copied to all GPUs so far.
 func (g *gpus) uploaded() int64 { return g.sum((*cuda.Backend).Uploaded) }
 
-// downloaded are the bytes that came down from all of them so far.
+// downloaded returns the bytes that were copied from all GPUs so far.
 func (g *gpus) downloaded() int64 { return g.sum((*cuda.Backend).Downloaded) }
 
 func (g *gpus) sum(of func(b *cuda.Backend) int64) (n int64) {
@@ -55,7 +55,7 @@ func (g *gpus) sum(of func(b *cuda.Backend) int64) (n int64) {
 	return n
 }
 
-// round is a statement, or another step, of a program.
+// round is a statement of a program, or another step.
 type round func(p *spmd.Program) error
 
 func do(texts ...string) round {
@@ -69,8 +69,8 @@ func do(texts ...string) round {
 	}
 }
 
-// ring is a matrix of n rows with entries at j = i and j = i+1, as often as a prime number after
-// another.
+// ring returns a matrix of n rows in compressed rows. Row i has 1 + i%3 entries, from column
+// min(i, n-4) on, whose values are integers from 1 to 5 times scale.
 func ring(n int32, scale float64) ([]int32, []int32, []float64) {
 	pos, crd, vals := []int32{0}, []int32{}, []float64{}
 	for i := range n {
@@ -83,9 +83,9 @@ func ring(n int32, scale float64) ([]int32, []int32, []float64) {
 	return pos, crd, vals
 }
 
-// TestResidentPrograms: programs whose tensors stay on a GPU give what they give on a CPU, to the
-// last bit, since all values are small integers. What holds still goes up once, and what the host
-// does not read does not come down.
+// TestResidentPrograms checks that programs whose tensors stay on a GPU give the same bits as on a
+// CPU; all values are small integers. A tensor that does not change is uploaded once, and values
+// that the host does not read are not downloaded.
 func TestResidentPrograms(t *testing.T) {
 	const n = 60
 	setA := func(scale float64) round {
@@ -232,8 +232,8 @@ func TestResidentPrograms(t *testing.T) {
 	}
 }
 
-// TestResidentRepeats: the operands of a job go up once, however often it runs, and its result
-// comes down once.
+// TestResidentRepeats checks that the operands of a job are uploaded once, however often it runs,
+// and that its result is downloaded once.
 func TestResidentRepeats(t *testing.T) {
 	g := emulatedGPUs(t)
 	pos, crd, vals := ring(50, 1)

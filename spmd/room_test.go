@@ -15,8 +15,8 @@ import (
 	"distaff/spmd"
 )
 
-// A product whose result is far smaller than its operands let expect fits into the
-// memory that it takes.
+// A product whose result is far smaller than its operands suggest fits into the memory that it
+// really needs.
 func TestSmallProductsFitTheLimit(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
@@ -66,8 +66,8 @@ func TestSmallProductsFitTheLimit(t *testing.T) {
 	}
 }
 
-// The buffers that store a result take no more than its limit leaves, and the copy of an
-// operand whose level arrays the result shares leaves none of its values behind.
+// The buffers that store a result stay within the memory limit, and the copy of an operand whose
+// level arrays the result shares frees its values.
 func TestTransposedResultsFitTheLimit(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
@@ -112,8 +112,8 @@ func TestTransposedResultsFitTheLimit(t *testing.T) {
 	}
 }
 
-// Under tight memory limits partial results are merged again and again while the steps
-// run, and a second run adds into what those merges left: the result stays the same.
+// With tight memory limits partial results are merged repeatedly while the steps run, and a second
+// run adds to the merged results. The result stays the same.
 func TestPartialsMergedEarly(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)

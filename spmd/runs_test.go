@@ -21,14 +21,14 @@ import (
 	"distaff/spmd"
 )
 
-// holding is what a process holds.
+// holding is the memory and other resources that a process holds.
 type holding struct {
 	heap, resident int64 // bytes
 	goroutines     int
 	peak           []int64 // of each rank's limit
 }
 
-// measured is what the process holds, at rank 0. Collective.
+// measured returns what the process holds, at rank 0. Every rank must call it.
 func measured(p *spmd.Program) (*holding, error) {
 	ranks, err := p.Statistics()
 	if err != nil || p.Rank() > 0 {
@@ -51,9 +51,9 @@ func measured(p *spmd.Program) (*holding, error) {
 	return h, err
 }
 
-// repeated are statements that run over and over, with how their results are stored. Between
-// them their runs write over their results, make them anew, add to them, share patterns,
-// convert, narrow, sum over ranks, and add steps up.
+// repeated are statements that run many times, with the storage of their results. Together their
+// runs overwrite results, make new ones, add to them, share patterns, convert, narrow, sum over
+// ranks, and add up steps.
 var repeated = []struct {
 	text, format, typ, split string
 }{
@@ -70,8 +70,8 @@ var repeated = []struct {
 }
 
 // overAndOver is one rank of a program that runs the first statement n times, and every tenth time
-// the others, on another vector. It returns what the process held after a tenth of all, and at the
-// end.
+// the other statements, on another vector. It returns what the process held after a tenth of the
+// runs, and at the end.
 func overAndOver(p *spmd.Program, n int) (early, late *holding, err error) {
 	size, pos, crd, values, b := poisson(8)
 	for k := range values {
@@ -147,8 +147,8 @@ func overAndOver(p *spmd.Program, n int) (early, late *holding, err error) {
 	return early, late, err
 }
 
-// TestRuns runs prepared statements over and over: a process holds no more at the end than it
-// did early. DISTAFF_RUNS says how often the first runs.
+// TestRuns runs prepared statements many times, and checks that the process holds no more at the
+// end than early on. DISTAFF_RUNS is the number of runs of the first statement.
 func TestRuns(t *testing.T) {
 	n := 1000
 	if text := os.Getenv("DISTAFF_RUNS"); text != "" {
@@ -193,8 +193,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestRunsSanitized is TestRuns in a process with the address sanitizer's allocator, its leaves
-// compiled under that sanitizer.
+// TestRunsSanitized is TestRuns in a process with the address sanitizer's allocator, whose leaves
+// are compiled with that sanitizer.
 func TestRunsSanitized(t *testing.T) {
 	t.Parallel()
 	gcc, err := exec.LookPath("gcc")

@@ -14,7 +14,7 @@ import (
 	"distaff/spmd/comm/local"
 )
 
-// A rank that was told something else is named with both, in the words of the command line.
+// If a rank was given another job, the error names the difference in the words of the command line.
 func TestRanksAreToldTheSame(t *testing.T) {
 	base := Job{Statement: "y(i) = alpha*A(i,j)*x(j)",
 		Inputs: map[string]Input{"A": {File: "a.tns"}, "x": {Generate: "dense"}, "alpha": {File: "2.5"}}}
@@ -68,7 +68,7 @@ func TestRanksAreToldTheSame(t *testing.T) {
 	}
 }
 
-// mayDiffer are the fields of jobs, options and inputs that ranks need not be told alike, each with
+// mayDiffer lists the fields of jobs, options and inputs that may differ between ranks, each with
 // the reason.
 var mayDiffer = map[string]string{
 	"Ranks":         "a launcher's job has one a process",
@@ -86,7 +86,8 @@ var mayDiffer = map[string]string{
 	"Progress": "rank 0 alone prints", "Working": "rank 0 alone prints",
 }
 
-// Every field of a job, a job file's job and an input is told to the ranks, or it is said why not.
+// Every field of a job, of a job file's job and of an input is in the description that ranks
+// compare, or is in mayDiffer.
 func TestEveryOptionIsDescribed(t *testing.T) {
 	const text = "param n = 3\nparam tol = 1e-3\ntensor A(n,n): ds\ntensor x(n)\ny(i) = A(i,j)*x(j)\n"
 	file := func() *jobfile.File {

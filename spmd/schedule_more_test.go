@@ -9,9 +9,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestScheduledForms runs schedules of every form on data of integers and holds
-// the results to the reference: workspaces over tiles, results that are counted
-// first, several ranks and blocks, and those that once were wrong.
+// TestScheduledForms runs schedules of every form on integer data and compares the results with the
+// reference: workspaces over tiles, results that are counted first, several ranks and blocks, and
+// schedules that were wrong once.
 func TestScheduledForms(t *testing.T) {
 	matrix := map[string][]int64{"A": {41, 23}}
 	add, both := "C(i,j) = A(i,j) + B(i,j)", map[string][]int64{"A": {41, 23}, "B": {41, 23}}
@@ -123,7 +123,7 @@ func TestScheduledForms(t *testing.T) {
 	}
 }
 
-// operandOf tells whether a statement's right side reads a tensor.
+// operandOf reports whether a statement's right side reads a tensor.
 func operandOf(stmt, name string) bool {
 	s, err := notation.Parse(stmt)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"distaff/spmd"
 )
 
-// published are the schedules of source 004 for the CPU, in our syntax: its
-// figures 2-1 and 6-1 and its appendix.
+// published are the schedules of source 004 for the CPU in our syntax, from its figures 2-1 and 6-1
+// and its appendix.
 var published = []struct {
 	name, stmt string
 	formats    map[string]string
@@ -119,8 +119,8 @@ func scheduled(k int) *spmd.Job {
 	return j
 }
 
-// TestPublishedSchedules runs each schedule through the interpreter, which
-// finds races, holds it to the reference, and looks for the loops that it promises.
+// TestPublishedSchedules runs each schedule in the interpreter, which finds races, compares the
+// result with the reference, and looks for the loops that the schedule promises.
 func TestPublishedSchedules(t *testing.T) {
 	for k, p := range published {
 		t.Run(p.name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestPublishedSchedules(t *testing.T) {
 	}
 }
 
-// TestPublishedSchedulesInC runs the same, compiled, on 1, 2 and 4 threads.
+// TestPublishedSchedulesInC runs the same schedules compiled, on 1, 2 and 4 threads.
 func TestPublishedSchedulesInC(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles many leaves")

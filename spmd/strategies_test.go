@@ -11,8 +11,8 @@ import (
 	"distaff/spmd"
 )
 
-// race is what becomes of a loop over threads under one strategy: it runs, is the
-// user's word that no test may take, or is refused with these words.
+// race is the outcome of a threaded loop with one strategy: it runs, it is a race that only the
+// user can vouch for, or it is refused with these words.
 type race string
 
 const (
@@ -24,8 +24,8 @@ const (
 	turns race = "which takes entries in turn; Temporary gives each thread one of its own"
 )
 
-// strategies are the outcomes of each race strategy on each kind of result.
-// S in a schedule stands for the strategy.
+// strategies are the outcomes of each race strategy on each kind of result. S in a schedule is
+// replaced by the strategy.
 var strategies = []struct {
 	name, stmt, schedule string
 	formats              map[string]string
@@ -116,8 +116,8 @@ func eachStrategy(t *testing.T, run func(j *spmd.Job) error) {
 	}
 }
 
-// TestStrategies runs each race strategy on each kind of result through the
-// interpreter, which finds races.
+// TestStrategies runs each race strategy on each kind of result in the interpreter, which finds
+// races.
 func TestStrategies(t *testing.T) {
 	eachStrategy(t, func(j *spmd.Job) error {
 		j.Target = spmd.Interpreter
@@ -126,7 +126,7 @@ func TestStrategies(t *testing.T) {
 	})
 }
 
-// TestStrategiesInC runs the same, compiled.
+// TestStrategiesInC runs the same strategies compiled.
 func TestStrategiesInC(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles many leaves")

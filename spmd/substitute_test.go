@@ -10,8 +10,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestProductsOverRanks: products that a BLAS runs at the ranks of a machine, whose pieces are
-// brought in steps (SUMMA and Cannon's algorithm) or by a block schedule, agree with the reference.
+// TestProductsOverRanks checks products that a BLAS computes at the ranks of a machine. Their
+// pieces are moved in steps (SUMMA and Cannon's algorithm) or by a block schedule, and the results
+// agree with the reference.
 func TestProductsOverRanks(t *testing.T) {
 	t.Parallel()
 	const summa = "distribute({i,j},{io,jo},{ii,ji},M),divide(k,ko,ki,M.x),reorder(io,jo,ko,ii,ji,ki),communicate({A,B},ko),substitute({ii,ji,ki},gemm)"

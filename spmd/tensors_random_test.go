@@ -10,7 +10,7 @@ import (
 	"distaff/spmd"
 )
 
-// spoil changes one of the slices at a random place, or its length.
+// spoil changes one element of a slice at a random place, or the slice's length.
 func spoil[T int32 | int64](r *rand.Rand, s []T) []T {
 	s = slices.Clone(s)
 	odd := []T{-1, 0, 1, 2, 3, 4, 5, 1<<31 - 1, -1 << 31}[r.IntN(9)]
@@ -26,8 +26,8 @@ func spoil[T int32 | int64](r *rand.Rand, s []T) []T {
 	return s
 }
 
-// Whatever the arguments are, a constructor refuses them or makes a tensor that a job runs on:
-// the interpreter finds every access outside an array.
+// Whatever the arguments are, a constructor refuses them or makes a tensor that a job can use. The
+// interpreter finds every access outside an array.
 func TestRandomSlices(t *testing.T) {
 	t.Parallel()
 	const n = 600

@@ -28,10 +28,10 @@ func value[V spmd.Value](n int) (v V) {
 	return v
 }
 
-// sizes3 are the sizes of the tensor that cell gives.
+// sizes3 are the sizes of the tensor whose values cell returns.
 var sizes3 = i8{5, 4, 3}
 
-// cell is the value at a coordinate, 0 for none.
+// cell returns the value at a coordinate, or 0 if there is no entry.
 func cell(i, j, k int) int {
 	if n := (7*i + 5*j + 3*k) % 11; n < 4 && i != 2 {
 		return n - 5
@@ -39,8 +39,8 @@ func cell(i, j, k int) int {
 	return 0
 }
 
-// tensors makes one tensor with each constructor, of values of type V and indices of types
-// P and C.
+// tensors makes one tensor with each constructor, with values of type V and indices of types P and
+// C.
 func tensors[V spmd.Value, P, C spmd.Index](t *testing.T) map[string]*tcs.Tensor {
 	t.Helper()
 	out := map[string]*tcs.Tensor{}
@@ -124,7 +124,8 @@ func tensors[V spmd.Value, P, C spmd.Index](t *testing.T) map[string]*tcs.Tensor
 	return out
 }
 
-// sums runs a job over each of the tensors, whose result is known, and holds it to the reference.
+// sums runs a job over each of the tensors and compares its result with the known result and with
+// the reference.
 func sums[V spmd.Value](t *testing.T, list map[string]*tcs.Tensor, set func(*spmd.Job)) {
 	t.Helper()
 	for name, x := range list {
@@ -183,8 +184,8 @@ type (
 	vertex int32
 )
 
-// Jobs over tensors of slices give what the reference gives: every constructor, type of
-// values and width of indices.
+// Jobs over tensors of slices agree with the reference, for every constructor, type of values and
+// width of indices.
 func TestTensorsOfSlices(t *testing.T) {
 	interpret := func(j *spmd.Job) { j.Target = spmd.Interpreter }
 	everyWidth[float64](t, interpret)
@@ -261,8 +262,8 @@ func TestEmptyTensorsOfSlices(t *testing.T) {
 	}
 }
 
-// A tensor shows the slices that it was made of: nothing is copied, changed values count in the
-// next run, and the slices come back.
+// A tensor uses the slices that it was made from: nothing is copied, changed values count in the
+// next run, and the same slices are returned.
 func TestTensorsShareSlices(t *testing.T) {
 	pos, crd, values := i4{0, 1, 3}, i8{1, 0, 1}, f8{1, 2, 3}
 	a, err := spmd.CSR(2, 2, pos, crd, values)
@@ -307,7 +308,7 @@ func TestTensorsShareSlices(t *testing.T) {
 	}
 }
 
-// Coordinates are looked at once, and those that are trusted never.
+// Coordinates are checked once, and trusted coordinates never.
 func TestCoordinatesAreCheckedOnce(t *testing.T) {
 	pos, crd, values := i4{0, 2, 3}, i4{0, 1, 1}, f8{1, 2, 3}
 	byHand := func() *tcs.Tensor {

@@ -16,13 +16,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// wrongCall is a call that is an error: its text, and what it does.
+// wrongCall is a call that must be an error: its text and its function.
 type wrongCall struct {
 	text string
 	do   func() error
 }
 
-// of is the error of a function with a result.
+// of returns the error of a function with a result.
 func of[T any](_ T, err error) error { return err }
 
 type (
@@ -32,7 +32,7 @@ type (
 	f4 = []float32
 )
 
-// handMade is a matrix that was made by hand: no constructor has checked it.
+// handMade is a matrix that was made by hand, so that no constructor has checked it.
 func handMade() *tcs.Tensor {
 	return &tcs.Tensor{Header: tcs.Header{Dims: i8{3, 3}, Type: tcs.Float64},
 		Vals: tcs.Of(f8{1, 2, 1, 2, 1}),
@@ -40,7 +40,7 @@ func handMade() *tcs.Tensor {
 			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(i4{0, 2, 4, 5}), Crd: tcs.Of(i4{0, 1, 1, 2, 2})}}}
 }
 
-// wrongByHand are tensors that were made by hand, wrong, and given to a job.
+// wrongByHand returns jobs with wrong tensors that were made by hand.
 func wrongByHand() []wrongCall {
 	run := func(text string, change func(*tcs.Tensor)) wrongCall {
 		return wrongCall{"InMemory " + text, func() error {
@@ -136,7 +136,7 @@ func wrongByHand() []wrongCall {
 	}
 }
 
-// wrongInPrograms are calls of a program, or with options, that are wrong.
+// wrongInPrograms returns wrong calls of a program, and calls with wrong options.
 func wrongInPrograms() []wrongCall {
 	run := func(text string, do func(p *spmd.Program) error) wrongCall {
 		return wrongCall{text, func() error {
@@ -211,7 +211,7 @@ func wrongInPrograms() []wrongCall {
 	}
 }
 
-// odd is an address with memory behind it that is no multiple of 8.
+// odd returns an address, with memory after it, that is not a multiple of 8.
 func odd() unsafe.Pointer { return unsafe.Pointer(&make([]byte, 64)[4]) }
 
 // multiply is a job that multiplies a by a vector.
@@ -222,8 +222,8 @@ func multiply(a *tcs.Tensor) *spmd.Job {
 	return j
 }
 
-// What is wrong with a tensor or another argument that the program gives is an error that says
-// which part it is, and of what.
+// A wrong tensor or another wrong argument of the program is an error that says which argument is
+// wrong and what part of it.
 func TestWrongTensors(t *testing.T) {
 	var got strings.Builder
 	for _, c := range append(wrongByHand(), wrongInPrograms()...) {

@@ -11,9 +11,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestTerms: sums over the outermost mode of a tensor, with more coordinates than a workspace has
-// places for, are sorted lists of terms by default; the schedule that is printed makes the same,
-// and hash tables give the same entries and sums.
+// TestTerms checks that sums over the outermost mode of a tensor, with more coordinates than a
+// workspace has places, are sorted lists of terms by default. The printed schedule makes the same
+// leaf, and hash tables give the same entries and sums.
 func TestTerms(t *testing.T) {
 	for _, c := range []struct {
 		name, stmt, result, operand string
@@ -60,7 +60,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// sameResults runs jobs, all of which are to make what the first makes.
+// sameResults runs jobs that must all have the result of the first.
 func sameResults(t *testing.T, jobs ...*spmd.Job) {
 	t.Helper()
 	var first *tcs.Tensor
@@ -82,7 +82,7 @@ func sameResults(t *testing.T, jobs ...*spmd.Job) {
 	}
 }
 
-// sameArrays tells whether two tensors have the same coordinates and values.
+// sameArrays reports whether two tensors have the same coordinates and values.
 func sameArrays(a, b *tcs.Tensor) bool {
 	list := func(t *tcs.Tensor) (out []int64) {
 		t.Entries(func(c []int64, p int64) bool {

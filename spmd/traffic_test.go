@@ -10,8 +10,8 @@ import (
 	"distaff/spmd"
 )
 
-// Theory says what these jobs move: bytes and messages that each rank sends, and
-// bytes that it receives, of p ranks.
+// These jobs move as much as theory says: the bytes and messages that each of p ranks sends, and
+// the bytes that it receives.
 func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 	const rows, cols, wide = 60, 40, 5
 	matrix := func(stmt string, sizes map[string][]int64, formats map[string]string,
@@ -107,7 +107,7 @@ func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 	}
 }
 
-// tree is what ranks receive in a tree sum of one block of that size a rank.
+// tree returns the bytes that ranks receive in a tree sum of one block of size bytes at each rank.
 func tree(p int, size int64) []int64 {
 	out := make([]int64, p)
 	for d := 1; d < p; d *= 2 {
@@ -118,8 +118,8 @@ func tree(p int, size int64) []int64 {
 	return out
 }
 
-// A plan that has read a sparse operand's header knows the bytes of its
-// broadcast, and a run moves them.
+// A plan that has read a sparse operand's header knows the bytes of its broadcast exactly, and a
+// run moves the same.
 func TestPlansOfSparseBroadcastsAreExact(t *testing.T) {
 	dir := t.TempDir()
 	job := spmd.Job{Statement: "Y(i,k) = A(i,j)*B(j,k)", Formats: map[string]string{"Y": "ds"},

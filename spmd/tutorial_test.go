@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTutorialGo: the Go code of docs/tutorial.md stands in this package's examples, which are run.
+// TestTutorialGo checks that the Go code of docs/tutorial.md is in this package's examples, which
+// are run.
 func TestTutorialGo(t *testing.T) {
 	page, err := os.ReadFile("../docs/tutorial.md")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"distaff/spmd/input"
 )
 
-// A block that several leaves or steps add to has positions as wide as all of them
-// together need, whatever one of them makes.
+// A block that several leaves or steps add to has positions that are wide enough for all of them
+// together.
 func TestWidthsOfJointBlocks(t *testing.T) {
 	const product = "A(i,j) = B(i,j) + C(i,k)*D(k,j)"
 	for _, c := range []struct {
@@ -77,8 +77,8 @@ func TestWidthsOfJointBlocks(t *testing.T) {
 	}
 }
 
-// unitsOf compiles a job for its ranks over operands of so many entries, whose blocks count
-// them in 32 bits.
+// unitsOf compiles a job for its ranks over operands with the given numbers of entries, whose
+// blocks count them in 32 bits.
 func unitsOf(t *testing.T, j *Job, entries map[string]int64) []*codegen.Unit {
 	t.Helper()
 	p, err := j.parse(true)

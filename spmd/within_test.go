@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestWithinPlan: jobs take no more memory at any rank than their plans say, of thousands of
-// entries, so that nothing small hides what is not counted.
+// TestWithinPlan checks that jobs use no more memory at any rank than planned. They have thousands
+// of entries, so that small amounts do not hide uncounted memory.
 func TestWithinPlan(t *testing.T) {
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -172,7 +172,7 @@ func TestWithinPlan(t *testing.T) {
 	}
 }
 
-// plannedRun is the plan of a job, and the report of its run.
+// plannedRun returns the plan of a job, and the report of its run.
 func plannedRun(t *testing.T, what string, job *spmd.Job) (*spmd.Planned, *spmd.Report) {
 	t.Helper()
 	plan, err := job.Plan(t.Context(), 0)
@@ -186,7 +186,7 @@ func plannedRun(t *testing.T, what string, job *spmd.Job) (*spmd.Planned, *spmd.
 	return plan, report
 }
 
-// withinPlan runs a job, and holds the memory that each rank takes to what its plan says.
+// withinPlan runs a job and compares the memory that each rank uses with its plan.
 func withinPlan(t *testing.T, what string, job *spmd.Job) {
 	t.Helper()
 	plan, report := plannedRun(t, what, job)

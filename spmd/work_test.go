@@ -10,8 +10,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestWork: what leaves have to do is what the sizes of arrays and the numbers of entries say, at
-// any number of ranks but for what several of them read.
+// TestWork checks that the work of leaves follows from the sizes of arrays and the numbers of
+// entries, for any number of ranks, except for what several ranks read.
 func TestWork(t *testing.T) {
 	sparse, dense := spmd.Generated("uniform:120"), spmd.Generated("dense")
 	type inputs = map[string]spmd.Input
@@ -76,8 +76,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestWorkShare: a job tells the share of the machine's limit where the cache has a model of it,
-// and only then.
+// TestWorkShare checks that a job reports its share of the machine's limit if the cache has a model
+// of the machine, and only then.
 func TestWorkShare(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("needs a C compiler")

@@ -15,7 +15,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// A part that is a piece by itself is handed on: it is the same memory, and nothing is taken.
+// A part that is a piece by itself becomes the piece: it is the same memory, and nothing is
+// allocated.
 func TestPartThatIsAPieceStays(t *testing.T) {
 	for _, kinds := range []string{"dd", "ds", "ss"} {
 		like := transfer.Like{Name: "A", Dims: []int64{4, 3}, Type: tcs.Float64, Kinds: kinds,
@@ -47,8 +48,8 @@ func TestPartThatIsAPieceStays(t *testing.T) {
 	}
 }
 
-// A view between keys that shows a piece's entries and no others is the piece, where its segments
-// end with what it shows.
+// A view between keys that shows exactly a piece's entries is the piece, if its segments end where
+// the view ends.
 func TestViewThatIsAPieceStays(t *testing.T) {
 	like := transfer.Like{Name: "A", Dims: []int64{3, 4}, Type: tcs.Float64, Kinds: "ds",
 		Modes: []int{0, 1}}
@@ -110,9 +111,9 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 	}
 }
 
-// TestRowsStayInTheirPart: of two parts that have a row in common, each rank's piece is the part's
-// memory, to which the other's row is added, where its part comes first. A piece that is little of
-// its part is a copy, so that the rest is given back.
+// TestRowsStayInTheirPart checks two parts with a common row. Each rank's piece stays in its part's
+// memory if the part comes first, and the other part's row is added there. A piece that is a small
+// share of its part is copied, so that the part can be freed.
 func TestRowsStayInTheirPart(t *testing.T) {
 	const n, wide = 32, 3
 	like := transfer.Like{Name: "A", Dims: []int64{n, wide}, Type: tcs.Float64, Kinds: "dd",

@@ -51,7 +51,7 @@ func (s *list) Next(b *coo.Batch) error {
 	return nil
 }
 
-// trial is a random Sum with its parts, and what their pieces are.
+// trial is a random Sum, its parts, and the expected pieces.
 type trial struct {
 	sum   Sum
 	parts []*list
@@ -104,7 +104,7 @@ func everywhere(box [][2]int64, f func(at []int64)) {
 	visit(0)
 }
 
-// draw makes a trial at so many ranks.
+// draw makes a trial for the given number of ranks.
 func draw(r *rand.Rand, ranks int) *trial {
 	form := storages[r.IntN(len(storages))]
 	x := &trial{}
@@ -126,7 +126,7 @@ func draw(r *rand.Rand, ranks int) *trial {
 	return x
 }
 
-// key is a random tuple of coordinates, which may lie behind the last.
+// key returns a random tuple of coordinates, which may be after the last one.
 func (x *trial) key(r *rand.Rand, n int) []int64 {
 	var k []int64
 	for _, m := range x.sum.Like.Modes[:n] {
@@ -143,7 +143,7 @@ func (x *trial) whole() [][2]int64 {
 	return box
 }
 
-// pieces cuts the tensor by keys, or in a grid of boxes; some pieces are empty, and some are left
+// pieces cuts the tensor by keys or into a grid of boxes. Some pieces are empty, and some are left
 // out.
 func (x *trial) pieces(r *rand.Rand, ranks int) {
 	order := len(x.sum.Like.Dims)
@@ -185,7 +185,7 @@ func (x *trial) pieces(r *rand.Rand, ranks int) {
 	}
 }
 
-// boxed is a region whose box is as small as it can be, or as it was.
+// boxed returns a region whose box is as small as possible, or unchanged.
 func (x *trial) boxed(r *rand.Rand, p Region) Region {
 	n, ok := p.common(p, x.sum.Like.Modes)
 	if !ok {
@@ -200,7 +200,7 @@ func (x *trial) boxed(r *rand.Rand, p Region) Region {
 	return p
 }
 
-// part adds a part: a piece by itself, or any region, with random entries.
+// part adds a part with random entries: a piece by itself, or any region.
 func (x *trial) part(r *rand.Rand, rank int) {
 	order := len(x.sum.Like.Dims)
 	p := Region{Box: x.whole()}
@@ -231,7 +231,7 @@ func (x *trial) part(r *rand.Rand, rank int) {
 	x.sum.Parts, x.parts = append(x.sum.Parts, Piece{rank, p}), append(x.parts, s)
 }
 
-// number is a random value in memory: one whose sums round, and now and then -0, NaN or an
+// number returns a random value in memory: usually one whose sums round, sometimes -0, NaN or an
 // infinity.
 func number(r *rand.Rand, typ tcs.Type) []byte {
 	one := func() float64 {
@@ -254,7 +254,7 @@ func number(r *rand.Rand, typ tcs.Type) []byte {
 	return slices.Clone(t.Vals.Bytes())
 }
 
-// tensor is a part.
+// tensor makes the tensor of part k.
 func (x *trial) tensor(k int, limit *tcs.Limit) (*tcs.Tensor, error) {
 	like := x.sum.Like
 	in := *x.parts[k]
@@ -263,7 +263,7 @@ func (x *trial) tensor(k int, limit *tcs.Limit) (*tcs.Tensor, error) {
 			Box: x.sum.Parts[k].Region.Box}, coo.Config{Limit: limit, Threads: 1})
 }
 
-// deep is the last compressed level, -1 for none.
+// deep returns the last compressed level, or -1 if there is none.
 func (x *trial) deep() int {
 	for l := len(x.sum.Like.Kinds) - 1; l >= 0; l-- {
 		if x.sum.Like.Kinds[l] == 's' {
@@ -273,7 +273,7 @@ func (x *trial) deep() int {
 	return -1
 }
 
-// path is the coordinates of the levels down to the last compressed one.
+// path returns the coordinates of the levels down to the last compressed level, as a key.
 func (x *trial) path(at []int64) string {
 	var p []int64
 	for _, m := range x.sum.Like.Modes[:x.deep()+1] {
@@ -282,7 +282,7 @@ func (x *trial) path(at []int64) string {
 	return fmt.Sprint(p)
 }
 
-// want is what piece k has, by the definition: the sums of the parts' entries, in their order.
+// want returns the expected entries of piece k: the sums of the parts' entries, in order.
 func (x *trial) want(t *testing.T, k int) map[string]tcs.Value {
 	t.Helper()
 	piece, modes := x.sum.Pieces[k].Region, x.sum.Like.Modes
@@ -318,7 +318,7 @@ func (x *trial) want(t *testing.T, k int) map[string]tcs.Value {
 	return out
 }
 
-// plus adds as the type of the values does.
+// plus adds two values in their type.
 func plus(a, b tcs.Value) tcs.Value {
 	switch a.Type {
 	case tcs.Int64, tcs.Int32:
@@ -335,8 +335,8 @@ func plus(a, b tcs.Value) tcs.Value {
 	return a
 }
 
-// same compares two values by their bits, but that a NaN is any NaN; signs of zeros count where
-// signed says so.
+// same compares two values by their bits, except that all NaNs are equal. The sign of a zero
+// matters if signed is true.
 func same(a, b tcs.Value, signed bool) bool {
 	one := func(a, b float64) bool {
 		return a == b && (!signed || math.Signbit(a) == math.Signbit(b)) || a != a && b != b
@@ -344,7 +344,7 @@ func same(a, b tcs.Value, signed bool) bool {
 	return a.Type == b.Type && a.I == b.I && one(real(a.C), real(b.C)) && one(imag(a.C), imag(b.C))
 }
 
-// poisoned is memory that no one may take to be 0.
+// poisoned allocates memory that is not 0, to find code that expects zeros.
 func poisoned(limit *tcs.Limit) transfer.Alloc {
 	return func(n int64, what string) (*tcs.Memory, error) {
 		m, err := tcs.Alloc(limit, n, what)
@@ -357,8 +357,8 @@ func poisoned(limit *tcs.Limit) transfer.Alloc {
 	}
 }
 
-// run makes the pieces of a trial at so many ranks, and gives f those of each rank before they are
-// closed.
+// run computes the pieces of a trial on ranks, and calls f with the pieces of each rank before they
+// are closed.
 func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit,
 	f func(c comm.Comm, pieces map[partition.Piece]*tcs.Tensor) error) error {
 	return local.Run(context.Background(), ranks, func(c comm.Comm) error {
@@ -393,8 +393,8 @@ func (x *trial) run(ranks int, shared bool, limits []*tcs.Limit,
 	})
 }
 
-// costs holds what a rank has taken at most of a dense tensor, beside its parts, to what Cost
-// tells. Empty blocks take memory too.
+// costs compares the memory that a rank used at most for a dense tensor, besides its parts, with
+// Cost. Empty blocks use memory too.
 func (x *trial) costs(c comm.Comm, peak int64) error {
 	if x.deep() >= 0 {
 		return nil
@@ -465,7 +465,7 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 	}
 }
 
-// compare holds a piece to what is wanted, and to the form that its entries have.
+// compare compares a piece with the expected entries, and checks its format.
 func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
 	if kinds, modes := p.Format(); kinds != x.sum.Like.Kinds ||
 		!slices.Equal(modes, x.sum.Like.Modes) || !slices.Equal(boxOf(p), x.sum.Pieces[k].Region.Box) {
@@ -499,7 +499,8 @@ func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
 	return err
 }
 
-// canonical holds the level arrays of a piece to those of a tensor assembled of its entries.
+// canonical compares the level arrays of a piece with the arrays of a tensor that is assembled from
+// its entries.
 func (x *trial) canonical(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
 	like := x.sum.Like
 	in := &list{dims: like.Dims, typ: like.Type}
@@ -527,8 +528,8 @@ func (x *trial) canonical(p *tcs.Tensor, k int, want map[string]tcs.Value) error
 	return nil
 }
 
-// traffic holds a rank's counters to what Moves tells: of dense tensors exactly, and of others to
-// whether something moves.
+// traffic compares a rank's counters with Moves: exactly for dense tensors; for others it checks
+// only whether anything moves.
 func (x *trial) traffic(c comm.Comm) error {
 	var want comm.Counters
 	width := int64(x.sum.Like.Type.Size())
@@ -555,7 +556,7 @@ func (x *trial) traffic(c comm.Comm) error {
 	return nil
 }
 
-// Wherever the memory of some rank ends, all that was taken is given back.
+// Wherever a rank runs out of memory, all allocated memory is freed.
 func TestWhatFailsGivesMemoryBack(t *testing.T) {
 	refused, made := 0, 0
 	for seed := range uint64(120) {

@@ -19,7 +19,7 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// trailing are storages with dense levels below compressed ones, and some without.
+// trailing are formats with dense levels below compressed ones, and some without.
 var trailing = []struct {
 	kinds string
 	modes []int
@@ -29,7 +29,7 @@ var trailing = []struct {
 	{"ds", []int{0, 1}}, {"dd", []int{0, 1}}, {"sds", []int{0, 1, 2}},
 }
 
-// cut is a tensor in pieces of a grid, each with random entries.
+// cut is a tensor in a grid of pieces with random entries.
 type cut struct {
 	like   transfer.Like
 	part   *partition.Partition
@@ -76,7 +76,7 @@ func (x *cut) piece(b int, limit *tcs.Limit) (*tcs.Tensor, error) {
 			Box: x.part.Box(partition.Piece(b), x.like.Dims)}, coo.Config{Limit: limit, Threads: 1})
 }
 
-// blocks are the pieces, of which a rank has its own.
+// blocks returns the pieces, with only the own ones of rank.
 func (x *cut) blocks(rank int, limit *tcs.Limit) (*store.Blocks, error) {
 	b := &store.Blocks{Dims: x.like.Dims, Type: x.like.Type, Kinds: x.like.Kinds, Modes: x.like.Modes,
 		Own: map[int]*tcs.Tensor{}}
@@ -95,14 +95,14 @@ func (x *cut) blocks(rank int, limit *tcs.Limit) (*store.Blocks, error) {
 	return b, nil
 }
 
-// stored is what a tensor stores, by coordinate.
+// stored returns the entries of a tensor, by coordinate.
 func stored(t *tcs.Tensor) map[string]tcs.Value {
 	out := map[string]tcs.Value{}
 	t.Entries(func(at []int64, i int64) bool { out[fmt.Sprint(at)] = t.Value(i); return true })
 	return out
 }
 
-// want is what piece b is to store, by the definition: all that the whole tensor stores in its box.
+// want returns the expected entries of piece b: the entries of the whole tensor in the piece's box.
 func (x *cut) want(t *testing.T, b int) map[string]tcs.Value {
 	t.Helper()
 	all := &list{dims: x.like.Dims, typ: x.like.Type}
@@ -125,8 +125,9 @@ func (x *cut) want(t *testing.T, b int) map[string]tcs.Value {
 	return out
 }
 
-// Pieces store what the whole tensor stores in their boxes, wherever they are cut; what they stored
-// is as it was, to the sign of zeros, no message is counted, and pieces with all of it stay.
+// Pieces store the entries of the whole tensor in their boxes, however the tensor is cut. Old
+// values do not change, including the sign of zeros; no message is counted; a piece that has all
+// paths is not copied.
 func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 	grown, stayed := 0, 0
 	for seed := range uint64(1200) {
@@ -212,8 +213,8 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 	}
 }
 
-// halves runs Complete on two ranks, of which the first alone has entries, one in each row, and
-// gives f the pieces.
+// halves runs Complete on two ranks, of whom only the first has entries, one in each row, and calls
+// f with the pieces.
 func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)) error {
 	return local.Run(context.Background(), 2, func(c comm.Comm) error {
 		b := &store.Blocks{Dims: []int64{rows, 4}, Type: tcs.Float64, Kinds: "sd", Modes: []int{0, 1},
@@ -244,8 +245,8 @@ func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)
 	})
 }
 
-// No rank takes more than is foretold, and the one whose piece grows takes a third of that at
-// least.
+// No rank uses more memory than CompleteCost returns, and the rank whose piece grows uses at least
+// a third of it.
 func TestPathsTakeWhatIsForetold(t *testing.T) {
 	const rows = 20000
 	limit := limits(2, 0)
@@ -266,7 +267,7 @@ func TestPathsTakeWhatIsForetold(t *testing.T) {
 	}
 }
 
-// What a piece lacks may not fit the memory limit of one rank: all ranks end.
+// If the completed piece exceeds the memory limit of one rank, all ranks end.
 func TestPathsThatDoNotFit(t *testing.T) {
 	limit := limits(2, 0)
 	limit[1] = tcs.NewLimit(300 << 10)

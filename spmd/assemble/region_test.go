@@ -8,8 +8,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// The normal form of a region has its coordinates, in the smallest box, and equal regions have
-// equal ones.
+// The normal form of a region has the same coordinates and the smallest box, and regions with equal
+// coordinates have equal normal forms.
 func TestNormalForm(t *testing.T) {
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 9))

@@ -16,7 +16,7 @@ import (
 	"distaff/spmd/input"
 )
 
-// vector is a sparse vector in a format of one level.
+// vector makes a sparse vector in a format of one level.
 func vector(t *testing.T, size int64, at []int64, values []float64, levels string) *tcs.Tensor {
 	t.Helper()
 	x, err := memory.COO([]int64{size}, [][]int64{at}, values)
@@ -29,7 +29,7 @@ func vector(t *testing.T, size int64, at []int64, values []float64, levels strin
 	return x
 }
 
-// problem is y(i) = 2*x(i) with 3 at 1 and 5 at 4.
+// problem returns y(i) = 2*x(i), where x has the value 3 at 1 and 5 at 4.
 func problem(t *testing.T, e *env.Env, size int64) *check.Problem {
 	t.Helper()
 	x := vector(t, size, []int64{1, 4}, []float64{3, 5}, "s")
@@ -51,9 +51,10 @@ func problem(t *testing.T, e *env.Env, size int64) *check.Problem {
 		Types: r.Types, Tensors: map[string]*tcs.Tensor{"x": x}, Seed: 1}
 }
 
-// TestCompare: a result agrees where it has the reference's values, however it is stored and
-// whatever zeros; else the first coordinate that differs is told, and how many do. Of a vector with
-// very many coordinates some are looked at, half of them those of its entries.
+// TestCompare checks that a result agrees if it has the reference's values, in any format and with
+// any stored zeros. Otherwise the first coordinate that differs is reported, with the number of
+// others. For a vector with very many coordinates a sample is compared, half of it at the vector's
+// entries.
 func TestCompare(t *testing.T) {
 	c, end := local.Alone(context.Background())
 	defer end()
@@ -111,7 +112,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestTooLarge: the copies that the evaluator takes count for the limit.
+// TestTooLarge checks that the evaluator's copies count against the memory limit.
 func TestTooLarge(t *testing.T) {
 	c, end := local.Alone(context.Background())
 	defer end()

@@ -2,8 +2,8 @@ package comm
 
 import "testing"
 
-// TestComputing: what a wait sleeps on ends with the last of those that compute at once, and not
-// before.
+// TestComputing checks that the channel of Computing is closed when the last goroutine has stopped
+// computing, and not before.
 func TestComputing(t *testing.T) {
 	g := &group{core: &core{board: NewBoard(0, 2)}}
 	ended := func(c <-chan struct{}) bool {

@@ -14,9 +14,8 @@ import (
 	"unsafe"
 )
 
-// TestTree holds the reduction's tree to its shape: every rank but the root
-// sends once, a receive's partner holds the neighbouring block, and the operands
-// stand in order of rank.
+// TestTree checks the shape of the reduction's tree: every rank except the root sends once, a
+// receive comes from the neighbouring block, and the operands are in order of rank.
 func TestTree(t *testing.T) {
 	for p := 1; p <= 33; p++ {
 		for root := range p {
@@ -204,8 +203,8 @@ func TestPlaceNotes(t *testing.T) {
 	}
 }
 
-// TestSignals: a signal cancels with its cause, and a process that does not
-// come back is cleaned up and ended. The test binary is the process.
+// TestSignals checks that a signal cancels the context with its cause, and that a process that does
+// not return is cleaned up and ended. The test binary is that process.
 func TestSignals(t *testing.T) {
 	if os.Getenv("COMM_SIGNALS") != "" {
 		OnExit(func() { fmt.Println("cleaned up") })
@@ -245,7 +244,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSharing: ranks share cores where their masks overlap, on one node.
+// TestSharing checks that ranks of one node share cores if their affinity masks overlap.
 func TestSharing(t *testing.T) {
 	places := []Place{
 		{Node: "a", CPUs: []int{0, 1}}, {Node: "a", CPUs: []int{0, 1}}, {Node: "a", CPUs: []int{2, 3}},

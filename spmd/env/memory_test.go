@@ -38,8 +38,8 @@ func TestSlurmMemory(t *testing.T) {
 	}
 }
 
-// TestLimit: without a limit of the user's, each rank of a machine has an equal share of what there
-// is.
+// TestLimit checks that each rank of a machine gets an equal share of the memory if the user gives
+// no limit.
 func TestLimit(t *testing.T) {
 	t.Setenv("SLURM_MEM_PER_NODE", "10")
 	one, why := DefaultMemory(1)
@@ -69,12 +69,12 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// fixedProgress is always as far.
+// fixedProgress always reports the same progress.
 type fixedProgress struct{}
 
 func (fixedProgress) Progress() (done, total int64) { return 1, 4 }
 
-// TestWatchWork: who listens hears how far work is and, last, that it is over.
+// TestWatchWork checks that Working is called with the progress of work and finally with its end.
 func TestWatchWork(t *testing.T) {
 	c, end := local.Alone(context.Background())
 	defer end()

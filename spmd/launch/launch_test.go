@@ -10,8 +10,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// TestShareCores: ranks on one machine share its cores, unless each has cores of its own; where
-// they have more threads than cores, these are told to sleep while they wait.
+// TestShareCores checks that ranks on one machine share its cores, unless each has its own cores,
+// and that their threads sleep while they wait if there are more threads than cores.
 func TestShareCores(t *testing.T) {
 	cores := kernels.Cores()
 	here := comm.Here()

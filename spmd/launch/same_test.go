@@ -11,7 +11,7 @@ import (
 	"distaff/spmd/comm/mpi"
 )
 
-// told is what a rank was told of a statement and two flags.
+// describe returns the description of a job with a statement and two flags.
 func describe(statement string, ranks int64, formats map[string]string) Description {
 	var t Description
 	t.Add("the statement", statement)
@@ -21,8 +21,8 @@ func describe(statement string, ranks int64, formats map[string]string) Descript
 	return t
 }
 
-// TestSame: ranks that were told the same go on; where one was told something else, all end, and
-// are told what.
+// TestSame checks that ranks with the same job continue, and that all ranks end with an error that
+// names the difference if one has another job.
 func TestSame(t *testing.T) {
 	for _, c := range []struct {
 		second Description
@@ -56,7 +56,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestRanksTwice: a launcher's rank is no job of several ranks.
+// TestRanksTwice checks that a rank of a launcher cannot run several ranks.
 func TestRanksTwice(t *testing.T) {
 	err := Run(context.Background(), mpi.Launcher{Kind: "mpirun of Open MPI", Size: 4},
 		Options{Ranks: 2}, func(comm.Comm, Rank) error {

@@ -17,7 +17,7 @@ import (
 	"distaff/spmd/jobs"
 )
 
-// fileOf plans a job file on so many ranks, with values of its params.
+// fileOf plans a job file for ranks, with values of its params.
 func fileOf(t *testing.T, text string, ranks int, params map[string]string) *jobs.Planned {
 	t.Helper()
 	f, err := jobfile.Parse("a.dst", text)
@@ -38,7 +38,7 @@ func fileOf(t *testing.T, text string, ranks int, params map[string]string) *job
 	return p
 }
 
-// algorithm is a job file of testdata/jobs on a square of g x g ranks.
+// algorithm plans a job file of testdata/jobs on a square of g x g ranks.
 func algorithm(t *testing.T, name string, g int) *jobs.Planned {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "jobs", name+".dst"))
@@ -48,7 +48,7 @@ func algorithm(t *testing.T, name string, g int) *jobs.Planned {
 	return fileOf(t, string(text), g*g, map[string]string{"g": fmt.Sprint(g), "n": fmt.Sprint(16 * g)})
 }
 
-// drawn is the page of a job file.
+// drawn returns the page of a job file.
 func drawn(t *testing.T, p *jobs.Planned) *node {
 	t.Helper()
 	text, err := FilePage("a.dst", p)
@@ -58,9 +58,9 @@ func drawn(t *testing.T, p *jobs.Planned) *node {
 	return parse(t, text)
 }
 
-// TestAlgorithmArrows: on the pages of Cannon's algorithm and SUMMA each message is an arrow, where
-// a broadcast, which counts as one, has an arrow for each rank that it comes to. No arrow is near
-// no rank, and no cell under another.
+// TestAlgorithmArrows checks the pages of Cannon's algorithm and SUMMA. Each message is an arrow; a
+// broadcast, which counts as one message, has an arrow for each receiver. Every arrow ends near a
+// rank, and no cell overlaps another.
 func TestAlgorithmArrows(t *testing.T) {
 	for _, g := range []int{2, 4, 8} {
 		for _, name := range []string{"cannon", "summa"} {
@@ -94,7 +94,7 @@ func TestAlgorithmArrows(t *testing.T) {
 	}
 }
 
-// arrows lists the curves below n, one for each arrow; sums are those with dashes.
+// arrows lists the curves below n, one for each arrow. sums is the number of dashed ones.
 func (n *node) arrows() (list []string, sums int) {
 	for _, p := range n.find("<path") {
 		if strings.Contains(p.attrs["d"], "Q") {
@@ -139,7 +139,7 @@ func (n *node) idle(t *testing.T) []box {
 		func(style string) bool { return strings.Contains(style, "dasharray") })
 }
 
-// size is the frame of the only drawing below n.
+// size returns the frame of the only drawing below n.
 func (n *node) size(t *testing.T) box {
 	t.Helper()
 	svg := n.find("<svg")
@@ -149,7 +149,7 @@ func (n *node) size(t *testing.T) box {
 	return box{0, 0, svg[0].num(t, "width"), svg[0].num(t, "height")}
 }
 
-// checkStages checks that cells of ranks do not overlap, and that each arrow leads from one to
+// checkStages checks that cells of ranks do not overlap, and that each arrow leads from one cell to
 // another.
 func checkStages(t *testing.T, root *node) {
 	t.Helper()
@@ -163,8 +163,8 @@ func checkStages(t *testing.T, root *node) {
 	}
 }
 
-// TestPlacedArrows: what comes from placements, is gathered, or goes to a placement has arrows,
-// with the bytes that ranks count.
+// TestPlacedArrows checks that there is an arrow for each block that is moved from a placement,
+// gathered, or moved to a placement, with the bytes that ranks count.
 func TestPlacedArrows(t *testing.T) {
 	vector := map[string][]int64{"A": {64, 32}}
 	rows := []string{"divide(i,io,ii,M.x),distribute(io)"}
@@ -203,8 +203,8 @@ func TestPlacedArrows(t *testing.T) {
 	}
 }
 
-// TestTransferArrows: what place moves, and what comes to a statement from where another left it,
-// has arrows of its own, on the machine of the nearest statement.
+// TestTransferArrows checks that the moves of place, and moves between statements, have arrows on
+// the machine of the nearest statement.
 func TestTransferArrows(t *testing.T) {
 	p := fileOf(t, `machine M(2, 2)
 tensor B(16, 16): dd place (x,y) -> M(x,y) from dense
@@ -253,8 +253,8 @@ print a
 	checkStages(t, root)
 }
 
-// TestTransferOthers: of more ranks than are drawn the routes to the first ones are told, those
-// from all others as one.
+// TestTransferOthers checks that routes to the drawn ranks are listed if there are more ranks, and
+// that the routes from all other ranks are combined.
 func TestTransferOthers(t *testing.T) {
 	p := fileOf(t, `tensor B(200, 200): dd place (x,y) -> M(x) from dense
 place B (x,y) -> M(y)

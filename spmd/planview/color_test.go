@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRankColors: ranks have colors of their own, as many as there are, and text on each can be
-// read.
+// TestRankColors checks that all ranks have different colors, and that text on each color is
+// readable.
 func TestRankColors(t *testing.T) {
 	for _, ranks := range []int{1, 2, 8, 9, 64, 200} {
 		seen := map[color.RGBA]int{}

@@ -6,7 +6,7 @@ import (
 	"distaff/spmd/forecast"
 )
 
-// TestLayout: every rank has a place of its own, and no other rank has it.
+// TestLayout checks that no two ranks have the same place.
 func TestLayout(t *testing.T) {
 	for _, c := range []struct {
 		machine            []int64

@@ -71,7 +71,7 @@ func parse(t *testing.T, text []byte) *node {
 	}
 }
 
-// find lists the elements below n that have a class, or that name where it begins with <.
+// find lists the elements below n that have a class, or that have a name if what begins with <.
 func (n *node) find(what string) (list []*node) {
 	for _, c := range n.under {
 		if "<"+c.name == what || slices.Contains(strings.Fields(c.attrs["class"]), what) {
@@ -82,7 +82,7 @@ func (n *node) find(what string) (list []*node) {
 	return list
 }
 
-// all is the text of n and of what is below it.
+// all returns the text of n and of everything below n.
 func (n *node) all() string {
 	s := n.text
 	for _, c := range n.under {
@@ -91,7 +91,7 @@ func (n *node) all() string {
 	return s
 }
 
-// num is an attribute that is a number.
+// num returns the value of a numeric attribute.
 func (n *node) num(t *testing.T, name string) float64 {
 	t.Helper()
 	v, err := strconv.ParseFloat(n.attrs[name], 64)
@@ -114,7 +114,7 @@ func pageOf(t *testing.T, p *forecast.Planned) *node {
 	return parse(t, text)
 }
 
-// plans are those that pages are checked with.
+// plans returns the plans that pages are checked with.
 func plans(t *testing.T) map[string]*forecast.Planned {
 	matrices := map[string][]int64{"A": {60, 40}, "B": {40, 50}}
 	list := map[string]*forecast.Planned{
@@ -141,9 +141,9 @@ func plans(t *testing.T) map[string]*forecast.Planned {
 	return list
 }
 
-// TestElements: the page has a row for each rank, with a cell wherever something travels, a
-// rectangle for each block of each tensor, and an arrow for each block that comes to a rank or goes
-// to be added at one.
+// TestElements checks that the page has a row for each rank, a cell for each rank at each moment
+// with transfers, a rectangle for each block of each tensor, and an arrow for each block that is
+// received or added.
 func TestElements(t *testing.T) {
 	for name, p := range plans(t) {
 		t.Run(name, func(t *testing.T) {
@@ -193,8 +193,8 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestTravel: what comes to a rank by the moves of a flow is what the plan counts for it, and so is
-// what it sends, where a broadcast counts once.
+// TestTravel compares the bytes that each rank receives and sends in a flow with the plan's counts.
+// A broadcast counts once.
 func TestTravel(t *testing.T) {
 	for name, p := range plans(t) {
 		if p.Ranks > DrawnRanks {
@@ -218,7 +218,7 @@ func TestTravel(t *testing.T) {
 	}
 }
 
-// TestEscaped: names and files that hold what HTML reads as its own stay text.
+// TestEscaped checks that names and files with characters that are special in HTML remain text.
 func TestEscaped(t *testing.T) {
 	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {8, 6}}, spmd.Options{Ranks: 2})
 	const bad = `<script>alert("&amp;'")</script>`
@@ -246,7 +246,8 @@ func TestEscaped(t *testing.T) {
 	}
 }
 
-// TestSelfContained: the page names no other file, and every drawing has a text alternative.
+// TestSelfContained checks that the page refers to no other file, and that every drawing has a text
+// alternative.
 func TestSelfContained(t *testing.T) {
 	root := pageOf(t, plans(t)["many ranks"])
 	var walk func(n *node)
@@ -274,7 +275,7 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// TestWords: the page says what a reader looks for.
+// TestWords checks that the page contains the words that a reader looks for.
 func TestWords(t *testing.T) {
 	for _, ranks := range []int{1, 4, 9, 1024} {
 		p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {100000, 20000}},
@@ -304,7 +305,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestLies: of each tensor that is placed there is where it lies, and what moves from or to there.
+// TestLies checks the words about where each placed tensor is, and how much of it moves.
 func TestLies(t *testing.T) {
 	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {64, 32}},
 		spmd.Options{Ranks: 4, Schedule: []string{"divide(i,io,ii,M.x),distribute(io)"},
@@ -340,7 +341,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestIdle: ranks without a step are faint, and counted.
+// TestIdle checks that ranks without a step are faint and counted.
 func TestIdle(t *testing.T) {
 	p := plans(t)["idle ranks"]
 	root := pageOf(t, p)
@@ -349,7 +350,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestMemoryNotes: the page says what memory ranks take for certain, and that it passes the limit.
+// TestMemoryNotes checks the notes about the memory that ranks certainly need, and about exceeding
+// the limit.
 func TestMemoryNotes(t *testing.T) {
 	p := plans(t)["rows"]
 	p.Least, p.Memory[2], p.MemoryLimit = 2048, 8192, 4096
@@ -363,7 +365,8 @@ func TestMemoryNotes(t *testing.T) {
 	}
 }
 
-// TestSize: a page of many ranks and blocks has a few megabytes, and says what it leaves out.
+// TestSize checks that a page of many ranks and blocks has at most a few megabytes, and says what
+// it leaves out.
 func TestSize(t *testing.T) {
 	p,
 		err := (&spmd.Job{Statement: "y(i) = A(i,j)*x(j)",
@@ -400,7 +403,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestManySteps: of more steps than there is room for the first are drawn, and the sums after them.
+// TestManySteps checks that only the first steps are drawn if there are too many, followed by the
+// sums.
 func TestManySteps(t *testing.T) {
 	p := planOf(t, "C(i,j) = A(i,k)*B(k,j)", map[string][]int64{"A": {60, 40}, "B": {40, 50}},
 		spmd.Options{Ranks: 4, Splits: []string{"i:20", "k:4"}, Extend: []string{"k"}, Map: "k"})

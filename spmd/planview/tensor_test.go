@@ -9,7 +9,7 @@ import (
 	"distaff/spmd"
 )
 
-// cells prints the blocks of a panel: where each is, how large, and its label.
+// cells prints the position, the size and the label of each block of a panel.
 func cells(g panel) string {
 	var b strings.Builder
 	for _, c := range g.Blocks {
@@ -18,8 +18,8 @@ func cells(g panel) string {
 	return b.String()
 }
 
-// TestPanels: a picture shows modes to scale, as rows and columns whichever of them are cut, and
-// each block with its owner.
+// TestPanels checks that a picture shows modes to scale, as rows and columns whichever of them are
+// cut, and each block with its owner.
 func TestPanels(t *testing.T) {
 	for _, c := range []struct {
 		statement  string
@@ -52,7 +52,8 @@ func TestPanels(t *testing.T) {
 	}
 }
 
-// TestSlices: a tensor of three cut modes is drawn as slices, in the colors of their owners.
+// TestSlices checks that a tensor with three cut modes is drawn as slices, in the colors of the
+// owners.
 func TestSlices(t *testing.T) {
 	p := planOf(t, "s = A(i,j,k)", map[string][]int64{"A": {8, 8, 16}},
 		spmd.Options{Ranks: 8, Splits: []string{"i:2", "j:2", "k:8"}, Map: "k"})
@@ -70,7 +71,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// TestManyBlocks: of many blocks some are drawn, at even distances, from all ranks.
+// TestManyBlocks checks that some blocks at equal distances, from all ranks, are drawn if there are
+// too many.
 func TestManyBlocks(t *testing.T) {
 	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {1000, 1000}},
 		spmd.Options{Ranks: 1000, Splits: []string{"i:250", "j:160"}, Map: "i,j"})
@@ -89,7 +91,7 @@ func TestManyBlocks(t *testing.T) {
 	}
 }
 
-// TestNotDrawn: what has no coordinates is said and not drawn.
+// TestNotDrawn checks that a tensor without coordinates is described but not drawn.
 func TestNotDrawn(t *testing.T) {
 	p := planOf(t, "y(i) = A(i,j)*x(j)", map[string][]int64{"A": {0, 7}}, spmd.Options{Ranks: 2})
 	if g := draw(p, p.Tensors[0], 1000); len(g.Panels) != 0 || !strings.HasSuffix(g.Note, ", empty") {
@@ -97,8 +99,8 @@ func TestNotDrawn(t *testing.T) {
 	}
 }
 
-// TestProfile: a profile's bars are as high as values are, and of many ranks show the least and the
-// most.
+// TestProfile checks that the bars of a profile are as high as the values, and show the smallest
+// and largest values of several ranks.
 func TestProfile(t *testing.T) {
 	bars := profile([]int64{0, 5, 10}, profileBars)
 	if len(bars) != 3 || bars[0].most != 0 || bars[1].most != profileHeight/2 ||
@@ -123,7 +125,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestTotal: the most over the mean tells of balance, and there is none of nothing.
+// TestTotal checks the ratio of maximum and mean, which is left out if both are zero.
 func TestTotal(t *testing.T) {
 	got := Quantity{"sent", []int64{0, 1024, 3072}, true}.Total(Compact)
 	if want := (Total{"sent", "4 KiB", "0 bytes", "1.333 KiB", "3 KiB", "2.25", "2"}); got != want {

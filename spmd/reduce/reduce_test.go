@@ -62,7 +62,7 @@ func random(t *testing.T, r *rand.Rand, s *Shape, box [][2]int64, n int, wide bo
 	return b
 }
 
-// entries are the values of what a block stores, by coordinates.
+// entries returns the values that a block stores, by coordinates.
 func entries(b *tcs.Tensor) map[string]float64 {
 	out := map[string]float64{}
 	v := tcs.Values[float64](b)
@@ -114,7 +114,7 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// check adds the sources over their union, a part of them first, and compares.
+// check adds the sources over their union, starting with some of them, and compares the sum.
 func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.Tensor,
 	ahead int64) {
 	t.Helper()
@@ -202,8 +202,8 @@ func TestUnionCountsMemory(t *testing.T) {
 	}
 }
 
-// TestPartsOfABox: sources that cover a part of a union's box, also in dense levels, add to what
-// they cover.
+// TestPartsOfABox checks that sources that cover only a part of a union's box, also in dense
+// levels, are added to that part.
 func TestPartsOfABox(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for trial := range 120 {

@@ -11,8 +11,8 @@ import (
 	"distaff/spmd/exec"
 )
 
-// TestWorkOf: ranks of a machine share its memory, those of others do not, and the slowest rank
-// counts.
+// TestWorkOf checks that the ranks of a machine share its memory, that ranks of other machines do
+// not, and that the slowest rank counts.
 func TestWorkOf(t *testing.T) {
 	m := &tune.Model{Threads: 2,
 		Levels: []tune.Level{

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/comm/local"
 )
 
-// BenchmarkColumns stores a matrix from two blocks of columns at two ranks: every
-// row is merged.
+// BenchmarkColumns stores a matrix from two blocks of columns at two ranks, so that every row is
+// merged.
 func BenchmarkColumns(b *testing.B) {
 	const n = 300000
 	dims := []int64{n, n}
@@ -47,7 +47,7 @@ func BenchmarkColumns(b *testing.B) {
 	benchmarkStore(b, dims, "ds", ms[:])
 }
 
-// BenchmarkFibers stores a tensor of few entries a row from two blocks of its last mode.
+// BenchmarkFibers stores a tensor with few entries in a row from two blocks of its last mode.
 func BenchmarkFibers(b *testing.B) {
 	const n = 5000000
 	dims := []int64{50000, 20000, 5000}
@@ -64,7 +64,7 @@ func BenchmarkFibers(b *testing.B) {
 	benchmarkStore(b, dims, "sss", ms)
 }
 
-// scattered is n random entries of a box.
+// scattered is a stream of n random entries of a box.
 type scattered struct {
 	none
 	dims  []int64

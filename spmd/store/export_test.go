@@ -5,15 +5,15 @@ import (
 	"distaff/spmd/comm"
 )
 
-// SmallWindows has windows of rows hold fewer entries, until the function that it
-// returns is called.
+// SmallWindows reduces the number of entries in windows of rows, until the returned function is
+// called.
 func SmallWindows(by int64) func() {
 	shrinkWindows = by
 	return func() { shrinkWindows = 1 }
 }
 
-// RowWindows returns in how many windows the blocks are put together row by row, or 0 if they are
-// not.
+// RowWindows returns the number of windows in which the blocks are assembled row by row, or 0 if
+// another way is used.
 func RowWindows(c comm.Comm, t *Blocks) (int, error) {
 	x, err := newRows(c, t, nil)
 	if x == nil {
@@ -22,7 +22,7 @@ func RowWindows(c comm.Comm, t *Blocks) (int, error) {
 	return len(x.ends), err
 }
 
-// WayOf is the way in which a file of that name is written. Collective.
+// WayOf returns the way in which a file of that name is written. Every rank must call it.
 func WayOf(c comm.Comm, t *Blocks, name string) (string, error) {
 	f, err := convert.FormatOf(name)
 	if err != nil {
@@ -32,7 +32,7 @@ func WayOf(c comm.Comm, t *Blocks, name string) (string, error) {
 	return way, err
 }
 
-// Ways are the names of all ways.
+// Ways returns the names of all ways.
 func Ways() []string {
 	var names []string
 	for _, w := range writers {

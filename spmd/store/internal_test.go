@@ -54,8 +54,8 @@ func (s *ones) Next(b *coo.Batch) error {
 	return nil
 }
 
-// TestPiecesHaveEqualCounts: however the coordinates are skewed, and however
-// unevenly blocks hold them, pieces have the mean count of entries and little more.
+// TestPiecesHaveEqualCounts checks that pieces have about the mean count of entries, however skewed
+// the coordinates are and however unevenly blocks hold them.
 func TestPiecesHaveEqualCounts(t *testing.T) {
 	for _, x := range []struct {
 		name string
@@ -173,7 +173,7 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// TestOrderedRanksTakeTurns: no rank writes before those below it are through.
+// TestOrderedRanksTakeTurns checks that no rank writes before all lower ranks are done.
 func TestOrderedRanksTakeTurns(t *testing.T) {
 	const ranks = 5
 	file, err := outfile.Create(filepath.Join(t.TempDir(), "out"))
@@ -214,8 +214,8 @@ func TestOrderedRanksTakeTurns(t *testing.T) {
 	}
 }
 
-// TestFullDisk: an output that the disk has no room for is an error at every
-// rank, and nothing stays behind, whichever way it is written.
+// TestFullDisk checks that an output that does not fit on the disk is an error at every rank and
+// leaves no file behind, in every way of writing.
 func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tiny")
 	if err := os.Mkdir(dir, 0o700); err != nil {

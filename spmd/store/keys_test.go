@@ -49,7 +49,7 @@ func keyed(t *testing.T, rng *rand.Rand, whole *tcs.Tensor, ranks int) *partitio
 		Owner: func(at []int64) int { return (int(at[0]) + turn) % ranks }}
 }
 
-// between are the blocks between keys that a rank has.
+// between returns the blocks between keys that a rank has.
 func between(whole *tcs.Tensor, part *partition.Partition, rank int) (*store.Blocks, error) {
 	kinds, modes := whole.Format()
 	b := (&load.Target{Partition: part,
@@ -74,8 +74,8 @@ func between(whole *tcs.Tensor, part *partition.Partition, rank int) (*store.Blo
 	return b, nil
 }
 
-// TestKeysAreThoseOfOneRank: blocks between keys, whose boxes overlap, are written to the same
-// files, and summed up alike, in every format.
+// TestKeysAreThoseOfOneRank checks that blocks between keys, whose boxes overlap, are written to
+// the same files and have the same sums, in every format.
 func TestKeysAreThoseOfOneRank(t *testing.T) {
 	dir := t.TempDir()
 	for order := 1; order <= 4; order++ {

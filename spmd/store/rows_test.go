@@ -12,8 +12,8 @@ import (
 	"distaff/spmd/store"
 )
 
-// TestRows: results of a compressed last level, cut in any modes and in many
-// windows, so that nodes of every level go on from window to window and rank to rank.
+// TestRows writes results with a compressed last level, cut in any modes and in many windows, so
+// that nodes of every level continue from window to window and from rank to rank.
 func TestRows(t *testing.T) {
 	dir := t.TempDir()
 	taken, windows := 0, 0

@@ -10,7 +10,7 @@ import (
 	"distaff/spmd/comm/local"
 )
 
-// TestRowsTaken: which results are put together row by row.
+// TestRowsTaken checks which results are assembled row by row.
 func TestRowsTaken(t *testing.T) {
 	grid := [][][2]int64{{{0, 40}, {0, 30}}, {{0, 40}, {30, 100}}, {{40, 50}, {0, 30}},
 		{{40, 50}, {30, 100}}}
@@ -48,8 +48,8 @@ func TestRowsTaken(t *testing.T) {
 	takes(t, "a long row", []int64{3, n}, half, long, "ds", "ds", []int{0, 1}, false)
 }
 
-// takes holds newRows to want at two ranks, with the entries' counts where
-// it takes the blocks.
+// takes checks whether newRows accepts the blocks at two ranks, and the counts of entries if it
+// does.
 func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][2]int64, kinds,
 	block string, modes []int, want bool) {
 	t.Helper()

@@ -23,7 +23,7 @@ import (
 	"distaff/spmd/store"
 )
 
-// list reads a stream whole, as lines of text.
+// list reads a whole stream as lines of text.
 func list(s coo.Stream) ([]string, error) {
 	var out []string
 	var b coo.Batch
@@ -89,7 +89,7 @@ func (s *cellStream) Next(b *coo.Batch) error {
 	return nil
 }
 
-// problem cuts the modes at random, some by one variable.
+// problem cuts the modes at random, some of them by one variable.
 func problem(rng *rand.Rand, dims []int64, ranks int, outermost int) *partition.Partition {
 	b := &place.Blocking{}
 	cuts := make([]int, len(dims))
@@ -199,7 +199,7 @@ type blocking = place.Blocking
 
 var errEOF = io.EOF
 
-// blockVar cuts a mode of that size in n equal ranges.
+// blockVar cuts a mode of the given size into n equal ranges.
 func blockVar(m int, size, n int64) place.BlockVar {
 	return place.BlockVar{Name: fmt.Sprint("v", m), Cuts: place.EvenCuts(size, n)}
 }

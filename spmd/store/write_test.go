@@ -27,7 +27,7 @@ import (
 	"distaff/spmd/store"
 )
 
-// formats are all level kinds in all places, by order.
+// formats are all level kinds in all positions, by order.
 var formats = [][]string{
 	1: {"d", "s", "u"},
 	2: {"dd", "ds", "sd", "ss", "uq", "uc", "dp"},
@@ -35,7 +35,7 @@ var formats = [][]string{
 	4: {"dddd", "ssss", "dsds", "ddss", "uccq", "sdsd", "ssdd"},
 }
 
-// entryList is a stream of entries by mode, in no order.
+// entryList is a stream of unsorted entries, stored by mode.
 type entryList struct {
 	dims  []int64
 	coord [][]int64
@@ -62,8 +62,8 @@ func (s *entryList) Next(b *coo.Batch) error {
 	return nil
 }
 
-// sample makes a tensor of random sizes and entries in that format: skewed, or
-// empty, or with repeated entries where the format keeps them.
+// sample makes a tensor with random sizes and entries in the given format: skewed, empty, or with
+// repeated entries if the format keeps them.
 func sample(t *testing.T, rng *rand.Rand, kinds string) *tcs.Tensor {
 	n := len(kinds)
 	s := &entryList{}
@@ -104,7 +104,7 @@ func sample(t *testing.T, rng *rand.Rand, kinds string) *tcs.Tensor {
 	return out
 }
 
-// cut is a tensor in blocks of its own, for a number of ranks.
+// cut is a tensor that is cut into blocks for a number of ranks.
 type cut struct {
 	part *partition.Partition
 	way  int  // 0: blocks are assembled, 1: they are views
@@ -114,7 +114,7 @@ type cut struct {
 	taken string
 }
 
-// own are the blocks of a rank. Collective.
+// own returns the blocks of a rank. Every rank must call it.
 func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	kinds, modes := t.Format()
 	g := &load.Target{Partition: x.part,
@@ -143,8 +143,8 @@ func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	}, nil
 }
 
-// write stores the tensor from its blocks at all ranks, in a file at path that
-// stays without its name, and returns what it holds.
+// write stores the tensor from its blocks at all ranks in a file next to path that gets no name,
+// and returns its contents.
 func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode,
 	limit *tcs.Limit) ([]byte, error) {
 	var file *outfile.File
@@ -183,7 +183,7 @@ func (x *cut) write(t *tcs.Tensor, ranks int, path string, mode store.Mode,
 	return contents(file)
 }
 
-// contents is what a file holds that has no name.
+// contents returns the contents of a file without a name.
 func contents(file *outfile.File) ([]byte, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
@@ -194,7 +194,7 @@ func contents(file *outfile.File) ([]byte, error) {
 	return got, err
 }
 
-// forecast is what all ranks together take at most to write the tensor.
+// forecast returns how many bytes all ranks together need at most to write the tensor.
 func (x *cut) forecast(t *testing.T, whole *tcs.Tensor, ranks int, name string) (sum int64) {
 	t.Helper()
 	f := &store.Forecast{Ranks: ranks}
@@ -226,7 +226,7 @@ func (x *cut) forecast(t *testing.T, whole *tcs.Tensor, ranks int, name string) 
 	return sum
 }
 
-// oneRank is the file that one rank writes.
+// oneRank returns the file that one rank writes.
 func oneRank(t *testing.T, whole *tcs.Tensor, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -289,7 +289,7 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 	}
 }
 
-// same compares what was written with what was wanted.
+// same compares the written bytes with the expected ones.
 func same(t *testing.T, what string, got, want []byte) {
 	t.Helper()
 	if bytes.Equal(got, want) {
@@ -302,8 +302,7 @@ func same(t *testing.T, what string, got, want []byte) {
 	t.Fatalf("%s: %d bytes, want %d; they differ from byte %d on", what, len(got), len(want), at)
 }
 
-// TestSizesPastOneWindow: arrays of several windows and pieces of writing, by
-// every way of writing.
+// TestSizesPastOneWindow writes arrays of several windows and pieces in every way of writing.
 func TestSizesPastOneWindow(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -349,7 +348,7 @@ func TestSizesPastOneWindow(t *testing.T) {
 	}
 }
 
-// grid cuts the modes that are marked in n equal ranges.
+// grid cuts the marked modes into n equal ranges.
 func grid(dims []int64, marked []bool, n int64, ranks int) *partition.Partition {
 	b := &blocking{}
 	cuts := make([]int, len(dims))

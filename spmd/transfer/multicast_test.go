@@ -22,7 +22,7 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// rankVar makes this test binary a rank under MPI.
+// rankVar is the variable that makes this test binary a rank under MPI.
 const rankVar = "DISTAFF_TRANSFER_RANK"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// multicastRank is main of one rank.
+// multicastRank is the main function of one rank.
 func multicastRank() int {
 	err := func() error {
 		l, ok, err := mpi.Launched(os.Getenv)
@@ -52,13 +52,13 @@ func multicastRank() int {
 	return comm.ExitCode(err)
 }
 
-// cast is one multicast of a test: the block is sample(tag).
+// cast is one multicast of a test. Its block is sample(tag).
 type cast struct {
 	list []int
 	tag  int
 }
 
-// casts are multicasts of every kind of block from every rank to lists of every length.
+// casts returns multicasts of every kind of block from every rank to lists of every length.
 func casts(ranks int) []cast {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var all []cast
@@ -76,8 +76,8 @@ func casts(ranks int) []cast {
 
 const samples = 4 // kinds of sample
 
-// sample is a block of a kind that n chooses, with values of its own: sparse, dense, without
-// entries, and without any array.
+// sample returns a block of a kind that n chooses, with values that depend on n: sparse, dense,
+// without entries, or without any array.
 func sample(n int) *tcs.Tensor {
 	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Kinds: "ds",
 		Modes: []int{0, 1}, Counts: []int64{0, 2}}
@@ -106,7 +106,7 @@ func sample(n int) *tcs.Tensor {
 	return t
 }
 
-// same says how a block differs from sample(n).
+// same returns an error if a block differs from sample(n).
 func same(got *tcs.Tensor, n int) error {
 	want := sample(n)
 	defer want.Close()
@@ -123,8 +123,8 @@ func same(got *tcs.Tensor, n int) error {
 
 func bytesOf(a *tcs.Array) []byte { return unsafe.Slice((*byte)(a.Ptr), a.Len*int64(a.Width)) }
 
-// playAll runs all casts at once and compares blocks and counters. The receivers take them in
-// the order of their tags.
+// playAll runs all casts at the same time and compares blocks and counters. Receivers take the
+// multicasts in the order of their tags.
 func playAll(c comm.Comm) error {
 	before := c.Counters()
 	var want comm.Counters
@@ -179,8 +179,8 @@ func playAll(c comm.Comm) error {
 	return nil
 }
 
-// Blocks of every kind arrive at every rank of every list, from any root, all under way at once,
-// and count once at the root and once at each receiver.
+// Blocks of every kind arrive at every rank of every list, from any root, all at the same time, and
+// count once at the root and once at each receiver.
 func TestMulticast(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		for _, ranks := range []int{1, 2, 3, 8} {
@@ -212,7 +212,7 @@ func TestMulticastMPI(t *testing.T) {
 	}
 }
 
-// spy is a group whose ranks share no memory, which notes the messages that start.
+// spy is a group whose ranks share no memory. It records the messages that start.
 type spy struct {
 	comm.Comm
 	sends *atomic.Int64
@@ -225,7 +225,8 @@ func (s spy) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
 	return s.Comm.Isend(b, to, tag)
 }
 
-// Each rank sends the block to its children in the binomial tree over the list, and to no other.
+// Each rank sends the block to its children in the binomial tree over the list, and to no other
+// rank.
 func TestMulticastGoesAlongTheTree(t *testing.T) {
 	list := []int{5, 0, 1, 2, 3, 4, 6, 7}
 	children := []int{3, 0, 1, 0, 2, 0, 1, 0} // by position
@@ -259,8 +260,8 @@ func TestMulticastGoesAlongTheTree(t *testing.T) {
 	}
 }
 
-// Every position but the first has one parent, the one that lists it as a child, and stands
-// no more than log2 of the length below the root.
+// Every position except the first has one parent, which lists it as a child, and is at most log2 of
+// the list's length below the root.
 func TestTree(t *testing.T) {
 	for n := 1; n <= 40; n++ {
 		list := make([]int, n)
@@ -286,7 +287,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// A rank between the root and others that has no memory for the block ends the job with its error.
+// A rank inside the tree that has no memory for the block ends the job with its error.
 func TestMulticastWithoutMemory(t *testing.T) {
 	bad := errors.New("no memory")
 	list := []int{0, 1, 2, 3}
@@ -320,7 +321,8 @@ func TestMulticastWithoutMemory(t *testing.T) {
 	}
 }
 
-// A multicast to a rank that there is not is refused, and one of a rank out of place is a defect.
+// A multicast to a rank that does not exist is an error, and a multicast by a rank out of place is
+// a bug.
 func TestMulticastMisused(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		err := local.Run(context.Background(), 1, func(c comm.Comm) error {
@@ -351,7 +353,7 @@ func TestMulticastMisused(t *testing.T) {
 	}
 }
 
-// panics runs f, which must panic with a message that names a defect.
+// panics runs f, which must panic with a message that names a bug.
 func panics(t *testing.T, what string, f func()) {
 	t.Helper()
 	defer func() {

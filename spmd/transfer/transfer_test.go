@@ -14,7 +14,8 @@ import (
 	"distaff/spmd/comm/local"
 )
 
-// block is a matrix of compressed rows, of rows entries, in memory that counts closes.
+// block is a matrix of compressed rows with the given number of rows, in memory that counts its
+// closes.
 func block(closed *int) *tcs.Tensor {
 	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Kinds: "ds",
 		Modes: []int{0, 1}, Counts: []int64{0, 2}}
@@ -35,7 +36,7 @@ func block(closed *int) *tcs.Tensor {
 	return t
 }
 
-// A block arrives the same, and counts the same, over messages and in shared memory.
+// A block arrives unchanged, with the same counts, over messages and in shared memory.
 func TestSendAndBcast(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		for _, bcast := range []bool{false, true} {
@@ -98,7 +99,7 @@ func TestSendAndBcast(t *testing.T) {
 	}
 }
 
-// A block that nobody takes is given back when the job ends.
+// A block that nobody receives is freed when the job ends.
 func TestFailedJobsGiveBlocksBack(t *testing.T) {
 	closed := 0
 	bad := errors.New("no luck")
@@ -130,8 +131,8 @@ func TestFailedJobsGiveBlocksBack(t *testing.T) {
 	}
 }
 
-// Slices of a program lie in the Go heap, which an MPI must not hold on to; blocks in memory
-// that a tensor holds are sent from there.
+// Slices of a program are on the Go heap, whose addresses MPI must not keep. Blocks in memory that
+// a tensor holds are sent directly.
 func TestBuffersOfTheGoHeap(t *testing.T) {
 	closed := 0
 	held := block(&closed)

@@ -32,7 +32,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestUnlocked: ranks without threads of their own exchange alike.
+// TestUnlocked checks that ranks without threads of their own exchange the same messages.
 func TestUnlocked(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		if err := local.RunWith(t.Context(), n, local.Options{Unlocked: true}, func(c comm.Comm) error {
@@ -43,7 +43,7 @@ func TestUnlocked(t *testing.T) {
 	}
 }
 
-// TestFailureAlone: a job of one rank names no rank, however it fails.
+// TestFailureAlone checks that the error of a job of one rank names no rank.
 func TestFailureAlone(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -157,7 +157,7 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
-// TestBusy: a rank that computes while its goroutine waits is not stuck.
+// TestBusy checks that a rank that computes while one of its goroutines waits is not stuck.
 func TestBusy(t *testing.T) {
 	if err := local.RunWith(t.Context(), 2, quick, func(c comm.Comm) error {
 		got := make(chan error)
@@ -174,8 +174,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestComputing: ranks that compute for longer than the watchdog's time while others wait are not
-// stuck.
+// TestComputing checks that the job is not stuck if some ranks compute for longer than the
+// watchdog's time while others wait.
 func TestComputing(t *testing.T) {
 	if err := local.RunWith(t.Context(), 3, quick, func(c comm.Comm) error {
 		if c.Rank() == 1 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A wait that spins lets a goroutine run that it waits for, where both have one processor.
+// A spinning wait lets the goroutine that it waits for run, even if both share one processor.
 func TestSpinsBesideOthers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var done atomic.Bool
@@ -22,7 +22,7 @@ func TestSpinsBesideOthers(t *testing.T) {
 	}
 }
 
-// A wait in vain ends, and one for what is there already does not begin to count.
+// A spinning wait ends after its time, and ends at once if there is nothing to wait for.
 func TestSpinsEnd(t *testing.T) {
 	if spinUntil(func() bool { return false }, time.Millisecond) {
 		t.Error("nothing was ready: got true")

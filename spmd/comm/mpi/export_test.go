@@ -2,9 +2,8 @@ package mpi
 
 import "time"
 
-// ForceFunneled has all calls made by the thread that opened MPI, as where MPI
-// grants no more.
+// ForceFunneled makes the thread that opened MPI make all calls, as if MPI granted no more.
 func ForceFunneled() { funneled = true }
 
-// ForceApart has ranks watch each other as across nodes, with little patience.
+// ForceApart makes ranks watch each other as if on different nodes, with a short limit.
 func ForceApart(limit time.Duration) { soloSilence = limit }

@@ -18,12 +18,11 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// stuck begins what the watchdog says of a job whose ranks all wait.
+// stuck is the beginning of the watchdog's message about a job whose ranks all wait.
 const stuck = "every rank waits"
 
-// TestKilledAnywhere: a random rank, killed at a random moment of the suite. MPI
-// is open by then: Open MPI 4.1.4's mpirun waits for itself, its ranks all gone,
-// when one is killed while it connects.
+// TestKilledAnywhere kills a random rank at a random moment of the suite. MPI is open by then,
+// because mpirun of Open MPI 4.1.4 hangs if a rank is killed while it connects.
 func TestKilledAnywhere(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		for i := range *kills {
@@ -54,8 +53,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestSilent: a rank of which nothing is heard any more ends the job, although
-// its launcher sees nothing wrong.
+// TestSilent checks that a silent rank ends the job, although its launcher sees nothing wrong.
 func TestSilent(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		t.Run(l.Name, func(t *testing.T) {
@@ -73,19 +71,19 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// hanging are calls of MPI that do not return: MPI_Abort, whose launcher does not answer, and
-// the monitor's, which lets others come a hundred times before it keeps the wrapper's mutex.
+// hanging are calls of MPI that do not return: MPI_Abort, whose launcher does not answer, and a
+// call of the monitor, which holds the wrapper's mutex forever after a hundred calls.
 var hanging = map[string]string{
 	"MPI_Abort":  "int MPI_Abort(void *c, int code) { for (;;) pause(); }",
 	"MPI_Iprobe": "int MPI_Iprobe(int from, int tag, void *c, int *flag, void *st) { static int n; if (n++ < 100) return 15; for (;;) pause(); }",
 }
 
-// endedByLauncher is what MPICH's launcher says of a rank that it ended.
+// endedByLauncher matches the message of MPICH's launcher about a rank that it ended.
 var endedByLauncher = regexp.MustCompile(
 	`EXIT STRING: (Hangup|Killed|Terminated) \(signal (1|9|15)\)`)
 
-// TestMPIHangs: the processes of a job that fails end by themselves, with its message once and
-// its exit code, though MPI does not end them.
+// TestMPIHangs checks that the processes of a failed job end by themselves if MPI does not end
+// them, with the right exit code, and that the message appears once.
 func TestMPIHangs(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
@@ -116,7 +114,8 @@ func TestMPIHangs(t *testing.T) {
 	}
 }
 
-// TestNeverOpened: ranks that another program stands beside do not wait for it for ever.
+// TestNeverOpened checks that ranks do not wait forever if another program runs in the place of a
+// rank.
 func TestNeverOpened(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		for _, first := range []bool{true, false} {
@@ -175,7 +174,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestKilled: a rank that is killed ends the job.
+// TestKilled checks that killing a rank ends the job.
 func TestKilled(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGTERM} {
@@ -214,7 +213,7 @@ func signalRank1(t *testing.T, out *mpitest.Buffer, sig syscall.Signal) {
 	t.Fatal("rank 1 did not come up: " + out.String())
 }
 
-// TestInterrupt: SIGTERM and SIGINT to the launcher clean up and end the job.
+// TestInterrupt checks that SIGTERM and SIGINT to the launcher clean up and end the job.
 func TestInterrupt(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {

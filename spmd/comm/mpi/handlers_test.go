@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// TestHandlers: a signal may come to any thread, so that each handler, also one
-// that the MPI installed, must run on the stack that Go sets aside.
+// TestHandlers checks that every signal handler, including MPI's, runs on the alternate stack of
+// Go, because a signal may arrive at any thread.
 func TestHandlers(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		t.Run(l.Name, func(t *testing.T) {
@@ -29,8 +29,7 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
-// handlers looks at every signal's handler, and lets signals come while
-// goroutines run.
+// handlers checks the handler of every signal, and sends signals while goroutines run.
 func handlers(c comm.Comm) error {
 	const onStack = 0x08000000 // SA_ONSTACK
 	var ours int
@@ -74,7 +73,7 @@ func handlers(c comm.Comm) error {
 	return nil
 }
 
-// deep grows and gives back a goroutine's stack.
+// deep grows and shrinks a goroutine's stack.
 func deep(n int) byte {
 	var room [256]byte
 	if n > 0 {

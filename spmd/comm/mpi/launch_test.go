@@ -19,7 +19,7 @@ func env(kv ...string) func(string) string {
 	}
 }
 
-// TestLaunched: environments as the launchers set them.
+// TestLaunched checks the environments that launchers set.
 func TestLaunched(t *testing.T) {
 	for _, k := range []struct {
 		name string
@@ -92,7 +92,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestFind: what is said where there is no wrapper, or one that must not be run.
+// TestFind checks the messages if there is no wrapper, or one that must not be run.
 func TestFind(t *testing.T) {
 	l := Launcher{Kind: "mpirun of Open MPI", Family: "openmpi", Size: 2}
 	dir := t.TempDir()

@@ -29,7 +29,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// TestFunneled: the suite, all calls made by one thread.
+// TestFunneled runs the suite with all calls made by one thread.
 func TestFunneled(t *testing.T) {
 	for _, l := range mpitest.Launchers(t) {
 		t.Run(l.Name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestMismatch: a launcher and a wrapper of two MPIs are refused in words.
+// TestMismatch checks that a launcher and a wrapper of different MPIs are refused with a message.
 func TestMismatch(t *testing.T) {
 	ls := mpitest.Launchers(t)
 	if len(ls) < 2 {

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// rank is main of one rank.
+// rank is the main function of one rank.
 func rank(mode string) int {
 	say := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)
@@ -148,7 +148,7 @@ func play(mode string, c comm.Comm, info mpi.Info) error {
 	return fmt.Errorf("no mode %q", mode)
 }
 
-// latency prints half the time of a round trip, by size.
+// latency prints half the time of a round trip, by message size.
 func latency(c comm.Comm) error {
 	for _, n := range []int{1, 4096, 1 << 20} {
 		s, _, err := alloc(n)
@@ -182,8 +182,8 @@ func latency(c comm.Comm) error {
 	return nil
 }
 
-// overlap computes until a message that takes a while on its way has passed, for which
-// another goroutine waits, and says so.
+// overlap computes until a large message, for which another goroutine waits, has arrived, and
+// reports the overlap.
 func overlap(c comm.Comm) error {
 	b, _, err := alloc(16 << 20)
 	if err != nil {
@@ -217,7 +217,7 @@ func overlap(c comm.Comm) error {
 	return fmt.Errorf("the message does not pass while the rank computes, %d times", computed)
 }
 
-// alloc is mapped memory.
+// alloc returns mapped memory.
 func alloc(n int) (comm.Buf, []byte, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	return comm.MemOf(b), b, err

@@ -13,8 +13,8 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// script runs one of the repository's scripts. Its exit code 77 says that this machine cannot do
-// what it is for, and skips the test.
+// script runs one of the repository's scripts. Exit code 77 means that this machine does not
+// support it; the test is then skipped.
 func script(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join("..", "..", "..", "scripts", name), args...)
@@ -29,7 +29,7 @@ func script(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// shared puts the test binary where all nodes see it.
+// shared copies the test binary to a folder that all nodes see.
 func shared(t *testing.T, dir string) string {
 	t.Helper()
 	b, err := os.ReadFile(os.Args[0])
@@ -43,7 +43,7 @@ func shared(t *testing.T, dir string) string {
 	return to
 }
 
-// TestSlurm: a Slurm of two nodes on this machine.
+// TestSlurm runs a Slurm of two nodes on this machine.
 func TestSlurm(t *testing.T) {
 	for _, tool := range []string{"srun", "slurmctld", "slurmd", "munged", "mpicc.openmpi",
 		"mpicc.mpich"} {
@@ -139,7 +139,7 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// TestTwoHosts: Open MPI over TCP at 1 Gbit/s between two network namespaces.
+// TestTwoHosts runs Open MPI over TCP at 1 Gbit/s between two network namespaces.
 func TestTwoHosts(t *testing.T) {
 	for _, tool := range []string{"ip", "tc", "unshare", "mpirun.openmpi", "mpicc.openmpi"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What a probe that fails says of the wrapper's path drives no terminal.
+// The error of a failed probe quotes the wrapper's path, so that it cannot control a terminal.
 func TestProbeQuotesThePath(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
