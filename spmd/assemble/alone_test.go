@@ -113,7 +113,7 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 
 // TestRowsStayInTheirPart checks two parts with a common row. Each rank's piece stays in its part's
 // memory if the part comes first, and the other part's row is added there. A piece that is a small
-// share of its part is copied, so that the part can be freed.
+// overlap of its part is copied, so that the part can be freed.
 func TestRowsStayInTheirPart(t *testing.T) {
 	const n, wide = 32, 3
 	like := transfer.Like{Name: "A", Dims: []int64{n, wide}, Type: tcs.Float64, Kinds: "dd",

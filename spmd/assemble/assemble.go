@@ -145,7 +145,7 @@ func (x *running) piece(k int) error {
 		}
 		return nil
 	}
-	if t := x.alone(k, list); t != nil {
+	if t := x.wholePart(k, list); t != nil {
 		x.pieces[partition.Piece(k)] = t
 		return nil
 	}
@@ -160,9 +160,9 @@ func (x *running) piece(k int) error {
 	return err
 }
 
-// alone returns the part of this rank that equals piece k, either in the form of a piece or as a
-// view that shows nothing else. It returns nil if no part does.
-func (x *running) alone(k int, list []share) *tcs.Tensor {
+// wholePart returns the part of this rank that equals piece k, either in the form of a piece or as
+// a view that shows nothing else. It returns nil if no part does.
+func (x *running) wholePart(k int, list []overlap) *tcs.Tensor {
 	if len(list) != 1 || x.sum.Parts[list[0].part].Rank != x.c.Rank() {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (x *running) alone(k int, list []share) *tcs.Tensor {
 
 // covers reports whether t covers the whole piece. t is made from list, the parts' overlaps with
 // the piece; it covers the piece if list has one element, which is the whole piece.
-func (x *running) covers(t *tcs.Tensor, piece Region, list []share) bool {
+func (x *running) covers(t *tcs.Tensor, piece Region, list []overlap) bool {
 	all, _ := x.over.normal(piece)
 	return len(list) == 1 && list[0].region.equal(all) && slices.Equal(boxOf(t), piece.Box)
 }
@@ -211,10 +211,10 @@ func isEnded(t *tcs.Tensor) bool {
 }
 
 // own returns the part of this rank that an overlap belongs to.
-func (x *running) own(h share) *tcs.Tensor { return x.parts[partition.Piece(h.part)] }
+func (x *running) own(h overlap) *tcs.Tensor { return x.parts[partition.Piece(h.part)] }
 
-// send starts to send an overlap to rank to.
-func (x *running) send(h share, to int) error {
+// send starts to send an overlap to the rank `to`.
+func (x *running) send(h overlap, to int) error {
 	part := x.own(h)
 	t, copied, err := restrict(part, h.region, x.sum.Like.Name, x.options.Alloc)
 	if err != nil {
@@ -233,8 +233,8 @@ func (x *running) send(h share, to int) error {
 	return x.wait(maxCopiesUnderWay)
 }
 
-// wait waits for messages under way until at most most bytes of copies are under way. If most is 0,
-// it waits for all messages.
+// wait waits for messages under way until the copies under way have no more than `most` bytes. If
+// most is 0, it waits for all messages.
 func (x *running) wait(most int64) (err error) {
 	for len(x.way) > 0 && (x.bytes > most || most == 0) {
 		w := x.way[0]
@@ -248,7 +248,7 @@ func (x *running) wait(most int64) (err error) {
 }
 
 // take returns an overlap: this rank's own, or one received from another rank.
-func (x *running) take(h share) (*tcs.Tensor, error) {
+func (x *running) take(h overlap) (*tcs.Tensor, error) {
 	if from := x.sum.Parts[h.part].Rank; from != x.c.Rank() {
 		return transfer.Recv(x.c, x.sum.Like, from, x.options.Tag, x.options.Alloc)
 	}
@@ -258,7 +258,7 @@ func (x *running) take(h share) (*tcs.Tensor, error) {
 
 // sparse computes a piece of a tensor with compressed levels: the union of the parts' overlaps,
 // with added values.
-func (x *running) sparse(piece Region, list []share) (*tcs.Tensor, error) {
+func (x *running) sparse(piece Region, list []overlap) (*tcs.Tensor, error) {
 	var sources []*tcs.Tensor
 	defer func() { tcs.CloseList(sources...) }()
 	for _, h := range list {

@@ -90,7 +90,7 @@ func (s *Sum) copied(z plan.Size) int64 {
 // building returns the memory that is needed, besides the piece itself, to compute a piece of size
 // z. For a dense tensor that is the overlap of one part. For other tensors it is the overlaps of
 // all parts, their maps, and level arrays while they grow.
-func (s *Sum) building(piece Piece, list []share, z plan.Size, pos, crd []uint8,
+func (s *Sum) building(piece Piece, list []overlap, z plan.Size, pos, crd []uint8,
 	size func(r Region) plan.Size) (bytes int64) {
 	dense := tcs.AllDense(s.Like.Kinds)
 	for _, h := range list {

@@ -14,7 +14,7 @@ import (
 // that is in several parts is their sum, in the order of the parts. An element that is in no part
 // is 0. If the first part belongs to this rank and contains the whole piece, the piece is a view of
 // that part, and the other parts are added to it in place.
-func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
+func (x *running) dense(piece Region, list []overlap) (t *tcs.Tensor, err error) {
 	t, err = x.viewOfFirst(piece, list)
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (x *running) dense(piece Region, list []share) (t *tcs.Tensor, err error) {
 		if k == 0 && t != nil {
 			continue
 		}
-		part, err := x.lend(h)
+		part, err := x.borrow(h)
 		if err == nil && k == 0 {
 			if x.whole(part, h, piece, list) {
 				return part, nil
@@ -54,7 +54,7 @@ const minShareEighths = 7
 // viewOfFirst returns the piece as a view of its first overlap, if the values are contiguous there,
 // the part belongs to this rank, and the part is not much larger than the piece. Otherwise it
 // returns nil.
-func (x *running) viewOfFirst(piece Region, list []share) (*tcs.Tensor, error) {
+func (x *running) viewOfFirst(piece Region, list []overlap) (*tcs.Tensor, error) {
 	if len(list) == 0 || x.sum.Parts[list[0].part].Rank != x.c.Rank() ||
 		!list[0].region.equal(Region{Box: piece.Box}) {
 		return nil, nil
@@ -83,8 +83,8 @@ func (x *running) viewOfFirst(piece Region, list []share) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// lend returns a tensor that contains an overlap.
-func (x *running) lend(h share) (*tcs.Tensor, error) {
+// borrow returns a tensor that contains an overlap.
+func (x *running) borrow(h overlap) (*tcs.Tensor, error) {
 	if x.sum.Parts[h.part].Rank == x.c.Rank() {
 		return x.own(h).Alias(), nil
 	}
@@ -93,7 +93,7 @@ func (x *running) lend(h share) (*tcs.Tensor, error) {
 
 // whole reports whether t, which was received from another rank, is the complete piece, so that it
 // can be used as the piece.
-func (x *running) whole(t *tcs.Tensor, h share, piece Region, list []share) bool {
+func (x *running) whole(t *tcs.Tensor, h overlap, piece Region, list []overlap) bool {
 	return x.sum.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil &&
 		x.covers(t, piece, list) && isFormed(t)
 }
@@ -101,7 +101,7 @@ func (x *running) whole(t *tcs.Tensor, h share, piece Region, list []share) bool
 // newZeroed returns a piece that is ready for the addition of the overlaps of list. It is 0, except
 // that elements which several overlaps may have are -0: a sum that starts with -0 and has one term
 // is that term, even if the term is -0.
-func (x *running) newZeroed(piece Region, list []share) (*tcs.Tensor, error) {
+func (x *running) newZeroed(piece Region, list []overlap) (*tcs.Tensor, error) {
 	t, err := newDense(x.sum.Like, piece.Box, x.options.Alloc)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (x *running) newZeroed(piece Region, list []share) (*tcs.Tensor, error) {
 }
 
 // overlapsEarlier reports whether overlap k of list has elements in common with an earlier overlap.
-func overlapsEarlier(list []share, k int, modes []int) bool {
+func overlapsEarlier(list []overlap, k int, modes []int) bool {
 	for _, h := range list[:k] {
 		if _, ok := h.region.common(list[k].region, modes); ok {
 			return true

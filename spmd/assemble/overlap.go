@@ -16,8 +16,8 @@ type overlaps struct {
 	ends []int64
 }
 
-// share is the overlap of a part with a piece.
-type share struct {
+// overlap is the overlap of a part with a piece.
+type overlap struct {
 	part   int
 	region Region // in normal form
 }
@@ -56,7 +56,7 @@ func (s *Sum) overlaps() *overlaps {
 }
 
 // of returns the overlaps of the parts with piece k, in the order of the parts.
-func (x *overlaps) of(k int) []share {
+func (x *overlaps) of(k int) []overlap {
 	piece := x.s.Pieces[k].Region
 	first, end := 0, len(x.list)
 	if x.mode >= 0 {
@@ -65,14 +65,14 @@ func (x *overlaps) of(k int) []share {
 		end = sort.Search(len(x.list),
 			func(n int) bool { return x.s.Parts[x.list[n]].Region.Box[x.mode][0] >= r[1] })
 	}
-	var out []share
+	var out []overlap
 	for n := first; n < end; n++ {
 		part := x.list[n]
 		if r, ok := piece.common(x.s.Parts[part].Region, x.s.Like.Modes); ok {
-			out = append(out, share{part, r})
+			out = append(out, overlap{part, r})
 		}
 	}
-	slices.SortFunc(out, func(a, b share) int { return cmp.Compare(a.part, b.part) })
+	slices.SortFunc(out, func(a, b overlap) int { return cmp.Compare(a.part, b.part) })
 	return out
 }
 

@@ -29,8 +29,8 @@ func NewBoard(rank, ranks int) *Board {
 	return &Board{Rank: rank, Ranks: ranks, waits: map[*waiting]struct{}{}}
 }
 
-// compute adds a goroutine that computes, even if others wait (Comm.Busy).
-func (b *Board) compute() {
+// beginComputing adds a goroutine that computes, even if others wait (Comm.Busy).
+func (b *Board) beginComputing() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.busy++; b.busy == 1 {
@@ -38,8 +38,8 @@ func (b *Board) compute() {
 	}
 }
 
-// computed ends one call of compute.
-func (b *Board) computed() {
+// endComputing ends one call of beginComputing.
+func (b *Board) endComputing() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.busy--; b.busy == 0 {

@@ -73,10 +73,10 @@ type Comm interface {
 	// rank may be in several hundred groups at once; Close frees a group.
 	Split(color, key int) (Comm, error)
 
-	// Isend starts to send b to rank to. The tag must be in [0, MaxTag].
+	// Isend starts to send b to the rank `to`. The tag must be in [0, MaxTag].
 	Isend(b Buf, to, tag int) (*Request, error)
-	// Irecv starts to receive at most b.Bytes() bytes from rank from. A longer message is an error.
-	// Request.Bytes returns the length of a shorter one.
+	// Irecv starts to receive at most b.Bytes() bytes from the rank `from`. A longer message is an
+	// error. Request.Bytes returns the length of a shorter one.
 	Irecv(b Buf, from, tag int) (*Request, error)
 
 	// Barrier returns when every rank of the group has called it.

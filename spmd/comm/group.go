@@ -91,11 +91,11 @@ func (g *group) countReceives(messages, bytes int64) {
 
 // Busy implements Comm.
 func (g *group) Busy() func() {
-	g.core.board.compute()
+	g.core.board.beginComputing()
 	var once atomic.Bool
 	return func() {
 		if once.CompareAndSwap(false, true) {
-			g.core.board.computed()
+			g.core.board.endComputing()
 			g.core.board.Progress.Add(1)
 		}
 	}

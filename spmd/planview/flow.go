@@ -48,7 +48,7 @@ type flow struct {
 	shown   int // number of steps that are shown
 }
 
-// newFlow returns the flow of a plan with at most most arrows and lines.
+// newFlow returns the flow of a plan with up to `most` arrows and lines.
 func newFlow(p *forecast.Planned, most int) *flow {
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks, len(p.PerRank)), exact: Exact(p), left: most}
 	before, after := []moment{x.placed(), x.broadcasts()}, x.sums()

@@ -37,7 +37,8 @@ func window(total int64, n int) int64 {
 }
 
 // windowBytes returns the size of a window, in bytes, for a result of total bytes: goodWindow, or
-// more if the ranks would otherwise exchange counts of too many windows, but at most most.
+// more if the ranks would otherwise exchange counts of too many windows, but never more than
+// `most`.
 func windowBytes(most, total int64, ranks int) int64 {
 	return min(most, max(goodWindow, 2*total/(maxWindowCounts/int64(ranks)+1)))
 }

@@ -23,8 +23,8 @@ type Forecast struct {
 
 // Cost returns how many bytes each rank needs besides its blocks while Write writes the tensor to
 // the file name: its buffers, unless blocks are written directly from memory, and copies of blocks
-// that must be sorted. Only very many ranks need more. used is what each rank holds already. If
-// name has no known format, the cost is 0, because Write refuses it.
+// that must be sorted. With very many ranks it may be more. used is what each rank holds already.
+// If name has no known format, the cost is 0, because Write refuses it.
 func (f *Forecast) Cost(name string, used []int64) []int64 {
 	cost := make([]int64, f.Ranks)
 	form, err := convert.FormatOf(name)
@@ -114,9 +114,9 @@ func (f *Forecast) sorting(modes []int) coo.SortCost {
 }
 
 // SummaryCost returns how many bytes each rank needs at most, besides its blocks, while Summary
-// counts the entries of a sparse tensor whose blocks cannot simply be concatenated. Those are two
-// messages to each rank that gets some of this rank's entries, and two from each rank that sends
-// some. The size of a message is limited by the memory for buffers.
+// counts the entries of a sparse tensor whose blocks cannot simply be concatenated. It needs room
+// for two messages to each rank that gets some of this rank's entries, and two from each rank that
+// sends some. The size of a message is limited by the memory for buffers.
 func (f *Forecast) SummaryCost() []int64 {
 	cost := make([]int64, f.Ranks)
 	if f.Blocks.isDense() {

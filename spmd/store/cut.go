@@ -17,9 +17,9 @@ const (
 )
 
 // cutPoints returns coordinates, by level, that cut the entries of all runs at all ranks into parts
-// of about equal counts. Each is the lower bound of a part, except of the first part. Entries with
-// equal coordinates stay together. samples is the number of samples for each part. The cuts are the
-// same at every rank. Every rank must call it.
+// of about equal counts. Each cut is the lower bound of a part; the first part has none. Entries
+// with equal coordinates stay together. samples is the number of samples for each part. The cuts
+// are the same at every rank. Every rank must call it.
 func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]int64, error) {
 	sum := []int64{0, int64(len(runs))}
 	for _, r := range runs {

@@ -223,7 +223,7 @@ func (d *dense) shares(a, b int64) []int64 {
 	return n
 }
 
-// send sends this rank's values of each window of rank to.
+// send sends this rank's values of each window of the rank `to`.
 func (d *dense) send(w windows, to int) error {
 	lo, hi := w.part(to)
 	var mem *tcs.Memory

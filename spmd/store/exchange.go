@@ -215,7 +215,7 @@ func (m message) column(k, n int) []int64 {
 // buf returns the buffer's first n bytes, which are outside the Go heap.
 func (m message) buf(n int) comm.Buf { return comm.MemOf(m.mem[:n]) }
 
-// send serves this rank's part of piece to.
+// send serves this rank's entries of the piece with number `to`.
 func (x *exchange) send(to int, entries int64) error {
 	mem, buffers, err := x.messages(entries)
 	if err != nil {

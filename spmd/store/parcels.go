@@ -54,8 +54,8 @@ func (p *parcels) exchange(receive func() error) error {
 	return err
 }
 
-// send sends this rank's parts of the windows of rank to. It packs one message while the previous
-// one is being sent.
+// send sends this rank's parts of the windows of the rank `to`. It packs one message while the
+// previous one is being sent.
 func (p *parcels) send(to int) error {
 	most, me := int64(0), p.c.Rank()
 	for w := p.first[to]; w < p.first[to+1]; w++ {

@@ -21,7 +21,7 @@ import (
 func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.Limit,
 	tag int) (*tcs.Tensor, error) {
 	if c.Rank() == list[0] {
-		return lend(c, list[1:], shape, name, limit, tag)
+		return allocateCommon(c, list[1:], shape, name, limit, tag)
 	}
 	// whether there is memory, and the process id and file descriptor to open it by
 	var says [3]int64
@@ -39,8 +39,8 @@ func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.L
 	return t, comm.Send(c.Uncounted(), []int64{0}, list[0], tag)
 }
 
-// lend is Common at the first rank of the list.
-func lend(c comm.Comm, others []int, shape *tcs.Shape, name string, limit *tcs.Limit,
+// allocateCommon is Common at the first rank of the list.
+func allocateCommon(c comm.Comm, others []int, shape *tcs.Shape, name string, limit *tcs.Limit,
 	tag int) (*tcs.Tensor, error) {
 	alloc, fd := Pages(limit), -1
 	if !c.OneProcess() {
@@ -58,16 +58,16 @@ func lend(c comm.Comm, others []int, shape *tcs.Shape, name string, limit *tcs.L
 		t, says[0] = nil, 0
 	}
 	says[2] = int64(fd)
-	if err := tellAll(c, t, others, says, tag); err != nil {
+	if err := announce(c, t, others, says, tag); err != nil {
 		tcs.CloseList(t)
 		return nil, err
 	}
 	return t, nil
 }
 
-// tellAll sends the location of t's memory to the other ranks, and waits until they have mapped it.
-// t is nil if memory could not be allocated.
-func tellAll(c comm.Comm, t *tcs.Tensor, others []int, says []int64, tag int) error {
+// announce sends the location of t's memory to the other ranks, and waits until they have mapped
+// it. t is nil if memory could not be allocated.
+func announce(c comm.Comm, t *tcs.Tensor, others []int, says []int64, tag int) error {
 	for _, rank := range others {
 		if err := comm.Send(c.Uncounted(), says, rank, tag); err != nil {
 			return err

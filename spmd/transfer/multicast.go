@@ -116,12 +116,12 @@ func RecvMulticast(c comm.Comm, like Like, list []int, tag int, alloc Alloc) (*t
 // position returns the index of this rank in list, or -1 if it is not in list.
 func position(c comm.Comm, list []int) int { return slices.Index(list, c.Rank()) }
 
-// treeParent returns the index of the rank that sends to the rank at index at: at without its
-// lowest bit. at must not be 0.
+// treeParent returns the index in the list of the rank that sends to the rank with index `at`. It
+// is `at` without its lowest bit. at must not be 0.
 func treeParent(at int) int { return at & (at - 1) }
 
-// treeRanks returns the ranks of list that the rank at index at sends to, the rank with the largest
-// subtree first.
+// treeRanks returns the ranks of list that the rank with index `at` sends to, the rank with the
+// largest subtree first.
 func treeRanks(list []int, at int) []int {
 	var to []int
 	for d := 1; at+d < len(list) && at&d == 0; d *= 2 {

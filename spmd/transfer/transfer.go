@@ -98,7 +98,7 @@ type Sending struct {
 // block if ranks share memory, because the receiver may still use it.
 func (s *Sending) Wait() error { return comm.WaitAll(s.requests...) }
 
-// Send starts to send t to rank to.
+// Send starts to send t to the rank `to`.
 func Send(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
 	if c.OneProcess() && to != c.Rank() {
 		return share(c, t, to, tag)

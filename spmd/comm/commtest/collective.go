@@ -277,8 +277,8 @@ func scan(c comm.Comm) error {
 	return nil
 }
 
-// count returns how many elements rank from has for rank to in round k. The number is sometimes
-// zero and sometimes large.
+// count returns how many elements the rank `from` has for the rank `to` in round k. The number is
+// sometimes zero and sometimes large.
 func count(from, to, k int) int {
 	switch (from*3 + to*5 + k) % 4 {
 	case 0:

@@ -235,7 +235,9 @@ func (e *engine) test(r int64) (done bool, n int64, err error) {
 }
 
 // cancelReceive cancels a receive.
-func (e *engine) cancelReceive(r int64) { e.do(func() { C.dst_mpi_call_cancel(e.api, C.int64_t(r)) }) }
+func (e *engine) cancelReceive(r int64) {
+	e.do(func() { C.dst_mpi_call_cancel(e.api, C.int64_t(r)) })
+}
 
 // poll makes progress until one of the requests is done, or until the time has passed. It returns
 // how many requests are done.

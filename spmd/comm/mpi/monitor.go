@@ -69,21 +69,21 @@ type monitor struct {
 	places   []comm.Place // known once all ranks have started
 	endCode  int          // the exit code without a failure; an agreed failure has one
 
-	wake chan struct{}
-	over chan struct{} // closed when the job may end in order
-	quit chan struct{} // closed when the monitor has stopped
+	wake   chan struct{}
+	mayEnd chan struct{} // closed when the job may end in order
+	quit   chan struct{} // closed when the monitor has stopped
 
-	told    bool        // this rank has sent its failure to rank 0
-	agreed  *control    // the failure that ends the job
-	said    atomic.Bool // the failure was printed, or another rank prints it
-	cleaned bool
-	done    int // at rank 0: number of ranks that have cleaned up, and when the last one did
-	doneAt  time.Time
-	ended   map[int]int
-	endSent bool
-	stop    bool
-	sends   []controlSend
-	guard   guard
+	hasReported bool        // this rank has sent its failure to rank 0
+	agreed      *control    // the failure that ends the job
+	isPrinted   atomic.Bool // the failure was printed, or another rank prints it
+	cleaned     bool
+	done        int // at rank 0: number of ranks that have cleaned up, and when the last one did
+	doneAt      time.Time
+	ended       map[int]int
+	endSent     bool
+	stop        bool
+	sends       []controlSend
+	guard       guard
 
 	lastProgress uint64
 	progressAt   time.Time
@@ -108,7 +108,7 @@ type stuckReport struct {
 func newMonitor(t *transport, o Options) *monitor {
 	return &monitor{
 		t: t, stuck: o.Stuck, onErr: o.OnFail, note: o.Note,
-		wake: make(chan struct{}, 1), over: make(chan struct{}), quit: make(chan struct{}),
+		wake: make(chan struct{}, 1), mayEnd: make(chan struct{}), quit: make(chan struct{}),
 		ended: map[int]int{}, reports: map[int]stuckReport{}, progressAt: time.Now(),
 	}
 }
@@ -132,7 +132,7 @@ func (m *monitor) die() {
 	m.mu.Lock()
 	failed := m.failed
 	m.mu.Unlock()
-	if m.said.CompareAndSwap(false, true) {
+	if m.isPrinted.CompareAndSwap(false, true) {
 		m.onErr(failed)
 	}
 	comm.Exit(comm.ExitCode(failed))
@@ -172,7 +172,7 @@ func (m *monitor) finish(err error) {
 	}
 	m.t.board.Finish()
 	m.wakeMonitor()
-	<-m.over
+	<-m.mayEnd
 }
 
 // run is the monitor's goroutine.
@@ -196,7 +196,7 @@ func (m *monitor) run() {
 	}
 	m.flush()
 	m.guard.close()
-	close(m.over)
+	close(m.mayEnd)
 }
 
 // step does the next step of ending the job, if there is one.
@@ -216,11 +216,11 @@ func (m *monitor) step() {
 		return
 	}
 	since := time.Since(failedAt)
-	if !m.told && m.agreed == nil {
-		m.told = true
+	if !m.hasReported && m.agreed == nil {
+		m.hasReported = true
 		m.send(0, m.failure(failed))
 	}
-	if m.agreed != nil && m.said.CompareAndSwap(false, true) && m.agreed.Reporter == rank {
+	if m.agreed != nil && m.isPrinted.CompareAndSwap(false, true) && m.agreed.Reporter == rank {
 		m.onErr(m.words(failed))
 	}
 	if m.agreed != nil && !m.cleaned && (returned || since > settleTime/2) {
@@ -235,7 +235,7 @@ func (m *monitor) step() {
 		(m.done == size && time.Since(m.doneAt) > drainTime || since > settleTime):
 		m.t.e.abort(m.agreed.Code)
 	case since > abortTime:
-		if m.said.CompareAndSwap(false, true) {
+		if m.isPrinted.CompareAndSwap(false, true) {
 			m.onErr(failed)
 		}
 		if !m.cleaned {
