@@ -117,8 +117,8 @@ const (
 	maxSpin   = 2 * time.Millisecond
 )
 
-// spinUntil spins until ready returns true, or for the duration most. It reports whether ready returned
-// true.
+// spinUntil spins until ready returns true, or for the duration most. It reports whether ready
+// returned true.
 func spinUntil(ready func() bool, most time.Duration) bool {
 	begin := time.Now()
 	for {

@@ -26,7 +26,8 @@ type guard struct {
 	fd   *int      // the descriptor of its process, or nil
 	dead time.Time // when its process was first seen dead
 
-	// first rank of the next node, and of the previous one; -1 if there is only one node
+	// if this rank is the first one of its node: the first ranks of the next node and of the
+	// previous one; otherwise, or if there is only one node, -1
 	hears, tells int
 	heard, next  time.Time
 	limit        time.Duration
