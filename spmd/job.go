@@ -125,8 +125,8 @@ type Options struct {
 	// memoryOf, if not nil, returns the memory that the job file declares for a tensor.
 	memoryOf func(tensor string) place.Memory
 
-	// inProgram is set if the job stands for a statement of a program that runs at most runs times
-	// (prepared.Options).
+	// inProgram is set if the job represents a statement of a program. runs is the largest number
+	// of times that the statement runs (prepared.Options).
 	inProgram bool
 	runs      int64
 

@@ -26,16 +26,15 @@ func Dense[V Value](values []V, dims ...int64) (*tcs.Tensor, error) {
 	return memory.Dense(values, dims...)
 }
 
-// CSR makes a matrix in compressed rows (format ds). The entries of row i are those from pos[i] to
-// pos[i+1]-1. Entry q has the column crd[q] and the value values[q]; the columns of a row increase.
+// CSR makes a matrix in compressed rows (format ds). Row i has the entries pos[i] to pos[i+1]-1.
+// Entry q has the column crd[q] and the value values[q]; the columns of a row increase.
 func CSR[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
 	options ...TensorOption) (*tcs.Tensor, error) {
 	return memory.CSR(rows, cols, pos, crd, values, options...)
 }
 
-// CSC makes a matrix in compressed columns (format ds:1,0). The entries of column j are those from
-// pos[j] to pos[j+1]-1. Entry q has the row crd[q] and the value values[q]; the rows of a column
-// increase.
+// CSC makes a matrix in compressed columns (format ds:1,0). Column j has the entries pos[j] to
+// pos[j+1]-1. Entry q has the row crd[q] and the value values[q]; the rows of a column increase.
 func CSC[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
 	options ...TensorOption) (*tcs.Tensor, error) {
 	return memory.CSC(rows, cols, pos, crd, values, options...)
