@@ -98,8 +98,7 @@ func (w *world) leftover() error {
 		for k := range p.posted {
 			return comm.Failure(r, len(w.ranks),
 				fmt.Errorf("finished with a receive from rank %d, tag %d, whose message was never sent",
-					k.from,
-					k.tag))
+					k.from, k.tag))
 		}
 	}
 	return nil
