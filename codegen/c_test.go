@@ -42,8 +42,8 @@ func TestC(t *testing.T) {
 			`dst_alone\(`: 2},
 		// Columns on threads, each into a copy of the result; the copies are then summed.
 		"spmv_csc": {parallel: 3, memory: 1, `omp atomic`: 0, merge: 0},
-		// One loop over positions, in lanes.
-		"transpose": {parallel: 1, lanes: 1, `for \(`: 3, memory: 0},
+		// One loop over positions, in lanes, and three over chunks.
+		"transpose": {parallel: 1, lanes: 1, `for \(`: 4, memory: 0},
 		"ttm":       {parallel: 1, lanes: 1, merge: 0, memory: 0, `B_crd[01]`: 0},
 		"ttv":       {parallel: 1, sums: 0, merge: 0, memory: 0, `B_crd[01]`: 0},
 	} {

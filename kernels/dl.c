@@ -79,9 +79,11 @@ static int run(void *arg) {
 }
 
 int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], const char *values, dst_call *c,
-    dst_arena *a, int32_t threads) {
+    dst_arena *a, int32_t threads, dst_progress *progress) {
     dst_call_init(c, a, threads);
     c->env.values = values;
+    c->env.has_progress = progress != 0;
+    c->env.progress = progress;
     struct run r = {(int (*)(dst_tensor **, const int64_t (*)[2], dst_env *))leaf, t, bounds,
         &c->env};
     int rc;

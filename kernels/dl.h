@@ -10,9 +10,9 @@ int dst_close(void *handle, const char *path);
 void *dst_symbol(void *handle, const char *name);
 // dst_run returns the result of the leaf. It returns DST_STOPPED if the leaf was abandoned or not
 // called (see guard.h). Then c->fault has the reason, and the caller must neither finish nor free
-// c.
+// c. progress may be null.
 enum { DST_STOPPED = -1000 };
 int dst_run(void *leaf, dst_tensor **t, const int64_t (*bounds)[2], const char *values, dst_call *c,
-    dst_arena *a, int32_t threads);
+    dst_arena *a, int32_t threads, dst_progress *progress);
 
 #endif

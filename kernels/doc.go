@@ -55,6 +55,7 @@
 //
 //	backend.go     Backend, and the backend for CPUs
 //	leaf.go        a leaf and its call
+//	progress.go    how far a call is
 //	library.go     shared objects
 //	registered.go  leaves that are part of the program
 //	gemm.go        the BLAS that leaves call

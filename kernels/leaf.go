@@ -42,6 +42,8 @@ type Env struct {
 	Vars    []string // names of the coordinates that the leaf reports when it fails
 	What    string   // the statement, for messages
 	Runner  *Runner  // the thread to run on; nil means the caller's
+	// Progress, if not nil, is told how far the leaf is. The interpreter and GPUs do not tell it.
+	Progress *Progress
 }
 
 // cLeaf is a function in a library, or one linked into the program (lib is nil).
@@ -109,7 +111,13 @@ func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, values []byt
 	pins := new(runtime.Pinner)
 	f := newFrame(args, bounds, values, pins)
 	c := f.call
-	rc := int(C.dst_run(fn, f.args, f.bounds, f.values, c, env.Arena.c, C.int32_t(env.Threads)))
+	if env.Progress != nil {
+		pins.Pin(env.Progress) // C keeps the pointer while the leaf runs
+		env.Progress.begin()
+		defer env.Progress.end()
+	}
+	rc := int(C.dst_run(fn, f.args, f.bounds, f.values, c, env.Arena.c, C.int32_t(env.Threads),
+		(*C.dst_progress)(unsafe.Pointer(env.Progress.counts()))))
 	if rc == C.DST_STOPPED {
 		keepAll(args, env.Arena, pins)
 		return &FaultError{env.What, unix.Signal(c.fault.signal), uint64(c.fault.address)}

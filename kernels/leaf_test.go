@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"distaff/codegen/emit/c"
@@ -43,6 +44,22 @@ int spmv(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
         for (int64_t p = pos[i - p0]; p < pos[i + 1 - p0]; p++)
             sum += a[p - a0] * x[crd[p - c0] - t[2]->levels[0].offset];
         y[i - t[0]->levels[0].offset] = sum;
+    }
+    return 0;
+}
+
+// Tells four steps in a loop of three, each when the caller has seen the one before. With bounds[0][1]
+// of 0 there must be no progress to tell.
+int stepwise(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
+    int64_t *flags = t[0]->vals.ptr;
+    if (bounds[0][1] == 0 || !env->has_progress)
+        return bounds[0][1] != 0 || env->has_progress || env->progress ? 1 : 0;
+    env->progress->loop++;
+    env->progress->total = 3;
+    for (int64_t step = 1; step <= 4; step++) {
+        __atomic_fetch_add(&env->progress->done, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&flags[0], step, __ATOMIC_SEQ_CST);
+        while (__atomic_load_n(&flags[1], __ATOMIC_SEQ_CST) != step) {}
     }
     return 0;
 }
@@ -216,6 +233,45 @@ func TestSpMV(t *testing.T) {
 		}
 		if got := fmt.Sprint(y); got != c.want {
 			t.Errorf("rows %v, %d threads: %s, want %s", c.bounds, c.threads, got, c.want)
+		}
+	}
+}
+
+// TestProgress: what a leaf tells is seen while it runs. A leaf is told where only if the caller asks.
+func TestProgress(t *testing.T) {
+	leaf := testLeaf(t, "stepwise")
+	flags := make([]int64, 2)
+	call := func(p *Progress, asks int64) error {
+		return leaf.Call(context.Background(), []*tcs.Tensor{{Header: tcs.Header{Dims: []int64{2}},
+			Vals: tcs.Of(flags)}}, [][2]int64{{0, asks}}, Env{Threads: 1, Progress: p})
+	}
+	if err := call(nil, 0); err != nil {
+		t.Fatalf("without a progress: %v", err)
+	}
+	p := new(Progress)
+	if _, _, total := p.Loop(); total != 0 || p.Running() || p.Calls() != 0 {
+		t.Errorf("before a call: got %d in total, running %v, %d calls", total, p.Running(), p.Calls())
+	}
+	for round := range int64(2) {
+		flags[0], flags[1] = 0, 0
+		ended := make(chan error)
+		go func() { ended <- call(p, 1) }()
+		for step := int64(1); step <= 4; step++ {
+			for atomic.LoadInt64(&flags[0]) != step { // the leaf has told so many steps
+				runtime.Gosched()
+			}
+			loop, done, total := p.Loop()
+			if loop != 1 || done != min(step, 3) || total != 3 || !p.Running() || p.Calls() != round+1 {
+				t.Errorf("step %d: got %d of %d of loop %d, running %v, %d calls", step, done, total, loop,
+					p.Running(), p.Calls())
+			}
+			atomic.StoreInt64(&flags[1], step) // it goes on
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if p.Running() {
+			t.Error("the leaf has ended, and is said to run")
 		}
 	}
 }

@@ -53,6 +53,14 @@ typedef struct {
     int64_t c_row, c_col;
 } dst_gemm;
 
+/* How far a leaf is: done of total parts of its loop number loop are done. The number counts the
+ * loops that have begun. total is 0 before the first loop begins, and while another one begins.
+ * The leaf changes the three by atomic operations, so that other threads may read them with such
+ * operations while it runs. span belongs to the leaf. The caller sets all to zero before the call. */
+typedef struct {
+    int64_t loop, done, total, span;
+} dst_progress;
+
 /* What a call depends on beside its tensors; a null pointer to one stands for one
  * of zeros. threads is how many threads the leaf may use: 1 where it is less. The
  * functions for memory are called from any thread of the leaf; alloc and grow return 0
@@ -64,16 +72,20 @@ typedef struct {
  * where. gemm, which may be null, computes a product, and returns 1; or it returns
  * 0, having done nothing. It is called from any thread of the leaf, and uses no other.
  * values are the numbers of the statement, for leaves that have none in their text; null
- * for others, such as every leaf that Distaff writes as C for other programs. */
+ * for others, such as every leaf that Distaff writes as C for other programs. If has_progress
+ * is 1, the leaf says in progress how far it is. If it is 0, it does not read that field, which
+ * a caller that declares the structure itself may lack. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
     void *(*grow)(struct dst_env *, void *, int64_t old_bytes, int64_t new_bytes);
     void (*release)(struct dst_env *, void *, int64_t bytes);
     int32_t fail_ncoord;
+    int32_t has_progress;
     int64_t fail_coord[16];
     int32_t (*gemm)(struct dst_env *, const dst_gemm *);
     const char *values;
+    dst_progress *progress;
 } dst_env;
 
 #endif
@@ -113,12 +125,57 @@ static inline __attribute__((always_inline)) void dst_fetch_far(const void *p, i
         __builtin_prefetch((const char *)p + at, 0, 2);
 }
 
+/* The progress that the caller asks for; null for none. */
+static inline dst_progress *dst_asked(const dst_env *env) { return env->has_progress ? env->progress : 0; }
+
+/* Begins a loop whose progress env counts in 1024ths of so many chunks. Pieces of the loop that
+ * lie in one span of iterations are one chunk. */
+static inline void dst_begin(dst_env *env, int64_t chunks, int64_t span) {
+    dst_progress *const p = dst_asked(env);
+    if (p) {
+        __atomic_store_n(&p->total, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&p->done, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&p->loop, p->loop + 1, __ATOMIC_RELEASE);
+        p->span = span;
+        __atomic_store_n(&p->total, chunks * 1024, __ATOMIC_RELEASE);
+    }
+}
+
+/* Begins a loop of n iterations in pieces of size, the last of which is counted as if it was whole. */
+static inline void dst_begin_pieces(dst_env *env, int64_t n, int64_t size) {
+    dst_progress *const p = dst_asked(env);
+    if (p) {
+        int64_t span = 1; /* a power of two */
+        while (span < size || span < n / 1024)
+            span *= 2;
+        dst_begin(env, ((n - 1) / size * size + size - 1) / span + 1, span);
+    }
+}
+
+/* Begins a loop over [lo, hi), of which so many iterations run at a time: all where nobody asks. */
+static inline int64_t dst_begin_strips(dst_env *env, int64_t lo, int64_t hi, int64_t step) {
+    if (!dst_asked(env) || hi <= lo)
+        return hi > lo ? hi - lo : step;
+    const int64_t strip = ((hi - lo) / 100 / step + 1) * step;
+    dst_begin(env, (hi - lo - 1) / strip + 1, 1);
+    return strip;
+}
+
+/* Adds a chunk to the progress, if the piece of size iterations, from number from on, is the one
+ * of its span that counts. */
+static inline void dst_done(dst_env *env, int64_t from, int64_t size) {
+    dst_progress *const p = dst_asked(env);
+    if (p && ((from + size - 1) & (p->span - 1)) < size)
+        __atomic_fetch_add(&p->done, 1024, __ATOMIC_RELAXED);
+}
+
 static void builtin_mttkrp3_1_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
         const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0,
         int64_t T0_size1, int64_t T0_off1, int64_t T1_end1, int64_t T1_end2, int64_t T2_off0, int64_t T2_size1,
-        int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
+        int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi,
+        dst_env *env) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -130,102 +187,113 @@ static void builtin_mttkrp3_1_sss_32_body(double *restrict T0_vals, const int32_
     while (T1_s < T1_early && (T1_end1 - 64 < T1_pos1[T1_early] || T1_end2 - 64 < T1_pos2[T1_pos1[T1_early]])) {
         T1_early += -1;
     }
-    for (int64_t T1_p = T1_s; T1_p < T1_early; T1_p++) {
-        const int64_t i2 = T1_crd0[T1_p];
-        const int64_t T2_p = T2_b + i2;
-        const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i0 = T1_crd1[T1_p_1];
-            const int64_t i0_far = T1_crd1[T1_p_1 + 64];
-            const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
-            dst_fetch_far(T0_vals + T0_far, 512);
-            const int64_t i0_next = T1_crd1[T1_p_1 + 8];
-            const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
-            dst_fetch(T0_vals + T0_next, 512);
-            const int64_t T0_p = T0_b + i0;
-            const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                dst_alone();
-                const int64_t i3 = T1_crd2[T1_p_2];
-                const int64_t i3_far = T1_crd2[T1_p_2 + 64];
-                const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
-                dst_fetch_far(T3_vals + T3_far, 512);
-                const int64_t i3_next = T1_crd2[T1_p_2 + 8];
-                const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
-                dst_fetch(T3_vals + T3_next, 512);
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T3_p = T3_b + i3;
-                const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
+    const int64_t T1_p_size = dst_begin_strips(env, T1_s, T1_early, 1);
+    for (int64_t T1_p_at = T1_s; T1_p_at < T1_early; T1_p_at += T1_p_size) {
+        const int64_t T1_p_next = T1_early - T1_p_at > T1_p_size ? T1_p_at + T1_p_size : T1_early;
+        for (int64_t T1_p = T1_p_at; T1_p < T1_p_next; T1_p++) {
+            const int64_t i2 = T1_crd0[T1_p];
+            const int64_t T2_p = T2_b + i2;
+            const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+            const int64_t T1_s_1 = T1_pos1[T1_p];
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+                const int64_t i0 = T1_crd1[T1_p_1];
+                const int64_t i0_far = T1_crd1[T1_p_1 + 64];
+                const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
+                dst_fetch_far(T0_vals + T0_far, 512);
+                const int64_t i0_next = T1_crd1[T1_p_1 + 8];
+                const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
+                dst_fetch(T0_vals + T0_next, 512);
+                const int64_t T0_p = T0_b + i0;
+                const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
+                const int64_t T1_s_2 = T1_pos2[T1_p_1];
+                const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
+                for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
+                    dst_alone();
+                    const int64_t i3 = T1_crd2[T1_p_2];
+                    const int64_t i3_far = T1_crd2[T1_p_2 + 64];
+                    const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
+                    dst_fetch_far(T3_vals + T3_far, 512);
+                    const int64_t i3_next = T1_crd2[T1_p_2 + 8];
+                    const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
+                    dst_fetch(T3_vals + T3_next, 512);
+                    const double T1_v = T1_vals[T1_p_2];
+                    const int64_t T3_p = T3_b + i3;
+                    const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
 #pragma omp simd
-                for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
-                    const int64_t T2_p_1 = T2_b_1 + i1;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T3_p_1 = T3_b_1 + i1;
-                    const double T3_v = T3_vals[T3_p_1];
-                    const int64_t T0_p_1 = T0_b_1 + i1;
-                    T0_vals[T0_p_1] = dst_fma_f64(T1_v * T2_v, T3_v, T0_vals[T0_p_1]);
+                    for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
+                        const int64_t T2_p_1 = T2_b_1 + i1;
+                        const double T2_v = T2_vals[T2_p_1];
+                        const int64_t T3_p_1 = T3_b_1 + i1;
+                        const double T3_v = T3_vals[T3_p_1];
+                        const int64_t T0_p_1 = T0_b_1 + i1;
+                        T0_vals[T0_p_1] = dst_fma_f64(T1_v * T2_v, T3_v, T0_vals[T0_p_1]);
+                    }
                 }
             }
         }
+        dst_done(env, T1_p_at - T1_s, T1_p_size);
     }
-    for (int64_t T1_p_3 = T1_early; T1_p_3 < T1_e; T1_p_3++) {
-        const int64_t i2_1 = T1_crd0[T1_p_3];
-        const int64_t T2_p_2 = T2_b + i2_1;
-        const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
-        const int64_t T1_s_3 = T1_pos1[T1_p_3];
-        const int64_t T1_e_3 = T1_pos1[T1_p_3 + 1];
-        for (int64_t T1_p_4 = T1_s_3; T1_p_4 < T1_e_3; T1_p_4++) {
-            const int64_t i0_1 = T1_crd1[T1_p_4];
-            if (T1_p_4 + 64 < T1_end1) {
-                const int64_t i0_far_1 = T1_crd1[T1_p_4 + 64];
-                const int64_t T0_far_1 = (T0_b + i0_far_1) * T0_size1 - T0_off1 + i1_lo;
-                dst_fetch_far(T0_vals + T0_far_1, 512);
-            }
-            if (T1_p_4 + 8 < T1_end1) {
-                const int64_t i0_next_1 = T1_crd1[T1_p_4 + 8];
-                const int64_t T0_next_1 = (T0_b + i0_next_1) * T0_size1 - T0_off1 + i1_lo;
-                dst_fetch(T0_vals + T0_next_1, 512);
-            }
-            const int64_t T0_p_2 = T0_b + i0_1;
-            const int64_t T0_b_2 = T0_p_2 * T0_size1 - T0_off1;
-            const int64_t T1_s_4 = T1_pos2[T1_p_4];
-            const int64_t T1_e_4 = T1_pos2[T1_p_4 + 1];
-            for (int64_t T1_p_5 = T1_s_4; T1_p_5 < T1_e_4; T1_p_5++) {
-                dst_alone();
-                const int64_t i3_1 = T1_crd2[T1_p_5];
-                if (T1_p_5 + 64 < T1_end2) {
-                    const int64_t i3_far_1 = T1_crd2[T1_p_5 + 64];
-                    const int64_t T3_far_1 = (T3_b + i3_far_1) * T3_size1 - T3_off1 + i1_lo;
-                    dst_fetch_far(T3_vals + T3_far_1, 512);
+    const int64_t T1_p_3_size = dst_begin_strips(env, T1_early, T1_e, 1);
+    for (int64_t T1_p_3_at = T1_early; T1_p_3_at < T1_e; T1_p_3_at += T1_p_3_size) {
+        const int64_t T1_p_3_next = T1_e - T1_p_3_at > T1_p_3_size ? T1_p_3_at + T1_p_3_size : T1_e;
+        for (int64_t T1_p_3 = T1_p_3_at; T1_p_3 < T1_p_3_next; T1_p_3++) {
+            const int64_t i2_1 = T1_crd0[T1_p_3];
+            const int64_t T2_p_2 = T2_b + i2_1;
+            const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+            const int64_t T1_s_3 = T1_pos1[T1_p_3];
+            const int64_t T1_e_3 = T1_pos1[T1_p_3 + 1];
+            for (int64_t T1_p_4 = T1_s_3; T1_p_4 < T1_e_3; T1_p_4++) {
+                const int64_t i0_1 = T1_crd1[T1_p_4];
+                if (T1_p_4 + 64 < T1_end1) {
+                    const int64_t i0_far_1 = T1_crd1[T1_p_4 + 64];
+                    const int64_t T0_far_1 = (T0_b + i0_far_1) * T0_size1 - T0_off1 + i1_lo;
+                    dst_fetch_far(T0_vals + T0_far_1, 512);
                 }
-                if (T1_p_5 + 8 < T1_end2) {
-                    const int64_t i3_next_1 = T1_crd2[T1_p_5 + 8];
-                    const int64_t T3_next_1 = (T3_b + i3_next_1) * T3_size1 - T3_off1 + i1_lo;
-                    dst_fetch(T3_vals + T3_next_1, 512);
+                if (T1_p_4 + 8 < T1_end1) {
+                    const int64_t i0_next_1 = T1_crd1[T1_p_4 + 8];
+                    const int64_t T0_next_1 = (T0_b + i0_next_1) * T0_size1 - T0_off1 + i1_lo;
+                    dst_fetch(T0_vals + T0_next_1, 512);
                 }
-                const double T1_v_1 = T1_vals[T1_p_5];
-                const int64_t T3_p_2 = T3_b + i3_1;
-                const int64_t T3_b_2 = T3_p_2 * T3_size1 - T3_off1;
+                const int64_t T0_p_2 = T0_b + i0_1;
+                const int64_t T0_b_2 = T0_p_2 * T0_size1 - T0_off1;
+                const int64_t T1_s_4 = T1_pos2[T1_p_4];
+                const int64_t T1_e_4 = T1_pos2[T1_p_4 + 1];
+                for (int64_t T1_p_5 = T1_s_4; T1_p_5 < T1_e_4; T1_p_5++) {
+                    dst_alone();
+                    const int64_t i3_1 = T1_crd2[T1_p_5];
+                    if (T1_p_5 + 64 < T1_end2) {
+                        const int64_t i3_far_1 = T1_crd2[T1_p_5 + 64];
+                        const int64_t T3_far_1 = (T3_b + i3_far_1) * T3_size1 - T3_off1 + i1_lo;
+                        dst_fetch_far(T3_vals + T3_far_1, 512);
+                    }
+                    if (T1_p_5 + 8 < T1_end2) {
+                        const int64_t i3_next_1 = T1_crd2[T1_p_5 + 8];
+                        const int64_t T3_next_1 = (T3_b + i3_next_1) * T3_size1 - T3_off1 + i1_lo;
+                        dst_fetch(T3_vals + T3_next_1, 512);
+                    }
+                    const double T1_v_1 = T1_vals[T1_p_5];
+                    const int64_t T3_p_2 = T3_b + i3_1;
+                    const int64_t T3_b_2 = T3_p_2 * T3_size1 - T3_off1;
 #pragma omp simd
-                for (int64_t i1_1 = i1_lo; i1_1 < i1_hi; i1_1++) {
-                    const int64_t T2_p_3 = T2_b_2 + i1_1;
-                    const double T2_v_1 = T2_vals[T2_p_3];
-                    const int64_t T3_p_3 = T3_b_2 + i1_1;
-                    const double T3_v_1 = T3_vals[T3_p_3];
-                    const int64_t T0_p_3 = T0_b_2 + i1_1;
-                    T0_vals[T0_p_3] = dst_fma_f64(T1_v_1 * T2_v_1, T3_v_1, T0_vals[T0_p_3]);
+                    for (int64_t i1_1 = i1_lo; i1_1 < i1_hi; i1_1++) {
+                        const int64_t T2_p_3 = T2_b_2 + i1_1;
+                        const double T2_v_1 = T2_vals[T2_p_3];
+                        const int64_t T3_p_3 = T3_b_2 + i1_1;
+                        const double T3_v_1 = T3_vals[T3_p_3];
+                        const int64_t T0_p_3 = T0_b_2 + i1_1;
+                        T0_vals[T0_p_3] = dst_fma_f64(T1_v_1 * T2_v_1, T3_v_1, T0_vals[T0_p_3]);
+                    }
                 }
             }
         }
+        dst_done(env, T1_p_3_at - T1_early, T1_p_3_size);
     }
 }
 
 int builtin_mttkrp3_1_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size0 = t[0]->levels[0].size;
     const int64_t T0_off0 = t[0]->levels[0].offset;
@@ -250,7 +318,7 @@ int builtin_mttkrp3_1_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const int64_t T3_off1 = t[3]->levels[1].offset;
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_mttkrp3_1_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
+    builtin_mttkrp3_1_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi, env);
     return 0;
 }
 
@@ -259,7 +327,8 @@ static void builtin_mttkrp3_1_sss_64_body(double *restrict T0_vals, const int64_
         const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
         const double *restrict T2_vals, const double *restrict T3_vals, int64_t T0_size0, int64_t T0_off0,
         int64_t T0_size1, int64_t T0_off1, int64_t T1_end1, int64_t T1_end2, int64_t T2_off0, int64_t T2_size1,
-        int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi) {
+        int64_t T2_off1, int64_t T3_off0, int64_t T3_size1, int64_t T3_off1, int64_t i1_lo, int64_t i1_hi,
+        dst_env *env) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T3_b = 0 - T3_off0;
     const int64_t T0_b = 0 - T0_off0;
@@ -271,102 +340,113 @@ static void builtin_mttkrp3_1_sss_64_body(double *restrict T0_vals, const int64_
     while (T1_s < T1_early && (T1_end1 - 64 < T1_pos1[T1_early] || T1_end2 - 64 < T1_pos2[T1_pos1[T1_early]])) {
         T1_early += -1;
     }
-    for (int64_t T1_p = T1_s; T1_p < T1_early; T1_p++) {
-        const int64_t i2 = T1_crd0[T1_p];
-        const int64_t T2_p = T2_b + i2;
-        const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i0 = T1_crd1[T1_p_1];
-            const int64_t i0_far = T1_crd1[T1_p_1 + 64];
-            const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
-            dst_fetch_far(T0_vals + T0_far, 512);
-            const int64_t i0_next = T1_crd1[T1_p_1 + 8];
-            const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
-            dst_fetch(T0_vals + T0_next, 512);
-            const int64_t T0_p = T0_b + i0;
-            const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                dst_alone();
-                const int64_t i3 = T1_crd2[T1_p_2];
-                const int64_t i3_far = T1_crd2[T1_p_2 + 64];
-                const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
-                dst_fetch_far(T3_vals + T3_far, 512);
-                const int64_t i3_next = T1_crd2[T1_p_2 + 8];
-                const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
-                dst_fetch(T3_vals + T3_next, 512);
-                const double T1_v = T1_vals[T1_p_2];
-                const int64_t T3_p = T3_b + i3;
-                const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
+    const int64_t T1_p_size = dst_begin_strips(env, T1_s, T1_early, 1);
+    for (int64_t T1_p_at = T1_s; T1_p_at < T1_early; T1_p_at += T1_p_size) {
+        const int64_t T1_p_next = T1_early - T1_p_at > T1_p_size ? T1_p_at + T1_p_size : T1_early;
+        for (int64_t T1_p = T1_p_at; T1_p < T1_p_next; T1_p++) {
+            const int64_t i2 = T1_crd0[T1_p];
+            const int64_t T2_p = T2_b + i2;
+            const int64_t T2_b_1 = T2_p * T2_size1 - T2_off1;
+            const int64_t T1_s_1 = T1_pos1[T1_p];
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+                const int64_t i0 = T1_crd1[T1_p_1];
+                const int64_t i0_far = T1_crd1[T1_p_1 + 64];
+                const int64_t T0_far = (T0_b + i0_far) * T0_size1 - T0_off1 + i1_lo;
+                dst_fetch_far(T0_vals + T0_far, 512);
+                const int64_t i0_next = T1_crd1[T1_p_1 + 8];
+                const int64_t T0_next = (T0_b + i0_next) * T0_size1 - T0_off1 + i1_lo;
+                dst_fetch(T0_vals + T0_next, 512);
+                const int64_t T0_p = T0_b + i0;
+                const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
+                const int64_t T1_s_2 = T1_pos2[T1_p_1];
+                const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
+                for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
+                    dst_alone();
+                    const int64_t i3 = T1_crd2[T1_p_2];
+                    const int64_t i3_far = T1_crd2[T1_p_2 + 64];
+                    const int64_t T3_far = (T3_b + i3_far) * T3_size1 - T3_off1 + i1_lo;
+                    dst_fetch_far(T3_vals + T3_far, 512);
+                    const int64_t i3_next = T1_crd2[T1_p_2 + 8];
+                    const int64_t T3_next = (T3_b + i3_next) * T3_size1 - T3_off1 + i1_lo;
+                    dst_fetch(T3_vals + T3_next, 512);
+                    const double T1_v = T1_vals[T1_p_2];
+                    const int64_t T3_p = T3_b + i3;
+                    const int64_t T3_b_1 = T3_p * T3_size1 - T3_off1;
 #pragma omp simd
-                for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
-                    const int64_t T2_p_1 = T2_b_1 + i1;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T3_p_1 = T3_b_1 + i1;
-                    const double T3_v = T3_vals[T3_p_1];
-                    const int64_t T0_p_1 = T0_b_1 + i1;
-                    T0_vals[T0_p_1] = dst_fma_f64(T1_v * T2_v, T3_v, T0_vals[T0_p_1]);
+                    for (int64_t i1 = i1_lo; i1 < i1_hi; i1++) {
+                        const int64_t T2_p_1 = T2_b_1 + i1;
+                        const double T2_v = T2_vals[T2_p_1];
+                        const int64_t T3_p_1 = T3_b_1 + i1;
+                        const double T3_v = T3_vals[T3_p_1];
+                        const int64_t T0_p_1 = T0_b_1 + i1;
+                        T0_vals[T0_p_1] = dst_fma_f64(T1_v * T2_v, T3_v, T0_vals[T0_p_1]);
+                    }
                 }
             }
         }
+        dst_done(env, T1_p_at - T1_s, T1_p_size);
     }
-    for (int64_t T1_p_3 = T1_early; T1_p_3 < T1_e; T1_p_3++) {
-        const int64_t i2_1 = T1_crd0[T1_p_3];
-        const int64_t T2_p_2 = T2_b + i2_1;
-        const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
-        const int64_t T1_s_3 = T1_pos1[T1_p_3];
-        const int64_t T1_e_3 = T1_pos1[T1_p_3 + 1];
-        for (int64_t T1_p_4 = T1_s_3; T1_p_4 < T1_e_3; T1_p_4++) {
-            const int64_t i0_1 = T1_crd1[T1_p_4];
-            if (T1_p_4 + 64 < T1_end1) {
-                const int64_t i0_far_1 = T1_crd1[T1_p_4 + 64];
-                const int64_t T0_far_1 = (T0_b + i0_far_1) * T0_size1 - T0_off1 + i1_lo;
-                dst_fetch_far(T0_vals + T0_far_1, 512);
-            }
-            if (T1_p_4 + 8 < T1_end1) {
-                const int64_t i0_next_1 = T1_crd1[T1_p_4 + 8];
-                const int64_t T0_next_1 = (T0_b + i0_next_1) * T0_size1 - T0_off1 + i1_lo;
-                dst_fetch(T0_vals + T0_next_1, 512);
-            }
-            const int64_t T0_p_2 = T0_b + i0_1;
-            const int64_t T0_b_2 = T0_p_2 * T0_size1 - T0_off1;
-            const int64_t T1_s_4 = T1_pos2[T1_p_4];
-            const int64_t T1_e_4 = T1_pos2[T1_p_4 + 1];
-            for (int64_t T1_p_5 = T1_s_4; T1_p_5 < T1_e_4; T1_p_5++) {
-                dst_alone();
-                const int64_t i3_1 = T1_crd2[T1_p_5];
-                if (T1_p_5 + 64 < T1_end2) {
-                    const int64_t i3_far_1 = T1_crd2[T1_p_5 + 64];
-                    const int64_t T3_far_1 = (T3_b + i3_far_1) * T3_size1 - T3_off1 + i1_lo;
-                    dst_fetch_far(T3_vals + T3_far_1, 512);
+    const int64_t T1_p_3_size = dst_begin_strips(env, T1_early, T1_e, 1);
+    for (int64_t T1_p_3_at = T1_early; T1_p_3_at < T1_e; T1_p_3_at += T1_p_3_size) {
+        const int64_t T1_p_3_next = T1_e - T1_p_3_at > T1_p_3_size ? T1_p_3_at + T1_p_3_size : T1_e;
+        for (int64_t T1_p_3 = T1_p_3_at; T1_p_3 < T1_p_3_next; T1_p_3++) {
+            const int64_t i2_1 = T1_crd0[T1_p_3];
+            const int64_t T2_p_2 = T2_b + i2_1;
+            const int64_t T2_b_2 = T2_p_2 * T2_size1 - T2_off1;
+            const int64_t T1_s_3 = T1_pos1[T1_p_3];
+            const int64_t T1_e_3 = T1_pos1[T1_p_3 + 1];
+            for (int64_t T1_p_4 = T1_s_3; T1_p_4 < T1_e_3; T1_p_4++) {
+                const int64_t i0_1 = T1_crd1[T1_p_4];
+                if (T1_p_4 + 64 < T1_end1) {
+                    const int64_t i0_far_1 = T1_crd1[T1_p_4 + 64];
+                    const int64_t T0_far_1 = (T0_b + i0_far_1) * T0_size1 - T0_off1 + i1_lo;
+                    dst_fetch_far(T0_vals + T0_far_1, 512);
                 }
-                if (T1_p_5 + 8 < T1_end2) {
-                    const int64_t i3_next_1 = T1_crd2[T1_p_5 + 8];
-                    const int64_t T3_next_1 = (T3_b + i3_next_1) * T3_size1 - T3_off1 + i1_lo;
-                    dst_fetch(T3_vals + T3_next_1, 512);
+                if (T1_p_4 + 8 < T1_end1) {
+                    const int64_t i0_next_1 = T1_crd1[T1_p_4 + 8];
+                    const int64_t T0_next_1 = (T0_b + i0_next_1) * T0_size1 - T0_off1 + i1_lo;
+                    dst_fetch(T0_vals + T0_next_1, 512);
                 }
-                const double T1_v_1 = T1_vals[T1_p_5];
-                const int64_t T3_p_2 = T3_b + i3_1;
-                const int64_t T3_b_2 = T3_p_2 * T3_size1 - T3_off1;
+                const int64_t T0_p_2 = T0_b + i0_1;
+                const int64_t T0_b_2 = T0_p_2 * T0_size1 - T0_off1;
+                const int64_t T1_s_4 = T1_pos2[T1_p_4];
+                const int64_t T1_e_4 = T1_pos2[T1_p_4 + 1];
+                for (int64_t T1_p_5 = T1_s_4; T1_p_5 < T1_e_4; T1_p_5++) {
+                    dst_alone();
+                    const int64_t i3_1 = T1_crd2[T1_p_5];
+                    if (T1_p_5 + 64 < T1_end2) {
+                        const int64_t i3_far_1 = T1_crd2[T1_p_5 + 64];
+                        const int64_t T3_far_1 = (T3_b + i3_far_1) * T3_size1 - T3_off1 + i1_lo;
+                        dst_fetch_far(T3_vals + T3_far_1, 512);
+                    }
+                    if (T1_p_5 + 8 < T1_end2) {
+                        const int64_t i3_next_1 = T1_crd2[T1_p_5 + 8];
+                        const int64_t T3_next_1 = (T3_b + i3_next_1) * T3_size1 - T3_off1 + i1_lo;
+                        dst_fetch(T3_vals + T3_next_1, 512);
+                    }
+                    const double T1_v_1 = T1_vals[T1_p_5];
+                    const int64_t T3_p_2 = T3_b + i3_1;
+                    const int64_t T3_b_2 = T3_p_2 * T3_size1 - T3_off1;
 #pragma omp simd
-                for (int64_t i1_1 = i1_lo; i1_1 < i1_hi; i1_1++) {
-                    const int64_t T2_p_3 = T2_b_2 + i1_1;
-                    const double T2_v_1 = T2_vals[T2_p_3];
-                    const int64_t T3_p_3 = T3_b_2 + i1_1;
-                    const double T3_v_1 = T3_vals[T3_p_3];
-                    const int64_t T0_p_3 = T0_b_2 + i1_1;
-                    T0_vals[T0_p_3] = dst_fma_f64(T1_v_1 * T2_v_1, T3_v_1, T0_vals[T0_p_3]);
+                    for (int64_t i1_1 = i1_lo; i1_1 < i1_hi; i1_1++) {
+                        const int64_t T2_p_3 = T2_b_2 + i1_1;
+                        const double T2_v_1 = T2_vals[T2_p_3];
+                        const int64_t T3_p_3 = T3_b_2 + i1_1;
+                        const double T3_v_1 = T3_vals[T3_p_3];
+                        const int64_t T0_p_3 = T0_b_2 + i1_1;
+                        T0_vals[T0_p_3] = dst_fma_f64(T1_v_1 * T2_v_1, T3_v_1, T0_vals[T0_p_3]);
+                    }
                 }
             }
         }
+        dst_done(env, T1_p_3_at - T1_early, T1_p_3_size);
     }
 }
 
 int builtin_mttkrp3_1_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size0 = t[0]->levels[0].size;
     const int64_t T0_off0 = t[0]->levels[0].offset;
@@ -391,6 +471,6 @@ int builtin_mttkrp3_1_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env
     const int64_t T3_off1 = t[3]->levels[1].offset;
     const int64_t i1_lo = bounds[1][0];
     const int64_t i1_hi = bounds[1][1];
-    builtin_mttkrp3_1_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi);
+    builtin_mttkrp3_1_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T3_vals, T0_size0, T0_off0, T0_size1, T0_off1, T1_end1, T1_end2, T2_off0, T2_size1, T2_off1, T3_off0, T3_size1, T3_off1, i1_lo, i1_hi, env);
     return 0;
 }

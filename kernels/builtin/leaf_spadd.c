@@ -53,6 +53,14 @@ typedef struct {
     int64_t c_row, c_col;
 } dst_gemm;
 
+/* How far a leaf is: done of total parts of its loop number loop are done. The number counts the
+ * loops that have begun. total is 0 before the first loop begins, and while another one begins.
+ * The leaf changes the three by atomic operations, so that other threads may read them with such
+ * operations while it runs. span belongs to the leaf. The caller sets all to zero before the call. */
+typedef struct {
+    int64_t loop, done, total, span;
+} dst_progress;
+
 /* What a call depends on beside its tensors; a null pointer to one stands for one
  * of zeros. threads is how many threads the leaf may use: 1 where it is less. The
  * functions for memory are called from any thread of the leaf; alloc and grow return 0
@@ -64,16 +72,20 @@ typedef struct {
  * where. gemm, which may be null, computes a product, and returns 1; or it returns
  * 0, having done nothing. It is called from any thread of the leaf, and uses no other.
  * values are the numbers of the statement, for leaves that have none in their text; null
- * for others, such as every leaf that Distaff writes as C for other programs. */
+ * for others, such as every leaf that Distaff writes as C for other programs. If has_progress
+ * is 1, the leaf says in progress how far it is. If it is 0, it does not read that field, which
+ * a caller that declares the structure itself may lack. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
     void *(*grow)(struct dst_env *, void *, int64_t old_bytes, int64_t new_bytes);
     void (*release)(struct dst_env *, void *, int64_t bytes);
     int32_t fail_ncoord;
+    int32_t has_progress;
     int64_t fail_coord[16];
     int32_t (*gemm)(struct dst_env *, const dst_gemm *);
     const char *values;
+    dst_progress *progress;
 } dst_env;
 
 #endif
@@ -139,6 +151,50 @@ __attribute__((malloc, noinline)) static void *dst_grow(dst_env *env, void *ptr,
  * copies of a loop inside it into one, which gathers the rows that coordinates pick, or have a loop of few iterations in lanes. */
 #define dst_alone() __asm__ volatile("")
 
+/* The progress that the caller asks for; null for none. */
+static inline dst_progress *dst_asked(const dst_env *env) { return env->has_progress ? env->progress : 0; }
+
+/* Begins a loop whose progress env counts in 1024ths of so many chunks. Pieces of the loop that
+ * lie in one span of iterations are one chunk. */
+static inline void dst_begin(dst_env *env, int64_t chunks, int64_t span) {
+    dst_progress *const p = dst_asked(env);
+    if (p) {
+        __atomic_store_n(&p->total, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&p->done, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&p->loop, p->loop + 1, __ATOMIC_RELEASE);
+        p->span = span;
+        __atomic_store_n(&p->total, chunks * 1024, __ATOMIC_RELEASE);
+    }
+}
+
+/* Begins a loop of n iterations in pieces of size, the last of which is counted as if it was whole. */
+static inline void dst_begin_pieces(dst_env *env, int64_t n, int64_t size) {
+    dst_progress *const p = dst_asked(env);
+    if (p) {
+        int64_t span = 1; /* a power of two */
+        while (span < size || span < n / 1024)
+            span *= 2;
+        dst_begin(env, ((n - 1) / size * size + size - 1) / span + 1, span);
+    }
+}
+
+/* Begins a loop over [lo, hi), of which so many iterations run at a time: all where nobody asks. */
+static inline int64_t dst_begin_strips(dst_env *env, int64_t lo, int64_t hi, int64_t step) {
+    if (!dst_asked(env) || hi <= lo)
+        return hi > lo ? hi - lo : step;
+    const int64_t strip = ((hi - lo) / 100 / step + 1) * step;
+    dst_begin(env, (hi - lo - 1) / strip + 1, 1);
+    return strip;
+}
+
+/* Adds a chunk to the progress, if the piece of size iterations, from number from on, is the one
+ * of its span that counts. */
+static inline void dst_done(dst_env *env, int64_t from, int64_t size) {
+    dst_progress *const p = dst_asked(env);
+    if (p && ((from + size - 1) & (p->span - 1)) < size)
+        __atomic_fetch_add(&p->done, 1024, __ATOMIC_RELAXED);
+}
+
 static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const double *restrict T2_vals, const int32_t *restrict T2_pos1,
         const int32_t *restrict T2_crd1, int64_t T0_size0, int64_t T0_off0, int64_t T1_off0, int64_t T1_nnz,
@@ -177,81 +233,86 @@ static int builtin_spadd_ds_ds_ds_32_body(const double *restrict T1_vals, const 
     }
     T0_pos1[0] = (int32_t)0;
     int64_t T0_last1 = 0;
-    for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
-        const int64_t T1_p = T1_b + i0;
-        const int64_t T2_p = T2_b + i0;
-        const int64_t T0_p = T0_b + i0;
+    const int64_t i0_size = dst_begin_strips(env, i0_lo, i0_hi, 1);
+    for (int64_t i0_at = i0_lo; i0_at < i0_hi; i0_at += i0_size) {
+        const int64_t i0_next = i0_hi - i0_at > i0_size ? i0_at + i0_size : i0_hi;
+        for (int64_t i0 = i0_at; i0 < i0_next; i0++) {
+            const int64_t T1_p = T1_b + i0;
+            const int64_t T2_p = T2_b + i0;
+            const int64_t T0_p = T0_b + i0;
 #pragma omp simd
-        for (int64_t T0_pos1_q = T0_last1 + 1; T0_pos1_q < T0_p + 1; T0_pos1_q++) {
-            T0_pos1[T0_pos1_q] = (int32_t)T0_n1;
-        }
-        const int64_t T1_s = T1_pos1[T1_p];
-        const int64_t T1_e = T1_pos1[T1_p + 1];
-        const int64_t T2_s = T2_pos1[T2_p];
-        const int64_t T2_e = T2_pos1[T2_p + 1];
-        const int64_t T0_n1_end = T0_n1 + (T1_e - T1_s + (T2_e - T2_s));
-        if (T0_crd1_cap < T0_n1_end) {
-            if (T0_n1_end > T0_crd1_cap) {
-                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
-                int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
-                if (!T0_crd1_more) {
-                    rc = 1;
-                    goto done;
-                }
-                T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+            for (int64_t T0_pos1_q = T0_last1 + 1; T0_pos1_q < T0_p + 1; T0_pos1_q++) {
+                T0_pos1[T0_pos1_q] = (int32_t)T0_n1;
             }
-        }
-        if (T0_vals_cap < T0_n1_end) {
-            if (T0_n1_end > T0_vals_cap) {
-                const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end);
-                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
-                if (!T0_vals_more) {
-                    rc = 1;
-                    goto done;
+            const int64_t T1_s = T1_pos1[T1_p];
+            const int64_t T1_e = T1_pos1[T1_p + 1];
+            const int64_t T2_s = T2_pos1[T2_p];
+            const int64_t T2_e = T2_pos1[T2_p + 1];
+            const int64_t T0_n1_end = T0_n1 + (T1_e - T1_s + (T2_e - T2_s));
+            if (T0_crd1_cap < T0_n1_end) {
+                if (T0_n1_end > T0_crd1_cap) {
+                    const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                    int32_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int32_t));
+                    if (!T0_crd1_more) {
+                        rc = 1;
+                        goto done;
+                    }
+                    T0_crd1 = T0_crd1_more;
+                    T0_crd1_len = T0_crd1_cap = T0_crd1_size;
                 }
-                T0_vals = T0_vals_more;
-                T0_vals_len = T0_vals_cap = T0_vals_size;
             }
+            if (T0_vals_cap < T0_n1_end) {
+                if (T0_n1_end > T0_vals_cap) {
+                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end);
+                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                    if (!T0_vals_more) {
+                        rc = 1;
+                        goto done;
+                    }
+                    T0_vals = T0_vals_more;
+                    T0_vals_len = T0_vals_cap = T0_vals_size;
+                }
+            }
+            int64_t T1_p_1 = T1_s;
+            int64_t T2_p_1 = T2_s;
+            while (T1_p_1 < T1_e && T2_p_1 < T2_e) {
+                const int64_t i1_T1 = T1_crd1[T1_p_1];
+                const int64_t i1_T2 = T2_crd1[T2_p_1];
+                const int64_t i1 = dst_min_i64(i1_T1, i1_T2);
+                const _Bool T1_at = i1_T1 <= i1_T2;
+                const _Bool T2_at = i1_T2 <= i1_T1;
+                const double T1_v = T1_vals[T1_p_1];
+                const double T2_v = T2_vals[T2_p_1];
+                const double term = T1_v;
+                const double term_1 = T2_v;
+                T0_vals[T0_n1] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
+                T0_crd1[T0_n1] = (int32_t)i1;
+                T0_n1 += 1;
+                T1_p_1 += (int64_t)T1_at;
+                T2_p_1 += (int64_t)T2_at;
+            }
+            while (T1_p_1 < T1_e) {
+                dst_alone();
+                const int64_t i1_1 = T1_crd1[T1_p_1];
+                const double T1_v_1 = T1_vals[T1_p_1];
+                T0_vals[T0_n1] = T1_v_1;
+                T0_crd1[T0_n1] = (int32_t)i1_1;
+                T0_n1 += 1;
+                T1_p_1 += 1;
+            }
+            while (T2_p_1 < T2_e) {
+                dst_alone();
+                const int64_t i1_2 = T2_crd1[T2_p_1];
+                const double T2_v_1 = T2_vals[T2_p_1];
+                T0_vals[T0_n1] = T2_v_1;
+                T0_crd1[T0_n1] = (int32_t)i1_2;
+                T0_n1 += 1;
+                T2_p_1 += 1;
+            }
+            T0_pos1[T0_p + 1] = (int32_t)T0_n1;
+            T0_last1 = T0_p + 1;
         }
-        int64_t T1_p_1 = T1_s;
-        int64_t T2_p_1 = T2_s;
-        while (T1_p_1 < T1_e && T2_p_1 < T2_e) {
-            const int64_t i1_T1 = T1_crd1[T1_p_1];
-            const int64_t i1_T2 = T2_crd1[T2_p_1];
-            const int64_t i1 = dst_min_i64(i1_T1, i1_T2);
-            const _Bool T1_at = i1_T1 <= i1_T2;
-            const _Bool T2_at = i1_T2 <= i1_T1;
-            const double T1_v = T1_vals[T1_p_1];
-            const double T2_v = T2_vals[T2_p_1];
-            const double term = T1_v;
-            const double term_1 = T2_v;
-            T0_vals[T0_n1] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
-            T0_crd1[T0_n1] = (int32_t)i1;
-            T0_n1 += 1;
-            T1_p_1 += (int64_t)T1_at;
-            T2_p_1 += (int64_t)T2_at;
-        }
-        while (T1_p_1 < T1_e) {
-            dst_alone();
-            const int64_t i1_1 = T1_crd1[T1_p_1];
-            const double T1_v_1 = T1_vals[T1_p_1];
-            T0_vals[T0_n1] = T1_v_1;
-            T0_crd1[T0_n1] = (int32_t)i1_1;
-            T0_n1 += 1;
-            T1_p_1 += 1;
-        }
-        while (T2_p_1 < T2_e) {
-            dst_alone();
-            const int64_t i1_2 = T2_crd1[T2_p_1];
-            const double T2_v_1 = T2_vals[T2_p_1];
-            T0_vals[T0_n1] = T2_v_1;
-            T0_crd1[T0_n1] = (int32_t)i1_2;
-            T0_n1 += 1;
-            T2_p_1 += 1;
-        }
-        T0_pos1[T0_p + 1] = (int32_t)T0_n1;
-        T0_last1 = T0_p + 1;
+        dst_done(env, i0_at - i0_lo, i0_size);
     }
 #pragma omp simd
     for (int64_t T0_pos1_q_1 = T0_last1 + 1; T0_pos1_q_1 < T0_size0 + 1; T0_pos1_q_1++) {
@@ -329,81 +390,86 @@ static int builtin_spadd_ds_ds_ds_64_body(const double *restrict T1_vals, const 
     }
     T0_pos1[0] = 0;
     int64_t T0_last1 = 0;
-    for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
-        const int64_t T1_p = T1_b + i0;
-        const int64_t T2_p = T2_b + i0;
-        const int64_t T0_p = T0_b + i0;
+    const int64_t i0_size = dst_begin_strips(env, i0_lo, i0_hi, 1);
+    for (int64_t i0_at = i0_lo; i0_at < i0_hi; i0_at += i0_size) {
+        const int64_t i0_next = i0_hi - i0_at > i0_size ? i0_at + i0_size : i0_hi;
+        for (int64_t i0 = i0_at; i0 < i0_next; i0++) {
+            const int64_t T1_p = T1_b + i0;
+            const int64_t T2_p = T2_b + i0;
+            const int64_t T0_p = T0_b + i0;
 #pragma omp simd
-        for (int64_t T0_pos1_q = T0_last1 + 1; T0_pos1_q < T0_p + 1; T0_pos1_q++) {
-            T0_pos1[T0_pos1_q] = T0_n1;
-        }
-        const int64_t T1_s = T1_pos1[T1_p];
-        const int64_t T1_e = T1_pos1[T1_p + 1];
-        const int64_t T2_s = T2_pos1[T2_p];
-        const int64_t T2_e = T2_pos1[T2_p + 1];
-        const int64_t T0_n1_end = T0_n1 + (T1_e - T1_s + (T2_e - T2_s));
-        if (T0_crd1_cap < T0_n1_end) {
-            if (T0_n1_end > T0_crd1_cap) {
-                const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
-                int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
-                if (!T0_crd1_more) {
-                    rc = 1;
-                    goto done;
-                }
-                T0_crd1 = T0_crd1_more;
-                T0_crd1_len = T0_crd1_cap = T0_crd1_size;
+            for (int64_t T0_pos1_q = T0_last1 + 1; T0_pos1_q < T0_p + 1; T0_pos1_q++) {
+                T0_pos1[T0_pos1_q] = T0_n1;
             }
-        }
-        if (T0_vals_cap < T0_n1_end) {
-            if (T0_n1_end > T0_vals_cap) {
-                const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end);
-                double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
-                if (!T0_vals_more) {
-                    rc = 1;
-                    goto done;
+            const int64_t T1_s = T1_pos1[T1_p];
+            const int64_t T1_e = T1_pos1[T1_p + 1];
+            const int64_t T2_s = T2_pos1[T2_p];
+            const int64_t T2_e = T2_pos1[T2_p + 1];
+            const int64_t T0_n1_end = T0_n1 + (T1_e - T1_s + (T2_e - T2_s));
+            if (T0_crd1_cap < T0_n1_end) {
+                if (T0_n1_end > T0_crd1_cap) {
+                    const int64_t T0_crd1_size = dst_grown(T0_crd1_cap, T0_n1_end);
+                    int64_t *const T0_crd1_more = dst_grow(env, T0_crd1, T0_crd1_len, T0_crd1_size, sizeof(int64_t));
+                    if (!T0_crd1_more) {
+                        rc = 1;
+                        goto done;
+                    }
+                    T0_crd1 = T0_crd1_more;
+                    T0_crd1_len = T0_crd1_cap = T0_crd1_size;
                 }
-                T0_vals = T0_vals_more;
-                T0_vals_len = T0_vals_cap = T0_vals_size;
             }
+            if (T0_vals_cap < T0_n1_end) {
+                if (T0_n1_end > T0_vals_cap) {
+                    const int64_t T0_vals_size = dst_grown(T0_vals_cap, T0_n1_end);
+                    double *const T0_vals_more = dst_grow(env, T0_vals, T0_vals_len, T0_vals_size, sizeof(double));
+                    if (!T0_vals_more) {
+                        rc = 1;
+                        goto done;
+                    }
+                    T0_vals = T0_vals_more;
+                    T0_vals_len = T0_vals_cap = T0_vals_size;
+                }
+            }
+            int64_t T1_p_1 = T1_s;
+            int64_t T2_p_1 = T2_s;
+            while (T1_p_1 < T1_e && T2_p_1 < T2_e) {
+                const int64_t i1_T1 = T1_crd1[T1_p_1];
+                const int64_t i1_T2 = T2_crd1[T2_p_1];
+                const int64_t i1 = dst_min_i64(i1_T1, i1_T2);
+                const _Bool T1_at = i1_T1 <= i1_T2;
+                const _Bool T2_at = i1_T2 <= i1_T1;
+                const double T1_v = T1_vals[T1_p_1];
+                const double T2_v = T2_vals[T2_p_1];
+                const double term = T1_v;
+                const double term_1 = T2_v;
+                T0_vals[T0_n1] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
+                T0_crd1[T0_n1] = i1;
+                T0_n1 += 1;
+                T1_p_1 += (int64_t)T1_at;
+                T2_p_1 += (int64_t)T2_at;
+            }
+            while (T1_p_1 < T1_e) {
+                dst_alone();
+                const int64_t i1_1 = T1_crd1[T1_p_1];
+                const double T1_v_1 = T1_vals[T1_p_1];
+                T0_vals[T0_n1] = T1_v_1;
+                T0_crd1[T0_n1] = i1_1;
+                T0_n1 += 1;
+                T1_p_1 += 1;
+            }
+            while (T2_p_1 < T2_e) {
+                dst_alone();
+                const int64_t i1_2 = T2_crd1[T2_p_1];
+                const double T2_v_1 = T2_vals[T2_p_1];
+                T0_vals[T0_n1] = T2_v_1;
+                T0_crd1[T0_n1] = i1_2;
+                T0_n1 += 1;
+                T2_p_1 += 1;
+            }
+            T0_pos1[T0_p + 1] = T0_n1;
+            T0_last1 = T0_p + 1;
         }
-        int64_t T1_p_1 = T1_s;
-        int64_t T2_p_1 = T2_s;
-        while (T1_p_1 < T1_e && T2_p_1 < T2_e) {
-            const int64_t i1_T1 = T1_crd1[T1_p_1];
-            const int64_t i1_T2 = T2_crd1[T2_p_1];
-            const int64_t i1 = dst_min_i64(i1_T1, i1_T2);
-            const _Bool T1_at = i1_T1 <= i1_T2;
-            const _Bool T2_at = i1_T2 <= i1_T1;
-            const double T1_v = T1_vals[T1_p_1];
-            const double T2_v = T2_vals[T2_p_1];
-            const double term = T1_v;
-            const double term_1 = T2_v;
-            T0_vals[T0_n1] = dst_select_one_f64(T1_at, term, -0.0) + dst_select_one_f64(T2_at, term_1, -0.0);
-            T0_crd1[T0_n1] = i1;
-            T0_n1 += 1;
-            T1_p_1 += (int64_t)T1_at;
-            T2_p_1 += (int64_t)T2_at;
-        }
-        while (T1_p_1 < T1_e) {
-            dst_alone();
-            const int64_t i1_1 = T1_crd1[T1_p_1];
-            const double T1_v_1 = T1_vals[T1_p_1];
-            T0_vals[T0_n1] = T1_v_1;
-            T0_crd1[T0_n1] = i1_1;
-            T0_n1 += 1;
-            T1_p_1 += 1;
-        }
-        while (T2_p_1 < T2_e) {
-            dst_alone();
-            const int64_t i1_2 = T2_crd1[T2_p_1];
-            const double T2_v_1 = T2_vals[T2_p_1];
-            T0_vals[T0_n1] = T2_v_1;
-            T0_crd1[T0_n1] = i1_2;
-            T0_n1 += 1;
-            T2_p_1 += 1;
-        }
-        T0_pos1[T0_p + 1] = T0_n1;
-        T0_last1 = T0_p + 1;
+        dst_done(env, i0_at - i0_lo, i0_size);
     }
 #pragma omp simd
     for (int64_t T0_pos1_q_1 = T0_last1 + 1; T0_pos1_q_1 < T0_size0 + 1; T0_pos1_q_1++) {

@@ -53,6 +53,14 @@ typedef struct {
     int64_t c_row, c_col;
 } dst_gemm;
 
+/* How far a leaf is: done of total parts of its loop number loop are done. The number counts the
+ * loops that have begun. total is 0 before the first loop begins, and while another one begins.
+ * The leaf changes the three by atomic operations, so that other threads may read them with such
+ * operations while it runs. span belongs to the leaf. The caller sets all to zero before the call. */
+typedef struct {
+    int64_t loop, done, total, span;
+} dst_progress;
+
 /* What a call depends on beside its tensors; a null pointer to one stands for one
  * of zeros. threads is how many threads the leaf may use: 1 where it is less. The
  * functions for memory are called from any thread of the leaf; alloc and grow return 0
@@ -64,16 +72,20 @@ typedef struct {
  * where. gemm, which may be null, computes a product, and returns 1; or it returns
  * 0, having done nothing. It is called from any thread of the leaf, and uses no other.
  * values are the numbers of the statement, for leaves that have none in their text; null
- * for others, such as every leaf that Distaff writes as C for other programs. */
+ * for others, such as every leaf that Distaff writes as C for other programs. If has_progress
+ * is 1, the leaf says in progress how far it is. If it is 0, it does not read that field, which
+ * a caller that declares the structure itself may lack. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
     void *(*grow)(struct dst_env *, void *, int64_t old_bytes, int64_t new_bytes);
     void (*release)(struct dst_env *, void *, int64_t bytes);
     int32_t fail_ncoord;
+    int32_t has_progress;
     int64_t fail_coord[16];
     int32_t (*gemm)(struct dst_env *, const dst_gemm *);
     const char *values;
+    dst_progress *progress;
 } dst_env;
 
 #endif
@@ -91,33 +103,83 @@ static inline void *dst_rows(const dst_array *a, int64_t first, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)dst_base(a, size) - (__UINTPTR_TYPE__)(first * size));
 }
 
+/* The progress that the caller asks for; null for none. */
+static inline dst_progress *dst_asked(const dst_env *env) { return env->has_progress ? env->progress : 0; }
+
+/* Begins a loop whose progress env counts in 1024ths of so many chunks. Pieces of the loop that
+ * lie in one span of iterations are one chunk. */
+static inline void dst_begin(dst_env *env, int64_t chunks, int64_t span) {
+    dst_progress *const p = dst_asked(env);
+    if (p) {
+        __atomic_store_n(&p->total, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&p->done, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&p->loop, p->loop + 1, __ATOMIC_RELEASE);
+        p->span = span;
+        __atomic_store_n(&p->total, chunks * 1024, __ATOMIC_RELEASE);
+    }
+}
+
+/* Begins a loop of n iterations in pieces of size, the last of which is counted as if it was whole. */
+static inline void dst_begin_pieces(dst_env *env, int64_t n, int64_t size) {
+    dst_progress *const p = dst_asked(env);
+    if (p) {
+        int64_t span = 1; /* a power of two */
+        while (span < size || span < n / 1024)
+            span *= 2;
+        dst_begin(env, ((n - 1) / size * size + size - 1) / span + 1, span);
+    }
+}
+
+/* Begins a loop over [lo, hi), of which so many iterations run at a time: all where nobody asks. */
+static inline int64_t dst_begin_strips(dst_env *env, int64_t lo, int64_t hi, int64_t step) {
+    if (!dst_asked(env) || hi <= lo)
+        return hi > lo ? hi - lo : step;
+    const int64_t strip = ((hi - lo) / 100 / step + 1) * step;
+    dst_begin(env, (hi - lo - 1) / strip + 1, 1);
+    return strip;
+}
+
+/* Adds a chunk to the progress, if the piece of size iterations, from number from on, is the one
+ * of its span that counts. */
+static inline void dst_done(dst_env *env, int64_t from, int64_t size) {
+    dst_progress *const p = dst_asked(env);
+    if (p && ((from + size - 1) & (p->span - 1)) < size)
+        __atomic_fetch_add(&p->done, 1024, __ATOMIC_RELAXED);
+}
+
 static void builtin_spmv_ds_32_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int32_t *restrict T1_pos1, const int32_t *restrict T1_crd1, const double *restrict T2_vals,
-        int64_t T0_off0, int64_t T1_off0, int64_t i0_lo, int64_t i0_hi) {
+        int64_t T0_off0, int64_t T1_off0, int64_t i0_lo, int64_t i0_hi, dst_env *env) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T0_b = 0 - T0_off0;
     {
         int64_t T1_p_1 = (i0_lo < i0_hi ? T1_pos1[T1_b + i0_lo] : 0);
-        for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
-            const int64_t T1_p = T1_b + i0;
-            const int64_t T0_p = T0_b + i0;
-            double t_2 = 0.0;
-            const int64_t T1_e = T1_pos1[T1_p + 1];
-            while (T1_p_1 < T1_e) {
-                const int64_t i1 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = i1;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-                T1_p_1 = T1_p_1 + 1;
+        const int64_t i0_size = dst_begin_strips(env, i0_lo, i0_hi, 1);
+        for (int64_t i0_at = i0_lo; i0_at < i0_hi; i0_at += i0_size) {
+            const int64_t i0_next = i0_hi - i0_at > i0_size ? i0_at + i0_size : i0_hi;
+            for (int64_t i0 = i0_at; i0 < i0_next; i0++) {
+                const int64_t T1_p = T1_b + i0;
+                const int64_t T0_p = T0_b + i0;
+                double t_2 = 0.0;
+                const int64_t T1_e = T1_pos1[T1_p + 1];
+                while (T1_p_1 < T1_e) {
+                    const int64_t i1 = T1_crd1[T1_p_1];
+                    const double T1_v = T1_vals[T1_p_1];
+                    const int64_t T2_p = i1;
+                    const double T2_v = T2_vals[T2_p];
+                    t_2 += T1_v * T2_v;
+                    T1_p_1 = T1_p_1 + 1;
+                }
+                T0_vals[T0_p] = t_2;
             }
-            T0_vals[T0_p] = t_2;
+            dst_done(env, i0_at - i0_lo, i0_size);
         }
     }
 }
 
 int builtin_spmv_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_off0 = t[0]->levels[0].offset;
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
@@ -127,37 +189,43 @@ int builtin_spmv_ds_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const double *const T2_vals = dst_rows(&t[2]->vals, t[2]->levels[0].offset, sizeof(double));
     const int64_t i0_lo = bounds[0][0];
     const int64_t i0_hi = bounds[0][1];
-    builtin_spmv_ds_32_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T1_off0, i0_lo, i0_hi);
+    builtin_spmv_ds_32_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T1_off0, i0_lo, i0_hi, env);
     return 0;
 }
 
 static void builtin_spmv_ds_64_body(double *restrict T0_vals, const double *restrict T1_vals,
         const int64_t *restrict T1_pos1, const int64_t *restrict T1_crd1, const double *restrict T2_vals,
-        int64_t T0_off0, int64_t T1_off0, int64_t i0_lo, int64_t i0_hi) {
+        int64_t T0_off0, int64_t T1_off0, int64_t i0_lo, int64_t i0_hi, dst_env *env) {
     const int64_t T1_b = 0 - T1_off0;
     const int64_t T0_b = 0 - T0_off0;
     {
         int64_t T1_p_1 = (i0_lo < i0_hi ? T1_pos1[T1_b + i0_lo] : 0);
-        for (int64_t i0 = i0_lo; i0 < i0_hi; i0++) {
-            const int64_t T1_p = T1_b + i0;
-            const int64_t T0_p = T0_b + i0;
-            double t_2 = 0.0;
-            const int64_t T1_e = T1_pos1[T1_p + 1];
-            while (T1_p_1 < T1_e) {
-                const int64_t i1 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = i1;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-                T1_p_1 = T1_p_1 + 1;
+        const int64_t i0_size = dst_begin_strips(env, i0_lo, i0_hi, 1);
+        for (int64_t i0_at = i0_lo; i0_at < i0_hi; i0_at += i0_size) {
+            const int64_t i0_next = i0_hi - i0_at > i0_size ? i0_at + i0_size : i0_hi;
+            for (int64_t i0 = i0_at; i0 < i0_next; i0++) {
+                const int64_t T1_p = T1_b + i0;
+                const int64_t T0_p = T0_b + i0;
+                double t_2 = 0.0;
+                const int64_t T1_e = T1_pos1[T1_p + 1];
+                while (T1_p_1 < T1_e) {
+                    const int64_t i1 = T1_crd1[T1_p_1];
+                    const double T1_v = T1_vals[T1_p_1];
+                    const int64_t T2_p = i1;
+                    const double T2_v = T2_vals[T2_p];
+                    t_2 += T1_v * T2_v;
+                    T1_p_1 = T1_p_1 + 1;
+                }
+                T0_vals[T0_p] = t_2;
             }
-            T0_vals[T0_p] = t_2;
+            dst_done(env, i0_at - i0_lo, i0_size);
         }
     }
 }
 
 int builtin_spmv_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_off0 = t[0]->levels[0].offset;
     const double *const T1_vals = dst_base(&t[1]->vals, sizeof(double));
@@ -167,13 +235,14 @@ int builtin_spmv_ds_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const double *const T2_vals = dst_rows(&t[2]->vals, t[2]->levels[0].offset, sizeof(double));
     const int64_t i0_lo = bounds[0][0];
     const int64_t i0_hi = bounds[0][1];
-    builtin_spmv_ds_64_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T1_off0, i0_lo, i0_hi);
+    builtin_spmv_ds_64_body(T0_vals, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_off0, T1_off0, i0_lo, i0_hi, env);
     return 0;
 }
 
 static void builtin_spmv_ss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
-        const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0) {
+        const int32_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
+        dst_env *env) {
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0; k++)
         T0_vals[k] = 0.0;
@@ -181,27 +250,33 @@ static void builtin_spmv_ss_32_body(double *restrict T0_vals, const int32_t *res
     const int64_t T1_e = T1_pos0[1];
     {
         int64_t T1_p_1 = (T1_s < T1_e ? T1_pos1[T1_s] : 0);
-        for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-            const int64_t i0 = T1_crd0[T1_p];
-            const int64_t T0_p = T0_b + i0;
-            double t_2 = 0.0;
-            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-            while (T1_p_1 < T1_e_1) {
-                const int64_t i1 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = i1;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-                T1_p_1 = T1_p_1 + 1;
+        const int64_t T1_p_size = dst_begin_strips(env, T1_s, T1_e, 1);
+        for (int64_t T1_p_at = T1_s; T1_p_at < T1_e; T1_p_at += T1_p_size) {
+            const int64_t T1_p_next = T1_e - T1_p_at > T1_p_size ? T1_p_at + T1_p_size : T1_e;
+            for (int64_t T1_p = T1_p_at; T1_p < T1_p_next; T1_p++) {
+                const int64_t i0 = T1_crd0[T1_p];
+                const int64_t T0_p = T0_b + i0;
+                double t_2 = 0.0;
+                const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+                while (T1_p_1 < T1_e_1) {
+                    const int64_t i1 = T1_crd1[T1_p_1];
+                    const double T1_v = T1_vals[T1_p_1];
+                    const int64_t T2_p = i1;
+                    const double T2_v = T2_vals[T2_p];
+                    t_2 += T1_v * T2_v;
+                    T1_p_1 = T1_p_1 + 1;
+                }
+                T0_vals[T0_p] = t_2;
             }
-            T0_vals[T0_p] = t_2;
+            dst_done(env, T1_p_at - T1_s, T1_p_size);
         }
     }
 }
 
 int builtin_spmv_ss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     (void)bounds;
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size0 = t[0]->levels[0].size;
     const int64_t T0_off0 = t[0]->levels[0].offset;
@@ -211,13 +286,14 @@ int builtin_spmv_ss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int32_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int32_t));
     const int32_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int32_t));
     const double *const T2_vals = dst_rows(&t[2]->vals, t[2]->levels[0].offset, sizeof(double));
-    builtin_spmv_ss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0);
+    builtin_spmv_ss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0, env);
     return 0;
 }
 
 static void builtin_spmv_ss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
         const int64_t *restrict T1_crd0, const double *restrict T1_vals, const int64_t *restrict T1_pos1,
-        const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0) {
+        const int64_t *restrict T1_crd1, const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0,
+        dst_env *env) {
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0; k++)
         T0_vals[k] = 0.0;
@@ -225,27 +301,33 @@ static void builtin_spmv_ss_64_body(double *restrict T0_vals, const int64_t *res
     const int64_t T1_e = T1_pos0[1];
     {
         int64_t T1_p_1 = (T1_s < T1_e ? T1_pos1[T1_s] : 0);
-        for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-            const int64_t i0 = T1_crd0[T1_p];
-            const int64_t T0_p = T0_b + i0;
-            double t_2 = 0.0;
-            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-            while (T1_p_1 < T1_e_1) {
-                const int64_t i1 = T1_crd1[T1_p_1];
-                const double T1_v = T1_vals[T1_p_1];
-                const int64_t T2_p = i1;
-                const double T2_v = T2_vals[T2_p];
-                t_2 += T1_v * T2_v;
-                T1_p_1 = T1_p_1 + 1;
+        const int64_t T1_p_size = dst_begin_strips(env, T1_s, T1_e, 1);
+        for (int64_t T1_p_at = T1_s; T1_p_at < T1_e; T1_p_at += T1_p_size) {
+            const int64_t T1_p_next = T1_e - T1_p_at > T1_p_size ? T1_p_at + T1_p_size : T1_e;
+            for (int64_t T1_p = T1_p_at; T1_p < T1_p_next; T1_p++) {
+                const int64_t i0 = T1_crd0[T1_p];
+                const int64_t T0_p = T0_b + i0;
+                double t_2 = 0.0;
+                const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+                while (T1_p_1 < T1_e_1) {
+                    const int64_t i1 = T1_crd1[T1_p_1];
+                    const double T1_v = T1_vals[T1_p_1];
+                    const int64_t T2_p = i1;
+                    const double T2_v = T2_vals[T2_p];
+                    t_2 += T1_v * T2_v;
+                    T1_p_1 = T1_p_1 + 1;
+                }
+                T0_vals[T0_p] = t_2;
             }
-            T0_vals[T0_p] = t_2;
+            dst_done(env, T1_p_at - T1_s, T1_p_size);
         }
     }
 }
 
 int builtin_spmv_ss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     (void)bounds;
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size0 = t[0]->levels[0].size;
     const int64_t T0_off0 = t[0]->levels[0].offset;
@@ -255,6 +337,6 @@ int builtin_spmv_ss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env)
     const int64_t *const T1_pos1 = dst_base(&t[1]->levels[1].pos, sizeof(int64_t));
     const int64_t *const T1_crd1 = dst_base(&t[1]->levels[1].crd, sizeof(int64_t));
     const double *const T2_vals = dst_rows(&t[2]->vals, t[2]->levels[0].offset, sizeof(double));
-    builtin_spmv_ss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0);
+    builtin_spmv_ss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T2_vals, T0_size0, T0_off0, env);
     return 0;
 }

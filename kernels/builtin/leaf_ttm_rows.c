@@ -53,6 +53,14 @@ typedef struct {
     int64_t c_row, c_col;
 } dst_gemm;
 
+/* How far a leaf is: done of total parts of its loop number loop are done. The number counts the
+ * loops that have begun. total is 0 before the first loop begins, and while another one begins.
+ * The leaf changes the three by atomic operations, so that other threads may read them with such
+ * operations while it runs. span belongs to the leaf. The caller sets all to zero before the call. */
+typedef struct {
+    int64_t loop, done, total, span;
+} dst_progress;
+
 /* What a call depends on beside its tensors; a null pointer to one stands for one
  * of zeros. threads is how many threads the leaf may use: 1 where it is less. The
  * functions for memory are called from any thread of the leaf; alloc and grow return 0
@@ -64,16 +72,20 @@ typedef struct {
  * where. gemm, which may be null, computes a product, and returns 1; or it returns
  * 0, having done nothing. It is called from any thread of the leaf, and uses no other.
  * values are the numbers of the statement, for leaves that have none in their text; null
- * for others, such as every leaf that Distaff writes as C for other programs. */
+ * for others, such as every leaf that Distaff writes as C for other programs. If has_progress
+ * is 1, the leaf says in progress how far it is. If it is 0, it does not read that field, which
+ * a caller that declares the structure itself may lack. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
     void *(*grow)(struct dst_env *, void *, int64_t old_bytes, int64_t new_bytes);
     void (*release)(struct dst_env *, void *, int64_t bytes);
     int32_t fail_ncoord;
+    int32_t has_progress;
     int64_t fail_coord[16];
     int32_t (*gemm)(struct dst_env *, const dst_gemm *);
     const char *values;
+    dst_progress *progress;
 } dst_env;
 
 #endif
@@ -86,47 +98,97 @@ static inline void *dst_base(const dst_array *a, int64_t size) {
     return (void *)((__UINTPTR_TYPE__)a->ptr - (__UINTPTR_TYPE__)(a->first * size));
 }
 
+/* The progress that the caller asks for; null for none. */
+static inline dst_progress *dst_asked(const dst_env *env) { return env->has_progress ? env->progress : 0; }
+
+/* Begins a loop whose progress env counts in 1024ths of so many chunks. Pieces of the loop that
+ * lie in one span of iterations are one chunk. */
+static inline void dst_begin(dst_env *env, int64_t chunks, int64_t span) {
+    dst_progress *const p = dst_asked(env);
+    if (p) {
+        __atomic_store_n(&p->total, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&p->done, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&p->loop, p->loop + 1, __ATOMIC_RELEASE);
+        p->span = span;
+        __atomic_store_n(&p->total, chunks * 1024, __ATOMIC_RELEASE);
+    }
+}
+
+/* Begins a loop of n iterations in pieces of size, the last of which is counted as if it was whole. */
+static inline void dst_begin_pieces(dst_env *env, int64_t n, int64_t size) {
+    dst_progress *const p = dst_asked(env);
+    if (p) {
+        int64_t span = 1; /* a power of two */
+        while (span < size || span < n / 1024)
+            span *= 2;
+        dst_begin(env, ((n - 1) / size * size + size - 1) / span + 1, span);
+    }
+}
+
+/* Begins a loop over [lo, hi), of which so many iterations run at a time: all where nobody asks. */
+static inline int64_t dst_begin_strips(dst_env *env, int64_t lo, int64_t hi, int64_t step) {
+    if (!dst_asked(env) || hi <= lo)
+        return hi > lo ? hi - lo : step;
+    const int64_t strip = ((hi - lo) / 100 / step + 1) * step;
+    dst_begin(env, (hi - lo - 1) / strip + 1, 1);
+    return strip;
+}
+
+/* Adds a chunk to the progress, if the piece of size iterations, from number from on, is the one
+ * of its span that counts. */
+static inline void dst_done(dst_env *env, int64_t from, int64_t size) {
+    dst_progress *const p = dst_asked(env);
+    if (p && ((from + size - 1) & (p->span - 1)) < size)
+        __atomic_fetch_add(&p->done, 1024, __ATOMIC_RELAXED);
+}
+
 static void builtin_ttm_rows_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const int32_t *restrict T1_crd0, const double *restrict T1_vals, const int32_t *restrict T1_pos1,
         const int32_t *restrict T1_crd1, const int32_t *restrict T1_pos2, const int32_t *restrict T1_crd2,
         const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
         int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo,
-        int64_t i2_hi) {
+        int64_t i2_hi, dst_env *env) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1 * T0_size2; k++)
         T0_vals[k] = 0.0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t i0 = T1_crd0[T1_p];
-        const int64_t T0_p = T0_b + i0;
-        const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const int64_t T0_p_1 = T0_b_1 + i1;
-            const int64_t T0_b_2 = T0_p_1 * T0_size2 - T0_off2;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i3 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                    const int64_t T2_p = T2_b + i2;
-                    const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T0_p_2 = T0_b_2 + i2;
-                    T0_vals[T0_p_2] += T1_v * T2_v;
+    const int64_t T1_p_size = dst_begin_strips(env, T1_s, T1_e, 1);
+    for (int64_t T1_p_at = T1_s; T1_p_at < T1_e; T1_p_at += T1_p_size) {
+        const int64_t T1_p_next = T1_e - T1_p_at > T1_p_size ? T1_p_at + T1_p_size : T1_e;
+        for (int64_t T1_p = T1_p_at; T1_p < T1_p_next; T1_p++) {
+            const int64_t i0 = T1_crd0[T1_p];
+            const int64_t T0_p = T0_b + i0;
+            const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
+            const int64_t T1_s_1 = T1_pos1[T1_p];
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const int64_t T0_p_1 = T0_b_1 + i1;
+                const int64_t T0_b_2 = T0_p_1 * T0_size2 - T0_off2;
+                const int64_t T1_s_2 = T1_pos2[T1_p_1];
+                const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
+                for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
+                    const int64_t i3 = T1_crd2[T1_p_2];
+                    const double T1_v = T1_vals[T1_p_2];
+                    for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
+                        const int64_t T2_p = T2_b + i2;
+                        const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
+                        const double T2_v = T2_vals[T2_p_1];
+                        const int64_t T0_p_2 = T0_b_2 + i2;
+                        T0_vals[T0_p_2] += T1_v * T2_v;
+                    }
                 }
             }
         }
+        dst_done(env, T1_p_at - T1_s, T1_p_size);
     }
 }
 
 int builtin_ttm_rows_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size0 = t[0]->levels[0].size;
     const int64_t T0_off0 = t[0]->levels[0].offset;
@@ -147,7 +209,7 @@ int builtin_ttm_rows_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env 
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_rows_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_rows_sss_32_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi, env);
     return 0;
 }
 
@@ -156,42 +218,48 @@ static void builtin_ttm_rows_sss_64_body(double *restrict T0_vals, const int64_t
         const int64_t *restrict T1_crd1, const int64_t *restrict T1_pos2, const int64_t *restrict T1_crd2,
         const double *restrict T2_vals, int64_t T0_size0, int64_t T0_off0, int64_t T0_size1, int64_t T0_off1,
         int64_t T0_size2, int64_t T0_off2, int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo,
-        int64_t i2_hi) {
+        int64_t i2_hi, dst_env *env) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T0_b = 0 - T0_off0;
     for (int64_t k = 0; k < T0_size0 * T0_size1 * T0_size2; k++)
         T0_vals[k] = 0.0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
-    for (int64_t T1_p = T1_s; T1_p < T1_e; T1_p++) {
-        const int64_t i0 = T1_crd0[T1_p];
-        const int64_t T0_p = T0_b + i0;
-        const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
-        const int64_t T1_s_1 = T1_pos1[T1_p];
-        const int64_t T1_e_1 = T1_pos1[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
-            const int64_t i1 = T1_crd1[T1_p_1];
-            const int64_t T0_p_1 = T0_b_1 + i1;
-            const int64_t T0_b_2 = T0_p_1 * T0_size2 - T0_off2;
-            const int64_t T1_s_2 = T1_pos2[T1_p_1];
-            const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
-            for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
-                const int64_t i3 = T1_crd2[T1_p_2];
-                const double T1_v = T1_vals[T1_p_2];
-                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                    const int64_t T2_p = T2_b + i2;
-                    const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
-                    const double T2_v = T2_vals[T2_p_1];
-                    const int64_t T0_p_2 = T0_b_2 + i2;
-                    T0_vals[T0_p_2] += T1_v * T2_v;
+    const int64_t T1_p_size = dst_begin_strips(env, T1_s, T1_e, 1);
+    for (int64_t T1_p_at = T1_s; T1_p_at < T1_e; T1_p_at += T1_p_size) {
+        const int64_t T1_p_next = T1_e - T1_p_at > T1_p_size ? T1_p_at + T1_p_size : T1_e;
+        for (int64_t T1_p = T1_p_at; T1_p < T1_p_next; T1_p++) {
+            const int64_t i0 = T1_crd0[T1_p];
+            const int64_t T0_p = T0_b + i0;
+            const int64_t T0_b_1 = T0_p * T0_size1 - T0_off1;
+            const int64_t T1_s_1 = T1_pos1[T1_p];
+            const int64_t T1_e_1 = T1_pos1[T1_p + 1];
+            for (int64_t T1_p_1 = T1_s_1; T1_p_1 < T1_e_1; T1_p_1++) {
+                const int64_t i1 = T1_crd1[T1_p_1];
+                const int64_t T0_p_1 = T0_b_1 + i1;
+                const int64_t T0_b_2 = T0_p_1 * T0_size2 - T0_off2;
+                const int64_t T1_s_2 = T1_pos2[T1_p_1];
+                const int64_t T1_e_2 = T1_pos2[T1_p_1 + 1];
+                for (int64_t T1_p_2 = T1_s_2; T1_p_2 < T1_e_2; T1_p_2++) {
+                    const int64_t i3 = T1_crd2[T1_p_2];
+                    const double T1_v = T1_vals[T1_p_2];
+                    for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
+                        const int64_t T2_p = T2_b + i2;
+                        const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
+                        const double T2_v = T2_vals[T2_p_1];
+                        const int64_t T0_p_2 = T0_b_2 + i2;
+                        T0_vals[T0_p_2] += T1_v * T2_v;
+                    }
                 }
             }
         }
+        dst_done(env, T1_p_at - T1_s, T1_p_size);
     }
 }
 
 int builtin_ttm_rows_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size0 = t[0]->levels[0].size;
     const int64_t T0_off0 = t[0]->levels[0].offset;
@@ -212,41 +280,47 @@ int builtin_ttm_rows_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env 
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_rows_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_rows_sss_64_body(T0_vals, T1_pos0, T1_crd0, T1_vals, T1_pos1, T1_crd1, T1_pos2, T1_crd2, T2_vals, T0_size0, T0_off0, T0_size1, T0_off1, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi, env);
     return 0;
 }
 
 static void builtin_ttm_rows_ssd_sss_32_body(double *restrict T0_vals, const int32_t *restrict T1_pos0,
         const double *restrict T1_vals, const int32_t *restrict T1_pos1, const int32_t *restrict T1_pos2,
         const int32_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2,
-        int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
+        int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi, dst_env *env) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
     const int64_t T1_s_1 = T1_pos1[T1_s];
     const int64_t T1_e_1 = T1_pos1[T1_e];
-    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
-        const int64_t T0_b = T1_p * T0_size2 - T0_off2;
-        for (int64_t k = T1_p * T0_size2; k < T1_p * T0_size2 + T0_size2; k++)
-            T0_vals[k] = 0.0;
-        const int64_t T1_s_2 = T1_pos2[T1_p];
-        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
-            const int64_t i3 = T1_crd2[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                const int64_t T2_p = T2_b + i2;
-                const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
-                const double T2_v = T2_vals[T2_p_1];
-                const int64_t T0_p = T0_b + i2;
-                T0_vals[T0_p] += T1_v * T2_v;
+    const int64_t T1_p_size = dst_begin_strips(env, T1_s_1, T1_e_1, 1);
+    for (int64_t T1_p_at = T1_s_1; T1_p_at < T1_e_1; T1_p_at += T1_p_size) {
+        const int64_t T1_p_next = T1_e_1 - T1_p_at > T1_p_size ? T1_p_at + T1_p_size : T1_e_1;
+        for (int64_t T1_p = T1_p_at; T1_p < T1_p_next; T1_p++) {
+            const int64_t T0_b = T1_p * T0_size2 - T0_off2;
+            for (int64_t k = T1_p * T0_size2; k < T1_p * T0_size2 + T0_size2; k++)
+                T0_vals[k] = 0.0;
+            const int64_t T1_s_2 = T1_pos2[T1_p];
+            const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+            for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
+                const int64_t i3 = T1_crd2[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
+                    const int64_t T2_p = T2_b + i2;
+                    const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
+                    const double T2_v = T2_vals[T2_p_1];
+                    const int64_t T0_p = T0_b + i2;
+                    T0_vals[T0_p] += T1_v * T2_v;
+                }
             }
         }
+        dst_done(env, T1_p_at - T1_s_1, T1_p_size);
     }
 }
 
 int builtin_ttm_rows_ssd_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size2 = t[0]->levels[2].size;
     const int64_t T0_off2 = t[0]->levels[2].offset;
@@ -261,41 +335,47 @@ int builtin_ttm_rows_ssd_sss_32(dst_tensor **t, const int64_t (*bounds)[2], dst_
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_rows_ssd_sss_32_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_rows_ssd_sss_32_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi, env);
     return 0;
 }
 
 static void builtin_ttm_rows_ssd_sss_64_body(double *restrict T0_vals, const int64_t *restrict T1_pos0,
         const double *restrict T1_vals, const int64_t *restrict T1_pos1, const int64_t *restrict T1_pos2,
         const int64_t *restrict T1_crd2, const double *restrict T2_vals, int64_t T0_size2, int64_t T0_off2,
-        int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi) {
+        int64_t T2_off0, int64_t T2_size1, int64_t T2_off1, int64_t i2_lo, int64_t i2_hi, dst_env *env) {
     const int64_t T2_b = 0 - T2_off0;
     const int64_t T1_s = T1_pos0[0];
     const int64_t T1_e = T1_pos0[1];
     const int64_t T1_s_1 = T1_pos1[T1_s];
     const int64_t T1_e_1 = T1_pos1[T1_e];
-    for (int64_t T1_p = T1_s_1; T1_p < T1_e_1; T1_p++) {
-        const int64_t T0_b = T1_p * T0_size2 - T0_off2;
-        for (int64_t k = T1_p * T0_size2; k < T1_p * T0_size2 + T0_size2; k++)
-            T0_vals[k] = 0.0;
-        const int64_t T1_s_2 = T1_pos2[T1_p];
-        const int64_t T1_e_2 = T1_pos2[T1_p + 1];
-        for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
-            const int64_t i3 = T1_crd2[T1_p_1];
-            const double T1_v = T1_vals[T1_p_1];
-            for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
-                const int64_t T2_p = T2_b + i2;
-                const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
-                const double T2_v = T2_vals[T2_p_1];
-                const int64_t T0_p = T0_b + i2;
-                T0_vals[T0_p] += T1_v * T2_v;
+    const int64_t T1_p_size = dst_begin_strips(env, T1_s_1, T1_e_1, 1);
+    for (int64_t T1_p_at = T1_s_1; T1_p_at < T1_e_1; T1_p_at += T1_p_size) {
+        const int64_t T1_p_next = T1_e_1 - T1_p_at > T1_p_size ? T1_p_at + T1_p_size : T1_e_1;
+        for (int64_t T1_p = T1_p_at; T1_p < T1_p_next; T1_p++) {
+            const int64_t T0_b = T1_p * T0_size2 - T0_off2;
+            for (int64_t k = T1_p * T0_size2; k < T1_p * T0_size2 + T0_size2; k++)
+                T0_vals[k] = 0.0;
+            const int64_t T1_s_2 = T1_pos2[T1_p];
+            const int64_t T1_e_2 = T1_pos2[T1_p + 1];
+            for (int64_t T1_p_1 = T1_s_2; T1_p_1 < T1_e_2; T1_p_1++) {
+                const int64_t i3 = T1_crd2[T1_p_1];
+                const double T1_v = T1_vals[T1_p_1];
+                for (int64_t i2 = i2_lo; i2 < i2_hi; i2++) {
+                    const int64_t T2_p = T2_b + i2;
+                    const int64_t T2_p_1 = T2_p * T2_size1 - T2_off1 + i3;
+                    const double T2_v = T2_vals[T2_p_1];
+                    const int64_t T0_p = T0_b + i2;
+                    T0_vals[T0_p] += T1_v * T2_v;
+                }
             }
         }
+        dst_done(env, T1_p_at - T1_s_1, T1_p_size);
     }
 }
 
 int builtin_ttm_rows_ssd_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
-    (void)env;
+    dst_env none = {0};
+    env = env ? env : &none;
     double *const T0_vals = dst_base(&t[0]->vals, sizeof(double));
     const int64_t T0_size2 = t[0]->levels[2].size;
     const int64_t T0_off2 = t[0]->levels[2].offset;
@@ -310,6 +390,6 @@ int builtin_ttm_rows_ssd_sss_64(dst_tensor **t, const int64_t (*bounds)[2], dst_
     const int64_t T2_off1 = t[2]->levels[1].offset;
     const int64_t i2_lo = bounds[2][0];
     const int64_t i2_hi = bounds[2][1];
-    builtin_ttm_rows_ssd_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi);
+    builtin_ttm_rows_ssd_sss_64_body(T0_vals, T1_pos0, T1_vals, T1_pos1, T1_pos2, T1_crd2, T2_vals, T0_size2, T0_off2, T2_off0, T2_size1, T2_off1, i2_lo, i2_hi, env);
     return 0;
 }

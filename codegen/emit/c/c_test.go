@@ -77,6 +77,7 @@ func TestAgainstInterp(t *testing.T) {
 						continue
 					}
 					compare(t, exe, x, threads)
+					progress(t, exe, x, threads)
 				}
 				if name == "sanitized" {
 					withoutMemory(t, exe, x)
@@ -106,6 +107,34 @@ func compare(t *testing.T, exe string, x irtest.Case, threads int) {
 		}
 	} else if msg := difference(got, want); msg != "" {
 		t.Errorf("%s, %d threads: %s", x.Name, threads, msg)
+	}
+}
+
+// progress calls a leaf that tells its progress: the last loop is told to its end (or main.c fails),
+// as is at least one loop of the leaves that have a parallel loop, and every array has the same bits
+// as without.
+func progress(t *testing.T, exe string, x irtest.Case, threads int) {
+	t.Helper()
+	f := x.Func()
+	want, before := execute(t, exe, f, x, threads, -1)
+	got, after := execute(t, exe, f, x, threads, -3)
+	if got.Code != want.Code {
+		t.Errorf("%s, %d threads: returned %v with progress, want %v", x.Name, threads, got.Code,
+			want.Code)
+	}
+	was := arraysOf(before)
+	for k, a := range arraysOf(after) {
+		if is, want := fmt.Sprint(a.Data), fmt.Sprint(was[k].Data); is != want {
+			t.Errorf("%s, %d threads: array %d is %s with progress, want %s", x.Name, threads, k, is, want)
+		}
+	}
+	parallel := false
+	for _, s := range f.Body.List {
+		l, ok := s.(*ir.For)
+		parallel = parallel || ok && l.Kind == ir.Parallel
+	}
+	if parallel && got.Code == ir.OK && got.Allocs == 0 {
+		t.Errorf("%s, %d threads: no loop tells its progress", x.Name, threads)
 	}
 }
 

@@ -28,6 +28,9 @@ type cfunc struct {
 	// iterations before have changed.
 	orderedOf *ir.For
 	changing  map[*ir.Array]bool
+	outermost bool               // what is printed is in no loop
+	shares    map[*ir.For]*share // loops that run in strips, to tell their progress
+	told      string             // what was told of the chunk at hand, "" outside of chunks
 }
 
 func (l *leaf) newFunc() *cfunc {
@@ -140,6 +143,8 @@ func (f *cfunc) releaseArray(a *ir.Array) {
 func (l *leaf) main(bodyName string) string {
 	u := l.usage(l.fn.Body)
 	inner := l.newFunc()
+	inner.outermost, inner.shares = true, l.shares(l.fn.Body, false)
+	u.env = u.env || len(inner.shares) > 0
 	inner.nameAll(u)
 	made, tables := outerMade(l.fn.Body)
 	inner.own(u, made, tables)

@@ -34,6 +34,11 @@
 // takes the place of no function of another library, and none of theirs the place of it. Leaves
 // call it by a static function that is declared before them.
 //
+// # Progress
+//
+// Every loop that is in no other loop tells env's progress how far it is, in strips of its iterations
+// or by its pieces. The code of an iteration is the same whether anybody asks or not.
+//
 // # Failure
 //
 // A function that can fail returns the code. What it allocated it releases on its
@@ -59,6 +64,7 @@
 //	values.go   numbers that an unnamed text reads from env
 //	loop.go     loops: serial, unrolled, of lanes, parallel
 //	line.go     loops of lanes that store past the caches
+//	progress.go how far a leaf is, for callers that ask
 //	piece.go    the function that runs a part of a parallel loop's range
 //	prelude.go  the helpers, one file each in prelude/
 //	flags.go    compiler flags, and the header

@@ -51,6 +51,14 @@ typedef struct {
     int64_t c_row, c_col;
 } dst_gemm;
 
+/* How far a leaf is: done of total parts of its loop number loop are done. The number counts the
+ * loops that have begun. total is 0 before the first loop begins, and while another one begins.
+ * The leaf changes the three by atomic operations, so that other threads may read them with such
+ * operations while it runs. span belongs to the leaf. The caller sets all to zero before the call. */
+typedef struct {
+    int64_t loop, done, total, span;
+} dst_progress;
+
 /* What a call depends on beside its tensors; a null pointer to one stands for one
  * of zeros. threads is how many threads the leaf may use: 1 where it is less. The
  * functions for memory are called from any thread of the leaf; alloc and grow return 0
@@ -62,16 +70,20 @@ typedef struct {
  * where. gemm, which may be null, computes a product, and returns 1; or it returns
  * 0, having done nothing. It is called from any thread of the leaf, and uses no other.
  * values are the numbers of the statement, for leaves that have none in their text; null
- * for others, such as every leaf that Distaff writes as C for other programs. */
+ * for others, such as every leaf that Distaff writes as C for other programs. If has_progress
+ * is 1, the leaf says in progress how far it is. If it is 0, it does not read that field, which
+ * a caller that declares the structure itself may lack. */
 typedef struct dst_env {
     int32_t threads;
     void *(*alloc)(struct dst_env *, int64_t bytes, int32_t zero);
     void *(*grow)(struct dst_env *, void *, int64_t old_bytes, int64_t new_bytes);
     void (*release)(struct dst_env *, void *, int64_t bytes);
     int32_t fail_ncoord;
+    int32_t has_progress;
     int64_t fail_coord[16];
     int32_t (*gemm)(struct dst_env *, const dst_gemm *);
     const char *values;
+    dst_progress *progress;
 } dst_env;
 
 #endif

@@ -15,8 +15,16 @@ import (
 const mostPieces = 256
 
 func (f *cfunc) loop(s *ir.For) {
+	part := f.shares[s]
+	outer := f.outermost
+	f.outermost = false
+	defer func() { f.outermost = outer }()
 	if s.Kind == ir.Parallel && !f.piece {
-		f.parallel(s)
+		f.parallel(s, outer)
+		return
+	}
+	if part != nil {
+		f.serialStrips(s, part)
 		return
 	}
 	if s.Kind == ir.Vector && f.vectorizable(s) {
@@ -39,7 +47,12 @@ func (f *cfunc) serialLoop(s *ir.For) {
 		return
 	}
 	end := f.end(s.Hi, f.Variable(s.V), s.Body)
-	f.head(s, f.expr(s.Lo, 0), end)
+	f.plainLoop(s, f.expr(s.Lo, 0), end)
+}
+
+// plainLoop writes a plain loop over [lo, end), which are expressions in C.
+func (f *cfunc) plainLoop(s *ir.For, lo, end string) {
+	f.head(s, lo, end)
 	if picksRows(s.Body) {
 		f.leaf.file.need("alone")
 		f.Scoped(func() { f.Line("dst_alone();") })
@@ -307,21 +320,22 @@ func (f *cfunc) splitSums(list []ir.Stmt, split map[*ir.Var][2]string) {
 }
 
 // parallel writes a loop over pieces of the range, each a call of the loop's own
-// function, and the same without OpenMP for one thread.
-func (f *cfunc) parallel(s *ir.For) {
-	p := f.leaf.pieceOf(s)
+// function, and the same without OpenMP for one thread. outermost says that it is in no other loop.
+func (f *cfunc) parallel(s *ir.For, outermost bool) {
+	p := f.leaf.pieceOf(s, outermost)
 	f.Line("{")
-	f.Scoped(func() { f.callPieces(s, p) })
+	f.Scoped(func() { f.callPieces(s, p, outermost) })
 	f.Line("}")
 }
 
-func (f *cfunc) callPieces(s *ir.For, p *piece) {
+func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 	v := f.Variable(s.V)
 	begin, end := f.Temps.Fresh(v+"_begin"), f.Temps.Fresh(v+"_end")
 	f.Line("const int64_t %s = %s;", begin, f.expr(s.Lo, 0))
 	f.Line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
 	at, size := f.Temps.Fresh(v+"_at"), f.Temps.Fresh(v+"_size")
 	c := &call{piece: p, begin: begin, end: end, at: at, size: size, step: s.Step}
+	c.told = outermost && !p.tells
 	if p.fails {
 		f.leaf.file.need("fault")
 		c.fault = f.Temps.Fresh(v + "_fault")
@@ -341,12 +355,16 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 		c.ordered = f.Temps.Fresh(v + "_ordered")
 		f.Line("dst_ordered %s = {%s, %s};", c.ordered, begin, failures(c))
 	}
+	if p.tells {
+		f.beginChunks(s, c)
+	}
 	f.Line("if (env->threads > 1 && %s - %s > %s) {", end, begin,
 		clike.Integer(f, s.Step, clike.PrecSum))
 	f.Scoped(func() {
 		if len(p.reduce) == 0 {
 			f.Line("const int64_t %s = %s;", size, length)
 		}
+		f.beginPieces(c)
 		kind := "static"
 		if s.Dynamic {
 			kind = "dynamic"
@@ -359,9 +377,16 @@ func (f *cfunc) callPieces(s *ir.For, p *piece) {
 	})
 	f.Line("} else {")
 	f.Scoped(func() {
-		if len(p.reduce) > 0 {
+		switch {
+		case len(p.reduce) > 0:
+			f.beginPieces(c)
 			f.pieces(c, false)
-		} else {
+		case c.told:
+			f.leaf.file.need("progress")
+			f.Line("const int64_t %s = dst_begin_strips(env, %s, %s, %s);", size, begin, end,
+				clike.Integer(f, s.Step, 0))
+			f.pieces(c, false)
+		default:
 			f.serial(c)
 		}
 	})
@@ -375,6 +400,7 @@ type call struct {
 	begin, end, at, size, fault string
 	ordered                     string   // the state of the ordered section, among threads
 	parts                       []string // arrays of partial sums
+	told                        bool     // the pieces that are done are told
 	step                        int64
 }
 
@@ -463,6 +489,9 @@ func (f *cfunc) pieces(c *call, shared bool) {
 		f.Line("%s.code = %s;", c.fault, f.callOf(c, c.at, upTo, sums, "&"+c.fault, shared))
 		f.Line("if (%s.code)", c.fault)
 		f.Line("    break;")
+	}
+	if c.told {
+		f.Line("dst_done(env, %s - %s, %s);", c.at, c.begin, c.size)
 	}
 	f.Depth--
 	f.Line("}")

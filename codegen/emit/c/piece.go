@@ -18,16 +18,20 @@ type piece struct {
 	fails   bool
 	atomic  bool // it stores atomically where it is told that others run beside it
 	ordered bool // its iterations have an ordered section
+	tells   bool // it tells how far its iterations are
 }
 
-// pieceOf prints the function of a parallel loop.
-func (l *leaf) pieceOf(s *ir.For) *piece {
+// pieceOf prints the function of a parallel loop. outermost says that the loop is in no other loop.
+func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 	if p, ok := l.printed[s]; ok {
 		return p
 	}
 	u := l.usageIn(true, s.Body)
 	p := &piece{name: l.pieces[s], env: u.env, fails: u.fails}
 	f := l.newFunc()
+	if p.tells = outermost && l.chunked(s); p.tells {
+		f.shares, p.env = l.shares(s.Body, true), true
+	}
 	f.piece, f.fault = true, "fault"
 	f.nameAll(u)
 	f.Variable(s.V)
@@ -91,7 +95,16 @@ func (l *leaf) pieceOf(s *ir.For) *piece {
 		f.Line("%s %s = 0;", ctype(r.Typ), f.Variable(r))
 	}
 	f.head(s, begin, end)
-	f.nested(s.Body)
+	if p.tells {
+		f.told = f.Temps.Fresh(v + "_told")
+		f.Scoped(func() {
+			f.Line("int64_t %s = 0;", f.told)
+			f.stmts(s.Body.List)
+			f.Line("dst_tell(env, &%s, 1, 1);", f.told)
+		})
+	} else {
+		f.nested(s.Body)
+	}
 	f.Line("}")
 	f.endLines()
 	for i, r := range p.reduce {

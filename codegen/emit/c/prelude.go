@@ -55,6 +55,8 @@ var helpers = []clike.Helper{
 	{Name: "alone"},
 	{Name: "fetch"},
 	{Name: "chunk"},
+	{Name: "progress"},
+	{Name: "tell", Uses: []string{"progress"}},
 	{Name: "fault"},
 	{Name: "ordered", Uses: []string{"fault"}},
 }

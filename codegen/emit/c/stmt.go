@@ -46,10 +46,10 @@ func (f *cfunc) stmt(s ir.Stmt) {
 			f.leaf.file.need("alone")
 			f.Scoped(func() { f.Line("dst_alone();") })
 		}
-		outer := f.single
-		f.single = true
+		outer, outermost := f.single, f.outermost
+		f.single, f.outermost = true, false
 		f.nested(s.Body)
-		f.single = outer
+		f.single, f.outermost = outer, outermost
 		f.Line("}")
 	case *ir.If:
 		f.Line("if (%s) {", f.expr(s.Cond, 0))

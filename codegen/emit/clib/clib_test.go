@@ -40,10 +40,12 @@ func product(t *testing.T, name string) map[string]string {
 	return clib.Files(name, clib.Leaf{Func: u.Func, Signature: signature.Of(stmt.String(), u, types)})
 }
 
-// main squares a matrix by both leaves of a program, without an environment and with one
-// that has no allocator, and frees what they make.
-const main = `#include <stdio.h>
+// main squares a matrix by both leaves of a program, without an environment and with some that have
+// no allocator, and frees what they make. One has a progress, which is at its end after the call.
+const main = `#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "one.h"
 #include "two.h"
@@ -68,8 +70,14 @@ static int square(int (*leaf)(dst_tensor **, const int64_t (*)[2], dst_env *), d
 }
 
 int main(void) {
-    dst_env env = {.threads = 3};
-    return square(one, 0) || square(two, &env);
+    /* As a caller has it that declares the structure without the progress: what is behind is garbage. */
+    struct { dst_env env; } other;
+    memset(&other, 0x5a, sizeof other);
+    memset(&other, 0, offsetof(dst_env, values));
+    other.env.threads = 3;
+    dst_progress progress = {0};
+    dst_env told = {.has_progress = 1, .progress = &progress};
+    return square(one, 0) || square(two, &other.env) || square(two, &told) || progress.total == 0 || progress.done != progress.total;
 }
 `
 
@@ -109,8 +117,8 @@ func TestProgram(t *testing.T) {
 			strings.Fields(flags)...)
 		run(append(args, "main.c", "one.c", "two.c")...)
 		const square = "0:7 1:2 0:3 1:6 "
-		if got := run("./main"); got != square+square {
-			t.Errorf("%s: got %q, want %q", flags, got, square+square)
+		if got := run("./main"); got != square+square+square {
+			t.Errorf("%s: got %q, want %q", flags, got, square+square+square)
 		}
 	}
 	t.Run("C++", func(t *testing.T) {

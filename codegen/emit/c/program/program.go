@@ -7,7 +7,8 @@
 //
 // FAIL is the number of the allocation that is to fail, or 0: then the program ends with a
 // message if the leaf leaks memory or releases what it did not allocate. With -1 the leaf
-// gets no allocator, and with -2 no environment.
+// gets no allocator, and with -2 no environment. With -3 it gets no allocator and tells its progress:
+// the program ends with a message if the last loop is not told to its end.
 package program
 
 import (
@@ -132,7 +133,7 @@ func Input(f *ir.Func, args []interp.Arg, bounds [][2]int64) []byte {
 type Outcome struct {
 	Code   ir.FailCode
 	Coord  []int64 // of a failure
-	Allocs int64   // how many allocations the leaf asked for
+	Allocs int64   // how many allocations the leaf asked for; loops that it told, where FAIL is -3
 }
 
 // Output reads what the program wrote, and puts the arrays as the leaf left them

@@ -1,6 +1,6 @@
 // Runs one leaf of the file beside it on arguments from stdin, and writes the
 // arguments as they are afterwards to stdout: main LEAF THREADS FAIL, where
-// FAIL is the number of the allocation that is to fail, or 0.
+// FAIL is the number of the allocation that is to fail, or 0, or see program.go.
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <stdio.h>
@@ -121,6 +121,11 @@ int main(int argc, char **argv) {
     dst_env env = {0};
     env.threads = atoi(argv[2]);
     fail_at = atoi(argv[3]);
+    dst_progress progress = {0};
+    if (fail_at == -3) {
+        env.has_progress = 1;
+        env.progress = &progress;
+    }
     if (fail_at >= 0) {
         env.alloc = env_alloc;
         env.grow = env_grow;
@@ -153,6 +158,11 @@ int main(int argc, char **argv) {
         bounds[k][1] = number();
     }
     const int64_t rc = leaf(t, (const int64_t(*)[2])bounds, fail_at == -2 ? 0 : &env);
+    if (fail_at == -3) {
+        if (rc == 0 && (progress.done != progress.total || (progress.loop == 0) != (progress.total == 0)))
+            die("its last loop is not done");
+        count = progress.loop;
+    }
     put(&rc, 8);
     const int64_t ncoord = rc ? env.fail_ncoord : 0;
     put(&ncoord, 8);
