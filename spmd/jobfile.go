@@ -30,8 +30,8 @@ type FileJob struct {
 	// Say is called at rank 0 with each line that the job prints, immediately.
 	Say func(line string)
 	// Running, if not nil, is called from time to time once the job has run for longer than
-	// RunningAfter. what names the statement that runs, the pass of its repeats and the time so
-	// far. It is called from another goroutine of rank 0.
+	// RunningAfter. what names the statement that runs, the pass of its repeats, the time so far,
+	// and how much of its loop the leaf has done. It is called from another goroutine of rank 0.
 	Running      func(what string)
 	RunningAfter time.Duration
 

@@ -68,6 +68,8 @@ type Env struct {
 	Arena    *kernels.Arena  // allocates the memory of leaves
 	Runner   *kernels.Runner // the thread that leaves run on; nil if it is the caller's thread
 	Tmp      string
+	// Leaf is told how far the leaf that runs is. It is nil until Track is called.
+	Leaf *kernels.Progress
 	// Locate, if not nil, adds to an error the place where it arose. It is called before other
 	// ranks receive the error.
 	Locate func(error) error

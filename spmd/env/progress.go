@@ -1,9 +1,13 @@
 package env
 
 import (
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"distaff/io/coo"
+	"distaff/io/tcs"
+	"distaff/kernels"
 )
 
 // progressTick is the time between two reports of progress, and the shortest time after which there
@@ -20,12 +24,99 @@ func (e *Env) WatchFile(file string, in coo.Stream) (stop func()) {
 
 // WatchWork calls Settings.Working with the progress of p, until stop is called.
 func (e *Env) WatchWork(what string, p coo.Progressed) (stop func()) {
+	return e.watch(func() (string, int64, int64) {
+		done, total := p.Progress()
+		return what, done, total
+	})
+}
+
+// work returns what is on its way, and how much of it is done.
+type work func() (what string, done, total int64)
+
+// Progress is coo.Progressed's.
+func (w work) Progress() (done, total int64) {
+	_, done, total = w()
+	return done, total
+}
+
+// watch tells Settings.Working how far w is, until stop is called.
+func (e *Env) watch(w work) (stop func()) {
 	if e.set.Working == nil {
 		return func() {}
 	}
-	end := coo.Watch(p, progressTick, func(done, total int64) { e.set.Working(what, done, total) })
+	end := coo.Watch(w, progressTick, func(int64, int64) { e.set.Working(w()) })
 	return func() {
 		end()
 		e.set.Working("", 0, 0)
 	}
+}
+
+// Track has the rank's leaves tell how far they are, and returns where they tell it.
+func (e *Env) Track() *kernels.Progress {
+	if e.Leaf == nil {
+		e.Leaf = new(kernels.Progress)
+	}
+	return e.Leaf
+}
+
+// Runs are the runs of a statement, one after another.
+type Runs struct {
+	name        string // of the result
+	runs        int64
+	done, calls atomic.Int64 // runs that are done, and calls of leaves before the run at hand
+	leaf        *kernels.Progress
+}
+
+// WatchRuns tells Settings.Working how far the runs of a statement are, until stop is called: how
+// much of its loop the leaf at hand has done, or where that is unknown, how many of the runs are
+// done. result is the name of the tensor that they compute.
+func (e *Env) WatchRuns(result string, runs int) (r *Runs, stop func()) {
+	r = &Runs{name: tcs.Printable(result), runs: int64(runs), leaf: new(kernels.Progress)}
+	if e.set.Working != nil {
+		r.leaf = e.Track()
+	}
+	return r, e.watch(r.at)
+}
+
+// Done notes that a run is done.
+func (r *Runs) Done() {
+	r.calls.Store(r.leaf.Calls())
+	r.done.Add(1)
+}
+
+// at returns what runs, and how much of it is done.
+func (r *Runs) at() (what string, done, total int64) {
+	what = "computing " + r.name
+	loop, done, total := r.leaf.Loop()
+	if !r.leaf.Running() || total == 0 {
+		return what, r.done.Load(), r.runs
+	}
+	if r.runs > 1 {
+		what += fmt.Sprintf(", run %d of %d", r.done.Load()+1, r.runs)
+	}
+	if n := r.leaf.Calls() - r.calls.Load(); n > 1 {
+		what += fmt.Sprintf(", step %d", n)
+	}
+	return what + ofLoop(", loop %d", loop), done, total
+}
+
+// LeafAt says in a few words how much of its loop the rank's leaf has done. It returns "" if no leaf
+// runs, or leaves are not tracked.
+func (e *Env) LeafAt() string {
+	if e.Leaf == nil || !e.Leaf.Running() {
+		return ""
+	}
+	loop, done, total := e.Leaf.Loop()
+	if total == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d%%", int64(100*float64(done)/float64(total))) + ofLoop(" of loop %d", loop)
+}
+
+// ofLoop names a loop of a leaf, if it is not the first.
+func ofLoop(format string, loop int64) string {
+	if loop <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(format, loop)
 }

@@ -55,8 +55,9 @@ func (r *running) leave() {
 }
 
 // text says what runs: its line, the passes of the repeats around it, for how many seconds the job
-// has run, and the statement. It is "" between statements outside of repeats.
-func (r *running) text(f *jobfile.File, took time.Duration) string {
+// has run, how far its leaf is (leaf, "" if that is unknown), and the statement. It is "" between
+// statements outside of repeats.
+func (r *running) text(f *jobfile.File, took time.Duration, leaf string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.now == nil && len(r.repeats) == 0 {
@@ -72,6 +73,9 @@ func (r *running) text(f *jobfile.File, took time.Duration) string {
 		words = append(words, fmt.Sprintf("pass %d of %d", p.pass+1, p.t.N))
 	}
 	words = append(words, fmt.Sprintf("%.0f s", took.Seconds()))
+	if leaf != "" {
+		words = append(words, leaf)
+	}
 	text := strings.Join(words, ", ")
 	if r.now != nil {
 		statement := []rune(strings.Join(strings.Fields(r.now.Text), " "))
@@ -88,6 +92,7 @@ func (r *execution) watch() (stop func()) {
 	if r.o.Running == nil || r.p.Rank() != 0 {
 		return func() {}
 	}
+	leaf := r.p.TrackLeaves()
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -100,7 +105,7 @@ func (r *execution) watch() (stop func()) {
 			case <-tick.C:
 			}
 			took := time.Since(r.start)
-			if text := r.running.text(r.names.f, took); text != "" && took >= r.o.RunningAfter {
+			if text := r.running.text(r.names.f, took, leaf()); text != "" && took >= r.o.RunningAfter {
 				r.o.Running(text)
 			}
 		}

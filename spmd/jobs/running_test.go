@@ -15,15 +15,19 @@ func TestRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r running
+	leaf := ""
 	told := func(want string) {
 		t.Helper()
-		if got := r.text(f, 2600*time.Millisecond); got != want {
+		if got := r.text(f, 2600*time.Millisecond, leaf); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	told("")
 	r.statement(f.Items[0].(*jobfile.Statement))
 	told("dir/job.dst:1, 3 s: a = 1")
+	leaf = "40% of loop 2"
+	told("dir/job.dst:1, 3 s, 40% of loop 2: a = 1")
+	leaf = ""
 	r.statement(nil)
 	outer := f.Items[1].(*jobfile.Repeat)
 	inner := outer.Body[0].(*jobfile.Repeat)

@@ -231,7 +231,8 @@ func (s *leaf) env(bounds [][2]int64) kernels.Env {
 		threads = 1
 	}
 	return kernels.Env{Threads: threads, Arena: k.Reader.Env.Arena,
-		Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Reader.Env.Runner}
+		Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Reader.Env.Runner,
+		Progress: k.Reader.Env.Leaf}
 }
 
 // called is the error of a call, in words for the user.

@@ -89,6 +89,13 @@ func (p *Program) MemoryLimit() int64 { return p.o.MemoryLimit }
 // fails.
 func (p *Program) Context() context.Context { return p.env.Ctx }
 
+// TrackLeaves has the rank's leaves tell how far they are. It returns a function that says this in a
+// few words, "" if no leaf runs (env.Env.LeafAt), and that any goroutine may call.
+func (p *Program) TrackLeaves() func() string {
+	p.env.Track()
+	return p.env.LeafAt
+}
+
 // Ahead compiles leaves on other threads before statements need them; see env.Env.Ahead.
 func (p *Program) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
 	err error) {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"distaff/codegen"
@@ -102,8 +101,8 @@ func (r *Job) compile() error { return r.Prepared.Compile() }
 func (r *Job) compute() error {
 	defer r.Reader.Watch()()
 	runs := r.spec.Warmup + max(r.spec.Repeat, 1)
-	at := &runsDone{total: int64(runs)}
-	defer r.Reader.Env.WatchWork("compute", at)()
+	at, stop := r.Reader.Env.WatchRuns(r.Statement.Result, runs)
+	defer stop()
 	c := r.Reader.Env.Comm.Uncounted()
 	for n := range runs {
 		r.closeBlocks() // one result at a time: memory is planned for one
@@ -117,7 +116,7 @@ func (r *Job) compute() error {
 			return err
 		}
 		took := []float64{seconds(begun)}
-		at.done.Add(1)
+		at.Done()
 		r.traffic = r.Reader.Env.Comm.Counters().Sub(before).Add(r.Prepared.Moved())
 		if err := c.Allreduce(comm.Of(took), comm.Max); err != nil {
 			return err
@@ -141,15 +140,6 @@ func (r *Job) fetch() error {
 	}
 	return comm.Agree(r.Reader.Env.Comm, err)
 }
-
-// runsDone is how many runs of a compute phase are done.
-type runsDone struct {
-	done  atomic.Int64
-	total int64
-}
-
-// Progress is coo.Progressed's.
-func (r *runsDone) Progress() (done, total int64) { return r.done.Load(), r.total }
 
 // Result is the result over its ranks.
 func (r *Job) Result() *output.Result {
