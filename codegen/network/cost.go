@@ -6,7 +6,10 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// The unit of all costs is one multiply-add of a scalar loop.
+// The unit of all costs is one multiply-add of a scalar loop. The constants were fitted to an AMD
+// EPYC (Zen 4), with MTTKRP of orders 3 to 5 and TTMc, 8 to 64 columns, fibers of 2 to 30 entries
+// and factors of 32 KB to 25 MB. For 103 of 114 products the search then finds the fastest way, or
+// one that takes at most a tenth longer.
 const (
 	// laneCost is the cost of loading one value in a vectorized loop along contiguous memory. The
 	// arithmetic on the value overlaps with the load. shortRow is the least cost of one run of such
