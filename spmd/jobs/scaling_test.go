@@ -18,6 +18,7 @@ import (
 type growth struct {
 	algorithm string // its job file
 	title     string
+	sizes     string // how sizes grow, for the line of the page
 	says      string // how sizes grow, and what follows from that
 	shown     string // names of the params that a table has columns of
 	ranks     []int
@@ -38,58 +39,71 @@ const (
 	columns = 32
 )
 
+// How sizes grow with the number p of ranks, for the table of the page.
+var (
+	byTile = fmt.Sprintf("n = %d √p", tile)
+	byCube = fmt.Sprintf("n = %d p^(1/3)", tile)
+	byEdge = fmt.Sprintf("n = %d p^(1/3)", edge)
+	byRows = fmt.Sprintf("n = %d p", rows)
+)
+
 var growths = []growth{
-	{"summa", "SUMMA", fmt.Sprintf(
-		"A tile has %d² elements: n = %[1]d √p. Chunks have 256 columns. What a rank receives grows as √p.", tile), "n", powers(4), tiles},
-	{"pumma", "PUMMA",
-		"Sizes are those of SUMMA. What is received is the same. Messages grow as √p, since chunks are tiles.", "n", powers(4), tiles},
-	{"cannon", "Cannon's algorithm",
-		"Sizes are those of SUMMA. Nothing is broadcast: messages are twice as many as those of PUMMA.",
-		"n", powers(4), tiles},
-	{"johnson", "Johnson's algorithm",
-		fmt.Sprintf(
-			"A tile has %d² elements: n = %[1]d p^(1/3). A rank receives three tiles at most in the mean, however many ranks there are.", tile), "n", powers(8), cube},
+	{"summa", "SUMMA", byTile, fmt.Sprintf("A tile has %d² elements: n = %[1]d √p. "+
+		"Chunks have 256 columns. What a rank receives grows as √p.", tile), "n", powers(4), tiles},
+	{"pumma", "PUMMA", byTile, "Sizes are those of SUMMA. What is received is the same. " +
+		"Messages grow as √p, since chunks are tiles.", "n", powers(4), tiles},
+	{"cannon", "Cannon's algorithm", byTile, "Sizes are those of SUMMA. Nothing is broadcast: " +
+		"messages are twice as many as those of PUMMA.", "n", powers(4), tiles},
+	{"johnson", "Johnson's algorithm", byCube,
+		fmt.Sprintf("A tile has %d² elements: n = %[1]d p^(1/3). "+
+			"A rank receives three tiles at most in the mean, however many ranks there are.", tile),
+		"n", powers(8), cube},
 	layers(1), layers(2), layers(4),
-	{"cosma", "COSMA", fmt.Sprintf(
-		"The matrices are square, with n = %d p^(1/3), rounded to a multiple of 64. Grid and steps are those that `-m=cosma` chooses where a rank has memory for eight tiles of %[1]d² elements. "+
-			"Where a grid has fewer points than there are ranks, the others have nothing to do.", tile),
-		"n steps", powers(2), chosen},
-	{"ttv", "TTV", fmt.Sprintf(
-		"n = %d p^(1/3), rounded to a multiple of √p: %[1]d³ elements of the tensor a rank.", edge), "n",
-		powers(4), square3},
-	{"innerprod", "Inner product", fmt.Sprintf("n = %d p^(1/3).", edge), "n", powers(8), cube3},
-	{"ttm", "TTM", fmt.Sprintf("n = %d p^(1/3), r = %d.", edge, columns), "n", powers(8), cube3},
-	{"mttkrp", "MTTKRP", fmt.Sprintf(
-		"n = %d p^(1/3), r = %d. A rank receives less than three pieces of factors in the mean, however many ranks there are.", edge, columns), "n", powers(8), cube3},
-	{"spmv-rows", "SpMV by rows", says("The vector, which every rank has, grows with p."), "n",
-		powers(2), lined},
-	{"spmv-gather", "SpMV of a banded matrix by exact gather",
-		fmt.Sprintf(
-			"n = %d p, with three entries to each side of the diagonal. A rank gets three from each neighbour, however many ranks there are.", rows), "n", powers(2), lined},
-	{"spmm-rows", "SpMM by rows",
+	{"cosma", "COSMA", byCube,
+		fmt.Sprintf("The matrices are square, with n = %d p^(1/3), rounded to a multiple of 64. "+
+			"Grid and steps are those that `-m=cosma` chooses where a rank has memory for eight tiles "+
+			"of %[1]d² elements. Where a grid has fewer points than there are ranks, the others have "+
+			"nothing to do.", tile), "n steps", powers(2), chosen},
+	{"ttv", "TTV", byEdge,
+		fmt.Sprintf("n = %d p^(1/3), rounded to a multiple of √p: %[1]d³ elements of the tensor a rank.",
+			edge), "n", powers(4), square3},
+	{"innerprod", "Inner product", byEdge, fmt.Sprintf("n = %d p^(1/3).", edge), "n", powers(8),
+		cube3},
+	{"ttm", "TTM", byEdge, fmt.Sprintf("n = %d p^(1/3), r = %d.", edge, columns), "n",
+		powers(8), cube3},
+	{"mttkrp", "MTTKRP", byEdge, fmt.Sprintf("n = %d p^(1/3), r = %d. "+
+		"A rank receives less than three pieces of factors in the mean, however many ranks there are.",
+		edge, columns), "n", powers(8), cube3},
+	{"spmv-rows", "SpMV by rows", byRows,
+		says("The vector, which every rank has, grows with p."), "n", powers(2), lined},
+	{"spmv-gather", "SpMV of a banded matrix by exact gather", byRows,
+		fmt.Sprintf("n = %d p, with three entries to each side of the diagonal. "+
+			"A rank gets three from each neighbour, however many ranks there are.", rows),
+		"n", powers(2), lined},
+	{"spmm-rows", "SpMM by rows", byRows,
 		says("r = 32. The dense matrix, which every rank has, grows with p."), "n", powers(2), lined},
-	{"spmm-memory", "SpMM by tiles",
-		fmt.Sprintf(
-			"n = %d √p with %d entries a row, and r = %d √p: a tile of the dense matrices has %[1]d x %[3]d elements, and its chunks a fourth of the rows. "+
-				"What a rank receives grows as √p.", rows, perRow, columns), "n r", powers(4), chunked},
-	{"spadd3-rows", "SpAdd3 by rows", says(""), "n", powers(2), lined},
-	{"sddmm-rows", "SDDMM by rows",
+	{"spmm-memory", "SpMM by tiles", fmt.Sprintf("n = %d √p", rows),
+		fmt.Sprintf("n = %d √p with %d entries a row, and r = %d √p: a tile of the dense matrices has "+
+			"%[1]d x %[3]d elements, and its chunks a fourth of the rows. What a rank receives grows as √p.",
+			rows, perRow, columns), "n r", powers(4), chunked},
+	{"spadd3-rows", "SpAdd3 by rows", byRows, says(""), "n", powers(2), lined},
+	{"sddmm-rows", "SDDMM by rows", byRows,
 		says("r = 32. One of the dense matrices, which every rank has, grows with p."), "n", powers(2),
 		lined},
-	{"spttv-rows", "SpTTV by rows", says("The vector grows with p."), "n", powers(2), lined},
-	{"spmttkrp-rows", "SpMTTKRP by rows",
+	{"spttv-rows", "SpTTV by rows", byRows, says("The vector grows with p."), "n", powers(2), lined},
+	{"spmttkrp-rows", "SpMTTKRP by rows", byRows,
 		says("r = 32. The factors, which every rank has, grow with p."), "n", powers(2), lined},
-	{"spmv-nonzeros", "SpMV by non-zeros",
+	{"spmv-nonzeros", "SpMV by non-zeros", byRows,
 		says("The vector, which every rank has, grows with p. " + unread), "n", powers(4), lined},
-	{"spmm-nonzeros", "SpMM by non-zeros",
+	{"spmm-nonzeros", "SpMM by non-zeros", byRows,
 		says("r = 32. The dense matrix, which every rank has, grows with p. " + unread), "n", powers(4),
 		lined},
-	{"sddmm-nonzeros", "SDDMM by non-zeros",
+	{"sddmm-nonzeros", "SDDMM by non-zeros", byRows,
 		says("r = 32. The dense matrices, which every rank has, grow with p."), "n", powers(4), lined},
-	{"spttv-nonzeros", "SpTTV by non-zeros",
+	{"spttv-nonzeros", "SpTTV by non-zeros", byRows,
 		says("The vector grows with p. A rank sends one entry of the result at most."), "n", powers(4),
 		lined},
-	{"spmttkrp-nonzeros", "SpMTTKRP by non-zeros",
+	{"spmttkrp-nonzeros", "SpMTTKRP by non-zeros", byRows,
 		says("r = 32. The factors, which every rank has, grow with p. " + unread), "n", powers(4), lined},
 }
 
@@ -167,8 +181,8 @@ func chosen(p int) map[string]string {
 // layers is the 2.5D algorithm with c layers.
 func layers(c int) growth {
 	g := growth{algorithm: "solomonik", title: fmt.Sprintf("The 2.5D algorithm with c = %d", c),
-		shown: "n",
-		says:  fmt.Sprintf("A tile has %d² elements: n = %[1]d √(p/c).", tile)}
+		sizes: fmt.Sprintf("n = %d √(p/c)", tile), shown: "n",
+		says: fmt.Sprintf("A tile has %d² elements: n = %[1]d √(p/c).", tile)}
 	for side := c; side*side*c <= mostScaled; side *= 2 {
 		g.ranks = append(g.ranks, side*side*c)
 	}
@@ -179,48 +193,97 @@ func layers(c int) growth {
 	return g
 }
 
-var updateScaling = flag.Bool("update", false, "rewrite the tables of docs/scaling.md")
+var updateScaling = flag.Bool("update", false,
+	"rewrite the tables of docs/scaling.md and testdata/scaling.md")
 
-// TestScaling holds the tables of docs/scaling.md to plans, and the plans to theory. -update writes
-// them.
+// listed are the numbers of ranks that the table of docs/scaling.md has columns of. An algorithm
+// that the last one does not fit has no line in it.
+var listed = []int{1, 64, mostScaled}
+
+// TestScaling compares plans with theory, the tables of testdata/scaling.md with all plans, and the
+// table of docs/scaling.md with the plans for listed numbers of ranks. -update writes the tables.
 func TestScaling(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans for thousands of ranks")
 	}
-	const path, begin, end = "../../docs/scaling.md", "<!-- tables -->\n", "<!-- end -->\n"
-	text, err := os.ReadFile(path)
+	const page, begin, end = "../../docs/scaling.md", "<!-- table -->\n", "<!-- end -->\n"
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, ok := strings.Cut(string(text), begin)
-	got, after, ok2 := strings.Cut(rest, end)
+	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("%s lacks %q or %q", path, begin, end)
+		t.Fatalf("%s lacks %q or %q", page, begin, end)
 	}
-	var b strings.Builder
+	var tables, table strings.Builder
+	fmt.Fprint(&table, "| algorithm | sizes | received, 64 ranks | 4096 | largest, 4096 | "+
+		"messages, 64 | 4096 | memory, 1 | 64 | 4096 |\n| --- | --- |",
+		strings.Repeat(" ---: |", 8), "\n")
 	for _, g := range growths {
-		b.WriteString(g.section(t))
+		list := g.plans(t)
+		tables.WriteString(g.section(list))
+		table.WriteString(g.line(list))
 	}
 	for _, a := range slices.Concat(algorithms, cutEntries) {
 		if !slices.ContainsFunc(growths, func(g growth) bool { return g.algorithm == a.name }) {
 			t.Errorf("%s has no table", a.name)
 		}
 	}
-	switch want := b.String(); {
-	case got == want || t.Failed():
-	case !*updateScaling:
-		t.Errorf("%s: the tables differ from the plans: go test ./spmd/jobs -run Scaling -update", path)
-	default:
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o666); err != nil {
+	if t.Failed() {
+		return
+	}
+	held(t, page, before+begin+table.String()+end+after)
+	held(t, "testdata/scaling.md", tables.String())
+}
+
+// held compares a file with what it should hold, or writes it if -update is set.
+func held(t *testing.T, path, want string) {
+	t.Helper()
+	if *updateScaling {
+		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
 			t.Fatal(err)
 		}
+		return
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s: the tables differ from the plans: go test ./spmd/jobs -run Scaling -update, %v",
+			path, err)
 	}
 }
 
-// section is a heading, what it says, and a table of plans.
-func (g growth) section(t *testing.T) string {
+// scaledPlan has the figures of a plan: mean and largest bytes that a rank receives, messages that a
+// rank sends on average, and the largest memory of a rank.
+type scaledPlan struct {
+	ranks             int
+	machine           string
+	params            map[string]string
+	received, largest float64
+	messages, memory  float64
+	theory            volume
+}
+
+// plans returns a plan for each number of ranks, which has been compared with theory.
+func (g growth) plans(t *testing.T) (list []scaledPlan) {
 	all := slices.Concat(algorithms, cutEntries)
 	a := all[slices.IndexFunc(all, func(a algorithm) bool { return a.name == g.algorithm })]
+	for _, p := range g.ranks {
+		params := g.params(p)
+		j, v := a.job(t, sized{p, params})
+		item, theory := j.planned(t, 0), a.theory.of(v)
+		theory.compare(t, item.Comm)
+		machine := strings.ReplaceAll(fmt.Sprint(item.Plan.Machine), " ", " x ")
+		list = append(list, scaledPlan{ranks: p, machine: strings.Trim(machine, "[]"), params: params,
+			received: mean(item.Comm.BytesReceived),
+			largest:  float64(slices.Max(item.Comm.BytesReceived)),
+			messages: mean(item.Comm.MessagesSent),
+			memory:   float64(slices.Max(item.Plan.Memory)), theory: theory})
+	}
+	return list
+}
+
+// section returns a heading, a sentence about sizes, and a table of all plans.
+func (g growth) section(list []scaledPlan) string {
 	shown := strings.Fields(g.shown)
 	header := slices.Concat([]string{"ranks", "machine"}, shown,
 		[]string{"received a rank", "largest", "theory, words", "received : theory", "messages", "theory",
@@ -229,24 +292,40 @@ func (g growth) section(t *testing.T) string {
 	fmt.Fprintf(&b, "\n## %s\n\n`%s.dst`. %s\n\n", g.title, g.algorithm, g.says)
 	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(header, " | "),
 		strings.Repeat(" ---: |", len(header)))
-	for _, p := range g.ranks {
-		params := g.params(p)
-		j, v := a.job(t, sized{p, params})
-		item, theory := j.planned(t, 0), a.theory.of(v)
-		theory.compare(t, item.Comm)
-		got := mean(item.Comm.BytesReceived)
-		cells := []string{fmt.Sprint(p),
-			strings.Trim(strings.ReplaceAll(fmt.Sprint(item.Plan.Machine), " ", " x "), "[]")}
+	for _, x := range list {
+		cells := []string{fmt.Sprint(x.ranks), x.machine}
 		for _, name := range shown {
-			cells = append(cells, params[name])
+			cells = append(cells, x.params[name])
 		}
-		cells = append(cells, bytesText(got), bytesText(float64(slices.Max(item.Comm.BytesReceived))),
-			countText(theory.received), ratioText(got/8, theory.received),
-			countText(mean(item.Comm.MessagesSent)), countText(theory.messages),
-			bytesText(float64(slices.Max(item.Plan.Memory))))
+		cells = append(cells, bytesText(x.received), bytesText(x.largest),
+			countText(x.theory.received), ratioText(x.received/8, x.theory.received),
+			countText(x.messages), countText(x.theory.messages), bytesText(x.memory))
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	return b.String()
+}
+
+// line returns the algorithm's line of the page, or "" if the largest number of ranks does not fit
+// its machine.
+func (g growth) line(list []scaledPlan) string {
+	at := func(ranks int, text func(x scaledPlan) string) string {
+		k := slices.IndexFunc(list, func(x scaledPlan) bool { return x.ranks == ranks })
+		if k < 0 {
+			return "–"
+		}
+		return text(list[k])
+	}
+	received := func(x scaledPlan) string { return bytesText(x.received) }
+	largest := func(x scaledPlan) string { return bytesText(x.largest) }
+	messages := func(x scaledPlan) string { return countText(x.messages) }
+	memory := func(x scaledPlan) string { return bytesText(x.memory) }
+	few, some, many := listed[0], listed[1], listed[2]
+	if !slices.Contains(g.ranks, many) {
+		return ""
+	}
+	cells := []string{g.title, g.sizes, at(some, received), at(many, received), at(many, largest),
+		at(some, messages), at(many, messages), at(few, memory), at(some, memory), at(many, memory)}
+	return fmt.Sprintf("| %s |\n", strings.Join(cells, " | "))
 }
 
 // bytesText prints a number of bytes, which may be a mean.
