@@ -1,25 +1,26 @@
-// Package notation is tensor index notation: its syntax tree, parser,
-// checker, printer and normal form.
+// Package notation parses, checks, prints and normalizes statements in tensor index notation.
 //
-// A statement assigns an expression over tensor accesses to one access. The
-// normal form (Normalize) is what the compiler starts from: a sum of terms,
-// products of sums multiplied out where that matters, each term with the variables that it sums.
+// A statement assigns an expression over tensor accesses to one access, as in A(i,j) =
+// B(i,k)*C(k,j). Parse returns its syntax tree (Stmt). Normalize returns its normal form (Normal),
+// from which the compiler starts: a sum of terms, each a product of factors together with the
+// variables that the term sums. The normal form multiplies out products of sums, but only when the
+// addends sum over different variables.
 //
 // # Files
 //
-//	ast.go        the syntax tree, and the normal form
-//	token.go      tokens, and what a name is
+//	ast.go        the syntax tree and the normal form
+//	token.go      tokens, and the syntax of names
 //	parse.go      the parser
-//	hints.go      what other notations mean in this one, for its errors
-//	check.go      what a statement must keep
-//	old.go        the old value of the left tensor, on the right side
+//	hints.go      hints in errors, for users who write the notation of another language
+//	check.go      the checks that need the statement alone
+//	old.go        renames the left tensor where the right side reads its old value
 //	normal.go     the normal form
-//	print.go      the text forms
-//	walk.go       walks over both forms
-//	mapaccess.go  terms with other accesses
-//	quotients.go  quotients that are summed, of which a user is told
-//	sizes.go      sizes of index variables, inferred
-//	types.go      types, inferred
+//	print.go      the text of statements, expressions and normal forms
+//	walk.go       walks over syntax trees and normal forms
+//	mapaccess.go  copies a term with other accesses
+//	quotients.go  finds quotients that are summed, which users often do not intend
+//	sizes.go      infers the sizes of index variables and tensors
+//	types.go      infers the types of a computation and its result
 package notation
 
 // Span is a range of byte offsets in the statement's source text.
@@ -33,11 +34,11 @@ type Stmt struct {
 	RHS        Expr
 }
 
-// Expr is a node of the right side.
+// Expr is a node of the expression on the right side.
 type Expr interface{ Span() Span }
 
 type (
-	// Access is NAME(vars...), or a bare NAME, which is a scalar.
+	// Access is NAME(vars...), or NAME alone for a scalar.
 	Access struct {
 		Name string
 		Vars []string
@@ -45,8 +46,8 @@ type (
 		// VarAt holds the span of each variable.
 		VarAt []Span
 	}
-	// Number is a literal. IsInt tells 2 from 2.0 and 2e0: an integer literal
-	// takes part in integer arithmetic.
+	// Number is a literal. IsInt distinguishes 2 from 2.0 and 2e0. An integer literal does not turn
+	// integer arithmetic into floating-point arithmetic.
 	Number struct {
 		Text  string
 		IsInt bool
@@ -59,12 +60,12 @@ type (
 		X  Expr
 		At Span
 	}
-	// Binary is X Op Y with Op one of '+', '-', '*', '/'.
+	// Binary is X Op Y. Op is '+', '-', '*' or '/'.
 	Binary struct {
 		Op   byte
 		X, Y Expr
 	}
-	// Sum is sum(vars..., X). Its variables are bound in X alone.
+	// Sum is sum(vars..., X). It binds Vars in X only.
 	Sum struct {
 		Vars  []string
 		VarAt []Span
@@ -79,24 +80,24 @@ func (e *Neg) Span() Span    { return e.At }
 func (e *Binary) Span() Span { return Span{e.X.Span().Pos, e.Y.Span().End} }
 func (e *Sum) Span() Span    { return e.At }
 
-// Normal is the normal form of a statement: LHS (=|+=) the sum of Terms.
-// Bound variables are renamed apart, so that a name means one variable in the
-// whole of it. An absent value annihilates the term (see SPEC).
+// Normal is the normal form of a statement: LHS = the sum of Terms, or LHS += the sum of Terms.
+// Bound variables are renamed, so that each name means one variable in the whole normal form. If a
+// factor has no stored value at a coordinate, its term contributes nothing there (see SPEC).
 type Normal struct {
 	Src        string
 	LHS        *Access
 	Accumulate bool
 	Terms      []*Term
-	// Vars lists every variable: those of the LHS in its order, then the
-	// summed ones in order of appearance.
+	// Vars lists every variable: first the variables of the LHS in their order, then the summed
+	// variables in order of appearance.
 	Vars []string
 	// Source maps a renamed variable to the name that the user wrote.
 	Source map[string]string
 }
 
-// Term is a signed product of factors, summed over Sum (the variables that
-// the term holds and the left side lacks, in order of appearance, together
-// with those of an enclosing sum() that was distributed over it).
+// Term is a signed product of factors, summed over the variables in Sum. Sum lists the term's
+// variables that the left side does not have, in order of appearance, and the variables of every
+// enclosing sum() that was distributed over the term.
 type Term struct {
 	Negative bool
 	Factors  []Factor
@@ -107,25 +108,24 @@ type Term struct {
 type Factor interface{ factor() }
 
 type (
-	// Group is a sum that stands beside other factors and is not multiplied
-	// out, since each of its addends sums over the same variables. X is a plain
-	// expression, as a Quotient's sides are.
+	// Group is a sum that is a factor of a product and is not multiplied out, because all its
+	// addends sum over the same variables. X is a plain expression, like the two sides of a
+	// Quotient.
 	Group struct{ X Expr }
-	// Quotient is Num / Den, one unit: neither side is multiplied out into
-	// the term, and every variable of either that the left side lacks is
-	// summed by the term. Num and Den are plain expressions (Access, Number,
-	// Neg, Binary, *Reduction wrapped as ReductionExpr).
+	// Quotient is Num / Den. Neither side is multiplied out into the term. The term sums over every
+	// variable of Num and Den that the left side does not have. Num and Den are plain expressions:
+	// they consist of Access, Number, Neg, Binary and ReductionExpr.
 	Quotient struct{ Num, Den Expr }
-	// Reduction is an explicit sum() that could not be merged into its term
-	// (it stands beside factors under * or inside a quotient): its value is
-	// the sum over Vars of Body's terms; a body term's Sum has the variables of
-	// further sum()s around it. A variable that is free in Body and on the left
-	// nowhere is summed by the term that holds the factor.
+	// Reduction is an explicit sum() that could not be merged into its term, because it is a factor
+	// of a product or part of a quotient. Its value is the sum of Body's terms over Vars. If Body
+	// has further sum()s inside, their variables are in the Sum of the body terms. The term that
+	// has the Reduction as a factor sums over the variables that are free in Body and absent from
+	// the left side.
 	Reduction struct {
 		Vars []string
 		Body []*Term
 	}
-	// ReductionExpr lets a Reduction stand in the expression of a group or a quotient.
+	// ReductionExpr makes a Reduction an Expr, for use inside a Group or a Quotient.
 	ReductionExpr struct {
 		Reduction *Reduction
 		At        Span

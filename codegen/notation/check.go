@@ -6,15 +6,14 @@ import (
 	"distaff/codegen/diag"
 )
 
-// MaxTerms is the largest number of terms that a statement may have when its
-// products of sums are multiplied out.
+// MaxTerms is the largest number of terms of a statement after its products of sums are multiplied
+// out.
 const MaxTerms = 4096
 
-// Check refuses what SPEC refuses of statements that parse, as far as the
-// statement alone tells: a variable twice on the left; sum over a variable
-// that its body lacks; a tensor with two different numbers of modes; one name
-// for a tensor (or scalar) and a variable. It also refuses a statement of more
-// than MaxTerms terms. Errors are *diag.Error.
+// Check reports the mistakes that can be found in a parsed statement alone: a variable twice on the
+// left side, a sum over a variable that its body does not have or that it names twice, a tensor
+// with two different numbers of modes, one name for a tensor (or scalar) and a variable, and more
+// than MaxTerms terms. The error is a *diag.Error. See SPEC.
 func Check(s *Stmt) error {
 	c := &checker{s: s, orders: map[string]int{}, tensors: map[string]Span{}, vars: map[string]Span{}}
 	for k, v := range s.LHS.Vars {
@@ -56,8 +55,8 @@ type checker struct {
 	err     error
 }
 
-// at makes an error at spans[k], or at whole where the node has no spans
-// (it was built, not parsed).
+// at returns an error at spans[k]. If the node has no such span, because it was built and not
+// parsed, the error is at whole.
 func (c *checker) at(code diag.Code, spans []Span, k int, whole Span, format string,
 	args ...any) error {
 	if k < len(spans) {
@@ -66,7 +65,7 @@ func (c *checker) at(code diag.Code, spans []Span, k int, whole Span, format str
 	return diag.At(code, c.s.Src, whole.Pos, whole.End, format, args...)
 }
 
-// use notes an access's names, and that they clash with none before.
+// use records the names of an access and sets c.err if they clash with earlier uses.
 func (c *checker) use(a *Access) {
 	if c.err != nil {
 		return
@@ -97,7 +96,8 @@ func (c *checker) variable(v string, spans []Span, k int, whole Span) {
 	}
 }
 
-// valueHint says where the value of a variable comes from that stands as an operand.
+// valueHint returns a hint for a user who used the index variable v as a number: how to pass the
+// variable's values as a tensor. It returns "" if v is also the name of a tensor with modes.
 func valueHint(v string, order int) string {
 	if order > 0 {
 		return ""
@@ -133,8 +133,8 @@ func (c *checker) sum(e *Sum) {
 	}
 }
 
-// countTerms is the number of terms that Normalize will make of e, counting
-// those inside quotients and reductions too, where they are more.
+// countTerms returns the number of terms that Normalize makes of e. If a quotient or a reduction
+// inside e has more terms, it returns their number.
 func countTerms(e Expr) float64 {
 	switch e := e.(type) {
 	case *Neg:
@@ -149,13 +149,13 @@ func countTerms(e Expr) float64 {
 		case '*':
 			return x * y
 		}
-		return max(1, inQuotient(e.X), inQuotient(e.Y)) // one unit
+		return max(1, inQuotient(e.X), inQuotient(e.Y)) // a quotient is one term
 	}
 	return 1
 }
 
-// inQuotient is the largest number of terms of a sum() inside a side of a
-// quotient, which is not multiplied out itself.
+// inQuotient returns the largest number of terms in any sum() inside e. e is a side of a quotient,
+// which is not multiplied out itself.
 func inQuotient(e Expr) float64 {
 	most := 0.0
 	Walk(e, func(x Expr) bool {

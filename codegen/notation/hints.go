@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// written lists operators of other languages that stand for what this language writes otherwise,
-// each with a hint: what to write instead.
-var written = []replacement{
+// otherSyntax lists operators of other languages whose meaning this language writes in another way.
+var otherSyntax = []replacement{
 	{"[", "indices stand in parentheses, as in A(i,j)"},
 	{"^", "a power is a product, as in x(i)*x(i)"},
 	{"@", "a matrix product is a sum over the variable that its factors share, as in A(i,k)*B(k,j)"},
@@ -16,9 +15,9 @@ var written = []replacement{
 
 type replacement struct{ text, hint string }
 
-// absent lists operators of other languages that this language lacks, each with a hint: what to
+// missingOperators lists operators of other languages that this language lacks, each with a hint: what to
 // write instead. If one operator begins with another, the longer one comes first.
-var absent = []replacement{
+var missingOperators = []replacement{
 	{":=", `an assignment is one "="`},
 	{"-=", "to subtract, add the negative, as in y(i) += -x(i)"},
 	{"*=", "the old value may stand on the right side, as in y(i) = y(i)*x(i)"},
@@ -57,8 +56,8 @@ var functions = map[string]string{
 	"mean": "a mean is a sum over a count, as in m = x(i)/n",
 }
 
-// values lists functions of numbers. The language has no such function.
-var values = strings.Fields(
+// numberFunctions lists functions of numbers that other languages have and this one does not.
+var numberFunctions = strings.Fields(
 	"exp log log2 log10 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh abs sign floor ceil round " +
 		"conj real imag angle max min mod erf relu sigmoid inv det")
 
@@ -72,7 +71,7 @@ func (p *parser) hint(at Span) string {
 	case starts("*") && strings.HasSuffix(before, "*"):
 		return "; a power is a product, as in x(i)*x(i)"
 	case p.alone:
-		return begins(rest, written)
+		return operatorHint(rest, otherSyntax)
 	case keywords[p.text(p.toks[0])] != "" && at.Pos > p.toks[0].at.Pos &&
 		!strings.Contains(before, "="):
 		return "; " + keywords[p.text(p.toks[0])]
@@ -84,11 +83,11 @@ func (p *parser) hint(at Span) string {
 		}
 		return `; an assignment is one "="`
 	}
-	return begins(rest, slices.Concat(written, absent))
+	return operatorHint(rest, slices.Concat(otherSyntax, missingOperators))
 }
 
-// begins returns the hint of the first operator of a list with which a text begins, or "".
-func begins(text string, list []replacement) string {
+// operatorHint returns the hint of the first operator in list that text begins with, or "".
+func operatorHint(text string, list []replacement) string {
 	for _, a := range list {
 		if strings.HasPrefix(text, a.text) {
 			return "; " + a.hint
@@ -103,7 +102,7 @@ func (p *parser) callHint(name string, at token) string {
 	switch {
 	case functions[name] != "":
 		return "; " + functions[name]
-	case slices.Contains(values, name):
+	case slices.Contains(numberFunctions, name):
 		return "; there is no " + name +
 			": compute its values outside, and give them as a tensor (-i=T:FILE)"
 	case at.kind == tokNumber:
@@ -128,8 +127,8 @@ func productHint(t token) string {
 
 var einsumForm = regexp.MustCompile(`^\s*[A-Za-z]+(\s*,\s*[A-Za-z]+)*\s*->\s*[A-Za-z]*\s*$`)
 
-// fromEinsum is what einsum's subscripts, "ij,j->i", say as a statement over tensors of any
-// names; "" for other text. arrow is where they have "->".
+// fromEinsum translates the subscripts of einsum, such as "ij,j->i", to a statement over tensors
+// whose names it invents. It returns "" if src is not of this form. arrow is the span of "->".
 func fromEinsum(src string) (statement string, arrow Span) {
 	if !einsumForm.MatchString(src) {
 		return "", Span{}
@@ -138,7 +137,7 @@ func fromEinsum(src string) (statement string, arrow Span) {
 	access := func(name, letters string) string {
 		return name + "(" + strings.Join(strings.Split(strings.TrimSpace(letters), ""), ",") + ")"
 	}
-	used := strings.Split(src, "") // by the index variables
+	used := strings.Split(src, "") // the letters that index variables use
 	next := 'A'
 	name := func() string {
 		for next <= 'Z' && slices.Contains(used, string(next)) {

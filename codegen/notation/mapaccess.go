@@ -1,6 +1,6 @@
 package notation
 
-// MapAccesses copies a term with f's access in place of each of its accesses.
+// MapAccesses returns a copy of t, with f(a) in place of each access a.
 func MapAccesses(t *Term, f func(*Access) *Access) *Term {
 	out := *t
 	out.Factors = make([]Factor, len(t.Factors))

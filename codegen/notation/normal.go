@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// Normalize gives the normal form of a statement that Check accepts: products
-// of sums multiplied out where their addends sum over different variables (else
-// a sum is a Group: multiplied out, (x-y)*(x-y) would cancel badly, and
-// (1-2)*inf would be inf-inf), signs folded, bound variables renamed apart, and for
-// each term the variables that it sums.
+// Normalize returns the normal form of a statement that Check accepts. It folds signs, renames
+// bound variables apart, lists for each term the variables that it sums, and multiplies out each
+// product of sums whose addends sum over different variables. Any other sum in a product becomes a
+// Group, because multiplying it out would lose accuracy: (x-y)*(x-y) would cancel badly, and
+// (1-2)*inf would be inf-inf.
 //
-// A quotient is one unit: neither side is multiplied out, and it sums over
-// every variable of either side that the left lacks. An explicit sum() is
-// linear: it is distributed over its body's terms, and where it is a whole
-// additive term its variables join the term's Sum. They do so even where the
-// term holds none of them: sum(j, B(i,j) + c(i)) adds c(i) once for each j.
-// Beside other factors, and in a quotient, it stays a Reduction.
+// Neither side of a quotient is multiplied out. A quotient is summed over every variable of either
+// side that the left side does not have. An explicit sum() is linear, so it is distributed over the
+// terms of its body. If the sum() is a whole additive term, its variables join the term's Sum, even
+// if the term does not contain them: sum(j, B(i,j) + c(i)) adds c(i) once for each j. If it is a
+// factor of a product or part of a quotient, it becomes a Reduction.
 func Normalize(s *Stmt) *Normal {
 	r := newRenamer(s)
 	rhs := r.rename(s.RHS, nil)
@@ -55,7 +54,7 @@ func Normalize(s *Stmt) *Normal {
 	return n
 }
 
-// addBound adds the variables that a reduction and its body's terms bind.
+// addBound adds to all the variables that r and the terms of its body sum over.
 func addBound(all *varList, r *Reduction) {
 	for _, v := range r.Vars {
 		all.add(v)
@@ -67,11 +66,11 @@ func addBound(all *varList, r *Reduction) {
 	}
 }
 
-// renamer gives each sum()'s variables names that nothing else in the
-// statement has. The first sum() over a name that is free nowhere keeps it.
+// renamer gives the variables of each sum() names that nothing else in the statement has. The first
+// sum() over a name that is not free anywhere in the statement keeps that name.
 type renamer struct {
-	taken  map[string]bool // names that a new variable may not have
-	owned  map[string]bool // variables that are free somewhere, or bound already
+	taken  map[string]bool // every name in the statement, which a new variable must avoid
+	owned  map[string]bool // variables that are free somewhere or already bound
 	source map[string]string
 }
 
@@ -114,8 +113,8 @@ func (r *renamer) fresh(name string) string {
 	}
 }
 
-// rename copies e with scope's variables replaced, and those of inner sums
-// renamed apart.
+// rename returns a copy of e. It replaces the variables in scope and renames the variables of
+// inner sums apart.
 func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 	switch e := e.(type) {
 	case *Access:
@@ -147,11 +146,11 @@ func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 	return e // a Number
 }
 
-// vars is a set of variables: those of the left side.
+// vars is a set of variables. As a receiver it is the set of the left side's variables.
 type vars map[string]bool
 
-// expand multiplies e out. Of the result, a term's Sum has the variables of
-// explicit sums only.
+// expand multiplies e out. In the terms that it returns, Sum has only the variables of explicit
+// sums.
 func (left vars) expand(e Expr) []*Term {
 	switch e := e.(type) {
 	case *Access:
@@ -175,7 +174,7 @@ func (left vars) expand(e Expr) []*Term {
 		case '*':
 			return left.product(e)
 		case '/':
-			return []*Term{{Factors: []Factor{&Quotient{Num: left.whole(e.X), Den: left.whole(e.Y)}}}}
+			return []*Term{{Factors: []Factor{&Quotient{Num: left.keepWhole(e.X), Den: left.keepWhole(e.Y)}}}}
 		}
 	}
 	panic("BUG: notation cannot normalize this expression")
@@ -188,27 +187,27 @@ func negated(terms []*Term) []*Term {
 	return terms
 }
 
-// product is the terms of a product. A factor that is a sum stays whole where
-// each of its addends, with what the plain factors hold, has the same variables
-// that the left side lacks.
+// product returns the terms of a product. A factor that is a sum becomes a Group if each of its
+// addends, together with the factors that are not sums, has the same set of variables that are
+// absent from the left side.
 func (left vars) product(e *Binary) []*Term {
 	chain := factors(e, nil)
 	parts := make([][]*Term, len(chain))
 	var plain varList
 	for k, f := range chain {
-		parts[k] = units(left.expand(f))
+		parts[k] = asUnits(left.expand(f))
 		if len(parts[k]) == 1 {
 			plain.freeFactors(parts[k][0], nil)
 		}
 	}
 	out := []*Term{{}}
 	for k, f := range chain {
-		if len(parts[k]) > 1 && left.sumAlike(parts[k], plain.list) {
+		if len(parts[k]) > 1 && left.sumSameVars(parts[k], plain.list) {
 			t := &Term{}
 			for n, ok := f.(*Neg); ok; n, ok = f.(*Neg) {
 				f, t.Negative = n.X, !t.Negative
 			}
-			t.Factors = []Factor{&Group{X: left.whole(f)}}
+			t.Factors = []Factor{&Group{X: left.keepWhole(f)}}
 			parts[k] = []*Term{t}
 		}
 		out = multiply(out, parts[k])
@@ -224,9 +223,9 @@ func factors(e Expr, list []Expr) []Expr {
 	return append(list, e)
 }
 
-// sumAlike says whether the terms, each beside the variables of others, have
-// the same variables that the left side lacks.
-func (left vars) sumAlike(terms []*Term, others []string) bool {
+// sumSameVars reports whether all terms, each multiplied by factors with the variables in others,
+// would sum over the same set of variables.
+func (left vars) sumSameVars(terms []*Term, others []string) bool {
 	sums := func(t *Term) vars {
 		held := vars{}
 		for _, v := range append(t.FreeVars(), others...) {
@@ -245,8 +244,8 @@ func (left vars) sumAlike(terms []*Term, others []string) bool {
 	return true
 }
 
-// multiply is every term of xs times every term of ys. Terms may share
-// factors afterwards: a normal form is not changed in place.
+// multiply returns every term of xs times every term of ys. The results share factors with their
+// arguments, so nobody may change a normal form in place.
 func multiply(xs, ys []*Term) []*Term {
 	var out []*Term
 	for _, x := range xs {
@@ -260,9 +259,9 @@ func multiply(xs, ys []*Term) []*Term {
 	return out
 }
 
-// units makes a Reduction of each term that an explicit sum() encloses, so
-// that it can stand beside other factors.
-func units(terms []*Term) []*Term {
+// asUnits replaces each term that an explicit sum() encloses with a Reduction, so that the term can
+// be multiplied by other factors.
+func asUnits(terms []*Term) []*Term {
 	out := make([]*Term, len(terms))
 	for k, t := range terms {
 		out[k] = t
@@ -274,14 +273,14 @@ func units(terms []*Term) []*Term {
 	return out
 }
 
-// whole is e with each sum() as a ReductionExpr, and nothing multiplied out but
-// what they sum.
-func (left vars) whole(e Expr) Expr {
+// keepWhole returns e with each sum() as a ReductionExpr. It multiplies out only the bodies of the
+// sums.
+func (left vars) keepWhole(e Expr) Expr {
 	switch e := e.(type) {
 	case *Neg:
-		return &Neg{X: left.whole(e.X), At: e.At}
+		return &Neg{X: left.keepWhole(e.X), At: e.At}
 	case *Binary:
-		return &Binary{Op: e.Op, X: left.whole(e.X), Y: left.whole(e.Y)}
+		return &Binary{Op: e.Op, X: left.keepWhole(e.X), Y: left.keepWhole(e.Y)}
 	case *Sum:
 		return &ReductionExpr{Reduction: &Reduction{Vars: e.Vars, Body: left.expand(e.X)}, At: e.At}
 	}

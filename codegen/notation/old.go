@@ -1,8 +1,8 @@
 package notation
 
-// NameOld gives the left tensor's accesses on the right side, which stand for its old value, a
-// tensor's name of their own, which it returns: "" where there are none. Their places in the
-// text stay.
+// NameOld renames the left tensor in each of its accesses on the right side, because they read the
+// old value. It changes s in place and returns the new name, or "" if the right side does not read
+// the left tensor. The spans in the source text stay the same.
 func NameOld(s *Stmt) (old string) {
 	taken := map[string]bool{}
 	var list []*Access

@@ -9,7 +9,7 @@ import (
 	"distaff/codegen/diag"
 )
 
-// MaxDepth is how many parentheses, signs and sums may stand inside one another.
+// MaxDepth is the largest accepted nesting depth of parentheses, signs and sums.
 const MaxDepth = 1000
 
 // Parse reads one statement by SPEC's grammar:
@@ -21,15 +21,23 @@ const MaxDepth = 1000
 //	           | "sum" "(" vars "," expr ")" | "(" expr ")"
 //	access    := NAME "(" [NAME ("," NAME)*] ")"
 //
-// On the right side "sum(" opens the operator, except in sum() and sum(i), which
-// only an access can be; a bare sum there, and sum in any form on the left, is
-// an ordinary name. The variables
-// of sum(i, j, x) are the names that a comma follows: its body is the last
-// item. Errors are *diag.Error with the place in src. Parse reports syntax
-// alone; Check has the rest.
+// Parse parses one statement. Its grammar is SPEC's:
+//
+//	statement := access ("=" | "+=") expr
+//	expr      := term (("+" | "-") term)*
+//	term      := factor (("*" | "/") factor)*
+//	factor    := "-" factor | NUMBER | access | NAME
+//	           | "sum" "(" vars "," expr ")" | "(" expr ")"
+//	access    := NAME "(" [NAME ("," NAME)*] ")"
+//
+// On the right side "sum(" starts the sum operator, except in sum() and sum(i), which can only be
+// accesses. A bare sum on the right side, and sum in any form on the left side, is an ordinary
+// name. In sum(i, j, x) the variables are the names followed by a comma, and the body is the last
+// item. Errors are *diag.Error with the place in src. Parse checks the syntax only; Check does the
+// rest.
 func Parse(src string) (*Stmt, error) { return ParseIn(src, Span{0, len(src)}) }
 
-// ParseIn is Parse of a part of src. Spans, of errors too, are those of src.
+// ParseIn parses the part of src at the given span. All spans, also in errors, are offsets in src.
 func ParseIn(src string, at Span) (*Stmt, error) {
 	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the statement"}
 	s, err := p.statement()
@@ -39,8 +47,8 @@ func ParseIn(src string, at Span) (*Stmt, error) {
 	return s, nil
 }
 
-// ParseExprIn reads a part of src that is an expression by SPEC's grammar. Spans, of
-// errors too, are those of src.
+// ParseExprIn parses the part of src at the given span as an expression of SPEC's grammar. All
+// spans, also in errors, are offsets in src.
 func ParseExprIn(src string, at Span) (Expr, error) {
 	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the expression",
 		alone: true}
@@ -54,22 +62,24 @@ func ParseExprIn(src string, at Span) (Expr, error) {
 	return x, nil
 }
 
-// parser is a recursive descent over the tokens. The first error is kept in
-// err, after which every method returns at once with no meaning.
+// parser is a recursive descent parser over tokens. It keeps the first error in err. After an error
+// every method returns at once, and its result has no meaning.
 type parser struct {
 	src   string
-	part  Span // of src, that is parsed
+	part  Span // the part of src that is parsed
 	toks  []token
-	end   string // what tokEnd is called in messages
-	alone bool   // the text is an expression of something else than a statement
-	k     int
+	end   string // how messages call tokEnd
+	alone bool   // the text is an expression outside a statement
+	// index in toks of the next token
+	k int
+	// current nesting depth of factors
 	depth int
 	err   *diag.Error
 }
 
 func (p *parser) peek() token { return p.toks[p.k] }
 
-// peekAfter is the token after the next one.
+// peekAfter returns the token after the next one.
 func (p *parser) peekAfter() token { return p.toks[min(p.k+1, len(p.toks)-1)] }
 
 func (p *parser) next() token {
@@ -82,17 +92,17 @@ func (p *parser) next() token {
 
 func (p *parser) text(t token) string { return p.src[t.at.Pos:t.at.End] }
 
-// got fails at token t, which is not what is wanted there.
+// got records a syntax error at token t. want describes what the grammar allows there.
 func (p *parser) got(t token, want string) {
 	p.gotHint(t, want, p.hint(t.at))
 }
 
-// gotHint fails at token t, which is not what is wanted there, with a hint of what to write.
+// gotHint is like got, with the given hint for the user.
 func (p *parser) gotHint(t token, want, hint string) {
 	p.fail(diag.Syntax, t.at, "got %s, want %s%s", p.describe(t), want, hint)
 }
 
-// gotMore fails at token t, before which all that the text wants has been read.
+// gotMore is like got, for a token t that follows a complete text.
 func (p *parser) gotMore(t token, want string) {
 	hint := p.hint(t.at)
 	if hint == "" && !p.alone {
@@ -160,7 +170,8 @@ func (p *parser) statement() (*Stmt, error) {
 	return s, nil
 }
 
-// access reads what follows a tensor's name: nothing, or its variables.
+// access parses the part of an access after the tensor's name: nothing, or variables in
+// parentheses.
 func (p *parser) access(name token) *Access {
 	a := &Access{Name: p.text(name), At: name.at}
 	if p.peek().kind != '(' {
@@ -217,7 +228,7 @@ func (p *parser) term() Expr {
 }
 
 func (p *parser) factor() Expr {
-	// The operand inside MaxDepth of them is one factor deeper.
+	// MaxDepth nested constructs contain one more factor, the innermost operand.
 	if p.depth++; p.depth > MaxDepth+1 {
 		p.fail(diag.TooLarge, p.peek().at, "nested more than %d deep", MaxDepth)
 	}
@@ -250,13 +261,13 @@ func (p *parser) factor() Expr {
 	}
 }
 
-// shortAccess says whether "()" or "(" NAME ")" is next.
+// shortAccess reports whether the next tokens are "()" or "(" NAME ")".
 func (p *parser) shortAccess() bool {
-	rest := p.toks[p.k+1:] // of "(": the end of the statement is a token, too
+	rest := p.toks[p.k+1:] // after the "("; it is not empty, because the last token is tokEnd
 	return rest[0].kind == ')' || len(rest) > 1 && rest[0].kind == tokName && rest[1].kind == ')'
 }
 
-// sum reads sum "(" vars "," expr ")" after its name.
+// sum parses "(" vars "," expr ")" after the name sum.
 func (p *parser) sum(name token) Expr {
 	s := &Sum{At: name.at}
 	p.next() // (
@@ -279,8 +290,8 @@ func (p *parser) sum(name token) Expr {
 	return s
 }
 
-// number reads a literal. Digits alone that fit an int64 are an integer
-// literal; with a point, an exponent or more digits it is a float64.
+// number parses a literal. Digits alone that fit an int64 are an integer literal. A literal with a
+// point, an exponent or more digits is a float64.
 func (p *parser) number(t token) Expr {
 	n := &Number{Text: p.text(t), At: t.at}
 	f, err := strconv.ParseFloat(n.Text, 64)

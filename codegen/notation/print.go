@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// String prints the statement so that Parse gives the same tree back (but for
-// source positions).
+// String returns the statement as text. Parse of this text returns the same tree, except for source
+// positions.
 func (s *Stmt) String() string {
 	op := " = "
 	if s.Accumulate {
@@ -15,7 +15,7 @@ func (s *Stmt) String() string {
 	return s.LHS.String() + op + ExprString(s.RHS)
 }
 
-// String prints the access: a scalar as its bare name.
+// String returns the access as text. A scalar is its name alone.
 func (e *Access) String() string {
 	if len(e.Vars) == 0 {
 		return e.Name
@@ -23,7 +23,7 @@ func (e *Access) String() string {
 	return e.Name + "(" + strings.Join(e.Vars, ",") + ")"
 }
 
-// String prints the literal as it was written.
+// String returns the literal as the user wrote it. A literal that was not parsed is printed anew.
 func (e *Number) String() string {
 	switch {
 	case e.Text != "":
@@ -38,15 +38,15 @@ func (e *Number) String() string {
 	return text
 }
 
-// ExprString prints an expression with the fewest parentheses that keep its tree.
+// ExprString returns an expression as text, with the fewest parentheses that preserve its tree.
 func ExprString(e Expr) string {
 	var b strings.Builder
 	printExpr(&b, e, 0)
 	return b.String()
 }
 
-// Strengths of binding. An operand prints in parentheses where its operator
-// binds less than its place asks for.
+// Binding strengths. printExpr puts an operand in parentheses if the operand's operator binds less
+// strongly than its place requires.
 const (
 	bindAdd = 1
 	bindMul = 2
@@ -60,7 +60,7 @@ func printExpr(b *strings.Builder, e Expr, want int) {
 	case *Number:
 		b.WriteString(e.String())
 	case *Neg:
-		// A sign is a factor: no place asks for more.
+		// A sign is a factor, so it never needs parentheses.
 		b.WriteByte('-')
 		printExpr(b, e.X, bindNeg)
 	case *Sum:
@@ -90,8 +90,8 @@ func printExpr(b *strings.Builder, e Expr, want int) {
 	}
 }
 
-// String prints the normal form as a statement: what a term sums stands in a
-// sum() around it.
+// String returns the normal form as a statement. Each term with a nonempty Sum is enclosed in a
+// sum().
 func (n *Normal) String() string {
 	op := " = "
 	if n.Accumulate {
@@ -116,7 +116,7 @@ func termsString(terms []*Term) string {
 	return b.String()
 }
 
-// String prints the term with its sign.
+// String returns the term as text, with its sign.
 func (t *Term) String() string { return termsString([]*Term{t}) }
 
 func (t *Term) unsigned() string {
@@ -145,15 +145,15 @@ func (t *Term) unsigned() string {
 	return text
 }
 
-// String prints (X).
+// String returns (X).
 func (g *Group) String() string { return "(" + ExprString(g.X) + ")" }
 
-// String prints Num/Den.
+// String returns Num/Den.
 func (q *Quotient) String() string {
 	return ExprString(&Binary{Op: '/', X: q.Num, Y: q.Den})
 }
 
-// String prints sum(vars, body).
+// String returns sum(vars, body).
 func (r *Reduction) String() string {
 	return "sum(" + strings.Join(r.Vars, ",") + ", " + termsString(r.Body) + ")"
 }

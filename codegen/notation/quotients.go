@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// SummedQuotient is a quotient whose divisor holds variables that are summed, and that
-// no other factor of its term holds: A(i,j)/A(i,k), a sum over k of quotients, which is
-// easily taken for a quotient by a sum.
+// SummedQuotient is a quotient that is summed over variables of its divisor, which no other factor
+// of the term contains and which have no explicit sum(). Example: A(i,j)/A(i,k) sums quotients over
+// k, but users often mean A(i,j) divided by the sum over k.
 type SummedQuotient struct {
 	Binary *Binary
 	Vars   []string
 }
 
-// SummedQuotients lists the statement's. Those that stand in a sum over the variable are
-// not among them: the statement says there what it means.
+// SummedQuotients lists the statement's quotients of this kind. It leaves out quotients inside an
+// explicit sum() over the variable, because there the user has written what the statement means.
 func SummedQuotients(s *Stmt) []SummedQuotient {
 	w := quotientWalk{known: vars{}}
 	for _, v := range s.LHS.Vars {
@@ -24,7 +24,7 @@ func SummedQuotients(s *Stmt) []SummedQuotient {
 	return w.found
 }
 
-// String says what the quotient means, and how the other meaning is written.
+// String explains what the quotient means and how to write the other meaning.
 func (q SummedQuotient) String() string {
 	over, text, divisor := strings.Join(q.Vars, ","), ExprString(q.Binary), ExprString(q.Binary.Y)
 	other := ExprString(&Binary{Op: '/', X: q.Binary.X, Y: &Sum{Vars: q.Vars, X: q.Binary.Y}})
@@ -32,8 +32,8 @@ func (q SummedQuotient) String() string {
 		"); to divide by the sum of " + divisor + ", write " + other
 }
 
-// quotientWalk finds quotients. known are variables that the left side, an explicit sum
-// or another factor around the place holds.
+// quotientWalk finds summed quotients. known contains the variables that the left side, an
+// enclosing explicit sum() or a factor around the current place contains.
 type quotientWalk struct {
 	known vars
 	found []SummedQuotient
@@ -56,10 +56,10 @@ func (w *quotientWalk) terms(e Expr) {
 	}
 }
 
-// chained is an operand of a chain of products and quotients.
+// chained is one operand of a chain of products and quotients.
 type chained struct {
 	x        Expr
-	quotient *Binary // that has it as its divisor, or nil
+	quotient *Binary // the quotient whose divisor is x, or nil
 	vars     []string
 }
 
@@ -81,7 +81,8 @@ func (w *quotientWalk) product(e *Binary) {
 		}
 		at = left
 	}
-	// in how many operands each variable is; those of no divisor
+	// count is the number of operands that contain each variable. factors contains the variables of
+	// operands that are not divisors.
 	count, factors := map[string]int{}, vars{}
 	for _, c := range chain {
 		for _, v := range c.vars {
@@ -97,7 +98,7 @@ func (w *quotientWalk) product(e *Binary) {
 			for _, v := range c.vars {
 				if !w.known[v] && !factors[v] {
 					summed = append(summed, v)
-					factors[v] = true // once
+					factors[v] = true // report the variable only once
 				}
 			}
 			if len(summed) > 0 {
@@ -118,7 +119,7 @@ func (w *quotientWalk) product(e *Binary) {
 	}
 }
 
-// within runs f where more variables are known.
+// within calls f with the variables in more added to w.known, and then removes them again.
 func (w *quotientWalk) within(more []string, f func()) {
 	var added []string
 	for _, v := range more {

@@ -10,26 +10,28 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Known is what is known of the size of one mode of a tensor. Exact is false
-// for the largest coordinates of a .tns file, which are lower bounds. From
-// says where it comes from, such as "b.tns" or "-g=B:dense".
+// Known records one source's information about the size of one mode of a tensor. If Exact is false, Size is
+// a lower bound, such as the largest coordinate in a .tns file. From names the source, such as
+// "b.tns" or "-g=B:dense".
 type Known struct {
 	Size  int64
 	Exact bool
 	From  string
 }
 
-// Sizes is the sizes of a statement's variables and of its tensors' modes.
+// Sizes contains the sizes of a statement's variables and of the modes of its tensors.
 type Sizes struct {
-	Vars map[string]int64    // of the variables of the normal form
-	Dims map[string][]int64  // of each tensor
-	From map[string][]string // of each tensor's modes, what gives the size; "" for lower bounds alone
-	// Overruns are the lower bounds larger than the size: the file has a
-	// coordinate past it. Its reader knows the line, and raises the error.
+	Vars map[string]int64   // by variable of the normal form
+	Dims map[string][]int64 // by tensor, one size for each mode
+	// From names, for each mode of each tensor, the source of the exact size. It is "" if there are
+	// only lower bounds.
+	From map[string][]string
+	// Overruns lists the lower bounds that exceed the size, which means that the file has a
+	// coordinate out of range. The reader of the file reports the error, because it knows the line.
 	Overruns []Overrun
 }
 
-// Overrun is a mode whose largest coordinate, Lower, passes its Size.
+// Overrun is a mode whose largest coordinate, Lower, exceeds its Size.
 type Overrun struct {
 	Tensor    string
 	Mode      int
@@ -39,16 +41,16 @@ type Overrun struct {
 	SizeFrom  string
 }
 
-// InferSizes finds the size of every variable and tensor mode. tensors has
-// what files and generators tell, a Known a mode (a tensor of which nothing is
-// known is absent); user has -d's values, by variable (one size) or tensor (one
-// a mode, -1 for a mode that is not given). A variable's size is that of every mode that
-// it indexes; exact sizes must agree, and lower bounds count only where none is exact. from returns
-// what gave a size of user, for messages: of a mode of a tensor, or of a variable (mode 0). If from
-// is nil or returns "", it is -d.
+// InferSizes computes the size of every variable and tensor mode. tensors has what files and
+// generators say: one Known for each mode of a tensor, and no entry for a tensor about which
+// nothing is known. user has the values of -d: by variable (one size) or by tensor (one size for
+// each mode, -1 for a mode that is not given). All modes that a variable indexes have the
+// variable's size. Exact sizes must agree. Lower bounds are used only for a variable without an
+// exact size. from returns the source of a size in user for messages: a mode of a tensor, or a
+// variable (mode 0). If from is nil or returns "", the source is -d.
 //
-// Errors are *diag.Error: a clash names both places, and a size that nothing
-// gives asks for -d. A variable of sum() that was renamed takes -d's size
+// Errors are *diag.Error. The error for two sizes that differ names both sources, and the error for
+// a size that nothing gives asks for -d. If a variable of a sum() was renamed, -d gives its size
 // under the name that the user wrote.
 func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 	from func(name string, mode int) string) (*Sizes, error) {
@@ -72,10 +74,9 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 	return g.solve()
 }
 
-// UserSizes returns the sizes that user alone gives to each tensor's modes, -1 where it gives none;
-// see InferSizes for user and from. A size is given by the tensor, or by a variable that a mode must
-// agree with.
-// It errs as InferSizes does.
+// UserSizes returns the sizes that user alone gives to each tensor's modes, -1 for a mode without a
+// size. user and from are as for InferSizes. A mode gets its size from its tensor or from a variable
+// that must have the same size. The errors are also the same.
 func UserSizes(n *Normal, user map[string][]int64,
 	from func(name string, mode int) string) (map[string][]int64, error) {
 	g := newSizeGraph(n)
@@ -105,8 +106,8 @@ func UserSizes(n *Normal, user map[string][]int64,
 	return out, nil
 }
 
-// SameSize maps each variable to one of those that must have its size, the
-// same for all of them: they index the same modes of tensors.
+// SameSize maps each variable to a representative. Two variables have the same representative if
+// they must have the same size, because they index the same mode of some tensor.
 func (n *Normal) SameSize() map[string]string {
 	g := newSizeGraph(n)
 	out := map[string]string{}
@@ -121,17 +122,17 @@ func (n *Normal) SameSize() map[string]string {
 	return out
 }
 
-// sizeGraph joins variables and tensor modes that must have one size.
+// sizeGraph joins variables and tensor modes that must have the same size into classes.
 type sizeGraph struct {
 	n       *Normal
-	parent  map[string]string // union-find; a node is "i" or "B/0"
+	parent  map[string]string // a union-find forest; a node is a variable ("i") or a mode ("B/0")
 	tensors []string          // in order of appearance
 	orders  map[string]int
 	at      map[string]Span
 	facts   []sizeFact
 }
 
-// sizeFact is a Known about a node; tensor and mode say whose, for overruns.
+// sizeFact is a Known about a node. tensor and mode say which mode it came from, for overruns.
 type sizeFact struct {
 	known  Known
 	tensor string
@@ -177,8 +178,8 @@ func (g *sizeGraph) access(a *Access) {
 	}
 }
 
-// addUser adds the sizes of user, in order of name so that messages do not vary. from is that of
-// InferSizes.
+// addUser adds the sizes of user. It does so in order of name, so that messages do not vary. from is
+// as for InferSizes.
 func (g *sizeGraph) addUser(user map[string][]int64,
 	from func(name string, mode int) string) error {
 	names := make([]string, 0, len(user))
@@ -230,7 +231,7 @@ func (g *sizeGraph) addUser(user map[string][]int64,
 	return nil
 }
 
-// solve settles each class of nodes from the facts about them.
+// solve computes the size of each class of nodes from the facts about its members.
 func (g *sizeGraph) solve() (*Sizes, error) {
 	exact := map[string]sizeFact{}
 	lower := map[string]sizeFact{}
@@ -279,7 +280,7 @@ func (g *sizeGraph) solve() (*Sizes, error) {
 	return out, nil
 }
 
-// variable is a variable of a class, under the name that the user wrote.
+// variable returns a variable of the class, under the name that the user wrote.
 func (g *sizeGraph) variable(class string) (name string, at Span) {
 	for _, v := range g.n.Vars {
 		if g.find(v) == class {

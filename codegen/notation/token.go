@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind is a token's kind: its character for punctuation.
+// tokenKind is the kind of a token. For punctuation it is the character itself.
 type tokenKind byte
 
 const (
@@ -21,8 +21,8 @@ type token struct {
 	at   Span
 }
 
-// scan cuts a part of src into tokens, the last of kind tokEnd. A character that starts
-// no token becomes a tokBad, which no rule of the grammar accepts.
+// scan splits a part of src into tokens. The last token has kind tokEnd. A character that cannot
+// start a token becomes a tokBad, which the grammar accepts nowhere.
 func scan(src string, part Span) []token {
 	var out []token
 	src = src[:part.End]
@@ -56,8 +56,8 @@ func scan(src string, part Span) []token {
 	return append(out, token{tokEnd, Span{len(src), len(src)}})
 }
 
-// scanNumber returns the end of the number at src[k:]: digits, a fraction, an
-// exponent. An e that no digits follow is not part of it.
+// scanNumber returns the end of the number that starts at src[k]: digits, an optional fraction and
+// an optional exponent. An e without digits after it is not part of the number.
 func scanNumber(src string, k int) int {
 	digits := func() {
 		for k < len(src) && isDigit(src[k]) {
@@ -85,7 +85,7 @@ func scanNumber(src string, k int) int {
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 
-// IsName tells whether s is a NAME of the grammar.
+// IsName reports whether s is a NAME of the grammar.
 func IsName(s string) bool {
 	for k := 0; k < len(s); k++ {
 		if !isLetter(s[k]) && (k == 0 || !isDigit(s[k]) && s[k] != '_') {
@@ -95,7 +95,7 @@ func IsName(s string) bool {
 	return s != ""
 }
 
-// describe says what a token is, for messages.
+// describe names a token in messages.
 func (p *parser) describe(t token) string {
 	if t.kind == tokEnd {
 		return p.end

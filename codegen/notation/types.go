@@ -7,17 +7,19 @@ import (
 	"distaff/codegen/dtype"
 )
 
-// InferTypes gives the type that a whole statement computes in, and the
-// result's. operands has the types of the right side's tensors, and for += of
-// the left one where it has an input; result is what -t asks for the left
+// InferTypes returns the type that a statement computes in, and the type of its result.
+// operands has the types of the tensors on the right side, and also of the left tensor if the
+// statement is a += and the left tensor has an input. result is the type that -t gives the left
 // tensor, or dtype.None.
 //
 // The compute type is NumPy's promotion of all operands. Literals are weak, as in NumPy 2: an
-// integer literal promotes nothing, another one makes integers float64 and leaves floats and
-// complex numbers as they are. Without any operand it is the explicit result type, else float64. An
-// explicit result type promotes it further, and where it is narrower the values are converted as
-// they are stored. Refused, as *diag.Error: complex values into a real result, floats into an
-// integer result, an integer literal that the compute type cannot hold.
+// integer literal promotes nothing. Another literal turns integers into float64 and leaves floats
+// and complex numbers as they are. Without any operand the compute type is the explicit result
+// type, or float64 if there is none. An explicit result type also promotes the compute type. If the
+// result type is narrower, values are converted when they are stored.
+//
+// InferTypes returns a *diag.Error for complex values in a real result, for floats in an integer
+// result, and for an integer literal that the compute type cannot represent.
 func InferTypes(s *Stmt, operands map[string]dtype.Type, result dtype.Type) (compute,
 	res dtype.Type, err error) {
 	fractional := false
@@ -41,7 +43,7 @@ func InferTypes(s *Stmt, operands map[string]dtype.Type, result dtype.Type) (com
 		add(s.LHS)
 	}
 	if compute == dtype.None && !(fractional && result.IsInt()) {
-		compute = result // literals alone: they are weak
+		compute = result // without operands, literals take the result's type
 	}
 	if fractional && compute.IsInt() || compute == dtype.None {
 		compute = dtype.Float64

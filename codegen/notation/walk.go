@@ -1,8 +1,8 @@
 package notation
 
-// Walk calls f for e and everything below it, operands left to right, each
-// before its parts; it stops below a node for which f is false. It enters
-// reductions of a normal form too.
+// Walk calls f for e and every expression below it: first for a node, then for its operands from
+// left to right. If f returns false, Walk skips everything below the node. Walk also enters the
+// reductions of a normal form.
 func Walk(e Expr, f func(Expr) bool) {
 	if !f(e) {
 		return
@@ -22,8 +22,8 @@ func Walk(e Expr, f func(Expr) bool) {
 	}
 }
 
-// WalkTerm calls Walk for the expressions that a term is made of, in order.
-// A Reduction factor is walked as a ReductionExpr, a Quotient as the two sides.
+// WalkTerm calls Walk for the factors of a term in order. It walks a Reduction as a ReductionExpr,
+// and a Quotient as its two sides.
 func WalkTerm(t *Term, f func(Expr) bool) {
 	for _, x := range t.Factors {
 		switch x := x.(type) {
@@ -42,14 +42,14 @@ func WalkTerm(t *Term, f func(Expr) bool) {
 	}
 }
 
-// TensorUse is a tensor of a statement and its number of modes.
+// TensorUse is the name of a tensor in a statement and its number of modes.
 type TensorUse struct {
 	Name  string
 	Order int
 }
 
-// Tensors lists the statement's tensors, the left one first, then in order of
-// appearance, each once.
+// Tensors lists each tensor of the statement once: the left tensor first, then the others in order
+// of appearance.
 func (s *Stmt) Tensors() []TensorUse {
 	out := []TensorUse{{s.LHS.Name, len(s.LHS.Vars)}}
 	seen := map[string]bool{s.LHS.Name: true}
@@ -83,8 +83,8 @@ func (n *Normal) Accesses() []*Access {
 	return out
 }
 
-// Accesses lists the term's accesses in order of appearance, those in
-// quotients and reductions too.
+// Accesses lists the term's accesses in order of appearance, including accesses in quotients and
+// reductions.
 func (t *Term) Accesses() []*Access {
 	var out []*Access
 	WalkTerm(t, func(e Expr) bool {
@@ -96,15 +96,14 @@ func (t *Term) Accesses() []*Access {
 	return out
 }
 
-// FreeVars lists the variables of e that no sum() inside e binds, in order of
-// appearance, each once.
+// FreeVars lists each variable of e that no sum() inside e binds, once, in order of appearance.
 func FreeVars(e Expr) []string {
 	var out varList
 	out.free(e, nil)
 	return out.list
 }
 
-// varList collects variables, each once.
+// varList is an ordered set of variables.
 type varList struct {
 	list []string
 	seen map[string]bool
@@ -120,7 +119,7 @@ func (v *varList) add(name string) {
 	}
 }
 
-// free adds the variables of e that are neither in bound nor bound inside e.
+// free adds the variables of e that are not in bound and not bound inside e.
 func (v *varList) free(e Expr, bound map[string]int) {
 	switch e := e.(type) {
 	case *Access:
@@ -147,7 +146,7 @@ func (v *varList) free(e Expr, bound map[string]int) {
 	}
 }
 
-// freeTerm adds the free variables of a reduction's body term.
+// freeTerm adds the free variables of a term in the body of a reduction.
 func (v *varList) freeTerm(t *Term, bound map[string]int) {
 	bind(&bound, t.Sum, 1)
 	v.freeFactors(t, bound)
@@ -180,17 +179,16 @@ func bind(bound *map[string]int, vars []string, by int) {
 	}
 }
 
-// FreeVars lists the variables of the term's factors that no sum() inside them
-// binds, in order of appearance: those of the left side that it holds, and
-// those of Sum that it holds.
+// FreeVars lists each variable of the term's factors that no sum() inside the factors binds, once,
+// in order of appearance. They are variables of the left side or of Sum.
 func (t *Term) FreeVars() []string {
 	var out varList
 	out.freeFactors(t, nil)
 	return out.list
 }
 
-// Binds lists the variables that the reduction sums: its own, and those of
-// further sums around terms of its body.
+// Binds lists the variables that the reduction sums: its own, and the variables of further sums
+// around the terms of its body.
 func (r *Reduction) Binds() []string {
 	var out varList
 	addBound(&out, r)
