@@ -6,15 +6,17 @@ import (
 	"distaff/codegen/cin"
 )
 
-// assemble says how a result with compressed levels of its own is put together: assemble(T, Append)
-// in order, in memory that grows, in a piece for each chunk of a parallel loop, which are then
-// joined; assemble(T, Insert) in two passes: the coordinates are counted, summed up, and written to
-// their places, so that nothing grows or is joined, and what finds coordinates runs twice. A result
-// of dense levels, or of levels that it shares with an operand, is written at random either way.
+// assemble chooses how a result with compressed levels of its own is built. assemble(T, Append)
+// appends entries in order to memory that grows. Each chunk of a parallel loop builds its own
+// piece, and the pieces are joined at the end. assemble(T, Insert) makes two passes: the first
+// counts the coordinates, and after a prefix sum of the counts the second writes the coordinates to
+// their places. With Insert no memory grows and nothing is joined, and the code that finds
+// coordinates runs twice. A result of dense levels, or of levels that it shares with an operand, is
+// written at random in both cases.
 //
-// TACO's third argument, true or false, says whether commands of their own may schedule the loops
-// that count. Here these loops are always scheduled like the loops that compute, so that both
-// values mean the same.
+// TACO's third argument, true or false, defines if the loops that count have scheduling commands of
+// their own. Here these loops are always scheduled like the loops that compute, so both values mean
+// the same.
 func assemble(s *state) error {
 	t := cin.Target(s.body).Name
 	if s.cmd.Args[0].Text != s.problem.Source(t) {
@@ -27,7 +29,7 @@ func assemble(s *state) error {
 	if len(s.cmd.Args) == 3 && !slices.Contains(schedules, s.cmd.Args[2].Text) {
 		return s.wanted(2, schedules)
 	}
-	if s.problem.GPU && how == "Append" && s.appended() {
+	if s.problem.GPU && how == "Append" && s.isAppended() {
 		return s.refuse(1,
 			"the blocks of a GPU do not append in order; with Insert, which is what is done, they count first")
 	}
@@ -35,7 +37,8 @@ func assemble(s *state) error {
 	return nil
 }
 
-// appended tells whether the result grows in order.
-func (s *state) appended() bool {
+// isAppended reports whether the result is built by appending in order: it has compressed levels and
+// does not share them with an operand.
+func (s *state) isAppended() bool {
 	return !s.problem.Shared && !s.problem.Formats[cin.Target(s.body).Name].AllDense()
 }

@@ -9,9 +9,9 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// bound says where a variable's range starts or ends: bound(i, ib, N, TYPE). It
-// is checked as the leaf runs, and removes guards that it makes needless.
-// bound(i, i, N, MaxExact) has the size of i, which is N, compiled in.
+// bound states where a variable's range starts or ends: bound(i, ib, N, TYPE). The leaf checks the
+// bound at run time and then needs fewer guards. bound(i, i, N, MaxExact) states that the size of i
+// is N, and compiles it in as a constant.
 func bound(s *state) error {
 	v, err := s.variable(0)
 	if err != nil {
@@ -52,7 +52,7 @@ func bound(s *state) error {
 		N: n, Bound: kind})
 }
 
-// exactly compiles the size of v in.
+// exactly compiles in the size of v as a constant.
 func (s *state) exactly(v string) error {
 	n, err := s.factor(2)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// check holds the whole statement to what lowering rests on. The command at
-// hand is what broke a rule that does not hold.
+// check verifies that the whole statement satisfies the rules that lowering relies on. If a rule
+// does not hold, the current command broke it, and the error names this command.
 func (s *state) check() error {
 	var err error
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
@@ -22,14 +22,14 @@ func (s *state) check() error {
 		p := s.newPath(loops)
 		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 			if err == nil {
-				err = s.determined(p, x)
+				err = s.checkDetermined(p, x)
 			}
 			if err == nil {
-				err = s.inOrder(p, x)
+				err = s.checkOrder(p, x)
 			}
 		})
 		if err == nil && a.LHS.Name == cin.Target(s.body).Name {
-			err = s.resultInOrder(p, a.LHS)
+			err = s.checkResultOrder(p, a.LHS)
 		}
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *state) check() error {
 	}
 	for _, r := range s.g.Relations() {
 		if r.Kind == provenance.Pos {
-			if err := s.posInPlace(&r); err != nil {
+			if err := s.checkPos(&r); err != nil {
 				return err
 			}
 		}
@@ -45,8 +45,8 @@ func (s *state) check() error {
 	return s.refuseCutApart()
 }
 
-// refuseCutApart refuses loops of a producer and a consumer that were cut in different ways,
-// where the workspace has no place for each position of their tile.
+// refuseCutApart refuses loops of a producer and a consumer that are cut in different ways, unless
+// the workspace can have one place for each position of their tile.
 func (s *state) refuseCutApart() (err error) {
 	cin.Walk(s.body, func(t cin.Stmt) {
 		w, ok := t.(*cin.Where)
@@ -70,13 +70,15 @@ func (s *state) refuseCutApart() (err error) {
 	return err
 }
 
-// path is what the loops around an assignment determine, and where.
+// path describes which loop around an assignment determines the value of each root. A root is an
+// original variable of the statement, and other loop variables are derived from it.
 type path struct {
 	loops []*cin.Forall
-	at    map[string]int // of a root: the index of the loop that determines it
-	first map[string]int // of a root: the index of the first loop of its component
-	rank  map[string]int // of a root: its place among those of its component
-	// around are the variables of the loops, and those whose tiles loops of a producer visit.
+	at    map[string]int // by root: the index of the loop that determines it
+	first map[string]int // by root: the index of the first loop of its component
+	rank  map[string]int // by root: its index among the roots of its component
+	// around lists the variables of the loops, and the variables whose tiles the loops of a
+	// producer visit.
 	around []string
 }
 
@@ -112,13 +114,13 @@ func (s *state) newPath(loops []*cin.Forall) *path {
 	return p
 }
 
-// before tells whether u is determined before v.
-func (p *path) before(u, v string) bool {
+// isBefore reports whether u is determined before v.
+func (p *path) isBefore(u, v string) bool {
 	return p.at[u] < p.at[v] || p.at[u] == p.at[v] && p.rank[u] < p.rank[v]
 }
 
-// formatOf is an access's format: that of a temporary is compressed levels in
-// the order of its variables.
+// formatOf returns the format of the tensor that a accesses. A temporary counts as compressed
+// levels in the order of its variables.
 func (s *state) formatOf(a *cin.Access) format.Format {
 	if s.tensor(a.Name) {
 		return s.problem.Formats[a.Name]
@@ -130,15 +132,15 @@ func (s *state) formatOf(a *cin.Access) format.Format {
 	return f
 }
 
-// tensor tells whether a name is that of an operand or of the result.
+// tensor reports whether name is an operand or the result, and not a temporary.
 func (s *state) tensor(name string) bool {
 	_, ok := s.problem.Formats[name]
 	return ok
 }
 
-// determined refuses to read an access where not all loops are around that its variables
-// follow from.
-func (s *state) determined(p *path, a *cin.Access) error {
+// checkDetermined refuses an access if a variable of the access is derived from loops that are not all
+// around it.
+func (s *state) checkDetermined(p *path, a *cin.Access) error {
 	around := func(v string) bool { return slices.Contains(p.around, v) }
 	for _, v := range a.Vars {
 		c := s.g.Component(v)
@@ -155,20 +157,20 @@ func (s *state) determined(p *path, a *cin.Access) error {
 	return nil
 }
 
-// inOrder refuses to enter a level that stores coordinates before the levels
-// above it are known.
-func (s *state) inOrder(p *path, a *cin.Access) error {
+// checkOrder refuses an access if the loops reach a level that must be entered in order before they
+// have determined the levels above it.
+func (s *state) checkOrder(p *path, a *cin.Access) error {
 	f := s.formatOf(a)
 	var above []string
 	for l, mode := range f.Order {
 		v := a.Vars[mode]
 		if !f.Levels[l].Caps().Locate && !slices.Contains(above, v) {
 			for _, u := range above {
-				if !p.before(u, v) && !s.tensor(a.Name) {
+				if !p.isBefore(u, v) && !s.tensor(a.Name) {
 					return s.refuse(-1,
 						"%s is read in the order of its variables, and the loops reach %s before %s: name them in the order of the loops", a.Key(), v, u)
 				}
-				if !p.before(u, v) {
+				if !p.isBefore(u, v) {
 					return s.refuse(-1,
 						"%s stores %s below %s (its format is %s), and the loops would reach %s first", a.Key(), v, u,
 						f, v)
@@ -180,15 +182,15 @@ func (s *state) inOrder(p *path, a *cin.Access) error {
 	return nil
 }
 
-// resultInOrder refuses to write a result with compressed levels out of order,
-// or to come back to an entry of one that is appended to.
-func (s *state) resultInOrder(p *path, a *cin.Access) error {
+// checkResultOrder refuses loops that write a result with compressed levels out of order. If the
+// result is appended to, it also refuses loops that return to an entry already written.
+func (s *state) checkResultOrder(p *path, a *cin.Access) error {
 	f := s.problem.Formats[a.Name]
 	if f.AllDense() {
 		return nil
 	}
-	// The dense levels behind the last compressed one are a block, which is
-	// set to 0 as a whole and written at random.
+	// The dense levels after the last compressed one form a block for each entry. The block is set
+	// to 0 at once and then written at random.
 	deep := len(f.Levels) - f.TrailingDense()
 	var outer []string
 	for l, m := range f.Order {
@@ -212,7 +214,8 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 		switch {
 		case s.problem.Shared &&
 			!slices.ContainsFunc(roots, func(r string) bool { return slices.Contains(outer, r) }):
-			continue // a sum that comes back to the places that the operand's positions are
+			// This loop sums over values whose places are known from the operand's positions.
+			continue
 		case !within && c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1:
 			return s.refuse(-1,
 				"%s (its format is %s) is written entry by entry, and tiles of %s fused would part what is written together", a.Key(), f, strings.Join(c.Roots, ", "))
@@ -246,27 +249,29 @@ func (s *state) resultInOrder(p *path, a *cin.Access) error {
 	return nil
 }
 
-// holds tells whether a statement reads an access.
-func holds(t cin.Stmt, key string) bool {
+// containsAccess reports whether t contains the access with the given key.
+func containsAccess(t cin.Stmt, key string) bool {
 	found := false
 	cin.Accesses(t, func(a *cin.Access) { found = found || a.Key() == key })
 	return found
 }
 
-// component is that of the variable that the loop over v stands for; nil of one over
-// an original variable, which may be replaced in other loops.
+// component returns the component of the variable that the loop over v stands for. It returns nil
+// if v is an original variable, even if other loops replaced it.
 func (s *state) component(v string) *provenance.Component {
-	if s.plain(v) {
+	if s.isReplacedOriginal(v) {
 		return nil
 	}
 	return s.g.Component(s.g.ConsumerVar(v))
 }
 
-// plain tells whether a loop over v is one over an original variable that other
-// loops replaced.
-func (s *state) plain(v string) bool { return s.g.MadeBy(v) == nil && s.g.ReplacedBy(v) != nil }
+// isReplacedOriginal reports whether v is an original variable that other loops replaced. A loop over v is then
+// one that kept the original variable.
+func (s *state) isReplacedOriginal(v string) bool {
+	return s.g.MadeBy(v) == nil && s.g.ReplacedBy(v) != nil
+}
 
-// rootsOf are the original variables that the loop over v has a part in.
+// rootsOf returns the original variables that the loop over v is derived from.
 func (s *state) rootsOf(v string) []string {
 	if c := s.component(v); c != nil {
 		return c.Roots
@@ -274,9 +279,9 @@ func (s *state) rootsOf(v string) []string {
 	return []string{v}
 }
 
-// posInPlace checks that the positions that a relation is about are known where
-// its loops begin, and that they can be visited in the loops' order.
-func (s *state) posInPlace(r *provenance.Relation) error {
+// checkPos checks a pos relation: the positions must be known where its loops begin, and the
+// loops' order must be able to visit them.
+func (s *state) checkPos(r *provenance.Relation) error {
 	c := s.g.Component(r.From[0])
 	roots := s.g.Underived(r.From[0])
 	natural := cin.Natural(s.body, s.g, c)
@@ -290,7 +295,7 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 			"the positions of %s over %s fused are visited in order: tiles outside, their contents inside",
 			r.Access, strings.Join(roots, ", "))
 	}
-	if !natural && s.repeats(r) {
+	if !natural && s.hasRepeats(r) {
 		return s.refuse(-1,
 			"%s keeps repeated coordinates, which are visited together: tiles outside, their contents inside", r.Access)
 	}
@@ -311,7 +316,7 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 	var err error
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
 		p := s.newPath(loops)
-		if at, here := p.at[roots[0]]; !here || err != nil || s.plain(p.loops[at].Var) {
+		if at, here := p.at[roots[0]]; !here || err != nil || s.isReplacedOriginal(p.loops[at].Var) {
 			return
 		}
 		var access *cin.Access
@@ -321,9 +326,9 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 			}
 		})
 		if access == nil {
-			// Another statement over the variable: the tensor's positions are known
-			// in it only where loops around both opened them.
-			if outer := p.loops[p.first[roots[0]]]; !natural || !holds(outer, r.Access) {
+			// This is another statement over the variable. It knows the tensor's positions only if
+			// a loop around both statements opened them.
+			if outer := p.loops[p.first[roots[0]]]; !natural || !containsAccess(outer, r.Access) {
 				err = s.refuse(-1, "%s is not in %s, which loops over %s too", r.Access, cin.String(a),
 					roots[0])
 			}
@@ -350,9 +355,9 @@ func (s *state) posInPlace(r *provenance.Relation) error {
 	return err
 }
 
-// repeats tells whether the level whose positions a relation is about keeps
-// repeated coordinates, of which each has as many positions as it has repeats.
-func (s *state) repeats(r *provenance.Relation) bool {
+// hasRepeats reports whether the level whose positions r refers to stores repeated coordinates. A
+// coordinate then has one position for each repetition.
+func (s *state) hasRepeats(r *provenance.Relation) bool {
 	found := false
 	cin.Accesses(s.body, func(a *cin.Access) {
 		if a.Key() != r.Access || found {

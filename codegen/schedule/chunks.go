@@ -7,15 +7,15 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// chunked runs the outermost loop over i on threads, in chunks that are cut by the work in
-// them: parallelize(i, CPUThread, STRATEGY, CUT[, N]).
+// chunked runs the outermost loop over i on threads, in chunks that have about equal work:
+// parallelize(i, CPUThread, STRATEGY, CUT[, N]).
 //
-//	NoRaces, Work               chunks of about equal work, eight a thread
-//	NoRaces, Ordered[, N]       the same, each of which appends to the result behind the one before; N is the least work of one
-//	NoRaces, Rows[, V]          each thread runs the loop for rows of the result of its own, which the loop inside it is over, or for a part of the range of V
-//	NoRaces, Whole              the loop is not cut: threads only set the result to 0 before
-//	Temporary, Work, N          N chunks with a partial result each, added up in order
-//	ParallelReduction, Work, N  N chunks with a partial sum each, added up in order
+//	NoRaces, Work               chunks of about equal work, eight for each thread
+//	NoRaces, Ordered[, N]       as Work, and each chunk appends to the result after the chunk before it; N is the least work of a chunk
+//	NoRaces, Rows[, V]          each thread runs the whole loop, for its own rows of the result (the loop inside is over rows), or for its own part of the range of V
+//	NoRaces, Whole              the loop is not cut; threads only set the result to 0 before it
+//	Temporary, Work, N          N chunks, each with its own partial result; the results are added in order
+//	ParallelReduction, Work, N  N chunks, each with its own partial sum; the sums are added in order
 func (s *state) chunked() error {
 	r, err := s.ref(0)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// coord makes a variable that runs over positions run over coordinates again:
-// coord(p, c). What was tiled by position stays so; further splits are of the
-// coordinates between a tile's first and last, in their order where several are
-// fused.
+// coord replaces a variable that runs over positions with one that runs over coordinates: coord(p,
+// c). Earlier tiles of positions stay. Later splits cut the coordinates between the first and the
+// last one of a tile. If several variables are fused, these coordinates are ordered
+// lexicographically.
 func coord(s *state) error {
 	p, err := s.variable(0)
 	if err != nil {

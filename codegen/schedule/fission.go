@@ -6,13 +6,13 @@ import (
 	"distaff/codegen/cin"
 )
 
-// fission is loop fission: statements beside the loop over j in the loop over i, such as the
-// one that adds the old value of a +=, get loops of their own before it: forall i { S; forall j T }
-// becomes forall i S; forall i forall j T. Only additions to a result, or a temporary, with
-// random access are moved so, whose order shows in nothing but rounding. The loops
-// of S are over the original variables, whatever replaced these, and stay so: only
-// parallelize and unroll concern them. It returns the loops over i that are around
-// those over j then.
+// fission performs loop fission. In the loop over i it moves the statements next to the loop over
+// j, such as the statement that adds the old value of a +=, into loops of their own before it:
+// forall i { S; forall j T } becomes forall i S; forall i forall j T. It moves a statement only if
+// the statement adds to a result or temporary with random access, because then the order affects
+// only rounding. The new loops around S are over the original variables, even if other loops
+// replaced these, and only parallelize and unroll may change the new loops. fission returns the
+// loops over i that are now directly around the loops over j.
 func (s *state) fission(i, j string) (own []*cin.Forall) {
 	s.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
@@ -23,7 +23,7 @@ func (s *state) fission(i, j string) (own []*cin.Forall) {
 		if chain[len(chain)-1].Var != i {
 			return nil, false
 		}
-		inner, beside := s.partsOf(rest, j)
+		inner, others := s.partsOf(rest, j)
 		from, ok := s.originals(chain)
 		if inner == nil || !ok {
 			return nil, false
@@ -34,23 +34,24 @@ func (s *state) fission(i, j string) (own []*cin.Forall) {
 		own = append(own, &i)
 		d := len(chain) - len(from)
 		inner = wrapped(chain[d:last], &i)
-		if beside == nil {
+		if others == nil {
 			return wrapped(chain[:d], inner), true
 		}
 		for k := len(from) - 1; k >= 0; k-- {
 			for n := len(from[k]) - 1; n >= 0; n-- {
-				beside = &cin.Forall{Var: from[k][n], Body: beside}
+				others = &cin.Forall{Var: from[k][n], Body: others}
 			}
 		}
-		return wrapped(chain[:d], &cin.Seq{List: []cin.Stmt{beside, inner}}), true
+		return wrapped(chain[:d], &cin.Seq{List: []cin.Stmt{others, inner}}), true
 	})
 	return own
 }
 
-// partsOf parts a statement that adds to a place that can be written at any time into
-// the loop over j, which may sum a scalar there that is one of the terms, and the rest;
-// own is nil where there is no such loop, beside where there is no rest.
-func (s *state) partsOf(t cin.Stmt, j string) (own, beside cin.Stmt) {
+// partsOf splits t, a statement that adds to a tensor with random access, into the loop over j and
+// the rest. The loop over j may also sum a scalar that is one term of the statement; it then adds
+// directly to the tensor. If no loop over j can be separated, own is nil. If nothing else remains,
+// the second result is nil.
+func (s *state) partsOf(t cin.Stmt, j string) (own, others cin.Stmt) {
 	if f, ok := s.problem.Formats[cin.Target(t).Name]; ok && !f.AllDense() {
 		return nil, nil
 	}
@@ -71,18 +72,18 @@ func (s *state) partsOf(t cin.Stmt, j string) (own, beside cin.Stmt) {
 		return t.List[k], &cin.Seq{List: rest}
 	case *cin.Where:
 		if over(t.Producer) && len(cin.Target(t.Producer).Vars) == 0 {
-			return s.summed(t)
+			return s.splitWhere(t)
 		}
-		own, beside = s.partsOf(t.Consumer, j)
-		if own == nil || beside == nil || holdsName(own, cin.Target(t.Producer).Name) {
+		own, others = s.partsOf(t.Consumer, j)
+		if own == nil || others == nil || usesName(own, cin.Target(t.Producer).Name) {
 			return nil, nil
 		}
-		return own, &cin.Where{Consumer: beside, Producer: t.Producer}
+		return own, &cin.Where{Consumer: others, Producer: t.Producer}
 	}
 	return nil, nil
 }
 
-// accumulates tells whether all of a statement adds to its target.
+// accumulates reports whether every assignment to the target of t is an addition.
 func accumulates(t cin.Stmt) bool {
 	target := cin.Target(t)
 	ok := true
@@ -94,17 +95,17 @@ func accumulates(t cin.Stmt) bool {
 	return ok
 }
 
-// holdsName tells whether a statement reads the temporary of that name.
-func holdsName(t cin.Stmt, name string) bool {
+// usesName reports whether a statement accesses the temporary with the given name.
+func usesName(t cin.Stmt, name string) bool {
 	found := false
 	cin.Accesses(t, func(a *cin.Access) { found = found || a.Name == name })
 	return found
 }
 
-// summed parts a where whose temporary is a scalar that is one term of its consumer, or
-// a factor of one: the producer then adds to the consumer's place, and the consumer
-// has the other terms.
-func (s *state) summed(w *cin.Where) (own, beside cin.Stmt) {
+// splitWhere splits a where whose temporary is a scalar and one term of the consumer, or a factor of
+// one term. In the first result, the producer adds to the consumer's target directly. The second
+// result has the other terms of the consumer.
+func (s *state) splitWhere(w *cin.Where) (own, others cin.Stmt) {
 	temp := cin.Target(w.Producer).Name
 	t := w.Consumer
 	for {
@@ -144,7 +145,8 @@ func (s *state) summed(w *cin.Where) (own, beside cin.Stmt) {
 			rest = &cin.Binary{Op: '+', X: rest, Y: x.x}
 		}
 	}
-	for _, y := range scale { // what the where around computes is not there for a loop of its own
+	// A loop of its own does not have the temporaries that enclosing wheres compute.
+	for _, y := range scale {
 		cin.ExprAccesses(y, func(a *cin.Access) {
 			found = found &&
 				s.problem.Formats[a.Name].Levels != nil
@@ -178,13 +180,13 @@ func (s *state) summed(w *cin.Where) (own, beside cin.Stmt) {
 	})
 }
 
-// signed is a term of a sum.
+// signed is a term of a sum with its sign.
 type signed struct {
 	x   cin.Expr
 	neg bool
 }
 
-// terms are those of a sum; neg says that it is subtracted.
+// terms returns the terms of the sum x. If neg is true, x itself is subtracted.
 func terms(x cin.Expr, neg bool) []signed {
 	switch x := x.(type) {
 	case *cin.Neg:
@@ -197,10 +199,11 @@ func terms(x cin.Expr, neg bool) []signed {
 	return []signed{{x, neg}}
 }
 
-// originals are, for each loop of a chain from the first of the component of the
-// last on, the variables that stand in its place where no loop is over a derived one of
-// that component: all of its original ones for the last, none for the others of it. It
-// is false where the chain has not the whole component.
+// originals returns, for each loop of the chain from the first loop of a component on, the
+// variables of the loops that replace it when no loop is over a derived variable of that component.
+// The component is the one of the chain's last loop. Its last loop is replaced by loops over all
+// its original variables, and its other loops are dropped. originals returns false if the chain
+// does not have all loops of the component.
 func (s *state) originals(chain []*cin.Forall) (vars [][]string, ok bool) {
 	c := s.component(chain[len(chain)-1].Var)
 	if c == nil {
@@ -223,7 +226,7 @@ func (s *state) originals(chain []*cin.Forall) (vars [][]string, ok bool) {
 	return vars, n == len(c.Leaves)
 }
 
-// wrapped is a statement inside the loops of a chain.
+// wrapped returns t inside the loops of a chain.
 func wrapped(chain []*cin.Forall, t cin.Stmt) cin.Stmt {
 	for k := len(chain) - 1; k >= 0; k-- {
 		f := *chain[k]

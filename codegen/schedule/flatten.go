@@ -2,9 +2,9 @@ package schedule
 
 import "distaff/codegen/strategy"
 
-// flatten makes one loop over the positions of an operand whose pattern the result
-// shares, down to the result's last compressed level, in the place of the outermost loop over i
-// and those inside it. Nothing else may read the coordinates of the levels above that.
+// flatten replaces the outermost loop over i, and the loops inside it, with one loop over the
+// positions of the operand whose pattern the result shares. The positions are of the result's last
+// compressed level. Nothing else may read the coordinates of the levels above that level.
 func flatten(s *state) error {
 	r, err := s.ref(0)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// fuse makes one loop of two that are directly nested: fuse(i, j, f), f running
-// over the pairs in the order of the nest. Terms that stand beside the loop over j,
-// in a result that is added to, get loops of their own first (fission.go).
+// fuse replaces two directly nested loops with one: fuse(i, j, f). f runs over the pairs in the
+// order of the nest. If other terms of an accumulating result are next to the loop over j, they
+// first get loops of their own (fission.go).
 func fuse(s *state) error {
 	i, err := s.variable(0)
 	if err != nil {
@@ -44,7 +44,7 @@ func fuse(s *state) error {
 		}
 	}
 	pairs = append(pairs, s.fission(i, j)...)
-	// Loops over original variables that stand elsewhere stay as they are.
+	// Loops over original variables elsewhere in the statement stay unchanged.
 	switch {
 	case len(pairs) == 0:
 		return s.refuse(1, "the loop over %s is not directly inside the one over %s%s", j, i,
@@ -63,16 +63,16 @@ func fuse(s *state) error {
 	return s.relate(provenance.Relation{Kind: provenance.Fuse, From: []string{i, j}, To: []string{f}})
 }
 
-// between says what keeps the loop over j from being directly inside f, where
-// something else does than a loop, and what to do about it.
+// between explains which statement keeps the loop over j from being directly inside f, and what the
+// user can do about it. It returns "" if the loop is not inside f or another loop is between them.
 func (s *state) between(f *cin.Forall, j string) string {
 	chain, rest := nested(f)
-	holds := false
+	containsAccess := false
 	cin.Walk(f, func(t cin.Stmt) {
 		g, ok := t.(*cin.Forall)
-		holds = holds || ok && g.Var == j
+		containsAccess = containsAccess || ok && g.Var == j
 	})
-	if !holds {
+	if !containsAccess {
 		return ""
 	}
 	v := chain[len(chain)-1].Var

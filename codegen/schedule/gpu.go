@@ -8,10 +8,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// A schedule for a GPU is held to the hardware's rules as a whole, once all of its commands are
-// applied, so that the order in which they name the units does not matter.
+// The rules of a GPU are checked after all commands have been applied, so commands may name the
+// units in any order.
 
-// onCPUOnly are the commands that only a CPU's schedule has, with what they are about.
+// onCPUOnly lists the commands that only a schedule for a CPU can have. Each has the reason as text
+// for the error.
 var onCPUOnly = map[string]string{
 	"flatten":     "the loop over positions is cut for the threads of a CPU",
 	"longrows":    "long rows are cut for the threads of a CPU",
@@ -22,8 +23,8 @@ var onCPUOnly = map[string]string{
 	"prefetch":    "rows are fetched into the caches of a CPU",
 }
 
-// countedRace checks a loop on a unit of a GPU that writes a result which is counted and
-// then written row by row.
+// countedRace checks a loop on a unit of a GPU that writes a result whose rows are first counted
+// and then written.
 func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) error {
 	target := cin.Target(s.body)
 	form := s.problem.Formats[target.Name]
@@ -41,9 +42,9 @@ func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) e
 	return nil
 }
 
-// settles tells whether loops in t on a GPU's units say how additions to the result are made
-// where they meet: what IgnoreRaces around them leaves to them.
-func (s *state) settles(t cin.Stmt) bool {
+// decidesRaces reports whether t contains a loop on a unit of a GPU that says how concurrent additions
+// to the result are made. An IgnoreRaces on a loop around t leaves the decision to that loop.
+func (s *state) decidesRaces(t cin.Stmt) bool {
 	found := false
 	cin.Walk(t, func(t cin.Stmt) {
 		f, ok := t.(*cin.Forall)
@@ -53,8 +54,8 @@ func (s *state) settles(t cin.Stmt) bool {
 	return found
 }
 
-// units holds the loops to the rules of a GPU.
-func (s *state) units() error {
+// checkUnits checks the loops against the rules of a GPU.
+func (s *state) checkUnits() error {
 	if !s.problem.GPU || s.first == nil {
 		return nil
 	}
@@ -64,9 +65,10 @@ func (s *state) units() error {
 	return s.blocksOutermost()
 }
 
-// blocksOutermost refuses loops around those on blocks, each of whose iterations would launch a
-// grid, and nests without such a loop, which one thread would run; and additions to complex numbers
-// where blocks, warps or threads meet. Loops around those that a library runs are the host's.
+// blocksOutermost refuses a loop around a loop on blocks, because each of its iterations would
+// launch a grid. It refuses a nest without a loop on blocks, because a single thread would run it.
+// It also refuses concurrent additions to complex numbers. The loops around the loops that a
+// library runs are on the host, and are not checked.
 func (s *state) blocksOutermost() (err error) {
 	target := cin.Target(s.body).Name
 	ofHost := s.aroundLibraries()
@@ -97,7 +99,7 @@ func (s *state) blocksOutermost() (err error) {
 		}
 		for _, f := range loops {
 			if err == nil && a.LHS.Name == target && f.Unit.OnGPU() && f.Race == cin.IgnoreRaces &&
-				s.problem.Compute.IsComplex() && s.races(f, a.LHS) && s.settles(f.Body) {
+				s.problem.Compute.IsComplex() && s.hasRaces(f, a.LHS) && s.decidesRaces(f.Body) {
 				err = s.refuseLoop(f, "its iterations add to the same places of "+a.LHS.Key()+
 					", and complex numbers are not added atomically")
 			}
@@ -106,7 +108,7 @@ func (s *state) blocksOutermost() (err error) {
 	return err
 }
 
-// ofLibrary is how many of the innermost of the loops around an assignment a library runs.
+// ofLibrary returns how many of the innermost loops around an assignment a library runs.
 func (s *state) ofLibrary(loops []*cin.Forall) int {
 	for _, o := range s.orders {
 		var vars string
@@ -128,7 +130,7 @@ func (s *state) ofLibrary(loops []*cin.Forall) int {
 	return 0
 }
 
-// aroundLibraries are the loops around those that libraries run.
+// aroundLibraries returns the loops around the loops that libraries run.
 func (s *state) aroundLibraries() (list []*cin.Forall) {
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
 		if n := s.ofLibrary(loops); n > 0 {
@@ -138,7 +140,7 @@ func (s *state) aroundLibraries() (list []*cin.Forall) {
 	return list
 }
 
-// refuseLoop is a refusal at the command that runs f on its unit.
+// refuseLoop returns a refusal that names the command that runs f on its unit.
 func (s *state) refuseLoop(f *cin.Forall, why string) error {
 	at := s.cmd
 	for _, c := range s.list {

@@ -8,18 +8,18 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// A temporary is implicit where no command made it: the statement has it because the
-// result cannot be summed into in the order of the loops. Its name is none of the
-// user's, and gives way to one that is.
+// A temporary is implicit if no command made it. The statement has it because the result cannot be
+// summed into in the order of the loops. The user did not choose its name, so the name changes when
+// a command needs it.
 
-// implicit tells whether a name is that of an implicit temporary.
-func (s *state) implicit(name string) bool {
+// isImplicit reports whether name is the name of an implicit temporary.
+func (s *state) isImplicit(name string) bool {
 	return !s.tensor(name) && !slices.Contains(s.made, name) && assigns(s.body, name)
 }
 
-// giveWay frees a name that an implicit temporary has: that one gets another.
+// giveWay frees a name for a command: an implicit temporary of that name gets another name.
 func (s *state) giveWay(name string) {
-	if !s.implicit(name) {
+	if !s.isImplicit(name) {
 		return
 	}
 	k := 1
@@ -29,7 +29,7 @@ func (s *state) giveWay(name string) {
 	s.rename(name, fmt.Sprintf("%s%d", name, k))
 }
 
-// rename gives a temporary another name, in the orders for it too.
+// rename renames a temporary in the statement and in the orders.
 func (s *state) rename(from, to string) {
 	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
 		a, ok := t.(*cin.Assign)
@@ -62,19 +62,19 @@ func (s *state) renameOrders(from, to string) {
 	}
 }
 
-// replaced is an implicit workspace that a precompute's takes the place of: the
-// result, in which the workspace's terms are summed without it, has them from the other one.
+// replaced describes an implicit workspace that the workspace of a precompute replaces. The result
+// then gets the terms of the implicit workspace from the new workspace.
 type replaced struct {
 	name string
 	body cin.Stmt    // the statement without the implicit workspace
-	sum  *cin.Assign // in which the precomputed expression stands
-	into *cin.Assign // of the implicit workspace to the result
-	// before and after are the other terms of the workspace, in the order of the text.
+	sum  *cin.Assign // the sum that contains the precomputed expression
+	into *cin.Assign // assigns the implicit workspace to the result
+	// isBefore and after are the other terms of the workspace, in the order of the text.
 	before, after []cin.Expr
 }
 
-// consumer assigns to the result the expression that is left where the new workspace
-// stands, and the other terms.
+// consumer returns the assignment to the result of rest and the other terms. rest is the expression
+// that reads the new workspace.
 func (x *replaced) consumer(rest cin.Expr) *cin.Assign {
 	terms := append(append(slices.Clone(x.before), rest), x.after...)
 	sum := terms[0]
@@ -84,11 +84,12 @@ func (x *replaced) consumer(rest cin.Expr) *cin.Assign {
 	return &cin.Assign{LHS: x.into.LHS, Accumulate: x.into.Accumulate, RHS: sum}
 }
 
-// replaceable is the implicit workspace that a adds to, if it is assigned to the result as
-// it is, and all of its terms but a's stand in loops over its own variables; nil otherwise.
+// replaceable returns the implicit workspace that a adds to, or nil if it cannot be replaced. It
+// can be replaced if it is assigned unchanged to the result, and if all terms except a are in loops
+// over the workspace's own variables.
 func (s *state) replaceable(a *cin.Assign) *replaced {
 	name := a.LHS.Name
-	if len(a.LHS.Vars) == 0 || !s.implicit(name) {
+	if len(a.LHS.Vars) == 0 || !s.isImplicit(name) {
 		return nil
 	}
 	var where *cin.Where
@@ -116,7 +117,7 @@ func (s *state) replaceable(a *cin.Assign) *replaced {
 	}
 	var summed cin.Stmt
 	for _, part := range parts {
-		if summed == nil && holdsAssign(part, a) {
+		if summed == nil && containsAssign(part, a) {
 			x.sum = &cin.Assign{LHS: x.into.LHS, Accumulate: true, RHS: a.RHS}
 			summed = cin.Map(part, func(t cin.Stmt) cin.Stmt {
 				if t == cin.Stmt(a) {
@@ -144,7 +145,8 @@ func (s *state) replaceable(a *cin.Assign) *replaced {
 	return x
 }
 
-// plainTerm is what part adds to workspace w, if its loops are all over w's variables.
+// plainTerm returns the expression that part adds to workspace w. It returns false if part has a
+// loop that is not over w's variables.
 func (s *state) plainTerm(part cin.Stmt, w *cin.Access) (cin.Expr, bool) {
 	a, ok := innermost(part).(*cin.Assign)
 	if !ok || !slices.Equal(a.LHS.Vars, w.Vars) {
@@ -155,7 +157,7 @@ func (s *state) plainTerm(part cin.Stmt, w *cin.Access) (cin.Expr, bool) {
 	return a.RHS, own
 }
 
-// within tells whether loops are all over some of the original variables.
+// within reports whether all loops are over the given original variables.
 func (s *state) within(loops []*cin.Forall, vars []string) bool {
 	return !slices.ContainsFunc(loops, func(f *cin.Forall) bool {
 		return slices.ContainsFunc(s.rootsOf(f.Var),
@@ -163,7 +165,7 @@ func (s *state) within(loops []*cin.Forall, vars []string) bool {
 	})
 }
 
-// innermost is what the loops that a statement begins with hold.
+// innermost returns the body of the loops that t begins with, or t itself if it is not a loop.
 func innermost(t cin.Stmt) cin.Stmt {
 	if f, ok := t.(*cin.Forall); ok {
 		_, t = nested(f)
@@ -171,14 +173,14 @@ func innermost(t cin.Stmt) cin.Stmt {
 	return t
 }
 
-// assigns tells whether a statement assigns to anything of that name.
+// assigns reports whether t assigns to the tensor or temporary with the given name.
 func assigns(t cin.Stmt, name string) bool {
 	found := false
 	cin.Paths(t, func(_ []*cin.Forall, a *cin.Assign) { found = found || a.LHS.Name == name })
 	return found
 }
 
-func holdsAssign(t cin.Stmt, a *cin.Assign) bool {
+func containsAssign(t cin.Stmt, a *cin.Assign) bool {
 	found := false
 	cin.Walk(t, func(u cin.Stmt) { found = found || u == cin.Stmt(a) })
 	return found

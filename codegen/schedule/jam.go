@@ -2,8 +2,8 @@ package schedule
 
 import "distaff/codegen/strategy"
 
-// jam has loops over i, the last and dense level of the result, moved into the loops inside
-// them that sum, N iterations at a time (unroll-and-jam); 1 leaves them where they are.
+// jam moves the loops over i, the result's last and dense level, into the loops inside them that
+// sum, N iterations at a time (unroll-and-jam). N = 1 leaves the loops unchanged.
 func jam(s *state) error {
 	v, err := s.indexed(0)
 	if err != nil {

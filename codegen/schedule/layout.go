@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Layout is the order of modes that a layout command asks for, outermost first.
+// Layout returns the order of modes that a layout command asks for, outermost first.
 func (c *Command) Layout() ([]int, error) {
 	var modes []int
 	for n, a := range c.Args[1:] {
@@ -19,8 +19,9 @@ func (c *Command) Layout() ([]int, error) {
 	return modes, nil
 }
 
-// layout has a dense operand read from a copy whose levels are in another order. The copy is an
-// operand of the statement that the other commands are about, so that nothing is left to do here.
+// layout makes the statement read a dense operand from a copy whose levels are in another order.
+// The caller has already put the copy into the statement, because the other commands refer to the
+// copy. Therefore only the arguments are checked here.
 func layout(s *state) error {
 	_, err := s.cmd.Layout()
 	return err

@@ -2,9 +2,9 @@ package schedule
 
 import "distaff/codegen/strategy"
 
-// longrows has rows of T with more than N entries, which the outermost loop over i, cut into
-// chunks of equal work, would leave to one thread, cut for all of them: where sums cross the
-// cuts, into a fixed number of parts.
+// longrows distributes each row of T with more than N entries over all threads. The outermost loop
+// over i, cut into chunks of equal work, would leave such a row to a single thread. If a sum runs
+// across the cuts, a row is cut into a fixed number of parts.
 func longrows(s *state) error {
 	r, err := s.ref(0)
 	if err != nil {

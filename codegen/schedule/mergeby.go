@@ -9,12 +9,15 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// mergeby says how a loop finds the coordinates that several operands have in common: mergeby(i,
-// TwoFinger) goes through all of them, mergeby(i, Gallop) searches each for the largest coordinate
-// that another stands at. mergeby(i, Predicated) has a union's sum of floats computed without
-// branches: all terms are, and predicates choose which are added. mergeby(i, Windows) has those
-// that a result appends made in windows, whose coordinates are sorted. mergeby(i, OneBody) has one
-// body for all cases of what is present. Loops that take the place of i's loop inherit Gallop.
+// mergeby chooses how a loop finds the coordinates that several operands have in common.
+//
+//	mergeby(i, TwoFinger)   visits all coordinates of each operand
+//	mergeby(i, Gallop)      searches each operand for the largest coordinate that another one is at
+//	mergeby(i, Predicated)  computes a sum of floats over a union without branches: it evaluates all terms, and predicates choose the terms that are added
+//	mergeby(i, Windows)     makes the coordinates of an appended result in windows, and sorts them there
+//	mergeby(i, OneBody)     uses one loop body for all cases of present and absent operands
+//
+// Loops that later replace the loop over i inherit Gallop.
 func mergeby(s *state) error {
 	how := s.cmd.Args[1].Text
 	named := s.variable
@@ -47,17 +50,17 @@ func mergeby(s *state) error {
 	return nil
 }
 
-// galloping refuses Gallop for a loop that cannot search. It looks at the loops that all commands
-// together have made. A loop cannot search if it visits coordinates that one operand alone has, or
-// if it computes its coordinates.
-func (s *state) galloping() error {
+// checkGallop refuses Gallop for a loop that cannot search. It is called after all commands. A loop
+// cannot search if it visits coordinates that only one operand has, or if it computes its
+// coordinates.
+func (s *state) checkGallop() error {
 	var err error
 	cin.Walk(s.body, func(t cin.Stmt) {
 		f, ok := t.(*cin.Forall)
 		if !ok || !f.Gallop || err != nil {
 			return
 		}
-		if why := s.searchless(f); why != "" {
+		if why := s.cannotSearch(f); why != "" {
 			s.cmd = s.gallops[len(s.gallops)-1]
 			for _, c := range s.gallops {
 				if slices.Contains(s.rootsOf(f.Var), s.g.Underived(c.Args[0].Text)[0]) {
@@ -70,8 +73,8 @@ func (s *state) galloping() error {
 	return err
 }
 
-// searchless returns why the loop f has no coordinates in common to search for, or "" if it may.
-func (s *state) searchless(f *cin.Forall) string {
+// cannotSearch returns why the loop f has no coordinates in common to search for, or "" if it may.
+func (s *state) cannotSearch(f *cin.Forall) string {
 	outer, _ := s.around(f)
 	if c := s.component(f.Var); c != nil &&
 		(!cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1]) {
@@ -116,7 +119,7 @@ func (s *state) unordered(key, v string) (why string) {
 	return why
 }
 
-// lattice is the merge lattice of a loop over v with a body, inside the loops outer.
+// lattice returns the merge lattice of a loop over v with the given body, inside the loops outer.
 func (s *state) lattice(v string, body cin.Stmt, outer []*cin.Forall) *lattice.Lattice {
 	bound := map[string]bool{}
 	for _, o := range outer {

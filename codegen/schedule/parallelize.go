@@ -8,10 +8,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// parallelize runs a loop's iterations on threads, or in the lanes of a vector
-// unit: parallelize(i, UNIT, STRATEGY[, CHUNK]).
+// parallelize runs a loop's iterations on threads or in vector lanes: parallelize(i, UNIT,
+// STRATEGY[, CHUNK]).
 func parallelize(s *state) error {
-	if s.sharesRows() {
+	if s.isRowCommand() {
 		return s.rowLanes()
 	}
 	if len(s.cmd.Args) > 3 {
@@ -44,11 +44,11 @@ func parallelize(s *state) error {
 			return s.refuse(3, "%s takes no chunk", unit)
 		}
 	}
-	return s.runs(v, unit, race, chunk)
+	return s.runOn(v, unit, race, chunk)
 }
 
-// runs has the loops over v run on a unit.
-func (s *state) runs(v string, unit cin.Unit, race cin.Race, chunk int64) error {
+// runOn makes the loops over v run on a unit.
+func (s *state) runOn(v string, unit cin.Unit, race cin.Race, chunk int64) error {
 	for _, f := range s.loops(v) {
 		if f.Unit != cin.Serial {
 			return s.refuse(0, "%s is parallel already", v)
@@ -75,7 +75,8 @@ func (s *state) runs(v string, unit cin.Unit, race cin.Race, chunk int64) error 
 	return nil
 }
 
-// unit is argument k as what runs a loop's iterations, on the machine at hand.
+// unit parses argument k as the unit that runs a loop's iterations. It refuses a unit that the
+// target machine does not have.
 func (s *state) unit(k int) (cin.Unit, error) {
 	name := s.cmd.Args[k].Text
 	unit, ok := cin.UnitByName(name)
@@ -94,7 +95,7 @@ func (s *state) unit(k int) (cin.Unit, error) {
 	return unit, nil
 }
 
-// mayRun checks one loop.
+// mayRun refuses to run the loop f on a unit if this could give a wrong result.
 func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	outer, wheres := s.around(f)
 	for _, o := range outer {
@@ -103,7 +104,7 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 		}
 	}
 	if unit == cin.CPUVector {
-		if err := s.lanes(f); err != nil {
+		if err := s.checkLanes(f); err != nil {
 			return err
 		}
 	}
@@ -121,9 +122,9 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	if !isTensor {
 		return s.temporaryRace(f, target, unit, race)
 	}
-	races := s.races(f, target)
+	races := s.hasRaces(f, target)
 	switch {
-	case s.appended():
+	case s.isAppended():
 		return s.appendedRace(f, outer, unit, race)
 	case unit.OnGPU() && races && !s.allKnown(target, outer) &&
 		(race == cin.Temporary || race == cin.ParallelReduction):
@@ -155,8 +156,8 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	return nil
 }
 
-// lanes refuses what the body of a loop in vector lanes cannot hold.
-func (s *state) lanes(f *cin.Forall) (err error) {
+// checkLanes refuses a loop in vector lanes if its body has a parallel loop or a workspace.
+func (s *state) checkLanes(f *cin.Forall) (err error) {
 	cin.Walk(f.Body, func(t cin.Stmt) {
 		switch t := t.(type) {
 		case *cin.Forall:
@@ -173,8 +174,8 @@ func (s *state) lanes(f *cin.Forall) (err error) {
 	return err
 }
 
-// around are the loops around f, outermost first, and the temporaries whose
-// producers hold f.
+// around returns the loops around f, outermost first, and the temporaries whose producers contain
+// f.
 func (s *state) around(f *cin.Forall) (outer []*cin.Forall, temps []*cin.Access) {
 	var find func(t cin.Stmt, loops []*cin.Forall, in []*cin.Access) bool
 	find = func(t cin.Stmt, loops []*cin.Forall, in []*cin.Access) bool {
@@ -197,10 +198,10 @@ func (s *state) around(f *cin.Forall) (outer []*cin.Forall, temps []*cin.Access)
 	return outer, temps
 }
 
-// races tells whether iterations of f may write one place of the target: not so
-// where all that f's variable comes from are variables of the target, since what its
-// iterations determine then differs.
-func (s *state) races(f *cin.Forall, target *cin.Access) bool {
+// hasRaces reports whether two iterations of f may write to the same place of the target. They cannot
+// if all original variables of the loop are variables of the target, because then different
+// iterations write different places.
+func (s *state) hasRaces(f *cin.Forall, target *cin.Access) bool {
 	v := s.g.ConsumerVar(f.Var)
 	if u := s.g.TileOf(s.g.Underived(v)[0]); u != "" {
 		v = u
@@ -209,13 +210,14 @@ func (s *state) races(f *cin.Forall, target *cin.Access) bool {
 		func(r string) bool { return !slices.Contains(target.Vars, r) })
 }
 
-// allKnown tells whether the loops around determine the target's variables.
+// allKnown reports whether the loops in outer determine all of the target's variables.
 func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 	for _, v := range target.Vars {
 		leaves := []string{v}
 		if slices.ContainsFunc(outer, func(o *cin.Forall) bool { return o.Var == v }) {
 			continue
 		}
+		// the last leaf determines the whole component
 		if c := s.g.Component(v); c != nil {
 			leaves = c.Leaves // the last of them determines all of the component
 		}
@@ -228,21 +230,21 @@ func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 	return true
 }
 
-// temporaryRace checks a loop in the producer of a temporary.
+// temporaryRace checks a loop in the producer of temporary t.
 func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race cin.Race) error {
 	onGPU := unit.OnGPU()
 	switch {
 	case len(t.Vars) > 0 && unit == cin.CPUThread && race == cin.Temporary:
 		return nil
-	case len(t.Vars) > 0 && onGPU && (s.races(f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
+	case len(t.Vars) > 0 && onGPU && (s.hasRaces(f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
 		return s.refuse(2,
 			"the loop over %s fills the workspace %s, which its iterations share: they run on %s where each fills places of its own, with NoRaces", f.Var, t.Key(), unit)
 	case len(t.Vars) == 0 && unit == cin.GPUBlock:
 		return s.refuse(1, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var,
 			t.Name)
-	case len(t.Vars) > 0 && (unit == cin.CPUVector || onGPU) && !s.races(f, t) &&
+	case len(t.Vars) > 0 && (unit == cin.CPUVector || onGPU) && !s.hasRaces(f, t) &&
 		(race == cin.NoRaces || race == cin.IgnoreRaces):
-		return nil // where it is an array, which lowering decides
+		return nil // lowering later checks that the workspace is an array
 	case len(t.Vars) > 0 && unit == cin.CPUVector:
 		return s.refuse(1,
 			"the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary gives each thread one of its own", f.Var, t.Key())
@@ -261,7 +263,7 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 	return nil
 }
 
-// appendedRace checks a loop that writes a result which grows.
+// appendedRace checks a loop that writes a result that is appended to.
 func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
 	race cin.Race) error {
 	target := cin.Target(s.body)
@@ -270,7 +272,7 @@ func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
 	switch {
 	case (unit == cin.CPUVector || unit.OnGPU() && unit != cin.GPUBlock) &&
 		(race == cin.ParallelReduction || race == cin.Temporary) && s.allKnown(target, outer):
-		return nil // it sums one value, which is appended behind the loop
+		return nil // the loop sums one value, which is appended after the loop
 	case unit.OnGPU():
 		return s.countedRace(f, outer, race)
 	case unit != cin.CPUThread || race != cin.NoRaces && race != cin.IgnoreRaces:
@@ -283,15 +285,15 @@ func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
 	return nil
 }
 
-// oneLoop refuses a loop that becomes more than one loop, or one that steps
-// through several operands.
+// oneLoop refuses to parallelize a loop that will become several loops or that merges several
+// operands.
 func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 	v := f.Var
 	if c := s.component(f.Var); c != nil {
 		if !cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1] {
-			return nil // it counts
+			return nil // the loop is a counting loop
 		}
-		if len(c.Roots) > 1 && s.sharesRows() {
+		if len(c.Roots) > 1 && s.isRowCommand() {
 			return nil
 		}
 		if len(c.Roots) > 1 {
@@ -300,7 +302,8 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 		}
 		v = c.Roots[0]
 	}
-	if s.appended() && cin.Target(f.Body).Name == cin.Target(s.body).Name {
+	// each chunk has its own loops
+	if s.isAppended() && cin.Target(f.Body).Name == cin.Target(s.body).Name {
 		return nil // chunks of it are loops of their own
 	}
 	lat := s.lattice(v, f.Body, outer)

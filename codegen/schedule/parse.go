@@ -8,27 +8,28 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Codes of schedules' errors.
+// Error codes of schedules.
 const (
-	// BadCommand: the text is no scheduling command.
+	// BadCommand is the code of an error in the text of a command.
 	BadCommand = diag.ScheduleSyntax
-	// Refused: a command's precondition does not hold.
+	// Refused is the code of an error for a command whose precondition does not hold.
 	Refused = diag.ScheduleRefused
 )
 
-// Command is one scheduling command, in this language's spelling. Places are those of the text.
+// Command is one scheduling command, in this language's spelling. Its places are offsets in the
+// original text.
 type Command struct {
 	Name string
 	Args []Arg
-	arg           // the whole of it
-	of   *Command // in the schedule of the whole statement; nil for this one
+	arg           // the whole command
+	of   *Command // if Part made this command: the command of the whole statement; otherwise nil
 }
 
 // Arg is an argument: a name, a number, an access, an expression, a text in quotes, or a list in
 // braces.
 type Arg struct {
 	Text string
-	List []Arg // of {...}; nil for anything else
+	List []Arg // the elements of {...}; nil if the argument has no braces
 	arg
 }
 
@@ -42,14 +43,14 @@ func (a arg) errorf(code diag.Code, format string, args ...any) error {
 	return diag.At(code, a.src, a.pos, a.end, format, args...)
 }
 
-// Refuse is the error that says, with the place of the command or argument, what speaks against it.
+// Refuse returns an error with the place of the command or argument. why is the reason.
 func (a arg) Refuse(why string) error { return a.errorf(Refused, "%s", why) }
 
-// Place is where the command or argument stands in the text that Parse was given.
+// Place returns the span of the command or argument in the text that Parse was given.
 func (a arg) Place() (pos, end int) { return a.pos, a.end }
 
-// Places are where arguments stand, each followed by the places of its elements where it has
-// braces.
+// Places returns the spans of arguments. The span of an argument in braces is followed by the spans
+// of its elements.
 func Places(args []Arg) (list [][2]int) {
 	for _, a := range args {
 		list = append(append(list, [2]int{a.pos, a.end}), Places(a.List)...)
@@ -57,17 +58,16 @@ func Places(args []Arg) (list [][2]int) {
 	return list
 }
 
-// Within is that text.
+// Within returns the whole text that Parse was given. Place is a span of it.
 func (a arg) Within() string { return a.src }
 
-// Distributes tells whether the command is one of those that run a statement over the ranks of
-// a job.
+// Distributes reports whether the command distributes a statement over the ranks of a job.
 func (c *Command) Distributes() bool {
 	return c.Name == "distribute" || c.Name == "communicate" || c.Name == "rotate"
 }
 
-// Function is the C function that the command has loops run by: the file that defines it, its name,
-// and the place of both. ok is false where it has none.
+// Function returns the C function that a substitute command names: the file that defines the
+// function, the function's name, and the argument. ok is false if the command names no C function.
 func (c *Command) Function() (file, name string, at Arg, ok bool) {
 	if c.Name != "substitute" || len(c.Args) != 2 || !strings.HasPrefix(c.Args[1].Text, `"`) {
 		return "", "", Arg{}, false
@@ -81,8 +81,8 @@ func (c *Command) Function() (file, name string, at Arg, ok bool) {
 	return text[:k], text[k+1:], at, true
 }
 
-// Words tells which arguments of a command are words of the language, whatever a variable is
-// called.
+// Words reports for each argument whether it is a word of the language. A word keeps its meaning
+// even if a variable has the same name.
 func (c *Command) Words() (which []bool) {
 	from := map[string]int{"parallelize": 1, "bound": 3, "mergeby": 1, "assemble": 1, "workspace": 1,
 		"substitute": 1}
@@ -94,7 +94,7 @@ func (c *Command) Words() (which []bool) {
 	return which
 }
 
-// isFunction tells whether C takes text for the name of a function.
+// isFunction reports whether text is a valid name for a C function.
 func isFunction(text string) bool {
 	for k := range len(text) {
 		if text[k] != '_' && !nameByte(text[k], k > 0) {
@@ -106,15 +106,14 @@ func isFunction(text string) bool {
 
 func (c *Command) String() string { return c.src[c.pos:c.end] }
 
-// Parse reads the values of -s, in order: each one or more commands, separated
-// by commas or on lines of their own; blank ones have none. What stands behind # on a line
-// is a comment.
+// Parse parses the values of -s, in order. Each value has commands that are separated by commas or
+// line breaks, or is blank. A # starts a comment that ends with the line.
 func Parse(texts []string) ([]*Command, error) {
 	var out []*Command
 	for _, t := range texts {
 		p := &reader{src: t}
 		if p.space(); p.at == len(t) {
-			continue // no commands: the loops as they are
+			continue // blank: the schedule leaves the loops unchanged
 		}
 		p.at = 0
 		list, err := p.commands()
@@ -131,7 +130,7 @@ type reader struct {
 	at  int
 }
 
-// space goes past spaces and comments, and tells whether a line ended there.
+// space skips spaces and comments, and reports whether it skipped the end of a line.
 func (p *reader) space() (ended bool) {
 	comment := false
 	for ; p.at < len(p.src); p.at++ {
@@ -147,7 +146,7 @@ func (p *reader) space() (ended bool) {
 	return ended
 }
 
-// got fails at the next character, which is not what is wanted.
+// got returns an error at the next character. want describes what was expected.
 func (p *reader) got(want string) error {
 	if p.at >= len(p.src) {
 		return diag.At(BadCommand, p.src, len(p.src), len(p.src), "got the end of the schedule, want %s",
@@ -206,7 +205,7 @@ func nameByte(c byte, inside bool) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || inside && (c == '_' || '0' <= c && c <= '9')
 }
 
-// args reads arguments up to the closing character, and goes past it.
+// args parses arguments up to the closing character, and skips that character.
 func (p *reader) args(closing byte) ([]Arg, error) {
 	out := []Arg{}
 	p.space()
@@ -233,7 +232,7 @@ func (p *reader) args(closing byte) ([]Arg, error) {
 	}
 }
 
-// argument reads up to a comma or a closing character that is not in parentheses.
+// argument parses one argument. Outside parentheses it ends before a comma or a closing character.
 func (p *reader) argument() (Arg, error) {
 	p.space()
 	from := p.at

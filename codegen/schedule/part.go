@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// makes has, for each command that makes variables or workspaces, which of its arguments name them.
+// makes lists, for each command that makes variables or workspaces, the indices of the arguments
+// that name them.
 var makes = map[string][]int{"split": {1, 2}, "divide": {1, 2}, "fuse": {2}, "pos": {1},
 	"coord": {1}, "bound": {1}, "precompute": {2, 3}}
 
 // Part returns the commands that apply to a part of a statement: to some of its terms, which are
-// computed by themselves. The part lacks the variables and tensors named in absent, which other
-// parts have. A command that names one of them is left out, and so is each command that names what
-// the first one would have made; a reorder keeps the variables that the part has.
+// computed separately. absent lists the variables and tensors of the other parts, which this part
+// does not have. Part leaves out each command that names one of these. It then also leaves out each
+// command that names a variable or workspace that an omitted command would have made. A reorder
+// keeps the variables that the part has.
 func Part(list []*Command, absent []string) (part []*Command) {
 	absent = slices.Clone(absent)
 	lacks := func(a Arg) bool {
@@ -52,11 +54,11 @@ func Part(list []*Command, absent []string) (part []*Command) {
 	return part
 }
 
-// Of returns the command of the whole statement from which a command of a part was made, or c
-// itself.
+// Of returns c itself, unless Part made c. It then returns the command of the whole statement that
+// c is a part of.
 func (c *Command) Of() *Command { return cmp.Or(c.of, c) }
 
-// names returns the names in an argument; for a list in braces, the names in all elements.
+// names returns the names in an argument. For a list in braces these are the names in all elements.
 func (a Arg) names() (names []string) {
 	for _, b := range a.List {
 		names = append(names, b.names()...)

@@ -8,9 +8,9 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// pos makes a variable run over the positions of a tensor's level instead of
-// coordinates: pos(i, ip, T), T a tensor or, where it appears more than once, an access.
-// Splits of ip then make tiles of even numbers of stored entries.
+// pos replaces a variable that runs over coordinates with one that runs over the positions of a
+// tensor's level: pos(i, ip, T). T is a tensor or, if the tensor occurs more than once, an access.
+// Later splits of ip make tiles with equal numbers of stored entries.
 func pos(s *state) error {
 	v, err := s.variable(0)
 	if err != nil {
@@ -23,7 +23,7 @@ func pos(s *state) error {
 	if a := s.g.PositionsOf(v); a != "" {
 		return s.refuse(0, "%s runs over positions already, of %s", v, a)
 	}
-	if s.numbers(v) {
+	if s.isTileNumber(v) {
 		return s.refuse(0, "%s numbers tiles; only what runs over coordinates has positions", v)
 	}
 	if err := s.mayReplace(0, v); err != nil {
@@ -43,8 +43,8 @@ func pos(s *state) error {
 		Access: a.Key()})
 }
 
-// numbers tells whether v is the outer part of a split or divide.
-func (s *state) numbers(v string) bool {
+// isTileNumber reports whether v is the outer variable of a split or divide, which numbers tiles.
+func (s *state) isTileNumber(v string) bool {
 	for r := s.g.MadeBy(v); r != nil; r = s.g.MadeBy(v) {
 		switch {
 		case r.Kind == provenance.Fuse:
@@ -57,7 +57,7 @@ func (s *state) numbers(v string) bool {
 	return false
 }
 
-// access is argument k as an access of the statement.
+// access parses argument k as an access of the statement.
 func (s *state) access(k int) (*cin.Access, error) {
 	text := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n", r) {
@@ -93,7 +93,7 @@ func (s *state) access(k int) (*cin.Access, error) {
 	return nil, s.refuse(k, "%s appears at different variables; name the access", text)
 }
 
-// positions refuses accesses whose positions v cannot run over.
+// positions refuses an access if v cannot run over its positions.
 func (s *state) positions(v string, a *cin.Access) error {
 	roots := s.g.Underived(v)
 	f := s.problem.Formats[a.Name]

@@ -11,20 +11,20 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// precompute computes a part of a statement's right side into a workspace
-// first: precompute(EXPR, i, iw[, W]) into W over i, filled by a loop over iw;
-// precompute(EXPR, {i,j}, {iw,jw}, W) over several variables, {} for a scalar.
+// precompute computes a part of a statement's right side into a workspace before it is used.
+// precompute(EXPR, i, iw[, W]) computes it into W over i, in a loop over iw. precompute(EXPR,
+// {i,j}, {iw,jw}, W) makes a workspace over several variables, and {} makes a scalar.
 //
-// A variable may be derived, where its loop is the one that determines coordinates, inside those
-// over its tiles: the workspace then holds a tile, over the original variables, and the producer's
-// loop visits the same tile. It may also number the tiles: W then holds what EXPR sums in one tile,
-// and is filled and read in one iteration of the loop over it.
+// i may be a derived variable if its loop determines the coordinates and is inside the loops over
+// its tiles. The workspace then stores one tile and is indexed by the original variables, and the
+// producer's loop visits the same tile. i may also be the variable that numbers the tiles. W then
+// stores the sum of EXPR over one tile, and is filled and read in one iteration of the loop over i.
 //
-// Loops over variables that only EXPR has move into the producer, which sums
-// them, where EXPR is a factor: the rest distributes over that sum.
+// If EXPR is a factor of a term, the loops over variables that only EXPR uses move into the
+// producer, which sums over them. This is valid because the other factors distribute over the sum.
 //
-// Where an implicit workspace sums EXPR for the result, W takes its place if the result can then be
-// written, and is one more beside it otherwise.
+// If an implicit workspace sums EXPR for the result, W replaces it if the result can still be
+// written then. Otherwise W is an additional workspace.
 func precompute(s *state) error {
 	r := &recipe{state: s}
 	if err := r.read(); err != nil {
@@ -50,7 +50,7 @@ func precompute(s *state) error {
 	return nil
 }
 
-// find is the assignment that r's expression is a part of.
+// find returns the assignment that contains r's expression.
 func (r *recipe) find() (*cin.Assign, error) {
 	var found []*cin.Assign
 	cin.Paths(r.state.body, func(_ []*cin.Forall, a *cin.Assign) {
@@ -69,7 +69,7 @@ func (r *recipe) find() (*cin.Assign, error) {
 	return found[0], nil
 }
 
-// apply makes the workspace in the body, for assignment sum.
+// apply makes the workspace for the expression in assignment sum of the body.
 func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
 	r.state.body = body
 	if err := r.takeName(); err != nil {
@@ -98,7 +98,7 @@ func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
 	if !done {
 		panic("BUG: schedule: the statement to precompute in was not found again")
 	}
-	r.state.problem.Shared = false // a workspace has a pattern of its own
+	r.state.problem.Shared = false // a workspace has its own pattern
 	r.state.made = append(slices.Clone(r.state.made), r.name)
 	for k, v := range r.loops {
 		if r.names[k] != v {
@@ -115,8 +115,8 @@ func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
 	return nil
 }
 
-// written refuses a workspace that takes the place of an implicit one where the result
-// is not assigned from it once for each coordinate, in order.
+// written refuses a workspace that replaces an implicit one if the result would no longer be
+// assigned once for each coordinate, in order.
 func (r *recipe) written() error {
 	result := r.instead.into.LHS
 	own := true
@@ -131,15 +131,15 @@ func (r *recipe) written() error {
 	return r.state.check()
 }
 
-// recipe is a precompute while it is applied.
+// recipe is the state of one precompute command while it is applied.
 type recipe struct {
 	state        *state
 	expr         cin.Expr
-	vars, into   []string  // of the workspace, in the consumer and the producer
-	loops, names []string  // the loops over it there
-	tiles        []string  // the loops over tiles that are each summed in the workspace
-	name         string    // of the workspace
-	instead      *replaced // the implicit workspace that it takes the place of, nil for none
+	vars, into   []string  // the workspace's variables, in the consumer and in the producer
+	loops, names []string  // the workspace's loops, in the consumer and in the producer
+	tiles        []string  // the loops over tiles, if the workspace stores the sum over one tile
+	name         string    // the workspace's name
+	instead      *replaced // the implicit workspace that this one replaces, or nil
 }
 
 func (r *recipe) read() error {
@@ -178,7 +178,7 @@ func (r *recipe) read() error {
 			r.tiles = append(r.tiles, a.Text)
 			continue
 		}
-		roots, err := r.determined(a.Text)
+		roots, err := r.checkDetermined(a.Text)
 		if err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (r *recipe) read() error {
 	return nil
 }
 
-// takeName finds the workspace's name.
+// takeName chooses the workspace's name.
 func (r *recipe) takeName() error {
 	if r.instead != nil {
 		defer func() { r.state.renameOrders(r.instead.name, r.name) }()
@@ -230,16 +230,16 @@ func (r *recipe) takeName() error {
 	return nil
 }
 
-// isTiles reports whether v numbers tiles whose loops stand in natural order, and EXPR may thus be
-// summed in each of them.
+// isTiles reports whether v numbers tiles whose loops are in natural order, so that EXPR may be
+// summed in each tile.
 func (r *recipe) isTiles(v string) bool {
 	c, g := r.state.component(v), r.state.g
-	return c != nil && r.state.numbers(v) && g.ConsumerVar(v) == v &&
+	return c != nil && r.state.isTileNumber(v) && g.ConsumerVar(v) == v &&
 		cin.Natural(r.state.body, g, c) && v != c.Leaves[len(c.Leaves)-1]
 }
 
-// determined are the original variables that the loop over v determines.
-func (r *recipe) determined(v string) ([]string, error) {
+// checkDetermined returns the original variables that the loop over v determines.
+func (r *recipe) checkDetermined(v string) ([]string, error) {
 	c := r.state.component(v)
 	switch {
 	case c == nil:
@@ -259,8 +259,8 @@ func (r *recipe) taken(name string) bool {
 	return r.state.inUse(name) || slices.Contains(r.into, name) || slices.Contains(r.names, name)
 }
 
-// convert is an expression of the command in concrete notation; nil if it
-// holds a sum.
+// convert converts an expression of the command to concrete notation. It returns nil if the
+// expression contains a sum.
 func (r *recipe) convert(x notation.Expr) cin.Expr {
 	switch x := x.(type) {
 	case *notation.Access:
@@ -286,8 +286,8 @@ func exprVars(x cin.Expr) []string {
 	return out
 }
 
-// shape is a key that expressions of one form have, up to the order of factors
-// and terms and the names that conversions gave their operands.
+// shape returns a key that is the same for expressions that differ only in the order of factors or
+// terms, and in the names that format conversions gave their operands.
 func (s *state) shape(x cin.Expr) string {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -310,7 +310,7 @@ func (s *state) shape(x cin.Expr) string {
 	panic("BUG: schedule: unknown expression")
 }
 
-// operands are the factors of a product, or the terms of a sum.
+// operands returns the factors of a product if op is '*', or the terms of a sum if op is '+'.
 func operands(x cin.Expr, op byte) []cin.Expr {
 	if b, ok := x.(*cin.Binary); ok && b.Op == op {
 		return append(operands(b.X, op), operands(b.Y, op)...)
@@ -318,8 +318,8 @@ func operands(x cin.Expr, op byte) []cin.Expr {
 	return []cin.Expr{x}
 }
 
-// split parts the factors of product x into those of r's expression and the
-// rest.
+// split splits the factors of the product x into the factors of r's expression and the rest. ok is
+// false if x does not have all factors of r's expression.
 func (r *recipe) split(x cin.Expr) (match, rest []cin.Expr, ok bool) {
 	rest = operands(x, '*')
 	for _, y := range operands(r.expr, '*') {
@@ -333,7 +333,8 @@ func (r *recipe) split(x cin.Expr) (match, rest []cin.Expr, ok bool) {
 	return match, rest, true
 }
 
-// without is x with the workspace in the place of r's expression.
+// without returns x with the workspace in place of r's expression. It returns false if x does not
+// contain the expression.
 func (r *recipe) without(x cin.Expr) (cin.Expr, bool) {
 	w := &cin.Access{Name: r.name, Vars: r.vars}
 	if _, rest, ok := r.split(x); ok {
@@ -363,8 +364,8 @@ func product(list []cin.Expr) cin.Expr {
 	return x
 }
 
-// place makes the producer and the consumer of statement a, inside the loops
-// of the chain that both need.
+// place makes the producer and the consumer of assignment a. They are inside the loops of the chain
+// that both need.
 func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	inside := exprVars(r.expr)
 	rest, _ := r.without(a.RHS)
@@ -374,8 +375,8 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 			outside = append(outside, x.Vars...)
 		}
 	})
-	// Where the expression is one factor among others, the sum over a variable
-	// of its own alone can be taken before the product.
+	// If the expression is a factor of a product, a sum over a variable can be computed before the
+	// product if no other factor has the variable.
 	_, _, factor := r.split(positive(a.RHS))
 	only := func(f *cin.Forall, has, lacks []string) bool {
 		return !slices.ContainsFunc(r.state.rootsOf(f.Var),
@@ -414,7 +415,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	if err := r.sumsTiles(chain, d); err != nil {
 		return nil, err
 	}
-	if err := r.divided(a.RHS,
+	if err := r.refuseDivision(a.RHS,
 		slices.DeleteFunc(slices.Clone(chain[d:]),
 			func(f *cin.Forall) bool { return !consumer(f) })); err != nil {
 		return nil, err
@@ -450,8 +451,8 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	return out, nil
 }
 
-// sumsTiles refuses a workspace that would not hold all that its expression sums in a tile.
-// Producer and consumer are inside the first d loops of the chain.
+// sumsTiles refuses a workspace if it would not hold the whole sum of its expression over a tile.
+// The producer and the consumer are inside the first d loops of the chain.
 func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
 	expr := r.state.cmd.Args[0].Text
 	for _, v := range r.tiles {
@@ -470,7 +471,7 @@ func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
 	return nil
 }
 
-// positive is x without the minus signs before all of it.
+// positive returns x without its leading minus signs.
 func positive(x cin.Expr) cin.Expr {
 	for {
 		n, ok := x.(*cin.Neg)
@@ -481,11 +482,10 @@ func positive(x cin.Expr) cin.Expr {
 	}
 }
 
-// over tells whether f is over a variable of the workspace.
+// over reports whether f is a loop over a variable of the workspace.
 func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.loops, f.Var) }
 
-// around reports whether f is over tiles, and the workspace holds one of the tiles or the sum of
-// one.
+// around reports whether f is a loop over tiles and the workspace belongs to a single tile.
 func (r *recipe) around(f *cin.Forall) bool {
 	if slices.Contains(r.tiles, f.Var) {
 		return true
@@ -495,8 +495,8 @@ func (r *recipe) around(f *cin.Forall) bool {
 		slices.ContainsFunc(r.loops, func(v string) bool { return slices.Contains(c.Leaves, v) })
 }
 
-// renamed is what the producer computes: the statement's own operands, at the
-// workspace's variables.
+// renamed returns the expression that the producer computes: the statement's own operands, indexed
+// by the workspace's variables.
 func (r *recipe) renamed(x cin.Expr) cin.Expr {
 	var find func(x cin.Expr) cin.Expr
 	find = func(x cin.Expr) cin.Expr {

@@ -2,9 +2,10 @@ package schedule
 
 import "distaff/codegen/strategy"
 
-// prefetch has the rows of T, a tensor whose last two levels are dense, that loops over the entries
-// of another pick by i fetched into the nearest cache N entries before they are read, or added to,
-// and into that of the second level FAR entries before; where N is 0, not at all.
+// prefetch makes loops prefetch rows of T. The last two levels of T are dense, the loops run over
+// the entries of another operand, and these entries select the rows by i. A row is fetched into the
+// nearest cache N entries before it is read or added to, and into the second-level cache FAR
+// entries before. N = 0 disables the prefetch.
 func prefetch(s *state) error {
 	v, err := s.indexed(1)
 	if err != nil {

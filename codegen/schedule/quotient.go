@@ -6,18 +6,19 @@ import (
 	"distaff/codegen/cin"
 )
 
-// A product is computed where all of its factors are present, and a quotient where its numerator
-// is: elsewhere no integer is divided, whatever the divisor is there. A workspace is filled before
-// it is known where it will be read.
+// A product is computed where all of its factors are present, and a quotient where its numerator is
+// present. Elsewhere no integers are divided, so a divisor of 0 is harmless there. A workspace is
+// filled before it is known which of its values will be read.
 
-// divided refuses to compute r's expression, a part of x, first where it divides integers that x
-// might not divide. The loops are those inside which x needs it, and that leave it as it is.
-func (r *recipe) divided(x cin.Expr, loops []*cin.Forall) error {
-	if !r.state.problem.Compute.IsInt() || !mayFail(r.expr) {
+// refuseDivision refuses to precompute r's expression, a part of x, if it divides integers at coordinates
+// where x might not divide them. loops are the loops of x over variables that the expression does
+// not have.
+func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
+	if !r.state.problem.Compute.IsInt() || !mayDivideByZero(r.expr) {
 		return nil
 	}
-	for _, y := range r.beside(x) {
-		if !r.everywhere(y) {
+	for _, y := range r.coFactors(x) {
+		if !r.isEverywhere(y) {
 			return r.state.refuse(0,
 				"%s divides integers, and %s divides them where %s is present alone: a divisor of 0 elsewhere is no error",
 				r.state.cmd.Args[0].Text, cin.ExprString(x), cin.ExprString(y))
@@ -34,21 +35,21 @@ func (r *recipe) divided(x cin.Expr, loops []*cin.Forall) error {
 	return nil
 }
 
-// beside are the parts of x without which r's expression is not needed: what it is multiplied by,
-// and what is divided by it.
-func (r *recipe) beside(x cin.Expr) (list []cin.Expr) {
+// others lists the parts of x without which r's expression is not evaluated: its other factors, and
+// a numerator over it.
+func (r *recipe) coFactors(x cin.Expr) (list []cin.Expr) {
 	if _, rest, ok := r.split(x); ok {
 		return rest
 	}
 	switch x := x.(type) {
 	case *cin.Neg:
-		return r.beside(x.X)
+		return r.coFactors(x.X)
 	case *cin.Binary:
 		inside, other := x.X, x.Y
 		if _, ok := r.without(x.X); !ok {
 			inside, other = x.Y, x.X
 		}
-		list = r.beside(inside)
+		list = r.coFactors(inside)
 		if x.Op == '*' || x.Op == '/' && inside == x.Y {
 			list = append(list, other)
 		}
@@ -56,8 +57,8 @@ func (r *recipe) beside(x cin.Expr) (list []cin.Expr) {
 	return list
 }
 
-// everywhere tells whether x is present at all coordinates, whatever is stored.
-func (r *recipe) everywhere(x cin.Expr) bool {
+// isEverywhere reports whether x is present at all coordinates, whatever its operands store.
+func (r *recipe) isEverywhere(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Lit:
 		return true
@@ -65,24 +66,24 @@ func (r *recipe) everywhere(x cin.Expr) bool {
 		f, ok := r.state.problem.Formats[x.Name]
 		return ok && f.AllDense()
 	case *cin.Neg:
-		return r.everywhere(x.X)
+		return r.isEverywhere(x.X)
 	case *cin.Binary:
 		switch x.Op {
 		case '*':
-			return r.everywhere(x.X) && r.everywhere(x.Y)
+			return r.isEverywhere(x.X) && r.isEverywhere(x.Y)
 		case '/':
-			return r.everywhere(x.X)
+			return r.isEverywhere(x.X)
 		}
-		return r.everywhere(x.X) || r.everywhere(x.Y)
+		return r.isEverywhere(x.X) || r.isEverywhere(x.Y)
 	}
 	return false
 }
 
-// mayFail tells whether x divides by anything but a number other than 0.
-func mayFail(x cin.Expr) bool {
+// mayDivideByZero reports whether x contains a division by something other than a nonzero number.
+func mayDivideByZero(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Neg:
-		return mayFail(x.X)
+		return mayDivideByZero(x.X)
 	case *cin.Binary:
 		if x.Op == '/' {
 			by, ok := positive(x.Y).(*cin.Lit)
@@ -90,9 +91,9 @@ func mayFail(x cin.Expr) bool {
 				return true
 			}
 			n, err := strconv.ParseInt(by.Text, 10, 32)
-			return err != nil || n == 0 || mayFail(x.X)
+			return err != nil || n == 0 || mayDivideByZero(x.X)
 		}
-		return mayFail(x.X) || mayFail(x.Y)
+		return mayDivideByZero(x.X) || mayDivideByZero(x.Y)
 	}
 	return false
 }

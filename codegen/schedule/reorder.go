@@ -7,10 +7,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// reorder gives loops that are directly nested a new order: reorder(i, j, ...),
-// outermost first, wherever the statement has all of them. Other loops between
-// them keep their places, and a loop that stands alone elsewhere is left alone. Loops
-// that have the order already may have anything between them.
+// reorder gives directly nested loops a new order, outermost first: reorder(i, j, ...). It does so
+// in every nest that has all of the loops. Other loops between them keep their places, and a nest
+// with only some of the loops is an error unless all loops have the new order already. A loop that
+// occurs alone elsewhere is left unchanged.
 func reorder(s *state) error {
 	var order []string
 	for k := range s.cmd.Args {
@@ -24,7 +24,8 @@ func reorder(s *state) error {
 		order = append(order, v)
 	}
 	done := 0
-	var some, alone error // nests of two or more, and of one, of the loops
+	// errors for nests with several of the loops, and for nests with one of them
+	var some, alone error
 	body := cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
 		if !ok || !slices.Contains(order, f.Var) {
@@ -61,8 +62,9 @@ func reorder(s *state) error {
 	return nil
 }
 
-// hasOrder tells whether the loops have the order already, other statements between
-// them or not: around one assignment all of them, around others perhaps some.
+// hasOrder reports whether the loops have the given order already, even if other statements are
+// between them. Some assignment must be inside all of the loops, and others may be inside only
+// some.
 func (s *state) hasOrder(order []string) bool {
 	all, sorted := false, true
 	cin.Paths(s.body, func(loops []*cin.Forall, _ *cin.Assign) {
@@ -78,8 +80,7 @@ func (s *state) hasOrder(order []string) bool {
 	return all && sorted
 }
 
-// nested are the loops from f on that are directly nested, and what the last
-// holds.
+// nested returns the directly nested loops that start with f, and the body of the last one.
 func nested(f *cin.Forall) (chain []*cin.Forall, rest cin.Stmt) {
 	rest = f
 	for {
@@ -92,8 +93,8 @@ func nested(f *cin.Forall) (chain []*cin.Forall, rest cin.Stmt) {
 	}
 }
 
-// permuted is the nest with the loops over the given variables in that order,
-// and how many of them there are.
+// permuted returns the nest with the loops over the given variables in the given order, and the
+// number of these loops in the chain.
 func permuted(chain []*cin.Forall, order []string, rest cin.Stmt) (cin.Stmt, int) {
 	byVar := map[string]*cin.Forall{}
 	for _, f := range chain {

@@ -7,18 +7,19 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// sharesRows tells whether the command at hand shares out rows: parallelize(p, GPUThread,
-// STRATEGY, Rows[, N]).
-func (s *state) sharesRows() bool {
+// isRowCommand reports whether the current command distributes rows over threads: parallelize(p,
+// GPUThread, STRATEGY, Rows[, N]).
+func (s *state) isRowCommand() bool {
 	a := s.cmd.Args
 	return s.cmd.Name == "parallelize" && len(a) > 3 && a[1].Text == cin.GPUThread.String() &&
 		a[3].Text == "Rows"
 }
 
-// rowLanes runs the loop that sums the places of a tile of positions into rows on a GPU's
-// threads, which share out the rows of the tile: parallelize(p, GPUThread, Atomics, Rows[, N]).
-// In a block, a tile of at least N rows has one row a thread, in turn; of one with fewer, each
-// row's places are spread over the lanes of a warp. In a warp, likewise, by its lanes.
+// rowLanes runs the loop that sums the entries of a tile of positions into rows on a GPU's threads:
+// parallelize(p, GPUThread, Atomics, Rows[, N]). The threads distribute the rows of the tile among
+// themselves. In a block, each thread sums whole rows if the tile has at least N rows. If the tile
+// has fewer rows, the lanes of a warp sum the entries of each row together. In a warp, its lanes do
+// the same.
 func (s *state) rowLanes() error {
 	v, err := s.looped(0)
 	if err != nil {
@@ -38,7 +39,7 @@ func (s *state) rowLanes() error {
 				s.cmd.Args[4].Text)
 		}
 	}
-	if err := s.runs(v, cin.GPUThread, cin.Atomics, 0); err != nil {
+	if err := s.runOn(v, cin.GPUThread, cin.Atomics, 0); err != nil {
 		return err
 	}
 	return s.order(o)

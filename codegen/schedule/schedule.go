@@ -1,33 +1,32 @@
-// Package schedule is the scheduling language: commands that rewrite a
-// statement in concrete index notation so that it costs less and means the
-// same.
+// Package schedule implements the scheduling language: commands that rewrite a statement in
+// concrete index notation so that it is faster and means the same.
 //
-// A command is a function from a statement to a statement, or to a refusal with
-// its reason. Commands on loops (split, fuse, ...) put loops over derived
-// variables in the place of others and note the relation (package provenance);
-// accesses keep the variables that they had. What the loops then do, package
-// lower decides from the relations. After each command the whole statement is
-// held to the rules that lowering rests on (check.go), so that a schedule that
-// is not refused is right for every input; IgnoreRaces is the user's word.
+// A command is a function from a statement to a statement, or to a refusal with its reason.
+// Commands on loops (split, fuse, ...) replace loops with loops over derived variables and record
+// the relation between the variables (package provenance). The accesses keep their variables.
+// Package lower uses the relations to decide what the loops do. After each command, the whole
+// statement is checked against the rules that lowering relies on (check.go). A schedule that passes
+// is therefore correct for every input. The exception is IgnoreRaces: the user who writes it takes
+// responsibility.
 //
-// The language is that of source 004, chapters 5 and 7, with TACO's precompute
-// (Kjolstad et al., "Tensor Algebra Compilation with Workspaces", 2019).
+// The language is the one of source 004, chapters 5 and 7, with TACO's precompute (Kjolstad et al.,
+// "Tensor Algebra Compilation with Workspaces", 2019).
 //
 // # Files
 //
 //	schedule.go     Apply, and the state that commands change
 //	parse.go        the text of commands
 //	spelling.go     words of the language, and how TACO and DISTAL write them
-//	part.go         the commands for some of the terms
-//	check.go        what a scheduled statement must keep
+//	part.go         the commands that apply to some of a statement's terms
+//	check.go        the rules that a scheduled statement must satisfy
 //	split.go        split and divide
 //	fuse.go         fuse; fission.go, the loop fission that it may need
 //	reorder.go      reorder
 //	pos.go          pos: from coordinates to positions
-//	coord.go        coord: and back
+//	coord.go        coord: from positions to coordinates
 //	bound.go        bound
 //	precompute.go   precompute; implicit.go, the temporaries that no command made
-//	quotient.go     where it may divide integers
+//	quotient.go     where precompute may divide integers
 //	unroll.go       unroll
 //	parallelize.go  parallelize; chunks.go, its forms for chunks of equal work; gpu.go, the rules of a GPU;
 //	rowlanes.go     its form for rows of a tile
@@ -61,36 +60,38 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Problem is what to schedule.
+// Problem describes the statement to schedule.
 type Problem struct {
 	Stmt cin.Stmt
-	// Formats has that of every operand and of the result, by its name in Stmt.
+	// Formats has the format of every operand and of the result, by its name in Stmt.
 	Formats map[string]format.Format
-	// Shared says that the result takes an operand's level arrays, so that
-	// its values are written at random.
+	// Shared reports whether the result uses an operand's level arrays. Its values are then written
+	// at random.
 	Shared  bool
 	Compute ir.Type
-	// Size is the size of an original variable.
+	// Size returns the size of an original variable.
 	Size func(string) int64
-	// Parts are the original variables of whose range a call has a part.
+	// Parts lists the original variables for which one call of the leaf gets only a part of the
+	// range.
 	Parts []string
-	// GPU: the loops run on a GPU, else on a CPU.
+	// GPU reports whether the loops run on a GPU. Otherwise they run on a CPU.
 	GPU bool
-	// Strategy is what there is to choose for a statement, whose result may have an operand's
-	// level arrays.
+	// Strategy returns the choices that lowering has for a statement. If shared is true, the result
+	// uses an operand's level arrays.
 	Strategy func(s cin.Stmt, shared bool) *strategy.Problem
-	// Source is the name that the user gave a tensor of Stmt; nil for the name
-	// without the marks of its further formats.
+	// Source returns the user's name for a tensor of Stmt. If it is nil, the default removes the
+	// marks (') that distinguish copies of a tensor in further formats.
 	Source func(string) string
 }
 
 // command is one command of the language.
 type command struct {
 	usage string
-	// min and max are the numbers of arguments.
+	// min and max bound the number of arguments.
 	min, max int
 	apply    func(*state) error
-	// late commands do not change loops, and stay behind a parallelize that they follow.
+	// A late command does not change loops, so it keeps its place after a parallelize that precedes
+	// it.
 	late bool
 }
 
@@ -122,43 +123,47 @@ var commands = map[string]command{
 		substitute, true},
 }
 
-// across are the commands that distribute a statement over ranks. Package distribute takes them
-// off a schedule: what is left is for the part of the statement that one rank runs at a time.
-var across = map[string]command{
+// acrossRanks lists the commands that distribute a statement over ranks. Package distribute removes
+// them from a schedule. The remaining commands schedule the part of a statement that one rank runs
+// at a time.
+var acrossRanks = map[string]command{
 	"communicate": {usage: "communicate(T, i)", min: 2, max: 2},
 	"distribute": {usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)", min: 1,
 		max: 4},
 	"rotate": {usage: "rotate(i, {j, k}, ir)", min: 3, max: 3},
 }
 
-// state is a schedule while it is applied.
+// state is the state of a schedule while its commands are applied.
 type state struct {
 	problem *Problem
 	body    cin.Stmt
 	g       *provenance.Graph
-	list    []*Command // all of them
-	cmd     *Command   // at hand
+	list    []*Command // all commands
+	cmd     *Command   // the current command
 	first   *Command
-	insert  bool       // assemble says Insert
-	gallops []*Command // each mergeby that says Gallop
+	insert  bool       // assemble asked for Insert
+	gallops []*Command // each mergeby command with Gallop
 	orders  []Order
-	made    []string // the workspaces of precompute commands
+	made    []string // the workspaces that precompute commands made
 }
 
-// Order is what a command says of how the statement is lowered.
+// Order is an instruction of a command about how the statement is lowered.
 type Order struct {
 	Order strategy.Order
 	By    *Command
 }
 
-// Scheduled is a statement as a schedule has it.
+// Scheduled is the result of applying a schedule to a statement.
 type Scheduled struct {
 	Stmt   cin.Stmt
-	Shared bool    // the result still has the pattern that it shares with an operand
-	Orders []Order // how it is to be lowered; to be checked once more, as commands follow them
+	Shared bool // the result still shares its pattern with an operand
+	// instructions for lowering, which must be checked again because later commands may change the
+	// statement
+	Orders []Order
 }
 
-// order notes what a command says, unless it cannot be followed.
+// order records an instruction of the current command. It refuses an instruction that cannot be
+// followed.
 func (s *state) order(o strategy.Order) error {
 	before := make([]strategy.Order, len(s.orders))
 	for k, x := range s.orders {
@@ -171,8 +176,8 @@ func (s *state) order(o strategy.Order) error {
 	return nil
 }
 
-// Apply applies commands in order, each parallelize behind all that change loops. Refusals are
-// *diag.Error with the place.
+// Apply applies the commands in order, but applies each parallelize after all commands that change
+// loops. A refusal is a *diag.Error with the place of the command.
 func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if p.Source == nil {
 		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
@@ -187,7 +192,7 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		if err := c.Check(); err != nil {
 			return nil, err
 		}
-		if _, ok := across[c.Name]; ok {
+		if _, ok := acrossRanks[c.Name]; ok {
 			return nil, c.errorf(Refused,
 				"%s: a statement is distributed over the ranks of a run, and the part of it that one rank runs at a time is not", c.Name)
 		}
@@ -202,10 +207,10 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 			return nil, err
 		}
 	}
-	if err := s.units(); err != nil {
+	if err := s.checkUnits(); err != nil {
 		return nil, err
 	}
-	if err := s.galloping(); err != nil {
+	if err := s.checkGallop(); err != nil {
 		return nil, err
 	}
 	if s.g == nil {
@@ -214,12 +219,12 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	return &Scheduled{s.stmt(), s.problem.Shared, s.orders}, nil
 }
 
-// Check refuses what is wrong of a command whatever statement it is for: its name, or its
-// number of arguments.
+// Check reports the mistakes in a command that do not depend on the statement: an unknown name, or
+// a wrong number of arguments.
 func (c *Command) Check() error {
 	rule, ok := commands[c.Name]
 	if !ok {
-		rule, ok = across[c.Name]
+		rule, ok = acrossRanks[c.Name]
 	}
 	switch {
 	case !ok:
@@ -236,19 +241,19 @@ func (c *Command) Check() error {
 	return nil
 }
 
-// Names are the commands of the language, sorted.
+// Names returns the names of all commands, sorted.
 func Names() []string {
-	out := slices.AppendSeq(slices.Collect(maps.Keys(commands)), maps.Keys(across))
+	out := slices.AppendSeq(slices.Collect(maps.Keys(commands)), maps.Keys(acrossRanks))
 	slices.Sort(out)
 	return out
 }
 
 func (s *state) stmt() cin.Stmt {
-	return &cin.SuchThat{Body: s.body, Relations: s.g, Insert: s.insert && s.appended()}
+	return &cin.SuchThat{Body: s.body, Relations: s.g, Insert: s.insert && s.isAppended()}
 }
 
-// refuse is the refusal of the command at hand, for a reason that argument k
-// gives; -1 for the whole command.
+// refuse returns a refusal of the current command. Argument k is the reason, or the whole command
+// if k is -1.
 func (s *state) refuse(k int, format string, args ...any) error {
 	at := s.cmd.arg
 	if k >= 0 {
@@ -257,9 +262,10 @@ func (s *state) refuse(k int, format string, args ...any) error {
 	return at.errorf(Refused, s.cmd.Name+": "+format, args...)
 }
 
-// Blame is the refusal of a schedule for a reason that shows as statement s,
-// which the commands made, is lowered: at the command that has a kernel run the loop over v, that
-// runs it in parallel, or that made v, else at the last of them.
+// Blame returns a refusal for a reason that was found only when s, which the commands made, was
+// lowered. The refusal names the command that is most likely responsible: in this order, a command
+// that substitutes a kernel for the loop over v, one that runs the loop in parallel, one that made
+// v, or the last command.
 func Blame(list []*Command, s cin.Stmt, v, why string) error {
 	g := cin.Relations(s)
 	at := list[len(list)-1]
@@ -285,11 +291,11 @@ func Blame(list []*Command, s cin.Stmt, v, why string) error {
 			at, best = c, rank
 		}
 	}
-	// The reason is not cut short: it may have a whole prototype in it.
+	// The reason is not shortened, because it may contain a whole prototype.
 	return at.errorf(Refused, "%s: "+strings.ReplaceAll(why, "%", "%%"), at.Name)
 }
 
-// loops are the statement's loops over v.
+// loops returns the statement's loops over v.
 func (s *state) loops(v string) []*cin.Forall {
 	var out []*cin.Forall
 	cin.Walk(s.body, func(t cin.Stmt) {
@@ -300,14 +306,14 @@ func (s *state) loops(v string) []*cin.Forall {
 	return out
 }
 
-// variable is argument k as a variable that has a loop.
+// variable returns argument k, which must be a variable that has a loop.
 func (s *state) variable(k int) (string, error) {
 	v := s.cmd.Args[k].Text
 	return v, s.hasLoop(s.cmd.Args[k])
 }
 
-// indexed is argument k as a variable that has a loop, or had one that others took the
-// place of.
+// indexed returns argument k, which must be a variable that has a loop, or an original variable
+// whose loops other loops replaced.
 func (s *state) indexed(k int) (string, error) {
 	if v := s.cmd.Args[k].Text; s.g.ReplacedBy(v) != nil && s.g.MadeBy(v) == nil {
 		return v, nil
@@ -315,17 +321,17 @@ func (s *state) indexed(k int) (string, error) {
 	return s.variable(k)
 }
 
-// looped is argument k as a variable of a loop that may be over a replaced one, where
-// a term has loops of its own (fission.go).
+// looped returns argument k, which must be a variable that has a loop. It may be a replaced
+// variable if a term has loops of its own over it (fission.go).
 func (s *state) looped(k int) (string, error) {
-	if v := s.cmd.Args[k].Text; s.plain(v) && len(s.loops(v)) > 0 {
+	if v := s.cmd.Args[k].Text; s.isReplacedOriginal(v) && len(s.loops(v)) > 0 {
 		return v, nil
 	}
 	return s.variable(k)
 }
 
-// ref is argument k as the name of a loop: a variable that has one, with [N] behind it for
-// the Nth of several.
+// ref parses argument k as a reference to a loop: a variable that has a loop, followed by [N] to
+// select the Nth of several loops.
 func (s *state) ref(k int) (strategy.Ref, error) {
 	r, ok := strategy.ParseRef(s.cmd.Args[k].Text)
 	if !ok || !notation.IsName(r.Var) || len(s.loops(r.Var)) < max(r.N, 1) {
@@ -335,7 +341,7 @@ func (s *state) ref(k int) (strategy.Ref, error) {
 	return r, nil
 }
 
-// target is the result's name, as the user gave it.
+// target returns the user's name for the result.
 func (s *state) target() string { return s.problem.Source(cin.Target(s.body).Name) }
 
 func (s *state) hasLoop(a Arg) error {
@@ -360,7 +366,7 @@ func (s *state) loopVars() []string {
 	return out
 }
 
-// inUse tells whether anything has the name.
+// inUse reports whether a tensor, a temporary or a variable has the given name.
 func (s *state) inUse(name string) bool {
 	if _, ok := s.problem.Formats[name]; ok || s.g.Derived(name) {
 		return true
@@ -374,7 +380,7 @@ func (s *state) inUse(name string) bool {
 	return used
 }
 
-// fresh is argument k as the name of a new variable.
+// fresh returns argument k, which must be a name for a new variable.
 func (s *state) fresh(k int) (string, error) {
 	v := s.cmd.Args[k].Text
 	if !notation.IsName(v) {
@@ -388,10 +394,10 @@ func (s *state) fresh(k int) (string, error) {
 	return v, nil
 }
 
-// factor is argument k as a positive number.
+// factor parses argument k as a positive number.
 func (s *state) factor(k int) (int64, error) { return s.number(k, 1) }
 
-// number is argument k as a number that is at least so large.
+// number parses argument k as a number that is at least least.
 func (s *state) number(k int, least int64) (int64, error) {
 	n, err := strconv.ParseInt(s.cmd.Args[k].Text, 10, 64)
 	if err != nil {
@@ -404,7 +410,7 @@ func (s *state) number(k int, least int64) (int64, error) {
 	return n, nil
 }
 
-// relate adds a relation.
+// relate adds a relation to the provenance graph.
 func (s *state) relate(r provenance.Relation) error {
 	g, err := s.g.With(r)
 	if err != nil {
@@ -414,7 +420,7 @@ func (s *state) relate(r provenance.Relation) error {
 	return nil
 }
 
-// replace puts what fn makes in the place of each loop over v.
+// replace replaces each loop f over v with fn(f).
 func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
 		if f, ok := t.(*cin.Forall); ok && f.Var == v {
@@ -424,17 +430,17 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 	})
 }
 
-// mayReplace refuses to put another loop in the place of one that unroll was said of, or that a
-// workspace's producer and consumer share. How a loop merges is handed on to what replaces it.
+// mayReplace refuses to replace the loop over v if the loop is unrolled or if a workspace's
+// producer and consumer share v. A replacement merges in the same way as the loop.
 func (s *state) mayReplace(k int, v string) error {
 	if err := s.ofWorkspace(k, v); err != nil {
 		return err
 	}
-	return s.rolled(k, v)
+	return s.refuseUnrolled(k, v)
 }
 
-// ofWorkspace refuses to replace a variable that stands for one of a workspace's consumer, or that
-// one.
+// ofWorkspace refuses to replace v if a precompute related it to another variable: if one of the
+// two is the producer's name for the other.
 func (s *state) ofWorkspace(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k,
@@ -451,8 +457,8 @@ func (s *state) ofWorkspace(k int, v string) error {
 	return nil
 }
 
-// rolled refuses to rewrite a loop that is unrolled.
-func (s *state) rolled(k int, v string) error {
+// refuseUnrolled refuses to replace a loop that is unrolled.
+func (s *state) refuseUnrolled(k int, v string) error {
 	for _, f := range s.loops(v) {
 		if f.Unroll != 0 {
 			return s.refuse(k, "the loop over %s is unrolled; unroll comes after the commands that "+

@@ -8,7 +8,7 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// The enumerations of the language, as messages list them.
+// The enumerations of the language, as error messages list them.
 var (
 	units      = []string{"CPUThread", "CPUVector", "GPUBlock", "GPUWarp", "GPUThread", "NotParallel"}
 	races      = []string{"NoRaces", "IgnoreRaces", "Atomics", "Temporary", "ParallelReduction"}
@@ -16,7 +16,7 @@ var (
 	bounds     = []string{"MinExact", "MinConstraint", "MaxExact", "MaxConstraint"}
 	merges     = []string{"TwoFinger", "Gallop", "Predicated", "Windows", "OneBody"}
 	assemblies = []string{"Append", "Insert"}
-	schedules  = []string{"true", "false"} // assemble's third argument
+	schedules  = []string{"true", "false"} // the third argument of assemble
 	kinds      = []string{"Hash", "List", "Bitmap", "Dense", "Sorted", "Marks", "Positions", "Terms"}
 )
 
@@ -24,19 +24,20 @@ var (
 var words = slices.Concat(units, races, cuts, bounds, merges, assemblies, schedules, kinds,
 	strategy.Libraries)
 
-// scopes are TACO's types of the enumerations, which its C++ interface writes in front of a word.
+// scopes lists the names of TACO's enumeration types. TACO's C++ interface writes them before a
+// word, as in ParallelUnit::CPUThread.
 var scopes = []string{"ParallelUnit", "OutputRaceStrategy", "BoundType", "MergeStrategy",
 	"AssembleStrategy"}
 
-// synonyms has the commands of source 002 and source 004 that are ours by another name.
+// synonyms maps commands of source 002 and source 004 to the names that they have here.
 var synonyms = map[string]string{"order": "reorder", "collapse": "fuse"}
 
-// kernels has other names of libraries: source 002's.
+// kernels maps source 002's names of libraries to the names that they have here.
 var kernels = map[string]string{"CuBLAS::GeMM": strategy.CuBLAS}
 
-// spell brings a command into this language's spelling: names and words that TACO and DISTAL
-// write in another way, variables of reorder and fuse in braces, and a bound's type before its
-// number. Places in the text stay.
+// spell changes a command to this language's spelling. It translates names and words that TACO and
+// DISTAL write in another way, removes the braces around variables of reorder and fuse, and puts a
+// bound's type after its number. Places in the text stay unchanged.
 func (c *Command) spell() {
 	if name, ok := synonyms[c.Name]; ok {
 		c.Name = name
@@ -70,7 +71,7 @@ func (c *Command) spell() {
 	}
 }
 
-// wanted returns the error for argument k, which is not one of the words that the command takes
+// wanted returns the error for argument k, which is not one of the words that the command accepts
 // there.
 func (s *state) wanted(k int, among []string) error {
 	got := s.cmd.Args[k].Text
@@ -78,8 +79,8 @@ func (s *state) wanted(k int, among []string) error {
 		diag.Either(among), diag.Meant(got, among))
 }
 
-// parallelLast returns the commands with each parallelize after all commands that change loops,
-// because these assume that loops run in order.
+// parallelLast returns the commands with each parallelize moved after all commands that change
+// loops, because commands that change loops assume that loops run in order.
 func parallelLast(list []*Command) []*Command {
 	last := -1 // the last command that changes loops
 	for k, c := range list {

@@ -5,11 +5,11 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// split strip-mines a loop: split(i, i0, i1, N) makes tiles of N coordinates,
-// or, where i runs over positions, of N positions.
+// split strip-mines a loop: split(i, i0, i1, N) makes tiles of N coordinates. If i runs over
+// positions, it makes tiles of N positions.
 func split(s *state) error { return cut(s, provenance.Split) }
 
-// divide makes N tiles of even size: divide(i, i0, i1, N).
+// divide makes N tiles of equal size: divide(i, i0, i1, N).
 func divide(s *state) error { return cut(s, provenance.Divide) }
 
 func cut(s *state, kind provenance.Kind) error {
@@ -32,13 +32,13 @@ func cut(s *state, kind provenance.Kind) error {
 	if err != nil {
 		return err
 	}
-	// else producer and consumer are cut each in its own way
+	// otherwise the producer and the consumer would be cut in different ways
 	if s.g.PositionsOf(s.g.ConsumerVar(v)) == "" {
 		if err := s.ofWorkspace(0, v); err != nil {
 			return err
 		}
 	}
-	if err := s.rolled(0, v); err != nil {
+	if err := s.refuseUnrolled(0, v); err != nil {
 		return err
 	}
 	s.replace(v, func(f *cin.Forall) cin.Stmt {

@@ -10,7 +10,7 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// checkKernel refuses what is neither a library's product of matrices nor a C function.
+// checkKernel refuses a kernel that is neither a library's matrix product nor a C function.
 func (c *Command) checkKernel() error {
 	k := c.Args[1]
 	if _, _, _, ok := c.Function(); ok || slices.Contains(strategy.Libraries, k.Text) {
@@ -20,7 +20,7 @@ func (c *Command) checkKernel() error {
 		k.Text, strings.Join(strategy.Libraries, ", "), diag.Meant(k.Text, strategy.Libraries))
 }
 
-// checkTarget refuses a kernel of another target.
+// checkTarget refuses a kernel for another target.
 func (s *state) checkTarget(kernel string) error {
 	gpu := kernel != strategy.BLAS
 	switch {
@@ -34,8 +34,8 @@ func (s *state) checkTarget(kernel string) error {
 	return nil
 }
 
-// substitute has the loops that it names, directly inside one another and the innermost of their
-// nest, run by a BLAS or by a C function of the user's.
+// substitute makes a BLAS or a user's C function run the named loops. The loops must be directly
+// nested and be the innermost loops of their nest.
 func substitute(s *state) error {
 	vars := []string{}
 	for _, a := range s.cmd.Args[0].List {
@@ -64,8 +64,8 @@ func substitute(s *state) error {
 	return s.gemm(vars, kernel)
 }
 
-// spmm has loops run by cuSPARSE. Whether they are a product with a sparse matrix shows as they are
-// lowered.
+// spmm makes cuSPARSE run loops. Whether they are a product with a sparse matrix is checked when
+// they are lowered.
 func (s *state) spmm(vars []string) error {
 	switch {
 	case len(vars) != 2 && len(vars) != 3:
@@ -78,7 +78,7 @@ func (s *state) spmm(vars []string) error {
 	}
 	for _, v := range vars {
 		for _, f := range s.loops(v) {
-			if err := s.plainly(f, strategy.CuSPARSE); err != nil {
+			if err := s.refuseScheduled(f, strategy.CuSPARSE); err != nil {
 				return err
 			}
 		}
@@ -86,14 +86,14 @@ func (s *state) spmm(vars []string) error {
 	return s.order(strategy.Extern{Vars: strings.Join(vars, ","), Name: strategy.CuSPARSE})
 }
 
-// extern has loops run by a C function.
+// extern makes a C function run loops.
 func (s *state) extern(vars []string, file, name string) error {
 	if len(vars) == 0 {
 		return s.refuse(0, "a function runs the loops that stand in braces; got %s", s.cmd.Args[0].Text)
 	}
 	for _, v := range vars {
 		for _, f := range s.loops(v) {
-			if err := s.plainly(f, name); err != nil {
+			if err := s.refuseScheduled(f, name); err != nil {
 				return err
 			}
 		}
@@ -101,8 +101,9 @@ func (s *state) extern(vars []string, file, name string) error {
 	return s.order(strategy.Extern{Vars: strings.Join(vars, ","), File: file, Name: name})
 }
 
-// plainly refuses that something runs a loop which has a way of being run already.
-func (s *state) plainly(f *cin.Forall, by string) error {
+// refuseScheduled refuses to let a library or function (by) run f if another command already says how f
+// runs.
+func (s *state) refuseScheduled(f *cin.Forall, by string) error {
 	switch {
 	case f.Unit != cin.Serial:
 		return s.refuse(0, "the loop over %s runs on %s, and %s runs it", f.Var, f.Unit, by)
@@ -113,8 +114,8 @@ func (s *state) plainly(f *cin.Forall, by string) error {
 	return nil
 }
 
-// gemm makes one product of matrices of loops. Their order is that which lowering reads such a
-// product off: the ones that sum, and then those of the result, as it is stored.
+// gemm replaces loops with one matrix product. It reorders them as lowering expects: first the
+// loops that sum, then the loops over the result, in its storage order.
 func (s *state) gemm(vars []string, library string) error {
 	switch {
 	case len(vars) < 3:
@@ -151,11 +152,12 @@ func (s *state) gemm(vars []string, library string) error {
 	return s.order(strategy.Gemm{Vars: strings.Join(vars, ","), Library: library})
 }
 
-// product is the order of the loops around a product of matrices.
+// product returns the order of the loops around a matrix product. It refuses assignments that are
+// not a matrix product.
 func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 	var order, result []string
 	for _, f := range chain {
-		if err := s.plainly(f, "gemm"); err != nil {
+		if err := s.refuseScheduled(f, "gemm"); err != nil {
 			return nil, err
 		}
 		if s.reads(a.LHS, f.Var) {
@@ -167,7 +169,7 @@ func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 	if len(order) == 0 || len(result) < 2 || !a.Accumulate {
 		return nil,
 			s.refuse(0,
-				"gemm sums over some of its loops and has the result's values along the others; %s has those along %s", a.LHS.Key(), spoken(result))
+				"gemm sums over some of its loops and has the result's values along the others; %s has those along %s", a.LHS.Key(), joinNames(result))
 	}
 	if err := s.matrices(a, order, result); err != nil {
 		return nil, err
@@ -181,20 +183,21 @@ func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 	return append(order, result...), nil
 }
 
-// reads tells whether the place of an access depends on the loop over v.
+// reads reports whether the place that an access reads depends on the loop over v.
 func (s *state) reads(a *cin.Access, v string) bool {
 	return slices.ContainsFunc(s.rootsOf(v), func(r string) bool { return slices.Contains(a.Vars, r) })
 }
 
-// matrices refuses an assignment that is no product of two matrices: each of the result's loops is
-// along one of two factors, those that sum are along both, and the loops change no other factor.
+// matrices refuses an assignment that is not a product of two matrices. Each loop over the result
+// must index exactly one of two factors, each loop that sums must index both, and the loops must
+// not index any other factor.
 func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 	factors, ok := factorsOf(a.RHS, nil)
 	if !ok {
 		return s.refuse(-1,
 			"gemm adds products of two matrices, and the loops add other terms than products")
 	}
-	of := map[string]int{} // how many factors each loop is along
+	of := map[string]int{} // the number of factors that each loop indexes
 	read := 0
 	for _, x := range append(factors, a.LHS) {
 		var along []string
@@ -216,7 +219,7 @@ func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 		if !slices.Contains(along, sums[0]) ||
 			!slices.ContainsFunc(along, func(v string) bool { return slices.Contains(result, v) }) {
 			return s.refuse(-1,
-				"gemm multiplies a matrix over rows of the result and what is summed by one over that and columns of the result, and %s is over %s", x.Key(), spoken(along))
+				"gemm multiplies a matrix over rows of the result and what is summed by one over that and columns of the result, and %s is over %s", x.Key(), joinNames(along))
 		}
 	}
 	if read != 2 {
@@ -238,7 +241,7 @@ func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 	return nil
 }
 
-// dense refuses a tensor that stores one of the variables in another level than a dense one.
+// dense refuses a tensor that stores one of the variables in a level that is not dense.
 func (s *state) dense(x *cin.Access, vars []string) error {
 	if !s.tensor(x.Name) {
 		return nil
@@ -255,7 +258,8 @@ func (s *state) dense(x *cin.Access, vars []string) error {
 	return nil
 }
 
-// factorsOf appends the accesses of a product; not ok where x is none.
+// factorsOf appends the accesses in a product to the list. It returns false if x is not a product
+// of accesses and numbers.
 func factorsOf(x cin.Expr, to []*cin.Access) ([]*cin.Access, bool) {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -276,15 +280,16 @@ func factorsOf(x cin.Expr, to []*cin.Access) ([]*cin.Access, bool) {
 	return nil, false
 }
 
-// spoken is names in a sentence.
-func spoken(names []string) string {
+// joinNames joins names for use in a sentence.
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none of them"
 	}
 	return strings.Join(names, " and ")
 }
 
-// Gemms are the variables of a schedule's products of matrices, each list as a command has it.
+// Gemms returns the loop variables of each matrix product in a schedule, in the order of the
+// command.
 func Gemms(texts []string) (out [][]string) {
 	list, err := Parse(texts)
 	if err != nil {

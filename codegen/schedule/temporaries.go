@@ -1,10 +1,10 @@
 package schedule
 
-// temporaries has sums taken in temporaries before they are stored, as the default
-// schedule has them: in scalars where the loops around determine the place, in workspaces
-// over a row where a factor can be taken out. It says what the statement is that all other
-// commands are about, so that it comes first. Without it every sum adds to the
-// result itself, loop by loop, where the loops can be nested so.
+// temporaries makes the statement compute sums in temporaries before storing them, as the default
+// schedule does. The temporaries are scalars if the loops around the sum determine the place, and
+// workspaces over a row if a factor can be moved out of the sum. The command must be first, because
+// it changes the statement that all other commands refer to. Without it, every sum adds directly to
+// the result whenever the loops can be nested in that way.
 func temporaries(s *state) error {
 	if s.cmd != s.first {
 		return s.refuse(-1, "it comes first: it says what the loops are that other commands are about")
@@ -15,7 +15,7 @@ func temporaries(s *state) error {
 	return nil
 }
 
-// Temporaries tells whether a schedule begins with that command.
+// Temporaries reports whether a schedule begins with a temporaries command.
 func Temporaries(texts []string) bool {
 	list, err := Parse(texts)
 	return err == nil && len(list) > 0 && list[0].Name == "temporaries"

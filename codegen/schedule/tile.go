@@ -2,8 +2,8 @@ package schedule
 
 import "distaff/codegen/strategy"
 
-// tile has rows of the result along i, its last and dense level, summed in registers, N
-// values at a time: each tile is a pass over what is summed.
+// tile makes rows of the result along i, its last and dense level, be summed in registers, N values
+// at a time. Each tile makes one pass over the summed entries.
 func tile(s *state) error {
 	v, err := s.variable(0)
 	if err != nil {

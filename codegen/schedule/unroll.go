@@ -2,7 +2,7 @@ package schedule
 
 import "distaff/codegen/cin"
 
-// unroll clones a loop's body: unroll(i, N), or unroll(i) for all iterations.
+// unroll repeats a loop's body N times: unroll(i, N). unroll(i) does so for all iterations.
 func unroll(s *state) error {
 	v, err := s.looped(0)
 	if err != nil {

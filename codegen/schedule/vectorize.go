@@ -2,9 +2,9 @@ package schedule
 
 import "distaff/codegen/strategy"
 
-// vectorize has innermost loops over i run in lanes where they run along contiguous memory:
-// vectorize(i). vectorize(i, T) has those along T's entries do so that only sum what they
-// gather. A sum in lanes is made in another order.
+// vectorize(i) runs innermost loops over i in vector lanes if they access contiguous memory.
+// vectorize(i, T) also runs loops over T's entries in lanes if they only sum gathered values. A sum
+// in lanes adds in another order.
 func vectorize(s *state) error {
 	v, err := s.indexed(0)
 	if err != nil {
