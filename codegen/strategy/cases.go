@@ -10,16 +10,16 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// A loop that steps through several operands has its body once for each case of what is
-// present at a coordinate: absent operands then vanish from it. Cases multiply where such
-// loops are inside one another. Past maxBodies innermost bodies a loop has one body for all
-// cases, which asks of each operand whether it is present.
+// A loop that merges several operands has one body for each case, which is a set of operands that
+// are present at a coordinate. The absent operands are removed from the body. If merging loops are
+// nested, the numbers of cases multiply. A loop with more than maxBodies innermost bodies instead
+// has one body for all cases, which tests for each operand whether it is present.
 const maxBodies = 32
 
-// oneBody are the variables of the loops that have one body for all cases.
-func (f *facts) oneBody() map[string]string {
+// oneBodyLoops returns the variables of the loops that have one body for all cases, with the reasons.
+func (f *facts) oneBodyLoops() map[string]string {
 	out := map[string]string{}
-	f.merges(f.stmt, inside{}, func(v string, bodies int) {
+	f.merges(f.stmt, scope{}, func(v string, bodies int) {
 		if bodies > maxBodies {
 			out[v] = fmt.Sprintf("a body for each case of what is present would be more than %d", maxBodies)
 		}
@@ -27,28 +27,29 @@ func (f *facts) oneBody() map[string]string {
 	return out
 }
 
-// inside is what is known inside some loops, whose variables it has.
-type inside struct {
+// scope describes what is known at a place inside loops. loops lists the variables of the loops.
+type scope struct {
 	loops  []string
-	bound  []string // further variables of the statement with a coordinate
-	absent []string // keys of accesses without a value
+	bound  []string // further variables of the statement whose coordinates are known
+	absent []string // keys of accesses that are known to have no value
+	// formats of the workspaces that may be read here, by name
 	spaces map[string]format.Format
 }
 
-// within is what is known inside a loop over v as well.
-func (in inside) within(v string) inside {
+// within returns in for a place that is also inside a loop over v.
+func (in scope) within(v string) scope {
 	in.loops = append(slices.Clone(in.loops), v)
 	return in
 }
 
-// at is what is known where variables of the statement have a coordinate as well.
-func (in inside) at(vars ...string) inside {
+// at returns in for a place where the coordinates of vars are also known.
+func (in scope) at(vars ...string) scope {
 	in.bound = append(slices.Clone(in.bound), vars...)
 	return in
 }
 
-// reading is what is known in the consumer of workspace t.
-func (f *facts) reading(t *cin.Access, in inside) inside {
+// reading returns in for the consumer of workspace t, which may read t.
+func (f *facts) reading(t *cin.Access, in scope) scope {
 	in.spaces = maps.Clone(in.spaces)
 	if in.spaces == nil {
 		in.spaces = map[string]format.Format{}
@@ -73,15 +74,16 @@ func (f *facts) reading(t *cin.Access, in inside) inside {
 	return in
 }
 
-// lattice is that of a loop over v, a variable of the statement, with a body.
-func (f *facts) lattice(v string, body cin.Stmt, in inside) *lattice.Lattice {
+// lattice returns the merge lattice of a loop over v, a variable of the statement, with the given
+// body.
+func (f *facts) lattice(v string, body cin.Stmt, in scope) *lattice.Lattice {
 	return lattice.Loop(v, body, func(a *cin.Access) lattice.Place {
 		levels, read := in.spaces[a.Name]
 		if t := f.tensor(a.Name); t != nil {
 			levels, read = t.Format, true
 		}
 		switch {
-		case !read: // a scalar, or computed inside
+		case !read: // a scalar, or a temporary that the body computes
 			return lattice.Place{}
 		case slices.Contains(in.absent, a.Key()):
 			return lattice.Place{Absent: true}
@@ -90,10 +92,10 @@ func (f *facts) lattice(v string, body cin.Stmt, in inside) *lattice.Lattice {
 	})
 }
 
-// merges calls fn for each variable whose loop, in s, steps through several operands, with
-// the number of innermost bodies that it has, were there one for each case: no more than
-// one past maxBodies are counted.
-func (f *facts) merges(s cin.Stmt, in inside, fn func(v string, bodies int)) {
+// merges calls fn for each variable whose loop in s merges several operands. bodies is the number
+// of innermost bodies that the loop would have with one body for each case. The count stops at
+// maxBodies+1.
+func (f *facts) merges(s cin.Stmt, in scope, fn func(v string, bodies int)) {
 	switch s := s.(type) {
 	case *cin.Where:
 		f.merges(s.Producer, in, fn)
@@ -117,8 +119,8 @@ func (f *facts) merges(s cin.Stmt, in inside, fn func(v string, bodies int)) {
 	}
 }
 
-// bodies counts the innermost bodies of s, up to limit.
-func (f *facts) bodies(s cin.Stmt, in inside, limit int) int {
+// bodies returns the number of innermost bodies of s. It stops counting at limit.
+func (f *facts) bodies(s cin.Stmt, in scope, limit int) int {
 	switch s := s.(type) {
 	case *cin.Where:
 		return f.bodies(s.Producer, in, limit) + f.bodies(s.Consumer,
@@ -140,9 +142,9 @@ func (f *facts) bodies(s cin.Stmt, in inside, limit int) int {
 	return 1
 }
 
-// bodiesAlong counts them for loops over variables of the statement, one inside another,
-// around s.
-func (f *facts) bodiesAlong(vars []string, s cin.Stmt, in inside, limit int) int {
+// bodiesAlong returns the number of innermost bodies of nested loops over vars around s. It stops
+// counting at limit.
+func (f *facts) bodiesAlong(vars []string, s cin.Stmt, in scope, limit int) int {
 	if len(vars) == 0 {
 		return f.bodies(s, in, limit)
 	}

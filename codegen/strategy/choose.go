@@ -1,6 +1,6 @@
 package strategy
 
-// Choose is the default strategy of a statement.
+// Choose returns the default strategy of a statement.
 func Choose(p *Problem) *Value {
 	f := newFacts(p)
 	v := f.plain()
@@ -37,9 +37,9 @@ func Choose(p *Problem) *Value {
 	return v
 }
 
-// Plain is the strategy of a statement whose schedule says nothing of it: assembly and
-// workspaces, one body for many cases, the tiles of jammed loops and what is fetched ahead are
-// as by default, and everything else is the plainest.
+// Plain returns the strategy of a statement whose schedule gives no orders. The assembly, the
+// workspaces, the loops with one body for all cases, the tiles of jammed loops and the prefetching
+// are the default ones. Everything else has the simplest form.
 func Plain(p *Problem) *Value {
 	f := newFacts(p)
 	v := f.plain()
@@ -51,13 +51,14 @@ func Plain(p *Problem) *Value {
 	return v
 }
 
+// plain returns the part of the strategy that Choose and Plain have in common.
 func (f *facts) plain() *Value {
 	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{},
 		CrdWidth: f.crdWidths(), Weight: f.weights(), PerThread: chunksPerThread,
 		CachedPartials: f.problem.Target.FarBytes, Result: f.capacity()}
 	f.spaces = v.Spaces
 	f.workspaces()
-	v.OneBody, v.Unrolled = f.oneBody(), f.unrolled()
+	v.OneBody, v.Unrolled = f.oneBodyLoops(), f.unrolled()
 	if !f.problem.Target.GPU {
 		v.Jam = f.jam()
 		v.Prefetch = append(f.prefetch(), f.stream()...)

@@ -6,61 +6,67 @@ import (
 )
 
 // Choice is a choice among forms of code that have the same meaning and add in the same order.
-// Which of them is fastest is a matter of the processor: package kernels/tune measures it. A form
-// is a number.
+// Which form is fastest depends on the processor. Package kernels/tune measures it. A form is a
+// number.
 type Choice struct {
 	Name    string
-	Forms   []int64 // the plain one first
-	Default int64   // where nothing was measured
+	Forms   []int64 // the plain form first
+	Default int64   // the form that is used without a measurement
 	What    func(form int64) string
-	// Shipped says that package kernels/tune does not measure it: which form is fastest goes by what
-	// else comes through the caches, so that jobs alone tell, and forms other than the default are
-	// those shipped for models of CPU.
+	// Shipped is true if package kernels/tune does not measure the choice. Which form is fastest
+	// then depends on what else passes through the caches, so only whole jobs show it. Forms other
+	// than the default are shipped for particular CPU models.
 	Shipped bool
 }
 
-// FarRows is how many stored values ahead rows are fetched that do not stay in a core's caches:
-// those most of which do not so many into the cache of the second level (Prefetch.Far), and all
-// nearAhead into the nearest (Prefetch.Ahead); 0 leaves that to the processor.
+// FarRows is the prefetch distance, in stored values, for rows that mostly do not stay in a core's
+// caches. The rows are fetched this far ahead into the second-level cache (Prefetch.Far), and
+// nearAhead ahead into the nearest cache (Prefetch.Ahead). 0 leaves fetching to the processor.
 const FarRows = "far_rows_ahead"
 
-// LastLevelRows is how many stored values ahead those of these rows are fetched that lie in the
-// cache of the last level, of which cores have parts: lastLevelAhead into the nearest cache alone,
-// or farAhead as those that lie in memory.
+// LastLevelRows is the prefetch distance, in stored values, for rows in the last-level cache, which
+// several cores share. lastLevelAhead fetches them into the nearest cache only. farAhead fetches
+// them like rows in memory.
 const LastLevelRows = "last_level_rows_ahead"
 
-// Streams is how many entries ahead those of the one sparse operand are fetched where they come
-// from memory, and what they pick of vectors a fourth of that (Prefetch.Ahead); 0 leaves that to
-// the processor.
+// Streams is the prefetch distance, in entries, for the entries of the only sparse operand, if they
+// come from memory (Prefetch.Ahead). The vector elements that the entries select are fetched a
+// fourth of this distance ahead. 0 leaves fetching to the processor.
 const Streams = "entries_ahead"
 
-// Merges is 1 where sums of sparse segments are made in windows, whose coordinates are sorted
-// (Value.Windowed), and 0 where they are stepped through.
+// Merges is 1 if sums of sparse segments are computed in windows whose coordinates are sorted
+// (Value.Windowed). It is 0 if the segments are merged step by step.
 const Merges = "window_merges"
 
-// Choices are all that there are. What else has several forms of the same meaning and the same
-// order of sums is no choice, since one form was the best by far, or none by 5%, as measured on a
-// Zen 4:
+// Choices lists all choices. Other code also has several forms with the same meaning and the same
+// order of sums. They are not choices, because on a Zen 4 one form was much faster than the others,
+// or no form was faster by 5%:
 //
-//   - how far ahead rows are fetched, if they are: 8, 16 and 32 stored values for the nearest cache
-//     differ by 3%, and so do
-//     48, 64 and 80 for that of the second level;
-//   - rows out of memory that come into the nearest cache alone, which takes 1.2 to 2.2 times as
+//   - the distance of prefetching: 8, 16 and 32 stored values for the nearest cache differ by 3%,
+//     and so
+//
+// do 48, 64 and 80 for the second-level cache;
+//   - rows from memory that are fetched into the nearest cache only: they take 1.2 to 2.2 times as
 //     long;
-//   - where all rows that are picked lie in a core's caches: to fetch them ahead gains less than 5%;
-//   - the widths of tiles: 16 and 32 values take as long, 64 take 15% longer;
-//   - predicated merges: they are 1.8 times as fast as branches, which nothing foretells;
-//   - workspaces with a place and a bit for each coordinate, where many values are added: they are
-//     2.4 times as fast as lists
-//     of what is marked, and 3 times as fast as hash tables;
-//   - stores past the caches of rows that are written once, where the result is larger than the
-//     caches: 1.05 to 1.5 times as fast;
-//   - copies past the caches, of results that are larger than the caches of a core, which hold
-//     nothing of them when they are read;
+//   - prefetching when all selected rows are in a core's caches: it gains less than 5%;
+//   - the widths of tiles: 16 and 32 values take the same time, and 64 take 15% longer;
+//   - predicated merges: they are 1.8 times faster than branches, which the processor cannot
+//     predict;
+//   - workspaces with a place and a bit for each coordinate, when many values are added: they are
+//     2.4
+//
+// times faster than lists of marked places, and 3 times faster than hash tables;
+//   - stores past the caches, for rows that are written once in a result larger than the caches:
+//     they
+//
+// are 1.05 to 1.5 times faster;
+//   - copies past the caches, for results that are larger than a core's caches and would be evicted
+//
+// before they are read;
 //   - unrolling of loops over segments, which is left to the compiler.
 //
-// Lanes within sums, numbers of chunks, and where rows that are too long are cut decide the order
-// of sums.
+// The lanes in sums, the numbers of chunks and the cuts of long rows are not choices either,
+// because they determine the order of sums.
 var Choices = []Choice{
 	{FarRows, []int64{0, farAhead}, farAhead, fetchedAhead, false},
 	{LastLevelRows, []int64{lastLevelAhead, farAhead}, farAhead, fetchedAhead, true},
@@ -77,10 +83,10 @@ func fetchedAhead(n int64) string {
 	return fmt.Sprintf("fetched %d stored values ahead", n)
 }
 
-// Forms are those that were measured to be fastest, by the names of their choices.
+// Forms maps names of choices to the forms that were measured to be fastest.
 type Forms map[string]int64
 
-// Known are the forms that there are in this table: a model of another table may tell of others.
+// Known returns the forms that Choices has. Measurements made by another version may name others.
 func (f Forms) Known() Forms {
 	out := Forms{}
 	for _, c := range Choices {
@@ -91,7 +97,7 @@ func (f Forms) Known() Forms {
 	return out
 }
 
-// form is that of a choice, and the reason for it: "" for the default.
+// form returns the form of a choice, and a clause that says why. The clause is "" for the default.
 func (f Forms) form(name string) (form int64, why string) {
 	n := slices.IndexFunc(Choices, func(c Choice) bool { return c.Name == name })
 	c := Choices[n]

@@ -6,11 +6,12 @@ import (
 	"distaff/codegen/cin"
 )
 
-// maxHashRow is how many places a row of a hash table has at most: it is set to 0 as its key comes.
+// maxHashRow is the largest number of places in a row of a hash table. The row is set to 0 when its
+// key is inserted.
 const maxHashRow = 1 << 16
 
-// hashTable is the form of a hash table for workspace t, which producer fills: with a row behind
-// each key where there are variables for it.
+// hashTable returns the form of a hash table for workspace t, which producer fills. If t is filled
+// everywhere along some of its last variables, each key has a row of values along these variables.
 func (f *facts) hashTable(producer cin.Stmt, t *cin.Access) Form {
 	form := Form{Kind: HashTable, Dense: f.rowVars(producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
@@ -19,8 +20,9 @@ func (f *facts) hashTable(producer cin.Stmt, t *cin.Access) Form {
 	return form
 }
 
-// keysOf is the one sparse operand, in all of whose entries producer finds the keys of a hash
-// table, at most one in each, where most of these are expected to differ; else "".
+// keysOf returns the name of the only sparse operand, if producer finds the keys of a hash table in
+// all of its entries, at most one key in each, and most of these keys are expected to differ.
+// Otherwise it returns "".
 func (f *facts) keysOf(producer cin.Stmt, t *cin.Access, keys []string) string {
 	if of := f.keysFrom(producer, t, keys); of != nil && f.mostlyApart(of, keys) {
 		return of.Name
@@ -28,15 +30,15 @@ func (f *facts) keysOf(producer cin.Stmt, t *cin.Access, keys []string) string {
 	return ""
 }
 
-// mostlyApart tells whether most of the keys that a sparse operand's entries have are expected to
+// mostlyApart reports whether most of the keys in the entries of a sparse operand are expected to
 // differ.
 func (f *facts) mostlyApart(of *cin.Access, keys []string) bool {
 	n := float64(f.tensor(of.Name).NNZ)
 	return n >= 0 && 2*expected(n, f.places(keys)) >= n
 }
 
-// keysFrom is the one sparse operand in all of whose entries producer finds the keys of workspace
-// t, at most one in each; else nil.
+// keysFrom returns the only sparse operand, if producer finds the keys of workspace t in all of its
+// entries, at most one key in each. Otherwise it returns nil.
 func (f *facts) keysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
 	if cin.Threaded(producer) {
 		return nil
@@ -49,7 +51,7 @@ func (f *facts) keysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.A
 			switch {
 			case op == nil && len(x.Vars) > 0:
 				one = false
-			case op != nil && !op.located():
+			case op != nil && !op.isDense():
 				one = one && (of == nil || of.Key() == x.Key())
 				of = x
 			}
@@ -57,7 +59,7 @@ func (f *facts) keysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.A
 		var vars []string
 		for _, l := range loops {
 			vars = append(vars, l.Var)
-			one = one && !f.derived(l.Var)
+			one = one && !f.isDerived(l.Var)
 		}
 		for _, v := range keys {
 			one = one && of != nil && slices.Contains(of.Vars, v)
@@ -74,10 +76,11 @@ func (f *facts) keysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.A
 	return of
 }
 
-// rowVars is along how many of its last variables workspace t is filled everywhere or nowhere, for
-// each coordinate of the others, in loops over these variables alone, which are inside all others:
-// the most of which a row has few places. It is 0 where threads fill t, since these hand over
-// single values.
+// rowVars returns the largest number n of last variables for which t can store a row of values for
+// each key. Workspace t must be filled everywhere or nowhere along these variables for each
+// coordinate of the others. It must be filled by innermost loops over these variables alone, and a
+// row must have at most maxHashRow places. rowVars returns 0 if threads fill t, because threads
+// hand over single values.
 func (f *facts) rowVars(producer cin.Stmt, t *cin.Access) int {
 	if cin.Threaded(producer) {
 		return 0
@@ -95,8 +98,8 @@ func (f *facts) rowVars(producer cin.Stmt, t *cin.Access) int {
 	return 0
 }
 
-// rowLoops tells whether all that adds to workspace t is inside loops over the whole range of its
-// last n variables, which hold nothing else.
+// rowLoops reports whether everything that adds to workspace t is inside loops over the whole range
+// of its last n variables, and whether these loops contain nothing else.
 func (f *facts) rowLoops(producer cin.Stmt, t *cin.Access, n int) bool {
 	ok := true
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -109,12 +112,12 @@ func (f *facts) rowLoops(producer cin.Stmt, t *cin.Access, n int) bool {
 		row := a.LHS.Vars[len(a.LHS.Vars)-n:]
 		loops = loops[len(loops)-n:]
 		for k, l := range loops {
-			inside := cin.Stmt(a)
+			scope := cin.Stmt(a)
 			if k+1 < n {
-				inside = loops[k+1]
+				scope = loops[k+1]
 			}
-			ok = ok && l.Body == inside && l.Unit == cin.Serial && slices.Contains(row, l.Var) &&
-				!f.derived(l.Var)
+			ok = ok && l.Body == scope && l.Unit == cin.Serial && slices.Contains(row, l.Var) &&
+				!f.isDerived(l.Var)
 		}
 		ok = ok && !slices.ContainsFunc(a.LHS.Vars[:len(a.LHS.Vars)-n],
 			func(v string) bool { return slices.Contains(row, v) })
@@ -122,8 +125,8 @@ func (f *facts) rowLoops(producer cin.Stmt, t *cin.Access, n int) bool {
 	return ok
 }
 
-// derived tells whether a schedule makes the loop over v visit its coordinates in parts.
-func (f *facts) derived(v string) bool {
+// isDerived reports whether a schedule makes the loop over v visit its coordinates in parts.
+func (f *facts) isDerived(v string) bool {
 	c, _ := f.component(v)
 	return c != nil && f.g.ReplacedBy(v) == nil
 }

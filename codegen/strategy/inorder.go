@@ -7,12 +7,14 @@ import (
 	"distaff/codegen/cin"
 )
 
-// workspaces chooses the kind of every workspace, outer ones first. What is filled in order is a
-// list, and what is not merely copied to a result that is appended to may be an array. Where a
-// schedule is given, whose precompute makes workspaces that need not be sparse, an array or a place
-// for each position of a tile may do. A schedule that makes neither workspaces nor variables leaves
-// the workspaces that there are as they are by default; those that threads have of their own are
-// lists or hash tables.
+// workspaces chooses the kind of every workspace, outer ones first. A workspace that is filled in
+// order is a list. A workspace may be an array unless it is only copied to a result that is
+// appended to.
+//
+// A schedule's precompute makes workspaces that need not be sparse. An array or a place for each
+// position of a tile is then also possible. A schedule that makes neither workspaces nor variables
+// keeps the default workspaces. Workspaces that each thread has for itself are lists or hash
+// tables.
 func (f *facts) workspaces() {
 	made := f.problem.Precomputes || len(f.g.Relations()) > 0
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
@@ -34,13 +36,13 @@ func (f *facts) workspaces() {
 			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: f.byRows(t)},
 				t.Key()+" is filled in order"
 		}
-		if !made && f.marks(t, w) &&
+		if !made && f.mayUseMarks(t, w) &&
 			(s.Form.Kind != SortedList || f.problem.Intermediates[t.Name].Summed()) {
 			s.Form, s.Why = Form{Kind: Marks, Rows: len(t.Vars) > 1},
 				fmt.Sprintf("about %.4g of the %.4g coordinates of %s are filled, once",
 					f.problem.Intermediates[t.Name].Entries, f.places(t.Vars), t.Key())
 		}
-		if (f.g != nil || !copied(w.Consumer, t)) && f.uniform(producer, t) {
+		if (f.g != nil || !copied(w.Consumer, t)) && f.isUniform(producer, t) {
 			s.Form, s.Why = Form{Kind: Array}, t.Key()+" is filled everywhere or nowhere"
 		}
 		if f.g != nil {
@@ -54,7 +56,7 @@ func (f *facts) workspaces() {
 	})
 }
 
-// piecesInOrder is inOrder for what each thread adds of loops on threads.
+// piecesInOrder is inOrder for the values that each thread adds in the parallel loops of producer.
 func (f *facts) piecesInOrder(producer cin.Stmt, t *cin.Access) (ok, once bool) {
 	n := 0
 	ok, once = true, true
@@ -68,16 +70,17 @@ func (f *facts) piecesInOrder(producer cin.Stmt, t *cin.Access) (ok, once bool) 
 	return ok && n > 0, once
 }
 
-// inOrder tells whether s adds to workspace t in the order of its variables, and
-// whether once to each coordinate: the outermost loops of s determine these
-// variables, in their order, and none of its loops runs on threads.
+// inOrder reports whether s adds to workspace t in the order of t's variables, and whether it adds
+// to each coordinate only once. The outermost loops of s must determine these variables in their
+// order, and no loop of s may run on threads.
 func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 	left := cin.Target(s).Vars
 	if cin.Threaded(s) {
 		return false, false
 	}
 	for w, is := s.(*cin.Where); is; w, is = s.(*cin.Where) {
-		s = w.Consumer // what it reads is made before its loops
+		// the temporary that the consumer reads is computed before the consumer's loops
+		s = w.Consumer
 	}
 	for len(left) > 0 {
 		l, ok := s.(*cin.Forall)
@@ -100,28 +103,28 @@ func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 	return true, once
 }
 
-// uniform tells whether workspace t, which s fills, is small enough for an array, and filled as one
-// is.
-func (f *facts) uniform(s cin.Stmt, t *cin.Access) bool {
-	return f.places(t.Vars) <= max(MaxPlaces, float64(f.entries())) && f.fills(s, t)
+// isUniform reports whether workspace t, which s fills, is small enough for an array and is filled
+// everywhere or nowhere.
+func (f *facts) isUniform(s cin.Stmt, t *cin.Access) bool {
+	return f.places(t.Vars) <= max(MaxPlaces, float64(f.entries())) && f.isFilledUniformly(s, t)
 }
 
-// asArray tells why workspace t, which s fills, cannot be an array, however large; nil where it
-// can.
+// asArray returns an error that says why workspace t, which s fills, cannot be an array of any
+// size. It returns nil if t can be an array.
 func (f *facts) asArray(s cin.Stmt, t *cin.Access) error {
 	switch n := f.places(t.Vars); {
 	case n > maxArray:
 		return fmt.Errorf("%s has %.4g coordinates, and an array at most %.4g", t.Key(), n,
 			float64(maxArray))
-	case !f.fills(s, t):
+	case !f.isFilledUniformly(s, t):
 		return fmt.Errorf("%s is not filled everywhere or nowhere", t.Key())
 	}
 	return nil
 }
 
-// fills tells whether what s adds to workspace t is present at all
-// coordinates of its variables or at none.
-func (f *facts) fills(s cin.Stmt, t *cin.Access) bool {
+// isFilledUniformly reports whether the values that s adds to workspace t are present at all coordinates of its
+// variables or at none.
+func (f *facts) isFilledUniformly(s cin.Stmt, t *cin.Access) bool {
 	for m := range t.Vars {
 		if !f.uniformAlong(s, t, m) {
 			return false
@@ -130,13 +133,14 @@ func (f *facts) fills(s cin.Stmt, t *cin.Access) bool {
 	return true
 }
 
-// produced is a temporary that a statement computes, in loops over some variables.
+// produced is a temporary that a statement computes. loops lists the variables of the loops around
+// it.
 type produced struct {
 	by    cin.Stmt
 	loops []string
 }
 
-// producedIn are the temporaries that s computes.
+// producedIn adds the temporaries that s computes to out.
 func producedIn(s cin.Stmt, loops []string, out map[string]produced) {
 	switch s := s.(type) {
 	case *cin.Forall:
@@ -152,7 +156,7 @@ func producedIn(s cin.Stmt, loops []string, out map[string]produced) {
 	}
 }
 
-// uniformAlong is uniform for one of t's variables.
+// uniformAlong is fills for a single variable of t: for its given mode.
 func (f *facts) uniformAlong(s cin.Stmt, t *cin.Access, mode int) bool {
 	producers := map[string]produced{}
 	producedIn(s, nil, producers)
@@ -176,7 +180,7 @@ func (f *facts) uniformIn(s cin.Stmt, name string, producers map[string]produced
 			op := f.tensor(x.Name)
 			switch {
 			case m < 0:
-				// A workspace that is computed anew at each coordinate may be present at some.
+				// A temporary that is computed anew at each coordinate may be present at only some.
 				ok = ok && !(made && f.loopOver(p.loops, v) && (f.g != nil ||
 					!f.uniformIn(p.by, x.Name, producers, func(*cin.Assign) string { return v })))
 			case made:
@@ -184,8 +188,8 @@ func (f *facts) uniformIn(s cin.Stmt, name string, producers map[string]produced
 			case op == nil:
 				ok = ok && f.spaces[x.Name].Form.Kind == Array
 			default:
-				// From the outermost level of the variable on, which an access may
-				// hold twice, all are dense.
+				// All levels from the outermost level of the variable on must be dense. An access
+				// may have the variable twice.
 				for n, u := range x.Vars {
 					if u != v {
 						continue
@@ -200,8 +204,8 @@ func (f *facts) uniformIn(s cin.Stmt, name string, producers map[string]produced
 	return ok
 }
 
-// loopOver tells whether one of the loops is over v, or over a variable that a schedule derives
-// from what v comes from.
+// loopOver reports whether one of the loops is over v, or over a variable that a schedule derived
+// from an original variable of v.
 func (f *facts) loopOver(loops []string, v string) bool {
 	if slices.Contains(loops, v) {
 		return true
@@ -216,7 +220,7 @@ func (f *facts) loopOver(loops []string, v string) bool {
 	})
 }
 
-// copied tells whether a consumer does nothing but copy workspace t.
+// copied reports whether a consumer only copies workspace t.
 func copied(consumer cin.Stmt, t *cin.Access) bool {
 	for {
 		switch s := consumer.(type) {

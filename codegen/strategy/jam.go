@@ -7,19 +7,20 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Unroll-and-jam. A loop over the result's last level, a dense one, around loops that sum is
-// moved into these: a tile of the row is summed in registers while the loops inside run once,
-// instead of once for each of its values. Every value is summed in the same order, so that
-// only the width of the tile is to be chosen.
+// Unroll-and-jam moves a loop over the result's dense last level into the loops inside it that sum.
+// A tile of the row is then summed in registers while the inner loops run once, instead of once for
+// each value of the row. Every value is summed in the same order, so only the width of the tile
+// must be chosen.
 
-// jam is the variable of such loops, with the width of tiles; none where there are none.
+// jam returns the variable of the loops that can be jammed and the width of their tiles. It returns
+// Row{} if no loop can be jammed.
 func (f *facts) jam() Row {
 	k := len(f.vars) - 1
-	if k < 0 || k <= f.deep || !f.jams(f.stmt, nil) {
+	if k < 0 || k <= f.deep || !f.canJam(f.stmt, nil) {
 		return Row{}
 	}
 	v := f.vars[k]
-	n := f.most(v)
+	n := f.maxTrips(v)
 	width := Widest(n)
 	if width == 0 {
 		return Row{}
@@ -30,32 +31,32 @@ func (f *facts) jam() Row {
 			width)}
 }
 
-// jams tells whether s, inside loops over some variables, has a loop that can be moved into
-// those inside it.
-func (f *facts) jams(s cin.Stmt, loops []string) bool {
+// canJam reports whether s contains a loop that can be moved into the loops inside it. loops lists
+// the variables of the loops around s.
+func (f *facts) canJam(s cin.Stmt, loops []string) bool {
 	switch s := s.(type) {
 	case *cin.Forall:
 		inner := append(slices.Clone(loops), s.Var)
-		return f.jamsHere(s, inner) || f.jams(s.Body, inner)
+		return f.canJamHere(s, inner) || f.canJam(s.Body, inner)
 	case *cin.Where:
-		return f.jams(s.Producer, loops) || f.jams(s.Consumer, loops)
+		return f.canJam(s.Producer, loops) || f.canJam(s.Consumer, loops)
 	case *cin.Seq:
-		return slices.ContainsFunc(s.List, func(t cin.Stmt) bool { return f.jams(t, loops) })
+		return slices.ContainsFunc(s.List, func(t cin.Stmt) bool { return f.canJam(t, loops) })
 	}
 	return false
 }
 
-// jamsHere tells whether l, the last of loops, is such a one.
-func (f *facts) jamsHere(l *cin.Forall, loops []string) bool {
+// canJamHere reports whether l, the last of loops, can be moved into the loops inside it.
+func (f *facts) canJamHere(l *cin.Forall, loops []string) bool {
 	k := len(f.vars) - 1
 	roots, walked := f.determined(loops)
 	return walked && len(roots) > 0 && roots[len(roots)-1] == f.vars[k] &&
 		l.Unit != cin.CPUThread && l.Unroll == 0 && f.assigns(l) && f.lastOfAll(l, f.vars[k]) &&
-		!f.gathered(l, f.vars[k]) && sumsInside(l.Body) &&
-		!slices.ContainsFunc(f.vars[:k], func(v string) bool { return !f.known(v, loops) })
+		!f.readsWholeRow(l, f.vars[k]) && sumsInside(l.Body) &&
+		!slices.ContainsFunc(f.vars[:k], func(v string) bool { return !f.isKnown(v, loops) })
 }
 
-// sumsInside tells whether s is loops in order, one at least, around a sum.
+// sumsInside reports whether s is one or more serial loops around a sum.
 func sumsInside(s cin.Stmt) bool {
 	l, ok := s.(*cin.Forall)
 	for ok {

@@ -7,16 +7,16 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Listed is an order of the default strategy, with the reason for it. A Minor one changes
-// the leaf only where its loops have the form that it is about.
+// Listed is an order of the default strategy with its reason. A Minor order changes the leaf only
+// if the loops have the form that the order requires.
 type Listed struct {
 	Order Order
 	Why   string
 	Minor bool
 }
 
-// List is the default strategy of a statement as orders, in the order in which commands
-// give them.
+// List returns the default strategy of a statement as orders, in the sequence of the scheduling
+// commands that give them.
 func List(p *Problem) []Listed {
 	f, v := newFacts(p), Choose(p)
 	var out []Listed
@@ -36,7 +36,7 @@ func List(p *Problem) []Listed {
 	}
 	eachWorkspace(f.stmt, func(t *cin.Access, _ *cin.Where) {
 		s := v.Spaces[t.Name]
-		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // where it is a tile, too
+		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // the workspace is then itself a tile
 		add(Workspace{t.Name, s.Form.Kind}, s.Why, inTile || s.Multiplied)
 	})
 	for _, x := range f.problem.Products {
@@ -58,7 +58,7 @@ func List(p *Problem) []Listed {
 	return append(out, f.fetches(v)...)
 }
 
-// fetches are the orders of what is fetched ahead.
+// fetches returns the orders for prefetching.
 func (f *facts) fetches(v *Value) (out []Listed) {
 	for _, x := range v.Prefetch {
 		out = append(out, Listed{Fetch{f.short(x.Key), x.Var, x.Ahead, x.Far}, x.Why, true})
@@ -66,7 +66,7 @@ func (f *facts) fetches(v *Value) (out []Listed) {
 	return out
 }
 
-// kept are the orders of loops that a schedule need not give: what they say is so without them.
+// kept returns the orders for loops that Plain follows too, so a schedule need not repeat them.
 func kept(v *Value) (out []Listed) {
 	for _, x := range sortedKeys(v.OneBody) {
 		out = append(out, Listed{Unite{x}, v.OneBody[x], false})
@@ -77,8 +77,8 @@ func kept(v *Value) (out []Listed) {
 	return out
 }
 
-// Unsaid are the orders that the strategy of a schedule follows though the schedule does
-// not give them.
+// Unsaid returns the orders that the strategy of a schedule follows although the schedule does not
+// contain them.
 func Unsaid(p *Problem, given []Order) []Listed {
 	v, n, err := Follow(p, given)
 	if err != nil {
@@ -95,14 +95,14 @@ func Unsaid(p *Problem, given []Order) []Listed {
 				_, jams := l.Order.(Jam)
 				return jams
 			case Unite:
-				return l.Order == Order(Unite{f.standing(o.Var)})
+				return l.Order == Order(Unite{f.loweredVar(o.Var)})
 			}
 			return false
 		})
 	})
 }
 
-// listLoops lists what is said of the outermost loops.
+// listLoops lists the orders for the outermost loops.
 func (f *facts) listLoops(v *Value, add func(o Order, why string, minor bool)) {
 	top := outermost(f.stmt)
 	each := func(order func(l *cin.Forall, x Loop, r Ref) (Order, string)) {
@@ -149,7 +149,7 @@ func (f *facts) listLoops(v *Value, add func(o Order, why string, minor bool)) {
 	})
 }
 
-// ref is the name of a loop among those over its variable.
+// ref returns the name of a loop among the loops over the same variable.
 func (f *facts) ref(l *cin.Forall) Ref {
 	n, at := 0, 0
 	cin.Walk(f.stmt, func(s cin.Stmt) {
@@ -162,7 +162,8 @@ func (f *facts) ref(l *cin.Forall) Ref {
 	return Ref{l.Var, at}
 }
 
-// short is the name of an access: the tensor's, where it is read at one place, or written.
+// short returns a short name for the access with the given key. It is the tensor's name if the
+// tensor has only one access, or else the key.
 func (f *facts) short(key string) string {
 	name, several := "", false
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -174,7 +175,7 @@ func (f *facts) short(key string) string {
 	switch {
 	case several:
 		return key
-	case name == "": // the result's
+	case name == "": // the key is the result's
 		return cin.Target(f.stmt).Name
 	}
 	return name

@@ -6,11 +6,12 @@ import (
 	"distaff/codegen/cin"
 )
 
-// A row of a parallel loop with more than Target.LongRow entries is itself cut,
-// so that a matrix with all its work in a few rows keeps every thread busy. That number
-// is fixed, since sums cross the parts.
+// A row of a parallel loop with more than Target.LongRow entries is itself cut, so that a matrix
+// with all its work in a few rows keeps every thread busy. The limit is a fixed number, because
+// sums cross the cuts and must not depend on the number of threads.
 
-// long is what is done about the long rows of a loop on threads, where there may be such.
+// long returns what the default strategy does with long rows of a loop on threads. It returns
+// Long{} if the loop has none.
 func (f *facts) long(l *cin.Forall, c Cut) Long {
 	x := f.longRows(l, c, f.problem.Target.LongRow,
 		func(least int64, entries int64) bool { return entries < 0 || entries >= least })
@@ -20,14 +21,15 @@ func (f *facts) long(l *cin.Forall, c Cut) Long {
 	return x
 }
 
-// longRows is what can be done about rows of more than n entries of a loop on threads.
-// worth tells whether it pays for operands of so many entries, -1 unknown, from least on.
+// longRows returns what can be done about rows with more than n entries in a loop on threads. worth
+// reports whether it pays for an operand with the given number of entries (-1 if unknown). least is
+// the smallest number for which it pays.
 func (f *facts) longRows(l *cin.Forall, c Cut, n int64,
 	worth func(least, entries int64) bool) Long {
 	switch {
 	case sums(l):
 		return Long{}
-	case f.sparse() && !f.shared():
+	case f.isSparse() && !f.shared():
 		if x := f.precomputedRows(l, n, worth); x.How != Kept {
 			return x
 		}
@@ -40,7 +42,7 @@ func (f *facts) longRows(l *cin.Forall, c Cut, n int64,
 	return Long{}
 }
 
-// entriesOf says how many entries an operand has.
+// entriesOf says how many entries an operand has, for reasons.
 func entriesOf(w *walked) string {
 	if w.t.NNZ < 0 {
 		return fmt.Sprintf("it is not known how many entries %s has", w.key)
@@ -48,9 +50,9 @@ func entriesOf(w *walked) string {
 	return fmt.Sprintf("%s has %d entries", w.key, w.t.NNZ)
 }
 
-// separateRows are the long rows of a loop whose body sums the segment of a sparse level
-// into a scalar or a row of a dense result, or writes to the positions of a
-// pattern that the result shares.
+// separateRows handles the long rows of a loop whose body sums the segment of a sparse level into a
+// scalar or into a row of a dense result, or writes to the positions of a pattern that the result
+// shares.
 func (f *facts) separateRows(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
 	d, _ := f.drivers(l)
 	if d == nil || !worth(n, d.t.NNZ) {
@@ -68,12 +70,12 @@ func (f *facts) separateRows(l *cin.Forall, n int64, worth func(least, entries i
 // longRowParts is the number of partial results of one row.
 const longRowParts = 16
 
-// rowParts is how a row of l is cut: into parts whose number is fixed, as sums
-// cross them. A result that shares an operand's pattern has no sums along it: any
-// chunks do.
+// rowParts returns how a row of l is cut. If a sum crosses the cuts, the number of parts is fixed.
+// A result that shares an operand's pattern has no sums along the row, so it may be cut into any
+// chunks.
 func (f *facts) rowParts(l *cin.Forall) Cut {
 	switch _, scalar := l.Body.(*cin.Where); {
-	case f.sparse():
+	case f.isSparse():
 		return Cut{How: Blocks}
 	case scalar:
 		return Cut{How: Reduction, N: sumChunks}
@@ -86,31 +88,31 @@ func (f *facts) rowParts(l *cin.Forall) Cut {
 	return Cut{}
 }
 
-// alongRow is the loop along a row whose long ones may run on all threads; nil for none.
+// alongRow returns the loop along a row of l that can run on all threads for long rows, or nil.
 func (f *facts) alongRow(l *cin.Forall) *cin.Forall {
 	switch s := l.Body.(type) {
 	case *cin.Where:
-		if len(cin.Target(s.Producer).Vars) == 0 && !f.sparse() {
+		if len(cin.Target(s.Producer).Vars) == 0 && !f.isSparse() {
 			inner, _ := s.Producer.(*cin.Forall)
 			return inner
 		}
 	case *cin.Forall:
-		if sums(s) != f.sparse() {
+		if sums(s) != f.isSparse() {
 			return s
 		}
 	}
 	return nil
 }
 
-// manyTerms is how many times Target.LongRow the terms of all rows are at least for the
-// code to be worth its compilation.
+// manyTerms times Target.LongRow is the smallest number of terms in all rows for which the code is
+// worth compiling.
 const manyTerms = 32
 
-// bandsMost is the most bands of a row whose size is known.
+// bandsMost is the largest number of bands in a row if the row's size is known.
 const bandsMost = 64
 
-// precomputedRows are the long rows of a loop that sums each in a workspace: their terms
-// are those of the operand with most entries.
+// precomputedRows handles the long rows of a loop that sums each row in a workspace. The terms of a
+// row are counted by the operand with the most entries.
 func (f *facts) precomputedRows(l *cin.Forall, n int64,
 	worth func(least, entries int64) bool) Long {
 	s, ok := l.Body.(*cin.Where)
@@ -156,8 +158,8 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64,
 		Stretch: powerOfTwo(float64(n) / 4 / each)}
 }
 
-// cutInside are the rows that chunks may begin and end inside of, where every operand
-// that counts has entries along it.
+// cutInside handles rows inside which chunks may begin and end. Every operand that counts must have
+// entries along the row.
 func (f *facts) cutInside(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
 	d, others := f.drivers(l)
 	inner, ok := l.Body.(*cin.Forall)

@@ -7,11 +7,11 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// What the loops of a schedule are over: loops over variables that commands made determine
-// variables of the statement.
+// This file relates the loops of a schedule to the variables of the statement: loops over variables
+// that commands made determine variables of the statement.
 
-// component is that of v where a schedule splits, fuses or bounds it, or takes its
-// positions; nil elsewhere. natural says that its loops come in natural order.
+// component returns the component of v if a schedule splits, fuses or bounds v or takes its
+// positions, or else nil. natural is true if the component's loops are in natural order.
 func (f *facts) component(v string) (c *provenance.Component, natural bool) {
 	for _, r := range f.g.Relations() {
 		if r.Kind != provenance.Precompute && (slices.Contains(r.From, v) || slices.Contains(r.To, v)) {
@@ -22,8 +22,8 @@ func (f *facts) component(v string) (c *provenance.Component, natural bool) {
 	return nil, false
 }
 
-// known tells whether loops over some variables determine v, a variable of the statement.
-func (f *facts) known(v string, loops []string) bool {
+// isKnown reports whether loops over the given variables determine v, a variable of the statement.
+func (f *facts) isKnown(v string, loops []string) bool {
 	if slices.Contains(loops, v) {
 		return true
 	}
@@ -32,34 +32,34 @@ func (f *facts) known(v string, loops []string) bool {
 		!slices.ContainsFunc(c.Leaves, func(x string) bool { return !slices.Contains(loops, x) })
 }
 
-// determined are the variables of the statement that the last of some loops determines,
-// outermost first. walked tells whether it steps through their coordinates as a loop over
-// them does: out of natural order they are computed, and operands looked up there.
+// determined returns the variables of the statement that the last of the given loops determines,
+// outermost first. walked is true if that loop visits their coordinates in order, as loops over the
+// variables would. Otherwise the coordinates are computed, and operands are searched for each
+// coordinate.
 func (f *facts) determined(loops []string) (vars []string, walked bool) {
 	v := loops[len(loops)-1]
 	c, natural := f.component(v)
 	switch {
 	case c == nil || f.g.ReplacedBy(v) != nil:
 		return []string{v}, true
-	case f.known(c.Roots[0], loops):
+	case f.isKnown(c.Roots[0], loops):
 		return c.Roots, natural
 	}
 	return nil, natural
 }
 
-// standing is the variable by which lowering knows the loops over v: that of the statement
-// which they determine, the innermost of several; v itself where they determine none, or
-// compute it.
-func (f *facts) standing(v string) string {
+// loweredVar returns lowering's name for the loops over v: the innermost variable of the statement
+// that they determine. It returns v itself if the loops determine none or only compute it.
+func (f *facts) loweredVar(v string) string {
 	if c, natural := f.component(v); c != nil && natural && v == c.Leaves[len(c.Leaves)-1] {
 		return c.Roots[len(c.Roots)-1]
 	}
 	return v
 }
 
-// most is how many coordinates a loop over a variable of the statement has at most: its size,
-// or what the splits that it is inside of leave of it.
-func (f *facts) most(v string) int64 {
+// maxTrips returns the largest number of coordinates that a loop over v, a variable of the statement,
+// can have: the size of v, or the smallest split that the loop is inside of.
+func (f *facts) maxTrips(v string) int64 {
 	n := f.problem.Sizes[v]
 	c, _ := f.component(v)
 	if c == nil {
@@ -75,12 +75,12 @@ func (f *facts) most(v string) int64 {
 	return n
 }
 
-// mostUnrolled is the number of iterations that a loop has at most for all of them to be
-// unrolled where it may have fewer.
+// mostUnrolled is the largest trip count for which a loop is unrolled completely even if its actual
+// trip count may be smaller.
 const mostUnrolled = 64
 
-// unrolled is how many copies loops have that a schedule unrolls completely, by the variable
-// of the statement that they are over, where they are short.
+// unrolled returns the number of copies of each short loop that a schedule unrolls completely, by
+// the variable of the statement that the loop determines.
 func (f *facts) unrolled() map[string]int64 {
 	out := map[string]int64{}
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
@@ -92,7 +92,7 @@ func (f *facts) unrolled() map[string]int64 {
 			}
 			vars, _ := f.determined(loops)
 			for _, v := range vars {
-				if n := f.most(v); n <= mostUnrolled {
+				if n := f.maxTrips(v); n <= mostUnrolled {
 					out[v] = n
 				}
 			}

@@ -9,18 +9,26 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Rows that sparse levels' coordinates pick, of dense operands or of a dense result that is added
-// to, are fetched nearAhead of them before their turn, unless the processor is measured to do
-// better alone (FarRows), where all that are picked together are at least Target.FarBytes and do
-// not stay in the caches of a core. Those of an array of up to nearBytes stay in the nearest one.
-// Those of an array most of which lies in no cache of a core are fetched farAhead stored values
-// before into that of the second level, too: a processor waits for fewer lines at once on their way
-// to the nearest one than have to be under way from memory. Those of an array of fewer than
-// lastLevelCaches times Target.FarBytes lie in the cache of the last level, and are fetched
-// lastLevelAhead before into the nearest cache alone where the processor is measured to gain by it
-// (LastLevelRows). Where each stored value picks several rows, it takes fewer values to be
-// nearAhead of them ahead, and where positions of a level have many values below them these are
-// fewer positions, leastAhead at least.
+// Rows of dense operands, or of a dense result that is added to, are fetched ahead if the
+// coordinates of sparse levels select them. They are fetched nearAhead rows before they are used if
+// all selected rows together occupy at least Target.FarBytes and so do not stay in a core's caches.
+// There are exceptions:
+//
+//   - If the processor was measured to do better without prefetching (FarRows), nothing is fetched.
+//   - The rows of an array of up to nearBytes stay in the nearest cache and are not fetched.
+//   - The rows of an array that is mostly outside a core's caches are also fetched into the
+//     second-level
+//
+// cache, farAhead stored values before. A processor has few lines under way to the nearest cache at
+// a time, and loads from memory need more.
+//   - The rows of an array smaller than lastLevelCaches times Target.FarBytes are in the last-level
+//
+// cache. They are fetched lastLevelAhead before into the nearest cache only, if the processor was
+// measured to gain by this (LastLevelRows).
+//
+// All distances count rows. If each stored value selects several rows, the distance in stored
+// values is smaller. If the positions of a level have many values below them, the distance in
+// positions is smaller, but at least leastAhead.
 const (
 	nearAhead       = 16
 	lastLevelAhead  = 48
@@ -30,43 +38,44 @@ const (
 	lastLevelCaches = 16
 )
 
-// Rows of a sparse matrix that coordinates of another operand pick, as in a product of two, are
-// fetched segmentAhead of these entries before their turn: where they begin shows only then, and
-// how many entries they have, which nothing foretells.
+// segmentAhead is the prefetch distance, in entries, for rows of a sparse matrix that coordinates
+// of another operand select, as in a product of two sparse matrices. It is small, because the start
+// of a row is known only then, and its length cannot be predicted.
 const segmentAhead = 4
 
-// Rows that a loop over coordinates reads from first to last are fetched walkedAhead of them before
-// their turn into the cache of the second level, where loops over entries inside fetch others,
-// among which a processor does not see that the former follow one another, and where they have few
-// entries: shortSegment on the average at most. Into the nearest cache they would come in the way
-// of the others.
+// Rows that a loop over coordinates reads from first to last are fetched walkedAhead rows before
+// they are used, into the second-level cache. This is done if inner loops over entries fetch other
+// rows, which hide from the processor that the outer rows are consecutive, and if the rows have few
+// entries: at most shortSegment on average. In the nearest cache the rows would displace the inner
+// loops' rows.
 const (
 	walkedAhead  = 16
 	shortSegment = 16
 )
 
-// far is whether most of so many bytes lie in no cache of a core.
-func (f *facts) far(bytes float64) bool { return bytes >= 2*float64(f.problem.Target.FarBytes) }
+// isFar reports whether most of the given number of bytes are outside a core's caches.
+func (f *facts) isFar(bytes float64) bool { return bytes >= 2*float64(f.problem.Target.FarBytes) }
 
-// CacheLine are the bytes of a line of the caches. At most prefetchLines of a row are
-// fetched ahead.
+// CacheLine is the size of a cache line in bytes. At most prefetchLines lines of a row are fetched
+// ahead.
 const (
 	CacheLine     = 64
 	prefetchLines = 8
 )
 
-// MapAhead is how far behind the last position the map of a result that is added
-// to is read at most.
+// MapAhead is the largest number of positions that a leaf reads past the end of the map of a Mapped
+// result.
 const MapAhead = farAhead
 
-// lines is how many cache lines of a row of n values of a type are fetched ahead.
+// lines returns how many cache lines of a row of n values of type t are fetched ahead.
 func lines(n int64, t ir.Type) int64 {
 	line := CacheLine / t.Size()
 	return (min(n, prefetchLines*line) + line - 1) / line
 }
 
-// mappedFetch is how blocks of a Mapped result are fetched ahead, as rows are that do not stay in a
-// core's caches: none shorter than a line, since they lie apart from one another.
+// mappedFetch returns how blocks of a Mapped result are fetched ahead. They are fetched like rows
+// that do not stay in a core's caches. Blocks shorter than a cache line are not fetched, because
+// they are far from one another in memory.
 func (f *facts) mappedFetch() (p Prefetch) {
 	n := int64(1)
 	for _, v := range f.vars[f.deep+1:] {
@@ -82,9 +91,10 @@ func (f *facts) mappedFetch() (p Prefetch) {
 	return p
 }
 
-// picks calls fn for each dense row, along the last level, that a variable picks, with its
-// values and the bytes of all rows: of operands, and of a dense result.
-func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
+// eachSelectedRow calls fn for each dense row, along the last level of an operand or of a dense result, that
+// a variable v selects. row is the number of values in the row, and bytes is the size of all rows
+// together.
+func (f *facts) eachSelectedRow(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
 	seen := map[string]bool{}
 	rows := func(a *cin.Access, t *Tensor) {
 		if t == nil || seen[a.Key()] || t.order() < 2 {
@@ -104,15 +114,18 @@ func (f *facts) picks(fn func(a *cin.Access, t *Tensor, v string, row int64, byt
 	}
 }
 
-// prefetch is that of the rows of operands that are far, and of those of a result that is added to
-// out of order. Rows that the outermost level's coordinates pick are read in order, and seldom.
+// prefetch returns the prefetches of rows of operands that are far away in memory, and of rows of a
+// result that are added to out of order. Rows that the coordinates of the outermost level select
+// are not fetched, because they are read in order and seldom.
 func (f *facts) prefetch() (out []Prefetch) {
 	values, farWhy := f.problem.Target.Forms.form(FarRows)
 	lastLevel, lastLevelWhy := f.problem.Target.Forms.form(LastLevelRows)
-	all, each := 0.0, 0.0 // bytes of what is picked, and how many rows each stored value picks
+	// all is the size in bytes of all selected rows. each is the number of rows that each stored
+	// value selects.
+	all, each := 0.0, 0.0
 	picked := func(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes, each float64)) {
-		f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-			if n := f.positions(v); n > 0 && (t != f.result || f.scattered(v)) {
+		f.eachSelectedRow(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
+			if n := f.positions(v); n > 0 && (t != f.result || f.isScattered(v)) {
 				fn(a, t, v, row, bytes, n)
 			}
 		})
@@ -135,7 +148,7 @@ func (f *facts) prefetch() (out []Prefetch) {
 		p, why := Prefetch{Key: a.Key(), Var: v, Ahead: near(nearAhead, n), Lines: lines(row, t.Type)},
 			farWhy
 		switch k := int64(math.Round(float64(values) * n)); {
-		case !f.far(bytes):
+		case !f.isFar(bytes):
 		case lastLevel == lastLevelAhead && bytes < lastLevelCaches*far:
 			p.Ahead, why = near(lastLevelAhead, n), lastLevelWhy
 		case k > p.Ahead:
@@ -146,7 +159,7 @@ func (f *facts) prefetch() (out []Prefetch) {
 		out = append(out, p)
 	})
 	out = append(out, f.walked(out)...)
-	f.segments(func(a *cin.Access, v string, bytes float64) {
+	f.eachSelectedMatrix(func(a *cin.Access, v string, bytes float64) {
 		if bytes >= far {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: segmentAhead, Lines: 1,
 				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches", a.Key(),
@@ -156,13 +169,13 @@ func (f *facts) prefetch() (out []Prefetch) {
 	return out
 }
 
-// walked are the rows of operands that are read in the order in which they lie, between those that
-// are fetched ahead.
+// walked returns the prefetches of rows of operands that are read in their storage order, between
+// the rows of the given prefetches.
 func (f *facts) walked(between []Prefetch) (out []Prefetch) {
-	f.picks(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
+	f.eachSelectedRow(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
 		n := f.perCoordinate(v)
-		if t == f.result || f.positions(v) > 0 || n == 0 || n > shortSegment || !f.far(bytes) ||
-			!f.inside(v, between) {
+		if t == f.result || f.positions(v) > 0 || n == 0 || n > shortSegment || !f.isFar(bytes) ||
+			!f.enclosesPrefetch(v, between) {
 			return
 		}
 		out = append(out, Prefetch{Key: a.Key(), Var: v, Far: walkedAhead, Lines: lines(row, t.Type),
@@ -172,9 +185,9 @@ func (f *facts) walked(between []Prefetch) (out []Prefetch) {
 	return out
 }
 
-// inside tells whether the loop over v is an outermost one, with loops inside that fetch those rows
-// ahead.
-func (f *facts) inside(v string, fetched []Prefetch) (found bool) {
+// scope reports whether the loop over v is outermost and has loops inside it that the given
+// prefetches are for.
+func (f *facts) enclosesPrefetch(v string, fetched []Prefetch) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		found = found || len(path) > 0 && path[0].Var == v &&
 			slices.ContainsFunc(path, func(l *cin.Forall) bool {
@@ -184,11 +197,12 @@ func (f *facts) inside(v string, fetched []Prefetch) (found bool) {
 	return found
 }
 
-// perCoordinate is how many entries an operand whose outermost level stores every coordinate of v
-// has for each on the average: of the one with the most, 0 where there is none.
+// perCoordinate returns the average number of entries for each coordinate of v, in the operand with
+// the most entries among those whose outermost level stores every coordinate of v. It returns 0 if
+// no operand stores every coordinate of v.
 func (f *facts) perCoordinate(v string) (n float64) {
 	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t != nil && !t.located() && t.caps(0).Locate && t.levels(a)[0] == v &&
+		if t := f.tensor(a.Name); t != nil && !t.isDense() && t.caps(0).Locate && t.levels(a)[0] == v &&
 			t.NNZ > 0 {
 			n = max(n, float64(t.NNZ)/float64(max(f.problem.Sizes[v], 1)))
 		}
@@ -196,9 +210,9 @@ func (f *facts) perCoordinate(v string) (n float64) {
 	return n
 }
 
-// segments calls fn for each matrix of sparse rows whose rows coordinates of another operand, along
-// variable v, may pick, with the bytes of its entries.
-func (f *facts) segments(fn func(a *cin.Access, v string, bytes float64)) {
+// eachSelectedMatrix calls fn for each sparse matrix whose rows the coordinates of another operand, along
+// variable v, may select. bytes is the size of its entries.
+func (f *facts) eachSelectedMatrix(fn func(a *cin.Access, v string, bytes float64)) {
 	picked, seen := map[string]bool{}, map[string]bool{}
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil {
@@ -219,13 +233,14 @@ func (f *facts) segments(fn func(a *cin.Access, v string, bytes float64)) {
 	})
 }
 
-// streams calls fn for the one sparse operand, where its last level's coordinates only pick values
-// to sum: the loops over these, of variable v, walk the operand's entries from first to last.
-func (f *facts) streams(fn func(a *cin.Access, t *Tensor, v string)) {
+// eachStream calls fn for the only sparse operand, if the coordinates of its last level only select
+// values to sum. Loops over v, the variable of that level, then read the operand's entries from
+// first to last.
+func (f *facts) eachStream(fn func(a *cin.Access, t *Tensor, v string)) {
 	var found *cin.Access
 	several := f.problem.Target.GPU
 	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t != nil && !t.located() {
+		if t := f.tensor(a.Name); t != nil && !t.isDense() {
 			several = several || found != nil && found.Key() != a.Key()
 			found = a
 		}
@@ -251,8 +266,8 @@ func (f *facts) streams(fn func(a *cin.Access, t *Tensor, v string)) {
 	}
 }
 
-// located tells whether a tensor is dense.
-func (t *Tensor) located() bool {
+// isDense reports whether a tensor is dense.
+func (t *Tensor) isDense() bool {
 	for k := range t.order() {
 		if !t.caps(k).Locate {
 			return false
@@ -261,31 +276,32 @@ func (t *Tensor) located() bool {
 	return true
 }
 
-// The entries of a sparse operand are fetched streamAhead of them before their turn, and what they
-// pick of vectors a fourth of that, where the processor is measured to gain by it (Streams), where
-// segments have streamedSegment entries or more on the average, and entries take streamedCaches
-// times Target.FarBytes: a cache that several cores share may hold fewer, from where they come as
-// fast without. A processor that foresees what a loop reads stops doing so at the end of each page,
-// and sees few of a loop's gathers at once.
+// The entries of a sparse operand are fetched streamAhead entries before they are used, and the
+// vector elements that they select a fourth of this distance before. This is done if the processor
+// was measured to gain by it (Streams), if segments have at least streamedSegment entries on
+// average, and if the entries occupy at least streamedCaches times Target.FarBytes. Fewer entries
+// may be in a cache that several cores share. They then arrive equally fast without prefetching. A
+// processor that predicts a loop's reads stops at the end of each page, and it sees only a few of
+// the loop's gathers at a time.
 const (
 	streamAhead     = 128
 	streamedSegment = 4
 	streamedCaches  = 32
 )
 
-// stream is the prefetch of the entries of a sparse operand that stays in no cache.
+// stream returns the prefetch of the entries of a sparse operand that does not stay in any cache.
 func (f *facts) stream() (out []Prefetch) {
 	ahead, why := f.problem.Target.Forms.form(Streams)
 	if ahead == 0 {
 		return nil
 	}
-	f.streams(func(a *cin.Access, t *Tensor, v string) {
+	f.eachStream(func(a *cin.Access, t *Tensor, v string) {
 		k := t.order() - 1
 		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])),
 			streamedCaches*float64(f.problem.Target.FarBytes)
 		lanes := slices.ContainsFunc(f.gathers(),
 			func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
-		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.above(), 1) && bytes >= least {
+		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.parentPositions(), 1) && bytes >= least {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead,
 				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s",
 					a.Key(), size(bytes), size(least), why)})
@@ -294,9 +310,9 @@ func (f *facts) stream() (out []Prefetch) {
 	return out
 }
 
-// scattered tells whether loops over v, a variable of the result, are inside one that sums: they
-// come to a row several times.
-func (f *facts) scattered(v string) (found bool) {
+// isScattered reports whether loops over v, a variable of the result, are inside a loop that sums, so
+// that they visit a row several times.
+func (f *facts) isScattered(v string) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		summed := false
 		for _, l := range path {
@@ -307,9 +323,9 @@ func (f *facts) scattered(v string) (found bool) {
 	return found
 }
 
-// positions is how many positions the level that stores v has for each stored value, of the operand
-// with the most entries: 1 where that is not known, 0 where it is the outermost of several or none
-// that is walked.
+// positions returns the number of positions in the level that stores v for each stored value, at
+// most 1. It looks at the operand with the most entries. It returns 1 if the number is unknown, and
+// 0 if the level is the outermost of several or if no operand stores v in a sparse level.
 func (f *facts) positions(v string) (n float64) {
 	most := int64(-2)
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -334,7 +350,7 @@ func (f *facts) positions(v string) (n float64) {
 	return n
 }
 
-// size is a number of bytes as text.
+// size formats a number of bytes.
 func size(n float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	k := 0
@@ -345,12 +361,12 @@ func size(n float64) string {
 	return fmt.Sprintf("%.4g %s", n, units[k])
 }
 
-// gatheredSegment is how many entries segments have on the average from which on a loop that
-// gathers runs in lanes: several sums at once wait less for each other, and adding them up at
-// the end costs less than that.
+// gatheredSegment is the smallest average number of entries in a segment for which a loop that
+// gathers runs in vector lanes. Several sums at a time wait less for one another, and for long
+// segments this gains more than adding them up at the end costs.
 const gatheredSegment = 256
 
-// gathers are the loops over long segments of sparse levels.
+// gathers returns the loops over long segments of sparse levels.
 func (f *facts) gathers() (out []Gather) {
 	seen := map[[2]string]bool{}
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -376,8 +392,8 @@ func (f *facts) gathers() (out []Gather) {
 	return out
 }
 
-// lanes are the variables whose loops run in lanes where they run along contiguous
-// memory: those of dense last levels, and of segments whose values alone are read.
+// lanes returns the variables whose innermost loops run in vector lanes if they access contiguous
+// memory, with the reasons.
 func (f *facts) lanes() map[string]string {
 	out := map[string]string{}
 	cin.Walk(f.stmt, func(s cin.Stmt) {

@@ -6,7 +6,7 @@ import (
 	"distaff/codegen/cin"
 )
 
-// floatSums calls fn with the merge loops whose bodies are sums of floats, and their variables.
+// floatSums calls fn for each merge loop whose body is a sum of floats, with the loop's variable.
 func (f *facts) floatSums(fn func(v string, s *cin.Assign)) {
 	if !f.problem.Compute.IsFloat() {
 		return
@@ -15,17 +15,17 @@ func (f *facts) floatSums(fn func(v string, s *cin.Assign)) {
 		if l, ok := s.(*cin.Forall); ok {
 			if a, ok := l.Body.(*cin.Assign); ok {
 				if b, ok := a.RHS.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
-					fn(f.standing(l.Var), a)
+					fn(f.loweredVar(l.Var), a)
 				}
 			}
 		}
 	})
 }
 
-// predicated are the variables of merge loops whose bodies are sums of floats each of whose
-// terms hangs on one operand. Which of them are present depends on the data, so
-// that a branch would often be mispredicted: all terms are computed, and an absent one
-// is replaced by a number that changes no sum.
+// predicated returns the variables of merge loops whose bodies are sums of floats, with the
+// reasons. Each term depends on one operand. Which terms are present depends on the data, so a
+// branch would often be mispredicted. Therefore all terms are computed, and an absent term is
+// replaced by a number that does not change a sum.
 func (f *facts) predicated() map[string]string {
 	out := map[string]string{}
 	f.floatSums(func(v string, s *cin.Assign) {
@@ -34,12 +34,12 @@ func (f *facts) predicated() map[string]string {
 	return out
 }
 
-// windowedSegment is the mean number of entries from which on segments are merged in windows: the
-// windows of shorter ones have little in them, and take longer than single steps.
+// windowedSegment is the smallest average number of entries for which segments are merged in
+// windows. The windows of shorter segments are nearly empty, and take longer than single steps.
 const windowedSegment = 4
 
-// windowed are those of the predicated variables whose segments are merged in windows, where the
-// processor is measured to gain by it (Merges).
+// windowed returns the predicated variables whose segments are merged in windows, if the processor
+// was measured to gain by it (Merges).
 func (f *facts) windowed() map[string]string {
 	out := map[string]string{}
 	by, why := f.problem.Target.Forms.form(Merges)
@@ -50,12 +50,12 @@ func (f *facts) windowed() map[string]string {
 		n, long := 0, true
 		cin.ExprAccesses(s.RHS, func(a *cin.Access) {
 			t := f.tensor(a.Name)
-			if t == nil || t.order() == 0 || f.standing(t.levels(a)[t.order()-1]) != v ||
+			if t == nil || t.order() == 0 || f.loweredVar(t.levels(a)[t.order()-1]) != v ||
 				!t.caps(t.order()-1).HasPos {
 				return
 			}
 			n++
-			long = long && t.Counts != nil && t.NNZ >= windowedSegment*max(t.above(), 1)
+			long = long && t.Counts != nil && t.NNZ >= windowedSegment*max(t.parentPositions(), 1)
 		})
 		if n > 1 && long {
 			out[v] = fmt.Sprintf(
@@ -65,8 +65,9 @@ func (f *facts) windowed() map[string]string {
 	return out
 }
 
-// above is the number of positions of the level above the last one; of one level it is 1.
-func (t *Tensor) above() int64 {
+// parentPositions returns the number of positions in the level above the last one. It returns 1 if the tensor
+// has only one level.
+func (t *Tensor) parentPositions() int64 {
 	if t.order() < 2 {
 		return 1
 	}

@@ -6,15 +6,17 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Rows of less than leastLines cache lines are stored past the caches only where they are whole
-// lines: of others a large part is in lines that two rows share.
+// leastLines is the smallest length, in cache lines, of rows that are stored past the caches
+// although they are not whole lines. In shorter rows, a large part would be in lines that two rows
+// share.
 const leastLines = 8
 
-// nontemporal is why values of the result that are written once are stored past the caches: all of
-// them are more than these hold. A store to a line that no cache has reads it first, though all of
-// it is written, and takes the place of something that is read again.
+// nontemporal returns the reason for storing values of the result past the caches, or "" if they
+// are stored normally. The values must be written once and occupy more than the caches hold. A
+// normal store to a line that is in no cache first reads the line, although all of it is
+// overwritten, and evicts something that may be read again.
 func (f *facts) nontemporal(v *Value) string {
-	n := f.values()
+	n := f.resultValues()
 	bytes, cached := n*float64(f.result.Type.Size()), streamedCaches*float64(f.problem.Target.FarBytes)
 	if f.problem.Target.GPU || f.storesRows() != nil || bytes < cached ||
 		f.problem.Assembly == Mapped && len(v.Tiles) == 0 {
@@ -32,10 +34,10 @@ func (f *facts) nontemporal(v *Value) string {
 		cin.Target(f.stmt).Key(), size(bytes), size(cached), once)
 }
 
-// values is the number of the result's values, 0 where that is not known.
-func (f *facts) values() float64 {
+// resultValues returns the number of the result's values, or 0 if it is not known.
+func (f *facts) resultValues() float64 {
 	n := 1.0
-	if f.sparse() {
+	if f.isSparse() {
 		n = 0
 		cin.Accesses(f.stmt, func(a *cin.Access) {
 			if t := f.tensor(a.Name); a.Key() == f.problem.Share && t.Counts != nil {
@@ -49,8 +51,8 @@ func (f *facts) values() float64 {
 	return n
 }
 
-// storesRows is nil where rows of the result, values one behind the other, are written at places
-// that are given: else why not.
+// storesRows returns nil if the result is written in rows of consecutive values at given places.
+// Otherwise it returns an error that says why not.
 func (f *facts) storesRows() error {
 	key := cin.Target(f.stmt).Key()
 	switch {
@@ -62,8 +64,8 @@ func (f *facts) storesRows() error {
 	return nil
 }
 
-// Nontemporal has values of the result that loops in lanes write once stored past the caches:
-// nontemporal(T).
+// Nontemporal orders that loops in vector lanes store values of the result past the caches, if they
+// write each value once: nontemporal(T).
 type Nontemporal struct{ Tensor string }
 
 func (o Nontemporal) String() string { return fmt.Sprintf("nontemporal(%s)", o.Tensor) }

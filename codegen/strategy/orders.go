@@ -9,18 +9,18 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Order is a choice that a scheduling command makes. String is the command.
+// Order is a choice that a scheduling command makes. String returns the command.
 type Order interface {
 	fmt.Stringer
-	// follow puts the choice into a value, or says why it cannot be followed.
+	// follow puts the choice into a strategy, or returns an error that says why this is impossible.
 	follow(f *facts, v *Value) error
 }
 
-// soOrdered is the reason for what an order says.
+// soOrdered is the reason that a strategy gives for a choice of the schedule.
 const soOrdered = "so ordered"
 
-// Ref names a loop: one of those over Var, the Nth in the order of the text, from 1; or
-// those of them that can be meant, if N is 0.
+// Ref names loops over Var: the Nth loop in the order of the text, counted from 1, or all loops
+// that the context allows if N is 0.
 type Ref struct {
 	Var string
 	N   int
@@ -33,7 +33,7 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%s[%d]", r.Var, r.N)
 }
 
-// ParseRef reads the text of a loop's name.
+// ParseRef parses the name of a loop.
 func ParseRef(text string) (Ref, bool) {
 	name, rest, numbered := strings.Cut(text, "[")
 	if !numbered {
@@ -43,7 +43,7 @@ func ParseRef(text string) (Ref, bool) {
 	return Ref{name, n}, err == nil && n > 0 && strings.HasSuffix(rest, "]")
 }
 
-// Outermost are the loops inside no other that a name means.
+// Outermost returns the loops in s that r names and that are not inside other loops.
 func (r Ref) Outermost(s cin.Stmt) (out []*cin.Forall) {
 	top := outermost(s)
 	n := 0
@@ -57,7 +57,7 @@ func (r Ref) Outermost(s cin.Stmt) (out []*cin.Forall) {
 	return out
 }
 
-// loops are the outermost loops on threads that a name means.
+// loops returns the outermost loops on threads that r names.
 func (f *facts) loops(r Ref) ([]*cin.Forall, error) {
 	list := slices.DeleteFunc(r.Outermost(f.stmt),
 		func(l *cin.Forall) bool { return l.Unit != cin.CPUThread || l.Race != cin.Unsaid })
@@ -69,20 +69,21 @@ func (f *facts) loops(r Ref) ([]*cin.Forall, error) {
 	return list, nil
 }
 
-// Check tells why an order cannot be followed, after those before it; nil where it can.
+// Check returns nil if o can be followed after the orders in before, or an error that says why it
+// cannot be.
 func Check(p *Problem, before []Order, o Order) error {
 	f := newFacts(p)
 	v := f.plain()
 	for _, b := range before {
 		if b.follow(f, v) != nil {
-			return nil // that one will be refused
+			return nil // the caller has refused that order, or will do so
 		}
 	}
 	return o.follow(f, v)
 }
 
-// Follow is the strategy of a schedule: the plain one, but for the orders. An error
-// is why order number n cannot be followed.
+// Follow returns the strategy of a schedule: the plain strategy, changed by the orders. If order
+// number n cannot be followed, it returns n and an error that says why.
 func Follow(p *Problem, orders []Order) (v *Value, n int, err error) {
 	v = Plain(p)
 	f := newFacts(p)
@@ -95,7 +96,8 @@ func Follow(p *Problem, orders []Order) (v *Value, n int, err error) {
 	return v, 0, nil
 }
 
-// access is the one that text names: a tensor, or an access where it appears twice.
+// access returns the access that text names. text is a tensor's name, or an access if the tensor
+// has several.
 func (f *facts) access(text string) (*cin.Access, *Tensor, error) {
 	var found []*cin.Access
 	cin.Accesses(f.stmt, func(a *cin.Access) {

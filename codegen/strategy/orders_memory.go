@@ -7,7 +7,7 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Tile has rows of the result summed in registers: tile(k,N).
+// Tile orders that rows of the result are summed in registers: tile(k,N).
 type Tile struct {
 	Var   string
 	Width int64
@@ -31,7 +31,7 @@ func (o Tile) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Jam has loops over a variable moved into the loops inside them that sum, a tile of N
+// Jam orders that loops over a variable are moved into the loops inside them that sum, a tile of N
 // values at a time: jam(k,N).
 type Jam struct {
 	Var   string
@@ -41,13 +41,13 @@ type Jam struct {
 func (o Jam) String() string { return fmt.Sprintf("jam(%s,%d)", o.Var, o.Width) }
 
 func (o Jam) follow(f *facts, v *Value) error {
-	x := f.standing(o.Var)
+	x := f.loweredVar(o.Var)
 	switch {
 	case o.Width > 2*maxTile:
 		return fmt.Errorf("got tiles of %d values, want at most %d; 1 leaves the loop where it is",
 			o.Width, 2*maxTile)
 	case len(f.vars) == 0 || x != f.vars[len(f.vars)-1] || len(f.vars)-1 <= f.deep ||
-		!f.jams(f.stmt, nil):
+		!f.canJam(f.stmt, nil):
 		return fmt.Errorf(
 			"no loop over %s can be moved into those inside it: that takes one over the result's last level, a dense one as in all that has %s, directly around loops in order that sum", o.Var, o.Var)
 	}
@@ -58,7 +58,7 @@ func (o Jam) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Count says that the range of a variable is [0, N): bound(i,i,N,MaxExact).
+// Count states that the range of a variable is [0, N): bound(i,i,N,MaxExact).
 type Count struct {
 	Var string
 	N   int64
@@ -84,10 +84,15 @@ func (o Count) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Fetch has rows of a dense operand, of a sparse matrix or of a dense result that v picks fetched
-// ahead, or the entries of the one sparse operand that are summed along v: prefetch(T,i,N), and
-// rows FAR entries ahead into the cache of the second level too: prefetch(T,i,N,FAR), or into that
-// alone: prefetch(T,i,0,FAR). prefetch(T,i,0) leaves them to the processor.
+// Fetch orders prefetching. Its commands are:
+//
+//	prefetch(T,i,N)      fetches into the nearest cache, N entries before use
+//	prefetch(T,i,N,FAR)  also fetches rows into the second-level cache, FAR entries before use
+//	prefetch(T,i,0,FAR)  fetches rows into the second-level cache only
+//	prefetch(T,i,0)      leaves fetching to the processor
+//
+// It fetches the rows of a dense operand, a sparse matrix or a dense result that i selects, or the
+// entries of the only sparse operand if they are summed along i.
 type Fetch struct {
 	Tensor, Var string
 	Ahead, Far  int64
@@ -117,17 +122,17 @@ func (o Fetch) follow(f *facts, v *Value) error {
 			o.Far, o.Ahead)
 	}
 	how := Prefetch{Key: a.Key(), Var: o.Var, Ahead: o.Ahead, Far: o.Far, Lines: -1, Why: soOrdered}
-	f.picks(func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
+	f.eachSelectedRow(func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
 		if b.Key() == a.Key() && u == o.Var {
 			how.Lines = lines(row, t.Type)
 		}
 	})
-	f.streams(func(b *cin.Access, _ *Tensor, u string) {
+	f.eachStream(func(b *cin.Access, _ *Tensor, u string) {
 		if b.Key() == a.Key() && u == o.Var && o.Far == 0 {
 			how.Lines = 0
 		}
 	})
-	f.segments(func(b *cin.Access, u string, _ float64) {
+	f.eachSelectedMatrix(func(b *cin.Access, u string, _ float64) {
 		if b.Key() == a.Key() && u == o.Var {
 			how.Lines = 1
 		}
@@ -144,11 +149,12 @@ func (o Fetch) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// Vectorize has innermost loops over a variable run in lanes: vectorize(i) those along
-// contiguous memory, vectorize(i,T) those along the entries of T that only sum what they gather.
+// Vectorize orders that innermost loops over a variable run in vector lanes. vectorize(i) is for
+// loops along contiguous memory. vectorize(i,T) is for loops along the entries of T that only sum
+// gathered values.
 type Vectorize struct {
 	Var    string
-	Tensor string // "" for contiguous memory
+	Tensor string // "" if the order is for contiguous memory
 }
 
 func (o Vectorize) String() string {
@@ -163,7 +169,7 @@ func (o Vectorize) follow(f *facts, v *Value) error {
 		if v.Lanes == nil {
 			v.Lanes = map[string]string{}
 		}
-		v.Lanes[f.standing(o.Var)] = soOrdered
+		v.Lanes[f.loweredVar(o.Var)] = soOrdered
 		return nil
 	}
 	a, t, err := f.access(o.Tensor)
@@ -171,7 +177,7 @@ func (o Vectorize) follow(f *facts, v *Value) error {
 		return err
 	}
 	for k, u := range t.levels(a) {
-		if u == f.standing(o.Var) && !t.caps(k).Locate {
+		if u == f.loweredVar(o.Var) && !t.caps(k).Locate {
 			v.Gathers = append(v.Gathers, Gather{Key: a.Key(), Var: u})
 			return nil
 		}
@@ -179,14 +185,14 @@ func (o Vectorize) follow(f *facts, v *Value) error {
 	return fmt.Errorf("%s does not store entries along %s", a.Key(), o.Var)
 }
 
-// Predicate has merge loops compute all terms, and choose by predicates which to add:
-// mergeby(i,Predicated).
+// Predicate orders that merge loops compute all terms and choose by predicates which of them to
+// add: mergeby(i,Predicated).
 type Predicate struct{ Var string }
 
 func (o Predicate) String() string { return fmt.Sprintf("mergeby(%s,Predicated)", o.Var) }
 
 func (o Predicate) follow(f *facts, v *Value) error {
-	x := f.standing(o.Var)
+	x := f.loweredVar(o.Var)
 	if _, ok := f.predicated()[x]; !ok {
 		return fmt.Errorf(
 			"no loop over %s has a sum of floats as its body, of which each term hangs on one operand",
@@ -200,8 +206,8 @@ func (o Predicate) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// MergeWindows has merge loops that append a sum of segments sort windows of them, and others
-// be predicated: mergeby(i,Windows).
+// MergeWindows orders that merge loops that append a sum of segments sort windows of the segments'
+// coordinates, and that other merge loops are predicated: mergeby(i,Windows).
 type MergeWindows struct{ Var string }
 
 func (o MergeWindows) String() string { return fmt.Sprintf("mergeby(%s,Windows)", o.Var) }
@@ -213,18 +219,19 @@ func (o MergeWindows) follow(f *facts, v *Value) error {
 	if v.Windowed == nil {
 		v.Windowed = map[string]string{}
 	}
-	v.Windowed[f.standing(o.Var)] = soOrdered
+	v.Windowed[f.loweredVar(o.Var)] = soOrdered
 	return nil
 }
 
-// Unite has merge loops have one body for all cases of what is present: mergeby(i,OneBody).
+// Unite orders that merge loops have one body for all cases of present operands:
+// mergeby(i,OneBody).
 type Unite struct{ Var string }
 
 func (o Unite) String() string { return fmt.Sprintf("mergeby(%s,OneBody)", o.Var) }
 
 func (o Unite) follow(f *facts, v *Value) error {
-	x, found := f.standing(o.Var), false
-	f.merges(f.stmt, inside{}, func(u string, _ int) { found = found || u == x })
+	x, found := f.loweredVar(o.Var), false
+	f.merges(f.stmt, scope{}, func(u string, _ int) { found = found || u == x })
 	if !found {
 		return fmt.Errorf("no loop over %s steps through several operands", o.Var)
 	}
@@ -232,7 +239,8 @@ func (o Unite) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// filledTogether is the loop whose chunks fill one workspace, each places of its own; nil for none.
+// filledTogether returns the loop whose chunks fill the named workspace together, each in its own
+// places, or nil if there is none.
 func (f *facts) filledTogether(v *Value, name string) *cin.Forall {
 	for _, l := range f.parallel() {
 		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Loops[f.numbers[l]].Cut.How == Blocks {
@@ -242,7 +250,7 @@ func (f *facts) filledTogether(v *Value, name string) *cin.Forall {
 	return nil
 }
 
-// Workspace says how a workspace is stored: workspace(W,KIND).
+// Workspace orders how a workspace is stored: workspace(W,KIND).
 type Workspace struct {
 	Name string
 	Kind Kind
@@ -266,7 +274,7 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		return fmt.Errorf("the statement has no workspace %s over index variables", o.Name)
 	}
 	if s.Multiplied && o.Kind != Array {
-		return fmt.Errorf("%s, and one of them is %s", areArrays, o.Name)
+		return fmt.Errorf("%s, and one of them is %s", gemmNeedsArrays, o.Name)
 	}
 	s.Why, s.Said = soOrdered, true
 	var err error
@@ -313,7 +321,7 @@ func (o Workspace) follow(f *facts, v *Value) error {
 		return fmt.Errorf(
 			"threads fill %s together by chunks of the loop over %s, which takes an array, or marks at its places", o.Name, l.Var)
 	}
-	if o.Kind != Positions && f.cutApart(o.Name) {
+	if o.Kind != Positions && f.isCutApart(o.Name) {
 		return fmt.Errorf(
 			"%s is filled and read by loops that are cut in different ways, which a place for each position allows", o.Name)
 	}

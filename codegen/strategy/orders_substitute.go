@@ -9,10 +9,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Extern has loops directly inside one another, around an assignment, run by a C function of the
-// user's: substitute({i,j},"file.c:name"). It gets ranges in the order of Vars, which has commas
-// between them. Without a File it is a library's, CuSPARSE, which runs a product with a sparse
-// matrix.
+// Extern orders that a user's C function runs directly nested loops around an assignment:
+// substitute({i,j},"file.c:name"). The function gets ranges in the order of Vars, which is a list
+// separated by commas. If File is "", the function is the library CuSPARSE's, which computes a
+// product with a sparse matrix.
 type Extern struct{ Vars, File, Name string }
 
 func (o Extern) vars() []string { return strings.Split(o.Vars, ",") }
@@ -45,20 +45,20 @@ func (o Extern) follow(f *facts, v *Value) error {
 		strings.ReplaceAll(o.Vars, ",", ", "))
 }
 
-// The libraries that loops may be given to, by the names that schedules have for them: a BLAS of
-// the CPU's, and those of a GPU.
+// The names of the libraries in schedules. BLAS is a library for the CPU, and the others are for a
+// GPU.
 const (
 	BLAS     = "gemm"
 	CuBLAS   = "cublas"
 	CuSPARSE = "cusparse"
 )
 
-// Libraries are the names of all of them.
+// Libraries lists the names of all libraries.
 var Libraries = []string{BLAS, CuBLAS, CuSPARSE}
 
-// Gemm has loops directly inside one another, around a product of dense operands, run as one
-// product of matrices: substitute({i,j,k},gemm). Vars has commas between its variables; Library is
-// BLAS, as which "" counts, or CuBLAS.
+// Gemm orders that directly nested loops around a product of dense operands run as one matrix
+// product: substitute({i,j,k},gemm). Vars is a list separated by commas. Library is BLAS or CuBLAS;
+// "" means BLAS.
 type Gemm struct{ Vars, Library string }
 
 func (o Gemm) vars() []string { return strings.Split(o.Vars, ",") }
@@ -85,11 +85,10 @@ func (o Gemm) follow(f *facts, v *Value) error {
 	return f.matrices(v, sums)
 }
 
-// areArrays is why a workspace that a product of matrices uses is an array.
-const areArrays = "gemm multiplies matrices that are arrays"
+// gemmNeedsArrays is the reason why a workspace that a matrix product uses is an array.
+const gemmNeedsArrays = "gemm multiplies matrices that are arrays"
 
-// matrices has the workspaces that products of matrices read or add to as arrays, however large
-// these are.
+// matrices makes the workspaces that matrix products read or add to arrays, whatever their size.
 func (f *facts) matrices(v *Value, sums []*cin.Assign) (err error) {
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		used := false
@@ -102,26 +101,26 @@ func (f *facts) matrices(v *Value, sums []*cin.Assign) (err error) {
 			return
 		}
 		if s.Form.Kind != Array && s.Said {
-			err = fmt.Errorf("%s, and the schedule has %s", areArrays, Workspace{t.Name, s.Form.Kind})
+			err = fmt.Errorf("%s, and the schedule has %s", gemmNeedsArrays, Workspace{t.Name, s.Form.Kind})
 			return
 		}
 		if why := f.asArray(w.Producer, t); why != nil {
-			err = fmt.Errorf("%s, and %w", areArrays, why)
+			err = fmt.Errorf("%s, and %w", gemmNeedsArrays, why)
 			return
 		}
-		s.Form, s.Why, s.Multiplied = Form{Kind: Array}, areArrays, true
+		s.Form, s.Why, s.Multiplied = Form{Kind: Array}, gemmNeedsArrays, true
 		v.Spaces[t.Name] = s
 	})
 	return err
 }
 
-// Product is a product of matrices that the default strategy makes of loops, with the reason.
+// Product is a matrix product that the default strategy makes of loops, with the reason.
 type Product struct {
 	Gemm Gemm
 	Why  string
 }
 
-// gemms makes products of matrices of their loops.
+// gemms replaces the loops of the problem's matrix products.
 func (f *facts) gemms(v *Value) {
 	for _, p := range f.problem.Products {
 		if err := p.Gemm.follow(f, v); err != nil {
@@ -130,14 +129,14 @@ func (f *facts) gemms(v *Value) {
 	}
 }
 
-// gemm tells whether a statement is loops that are one product of matrices.
-func (f *facts) gemm(s cin.Stmt) bool {
+// isGemm reports whether s is the loops of one matrix product.
+func (f *facts) isGemm(s cin.Stmt) bool {
 	return slices.ContainsFunc(f.problem.Products,
 		func(p Product) bool { return f.around(s, p.Gemm.vars()) != nil })
 }
 
-// Matrices are the outermost loops, in a statement that a strategy was made for, of products of
-// matrices.
+// Matrices returns the outermost loops of matrix products in s. The strategy v must have been made
+// for s.
 func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
 	out := map[cin.Stmt]bool{}
 	for t, n := range Numbers(cin.Body(s)) {
@@ -148,8 +147,8 @@ func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
 	return out
 }
 
-// Kept are the statements, in one that a strategy was made for, that sum rows of the result in
-// registers.
+// Kept returns the statements in s that sum rows of the result in registers. The strategy v must
+// have been made for s.
 func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
 	out := map[cin.Stmt]bool{}
 	for t, n := range Numbers(cin.Body(s)) {
@@ -160,8 +159,8 @@ func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
 	return out
 }
 
-// around is the assignment that s is loops over the variables around, in any order; nil where it is
-// not.
+// around returns the assignment inside s if s is loops over exactly the given variables, in any
+// order, or else nil.
 func (f *facts) around(s cin.Stmt, vars []string) *cin.Assign {
 	left := make([]string, len(vars))
 	for k, v := range vars {

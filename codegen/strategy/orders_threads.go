@@ -6,21 +6,21 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Threads says how a loop on threads is cut: parallelize(i,CPUThread,STRATEGY,CUT[,N]), or
+// Threads orders how a loop on threads is cut: parallelize(i,CPUThread,STRATEGY,CUT[,N]), or
 // parallelize(i,CPUThread,NoRaces,Rows[,Own]).
 type Threads struct {
 	Loop Ref
 	How  How
 	N    int64
-	Own  string // of Rows: "" for the result's outermost variable
+	Own  string // for Rows; "" means the result's outermost variable
 }
 
 var cuts = map[How][2]string{Whole: {"NoRaces", "Whole"}, Blocks: {"NoRaces", "Work"},
 	Ordered: {"NoRaces", "Ordered"}, Partial: {"Temporary", "Work"},
 	Reduction: {"ParallelReduction", "Work"}, Rows: {"NoRaces", "Rows"}}
 
-// HowByName is the way of cutting a loop that a command's words say: the strategy for
-// races, and the way of cutting.
+// HowByName returns the way of cutting that two words of a command describe: race, the strategy for
+// races, and cut.
 func HowByName(race, cut string) (How, bool) {
 	for h, words := range cuts {
 		if words == [2]string{race, cut} {
@@ -42,7 +42,7 @@ func (o Threads) String() string {
 	return text + ")"
 }
 
-// mostParts is the most partial results, or sums, of a loop.
+// mostParts is the largest number of partial results, or partial sums, of a loop.
 const mostParts = 1 << 16
 
 func (o Threads) follow(f *facts, v *Value) error {
@@ -63,7 +63,7 @@ func (o Threads) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// cut is the way in which l is cut.
+// cut returns how l is cut, or an error if l cannot be cut in the ordered way.
 func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 	target := cin.Target(l)
 	scalar := len(target.Vars) == 0 && target.Name != f.result.Name
@@ -84,7 +84,7 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 			return c, nil
 		case !f.assigns(l):
 			return c, fmt.Errorf("the loop over %s fills the workspace %s", l.Var, target.Key())
-		case f.sparse() && !f.shared() && l.Var != f.vars[0]:
+		case f.isSparse() && !f.shared() && l.Var != f.vars[0]:
 			return c, fmt.Errorf("%s is written in order, in pieces of its outermost variable %s only",
 				target.Key(), f.vars[0])
 		case o.How == Blocks && f.problem.Assembly == Append:
@@ -141,7 +141,7 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 	return c, nil
 }
 
-// Flatten has a nest loop over positions: flatten(i).
+// Flatten orders that a nest is one loop over positions: flatten(i).
 type Flatten struct{ Loop Ref }
 
 func (o Flatten) String() string { return fmt.Sprintf("flatten(%s)", o.Loop) }
@@ -169,7 +169,7 @@ func (o Flatten) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// CutRows has rows of an operand of more than N entries run on all threads:
+// CutRows orders that rows of an operand with more than N entries run on all threads:
 // longrows(i,T,N).
 type CutRows struct {
 	Loop   Ref
@@ -179,8 +179,8 @@ type CutRows struct {
 
 func (o CutRows) String() string { return fmt.Sprintf("longrows(%s,%s,%d)", o.Loop, o.Tensor, o.N) }
 
-// follow says nothing of a loop that is not cut into chunks of equal work: nothing is left to
-// one thread there that others wait for.
+// follow accepts a loop that is not cut into chunks of equal work and changes nothing there,
+// because no thread of such a loop waits for a long row.
 func (o CutRows) follow(f *facts, v *Value) error {
 	a, _, err := f.access(o.Tensor)
 	if err != nil {

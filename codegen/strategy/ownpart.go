@@ -8,21 +8,24 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Threads that each have a part of the range of a variable of the result share a loop that sums
-// into it, and its intermediates, by that part. What is computed without the variable is
-// computed by each: at most ownRepeated of all multiply-adds. The variable has at least MinOwn
-// coordinates.
+// A loop that sums into a dense result can give each thread a part of the range of one of the
+// result's variables. The threads then also have their own parts of its intermediates. Everything
+// that is computed without the variable is repeated by each thread. ownRepeated is the largest
+// accepted share of repeated multiply-adds, and MinOwn is the smallest accepted size of the
+// variable.
 const (
 	ownRepeated = 0.25
 	MinOwn      = 4
 )
 
-// innermostRepeated is the share of the work of an assignment that threads repeat where they
-// have parts of its innermost loop: what is around it, and what shorter lanes cost.
+// innermostRepeated is the share of an assignment's work that is counted as repeated if threads
+// have parts of its innermost loop: the work around that loop, and the cost of shorter vector
+// lanes.
 const innermostRepeated = 0.5
 
-// ownPart is the variable of a dense result of whose range each thread has a part in a loop that
-// sums contractions into the result; "" where that would repeat too much.
+// ownPart returns the variable of a dense result that each thread can have a part of, in a loop l
+// that sums contractions into the result, and the reason. It returns "" if the threads would repeat
+// too much.
 func (f *facts) ownPart(l *cin.Forall) (string, string) {
 	if len(f.problem.Intermediates) == 0 {
 		return "", ""
@@ -56,7 +59,7 @@ func (f *facts) ownPart(l *cin.Forall) (string, string) {
 		f.problem.Sizes[best], best, least, total)
 }
 
-// work is the number of multiply-adds into an intermediate or the result.
+// work returns the number of multiply-adds into an intermediate or the result.
 func (f *facts) work(name string) float64 {
 	if x, ok := f.problem.Intermediates[name]; ok {
 		return x.Added
@@ -64,8 +67,8 @@ func (f *facts) work(name string) float64 {
 	return f.problem.Contracted
 }
 
-// parts tells why threads cannot each have a part of the range of v in a loop that sums into the
-// result, nil where they can.
+// parts returns nil if each thread can have a part of the range of v in a loop l that sums into the
+// result. Otherwise it returns an error that says why not.
 func (f *facts) parts(l *cin.Forall, v string) error {
 	target := cin.Target(l)
 	switch {
@@ -94,8 +97,8 @@ func (f *facts) parts(l *cin.Forall, v string) error {
 	return err
 }
 
-// ownVar is the variable that the rows are along which threads have of their own, where the loop
-// directly inside l is over it; else "".
+// ownVar returns the result's outermost variable if the loop directly inside l is over it, so that
+// each thread can sum its own rows. Otherwise it returns "".
 func (f *facts) ownVar(l *cin.Forall) string {
 	if f.ownRows(l) {
 		return f.vars[0]

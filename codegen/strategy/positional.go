@@ -10,13 +10,13 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// maxPositions is how many places a workspace over the positions of a tile has at most.
+// maxPositions is the largest number of places of a workspace over the positions of a tile.
 const maxPositions = 1 << 14
 
-// positional is the form of workspace t, which w fills, with a place for each position of
-// an operand that a tile has; or an error that says why it has none. Producer and
-// consumer then both run over the tile's positions, and each position holds a value, so
-// that a place needs neither coordinates nor a mark.
+// positional returns the form of workspace t, which w fills, with a place for each position of an
+// operand in a tile. It returns an error if t cannot have this form. The producer and the consumer
+// then both run over the tile's positions, and each position has a value, so a place needs neither
+// coordinates nor a mark.
 func (f *facts) positional(w *cin.Where, t *cin.Access) (Form, error) {
 	loops, a, err := filling(w, t)
 	if err != nil {
@@ -44,8 +44,8 @@ func (f *facts) positional(w *cin.Where, t *cin.Access) (Form, error) {
 	return form, nil
 }
 
-// filling are the variables of the loops of a producer that does nothing but fill
-// workspace t, and the assignment inside them.
+// filling returns the variables of the loops of a producer that only fills workspace t, and the
+// assignment inside them.
 func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err error) {
 	s := w.Producer
 	for {
@@ -65,8 +65,8 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 	}
 }
 
-// tileOfPositions is the access whose positions the loops run over that fill workspace t,
-// and how many of them there are at most.
+// tileOfPositions returns the key of the access over whose positions the loops run that fill
+// workspace t, and the largest number of positions in a tile.
 func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n int64, err error) {
 	last := loops[len(loops)-1]
 	if tile := f.tileOf(loops); tile != "" {
@@ -97,8 +97,8 @@ func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n in
 		maxPositions)
 }
 
-// tileOf is the variable of a workspace's consumer whose tile is visited by loops that come from
-// a variable of their own; else "".
+// tileOf returns the variable of a workspace's consumer whose tile the given loops of the producer
+// visit, if these loops are derived from a variable of their own. Otherwise it returns "".
 func (f *facts) tileOf(loops []string) string {
 	own := f.g.Underived(loops[0])[0]
 	tile := f.g.TileOf(own)
@@ -109,9 +109,9 @@ func (f *facts) tileOf(loops []string) string {
 	return tile
 }
 
-// cutApart tells whether the loops that fill the workspace of a name come from a variable of
+// isCutApart reports whether the loops that fill the named workspace are derived from a variable of
 // their own.
-func (f *facts) cutApart(name string) bool {
+func (f *facts) isCutApart(name string) bool {
 	found := false
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		if loops, _, err := filling(w, t); err == nil && t.Name == name {
@@ -121,7 +121,8 @@ func (f *facts) cutApart(name string) bool {
 	return found
 }
 
-// mostPositions is how many positions v runs over at most, where relations bound that.
+// mostPositions returns the largest number of positions that v runs over. ok is false if the
+// relations do not bound this number.
 func (f *facts) mostPositions(v string) (n int64, ok bool) {
 	r := f.g.MadeBy(v)
 	if r == nil {
@@ -142,8 +143,8 @@ func (f *facts) mostPositions(v string) (n int64, ok bool) {
 	return n, ok && r.Kind == provenance.Bound
 }
 
-// everywhere refuses an assignment to workspace t that has no value at some position of
-// the access called key, or one beside them.
+// everywhere returns an error if the assignment a to workspace t has no value at some position of
+// the access with the given key, or has a value elsewhere.
 func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 	if !lattice.Annihilates(a.RHS, key) {
 		return fmt.Errorf("%s has values where %s has none", cin.ExprString(a.RHS), key)
@@ -169,13 +170,13 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 	return err
 }
 
-// maxEach is how many places a tile has at most for a loop over all of them, unrolled
-// completely.
+// maxEach is the largest number of places in a tile for which a completely unrolled loop over all
+// places is used.
 const maxEach = 64
 
-// eachPlace is the reason for which the consumer of workspace t is a loop over all places of a
-// tile, "" where it is one over rows. An unrolled loop over rows would be one for each row; one
-// over places has constant indices, so that a tile lies in registers.
+// eachPlace returns the reason why the consumer of workspace t is a loop over all places of a tile,
+// or "" if it is a loop over rows. An unrolled loop over rows would have one copy for each row. A
+// loop over places has constant indices, so the tile stays in registers.
 func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form Form) string {
 	var last *cin.Forall
 	s := consumer
@@ -199,8 +200,8 @@ func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form
 	return ""
 }
 
-// sumsRows tells whether a only adds to a dense result what has a value at each place of
-// workspace t, and at coordinates of rows.
+// sumsRows reports whether a only adds to rows of a dense result, and adds values that exist at
+// each place of workspace t.
 func (f *facts) sumsRows(a *cin.Assign, t *cin.Access) bool {
 	ok := a.Accumulate && f.assigns(a) && f.result.Format.AllDense() &&
 		!slices.Contains(a.LHS.Vars, t.Vars[len(t.Vars)-1])
@@ -211,8 +212,8 @@ func (f *facts) sumsRows(a *cin.Assign, t *cin.Access) bool {
 	return ok
 }
 
-// plainLevels tells whether the rows of the levels that t is over follow one another: each is one
-// position of the level above.
+// plainLevels reports whether the rows of the levels that t is over are consecutive, and each row
+// is one position of the level above.
 func (f *facts) plainLevels(t *cin.Access, key string) bool {
 	op := f.tensor(key[:strings.Index(key, "(")])
 	first := op.order() - len(t.Vars)
@@ -225,7 +226,7 @@ func (f *facts) plainLevels(t *cin.Access, key string) bool {
 	return true
 }
 
-// onGPU tells whether loops of the statement run on a GPU.
+// onGPU reports whether loops of the statement run on a GPU.
 func (f *facts) onGPU() bool {
 	found := false
 	cin.Walk(f.stmt, func(s cin.Stmt) {
@@ -235,8 +236,8 @@ func (f *facts) onGPU() bool {
 	return found
 }
 
-// readsPlaces refuses a consumer of workspace t that has values beside t's, or reads it at
-// other coordinates than those that its loops stand at.
+// readsPlaces returns an error if a consumer of workspace t has values where t has none, or reads t
+// at other coordinates than the current ones of its loops.
 func readsPlaces(consumer cin.Stmt, t *cin.Access) (err error) {
 	cin.Walk(consumer, func(s cin.Stmt) {
 		switch s := s.(type) {

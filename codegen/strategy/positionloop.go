@@ -7,11 +7,11 @@ import (
 	"distaff/codegen/cin"
 )
 
-// positionLoop tells whether a nest of loops is one over the positions of the operand that the
-// result shares its pattern with: it loops over the levels of that operand, down to the
-// result's last compressed one, and nothing else reads coordinates of the levels above
-// that. Short fibers then cost no loop of their own, and chunks for threads are cut at
-// positions, not at rows. It returns the reason, "" where it is not so.
+// positionLoop returns the reason why the nest l is one loop over the positions of the operand that
+// shares its pattern with the result, or "" if it is not. The nest must loop over the levels of
+// that operand, down to the result's last compressed level, and nothing else may read coordinates
+// of the levels above that level. Short fibers then have no loops of their own, and chunks for
+// threads are cut at positions instead of rows.
 func (f *facts) positionLoop(l *cin.Forall) string {
 	if !f.shared() || f.deep == 0 {
 		return ""
@@ -49,7 +49,7 @@ func (f *facts) positionLoop(l *cin.Forall) string {
 		f.problem.Share, list(above))
 }
 
-// list is names, separated by commas.
+// list joins names with commas.
 func list(names []string) string {
 	out := ""
 	for k, v := range names {

@@ -10,34 +10,36 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Target is what the choices rest on that is the machine's.
+// Target has the properties of the machine that choices depend on.
 type Target struct {
-	// LongRow is the number of entries past which one row of a parallel loop is
-	// itself run on all threads.
+	// LongRow is the smallest number of entries in a row of a parallel loop for which all threads
+	// run the row together.
 	LongRow int64
-	// ChunkWork is the number of stored entries from which on it pays a thread to
-	// take up another chunk of a sparse result.
+	// ChunkWork is the smallest number of stored entries for which starting another chunk of a
+	// sparse result pays for a thread.
 	ChunkWork int64
-	// FarBytes is the size of dense operands and results that do not stay in the caches of a core.
+	// FarBytes is the smallest size of dense operands and results that do not stay in a core's
+	// caches.
 	FarBytes int64
-	// Forms are those that were measured to be fastest; nil for the defaults.
+	// Forms has the forms that were measured to be fastest. If it is nil, all forms are the
+	// defaults.
 	Forms Forms
-	// GPU: the leaf is for a GPU, where no row is summed in the registers of one thread.
+	// GPU is true if the leaf is for a GPU, where a single thread does not sum a row in registers.
 	GPU bool
-	// CapacityBytes is the most that the arrays of a result that grows begin with; 0 is
-	// no bound.
+	// CapacityBytes is the largest initial size of the arrays of a result that grows. 0 means no
+	// bound.
 	CapacityBytes int64
 }
 
-// Tensor is what is known of an operand, or of the result.
+// Tensor describes an operand or the result.
 type Tensor struct {
 	Name   string
 	Format format.Format
 	Type   ir.Type
-	// CrdWidth are the bytes of a coordinate, a level.
+	// CrdWidth has the size in bytes of a coordinate, for each level.
 	CrdWidth []uint8
-	NNZ      int64   // stored values; -1 unknown
-	Counts   []int64 // positions a level; nil unknown
+	NNZ      int64   // the number of stored values, or -1 if it is unknown
+	Counts   []int64 // the number of positions in each level, or nil if it is unknown
 }
 
 func (t *Tensor) caps(level int) format.Caps { return t.Format.Levels[level].Caps() }
@@ -49,39 +51,40 @@ func (t *Tensor) hasPosFrom(k int) bool {
 		func(kind format.Kind) bool { return kind.Caps().HasPos })
 }
 
-// Problem is what to choose for.
+// Problem is the input of a choice.
 type Problem struct {
-	// Stmt is the statement that is lowered, whose outermost loops may be marked to run on
-	// threads.
+	// Stmt is the statement that is lowered. Its outermost loops may be marked to run on threads.
 	Stmt    cin.Stmt
 	Tensors []Tensor // the result first
 	Sizes   map[string]int64
 	Compute ir.Type
-	// Assembly is how the result is written; Share, of a SharedPattern or Mapped one, is
-	// the key of the access whose level arrays it has.
+	// Assembly says how the result is written. If it is SharedPattern or Mapped, Share is the key
+	// of the access whose level arrays the result uses.
 	Assembly Assembly
 	Share    string
-	// Exact are the variables whose range is whole in every call.
+	// Exact lists the variables whose range is complete in every call.
 	Exact  []string
 	Target Target
-	// Intermediates are the temporaries that contractions make, by name.
+	// Intermediates describes the temporaries that contractions make, by name.
 	Intermediates map[string]Intermediate
-	// Contracted is how many multiply-adds then go to the result itself.
+	// Contracted is the number of multiply-adds into the result itself, if there are intermediates.
 	Contracted float64
-	// Precomputes tells whether a schedule makes workspaces of its own.
+	// Precomputes is true if a schedule makes workspaces of its own.
 	Precomputes bool
-	// Products are those of matrices that the default strategy makes of loops.
+	// Products lists the matrix products that the default strategy makes of loops.
 	Products []Product
 }
 
-// facts is a problem with what follows from it.
+// facts is a problem with derived data.
 type facts struct {
 	problem *Problem
-	g       *provenance.Graph // of a schedule; nil for none
-	stmt    cin.Stmt          // without relations, each loop over the variable that its own stands for
+	g       *provenance.Graph // the relations of a schedule, or nil
+	// the statement without relations, with each loop over a producer's variable renamed to the
+	// consumer's variable
+	stmt    cin.Stmt
 	result  *Tensor
-	vars    []string // of the result's storage levels
-	deep    int      // the result's last compressed level; -1 for none
+	vars    []string // the variables of the result's storage levels
+	deep    int      // the result's last compressed level, or -1 if it has none
 	numbers map[cin.Stmt]int
 	spaces  map[string]Space
 }
@@ -101,8 +104,8 @@ func newFacts(p *Problem) *facts {
 	return f
 }
 
-// size gives the variables that a precompute made for a workspace the sizes of those that they
-// stand for.
+// size gives each variable that a precompute made for a workspace the size of the original
+// variable.
 func (f *facts) size() {
 	p := *f.problem
 	p.Sizes = maps.Clone(p.Sizes)
@@ -116,28 +119,28 @@ func (f *facts) size() {
 	f.problem = &p
 }
 
-// Numbers numbers the statements in s.
+// Numbers numbers the statements in s in the order of cin.Walk.
 func Numbers(s cin.Stmt) map[cin.Stmt]int {
 	out := map[cin.Stmt]int{}
 	cin.Walk(s, func(t cin.Stmt) { out[t] = len(out) })
 	return out
 }
 
-func (f *facts) sparse() bool { return f.deep >= 0 }
+func (f *facts) isSparse() bool { return f.deep >= 0 }
 
-// shared tells whether the result has an operand's level arrays, or those of a union
-// that holds its pattern.
+// shared reports whether the result uses an operand's level arrays, or the level arrays of a union
+// that includes an operand's pattern.
 func (f *facts) shared() bool {
 	return f.problem.Assembly == SharedPattern || f.problem.Assembly == Mapped
 }
 
-// grows tells whether the result's level arrays are made by the leaf.
+// grows reports whether the leaf makes the result's level arrays.
 func (f *facts) grows() bool {
 	return f.problem.Assembly == Append ||
 		f.problem.Assembly == TwoPass
 }
 
-// tensor is an operand by its name; nil for a temporary.
+// tensor returns the operand with the given name, or nil if the name is a temporary's.
 func (f *facts) tensor(name string) *Tensor {
 	for k := range f.problem.Tensors[1:] {
 		if f.problem.Tensors[k+1].Name == name {
@@ -147,7 +150,7 @@ func (f *facts) tensor(name string) *Tensor {
 	return nil
 }
 
-// levels are the variables of an access's storage levels.
+// levels returns the variables of an access in the order of the storage levels.
 func (t *Tensor) levels(a *cin.Access) []string {
 	out := make([]string, len(t.Format.Order))
 	for l, mode := range t.Format.Order {
@@ -158,10 +161,10 @@ func (t *Tensor) levels(a *cin.Access) []string {
 
 func (f *facts) assigns(s cin.Stmt) bool { return cin.Target(s).Name == f.result.Name }
 
-// sums tells whether a loop's variable is summed: iterations then write one place.
+// sums reports whether a loop's variable is summed, so that iterations write to the same place.
 func sums(l *cin.Forall) bool { return !slices.Contains(cin.Target(l).Vars, l.Var) }
 
-// outermost are the loops that are inside no other.
+// outermost returns the loops in s that are not inside other loops.
 func outermost(s cin.Stmt) (out []*cin.Forall) {
 	switch s := s.(type) {
 	case *cin.SuchThat:
@@ -178,15 +181,16 @@ func outermost(s cin.Stmt) (out []*cin.Forall) {
 	return out
 }
 
-// walked is an access whose first level an outermost loop walks.
+// walked is an access whose first level an outermost loop visits.
 type walked struct {
 	key  string
 	t    *Tensor
 	vars []string
 }
 
-// drivers are the access by whose entries an outermost loop is cut into chunks of equal
-// work, nil where it is cut evenly, and those whose entries count as well.
+// drivers returns the access whose entries decide where an outermost loop is cut into chunks of
+// equal work, or nil if the loop is cut evenly. others lists further accesses whose entries are
+// added to the work.
 func (f *facts) drivers(l *cin.Forall) (driver *walked, others []*walked) {
 	var rows []*walked
 	cin.Accesses(l.Body, func(a *cin.Access) {
@@ -212,7 +216,7 @@ func (f *facts) drivers(l *cin.Forall) (driver *walked, others []*walked) {
 	return driver, others
 }
 
-// parallel are the outermost loops that run on threads.
+// parallel returns the outermost loops that run on threads.
 func (f *facts) parallel() []*cin.Forall {
 	return slices.DeleteFunc(outermost(f.stmt),
 		func(l *cin.Forall) bool { return l.Unit != cin.CPUThread })

@@ -9,12 +9,12 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// RowLanes has the rows that a tile of positions has a part in shared out among the threads of a
-// GPU that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]).
+// RowLanes orders that the rows in a tile of positions are distributed over the threads of a GPU
+// that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]).
 type RowLanes struct {
 	Var string
-	// N is the number of rows from which on each is one thread's, 0 for that of the
-	// default.
+	// N is the smallest number of rows in a tile for which each row is summed by one thread. 0
+	// means the default.
 	N int64
 }
 
@@ -26,11 +26,11 @@ func (o RowLanes) String() string {
 	return text + ")"
 }
 
-// A tile with at least so many rows has one row a thread, one with fewer has the places of each
-// row over the lanes of a warp. A block has eight warps, which take eight rows at a time: with 16
-// rows all of them have two. Anything from 4 to 128 was as fast on matrices of even and of skewed
-// rows. A warp has its lanes for one row at a time only, and a shuffled sum costs as much as
-// some ten places, so that few rows are enough.
+// If a tile has at least this number of rows, each row is summed by one thread. If it has fewer,
+// the lanes of a warp sum each row together. A block has eight warps, which sum eight rows at a
+// time, so with 16 rows each warp has two. Any number from 4 to 128 was equally fast on matrices
+// with even and with skewed rows. A warp sums only one row at a time, and a shuffled sum costs
+// about the same as ten places, so few rows are enough.
 const (
 	blockRows = 16
 	warpRows  = 8
@@ -80,7 +80,8 @@ func (o RowLanes) follow(f *facts, v *Value) error {
 	return nil
 }
 
-// sharesRows refuses a loop that does not sum the places of a tile into rows of a dense result.
+// sharesRows returns an error if the loop l does not sum the places of a tile into rows of a dense
+// result.
 func (f *facts) sharesRows(l *cin.Forall, v *Value) error {
 	c, natural := f.component(l.Var)
 	a, ok := l.Body.(*cin.Assign)
@@ -107,8 +108,9 @@ func (f *facts) sharesRows(l *cin.Forall, v *Value) error {
 	return f.placesOfRows(l, a, c.Roots, key, v)
 }
 
-// placesOfRows refuses a sum whose values are not found by position alone: those at the positions
-// of key, or in a workspace with places for these, and those of dense operands.
+// placesOfRows returns an error if a value in the sum cannot be found by position alone. Values at
+// the positions of key, values in a workspace with a place for each of these positions, and values
+// of dense operands can be found so.
 func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key string,
 	v *Value) error {
 	op := f.tensor(key[:strings.Index(key, "(")])

@@ -9,19 +9,19 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// What lowering makes of workspaces takes so many bytes: positions and places of hash tables,
-// places in lists, a mark, and an element of what a sort by several keys copies.
+// Sizes in bytes of the elements of workspaces: positions and places in hash tables, places in
+// lists, marks, and the elements that a sort by several keys copies.
 const (
 	posBytes, placeBytes, markBytes, tupleBytes = 8, 4, 1, 16
-	// An array that grows begins with firstEntries elements, a table with firstSlots.
+	// An array that grows starts with firstEntries elements, and a table with firstSlots slots.
 	firstEntries, firstSlots = 64, 127
-	pageBytes                = 4096 // to which a large array is rounded up
+	pageBytes                = 4096 // large arrays are rounded up to whole pages
 	largeBytes               = 256 << 10
 )
 
-// SpaceBytes is the most memory that a statement's workspaces take together, by a strategy, while
-// so many threads run it, with the partial results of chunks: a workspace inside a loop on threads
-// is there once for each.
+// SpaceBytes returns the largest amount of memory, in bytes, that the workspaces of a statement and
+// the partial results of its chunks occupy together, if it is lowered by strategy v and runs on the
+// given number of threads. A workspace inside a loop on threads is counted once for each thread.
 func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 	f, total := newFacts(p), 0.0
 	f.spaces = v.Spaces
@@ -37,7 +37,7 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 				total += f.longRowsBytes(s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
 			}
 			if c := v.Loops[f.numbers[s]].Cut; c.How == Rows && threads > 1 {
-				whole := f.problem.Sizes[c.Own] // each has a part of it
+				whole := f.problem.Sizes[c.Own] // each thread has a part of the range
 				f.problem.Sizes[c.Own] = (whole + int64(threads) - 1) / int64(threads)
 				walk(s.Body, copies)
 				f.problem.Sizes[c.Own] = whole
@@ -60,12 +60,13 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 	return int64(min(total, 1<<62))
 }
 
-// Begun is what the arrays of a result that grows take before its first entry is there, where
-// sparse operands have so many together and so many threads run the leaf: kept by those that become
-// the result's, and beside them by the pieces of chunks and what joins them. within says that the
-// result has no more entries than its operands, as a sum has: then a thread gives up a piece before
-// it begins the next one, and beside is all that pieces take to the end, one of which may have most
-// entries.
+// Begun returns the memory, in bytes, that the arrays of a result that grows occupy before the
+// first entry is appended. entries is the number of entries of the sparse operands, and threads is
+// the number of threads. kept is the memory of arrays that become the result's. The second result
+// is the memory of the chunks' pieces and of the tables that join them. within is true if the
+// result has no more entries than its operands, as in a sum. A thread then frees a piece before it
+// starts the next one, and the second result covers all pieces until the end, because one piece may
+// have most of the entries.
 func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept, beside int64) {
 	if p.Assembly != Append {
 		return 0, 0
@@ -82,14 +83,14 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 		case !loop || x.Unit != cin.CPUThread || !f.assigns(x):
 		case v.Loops[f.numbers[x]].Cut.How == Ordered:
 			pieces, ordered = f.chunks(v, threads, entries), true
-		case !ordered: // each iteration makes one
+		case !ordered: // each iteration makes one piece
 			pieces = max(pieces, f.iterations(x.Var))
 		}
 	})
 	switch {
 	case pieces == 0:
 		return int64(f.arrays(float64(first))), 0
-	case threads <= 1 && ordered: // the one piece is the result
+	case threads <= 1 && ordered: // the only piece becomes the result
 		return int64(f.arrays(float64(first + leastCapacity))), int64(f.joinBytes(1) + f.arrays(1))
 	case ordered:
 		kept = int64(min(f.arrays(float64(first+1))+f.joinedPositions(float64(first+1)), 1<<62))
@@ -102,8 +103,8 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 		int64(min(f.joinBytes(pieces)+alive*f.arrays(float64(first)/pieces+leastCapacity)+filled, 1<<62))
 }
 
-// iterations is the most that a loop has: the coordinates of the variables that it goes through, or
-// the ranges that these are divided into.
+// iterations returns the largest number of iterations of the loop over v: the coordinates of the
+// variables that the loop visits, or the number of ranges that they are divided into.
 func (f *facts) iterations(v string) float64 {
 	c, _ := f.component(v)
 	if c == nil {
@@ -118,44 +119,44 @@ func (f *facts) iterations(v string) float64 {
 	return n
 }
 
-// arrays is what the arrays of a result take that have capacity for n entries, but for the
-// positions of its outermost compressed level.
+// arrays returns the size in bytes of the arrays of a result with capacity for n entries. It leaves
+// out the positions of the outermost compressed level.
 func (f *facts) arrays(n float64) float64 {
-	bytes, outermost := rounded(n*float64(f.result.Type.Size())), true
+	bytes, outermost := arrayBytes(n*float64(f.result.Type.Size())), true
 	for k, kind := range f.result.Format.Levels {
 		if !kind.Caps().HasPos {
 			continue
 		}
-		if bytes += rounded(n * float64(f.result.CrdWidth[k])); !outermost {
-			bytes += rounded((n + 1) * posBytes)
+		if bytes += arrayBytes(n * float64(f.result.CrdWidth[k])); !outermost {
+			bytes += arrayBytes((n + 1) * posBytes)
 		}
 		outermost = false
 	}
 	return bytes
 }
 
-// joinedPositions is what the joined arrays of n entries take for positions beyond arrays: below
-// dense levels that lie inside of others there is room for all that they have for each entry of
-// these.
+// joinedPositions returns the bytes that the joined arrays of n entries need for positions, beyond
+// the bytes that arrays counts. A compressed level below dense levels that are inside another
+// compressed level has room for all dense coordinates of each entry.
 func (f *facts) joinedPositions(n float64) (bytes float64) {
-	dense, inside := 1.0, false
+	dense, scope := 1.0, false
 	for k, kind := range f.result.Format.Levels {
 		switch {
 		case kind.Caps().HasPos:
-			if inside {
+			if scope {
 				bytes += n * (dense - 1) * posBytes
 			}
-			dense, inside = 1, true
-		case kind == format.Dense && inside:
+			dense, scope = 1, true
+		case kind == format.Dense && scope:
 			dense *= float64(max(f.problem.Sizes[f.vars[k]], 1))
 		}
 	}
 	return bytes
 }
 
-// chunks is the most chunks of equal work that a loop on threads has, by the entries of all
-// operands, of which sparse ones have so many where that is not known of them, and the rows of the
-// result.
+// chunks returns the largest number of chunks of equal work in a loop on threads. The work is the
+// entries of all operands and the rows of the result. entries is used for the sparse operands if
+// their own numbers are smaller or unknown.
 func (f *facts) chunks(v *Value, threads int, entries int64) float64 {
 	if threads <= 1 {
 		return 1
@@ -168,25 +169,25 @@ func (f *facts) chunks(v *Value, threads int, entries int64) float64 {
 	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.problem.Target.ChunkWork, 1)))
 }
 
-// joinBytes is what joining the pieces of so many chunks takes beside them: for each chunk its
-// bounds, and for each compressed level counts and where the arrays are, and the first memory of
-// the joined arrays.
+// joinBytes returns the memory for joining the pieces of chunks, without the pieces. Each chunk has
+// bounds, and for each compressed level a count and the addresses of its arrays. The first memory
+// of the joined arrays is included.
 func (f *facts) joinBytes(chunks float64) float64 {
 	const tableEntry = 24
-	bytes := 2*rounded(chunks*posBytes) + rounded(chunks*tableEntry) + rounded(
+	bytes := 2*arrayBytes(chunks*posBytes) + arrayBytes(chunks*tableEntry) + arrayBytes(
 		float64(f.result.Type.Size()))
 	for k, kind := range f.result.Format.Levels {
 		if kind.Caps().HasPos {
-			bytes += 2*rounded((chunks+1)*posBytes) + 2*rounded(chunks*tableEntry) + 2*rounded(2*posBytes)
+			bytes += 2*arrayBytes((chunks+1)*posBytes) + 2*arrayBytes(chunks*tableEntry) + 2*arrayBytes(2*posBytes)
 		}
-		if k == 0 && kind.Caps().HasPos { // positions of each chunk, which come to nothing
-			bytes += chunks * rounded(2*posBytes)
+		if k == 0 && kind.Caps().HasPos { // positions of each chunk, which are not used
+			bytes += chunks * arrayBytes(2*posBytes)
 		}
 	}
 	return bytes
 }
 
-// partialBytes is what the partial results, or sums, of a loop's chunks take.
+// partialBytes returns the size of the partial results, or partial sums, of a loop's chunks.
 func (f *facts) partialBytes(c Cut, threads int64) float64 {
 	value := float64(max(f.problem.Compute.Size(), f.result.Type.Size()))
 	switch c.How {
@@ -195,16 +196,16 @@ func (f *facts) partialBytes(c Cut, threads int64) float64 {
 		if places > float64(f.problem.Target.FarBytes/n/f.problem.Compute.Size()) {
 			n = min(n, threads+1)
 		}
-		return rounded(float64(n) * places * value)
+		return arrayBytes(float64(n) * places * value)
 	case Reduction:
-		return rounded(float64(c.N)*value) + rounded(float64(c.N))
+		return arrayBytes(float64(c.N)*value) + arrayBytes(float64(c.N))
 	}
 	return 0
 }
 
-// longRowsBytes is what precomputing long rows of products takes, whose terms so many stretches of
-// a round have: the sums of one row, a round's terms in bands of coordinates, and the rows that are
-// ready.
+// longRowsBytes returns the memory for precomputing long rows of products. stretches is the number
+// of stretches in a round. The memory consists of the sums of one row, a round's terms in bands of
+// coordinates, and the finished rows.
 func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 	w, ok := s.(*cin.Where)
 	if !ok {
@@ -215,14 +216,14 @@ func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 		float64(f.crdWidths()[t.Vars[0]])
 	terms := f.additions(w.Producer, t)
 	bands := places/float64(max(x.Band, 1)) + 2
-	bytes := rounded(places*value) + rounded(places*markBytes) + rounded(places*crd)
-	bytes += rounded(bands*posBytes) + rounded(bands*posBytes) + rounded(stretches*bands*posBytes)
-	bytes += grown(min(stretches*float64(x.Stretch), terms), crd+value)
-	return bytes + grown(terms, crd+value) + grown(f.places(f.vars[:1]), 2*posBytes)
+	bytes := arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*crd)
+	bytes += arrayBytes(bands*posBytes) + arrayBytes(bands*posBytes) + arrayBytes(stretches*bands*posBytes)
+	bytes += growingBytes(min(stretches*float64(x.Stretch), terms), crd+value)
+	return bytes + growingBytes(terms, crd+value) + growingBytes(f.places(f.vars[:1]), 2*posBytes)
 }
 
-// spaceBytes is what workspace t takes; so do those that threads have of their own which fill it,
-// and what they hand over.
+// spaceBytes returns the memory of workspace t. It includes the workspaces of the threads that fill
+// t, and the values that they hand over.
 func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) float64 {
 	s := f.spaces[t.Name]
 	n := f.mostEntries(t, producer)
@@ -241,13 +242,13 @@ func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) fl
 		entry := float64(f.problem.Compute.Size() + 8*int64(len(t.Vars)))
 		bytes += threads * (f.formBytes(t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
 	}
-	if cin.Threaded(producer) && s.Form.Kind == Marks { // each chunk's entries are counted
-		bytes += rounded(threads * chunksPerThread * posBytes)
+	if cin.Threaded(producer) && s.Form.Kind == Marks { // the entries of each chunk are counted
+		bytes += arrayBytes(threads * chunksPerThread * posBytes)
 	}
 	return bytes
 }
 
-// formBytes is what a workspace of a form takes with n entries.
+// formBytes returns the memory of a workspace of the given form with n entries.
 func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 	places, value := f.places(t.Vars), float64(f.problem.Compute.Size())
 	keys := 0.0
@@ -257,76 +258,76 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 	several := len(t.Vars) > 1
 	rows, copied := 0.0, 0.0
 	if several && form.Rows {
-		rows = rounded((f.places(t.Vars[:len(t.Vars)-1]) + 1) * posBytes)
+		rows = arrayBytes((f.places(t.Vars[:len(t.Vars)-1]) + 1) * posBytes)
 	}
-	if several { // what has places is copied out in order
-		copied = grown(n, keys+value)
+	if several { // the entries are copied out in order
+		copied = growingBytes(n, keys+value)
 	}
 	switch form.Kind {
 	case Array:
-		return rounded(places * value)
+		return arrayBytes(places * value)
 	case MarkedList:
-		return rounded(places*value) + rounded(places*markBytes) + rounded(places*max(placeBytes, keys)) +
+		return arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*max(placeBytes, keys)) +
 			copied + rows
 	case Marks:
 		if several {
-			return rounded(places*value) + rounded(places*markBytes) + copied + rows
+			return arrayBytes(places*value) + arrayBytes(places*markBytes) + copied + rows
 		}
-		return rounded(places*value) + rounded(places*markBytes) + rounded(places*keys)
+		return arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*keys)
 	case Bitmap:
 		words := math.Ceil(places/64) + 64
-		return rounded(places*value) + rounded(words*8) + rounded(words*placeBytes) + rounded(
-			words*markBytes) + rounded((places+1)*placeBytes) + copied + rows
+		return arrayBytes(places*value) + arrayBytes(words*8) + arrayBytes(words*placeBytes) + arrayBytes(
+			words*markBytes) + arrayBytes((places+1)*placeBytes) + copied + rows
 	case SortedList:
-		return grown(n, keys+value) + rows
+		return growingBytes(n, keys+value) + rows
 	case Positions:
-		return rounded(float64(form.Len) * value)
+		return arrayBytes(float64(form.Len) * value)
 	case Terms:
-		return grown(n, float64(16*len(t.Vars))+2*value+posBytes) + rounded(2*n*tupleBytes) + rows
+		return growingBytes(n, float64(16*len(t.Vars))+2*value+posBytes) + arrayBytes(2*n*tupleBytes) + rows
 	}
 	return f.tableBytes(t, form, n)
 }
 
-// tableBytes is what a hash table takes with n entries: those of a row have one key, and are not
-// copied.
+// tableBytes returns the memory of a hash table with n entries. The entries of a row have one key,
+// and are not copied.
 func (f *facts) tableBytes(t *cin.Access, form Form, n float64) float64 {
 	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.problem.Compute.Size()), 0.0
 	each := max(f.places(t.Vars[len(keys):]), 1)
 	if n = math.Ceil(n / each); form.Rows {
-		rows = rounded((f.places(keys[:len(keys)-1]) + 1) * posBytes)
+		rows = arrayBytes((f.places(keys[:len(keys)-1]) + 1) * posBytes)
 	}
 	if form.Of != "" {
 		n = max(n, float64(f.tensor(form.Of).NNZ)+1)
 	}
-	values := grown(n*each, value)
+	values := growingBytes(n*each, value)
 	if form.Dense == 0 {
 		values *= 2
 	}
 	slots := 2*max(2*n, firstSlots) + 1
-	return grown(n, float64(16*len(keys))+2*posBytes) + values + rounded(slots*posBytes) + rounded(
+	return growingBytes(n, float64(16*len(keys))+2*posBytes) + values + arrayBytes(slots*posBytes) + arrayBytes(
 		2*n*tupleBytes) + rows
 }
 
-// rounded is what an array of so many bytes takes.
-func rounded(bytes float64) float64 {
+// arrayBytes returns the memory that an array of the given size occupies.
+func arrayBytes(bytes float64) float64 {
 	if bytes >= largeBytes {
 		return bytes + pageBytes
 	}
 	return bytes + 64
 }
 
-// grown is what arrays take that grow to n entries of so many bytes together: at most twice as
-// much, and the old one beside while one is copied.
-func grown(n, bytes float64) float64 {
+// growingBytes returns the memory of arrays that grow to n entries with the given bytes for each entry: at
+// most twice the final size, plus the old array while it is copied.
+func growingBytes(n, bytes float64) float64 {
 	return 3*max(n, firstEntries)*bytes + 8*pageBytes
 }
 
-// mostEntries is the most entries that workspace t has at a time: it has no more than places, and
-// no more than combinations of entries of operands, some of which have all of its variables between
-// them or leave them to be counted by their sizes. A statement that adds up several products has
-// those of all.
+// mostEntries returns the largest number of entries that workspace t has at a time. It is bounded
+// by the number of places, and by the number of combinations of entries of operands. Variables that
+// the chosen operands do not have are counted by their sizes. A statement that adds several
+// products may have the entries of every product.
 func (f *facts) mostEntries(t *cin.Access, producer cin.Stmt) float64 {
-	made := map[string]float64{} // of the workspaces that the producer reads
+	made := map[string]float64{} // mostEntries of the workspaces that the producer reads
 	cin.Walk(producer, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
 			if u := cin.Target(w.Producer); len(u.Vars) > 0 {
@@ -343,19 +344,20 @@ func (f *facts) mostEntries(t *cin.Access, producer cin.Stmt) float64 {
 	return min(total, f.places(t.Vars))
 }
 
-// counted is a factor of a product: so many entries, which have some variables.
-type counted struct {
+// knownFactor is a factor of a product with a known number of entries. vars are its variables.
+type knownFactor struct {
 	vars    []string
 	entries float64
 }
 
-// mostProducts is at how many coordinates of the left side an assignment has a value at most.
+// mostProducts returns the largest number of coordinates of the left side that an assignment can
+// give a value.
 func (f *facts) mostProducts(a *cin.Assign, made map[string]float64) float64 {
 	least := f.places(a.LHS.Vars)
 	if !product(a.RHS) {
 		return least
 	}
-	var factors []counted
+	var factors []knownFactor
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 		entries, known := made[x.Name]
 		if op := f.tensor(x.Name); op != nil && op.NNZ >= 0 {
@@ -363,7 +365,7 @@ func (f *facts) mostProducts(a *cin.Assign, made map[string]float64) float64 {
 		}
 		if known && len(factors) < mostCounted &&
 			slices.ContainsFunc(x.Vars, func(v string) bool { return slices.Contains(a.LHS.Vars, v) }) {
-			factors = append(factors, counted{x.Vars, entries})
+			factors = append(factors, knownFactor{x.Vars, entries})
 		}
 	})
 	for chosen := 1; chosen < 1<<len(factors); chosen++ {
@@ -380,5 +382,5 @@ func (f *facts) mostProducts(a *cin.Assign, made map[string]float64) float64 {
 	return least
 }
 
-// mostCounted is how many factors of a product are combined.
+// mostCounted is the largest number of factors of a product that are combined.
 const mostCounted = 8

@@ -2,75 +2,75 @@ package strategy
 
 import "slices"
 
-// Value is how a statement is lowered. Loops, and sequences of statements, are known by
-// their number: the place in the order of cin.Walk, from 0.
+// Value says how a statement is lowered. Loops and sequences of statements are identified by their
+// number: their index in the order of cin.Walk, from 0.
 type Value struct {
 	Loops map[int]Loop
-	// Tiles has the statements that sum a row of the result in registers, a tile of
-	// so many values at a time.
+	// Tiles maps the statements that sum a row of the result in registers to the number of values
+	// in a tile.
 	Tiles map[int]int64
-	// Row is the variable along such rows, and Why the reason for its tiles.
+	// Row has the variable along these rows, and the reason for its tiles.
 	Row Row
-	// Jam is the variable whose loops, around others that sum, are moved into these, a
-	// tile at a time.
+	// Jam has the variable whose loops are moved into the summing loops inside them, a tile at a
+	// time.
 	Jam Row
-	// Trips are the variables whose range is always [0, N).
+	// Trips lists the variables whose range is always [0, N).
 	Trips map[string]Trip
-	// Prefetch has the rows, and the entries, that are fetched ahead.
+	// Prefetch lists the rows and entries that are fetched ahead.
 	Prefetch []Prefetch
-	// Nontemporal, where it is not "", is the reason for which values of the result that loops in
-	// lanes write once are stored past the caches. Of a Mapped result these are rows summed in tiles
-	// that the leaf is the first to come to.
+	// Nontemporal is the reason for storing values of the result past the caches, or "" if they are
+	// stored normally. It concerns values that loops in lanes write once. In a Mapped result it
+	// concerns rows that are summed in tiles and that the leaf writes for the first time.
 	Nontemporal string
-	// Gathers has the loops over segments that run in lanes though what they read is
-	// gathered.
+	// Gathers lists the loops over segments that run in lanes although the values that they read
+	// are gathered.
 	Gathers []Gather
-	// Lanes are the variables whose loops run in lanes where they run along
-	// contiguous memory.
+	// Lanes has the variables whose loops run in lanes if they access contiguous memory, with the
+	// reasons.
 	Lanes map[string]string
-	// Predicated are the variables whose merge loops compute all terms of a sum of
-	// floats, and choose by predicates what is added.
+	// Predicated has the variables whose merge loops compute all terms of a sum of floats and
+	// choose by predicates which to add, with the reasons.
 	Predicated map[string]string
-	// Windowed are those of them whose loops append the result in windows, whose coordinates
-	// are sorted.
+	// Windowed has the predicated variables whose loops append to the result in windows, whose
+	// coordinates are sorted, with the reasons.
 	Windowed map[string]string
-	// OneBody are the variables whose merge loops have one body for all cases of what is
-	// present.
+	// OneBody has the variables whose merge loops have one body for all cases of present operands,
+	// with the reasons.
 	OneBody map[string]string
-	// Unrolled is the number of copies that loops have which are unrolled completely, where it is
-	// known.
+	// Unrolled is the number of copies of loops that are unrolled completely, if it is known.
 	Unrolled map[string]int64
 	// PerThread is the number of chunks of equal work that a loop has for each thread.
 	PerThread int64
-	// CachedPartials is up to how many bytes the partial results of all of a loop's chunks are there
-	// at once. More of them would be set to 0 and added up in memory: of these there are as many as
-	// threads, and one for the sum.
+	// CachedPartials is the largest size in bytes for which each chunk of a loop has its own
+	// partial result. Larger partial results would be set to 0 and added in memory. There is then
+	// one for each thread and one for the sum.
 	CachedPartials int64
-	// Spaces are the workspaces, by name, and CrdWidth the bytes that each variable's coordinates
-	// take in their lists.
+	// Spaces has the workspaces by name. CrdWidth has the size in bytes of each variable's
+	// coordinates in the workspaces' lists.
 	Spaces   map[string]Space
 	CrdWidth map[string]uint8
-	// Result is the capacity that the arrays of a result that grows begin with.
+	// Result is the initial capacity of the arrays of a result that grows.
 	Result Result
-	// Weight ranks the operands by their entries: chunks of equal work are cut by
-	// the entries of the heaviest that their loop walks.
+	// Weight ranks the operands by their number of entries. Chunks of equal work are cut by the
+	// entries of the operand with the highest rank that their loop visits.
 	Weight map[string]int
 }
 
-// Loop is how one loop is lowered.
+// Loop says how one loop is lowered.
 type Loop struct {
 	Cut Cut
-	// OverPositions, where it is not "", is the reason for which the nest from here down to the
-	// last compressed level that the result shares with an operand is one loop over the
-	// positions of that level.
+	// OverPositions is the reason why the nest that starts with this loop is one loop over
+	// positions, or "" if it is not. The positions are of the last compressed level that the result
+	// shares with an operand.
 	OverPositions string
 	Long          Long
-	// Gemm: it is the outermost of so many loops that are one product of matrices; 0 where it is not.
+	// Gemm is the number of nested loops that are one matrix product, if this loop is the outermost
+	// one. Otherwise it is 0.
 	Gemm int
-	// Extern, if not nil, is the function of the user's that runs the nest from here on.
+	// Extern is the user's function that runs the nest that starts with this loop, or nil.
 	Extern *Extern
-	// RowLanes, where it is not 0, has the rows of a tile of positions shared out among a GPU's
-	// threads: each is one thread's where the tile has at least so many.
+	// RowLanes, if it is not 0, distributes the rows of a tile of positions over a GPU's threads.
+	// It is the smallest number of rows in a tile for which each row is summed by one thread.
 	RowLanes int64
 }
 
@@ -78,51 +78,51 @@ type Loop struct {
 type How uint8
 
 const (
-	Whole  How = iota // not cut: threads only set the result to 0 before it
-	Blocks            // chunks of equal work, each a block of the result
-	// chunks of equal work, in order: each appends to the result behind the one before
+	Whole  How = iota // the loop is not cut; threads only set the result to 0 before it
+	Blocks            // chunks of equal work; each writes a block of the result
+	// chunks of equal work; each appends to the result after the chunk before it
 	Ordered
-	// N chunks of equal work, each with a partial result, which are added up in order
+	// N chunks of equal work, each with a partial result; the results are added in order
 	Partial
-	// N chunks of equal work, each with a partial sum, which are added up in order
+	// N chunks of equal work, each with a partial sum; the sums are added in order
 	Reduction
-	Rows // every thread runs all of the loop for a part of the result of its own
+	Rows // every thread runs the whole loop for its own part of the result
 )
 
-// Cut is how a loop is cut for threads.
+// Cut says how a loop is cut for threads.
 type Cut struct {
 	How How
-	// N is the number of chunks of Partial and Reduction; of Ordered, the least work of
-	// a chunk, 0 for chunks whose number depends on the threads alone.
+	// N is the number of chunks for Partial and Reduction. For Ordered it is the least work of a
+	// chunk, or 0 if the number of chunks depends only on the threads.
 	N int64
-	// Streamed is the number of entries from which on a result made by Ordered
-	// chunks is copied past the caches.
+	// Streamed is the smallest number of entries of a result made by Ordered chunks that is copied
+	// past the caches.
 	Streamed int64
-	// Own, of Rows, is the variable of the result of whose range each thread has a part.
+	// Own, for Rows, is a variable of the result. Each thread has a part of its range.
 	Own string
 	Why string
 }
 
-// LongRows is what is done about rows that are too long for one thread.
+// LongRows is a way of handling rows that are too long for one thread.
 type LongRows uint8
 
 const (
-	Kept        LongRows = iota // nothing
-	Separate                    // they are left out, and run one after another, each on all threads
+	Kept        LongRows = iota // long rows are handled like others
+	Separate                    // they are left out of the loop and run one after another, each on all threads
 	Precomputed                 // they are computed before the loop, each on all threads
-	CutInside                   // chunks begin and end inside of them
+	CutInside                   // chunks begin and end inside them
 )
 
-// Long is what is done about rows of an operand of more than N entries.
+// Long says how rows of an operand with more than N entries are handled.
 type Long struct {
 	How LongRows
-	Key string // of the access
+	Key string // the key of the access
 	N   int64
 	Why string
-	// Parts is how a row that is left out is cut for the threads.
+	// Parts says how a row that is left out is cut for the threads.
 	Parts Cut
-	// Of Precomputed rows: the places of a band of coordinates, and the entries
-	// of a stretch of the row.
+	// For Precomputed rows: Band is the number of places in a band of coordinates, and Stretch is
+	// the number of entries in a stretch of the row.
 	Band, Stretch int64
 }
 
@@ -139,21 +139,22 @@ type Trip struct {
 	Why string
 }
 
-// Prefetch is that of the rows of the access called Key that variable Var picks, by Ahead entries
-// before they are read into the nearest cache, and by Far into the one of the second level, neither
-// where that is 0: of so many cache lines each. Where Key is that of a sparse operand it is that of
-// its own entries along Var.
+// Prefetch describes a prefetch of the rows of the access with the given Key that variable Var
+// selects. If Key is a sparse operand, it describes a prefetch of the operand's own entries along
+// Var. Ahead is the number of entries between the prefetch into the nearest cache and the read, and
+// Far is the same for the second-level cache. 0 means no prefetch. Lines is the number of cache
+// lines that are fetched of each row.
 type Prefetch struct {
 	Key, Var          string
 	Ahead, Far, Lines int64
 	Why               string
 }
 
-// Any tells whether it fetches anything.
+// Any reports whether the prefetch fetches anything.
 func (p Prefetch) Any() bool { return p.Ahead > 0 || p.Far > 0 }
 
-// Into is by how many entries it fetches into the cache of the second level, where far, or into the
-// nearest one.
+// Into returns the distance in entries between the prefetch and the read: into the second-level
+// cache if far is true, or else into the nearest cache.
 func (p Prefetch) Into(far bool) int64 {
 	if far {
 		return p.Far
@@ -161,7 +162,7 @@ func (p Prefetch) Into(far bool) int64 {
 	return p.Ahead
 }
 
-// Gather is a loop over the entries of the access called Key at variable Var.
+// Gather names a loop over the entries of the access with the given Key along variable Var.
 type Gather struct{ Key, Var, Why string }
 
 // Kind is a kind of workspace.
@@ -169,14 +170,14 @@ type Kind uint8
 
 const (
 	HashTable  Kind = iota
-	MarkedList      // a place and a mark for every coordinate, and the list of those marked
+	MarkedList      // a place and a mark for every coordinate, and a list of the marked places
 	Bitmap          // a place and a bit for every coordinate
-	Array           // an array, filled everywhere or nowhere
+	Array           // an array that is filled either everywhere or nowhere
 	SortedList      // a list that is filled in order
-	// a place and a mark for every coordinate, of which most are used: threads may fill it
+	// a place and a mark for every coordinate, if most places are used; several threads may fill it
 	Marks
-	Positions // a place for each position of an operand that a tile has
-	Terms     // a list of all values that are added, which is sorted and summed in the end
+	Positions // a place for each position of an operand in a tile
+	Terms     // a list of all added values, which is sorted and summed at the end
 )
 
 var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense",
@@ -184,15 +185,29 @@ var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitm
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Form is how a workspace is stored. Once: a SortedList gets no coordinate twice. Rows: one over
-// several variables is read with a place for each coordinate of all but the last, which has a list.
-// Dense: a HashTable, or Terms, has keys of all variables but so many of the last, and behind each
-// key a row of places along these, which is filled everywhere or nowhere; Rows is then said of the
-// keys. Of, of these, is the operand for whose entries they have room from the beginning, "" for
-// none. Of Positions, Key is the access whose positions have the places, and Len how many of them a
-// tile has at most; Each, where it is not "", is the reason for which the consumer is a loop over
-// all places, of constant length, with a sum that is added to the result as a row ends. Else it is
-// one over rows, and over the places of each.
+// Form says how a workspace is stored.
+//
+//   - Once, for a SortedList: no coordinate is added twice.
+//   - Rows, for a workspace over several variables: it is read through a place for each coordinate
+//     of
+//
+// all variables except the last. Each place has a list of coordinates of the last variable.
+//   - Dense, for a HashTable or Terms: the number of last variables that are not part of the keys.
+//     Each
+//
+// key has a row of places along these variables, which is filled everywhere or nowhere. Rows then
+// refers to the keys.
+//   - Of, for a HashTable or Terms: the operand that has an entry for each key, so that the
+//     workspace is
+//
+// allocated with room for its entries. It is "" if no operand has.
+//   - Key, for Positions: the access whose positions have the places.
+//   - Len, for Positions: the largest number of positions in a tile.
+//   - Each, for Positions: the reason why the consumer is a loop over all places, with a constant
+//     length
+//
+// and a sum that is added to the result when a row ends. If it is "", the consumer is a loop over
+// rows with an inner loop over the places of each row.
 type Form struct {
 	Kind  Kind
 	Once  bool
@@ -204,9 +219,9 @@ type Form struct {
 	Each  string
 }
 
-// Space is a workspace. Piece is the form of those that threads have of their own, where a loop on
-// threads fills it. Said tells whether a schedule says its kind, Multiplied whether a product of
-// matrices reads it or adds to it, for which it is an array.
+// Space describes a workspace. Piece is the form of the workspaces that threads have for
+// themselves, if a loop on threads fills it. Said is true if a schedule gives its kind. Multiplied
+// is true if a matrix product reads it or adds to it, which requires an array.
 type Space struct {
 	Form             Form
 	Piece            Form
@@ -214,21 +229,21 @@ type Space struct {
 	Said, Multiplied bool
 }
 
-// Result is what is known of the capacity that a result needs.
+// Result describes the capacity that a result needs.
 type Result struct {
-	// Factor is the capacity at first, as a multiple of the entries of all sparse operands
-	// together; Most bounds that number, 0 is no bound.
+	// Factor is the initial capacity as a multiple of the number of entries of all sparse operands.
+	// Most is an upper bound of the initial capacity in entries; 0 means no bound.
 	Factor, Most int64
-	// Fetched is how blocks of a Mapped result are fetched positions of its map before they are added
-	// to, of which it may be none (Lines).
+	// Fetched says how blocks of a Mapped result are fetched before they are added to. Distances
+	// count positions of the map. If Lines is 0, blocks are not fetched.
 	Fetched Prefetch
-	// Places are the variables for whose coordinates an array of places in a given
-	// row is worth its memory.
+	// Places has the variables for which an array with a place for each coordinate in a given row
+	// is worth its memory.
 	Places map[string]bool
 }
 
-// Fetched is how the rows of the access called key that a variable picks are fetched
-// ahead; the zero value where they are not.
+// Fetched returns the prefetch of the rows of the access with the given key that a variable
+// selects, or the zero value if they are not fetched.
 func (v *Value) Fetched(key, picks string) Prefetch {
 	for _, p := range v.Prefetch {
 		if p.Key == key && p.Var == picks {
@@ -238,8 +253,8 @@ func (v *Value) Fetched(key, picks string) Prefetch {
 	return Prefetch{}
 }
 
-// Gather tells whether loops over a variable along the access called key run in lanes
-// though they gather.
+// Gather reports whether loops over a variable along the access with the given key run in lanes
+// although they gather.
 func (v *Value) Gather(key, along string) bool {
 	return slices.ContainsFunc(v.Gathers,
 		func(g Gather) bool { return g.Key == key && g.Var == along })

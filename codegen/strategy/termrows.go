@@ -7,10 +7,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// termRows is the form of workspace t of w as a list of terms that each add a row, of which they
-// keep what it is made of, and of is the operand in whose entries it finds them. It is for a
-// product of one operand that is not dense and of dense ones, and for a consumer that comes to each
-// row once, in order: it copies them.
+// termRows returns the form of workspace t of w as a list of terms that each add a row. The list
+// stores the factors of each term instead of its row. of is the operand whose entries give the
+// terms. The form is possible if the right side is a product of one operand that is not dense and
+// of dense operands, and if the consumer copies the rows once each, in order.
 func (f *facts) termRows(w *cin.Where, t *cin.Access) (form Form, of *cin.Access, ok bool) {
 	form = Form{Kind: Terms, Dense: f.rowVars(w.Producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
@@ -35,8 +35,7 @@ func (f *facts) termRows(w *cin.Where, t *cin.Access) (form Form, of *cin.Access
 	return form, of, ok && assignments == 1
 }
 
-// copiedInOrder tells whether a consumer does nothing but copy workspace t, in the order of its
-// variables.
+// copiedInOrder reports whether a consumer only copies workspace t, in the order of its variables.
 func (f *facts) copiedInOrder(consumer cin.Stmt, t *cin.Access) bool {
 	for _, v := range t.Vars {
 		l, ok := consumer.(*cin.Forall)
@@ -53,17 +52,17 @@ func (f *facts) copiedInOrder(consumer cin.Stmt, t *cin.Access) bool {
 	return ok && x.Name == t.Name && slices.Equal(x.Vars, t.Vars)
 }
 
-// termRowsBytes is what such a list takes.
+// termRowsBytes returns the memory of a list of n terms that each add a row.
 func (f *facts) termRowsBytes(t *cin.Access, form Form, n float64) float64 {
 	keys, rows := t.Vars[:len(t.Vars)-form.Dense], 0.0
 	if form.Rows {
-		rows = rounded((f.places(keys[:len(keys)-1]) + 1) * posBytes)
+		rows = arrayBytes((f.places(keys[:len(keys)-1]) + 1) * posBytes)
 	}
-	kept := 0.0 // a value or a coordinate of each operand
+	kept := 0.0 // a value or the coordinates of each operand
 	for _, x := range f.problem.Tensors[1:] {
 		kept += math.Max(float64(f.problem.Compute.Size()), posBytes*float64(x.order()))
 	}
 	each := f.places(t.Vars[len(keys):]) * float64(f.problem.Compute.Size())
-	return grown(n+1, float64(16*len(keys))+2*posBytes+kept) + rounded(each) + rounded(
+	return growingBytes(n+1, float64(16*len(keys))+2*posBytes+kept) + arrayBytes(each) + arrayBytes(
 		2*n*tupleBytes) + rows
 }

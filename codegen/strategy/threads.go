@@ -10,12 +10,12 @@ import (
 	"distaff/codegen/format"
 )
 
-// OnThreads is a statement whose outermost loops run on threads, but for those that only copy a
-// workspace, and those that fill one outside of all loops, which threads then read: these do where
-// shared says so of it, and they are over one of its variables. Where such a loop is over a
-// variable of the result, no two iterations write one place, and a sparse result's pieces come in
-// order; where it sums into a scalar or a dense result, chunks of it have sums of their own. Loops
-// for which serial is true stay as they are.
+// OnThreads returns s with its outermost loops on threads. Some loops stay serial: loops that only
+// copy a workspace, loops for which serial returns true, and loops that fill a workspace outside of
+// all other loops. The last kind runs on threads if shared is true for the workspace and the loop
+// is over one of its variables. If a parallel loop is over a variable of the result, no two
+// iterations write to one place, and the pieces of a sparse result are made in order. If it sums
+// into a scalar or a dense result, its chunks have their own partial sums.
 func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*cin.Forall) bool,
 	shared map[string]bool) cin.Stmt {
 	switch s := s.(type) {
@@ -54,7 +54,8 @@ func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*c
 	return s
 }
 
-// filled is what fills a workspace outside of all loops, on threads where they may share that.
+// filled returns s, which fills a workspace outside of all loops, with its loops on threads if
+// threads may fill the workspace together.
 func filled(s cin.Stmt, shared map[string]bool) cin.Stmt {
 	switch s := s.(type) {
 	case *cin.Where:
@@ -67,16 +68,15 @@ func filled(s cin.Stmt, shared map[string]bool) cin.Stmt {
 	return s
 }
 
-// chunksPerThread is how many chunks of equal work a parallel loop has for
-// each thread, so that one that is slower than it looked delays no other.
+// chunksPerThread is the number of chunks of equal work that a parallel loop has for each thread.
+// With several chunks, one that takes longer than estimated does not delay the other threads.
 const chunksPerThread = 8
 
-// sumChunks is the number of chunks of a sum into a scalar. It is fixed: each
-// chunk has a sum of its own, and these are added in order, so that the number
-// of threads shows in no bit.
+// sumChunks is the number of chunks of a sum into a scalar. It is fixed. Each chunk has its own
+// sum, and these sums are added in order, so the result does not depend on the number of threads.
 const sumChunks = 64
 
-// cut is how a loop on threads is cut.
+// cut returns how a loop on threads is cut by default.
 func (f *facts) cut(l *cin.Forall) Cut {
 	target := cin.Target(l)
 	switch {
@@ -84,14 +84,14 @@ func (f *facts) cut(l *cin.Forall) Cut {
 		return Cut{How: Blocks, Why: fmt.Sprintf("every %s fills places of %s of its own; %s", l.Var,
 			target.Key(), f.evenBy(l))}
 	case !sums(l) && f.problem.Assembly == Append:
-		return f.ordered(l)
+		return f.orderedCut(l)
 	case !sums(l):
 		return Cut{How: Blocks, Why: fmt.Sprintf("every %s writes places of %s of its own; %s", l.Var,
 			target.Key(), f.evenBy(l))}
 	case len(target.Vars) == 0 && target.Name != f.result.Name:
 		return Cut{How: Reduction, N: sumChunks,
 			Why: fmt.Sprintf("%s is one sum, in as many parts whatever the threads", target.Name)}
-	case !f.assigns(l) || f.sparse():
+	case !f.assigns(l) || f.isSparse():
 		return Cut{Why: "iterations meet in " + target.Key()}
 	}
 	if v, why := f.ownPart(l); v != "" {
@@ -109,14 +109,14 @@ func (f *facts) cut(l *cin.Forall) Cut {
 	return Cut{Why: fmt.Sprintf("partial results of %s do not pay; threads set it to 0", target.Key())}
 }
 
-// fillsSpace tells whether a loop on threads fills a workspace that these may share, each iteration
-// places of its own.
+// fillsSpace reports whether a loop on threads fills a workspace that threads may share, so that
+// each iteration fills its own places.
 func (f *facts) fillsSpace(l *cin.Forall) bool {
 	t := cin.Target(l)
 	return !f.assigns(l) && len(t.Vars) > 0 && !sums(l) && f.spaces[t.Name].shared()
 }
 
-// evenBy says by what chunks are cut.
+// evenBy says what makes the chunks of l even, for reasons.
 func (f *facts) evenBy(l *cin.Forall) string {
 	d, _ := f.drivers(l)
 	switch {
@@ -128,12 +128,13 @@ func (f *facts) evenBy(l *cin.Forall) string {
 	return fmt.Sprintf("chunks are of equal work, by the %d entries of %s", d.t.NNZ, d.key)
 }
 
-// Partial results of a dense tensor are worth their memory where the sums into them are partialWork
-// times as many as their values; maxPartials bounds them. More than manyPartials are worth it from
-// manyWork on: fewer than the threads cost less than what it takes to set more to 0 and to add them
-// up, a fifth of the time at manyWork. Their number is a power of two, by which threads are even.
-// fewPartials are worth it from fewWork on, where each entry is one sum: the operand is then larger
-// than they are.
+// Partial results of a dense tensor are worth their memory if each value is a sum of partialWork
+// terms or more. There are at most maxPartials partial results. More than manyPartials are used
+// only from manyWork terms on. Below that, fewer partial results than threads cost less than
+// setting more of them to 0 and adding them, which takes a fifth of the time at manyWork. Their
+// number is a power of two, so that it divides evenly among threads. fewPartials are used from
+// fewWork terms on if each entry is one term, because the operand is then larger than the partial
+// results.
 const (
 	partialWork  = 32
 	manyWork     = 4 * partialWork
@@ -143,8 +144,8 @@ const (
 	fewPartials  = 4
 )
 
-// partials is how many partial results of a dense result pay, by what is known
-// of the sizes: not by the number of threads.
+// partials returns the number of partial results of a dense result that pay, and the reason. It
+// depends on the known sizes, and not on the number of threads.
 func (f *facts) partials() (int64, string) {
 	size, work := 1.0, 1.0
 	for _, v := range f.vars {
@@ -155,7 +156,7 @@ func (f *facts) partials() (int64, string) {
 	}
 	few := min(work/(fewWork*max(size, 1)), fewPartials)
 	if k := len(f.vars); k > 0 {
-		// Each entry is summed into a row of what no operand stores sparsely.
+		// Each entry is added to a row along a variable that no operand stores sparsely.
 		if v := f.vars[k-1]; f.lastOfAll(f.stmt, v) {
 			work *= float64(f.problem.Sizes[v])
 			few = 0
@@ -166,12 +167,11 @@ func (f *facts) partials() (int64, string) {
 	return nearestPower(n), fmt.Sprintf("%.4g sums go to %.4g values", work, size)
 }
 
-// Partials tells whether partial results pay of so many values, to which the entries of operands
-// are added once each.
+// Partials reports whether partial results with the given number of values pay, if each of entries
+// entries of operands is added once.
 func Partials(entries, values float64) bool { return entries >= fewWork*2*max(values, 1) }
 
-// lastOfAll tells whether v's level, in each access of an operand that has it, is
-// dense and the last.
+// lastOfAll reports whether v's level is dense and the last level in each operand that has v.
 func (f *facts) lastOfAll(s cin.Stmt, v string) bool {
 	ok := true
 	cin.Accesses(s, func(a *cin.Access) {
@@ -188,23 +188,22 @@ func (f *facts) lastOfAll(s cin.Stmt, v string) bool {
 	return ok
 }
 
-// minSegment is how many entries the segments of a level have at least, on the
-// average, for loops over them to be worth what they are to be: parted among threads, or
-// a test of the number of iterations.
+// minSegment is the smallest average number of entries in the segments of a level for which
+// dividing the segments among threads pays.
 const minSegment = 3
 
-// ownRows tells whether a loop that sums into a dense result, such as that over the
-// columns of a matrix in CSC that multiplies a vector, can be run by each thread for rows of
-// its own: the loop inside it is over the rows.
+// ownRows reports whether each thread can run the loop l for its own rows of a dense result. l must
+// sum into the result, and the loop directly inside it must be over the rows, as in the product of
+// a CSC matrix with a vector.
 func (f *facts) ownRows(l *cin.Forall) bool {
 	inner, ok := l.Body.(*cin.Forall)
 	return ok && len(f.vars) > 0 && inner.Var == f.vars[0] && f.problem.Assembly == Dense &&
 		f.assigns(l) && sums(l)
 }
 
-// longSegments tells whether the segments that the loop inside l walks are long enough to
-// be parted among threads, minSegment entries on the average. Where counts are not known,
-// they are taken to be.
+// longSegments reports whether the segments that the loop inside l visits have at least minSegment
+// entries on average, so that they can be divided among threads. It returns true if the counts are
+// not known.
 func (f *facts) longSegments(l *cin.Forall) bool {
 	inner := l.Body.(*cin.Forall)
 	long := true
@@ -218,7 +217,7 @@ func (f *facts) longSegments(l *cin.Forall) bool {
 			if u != inner.Var || t.caps(k).Locate {
 				continue
 			}
-			// One entry for each above, or a segment for each of the column's.
+			// The level must have a segment for each position of l's level.
 			switch {
 			case !t.caps(k).HasPos || k == 0 || vars[k-1] != l.Var:
 				long = false
@@ -230,15 +229,14 @@ func (f *facts) longSegments(l *cin.Forall) bool {
 	return long
 }
 
-// cachedChunks is how many chunks' entries are taken to stay in a cache until the
-// result is read; a larger one is copied past it.
+// cachedChunks is the number of chunks whose entries are assumed to stay in a cache until the
+// result is read. A larger result is copied past the cache.
 const cachedChunks = 512
 
-// ordered cuts a loop over a result that grows into ordered chunks. Where these are
-// cheap to begin they are so small that they are still in a cache when it is their turn.
-// A chunk clears its workspaces: it is cheap where they are such that many values are
-// added to each place.
-func (f *facts) ordered(l *cin.Forall) Cut {
+// orderedCut returns how a loop over a result that grows is cut into ordered chunks. If chunks are
+// cheap to start, they are made small, so that they are still in a cache when they are appended. A
+// chunk clears its workspaces when it starts. This is cheap if many values are added to each place.
+func (f *facts) orderedCut(l *cin.Forall) Cut {
 	c := Cut{How: Ordered, Streamed: cachedChunks * f.problem.Target.ChunkWork,
 		Why: fmt.Sprintf("%s is appended to in order; %s", cin.Target(l).Key(), f.evenBy(l))}
 	d, others := f.drivers(l)
@@ -253,9 +251,8 @@ func (f *facts) ordered(l *cin.Forall) Cut {
 	return c
 }
 
-// chunkWork is how much work a chunk has at least. As many values as a workspace
-// has places are added to it. It is a power of two: data of about the same density
-// have the same leaf.
+// chunkWork returns the least work of a chunk, which adds at least one value for each place of its
+// workspaces. It is a power of two, so that data of about the same density have the same leaf.
 func (f *facts) chunkWork(l *cin.Forall, d *walked) int64 {
 	least := f.problem.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {
@@ -266,7 +263,7 @@ func (f *facts) chunkWork(l *cin.Forall, d *walked) int64 {
 	return least
 }
 
-// nearestPower is the power of two that x is nearest to as a multiple; 0 for x below 2.
+// nearestPower returns the power of two with the smallest ratio to x. It returns 0 if x is below 2.
 func nearestPower(x float64) int64 {
 	if x < 2 {
 		return 0
@@ -274,10 +271,10 @@ func nearestPower(x float64) int64 {
 	return powerOfTwo(x * math.Sqrt2)
 }
 
-// powerOfTwo is the largest power of two up to x, and 1 at least.
+// powerOfTwo returns the largest power of two that is at most x, and at least 1.
 func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
 
-// weights ranks the operands by their entries.
+// weights ranks the operands by their number of entries.
 func (f *facts) weights() map[string]int {
 	var sorted []int64
 	for _, t := range f.problem.Tensors[1:] {

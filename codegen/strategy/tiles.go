@@ -8,15 +8,14 @@ import (
 	"distaff/codegen/cin"
 )
 
-// maxTile is the number of values of a row that are summed at a time, in
-// registers.
+// maxTile is the largest number of values of a row that are summed in registers at a time.
 const maxTile = 32
 
-// maxTiles is the number of tiles past which a row is summed in place: each
+// maxTiles is the largest number of tiles in a row. Longer rows are summed in memory, because each
 // tile is a pass over the entries that are summed.
 const maxTiles = 16
 
-// Widest is the width of tiles in a row of n values; 0 where it is too short.
+// Widest returns the width of tiles in a row of n values, or 0 if the row is too short.
 func Widest(n int64) int64 {
 	for width := int64(maxTile); width >= 4; width /= 2 {
 		if width <= n {
@@ -26,24 +25,25 @@ func Widest(n int64) int64 {
 	return 0
 }
 
-// tiles finds the statements that sum a row of the result, its dense last level:
-// those that loop over something else than that level's variable v, where
-// v runs along the last, dense, level of everything that has it.
+// tiles finds the statements that sum a row of the result along its dense last level. They loop
+// over another variable than v, the variable of that level, and v indexes the dense last level of
+// every tensor that has it.
 type tiles struct {
 	facts *facts
 	v     string
 	bound []string
 	found []int
 	cuts  map[int]Loop
-	pays  bool // for one of them at least
+	pays  bool // tiles pay for at least one of the statements
 }
 
-// tileTerms is how many values are summed into a row each time that a loop comes to it, on the
-// average, from which on tiles pay for rows that it comes to several times: a tile is set to 0 and
-// added to the row each time, and of one value neither saves anything.
+// tileTerms is the smallest average number of values that are summed into a row in one visit for
+// which tiles pay, if a row is visited several times. Each visit sets a tile to 0 and adds it to
+// the row, which saves nothing for a single value.
 const tileTerms = 1.5
 
-// rowTiles are the statements whose rows can be summed in tiles, and whether that pays.
+// rowTiles returns the statements whose rows can be summed in tiles, and whether this pays. v is
+// the variable along the rows.
 func (f *facts) rowTiles(loops map[int]Loop) (v string, found []int, pays bool) {
 	k := len(f.vars) - 1
 	if k < 0 || k <= f.deep {
@@ -54,18 +54,18 @@ func (f *facts) rowTiles(loops map[int]Loop) (v string, found []int, pays bool) 
 	return t.v, t.found, t.pays
 }
 
-// worth tells whether to sum the rows of s in tiles pays. A row that no loop outside of s comes to
-// again is stored once, out of registers.
-func (t *tiles) worth(s cin.Stmt) bool {
+// paysFor reports whether summing the rows of s in tiles pays. It always pays if no loop around s
+// visits a row again, because a row is then stored once, from registers.
+func (t *tiles) paysFor(s cin.Stmt) bool {
 	again := slices.ContainsFunc(t.bound,
 		func(v string) bool { return !slices.Contains(t.facts.vars, v) })
-	return !again || t.each(s) >= tileTerms
+	return !again || t.termsPerVisit(s) >= tileTerms
 }
 
-// each is how many values are summed into a row each time that s is run, on the average: the
-// entries below a position of the levels that are bound, of the operand where these are the most.
-// It is infinite where that is not known.
-func (t *tiles) each(s cin.Stmt) float64 {
+// termsPerVisit returns the average number of values that one run of s sums into a row: the number of
+// entries below a position of the bound levels. It uses the operand with the largest number. It is
+// infinite if the number is not known.
+func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	most := 0.0
 	cin.Accesses(s, func(a *cin.Access) {
 		op := t.facts.tensor(a.Name)
@@ -89,14 +89,14 @@ func (t *tiles) each(s cin.Stmt) float64 {
 		most = max(most, float64(below)/float64(max(above, 1)))
 	})
 	if most == 0 {
-		return math.Inf(1) // dense operands alone
+		return math.Inf(1) // all operands are dense
 	}
 	return most
 }
 
-// here tells whether s sums a row; serial says that its outermost loop runs in order,
-// though it is marked to run on threads.
-func (t *tiles) here(s cin.Stmt, serial bool) bool {
+// sumsRow reports whether s sums a row. serial is true if the outermost loop of s runs in order
+// although it is marked to run on threads.
+func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 	k := len(t.facts.vars) - 1
 	for _, v := range t.facts.vars[:k] {
 		if !slices.Contains(t.bound, v) {
@@ -116,17 +116,17 @@ func (t *tiles) here(s cin.Stmt, serial bool) bool {
 		return false
 	}
 	return t.facts.assigns(s) && !t.facts.holdsGemm(s) && !slices.Contains(t.bound, t.v) &&
-		t.facts.lastOfAll(s, t.v) && !t.facts.gathered(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
+		t.facts.lastOfAll(s, t.v) && !t.facts.readsWholeRow(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
 }
 
-// holdsGemm tells whether a product of matrices is made of loops in s.
+// holdsGemm reports whether s contains a matrix product that is made of loops.
 func (f *facts) holdsGemm(s cin.Stmt) (found bool) {
-	cin.Walk(s, func(s cin.Stmt) { found = found || f.gemm(s) })
+	cin.Walk(s, func(s cin.Stmt) { found = found || f.isGemm(s) })
 	return found
 }
 
-// repeated tells whether s computes something that each tile of a row along v would compute again,
-// or that is more than a row: a temporary in loops, without v or with other variables.
+// repeated reports whether s computes a temporary in loops that each tile of a row along v would
+// compute again, or that is larger than a row. Such a temporary is not over v alone.
 func repeated(s cin.Stmt, v string) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
@@ -138,9 +138,9 @@ func repeated(s cin.Stmt, v string) (found bool) {
 	return found
 }
 
-// gathered tells whether v goes in s through what was added to a workspace elsewhere, or by loops
-// over another variable: through all of that, and not through a tile's part.
-func (f *facts) gathered(s cin.Stmt, v string) (found bool) {
+// readsWholeRow reports whether s reads a workspace along v that was filled elsewhere, or by loops over
+// another variable. Such a read covers the whole row, and not only a tile.
+func (f *facts) readsWholeRow(s cin.Stmt, v string) (found bool) {
 	filled := map[string][]string{}
 	eachWorkspace(s, func(t *cin.Access, _ *cin.Where) { filled[t.Name] = t.Vars })
 	cin.Accesses(s, func(a *cin.Access) {
@@ -152,8 +152,8 @@ func (f *facts) gathered(s cin.Stmt, v string) (found bool) {
 	return found
 }
 
-// loops tells whether s has a loop over v itself: one that commands have cut, or that a
-// bound has given a length, is not along what a tile leaves of the row.
+// loops reports whether s has a loop over v itself. A loop that commands have cut, or whose length
+// a bound gives, cannot run along a tile.
 func loops(s cin.Stmt, v string) bool {
 	found := false
 	cin.Walk(s, func(s cin.Stmt) {
@@ -163,14 +163,15 @@ func loops(s cin.Stmt, v string) bool {
 	return found
 }
 
-// find goes through s, whose outermost loop is a chunk's if serial says so.
+// find searches s for statements that sum rows. serial is true if the outermost loop of s runs in a
+// single chunk.
 func (t *tiles) find(s cin.Stmt, serial bool) {
 	if !t.facts.assigns(s) {
 		return
 	}
-	if t.here(s, serial) {
+	if t.sumsRow(s, serial) {
 		t.found = append(t.found, t.facts.numbers[s])
-		t.pays = t.pays || t.worth(s)
+		t.pays = t.pays || t.paysFor(s)
 		return
 	}
 	switch s := s.(type) {
@@ -183,7 +184,7 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 	case *cin.Forall:
 		if s.Unit == cin.CPUThread && !serial && sums(s) {
 			if s.Race == cin.Atomics || s.Race == cin.Temporary || s.Race == cin.ParallelReduction {
-				return // threads add to one row, which a tile would be stored over
+				return // threads add to the same row, so a tile cannot be stored over it
 			}
 			switch t.cuts[t.facts.numbers[s]].Cut.How {
 			case Whole, Partial:
@@ -201,7 +202,7 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 	}
 }
 
-// row chooses the width of tiles.
+// row returns the width of tiles along v, or Row{} if there would be too many.
 func (f *facts) row(v string) Row {
 	n := f.problem.Sizes[v]
 	if n > maxTile*maxTiles {

@@ -7,11 +7,11 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Trip counts from shortest on are compiled into the leaf where that was measured to save a tenth
-// of its time: up to longestSummed those of variables that are summed, up to longestKept those of
-// the result's variables in a statement that sums, whose rows stay in registers. At them the C
-// compiler unrolls, and needs no code for the rest of a row. All other sizes are arguments, so that
-// one leaf serves all of them. For a GPU trip counts are compiled in up to longest.
+// Trip counts from shortest on are compiled into the leaf if this was measured to save a tenth of
+// its time. The limit is longestSummed for variables that are summed. It is longestKept for the
+// result's variables in a statement that sums, because its rows stay in registers. With a constant
+// trip count the C compiler unrolls the loop and needs no code for the rest of a row. All other
+// sizes are arguments, so that one leaf serves all sizes. On a GPU the limit is longest.
 const (
 	shortest      = 8
 	longestKept   = 64
@@ -19,7 +19,7 @@ const (
 	longest       = 256
 )
 
-// longestTrip returns the largest trip count of v that pays to be compiled in; sums says that the
+// longestTrip returns the largest trip count of v that is worth compiling in. sums is true if the
 // statement sums over some variable.
 func (f *facts) longestTrip(v string, sums bool) int64 {
 	switch {
@@ -33,9 +33,8 @@ func (f *facts) longestTrip(v string, sums bool) int64 {
 	return 0
 }
 
-// trips is which of the variables that Exact allows have their size
-// compiled in: those of short dense loops that stream memory, as they index nothing but
-// dense levels, and a last one somewhere.
+// trips returns the variables among Exact whose size is compiled in. They have short dense loops
+// that stream memory: they index only dense levels, and at least one last level.
 func (f *facts) trips() map[string]Trip {
 	summed := false
 	cin.Accesses(f.stmt, func(a *cin.Access) {

@@ -9,22 +9,24 @@ import (
 	"distaff/codegen/cin"
 )
 
-// A schedule may ask for an array of as many places as memory can have.
+// maxArray is the largest number of places of an array that a schedule may ask for.
 const maxArray = 1 << 40
 
-// A workspace has a place for every coordinate of its variables, of which there are at most
-// MaxPlaces and, unless they are few, at most placesRatio times as many as it has entries itself,
-// or as the operands have, or just as many as these where it is over several variables: each chunk
-// clears its marks once.
+// A workspace may have a place for every coordinate of its variables. It may have at most MaxPlaces
+// places. Unless there are at most smallPlaces, it may also have at most placesRatio places for
+// each of its entries, or for each entry of the operands. A workspace over several variables may
+// have at most one place for each entry of the operands. The reason is that each chunk clears the
+// marks once.
 const (
 	MaxPlaces   = 1 << 24
 	smallPlaces = 1 << 16
 	placesRatio = 8
 )
 
-// FitsPlaces tells whether a workspace over so many variables with so many coordinates in all has a
-// place for each: of a statement whose operands have so many entries, -1 where that is not known,
-// and it so many itself each time that it is made, 0 where that is not known.
+// FitsPlaces reports whether a workspace has a place for each coordinate. variables is the number
+// of its variables, and places is the number of their coordinates. operands is the number of
+// entries of the operands, or -1 if it is unknown. own is the number of entries of the workspace
+// each time that it is filled, or 0 if it is unknown.
 func FitsPlaces(variables int, places float64, operands int64, own float64) bool {
 	if places > MaxPlaces || operands < 0 {
 		return places <= MaxPlaces && variables == 1
@@ -36,7 +38,7 @@ func FitsPlaces(variables int, places float64, operands int64, own float64) bool
 	return places <= max(most, placesRatio*own, smallPlaces)
 }
 
-// crdWidths are the bytes that coordinates of each variable take at least.
+// crdWidths returns the smallest size in bytes of the coordinates of each variable.
 func (f *facts) crdWidths() map[string]uint8 {
 	out := map[string]uint8{}
 	for v, n := range f.problem.Sizes {
@@ -47,7 +49,7 @@ func (f *facts) crdWidths() map[string]uint8 {
 	return out
 }
 
-// entries is the number of entries of all operands, -1 where it is not known.
+// entries returns the number of entries of all operands, or -1 if it is unknown.
 func (f *facts) entries() int64 {
 	n := int64(0)
 	for _, t := range f.problem.Tensors[1:] {
@@ -59,12 +61,12 @@ func (f *facts) entries() int64 {
 	return n
 }
 
-// fits tells whether a workspace over v has a place for every coordinate.
-func (f *facts) fits(v string) bool {
+// hasPlaces reports whether a workspace over v has a place for every coordinate.
+func (f *facts) hasPlaces(v string) bool {
 	return FitsPlaces(1, float64(f.problem.Sizes[v]), f.entries(), 0)
 }
 
-// places is the number of coordinates of some variables together.
+// places returns the product of the sizes of the given variables.
 func (f *facts) places(vars []string) float64 {
 	n := 1.0
 	for _, v := range vars {
@@ -73,42 +75,42 @@ func (f *facts) places(vars []string) float64 {
 	return n
 }
 
-// bitmapWork is how many values are added to a Bitmap workspace, in all of a leaf, for
-// each of its places at least: every chunk sets its places to 0, and a row
-// of very few coordinates is sorted as fast.
+// bitmapWork is the smallest number of values that a leaf adds for each place of a Bitmap
+// workspace. The limit exists because every chunk sets the places to 0, and because sorting a row
+// of very few coordinates is equally fast.
 const bitmapWork = 16
 
-// An intermediate that is made once, outside of all loops, and fills a place in marksPlaces at
-// least, has marks alone: all are looked at in the end, and threads may share it. One that is
-// filled in order is rather a list, unless each of its entries is the sum of marksWork values or
-// more.
+// An intermediate that is made once, outside of all loops, has marks alone if at least one of every
+// marksPlaces places is filled. All marks are then read at the end, and threads may share the
+// workspace. An intermediate that is filled in order is a list instead, unless each of its entries
+// is the sum of at least marksWork values.
 const (
 	marksPlaces = 8
 	marksWork   = 4
 )
 
-// marks tells whether workspace t, which w makes, may have marks alone.
-func (f *facts) marks(t *cin.Access, w *cin.Where) bool {
+// mayUseMarks reports whether workspace t, which w makes, may have marks alone.
+func (f *facts) mayUseMarks(t *cin.Access, w *cin.Where) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	return ok && x.Uses <= 1 && x.FillsMarks(f.places(t.Vars)) &&
 		slices.Contains(outsideLoops(f.stmt), w)
 }
 
-// FillsMarks tells whether an intermediate of so many places, made once and outside of all loops,
-// may have marks alone.
+// FillsMarks reports whether an intermediate with the given number of places may have marks alone.
+// It must be made once and outside of all loops.
 func (x Intermediate) FillsMarks(places float64) bool {
 	return places <= MaxPlaces && places <= marksPlaces*x.Entries
 }
 
-// Summed tells whether each entry of an intermediate is the sum of so many values that marks are
-// better than a list, were it filled in order.
+// Summed reports whether each entry of an intermediate is the sum of enough values to prefer marks
+// over a list that is filled in order.
 func (x Intermediate) Summed() bool { return x.Added >= marksWork*x.Entries }
 
-// Shared tells whether so much is added to an intermediate that threads share it, where it is of a
-// kind that they may.
+// Shared reports whether enough values are added to an intermediate for threads to share it, if its
+// kind allows this.
 func (x Intermediate) Shared() bool { return x.Added >= sharedWork }
 
-// outsideLoops are the producers and consumers that are inside no loop.
+// outsideLoops returns the wheres in s that are not inside a loop.
 func outsideLoops(s cin.Stmt) []*cin.Where {
 	switch s := s.(type) {
 	case *cin.SuchThat:
@@ -119,11 +121,12 @@ func outsideLoops(s cin.Stmt) []*cin.Where {
 	return nil
 }
 
-// sharedWork is how many values are added to an intermediate at least for threads to share it.
+// sharedWork is the smallest number of values that are added to an intermediate for which threads
+// share it.
 const sharedWork = 1 << 15
 
-// SharedSpaces are the intermediates that threads may fill: places of their own of an array, or
-// with marks.
+// SharedSpaces returns the intermediates that threads may fill together: arrays with separate
+// places for each thread, and workspaces with marks.
 func SharedSpaces(p *Problem) map[string]bool {
 	f, out := newFacts(p), map[string]bool{}
 	for name, s := range f.plain().Spaces {
@@ -132,10 +135,10 @@ func SharedSpaces(p *Problem) map[string]bool {
 	return out
 }
 
-// shared tells whether what adds to different places of a workspace shares nothing.
+// shared reports whether additions to different places of a workspace touch no common data.
 func (s Space) shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
 
-// workspace is the form of workspace t, which w makes.
+// workspace returns the default form of workspace t, which w makes.
 func (f *facts) workspace(t *cin.Access, w *cin.Where) Space {
 	places, producer := f.places(t.Vars), w.Producer
 	form, why := Form{Rows: f.byRows(t)}, f.coordinates(t)
@@ -171,19 +174,19 @@ func (f *facts) workspace(t *cin.Access, w *cin.Where) Space {
 	return Space{Form: form, Why: why}
 }
 
-// termsEach is how many values are expected for each entry of a workspace at most for all of them
-// to be kept and sorted, where a hash table has one place for all of an entry: to sort a value
-// takes a quarter of the time that it takes to find its place in a table that no cache holds.
+// termsEach is the largest expected number of values for each entry of a workspace for which all
+// values are stored and sorted. A hash table has one place for all values of an entry. Sorting a
+// value takes a quarter of the time of finding its place in a table that is larger than the caches.
 const termsEach = 4
 
-// tableRow is how many places along which a workspace is filled everywhere or nowhere make a hash
-// table with a row of them behind each key better than a place with a mark, or a bit, for each
-// coordinate: the row is looked for once, and nothing is noted of its places.
+// tableRow is the smallest number of places along the densely filled variables for which a hash
+// table that stores a row for each key is better than a place with a mark or a bit for each
+// coordinate. The table is searched once for a row, and needs no mark for each place.
 const tableRow = 8
 
-// terms is how many values are added to workspace t at most, in all of what producer does: ok where
-// each is an entry of one operand that is not dense times places of dense ones, which the entry
-// picks. It is infinite where the operand's entries are not known.
+// terms returns the largest number of values that producer adds to workspace t in all. ok is true
+// if each value is an entry of one operand that is not dense times elements of dense operands that
+// the entry selects. The number is infinite if the operand's entries are not known.
 func (f *facts) terms(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 	ok, some := true, false
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -192,7 +195,7 @@ func (f *facts) terms(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 		}
 		some = true
 		var sparse *cin.Access
-		var vars []string // of all factors, and of the workspace
+		var vars []string // the variables of all factors and of the workspace
 		vars = append(vars, a.LHS.Vars...)
 		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 			op := f.tensor(x.Name)
@@ -224,8 +227,8 @@ func (f *facts) terms(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 	return n, ok && some
 }
 
-// allTermsOf is the operand of which each entry adds one value to workspace t, each time that
-// producer runs; else "".
+// allTermsOf returns the name of the operand whose entries each add one value to workspace t when
+// producer runs. It returns "" if no operand does so.
 func (f *facts) allTermsOf(producer cin.Stmt, t *cin.Access) string {
 	if of := f.keysFrom(producer, t, t.Vars); of != nil {
 		return of.Name
@@ -233,7 +236,7 @@ func (f *facts) allTermsOf(producer cin.Stmt, t *cin.Access) string {
 	return ""
 }
 
-// underived are variables, or what a schedule derives them from.
+// underived returns the original variables that a schedule derives the given variables from.
 func (f *facts) underived(vars []string) []string {
 	if f.g == nil {
 		return vars
@@ -245,35 +248,37 @@ func (f *facts) underived(vars []string) []string {
 	return out
 }
 
-// expected is at how many of some places a value is thrown by as many throws.
+// expected returns the expected number of distinct places that throws uniformly random throws hit.
 func expected(throws, places float64) float64 { return -places * math.Expm1(-throws/places) }
 
-// coordinates says how many places a workspace may have.
+// coordinates says how many coordinates a workspace has, for reasons.
 func (f *facts) coordinates(t *cin.Access) string {
 	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))
 }
 
-// Intermediate is what is expected of a temporary that a contraction makes: how often it is made,
-// and of all these times together the values that are added and the entries that they come to.
+// Intermediate describes the expected use of a temporary that a contraction makes. Uses is how
+// often it is made. Added is the number of values that are added to it, and Entries the number of
+// entries that result, each summed over all uses.
 type Intermediate struct{ Uses, Added, Entries float64 }
 
-// emptyRows is how many rows a workspace may have for each entry if its rows are found without a
-// search: where each begins is stored anew each time that it is made.
+// emptyRows is the largest number of rows for each entry of a workspace if its rows are found
+// without a search. The limit exists because the starts of all rows are stored anew each time that
+// the workspace is made.
 const emptyRows = 4
 
-// byRows tells whether workspace t, over several variables, is read by rows that are found without
-// a search.
+// byRows reports whether workspace t, over several variables, is read by rows that are found
+// without a search.
 func (f *facts) byRows(t *cin.Access) bool { return f.keysByRows(t, t.Vars) }
 
-// keysByRows is byRows for the keys of workspace t, over some of its first variables, where a key
-// is filled everywhere along the others.
+// keysByRows is byRows for the keys of workspace t, which are over its first variables. Each key is
+// filled everywhere along the other variables.
 func (f *facts) keysByRows(t *cin.Access, keys []string) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	each := f.places(t.Vars[len(keys):])
 	return ok && len(keys) > 1 && f.places(keys[:len(keys)-1])*x.Uses*each <= emptyRows*x.Entries
 }
 
-// eachWorkspace calls fn for each workspace that is filled in s, and the where that fills it.
+// eachWorkspace calls fn for each workspace that is filled in s, with the where that fills it.
 func eachWorkspace(s cin.Stmt, fn func(t *cin.Access, w *cin.Where)) {
 	cin.Walk(s, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
@@ -284,8 +289,8 @@ func eachWorkspace(s cin.Stmt, fn func(t *cin.Access, w *cin.Where)) {
 	})
 }
 
-// additions is how many values a leaf adds to workspace t, were all patterns
-// uniform and apart; 0 where that is not known.
+// additions estimates the number of values that a leaf adds to workspace t, assuming that all
+// patterns are uniform and independent. It returns 0 if the number is not known.
 func (f *facts) additions(producer cin.Stmt, t *cin.Access) float64 {
 	total := 0.0
 	cin.Walk(producer, func(s cin.Stmt) {
@@ -299,9 +304,10 @@ func (f *facts) additions(producer cin.Stmt, t *cin.Access) float64 {
 	return total
 }
 
-// products is at how many places all factors of a product have a value, were their
-// patterns uniform and apart, and whether that is so in any case, as they share no
-// variable; 0 of another expression, or where it is not known.
+// products estimates the number of places where all factors of a product have a value, assuming
+// that their patterns are uniform and independent. exact is true if the number is right for every
+// pattern, because the factors do not share a variable. products returns 0 for another expression,
+// or if the number is not known.
 func (f *facts) products(x cin.Expr) (n float64, exact bool) {
 	if !product(x) {
 		return 0, false
@@ -326,8 +332,8 @@ func (f *facts) products(x cin.Expr) (n float64, exact bool) {
 	return n, exact
 }
 
-// product tells whether an expression has only products and quotients of
-// accesses, numbers and their negatives.
+// product reports whether an expression consists only of products, quotients and negatives of
+// accesses and numbers.
 func product(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Binary:
@@ -338,17 +344,17 @@ func product(x cin.Expr) bool {
 	return true
 }
 
-// A result has capacity for maxCapacityFactor times as many entries as the operands at
-// first, since few sparse matrices are uniform, or for more where their number is sure,
-// and not for more than maxCapacity on that account.
+// A result has an initial capacity of at most maxCapacityFactor times the number of entries of the
+// operands, because few sparse matrices are uniform. The factor may be larger if the number of
+// entries is certain, up to a capacity of maxCapacity.
 const (
 	maxCapacityFactor = 8
 	maxCapacity       = 1 << 26
 )
 
-// capacityFactor is how many times as many entries as the sparse operands together the
-// result is expected to have where they are added up in workspaces, or are products
-// that it stores: a power of two.
+// capacityFactor returns the expected number of entries of the result as a multiple of the entries
+// of the sparse operands, if the entries are sums in workspaces or products that the result stores.
+// The factor is a power of two.
 func (f *facts) capacityFactor() int64 {
 	entries, places, added := 1.0, 1.0, 0.0
 	most := int64(maxCapacityFactor)
@@ -369,7 +375,7 @@ func (f *facts) capacityFactor() int64 {
 			if t := cin.Target(s.Producer); len(t.Vars) > 0 {
 				added += f.additions(s.Producer, t)
 			}
-		case *cin.Assign: // of no sum: all its variables are the result's
+		case *cin.Assign: // an assignment without a sum has only the result's variables
 			if f.assigns(s) && !s.Accumulate {
 				n, exact := f.products(s.RHS)
 				added += n
@@ -379,7 +385,7 @@ func (f *facts) capacityFactor() int64 {
 			}
 		}
 	})
-	// Of so many values thrown at so many places.
+	// made is the expected number of places with a value.
 	made := expected(added, places)
 	n := int64(1)
 	for n < most && float64(n)*entries < made && float64(2*n)*entries <= maxCapacity {
@@ -388,10 +394,10 @@ func (f *facts) capacityFactor() int64 {
 	return n
 }
 
-// capacity is what is known of the capacity that the result needs.
+// capacity returns what is known about the capacity that the result needs.
 func (f *facts) capacity() Result {
 	r := Result{Factor: 1, Fetched: f.mappedFetch(), Places: map[string]bool{}}
-	if f.sparse() && !f.shared() {
+	if f.isSparse() && !f.shared() {
 		r.Factor = f.capacityFactor()
 		r.Most = f.mostCapacity(r.Factor)
 		all := 1.0
@@ -403,17 +409,17 @@ func (f *facts) capacity() Result {
 		}
 	}
 	for _, v := range f.vars {
-		r.Places[v] = f.fits(v)
+		r.Places[v] = f.hasPlaces(v)
 	}
 	return r
 }
 
-// leastCapacity is the entries for which there is capacity beside those of the operands, and beside
-// a chunk's part.
+// leastCapacity is the number of entries that are added to the capacity of a result and of each
+// chunk's piece.
 const leastCapacity = 16
 
-// mostCapacity is the entries that there is to be capacity for at most at first, 0 where the
-// operands are known to have so few that it does not matter.
+// mostCapacity returns the largest initial capacity in entries, or 0 if no limit is needed because
+// the operands are known to have few entries.
 func (f *facts) mostCapacity(factor int64) int64 {
 	if f.problem.Target.CapacityBytes <= 0 {
 		return 0
