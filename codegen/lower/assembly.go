@@ -8,47 +8,47 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// assembly is how a leaf writes its result. Each strategy.Assembly has an
-// implementation, which is chosen once; loops and assignments ask it, and never which
-// one it is.
+// assembly writes a leaf's result. Each strategy.Assembly has an implementation, which is chosen
+// once. Loops and assignments call the methods and never ask which implementation it is.
 //
-// In an assembly with random access (dense, shared pattern, mapped) a coordinate's
-// position is computed, or is that of an operand's entry. In one in order (fixed
-// pattern, append, two passes) the result's compressed levels are met in the
-// order of their storage, each coordinate once, and loop lowers the loops over them.
+// In an assembly with random access (dense, shared pattern, mapped), a coordinate's position is
+// computed, or equals the position of an operand's entry. In an assembly in order (fixed pattern,
+// append, two passes), the result's compressed levels are visited in storage order, each coordinate
+// once, and the method loop lowers the loops over them.
 type assembly interface {
-	// whole emits what makes the result. run lowers the statement; it may be called
-	// twice. parallel says that loops on threads make the result chunk by chunk.
+	// whole emits the code that makes the result. run lowers the statement, and may be called
+	// twice. parallel is true if loops on threads make the result in chunks.
 	whole(parallel bool, run func())
-	// inOrder tells whether the result's coordinates have to come in the order of storage.
+	// inOrder reports whether the result's coordinates must be visited in storage order.
 	inOrder() bool
-	// pattern is the key of the access to the operand whose pattern the values follow;
-	// "" where there is none.
+	// pattern returns the key of the access to the operand whose pattern the result's values
+	// follow, or "".
 	pattern() string
-	// at is the result's cursor at position p of that operand's level which corresponds
-	// to the result's last compressed one.
+	// at returns the result's cursor for position p of that operand's level. The level corresponds
+	// to the result's last compressed level.
 	at(p ir.Expr) resultCursor
-	// loop lowers f over compressed level k of the result, whose coordinates it places.
-	// See lowerer.stmt for want and what is returned.
+	// loop lowers f over compressed level k of the result and places its coordinates. See
+	// lowerer.stmt for want and the returned value.
 	loop(f *cin.Forall, e *env, k int, want bool) ir.Expr
-	// parallel lowers f, whose iterations write different places of the result, as
-	// chunks of about equal work on threads, as o says. In order, f is over the result's level 0.
+	// parallel lowers f on threads, in chunks of about equal work, as o says. The iterations of f
+	// write different places of the result. If inOrder is true, f is over the variable of the
+	// result's level 0.
 	parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr
-	// chunks makes the result of n chunks that a schedule's loop over tiles makes. run
-	// emits that loop. An iteration opens chunk c, whose range of level 0's variable begins at lo,
-	// and closes it where that range ends, at hi. run may be called twice.
+	// chunks makes the result from n chunks, in a schedule's loop over tiles, which run emits. run
+	// may be called twice. Each iteration calls open for chunk c when the chunk's range of level
+	// 0's variable begins at lo, and closeAt when that range ends at hi.
 	chunks(n ir.Expr, run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)))
-	// store stores x at e's cursor, which is through all levels, where nothing is stored
-	// yet, not even 0.
+	// store stores x at e's cursor, which is through all levels. Nothing has been stored at this
+	// place yet, not even 0.
 	store(x value, e *env)
-	// sumsInPlace tells whether the result itself can take the place of workspace t, which
-	// consumer copies to the levels from k on.
+	// sumsInPlace reports whether the result itself can replace workspace t. consumer must copy t
+	// to the levels from k on.
 	sumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool
-	// sum lowers such a where without its workspace.
+	// sum lowers a where that sumsInPlace accepts, without its workspace.
 	sum(s *cin.Where, t *cin.Access, e *env) ir.Expr
 }
 
-// newAssembly is the assembly that the strategy says.
+// newAssembly returns the implementation of the strategy's assembly.
 func (l *lowerer) newAssembly(how strategy.Assembly) assembly {
 	r := l.out
 	if r.op.operand.Format.AllDense() != (how == strategy.Dense) {
@@ -72,9 +72,9 @@ func (l *lowerer) newAssembly(how strategy.Assembly) assembly {
 	panic(fmt.Sprintf("BUG: lower: assembly %v", how))
 }
 
-// assembles tells whether a loop is over the next level of a result in order, a
-// compressed one, and which.
-func (l *lowerer) assembles(f *cin.Forall, e *env) (level int, ok bool) {
+// loopsOverResult reports whether a loop is over the next level of a result in order, and which
+// level it is. The level is compressed.
+func (l *lowerer) loopsOverResult(f *cin.Forall, e *env) (level int, ok bool) {
 	k := e.res.level
 	if !l.assembly.inOrder() || k >= l.out.op.order() || l.out.op.caps(k).Locate || !l.assigns(f) {
 		return 0, false
@@ -85,7 +85,7 @@ func (l *lowerer) assembles(f *cin.Forall, e *env) (level int, ok bool) {
 	return k, true
 }
 
-// bindResult moves the result's cursor after p's variable was bound in in.
+// bindResult moves the result's cursor after p's variable has been bound in in.
 func (l *lowerer) bindResult(p *loop, in *env) {
 	if !l.assigns(p.f) {
 		return
@@ -101,8 +101,8 @@ func (l *lowerer) bindResult(p *loop, in *env) {
 	l.enterResult(in)
 }
 
-// bindResultAt moves the result's cursor after f's variable was bound in in, at
-// cursors that are there already.
+// bindResultAt moves the result's cursor after f's variable has been bound in in. The operands'
+// cursors in in have already been moved.
 func (l *lowerer) bindResultAt(f *cin.Forall, in *env) {
 	if !l.assigns(f) {
 		return
@@ -116,8 +116,7 @@ func (l *lowerer) bindResultAt(f *cin.Forall, in *env) {
 	l.enterResult(in)
 }
 
-// enterResult moves the result's cursor through the dense levels whose
-// variables are bound.
+// enterResult moves the result's cursor through the dense levels whose variables are bound.
 func (l *lowerer) enterResult(e *env) {
 	op := l.out.op
 	if l.assembly.pattern() != "" && e.res.level <= l.out.deep {

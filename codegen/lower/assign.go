@@ -5,7 +5,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// assign lowers an assignment and returns whether it took place.
+// assign lowers an assignment and returns the condition under which it takes place.
 func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
 	if w, ok := l.spaces[s.LHS.Name].(*positionSpace); ok && w.own != "" {
 		e = w.arrive(s, e)
@@ -36,8 +36,8 @@ func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
 	return x.pres
 }
 
-// addTo stores x, or adds it, to a place of the result: atomically where other
-// threads may add there too.
+// addTo stores x to a place of the result, or adds x to it if accumulate is true. The addition is
+// atomic if other threads may add to the same place.
 func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *env) {
 	add := func(atomic bool) {
 		l.emit(&ir.Store{A: l.out.vals(), Index: pos, Accumulate: accumulate, Atomic: atomic, X: x})
@@ -50,8 +50,8 @@ func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *env) {
 		Else: l.within(func() { add(true) })})
 }
 
-// assignResult stores to the result at its cursor. A place that holds no 0 yet
-// is written in any case.
+// assignResult stores x to the result at its cursor. It writes a place that does not contain 0 yet
+// even if x is absent.
 func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	a := l.out
 	pos := e.res.pos

@@ -5,15 +5,14 @@ import (
 	"distaff/codegen/ir"
 )
 
-// bitmapSpace is a workspace for what sums many terms (a bitmap accumulator). It has a value, which
-// is 0 between uses, and a bit for every place of a box. An addition adds to the value and sets the
-// bit, without a branch on whether the place is new. In the end the bits give the places in
-// ascending order.
+// bitmapSpace is a workspace that sums many terms (a bitmap accumulator). It has a value and a bit
+// for every place of a box. The values are 0 between uses. An addition adds to the value and sets
+// the bit, without a branch for new places. At the end the bits give the places in ascending order.
 type bitmapSpace struct {
 	placed *placed
 	bits   *ir.Array
-	words  *ir.Array // the words of bits with some set
-	flags  *ir.Array // of each word, for Collect
+	words  *ir.Array // the words of bits with at least one bit set
+	flags  *ir.Array // a flag for each word, for ir.Collect
 	len    ir.Expr   // the number of words
 }
 

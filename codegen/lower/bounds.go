@@ -8,64 +8,68 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// unit is what an interval counts.
+// unit says what an interval counts.
 type unit uint8
 
 const (
-	coords    unit = iota // coordinates; of several variables fused, their number in order
-	positions             // positions of a level of an access
-	numbers               // tiles
+	// coordinates; for several fused variables, their index in lexicographic order
+	coords    unit = iota
+	positions      // positions of a level of an access
+	numbers        // tile numbers
 )
 
-// interval is the values of a variable that remain inside the loops so far (bounds inference).
+// interval is the range of values of a variable that remains inside the loops so far (bounds
+// inference).
 type interval struct {
 	unit   unit
 	lo, hi ir.Expr
-	// size is hi-lo where that is known; else -1.
+	// size is hi-lo if this is a known constant, or else -1.
 	size int64
-	// whole: the interval is the variable's whole range.
+	// whole is true if the interval is the variable's whole range.
 	whole bool
-	// roots are the variables of a fused space, and space is the variable that it was fused to. Its
-	// points have numbers only once counted gives them: lo and hi are nil before.
+	// roots are the variables of a fused space, and space is the variable that they were fused to.
+	// The points of the space are numbered only after counted has been called. Before, lo and hi
+	// are nil.
 	roots []string
 	space string
-	// rows, of a fused space, is the interval of the first of its variables that this
-	// has all points of; nil where it is cut otherwise.
+	// rows, for a fused space, is the interval of its first variables if the interval has all their
+	// points. It is nil if the interval is cut in another way.
 	rows *interval
 
-	// Of positions: the access, all of its positions here, and the coordinates
-	// among which they lie. first tells whether the interval is the first of
-	// those that these positions were cut into: it begins where they do, even
-	// where there are none.
+	// The following fields are for an interval of positions. key is the access. all is the range of
+	// all its positions here, and among is the interval of coordinates that contains them. first is
+	// true if this is the first of the intervals that all was cut into. The first interval starts
+	// where among starts, even if it has no positions. ancestor has the range of positions of each
+	// root's level, outermost first, as pairs.
 	key      string
 	all      [2]ir.Expr
 	among    *interval
 	first    ir.Expr
-	ancestor []ir.Expr // the range of positions of each root's level, outermost first: pairs
-	// rowsKnown: those of compressed rows are the row of the interval's first position, and that of
-	// the first one behind it.
+	ancestor []ir.Expr
+	// rowsKnown is true if ancestor was narrowed to the rows of this interval: for compressed rows,
+	// to the row of the interval's first position and the first row after the interval.
 	rowsKnown bool
 }
 
-// bounds are the interval's, as forms.
+// bounds returns the interval's bounds as forms.
 func (iv interval) bounds() provenance.Range {
 	return provenance.Range{Lo: form(iv.lo), Hi: form(iv.hi), Size: iv.size}
 }
 
-// within is the interval with other bounds.
+// within returns the interval with other bounds.
 func (iv interval) within(r provenance.Range) interval {
 	iv.lo, iv.hi, iv.size = code(r.Lo), code(r.Hi), r.Size
 	return iv
 }
 
-// opened is how far a component's loops have come.
-type opened struct {
+// openLoops is the state of a component's loops: the part that is still to be looped over.
+type openLoops struct {
 	leaf string // the variable to loop over next
 	iv   interval
-	// frames are the splits of whose outer parts leaf is one, innermost last.
+	// frames are the splits whose outer loops are still open, innermost last.
 	frames []frame
-	// at are the positions of the fused levels that hold the interval's first one,
-	// where they were found before other loops; else nil.
+	// at has the positions in the fused levels that contain the interval's first position, if they
+	// were found before other loops, or else nil.
 	at []ir.Expr
 }
 
@@ -75,8 +79,8 @@ type frame struct {
 	iv     interval
 }
 
-// boundsLoop lowers a loop of a component whose loops are in natural order: its bounds follow
-// from those of the loops around it.
+// boundsLoop lowers a loop of a component whose loops are in natural order. The loop's bounds
+// follow from the bounds of the loops around it.
 func (l *lowerer) boundsLoop(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
 	o := e.open[c.component.Top]
 	if o == nil {
@@ -92,7 +96,7 @@ func (l *lowerer) boundsLoop(f *cin.Forall, e *env, c *component, want bool) ir.
 	return l.tiles(f, e, c, o, want)
 }
 
-// spaceOf is the whole space of a component's top.
+// spaceOf returns the whole space of a component's top variable.
 func (l *lowerer) spaceOf(e *env, c *component) interval {
 	roots := l.sched.g.Underived(c.component.Top)
 	if len(roots) == 1 {
@@ -106,14 +110,14 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 	return interval{unit: coords, size: -1, whole: true, roots: roots, space: c.component.Top}
 }
 
-// counted is an interval with lo and hi: of a fused space, the numbers of its points. The leaf
-// fails where there are more of them than an integer holds, which few schedules have to ask: the
-// coordinates of a whole space, and the positions in it, need no numbers.
+// counted returns the interval with lo and hi set. In a fused space they are the numbers of its
+// points. The leaf fails at run time if there are more points than an integer can count. Few
+// schedules need the numbers: the coordinates and positions of a whole space do not.
 func (l *lowerer) counted(iv interval, e *env) interval {
 	if iv.lo != nil {
 		return iv
 	}
-	l.countable(iv.roots)
+	l.checkCountable(iv.roots)
 	if iv.rows == nil {
 		n := code(provenance.Points(l.spanForms(e, iv.roots)))
 		iv.lo, iv.hi = ir.Int(0), l.named(iv.space+"_n", n)
@@ -124,8 +128,8 @@ func (l *lowerer) counted(iv interval, e *env) interval {
 	return iv.within(rows.bounds().Times(n, iv.space, l.nameForm))
 }
 
-// widened is the points of an interval with all of the variables that r fuses its
-// variable with.
+// widened returns the interval of all points whose first variables are in iv. r fuses iv's variable
+// with further variables.
 func (l *lowerer) widened(r *provenance.Relation, iv interval, e *env) interval {
 	rows := iv
 	if iv.roots == nil {
@@ -137,12 +141,12 @@ func (l *lowerer) widened(r *provenance.Relation, iv interval, e *env) interval 
 	return interval{unit: coords, size: -1, whole: iv.whole, rows: &rows, roots: roots, space: r.To[0]}
 }
 
-// descend goes from x down to the next variable that has a loop.
-func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, e *env) *opened {
+// descend follows the relations from x down to the next variable that has a loop.
+func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, e *env) *openLoops {
 	for {
 		r := l.sched.g.ReplacedBy(x)
 		if r == nil {
-			return &opened{leaf: x, iv: iv, frames: frames}
+			return &openLoops{leaf: x, iv: iv, frames: frames}
 		}
 		switch r.Kind {
 		case provenance.Bound:
@@ -154,7 +158,7 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 		case provenance.Split, provenance.Divide:
 			iv = l.counted(iv, e)
 			o := provenance.TileOptions{Positions: iv.unit == positions}
-			o.Some = o.Positions && !l.emptyMayGo(f, iv)
+			o.Some = o.Positions && !l.canSkipEmpty(f, iv)
 			t, all := r.Tile(iv.bounds(), o, l.nameForm)
 			frames = append(slices.Clone(frames), frame{t, iv})
 			iv = interval{unit: numbers, whole: true}.within(all)
@@ -165,10 +169,9 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 	}
 }
 
-// emptyMayGo tells whether there is nothing to do where a level has no
-// positions: nothing but its access has values, and no place of the result is
-// to be set to 0.
-func (l *lowerer) emptyMayGo(f *cin.Forall, iv interval) bool {
+// canSkipEmpty reports whether nothing needs to be done if a level has no positions: only iv's
+// access has values in f, and no place of the result must be set to 0.
+func (l *lowerer) canSkipEmpty(f *cin.Forall, iv interval) bool {
 	if !drivenBy(f, iv.key) {
 		return false
 	}
@@ -181,8 +184,7 @@ func (l *lowerer) emptyMayGo(f *cin.Forall, iv interval) bool {
 	return true
 }
 
-// bounded checks what a bound says of a derived variable, and keeps what it
-// tells.
+// bounded checks a bound relation at run time, and uses it to narrow the interval.
 func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval {
 	iv = l.counted(iv, e)
 	if l.sched.g.MadeBy(r.From[0]) != nil {
@@ -195,7 +197,7 @@ func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval 
 	return iv
 }
 
-// checkBound ends the leaf where a variable's extent is not what a bound says.
+// checkBound makes the leaf fail if a variable's extent contradicts a bound.
 func (l *lowerer) checkBound(r *provenance.Relation, extent ir.Expr, e *env) {
 	n := ir.Int(r.N)
 	var bad ir.Expr
@@ -212,8 +214,7 @@ func (l *lowerer) checkBound(r *provenance.Relation, extent ir.Expr, e *env) {
 	l.when(bad, func() { l.emit(&ir.Fail{Code: ir.FailBound, Coord: l.coords(e)}) })
 }
 
-// checkBounds checks what bounds say of the statement's own variables, before
-// anything else runs.
+// checkBounds checks the bounds of the statement's own variables before anything else runs.
 func (l *lowerer) checkBounds(e *env) {
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Bound && l.sched.g.MadeBy(r.From[0]) == nil {
@@ -223,9 +224,9 @@ func (l *lowerer) checkBounds(e *env) {
 }
 
 // tiles lowers a loop over tile numbers.
-func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
-	// The loop that determines the result's next variable sets its own tile to
-	// 0, where there is nothing else between it and this one.
+func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
+	// If nothing else is between this loop and the loop that determines the result's next variable,
+	// that loop sets its own tile of the result to 0.
 	inTiles := len(c.component.Roots) == 1 && e.res.level < len(l.resultVars) &&
 		l.resultVars[e.res.level] == c.component.Roots[0]
 	s := f.Body
@@ -245,8 +246,8 @@ func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *opened, want boo
 	return l.tilesOf(f, e, c, o, want)
 }
 
-// tilesOf emits the loop over the tile numbers that are left.
-func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+// tilesOf emits the loop over the remaining tile numbers.
+func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
 	if f.Unit == cin.CPUThread && l.assigns(f) && l.assembly.inOrder() {
 		l.tilePieces(f, e, c, o)
 		return ir.Truth(true)
@@ -259,7 +260,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 	var some ir.Expr
 	l.inFlag(p, func() {
 		body := l.bodyOf(f, func() {
-			in := l.atomically(f, e.clone())
+			in := l.atomicEnv(f, e.clone())
 			x, iv, frames := l.tile(o, v, in)
 			iv, frames = rows.inside(l, v, iv, frames)
 			in.open[c.component.Top] = l.descend(frames, x, iv, f, in)
@@ -276,14 +277,14 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *opened, want b
 	return p.result(some)
 }
 
-// tilePieces emits a loop over tile numbers on threads, each of which makes a
-// piece of a result that grows.
-func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
+// tilePieces emits a parallel loop over tile numbers. Each iteration makes a piece of a result that
+// grows.
+func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *openLoops) {
 	l.assembly.chunks(ir.Minus(o.iv.hi, o.iv.lo),
 		func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
 			v := l.newVar(f.Var)
 			body := l.bodyOf(f, func() {
-				in := l.atomically(f, e.clone())
+				in := l.atomicEnv(f, e.clone())
 				x, iv, frames := l.tile(o, v, in)
 				span := l.coverage(iv, frames, e)
 				number := ir.Minus(v, o.iv.lo)
@@ -296,8 +297,8 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *opened) {
 		})
 }
 
-// tile is what is left of the variable inside tile v.
-func (l *lowerer) tile(o *opened, v ir.Expr, e *env) (x string, iv interval, frames []frame) {
+// tile returns the remaining interval of the variable inside tile v.
+func (l *lowerer) tile(o *openLoops, v ir.Expr, e *env) (x string, iv interval, frames []frame) {
 	fr := o.frames[len(o.frames)-1]
 	x, iv = fr.tiling.Rel.To[1], fr.iv.within(fr.tiling.At(form(v), l.nameForm))
 	iv.rows, iv.rowsKnown = nil, false
@@ -311,12 +312,12 @@ func (l *lowerer) tile(o *opened, v ir.Expr, e *env) (x string, iv interval, fra
 	return x, iv, o.frames[:len(o.frames)-1]
 }
 
-// coverage is the range of coordinates that an interval stands for.
+// coverage returns the range of coordinates that an interval represents.
 func (l *lowerer) coverage(iv interval, frames []frame, e *env) interval {
 	return l.toCoords(l.inPositions(iv, frames, e), e)
 }
 
-// inPositions is what an interval of tiles of frames stands for: positions or coordinates.
+// inPositions returns the range of positions or coordinates that an interval of tiles represents.
 func (l *lowerer) inPositions(iv interval, frames []frame, e *env) interval {
 	for ; iv.unit == numbers; frames = frames[:len(frames)-1] {
 		fr := frames[len(frames)-1]
@@ -333,8 +334,8 @@ func (l *lowerer) inPositions(iv interval, frames []frame, e *env) interval {
 	return iv
 }
 
-// toPositions is the interval of an access's positions whose coordinates lie in
-// an interval. Where the access is absent there are none.
+// toPositions returns the interval of an access's positions whose coordinates are in iv. It is
+// empty if the access is absent.
 func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) interval {
 	c := e.cur[r.Access]
 	if c == nil {
@@ -362,8 +363,8 @@ func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) inter
 	return out
 }
 
-// toCoords is the interval of coordinates that one of positions stands for: of a
-// fused space, of their numbers.
+// toCoords returns the interval of coordinates that an interval of positions represents. In a fused
+// space these are the numbers of its points.
 func (l *lowerer) toCoords(iv interval, e *env) interval {
 	if iv.unit != positions {
 		return iv
@@ -374,7 +375,7 @@ func (l *lowerer) toCoords(iv interval, e *env) interval {
 	}
 	out := l.counted(*iv.among, e)
 	out.rows = nil
-	if never(c.pres) { // the first interval has all, since there are no positions
+	if never(c.pres) { // without positions, the first interval has all coordinates
 		out.lo, out.whole, out.size = l.named("from", ir.Choose(iv.first, out.lo, out.hi)), false, -1
 		return out
 	}
@@ -390,12 +391,13 @@ func (l *lowerer) toCoords(iv interval, e *env) interval {
 	return out
 }
 
-// place names a restriction of an access's positions in the loop over v.
+// place returns the key under which env.parts stores a restriction of an access's positions in the
+// loop over v.
 func place(key, v string) string { return key + " at " + v }
 
-// determine lowers the loop that determines a component's coordinates: one over
-// each original variable, within what is left.
-func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+// determine lowers the loop that determines a component's coordinates. It becomes a loop over each
+// original variable, within the remaining interval.
+func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
 	if n := l.orders(f).RowLanes; n > 0 {
 		l.shareRows(f, e, c, o, n)
 		return ir.Less(o.iv.lo, o.iv.hi)

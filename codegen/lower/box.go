@@ -5,12 +5,12 @@ import (
 	"distaff/codegen/ir"
 )
 
-// box is the places of a workspace that has one for every coordinate of its variables, from
-// lo up to hi of each: they are numbered by rows, from 0.
+// box is the set of places of a workspace that has a place for every coordinate of its variables.
+// The coordinates of each variable run from lo to hi. The places are numbered from 0, row by row.
 type box struct{ lo, hi []ir.Expr }
 
-// newBox is the box of all coordinates of t's variables, of one of which a thread may have a part
-// alone.
+// newBox returns the box of all coordinates of t's variables. If a thread has only a part of a
+// variable's range, the box has only this part.
 func (l *lowerer) newBox(t *cin.Access) box {
 	var b box
 	for _, v := range t.Vars {
@@ -20,13 +20,13 @@ func (l *lowerer) newBox(t *cin.Access) box {
 	return b
 }
 
-// size is the number of coordinates of variable m.
+// size returns the number of coordinates of variable m.
 func (b box) size(m int) ir.Expr { return ir.Minus(b.hi[m], b.lo[m]) }
 
-// last is the number of the last variable, along which rows are.
+// last returns the index of the last variable, along which rows run.
 func (b box) last() int { return len(b.lo) - 1 }
 
-// spaces is the number of points of the variables up to m.
+// spaces returns the number of points of the first m variables.
 func (b box) spaces(m int) ir.Expr {
 	n := ir.Expr(ir.Int(1))
 	for k := range m {
@@ -35,9 +35,9 @@ func (b box) spaces(m int) ir.Expr {
 	return n
 }
 
-// places is the number of places: at most maxPoints, for which there is no memory, where it is a
-// product of sizes that are not compiled in. A workspace has a box where that is small; but a leaf
-// may be called with other sizes than it was compiled for.
+// places returns the number of places. If the product of sizes that are not compiled in overflows,
+// it returns maxPoints, for which an allocation fails. A workspace has a box only if the box is
+// small, but a leaf may be called with other sizes than it was compiled for.
 func (b box) places() ir.Expr {
 	n := ir.Expr(ir.Int(1))
 	known := true
@@ -52,11 +52,11 @@ func (b box) places() ir.Expr {
 	return n
 }
 
-// rows is the number of rows.
+// rows returns the number of rows.
 func (b box) rows() ir.Expr { return b.spaces(b.last()) }
 
-// place is the number of the point whose coordinate of variable m is coord(m), in the space of the
-// first n variables.
+// place returns the number of the point with coordinates coord(m) in the space of the first n
+// variables.
 func (b box) place(n int, coord func(m int) ir.Expr) ir.Expr {
 	at := ir.Minus(coord(0), b.lo[0])
 	for m := 1; m < n; m++ {
@@ -65,12 +65,12 @@ func (b box) place(n int, coord func(m int) ir.Expr) ir.Expr {
 	return at
 }
 
-// at is the place of a's coordinates in e.
+// at returns the place of a's coordinates in e.
 func (b box) at(a *cin.Access, e *env) ir.Expr {
 	return b.place(len(a.Vars), func(m int) ir.Expr { return e.coord[a.Vars[m]] })
 }
 
-// coord is the coordinate of variable m at a place.
+// coord returns the coordinate of variable m at a place.
 func (b box) coord(m int, place ir.Expr) ir.Expr {
 	for k := b.last(); k > m; k-- {
 		place = ir.Over(place, b.size(k))

@@ -2,9 +2,8 @@ package lower
 
 import "distaff/codegen/ir"
 
-// initialCapacity is the number of entries that the arrays of the result have capacity for at
-// first: the strategy's factor times the entries of all sparse operands, but no more than the
-// strategy's bound.
+// initialCapacity returns the initial capacity, in entries, of the arrays of the result: the
+// strategy's factor times the entries of all sparse operands, limited by the strategy's bound.
 func (a *appendResult) initialCapacity() ir.Expr {
 	n := ir.Expr(ir.Int(16))
 	for _, o := range a.l.spec.Operands[1:] {

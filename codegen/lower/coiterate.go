@@ -7,9 +7,8 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// mergeLoops emits a loop for each lattice point, over the coordinates at
-// which all of its iterators still have entries, with a case for each point
-// under it.
+// mergeLoops emits a loop for each lattice point. The loop runs while all iterators of the point
+// have entries, and its body has a case for each point under it.
 func (l *lowerer) mergeLoops(p *loop) ir.Expr {
 	if p.merge != nil && p.merge(p) {
 		return ir.Truth(true)
@@ -26,7 +25,7 @@ func (l *lowerer) mergeLoops(p *loop) ir.Expr {
 	return p.result(any)
 }
 
-// anyOf keeps track of whether any case assigned: false only if none did.
+// anyOf combines the results of cases: it returns false only if no case assigns.
 func anyOf(any, some ir.Expr) ir.Expr {
 	if never(some) {
 		return any
@@ -34,8 +33,8 @@ func anyOf(any, some ir.Expr) ir.Expr {
 	return ir.Truth(true)
 }
 
-// mergeLoop is the loop of one point: the smallest coordinate that an iterator
-// stands at is visited, and those that stand there move on.
+// mergeLoop emits the loop of one point. Each iteration visits the smallest coordinate that an
+// iterator is at, and then advances the iterators that are at this coordinate.
 func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 	its := p.subset(point.Iters)
 	cases := p.lat.Under(point)
@@ -47,12 +46,12 @@ func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 	l.while(ir.Both(live...), func() {
 		c := l.smallest(p, its)
 		for _, it := range its {
-			l.findRun(it, c, ir.Equal(it.c, c))
+			l.declareRunEnd(it, c, ir.Equal(it.c, c))
 		}
 		if l.canPredicate(p, its, cases) {
 			any = l.predicatedMerge(p, c, its)
-			// The flags, not comparisons anew: of these the C compiler makes
-			// branches that depend on the data.
+			// The flags are used here instead of new comparisons, because the C compiler turns such
+			// comparisons into branches that depend on the data.
 			for _, it := range its {
 				l.advance(it, it.here)
 			}
@@ -66,7 +65,7 @@ func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 	return any
 }
 
-// smallest declares the coordinate of each iterator and the least of them.
+// smallest declares the coordinate of each iterator and returns the smallest coordinate.
 func (l *lowerer) smallest(p *loop, its []*iter) ir.Expr {
 	if len(its) == 1 {
 		its[0].c = l.declare(p.v(), its[0].at(its[0].p))
@@ -84,9 +83,9 @@ func (l *lowerer) smallest(p *loop, its []*iter) ir.Expr {
 	return l.declare(p.v(), least)
 }
 
-// cases lowers the body for the first of the points whose iterators all stand
-// at c. An iterator that stands there and is not in that point changes nothing:
-// were there a value with it, the two would be a larger point.
+// cases lowers the body for the first of the points whose iterators are all at c. Another iterator
+// may also be at c without being in that point. It does not change the values: if it did, the two
+// sets together would be a larger point.
 func (l *lowerer) cases(p *loop, c ir.Expr, its []*iter, points []lattice.Point) ir.Expr {
 	if len(points) == 0 {
 		return ir.Truth(false)
@@ -97,7 +96,7 @@ func (l *lowerer) cases(p *loop, c ir.Expr, its []*iter, points []lattice.Point)
 		at = append(at, ir.Equal(it.c, c))
 	}
 	cond := ir.Both(at...)
-	if len(points) == 1 && exhausts(p, its) {
+	if len(points) == 1 && alwaysHasCase(p, its) {
 		cond = ir.Truth(true)
 	}
 	some := ir.Expr(ir.Truth(false))
@@ -122,9 +121,9 @@ func (l *lowerer) cases(p *loop, c ir.Expr, its []*iter, points []lattice.Point)
 	return some
 }
 
-// exhausts tells whether each of the iterators is a case by itself, so that one
-// of the cases always holds.
-func exhausts(p *loop, its []*iter) bool {
+// alwaysHasCase reports whether each iterator is a case by itself, so that one of the cases always
+// holds.
+func alwaysHasCase(p *loop, its []*iter) bool {
 	for _, it := range its {
 		alone := false
 		for _, q := range p.lat.Points {
@@ -137,8 +136,8 @@ func exhausts(p *loop, its []*iter) bool {
 	return true
 }
 
-// universeLoop visits the whole range, with what the iterators have on the
-// way.
+// universeLoop visits the whole range, and the entries of the iterators on the way. flagged is true
+// if one body handles all cases.
 func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
 	its := p.subset(p.lat.All())
 	for _, it := range its {
@@ -152,7 +151,7 @@ func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
 			flags := make([]ir.Expr, len(its))
 			for k, it := range its {
 				flags[k] = l.named(it.name()+"_at", ir.Both(it.live(), ir.Equal(it.at(it.p), i)))
-				l.findRun(it, i, flags[k])
+				l.declareRunEnd(it, i, flags[k])
 			}
 			if flagged {
 				some = l.iteration(p, i, its, flags)
@@ -169,7 +168,7 @@ func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
 	return p.result(some)
 }
 
-// universeCases is cases for a universe loop: the last point has no iterator.
+// universeCases is cases for a universe loop. Its last point has no iterators.
 func (l *lowerer) universeCases(p *loop, i ir.Expr, its []*iter, flags []ir.Expr,
 	points []lattice.Point) ir.Expr {
 	point := points[0]
@@ -197,8 +196,8 @@ func (l *lowerer) universeCases(p *loop, i ir.Expr, its []*iter, flags []ir.Expr
 	return some
 }
 
-// flaggedLoop visits every coordinate that an iterator holds, with one body
-// in which presences are conditions.
+// flaggedLoop visits every coordinate of every iterator. It has one body, and the presence of an
+// operand is a condition there.
 func (l *lowerer) flaggedLoop(p *loop) ir.Expr {
 	its := p.subset(p.lat.All())
 	for _, it := range its {
@@ -212,7 +211,7 @@ func (l *lowerer) flaggedLoop(p *loop) ir.Expr {
 			at := map[*iter]ir.Expr{}
 			for k, it := range its {
 				flags[k] = l.named(it.name()+"_at", ir.Equal(it.c, c))
-				l.findRun(it, c, flags[k])
+				l.declareRunEnd(it, c, flags[k])
 				at[it] = flags[k]
 			}
 			l.when(l.pointsHold(p, func(it *iter) ir.Expr { return at[it] }), func() {
@@ -227,7 +226,7 @@ func (l *lowerer) flaggedLoop(p *loop) ir.Expr {
 	return p.result(some)
 }
 
-// smallestLive is smallest for iterators that may have run out, which stand
+// smallestLive is smallest for iterators that may be exhausted. An exhausted iterator counts as
 // past every coordinate.
 func (l *lowerer) smallestLive(p *loop, its []*iter) ir.Expr {
 	var least ir.Expr
@@ -242,8 +241,8 @@ func (l *lowerer) smallestLive(p *loop, its []*iter) ir.Expr {
 	return l.declare(p.v(), least)
 }
 
-// pointsHold is the condition that holds of some point's iterators: that of
-// each of the smallest points, or, where the lattice is coarse, of any iterator.
+// pointsHold returns the condition that cond is true for all iterators of some point. It tests the
+// smallest points only. If the lattice is coarse, it tests if cond is true for any iterator.
 func (l *lowerer) pointsHold(p *loop, cond func(*iter) ir.Expr) ir.Expr {
 	any := ir.Expr(ir.Truth(false))
 	if p.lat.Coarse {

@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// denseSpace is a workspace that is filled everywhere or nowhere: an array, by rows, of the
-// coordinates from lo up to hi of each variable.
+// denseSpace is a workspace that is filled everywhere or nowhere: an array, in rows, with a place
+// for each coordinate of box.
 type denseSpace struct {
 	box  box
 	vals *ir.Array
@@ -19,7 +19,7 @@ func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.emit(&ir.Store{A: w.vals, Index: w.box.at(a, e), Accumulate: true, X: x})
 }
 
-// segment is the array as a function of the user's adds to it, which is called for a.
+// segment returns the array as a user's function gets it that adds to access a.
 func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
 	s := segment{name: a.Name, a: w.vals, at: ir.Int(0)}
 	for m, v := range a.Vars {
@@ -28,8 +28,8 @@ func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
 	return s
 }
 
-// newDenseSpace is the workspace for t: one array for all uses in a scope. Inside
-// loops over tiles of its variable it holds a tile.
+// newDenseSpace returns the workspace for t: one array for all uses in a scope. If it is inside
+// loops over tiles of its variable, it stores a tile.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 	w := &denseSpace{box: l.newBox(t), vals: l.dense[t.Name]}
 	size, v := w.box.places(), t.Vars[0]
@@ -52,7 +52,7 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 	return w
 }
 
-// operand is the workspace as its consumer reads it.
+// operand returns the workspace as its consumer reads it.
 func (w *denseSpace) operand(l *lowerer, name string) *operand {
 	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
 		Format: format.DenseOf(len(w.box.lo))})
@@ -61,8 +61,8 @@ func (w *denseSpace) operand(l *lowerer, name string) *operand {
 	return op
 }
 
-// whereDense lowers a where whose workspace is filled everywhere or nowhere. The
-// consumer is lowered for each case, so that none of its loops has to look.
+// whereDense lowers a where whose workspace is filled everywhere or nowhere. It lowers the consumer
+// twice, once for each case, so that no loop of the consumer tests the presence.
 func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
 	w := l.newDenseSpace(t, e)
 	op := w.operand(l, t.Name)
@@ -87,12 +87,13 @@ func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.
 		l.ops[t.Name] = shadowed
 		return got
 	}
-	return l.inBothCases(t.Name, some, want, consume)
+	return l.lowerBothCases(t.Name, some, want, consume)
 }
 
-// inBothCases lowers a consumer of the workspace called name for the case that some
-// holds, that it has values, and for the other; and says whether it assigned.
-func (l *lowerer) inBothCases(name string, some ir.Expr, want bool,
+// lowerBothCases lowers a consumer twice: for the case that the workspace has values, which is
+// condition some, and for the other case. It returns the condition under which the consumer
+// assigned.
+func (l *lowerer) lowerBothCases(name string, some ir.Expr, want bool,
 	consume func(pres bool) ir.Expr) ir.Expr {
 	if always(some) || never(some) {
 		return consume(always(some))

@@ -11,31 +11,31 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// A scheduled statement loops over derived variables. Those of one component
-// (package provenance) are lowered together, in one of two ways.
+// A scheduled statement loops over derived variables. The loops of one component (package
+// provenance) are lowered together, in one of two ways.
 //
-// Where its loops come in natural order, each but the last narrows an interval
-// of the component's space: of coordinates, of positions of a tensor's level, or
-// of tile numbers. The last one, which determines the coordinates, is an
-// ordinary loop over the original variable, restricted to the interval: it
-// coiterates, merges and assembles as any loop does, needs no guard, and sparse
-// operands search for the interval's ends once, before it. An interval of
-// positions is one of coordinates as well, from its first position's to the
-// next interval's first, so that it holds what other operands have in between.
+// If the loops are in natural order, each loop except the last narrows an interval of the
+// component's space: an interval of coordinates, of positions of a tensor's level, or of tile
+// numbers. The last loop, which determines the coordinates, is an ordinary loop over the original
+// variable, restricted to the interval. It coiterates, merges and assembles like any other loop and
+// needs no guard. Sparse operands search for the interval's ends once, before it. An interval of
+// positions is also an interval of coordinates, from the coordinate of its first position to the
+// first coordinate of the next interval. It therefore includes the coordinates in between that only
+// other operands have.
 //
-// In any other order the loops count, and the last one computes the candidate
-// coordinates from all of them, guards them, and locates every operand there.
+// In any other order, the loops count. The last loop computes the candidate coordinates from all
+// counts, guards them, and locates every operand there.
 
-// component is a component while it is lowered.
+// component is a component of the provenance graph while it is lowered.
 type component struct {
 	component *provenance.Component
 	natural   bool
 }
 
-// schedule is what a scheduled statement's lowering has more than another's.
+// schedule has the data that only the lowering of a scheduled statement needs.
 type schedule struct {
 	g     *provenance.Graph
-	comps map[string]*component // by each of its variables
+	comps map[string]*component // by each variable of the component
 }
 
 func (l *lowerer) readSchedule(s cin.Stmt) {
@@ -65,16 +65,16 @@ func (l *lowerer) readSchedule(s cin.Stmt) {
 	}
 }
 
-// derives tells whether a schedule has made variables: the leaf is then called on whole
-// ranges but for those of Spec.Parts, and its coordinates are computed.
-func (l *lowerer) derives() bool { return len(l.sched.g.Relations()) > 0 }
+// hasDerivedVars reports whether a schedule has made variables. The leaf is then called with whole
+// ranges, except for the variables in Spec.Parts, and it computes its coordinates.
+func (l *lowerer) hasDerivedVars() bool { return len(l.sched.g.Relations()) > 0 }
 
-// refuse ends the lowering, for a reason that the loop over v gives.
+// refuse ends the lowering with a refusal. v is the variable of the responsible loop.
 func (l *lowerer) refuse(v, format string, args ...any) {
 	panic(&Refusal{Var: v, Why: fmt.Sprintf(format, args...)})
 }
 
-// originalLoop lowers a loop over an original variable, as the schedule and the strategy say.
+// originalLoop lowers a loop over an original variable, according to the schedule and the strategy.
 func (l *lowerer) originalLoop(f *cin.Forall, e *env, o strategy.Loop, want bool) ir.Expr {
 	if f.Unit == cin.CPUThread {
 		if f.Race == cin.Unsaid {
@@ -92,21 +92,21 @@ func (l *lowerer) originalLoop(f *cin.Forall, e *env, o strategy.Loop, want bool
 	if s, width := l.unrollAndJam(f, e); width > 0 {
 		return l.tiled(s, e, width, want)
 	}
-	return l.serial(f, l.atomically(f, e), want)
+	return l.serial(f, l.atomicEnv(f, e), want)
 }
 
-// atomically is e for what is inside f: additions to the result are atomic
-// where iterations may add to one place.
-func (l *lowerer) atomically(f *cin.Forall, e *env) *env {
+// atomicEnv returns the environment inside f. Additions to the result are atomic there if
+// different iterations may add to the same place.
+func (l *lowerer) atomicEnv(f *cin.Forall, e *env) *env {
 	if f.Unit.OnGPU() {
-		return l.meeting(f, e)
+		return l.gpuAtomicEnv(f, e)
 	}
 	if f.Unit != cin.CPUThread {
 		return e
 	}
 	in := e.clone()
 	in.threads = true
-	if f.Race != cin.Atomics || !l.assigns(f) || !l.races(f) {
+	if f.Race != cin.Atomics || !l.assigns(f) || !l.hasRaces(f) {
 		return in
 	}
 	by := l.sched.comps[f.Var]
@@ -117,25 +117,26 @@ func (l *lowerer) atomically(f *cin.Forall, e *env) *env {
 	return in
 }
 
-// races tells whether iterations of f may write one place of the result.
-func (l *lowerer) races(f *cin.Forall) bool {
+// hasRaces reports whether different iterations of f may write to the same place of the result.
+func (l *lowerer) hasRaces(f *cin.Forall) bool {
 	return slices.ContainsFunc(l.sched.g.Underived(f.Var),
 		func(r string) bool { return !slices.Contains(l.resultVars, r) })
 }
 
-// manyPlaces tells whether iterations of f add to a block of the result.
-func (l *lowerer) manyPlaces(f *cin.Forall, e *env) bool {
-	return l.assigns(f) && l.races(f) && e.res.level < l.out.op.order()
+// addsToBlock reports whether different iterations of f add to the same block of the result.
+func (l *lowerer) addsToBlock(f *cin.Forall, e *env) bool {
+	return l.assigns(f) && l.hasRaces(f) && e.res.level < l.out.op.order()
 }
 
-// sumsOne tells whether the loops from f on sum one value of the result.
-func (l *lowerer) sumsOne(f *cin.Forall, e *env) bool {
+// sumsSingleValue reports whether f sums into a single value of the result.
+func (l *lowerer) sumsSingleValue(f *cin.Forall, e *env) bool {
 	if !l.assigns(f) {
 		return false
 	}
 	target := cin.Target(f)
 	for _, v := range target.Vars {
-		// A loop over positions reaches a place of the result without its coordinates.
+		// A loop over positions may have reached the place of the result without knowing its
+		// coordinates.
 		if _, bound := e.coord[v]; !bound && !slices.Contains(l.resultVars[:e.res.level], v) {
 			return false
 		}
@@ -148,8 +149,8 @@ func (l *lowerer) sumsOne(f *cin.Forall, e *env) bool {
 				single = false
 			}
 		case *cin.Forall:
-			// What threads add to atomically, or as the user says without
-			// meeting, is the result itself.
+			// If threads add atomically, or if the user says that they never meet, they add to the
+			// result itself.
 			if s.Unit == cin.CPUThread && (s.Race == cin.Atomics || s.Race == cin.IgnoreRaces) &&
 				cin.Target(s).Name == target.Name {
 				single = false
@@ -162,10 +163,10 @@ func (l *lowerer) sumsOne(f *cin.Forall, e *env) bool {
 	return single
 }
 
-// promoted is f with a scalar in the result's place, where the loops from f on
-// sum one value of it: the scalar stays in a register. nil where that is not so.
-func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
-	if !l.sumsOne(f, e) {
+// promoteToScalar returns f as a where with a scalar in place of the result, if f sums a single
+// value of the result. The scalar stays in a register. Otherwise promoteToScalar returns nil.
+func (l *lowerer) promoteToScalar(f *cin.Forall, e *env) cin.Stmt {
+	if !l.sumsSingleValue(f, e) {
 		return nil
 	}
 	target := cin.Target(f)
@@ -186,7 +187,8 @@ func (l *lowerer) promoted(f *cin.Forall, e *env) cin.Stmt {
 		Producer: producer}
 }
 
-// bodyOf emits a loop's body: for threads, and for the units of a GPU, in a scope of its own.
+// bodyOf emits a loop's body. The body has its own scope if the loop runs on threads or on the
+// units of a GPU.
 func (l *lowerer) bodyOf(f *cin.Forall, fn func()) *ir.Block {
 	if f.Unit == cin.GPUWarp {
 		l.warps++
@@ -198,7 +200,8 @@ func (l *lowerer) bodyOf(f *cin.Forall, fn func()) *ir.Block {
 	return l.within(fn)
 }
 
-// setKind gives a loop the kind that the schedule says: parallel, vector or unrolled.
+// setKind marks a loop as parallel, vectorized or unrolled, as the schedule says. It refuses a
+// parallel loop if its iterations depend on one another.
 func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 	l.over[s] = f.Var
 	switch {
@@ -262,8 +265,7 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 	return s
 }
 
-// scalarLanes notes why the lanes of f run one by one, where its body is what they
-// cannot do together.
+// scalarLanes adds a note for the user if the lanes of f cannot run together because of its body.
 func (l *lowerer) scalarLanes(f *cin.Forall, body *ir.Block) {
 	if l.spec.Note == nil {
 		return
@@ -273,7 +275,7 @@ func (l *lowerer) scalarLanes(f *cin.Forall, body *ir.Block) {
 		switch t := t.(type) {
 		case *ir.Store:
 			atomic = atomic || t.Atomic
-		case *ir.If: // else the row is the thread's own
+		case *ir.If: // in the other branch the row belongs to this thread alone
 			owned = owned || t.Else != nil && len(t.Else.List) == 1 && atomicStore(t.Else.List[0])
 		case *ir.Fail, *ir.Alloc, *ir.Grow:
 			fails = true
@@ -297,8 +299,8 @@ func atomicStore(s ir.Stmt) bool {
 	return ok && t.Atomic
 }
 
-// hasPlaces tells whether a workspace is an array with a place for each coordinate, or
-// position, and notes nothing else.
+// hasPlaces reports whether a workspace is an array with a place for each coordinate or position,
+// and needs no other bookkeeping.
 func hasPlaces(w adder) bool {
 	switch w.(type) {
 	case *denseSpace, *rowSpace, *positionSpace:
@@ -307,8 +309,9 @@ func hasPlaces(w adder) bool {
 	return false
 }
 
-// countAssigned counts the iterations that assigned, where they run in parallel and the
-// loop's result is wanted: several iterations would set a flag at once. done is the result.
+// countAssigned makes a loop count the iterations that assigned. It does so if the iterations run
+// in parallel, because several of them would set a flag at the same time, and if the loop's result
+// is wanted. done returns that result. countAssigned returns nil if the loop does not count.
 func (l *lowerer) countAssigned(p *loop) (done func() ir.Expr) {
 	if !p.want || p.f.Unit == cin.Serial || p.f.Race == cin.Unsaid {
 		return nil
@@ -318,13 +321,13 @@ func (l *lowerer) countAssigned(p *loop) (done func() ir.Expr) {
 	return func() ir.Expr { return ir.Less(ir.Int(0), p.count) }
 }
 
-// onUnits tells whether a schedule runs the loop itself on threads or in lanes.
+// onUnits reports whether a schedule runs the loop itself on threads, in lanes or on a GPU.
 func (l *lowerer) onUnits(p *loop) bool {
 	return p.f.Unit == cin.CPUVector || p.f.Unit.OnGPU() ||
 		p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid
 }
 
-// refuseParallelMerge refuses a loop that was to run in parallel, and merges several operands.
+// refuseParallelMerge refuses a loop that merges several operands and is to run in parallel.
 func (l *lowerer) refuseParallelMerge(p *loop) {
 	if l.onUnits(p) {
 		l.refuse(p.v(),
@@ -332,8 +335,7 @@ func (l *lowerer) refuseParallelMerge(p *loop) {
 	}
 }
 
-// drivenBy tells whether a statement has values only where an access has
-// entries.
+// drivenBy reports whether a statement has values only at entries of the access with the given key.
 func drivenBy(s cin.Stmt, key string) bool {
 	driven := true
 	cin.Walk(s, func(t cin.Stmt) {

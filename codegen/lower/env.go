@@ -7,46 +7,47 @@ import (
 	"distaff/codegen/ir"
 )
 
-// env is what is known at a place in the nest. It is copied where paths part.
+// env has the facts that are known at a place in the nest. Each path of the lowering has its own
+// copy.
 type env struct {
 	coord map[string]ir.Expr // of bound variables
 	cur   map[string]*cursor // by access key
 	temps map[string]value   // scalar temporaries
 	res   resultCursor
-	// ranges are those of variables whose range is cut to a chunk or tile.
+	// ranges has the ranges of variables that are cut to a chunk or tile.
 	ranges map[string]coordRange
-	rows   map[string]row // workspaces of tiles
-	// tiles are those of variables whose range is one, or what loops around leave of one; lanes
-	// are the places in them of such variables.
+	rows   map[string]row // the workspaces of tiles
+	// tiles has the tiles of variables that run over a tile, or over the rest of one. lanes has the
+	// place in the tile for variables that run over tiles.
 	tiles map[string]tile
 	lanes map[string]ir.Expr
 
-	// Of a scheduled statement: open and counts are the components that the
-	// loops around are over, parts the restrictions of accesses to some
-	// positions, by place.
-	open   map[string]*opened
+	// The next fields are for scheduled statements. open and counts have the state of the
+	// components whose loops are around this place. parts has restrictions of accesses to some of
+	// their positions, by the key that place returns.
+	open   map[string]*openLoops
 	counts map[string]*counts
 	parts  map[string][2]ir.Expr
-	// atomic: additions to the result are, as loops of the component racing
-	// alone ask (nil: of several), but where own says that they are to a row that
-	// no other thread adds to.
+	// If atomic is true, additions to the result are atomic. racing is the only component whose
+	// loops require this, or nil if there are several. If own is not nil, an addition need not be
+	// atomic when own is true, because no other thread adds to the same row.
 	atomic bool
 	racing *component
 	own    ir.Expr
-	// threads: the loops around run on threads, which share the result, or
-	// the private copy of it.
+	// threads is true if the loops around this place run on threads that share the result, or a
+	// private copy of the result.
 	threads bool
 	private *privateCopy
 	piece   *pieceOf
-	// predicates tells of accesses, by key, whether they are present at the coordinate of a
+	// predicates says for each access, by key, whether it is present at the current coordinate of a
 	// predicated merge (predicated.go).
 	predicates map[string]ir.Expr
 }
 
-// coordRange is the range of coordinates that a loop visits. clip says that operands may hold
-// coordinates outside it, and when, if not nil, where alone they may; width, if not 0, that it is a
-// tile (tile.go) of that many; size, if not 0, is hi-lo. Of a row that may be cut
-// (longrows_sparse.go), open tells whether it goes on behind the range.
+// coordRange is the range of coordinates that a loop visits. If clip is true, operands may have
+// coordinates outside it; if when is not nil, they have some only when it is true. If width is not
+// 0, the range is a tile (tile.go) of this many coordinates. If size is not 0, it is hi-lo. For a
+// row that may be cut (longrows_sparse.go), open is true if the row continues after the range.
 type coordRange struct {
 	lo, hi ir.Expr
 	clip   bool
@@ -56,7 +57,8 @@ type coordRange struct {
 	open   ir.Expr
 }
 
-// clipped are the positions of lo up to hi, which crd belongs to, with coordinates in the range.
+// clipped returns the positions between lo and hi whose coordinates, which crd stores, are in the
+// range.
 func (l *lowerer) clipped(s coordRange, name string, crd *ir.Array, lo, hi ir.Expr) (from,
 	to ir.Expr) {
 	find := func(key ir.Expr) ir.Expr { return &ir.Search{A: crd, Lo: lo, Hi: hi, Key: key} }
@@ -71,7 +73,7 @@ func (l *lowerer) clipped(s coordRange, name string, crd *ir.Array, lo, hi ir.Ex
 	return vlo, vhi
 }
 
-// rangeOf is v's range in e.
+// rangeOf returns v's range in e.
 func (l *lowerer) rangeOf(e *env, v string) coordRange {
 	if s, ok := e.ranges[v]; ok {
 		return s
@@ -80,7 +82,7 @@ func (l *lowerer) rangeOf(e *env, v string) coordRange {
 		return coordRange{lo: ir.Int(0), hi: ir.Int(t.N)}
 	}
 	b := l.bounds[v]
-	if l.derives() && !l.spec.Parts[l.sched.g.Original(v)] {
+	if l.hasDerivedVars() && !l.spec.Parts[l.sched.g.Original(v)] {
 		return coordRange{lo: ir.Int(0), hi: b[1]}
 	}
 	return coordRange{lo: b[0], hi: b[1]}
@@ -95,24 +97,22 @@ func (e *env) clone() *env {
 	return &c
 }
 
-// cursor is how far an access has come down its levels. It is not changed once
-// made.
+// cursor says how far an access has been followed down its levels. A cursor is immutable.
 type cursor struct {
 	op    *operand
-	vars  []string // of each level
+	vars  []string // the variable of each level
 	level int      // the next level to enter
-	// pos is the position at the level above, and end, where it is not nil,
-	// the end of the run of positions that starts there.
+	// pos is the position at the level above. If end is not nil, the cursor is a run of positions
+	// from pos to end.
 	pos, end ir.Expr
-	// base, where the next level is dense, is what its coordinate is added to
-	// to give its position.
+	// If the next level is dense, base is added to its coordinate to give its position.
 	base ir.Expr
 	pres ir.Expr  // whether the positions exist
-	val  ir.Expr  // the value, once all levels are entered; 0 where absent
-	row  *rowCopy // of the last level, where it has been copied
+	val  ir.Expr  // the value, once all levels are entered; 0 if it is absent
+	row  *rowCopy // a copy of the row in the last level, if there is one
 }
 
-// next is the variable of the next level, or "".
+// next returns the variable of the next level, or "".
 func (c *cursor) next() string {
 	if c.level == len(c.vars) {
 		return ""
@@ -120,12 +120,12 @@ func (c *cursor) next() string {
 	return c.vars[c.level]
 }
 
-// absent is c with nothing there.
+// absent returns c with no entry.
 func (c *cursor) absent() *cursor {
 	return &cursor{op: c.op, vars: c.vars, level: len(c.vars), pres: ir.Truth(false)}
 }
 
-// levelVars is the variable of each storage level of an access.
+// levelVars returns the variable of each storage level of an access.
 func (l *lowerer) levelVars(a *cin.Access) []string {
 	key := a.Key()
 	if vars, ok := l.levels[key]; ok {
@@ -148,12 +148,12 @@ func (l *lowerer) operandOf(a *cin.Access) *operand {
 	return op
 }
 
-// rootEnv is the environment outside all loops.
+// rootEnv returns the environment outside all loops.
 func (l *lowerer) rootEnv(s cin.Stmt) *env {
 	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{},
 		res: resultCursor{pos: ir.Int(0), zeroed: l.spec.Adds}, ranges: map[string]coordRange{},
 		tiles: map[string]tile{}, lanes: map[string]ir.Expr{}, rows: map[string]row{},
-		open: map[string]*opened{}, counts: map[string]*counts{}, parts: map[string][2]ir.Expr{}}
+		open: map[string]*openLoops{}, counts: map[string]*counts{}, parts: map[string][2]ir.Expr{}}
 	cin.Accesses(s, func(a *cin.Access) {
 		if op := l.ops[a.Name]; op != nil {
 			l.openCursor(a, e)
@@ -164,7 +164,7 @@ func (l *lowerer) rootEnv(s cin.Stmt) *env {
 	return e
 }
 
-// openCursor starts a's cursor at its root.
+// openCursor puts a's cursor at its root.
 func (l *lowerer) openCursor(a *cin.Access, e *env) {
 	key := a.Key()
 	if e.cur[key] == nil {
@@ -173,8 +173,8 @@ func (l *lowerer) openCursor(a *cin.Access, e *env) {
 	}
 }
 
-// bind makes the environment inside a loop over v at coordinate c, with the
-// cursors of the accesses that the loop iterates, for the body s.
+// bind returns the environment inside a loop over v at coordinate c, for the body s. cursors has
+// the new cursors of the accesses that the loop iterates over.
 func (l *lowerer) bind(e *env, s cin.Stmt, v string, c ir.Expr, cursors map[string]*cursor) *env {
 	in := e.clone()
 	in.coord[v] = c
@@ -183,8 +183,8 @@ func (l *lowerer) bind(e *env, s cin.Stmt, v string, c ir.Expr, cursors map[stri
 	return in
 }
 
-// enterAll moves the cursors of all accesses in s down as far as the bound
-// variables allow, and loads the values of those that are through.
+// enterAll moves the cursors of all accesses in s down through all levels whose variables are
+// bound. It loads the value of each access that is through all its levels.
 func (l *lowerer) enterAll(s cin.Stmt, e *env) {
 	cin.Accesses(s, func(a *cin.Access) {
 		key := a.Key()
@@ -244,7 +244,7 @@ func (l *lowerer) load(c *cursor, e *env) ir.Expr {
 		l.when(c.pres, func() { l.set(v, at(c.pos)) })
 		return v
 	}
-	// The repeats of a coordinate are one value, of the tensor's own type.
+	// The repeats of a coordinate are summed in the tensor's own type.
 	v := ir.NewVar(l.fresh(name), c.op.operand.Type)
 	l.emit(&ir.Declare{V: v, Init: ir.Zero(v.Typ)})
 	l.when(c.pres, func() {

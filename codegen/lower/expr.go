@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// value is an expression's value where it is present. zeroed says that it is
-// 0 where it is not.
+// value is an expression's value, which is defined if pres is true. zeroed is true if v is 0
+// otherwise.
 type value struct {
 	pres   ir.Expr
 	v      ir.Expr
@@ -17,7 +17,7 @@ type value struct {
 
 var absentValue = value{pres: ir.Truth(false)}
 
-// masked is the value with 0 for absence.
+// masked returns the value, or 0 if it is absent.
 func (l *lowerer) masked(x value) ir.Expr {
 	zero := ir.Zero(l.spec.Compute)
 	switch {
@@ -29,7 +29,8 @@ func (l *lowerer) masked(x value) ir.Expr {
 	return ir.Choose(x.pres, x.v, zero)
 }
 
-// presence is whether an expression is present, without its value.
+// presence returns the condition under which an expression is present. It does not compute the
+// value.
 func (l *lowerer) presence(x cin.Expr, e *env) ir.Expr {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -49,8 +50,8 @@ func (l *lowerer) presence(x cin.Expr, e *env) ir.Expr {
 	return ir.Truth(true)
 }
 
-// expr is an expression where the condition under holds: that all it is
-// multiplied by is present. Elsewhere no division of integers may fail.
+// expr lowers an expression under a condition: all its other factors are present if under is true.
+// If under is false, a division of integers must not fail.
 func (l *lowerer) expr(x cin.Expr, e *env, under ir.Expr) value {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -90,7 +91,8 @@ func (l *lowerer) expr(x cin.Expr, e *env, under ir.Expr) value {
 	panic(fmt.Sprintf("BUG: lower: expression %T", x))
 }
 
-// accessPresence is whether an access is present: also of one whose levels left to enter are dense.
+// accessPresence returns the condition under which an access is present. It is also defined if
+// dense levels of the access are still to be entered.
 func (l *lowerer) accessPresence(a *cin.Access, e *env) ir.Expr {
 	if t, ok := e.temps[a.Name]; ok {
 		return t.pres
@@ -136,11 +138,10 @@ func (l *lowerer) sum(op ir.Op, p, q value) value {
 	case never(p.pres):
 		return q
 	}
-	// Where one side is absent the other stands alone: adding a zero in its
-	// place would turn -0 into 0, which a division tells apart. Both sides are
-	// written twice, so that a sum below gets a name: else the code would
-	// double with every operand.
-	p, q = l.once(p), l.once(q)
+	// If one side is absent, the result is the other side alone. Adding a zero instead would turn
+	// -0 into 0, and a division can distinguish the two. Both sides are written twice. Therefore a
+	// sum inside them gets a name; otherwise the code would double with every operand.
+	p, q = l.nameChoice(p), l.nameChoice(q)
 	alone := q.v
 	if op == ir.Sub {
 		alone = ir.Negated(q.v)
@@ -150,17 +151,17 @@ func (l *lowerer) sum(op ir.Op, p, q value) value {
 		always(q.pres) || q.zeroed && op == ir.Add}
 }
 
-// once is a value that costs nothing to repeat where it was a choice.
-func (l *lowerer) once(x value) value {
+// nameChoice returns a value that costs nothing to repeat. It names the value if it is a choice.
+func (l *lowerer) nameChoice(x value) value {
 	if _, ok := x.v.(*ir.Select); ok {
 		x.v = l.named("sum", x.v)
-		x.pres = l.held(x.pres)
+		x.pres = l.nameCondition(x.pres)
 	}
 	return x
 }
 
-// held is a presence that costs nothing to repeat.
-func (l *lowerer) held(pres ir.Expr) ir.Expr {
+// nameCondition returns a presence that costs nothing to repeat.
+func (l *lowerer) nameCondition(pres ir.Expr) ir.Expr {
 	if _, ok := pres.(*ir.Var); ok || always(pres) || never(pres) {
 		return pres
 	}
@@ -175,7 +176,7 @@ func (l *lowerer) product(p, q value) value {
 	return value{pres, ir.Times(p.v, q.v), always(pres)}
 }
 
-// quotient is p/q: absent where p is, and a division by zero where q is absent.
+// quotient returns p/q. It is absent if p is absent, and a division by zero if q is absent.
 func (l *lowerer) quotient(p, q value, e *env, under ir.Expr) value {
 	if never(p.pres) {
 		return p
@@ -193,7 +194,7 @@ func (l *lowerer) quotient(p, q value, e *env, under ir.Expr) value {
 		if never(ir.Unequal(den, ir.Zero(t))) {
 			return
 		}
-		// The quotient of the least integer by -1 wraps, as its negation does.
+		// The quotient of the smallest integer and -1 wraps around, like its negation.
 		minus := ir.Negated(ir.One(t))
 		l.set(r, ir.Choose(ir.Equal(den, minus), ir.Negated(p.v),
 			ir.Over(p.v, ir.Choose(ir.Equal(den, minus), ir.One(t), den))))
@@ -201,8 +202,8 @@ func (l *lowerer) quotient(p, q value, e *env, under ir.Expr) value {
 	return value{p.pres, r, true}
 }
 
-// coords are the coordinates of the leaf's variables, in the order of its
-// bounds: -1 for one that is not bound here.
+// coords returns the coordinates of the leaf's variables, in the order of its bounds, with -1 for a
+// variable that is not bound here.
 func (l *lowerer) coords(e *env) []ir.Expr {
 	var at []ir.Expr
 	for _, v := range l.spec.Vars[:min(len(l.spec.Vars), ir.MaxFailCoord)] {

@@ -13,10 +13,10 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// extern lowers loops around an assignment that a schedule has a C function of the user's run: a
-// call with the range of each of the loops' variables, and what each tensor stores below the loops
-// around. What the function is to look like follows from that. want: whether it adds anything
-// decides what the result stores.
+// extern lowers loops around an assignment that a user's C function runs. It emits a call with the
+// range of each loop variable, and with the arrays that each tensor stores below the surrounding
+// loops. The function's prototype follows from these arguments. want is true if the result depends
+// on whether the function adds anything.
 func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}
 	a := n.loops()
@@ -47,19 +47,19 @@ func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) i
 	return n.some
 }
 
-// externNest is what a function gets, as it is put together.
+// externNest collects the arguments of a function.
 type externNest struct {
 	l *lowerer
 	f *cin.Forall
 	e *env
 	o *strategy.Extern
-	// ranges are those of the variables that the loops are over, by the names that accesses have.
+	// ranges has the ranges of the loops' variables, by the variables' names in accesses.
 	ranges map[string]coordRange
-	// some tells whether all ranges have coordinates.
+	// some is true if all ranges are nonempty.
 	some  ir.Expr
 	names []string // of the parameters
 	args  []ir.Argument
-	// sparse: the function gets compressed levels.
+	// sparse is true if the function gets compressed levels.
 	sparse bool
 }
 
@@ -69,7 +69,7 @@ func (n *externNest) pass(name string, a ir.Argument) {
 	n.names, n.args = append(n.names, name), append(n.args, a)
 }
 
-// loops finds the ranges of the loops, and what they are around.
+// loops computes the ranges of the loops and returns the assignment inside them.
 func (n *externNest) loops() *cin.Assign {
 	l := n.l
 	n.some = ir.Truth(true)
@@ -94,7 +94,8 @@ func (n *externNest) loops() *cin.Assign {
 	return s.(*cin.Assign)
 }
 
-// derived is the variable whose coordinates a loop over a derived variable visits, and their range.
+// derived returns the variable whose coordinates a loop over a derived variable visits, and their
+// range.
 func (n *externNest) derived(f *cin.Forall, c *component) (string, coordRange) {
 	l := n.l
 	if !c.natural {
@@ -118,9 +119,9 @@ func (n *externNest) derived(f *cin.Forall, c *component) (string, coordRange) {
 	return c.component.Roots[0], coordRange{lo: o.iv.lo, hi: o.iv.hi}
 }
 
-// segment is an array that the levels of a tensor lead to, and its indices: that where the loops'
-// variables are 0, or of a compressed level's first position, and by how much it grows with each of
-// them.
+// segment is an array that a tensor's levels lead to, with its index: at is the index if the loops'
+// variables are 0, or the index of the first position of a compressed level. by says how the index
+// grows with each variable.
 type segment struct {
 	name string
 	a    *ir.Array
@@ -128,14 +129,15 @@ type segment struct {
 	by   []stride
 }
 
-// stride is what one more of v adds to an index; v is "" for positions of the level above.
+// stride is the amount that an index grows if v grows by 1. v is "" for positions of the level
+// above.
 type stride struct {
 	v string
 	n ir.Expr
 }
 
-// dense goes down a dense level of so many coordinates, the first of which is offset: that of v,
-// which may be known.
+// dense descends a dense level of the given size, whose first coordinate is offset. v is the
+// level's variable, and known is its coordinate, or nil if it is not known.
 func (s *segment) dense(size, offset ir.Expr, v string, known ir.Expr) {
 	s.at = ir.Minus(ir.Times(s.at, size), offset)
 	for k := range s.by {
@@ -153,7 +155,8 @@ func (s *segment) dense(size, offset ir.Expr, v string, known ir.Expr) {
 	}
 }
 
-// pointer passes the array of a segment, with its strides.
+// pointer passes the array of a segment and its strides. added is true if the function adds to the
+// array.
 func (n *externNest) pointer(s segment, added bool) {
 	n.pass(s.name, ir.Argument{A: s.a, X: s.at, Added: added})
 	for _, b := range s.by {
@@ -165,27 +168,28 @@ func (n *externNest) pointer(s segment, added bool) {
 	}
 }
 
-// inLoops tells whether a variable is one of the loops', which has no coordinate yet.
-func (n *externNest) inLoops(v string) bool {
+// isLoopVar reports whether v is a variable of the loops, so that it has no coordinate yet.
+func (n *externNest) isLoopVar(v string) bool {
 	_, ok := n.ranges[v]
 	return ok
 }
 
-// result passes what the function adds to, and returns what is to be emitted behind the call.
+// result passes the array that the function adds to. It returns a function that emits the code
+// after the call.
 func (n *externNest) result(a *cin.Assign) (after func()) {
 	l, name := n.l, a.LHS.Name
 	switch {
 	case name == l.out.op.operand.Name:
 		n.pointer(n.values(), true)
 	case l.scalars[name] != nil:
-		n.present(a)
+		n.refuseAbsent(a)
 		v := l.scalars[name]
 		sum := l.newArray(name+"_sum", v.Typ)
 		l.emit(&ir.Local{A: sum, Len: 1})
 		n.pointer(segment{name: name, a: sum, at: ir.Int(0)}, true)
 		return func() { l.incr(v, ir.At(sum, ir.Int(0))) }
 	default:
-		n.present(a)
+		n.refuseAbsent(a)
 		w, ok := l.spaces[name].(*denseSpace)
 		if !ok {
 			n.refuse("%s is no array that is filled everywhere or nowhere, and a function adds to arrays",
@@ -196,7 +200,7 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 	return func() {}
 }
 
-// values are the result's below the loops around.
+// values returns the result's values below the surrounding loops.
 func (n *externNest) values() segment {
 	l, e := n.l, n.e
 	op := l.out.op
@@ -229,9 +233,10 @@ func (n *externNest) values() segment {
 	return s
 }
 
-// known is the coordinate of a variable of the loops around, nil for one of the loops'.
+// known returns the coordinate of a variable of the surrounding loops, or nil if v is a variable of
+// the function's loops.
 func (n *externNest) known(v string) ir.Expr {
-	if n.inLoops(v) {
+	if n.isLoopVar(v) {
 		return nil
 	}
 	if n.e.coord[v] == nil {
@@ -240,8 +245,9 @@ func (n *externNest) known(v string) ir.Expr {
 	return n.e.coord[v]
 }
 
-// present refuses what a workspace would have a value for that nothing was added to.
-func (n *externNest) present(a *cin.Assign) {
+// refuseAbsent refuses an assignment to a temporary if the temporary would have a value although
+// nothing was added.
+func (n *externNest) refuseAbsent(a *cin.Assign) {
 	if n.l.promotions[a.LHS.Name] {
 		return // the value is stored or added in any case
 	}
@@ -255,7 +261,8 @@ func (n *externNest) present(a *cin.Assign) {
 	})
 }
 
-// operand passes what an access stores below the loops around; its value, where that is one.
+// operand passes the arrays that an access stores below the surrounding loops, or its value if the
+// access is already at a single value.
 func (n *externNest) operand(x *cin.Access) {
 	c := n.e.cur[x.Key()]
 	if c == nil || c.level == len(c.vars) {
@@ -278,7 +285,7 @@ func (n *externNest) operand(x *cin.Access) {
 	}
 }
 
-// segments are the arrays of an access's levels from a cursor on, and that of its values.
+// segments returns the arrays of an access's levels from a cursor on, and the array of its values.
 func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 	name := n.unused(x.Name)
 	s, below := segment{at: c.pos}, map[string]bool{}
@@ -292,7 +299,7 @@ func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 		case c.op.operand.Format.Levels[k] != format.Compressed:
 			n.refuse(
 				"%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets such", x.Key(), c.op.operand.Format, v)
-		case !n.inLoops(v) || below[v]:
+		case !n.isLoopVar(v) || below[v]:
 			n.refuse(
 				"%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.op.operand.Format, v)
 		}
@@ -310,7 +317,7 @@ func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 	return append(list, s)
 }
 
-// unused is a name for the parameters of a tensor, which may have several accesses.
+// unused returns a new name for the parameters of a tensor, which may have several accesses.
 func (n *externNest) unused(name string) string {
 	name = strings.ReplaceAll(name, "'", "_")
 	for want, k := name, 2; slices.ContainsFunc(n.names,
@@ -320,7 +327,7 @@ func (n *externNest) unused(name string) string {
 	return name
 }
 
-// function is the function, if it is what the loops want.
+// function returns the function, if it has the prototype that the loops need.
 func (n *externNest) function() *ir.Extern {
 	if n.l.spec.Extern == nil {
 		n.refuse("there are no C functions of the user's here")
@@ -346,8 +353,8 @@ func (n *externNest) function() *ir.Extern {
 	return fn
 }
 
-// number gives loops of a copy of a statement, which differs in nothing but its assignments, the
-// numbers of those that it is a copy of, where a function runs them.
+// number gives the loops of replica, a copy of s with other assignments, the numbers of the
+// original loops, if a function runs them.
 func (l *lowerer) number(s, replica cin.Stmt) {
 	var list []cin.Stmt
 	cin.Walk(replica, func(t cin.Stmt) { list = append(list, t) })
@@ -359,8 +366,8 @@ func (l *lowerer) number(s, replica cin.Stmt) {
 	})
 }
 
-// refuseUncalled refuses a schedule whose function the leaf would not call, since the loops became
-// others than it names.
+// refuseUncalled refuses a schedule with a function that the leaf would not call, because lowering
+// changed the loops that the schedule names.
 func (l *lowerer) refuseUncalled() {
 	for _, n := range slices.Sorted(maps.Keys(l.spec.Strategy.Loops)) {
 		if o := l.spec.Strategy.Loops[n].Extern; o != nil && !l.called[o.String()] {

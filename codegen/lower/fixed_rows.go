@@ -5,10 +5,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// mergeRows lowers the loop over the last level of a fixed pattern where it sums the entries
-// of several rows, so that the result's row can be walked instead of a merge of these
-// (see followsResult). It returns false for another loop. Where some rows are empty, as is
-// known when the leaf runs, they are merged as in any result.
+// mergeRows lowers the loop over the last level of a fixed pattern if it sums the entries of
+// several rows. The loop then walks the result's row instead of merging the operands' rows (see
+// followsResult). mergeRows returns false if the loop is another one. If some rows are empty, which
+// is known only at run time, they are merged like in any other result.
 func (a *fixedResult) mergeRows(p *loop, end ir.Expr) bool {
 	l := a.l
 	its := p.subset(p.lat.All())
@@ -27,8 +27,9 @@ func (a *fixedResult) mergeRows(p *loop, end ir.Expr) bool {
 	return true
 }
 
-// followsResult tells whether a loop's body is a sum that can be computed at each coordinate of
-// the result, whatever is present (see canPredicateTerms): one of integers divides by nothing.
+// followsResult reports whether a loop's body is a sum that can be computed at each coordinate of
+// the result, whatever operands are present (see canPredicateTerms). A sum of integers must not
+// have a division.
 func (l *lowerer) followsResult(p *loop, its []*iter) bool {
 	t := l.spec.Compute
 	if s, ok := p.f.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() || hasQuotient(s.RHS)) {
@@ -42,10 +43,10 @@ func (l *lowerer) followsResult(p *loop, its []*iter) bool {
 	})
 }
 
-// walkRow visits the coordinates of a row of the result that ends at end: the rows
-// that hold them move on. One that has come to its last entry stays there, whose
-// coordinate does not come again: no load and no branch hangs on where a row ends. In
-// the end as many entries must have been found as the rows have.
+// walkRow visits the coordinates of a row of the result that ends at end. The operands' rows that
+// have the coordinate advance. A row stays at its last entry, whose coordinate does not occur
+// again, so no load and no branch depends on the end of a row. At the end, the number of entries
+// found must equal the number of entries in the rows.
 func (a *fixedResult) walkRow(p *loop, its []*iter, end ir.Expr) {
 	l := a.l
 	_, crd := a.arrays(a.deep)
@@ -85,7 +86,7 @@ func (a *fixedResult) walkRow(p *loop, its []*iter, end ir.Expr) {
 		l.when(ir.Less(found[k], it.hi), func() {
 			in := p.e.clone()
 			in.coord[p.v()] = l.declare(p.v(), it.at(found[k]))
-			l.expect(ir.Truth(false), in)
+			l.failUnless(ir.Truth(false), in)
 		})
 	}
 	l.when(ir.Less(a.done, end), func() { l.set(a.done, end) })

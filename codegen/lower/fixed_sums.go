@@ -7,30 +7,30 @@ import (
 	"distaff/codegen/ir"
 )
 
-// fixedSums takes the place of a workspace whose sums go to a result with a fixed pattern:
-// they are added up there.
+// fixedSums replaces a workspace whose sums go to a result with a fixed pattern. The sums are added
+// directly in the result.
 type fixedSums struct {
 	a     *fixedResult
 	name  string
-	from  int // the level that the sums begin at
+	from  int // the first level of the sums
 	e     *env
 	vars  []string
-	first ir.Expr // the row at hand of level from, where that is a compressed one
+	first ir.Expr // the start of the current row of level from, if that level is compressed
 	end   ir.Expr
-	// place has for each coordinate of level from, from base on, the position behind
-	// that of the last row which holds it: one of the row at hand where it is behind
-	// first. Without it, and on the levels below, positions are searched for.
+	// place has, for each coordinate of level from, counted from base, 1 plus the position of the
+	// last row that has the coordinate. The position belongs to the current row if the entry
+	// exceeds first. If place is nil, and on the levels below, positions are searched for.
 	place *ir.Array
 	base  ir.Expr
 }
 
-// sumsInPlace tells whether consumer does nothing but copy t to the result, of the type that t is
-// summed in.
+// sumsInPlace reports whether consumer only copies t to the result, and the result has the type in
+// which t is summed.
 func (a *fixedResult) sumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool {
 	return k <= a.deep && a.vals().Elem == a.l.spec.Compute && a.l.copiesTo(consumer, t, k)
 }
 
-// sum zeroes the row at hand, and adds to it what the producer adds to the workspace.
+// sum sets the current row to 0, and adds to it what the producer adds to the workspace.
 func (a *fixedResult) sum(s *cin.Where, t *cin.Access, e *env) ir.Expr {
 	l := a.l
 	w := &fixedSums{a: a, name: t.Name, from: e.res.level, e: e, vars: t.Vars}
@@ -57,7 +57,7 @@ func (a *fixedResult) sum(s *cin.Where, t *cin.Access, e *env) ir.Expr {
 	return some
 }
 
-// copiesTo tells whether s copies t to the levels of the result from k on, and does nothing else.
+// copiesTo reports whether s only copies t to the levels of the result from k on.
 func (l *lowerer) copiesTo(s cin.Stmt, t *cin.Access, k int) bool {
 	for _, v := range l.resultVars[k:] {
 		f, ok := s.(*cin.Forall)
@@ -74,7 +74,7 @@ func (l *lowerer) copiesTo(s cin.Stmt, t *cin.Access, k int) bool {
 	return ok && x.Key() == t.Key()
 }
 
-// scatterPositions notes the positions of the row at hand by their coordinates.
+// scatterPositions stores the positions of the current row by their coordinates.
 func (w *fixedSums) scatterPositions(l *lowerer) {
 	a := w.a
 	b := l.bounds[l.resultVars[w.from]]
@@ -99,17 +99,17 @@ func (w *fixedSums) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
 	if w.place != nil {
 		behind := l.named(w.name+"_at", ir.Coord(w.place, ir.Minus(at(k), w.base)))
 		held := ir.Less(w.first, behind)
-		if w.e.res.here != nil { // else there may be places of a row before
+		if w.e.res.here != nil { // otherwise place may have entries of an earlier row
 			held = ir.Both(w.e.res.here, held)
 		}
-		l.expect(held, e)
+		l.failUnless(held, e)
 		p = ir.Minus(behind, ir.Int(1))
 		k++
 	}
 	for ; k < a.op.order(); k++ {
 		if !a.op.caps(k).HasPos {
 			if k == w.from && w.e.res.here != nil {
-				l.expect(w.e.res.here, e)
+				l.failUnless(w.e.res.here, e)
 			}
 			p = l.named(a.op.prefix()+"_p",
 				ir.Plus(ir.Times(p, a.op.size(k)), ir.Minus(at(k), a.op.offset(k))))
@@ -122,7 +122,7 @@ func (w *fixedSums) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
 				l.named(a.op.prefix()+"_row_end", ir.Coord(pos, ir.Plus(p, ir.Int(1))))
 		}
 		p = l.named(a.op.prefix()+"_p", &ir.Search{A: crd, Lo: lo, Hi: hi, Key: at(k)})
-		l.expect(a.holds(k, p, hi, at(k)), e)
+		l.failUnless(a.holds(k, p, hi, at(k)), e)
 	}
 	l.emit(&ir.Store{A: a.vals(), Index: p, Accumulate: true, X: x})
 }

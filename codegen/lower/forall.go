@@ -7,7 +7,7 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// forall lowers a loop. See stmt for want and the result.
+// forall lowers a loop. See stmt for want and the returned value.
 func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	if fn := l.hooks[f]; fn != nil {
 		return fn(e, want)
@@ -26,7 +26,7 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	return l.loop(f, e, want)
 }
 
-// loop lowers a loop as itself. See stmt for want and the result.
+// loop lowers a loop as such. See stmt for want and the returned value.
 func (l *lowerer) loop(f *cin.Forall, e *env, want bool) ir.Expr {
 	o := l.orders(f)
 	switch {
@@ -35,7 +35,7 @@ func (l *lowerer) loop(f *cin.Forall, e *env, want bool) ir.Expr {
 	case o.OverPositions != "":
 		return l.newPositionLoop(f, e).serial(e, want)
 	}
-	if s := l.promoted(f, e); s != nil {
+	if s := l.promoteToScalar(f, e); s != nil {
 		return l.stmt(s, e, want)
 	}
 	c := l.sched.comps[f.Var]
@@ -48,7 +48,7 @@ func (l *lowerer) loop(f *cin.Forall, e *env, want bool) ir.Expr {
 	return l.guardedLoop(f, e, c, want)
 }
 
-// orders is the strategy of a loop.
+// orders returns the strategy of a loop.
 func (l *lowerer) orders(f *cin.Forall) strategy.Loop {
 	if c, ok := l.cuts[f]; ok {
 		return strategy.Loop{Cut: c}
@@ -59,7 +59,7 @@ func (l *lowerer) orders(f *cin.Forall) strategy.Loop {
 	return strategy.Loop{}
 }
 
-// serialCopy is f as a loop that runs in order, of the same number.
+// serialCopy returns a copy of f that runs in order and has the same number.
 func (l *lowerer) serialCopy(f *cin.Forall) *cin.Forall {
 	g := &cin.Forall{Var: f.Var, Body: f.Body}
 	if n, ok := l.numbers[f]; ok {
@@ -68,7 +68,7 @@ func (l *lowerer) serialCopy(f *cin.Forall) *cin.Forall {
 	return g
 }
 
-// onThreads lowers a loop that runs on threads, as its strategy says.
+// onThreads lowers a loop that runs on threads, according to its strategy.
 func (l *lowerer) onThreads(f *cin.Forall, e *env, o strategy.Loop, want bool) ir.Expr {
 	switch o.Cut.How {
 	case strategy.Blocks, strategy.Ordered:
@@ -88,9 +88,9 @@ func (l *lowerer) onThreads(f *cin.Forall, e *env, o strategy.Loop, want bool) i
 	return l.stmt(l.serialCopy(f), e, want)
 }
 
-// serial lowers a loop as one that runs in order.
+// serial lowers a loop that runs in order.
 func (l *lowerer) serial(f *cin.Forall, e *env, want bool) ir.Expr {
-	if level, ok := l.assembles(f, e); ok {
+	if level, ok := l.loopsOverResult(f, e); ok {
 		return l.assembly.loop(f, e, level, want)
 	}
 	body := func(in *env) ir.Expr { return l.stmt(f.Body, in, want) }
@@ -108,22 +108,23 @@ type loop struct {
 	e    *env
 	want bool
 	body func(in *env) ir.Expr // lowers the body in the environment of an iteration
-	// reserve, if not nil, is told how many iterations there are at most, before them.
+	// reserve, if it is not nil, is called before the iterations with their largest possible
+	// number.
 	reserve func(n ir.Expr)
-	// merge, if not nil, lowers loops over several iterators in another way, and
-	// returns false where it does not.
+	// merge, if it is not nil, lowers loops over several iterators in another way. It returns false
+	// if it cannot.
 	merge func(p *loop) bool
 
 	lat   *lattice.Lattice
 	iters []*iter
-	some  *ir.Var // set where an iteration assigned, if want
-	count *ir.Var // how many assigned, where that is counted instead
+	some  *ir.Var // set if an iteration assigned, when want is true
+	count *ir.Var // the number of iterations that assigned, if they are counted instead
 }
 
-// v is the loop's variable.
+// v returns the loop's variable.
 func (p *loop) v() string { return p.f.Var }
 
-// place is how far the loops have come in an access in e.
+// place returns a function that says how far the loops have followed an access in e.
 func (l *lowerer) place(e *env) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		if t, ok := e.temps[a.Name]; ok {
@@ -175,7 +176,7 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 	if len(p.lat.Points) == 1 && all.Len() == 1 && !p.lat.Coarse {
 		return l.singleLoop(p)
 	}
-	if l.gallops(p) {
+	if l.isGallopLoop(p) {
 		return l.gallopLoop(p)
 	}
 	if oneBody {
@@ -184,14 +185,13 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 	return l.mergeLoops(p)
 }
 
-// atResult tells whether a loop is over the variable of the next level of the
-// result.
+// atResult reports whether a loop is over the variable of the result's next level.
 func (l *lowerer) atResult(p *loop) bool {
 	k := p.e.res.level
 	return k < len(l.resultVars) && l.resultVars[k] == p.v()
 }
 
-// atMost is the largest number of iterations that the loops can have.
+// atMost returns the largest possible number of iterations of the loops.
 func (l *lowerer) atMost(p *loop) ir.Expr {
 	if p.lat.Universe() {
 		s := l.rangeOf(p.e, p.v())
@@ -212,7 +212,7 @@ func (l *lowerer) atMost(p *loop) ir.Expr {
 	return n
 }
 
-// countLoop runs over the whole range of the variable.
+// countLoop emits a loop over the whole range of the variable.
 func (l *lowerer) countLoop(p *loop) ir.Expr {
 	b := l.rangeOf(p.e, p.v())
 	if b.width > 0 {
@@ -241,7 +241,7 @@ func (l *lowerer) countLoop(p *loop) ir.Expr {
 	return p.result(some)
 }
 
-// laneLoop runs over the places of a tile.
+// laneLoop emits a loop over the places of a tile.
 func (l *lowerer) laneLoop(p *loop, b coordRange) ir.Expr {
 	k := l.newVar(p.v() + "_lane")
 	var some ir.Expr
@@ -262,8 +262,8 @@ func (l *lowerer) laneLoop(p *loop, b coordRange) ir.Expr {
 	return p.result(some)
 }
 
-// inFlag runs emit with a flag declared before what it emits, and takes the
-// declaration away again where the flag turns out not to be needed.
+// inFlag calls emit with a flag declared before the code that it emits. If needless returns true
+// afterwards, inFlag removes the flag.
 func (l *lowerer) inFlag(p *loop, emit func(), needless func() bool) {
 	if !p.want {
 		emit()
@@ -302,7 +302,7 @@ func (l *lowerer) noteAssigned(p *loop, some ir.Expr) {
 	}
 }
 
-// result is what the loop returns.
+// result returns the condition that the loop returns.
 func (p *loop) result(some ir.Expr) ir.Expr {
 	switch {
 	case never(some):
@@ -310,12 +310,12 @@ func (p *loop) result(some ir.Expr) ir.Expr {
 	case p.some != nil:
 		return p.some
 	}
-	// Not wanted: anything but false will do.
+	// The condition is not wanted, so any value except false is correct.
 	return ir.Truth(true)
 }
 
-// iteration lowers the body at coordinate c. present has the iterators that
-// may be there, with whether they are; all others are absent.
+// iteration lowers the body at coordinate c. present has the iterators that may be there, and flags
+// has their presences. If flags is nil, all of them are there. All other iterators are absent.
 func (l *lowerer) iteration(p *loop, c ir.Expr, present []*iter, flags []ir.Expr) ir.Expr {
 	cursors := map[string]*cursor{}
 	for _, it := range p.iters {
@@ -334,7 +334,7 @@ func (l *lowerer) iteration(p *loop, c ir.Expr, present []*iter, flags []ir.Expr
 	return p.body(in)
 }
 
-// subset is the iterators of a set.
+// subset returns the iterators of a set.
 func (p *loop) subset(s lattice.Set) []*iter {
 	var out []*iter
 	for k, it := range p.iters {

@@ -5,38 +5,38 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// coded is an expression as a symbol of a form.
-type coded struct{ ir.Expr }
+// exprSymbol is an expression that is used as a symbol of a form.
+type exprSymbol struct{ ir.Expr }
 
-func (c coded) String() string { return ir.PrintExpr(c.Expr) }
+func (c exprSymbol) String() string { return ir.PrintExpr(c.Expr) }
 
-// form is an expression as a form.
+// form converts an expression to a form.
 func form(x ir.Expr) provenance.Form {
 	if c, ok := x.(*ir.Lit); ok {
 		return provenance.Const(c.I)
 	}
-	return provenance.Of(coded{x})
+	return provenance.Of(exprSymbol{x})
 }
 
 var codeOps = [...]ir.Op{provenance.Add: ir.Add, provenance.Sub: ir.Sub, provenance.Mul: ir.Mul,
 	provenance.Div: ir.Div,
 	provenance.Rem: ir.Rem, provenance.Min: ir.Min, provenance.Max: ir.Max}
 
-// code is a form as an expression.
+// code converts a form to an expression.
 func code(f provenance.Form) ir.Expr {
 	return provenance.Fold(f, provenance.Arith[ir.Expr]{
 		Const:  func(n int64) ir.Expr { return ir.Int(n) },
-		Symbol: func(s provenance.Symbol) ir.Expr { return s.(coded).Expr },
+		Symbol: func(s provenance.Symbol) ir.Expr { return s.(exprSymbol).Expr },
 		Binary: func(op provenance.Op, x, y ir.Expr) ir.Expr { return ir.Bin(codeOps[op], x, y) },
 	})
 }
 
-// nameForm declares a local for a form.
+// nameForm declares a local variable for a form.
 func (l *lowerer) nameForm(name string, f provenance.Form) provenance.Form {
 	return form(l.named(name, code(f)))
 }
 
-// spanForm is the range of a variable.
+// spanForm returns the range of a variable as forms.
 func (l *lowerer) spanForm(e *env, v string) provenance.Range {
 	s := l.rangeOf(e, v)
 	return provenance.Range{Lo: form(s.lo), Hi: form(s.hi), Size: -1}

@@ -8,13 +8,13 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// A fused space is that of several variables in lexicographic order. An
-// interval of it is lowered to loops over the variables, the outermost from the
-// row of the interval's start to that of its end, each restricted by the
-// interval where it is in the first row or the last one.
+// A fused space is the space of several variables in lexicographic order. An interval of it is
+// lowered to nested loops over the variables. The outermost loop runs from the row of the
+// interval's start to the row of its end. The inner loops are restricted by the interval in the
+// first row and in the last row.
 
 // determineFused lowers the loop that determines fused variables.
-func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened,
+func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *openLoops,
 	want bool) ir.Expr {
 	if l.assigns(f) {
 		l.zero(e)
@@ -26,15 +26,15 @@ func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *opened,
 	return l.lexicographic(f, e, c, lo, hi, 0, ir.Truth(true), ir.Truth(true), want)
 }
 
-// inRows tells whether rows lowers f.
-func (l *lowerer) inRows(f *cin.Forall, e *env, o *opened) bool {
+// inRows reports whether the method rows can lower f.
+func (l *lowerer) inRows(f *cin.Forall, e *env, o *openLoops) bool {
 	inOrder := l.assigns(f) && l.assembly.inOrder()
 	return !inOrder && o.iv.unit == positions && !never(e.cur[o.iv.key].pres) && drivenBy(f, o.iv.key)
 }
 
-// findRows searches for the first row of the tile of fused variables that is left
-// inside f where loops over other variables come before it is walked, each of which
-// would search anew.
+// findRows searches for the first row of the remaining tile of fused variables before the loop that
+// walks it, if loops over other variables are in between. Otherwise each iteration of these loops
+// would search again.
 func (l *lowerer) findRows(f *cin.Forall, e *env, c *component) {
 	o := e.open[c.component.Top]
 	next, ok := f.Body.(*cin.Forall)
@@ -50,15 +50,15 @@ func (l *lowerer) findRows(f *cin.Forall, e *env, c *component) {
 	cur := e.cur[o.iv.key]
 	for k := cur.level + 1; k < cur.level+len(c.component.Roots); k++ {
 		if cur.op.caps(k).Locate {
-			return // its size, by which the position would be divided, may be 0
+			return // the position would be divided by the level's size, which may be 0
 		}
 	}
 	o.at = l.ancestors(cur, o.iv, len(c.component.Roots), o.iv.lo)
 }
 
-// edges are the tuples of coordinates at which an interval starts, and before
+// edges returns the coordinates of the point where an interval starts, and of the point before
 // which it ends.
-func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
+func (l *lowerer) edges(c *component, o *openLoops, e *env) (lo, hi []ir.Expr) {
 	if o.iv.unit == coords {
 		return l.tuples(o.iv, e)
 	}
@@ -98,8 +98,8 @@ func (l *lowerer) edges(c *component, o *opened, e *env) (lo, hi []ir.Expr) {
 	return lo, hi
 }
 
-// tuples are the points at which an interval of a fused space starts, and before
-// which it ends.
+// tuples returns the point where an interval of a fused space starts, and the point before which it
+// ends.
 func (l *lowerer) tuples(iv interval, e *env) (from, to []ir.Expr) {
 	from, to = l.corners(iv, e)
 	for _, r := range iv.roots[len(from):] {
@@ -108,8 +108,8 @@ func (l *lowerer) tuples(iv interval, e *env) (from, to []ir.Expr) {
 	return from, to
 }
 
-// digits are the coordinates of point number x of a fused space; of its end,
-// the first coordinate is one too large and the others are their first ones.
+// digits returns the coordinates of point number x of a fused space. For the end of the space, the
+// first coordinate is one too large and the others are the first coordinates of their variables.
 func (l *lowerer) digits(roots []string, x ir.Expr, e *env) []ir.Expr {
 	out := make([]ir.Expr, len(roots))
 	for d, f := range provenance.Digits(roots, l.spanForms(e, roots), form(x), l.nameForm) {
@@ -118,13 +118,13 @@ func (l *lowerer) digits(roots []string, x ir.Expr, e *env) []ir.Expr {
 	return out
 }
 
-// lexicographic lowers the loop over root d between two edges. atLo and atHi
-// tell whether the roots before it stand at the edges.
+// lexicographic lowers the loop over root d between two edges. atLo and atHi are true if the roots
+// before d are at the edges.
 func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir.Expr, d int, atLo,
 	atHi ir.Expr, want bool) ir.Expr {
 	root := c.component.Roots[d]
 	all := l.rangeOf(e, root)
-	rest := ir.Expr(ir.Truth(false)) // whether the last row has anything in it
+	rest := ir.Expr(ir.Truth(false)) // whether the last row has any points
 	for k, x := range hi[d+1:] {
 		rest = ir.Either(rest, ir.Less(l.rangeOf(e, c.component.Roots[d+1+k]).lo, x))
 	}
@@ -143,7 +143,7 @@ func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir
 		g.Unit, g.Race, g.Chunk, g.Unroll = f.Unit, f.Race, f.Chunk, f.Unroll
 		return l.forall(g, in, want)
 	}
-	// Only the loop's extent is taken from g: its body is the next root's loop.
+	// Only the loop's extent comes from g. Its body is the loop over the next root.
 	g.Body = &cin.Forall{Var: c.component.Roots[d+1], Body: f.Body}
 	l.inner(g.Body.(*cin.Forall), func(in *env, want bool) ir.Expr {
 		return l.lexicographic(f, in, c, lo, hi, d+1, ir.Both(atLo, ir.Equal(in.coord[root], lo[d])),
@@ -152,7 +152,7 @@ func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir
 	return l.serial(g, in, want)
 }
 
-// inner says how a loop that lowering itself made is lowered.
+// inner registers the function that lowers f, a loop that lowering itself made.
 func (l *lowerer) inner(f *cin.Forall, fn func(*env, bool) ir.Expr) {
 	if l.hooks == nil {
 		l.hooks = map[*cin.Forall]func(*env, bool) ir.Expr{}
@@ -160,10 +160,10 @@ func (l *lowerer) inner(f *cin.Forall, fn func(*env, bool) ir.Expr) {
 	l.hooks[f] = fn
 }
 
-// rows lowers an interval of positions of a level that decides alone where
-// there are values: rows from the one that holds the first position, found by
-// one search, as long as they begin before the interval's end.
-func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool) ir.Expr {
+// rows lowers an interval of positions of a level, if values exist only at these positions. It
+// walks the rows from the one that has the first position, which one search finds, while they begin
+// before the interval's end.
+func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
 	p := &loop{f: f, e: e, want: want}
 	var some ir.Expr
 	l.inFlag(p, func() {
@@ -182,10 +182,10 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *opened, want bool
 	return p.result(some)
 }
 
-// row lowers the loop over root d of rows. The last rows, those of the last
-// root, that follow one that may lie partly outside of the interval run in a
-// loop of their own as long as they lie within it.
-func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Expr, d int,
+// row lowers the loop over root d of rows. If the next root is the last one, the rows that follow a
+// row at the edge of the interval run in a loop of their own, while they are entirely inside the
+// interval.
+func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *openLoops, at []ir.Expr, d int,
 	kept *keptRow, p *loop) ir.Expr {
 	root := c.component.Roots[d]
 	cur := e.cur[o.iv.key]
@@ -199,7 +199,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 		return p
 	}
 	until := hi
-	// the positions are those of the last level
+	// the positions are positions of the last level
 	if op.hasRepeats(k) && op.operand.Format.RunEnd(k) >= k+len(c.component.Roots)-1-d {
 		until = l.named(op.prefix()+"_until", ir.Least(hi, o.iv.hi))
 	}
@@ -226,7 +226,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 			if d+1 == len(c.component.Roots)-1 {
 				return l.lastRow(f, in, c, o, whole, p)
 			}
-			if l.assigns(f) { // the next root's rows come back to values, or leave some out
+			if l.assigns(f) { // the rows of the next root may return to values or leave some out
 				l.zero(in)
 			}
 			return l.row(f, in, c, o, at, d+1, kept, p)
@@ -244,7 +244,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 	}
 	l.while(ir.Both(ir.Less(q, hi), ir.Less(begins(q), o.iv.hi)), func() {
 		next(false)
-		if d == len(c.component.Roots)-2 && l.plainRows(op, k) {
+		if d == len(c.component.Roots)-2 && l.hasPlainRows(op, k) {
 			l.while(ir.Both(ir.Less(q, hi), ir.AtMost(begins(ir.Plus(q, ir.Int(1))), o.iv.hi)),
 				func() { next(true) })
 		}
@@ -252,16 +252,16 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *opened, at []ir.Ex
 	return some
 }
 
-// plainRows tells whether a row of level k+1 is one position of level k, and
-// ends where the next one's begins.
-func (l *lowerer) plainRows(op *operand, k int) bool {
+// hasPlainRows reports whether a row of level k+1 belongs to one position of level k and ends where
+// the next row begins.
+func (l *lowerer) hasPlainRows(op *operand, k int) bool {
 	caps := op.caps(k + 1)
 	return !op.hasRepeats(k) && (caps.HasPos || caps.Locate)
 }
 
-// lastRow lowers the loop over the last root, one row of its level: of a whole
-// row, which lies within the interval, all of it, else what lies within.
-func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole bool,
+// lastRow lowers the loop over the last root, which is one row of its level. If whole is true, the
+// row is entirely inside the interval. Otherwise only its part inside the interval is visited.
+func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *openLoops, whole bool,
 	p *loop) ir.Expr {
 	root := c.component.Roots[len(c.component.Roots)-1]
 	cur := e.cur[o.iv.key]
@@ -284,18 +284,17 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *opened, whole 
 	g := *f
 	g.Var = root
 	if whole && l.storedOnce(e, c, cur.op, cur.level-len(c.component.Roots)+1,
-		len(c.component.Roots)-1) && l.sumsOne(&g, in) {
-		in.res.zeroed = l.spec.Adds // else nothing to add to
+		len(c.component.Roots)-1) && l.sumsSingleValue(&g, in) {
+		in.res.zeroed = l.spec.Adds // otherwise there is nothing to add to
 	}
 	some := l.forall(&g, in, p.want)
 	l.noteAssigned(p, some)
 	return some
 }
 
-// storedOnce tells whether a value of a dense result that a row sums is that
-// row's alone: of one row in c's space, met once, in the only statement that
-// assigns to the result. Rows are those of c's first n variables, whose levels in op are those from
-// first on.
+// storedOnce reports whether each value of a dense result that a row sums belongs to this row
+// alone. The row must be visited only once, in the only statement that assigns to the result. Rows
+// are over c's first n variables, whose levels in op start at first.
 func (l *lowerer) storedOnce(e *env, c *component, op *operand, first, n int) bool {
 	if l.out.sparse() || e.private != nil || e.res.tile != nil {
 		return false
@@ -333,10 +332,9 @@ func (l *lowerer) storedOnce(e *env, c *component, op *operand, first, n int) bo
 	return assigned == 1 && only(c.component.Roots[:n]...)
 }
 
-// ownsRows tells whether a row that lies within an interval of positions is the
-// thread's alone that runs the interval: only the intervals of this component
-// are parted between threads that race, each row is stored once, and has places of
-// the result of its own.
+// ownsRows reports whether a row that is inside an interval of positions belongs only to the thread
+// that runs the interval. The racing threads must be divided only by intervals of this component,
+// and each row must be stored once and have its own places in the result.
 func (l *lowerer) ownsRows(e *env, c *component, op *operand, k int) bool {
 	if !e.atomic || e.racing != c || e.private != nil {
 		return false

@@ -2,12 +2,11 @@ package lower
 
 import "distaff/codegen/ir"
 
-// The positions of a fused space are those of the last of its levels: they
-// stand in the order of the space, so that what lies among some of its points is
-// an interval of them.
+// The positions of a fused space are the positions of the last of its levels. They are in the order
+// of the space, so the positions of an interval of points are themselves an interval.
 
-// fusedPositions is the positions of the last of the fused levels under a cursor
-// that is at the first: all, or those whose coordinates lie in an interval.
+// fusedPositions returns the positions of the last fused level under a cursor at the first one: all
+// positions, or only the positions whose coordinates are in an interval.
 func (l *lowerer) fusedPositions(out interval, c *cursor, e *env) interval {
 	lo, hi := l.childRange(c, e)
 	out.ancestor = append(out.ancestor, lo, hi)
@@ -24,7 +23,8 @@ func (l *lowerer) fusedPositions(out interval, c *cursor, e *env) interval {
 	return out
 }
 
-// wherePresent names a number that is read of a cursor's tensor; 0 where the cursor is at nothing.
+// wherePresent names a number that is read from a cursor's tensor. It is 0 if the cursor is at no
+// entry.
 func (l *lowerer) wherePresent(c *cursor, name string, x ir.Expr) ir.Expr {
 	if always(c.pres) {
 		return l.named(c.op.prefix()+name, x)
@@ -34,23 +34,23 @@ func (l *lowerer) wherePresent(c *cursor, name string, x ir.Expr) ir.Expr {
 	return v
 }
 
-// corners are the first coordinates of the points at which an interval of a fused
-// space starts, and before which it ends: all of them, or those behind which both
-// have the first ones of their variables.
+// corners returns the first coordinates of the point where an interval of a fused space starts, and
+// of the point before which it ends. It returns all coordinates of the two points, or omits the
+// last ones if both points have the first coordinates of their variables there.
 func (l *lowerer) corners(iv interval, e *env) (from, to []ir.Expr) {
 	for iv.rows != nil {
 		iv = *iv.rows
 	}
-	if iv.lo == nil { // all of a space
+	if iv.lo == nil { // the whole space
 		first := l.rangeOf(e, iv.roots[0])
 		return []ir.Expr{first.lo}, []ir.Expr{first.hi}
 	}
 	return l.digits(iv.roots, iv.lo, e), l.digits(iv.roots, iv.hi, e)
 }
 
-// positionOf is the first position, in the last of the fused levels under c, of
-// the point whose first coordinates are given or of one behind it; end where there is
-// none. It searches a segment of each compressed level of these.
+// positionOf returns the first position, in the last fused level under c, of the first point at or
+// after the given coordinates. It returns end if all points are before it. It searches one segment
+// of each compressed fused level.
 func (l *lowerer) positionOf(c *cursor, iv interval, at []ir.Expr, end ir.Expr) ir.Expr {
 	p := l.declare(c.op.prefix()+"_at", end)
 	last := len(iv.roots) - 1
@@ -89,8 +89,8 @@ func (l *lowerer) positionOf(c *cursor, iv interval, at []ir.Expr, end ir.Expr) 
 	return p
 }
 
-// numberAt is the number, in the space of the fused levels under c, of the point
-// at position p; the end of what the positions lie among where there is none.
+// numberAt returns the number, in the space of the fused levels under c, of the point at position
+// p. If p is past the end, it returns the end of the interval that contains the positions.
 func (l *lowerer) numberAt(c *cursor, iv interval, p ir.Expr, e *env) ir.Expr {
 	n := l.declare(iv.roots[0]+"_at", l.counted(*iv.among, e).hi)
 	l.when(ir.Less(p, iv.all[1]), func() {
@@ -105,9 +105,9 @@ func (l *lowerer) numberAt(c *cursor, iv interval, p ir.Expr, e *env) ir.Expr {
 	return n
 }
 
-// childRange is the range of positions of a cursor's next level, be it compressed or dense: those
-// of all children, or, of a dense level whose leaf is called on a part of the variable's range, of
-// that part.
+// childRange returns the range of positions in a cursor's next level, which is compressed or dense:
+// the positions of all children. If the leaf gets only a part of a dense level, it is the range of
+// this part.
 func (l *lowerer) childRange(c *cursor, e *env) (lo, hi ir.Expr) {
 	if !c.op.caps(c.level).Locate {
 		return l.segment(c)
@@ -122,8 +122,7 @@ func (l *lowerer) childRange(c *cursor, e *env) (lo, hi ir.Expr) {
 	return l.wherePresent(c, "_s", from), l.wherePresent(c, "_e", to)
 }
 
-// below is where the children of position p, and of those behind it, begin in
-// level k.
+// below returns the position in level k where the children of position p of the level above begin.
 func (l *lowerer) below(op *operand, k int, p ir.Expr) ir.Expr {
 	switch caps := op.caps(k); {
 	case caps.HasPos:
@@ -134,9 +133,9 @@ func (l *lowerer) below(op *operand, k int, p ir.Expr) ir.Expr {
 	return p // one child for each
 }
 
-// ancestors are the positions of the levels above that hold position p of the
-// last fused level, outermost first, p itself last. It searches once for each
-// compressed level but the first.
+// ancestors returns the positions of the levels above that contain position p of the last fused
+// level, outermost first, with p itself last. It searches once for each compressed level except the
+// first.
 func (l *lowerer) ancestors(c *cursor, iv interval, n int, p ir.Expr) []ir.Expr {
 	at := make([]ir.Expr, n)
 	at[n-1] = p
@@ -156,8 +155,8 @@ func (l *lowerer) ancestors(c *cursor, iv interval, n int, p ir.Expr) []ir.Expr 
 	return at
 }
 
-// coordAt is the coordinate at position q, below position above, of the d-th
-// level from a cursor on.
+// coordAt returns the coordinate at position q, below position above, of the d-th level after the
+// cursor's level.
 func (l *lowerer) coordAt(c *cursor, d int, above, q ir.Expr) ir.Expr {
 	k := c.level + d
 	if c.op.caps(k).Locate {

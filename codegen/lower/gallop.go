@@ -2,9 +2,9 @@ package lower
 
 import "distaff/codegen/ir"
 
-// gallops tells whether a loop is an intersection that its schedule wants
-// found by searching.
-func (l *lowerer) gallops(p *loop) bool {
+// isGallopLoop reports whether a loop is an intersection that its schedule wants to find by
+// searching.
+func (l *lowerer) isGallopLoop(p *loop) bool {
 	if !p.f.Gallop || len(p.lat.Points) != 1 || p.lat.Coarse {
 		return false
 	}
@@ -16,9 +16,9 @@ func (l *lowerer) gallops(p *loop) bool {
 	return true
 }
 
-// gallopLoop visits the coordinates that all iterators have: each is moved by a
-// search to the largest coordinate that one of them stands at, and where they
-// meet, the body runs.
+// gallopLoop visits the coordinates that all iterators have. A search moves each iterator to the
+// largest coordinate that one of them is at. When they are all at the same coordinate, the body
+// runs.
 func (l *lowerer) gallopLoop(p *loop) ir.Expr {
 	its := p.subset(p.lat.All())
 	var live []ir.Expr

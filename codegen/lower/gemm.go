@@ -7,9 +7,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// gemm lowers count loops around a product of dense operands that becomes one of matrices. They are
-// lowered as any loops are, and the product of matrices is read off the code: what its matrices are
-// does then not hang on how operands are stored. Refusals say what of the code is no such product.
+// gemm lowers count nested loops around a product of dense operands to one matrix product. It first
+// lowers them like any other loops, and then recognizes the matrix product in the code. In this way
+// it does not depend on how operands are stored. Its refusals say which part of the code is not a
+// matrix product.
 func (l *lowerer) gemm(f *cin.Forall, e *env, count int, want bool) ir.Expr {
 	if f.Unit != cin.Serial {
 		panic(&Refusal{Var: f.Var,
@@ -18,7 +19,7 @@ func (l *lowerer) gemm(f *cin.Forall, e *env, count int, want bool) ir.Expr {
 	var some ir.Expr
 	b := l.within(func() { some = l.loop(f, e, false) })
 	if never(some) {
-		l.blk.List = append(l.blk.List, b.List...) // here a factor is absent
+		l.blk.List = append(l.blk.List, b.List...) // a factor is absent here
 		return some
 	}
 	n := &gemmNest{l: l, f: f, vars: make([]*ir.Var, count), lo: make([]ir.Expr, count),
@@ -33,7 +34,7 @@ func (l *lowerer) gemm(f *cin.Forall, e *env, count int, want bool) ir.Expr {
 	return some
 }
 
-// assigned tells whether the loops add anything: each of them has an iteration.
+// assigned returns the condition that the loops add anything: each of them has an iteration.
 func (n *gemmNest) assigned() ir.Expr {
 	some := ir.Expr(ir.Truth(true))
 	for d := range n.vars {
@@ -42,7 +43,7 @@ func (n *gemmNest) assigned() ir.Expr {
 	return some
 }
 
-// hasGemm tells whether some loops are a product of matrices, which runs on threads of its own.
+// hasGemm reports whether some loops are a matrix product, which uses its own threads.
 func (l *lowerer) hasGemm() bool {
 	for _, o := range l.spec.Strategy.Loops {
 		if o.Gemm > 0 {
@@ -59,7 +60,7 @@ type gemmNest struct {
 	vars   []*ir.Var
 	lo, hi []ir.Expr
 	store  *ir.Store
-	// values are those of the variables that are declared in the loops.
+	// values has the values of the variables that are declared in the loops.
 	values map[*ir.Var]ir.Expr
 }
 
@@ -67,7 +68,8 @@ func (n *gemmNest) refuse(format string, args ...any) {
 	panic(&Refusal{Var: n.f.Var, Why: fmt.Sprintf(format, args...)})
 }
 
-// read reads loops around declarations and one addition, and returns what stands before them.
+// read parses the loops around declarations and one addition. It returns the statements before the
+// loops.
 func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
 	last := len(b.List) - 1
 	if last < 0 {
@@ -94,7 +96,8 @@ func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
 	return before
 }
 
-// inner is the last statement of a body, behind declarations, which it notes.
+// inner returns the last statement of a body. It records the declarations before it, and returns
+// nil if there are other statements before it.
 func (n *gemmNest) inner(list []ir.Stmt) ir.Stmt {
 	for k, s := range list {
 		d, ok := s.(*ir.Declare)
@@ -110,7 +113,7 @@ func (n *gemmNest) inner(list []ir.Stmt) ir.Stmt {
 	return nil
 }
 
-// inline is x without the variables that are declared in the loops.
+// inline returns x with the variables that are declared in the loops replaced by their values.
 func (n *gemmNest) inline(x ir.Expr) ir.Expr {
 	switch x := x.(type) {
 	case *ir.Var:
@@ -137,7 +140,7 @@ func (n *gemmNest) inline(x ir.Expr) ir.Expr {
 	return x
 }
 
-// varies tells whether x changes in the loops.
+// varies reports whether x changes in the loops.
 func (n *gemmNest) varies(x ir.Expr) bool {
 	found := false
 	ir.WalkExpr(x, func(x ir.Expr) {
@@ -148,8 +151,8 @@ func (n *gemmNest) varies(x ir.Expr) bool {
 	return found
 }
 
-// strides are those of an index in the loops' variables, and rest is its value where all of them
-// are 0; not ok where it has none.
+// strides returns the strides of an index in the loops' variables. rest is the index if all
+// variables are 0. ok is false if the index is not a linear function of the variables.
 func (n *gemmNest) strides(x ir.Expr) (by []ir.Expr, rest ir.Expr, ok bool) {
 	by = make([]ir.Expr, len(n.vars))
 	for d := range by {
@@ -187,7 +190,8 @@ func (n *gemmNest) strides(x ir.Expr) (by []ir.Expr, rest ir.Expr, ok bool) {
 	return by, ir.Bin(b.Op, atP, atQ), true
 }
 
-// gemmMatrix is an array that the loops go over: at is where they begin.
+// gemmMatrix is an array that the loops access. at is the index where the loops begin, and by are
+// its strides.
 type gemmMatrix struct {
 	a  *ir.Array
 	at ir.Expr
@@ -206,7 +210,7 @@ func (n *gemmNest) matrix(a *ir.Array, index ir.Expr) gemmMatrix {
 	return gemmMatrix{a, at, by}
 }
 
-// name is the tensor whose values an array has, else its own.
+// name returns the tensor whose values an array has, or the array's own name.
 func (n *gemmNest) name(a *ir.Array) string {
 	for name, o := range n.l.ops {
 		if o.arrays[ir.Slot{Arg: o.operand.Arg, Field: ir.Vals}] == a {
@@ -221,10 +225,10 @@ func isInt(x ir.Expr, i int64) bool {
 	return ok && l.I == i
 }
 
-// over tells whether the matrix is one over loop d.
+// over reports whether the matrix has loop d as a dimension.
 func (m gemmMatrix) over(d int) bool { return !isInt(m.by[d], 0) }
 
-// matrix is m with the loops of rows and of cols.
+// matrix returns m with the given loops as its rows and columns.
 func (m gemmMatrix) matrix(rows, cols []int) ir.Matrix {
 	return ir.Matrix{A: m.a, At: m.at, Row: pick(m.by, rows), Col: pick(m.by, cols)}
 }
@@ -237,7 +241,7 @@ func pick(list []ir.Expr, at []int) []ir.Expr {
 	return out
 }
 
-// product is the statement in the place of the loops.
+// product returns the statement that replaces the loops.
 func (n *gemmNest) product() *ir.Gemm {
 	c := n.matrix(n.store.A, n.inline(n.store.Index))
 	g := &ir.Gemm{Alpha: ir.One(c.a.Elem)}
@@ -251,7 +255,7 @@ func (n *gemmNest) product() *ir.Gemm {
 	a, b := of[0], of[1]
 	rows, cols, sums := n.roles(c, a, b)
 	for _, d := range rows {
-		if isInt(c.by[d], 1) { // neighbouring values of the result are those of a row
+		if isInt(c.by[d], 1) { // neighbouring values of the result are in one row
 			a, b, rows, cols = b, a, cols, rows
 			break
 		}
@@ -269,8 +273,8 @@ func (n *gemmNest) product() *ir.Gemm {
 	return g
 }
 
-// roles are the loops over the rows of a and of the result c, over the columns of b and of c, and
-// those that sum.
+// roles returns the loops over the rows of a and of the result c, the loops over the columns of b
+// and c, and the loops that sum.
 func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 	for d := range n.vars {
 		switch {
@@ -291,7 +295,8 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 	return rows, cols, sums
 }
 
-// factors calls read for the factors of x that change in the loops, and constant for the others.
+// factors calls read for the factors of x that change in the loops, and constant for the other
+// factors.
 func (n *gemmNest) factors(x ir.Expr, read func(*ir.Array, ir.Expr), constant func(ir.Expr)) {
 	if !n.varies(x) {
 		constant(x)

@@ -5,37 +5,37 @@ import (
 	"distaff/codegen/ir"
 )
 
-// growing is what append and two passes have in common: the compressed levels grow in
-// the order of their coordinates.
+// growing is the common part of append and two passes: compressed levels grow in the order of their
+// coordinates.
 //
-// A level has a count of the coordinates that it has so far. The place behind them is where
-// the next coordinate goes. Its children are computed first, and it is counted only if they
-// assigned something. A position of the level above, a parent, is closed when its loop ends:
-// its pos entry becomes the count. Parents come in ascending order. Where the level
-// above is dense, some may not come at all: those between two that come are closed together.
+// A level has a count of its coordinates so far, which is also the index of the next one. The
+// coordinate's children are computed first, and the coordinate is counted only if they assigned
+// something. A parent is a position of the level above. When its loop ends, it is closed: its pos
+// entry becomes the count. Parents are visited in ascending order. If the level above is dense,
+// some parents may be skipped. The parents between two visited ones are then closed together.
 //
-// A coordinate that was passed cannot be written any more, nor added to. The result follows no
-// operand's pattern: calling at is a bug.
+// A coordinate that was passed can no longer be written or added to. The result does not follow an
+// operand's pattern, so calling at is a bug.
 type growing struct {
 	*result
-	// levels are the arrays of the compressed levels, whole ones or those of a chunk.
+	// levels has the arrays of the compressed levels: of the whole result, or of a chunk.
 	levels []growingLevel
-	// valsCap is the capacity of the values; nil where it suffices.
+	// valsCap is the capacity of the values, or nil if it is known to be sufficient.
 	valsCap *ir.Var
 }
 
-// growingLevel is a compressed level that grows; the fields of a dense level are nil.
+// growingLevel is a compressed level that grows. For a dense level, all fields are nil.
 type growingLevel struct {
 	pos, crd *ir.Array
-	// The capacities of the arrays; nil where they suffice. That of pos does where all
-	// levels above are dense.
+	// posCap and crdCap are the capacities of the arrays, or nil if they are known to be
+	// sufficient. The capacity of pos is sufficient if all levels above are dense.
 	posCap, crdCap *ir.Var
-	count          *ir.Var // of coordinates
-	// closed is the place of pos up to which it is written; nil under a compressed level, whose
-	// positions are all visited.
+	count          *ir.Var // the number of coordinates
+	// closed is the last written index of pos. It is nil under a compressed level, because all
+	// positions of that level are visited.
 	closed *ir.Var
-	// limit, in a second pass, is the count in the end. Where it is reached, nothing
-	// is left to append, and the place behind belongs to the next chunk.
+	// limit, in a second pass, is the final count. When it is reached, nothing is left to append,
+	// and the next place belongs to the next chunk.
 	limit ir.Expr
 }
 
@@ -53,8 +53,8 @@ func (*growing) sum(*cin.Where, *cin.Access, *env) ir.Expr {
 	panic("BUG: lower: a workspace is summed in a result that grows")
 }
 
-// store writes the value of the coordinate at hand. Where the last level is compressed, an
-// absent value is not written: its coordinate is not counted.
+// store writes the value of the current coordinate. If the last level is compressed, an absent
+// value is not written, because its coordinate is not counted.
 func (a *growing) store(x value, e *env) {
 	if a.deep == a.op.order()-1 && never(x.pres) {
 		return
@@ -67,7 +67,7 @@ func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	l, lev := a.l, &a.levels[k]
 	next := ir.Plus(e.res.pos, ir.Int(1))
 	if lev.closed != nil {
-		l.closePos(lev, next) // the children before this parent are all there
+		l.closePos(lev, next) // the children before this parent are complete
 	}
 	from := ir.Expr(lev.count)
 	if want {
@@ -75,7 +75,7 @@ func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	}
 	some := l.loops(&loop{f: f, e: e, want: false,
 		reserve: func(n ir.Expr) { a.reserve(k, n) },
-		merge:   func(p *loop) bool { return a.unions(p, k) },
+		merge:   func(p *loop) bool { return a.appendUnions(p, k) },
 		body:    func(in *env) ir.Expr { return a.appendOne(f, in, k) }})
 	closed := ir.Expr(ir.Truth(true))
 	if open := e.ranges[f.Var].open; open != nil {
@@ -91,16 +91,16 @@ func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	return l.named("some_"+f.Var, ir.Unequal(lev.count, from))
 }
 
-// closePos closes the parents behind the last closed one, up to but without place end.
+// closePos closes the parents after the last closed one and before end.
 func (l *lowerer) closePos(lev *growingLevel, end ir.Expr) {
 	q := l.newVar(lev.pos.Name + "_q")
 	l.emit(&ir.For{V: q, Lo: ir.Plus(lev.closed, ir.Int(1)), Hi: end, Step: 1,
 		Body: l.within(func() { l.store(lev.pos, q, lev.count) })})
 }
 
-// appendOne lowers the body for one coordinate of compressed level k. The loop has reserved
-// capacity for the coordinate itself. Capacity for a block of dense levels below it
-// is reserved here: blocks are large enough for a test each.
+// appendOne lowers the body for one coordinate of compressed level k. The loop has already reserved
+// capacity for the coordinate itself. If a block of dense levels follows, its capacity is reserved
+// here, because blocks are large enough for a test each.
 func (a *growing) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
 	l, lev := a.l, &a.levels[k]
 	some := ir.Expr(ir.Truth(false))
@@ -130,8 +130,8 @@ func (a *growing) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
 	return some
 }
 
-// reserve reserves the capacity that n more coordinates of level k need, so that the
-// loop that appends them need not look.
+// reserve reserves capacity for n more coordinates of level k, so that the loop that appends them
+// need not check it.
 func (a *growing) reserve(k int, n ir.Expr) {
 	l, lev := a.l, &a.levels[k]
 	if lev.crdCap == nil {
@@ -147,7 +147,7 @@ func (a *growing) reserve(k int, n ir.Expr) {
 	}
 }
 
-// reserve grows an array whose capacity is less than what is needed.
+// reserve grows an array if its capacity is too small.
 func (l *lowerer) reserve(a *ir.Array, have *ir.Var, need ir.Expr) {
 	l.when(ir.Less(have, need), func() { l.emit(&ir.Grow{A: a, Cap: have, Need: need}) })
 }

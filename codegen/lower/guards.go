@@ -8,23 +8,23 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// counts is the state of a component whose loops count: the number of values
-// of each of its variables, and those that are bound.
+// counts is the state of a component whose loops count: the number of values of each variable, and
+// the values that are bound.
 type counts struct {
 	counting *provenance.Counting
-	// start is the first of the positions that a pos is about.
+	// start is the first of the positions that a pos relation refers to.
 	start ir.Expr
 }
 
-// guardedLoop lowers a loop of a component whose loops are not in natural order. Every loop
-// counts from 0, and the last one computes the original variables from all counts, and runs its
-// body only where they are in their ranges.
+// guardedLoop lowers a loop of a component whose loops are not in natural order. Every loop counts
+// from 0. The last loop computes the original variables from all counts, and runs its body only if
+// they are in their ranges.
 func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
 	id := c.component.Roots[0]
 	s := e.counts[id]
 	if s == nil {
-		nothing := l.overNothing(c, e)
-		if l.assigns(f) && (nothing || !l.storesEach(f, c, e)) {
+		nothing := l.loopsOverAbsent(c, e)
+		if l.assigns(f) && (nothing || !l.storesEachOnce(f, c, e)) {
 			l.zero(e)
 		}
 		if nothing {
@@ -53,7 +53,7 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 	some := ir.Expr(ir.Truth(false))
 	l.inFlag(p, func() {
 		body := l.bodyOf(f, func() {
-			in := l.atomically(f, e.clone())
+			in := l.atomicEnv(f, e.clone())
 			next := &counts{s.counting.Bind(over, form(v)), s.start}
 			in.counts[id] = next
 			inner := func(in *env) {
@@ -75,10 +75,10 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 	return p.result(some)
 }
 
-// steps is the variable that the loop f runs over, and by how much it grows. Of the last loop of a
-// component on a GPU, which counts the tiles of a split inside loops that have chosen a place in
-// each, that is the variable that was split: the place in the tile and those behind it, a tile
-// apart, need neither a number of tiles nor a product.
+// steps returns the variable that the loop f runs over, and its step. On a GPU, the last loop of a
+// component may count the tiles of a split, inside loops that have chosen a place in each tile. It
+// then runs over the variable that was split, with the tile's size as its step, which saves the
+// number of tiles and a product.
 func (l *lowerer) steps(f *cin.Forall, c *component, s *counts) (over string, step int64) {
 	r := l.sched.g.MadeBy(f.Var)
 	if !l.spec.GPU || f.Unit != cin.Serial || f.Unroll != 0 ||
@@ -92,10 +92,11 @@ func (l *lowerer) steps(f *cin.Forall, c *component, s *counts) (over string, st
 	return f.Var, 1
 }
 
-// storesEach tells whether the loops from f on, over the component c and all nested directly, visit
-// each place of the result in turn, on a GPU, and each is then stored once: what they sum is summed
-// in a scalar. Loops over positions of an operand pass by the places that it has no entry for.
-func (l *lowerer) storesEach(f *cin.Forall, c *component, e *env) bool {
+// storesEachOnce reports whether the loops from f on visit each place of the result once, on a GPU,
+// and store each value once. The loops must be over component c and directly nested. The sum is
+// computed in a scalar. Loops over positions of an operand are excluded, because they skip places
+// without an entry.
+func (l *lowerer) storesEachOnce(f *cin.Forall, c *component, e *env) bool {
 	if slices.ContainsFunc(l.sched.g.Relations(),
 		func(r provenance.Relation) bool { return l.isPosOf(r, c) }) {
 		return false
@@ -117,27 +118,27 @@ func (l *lowerer) storesEach(f *cin.Forall, c *component, e *env) bool {
 	in.coord[c.component.Roots[0]] = ir.Int(0)
 	switch s := s.(type) {
 	case *cin.Forall:
-		return l.sumsOne(s, in)
+		return l.sumsSingleValue(s, in)
 	case *cin.Assign:
 		return true
 	}
 	return false
 }
 
-// overNothing tells whether a component's loops are over positions of an operand
-// that is absent here.
-func (l *lowerer) overNothing(c *component, e *env) bool {
+// loopsOverAbsent reports whether a component's loops run over positions of an operand that is
+// absent here.
+func (l *lowerer) loopsOverAbsent(c *component, e *env) bool {
 	return slices.ContainsFunc(l.sched.g.Relations(), func(r provenance.Relation) bool {
 		return l.isPosOf(r, c) && never(e.cur[r.Access].pres)
 	})
 }
 
-// isPosOf tells whether a relation has a component's loops run over positions of an operand.
+// isPosOf reports whether r makes a component's loops run over positions of an operand.
 func (l *lowerer) isPosOf(r provenance.Relation, c *component) bool {
 	return r.Kind == provenance.Pos && l.sched.comps[r.From[0]] == c
 }
 
-// countAll finds the number of values of every variable of a component.
+// countAll computes the number of values of every variable of a component.
 func (l *lowerer) countAll(c *component, e *env) *counts {
 	s := &counts{counting: &provenance.Counting{G: l.sched.g, N: map[string]provenance.Form{}}}
 	for _, r := range c.component.Roots {
@@ -158,15 +159,16 @@ func (l *lowerer) countAll(c *component, e *env) *counts {
 			s.counting.N[r.To[0]] = l.nameForm(r.To[0]+"_n", form(ir.Minus(hi, lo)))
 			continue
 		case provenance.Bound:
-			l.bounded(&r, interval{lo: ir.Int(0), hi: code(s.counting.N[r.From[0]]), size: -1}, e) // checked
+			// checked
+			l.bounded(&r, interval{lo: ir.Int(0), hi: code(s.counting.N[r.From[0]]), size: -1}, e)
 		}
 		s.counting.Count(&r, l.nameForm)
 	}
 	return s
 }
 
-// recover computes the component's variables from those of its loops and runs
-// body where all are in their ranges; those that are sure to be are not asked.
+// recover computes the component's variables from its loops' variables, and runs body if all of
+// them are in their ranges. It does not test the variables in sure.
 func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env, body func()) {
 	rels := l.sched.g.Relations()
 	var back func(k int)

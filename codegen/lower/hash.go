@@ -8,27 +8,27 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// hashSpace is a workspace over several variables, or over one too large for a place a coordinate.
-// Entries are numbered as they come; entry s has coordinate keys[m][s] of variable m and value
-// vals[s]. table is a hash table of open addressing that holds s+1, or 0 for a free slot; slot[s]
-// is where. With keys of the first variables alone an entry has a row of values instead
-// (hashrows.go).
+// hashSpace is a workspace over several variables, or over one variable that is too large for a
+// place for each coordinate. Entries are numbered in the order of their insertion. Entry s has
+// coordinate keys[m][s] of variable m, and value vals[s]. table is a hash table with open
+// addressing. A slot contains s+1, or 0 if it is free, and slot[s] is the index of entry s's slot.
+// If only the first variables are keys, an entry has a row of values instead (hashrows.go).
 type hashSpace struct {
 	spaceArrays spaceArrays
 	row         spaceRow
-	rows        *rowList // nil where it is read as a list
+	rows        *rowList // nil if the workspace is read as a list
 	keys        []*ir.Array
 	vals        *ir.Array
 	slot        *ir.Array
 	table       *ir.Array
-	n           *ir.Var // entries
-	slots       *ir.Var // length of table: a power of two less one
+	n           *ir.Var // the number of entries
+	slots       *ir.Var // the length of table: a power of two minus one
 	sorted      []*ir.Array
 	perm        *ir.Array
 	svals       *ir.Array
 }
 
-// firstSlots is the table's length to begin with.
+// firstSlots is the initial length of the table.
 const firstSlots = 127
 
 func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
@@ -39,7 +39,7 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 	w.slots, w.n = l.newVar(w.spaceArrays.name+"_slots"), l.newVar(w.spaceArrays.name+"_n")
 	l.pre.Append(&ir.Declare{V: w.n, Init: ir.Int(0)})
 	l.pre.Append(&ir.Declare{V: w.slots, Init: ir.Int(firstSlots)})
-	if w.spaceArrays.first != nil { // slots for all
+	if w.spaceArrays.first != nil { // slots for all entries
 		more := &ir.Block{}
 		more.Append(&ir.Assign{V: w.slots, X: ir.Plus(ir.Times(w.slots, ir.Int(2)), ir.Int(1))})
 		l.pre.Append(&ir.While{Cond: ir.Less(w.slots, ir.Times(w.spaceArrays.first, ir.Int(2))),
@@ -50,13 +50,13 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 		w.keys = append(w.keys, array(fmt.Sprintf("key%d", m), ir.Int64))
 		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", m), ir.Int64))
 	}
-	if w.row.is() && w.spaceArrays.first != nil {
+	if w.row.exists() && w.spaceArrays.first != nil {
 		w.vals = w.spaceArrays.arrayOf(l, "sum", l.spec.Compute,
 			ir.Times(w.spaceArrays.first, w.row.width))
 	} else {
 		w.vals = array("sum", l.spec.Compute)
 	}
-	if !w.row.is() {
+	if !w.row.exists() {
 		w.svals = array("vals", l.spec.Compute)
 	}
 	w.slot, w.perm = array("slot", ir.Int64), array("perm", ir.Int64)
@@ -68,12 +68,12 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 
 func (w *hashSpace) begin(l *lowerer) {}
 
-// multipliers of the coordinates in the hash: odd, with bits all over (the
+// multipliers of the coordinates in the hash. They are odd and have bits in all positions (the
 // first digits of the golden ratio and of square roots of primes).
 var multipliers = []int64{0x1e3779b97f4a7c15, 0x3a09e667f3bcc909, 0x3b67ae8584caa73b,
 	0x3c6ef372fe94f82b, 0x254ff53a5f1d36f1, 0x110e527fade682d1, 0x1b05688c2b3e6c1f, 0x1f83d9abfb41bd6b}
 
-// hash declares the slot at which the search for a key starts.
+// hash declares the slot where the search for a key starts.
 func (w *hashSpace) hash(l *lowerer, key func(m int) ir.Expr) *ir.Var {
 	var h ir.Expr = ir.Int(0)
 	for m := range w.keys {
@@ -91,7 +91,7 @@ func (w *hashSpace) step(l *lowerer, h *ir.Var) {
 }
 
 func (w *hashSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	if w.row.is() {
+	if w.row.exists() {
 		w.addToRow(l, a, x, e)
 		return
 	}
@@ -104,7 +104,7 @@ func (w *hashSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.emit(&ir.If{Cond: ir.Unequal(s, ir.Int(0)), Then: again, Else: fresh})
 }
 
-// search declares the slot h of a key, or a free one for it, and what it holds: s.
+// search declares h, the slot of a key or a free slot for it, and s, the content of the slot.
 func (w *hashSpace) search(l *lowerer, key func(m int) ir.Expr) (h, s *ir.Var) {
 	h = w.hash(l, key)
 	s = l.declare(w.spaceArrays.name+"_s", ir.At(w.table, h))
@@ -119,11 +119,11 @@ func (w *hashSpace) search(l *lowerer, key func(m int) ir.Expr) (h, s *ir.Var) {
 	return h, s
 }
 
-// insert makes an entry for a key, at the free slot h. put stores its value, or values.
+// insert makes an entry for a key in the free slot h. put stores its value, or its row of values.
 func (w *hashSpace) insert(l *lowerer, key func(m int) ir.Expr, h *ir.Var, put func()) {
 	for _, k := range append(append([]*ir.Array{}, w.keys...), w.vals, w.slot) {
 		need := ir.Plus(w.n, ir.Int(1))
-		if k == w.vals && w.row.is() {
+		if k == w.vals && w.row.exists() {
 			need = ir.Times(need, w.row.width)
 		}
 		w.spaceArrays.reserve(l, k, need)
@@ -154,7 +154,7 @@ func (w *hashSpace) rehash(l *lowerer) {
 
 func (w *hashSpace) finish(l *lowerer) *operand {
 	gathered := []*ir.Array{w.perm}
-	if !w.row.is() {
+	if !w.row.exists() {
 		gathered = append(gathered, w.svals)
 	}
 	for _, a := range append(gathered, w.sorted...) {
@@ -170,17 +170,17 @@ func (w *hashSpace) finish(l *lowerer) *operand {
 		for m, k := range w.keys {
 			l.store(w.sorted[m], p, ir.At(k, from))
 		}
-		if !w.row.is() {
+		if !w.row.exists() {
 			l.store(w.svals, p, ir.At(w.vals, from))
 		}
 	})})
-	if w.row.is() {
+	if w.row.exists() {
 		return w.rowOperand(l)
 	}
 	return l.sortedOperand(w.spaceArrays.name, w.rows, w.sorted, w.svals, w.n)
 }
 
-// end frees the slots in use, and no others: a use costs what it put in.
+// end frees only the slots in use, so that the cost depends on the number of entries.
 func (w *hashSpace) end(l *lowerer) {
 	s := l.newVar(w.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: s, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {

@@ -10,14 +10,14 @@ import (
 // iter walks the segment of a sparse level below a cursor.
 type iter struct {
 	key     string
-	number  int // in the lattice
+	number  int // index in the lattice
 	cur     *cursor
 	crd     *ir.Array
 	lo, hi  ir.Expr
 	p       *ir.Var // the position; declared by start
-	here    ir.Expr // of a predicated body: whether the iterator stands at the coordinate
+	here    ir.Expr // in a predicated body: whether the iterator is at the current coordinate
 	c       *ir.Var // the coordinate at p
-	run     *ir.Var // the end of the run of positions with the coordinate, where the level has runs
+	run     *ir.Var // the end of the run of positions with the coordinate, if the level has runs
 	repeats bool
 	padded  bool
 	span    coordRange
@@ -40,18 +40,18 @@ func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
 	return it
 }
 
-// passesChunk tells whether the iterators of a loop may come to coordinates outside of its
-// variable's range, since a call has a chunk of one operand's entries: that operand stores none,
-// and keeps a loop that walks it too from what others store.
+// passesChunk reports whether the iterators of a loop may reach coordinates outside its variable's
+// range, because a call has only a chunk of one operand's entries. If the loop walks that operand
+// too, it does not reach them, because the operand stores none there.
 func (l *lowerer) passesChunk(p *loop) bool {
 	return l.hasChunk(p.v()) &&
 		!slices.ContainsFunc(p.lat.Iters, func(key string) bool { return l.isChunked(p.e.cur[key]) })
 }
 
-// isChunked tells whether a call has a chunk of the entries of a cursor's operand.
+// isChunked reports whether a call has only a chunk of the entries of a cursor's operand.
 func (l *lowerer) isChunked(c *cursor) bool { return c.op.operand.Name == l.spec.Chunked }
 
-// hasChunk tells whether the operand of whose entries a call has a chunk is accessed at v.
+// hasChunk reports whether the operand that calls get in chunks has an access with v.
 func (l *lowerer) hasChunk(v string) (has bool) {
 	if l.spec.Chunked != "" {
 		cin.Accesses(l.spec.Stmt, func(a *cin.Access) {
@@ -63,10 +63,10 @@ func (l *lowerer) hasChunk(v string) (has bool) {
 
 func (it *iter) name() string { return it.cur.op.prefix() }
 
-// at is the coordinate at position p.
+// at returns the coordinate at position p.
 func (it *iter) at(p ir.Expr) ir.Expr { return ir.Coord(it.crd, p) }
 
-// enter is the cursor below the iterator's position.
+// enter returns the cursor below the iterator's position. pres is its presence.
 func (it *iter) enter(pres ir.Expr) *cursor {
 	d := *it.cur
 	d.level++
@@ -92,11 +92,12 @@ func (l *lowerer) skipPadding(it *iter) {
 
 func (it *iter) live() ir.Expr { return ir.Less(it.p, it.hi) }
 
-// findRun declares the end of the run of positions with coordinate c from p
-// on: p itself where there is none. here says whether c is the coordinate at p: a run that begins
-// behind p has no form without positions, in which GCC would make copies of the loops over it
-// that never run, and warn of them.
-func (l *lowerer) findRun(it *iter, c, here ir.Expr) {
+// declareRunEnd declares the end of the run of positions with coordinate c that starts at p. The
+// end is p itself if the run is empty. here is the condition that c is the coordinate at p. The
+// search for the end starts at p+1 if here is true, so that GCC knows that the run is not empty.
+// Otherwise GCC would make copies of the loops over the run that are never executed, and warn about
+// them.
+func (l *lowerer) declareRunEnd(it *iter, c, here ir.Expr) {
 	if !it.repeats {
 		return
 	}
@@ -105,7 +106,7 @@ func (l *lowerer) findRun(it *iter, c, here ir.Expr) {
 		func() { l.incr(it.run, ir.Int(1)) })
 }
 
-// advance moves the iterator past coordinate c, if it is there: here says so.
+// advance moves the iterator past the current coordinate if here is true.
 func (l *lowerer) advance(it *iter, here ir.Expr) {
 	if it.repeats {
 		l.set(it.p, it.run)
@@ -153,9 +154,9 @@ func (l *lowerer) singleLoop(p *loop) ir.Expr {
 	return p.result(some)
 }
 
-// entry tells whether coordinate c, at the iterator's position, is one to
-// visit: no padding, and, among padding, where the order is not searched, not
-// outside the range.
+// entry returns the condition that coordinate c, at the iterator's position, must be visited.
+// Padding is not visited. In a padded level the range cannot be searched for, so coordinates
+// outside the range are also skipped here.
 func (it *iter) entry(c ir.Expr) ir.Expr {
 	switch {
 	case !it.padded:

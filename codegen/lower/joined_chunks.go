@@ -6,37 +6,38 @@ import (
 	"distaff/codegen/ir"
 )
 
-// joinedChunks joins the pieces of an appended result that the chunks of a loop over its
-// level 0 make. The order is that of the chunks. A piece is copied to its place as soon as
-// it is made (ordered_chunks.go), or all pieces are when the last is made. Each chunk has
-// a slot, where its counts are and where its arrays are kept until they are copied.
+// joinedChunks joins the pieces of an appended result that the chunks of a loop over its level 0
+// make, in the order of the chunks. A piece is copied to its place directly after it is made
+// (ordered_chunks.go), or when the last piece has been made. Each chunk has a slot, which stores
+// its counts, and its arrays until they are copied.
 type joinedChunks struct {
 	a     *appendResult
 	slots ir.Expr
-	// pos is the array of the outermost compressed level. The levels above are all dense,
-	// so that its length is known: the chunks write in place, that of slot k the
-	// places (base[k], until[k]].
+	// pos is the array of the outermost compressed level. All levels above it are dense, so its
+	// length is known, and the chunks write it in place. The chunk of slot k writes the places
+	// (base[k], until[k]].
 	pos         *ir.Array
 	base, until *ir.Array
-	start       ir.Expr // base[k] of the chunk at hand
+	start       ir.Expr // base[k] of the current chunk
 	first       int     // the outermost compressed level
 	levels      []joinedLevel
 	vals        *ir.Table
-	whole       joinedArrays // what the pieces are copied to
-	// streamed, if not nil, tells whether the pieces are together too large for a cache.
+	whole       joinedArrays // the arrays that the pieces are copied to
+	// streamed, if it is not nil, is the condition that the pieces together are too large for a
+	// cache.
 	streamed ir.Expr
 }
 
-// joinedLevel is one compressed level's pieces: made[k] coordinates in slot k, behind
-// the before[k] of those before it.
+// joinedLevel has the pieces of one compressed level. Slot k has made[k] coordinates, and the slots
+// before it have before[k].
 type joinedLevel struct {
 	level        int
-	pos, crd     *ir.Table // pos is nil for the outermost
+	pos, crd     *ir.Table // pos is nil for the outermost level
 	made, before *ir.Array
-	from, n      ir.Expr // before and made of the slot at hand
+	from, n      ir.Expr // before and made of the current slot
 }
 
-// joinedArrays are a result's arrays, by compressed level, and their capacities.
+// joinedArrays has a result's arrays, by compressed level, and their capacities.
 type joinedArrays struct {
 	pos, crd       []*ir.Array
 	vals           *ir.Array
@@ -44,7 +45,7 @@ type joinedArrays struct {
 	valsCap        *ir.Var
 }
 
-// chunks keeps all pieces until the loop has ended, and then joins them.
+// chunks keeps all pieces until the loop ends, and then joins them.
 func (a *appendResult) chunks(n ir.Expr,
 	run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
 	j := a.newJoin(n)
@@ -90,17 +91,16 @@ func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
 	return j
 }
 
-// chunkCapacity is the capacity, in entries, that one chunk of so many begins with.
+// chunkCapacity returns the initial capacity, in entries, of each of the given number of chunks.
 func (j *joinedChunks) chunkCapacity(chunks ir.Expr) ir.Expr {
 	return ir.Plus(ir.Over(j.a.initialCapacity(), chunks), ir.Int(16))
 }
 
-// begin starts filling the arrays of a chunk whose range starts at lo.
+// begin starts to fill the arrays of a chunk whose range starts at lo.
 func (j *joinedChunks) begin(lo ir.Expr) {
 	a := j.a
 	if j.first == 0 {
-		// All chunks append below the root: each writes a pos of its own,
-		// which comes to nothing.
+		// All chunks append below the root. Each writes its own pos array, which is not used.
 		a.begin(nil, ir.Int(0))
 		return
 	}
@@ -109,8 +109,8 @@ func (j *joinedChunks) begin(lo ir.Expr) {
 	a.begin(j.pos, j.start)
 }
 
-// end closes the positions of a chunk, whose range ends at hi, and notes in slot
-// k what it has made.
+// end closes the positions of a chunk whose range ends at hi, and stores in slot k the number of
+// coordinates that it has made.
 func (j *joinedChunks) end(k, hi ir.Expr) {
 	a, l := j.a, j.a.l
 	if j.first == 0 {
@@ -132,7 +132,7 @@ func (j *joinedChunks) end(k, hi ir.Expr) {
 	}
 }
 
-// keep hands the arrays at hand to slot k.
+// keep moves the current arrays to slot k.
 func (j *joinedChunks) keep(k ir.Expr) {
 	a, l := j.a, j.a.l
 	for _, p := range j.levels {
@@ -144,7 +144,7 @@ func (j *joinedChunks) keep(k ir.Expr) {
 	l.emit(&ir.Keep{T: j.vals, Index: k, A: a.values})
 }
 
-// take takes the arrays of slot k.
+// take removes the arrays from slot k and returns them.
 func (j *joinedChunks) take(k ir.Expr) *growingArrays {
 	l := j.a.l
 	b := j.a.newArrays()
@@ -170,15 +170,15 @@ func (j *joinedChunks) freeArrays(b *growingArrays) {
 	l.emit(&ir.Free{A: b.vals})
 }
 
-// above is the last compressed level before k.
+// above returns the last compressed level before k.
 func (j *joinedChunks) above(k int) int {
 	for k--; !j.a.op.caps(k).HasPos; k-- {
 	}
 	return k
 }
 
-// publish makes the result of the pieces: of a single one as it is, else by
-// copying each to its place.
+// publish makes the result from the pieces. A single piece becomes the result without a copy.
+// Otherwise each piece is copied to its place.
 func (j *joinedChunks) publish() {
 	a, l := j.a, j.a.l
 	one := l.within(j.publishOne)
@@ -207,8 +207,8 @@ func (j *joinedChunks) free() {
 	l.emit(&ir.FreeTable{T: j.vals})
 }
 
-// parents is the number of positions of the level above a compressed one, given the
-// number of coordinates of each compressed level.
+// parents returns the number of positions in the level above compressed level k. count returns the
+// number of coordinates of a compressed level.
 func (j *joinedChunks) parents(k int, count func(level int) ir.Expr) ir.Expr {
 	if k == j.first {
 		return j.a.between(0, k)
@@ -239,10 +239,10 @@ func (j *joinedChunks) publishOne() {
 	a.publish(0, ir.Vals, b.vals, ir.Times(count(a.deep), a.block(a.deep+1)))
 }
 
-// count is the number of coordinates of a compressed level in all slots.
+// count returns the number of coordinates of a compressed level in all slots.
 func (j *joinedChunks) count(level int) ir.Expr { return ir.At(j.at(level).before, j.slots) }
 
-// scan adds up what the slots hold.
+// scan computes the prefix sums of the slots' counts.
 func (j *joinedChunks) scan() {
 	l := j.a.l
 	for _, p := range j.levels {
@@ -256,8 +256,8 @@ func (j *joinedChunks) scan() {
 	})})
 }
 
-// alloc makes the arrays that the pieces are copied to, for so many coordinates
-// of each compressed level and so many values.
+// alloc allocates the arrays that the pieces are copied to. count returns the number of coordinates
+// of a compressed level, and vals is the number of values.
 func (j *joinedChunks) alloc(count func(level int) ir.Expr, vals ir.Expr) {
 	a, l := j.a, j.a.l
 	n := len(j.levels)
@@ -281,7 +281,7 @@ func (j *joinedChunks) alloc(count func(level int) ir.Expr, vals ir.Expr) {
 	j.whole = out
 }
 
-// grow reserves capacity for all that is counted.
+// grow reserves capacity for everything that has been counted.
 func (j *joinedChunks) grow() {
 	a, l := j.a, j.a.l
 	for i, p := range j.levels {
@@ -303,7 +303,7 @@ func (j *joinedChunks) locate(k ir.Expr) {
 	}
 }
 
-// copyKept copies the pieces of the slots that which tells to keep some.
+// copyKept copies the pieces of the slots k for which which(k) is true.
 func (j *joinedChunks) copyKept(which func(k ir.Expr) ir.Expr) {
 	l := j.a.l
 	k := l.newVar("slot")
@@ -318,7 +318,7 @@ func (j *joinedChunks) copyKept(which func(k ir.Expr) ir.Expr) {
 		})})
 }
 
-// copy moves slot k's pieces, in the arrays b, to their places.
+// copy copies slot k's pieces, in the arrays b, to their places.
 func (j *joinedChunks) copy(k ir.Expr, b *growingArrays) {
 	a, l := j.a, j.a.l
 	block := a.block(a.deep + 1)
@@ -353,7 +353,7 @@ func (j *joinedChunks) copy(k ir.Expr, b *growingArrays) {
 	}
 }
 
-// publishCopies hands the copies to the caller.
+// publishCopies gives the copied arrays to the caller.
 func (j *joinedChunks) publishCopies() {
 	a, l := j.a, j.a.l
 	for i, p := range j.levels {
@@ -376,8 +376,7 @@ func (j *joinedChunks) shift(pos *ir.Array, lo, hi, from ir.Expr) {
 		})})
 }
 
-// copyPos copies the first n places behind 0 of a chunk's pos array to those
-// behind lo.
+// copyPos copies the places 1 to n of a chunk's pos array to the places after lo.
 func (j *joinedChunks) copyPos(pos *ir.Array, lo ir.Expr, piece *ir.Array, n, from ir.Expr) {
 	l := j.a.l
 	q := l.newVar("q")

@@ -7,21 +7,22 @@ import (
 	"distaff/codegen/ir"
 )
 
-// keptRow is the sum of the row that a thread's walk over an interval of positions summed last, on
-// a GPU where other threads may add to that row: it is added as the next such row is reached, and
-// the last one behind the walk. There the threads of a warp meet again, so that those whose
-// intervals lie in one long row add one sum (package emit/cuda); and an interval within one row,
-// whatever rows of lower levels it has, adds once.
+// keptRow is the sum of the row that a thread summed last in a walk over an interval of positions,
+// on a GPU where other threads may add to the same row. It is added to the result when the walk
+// reaches the next such row, and the last one after the walk. There the threads of a warp meet
+// again, so threads whose intervals are inside one long row add a single sum (package emit/cuda).
+// An interval inside one row also adds only once, even if it has many rows of lower levels.
 type keptRow struct {
 	l    *lowerer
 	e    *env    // around the walk
-	root int     // of the component: that which completes the row's coordinates
-	at   *ir.Var // the row's place in the result; -1 for none
+	root int     // index of the component's root that completes the row's coordinates
+	at   *ir.Var // the row's place in the result, or -1 if no row is kept
 	sum  *ir.Var
 	used bool
 }
 
-// keepRow is the row to keep in the walk that f determines, nil where rows are added as they end.
+// keepRow returns the row to keep in the walk that f determines, or nil if rows are added to the
+// result as they end.
 func (l *lowerer) keepRow(f *cin.Forall, e *env, c *component) *keptRow {
 	if !l.spec.GPU || !e.atomic || e.private != nil || e.res.tile != nil || !l.assigns(f) ||
 		l.assembly.inOrder() {
@@ -41,7 +42,7 @@ func (l *lowerer) keepRow(f *cin.Forall, e *env, c *component) *keptRow {
 	return k
 }
 
-// walk emits a walk over rows, and behind it the addition of the last one.
+// walk emits a walk over rows, and after it the addition of the last row.
 func (k *keptRow) walk(emit func()) {
 	if k == nil {
 		emit()
@@ -59,16 +60,16 @@ func (k *keptRow) walk(emit func()) {
 	}
 }
 
-// fits tells whether root d of the walk is where a row's sum begins that is to be kept, in being
-// what is known there.
+// fits reports whether a row whose sum is kept starts at root d of the walk. in is the environment
+// there.
 func (k *keptRow) fits(f *cin.Forall, d int, in *env) bool {
 	return k != nil && k.root == d && in.atomic && in.res.zeroed &&
 		in.res.level == k.l.out.op.order() && in.res.here == nil && in.res.row == nil &&
-		k.l.sumsOne(f, in)
+		k.l.sumsSingleValue(f, in)
 }
 
-// row lowers the loops inside of a row, which emit lowers for the sum in place of the
-// result, and keeps their sum.
+// row lowers the loops inside a row and keeps their sum. emit lowers them with the sum in place of
+// the result.
 func (k *keptRow) row(f *cin.Forall, in *env, emit func(f *cin.Forall) ir.Expr) ir.Expr {
 	l := k.l
 	k.used = true
@@ -92,7 +93,7 @@ func (k *keptRow) row(f *cin.Forall, in *env, emit func(f *cin.Forall) ir.Expr) 
 	return some
 }
 
-// add adds the row that is kept, if one is.
+// add adds the kept row to the result, if there is one.
 func (k *keptRow) add() {
 	l := k.l
 	l.when(ir.AtLeast(k.at, ir.Int(0)), func() {

@@ -6,13 +6,13 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// used records the lattices of the loops that were lowered, as a tree: a loop is below
-// the one that it is in. One that is lowered several times alike stands there once.
+// used records the lattices of the loops that were lowered, as a tree. A loop is a child of the
+// loop around it. A loop that is lowered several times in the same way is recorded once.
 type used struct {
 	root, at *usedLoop
 }
 
-// usedLoop is a loop with its lattice, as text, and the loops in it.
+// usedLoop is a loop with the text of its lattice, and the loops inside it.
 type usedLoop struct {
 	text  string
 	loops []*usedLoop
@@ -23,7 +23,8 @@ func newUsed() used {
 	return used{root, root}
 }
 
-// enter notes a loop over variables; what is noted until end is called is in it.
+// enter records a loop over variables. Loops that are recorded before end is called are its
+// children.
 func (u *used) enter(vars string, lat *lattice.Lattice) (end func()) {
 	outer := u.at
 	text := vars + ": " + lat.String()
@@ -47,11 +48,11 @@ func (x *usedLoop) print(b *strings.Builder, indent string) {
 	}
 }
 
-// Lattices prints the merge lattice of every loop that steps through coordinates, a line
-// each, indented by depth: the sets of operands at whose common coordinates there may be a
-// value, the largest first, with U for every coordinate. A loop inside the cases of
-// another has a line for each lattice that these leave it. Loops over tile numbers, and
-// loops that count, have none.
+// Lattices prints the merge lattice of every loop that visits coordinates, one on each line,
+// indented by depth. A lattice is a list of sets of operands, the largest set first, with U for
+// every coordinate. A value may exist at the common coordinates of each set. A loop inside the
+// cases of another loop has a line for each different lattice in these cases. Loops over tile
+// numbers, and loops that count, have no lattice.
 func (x *Lowered) Lattices() string {
 	var b strings.Builder
 	x.l.used.root.print(&b, "")

@@ -15,8 +15,8 @@ func (l *lowerer) locateDense(c *cursor, at ir.Expr) *cursor {
 	return &d
 }
 
-// denseBase is what coordinates of the next level, a dense one, are added to to give their
-// positions.
+// denseBase returns the number that is added to a coordinate of the next level, which is dense, to
+// get its position.
 func (l *lowerer) denseBase(c *cursor) ir.Expr {
 	row, name := c.pos, c.op.prefix()+"_row"
 	switch {
@@ -31,8 +31,8 @@ func (l *lowerer) denseBase(c *cursor) ir.Expr {
 	return ir.Minus(ir.Times(row, c.op.size(c.level)), c.op.offset(c.level))
 }
 
-// locateSearch enters a sparse level at the coordinate that a variable already
-// has: the access holds it more than once, as in B(i,i).
+// locateSearch enters a sparse level at a coordinate that is already bound, because the access has
+// the variable more than once, as in B(i,i).
 func (l *lowerer) locateSearch(c *cursor, at ir.Expr) *cursor {
 	d := *c
 	lo, hi := l.segment(c)
@@ -55,8 +55,8 @@ func (l *lowerer) locateSearch(c *cursor, at ir.Expr) *cursor {
 	return &d
 }
 
-// segment is the range of positions of the next level, a sparse one, below a
-// cursor: empty where the cursor is absent.
+// segment returns the range of positions of the next level, which is sparse, below a cursor. It is
+// empty if the cursor is absent.
 func (l *lowerer) segment(c *cursor) (lo, hi ir.Expr) {
 	op, k := c.op, c.level
 	name := op.prefix()

@@ -6,21 +6,21 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// longDenseRows are the rows of a dense result, or of a shared pattern, that have too many
-// entries for one thread. The parallel loop leaves them out. They are computed after it, one
-// after another, each on all threads.
+// longDenseRows handles the rows of a dense result, or of a shared pattern, that have too many
+// entries for one thread. The parallel loop leaves them out. They are computed after it, one after
+// another, each on all threads.
 type longDenseRows struct {
 	l       *lowerer
 	long    strategy.Long
-	body    cin.Stmt  // the loop's body, with the loop over the row on threads
-	leftOut *ir.Array // by chunk: whether it has left a row out
-	// zeroed: the chunks have set the result to 0 before they wrote to it.
+	body    cin.Stmt  // the loop's body, with the loop along the row on threads
+	leftOut *ir.Array // by chunk: whether it left a row out
+	// zeroed is true if the chunks set the result to 0 before they write values.
 	zeroed bool
 }
 
-// newLongDenseRows is the long rows of a loop whose body sums the segment of a sparse level
-// into a scalar or into a row of a dense result, or writes to the positions of a pattern
-// that the result shares.
+// newLongDenseRows returns the handling of long rows for a loop whose body sums the segment of a
+// sparse level into a scalar or into a row of a dense result, or writes to the positions of a
+// pattern that the result shares.
 func (l *lowerer) newLongDenseRows(f *cin.Forall, w *work, long strategy.Long) *longDenseRows {
 	h := &longDenseRows{l: l, long: long}
 	parted := func(s cin.Stmt) *cin.Forall {
@@ -43,7 +43,7 @@ func (l *lowerer) newLongDenseRows(f *cin.Forall, w *work, long strategy.Long) *
 	return h
 }
 
-// isLong tells whether the row of environment in is long.
+// isLong returns the condition that the row of environment in is long.
 func (h *longDenseRows) isLong(in *env) ir.Expr {
 	c := in.cur[h.long.Key]
 	if c.level != 1 || never(c.pres) {

@@ -7,31 +7,32 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// longProductRows are the long rows of a parallel loop that sums each row in a workspace, as
-// sparse matrix products do. A row is long where it has more terms than the strategy says, and
+// longProductRows handles the long rows of a parallel loop that sums each row in a workspace, as in
+// products of sparse matrices. A row is long if it has more terms than the strategy's limit, and
 // more than one thread's share of the terms of all rows. The long rows are computed before the
-// loop, each on all threads (longrows_sums.go), and the loop reads them from there.
+// loop, each on all threads (longrows_sums.go), and the loop reads them.
 type longProductRows struct {
 	l     *lowerer
 	f     *cin.Forall
 	where *cin.Where
 	t     *cin.Access // the workspace
 	terms *cin.Forall // adds a row's terms to it
-	rows  *cursor     // of the operand whose rows are long
+	rows  *cursor     // a cursor of the operand whose rows are long
 	long  strategy.Long
-	// stores: the first value at a coordinate is stored, as the workspace does, and not
-	// added to 0. The two differ where the value is -0.
+	// stores is true if the first value at a coordinate is stored instead of added to 0, because
+	// the workspace does so too. The two differ if the value is -0.
 	stores bool
 
-	least      ir.Expr   // a long row has more terms than that
-	n          *ir.Var   // the number of long rows
-	row        *ir.Array // the long rows, in ascending order
-	at         *ir.Array // long row number x has coordinates crd[at[x]:at[x+1]], and values alike
+	least ir.Expr   // a long row has more terms than this
+	n     *ir.Var   // the number of long rows
+	row   *ir.Array // the long rows, in ascending order
+	// long row number x has coordinates crd[at[x]:at[x+1]], and the values at the same indices
+	at         *ir.Array
 	crd, vals  *ir.Array
 	capC, capV *ir.Var
 }
 
-// newLongProductRows is the long rows of parallel loop f.
+// newLongProductRows returns the handling of long rows for the parallel loop f.
 func (l *lowerer) newLongProductRows(f *cin.Forall, e *env, long strategy.Long) *longProductRows {
 	s, ok := f.Body.(*cin.Where)
 	if !ok {
@@ -45,7 +46,7 @@ func (l *lowerer) newLongProductRows(f *cin.Forall, e *env, long strategy.Long) 
 	return a
 }
 
-// ends are the positions of row r's terms.
+// ends returns the range of positions of row r's terms.
 func (a *longProductRows) ends(r ir.Expr) (lo, hi ir.Expr) {
 	op := a.rows.op
 	p := ir.Minus(r, op.offset(0))
@@ -82,8 +83,8 @@ func (a *longProductRows) compute(e *env) {
 	})
 }
 
-// find lists the long rows. A long row has more than long.N terms, so that it has one of
-// every long.N-th terms: only the rows of these are looked at.
+// find lists the long rows. A long row has more than long.N terms. It therefore has at least one of
+// every long.N-th term, and only the rows of these terms are tested.
 func (a *longProductRows) find(all coordRange, lo, n ir.Expr) {
 	l := a.l
 	step := ir.Int(a.long.N)
@@ -108,7 +109,7 @@ func (a *longProductRows) find(all coordRange, lo, n ir.Expr) {
 		})})
 }
 
-// isLong tells whether row r is long.
+// isLong returns the condition that row r is long.
 func (a *longProductRows) isLong(r ir.Expr) ir.Expr {
 	lo, hi := a.ends(r)
 	return ir.Less(a.least, ir.Minus(hi, lo))
@@ -121,7 +122,7 @@ func (a *longProductRows) free() {
 	}
 }
 
-// lower lowers the where for one row, which is read where it was computed.
+// lower lowers the where for one row. A long row is read from the rows that were computed before.
 func (a *longProductRows) lower(e *env) ir.Expr {
 	l, s, name := a.l, a.where, a.t.Name
 	r := e.coord[a.f.Var]

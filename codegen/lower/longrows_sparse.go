@@ -6,33 +6,33 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// rowRange is the rows that one chunk of a parallel loop computes, of a sparse result that is
-// appended to. A row with more entries than the strategy says may be cut: the first row of the
-// range may then begin, and the last one end, at a coordinate inside the row. Cuts are where
-// they make the chunks even. Every entry of the result is computed by one chunk, so that the
-// result does not depend on where the cuts are. The chunk that has a row's end closes the row.
+// rowRange is the range of rows that one chunk of a parallel loop computes, for a sparse result
+// that is appended to. A row with more entries than the strategy's limit may be cut. The range may
+// then begin inside its first row and end inside its last row, at a coordinate. The cuts are chosen
+// so that the chunks are even. Every entry of the result is computed by one chunk, so the result
+// does not depend on the cuts. The chunk that has the end of a row closes the row.
 type rowRange struct {
 	f    *cin.Forall
 	rows coordRange
-	// closed is one more than the last row whose end is in the range.
+	// closed is 1 plus the last row whose end is in the range.
 	closed ir.Expr
-	// cutVar is the variable along the rows, "" where no row is cut. Row first begins at
-	// coordinate from, and row last ends at coordinate to. Where the range begins or ends
-	// with a whole row, first or last is a row number before all rows.
+	// cutVar is the variable along the rows, or "" if no row is cut. Row first begins at coordinate
+	// from, and row last ends at coordinate to. If the range begins or ends with a whole row, first
+	// or last is a number that is smaller than every row.
 	cutVar       string
 	first, last  ir.Expr
 	from, to     ir.Expr
-	begins, ends ir.Expr // whether there is such a first, and such a last row
+	begins, ends ir.Expr // whether the first row is cut, and whether the last row is cut
 }
 
-// cutLongRows lets chunks cut long rows, where the strategy says so.
+// cutLongRows lets chunks cut long rows, if the strategy says so.
 func (w *work) cutLongRows(long strategy.Long) {
 	if long.How == strategy.CutInside {
 		w.cutVar, w.longRow = w.l.resultVars[1], long.N
 	}
 }
 
-// rowRange is the rows of chunk c.
+// rowRange returns the rows of chunk c.
 func (w *work) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 	if w.cutVar == "" {
 		s := w.chunk(f.Var, c)
@@ -49,8 +49,9 @@ func (w *work) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 	return s
 }
 
-// edge is where chunk c starts. It starts at row x, or, where inside is true, in the row
-// before x, at coordinate at. That row is then called row; else row is a number before all rows.
+// edge returns the place where chunk c starts. If inside is false, it starts at row x, and row is a
+// number that is smaller than every row. If inside is true, it starts in row x-1, which is also
+// returned as row, at coordinate at.
 func (w *work) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 	l := w.l
 	x = l.named(name, w.boundary(c))
@@ -77,8 +78,8 @@ func (w *work) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 	return x, r, j, ir.Less(none, r)
 }
 
-// beforeIn is the number of entries before coordinate j of row r, those of all rows before r
-// included. Unlike before, it does not count the rows themselves.
+// beforeIn returns the number of entries before coordinate j of row r, including the entries of all
+// rows before r. Unlike before, it does not count the rows themselves.
 func (w *work) beforeIn(r, j ir.Expr) ir.Expr {
 	var n ir.Expr = ir.Int(0)
 	for _, c := range w.counted() {

@@ -5,29 +5,31 @@ import (
 	"distaff/codegen/ir"
 )
 
-// rowSums computes long rows of products, one after another, each on all threads, by
-// propagation blocking (Beamer, Asanovic, Patterson 2017). The terms of a row are taken in
-// rounds, and those of a round are cut into stretches. The threads first count how many terms of
-// each stretch fall into each band of coordinates; then they copy the terms to their bands, in
-// which these stay in order; then each band is summed by one thread. So the terms of each
-// coordinate are added in the order in which one thread would add them, and the result
-// does not depend on the number of threads.
+// rowSums computes long rows of products, one after another, each on all threads, by propagation
+// blocking (Beamer, Asanovic, Patterson 2017). The terms of a row are processed in rounds, and the
+// terms of a round are cut into stretches. First the threads count how many terms of each stretch
+// are in each band of coordinates. Then they copy the terms to their bands, and preserve the order
+// of the terms. Finally each band is summed by one thread. The terms of each coordinate are
+// therefore added in the same order as by a single thread, and the result does not depend on the
+// number of threads.
 type rowSums struct {
 	a   *longProductRows
 	lo  ir.Expr // the coordinate of place 0
-	dim ir.Expr // places
-	// width is the number of coordinates of a band, and length that of the terms of a stretch.
+	dim ir.Expr // the number of places
+	// width is the number of coordinates in a band, and length is the number of terms in a stretch.
 	width, length    int64
-	bands, stretches ir.Expr // how many bands there are, and how many stretches in a round
+	bands, stretches ir.Expr // the number of bands, and the number of stretches in a round
 
-	sums *ir.Array // the row's
-	mark *ir.Array // whether there is one
-	crd  *ir.Array // by band, from its first place on: the found coordinates
-	n    *ir.Array // by band: how many they are
+	sums *ir.Array // the sums of the row
+	mark *ir.Array // whether a place has a sum
+	crd  *ir.Array // the found coordinates; each band's start at its first place
+	n    *ir.Array // by band: the number of found coordinates
 
-	// at[stretch*bands+band] is the number of a stretch's terms in a band, then where the next goes.
-	at                *ir.Array
-	begin             *ir.Array // by band, and behind the last: where its terms, then its sums, begin
+	// at[stretch*bands+band] is the number of a stretch's terms in a band. After scan it is the
+	// place for the next of these terms.
+	at *ir.Array
+	// by band: the start of its terms, and later of its sums; one more entry for the end
+	begin             *ir.Array
 	termCrd, termVals *ir.Array
 	capC, capV        *ir.Var
 }
@@ -73,12 +75,12 @@ func (b *rowSums) loop(name string, lo, hi ir.Expr, body func(k *ir.Var)) {
 	l.emit(&ir.For{V: k, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() { body(k) })})
 }
 
-// place is the place in at of a stretch's terms in a band.
+// place returns the index in at for a stretch and a band.
 func (b *rowSums) place(stretch, band ir.Expr) ir.Expr {
 	return ir.Plus(ir.Times(stretch, b.bands), band)
 }
 
-// computeRow computes long row x, r, whose environment is e.
+// computeRow computes the long row with index x, which is row r. Its environment is e.
 func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *env) {
 	l := b.a.l
 	first, last := b.a.ends(r)
@@ -106,7 +108,7 @@ func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *env) {
 	b.keep(x)
 }
 
-// terms adds the terms at positions [from, to) of the row's [lo, hi) to an adder.
+// terms adds the terms at positions [from, to) of the row's range [lo, hi) to an adder.
 func (b *rowSums) terms(lo, hi, from, to ir.Expr, t adder, e *env) {
 	a, l := b.a, b.a.l
 	l.when(ir.Less(from, to), func() {
@@ -127,7 +129,7 @@ func (b *rowSums) terms(lo, hi, from, to ir.Expr, t adder, e *env) {
 	})
 }
 
-// termBands counts a stretch's terms by bands, or keeps them there.
+// termBands counts a stretch's terms by band. If keep is true, it copies them to their bands.
 type termBands struct {
 	b       *rowSums
 	stretch *ir.Var
@@ -146,7 +148,7 @@ func (t *termBands) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.emit(&ir.Store{A: b.at, Index: at, Accumulate: true, X: ir.Int(1)})
 }
 
-// scan makes the counts of terms the places where they go.
+// scan replaces the counts of terms with the places where the terms are copied.
 func (b *rowSums) scan() {
 	l := b.a.l
 	o := l.declare("o", ir.Int(0))
@@ -191,10 +193,11 @@ func (b *rowSums) add(band *ir.Var) {
 	l.store(b.n, band, n)
 }
 
-// sparseBand is how many places a band has for each sum at least for these to be sorted.
+// sparseBand is the smallest number of places for each sum in a band for which the found
+// coordinates are sorted. With fewer places, all places of the band are visited instead.
 const sparseBand = 16
 
-// keep makes the sums row x of those computed, and clears them.
+// keep stores the computed sums as long row x, and clears them.
 func (b *rowSums) keep(x *ir.Var) {
 	a, l := b.a, b.a.l
 	b.each("band", b.bands, func(band *ir.Var) {

@@ -13,72 +13,74 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Operand is a tensor as the leaf sees it.
+// Operand is a tensor as the leaf gets it.
 type Operand struct {
-	Name               string // in the statement
+	Name               string // its name in the statement
 	Arg                int    // index of the leaf's argument; 0 is the result
 	Format             format.Format
 	Type               ir.Type
 	PosWidth, CrdWidth []uint8
-	// Rows, of an operand whose levels are all dense: where the sizes of those below the first are
-	// compiled in, its values are passed by rows that begin at coordinate 0.
+	// Rows is for an operand whose levels are all dense. If the sizes of its levels below the first
+	// are compiled in, its values are passed as rows that begin at coordinate 0.
 	Rows bool
 }
 
-// Spec is what to lower.
+// Spec describes a leaf.
 type Spec struct {
 	Name     string
 	Stmt     cin.Stmt
 	Vars     []string  // in the order of the leaf's bounds
 	Operands []Operand // Operands[0] is the result
 	Compute  ir.Type
-	// Parts are the variables of a scheduled statement of which a call has a part
-	// of the range, and operands that store no more than that; it has the whole of others.
+	// Parts lists the variables of a scheduled statement for which a call has only a part of the
+	// range. The operands then store only this part. A call has the whole range of other variables.
 	Parts map[string]bool
-	// Chunked, if not "", is the operand of whose entries a call has a chunk: others may store
-	// coordinates outside of the ranges of its variables.
+	// Chunked, if it is not "", is the operand that calls get in chunks of entries. Other operands
+	// may store coordinates outside the ranges of its variables.
 	Chunked string
-	// Strategy is how loops and workspaces are made, and with what capacity the result begins.
+	// Strategy chooses how loops and workspaces are made, and the initial capacity of the result.
 	Strategy *strategy.Value
-	// Assembly is how the result is written.
+	// Assembly chooses how the result is written.
 	Assembly strategy.Assembly
-	// Adds, of a Dense result: it holds values as the leaf begins, to which all assignments add.
+	// Adds, for a Dense result, is true if the result already has values and all assignments add to
+	// them.
 	Adds bool
-	// GPU: the leaf is for a GPU. What stands outside of its loops on blocks is the host's.
+	// GPU is true if the leaf is for a GPU. The code outside its loops on blocks runs on the host.
 	GPU bool
-	// Share, of a SharedPattern or Mapped result, is the key of the access whose
-	// level arrays the result has, down to its last compressed level: values, or
-	// blocks of dense levels below, are written at its positions. Of a Mapped result, which
-	// has others too, crd[p] of level 0 of the argument behind all operands, as wide as
-	// the pos array of the result's last compressed level, is the
-	// result's position q for Share's position p, or -1-q where the values there are
-	// not set yet.
+	// Share, for a SharedPattern or Mapped result, is the key of the access whose level arrays the
+	// result uses, down to its last compressed level. Values, or blocks of dense levels, are
+	// written at its positions. A Mapped result has further positions. The argument after all
+	// operands then has the map, in crd of its level 0, with the width of the pos array of the
+	// result's last compressed level: crd[p] is the result's position q for Share's position p, or
+	// -1-q if the values there are not set yet.
 	Share string
-	// Extern is the C function called name that file defines; nil where there are none.
+	// Extern returns the C function with the given name that file defines. It is nil if there are
+	// no such functions.
 	Extern func(file, name string) (*ir.Extern, error)
-	// Note, if not nil, is told of what the schedule says and is done in another way.
+	// Note, if it is not nil, is called with a message when a part of the schedule is done in
+	// another way.
 	Note func(string)
 }
 
-// Refusal is why a schedule cannot be followed, where that shows only as its
-// loops are lowered.
+// Refusal is the reason why a schedule cannot be followed, if it is found only when its loops are
+// lowered.
 type Refusal struct {
-	// Var is the variable of the loop that cannot be, as lowering names it: one
-	// that the schedule made, or an original one.
+	// Var is the variable of the responsible loop, by its name in lowering: a variable that the
+	// schedule made, or an original one.
 	Var string
 	Why string
-	// Pattern: a result whose level arrays are its own would do.
+	// Pattern is true if the schedule can be followed for a result with its own level arrays.
 	Pattern bool
 }
 
 func (r *Refusal) Error() string { return r.Why }
 
-// Lowered is a leaf, with what Vectorize knows of its loops.
+// Lowered is a leaf, with the data about its loops that Vectorize needs.
 type Lowered struct {
 	Func *ir.Func
-	// Windowed are the variables whose loops are merged in windows.
+	// Windowed lists the variables whose loops are merged in windows.
 	Windowed map[string]bool
-	// Gathered are those whose loops gather in lanes, once Vectorize has run.
+	// Gathered lists the variables whose loops gather in lanes. It is complete after Vectorize.
 	Gathered map[string]bool
 	l        *lowerer
 }
@@ -86,10 +88,10 @@ type Lowered struct {
 // Vectorize marks the innermost loops that run in lanes, in place.
 func (x *Lowered) Vectorize() { x.l.vectorize(x.Func.Body) }
 
-// Simplify takes out what a schedule's loops compute for nothing, in place. A local
-// that is a parameter stays: its name says what the parameter is there.
+// Simplify removes needless computations of a schedule's loops, in place. It keeps a local variable
+// that is only a copy of a parameter, because its name says what the parameter means there.
 func (x *Lowered) Simplify() {
-	if x.l.derives() {
+	if x.l.hasDerivedVars() {
 		params := x.Func.Params
 		x.Func.Params = nil
 		ir.Simplify(x.Func)
@@ -97,8 +99,8 @@ func (x *Lowered) Simplify() {
 	}
 }
 
-// Lower makes the leaf of a verified statement. An error is a *Refusal; without
-// a schedule there is none.
+// Lower returns the leaf of a verified statement. An error is a *Refusal. Without a schedule, err
+// is nil.
 func Lower(s Spec) (x *Lowered, err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -179,9 +181,9 @@ func lower(s Spec) *Lowered {
 	return &Lowered{Func: f, Windowed: l.windowed, Gathered: l.gathered, l: l}
 }
 
-// compileIn notes which sizes of an access's levels are compiled in: those along variables whose
-// trip count is. A row of such a level is then found by a shift, without a register for its size
-// and another for its offset.
+// compileIn records the sizes of an access's levels that are compiled in, because the trip count of
+// their variable is. A row of such a level is found by a shift, without registers for its size and
+// offset.
 func (l *lowerer) compileIn(a *cin.Access) {
 	op := l.ops[a.Name]
 	if op == nil {
@@ -202,72 +204,75 @@ type lowerer struct {
 	levels map[string][]string // by access key: the variable of each storage level
 	params []ir.Param
 	out    *result
-	// assembly is how out is written.
+	// assembly writes out.
 	assembly assembly
-	// threads is the number of threads; nil where the leaf is serial.
+	// threads is the number of threads, or nil if the leaf is serial.
 	threads *ir.Var
-	// resultVars is the variable of each storage level of the result.
+	// resultVars has the variable of each storage level of the result.
 	resultVars []string
 	scalars    map[string]*ir.Var // scalar temporaries that producers add to
 	spaces     map[string]adder   // workspaces that producers add to
-	// made holds the workspaces of the scope at hand, by name: the copies of a
-	// where that cases make share one.
+	// made has the workspaces of the current scope, by name. If a where is lowered several times
+	// for different cases, all its copies share one workspace.
 	made map[string]workspace
-	// places are those of the scope whose sums go to a result with given level arrays.
+	// places has the place arrays of the current scope for sums in a result with given level
+	// arrays.
 	places map[string]*ir.Array
-	// dense are those of the scope that are filled everywhere or nowhere, or at all positions
-	// of a tile.
+	// dense has the arrays of the current scope for workspaces that are filled everywhere or
+	// nowhere, or at all positions of a tile.
 	dense map[string]*ir.Array
 
-	// own is the part of a variable's range that the thread at hand has: workspaces have places for it
-	// alone.
+	// own has the part of a variable's range that belongs to the current thread. Workspaces have
+	// places only for this part.
 	own map[string]coordRange
-	// longRows has the long rows of the parallel loop at hand, where a workspace sums them.
+	// longRows has the long rows of the current parallel loop, if a workspace sums them.
 	longRows *longProductRows
-	// warps is the number of loops on a GPU's warps around what is emitted.
+	// warps is the number of loops on a GPU's warps around the current place.
 	warps int
-	// numbers are those of the statements, by which the strategy has them, and cuts are
-	// those of the loops that lowering itself runs on threads.
+	// numbers has the statements' numbers in the strategy. cuts has the cuts of loops that lowering
+	// itself puts on threads.
 	numbers map[cin.Stmt]int
 	cuts    map[*cin.Forall]strategy.Cut
-	// over has the variable of each loop of the statement, segments those of the loops over segments
-	// that are to run in lanes though they gather.
+	// over has the variable of each emitted loop. segments has the variable of each emitted loop
+	// over a segment that runs in lanes although it gathers.
 	over     map[*ir.For]string
 	segments map[*ir.For]string
 	sched    *schedule
-	// early has the places of loops inside of one that is split where fetching rows ahead begins to
-	// ask for entries past the operand's end: true before that.
+	// early is for a loop that is split because inner loops fetch rows ahead. It has the places of
+	// these inner loops, with true in the first part, where no fetch reads past the operand's end.
 	early map[string]bool
-	// called are the orders whose functions the code calls, by their text.
+	// called lists the orders whose functions the code calls, by their text.
 	called map[string]bool
-	// windowed are the variables whose loops are merged in windows.
+	// windowed lists the variables whose loops are merged in windows.
 	windowed map[string]bool
-	// gathered are those whose loops gather in lanes.
+	// gathered lists the variables whose loops gather in lanes.
 	gathered map[string]bool
-	// promotions are the scalars that stand for one value of the result.
+	// promotions lists the scalars that replace one value of the result.
 	promotions map[string]bool
-	// writtenOnce are the stores to the caller's memory of values that are written once, unless
-	// addsAfter says that statements which follow add to what the first one stored.
+	// writtenOnce lists the stores to the caller's memory of values that are written once. They are
+	// not written once if addsAfter is true, because later statements then add to the values that
+	// the first statement stored.
 	writtenOnce map[*ir.Store]bool
 	addsAfter   bool
-	// hooks lower loops that lowering itself made.
+	// hooks has functions that lower loops which lowering itself made.
 	hooks map[*cin.Forall]func(*env, bool) ir.Expr
 
 	used used // the lattices of the loops so far
 
-	// before is what runs before all else: it checks that the points of fused spaces can be numbered.
-	// numbered are these spaces, by their variables. computed is what else it computes once.
+	// before is the code that runs first. It checks that the points of fused spaces can be
+	// numbered. numbered has the spaces that are checked already, by their variables. computed has
+	// other expressions that it computes once.
 	before   *ir.Block
 	numbered map[string]bool
 	computed map[string]ir.Expr
 
-	blk *ir.Block // where statements are emitted
-	// pre and post are run around the scope at hand, the function or a chunk
-	// of it: they hold what is allocated once for all of it.
+	blk *ir.Block // the block that emit appends to
+	// pre and post run before and after the current scope, which is the function or a chunk. They
+	// allocate and free what is allocated once for the scope.
 	pre, post *ir.Block
 }
 
-// fresh is a name not used before in the function.
+// fresh returns a name that has not been used in the function.
 func (l *lowerer) fresh(name string) string {
 	n := l.names[name]
 	l.names[name] = n + 1
@@ -284,7 +289,7 @@ func (l *lowerer) newArray(name string,
 	return ir.NewArray(l.fresh(name), t)
 }
 
-// alloc makes an array of n elements, which are 0 if zero says so.
+// alloc allocates an array of n elements. The elements are 0 if zero is true.
 func (l *lowerer) alloc(name string, t ir.Type, n ir.Expr, zero bool) *ir.Array {
 	arr := l.newArray(name, t)
 	l.emit(&ir.Alloc{A: arr, Len: n, Zero: zero})
@@ -293,15 +298,15 @@ func (l *lowerer) alloc(name string, t ir.Type, n ir.Expr, zero bool) *ir.Array 
 
 func (l *lowerer) emit(s ir.Stmt) { l.blk.List = append(l.blk.List, s) }
 
-// declare emits an Int64 local that starts out as x.
+// declare emits the declaration of an Int64 variable with initial value x.
 func (l *lowerer) declare(name string, x ir.Expr) *ir.Var {
 	v := l.newVar(name)
 	l.emit(&ir.Declare{V: v, Init: x})
 	return v
 }
 
-// named is x as an expression that costs nothing to repeat: x itself where it
-// is a literal or an immutable variable, else a new local of the name.
+// named returns x as an expression that costs nothing to repeat: x itself if it is a literal, or
+// else a new local variable with the given name.
 func (l *lowerer) named(name string, x ir.Expr) ir.Expr {
 	if _, ok := x.(*ir.Lit); ok {
 		return x
@@ -316,7 +321,7 @@ func (l *lowerer) incr(v *ir.Var, x ir.Expr) { l.emit(&ir.Assign{V: v, Accumulat
 
 func (l *lowerer) store(a *ir.Array, i, x ir.Expr) { l.emit(&ir.Store{A: a, Index: i, X: x}) }
 
-// within is the block of what f emits.
+// within returns the block of the statements that f emits.
 func (l *lowerer) within(f func()) *ir.Block {
 	outer := l.blk
 	l.blk = &ir.Block{}
@@ -343,7 +348,7 @@ func (l *lowerer) while(cond ir.Expr, f func()) {
 	l.emit(&ir.While{Cond: cond, Body: l.within(f)})
 }
 
-// inScope lowers f with a prologue and epilogue of its own.
+// inScope lowers f in a scope with its own prologue and epilogue.
 func (l *lowerer) inScope(f func()) *ir.Block {
 	pre, post, made, dense, places := l.pre, l.post, l.made, l.dense, l.places
 	l.pre, l.post, l.made, l.dense, l.places = &ir.Block{}, &ir.Block{}, map[string]workspace{},
@@ -354,10 +359,9 @@ func (l *lowerer) inScope(f func()) *ir.Block {
 	return all
 }
 
-// stmt lowers s. Where want is set, the result says whether it assigned
-// anything, in terms of variables that are visible after what it emitted and
-// change no more; otherwise the result is only known to be false where it
-// folds to it.
+// stmt lowers s. If want is true, it returns the condition that s assigned something, as an
+// expression of variables that are visible after s and no longer change. Otherwise the result is
+// meaningful only if it folds to false: then nothing was assigned.
 func (l *lowerer) stmt(s cin.Stmt, e *env, want bool) ir.Expr {
 	if width := l.rowTile(s); width > 0 && e.ranges[l.spec.Strategy.Row.Var].lo == nil {
 		return l.tiled(s, e, width, want)
@@ -375,15 +379,15 @@ func (l *lowerer) stmt(s cin.Stmt, e *env, want bool) ir.Expr {
 	panic(fmt.Sprintf("BUG: lower: statement %T", s))
 }
 
-// seq lowers statements one after another. Where they assign to the result, it is
-// set to 0 before; but the first of those that make all of a scheduled one sets it
-// itself.
+// seq lowers statements one after another. If they assign to the result, the result is set to 0
+// first. In a scheduled leaf whose result is the whole target of s, the first statement sets it to
+// 0 itself.
 func (l *lowerer) seq(s *cin.Seq, e *env, want bool) ir.Expr {
 	some := ir.Expr(ir.Truth(false))
 	list := s.List
 	switch {
 	case !l.assigns(s):
-	case l.derives() && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse() && !e.res.zeroed:
+	case l.hasDerivedVars() && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse() && !e.res.zeroed:
 		l.addsAfter = true
 		some, list = l.stmt(list[0], e.clone(), want), list[1:]
 		e.res.zeroed = true

@@ -202,8 +202,8 @@ func TestAssembly(t *testing.T) {
 		// A dense level below is a block for each entry above.
 		{leaf{"forall(i, forall(j, C(i,j) = A(i,j)))", "C:sd A:ss", nil},
 			map[string]int{`publish`: 3, `C_crd1`: 0}},
-		// In parallel, in ordered chunks: one has capacity for a row before it is merged, and is copied
-		// behind the one before, or later where there is no capacity for it.
+		// In parallel, in ordered chunks: one has capacity for a row before it is merged, and is
+		// copied behind the one before, or later where there is no capacity for it.
 		{leaf{threads, "C:ds A:ds B:ds", nil},
 			map[string]int{`for chunk in 0 : chunks parallel\(dynamic, 1\)`: 1, `ordered \{`: 1,
 				`before\[chunk \+ 1\] = from \+ n`: 1, `copy C_crd\[from`: 2, `keep crds`: 1,
@@ -346,8 +346,8 @@ func TestRows(t *testing.T) {
 		{leaf{spmm, "C:dd A:ds B:dd", far},
 			map[string]int{`A_p_1 \+ 16 < A_end`: 1, `A_p_1 \+ 64 < A_end`: 1, `prefetch`: 4,
 				`prefetch .*, 32 far\n`: 1, `prefetch .*, 64 far\n`: 1}},
-		// The row of B is read from registers by two loops around the row; up to the last entries no loop
-		// asks whether there is one to fetch ahead for.
+		// The row of B is read from registers by two loops around the row; up to the last entries
+		// no loop asks whether there is one to fetch ahead for.
 		{leaf{"forall(i, forall(j, forall(k, forall(l, C(j,l) += A(i,j,k) * B(i,l) * D(k,l)))))",
 			"C:dd A:sss B:dd D:dd", both}, map[string]int{
 			`local B_row(_1)? float64\[32\]`: 2, `A_early \+= -1`: 1, `in A_s : A_early`: 1,

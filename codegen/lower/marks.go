@@ -5,16 +5,16 @@ import (
 	"distaff/codegen/ir"
 )
 
-// markSpace is a workspace with a value and a mark for every place of a box, of which most are
-// used: in the end it goes over all marks. Nothing else is shared by what adds to different places,
-// so that threads may fill it; they go over its marks in parts then, each of which counts its
-// entries first.
+// markSpace is a workspace with a value and a mark for every place of a box. It is for boxes whose
+// places are mostly used. At the end it visits all marks. Additions to different places share no
+// other data, so several threads may fill it. The marks are then visited in parts. Each part first
+// counts its entries.
 type markSpace struct {
 	box         box
 	spaceArrays spaceArrays
 	vals, mark  *ir.Array
-	list        *ir.Array // over one variable, the coordinates that are marked
-	rows        *rowList  // over several, entries are copied out by rows
+	list        *ir.Array // for one variable: the marked coordinates
+	rows        *rowList  // for several variables: entries are copied out by rows
 	crd, sums   *ir.Array
 	n           *ir.Var
 	shared      bool // threads have filled it, outside of all loops, once
@@ -48,7 +48,8 @@ func (w *markSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 }
 
 func (w *markSpace) finish(l *lowerer) *operand {
-	units, width := w.box.size(0), ir.Expr(ir.Int(1)) // of one coordinate, or a row
+	// the units are coordinates, or rows of the given width
+	units, width := w.box.size(0), ir.Expr(ir.Int(1))
 	if w.rows != nil {
 		units, width = w.box.rows(), w.box.size(w.box.last())
 	}
@@ -69,8 +70,8 @@ func (w *markSpace) finish(l *lowerer) *operand {
 	return w.rows.operand(l, w.crd, w.sums)
 }
 
-// inParts copies what is marked out on threads: the entries of a part begin behind those of the
-// parts before it.
+// inParts copies the marked entries out on threads. The entries of a part are stored after the
+// entries of the parts before it.
 func (w *markSpace) inParts(l *lowerer, units, width ir.Expr) {
 	chunks := l.chunks()
 	units, counts := l.named(w.spaceArrays.name+"_units", units),
@@ -102,7 +103,7 @@ func (w *markSpace) inParts(l *lowerer, units, width ir.Expr) {
 	l.emit(&ir.Free{A: counts})
 }
 
-// count adds the number of places from lo to hi that are marked to n.
+// count adds the number of marked places from lo to hi to n.
 func (w *markSpace) count(l *lowerer, lo, hi ir.Expr, n *ir.Var) {
 	place := l.newVar(w.spaceArrays.name + "_place")
 	l.emit(&ir.For{V: place, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
@@ -110,7 +111,7 @@ func (w *markSpace) count(l *lowerer, lo, hi ir.Expr, n *ir.Var) {
 	})})
 }
 
-// makeRoom is for all entries of rows.
+// makeRoom reserves capacity for all entries of rows.
 func (w *markSpace) makeRoom(l *lowerer) {
 	if w.rows != nil {
 		w.spaceArrays.reserve(l, w.crd, w.n)
@@ -118,8 +119,8 @@ func (w *markSpace) makeRoom(l *lowerer) {
 	}
 }
 
-// copyOut writes what is marked of the coordinates, or rows, from lo to hi behind entry p, in
-// order.
+// copyOut writes the marked entries of the coordinates, or rows, from lo to hi in order, starting
+// at entry p.
 func (w *markSpace) copyOut(l *lowerer, lo, hi ir.Expr, p *ir.Var) {
 	last := w.box.last()
 	if w.rows == nil {
@@ -144,8 +145,8 @@ func (w *markSpace) copyOut(l *lowerer, lo, hi ir.Expr, p *ir.Var) {
 	})})
 }
 
-// each emits a loop over coordinates from lo to hi of a row that begins at place from, and body for
-// those that are marked.
+// each emits a loop over the coordinates from lo to hi of a row that begins at place from. body is
+// called for the marked coordinates.
 func (w *markSpace) each(l *lowerer, from, lo, hi ir.Expr, body func(at, crd ir.Expr)) {
 	c := l.newVar(w.spaceArrays.name + "_c")
 	l.emit(&ir.For{V: c, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
@@ -170,8 +171,8 @@ func (w *markSpace) end(l *lowerer) {
 	})})
 }
 
-// parallelSpace lowers a loop outside of all others whose iterations fill places of a workspace of
-// their own: chunks of equal work run on threads.
+// parallelSpace lowers a loop outside all other loops whose iterations fill different places of a
+// workspace. Chunks of equal work run on threads.
 func (l *lowerer) parallelSpace(f *cin.Forall, e *env, want bool) ir.Expr {
 	if w, ok := l.made[cin.Target(f).Name].(*markSpace); ok {
 		w.shared = len(e.coord) == 0

@@ -8,34 +8,33 @@ import (
 	"distaff/codegen/ir"
 )
 
-// operand is a tensor's arrays and sizes: parameters of the leaf, which appear
-// in its head as they are first used, or a workspace's own.
+// operand is a tensor's arrays and sizes. They are parameters of the leaf, which are added to its
+// parameter list when they are first used, or belong to a workspace.
 type operand struct {
 	operand Operand
 	l       *lowerer
 	arrays  map[ir.Slot]*ir.Array
 	sizes   map[ir.Slot]*ir.Var
 
-	// rootLen, in a workspace, is the number of its entries: its level 0 has
-	// no pos array.
+	// rootLen, for a workspace, is the number of its entries. Its level 0 then has no pos array.
 	rootLen ir.Expr
-	// valueAt, in a workspace, is the position of the value of an entry at
-	// position p with the coordinate c in the last level; nil for p.
+	// valueAt, for a workspace, returns the position of the value of the entry at position p with
+	// coordinate c in the last level. If it is nil, that position is p.
 	valueAt func(p, c ir.Expr) ir.Expr
-	// rowAt, in a workspace whose rows lie in another order than their keys, is the row of a position
-	// above level rowLevel, along which they are.
+	// rowAt, for a workspace whose rows are stored in another order than their keys, returns the
+	// row of a position above level rowLevel. The rows start at that level.
 	rowAt    func(p ir.Expr) ir.Expr
 	rowLevel int
-	// pattern, in a workspace by position, is the operand whose level arrays it has, and
-	// places the workspace.
+	// pattern, for a workspace by position, is the operand whose level arrays it uses, and places
+	// is the workspace.
 	pattern *operand
 	places  *positionSpace
-	// trips are the sizes of levels that are compiled in: the leaf has the whole range of their
+	// trips has the sizes of levels that are compiled in. The leaf has the whole range of their
 	// variables.
 	trips map[int]int64
 }
 
-// levels is the operand that has o's level arrays.
+// levels returns the operand that has o's level arrays.
 func (o *operand) levels() *operand {
 	if o.pattern != nil {
 		return o.pattern.levels()
@@ -48,7 +47,7 @@ func newOperand(l *lowerer, o Operand) *operand {
 		trips: map[int]int64{}}
 }
 
-// prefix is the operand's name as an identifier.
+// prefix returns the operand's name as an identifier.
 func (o *operand) prefix() string {
 	b := []byte(o.operand.Name)
 	for i, c := range b {
@@ -108,9 +107,9 @@ func (o *operand) vals() *ir.Array {
 	return o.array(0, ir.Vals, o.prefix()+"_vals", o.operand.Type)
 }
 
-// byRows tells whether the leaf is given the operand's values by rows, or single values of a
-// vector, that begin at coordinate 0: one is then found by its coordinate alone, without a register
-// for the offset of what is stored, and an addition of it.
+// byRows reports whether the leaf gets the operand's values as rows, or as single values of a
+// vector, that begin at coordinate 0. A row is then found by its coordinate alone, which saves a
+// register for the offset of the stored values, and an addition.
 func (o *operand) byRows() bool {
 	for k := 1; k < o.order(); k++ {
 		if _, ok := o.trips[k]; !ok {
@@ -141,7 +140,7 @@ func (o *operand) nnz() ir.Expr {
 	return o.number(0, ir.NNZ, o.prefix()+"_nnz")
 }
 
-// end is the position after the last of a level's coordinates that the leaf is given.
+// end returns the position after the last coordinate of a level that the leaf gets.
 func (o *operand) end(level int) ir.Expr {
 	o = o.levels()
 	return o.number(level, ir.End, fmt.Sprintf("%s_end%d", o.prefix(), level))
@@ -151,15 +150,15 @@ func (o *operand) order() int { return len(o.operand.Format.Levels) }
 
 func (o *operand) caps(level int) format.Caps { return o.operand.Format.Levels[level].Caps() }
 
-// hasPosFrom tells whether a level from k on has a pos array.
+// hasPosFrom reports whether some level from k on has a pos array.
 func (o *operand) hasPosFrom(k int) bool {
 	return slices.ContainsFunc(o.operand.Format.Levels[k:],
 		func(kind format.Kind) bool { return kind.Caps().HasPos })
 }
 
-// hasRepeats tells whether one coordinate may stand at several neighbouring
-// positions of the level: where repeats are kept for the values to be summed,
-// or for singletons below to tell apart.
+// hasRepeats reports whether one coordinate may occur at several neighbouring positions of the
+// level. Repeats are kept if their values will be summed, or if singleton levels below distinguish
+// them.
 func (o *operand) hasRepeats(level int) bool {
 	return !o.caps(level).Unique && (level == o.order()-1 || o.caps(level+1).Branchless)
 }

@@ -9,16 +9,16 @@ import (
 	"distaff/codegen/ir"
 )
 
-// orderedSpace is a workspace whose producer visits its coordinates in order,
-// each once or several times in a row: a list of coordinates and values, which
-// needs neither a place for every coordinate nor sorting.
+// orderedSpace is a workspace whose producer visits its coordinates in order, each once or several
+// times in a row. It is a list of coordinates and values, which needs neither a place for every
+// coordinate nor sorting.
 type orderedSpace struct {
 	spaceArrays spaceArrays
-	rows        *rowList // nil where it is read as a list
+	rows        *rowList // nil if the workspace is read as a list
 	keys        []*ir.Array
 	vals        *ir.Array
-	n           *ir.Var // entries
-	once        bool    // no coordinate comes twice
+	n           *ir.Var // the number of entries
+	once        bool    // no coordinate is added twice
 }
 
 func (l *lowerer) newOrderedSpace(t *cin.Access, once, rows bool) *orderedSpace {
@@ -39,7 +39,8 @@ func (w *orderedSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 		same = append(same, ir.Equal(ir.Coord(k, last), e.coord[a.Vars[m]]))
 	}
 	next := l.within(func() {
-		l.when(ir.AtMost(w.spaceArrays.caps[w.vals], w.n), func() { // all have the same
+		// all arrays have the same capacity
+		l.when(ir.AtMost(w.spaceArrays.caps[w.vals], w.n), func() {
 			for _, k := range append(slices.Clone(w.keys), w.vals) {
 				w.spaceArrays.grow(l, k, ir.Plus(w.n, ir.Int(1)))
 			}
@@ -62,8 +63,8 @@ func (w *orderedSpace) finish(l *lowerer) *operand {
 	return l.sortedOperand(w.spaceArrays.name, w.rows, w.keys, w.vals, w.n)
 }
 
-// sortedOperand is a list of n entries in order, with their coordinates and values: an operand with
-// rows or, where these are nil, as a list.
+// sortedOperand returns a list of n entries in order as an operand. The operand has rows, or is a
+// list if rows is nil.
 func (l *lowerer) sortedOperand(name string, rows *rowList, crd []*ir.Array, vals *ir.Array,
 	n ir.Expr) *operand {
 	if rows == nil {
@@ -73,7 +74,7 @@ func (l *lowerer) sortedOperand(name string, rows *rowList, crd []*ir.Array, val
 	return rows.operand(l, crd[rows.box.last()], vals)
 }
 
-// listOperand is a list of n coordinates, in order, and their values, as an operand.
+// listOperand returns a list of n coordinates, in order, with their values, as an operand.
 func (l *lowerer) listOperand(name string, crd []*ir.Array, vals *ir.Array, n ir.Expr) *operand {
 	o := Operand{Name: name, Arg: -1, Type: l.spec.Compute}
 	for m := range crd {

@@ -6,15 +6,17 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Ordered chunks: how a parallel loop appends to a result. Each chunk computes its piece
-// into arrays of its own. It then waits until the chunk before has counted its entries,
-// which tells where its own go (a chained scan: the prefix sums over chunks pass from one
-// to the next), lets the next one know, and copies them there. Where chunks are
-// cheap to begin they are so small that they are still in a cache then, and the result passes
-// through memory once. Chunks for which the capacity, an estimate, does not suffice keep their
-// arrays until all are counted.
+// This file implements ordered chunks: the way that a parallel loop appends to a result. Each chunk
+// computes its piece into its own arrays. It then waits until the previous chunk has counted its
+// entries, which gives the place of its own entries, announces its own count to the next chunk, and
+// copies its entries there. This is a chained scan: the prefix sums over chunks pass from one chunk
+// to the next. If chunks are cheap to start, they are so small that their entries are still in a
+// cache when they are copied, and the result passes through memory only once. If the capacity,
+// which is an estimate, is too small for a chunk, the chunk keeps its arrays until all chunks are
+// counted.
 
-// parallel appends ordered chunks. On one thread there is one, whose arrays are the result.
+// parallel appends ordered chunks. On one thread there is a single chunk, whose arrays become the
+// result.
 func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l := a.l
 	alone := ir.AtMost(l.threads, ir.Int(1))
@@ -62,8 +64,8 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 	return some
 }
 
-// publishOrdered makes the result of ordered chunks: of a single one's arrays, else of the
-// copies, to which those are added that were kept.
+// publishOrdered makes the result from ordered chunks. The arrays of a single chunk become the
+// result. Otherwise the result is the copied arrays, after the kept pieces have been copied too.
 func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 	l := j.a.l
 	one := l.within(func() {
@@ -90,7 +92,8 @@ func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 	j.free()
 }
 
-// fits tells whether the capacity suffices for so many coordinates of each level.
+// fits returns the condition that the capacity is sufficient for count(k) coordinates of each level
+// k.
 func (j *joinedChunks) fits(capacity ir.Expr, count func(level int) ir.Expr) ir.Expr {
 	var all []ir.Expr
 	for _, p := range j.levels {
@@ -105,7 +108,8 @@ func (j *joinedChunks) fits(capacity ir.Expr, count func(level int) ir.Expr) ir.
 	return ir.Both(all...)
 }
 
-// follow waits for the chunk before k, and finds the places of chunk k behind its.
+// follow waits for the chunk before k, and computes the places of chunk k after that chunk's
+// places.
 func (j *joinedChunks) follow(k ir.Expr) {
 	l := j.a.l
 	for i := range j.levels {

@@ -8,11 +8,10 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// parallel lowers a loop over a variable of the result whose iterations run on
-// several threads: the variable's range is cut into chunks of about equal work,
-// each of which is a serial loop of its own with its own workspaces and, where
-// the result is sparse, its own buffers. No sum crosses a chunk, so that their
-// number, and that of threads, shows in no bit of the result.
+// parallel lowers a loop over a variable of the result whose iterations run on several threads. The
+// variable's range is cut into chunks of about equal work. Each chunk is a serial loop with its own
+// workspaces and, if the result is sparse, its own buffers. No sum crosses a chunk, so the result
+// does not depend on the number of chunks or threads.
 func (l *lowerer) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	if o.Long.How == strategy.Precomputed {
 		a := l.newLongProductRows(f, e, o.Long)
@@ -26,8 +25,8 @@ func (l *lowerer) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	return l.assembly.parallel(f, e, o)
 }
 
-// parallel runs the chunks of a result with random access. Long rows are left out of
-// the chunks; after them each is cut into chunks of its own.
+// parallel runs the chunks of a result with random access. Long rows are left out of the chunks.
+// After them, each long row is cut into its own chunks.
 func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l, chunks := a.l, a.l.chunks()
 	if !a.prefixed(f) {
@@ -60,32 +59,35 @@ func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	return some
 }
 
-// chunks is the number of chunks of a parallel loop.
+// chunks returns the number of chunks of a parallel loop.
 func (l *lowerer) chunks() ir.Expr {
 	return l.named("chunks",
 		ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1),
 			ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread))))
 }
 
-// chunk is the range of chunk c of v.
+// chunk returns the range of chunk c of v.
 func (w *work) chunk(v string, c ir.Expr) coordRange {
 	lo := w.l.named(v+"_from", w.boundary(c))
 	return coordRange{lo: lo, hi: w.l.named(v+"_to", w.boundary(ir.Plus(c, ir.Int(1)))), clip: true}
 }
 
-// work cuts a variable's range so that the pieces have about as much to do:
-// as many entries of the largest operand that the loop walks, and of others.
+// work cuts a variable's range into pieces of about equal work: with the same number of entries of
+// the largest operand that the loop walks, and of the others.
 type work struct {
 	l      *lowerer
 	chunks ir.Expr
 	all    coordRange
 	driver *cursor
-	key    string    // of the driver's access
-	others []*cursor // whose entries count as well: where the driver has all rows, those that do, too
-	lo, hi ir.Expr   // of the driver's rows or positions; nil without a driver
+	key    string // the key of the driver's access
+	// further operands whose entries count: if the driver has all rows, the others that also have
+	// all
+	others []*cursor
+	// the range of the driver's rows or positions, or of coordinates without a driver
+	lo, hi ir.Expr
 	total  ir.Expr
-	// along is the variable along the rows where those with more entries than longRow
-	// are cut (longrows_sparse.go), else "".
+	// cutVar is the variable along the rows if rows with more entries than longRow are cut
+	// (longrows_sparse.go), or "".
 	cutVar  string
 	longRow int64
 }
@@ -118,7 +120,7 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 		w.lo, w.hi = w.all.lo, w.all.hi
 		w.others = slices.DeleteFunc(rows, func(c *cursor) bool { return c.op == w.driver.op })
 	default:
-		w.lo, w.hi = l.segment(w.driver) // a block's need not begin at 0
+		w.lo, w.hi = l.segment(w.driver) // the segment of a block need not begin at 0
 	}
 	if w.driver != nil {
 		w.total = l.named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))
@@ -126,10 +128,11 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	return w
 }
 
-// counted are the cursors of the operands whose entries count.
+// counted returns the cursors of the operands whose entries count.
 func (w *work) counted() []*cursor { return append([]*cursor{w.driver}, w.others...) }
 
-// before is the work before row or position x: the entries there, and one for itself.
+// before returns the work before row or position x: the entries of the rows before it, and one for
+// each row.
 func (w *work) before(x ir.Expr) ir.Expr {
 	n := ir.Expr(ir.Int(0))
 	for _, c := range w.counted() {
@@ -142,7 +145,8 @@ func (w *work) before(x ir.Expr) ir.Expr {
 	return ir.Plus(n, x)
 }
 
-// entries is where those below position p of level k-1, and those behind it, begin.
+// entries returns the position, in the last level, of the first entry below position p of level
+// k-1.
 func (w *work) entries(c *cursor, k int, p ir.Expr) ir.Expr {
 	for ; k < c.op.order(); k++ {
 		p = w.l.below(c.op, k, p)
@@ -150,13 +154,13 @@ func (w *work) entries(c *cursor, k int, p ir.Expr) ir.Expr {
 	return p
 }
 
-// target is the work before chunk c.
+// target returns the work before chunk c.
 func (w *work) target(c ir.Expr) ir.Expr {
 	return ir.Plus(w.before(w.lo), ir.Over(ir.Times(w.total, c), w.chunks))
 }
 
-// cut is the row or position at which chunk c starts; that of chunk number chunks
-// is the end.
+// cut returns the row or position where chunk c starts. For c equal to the number of chunks, it
+// returns the end.
 func (w *work) cut(c ir.Expr) ir.Expr {
 	l := w.l
 	if w.driver == nil {
@@ -174,8 +178,8 @@ func (w *work) cut(c ir.Expr) ir.Expr {
 	return x
 }
 
-// boundary is the coordinate at which chunk c starts; that of chunk number
-// chunks is the range's end.
+// boundary returns the coordinate where chunk c starts. For c equal to the number of chunks, it
+// returns the end of the range.
 func (w *work) boundary(c ir.Expr) ir.Expr {
 	at := w.cut(c)
 	if w.driver == nil {

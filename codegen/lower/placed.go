@@ -7,9 +7,9 @@ import (
 	"distaff/codegen/ir"
 )
 
-// placed is what workspaces with a value for every place of a box have in common: the list of
-// the places that were added to. Over one variable it is a list of coordinates, and the operand
-// reads the values in their places; over several the entries are copied out in order.
+// placed is the common part of workspaces with a value for every place of a box: the list of the
+// places that were added to. For one variable, it is a list of coordinates, and the operand reads
+// the values at their places. For several variables, the entries are copied out in order.
 type placed struct {
 	box         box
 	spaceArrays spaceArrays
@@ -17,9 +17,9 @@ type placed struct {
 	list        *ir.Array
 	n           *ir.Var // the length of list
 	rows        *rowList
-	// the coordinates of entries that are copied out: of the last variable alone, where there are rows
+	// the coordinates of entries that are copied out; only of the last variable if there are rows
 	keys []*ir.Array
-	sums *ir.Array // and their values
+	sums *ir.Array // the values of entries that are copied out
 }
 
 func (l *lowerer) newPlaced(t *cin.Access, rows bool) *placed {
@@ -37,7 +37,7 @@ func (l *lowerer) newPlaced(t *cin.Access, rows bool) *placed {
 	return w
 }
 
-// rowsIf are the rows of the workspace for t, nil where it is read as a list.
+// rowsIf returns the rows of the workspace for t, or nil if it is read as a list.
 func (l *lowerer) rowsIf(t *cin.Access, rows bool) *rowList {
 	if !rows || len(t.Vars) == 1 {
 		return nil
@@ -45,7 +45,7 @@ func (l *lowerer) rowsIf(t *cin.Access, rows bool) *rowList {
 	return l.newRowList(t.Name, l.newBox(t))
 }
 
-// base is what an entry of the list is more than its place.
+// base returns the difference between an entry of the list and its place.
 func (w *placed) base() ir.Expr {
 	if w.sums == nil {
 		return w.box.lo[0]
@@ -53,11 +53,11 @@ func (w *placed) base() ir.Expr {
 	return ir.Int(0)
 }
 
-// placeOf is the place of an entry of the list.
+// placeOf returns the place of an entry of the list.
 func (w *placed) placeOf(x ir.Expr) ir.Expr { return ir.Minus(x, w.base()) }
 
-// operand is the workspace as its consumer reads it, once the list is in order. Of several
-// variables it is empty again then.
+// operand returns the workspace as its consumer reads it. The list must be in order. If the
+// workspace has several variables, it is empty afterwards.
 func (w *placed) operand(l *lowerer, clear func(l *lowerer, at ir.Expr)) *operand {
 	if w.sums == nil {
 		return l.listed(w.spaceArrays.name, w.list, w.vals, w.box.lo[0], w.n)
@@ -84,8 +84,8 @@ func (w *placed) operand(l *lowerer, clear func(l *lowerer, at ir.Expr)) *operan
 	return w.rows.operand(l, w.keys[0], w.sums)
 }
 
-// copyOut copies the sums of all entries out, in their order, and empties their places. key
-// stores the coordinates of the entry at position p and a place.
+// copyOut copies the sums of all entries out, in their order, and empties their places. key(p, at)
+// stores the coordinates of the entry at place at to position p.
 func (w *placed) copyOut(l *lowerer, clear func(l *lowerer, at ir.Expr), key func(p, at ir.Expr)) {
 	p := l.newVar(w.spaceArrays.name + "_s")
 	l.emit(&ir.For{V: p, Lo: ir.Int(0), Hi: w.n, Step: 1, Body: l.within(func() {
@@ -96,7 +96,7 @@ func (w *placed) copyOut(l *lowerer, clear func(l *lowerer, at ir.Expr), key fun
 	})})
 }
 
-// empty empties the places that are listed.
+// empty empties the listed places.
 func (w *placed) empty(l *lowerer, clear func(l *lowerer, at ir.Expr)) {
 	if w.sums != nil {
 		return

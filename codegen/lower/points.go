@@ -7,21 +7,20 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// maxPoints limits the points of fused variables, and the elements of an array, that a leaf
-// numbers. What splits and tiles add to such a number stays within 64 bits.
+// maxPoints is the largest number of points of fused variables, or of elements of an array, that a
+// leaf can number. The amounts that splits and tiles add to such a number stay within 64 bits.
 const maxPoints = 1 << 62
 
-// countable has the leaf fail at its beginning where the points of variables are too many to
-// number.
-func (l *lowerer) countable(roots []string) {
+// checkCountable makes the leaf fail at its start if the variables have too many points to number.
+func (l *lowerer) checkCountable(roots []string) {
 	if key := strings.Join(roots, ","); !l.numbered[key] {
 		l.numbered[key] = true
 		l.checkPoints(l.spanForms(&env{}, roots))
 	}
 }
 
-// checkCounts has the leaf fail at its beginning where loops that are not in natural order count
-// the points of fused variables, and these are too many to number.
+// checkCounts makes the leaf fail at its start if loops that are not in natural order count the
+// points of fused variables and there are too many to number.
 func (l *lowerer) checkCounts() {
 	s := &provenance.Counting{G: l.sched.g, N: map[string]provenance.Form{}}
 	for v, c := range l.sched.comps {
@@ -31,7 +30,7 @@ func (l *lowerer) checkCounts() {
 	}
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Precompute || r.Kind == provenance.Pos || s.N[r.From[0]] == nil {
-			continue // positions have numbers
+			continue // positions are already numbered
 		}
 		if r.Kind == provenance.Fuse {
 			var spans []provenance.Range
@@ -44,7 +43,7 @@ func (l *lowerer) checkCounts() {
 	}
 }
 
-// checkPoints emits, at the leaf's beginning, the failure of a space of ranges with more than
+// checkPoints emits code at the leaf's start that fails if a space of ranges has more than
 // maxPoints points.
 func (l *lowerer) checkPoints(spans []provenance.Range) {
 	n, some, many := ir.Expr(ir.Int(1)), ir.Expr(ir.Truth(true)), ir.Expr(ir.Truth(false))
@@ -62,8 +61,8 @@ func (l *lowerer) checkPoints(spans []provenance.Range) {
 	l.blk = outer
 }
 
-// onceBefore has x compute an expression of the leaf's arguments at the leaf's beginning, once for
-// each key, and returns it.
+// onceBefore returns the expression that x returns. x is called only once for each key, and emits
+// its code at the leaf's start. It may use only the leaf's arguments.
 func (l *lowerer) onceBefore(key string, x func() ir.Expr) ir.Expr {
 	if v := l.computed[key]; v != nil {
 		return v
@@ -88,8 +87,8 @@ func capped(x, y ir.Expr) ir.Expr {
 	return ir.Choose(ir.Less(most, x), ir.Int(maxPoints), ir.Times(x, y))
 }
 
-// part returns the beginning of part k of a range that is cut into even parts, of which there are
-// of: lo + ⌊(hi-lo)·k/of⌋. It computes no product of k and the length, which may be up to 2^61.
+// part returns the start of part k of a range that is cut into of even parts: lo + ⌊(hi-lo)·k/of⌋.
+// It avoids the product of k and the length, which may be up to 2^61.
 func part(lo, hi, k, of ir.Expr) ir.Expr {
 	n := ir.Minus(hi, lo)
 	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, of), k),

@@ -9,22 +9,22 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// positionLoop is one loop over the positions of a level, in the place of the nest of loops
-// over that level and those above it. It serves a result that shares an operand's pattern,
-// where nothing reads coordinates of the levels above: positions of the operand are those of the
-// result. Short fibers then cost no loop of their own, and chunks for threads are cut at
-// positions, not at rows.
+// positionLoop is one loop over the positions of a level. It replaces the nest of loops over that
+// level and the levels above. It is for a result that shares an operand's pattern, if nothing reads
+// coordinates of the levels above, because positions of the operand are then positions of the
+// result. Short fibers have no loops of their own, and chunks for threads are cut at positions
+// instead of rows.
 type positionLoop struct {
 	l    *lowerer
-	cur  *cursor     // of the operand, at its last level of these
+	cur  *cursor     // a cursor of the operand, at the last level of the nest
 	last *cin.Forall // the loop over that level
-	// reads tells whether the coordinates of the last level are read.
+	// reads is true if the coordinates of the last level are read.
 	reads  bool
 	lo, hi ir.Expr
 }
 
-// newPositionLoop makes the loop that takes the place of f and the loops inside it. It emits the
-// code that finds the range of positions.
+// newPositionLoop returns the loop that replaces f and the loops inside it. It emits the code that
+// finds the range of positions.
 func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
 	a, key := l.out, l.assembly.pattern()
 	root := e.cur[key]
@@ -49,8 +49,8 @@ func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
 	return fl
 }
 
-// positions are the first and last of a level that a leaf's part of the statement visits, from
-// the cursor before all levels.
+// positions returns the range of positions of a level that the leaf's part of the statement visits.
+// root is the cursor before all levels.
 func (l *lowerer) positions(root *cursor, level int, e *env) (lo, hi ir.Expr) {
 	op := root.op
 	if op.caps(0).Locate {
@@ -96,7 +96,7 @@ func (fl *positionLoop) parallel(e *env) ir.Expr {
 	return some
 }
 
-// loop lowers the loop over the positions from lo up to hi.
+// loop lowers the loop over the positions from lo to hi.
 func (fl *positionLoop) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
 	l, cur := fl.l, fl.cur
 	p := l.newVar(cur.op.prefix() + "_p")

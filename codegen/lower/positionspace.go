@@ -10,30 +10,31 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// positionSpace is a workspace with a place for each position of an operand that a tile
-// has: vals[p-lo] belongs to position p. Every position holds a value, so that the
-// workspace has the operand's pattern and needs neither coordinates nor marks.
+// positionSpace is a workspace with a place for each position of an operand in a tile. vals[p-lo]
+// belongs to position p. Every position has a value, so the workspace has the operand's pattern and
+// needs neither coordinates nor marks.
 type positionSpace struct {
 	name   string
-	key    string // of the operand's access
+	key    string // the key of the operand's access
 	vals   *ir.Array
-	lo, hi ir.Expr // the tile's positions
-	len    int64   // how many there are at most
+	lo, hi ir.Expr // the range of the tile's positions
+	len    int64   // the largest number of positions in a tile
 	each   bool    // the consumer is a loop over all places
-	// own is the variable that the producer's loops over positions come from, where it is
-	// not the consumer's, and tile what is to be known to enter the operand at a position.
+	// own is the variable that the producer's loops over positions are derived from, if it differs
+	// from the consumer's variable, or else "". tile has the data for entering the operand at a
+	// position.
 	own  string
 	tile *placeLoop
-	// at is the place at hand in a loop over places, nil elsewhere.
+	// at is the current place in a loop over places, or nil outside one.
 	at *ir.Var
 }
 
-// add stores x, the only value at the position at hand.
+// add stores x, the only value at the current position.
 func (w *positionSpace) add(l *lowerer, _ *cin.Access, x ir.Expr, e *env) {
 	l.store(w.vals, w.place(e.cur[w.key].pos), x)
 }
 
-// place is that of position p.
+// place returns the place of position p.
 func (w *positionSpace) place(p ir.Expr) ir.Expr {
 	if w.at != nil {
 		return w.at
@@ -41,12 +42,12 @@ func (w *positionSpace) place(p ir.Expr) ir.Expr {
 	return ir.Minus(p, w.lo)
 }
 
-// maxStackPlaces is the largest workspace that lies on the stack of a CPU's thread. A GPU's is what
-// its threads keep it in.
+// maxStackPlaces is the largest number of places of a workspace on the stack of a CPU's thread. On
+// a GPU, the compiler decides where a thread's workspace is stored.
 const maxStackPlaces = 64
 
-// newPositionSpace is the workspace for t: on CPUs one array for all uses in a scope, where
-// it is large.
+// newPositionSpace returns the workspace for t. On a CPU, a large workspace is one array for all
+// uses in a scope.
 func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form,
 	tile interval) *positionSpace {
 	w := &positionSpace{name: t.Name, key: form.Key, vals: l.dense[t.Name], lo: tile.lo, hi: tile.hi,
@@ -65,9 +66,9 @@ func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form,
 	return w
 }
 
-// wherePositions lowers a where whose workspace has a place for each position of a tile. Its
-// consumer reads it as an operand with the level arrays of the one whose positions they
-// are, of which the loops visit the tile.
+// wherePositions lowers a where whose workspace has a place for each position of a tile. The
+// consumer reads the workspace as an operand with the level arrays of the operand that the
+// positions belong to. The loops visit that operand's tile.
 func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
 	form := l.spec.Strategy.Spaces[t.Name].Form
 	row := e.cur[form.Key]
@@ -80,7 +81,7 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	c := l.sched.comps[t.Vars[0]]
 	o := e.open[c.component.Top]
 	tile := o.iv
-	if len(o.frames) > 0 { // of tiles inside the workspace's
+	if len(o.frames) > 0 { // the frames are tiles inside the workspace's tile
 		tile = o.frames[0].iv
 	}
 	if tile.unit != positions || tile.key != form.Key {
@@ -104,7 +105,8 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	in.cur[t.Key()] = &cur
 	in.open[c.component.Top] = o.along(form.Key, t.Key())
 	shadowed := l.ops[t.Name]
-	// of the operand's levels, not of the one that the workspace is over
+	// these are the operand's levels, and not the levels of the variables that the workspace is
+	// over
 	l.ops[t.Name], l.levels[t.Key()] = cur.op, cur.vars
 	pres := l.stmt(s.Consumer, in, want)
 	l.ops[t.Name] = shadowed
@@ -112,8 +114,8 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	return pres
 }
 
-// fill lowers a producer whose loops come from a variable of its own. One with an unrolled loop
-// has a copy for whole tiles, where the numbers of iterations are constant.
+// fill lowers a producer whose loops are derived from their own variable. If one of the loops is
+// unrolled, there is a separate copy for whole tiles, with constant trip counts.
 func (w *positionSpace) fill(producer cin.Stmt, e *env) {
 	l := w.tile.l
 	over := func(hi ir.Expr, size int64) *ir.Block {
@@ -137,8 +139,8 @@ func (w *positionSpace) fill(producer cin.Stmt, e *env) {
 	l.emit(&ir.If{Cond: whole, Then: over(ir.Plus(w.lo, ir.Int(w.len)), w.len), Else: rest})
 }
 
-// ownVariable is the variable that the loops of a producer come from where they and those
-// of the consumer visit a tile of positions in different ways; else "".
+// ownVariable returns the variable that the loops of a producer are derived from, if the producer
+// and the consumer visit a tile of positions in different ways. Otherwise it returns "".
 func (l *lowerer) ownVariable(producer cin.Stmt) string {
 	f, ok := producer.(*cin.Forall)
 	if !ok {
@@ -150,8 +152,8 @@ func (l *lowerer) ownVariable(producer cin.Stmt) string {
 	return ""
 }
 
-// arrive is the environment of assignment a to w where e knows the position alone that the
-// producer has come to: the rows that hold it are searched for where their coordinates are read.
+// arrive returns the environment for the assignment a to w, if e has only the position that the
+// producer is at. It searches for the rows that contain the position if their coordinates are read.
 func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
 	p := *w.tile
 	p.f, p.reads = &cin.Forall{Var: w.own, Body: a}, p.l.rootsRead(a, p.c, w.key)
@@ -170,7 +172,7 @@ func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
 	return p.in(in, at)
 }
 
-// operand is the workspace as its consumer reads it, with the level arrays of another.
+// operand returns the workspace as its consumer reads it, with the level arrays of pattern.
 func (w *positionSpace) operand(l *lowerer, name string, pattern *operand) *operand {
 	op := newOperand(l, pattern.operand)
 	op.operand.Name, op.operand.Arg, op.operand.Type = name, -1, l.spec.Compute
@@ -180,9 +182,9 @@ func (w *positionSpace) operand(l *lowerer, name string, pattern *operand) *oper
 	return op
 }
 
-// along is how far the loops have come over the positions of one access, for another
-// with the same level arrays.
-func (o *opened) along(key, other string) *opened {
+// along returns the state of the loops over the positions of access key, for access other with the
+// same level arrays.
+func (o *openLoops) along(key, other string) *openLoops {
 	out := *o
 	rename := func(iv interval) interval {
 		if iv.key == key {
@@ -200,20 +202,21 @@ func (o *opened) along(key, other string) *opened {
 
 // placeLoop is a loop over the positions of an interval of a workspace's tile.
 type placeLoop struct {
-	l     *lowerer
-	f     *cin.Forall
-	e     *env
-	c     *component
-	cur   *cursor // of the access whose positions they are, at the first of the component's levels
+	l *lowerer
+	f *cin.Forall
+	e *env
+	c *component
+	// a cursor of the access that the positions belong to, at the first of the component's levels
+	cur   *cursor
 	iv    interval
 	w     *positionSpace
 	reads []bool // which of the component's variables the body needs
 }
 
-// fillPlaces lowers the loop f that fills a workspace over an interval of positions, as one
-// loop over these: coordinates are loaded where the body reads them. It returns false where that
-// takes coordinates of which a level above has one for several positions.
-func (l *lowerer) fillPlaces(f *cin.Forall, e *env, c *component, o *opened) bool {
+// fillPlaces lowers the loop f, which fills a workspace over an interval of positions, as one loop
+// over these positions. It loads coordinates only if the body reads them. It returns false if the
+// body reads a coordinate of a level above that belongs to several positions.
+func (l *lowerer) fillPlaces(f *cin.Forall, e *env, c *component, o *openLoops) bool {
 	w, ok := l.spaces[cin.Target(f).Name].(*positionSpace)
 	if !ok || w.key != o.iv.key {
 		return false
@@ -226,8 +229,8 @@ func (l *lowerer) fillPlaces(f *cin.Forall, e *env, c *component, o *opened) boo
 	return true
 }
 
-// branchless tells whether a position of the last of the component's levels gives those of the
-// coordinates above that are read: it is theirs as well.
+// branchless reports whether all coordinates that the body reads have the same position as the
+// component's last level.
 func (p *placeLoop) branchless() bool {
 	for d, read := range p.reads {
 		for k := d + 1; read && k < len(p.reads); k++ {
@@ -239,8 +242,8 @@ func (p *placeLoop) branchless() bool {
 	return true
 }
 
-// in is e for the body at a position, with those coordinates that it reads and are not
-// known yet.
+// in returns e for the body at a position, with the coordinates that the body reads and that are
+// not known yet.
 func (p *placeLoop) in(e *env, at ir.Expr) *env {
 	in := e.clone()
 	here := *p.cur
@@ -256,9 +259,9 @@ func (p *placeLoop) in(e *env, at ir.Expr) *env {
 	return in
 }
 
-// emit emits the loop. One that is unrolled completely has a copy for a whole tile, whose
-// number of iterations and whose places are constant, and one for what is less: a plain
-// one or, where all places are to be constant, one that asks for each.
+// emit emits the loop. A completely unrolled loop has two copies. The copy for a whole tile has a
+// constant trip count and constant places. The copy for a shorter tile is a plain loop or, if all
+// places must be constant, a loop that tests each place.
 func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l, iv, w := p.l, p.iv, p.w
 	last := len(p.c.component.Roots) - 1
@@ -268,7 +271,8 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	defer l.used.enter(strings.Join(p.c.component.Roots, ", "),
 		lattice.Loop(p.c.component.Roots[last], p.f.Body, l.place(above)))()
 	f := *p.f
-	f.Var = p.c.component.Roots[last] // lowering knows loops by what they determine
+	// lowering identifies loops by the variable that they determine
+	f.Var = p.c.component.Roots[last]
 	name := cur.op.prefix() + "_p"
 	plain := func() {
 		at := l.newVar(name)
@@ -306,9 +310,9 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l.emit(s)
 }
 
-// rootsRead tells which of a component's variables a statement needs that fills a
-// workspace: those of its accesses but that of a key, or all where a division that may
-// fail names them.
+// rootsRead returns, for each variable of a component, whether the statement s that fills a
+// workspace needs it. It needs the variables of its accesses except the access key, and all
+// variables if a division may fail, because the error names them.
 func (l *lowerer) rootsRead(s cin.Stmt, c *component, key string) []bool {
 	reads := make([]bool, len(c.component.Roots))
 	divides := false
@@ -324,7 +328,7 @@ func (l *lowerer) rootsRead(s cin.Stmt, c *component, key string) []bool {
 	return reads
 }
 
-// hasQuotient tells whether an expression has a quotient.
+// hasQuotient reports whether an expression contains a quotient.
 func hasQuotient(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Neg:
@@ -335,12 +339,12 @@ func hasQuotient(x cin.Expr) bool {
 	return false
 }
 
-// maxUnrolledPlaces is how many places a tile has at most for a loop over it to be unrolled
+// maxUnrolledPlaces is the largest number of places in a tile for which a loop over it is unrolled
 // completely.
 const maxUnrolledPlaces = 64
 
-// unrolls tells whether a loop over an interval is unrolled for all of w's places: as its
-// schedule says, or as places are to be known where the consumer is a loop over each.
+// unrolls reports whether a loop over an interval is unrolled for all of w's places. Its schedule
+// may say so, or the places must be known because the consumer is a loop over each place.
 func (w *positionSpace) unrolls(f *cin.Forall, iv interval) bool {
 	all := f.Unroll == cin.AllIterations || f.Unroll >= w.len || f.Unroll == 0 && w.each
 	return all && w.len <= maxUnrolledPlaces && iv.lo == w.lo && iv.hi == w.hi

@@ -7,11 +7,11 @@ import (
 	"distaff/codegen/ir"
 )
 
-// sumPlaces lowers the loop f of the consumer of a workspace by position, where it is the
-// innermost one and only sums, as one loop over the positions of its tile: into a scalar, or, as
-// the strategy says, into the sum of a row that is added to the result as the row ends (source
-// 004, figure 2-2). It returns false where rows are walked instead.
-func (l *lowerer) sumPlaces(f *cin.Forall, e *env, c *component, o *opened) bool {
+// sumPlaces lowers the loop f of the consumer of a workspace by position as one loop over the
+// positions of its tile, if f is the innermost loop and only sums. It sums into a scalar or, if the
+// strategy says so, into the sum of a row, which is added to the result when the row ends (source
+// 004, figure 2-2). It returns false if rows are walked instead.
+func (l *lowerer) sumPlaces(f *cin.Forall, e *env, c *component, o *openLoops) bool {
 	cur := e.cur[o.iv.key]
 	a, ok := f.Body.(*cin.Assign)
 	if o.iv.unit != positions || cur == nil || cur.op.places == nil || !ok || !a.Accumulate ||
@@ -38,8 +38,8 @@ func (l *lowerer) sumPlaces(f *cin.Forall, e *env, c *component, o *opened) bool
 	return true
 }
 
-// valuedAtAll tells whether an assignment has a value wherever the access called key has: all
-// else that it reads is dense.
+// valuedAtAll reports whether an assignment has a value wherever the access with the given key has
+// one, because everything else that it reads is dense.
 func (l *lowerer) valuedAtAll(a *cin.Assign, key string) bool {
 	all := true
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
@@ -49,18 +49,19 @@ func (l *lowerer) valuedAtAll(a *cin.Assign, key string) bool {
 	return all
 }
 
-// rowWalk is how far a loop over positions has come in the rows above: the positions, which
-// it steps forward, of the levels of a component that its body needs.
+// rowWalk is the progress of a loop over positions in the rows above: the positions in the levels
+// of a component that its body needs. The loop advances them.
 type rowWalk struct {
 	placeLoop *placeLoop
-	at        []*ir.Var // of each level from the first one on, down to that of the rows
-	end       *ir.Var   // the first position behind the row at hand
-	// later, on a GPU, is set behind the first row: the rows that follow begin in the interval.
+	at        []*ir.Var // one for each level from the first one down to the level of the rows
+	end       *ir.Var   // the first position after the current row
+	// later, on a GPU, is set after the first row, because the later rows begin inside the
+	// interval.
 	later *ir.Var
 }
 
-// sumRows emits the loop with a sum for the row at hand, which is added to the result where
-// the next row begins, and at the end.
+// sumRows emits the loop with a sum for the current row. The sum is added to the result when the
+// next row begins, and at the end.
 func (p *placeLoop) sumRows(a *cin.Assign) {
 	l := p.l
 	l.when(ir.Less(p.iv.lo, p.iv.hi), func() {
@@ -82,7 +83,7 @@ func (p *placeLoop) sumRows(a *cin.Assign) {
 	})
 }
 
-// walkRows begins at the row of the interval's first position.
+// walkRows returns a walk that starts at the row of the interval's first position.
 func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 	l, w := p.l, &rowWalk{placeLoop: p}
 	last := len(p.c.component.Roots) - 1
@@ -103,8 +104,8 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 	return w
 }
 
-// behind is the first position of the component's level number to that lies behind the
-// position at hand of level number d.
+// behind returns the first position, in the component's level number to, after the current position
+// of level number d.
 func (w *rowWalk) behind(d, to int) ir.Expr {
 	p := ir.Plus(w.at[d], ir.Int(1))
 	for k := d + 1; k <= to; k++ {
@@ -113,7 +114,7 @@ func (w *rowWalk) behind(d, to int) ir.Expr {
 	return p
 }
 
-// advance steps to the row that holds position p, which lies behind the row at hand.
+// advance advances to the row that contains position p, which is after the current row.
 func (w *rowWalk) advance(p ir.Expr) {
 	l := w.placeLoop.l
 	row := len(w.at) - 1
@@ -126,7 +127,7 @@ func (w *rowWalk) advance(p ir.Expr) {
 	}
 }
 
-// inRow is the environment of the row at hand, with the coordinates that are read there.
+// inRow returns the environment of the current row, with the coordinates that are read there.
 func (w *rowWalk) inRow(reads []bool) *env {
 	in := w.placeLoop.e.clone()
 	above := w.placeLoop.cur.pos
@@ -140,10 +141,10 @@ func (w *rowWalk) inRow(reads []bool) *env {
 	return in
 }
 
-// add adds the sum of the row at hand to the result: atomically where others may add to
-// it, but for a row that lies within the interval. On a GPU that is told of the rows that end
-// before the interval does, by whether one did before: the last one is added behind the loop, where
-// the threads of a warp meet, and those in one long row add together.
+// add adds the sum of the current row to the result. The addition is atomic if other threads may
+// add to the row, except for a row that is inside the interval. On a GPU, a row that ends before
+// the interval's end is inside it if another row ended before. The last row is added after the
+// loop, where the threads of a warp meet and threads in one long row add together.
 func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {
 	l := w.placeLoop.l
 	assigned := make([]bool, len(w.placeLoop.c.component.Roots))

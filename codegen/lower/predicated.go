@@ -8,21 +8,21 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// Predicated merges. A merge loop over several sparse operands has a case for each set of
-// operands that are present. Which case it is depends on the data, so that processors often
-// mispredict the branch. Where the body is a sum of floats, each of whose terms reads one of
-// these operands, one body does for all cases: it computes all terms, and selects for an absent
-// one a number that changes no sum, -0 where it is added and 0 where it is subtracted.
+// This file has predicated merges. A merge loop over several sparse operands has a case for each
+// set of present operands. Which case applies depends on the data, so processors often mispredict
+// the branch. If the body is a sum of floats and each term reads one of these operands, one body
+// can replace all cases. It computes all terms, and replaces the value of an absent term with a
+// number that does not change a sum: -0 if it is added, and 0 if it is subtracted.
 
-// canPredicate tells whether the strategy predicates a merge loop, and its body is such a sum at
-// the lattice point with the iterators its; cases are the points under that one.
+// canPredicate reports whether the strategy predicates a merge loop, and whether its body is a
+// suitable sum at the lattice point with the iterators its. cases has the points under that point.
 func (l *lowerer) canPredicate(p *loop, its []*iter, cases []lattice.Point) bool {
 	return l.spec.Strategy.Predicated[p.v()] != "" &&
 		l.canPredicateTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
 }
 
-// canPredicateTerms is canPredicate for sums of any type, whatever the strategy says. placed tells
-// whether a tensor that is read at each coordinate, whatever is present, has a value there.
+// canPredicateTerms is canPredicate for sums of any type, without the strategy's decision. placed
+// reports whether a tensor that is read at each coordinate has a value there, whatever is present.
 func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point,
 	placed func(*cursor) bool) bool {
 	s, ok := p.f.Body.(*cin.Assign)
@@ -33,8 +33,8 @@ func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point,
 	keys := map[string]int{}
 	for _, it := range p.iters {
 		keys[it.key] = 0
-		// Of a workspace with a place for each coordinate, those that are not in
-		// its list were never written.
+		// In a workspace with a place for each coordinate, the places that are not in its list were
+		// never written.
 		if it.cur.op.valueAt != nil || it.repeats || it.padded ||
 			it.cur.op.operand.Type.IsFloat() != float || it.cur.level != it.cur.op.order()-1 {
 			return false
@@ -62,12 +62,11 @@ func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point,
 	return true
 }
 
-// negativeZero is the number that changes no sum, not even that of negative zeros.
+// negativeZero is the number that does not change any sum, not even a sum of negative zeros.
 var negativeZero = math.Copysign(0, -1)
 
-// eachTerm calls fn with every term of a sum until it returns false. A term has
-// no sum inside, and no sum is subtracted: there is no number that stands for an
-// absent one in all of its terms.
+// eachTerm calls fn with every term of a sum until it returns false. It returns false if a term has
+// a sum inside or if a sum is subtracted, because then no single number can replace an absent term.
 func eachTerm(x cin.Expr, fn func(cin.Expr) bool) bool {
 	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-' && product(b.Y)) {
 		return eachTerm(b.X, fn) && eachTerm(b.Y, fn)
@@ -75,8 +74,8 @@ func eachTerm(x cin.Expr, fn func(cin.Expr) bool) bool {
 	return product(x) && fn(x)
 }
 
-// product tells whether an expression has only products and quotients of
-// accesses, numbers and their negatives.
+// product reports whether an expression consists only of products, quotients and negatives of
+// accesses and numbers.
 func product(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Binary:
@@ -95,8 +94,9 @@ func (l *lowerer) predicatedMerge(p *loop, c ir.Expr, its []*iter) ir.Expr {
 	}
 	for k, it := range its {
 		cursors[it.key] = it.enter(ir.Truth(true))
-		// Compared with the others, rather than with c, so as not to wait for c:
-		// the iterators' steps are a chain through the whole loop.
+		// Each iterator's coordinate is compared with the others instead of c, so that the
+		// comparison need not wait for c. The iterators' steps are a dependence chain through the
+		// whole loop.
 		var least ir.Expr
 		for m, other := range its {
 			if m == k {
@@ -119,8 +119,8 @@ func (l *lowerer) predicatedMerge(p *loop, c ir.Expr, its []*iter) ir.Expr {
 	return some
 }
 
-// predicatedSum is the value of a sum or term; minus says that it is subtracted.
-// Terms whose iterators have run out are left out.
+// predicatedSum returns the value of a sum or term. minus is true if it is subtracted. It leaves
+// out terms whose iterators are exhausted.
 func (l *lowerer) predicatedSum(x cin.Expr, e *env, minus bool) ir.Expr {
 	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
 		p, q := l.predicatedSum(b.X, e, false), l.predicatedSum(b.Y, e, b.Op == '-')

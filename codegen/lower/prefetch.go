@@ -8,18 +8,21 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// fetched are rows that a loop over a sparse operand's entries picks, and that are fetched ahead.
+// fetched describes rows that a loop over a sparse operand's entries selects and that are fetched
+// ahead.
 type fetched struct {
 	how   strategy.Prefetch
 	name  string
 	a     *ir.Array
 	width int64
-	start func(next ir.Expr) ir.Expr // the position in a at which the row at coordinate next begins
-	rows  *cursor                    // at the rows of a sparse matrix, which are segments; else nil
+	// returns the position in a where the row at coordinate next begins
+	start func(next ir.Expr) ir.Expr
+	// for rows of a sparse matrix, which are segments: a cursor at the rows; otherwise nil
+	rows *cursor
 }
 
-// prefetch emits, at the head of a loop over a sparse operand's entries, the
-// prefetching of the rows that a later iteration reads, or adds to.
+// prefetch emits, at the start of the body of a loop over a sparse operand's entries, the
+// prefetching of rows that a later iteration reads or adds to.
 func (l *lowerer) prefetch(p *loop, it *iter) {
 	if it.cur.op.operand.Arg < 0 || it.padded {
 		return
@@ -38,8 +41,8 @@ func (l *lowerer) prefetch(p *loop, it *iter) {
 	})
 }
 
-// prefetchWalked emits, at the head of a loop over the coordinates i up to hi, the prefetching of
-// the rows that a later iteration reads.
+// prefetchWalked emits, at the start of the body of a loop over the coordinates i up to hi, the
+// prefetching of rows that a later iteration reads.
 func (l *lowerer) prefetchWalked(p *loop, i, hi ir.Expr) {
 	l.fetchRows(p, l.rowsRead(p), func(n int64) (there, next ir.Expr) {
 		next = ir.Plus(i, ir.Int(n))
@@ -47,15 +50,15 @@ func (l *lowerer) prefetchWalked(p *loop, i, hi ir.Expr) {
 	})
 }
 
-// caches are those that rows are fetched into, that of the second level first, with what the names
-// of what is fetched end in.
+// caches lists the caches that rows are fetched into, the second-level cache first. name is the
+// suffix for variables.
 var caches = []struct {
 	far  bool
 	name string
 }{{true, "_far"}, {false, "_next"}}
 
-// fetchRows emits the prefetching of rows, those that are fetched into the cache of the second
-// level first. Of the iteration that is n ahead at tells whether there is one, and its coordinate.
+// fetchRows emits the prefetching of rows, first of rows that are fetched into the second-level
+// cache. at(n) returns the condition that the iteration n ahead exists, and its coordinate.
 func (l *lowerer) fetchRows(p *loop, list []fetched, at func(n int64) (there, next ir.Expr)) {
 	for _, c := range caches {
 		var order []int64
@@ -83,8 +86,8 @@ func (l *lowerer) fetchRows(p *loop, list []fetched, at func(n int64) (there, ne
 	}
 }
 
-// fetchSegment emits the prefetching of the first line of a row's coordinates and values, where the
-// operand has a row at coordinate next: entries that no loop comes to may name others.
+// fetchSegment emits the prefetching of the first line of a row's coordinates and values, if the
+// operand has a row at coordinate next. Entries that no loop visits may have other coordinates.
 func (l *lowerer) fetchSegment(c *cursor, next ir.Expr, name string, far bool) {
 	row := l.named(name, ir.Plus(c.base, next))
 	l.when(ir.Both(ir.AtMost(ir.Int(0), row), ir.Less(row, c.op.size(0))), func() {
@@ -94,11 +97,11 @@ func (l *lowerer) fetchSegment(c *cursor, next ir.Expr, name string, far bool) {
 	})
 }
 
-// split emits the loop over the segment of an operand's level twice, by loop, where rows are
-// fetched ahead in loops over the levels below it: up to a position, and from there on. What lies
-// below the former is followed by as many entries as that is ahead, and no iteration asks whether
-// an entry is there, which costs more than the fetching where the loops inside have few iterations
-// each.
+// split emits the loop over the segment of an operand's level twice if loops over the levels below
+// it fetch rows ahead: once up to a position, and once from there on. After the first part, enough
+// entries follow for the prefetch distance. In that part, no iteration tests whether an entry
+// exists. The tests cost more than the fetching saves if the inner loops have few iterations. loop
+// emits one part.
 func (l *lowerer) split(p *loop, it *iter, loop func(lo, hi ir.Expr)) {
 	end, places := l.earlyEnd(p, it)
 	if len(places) == 0 {
@@ -119,9 +122,9 @@ func (l *lowerer) split(p *loop, it *iter, loop func(lo, hi ir.Expr)) {
 	}
 }
 
-// earlyEnd is the position up to which the loops at places ask for no entry past the operand's end.
-// There are no places where rows are fetched ahead at this level alone, of whose segment the end is
-// that of all.
+// earlyEnd returns the end of the positions for which the loops at places request no entry past the
+// operand's end. It returns no places if rows are fetched ahead only at this level, because the end
+// of its segment is the end of all entries.
 func (l *lowerer) earlyEnd(p *loop, it *iter) (end *ir.Var, places []string) {
 	op, level := it.cur.op, it.cur.level
 	_, inside := l.early[place(it.key, p.v())]
@@ -148,7 +151,8 @@ func (l *lowerer) earlyEnd(p *loop, it *iter) (end *ir.Var, places []string) {
 	return end, places
 }
 
-// farthest is how many positions ahead rows are fetched that v picks; 0 where none are.
+// farthest returns the largest distance, in positions, of prefetches of rows that v selects, or 0
+// if there are none.
 func (l *lowerer) farthest(v string) (n int64) {
 	for _, x := range l.spec.Strategy.Prefetch {
 		if x.Var == v && x.Lines > 0 {
@@ -158,9 +162,10 @@ func (l *lowerer) farthest(v string) (n int64) {
 	return n
 }
 
-// streamed prepares the prefetching of what a loop over the last level of a sparse operand reads,
-// by the strategy's order, and returns what emits it in the loop. Of vectors that is what a later
-// entry picks: past the end of the operand, which a whole segment is held to, nothing is.
+// streamed prepares the prefetching of the entries that a loop over the last level of a sparse
+// operand reads, if the strategy orders it. It returns a function that emits the prefetching in the
+// loop. For vectors, the element that a later entry selects is fetched. Nothing is fetched past the
+// operand's end, which is tested once for a whole segment.
 func (l *lowerer) streamed(p *loop, it *iter) func() {
 	op, how := it.cur.op, l.spec.Strategy.Fetched(it.key, p.v())
 	if how.Ahead == 0 || how.Lines > 0 || op.operand.Arg < 0 || it.padded ||
@@ -186,7 +191,7 @@ func (l *lowerer) streamed(p *loop, it *iter) func() {
 	}
 }
 
-// rowsRead are the rows of operands that p's variable picks.
+// rowsRead returns the rows of operands that p's variable selects.
 func (l *lowerer) rowsRead(p *loop) (list []fetched) {
 	var done []string
 	cin.Accesses(p.f.Body, func(a *cin.Access) {
@@ -222,8 +227,8 @@ func (l *lowerer) rowsRead(p *loop) (list []fetched) {
 	return list
 }
 
-// rowAddedTo is the row of a dense result that p's variable picks, or that of a private copy; nil
-// where there is none.
+// rowAddedTo returns the row of a dense result, or of a private copy, that p's variable selects, or
+// nil if there is none.
 func (l *lowerer) rowAddedTo(p *loop) *fetched {
 	op, at := l.out.op, p.e.res
 	k := op.order() - 2
@@ -247,8 +252,8 @@ func (l *lowerer) rowAddedTo(p *loop) *fetched {
 	return &r
 }
 
-// fetchedRow is how the strategy has rows along v fetched ahead that p's variable picks from op,
-// and the part of them that the loops visit.
+// fetchedRow returns how rows of op along v that p's variable selects are fetched ahead, and the
+// part of them that the loops visit. ok is false if they are not fetched.
 func (l *lowerer) fetchedRow(p *loop, key string, op *operand, v string) (r fetched, s coordRange,
 	ok bool) {
 	if _, bound := p.e.coord[v]; bound || v == p.v() {

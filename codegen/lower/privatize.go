@@ -5,10 +5,9 @@ import (
 	"distaff/codegen/ir"
 )
 
-// privatized lowers a parallel loop whose iterations may add to the same places of
-// the result. Its range is cut into as many pieces as there are threads. Each piece
-// adds to a private copy of the result's block, and these are added to the block in
-// the order of the pieces.
+// privatized lowers a parallel loop whose iterations may add to the same places of the result. Its
+// range is cut into one piece for each thread. Each piece adds to a private copy of the result's
+// block, and the copies are added to the block in the order of the pieces.
 func (l *lowerer) privatized(f *cin.Forall, e *env) ir.Expr {
 	a := l.out
 	l.zero(e)
@@ -35,8 +34,7 @@ func (l *lowerer) privatized(f *cin.Forall, e *env) ir.Expr {
 			add = &ir.Store{A: outer.vals, Index: ir.Plus(ir.Plus(base, k), outer.shift), Accumulate: true,
 				Atomic: e.atomic, X: sum}
 		}
-		// The block may hold more than this loop adds to: places that other
-		// threads add to.
+		// The block may have places that this loop does not add to but other threads do.
 		shared := ir.Expr(ir.Truth(true))
 		if e.threads {
 			shared = ir.Unequal(sum, ir.Zero(sum.Typ))
@@ -47,13 +45,13 @@ func (l *lowerer) privatized(f *cin.Forall, e *env) ir.Expr {
 	return ir.Truth(true)
 }
 
-// privateLoop lowers a parallel loop each of whose threads adds to a private copy of the
-// result or workspace (Temporary). It returns false where f is no such loop.
+// privateLoop lowers a parallel loop if each thread adds to a private copy of the result or
+// workspace (Temporary). Otherwise it returns false.
 func (l *lowerer) privateLoop(f *cin.Forall, e *env, want bool) (some ir.Expr, ok bool) {
 	switch {
 	case f.Unit != cin.CPUThread || f.Race != cin.Temporary:
 		return nil, false
-	case l.manyPlaces(f, e):
+	case l.addsToBlock(f, e):
 		return l.privatized(f, e), true
 	case l.spaces[cin.Target(f).Name] != nil:
 		return l.privatizedWorkspace(f, e, want), true
@@ -61,9 +59,8 @@ func (l *lowerer) privateLoop(f *cin.Forall, e *env, want bool) (some ir.Expr, o
 	return nil, false
 }
 
-// pieces emits the loop over pieces of the range of f, on threads. each is given
-// the number of a piece, the environment that it runs in, to change, and what
-// runs it.
+// pieces emits a parallel loop over pieces of the range of f. each gets the number of a piece, the
+// environment that the piece runs in, which it may change, and a function that emits the piece.
 func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr,
 	each func(c *ir.Var, in *env, run func())) {
 	g := *f
@@ -87,20 +84,20 @@ func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr,
 	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: body})
 }
 
-// privateCopy is where additions to the result go instead: the value at position p of the
-// result is at p+shift.
+// privateCopy is the target of additions that would otherwise go to the result. The value at
+// position p of the result is at p+shift.
 type privateCopy struct {
 	vals  *ir.Array
 	shift ir.Expr
 }
 
-// pieceOf cuts the iterations of the loop over v.
+// pieceOf is a piece of the iterations of the loop over v: piece number of the given count.
 type pieceOf struct {
 	v          string
 	number, of ir.Expr
 }
 
-// pieceRange is the part of a loop's range that a piece has.
+// pieceRange returns the part of a loop's range that belongs to a piece.
 func (l *lowerer) pieceRange(e *env, v string, lo, hi ir.Expr) (ir.Expr, ir.Expr) {
 	p := e.piece
 	if p == nil || p.v != v {

@@ -7,15 +7,15 @@ import (
 	"distaff/codegen/ir"
 )
 
-// entries is what was added to a workspace, in no order: so many coordinates, each once
-// but of a termSpace, the parts of those by number, and their sums.
+// entries is the content of a workspace, in no particular order: n coordinates, their parts by the
+// index of the variable, and their sums. Each coordinate occurs once, except in a termSpace.
 type entries struct {
 	n    ir.Expr
 	part func(m int, s ir.Expr) ir.Expr
 	sum  func(s ir.Expr) ir.Expr
 }
 
-// entriesOf is what is in a workspace of a scheduled statement.
+// entriesOf returns the content of a workspace of a scheduled statement.
 func entriesOf(w workspace) entries {
 	keyed := func(n ir.Expr, keys []*ir.Array, vals *ir.Array) entries {
 		return entries{n, func(m int, s ir.Expr) ir.Expr { return ir.Coord(keys[m], s) },
@@ -37,10 +37,10 @@ func entriesOf(w workspace) entries {
 	panic(fmt.Sprintf("BUG: lower: a schedule has a %T", w))
 }
 
-// privatizedWorkspace lowers a parallel loop that fills a workspace. Its range is cut into
-// as many pieces as there are threads, each fills a workspace of its own and hands
-// out the coordinates and sums, and these are added to the one around the loop, piece
-// after piece. On one thread the loop fills that itself.
+// privatizedWorkspace lowers a parallel loop that fills a workspace. Its range is cut into one
+// piece for each thread. Each piece fills its own workspace and copies the coordinates and sums
+// out. These are then added to the workspace around the loop, piece after piece. On one thread the
+// loop fills that workspace directly.
 func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr {
 	t := cin.Target(f)
 	outer := l.spaces[t.Name]
@@ -64,7 +64,7 @@ func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr 
 	parted := l.within(func() {
 		made := l.newArray(t.Name+"_made", ir.Int64)
 		l.emit(&ir.Alloc{A: made, Len: pieces})
-		var tables []*ir.Table // of the coordinates' parts, and of the sums
+		var tables []*ir.Table // for the parts of the coordinates, and for the sums
 		for m, v := range t.Vars {
 			tables = append(tables, &ir.Table{Name: l.fresh(fmt.Sprintf("%s_crds%d", t.Name, m)),
 				Elem: l.crdType(v)})
@@ -100,7 +100,8 @@ func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr 
 	return ir.Truth(true)
 }
 
-// handOut copies entries to arrays of their number, for slot c of the tables.
+// handOut copies entries to new arrays of their number, and stores the arrays in slot c of the
+// tables.
 func (l *lowerer) handOut(x entries, tables []*ir.Table, made *ir.Array, c *ir.Var) {
 	n := l.named("entries", x.n)
 	l.store(made, c, n)
@@ -121,7 +122,7 @@ func (l *lowerer) handOut(x entries, tables []*ir.Table, made *ir.Array, c *ir.V
 	}
 }
 
-// addPieces adds the entries in the tables to workspace t, those of slot 0 first.
+// addPieces adds the entries in the tables to workspace t, starting with slot 0.
 func (l *lowerer) addPieces(t *cin.Access, e *env, tables []*ir.Table, made *ir.Array,
 	pieces ir.Expr) {
 	c := l.newVar("piece")

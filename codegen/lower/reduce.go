@@ -5,13 +5,13 @@ import (
 	"distaff/codegen/ir"
 )
 
-// chunked emits a parallel loop over n chunks of f's variable. The body lowers
-// a chunk's serial loop in the environment that it is given.
+// chunked emits a parallel loop over n chunks of f's variable. body lowers the serial loop of a
+// chunk in the environment that it gets.
 func (l *lowerer) chunked(f *cin.Forall, e *env, n int64, body func(c *ir.Var, in *env)) {
 	l.chunksOf(l.work(f, e, ir.Int(n)), f, e, ir.Int(0), ir.Int(n), body)
 }
 
-// chunksOf emits the parallel loop over chunks lo up to hi of those that w cuts.
+// chunksOf emits the parallel loop over the chunks lo to hi that w cuts.
 func (l *lowerer) chunksOf(w *work, f *cin.Forall, e *env, lo, hi ir.Expr,
 	body func(c *ir.Var, in *env)) {
 	c := l.newVar("chunk")
@@ -23,8 +23,7 @@ func (l *lowerer) chunksOf(w *work, f *cin.Forall, e *env, lo, hi ir.Expr,
 	l.emit(&ir.For{V: c, Lo: lo, Hi: hi, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1, Body: b})
 }
 
-// parallelScalar lowers a loop that sums into a scalar, each of n chunks into one of
-// its own.
+// parallelScalar lowers a loop that sums into a scalar. Each of n chunks has its own sum.
 func (l *lowerer) parallelScalar(f *cin.Forall, e *env, n int64, want bool) ir.Expr {
 	t := l.scalars[cin.Target(f).Name]
 	parts := l.newArray(t.Name+"_parts", t.Typ)
@@ -74,11 +73,11 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *env, n int64, want bool) ir.E
 
 func (l *lowerer) incrBy(t *ir.Var, x ir.Expr) { l.emit(&ir.Assign{V: t, Accumulate: true, X: x}) }
 
-// parallelDense sums into n partial results, each of which is set to 0 by the thread that sums into
-// it, and adds these up in order. A result is the block of values below the result's cursor. Chunks
-// come in waves, of as many as there are threads where the partial results of all would not stay in
-// a cache: what a wave has summed is added to the first partial result, and the others serve the
-// next wave. A sum is the same however many waves there are.
+// parallelDense sums into n partial results and adds them in order. A partial result is the block
+// of values below the result's cursor. The thread that sums into it sets it to 0. If the partial
+// results of all chunks would not stay in a cache, chunks run in waves of one chunk for each
+// thread. The sums of a wave are added to the first partial result, and the other partial results
+// are reused by the next wave. A sum does not depend on the number of waves.
 func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	a, one := l.out, ir.Int(1)
 	if e.res.first != nil {
@@ -98,7 +97,7 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 		Body: l.within(func() {
 			lo := l.named("wave_from", ir.Times(wave, each))
 			hi := l.named("wave_to", ir.Least(ir.Plus(lo, each), ir.Int(n)))
-			// what the waves before have summed is one of the partial results
+			// the sums of earlier waves are one of the partial results
 			used := l.named("sums", ir.Least(wave, one))
 			a.writingTo(parts, func() {
 				l.chunksOf(w, f, e, lo, hi, func(c *ir.Var, in *env) {
@@ -112,7 +111,7 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 			})
 			all := l.named("sums_end", ir.Plus(ir.Minus(hi, lo), used))
 			l.when(ir.Less(one, all), func() {
-				l.shares(size, func(from, to ir.Expr) {
+				l.forEachShare(size, func(from, to ir.Expr) {
 					k := l.newVar("part")
 					l.emit(&ir.For{V: k, Lo: one, Hi: all, Step: 1, Body: l.within(func() {
 						x := l.newVar("x")
@@ -124,7 +123,7 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 				})
 			})
 		})})
-	l.shares(size, func(from, to ir.Expr) {
+	l.forEachShare(size, func(from, to ir.Expr) {
 		x := l.newVar("x")
 		l.emit(&ir.For{V: x, Lo: from, Hi: to, Step: 1, Body: l.within(func() {
 			l.emit(&ir.Store{A: a.vals(), Index: ir.Plus(first, x), Accumulate: e.res.zeroed,
@@ -135,8 +134,9 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	l.emit(&ir.Free{A: parts})
 }
 
-// shares has each thread run what body emits for a part of 0 up to n.
-func (l *lowerer) shares(n ir.Expr, body func(from, to ir.Expr)) {
+// forEachShare makes each thread run the code that body emits for its own part of the range from 0
+// to n.
+func (l *lowerer) forEachShare(n ir.Expr, body func(from, to ir.Expr)) {
 	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
 	at := func(c ir.Expr) ir.Expr { return ir.Over(ir.Times(n, c), pieces) }
 	c := l.newVar("piece")

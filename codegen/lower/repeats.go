@@ -2,12 +2,13 @@ package lower
 
 import "distaff/codegen/ir"
 
-// Where a level keeps repeated coordinates, as all but the last of COO do, tiles
-// of its positions end where the repeats of one coordinate do: a coordinate is in one tile.
+// If a level stores repeated coordinates, like all levels of COO except the last, tiles of its
+// positions end only after all repeats of a coordinate, so that each coordinate is in a single
+// tile.
 
-// pastRepeats is position p of an interval's level, or, where the position before p has the same
-// coordinates, in this level and in those above that number their positions alike, the first
-// position behind p whose coordinates are others.
+// pastRepeats returns position p of an interval's level, moved past repeats. If the position before
+// p has the same coordinates as p, it returns the first position after p with other coordinates. It
+// compares this level and the levels above that have the same position numbers.
 func (l *lowerer) pastRepeats(iv interval, p ir.Expr, e *env) ir.Expr {
 	if iv.unit != positions || never(e.cur[iv.key].pres) {
 		return p

@@ -7,31 +7,31 @@ import (
 	"distaff/codegen/ir"
 )
 
-// result is what all assemblies know of the leaf's result.
+// result has the data about the leaf's result that all assemblies share.
 type result struct {
 	l    *lowerer
 	op   *operand
-	deep int // the last compressed level; -1 for none
-	// values is the array that values are written to at present.
+	deep int // the last compressed level, or -1 if there is none
+	// values is the array that values are currently written to.
 	values *ir.Array
 }
 
-// resultCursor is how far the bound variables lead down the result's levels.
+// resultCursor says how far the bound variables lead down the result's levels.
 type resultCursor struct {
 	level int
 	pos   ir.Expr
 	base  ir.Expr // as in cursor
-	// zeroed: the values below are 0 already, or those that the leaf adds to. Otherwise each is
-	// written once, or the whole block below is set to 0 where that is not so.
+	// zeroed is true if the values below are already 0, or if the leaf adds to existing values.
+	// Otherwise each value is written once, or the whole block below is first set to 0.
 	zeroed bool
-	// first, if not nil, tells of values that are not zeroed whether these are to be written as said.
-	// Otherwise the leaf adds to them.
+	// first, for values that are not zeroed, is the condition that they are written for the first
+	// time. If it is false, the leaf adds to the existing values. nil means true.
 	first ir.Expr
-	// Of a result with a fixed pattern: here tells whether the pattern holds the
-	// coordinates at hand; it is nil where the pattern does in any case. row, if not nil, is
-	// the end of the row in which a value's position is found when the value is stored.
+	// here and row are for a result with a fixed pattern. here is the condition that the pattern
+	// has the current coordinates, or nil if it always has them. If row is not nil, a value's
+	// position is found when the value is stored, and row is the end of the row that is searched.
 	here, row ir.Expr
-	// tile, if not nil, is where the row below is summed instead.
+	// tile, if it is not nil, is the array into which the row below is summed instead.
 	tile *ir.Array
 }
 
@@ -45,13 +45,13 @@ func (l *lowerer) newResult() *result {
 	return r
 }
 
-// sparse tells whether the result has compressed levels.
+// sparse reports whether the result has compressed levels.
 func (r *result) sparse() bool { return r.deep >= 0 }
 
-// vals is where the result's values are written.
+// vals returns the array that the result's values are written to.
 func (r *result) vals() *ir.Array { return r.values }
 
-// writingTo runs what writes the result's values to another array.
+// writingTo calls run, which writes the result's values, with another target array.
 func (r *result) writingTo(arr *ir.Array, run func()) {
 	outer := r.values
 	r.values = arr
@@ -59,9 +59,9 @@ func (r *result) writingTo(arr *ir.Array, run func()) {
 	r.values = outer
 }
 
-// between is the number of positions of level hi-1 under one of level lo-1,
-// all levels between being dense. Of a sparse result it is maxPoints where there are more, so that
-// memory for them is refused.
+// between returns the number of positions of level hi-1 under one position of level lo-1. All
+// levels between must be dense. For a sparse result it returns maxPoints if the number is larger,
+// so that the allocation of their memory is refused.
 func (r *result) between(lo, hi int) ir.Expr {
 	if r.sparse() && hi-lo > 1 {
 		return r.l.onceBefore(fmt.Sprintf("%s_under%d_%d", r.op.prefix(), lo, hi), func() ir.Expr {
@@ -79,11 +79,11 @@ func (r *result) between(lo, hi int) ir.Expr {
 	return n
 }
 
-// block is the number of values under one position of level lo-1, the levels
-// from lo on being dense.
+// block returns the number of values under one position of level lo-1. The levels from lo on must
+// be dense.
 func (r *result) block(lo int) ir.Expr { return r.between(lo, r.op.order()) }
 
-// nextSparse is the first compressed level from k on, or -1.
+// nextSparse returns the first compressed level from k on, or -1.
 func (r *result) nextSparse(k int) int {
 	for ; k < r.op.order(); k++ {
 		if r.op.caps(k).HasPos {
@@ -93,8 +93,8 @@ func (r *result) nextSparse(k int) int {
 	return -1
 }
 
-// positionOf is the position of the result's last compressed level that a
-// cursor of the operand with its pattern stands at.
+// positionOf returns the position in the result's last compressed level of a cursor of the operand
+// that shares the result's pattern.
 func (r *result) positionOf(cur *cursor) ir.Expr {
 	if cur.level != r.deep+1 {
 		panic(
@@ -104,22 +104,21 @@ func (r *result) positionOf(cur *cursor) ir.Expr {
 	return cur.pos
 }
 
-// prefixed tells whether f's variable is that of the result's level 0, so that
-// chunks of it are blocks of the result.
+// prefixed reports whether f's variable is the variable of the result's level 0, so that chunks of
+// f are blocks of the result.
 func (r *result) prefixed(f *cin.Forall) bool {
 	return r.op.order() > 0 && r.l.resultVars[0] == f.Var
 }
 
-// publish hands n elements of an array to the caller.
+// publish gives n elements of an array to the caller.
 func (r *result) publish(level int, part ir.Field, arr *ir.Array, n ir.Expr) {
 	r.l.emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Field: part}, A: arr, Len: n})
 }
 
-// assigns tells whether a statement's target is the result.
+// assigns reports whether a statement's target is the result.
 func (l *lowerer) assigns(s cin.Stmt) bool { return cin.Target(s).Name == l.out.op.operand.Name }
 
-// zero makes sure that the values below the result's cursor are 0, where no
-// compressed level is left below it.
+// zero ensures that the values below the result's cursor are 0, if no compressed level is below it.
 func (l *lowerer) zero(e *env) {
 	r := l.out
 	if e.res.zeroed || e.res.level <= r.deep {
@@ -130,7 +129,8 @@ func (l *lowerer) zero(e *env) {
 	l.when(unset, func() { l.fillBelow(e) })
 }
 
-// unset tells whether the values below are not 0 yet, and none that the leaf adds to.
+// unset returns the condition that the values below are neither 0 yet nor values that the leaf adds
+// to.
 func (c *resultCursor) unset() ir.Expr {
 	switch {
 	case c.zeroed:
@@ -141,7 +141,7 @@ func (c *resultCursor) unset() ir.Expr {
 	return ir.Truth(true)
 }
 
-// fillBelow sets the values below the result's cursor to 0 that the loops around leave to visit.
+// fillBelow sets those values below the result's cursor to 0 that the surrounding loops visit.
 func (l *lowerer) fillBelow(e *env) {
 	r := l.out
 	size := r.block(e.res.level)
@@ -155,7 +155,7 @@ func (l *lowerer) fillBelow(e *env) {
 			}
 			lo, hi = row(s.lo), row(s.hi)
 		} else if k == 0 && l.threads != nil {
-			l.shares(l.named("values", size), func(from, to ir.Expr) {
+			l.forEachShare(l.named("values", size), func(from, to ir.Expr) {
 				l.emit(&ir.Fill{A: r.vals(), Lo: ir.Plus(lo, from), Hi: ir.Plus(lo, to),
 					X: ir.Zero(r.vals().Elem)})
 			})
@@ -165,8 +165,8 @@ func (l *lowerer) fillBelow(e *env) {
 	l.emit(&ir.Fill{A: r.vals(), Lo: lo, Hi: hi, X: ir.Zero(r.vals().Elem)})
 }
 
-// visited is the part of v's range that the loops around leave to visit, where
-// that is not all of it.
+// visited returns the part of v's range that the surrounding loops visit, if it is not the whole
+// range.
 func (l *lowerer) visited(e *env, v string) (coordRange, bool) {
 	if s, ok := e.ranges[v]; ok {
 		return s, ok

@@ -6,12 +6,12 @@ import (
 	"distaff/codegen/ir"
 )
 
-// appendResult appends coordinates and values to arrays that grow. On one thread these are
-// the result; the chunks of a parallel loop have arrays of their own each
-// (ordered_chunks.go, joined_chunks.go), which are joined in order.
+// appendResult appends coordinates and values to arrays that grow. On one thread, the arrays are
+// the result. Otherwise each chunk of a parallel loop has its own arrays (ordered_chunks.go,
+// joined_chunks.go), which are joined in order.
 type appendResult struct{ growing }
 
-// whole appends to arrays of its own, unless parallel loops make the result.
+// whole appends to new arrays, unless parallel loops make the result.
 func (a *appendResult) whole(parallel bool, run func()) {
 	if parallel {
 		run()
@@ -22,22 +22,21 @@ func (a *appendResult) whole(parallel bool, run func()) {
 	a.publishAll()
 }
 
-// open makes empty arrays with capacity for so many entries. pos, if not
-// nil, is the array of the outermost compressed level's positions, of which
-// those behind first are written.
+// open makes empty arrays with capacity for the given number of entries. pos, if it is not nil, is
+// the pos array of the outermost compressed level, which is written after index first.
 func (a *appendResult) open(entries ir.Expr, pos *ir.Array, first ir.Expr) {
 	a.use(a.newArrays())
 	a.alloc(entries)
 	a.begin(pos, first)
 }
 
-// growingArrays are the arrays of a chunk, or of the whole result.
+// growingArrays has the arrays of a chunk, or of the whole result.
 type growingArrays struct {
 	levels []growingLevel
 	vals   *ir.Array
 }
 
-// newArrays names arrays, but for the outermost compressed level's positions.
+// newArrays names new arrays, except the pos array of the outermost compressed level.
 func (a *appendResult) newArrays() *growingArrays {
 	l, op := a.l, a.op
 	b := &growingArrays{levels: make([]growingLevel, op.order())}
@@ -57,10 +56,10 @@ func (a *appendResult) newArrays() *growingArrays {
 	return b
 }
 
-// use makes the arrays those that are appended to.
+// use makes entries append to the arrays of b.
 func (a *appendResult) use(b *growingArrays) { a.levels, a.values = b.levels, b.vals }
 
-// alloc allocates the arrays at hand with capacity for so many entries.
+// alloc allocates the current arrays with capacity for the given number of entries.
 func (a *appendResult) alloc(entries ir.Expr) {
 	l := a.l
 	entries = l.named("estimate", entries)
@@ -82,7 +81,7 @@ func (a *appendResult) alloc(entries ir.Expr) {
 	}
 }
 
-// begin starts filling the arrays; pos and first as in open.
+// begin starts filling the arrays. pos and first are as in open.
 func (a *appendResult) begin(pos *ir.Array, first ir.Expr) {
 	l, op := a.l, a.op
 	above := -1 // the last compressed level before k
@@ -116,10 +115,10 @@ func (r *result) newPos(k int) *ir.Array {
 	return r.l.newArray(fmt.Sprintf("%s_pos%d", r.op.prefix(), k), intOf(r.op.operand.PosWidth[k]))
 }
 
-// publishAll hands the arrays to the caller: they are the whole result.
+// publishAll gives the arrays to the caller as the whole result.
 func (a *appendResult) publishAll() {
 	l := a.l
-	parents := ir.Expr(ir.Int(1)) // positions of the level above k
+	parents := ir.Expr(ir.Int(1)) // the number of positions in the level above k
 	for k := range a.levels {
 		lev := &a.levels[k]
 		if !a.op.caps(k).HasPos {

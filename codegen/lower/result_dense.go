@@ -5,13 +5,13 @@ import (
 	"distaff/codegen/ir"
 )
 
-// randomAccess is what the assemblies have in common in which a value's position does not
-// depend on the values that were written before. The memory is the caller's. Values may be
-// written in any order and by several threads, and no coordinate is stored. Loops visit the
-// coordinates of the operands alone: calling loop, chunks or sum is a bug.
+// randomAccess is the common part of assemblies with random access: a value's position does not
+// depend on the values that were written before. The memory belongs to the caller. Values may be
+// written in any order and by several threads, and no coordinate is stored. Loops visit only
+// coordinates of the operands, so calling loop, chunks or sum is a bug.
 type randomAccess struct{ *result }
 
-// whole runs the statement: there is nothing to allocate before it, or to publish after it.
+// whole runs the statement. Nothing must be allocated before it or published after it.
 func (randomAccess) whole(_ bool, run func()) { run() }
 
 func (randomAccess) inOrder() bool { return false }
@@ -36,8 +36,8 @@ func (randomAccess) sum(*cin.Where, *cin.Access, *env) ir.Expr {
 	panic("BUG: lower: a workspace is summed in a result with random access")
 }
 
-// denseResult is a result of dense levels alone. The position of a coordinate is
-// computed from the coordinate. There is no pattern to follow: calling at is a bug.
+// denseResult is a result with only dense levels. The position of a coordinate is computed from the
+// coordinate. The result has no operand's pattern, so calling at is a bug.
 type denseResult struct{ randomAccess }
 
 func newDenseResult(r *result) *denseResult {

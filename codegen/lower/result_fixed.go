@@ -6,28 +6,27 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// fixedResult is the numeric phase of a result with a fixed pattern. The level arrays are
-// given: those of an earlier result over operands with the same patterns, for example. The
-// leaf writes the values.
+// fixedResult is the numeric phase of a result with a fixed pattern. The level arrays are given,
+// for example by an earlier result over operands with the same patterns. The leaf writes the
+// values.
 //
-// It visits the coordinates that it would append, in the same order, and finds the position
-// of each by moving along the result's row that the coordinate belongs to. It fails
-// where the row does not hold the coordinate, and stores nothing elsewhere. Positions
-// come in ascending order, so that one count tells which values are written. Those that
-// the count passes are set to 0.
+// It visits the coordinates that it would otherwise append, in the same order. It finds the
+// position of each by moving along the result's row that has the coordinate. It fails if the row
+// does not have the coordinate. Positions are visited in ascending order, so a single count says
+// which values have been written. Values that the count skips are set to 0.
 //
-// Two shapes are lowered in another way. A sum of the entries of several rows walks the
-// result's row, and looks into each of these (fixed_rows.go). A sum that another leaf would
-// collect in a workspace is added up in the result (fixed_sums.go), so that there is no list
-// of coordinates and nothing is sorted.
+// Two forms are lowered in another way. A sum of the entries of several rows walks the result's row
+// and looks up each of the operands' rows (fixed_rows.go). A sum that another leaf would collect in
+// a workspace is computed in the result (fixed_sums.go), so no list of coordinates is made and
+// nothing is sorted.
 //
-// The result follows no operand's pattern: calling at is a bug. So is calling chunks, since
-// a numeric phase takes no schedule whose loops over tiles run on threads.
+// The result does not follow an operand's pattern, so calling at is a bug. Calling chunks is also a
+// bug, because a numeric phase never has a schedule with parallel loops over tiles.
 type fixedResult struct {
 	*result
-	// Of the whole result, or the chunk at hand: done is the first position of the last
-	// compressed level with values that are not written yet; lo and hi are the range of positions
-	// of level 0, where that is a compressed one.
+	// These fields describe the whole result or the current chunk. done is the first position of
+	// the last compressed level whose values have not been written yet. If level 0 is compressed,
+	// lo and hi are the range of its positions.
 	done   *ir.Var
 	lo, hi ir.Expr
 }
@@ -49,19 +48,20 @@ func (*fixedResult) chunks(ir.Expr, func(open func(c, lo ir.Expr), closeAt func(
 	panic("BUG: lower: a schedule's chunks of a result with a fixed pattern")
 }
 
-// expect fails where the result does not hold the coordinates at hand.
-func (l *lowerer) expect(cond ir.Expr, e *env) {
+// failUnless makes the leaf fail if the result does not have the current coordinates. cond is the
+// condition that it has them.
+func (l *lowerer) failUnless(cond ir.Expr, e *env) {
 	l.when(ir.Inverse(cond), func() { l.emit(&ir.Fail{Code: ir.FailPattern, Coord: l.coords(e)}) })
 }
 
-// arrays are the positions and coordinates of compressed level k.
+// arrays returns the pos and crd arrays of compressed level k.
 func (a *fixedResult) arrays(k int) (pos, crd *ir.Array) {
 	pos, crd = a.op.pos(k), a.op.crd(k)
 	pos.Const, crd.Const = true, true
 	return pos, crd
 }
 
-// whole writes all values, unless parallel loops do.
+// whole writes all values, unless parallel loops write them.
 func (a *fixedResult) whole(parallel bool, run func()) {
 	if parallel {
 		run()
@@ -75,7 +75,7 @@ func (a *fixedResult) whole(parallel bool, run func()) {
 	a.write(ir.Coord(pos, ir.Int(0)), ir.Coord(pos, ir.Int(1)), nil, run)
 }
 
-// parallel writes the values of a chunk's rows.
+// parallel writes the values of each chunk's rows.
 func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l, chunks := a.l, a.l.chunks()
 	w := l.work(f, e, chunks)
@@ -91,8 +91,8 @@ func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	return ir.Truth(true)
 }
 
-// write lowers what writes the values below the positions lo up to hi of level 0,
-// run; where s is not nil, those of its rows and parts of rows.
+// write lowers run, which writes the values below the positions lo to hi of level 0. If s is not
+// nil, it writes only the values of the rows and parts of rows in s.
 func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 	l, op := a.l, a.op
 	a.lo, a.hi = l.named(op.prefix()+"_lo", lo), l.named(op.prefix()+"_hi", hi)
@@ -107,7 +107,7 @@ func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 	a.zeroUntil(end)
 }
 
-// inRow is where the values of row r from coordinate c on begin.
+// inRow returns the first position in the last compressed level of row r from coordinate c on.
 func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 	pos, crd := a.arrays(1)
 	p := ir.Minus(r, a.op.offset(0))
@@ -115,8 +115,8 @@ func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 		Hi: ir.Coord(pos, ir.Plus(p, ir.Int(1))), Key: c})
 }
 
-// positions are those of level 0 of the coordinates of chunk c, s. The first
-// and the last chunk have what is before and behind those of all.
+// positions returns the range of positions of level 0 for the coordinates s of chunk c. The first
+// and the last chunk also get the positions before and after all chunks.
 func (a *fixedResult) positions(s coordRange, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
 	l := a.l
 	if a.op.caps(0).Locate {
@@ -130,8 +130,7 @@ func (a *fixedResult) positions(s coordRange, c *ir.Var, chunks ir.Expr) (lo, hi
 	return ir.Choose(first, from, at(s.lo)), ir.Choose(last, to, at(s.hi))
 }
 
-// children is where those of position p of level k-1, and of the positions behind it, begin
-// in level k.
+// children returns the position in level k where the children of position p of level k-1 begin.
 func (a *fixedResult) children(k int, p ir.Expr) ir.Expr {
 	if a.op.caps(k).HasPos {
 		pos, _ := a.arrays(k)
@@ -140,8 +139,8 @@ func (a *fixedResult) children(k int, p ir.Expr) ir.Expr {
 	return ir.Times(p, a.op.size(k))
 }
 
-// firstBelow is the first position of the last compressed level below position p of level
-// k-1, or below those behind it.
+// firstBelow returns the first position of the last compressed level that is below position p of
+// level k-1, or below a later position.
 func (a *fixedResult) firstBelow(k int, p ir.Expr) ir.Expr {
 	for ; k <= a.deep; k++ {
 		p = a.children(k, p)
@@ -149,7 +148,7 @@ func (a *fixedResult) firstBelow(k int, p ir.Expr) ir.Expr {
 	return p
 }
 
-// zeroUntil sets the values before position p to 0 that are not written yet.
+// zeroUntil sets the values before position p that have not been written yet to 0.
 func (a *fixedResult) zeroUntil(p ir.Expr) {
 	l, done := a.l, a.done
 	l.when(ir.Less(done, p), func() {
@@ -158,15 +157,15 @@ func (a *fixedResult) zeroUntil(p ir.Expr) {
 	})
 }
 
-// zeroBlocks sets the values of positions lo up to hi of the last compressed level to 0.
+// zeroBlocks sets the values of the positions lo to hi of the last compressed level to 0.
 func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
 	n := a.block(a.deep + 1)
 	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, n), Hi: ir.Times(hi, n),
 		X: ir.Zero(a.vals().Elem)})
 }
 
-// row is the range of positions of compressed level k below the position at
-// hand; it is empty where the result does not hold the coordinates of that.
+// row returns the range of positions of compressed level k below the current position. The range is
+// empty if the result does not have the current coordinates.
 func (a *fixedResult) row(e *env, k int) (lo, hi ir.Expr) {
 	l := a.l
 	name := a.op.prefix() + "_row"
@@ -215,8 +214,8 @@ func (a *fixedResult) loop(f *cin.Forall, e *env, k int, _ bool) ir.Expr {
 	return l.loops(p)
 }
 
-// storesOnce tells whether s stores a value of the result by one assignment, which
-// sets it.
+// storesOnce reports whether s stores a value of the result by one assignment that is not an
+// addition.
 func (l *lowerer) storesOnce(s cin.Stmt) bool {
 	switch s := s.(type) {
 	case *cin.Assign:
@@ -227,22 +226,24 @@ func (l *lowerer) storesOnce(s cin.Stmt) bool {
 	return false
 }
 
-// holds tells whether position p, of those before end, of level k holds coordinate c.
+// holds returns the condition that position p of level k, which must be before end, has coordinate
+// c.
 func (a *fixedResult) holds(k int, p, end, c ir.Expr) ir.Expr {
 	_, crd := a.arrays(k)
 	return ir.Both(ir.Less(p, end), ir.Equal(ir.Coord(crd, p), c))
 }
 
-// advance moves p, of level k, to the first position before end that holds c or more.
+// advance moves p, a position of level k, to the first position before end with a coordinate of at
+// least c.
 func (a *fixedResult) advance(k int, p *ir.Var, end, c ir.Expr) {
 	l := a.l
 	_, crd := a.arrays(k)
 	l.while(ir.Both(ir.Less(p, end), ir.Less(ir.Coord(crd, p), c)), func() { l.incr(p, ir.Int(1)) })
 }
 
-// find moves the count of written positions to that of coordinate c in the row
-// that ends at end, or of the first behind it. moved, if not nil, emits what is to follow
-// where it moved.
+// find moves the count of written positions to the position of coordinate c, or of the first larger
+// coordinate, in the row that ends at end. moved, if it is not nil, emits code that runs if the
+// count moved.
 func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	l := a.l
 	l.when(ir.Inverse(a.holds(a.deep, a.done, end, c)), func() {
@@ -255,15 +256,15 @@ func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	})
 }
 
-// store stores a value at its place in the row at hand of the last level, or, inside a
-// block, at the cursor.
+// store stores a value at its place in the current row of the last level or, inside a block, at the
+// cursor.
 func (a *fixedResult) store(x value, e *env) {
 	l := a.l
 	switch {
 	case e.res.row != nil:
 		l.when(x.pres, func() {
 			c := e.coord[l.resultVars[a.deep]]
-			a.find(e.res.row, c, func() { l.expect(a.holds(a.deep, a.done, e.res.row, c), e) })
+			a.find(e.res.row, c, func() { l.failUnless(a.holds(a.deep, a.done, e.res.row, c), e) })
 			l.store(a.vals(), a.done, ir.Convert(a.vals().Elem, x.v))
 			l.incr(a.done, ir.Int(1))
 		})
@@ -273,8 +274,8 @@ func (a *fixedResult) store(x value, e *env) {
 	}
 }
 
-// enterAbove lowers the body for one coordinate of a level above the last compressed
-// one, whose row goes on at position at and ends at end.
+// enterAbove lowers the body for one coordinate of a level above the last compressed level. The
+// rest of the coordinate's row goes from position at to end.
 func (a *fixedResult) enterAbove(f *cin.Forall, in *env, k int, at *ir.Var, end ir.Expr) ir.Expr {
 	l := a.l
 	c := in.coord[f.Var]
@@ -285,9 +286,9 @@ func (a *fixedResult) enterAbove(f *cin.Forall, in *env, k int, at *ir.Var, end 
 	return l.stmt(f.Body, in, false)
 }
 
-// writeBlock lowers the body for one coordinate of the last compressed level, where
-// a block of values is written below it. Where the result does not hold the
-// coordinate, it is only found out whether anything would be.
+// writeBlock lowers the body for one coordinate of the last compressed level, if a block of values
+// is below it. If the result does not have the coordinate, the body is run only to find out whether
+// anything would be written.
 func (a *fixedResult) writeBlock(f *cin.Forall, in *env, end ir.Expr) ir.Expr {
 	l := a.l
 	c := in.coord[f.Var]
@@ -308,7 +309,7 @@ func (a *fixedResult) writeBlock(f *cin.Forall, in *env, end ir.Expr) ir.Expr {
 	}
 	next := &ir.Assign{V: a.done, Accumulate: true, X: ir.Int(1)}
 	if always(some) {
-		l.expect(here, in)
+		l.failUnless(here, in)
 		l.blk.List = append(append(l.blk.List, b.List...), next)
 		return some
 	}
@@ -318,7 +319,7 @@ func (a *fixedResult) writeBlock(f *cin.Forall, in *env, end ir.Expr) ir.Expr {
 		rest = l.within(func() {
 			b := body(again)
 			l.blk.List = append(l.blk.List, b.List...)
-			l.when(some, func() { l.expect(ir.Truth(false), again) })
+			l.when(some, func() { l.failUnless(ir.Truth(false), again) })
 		})
 	})
 	strip(rest, map[*ir.Array]bool{nowhere: true})

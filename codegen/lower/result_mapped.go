@@ -5,11 +5,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// mappedResult is a result whose pattern is a union of patterns, among them an operand's. It
-// has values of other leaves already, to which this one adds. The leaf does not read the
-// result's level arrays: an array maps the operand's positions to the result's. Leaves that
-// add to one result must run one after another, since the first that comes to a position
-// sets its values.
+// mappedResult is a result whose pattern is a union of patterns, including an operand's pattern. It
+// may already have values of other leaves. This leaf then adds to these values. The leaf does not
+// read the result's level arrays. Instead an array maps the operand's positions to the result's
+// positions. Leaves that add to the same result must run one after another, because the first leaf
+// at a position sets its values.
 type mappedResult struct {
 	sharedResult
 	positions *ir.Array
@@ -28,9 +28,9 @@ func newMappedResult(r *result) *mappedResult {
 	return &mappedResult{*shared, a}
 }
 
-// at reads the map. A negative entry means that this leaf is the first that comes to the position:
-// the values there are set to 0, or those of rows that go past the caches out of registers are
-// stored in place of added to.
+// at reads the map. A negative entry means that this leaf is the first at the position. The values
+// there are then set to 0. If rows are stored past the caches from registers, they are stored
+// instead of added.
 func (a *mappedResult) at(p ir.Expr) resultCursor {
 	l, name := a.l, a.op.prefix()
 	how := l.spec.Strategy
@@ -44,8 +44,8 @@ func (a *mappedResult) at(p ir.Expr) resultCursor {
 		pos: l.named(name+"_p", ir.Choose(first, ir.Minus(ir.Int(-1), q), q)), first: first}
 }
 
-// zeroed is the position in the result of position p of the map, whose values are set to 0 where
-// this leaf is the first that comes to it.
+// zeroed returns the position in the result for position p of the map. It sets the values there to
+// 0 if this leaf is the first at the position.
 func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	l, size := a.l, a.block(a.deep+1)
 	a.prefetch(p, true)
@@ -60,7 +60,7 @@ func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	return l.named(a.op.prefix()+"_p", q)
 }
 
-// clear sets the values to 0 that this leaf is the first to come to.
+// clear sets all values to 0 for which this leaf is the first.
 func (a *mappedResult) clear(lo, hi ir.Expr) {
 	l := a.l
 	if l.spec.GPU {
@@ -73,9 +73,9 @@ func (a *mappedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 }
 
-// prefetch fetches what the strategy says of the result's blocks ahead of position p of the map;
-// those that this leaf is the first to come to where first says so: what is stored past the caches
-// is not to be in them.
+// prefetch fetches the result's blocks ahead of position p of the map, as the strategy says. If
+// first is false, it does not fetch blocks for which this leaf is the first, because they are
+// stored past the caches and should not be cached.
 func (a *mappedResult) prefetch(p ir.Expr, first bool) {
 	l, size := a.l, a.block(a.deep+1)
 	how := l.spec.Strategy.Result.Fetched

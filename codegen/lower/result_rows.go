@@ -5,11 +5,11 @@ import (
 	"distaff/codegen/ir"
 )
 
-// On a GPU every coordinate of level 0 is a chunk of its own in the two passes: which unit comes
-// to it is the schedule's to say, and none needs to know what others append. Chunks that no
-// loop comes to, where an operand has no entries, have nothing.
+// On a GPU, every coordinate of level 0 is a separate chunk in the two passes. The schedule decides
+// which unit visits a chunk, and no unit needs to know what others append. Chunks that no loop
+// visits, because an operand has no entries there, stay empty.
 
-// rowChunks are the chunks of a pass.
+// rowChunks has the functions that open and close the chunks of a pass.
 type rowChunks struct {
 	lo      ir.Expr // the first coordinate of level 0
 	open    func(c, lo ir.Expr)
@@ -43,8 +43,8 @@ func (a *twoPassResult) row(x ir.Expr, body func() ir.Expr) ir.Expr {
 	return some
 }
 
-// rowsOf is the assembly where f is the loop over a dense level 0 of a result whose rows are
-// chunks; else nil.
+// rowsOf returns the assembly if f is the loop over a dense level 0 of a result whose rows are
+// chunks. Otherwise it returns nil.
 func (l *lowerer) rowsOf(f *cin.Forall) *twoPassResult {
 	a, ok := l.assembly.(*twoPassResult)
 	if !ok || a.rows == nil || f.Var != l.resultVars[0] || !a.op.caps(0).Locate || !l.assigns(f) {
@@ -53,7 +53,7 @@ func (l *lowerer) rowsOf(f *cin.Forall) *twoPassResult {
 	return a
 }
 
-// loop appends the coordinates that f visits: those of level 0 each in a chunk of its own.
+// loop appends the coordinates that f visits. Each coordinate of level 0 has its own chunk.
 func (a *twoPassResult) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	if k > 0 || a.rows == nil {
 		return a.growing.loop(f, e, k, want)
@@ -63,8 +63,8 @@ func (a *twoPassResult) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	}})
 }
 
-// closeRows closes the parents of all rows where the first compressed level is below several
-// dense ones, as rows end that have nothing: those that have something write theirs again.
+// closeRows closes the parents of all rows as if the rows were empty, if the first compressed level
+// is below several dense levels. Rows that are not empty write their parents again.
 func (t *passes) closeRows() {
 	p, l := &t.levels[0], t.a.l
 	if p.level < 2 {

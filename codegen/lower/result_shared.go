@@ -8,13 +8,14 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// sharedResult is a result whose level arrays are an operand's. Every entry of that
-// operand gives a value, or a block of dense levels, at the position of the entry. The leaf
-// writes values alone, and cannot write to a coordinate that the operand lacks.
+// sharedResult is a result whose level arrays belong to an operand. Every entry of that operand
+// gives a value, or a block of dense levels, at the same position. The leaf writes only values, and
+// cannot write to a coordinate that the operand does not have.
 type sharedResult struct {
 	randomAccess
-	key string // of the access to the operand
-	// cleared: all values are 0 before the first is added, since loops come back to them.
+	key string // the key of the access to the operand
+	// cleared is true if all values are 0 before the first addition, because loops visit them
+	// several times.
 	cleared bool
 }
 
@@ -36,18 +37,19 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 		X: ir.Zero(a.vals().Elem)})
 }
 
-// clearBefore sets the values of a result with an operand's pattern to 0 before all loops where
-// these come back to them, or where it is not known inside of the loops which ones are absent.
+// clearBefore sets the values of a result with an operand's pattern to 0 before all loops if loops
+// visit them several times, or if the loops cannot tell which values are absent.
 func (l *lowerer) clearBefore(s cin.Stmt, e *env) {
 	a, ok := l.assembly.(interface{ clear(lo, hi ir.Expr) })
-	if !ok || !l.comesBack(s) && !l.sharesFirst() && !l.absentInTiles(s) {
+	if !ok || !l.revisitsValues(s) && !l.sharesFirstVisit() && !l.absentInTiles(s) {
 		return
 	}
 	a.clear(l.positions(e.cur[l.assembly.pattern()], l.out.deep, e))
 }
 
-// clearAbsent sets the values to 0 of a result with an operand's pattern at the positions below e,
-// where what would be stored there is absent: the pattern has them all the same.
+// clearAbsent sets the values of a result with an operand's pattern at the positions below e to 0.
+// It is used when the value that would be stored there is absent, because the pattern includes the
+// positions anyway.
 func (l *lowerer) clearAbsent(e *env) {
 	var shared *sharedResult
 	switch a := l.assembly.(type) {
@@ -75,8 +77,8 @@ func (l *lowerer) clearAbsent(e *env) {
 	shared.cleared = false
 }
 
-// positionsBelow are the first and last of a level that are below a cursor: all that are visited,
-// where it stands before all levels.
+// positionsBelow returns the range of positions of a level below a cursor. If the cursor is before
+// all levels, it is the range of all visited positions.
 func (l *lowerer) positionsBelow(c *cursor, level int, e *env) (lo, hi ir.Expr) {
 	if c.level == 0 {
 		return l.positions(c, level, e)
@@ -92,9 +94,9 @@ func (l *lowerer) positionsBelow(c *cursor, level int, e *env) (lo, hi ir.Expr) 
 	return lo, hi
 }
 
-// absentInTiles tells whether a dense workspace may be absent inside loops of a schedule, around
-// loops that lead to values of the result: the positions of a tile are no range that is known
-// there.
+// absentInTiles reports whether a dense workspace may be absent inside loops of a schedule and
+// around loops that lead to values of the result. The positions of a tile are not a known range
+// there, so its values cannot be cleared.
 func (l *lowerer) absentInTiles(s cin.Stmt) (found bool) {
 	if len(l.sched.comps) == 0 {
 		return false
@@ -114,21 +116,21 @@ func (l *lowerer) absentInTiles(s cin.Stmt) (found bool) {
 	return found
 }
 
-// sharesFirst tells whether several threads may be the first that come to a position of a mapped
-// result, as those of a GPU that each have a part of its block.
-func (l *lowerer) sharesFirst() bool {
+// sharesFirstVisit reports whether several threads may be the first at a position of a mapped
+// result, like the threads of a GPU that each have a part of its block.
+func (l *lowerer) sharesFirstVisit() bool {
 	_, mapped := l.assembly.(*mappedResult)
 	return mapped && l.spec.GPU
 }
 
-// comesBack tells whether loops come to a value, or to a block that is set to 0 as a whole, more
-// than once: a loop over another variable is around one over a variable of the result down to its
-// last compressed level, or is fused with one. Where values are assigned the others are those that
-// are summed, and those of dense levels below the first one, of which the part that chunks leave to
-// visit is not set to 0 apart; a loop fused over positions then comes to every place, and to a
-// place's terms in turn. A mapped result's blocks are set to 0 where a loop first comes to them, so
-// that loops over the dense levels below come back too.
-func (l *lowerer) comesBack(s cin.Stmt) bool {
+// revisitsValues reports whether loops visit a value more than once, or a block that is set to 0 as
+// one. This is so if a loop over another variable is around a loop over a variable of the result
+// down to its last compressed level, or is fused with one. Other variables are the summed ones and,
+// if values are assigned, the variables of dense levels below the first dense one, because chunks
+// of their ranges are not set to 0 separately. A loop that is fused over positions visits every
+// place once, with all its terms in sequence. The blocks of a mapped result are set to 0 at their
+// first visit, so for it loops over the dense levels below count too.
+func (l *lowerer) revisitsValues(s cin.Stmt) bool {
 	_, mapped := l.assembly.(*mappedResult)
 	compressed := l.resultVars[:l.out.deep+1]
 	once := l.resultVars[:min(l.out.deep+2, len(l.resultVars))]

@@ -6,38 +6,38 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// twoPassResult puts the result together in memory of the right size (assemble(T, Insert)).
-// The chunks of a loop run twice. The first time they only count the coordinates of each
-// compressed level. The prefix sums of the counts give each chunk its place in every
-// level, where it writes the second time. Nothing grows and nothing is copied, but the
-// pattern is computed twice, and with it all that it depends on, such as workspaces. Chunks
-// of the second pass write to arrays of the whole result: none has arrays of its own.
+// twoPassResult builds the result in memory of the exact size (assemble(T, Insert)). The chunks of
+// a loop run twice. In the first pass they only count the coordinates of each compressed level. The
+// prefix sums of the counts give each chunk its place in every level, where it writes in the second
+// pass. No memory grows and nothing is copied, but the pattern is computed twice, together with
+// everything that it depends on, such as workspaces. All chunks of the second pass write directly
+// to the arrays of the whole result.
 type twoPassResult struct {
 	growing
-	// rows, on a GPU, are the chunks of the pass at hand.
+	// rows, on a GPU, has the chunks of the current pass.
 	rows *rowChunks
 }
 
-// passes are the two passes over some number of chunks.
+// passes has the state of the two passes over a number of chunks.
 type passes struct {
 	a      *twoPassResult
 	chunks ir.Expr
 	levels []passLevel
 	vals   *ir.Array
-	drop   map[*ir.Array]bool // arrays to which nothing is written after all
+	drop   map[*ir.Array]bool // arrays for writes that are removed afterwards
 }
 
-// passLevel is a compressed level. before[c] is the number of its coordinates
-// in the chunks before c.
+// passLevel is a compressed level. before[c] is the number of its coordinates in the chunks before
+// c.
 type passLevel struct {
 	level            int
 	before, pos, crd *ir.Array
-	// On a GPU, where the host loads no element twice: chunks is the number of chunks, and all
-	// that of the coordinates in them, once it is known.
+	// On a GPU, where the host should load an element only once: chunks is the number of chunks,
+	// and all is the number of coordinates in all chunks, or nil before it is known.
 	chunks, all ir.Expr
 }
 
-// whole makes one chunk, unless parallel loops make the result. On a GPU there is a chunk for
+// whole makes a single chunk, unless parallel loops make the result. On a GPU there is a chunk for
 // each coordinate of level 0.
 func (a *twoPassResult) whole(parallel bool, run func()) {
 	if a.l.spec.GPU {
@@ -109,7 +109,7 @@ func (a *twoPassResult) newPasses(chunks ir.Expr) *passes {
 				p.before = a.newPos(k) // each chunk is a row, whose children the level has
 			}
 			l.emit(&ir.Alloc{A: p.before, Len: n})
-			// of rows that no loop comes to
+			// rows that no loop visits keep the count 0
 			l.emit(&ir.Fill{A: p.before, Lo: ir.Int(0), Hi: n, X: ir.Zero(p.before.Elem)})
 		} else {
 			l.emit(&ir.Alloc{A: p.before, Len: n})
@@ -120,7 +120,7 @@ func (a *twoPassResult) newPasses(chunks ir.Expr) *passes {
 	return t
 }
 
-// at is how many coordinates of the level are in the chunks before c.
+// at returns the number of coordinates of the level in the chunks before c.
 func (p *passLevel) at(c ir.Expr) ir.Expr {
 	if p.all != nil && c == p.chunks {
 		return p.all
@@ -131,12 +131,12 @@ func (p *passLevel) at(c ir.Expr) ir.Expr {
 	return ir.Coord(p.before, c)
 }
 
-// isPos tells whether the counts, summed up, are the level's positions.
+// isPos reports whether the prefix sums of the counts are the level's pos array.
 func (t *passes) isPos(p *passLevel) bool {
 	return t.a.l.spec.GPU && p == &t.levels[0] && p.level == 1
 }
 
-// nowhere is an array that takes what is not to be written.
+// nowhere returns an array for writes that are removed afterwards.
 func (t *passes) nowhere(name string, typ ir.Type) *ir.Array {
 	arr := t.a.l.newArray(name, typ)
 	t.drop[arr] = true
@@ -157,14 +157,14 @@ func (t *passes) count(_, _ ir.Expr) {
 
 func (t *passes) countName(k int) string { return t.a.op.prefix() + "_n" + string(rune('0'+k)) }
 
-// counted keeps a chunk's counts.
+// counted stores a chunk's counts.
 func (t *passes) counted(c, _ ir.Expr) {
 	for _, p := range t.levels {
 		t.a.l.store(p.before, ir.Plus(c, ir.Int(1)), t.a.levels[p.level].count)
 	}
 }
 
-// scan makes the counts their prefix sums, and the arrays of the result.
+// scan replaces the counts with their prefix sums, and allocates the arrays of the result.
 func (t *passes) scan() {
 	a, l := t.a, t.a.l
 	if l.spec.GPU {
@@ -204,12 +204,12 @@ func (t *passes) scan() {
 	l.emit(&ir.Alloc{A: t.vals, Len: t.size()})
 }
 
-// size is the number of values.
+// size returns the number of values.
 func (t *passes) size() ir.Expr {
 	return capped(t.levels[len(t.levels)-1].at(t.chunks), t.a.block(t.a.deep+1))
 }
 
-// parents is the number of positions of the level above compressed level number k in the
+// parents returns the number of positions in the level above compressed level number k in the
 // chunks before c.
 func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 	level := t.levels[k].level
@@ -220,7 +220,7 @@ func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 	return capped(above.at(c), t.a.between(above.level+1, level))
 }
 
-// fill opens a chunk's places.
+// fill opens the places of a chunk.
 func (t *passes) fill(c, lo ir.Expr) {
 	a, l := t.a, t.a.l
 	a.levels, a.values = make([]growingLevel, a.op.order()), t.vals
@@ -231,7 +231,8 @@ func (t *passes) fill(c, lo ir.Expr) {
 		gaps := p.level > 0 && !a.op.caps(p.level-1).HasPos
 		switch {
 		case p.level == 0, t.isPos(p):
-			lev.pos = t.nowhere("pos", ir.Int64) // the end of the root, or of the row, is known
+			// the end of the root, or of the row, is already known
+			lev.pos = t.nowhere("pos", ir.Int64)
 		case k == 0:
 			lev.closed = l.declare(lev.count.Name+"_last",
 				ir.Times(ir.Minus(lo, a.op.offset(0)), a.between(1, p.level)))
@@ -258,7 +259,7 @@ func (t *passes) filled(c, hi ir.Expr) {
 	}
 }
 
-// publish hands the arrays to the caller.
+// publish gives the arrays to the caller.
 func (t *passes) publish() {
 	for k, p := range t.levels {
 		t.a.publish(p.level, ir.Pos, p.pos, ir.Plus(t.parents(k, t.chunks), ir.Int(1)))

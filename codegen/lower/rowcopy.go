@@ -7,19 +7,20 @@ import (
 	"distaff/codegen/ir"
 )
 
-// maxCopied is how many bytes a row has at most that is read from a copy in registers.
+// maxCopied is the largest size in bytes of a row that is read from a copy in registers.
 const maxCopied = 256
 
 // rowCopy is a row of an operand, or a tile of one, in a local array.
 type rowCopy struct {
 	a  *ir.Array
-	at func(e *env) ir.Expr // the place of the last level's coordinate
+	at func(e *env) ir.Expr // returns the place of the last level's coordinate
 }
 
-// copyRows has the loops in p's body read the rows of operands that p's variable picks from copies,
-// which are in registers: rows whose length is compiled in, which two or more loops around that
-// along the row come to again. The C compiler moves no load to the front of a loop that may have no
-// iteration, and loads a row again for each of the inner loops' segments.
+// copyRows makes the loops in p's body read rows of operands from copies in registers, if p's
+// variable selects the rows. A row is copied if its length is compiled in and two or more loops are
+// around the loop along the row, so that it is read repeatedly. The C compiler does not do this: it
+// cannot move a load before a loop that may have no iterations, and loads a row again for each of
+// the inner loops' segments.
 func (l *lowerer) copyRows(p *loop, in *env) {
 	if l.spec.GPU || l.onUnits(p) {
 		return
@@ -36,7 +37,7 @@ func (l *lowerer) copyRows(p *loop, in *env) {
 	}
 }
 
-// rowRange is the range of a variable that is a tile's, or compiled in.
+// rowRange returns the range of a variable. ok is true if the range is a tile, or compiled in.
 func (l *lowerer) rowRange(e *env, v string) (s coordRange, ok bool) {
 	s = l.rangeOf(e, v)
 	if t, found := l.spec.Strategy.Trips[v]; found && s.width == 0 {
@@ -45,8 +46,8 @@ func (l *lowerer) rowRange(e *env, v string) (s coordRange, ok bool) {
 	return s, s.width > 0
 }
 
-// copyRowsAlong copies the rows along the variable of the loop f, whose range is s, that are known
-// in the environment of an iteration of p, and were not before.
+// copyRowsAlong copies the rows along the variable of the loop f, whose range is s, that become
+// known in an iteration of p. in is the environment of the iteration.
 func (l *lowerer) copyRowsAlong(p *loop, f *cin.Forall, s coordRange, in *env) {
 	var done []string
 	cin.Accesses(f, func(a *cin.Access) {

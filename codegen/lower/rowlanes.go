@@ -8,21 +8,22 @@ import (
 )
 
 // rowLanes is the loop over a tile of positions that sums into rows, on the threads of a block of a
-// GPU, or of a warp of it. The rows with a part in the tile are those from the row of its first
-// position to that of its last, so that they are the iterations of a loop: each thread sums the
-// places of a row. Where the tile has few rows, which leave most threads idle, the lanes of a warp
-// sum the places of one row together.
+// GPU or of a warp. The rows that have a part in the tile range from the row of its first position
+// to the row of its last one, so they can be the iterations of a loop. In this loop, each thread
+// sums whole rows. If the tile has few rows, most threads would be idle. The lanes of a warp then
+// sum each row together.
 type rowLanes struct {
 	placeLoop *placeLoop
 	a         *cin.Assign
-	row       int         // the number of the variable of the rows among those that are fused
+	row       int         // index of the rows' variable among the fused variables
 	temp      *cin.Access // the sum of a row
-	// alone: no two rows add to one place of the result; stored: and nothing else does.
+	// alone is true if no two rows add to the same place of the result. stored is true if, in
+	// addition, nothing else adds to the place.
 	alone, stored bool
 }
 
-// shareRows lowers f, with a thread for each row where the tile has at least n.
-func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *opened, n int64) {
+// shareRows lowers f. Each thread sums whole rows if the tile has at least n rows.
+func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *openLoops, n int64) {
 	cur := e.cur[o.iv.key]
 	a, ok := f.Body.(*cin.Assign)
 	if o.iv.unit != positions || cur == nil || !ok || e.private != nil || e.res.tile != nil ||
@@ -57,12 +58,12 @@ func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *opened, n in
 	})
 }
 
-// needs tells whether the coordinate of the component's variable number d is needed.
+// needs reports whether the coordinate of the component's variable number d is needed.
 func (r *rowLanes) needs(d int) bool {
 	return r.placeLoop.reads[d] || slices.Contains(r.a.LHS.Vars, r.placeLoop.c.component.Roots[d])
 }
 
-// rows are the positions of the rows with a part in the tile.
+// rows returns the range of positions of the rows that have a part in the tile.
 func (r *rowLanes) rows() (lo, hi ir.Expr) {
 	l, d := r.placeLoop.l, r.row
 	name := r.placeLoop.c.component.Roots[d]
@@ -81,7 +82,7 @@ func (r *rowLanes) rows() (lo, hi ir.Expr) {
 	return lo, l.named(name+"_rows", ir.Plus(holds(ir.Minus(r.placeLoop.iv.hi, ir.Int(1))), ir.Int(1)))
 }
 
-// byThreads emits the loop over rows of which each thread has one at a time.
+// byThreads emits the loop over rows. Each thread sums one row at a time.
 func (r *rowLanes) byThreads(lo, hi ir.Expr) {
 	width := int64(ir.WarpSize)
 	if r.placeLoop.l.warps == 0 {
@@ -90,7 +91,7 @@ func (r *rowLanes) byThreads(lo, hi ir.Expr) {
 	r.over(lo, hi, &ir.For{Kind: ir.Lanes, Width: width}, ir.For{})
 }
 
-// byLanes emits the loop over rows of which each warp has one at a time.
+// byLanes emits the loop over rows. Each warp sums one row at a time.
 func (r *rowLanes) byLanes(lo, hi ir.Expr) {
 	lanes := ir.For{Kind: ir.Lanes, Width: ir.WarpSize}
 	if r.placeLoop.l.warps > 0 {
@@ -103,7 +104,8 @@ func (r *rowLanes) byLanes(lo, hi ir.Expr) {
 	r.placeLoop.l.warps--
 }
 
-// over emits a loop over rows, of a kind, around those over places.
+// over emits a loop over rows. s has the kind of this loop, and places has the kind of the loops
+// over places inside it.
 func (r *rowLanes) over(lo, hi ir.Expr, s *ir.For, places ir.For) {
 	l := r.placeLoop.l
 	q := l.newVar(r.placeLoop.cur.op.prefix() + "_p")
@@ -113,7 +115,7 @@ func (r *rowLanes) over(lo, hi ir.Expr, s *ir.For, places ir.For) {
 	l.emit(s)
 }
 
-// sum sums the places that row q has in the tile, and adds the sum to the result.
+// sum sums the places of row q that are in the tile, and adds the sum to the result.
 func (r *rowLanes) sum(q ir.Expr, places ir.For) {
 	l, name := r.placeLoop.l, r.placeLoop.c.component.Roots[len(r.placeLoop.c.component.Roots)-1]
 	begin := l.named(name+"_begin", r.first(q))
@@ -141,7 +143,7 @@ func (r *rowLanes) sum(q ir.Expr, places ir.For) {
 	})
 }
 
-// first is the first position in row q.
+// first returns the first position in row q.
 func (r *rowLanes) first(q ir.Expr) ir.Expr {
 	for d := r.row + 1; d < len(r.placeLoop.c.component.Roots); d++ {
 		q = r.placeLoop.l.below(r.placeLoop.cur.op, r.placeLoop.cur.level+d, q)
@@ -149,7 +151,7 @@ func (r *rowLanes) first(q ir.Expr) ir.Expr {
 	return q
 }
 
-// inRow is the environment of row q, with the coordinates that are needed there.
+// inRow returns the environment of row q, with the coordinates that are needed there.
 func (r *rowLanes) inRow(q ir.Expr) *env {
 	l, in := r.placeLoop.l, r.placeLoop.e.clone()
 	at := make([]ir.Expr, r.row+1)
@@ -176,15 +178,16 @@ func (r *rowLanes) inRow(q ir.Expr) *env {
 	return in
 }
 
-// store adds a row's sum to its place of the result: atomically where others may add to it,
-// and without reading it where the row is whole and alone has it.
+// store adds a row's sum to its place in the result. The addition is atomic if others may add to
+// the same place. If the whole row is in the tile and nothing else adds to the place, the place is
+// not read.
 func (r *rowLanes) store(in *env, whole ir.Expr) {
 	l := r.placeLoop.l
 	add := func(atomic, whole bool) {
 		in := in.clone()
 		in.atomic, in.racing, in.own = atomic, nil, nil
 		if whole && r.stored {
-			in.res.zeroed = l.spec.Adds // else nothing to add to
+			in.res.zeroed = l.spec.Adds // otherwise there is nothing to add to
 		}
 		l.stmt(&cin.Assign{LHS: r.a.LHS, Accumulate: true, RHS: r.temp}, in, false)
 	}
@@ -199,7 +202,8 @@ func (r *rowLanes) store(in *env, whole ir.Expr) {
 	}
 }
 
-// laneWidth is how many threads of a block run f: as many as other loops of the statement have.
+// laneWidth returns the number of threads of a block that run f: the same number as for other loops
+// of the statement.
 func (l *lowerer) laneWidth(f *cin.Forall) int64 {
 	width := int64(0)
 	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {

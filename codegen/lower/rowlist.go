@@ -7,19 +7,20 @@ import (
 	"distaff/codegen/ir"
 )
 
-// spaceArrays are arrays of a workspace whose length grows with its entries.
+// spaceArrays are arrays of a workspace whose capacity grows with its entries.
 type spaceArrays struct {
 	name  string
 	caps  map[*ir.Array]*ir.Var
-	first ir.Expr // the elements that they have room for to begin with; nil for a few
+	first ir.Expr // the initial capacity in elements, or nil for a small one
 }
 
 func newSpaceArrays(name string) spaceArrays {
 	return spaceArrays{name: name, caps: map[*ir.Array]*ir.Var{}}
 }
 
-// roomFor are arrays that have room for as many entries as an operand has, if there is one: nothing
-// is moved then as entries come, and a leaf that runs again finds memory of the size that it had.
+// roomFor returns arrays with an initial capacity for all entries of an operand, if of is not "".
+// Nothing is then moved while entries are added, and a leaf that runs again can reuse memory of the
+// same size.
 func (l *lowerer) roomFor(name, of string) spaceArrays {
 	s := newSpaceArrays(name)
 	if of != "" {
@@ -30,7 +31,7 @@ func (l *lowerer) roomFor(name, of string) spaceArrays {
 	return s
 }
 
-// array makes one, of the enclosing scope.
+// array makes an array in the enclosing scope.
 func (s spaceArrays) array(l *lowerer, part string, t ir.Type) *ir.Array {
 	first := s.first
 	if first == nil {
@@ -39,7 +40,7 @@ func (s spaceArrays) array(l *lowerer, part string, t ir.Type) *ir.Array {
 	return s.arrayOf(l, part, t, first)
 }
 
-// arrayOf makes one with room for so many elements.
+// arrayOf makes an array with the given initial capacity.
 func (s spaceArrays) arrayOf(l *lowerer, part string, t ir.Type, first ir.Expr) *ir.Array {
 	a := l.newArray(s.name+"_"+part, t)
 	c := l.newVar(a.Name + "_cap")
@@ -50,23 +51,24 @@ func (s spaceArrays) arrayOf(l *lowerer, part string, t ir.Type, first ir.Expr) 
 	return a
 }
 
-// grow makes room for need elements.
+// grow grows an array to at least need elements.
 func (s spaceArrays) grow(l *lowerer, a *ir.Array, need ir.Expr) {
 	l.emit(&ir.Grow{A: a, Cap: s.caps[a], Need: need})
 }
 
-// reserve makes room for need elements where there is less.
+// reserve grows an array if it has room for fewer than need elements.
 func (s spaceArrays) reserve(l *lowerer, a *ir.Array, need ir.Expr) {
 	l.when(ir.Less(s.caps[a], need), func() { s.grow(l, a, need) })
 }
 
-// rowList says where the rows of a workspace over several variables begin, as its consumer reads
-// it: all levels but the last are dense, and the last has a list of coordinates for each row.
+// rowList has the starts of the rows of a workspace over several variables, as its consumer reads
+// it. All levels except the last are dense, and the last level has a list of coordinates for each
+// row.
 type rowList struct {
 	box  box
 	name string
 	pos  *ir.Array
-	row  *ir.Var // the last row whose beginning is known
+	row  *ir.Var // the last row whose start is known
 }
 
 func (l *lowerer) newRowList(name string, b box) *rowList {
@@ -76,14 +78,14 @@ func (l *lowerer) newRowList(name string, b box) *rowList {
 	return r
 }
 
-// begin is before the first entry.
+// begin is called before the first entry.
 func (r *rowList) begin(l *lowerer) {
 	r.row = l.declare(r.name+"_row", ir.Int(0))
 	l.store(r.pos, ir.Int(0), ir.Int(0))
 }
 
-// next has the entry at position p begin the rows as long as behind holds. then is emitted for
-// each.
+// next makes position p the start of further rows while a condition is true. then emits code for
+// each of these rows.
 func (r *rowList) next(l *lowerer, p, behind ir.Expr, then func()) {
 	l.while(behind, func() {
 		l.incr(r.row, ir.Int(1))
@@ -92,12 +94,12 @@ func (r *rowList) next(l *lowerer, p, behind ir.Expr, then func()) {
 	})
 }
 
-// end has all rows that are left begin behind the n entries.
+// end makes all remaining rows start after the n entries.
 func (r *rowList) end(l *lowerer, n ir.Expr) {
 	r.next(l, n, ir.Less(r.row, l.named(r.name+"_rows", r.box.rows())), func() {})
 }
 
-// keyed finds the rows of n entries that are in order, of which keys has the coordinates.
+// keyed finds the rows of n entries in order. keys has the entries' coordinates.
 func (r *rowList) keyed(l *lowerer, n ir.Expr, keys []*ir.Array) {
 	r.begin(l)
 	p := l.newVar(r.name + "_s")
@@ -109,7 +111,7 @@ func (r *rowList) keyed(l *lowerer, n ir.Expr, keys []*ir.Array) {
 	r.end(l, n)
 }
 
-// operand is the workspace as its consumer reads it, with coordinates of the last variable and
+// operand returns the workspace as its consumer reads it, with coordinates of the last variable and
 // values by position.
 func (r *rowList) operand(l *lowerer, crd, vals *ir.Array) *operand {
 	o := Operand{Name: r.name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(r.box.lo))}
@@ -123,7 +125,7 @@ func (r *rowList) operand(l *lowerer, crd, vals *ir.Array) *operand {
 	return op
 }
 
-// denseLevels gives a workspace, as an operand, n dense levels of a box, from its level first on.
+// denseLevels adds n dense levels of a box to the operand of a workspace, from level first on.
 func (l *lowerer) denseLevels(op *operand, b box, first, n int) {
 	local := func(x ir.Expr, level int, part ir.Field) *ir.Var {
 		if v, ok := x.(*ir.Var); ok {

@@ -5,12 +5,12 @@ import (
 	"distaff/codegen/ir"
 )
 
-// ownRows lowers a loop that sums into a dense result too large for partial ones: each
-// thread has an even part of the range of a variable v of the result, and runs the whole
-// loop for it. In one such as that over the columns of a matrix in CSC that multiplies a
-// vector it has rows, and finds a part's first in each column by a search; in contractions the
-// intermediates over v have places for the part alone. Every value is summed in the
-// loop's order, so that the number of threads shows in no bit.
+// ownRows lowers a loop that sums into a dense result that is too large for partial results. Each
+// thread has an even part of the range of a variable v of the result, and runs the whole loop for
+// this part. In a loop over the columns of a CSC matrix that multiplies a vector, a thread has
+// rows, and it finds the first row of its part in each column by a search. In contractions, the
+// intermediates over v have places only for the thread's part. Every value is summed in the order
+// of the loop, so the result does not depend on the number of threads.
 func (l *lowerer) ownRows(f *cin.Forall, e *env, v string) {
 	serial := &cin.Forall{Var: f.Var, Body: f.Body}
 	if v != l.resultVars[0] {

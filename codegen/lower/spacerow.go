@@ -8,18 +8,18 @@ import (
 	"distaff/codegen/ir"
 )
 
-// spaceRow is what lies behind each key of a workspace that is filled everywhere or nowhere along
-// its last variables: a row of places along these.
+// spaceRow is the row of places that each key of a workspace has, if the workspace is filled
+// everywhere or nowhere along its last variables.
 type spaceRow struct {
 	box   box
 	along []string
-	width ir.Expr // places of a row
-	at    ir.Expr // the first place of the row of the key at hand, where it is known
+	width ir.Expr // the number of places in a row
+	at    ir.Expr // the first place of the current key's row, if it is known
 }
 
 func (l *lowerer) newSpaceRow(name string, along []string) spaceRow {
 	r := spaceRow{box: l.newBox(&cin.Access{Name: name, Vars: along}), along: along}
-	if !r.is() {
+	if !r.exists() {
 		return r
 	}
 	if r.width = r.box.places(); !isLit(r.width) {
@@ -32,21 +32,21 @@ func (l *lowerer) newSpaceRow(name string, along []string) spaceRow {
 
 func isLit(x ir.Expr) bool { _, ok := x.(*ir.Lit); return ok }
 
-// is tells whether there are rows.
-func (r *spaceRow) is() bool { return len(r.along) > 0 }
+// exists reports whether there are rows.
+func (r *spaceRow) exists() bool { return len(r.along) > 0 }
 
 // rowFiller is a workspace that may have rows.
 type rowFiller interface {
 	rowOf() *spaceRow
-	// inRow lowers a loop that adds a row, of assignment a.
+	// inRow lowers a loop that adds a row by assignment a.
 	inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want bool) ir.Expr
 }
 
-// fillsRow is the workspace to whose rows the loop f adds, and the assignment, where f and the
-// loops inside are over all variables of a row and hold nothing else.
+// fillsRow returns the workspace to whose rows the loop f adds, and the assignment. It returns nil
+// unless f and the loops inside are over exactly the variables of a row and contain nothing else.
 func (l *lowerer) fillsRow(f *cin.Forall) (rowFiller, *cin.Assign) {
 	w, ok := l.spaces[cin.Target(f).Name].(rowFiller)
-	if !ok || !w.rowOf().is() || w.rowOf().at != nil {
+	if !ok || !w.rowOf().exists() || w.rowOf().at != nil {
 		return nil, nil
 	}
 	n, s := 0, cin.Stmt(f)
@@ -64,7 +64,7 @@ func (l *lowerer) fillsRow(f *cin.Forall) (rowFiller, *cin.Assign) {
 	}
 }
 
-// adds is whether a row gets anything from the loops over it in e.
+// adds returns the condition that the loops over a row in e add any term.
 func (r *spaceRow) adds(l *lowerer, a *cin.Assign, e *env) ir.Expr {
 	some := ir.Expr(ir.Truth(true))
 	if e.predicates == nil {
@@ -77,21 +77,22 @@ func (r *spaceRow) adds(l *lowerer, a *cin.Assign, e *env) ir.Expr {
 	return some
 }
 
-// clear fills the row from a place on with negative zeros, to which every value adds up to itself.
+// clear fills the row that starts at a place with negative zeros, because adding a value to -0
+// gives the value unchanged.
 func (r *spaceRow) clear(l *lowerer, vals *ir.Array, from ir.Expr) {
 	l.emit(&ir.Fill{A: vals, Lo: from, Hi: ir.Plus(from, r.width),
 		X: ir.Negated(ir.Zero(l.spec.Compute))})
 }
 
-// add adds x to the row at hand, at the coordinates that access a has in e along it.
+// add adds x to the current row, at the coordinates of access a along the row in e.
 func (r *spaceRow) add(l *lowerer, vals *ir.Array, a *cin.Access, x ir.Expr, e *env) {
 	keys := len(a.Vars) - len(r.along)
 	place := r.box.place(len(r.along), func(m int) ir.Expr { return e.coord[a.Vars[keys+m]] })
 	l.emit(&ir.Store{A: vals, Index: ir.Plus(r.at, place), Accumulate: true, X: x})
 }
 
-// under gives an operand of keys dense levels of a row below each, of which at is the row of a
-// position.
+// under adds the dense levels of a row below each key to an operand with the given number of keys.
+// at returns the row of a position.
 func (r *spaceRow) under(l *lowerer, op *operand, keys int, at func(p ir.Expr) ir.Expr) *operand {
 	op.rowAt, op.rowLevel = at, keys
 	op.operand.Format.Levels = append(slices.Clone(op.operand.Format.Levels),

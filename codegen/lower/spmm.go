@@ -10,12 +10,13 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// offsetThreads is the number of threads of a block that makes the offsets of a part of a matrix.
+// offsetThreads is the number of threads in a block of the kernel that computes the row offsets of
+// a part of a matrix.
 const offsetThreads = 256
 
 // spmm lowers loops around a product of a matrix in compressed rows with a dense matrix or vector,
-// which a library of a GPU runs. The library takes the positions of rows from 0 on: those of a part
-// of a matrix are made by a kernel before.
+// which a GPU library runs. The library requires row positions that start at 0. For a part of a
+// matrix, a kernel computes them first.
 func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &spmmNest{externNest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}}
 	a := n.externNest.loops()
@@ -41,7 +42,7 @@ func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.
 	return n.externNest.some
 }
 
-// spmmNest is a product with a sparse matrix, as it is put together.
+// spmmNest collects the parts of a product with a sparse matrix.
 type spmmNest struct {
 	externNest    externNest
 	sparse, dense []segment // the arrays of the two factors
@@ -49,7 +50,7 @@ type spmmNest struct {
 	alpha         ir.Expr   // the product of all other factors
 }
 
-// factors finds the two factors that the loops change, and multiplies the others.
+// factors finds the two factors that change in the loops, and multiplies the others.
 func (n *spmmNest) factors(x cin.Expr) {
 	l := n.externNest.l
 	n.alpha = ir.One(l.spec.Compute)
@@ -83,7 +84,7 @@ func (n *spmmNest) factors(x cin.Expr) {
 	}
 }
 
-// factor is one factor of the product.
+// factor classifies one factor of the product.
 func (n *spmmNest) factor(x *cin.Access) {
 	l := n.externNest.l
 	c := n.externNest.e.cur[x.Key()]
@@ -123,7 +124,7 @@ func (n *spmmNest) factor(x *cin.Access) {
 	}
 }
 
-// product is the statement in the place of the loops.
+// product returns the statement that replaces the loops.
 func (n *spmmNest) product(result segment) *ir.SpMM {
 	l := n.externNest.l
 	if l.spec.Parts[l.sched.g.Original(n.cols)] || l.sched.comps[n.cols] != nil {
@@ -176,7 +177,7 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 	return s
 }
 
-// coordinate is the variable whose coordinates the loop over v visits.
+// coordinate returns the variable whose coordinates the loop over v visits.
 func (n *spmmNest) coordinate(v string) string {
 	if c := n.externNest.l.sched.comps[v]; c != nil && n.externNest.l.sched.g.ReplacedBy(v) == nil {
 		return c.component.Roots[0]
@@ -186,7 +187,7 @@ func (n *spmmNest) coordinate(v string) string {
 
 func (n *spmmNest) over(s segment, v string) bool { return !isInt(stepOf(s, v), 0) }
 
-// stepOf is by how much the index of a segment grows with a variable.
+// stepOf returns the amount that the index of a segment grows with a variable.
 func stepOf(s segment, v string) ir.Expr {
 	for _, b := range s.by {
 		if b.v == v {
@@ -196,8 +197,8 @@ func stepOf(s segment, v string) ir.Expr {
 	return ir.Int(0)
 }
 
-// emit emits the product: over the positions as they are, where they begin at 0 and are as wide as
-// coordinates, else over offsets of the rows.
+// emit emits the product. It uses the pos array itself if the positions start at 0 and have the
+// width of coordinates. Otherwise it uses computed offsets of the rows.
 func (n *spmmNest) emit(s *ir.SpMM) {
 	l := n.externNest.l
 	first := ir.NewVar(l.fresh(n.rows+"_first"), ir.Int64)

@@ -2,9 +2,9 @@ package lower
 
 import "distaff/codegen/ir"
 
-// strip removes the statements that write to some arrays, and then what was computed for
-// these alone: variables that nothing reads, and statements without content. It makes a
-// counting pass of a statement that writes.
+// strip removes the statements that write to the given arrays, and then everything that was
+// computed only for them: variables that nothing reads, and statements without content. It turns
+// code that writes into a counting pass.
 func strip(b *ir.Block, arrays map[*ir.Array]bool) {
 	filter(b, func(s ir.Stmt) bool {
 		switch s := s.(type) {
@@ -68,8 +68,7 @@ func strip(b *ir.Block, arrays map[*ir.Array]bool) {
 	}
 }
 
-// filter removes the statements of b, in place and inner ones first, that keep
-// does not want.
+// filter removes the statements of b for which keep returns false, in place and inner ones first.
 func filter(b *ir.Block, keep func(ir.Stmt) bool) {
 	if b == nil {
 		return

@@ -8,28 +8,29 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// termRows is a list of terms of a workspace that is filled everywhere or nowhere along its last
-// variables: each adds a row, of which it keeps what the row is made of, the values of accesses
-// that have no variable along it and the coordinates by which others are read. They are sorted by
-// their keys, and a row is summed as the consumer comes to its key, in places that all rows share,
-// of terms in the order in which they came: no row is kept, and none is read from elsewhere.
+// termRows is a workspace with a list of terms, if it is filled everywhere or nowhere along its
+// last variables. Each term adds a row. A term stores the factors of its row instead of the row:
+// the values of accesses that have no variable along the row, and the coordinates that select the
+// other accesses. At the end, the terms are sorted by their keys. A row is summed when the consumer
+// is at its key, in an array that all rows share. Its terms are added in the order of their
+// insertion. No row is stored, and none is read twice.
 type termRows struct {
 	sortedTerms sortedTerms
 	row         spaceRow
-	rows        *rowList // nil where it is read as a list
-	n           *ir.Var  // terms
+	rows        *rowList // nil if the workspace is read as a list
+	n           *ir.Var  // the number of terms
 	vals        *ir.Array
-	from        *ir.Array // the place in the order at which those of a key begin
+	from        *ir.Array // the index in the sorted order where the terms of each key begin
 
 	kept []keptPart
-	fill *cin.Forall // the loops over a row, of what is kept
-	env  *env        // where terms are kept
+	fill *cin.Forall // the loops over a row, computing it from the stored parts
+	env  *env        // the environment where terms are stored
 }
 
-// keptPart is a value, or a coordinate of a variable, that each term keeps.
+// keptPart is a value, or a coordinate of a variable, that each term stores.
 type keptPart struct {
-	name  string      // of the variable, or of the value
-	value *cin.Access // nil of a coordinate
+	name  string      // the name of the variable, or of the value
+	value *cin.Access // nil for a coordinate
 	a     *ir.Array   // by term
 }
 
@@ -52,7 +53,7 @@ func (w *termRows) begin(
 	w.n = l.declare(w.sortedTerms.spaceArrays.name+"_n", ir.Int(0))
 }
 
-// inRow keeps what the row is made of.
+// inRow stores the factors of the row.
 func (w *termRows) inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want bool) ir.Expr {
 	if w.fill == nil {
 		w.keep(l, f, a)
@@ -81,7 +82,7 @@ func (w *termRows) inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want 
 	return some
 }
 
-// keep finds what a row is made of.
+// keep finds the factors of a row.
 func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 	along := func(v string) bool { return slices.Contains(w.row.along, v) }
 	kept := func(name string) bool {
@@ -108,7 +109,7 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 	w.fill = l.refilled(f, &assign)
 }
 
-// refilled are the loops f and those inside of it around another assignment.
+// refilled returns the loop f and the loops inside it, around another assignment.
 func (l *lowerer) refilled(f *cin.Forall, a *cin.Assign) *cin.Forall {
 	g := l.serialCopy(f)
 	g.Body = a
@@ -118,7 +119,7 @@ func (l *lowerer) refilled(f *cin.Forall, a *cin.Assign) *cin.Forall {
 	return g
 }
 
-// withAccesses is an expression with other accesses.
+// withAccesses returns x with other(a) in place of each access a.
 func withAccesses(x cin.Expr, other func(*cin.Access) cin.Expr) cin.Expr {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -183,11 +184,11 @@ func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 		})})
 }
 
-// termsAhead is how many terms ahead what a term keeps is fetched: they lie in the order in which
-// they came, and are read in another one.
+// termsAhead is the prefetch distance, in terms, for the stored parts of terms. They are stored in
+// the order of insertion, but read in sorted order.
 const termsAhead = 32
 
-// fetch fetches what the term at a place in the order keeps, if there is one.
+// fetch prefetches the stored parts of the term at a place in the sorted order, if there is one.
 func (w *termRows) fetch(l *lowerer, s ir.Expr) {
 	l.when(ir.Less(s, w.n), func() {
 		next := l.named(w.sortedTerms.spaceArrays.name+"_next", ir.At(w.sortedTerms.perm, s))

@@ -9,22 +9,22 @@ import (
 )
 
 // termSpace is a workspace with a list of all values that are added to it, which is sorted by
-// coordinates in the end. The values of a coordinate are then summed in the order in which they
-// came.
+// coordinates at the end. The values of each coordinate are then summed in the order of their
+// insertion.
 type termSpace struct {
 	sortedTerms sortedTerms
-	rows        *rowList // nil where it is read as a list
+	rows        *rowList // nil if the workspace is read as a list
 	vals        *ir.Array
-	n           *ir.Var // terms
+	n           *ir.Var // the number of terms
 	sums        *ir.Array
 }
 
-// sortedTerms are terms that are sorted by their coordinates.
+// sortedTerms is the part that sorts terms by their coordinates.
 type sortedTerms struct {
 	spaceArrays spaceArrays
-	keys        []*ir.Array // of each variable, by term
-	perm        *ir.Array   // terms, in order
-	sorted      []*ir.Array // coordinates that terms have, in order, each once
+	keys        []*ir.Array // for each variable, by term
+	perm        *ir.Array   // the terms in sorted order
+	sorted      []*ir.Array // the terms' coordinates in sorted order, each once
 }
 
 func (l *lowerer) newSortedTerms(s spaceArrays, keys int) sortedTerms {
@@ -37,9 +37,10 @@ func (l *lowerer) newSortedTerms(s spaceArrays, keys int) sortedTerms {
 	return t
 }
 
-// sort sorts n terms and returns how many coordinates they have. again is emitted for a term that
-// has the coordinates of the one before it, which is the last of those so far, other for one that
-// begins the next: at its place in the order.
+// sort sorts n terms and returns the number of their different coordinates. It emits again for a
+// term with the same coordinates as the term before it; last is the index of these coordinates. It
+// emits other for a term with new coordinates; made is their index, and at is the term's place in
+// the sorted order.
 func (t *sortedTerms) sort(l *lowerer, n *ir.Var, again func(from, last ir.Expr),
 	other func(from, made, at ir.Expr)) *ir.Var {
 	for _, a := range append([]*ir.Array{t.perm}, t.sorted...) {
@@ -83,7 +84,8 @@ func (w *termSpace) begin(l *lowerer) {
 }
 
 func (w *termSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	l.when(ir.AtMost(w.sortedTerms.spaceArrays.caps[w.vals], w.n), func() { // all have the same
+	// all arrays have the same capacity
+	l.when(ir.AtMost(w.sortedTerms.spaceArrays.caps[w.vals], w.n), func() {
 		for _, k := range append([]*ir.Array{w.vals}, w.sortedTerms.keys...) {
 			w.sortedTerms.spaceArrays.grow(l, k, ir.Plus(w.n, ir.Int(1)))
 		}

@@ -5,21 +5,20 @@ import (
 	"distaff/codegen/ir"
 )
 
-// rowTile is the width of the tiles in which s sums a row of the result, the dense last
-// level; 0 where it does not.
+// rowTile returns the width of the tiles if s sums a row of the result along its dense last level
+// in tiles, or else 0.
 func (l *lowerer) rowTile(s cin.Stmt) int64 {
 	n, ok := l.numbers[s]
 	if f, loop := s.(*cin.Forall); !ok || loop && f.Unit == cin.CPUThread {
-		return 0 // of the loops that it is cut into
+		return 0 // the strategy's tiles are for the loops that it is cut into
 	}
 	return l.spec.Strategy.Tiles[n]
 }
 
-// unrollAndJam moves a scheduled loop f over the last level of the result, a dense one, into the
-// loops inside it: s is these loops around f. A tile of the row, of width values, is then summed
-// in registers while the inner loops run once, instead of once for each value. The terms of
-// each value are added in the same order. width is 0 where f is no such loop, or the strategy
-// leaves it where it is.
+// unrollAndJam moves a scheduled loop f over the result's dense last level into the loops inside
+// it. s is these loops around f. A tile of the row, of width values, is then summed in registers
+// while the inner loops run once, instead of once for each value. The terms of each value are added
+// in the same order. width is 0 if f is not such a loop, or if the strategy leaves it unchanged.
 func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
 	k := e.res.level
 	if row := l.spec.Strategy.Jam; row.Width == 0 || row.Var != f.Var {
@@ -59,8 +58,7 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 	return s, l.spec.Strategy.Jam.Width
 }
 
-// lastOfAll tells whether v's level, in each access that has it, is dense and
-// the last.
+// lastOfAll reports whether v's level is dense and the last level in each access that has v.
 func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
 	ok := true
 	cin.Accesses(s, func(a *cin.Access) {
@@ -77,10 +75,9 @@ func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
 	return ok
 }
 
-// tiled lowers s, which sums a row of the result, tile by tile: each tile of
-// width values is summed in a local array and then stored (added to what is
-// there, if the row was set to 0 before), and what is left of the row is summed
-// in place.
+// tiled lowers s, which sums a row of the result, tile by tile. Each tile of width values is summed
+// in a local array and then stored, or added to the existing values if the row was set to 0 before.
+// The rest of the row is summed in place.
 func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	op := l.out.op
 	v := l.resultVars[e.res.level]
@@ -135,8 +132,8 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	return ir.Truth(true)
 }
 
-// storeTile stores the sums of a tile of the row along v, width values from place first on, or adds
-// them to what is there.
+// storeTile stores the sums of a tile of the row along v, width values starting at place first, or
+// adds them to the existing values.
 func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *env) {
 	a, unset := l.out.vals(), e.res.unset()
 	lanes := func(store func(at, x ir.Expr)) func() {
@@ -148,7 +145,8 @@ func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string
 		}
 	}
 	once := lanes(func(at, x ir.Expr) {
-		if !always(unset) { // a sum of -0 is stored as it is where the values were set to 0 before
+		// a sum of -0 must give 0 here too, as when it is added to values that were set to 0
+		if !always(unset) {
 			x = ir.Plus(ir.Zero(a.Elem), x)
 		}
 		s := &ir.Store{A: a, Index: at, X: x}
@@ -166,19 +164,19 @@ func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string
 	}
 }
 
-// tile is where a tile of a row begins, and the number of its places.
+// tile has the start of a tile of a row, and its number of places.
 type tile struct {
 	lo    ir.Expr
 	width int64
 }
 
-// inTile has v's range be a tile, or the rest of a row, which has fewer places than one.
+// inTile makes v's range a tile, or the rest of a row, which has fewer places than a tile.
 func (e *env) inTile(v string, s coordRange) {
 	e.ranges[v] = s
 	e.tiles[v] = tile{lo: s.lo, width: max(s.width, -s.width)}
 }
 
-// lane is the place of v's coordinate in its tile.
+// lane returns the place of v's coordinate in its tile.
 func (e *env) lane(v string) ir.Expr {
 	if x, ok := e.lanes[v]; ok {
 		return x
@@ -186,8 +184,8 @@ func (e *env) lane(v string) ir.Expr {
 	return ir.Minus(e.coord[v], e.tiles[v].lo)
 }
 
-// rowSpace is a workspace over a variable whose range is a tile: a local array,
-// whose places are all assigned together or not at all.
+// rowSpace is a workspace over a variable whose range is a tile: a local array whose places are
+// assigned either all or not at all.
 type rowSpace struct{ sums *ir.Array }
 
 func (l *lowerer) newRowSpace(t *cin.Access, e *env) *rowSpace {
@@ -200,9 +198,9 @@ func (w *rowSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.emit(&ir.Store{A: w.sums, Index: e.lane(a.Vars[0]), Accumulate: true, X: x})
 }
 
-// whereRow lowers a where whose temporary is a row of a tile. The consumer is
-// lowered for the row that is there; where it is absent there is nothing to do,
-// unless the consumer has other terms.
+// whereRow lowers a where whose temporary is a row of a tile. The consumer is lowered for the case
+// that the row is present. If it is absent, there is nothing to do, unless the consumer has other
+// terms.
 func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
 	w := l.newRowSpace(t, e)
 	outer := l.spaces[t.Name]
@@ -214,10 +212,10 @@ func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *env, want bool) ir.Ex
 		in.rows[t.Name] = row{w.sums, ir.Truth(pres)}
 		return l.stmt(s.Consumer, in, want)
 	}
-	return l.inBothCases(t.Name, some, want, consume)
+	return l.lowerBothCases(t.Name, some, want, consume)
 }
 
-// row is a row workspace that a consumer reads.
+// row is a row workspace as a consumer reads it.
 type row struct {
 	sums *ir.Array
 	pres ir.Expr

@@ -9,16 +9,16 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Loops on a GPU's units become loops of blocks, warps and lanes. What their iterations mean is
-// what those of any loop mean, in any order; where iterations of several of them add to one
-// place of the result, they add atomically, or sum into a scalar first.
+// Loops on a GPU's units become loops over blocks, warps and lanes. Their iterations have the usual
+// meaning, in any order. If several iterations add to one place of the result, they add atomically,
+// or they first sum into a scalar.
 
-// A block has so many threads, or warps, where the loop over them does not say by a constant
-// how many there are.
+// blockThreads and blockWarps are the number of threads, or warps, in a block if no constant bound
+// of the loop over them gives it.
 const (
 	blockThreads = 256
 	blockWarps   = 16
-	mostThreads  = 1024 // of a block
+	mostThreads  = 1024 // the largest number of threads in a block
 	mostWarps    = mostThreads / ir.WarpSize
 )
 
@@ -26,7 +26,8 @@ const (
 func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
 	v := f.Var
 	if c := l.sched.comps[v]; c != nil && l.sched.g.ReplacedBy(v) != nil {
-		v = c.component.Leaves[len(c.component.Leaves)-1] // it determines the original variable
+		// this loop determines the original variable
+		v = c.component.Leaves[len(c.component.Leaves)-1]
 	}
 	most := l.sched.g.Most(v)
 	switch f.Unit {
@@ -51,8 +52,8 @@ func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
 	}
 }
 
-// threadsFor is how many threads of a block run a loop of at most so many iterations, 0 for no
-// bound.
+// threadsFor returns the number of threads of a block that run a loop with at most most iterations.
+// 0 means no bound.
 func threadsFor(most int64) int64 {
 	if 0 < most && most <= mostThreads {
 		return (most + ir.WarpSize - 1) / ir.WarpSize * ir.WarpSize
@@ -60,16 +61,17 @@ func threadsFor(most int64) int64 {
 	return blockThreads
 }
 
-// meeting is e for what is inside f, a loop on a GPU's unit: additions to the result are atomic
-// where iterations of f may add to one place, and it or a loop inside it says what is done of that.
-// IgnoreRaces leaves it to the loops inside; where none of these says more, it is the user's
-// word that iterations do not meet.
-func (l *lowerer) meeting(f *cin.Forall, e *env) *env {
-	if !l.assigns(f) || !l.races(f) || f.Race == cin.NoRaces ||
-		f.Race == cin.IgnoreRaces && !l.settled(f.Body) {
+// gpuAtomicEnv returns the environment inside f, a loop on a GPU's unit. Additions to the result
+// are atomic there if iterations of f may add to the same place, and if f or a loop inside f says
+// how they do so. An IgnoreRaces on f leaves the decision to the loops inside. If none of them
+// decides, the user guarantees that iterations do not add to the same place.
+func (l *lowerer) gpuAtomicEnv(f *cin.Forall, e *env) *env {
+	if !l.assigns(f) || !l.hasRaces(f) || f.Race == cin.NoRaces ||
+		f.Race == cin.IgnoreRaces && !l.decidesRaces(f.Body) {
 		return e
 	}
-	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction { // else the sum is promoted
+	// otherwise the sum would be in a scalar
+	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction {
 		l.refuse(f.Var,
 			"iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, cin.Target(f).Key())
 	}
@@ -87,8 +89,8 @@ func (l *lowerer) meeting(f *cin.Forall, e *env) *env {
 	return in
 }
 
-// settled tells whether loops in s on units of a GPU say how they add to the result.
-func (l *lowerer) settled(s cin.Stmt) bool {
+// decidesRaces reports whether loops in s on units of a GPU say how they add to the result.
+func (l *lowerer) decidesRaces(s cin.Stmt) bool {
 	found := false
 	cin.Walk(s, func(s cin.Stmt) {
 		f, ok := s.(*cin.Forall)
@@ -97,13 +99,13 @@ func (l *lowerer) settled(s cin.Stmt) bool {
 	return found
 }
 
-// sumsAcross tells whether a loop's iterations, on units of a GPU, sum one value that all of them
-// see.
+// sumsAcross reports whether a loop's iterations, on units of a GPU, sum one value that all of them
+// share.
 func sumsAcross(f *cin.Forall) bool {
 	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
 }
 
-// refuseSpaces refuses workspaces that take entries in turn.
+// refuseSpaces refuses workspaces if entries must be added to them one after another.
 func (l *lowerer) refuseSpaces(s cin.Stmt) {
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)
@@ -122,8 +124,8 @@ func (l *lowerer) refuseSpaces(s cin.Stmt) {
 	})
 }
 
-// spread emits a loop over lo up to hi on all threads of a GPU, for what lowering itself has
-// to do between those of the schedule.
+// spread emits a loop from lo to hi on all threads of a GPU, for code that lowering adds between
+// the loops of the schedule.
 func (l *lowerer) spread(name string, lo, hi ir.Expr, body func(x ir.Expr)) {
 	lo, hi = l.named(name+"_lo", lo), l.named(name+"_hi", hi)
 	b, v := l.newVar(name+"_block"), l.newVar(name)
@@ -136,7 +138,7 @@ func (l *lowerer) spread(name string, lo, hi ir.Expr, body func(x ir.Expr)) {
 	})})
 }
 
-// setOne sets a[at] at the top level of a leaf: on a GPU that is the host, which fills.
+// setOne sets a[at] outside all loops. On a GPU this code runs on the host, which uses a fill.
 func (l *lowerer) setOne(a *ir.Array, at, x ir.Expr) {
 	if l.spec.GPU {
 		l.emit(&ir.Fill{A: a, Lo: at, Hi: ir.Plus(at, ir.Int(1)), X: ir.Convert(a.Elem, x)})
@@ -145,20 +147,19 @@ func (l *lowerer) setOne(a *ir.Array, at, x ir.Expr) {
 	l.store(a, at, x)
 }
 
-// blockRows are the rows in which the blocks of a loop over tiles of fused positions begin: an
-// array for each level that a search for the row of a position searches, with the row of each
-// block's first position, and that of the end.
+// blockRows has the rows where the blocks of a loop over tiles of fused positions begin. For each
+// level that a search for the row of a position searches, an array has the row of each block's
+// first position, and of the end.
 type blockRows struct {
 	c      *component
 	first  ir.Expr // the number of the first block
 	arrays []*ir.Array
 }
 
-// findBlockRows stores the rows in which the blocks of f begin, with a loop of its own, where warps
-// or threads of a block search for their rows each: they then search among the rows of their block
-// only. nil where that would not pay, or the positions are of a part of the variables, which others
-// were fused to.
-func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *opened) *blockRows {
+// findBlockRows stores the rows where the blocks of f begin, in a loop of its own, if warps or
+// threads of a block search for their rows. They then search only among the rows of their block. It
+// returns nil if this does not pay, or if the positions are for only some of the fused variables.
+func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *openLoops) *blockRows {
 	base := positionsAmong(o.frames)
 	if f.Unit != cin.GPUBlock || len(c.component.Roots) < 2 || base == nil ||
 		len(base.roots) != len(c.component.Roots) || !always(e.cur[base.key].pres) ||
@@ -191,7 +192,7 @@ func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *opened) 
 	return r
 }
 
-// narrowsInBlock tells whether warps or threads of a block narrow the positions of c further.
+// narrowsInBlock reports whether warps or threads of a block narrow the positions of c further.
 func narrowsInBlock(f *cin.Forall, c *component) bool {
 	found := false
 	cin.Walk(f.Body, func(s cin.Stmt) {
@@ -201,7 +202,8 @@ func narrowsInBlock(f *cin.Forall, c *component) bool {
 	return found
 }
 
-// positionsAmong is the interval of positions that frames are tiles of; nil for none.
+// positionsAmong returns the interval of positions that frames are tiles of, or nil if there is
+// none.
 func positionsAmong(frames []frame) *interval {
 	for k := range frames {
 		if frames[k].iv.unit == positions {
@@ -211,8 +213,8 @@ func positionsAmong(frames []frame) *interval {
 	return nil
 }
 
-// inside restricts the searches in block v to its rows: in iv, or the interval of positions
-// that frames are tiles of.
+// inside restricts the searches in block v to the block's rows. It changes iv or, if iv is not an
+// interval of positions, the interval of positions that frames are tiles of.
 func (r *blockRows) inside(l *lowerer, v ir.Expr, iv interval, frames []frame) (interval, []frame) {
 	if r == nil {
 		return iv, frames
@@ -242,7 +244,7 @@ func (r *blockRows) inside(l *lowerer, v ir.Expr, iv interval, frames []frame) (
 	return iv, frames
 }
 
-// free frees the arrays behind the loop.
+// free frees the arrays after the loop.
 func (r *blockRows) free(l *lowerer) {
 	if r == nil {
 		return

@@ -2,13 +2,19 @@ package lower
 
 import "distaff/codegen/ir"
 
-// vectorize marks the innermost loops of b that run along contiguous memory as
-// Vector: their bodies declare values, add to scalars from outside (which are
-// then reduced) and store to places one apart, and every load is of one place
-// or of places one apart too. Of the statement's loops these are those over variables that
-// the strategy has run in lanes. Those over a sparse level's segments that do
-// nothing but sum what they gather are Vector where the strategy says so. Those that store values
-// of the result which are written once do so past the caches where the strategy says that.
+// vectorize marks innermost loops of b as Vector.
+//
+//   - A loop along contiguous memory is marked if its body declares values, adds to scalars from
+//     outside,
+//
+// which are then reduced, and stores to consecutive places, and if every load is from one place or
+// from consecutive places. A loop of the statement is marked only if the strategy runs its variable
+// in lanes.
+//   - A loop over a sparse level's segment that only sums gathered values is marked if the strategy
+//     says so.
+//
+// If the strategy says so, marked loops that store values of the result which are written once
+// store past the caches.
 func (l *lowerer) vectorize(b *ir.Block) {
 	ir.Walk(b, func(s ir.Stmt) {
 		if f, ok := s.(*ir.For); ok && f.Kind == ir.Serial && f.Step == 1 {
@@ -32,8 +38,8 @@ func (l *lowerer) vectorize(b *ir.Block) {
 	})
 }
 
-// segmentLoop notes of a loop over variable v in a segment of the access called key whether
-// it is to run in lanes.
+// segmentLoop records whether a loop over variable v in a segment of the access with the given key
+// is to run in lanes.
 func (l *lowerer) segmentLoop(f *ir.For, key, v string) *ir.For {
 	if l.spec.Strategy.Gather(key, v) {
 		l.segments[f] = v
@@ -43,7 +49,7 @@ func (l *lowerer) segmentLoop(f *ir.For, key, v string) *ir.For {
 
 type vectorLoop struct {
 	f      *ir.For
-	inits  map[*ir.Var]ir.Expr // of the body's locals
+	inits  map[*ir.Var]ir.Expr // initial values of the body's locals
 	sums   map[*ir.Var]bool
 	reduce []*ir.Var
 	stored map[*ir.Array]bool
@@ -80,8 +86,7 @@ func (v *vectorLoop) fits() bool {
 	return useful
 }
 
-// storesOnce tells whether all that the body does is to store one of the values that are written
-// once.
+// storesOnce reports whether the body only stores one value that is written once.
 func (v *vectorLoop) storesOnce(once map[*ir.Store]bool) bool {
 	n := 0
 	for _, s := range v.f.Body.List {
@@ -92,7 +97,7 @@ func (v *vectorLoop) storesOnce(once map[*ir.Store]bool) bool {
 	return n == 1 && len(v.stored) == 1 && len(v.sums) == 0
 }
 
-// gathers tells whether the body only sums, and what it reads can be read in any order.
+// gathers reports whether the body only sums, and its reads can be made in any order.
 func (v *vectorLoop) gathers() bool {
 	ok := len(v.stored) == 0 && len(v.sums) > 0
 	for x := range v.sums {
@@ -109,7 +114,7 @@ func (v *vectorLoop) gathers() bool {
 	return ok
 }
 
-// contiguous checks what the body reads.
+// contiguous reports whether every load of the body is from one place or from consecutive places.
 func (v *vectorLoop) contiguous() bool {
 	ok := true
 	ir.WalkExprs(v.f.Body, func(x ir.Expr) {
@@ -126,7 +131,7 @@ func (v *vectorLoop) contiguous() bool {
 	return ok
 }
 
-// step is by how much x grows with the loop's variable, where that is constant.
+// step returns the amount that x grows with the loop's variable. ok is false if it is not constant.
 func (v *vectorLoop) step(x ir.Expr) (step int64, ok bool) {
 	switch x := x.(type) {
 	case *ir.Lit:

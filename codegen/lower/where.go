@@ -26,9 +26,9 @@ func (l *lowerer) where(s *cin.Where, e *env, want bool) ir.Expr {
 	return l.stmt(s.Consumer, in, want)
 }
 
-// needsPresence tells whether the absence of temporary t shows in s other than as a
-// zero: it is a factor, or stored where absence is kept, or makes another such
-// temporary.
+// needsPresence reports whether s must distinguish an absent temporary t from a zero. This is so if
+// t is a factor, if t is stored in a place that records absence, or if t makes another temporary
+// with this property.
 func (l *lowerer) needsPresence(s cin.Stmt, t string) bool {
 	needs := false
 	cin.Walk(s, func(u cin.Stmt) {
@@ -53,7 +53,7 @@ func uses(x cin.Expr, t string) bool {
 	return found
 }
 
-// isFactor tells whether t stands in a product or quotient of x.
+// isFactor reports whether t is in a product or quotient of x.
 func isFactor(x cin.Expr, t string) bool {
 	switch x := x.(type) {
 	case *cin.Neg:
@@ -67,8 +67,7 @@ func isFactor(x cin.Expr, t string) bool {
 	return false
 }
 
-// readsOnly tells whether a consumer has values only where the workspace of that name
-// has.
+// readsOnly reports whether a consumer has values only where the named workspace has values.
 func (l *lowerer) readsOnly(consumer cin.Stmt, name string) bool {
 	only := true
 	cin.Accesses(consumer, func(a *cin.Access) {
@@ -99,7 +98,7 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	l.spaces[t.Name] = outer
 	if never(some) {
 		w.end(l)
-		// whose chunks make an empty result, too
+		// a parallel consumer's chunks must make an empty result, too
 		if !l.readsOnly(s.Consumer, t.Name) || cin.Threaded(s.Consumer) {
 			in := e.clone()
 			cin.Accesses(s.Consumer, func(a *cin.Access) {

@@ -7,22 +7,22 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Merges in windows. A sum of segments, each times a factor, that a result appends is made by
-// ir.Union, which sorts windows of them, so that no branch but those of the segments' ends hangs on
-// the data. Of more segments than a union takes the first come first, then what they give and the
-// next, and so on, in the order in which the sum adds. What is not yet whole lies in the result's
-// own arrays, behind capacity for the segments that are left.
+// This file merges segments in windows. A result may append a sum of segments, each multiplied by a
+// factor. ir.Union computes it by sorting windows of the segments, so no branch except the ends of
+// the segments depends on the data. If there are more segments than a union accepts, the first ones
+// are merged first, then their sum and the next ones, and so on, in the order of the sum. Partial
+// sums are in the result's own arrays, after the capacity for the remaining segments.
 
-// A scaledSegment is a term of such a sum; the factor is 1 where it is nil.
+// scaledSegment is a term of such a sum. A nil factor means 1.
 type scaledSegment struct {
 	it     *iter
 	factor cin.Expr
 	minus  bool
 }
 
-// unions appends what the loops over p's iterators append to level k as unions, and returns false
-// where the strategy does not say so, or they are of another form.
-func (a *growing) unions(p *loop, k int) bool {
+// appendUnions appends to level k by unions what the loops over p's iterators would append. It
+// returns false if the strategy does not say so, or if the loops have another form.
+func (a *growing) appendUnions(p *loop, k int) bool {
 	l, lev := a.l, &a.levels[k]
 	s, ok := p.f.Body.(*cin.Assign)
 	if !ok || l.spec.Strategy.Windowed[p.v()] == "" || l.spec.GPU || s.Accumulate ||
@@ -61,8 +61,8 @@ func (a *growing) unions(p *loop, k int) bool {
 	return true
 }
 
-// scaledSegments are the terms of a sum in the order in which they are added, one for each of p's
-// iterators; false where they are of another form.
+// scaledSegments returns the terms of a sum in the order of addition, one for each of p's
+// iterators. It returns false if the sum has another form.
 func (l *lowerer) scaledSegments(p *loop, x cin.Expr) ([]scaledSegment, bool) {
 	var terms []scaledSegment
 	minus := false
@@ -77,7 +77,8 @@ func (l *lowerer) scaledSegments(p *loop, x cin.Expr) ([]scaledSegment, bool) {
 	return append(terms, t), ok
 }
 
-// scaled is a term: an access of an iterator, or its product with a factor that has none.
+// scaled returns x as a term. x must be an access of an iterator, or its product with a factor
+// without one.
 func scaled(p *loop, x cin.Expr) (t scaledSegment, ok bool) {
 	switch x := x.(type) {
 	case *cin.Neg:
@@ -99,7 +100,7 @@ func scaled(p *loop, x cin.Expr) (t scaledSegment, ok bool) {
 	return t, ok
 }
 
-// iterOf is the iterator of an access; nil where it has none.
+// iterOf returns the iterator of an access, or nil if it has none.
 func (p *loop) iterOf(a *cin.Access) *iter {
 	for _, it := range p.iters {
 		if it.key == a.Key() {
@@ -109,7 +110,7 @@ func (p *loop) iterOf(a *cin.Access) *iter {
 	return nil
 }
 
-// factorOf is a term's factor outside of the loop.
+// factorOf computes a term's factor outside the loop.
 func (l *lowerer) factorOf(t scaledSegment, e *env) ir.Expr {
 	x := ir.Expr(ir.One(l.spec.Compute))
 	if t.factor != nil {

@@ -7,26 +7,25 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// adder is a temporary over index variables that sums values at random
-// coordinates.
+// adder is a temporary over index variables that sums values at random coordinates.
 type adder interface {
-	// add adds x at the coordinates that access a has in e.
+	// add adds x at the coordinates of access a in e.
 	add(l *lowerer, a *cin.Access, x ir.Expr, e *env)
 }
 
-// workspace is an adder that gives its sums back in order. Its memory is the
-// enclosing scope's, and is empty between uses.
+// workspace is an adder that returns its sums in order. Its memory belongs to the enclosing scope,
+// and it is empty between uses.
 type workspace interface {
 	adder
 	// begin starts a use.
 	begin(l *lowerer)
-	// finish orders what was added, as a sparse operand.
+	// finish orders the sums and returns them as a sparse operand.
 	finish(l *lowerer) *operand
 	// end empties the workspace.
 	end(l *lowerer)
 }
 
-// newWorkspace is the workspace for t, of such a form: one for all uses in a scope.
+// newWorkspace returns the workspace for t, of the given form. A scope has one for all uses.
 func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 	w := l.made[t.Name]
 	if w != nil {
@@ -56,8 +55,8 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) workspace {
 	return w
 }
 
-// listSpace is a workspace with a value and a mark for every place of a box, and the list of the
-// places that are marked (Gustavson's accumulator); over one variable it is a list of coordinates.
+// listSpace is a workspace with a value and a mark for every place of a box, and a list of the
+// marked places (Gustavson's accumulator). For one variable, it is a list of coordinates.
 type listSpace struct {
 	placed *placed
 	mark   *ir.Array
@@ -65,7 +64,7 @@ type listSpace struct {
 
 func (l *lowerer) newListSpace(t *cin.Access, rows bool) *listSpace {
 	w := &listSpace{placed: l.newPlaced(t, rows), mark: l.newArray(t.Name+"_mark", ir.Bool)}
-	elem := ir.Int32 // of places
+	elem := ir.Int32 // type of the places
 	if len(t.Vars) == 1 {
 		elem = l.crdType(t.Vars[0])
 	}
@@ -77,7 +76,7 @@ func (l *lowerer) newListSpace(t *cin.Access, rows bool) *listSpace {
 	return w
 }
 
-// crdType is the type of a variable's coordinates in workspaces.
+// crdType returns the type of a variable's coordinates in workspaces.
 func (l *lowerer) crdType(v string) ir.Type { return intOf(l.spec.Strategy.CrdWidth[v]) }
 
 func (w *listSpace) begin(l *lowerer) {
@@ -110,8 +109,8 @@ func (w *listSpace) clear(l *lowerer, at ir.Expr) { l.store(w.mark, at, ir.Truth
 
 func (w *listSpace) end(l *lowerer) { w.placed.empty(l, w.clear) }
 
-// listed is a workspace with a value for each coordinate from lo on, of which
-// the list has n, as an operand.
+// listed returns a workspace as an operand. The workspace has a value for each coordinate from lo
+// on, and list has the n coordinates that were added to.
 func (l *lowerer) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Var) *operand {
 	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
 		Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})

@@ -15,8 +15,8 @@ var otherSyntax = []replacement{
 
 type replacement struct{ text, hint string }
 
-// missingOperators lists operators of other languages that this language lacks, each with a hint: what to
-// write instead. If one operator begins with another, the longer one comes first.
+// missingOperators lists operators of other languages that this language lacks, each with a hint:
+// what to write instead. If one operator begins with another, the longer one comes first.
 var missingOperators = []replacement{
 	{":=", `an assignment is one "="`},
 	{"-=", "to subtract, add the negative, as in y(i) += -x(i)"},

@@ -10,9 +10,9 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Known records one source's information about the size of one mode of a tensor. If Exact is false, Size is
-// a lower bound, such as the largest coordinate in a .tns file. From names the source, such as
-// "b.tns" or "-g=B:dense".
+// Known records one source's information about the size of one mode of a tensor. If Exact is false,
+// Size is a lower bound, such as the largest coordinate in a .tns file. From names the source, such
+// as "b.tns" or "-g=B:dense".
 type Known struct {
 	Size  int64
 	Exact bool

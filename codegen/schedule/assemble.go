@@ -37,8 +37,8 @@ func assemble(s *state) error {
 	return nil
 }
 
-// isAppended reports whether the result is built by appending in order: it has compressed levels and
-// does not share them with an operand.
+// isAppended reports whether the result is built by appending in order: it has compressed levels
+// and does not share them with an operand.
 func (s *state) isAppended() bool {
 	return !s.problem.Shared && !s.problem.Formats[cin.Target(s.body).Name].AllDense()
 }

@@ -138,8 +138,8 @@ func (s *state) tensor(name string) bool {
 	return ok
 }
 
-// checkDetermined refuses an access if a variable of the access is derived from loops that are not all
-// around it.
+// checkDetermined refuses an access if a variable of the access is derived from loops that are not
+// all around it.
 func (s *state) checkDetermined(p *path, a *cin.Access) error {
 	around := func(v string) bool { return slices.Contains(p.around, v) }
 	for _, v := range a.Vars {
@@ -265,8 +265,8 @@ func (s *state) component(v string) *provenance.Component {
 	return s.g.Component(s.g.ConsumerVar(v))
 }
 
-// isReplacedOriginal reports whether v is an original variable that other loops replaced. A loop over v is then
-// one that kept the original variable.
+// isReplacedOriginal reports whether v is an original variable that other loops replaced. A loop
+// over v is then one that kept the original variable.
 func (s *state) isReplacedOriginal(v string) bool {
 	return s.g.MadeBy(v) == nil && s.g.ReplacedBy(v) != nil
 }

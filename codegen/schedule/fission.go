@@ -102,8 +102,8 @@ func usesName(t cin.Stmt, name string) bool {
 	return found
 }
 
-// splitWhere splits a where whose temporary is a scalar and one term of the consumer, or a factor of
-// one term. In the first result, the producer adds to the consumer's target directly. The second
+// splitWhere splits a where whose temporary is a scalar and one term of the consumer, or a factor
+// of one term. In the first result, the producer adds to the consumer's target directly. The second
 // result has the other terms of the consumer.
 func (s *state) splitWhere(w *cin.Where) (own, others cin.Stmt) {
 	temp := cin.Target(w.Producer).Name

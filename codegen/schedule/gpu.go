@@ -42,8 +42,9 @@ func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) e
 	return nil
 }
 
-// decidesRaces reports whether t contains a loop on a unit of a GPU that says how concurrent additions
-// to the result are made. An IgnoreRaces on a loop around t leaves the decision to that loop.
+// decidesRaces reports whether t contains a loop on a unit of a GPU that says how concurrent
+// additions to the result are made. An IgnoreRaces on a loop around t leaves the decision to that
+// loop.
 func (s *state) decidesRaces(t cin.Stmt) bool {
 	found := false
 	cin.Walk(t, func(t cin.Stmt) {

@@ -198,8 +198,8 @@ func (s *state) around(f *cin.Forall) (outer []*cin.Forall, temps []*cin.Access)
 	return outer, temps
 }
 
-// hasRaces reports whether two iterations of f may write to the same place of the target. They cannot
-// if all original variables of the loop are variables of the target, because then different
+// hasRaces reports whether two iterations of f may write to the same place of the target. They
+// cannot if all original variables of the loop are variables of the target, because then different
 // iterations write different places.
 func (s *state) hasRaces(f *cin.Forall, target *cin.Access) bool {
 	v := s.g.ConsumerVar(f.Var)
@@ -217,9 +217,8 @@ func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 		if slices.ContainsFunc(outer, func(o *cin.Forall) bool { return o.Var == v }) {
 			continue
 		}
-		// the last leaf determines the whole component
 		if c := s.g.Component(v); c != nil {
-			leaves = c.Leaves // the last of them determines all of the component
+			leaves = c.Leaves // the last leaf determines the whole component
 		}
 		for _, x := range leaves {
 			if !slices.ContainsFunc(outer, func(o *cin.Forall) bool { return s.g.ConsumerVar(o.Var) == x }) {
@@ -302,9 +301,8 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 		}
 		v = c.Roots[0]
 	}
-	// each chunk has its own loops
 	if s.isAppended() && cin.Target(f.Body).Name == cin.Target(s.body).Name {
-		return nil // chunks of it are loops of their own
+		return nil // each chunk has its own loops
 	}
 	lat := s.lattice(v, f.Body, outer)
 	if n := len(lat.Iters); n > 1 || n == 1 && lat.Universe() {

@@ -10,9 +10,9 @@ import (
 // present. Elsewhere no integers are divided, so a divisor of 0 is harmless there. A workspace is
 // filled before it is known which of its values will be read.
 
-// refuseDivision refuses to precompute r's expression, a part of x, if it divides integers at coordinates
-// where x might not divide them. loops are the loops of x over variables that the expression does
-// not have.
+// refuseDivision refuses to precompute r's expression, a part of x, if it divides integers at
+// coordinates where x might not divide them. loops are the loops of x over variables that the
+// expression does not have.
 func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
 	if !r.state.problem.Compute.IsInt() || !mayDivideByZero(r.expr) {
 		return nil

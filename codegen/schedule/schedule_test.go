@@ -248,8 +248,8 @@ func TestCommands(t *testing.T) {
 		// With terms of no sum beside it.
 		{spgemmTo, "precompute(B(i,k)*C(k,j),j,j,w)",
 			"suchthat(forall(i, where(forall(j, A(i,j) = D(i,j) + -(w(j) * 2)), forall(k, forall(j, w(j) += B(i,k) * C(k,j))))))"},
-		// Where the implicit one has other sums too, or the result could not be written without it, it
-		// stays.
+		// Where the implicit one has other sums too, or the result could not be written without it,
+		// it stays.
 		{twoSums, "precompute(B(i,k)*C(k,j),j,j,w)",
 			"suchthat(forall(i, where(forall(j, A(i,j) = w1(j)), " +
 				"seq(where(forall(j, w1(j) += w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))), forall(l, forall(j, w1(j) += D(i,l) * C(l,j)))))))"},

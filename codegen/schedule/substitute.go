@@ -101,8 +101,8 @@ func (s *state) extern(vars []string, file, name string) error {
 	return s.order(strategy.Extern{Vars: strings.Join(vars, ","), File: file, Name: name})
 }
 
-// refuseScheduled refuses to let a library or function (by) run f if another command already says how f
-// runs.
+// refuseScheduled refuses to let a library or function (by) run f if another command already says
+// how f runs.
 func (s *state) refuseScheduled(f *cin.Forall, by string) error {
 	switch {
 	case f.Unit != cin.Serial:

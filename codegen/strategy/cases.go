@@ -16,7 +16,8 @@ import (
 // has one body for all cases, which tests for each operand whether it is present.
 const maxBodies = 32
 
-// oneBodyLoops returns the variables of the loops that have one body for all cases, with the reasons.
+// oneBodyLoops returns the variables of the loops that have one body for all cases, with the
+// reasons.
 func (f *facts) oneBodyLoops() map[string]string {
 	out := map[string]string{}
 	f.merges(f.stmt, scope{}, func(v string, bodies int) {

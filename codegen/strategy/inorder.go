@@ -122,8 +122,8 @@ func (f *facts) asArray(s cin.Stmt, t *cin.Access) error {
 	return nil
 }
 
-// isFilledUniformly reports whether the values that s adds to workspace t are present at all coordinates of its
-// variables or at none.
+// isFilledUniformly reports whether the values that s adds to workspace t are present at all
+// coordinates of its variables or at none.
 func (f *facts) isFilledUniformly(s cin.Stmt, t *cin.Access) bool {
 	for m := range t.Vars {
 		if !f.uniformAlong(s, t, m) {

@@ -57,8 +57,8 @@ func (f *facts) loweredVar(v string) string {
 	return v
 }
 
-// maxTrips returns the largest number of coordinates that a loop over v, a variable of the statement,
-// can have: the size of v, or the smallest split that the loop is inside of.
+// maxTrips returns the largest number of coordinates that a loop over v, a variable of the
+// statement, can have: the size of v, or the smallest split that the loop is inside of.
 func (f *facts) maxTrips(v string) int64 {
 	n := f.problem.Sizes[v]
 	c, _ := f.component(v)

@@ -91,9 +91,9 @@ func (f *facts) mappedFetch() (p Prefetch) {
 	return p
 }
 
-// eachSelectedRow calls fn for each dense row, along the last level of an operand or of a dense result, that
-// a variable v selects. row is the number of values in the row, and bytes is the size of all rows
-// together.
+// eachSelectedRow calls fn for each dense row, along the last level of an operand or of a dense
+// result, that a variable v selects. row is the number of values in the row, and bytes is the size
+// of all rows together.
 func (f *facts) eachSelectedRow(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
 	seen := map[string]bool{}
 	rows := func(a *cin.Access, t *Tensor) {
@@ -210,8 +210,8 @@ func (f *facts) perCoordinate(v string) (n float64) {
 	return n
 }
 
-// eachSelectedMatrix calls fn for each sparse matrix whose rows the coordinates of another operand, along
-// variable v, may select. bytes is the size of its entries.
+// eachSelectedMatrix calls fn for each sparse matrix whose rows the coordinates of another operand,
+// along variable v, may select. bytes is the size of its entries.
 func (f *facts) eachSelectedMatrix(fn func(a *cin.Access, v string, bytes float64)) {
 	picked, seen := map[string]bool{}, map[string]bool{}
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -310,8 +310,8 @@ func (f *facts) stream() (out []Prefetch) {
 	return out
 }
 
-// isScattered reports whether loops over v, a variable of the result, are inside a loop that sums, so
-// that they visit a row several times.
+// isScattered reports whether loops over v, a variable of the result, are inside a loop that sums,
+// so that they visit a row several times.
 func (f *facts) isScattered(v string) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		summed := false

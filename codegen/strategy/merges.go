@@ -65,8 +65,8 @@ func (f *facts) windowed() map[string]string {
 	return out
 }
 
-// parentPositions returns the number of positions in the level above the last one. It returns 1 if the tensor
-// has only one level.
+// parentPositions returns the number of positions in the level above the last one. It returns 1 if
+// the tensor has only one level.
 func (t *Tensor) parentPositions() int64 {
 	if t.order() < 2 {
 		return 1

@@ -316,8 +316,8 @@ func arrayBytes(bytes float64) float64 {
 	return bytes + 64
 }
 
-// growingBytes returns the memory of arrays that grow to n entries with the given bytes for each entry: at
-// most twice the final size, plus the old array while it is copied.
+// growingBytes returns the memory of arrays that grow to n entries with the given bytes for each
+// entry: at most twice the final size, plus the old array while it is copied.
 func growingBytes(n, bytes float64) float64 {
 	return 3*max(n, firstEntries)*bytes + 8*pageBytes
 }

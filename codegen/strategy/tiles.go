@@ -62,9 +62,9 @@ func (t *tiles) paysFor(s cin.Stmt) bool {
 	return !again || t.termsPerVisit(s) >= tileTerms
 }
 
-// termsPerVisit returns the average number of values that one run of s sums into a row: the number of
-// entries below a position of the bound levels. It uses the operand with the largest number. It is
-// infinite if the number is not known.
+// termsPerVisit returns the average number of values that one run of s sums into a row: the number
+// of entries below a position of the bound levels. It uses the operand with the largest number. It
+// is infinite if the number is not known.
 func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	most := 0.0
 	cin.Accesses(s, func(a *cin.Access) {
@@ -138,8 +138,8 @@ func repeated(s cin.Stmt, v string) (found bool) {
 	return found
 }
 
-// readsWholeRow reports whether s reads a workspace along v that was filled elsewhere, or by loops over
-// another variable. Such a read covers the whole row, and not only a tile.
+// readsWholeRow reports whether s reads a workspace along v that was filled elsewhere, or by loops
+// over another variable. Such a read covers the whole row, and not only a tile.
 func (f *facts) readsWholeRow(s cin.Stmt, v string) (found bool) {
 	filled := map[string][]string{}
 	eachWorkspace(s, func(t *cin.Access, _ *cin.Where) { filled[t.Name] = t.Vars })
