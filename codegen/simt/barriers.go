@@ -7,18 +7,18 @@ import (
 	"distaff/codegen/ir"
 )
 
-// role says which threads run a statement that stands in code that all threads of a block, or of a
-// warp, run alike. The statements inside it have no barriers, but for those of a loop of Warps.
+// role says which threads run a statement. The statement is in code that all threads of a block, or
+// of a warp, run in the same way. Statements inside it have no barriers, except in a loop of Warps.
 type role uint8
 
 const (
-	allThreads role = iota // alike
-	oneThread              // the first
-	eachThread             // its own part
-	eachWarp               // its own part, a loop of Warps
+	allThreads role = iota // all threads, in the same way
+	oneThread              // the first thread
+	eachThread             // each thread, for its own part
+	eachWarp               // each warp, for its own part of a loop of Warps
 )
 
-// access says in which ways an array has been read and stored to since threads met.
+// access is a set of accesses to an array since the last barrier.
 type access uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	readByEach
 	storedByOne
 	storedByEach
-	addedByOne // atomically
+	addedByOne // atomic additions
 	addedByEach
 )
 
@@ -36,7 +36,8 @@ const (
 	byOne    = readByOne | storedByOne | addedByOne
 )
 
-// accesses are those of the arrays that a launch stores to and that are not a thread's own.
+// accesses has the accesses to the arrays that a launch stores to and that do not belong to one
+// thread alone.
 type accesses map[*ir.Array]access
 
 func (a accesses) clone() accesses {
@@ -45,7 +46,7 @@ func (a accesses) clone() accesses {
 	return c
 }
 
-// add tells whether b says anything that a does not.
+// add adds the accesses of b to a, and reports whether a has changed.
 func (a accesses) add(b accesses) (more bool) {
 	for array, how := range b {
 		if a[array]|how != a[array] {
@@ -56,21 +57,21 @@ func (a accesses) add(b accesses) (more bool) {
 	return more
 }
 
-// conflict tells whether a thread may do what b says while another has not yet done what a says:
-// one of both stores, and they are not the same thread. Atomic additions do not conflict with each
-// other.
+// conflict reports whether a barrier is needed between the accesses of a and later accesses of b.
+// This is so if one of them stores and they may be made by different threads. Atomic additions do
+// not conflict with each other.
 func (a accesses) conflict(b accesses) bool {
 	for array, later := range b {
-		if earlier := a[array]; earlier != 0 && disagree(earlier, later) {
+		if earlier := a[array]; earlier != 0 && eitherClashes(earlier, later) {
 			return true
 		}
 	}
 	return false
 }
 
-func disagree(a, b access) bool { return clash(a, b) || clash(b, a) }
+func eitherClashes(a, b access) bool { return clash(a, b) || clash(b, a) }
 
-// clash tells whether a stores what another thread does anything to in b.
+// clash reports whether a contains a store to data that another thread accesses in b.
 func clash(a, b access) bool {
 	return a&storedByEach != 0 && b != 0 ||
 		a&storedByOne != 0 && b&^byOne != 0 ||
@@ -78,23 +79,23 @@ func clash(a, b access) bool {
 		a&addedByOne != 0 && b&^addedAny&^byOne != 0
 }
 
-// waits places barriers in a launch.
-type waits struct {
+// barrierPlacer places barriers in a launch.
+type barrierPlacer struct {
 	l      *launcher
-	stored map[*ir.Array]bool // that several threads may see
-	warp   bool               // the code is a warp's
-	loops  int                // around the statement at hand
+	stored map[*ir.Array]bool // arrays that the launch stores to and that several threads may see
+	warp   bool               // the code is run by a warp
+	loops  int                // number of loops around the current statement
 }
 
-// shares tells whether threads that the code is of may see what others of them store to a.
-func (w *waits) shares(a *ir.Array) bool {
+// shares reports whether the threads that run the code may see each other's stores to a.
+func (w *barrierPlacer) shares(a *ir.Array) bool {
 	own, isOwn := w.l.own[a]
 	return w.stored[a] && !(isOwn && (own == ofThread || !w.warp))
 }
 
 // barriers places barriers in the launch's code.
 func (l *launcher) barriers(body *ir.Block) {
-	w := &waits{l: l, stored: map[*ir.Array]bool{}}
+	w := &barrierPlacer{l: l, stored: map[*ir.Array]bool{}}
 	ir.Walk(body, func(s ir.Stmt) {
 		if s, ok := s.(*ir.Store); ok {
 			w.stored[s.A] = true
@@ -103,9 +104,9 @@ func (l *launcher) barriers(body *ir.Block) {
 	w.block(body, accesses{})
 }
 
-// block places barriers in b, before which the accesses in since were made. It adds what b does
-// since the last barrier.
-func (w *waits) block(b *ir.Block, since accesses) {
+// block places barriers in b. since has the accesses since the last barrier before b. On return it
+// has the accesses since the last barrier in b.
+func (w *barrierPlacer) block(b *ir.Block, since accesses) {
 	if b == nil {
 		return
 	}
@@ -116,8 +117,8 @@ func (w *waits) block(b *ir.Block, since accesses) {
 	}
 }
 
-// wait appends a barrier where what comes next wants one.
-func (w *waits) wait(next, since accesses, out *ir.Block) {
+// wait appends a barrier if the accesses in next require one.
+func (w *barrierPlacer) wait(next, since accesses, out *ir.Block) {
 	if !since.conflict(next) {
 		return
 	}
@@ -125,11 +126,11 @@ func (w *waits) wait(next, since accesses, out *ir.Block) {
 	out.List = append(out.List, &ir.Barrier{Warp: w.warp || w.l.threads == ir.WarpSize})
 }
 
-// stmt appends s, with barriers before it and in it.
-func (w *waits) stmt(s ir.Stmt, since accesses, out *ir.Block) {
+// stmt appends s, with barriers before and inside it.
+func (w *barrierPlacer) stmt(s ir.Stmt, since accesses, out *ir.Block) {
 	role := w.l.roles[s]
 	if role == allThreads {
-		w.alike(s, since, out)
+		w.runByAll(s, since, out)
 		return
 	}
 	does := w.all(s, role)
@@ -137,10 +138,11 @@ func (w *waits) stmt(s ir.Stmt, since accesses, out *ir.Block) {
 	since.add(does)
 	out.List = append(out.List, s)
 	if role == eachWarp {
-		in := &waits{l: w.l, stored: w.stored, warp: true}
+		in := &barrierPlacer{l: w.l, stored: w.stored, warp: true}
 		before := accesses{}
 		if w.loops > 0 {
-			// The warp may have come through here before: what it has of its own, its threads may still use.
+			// The warp may have run this code in an earlier iteration, and its threads may still
+			// use the warp's own arrays.
 			in.collect(s, eachWarp, before)
 			maps.DeleteFunc(before, func(a *ir.Array, _ access) bool { return w.l.own[a] != ofWarp })
 		}
@@ -148,15 +150,15 @@ func (w *waits) stmt(s ir.Stmt, since accesses, out *ir.Block) {
 	}
 }
 
-// alike appends a statement that all threads run alike.
-func (w *waits) alike(s ir.Stmt, since accesses, out *ir.Block) {
+// runByAll appends a statement that all threads run in the same way.
+func (w *barrierPlacer) runByAll(s ir.Stmt, since accesses, out *ir.Block) {
 	does := accesses{}
 	w.reads(ir.Exprs(s), readByAll, does)
 	w.wait(does, since, out)
 	switch s.(type) {
 	case *ir.For, *ir.While:
-		// A barrier before the loop may be instead of one in each of its iterations.
-		if later := w.all(s, allThreads); since.conflict(later) && w.fewer(s, since) {
+		// One barrier before the loop may replace a barrier in each of its iterations.
+		if later := w.all(s, allThreads); since.conflict(later) && w.needsFewer(s, since) {
 			w.wait(later, since, out)
 		}
 	}
@@ -165,15 +167,15 @@ func (w *waits) alike(s ir.Stmt, since accesses, out *ir.Block) {
 	w.within(s, since)
 }
 
-// fewer tells whether a loop has fewer barriers with another one before it.
-func (w *waits) fewer(s ir.Stmt, since accesses) bool {
+// needsFewer reports whether a loop needs fewer barriers inside if there is one before it.
+func (w *barrierPlacer) needsFewer(s ir.Stmt, since accesses) bool {
 	w.within(s, since.clone())
 	without := strip(s)
 	w.within(s, accesses{})
 	return strip(s) < without
 }
 
-// strip takes all barriers out of s again, and tells how many there were.
+// strip removes all barriers from s again, and returns their number.
 func strip(s ir.Stmt) (n int) {
 	ir.Walk(s, func(t ir.Stmt) {
 		if b, ok := t.(*ir.Block); ok {
@@ -185,8 +187,8 @@ func strip(s ir.Stmt) (n int) {
 	return n
 }
 
-// within places barriers in what s holds.
-func (w *waits) within(s ir.Stmt, since accesses) {
+// within places barriers in the statements inside s.
+func (w *barrierPlacer) within(s ir.Stmt, since accesses) {
 	switch s := s.(type) {
 	case *ir.Block:
 		w.block(s, since)
@@ -196,18 +198,18 @@ func (w *waits) within(s ir.Stmt, since accesses) {
 		w.block(s.Else, other)
 		since.add(other)
 	case *ir.For:
-		w.again(s.Body, w.l.strides[s], nil, since)
+		w.loopBody(s.Body, w.l.strides[s], nil, since)
 	case *ir.While:
 		cond := accesses{}
 		w.reads(ir.Exprs(s), readByAll, cond)
-		w.again(s.Body, false, cond, since)
+		w.loopBody(s.Body, false, cond, since)
 	}
 }
 
-// again places barriers in the body of a loop, where each iteration but the first follows another,
-// with what a condition reads between. Iterations of a strided loop of Blocks or Warps share
-// nothing but arrays that the launch itself has.
-func (w *waits) again(body *ir.Block, strided bool, cond, since accesses) {
+// loopBody places barriers in the body of a loop, where every iteration except the first follows
+// another. cond has the accesses of the loop's condition between two iterations. Iterations of a
+// strided loop of Blocks or Warps share only arrays that the launch itself makes.
+func (w *barrierPlacer) loopBody(body *ir.Block, strided bool, cond, since accesses) {
 	begin := since.clone()
 	w.loops++
 	defer func() { w.loops-- }()
@@ -227,15 +229,15 @@ func (w *waits) again(body *ir.Block, strided bool, cond, since accesses) {
 	}
 }
 
-// all are the accesses of a statement and all that it holds, by the threads of a role.
-func (w *waits) all(s ir.Stmt, by role) accesses {
+// all returns the accesses of a statement and everything inside it, by the threads of a role.
+func (w *barrierPlacer) all(s ir.Stmt, by role) accesses {
 	does := accesses{}
 	w.collect(s, by, does)
 	return does
 }
 
-// collect adds them to does.
-func (w *waits) collect(s ir.Stmt, by role, does accesses) {
+// collect adds the accesses of s to does.
+func (w *barrierPlacer) collect(s ir.Stmt, by role, does accesses) {
 	if r := w.l.roles[s]; r != allThreads && by == allThreads {
 		by = r
 	}
@@ -271,8 +273,8 @@ func (w *waits) collect(s ir.Stmt, by role, does accesses) {
 	}
 }
 
-// reads adds the arrays that expressions read.
-func (w *waits) reads(list []ir.Expr, how access, does accesses) {
+// reads adds accesses to the arrays that expressions read.
+func (w *barrierPlacer) reads(list []ir.Expr, how access, does accesses) {
 	for _, x := range list {
 		ir.WalkExpr(x, func(x ir.Expr) {
 			var a *ir.Array

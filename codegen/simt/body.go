@@ -4,7 +4,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// inside is the code that each thread runs for b.
+// inside returns the code that each thread runs for b.
 func (l *launcher) inside(b *ir.Block, at level) *ir.Block {
 	out := &ir.Block{}
 	if b == nil {
@@ -16,7 +16,7 @@ func (l *launcher) inside(b *ir.Block, at level) *ir.Block {
 	return out
 }
 
-// stmt appends what each thread runs for s.
+// stmt appends the code that each thread runs for s.
 func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
 	switch s := s.(type) {
 	case *ir.Block:
@@ -43,7 +43,8 @@ func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
 		}
 		out.Append(t)
 	case *ir.Fail:
-		// All threads of the block or warp fail, so that none goes on with what the others did not do.
+		// All threads of the block or warp fail, because the other threads rely on what this
+		// statement guards.
 		out.Append(&ir.Fail{Code: s.Code, Coord: l.rewriter.exprs(s.Coord)})
 	case *ir.Prefetch:
 		if at == ofThread {
@@ -55,7 +56,7 @@ func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
 	}
 }
 
-// single has one thread of the block or warp run s.
+// single makes one thread of the block or warp run s.
 func (l *launcher) single(s ir.Stmt, at level, out *ir.Block) {
 	if at == ofThread {
 		out.Append(s)
@@ -73,7 +74,7 @@ func (l *launcher) single(s ir.Stmt, at level, out *ir.Block) {
 	out.Append(guard)
 }
 
-// loopIn appends a loop inside of Blocks.
+// loopIn appends a loop that is inside Blocks.
 func (l *launcher) loopIn(s *ir.For, at level, out *ir.Block) {
 	switch s.Kind {
 	case ir.Warps, ir.Lanes:

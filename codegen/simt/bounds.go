@@ -6,10 +6,11 @@ import (
 	"distaff/codegen/ir"
 )
 
-// bounds knows what variables stand for, and which loops others run in, where that holds as long as
-// they are visible: it reads no memory, and no variable that changes.
+// bounds knows the values of variables and the loops of loop variables. It only has expressions
+// that keep their values while the variable is visible: they read no memory and no variable that
+// changes.
 type bounds struct {
-	stands map[*ir.Var]ir.Expr // their declarations
+	stands map[*ir.Var]ir.Expr // by variable: its initial value
 	loops  map[*ir.Var]*ir.For
 }
 
@@ -59,7 +60,7 @@ func newBounds(f *ir.Func) *bounds {
 	return b
 }
 
-// assigned are the variables that s itself sets.
+// assigned returns the variables that s itself sets.
 func assigned(s ir.Stmt) []*ir.Var {
 	switch s := s.(type) {
 	case *ir.Assign:
@@ -76,7 +77,8 @@ func assigned(s ir.Stmt) []*ir.Var {
 	return nil
 }
 
-// trips is a number that the iterations of a loop do not pass; false if none is known.
+// trips returns an upper bound of the number of iterations of a loop. It returns false if no bound
+// is known.
 func (b *bounds) trips(s *ir.For) (int64, bool) {
 	n, ok := b.atMost(ir.Minus(s.Hi, s.Lo))
 	if !ok || n > math.MaxInt64-s.Step {
@@ -85,18 +87,17 @@ func (b *bounds) trips(s *ir.For) (int64, bool) {
 	return max(0, (n+s.Step-1)/s.Step), true
 }
 
-// largest is a size of constants beyond which nothing is concluded, so that sums of them do not
-// wrap.
+// largest is the largest constant in the computation of bounds, so that sums do not wrap around.
 const largest = 1 << 40
 
-// atMost is a number that x, an Int64, does not pass; false if none is known. That bounds of loops
-// do not wrap is lowering's duty.
+// atMost returns an upper bound of x, an Int64. It returns false if no bound is known. Lowering
+// guarantees that loop bounds do not wrap around.
 func (b *bounds) atMost(x ir.Expr) (int64, bool) {
 	s := &search{b: b, steps: 400}
 	return s.atMost(linear{}.plus(x, 1))
 }
 
-// linear is a sum of expressions, each times a number, and a number.
+// linear is a sum of terms and a number n. A term is an expression times a number.
 type linear struct {
 	terms []term
 	n     int64
@@ -107,7 +108,7 @@ type term struct {
 	k int64
 }
 
-// plus is l + k*x.
+// plus returns l + k*x.
 func (l linear) plus(x ir.Expr, k int64) linear {
 	switch y := x.(type) {
 	case *ir.Lit:
@@ -148,16 +149,16 @@ func (l linear) plus(x ir.Expr, k int64) linear {
 
 func small(k int64) bool { return k > -1<<20 && k < 1<<20 }
 
-// without is l without its term i.
+// without returns l without its term i.
 func (l linear) without(i int) linear {
 	terms := append([]term(nil), l.terms[:i]...)
 	return linear{append(terms, l.terms[i+1:]...), l.n}
 }
 
-// search replaces terms by what bounds them until a number is left.
+// search replaces terms by their bounds until only a number is left.
 type search struct {
 	b     *bounds
-	steps int // that may still be taken
+	steps int // number of remaining steps
 }
 
 func (s *search) atMost(l linear) (int64, bool) {
@@ -168,8 +169,9 @@ func (s *search) atMost(l linear) (int64, bool) {
 	if len(l.terms) == 0 {
 		return l.n, true
 	}
-	// A smaller of two is tried before a larger one, a variable's declaration before its loop: each
-	// leaves fewer cases, and none loses what another knows.
+	// The smaller operand of two is tried before the larger one, and a variable's declaration
+	// before its loop. In this order each rule leaves fewer cases, and no rule loses information
+	// that another needs.
 	for _, rule := range []func(linear, int) (int64, bool, bool){s.declared, s.smaller, s.larger,
 		s.quotient, s.looped} {
 		for i := range l.terms {
@@ -181,7 +183,7 @@ func (s *search) atMost(l linear) (int64, bool) {
 	return 0, false
 }
 
-// declared replaces a variable by what it stands for.
+// declared replaces a variable by its initial value.
 func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	v, isVar := l.terms[i].x.(*ir.Var)
 	if !isVar || s.b.stands[v] == nil || v.Typ != ir.Int64 {
@@ -191,8 +193,8 @@ func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// smaller tries both sides of a Min that is added, or of a Max that is taken away: either bounds
-// it.
+// smaller tries both operands of a Min that is added, or of a Max that is subtracted. Either one
+// gives a bound.
 func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Min, ir.Max)
 	if !isOne {
@@ -207,7 +209,7 @@ func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// larger wants a bound of both sides.
+// larger bounds a Max that is added, or a Min that is subtracted. It needs bounds of both operands.
 func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Max, ir.Min)
 	if !isOne {
@@ -222,8 +224,8 @@ func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	return max(n, m), ok, true
 }
 
-// sides are those of an added a or of a b that is taken away; both cases of a Select are such sides
-// of a Max.
+// sides returns the operands of the operation added if it is added, or of the operation taken if it
+// is subtracted. The two cases of a Select count as operands of a Max.
 func sides(t term, added, taken ir.Op) (x, y ir.Expr, ok bool) {
 	switch e := t.x.(type) {
 	case *ir.Binary:
@@ -238,7 +240,7 @@ func sides(t term, added, taken ir.Op) (x, y ir.Expr, ok bool) {
 	return nil, nil, false
 }
 
-// quotient bounds the quotient by a positive number, or the remainder, that stands alone.
+// quotient bounds a remainder, or a quotient that is the only term, by a positive constant.
 func (s *search) quotient(l linear, i int) (n int64, ok, applies bool) {
 	e, isBinary := l.terms[i].x.(*ir.Binary)
 	if !isBinary || e.Op != ir.Div && e.Op != ir.Rem {
@@ -259,8 +261,8 @@ func (s *search) quotient(l linear, i int) (n int64, ok, applies bool) {
 	return m/c.I*l.terms[i].k + l.n, ok, true
 }
 
-// looped replaces the variable of a loop by its first value where it is taken away, else by what it
-// stays below.
+// looped replaces a loop variable that is subtracted by its first value, and one that is added by
+// the end of its range.
 func (s *search) looped(l linear, i int) (n int64, ok, applies bool) {
 	v, isVar := l.terms[i].x.(*ir.Var)
 	if !isVar || s.b.loops[v] == nil {

@@ -7,35 +7,35 @@ import (
 	"distaff/codegen/ir"
 )
 
-// host is a leaf whose code outside of Blocks is gone through.
+// host processes a leaf's code outside Blocks.
 type host struct {
 	f        *ir.Func
 	names    namer
 	bounds   *bounds
 	launches int
-	loops    int // of the host, around the statement at hand
+	loops    int // number of the host's loops around the current statement
 	ids      ids
 	refusal  *Refusal
 }
 
-// ids are the numbers of a block, of a thread in it, of the thread's warp, and of the thread in the
-// warp. All launches have the same variables.
+// ids has the variables for the number of a block, of a thread in it, the thread's warp, and the
+// thread in the warp. All launches have the same variables.
 type ids struct{ block, thread, warp, lane *ir.Var }
 
-// refuse keeps the first reason.
+// refuse records a refusal. Only the first one is kept.
 func (h *host) refuse(loop, format string, args ...any) {
 	if h.refusal == nil {
 		h.refusal = &Refusal{loop, fmt.Sprintf(format, args...)}
 	}
 }
 
-// kernel is the name of the next launch.
+// kernel returns the name of the next launch.
 func (h *host) kernel() string {
 	h.launches++
 	return fmt.Sprintf("%s_%d", h.f.Name, h.launches)
 }
 
-// bound is x, or a variable that is x where it reads memory.
+// bound returns x, or a new variable with the value of x if x reads memory.
 func (h *host) bound(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	if !reads(x) {
 		return x
@@ -45,8 +45,8 @@ func (h *host) bound(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	return v
 }
 
-// block is the host's code for b. Statements one after another that a device must run are one
-// launch.
+// block returns the host's code for b. Consecutive statements that must run on the device become
+// one launch.
 func (h *host) block(b *ir.Block) *ir.Block {
 	if b == nil {
 		return nil
@@ -105,7 +105,7 @@ func (h *host) stmt(s ir.Stmt, out *ir.Block) {
 	}
 }
 
-// loop appends a loop, with what its kind says of it.
+// loop appends the host's code for a loop of s's kind.
 func (h *host) loop(s *ir.For, out *ir.Block) {
 	switch s.Kind {
 	case ir.Blocks:
@@ -119,13 +119,13 @@ func (h *host) loop(s *ir.For, out *ir.Block) {
 	}
 }
 
-// firstWord is the word that the statement's text begins with.
+// firstWord returns the first word of the statement's text.
 func firstWord(s ir.Stmt) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(ir.PrintStmt(s)), " ")
 	return word
 }
 
-// reads tells whether x reads memory.
+// reads reports whether x reads memory.
 func reads(x ir.Expr) bool {
 	found := false
 	ir.WalkExpr(x, func(x ir.Expr) {
@@ -137,7 +137,7 @@ func reads(x ir.Expr) bool {
 	return found
 }
 
-// changeable tells whether x reads memory that may be stored to.
+// changeable reports whether x reads memory that the leaf may store to.
 func changeable(x ir.Expr) bool {
 	found := false
 	ir.WalkExpr(x, func(x ir.Expr) {
@@ -151,8 +151,8 @@ func changeable(x ir.Expr) bool {
 	return found
 }
 
-// scan is s as prefix sums of arrays, for k in lo : hi { a[k + 1] += a[k] }; nil where it is
-// something else.
+// scan returns s as prefix sums of arrays, if it is the loop for k in lo : hi { a[k + 1] += a[k] }
+// over one or more arrays. Otherwise it returns nil.
 func (h *host) scan(s ir.Stmt) []ir.Stmt {
 	loop, ok := s.(*ir.For)
 	if !ok || h.loops > 0 || loop.Kind != ir.Serial || loop.Step != 1 {
@@ -183,13 +183,13 @@ func (h *host) scan(s ir.Stmt) []ir.Stmt {
 	}
 	for a := range seen {
 		if uses(loop.Lo, a) || uses(loop.Hi, a) {
-			return nil // the scan of one array would change the bounds of the next
+			return nil // the scan of one array would change the bounds of the next scan
 		}
 	}
 	return scans
 }
 
-// uses tells whether x reads a.
+// uses reports whether x reads a.
 func uses(x ir.Expr, a *ir.Array) bool {
 	found := false
 	ir.WalkExpr(x, func(x ir.Expr) {
@@ -203,7 +203,7 @@ func uses(x ir.Expr, a *ir.Array) bool {
 	return found
 }
 
-// parts makes arrays of the sums that the blocks of a loop have of what it reduces.
+// parts allocates arrays for the blocks' partial sums of the variables that a loop reduces.
 func (h *host) parts(s *ir.For, grid ir.Expr, out *ir.Block) []*ir.Array {
 	var parts []*ir.Array
 	for _, v := range s.Reduce {
@@ -214,10 +214,11 @@ func (h *host) parts(s *ir.For, grid ir.Expr, out *ir.Block) []*ir.Array {
 	return parts
 }
 
-// sumThreads is the number of threads that add up the parts of blocks.
+// sumThreads is the number of threads that add the blocks' partial sums.
 const sumThreads = 256
 
-// addParts adds the parts of blocks to what they are of: a block of threads adds them up.
+// addParts adds the blocks' partial sums to the variables. One block of threads computes the
+// totals.
 func (h *host) addParts(s *ir.For, parts []*ir.Array, grid ir.Expr, out *ir.Block) {
 	if len(parts) == 0 {
 		return

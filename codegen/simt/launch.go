@@ -2,7 +2,7 @@ package simt
 
 import "distaff/codegen/ir"
 
-// launcher makes one Launch of a loop of Blocks.
+// launcher makes the Launch of one loop of Blocks.
 type launcher struct {
 	rewriter rewriter
 	ids      ids
@@ -11,16 +11,17 @@ type launcher struct {
 	threads  int64
 	roles    map[ir.Stmt]role
 	made     map[*ir.Array]bool  // arrays that only the launch uses
-	own      map[*ir.Array]level // those of which each warp, or thread, uses a part of its own
-	strides  map[ir.Stmt]bool    // grid-stride loops, through iterations of Blocks or Warps
-	shared   []ir.Stmt           // the Shared arrays, which stand at the head of the launch
-	bytes    int64               // that they hold
-	bases    []ir.Stmt           // where a thread's, warp's or block's part of hoisted arrays begins
-	hoisted  []hoisted
-	inner    map[*ir.Var]bool // variables that the loop declares
+	own      map[*ir.Array]level // arrays with a separate part for each warp or thread
+	strides  map[ir.Stmt]bool    // grid-stride loops, which run several iterations of Blocks or Warps
+	shared   []ir.Stmt           // the Shared arrays, which are declared at the start of the launch
+	bytes    int64               // size of the shared arrays in bytes
+	// declarations of where a thread's, warp's or block's part of a hoisted array begins
+	bases   []ir.Stmt
+	hoisted []hoisted
+	inner   map[*ir.Var]bool // variables that are declared inside the loop
 }
 
-// level says whose a piece of code is.
+// level says what runs a piece of code as a unit.
 type level uint8
 
 const (
@@ -29,21 +30,21 @@ const (
 	ofThread
 )
 
-// newLauncher begins the leaf's next launch; loop is nil for one of a single thread.
+// newLauncher starts the leaf's next launch. If loop is nil, it is a launch of a single thread.
 func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
 	l := &launcher{
 		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{},
 		made: map[*ir.Array]bool{}, own: map[*ir.Array]level{}, strides: map[ir.Stmt]bool{},
 		ids: h.ids,
 	}
-	if l.numbered() {
+	if l.isBlockNumber() {
 		l.ids.block = loop.V
 	}
 	return l
 }
 
-// numbered tells whether the iterations of the loop are the numbers of blocks.
-func (l *launcher) numbered() bool {
+// isBlockNumber reports whether the loop's variable equals the block's number.
+func (l *launcher) isBlockNumber() bool {
 	if l.loop == nil || l.loop.Step != 1 || len(l.hoisted) > 0 {
 		return false
 	}
@@ -51,7 +52,7 @@ func (l *launcher) numbered() bool {
 	return ok && first.I == 0
 }
 
-// launch has the host launch s, a loop of Blocks.
+// launch makes the host launch s, a loop of Blocks.
 func (h *host) launch(s *ir.For, out *ir.Block) {
 	l := h.newLauncher(s, threadsOf(s))
 	l.inner = declaredIn(s)
@@ -68,7 +69,7 @@ func (h *host) launch(s *ir.For, out *ir.Block) {
 		head.Append(&ir.Declare{V: l.rewriter.vars[v], Init: ir.Zero(v.Typ)})
 	}
 	switch {
-	case l.numbered():
+	case l.isBlockNumber():
 		head.List = append(head.List, body.List...)
 	case len(l.hoisted) == 0:
 		head.Append(&ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(l.ids.block, ir.Int(s.Step)))})
@@ -97,7 +98,7 @@ func (l *launcher) finish(body *ir.Block, grid ir.Expr, out *ir.Block) {
 		Thread: l.ids.thread, Body: head})
 }
 
-// strided has a block run every one of grid iterations.
+// strided makes each block run every grid-th iteration.
 func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
 	s, turn := l.loop, l.h.names.newVar("turn", ir.Int64)
 	turns := ir.Over(ir.Minus(ir.Plus(blocks, ir.Minus(grid, ir.Int(1))), l.ids.block), grid)
@@ -109,7 +110,7 @@ func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
 	return loop
 }
 
-// count is the number of iterations of a loop.
+// count returns the number of iterations of a loop.
 func count(s *ir.For) ir.Expr {
 	n := ir.Minus(s.Hi, s.Lo)
 	if s.Step > 1 {
@@ -123,7 +124,7 @@ func count(s *ir.For) ir.Expr {
 	return ir.Greatest(n, ir.Int(0))
 }
 
-// threadsOf is the number of threads that a block needs for the Warps and Lanes in s.
+// threadsOf returns the number of threads that a block needs for the Warps and Lanes in s.
 func threadsOf(s *ir.For) int64 {
 	n := int64(ir.WarpSize)
 	inWarps := map[*ir.For]bool{}
@@ -147,7 +148,7 @@ func threadsOf(s *ir.For) int64 {
 	return n
 }
 
-// declaredIn are the variables that s and what it holds declare.
+// declaredIn returns the variables that are declared in s, including loop variables.
 func declaredIn(s *ir.For) map[*ir.Var]bool {
 	in := map[*ir.Var]bool{}
 	ir.Walk(s, func(t ir.Stmt) {
@@ -161,8 +162,8 @@ func declaredIn(s *ir.For) map[*ir.Var]bool {
 	return in
 }
 
-// before is x as all threads compute it before any of them goes on: a variable where x reads memory
-// that may be stored to.
+// before returns x as all threads must see it before any of them continues. If x reads memory that
+// may be stored to, this is a new variable.
 func (l *launcher) before(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	if !changeable(x) {
 		return x
@@ -172,7 +173,7 @@ func (l *launcher) before(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	return v
 }
 
-// refuse keeps the first reason.
+// refuse records a refusal for this launch. Only the first one is kept.
 func (l *launcher) refuse(format string, args ...any) {
 	loop := ""
 	if l.loop != nil {
@@ -181,7 +182,8 @@ func (l *launcher) refuse(format string, args ...any) {
 	l.h.refuse(loop, format, args...)
 }
 
-// number is that of a thread at a level, below width: of the block, of the warp, or its own.
+// number returns the number of a thread in the block, or in the warp at level ofWarp, and the
+// number of these threads.
 func (l *launcher) number(at level) (n *ir.Var, width int64) {
 	if at == ofWarp {
 		return l.ids.lane, ir.WarpSize

@@ -2,8 +2,8 @@ package simt
 
 import "distaff/codegen/ir"
 
-// spread appends a loop of Warps or Lanes: thread or warp n runs the iterations n, n+Width and so
-// on.
+// spread appends a loop of Warps or Lanes. Thread or warp n runs the iterations n, n+Width,
+// n+2*Width and so on.
 func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 	unit, units, inner := l.unitOf(s, at)
 	sums := l.beginSums(s)
@@ -29,8 +29,8 @@ func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 	out.List = append(out.List, whole)
 }
 
-// unitOf is the number of the warp or thread that runs an iteration of s, how many of them a block
-// or warp has, and whose the body is.
+// unitOf returns the number of the warp or thread that runs an iteration of s, the number of these
+// units in a block or warp, and the level of the loop's body.
 func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner level) {
 	switch {
 	case s.Kind == ir.Warps:
@@ -41,8 +41,8 @@ func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner
 	return l.ids.thread, l.threads, ofThread
 }
 
-// iterations is the loop in one thread: a branch where no unit has two iterations, and no more than
-// a block where each has one.
+// iterations returns the loop in one thread. It is a branch if no unit has two iterations, and a
+// plain block if each unit has exactly one.
 func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block,
 	before func(string, ir.Expr) ir.Expr) ir.Stmt {
 	lo, hi := before("first", l.rewriter.expr(s.Lo)), before("end", l.rewriter.expr(s.Hi))

@@ -2,7 +2,8 @@ package simt
 
 import "distaff/codegen/ir"
 
-// share makes a an array of n elements that a block shares; false where it has no room for it.
+// share makes a an array of n elements that a block shares. It returns false if there is not enough
+// shared memory.
 func (l *launcher) share(a *ir.Array, n int64) bool {
 	if size := a.Elem.Size(); n > (ir.MaxShared-l.bytes)/size {
 		return false
@@ -20,7 +21,7 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 		l.make(s.A, ir.Int(s.Len), !s.Undefined, at, out)
 	case *ir.Alloc:
 		l.make(s.A, s.Len, s.Zero, at, out)
-	case *ir.Free: // of what the launch makes, or the host before and frees behind it
+	case *ir.Free: // arrays are freed by the launch's end, or by the host after it
 	case *ir.Fill:
 		k, v := l.h.names.newVar("k", ir.Int64), l.rewriter.array(s.A)
 		x := l.before("x", l.rewriter.expr(s.X), out)
@@ -33,9 +34,9 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 	}
 }
 
-// make makes a where the threads, warps or blocks that run this each have one: in registers or
-// shared memory where its length is constant and small, else as a part of one array that is made
-// before the launch.
+// make makes array a with a separate instance for each thread, warp or block that runs the code. A
+// small array of constant length is in registers or shared memory. Any other one is a part of one
+// array that the host allocates before the launch.
 func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *ir.Block) {
 	n, constant := length.(*ir.Lit)
 	switch {
@@ -64,7 +65,8 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *i
 	}
 }
 
-// spreadOver has the threads of the block or warp, or the one thread, run s for k from lo to hi.
+// spreadOver makes the threads of the block or warp, or the single thread, run s for k from lo to
+// hi.
 func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, out *ir.Block) {
 	if at == ofThread {
 		out.Append(&ir.For{V: k, Lo: lo, Hi: hi, Step: 1, Body: ir.Seq(s)})
@@ -82,7 +84,8 @@ func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, ou
 	out.Append(each)
 }
 
-// copy spreads a copy over the threads. Its two ranges do not overlap where the arrays are two.
+// copy distributes a copy over the threads. It requires different arrays, so that the two ranges do
+// not overlap.
 func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 	if s.Dst == s.Src {
 		l.refuse("%s is copied within itself, which cannot be done in the threads of a GPU", s.Dst.Name)
@@ -96,16 +99,17 @@ func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 		&ir.Store{A: dst, Index: ir.Plus(to, k), X: ir.At(src, ir.Plus(from, k))}, out)
 }
 
-// hoisted is an array of which every thread, warp or block that runs at once has a part.
+// hoisted is an array with a separate part for each thread, warp or block that runs at the same
+// time.
 type hoisted struct {
 	a      *ir.Array
-	length *ir.Var // of a part
-	init   ir.Expr // which is this
-	units  int64   // parts of a block
+	length *ir.Var // length of a part
+	init   ir.Expr // the value of length
+	units  int64   // parts for each block
 }
 
-// hoist makes a a part of an array that the host makes, and returns the part's length; nil where
-// that depends on what only the launch knows.
+// hoist makes a a part of an array that the host allocates, and returns the part's length. It
+// refuses and returns nil if the length is known only in the launch.
 func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 	length = l.outside(length)
 	if length == nil {
@@ -116,7 +120,7 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 		a: l.h.names.newArray(a.Name+"_all", a.Elem), length: l.h.names.newVar(a.Name+"_len", ir.Int64),
 		init: ir.Greatest(length, ir.Int(0)), units: 1,
 	}
-	l.ids.block = l.h.ids.block // and no longer the loop's variable, of which a block has several
+	l.ids.block = l.h.ids.block // no longer the loop's variable, because a block runs several iterations
 	unit := ir.Expr(l.ids.block)
 	switch at {
 	case ofWarp:
@@ -137,8 +141,8 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 	return t.length
 }
 
-// outside is x in variables that are visible outside of the loop of Blocks; nil where it has none
-// such form.
+// outside returns x in terms of variables that are visible outside the loop of Blocks, or nil if
+// this is impossible.
 func (l *launcher) outside(x ir.Expr) ir.Expr {
 	known := true
 	var expand func(x ir.Expr) ir.Expr
@@ -167,12 +171,12 @@ func (l *launcher) outside(x ir.Expr) ir.Expr {
 	return nil
 }
 
-// maxHoisted is the number of bytes beyond which the hoisted arrays of a launch make its grid
-// smaller: its blocks then run several iterations each.
+// maxHoisted is the largest size in bytes of the hoisted arrays of a launch. A launch that would
+// need more gets a smaller grid, and its blocks run several iterations each.
 const maxHoisted = 1 << 30
 
-// grid is the number of blocks of the launch. It makes the hoisted arrays before it, and frees them
-// behind it.
+// grid returns the number of blocks of the launch. It allocates the hoisted arrays before the
+// launch. free has the statements that free them after it.
 func (l *launcher) grid(blocks ir.Expr, out *ir.Block) (grid ir.Expr, free []ir.Stmt) {
 	if len(l.hoisted) == 0 {
 		return blocks, nil

@@ -2,8 +2,9 @@ package simt
 
 import "distaff/codegen/ir"
 
-// onDevice tells whether a thread of a GPU is to run s, which is outside of Blocks: it stores to an
-// array, or is or has a loop that reads one, and holds nothing that only the host can do.
+// onDevice reports whether a GPU thread must run s, a statement outside Blocks. This is so if s
+// stores to an array or has a loop that reads one, and if s contains nothing that only the host can
+// do.
 func onDevice(s ir.Stmt) bool {
 	can, wants := true, false
 	ir.Walk(s, func(t ir.Stmt) {
@@ -26,7 +27,7 @@ func onDevice(s ir.Stmt) bool {
 	return can && wants
 }
 
-// hasReads tells whether an expression in s reads memory.
+// hasReads reports whether an expression in s reads memory.
 func hasReads(s ir.Stmt) bool {
 	found := false
 	ir.WalkExprs(s, func(x ir.Expr) {
@@ -38,8 +39,8 @@ func hasReads(s ir.Stmt) bool {
 	return found
 }
 
-// one appends a launch of one thread that runs the statements. What these set of the host's
-// variables comes back through memory.
+// one appends a launch of one thread that runs the statements. The host's variables that they set
+// are copied back through memory.
 func (h *host) one(run []ir.Stmt, out *ir.Block) {
 	l := h.newLauncher(nil, ir.WarpSize)
 	body, after := &ir.Block{}, &ir.Block{}
@@ -63,8 +64,8 @@ func (h *host) one(run []ir.Stmt, out *ir.Block) {
 	out.List = append(out.List, after.List...)
 }
 
-// setOutside are the variables that the statements set and do not declare, in the order in which
-// they set them.
+// setOutside returns the variables that the statements set and do not declare, in the order of the
+// first assignment.
 func setOutside(run []ir.Stmt) []*ir.Var {
 	own := map[*ir.Var]bool{}
 	var vars []*ir.Var

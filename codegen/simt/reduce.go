@@ -2,14 +2,14 @@ package simt
 
 import "distaff/codegen/ir"
 
-// A sum is a scalar that the iterations of a loop of Warps or Lanes add to.
+// sum is a scalar that the iterations of a loop of Warps or Lanes add to.
 type sum struct {
-	total *ir.Var // as the loop names it
-	outer *ir.Var // what the leaf's code outside of the loop adds to
-	part  *ir.Var // what a thread or warp has added up
+	total *ir.Var // the variable in the loop
+	outer *ir.Var // the variable that code outside the loop adds to
+	part  *ir.Var // the partial sum of a thread or warp
 }
 
-// beginSums has the loop's body add to variables of each thread's own.
+// beginSums makes the loop's body add to separate variables for each thread.
 func (l *launcher) beginSums(s *ir.For) []sum {
 	var sums []sum
 	for _, v := range s.Reduce {
@@ -20,15 +20,15 @@ func (l *launcher) beginSums(s *ir.For) []sum {
 	return sums
 }
 
-// endInner ends the body.
+// endInner is called after the body. It restores the outer variables.
 func (l *launcher) endInner(sums []sum) {
 	for _, r := range sums {
 		l.rewriter.vars[r.total] = r.outer
 	}
 }
 
-// total adds up what the threads or warps have, in the same order in all threads, which all see the
-// sum.
+// total adds the partial sums of the threads or warps. All threads add them in the same order, and
+// all get the total.
 func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
 	if s.Kind == ir.Lanes {
 		for _, r := range sums {
@@ -36,7 +36,7 @@ func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
 		}
 	}
 	if at == ofBlock && l.threads > ir.WarpSize && len(sums) > 0 {
-		warps := s.Width // whose parts are added up
+		warps := s.Width // the warps whose partial sums are added
 		if s.Kind == ir.Lanes {
 			warps = (s.Width + ir.WarpSize - 1) / ir.WarpSize
 		}
@@ -48,8 +48,8 @@ func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
 	}
 }
 
-// overWarp makes v the sum over the warp's threads. Threads that swap their sums add the same two
-// numbers, so that all have the same in the end, bit for bit.
+// overWarp makes v the sum over the warp's threads. Threads that exchange their sums add the same
+// two numbers, so all of them get the same bits.
 func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
 	other := l.h.names.newVar(v.Name+"_other", v.Typ)
 	out.Append(&ir.Declare{V: other, Init: ir.Zero(v.Typ)})
@@ -59,7 +59,8 @@ func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
 	}
 }
 
-// overBlock adds the parts of the block's first warps to the sums, in their order.
+// overBlock adds the partial sums of the block's first warps to the sums, in the order of the
+// warps.
 func (l *launcher) overBlock(sums []sum, warps int64, out *ir.Block) {
 	first := ir.Equal(l.ids.lane, ir.Int(0))
 	if l.threads/ir.WarpSize > warps {

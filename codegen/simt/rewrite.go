@@ -2,13 +2,13 @@ package simt
 
 import "distaff/codegen/ir"
 
-// view is where an array of the leaf lies in a launch: in A, from Base on.
+// view is the place of one of the leaf's arrays in a launch: in array a, starting at index base.
 type view struct {
 	a    *ir.Array
 	base ir.Expr
 }
 
-// rewriter has variables and arrays replaced.
+// rewriter replaces variables and arrays.
 type rewriter struct {
 	vars  map[*ir.Var]*ir.Var
 	views map[*ir.Array]view
@@ -18,7 +18,7 @@ func newRewriter() rewriter {
 	return rewriter{vars: map[*ir.Var]*ir.Var{}, views: map[*ir.Array]view{}}
 }
 
-// variable is what v is replaced by, or v.
+// variable returns the replacement of v, or v.
 func (r *rewriter) variable(v *ir.Var) *ir.Var {
 	if w := r.vars[v]; w != nil {
 		return w
@@ -26,7 +26,7 @@ func (r *rewriter) variable(v *ir.Var) *ir.Var {
 	return v
 }
 
-// array is where a lies.
+// array returns the place of a.
 func (r *rewriter) array(a *ir.Array) view {
 	if v, ok := r.views[a]; ok {
 		return v
@@ -34,13 +34,13 @@ func (r *rewriter) array(a *ir.Array) view {
 	return view{a, ir.Int(0)}
 }
 
-// place is element i of a in the array where it lies.
+// place returns the array and index of element i of a.
 func (r *rewriter) place(a *ir.Array, i ir.Expr) (*ir.Array, ir.Expr) {
 	v := r.array(a)
 	return v.a, ir.Plus(v.base, r.expr(i))
 }
 
-// expr is x with all replaced.
+// expr returns x with all variables and arrays replaced.
 func (r *rewriter) expr(x ir.Expr) ir.Expr {
 	switch x := x.(type) {
 	case *ir.Var:

@@ -1,34 +1,37 @@
-// Package simt turns the loops of a GPU, which a schedule names and lowering keeps, into
-// launches: code that each of many threads runs.
+// Package simt turns a GPU's loops, which a schedule names and lowering preserves, into launches:
+// code that each of many threads runs.
 //
-// A loop of Blocks becomes a Launch, each of whose blocks runs one iteration. Of the code in it,
+// A loop of Blocks becomes a Launch. Each of its blocks runs one iteration. The code inside is run
+// as follows:
 //
-//   - what stands outside of Warps and Lanes is the block's: all threads compute its scalars and
-//     follow its branches, which are the same for all of them, and the first thread stores;
-//   - what stands in a loop of Warps, outside of Lanes, is a warp's, likewise;
-//   - what stands in a loop of Lanes is a thread's.
+//   - Code outside Warps and Lanes belongs to the block. All threads compute its scalars and follow
+//     its
 //
-// The scalars that Lanes or Warps sum are summed in each thread first, then over the threads of a
-// warp by shuffles, then over the warps of the block through shared memory, in an order that does
-// not depend on which comes first. A Local array of a block or of a warp lies in memory that the
-// block shares. Where a thread reads what another one stored, or stores to what another one read, a
-// barrier stands between; it is never in code that threads that must meet there do not all come to.
+// branches, which are the same in all threads, and the first thread stores.
+//   - Code in a loop of Warps, outside Lanes, belongs to a warp in the same way.
+//   - Code in a loop of Lanes belongs to a thread.
 //
-// The leaf's code outside of Blocks is the host's. Where it stores to arrays, or has a loop that
-// reads them, a launch of one thread does.
+// A scalar that Lanes or Warps sum is first summed in each thread, then over the threads of a warp
+// by shuffles, and then over the warps of the block through shared memory. The order does not
+// depend on timing. A Local array of a block or of a warp is in shared memory. A barrier separates
+// a store from an access by another thread to the same data. All threads that must meet at a
+// barrier reach it.
+//
+// The leaf's code outside Blocks runs on the host. If it stores to arrays, or has a loop that reads
+// them, a launch of one thread runs it.
 //
 // # Files
 //
 //	simt.go      Launches and its refusals
-//	host.go      code outside of Blocks
+//	host.go      code outside Blocks
 //	one.go       launches of one thread
 //	launch.go    a loop of Blocks
-//	body.go      the code in it, by whose it is
+//	body.go      the code inside a loop of Blocks
 //	loops.go     Warps and Lanes
 //	reduce.go    sums over threads
 //	memory.go    arrays made in Blocks, and statements about whole arrays
 //	barriers.go  where threads wait for each other
-//	bounds.go    how many iterations a loop has at most
+//	bounds.go    upper bounds of trip counts
 //	rewrite.go   expressions with other variables and arrays
 package simt
 
@@ -38,9 +41,9 @@ import (
 	"distaff/codegen/ir"
 )
 
-// A Refusal says why a leaf cannot run on a GPU.
+// Refusal is the reason why a leaf cannot run on a GPU.
 type Refusal struct {
-	Loop   string // the variable of the loop that the reason is about; empty for none
+	Loop   string // variable of the loop that the reason is about, or ""
 	Reason string
 }
 
@@ -51,9 +54,9 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("loop %s: %s", r.Loop, r.Reason)
 }
 
-// Launches turns the loops of Blocks, Warps and Lanes of f into launches, and code outside of them
-// that a host cannot run into launches of one thread. Where it cannot, the error is a *Refusal, and
-// f is as it was. What f means stays, but for the order of sums.
+// Launches turns the loops of Blocks, Warps and Lanes of f into launches. Code outside them that
+// the host cannot run becomes launches of one thread. The meaning of f stays the same, except for
+// the order of sums. If f cannot run on a GPU, the error is a *Refusal and f is unchanged.
 func Launches(f *ir.Func) error {
 	h := &host{f: f, names: names(f), bounds: newBounds(f)}
 	number := func(of string) *ir.Var { return h.names.newVar(of+"_id", ir.Int64) }
@@ -67,10 +70,10 @@ func Launches(f *ir.Func) error {
 	return nil
 }
 
-// namer gives names that nothing else has.
+// namer makes names that nothing else in the leaf has.
 type namer map[string]bool
 
-// names are those of f's variables, arrays and tables.
+// names returns the names of f's variables, arrays and tables.
 func names(f *ir.Func) namer {
 	n := namer{}
 	variable := func(v *ir.Var) {
@@ -108,7 +111,7 @@ func names(f *ir.Func) namer {
 	return n
 }
 
-// fresh is base, or base and a number.
+// fresh returns base, or base followed by a number.
 func (n namer) fresh(base string) string {
 	name := base
 	for k := 1; n[name]; k++ {
