@@ -1,40 +1,40 @@
 package diag
 
-// Codes of the statement, its types and sizes, formats and schedules. Packages whose
-// errors are about something else (placements) list their own.
+// Codes of errors about the statement, its types and sizes, formats and schedules. Packages with
+// other kinds of errors (placements) list their own codes.
 const (
-	Syntax        Code = "syntax"         // the text is no statement
-	TooLarge      Code = "too-large"      // nested or multiplied out past what we build
-	LeftRepeat    Code = "left-repeat"    // a variable twice on the left
-	SumVariable   Code = "sum-variable"   // sum over a variable that its body lacks
+	Syntax        Code = "syntax"         // the text is not a statement
+	TooLarge      Code = "too-large"      // nested or multiplied out beyond a limit
+	LeftRepeat    Code = "left-repeat"    // a variable twice on the left side
+	SumVariable   Code = "sum-variable"   // a sum over a variable that its body does not have
 	OrderMismatch Code = "order-mismatch" // a tensor with two numbers of modes
 	NameClash     Code = "name-clash"     // one name for a tensor and a variable
-	NoTensor      Code = "no-tensor"      // a flag for a name that the statement lacks
+	NoTensor      Code = "no-tensor"      // a flag for a name that the statement does not have
 	LossyType     Code = "lossy-type"     // a result type that cannot hold the values
-	BadType       Code = "bad-type"       // no type's name
-	SizeClash     Code = "size-clash"     // two places give different sizes
-	SizeUnknown   Code = "size-unknown"   // no place gives a size
-	BadFormat     Code = "bad-format"     // a level string that is no format
+	BadType       Code = "bad-type"       // not the name of a type
+	SizeClash     Code = "size-clash"     // two sources give different sizes
+	SizeUnknown   Code = "size-unknown"   // no source gives a size
+	BadFormat     Code = "bad-format"     // a level string that is not a format
 	DivideByZero  Code = "divide-by-zero" // an integer division by zero (data)
 
-	ScheduleSyntax  Code = "schedule-syntax"  // the text is no scheduling command
+	ScheduleSyntax  Code = "schedule-syntax"  // the text is not a scheduling command
 	ScheduleRefused Code = "schedule-refused" // a command's precondition does not hold
-	NetworkSyntax   Code = "network-syntax"   // the text is no contraction tree
+	NetworkSyntax   Code = "network-syntax"   // the text is not a contraction tree
 	// a contraction tree that the statement or its storage does not allow
 	NetworkRefused Code = "network-refused"
 )
 
-// Info describes a code. Example is a statement (or, where Flag is set, the
-// value of -f or -t, or of -s or --network for y(i) = B(i,j) * x(j)) that gives an error of
-// this code; a test runs each. It is empty where flags and data together make the error.
+// Info describes a code. Example is a statement that gives an error of this code. If Flag is set,
+// Example is instead the value of that flag: -f or -t, or -s or --network for y(i) = B(i,j) * x(j).
+// A test runs each example. Example is "" if only a combination of flags and data gives the error.
 type Info struct {
 	Code    Code
 	Meaning string
-	Flag    string // "" for a statement, else the flag whose value Example is
+	Flag    string // "" if Example is a statement, or the flag whose value Example is
 	Example string
 }
 
-// Codes lists every code above.
+// Codes describes every code above.
 var Codes = []Info{
 	{Syntax, "the text does not follow the grammar of tensor index notation", "", "A(i) = B(i,"},
 	{TooLarge, "the statement is nested too deeply, or has too many terms when multiplied out", "",

@@ -1,16 +1,15 @@
-// Package diag holds positions, codes and messages of user-facing errors.
+// Package diag has the positions, codes and messages of errors that users see.
 //
-// A user's mistake is an *Error: a code (codes.go lists them, each with an
-// example), a message that says what was given and what was wanted, and the
-// place: a caret under the statement's or flag's own text, or file:line:column.
-// ExitCode tells the process how to end. A broken invariant of ours is no
-// Error: it panics with "BUG:".
+// A user's mistake is an *Error. It has a code (codes.go lists the codes with examples), a message
+// that says what was given and what was wanted, and a place: either a caret line under the text of
+// the statement or flag, or file:line:column. ExitCode gives the exit code of the process. A broken
+// invariant of the program is not an Error. It panics with a text that starts with "BUG:".
 //
 // # Files
 //
 //	diag.go     errors and their text
 //	codes.go    the codes
-//	shown.go    text of the user's in messages
+//	shown.go    the user's text in messages
 //	nearest.go  the word that a user may have meant
 package diag
 
@@ -22,7 +21,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Code names one kind of error.
+// Code identifies one kind of error.
 type Code string
 
 // Exit codes of SPEC's "Errors".
@@ -31,12 +30,12 @@ const (
 	ExitCommand = 2 // the command, statement, format, sizes, schedule or placement is wrong
 	ExitData    = 3 // input data is wrong
 	ExitDiffer  = 4 // --check or diff found a difference
-	ExitMemory  = 5 // the memory limit would be passed
+	ExitMemory  = 5 // the run would exceed the memory limit
 )
 
-// Error is a mistake of the user's, with the place where it was found.
-// Src, with Pos and End as byte offsets into it, gives the caret line; File,
-// Line and Col (1-based, 0 for absent) place it in a file instead.
+// Error is a user's mistake and its place. Src is the text that contains the mistake. Pos and End
+// are byte offsets in Src for the caret line. File, Line and Col give a place in a file. Line and
+// Col start at 1, and are 0 if they are unknown.
 type Error struct {
 	Code     Code
 	Exit     int // 0 means ExitCommand
@@ -48,7 +47,7 @@ type Error struct {
 	Col      int
 }
 
-// ExitCode is the process's exit code for this error.
+// ExitCode returns the process's exit code for this error.
 func (e *Error) ExitCode() int {
 	if e.Exit == 0 {
 		return ExitCommand
@@ -56,8 +55,8 @@ func (e *Error) ExitCode() int {
 	return e.Exit
 }
 
-// Error is the message, after its file:line:column if it has one and before
-// its caret lines if it has a source text.
+// Error returns the message. It starts with file:line:column if the error has a file, and ends with
+// the caret lines if it has a source text.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -77,10 +76,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// caret is the line of src that holds offset pos, and carets under [pos, end)
-// as far as it is on that line. Columns count characters, so that the carets
-// stand right under text that is not ASCII; control characters become spaces,
-// which keeps the columns and the terminal.
+// caret returns the line of src that contains offset pos, and a second line with carets under the
+// part of [pos, end) on it. Columns count characters, so that the carets are also right under text
+// that is not ASCII. Control characters become spaces, which preserves the columns and protects the
+// terminal.
 func caret(src string, pos, end int) string {
 	pos = min(max(pos, 0), len(src))
 	end = min(max(end, pos), len(src))
@@ -104,11 +103,11 @@ func caret(src string, pos, end int) string {
 		before) + strings.Repeat("^", under)
 }
 
-// MaxShown is how many characters of a text that is not ours a message shows.
+// MaxShown is the largest number of characters of a user's text that a message shows.
 const MaxShown = 300
 
-// around narrows the line src[from:to] to MaxShown characters around offset pos,
-// a third of them before it, and returns the marks of what was cut off.
+// around narrows the line src[from:to] to MaxShown characters around offset pos, a third of them
+// before it. left and right are the marks for text that was cut off.
 func around(src string, from, pos, to int) (lo, hi int, left, right string) {
 	if utf8.RuneCountInString(src[from:to]) <= MaxShown {
 		return from, to, "", ""
@@ -135,7 +134,8 @@ func around(src string, from, pos, to int) (lo, hi int, left, right string) {
 	return lo, hi, left, right
 }
 
-// Clip is s, or its first MaxShown characters and how many bytes follow.
+// Clip returns s. If s is longer than MaxShown characters, it returns the first MaxShown characters
+// and the number of bytes that follow.
 func Clip(s string) string {
 	n := 0
 	for i := range s {
@@ -146,8 +146,8 @@ func Clip(s string) string {
 	return s
 }
 
-// Lines is a message of any number of lines, each of which is Printable: for what is
-// printed past the gate of a command.
+// Lines returns a message of any number of lines with each line made Printable. It is for messages
+// that are printed without the usual processing of a command's errors.
 func Lines(s string) string {
 	lines := strings.Split(s, "\n")
 	for k, l := range lines {
@@ -156,8 +156,8 @@ func Lines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Printable is s with its control and unprintable characters escaped, and clipped,
-// for names and text from files that stand in a message.
+// Printable returns s, clipped, with its control and unprintable characters escaped. It is for
+// names and text from files in messages.
 func Printable(s string) string {
 	s = Clip(s)
 	for _, r := range s {
@@ -169,18 +169,18 @@ func Printable(s string) string {
 	return s
 }
 
-// Errorf makes an error about no place in particular.
+// Errorf returns an error without a place.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: Sprintf(format, args...)}
 }
 
-// At makes an error about src[pos:end].
+// At returns an error about src[pos:end].
 func At(code Code, src string, pos, end int, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: Sprintf(format, args...), Src: src, Pos: pos, End: end}
 }
 
-// InFile returns a copy of e placed in a file: line and col are where e.Src
-// begins there (1-based), and the copy's are where the mistake is.
+// InFile returns a copy of e with a place in a file. line and col are where e.Src begins in the
+// file, counted from 1. The copy has the line and column of the mistake.
 func (e *Error) InFile(file string, line, col int) *Error {
 	c := *e
 	c.File, c.Line, c.Col = file, line, col
@@ -196,7 +196,7 @@ func (e *Error) InFile(file string, line, col int) *Error {
 	return &c
 }
 
-// Count prints a number of things, as in messages: "1 mode", "3 modes".
+// Count formats a number of things for messages: "1 mode", "3 modes".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

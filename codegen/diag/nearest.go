@@ -25,8 +25,8 @@ func Either(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Nearest returns the name closest to what was typed by edit distance, or "" if
-// none is close. Upper and lower case are the same. Ties go to the first in alphabetical order.
+// Nearest returns the name that is closest to typed by edit distance, or "" if no name is close.
+// Upper and lower case are the same. Ties go to the first in alphabetical order.
 func Nearest(typed string, names []string) string {
 	best, bestDist := "", 1+len(typed)/4
 	if len(typed) == 1 {
@@ -37,7 +37,7 @@ func Nearest(typed string, names []string) string {
 			continue
 		}
 		d := distance(strings.ToLower(typed), strings.ToLower(n))
-		// A long name's beginning is a likely slip too: --mem for --memory-limit.
+		// The start of a long name is also a likely mistake: --mem for --memory-limit.
 		if len(typed) >= 3 && strings.HasPrefix(n, typed) {
 			d = min(d, 1)
 		}
@@ -48,7 +48,7 @@ func Nearest(typed string, names []string) string {
 	return best
 }
 
-// distance is Levenshtein's, with a swap of neighbours as one step.
+// distance returns the Levenshtein distance, with a swap of neighbours as one step.
 func distance(a, b string) int {
 	prev2, prev := []int(nil), make([]int, len(b)+1)
 	for j := range prev {

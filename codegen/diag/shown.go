@@ -2,9 +2,8 @@ package diag
 
 import "fmt"
 
-// Sprintf is fmt.Sprintf for the words of a message: a string among args, which may
-// be anything that was given, is shown as Printable shows it, by %q too clipped.
-// Errors among args are messages already.
+// Sprintf is fmt.Sprintf for messages. A string among args may come from the user, so it is shown
+// as by Printable, or clipped if its verb is %q. Errors among args already are messages.
 func Sprintf(format string, args ...any) string {
 	shows := make([]any, len(args))
 	for k, a := range args {
@@ -16,7 +15,7 @@ func Sprintf(format string, args ...any) string {
 	return fmt.Sprintf(format, shows...)
 }
 
-// shown is a string that is formatted for a message.
+// shown is a string that is formatted as Sprintf describes.
 type shown string
 
 // Format implements fmt.Formatter.
