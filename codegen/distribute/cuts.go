@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// chunks adds the chunks of a variable of the statement that the loops of n cut, and says how many
-// iterations these loops have.
+// chunks adds to n the chunks of the statement's variable name that peeled loops cut, and sets the
+// numbers of iterations of these loops.
 func (p *peeling) chunks(n *place.Nest, name string) error {
 	c := place.Chunks{Var: name, Cuts: []int64{0, p.statement.Sizes[name]}}
 	for v := p.vars[name]; v != nil; {
@@ -17,7 +17,7 @@ func (p *peeling) chunks(n *place.Nest, name string) error {
 		if x := v.cut; x != nil {
 			loop, even, size, by, next = p.loopOf(x.outer), x.even, x.n, x.by, x.inner
 		} else {
-			loop = p.loopOf(v) // over single coordinates
+			loop = p.loopOf(v) // a loop over single coordinates
 		}
 		if loop < 0 {
 			break
@@ -41,7 +41,7 @@ func (p *peeling) chunks(n *place.Nest, name string) error {
 	return nil
 }
 
-// digit is the one that a peeled loop of n iterations gives.
+// digit returns the digit of a chunk's number that a peeled loop of n iterations gives.
 func (p *peeling) digit(loop int, n int64) place.Digit {
 	d := place.Digit{Loop: loop, N: n}
 	for _, w := range p.peeled[loop].plus {
@@ -50,8 +50,8 @@ func (p *peeling) digit(loop int, n int64) place.Digit {
 	return d
 }
 
-// numbered is into how many chunks each range of cuts is cut: even says that size is their number,
-// else it is the size of each, and the largest range decides.
+// numbered returns the number of chunks into which each range of cuts is cut. If even is true, size
+// is this number. Otherwise size is the size of a chunk, and the largest range decides.
 func numbered(cuts []int64, even bool, size int64, by *schedule.Command) (int64, error) {
 	count := size
 	if !even {
@@ -69,8 +69,8 @@ func numbered(cuts []int64, even bool, size int64, by *schedule.Command) (int64,
 	return count, nil
 }
 
-// tiled cuts each range of cuts into count ranges of size coordinates, those at its end with the
-// rest or none.
+// tiled cuts each range of cuts into count ranges of size coordinates. The last ones of a range get
+// the rest, or are empty.
 func tiled(cuts []int64, size, count int64) []int64 {
 	out := make([]int64, 1, int64(len(cuts)-1)*count+1)
 	out[0] = cuts[0]

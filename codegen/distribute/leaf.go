@@ -8,11 +8,11 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// leaf is the schedule of what the loops have under them, over the variables of the statement: the
-// inner variable of a cut whose loop over chunks is peeled is the one that it cut. A tensor whose
-// positions are distributed has blocks with those of their chunks alone, so that loops over
-// coordinates go through these too: what takes the positions is left out, where other commands of
-// the leaf say nothing of them.
+// leaf makes the schedule of the leaf, in terms of the variables of the statement. If the loop over
+// the chunks of a cut is peeled, the inner variable of the cut becomes the variable that was cut.
+// If the positions of a tensor are distributed, its blocks have only the positions of their chunks,
+// so loops over coordinates visit the right positions. The commands that take the positions are
+// then left out, unless other commands of the leaf need them.
 func (p *peeling) leaf(n *place.Nest) error {
 	err := p.commands(n, func(s step) bool { return !p.stored.makes(s.Command) })
 	if err != nil || p.stored == nil || !p.stored.named(n.Leaf) {
@@ -21,12 +21,11 @@ func (p *peeling) leaf(n *place.Nest) error {
 	return p.commands(n, func(step) bool { return true })
 }
 
-// commands prints those of the leaf's that are wanted into a nest. A reorder that also names peeled
-// loops is one of them where it gives those of the leaf's that it names another order than they
-// have. Where a peeled loop takes the place of one of the leaf's, that says nothing of the leaf.
+// commands adds the leaf's commands for which wanted is true to the nest. A reorder that also names
+// peeled loops is added if it changes the order of the leaf's loops that it names.
 func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 	n.Leaf, n.Written = nil, nil
-	var order []*variable // of the leaf's loops, so far
+	var order []*variable // the leaf's loops so far
 	for _, name := range p.statement.Loops {
 		order = append(order, p.vars[name])
 	}
@@ -56,14 +55,14 @@ func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 	return nil
 }
 
-// written is where the user wrote a command, with these arguments.
+// written returns the place where the user wrote a command and the given arguments.
 func written(c *schedule.Command, args []schedule.Arg) place.Written {
 	w := place.Written{Text: c.Within(), Args: schedule.Places(args)}
 	w.Pos, w.End = c.Place()
 	return w
 }
 
-// placed is loops in the order of those that they were made of.
+// placed returns loops in the order of the loops that they were made from.
 func placed(order, loops []*variable) []*variable {
 	at := func(v *variable) int {
 		for v != nil && !slices.Contains(order, v) {
@@ -76,14 +75,14 @@ func placed(order, loops []*variable) []*variable {
 	return out
 }
 
-// isPeeled tells whether the loop that goes through the values of v is peeled.
+// isPeeled reports whether the loop over the values of v is peeled.
 func (p *peeling) isPeeled(v *variable) bool { return v != nil && p.runsOver(v) }
 
 func (p *peeling) unpeeled(list []*variable) []*variable {
 	return slices.DeleteFunc(slices.Clone(list), p.isPeeled)
 }
 
-// inLeaf are the names of variables in the leaf.
+// inLeaf returns the names that variables have in the leaf.
 func (p *peeling) inLeaf(list []*variable) []string {
 	out := make([]string, len(list))
 	for k, v := range list {
@@ -95,7 +94,8 @@ func (p *peeling) inLeaf(list []*variable) []string {
 	return out
 }
 
-// arguments prints arguments of a command of the leaf, of which some are words of the language.
+// arguments prints the arguments of a command of the leaf. words says which of them are words of
+// the language.
 func (p *peeling) arguments(list []schedule.Arg, words []bool) (string, error) {
 	out := make([]string, len(list))
 	for k, a := range list {
@@ -116,7 +116,7 @@ func (p *peeling) arguments(list []schedule.Arg, words []bool) (string, error) {
 	return strings.Join(out, ","), nil
 }
 
-// leafWord is a word of the leaf's schedule, which stands in argument a.
+// leafWord returns the leaf's name for a word in argument a.
 func (p *peeling) leafWord(a schedule.Arg, word string) (string, error) {
 	v := p.vars[word]
 	switch {
@@ -129,8 +129,8 @@ func (p *peeling) leafWord(a schedule.Arg, word string) (string, error) {
 	return p.inLeaf([]*variable{v})[0], nil
 }
 
-// renamed is the text of argument a with word in the place of each word that is a name, and with
-// numbers in the place of the machine's extents. A nil word changes no name.
+// renamed returns the text of argument a with word(w) in place of each name w, and with numbers in
+// place of the machine's extents. If word is nil, names are unchanged.
 func (p *peeling) renamed(a schedule.Arg, text string,
 	word func(schedule.Arg, string) (string, error)) (string, error) {
 	var b strings.Builder
@@ -141,7 +141,7 @@ func (p *peeling) renamed(a schedule.Arg, text string,
 			b.WriteByte(text[from])
 			continue
 		}
-		// The extents of machines and the numbers with a point have parts with dots between them.
+		// A machine's extent, such as M.x, and a number with a point contain dots.
 		for at < len(text) && (wordByte(text[at]) || text[at] == '.') {
 			at++
 		}

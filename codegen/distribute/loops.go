@@ -12,37 +12,39 @@ import (
 type variable struct {
 	name string
 	kind kind
-	made *schedule.Command // nil: a variable of the statement
-	gone *schedule.Command // the command that put other loops in the place of its own, if any
-	leaf *schedule.Command // the first command of the leaf that names its loop, if any
+	made *schedule.Command // the command that made it; nil if it is a variable of the statement
+	gone *schedule.Command // the command that replaced its loop, or nil
+	leaf *schedule.Command // the first command of the leaf that names its loop, or nil
 
-	cut  *cut // what cuts it, if any
-	from *cut // outerOf, innerOf: what made it
+	cut  *cut // the cut that replaced it, or nil
+	from *cut // for outerOf and innerOf: the cut that made it
 
-	parts []*variable // leafs: those that fuse or pos made it of; nil of others
-	place *variable   // leafs: the one whose loop its own takes the place of; nil for a workspace's
+	parts []*variable // for ofLeafCommand: the variables that fuse or pos made it from; otherwise nil
+	// for ofLeafCommand: the variable whose loop it replaces; nil for a workspace's variable
+	place *variable
 
-	turned *variable   // rotated: the variable whose loop it stands for
-	plus   []*variable // rotated: those by whose values turned is rotated
+	turned *variable   // for rotated: the variable whose loop it replaces
+	plus   []*variable // for rotated: turned is rotated by the values of these variables
 
-	by          *schedule.Command // why the loop is peeled; nil: nothing asks for it
-	dim         int               // the dimension of the machine over which it is distributed, or -1
+	by          *schedule.Command // the command that requires the loop to be peeled, or nil
+	dim         int               // the dimension of the machine that the loop is distributed over, or -1
 	communicate []string
 }
 
-// kind says what a variable is.
+// kind is the kind of a variable.
 type kind byte
 
 const (
-	original kind = iota // of the statement
-	outerOf              // the number of a chunk of another
-	innerOf              // another variable, within a chunk
+	original kind = iota // a variable of the statement
+	outerOf              // the number of a chunk of another variable
+	innerOf              // another variable within a chunk
 	rotated              // the number of a chunk, rotated
-	// made by a command of the leaf: a fused or position variable, or a workspace's
-	leafs
+	// made by a command of the leaf: a fused variable, a position variable, or a workspace's
+	// variable
+	ofLeafCommand
 )
 
-// origin is the variable that v was made of; nil for one of the statement.
+// origin returns the variable that v was made from, or nil if v is a variable of the statement.
 func (v *variable) origin() *variable {
 	if v.from != nil {
 		return v.from.of
@@ -50,7 +52,8 @@ func (v *variable) origin() *variable {
 	return v.place
 }
 
-// cut is a cut of a variable into chunks: n of even size, or of n coordinates each.
+// cut is a cut of a variable into chunks: into n chunks of even size if even is true, or into
+// chunks of n coordinates.
 type cut struct {
 	of, outer, inner *variable
 	even             bool
@@ -58,7 +61,7 @@ type cut struct {
 	by               *schedule.Command
 }
 
-// declare gives v the name that an argument has.
+// declare gives v the name in argument a.
 func (p *peeling) declare(c *schedule.Command, a schedule.Arg, v *variable) error {
 	if !notation.IsName(a.Text) {
 		return refuse(a, "%s: got %s, want a name for a new variable", c.Name, a.Text)
@@ -71,8 +74,8 @@ func (p *peeling) declare(c *schedule.Command, a schedule.Arg, v *variable) erro
 	return nil
 }
 
-// looped is an argument as a variable that has a loop.
-func (p *peeling) looped(c *schedule.Command, a schedule.Arg) (*variable, error) {
+// loopVariable returns the variable in argument a, which must have a loop.
+func (p *peeling) loopVariable(c *schedule.Command, a schedule.Arg) (*variable, error) {
 	v := p.vars[a.Text]
 	if v != nil && v.gone != nil {
 		return nil, refuse(a, "%s: %s was replaced, by %s", c.Name, v.name, v.gone)
@@ -84,10 +87,10 @@ func (p *peeling) looped(c *schedule.Command, a schedule.Arg) (*variable, error)
 	return v, nil
 }
 
-// asked is an argument as a variable whose loop a command asks to peel: no command of the leaf may
-// have named it before.
-func (p *peeling) asked(c *schedule.Command, a schedule.Arg) (*variable, error) {
-	v, err := p.looped(c, a)
+// toPeel returns the variable in argument a, whose loop a command wants to peel. It refuses a
+// variable that an earlier command of the leaf names.
+func (p *peeling) toPeel(c *schedule.Command, a schedule.Arg) (*variable, error) {
+	v, err := p.loopVariable(c, a)
 	if err == nil && v.leaf != nil {
 		err = refuse(a, "%s: %s, a command of the leaf, names %s before; such commands come last", c.Name,
 			v.leaf, v.name)
@@ -103,8 +106,8 @@ func names(list []*variable) []string {
 	return out
 }
 
-// cut puts a loop over chunks, and one within a chunk, in the place of that over v: as many chunks
-// as n says, but where the command is split, chunks of n coordinates.
+// cut replaces the loop over v with a loop over chunks and a loop within a chunk. There are n
+// chunks, or chunks of n coordinates if the command is split.
 func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Arg, n int64) (*cut,
 	error) {
 	if v.by != nil {
@@ -127,8 +130,9 @@ func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Ar
 	return x, nil
 }
 
-// leafMakes has the commands of the leaf that make variables: the number of leading arguments whose
-// loops theirs take the place of, and the arguments that name them.
+// leafMakes lists the commands of the leaf that make variables. replaced is the number of leading
+// arguments whose loops the new ones replace. made has the indices of the arguments that name the
+// new variables.
 var leafMakes = map[string]struct {
 	replaced int
 	made     []int
@@ -138,18 +142,18 @@ var leafMakes = map[string]struct {
 	"coord":      {1, []int{1}},
 	"bound":      {1, []int{1}},
 	"precompute": {0, []int{2}},
-	"split":      {0, []int{1, 2}}, // of a variable that computes a workspace
+	"split":      {0, []int{1, 2}}, // for a variable that computes a workspace
 	"divide":     {0, []int{1, 2}},
 }
 
-// computes tells whether an argument is a variable that has a loop only in the statement that
-// computes a workspace.
-func (p *peeling) computes(a schedule.Arg) bool {
+// computesWorkspace reports whether an argument is a variable that only has a loop in the statement
+// that computes a workspace.
+func (p *peeling) computesWorkspace(a schedule.Arg) bool {
 	v := p.vars[a.Text]
-	return v != nil && v.kind == leafs && v.gone == nil && !slices.Contains(p.loops, v)
+	return v != nil && v.kind == ofLeafCommand && v.gone == nil && !slices.Contains(p.loops, v)
 }
 
-// ofLeaf notes a command of the leaf: which loops it names, and how it changes them.
+// ofLeaf records a command of the leaf, the loops that it names, and how it changes them.
 func (p *peeling) ofLeaf(c *schedule.Command) error {
 	p.read = append(p.read, step{Command: c})
 	for _, arg := range c.Args {
@@ -176,7 +180,7 @@ func (p *peeling) ofLeaf(c *schedule.Command) error {
 		v := p.vars[a.Text]
 		at := slices.Index(p.loops, v)
 		if at < 0 {
-			continue // the leaf's own rules say what is wrong with it
+			continue // the leaf's own rules report the mistake
 		}
 		v.gone = c
 		if c.Name == "fuse" || c.Name == "pos" {
@@ -192,15 +196,16 @@ func (p *peeling) ofLeaf(c *schedule.Command) error {
 	return nil
 }
 
-// leafVariables are those that a command of the leaf makes.
+// leafVariables returns the variables that a command of the leaf makes.
 func (p *peeling) leafVariables(c *schedule.Command) ([]*variable, error) {
 	var made []*variable
 	for _, k := range leafMakes[c.Name].made {
 		for _, a := range items(c.Args[k]) {
 			if c.Name == "precompute" && p.vars[a.Text] != nil {
-				continue // the loop that computes the workspace goes by the name of the statement's
+				// the loop that computes the workspace has the same name as the statement's loop
+				continue
 			}
-			v := &variable{kind: leafs, made: c, dim: -1}
+			v := &variable{kind: ofLeafCommand, made: c, dim: -1}
 			if err := p.declare(c, a, v); err != nil {
 				return nil, err
 			}

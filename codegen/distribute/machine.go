@@ -10,7 +10,7 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// number is an argument as the number of chunks, or of coordinates, that a command gives.
+// number parses an argument as a number of chunks or coordinates.
 func (p *peeling) number(c *schedule.Command, a schedule.Arg) (int64, error) {
 	text, err := p.renamed(a, a.Text, nil)
 	if err != nil {
@@ -26,8 +26,8 @@ func (p *peeling) number(c *schedule.Command, a schedule.Arg) (int64, error) {
 	return n, nil
 }
 
-// grid is an argument as the machine, or one grid of it: the index of its first dimension, and its
-// extents.
+// grid parses an argument as the machine, or as one of its grids. It returns the index of the
+// grid's first dimension, and its extents.
 func (p *peeling) grid(a schedule.Arg) (base int, extents []int64, err error) {
 	if a.Text == p.machine.Name {
 		return 0, p.machine.Dims(), nil
@@ -50,7 +50,8 @@ func (p *peeling) grid(a schedule.Arg) (base int, extents []int64, err error) {
 		strings.Join(names, " or "))
 }
 
-// sameGrid is an argument such as Grid(2,2) as the grid of the machine that has these extents.
+// sameGrid parses an argument such as Grid(2,2) as the grid of the machine that has the same
+// extents.
 func (p *peeling) sameGrid(a schedule.Arg) (base int, extents []int64, err error) {
 	text, err := p.renamed(a, a.Text, nil)
 	if err != nil {
@@ -74,7 +75,8 @@ func (p *peeling) sameGrid(a schedule.Arg) (base int, extents []int64, err error
 		a.Text, p.machine.Name, p.machine, want)
 }
 
-// extent is the extent of the machine that M.x names, or its number of steps, M.steps.
+// extent returns the extent of the machine that text, such as M.x, names, or the number of its
+// steps for M.steps.
 func (p *peeling) extent(a schedule.Arg, text string) (string, error) {
 	name, dim, _ := strings.Cut(text, ".")
 	if name != p.machine.Name {

@@ -8,11 +8,12 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// most is how many chunks a variable may have, and how many iterations of the loops may run at one
-// point of the machine. An iteration is a run of a leaf, of microseconds at least.
+// most is the largest number of chunks of a variable, and the largest number of iterations of the
+// loops at one point of the machine. An iteration runs a leaf, which takes at least microseconds.
 const most = 1 << 24
 
-// nest is what the commands say, all of them being read; first is the first distribute.
+// nest returns the nest that the commands describe, after all of them have been read. first is the
+// first distribute command.
 func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
 	p.lift()
 	last := len(p.loops) - 1
@@ -21,7 +22,7 @@ func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
 	}
 	p.peeled = p.loops[:last+1]
 	for k, v := range p.peeled {
-		if err := p.peelable(k, v); err != nil {
+		if err := p.checkPeelable(k, v); err != nil {
 			return nil, err
 		}
 	}
@@ -42,7 +43,7 @@ func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
 			return nil, err
 		}
 	}
-	if err := p.ends(n, first); err != nil {
+	if err := p.checkIterations(n, first); err != nil {
 		return nil, err
 	}
 	err := p.leaf(n)
@@ -50,8 +51,8 @@ func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
 	return n, err
 }
 
-// ends refuses a nest with too many iterations at one point of the machine.
-func (p *peeling) ends(n *place.Nest, first *schedule.Command) error {
+// checkIterations refuses a nest with too many iterations at one point of the machine.
+func (p *peeling) checkIterations(n *place.Nest, first *schedule.Command) error {
 	extents := p.machine.Dims()
 	runs := int64(1)
 	for _, l := range n.Loops {
@@ -68,8 +69,8 @@ func (p *peeling) ends(n *place.Nest, first *schedule.Command) error {
 	return nil
 }
 
-// peelable refuses loop k, over v, where it cannot be peeled.
-func (p *peeling) peelable(k int, v *variable) error {
+// checkPeelable refuses loop k, over v, if it cannot be peeled.
+func (p *peeling) checkPeelable(k int, v *variable) error {
 	if v.by == nil && (v.kind != outerOf || v.leaf != nil) {
 		inner := p.peeled[k+1:][slices.IndexFunc(p.peeled[k+1:],
 			func(w *variable) bool { return w.by != nil })]
@@ -77,7 +78,7 @@ func (p *peeling) peelable(k int, v *variable) error {
 			"%s: the loop over %s stands inside that over %s, which is the leaf's; reorder puts it outside",
 			inner.by.Name, inner.name, v.name)
 	}
-	at := v.by // the command to blame
+	at := v.by // the responsible command
 	if at == nil {
 		at = v.made
 	}
@@ -89,28 +90,28 @@ func (p *peeling) peelable(k int, v *variable) error {
 					v.turned.name, w.name, v.name)
 			}
 		}
-		return p.cuttable(at, v.turned.from)
+		return p.checkCut(at, v.turned.from)
 	case outerOf:
-		return p.cuttable(at, v.from)
+		return p.checkCut(at, v.from)
 	}
-	return p.whole(at, v, v.name)
+	return p.checkWhole(at, v, v.name)
 }
 
-// cuttable refuses a cut that cannot be made outside the leaf.
-func (p *peeling) cuttable(at *schedule.Command, x *cut) error {
+// checkCut refuses a cut that cannot be made outside the leaf.
+func (p *peeling) checkCut(at *schedule.Command, x *cut) error {
 	if c := x.of.leaf; c != nil {
 		return refuse(at,
 			"%s: %s, a command of the leaf, names %s, which %s cuts; such commands come last", at.Name, c,
 			x.of.name, x.by)
 	}
-	return p.whole(at, x.of, x.outer.name)
+	return p.checkWhole(at, x.of, x.outer.name)
 }
 
-// whole refuses a variable that is not one of the statement within the chunks of peeled loops; name
-// is the loop over chunks, or coordinates, of it.
-func (p *peeling) whole(at *schedule.Command, v *variable, name string) error {
+// checkWhole refuses a variable that is not a variable of the statement, or within chunks of peeled
+// loops. name is its loop over chunks or coordinates.
+func (p *peeling) checkWhole(at *schedule.Command, v *variable, name string) error {
 	switch v.kind {
-	case leafs:
+	case ofLeafCommand:
 		return p.ofPositions(at, v, name)
 	case outerOf, rotated:
 		return refuse(at,
@@ -121,13 +122,13 @@ func (p *peeling) whole(at *schedule.Command, v *variable, name string) error {
 			return refuse(at,
 				"%s: the loop over %s goes through chunks of %s, whose loop is the leaf's; reorder puts it outside", at.Name, name, v.from.outer.name)
 		}
-		return p.whole(at, v.from.of, v.from.outer.name)
+		return p.checkWhole(at, v.from.of, v.from.outer.name)
 	}
 	return nil
 }
 
-// loopOf is the index of the peeled loop that goes through the values of v, itself or rotated; -1
-// where there is none.
+// loopOf returns the index of the peeled loop over the values of v, possibly rotated, or -1 if
+// there is none.
 func (p *peeling) loopOf(v *variable) int {
 	return slices.IndexFunc(p.peeled, func(l *variable) bool { return l == v || l.turned == v })
 }

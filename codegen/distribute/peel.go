@@ -1,18 +1,18 @@
-// Package distribute takes the commands that distribute a statement over the ranks of a machine off
-// its schedule. What they say becomes a place.Nest: the loops that run over ranks, those that run
-// in order around others that do, and the chunks of index variables that the loops go through. What
-// is left of the schedule is for the leaf, the statement over one chunk of each variable.
+// Package distribute removes from a schedule the commands that distribute a statement over the
+// ranks of a machine. The result is a place.Nest. It has the loops that run over ranks, the
+// sequential loops around them, and the chunks of index variables that these loops visit. The
+// remaining commands are for the leaf, which is the statement over one chunk of each variable.
 //
-// The language is that of source 002, section 3.3, and of source 001 where loops go through the
-// positions of a tensor.
+// The language is the one of source 002, section 3.3. For loops over the positions of a tensor it
+// is the one of source 001.
 //
 // # Files
 //
-//	peel.go     Peel, and what each command does
+//	peel.go     Peel, and the effect of each command
 //	loops.go    the variables and their loops, and how commands change them
 //	nest.go     which loops are peeled, and which cannot be
-//	machine.go  the numbers that commands give, and the machine in them
-//	cuts.go     the numbers of chunks, and where they begin
+//	machine.go  the numbers and machines in commands
+//	cuts.go     the numbers and starts of chunks
 //	stored.go   loops over the positions of a tensor
 //	leaf.go     the commands of the leaf
 package distribute
@@ -27,13 +27,13 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// Statement is what a schedule is peeled for.
+// Statement describes the statement of a schedule.
 type Statement struct {
-	// its variables, in the order of its loops without a schedule, outermost first
+	// Loops lists its variables in the order of its loops without a schedule, outermost first.
 	Loops    []string
-	Sizes    map[string]int64 // of each of them
+	Sizes    map[string]int64 // by variable
 	Tensors  []string         // the names that communicate may use
-	Accesses []Access         // of its right side, whose positions loops may go through
+	Accesses []Access         // accesses of the right side, whose positions loops may visit
 }
 
 // Access is an access of a statement.
@@ -41,14 +41,14 @@ type Access struct {
 	Tensor string
 	Vars   []string // by mode
 	Format format.Format
-	// Beside is a term of the statement that is not zero wherever the access has no entry; "" for
-	// none.
+	// Beside is a term of the statement that may be nonzero at coordinates that the access does not
+	// store, or "".
 	Beside string
 }
 
-// Peel takes the distribution commands, and those that make their loops, off a schedule for machine
-// m. Without a distribute nothing is distributed, and Peel returns nil. Errors are *diag.Error with
-// the place.
+// Peel removes the distribution commands, and the commands that make their loops, from a schedule
+// for machine m. It returns nil if the schedule has no distribute command. Errors are *diag.Error
+// with the place.
 func Peel(list []*schedule.Command, m *place.Machine, s Statement) (*place.Nest, error) {
 	first := slices.IndexFunc(list, func(c *schedule.Command) bool { return c.Name == "distribute" })
 	if first < 0 {
@@ -69,29 +69,30 @@ func Peel(list []*schedule.Command, m *place.Machine, s Statement) (*place.Nest,
 	return p.nest(list[first])
 }
 
-// peeling is a schedule while its commands are read.
+// peeling is the state of a schedule while its commands are read.
 type peeling struct {
 	statement Statement
 	machine   *place.Machine
 
-	vars    map[string]*variable // all that there are or were, by name
-	loops   []*variable          // those that have a loop, outermost first
-	over    []*variable          // by dimension of the machine, the one that is distributed over it
-	brought []string             // tensors that a communicate names
+	vars    map[string]*variable // all variables so far, by name
+	loops   []*variable          // the variables that have a loop, outermost first
+	over    []*variable          // by dimension of the machine: the variable that is distributed over it
+	brought []string             // the tensors that a communicate names
 	read    []step
-	peeled  []*variable // the outermost of loops; known when all commands are read
-	stored  *stored     // the positions that peeled loops go through; nil for none
+	// the outermost of loops that are peeled; set after all commands have been read
+	peeled []*variable
+	stored *stored // the positions that peeled loops visit, or nil
 }
 
-// step is a command that may have a part in the leaf's schedule.
+// step is a command that may be part of the leaf's schedule.
 type step struct {
 	*schedule.Command
-	cut       *cut        // of split and divide
-	reordered []*variable // of reorder: the loops that it names
-	before    []*variable // and all loops before it
+	cut       *cut        // for split and divide
+	reordered []*variable // for reorder: the loops that it names
+	before    []*variable // for reorder: all loops before it
 }
 
-// refuse is the refusal of a command, or of an argument of it.
+// refuse returns a refusal of a command or of one of its arguments.
 func refuse(at interface{ Refuse(string) error }, format string, args ...any) error {
 	return at.Refuse(diag.Sprintf(format, args...))
 }
@@ -102,7 +103,7 @@ func (p *peeling) command(c *schedule.Command) error {
 	}
 	switch c.Name {
 	case "split", "divide":
-		return p.strip(c)
+		return p.splitOrDivide(c)
 	case "reorder":
 		return p.reorder(c)
 	case "distribute":
@@ -115,7 +116,7 @@ func (p *peeling) command(c *schedule.Command) error {
 	return p.ofLeaf(c)
 }
 
-// items are the elements of an argument in braces, or the argument itself.
+// items returns the elements of an argument in braces, or the argument itself.
 func items(a schedule.Arg) []schedule.Arg {
 	if a.List != nil {
 		return a.List
@@ -123,12 +124,12 @@ func items(a schedule.Arg) []schedule.Arg {
 	return []schedule.Arg{a}
 }
 
-// strip is split or divide.
-func (p *peeling) strip(c *schedule.Command) error {
-	if p.computes(c.Args[0]) {
+// splitOrDivide handles split and divide.
+func (p *peeling) splitOrDivide(c *schedule.Command) error {
+	if p.computesWorkspace(c.Args[0]) {
 		return p.ofLeaf(c)
 	}
-	v, err := p.looped(c, c.Args[0])
+	v, err := p.loopVariable(c, c.Args[0])
 	if err != nil {
 		return err
 	}
@@ -143,12 +144,13 @@ func (p *peeling) strip(c *schedule.Command) error {
 	return err
 }
 
-// distribute distributes loops, or cuts variables for a grid and distributes the loops over chunks.
+// distribute handles a distribute command. It distributes loops, or cuts variables for a grid and
+// distributes the loops over chunks.
 func (p *peeling) distribute(c *schedule.Command) error {
 	switch len(c.Args) {
 	case 1:
 		for _, a := range items(c.Args[0]) {
-			v, err := p.asked(c, a)
+			v, err := p.toPeel(c, a)
 			if err != nil {
 				return err
 			}
@@ -157,22 +159,22 @@ func (p *peeling) distribute(c *schedule.Command) error {
 				return refuse(a,
 					"distribute: the machine %s has a loop over each of its dimensions already, and none is left for %s", p.machine, v.name)
 			}
-			if err := p.put(c, a, v, dim); err != nil {
+			if err := p.distributeOver(c, a, v, dim); err != nil {
 				return err
 			}
 		}
 		return nil
 	case 4:
-		return p.compound(c)
+		return p.cutAndDistribute(c)
 	}
 	return refuse(c,
 		"distribute: got %s, want distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)",
 		diag.Count(len(c.Args), "argument"))
 }
 
-// compound is distribute({i,j}, {io,jo}, {ii,ji}, M): the loops over chunks go inside those that
-// are distributed already, and outside all others.
-func (p *peeling) compound(c *schedule.Command) error {
+// cutAndDistribute handles distribute({i,j}, {io,jo}, {ii,ji}, M). It puts the loops over chunks
+// inside the loops that are already distributed, and outside all others.
+func (p *peeling) cutAndDistribute(c *schedule.Command) error {
 	from, outer, inner := items(c.Args[0]), items(c.Args[1]), items(c.Args[2])
 	if len(from) == 0 || len(outer) != len(from) || len(inner) != len(from) {
 		return refuse(c, "distribute: got %s, %d outer and %d inner ones, want as many of each",
@@ -188,7 +190,7 @@ func (p *peeling) compound(c *schedule.Command) error {
 	}
 	var made []*variable
 	for k := range from {
-		v, err := p.asked(c, from[k])
+		v, err := p.toPeel(c, from[k])
 		if err != nil {
 			return err
 		}
@@ -208,15 +210,15 @@ func (p *peeling) compound(c *schedule.Command) error {
 	}
 	p.loops = slices.Insert(rest, at, made...)
 	for k, v := range made {
-		if err := p.put(c, from[k], v, base+k); err != nil {
+		if err := p.distributeOver(c, from[k], v, base+k); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// put distributes the loop over v over a dimension of the machine.
-func (p *peeling) put(c *schedule.Command, at schedule.Arg, v *variable, dim int) error {
+// distributeOver distributes the loop over v over a dimension of the machine.
+func (p *peeling) distributeOver(c *schedule.Command, at schedule.Arg, v *variable, dim int) error {
 	if v.dim >= 0 {
 		return refuse(at, "distribute: the loop over %s is distributed already", v.name)
 	}
@@ -230,7 +232,7 @@ func (p *peeling) put(c *schedule.Command, at schedule.Arg, v *variable, dim int
 }
 
 func (p *peeling) communicate(c *schedule.Command) error {
-	v, err := p.asked(c, c.Args[1])
+	v, err := p.toPeel(c, c.Args[1])
 	if err != nil {
 		return err
 	}
@@ -251,9 +253,9 @@ func (p *peeling) communicate(c *schedule.Command) error {
 	return nil
 }
 
-// rotate puts the loop over another variable in the place of that over chunks.
+// rotate replaces the loop over chunks with the loop over a rotated variable.
 func (p *peeling) rotate(c *schedule.Command) error {
-	v, err := p.asked(c, c.Args[0])
+	v, err := p.toPeel(c, c.Args[0])
 	if err != nil {
 		return err
 	}
@@ -265,7 +267,7 @@ func (p *peeling) rotate(c *schedule.Command) error {
 		return refuse(c.Args[1], "rotate: got no variables to rotate %s by", v.name)
 	}
 	for _, a := range items(c.Args[1]) {
-		w, err := p.asked(c, a)
+		w, err := p.toPeel(c, a)
 		switch {
 		case err != nil:
 			return err
@@ -287,14 +289,14 @@ func (p *peeling) rotate(c *schedule.Command) error {
 	return nil
 }
 
-// reorder gives the loops that it names a new order among their places.
+// reorder permutes the loops that it names among their places.
 func (p *peeling) reorder(c *schedule.Command) error {
 	var named []*variable
 	for _, a := range c.Args {
-		if p.computes(a) {
+		if p.computesWorkspace(a) {
 			return p.ofLeaf(c)
 		}
-		v, err := p.looped(c, a)
+		v, err := p.loopVariable(c, a)
 		if err != nil {
 			return err
 		}
@@ -308,7 +310,7 @@ func (p *peeling) reorder(c *schedule.Command) error {
 	return nil
 }
 
-// permuted is list with the variables that are named in their order, at the places that they had.
+// permuted returns list with the named variables in their order, at the places that they had.
 func permuted(list, named []*variable) []*variable {
 	out := slices.Clone(list)
 	next := 0

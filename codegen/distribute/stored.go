@@ -9,18 +9,18 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// stored are the positions of a tensor that peeled loops go through.
+// stored describes the positions of a tensor that peeled loops visit.
 type stored struct {
-	at     *variable // that runs over them
+	at     *variable // the variable that runs over them
 	access *Access
-	level  int       // whose positions they are
-	vars   []string  // of the levels down to it, outermost first
-	outer  *variable // what there is of the first of these under the cuts of its coordinates
+	level  int       // the level of the positions
+	vars   []string  // the variables of the levels down to that level, outermost first
+	outer  *variable // the part of the first of vars that remains under the cuts of its coordinates
 }
 
-// lift moves loops over chunks of positions that run outside the leaf out of the loops over the
-// levels above, where pos names the innermost level alone: pos(j,p,B) stands for the positions of
-// j in all rows of a range, and chunks of them go from row to row.
+// lift moves peeled loops over chunks of positions out of the loops over the levels above, if pos
+// names only the innermost level. pos(j,p,B) means the positions of j in all rows of a range, and
+// their chunks continue from row to row.
 func (p *peeling) lift() {
 	for k, v := range p.loops {
 		at := p.takenAt(v)
@@ -29,7 +29,7 @@ func (p *peeling) lift() {
 		}
 		a, err := p.access(at.made)
 		if err != nil {
-			continue // said where the loop is peeled
+			continue // the error is reported when the loop is peeled
 		}
 		above := a.levelVars()[:max(a.levelOf(p.root(at.fused()[0]).name), 0)]
 		to := k
@@ -40,7 +40,8 @@ func (p *peeling) lift() {
 	}
 }
 
-// takenAt is the variable of pos whose chunks the loop over v goes through; nil for another loop.
+// takenAt returns the variable of pos whose chunks the loop over v visits, or nil if it visits
+// other chunks.
 func (p *peeling) takenAt(v *variable) *variable {
 	if v.kind == rotated {
 		v = v.turned
@@ -57,8 +58,8 @@ func (p *peeling) takenAt(v *variable) *variable {
 	return v
 }
 
-// root is the variable of the statement, or of the leaf's commands, of which v is what cuts have
-// left.
+// root returns the variable of the statement or of the leaf's commands that v is a part of, after
+// cuts.
 func (p *peeling) root(v *variable) *variable {
 	for v.kind == innerOf {
 		v = v.from.of
@@ -66,8 +67,8 @@ func (p *peeling) root(v *variable) *variable {
 	return v
 }
 
-// ofPositions refuses a variable that a command of the leaf made, but one of pos, whose chunks the
-// loop over name goes through.
+// ofPositions refuses a variable that a command of the leaf made, unless it is a variable of pos.
+// name is the loop over its chunks.
 func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) error {
 	switch {
 	case v.parts == nil || v.made.Name != "pos":
@@ -95,7 +96,7 @@ func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) er
 	return nil
 }
 
-// access is the one whose positions a pos takes.
+// access returns the access whose positions a pos command takes.
 func (p *peeling) access(c *schedule.Command) (*Access, error) {
 	text := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n", r) {
@@ -125,7 +126,7 @@ func (p *peeling) access(c *schedule.Command) (*Access, error) {
 
 func (a *Access) key() string { return a.Tensor + "(" + strings.Join(a.Vars, ",") + ")" }
 
-// levelVars are the variables of the levels, outermost first.
+// levelVars returns the variables of the levels, outermost first.
 func (a *Access) levelVars() []string {
 	out := make([]string, len(a.Format.Order))
 	for l, m := range a.Format.Order {
@@ -134,12 +135,11 @@ func (a *Access) levelVars() []string {
 	return out
 }
 
-// levelOf is the level of a variable, -1 for none.
+// levelOf returns the level of a variable, or -1.
 func (a *Access) levelOf(v string) int { return slices.Index(a.levelVars(), v) }
 
-// levels finds the levels that distributed positions go through, or refuses them: what they are
-// taken of are the outermost levels of a tensor, of which the first may be cut by coordinates
-// outside.
+// levels finds the levels that distributed positions run through, or refuses them. They must be the
+// outermost levels of a tensor. The first of them may be cut by coordinates outside.
 func (p *peeling) levels(s *stored) error {
 	c, a := s.at.made, s.access
 	if a.Beside != "" {
@@ -183,7 +183,7 @@ func (p *peeling) levels(s *stored) error {
 	return nil
 }
 
-// fused are the variables that positions were taken of, outermost first, before they were fused.
+// fused returns the variables whose positions were taken, outermost first, before they were fused.
 func (v *variable) fused() (out []*variable) {
 	if v.parts == nil {
 		return []*variable{v}
@@ -194,9 +194,9 @@ func (v *variable) fused() (out []*variable) {
 	return out
 }
 
-// onPrefix refuses variables that are not those of the outermost levels, whole but for the first,
-// of which cuts outside may have left a part. Those of the outer levels may be missing, and are
-// then loops of the leaf.
+// onPrefix refuses variables that are not the variables of the outermost levels. They must be
+// whole, except that outside cuts may have left only a part of the first one. Variables of the
+// outer levels may be missing, and are then loops of the leaf.
 func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	c, a := s.at.made, s.access
 	var roots []string
@@ -236,8 +236,8 @@ func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	return nil
 }
 
-// positions adds the chunks of positions that the loops of n cut, and says how many iterations
-// these loops have.
+// positions adds the chunks of positions that the loops of n cut, and sets the numbers of
+// iterations of these loops.
 func (p *peeling) positions(n *place.Nest) error {
 	s := p.stored
 	c := place.Chunks{Positions: &place.Positions{Tensor: s.access.Tensor, Vars: s.vars}}
@@ -271,7 +271,8 @@ func (p *peeling) positions(n *place.Nest) error {
 	return nil
 }
 
-// makes tells whether a command takes the positions, or fuses what they are taken of.
+// makes reports whether a command takes the positions, or fuses the variables that they are taken
+// of.
 func (s *stored) makes(c *schedule.Command) bool {
 	if s == nil {
 		return false
@@ -281,7 +282,7 @@ func (s *stored) makes(c *schedule.Command) bool {
 	return made
 }
 
-// named tells whether commands name the positions, or what is fused for them.
+// named reports whether commands name the positions, or a variable of their fusion.
 func (s *stored) named(commands []string) bool {
 	found := false
 	s.at.each(func(v *variable) {
@@ -294,7 +295,8 @@ func (s *stored) named(commands []string) bool {
 	return found
 }
 
-// each calls f with the variable and those of the leaf's commands that it was made of.
+// each calls f with the variable and with the variables of the leaf's commands that it was made
+// from.
 func (v *variable) each(f func(*variable)) {
 	if v.parts == nil {
 		return
