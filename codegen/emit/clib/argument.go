@@ -9,13 +9,13 @@ import (
 	"distaff/codegen/ir"
 )
 
-// ctypes are the C types of values.
+// ctypes maps types of values to C types.
 var ctypes = map[ir.Type]string{
 	ir.Int32: "int32_t", ir.Int64: "int64_t", ir.Float32: "float", ir.Float64: "double",
 	ir.Complex64: "float _Complex", ir.Complex128: "double _Complex",
 }
 
-// argument says what t[k] is to hold.
+// argument describes t[k] for the header.
 func argument(s *signature.Signature, k int) string {
 	a := s.Args[k]
 	var b strings.Builder
@@ -57,7 +57,7 @@ func argument(s *signature.Signature, k int) string {
 	return b.String()
 }
 
-// level says what a level is to hold.
+// level describes a level of an argument for the header.
 func level(s *signature.Signature, l int, lev signature.Level, given bool) string {
 	v := s.Vars[lev.Var].Name
 	if lev.Kind == format.Dense {

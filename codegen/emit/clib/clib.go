@@ -1,6 +1,6 @@
-// Package clib prints a compiled statement for programs in C and C++, and in
-// languages that call C: NAME.c, which has the leaf, and NAME.h, which declares it and
-// says what it wants of its arguments.
+// Package clib prints a compiled statement for programs in C and C++, and in languages that can
+// call C. It prints NAME.c, which contains the leaf, and NAME.h, which declares the leaf and
+// documents its arguments.
 package clib
 
 import (
@@ -12,13 +12,13 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Leaf is a leaf that is printed.
+// Leaf is a leaf to print.
 type Leaf struct {
 	Func      *ir.Func
 	Signature *signature.Signature
 }
 
-// Source is the C file of leaves, without a comment at its head.
+// Source returns the C file of leaves, without a comment at its start.
 func Source(leaves ...Leaf) string {
 	funcs := make([]*ir.Func, len(leaves))
 	for k, l := range leaves {
@@ -27,14 +27,14 @@ func Source(leaves ...Leaf) string {
 	return optimize + c.File(funcs...)
 }
 
-// optimize stands for the flags that a program's build may lack: integers wrap, and of
-// floating point nothing is relaxed that a value shows.
+// optimize replaces compiler flags that a program's build may lack: integers wrap around, and
+// floating-point arithmetic is only relaxed in ways that do not change values.
 const optimize = `#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("wrapv", "no-math-errno", "no-trapping-math")
 #endif
 `
 
-// Files are NAME.c and NAME.h, by name.
+// Files returns the texts of NAME.c and NAME.h, by file name.
 func Files(name string, leaves ...Leaf) map[string]string {
 	var statement string
 	if len(leaves) > 0 {
@@ -47,7 +47,7 @@ func Files(name string, leaves ...Leaf) map[string]string {
 		name + ".h": Header(name, leaves...)}
 }
 
-// Header declares leaves, for C99 and for C++.
+// Header returns the declarations of leaves, for C99 and for C++.
 func Header(name string, leaves ...Leaf) string {
 	guard := "DISTAFF_" + strings.ToUpper(c.Symbol(name)) + "_H"
 	var b strings.Builder
@@ -61,13 +61,13 @@ func Header(name string, leaves ...Leaf) string {
 	return b.String()
 }
 
-// comment makes a C comment of lines.
+// comment formats lines as a C comment.
 func comment(text string) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	return strings.ReplaceAll("/* "+strings.Join(lines, "\n * ")+"\n */\n", " \n", "\n")
 }
 
-// describe says what a leaf computes and what it wants.
+// describe says what a leaf computes and what it requires.
 func (l Leaf) describe() string {
 	var b strings.Builder
 	s := l.Signature

@@ -1,12 +1,12 @@
-// Package clike prints expressions of the IR in C and in languages like it: what emit/c and
-// emit/cuda have in common. A Dialect says where they differ.
+// Package clike prints expressions of the IR in C and in similar languages. It is the common part
+// of emit/c and emit/cuda. A Dialect describes the differences.
 //
 // # Files
 //
 //	expr.go     expressions
 //	function.go a function's text and names
-//	stmt.go     what printers of statements ask: comments, bounds that stay, what nothing reads
-//	names.go    names that differ, and that neither language nor header has
+//	stmt.go     helpers for printers of statements: comments, stable bounds, dead statements
+//	names.go    names that differ from one another and from the names of languages and headers
 //	prelude.go  the helpers that a file needs
 package clike
 
@@ -19,28 +19,29 @@ import (
 	"distaff/codegen/ir"
 )
 
-// A Dialect is a language like C, in a function that is being printed.
+// Dialect is a language like C, in a function that is being printed.
 type Dialect interface {
-	// Type is the language's type of a value.
+	// Type returns the language's type of a value.
 	Type(t ir.Type) string
-	// Variable and Array are the names that the function has for what the IR names.
+	// Variable and Array return the function's names for variables and arrays of the IR.
 	Variable(v *ir.Var) string
 	Array(a *ir.Array) string
-	// Helper is the name of one of the prelude's functions for operands of a type, which the
-	// file is to have. The names: min, max, make, mul and div of complex numbers, div and rem of
-	// integers, search and search_upper, and trunc, which is given the integer's type.
+	// Helper returns the name of a function of the prelude for operands of a type, and adds the
+	// function to the file. The possible names are min, max, make, mul and div for complex numbers,
+	// div and rem for integers, search and search_upper, and trunc, for which t is the integer's
+	// type.
 	Helper(name string, t ir.Type) string
-	// Long ends a literal of an Int64 that does not fit an int.
+	// Long returns the suffix of an Int64 literal that does not fit an int.
 	Long() string
-	// Inf and NaN are expressions of a Float32 or Float64, of precedence PrecPrimary.
+	// Inf and NaN return expressions of a Float32 or Float64, with precedence PrecPrimary.
 	Inf(t ir.Type) string
 	NaN(t ir.Type) string
-	// Special prints x, in parentheses if it binds less than prec, where the language has a way
-	// of its own for it; else it returns false.
+	// Special prints x, in parentheses if it binds less than prec, if the language prints it in a
+	// special way. Otherwise it returns false.
 	Special(x ir.Expr, prec int) (string, bool)
 }
 
-// Precedences of C's operators, as far as expressions are printed by them.
+// Precedences of the operators of C that are printed.
 const (
 	PrecOr      = 1
 	PrecAnd     = 2
@@ -68,7 +69,7 @@ func precedence(op ir.Op) int {
 	return PrecProduct
 }
 
-// Paren puts s, of precedence own, into parentheses where prec binds tighter.
+// Paren returns s, an expression of precedence own, in parentheses if prec binds tighter.
 func Paren(s string, own, prec int) string {
 	if own < prec {
 		return "(" + s + ")"
@@ -76,7 +77,7 @@ func Paren(s string, own, prec int) string {
 	return s
 }
 
-// Suffix names a type in the names of a prelude.
+// Suffix returns the name of a type in names of the prelude.
 func Suffix(t ir.Type) string {
 	return map[ir.Type]string{
 		ir.Bool: "b", ir.Int32: "i32", ir.Int64: "i64", ir.Float32: "f32", ir.Float64: "f64",
@@ -84,7 +85,7 @@ func Suffix(t ir.Type) string {
 	}[t]
 }
 
-// Component is the type of a component of a complex number.
+// Component returns the type of a complex number's components.
 func Component(t ir.Type) ir.Type {
 	if t == ir.Complex64 {
 		return ir.Float32
@@ -92,7 +93,7 @@ func Component(t ir.Type) ir.Type {
 	return ir.Float64
 }
 
-// Expr is x in d, in parentheses if it binds less than prec.
+// Expr returns x in d, in parentheses if it binds less than prec.
 func Expr(d Dialect, x ir.Expr, prec int) string {
 	if s, ok := d.Special(x, prec); ok {
 		return s
@@ -124,8 +125,8 @@ func Expr(d Dialect, x ir.Expr, prec int) string {
 	panic(fmt.Sprintf("BUG: emit: expression %T", x))
 }
 
-// narrow reports an Int64 whose expression has type int: arithmetic with another such one must
-// be widened first.
+// narrow reports whether x is an Int64 whose printed expression has type int. Arithmetic of two
+// such expressions must first widen one expression.
 func narrow(x ir.Expr) bool {
 	switch x := x.(type) {
 	case *ir.Lit:
@@ -138,7 +139,7 @@ func narrow(x ir.Expr) bool {
 	return false
 }
 
-// Wide is x with the type that it has in the IR.
+// Wide returns x as an expression that has its type in the IR.
 func Wide(d Dialect, x ir.Expr, prec int) string {
 	if narrow(x) {
 		return Paren("("+d.Type(ir.Int64)+")"+Expr(d, x, PrecUnary), PrecUnary, prec)
@@ -184,8 +185,8 @@ func binary(d Dialect, x *ir.Binary, prec int) string {
 	return Paren(lhs+" "+x.Op.String()+" "+Expr(d, x.Y, right), own, prec)
 }
 
-// operandOf is the precedence that the left operand of a logical operator
-// needs: a chain of one operator has no parentheses, a mixture has.
+// operandOf returns the precedence that the left operand of a logical operator needs. A chain of
+// one operator needs no parentheses, but a mixture of operators does.
 func operandOf(op ir.Op, x ir.Expr) int {
 	if b, ok := x.(*ir.Binary); ok && b.Op == op {
 		return precedence(op)
@@ -193,13 +194,13 @@ func operandOf(op ir.Op, x ir.Expr) int {
 	return PrecEqual
 }
 
-// IsLit reports a literal.
+// IsLit reports whether x is a literal.
 func IsLit(x ir.Expr) bool {
 	_, ok := x.(*ir.Lit)
 	return ok
 }
 
-// plainDivisor reports a literal by which C's division is defined.
+// plainDivisor reports whether x is a literal for which C's division is defined.
 func plainDivisor(x ir.Expr) bool {
 	l, ok := x.(*ir.Lit)
 	return ok && l.I != 0 && l.I != -1
@@ -240,8 +241,8 @@ func literal(d Dialect, l *ir.Lit, prec int) string {
 		float(d, imag(l.C), part, 0))
 }
 
-// Integer is the value of an int where it fits, else of an Int64; C has no
-// literal for the least of either.
+// Integer returns the literal of an int if the value fits, or else of an Int64. C has no literals
+// for the smallest values of both types.
 func Integer(d Dialect, i int64, prec int) string {
 	switch {
 	case i == math.MinInt64:
@@ -261,7 +262,7 @@ func signed(negative bool) int {
 	return PrecPrimary
 }
 
-// float is the shortest decimal that reads back as x.
+// float returns the shortest decimal that is read back as x.
 func float(d Dialect, x float64, t ir.Type, prec int) string {
 	switch {
 	case x != x:

@@ -7,30 +7,31 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Function is a function as it is printed: its body's text, and the names in it. It is a Dialect's
-// Variable and Array.
+// Function is a function while it is printed: its body's text and its names. It implements Variable
+// and Array of Dialect.
 type Function struct {
-	Names  *Namer // of what the IR names, all given at the start
-	Temps  *Namer // of what is declared in the block at hand
-	Depth  int    // of blocks around what is printed
+	Names  *Namer // names for the IR's names, which are all assigned at the start
+	Temps  *Namer // names for temporaries that are declared in the current block
+	Depth  int    // number of blocks around the printed place
 	vars   map[*ir.Var]string
 	arrays map[*ir.Array]string
 	text   strings.Builder
 }
 
-// NewFunction is a function whose names differ from those of a file.
+// NewFunction returns a function whose names differ from the names of a file.
 func NewFunction(file *Namer) *Function {
 	names := NewNamer(file)
 	return &Function{Names: names, Temps: names, Depth: 1, vars: map[*ir.Var]string{},
 		arrays: map[*ir.Array]string{}}
 }
 
-// Beside is text of its own, with the same names.
+// Beside returns a function with its own text and the same names.
 func (f *Function) Beside() *Function {
 	return &Function{Names: f.Names, Temps: f.Names, Depth: 1, vars: f.vars, arrays: f.arrays}
 }
 
-// Scoped runs write between two braces: temporaries of its block have names of their own.
+// Scoped calls write, which prints between two braces. Temporaries in this block have their own
+// names.
 func (f *Function) Scoped(write func()) {
 	before := f.Temps
 	f.Temps = NewNamer(before)
@@ -46,16 +47,16 @@ func (f *Function) Line(format string, args ...any) {
 	f.Margin(format, args...)
 }
 
-// Margin prints a line at the margin.
+// Margin prints a line without indentation.
 func (f *Function) Margin(format string, args ...any) {
 	fmt.Fprintf(&f.text, format, args...)
 	f.text.WriteByte('\n')
 }
 
-// Text is what was printed.
+// Text returns the printed text.
 func (f *Function) Text() string { return f.text.String() }
 
-// Comment prints a comment, of one line or several, where names may show.
+// Comment prints a comment of one or more lines, unless names must not be shown.
 func (f *Function) Comment(text string) {
 	if f.Names.unnamed {
 		return
@@ -65,7 +66,7 @@ func (f *Function) Comment(text string) {
 	}
 }
 
-// Variable is the name of v.
+// Variable returns the name of v.
 func (f *Function) Variable(v *ir.Var) string {
 	if _, ok := f.vars[v]; !ok {
 		f.vars[v] = f.Names.User(v.Name)
@@ -73,7 +74,7 @@ func (f *Function) Variable(v *ir.Var) string {
 	return f.vars[v]
 }
 
-// Array is the name of a.
+// Array returns the name of a.
 func (f *Function) Array(a *ir.Array) string {
 	if _, ok := f.arrays[a]; !ok {
 		f.arrays[a] = f.Names.User(a.Name)

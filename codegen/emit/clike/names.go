@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Namer hands out names that differ.
+// Namer makes names that differ from one another.
 type Namer struct {
-	parent   *Namer // names taken there are taken here
+	parent   *Namer // names that are taken there are also taken here
 	taken    map[string]bool
-	unnamed  bool // User and Part pass over the names of the IR
-	numbered int  // names that User has numbered
+	unnamed  bool // User and Part ignore the names of the IR
+	numbered int  // the number of names that User has numbered
 }
 
-// NewNamer is a namer whose names differ from those of parent too, if that is not nil.
+// NewNamer returns a namer. If parent is not nil, its names also differ from parent's names.
 func NewNamer(parent *Namer) *Namer {
 	return &Namer{parent: parent, taken: map[string]bool{}, unnamed: parent != nil && parent.unnamed}
 }
 
-// NewUnnamed returns a namer that numbers variables and arrays of the IR, in the order in which
-// their names are asked for. Two leaves that differ in names alone get the same text from it.
+// NewUnnamed returns a namer that numbers variables and arrays of the IR, in the order of the
+// requests. Two leaves that differ only in names get the same text.
 func NewUnnamed() *Namer { return &Namer{taken: map[string]bool{}, unnamed: true} }
 
 // Unnamed reports whether names of the IR must not show in a text.
@@ -35,7 +35,7 @@ func (n *Namer) Take(s string) string {
 	return s
 }
 
-// Fresh is want, or want with a number behind it if want is taken.
+// Fresh returns want, or want followed by a number if want is taken.
 func (n *Namer) Fresh(want string) string {
 	s := want
 	for k := 2; n.has(s); k++ {
@@ -44,8 +44,8 @@ func (n *Namer) Fresh(want string) string {
 	return n.Take(s)
 }
 
-// User is a name for what the IR calls name: the same where C and C++ allow it and no header
-// is likely to define it.
+// User returns a name for something that the IR calls name. It is name itself if C and C++ allow it
+// and no header is likely to define it.
 func (n *Namer) User(name string) string {
 	if n.unnamed {
 		n.numbered++
@@ -58,8 +58,8 @@ func (n *Namer) User(name string) string {
 	return n.Fresh(s)
 }
 
-// Part returns a name for a function of its own that runs a part of the function called whole: the
-// part that the IR calls name.
+// Part returns a name for a separate function that runs a part of the function called whole. name
+// is the IR's name for the part.
 func (n *Namer) Part(whole, name string) string {
 	if n.unnamed {
 		name = "part"
@@ -67,7 +67,7 @@ func (n *Namer) Part(whole, name string) string {
 	return n.Fresh(whole + "_" + Identifier(name))
 }
 
-// Identifier is name with what C does not allow replaced by underscores.
+// Identifier returns name with underscores in place of the characters that C does not allow.
 func Identifier(name string) string {
 	b := []byte(name)
 	for i, c := range b {
@@ -83,8 +83,8 @@ func Identifier(name string) string {
 	return s
 }
 
-// macroLike reports names that headers are likely to define as macros or types:
-// capitals alone, or a trailing _t.
+// macroLike reports whether headers are likely to define the name as a macro or type: it has only
+// capitals, or ends with _t.
 func macroLike(s string) bool {
 	if strings.HasSuffix(s, "_t") {
 		return true
@@ -93,14 +93,13 @@ func macroLike(s string) bool {
 		strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && !isNumbered(s)
 }
 
-// isNumbered reports a letter with digits behind it, such as B2.
+// isNumbered reports whether s is a letter followed by digits, such as B2.
 func isNumbered(s string) bool {
 	return strings.Trim(s[1:], "0123456789") == ""
 }
 
-// Symbol is a name for a function that other files see, made of what the IR calls it: the same
-// where neither the languages nor their libraries have a function of that name, else with
-// an ending.
+// Symbol returns a name for a function that other files can see. It is the IR's name if the
+// languages and their libraries have no function of that name. Otherwise it has the given ending.
 func Symbol(name, ending string) string {
 	s := Identifier(name)
 	if reserved[s] || libc[s] || macroLike(s) {
@@ -117,8 +116,8 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// reserved are C's and C++'s keywords, and lower-case names that compilers or
-// headers define as macros.
+// reserved has the keywords of C and C++, and lower-case names that compilers or headers define as
+// macros.
 var reserved = set(`
 auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -132,8 +131,7 @@ islessgreater isnan isnormal isunordered signbit major minor makedev bcmp bcopy 
 math_errhandling s_addr h_addr st_atime st_mtime st_ctime sa_handler sa_sigaction si_pid si_uid si_addr si_value
 main`)
 
-// libc are functions that a compiler knows or a leaf's shared object could take
-// the place of.
+// libc has functions that a compiler knows, or that a leaf's shared object could replace.
 var libc = set(`
 abort abs acos acosh asin asinh atan atan2 atanh atexit atof atoi atol atoll bsearch cabs cacos calloc carg casin catan cbrt
 ccos ceil cexp cimag clearerr clock clog close connect conj copysign cos cosh cpow cproj creal csin csqrt ctan ctime

@@ -7,18 +7,19 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Helper is a piece of a prelude. Where types are given, there is a copy for each, named
-// after the type.
+// Helper is a part of a prelude. If it has types, there is a copy for each type, named after the
+// type.
 type Helper struct {
 	Name  string
 	Types []ir.Type
-	// Uses are earlier pieces that this one needs: "name:type", of a typed piece "name" for the
-	// one of its own type and "name:$P" for that of a component of it.
+	// Uses lists earlier parts that this one needs, as "name" or "name:type". For a typed part,
+	// "name" means the copy for its own type, and "name:$P" the copy for the type of its
+	// components.
 	Uses []string
 }
 
-// Prelude is the text of those helpers that are asked for in needs, by name or by "name:type", and
-// of what they use, in the order of the list. Each begins with an empty line.
+// Prelude returns the text of the helpers in needs, by name or by "name:type", and of the helpers
+// that they use, in the order of the list. Each helper begins with an empty line.
 func Prelude(helpers []Helper, needs map[string]bool,
 	text func(name string, t ir.Type) string) string {
 	var pieces []string

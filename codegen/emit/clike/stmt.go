@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Comment is text that a // comment can hold: no control characters, and
-// nothing that continues the line.
+// Comment returns s as text that a // comment can contain: without control characters and line
+// continuations.
 func Comment(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -21,8 +21,8 @@ func Comment(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "??", "? ?")
 }
 
-// Stable reports that x, a loop's bound, has one value all through the body, and is cheap or
-// easily hoisted: no load from an array that is stored to, no search.
+// Stable reports whether x, a loop's bound, keeps one value throughout the body, and is cheap or
+// easily hoisted: it has no load from an array that is stored to, and no search.
 func Stable(x ir.Expr, body *ir.Block) bool {
 	assigned := Assigned(body)
 	ok := true
@@ -41,7 +41,7 @@ func Stable(x ir.Expr, body *ir.Block) bool {
 	return ok
 }
 
-// Assigned are the variables that statements change after their declaration.
+// Assigned returns the variables that statements change after their declaration.
 func Assigned(s ir.Stmt) map[*ir.Var]bool {
 	assigned := map[*ir.Var]bool{}
 	ir.Walk(s, func(s ir.Stmt) {
@@ -63,8 +63,8 @@ func Assigned(s ir.Stmt) map[*ir.Var]bool {
 	return assigned
 }
 
-// Dead reports a statement that computes only what nothing reads; live are the variables
-// that something reads.
+// Dead reports whether a statement only computes something that nothing reads. live has the
+// variables that something reads.
 func Dead(s ir.Stmt, live map[*ir.Var]bool) bool {
 	switch s := s.(type) {
 	case *ir.Declare:
@@ -77,7 +77,7 @@ func Dead(s ir.Stmt, live map[*ir.Var]bool) bool {
 	return false
 }
 
-// Trips is a loop's number of iterations, where it is known.
+// Trips returns a loop's trip count. ok is false if it is not known.
 func Trips(s *ir.For) (n int64, ok bool) {
 	lo, okl := s.Lo.(*ir.Lit)
 	hi, okh := s.Hi.(*ir.Lit)

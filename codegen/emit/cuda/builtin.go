@@ -12,13 +12,13 @@ import (
 //go:embed kernels.cuh
 var Prelude string
 
-// Threads of a block of Prelude's kernels.
+// preludeThreads is the number of threads in a block of Prelude's kernels.
 const preludeThreads = 256
 
-// scanTile is the number of elements that a block of a scan adds up.
+// scanTile is the number of elements that a block of a scan adds.
 const scanTile = 4096
 
-// ArgKind says what a parameter of a kernel of Prelude is given.
+// ArgKind says what a kernel of Prelude gets for a parameter.
 type ArgKind uint8
 
 const (
@@ -36,28 +36,29 @@ type Step struct {
 	Args          []ArgKind
 }
 
-// Call is a sequence of launches, one after another in a stream.
+// Call is a sequence of launches, which run one after another in a stream.
 type Call struct {
-	// Sums is how many elements of scratch memory the launches need, of the array's type;
-	// their contents do not matter.
+	// Sums is the number of elements of scratch memory that the launches need, of the array's type.
+	// Their initial values do not matter.
 	Sums  int64
 	Steps []Step
 }
 
-// Fill says how n elements of a type are set to one value; there are no steps for n = 0.
+// Fill returns the launches that set n elements of a type to one value. It returns no steps if n is
+// 0.
 func Fill(t ir.Type, n int64) Call {
 	if n <= 0 {
 		return Call{}
 	}
-	const most = 1 << 16 // blocks, of which each fills again and again
+	const most = 1 << 16 // the largest number of blocks; each block may fill several parts
 	grid := min((n-1)/preludeThreads+1, most)
 	name := fmt.Sprintf("dst_fill_%d", t.Size())
 	return Call{Steps: []Step{{name, grid, preludeThreads, []ArgKind{ArgArray, ArgLength, ArgValue}}}}
 }
 
-// Scan says how n integers, Int32 or Int64, are replaced by their sums from the first on, in three
-// launches: the sums of tiles, those before each tile, and the sums within tiles on top of these.
-// There are no steps for n = 0.
+// Scan returns the launches that replace n integers, Int32 or Int64, with their prefix sums. There
+// are three: the first computes the sums of tiles, the second computes the sum before each tile,
+// and the third adds this sum to the prefix sums within each tile. Scan returns no steps if n is 0.
 func Scan(t ir.Type, n int64) Call {
 	if !t.IsInt() {
 		panic(fmt.Sprintf("BUG: emit/cuda: scan of %s", t))

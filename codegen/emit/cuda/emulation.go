@@ -9,21 +9,21 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Emulation is the C++ header that stands in front of kernels that run on a CPU. It declares what
-// they use of CUDA.
+// Emulation is the C++ header that precedes kernels that run on a CPU. It declares the parts of
+// CUDA that they use.
 //
 //go:embed emulation.h
 var Emulation string
 
-// EmulationFlags are a C++ compiler's flags (those of g++ and clang++) for Emulated's text, without
-// those of the output. -fwrapv and -ffp-contract=fast are as for C leaves.
+// EmulationFlags returns the flags with which a C++ compiler (g++ or clang++) compiles Emulated's
+// text, without the output's flags. -fwrapv and -ffp-contract=fast are as for C leaves.
 func EmulationFlags() []string {
 	return []string{"-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fwrapv",
 		"-ffp-contract=fast", "-fno-strict-aliasing", "-fno-exceptions", "-Wno-unknown-pragmas"}
 }
 
-// Emulated is a C++ file for the CPU with f's kernels, as File prints them: Emulation, the kernels,
-// and a C function for each, NAME_emulated, which emulation.h describes.
+// Emulated returns a C++ file for the CPU: Emulation, f's kernels as File prints them, and a C
+// function NAME_emulated for each kernel, which emulation.h describes.
 func Emulated(f *ir.Func) string {
 	text, kernels := print(f, clike.NewNamer(nil))
 	var b strings.Builder
@@ -34,7 +34,7 @@ func Emulated(f *ir.Func) string {
 	return b.String()
 }
 
-// EmulatedPrelude is Prelude as Emulated makes it.
+// EmulatedPrelude returns Prelude as a C++ file for the CPU, like Emulated.
 func EmulatedPrelude() string {
 	var b strings.Builder
 	b.WriteString(Emulation + Prelude + "\n")

@@ -1,12 +1,14 @@
-// CUDA kernels on a CPU, for tests: what stands in front of a file of kernels, compiled as C++17
-// by GCC or Clang. After the kernels, DST_ENTRY makes a C function for each:
+// This header runs CUDA kernels on a CPU, for tests. It precedes a file of kernels, which GCC or
+// Clang compiles as C++17. After the kernels, DST_ENTRY makes a C function for each kernel:
 //
 //     int NAME_emulated(long long grid, void **args);
 //
-// args point to the kernel's arguments, in order. It runs the blocks in order. Where threads wait for
-// each other, each thread of a block is a fiber of its own stack, and fibers meet at barriers and shuffles; else
-// they run as a loop. It returns 0, or 1 where threads wait that nothing can wake, or that others
-// passed by: dst_emulated_error() says who. Calls from several threads of the host do not disturb each other.
+// args are pointers to the kernel's arguments, in order. The function runs the blocks in order. If
+// the kernel has barriers or shuffles, each thread of a block is a fiber with its own stack, and
+// fibers meet at barriers and shuffles. Otherwise the threads run as a loop. The function returns
+// 0. It returns 1 if threads wait forever, or if some threads of a warp or block skip a barrier
+// where others wait. dst_emulated_error() then names a thread. Several host threads may call such
+// functions at the same time.
 
 #define DST_EMULATED 1
 
@@ -37,7 +39,8 @@ namespace dst_emulation {
 enum { WARP = 32, MAX_THREADS = 1024, STACK = 256 << 10, GUARD = 64 << 10 };
 const unsigned ALL = 0xffffffffu;
 
-// What a fiber waits for. From SYNC on, all lanes of its warp must come to the same.
+// The event that a fiber waits for. For SYNC and later values, all lanes of its warp must reach
+// the same event.
 enum wait { NOTHING, BLOCK, LANES, SYNC, SHUFFLE, MATCH, ENDED };
 
 const char *const names[] = {"nothing", "__syncthreads", "__activemask", "__syncwarp", "a shuffle", "a match", "the end"};
@@ -51,33 +54,34 @@ struct fiber {
     void *sp;
 #endif
     wait on;
-    bool failed;             // it ended by dst_fail, which may leave others behind
-    const void *site;        // of __activemask
-    unsigned long long give; // to the lanes of the warp
-    unsigned mask;           // that __activemask found
+    bool failed;             // it ended by dst_fail, so others need not wait for it
+    const void *site;        // the call of __activemask
+    unsigned long long give; // the value for the lanes of the warp
+    unsigned mask;           // the result of __activemask
 };
 
 struct block {
     fiber fibers[MAX_THREADS], scheduler;
-    unsigned long long given[MAX_THREADS]; // at the last meeting of the warp,
-    bool came[MAX_THREADS];                // by those that came to it
+    unsigned long long given[MAX_THREADS]; // values at the last meeting of the warp
+    bool came[MAX_THREADS];                // the lanes that took part in it
     int threads, current;
     thunk run;
     void **args;
     char *stacks;
-    block *next; // in made
+    block *next; // next in the list made
 };
 
-static block *made; // the fibers of all of the host's threads
+static block *made; // the fibers of all host threads
 
-static thread_local block *here; // null where threads run as a loop
-static thread_local bool always;  // fibers for kernels that need none
+static thread_local block *here; // null if threads run as a loop
+static thread_local bool always;  // use fibers even for kernels that do not need them
 static thread_local char error[256];
 static thread_local unsigned char *dynamic;
 static thread_local long long dynamic_size;
 
-// prepare has a fiber begin with boot, on a stack from bottom to top. change goes on with another fiber: it
-// saves the registers that a call keeps, and the stack pointer. DST_PORTABLE is for tests.
+// prepare makes a fiber start with boot, on a stack from bottom to top. change switches to another
+// fiber: it saves the registers that a call preserves, and the stack pointer. DST_PORTABLE selects
+// the portable version, for tests.
 #if DST_UCONTEXT
 static void prepare(fiber &f, char *bottom, char *top, void (*boot)()) {
     getcontext(&f.context);
@@ -128,14 +132,14 @@ static void change(fiber &from, fiber &to) { dst_switch(&from.sp, to.sp); }
 
 static fiber &self() { return here->fibers[here->current]; }
 
-// yield has the fiber wait.
+// yield makes the current fiber wait for an event.
 static __attribute__((noinline)) void yield(wait on) {
     fiber &f = self();
     f.on = on;
     change(f, here->scheduler);
 }
 
-// meet gives a value to the lanes of the warp, and waits for theirs.
+// meet gives a value to the lanes of the warp, and waits for their values.
 static void meet(wait on, unsigned mask, unsigned long long give) {
     if (mask != ALL) {
         fprintf(stderr, "emulation: a mask of %x, and only that of all lanes is emulated\n", mask);
@@ -155,15 +159,15 @@ static bool failure(const char *what, int thread, const char *where) {
     return false;
 }
 
-// release wakes lanes of a warp, whose fibers all wait. It returns whether it did, and
-// clears ok where they can never go on.
+// release wakes lanes of a warp if all of its fibers wait. It reports whether it woke any, and sets
+// ok to false if they can never continue.
 static bool release(int first, bool &ok) {
     block &b = *here;
     int lanes = b.threads - first < WARP ? b.threads - first : WARP, met = -1;
     for (int t = first; t < first + lanes; t++) {
         if (b.fibers[t].on != LANES)
             continue;
-        // Those that are at the same __activemask run it together; the first such group.
+        // Fibers at the same call of __activemask run it together. This wakes the first group.
         unsigned mask = 0;
         for (int u = t; u < first + lanes; u++)
             if (b.fibers[u].on == LANES && b.fibers[u].site == b.fibers[t].site)
@@ -180,7 +184,7 @@ static bool release(int first, bool &ok) {
         return false;
     for (int t = first; t < first + lanes; t++) {
         fiber &f = b.fibers[t];
-        if (f.on == BLOCK) // the block's others may yet end, and this one go on: no
+        if (f.on == BLOCK) // refused, although the other threads of the block may still end
             return ok = failure("divergent: lanes of one warp wait at a barrier of the block and at one of the warp", t, names[f.on]);
         if (f.on == ENDED ? !f.failed : f.on != b.fibers[met].on)
             return ok = failure("divergent: not all lanes of the warp come to one place", t, names[f.on]);
@@ -194,7 +198,7 @@ static bool release(int first, bool &ok) {
     return true;
 }
 
-// pass wakes the threads of the block where all wait at its barrier.
+// pass wakes the threads of the block if all of them wait at its barrier.
 static bool pass(bool &ok) {
     block &b = *here;
     int waiting = 0;
@@ -213,7 +217,7 @@ static bool pass(bool &ok) {
     return true;
 }
 
-// warp runs a warp's fibers until all wait for others than their own lanes.
+// warp runs a warp's fibers until all of them have ended or wait for threads of other warps.
 static void warp(int first, bool &ok) {
     block &b = *here;
     do {
@@ -244,8 +248,9 @@ static bool run_block() {
     return ok;
 }
 
-// fibers are the host's thread's; their stacks, with unmapped pages between them, are kept for later
-// launches, until the library is closed. Null where there is no memory for them.
+// fibers returns the fibers of the current host thread, or null if there is not enough memory. Their
+// stacks have protected pages between them. They are reused by later launches until the library is
+// closed.
 static block *fibers() {
     static thread_local block *b;
     if (b)
@@ -265,7 +270,7 @@ static block *fibers() {
     return b;
 }
 
-// closed gives the stacks back: a process that opens many libraries would run out of mappings.
+// closed unmaps the stacks. Otherwise a process that opens many libraries would run out of mappings.
 __attribute__((destructor)) static void closed() {
     for (block *b = made; b;) {
         block *next = b->next;
@@ -301,7 +306,7 @@ static int launch(thunk run, long long grid, int threads, bool waits, long long 
     return ok ? 0 : 1;
 }
 
-// entry calls a kernel with arguments by their addresses.
+// entry calls a kernel. It gets the addresses of the arguments.
 template <int... I> struct numbers {};
 template <int N, int... I> struct count : count<N - 1, N - 1, I...> {};
 template <int... I> struct count<0, I...> { typedef numbers<I...> list; };
@@ -337,7 +342,7 @@ template <class T> static inline T __shfl_up_sync(unsigned mask, T x, int by) {
     return dst_emulation::shuffle(mask, x, lane - by, lane >= by);
 }
 
-// A thread of a loop is alone. Fibers that come to the same call run it together.
+// If threads run as a loop, each is alone. Fibers that reach the same call run it together.
 static __attribute__((noinline, unused)) unsigned __activemask() {
     if (!dst_emulation::here)
         return 1u << (threadIdx.x % 32);
@@ -362,7 +367,7 @@ template <class T> static inline T atomicAdd(T *a, T x) {
     return before;
 }
 
-// Only dst_fail compares and swaps: the thread is about to end.
+// Only dst_fail calls atomicCAS, so the thread is about to end.
 static inline int atomicCAS(int *a, int is, int to) {
     if (dst_emulation::here)
         dst_emulation::self().failed = true;
@@ -386,11 +391,11 @@ static inline float __int_as_float(int bits) {
 
 static inline unsigned char *dst_dynamic() { return dst_emulation::dynamic; }
 
-// dst_emulated_error is about the last call of this thread that did not return 0.
+// dst_emulated_error returns a message about this thread's last call that did not return 0.
 extern "C" __attribute__((visibility("default"))) const char *dst_emulated_error() { return dst_emulation::error; }
 
-// dst_emulated_fibers has all kernels that this thread calls run on fibers, also those whose threads do not
-// wait: their atomic additions then are summed over warps, as a GPU's are.
+// dst_emulated_fibers(1) makes all kernels that this thread calls run on fibers, even if their threads
+// do not wait. Their atomic additions are then summed over warps, as on a GPU.
 extern "C" __attribute__((visibility("default"))) void dst_emulated_fibers(int on) { dst_emulation::always = on; }
 
 #define DST_ENTRY(NAME, THREADS, WAITS, SHARED)                                                      \

@@ -7,10 +7,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// expr is x in CUDA, in parentheses if it binds less than prec.
+// expr returns x in CUDA, in parentheses if it binds less than prec.
 func (k *kernel) expr(x ir.Expr, prec int) string { return clike.Expr(k, x, prec) }
 
-// Type is the name of a type, which the file is to know.
+// Type returns the name of a type. It adds the type's helpers to the file.
 func (k *kernel) Type(t ir.Type) string {
 	if t.IsComplex() {
 		k.need("complex:" + t.String())
@@ -18,10 +18,10 @@ func (k *kernel) Type(t ir.Type) string {
 	return ctype(t)
 }
 
-// Long ends literals of type long long.
+// Long returns the suffix of long long literals.
 func (k *kernel) Long() string { return "LL" }
 
-// Inf is an infinity, by its bits: NVRTC has no macro for it.
+// Inf returns an infinity, given by its bits, because NVRTC has no macro for infinities.
 func (k *kernel) Inf(t ir.Type) string {
 	if t == ir.Float32 {
 		return "__int_as_float(0x7f800000)"
@@ -29,7 +29,7 @@ func (k *kernel) Inf(t ir.Type) string {
 	return "__longlong_as_double(0x7ff0000000000000LL)"
 }
 
-// NaN is a quiet NaN, by its bits.
+// NaN returns a quiet NaN, given by its bits.
 func (k *kernel) NaN(t ir.Type) string {
 	if t == ir.Float32 {
 		return "__int_as_float(0x7fc00000)"
@@ -37,7 +37,7 @@ func (k *kernel) NaN(t ir.Type) string {
 	return "__longlong_as_double(0x7ff8000000000000LL)"
 }
 
-// Helper is the name of a helper, which it asks for.
+// Helper returns the name of a helper, and adds it to the file.
 func (k *kernel) Helper(name string, t ir.Type) string {
 	switch {
 	case name == "make":
@@ -50,8 +50,8 @@ func (k *kernel) Helper(name string, t ir.Type) string {
 	return k.typed(name, name, t)
 }
 
-// Special prints arithmetic of integers that wraps, which CUDA's does not, and casts of complex
-// numbers, which are structs.
+// Special prints integer arithmetic that must wrap around, because CUDA's does not, and casts of
+// complex numbers, because they are structs.
 func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Binary:

@@ -8,42 +8,43 @@ import (
 	"distaff/codegen/ir"
 )
 
-// MostStatic is how many bytes of shared memory a block may have without asking for it.
+// MostStatic is the largest number of bytes of shared memory that a block may have without
+// requesting it.
 const MostStatic = 48 << 10
 
-// Kernel says how a Launch's kernel is called. The parameters are pointers to the Arrays' memory,
-// the values of the Vars, each as wide as its ir.Type, and where Fails, a pointer to a status word
-// of StatusSize bytes.
+// Kernel says how the kernel of a Launch is called. The parameters are pointers to the memory of
+// Arrays, then the values of Vars, each with the width of its ir.Type, and then, if Fails is true,
+// a pointer to a status word of StatusSize bytes.
 //
-// A grid has at most MaxGrid blocks, and may have none, which CUDA refuses to launch: both are the
-// caller's to check, who knows Launch.Grid's value.
+// A grid has at most MaxGrid blocks, and may have none, which CUDA refuses to launch. The caller
+// must check both, because it knows the value of Launch.Grid.
 type Kernel struct {
-	Name   string // of the kernel in the file
+	Name   string // the kernel's name in the file
 	Launch *ir.Launch
 	Arrays []*ir.Array
 	Vars   []*ir.Var
 	Fails  bool
-	// SharedBytes is the dynamic shared memory to launch the kernel with. It is 0 where the shared
-	// arrays take MostStatic at most. Else the function's attribute
-	// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES must first be set to it, which a device refuses
-	// that has less.
+	// SharedBytes is the size of the dynamic shared memory that the kernel is launched with. It is
+	// 0 if the shared arrays fit in MostStatic. Otherwise the caller must first set the function's
+	// attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to it. A device with less shared
+	// memory refuses this.
 	SharedBytes int64
-	// Stores are those of Arrays that the kernel stores to.
+	// Stores has the members of Arrays that the kernel stores to.
 	Stores map[*ir.Array]bool
 }
 
 // MaxGrid is the largest number of blocks of a launch.
 const MaxGrid = 1<<31 - 1
 
-// The status word: a 32-bit code (an ir.FailCode, 0 before the launch), a 32-bit number of
-// coordinates, and the coordinates, of 64 bits each.
+// The status word has a 32-bit code (an ir.FailCode, or 0 before the launch), the number of
+// coordinates as 32 bits, and the coordinates, 64 bits each.
 const (
-	StatusCount = 4 // where the number of coordinates is
-	StatusCoord = 8 // where the coordinates begin
+	StatusCount = 4 // offset of the number of coordinates
+	StatusCoord = 8 // offset of the coordinates
 	StatusSize  = StatusCoord + 8*ir.MaxFailCoord
 )
 
-// Kernels are the kernels of f's Launches, in the order in which they stand in it.
+// Kernels returns the kernels of f's Launches in their order.
 func Kernels(f *ir.Func) []Kernel {
 	var list []Kernel
 	for _, k := range newFile(f, clike.NewNamer(nil)).kernels {
@@ -52,22 +53,22 @@ func Kernels(f *ir.Func) []Kernel {
 	return list
 }
 
-// File is a CUDA C++ file with a kernel for each of f's Launches: `extern "C" __global__`, with the
-// parameters that Kernels says. It includes nothing: NVRTC compiles it as it is. It panics
-// on a leaf that ir.Verify refuses.
+// File returns a CUDA C++ file with a kernel for each of f's Launches: `extern "C" __global__`,
+// with the parameters that Kernels describes. The file has no #include, and NVRTC compiles it as it
+// is. File panics on a leaf that ir.Verify refuses.
 func File(f *ir.Func) string {
 	text, _ := print(f, clike.NewNamer(nil))
 	return text
 }
 
-// Unnamed is File with variables and arrays numbered: it is the same for all leaves that differ in
-// their names alone. Kernels says how its kernels are called, too.
+// Unnamed is File with numbered variables and arrays. It returns the same text for all leaves that
+// differ only in their names. Kernels also says how its kernels are called.
 func Unnamed(f *ir.Func) string {
 	text, _ := print(f, clike.NewUnnamed())
 	return text
 }
 
-// print is the file, and the kernels in it.
+// print returns the file's text and its kernels.
 func print(f *ir.Func, names *clike.Namer) (text string, kernels []*kernel) {
 	file := newFile(f, names)
 	var body strings.Builder
@@ -78,16 +79,17 @@ func print(f *ir.Func, names *clike.Namer) (text string, kernels []*kernel) {
 	return head + clike.Prelude(helpers, file.needs, helperText) + body.String(), file.kernels
 }
 
-// file is a file as it is made.
+// file is a file while it is printed.
 type file struct {
 	fn      *ir.Func
 	needs   map[string]bool
-	names   *clike.Namer // of kernels
+	names   *clike.Namer // the names of kernels
 	kernels []*kernel
-	values  map[any]bool // variables and arrays of tensors' values, whose arithmetic may wrap
+	// variables and arrays of tensors' values, whose arithmetic may wrap around
+	values map[any]bool
 }
 
-// own are names that a kernel uses itself.
+// own lists names that a kernel uses itself.
 var own = []string{"status", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}
 
 func newFile(f *ir.Func, names *clike.Namer) *file {

@@ -7,7 +7,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// kernel is one kernel as it is printed.
+// kernel is a kernel while it is printed.
 type kernel struct {
 	file *file
 	*clike.Function
@@ -16,10 +16,10 @@ type kernel struct {
 	assigned map[*ir.Var]bool    // variables that change after their declaration
 	loads    map[*ir.Array]bool  // arrays that are read
 	used     []any               // variables and arrays, in the order of their first use
-	offsets  map[*ir.Array]int64 // of shared arrays in dynamic shared memory
-	declared map[*ir.Var]int     // in how many loops a variable is declared
-	loops    int                 // those around what is printed
-	alone    bool                // what is printed is run by threads apart
+	offsets  map[*ir.Array]int64 // by shared array: its offset in dynamic shared memory
+	declared map[*ir.Var]int     // the number of loops around a variable's declaration
+	loops    int                 // the number of loops around the printed place
+	alone    bool                // the printed code is run by diverged threads
 	waits    bool                // threads wait for each other
 }
 
@@ -36,7 +36,7 @@ func (f *file) newKernel(l *ir.Launch) *kernel {
 	return k
 }
 
-// parameters finds what the body uses and does not make itself.
+// parameters finds the variables and arrays that the body uses and does not declare itself.
 func (k *kernel) parameters() {
 	seen, inside := map[any]bool{},
 		map[any]bool{k.launch.Launch.Block: true, k.launch.Launch.Thread: true}
@@ -107,7 +107,7 @@ func (k *kernel) parameters() {
 	}
 }
 
-// shared lays out shared arrays that need dynamic shared memory.
+// shared assigns offsets to shared arrays that need dynamic shared memory.
 func (k *kernel) shared() {
 	offsets, size := map[*ir.Array]int64{}, int64(0)
 	ir.Walk(k.launch.Launch.Body, func(s ir.Stmt) {
@@ -121,7 +121,7 @@ func (k *kernel) shared() {
 	}
 }
 
-// text is the kernel.
+// text returns the kernel's text.
 func (k *kernel) text() string {
 	for _, a := range k.launch.Arrays {
 		k.Array(a)
@@ -164,7 +164,7 @@ func (k *kernel) reads(v *ir.Var) bool {
 	return false
 }
 
-// prototype is the kernel's head, on lines of at most about 110 characters.
+// prototype returns the kernel's head, in lines of at most about 110 characters.
 func (k *kernel) prototype() string {
 	s := fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d)\n", k.launch.Launch.Threads)
 	line := k.launch.Name + "("
@@ -182,7 +182,7 @@ func (k *kernel) prototype() string {
 	return s + line + ")"
 }
 
-// params declares the parameters: this is the order that Kernel documents.
+// params returns the declarations of the parameters, in the order that Kernel documents.
 func (k *kernel) params() []string {
 	var list []string
 	for _, a := range k.launch.Arrays {
@@ -198,10 +198,10 @@ func (k *kernel) params() []string {
 	return list
 }
 
-// arrayParam declares a parameter for an array. One that the kernel does not store to is loaded
-// through the read-only path, as const and restrict say. One that is both stored and loaded is not
-// restrict: threads see behind a barrier what others stored, which a compiler need not suppose of
-// restrict.
+// arrayParam returns the declaration of an array's parameter. An array that the kernel does not
+// store to is const and restrict, so that it is loaded through the read-only path. An array that is
+// both stored and loaded is not restrict. After a barrier, threads see what other threads stored,
+// which a compiler may ignore for a restrict pointer.
 func (k *kernel) arrayParam(a *ir.Array) string {
 	t, name := k.Type(a.Elem), k.Array(a)
 	switch {
@@ -215,7 +215,7 @@ func (k *kernel) arrayParam(a *ir.Array) string {
 
 func (k *kernel) need(name string) { k.file.needs[name] = true }
 
-// typed asks for a helper for a type, and is its name where that is built so.
+// typed adds a helper for a type to the file, and returns the name that it usually has.
 func (k *kernel) typed(helper, name string, t ir.Type) string {
 	k.need(helper + ":" + t.String())
 	return "dst_" + name + "_" + clike.Suffix(t)

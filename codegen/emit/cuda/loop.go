@@ -27,8 +27,8 @@ func (k *kernel) loop(s *ir.For) {
 	k.Line("}")
 }
 
-// end is a loop's upper bound as it is evaluated before every iteration: itself if the body
-// cannot change it, else a constant declared before the loop.
+// end returns a loop's upper bound, which is evaluated before every iteration. If the body may
+// change its value, this is a constant that is declared before the loop.
 func (k *kernel) end(hi ir.Expr, v string, body *ir.Block) string {
 	if k.stable(hi, body) {
 		return k.expr(hi, clike.PrecSum)
@@ -38,9 +38,9 @@ func (k *kernel) end(hi ir.Expr, v string, body *ir.Block) string {
 	return name
 }
 
-// stable tells whether the bound may be evaluated again and again: loads are not, as a
-// compiler moves them out of a loop with atomic additions or barriers only where it knows
-// that they cannot change.
+// stable reports whether the bound may be evaluated repeatedly. A bound with a load may not. In a
+// loop with atomic additions or barriers, a compiler moves a load out only if it knows that the
+// value cannot change.
 func (k *kernel) stable(hi ir.Expr, body *ir.Block) bool {
 	ok := clike.Stable(hi, body)
 	ir.WalkExpr(hi, func(x ir.Expr) {
@@ -51,13 +51,14 @@ func (k *kernel) stable(hi ir.Expr, body *ir.Block) bool {
 	return ok
 }
 
-// mostStatements is about the largest number of statements that an unrolled loop becomes. Beyond
-// it, instructions that are fetched cost more than the loop's, and the compiler takes seconds.
+// mostStatements is approximately the largest number of statements that an unrolled loop may
+// become. With more statements, fetching instructions costs more than the loop, and compiling takes
+// seconds.
 const mostStatements = 4096
 
-// unrollFactor is how many copies of an unrolled loop's body stand one after another: as
-// many as are asked for, or for a full unrolling the number of iterations where it is known,
-// as far as all of them together stay small.
+// unrollFactor returns the number of copies of an unrolled loop's body. It is the requested number,
+// or for a full unrolling the trip count if it is known, limited so that all copies together stay
+// small.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
 	if trips, ok := clike.Trips(s); ok && (n == 0 || n > trips) {
@@ -68,7 +69,7 @@ func unrollFactor(s *ir.For) int64 {
 	return max(1, min(n, mostStatements/statements(s.Body)))
 }
 
-// statements is about the number of statements of a block whose loops are unrolled.
+// statements returns the approximate number of statements of a block after unrolling its loops.
 func statements(b *ir.Block) int64 {
 	n := int64(1)
 	for _, s := range b.List {

@@ -17,7 +17,7 @@ var (
 	complexes = []ir.Type{ir.Complex64, ir.Complex128}
 )
 
-// helpers are the pieces of a file's prelude, in the order in which they are printed.
+// helpers lists the parts of a file's prelude in the order of printing.
 var helpers = []clike.Helper{
 	{Name: "complex", Types: complexes},
 	{Name: "cast", Uses: []string{"complex:complex64", "complex:complex128"}},
@@ -41,7 +41,7 @@ var helpers = []clike.Helper{
 	{Name: "dynamic"},
 }
 
-// ctype is the CUDA type of a value.
+// ctype returns the CUDA type of a value.
 func ctype(t ir.Type) string {
 	return map[ir.Type]string{
 		ir.Bool: "bool", ir.Int32: "int", ir.Int64: "long long", ir.Float32: "float",
@@ -50,7 +50,8 @@ func ctype(t ir.Type) string {
 	}[t]
 }
 
-// atomicType is the type that atomicAdd has for a type: integers are added without signs.
+// atomicType returns the type of atomicAdd for values of a type. Integers are added as unsigned
+// integers.
 func atomicType(t ir.Type) string {
 	if t.IsInt() {
 		return "unsigned " + ctype(t)
@@ -58,7 +59,7 @@ func atomicType(t ir.Type) string {
 	return ctype(t)
 }
 
-// helperText is the text of a helper for a type.
+// helperText returns the text of a helper for a type.
 func helperText(name string, t ir.Type) string {
 	text, err := preludeFiles.ReadFile("prelude/" + name + ".cuh")
 	if err != nil {

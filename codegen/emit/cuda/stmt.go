@@ -73,7 +73,7 @@ func (k *kernel) stmt(s ir.Stmt) {
 		}
 	case *ir.Shuffle:
 		k.shuffle(s)
-	case *ir.Prefetch: // advice that hides no latency where other warps run meanwhile
+	case *ir.Prefetch: // prefetching hides no latency while other warps run
 	case *ir.Fail:
 		k.fail(s)
 	default:
@@ -81,7 +81,7 @@ func (k *kernel) stmt(s ir.Stmt) {
 	}
 }
 
-// stores reports an array that the kernel loads or stores.
+// stores reports whether the kernel loads from or stores to an array.
 func (k *kernel) stores(a *ir.Array) bool { return k.launch.Stores[a] || k.loads[a] }
 
 func (k *kernel) sharedArray(s *ir.Shared) {
@@ -112,8 +112,8 @@ func operator(accumulate bool) string {
 	return "="
 }
 
-// store prints a store. One that is atomic and does not accumulate is a plain one: the hardware
-// stores an element at once, but for the two parts of a complex128.
+// store prints a store. An atomic store that does not accumulate is printed as a plain store,
+// because the hardware stores an element at once, except for the two parts of a complex128.
 func (k *kernel) store(s *ir.Store) {
 	at := k.Array(s.A) + "[" + k.expr(s.Index, 0) + "]"
 	x := k.value(s.A, s.X)
@@ -132,7 +132,7 @@ func (k *kernel) store(s *ir.Store) {
 	}
 }
 
-// atomicAdd adds x atomically for the thread alone.
+// atomicAdd returns the text of an atomic addition by this thread alone.
 func (k *kernel) atomicAdd(t ir.Type, at, x string) string {
 	if u := atomicType(t); u != ctype(t) {
 		return fmt.Sprintf("atomicAdd((%s *)&%s, (%s)(%s))", u, at, u, x)
@@ -140,8 +140,8 @@ func (k *kernel) atomicAdd(t ir.Type, at, x string) string {
 	return fmt.Sprintf("atomicAdd(&%s, %s)", at, x)
 }
 
-// divergent prints what, where alone is set, threads of a warp run each at a time of its own: they
-// have nobody to add together with, and do not ask.
+// divergent calls print. If alone is true, each thread of a warp runs the printed code at its own
+// time. Such a thread has no other threads to add together with, so it does not test for any.
 func (k *kernel) divergent(alone bool, print func()) {
 	before := k.alone
 	k.alone = before || alone
@@ -149,8 +149,8 @@ func (k *kernel) divergent(alone bool, print func()) {
 	k.alone = before
 }
 
-// carried tells whether a condition is of what iterations of the loop around left to each other,
-// such as the end of the row that a thread has come to.
+// carried reports whether a condition depends on variables that an earlier iteration of the
+// surrounding loop assigned, such as the end of a thread's current row.
 func (k *kernel) carried(cond ir.Expr) bool {
 	found := false
 	ir.WalkExpr(cond, func(x ir.Expr) {
@@ -161,7 +161,7 @@ func (k *kernel) carried(cond ir.Expr) bool {
 	return found
 }
 
-// value is x as an element of a.
+// value returns x as an element of a.
 func (k *kernel) value(a *ir.Array, x ir.Expr) string {
 	if a.Elem == ir.Int32 && x.Type() == ir.Int64 && !clike.IsLit(x) {
 		return "(int)" + k.expr(x, clike.PrecUnary)
@@ -183,7 +183,7 @@ func (k *kernel) shuffle(s *ir.Shuffle) {
 	}
 }
 
-// fail ends the thread.
+// fail prints the end of a thread that fails.
 func (k *kernel) fail(s *ir.Fail) {
 	call := fmt.Sprintf("dst_fail(status, %d, %d)", s.Code, len(s.Coord))
 	if len(s.Coord) == 0 {

@@ -2,9 +2,9 @@ package cuda
 
 import "distaff/codegen/ir"
 
-// valued finds the variables and arrays of 64-bit integers that hold tensors' values or what is
-// computed from them: sums and products of these may wrap, other than those of coordinates and
-// positions.
+// valued returns the variables and arrays of 64-bit integers that contain tensors' values or
+// results computed from them. Sums and products of such values may wrap around, unlike sums and
+// products of coordinates and positions.
 func valued(f *ir.Func) map[any]bool {
 	values := map[any]bool{}
 	for _, p := range f.Params {
@@ -39,8 +39,8 @@ func valued(f *ir.Func) map[any]bool {
 	return values
 }
 
-// isValue reports an integer whose arithmetic may wrap: an Int32, a tensor's value, or a number
-// with its fraction cut off, and what is computed from these.
+// isValue reports whether x is an integer whose arithmetic may wrap around: an Int32, a tensor's
+// value, a truncated float, or a result computed from such integers.
 func isValue(x ir.Expr, values map[any]bool) bool {
 	if x.Type() != ir.Int64 {
 		return x.Type() == ir.Int32

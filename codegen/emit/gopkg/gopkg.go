@@ -1,14 +1,14 @@
-// Package gopkg prints a compiled statement as a Go package of its own: the C
-// leaf, compiled by cgo, and functions in Go that call it on slices.
+// Package gopkg prints a compiled statement as a separate Go package: the C leaf, compiled by cgo,
+// and Go functions that call it on slices.
 //
-// The package imports nothing but the standard library. Operands are tensors as
-// level arrays, in the formats that the leaf reads; the statement's variables
-// get their sizes from a struct. All that the leaf trusts is checked before it is
-// called. The result is in Go's memory: what a leaf publishes is copied there.
+// The printed package imports only the standard library. Operands are tensors as level arrays, in
+// the formats that the leaf reads. A struct gives the sizes of the statement's variables.
+// Everything that the leaf relies on is checked before the call. The result is in Go memory. Arrays
+// that a leaf allocates are copied there.
 //
-// What all packages have is in template/: tensor.go.tmpl (tensors and what is checked of
-// them), call.go.tmpl and call.c.tmpl (a call). What depends on the statement, its sizes,
-// operands and functions, is printed by source.go.
+// The directory template/ has the parts that all packages share: tensor.go.tmpl (tensors and their
+// checks), and call.go.tmpl and call.c.tmpl (a call). source.go prints the parts that depend on the
+// statement: its sizes, operands and functions.
 package gopkg
 
 import (
@@ -26,19 +26,18 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Package is what is printed.
+// Package describes a package to print.
 type Package struct {
-	Name      string // of the package; see Name
+	Name      string // the package's name; see Name
 	Statement string
 	Unit      *codegen.Unit
-	// Values, if not nil, is the leaf that computes values for a pattern that is given;
-	// see Values.
+	// Values, if it is not nil, is the leaf that computes values for a given pattern; see Values.
 	Values *codegen.Unit
-	// Types are the value types of the unit's arguments.
+	// Types has the value types of the unit's arguments.
 	Types []ir.Type
 }
 
-// Name makes a package name of any text, "leaf" where nothing of it serves.
+// Name makes a package name from any text. It returns "leaf" if no part of the text can be used.
 func Name(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -52,9 +51,9 @@ func Name(text string) string {
 	return "leaf"
 }
 
-// Values compiles the numeric phase of a unit whose result has level arrays of its own: the
-// leaf that computes values for level arrays of a former result. It is nil where the result
-// needs none, and where there is no such leaf.
+// Values compiles the numeric phase of a unit whose result has its own level arrays: a leaf that
+// computes values for the level arrays of an earlier result. It returns nil if the result does not
+// need such a leaf or if there is none.
 func Values(u *codegen.Unit) *codegen.Unit {
 	if u.Result.Format.AllDense() || u.Result.Shares >= 0 || u.Request.Schedule != nil {
 		return nil
@@ -84,10 +83,9 @@ func Values(u *codegen.Unit) *codegen.Unit {
 //go:embed template
 var templates embed.FS
 
-// Files are the package's files, by name.
+// Files returns the package's files, by name.
 func (p *Package) Files() map[string]string {
-	// All C names begin with the leaf's, so that two packages can be linked into
-	// one program.
+	// All C names begin with the leaf's name, so that two packages can be linked into one program.
 	symbol := c.Symbol(p.Unit.Func.Name)
 	leaves := []clib.Leaf{{Func: p.Unit.Func, Signature: signature.Of(p.Statement, p.Unit, p.Types)}}
 	call := symbol + "(c->t, bounds, &c->env)"
@@ -124,8 +122,8 @@ func (p *Package) Files() map[string]string {
 	return files
 }
 
-// fileName is the name of a file that all packages have: another one where the package's
-// own file has that name.
+// fileName returns the name of a file that all packages have. It differs from name if the package's
+// main file already has that name.
 func fileName(name, pkg string) string {
 	if name == pkg+".go" {
 		return "own" + name

@@ -10,17 +10,17 @@ import (
 	"distaff/codegen/ir"
 )
 
-// goTypes are the Go types of values.
+// goTypes maps types of values to Go types.
 var goTypes = map[ir.Type]string{
 	ir.Int32: "int32", ir.Int64: "int64", ir.Float32: "float32", ir.Float64: "float64",
 	ir.Complex64: "complex64", ir.Complex128: "complex128",
 }
 
-// fields makes exported Go fields, all different, of names of the user's.
+// fields makes different exported Go field names from users' names.
 type fields map[string]bool
 
 func (taken fields) add(name string) string {
-	s := strings.ReplaceAll(name, "'", "_") // a second format of the same tensor
+	s := strings.ReplaceAll(name, "'", "_") // the name of a copy of a tensor in a second format
 	s = strings.ToUpper(s[:1]) + s[1:]
 	for taken[s] {
 		s += "_"
@@ -29,13 +29,13 @@ func (taken fields) add(name string) string {
 	return s
 }
 
-// source is a package's own Go file while it is printed.
+// source is a package's main Go file while it is printed.
 type source struct {
 	strings.Builder
 	pkg      *Package
 	sig      *signature.Signature
-	sizes    []string // the fields of Sizes, by variable
-	operands []string // the fields of Operands, by argument
+	sizes    []string // the field names of Sizes, by variable
+	operands []string // the field names of Operands, by argument
 	result   string   // the Go type of the result
 }
 
@@ -63,7 +63,7 @@ func (p *Package) source(sig *signature.Signature) string {
 
 func (s *source) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
 
-// head is the package's comment.
+// head prints the package comment.
 func (s *source) head() {
 	s.printf(`// Package %[1]s computes
 //
@@ -76,7 +76,7 @@ package %[1]s
 `, s.pkg.Name, s.pkg.Statement)
 }
 
-// types are the sizes and the operands.
+// types prints the types Sizes and Operands.
 func (s *source) types() {
 	s.printf("// Sizes are the sizes of the statement's variables.\ntype Sizes struct {\n")
 	for k, v := range s.sig.Vars {
@@ -112,7 +112,7 @@ const run = `// Run computes %[1]s
 func Run(n Sizes, in Operands, threads int) (%[5]s, error) {
 `
 
-// functions are Run and RunInto.
+// functions prints Run and RunInto.
 func (s *source) functions() {
 	left, r := s.sig.Args[0], s.sig.Result
 	levels := levelsText(left.Format)
@@ -163,8 +163,8 @@ func (s *source) functions() {
 		" After\n// an error out's values are undefined.\nfunc RunInto(out *%s, n Sizes, in Operands, threads int) error {\n%s\tc := ready(n, &in, threads)\n\tdefer c.free()\n%s\treturn c.err\n}\n\n", s.result, old, how)
 }
 
-// positions checks the positions of a result whose level arrays the leaf makes, where they have
-// 32 bits.
+// positions returns code that checks the sizes of 32-bit pos arrays of a result whose level arrays
+// the leaf makes.
 func (s *source) positions() string {
 	var b strings.Builder
 	size := func(v int) string { return "float64(n." + s.sizes[v] + ")" }
@@ -178,7 +178,7 @@ func (s *source) positions() string {
 	return b.String()
 }
 
-// entries is the Go expression of codegen.Entries.
+// entries returns codegen.Entries as a Go expression.
 func (s *source) entries() string {
 	vars := map[string]int{}
 	for k, v := range s.sig.Vars {
@@ -208,8 +208,8 @@ func (s *source) entries() string {
 	return text
 }
 
-// ready is the function that checks sizes and operands and gives them to a call, and result
-// what the leaf makes of the result's levels.
+// ready prints the function ready, which checks sizes and operands and passes them to a call, and
+// the function result, which returns the expected levels of the result.
 func (s *source) ready() {
 	var levels []string
 	for _, a := range s.sig.Args {
@@ -232,7 +232,7 @@ func (s *source) ready() {
 		"\treturn c\n}\n\n// result is the levels of %s.\nfunc result(n Sizes) []want {\n\treturn %s\n}\n", s.sig.Args[0].Tensor, s.wants(s.sig.Args[0]))
 }
 
-// wants is what the leaf expects of an argument's levels.
+// wants returns a Go expression for the levels that the leaf expects of an argument.
 func (s *source) wants(a signature.Arg) string {
 	var b strings.Builder
 	b.WriteString("[]want{")

@@ -1,7 +1,6 @@
-// Package signature says what the caller of a compiled statement must know: the
-// sizes that the leaf takes, and of each argument its type, its levels with their
-// variables and widths, and what becomes of it. The packages that print a statement
-// for other programs (gopkg, clib) read it.
+// Package signature describes a compiled statement for its callers: the sizes that the leaf takes
+// and, for each argument, its type, its levels with their variables and widths, and its use. The
+// packages that print a statement for other programs (gopkg, clib) use it.
 package signature
 
 import (
@@ -14,7 +13,7 @@ import (
 	"distaff/codegen/notation"
 )
 
-// Signature is that of a leaf.
+// Signature describes a leaf.
 type Signature struct {
 	Statement string
 	Vars      []Var // in the order of the leaf's bounds
@@ -26,14 +25,15 @@ type Signature struct {
 // Var is a variable of the statement.
 type Var struct {
 	Name string
-	// Most is the largest size for which the leaf was compiled: it keeps coordinates of
-	// the variable in so many bits.
+	// Most is the largest size that the leaf accepts, because it keeps coordinates of the variable
+	// in 32 or 64 bits.
 	Most int64
 }
 
-// Same says that two variables have one size, since both stand at one mode of a tensor.
+// Same says that two variables must have the same size, because both index the same mode of a
+// tensor.
 type Same struct {
-	A, B   int // of Vars
+	A, B   int // indices in Vars
 	Tensor string
 	Mode   int
 }
@@ -42,48 +42,48 @@ type Same struct {
 type Arg struct {
 	Tensor string
 	Type   ir.Type
-	Format format.Format // as the leaf reads or writes it
+	Format format.Format // the format that the leaf reads or writes
 	Levels []Level
-	// Convert: the statement reads the tensor in another order than it was asked for, so
-	// that the caller converts it.
+	// Convert is true if the statement reads the tensor in another order than requested, so that
+	// the caller must convert it.
 	Convert bool
-	// Old: what += adds to.
+	// Old is true if the argument has the old values of a +=.
 	Old bool
 }
 
 // Level is a storage level of an argument.
 type Level struct {
 	Kind     format.Kind
-	Var      int   // whose coordinates it has, of Vars
-	Pos, Crd uint8 // bytes of an element; 0 where there is no such array
-	// Of a level with coordinates under a pos array, or outermost, Order says how they
-	// are sorted, together with those of the singletons below it.
+	Var      int   // index in Vars of the variable whose coordinates it has
+	Pos, Crd uint8 // bytes of an element; 0 if the level does not have the array
+	// Order says how the coordinates of this level and of the singletons below it are sorted. It is
+	// set for a level with coordinates that has a pos array or is the outermost level.
 	Order Order
 }
 
-// Order is how the coordinates of a chain of levels are sorted within a segment: a level
-// with segments, and the singletons below it.
+// Order says how the coordinates of a chain of levels are sorted within a segment. A chain is a
+// level with segments, and the singletons below it.
 type Order struct {
-	End int // the level behind the chain; 0 where no chain begins
-	// Unique is the first level of the chain that does not repeat coordinates: two
-	// neighbours differ in it or above.
+	End int // the level after the chain, or 0 if no chain begins here
+	// Unique is the first level of the chain that does not repeat coordinates. Two neighbours
+	// differ in this level or above.
 	Unique int
-	// Repeats: neighbours may be the same in all levels.
+	// Repeats is true if neighbours may be equal in all levels.
 	Repeats bool
 }
 
-// Result is what becomes of argument 0.
+// Result describes argument 0.
 type Result struct {
 	Dense bool
-	// Shares is the argument whose level arrays the result has, -1 for none.
+	// Shares is the argument whose level arrays the result uses, or -1.
 	Shares int
-	// Pattern: the level arrays are given (codegen.Result.FixedPattern).
+	// Pattern is true if the level arrays are given (codegen.Result.FixedPattern).
 	Pattern bool
-	// Repack: the statement was asked for a result in another format.
+	// Repack is true if another format was requested for the result.
 	Repack bool
 }
 
-// Of is the signature of a unit, whose arguments have these types.
+// Of returns the signature of a unit. types has the types of its arguments.
 func Of(statement string, u *codegen.Unit, types []ir.Type) *Signature {
 	if u.Result.Accumulate {
 		panic("BUG: signature: a leaf that adds to a result by a map of positions")
@@ -109,7 +109,7 @@ func Of(statement string, u *codegen.Unit, types []ir.Type) *Signature {
 	return s
 }
 
-// Normal is the normal form that a unit computes.
+// Normal returns the normal form that a unit computes.
 func Normal(u *codegen.Unit) *notation.Normal {
 	if u.Request.Normal != nil {
 		return u.Request.Normal
@@ -117,7 +117,7 @@ func Normal(u *codegen.Unit) *notation.Normal {
 	return notation.Normalize(u.Request.Stmt)
 }
 
-// most is the largest number of as many bits as the compiler takes for n.
+// most returns the largest number that has the bits which the compiler uses for n.
 func most(n int64) int64 {
 	if n <= math.MaxInt32 {
 		return math.MaxInt32
@@ -125,7 +125,7 @@ func most(n int64) int64 {
 	return math.MaxInt64
 }
 
-// size is that which a variable was compiled for.
+// size returns the size that a variable was compiled for.
 func size(u *codegen.Unit, n *notation.Normal, v string) int64 {
 	if k, ok := u.Request.Sizes[v]; ok {
 		return k
@@ -133,7 +133,8 @@ func size(u *codegen.Unit, n *notation.Normal, v string) int64 {
 	return u.Request.Sizes[n.Source[v]]
 }
 
-// modes finds the variable of each tensor's modes, and which others stand there too.
+// modes returns the variable of each tensor's modes. It adds other variables that index the same
+// mode to s.Same.
 func (s *Signature) modes(n *notation.Normal) map[string][]int {
 	out := map[string][]int{}
 	index := func(v string) int {
