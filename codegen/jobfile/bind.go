@@ -12,10 +12,10 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// Bind gives params the values that -D gives them, others those of the file, and puts all
-// of them into the statements, sizes, conditions, commands and kinds that name them. A
-// param that the file lacks, and a value that is no number, are errors (exit code 2), as is
-// a number that does not fit where the param stands.
+// Bind gives each param its value from params, or else its value in the file. It then puts the
+// values into the statements, sizes, conditions, commands and kinds that name the params. It is an
+// error (exit code 2) if the file does not have a param, if a value is not a number, or if a number
+// does not fit at the place of the param.
 func (f *File) Bind(params map[string]string) error {
 	for _, p := range f.params {
 		p.Value, _ = parseNumber(p.text)
@@ -93,7 +93,7 @@ func (f *File) bindTensor(t *Tensor) {
 	t.FromKind, t.FromNumber = kind, ""
 }
 
-// putParts is a list with numbers for params.
+// putParts returns a list with numbers in place of params.
 func (f *File) putParts(list, separator string) string {
 	parts := strings.Split(list, separator)
 	for k, part := range parts {
@@ -154,7 +154,7 @@ func (s *Statement) bind() error {
 	return s.bindLines()
 }
 
-// bindLines reads the lines that are no commands, with numbers for params.
+// bindLines parses the lines that are not scheduling commands, with numbers in place of params.
 func (s *Statement) bindLines() error {
 	s.Split, s.Extend, s.Order, s.Map, s.Network, s.IntermediateOrder = nil, nil, "", "", "", 0
 	for _, b := range s.lines {
@@ -165,7 +165,7 @@ func (s *Statement) bindLines() error {
 				value = name + ":" + s.file.putParts(rest, ",")
 			}
 			if _, err := place.ParseSplit(value); err != nil {
-				return s.placedIn(err, b)
+				return s.atLine(err, b)
 			}
 			s.Split = append(s.Split, value)
 		case "extend":
@@ -189,7 +189,7 @@ func (s *Statement) bindLines() error {
 	return nil
 }
 
-// put is e with numbers for params, but for those that keep names.
+// put returns e with numbers in place of params, except params for which keep returns true.
 func (f *File) put(e notation.Expr, keep func(name string) bool) notation.Expr {
 	switch e := e.(type) {
 	case *notation.Access:
@@ -215,13 +215,13 @@ func (f *File) put(e notation.Expr, keep func(name string) bool) notation.Expr {
 	return e
 }
 
-// line is the line on which something begins.
+// line returns the line where s begins.
 func (f *File) line(s span) int {
 	n, _ := f.Position(s.Pos)
 	return n
 }
 
-// edit is a replacement: text[pos:end] by size bytes.
+// edit is the replacement of text[pos:end] by size bytes.
 type edit struct{ pos, end, size int }
 
 // textEdits replaces parts of a text, from left to right.
@@ -242,12 +242,12 @@ func (t *textEdits) result() (string, []edit) {
 	return t.out.String() + t.text[t.at:], t.edits
 }
 
-// words are the places of those arguments of the command that are words of the scheduling language,
-// or in quotes; none of a text that is no command.
+// words returns the places of the command's arguments that are words of the scheduling language, or
+// in quotes. It returns nothing if the text is not a command.
 func (c *Command) words() (list []edit) {
 	parsed, err := schedule.Parse([]string{c.raw})
 	if err != nil {
-		return nil // said where the command is checked
+		return nil // the error is reported when the command is checked
 	}
 	for _, x := range parsed {
 		for k, is := range x.Words() {
@@ -260,8 +260,9 @@ func (c *Command) words() (list []edit) {
 	return list
 }
 
-// bind puts params into c's arguments: words that are neither index variables of the statement nor
-// those of the scheduling language, and stand neither before "(" nor beside a point or in quotes.
+// bind puts params into c's arguments. A param is replaced unless it is an index variable of the
+// statement or a word of the scheduling language, precedes a "(", is part of a name with a point,
+// or is in quotes.
 func (c *Command) bind(f *File, vars map[string]bool) {
 	e, own := textEdits{text: c.raw}, c.words()
 	quoted := false
@@ -288,9 +289,9 @@ func (c *Command) bind(f *File, vars map[string]bool) {
 	c.Text, c.edits = e.result()
 }
 
-// before is where offset k of a text that edits made was before them.
-func before(edits []edit, k int) int {
-	by := 0 // how much longer the text is than it was, so far
+// offsetBefore returns the offset, before the edits, of offset k in the text after them.
+func offsetBefore(edits []edit, k int) int {
+	by := 0 // the difference in length so far
 	for _, e := range edits {
 		at := e.pos + by
 		switch {

@@ -8,10 +8,9 @@ import (
 	"distaff/codegen/notation"
 )
 
-// Check refuses what is wrong of a file whatever its data are; the package comment says
-// what. It adds the temporaries to Tensors. What statements can only be held to with data,
-// sizes and the types of files among them, is left to those who run them (see CheckTypes and
-// CheckSizes).
+// Check reports mistakes in a file that do not depend on its data; the package comment lists them.
+// It adds the temporaries to Tensors. It does not report mistakes that are visible only with data,
+// sizes and the types of files. The caller finds these later (see CheckTypes and CheckSizes).
 // Errors are *diag.Error with a place in the file.
 func (f *File) Check() error {
 	f.Tensors = slices.DeleteFunc(f.Tensors, func(t *Tensor) bool { return !t.Declared })
@@ -33,26 +32,26 @@ func (f *File) Check() error {
 type checker struct {
 	f     *File
 	names map[string]named
-	// states are those of the tensors that are declared, or have been written.
+	// states has the tensors that are declared or have been written.
 	states map[string]*state
-	// firstWrite is the first left side that a tensor stands on, in the order of the file.
+	// firstWrite has the first left side with each tensor, in the order of the file.
 	firstWrite map[string]notation.Span
 }
 
-// named is what a name means, and where it got the meaning.
+// named is the meaning of a name, and the place where the name got it.
 type named struct {
 	what string
 	at   notation.Span
 }
 
-// state is what is known of a tensor at a point of the file's run.
+// state describes a tensor at a point of the file's run.
 type state struct {
 	t       *Tensor
-	at      notation.Span // what says how many modes it has
-	written bool          // it has values
+	at      notation.Span // the place that says how many modes it has
+	written bool          // the tensor has values
 }
 
-// name gives a name a meaning. A size may get its name several times.
+// name gives a name a meaning. Several sizes may have the same name.
 func (c *checker) name(name, what string, at notation.Span) error {
 	old, ok := c.names[name]
 	if !ok {
@@ -74,7 +73,7 @@ func (c *checker) clash(name, what string, at notation.Span, old named) error {
 		name, what, old.what, c.f.line(span(old.at)))
 }
 
-// declareNames gives names their meanings, those of sizes last.
+// declareNames gives names their meanings, sizes last.
 func (c *checker) declareNames() error {
 	for _, it := range c.f.Items {
 		var err error
@@ -135,10 +134,10 @@ func (c *checker) givenSizes() error {
 	return nil
 }
 
-// given tells whether a tensor has values before anything is written to it.
+// given reports whether a tensor has values before the first statement that writes to it.
 func (t *Tensor) given() bool { return t.From != "" || t.FromKind != "" || t.FromNumber != "" }
 
-// declarations checks machines and tensors on their own.
+// declarations checks machines and tensors individually.
 func (c *checker) declarations() error {
 	bound := map[string]bool{}
 	for name := range c.f.Sizes {
@@ -168,7 +167,8 @@ func (c *checker) declarations() error {
 	return nil
 }
 
-// sizes checks that each name in sizes gets a value, and those without any on their own.
+// sizes checks that each name in sizes gets a value. It evaluates sizes whose names are already
+// known.
 func (c *checker) sizes(sizes []Size, bound map[string]bool) error {
 	for _, s := range sizes {
 		constant := true
@@ -209,7 +209,7 @@ func (c *checker) tensor(t *Tensor) error {
 	return c.placement(t, t.Placement)
 }
 
-// outputs checks what is written at the end.
+// outputs checks the files that are written at the end.
 func (c *checker) outputs() error {
 	files := map[string]*Tensor{}
 	for _, t := range c.f.Tensors {

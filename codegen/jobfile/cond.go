@@ -26,11 +26,11 @@ type Scalar struct {
 	Value reference.Value
 }
 
-// MaxOperands is how many numbers and scalars a condition may have: as many as a statement may
-// have terms.
+// MaxOperands is the largest number of numbers and scalars in a condition. It equals the largest
+// number of terms in a statement.
 const MaxOperands = notation.MaxTerms
 
-// operands counts the numbers and scalars of c.
+// operands returns the number of numbers and scalars in c.
 func (c *Cond) operands() int {
 	n := 0
 	for _, e := range []notation.Expr{c.X, c.Y} {
@@ -45,7 +45,7 @@ func (c *Cond) operands() int {
 	return n
 }
 
-// cond reads a condition, up to the end.
+// cond parses a condition up to the end of r.
 func (p *parser) cond(r *reader) *Cond {
 	c := &Cond{f: p.f}
 	if r.next() == 0 {
@@ -78,7 +78,7 @@ func (p *parser) cond(r *reader) *Cond {
 	return c
 }
 
-// comparison reads an operator.
+// comparison parses an operator.
 func (r *reader) comparison() (string, notation.Span) {
 	from := r.at
 	for _, op := range operators {
@@ -97,7 +97,7 @@ func (r *reader) comparison() (string, notation.Span) {
 	return "", notation.Span{Pos: r.at, End: r.at}
 }
 
-// Scalars are the names of the scalars in c, each once.
+// Scalars returns the name of each scalar in c once.
 func (c *Cond) Scalars() []string {
 	var names []string
 	seen := map[string]bool{}
@@ -115,16 +115,16 @@ func (c *Cond) accesses() []*notation.Access {
 	return append(list, (&notation.Stmt{RHS: c.Y}).Accesses()...)
 }
 
-// String is c as the file has it.
+// String returns c as in the file.
 func (c *Cond) String() string {
 	return notation.ExprString(c.rawX) + " " + c.Op + " " + notation.ExprString(c.rawY)
 }
 
-// Eval tells whether c holds. value gives the scalars. Both sides are computed in the type
-// that a statement over the same scalars and numbers is computed in, floats of 32 bits as
-// such of 64. A comparison with NaN is false, and != true. Errors with the place in the
-// file, next to those of value: an order of complex numbers (exit code 2); a division of
-// integers by zero, or an integer past 2^63 (exit code 3).
+// Eval reports whether c is true. value returns the scalars. Both sides are computed in the type of
+// a statement over the same scalars and numbers, but 32-bit floats as 64-bit floats. A comparison
+// with NaN is false, except that != is true. Besides the errors of value, Eval returns errors with
+// a place in the file: for an order of complex numbers (exit code 2), and for a division of
+// integers by zero or an integer beyond 2^63 (exit code 3).
 func (c *Cond) Eval(value func(scalar string) (Scalar, error)) (bool, error) {
 	e := &condEval{f: c.f, values: map[string]Scalar{}}
 	types := map[string]dtype.Type{}
@@ -164,13 +164,13 @@ func (c *Cond) Eval(value func(scalar string) (Scalar, error)) (bool, error) {
 	return !equal, nil
 }
 
-// typ is the type that c is computed in: of 64-bit parts.
+// typ returns the type that c is computed in. It is a type with 64-bit parts.
 func (c *Cond) typ(types map[string]dtype.Type) dtype.Type {
-	left := &notation.Access{Name: "(the condition)"} // no tensor's name
+	left := &notation.Access{Name: "(the condition)"} // not the name of a tensor
 	t, _, err := notation.InferTypes(
 		&notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '-', X: c.X, Y: c.Y}}, types, dtype.None)
 	switch {
-	case err != nil || t.IsInt(): // a literal past 32 bits
+	case err != nil || t.IsInt(): // a literal beyond 32 bits
 		return dtype.Int64
 	case t.IsComplex():
 		return dtype.Complex128
@@ -178,7 +178,7 @@ func (c *Cond) typ(types map[string]dtype.Type) dtype.Type {
 	return dtype.Float64
 }
 
-// order refuses to order complex numbers, where the types that are known tell.
+// order refuses to order complex numbers. types has the types that are known.
 func (c *Cond) order(types map[string]dtype.Type) error {
 	if c.Op == "==" || c.Op == "!=" {
 		return nil
@@ -229,7 +229,7 @@ func (v *condEval) eval(e notation.Expr) reference.Value {
 	panic("BUG: jobfile: a condition with what its parser refuses")
 }
 
-// binary is x op y, or -y, the value of e.
+// binary returns x op y, or -y if negate is true, as the value of e.
 func (v *condEval) binary(e notation.Expr, op byte, x, y reference.Value,
 	negate bool) reference.Value {
 	switch {
@@ -250,8 +250,8 @@ func (v *condEval) binary(e notation.Expr, op byte, x, y reference.Value,
 	return reference.Value{C: complexArith(op, x.C, y.C, v.t)}
 }
 
-// spanOf is where an expression that failed stands: of a negation, its sign. It walks all of e, so
-// that it is not asked for at each part of an expression.
+// spanOf returns the place of an expression that failed; for a negation, its sign. It walks the
+// whole expression, so it is called only for errors.
 func spanOf(e notation.Expr) notation.Span {
 	if e, ok := e.(*notation.Neg); ok {
 		return e.At
@@ -259,7 +259,7 @@ func spanOf(e notation.Expr) notation.Span {
 	return e.Span()
 }
 
-// complexArith is x op y in type t, float64 or complex128.
+// complexArith returns x op y in type t, which is float64 or complex128.
 func complexArith(op byte, x, y complex128, t dtype.Type) complex128 {
 	switch {
 	case op == '+':
@@ -276,5 +276,5 @@ func complexArith(op byte, x, y complex128, t dtype.Type) complex128 {
 	return complex(real(x)/real(y), 0)
 }
 
-// operators are those of conditions, the longer ones first.
+// operators lists the operators of conditions, longer ones first.
 var operators = []string{"<=", ">=", "==", "!=", "<", ">"}

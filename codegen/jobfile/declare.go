@@ -12,7 +12,7 @@ import (
 	"distaff/codegen/place"
 )
 
-// param reads NAME = NUMBER.
+// param parses NAME = NUMBER.
 func (p *parser) param(r *reader, at span) Item {
 	t := &Param{span: at}
 	t.Name, t.at = r.name("a name, as in param n = 100")
@@ -27,13 +27,13 @@ func (p *parser) param(r *reader, at span) Item {
 		r.fail(value, BadNumber, "got %q for param %s, want a number", t.text, t.Name)
 	}
 	p.f.params = append(p.f.params, t)
-	if p.f.named[t.Name] == nil { // Check refuses a second one
+	if p.f.named[t.Name] == nil { // Check refuses a second param with this name
 		p.f.named[t.Name] = t
 	}
 	return t
 }
 
-// parseNumber reads a number, with a sign or without.
+// parseNumber parses a number with an optional sign.
 func parseNumber(text string) (Number, bool) {
 	digits := strings.TrimSpace(text)
 	sign := int64(1)
@@ -55,7 +55,7 @@ func parseNumber(text string) (Number, bool) {
 	return out, true
 }
 
-// Expr is n as an expression of notation.
+// Expr returns n as an expression of package notation.
 func (n Number) Expr() notation.Expr {
 	digits, negative := strings.CutPrefix(n.Text, "-")
 	x := &notation.Number{Text: digits, IsInt: n.IsInt, Int: n.Int, Float: n.Float}
@@ -66,7 +66,7 @@ func (n Number) Expr() notation.Expr {
 	return &notation.Neg{X: x}
 }
 
-// machine reads NAME(E, ...), NAME = "...", or the first with Grid(E, ...) in either place.
+// machine parses NAME(E, ...) or NAME = "...". In both, Grid(E, ...) may replace the extents.
 func (p *parser) machine(r *reader, at span) Item {
 	t := &Machine{span: at}
 	t.Name, t.at = r.name("a name, as in machine M(p)")
@@ -99,8 +99,8 @@ func (p *parser) machine(r *reader, at span) Item {
 	return t
 }
 
-// grid reads the extents of a machine as source 002 writes them, Grid(2, 2), or returns nil if they
-// stand there in another way.
+// grid parses the extents of a machine in the notation of source 002, Grid(2, 2). It returns nil if
+// they are written in another way.
 func (p *parser) grid(r *reader) []Size {
 	from := r.at
 	if r.skip("Grid") && r.next() == '(' {
@@ -110,7 +110,7 @@ func (p *parser) grid(r *reader) []Size {
 	return nil
 }
 
-// grids reads the grids of a machine's levels in quotes.
+// grids parses the grids of a machine's levels in quotes.
 func (p *parser) grids(r *reader, t *Machine) {
 	from := r.at
 	if word, _ := r.word(); word == "cosma" {
@@ -133,7 +133,8 @@ func (p *parser) grids(r *reader, t *Machine) {
 	}
 	whole := textEdits{text: t.Text}
 	for _, e := range list {
-		if strings.Trim(t.Text[e.Pos:e.End], "0123456789 ") != "" { // arithmetic
+		// arithmetic is replaced by a number here
+		if strings.Trim(t.Text[e.Pos:e.End], "0123456789 ") != "" {
 			whole.replace(e.Pos, e.End, "1")
 		}
 	}
@@ -154,8 +155,8 @@ func (p *parser) grids(r *reader, t *Machine) {
 	}
 }
 
-// extentsOf are the places of the extents in the text of a machine, as in "nodes=2x2;gpus=g". An x
-// between them stands behind a number, or apart from letters: "q x q" has two.
+// extentsOf returns the places of the extents in the text of a machine, such as "nodes=2x2;gpus=g".
+// An x between extents follows a number, or is separated from letters: "q x q" has two extents.
 func extentsOf(text string) (list []notation.Span) {
 	from := 0
 	end := func(k int) {
@@ -195,7 +196,7 @@ func extentsOf(text string) (list []notation.Span) {
 	return list
 }
 
-// sizes reads "(" [SIZE {"," SIZE}] ")".
+// sizes parses "(" [SIZE {"," SIZE}] ")".
 func (p *parser) sizes(r *reader) []Size {
 	var list []Size
 	r.want("(", "")
@@ -218,7 +219,7 @@ func (p *parser) sizes(r *reader) []Size {
 	return list
 }
 
-// tensor reads NAME[(SIZE, ...)][: LEVELS[:ORDER]] and its clauses.
+// tensor parses NAME[(SIZE, ...)][: LEVELS[:ORDER]] and its clauses.
 func (p *parser) tensor(r *reader, at span) Item {
 	t := &Tensor{span: at, Declared: true}
 	t.Name, t.at = r.name("a name, as in tensor A(n, m): ds")
@@ -252,7 +253,7 @@ func (p *parser) tensor(r *reader, at span) Item {
 	return t
 }
 
-// clauses read what follows a word in a tensor's declaration.
+// clauses has the parsers for the text after each keyword of a tensor's declaration.
 var clauses = map[string]func(*parser, *reader, *Tensor){
 	"type": func(_ *parser, r *reader, t *Tensor) {
 		word, at := r.word()
@@ -274,7 +275,7 @@ var clauses = map[string]func(*parser, *reader, *Tensor){
 	},
 }
 
-// levels reads LEVELS[:ORDER].
+// levels parses LEVELS[:ORDER].
 func (p *parser) levels(r *reader, t *Tensor) {
 	letters, at := r.word()
 	if _, clause := clauses[letters]; clause {
@@ -316,10 +317,10 @@ func (p *parser) levels(r *reader, t *Tensor) {
 	}
 }
 
-// compact is text without spaces.
+// compact returns text without spaces.
 func compact(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// from reads "FILE", a number or a kind.
+// from parses "FILE", a number or a kind.
 func (p *parser) from(r *reader, t *Tensor) {
 	if r.next() == '"' {
 		if t.From, t.FromAt = r.quoted(""); t.From == "" {
@@ -346,7 +347,7 @@ func (p *parser) from(r *reader, t *Tensor) {
 	}
 }
 
-// reading reads how a file is read, behind its name: index-base 0 or 1, duplicates sum or error.
+// reading parses the options after a file's name: index-base 0 or 1, duplicates sum or error.
 func (p *parser) reading(r *reader, t *Tensor) {
 	for r.err == nil {
 		var option string
@@ -375,7 +376,7 @@ func (p *parser) reading(r *reader, t *Tensor) {
 	}
 }
 
-// IsNumber tells whether text is a number as -i takes it for a scalar.
+// IsNumber reports whether text is a number that -i accepts for a scalar.
 func IsNumber(text string) bool {
 	if strings.ContainsAny(text, "_xX") {
 		return false
@@ -384,7 +385,7 @@ func IsNumber(text string) bool {
 		return true
 	}
 	text, paren := strings.CutSuffix(text, ")")
-	if n := len(text); n > 0 && text[n-1] == 'j' { // as Python prints them
+	if n := len(text); n > 0 && text[n-1] == 'j' { // as Python prints complex numbers
 		text = text[:n-1] + "i"
 	}
 	if !strings.HasSuffix(text, "i") {
@@ -397,7 +398,7 @@ func IsNumber(text string) bool {
 	return err == nil
 }
 
-// isKind tells whether text is made of words, numbers and colons.
+// isKind reports whether text consists of words, numbers and colons.
 func isKind(text string) bool {
 	for k := range len(text) {
 		if c := text[k]; !wordByte(c) && strings.IndexByte(":.+-", c) < 0 {

@@ -1,18 +1,18 @@
-// Package jobfile is the language of job files: several statements over tensors that stay
+// Package jobfile implements the language of job files: several statements over tensors that stay
 // in memory between them.
 //
-// A file goes through three steps, none of which needs data. Parse reads the text; its
-// errors are about syntax, and stand at a line and column of the file with the line and a
-// caret. Bind gives params the values of -D and puts params into everything that may hold a
-// number. Check walks the file in the order in which it runs and refuses what is wrong
-// whatever the data are: names with two meanings, reading before writing, tensors with two
-// numbers of modes, types that would lose, and what is not built. Between Bind and Check a
-// caller may change the fields of tensors as -i, -o, -t, -f and -d ask for; the syntax trees
-// are shared by several fields, and nobody changes them.
+// A file is processed in three steps, without data. Parse reads the text. Its errors are about
+// syntax, and have a line and column of the file, the text of the line, and a caret. Bind gives
+// params the values of -D and puts params into everything that may contain a number. Check walks
+// the file in the order of its execution and reports mistakes that do not depend on data: names
+// with two meanings, reads before writes, tensors with two numbers of modes, types that would lose
+// values, and features that are not supported. Between Bind and Check, a caller may change the
+// fields of tensors for -i, -o, -t, -f and -d. Several fields share the syntax trees, so nobody may
+// change these.
 //
-// What runs a file walks Items in order. Sizes, conditions and the number of passes of a
-// repeat are evaluated with Size.Eval, Cond.Eval and Repeat.N; errors that the compiler or
-// the loader find in a statement are placed in the file by Statement.Locate.
+// The code that runs a file walks Items in order. It evaluates sizes with Size.Eval and conditions
+// with Cond.Eval, and Repeat.N is the number of passes of a repeat. Statement.Locate gives an error
+// that the compiler or the loader finds in a statement its place in the file.
 //
 // # Files
 //
@@ -20,15 +20,15 @@
 //	lines.go      comments, lines, indentation
 //	parse.go      Parse: items and blocks
 //	declare.go    param, machine, tensor
-//	statement.go  statements with what is indented under them
-//	reader.go     what all of these read with
+//	statement.go  statements with the lines that are indented under them
+//	reader.go     reads words, names and quotes for the other files
 //	size.go       Size
 //	cond.go       Cond
-//	bind.go       Bind: params become numbers
+//	bind.go       Bind: puts numbers in place of params
 //	check.go      Check: names and declarations
-//	order.go      Check: in the order in which the file runs
-//	machine.go    machines, and what placements and commands say of them
-//	types.go      CheckTypes: types of tensors that have none given
+//	order.go      Check: in the order of execution
+//	machine.go    machines, and their uses in placements and commands
+//	types.go      CheckTypes: types of tensors without a declared type
 //	sizes.go      CheckSizes: sizes of names and tensors
 //	print.go      the text form
 package jobfile
@@ -41,52 +41,52 @@ import (
 	"slices"
 )
 
-// Codes of job files' errors. Statements, formats, types and scheduling commands in a file
-// have the codes that they have outside of one.
+// Codes of errors in job files. Statements, formats, types and scheduling commands in a file have
+// the same codes as elsewhere.
 const (
-	Syntax      diag.Code = "job-syntax"      // a line follows no rule of the grammar
+	Syntax      diag.Code = "job-syntax"      // a line does not follow the grammar
 	NameClash   diag.Code = "job-name-clash"  // one name for two things
-	Unknown     diag.Code = "job-unknown"     // a name that nothing gives a meaning
-	ReadEarly   diag.Code = "job-read-early"  // a tensor is read before anything is written to it
-	Declaration diag.Code = "job-declaration" // a declaration whose parts do not fit each other
+	Unknown     diag.Code = "job-unknown"     // a name without a meaning
+	ReadEarly   diag.Code = "job-read-early"  // a tensor is read before it is written
+	Declaration diag.Code = "job-declaration" // a declaration whose parts contradict one another
 	BadNumber   diag.Code = "job-number"      // a number of the wrong kind or range
 )
 
-// File is a job file. A File and what it holds belong to one goroutine while Bind or Check
-// runs; afterwards they may be read from several.
+// File is a job file. While Bind or Check runs, a File and everything in it belong to one
+// goroutine. Afterwards several goroutines may read them.
 type File struct {
-	Name  string // as messages name it
+	Name  string // the name in messages
 	Items []Item // in order
-	// Tensors are those that are declared, in order of their declarations, and behind them,
-	// after Check, the temporaries, in the order in which they are first written.
+	// Tensors lists the declared tensors in the order of their declarations. After Check, the
+	// temporaries follow, in the order of their first writes.
 	Tensors []*Tensor
-	// Sizes are those that names have from elsewhere than the file and its inputs, as -d
-	// gives them. Nil for none.
+	// Sizes has sizes of names that come neither from the file nor from its inputs, but from -d. It
+	// may be nil.
 	Sizes map[string]int64
 	// SizesFrom has what gave each of Sizes, for messages, or nothing.
 	SizesFrom map[string]string
 
 	text   string   // without a byte order mark
-	clean  string   // text with spaces for comments
+	clean  string   // text with spaces in place of comments
 	params []*Param // in order
 	named  map[string]*Param
 }
 
-// Text is the text that spans are offsets into: the file's own, without a byte order mark.
+// Text returns the file's text without a byte order mark. Spans are offsets in this text.
 func (f *File) Text() string { return f.text }
 
-// Errorf makes an error at a place of the file.
+// Errorf returns an error at a place of the file.
 func (f *File) Errorf(at notation.Span, code diag.Code, format string, args ...any) *diag.Error {
 	return diag.At(code, f.text, at.Pos, at.End, format, args...).InFile(f.Name, 1, 1)
 }
 
-// Position is the line and column of an offset into the text, both from 1.
+// Position returns the line and column of an offset in the text, both counted from 1.
 func (f *File) Position(offset int) (line, col int) {
 	e := f.Errorf(notation.Span{Pos: offset, End: offset}, Syntax, "")
 	return e.Line, e.Col
 }
 
-// Statements are the statements, in the order of the text.
+// Statements returns the statements in the order of the text.
 func (f *File) Statements() iter.Seq[*Statement] {
 	return func(yield func(*Statement) bool) { statements(f.Items, yield) }
 }
@@ -127,7 +127,8 @@ func acts(items []Item) bool {
 	})
 }
 
-// Placements are those of declared tensors and of place, in the order of the text.
+// Placements returns the placements of declared tensors and of place items, in the order of the
+// text.
 func (f *File) Placements() iter.Seq[*Placed] {
 	return func(yield func(*Placed) bool) { placements(f.Items, yield) }
 }
@@ -150,11 +151,11 @@ func placements(items []Item, yield func(*Placed) bool) bool {
 	return true
 }
 
-// Param is the declaration of a parameter, of the given name or nil.
+// Param returns the declaration of the param with the given name, or nil.
 func (f *File) Param(name string) *Param { return f.named[name] }
 
-// Given returns the values of the params that Bind was given for them and that differ from those of
-// the file.
+// Given returns the values of params that were passed to Bind and differ from the values in the
+// file.
 func (f *File) Given() map[string]string {
 	given := map[string]string{}
 	for _, p := range f.params {
@@ -165,7 +166,7 @@ func (f *File) Given() map[string]string {
 	return given
 }
 
-// Tensor is the tensor of the given name, nil for none. Temporaries are known after Check.
+// Tensor returns the tensor with the given name, or nil. Temporaries are known after Check.
 func (f *File) Tensor(name string) *Tensor {
 	for _, t := range f.Tensors {
 		if t.Name == name {
@@ -177,29 +178,29 @@ func (f *File) Tensor(name string) *Tensor {
 
 // Item is a *Param, *Machine, *Tensor, *Statement, *Place, *Repeat or *Print.
 type Item interface {
-	// Span is where the item stands in the file, without what is indented under it.
+	// Span returns the place of the item in the file, without the lines that are indented under it.
 	Span() notation.Span
 	print(p *printer)
 }
 
-// span is where something stands.
+// span is the place of something in the file.
 type span notation.Span
 
 // Span implements Item.
 func (s span) Span() notation.Span { return notation.Span(s) }
 
-// Param is a number with a name. -D gives it another value.
+// Param is a number with a name. -D can give it another value.
 type Param struct {
 	span
 	Name  string
 	Value Number
-	at    notation.Span // of Name
+	at    notation.Span // the place of Name
 	text  string        // the value in the file
 }
 
-// Number is a real number. Where IsInt is true it is Int, and Float is Int rounded.
+// Number is a real number. If IsInt is true, it is Int, and Float is the rounded Int.
 type Number struct {
-	Text  string // as it was written
+	Text  string // as written
 	IsInt bool
 	Int   int64
 	Float float64
@@ -209,37 +210,40 @@ type Number struct {
 type Machine struct {
 	span
 	Name    string
-	Extents []Size         // of all grids, those of outer ones first
-	Text    string         // "nodes=2x2;gpus=4", or "cosma"; "" for one grid without a name
-	levels  *place.Machine // what Text says, but for Extents; nil for one grid without a name
-	at      notation.Span  // of Name
+	Extents []Size // the extents of all grids, outer grids first
+	Text    string // "nodes=2x2;gpus=4", or "cosma"; "" for one grid without a name
+	// the grids of Text, without the values of Extents; nil if the machine is one grid without a
+	// name
+	levels *place.Machine
+	at     notation.Span // the place of Name
 }
 
-// Tensor is a tensor of the file: one that is declared, or a temporary. What is not given
-// is the zero value.
+// Tensor is a tensor of the file: a declared one, or a temporary. Fields that the file does not
+// give are zero.
 type Tensor struct {
 	span
 	Name     string
 	Declared bool
 	Order    int    // the number of modes
-	Sizes    []Size // one a mode; none for a temporary
+	Sizes    []Size // one for each mode; empty if the tensor is a temporary
 	Format   string // LEVELS[:ORDER]
 	Type     string
-	// Placement is where it lies from the beginning; nil for the default.
+	// Placement is the tensor's initial placement. If it is nil, the tensor has the default
+	// placement.
 	Placement *Placed
-	// From is the file that it is read from, FromKind the kind that it is generated as
-	// (what -g takes), FromNumber the value of a scalar: one of them at most is not "".
+	// At most one of these is not "". From is the file that the tensor is read from. FromKind is
+	// the kind of generated data, in the syntax of -g. FromNumber is the value of a scalar.
 	From, FromKind, FromNumber string
 	FromAt                     notation.Span
-	// IndexBase and Duplicates say how From is read, as the flags do; "" for the default. BaseAt is
-	// where the file says IndexBase.
+	// IndexBase and Duplicates say how From is read, like the flags; "" means the default. BaseAt
+	// is the place of IndexBase in the file.
 	IndexBase, Duplicates string
 	BaseAt                notation.Span
-	To                    string // the file that it is written to at the end
+	To                    string // the file that the tensor is written to at the end
 	ToAt                  notation.Span
 
-	at   notation.Span // of Name
-	from string        // the word behind from where it is a param's name or a kind, as written
+	at   notation.Span // the place of Name
+	from string        // the word after from as written, if it is a param's name or a kind
 }
 
 // Placed is a placement in a file.
@@ -248,48 +252,48 @@ type Placed struct {
 	Placement place.Placement
 }
 
-// At is where it stands.
+// At returns the place of the placement.
 func (p *Placed) At() notation.Span { return notation.Span(p.span) }
 
-// Statement is a statement with what is indented under it.
+// Statement is a statement with the lines that are indented under it.
 type Statement struct {
 	span
-	// Stmt is the statement with the values of params in it. Its Src is the file's text,
-	// so that its spans are those of the file.
+	// Stmt is the statement with the values of params. Its Src is the file's text, so its spans are
+	// offsets in the file.
 	Stmt *notation.Stmt
-	// Text is Stmt as a text: that of the file, with numbers for params.
+	// Text is the text of Stmt: the text of the file, with numbers in place of params.
 	Text string
-	// Schedule are its scheduling commands, Split and Extend the values of those flags, and
-	// so are Order and Map.
+	// Schedule has its scheduling commands. Split, Extend, Order and Map have the values of the
+	// flags with these names.
 	Schedule      []Command
 	Split, Extend []string
 	Order, Map    string
-	// Network and IntermediateOrder say how products are contracted, as the flags do; "" and 0 where
-	// the file does not.
+	// Network and IntermediateOrder say how products are contracted, like the flags. They are ""
+	// and 0 if the file does not say so.
 	Network           string
 	IntermediateOrder int
 
-	machine *Machine // see Machine
+	machine *Machine // see the method Machine
 
 	file  *File
 	raw   *notation.Stmt // with the names of params
-	edits []edit         // that made Text of the file's text
+	edits []edit         // the edits that turn the file's text into Text
 	lines []blockLine
 }
 
 // blockLine is a line that begins with one of blockWords.
 type blockLine struct {
 	span
-	word, value string // the value as it was written
+	word, value string // the value as written
 }
 
 // Command is a scheduling command.
 type Command struct {
 	span
-	// Text is the command with numbers for params.
+	// Text is the command with numbers in place of params.
 	Text  string
-	raw   string // that of the file
-	edits []edit // that made Text of raw
+	raw   string // the command as in the file
+	edits []edit // the edits that turn raw into Text
 }
 
 // Place moves a tensor.
@@ -297,23 +301,23 @@ type Place struct {
 	span
 	Name      string
 	Placement *Placed
-	at        notation.Span // of Name
+	at        notation.Span // the place of Name
 }
 
-// Repeat runs Body N times, or until Until holds after a pass.
+// Repeat runs Body N times, or until Until is true after a pass.
 type Repeat struct {
 	span
 	N     int64
-	Until *Cond // nil for none
-	Fail  bool  // the job fails where Until does not hold after N passes
+	Until *Cond // nil if the repeat has no condition
+	Fail  bool  // the job fails if Until is still false after N passes
 	Body  []Item
 
-	count Size // N as it was written
+	count Size // N as written
 }
 
-// Print prints a tensor whenever it is passed.
+// Print prints a tensor each time that the run reaches it.
 type Print struct {
 	span
 	Name string
-	at   notation.Span // of Name
+	at   notation.Span // the place of Name
 }

@@ -9,19 +9,19 @@ import (
 
 // Limits of a file.
 const (
-	MaxBytes = 16 << 20 // of its text
-	MaxLine  = 1 << 20  // of a line, with those that continue it
-	MaxDepth = 1000     // of repeats inside one another
+	MaxBytes = 16 << 20 // largest size of the text
+	MaxLine  = 1 << 20  // largest size of a line with its continuation lines
+	MaxDepth = 1000     // largest nesting depth of repeats
 )
 
-// tabStop is how far apart the columns are to which tabs indent.
+// tabStop is the distance between the columns of tabs.
 const tabStop = 8
 
-// clean is text with spaces in the place of comments. A quote that its line does not close
-// is an error, and so is a NUL character, which no name and no line has.
+// clean returns the text with spaces in place of comments. A quote that is not closed on its line
+// is an error, and so is a NUL character.
 func clean(f *File) (string, error) {
 	out := []byte(f.text)
-	quote := -1 // where a quote was opened
+	quote := -1 // the place of the open quote
 	for k := 0; k < len(out); k++ {
 		switch c := out[k]; {
 		case c == '\n' && quote >= 0:
@@ -50,22 +50,22 @@ func clean(f *File) (string, error) {
 	return string(out), nil
 }
 
-// line is a line of the file with those that continue it.
+// line is a line of the file with its continuation lines.
 type line struct {
 	at     notation.Span
-	indent int  // of its first character
-	inside bool // behind something on the same line
+	indent int  // column of its first character
+	inside bool // other text precedes it on the same line
 }
 
-// lineReader cuts a text without comments into lines.
+// lineReader splits a text without comments into lines.
 type lineReader struct {
 	f  *File
 	at int
-	// inside says that what comes up to the end of the line stands behind what was read.
+	// inside is true if a part of the current line is already consumed.
 	inside bool
 }
 
-// peek is the next line, which is not gone past. ok is false at the end of the file.
+// peek returns the next line without consuming it. ok is false at the end of the file.
 func (r *lineReader) peek() (l line, ok bool, err error) {
 	text, k, indent, inside := r.f.clean, r.at, 0, r.inside
 	for ; k < len(text); k++ {
@@ -88,18 +88,18 @@ func (r *lineReader) peek() (l line, ok bool, err error) {
 	return line{at: notation.Span{Pos: len(text), End: len(text)}}, false, nil
 }
 
-// past goes on to offset k, behind something.
-func (r *lineReader) past(k int) { r.at, r.inside = k, true }
+// moveTo continues at offset k, inside a line.
+func (r *lineReader) moveTo(k int) { r.at, r.inside = k, true }
 
-// bracket is one that is open.
+// bracket is an open bracket.
 type bracket struct {
 	at    int
 	close byte
 }
 
-// end is the end of the line that begins at from: where a line of the text ends outside of
-// brackets and not with an operator; or at the brace that opens a repeat's body, or one that
-// closes it.
+// end returns the end of the line that begins at from. A line ends at a line break of the text that
+// is outside brackets and does not follow an operator, at the brace that opens a repeat's body, or
+// at the brace that closes it.
 func (r *lineReader) end(from int) (int, error) {
 	text := r.f.clean
 	if text[from] == '}' {
@@ -107,7 +107,7 @@ func (r *lineReader) end(from int) (int, error) {
 	}
 	repeats := keyword(text, notation.Span{Pos: from, End: len(text)}, "repeat") != ""
 	var open []bracket
-	last := from // behind the last character that is no space
+	last := from // the end of the last character that is not a space
 	for k := from; k < len(text); k++ {
 		c := text[k]
 		switch c {
@@ -119,7 +119,7 @@ func (r *lineReader) end(from int) (int, error) {
 		case ' ', '\t', '\r':
 			continue
 		case '"':
-			k += 1 + strings.IndexByte(text[k+1:], '"') // clean saw to it that there is one
+			k += 1 + strings.IndexByte(text[k+1:], '"') // clean has checked that there is one
 		case '(':
 			open = append(open, bracket{k, ')'})
 		case '[':
@@ -158,14 +158,16 @@ func (r *lineReader) unclosed(b bracket, got string) error {
 	return r.f.Errorf(at, Syntax, "got %q, want %q for this bracket first", got, string(b.close))
 }
 
-// continues tells whether a line that ends like text goes on: it ends with an operator.
+// continues reports whether a line that ends with text continues on the next line, because text
+// ends with an operator.
 func continues(text string) bool {
 	return text != "" && strings.IndexByte("+-*/=<>", text[len(text)-1]) >= 0
 }
 
-// keyword is the one of words that text begins with at a place, "" for none. A word is none
-// where a statement's left side is: before "(", "=" or "+=". What repeat has behind it may
-// begin with a parenthesis that no "=" or "+=" follows.
+// keyword returns the element of words that the text at a place begins with, or "". A word is not a
+// keyword if it is the left side of a statement, which is followed by "(", "=" or "+=". A
+// parenthesis after repeat does not make it a left side, unless "=" or "+=" follows the
+// parenthesis.
 func keyword(text string, at notation.Span, words ...string) string {
 	rest := text[at.Pos:at.End]
 	for _, w := range words {
@@ -175,7 +177,7 @@ func keyword(text string, at notation.Span, words ...string) string {
 		}
 		after = strings.TrimLeft(after, " \t\r")
 		if w == "repeat" && strings.HasPrefix(after, "(") {
-			if after = behindParenthesis(after); after == "" {
+			if after = afterParenthesis(after); after == "" {
 				return w
 			}
 		}
@@ -188,9 +190,9 @@ func keyword(text string, at notation.Span, words ...string) string {
 	return ""
 }
 
-// behindParenthesis is what follows the parenthesis that text begins with, "" where nothing
-// closes it.
-func behindParenthesis(text string) string {
+// afterParenthesis returns the text after the parenthesis that text begins with, or "" if the
+// parenthesis is not closed.
+func afterParenthesis(text string) string {
 	depth := 0
 	for k := range len(text) {
 		switch text[k] {
@@ -209,9 +211,8 @@ func wordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// Parse reads a job file. name is what messages call it. Errors are *diag.Error with a
-// place in the file; those that Bind finds with the values of the file's own params are
-// among them.
+// Parse parses a job file. name is the file's name in messages. Errors are *diag.Error with a place
+// in the file. They include the errors of Bind with the values of the file's own params.
 func Parse(name, text string) (*File, error) {
 	f := &File{Name: name, text: strings.TrimPrefix(text, "\ufeff"), named: map[string]*Param{}}
 	if len(text) > MaxBytes {

@@ -11,11 +11,10 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// defaultMachine is the machine that there is without a declaration: one dimension with all
-// ranks.
+// defaultMachine is the name of the machine without a declaration: one dimension with all ranks.
 const defaultMachine = "M"
 
-// machines are those that there are: those that are declared, and M.
+// machines returns the declared machines, and M.
 func (f *File) machines() []*Machine {
 	var list []*Machine
 	for _, it := range f.Items {
@@ -29,7 +28,8 @@ func (f *File) machines() []*Machine {
 	return list
 }
 
-// Resolve is the machine of a job of so many ranks. lookup gives the sizes that its extents name.
+// Resolve returns the machine of a job with the given number of ranks. lookup returns the sizes
+// that its extents name.
 func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (*place.Machine,
 	error) {
 	switch {
@@ -72,8 +72,8 @@ func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (
 	return out, nil
 }
 
-// shape is the machine with its names and numbers of dimensions. Extents that the file says are not
-// set.
+// shape returns the machine with its names and numbers of dimensions. Extents that the file gives
+// are not set.
 func (m *Machine) shape() *place.Machine {
 	if m.levels != nil {
 		out := *m.levels
@@ -84,8 +84,8 @@ func (m *Machine) shape() *place.Machine {
 		Grids: []place.Grid{{Extents: make([]int64, max(len(m.Extents), 1))}}}
 }
 
-// SetMachine has M be the machine of a text, as -m has it, whether the file declares it or not. It
-// comes before Check.
+// SetMachine makes M the machine that a text describes, as for -m, whether the file declares M or
+// not. It must be called before Check.
 func (f *File) SetMachine(text string) error {
 	levels, err := place.ParseMachine(text)
 	if err != nil {
@@ -111,10 +111,10 @@ func (f *File) SetMachine(text string) error {
 	return nil
 }
 
-// OfProduct says that the machine's grid is computed for a product of dense matrices.
+// OfProduct reports whether the machine's grid is computed for a product of dense matrices.
 func (m *Machine) OfProduct() bool { return m.levels != nil && m.levels.OfProduct }
 
-// MachineOf is the machine over which a placement lies that Check has passed.
+// MachineOf returns the machine that a placement refers to. Check must have accepted the placement.
 func (f *File) MachineOf(p place.Placement) *Machine {
 	list := f.machines()
 	k := slices.IndexFunc(list, func(m *Machine) bool { return p.Over(m.shape()) })
@@ -124,7 +124,7 @@ func (f *File) MachineOf(p place.Placement) *Machine {
 	return list[k]
 }
 
-// levels gives the levels of a hierarchy their meanings.
+// levels gives the names of a hierarchy's levels their meanings.
 func (c *checker) levels(m *Machine) error {
 	for _, g := range m.shape().Grids {
 		if g.Name == "" {
@@ -137,7 +137,7 @@ func (c *checker) levels(m *Machine) error {
 	return nil
 }
 
-// placement checks that a placement fits a tensor and a machine, and is built.
+// placement checks that a placement fits a tensor and a machine, and is supported.
 func (c *checker) placement(t *Tensor, p *Placed) error {
 	at := notation.Span(p.span)
 	for _, l := range p.Placement {
@@ -171,8 +171,8 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 	return nil
 }
 
-// products refuses placements over a machine whose grid is computed for a product, where there is
-// none.
+// products refuses placements over a machine whose grid is computed for a product, if no product
+// uses the machine.
 func (c *checker) products() error {
 	for p := range c.f.Placements() {
 		m := c.f.MachineOf(p.Placement)
@@ -188,7 +188,7 @@ func (c *checker) products() error {
 	return nil
 }
 
-// machines are the machines that there are as placements name them: a hierarchy by its levels.
+// machines returns the machines by their names in placements. A hierarchy is named by its levels.
 func (c *checker) machines() []string {
 	var names []string
 	for _, m := range c.f.machines() {
@@ -207,15 +207,16 @@ func (c *checker) machines() []string {
 	return names
 }
 
-// Machine is the machine over which the schedule of a checked statement distributes it: that which
-// its commands name, else the first of the file. Nil where it distributes nothing.
+// Machine returns the machine over which the schedule of a checked statement distributes it: the
+// machine that its commands name, or else the first machine of the file. It is nil if the schedule
+// distributes nothing.
 func (s *Statement) Machine() *Machine { return s.machine }
 
-// distribution checks what the commands of a statement say of machines and tensors.
+// distribution checks the machines and tensors in the commands of a statement.
 func (c *checker) distribution(s *Statement, commands []*schedule.Command) error {
 	s.machine = nil
 	distributes := slices.ContainsFunc(commands, (*schedule.Command).Distributes)
-	for _, b := range s.lines { // network says what the loops of a leaf are
+	for _, b := range s.lines { // network, in contrast, describes the loops of a leaf
 		if distributes && slices.Contains(blockSchedule, b.word) {
 			return c.f.Errorf(notation.Span(b.span), Declaration,
 				"got %s under a statement that commands distribute: "+
@@ -252,13 +253,14 @@ func (c *checker) distribution(s *Statement, commands []*schedule.Command) error
 	return nil
 }
 
-// refuse is an error about an argument of one of the statement's commands.
+// refuse returns an error about an argument of one of the statement's commands.
 func (s *Statement) refuse(a schedule.Arg, code diag.Code, format string, args ...any) error {
 	pos, end := a.Place()
 	return s.Locate(diag.At(code, a.Within(), pos, end, format, args...))
 }
 
-// uses notes that a statement is distributed over the machine of a name, which an argument has.
+// uses records that a statement is distributed over the named machine. a is the argument with the
+// name.
 func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machine, error) {
 	for _, m := range c.f.machines() {
 		if m.Name != name {
@@ -280,9 +282,10 @@ func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machin
 		strings.Join(names, ", "))
 }
 
-// named checks the machine, or the level of one, that a distribute names.
+// named checks the machine, or the level of a machine, that a distribute names.
 func (c *checker) named(s *Statement, arg schedule.Arg) error {
-	if strings.HasPrefix(arg.Text, "Grid(") { // held to the machine's extents when they are known
+	// it is compared with the machine's extents when these are known
+	if strings.HasPrefix(arg.Text, "Grid(") {
 		if s.machine == nil {
 			s.machine = c.f.machines()[0]
 		}
@@ -316,7 +319,7 @@ func (c *checker) extent(s *Statement, arg schedule.Arg) error {
 	return nil
 }
 
-// dimensions are the names of a machine's dimensions.
+// dimensions returns the names of a machine's dimensions.
 func dimensions(m *place.Machine) []string {
 	var names []string
 	for _, g := range m.Grids {
@@ -335,7 +338,7 @@ func dimensions(m *place.Machine) []string {
 	return names
 }
 
-// communicates checks the tensors that a communicate brings.
+// communicates checks the tensors that a communicate names.
 func (c *checker) communicates(s *Statement, arg schedule.Arg) error {
 	list := arg.List
 	if list == nil {
@@ -350,7 +353,7 @@ func (c *checker) communicates(s *Statement, arg schedule.Arg) error {
 	return nil
 }
 
-// extents are the arguments that are extents of machines, such as M.x.
+// extents returns the arguments that are extents of machines, such as M.x.
 func extents(args []schedule.Arg) []schedule.Arg {
 	var out []schedule.Arg
 	for _, a := range args {

@@ -8,9 +8,9 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// order checks items in the order in which the file runs. The body of a repeat runs once at
-// least, and what it reads before it writes it is read so in its first pass: one walk finds
-// all.
+// order checks items in the order of the run. The body of a repeat runs at least once, and a tensor
+// that it reads before writing it is read so in its first pass. One walk therefore finds all
+// mistakes.
 func (c *checker) order() error {
 	c.f.statements(c.f.Items, func(s *Statement) error {
 		if _, ok := c.firstWrite[s.raw.LHS.Name]; !ok {
@@ -83,7 +83,8 @@ func (c *checker) until(cond *Cond) error {
 	return nil
 }
 
-// read is the state of a tensor that is read at a place, where it must have values.
+// read returns the state of a tensor that is read at a place. It is an error if the tensor has no
+// values there.
 func (c *checker) read(name string, at notation.Span) (*state, error) {
 	if n, ok := c.names[name]; ok && n.what != "tensor" {
 		return nil, c.clash(name, "tensor", at, n)
@@ -108,7 +109,7 @@ func (c *checker) read(name string, at notation.Span) (*state, error) {
 		"got %s, which has no values yet: its declaration on line %d has no from, and line %d is the first to write it", name, c.f.line(span(s.at)), line)
 }
 
-// statement checks a statement that runs after what was checked before.
+// statement checks a statement after everything before it has been checked.
 func (c *checker) statement(s *Statement) error {
 	if err := notation.Check(s.raw); err != nil {
 		return s.Locate(err)
@@ -128,7 +129,7 @@ func (c *checker) statement(s *Statement) error {
 	return c.schedule(s)
 }
 
-// modes holds an access to the number of modes that its tensor has.
+// modes checks that an access has its tensor's number of modes.
 func (c *checker) modes(s *state, a *notation.Access) error {
 	if s.t.Order == len(a.Vars) {
 		return nil
@@ -137,8 +138,8 @@ func (c *checker) modes(s *state, a *notation.Access) error {
 		diag.Count(len(a.Vars), "mode"), s.t.Order, c.f.line(span(s.at)))
 }
 
-// write notes that a statement gives its left tensor values. A tensor that nothing has
-// named before is a temporary.
+// write records that a statement gives values to its left tensor. A tensor that nothing has named
+// before is a temporary.
 func (c *checker) write(s *Statement) error {
 	left := s.raw.LHS
 	if n, ok := c.names[left.Name]; ok && n.what != "tensor" {
@@ -159,8 +160,8 @@ func (c *checker) write(s *Statement) error {
 	return c.modes(t, left)
 }
 
-// temporarySizes checks that the right side of a temporary's first statement gives each
-// mode a size.
+// temporarySizes checks that the right side of a temporary's first statement gives each mode a
+// size.
 func (c *checker) temporarySizes(s *Statement) error {
 	left, free := s.raw.LHS, notation.FreeVars(s.raw.RHS)
 	for k, v := range left.Vars {
@@ -172,8 +173,8 @@ func (c *checker) temporarySizes(s *Statement) error {
 	return nil
 }
 
-// schedule checks commands as far as they can be without the loops that they are for. Those that
-// distribute are held to the loops that they make when the statement is planned.
+// schedule checks what it can in commands without their loops. Distribution commands are checked
+// against their loops when the statement is planned.
 func (c *checker) schedule(s *Statement) error {
 	var commands []*schedule.Command
 	for _, cmd := range s.Schedule {

@@ -9,23 +9,23 @@ import (
 	"distaff/codegen/notation"
 )
 
-// parser reads the items of a file.
+// parser parses the items of a file.
 type parser struct {
 	f     *File
 	lines lineReader
 }
 
-// keywords begin the lines that are no statements.
+// keywords lists the words that begin lines other than statements.
 var keywords = []string{"param", "machine", "tensor", "place", "repeat", "print"}
 
-// blockWords begin lines under a statement that are no scheduling commands.
+// blockWords lists the words that begin lines under a statement other than scheduling commands.
 var blockWords = append(slices.Clone(blockSchedule), "network", "intermediate-order")
 
-// blockSchedule are those of them that say which rank runs what.
+// blockSchedule lists the words among them that say which rank runs which part.
 var blockSchedule = []string{"split", "order", "extend", "map"}
 
-// items reads items up to the end of the file, or the brace that closes the repeat in which
-// they are: depth is the number of repeats around them.
+// items parses items up to the end of the file, or to the brace that closes the surrounding repeat.
+// depth is the number of repeats around them.
 func (p *parser) items(depth int) ([]Item, error) {
 	var items []Item
 	for {
@@ -53,7 +53,7 @@ func (p *parser) items(depth int) ([]Item, error) {
 	}
 }
 
-// item reads one item that begins with line l, and the lines that belong to it.
+// item parses one item. Its first line is l, and its other lines follow.
 func (p *parser) item(l line, depth int) (Item, error) {
 	word := keyword(p.f.clean, l.at, keywords...)
 	switch word {
@@ -62,11 +62,11 @@ func (p *parser) item(l line, depth int) (Item, error) {
 	case "repeat":
 		return p.repeat(l, depth)
 	case "tensor":
-		if err := p.further(&l); err != nil {
+		if err := p.addIndented(&l); err != nil {
 			return nil, err
 		}
 	}
-	p.lines.past(l.at.End)
+	p.lines.moveTo(l.at.End)
 	r := p.f.reader(l.at)
 	r.skip(word)
 	r.words = secondWords[word]
@@ -78,7 +78,7 @@ func (p *parser) item(l line, depth int) (Item, error) {
 	if r.ends(wants[word]); r.err != nil {
 		return nil, r.err
 	}
-	return item, p.nothingUnder(l, word)
+	return item, p.noLineIndented(l, word)
 }
 
 // secondWords are the words of each kind of item that stand behind its name.
@@ -86,7 +86,7 @@ var secondWords = map[string][]string{
 	"tensor": {"type", "place", "from", "to", "index-base", "duplicates"},
 }
 
-// wants is what may follow each kind of item.
+// wants describes the text that may follow each kind of item, for errors.
 var wants = map[string]string{
 	"param":   "the end of the line",
 	"machine": "the end of the line",
@@ -95,7 +95,7 @@ var wants = map[string]string{
 	"print":   "the end of the line",
 }
 
-// declared reads what follows a keyword.
+// declared parses the text after a keyword.
 func (p *parser) declared(r *reader, word string, at span) Item {
 	switch word {
 	case "param":
@@ -117,11 +117,11 @@ func (p *parser) declared(r *reader, word string, at span) Item {
 	panic("BUG: jobfile: no rule for " + word)
 }
 
-// further adds the lines that are indented deeper than l to it.
-func (p *parser) further(l *line) error {
+// addIndented adds the lines to l that are indented deeper than l.
+func (p *parser) addIndented(l *line) error {
 	for !l.inside {
-		p.lines.past(l.at.End)
-		next, ok, err := p.under(*l)
+		p.lines.moveTo(l.at.End)
+		next, ok, err := p.indentedLine(*l)
 		if err != nil || !ok {
 			return err
 		}
@@ -130,8 +130,8 @@ func (p *parser) further(l *line) error {
 	return nil
 }
 
-// under is the next line, if it is indented deeper than l.
-func (p *parser) under(l line) (line, bool, error) {
+// indentedLine returns the next line, if it is indented deeper than l.
+func (p *parser) indentedLine(l line) (line, bool, error) {
 	next, ok, err := p.lines.peek()
 	if err != nil || !ok || next.inside || next.indent <= l.indent || p.f.clean[next.at.Pos] == '}' {
 		return line{}, false, err
@@ -139,12 +139,12 @@ func (p *parser) under(l line) (line, bool, error) {
 	return next, true, nil
 }
 
-// nothingUnder refuses a line that is indented deeper than l.
-func (p *parser) nothingUnder(l line, word string) error {
+// noLineIndented refuses a line that is indented deeper than l.
+func (p *parser) noLineIndented(l line, word string) error {
 	if l.inside {
 		return nil
 	}
-	next, ok, err := p.under(l)
+	next, ok, err := p.indentedLine(l)
 	if err == nil && ok {
 		err = p.f.Errorf(next.at, Syntax,
 			"got a line that is indented deeper than the %s above it, want it where that line begins", word)
@@ -152,7 +152,7 @@ func (p *parser) nothingUnder(l line, word string) error {
 	return err
 }
 
-// repeat reads "repeat N [until COND [or fail]]" and its body.
+// repeat parses "repeat N [until COND [or fail]]" and its body.
 func (p *parser) repeat(l line, depth int) (Item, error) {
 	t := &Repeat{span: span(l.at)}
 	r := p.f.reader(l.at)
@@ -172,7 +172,7 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	p.lines.past(open.End)
+	p.lines.moveTo(open.End)
 	first, ok, err := p.lines.peek()
 	if err != nil {
 		return nil, err
@@ -198,11 +198,11 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 	if !ok {
 		return nil, p.f.Errorf(open, Syntax, `got the end of the file, want "}" for this brace`)
 	}
-	p.lines.past(last.at.Pos + 1)
-	return t, p.nothingUnder(l, "repeat")
+	p.lines.moveTo(last.at.Pos + 1)
+	return t, p.noLineIndented(l, "repeat")
 }
 
-// header reads what stands between repeat and its brace.
+// header parses the text between repeat and its brace.
 func (p *parser) header(r *reader, t *Repeat) {
 	if r.next() == 0 {
 		r.got("the number of passes, as in repeat 10 { ... }")

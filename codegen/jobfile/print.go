@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// String is the file as a text without comments, from which Parse makes the same file, but
-// for places.
+// String returns the file as a text without comments. Parse of this text returns the same file,
+// except for places.
 func (f *File) String() string {
 	p := &printer{}
 	p.items(f.Items)
@@ -23,8 +23,8 @@ func (p *printer) line(words ...string) {
 	p.out.WriteString(p.indent + strings.Join(words, " ") + "\n")
 }
 
-// deeper prints lines that are indented under the one before.
-func (p *printer) deeper(lines func()) {
+// indented prints lines that are indented under the previous line.
+func (p *printer) indented(lines func()) {
 	old := p.indent
 	p.indent += "  "
 	lines()
@@ -92,7 +92,7 @@ func (t *Tensor) print(p *printer) {
 
 func (s *Statement) print(p *printer) {
 	p.line(s.raw.String())
-	p.deeper(func() {
+	p.indented(func() {
 		for _, c := range s.Schedule {
 			p.line(c.text())
 		}
@@ -102,7 +102,7 @@ func (s *Statement) print(p *printer) {
 	})
 }
 
-// text is a command as the file has it, on one line.
+// text returns a command as in the file, on one line.
 func (c *Command) text() string {
 	list, err := schedule.Parse([]string{c.raw})
 	if err != nil || len(list) != 1 {
@@ -119,7 +119,7 @@ func argsText(args []schedule.Arg) string {
 			words[k] = "{" + argsText(a.List) + "}"
 		case strings.HasPrefix(a.Text, `"`):
 			words[k] = a.Text
-		default: // other blanks than a schedule's are characters like any
+		default: // only the blank characters of a schedule separate words
 			words[k] = strings.Join(
 				strings.FieldsFunc(a.Text, func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }),
 				" ")
@@ -141,6 +141,6 @@ func (t *Repeat) print(p *printer) {
 		words = append(words, "or fail")
 	}
 	p.line(append(words, "{")...)
-	p.deeper(func() { p.items(t.Body) })
+	p.indented(func() { p.items(t.Body) })
 	p.line("}")
 }

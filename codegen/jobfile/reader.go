@@ -12,8 +12,8 @@ import (
 	"distaff/codegen/place"
 )
 
-// reader reads the words of a part of the file. The first error is kept in err, after which
-// methods return at once with no meaning.
+// reader reads the words of a part of the file. It keeps the first error in err. After an error,
+// its methods return at once, and their results have no meaning.
 type reader struct {
 	f   *File
 	at  int
@@ -31,7 +31,7 @@ func (r *reader) space() {
 	}
 }
 
-// next is the next character that is no space, 0 at the end.
+// next returns the next character that is not a space, or 0 at the end.
 func (r *reader) next() byte {
 	if r.space(); r.at < r.end {
 		return r.f.clean[r.at]
@@ -45,7 +45,7 @@ func (r *reader) fail(at notation.Span, code diag.Code, format string, args ...a
 	}
 }
 
-// got fails at the next word or character, which is not what is wanted.
+// got records an error at the next word or character. want describes what was expected.
 func (r *reader) got(want string) {
 	if r.next() == 0 {
 		r.fail(notation.Span{Pos: r.at, End: r.at}, Syntax, "got the end of the line, want %s", want)
@@ -66,7 +66,7 @@ func (r *reader) got(want string) {
 	r.fail(notation.Span{Pos: r.at, End: k}, Syntax, "got %q, want %s", r.f.text[r.at:k], want)
 }
 
-// skip goes past a text, where it is next.
+// skip consumes a text if it is next, and reports whether it was.
 func (r *reader) skip(text string) bool {
 	if r.space(); r.err != nil || !strings.HasPrefix(r.f.clean[r.at:r.end], text) {
 		return false
@@ -75,14 +75,14 @@ func (r *reader) skip(text string) bool {
 	return true
 }
 
-// want goes past a text; anything else is an error that names it.
+// want consumes a text, or records an error that names it.
 func (r *reader) want(text, where string) {
 	if !r.skip(text) && r.err == nil {
 		r.got(strconv.Quote(text) + " " + where)
 	}
 }
 
-// word is the next word, which may be none, and its place.
+// word consumes the next word, which may be empty, and returns it with its place.
 func (r *reader) word() (string, notation.Span) {
 	r.space()
 	from := r.at
@@ -92,7 +92,7 @@ func (r *reader) word() (string, notation.Span) {
 	return r.f.clean[from:r.at], notation.Span{Pos: from, End: r.at}
 }
 
-// name reads a NAME.
+// name consumes a NAME.
 func (r *reader) name(want string) (string, notation.Span) {
 	if r.err != nil {
 		return "", notation.Span{}
@@ -105,7 +105,7 @@ func (r *reader) name(want string) (string, notation.Span) {
 	return w, at
 }
 
-// quoted reads a text in quotes.
+// quoted consumes a text in quotes and returns it without them.
 func (r *reader) quoted(want string) (string, notation.Span) {
 	if r.err != nil {
 		return "", notation.Span{}
@@ -120,15 +120,15 @@ func (r *reader) quoted(want string) (string, notation.Span) {
 	return r.f.clean[from+1 : r.at-1], notation.Span{Pos: from, End: r.at}
 }
 
-// ends fails where something is left.
+// ends records an error if anything is left.
 func (r *reader) ends(want string) {
 	if r.err == nil && r.next() != 0 {
 		r.got(want)
 	}
 }
 
-// until is the place of what comes before the next of some characters that is in no
-// brackets, or before the end. It goes past it.
+// until consumes the text before the next of some characters outside brackets, or before the end,
+// and returns its place.
 func (r *reader) until(chars string) notation.Span {
 	r.space()
 	from, depth := r.at, 0
@@ -147,8 +147,8 @@ func (r *reader) until(chars string) notation.Span {
 	return r.f.trimmed(notation.Span{Pos: from, End: r.at})
 }
 
-// before is the place of a word or more up to the next of some words, or the end. It goes
-// past it.
+// before consumes at least one word, up to the next of the given words or the end, and returns the
+// place of the text.
 func (r *reader) before(words ...string) notation.Span {
 	r.space()
 	from := r.at
@@ -165,7 +165,7 @@ func (r *reader) before(words ...string) notation.Span {
 	return r.f.trimmed(notation.Span{Pos: from, End: r.at})
 }
 
-// orFail tells whether the last words are "or fail", and takes them off.
+// orFail reports whether the last words are "or fail", and removes them.
 func (r *reader) orFail() bool {
 	rest := r.f.trimmed(notation.Span{Pos: r.at, End: r.end})
 	text := r.f.clean[rest.Pos:rest.End]
@@ -178,13 +178,13 @@ func (r *reader) orFail() bool {
 	return true
 }
 
-// trimmed is a place without the spaces at its end.
+// trimmed returns a place without the spaces at its end.
 func (f *File) trimmed(at notation.Span) notation.Span {
 	at.End = at.Pos + len(strings.TrimRight(f.clean[at.Pos:at.End], " \t\r\n"))
 	return at
 }
 
-// expr reads an expression.
+// expr parses an expression.
 func (r *reader) expr(at notation.Span) notation.Expr {
 	if r.err != nil {
 		return &notation.Number{}
@@ -197,7 +197,7 @@ func (r *reader) expr(at notation.Span) notation.Expr {
 	return x
 }
 
-// placement reads a placement.
+// placement parses a placement.
 func (r *reader) placement() *Placed {
 	r.space()
 	if r.err != nil {
@@ -213,7 +213,8 @@ func (r *reader) placement() *Placed {
 	return &Placed{span{Pos: from, End: end}, p}
 }
 
-// placed is an error whose source text begins at offset pos of the file, in the file.
+// placed returns an error with its place in the file. The error's source text begins at offset pos
+// of the file.
 func (f *File) placed(err error, pos int) error {
 	var d *diag.Error
 	if !errors.As(err, &d) {

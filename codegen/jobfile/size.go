@@ -12,21 +12,21 @@ import (
 // maxSize is the largest size of a mode.
 const maxSize = 1 << 61
 
-// Size is integer arithmetic over numbers, params and names that files give sizes to. In
+// Size is integer arithmetic over numbers, params, and names that get their sizes from files. In
 // the extents of a machine, p is the number of ranks. Division rounds toward zero.
 type Size struct {
 	span
 	f    *File
 	raw  notation.Expr // with the names of params
 	expr notation.Expr
-	// what is what the value is, in messages, and least its smallest value.
+	// what names the value in messages, and least is its smallest valid value.
 	what  string
 	least int64
 	ranks bool // p is the number of ranks
 	from  string
 }
 
-// size reads the arithmetic that stands at a place.
+// size parses the arithmetic at a place.
 func (p *parser) size(r *reader, at notation.Span) Size {
 	s := Size{span: span(at), f: p.f, raw: r.expr(at), what: "a size"}
 	notation.Walk(s.raw, func(e notation.Expr) bool {
@@ -44,7 +44,7 @@ func (p *parser) size(r *reader, at notation.Span) Size {
 	return s
 }
 
-// Name is the name that a file gives a size to, if s is a bare name and no param.
+// Name returns the name that a file gives a size to, if s is a single name that is not a param.
 func (s Size) Name() (string, bool) {
 	a, ok := s.expr.(*notation.Access)
 	if !ok {
@@ -53,17 +53,17 @@ func (s Size) Name() (string, bool) {
 	return a.Name, true
 }
 
-// Set gives s another value than the file does. from says what gives it, for messages.
+// Set replaces the value of s in the file. from is the source of the new value, for messages.
 func (s *Size) Set(n int64, from string) {
 	x := &notation.Number{At: notation.Span(s.span), Text: strconv.FormatInt(n, 10), IsInt: true,
 		Int: n, Float: float64(n)}
 	s.raw, s.expr, s.from = x, x, from
 }
 
-// From returns what gives the value that Set has given, or "".
+// From returns the source of the value that Set gave, or "".
 func (s *Size) From() string { return s.from }
 
-// Names are the names in s that are no params, each once; with those of machine extents, p.
+// Names returns each name in s that is not a param, once. In machine extents, this includes p.
 func (s Size) Names() []string {
 	var names []string
 	seen := map[string]bool{}
@@ -87,13 +87,13 @@ func (s Size) accesses() []*notation.Access {
 	return list
 }
 
-// String is s as the file has it.
+// String returns s as in the file.
 func (s Size) String() string { return notation.ExprString(s.raw) }
 
-// Eval is the value of s. lookup gives those of its Names. Errors, with the place in the
-// file, are a name that lookup does not know, a number that is not whole, a division by
-// zero, and a value, of a part too, past an int64; also a size below 0 or past 2^61, and an
-// extent or a number of passes below 1.
+// Eval returns the value of s. lookup returns the values of its Names. The errors have a place in
+// the file. It is an error if lookup does not know a name, if a number is not whole, if a divisor
+// is zero, or if a value, also of a part, does not fit an int64. A size below 0 or above 2^61 is
+// also an error, and so is an extent or a number of passes below 1.
 func (s Size) Eval(lookup func(name string) (int64, bool)) (int64, error) {
 	e := &sizeEval{s.f, lookup, nil}
 	n := e.eval(s.expr)
@@ -159,7 +159,7 @@ func (v *sizeEval) eval(e notation.Expr) int64 {
 	panic("BUG: jobfile: a size with what its parser refuses")
 }
 
-// whole is a literal as an integer.
+// whole returns a literal as an integer. It returns false if the literal is not a whole number.
 func whole(n *notation.Number) (int64, bool) {
 	if n.IsInt {
 		return n.Int, true
@@ -167,8 +167,8 @@ func whole(n *notation.Number) (int64, bool) {
 	return int64(n.Float), n.Float == math.Trunc(n.Float) && math.Abs(n.Float) < 1<<62
 }
 
-// arith is x op y for a y that is not 0 where op is a division; ok is false where the result
-// is no int64.
+// arith returns x op y. For a division, y must not be 0. ok is false if the result does not fit an
+// int64.
 func arith(op byte, x, y int64) (n int64, ok bool) {
 	switch op {
 	case '+':

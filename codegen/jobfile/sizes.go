@@ -11,19 +11,21 @@ import (
 	"distaff/codegen/notation"
 )
 
-// Sizes are the sizes of a file.
+// Sizes has the sizes of a file.
 type Sizes struct {
-	Names map[string]int64   // of names among the sizes of tensors
-	From  map[string]string  // what gave them, by name
-	Dims  map[string][]int64 // of tensors that have modes, a size each; absent where one is not known
+	Names map[string]int64  // by name in the sizes of tensors
+	From  map[string]string // by name: what gave the size
+	// by tensor with modes: the size of each mode; absent if one size is not known
+	Dims map[string][]int64
 }
 
-// CheckSizes gives names and tensors their sizes: names those of the modes that they stand
-// for alone in tensors that known, which has what inputs tell, has sizes of; declared tensors
-// what their sizes then are; temporaries what their first statements give them. A size in
-// known that is no exact one is a lower bound, as in notation.InferSizes. Refused are two
-// sizes for a name or a mode, and what statements refuse of sizes; where an input is absent
-// from known, only what is wrong whatever its sizes are. It comes after Check.
+// CheckSizes computes the sizes of names and tensors. known has the sizes that inputs give. If the
+// size of a mode is a name alone, and the tensor is in known, the name gets the mode's size. A
+// declared tensor gets the values of its sizes, and a temporary gets its sizes from its first
+// statement. A size in known that is not exact is a lower bound, as in notation.InferSizes. It is
+// an error if a name or a mode has two sizes, or if a statement refuses the sizes. If an input is
+// missing in known, only mistakes that do not depend on its sizes are reported. CheckSizes must be
+// called after Check.
 func (f *File) CheckSizes(known map[string][]notation.Known) (*Sizes, error) {
 	c := &sizeChecker{f: f, known: known, names: map[string]notation.Known{},
 		dims: map[string][]notation.Known{}}
@@ -59,14 +61,14 @@ func (f *File) CheckSizes(known map[string][]notation.Known) (*Sizes, error) {
 	return out, nil
 }
 
-// unknown tells a size of which nothing is known.
+// unknown reports whether nothing is known about a size.
 func unknown(k notation.Known) bool { return !k.Exact && k.Size == 0 }
 
 type sizeChecker struct {
 	f     *File
 	known map[string][]notation.Known
 	names map[string]notation.Known
-	dims  map[string][]notation.Known // of tensors, as far as they are known
+	dims  map[string][]notation.Known // of tensors, if they are known
 }
 
 // bind gives names the sizes of a tensor's input.
@@ -132,8 +134,7 @@ func (c *sizeChecker) declared(t *Tensor) error {
 	return nil
 }
 
-// statement holds a statement to the sizes that are known, and gives its left tensor those
-// that it has from it.
+// statement checks a statement against the known sizes, and gives its left tensor sizes.
 func (c *sizeChecker) statement(s *Statement) error {
 	norm := notation.Normalize(s.Stmt)
 	tensors := map[string][]notation.Known{}

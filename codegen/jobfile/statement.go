@@ -12,7 +12,7 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// statement reads a statement that stands on line l, and the lines that are indented under it.
+// statement parses a statement on line l, and the lines that are indented under it.
 func (p *parser) statement(l line) (Item, error) {
 	f := p.f
 	if word := keyword(f.clean, l.at, blockWords...); word != "" {
@@ -30,11 +30,11 @@ func (p *parser) statement(l line) (Item, error) {
 	}
 	raw.Src = f.text
 	s := &Statement{span: span(l.at), Stmt: raw, file: f, raw: raw}
-	p.lines.past(l.at.End)
+	p.lines.moveTo(l.at.End)
 	for !l.inside {
-		next, ok, err := p.under(l)
+		next, ok, err := p.indentedLine(l)
 		if err == nil && ok {
-			err = s.under(next)
+			err = s.addLine(next)
 		}
 		if err != nil {
 			return nil, err
@@ -42,24 +42,24 @@ func (p *parser) statement(l line) (Item, error) {
 		if !ok {
 			break
 		}
-		p.lines.past(next.at.End)
+		p.lines.moveTo(next.at.End)
 	}
 	return s, nil
 }
 
-// under adds a line that is indented under s.
-func (s *Statement) under(l line) error {
+// addLine adds a line that is indented under s.
+func (s *Statement) addLine(l line) error {
 	f := s.file
-	word := underWord(f.clean, l.at)
+	word := lineKeyword(f.clean, l.at)
 	if word == "" {
 		at := l.at
-		// as in a list of -s
+		// a comma as in a list for -s
 		if text := strings.TrimSuffix(f.clean[at.Pos:at.End], ","); strings.HasSuffix(text, ")") {
 			at.End = at.Pos + len(text)
 		}
 		list, err := schedule.Parse([]string{f.clean[at.Pos:at.End]})
 		if err != nil {
-			return slip(under(f.placed(err, at.Pos)), f.clean[at.Pos:at.End], blockWords)
+			return slip(withHint(f.placed(err, at.Pos)), f.clean[at.Pos:at.End], blockWords)
 		}
 		for _, c := range list {
 			s.Schedule = append(s.Schedule, newCommand(f, at, c))
@@ -85,20 +85,20 @@ func (s *Statement) under(l line) error {
 	}
 	s.lines = append(s.lines, b)
 	switch word {
-	case "split", "intermediate-order": // these may name a param: Bind reads them
+	case "split", "intermediate-order": // these may name a param, so Bind parses them
 		return nil
 	case "network":
-		return s.placedIn(network.CheckWay(b.value), b)
+		return s.atLine(network.CheckWay(b.value), b)
 	}
 	if _, err := place.ParseVars(word, b.value); err != nil {
-		return s.placedIn(err, b)
+		return s.atLine(err, b)
 	}
 	return nil
 }
 
-// underWord is the word that a line under a statement begins with, "" for a scheduling command. A
-// tree may begin with a parenthesis.
-func underWord(text string, at notation.Span) string {
+// lineKeyword returns the keyword that a line under a statement begins with, or "" for a scheduling
+// command. A contraction tree after network may begin with a parenthesis.
+func lineKeyword(text string, at notation.Span) string {
 	if word := keyword(text, at, blockWords...); word != "" {
 		return word
 	}
@@ -109,8 +109,9 @@ func underWord(text string, at notation.Span) string {
 	return ""
 }
 
-// slip adds to an error about a line which of the words its first one is a slip for. No statement
-// and no command has a word, a number or a quote behind its first word.
+// slip adds a suggestion to an error about a line: one of the words, if the line's first word is
+// similar to it. It adds nothing unless a word, a number or a quote follows the first word, because
+// statements and commands have none there.
 func slip(err error, text string, words []string) error {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return r > 0x7f || !wordByte(byte(r)) && r != '-'
@@ -126,8 +127,8 @@ func slip(err error, text string, words []string) error {
 	return err
 }
 
-// under adds what may be wrong with a line that is no scheduling command.
-func under(err error) error {
+// withHint adds a hint to an error about a line that is not a scheduling command.
+func withHint(err error) error {
 	var d *diag.Error
 	if errors.As(err, &d) {
 		d.Msg += "; a line that is indented deeper than a statement belongs to it"
@@ -135,15 +136,15 @@ func under(err error) error {
 	return err
 }
 
-// placedIn places an error about a line's value in the file: where the value is written
-// without spaces and params, at its own place in it, else at all of it.
-func (s *Statement) placedIn(err error, b blockLine) error {
+// atLine gives an error about a line's value its place in the file. If the value is written
+// without spaces and params, this is the exact place. Otherwise it is the whole value.
+func (s *Statement) atLine(err error, b blockLine) error {
 	f := s.file
 	var d *diag.Error
 	if !errors.As(err, &d) {
 		return err
 	}
-	msg := strings.TrimPrefix(d.Msg, "--") // a line has no flag
+	msg := strings.TrimPrefix(d.Msg, "--") // a line of a file has no flag
 	if d.Src == f.clean[b.span.Pos:b.span.End] {
 		return f.Errorf(notation.Span{Pos: b.span.Pos + d.Pos, End: b.span.Pos + d.End}, d.Code, "%s",
 			msg)
@@ -151,7 +152,7 @@ func (s *Statement) placedIn(err error, b blockLine) error {
 	return f.Errorf(notation.Span(b.span), d.Code, "%s", msg)
 }
 
-// newCommand is a command whose line begins at a place.
+// newCommand returns a command. at is the place of its line.
 func newCommand(f *File, at notation.Span, c *schedule.Command) Command {
 	pos, end := c.Place()
 	at = notation.Span{Pos: at.Pos + pos, End: at.Pos + end}
@@ -159,9 +160,9 @@ func newCommand(f *File, at notation.Span, c *schedule.Command) Command {
 	return Command{span: span(at), Text: text, raw: text}
 }
 
-// Locate places an error about s, from whatever works on Stmt, Text or Schedule, in the
-// file: at its own place where its source text is one of these, else at the statement. What
-// is no *diag.Error is returned as it is.
+// Locate gives an error about s its place in the file. If the error's source text is Stmt's, Text
+// or a command of Schedule, this is the exact place. Otherwise it is the statement. An error that
+// is not a *diag.Error is returned unchanged.
 func (s *Statement) Locate(err error) error {
 	f := s.file
 	var d *diag.Error
@@ -173,11 +174,13 @@ func (s *Statement) Locate(err error) error {
 	case d.Src == f.text || d.Src == f.clean:
 	case s.command(d) != nil:
 		cmd := s.command(d)
-		c.Pos, c.End = cmd.span.Pos+before(cmd.edits, d.Pos), cmd.span.Pos+before(cmd.edits, d.End)
+		c.Pos = cmd.span.Pos + offsetBefore(cmd.edits, d.Pos)
+		c.End = cmd.span.Pos + offsetBefore(cmd.edits, d.End)
 	case s.Network != "" && d.Src == s.Network:
-		return s.placedIn(d, s.networkLine())
+		return s.atLine(d, s.networkLine())
 	case d.Src == s.Text:
-		c.Pos, c.End = s.span.Pos+before(s.edits, d.Pos), s.span.Pos+before(s.edits, d.End)
+		c.Pos = s.span.Pos + offsetBefore(s.edits, d.Pos)
+		c.End = s.span.Pos + offsetBefore(s.edits, d.End)
 	default:
 		c.Pos, c.End = s.span.Pos, s.span.End
 	}
@@ -185,12 +188,12 @@ func (s *Statement) Locate(err error) error {
 	return c.InFile(f.Name, 1, 1)
 }
 
-// networkLine is the line that says how products are contracted.
+// networkLine returns the line that says how products are contracted.
 func (s *Statement) networkLine() blockLine {
 	return s.lines[slices.IndexFunc(s.lines, func(b blockLine) bool { return b.word == "network" })]
 }
 
-// command is the command whose text an error is about, nil for none.
+// command returns the command whose text an error is about, or nil.
 func (s *Statement) command(d *diag.Error) *Command {
 	for k := range s.Schedule {
 		if c := &s.Schedule[k]; d.Src == c.Text {

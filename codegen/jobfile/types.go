@@ -9,12 +9,12 @@ import (
 	"distaff/codegen/notation"
 )
 
-// givenTypes are the types of tensors that the file tells without its inputs.
+// givenTypes returns the types of tensors that the file gives without its inputs.
 func (f *File) givenTypes() map[string]dtype.Type {
 	types := map[string]dtype.Type{}
 	for _, t := range f.Tensors {
 		switch {
-		case t.Type != "": // CheckTypes knows it
+		case t.Type != "": // CheckTypes handles declared types
 		case t.FromKind != "":
 			types[t.Name] = dtype.Float64
 		case t.FromNumber != "":
@@ -24,7 +24,7 @@ func (f *File) givenTypes() map[string]dtype.Type {
 	return types
 }
 
-// NumberType is the type of a scalar that is given as a number.
+// NumberType returns the type of a scalar that is given as a number.
 func NumberType(text string) dtype.Type {
 	if _, err := strconv.ParseFloat(text, 64); err != nil {
 		return dtype.Complex128
@@ -32,11 +32,11 @@ func NumberType(text string) dtype.Type {
 	return dtype.Float64
 }
 
-// CheckTypes gives every tensor its type: that of its declaration, else its own in known,
-// as inputs tell it, else that of its first assignment. A tensor is absent where these do
-// not tell, since the type of an input that it depends on is not known. Refused, at the
-// statement, are values that the type of the left side cannot hold; where no declaration
-// gives it, also those that it would round.
+// CheckTypes returns the type of every tensor: the type of its declaration, or else its type in
+// known, which inputs give, or else the type of its first assignment. A tensor is missing in the
+// result if its type depends on an input whose type is not known. It is an error, at the statement,
+// if the type of the left side cannot hold the values. If no declaration gives the type, it is also
+// an error if the type would round them.
 func (f *File) CheckTypes(known map[string]dtype.Type) (map[string]dtype.Type, error) {
 	c := &typeChecker{f: f, types: maps.Clone(known), given: map[string]bool{},
 		first: map[string]notation.Span{}}
@@ -84,7 +84,7 @@ type typeChecker struct {
 	f     *File
 	types map[string]dtype.Type
 	given map[string]bool // by a declaration
-	// first is what gave a tensor its first values.
+	// first has the places that gave tensors their first values.
 	first map[string]notation.Span
 }
 
@@ -119,7 +119,7 @@ func (c *typeChecker) statement(s *Statement) error {
 	return nil
 }
 
-// kept is type want, if it holds the values of a statement as they are.
+// kept returns type want if it holds the values of a statement exactly.
 func (c *typeChecker) kept(s *Statement, want dtype.Type) (dtype.Type, error) {
 	if len(s.Stmt.Accesses()) == 0 {
 		return want, nil // literals take the type that they meet
@@ -130,18 +130,18 @@ func (c *typeChecker) kept(s *Statement, want dtype.Type) (dtype.Type, error) {
 	return want, nil
 }
 
-// natural is the type of a statement's values, whatever takes them.
+// natural returns the type of a statement's values, without regard to the left side's type.
 func (c *typeChecker) natural(s *Statement) dtype.Type {
 	right := *s.Stmt
 	right.Accumulate = false
 	_, t, err := notation.InferTypes(&right, c.types, dtype.None)
 	if err != nil {
-		return dtype.Int64 // of integers with a literal past 32 bits
+		return dtype.Int64 // integers with a literal beyond 32 bits
 	}
 	return t
 }
 
-// declared is an access as a declaration has it.
+// declared returns an access in the form of a declaration.
 func declared(a *notation.Access) string {
 	text := a.Name
 	for k := range a.Vars {
