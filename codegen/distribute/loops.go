@@ -20,7 +20,7 @@ type variable struct {
 	from *cut // for outerOf and innerOf: the cut that made it
 
 	parts []*variable // for ofLeafCommand: the variables that fuse or pos made it from; otherwise nil
-	// for ofLeafCommand: the variable whose loop it replaces; nil for a workspace's variable
+	// for ofLeafCommand: the variable whose loop it replaces; a workspace's variable has nil
 	place *variable
 
 	turned *variable   // for rotated: the variable whose loop it replaces

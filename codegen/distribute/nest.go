@@ -12,7 +12,7 @@ import (
 // loops at one point of the machine. An iteration runs a leaf, which takes at least microseconds.
 const most = 1 << 24
 
-// nest returns the nest that the commands describe, after all of them have been read. first is the
+// nest returns the nest that the commands describe. All commands must be read before. first is the
 // first distribute command.
 func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
 	p.lift()

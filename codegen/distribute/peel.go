@@ -1,7 +1,7 @@
 // Package distribute removes from a schedule the commands that distribute a statement over the
-// ranks of a machine. The result is a place.Nest. It has the loops that run over ranks, the
-// sequential loops around them, and the chunks of index variables that these loops visit. The
-// remaining commands are for the leaf, which is the statement over one chunk of each variable.
+// ranks of a machine. The result is a place.Nest. It contains the loops over ranks, the sequential
+// loops around them, and the chunks of index variables that these loops visit. The remaining
+// commands are for the leaf, which is the statement over one chunk of each variable.
 //
 // The language is the one of source 002, section 3.3. For loops over the positions of a tensor it
 // is the one of source 001.
@@ -79,7 +79,7 @@ type peeling struct {
 	over    []*variable          // by dimension of the machine: the variable that is distributed over it
 	brought []string             // the tensors that a communicate names
 	read    []step
-	// the outermost of loops that are peeled; set after all commands have been read
+	// the loops at the start of loops that are peeled; set when all commands are read
 	peeled []*variable
 	stored *stored // the positions that peeled loops visit, or nil
 }

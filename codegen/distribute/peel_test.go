@@ -160,7 +160,8 @@ func TestPeel(t *testing.T) {
 		{problem{"4", "i:2", "", ""}, "divide(i,io,ii,M.0), distribute(io)", "io:4@0; i=io%4[0 0 1 1 2]"},
 		{problem{"2", "i:0", "", ""}, "split(i,io,ii,3), distribute(io)", "io:1@0; i=io%1[0 0]"},
 		{problem{"2", "i:0", "", ""}, "divide(i,io,ii,2), distribute(io)", "io:2@0; i=io%2[0 0 0]"},
-		// Cuts of cuts: the largest chunk decides how many tiles there are, and the last one is short.
+		// Cuts of cuts: the largest chunk decides how many tiles there are, and the last one is
+		// short.
 		{problem{"2", "i:9", "", ""},
 			"divide(i,io,ii,2), split(ii,a,b,2), distribute(io), communicate(B,a)",
 			"io:2@0 a:3[B]; i=io%2.a%3[0 2 4 4 6 8 9]"},
@@ -178,7 +179,8 @@ func TestPeel(t *testing.T) {
 			"divide(i,io,ii,2), divide(j,jo,ji,2), reorder(io,jo,ii,ji), distribute(jo)",
 			"io:2 jo:2@0; i=io%2[0 2 4]; j=jo%2[0 2 4]"},
 		{problem{"2", square, "", ""}, "distribute({j},{jo},{ji},M)", "jo:2@0; j=jo%2[0 4 8]"},
-		// A distributed loop that is rotated, and one by which another is rotated that is so itself.
+		// A distributed loop that is rotated, and one by which another is rotated that is so
+		// itself.
 		{problem{"2x2", "i:4 j:4", "", ""},
 			"distribute({i,j},{io,jo},{ii,ji},M), rotate(jo,{io},r), communicate(B,r)",
 			"io:2@0 r:2@1[B]; i=io%2[0 2 4]; j=r+io%2[0 2 4]"},
@@ -188,7 +190,8 @@ func TestPeel(t *testing.T) {
 		{problem{"2", "i:4 j:4", "B", ""},
 			"divide(j,jo,ji,2), communicate(B,jo), reorder(jo,i), distribute(i,io,ii,M), rotate(jo,{io},r)",
 			"io:2@0 r:2[B]; i=io%2[0 2 4]; j=r+io%2[0 2 4]"},
-		// Positions: the leaf has loops over coordinates, where its commands say nothing of positions.
+		// Positions: the leaf has loops over coordinates, where its commands say nothing of
+		// positions.
 		{problem{"4", "i:8 j:8", "", stored},
 			"fuse(i,j,f), pos(f,p,B), divide(p,po,pi,M.x), distribute(po), communicate({A,B},po)",
 			"po:4@0[A,B]; B(i,j)=po%4[{4 1}]"},
@@ -247,8 +250,8 @@ func TestLeaf(t *testing.T) {
 		{"reorder(io,jo,k,ii,ji)", "reorder(k,i,j)"},
 		{"divide(k,ko,ki,4), reorder(ko,ii,ji,ki), reorder(ii,ki,ji), communicate(B,ko)",
 			"reorder(i,k,j)"},
-		// ko takes the place of ii: that says nothing of the leaf's loops, also where later commands name
-		// them.
+		// ko takes the place of ii: that says nothing of the leaf's loops, also where later
+		// commands name them.
 		{"divide(k,ko,ki,4), reorder(ko,ii), communicate(B,ko)", ""},
 		{"divide(k,ko,ki,4), reorder(ko,ii), reorder(io,ii,ji), communicate(B,ko)", ""},
 		{"divide(k,ko,ki,4), reorder(ko,ki,ii), communicate(B,ko)", "reorder(k,i)"},
