@@ -19,7 +19,7 @@ type variable struct {
 	cut  *cut // the cut that replaced it, or nil
 	from *cut // for outerOf and innerOf: the cut that made it
 
-	parts []*variable // for ofLeafCommand: the variables that fuse or pos made it from; otherwise nil
+	parts []*variable // for ofLeafCommand: the variables that fuse or pos made it from
 	// for ofLeafCommand: the variable whose loop it replaces; a workspace's variable has nil
 	place *variable
 
@@ -27,7 +27,7 @@ type variable struct {
 	plus   []*variable // for rotated: turned is rotated by the values of these variables
 
 	by          *schedule.Command // the command that requires the loop to be peeled, or nil
-	dim         int               // the dimension of the machine that the loop is distributed over, or -1
+	dim         int               // the machine's dimension that the loop is distributed over, or -1
 	communicate []string
 }
 

@@ -76,7 +76,7 @@ type peeling struct {
 
 	vars    map[string]*variable // all variables so far, by name
 	loops   []*variable          // the variables that have a loop, outermost first
-	over    []*variable          // by dimension of the machine: the variable that is distributed over it
+	over    []*variable          // by dimension of the machine: the variable distributed over it
 	brought []string             // the tensors that a communicate names
 	read    []step
 	// the loops at the start of loops that are peeled; set when all commands are read

@@ -45,7 +45,8 @@
 //	bitmap.go    a bitmap,
 //	marks.go     marks alone, which several threads may set,
 //	placed.go    parts that kinds with a place for each coordinate (box.go) have in common,
-//	terms.go     a list of all terms, which is sorted at the end; termrows.go, with the factors of added rows,
+//	terms.go     a list of all terms, which is sorted at the end;
+//	termrows.go  such a list with the factors of added rows,
 //	hash.go      a hash table; hashrows.go, with a row of values for each key (spacerow.go),
 //	ordered.go   a list that is filled in order,
 //	rowlist.go   any of these over several variables whose rows are found without a search,

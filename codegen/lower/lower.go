@@ -387,7 +387,8 @@ func (l *lowerer) seq(s *cin.Seq, e *env, want bool) ir.Expr {
 	list := s.List
 	switch {
 	case !l.assigns(s):
-	case l.hasDerivedVars() && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse() && !e.res.zeroed:
+	case l.hasDerivedVars() && e.res.level == 0 && l.out.op.order() > 0 && !l.out.sparse() &&
+		!e.res.zeroed:
 		l.addsAfter = true
 		some, list = l.stmt(list[0], e.clone(), want), list[1:]
 		e.res.zeroed = true

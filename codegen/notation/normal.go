@@ -174,7 +174,8 @@ func (left vars) expand(e Expr) []*Term {
 		case '*':
 			return left.product(e)
 		case '/':
-			return []*Term{{Factors: []Factor{&Quotient{Num: left.keepWhole(e.X), Den: left.keepWhole(e.Y)}}}}
+			q := &Quotient{Num: left.keepWhole(e.X), Den: left.keepWhole(e.Y)}
+			return []*Term{{Factors: []Factor{q}}}
 		}
 	}
 	panic("BUG: notation cannot normalize this expression")

@@ -11,10 +11,13 @@ import (
 // parallelize(i, CPUThread, STRATEGY, CUT[, N]).
 //
 //	NoRaces, Work               chunks of about equal work, eight for each thread
-//	NoRaces, Ordered[, N]       as Work, and each chunk appends to the result after the chunk before it; N is the least work of a chunk
-//	NoRaces, Rows[, V]          each thread runs the whole loop, for its own rows of the result (the loop inside is over rows), or for its own part of the range of V
+//	NoRaces, Ordered[, N]       as Work, and each chunk appends to the result after the previous
+//	                            chunk; N is the least work of a chunk
+//	NoRaces, Rows[, V]          each thread runs the whole loop, for its own rows of the result (the
+//	                            loop inside is over rows), or for its own part of the range of V
 //	NoRaces, Whole              the loop is not cut; threads only set the result to 0 before it
-//	Temporary, Work, N          N chunks, each with its own partial result; the results are added in order
+//	Temporary, Work, N          N chunks, each with its own partial result; the results are added in
+//	                            order
 //	ParallelReduction, Work, N  N chunks, each with its own partial sum; the sums are added in order
 func (s *state) chunked() error {
 	r, err := s.ref(0)

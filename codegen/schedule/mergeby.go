@@ -13,8 +13,10 @@ import (
 //
 //	mergeby(i, TwoFinger)   visits all coordinates of each operand
 //	mergeby(i, Gallop)      searches each operand for the largest coordinate that another one is at
-//	mergeby(i, Predicated)  computes a sum of floats over a union without branches: it evaluates all terms, and predicates choose the terms that are added
-//	mergeby(i, Windows)     makes the coordinates of an appended result in windows, and sorts them there
+//	mergeby(i, Predicated)  computes a sum of floats over a union without branches: it evaluates all
+//	                        terms, and predicates choose the terms that are added
+//	mergeby(i, Windows)     makes the coordinates of an appended result in windows, and sorts them
+//	                        there
 //	mergeby(i, OneBody)     uses one loop body for all cases of present and absent operands
 //
 // Loops that later replace the loop over i inherit Gallop.

@@ -235,7 +235,8 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 	switch {
 	case len(t.Vars) > 0 && unit == cin.CPUThread && race == cin.Temporary:
 		return nil
-	case len(t.Vars) > 0 && onGPU && (s.hasRaces(f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
+	case len(t.Vars) > 0 && onGPU &&
+		(s.hasRaces(f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
 		return s.refuse(2,
 			"the loop over %s fills the workspace %s, which its iterations share: they run on %s where each fills places of its own, with NoRaces", f.Var, t.Key(), unit)
 	case len(t.Vars) == 0 && unit == cin.GPUBlock:

@@ -28,8 +28,10 @@
 //	precompute.go   precompute; implicit.go, the temporaries that no command made
 //	quotient.go     where precompute may divide integers
 //	unroll.go       unroll
-//	parallelize.go  parallelize; chunks.go, its forms for chunks of equal work; gpu.go, the rules of a GPU;
-//	rowlanes.go     its form for rows of a tile
+//	parallelize.go  parallelize
+//	chunks.go       parallelize with chunks of equal work
+//	rowlanes.go     parallelize for the rows of a tile
+//	gpu.go          the rules of a GPU
 //	mergeby.go      mergeby
 //	assemble.go     assemble
 //	temporaries.go  temporaries

@@ -120,7 +120,8 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 		a: l.h.names.newArray(a.Name+"_all", a.Elem), length: l.h.names.newVar(a.Name+"_len", ir.Int64),
 		init: ir.Greatest(length, ir.Int(0)), units: 1,
 	}
-	l.ids.block = l.h.ids.block // no longer the loop's variable, because a block runs several iterations
+	// a block runs several iterations, so the block number is not the loop's variable now
+	l.ids.block = l.h.ids.block
 	unit := ir.Expr(l.ids.block)
 	switch at {
 	case ofWarp:

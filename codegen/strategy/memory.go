@@ -94,7 +94,8 @@ func (f *facts) mappedFetch() (p Prefetch) {
 // eachSelectedRow calls fn for each dense row, along the last level of an operand or of a dense
 // result, that a variable v selects. row is the number of values in the row, and bytes is the size
 // of all rows together.
-func (f *facts) eachSelectedRow(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
+func (f *facts) eachSelectedRow(
+	fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
 	seen := map[string]bool{}
 	rows := func(a *cin.Access, t *Tensor) {
 		if t == nil || seen[a.Key()] || t.order() < 2 {
@@ -301,7 +302,8 @@ func (f *facts) stream() (out []Prefetch) {
 			streamedCaches*float64(f.problem.Target.FarBytes)
 		lanes := slices.ContainsFunc(f.gathers(),
 			func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
-		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.parentPositions(), 1) && bytes >= least {
+		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.parentPositions(), 1) &&
+			bytes >= least {
 			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead,
 				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s",
 					a.Key(), size(bytes), size(least), why)})

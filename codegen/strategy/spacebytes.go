@@ -178,7 +178,8 @@ func (f *facts) joinBytes(chunks float64) float64 {
 		float64(f.result.Type.Size()))
 	for k, kind := range f.result.Format.Levels {
 		if kind.Caps().HasPos {
-			bytes += 2*arrayBytes((chunks+1)*posBytes) + 2*arrayBytes(chunks*tableEntry) + 2*arrayBytes(2*posBytes)
+			bytes += 2*arrayBytes((chunks+1)*posBytes) + 2*arrayBytes(chunks*tableEntry) +
+				2*arrayBytes(2*posBytes)
 		}
 		if k == 0 && kind.Caps().HasPos { // positions of each chunk, which are not used
 			bytes += chunks * arrayBytes(2*posBytes)
@@ -217,7 +218,8 @@ func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 	terms := f.additions(w.Producer, t)
 	bands := places/float64(max(x.Band, 1)) + 2
 	bytes := arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*crd)
-	bytes += arrayBytes(bands*posBytes) + arrayBytes(bands*posBytes) + arrayBytes(stretches*bands*posBytes)
+	bytes += arrayBytes(bands*posBytes) + arrayBytes(bands*posBytes) +
+		arrayBytes(stretches*bands*posBytes)
 	bytes += growingBytes(min(stretches*float64(x.Stretch), terms), crd+value)
 	return bytes + growingBytes(terms, crd+value) + growingBytes(f.places(f.vars[:1]), 2*posBytes)
 }
@@ -267,8 +269,8 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 	case Array:
 		return arrayBytes(places * value)
 	case MarkedList:
-		return arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*max(placeBytes, keys)) +
-			copied + rows
+		return arrayBytes(places*value) + arrayBytes(places*markBytes) +
+			arrayBytes(places*max(placeBytes, keys)) + copied + rows
 	case Marks:
 		if several {
 			return arrayBytes(places*value) + arrayBytes(places*markBytes) + copied + rows
@@ -283,7 +285,8 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 	case Positions:
 		return arrayBytes(float64(form.Len) * value)
 	case Terms:
-		return growingBytes(n, float64(16*len(t.Vars))+2*value+posBytes) + arrayBytes(2*n*tupleBytes) + rows
+		return growingBytes(n, float64(16*len(t.Vars))+2*value+posBytes) +
+			arrayBytes(2*n*tupleBytes) + rows
 	}
 	return f.tableBytes(t, form, n)
 }
@@ -304,8 +307,8 @@ func (f *facts) tableBytes(t *cin.Access, form Form, n float64) float64 {
 		values *= 2
 	}
 	slots := 2*max(2*n, firstSlots) + 1
-	return growingBytes(n, float64(16*len(keys))+2*posBytes) + values + arrayBytes(slots*posBytes) + arrayBytes(
-		2*n*tupleBytes) + rows
+	return growingBytes(n, float64(16*len(keys))+2*posBytes) + values +
+		arrayBytes(slots*posBytes) + arrayBytes(2*n*tupleBytes) + rows
 }
 
 // arrayBytes returns the memory that an array of the given size occupies.

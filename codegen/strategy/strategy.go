@@ -107,8 +107,8 @@ type Cut struct {
 type LongRows uint8
 
 const (
-	Kept        LongRows = iota // long rows are handled like others
-	Separate                    // they are left out of the loop and run one after another, each on all threads
+	Kept        LongRows = iota // long rows are handled like other rows
+	Separate                    // they are not in the loop, but run one by one on all threads
 	Precomputed                 // they are computed before the loop, each on all threads
 	CutInside                   // chunks begin and end inside them
 )

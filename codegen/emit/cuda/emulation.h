@@ -248,9 +248,8 @@ static bool run_block() {
     return ok;
 }
 
-// fibers returns the fibers of the current host thread, or null if there is not enough memory. Their
-// stacks have protected pages between them. They are reused by later launches until the library is
-// closed.
+// fibers returns the fibers of the current host thread, or null if there is not enough memory.
+// Protected pages separate their stacks. Later launches reuse the fibers until the library closes.
 static block *fibers() {
     static thread_local block *b;
     if (b)
@@ -270,7 +269,7 @@ static block *fibers() {
     return b;
 }
 
-// closed unmaps the stacks. Otherwise a process that opens many libraries would run out of mappings.
+// closed unmaps the stacks. Otherwise a process that opens many libraries would use all mappings.
 __attribute__((destructor)) static void closed() {
     for (block *b = made; b;) {
         block *next = b->next;
@@ -394,8 +393,8 @@ static inline unsigned char *dst_dynamic() { return dst_emulation::dynamic; }
 // dst_emulated_error returns a message about this thread's last call that did not return 0.
 extern "C" __attribute__((visibility("default"))) const char *dst_emulated_error() { return dst_emulation::error; }
 
-// dst_emulated_fibers(1) makes all kernels that this thread calls run on fibers, even if their threads
-// do not wait. Their atomic additions are then summed over warps, as on a GPU.
+// dst_emulated_fibers(1) makes all kernels that this thread calls run on fibers, even if their
+// threads do not wait. Their atomic additions are then summed over warps, as on a GPU.
 extern "C" __attribute__((visibility("default"))) void dst_emulated_fibers(int on) { dst_emulation::always = on; }
 
 #define DST_ENTRY(NAME, THREADS, WAITS, SHARED)                                                      \
