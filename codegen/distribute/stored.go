@@ -271,8 +271,7 @@ func (p *peeling) positions(n *place.Nest) error {
 	return nil
 }
 
-// makes reports whether a command takes the positions, or fuses the variables that they are taken
-// of.
+// makes reports whether c is the pos command that made the positions, or a fuse command before it.
 func (s *stored) makes(c *schedule.Command) bool {
 	if s == nil {
 		return false

@@ -56,7 +56,7 @@ func (iv interval) bounds() provenance.Range {
 	return provenance.Range{Lo: form(iv.lo), Hi: form(iv.hi), Size: iv.size}
 }
 
-// within returns the interval with other bounds.
+// within returns iv with the bounds and the size of r.
 func (iv interval) within(r provenance.Range) interval {
 	iv.lo, iv.hi, iv.size = code(r.Lo), code(r.Hi), r.Size
 	return iv
@@ -96,7 +96,7 @@ func (l *lowerer) boundsLoop(f *cin.Forall, e *env, c *component, want bool) ir.
 	return l.tiles(f, e, c, o, want)
 }
 
-// spaceOf returns the whole space of a component's top variable.
+// spaceOf returns the interval of all values of a component's top variable.
 func (l *lowerer) spaceOf(e *env, c *component) interval {
 	roots := l.sched.g.Underived(c.component.Top)
 	if len(roots) == 1 {
@@ -223,7 +223,8 @@ func (l *lowerer) checkBounds(e *env) {
 	}
 }
 
-// tiles lowers a loop over tile numbers.
+// tiles lowers a loop over tile numbers. If the loop does not set its own tiles of the result to 0,
+// the whole result is set to 0 before the loop.
 func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
 	// If nothing else is between this loop and the loop that determines the result's next variable,
 	// that loop sets its own tile of the result to 0.
@@ -246,7 +247,7 @@ func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *openLoops, want 
 	return l.tilesOf(f, e, c, o, want)
 }
 
-// tilesOf emits the loop over the remaining tile numbers.
+// tilesOf emits a loop over tile numbers, or the part of the loop that one piece runs.
 func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
 	if f.Unit == cin.CPUThread && l.assigns(f) && l.assembly.inOrder() {
 		l.tilePieces(f, e, c, o)

@@ -19,7 +19,7 @@ func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.emit(&ir.Store{A: w.vals, Index: w.box.at(a, e), Accumulate: true, X: x})
 }
 
-// segment returns the array as a user's function gets it that adds to access a.
+// segment returns the array for a user's function that adds to access a.
 func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
 	s := segment{name: a.Name, a: w.vals, at: ir.Int(0)}
 	for m, v := range a.Vars {

@@ -26,7 +26,8 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	return l.loop(f, e, want)
 }
 
-// loop lowers a loop as such. See stmt for want and the returned value.
+// loop lowers a loop that is run by generated code, not by a library or a user's function. See stmt
+// for want and the returned value.
 func (l *lowerer) loop(f *cin.Forall, e *env, want bool) ir.Expr {
 	o := l.orders(f)
 	switch {

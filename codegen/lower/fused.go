@@ -118,8 +118,10 @@ func (l *lowerer) digits(roots []string, x ir.Expr, e *env) []ir.Expr {
 	return out
 }
 
-// lexicographic lowers the loop over root d between two edges. atLo and atHi are true if the roots
-// before d are at the edges.
+// lexicographic lowers loops over the points of a fused space from lo to before hi, in
+// lexicographic order. It starts with the loop over root d, which contains the loops over the later
+// roots. atLo and atHi are conditions that all roots before d have the coordinates of lo or hi.
+// Only then does lo or hi limit the loop; otherwise it runs over the whole range of d.
 func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir.Expr, d int, atLo,
 	atHi ir.Expr, want bool) ir.Expr {
 	root := c.component.Roots[d]

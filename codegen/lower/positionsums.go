@@ -96,7 +96,7 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 	for _, at := range l.ancestors(p.cur, p.iv, len(p.c.component.Roots), p.iv.lo)[:row+1] {
 		w.at = append(w.at, l.declare(p.cur.op.prefix()+"_at", at))
 	}
-	w.end = l.declare(p.cur.op.prefix()+"_end", w.behind(row, last))
+	w.end = l.declare(p.cur.op.prefix()+"_end", w.endBelow(row, last))
 	if l.spec.GPU && l.ownsRows(p.e, p.c, p.cur.op, p.cur.level+last) {
 		w.later = ir.NewVar(l.fresh("later"), ir.Bool)
 		l.emit(&ir.Declare{V: w.later, Init: ir.Truth(false)})
@@ -104,9 +104,9 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 	return w
 }
 
-// behind returns the first position, in the component's level number to, after the current position
-// of level number d.
-func (w *rowWalk) behind(d, to int) ir.Expr {
+// endBelow returns the end of the positions below the current position of level number d, in level
+// number to. Both are numbers in the component.
+func (w *rowWalk) endBelow(d, to int) ir.Expr {
 	p := ir.Plus(w.at[d], ir.Int(1))
 	for k := d + 1; k <= to; k++ {
 		p = w.placeLoop.l.below(w.placeLoop.cur.op, w.placeLoop.cur.level+k, p)
@@ -120,10 +120,10 @@ func (w *rowWalk) advance(p ir.Expr) {
 	row := len(w.at) - 1
 	l.while(ir.AtMost(w.end, p), func() {
 		l.incr(w.at[row], ir.Int(1))
-		l.set(w.end, w.behind(row, len(w.placeLoop.c.component.Roots)-1))
+		l.set(w.end, w.endBelow(row, len(w.placeLoop.c.component.Roots)-1))
 	})
 	for d := row - 1; d >= 0; d-- {
-		l.while(ir.AtMost(w.behind(d, d+1), w.at[d+1]), func() { l.incr(w.at[d], ir.Int(1)) })
+		l.while(ir.AtMost(w.endBelow(d, d+1), w.at[d+1]), func() { l.incr(w.at[d], ir.Int(1)) })
 	}
 }
 

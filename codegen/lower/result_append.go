@@ -30,7 +30,7 @@ func (a *appendResult) open(entries ir.Expr, pos *ir.Array, first ir.Expr) {
 	a.begin(pos, first)
 }
 
-// growingArrays has the arrays of a chunk, or of the whole result.
+// growingArrays contains the arrays that one chunk appends to, or the arrays of the whole result.
 type growingArrays struct {
 	levels []growingLevel
 	vals   *ir.Array

@@ -64,7 +64,7 @@ func (l *lowerer) fillsRow(f *cin.Forall) (rowFiller, *cin.Assign) {
 	}
 }
 
-// adds returns the condition that the loops over a row in e add any term.
+// adds returns the condition that assignment a adds at least one term to the row in e.
 func (r *spaceRow) adds(l *lowerer, a *cin.Assign, e *env) ir.Expr {
 	some := ir.Expr(ir.Truth(true))
 	if e.predicates == nil {

@@ -19,7 +19,7 @@ type termSpace struct {
 	sums        *ir.Array
 }
 
-// sortedTerms is the part that sorts terms by their coordinates.
+// sortedTerms contains the coordinates of a list of terms, and sorts the terms by them.
 type sortedTerms struct {
 	spaceArrays spaceArrays
 	keys        []*ir.Array // for each variable, by term

@@ -202,8 +202,7 @@ func narrowsInBlock(f *cin.Forall, c *component) bool {
 	return found
 }
 
-// positionsAmong returns the interval of positions that frames are tiles of, or nil if there is
-// none.
+// positionsAmong returns the outermost interval in frames whose unit is positions, or nil.
 func positionsAmong(frames []frame) *interval {
 	for k := range frames {
 		if frames[k].iv.unit == positions {

@@ -5,11 +5,9 @@ import "distaff/codegen/ir"
 // vectorize marks innermost loops of b as Vector.
 //
 //   - A loop along contiguous memory is marked if its body declares values, adds to scalars from
-//     outside,
-//
-// which are then reduced, and stores to consecutive places, and if every load is from one place or
-// from consecutive places. A loop of the statement is marked only if the strategy runs its variable
-// in lanes.
+//     outside, which are then reduced, and stores to consecutive places, and if every load is from
+//     one place or from consecutive places. A loop of the statement is marked only if the strategy
+//     runs its variable in lanes.
 //   - A loop over a sparse level's segment that only sums gathered values is marked if the strategy
 //     says so.
 //

@@ -109,8 +109,8 @@ func (w *listSpace) clear(l *lowerer, at ir.Expr) { l.store(w.mark, at, ir.Truth
 
 func (w *listSpace) end(l *lowerer) { w.placed.empty(l, w.clear) }
 
-// listed returns a workspace as an operand. The workspace has a value for each coordinate from lo
-// on, and list has the n coordinates that were added to.
+// listed returns an operand that reads a workspace like a sparse vector. vals has a value for each
+// coordinate from lo on. list has the n coordinates that values were added to.
 func (l *lowerer) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Var) *operand {
 	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
 		Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})

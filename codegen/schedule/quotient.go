@@ -35,8 +35,8 @@ func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
 	return nil
 }
 
-// others lists the parts of x without which r's expression is not evaluated: its other factors, and
-// a numerator over it.
+// coFactors lists the expressions in x that are needed besides r's expression to evaluate it: the
+// factors next to it, and the numerator if it is in a denominator.
 func (r *recipe) coFactors(x cin.Expr) (list []cin.Expr) {
 	if _, rest, ok := r.split(x); ok {
 		return rest

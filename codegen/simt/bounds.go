@@ -155,7 +155,8 @@ func (l linear) without(i int) linear {
 	return linear{append(terms, l.terms[i+1:]...), l.n}
 }
 
-// search replaces terms by their bounds until only a number is left.
+// search computes an upper bound of a linear form. It replaces terms by their own bounds until only
+// a number remains, or until it has used all its steps.
 type search struct {
 	b     *bounds
 	steps int // number of remaining steps

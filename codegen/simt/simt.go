@@ -5,9 +5,7 @@
 // as follows:
 //
 //   - Code outside Warps and Lanes belongs to the block. All threads compute its scalars and follow
-//     its
-//
-// branches, which are the same in all threads, and the first thread stores.
+//     its branches, which are the same in all threads, and the first thread stores.
 //   - Code in a loop of Warps, outside Lanes, belongs to a warp in the same way.
 //   - Code in a loop of Lanes belongs to a thread.
 //

@@ -43,9 +43,7 @@ const Merges = "window_merges"
 // or no form was faster by 5%:
 //
 //   - the distance of prefetching: 8, 16 and 32 stored values for the nearest cache differ by 3%,
-//     and so
-//
-// do 48, 64 and 80 for the second-level cache;
+//     and so do 48, 64 and 80 for the second-level cache;
 //   - rows from memory that are fetched into the nearest cache only: they take 1.2 to 2.2 times as
 //     long;
 //   - prefetching when all selected rows are in a core's caches: it gains less than 5%;
@@ -53,16 +51,11 @@ const Merges = "window_merges"
 //   - predicated merges: they are 1.8 times faster than branches, which the processor cannot
 //     predict;
 //   - workspaces with a place and a bit for each coordinate, when many values are added: they are
-//     2.4
-//
-// times faster than lists of marked places, and 3 times faster than hash tables;
+//     2.4 times faster than lists of marked places, and 3 times faster than hash tables;
 //   - stores past the caches, for rows that are written once in a result larger than the caches:
-//     they
-//
-// are 1.05 to 1.5 times faster;
+//     they are 1.05 to 1.5 times faster;
 //   - copies past the caches, for results that are larger than a core's caches and would be evicted
-//
-// before they are read;
+//     before they are read;
 //   - unrolling of loops over segments, which is left to the compiler.
 //
 // The lanes in sums, the numbers of chunks and the cuts of long rows are not choices either,

@@ -17,14 +17,11 @@ import (
 //   - If the processor was measured to do better without prefetching (FarRows), nothing is fetched.
 //   - The rows of an array of up to nearBytes stay in the nearest cache and are not fetched.
 //   - The rows of an array that is mostly outside a core's caches are also fetched into the
-//     second-level
-//
-// cache, farAhead stored values before. A processor has few lines under way to the nearest cache at
-// a time, and loads from memory need more.
+//     second-level cache, farAhead stored values before. A processor has few lines under way to the
+//     nearest cache at a time, and loads from memory need more.
 //   - The rows of an array smaller than lastLevelCaches times Target.FarBytes are in the last-level
-//
-// cache. They are fetched lastLevelAhead before into the nearest cache only, if the processor was
-// measured to gain by this (LastLevelRows).
+//     cache. They are fetched lastLevelAhead before into the nearest cache only, if the processor
+//     was measured to gain by this (LastLevelRows).
 //
 // All distances count rows. If each stored value selects several rows, the distance in stored
 // values is smaller. If the positions of a level have many values below them, the distance in
@@ -186,8 +183,8 @@ func (f *facts) walked(between []Prefetch) (out []Prefetch) {
 	return out
 }
 
-// scope reports whether the loop over v is outermost and has loops inside it that the given
-// prefetches are for.
+// enclosesPrefetch reports whether the loop over v is outermost and has loops inside it that the
+// given prefetches are for.
 func (f *facts) enclosesPrefetch(v string, fetched []Prefetch) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		found = found || len(path) > 0 && path[0].Var == v &&

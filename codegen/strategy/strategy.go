@@ -189,25 +189,17 @@ func (k Kind) String() string { return kindNames[k] }
 //
 //   - Once, for a SortedList: no coordinate is added twice.
 //   - Rows, for a workspace over several variables: it is read through a place for each coordinate
-//     of
-//
-// all variables except the last. Each place has a list of coordinates of the last variable.
+//     of all variables except the last. Each place has a list of coordinates of the last variable.
 //   - Dense, for a HashTable or Terms: the number of last variables that are not part of the keys.
-//     Each
-//
-// key has a row of places along these variables, which is filled everywhere or nowhere. Rows then
-// refers to the keys.
+//     Each key has a row of places along these variables, which is filled everywhere or nowhere.
+//     Rows then refers to the keys.
 //   - Of, for a HashTable or Terms: the operand that has an entry for each key, so that the
-//     workspace is
-//
-// allocated with room for its entries. It is "" if no operand has.
+//     workspace is allocated with room for its entries. It is "" if no operand has.
 //   - Key, for Positions: the access whose positions have the places.
 //   - Len, for Positions: the largest number of positions in a tile.
 //   - Each, for Positions: the reason why the consumer is a loop over all places, with a constant
-//     length
-//
-// and a sum that is added to the result when a row ends. If it is "", the consumer is a loop over
-// rows with an inner loop over the places of each row.
+//     length and a sum that is added to the result when a row ends. If it is "", the consumer is a
+//     loop over rows with an inner loop over the places of each row.
 type Form struct {
 	Kind  Kind
 	Once  bool

@@ -266,12 +266,12 @@ type Intermediate struct{ Uses, Added, Entries float64 }
 // the workspace is made.
 const emptyRows = 4
 
-// byRows reports whether workspace t, over several variables, is read by rows that are found
-// without a search.
+// byRows reports whether workspace t, over several variables, should store its entries by rows,
+// which are found without a search.
 func (f *facts) byRows(t *cin.Access) bool { return f.keysByRows(t, t.Vars) }
 
-// keysByRows is byRows for the keys of workspace t, which are over its first variables. Each key is
-// filled everywhere along the other variables.
+// keysByRows reports whether workspace t should store its keys by rows, which are found without a
+// search. keys are t's first variables. Each key has a row of values along the other variables.
 func (f *facts) keysByRows(t *cin.Access, keys []string) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	each := f.places(t.Vars[len(keys):])

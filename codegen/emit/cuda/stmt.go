@@ -140,8 +140,8 @@ func (k *kernel) atomicAdd(t ir.Type, at, x string) string {
 	return fmt.Sprintf("atomicAdd(&%s, %s)", at, x)
 }
 
-// divergent calls print. If alone is true, each thread of a warp runs the printed code at its own
-// time. Such a thread has no other threads to add together with, so it does not test for any.
+// divergent calls print. If alone is true, the threads of a warp run the printed code at different
+// times. Their atomic additions then do not look for other threads that add to the same place.
 func (k *kernel) divergent(alone bool, print func()) {
 	before := k.alone
 	k.alone = before || alone

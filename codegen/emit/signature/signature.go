@@ -117,7 +117,7 @@ func Normal(u *codegen.Unit) *notation.Normal {
 	return notation.Normalize(u.Request.Stmt)
 }
 
-// most returns the largest number that has the bits which the compiler uses for n.
+// most returns the largest number of the type that stores n, which has 32 or 64 bits.
 func most(n int64) int64 {
 	if n <= math.MaxInt32 {
 		return math.MaxInt32
