@@ -72,16 +72,15 @@ func (w *work) chunk(v string, c ir.Expr) coordRange {
 	return coordRange{lo: lo, hi: w.l.named(v+"_to", w.boundary(ir.Plus(c, ir.Int(1)))), clip: true}
 }
 
-// work cuts a variable's range into pieces of about equal work: with the same number of entries of
-// the largest operand that the loop walks, and of the others.
+// work cuts a variable's range into pieces of about equal work. The work of a piece is the number
+// of its entries in the largest operand that the loop walks, and in others.
 type work struct {
 	l      *lowerer
 	chunks ir.Expr
 	all    coordRange
 	driver *cursor
 	key    string // the key of the driver's access
-	// further operands whose entries count: if the driver has all rows, the others that also have
-	// all
+	// the other operands whose entries count. They and the driver have all rows.
 	others []*cursor
 	// the range of the driver's rows or positions, or of coordinates without a driver
 	lo, hi ir.Expr

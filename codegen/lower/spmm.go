@@ -84,7 +84,8 @@ func (n *spmmNest) factors(x cin.Expr) {
 	}
 }
 
-// factor classifies one factor of the product.
+// factor handles one factor of the product: it is the sparse matrix, the dense matrix or vector, or
+// a value that does not change in the loops. The last kind is multiplied into alpha.
 func (n *spmmNest) factor(x *cin.Access) {
 	l := n.externNest.l
 	c := n.externNest.e.cur[x.Key()]

@@ -13,7 +13,8 @@ import (
 // are merged first, then their sum and the next ones, and so on, in the order of the sum. Partial
 // sums are in the result's own arrays, after the capacity for the remaining segments.
 
-// scaledSegment is a term of such a sum. A nil factor means 1.
+// scaledSegment is a term of a sum that is merged in windows: the segment of it, multiplied by
+// factor. If factor is nil, it means 1. The term is subtracted if minus is true.
 type scaledSegment struct {
 	it     *iter
 	factor cin.Expr

@@ -178,7 +178,7 @@ func (r *recipe) read() error {
 			r.tiles = append(r.tiles, a.Text)
 			continue
 		}
-		roots, err := r.checkDetermined(a.Text)
+		roots, err := r.determinedRoots(a.Text)
 		if err != nil {
 			return err
 		}
@@ -238,8 +238,8 @@ func (r *recipe) isTiles(v string) bool {
 		cin.Natural(r.state.body, g, c) && v != c.Leaves[len(c.Leaves)-1]
 }
 
-// checkDetermined returns the original variables that the loop over v determines.
-func (r *recipe) checkDetermined(v string) ([]string, error) {
+// determinedRoots returns the original variables that the loop over v determines.
+func (r *recipe) determinedRoots(v string) ([]string, error) {
 	c := r.state.component(v)
 	switch {
 	case c == nil:

@@ -66,7 +66,7 @@ func (f *facts) fetches(v *Value) (out []Listed) {
 	return out
 }
 
-// kept returns the orders for loops that Plain follows too, so a schedule need not repeat them.
+// kept returns orders for loops that a schedule need not contain, because Plain follows them too.
 func kept(v *Value) (out []Listed) {
 	for _, x := range sortedKeys(v.OneBody) {
 		out = append(out, Listed{Unite{x}, v.OneBody[x], false})

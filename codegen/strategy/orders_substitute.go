@@ -129,7 +129,7 @@ func (f *facts) gemms(v *Value) {
 	}
 }
 
-// isGemm reports whether s is the loops of one matrix product.
+// isGemm reports whether s consists of the loops of one matrix product.
 func (f *facts) isGemm(s cin.Stmt) bool {
 	return slices.ContainsFunc(f.problem.Products,
 		func(p Product) bool { return f.around(s, p.Gemm.vars()) != nil })
