@@ -48,7 +48,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// compileWith compiles y(i) = B(i,j) * x(j) with more in the request.
+// compileWith compiles y(i) = B(i,j) * x(j) with other settings of the request.
 func compileWith(change func(*codegen.Request)) error {
 	s, err := notation.Parse("y(i) = B(i,j) * x(j)")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// loopsAfter are loops after split, divide and reorder commands; others are passed over.
+// loopsAfter returns the loops after split, divide and reorder commands. It ignores other commands.
 func loopsAfter(t *testing.T, loops []string, commands string) []string {
 	t.Helper()
 	list, err := schedule.Parse([]string{commands})
@@ -37,8 +37,9 @@ func loopsAfter(t *testing.T, loops []string, commands string) []string {
 	return loops
 }
 
-// leafAfter are the loops of a leaf after commands of which each reorder gives those of the leaf's
-// that it names a new order. The loop over ko is peeled, and ki is the leaf's k.
+// leafAfter returns the loops of a leaf after commands. A reorder changes the order of the loops
+// that the leaf has, and other loops in it are ignored. The loop over ko is peeled, and ki is the
+// leaf's k.
 func leafAfter(t *testing.T, loops []string, commands string) []string {
 	t.Helper()
 	list, err := schedule.Parse([]string{commands})
@@ -65,8 +66,9 @@ func leafAfter(t *testing.T, loops []string, commands string) []string {
 	return loops
 }
 
-// TestLeafOrder holds the leaf's schedule to the order that the whole one gives the loops under the
-// peeled ones, an inner variable of a peeled loop going by the name of what it cuts.
+// TestLeafOrder compares the loop order of the leaf's schedule with the order that the whole
+// schedule gives to the loops inside the peeled ones. In the leaf, an inner variable of a peeled
+// loop has the name of the variable that was cut.
 func TestLeafOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	order := []string{"i", "j", "k", "l"}
@@ -84,7 +86,7 @@ func TestLeafOrder(t *testing.T) {
 			r.Shuffle(len(loops), func(a, b int) { loops[a], loops[b] = loops[b], loops[a] })
 			cuts += fmt.Sprintf(",reorder(%s)", strings.Join(loops[:2+r.IntN(len(loops)-1)], ","))
 		}
-		// The loop over ko goes outermost by a last swap.
+		// A last swap makes the loop over ko outermost.
 		if loops := loopsAfter(t, order, cuts); loops[0] != "ko" {
 			cuts += fmt.Sprintf(",reorder(ko,%s)", loops[0])
 		}

@@ -12,9 +12,9 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// problem is what a schedule is peeled for: a statement's loops with their sizes ("i:8 j:8 k:8"),
-// its tensors, and accesses with their formats and, behind a +, terms beside them ("B(i,j):ds
-// C(j,k):dd+D(i,k)").
+// problem is the input of a peeling: a statement's loops with their sizes ("i:8 j:8 k:8"), its
+// tensors, and accesses with their formats. A term next to an access follows a plus sign
+// ("B(i,j):ds C(j,k):dd+D(i,k)").
 type problem struct{ machine, loops, tensors, accesses string }
 
 func (p problem) peel(t *testing.T, commands string) (*place.Nest, error) {
@@ -102,7 +102,7 @@ const (
 	stored = "B(i,j):ds D(i,j,k):sss"
 )
 
-// The algorithms of source 002, figure 12.
+// algorithms are the algorithms of source 002, figure 12.
 var algorithms = []struct{ name, machine, commands, want string }{
 	{"Cannon", "2x2", tiles +
 		"divide(k, ko, ki, M.x), reorder(ko, ii, ji, ki), rotate(ko, {io, jo}, kos), communicate(A, jo), communicate({B, C}, kos)",
@@ -141,7 +141,8 @@ func TestPeel(t *testing.T) {
 		problem
 		commands, want string
 	}{
-		// Hierarchies: the inner grid's loops go inside the outer one's, and outside others.
+		// Hierarchies: the loops of the inner grid are inside the loops of the outer grid, and
+		// outside other loops.
 		{problem{"nodes=2;gpus=2", "i:9", "A", ""},
 			"distribute({i},{io},{ii},M.nodes), distribute({ii},{im},{il},M.gpus)",
 			"io:2@0 im:2@1; i=io%2.im%2[0 2 4 6 9]"},
@@ -155,13 +156,13 @@ func TestPeel(t *testing.T) {
 		// Machines with more dimensions than loops, and with fewer points than iterations.
 		{problem{"2x2", "i:4 j:4", "", ""}, "distribute(i,io,ii,M)", "io:2@0; i=io%2[0 2 4]"},
 		{problem{"2", "i:4 j:4", "", ""}, "divide(i,io,ii,3), distribute(io)", "io:3@0; i=io%3[0 1 2 4]"},
-		// Sizes that the chunks do not divide, or that are smaller than their number.
+		// Sizes that are not multiples of the number of chunks, or are smaller than it.
 		{problem{"3", "i:10", "", ""}, "divide(i,io,ii,M.x), distribute(io)", "io:3@0; i=io%3[0 3 6 10]"},
 		{problem{"4", "i:2", "", ""}, "divide(i,io,ii,M.0), distribute(io)", "io:4@0; i=io%4[0 0 1 1 2]"},
 		{problem{"2", "i:0", "", ""}, "split(i,io,ii,3), distribute(io)", "io:1@0; i=io%1[0 0]"},
 		{problem{"2", "i:0", "", ""}, "divide(i,io,ii,2), distribute(io)", "io:2@0; i=io%2[0 0 0]"},
-		// Cuts of cuts: the largest chunk decides how many tiles there are, and the last one is
-		// short.
+		// Cuts of cuts: the largest chunk determines the number of tiles, and the last tile is
+		// shorter.
 		{problem{"2", "i:9", "", ""},
 			"divide(i,io,ii,2), split(ii,a,b,2), distribute(io), communicate(B,a)",
 			"io:2@0 a:3[B]; i=io%2.a%3[0 2 4 4 6 8 9]"},
@@ -179,8 +180,7 @@ func TestPeel(t *testing.T) {
 			"divide(i,io,ii,2), divide(j,jo,ji,2), reorder(io,jo,ii,ji), distribute(jo)",
 			"io:2 jo:2@0; i=io%2[0 2 4]; j=jo%2[0 2 4]"},
 		{problem{"2", square, "", ""}, "distribute({j},{jo},{ji},M)", "jo:2@0; j=jo%2[0 4 8]"},
-		// A distributed loop that is rotated, and one by which another is rotated that is so
-		// itself.
+		// A distributed loop that is rotated, and a loop that is rotated by a rotated loop.
 		{problem{"2x2", "i:4 j:4", "", ""},
 			"distribute({i,j},{io,jo},{ii,ji},M), rotate(jo,{io},r), communicate(B,r)",
 			"io:2@0 r:2@1[B]; i=io%2[0 2 4]; j=r+io%2[0 2 4]"},
@@ -190,8 +190,7 @@ func TestPeel(t *testing.T) {
 		{problem{"2", "i:4 j:4", "B", ""},
 			"divide(j,jo,ji,2), communicate(B,jo), reorder(jo,i), distribute(i,io,ii,M), rotate(jo,{io},r)",
 			"io:2@0 r:2[B]; i=io%2[0 2 4]; j=r+io%2[0 2 4]"},
-		// Positions: the leaf has loops over coordinates, where its commands say nothing of
-		// positions.
+		// Positions: the leaf has loops over coordinates if its commands do not refer to positions.
 		{problem{"4", "i:8 j:8", "", stored},
 			"fuse(i,j,f), pos(f,p,B), divide(p,po,pi,M.x), distribute(po), communicate({A,B},po)",
 			"po:4@0[A,B]; B(i,j)=po%4[{4 1}]"},
@@ -244,13 +243,13 @@ func TestLeaf(t *testing.T) {
 	for _, c := range []struct{ commands, want string }{
 		{"parallelize(ii,CPUThread,NoRaces)", "parallelize(i,CPUThread,NoRaces)"},
 		{"reorder(ii,k,ji)", "reorder(i,k,j)"},
-		{"reorder(ii,ji,k)", "reorder(i,j,k)"}, // the order that there is, as the user asked
+		{"reorder(ii,ji,k)", "reorder(i,j,k)"}, // the existing order, because the user asked for it
 		{"reorder(jo,io)", ""},                 // peeled loops only
-		{"reorder(jo,io,ii,ji)", ""},           // which leaves the leaf's as they are
+		{"reorder(jo,io,ii,ji)", ""},           // the order of the leaf's loops does not change
 		{"reorder(io,jo,k,ii,ji)", "reorder(k,i,j)"},
 		{"divide(k,ko,ki,4), reorder(ko,ii,ji,ki), reorder(ii,ki,ji), communicate(B,ko)",
 			"reorder(i,k,j)"},
-		// ko takes the place of ii: that says nothing of the leaf's loops, also where later
+		// ko is swapped with ii. This does not change the order of the leaf's loops, even if later
 		// commands name them.
 		{"divide(k,ko,ki,4), reorder(ko,ii), communicate(B,ko)", ""},
 		{"divide(k,ko,ki,4), reorder(ko,ii), reorder(io,ii,ji), communicate(B,ko)", ""},
@@ -283,7 +282,8 @@ func TestLeaf(t *testing.T) {
 			t.Errorf("%s: got %s, scheduled %v, want %s", c.commands, got, n.Scheduled, c.want)
 			continue
 		}
-		for k, w := range n.Written { // where the user wrote it, with as many arguments
+		// the place of the command, with arguments if the user wrote any
+		for k, w := range n.Written {
 			name, args, _ := strings.Cut(n.Leaf[k], "(")
 			if !strings.HasPrefix(w.Text[w.Pos:w.End], name+"(") ||
 				!strings.HasSuffix(w.Text[w.Pos:w.End], ")") || w.Args != nil && args == "" {
@@ -300,8 +300,8 @@ func TestLeaf(t *testing.T) {
 	}
 }
 
-// TestLeafWords: words of the language, and names in quotes, stay as they are where variables have
-// the same.
+// TestLeafWords checks that words of the language and names in quotes are unchanged, even if
+// variables have the same name.
 func TestLeafWords(t *testing.T) {
 	const cut = "distribute({i,j}, {io,jo}, {CPUThread,Hash}, M), "
 	for commands, want := range map[string]string{

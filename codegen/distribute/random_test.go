@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/place"
 )
 
-// randomSchedule cuts variables at random, puts all loops over chunks outside in a random order,
-// and distributes, rotates and communicates some.
+// randomSchedule returns a schedule that cuts random variables, moves all loops over chunks outward
+// in a random order, and distributes, rotates and communicates some of them.
 func randomSchedule(r *rand.Rand, vars []string, dims int) string {
 	var commands, outer, inner []string
 	for _, v := range vars {
@@ -26,7 +26,7 @@ func randomSchedule(r *rand.Rand, vars []string, dims int) string {
 	}
 	r.Shuffle(len(outer), func(a, b int) { outer[a], outer[b] = outer[b], outer[a] })
 	r.Shuffle(len(inner), func(a, b int) { inner[a], inner[b] = inner[b], inner[a] })
-	if r.IntN(3) == 0 { // one over single coordinates, where those outside it are all peeled
+	if r.IntN(3) == 0 { // a loop over single coordinates; all loops outside it must be peeled
 		outer, inner = append(outer, inner[0]), inner[1:]
 	}
 	if len(outer)+len(inner) > 1 {
@@ -50,8 +50,8 @@ func randomSchedule(r *rand.Rand, vars []string, dims int) string {
 	return strings.Join(commands, ",")
 }
 
-// TestRandom holds nests to what they mean: the chunks of each variable are the whole of it in
-// order, and the points of the nest go through all tuples of chunks, each once.
+// TestRandom checks that the chunks of each variable together are its range, in order, and that the
+// points of the nest visit each tuple of chunks once.
 func TestRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 16))
 	peeled, rotations := 0, 0
@@ -94,9 +94,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// randomPositions is a schedule that distributes chunks of the first levels of B(i,j,k), with the
-// cuts that it makes of them. What is left of the variables of the levels below, and of l, is cut
-// at random too.
+// randomPositions returns a schedule that distributes chunks of the first levels of B(i,j,k), and
+// the cuts that it makes. The variables of the other levels, and l, are also cut at random.
 func randomPositions(r *rand.Rand, levels int) (string, []place.OrderedCut) {
 	vars := []string{"i", "j", "k"}
 	var commands, outer []string
@@ -114,7 +113,7 @@ func randomPositions(r *rand.Rand, levels int) (string, []place.OrderedCut) {
 		return v
 	}
 	at, inner := cut("i", "i", -1), []string(nil)
-	from := r.IntN(levels) // the levels above are not fused, and their loops stay
+	from := r.IntN(levels) // the levels above are not fused, and their loops remain
 	for l := 1; l < levels; l++ {
 		if l <= from {
 			inner, at = append(inner, at), vars[l]
@@ -149,8 +148,8 @@ func randomPositions(r *rand.Rand, levels int) (string, []place.OrderedCut) {
 	return strings.Join(commands, ","), cuts
 }
 
-// TestRandomPositions holds the chunks of positions to what the commands cut, and the points of
-// their nests to going through all tuples of chunks, each once.
+// TestRandomPositions compares the chunks of positions with the cuts of the commands, and checks
+// that the points of the nests visit each tuple of chunks once.
 func TestRandomPositions(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 16))
 	for range 600 {
@@ -189,8 +188,8 @@ func TestRandomPositions(t *testing.T) {
 	}
 }
 
-// bijective says what is wrong where the points of a nest do not go through all tuples of chunks
-// once.
+// bijective returns an error message if the points of a nest do not visit each tuple of chunks
+// once, or else "".
 func bijective(n *place.Nest) string {
 	points, tuples := int64(1), int64(1)
 	for _, l := range n.Loops {

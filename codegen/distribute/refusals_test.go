@@ -8,12 +8,12 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// TestRefusals has what each refusal says, and the part of the schedule that it points at.
+// TestRefusals checks the message of each refusal, and the part of the schedule that it points at.
 func TestRefusals(t *testing.T) {
 	const leaf = ", a command of the leaf, names "
 	const fused = "fuse(i,j,f), pos(f,p,B), "
 	for _, c := range []struct{ commands, want, at string }{
-		// Commands that are none.
+		// Commands that are not valid.
 		{"distribute(i), substitute(i)",
 			"got 1 argument, want substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")",
 			"substitute(i)"},
@@ -168,7 +168,7 @@ func TestRefusals(t *testing.T) {
 			"pos: the positions of B(i,j) go through all of i, and the loops go through parts of it", "B"},
 		{"fuse(i,j,f), distribute(k)",
 			"distribute: the loop over k stands inside that over f, which is the leaf's", "distribute(k)"},
-		// Commands of the leaf on loops that are not its own.
+		// Commands of the leaf that name loops of other parts.
 		{"parallelize(i,CPUThread,NoRaces), distribute(i)",
 			"distribute: parallelize(i,CPUThread,NoRaces)" + leaf + "i before; such commands come last",
 			"i"},
@@ -213,7 +213,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A variable too large to be cut into single coordinates is refused before it is.
+// TestRefusesManyCoordinates checks that a variable with too many coordinates to be cut into single
+// ones is refused before it is cut.
 func TestRefusesManyCoordinates(t *testing.T) {
 	const want = "distribute: the loops over chunks would have more than 16777216 of one variable, want fewer"
 	_, err := problem{"2", "i:1000000000000", "", ""}.peel(t, "distribute(i)")

@@ -10,13 +10,13 @@ import (
 	"distaff/codegen/dtype"
 )
 
-// longCondition is a file whose condition has n scalars on the left.
+// longCondition returns a file whose condition has n scalars on the left.
 func longCondition(n int) string {
 	return "a = 1\nb = 1\nrepeat 2 until " + strings.Repeat("a + ", n-1) + "a < b { a = a }\n"
 }
 
-// TestLongConditions: a condition has MaxOperands numbers and scalars at most, and evaluating
-// that many takes a moment.
+// TestLongConditions checks that a condition has at most MaxOperands numbers and scalars, and that
+// this many are evaluated in a moment.
 func TestLongConditions(t *testing.T) {
 	var d *diag.Error
 	f, err := Parse("job.dst", longCondition(MaxOperands))

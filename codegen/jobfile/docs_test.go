@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDocs: the files of docs/jobs.md are right, or have the message that follows them, and
-// its table has every code.
+// TestDocs checks that the files in docs/jobs.md are accepted or have the message that follows
+// them, and that its table has every code.
 func TestDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/jobs.md")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"distaff/codegen/notation"
 )
 
-// checked is a file that Parse, Bind and Check accept.
+// checked returns a file that Parse, Bind and Check accept.
 func checked(t *testing.T, text string) *File {
 	t.Helper()
 	f, err := Parse("job.dst", text)
@@ -97,7 +97,7 @@ func TestDistributed(t *testing.T) {
 	}
 }
 
-// TestKeywords: keywords are words as any others but at the start of lines that are no
+// TestKeywords checks that keywords are ordinary words, except at the start of lines that are not
 // statements.
 func TestKeywords(t *testing.T) {
 	f := checked(t, `tensor A(n, n): ds from "A.mtx"
@@ -137,7 +137,7 @@ y(i) = A(i,j) * x(j)
 	}
 }
 
-// TestLines: what a line is does not depend on how an editor writes it.
+// TestLines checks that lines do not depend on how an editor writes them.
 func TestLines(t *testing.T) {
 	const plain = `param R = 2
 tensor A(n, n): ds from "a#b.mtx" to "c"
@@ -276,7 +276,7 @@ repeat R*chunk until n < eps*R {
 	}
 }
 
-// TestLocate: errors of those who compile a statement stand in the file.
+// TestLocate checks that errors of code that compiles a statement get a place in the file.
 func TestLocate(t *testing.T) {
 	f := checked(t,
 		"param chunk = 16\ntensor A(n): d from \"a\"\n\ny(i) = A(i)*chunk + A(i)\n  split(i, i0, i1, chunk)\n  unroll(chunk, q)\n")
@@ -334,8 +334,8 @@ r = 2
 	}
 }
 
-// TestWordsOfCommands: a param with the name of a word of the scheduling language, or of a
-// variable, stands for its number where a command has a number, and nowhere else.
+// TestWordsOfCommands checks a param that has the name of a variable or of a word of the scheduling
+// language. Its number replaces it only if a command accepts a number there.
 func TestWordsOfCommands(t *testing.T) {
 	f := checked(t, `param Hash = 4
 param NoRaces = 5
@@ -371,7 +371,8 @@ C(i,j) = A(i,k) * B(k,j)
 	})
 }
 
-// TestNUL: a NUL character does not end a line, whose rest would be passed over.
+// TestNUL checks that a NUL character does not end a line, because the rest of the line would be
+// ignored.
 func TestNUL(t *testing.T) {
 	for _, text := range []string{"tensor s from 2 \x00 to \"x.npy\"\n", "\x00", "print s\x00",
 		"tensor s from \"a\x00\"\n"} {

@@ -7,7 +7,8 @@ import (
 	"distaff/codegen/place"
 )
 
-// TestMachines: grids and hierarchies, placements over them, and statements that are distributed.
+// TestMachines checks grids and hierarchies, placements over them, and statements that are
+// distributed.
 func TestMachines(t *testing.T) {
 	f := checked(t, `param q = 2
 machine N(q, p/q)
@@ -49,7 +50,7 @@ place B (x,y) -> M(*)
 	}
 }
 
-// TestMachineTooLarge: a machine's extents are known with the number of ranks alone.
+// TestMachineTooLarge checks a machine that is too large for the number of ranks that a run has.
 func TestMachineTooLarge(t *testing.T) {
 	f := checked(t, "machine N(p*p, p*p)\n")
 	_, err := f.Items[0].(*Machine).Resolve(1<<20, nil)
@@ -59,7 +60,7 @@ func TestMachineTooLarge(t *testing.T) {
 	}
 }
 
-// TestMachineOf: a placement that Check refuses is over no machine.
+// TestMachineOf checks that MachineOf returns nil for a placement that Check refuses.
 func TestMachineOf(t *testing.T) {
 	f := checked(t, "machine N(2)\n")
 	p, _, err := place.ParsePlacement("(x) -> K(x)", 0, 11)

@@ -11,12 +11,12 @@ import (
 	"distaff/codegen/notation"
 )
 
-// sameFile tells whether two files are the same but for places.
+// sameFile reports whether two files are the same, except for their places.
 func sameFile(a, b *File) bool {
 	return len(a.Items) == len(b.Items) && same(reflect.ValueOf(a.Items), reflect.ValueOf(b.Items))
 }
 
-// same compares values, but for places, and texts that keep the spaces of the file.
+// same compares values, except for places and for texts that keep the spaces of the file.
 func same(a, b reflect.Value) bool {
 	if a.Kind() != b.Kind() {
 		return false
@@ -62,7 +62,7 @@ func same(a, b reflect.Value) bool {
 	return a.Equal(b)
 }
 
-// roundTrip holds Parse(Print(f)) to f.
+// roundTrip compares Parse(Print(f)) with f.
 func roundTrip(t *testing.T, f *File) {
 	t.Helper()
 	text := f.String()
@@ -75,7 +75,7 @@ func roundTrip(t *testing.T, f *File) {
 	}
 }
 
-// parsable are the files of testdata that Parse accepts, right and wrong ones.
+// parsable returns the files of testdata that Parse accepts, correct and incorrect ones.
 func parsable(t testing.TB) []string {
 	var texts []string
 	for _, name := range []string{"cg.dst", "spmm.dst"} {
@@ -118,10 +118,10 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// pick is one of some words.
+// pick returns one of the words.
 func pick(g *rand.Rand, words ...string) string { return words[g.Intn(len(words))] }
 
-// randomFile is a file that Parse accepts, with random spaces, comments and ends of lines.
+// randomFile returns a file that Parse accepts, with random spaces, comments and line ends.
 func randomFile(g *rand.Rand) string {
 	r := &randomText{g: g}
 	for range 1 + g.Intn(6) {

@@ -15,8 +15,8 @@ import (
 	"distaff/codegen/reference"
 )
 
-// randomExpr is arithmetic over a and b, and numbers that make sums and products pass an
-// int64 now and then; seven is one of them.
+// randomExpr returns an expression over a and b, and numbers that sometimes make sums and products
+// overflow an int64. seven is one of them.
 func randomExpr(g *rand.Rand, depth int, seven string) string {
 	if depth == 0 || g.Intn(4) == 0 {
 		return []string{"a", "b", seven, "0", "3037000500", "9223372036854775807",
@@ -35,7 +35,7 @@ func randomExpr(g *rand.Rand, depth int, seven string) string {
 
 var errNoNumber = errors.New("no number")
 
-// bigEval is an expression's value if no part of it passes an int64.
+// bigEval returns an expression's value if no part of it overflows an int64.
 func bigEval(e notation.Expr, names map[string]int64) (*big.Int, error) {
 	var v *big.Int
 	switch e := e.(type) {
@@ -78,7 +78,7 @@ func bigEval(e notation.Expr, names map[string]int64) (*big.Int, error) {
 	return v, nil
 }
 
-// randomNames are values for a and b, at the ends of an int64 now and then.
+// randomNames returns values for a and b, sometimes at the ends of int64.
 func randomNames(g *rand.Rand) map[string]int64 {
 	names := map[string]int64{}
 	for _, n := range []string{"a", "b"} {
@@ -118,7 +118,7 @@ func TestSizeEval(t *testing.T) {
 	}
 }
 
-// condition is a condition over scalars.
+// condition returns a condition over scalars.
 func condition(t *testing.T, text string) *Cond {
 	t.Helper()
 	f, err := Parse("job.dst", "repeat 1 until "+text+" {\n}\n")
@@ -128,7 +128,7 @@ func condition(t *testing.T, text string) *Cond {
 	return f.Items[0].(*Repeat).Until
 }
 
-// holds is what an operator says of the sign of x - y.
+// holds reports whether a comparison is true if x - y has the given sign.
 func holds(op string, sign int) bool {
 	return map[string]bool{"<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0,
 		"==": sign == 0, "!=": sign != 0}[op]
@@ -146,7 +146,7 @@ func TestCondIntegers(t *testing.T) {
 			return Scalar{dtype.Int64, reference.Int(names[n])}, nil
 		})
 		if len(c.Scalars()) == 0 {
-			continue // literals alone are floats
+			continue // a comparison of literals alone compares floats
 		}
 		x, errX := bigEval(c.X, names)
 		y, errY := bigEval(c.Y, names)
@@ -168,7 +168,7 @@ func TestCondIntegers(t *testing.T) {
 	}
 }
 
-// floatEval is an expression's value in float64.
+// floatEval returns an expression's value in float64.
 func floatEval(e notation.Expr, names map[string]float64) float64 {
 	switch e := e.(type) {
 	case *notation.Number:
@@ -230,7 +230,7 @@ func TestCondTypes(t *testing.T) {
 		"q != q":                                "true",
 		"k == 9007199254740993":                 "true",
 		"k > 9007199254740992":                  "true",
-		"k > 9007199254740992.0":                "false", // float64 has no such integer
+		"k > 9007199254740992.0":                "false", // float64 cannot represent this integer
 		"m + 1 > 2147483647":                    "true",
 		"m < 3000000000":                        "true",
 		"m / 2 == 1073741823":                   "true",

@@ -8,7 +8,7 @@ import (
 	"distaff/codegen/notation"
 )
 
-// input is what an input tells of a tensor's sizes.
+// input returns what is known of a tensor's sizes from an input.
 func input(exact bool, sizes ...int64) []notation.Known {
 	var k []notation.Known
 	for _, n := range sizes {

@@ -12,17 +12,17 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the messages in testdata/wrong.txt")
 
-// Between the files of testdata/wrong.txt, and between a file and its message.
+// The separators between the files of testdata/wrong.txt, and between a file and its message.
 const (
 	nextFile = "\n==========\n"
 	message  = "\n----------\n"
 )
 
-// codes are those of job files.
+// codes lists the codes of job files.
 var codes = []diag.Code{Syntax, NameClash, Unknown, ReadEarly, Declaration, BadNumber, "placement",
 	"machine"}
 
-// wrong is what is wrong of a file, nil for nothing.
+// wrong returns the error of a file, or nil.
 func wrong(text string) error {
 	f, err := Parse("job.dst", text)
 	if err == nil {
@@ -31,7 +31,7 @@ func wrong(text string) error {
 	return err
 }
 
-// wrongMessage is what is said of a wrong file.
+// wrongMessage returns the message of a file that is wrong.
 func wrongMessage(text string) string {
 	if err := wrong(text); err != nil {
 		return err.Error()
@@ -39,7 +39,7 @@ func wrongMessage(text string) string {
 	return "(nothing is wrong)"
 }
 
-// TestWrong holds whole messages, with their places, to testdata/wrong.txt.
+// TestWrong compares whole messages, with their places, with testdata/wrong.txt.
 func TestWrong(t *testing.T) {
 	data, err := os.ReadFile("testdata/wrong.txt")
 	if err != nil {

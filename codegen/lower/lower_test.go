@@ -13,9 +13,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// leaf is a statement in concrete index notation and the formats of its
-// tensors, the result first, as in "y:d A:ds x:d". All sizes are 100, and
-// positions and coordinates 32 bits wide.
+// leaf is a statement in concrete index notation and the formats of its tensors, the result first,
+// as in "y:d A:ds x:d". All sizes are 100, and positions and coordinates have 32 bits.
 type leaf struct {
 	stmt, formats string
 	change        func(*lower.Spec, *strategy.Problem)
@@ -89,7 +88,7 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 	return low.Func, nil
 }
 
-// holds counts patterns in the leaf's text.
+// holds checks how often each pattern occurs in the leaf's text.
 func (x leaf) holds(t *testing.T, want map[string]int) {
 	t.Helper()
 	f, err := x.lower(t)
@@ -106,7 +105,7 @@ func (x leaf) holds(t *testing.T, want map[string]int) {
 	}
 }
 
-// holds is what a leaf is to look like.
+// holds is a leaf with the number of occurrences of each pattern in its text.
 type holds struct {
 	leaf
 	want map[string]int
@@ -120,50 +119,53 @@ func run(t *testing.T, table []holds) {
 }
 
 const (
-	merge  = `while \w+_p(_\d+)? < \w+_e(_\d+)? && ` // of several operands
-	drain  = `while \w+_p(_\d+)? < \w+_e(_\d+)? {`   // of one, after those
+	merge  = `while \w+_p(_\d+)? < \w+_e(_\d+)? && ` // merges several operands
+	drain  = `while \w+_p(_\d+)? < \w+_e(_\d+)? {`   // visits the rest of one operand after a merge
 	search = `= search`
 )
 
-// TestCoiteration: which loops visit the coordinates where operands have entries.
+// TestCoiteration checks which loops visit the coordinates of sparse operands.
 func TestCoiteration(t *testing.T) {
 	const add, mul = "forall(i, y(i) = a(i) + b(i))", "forall(i, y(i) = a(i) * b(i))"
 	run(t, []holds{
-		// Both step; only what both have is computed.
+		// Both operands are merged, and values are computed only if both are present.
 		{leaf{mul, "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 0, `if i_a == i && i_b == i`: 1}},
-		// What a has, looked up in b, wherever b stands.
+		// The loop visits a's entries and looks each up in b. The order of the factors does not
+		// matter.
 		{leaf{mul, "y:d a:s b:d", nil},
 			map[string]int{`for a_p in`: 1, `while`: 0, `\bif `: 0, `b_vals\[`: 1}},
 		{leaf{mul, "y:d a:d b:s", nil}, map[string]int{`for b_p in`: 1, `while`: 0, `\bif `: 0}},
 		{leaf{mul, "y:d a:d b:d", nil}, map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0, `fill`: 0}},
-		// Both, then the rest of either.
+		// A merge of both operands, then the rest of each.
 		{leaf{add, "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 2}},
-		// All coordinates, a beside.
+		// The loop visits all coordinates, and merges a.
 		{leaf{add, "y:d a:s b:d", nil}, map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0, `a_at`: 3}},
-		// Three operands: 7 sets of what goes on, less those that b and c have alone.
+		// Three operands. A sum has 7 cases. A factor removes the cases in which only b or c
+		// remain.
 		{leaf{"forall(i, y(i) = a(i) + b(i) + c(i))", "y:d a:s b:s c:s", nil},
 			map[string]int{merge: 4, drain: 3}},
 		{leaf{"forall(i, y(i) = a(i) * (b(i) + c(i)))", "y:d a:s b:s c:s", nil},
 			map[string]int{merge: 3, drain: 0}},
 		{leaf{"forall(i, y(i) = a(i) * b(i) + c(i))", "y:d a:s b:s c:s", nil},
 			map[string]int{merge: 2, drain: 1}},
-		// A difference has all that either has, a quotient what divides or is divided.
+		// A difference visits the entries of both operands. A quotient is computed at the entries
+		// of its numerator.
 		{leaf{"forall(i, y(i) = a(i) - b(i))", "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 2}},
 		{leaf{"forall(i, y(i) = a(i) / b(i))", "y:d a:s b:s", nil}, map[string]int{merge: 1, drain: 1}},
-		// A number is everywhere.
+		// A number is present everywhere.
 		{leaf{"forall(i, y(i) = a(i) + 1)", "y:d a:s", nil},
 			map[string]int{`for i in i_lo : i_hi`: 1, `while`: 0}},
-		// One operand twice is stepped through once.
+		// An operand that occurs twice is visited once.
 		{leaf{"forall(i, y(i) = a(i) * a(i))", "y:d a:s", nil},
 			map[string]int{`for a_p in`: 1, `while`: 0}},
-		// The diagonal is found by a search in each row.
+		// The diagonal entry of each row is found by a search.
 		{leaf{"forall(i, y(i) = A(i,i))", "y:d A:ds", nil}, map[string]int{`for i in`: 1, search: 1}},
 		{leaf{"suchthat(forall(i, gallop, y(i) = a(i) * b(i)))", "y:d a:s b:s", nil},
 			map[string]int{`gallop|search`: 2}},
 	})
 }
 
-// TestLevels: how a level of each kind is walked and found in.
+// TestLevels checks how a loop visits a level of each kind, and how it finds a coordinate there.
 func TestLevels(t *testing.T) {
 	const spmv = "forall(i, forall(j, y(i) += A(i,j) * x(j)))"
 	run(t, []holds{
@@ -172,19 +174,19 @@ func TestLevels(t *testing.T) {
 			map[string]int{`for i in`: 1, `for A_p_1 in A_s : A_e`: 1, `A_pos1\[`: 2, `A_crd1\[`: 1}},
 		{leaf{spmv, "y:d A:ss x:d", nil},
 			map[string]int{`for A_p in`: 1, `for A_p_1 in`: 1, `fill y_vals\[0 : y_size0\]`: 1}},
-		// A run of equal rows is found before its columns are walked.
+		// The end of a run of equal rows is found before its columns are visited.
 		{leaf{spmv, "y:d A:uq x:d", nil},
 			map[string]int{`A_crd0\[A_r:64\] == i`: 1, `for A_p_1 in A_s_1 : A_e_1`: 1, `A_pos1`: 0}},
-		// Values that share a coordinate are summed before they are multiplied.
+		// Values with the same coordinate are summed before they are multiplied.
 		{leaf{spmv, "y:d A:du x:d", nil},
 			map[string]int{`for i in`: 1, `A_v \+= A_vals`: 1, `A_v \* x_v`: 1}},
 		{leaf{spmv, "y:d A:sq x:d", nil}, map[string]int{`for A_p in`: 1, `A_pos1`: 0, `A_crd1\[`: 1}},
-		// Padding has a coordinate below 0.
+		// The coordinate of padding is negative.
 		{leaf{spmv, "y:d A:dp x:d", nil}, map[string]int{`if 0 <= j`: 1}},
 	})
 }
 
-// TestAssembly: how a result with compressed levels is made.
+// TestAssembly checks how results with compressed levels are made.
 func TestAssembly(t *testing.T) {
 	share := func(s *lower.Spec, _ *strategy.Problem) {
 		s.Assembly, s.Share = strategy.SharedPattern,
@@ -194,28 +196,31 @@ func TestAssembly(t *testing.T) {
 		"suchthat(forall(i, CPUThread/NoRaces, forall(j, C(i,j) = A(i,j) + B(i,j))))"
 	const scale = "forall(i, forall(j, C(i,j) = A(i,j) * b(j)))"
 	run(t, []holds{
-		// Capacity for a row is reserved before it is merged, none inside.
+		// Capacity for a row is reserved before the row is merged, not inside the merge.
 		{leaf{add, "C:ds A:ds B:ds", nil},
 			map[string]int{`grow C_crd1`: 1, `grow C_vals`: 1, `publish`: 3, `C_n1_end int64 = C_n1 \+`: 1}},
 		{leaf{add, "C:ss A:ss B:ss", nil}, map[string]int{`publish`: 5, `C_crd0\[`: 5}},
 		{leaf{add, "C:dd A:ds B:ds", nil}, map[string]int{`publish|grow|alloc`: 0, `fill C_vals`: 1}},
-		// A dense level below is a block for each entry above.
+		// A dense level below a compressed level has a block for each entry above.
 		{leaf{"forall(i, forall(j, C(i,j) = A(i,j)))", "C:sd A:ss", nil},
 			map[string]int{`publish`: 3, `C_crd1`: 0}},
-		// In parallel, in ordered chunks: one has capacity for a row before it is merged, and is
-		// copied behind the one before, or later where there is no capacity for it.
+		// In parallel, the result is made in ordered chunks. A chunk has capacity for a row before
+		// the row is merged. The chunk is copied after the previous chunk, or later if there is not
+		// enough capacity.
 		{leaf{threads, "C:ds A:ds B:ds", nil},
 			map[string]int{`for chunk in 0 : chunks parallel\(dynamic, 1\)`: 1, `ordered \{`: 1,
 				`before\[chunk \+ 1\] = from \+ n`: 1, `copy C_crd\[from`: 2, `keep crds`: 1,
 				`if capacity < before\[chunks\]`: 1}},
-		// An operand's pattern: only values are written, at its positions.
+		// If the result has an operand's pattern, only values are written, at the operand's
+		// positions.
 		{leaf{scale, "C:ss A:ss b:d", share},
 			map[string]int{`publish|alloc|grow`: 0, `C_crd|C_pos`: 0, `C_vals\[A_p\] = `: 1}},
 		{leaf{scale, "C:ss A:ss b:d", nil}, map[string]int{`publish`: 5}},
 	})
 }
 
-// TestWorkspaces: what a product of sparse matrices sums its rows in.
+// TestWorkspaces checks the kinds of workspaces that a product of sparse matrices uses for its
+// rows.
 func TestWorkspaces(t *testing.T) {
 	const spgemm = "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
 	long := func(_ *lower.Spec, p *strategy.Problem) { p.Sizes["j"] = 1 << 40 }
@@ -231,31 +236,33 @@ func TestWorkspaces(t *testing.T) {
 		}
 	}
 	run(t, []holds{
-		// A place and a bit for every coordinate where many are added to.
+		// If many values are added, there are a place and a bit for every coordinate.
 		{leaf{spgemm, "C:ds A:ds B:ds", nil},
 			map[string]int{`alloc W_vals float64\[.*zero`: 1, `mark W_bits`: 1, `collect W_list`: 1,
 				`sort|W_mark|W_table`: 0}},
-		// Else a place and a mark, and the list of those marked.
+		// Otherwise there are a place and a mark for every coordinate, and a list of the marked
+		// ones.
 		{leaf{spgemm, "C:ds A:ds B:ds", few},
 			map[string]int{`alloc W_mark bool`: 1, `alloc W_list int32`: 1, `sort W_list`: 1, `W_table`: 0}},
-		// Too many coordinates for that: a table of those that come up.
+		// If there are too many coordinates for places, a hash table is used.
 		{leaf{spgemm, "C:ds A:ds B:ds", long},
 			map[string]int{`alloc W_mark`: 0, `sortby W_perm`: 1, `alloc W_table`: 2}},
 		{leaf{spgemm, "C:ds A:ds B:ds", wide}, map[string]int{`alloc C_crd1 int64`: 1}},
-		// Nothing to sort where the producer's coordinates come in order, once each.
+		// Nothing is sorted if the producer visits coordinates in order and only once.
 		{leaf{"suchthat(forall(i, where(forall(j, C(i,j) = W(j)), forall(j, W(j) = A(i,j) * b(j)))))",
 			"C:ds A:ds b:d", nil}, map[string]int{`sort`: 0, `W_mark|W_table`: 0}},
-		// An array where all of a row is set.
+		// An array is used if the whole row is set.
 		{
 			leaf{
 				"suchthat(forall(i, where(forall(j, C(i,j) = W(j) * 2), forall(k, forall(j, W(j) += A(i,k) * B(k,j))))))", "C:dd A:ds B:dd", nil}, map[string]int{`W_mark|W_list|W_table|sort`: 0, `W_vals\[`: 3}},
-		// A variable where there is nothing to be over.
+		// A temporary without variables is a scalar.
 		{leaf{"forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j))))", "y:d A:ds z:d", nil},
 			map[string]int{`alloc`: 0, `var t float64 = 0.0`: 1, `\bt \+= `: 1}},
 	})
 }
 
-// TestPicked: sums of floats take what is present without a branch; integers add a 0.
+// TestPicked checks that sums of floats select present values without a branch, and that sums of
+// integers add 0.
 func TestPicked(t *testing.T) {
 	const add = "forall(i, y(i) = a(i) + b(i))"
 	ints := func(s *lower.Spec, _ *strategy.Problem) {
@@ -272,33 +279,35 @@ func TestPicked(t *testing.T) {
 	})
 }
 
-// TestSplits: the loops of split variables, and the guards that they need.
+// TestSplits checks the loops of split variables, and the tests that they need.
 func TestSplits(t *testing.T) {
 	const copied = "forall(i0, forall(i1, y(i) = a(i)))"
 	run(t, []holds{
-		// The last tile ends with the range.
+		// The last tile ends at the end of the range.
 		{leaf{"suchthat(" + copied + ", split(i, i0, i1, 8))", "y:d a:d", nil},
 			map[string]int{`min\(i1_lo \+ 8, i_hi\)`: 1, `\bif `: 0}},
-		// A bound that the tiles divide leaves neither: one check of the bound before.
+		// If the tile size divides the bound, no test remains except one check of the bound before
+		// the loop.
 		{leaf{"suchthat(" + copied + ", bound(i, ib, 96, MaxExact), split(ib, i0, i1, 8))", "y:d a:d",
 			nil}, map[string]int{`min\(`: 0, `fail bound`: 1, `for i0 in 0 : 12`: 1}},
 		{leaf{"suchthat(" + copied + ", bound(i, ib, 100, MaxExact), split(ib, i0, i1, 8))", "y:d a:d",
 			nil}, map[string]int{`min\(`: 1, `fail bound`: 1}},
-		// Tiles of coordinates of a sparse operand: their ends are searched.
+		// Tiles of a sparse operand's coordinates start and end at positions that are searched for.
 		{leaf{"suchthat(" + copied + ", split(i, i0, i1, 8))", "y:d a:s", nil},
 			map[string]int{`for i0 in`: 1, search: 2, `fill y_vals\[i1_lo - y_off0 : i1_hi - y_off0\]`: 1}},
-		// One search for a tile's first row, then the next row.
+		// The first row of a tile is searched for. The next rows follow.
 		{
 			leaf{
 				"suchthat(forall(p0, forall(p1, y(i) += A(i,j) * x(j))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16))", "y:d A:ds x:d", nil},
 			map[string]int{search: 1, `A_p \+= 1`: 2, `for i in`: 0}},
-		// Tiles of the pairs: of each end a search in the rows and one in the columns, and
-		// one for the first row of a tile of entries.
+		// Tiles of pairs of coordinates: the start and the end are each searched for in the rows
+		// and in the columns. One more search finds the first row of a tile of entries.
 		{
 			leaf{
 				"suchthat(forall(f0, forall(p0, forall(p1, y(i) += A(i,j) * x(j)))), fuse(i, j, f), split(f, f0, f1, 64), pos(f1, p, A(i,j)), split(p, p0, p1, 16))", "y:d A:ss x:d", nil},
 			map[string]int{search: 5, `A_p \+= 1`: 2, `for i in`: 0}},
-		// And back: what another operand has between two tiles' first entries.
+		// Positions back to coordinates: the loop visits another operand's entries between the
+		// first entries of two tiles.
 		{
 			leaf{
 				"suchthat(forall(p0, forall(c0, forall(c1, y(i) += A(i,j) + B(i,j)))), fuse(i, j, f), pos(f, p, A(i,j)), split(p, p0, p1, 16), coord(p1, c), split(c, c0, c1, 8))", "y:d A:ds B:ds", nil},
@@ -310,7 +319,8 @@ func TestSplits(t *testing.T) {
 	})
 }
 
-// TestRaces: what iterations of a parallel loop share, by strategy.
+// TestRaces checks, for each race strategy, how iterations of a parallel loop add to the same
+// place.
 func TestRaces(t *testing.T) {
 	csc := func(race string) leaf {
 		return leaf{"suchthat(forall(j, CPUThread/" + race + ", forall(i, y(i) += A(i,j) * x(j))))",
@@ -321,7 +331,7 @@ func TestRaces(t *testing.T) {
 			nil}, map[string]int{`atomic`: 0, `alloc`: 0, `parallel`: 1}},
 		{csc("Atomics"), map[string]int{`atomic y_vals`: 1, `alloc`: 0}},
 		{csc("IgnoreRaces"), map[string]int{`atomic`: 0, `alloc`: 0, `for j in j_lo : j_hi parallel`: 1}},
-		// A copy of the result for each chunk of a number of its own.
+		// Each chunk has its own copy of the result.
 		{csc("Temporary"), map[string]int{`atomic`: 0, `alloc y_`: 1, `for j in`: 1}},
 		{leaf{"suchthat(forall(i, CPUThread/ParallelReduction, forall(j, s += A(i,j))))", "s: A:ds", nil},
 			map[string]int{`atomic`: 0, `reduce\(`: 1}},
@@ -330,7 +340,8 @@ func TestRaces(t *testing.T) {
 	})
 }
 
-// TestRows: short rows of dense operands are kept in registers, far ones fetched ahead.
+// TestRows checks that short rows of dense operands are kept in registers, and that rows far away
+// in memory are fetched ahead.
 func TestRows(t *testing.T) {
 	const spmm = "forall(i, forall(j, forall(k, C(i,k) += A(i,j) * B(j,k))))"
 	known := func(s *lower.Spec, p *strategy.Problem) { p.Exact = []string{"k"}; p.Sizes["k"] = 32 }
@@ -346,21 +357,21 @@ func TestRows(t *testing.T) {
 		{leaf{spmm, "C:dd A:ds B:dd", far},
 			map[string]int{`A_p_1 \+ 16 < A_end`: 1, `A_p_1 \+ 64 < A_end`: 1, `prefetch`: 4,
 				`prefetch .*, 32 far\n`: 1, `prefetch .*, 64 far\n`: 1}},
-		// The row of B is read from registers by two loops around the row; up to the last entries
-		// no loop asks whether there is one to fetch ahead for.
+		// Two loops around the row read B's row from registers. Before the last entries, no loop
+		// tests whether there is an entry to fetch ahead for.
 		{leaf{"forall(i, forall(j, forall(k, forall(l, C(j,l) += A(i,j,k) * B(i,l) * D(k,l)))))",
 			"C:dd A:sss B:dd D:dd", both}, map[string]int{
 			`local B_row(_1)? float64\[32\]`: 2, `A_early \+= -1`: 1, `in A_s : A_early`: 1,
 			`in A_early : A_e`: 1, `prefetch`: 8, `prefetch .* far\n`: 4, `if .* < A_end1`: 2,
 			`if .* < A_end2`: 2}},
-		// One loop around the row: the compiler sees to that.
+		// With one loop around the row, the C compiler keeps the row in registers.
 		{leaf{spmm, "C:dd A:ds B:dd", both}, map[string]int{`local B_row`: 0, `A_early`: 0}},
-		// Rows of C are far apart in columns: nothing to keep.
+		// The rows of C are not contiguous, so they are not kept in registers.
 		{leaf{spmm, "C:dd:1,0 A:ds B:dd", nil}, map[string]int{`local`: 0}},
 	})
 }
 
-// TestRefused: what shows only in lowering, with the loop that it is about.
+// TestRefused checks refusals of lowering, and the loops that they name.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		leaf
@@ -378,7 +389,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestHuge: long rows are left to all threads where no sum, or one, runs along them.
+// TestHuge checks that all threads compute long rows if at most one sum runs along them.
 func TestHuge(t *testing.T) {
 	const sddmm = "forall(i, CPUThread, forall(j, where(A(i,j) = t, forall(k, t += B(i,j) * C(i,k) * D(j,k)))))"
 	share := func(s *lower.Spec, p *strategy.Problem) {
@@ -393,7 +404,7 @@ func TestHuge(t *testing.T) {
 			map[string]int{`\b10 < `: 2, `alloc long_left_out bool`: 1, ` parallel`: 2, `sum`: 0}},
 		{leaf{sddmm, "A:ds B:ds C:dd D:dd", short},
 			map[string]int{`alloc long_left_out`: 0, ` parallel`: 1}},
-		// A product's rows are put together as a whole.
+		// The rows of a product are computed whole.
 		{
 			leaf{
 				"forall(i, CPUThread, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", "C:ds A:ds B:ds", nil},
@@ -401,7 +412,8 @@ func TestHuge(t *testing.T) {
 	})
 }
 
-// TestStretch: long rows of a sum are cut at coordinates, and closed by one chunk.
+// TestStretch checks that long rows of a sum are cut at coordinates, and that one chunk closes each
+// row.
 func TestStretch(t *testing.T) {
 	const sum = "forall(i, CPUThread, forall(j, A(i,j) = B(i,j) + C(i,j)))"
 	cuts := func(_ *lower.Spec, p *strategy.Problem) { p.Target.LongRow = 10 }
@@ -411,7 +423,7 @@ func TestStretch(t *testing.T) {
 	cut := map[string]int{`\b10 < end`: 2, `search\(B_crd1`: 4, `var open bool`: 1, `if !open`: 1}
 	run(t, []holds{
 		{leaf{sum, "A:ds B:ds C:ds", cuts}, cut},
-		// there are not so many entries
+		// the operands have too few entries for long rows
 		{leaf{sum, "A:ds B:ds C:ds", nil}, map[string]int{`search`: 0, `open`: 0}},
 		{leaf{sum, "A:ss B:ss C:ss", cuts}, map[string]int{`search\(B_crd1`: 0, `open`: 0}},
 		{leaf{sum, "A:ds B:ds C:ds", given},
@@ -419,8 +431,8 @@ func TestStretch(t *testing.T) {
 	})
 }
 
-// TestAhead: long rows of a product are computed on all threads before the others, their
-// terms by stretches of 16 positions in bands of 32 coordinates.
+// TestAhead checks that long rows of a product are computed on all threads before the other rows,
+// in stretches of 16 positions and in bands of 32 coordinates.
 func TestAhead(t *testing.T) {
 	const product = "forall(i, CPUThread, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))"
 	cuts := func(_ *lower.Spec, p *strategy.Problem) {

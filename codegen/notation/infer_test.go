@@ -112,7 +112,7 @@ func TestInferSizes(t *testing.T) {
 		src   string
 		known known
 		user  user
-		vars  string // "i=3 j=4"
+		vars  string // for example "i=3 j=4"
 		err   string
 	}{
 		{"a(i) = B(i,j)*c(j)", known{"B": exact("b.mtx", 3, 4)}, nil, "i=3 j=4", ""},

@@ -81,13 +81,13 @@ func TestNormalize(t *testing.T) {
 		vars      string
 	}{
 		{"A(i,l) = B(i,j,k)*C(j,l)*D(k,l)", "A(i,l) = sum(j,k, B(i,j,k)*C(j,l)*D(k,l))", "i l j k"},
-		// Each term sums what it holds.
+		// Each term sums its own variables.
 		{"a(i) = d(i) + B(i,j)*c(j)", "a(i) = d(i) + sum(j, B(i,j)*c(j))", "i j"},
 		{"a(i) = B(i,j) + C(i,k)", "a(i) = sum(j, B(i,j)) + sum(k, C(i,k))", "i j k"},
 		{"a(i) = (B(i,j) + C(i,k))*d(i)", "a(i) = sum(j, B(i,j)*d(i)) + sum(k, C(i,k)*d(i))", "i j k"},
 		{"a(i) = (b(i)-c(i))*(d(i)-2)", "a(i) = (b(i) - c(i))*(d(i) - 2)", "i"},
 		{"a(i) = -(b(i) - -c(i))*-2", "a(i) = (b(i) - -c(i))*2", "i"},
-		// A sum stays whole where its addends sum over the same variables.
+		// A sum of addends stays whole if all addends sum over the same variables.
 		{"a = (b(i)-c(i))*(b(i)-c(i))", "a = sum(i, (b(i) - c(i))*(b(i) - c(i)))", "i"},
 		{"a(i) = (B(i,j) + c(i))*d(j)", "a(i) = sum(j, (B(i,j) + c(i))*d(j))", "i j"},
 		{"a(i) = (B(i,j) + c(i))*d(i)", "a(i) = sum(j, B(i,j)*d(i)) + c(i)*d(i)", "i j"},
@@ -115,7 +115,7 @@ func TestNormalize(t *testing.T) {
 		{"a(i) = sum(i, b(i))", "a(i) = sum(i_1, b(i_1))", "i i_1"},
 		{"a(i) = sum(i, b(i)*i_1)", "a(i) = sum(i_2, b(i_2)*i_1)", "i i_2"},
 		{"a = sum(j, B(j)*sum(j, C(j)))", "a = sum(j, B(j)*sum(j_1, C(j_1)))", "j j_1"},
-		// Beside other factors it is a reduction.
+		// A sum() that is multiplied by other factors is a reduction.
 		{"a(i) = d(i)*sum(j, B(i,j)*c(j))", "a(i) = d(i)*sum(j, B(i,j)*c(j))", "i j"},
 		{"a(i) = d(i)*sum(j, B(i,j) + C(j,k))",
 			"a(i) = d(i)*sum(j, B(i,j)) + sum(k, d(i)*sum(j, C(j,k)))", "i j k"},

@@ -199,7 +199,7 @@ func TestCaret(t *testing.T) {
 	}
 }
 
-// randomExpr makes any tree of the grammar over a few names.
+// randomExpr returns a random tree of the grammar over a few names.
 func randomExpr(r *rand.Rand, depth int) Expr {
 	if depth == 0 || r.Intn(4) == 0 {
 		switch r.Intn(4) {
@@ -264,7 +264,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestParseIn: spans, of errors too, are those of the text around a part.
+// TestParseIn checks that the spans of a part's tree and errors are offsets in the whole text.
 func TestParseIn(t *testing.T) {
 	const src = "((= a(i) = b(i)*c =))"
 	s, err := ParseIn(src, Span{4, 17})
@@ -294,7 +294,7 @@ func TestParseIn(t *testing.T) {
 	}
 }
 
-// TestEinsumIn: hints look at the part alone.
+// TestEinsumIn checks that hints look only at the part of the text.
 func TestEinsumIn(t *testing.T) {
 	var d *diag.Error
 	if _, err := ParseIn("# in einsum: ij,j->i", Span{12, 20}); !errors.As(err, &d) || d.Pos != 17 ||
@@ -303,8 +303,8 @@ func TestEinsumIn(t *testing.T) {
 	}
 }
 
-// TestNameOld: the left tensor's old value gets a name that nothing else has, in every access, and
-// the accesses keep their places in the text.
+// TestNameOld checks that the left tensor's old value gets a name that nothing else has, in every
+// access, and that accesses keep their spans.
 func TestNameOld(t *testing.T) {
 	for src, want := range map[string][2]string{
 		"a(i) = b(i)":                  {"", "a(i) = b(i)"},

@@ -45,7 +45,8 @@ func TestSummedQuotients(t *testing.T) {
 	}
 }
 
-// TestSummedQuotientsLong: a long chain takes no square of its length.
+// TestSummedQuotientsLong checks that the time for a long chain does not grow with the square of
+// its length.
 func TestSummedQuotientsLong(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("s = x(i)")

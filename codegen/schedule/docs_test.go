@@ -8,7 +8,7 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// docs/schedules.md has a line for each command.
+// TestDocumented checks that docs/schedules.md has a line for each command.
 func TestDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/schedules.md")
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// with is p with other formats.
+// with returns p with the given formats.
 func (p problem) with(formats string) problem {
 	p.formats = formats
 	return p
 }
 
-// refusal is commands that are refused: what is said, and the part of the commands that it points
-// at.
+// refusal describes commands that are refused: a part of the message, and the part of the commands
+// that the error points at.
 type refusal struct {
 	problem
 	commands, want, at string
 }
 
-// checkRefusals holds the refusals to what is said and pointed at.
+// checkRefusals checks the messages and places of refusals.
 func checkRefusals(t *testing.T, list []refusal) {
 	t.Helper()
 	for _, c := range list {
@@ -41,8 +41,8 @@ func checkRefusals(t *testing.T, list []refusal) {
 	}
 }
 
-// TestRefusals has each precondition of each command but those of TestRefusalsOnGPUs and
-// TestPrecomputeRefusals.
+// TestRefusals checks the refusals for each precondition of each command, except the preconditions
+// that TestRefusalsOnGPUs and TestPrecomputeRefusals check.
 func TestRefusals(t *testing.T) {
 	complexes := outer
 	complexes.compute = ir.Complex128
@@ -425,7 +425,7 @@ func TestRefusals(t *testing.T) {
 		{spmv, "assemble(y,Both)", "got Both, want Append or Insert", "Both"},
 		{spmv, "assemble(y,Insert,perhaps)", "got perhaps, want true or false", "perhaps"},
 		{spmv, "assemble(y,insert)", "got insert, want Append or Insert; did you mean Insert?", "insert"},
-		// A slip of the finger.
+		// Typing errors.
 		{spmv, "paralelize(i,CPUThread,NoRaces)",
 			"there is no scheduling command paralelize; did you mean parallelize?",
 			"paralelize(i,CPUThread,NoRaces)"},
@@ -471,7 +471,8 @@ func TestRefusals(t *testing.T) {
 			"Atomics"},
 		{outer, "parallelize(j,CPUThread,ParallelReduction)", "add to many places of y(i)",
 			"ParallelReduction"},
-		// The last leaf of what is fused determines i: inside j1 it is not one place.
+		// The last leaf of the fused variable determines i, so inside j1, i is not a single
+		// coordinate.
 		{spmv.with("y:d A:dd x:d"),
 			"split(i,i0,i1,4),split(j,j0,j1,4),fuse(i1,j0,f),parallelize(j1,CPUThread,ParallelReduction)",
 			"add to many places of y(i)", "ParallelReduction"},
@@ -507,7 +508,8 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestBlank: a blank schedule has no commands, and one that ends early is none.
+// TestBlank checks that a blank schedule has no commands, and that an incomplete schedule is an
+// error.
 func TestBlank(t *testing.T) {
 	list, err := schedule.Parse([]string{"", " \n", "unroll(i,4)"})
 	if err != nil || len(list) != 1 || list[0].String() != "unroll(i,4)" {

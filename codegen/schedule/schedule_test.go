@@ -12,8 +12,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// problem is a statement in concrete index notation, and the formats of its
-// tensors, as in "A:ds x:d". shared says that the result has an operand's pattern.
+// problem is a statement in concrete index notation, with the formats of its tensors, as in "A:ds
+// x:d". If shared is true, the result has an operand's pattern.
 type problem struct {
 	stmt, formats string
 	shared        bool
@@ -70,12 +70,13 @@ var (
 		formats: "y:d A:ds:1,0 x:d"}
 )
 
-// integers is a statement that computes in integers, of sparse vectors B, C, D and a dense one E.
+// integers returns a statement that computes in integers, over sparse vectors B, C and D and a
+// dense vector E.
 func integers(stmt string) problem {
 	return problem{stmt: stmt, formats: "A: B:s C:s D:s E:d", compute: ir.Int32}
 }
 
-// sizeOf is the size of a variable.
+// sizeOf returns the size of a variable.
 func sizeOf(v string) int64 {
 	if v == "none" {
 		return 0
@@ -122,8 +123,8 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 	return cin.String(out), scheduled.Shared, nil
 }
 
-// strategy is what there is to choose for the problem: all sizes are 100, and sparse
-// operands have 10 entries a row.
+// strategy returns the strategy's input for the problem. All sizes are 100, and sparse operands
+// have 10 entries in each row.
 func (p problem) strategy(in schedule.Problem) func(cin.Stmt, bool) *strategy.Problem {
 	return func(s cin.Stmt, shared bool) *strategy.Problem {
 		out := &strategy.Problem{Stmt: s, Sizes: map[string]int64{}, Compute: in.Compute,
@@ -160,7 +161,7 @@ func (p problem) strategy(in schedule.Problem) func(cin.Stmt, bool) *strategy.Pr
 	}
 }
 
-// TestCommands has what each command makes of a statement.
+// TestCommands checks the statements that commands make.
 func TestCommands(t *testing.T) {
 	for _, c := range []struct {
 		problem
@@ -174,7 +175,7 @@ func TestCommands(t *testing.T) {
 			"suchthat(forall(i0, forall(i1, forall(j, y(i) += A(i,j) * x(j)))), divide(i, i0, i1, 3))"},
 		{spmv, "split( i , i0,\n\ti1 , 32 )",
 			"suchthat(forall(i0, forall(i1, forall(j, y(i) += A(i,j) * x(j)))), split(i, i0, i1, 32))"},
-		// Every loop over the variable is split: in parts of a seq too.
+		// Every loop over the variable is split, also in the parts of a seq.
 		{parts, "split(i,i0,i1,2)",
 			"suchthat(forall(i0, forall(i1, seq(forall(j, y(i) += A(i,j)), y(i) += z(i)))), split(i, i0, i1, 2))"},
 		{rowSum, "split(j,j0,j1,2)",
@@ -185,7 +186,7 @@ func TestCommands(t *testing.T) {
 		{spmm, "split(i,i0,i1,4),fuse(i1,j,f)",
 			"suchthat(forall(i0, forall(f, forall(k, C(i,k) += A(i,j) * B(j,k)))), split(i, i0, i1, 4), fuse(i1, j, f))"},
 
-		// Terms beside the loop to fuse get loops of their own, over the original variables.
+		// Terms next to the fused loop get loops of their own, over the original variables.
 		{parts, "fuse(i,j,f)",
 			"suchthat(seq(forall(i, y(i) += z(i)), forall(f, y(i) += A(i,j))), fuse(i, j, f))"},
 		{parts, "split(i,i0,i1,4),fuse(i1,j,f)",
@@ -210,15 +211,15 @@ func TestCommands(t *testing.T) {
 		{spmm, "reorder(k,j)", "suchthat(forall(i, forall(k, forall(j, C(i,k) += A(i,j) * B(j,k)))))"},
 		// Loops that are not named keep their places.
 		{dense, "reorder(k,i)", "suchthat(forall(k, forall(j, forall(i, C(i,k) += A(i,j) * B(j,k)))))"},
-		// Inside the parts of a statement: those that have the loops.
+		// In a statement of several parts, the parts that have the loops are reordered.
 		{tensors, "reorder(k,j)",
 			"suchthat(forall(i, seq(forall(k, forall(j, y(i) += T(i,j,k))), forall(k, forall(j, y(i) += U(i,j,k))))))"},
-		// What is so already may be said.
+		// A command may ask for what is already true.
 		{rowSum, "reorder(i,j)", "suchthat(forall(i, where(y(i) = t * z(i), forall(j, t += A(i,j)))))"},
-		// The consumer's loop over j stands alone.
+		// The consumer has a loop over j, but none over l, and remains unchanged.
 		{mttkrpAll, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l)",
 			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += W(j) * C(k,j)), forall(j, forall(l, W(j) += B(i,k,l) * D(l,j)))))))"},
-		// A workspace of the user's takes the place of the implicit one, whatever the names.
+		// A workspace of the user replaces the implicit workspace, whatever its name is.
 		{gemm, "substitute({i,j,k},gemm)",
 			"suchthat(forall(b, forall(k, forall(j, forall(i, C(b,i,j) += A(b,i,k) * B(k,j))))))"},
 		{gemm, "split(k,k0,k1,8),reorder(k0,b,i,j,k1),substitute({i,j,k1},gemm)",
@@ -245,21 +246,21 @@ func TestCommands(t *testing.T) {
 			"suchthat(where(forall(i, forall(j, A(i,j) = w(i,j))), forall(i, forall(k, forall(j, w(i,j) += B(i,k) * C(k,j))))))"},
 		{spgemm, "split(i,i0,i1,4),precompute(B(i,k)*C(k,j),j,j,w)",
 			"suchthat(forall(i0, forall(i1, where(forall(j, A(i,j) = w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))))), split(i, i0, i1, 4))"},
-		// With terms of no sum beside it.
+		// The other terms do not sum.
 		{spgemmTo, "precompute(B(i,k)*C(k,j),j,j,w)",
 			"suchthat(forall(i, where(forall(j, A(i,j) = D(i,j) + -(w(j) * 2)), forall(k, forall(j, w(j) += B(i,k) * C(k,j))))))"},
-		// Where the implicit one has other sums too, or the result could not be written without it,
-		// it stays.
+		// The implicit workspace remains if it also has other sums, or if the result could not be
+		// written without it.
 		{twoSums, "precompute(B(i,k)*C(k,j),j,j,w)",
 			"suchthat(forall(i, where(forall(j, A(i,j) = w1(j)), " +
 				"seq(where(forall(j, w1(j) += w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))), forall(l, forall(j, w1(j) += D(i,l) * C(l,j)))))))"},
 		{spgemm, "precompute(B(i,k),k,k,w)",
 			"suchthat(forall(i, where(forall(j, A(i,j) = w1(j)), where(forall(k, forall(j, w1(j) += w(k) * C(k,j))), forall(k, w(k) += B(i,k))))))"},
-		// Its name is free for variables too.
+		// A variable may also have its name.
 		{spgemm, "split(i,w,v,4)",
 			"suchthat(forall(w, forall(v, where(forall(j, A(i,j) = w1(j)), forall(k, forall(j, w1(j) += B(i,k) * C(k,j)))))), split(i, w, v, 4))"},
 
-		// Loops of a sum come back to the values of a result with an operand's pattern.
+		// The loops of a sum visit values of a result with an operand's pattern several times.
 		{sddmm, "split(j,j0,j1,4),reorder(j0,k,j1)",
 			"suchthat(forall(i, forall(j0, forall(k, forall(j1, Y(i,j) += A(i,j) * C(i,k) * D(j,k))))), split(j, j0, j1, 4))"},
 		{sddmm, "parallelize(k,CPUVector,ParallelReduction)",
@@ -297,7 +298,7 @@ func TestCommands(t *testing.T) {
 			"suchthat(forall(i0, forall(i1, unroll, forall(j, y(i) += A(i,j) * x(j)))), split(i, i0, i1, 4))"},
 
 		{meet, "mergeby(j,Gallop)", "suchthat(forall(i, forall(j, gallop, C(i,j) = A(i,j) * B(i,j))))"},
-		// What says how a loop merges may come before the commands that cut it.
+		// A command about merging may come before the commands that cut the loop.
 		{meet, "mergeby(j,Gallop),split(j,j0,j1,4)",
 			"suchthat(forall(i, forall(j0, forall(j1, gallop, C(i,j) = A(i,j) * B(i,j)))), split(j, j0, j1, 4))"},
 		{meet, "mergeby(j,Gallop),pos(j,p,A),split(p,p0,p1,4)",
@@ -334,7 +335,7 @@ func TestCommands(t *testing.T) {
 			"suchthat(forall(j, CPUThread/IgnoreRaces, forall(i, y(i) += A(i,j) * x(j))))"},
 		{sum, "parallelize(i,CPUThread,ParallelReduction)",
 			"suchthat(forall(i, CPUThread/ParallelReduction, forall(j, s += A(i,j))))"},
-		// The sources' spellings.
+		// The spellings of the sources.
 		{spmv, "parallelize(i,ParallelUnit::CPUThread,OutputRaceStrategy::NoRaces)",
 			"suchthat(forall(i, CPUThread/NoRaces, forall(j, y(i) += A(i,j) * x(j))))"},
 		{spmv, "split(i,i0,i1,4),split(j,j0,j1,4),order({i0,j0,i1,j1})",
@@ -353,17 +354,17 @@ func TestCommands(t *testing.T) {
 		// Several levels of parallelism.
 		{spmm, "split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces),parallelize(k,CPUVector,NoRaces)",
 			"suchthat(forall(i0, CPUThread/NoRaces, forall(i1, forall(j, forall(k, CPUVector/NoRaces, C(i,k) += A(i,j) * B(j,k))))), split(i, i0, i1, 8))"},
-		// A workspace's places are each one iteration's own.
+		// Each place of a workspace belongs to one iteration.
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,jw,W),parallelize(jw,CPUVector,NoRaces)",
 			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += W(j) * C(k,j)), forall(l, forall(jw, CPUVector/NoRaces, W(jw) += B(i,k,l) * D(l,jw)))))), precompute(j, jw))"},
-		// A result that grows: pieces of its outermost variable.
+		// A result that is appended to: each piece is a part of its outermost variable.
 		{add, "split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces)",
 			"suchthat(forall(i0, CPUThread/NoRaces, forall(i1, forall(j, C(i,j) = A(i,j) + B(i,j)))), split(i, i0, i1, 8))"},
-		// Tiles of several operands that a loop steps through together.
+		// Tiles of several operands that a loop merges.
 		{addTo, "split(j,j0,j1,8),parallelize(j0,CPUThread,NoRaces)",
 			"suchthat(forall(i, forall(j0, CPUThread/NoRaces, forall(j1, C(i,j) = A(i,j) + B(i,j)))), split(j, j0, j1, 8))"},
 
-		// What only the expression has is summed in the producer.
+		// The producer sums over the variables that only the expression has.
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W)",
 			"suchthat(forall(i, forall(k, where(forall(j, A(i,j) += W(j) * C(k,j)), forall(l, forall(j, W(j) += B(i,k,l) * D(l,j)))))))"},
 		{mttkrp, "precompute(D(l,j)*B(i,k,l),j,jw)",
@@ -376,14 +377,14 @@ func TestCommands(t *testing.T) {
 			"suchthat(where(forall(i, y(i) += W(i)), forall(i, forall(j, W(i) += A(i,j) * x(j)))))"},
 		{spmm, "reorder(i,k,j),precompute(A(i,j)*B(j,k),{i,k},{iw,kw},W)",
 			"suchthat(where(forall(i, forall(k, C(i,k) += W(i,k))), forall(iw, forall(kw, forall(j, W(iw,kw) += A(iw,j) * B(j,kw))))), precompute(i, iw), precompute(k, kw))"},
-		// Over the numbers of tiles: what each tile sums.
+		// The workspace is over tile numbers, and has the sum of each tile.
 		{dot, "split(i,i0,i1,5),precompute(B(i)*C(i),i0,i0,W)",
 			"suchthat(forall(i0, where(a += W, forall(i1, W += B(i) * C(i)))), split(i, i0, i1, 5))"},
 		{dot, "split(i,i0,i1,5),precompute(B(i)*C(i),i0,iw,W),precompute(B(i),i1,i1,V)",
 			"suchthat(forall(i0, where(a += W, where(forall(i1, W += V(i) * C(i)), forall(i1, V(i) += B(i))))), split(i, i0, i1, 5))"},
 		{spmm, "split(j,j0,j1,4),reorder(i,j0,k,j1),precompute(A(i,j)*B(j,k),{j0,k},{j0,k},W)",
 			"suchthat(forall(i, forall(j0, where(forall(k, C(i,k) += W(k)), forall(k, forall(j1, W(k) += A(i,j) * B(j,k)))))), split(j, j0, j1, 4))"},
-		// A part of a sum, negated, with numbers.
+		// A negated part of a sum with numbers.
 		{poly, "precompute((b(i)+2*c(i))*d(i),{},{},t)",
 			"suchthat(forall(i, where(y(i) = a(i) - t, t += (b(i) + 2 * c(i)) * d(i))))"},
 		{poly, "precompute(c(i)*2,i,iw,W)",
@@ -402,7 +403,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestShares tells which schedules leave a result the pattern of an operand.
+// TestShares checks for which schedules the result keeps the pattern of an operand.
 func TestShares(t *testing.T) {
 	for commands, want := range map[string]bool{
 		"split(i,i0,i1,8)":                    true,

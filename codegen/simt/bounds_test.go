@@ -6,7 +6,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestTrips: how many iterations the loop over v has at most, -1 where that is not known.
+// TestTrips checks the largest number of iterations of the loop over v, or -1 if it is not known.
 func TestTrips(t *testing.T) {
 	for _, c := range []struct {
 		body string

@@ -14,7 +14,7 @@ import (
 	"distaff/codegen/simt"
 )
 
-// run interprets a leaf and returns how it ends.
+// run interprets a leaf. It returns "" or the failure that ended it.
 func run(t *testing.T, f *ir.Func, args []interp.Arg, bounds [][2]int64, seed uint64) (string,
 	error) {
 	t.Helper()
@@ -29,8 +29,8 @@ func run(t *testing.T, f *ir.Func, args []interp.Arg, bounds [][2]int64, seed ui
 	return "", err
 }
 
-// same runs a leaf with its loops and with launches, in several orders, and compares what both
-// make.
+// same runs a leaf with its loops and with launches, in several orders of the threads, and compares
+// the results.
 func same(t *testing.T, text string, args func() []interp.Arg, bounds [][2]int64,
 	seeds uint64) bool {
 	t.Helper()
@@ -57,14 +57,14 @@ func same(t *testing.T, text string, args func() []interp.Arg, bounds [][2]int64
 	return true
 }
 
-// TestMeaning runs leaves of package irtest with their loops and with launches.
+// TestMeaning runs the leaves of package irtest with their loops and with launches.
 func TestMeaning(t *testing.T) {
 	for _, c := range irtest.Units() {
 		same(t, c.Text, c.Args, c.Bounds, 4)
 	}
 }
 
-// TestRandom does so with random leaves.
+// TestRandom runs random leaves with their loops and with launches.
 func TestRandom(t *testing.T) {
 	n := uint64(300)
 	if testing.Short() {
@@ -103,7 +103,7 @@ func randomArgs(seed uint64) []interp.Arg {
 	}
 }
 
-// TestRandomLeaves: the random leaves have what they are for.
+// TestRandomLeaves checks that random leaves contain what they are made for.
 func TestRandomLeaves(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(200) {
@@ -129,12 +129,12 @@ func TestRandomLeaves(t *testing.T) {
 	}
 }
 
-// leafOf is a leaf with the parameters of the random ones.
+// leafOf returns a leaf with the parameters of random leaves.
 func leafOf(body string) string {
 	return "func f\n  param z int64 = t0.vals\n  param sums int64 = t1.vals\n  param x int64 const = t2.vals\n  param n = t2.level0.size\n{\n" + body + "\n}\n"
 }
 
-// TestWaits: leaves that random ones are seldom like, each of which wants a barrier of its own.
+// TestWaits runs leaves that random leaves rarely resemble. Each needs a certain barrier.
 func TestWaits(t *testing.T) {
 	for name, body := range map[string]string{
 		"a warp's array, again and again": `for b in 0 : 2 blocks {
@@ -205,7 +205,7 @@ for b in 0 : 1 blocks {
 	}
 }
 
-// TestThreadFails: a thread that fails ends the leaf, and its block comes to its end.
+// TestThreadFails checks that a thread that fails ends the leaf after its block ended.
 func TestThreadFails(t *testing.T) {
 	text := leafOf(`for b in 0 : 3 blocks {
  var sum int64 = 0
@@ -222,7 +222,7 @@ func TestThreadFails(t *testing.T) {
 	}
 }
 
-// TestRefusals: what cannot be done has a reason.
+// TestRefusals checks the reasons of refusals.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"for b in 0 : n blocks {\n sort z[b * 3 : b * 3 + 3]\n}",

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// A program draws leaves with loops of Blocks, Warps and Lanes that are right: what iterations of
-// one of these store, they do not share. All is of integers, whose sums do not depend on their
+// program makes random leaves with correct loops of Blocks, Warps and Lanes: different iterations
+// of a loop never store to the same place. All values are integers, so sums do not depend on their
 // order.
 type program struct {
 	r     *rand.Rand
 	b     strings.Builder
 	depth int
 	names int
-	left  int // statements that it may still have
+	left  int // number of statements that may still be added
 }
 
-// unit says which code a statement stands in.
+// unit is the level of the code that contains a statement.
 type unit uint8
 
 const (
@@ -27,24 +27,25 @@ const (
 	inLanes
 )
 
-// slice is a part of an array that the code at hand may use, from base on, as text.
+// slice is a part of an array that the current code may use. It starts at base, an expression.
 type slice struct {
 	array  string
 	base   string
 	n      int
-	store  bool // it may also be stored to
-	atomic bool // it may only be added to atomically
+	store  bool // code may store to it
+	atomic bool // code may only add to it atomically
 }
 
-// scope is what the code at hand sees.
+// scope describes what the current code may use.
 type scope struct {
-	unit   unit
-	warps  int      // of loops of Warps in the block, 0 where all lanes are of the block
-	vars   []string // that may be read, none below 0
-	own    []string // that may be set, declared in this iteration of the parallel loops around
+	unit  unit
+	warps int      // iterations of loops of Warps in the block; 0 if all lanes belong to the block
+	vars  []string // variables that may be read, none negative
+	// variables that may be set, declared in this iteration of the surrounding parallel loops
+	own    []string
 	slices []slice
-	allocs []string // that are freed at the block's end
-	loops  int      // that are serial
+	allocs []string // arrays that are freed at the end of the block
+	loops  int      // number of serial loops around the code
 }
 
 func (s scope) clone() *scope {
@@ -56,11 +57,11 @@ func (s scope) clone() *scope {
 
 const (
 	programBlocks = 3
-	programTile   = 160 // elements of z that are a block's
+	programTile   = 160 // number of elements of z that belong to a block
 )
 
-// randomLeaf is the text of a leaf with parameters z, which it stores to, sums, which it adds to
-// atomically, x and a number n of 0 to 40.
+// randomLeaf returns the text of a leaf. It stores to parameter z, adds atomically to parameter
+// sums, and reads parameters x and n, which is 0 to 40.
 func randomLeaf(seed uint64) string {
 	p := &program{r: rand.New(rand.NewPCG(seed, 3)), left: 40}
 	p.line("func f")
@@ -97,7 +98,7 @@ func (p *program) name(prefix string) string {
 	return fmt.Sprintf("%s%d", prefix, p.names)
 }
 
-// value is a small expression that is not negative.
+// value returns a small expression that is not negative.
 func (p *program) value(s *scope) string {
 	switch k := p.r.IntN(6); {
 	case k == 0:
@@ -116,7 +117,7 @@ func (p *program) value(s *scope) string {
 	return fmt.Sprintf("(%s + %s) %% 97", p.value(s), p.value(s))
 }
 
-// place is an index of a slice.
+// place returns a random index in a slice.
 func (p *program) place(c slice, s *scope) string {
 	if c.n == 1 {
 		return c.base
@@ -128,7 +129,8 @@ func (p *program) place(c slice, s *scope) string {
 	return c.base + " + " + at
 }
 
-// divide is what an iteration of a loop over v, with so many at most, may use of the slices.
+// divide limits the slices to the parts that one iteration of a loop over v may use. The loop has
+// at most the given number of iterations.
 func (p *program) divide(s *scope, v string, iterations int) {
 	for k, c := range s.slices {
 		switch part := c.n / iterations; {
@@ -144,7 +146,7 @@ func (p *program) divide(s *scope, v string, iterations int) {
 	}
 }
 
-// blocks is a loop of Blocks.
+// blocks adds a loop of Blocks.
 func (p *program) blocks(s *scope) {
 	v := p.name("b")
 	in := s.clone()
@@ -167,7 +169,7 @@ func (p *program) blocks(s *scope) {
 	p.line("}")
 }
 
-// body is a few statements, and last what end adds.
+// body adds a few statements, and calls end to add the last ones.
 func (p *program) body(s *scope, end func()) {
 	s.allocs = nil
 	for k := 0; k < 1+p.r.IntN(5) && p.left > 0; k++ {
@@ -242,7 +244,7 @@ func (p *program) store(s *scope) {
 	}
 }
 
-// whole is a statement about a whole array.
+// whole adds a fill or a copy of a slice.
 func (p *program) whole(s *scope) {
 	c, d := s.slices[p.r.IntN(len(s.slices))], s.slices[p.r.IntN(len(s.slices))]
 	if !c.store {
@@ -255,7 +257,7 @@ func (p *program) whole(s *scope) {
 	p.line("fill %s[%s : %s + %s %% %d] = %s", c.array, c.base, c.base, p.value(s), c.n+1, p.value(s))
 }
 
-// parallel is a loop of Warps or Lanes.
+// parallel adds a loop of Warps or Lanes.
 func (p *program) parallel(s *scope) {
 	in := s.clone()
 	in.own, in.loops = nil, 0

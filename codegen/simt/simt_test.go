@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// parse reads a leaf and verifies it.
+// parse parses and verifies a leaf.
 func parse(t *testing.T, text string) *ir.Func {
 	t.Helper()
 	f, err := ir.Parse(text)
@@ -27,7 +27,7 @@ func parse(t *testing.T, text string) *ir.Func {
 	return f
 }
 
-// launches are those that a leaf becomes, verified.
+// launches returns the leaf with launches, verified.
 func launches(t *testing.T, text string) *ir.Func {
 	t.Helper()
 	f := parse(t, text)
@@ -40,7 +40,7 @@ func launches(t *testing.T, text string) *ir.Func {
 	return f
 }
 
-// TestGolden holds what leaves become: each rule is in one of them.
+// TestGolden compares leaves with launches with golden files. Each rule is used in one of them.
 func TestGolden(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.ir")
 	if err != nil || len(paths) < 5 {
@@ -68,8 +68,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestNoUnits: leaves of a CPU without threads, and launches that are already made, keep their
-// meaning in the text.
+// TestNoUnits checks that the leaves of package irtest become valid launches.
 func TestNoUnits(t *testing.T) {
 	for _, c := range irtest.Units() {
 		launches(t, c.Text)

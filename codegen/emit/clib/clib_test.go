@@ -15,7 +15,7 @@ import (
 	"distaff/codegen/notation"
 )
 
-// product is C(i,j) = A(i,k) * B(k,j), all in CSR, as files called name.
+// product returns the files of C(i,j) = A(i,k) * B(k,j), all in CSR. They are called name.
 func product(t *testing.T, name string) map[string]string {
 	t.Helper()
 	stmt, err := notation.Parse("C(i,j) = A(i,k) * B(k,j)")
@@ -40,8 +40,9 @@ func product(t *testing.T, name string) map[string]string {
 	return clib.Files(name, clib.Leaf{Func: u.Func, Signature: signature.Of(stmt.String(), u, types)})
 }
 
-// main squares a matrix by both leaves of a program, without an environment and with some that have
-// no allocator, and frees what they make. One has a progress, which is at its end after the call.
+// main squares a matrix with both leaves of a program, without an environment and with environments
+// that have no allocator, and frees the results. One environment has a progress, which is complete
+// after the call.
 const main = `#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,8 +82,8 @@ int main(void) {
 }
 `
 
-// TestProgram compiles two libraries into one C program, with warnings as errors, and runs it
-// under sanitizers; C++ takes the headers too.
+// TestProgram compiles two libraries into one C program, with warnings as errors, and runs it with
+// sanitizers. It also compiles the headers as C++.
 func TestProgram(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("no gcc in PATH")
@@ -129,7 +130,7 @@ func TestProgram(t *testing.T) {
 	})
 }
 
-// TestHeader: the header says which arrays the leaf reads and makes, and whose they are.
+// TestHeader checks that the header says which arrays the leaf reads and makes, and who owns them.
 func TestHeader(t *testing.T) {
 	header := product(t, "square")["square.h"]
 	for _, want := range []string{

@@ -7,7 +7,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// plain is a language without ways of its own.
+// plain is a dialect without special rules.
 type plain struct{}
 
 func (plain) Type(t ir.Type) string                { return t.String() }
@@ -19,7 +19,7 @@ func (plain) Inf(ir.Type) string                   { return "INF" }
 func (plain) NaN(ir.Type) string                   { return "NAN" }
 func (plain) Special(ir.Expr, int) (string, bool)  { return "", false }
 
-// TestExpr: expressions of C keep the structure and the types that they have in the IR.
+// TestExpr checks that C expressions keep the structure and the types that they have in the IR.
 func TestExpr(t *testing.T) {
 	i, j, n := &ir.Var{Name: "i", Typ: ir.Int64}, &ir.Var{Name: "j", Typ: ir.Int64},
 		&ir.Var{Name: "n", Typ: ir.Int32}
@@ -43,7 +43,7 @@ func TestExpr(t *testing.T) {
 		{b(ir.Rem, i, num(-1)), "rem_int64(i, -1)"},
 		{b(ir.Div, x, x), "x / x"}, {b(ir.Mul, z, z), "mul_complex128(z, z)"},
 		{b(ir.Max, i, j), "max_int64(i, j)"},
-		{b(ir.Add, at, at), "(int64)crd[i] + crd[i]"}, // two of an int would pass its range
+		{b(ir.Add, at, at), "(int64)crd[i] + crd[i]"}, // the sum of two int values could overflow
 		{b(ir.Add, at, i), "crd[i] + i"}, {b(ir.Lt, at, at), "crd[i] < crd[i]"},
 		{&ir.Unary{Op: ir.Neg, X: &ir.Unary{Op: ir.Neg, X: x}}, "-(-x)"},
 		{&ir.Unary{Op: ir.Neg, X: num(-3)}, "-(int64)-3"},
@@ -67,7 +67,7 @@ func TestExpr(t *testing.T) {
 	}
 }
 
-// TestStable: a bound is stable where nothing in the body changes what it reads.
+// TestStable checks that a bound is stable if nothing in the body changes what it reads.
 func TestStable(t *testing.T) {
 	i, n := &ir.Var{Name: "i", Typ: ir.Int64}, &ir.Var{Name: "n", Typ: ir.Int64}
 	pos, own := &ir.Array{Name: "pos", Elem: ir.Int64, Const: true},

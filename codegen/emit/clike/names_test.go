@@ -13,11 +13,11 @@ func TestNames(t *testing.T) {
 	f := NewNamer(file)
 	for _, c := range [][2]string{
 		{"x", "x"}, {"x", "x_2"}, {"x", "x_3"}, // each name once
-		// those of the file too
+		// names of the file, too
 		{"leaf", "leaf_2"},
 		// keywords and macros
 		{"for", "for_v"}, {"template", "template_v"}, {"errno", "errno_v"}, {"for", "for_v_2"},
-		// what headers are likely to define
+		// names that headers probably define
 		{"SIZE", "SIZE_v"}, {"word_t", "word_t_v"}, {"B2", "B2"}, {"A", "A"},
 		{"x'", "x_"}, {"2a", "v2a"}, {"", "v"}, {"_a", "v_a"}, {"dst_a", "vdst_a"}, {"é", "v__"},
 	} {
@@ -45,7 +45,8 @@ func TestComment(t *testing.T) {
 	}
 }
 
-// TestPrelude: what is asked for comes with what it uses, once each, in the order of the list.
+// TestPrelude checks that the requested helpers are printed with the helpers that they use, each
+// once, in the order of the list.
 func TestPrelude(t *testing.T) {
 	types := []ir.Type{ir.Float64, ir.Complex128}
 	helpers := []Helper{{Name: "base"}, {Name: "max", Types: types},

@@ -9,11 +9,11 @@ import (
 	"distaff/kernels/cuda/nvrtc"
 )
 
-// architectures are those that kernels are compiled for in tests.
+// architectures lists the GPU architectures that tests compile kernels for.
 var architectures = []string{"80", "90"}
 
-// compileCUDA compiles a file of kernels for all architectures: by NVRTC, else by Clang to PTX. A
-// warning is an error. Where there is neither, the test is skipped.
+// compileCUDA compiles a file of kernels for all architectures, with NVRTC, or with Clang to PTX if
+// there is no NVRTC. Warnings are errors. If there is neither compiler, the test is skipped.
 func compileCUDA(t *testing.T, what, text string) {
 	t.Helper()
 	c, err := nvrtc.Open()
@@ -29,8 +29,8 @@ func compileCUDA(t *testing.T, what, text string) {
 	}
 }
 
-// compileClang compiles by Clang, in front of whose text testdata/clang.h declares CUDA's built-in
-// functions.
+// compileClang compiles with Clang. testdata/clang.h declares CUDA's built-in functions before the
+// text.
 func compileClang(t *testing.T, what, text string, noNVRTC error) {
 	t.Helper()
 	clang := ""

@@ -40,7 +40,7 @@ func leaf(t *testing.T, name string) *ir.Func {
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 18)) }
 
-// edges are numbers at the bounds of types, and small ones.
+// edges returns numbers at the bounds of types, and small numbers.
 var edges = []float64{0, math.Copysign(0, -1), 1, -1, 2.5, -7.75, 100, math.MaxInt32, math.MinInt32,
 	1e19, -1e19, math.Inf(1), math.Inf(-1), math.NaN(), 3}
 
@@ -86,7 +86,7 @@ func histogramArgs() []interp.Arg {
 	r := random(2)
 	bin, x := make([]int32, n), make([]float64, n)
 	for k := range n {
-		bin[k] = int32(k / 100) // whole warps share a place, or parts of them
+		bin[k] = int32(k / 100) // whole warps add to one place, or parts of them
 		if k > 600 {
 			bin[k] = int32(r.IntN(15))
 		}
@@ -131,7 +131,7 @@ func ramp(n int) []float64 {
 	return x
 }
 
-// mostly are ones, with a value at some places.
+// mostly returns a slice of ones, with a different value at some places.
 func mostly(n int, value int64, at ...int) []int64 {
 	x := make([]int64, n)
 	for k := range x {
@@ -143,7 +143,7 @@ func mostly(n int, value int64, at ...int) []int64 {
 	return x
 }
 
-// leaves are those of testdata with arguments for them.
+// leaves lists the leaves of testdata with arguments for them.
 var leaves = map[string]func() []interp.Arg{
 	"numbers": numbersArgs,
 	"blocksums": func() []interp.Arg {
@@ -172,7 +172,7 @@ func TestCompiles(t *testing.T) {
 	compileCUDA(t, "the prelude", cuda.Prelude)
 }
 
-// TestEmulated runs leaves on the CPU, and compares all arrays with what interp makes of them.
+// TestEmulated runs leaves on the CPU, and compares all arrays with the results of package interp.
 func TestEmulated(t *testing.T) {
 	type run struct {
 		f    *ir.Func
@@ -196,7 +196,8 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
-// emulate runs a leaf twice: threads that do not wait for each other as a loop, and as fibers.
+// emulate runs a leaf twice. The first time, a loop runs the threads of a kernel if they do not wait
+// for each other. The second time, all threads are fibers.
 func emulate(t *testing.T, p *program, f *ir.Func, args func() []interp.Arg) {
 	want := args()
 	fail, err := interp.Run(f, want, nil, 1)
@@ -232,7 +233,7 @@ func emulate(t *testing.T, p *program, f *ir.Func, args func() []interp.Arg) {
 	}
 }
 
-// differ compares two slices by their elements' bits, but for NaNs, of which there are many.
+// differ compares two slices by the bits of their elements. All NaNs are equal.
 func differ(t *testing.T, leaf string, arg int, what string, got, want any) {
 	t.Helper()
 	if got == nil && want == nil {
@@ -267,7 +268,7 @@ func same(a, b reflect.Value) bool {
 	return a.Interface() == b.Interface()
 }
 
-// TestGolden holds the text of kernels to what was read and found good.
+// TestGolden compares the text of kernels with golden files.
 func TestGolden(t *testing.T) {
 	for name := range leaves {
 		got := cuda.File(leaf(t, name))

@@ -12,7 +12,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// parse reads a leaf with one launch of 64 threads in two blocks, whose name and body are given.
+// parse parses a leaf with one launch of 64 threads in two blocks. The caller gives the launch's
+// name and body.
 func parse(t *testing.T, name, body string) *ir.Func {
 	t.Helper()
 	f,
@@ -24,7 +25,8 @@ func parse(t *testing.T, name, body string) *ir.Func {
 	return f
 }
 
-// TestDivergent: threads that pass others by at a barrier or a shuffle are found, and named.
+// TestDivergent checks that threads that do not reach a barrier or a shuffle of other threads are
+// found and named.
 func TestDivergent(t *testing.T) {
 	cases := []struct{ name, body, want string }{
 		{"half of the block at its barrier", "if t < 32 {\nbarrier\n}",
@@ -59,8 +61,8 @@ func TestDivergent(t *testing.T) {
 	}
 }
 
-// TestAggregated: additions of a whole warp to one place are one addition of their sum, those of a
-// part of it are made one by one, and both come to the same.
+// TestAggregated checks that additions of a whole warp to one place become one addition of their
+// sum, that additions of a part of a warp are made one by one, and that both give the same result.
 func TestAggregated(t *testing.T) {
 	f := parse(t, "leaf_1",
 		"atomic y[0] += 1.0\nif t % 3 == 0 {\natomic y[1] += 1.0\n}\natomic y[2 + t % 32] += 1.0\nbarrier")
@@ -83,7 +85,7 @@ func TestAggregated(t *testing.T) {
 	}
 }
 
-// TestPortable runs fibers that switch by ucontext.
+// TestPortable runs fibers that switch with ucontext.
 func TestPortable(t *testing.T) {
 	f := leaf(t, "blocksums")
 	args := leaves["blocksums"]()
@@ -132,7 +134,7 @@ func TestPrelude(t *testing.T) {
 	}
 }
 
-// scan compares a scan with sums by Go, which wrap too.
+// scan compares a scan with sums in Go, which also wrap around.
 func scan[T int32 | int64](t *testing.T, p *program, a []T) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(len(a)), 5))
@@ -157,7 +159,8 @@ func scan[T int32 | int64](t *testing.T, p *program, a []T) {
 	}
 }
 
-// TestKernels: the parameters are what the body uses from outside, and no more.
+// TestKernels checks that the parameters are exactly the variables and arrays that the body uses
+// from outside.
 func TestKernels(t *testing.T) {
 	f := leaf(t, "fails")
 	k := cuda.Kernels(f)[0]

@@ -10,7 +10,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// host runs what of a leaf is the host's, as far as the tests' leaves need it.
+// host interprets the host's statements of a leaf. It implements only what the leaves of the tests
+// need.
 type host struct {
 	t       *testing.T
 	args    []interp.Arg
@@ -19,10 +20,10 @@ type host struct {
 	arrays  map[*ir.Array]any
 	vars    map[*ir.Var]int64
 	fail    *interp.Failure
-	err     error // of an emulated kernel
+	err     error // the error of an emulated kernel
 }
 
-// newHost is a host for one of a program's leaves.
+// newHost returns a host for one of a program's leaves.
 func newHost(t *testing.T, p *program, f *ir.Func, args []interp.Arg) *host {
 	t.Helper()
 	h := &host{t: t, program: p, args: args, kernels: map[*ir.Launch]cuda.Kernel{},
@@ -55,7 +56,7 @@ func (h *host) param(p ir.Param) {
 	}
 }
 
-// block runs the host's statements, until one fails.
+// block runs the host's statements until one fails.
 func (h *host) block(b *ir.Block) {
 	for _, s := range b.List {
 		if h.fail == nil && h.err == nil {
@@ -146,7 +147,7 @@ func call(p *program, c cuda.Call, whole, value, sums any) error {
 	return nil
 }
 
-// eval is a 64-bit integer that the host computes.
+// eval returns the value of an expression that the host computes, a 64-bit integer.
 func (h *host) eval(x ir.Expr) int64 {
 	switch x := x.(type) {
 	case *ir.Var:

@@ -15,16 +15,15 @@ import (
 	"distaff/codegen/ir"
 )
 
-// program is a file of emulated kernels as a program that runs one at a time.
+// program is a file of emulated kernels, compiled to a program that runs one kernel at a time.
 type program struct {
 	t      *testing.T
 	path   string
-	fibers bool             // also for kernels whose threads do not wait
-	stderr *strings.Builder // what the kernels print goes there, where not nil
+	fibers bool             // also run kernels whose threads do not wait as fibers
+	stderr *strings.Builder // where the output of kernels is written to, if not nil
 }
 
-// build compiles emulated kernels, which have these names. The test is skipped where there is no
-// g++.
+// build compiles emulated kernels with the given names. The test is skipped if there is no g++.
 func build(t *testing.T, text string, names []string, flags ...string) *program {
 	t.Helper()
 	gxx, err := exec.LookPath("g++")
@@ -61,7 +60,7 @@ func build(t *testing.T, text string, names []string, flags ...string) *program 
 	return &program{t: t, path: path}
 }
 
-// numbered is a text with numbers of lines.
+// numbered returns a text with line numbers.
 func numbered(text string) string {
 	var b strings.Builder
 	for i, l := range strings.Split(text, "\n") {
@@ -70,7 +69,7 @@ func numbered(text string) string {
 	return b.String()
 }
 
-// run runs a kernel over slices, which it may change, and numbers.
+// run runs a kernel with slices, which it may change, and numbers.
 func (p *program) run(kernel string, grid int64, args ...any) error {
 	p.t.Helper()
 	var in bytes.Buffer
@@ -116,7 +115,7 @@ func (p *program) run(kernel string, grid int64, args ...any) error {
 	return nil
 }
 
-// slice is a slice of n elements of a type.
+// slice returns a slice of n elements of a type.
 func slice(t ir.Type, n int64) any {
 	return reflect.MakeSlice(map[ir.Type]reflect.Type{
 		ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](),
@@ -126,7 +125,8 @@ func slice(t ir.Type, n int64) any {
 	}[t], int(n), int(n)).Interface()
 }
 
-// buildLeaves compiles leaves, whose kernels' names differ, and the prelude into one program.
+// buildLeaves compiles leaves, whose kernels have different names, and the prelude into one
+// program.
 func buildLeaves(t *testing.T, leaves []*ir.Func, flags ...string) *program {
 	t.Helper()
 	var names []string

@@ -24,8 +24,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestFields: names of the user's become distinct exported fields, and the C
-// side is named after the leaf alone.
+// TestFields checks that users' names become different exported fields, and that the C code is
+// named after the leaf alone.
 func TestFields(t *testing.T) {
 	stmt, err := notation.Parse("Y(i,I) = a(i,I) * A(I,i) + a(i,I)")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"distaff/codegen/notation"
 )
 
-// of is the signature of a statement over tensors of 9 coordinates a mode but for the sizes that
-// are given, with 4 bytes for each position and 8 for each coordinate.
+// of returns the signature of a statement over tensors with 9 coordinates in each mode, except for
+// the given sizes. Positions have 4 bytes and coordinates have 8.
 func of(t *testing.T, text string, formats map[string]string,
 	sizes map[string]int64) *signature.Signature {
 	t.Helper()
@@ -67,8 +67,8 @@ func of(t *testing.T, text string, formats map[string]string,
 	return signature.Of(text, u, types)
 }
 
-// TestVars: each variable has the largest size for which its coordinates keep their width, and
-// variables that stand at one mode of a tensor are said to have one size.
+// TestVars checks that each variable has the largest size with the same width of coordinates, and
+// that variables at one mode of a tensor are listed as having one size.
 func TestVars(t *testing.T) {
 	s := of(t, "a(i) = B(i,j)*c(j) + B(j,i)", map[string]string{"B": "ds"},
 		map[string]int64{"i": 1 << 40, "j": 1 << 40})
@@ -93,8 +93,8 @@ func TestVars(t *testing.T) {
 	}
 }
 
-// TestLevels: a level has the widths of the arrays that its kind has and the variable of its mode,
-// and a chain of levels is sorted as a whole.
+// TestLevels checks that a level has the widths of the arrays of its kind and the variable of its
+// mode, and that a chain of levels is sorted together.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		format string
@@ -122,7 +122,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestResult: what becomes of the result, and what the caller converts.
+// TestResult checks how the result is made, and what the caller must convert.
 func TestResult(t *testing.T) {
 	for _, c := range []struct {
 		text    string
