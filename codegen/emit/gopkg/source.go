@@ -16,9 +16,11 @@ var goTypes = map[ir.Type]string{
 	ir.Complex64: "complex64", ir.Complex128: "complex128",
 }
 
-// fields makes different exported Go field names from users' names.
+// fields makes different exported Go field names from users' names. It has the names made so far.
 type fields map[string]bool
 
+// add returns the field name for a user's name: the name with a capital first letter. If an earlier
+// name has the same field name, add appends underscores.
 func (taken fields) add(name string) string {
 	s := strings.ReplaceAll(name, "'", "_") // the name of a copy of a tensor in a second format
 	s = strings.ToUpper(s[:1]) + s[1:]
@@ -39,6 +41,7 @@ type source struct {
 	result   string   // the Go type of the result
 }
 
+// source returns the text of the package's main Go file. sig is the signature of p.Unit.
 func (p *Package) source(sig *signature.Signature) string {
 	s := &source{pkg: p, sig: sig, result: "Tensor[" + goTypes[sig.Args[0].Type] + "]",
 		operands: []string{""}}
@@ -89,6 +92,7 @@ func (s *source) types() {
 	s.printf("}\n\n")
 }
 
+// describe returns the comment that an operand's field gets in the type Operands.
 func describe(a signature.Arg) string {
 	text := "levels " + levelsText(a.Format)
 	if a.Convert {
@@ -100,6 +104,7 @@ func describe(a signature.Arg) string {
 	return text
 }
 
+// levelsText returns a format as users write it.
 func levelsText(f format.Format) string {
 	if len(f.Levels) == 0 {
 		return "none (a scalar: one value)"
