@@ -36,7 +36,7 @@ func TestExternRefused(t *testing.T) {
 		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{jw}",
 			"W(jw) is filled where B(k,jw) has entries, which a function does not tell", true},
 		{product + "-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),workspace(W,Hash),%s", "{jw}",
-			"W(jw) is no array that is filled everywhere or nowhere, and a function adds to arrays", true},
+			"W(jw) is not an array that is filled everywhere or nowhere, and a function adds only to such arrays", true},
 		{sparse + "-s=temporaries(y),%s", "{j}",
 			"t is filled where A(i,j) has entries, which a function does not tell", true},
 		{"C(i,j)=A(i,j)+B(i,j)\nC:ds\nA:ds\nB:ds\n-s=%s", "{j}",
@@ -49,19 +49,19 @@ func TestExternRefused(t *testing.T) {
 		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=reorder(i,j,k),tile(k,8),%s", "{k}",
 			"rows of C are summed in registers here", true},
 		{"C(i,j)=A(i)+B(i,j)\nA:s\n-s=%s", "{j}",
-			"A(i) may be absent here, and a function gets what is there", true},
+			"A(i) may be absent here, and a function gets only values that are present", true},
 		{"C(i,j)=A(i,j)+B(i,j)\nA:ss\n-s=%s", "{j}",
-			"A(i,j) may be absent here, and a function gets what is there", true},
+			"A(i,j) may be absent here, and a function gets only values that are present", true},
 		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{j}",
-			"W(j) has its values in no array that goes by positions, which a function gets", true},
+			"the values of W(j) are not in an array in the order of positions, which a function gets", true},
 		{"y(i)=A(i,j)*x(j)\nA:uq\n-s=%s", "{i,j}",
-			"A(i,j) (its format is uq) has a level of i that is neither dense nor compressed, and a function gets such", true},
+			"A(i,j) (its format is uq) has a level of i that is neither dense nor compressed, and a function gets only such levels", true},
 		{"a(i)=B(i,i)\nB:ss\n-s=%s", "{i}",
 			"B(i,i) (its format is ss) stores i below a variable of the loops, where it would have to be searched for", true},
 		{"C(i,j)=A(i,j)*2\nC:ds\nA:ds\n-s=flatten(i),%s", "{j}",
-			"the loops over j are not computed as they stand, and f would not be called", true},
+			"the compiler changed the loops over j, so f would not be called", true},
 		{"A(k)=B(j,k,i)\nA:s\nB:dds\n-s=assemble(A,Append),%s", "{i}",
-			"what A stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", true},
+			"what A stores depends on whether the loops add a term, and a function that gets compressed levels does not report this", true},
 		{sparse + "-s=%s", "{i,j}",
 			"got void f() in f.c, want void f(int64_t i_begin, int64_t i_end, int64_t j_begin, int64_t j_end, double *y, int64_t y_i, " +
 				"const int32_t *A_pos1, int64_t A_pos1_i, const int32_t *A_crd1, const double *A, const double *x, int64_t x_j)", false},
@@ -107,7 +107,7 @@ func typesOf(params string) (out []string) {
 func TestExternUnknown(t *testing.T) {
 	r := goldenRequest(t, "y(i)=x(i)\n-s=substitute({i},\"f.c:f\")")
 	if got, want := refusedExtern(t, r).Msg,
-		"substitute: there are no C functions of the user's here"; got != want {
+		"substitute: C functions cannot be used here"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.Extern = func(file, name string) (*ir.Extern, error) {

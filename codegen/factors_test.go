@@ -57,7 +57,7 @@ func TestLanesFillWorkspaces(t *testing.T) {
 	r = goldenRequest(t, mttkrp+"ds")
 	r.Schedule = schedule
 	if _, err := codegen.Compile(r); err == nil ||
-		!strings.Contains(err.Error(), "fills the workspace W(j), which takes entries in turn") {
+		!strings.Contains(err.Error(), "fills the workspace W(j), whose entries are added one by one") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

@@ -379,7 +379,7 @@ func TestTileOfAddedRows(t *testing.T) {
 		r := large(t, "A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:sss")
 		r.Schedule = []string{"tile(l,4),parallelize(i,CPUThread," + race + ")"}
 		if _, err := codegen.Compile(r); err == nil ||
-			!strings.Contains(err.Error(), "l is not along rows of the result that are summed") {
+			!strings.Contains(err.Error(), "l does not run along rows of the result that are summed") {
 			t.Errorf("%s: got %v", race, err)
 		}
 	}

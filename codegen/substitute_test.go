@@ -85,7 +85,7 @@ func TestGemmRefused(t *testing.T) {
 	a := r.Tensors["A"]
 	a.Type = ir.Float32
 	r.Tensors["A"] = a
-	const want = "substitute: the types differ: values of float32 are converted to float64, and gemm multiplies those of one type"
+	const want = "substitute: the types differ: values of float32 are converted to float64, and gemm multiplies values of one type"
 	if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -129,16 +129,16 @@ func TestLibraries(t *testing.T) {
 func TestLibrariesRefused(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"C(i,j,b)=A(i,b,k)*B(b,k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},cublas)",
-			"cublas multiplies matrices of which neighbouring values of a row or of a column lie side by side"},
+			"cublas multiplies matrices in which neighbouring values of a row or of a column are adjacent in memory"},
 		{"y(i)=A(i,j)*x(j)\nA:ss\n-s=substitute({i,j},cusparse)",
 			"cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and A(i,j) (its format is ss)"},
 		{"y(j)=A(i,j)*x(i)\nA:ds\n-s=substitute({i,j},cusparse)",
-			"cusparse has rows of the sparse matrix along those of the result"},
+			"cusparse multiplies if the rows of the sparse matrix are rows of the result"},
 		{"y(i)=A(i,j)+B(i,j)\nA:ds\n-s=substitute({i,j},cusparse)", "cusparse "},
 		{"y(i)=A(i,j)*x(j)\n-s=substitute({i,j},cusparse)",
 			"cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and x(j)"},
 		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=split(j,j0,j1,32),reorder(j0,i,j1),substitute({i,j1},cusparse)",
-			"the loop over j, along the rows of the sparse matrix, is over a part of them"},
+			"the loop over j visits parts of the sparse matrix's rows"},
 		{"C(i,j)=A(i,k)*B(k,j)\nC:ds\nA:ds\nB:ds\n-s=substitute({i,k,j},cusparse)",
 			"no loops over i, k, j are directly inside one another, around one assignment"},
 	} {

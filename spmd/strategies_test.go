@@ -21,7 +21,7 @@ const (
 	adds  race = "add to the same places"
 	many  race = "ParallelReduction adds to one"
 	grows race = "is appended to in order"
-	turns race = "which takes entries in turn; Temporary gives each thread one of its own"
+	turns race = "whose entries are added one by one; Temporary gives each thread its own workspace"
 )
 
 // strategies are the outcomes of each race strategy on each kind of result. S in a schedule is

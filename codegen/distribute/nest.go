@@ -75,7 +75,7 @@ func (p *peeling) checkPeelable(k int, v *variable) error {
 		inner := p.peeled[k+1:][slices.IndexFunc(p.peeled[k+1:],
 			func(w *variable) bool { return w.by != nil })]
 		return refuse(inner.by,
-			"%s: the loop over %s stands inside that over %s, which is the leaf's; reorder puts it outside",
+			"%s: the loop over %s is inside the loop over %s, which belongs to the leaf; reorder can move it outside",
 			inner.by.Name, inner.name, v.name)
 	}
 	at := v.by // the responsible command

@@ -177,7 +177,7 @@ func (p *peeling) distribute(c *schedule.Command) error {
 func (p *peeling) cutAndDistribute(c *schedule.Command) error {
 	from, outer, inner := items(c.Args[0]), items(c.Args[1]), items(c.Args[2])
 	if len(from) == 0 || len(outer) != len(from) || len(inner) != len(from) {
-		return refuse(c, "distribute: got %s, %d outer and %d inner ones, want as many of each",
+		return refuse(c, "distribute: got %s, %d outer and %d inner ones, want the same number of each",
 			diag.Count(len(from), "variable"), len(outer), len(inner))
 	}
 	base, extents, err := p.grid(c.Args[3])
@@ -260,7 +260,7 @@ func (p *peeling) rotate(c *schedule.Command) error {
 		return err
 	}
 	if v.kind != outerOf {
-		return refuse(c.Args[0], "rotate: %s is no loop over chunks that divide or split made", v.name)
+		return refuse(c.Args[0], "rotate: %s is not a loop over chunks that divide or split made", v.name)
 	}
 	r := &variable{kind: rotated, made: c, by: c, dim: v.dim, communicate: v.communicate, turned: v}
 	if len(items(c.Args[1])) == 0 {

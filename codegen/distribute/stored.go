@@ -76,11 +76,11 @@ func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) er
 			"%s: the loop over %s goes through %s, which %s made; want ranges of an index variable, or of the positions of a tensor that pos takes", at.Name, name, v.name, v.made)
 	case name == v.name:
 		return refuse(at,
-			"%s: the loop over %s goes through single positions; want chunks of them, as divide makes",
+			"%s: the loop over %s goes through single positions; want chunks of positions, as divide makes",
 			at.Name, name)
 	case p.stored != nil && p.stored.at != v:
 		return refuse(at,
-			"%s: the loop over %s goes through positions that %s takes, and another over those of %s; one tensor's are distributed", at.Name, name, v.made, p.stored.at.made)
+			"%s: the loop over %s goes through positions that %s takes, and another loop through those that %s takes; only the positions of one tensor can be distributed", at.Name, name, v.made, p.stored.at.made)
 	case p.stored != nil:
 		return nil
 	}
@@ -144,12 +144,12 @@ func (p *peeling) levels(s *stored) error {
 	c, a := s.at.made, s.access
 	if a.Beside != "" {
 		return refuse(c.Args[2],
-			"pos: over ranks the positions of %s stand for all of the statement, and its term %s has values beside them", a.key(), a.Beside)
+			"pos: the ranks visit only positions of %s, and the statement's term %s also has values elsewhere", a.key(), a.Beside)
 	}
 	for _, b := range p.statement.Accesses {
 		if b.Tensor == a.Tensor && !slices.Equal(b.Vars, a.Vars) {
 			return refuse(c.Args[2],
-				"pos: %s is read as %s too; over ranks positions are those of a tensor with one access",
+				"pos: %s is also read as %s; only positions of a tensor with one access can be distributed",
 				a.key(), b.key())
 		}
 	}
@@ -178,7 +178,7 @@ func (p *peeling) levels(s *stored) error {
 			a.Tensor)
 	case !caps.Unique && s.level+1 < len(vars):
 		return refuse(c.Args[2],
-			"pos: level %d of %s keeps repeated coordinates, which the levels below tell apart; take positions of those", s.level, a.Tensor)
+			"pos: level %d of %s keeps repeated coordinates, which the levels below distinguish; take positions of a level below", s.level, a.Tensor)
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	first := s.level + 1 - len(taken)
 	if s.level < 0 || first < 0 || !slices.Equal(roots, s.vars[first:]) {
 		return refuse(c.Args[2],
-			"pos: over ranks the positions of %s are those of its outermost levels, %s, or of some of these; got those of %s",
+			"pos: the distributed positions of %s must be of its outermost levels, %s, or of some of them; got positions of %s",
 			a.key(), strings.Join(a.levelVars(), ", "), strings.Join(roots, ", "))
 	}
 	for l, name := range s.vars {

@@ -111,7 +111,7 @@ func (f *File) bindRepeat(t *Repeat) error {
 	if err != nil {
 		for _, name := range t.count.Names() {
 			return f.Errorf(notation.Span(t.count.span), Unknown,
-				"got %s for the number of passes, which is no param, want numbers and params", name)
+				"got %s in the number of passes, which is not a param, want numbers and params", name)
 		}
 		return err
 	}

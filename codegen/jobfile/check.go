@@ -182,7 +182,7 @@ func (c *checker) sizes(sizes []Size, bound map[string]bool) error {
 			}
 			if !bound[a.Name] {
 				return c.f.Errorf(a.At, diag.SizeUnknown,
-					"nothing gives the size %s: it is no param, and no tensor that is read from a file has it for a mode; want param %s = NUMBER, or -d=%s:SIZE", a.Name, a.Name, a.Name)
+					"the size %s is not known: it is not a param, and not the size of a mode of a tensor that is read from a file; want param %s = NUMBER, or -d=%s:SIZE", a.Name, a.Name, a.Name)
 			}
 		}
 		if !constant {

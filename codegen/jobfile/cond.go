@@ -186,7 +186,7 @@ func (c *Cond) order(types map[string]dtype.Type) error {
 	for _, a := range c.accesses() {
 		if types[a.Name].IsComplex() {
 			return c.f.Errorf(a.At, diag.LossyType,
-				"got the complex scalar %s beside %s, want real ones: complex numbers have no order", a.Name,
+				"got the complex scalar %s as an operand of %s, want real scalars: complex numbers have no order", a.Name,
 				c.Op)
 		}
 	}

@@ -122,7 +122,7 @@ func (p *parser) grids(r *reader, t *Machine) {
 	var at notation.Span
 	t.Text, at = r.quoted(`cosma, or the grids of each level in quotes, as in "nodes=2x2;gpus=4"`)
 	if r.err == nil && t.Text == "" {
-		r.fail(at, Syntax, "got no grids, want those of each level, as in \"nodes=2x2;gpus=4\"")
+		r.fail(at, Syntax, "got no grids, want the grids of each level, as in \"nodes=2x2;gpus=4\"")
 	}
 	if r.err != nil {
 		return
@@ -342,7 +342,7 @@ func (p *parser) from(r *reader, t *Tensor) {
 		t.FromNumber, t.from = t.from, ""
 	case !notation.IsName(t.from[:1]) || !isKind(t.from):
 		r.fail(t.FromAt, Syntax,
-			"got %q behind from, want a file in quotes, a number, or what -g takes, as in uniform:1000",
+			"got %q after from, want a file in quotes, a number, or what -g takes, as in uniform:1000",
 			t.from)
 	}
 }

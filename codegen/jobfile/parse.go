@@ -186,7 +186,7 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 		if last, ok, err := p.lines.peek(); err == nil &&
 			(!ok || !last.inside || p.f.clean[last.at.Pos] != '}') {
 			return nil, p.f.Errorf(first.at, Syntax,
-				`got a line behind "{" that no "}" ends, want the lines to repeat on lines of their own, or one of them and "}"`)
+				`got a line after "{" without "}" at its end, want the lines to repeat on their own lines, or one of them and "}"`)
 		}
 	} else if t.Body, err = p.items(depth + 1); err != nil {
 		return nil, err

@@ -237,8 +237,8 @@ func TestCondTypes(t *testing.T) {
 		"m / 2 == 1073741823.5":                 "true", // computed in float64
 		"m * 0.5 == 1073741823.5":               "true",
 		"f * m == 1073741823.5":                 "true",
-		"z < 4":                                 "job.dst:1:16: got the complex scalar z beside <, want real ones: complex numbers have no order",
-		"4 >= f*z":                              "job.dst:1:23: got the complex scalar z beside >=, want real ones: complex numbers have no order",
+		"z < 4":                                 "job.dst:1:16: got the complex scalar z as an operand of <, want real scalars: complex numbers have no order",
+		"4 >= f*z":                              "job.dst:1:23: got the complex scalar z as an operand of >=, want real scalars: complex numbers have no order",
 		"m / (k - k) < 2":                       "job.dst:1:16: got an integer division by zero",
 		"k * k * k < 2":                         "job.dst:1:16: got an integer past 2^63",
 		"other < 2":                             "no other",

@@ -216,7 +216,7 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 		})
 		if w := l.spaces[cin.Target(f.Body).Name]; w != nil && !hasPlaces(w) {
 			l.refuse(f.Var,
-				"the loop over %s fills the workspace %s, which takes entries in turn; one that is filled everywhere or nowhere can be filled in lanes", f.Var, cin.Target(f.Body).Key())
+				"the loop over %s fills the workspace %s, whose entries are added one by one; lanes can fill a workspace that is filled everywhere or nowhere", f.Var, cin.Target(f.Body).Key())
 		}
 		s.Kind = ir.Vector
 		l.scalarLanes(f, s.Body)
@@ -247,7 +247,7 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 				return
 			}
 			if !t.Accumulate {
-				l.refuse(f.Var, "iterations of %s, which are to run in parallel, set %s in turn", f.Var,
+				l.refuse(f.Var, "iterations of %s, which would run in parallel, each set %s", f.Var,
 					t.V.Name)
 			}
 			if s.Kind == ir.Blocks {
@@ -257,7 +257,7 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 			s.Reduce = append(s.Reduce, t.V)
 		case *ir.Grow:
 			if !own[t.Cap] {
-				l.refuse(f.Var, "iterations of %s, which are to run in parallel, append to %s in turn", f.Var,
+				l.refuse(f.Var, "iterations of %s, which would run in parallel, append to %s in order", f.Var,
 					t.A.Name)
 			}
 		}

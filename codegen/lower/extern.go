@@ -37,7 +37,7 @@ func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) i
 	})
 	if want && n.sparse {
 		n.refuse(
-			"what %s stores depends on whether the loops come to a term, and a function that gets compressed levels does not say", l.out.op.operand.Name)
+			"what %s stores depends on whether the loops add a term, and a function that gets compressed levels does not report this", l.out.op.operand.Name)
 	}
 	call := &ir.Call{Func: n.function(), Args: n.args}
 	l.when(n.some, func() {
@@ -192,7 +192,7 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 		n.refuseAbsent(a)
 		w, ok := l.spaces[name].(*denseSpace)
 		if !ok {
-			n.refuse("%s is no array that is filled everywhere or nowhere, and a function adds to arrays",
+			n.refuse("%s is not an array that is filled everywhere or nowhere, and a function adds only to such arrays",
 				a.LHS.Key())
 		}
 		n.pointer(w.segment(n, a.LHS), true)
@@ -268,17 +268,17 @@ func (n *externNest) operand(x *cin.Access) {
 	if c == nil || c.level == len(c.vars) {
 		v := n.l.access(x, n.e)
 		if !always(v.pres) {
-			n.refuse("%s may be absent here, and a function gets what is there", x.Key())
+			n.refuse("%s may be absent here, and a function gets only values that are present", x.Key())
 		}
 		n.pass(n.unused(x.Name), ir.Argument{X: v.v})
 		return
 	}
 	if !always(c.pres) {
-		n.refuse("%s may be absent here, and a function gets what is there", x.Key())
+		n.refuse("%s may be absent here, and a function gets only values that are present", x.Key())
 	}
 	if c.op.valueAt != nil || c.op.pattern != nil || c.end != nil ||
 		c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense() {
-		n.refuse("%s has its values in no array that goes by positions, which a function gets", x.Key())
+		n.refuse("the values of %s are not in an array in the order of positions, which a function gets", x.Key())
 	}
 	for _, s := range n.segments(x, c) {
 		n.pointer(s, false)
@@ -298,7 +298,7 @@ func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 		switch {
 		case c.op.operand.Format.Levels[k] != format.Compressed:
 			n.refuse(
-				"%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets such", x.Key(), c.op.operand.Format, v)
+				"%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets only such levels", x.Key(), c.op.operand.Format, v)
 		case !n.isLoopVar(v) || below[v]:
 			n.refuse(
 				"%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.op.operand.Format, v)
@@ -330,7 +330,7 @@ func (n *externNest) unused(name string) string {
 // function returns the function, if it has the prototype that the loops need.
 func (n *externNest) function() *ir.Extern {
 	if n.l.spec.Extern == nil {
-		n.refuse("there are no C functions of the user's here")
+		n.refuse("C functions cannot be used here")
 	}
 	fn, err := n.l.spec.Extern(n.o.File, n.o.Name)
 	call := &ir.Call{Func: fn, Args: n.args}
@@ -372,7 +372,7 @@ func (l *lowerer) refuseUncalled() {
 	for _, n := range slices.Sorted(maps.Keys(l.spec.Strategy.Loops)) {
 		if o := l.spec.Strategy.Loops[n].Extern; o != nil && !l.called[o.String()] {
 			v, _, _ := strings.Cut(o.Vars, ",")
-			l.refuse(v, "the loops over %s are not computed as they stand, and %s would not be called",
+			l.refuse(v, "the compiler changed the loops over %s, so %s would not be called",
 				strings.ReplaceAll(o.Vars, ",", " and "), o.Name)
 		}
 	}

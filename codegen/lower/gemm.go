@@ -90,7 +90,7 @@ func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
 	}
 	s, ok := n.inner(list).(*ir.Store)
 	if !ok || !s.Accumulate || s.Atomic {
-		n.refuse("the loops do not just add products to places of their own")
+		n.refuse("the loops do not only add products, or they add atomically")
 	}
 	n.store = s
 	return before
@@ -268,7 +268,7 @@ func (n *gemmNest) product() *ir.Gemm {
 	g.C, g.A, g.B = c.matrix(rows, cols), a.matrix(rows, sums), b.matrix(sums, cols)
 	if n.l.spec.GPU && !g.SideBySide() {
 		n.refuse(
-			"cublas multiplies matrices of which neighbouring values of a row or of a column lie side by side, and no two of the loops' variables are such of all of %s, %s and %s", n.name(c.a), n.name(a.a), n.name(b.a))
+			"cublas multiplies matrices in which neighbouring values of a row or of a column are adjacent in memory, and for no two of the loops' variables is this so in all of %s, %s and %s", n.name(c.a), n.name(a.a), n.name(b.a))
 	}
 	return g
 }
@@ -320,8 +320,8 @@ func (n *gemmNest) factors(x ir.Expr, read func(*ir.Array, ir.Expr), constant fu
 		return
 	case *ir.Cast:
 		n.refuse(
-			"the types differ: values of %s are converted to %s, and gemm multiplies those of one type",
+			"the types differ: values of %s are converted to %s, and gemm multiplies values of one type",
 			x.X.Type(), x.Typ)
 	}
-	n.refuse("what the loops add is no product")
+	n.refuse("the loops do not add a product")
 }

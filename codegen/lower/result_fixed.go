@@ -41,7 +41,7 @@ func (*fixedResult) inOrder() bool { return true }
 func (*fixedResult) pattern() string { return "" }
 
 func (*fixedResult) at(ir.Expr) resultCursor {
-	panic("BUG: lower: a fixed pattern is no operand's")
+	panic("BUG: lower: a fixed pattern is not an operand's pattern")
 }
 
 func (*fixedResult) chunks(ir.Expr, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {

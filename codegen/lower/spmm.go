@@ -28,7 +28,7 @@ func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.
 	}
 	if want {
 		n.externNest.refuse(
-			"what %s stores depends on whether the loops come to a term, which %s does not say",
+			"what %s stores depends on whether the loops add a term, which %s does not report",
 			l.out.op.operand.Name, o.Name)
 	}
 	if a.LHS.Name != l.out.op.operand.Name || !a.Accumulate {
@@ -92,7 +92,7 @@ func (n *spmmNest) factor(x *cin.Access) {
 	if c == nil || c.level == len(c.vars) {
 		v := l.access(x, n.externNest.e)
 		if !always(v.pres) {
-			n.externNest.refuse("%s may be absent here, and %s multiplies what is there", x.Key(),
+			n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present", x.Key(),
 				n.externNest.o.Name)
 		}
 		n.alpha = ir.Times(n.alpha, v.v)
@@ -100,14 +100,14 @@ func (n *spmmNest) factor(x *cin.Access) {
 	}
 	switch {
 	case !always(c.pres):
-		n.externNest.refuse("%s may be absent here, and %s multiplies what is there", x.Key(),
+		n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present", x.Key(),
 			n.externNest.o.Name)
 	case c.op.valueAt != nil || c.op.pattern != nil || c.end != nil ||
 		c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense():
-		n.externNest.refuse("%s has its values in no array that goes by positions", x.Key())
+		n.externNest.refuse("the values of %s are not in an array in the order of positions", x.Key())
 	case c.op.operand.Type != l.spec.Compute:
 		n.externNest.refuse(
-			"the types differ: values of %s are converted to %s, and %s multiplies those of one type",
+			"the types differ: values of %s are converted to %s, and %s multiplies values of one type",
 			c.op.operand.Type, l.spec.Compute, n.externNest.o.Name)
 	}
 	list := n.externNest.segments(x, c)
@@ -130,13 +130,13 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 	l := n.externNest.l
 	if l.spec.Parts[l.sched.g.Original(n.cols)] || l.sched.comps[n.cols] != nil {
 		n.externNest.refuse(
-			"the loop over %s, along the rows of the sparse matrix, is over a part of them, and %s runs over whole rows", n.cols, n.externNest.o.Name)
+			"the loop over %s visits parts of the sparse matrix's rows, and %s multiplies whole rows", n.cols, n.externNest.o.Name)
 	}
 	rows, inner := n.externNest.ranges[n.rows], n.externNest.ranges[n.cols]
 	if !isInt(stepOf(n.sparse[0], n.rows), 1) || !n.over(result, n.rows) || n.over(result, n.cols) ||
 		!n.over(n.dense[0], n.cols) || n.over(n.dense[0], n.rows) {
 		n.externNest.refuse(
-			"%s has rows of the sparse matrix along those of the result, and sums along its columns: no loops over %s do so", n.externNest.o.Name, strings.ReplaceAll(n.externNest.o.Vars, ",", " and "))
+			"%s multiplies if the rows of the sparse matrix are rows of the result and its columns are summed: the loops over %s do not do this", n.externNest.o.Name, strings.ReplaceAll(n.externNest.o.Vars, ",", " and "))
 	}
 	s := &ir.SpMM{
 		M: ir.Minus(rows.hi, rows.lo), N: ir.Int(1), K: inner.hi, Pos: n.sparse[0].a, Crd: n.sparse[1].a,
@@ -172,7 +172,7 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 	}
 	if !unit(s.B) || !unit(s.C) {
 		n.externNest.refuse(
-			"%s multiplies matrices of which neighbouring values of a row or of a column lie side by side",
+			"%s multiplies matrices in which neighbouring values of a row or of a column are adjacent in memory",
 			n.externNest.o.Name)
 	}
 	return s

@@ -73,7 +73,7 @@ func (l *lowerer) gpuAtomicEnv(f *cin.Forall, e *env) *env {
 	// otherwise the sum would be in a scalar
 	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction {
 		l.refuse(f.Var,
-			"iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, cin.Target(f).Key())
+			"iterations of %s add to many places of %s, and the threads of a GPU do not have copies of it; use Atomics", f.Var, cin.Target(f).Key())
 	}
 	if l.out.op.operand.Type.IsComplex() {
 		l.refuse(f.Var,
@@ -118,7 +118,7 @@ func (l *lowerer) refuseSpaces(s cin.Stmt) {
 			strategy.SortedList:
 			if len(t.Vars) > 0 {
 				l.refuse(t.Vars[0],
-					"the workspace %s would be kept as %s, which takes entries in turn and is sorted: on a GPU workspaces are arrays, which are filled everywhere or nowhere", t.Key(), kind)
+					"the workspace %s would be stored as %s, whose entries are added one by one and sorted: on a GPU, workspaces are arrays that are filled everywhere or nowhere", t.Key(), kind)
 			}
 		}
 	})

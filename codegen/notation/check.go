@@ -71,7 +71,7 @@ func (c *checker) use(a *Access) {
 		return
 	}
 	if n, ok := c.orders[a.Name]; ok && n != len(a.Vars) {
-		c.err = c.at(diag.OrderMismatch, nil, 0, a.At, "got %s with %s, want %d as where it stands first",
+		c.err = c.at(diag.OrderMismatch, nil, 0, a.At, "got %s with %s, want %d, as in its first access",
 			a.Name, diag.Count(len(a.Vars), "mode"), n)
 		return
 	}

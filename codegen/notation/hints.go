@@ -8,7 +8,7 @@ import (
 
 // otherSyntax lists operators of other languages whose meaning this language writes in another way.
 var otherSyntax = []replacement{
-	{"[", "indices stand in parentheses, as in A(i,j)"},
+	{"[", "indices are in parentheses, as in A(i,j)"},
 	{"^", "a power is a product, as in x(i)*x(i)"},
 	{"@", "a matrix product is a sum over the variable that its factors share, as in A(i,k)*B(k,j)"},
 }
@@ -20,8 +20,8 @@ type replacement struct{ text, hint string }
 var missingOperators = []replacement{
 	{":=", `an assignment is one "="`},
 	{"-=", "to subtract, add the negative, as in y(i) += -x(i)"},
-	{"*=", "the old value may stand on the right side, as in y(i) = y(i)*x(i)"},
-	{"/=", "the old value may stand on the right side, as in y(i) = y(i)/x(i)"},
+	{"*=", "write the old value on the right side, as in y(i) = y(i)*x(i)"},
+	{"/=", "write the old value on the right side, as in y(i) = y(i)/x(i)"},
 	{".*", "* is elementwise where both factors have the same variables, as in A(i,j)*B(i,j)"},
 	{"./", "/ is elementwise where both sides have the same variables, as in A(i,j)/B(i,j)"},
 	{".T", transposed}, {"'", transposed},
@@ -36,8 +36,8 @@ const (
 	transposed   = "a transpose is another order of variables, as in A(j,i)"
 	noComparison = "there are no comparisons: give their outcome as a tensor of zeros and ones, and multiply by it, as in m(i)*x(i)"
 	noCondition  = "there are no conditions: give a tensor of zeros and ones, and multiply by it, as in m(i)*x(i)"
-	noLogic      = "there is no logic: of zeros and ones a*b is and, and 1-a is not"
-	noLoop       = "a statement has no loops of its own: variables run over their ranges, and repeat, of a job file, runs statements again (docs/jobs.md)"
+	noLogic      = "there are no logical operators: for zeros and ones, a*b computes and, and 1-a computes not"
+	noLoop       = "a statement does not contain loops: variables run over their ranges, and repeat in a job file runs statements again (docs/jobs.md)"
 )
 
 // keywords has the keywords of other languages, each with a hint: what to write instead.

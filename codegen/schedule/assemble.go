@@ -31,7 +31,7 @@ func assemble(s *state) error {
 	}
 	if s.problem.GPU && how == "Append" && s.isAppended() {
 		return s.refuse(1,
-			"the blocks of a GPU do not append in order; with Insert, which is what is done, they count first")
+			"the blocks of a GPU cannot append in order: they first count the entries (Insert)")
 	}
 	s.insert = how == "Insert"
 	return nil

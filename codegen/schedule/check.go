@@ -64,7 +64,7 @@ func (s *state) refuseCutApart() (err error) {
 		o := strategy.Workspace{Name: cin.Target(w.Producer).Name, Kind: strategy.Positions}
 		if why := strategy.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), nil, o); why != nil {
 			err = s.refuse(-1,
-				"loops that fill a workspace and those that read it are cut alike, but over a tile of positions: %v", why)
+				"the loops that fill a workspace must be cut like the loops that read it, except over a tile of positions: %v", why)
 		}
 	})
 	return err
@@ -218,7 +218,7 @@ func (s *state) checkResultOrder(p *path, a *cin.Access) error {
 			continue
 		case !within && c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1:
 			return s.refuse(-1,
-				"%s (its format is %s) is written entry by entry, and tiles of %s fused would part what is written together", a.Key(), f, strings.Join(c.Roots, ", "))
+				"%s (its format is %s) is written entry by entry, and tiles of the fused %s would separate entries that are written together", a.Key(), f, strings.Join(c.Roots, ", "))
 		case !within && !(k == last && roots[0] == outer[len(outer)-1]):
 			return early()
 		case c != nil && !cin.Natural(s.body, s.g, c):
@@ -287,7 +287,7 @@ func (s *state) checkPos(r *provenance.Relation) error {
 	natural := cin.Natural(s.body, s.g, c)
 	if c.Top == "" {
 		return s.refuse(-1,
-			"positions of %s follow the order of %s, and the tiles and parts that are fused do not: fuse what is left of the outermost one inside its tiles, with whole variables",
+			"positions of %s are in the order of %s, and the fused tiles are not: inside the tiles of the outermost variable, fuse its inner variable with whole variables",
 			r.Access, strings.Join(roots, ", "))
 	}
 	if !natural && len(c.Roots) > 1 {
@@ -348,7 +348,7 @@ func (s *state) checkPos(r *provenance.Relation) error {
 		}
 		if err == nil && !natural && !lattice.Annihilates(a.RHS, r.Access) {
 			err = s.refuse(-1,
-				"positions of %s out of order visit its own entries only, and %s has values beside them",
+				"positions of %s out of order visit only its own entries, and %s also has values elsewhere",
 				r.Access, cin.ExprString(a.RHS))
 		}
 	})

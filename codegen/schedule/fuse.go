@@ -89,10 +89,10 @@ func (s *state) between(f *cin.Forall, j string) string {
 		into := cin.Target(t)
 		if form, ok := s.problem.Formats[into.Name]; ok && !form.AllDense() {
 			return fmt.Sprintf(
-				": other terms stand beside it, and %s (its format is %s) takes entries in order; a dense %s can be added to in any", into.Key(), form, into.Name)
+				": there are other terms next to it, and entries of %s (its format is %s) must be added in order; a dense %s accepts any order", into.Key(), form, into.Name)
 		}
-		return ": other terms stand beside it, which can be parted from it only where the loop over " +
-			v + " and those that it was tiled with are directly nested"
+		return ": there are other terms next to it, which can be separated from it only if the loop over " +
+			v + " and the loops over its tiles are directly nested"
 	}
 	return ""
 }

@@ -81,7 +81,7 @@ func (s *state) blocksOutermost() (err error) {
 		if k := slices.IndexFunc(loops[:len(loops)-n],
 			func(f *cin.Forall) bool { return n > 0 && f.Unit.OnGPU() }); k >= 0 {
 			err = s.refuseLoop(loops[k],
-				"the host calls the library that runs the loops in it: a loop around these is none of a GPU's")
+				"the host calls the library that runs the loops inside it, so this loop cannot run on a GPU")
 			return
 		}
 		for len(loops) > 0 && slices.Contains(ofHost, loops[0]) {

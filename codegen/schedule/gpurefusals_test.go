@@ -6,7 +6,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestRefusalsOnGPUs has the preconditions of commands for a GPU.
+// TestRefusalsOnGPUs checks the refusals of commands for a GPU.
 func TestRefusalsOnGPUs(t *testing.T) {
 	lanes := problem{
 		stmt: "forall(i, forall(k, where(forall(j, C(i,j) += W(j)), forall(j, W(j) += A(i,j) * B(k,j)))))", formats: "C:dd A:dd B:dd"}
@@ -37,7 +37,7 @@ func TestRefusalsOnGPUs(t *testing.T) {
 			"prefetch(B,j,8)"},
 		{spmvGPU, "longrows(i,A,100)", "longrows: long rows are cut for the threads of a CPU",
 			"longrows(i,A,100)"},
-		{addGPU, "assemble(C,Append)", "the blocks of a GPU do not append in order; with Insert",
+		{addGPU, "assemble(C,Append)", "the blocks of a GPU cannot append in order",
 			"Append"},
 		{spmvGPU, "split(i,i0,i1,4)",
 			"nothing runs the loop over i0, around y(i) += A(i,j) * x(j), on GPUBlock", "split(i,i0,i1,4)"},
@@ -58,7 +58,7 @@ func TestRefusalsOnGPUs(t *testing.T) {
 		{spmvGPU, "split(j,j0,j1,4),reorder(j0,i,j1),parallelize(j0,GPUBlock,NoRaces)",
 			"iterations of j0 add to the same places of y(i)", "NoRaces"},
 		{spmvGPU, "split(j,j0,j1,4),reorder(j0,i,j1),parallelize(j0,GPUBlock,Temporary)",
-			"iterations of j0 add to many places of y(i), and a GPU's threads have no copies of it; Atomics works", "Temporary"},
+			"iterations of j0 add to many places of y(i), and the threads of a GPU do not have copies of it; use Atomics", "Temporary"},
 		{spmmGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,ParallelReduction)",
 			"iterations of j add to many places of C(i,k)", "ParallelReduction"},
 		{problem{stmt: "forall(j, s += x(j))", formats: "s: x:d", gpu: true},
@@ -75,7 +75,7 @@ func TestRefusalsOnGPUs(t *testing.T) {
 			"split(j,j0,j1,4),reorder(j0,i,j1,k),parallelize(j0,GPUBlock,IgnoreRaces),parallelize(k,GPUThread,Atomics)",
 			"j0 on GPUBlock: its iterations add to the same places of C(i,k), and complex numbers are not added atomically", "parallelize(j0,GPUBlock,IgnoreRaces)"},
 		{spaceGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)",
-			"the loop over j fills the workspace W(j), which its iterations share", "Atomics"},
+			"the loop over j fills the workspace W(j), whose places its iterations share", "Atomics"},
 		{addGPU, "split(i,i0,i1,4),parallelize(i0,GPUBlock,Atomics)",
 			"C(i,j) (its format is ds) is counted and written row by row: NoRaces holds for loops over its outermost variable, i", "Atomics"},
 		{addGPU, "split(j,j0,j1,4),parallelize(i,GPUBlock,NoRaces),parallelize(j0,GPUThread,NoRaces)",
@@ -84,7 +84,7 @@ func TestRefusalsOnGPUs(t *testing.T) {
 
 		// The rows of a tile on a GPU's threads.
 		{spmvGPU, tiled("parallelize(tile,GPUThread,Temporary,Rows)"),
-			"rows are shared out with Atomics; got Temporary", "Temporary"},
+			"got Temporary, want Atomics", "Temporary"},
 		{spmvGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows,0)"), "got 0, want a number of rows",
 			"0"},
 		{spmvGPU, tiled("parallelize(tile,GPUThread,Atomics)"),
@@ -92,17 +92,17 @@ func TestRefusalsOnGPUs(t *testing.T) {
 		{spmv, tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
 			"GPUThread is a unit of a GPU, and this leaf is for a CPU", "GPUThread"},
 		{spmvGPU, "parallelize(j,GPUThread,Atomics,Rows)",
-			"the loop over j is not the innermost one over positions of rows and what is in them, fused",
+			"the loop over j is not the innermost loop over fused positions of rows and their entries",
 			"parallelize(j,GPUThread,Atomics,Rows)"},
 		{spmvGPU, tiled("parallelize(block,GPUThread,Atomics,Rows)"),
-			"the loop over block is not the innermost one over positions",
+			"the loop over block is not the innermost loop over fused positions",
 			"parallelize(block,GPUThread,Atomics,Rows)"},
 		{spmvGPU.with("y:d A:uq x:d"), tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
-			"where its last level is compressed", "parallelize(tile,GPUThread,Atomics,Rows)"},
+			"must be compressed, because rows are found", "parallelize(tile,GPUThread,Atomics,Rows)"},
 		{spmvGPU.with("y:d A:ds x:s"), tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
-			"x(j), beside A(i,j), is not found by position", "parallelize(tile,GPUThread,Atomics,Rows)"},
+			"x(j), which is read with A(i,j), is not found by position", "parallelize(tile,GPUThread,Atomics,Rows)"},
 		{spmmGPU,
-			"reorder(i,j,k),fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,64),parallelize(tile,GPUThread,Atomics,Rows)", "the loop over tile has more inside it than one sum", "parallelize(tile,GPUThread,Atomics,Rows)"},
+			"reorder(i,j,k),fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,64),parallelize(tile,GPUThread,Atomics,Rows)", "the loop over tile contains more than one sum", "parallelize(tile,GPUThread,Atomics,Rows)"},
 		{columnsGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
 			"the loop over tile has a place of y(j) for each position: it sums no rows",
 			"parallelize(tile,GPUThread,Atomics,Rows)"},

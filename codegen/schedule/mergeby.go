@@ -89,8 +89,8 @@ func (s *state) cannotSearch(f *cin.Forall) string {
 		}
 		lat := s.lattice(v, f.Body, inside)
 		if len(lat.Points) > 1 || len(lat.Iters) > 0 && lat.Universe() {
-			return "the loop over " + f.Var + " also visits those that one alone has: " + strings.Join(
-				lat.Iters, ", ") + "; TwoFinger does"
+			return "the loop over " + f.Var + " also visits coordinates that not all of " + strings.Join(
+				lat.Iters, ", ") + " have; use TwoFinger"
 		}
 		for _, key := range lat.Iters {
 			if why := s.unordered(key, v); why != "" && len(lat.Iters) > 1 {

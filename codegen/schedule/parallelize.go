@@ -21,7 +21,7 @@ func parallelize(s *state) error {
 	}
 	if len(s.cmd.Args) > 4 {
 		return s.cmd.Args[4].errorf(BadCommand,
-			"parallelize: got a number behind that of iterations, want Work, Ordered, Rows or Whole before it")
+			"parallelize: got a second number, want Work, Ordered, Rows or Whole before it")
 	}
 	v, err := s.looped(0)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	case unit.OnGPU() && races && !s.allKnown(target, outer) &&
 		(race == cin.Temporary || race == cin.ParallelReduction):
 		return s.refuse(2,
-			"iterations of %s add to many places of %s, and a GPU's threads have no copies of it; Atomics works", f.Var, target.Key())
+			"iterations of %s add to many places of %s, and the threads of a GPU do not have copies of it; use Atomics", f.Var, target.Key())
 	case unit == cin.GPUBlock && races && (race == cin.Temporary || race == cin.ParallelReduction):
 		return s.refuse(2,
 			"iterations of %s add to %s, and blocks have no sum in common; Atomics adds to it", f.Var,
@@ -145,13 +145,13 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 		return s.refuse(2, "complex numbers are not added atomically; Temporary works")
 	case races && race == cin.Atomics && unit == cin.CPUVector:
 		return s.refuse(2,
-			"lanes of one vector do not add atomically; ParallelReduction works where they add to one value")
+			"lanes of one vector do not add atomically; use ParallelReduction if they add to one value")
 	case races && race == cin.ParallelReduction && !s.allKnown(target, outer):
 		return s.refuse(2,
 			"iterations of %s add to many places of %s; ParallelReduction adds to one; Temporary or Atomics work", f.Var, target.Key())
 	case races && race == cin.Temporary && unit == cin.CPUVector && !s.allKnown(target, outer):
 		return s.refuse(2,
-			"lanes have no copies of %s; ParallelReduction works where they add to one value", target.Key())
+			"lanes have no copies of %s; use ParallelReduction if they add to one value", target.Key())
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 	case len(t.Vars) > 0 && onGPU &&
 		(s.hasRaces(f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
 		return s.refuse(2,
-			"the loop over %s fills the workspace %s, which its iterations share: they run on %s where each fills places of its own, with NoRaces", f.Var, t.Key(), unit)
+			"the loop over %s fills the workspace %s, whose places its iterations share: they can run on %s only if each fills other places, with NoRaces", f.Var, t.Key(), unit)
 	case len(t.Vars) == 0 && unit == cin.GPUBlock:
 		return s.refuse(1, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var,
 			t.Name)
@@ -247,10 +247,10 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 		return nil // lowering later checks that the workspace is an array
 	case len(t.Vars) > 0 && unit == cin.CPUVector:
 		return s.refuse(1,
-			"the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary gives each thread one of its own", f.Var, t.Key())
+			"the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary gives each thread its own workspace", f.Var, t.Key())
 	case len(t.Vars) > 0:
 		return s.refuse(2,
-			"the loop over %s fills the workspace %s, which takes entries in turn; Temporary gives each thread one of its own", f.Var, t.Key())
+			"the loop over %s fills the workspace %s, whose entries are added one by one; Temporary gives each thread its own workspace", f.Var, t.Key())
 	case race == cin.NoRaces:
 		return s.refuse(2,
 			"iterations of %s add to the scalar %s; ParallelReduction or Temporary settle that", f.Var,

@@ -139,7 +139,7 @@ func (s *state) positions(v string, a *cin.Access) error {
 	for l := first; l < last; l++ {
 		if f.Levels[l].Caps().Padded {
 			return s.refuse(2,
-				"level %d of %s is padded, and cannot be walked by position with those below it", l, a.Name)
+				"level %d of %s is padded, so its positions cannot be visited together with the levels below", l, a.Name)
 		}
 	}
 	return nil

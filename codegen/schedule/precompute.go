@@ -246,11 +246,11 @@ func (r *recipe) determinedRoots(v string) ([]string, error) {
 		return []string{v}, nil
 	case r.state.g.ConsumerVar(v) != v:
 		return nil, r.state.refuse(1,
-			"%s stands for %s in the producer of a workspace; one over %s is made there first", v,
+			"%s is the name of %s in the producer of a workspace; a workspace over %s must be made before it", v,
 			r.state.g.ConsumerVar(v), v)
 	case !cin.Natural(r.state.body, r.state.g, c) || v != c.Leaves[len(c.Leaves)-1]:
 		return nil, r.state.refuse(1,
-			"%s does not determine %s; a workspace is over variables of the statement, or over what is left of them inside loops over tiles", v, strings.Join(c.Roots, ", "))
+			"%s does not determine %s; a workspace is over variables of the statement, or over their inner variables inside loops over tiles", v, strings.Join(c.Roots, ", "))
 	}
 	return c.Roots, nil
 }
@@ -409,7 +409,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 					"the loop over %s holds other statements too, so that the workspace over %s would have one entry", v, v)
 			}
 			return nil, r.state.refuse(1,
-				"the loop over %s is around the loop over %s, in which the workspace over %s would have one entry; reorder puts it inside", v, chain[d-1].Var, v)
+				"the loop over %s is around the loop over %s, where the workspace over %s would have one entry; reorder can move it inside", v, chain[d-1].Var, v)
 		}
 	}
 	if err := r.sumsTiles(chain, d); err != nil {
@@ -463,7 +463,7 @@ func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
 		for _, f := range chain[at+1 : d] {
 			if !slices.Contains(r.tiles, f.Var) {
 				return r.state.refuse(1, "%s numbers tiles, and the loop over %s inside it does not sum "+
-					"%s alone; a workspace over what is left of %s inside the tiles holds a tile",
+					"%s alone; a workspace over the inner variable of %s stores a tile",
 					v, f.Var, expr, strings.Join(r.state.rootsOf(v), ", "))
 			}
 		}

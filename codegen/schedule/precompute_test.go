@@ -2,14 +2,14 @@ package schedule_test
 
 import "testing"
 
-// TestPrecomputeRefusals has the preconditions of precompute.
+// TestPrecomputeRefusals checks the refusals of precompute.
 func TestPrecomputeRefusals(t *testing.T) {
 	quotient := problem{stmt: "forall(i, forall(j, y(i) += a(i) / B(i,j)))", formats: "y:d a:d B:dd"}
 	difference := problem{stmt: "forall(i, forall(j, y(i) += c(i) - B(i,j)))", formats: "y:d c:d B:dd"}
 	checkRefusals(t, []refusal{
 		// precompute.
 		{spmv, "pos(j,p,A),split(p,p0,p1,4),precompute(A(i,j)*x(j),p1,pw,W),bound(p1,b,4,MaxExact)",
-			"pw stands for p1 in the producer of a workspace; what replaces p1 comes before the precompute",
+			"pw is the name of p1 in the producer of a workspace; commands that replace p1 must come before the precompute",
 			"p1"},
 		{spmv, "pos(j,p,A),split(p,p0,p1,20000),precompute(A(i,j)*x(j),p1,pw,W),split(pw,a,b,4)",
 			"the tiles of positions over which W(j) is filled have no constant length of at most 16384",
@@ -28,12 +28,12 @@ func TestPrecomputeRefusals(t *testing.T) {
 		{spmv, "precompute(A(i,j)*x(j),j,jw,W),workspace(W,Positions)",
 			"the loop over jw, which fills W(jw), runs over coordinates", "workspace(W,Positions)"},
 		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),split(iw,a,b,4)",
-			"iw stands for i1 in the producer of a workspace; what replaces i1 comes before the precompute",
+			"iw is the name of i1 in the producer of a workspace; commands that replace i1 must come before the precompute",
 			"iw"},
 		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),split(i1,a,b,4)",
-			"iw stands for i1 in the producer of a workspace", "i1"},
+			"iw is the name of i1 in the producer of a workspace", "i1"},
 		{spmv, "split(i,i0,i1,4),precompute(A(i,j)*x(j),i1,iw,W),precompute(A(i,j)*x(j),iw,iv,V)",
-			"iw stands for i1 in the producer", "iw"},
+			"iw is the name of i1 in the producer", "iw"},
 		{spmv, "precompute(A(j,i)*x(j),i,i)", "A(j,i)*x(j) is not a part of the statement",
 			"A(j,i)*x(j)"},
 		{spmv, "precompute(A(i,j)*,i,i)", "got A(i,j)*, want an expression of the statement", "A(i,j)*"},
@@ -58,38 +58,38 @@ func TestPrecomputeRefusals(t *testing.T) {
 		{dot, "split(i,i0,i1,5),precompute(B(i)*C(i),i0,a,W)",
 			"got a, want i0, or a name that is not in use", "a"},
 		{spmm, "precompute(A(i,j),i,i)",
-			"the loop over i is around the loop over j, in which the workspace over i would have one entry",
+			"the loop over i is around the loop over j, where the workspace over i would have one entry",
 			"i"},
-		// A sum that its factors' or terms' operations do not distribute over.
+		// The operations of factors or terms do not distribute over a sum.
 		{quotient, "precompute(B(i,j),i,i,W)",
 			"the workspace would sum B(i,j) over j, and a(i) / B(i,j) does not distribute over that sum",
 			"B(i,j)"},
 		{difference, "precompute(B(i,j),i,iw,W)", "and c(i) - B(i,j) does not distribute over that sum",
 			"B(i,j)"},
-		// A division of integers that the statement does not make everywhere.
+		// The statement divides integers at some coordinates only.
 		{integers("forall(j, A += B(j) / C(j) * D(j))"), "precompute(B(j)/C(j),j,j,W)",
-			"B(j)/C(j) divides integers, and B(j) / C(j) * D(j) divides them where D(j) is present alone: a divisor of 0 elsewhere is no error", "B(j)/C(j)"},
+			"B(j)/C(j) divides integers, and B(j) / C(j) * D(j) divides them only where D(j) is present: a divisor of 0 elsewhere must not be an error", "B(j)/C(j)"},
 		{integers("forall(j, A += (E(j) - 7 / C(j)) * (-D(j)))"), "precompute(7/C(j),{},{},W)",
-			"where -D(j) is present alone", "7/C(j)"},
+			"only where -D(j) is present", "7/C(j)"},
 		{integers("forall(j, A += D(j) / (B(j) / C(j)))"), "precompute(B(j)/C(j),j,w,W)",
-			"where D(j) is present alone", "B(j)/C(j)"},
+			"only where D(j) is present", "B(j)/C(j)"},
 		{integers("forall(j, A += (B(j) / C(j)) * (D(j) + C(j)))"), "precompute(B(j)/C(j),j,j,W)",
-			"where D(j) + C(j) is present alone", "B(j)/C(j)"},
+			"only where D(j) + C(j) is present", "B(j)/C(j)"},
 		{integers("forall(j, A += B(j) / (C(j) / 2) * D(j))"), "precompute(B(j)/(C(j)/2),j,j,W)",
-			"where D(j) is present alone", "B(j)/(C(j)/2)"},
+			"only where D(j) is present", "B(j)/(C(j)/2)"},
 		{integers("forall(j, A += B(j) / 0 * D(j))"), "precompute(B(j)/0,j,j,W)",
-			"where D(j) is present alone", "B(j)/0"},
+			"only where D(j) is present", "B(j)/0"},
 		{integers("forall(j, A += B(j) / C(j) * D(j))"),
-			"precompute(D(j),j,j,V),precompute(B(j)/C(j),j,j,W)", "where V(j) is present alone",
+			"precompute(D(j),j,j,V),precompute(B(j)/C(j),j,j,W)", "only where V(j) is present",
 			"B(j)/C(j)"},
 		{integers("forall(j, forall(none, A += B(j) / C(j) * E(none)))"), "precompute(B(j)/C(j),j,j,W)",
-			"no coordinates of none, of size 0, need it", "B(j)/C(j)"},
+			"nothing is divided because none has size 0", "B(j)/C(j)"},
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),reorder(j,l,k)", "the loops are not directly nested",
 			"reorder(j,l,k)"},
 		{mttkrp, "precompute(B(i,k,l)*D(l,j),j,j,W),precompute(C(k,j),k,k)",
 			"the loop over k is around the loop over j", "k"},
 		{spgemm, "precompute(B(i,k)*C(k,j),i,i,w)",
-			"the loop over i is around the loop over j, in which the workspace over i would have one entry",
+			"the loop over i is around the loop over j, where the workspace over i would have one entry",
 			"i"},
 		{spgemm, "precompute(B(i,k)*C(k,j),{j,i},{j,i},w)",
 			"w(j,i) is read in the order of its variables, and the loops reach i before j: name them in the order of the loops", "precompute(B(i,k)*C(k,j),{j,i},{j,i},w)"},

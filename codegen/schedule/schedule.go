@@ -196,7 +196,7 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		}
 		if _, ok := acrossRanks[c.Name]; ok {
 			return nil, c.errorf(Refused,
-				"%s: a statement is distributed over the ranks of a run, and the part of it that one rank runs at a time is not", c.Name)
+				"%s: a statement of a run can be distributed over ranks, but not the part of it that one rank runs", c.Name)
 		}
 		rule := commands[c.Name]
 		if why := onCPUOnly[c.Name]; s.problem.GPU && why != "" {
@@ -446,13 +446,13 @@ func (s *state) mayReplace(k int, v string) error {
 func (s *state) ofWorkspace(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k,
-			"%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute",
+			"%s is the name of %s in the producer of a workspace; commands that replace %s must come before the precompute",
 			v, u, u)
 	}
 	for _, u := range s.loopVars() {
 		if u != v && s.g.ConsumerVar(u) == v {
 			return s.refuse(k,
-				"%s stands for %s in the producer of a workspace; what replaces %s comes before the precompute",
+				"%s is the name of %s in the producer of a workspace; commands that replace %s must come before the precompute",
 				u, v, v)
 		}
 	}

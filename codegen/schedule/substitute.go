@@ -70,7 +70,7 @@ func (s *state) spmm(vars []string) error {
 	switch {
 	case len(vars) != 2 && len(vars) != 3:
 		return s.refuse(0,
-			"cusparse runs two loops, over the rows and columns of a sparse matrix, or three, with those over the columns of a dense one; got %s", s.cmd.Args[0].Text)
+			"cusparse runs two loops, over the rows and columns of a sparse matrix, or three, with a loop over the columns of a dense matrix; got %s", s.cmd.Args[0].Text)
 	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
 		return s.refuse(1,
 			"cusparse multiplies floats and complex numbers, and the statement computes in %s",
@@ -89,7 +89,7 @@ func (s *state) spmm(vars []string) error {
 // extern makes a C function run loops.
 func (s *state) extern(vars []string, file, name string) error {
 	if len(vars) == 0 {
-		return s.refuse(0, "a function runs the loops that stand in braces; got %s", s.cmd.Args[0].Text)
+		return s.refuse(0, "a function runs the loops in braces; got %s", s.cmd.Args[0].Text)
 	}
 	for _, v := range vars {
 		for _, f := range s.loops(v) {
@@ -120,7 +120,7 @@ func (s *state) gemm(vars []string, library string) error {
 	switch {
 	case len(vars) < 3:
 		return s.refuse(0,
-			"gemm runs three loops or more, over the rows and columns of the result and over what is summed; got %s", s.cmd.Args[0].Text)
+			"gemm runs three loops or more, over the rows and columns of the result and over the summed variables; got %s", s.cmd.Args[0].Text)
 	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
 		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in %s",
 			s.problem.Compute)
@@ -169,7 +169,7 @@ func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 	if len(order) == 0 || len(result) < 2 || !a.Accumulate {
 		return nil,
 			s.refuse(0,
-				"gemm sums over some of its loops and has the result's values along the others; %s has those along %s", a.LHS.Key(), joinNames(result))
+				"gemm sums over some of its loops, and the result's values are along the others; the values of %s are along %s", a.LHS.Key(), joinNames(result))
 	}
 	if err := s.matrices(a, order, result); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 		if !slices.Contains(along, sums[0]) ||
 			!slices.ContainsFunc(along, func(v string) bool { return slices.Contains(result, v) }) {
 			return s.refuse(-1,
-				"gemm multiplies a matrix over rows of the result and what is summed by one over that and columns of the result, and %s is over %s", x.Key(), joinNames(along))
+				"gemm multiplies a matrix over rows of the result and a summed variable by a matrix over that variable and columns of the result, and %s is over %s", x.Key(), joinNames(along))
 		}
 	}
 	if read != 2 {

@@ -22,7 +22,7 @@ func (o Tile) follow(f *facts, v *Value) error {
 		return fmt.Errorf("got tiles of %d values, want at least 2 and at most %d", o.Width, 2*maxTile)
 	case x != o.Var || len(found) == 0:
 		return fmt.Errorf(
-			"%s is not along rows of the result that are summed: a last dense level of the result and of all that has it, inside loops that sum, with a loop over %s itself", o.Var, o.Var)
+			"%s does not run along rows of the result that are summed: it must be the last level, a dense one, of the result and of all tensors that have it, inside loops that sum, with a loop over %s itself", o.Var, o.Var)
 	}
 	v.Row = Row{Var: x, Width: o.Width}
 	for _, n := range found {
@@ -44,12 +44,12 @@ func (o Jam) follow(f *facts, v *Value) error {
 	x := f.loweredVar(o.Var)
 	switch {
 	case o.Width > 2*maxTile:
-		return fmt.Errorf("got tiles of %d values, want at most %d; 1 leaves the loop where it is",
+		return fmt.Errorf("got tiles of %d values, want at most %d; 1 means that the loop is not moved",
 			o.Width, 2*maxTile)
 	case len(f.vars) == 0 || x != f.vars[len(f.vars)-1] || len(f.vars)-1 <= f.deep ||
 		!f.canJam(f.stmt, nil):
 		return fmt.Errorf(
-			"no loop over %s can be moved into those inside it: that takes one over the result's last level, a dense one as in all that has %s, directly around loops in order that sum", o.Var, o.Var)
+			"no loop over %s can be moved into the loops inside it: want a loop over the result's last level, dense there and in all tensors that have %s, directly around loops in order that sum", o.Var, o.Var)
 	}
 	v.Jam = Row{}
 	if o.Width > 1 {
@@ -139,7 +139,7 @@ func (o Fetch) follow(f *facts, v *Value) error {
 	})
 	if how.Lines < 0 {
 		return fmt.Errorf(
-			"%s picks no rows of %s: its last two levels are to be dense, and %s the variable of the first of them", o.Var, a.Key(), o.Var)
+			"%s does not select rows of %s: its last two levels must be dense, and %s the variable of the first of them", o.Var, a.Key(), o.Var)
 	}
 	v.Prefetch = slices.DeleteFunc(v.Prefetch,
 		func(p Prefetch) bool { return p.Key == how.Key && p.Var == how.Var })
@@ -195,7 +195,7 @@ func (o Predicate) follow(f *facts, v *Value) error {
 	x := f.loweredVar(o.Var)
 	if _, ok := f.predicated()[x]; !ok {
 		return fmt.Errorf(
-			"no loop over %s has a sum of floats as its body, of which each term hangs on one operand",
+			"no loop over %s has as its body a sum of floats in which each term depends on one operand",
 			o.Var)
 	}
 	if v.Predicated == nil {
@@ -310,7 +310,7 @@ func (o Workspace) follow(f *facts, v *Value) error {
 				s.Form.Of = f.allTermsOf(producer, t)
 			} else {
 				err = fmt.Errorf(
-					"all values that are added to %s are kept where these are the entries of one operand, times dense ones, and this is another sum", t.Key())
+					"a list of all values that are added to %s needs values that are entries of one operand times dense operands, and this is another sum", t.Key())
 			}
 		}
 	})

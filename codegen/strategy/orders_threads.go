@@ -74,7 +74,7 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 		case o.How == Blocks && o.N > 0:
 			return c,
 				fmt.Errorf(
-					"the number of chunks of a loop that sums nothing follows from that of the threads; got %d",
+					"the number of chunks of a loop that does not sum follows from the number of threads; got %d",
 					o.N)
 		case sums(l):
 			return c,
@@ -101,7 +101,7 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 	case Partial:
 		switch {
 		case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
-			return c, fmt.Errorf("chunks have partial results where they sum into a dense result; got %s",
+			return c, fmt.Errorf("chunks have partial results only if they sum into a dense result; got %s",
 				target.Key())
 		case o.N < 2 || o.N > mostParts:
 			return c, fmt.Errorf("got %d partial results, want at least 2 and at most %d", o.N, mostParts)
@@ -109,7 +109,7 @@ func (o Threads) cut(f *facts, l *cin.Forall) (Cut, error) {
 	case Reduction:
 		switch {
 		case !scalar:
-			return c, fmt.Errorf("chunks have partial sums where they sum into one scalar; got %s",
+			return c, fmt.Errorf("chunks have partial sums only if they sum into one scalar; got %s",
 				target.Key())
 		case o.N < 1 || o.N > mostParts:
 			return c, fmt.Errorf("got %d partial sums, want at least 1 and at most %d", o.N, mostParts)
@@ -203,7 +203,7 @@ func (o CutRows) follow(f *facts, v *Value) error {
 	}
 	if !done {
 		return fmt.Errorf(
-			"the loop over %s has no rows of %s to cut: that takes a loop along entries of %s, by which its chunks are cut, and which adds to one row of the result or appends to it", o.Loop, a.Key(), a.Key())
+			"the loop over %s has no rows of %s to cut: want a loop along the entries of %s that determine its chunks, and that adds to one row of the result or appends to it", o.Loop, a.Key(), a.Key())
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 			last := op.order() - 1
 			first := op.order() - len(t.Vars)
 			if first < 0 || !slices.Equal(op.levels(x)[first:], t.Vars) {
-				err = fmt.Errorf("%s has levels below those whose positions fill %s", key, t.Key())
+				err = fmt.Errorf("%s has levels below the levels whose positions fill %s", key, t.Key())
 			} else if !op.caps(last).Unique {
 				err = fmt.Errorf("%s keeps repeated coordinates (its format is %s)", key, op.Format)
 			}

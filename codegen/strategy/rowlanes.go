@@ -89,11 +89,11 @@ func (f *facts) sharesRows(l *cin.Forall, v *Value) error {
 	case c == nil || len(c.Roots) < 2 || !natural || l.Var != c.Leaves[len(c.Leaves)-1] ||
 		f.g.PositionsOf(l.Var) == "":
 		return fmt.Errorf(
-			"the loop over %s is not the innermost one over positions of rows and what is in them, fused",
+			"the loop over %s is not the innermost loop over fused positions of rows and their entries",
 			l.Var)
 	case !ok:
 		return fmt.Errorf(
-			"the loop over %s has more inside it than one sum; its rows are shared out where it is the innermost loop", l.Var)
+			"the loop over %s contains more than one sum; it must be the innermost loop", l.Var)
 	case !f.assigns(l) || !f.result.Format.AllDense():
 		return fmt.Errorf("%s is not a dense result, into whose rows the loop over %s would sum",
 			a.LHS.Key(), l.Var)
@@ -128,7 +128,7 @@ func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key s
 			}
 			driver = x.Key()
 		case t == nil || !t.Format.AllDense():
-			err = fmt.Errorf("%s, beside %s, is not found by position", x.Key(), key)
+			err = fmt.Errorf("%s, which is read with %s, is not found by position", x.Key(), key)
 		}
 	})
 	last := op.order() - 1
@@ -140,7 +140,7 @@ func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key s
 		return fmt.Errorf("%s has values where %s has none", cin.ExprString(a.RHS), key)
 	case first < 0 || !op.caps(last).HasPos:
 		return fmt.Errorf(
-			"the places of a row are found by the positions at which those of %s begin (its format is %s), where its last level is compressed", key, op.Format)
+			"the last level of %s (its format is %s) must be compressed, because rows are found by the positions where they begin", key, op.Format)
 	}
 	for k := first; k <= last; k++ {
 		if caps := op.caps(k); !caps.Unique || k > first && !caps.HasPos && !caps.Locate {

@@ -105,7 +105,7 @@ func TestNonzerosRefused(t *testing.T) {
 			Schedule: []string{"fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
 	_, err := j.Run(context.Background())
 	want :=
-		"pos: over ranks the positions of B(i,j) stand for all of the statement, and its term C(i,j) has values beside them"
+		"pos: the ranks visit only positions of B(i,j), and the statement's term C(i,j) also has values elsewhere"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -215,7 +215,7 @@ func TestPlacedOver(t *testing.T) {
 		{"M(2, 2)", "(x,y) -> M(*,0)", "  distribute(i)\n  communicate(A,j)", 5, ""},
 		{"M(2, 2)", "(x,y) -> M(x,2)", "", 4, "coordinate 2 of M is past its extent, 2"},
 		{"M(2, 2)", "(x,y) -> M(x,0)", "  distribute(j)", 4,
-			"job.dst:4:3: distribute: the loop over j stands inside that over i"},
+			"job.dst:4:3: distribute: the loop over j is inside the loop over i"},
 	} {
 		text := "machine " + c.machine + "\ntensor A(4, 4): ds place " + c.placement +
 			" from uniform:7:int\ns = A(i,j)\n" + c.command + "\nprint s\n"

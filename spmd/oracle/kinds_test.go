@@ -24,15 +24,15 @@ import (
 
 // reasons are the letters of refusals, and what these say.
 var reasons = map[byte]string{
-	'g': "also visits those that one alone has",
+	'g': "also visits coordinates that not all of",
 	'h': "keeps repeated coordinates there",
 	'q': "is padded there",
 	'o': "and the loops would reach j first",
 	'd': "is dense, and has no positions of its own",
 	'v': "keeps repeated coordinates, which are visited together",
-	'k': "are cut alike, but over a tile of positions: A(i,j) keeps repeated coordinates",
+	'k': "must be cut like the loops that read it, except over a tile of positions: A(i,j) keeps repeated coordinates",
 	'p': "is padded: its positions are not in order",
-	'w': "is padded, and cannot be walked by position with those below it",
+	'w': "is padded, so its positions cannot be visited together with the levels below",
 	'n': "is not directly inside the one over",
 	'r': "to the next, past its repeats; strip-mine it",
 	'b': "beside all coordinates; strip-mine it",
@@ -40,7 +40,7 @@ var reasons = map[byte]string{
 	'f': "tiles of i, j fused would come back to a row",
 	'e': "would come too early, and back to each entry",
 	'a': "is appended to in order; CPUThread with NoRaces makes pieces",
-	't': "which takes entries in turn; Temporary gives each thread one of its own",
+	't': "whose entries are added one by one; Temporary gives each thread its own workspace",
 }
 
 // kindTables are statements, the formats of their other tensors, and their columns.
