@@ -181,7 +181,7 @@ func (f *facts) uniformIn(s cin.Stmt, name string, producers map[string]produced
 			switch {
 			case m < 0:
 				// A temporary that is computed anew at each coordinate may be present at only some.
-				ok = ok && !(made && f.loopOver(p.loops, v) && (f.g != nil ||
+				ok = ok && !(made && f.loopOver(p.loops, v) && (len(f.g.Relations()) > 0 ||
 					!f.uniformIn(p.by, x.Name, producers, func(*cin.Assign) string { return v })))
 			case made:
 				ok = ok && f.uniformAlong(p.by, cin.Target(p.by), m)
